@@ -21,11 +21,11 @@ struct context {
     struct access *access;    /* NULL: headers are believed */
     struct signer *signer;    /* NULL: there are no pre-signed URLs */
     struct seal *seal;        /* NULL: nothing can be encrypted */
-    const struct clock *real; /* with access, signer or kit */
+    const struct clock *real; /* with access, signer or the test API */
     const struct api_condition *condition;
     const struct metrics *metrics; /* NULL: there are none */
-    struct kit *kit;               /* NULL: no tests are run against it */
-    struct store_actor actor;      /* with a kit: who asks */
+    struct testapi *testapi;       /* NULL: no tests are run against it */
+    struct store_actor actor;      /* with the test API: who asks */
     struct quotas *quotas;
     bool wait_refused; /* too many of its project wait: see wait_on() */
     const struct version *version;

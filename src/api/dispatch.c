@@ -24,10 +24,10 @@ struct api {
     struct access *access;   /* borrowed; NULL: headers are believed */
     struct signer *signer;
     struct seal *seal;
-    const struct clock *real;              /* borrowed; with access, signer or kit */
+    const struct clock *real; /* borrowed; with access, signer or the test API */
     const struct api_condition *condition; /* borrowed */
     const struct metrics *metrics;         /* borrowed; NULL: none */
-    struct kit *kit;                       /* borrowed; NULL: none */
+    struct testapi *testapi;               /* borrowed; NULL: none */
     struct quotas *quotas;                 /* owned */
     struct bytes allowed_hosts;            /* borrowed; absent: none */
     struct served served[VERSIONS_MAX];    /* as versions_served() has them */
@@ -52,7 +52,7 @@ serve_enabled(struct api *api)
 {
     const struct version *served[VERSIONS_MAX];
     size_t count =
-        versions_served(&api->limits, api->auth != NULL, api->kit != NULL, served);
+        versions_served(&api->limits, api->auth != NULL, api->testapi != NULL, served);
     enum status st = serve(api, &version_root, &api->root);
 
     for (size_t i = 0; i < count && st == ST_OK; i++)
@@ -78,7 +78,7 @@ api_new(const struct api_config *config, struct api **out)
     api->real = config->real;
     api->condition = config->condition != NULL ? config->condition : &good_condition;
     api->metrics = config->metrics;
-    api->kit = config->kit;
+    api->testapi = config->testapi;
     api->allowed_hosts = config->allowed_hosts;
     st = quotas_new(api->mem, &api->quotas);
     if (st == ST_OK) {
@@ -153,7 +153,7 @@ api_body_limit(const struct api *api, struct bytes path)
 {
     const struct api_limits *l = &api->limits;
 
-    if (api->kit != NULL && bytes_equal_str(path, "/claimd/state"))
+    if (api->testapi != NULL && bytes_equal_str(path, "/claimd/state"))
         return API_SEED_MOST;
     if (bytes_equal_str(path, "/claimd/load"))
         return LOAD_BYTES + 2 * (size_t)l->max_messages_post_size;
@@ -267,7 +267,7 @@ refuse_path(struct context *ctx, const struct path *path)
     if (path->depth == 1)
         return context_refuse(ctx, ST_NO_PATH,
                               "the path does not exist. The home document is %s/", base);
-    if (ctx->kit == NULL && bytes_equal(path->segments[0], version_kit.name))
+    if (ctx->testapi == NULL && bytes_equal(path->segments[0], version_testapi.name))
         return context_refuse(
             ctx, ST_NO_PATH,
             "the path does not exist. The test API requires the option ci");
@@ -400,7 +400,7 @@ answer(const struct api *api, struct context *ctx)
                               QUERY_PAIRS_MAX);
     if (parsed != ST_OK)
         return parsed;
-    if (ctx->kit != NULL) {
+    if (ctx->testapi != NULL) {
         name_actor(ctx);
         st = fault_before(ctx);
         if (st != ST_OK)
@@ -426,7 +426,7 @@ subject_of(const struct context *ctx)
     return about;
 }
 
-/* With a kit: that the request was refused, or that it was told and has got something. */
+/* With the test API: that the request was refused, or that it was told and has got something. */
 static void
 note_outcome(struct context *ctx, enum status st, bool called)
 {
@@ -452,7 +452,7 @@ note_outcome(struct context *ctx, enum status st, bool called)
         e.status = 0;
         e.text = BYTES_NONE;
     }
-    history_add(kit_history(ctx->kit), &e);
+    history_add(testapi_history(ctx->testapi), &e);
 }
 
 bool
@@ -477,7 +477,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .real = api->real,
                           .condition = api->condition,
                           .metrics = api->metrics,
-                          .kit = api->kit,
+                          .testapi = api->testapi,
                           .quotas = api->quotas,
                           .req = req,
                           .progress = &req->progress,
@@ -485,7 +485,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .visit = {.now_ms = req->now_ms, .flush_later = true},
                           .path = req->path,
                           .res = res};
-    const bool called = req->waiting != NULL && kit_call_take(req->waiting->call);
+    const bool called = req->waiting != NULL && testapi_call_take(req->waiting->call);
     enum status st;
 
     buf_reset(&res->body, SIZE_MAX);
@@ -499,7 +499,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
     st = buf_reserve(&res->body, PROBLEM_ROOM) ? answer(api, &ctx) : ST_NO_MEMORY;
     if (st == ST_AGAIN || st == ST_WAIT) {
         if (called)
-            kit_call_served(api->kit);
+            testapi_call_served(api->testapi);
         arena_rewind(req->arena, mark);
         buf_reset(&res->body, st == ST_AGAIN ? SIZE_MAX : 0);
         return st == ST_AGAIN ? API_AGAIN : API_WAIT;
@@ -517,12 +517,12 @@ api_handle(const struct api *api, struct request *req, struct response *res)
         problem_challenge(res, access_challenge(api->access));
     res->status = st;
     res->about = subject_of(&ctx);
-    if (api->kit != NULL) {
+    if (api->testapi != NULL) {
         fault_after(&ctx, st);
         note_outcome(&ctx, st, called);
     }
     if (called)
-        kit_call_served(api->kit);
+        testapi_call_served(api->testapi);
     ENSURE_DEBUG(response_head_size(res) <= RESPONSE_HEAD_MAX);
     res->position = ctx.visit.position;
     return res->position == 0 ? API_SEND : API_HOLD;
@@ -544,7 +544,7 @@ bool
 api_may_wait(const struct api *api, const struct request *req)
 {
     return bytes_present(req->headers[API_HEADER_PREFER]) ||
-           (api->kit != NULL && bytes_equal_str(req->path, "/claimd/expect"));
+           (api->testapi != NULL && bytes_equal_str(req->path, "/claimd/expect"));
 }
 
 size_t

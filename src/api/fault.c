@@ -20,7 +20,7 @@ note(const struct context *ctx, const struct fault *fault)
 
     fault_text(fault, text);
     e.text = bytes_str(text);
-    history_add(kit_history(ctx->kit), &e);
+    history_add(testapi_history(ctx->testapi), &e);
 }
 
 static enum status
@@ -49,7 +49,8 @@ ask_rules(const struct context *ctx, struct fault *out)
                                         .project = ctx->queue.project,
                                         .client = ctx->actor.client};
 
-    return !ctx->version->open && faults_strike(kit_faults(ctx->kit), &request, out);
+    return !ctx->version->open &&
+           faults_strike(testapi_faults(ctx->testapi), &request, out);
 }
 
 /* What befalls it, for this and all further calls. */
@@ -78,15 +79,15 @@ find(struct context *ctx, struct plight *plight)
 static enum status
 move_clock(struct context *ctx, struct plight *plight)
 {
-    struct kit_time time;
+    struct testapi_time time;
 
     if (plight->moved)
         return ST_OK;
     if (plight->until_ms == 0) {
-        kit_time(ctx->kit, &time);
+        testapi_time(ctx->testapi, &time);
         plight->until_ms = time.now_ms + plight->fault.seconds * 1000;
     }
-    plight->moved = kit_move(ctx->kit, plight->until_ms, UINT64_MAX);
+    plight->moved = testapi_move(ctx->testapi, plight->until_ms, UINT64_MAX);
     return ST_AGAIN;
 }
 

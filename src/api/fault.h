@@ -11,12 +11,12 @@
 #include "api/context.h"
 
 /*
- * With a kit, before the handler. ST_OK: go on. ST_AGAIN: the clock is on its way. Else the
+ * With the test API, before the handler. ST_OK: go on. ST_AGAIN: the clock is on its way. Else the
  * request ends here: the fault is an answer, or there is none, or the header is wrong.
  */
 enum status fault_before(struct context *ctx);
 
-/* With a kit, when the answer is complete, for `st`. */
+/* With the test API, when the answer is complete, for `st`. */
 void fault_after(struct context *ctx, enum status st);
 
 #endif

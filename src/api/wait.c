@@ -34,13 +34,13 @@ make_places(struct context *ctx, size_t queues)
         free_places(ctx->mem, waiting);
         return st;
     }
-    if (ctx->kit != NULL) {
-        waiting->call = kit_call_new(ctx->kit, ctx->queue.project, listener);
+    if (ctx->testapi != NULL) {
+        waiting->call = testapi_call_new(ctx->testapi, ctx->queue.project, listener);
         if (waiting->call == NULL) {
             wait_done(ctx->store, ctx->mem, waiting);
             return ST_NO_MEMORY;
         }
-        listener = kit_call_listener(waiting->call);
+        listener = testapi_call_listener(waiting->call);
     }
     waiting->place_count = queues;
     for (size_t i = 0; i < queues; i++)
@@ -97,7 +97,7 @@ wait_done(struct store *store, struct mem *mem, struct waiting *waiting)
 {
     for (size_t i = 0; i < waiting->place_count; i++)
         store_waiter_leave(store, &waiting->places[i]);
-    kit_call_free(waiting->call); /* nobody tells it any more */
+    testapi_call_free(waiting->call); /* nobody tells it any more */
     waiting->call = NULL;
     free_places(mem, waiting);
     quotas_wait_end(waiting->tenant);

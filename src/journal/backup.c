@@ -163,7 +163,7 @@ take_last(struct backup *b, struct segment *segment)
     one.count = 1;
     b->reader.segments = &one;
     b->reader.live = true;
-    b->reader.test_kit = true;
+    b->reader.test_api = true;
     b->reader.record = skip_record;
     b->reader.segment = note_end;
     b->reader.arg = &end;

@@ -27,8 +27,8 @@ enum {
 };
 
 /* Features that a reader must know to read a segment. */
-enum { SEGMENT_TEST_KIT = 1 }; /* made with a clock or faults of a test kit's making */
-#define SEGMENT_KNOWN_FEATURES ((uint64_t)SEGMENT_TEST_KIT)
+enum { SEGMENT_TEST_API = 1 }; /* made with a clock or faults of the test API */
+#define SEGMENT_KNOWN_FEATURES ((uint64_t)SEGMENT_TEST_API)
 
 struct segment_head {
     uint32_t version;

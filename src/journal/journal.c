@@ -62,7 +62,7 @@ journal_open(const struct journal_config *config, struct journal **out,
     init_locks(j);
     journal_init_log(j);
     segments_init(&j->segments, config->disk, config->segment_bytes);
-    j->segments.required = config->test_kit ? SEGMENT_TEST_KIT : 0;
+    j->segments.required = config->test_api ? SEGMENT_TEST_API : 0;
     if (config->seeded)
         entropy_init_seeded(&j->segments.entropy, config->seed);
     else

@@ -193,12 +193,12 @@ check_owner(struct reader *r, const struct segment_head *head, bool *skip)
                            "Keep the segments of one journal in a directory",
                            r->name);
     r->required |= head->required;
-    if ((head->required & SEGMENT_TEST_KIT) != 0 && !r->test_kit)
+    if ((head->required & SEGMENT_TEST_API) != 0 && !r->test_api)
         return reader_fail(r, ST_BAD_VALUE,
                            "%s was written by a test server (--ci), so a server without "
                            "--ci cannot use it. Use another directory",
                            r->name);
-    if ((head->required & SEGMENT_TEST_KIT) == 0 && r->test_only)
+    if ((head->required & SEGMENT_TEST_API) == 0 && r->test_only)
         return reader_fail(r, ST_BAD_VALUE,
                            "%s was not written by a test server, so a server with --ci "
                            "cannot use it. Use another directory",

@@ -29,7 +29,7 @@ struct reader {
                       journal goes on from here */
     bool live;   /* a process writes: what stands behind the last frame is not looked at,
                       nor how far the log should go (durable_lsn.h) */
-    bool test_kit;  /* segments that a test kit made are fine */
+    bool test_api;  /* segments that the test API made are fine */
     bool test_only; /* no others are */
     char *error;    /* of JOURNAL_ERROR_CAP bytes */
 

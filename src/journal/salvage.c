@@ -189,7 +189,7 @@ read_again(struct salvage *s,
     enum status st;
 
     s->reader = (struct reader){.segments = &s->from,
-                                .test_kit = true,
+                                .test_api = true,
                                 .error = error,
                                 .record = record,
                                 .damage = tell_damage,
@@ -255,7 +255,7 @@ journal_salvage(struct disk *from, struct disk *to, uint64_t segment_bytes,
     st = begin(&s);
     if (st == ST_OK)
         st = read_again(&s, learn);
-    s.to.required = s.reader.required; /* what a test kit made stays that */
+    s.to.required = s.reader.required; /* what the test API made stays that */
     if (st == ST_OK)
         st = read_again(&s, copy);
     if (st == ST_OK)

@@ -54,7 +54,7 @@ begin(struct look *l, struct disk *disk, char error[JOURNAL_ERROR_CAP])
     segments_init(&l->segments, disk, 0);
     l->segments.look_only = true;
     l->reader.segments = &l->segments;
-    l->reader.test_kit = true; /* it is only looked at */
+    l->reader.test_api = true; /* it is only looked at */
     l->reader.error = error;
     l->reader.segment = tell_segment;
     l->reader.damage = tell_damage;

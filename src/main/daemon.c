@@ -76,13 +76,14 @@ open_engine(struct daemon *d, const struct config *config, struct config_errors 
         .message_delay_s = config->limits.default_message_delay,
         .max_message_ttl_s = config->limits.max_message_ttl,
         .dead_letter_ttl_s = config_dead_letter_ttl(config),
-        .round_up_ms = d->kit == NULL && !clock_stands(d->durability.now),
+        .round_up_ms = d->testapi == NULL && !clock_stands(d->durability.now),
         .shown_queues = (size_t)config->metrics_queues,
         .project_limits = daemon_stored_limits(config),
         .feed_bytes = (uint64_t)config->subscription_backlog,
         .require_confirmation = config->require_confirmation,
-        .log = d->kit == NULL ? durability_log(&d->durability)
-                              : kit_log(d->kit, durability_log(&d->durability)),
+        .log = d->testapi == NULL
+                   ? durability_log(&d->durability)
+                   : testapi_log(d->testapi, durability_log(&d->durability)),
         .sealer = &d->sealer,
     };
     enum status st;
@@ -115,7 +116,7 @@ open_api(struct daemon *d, const struct config *config)
                                    .real = d->clock,
                                    .condition = &d->condition,
                                    .metrics = &d->metrics,
-                                   .kit = d->kit,
+                                   .testapi = d->testapi,
                                    .project_limits = config->project_limits,
                                    .allowed_hosts =
                                        strcmp(config->allowed_hosts, "none") == 0
@@ -351,10 +352,11 @@ open_parts(struct daemon *d, const struct config *config, struct config_errors *
     if (st == ST_OK)
         st = open_log(d, config, errors);
     if (st == ST_OK && config->ci)
-        st = kit_new(d->mem, &d->kit);
+        st = testapi_new(d->mem, &d->testapi);
     if (st == ST_OK)
         st = durability_open(&d->durability, config, &d->log, &d->supervisor, d->clock,
-                             d->kit == NULL ? NULL : kit_clock(d->kit), errors);
+                             d->testapi == NULL ? NULL : testapi_clock(d->testapi),
+                             errors);
     if (st == ST_OK)
         st = open_store(d, config, errors);
     if (st == ST_OK)
@@ -370,8 +372,8 @@ open_parts(struct daemon *d, const struct config *config, struct config_errors *
     if (st != ST_OK)
         return st;
     gather(d, config);
-    if (d->kit != NULL)
-        kit_attach(d->kit, d->store, wake, d);
+    if (d->testapi != NULL)
+        testapi_attach(d->testapi, d->store, wake, d);
     return ST_OK;
 }
 
@@ -580,7 +582,7 @@ daemon_serve(struct daemon *d)
                           "draining, for %" PRId64 " s at most", drain_ms / 1000);
     log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", drain_ms));
     cut = server_drain(d->server, drain_ms);
-    if (durability_log(&d->durability) == NULL && d->kit == NULL &&
+    if (durability_log(&d->durability) == NULL && d->testapi == NULL &&
         d->redis.store == NULL)
         log_lost(d);
     log_event(&d->log, cut == 0 ? LOG_INFO : LOG_WARN, "stopped",
@@ -620,7 +622,7 @@ daemon_close(struct daemon *d)
     durability_close(&d->durability);
     process_metrics_fini(&d->process);
     store_close(d->store);
-    kit_free(d->kit);
+    testapi_free(d->testapi);
     mem_destroy(d->mem);
     /* What nobody reads within that time nobody misses. */
     (void)log_writer_end(&d->log, LAST_WORDS_MS);

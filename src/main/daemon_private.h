@@ -8,8 +8,8 @@
 #include "claimd/api/api.h"
 #include "claimd/engine/engine.h"
 #include "claimd/http/server.h"
-#include "claimd/kit/kit.h"
 #include "claimd/notify/notify.h"
+#include "claimd/testapi/testapi.h"
 #include "main/admission.h"
 #include "main/daemon.h"
 #include "main/durability.h"
@@ -37,7 +37,7 @@ struct daemon {
     struct supervisor supervisor;
     struct watchdog watchdog;
     struct mem *mem;
-    struct kit *kit; /* NULL: there is none */
+    struct testapi *testapi; /* NULL: there is none */
     struct durability durability;
     struct store_setup redis;
     struct store *store;

@@ -664,8 +664,8 @@ TEST_CASE("tokens and certificates");
 START_TEST(every_route_stands_here)
 {
     static const struct version *const versions[] = {
-        &version_v2,       &version_v1_1, &version_v1,  &version_claimd,
-        &version_operator, &version_kit,  &version_root};
+        &version_v2,       &version_v1_1,    &version_v1,  &version_claimd,
+        &version_operator, &version_testapi, &version_root};
     size_t routes = 0, said = 0;
 
     /* The root is always served; the sixth of those that may be is the identity stub. */
@@ -884,7 +884,7 @@ LOOP_TEST(without_tokens_anybody_comes_in, COUNT(anybody))
     struct walk w = {.cells = 0};
 
     limits.admin_mode = true;
-    api_fixture_open_kit(&w.f, &limits);
+    api_fixture_open_testapi(&w.f, &limits);
     w.f.c.headers[API_HEADER_CONTENT_TYPE] =
         "application/openstack-messaging-v2.0-json-patch";
     try_everywhere(&w, &anybody[_i]);
@@ -899,7 +899,7 @@ START_TEST(without_tokens_pages_of_other_sites_are_kept_out)
     struct api_fixture f;
 
     limits.admin_mode = true;
-    api_fixture_open_kit(&f, &limits);
+    api_fixture_open_testapi(&f, &limits);
     f.c.headers[API_HEADER_ORIGIN] = "http://elsewhere.example";
     for (size_t i = 0; i < COUNT(places); i++)
         for (size_t m = 0; m < METHODS; m++) {

@@ -13,13 +13,13 @@
 static struct api_fixture f;
 
 static void
-open_kit(void)
+open_testapi(void)
 {
-    api_fixture_open_kit(&f, &api_limits_default);
+    api_fixture_open_testapi(&f, &api_limits_default);
 }
 
 static void
-close_kit(void)
+close_testapi(void)
 {
     api_fixture_close(&f);
 }
@@ -81,9 +81,9 @@ texts(const char *event)
     return all;
 }
 
-TEST_CASE("faults", .setup = open_kit, .teardown = close_kit);
+TEST_CASE("faults", .setup = open_testapi, .teardown = close_testapi);
 
-START_TEST(without_a_kit_there_are_none)
+START_TEST(without_the_test_api_there_are_none)
 {
     struct api_fixture plain;
 
@@ -203,7 +203,8 @@ START_TEST(the_clock_jumps_before_a_request)
     ck_assert_int_eq(
         ask("clock; seconds=61", "GET", api_text(&f, CLAIMS "/%s", claim), NULL), 404);
     ck_assert_uint_gt(f.c.slices, 1);
-    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS + 61000);
+    ck_assert_int_eq(clock_now_ms(testapi_clock(f.testapi)),
+                     API_FIXTURE_START_MS + 61000);
     ck_assert_uint_gt(f.moves, 0);
     expect_total(2, 0);
     ck_assert_int_eq(ask("clock; seconds=3600", "POST", CLAIMS, NULL), 204);
@@ -220,7 +221,7 @@ START_TEST(a_jump_of_the_clock_counts_once)
     set("{'fault':'clock; seconds=5'}");
     api_post_letters(&f, "q", "a");
     ck_assert_uint_gt(f.c.slices, 1);
-    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS + 5000);
+    ck_assert_int_eq(clock_now_ms(testapi_clock(f.testapi)), API_FIXTURE_START_MS + 5000);
     ck_api(&f, "GET", FAULTS, NULL, 200, NULL);
     ck_api_body(&f, "{'faults':[{'match':{},'every':1,'skip':0,'times':0,"
                     "'fault':'clock; seconds=5','matched':1,'struck':1}]}");

@@ -10,13 +10,13 @@
 static struct api_fixture f;
 
 static void
-open_kit(void)
+open_testapi(void)
 {
-    api_fixture_open_kit(&f, &api_limits_default);
+    api_fixture_open_testapi(&f, &api_limits_default);
 }
 
 static void
-close_kit(void)
+close_testapi(void)
 {
     api_fixture_close(&f);
 }
@@ -77,7 +77,7 @@ make_dead_letter(void)
     return id;
 }
 
-TEST_CASE("kinds", .setup = open_kit, .teardown = close_kit);
+TEST_CASE("kinds", .setup = open_testapi, .teardown = close_testapi);
 
 START_TEST(nothing_is_forgotten_where_nothing_was_done)
 {
@@ -213,7 +213,8 @@ START_TEST(what_the_history_has_forgotten_is_null)
 {
     post("q");
     for (int i = 0; i < HISTORY_MOST; i++)
-        history_add(kit_history(f.kit), &(struct history_entry){.event = HISTORY_CLOCK});
+        history_add(testapi_history(f.testapi),
+                    &(struct history_entry){.event = HISTORY_CLOCK});
     advance(7);
     ck_leaks("{'leaks':[{'kind':'unread','project':'" API_CALL_PROJECT
              "','queue':'q','id':'*','client':null,'at':'2026-01-31T12:00:00Z',"
@@ -221,7 +222,7 @@ START_TEST(what_the_history_has_forgotten_is_null)
 }
 END_TEST
 
-TEST_CASE("pages", .setup = open_kit, .teardown = close_kit);
+TEST_CASE("pages", .setup = open_testapi, .teardown = close_testapi);
 
 static void
 post_as(const char *project, const char *queue)
@@ -362,7 +363,7 @@ END_TEST
 
 TEST_CASE("switched off");
 
-START_TEST(without_a_kit_there_is_no_report)
+START_TEST(without_the_test_api_there_is_no_report)
 {
     struct api_fixture plain;
 

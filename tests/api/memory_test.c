@@ -47,7 +47,7 @@ static const struct step {
 };
 
 /* Of a server for tests. A clock that was moved stays so, whether the answer has memory or not. */
-static const struct step kit_steps[] = {
+static const struct step testapi_steps[] = {
     {"POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1},{\"body\":[2]}]}",
      201},
     {"POST", "/v2/queues/q/claims?limit=1", "{\"ttl\":60}", 201},
@@ -200,9 +200,9 @@ LOOP_TEST(tests_without_memory_are_refused, 2)
                                        200};
     struct api_fixture f;
 
-    api_fixture_open_kit(&f, &api_limits_default);
-    for (size_t i = 0; i < sizeof(kit_steps) / sizeof(kit_steps[0]); i++)
-        sweep(&f, &kit_steps[i], _i > 0);
+    api_fixture_open_testapi(&f, &api_limits_default);
+    for (size_t i = 0; i < sizeof(testapi_steps) / sizeof(testapi_steps[0]); i++)
+        sweep(&f, &testapi_steps[i], _i > 0);
     sweep_library(&f, &freeze);
     api_fixture_close(&f);
 }

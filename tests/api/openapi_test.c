@@ -12,7 +12,7 @@
 
 static const struct version *const versions[] = {
     &version_root,   &version_v2,       &version_v1_1,     &version_v1,
-    &version_claimd, &version_identity, &version_operator, &version_kit};
+    &version_claimd, &version_identity, &version_operator, &version_testapi};
 
 enum { VERSIONS = sizeof(versions) / sizeof(versions[0]) };
 

@@ -43,10 +43,10 @@ START_TEST(the_rate_is_that_of_the_wall_clock_though_that_of_tests_stands)
 {
     struct api_fixture f;
 
-    api_fixture_open_kit(&f, &api_limits_default);
+    api_fixture_open_testapi(&f, &api_limits_default);
     limit(&f, (struct api_project_limits){.requests_per_second = 1});
     ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    clock_advance(kit_clock(f.kit), 60000);
+    clock_advance(testapi_clock(f.testapi), 60000);
     ck_api(&f, "GET", "/v2/queues", NULL, 429, "Too many requests");
     clock_advance(&f.real, 1000);
     ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);

@@ -12,13 +12,13 @@
 static struct api_fixture f;
 
 static void
-open_kit(void)
+open_testapi(void)
 {
-    api_fixture_open_kit(&f, &api_limits_default);
+    api_fixture_open_testapi(&f, &api_limits_default);
 }
 
 static void
-close_kit(void)
+close_testapi(void)
 {
     api_fixture_close(&f);
 }
@@ -72,7 +72,7 @@ post(const char *queue, const char *messages)
 
 /* ---------------------------------------------------------------------- round */
 
-TEST_CASE("round", .setup = open_kit, .teardown = close_kit);
+TEST_CASE("round", .setup = open_testapi, .teardown = close_testapi);
 
 START_TEST(nothing_is_an_empty_document)
 {
@@ -138,7 +138,8 @@ START_TEST(a_document_that_is_loaded_later_goes_on_where_it_was)
     ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"age\":7"));
     ck_api(&f, "POST", "/claimd/clock/advance", json("{'to':'next'}"), 200, NULL);
     ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "delay_ended"));
-    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS + 1020000);
+    ck_assert_int_eq(clock_now_ms(testapi_clock(f.testapi)),
+                     API_FIXTURE_START_MS + 1020000);
 }
 END_TEST
 
@@ -177,7 +178,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------- by hand */
 
-TEST_CASE("hand", .setup = open_kit, .teardown = close_kit);
+TEST_CASE("hand", .setup = open_testapi, .teardown = close_testapi);
 
 START_TEST(a_written_document_needs_little_and_comes_in_any_order)
 {
@@ -190,7 +191,8 @@ START_TEST(a_written_document_needs_little_and_comes_in_any_order)
     ck_api(&f, "POST", "/claimd/clock/advance", json("{'to':'next'}"), 200, NULL);
     ck_api(&f, "POST", "/claimd/clock/advance", json("{'to':'next'}"), 200, NULL);
     ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "claim_ended"));
-    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS + 60000);
+    ck_assert_int_eq(clock_now_ms(testapi_clock(f.testapi)),
+                     API_FIXTURE_START_MS + 60000);
 }
 END_TEST
 
@@ -334,7 +336,7 @@ START_TEST(a_message_that_is_larger_than_a_post_may_be_is_refused)
     struct api_fixture other;
 
     small.max_messages_post_size = 8;
-    api_fixture_open_kit(&other, &small);
+    api_fixture_open_testapi(&other, &small);
     ck_api(&other, "PUT", STATE,
            "{\"version\":1,\"queues\":[{\"name\":\"q\",\"messages\":[{\"body\":"
            "\"1234567\"}]}]}",
@@ -379,24 +381,24 @@ END_TEST
 
 /* ---------------------------------------------------------------------- others meanwhile */
 
-TEST_CASE("others", .setup = open_kit, .teardown = close_kit);
+TEST_CASE("others", .setup = open_testapi, .teardown = close_testapi);
 
 START_TEST(one_state_is_put_after_the_other)
 {
     const char *document = json("{'version':1,'queues':[{'name':'q'}]}");
     struct asking put;
 
-    ck_assert(kit_begin_exchange(f.kit));
+    ck_assert(testapi_begin_exchange(f.testapi));
     asking_prepare(&put, &f, "PUT", STATE, NULL);
     put.req.body = bytes_str(document);
     ck_assert_int_eq(asking_ask(&put), API_AGAIN);
     ck_assert_int_eq(asking_ask(&put), API_AGAIN);
-    kit_end_exchange(f.kit);
+    testapi_end_exchange(f.testapi);
     ck_assert_int_ne(asking_ask(&put), API_AGAIN);
     ck_assert_int_eq(put.res.code, 204);
     asking_forget(&put);
-    ck_assert(kit_begin_exchange(f.kit)); /* nobody is at it */
-    kit_end_exchange(f.kit);
+    ck_assert(testapi_begin_exchange(f.testapi)); /* nobody is at it */
+    testapi_end_exchange(f.testapi);
 }
 END_TEST
 

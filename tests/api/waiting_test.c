@@ -527,7 +527,7 @@ START_TEST(without_memory_for_the_test_api_the_project_keeps_its_quota_of_waiter
     struct api_fixture f;
     struct asking a;
 
-    api_fixture_open_kit(&f, &api_limits_default);
+    api_fixture_open_testapi(&f, &api_limits_default);
     api_limit(f.api, &limits);
     asking_begin(&a, &f, "POST", target, "wait=20"); /* allocates what the API keeps */
     asking_forget(&a);

@@ -308,7 +308,7 @@ class Damage(JournalCase):
         write_head(segment, 24, struct.pack("<Q", 1 << 40))  # nobody needs to know it
         self.assert_starts([[0, 0], [0, 1], [0, 2]], torn=False)
 
-    def test_what_a_test_kit_has_made(self):
+    def test_what_a_test_api_has_made(self):
         segment = self.fill()[0]
         write_head(segment, 16, struct.pack("<Q", 1))
         self.refused(3, os.path.basename(segment), "was written by a test server")

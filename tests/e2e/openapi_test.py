@@ -296,7 +296,7 @@ class Defaults(Walk, Case):
     pass
 
 
-class Kit(Walk, Case):
+class TestApi(Walk, Case):
     """What there is for tests, too."""
 
     options = ("--ci",)

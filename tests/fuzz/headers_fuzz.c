@@ -7,7 +7,7 @@
 
 #include "api/caller.h"
 #include "api/wire/fault.h"
-#include "claimd/kit/kit.h"
+#include "claimd/testapi/testapi.h"
 
 enum { ACCEPT, CLIENT_ID, PROJECT, QUEUE, CONTENT_TYPE, FAULT, SECTIONS };
 
@@ -94,7 +94,7 @@ check_fault(struct bytes text)
     fuzz_check(strcmp(words, again) == 0, "%s, then %s", words, again);
     fuzz_check(fault.ms >= 0 && fault.ms <= 600000 && fault.bytes >= 0 &&
                    fault.bytes <= 65536 && fault.seconds >= 0 &&
-                   fault.seconds <= KIT_STEP_MOST_S,
+                   fault.seconds <= TESTAPI_STEP_MOST_S,
                "out of range: %s", words);
 }
 

@@ -16,7 +16,7 @@
  *     budget N    the store may use N bytes   with WORD   another way to be set up
  *     limit N     each project may have so much of everything
  *     policy P    so much may roles do, from now on
- *     with kit    the clock can be moved, and what else tests have
+ *     with testapi    the clock can be moved, and what else tests have
  *     show NAMES  with this certificate, from now on; without a name: with none
  *
  * Headers left out have usual values; a name without a colon takes one away. Ids out of
@@ -55,8 +55,9 @@ struct world {
     struct fuzz_memory memory; /* of the caller: its failures are not tested */
     struct mem *mem;           /* of the API and the engine */
     struct store *store;
-    struct kit *kit; /* its clock stands at now_ms; the API has it only "with kit" */
-    bool with_kit;
+    struct testapi
+        *testapi; /* its clock stands at now_ms; the API has it only "with testapi" */
+    bool with_testapi;
     struct auth *auth;         /* NULL: no identity stub */
     struct access *access;     /* NULL: nobody is asked for a token */
     struct keystone *keystone; /* NULL: the list says who has one */
@@ -98,7 +99,7 @@ open_api(struct world *w)
                                       .access = w->access,
                                       .real = &w->real,
                                       .metrics = &w->metrics,
-                                      .kit = w->with_kit ? w->kit : NULL,
+                                      .testapi = w->with_testapi ? w->testapi : NULL,
                                       .mem = w->mem};
 
     api_free(w->api);
@@ -132,11 +133,11 @@ world_open(struct world *w)
     w->limits.enable_v1 = true;
     engine.message_ttl_s = w->limits.default_message_ttl;
     engine.max_message_ttl_s = w->limits.max_message_ttl;
-    fuzz_check(kit_new(w->mem, &w->kit) == ST_OK, "no kit");
-    clock_init_manual(kit_clock(w->kit), START_MS);
-    engine.log = kit_log(w->kit, NULL);
+    fuzz_check(testapi_new(w->mem, &w->testapi) == ST_OK, "no testapi");
+    clock_init_manual(testapi_clock(w->testapi), START_MS);
+    engine.log = testapi_log(w->testapi, NULL);
     fuzz_check(engine_open(&engine, &w->store) == ST_OK, "no engine");
-    kit_attach(w->kit, w->store, ignore_move, w);
+    testapi_attach(w->testapi, w->store, ignore_move, w);
     open_api(w);
     arena_init(&w->arena, w->mem);
     buf_init(&w->res.body, w->mem);
@@ -155,7 +156,7 @@ world_close(struct world *w)
     fuzz_free(w->token);
     fuzz_free(w->certificate.names);
     store_close(w->store);
-    kit_free(w->kit);
+    testapi_free(w->testapi);
     fuzz_check(mem_used(w->mem) == 0, "%zu bytes are left behind", mem_used(w->mem));
     mem_destroy(w->mem);
     fuzz_memory_close(&w->memory);
@@ -281,7 +282,7 @@ set_up(struct world *w, struct bytes word)
         {"admin", &w->limits.admin_mode},
         {"checksum", &w->limits.enable_checksum},
         {"holder", &w->limits.message_delete_with_claim_id},
-        {"kit", &w->with_kit},
+        {"testapi", &w->with_testapi},
         {"strict", &w->limits.client_id_strict},
         {"v1.1", &w->limits.enable_v1_1},
     };
@@ -303,7 +304,7 @@ wait_ms(struct world *w, uint64_t ms)
 
     ms = ms > most ? most : ms;
     w->now_ms += (int64_t)ms;
-    clock_advance(kit_clock(w->kit), (int64_t)ms);
+    clock_advance(testapi_clock(w->testapi), (int64_t)ms);
     clock_advance(&w->real, (int64_t)ms);
 }
 
@@ -501,8 +502,8 @@ handle(struct world *w, struct request *req)
     if (w->fail_from > 0)
         mem_fail_from(w->mem, w->fail_from);
     while (api_handle(w->api, req, &w->res) == API_AGAIN)
-        req->now_ms = clock_now_ms(kit_clock(w->kit));
-    w->now_ms = clock_now_ms(kit_clock(w->kit));
+        req->now_ms = clock_now_ms(testapi_clock(w->testapi));
+    w->now_ms = clock_now_ms(testapi_clock(w->testapi));
     mem_fail_nth(w->mem, 0);
     mem_fail_from(w->mem, 0);
     w->fail_nth = w->fail_from = 0;

@@ -1,5 +1,5 @@
 /*
- * Time goes on; with a kit by the interface that tests have: from one deadline to the next, and
+ * Time goes on; with the test API by the interface that tests have: from one deadline to the next, and
  * who waits is served in between.
  */
 #include "sim/history.h"
@@ -91,7 +91,7 @@ check_step(struct step_of_time *step, uint64_t since)
 {
     struct sim *sim = step->sim;
 
-    history_read(kit_history(sim->server.kit), since, check_entry, step);
+    history_read(testapi_history(sim->server.testapi), since, check_entry, step);
     for (size_t i = 0; i < step->count; i++)
         if (!step->due[i].told)
             (void)verdict_break(&sim->verdict, PROMISE_STEP_BY_STEP,
@@ -105,7 +105,7 @@ static void
 advance(struct sim *sim, struct random *r, int64_t seconds)
 {
     struct step_of_time step = {.sim = sim, .at_ms = sim->server.now_ms};
-    uint64_t since = history_last(kit_history(sim->server.kit));
+    uint64_t since = history_last(testapi_history(sim->server.testapi));
 
     ledger_advance(&sim->ledger, sim->server.now_ms);
     find_due(&step, sim->server.now_ms + seconds * 1000);
@@ -127,7 +127,7 @@ sim_pass(struct sim *sim, struct random *r, int64_t ms)
     enum { DAYS_MOST = 366 };
 
     history_wait(sim, ms);
-    if (sim->server.kit != NULL && ms >= 1000 && ms < INT64_C(86400000) * DAYS_MOST) {
+    if (sim->server.testapi != NULL && ms >= 1000 && ms < INT64_C(86400000) * DAYS_MOST) {
         advance(sim, r, ms / 1000);
         ms %= 1000;
     }

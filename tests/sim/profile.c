@@ -127,7 +127,7 @@ profile_draw(struct profile *p, uint64_t seed)
 {
     struct random r = {seed}, waiting = {seed ^ 0x77616974};
     struct random restarts = {seed ^ 0x6a6f7572}, subscribers = {seed ^ 0x73756273};
-    struct random kit = {seed ^ 0x6b697473};
+    struct random testapi = {seed ^ 0x6b697473};
 
     *p = (struct profile){.seed = seed};
     p->shards = random_of(&r, 1, 2, 4, 16);
@@ -138,5 +138,5 @@ profile_draw(struct profile *p, uint64_t seed)
     draw_waiting(p, &waiting);
     draw_restarts(p, &restarts);
     draw_subscribers(p, &subscribers);
-    p->kit = random_chance(&kit, 35);
+    p->testapi = random_chance(&testapi, 35);
 }

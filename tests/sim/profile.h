@@ -51,7 +51,7 @@ struct profile {
     unsigned restart_once;    /* it loses power, or is killed; 0: it has no journal */
     unsigned fails_once;      /* a delivery */
     unsigned transient_once;  /* of the queues that are made: in memory only */
-    bool kit;                 /* its clock is moved as tests do it */
+    bool testapi;             /* its clock is moved as tests do it */
     size_t memory;            /* bytes the budget allows; 0: any */
     int64_t claim_ttl_max, claim_grace_max; /* max_claim_ttl and max_claim_grace */
     struct rules rules;

@@ -14,7 +14,7 @@ open_journal(struct server *s, const struct profile *p)
 {
     struct journal_config config = {.disk = sim_disk_open(s->disk),
                                     .segment_bytes = SEGMENT_BYTES,
-                                    .test_kit = s->kit != NULL,
+                                    .test_api = s->testapi != NULL,
                                     .seeded = true,
                                     .seed = p->seed + s->starts};
     char error[JOURNAL_ERROR_CAP];
@@ -50,11 +50,11 @@ count_move(void *ctx)
 
 /* It stands when there is a journal, too: what is recovered never is later than now. */
 static void
-open_kit(struct server *s)
+open_testapi(struct server *s)
 {
-    if (kit_new(s->own, &s->kit) != ST_OK)
+    if (testapi_new(s->own, &s->testapi) != ST_OK)
         abort();
-    clock_init_manual(kit_clock(s->kit), s->now_ms);
+    clock_init_manual(testapi_clock(s->testapi), s->now_ms);
 }
 
 static void
@@ -76,12 +76,12 @@ open_store(struct server *s, const struct profile *p)
         open_journal(s, p);
     if (s->journal != NULL)
         config.log = journal_log(s->journal);
-    if (s->kit != NULL)
-        config.log = kit_log(s->kit, config.log);
+    if (s->testapi != NULL)
+        config.log = testapi_log(s->testapi, config.log);
     if (engine_open(&config, &s->store) != ST_OK)
         abort();
-    if (s->kit != NULL)
-        kit_attach(s->kit, s->store, count_move, s);
+    if (s->testapi != NULL)
+        testapi_attach(s->testapi, s->store, count_move, s);
     if (s->journal != NULL)
         recover(s);
     s->starts++;
@@ -93,7 +93,7 @@ open_api(struct server *s, const struct profile *p)
     struct api_config config = {.limits = api_limits_default,
                                 .store = s->store,
                                 .mem = s->mem,
-                                .kit = s->kit,
+                                .testapi = s->testapi,
                                 .real = &s->real};
 
     config.limits.message_delete_with_claim_id = p->rules.strict_delete;
@@ -120,8 +120,8 @@ tell_deliverer(struct store_listener *listener, enum store_news news)
 static void
 open_all(struct server *s, const struct profile *p)
 {
-    if (p->kit)
-        open_kit(s);
+    if (p->testapi)
+        open_testapi(s);
     open_store(s, p);
     open_api(s, p);
     s->delivery_told = true;
@@ -204,8 +204,8 @@ close_all(struct server *s)
     journal_close(s->journal);
     s->journal = NULL;
     store_close(s->store);
-    kit_free(s->kit);
-    s->kit = NULL;
+    testapi_free(s->testapi);
+    s->testapi = NULL;
     return mem_used(s->mem) == 0;
 }
 
@@ -459,8 +459,8 @@ void
 server_pass(struct server *s, int64_t ms)
 {
     s->now_ms += ms;
-    if (s->kit != NULL)
-        clock_advance(kit_clock(s->kit), ms);
+    if (s->testapi != NULL)
+        clock_advance(testapi_clock(s->testapi), ms);
 }
 
 void
@@ -483,7 +483,7 @@ server_advance(struct server *s)
 
     s->move.now_ms = s->now_ms;
     next = api_handle(s->api, &s->move, &s->mover.res);
-    s->now_ms = clock_now_ms(kit_clock(s->kit));
+    s->now_ms = clock_now_ms(testapi_clock(s->testapi));
     return next != API_AGAIN;
 }
 
@@ -499,7 +499,7 @@ server_advance_end(struct server *s)
 bool
 server_calls(const struct server *s)
 {
-    return !kit_is_quiet(s->kit);
+    return !testapi_is_quiet(s->testapi);
 }
 
 void

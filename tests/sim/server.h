@@ -47,8 +47,9 @@ struct server {
     struct mem *mem;
     struct store *store;
     struct clock real; /* stands: nothing here lives by it */
-    struct kit *kit;   /* in the memory of the simulation; NULL: time goes on by itself */
-    struct api_caller mover; /* who asks the kit */
+    struct testapi
+        *testapi; /* in the memory of the simulation; NULL: time goes on by itself */
+    struct api_caller mover; /* who asks the test API */
     struct request move;     /* that is under way */
     uint64_t moved;          /* so often it said so */
     struct sim_disk *disk;   /* NULL: it has no journal */
@@ -137,7 +138,7 @@ bool server_has(struct server *s, int place, struct store_id id);
 void server_pass(struct server *s, int64_t ms);
 
 /*
- * The kit moves the clock: begin, then as often as it says false, then end, which returns the
+ * The test API moves the clock: begin, then as often as it says false, then end, which returns the
  * code of the answer. In between somebody may have to ask again, at s->now_ms: server_calls().
  */
 void server_advance_begin(struct server *s, int64_t seconds);

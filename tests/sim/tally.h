@@ -12,7 +12,7 @@ struct tally {
     uint64_t requests;
     uint64_t restarts;                        /* of the server */
     uint64_t lent;                            /* deliveries */
-    uint64_t moves;                           /* of the clock, by the kit */
+    uint64_t moves;                           /* of the clock, by the test API */
     uint64_t done[OP_COUNT], empty[OP_COUNT]; /* 200 and 201; 204 */
     uint64_t refused[OP_COUNT];               /* 400, 403, 404 */
     uint64_t unable[OP_COUNT];                /* 503 */

@@ -33,10 +33,10 @@ count_move(void *ctx)
 }
 
 static void
-make_kit(struct api_fixture *f)
+make_testapi(struct api_fixture *f)
 {
-    ck_assert_int_eq(kit_new(f->mem, &f->kit), ST_OK);
-    clock_init_manual(kit_clock(f->kit), API_FIXTURE_START_MS);
+    ck_assert_int_eq(testapi_new(f->mem, &f->testapi), ST_OK);
+    clock_init_manual(testapi_clock(f->testapi), API_FIXTURE_START_MS);
     clock_init_manual(&f->real, API_FIXTURE_START_MS);
 }
 
@@ -82,18 +82,19 @@ open_api(struct api_fixture *f, const struct api_limits *limits)
                                 .real = &f->real,
                                 .condition = &f->condition,
                                 .metrics = &f->metrics,
-                                .kit = f->kit};
+                                .testapi = f->testapi};
 
-    if (f->kit != NULL)
-        engine.log = kit_log(f->kit, NULL);
+    if (f->testapi != NULL)
+        engine.log = testapi_log(f->testapi, NULL);
     f->metrics = (struct metrics){.shown_queues = API_FIXTURE_SHOWN};
-    if (f->kit == NULL && api_fixture_on_redis()) /* a kit sees what an engine tells */
+    if (f->testapi == NULL &&
+        api_fixture_on_redis()) /* the test API sees what an engine tells */
         open_redis(f, &engine);
     else
         ck_assert_int_eq(engine_open(&engine, &f->store), ST_OK);
     config.store = f->store;
-    if (f->kit != NULL)
-        kit_attach(f->kit, f->store, count_move, f);
+    if (f->testapi != NULL)
+        testapi_attach(f->testapi, f->store, count_move, f);
     ck_assert_int_eq(api_new(&config, &f->api), ST_OK);
     api_caller_init(&f->c, f->api, mem, API_FIXTURE_START_MS);
     arena_init(&f->kept, mem);
@@ -107,12 +108,12 @@ api_fixture_open_with(struct api_fixture *f, const struct api_limits *limits)
 }
 
 void
-api_fixture_open_kit(struct api_fixture *f, const struct api_limits *limits)
+api_fixture_open_testapi(struct api_fixture *f, const struct api_limits *limits)
 {
     *f = (struct api_fixture){.mem = make_mem()};
-    make_kit(f);
+    make_testapi(f);
     open_api(f, limits);
-    f->c.clock = kit_clock(f->kit);
+    f->c.clock = testapi_clock(f->testapi);
 }
 
 void
@@ -123,7 +124,7 @@ api_fixture_open_identity(struct api_fixture *f, const char *users)
     size_t bad_line;
 
     *f = (struct api_fixture){.mem = make_mem()};
-    make_kit(f);
+    make_testapi(f);
     auth.mem = f->mem;
     ck_assert_int_eq(auth_new(&auth, &f->auth, &bad_line), ST_OK);
     open_api(f, &api_limits_default);
@@ -151,7 +152,7 @@ void
 api_fixture_open_access(struct api_fixture *f)
 {
     prepare_access(f);
-    make_kit(f);
+    make_testapi(f);
     open_with_health(f);
 }
 
@@ -208,7 +209,7 @@ api_fixture_open_keystone(struct api_fixture *f, const struct role_map *roles)
                                      .timeout_ms = 60000};
 
     prepare_access(f);
-    make_kit(f);
+    make_testapi(f);
     fake_keystone_init(&f->fake);
     config.mem = f->mem;
     ck_assert_int_eq(keystone_new(&config, &f->keystone), ST_OK);
@@ -259,7 +260,7 @@ api_fixture_close(struct api_fixture *f)
         fake_keystone_fini(&f->fake);
     auth_free(f->auth);
     store_close(f->store);
-    kit_free(f->kit);
+    testapi_free(f->testapi);
     mem_destroy(f->mem);
     if (f->redis != NULL)
         redis_server_stop(f->redis);

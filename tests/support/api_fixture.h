@@ -2,7 +2,7 @@
  * api_fixture: an API over a fresh store with a manual clock, and what tests say to it.
  *
  * With CLAIMD_TEST_STORE=redis in the environment that is one on a redis-server of its own, but with a
- * kit for tests.
+ * testapi for tests.
  */
 #ifndef TESTS_SUPPORT_API_FIXTURE_H
 #define TESTS_SUPPORT_API_FIXTURE_H
@@ -21,8 +21,9 @@ struct api_fixture {
     struct signer *signer;      /* NULL: there are no pre-signed URLs */
     struct seal *seal;          /* NULL: nothing can be encrypted */
     struct redis_server *redis; /* owned; NULL: the store is an engine */
-    struct kit *kit;   /* NULL: nobody moves the clock; else its clock stands at first */
-    unsigned moves;    /* how often the kit said that it was moved */
+    struct testapi
+        *testapi;      /* NULL: nobody moves the clock; else its clock stands at first */
+    unsigned moves;    /* how often the test API said that it was moved */
     struct clock real; /* by which tokens expire: manual */
     struct api_condition condition;
     struct metrics metrics;
@@ -46,13 +47,13 @@ bool api_fixture_on_redis(void);
 void api_fixture_open(struct api_fixture *f);
 void api_fixture_open_with(struct api_fixture *f, const struct api_limits *limits);
 
-/* With the identity stub and this list of users; NULL: anybody may log in. And with a kit. */
+/* With the identity stub and this list of users; NULL: anybody may log in. And with the test API. */
 void api_fixture_open_identity(struct api_fixture *f, const char *users);
 
-/* With a kit for tests, whose clock is that of the calls. */
-void api_fixture_open_kit(struct api_fixture *f, const struct api_limits *limits);
+/* With the test API for tests, whose clock is that of the calls. */
+void api_fixture_open_testapi(struct api_fixture *f, const struct api_limits *limits);
 
-/* With an access that lets nobody in yet, and with a kit. */
+/* With an access that lets nobody in yet, and with the test API. */
 void api_fixture_open_access(struct api_fixture *f);
 
 /* The same, but with keys for pre-signed URLs: a text of lines. */

@@ -50,10 +50,10 @@ ignore_move(void *ctx)
 }
 
 static void
-open_kit(struct server_fixture *f, struct engine_config *engine)
+open_testapi(struct server_fixture *f, struct engine_config *engine)
 {
-    ck_assert_int_eq(kit_new(f->mem, &f->kit), ST_OK);
-    engine->log = kit_log(f->kit, NULL);
+    ck_assert_int_eq(testapi_new(f->mem, &f->testapi), ST_OK);
+    engine->log = testapi_log(f->testapi, NULL);
 }
 
 static void
@@ -113,14 +113,14 @@ server_fixture_open_with(struct server_fixture *f,
     f->log = (struct log){.fd = STDERR_FILENO, .level = LOG_ERROR, .clock = &f->clock};
     engine.mem = f->mem;
     engine.now_ms = clock_now_ms(&f->clock);
-    f->kit = NULL;
-    if (options->kit)
-        open_kit(f, &engine);
+    f->testapi = NULL;
+    if (options->testapi)
+        open_testapi(f, &engine);
     open_store(f, options, &engine);
-    if (options->kit)
-        kit_attach(f->kit, f->store, ignore_move, NULL);
+    if (options->testapi)
+        testapi_attach(f->testapi, f->store, ignore_move, NULL);
     open_keystone(f, options);
-    api.kit = f->kit;
+    api.testapi = f->testapi;
     api.access = f->access;
     api.real = &f->clock;
     api.store = f->store;
@@ -130,7 +130,7 @@ server_fixture_open_with(struct server_fixture *f,
     config.store = f->store;
     config.store_log = options->slow ? slow_store_log(f->store) : NULL;
     config.mem = f->mem;
-    config.clock = f->kit == NULL ? &f->clock : kit_clock(f->kit);
+    config.clock = f->testapi == NULL ? &f->clock : testapi_clock(f->testapi);
     config.log = &f->log;
     ck_assert_msg(listen_read(f->listen, &f->list, error, sizeof(error)), "%s", error);
     config.listen = &f->list;
@@ -164,7 +164,7 @@ free_all(struct server_fixture *f)
     fake_keystone_fini(&f->fake);
     ck_assert(store_audit(f->store));
     store_close(f->store);
-    kit_free(f->kit);
+    testapi_free(f->testapi);
     mem_destroy(f->mem); /* asserts that nothing is left */
     ck_assert_int_eq(rmdir(f->folder), 0);
 }

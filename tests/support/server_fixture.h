@@ -22,7 +22,7 @@ struct server_fixture {
     struct mem *mem;
     struct clock clock;
     struct log log;
-    struct kit *kit; /* NULL: there is none */
+    struct testapi *testapi; /* NULL: there is none */
     struct store *store;
     struct executor *executor; /* NULL: there is none */
     struct fake_keystone fake; /* with keystone_threads, as what follows */
@@ -43,7 +43,7 @@ struct server_fixture_options {
     size_t workers;
     size_t max_connections, max_waiters;
     bool tcp;             /* over TCP instead of a Unix socket */
-    bool kit;             /* with one, whose clock is the store's */
+    bool testapi;         /* with one, whose clock is the store's */
     bool slow;            /* a store of this kind (slow_store.h) instead of an engine */
     unsigned slow_kinds;  /* of enum slow_store_kind */
     size_t threads, line; /* of an executor */

@@ -21,10 +21,10 @@
 #include "claimd/base/clock.h"
 #include "claimd/base/status.h"
 #include "claimd/json/reason.h"
-#include "claimd/kit/kit.h"
 #include "claimd/metrics/exposition.h"
 #include "claimd/seal/seal.h"
 #include "claimd/store/store.h"
+#include "claimd/testapi/testapi.h"
 
 #include <stdatomic.h>
 
@@ -60,7 +60,7 @@ enum method {
     X(ORIGIN, "Origin")                                                                  \
     X(REQUEST_ID, "X-Request-ID") /* of others; the front end's, as is the next */       \
     X(TRACEPARENT, "traceparent")                                                        \
-    X(FAULT, "Claimd-Fault") /* with a kit */
+    X(FAULT, "Claimd-Fault") /* with the test API */
 
 enum api_header {
 #define API_HEADER_ENUM(name, text) API_HEADER_##name,
@@ -87,7 +87,7 @@ struct progress {
     uint64_t resume[2];           /* of struct store_batch */
     char name[PROGRESS_NAME_MAX]; /* of the queue looked at last */
     size_t name_len;
-    struct plight plight; /* with a kit */
+    struct plight plight; /* with the test API */
 };
 
 /* Does a request that waits for a message go on with that? */
@@ -110,7 +110,8 @@ struct waiting {
     struct store_waiter one, *places; /* the rest is the API's */
     struct api_tenant *tenant;
     size_t place_count;
-    struct kit_call *call;   /* owned; with a kit, while it waits for a message */
+    struct testapi_call
+        *call;               /* owned; with the test API, while it waits for a message */
     struct history *watched; /* the listener hears of its entries; NULL: it does not */
 };
 
@@ -219,17 +220,18 @@ struct api_project_limits {
 
 struct api_config {
     struct api_limits limits;
-    struct store *store;      /* borrowed for the api's life */
-    struct mem *mem;          /* borrowed likewise */
-    const struct auth *auth;  /* borrowed likewise; NULL: there is no identity stub */
-    struct access *access;    /* borrowed likewise; NULL: headers are believed */
-    struct signer *signer;    /* borrowed likewise; NULL: there are no pre-signed URLs */
-    struct seal *seal;        /* borrowed likewise; NULL: nothing can be encrypted */
-    const struct clock *real; /* borrowed likewise, with access, signer or kit: when what
+    struct store *store;     /* borrowed for the api's life */
+    struct mem *mem;         /* borrowed likewise */
+    const struct auth *auth; /* borrowed likewise; NULL: there is no identity stub */
+    struct access *access;   /* borrowed likewise; NULL: headers are believed */
+    struct signer *signer;   /* borrowed likewise; NULL: there are no pre-signed URLs */
+    struct seal *seal;       /* borrowed likewise; NULL: nothing can be encrypted */
+    const struct clock
+        *real; /* borrowed likewise, with access, signer or the test API: when what
                                  they let in expires */
     const struct api_condition *condition; /* borrowed likewise; NULL: always good */
     const struct metrics *metrics;         /* borrowed likewise; NULL: there are none */
-    struct kit *kit; /* borrowed likewise; NULL: no tests are run against it */
+    struct testapi *testapi; /* borrowed likewise; NULL: no tests are run against it */
     struct api_project_limits project_limits;
     struct bytes allowed_hosts; /* borrowed likewise: host_is_allowed(); absent: none */
 };

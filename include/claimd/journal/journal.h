@@ -50,7 +50,7 @@ struct journal_config {
         segment_bytes;   /* 0: 8 MiB; 4 if there is little room, more for large posts */
     size_t change_bytes; /* of a change that must be possible: then not so few */
     uint64_t max_bytes;  /* of all segments; 0: as the disk has room for */
-    bool test_kit; /* made by one, and reads what was made by one, and nothing else */
+    bool test_api; /* made by one, and reads what was made by one, and nothing else */
     bool seeded;   /* repeatable nonces from `seed`: for simulation */
     uint64_t seed;
 

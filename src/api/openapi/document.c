@@ -445,7 +445,7 @@ paths(struct document *d)
 {
     const struct version *served[VERSIONS_MAX];
     size_t count =
-        versions_served(d->limits, d->ctx->auth != NULL, d->ctx->kit != NULL, served);
+        versions_served(d->limits, d->ctx->auth != NULL, d->ctx->testapi != NULL, served);
 
     buf_str(d->out, "\"paths\":{");
     paths_of(d, &version_root);

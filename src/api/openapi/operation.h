@@ -70,7 +70,7 @@ extern const struct operation operation_subscription_list, operation_subscriptio
     operation_subscription_delete, operation_subscription_confirm,
     operation_progress_list, operation_progress_show;
 
-/* operations_kit.c */
+/* operations_testapi.c */
 extern const struct operation operation_clock_show, operation_clock_set,
     operation_clock_advance, operation_reset, operation_state_show, operation_state_set,
     operation_history, operation_expect, operation_leaks, operation_faults_show,

@@ -1,7 +1,7 @@
 #include "api/versions/version.h"
 
 size_t
-versions_served(const struct api_limits *limits, bool identity, bool kit,
+versions_served(const struct api_limits *limits, bool identity, bool testapi,
                 const struct version *out[VERSIONS_MAX])
 {
     const struct {
@@ -13,7 +13,7 @@ versions_served(const struct api_limits *limits, bool identity, bool kit,
         {&version_v1, limits->enable_v1},
         {&version_claimd, true},
         {&version_operator, true},
-        {&version_kit, kit},
+        {&version_testapi, testapi},
         {&version_identity, identity},
     };
     size_t count = 0;

@@ -46,7 +46,7 @@ struct version {
 enum { VERSIONS_MAX = 7 };
 
 /* Those that are switched on, newest first: it has the most clients. Without the root. */
-size_t versions_served(const struct api_limits *limits, bool identity, bool kit,
+size_t versions_served(const struct api_limits *limits, bool identity, bool testapi,
                        const struct version *out[VERSIONS_MAX]);
 
 /* The list of versions itself, "/": no headers needed. */
@@ -60,7 +60,7 @@ extern const struct version version_claimd;
 extern const struct version version_operator;
 
 /* What tests have besides, below /claimd/ too (docs/api.md 23). */
-extern const struct version version_kit;
+extern const struct version version_testapi;
 
 /* The identity stub (identity/identity.h). */
 extern const struct version version_identity;

@@ -1,6 +1,6 @@
 #include "api/wire/fault.h"
 
-#include "claimd/kit/kit.h"
+#include "claimd/testapi/testapi.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -46,7 +46,10 @@ static const struct word words[] = {
      {{"bytes", 1, BYTES_MOST, PLACE(bytes), false},
       {"every_ms", 1, MS_MOST, PLACE(ms), false}}},
     {"end_claim", FAULT_END_CLAIM, 0, {{0}}},
-    {"clock", FAULT_CLOCK, 0, {{"seconds", 1, KIT_STEP_MOST_S, PLACE(seconds), false}}},
+    {"clock",
+     FAULT_CLOCK,
+     0,
+     {{"seconds", 1, TESTAPI_STEP_MOST_S, PLACE(seconds), false}}},
 };
 
 enum { WORDS = sizeof(words) / sizeof(words[0]) };

@@ -10,7 +10,7 @@
 
 #include "claimd/base/buf.h"
 #include "claimd/json/reason.h"
-#include "claimd/kit/faults.h"
+#include "claimd/testapi/faults.h"
 
 /* ST_BAD_VALUE, with the reason, which does not name the whole. */
 enum status fault_read(struct bytes text, struct fault *out, struct reason *why);

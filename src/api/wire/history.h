@@ -5,7 +5,7 @@
 #define API_WIRE_HISTORY_H
 
 #include "claimd/base/buf.h"
-#include "claimd/kit/history.h"
+#include "claimd/testapi/history.h"
 
 /* Appends an entry as an object. */
 void history_write(struct buf *out, const struct history_entry *e);

@@ -16,7 +16,7 @@ open_with(struct server_fixture *f, unsigned slow_kinds, size_t threads)
 {
     const struct server_fixture_options options = {.workers = 1,
                                                    .max_waiters = 10,
-                                                   .kit = true,
+                                                   .testapi = true,
                                                    .slow = slow_kinds != 0,
                                                    .slow_kinds = slow_kinds,
                                                    .threads = threads,

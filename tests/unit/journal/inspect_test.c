@@ -400,7 +400,7 @@ START_TEST(a_segment_without_its_head_loses_nothing_but_that)
 }
 END_TEST
 
-START_TEST(what_a_test_kit_made_stays_so)
+START_TEST(what_a_test_api_made_stays_so)
 {
     struct sim_disk *out = sim_disk_new(2);
     struct segment_head head;
@@ -412,7 +412,7 @@ START_TEST(what_a_test_kit_made_stays_so)
     five_posts(&w);
     bytes = sim_disk_get(w.disk, first, &len);
     ck_assert_int_eq(segment_head_read(bytes, &head), SEGMENT_GOOD);
-    head.required = SEGMENT_TEST_KIT;
+    head.required = SEGMENT_TEST_API;
     segment_head_write(bytes, &head);
     sim_disk_put(w.disk, first, bytes, len);
     free(bytes);
@@ -422,7 +422,7 @@ START_TEST(what_a_test_kit_made_stays_so)
                      ST_OK);
     bytes = sim_disk_get(out, first, &len);
     ck_assert_int_eq(segment_head_read(bytes, &head), SEGMENT_GOOD);
-    ck_assert_uint_eq(head.required, SEGMENT_TEST_KIT);
+    ck_assert_uint_eq(head.required, SEGMENT_TEST_API);
     free(bytes);
     sim_disk_free(out);
     sim_disk_free(w.disk);

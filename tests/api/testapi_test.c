@@ -11,13 +11,13 @@
 static struct api_fixture f;
 
 static void
-open_kit(void)
+open_testapi(void)
 {
-    api_fixture_open_kit(&f, &api_limits_default);
+    api_fixture_open_testapi(&f, &api_limits_default);
 }
 
 static void
-close_kit(void)
+close_testapi(void)
 {
     api_fixture_close(&f);
 }
@@ -64,9 +64,9 @@ post(int ttl, int delay)
         201, NULL);
 }
 
-TEST_CASE("clock", .setup = open_kit, .teardown = close_kit);
+TEST_CASE("clock", .setup = open_testapi, .teardown = close_testapi);
 
-START_TEST(without_a_kit_there_is_nothing_of_this)
+START_TEST(without_the_test_api_there_is_nothing_of_this)
 {
     static const char *const paths[] = {"/claimd/clock", "/claimd/clock/advance",
                                         "/claimd/reset", "/claimd/history",
@@ -102,7 +102,8 @@ START_TEST(what_falls_due_happens_in_order_and_is_told)
     /* The claim gave the second message 20 seconds more. */
     ck_assert_str_eq(events("events"), "delay_ended@5 claim_ended@60 message_expired@120 "
                                        "message_expired@300");
-    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS + 3604000);
+    ck_assert_int_eq(clock_now_ms(testapi_clock(f.testapi)),
+                     API_FIXTURE_START_MS + 3604000);
     ck_assert_uint_gt(f.moves, 0);
 }
 END_TEST
@@ -113,14 +114,15 @@ START_TEST(the_next_deadline_is_one_step)
     post(100, 0);
     advance_to_next();
     ck_assert_str_eq(events("events"), "delay_ended@5");
-    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS + 5000);
+    ck_assert_int_eq(clock_now_ms(testapi_clock(f.testapi)), API_FIXTURE_START_MS + 5000);
     advance_to_next();
     ck_assert_str_eq(events("events"), "message_expired@100");
     advance_to_next();
     ck_assert_str_eq(events("events"), "message_expired@300");
     advance_to_next(); /* there is no other */
     ck_assert_str_eq(events("events"), "");
-    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS + 300000);
+    ck_assert_int_eq(clock_now_ms(testapi_clock(f.testapi)),
+                     API_FIXTURE_START_MS + 300000);
 }
 END_TEST
 
@@ -151,7 +153,7 @@ START_TEST(who_waits_is_served_before_time_goes_on)
     step.req.body = bytes_str("{\"seconds\":66}");
     for (int i = 0; i < 100; i++)
         ck_assert_int_eq(asking_ask(&step), API_AGAIN);
-    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS + 5000);
+    ck_assert_int_eq(clock_now_ms(testapi_clock(f.testapi)), API_FIXTURE_START_MS + 5000);
     ck_assert_int_eq(a.ready, 1);
     asking_finish(&a, 201);
     while (asking_ask(&step) == API_AGAIN)
@@ -172,11 +174,11 @@ START_TEST(who_hangs_up_holds_up_nothing)
     post(3000, 5);
     asking_begin(&a, &f, "POST", CLAIMS, "wait=30");
 
-    clock_advance(kit_clock(f.kit), 5000);
+    clock_advance(testapi_clock(f.testapi), 5000);
     {
         int64_t next_ms;
 
-        store_housekeep(f.store, clock_now_ms(kit_clock(f.kit)), &next_ms);
+        store_housekeep(f.store, clock_now_ms(testapi_clock(f.testapi)), &next_ms);
     }
     ck_assert_int_eq(a.ready, 1);
     asking_forget(&a);
@@ -189,13 +191,13 @@ START_TEST(the_clock_is_stopped_started_and_set)
     post(3600, 0);
     ck_api(&f, "PUT", "/claimd/clock", "{\"state\":\"running\"}", 200, NULL);
     ck_assert_str_eq(api_pick(&f, "state"), "running");
-    ck_assert(!clock_stands(kit_clock(f.kit)));
+    ck_assert(!clock_stands(testapi_clock(f.testapi)));
     /* So far ahead of the wall clock that the message has expired, whatever that shows. */
     ck_api(&f, "PUT", "/claimd/clock",
            "{\"state\":\"frozen\",\"ahead_seconds\":2000000000}", 200, NULL);
     ck_assert_str_eq(api_pick(&f, "state"), "frozen");
     ck_assert_str_eq(api_pick(&f, "events.0.event"), "message_expired");
-    ck_assert(clock_stands(kit_clock(f.kit)));
+    ck_assert(clock_stands(testapi_clock(f.testapi)));
     ck_api(&f, "PUT", "/claimd/clock", "{\"ahead_seconds\":1}", 400,
            "Invalid API request");
 }
@@ -234,13 +236,13 @@ START_TEST(what_no_clock_does_is_refused)
     };
 
     ck_api_rows(&f, rows);
-    ck_assert_int_eq(clock_now_ms(kit_clock(f.kit)), API_FIXTURE_START_MS);
-    ck_assert(clock_stands(kit_clock(f.kit)));
-    ck_assert_uint_eq(history_last(kit_history(f.kit)), 0);
+    ck_assert_int_eq(clock_now_ms(testapi_clock(f.testapi)), API_FIXTURE_START_MS);
+    ck_assert(clock_stands(testapi_clock(f.testapi)));
+    ck_assert_uint_eq(history_last(testapi_history(f.testapi)), 0);
 }
 END_TEST
 
-TEST_CASE("reset", .setup = open_kit, .teardown = close_kit);
+TEST_CASE("reset", .setup = open_testapi, .teardown = close_testapi);
 
 static void
 make_queues(const char *project, int count)
@@ -259,7 +261,8 @@ count_queues(void)
     struct store_totals totals;
 
     ck_assert_int_eq(
-        store_totals(f.store, STORE_AT(clock_now_ms(kit_clock(f.kit))), &totals), ST_OK);
+        store_totals(f.store, STORE_AT(clock_now_ms(testapi_clock(f.testapi))), &totals),
+        ST_OK);
     return totals.queues;
 }
 
@@ -313,7 +316,7 @@ START_TEST(who_waits_is_answered_first)
 }
 END_TEST
 
-TEST_CASE("history", .setup = open_kit, .teardown = close_kit);
+TEST_CASE("history", .setup = open_testapi, .teardown = close_testapi);
 
 START_TEST(all_that_a_worker_does_is_told)
 {
@@ -409,7 +412,7 @@ START_TEST(wrong_questions_about_it_are_refused)
 }
 END_TEST
 
-TEST_CASE("expect", .setup = open_kit, .teardown = close_kit);
+TEST_CASE("expect", .setup = open_testapi, .teardown = close_testapi);
 
 START_TEST(what_is_so_is_answered_at_once)
 {

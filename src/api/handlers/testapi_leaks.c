@@ -1,8 +1,8 @@
 /* What tests have forgotten (docs/api.md 23.8), and what they have looked at. */
-#include "api/handlers/kit.h"
+#include "api/handlers/testapi.h"
 #include "api/wire/next_page.h"
 #include "claimd/json/string.h"
-#include "claimd/kit/leak.h"
+#include "claimd/testapi/leak.h"
 
 /* Messages, and listings of some, that one answer looks at; messages of a listing. */
 enum { LOOK_MOST = 10000, LOOK_SLICE = 64 };
@@ -316,8 +316,9 @@ read_marker(struct scan *s)
 enum status
 handle_leaks(struct context *ctx)
 {
-    struct scan s = {.ctx = ctx, .only = kit_project(ctx), .limit = KIT_PAGE};
-    enum status st = context_read_limit(ctx, "limit", KIT_PAGE_MOST, "fixed", &s.limit);
+    struct scan s = {.ctx = ctx, .only = testapi_project(ctx), .limit = TESTAPI_PAGE};
+    enum status st =
+        context_read_limit(ctx, "limit", TESTAPI_PAGE_MOST, "fixed", &s.limit);
 
     if (st == ST_OK)
         st = read_marker(&s);
@@ -328,7 +329,8 @@ handle_leaks(struct context *ctx)
         return ST_NO_MEMORY;
     st = look_through(&s);
     if (st == ST_OK)
-        st = leak_look_up(kit_history(ctx->kit), ctx->req->arena, s.found, s.count);
+        st = leak_look_up(testapi_history(ctx->testapi), ctx->req->arena, s.found,
+                          s.count);
     return st == ST_OK ? answer_found(&s) : st;
 }
 
@@ -352,13 +354,14 @@ note_some(struct context *ctx, const struct store_message *messages, size_t coun
         buf_bytes(&ids, store_id_bytes(&messages[i].id));
     }
     e.ids = buf_view(&ids); /* without memory: as far as it went */
-    history_add(kit_history(ctx->kit), &e);
+    history_add(testapi_history(ctx->testapi), &e);
     buf_fini(&ids);
 }
 
 void
-kit_note_shown(struct context *ctx, const struct store_message *messages, size_t count)
+testapi_note_shown(struct context *ctx, const struct store_message *messages,
+                   size_t count)
 {
-    for (size_t i = 0; ctx->kit != NULL && i < count; i += HISTORY_IDS)
+    for (size_t i = 0; ctx->testapi != NULL && i < count; i += HISTORY_IDS)
         note_some(ctx, messages + i, count - i < HISTORY_IDS ? count - i : HISTORY_IDS);
 }

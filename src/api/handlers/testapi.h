@@ -1,36 +1,36 @@
 /*
- * handlers/kit: what tests may ask besides (docs/api.md 23); there only with a kit.
+ * handlers/testapi: what tests may ask besides (docs/api.md 23); there only with the test API.
  */
-#ifndef API_HANDLERS_KIT_H
-#define API_HANDLERS_KIT_H
+#ifndef API_HANDLERS_TESTAPI_H
+#define API_HANDLERS_TESTAPI_H
 
 #include "api/context.h"
 #include "claimd/json/tree.h"
 
-/* kit_clock.c */
+/* testapi_clock.c */
 handler_fn handle_clock_show;
 handler_fn handle_clock_set;
 handler_fn handle_clock_advance;
 
-/* kit_history.c */
+/* testapi_history.c */
 handler_fn handle_history;
 handler_fn handle_expect;
 
-/* kit_reset.c */
+/* testapi_reset.c */
 handler_fn handle_reset;
 
-/* kit_state.c */
+/* testapi_state.c */
 handler_fn handle_state_show;
 handler_fn handle_state_set;
 
-/* kit_leaks.c */
+/* testapi_leaks.c */
 handler_fn handle_leaks;
 
-/* With a kit: puts down that an answer shows these messages of the request's queue. */
-void
-kit_note_shown(struct context *ctx, const struct store_message *messages, size_t count);
+/* With the test API: puts down that an answer shows these messages of the request's queue. */
+void testapi_note_shown(struct context *ctx, const struct store_message *messages,
+                        size_t count);
 
-/* kit_faults.c */
+/* testapi_faults.c */
 handler_fn handle_faults_show;
 handler_fn handle_faults_set;
 handler_fn handle_faults_delete;
@@ -38,24 +38,24 @@ handler_fn handle_faults_delete;
 /* ------------------------------------------------------------------ shared */
 
 /* The body, which must be an object; the tree is owned. Explained. */
-enum status kit_read_body(struct context *ctx, json_t **out);
+enum status testapi_read_body(struct context *ctx, json_t **out);
 
 /*
  * The project that a request is about: the parameter, or the header X-Project-ID; absent: none
  * is named.
  */
-struct bytes kit_project(const struct context *ctx);
+struct bytes testapi_project(const struct context *ctx);
 
 /* Entries of the history that are shown together. */
-enum { KIT_PAGE = 100, KIT_PAGE_MOST = 1000 };
+enum { TESTAPI_PAGE = 100, TESTAPI_PAGE_MOST = 1000 };
 
 /* A bit for each of what time does. */
-#define KIT_EVENTS_OF_TIME                                                               \
+#define TESTAPI_EVENTS_OF_TIME                                                           \
     (UINT32_C(1) << HISTORY_CLAIM_ENDED | UINT32_C(1) << HISTORY_DELAY_ENDED |           \
      UINT32_C(1) << HISTORY_EXPIRED | UINT32_C(1) << HISTORY_DEAD_LETTER |               \
      UINT32_C(1) << HISTORY_SERVED)
 
-struct kit_page {
+struct testapi_page {
     struct buf *out;             /* borrowed */
     uint32_t events;             /* a bit for each that is shown */
     struct bytes project, queue; /* absent: of any */
@@ -67,6 +67,6 @@ struct kit_page {
 };
 
 /* Writes `[...]`, and `,"links":[...]` if there are more. */
-void kit_write_page(struct context *ctx, struct kit_page *page);
+void testapi_write_page(struct context *ctx, struct testapi_page *page);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * kit_private: what a kit is made of.
+ * testapi_private: what the test API is made of.
  */
-#ifndef KIT_KIT_PRIVATE_H
-#define KIT_KIT_PRIVATE_H
+#ifndef TESTAPI_TESTAPI_PRIVATE_H
+#define TESTAPI_TESTAPI_PRIVATE_H
 
 #include "claimd/base/lock.h"
-#include "claimd/kit/kit.h"
+#include "claimd/testapi/testapi.h"
 
-struct kit {
+struct testapi {
     struct mem *mem; /* borrowed */
     struct clock clock, real;
     struct history *history; /* owned */
@@ -23,7 +23,7 @@ struct kit {
     _Atomic bool exchanging; /* somebody puts a whole state in the place of another */
 };
 
-/* Fills in the kit's observer (witness.c). */
-void witness_init(struct kit *kit);
+/* Fills in the test API's observer (witness.c). */
+void witness_init(struct testapi *testapi);
 
 #endif

@@ -1,5 +1,5 @@
 /* Back to the beginning, for the next test (docs/api.md 23.3). */
-#include "api/handlers/kit.h"
+#include "api/handlers/testapi.h"
 
 /* Queues that a slice deletes. */
 enum { RESET_SLICE = 64 };
@@ -57,7 +57,7 @@ note(const struct context *ctx, struct bytes project)
     const struct history_entry e = {
         .at_ms = ctx->visit.now_ms, .event = HISTORY_RESET, .queue.project = project};
 
-    history_add(kit_history(ctx->kit), &e);
+    history_add(testapi_history(ctx->testapi), &e);
 }
 
 /*
@@ -67,14 +67,14 @@ note(const struct context *ctx, struct bytes project)
 enum status
 handle_reset(struct context *ctx)
 {
-    struct bytes project = kit_project(ctx);
+    struct bytes project = testapi_project(ctx);
     enum status st;
     bool more;
 
     if (!ctx->progress->begun)
-        kit_dismiss(ctx->kit, project);
+        testapi_dismiss(ctx->testapi, project);
     ctx->progress->begun = true;
-    if (!kit_is_quiet(ctx->kit))
+    if (!testapi_is_quiet(ctx->testapi))
         return ST_AGAIN;
     st = delete_some(ctx, project, &more);
     if (st != ST_OK)
@@ -82,7 +82,7 @@ handle_reset(struct context *ctx)
     if (more)
         return ST_AGAIN;
     if (!bytes_present(project)) /* which cannot fail */
-        (void)faults_replace(kit_faults(ctx->kit), NULL, 0);
+        (void)faults_replace(testapi_faults(ctx->testapi), NULL, 0);
     note(ctx, project);
     return answer_empty(ctx, 204);
 }

@@ -1,4 +1,4 @@
-#include "claimd/kit/faults.h"
+#include "claimd/testapi/faults.h"
 
 #include "claimd/base/lock.h"
 

@@ -1,4 +1,4 @@
-#include "claimd/kit/history.h"
+#include "claimd/testapi/history.h"
 
 #include "claimd/base/invariant.h"
 #include "claimd/base/lock.h"

@@ -1,11 +1,11 @@
 /* The observer of a store that tests are run against: what it sees becomes history. */
 #include "claimd/base/buf.h"
-#include "kit/kit_private.h"
+#include "testapi/testapi_private.h"
 
-static struct kit *
-kit_of(struct store_log *observer)
+static struct testapi *
+testapi_of(struct store_log *observer)
 {
-    return container_of(observer, struct kit, observer);
+    return container_of(observer, struct testapi, observer);
 }
 
 /* ------------------------------------------------------------------ history */
@@ -80,7 +80,7 @@ write_ids(const struct store_change *change, struct buf *out, size_t *count)
 }
 
 static void
-note(struct kit *kit, const struct store_change *change)
+note(struct testapi *testapi, const struct store_change *change)
 {
     const struct store_actor *actor = is_times(change->kind) ? NULL : change->actor;
     struct history_entry e = {.at_ms = change->now_ms, .queue = change->queue};
@@ -89,7 +89,7 @@ note(struct kit *kit, const struct store_change *change)
     e.event = event_of(change);
     if (e.event == HISTORY_EVENTS)
         return;
-    buf_init(&ids, kit->mem);
+    buf_init(&ids, testapi->mem);
     write_ids(change, &ids, &e.count);
     if (actor != NULL) {
         e.client = actor->client;
@@ -103,7 +103,7 @@ note(struct kit *kit, const struct store_change *change)
     if (e.event == HISTORY_DEAD_LETTER)
         e.target = change->target;
     e.ids = buf_view(&ids); /* without memory: as far as it went */
-    history_add(kit->history, &e);
+    history_add(testapi->history, &e);
     buf_fini(&ids);
 }
 
@@ -113,7 +113,7 @@ static enum status
 reserve(struct store_log *observer, enum store_change_kind kind, size_t count,
         size_t bytes, size_t *room)
 {
-    struct store_log *log = kit_of(observer)->log;
+    struct store_log *log = testapi_of(observer)->log;
 
     return log == NULL ? ST_OK : log->reserve(log, kind, count, bytes, room);
 }
@@ -121,16 +121,16 @@ reserve(struct store_log *observer, enum store_change_kind kind, size_t count,
 static uint64_t
 commit(struct store_log *observer, struct store_change *change, size_t *room)
 {
-    struct kit *kit = kit_of(observer);
+    struct testapi *testapi = testapi_of(observer);
 
-    note(kit, change);
-    return kit->log == NULL ? 0 : kit->log->append(kit->log, change, room);
+    note(testapi, change);
+    return testapi->log == NULL ? 0 : testapi->log->append(testapi->log, change, room);
 }
 
 static void
 give_back(struct store_log *observer, size_t room)
 {
-    struct store_log *log = kit_of(observer)->log;
+    struct store_log *log = testapi_of(observer)->log;
 
     if (log != NULL)
         log->give_back(log, room);
@@ -139,14 +139,14 @@ give_back(struct store_log *observer, size_t room)
 static void
 flush(struct store_log *observer)
 {
-    struct store_log *log = kit_of(observer)->log;
+    struct store_log *log = testapi_of(observer)->log;
 
     store_log_flush(log);
 }
 
 void
-witness_init(struct kit *kit)
+witness_init(struct testapi *testapi)
 {
-    kit->observer = (struct store_log){
+    testapi->observer = (struct store_log){
         .reserve = reserve, .append = commit, .give_back = give_back, .flush = flush};
 }

@@ -1,5 +1,5 @@
 /* The whole state of a project, for tests (docs/api.md 23.4). */
-#include "api/handlers/kit.h"
+#include "api/handlers/testapi.h"
 #include "api/state.h"
 
 static struct state_keeper
@@ -13,7 +13,7 @@ enum status
 handle_state_show(struct context *ctx)
 {
     struct state_keeper k = keeper_of(ctx);
-    enum status st = state_write(&k, kit_project(ctx), &ctx->res->body);
+    enum status st = state_write(&k, testapi_project(ctx), &ctx->res->body);
 
     return st == ST_OK ? answer_json(ctx, 200) : st;
 }
@@ -23,7 +23,7 @@ static enum status
 replace(struct context *ctx)
 {
     struct state_keeper k = keeper_of(ctx);
-    struct bytes project = kit_project(ctx);
+    struct bytes project = testapi_project(ctx);
     struct reason why;
     struct state_decoder decoder = {ctx->limits, ctx->mem, ctx->req->arena,
                                     ctx->visit.now_ms, &why};
@@ -49,9 +49,9 @@ handle_state_set(struct context *ctx)
         return context_refuse(ctx, ST_TOO_LONG,
                               "the document is too large. The maximum is %d bytes",
                               API_SEED_MOST);
-    if (!kit_begin_exchange(ctx->kit))
+    if (!testapi_begin_exchange(ctx->testapi))
         return ST_AGAIN;
     st = replace(ctx);
-    kit_end_exchange(ctx->kit);
+    testapi_end_exchange(ctx->testapi);
     return st;
 }

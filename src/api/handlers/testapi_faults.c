@@ -1,5 +1,5 @@
 /* What tests want to go wrong (docs/api.md 23.7). */
-#include "api/handlers/kit.h"
+#include "api/handlers/testapi.h"
 #include "api/wire/fault.h"
 #include "claimd/json/string.h"
 
@@ -56,7 +56,7 @@ handle_faults_show(struct context *ctx)
     struct buf *out = &ctx->res->body;
 
     buf_str(out, "{\"faults\":["); /* there is room: PROBLEM_ROOM */
-    faults_read(kit_faults(ctx->kit), write_rule, out);
+    faults_read(testapi_faults(ctx->testapi), write_rule, out);
     buf_str(out, "]}");
     return answer_json(ctx, 200);
 }
@@ -267,7 +267,7 @@ take_rules(struct context *ctx, const json_t *list)
 
     for (size_t i = 0; i < count && st == ST_OK; i++)
         st = read_rule(&(const struct place){ctx, i}, json_array_get(list, i), &rules[i]);
-    return st == ST_OK ? faults_replace(kit_faults(ctx->kit), rules, count) : st;
+    return st == ST_OK ? faults_replace(testapi_faults(ctx->testapi), rules, count) : st;
 }
 
 /* PUT /claimd/faults */
@@ -276,7 +276,7 @@ handle_faults_set(struct context *ctx)
 {
     const json_t *list;
     json_t *body;
-    enum status st = kit_read_body(ctx, &body);
+    enum status st = testapi_read_body(ctx, &body);
 
     if (st != ST_OK)
         return st;
@@ -296,7 +296,7 @@ handle_faults_set(struct context *ctx)
 enum status
 handle_faults_delete(struct context *ctx)
 {
-    enum status st = faults_replace(kit_faults(ctx->kit), NULL, 0);
+    enum status st = faults_replace(testapi_faults(ctx->testapi), NULL, 0);
 
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }

@@ -1,5 +1,5 @@
 /* The clock of a server that tests are run against (docs/api.md 23.2). */
-#include "api/handlers/kit.h"
+#include "api/handlers/testapi.h"
 #include "claimd/json/tree.h"
 
 #include <inttypes.h>
@@ -18,9 +18,9 @@ write_time(struct context *ctx)
 {
     struct buf *out = &ctx->res->body;
     char text[CLOCK_TEXT_CAP];
-    struct kit_time time;
+    struct testapi_time time;
 
-    kit_time(ctx->kit, &time);
+    testapi_time(ctx->testapi, &time);
     clock_text(time.now_ms, text);
     buf_printf(out,
                "\"now\":\"%s\",\"now_ms\":%" PRId64 ",\"state\":\"%s\","
@@ -106,7 +106,7 @@ read_step(struct context *ctx, const json_t *body, struct wish *out)
                               "the body must be {\"seconds\": N} or {\"to\": \"next\"}");
     if (seconds != NULL) {
         out->move = BY;
-        return read_seconds(ctx, seconds, "seconds", KIT_STEP_MOST_S, &out->ms);
+        return read_seconds(ctx, seconds, "seconds", TESTAPI_STEP_MOST_S, &out->ms);
     }
     out->move = TO_NEXT;
     if (json_is_string(to) && strcmp(json_string_value(to), "next") == 0)
@@ -121,7 +121,7 @@ static enum status
 read_wish(struct context *ctx, read_fn *read, struct wish *out)
 {
     json_t *body;
-    enum status st = kit_read_body(ctx, &body);
+    enum status st = testapi_read_body(ctx, &body);
 
     *out = (struct wish){LEAVE, STAY, 0};
     if (st != ST_OK)
@@ -160,16 +160,16 @@ note(const struct context *ctx, const struct wish *wish)
                             text.data, text.len > 0 ? ", " : "",
                             wish->move == BY ? "by" : "ahead by", wish->ms / 1000);
     e.text = text;
-    history_add(kit_history(ctx->kit), &e);
+    history_add(testapi_history(ctx->testapi), &e);
 }
 
 static enum status
 begin(struct context *ctx, const struct wish *wish)
 {
-    struct kit_time time;
+    struct testapi_time time;
     int64_t until;
 
-    kit_time(ctx->kit, &time);
+    testapi_time(ctx->testapi, &time);
     if (wish->move == TO_AHEAD && wish->ms < time.ahead_ms)
         return context_refuse(ctx, ST_BAD_VALUE,
                               "ahead_seconds is %" PRId64 ". The clock is %" PRId64
@@ -177,7 +177,7 @@ begin(struct context *ctx, const struct wish *wish)
                               wish->ms / 1000, time.ahead_ms);
     note(ctx, wish);
     if (wish->state != LEAVE)
-        kit_stop(ctx->kit, wish->state == STOP);
+        testapi_stop(ctx->testapi, wish->state == STOP);
     until = time.now_ms;
     if (wish->move == TO_AHEAD)
         until += wish->ms - time.ahead_ms;
@@ -186,7 +186,7 @@ begin(struct context *ctx, const struct wish *wish)
     else
         until += wish->ms;
     ctx->progress->resume[0] = (uint64_t)until;
-    ctx->progress->resume[1] = history_last(kit_history(ctx->kit));
+    ctx->progress->resume[1] = history_last(testapi_history(ctx->testapi));
     ctx->progress->begun = true;
     return ST_OK;
 }
@@ -195,14 +195,14 @@ begin(struct context *ctx, const struct wish *wish)
 static void
 write_events(struct context *ctx)
 {
-    struct kit_page page = {.out = &ctx->res->body,
-                            .events = KIT_EVENTS_OF_TIME,
-                            .limit = KIT_PAGE,
-                            .since = since(ctx)};
+    struct testapi_page page = {.out = &ctx->res->body,
+                                .events = TESTAPI_EVENTS_OF_TIME,
+                                .limit = TESTAPI_PAGE,
+                                .since = since(ctx)};
 
     buf_printf(page.out, ",\"lost\":%" PRIu64 ",\"events\":",
-               history_gone(kit_history(ctx->kit), page.since));
-    kit_write_page(ctx, &page);
+               history_gone(testapi_history(ctx->testapi), page.since));
+    testapi_write_page(ctx, &page);
 }
 
 /* Asked again until the clock is where it is to be. */
@@ -216,8 +216,8 @@ move(struct context *ctx, read_fn *read)
         st = begin(ctx, &wish);
     if (st != ST_OK)
         return st;
-    if (!kit_move(ctx->kit, until_ms(ctx),
-                  wish.move == TO_NEXT ? since(ctx) : UINT64_MAX))
+    if (!testapi_move(ctx->testapi, until_ms(ctx),
+                      wish.move == TO_NEXT ? since(ctx) : UINT64_MAX))
         return ST_AGAIN;
     buf_byte(&ctx->res->body, '{');
     write_time(ctx);

@@ -1,6 +1,6 @@
 /* The history of a server that tests are run against, and what they expect of its queues
  * (docs/api.md 23.5, 23.6). */
-#include "api/handlers/kit.h"
+#include "api/handlers/testapi.h"
 #include "api/wire/history.h"
 #include "api/wire/next_page.h"
 
@@ -9,7 +9,7 @@
 /* ------------------------------------------------------------------ shared */
 
 enum status
-kit_read_body(struct context *ctx, json_t **out)
+testapi_read_body(struct context *ctx, json_t **out)
 {
     struct reason why;
     enum status st =
@@ -30,7 +30,7 @@ kit_read_body(struct context *ctx, json_t **out)
 }
 
 struct bytes
-kit_project(const struct context *ctx)
+testapi_project(const struct context *ctx)
 {
     struct bytes named = query_get(&ctx->query, "project");
 
@@ -42,7 +42,7 @@ kit_project(const struct context *ctx)
 static bool
 show(void *arg, const struct history_entry *e)
 {
-    struct kit_page *page = arg;
+    struct testapi_page *page = arg;
 
     if ((page->events & UINT32_C(1) << e->event) == 0 ||
         (bytes_present(page->project) && bytes_present(e->queue.project) &&
@@ -74,12 +74,12 @@ name_events(struct arena *arena, uint32_t events)
 }
 
 void
-kit_write_page(struct context *ctx, struct kit_page *page)
+testapi_write_page(struct context *ctx, struct testapi_page *page)
 {
     struct next_page next;
 
     buf_byte(page->out, '[');
-    history_read(kit_history(ctx->kit), page->since, show, page);
+    history_read(testapi_history(ctx->testapi), page->since, show, page);
     buf_byte(page->out, ']');
     if (!page->more)
         return;
@@ -120,16 +120,16 @@ read_count(struct context *ctx, const char *name, int64_t *out)
 enum status
 handle_history(struct context *ctx)
 {
-    struct history *h = kit_history(ctx->kit);
-    struct kit_page page = {.out = &ctx->res->body,
-                            .events = UINT32_MAX,
-                            .project = kit_project(ctx),
-                            .queue = query_get(&ctx->query, "queue"),
-                            .limit = KIT_PAGE};
+    struct history *h = testapi_history(ctx->testapi);
+    struct testapi_page page = {.out = &ctx->res->body,
+                                .events = UINT32_MAX,
+                                .project = testapi_project(ctx),
+                                .queue = query_get(&ctx->query, "queue"),
+                                .limit = TESTAPI_PAGE};
     struct bytes events = query_get(&ctx->query, "event");
     int64_t since = 0;
     enum status st =
-        context_read_limit(ctx, "limit", KIT_PAGE_MOST, "fixed", &page.limit);
+        context_read_limit(ctx, "limit", TESTAPI_PAGE_MOST, "fixed", &page.limit);
 
     if (st == ST_OK)
         st = read_count(ctx, "since", &since);
@@ -147,7 +147,7 @@ handle_history(struct context *ctx)
     buf_printf(page.out,
                "{\"last\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"history\":", history_last(h),
                history_lost(h));
-    kit_write_page(ctx, &page);
+    testapi_write_page(ctx, &page);
     buf_byte(page.out, '}');
     return answer_json(ctx, 200);
 }
@@ -200,7 +200,7 @@ await(struct context *ctx, const struct expected *wanted)
     if (waiting == NULL || wanted->wait_s == 0 || waiting->end != WAITING_ON)
         return false;
     if (waiting->watched == NULL) {
-        waiting->watched = kit_history(ctx->kit);
+        waiting->watched = testapi_history(ctx->testapi);
         history_watch(waiting->watched, &waiting->listener);
         waiting->wait_ms = wanted->wait_s * 1000;
     }
@@ -220,7 +220,7 @@ answer_found(struct context *ctx, const struct store_stats *found)
 enum status
 handle_expect(struct context *ctx)
 {
-    struct bytes project = kit_project(ctx);
+    struct bytes project = testapi_project(ctx);
     struct expected wanted;
     struct store_stats found;
     enum status st = read_expected(ctx, &wanted);

@@ -1,5 +1,5 @@
 /*
- * kit/faults: what tests want to go wrong (docs/api.md 23.7).
+ * testapi/faults: what tests want to go wrong (docs/api.md 23.7).
  *
  * A rule says which requests it is for, which of them its fault befalls, and counts both. The
  * rules stand in a list that is replaced as a whole. The first that matches a request is the
@@ -9,8 +9,8 @@
  *   Cost     faults_strike() O(rules); without any a load
  *   Threads  any
  */
-#ifndef CLAIMD_KIT_FAULTS_H
-#define CLAIMD_KIT_FAULTS_H
+#ifndef CLAIMD_TESTAPI_FAULTS_H
+#define CLAIMD_TESTAPI_FAULTS_H
 
 #include "claimd/base/bytes.h"
 #include "claimd/base/mem.h"

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What a real server has for tests (docs/api.md 23): its clock, its history, and a new beginning.
 
-    kit_test.py CLAIMD
+    testapi_test.py CLAIMD
 """
 
 import json
@@ -19,7 +19,7 @@ CLAIMS = "/v2/queues/q/claims"
 MINUTE = b'{"ttl":60,"grace":60}'
 
 
-class Kit(unittest.TestCase):
+class TestApi(unittest.TestCase):
     def call(self, server, method, target, body=None, headers=(), status=200):
         answer = server.ask(method, target, body, headers=headers)
         self.assertEqual(answer.status, status, answer.body)
@@ -125,7 +125,7 @@ class Kit(unittest.TestCase):
         self.assertEqual(run("--ci", "--listen", "0.0.0.0:0").returncode, 2)
 
     def test_a_journal_is_of_tests_or_not(self):
-        with tempfile.TemporaryDirectory(prefix="claimd-kit-") as folder:
+        with tempfile.TemporaryDirectory(prefix="claimd-testapi-") as folder:
             ours, others = os.path.join(folder, "ours"), os.path.join(folder, "others")
             os.mkdir(ours), os.mkdir(others)
             with Server("--ci", "--journal", ours) as server:

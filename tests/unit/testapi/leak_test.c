@@ -1,4 +1,4 @@
-#include "claimd/kit/leak.h"
+#include "claimd/testapi/leak.h"
 
 #include "support/arena_fixture.h"
 

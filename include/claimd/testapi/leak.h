@@ -1,15 +1,15 @@
 /*
- * kit/leak: what tests have forgotten, as far as the history can tell.
+ * testapi/leak: what tests have forgotten, as far as the history can tell.
  *
  * A store knows which claims live, and which messages nobody has ever claimed. Who it was, and
  * whether somebody has looked at them at least, stands in the history while that reaches back:
  * whose post it has forgotten counts as never read.
  */
-#ifndef CLAIMD_KIT_LEAK_H
-#define CLAIMD_KIT_LEAK_H
+#ifndef CLAIMD_TESTAPI_LEAK_H
+#define CLAIMD_TESTAPI_LEAK_H
 
 #include "claimd/base/arena.h"
-#include "claimd/kit/history.h"
+#include "claimd/testapi/history.h"
 
 /* X(NAME, text) */
 #define LEAK_LIST(X)                                                                     \

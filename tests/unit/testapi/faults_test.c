@@ -1,5 +1,5 @@
 /* The rules for what is to go wrong, without a server. */
-#include "claimd/kit/faults.h"
+#include "claimd/testapi/faults.h"
 #include "support/check_main.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * kit/history: what happened in a server that tests are run against, in order.
+ * testapi/history: what happened in a server that tests are run against, in order.
  *
  * An entry is made when something has happened: by the store's log under the lock where
  * it happens, so those of one queue are in the order of its changes; and by the API for what it
@@ -10,8 +10,8 @@
  *   Cost     adding O(its length); reading O(entries read)
  *   Threads  any
  */
-#ifndef CLAIMD_KIT_HISTORY_H
-#define CLAIMD_KIT_HISTORY_H
+#ifndef CLAIMD_TESTAPI_HISTORY_H
+#define CLAIMD_TESTAPI_HISTORY_H
 
 #include "claimd/base/mem.h"
 #include "claimd/store/types.h"
