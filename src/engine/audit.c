@@ -76,13 +76,13 @@ tally_audit(const struct shard *sh)
         sum.messages += backlog_live(q->backlog);
         sum.claimed += q->backlog->claimed;
         sum.delayed += backlog_delayed(q->backlog);
-        sum.foreign += q->backlog->foreign.count;
+        sum.original += q->backlog->original.count;
         sum.claims += q->backlog->claims.live;
         sum.bytes += q->backlog->bytes;
     }
     return feeds_tally_audit(sh) && sum.messages == sh->alive.messages &&
            sum.claimed == sh->alive.claimed && sum.delayed == sh->alive.delayed &&
-           sum.foreign == sh->alive.foreign && sum.claims == sh->alive.claims &&
+           sum.original == sh->alive.original && sum.claims == sh->alive.claims &&
            sum.bytes == sh->alive.bytes;
 }
 

@@ -12,7 +12,7 @@ backlog_new(struct mem *mem, struct tally *tally)
     b->tally = tally;
     seqmap_init(&b->messages);
     seqmap_init(&b->claims);
-    hashmap_init(&b->foreign, mem);
+    hashmap_init(&b->original, mem);
     return b;
 }
 
@@ -24,13 +24,13 @@ backlog_count_in(struct backlog *b, struct tally *tally)
     b->tally->messages -= b->messages.live;
     b->tally->claimed -= b->claimed;
     b->tally->delayed -= delayed;
-    b->tally->foreign -= b->foreign.count;
+    b->tally->original -= b->original.count;
     b->tally->claims -= b->claims.live;
     b->tally->bytes -= b->bytes;
     tally->messages += b->messages.live;
     tally->claimed += b->claimed;
     tally->delayed += delayed;
-    tally->foreign += b->foreign.count;
+    tally->original += b->original.count;
     tally->claims += b->claims.live;
     tally->bytes += b->bytes;
     b->tally = tally;
@@ -39,8 +39,8 @@ backlog_count_in(struct backlog *b, struct tally *tally)
 void
 backlog_free(struct mem *mem, struct backlog *b)
 {
-    ENSURE(b->messages.live == 0 && b->claims.live == 0 && b->foreign.count == 0);
-    hashmap_fini(&b->foreign);
+    ENSURE(b->messages.live == 0 && b->claims.live == 0 && b->original.count == 0);
+    hashmap_fini(&b->original);
     mem_free(mem, b);
 }
 
@@ -83,9 +83,9 @@ backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m)
     b->bytes -= m->body_len;
     if (m->claim != NULL)
         uncount_claimed(b);
-    if (m->foreign != NULL) {
-        hashmap_remove(&b->foreign, &m->foreign->node);
-        b->tally->foreign--;
+    if (m->original != NULL) {
+        hashmap_remove(&b->original, &m->original->node);
+        b->tally->original--;
     }
     m->claim = NULL;
     m->backlog = NULL;
@@ -120,15 +120,15 @@ backlog_end_delay(struct backlog *b, struct message *m)
 }
 
 static uint64_t
-foreign_hash(struct ident id)
+original_hash(struct ident id)
 {
     return hash_mix(id.low ^ (uint64_t)id.high << 32);
 }
 
 static bool
-foreign_equal(const struct hashnode *node, const void *key)
+original_equal(const struct hashnode *node, const void *key)
 {
-    const struct foreign *f = container_of(node, const struct foreign, node);
+    const struct original *f = container_of(node, const struct original, node);
 
     return ident_equal(f->id, *(const struct ident *)key);
 }
@@ -141,28 +141,28 @@ backlog_find(const struct backlog *b, uint32_t tag, struct ident id)
     if (id.high == tag) {
         struct message *m = seqmap_find(&b->messages, id.low);
 
-        if (m != NULL && m->foreign == NULL)
+        if (m != NULL && m->original == NULL)
             return m;
     }
-    node = hashmap_find(&b->foreign, foreign_hash(id), foreign_equal, &id);
-    return node == NULL ? NULL : container_of(node, struct foreign, node)->message;
+    node = hashmap_find(&b->original, original_hash(id), original_equal, &id);
+    return node == NULL ? NULL : container_of(node, struct original, node)->message;
 }
 
 void
-backlog_add_foreign(struct backlog *b, struct message *m)
+backlog_add_original(struct backlog *b, struct message *m)
 {
-    hashmap_insert(&b->foreign, &m->foreign->node, foreign_hash(m->foreign->id));
-    b->tally->foreign++;
+    hashmap_insert(&b->original, &m->original->node, original_hash(m->original->id));
+    b->tally->original++;
 }
 
 bool
 backlog_audit(const struct backlog *b)
 {
-    size_t live = 0, claimed = 0, foreign = 0;
+    size_t live = 0, claimed = 0, original = 0;
     uint64_t seq = 0;
     struct message *m;
 
-    if (!seqmap_audit(&b->messages) || !hashmap_audit(&b->foreign) ||
+    if (!seqmap_audit(&b->messages) || !hashmap_audit(&b->original) ||
         !seqmap_audit(&b->claims) || b->claims.ready != 0)
         return false;
     while ((m = seqmap_next_live(&b->messages, &seq)) != NULL) {
@@ -174,14 +174,14 @@ backlog_audit(const struct backlog *b)
             return false;
         if (seqmap_is_ready(&b->messages, seq) != ready)
             return false;
-        if (m->foreign != NULL &&
-            (m->foreign->message != m || backlog_find(b, 0, m->foreign->id) != m))
+        if (m->original != NULL &&
+            (m->original->message != m || backlog_find(b, 0, m->original->id) != m))
             return false;
         live++;
         claimed += m->claim != NULL;
-        foreign += m->foreign != NULL;
+        original += m->original != NULL;
         seq++;
     }
     return live == b->messages.live && claimed == b->claimed &&
-           foreign == b->foreign.count;
+           original == b->original.count;
 }

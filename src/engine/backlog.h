@@ -10,7 +10,7 @@
  *   - ready bit == neither claimed nor delayed
  *   - each claim is in `claims` under its number, and holds at least one message
  *   - `claimed` counts the messages with a claim
- *   - a message has a foreign id exactly if it is in `foreign` under that id
+ *   - a message has an original id exactly if it is in `originals` under that id
  */
 #ifndef ENGINE_BACKLOG_H
 #define ENGINE_BACKLOG_H
@@ -24,7 +24,7 @@ struct claim;
 
 /* What the backlogs of a shard have together: those alive, or those in the graveyard. */
 struct tally {
-    size_t messages, claimed, delayed, foreign;
+    size_t messages, claimed, delayed, original;
     size_t claims;
     uint64_t bytes; /* of bodies */
 };
@@ -35,9 +35,9 @@ struct backlog {
     struct seqmap messages; /* number -> struct message, owned */
     struct seqmap claims;   /* number -> struct claim, owned; none is ever ready */
     size_t claimed;
-    uint64_t bytes;         /* of bodies */
-    struct hashmap foreign; /* ids from other queues -> struct foreign, owned */
-    struct list grave;      /* in the shard's graveyard */
+    uint64_t bytes;          /* of bodies */
+    struct hashmap original; /* ids from other queues -> struct original, owned */
+    struct list grave;       /* in the shard's graveyard */
 };
 
 /* Makes an empty backlog; NULL without memory. */
@@ -60,8 +60,8 @@ enum status backlog_reserve(struct backlog *b, struct seqmap_pool *pool,
 void backlog_add(struct backlog *b, struct seqmap_pool *pool, struct message *m);
 
 /*
- * Takes a message out: out of the index, the count of claimed ones and the foreign ids. Its
- * foreign id stays with it; the caller owns the backlog's pin now, and tells its claim.
+ * Takes a message out: out of the index, the count of claimed ones and the original ids. Its
+ * original id stays with it; the caller owns the backlog's pin now, and tells its claim.
  */
 void backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m);
 
@@ -125,17 +125,17 @@ backlog_last(const struct backlog *b)
 /* The message with this id in a queue with this tag; NULL if there is none. */
 struct message *backlog_find(const struct backlog *b, uint32_t tag, struct ident id);
 
-/* ------------------------------------------------------------------ foreign ids */
+/* ------------------------------------------------------------------ original ids */
 
-/* Makes sure that the next `count` foreign ids can be entered. */
+/* Makes sure that the next `count` original ids can be entered. */
 static inline enum status
-backlog_reserve_foreign(struct backlog *b, size_t count)
+backlog_reserve_original(struct backlog *b, size_t count)
 {
-    return hashmap_reserve(&b->foreign, count);
+    return hashmap_reserve(&b->original, count);
 }
 
-/* Enters m's foreign id, whose room must have been reserved. */
-void backlog_add_foreign(struct backlog *b, struct message *m);
+/* Enters m's original id, whose room must have been reserved. */
+void backlog_add_original(struct backlog *b, struct message *m);
 
 /* ------------------------------------------------------------------ claims */
 

@@ -8,7 +8,7 @@ changelog_reserve(struct shard *sh, enum store_change_kind kind, size_t count,
     struct store_log *log = sh->core->log;
 
     lock_assert_held(&sh->lock);
-    return log->reserve(log, kind, count, bytes, &sh->room);
+    return log->reserve(log, kind, sh->checkpointing, count, bytes, &sh->room);
 }
 
 static struct store_change
@@ -17,6 +17,7 @@ change_of(const struct queue *q, enum store_change_kind kind, int64_t now_ms)
     bool transient = queue_transient(q);
 
     return (struct store_change){.kind = kind,
+                                 .checkpoint = q->shard->checkpointing,
                                  .now_ms = now_ms,
                                  .actor = q->shard->actor,
                                  .queue = q->where,
@@ -34,8 +35,7 @@ show(const struct message *m, uint32_t tag, struct store_message_record *out)
     *out = (struct store_message_record){
         .number = m->seq,
         .old_number = m->seq,
-        .claim = m->claim == NULL ? 0 : ident_claim_number(claim_ident(m->claim)),
-        .foreign = m->foreign != NULL,
+        .original_id = m->original != NULL,
         .body = message_body(m),
         .checksum = message_checksum(m),
         .client = m->client,
@@ -45,6 +45,14 @@ show(const struct message *m, uint32_t tag, struct store_message_record *out)
         .claim_count = m->claim_count,
     };
     ident_write(&out->id, message_ident(m, tag));
+}
+
+static void
+claim_record(const struct claim *c, struct store_claim_record *out)
+{
+    ident_write(&out->id, claim_ident(c));
+    out->started_ms = c->started_ms;
+    out->ends_ms = claim_ends_ms(c);
 }
 
 static uint64_t
@@ -87,6 +95,10 @@ next_in_row(struct store_change *change, struct store_message_record *out)
     change->at++;
     change->count--;
     show(m, q->tag, out);
+    if (change->kind == STORE_CHANGE_STATE && m->claim != NULL) {
+        claim_record(m->claim, &change->claim);
+        out->claim = &change->claim;
+    }
     return true;
 }
 
@@ -150,10 +162,7 @@ changelog_claim(struct queue *q, enum store_change_kind kind, const struct claim
 {
     struct store_change change = change_of(q, kind, now_ms);
 
-    ident_write(&change.claim_id, claim_ident(c));
-    change.claim_number = ident_claim_number(claim_ident(c));
-    change.claim_started_ms = c->started_ms;
-    change.claim_ends_ms = claim_ends_ms(c);
+    claim_record(c, &change.claim);
     change.count = c->held;
     change.from[0] = c;
     change.next = next_held;
@@ -252,7 +261,7 @@ next_entry(struct store_change *change, struct store_message_record *out)
 uint64_t
 changelog_feed(struct queue *q, uint64_t first, size_t count, int64_t now_ms)
 {
-    struct store_change change = change_of(q, STORE_CHANGE_IMAGE_FEED, now_ms);
+    struct store_change change = change_of(q, STORE_CHANGE_FEED, now_ms);
 
     change.count = count;
     change.at = first;

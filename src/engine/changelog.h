@@ -33,10 +33,10 @@ queue_bytes(const struct store_queue *where, const struct store_metadata *metada
 enum status changelog_reserve(struct shard *sh, enum store_change_kind kind, size_t count,
                               size_t bytes);
 
-/* QUEUE, IMAGE_QUEUE, META, QUEUE_GONE, PURGE, UNSUBSCRIBED. */
+/* QUEUE, META, QUEUE_GONE, PURGE, UNSUBSCRIBED. */
 uint64_t changelog_queue(struct queue *q, enum store_change_kind kind, int64_t now_ms);
 
-/* POST, IMAGE: so many messages from number `first` on. */
+/* POST, STATE: so many messages from number `first` on. */
 uint64_t changelog_row(struct queue *q, enum store_change_kind kind, uint64_t first,
                        size_t count, int64_t now_ms);
 
@@ -44,7 +44,7 @@ uint64_t changelog_row(struct queue *q, enum store_change_kind kind, uint64_t fi
 uint64_t changelog_delete(struct queue *q, const struct list *messages, size_t count,
                           int64_t now_ms);
 
-/* CLAIM, IMAGE_CLAIM, RENEW, RELEASE, CLAIM_OVER: with the messages it holds. */
+/* CLAIM, RENEW, RELEASE, CLAIM_OVER: with the messages it holds. */
 uint64_t changelog_claim(struct queue *q, enum store_change_kind kind,
                          const struct claim *c, int64_t now_ms);
 
@@ -52,12 +52,12 @@ uint64_t changelog_claim(struct queue *q, enum store_change_kind kind,
 uint64_t changelog_message(struct queue *q, enum store_change_kind kind,
                            const struct message *m, int64_t now_ms);
 
-/* SUBSCRIPTION, SUBSCRIPTION_GONE, CURSOR, IMAGE_SUBSCRIPTION. */
+/* SUBSCRIPTION, SUBSCRIPTION_GONE, CURSOR. */
 uint64_t
 changelog_subscription(struct queue *q, enum store_change_kind kind,
                        const struct store_subscription_record *told, int64_t now_ms);
 
-/* IMAGE_FEED: so many entries of the queue's feed from number `first` on. */
+/* FEED: so many entries of the queue's feed from number `first` on. */
 uint64_t changelog_feed(struct queue *q, uint64_t first, size_t count, int64_t now_ms);
 
 /* MOVE: messages that are in the target, and the numbers that they had in the source. */

@@ -10,7 +10,7 @@ claim_new(struct mem *mem, size_t count)
         return NULL;
     c = mem_alloc(mem, sizeof(*c) + count * sizeof(c->seqs[0]));
     if (c != NULL)
-        *c = (struct claim){.count = 0};
+        *c = (struct claim){.room = (uint32_t)count};
     return c;
 }
 
@@ -133,6 +133,7 @@ claim_replace(struct shard *sh, struct claim *c, struct claim *fresh)
                             .id_low = c->id_low,
                             .id_high = c->id_high,
                             .count = c->count,
+                            .room = fresh->room,
                             .held = c->held};
     for (size_t i = 0; i < c->count; i++) {
         struct message *m = claim_held(c, i);

@@ -88,8 +88,8 @@ dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *seq)
 struct move {
     struct message *messages[DEAD_LETTER_SLICE];
     uint64_t numbers[DEAD_LETTER_SLICE]; /* that they had in the source */
-    struct foreign
-        *records[DEAD_LETTER_SLICE]; /* for messages without a foreign id yet */
+    struct original
+        *records[DEAD_LETTER_SLICE]; /* for messages without a original id yet */
     struct message
         *sealed[DEAD_LETTER_SLICE]; /* what goes instead; NULL: the message itself */
     size_t count, record_count;
@@ -242,15 +242,15 @@ reserve(struct dead_letter *dl, struct move *move)
     enum status st = use_seals(dl, move);
 
     for (size_t i = 0; st == ST_OK && i < move->count; i++) {
-        if (move->messages[i]->foreign != NULL)
+        if (move->messages[i]->original != NULL)
             continue;
-        move->records[move->record_count] = mem_alloc(mem, sizeof(struct foreign));
+        move->records[move->record_count] = mem_alloc(mem, sizeof(struct original));
         if (move->records[move->record_count] == NULL)
             return ST_NO_MEMORY;
         move->record_count++;
     }
     if (st == ST_OK)
-        st = backlog_reserve_foreign(move->target->backlog, move->count);
+        st = backlog_reserve_original(move->target->backlog, move->count);
     if (st == ST_OK)
         st = backlog_reserve(move->target->backlog, &dl->target->pool,
                              move->target->last_seq, move->count,
@@ -286,10 +286,10 @@ give_up(const struct dead_letter *dl, struct move *move)
 static void
 keep_id(const struct queue *source, struct message *m, struct move *move)
 {
-    if (m->foreign != NULL)
+    if (m->original != NULL)
         return;
-    m->foreign = move->records[--move->record_count];
-    *m->foreign = (struct foreign){.id = {source->tag, m->seq}, .message = m};
+    m->original = move->records[--move->record_count];
+    *m->original = (struct original){.id = {source->tag, m->seq}, .message = m};
 }
 
 /* By what it has grown the project has more, and may have: letters are moved whatever it has. */
@@ -311,10 +311,10 @@ put_sealed(const struct dead_letter *dl, struct move *move, size_t i)
     sealed->seq = m->seq;
     sealed->posted_ms = m->posted_ms;
     sealed->expires_ms = m->expires_ms;
-    sealed->foreign = m->foreign;
-    if (sealed->foreign != NULL)
-        sealed->foreign->message = sealed;
-    m->foreign = NULL;
+    sealed->original = m->original;
+    if (sealed->original != NULL)
+        sealed->original->message = sealed;
+    m->original = NULL;
     count_growth(move, sealed, m);
     message_unpin(dl->target->core->mem, m);
     move->messages[i] = sealed;
@@ -351,7 +351,7 @@ move_one(const struct dead_letter *dl, size_t i, struct move *move)
     m->claim_count = 0;
     extend_life(dl, m);
     backlog_add(target->backlog, &dl->target->pool, m);
-    backlog_add_foreign(target->backlog, m);
+    backlog_add_original(target->backlog, m);
     shard_arm_message(dl->target, &m->due, m->expires_ms);
 }
 

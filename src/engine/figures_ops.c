@@ -29,7 +29,7 @@ add_population(const struct shard *sh, struct store_figures *out)
     out->all.claimable += t->messages - t->claimed - t->delayed;
     out->all.claimed += t->claimed;
     out->all.delayed += t->delayed;
-    out->all.dead_letters += t->foreign;
+    out->all.dead_letters += t->original;
     out->all.claims += t->claims;
     out->all.bytes += t->bytes;
     out->rest.messages += sh->figures.rest.messages;
@@ -92,7 +92,7 @@ show(const struct queue *q, int64_t now_ms, struct store_queue_figures *out)
         .claimable = backlog_ready(b),
         .claimed = b->claimed,
         .delayed = backlog_delayed(b),
-        .dead_letters = b->foreign.count,
+        .dead_letters = b->original.count,
         .claims = b->claims.live,
         .bytes = b->bytes,
     };

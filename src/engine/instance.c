@@ -90,15 +90,15 @@ durable_live(struct store_durable *durable, uint64_t *messages, uint64_t *bytes)
 }
 
 static void
-durable_sweep_begin(struct store_durable *durable)
+durable_checkpoint_begin(struct store_durable *durable)
 {
-    engine_sweep_begin(engine_of_durable(durable));
+    engine_checkpoint_begin(engine_of_durable(durable));
 }
 
 static enum status
-durable_sweep(struct store_durable *durable, bool *done)
+durable_checkpoint(struct store_durable *durable, bool *done)
 {
-    return engine_sweep(engine_of_durable(durable), done);
+    return engine_checkpoint(engine_of_durable(durable), done);
 }
 
 static const struct store_durable durable_side = {
@@ -107,8 +107,8 @@ static const struct store_durable durable_side = {
     .replay_end = durable_replay_end,
     .marks = durable_marks,
     .live = durable_live,
-    .sweep_begin = durable_sweep_begin,
-    .sweep = durable_sweep,
+    .checkpoint_begin = durable_checkpoint_begin,
+    .checkpoint = durable_checkpoint,
 };
 
 struct store_durable *

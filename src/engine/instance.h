@@ -16,8 +16,8 @@ struct engine {
     struct shard *shards; /* owned */
     struct store_durable durable;
     struct replay *replay;         /* owned; NULL: nothing is being replayed */
-    uint32_t sweep_epoch;          /* number of the latest sweep */
-    size_t sweep_shard;            /* that is in turn */
+    uint32_t checkpoint_no;        /* number of the latest checkpoint */
+    size_t checkpoint_shard;       /* that is in turn */
     _Atomic size_t delivery_shard; /* where to look first for what is due */
 };
 
@@ -85,14 +85,14 @@ store_delivery_next_fn engine_delivery_next;
 store_delivery_done_fn engine_delivery_done;
 store_delivery_watch_fn engine_delivery_watch;
 
-/* replay.c; _end and _drop also free what the replay needed */
+/* state_replay.c; _end and _drop also free what the replay needed */
 enum status engine_replay(struct engine *e, struct store_change *change);
 enum status engine_replay_end(struct engine *e, int64_t now_ms);
 void engine_replay_drop(struct engine *e);
 
-/* sweep.c */
-void engine_sweep_begin(struct engine *e);
-enum status engine_sweep(struct engine *e, bool *done);
+/* state_read.c */
+void engine_checkpoint_begin(struct engine *e);
+enum status engine_checkpoint(struct engine *e, bool *done);
 
 /* housekeep.c */
 store_housekeep_fn engine_housekeep;

@@ -59,16 +59,16 @@ piece_bytes(const struct store_image *image)
 }
 
 static enum status
-make_foreign(struct mem *mem, struct message *m, const struct store_id *text)
+make_original(struct mem *mem, struct message *m, const struct store_id *text)
 {
     struct ident id;
 
     if (!ident_read(store_id_bytes(text), &id))
         return ST_BAD_VALUE;
-    m->foreign = mem_alloc(mem, sizeof(*m->foreign));
-    if (m->foreign == NULL)
+    m->original = mem_alloc(mem, sizeof(*m->original));
+    if (m->original == NULL)
         return ST_NO_MEMORY;
-    *m->foreign = (struct foreign){.id = id, .message = m};
+    *m->original = (struct original){.id = id, .message = m};
     return ST_OK;
 }
 
@@ -87,7 +87,7 @@ make_message(struct load *l, struct mem *mem, const struct store_image_message *
     m->claim_count = view->claim_count;
     l->body_bytes += view->body.len;
     if (view->id.text[0] != '\0')
-        st = make_foreign(mem, m, &view->id);
+        st = make_original(mem, m, &view->id);
     if (view->claim > 0)
         l->claims[view->claim - 1].count++;
     return st;
@@ -150,7 +150,7 @@ has_tag(const struct load *l, uint32_t tag)
     for (const struct list *at = l->messages.next; at != &l->messages; at = at->next) {
         const struct message *m = container_of(at, const struct message, due.link);
 
-        if (m->foreign != NULL && m->foreign->id.high == tag)
+        if (m->original != NULL && m->original->id.high == tag)
             return true;
     }
     return false;
@@ -192,10 +192,10 @@ check_messages(const struct load *l)
 
         if (queue_settings(q)->encrypt && !store_is_sealed(message_body(m)))
             return ST_NOT_SEALED;
-        if (m->foreign == NULL || l->made)
+        if (m->original == NULL || l->made)
             continue;
-        if (m->foreign->id.high == q->tag ||
-            backlog_find(q->backlog, q->tag, m->foreign->id) != NULL)
+        if (m->original->id.high == q->tag ||
+            backlog_find(q->backlog, q->tag, m->original->id) != NULL)
             return ST_CONFLICT;
     }
     return ST_OK;
@@ -327,7 +327,7 @@ reserve_nodes(const struct load *l, struct feed *f)
         st = subscription_reserve(l->v.shard, f, l->last_subscription); /* the wheel */
     }
     if (st == ST_OK)
-        st = backlog_reserve_foreign(q->backlog, l->image->message_count);
+        st = backlog_reserve_original(q->backlog, l->image->message_count);
     return st == ST_OK ? backlog_reserve(q->backlog, &l->v.shard->pool, q->last_seq,
                                          l->image->message_count, nodes)
                        : st;
@@ -457,8 +457,8 @@ enter_message(struct load *l, size_t i)
 
     m->seq = ++q->last_seq;
     backlog_add(q->backlog, &l->v.shard->pool, m);
-    if (m->foreign != NULL)
-        backlog_add_foreign(q->backlog, m);
+    if (m->original != NULL)
+        backlog_add_original(q->backlog, m);
     if (view->claim > 0) {
         struct claim *c = l->claims[view->claim - 1].claim;
 

@@ -54,7 +54,7 @@ message_unpin(struct mem *mem, struct message *m)
     ENSURE(pins > 0);
     if (pins != 1)
         return;
-    mem_free(mem, m->foreign);
+    mem_free(mem, m->original);
     mem_free(mem, m);
 }
 

@@ -32,8 +32,8 @@ struct message {
     uint64_t seq;            /* its number in the backlog: its age */
     struct backlog *backlog; /* owner */
     struct claim *claim;     /* holder; NULL: free */
-    struct foreign
-        *foreign;    /* owned; the id it came with from another queue; NULL: none */
+    struct original
+        *original;   /* owned; the id it came with from another queue; NULL: none */
     uint64_t client; /* who posted it */
     uint32_t body_len;
     _Atomic uint32_t pins; /* the backlog's and those of answers */
@@ -44,8 +44,8 @@ struct message {
 };
 
 /* The id of a message that was moved here as a dead letter: it keeps the one it had. */
-struct foreign {
-    struct hashnode node; /* in its backlog's `foreign` */
+struct original {
+    struct hashnode node; /* in its backlog's `originals` */
     struct ident id;
     struct message *message;
 };
@@ -87,7 +87,7 @@ message_live(const struct message *m, int64_t now_ms)
 static inline struct ident
 message_ident(const struct message *m, uint32_t tag)
 {
-    return m->foreign == NULL ? (struct ident){tag, m->seq} : m->foreign->id;
+    return m->original == NULL ? (struct ident){tag, m->seq} : m->original->id;
 }
 
 static inline struct bytes

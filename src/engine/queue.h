@@ -45,11 +45,11 @@ struct queue {
     uint64_t fence_base;           /* added to it: the claim's fencing number */
     uint64_t lent_seq, lent_claim; /* transient: the log says that they are used so far */
     uint64_t position;             /* in the log, of its last change; 0: none */
-    struct list sweep_link;        /* in the shard's list of all queues, see sweep.c */
-    uint32_t epoch;        /* of the sweep that has shown it, or in which it was made */
-    uint32_t tag;          /* of this incarnation, in message ids */
-    uint32_t metrics_slot; /* number of its slot in metrics_slots.h; 0: none */
-    struct store_queue where; /* points behind this structure */
+    struct list checkpoint_link; /* in the shard's list of all queues, see state_read.c */
+    uint32_t checkpoint_no;      /* that has read it, or in which it was made */
+    uint32_t tag;                /* of this incarnation, in message ids */
+    uint32_t metrics_slot;       /* number of its slot in metrics_slots.h; 0: none */
+    struct store_queue where;    /* points behind this structure */
     char text[];
 };
 

@@ -63,7 +63,7 @@ count_expired(struct shard *sh, const struct queue *q, const struct message *m)
     figures_count(&sh->figures, STORE_COUNT_EXPIRED, 1);
     counts->messages++;
     counts->unread += m->claim_count == 0 && !feed_listens(q->feed);
-    counts->dead_letters += m->foreign != NULL;
+    counts->dead_letters += m->original != NULL;
 }
 
 /* The end of a message's delay or life has come. */

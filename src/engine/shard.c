@@ -19,7 +19,7 @@ shard_init(struct shard *sh, struct core *core, const struct engine_config *conf
     list_init(&sh->dirty_waitqueues);
     list_init(&sh->ended);
     list_init(&sh->dead_backlogs);
-    list_init(&sh->swept);
+    list_init(&sh->checkpoint_order);
     list_init(&sh->news);
     list_init(&sh->stale_feeds);
     atomic_init(&sh->next_ms, WHEEL_NEVER);
@@ -206,8 +206,8 @@ shard_link(struct shard *sh, struct queue *q, uint64_t hash)
     ENSURE(q->shard == NULL && q->entry.project != NULL);
     hashmap_insert(&sh->queues, &q->node, hash);
     q->shard = sh;
-    q->epoch = sh->sweep.epoch;
-    list_add_before(&sh->swept, &q->sweep_link);
+    q->checkpoint_no = sh->checkpoint.number;
+    list_add_before(&sh->checkpoint_order, &q->checkpoint_link);
     if (q->where.project.len <= STORE_FIGURES_PROJECT &&
         q->where.name.len <= STORE_FIGURES_NAME)
         metrics_slots_enter(&sh->core->metrics_slots, sh, q, &q->metrics_slot);
@@ -235,9 +235,9 @@ shard_unlink(struct shard *sh, struct queue *q)
     ENSURE(q->shard == sh);
     core_raise_fence(sh->core, q->fence_base + q->last_claim);
     metrics_slots_leave(&sh->core->metrics_slots, &q->metrics_slot);
-    list_remove(&q->sweep_link);
-    if (sh->sweep.queue == q)
-        sh->sweep.queue = NULL;
+    list_remove(&q->checkpoint_link);
+    if (sh->checkpoint.queue == q)
+        sh->checkpoint.queue = NULL;
     hashmap_remove(&sh->queues, &q->node);
     directory_remove(&sh->core->directory, &q->entry);
     if (q->waitqueue != NULL)

@@ -12,22 +12,16 @@
 #include "engine/figures.h"
 #include "engine/queue.h"
 
-/* How far the sweep of a shard has come (sweep.c). */
-enum sweep_stage {
-    SWEEP_QUEUE,
-    SWEEP_CLAIMS,
-    SWEEP_MESSAGES,
-    SWEEP_FEED,
-    SWEEP_SUBSCRIPTIONS
-};
+/* How far the checkpoint of a shard has come (state_read.c). */
+enum state_stage { STATE_QUEUE, STATE_MESSAGES, STATE_FEED, STATE_SUBSCRIPTIONS };
 
-struct sweep {
-    uint32_t epoch;      /* its number */
-    struct queue *queue; /* that is being shown; NULL: none */
-    enum sweep_stage stage;
-    uint64_t at; /* the next number to look at, of a subscription, a claim or a message */
+struct checkpoint {
+    uint32_t number;
+    struct queue *queue; /* that is being read; NULL: none */
+    enum state_stage stage;
+    uint64_t at; /* the next number to look at, of a message or a subscription */
     uint64_t
-        last_seq; /* of the queue when it, or its feed, came in turn: later ones are in
+        last_seq; /* of the queue when it, or its feed, came in turn: later messages are in
                           the log */
 };
 
@@ -58,8 +52,10 @@ struct shard {
     uint64_t gone_position;    /* in the log, of the last deletion of a queue */
     uint64_t position;         /* in the log, of the last change of any queue */
     size_t room;               /* in the log, set aside for changes under way */
-    struct list swept;         /* all queues: first those that this sweep has to show */
-    struct sweep sweep;
+    struct list
+        checkpoint_order; /* all queues: first those that this checkpoint has to read */
+    struct checkpoint checkpoint;
+    bool checkpointing;              /* what is logged is of a checkpoint */
     const struct store_actor *actor; /* of the visit that has the lock; NULL: not known */
     int64_t now_ms;                  /* the latest time an operation brought */
     _Atomic int64_t next_ms;         /* when housekeeping is next useful, or earlier */

@@ -174,7 +174,7 @@ bool settle_subscriptions(struct shard *sh, int64_t now_ms, size_t *budget);
 /* True if every invariant of a feed and its subscriptions holds. */
 bool feed_audit(const struct shard *sh, const struct feed *f);
 
-/* Tells the log of it, as it is: SUBSCRIPTION, SUBSCRIPTION_GONE, CURSOR, IMAGE_SUBSCRIPTION.
+/* Tells the log of it, as it is: SUBSCRIPTION, SUBSCRIPTION_GONE, CURSOR.
  * Only for engines with an log. */
 void changelog_of_subscription(struct queue *q, enum store_change_kind kind,
                                const struct subscription *s, int64_t now_ms);

@@ -10,23 +10,16 @@ static bool
 adds(enum store_change_kind kind)
 {
     return kind == STORE_CHANGE_QUEUE || kind == STORE_CHANGE_META ||
-           kind == STORE_CHANGE_POST || kind == STORE_CHANGE_SUBSCRIPTION;
-}
-
-static bool
-is_image(enum store_change_kind kind)
-{
-    return kind == STORE_CHANGE_IMAGE_QUEUE || kind == STORE_CHANGE_IMAGE_CLAIM ||
-           kind == STORE_CHANGE_IMAGE || kind == STORE_CHANGE_IMAGE_SUBSCRIPTION ||
-           kind == STORE_CHANGE_IMAGE_FEED;
+           kind == STORE_CHANGE_POST || kind == STORE_CHANGE_STATE ||
+           kind == STORE_CHANGE_SUBSCRIPTION;
 }
 
 /* Bytes of changes of this kind that the segments that are there have room for. */
 static size_t
-room_for(const struct journal *j, enum store_change_kind kind)
+room_for(const struct journal *j, enum store_change_kind kind, bool checkpoint)
 {
-    if (is_image(kind))
-        return j->room_for_images;
+    if (checkpoint)
+        return j->room_for_checkpoint;
     return adds(kind) ? j->room_for_more : j->room;
 }
 
@@ -35,13 +28,15 @@ room_for(const struct journal *j, enum store_change_kind kind)
  * into the segments that are there: a full disk is no failure.
  */
 static enum status
-check_room(const struct journal *j, enum store_change_kind kind, size_t need)
+check_room(const struct journal *j, enum store_change_kind kind, bool checkpoint,
+           size_t need)
 {
+    const bool longer = adds(kind) && !checkpoint;
     size_t filling = j->filling->used + j->granted + need;
 
-    if (filling > (adds(kind) ? BUFFER_POSTS : BUFFER_ROOM))
+    if (filling > (longer ? BUFFER_POSTS : BUFFER_ROOM))
         return ST_UNAVAILABLE; /* the disk does not keep up */
-    if (j->starting || filling + j->writing <= room_for(j, kind))
+    if (j->starting || filling + j->writing <= room_for(j, kind, checkpoint))
         return ST_OK;
     if (!j->short_of_room)
         return ST_UNAVAILABLE;
@@ -49,8 +44,8 @@ check_room(const struct journal *j, enum store_change_kind kind, size_t need)
 }
 
 static enum status
-reserve(struct store_log *log, enum store_change_kind kind, size_t count, size_t bytes,
-        size_t *room)
+reserve(struct store_log *log, enum store_change_kind kind, bool checkpoint, size_t count,
+        size_t bytes, size_t *room)
 {
     struct journal *j = journal_of(log);
     size_t need = record_bound(count, bytes);
@@ -61,7 +56,7 @@ reserve(struct store_log *log, enum store_change_kind kind, size_t count, size_t
     if (need > log->largest)
         return ST_BEYOND_LOG;
     lock_acquire(&j->lock);
-    st = check_room(j, kind, need);
+    st = check_room(j, kind, checkpoint, need);
     if (st == ST_OK)
         j->granted += need;
     lock_release(&j->lock);
@@ -126,7 +121,6 @@ static uint64_t
 append(struct store_log *log, struct store_change *change, size_t *room)
 {
     struct journal *j = journal_of(log);
-    bool image = is_image(change->kind);
     uint64_t position = 0;
     size_t size;
 
@@ -142,13 +136,13 @@ append(struct store_log *log, struct store_change *change, size_t *room)
         *room -= size;
         j->granted -= size;
         position = j->next_lsn++;
-        *(image ? &j->imaged : &j->appended) += size;
-        j->news += !image;
+        *(change->checkpoint ? &j->checkpointed : &j->appended) += size;
+        j->news += !change->checkpoint;
         if (j->time_ms < change->now_ms)
             j->time_ms = change->now_ms;
     }
     unlock_and_wake(j, j->filling->used >= FLUSH_BYTES);
-    return image ? 0 : position;
+    return change->checkpoint ? 0 : position;
 }
 
 uint64_t

@@ -222,9 +222,9 @@ try_once(struct backup *b)
     return error == 0 ? disk_sync_names(b->to) : error;
 }
 
-/* A sweep drops the oldest one first: when that has gone, others may follow. */
+/* A checkpoint drops the oldest one first: when that has gone, others may follow. */
 static bool
-was_swept(const struct backup *b)
+was_checkpointed(const struct backup *b)
 {
     char name[DISK_NAME_CAP];
     struct disk_file *f = NULL;
@@ -243,7 +243,7 @@ run(struct backup *b)
 {
     int error = try_once(b);
 
-    while (error != 0 && was_swept(b) && b->out->restarts < TRIES) {
+    while (error != 0 && was_checkpointed(b) && b->out->restarts < TRIES) {
         remove_copies(b);
         segments_fini(&b->segments);
         b->out->restarts++;

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A sweep is due when there is so much more than lives; it shows so many bytes for one. */
-enum { SWEEP_FACTOR = 2, SWEEP_SEGMENTS = 4, SWEEP_PACE = 2 };
+/* A checkpoint is due when there is so much more than lives; it shows so many bytes for one. */
+enum { CHECKPOINT_FACTOR = 2, CHECKPOINT_SEGMENTS = 4, CHECKPOINT_PACE = 2 };
 
 /* Of the room on the disk, for marks. */
 enum { MARKS_ROOM = 2048 };
@@ -22,7 +22,7 @@ enum { PLENTY_SEGMENTS = 16 };
 enum { SURELY_ENOUGH = 8 };
 
 /* Images that are shown at a time when nobody pays for them. */
-enum { SWEEP_UNPAID = 4 << 20 };
+enum { CHECKPOINT_UNPAID = 4 << 20 };
 
 /* ------------------------------------------------------------------ telling */
 
@@ -61,7 +61,7 @@ journal_lose(struct journal *j, const char *what, int error)
 
 /* ------------------------------------------------------------------ room */
 
-/* What images of all that lives would take. */
+/* What a checkpoint of all that lives would take. */
 static uint64_t
 live_bytes(struct journal *j, uint64_t *messages)
 {
@@ -101,9 +101,9 @@ bytes_left(const struct journal *j)
     return s->size - s->offset + (s->spares + more_segments(j)) * s->segment_bytes;
 }
 
-/* What a sweep that began now would free. */
+/* What a checkpoint that began now would free. */
 static uint64_t
-bytes_swept(const struct segments *s)
+bytes_freed(const struct segments *s)
 {
     return s->bytes - s->all[s->count - 1].bytes;
 }
@@ -115,23 +115,23 @@ slice_most(const struct segments *s)
     return s->segment_bytes / 4;
 }
 
-/* A sweep that frees less is not worth what it writes. */
+/* A checkpoint that frees less is not worth what it writes. */
 static uint64_t
-worth_sweeping(const struct segments *s, uint64_t live)
+worth_a_checkpoint(const struct segments *s, uint64_t live)
 {
     return live + live / 8 + slice_most(s);
 }
 
 /*
- * Is there room for posts? Not if a sweep would not fit any more, whose images come before
+ * Is there room for posts? Not if a checkpoint would not fit any more, whose records come before
  * anything goes, nor the deletion of all that lives, nor what is claimed and released until
- * there is enough to be swept: a log without room for its sweep would never have any again.
+ * there is enough to be in a checkpoint: a log without room for its checkpoint would never have any again.
  */
 static bool
 has_room_for_posts(struct journal *j)
 {
     const struct segments *s = &j->segments;
-    uint64_t left = bytes_left(j), swept = bytes_swept(s), messages, live, need;
+    uint64_t left = bytes_left(j), freed = bytes_freed(s), messages, live, need;
 
     if (s->spares < SEGMENT_SPARES)
         return false;
@@ -139,8 +139,8 @@ has_room_for_posts(struct journal *j)
         return true; /* without asking the store, which has locks */
     live = live_bytes(j, &messages);
     need = live + slice_most(s) + 2 * s->segment_bytes;
-    if (worth_sweeping(s, live) > swept)
-        need += worth_sweeping(s, live) - swept;
+    if (worth_a_checkpoint(s, live) > freed)
+        need += worth_a_checkpoint(s, live) - freed;
     return left >= need + messages * DELETE_EACH;
 }
 
@@ -180,7 +180,7 @@ less(size_t bytes, size_t by)
 
 /*
  * A frame does not cross segments, but is half of one at most: half of each spare can be
- * counted on, and not the rest of the segment that is written; but for a sweep when there is
+ * counted on, and not the rest of the segment that is written; but for a checkpoint when there is
  * no spare, as long as all fits there. The last spare is for what gives back, and a little for
  * marks, which nobody asks for.
  */
@@ -197,7 +197,7 @@ set_room(struct journal *j)
     j->short_of_room = full;
     j->limited = bytes_allowed(j) < j->disk_free;
     j->room = less(s->spares * each, MARKS_ROOM);
-    j->room_for_images = s->spares > 0 ? j->room : less(rest, MARKS_ROOM);
+    j->room_for_checkpoint = s->spares > 0 ? j->room : less(rest, MARKS_ROOM);
     j->room_for_more = j->short_of_room ? 0 : less((s->spares - 1) * each, MARKS_ROOM);
     lock_release(&j->lock);
 }
@@ -305,10 +305,10 @@ write_frames(struct journal *j, struct buffer *b)
     return true;
 }
 
-/* ------------------------------------------------------------------ sweeping */
+/* ------------------------------------------------------------------ checkpoints */
 
 /*
- * What is older than a sweep whose end is durable is in its images. Each is gone before the
+ * What is older than a checkpoint whose end is durable is in its records. Each is gone before the
  * next one goes: a crash must not leave an older one without its successor. One at a time:
  * giving back its room takes a disk some milliseconds, and commits wait for that. True if one
  * has gone.
@@ -319,12 +319,12 @@ drop_oldest(struct journal *j)
     struct segments *s = &j->segments;
     int error;
 
-    if (j->sweep.ended == 0)
+    if (j->checkpoint.ended == 0)
         return false;
     /* A step commits all that was appended before it: also the end, from the step before. */
-    ENSURE(j->sweep.ended <= atomic_load(&j->durable));
-    if (s->count == 1 || s->all[1].first_lsn > j->sweep.since) {
-        j->sweep.ended = 0;
+    ENSURE(j->checkpoint.ended <= atomic_load(&j->durable));
+    if (s->count == 1 || s->all[1].first_lsn > j->checkpoint.since) {
+        j->checkpoint.ended = 0;
         return false;
     }
     error = segments_drop(s, 0);
@@ -353,43 +353,43 @@ count_news(struct journal *j)
  * is left, or there could be no start if the process ended in the middle of it.
  */
 static bool
-sweep_is_due(struct journal *j)
+checkpoint_is_due(struct journal *j)
 {
     const struct segments *s = &j->segments;
     uint64_t messages, live;
 
-    if (j->sweep.under_way || j->sweep.ended != 0)
+    if (j->checkpoint.under_way || j->checkpoint.ended != 0)
         return false;
-    if (atomic_load(&j->sweep.wanted))
+    if (atomic_load(&j->checkpoint.wanted))
         return true;
-    if (s->count <= SWEEP_SEGMENTS && !j->short_of_room)
+    if (s->count <= CHECKPOINT_SEGMENTS && !j->short_of_room)
         return false;
     live = live_bytes(j, &messages);
     if (j->short_of_room && bytes_left(j) > live + slice_most(s) + s->segment_bytes)
-        return bytes_swept(s) > worth_sweeping(s, live) &&
-               j->sweep.known != count_news(j);
-    return s->bytes > SWEEP_FACTOR * live + SWEEP_SEGMENTS * s->segment_bytes;
+        return bytes_freed(s) > worth_a_checkpoint(s, live) &&
+               j->checkpoint.known != count_news(j);
+    return s->bytes > CHECKPOINT_FACTOR * live + CHECKPOINT_SEGMENTS * s->segment_bytes;
 }
 
 /* True if somebody wanted it. */
 static bool
-begin_sweep(struct journal *j)
+begin_checkpoint(struct journal *j)
 {
-    bool wanted = atomic_exchange(&j->sweep.wanted, false);
+    bool wanted = atomic_exchange(&j->checkpoint.wanted, false);
 
-    j->sweep.under_way = true;
-    j->sweep.known = count_news(j);
-    j->sweep.since = journal_mark(j, MARK_SWEEP_BEGIN, 0);
-    j->store->sweep_begin(j->store);
+    j->checkpoint.under_way = true;
+    j->checkpoint.known = count_news(j);
+    j->checkpoint.since = journal_mark(j, MARK_CHECKPOINT_BEGIN, 0);
+    j->store->checkpoint_begin(j->store);
     return wanted;
 }
 
 static void
-end_sweep(struct journal *j)
+end_checkpoint(struct journal *j)
 {
-    j->sweep.under_way = false;
-    j->sweep.ended = journal_mark(j, MARK_SWEEP_END, j->sweep.since);
-    j->sweep.done++;
+    j->checkpoint.under_way = false;
+    j->checkpoint.ended = journal_mark(j, MARK_CHECKPOINT_END, j->checkpoint.since);
+    j->checkpoint.done++;
 }
 
 /* Are there bytes for another slice, whatever the disk has? */
@@ -408,35 +408,35 @@ slice_fits(struct journal *j)
 }
 
 /*
- * Shows what was paid for: two bytes of images for each that was appended; all, if somebody
- * wants the sweep itself; and a good deal when room is short, whether anything comes or not.
+ * Shows what was paid for: two bytes of checkpoints for each that was appended; all, if somebody
+ * wants the checkpoint itself; and a good deal when room is short, whether anything comes or not.
  */
 static void
-sweep(struct journal *j, uint64_t appended)
+checkpoint(struct journal *j, uint64_t appended)
 {
-    bool wanted = atomic_load(&j->sweep.wanted);
+    bool wanted = atomic_load(&j->checkpoint.wanted);
     uint64_t shown = 0; /* others need the buffer, too, and commits must not take long */
 
-    if (sweep_is_due(j))
-        wanted |= begin_sweep(j);
-    if (!j->sweep.under_way)
+    if (checkpoint_is_due(j))
+        wanted |= begin_checkpoint(j);
+    if (!j->checkpoint.under_way)
         return;
     if (wanted)
-        j->sweep.credit = INT64_MAX / 2;
-    if (j->short_of_room && j->sweep.credit < SWEEP_UNPAID)
-        j->sweep.credit = SWEEP_UNPAID;
-    j->sweep.credit += (int64_t)(SWEEP_PACE * appended);
-    while (j->sweep.credit > 0 && shown < slice_most(&j->segments) / 2) {
-        uint64_t before = j->imaged;
+        j->checkpoint.credit = INT64_MAX / 2;
+    if (j->short_of_room && j->checkpoint.credit < CHECKPOINT_UNPAID)
+        j->checkpoint.credit = CHECKPOINT_UNPAID;
+    j->checkpoint.credit += (int64_t)(CHECKPOINT_PACE * appended);
+    while (j->checkpoint.credit > 0 && shown < slice_most(&j->segments) / 2) {
+        uint64_t before = j->checkpointed;
         bool done = false;
 
-        if (!slice_fits(j) || j->store->sweep(j->store, &done) != ST_OK)
+        if (!slice_fits(j) || j->store->checkpoint(j->store, &done) != ST_OK)
             return; /* there is no room at the moment */
-        shown += j->imaged - before;
-        j->sweep.credit -= (int64_t)(j->imaged - before);
+        shown += j->checkpointed - before;
+        j->checkpoint.credit -= (int64_t)(j->checkpointed - before);
         if (done) {
-            end_sweep(j);
-            j->sweep.credit = 0;
+            end_checkpoint(j);
+            j->checkpoint.credit = 0;
         }
     }
 }
@@ -481,9 +481,9 @@ tidy(struct journal *j)
         journal_look_for_room(j);
         return true;
     }
-    if (!atomic_load(&j->sweep.wanted))
+    if (!atomic_load(&j->checkpoint.wanted))
         return false;
-    sweep(j, 0);
+    checkpoint(j, 0);
     return has_filled(j); /* no room now: later commits go on */
 }
 
@@ -507,7 +507,7 @@ journal_step(struct journal *j)
     j->sealed = false;
     (void)drop_oldest(j);
     journal_look_for_room(j);
-    sweep(j, appended);
+    checkpoint(j, appended);
     return true;
 }
 
@@ -534,9 +534,9 @@ journal_seal(struct journal *j)
 }
 
 void
-journal_sweep(struct journal *j)
+journal_checkpoint(struct journal *j)
 {
-    atomic_store(&j->sweep.wanted, true);
+    atomic_store(&j->checkpoint.wanted, true);
 }
 
 static bool
@@ -558,5 +558,5 @@ journal_idle(struct journal *j)
     if (!j->short_of_room || atomic_load(&j->lost))
         return;
     journal_look_for_room(j);
-    sweep(j, 0);
+    checkpoint(j, 0);
 }

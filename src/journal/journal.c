@@ -68,7 +68,7 @@ journal_open(const struct journal_config *config, struct journal **out,
     else
         entropy_init_system(&j->segments.entropy);
     j->filling = &j->buffers[0];
-    j->sweep.known = UINT64_MAX; /* what is there when it starts is news */
+    j->checkpoint.known = UINT64_MAX; /* what is there when it starts is news */
     st = buffer_init(&j->buffers[0]);
     if (st == ST_OK)
         st = buffer_init(&j->buffers[1]);
@@ -196,7 +196,7 @@ journal_figures(struct journal *j, struct journal_figures *out)
                                     .bytes = atomic_load(&j->bytes_shown),
                                     .commits = atomic_load(&j->commits),
                                     .records = position,
-                                    .sweeps = atomic_load(&j->sweep.done),
+                                    .checkpoints = atomic_load(&j->checkpoint.done),
                                     .position = position,
                                     .durable = atomic_load(&j->durable),
                                     .left = atomic_load(&j->left_shown),

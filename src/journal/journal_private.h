@@ -19,14 +19,14 @@
 /* The file whose lock says that a process uses the directory. */
 #define JOURNAL_LOCK "lock"
 
-/* A sweep on its way (store/durable.h). */
-struct journal_sweep {
+/* A checkpoint on its way (store/durable.h). */
+struct journal_checkpoints {
     _Atomic bool wanted; /* as soon as possible; set by anybody */
-    bool under_way;      /* images are being shown */
+    bool under_way;      /* its records are being written */
     uint64_t since;      /* position of its begin mark */
     uint64_t
         ended; /* of its end mark; 0: not there yet. What is older goes when it is durable */
-    int64_t credit;        /* bytes of images that appended bytes have paid for */
+    int64_t credit;        /* bytes of checkpoints that appended bytes have paid for */
     uint64_t known;        /* what had happened when the last one began: journal.news */
     _Atomic uint64_t done; /* how many have been */
 };
@@ -49,16 +49,16 @@ struct journal {
     size_t room;
     size_t
         room_for_more; /* of what makes the log longer for good: 0, posts are refused */
-    size_t room_for_images; /* and of a sweep's, which makes room */
-    bool short_of_room;     /* posts are refused; written by the committer */
-    bool limited;           /* by max_bytes, and not by the disk */
-    uint64_t next_lsn;      /* of the next record */
-    uint64_t appended;      /* bytes of changes since the last commit took them */
-    uint64_t imaged;        /* bytes of images, likewise */
-    uint64_t news;          /* counts changes, and what time did */
-    int64_t time_ms;        /* the latest of a change, or of what time did */
-    bool aged;              /* time did something that no frame tells the time of */
-    bool waiting;           /* the committer waits for work */
+    size_t room_for_checkpoint; /* and of a checkpoint's, which makes room */
+    bool short_of_room;         /* posts are refused; written by the committer */
+    bool limited;               /* by max_bytes, and not by the disk */
+    uint64_t next_lsn;          /* of the next record */
+    uint64_t appended;          /* bytes of changes since the last commit took them */
+    uint64_t checkpointed;      /* bytes of checkpoints, likewise */
+    uint64_t news;              /* counts changes, and what time did */
+    int64_t time_ms;            /* the latest of a change, or of what time did */
+    bool aged;                  /* time did something that no frame tells the time of */
+    bool waiting;               /* the committer waits for work */
     bool stopping;
     bool starting; /* what was there begins anew: there is one thread, and always room */
 
@@ -71,7 +71,7 @@ struct journal {
     struct segments segments;
     uint64_t disk_free; /* as it was, less what was taken, when */
     size_t counted;     /* there were so many segments */
-    struct journal_sweep sweep;
+    struct journal_checkpoints checkpoint;
     bool sealed; /* the last frame is a seal */
     _Atomic uint64_t commits;
     struct buckets syncs; /* microseconds that they took; written by the committer */
@@ -103,7 +103,7 @@ void journal_lose(struct journal *j, const char *what, int error);
 
 /*
  * What there is to do when nothing has come for a second: a seal, and if room is short, to
- * look whether there is some, and a sweep that makes some. Nobody else may bring anything.
+ * look whether there is some, and a checkpoint that makes some. Nobody else may bring anything.
  */
 void journal_idle(struct journal *j);
 

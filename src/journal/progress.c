@@ -22,7 +22,7 @@ progress_record(struct progress *p, const struct record *record)
 {
     p->now.records++;
     if (record->type == RECORD_POST || record->type == RECORD_MOVE ||
-        record->type == RECORD_IMAGE)
+        record->type == RECORD_STATE)
         p->now.messages += record->change.count;
 }
 

@@ -275,8 +275,9 @@ read_records(struct reader *r, size_t offset, const struct frame *frame)
         r->record_at = at;
         r->record_size = record_size(at, left);
         if (st == ST_OK && record.type == RECORD_MARK &&
-            record.mark.what == MARK_SWEEP_END && r->swept < record.mark.since)
-            r->swept = record.mark.since;
+            record.mark.what == MARK_CHECKPOINT_END &&
+            r->checkpointed < record.mark.since)
+            r->checkpointed = record.mark.since;
         if (st == ST_OK)
             st = r->record(r->arg, r, &record);
         if (st == ST_NO_MEMORY)
@@ -530,7 +531,7 @@ reader_read(struct reader *r)
 bool
 reader_lacks_beginning(const struct reader *r)
 {
-    return r->begins > 1 && r->swept < r->begins;
+    return r->begins > 1 && r->checkpointed < r->begins;
 }
 
 void

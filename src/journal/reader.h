@@ -56,7 +56,8 @@ struct reader {
     struct journal_segment now; /* the segment in turn */
     char name[DISK_NAME_CAP], before[DISK_NAME_CAP];
     uint64_t begins; /* position that the oldest segment begins with; 0: there is none */
-    uint64_t swept;  /* position that the last whole sweep has begun with; 0: none */
+    uint64_t
+        checkpointed; /* position that the last whole checkpoint has begun with; 0: none */
     uint64_t before_end; /* where the last whole frame of the segment before ended */
 };
 
@@ -67,7 +68,7 @@ void reader_fini(struct reader *r);
 
 /*
  * After reading: does what is there need what stood before it? Segments are dropped when a
- * sweep has shown all that lived, so a journal begins with position 1, or a whole sweep began
+ * checkpoint has shown all that lived, so a journal begins with position 1, or a whole checkpoint began
  * behind its beginning.
  */
 bool reader_lacks_beginning(const struct reader *r);

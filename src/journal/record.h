@@ -1,13 +1,14 @@
 /*
  * record: a change of the store as bytes, and back (docs/journal.md, "Records").
  *
- * Everything is little-endian and packed; a record is padded with zeros to a multiple of 8.
- * Reading trusts nothing: a record is walked whole before anything of it is shown.
+ * One table per type lists its fields, for both directions. Everything is little-endian and packed.
+ * Zeros pad a record to a multiple of 8. Reading trusts nothing: a record is read whole before
+ * anything of it is used.
  */
 #ifndef JOURNAL_RECORD_H
 #define JOURNAL_RECORD_H
 
-#include "claimd/store/log.h"
+#include "claimd/store/record.h"
 
 /* On disk: never renumbered, never reused. */
 enum record_type {
@@ -21,28 +22,22 @@ enum record_type {
     RECORD_RENEW = 8,
     RECORD_RELEASE = 9,
     RECORD_MOVE = 10,
-    RECORD_IMAGE_QUEUE = 11,
-    RECORD_IMAGE_CLAIM = 12,
-    RECORD_IMAGE = 13,
-    RECORD_MARK = 14,
-    RECORD_SUBSCRIPTION = 32,
-    RECORD_CURSOR = 33,
-    /* Kept for what is to come. */
-    RECORD_RESET = 34,
-    RECORD_EXTENSION = 35,
-    /* What followed. */
-    RECORD_SUBSCRIPTION_GONE = 36,
-    RECORD_UNSUBSCRIBED = 37,
-    RECORD_IMAGE_SUBSCRIPTION = 38,
-    RECORD_IMAGE_FEED = 39
+    RECORD_SUBSCRIPTION = 11,
+    RECORD_SUBSCRIPTION_GONE = 12,
+    RECORD_UNSUBSCRIBED = 13,
+    RECORD_CURSOR = 14,
+    RECORD_STATE = 15,
+    RECORD_FEED = 16,
+    RECORD_MARK = 17,
+    RECORD_TYPES
 };
 
 /* What a MARK says. */
 enum record_mark {
-    MARK_OPENED = 1,      /* a server begins; the numbers that were used up before */
-    MARK_SWEEP_BEGIN = 2, /* images follow */
-    MARK_SWEEP_END = 3,   /* all of them are there, since the position that it names */
-    MARK_CLOSED = 4       /* the server has ended in peace */
+    MARK_OPENED = 1,           /* a server starts; the numbers that were used up before */
+    MARK_CHECKPOINT_BEGIN = 2, /* records of a checkpoint follow */
+    MARK_CHECKPOINT_END = 3,   /* all of them are there, since the LSN that it names */
+    MARK_CLOSED = 4            /* the server ended in peace */
 };
 
 enum { RECORD_HEAD_BYTES = 24 };
@@ -51,16 +46,18 @@ enum { RECORD_HEAD_BYTES = 24 };
 struct mark {
     enum record_mark what;
     struct store_marks used;
-    uint64_t since; /* SWEEP_END: position of its SWEEP_BEGIN */
+    uint64_t since; /* CHECKPOINT_END: LSN of its CHECKPOINT_BEGIN */
 };
 
 /* How many bytes a change takes at most, with so many bytes in its bodies and texts. */
 size_t record_bound(size_t messages, size_t bytes);
 
+/* The type of a change; 0: it is not logged, since time did it or its queue is transient. */
+enum record_type record_type_of(const struct store_change *change);
+
 /*
  * Writes a change, and moves `change` behind its last message. There must be
- * record_bound() bytes. Returns the record's size; 0: it leaves nothing in the log, since
- * time did it or its queue is transient.
+ * record_bound() bytes. Returns the record's size; 0: it is not logged.
  */
 size_t record_write(uint8_t *to, struct store_change *change);
 

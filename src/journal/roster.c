@@ -120,7 +120,7 @@ note_name(struct roster *roster, const struct store_change *change)
     struct listed *l = find(roster, change->tag);
     enum status st;
 
-    if (l != NULL) /* an image of what was told before */
+    if (l != NULL) /* of a checkpoint */
         return ST_OK;
     st = add(roster, change->tag, &change->queue, &l);
     if (st == ST_OK)
@@ -142,7 +142,7 @@ note_end(struct roster *roster, uint32_t tag)
 enum status
 roster_note(struct roster *roster, const struct record *record)
 {
-    if (record->type == RECORD_QUEUE || record->type == RECORD_IMAGE_QUEUE)
+    if (record->type == RECORD_QUEUE)
         return note_name(roster, &record->change);
     if (record->type == RECORD_QUEUE_GONE)
         return note_end(roster, record->change.tag);

@@ -2,13 +2,12 @@
  * What is left of a journal, as a new one.
  *
  * It is read twice: first for the names of all queues, which may come late, then for its
- * records. These are copied as they are, but for the marks of sweeps, whose positions mean
- * nothing in the copy: it begins with position 1, so it needs no sweep to be whole.
+ * records. These are copied as they are, but for the marks of checkpoints, whose positions mean
+ * nothing in the copy: it begins with position 1, so it needs no checkpoint to be whole.
  */
 #include "claimd/journal/inspect.h"
 
 #include "journal/reader.h"
-#include "journal/record_type.h"
 #include "journal/roster.h"
 
 #include <errno.h>

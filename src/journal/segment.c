@@ -110,7 +110,8 @@ note_name(void *arg, const char *name)
         s->largest = segment.bytes;
     if (is_spare || (l->error == ENOENT && s->look_only)) {
         s->spare_bytes += segment.bytes;
-        l->error = 0; /* a sweep has dropped it just now; a spare is not to be read */
+        l->error =
+            0; /* a checkpoint has dropped it just now; a spare is not to be read */
     } else if (l->error == 0) {
         l->error = add(s, segment);
     } else {

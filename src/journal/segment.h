@@ -1,7 +1,7 @@
 /*
  * segment: the files of a journal, and the one that is written.
  *
- *             disk_allocate()     rename, head,          the next one      sweep: images of
+ *             disk_allocate()     rename, head,          the next one      checkpoint of     
  *                                 syncs                  is begun          all that lives are
  *     nothing ---------> spare ---------------> written -----------> whole --- durable --> gone
  *
@@ -74,7 +74,7 @@ int segments_list(struct segments *s);
 /*
  * Chooses the size of those that are made, a power of two: the usual one, but less where there
  * is no room for SEGMENTS_WANTED of them, and more, up to SEGMENT_BYTES_MOST, where a frame may
- * have `frame_bytes`. Not less than that of those that were found: a sweep must be able to show
+ * have `frame_bytes`. Not less than that of those that were found: a checkpoint must be able to show
  * what is in them, and others would have the room of spares that are given up.
  */
 void segments_suit(struct segments *s, uint64_t room, size_t frame_bytes);

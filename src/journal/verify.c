@@ -156,8 +156,8 @@ static const char *
 mark_name(enum record_mark what)
 {
     static const char *const names[] = {[MARK_OPENED] = "OPENED",
-                                        [MARK_SWEEP_BEGIN] = "SWEEP_BEGIN",
-                                        [MARK_SWEEP_END] = "SWEEP_END",
+                                        [MARK_CHECKPOINT_BEGIN] = "CHECKPOINT_BEGIN",
+                                        [MARK_CHECKPOINT_END] = "CHECKPOINT_END",
                                         [MARK_CLOSED] = "CLOSED"};
 
     return names[what];

@@ -60,7 +60,7 @@ static void
 print_messages(struct store_change *change)
 {
     enum store_change_kind kind = change->kind;
-    bool whole = kind == STORE_CHANGE_POST || kind == STORE_CHANGE_IMAGE ||
+    bool whole = kind == STORE_CHANGE_POST || kind == STORE_CHANGE_STATE ||
                  kind == STORE_CHANGE_MOVE;
     struct store_message_record m;
 
@@ -75,9 +75,9 @@ print_messages(struct store_change *change)
             (void)printf("[%zu%s]", m.body.len, store_is_sealed(m.body) ? " sealed" : "");
         if (m.claim_count > 0)
             (void)printf("(count=%" PRIu32 ")", m.claim_count);
-        if (m.claim > 0)
-            (void)printf("(claim=%" PRIu64 ")", m.claim);
-        if (m.foreign) {
+        if (m.claim != NULL)
+            (void)printf("(claim=%" PRIu64 ")", store_id_number(&m.claim->id));
+        if (m.original_id) {
             (void)printf("(id=");
             print_text(bytes_str(m.id.text));
             (void)putchar(')');
@@ -90,7 +90,6 @@ print_change(struct store_change *change)
 {
     switch (change->kind) {
     case STORE_CHANGE_QUEUE:
-    case STORE_CHANGE_IMAGE_QUEUE:
         (void)printf(" last_number=%" PRIu64 " last_claim=%" PRIu64, change->last_number,
                      change->last_claim);
         (void)printf(" metadata=%zu", change->metadata->json.len);
@@ -101,10 +100,9 @@ print_change(struct store_change *change)
     case STORE_CHANGE_CLAIM:
     case STORE_CHANGE_RENEW:
     case STORE_CHANGE_RELEASE:
-    case STORE_CHANGE_IMAGE_CLAIM:
-        (void)printf(" claim=%" PRIu64 " id=", change->claim_number);
-        print_text(bytes_str(change->claim_id.text));
-        print_time(" ends=", change->claim_ends_ms);
+        (void)printf(" claim=%" PRIu64 " id=", store_id_number(&change->claim.id));
+        print_text(bytes_str(change->claim.id.text));
+        print_time(" ends=", change->claim.ends_ms);
         break;
     default:
         break;

@@ -231,8 +231,8 @@ write_journal(struct metrics_source *source, struct exposition *x)
                                           FAMILY_GAUGE, NULL,
                                           "Number of records that are not durable yet. "
                                           "Their responses wait for the commit."};
-    static const struct family sweeps = {"claimd_journal_sweeps", FAMILY_COUNTER, NULL,
-                                         "Number of completed checkpoints."};
+    static const struct family checkpoints = {"claimd_journal_sweeps", FAMILY_COUNTER,
+                                              NULL, "Number of completed checkpoints."};
     static const struct family syncs = {"claimd_journal_sync_seconds", FAMILY_HISTOGRAM,
                                         "seconds",
                                         "Duration of the disk syncs, in seconds."};
@@ -248,7 +248,7 @@ write_journal(struct metrics_source *source, struct exposition *x)
     exposition_single(x, &commits, f.commits);
     exposition_single(x, &records, f.records);
     exposition_single(x, &waiting, f.position > f.durable ? f.position - f.durable : 0);
-    exposition_single(x, &sweeps, f.sweeps);
+    exposition_single(x, &checkpoints, f.checkpoints);
     exposition_family(x, &syncs);
     exposition_buckets(x, NULL, 0, &f.syncs, &journal_sync_bounds, 6);
 }

@@ -105,7 +105,7 @@ call_begin_key(struct call *c, struct redis_store *s, struct bytes key)
 void
 call_id(struct call *c, struct bytes id)
 {
-    call_word(c, store_image_is_id(id) ? id : bytes_str("-"));
+    call_word(c, store_id_good(id) ? id : bytes_str("-"));
 }
 
 void
@@ -114,7 +114,7 @@ call_marker(struct call *c, struct bytes marker)
     enum { DIGITS = 23 }; /* fewer than those of an id */
     uint64_t number;
 
-    if (store_image_is_id(marker))
+    if (store_id_good(marker))
         call_word(c, marker);
     else if (marker.len <= DIGITS && bytes_to_u64(marker, &number) && number <= INT64_MAX)
         call_number(c, (int64_t)number);

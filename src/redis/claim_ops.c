@@ -137,7 +137,7 @@ redis_claim_get(struct store *store, struct store_visit *visit,
     struct call c;
     enum status st;
 
-    if (!store_image_is_id(claim_id))
+    if (!store_id_good(claim_id))
         return ST_NOT_FOUND; /* the batch has no place for it */
     call_begin(&c, redis_of(store), visit, where);
     call_id(&c, claim_id);

@@ -11,7 +11,7 @@ enum { ID_DIGITS = 24, NUMBER_DIGITS = 12 };
 #define NUMBER_MOST (UINT64_C(1) << 47)
 
 bool
-store_image_is_id(struct bytes text)
+store_id_good(struct bytes text)
 {
     if (text.len != ID_DIGITS || text.data[0] < 'a')
         return false;
@@ -23,7 +23,7 @@ store_image_is_id(struct bytes text)
 }
 
 uint64_t
-store_image_number(const struct store_id *id)
+store_id_number(const struct store_id *id)
 {
     uint64_t number = 0;
 
@@ -95,7 +95,7 @@ check_message(const struct check *c, size_t i)
     const struct store_image_message *m = &c->image->messages[i];
     static const char part[] = "messages";
 
-    if (m->id.text[0] != '\0' && !store_image_is_id(store_id_bytes(&m->id)))
+    if (m->id.text[0] != '\0' && !store_id_good(store_id_bytes(&m->id)))
         return refuse(c, part, i, "id", "it is malformed");
     if (m->claim > c->image->claim_count)
         return refuse(c, part, i, "claim", "the claim does not exist");
@@ -142,7 +142,7 @@ is_numbered(const struct store_id *id)
 
     if (id->text[0] == '\0')
         return true;
-    number = store_image_is_id(store_id_bytes(id)) ? store_image_number(id) : 0;
+    number = store_id_good(store_id_bytes(id)) ? store_id_number(id) : 0;
     return number > 0 && number < NUMBER_MOST;
 }
 

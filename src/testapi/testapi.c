@@ -1,6 +1,7 @@
 #include "testapi/testapi_private.h"
 
 #include "claimd/base/invariant.h"
+#include "claimd/store/store.h"
 
 #include <string.h>
 

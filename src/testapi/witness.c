@@ -1,5 +1,6 @@
 /* The observer of a store that tests are run against: what it sees becomes history. */
 #include "claimd/base/buf.h"
+#include "claimd/store/store.h"
 #include "testapi/testapi_private.h"
 
 static struct testapi *
@@ -87,7 +88,7 @@ note(struct testapi *testapi, const struct store_change *change)
     struct buf ids;
 
     e.event = event_of(change);
-    if (e.event == HISTORY_EVENTS)
+    if (change->checkpoint || e.event == HISTORY_EVENTS)
         return;
     buf_init(&ids, testapi->mem);
     write_ids(change, &ids, &e.count);
@@ -96,10 +97,10 @@ note(struct testapi *testapi, const struct store_change *change)
         e.action = actor->action;
         e.claim = actor->claim;
     }
-    if (change->claim_id.text[0] != '\0')
-        e.claim = store_id_bytes(&change->claim_id);
+    if (change->claim.id.text[0] != '\0')
+        e.claim = store_id_bytes(&change->claim.id);
     if (e.event == HISTORY_CLAIMED || e.event == HISTORY_RENEWED)
-        e.ends_ms = change->claim_ends_ms;
+        e.ends_ms = change->claim.ends_ms;
     if (e.event == HISTORY_DEAD_LETTER)
         e.target = change->target;
     e.ids = buf_view(&ids); /* without memory: as far as it went */
@@ -110,12 +111,12 @@ note(struct testapi *testapi, const struct store_change *change)
 /* ------------------------------------------------------------------ passing on */
 
 static enum status
-reserve(struct store_log *observer, enum store_change_kind kind, size_t count,
-        size_t bytes, size_t *room)
+reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint,
+        size_t count, size_t bytes, size_t *room)
 {
     struct store_log *log = testapi_of(observer)->log;
 
-    return log == NULL ? ST_OK : log->reserve(log, kind, count, bytes, room);
+    return log == NULL ? ST_OK : log->reserve(log, kind, checkpoint, count, bytes, room);
 }
 
 static uint64_t

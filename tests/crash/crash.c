@@ -67,7 +67,7 @@ crash_print(const struct crash_figures *f, FILE *out)
             " sweeps; %" PRIu64 " journals gave up\n%" PRIu64
             " changes that nobody was told of were lost, %" PRIu64 " were there again\n",
             f->seeds, f->lives, f->middle, f->operations, f->refused, f->full, f->starts,
-            f->starts_failed, f->torn, f->commits, f->sweeps, f->failures, f->lost,
+            f->starts_failed, f->torn, f->commits, f->checkpoints, f->failures, f->lost,
             f->survived);
     for (int i = 0; i < CRASH_ENDS; i++)
         fprintf(out, "%10" PRIu64 " %s\n", f->ends[i], end_texts[i]);
@@ -277,7 +277,7 @@ stop_in_the_middle(struct world *w)
     if (w->failures > 0 || random_chance(&w->r, 40))
         return false;
     if (random_chance(&w->r, 20))
-        journal_sweep(w->journal);
+        journal_checkpoint(w->journal);
     sim_disk_die(w->disk, random_chance(&w->r, 70) ? 2 : 1 + random_below(&w->r, 12));
     while (w->failures == 0 && journal_step(w->journal))
         continue;
@@ -297,7 +297,7 @@ end(struct world *w)
         world_fail(w, "the journal gave up with nothing wrong");
     journal_figures(w->journal, &figures);
     w->figures->commits += figures.commits;
-    w->figures->sweeps += figures.sweeps;
+    w->figures->checkpoints += figures.checkpoints;
     w->figures->failures += w->failures;
     if (how == CRASH_PEACE && w->failures == 0)
         end_in_peace(w);
@@ -383,8 +383,8 @@ work(struct world *w)
         commit_some(w);
     if (random_chance(&w->r, 3))
         journal_seal(w->journal);
-    if (random_chance(&w->r, w->sweep_percent))
-        journal_sweep(w->journal);
+    if (random_chance(&w->r, w->checkpoint_percent))
+        journal_checkpoint(w->journal);
     if (random_chance(&w->r, 20))
         world_ask(w);
     if (random_chance(&w->r, 2))
@@ -431,13 +431,13 @@ static void
 choose_amounts(struct world *w)
 {
     static const uint64_t operations[] = {20, 60, 100, 400}, large[] = {3, 20, 100};
-    static const unsigned sweeps[] = {0, 2, 10}, lives[] = {4, 8, 8, 20};
+    static const unsigned checkpoints[] = {0, 2, 10}, lives[] = {4, 8, 8, 20};
 
     w->lives = lives[random_below(&w->r, 4)];
     w->segment_bytes = UINT64_C(65536) << random_below(&w->r, 3);
     w->operations = operations[random_below(&w->r, 4)];
     w->large_once_in = large[random_below(&w->r, 3)];
-    w->sweep_percent = sweeps[random_below(&w->r, 3)];
+    w->checkpoint_percent = checkpoints[random_below(&w->r, 3)];
 }
 
 void

@@ -50,7 +50,7 @@ struct crash_figures {
     uint64_t seeds, lives, operations, refused, full;
     uint64_t ends[CRASH_ENDS], faults[CRASH_FAULTS];
     uint64_t starts, starts_failed, torn; /* recoveries: of logs with a torn end */
-    uint64_t records, commits, sweeps;
+    uint64_t records, commits, checkpoints;
     uint64_t middle;   /* lives that ended in a commit */
     uint64_t failures; /* journals that gave up */
     uint64_t lost,

@@ -11,12 +11,12 @@ world_of(struct store_log *observer)
 }
 
 static enum status
-reserve(struct store_log *observer, enum store_change_kind kind, size_t count,
-        size_t bytes, size_t *room)
+reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint,
+        size_t count, size_t bytes, size_t *room)
 {
     struct store_log *inner = world_of(observer)->journal_side;
 
-    return inner->reserve(inner, kind, count, bytes, room);
+    return inner->reserve(inner, kind, checkpoint, count, bytes, room);
 }
 
 static void
@@ -32,16 +32,16 @@ keep(struct world *w, struct told *t)
 }
 
 static bool
-is_kept(enum store_change_kind kind)
+is_kept(const struct store_change *change)
 {
-    return kind < STORE_CHANGE_EXPIRED;
+    return change->kind < STORE_CHANGE_EXPIRED && !change->checkpoint;
 }
 
 static uint64_t
 commit(struct store_log *observer, struct store_change *change, size_t *room)
 {
     struct world *w = world_of(observer);
-    struct told *t = is_kept(change->kind) ? told_copy(change) : NULL;
+    struct told *t = is_kept(change) ? told_copy(change) : NULL;
     enum store_change_kind kind = change->kind;
     uint64_t position = w->journal_side->append(w->journal_side, change, room);
 

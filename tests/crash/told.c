@@ -52,7 +52,6 @@ copy_message(struct told_message *to, const struct store_message_record *from)
 {
     *to = (struct told_message){.number = from->number,
                                 .old_number = from->old_number,
-                                .claim = from->claim,
                                 .id = from->id,
                                 .body = told_hash(from->body),
                                 .body_len = from->body.len,
@@ -82,10 +81,11 @@ told_copy(const struct store_change *change)
     t->transient = change->transient;
     t->target_transient = change->target_transient;
     t->fence_base = change->fence_base;
-    t->claim = change->claim_number;
-    t->claim_id = change->claim_id;
-    t->started_ms = change->claim_started_ms;
-    t->ends_ms = change->claim_ends_ms;
+    if (change->claim.id.text[0] != '\0')
+        t->claim = store_id_number(&change->claim.id);
+    t->claim_id = change->claim.id;
+    t->started_ms = change->claim.started_ms;
+    t->ends_ms = change->claim.ends_ms;
     copy_text(t->name, sizeof(t->name), change->queue.name);
     if (change->kind == STORE_CHANGE_QUEUE || change->kind == STORE_CHANGE_META)
         told_metadata_copy(&t->metadata, change->metadata);

@@ -1,5 +1,5 @@
 /*
- * told: a change of a store as its observer was told of it (store/observer.h), copied.
+ * told: a change of a store as its log got it (store/log.h), copied.
  *
  * Bodies are known by their hashes. Without memory the program ends, as in all of tests/crash.
  */
@@ -7,6 +7,7 @@
 #define TESTS_CRASH_TOLD_H
 
 #include "claimd/store/log.h"
+#include "claimd/store/store.h"
 
 enum { TOLD_NAME_CAP = 16, TOLD_JSON_CAP = 32 };
 

@@ -48,7 +48,7 @@ struct world {
     struct disk *process;
     uint64_t segment_bytes;
     uint64_t operations, large_once_in; /* of a life at most; of bodies */
-    unsigned sweep_percent, lives;
+    unsigned checkpoint_percent, lives;
 
     /* The life under way. */
     struct mem *mem;

@@ -13,13 +13,13 @@
 #define KEY "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
 static void
-open_foreign(struct seal *s, const struct seal_scope *scope, struct bytes foreign)
+open_foreign(struct seal *s, const struct seal_scope *scope, struct bytes original)
 {
-    char *to = malloc(foreign.len + 1);
+    char *to = malloc(original.len + 1);
     enum status st;
 
     fuzz_check(to != NULL, "no memory");
-    st = seal_open(s, scope, foreign, to);
+    st = seal_open(s, scope, original, to);
     fuzz_check(st == ST_DAMAGED || st == ST_NO_KEY, "opened: %s", status_name(st));
     free(to);
 }

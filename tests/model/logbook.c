@@ -3,11 +3,12 @@
 #include <stdlib.h>
 
 static enum status
-reserve(struct store_log *observer, enum store_change_kind kind, size_t count,
-        size_t bytes, size_t *room)
+reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint,
+        size_t count, size_t bytes, size_t *room)
 {
     struct logbook *log = (struct logbook *)observer;
 
+    (void)checkpoint;
     ck_assert(kind != STORE_CHANGE_EXPIRED && kind != STORE_CHANGE_DELAY_OVER &&
               kind != STORE_CHANGE_CLAIM_OVER);
     if (log->random != NULL && random_chance(log->random, log->refuse)) {
@@ -42,12 +43,6 @@ add(struct logbook *log, const uint8_t *record, size_t size)
     log->next++;
 }
 
-static bool
-is_image(enum store_change_kind kind)
-{
-    return kind >= STORE_CHANGE_IMAGE_QUEUE;
-}
-
 /* The record is written into exactly the room that was granted, so that ASan sees more. */
 static uint64_t
 commit(struct store_log *observer, struct store_change *change, size_t *room)
@@ -71,7 +66,7 @@ commit(struct store_log *observer, struct store_change *change, size_t *room)
         add(log, record, size);
     }
     free(record);
-    return size == 0 || is_image(kind) ? 0 : log->next - 1;
+    return size == 0 || change->checkpoint ? 0 : log->next - 1;
 }
 
 struct logbook *
@@ -97,7 +92,7 @@ logbook_free(struct logbook *log)
 void
 logbook_mark(struct logbook *log, struct store_durable *durable)
 {
-    struct mark mark = {.what = MARK_SWEEP_BEGIN};
+    struct mark mark = {.what = MARK_CHECKPOINT_BEGIN};
     size_t bound = record_bound(0, 0), size;
     uint8_t *record = malloc(bound);
 

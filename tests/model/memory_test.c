@@ -550,7 +550,7 @@ static const struct situation situations[] = {
     {"listing subscriptions", subscribers, act_list_subscriptions, 20, 5, false},
 };
 
-/* ---------------------------------------------------------------------- the sweep */
+/* ---------------------------------------------------------------------- the checkpoint */
 
 TEST_CASE("sweep");
 

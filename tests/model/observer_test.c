@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 enum { QUEUES = STORY_QUEUES, ROOM = 4096, CLAIMS = 1024, MEMBERS = 512 };
-enum { KINDS = STORE_CHANGE_IMAGE_QUEUE }; /* nobody sweeps here */
+enum { KINDS = STORE_CHANGE_STATE }; /* nobody checkpoints here */
 
 /* ---------------------------------------------------------------------- the replica */
 
@@ -198,14 +198,15 @@ static struct lease *
 lease_of(struct replica_queue *q, const struct store_change *change)
 {
     for (size_t i = 0; i < q->lease_count; i++)
-        if (q->leases[i].number == change->claim_number) {
-            ck_assert_str_eq(q->leases[i].id.text, change->claim_id.text);
+        if (q->leases[i].number == store_id_number(&change->claim.id)) {
+            ck_assert_str_eq(q->leases[i].id.text, change->claim.id.text);
             return &q->leases[i];
         }
     if (change->kind != STORE_CHANGE_CLAIM)
-        ck_abort_msg("claim %" PRIu64 " is not in the replica", change->claim_number);
-    ck_assert_uint_gt(change->claim_number, q->last_claim);
-    q->last_claim = change->claim_number;
+        ck_abort_msg("claim %" PRIu64 " is not in the replica",
+                     store_id_number(&change->claim.id));
+    ck_assert_uint_gt(store_id_number(&change->claim.id), q->last_claim);
+    q->last_claim = store_id_number(&change->claim.id);
     ck_assert_uint_lt(q->lease_count, CLAIMS);
     return &q->leases[q->lease_count++];
 }
@@ -222,24 +223,24 @@ change_claim(struct replica *r, struct store_change *change)
     size_t held = 0, count = change->count, told = 0;
 
     *lease_of(q, change) =
-        (struct lease){change->claim_id, change->claim_number, change->claim_started_ms,
-                       change->claim_ends_ms};
+        (struct lease){change->claim.id, store_id_number(&change->claim.id),
+                       change->claim.started_ms, change->claim.ends_ms};
     for (size_t i = 0; i < q->message_count; i++)
-        held += q->messages[i].claim == change->claim_number;
+        held += q->messages[i].claim == store_id_number(&change->claim.id);
     while (change->next(change, &m)) {
         struct copy *c = find_copy(q, m.number);
 
         same_message(c, &m);
-        ck_assert_uint_eq(c->claim, fresh ? 0 : change->claim_number);
+        ck_assert_uint_eq(c->claim, fresh ? 0 : store_id_number(&change->claim.id));
         set_copy(c, &m);
-        c->claim = over ? 0 : change->claim_number;
+        c->claim = over ? 0 : store_id_number(&change->claim.id);
         told++;
     }
     ck_assert_uint_eq(told, count);
     if (!fresh)
         ck_assert_uint_eq(told, held);
     if (over)
-        drop_lease(q, change->claim_number);
+        drop_lease(q, store_id_number(&change->claim.id));
 }
 
 static void
@@ -338,13 +339,13 @@ by_time(enum store_change_kind kind)
 }
 
 static enum status
-reserve(struct store_log *observer, enum store_change_kind kind, size_t count,
-        size_t bytes, size_t *room)
+reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint,
+        size_t count, size_t bytes, size_t *room)
 {
     struct replica *r = (struct replica *)observer;
 
     (void)bytes;
-    ck_assert(!by_time(kind));
+    ck_assert(!by_time(kind) && !checkpoint);
     if (random_chance(r->random, r->refuse)) {
         r->refused = true;
         return ST_UNAVAILABLE;

@@ -1,7 +1,7 @@
 /*
  * An engine that is made of what another one told its log is the other one over again
  * (store/durable.h): at any time, over any number of restarts, and also if the log begins
- * with a sweep.
+ * with a checkpoint.
  */
 #include "claimd/base/hash.h"
 #include "model/logbook.h"
@@ -26,8 +26,8 @@ struct tale {
     struct ids ids;
     uint64_t
         numbers[STORY_QUEUES]; /* largest of the messages of a queue of this address */
-    bool sweeping;
-    uint64_t since; /* position of the sweep's begin */
+    bool checkpointing;
+    uint64_t since; /* position of the checkpoint's begin */
     uint64_t whole; /* the log is enough if it goes to here or further */
     unsigned refuse, fail_memory;
     size_t shown; /* images of messages */
@@ -41,7 +41,7 @@ struct server {
 
 /* What a run has seen. */
 struct tally {
-    uint64_t operations, replays, restarts, sweeps, given_up, put_off, crashes,
+    uint64_t operations, replays, restarts, checkpoints, given_up, put_off, crashes,
         crashes_at_start, messages;
 };
 
@@ -94,7 +94,7 @@ watch(struct logbook *log, const struct store_change *change)
         watch_numbers(t, *change, &change->queue);
     else if (change->kind == STORE_CHANGE_MOVE)
         watch_numbers(t, *change, &change->target);
-    else if (change->kind == STORE_CHANGE_IMAGE)
+    else if (change->kind == STORE_CHANGE_STATE)
         t->shown += change->count;
 }
 
@@ -164,7 +164,7 @@ take_over(struct tale *t, const struct server *server)
     logbook_prepend(server->log, t->log);
     end_tale(t);
     live_with(t, server);
-    t->sweeping = false;
+    t->checkpointing = false;
 }
 
 /*
@@ -243,27 +243,27 @@ check_replay(struct tale *t, bool restart, struct tally *tally)
         close_server(&server);
 }
 
-/* ---------------------------------------------------------------------- sweeps */
+/* ---------------------------------------------------------------------- checkpoints */
 
 static void
-begin_sweep(struct tale *t, struct tally *tally)
+begin_checkpoint(struct tale *t, struct tally *tally)
 {
     struct store_durable *durable = durable_of(t->story.f.store);
 
-    tally->given_up += t->sweeping;
+    tally->given_up += t->checkpointing;
     t->since = t->log->next;
-    t->sweeping = true;
+    t->checkpointing = true;
     logbook_mark(t->log, durable);
-    durable->sweep_begin(durable);
+    durable->checkpoint_begin(durable);
 }
 
-/* A slice; what is in front of a sweep that has shown all is not needed any more. */
+/* A slice; what is in front of a checkpoint that has shown all is not needed any more. */
 static void
-sweep(struct tale *t, struct tally *tally)
+checkpoint(struct tale *t, struct tally *tally)
 {
     struct store_durable *durable = durable_of(t->story.f.store);
     bool done = false;
-    enum status st = durable->sweep(durable, &done);
+    enum status st = durable->checkpoint(durable, &done);
 
     if (st != ST_OK) {
         ck_assert_status(st, ST_UNAVAILABLE);
@@ -275,18 +275,18 @@ sweep(struct tale *t, struct tally *tally)
         return;
     logbook_cut(t->log, t->since);
     t->whole = t->log->next;
-    t->sweeping = false;
-    tally->sweeps++;
+    t->checkpointing = false;
+    tally->checkpoints++;
     check_replay(t, false, tally);
 }
 
 static void
-perhaps_sweep(struct tale *t, struct tally *tally)
+perhaps_checkpoint(struct tale *t, struct tally *tally)
 {
-    if (below(t, t->sweeping ? 200 : 60) == 0)
-        begin_sweep(t, tally);
-    if (t->sweeping && below(t, 3) == 0)
-        sweep(t, tally);
+    if (below(t, t->checkpointing ? 200 : 60) == 0)
+        begin_checkpoint(t, tally);
+    if (t->checkpointing && below(t, 3) == 0)
+        checkpoint(t, tally);
 }
 
 /* ---------------------------------------------------------------------- histories */
@@ -320,9 +320,9 @@ restart(struct tale *t, struct tally *tally)
     check_replay(t, true, tally);
     if (below(t, 3) > 0)
         return;
-    begin_sweep(t, tally);
-    while (t->sweeping)
-        sweep(t, tally);
+    begin_checkpoint(t, tally);
+    while (t->checkpointing)
+        checkpoint(t, tally);
 }
 
 /* Tells a tale of so many operations at most. */
@@ -336,7 +336,7 @@ tell(uint64_t seed, unsigned refuse, unsigned fail_memory, uint64_t most,
     for (uint64_t i = 0; i < 2000 && i < most; i++) {
         tally->operations++;
         step(&t);
-        perhaps_sweep(&t, tally);
+        perhaps_checkpoint(&t, tally);
         if (below(&t, 50) == 0)
             check_replay(&t, false, tally);
         if (below(&t, 200) == 0)
@@ -350,7 +350,7 @@ static bool
 has_seen_all(const struct tally *tally)
 {
     return tally->messages > 0 && tally->restarts > 0 && tally->crashes > 0 &&
-           tally->crashes_at_start > 0 && tally->sweeps > 0;
+           tally->crashes_at_start > 0 && tally->checkpoints > 0;
 }
 
 /* What is seldom may take a few tales more than were asked for. */
@@ -369,7 +369,7 @@ run(const char *test, unsigned refuse, unsigned fail_memory)
            " messages, %" PRIu64 " restarts, %" PRIu64 " crashes, %" PRIu64
            " sweeps (%" PRIu64 " given up, %" PRIu64 " slices put off)\n",
            test, tally.operations, tally.replays, tally.messages, tally.restarts,
-           tally.crashes + tally.crashes_at_start, tally.sweeps, tally.given_up,
+           tally.crashes + tally.crashes_at_start, tally.checkpoints, tally.given_up,
            tally.put_off);
     ck_assert(has_seen_all(&tally));
 }
@@ -445,7 +445,7 @@ START_TEST(a_replay_without_memory_says_so_and_leaves_nothing)
     begin_tale(&t, random_seed("replay without memory"), 0, 0);
     for (int i = 0; i < 300; i++) {
         step(&t);
-        perhaps_sweep(&t, &tally);
+        perhaps_checkpoint(&t, &tally);
     }
     tries = allocations(&t);
     for (uint64_t nth = 1; nth <= tries; nth++) {
@@ -621,7 +621,7 @@ claim_one(struct tale *t)
     return number;
 }
 
-/* Deletes the queue, and goes on with what is replayed; perhaps only with what is swept. */
+/* Deletes the queue, and goes on with what is replayed; perhaps only with what is in a checkpoint. */
 static void
 delete_and_restart(struct tale *t, bool swept)
 {
@@ -630,9 +630,9 @@ delete_and_restart(struct tale *t, bool swept)
     delete_queue(&t->story.f);
     logbook_settle(t->log);
     if (swept)
-        begin_sweep(t, &tally);
-    while (t->sweeping)
-        sweep(t, &tally);
+        begin_checkpoint(t, &tally);
+    while (t->checkpointing)
+        checkpoint(t, &tally);
     check_replay(t, true, &tally);
 }
 
@@ -723,12 +723,12 @@ START_TEST(a_slice_shows_256_messages_at_most)
 
     begin_large(&t, false);
     post_small(&t, 1000);
-    begin_sweep(&t, &tally);
-    for (; t.sweeping; slices++) {
+    begin_checkpoint(&t, &tally);
+    for (; t.checkpointing; slices++) {
         t.shown = 0;
-        sweep(&t, &tally);
+        checkpoint(&t, &tally);
         ck_assert_uint_le(t.shown, 256);
-        post_small(&t, 300); /* which the sweep does not run after */
+        post_small(&t, 300); /* which the checkpoint does not run after */
         check_replay(&t, false, &tally);
     }
     ck_assert_uint_ge(slices, 4);

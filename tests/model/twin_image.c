@@ -152,7 +152,7 @@ has_number(const struct twin_queue *q, const struct store_image_claim *view)
     for (size_t i = 0; i < q->claim_count; i++)
         if (view->id.text[0] != '\0' &&
             strcmp(q->claims[i].id.text, view->id.text) != 0 &&
-            store_image_number(&q->claims[i].id) == store_image_number(&view->id))
+            store_id_number(&q->claims[i].id) == store_id_number(&view->id))
             return true;
     return false;
 }

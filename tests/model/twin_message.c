@@ -137,7 +137,7 @@ marker_position(const struct twin_queue *q, struct bytes marker, int64_t now_ms)
     memcpy(text, marker.data, marker.len);
     if (sscanf(text, "at_%" SCNu64, &position) == 1 && position <= q->last_position)
         return position;
-    if (store_image_is_id(marker) &&
+    if (store_id_good(marker) &&
         sscanf(text, "e%7" SCNx64 "%16" SCNx64, &number, &position) == 2 &&
         number == q->number && position <= q->last_position)
         return position;

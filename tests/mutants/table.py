@@ -154,13 +154,13 @@ MUTANTS = [
      "a dead letter that moves on gets the id of its last place",
      SIMULATION,
      [("engine/dead_letter.c",
-       "    if (m->foreign != NULL)\n        return;\n    m->foreign",
-       "    if (m->foreign != NULL) {\n"
+       "    if (m->original != NULL)\n        return;\n    m->original",
+       "    if (m->original != NULL) {\n"
        "        if (MUTANT(LETTER_NEW_ID))\n"
-       "            m->foreign->id = (struct ident){source->tag, m->seq};\n"
+       "            m->original->id = (struct ident){source->tag, m->seq};\n"
        "        return;\n"
        "    }\n"
-       "    m->foreign")]),
+       "    m->original")]),
     ("IDS_REUSED",
      "a queue that is made again gives out the ids of the old one",
      SIMULATION,
@@ -470,8 +470,8 @@ MUTANTS = [
      "a dead letter is also found by the id of its new place",
      "store/dead_letter_life_test: a_dead_letter_is_not_reached_by_an_id_of_its_new_place",
      [("engine/backlog.c",
-       "        if (m != NULL && m->foreign == NULL)",
-       "        if (m != NULL && (m->foreign == NULL || MUTANT(LETTER_HAS_TWO_IDS)))")]),
+       "        if (m != NULL && m->original == NULL)",
+       "        if (m != NULL && (m->original == NULL || MUTANT(LETTER_HAS_TWO_IDS)))")]),
     ("CLAIM_COUNT_STOPS",
      "claims of a message are counted up to 255",
      "store/claim_test: claims_of_a_message_are_counted_beyond_any_small_number",
@@ -864,15 +864,15 @@ MUTANTS = [
        "    if (error == 0)\n"
        "        error = add(")]),
     ("DROPPED_TOO_EARLY",
-     "old segments go before the end of the sweep is durable",
+     "old segments go before the end of the checkpoint is durable",
      CRASH,
      [("journal/commit.c",
-       "    ENSURE(j->sweep.ended <= atomic_load(&j->durable));",
-       "    ENSURE(j->sweep.ended <= atomic_load(&j->durable) || MUTANT(DROPPED_TOO_EARLY));"),
+       "    ENSURE(j->checkpoint.ended <= atomic_load(&j->durable));",
+       "    ENSURE(j->checkpoint.ended <= atomic_load(&j->durable) || MUTANT(DROPPED_TOO_EARLY));"),
       ("journal/commit.c",
-       "    sweep(j, appended);\n"
+       "    checkpoint(j, appended);\n"
        "    return true;",
-       "    sweep(j, appended);\n"
+       "    checkpoint(j, appended);\n"
        "    if (MUTANT(DROPPED_TOO_EARLY))\n"
        "        (void)drop_oldest(j);\n"
        "    return true;")]),
@@ -913,30 +913,33 @@ MUTANTS = [
        "        error = segments_sync(&j->segments);\n"
        "    if (error != 0) {")]),
     ("CLAIMS_NOT_SHOWN",
-     "a sweep does not show the claims",
+     "a checkpoint does not show the claims",
      CRASH,
-     [("engine/sweep.c",
-       "queue_transient(q) ? SWEEP_SUBSCRIPTIONS : SWEEP_CLAIMS);",
-       "queue_transient(q) ? SWEEP_SUBSCRIPTIONS\n"
-       "                    : MUTANT(CLAIMS_NOT_SHOWN) ? SWEEP_MESSAGES : SWEEP_CLAIMS);")]),
+     [("engine/changelog.c",
+       "    if (change->kind == STORE_CHANGE_STATE && m->claim != NULL) {",
+       "    if (change->kind == STORE_CHANGE_STATE && m->claim != NULL &&\n"
+       "        !MUTANT(CLAIMS_NOT_SHOWN)) {")]),
     ("SWEPT_ONCE",
-     "a sweep leaves out what the one before has shown",
+     "a checkpoint leaves out what the one before has shown",
      CRASH,
-     [("engine/sweep.c",
-       "    e->sweep_epoch++;",
-       "    e->sweep_epoch += e->sweep_epoch == 0 || !MUTANT(SWEPT_ONCE);")]),
+     [("engine/state_read.c",
+       "    e->checkpoint_no++;",
+       "    e->checkpoint_no += e->checkpoint_no == 0 || !MUTANT(SWEPT_ONCE);")]),
     ("MOVE_WITHOUT_BODY",
      "a dead letter is logged without its body",
      CRASH,
-     [("journal/record_type.c",
-       "    return row_of(type)->form;",
-       "    if (type == RECORD_MOVE && MUTANT(MOVE_WITHOUT_BODY))\n"
-       "        return RECORD_FORM_SHORT;\n"
-       "    return row_of(type)->form;")]),
+     [("journal/record.c",
+       "    for (; row->message != NULL && change->next(change, &m); count++)\n",
+       "    for (; row->message != NULL && change->next(change, &m); count++) {\n"
+       "        if (type == RECORD_MOVE && MUTANT(MOVE_WITHOUT_BODY))\n"
+       "            m.body = bytes_str(\"\");\n"),
+      ("journal/record.c",
+       "        at = put_fields(at, row->message, bases);\n",
+       "        at = put_fields(at, row->message, bases); }\n")]),
     ("MOVE_IN_TWO",
      "a dead letter comes into its new queue and leaves the old one later",
      CRASH,
-     [("engine/replay.c",
+     [("engine/state_replay.c",
        "            drop_message(r, backlog_at(source->backlog, told.old_number));",
        "            drop_message(r, MUTANT(MOVE_IN_TWO)\n"
        "                                ? NULL\n"
@@ -944,7 +947,7 @@ MUTANTS = [
     ("DELETE_LOST",
      "what was deleted is there again after a restart",
      CRASH,
-     [("engine/replay.c",
+     [("engine/state_replay.c",
        "    case STORE_CHANGE_DELETE:\n"
        "        remove_messages(r, change);",
        "    case STORE_CHANGE_DELETE:\n"
@@ -953,30 +956,30 @@ MUTANTS = [
     ("RELEASE_LOST",
      "what was given back is held again after a restart",
      CRASH,
-     [("engine/replay.c",
+     [("engine/state_replay.c",
        "        release_claim(r, change);",
        "        if (!MUTANT(RELEASE_LOST))\n"
        "            release_claim(r, change);")]),
     ("MEMBERS_LOST",
      "a claim holds what the log shows after it, whether it was its own or not",
      CRASH,
-     [("engine/replay.c",
+     [("engine/state_replay.c",
        "        if (m == NULL)\n"
        "            continue;\n"
-       "        hold(m, c);",
+       "        st = put_held(",
        "        if (m == NULL || MUTANT(MEMBERS_LOST))\n"
        "            continue;\n"
-       "        hold(m, c);")]),
-    ("CLAIM_IN_PIECES_LOST",
-     "of a claim that was loaded in several pieces a restart knows the first",
-     "store/image_test: a_queue_of_many_pieces_is_whole_and_so_is_a_claim_that_spans_them",
-     [("engine/replay.c",
-       "        else\n"
-       "            st = add_name(r, &c, told.number, 1);",
-       "        else if (MUTANT(CLAIM_IN_PIECES_LOST) && !names(c, told.number))\n"
-       "            continue;\n"
-       "        else\n"
-       "            st = add_name(r, &c, told.number, 1);")]),
+       "        st = put_held(")]),
+    ("ONLY_THE_FIRST_HELD",
+     "of the messages of a claim a restart knows the first",
+     CRASH,
+     [("engine/state_replay.c",
+       "    if (st == ST_OK)\n"
+       "        st = add_number(r, &c, m->seq);",
+       "    if (st == ST_OK && c->held > 0 && MUTANT(ONLY_THE_FIRST_HELD))\n"
+       "        return ST_OK;\n"
+       "    if (st == ST_OK)\n"
+       "        st = add_number(r, &c, m->seq);")]),
     ("LOADED_IN_CLEAR",
      "a queue that encrypts takes bodies in clear text when they are loaded",
      "store/image_test: an_encrypting_queue_takes_sealed_bodies_only",
@@ -1015,7 +1018,7 @@ MUTANTS = [
      "unit/journal/journal_test: what_is_taken_in_at_once_fits_on_a_full_disk",
      [("journal/append.c",
        "    if (j->starting || filling",
-       "    if (MUTANT(ROOM_NOT_COUNTED) && room_for(j, kind) > 0)\n"
+       "    if (MUTANT(ROOM_NOT_COUNTED) && room_for(j, kind, checkpoint) > 0)\n"
        "        return ST_OK;\n"
        "    if (j->starting || filling")]),
     ("DAMAGE_IS_TORN",
@@ -1073,14 +1076,14 @@ MUTANTS = [
     ("NUMBERS_LOST",
      "a queue without messages gives out their ids again after a restart",
      CRASH,
-     [("engine/replay.c",
+     [("engine/state_replay.c",
        "    raise(&v->last_seq, change->last_number);\n",
        "    if (!MUTANT(NUMBERS_LOST))\n"
        "        raise(&v->last_seq, change->last_number);\n")]),
     ("LOAN_FORGOTTEN",
      "a transient queue counts its claims from the beginning after a restart",
      CRASH,
-     [("engine/replay.c",
+     [("engine/state_replay.c",
        "    raise(&v->last_claim, change->last_claim);\n"
        "    core_use_up",
        "    if (!MUTANT(LOAN_FORGOTTEN))\n"
@@ -1173,7 +1176,7 @@ MUTANTS = [
     ("LOST_BEFORE_THE_RESTART",
      "what fell out of a feed before a restart is forgotten by it",
      SIMULATION,
-     [("engine/revive.c",
+     [("engine/replay_feed.c",
        "        s->fallen_out += feed_lost_behind(s->feed, s->cursor.after);",
        "        if (!MUTANT(LOST_BEFORE_THE_RESTART))\n"
        "            s->fallen_out += feed_lost_behind(s->feed, s->cursor.after);")]),
@@ -1219,7 +1222,7 @@ MUTANTS = [
     ("REPLAY_AT_THE_END",
      "after a restart subscribers begin behind what there is",
      SIMULATION,
-     [("engine/revive.c",
+     [("engine/replay_feed.c",
        "    } else if (s->follows) {",
        "    } else if (s->follows && !MUTANT(REPLAY_AT_THE_END)) {")]),
     ("CURSOR_UNTOLD",
@@ -1236,11 +1239,11 @@ MUTANTS = [
        "        .pending = subscription_untold(s),",
        "        .pending = MUTANT(LENT_NOTICE_FORGOTTEN) ? s->pending : subscription_untold(s),")]),
     ("SWEEP_WITHOUT_FEED",
-     "a sweep leaves out what subscribers have still to get",
+     "a checkpoint leaves out what subscribers have still to get",
      SIMULATION,
-     [("engine/sweep.c",
-       "q->feed != NULL ? SWEEP_FEED :",
-       "q->feed != NULL && !MUTANT(SWEEP_WITHOUT_FEED) ? SWEEP_FEED :")]),
+     [("engine/state_read.c",
+       "q->feed != NULL ? STATE_FEED :",
+       "q->feed != NULL && !MUTANT(SWEEP_WITHOUT_FEED) ? STATE_FEED :")]),
     ("PURGE_EMPTIES_FEED",
      "a purge of messages takes what subscribers have still to get",
      SIMULATION,

@@ -215,7 +215,7 @@ server_restart(struct server *s, struct random *r)
     bool clean;
 
     if (random_chance(r, 50))
-        journal_sweep(s->journal);
+        journal_checkpoint(s->journal);
     if (random_chance(r, 50))
         commit(s);
     if (random_chance(r, 30))

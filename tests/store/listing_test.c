@@ -149,14 +149,14 @@ END_TEST
 
 START_TEST(a_marker_the_store_did_not_make_starts_at_the_head)
 {
-    static const char *const foreign[] = {
+    static const char *const original[] = {
         "", "nonsense", "-1", "1 ", "0x1", "ffffffffffffffffffffffffffffffffffffffff"};
     struct fixture f;
 
     fixture_open(&f, _i);
     post(&f, 3);
-    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
-        page(&f, bytes_str(foreign[i]));
+    for (size_t i = 0; i < sizeof(original) / sizeof(original[0]); i++) {
+        page(&f, bytes_str(original[i]));
         expect(&f, 1, 2);
     }
     fixture_close(&f);

@@ -9,6 +9,7 @@
 
 #include "claimd/base/clock.h"
 #include "claimd/store/log.h"
+#include "claimd/store/store.h"
 
 enum { FEED_MOST = 4096 };
 

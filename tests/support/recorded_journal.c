@@ -147,6 +147,53 @@ administrate(struct recorder *r)
 }
 
 static void
+subscribe(struct fixture *f, const char *subscriber, struct store_subscribed *out)
+{
+    const struct store_subscription_draft draft = {bytes_str(subscriber), bytes_str("{}"),
+                                                   86400};
+
+    ck_assert_status(
+        store_subscription_create(f->store, STORE_AT(f->now_ms), &f->queue, &draft, out),
+        ST_OK);
+}
+
+static void
+announce(struct fixture *f, const char *body)
+{
+    struct store_draft draft = {.body = bytes_str(body), .ttl_s = 3600};
+    const struct store_post request = {
+        .drafts = &draft, .count = 1, .client = 7, .create_queue = true};
+    struct store_id id;
+
+    ck_assert_status(
+        store_message_post(f->store, STORE_AT(f->now_ms), &f->queue, &request, &id),
+        ST_OK);
+}
+
+/* "news": two subscriptions, of which one is deleted; the other got one message of two. */
+static void
+publish(struct recorder *r)
+{
+    struct store_delivery delivery = {.store = NULL};
+    struct fixture *f = &r->f;
+    struct store_subscribed one;
+
+    use(f, "news");
+    subscribe(f, "http://a.example/", &one);
+    subscribe(f, "http://b.example/", &one);
+    ck_assert_status(store_subscription_delete(f->store, STORE_AT(f->now_ms), &f->queue,
+                                               store_id_bytes(&one.id)),
+                     ST_OK);
+    announce(f, "\"a\"");
+    ck_assert_status(store_delivery_next(f->store, STORE_AT(f->now_ms), &delivery),
+                     ST_OK);
+    store_delivery_done(f->store, STORE_AT(f->now_ms), &delivery, STORE_OUTCOME_DELIVERED,
+                        f->now_ms);
+    announce(f, "\"b\"");
+    recorder_commit(r);
+}
+
+static void
 first_process(struct recorder *r, struct recorded_told *told)
 {
     struct store_settings set = strict("letters");
@@ -164,10 +211,14 @@ first_process(struct recorder *r, struct recorded_told *told)
     post(f, 1); /* 17 */
     use_project(f, "");
     post(f, 1); /* 18 */
-    recorder_commit(r);
-    journal_sweep(r->process.journal);
-    recorder_commit(r);
     use_project(f, "p");
+    publish(r);
+    journal_checkpoint(r->process.journal);
+    recorder_commit(r);
+    ck_assert_status(store_queue_purge(f->store, STORE_AT(f->now_ms), &f->queue,
+                                       STORE_PURGE_SUBSCRIPTIONS),
+                     ST_OK);
+    use(f, "jobs");
     post(f, 1); /* 19 */
     ck_assert_status(delete_free(f, 5), ST_OK);
     told->late = take_for(f, 1, 3600, 60); /* 4, for the second time */

@@ -6,7 +6,7 @@
  * draws from its seed is changed. Times are from START_MS on.
  *
  *     0 s      "jobs" gets the messages 1 to 7; claims, a deletion, a pop
- *     60 s     a claim is renewed; more queues, 8 to 18; a sweep; 19; a peaceful end
+ *     60 s     a claim is renewed; more queues, 8 to 18; a checkpoint; 19; a peaceful end
  *     660 s    the other process: 20 to 22, dead letters; then a power cut
  */
 #ifndef TESTS_SUPPORT_RECORDED_JOURNAL_H

@@ -76,7 +76,7 @@ start_copy(struct restarts *r, int64_t now_ms, const char *const *projects)
                               .seed = random_next(&r->dice)};
 
     if (random_chance(&r->dice, 20))
-        journal_sweep(r->process.journal);
+        journal_checkpoint(r->process.journal);
     journalled_commit(&r->process);
     copy.disk = sim_disk_copy(r->disk, random_next(&r->dice));
     end_somehow(copy.disk, &r->dice);

@@ -9,7 +9,7 @@
  *     restarts_close(r)
  *
  * A crash leaves what the dice of sim_disk leave, or nothing of what was not synced, or is
- * that of the process only; now and then the journal is swept before.
+ * that of the process only; now and then the journal is in a checkpoint before.
  *
  *   Cost     trying: a commit, a copy of the disk, a recovery, and a look at both stores
  *   Threads  none

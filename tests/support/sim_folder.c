@@ -74,7 +74,7 @@ set_durable(struct sim_name *name, struct sim_node *node)
 
 /* Frees what nobody can come upon any more. No change is under way. */
 static void
-sweep(struct sim_folder *fo)
+checkpoint(struct sim_folder *fo)
 {
     for (struct sim_name **at = &fo->names; *at != NULL;) {
         struct sim_name *name = *at;
@@ -107,7 +107,7 @@ sim_folder_fini(struct sim_folder *fo)
         set_durable(NULL, node);
         node->opens = 0;
     }
-    sweep(fo);
+    checkpoint(fo);
     free(fo->changes);
     *fo = (struct sim_folder){0};
 }
@@ -196,7 +196,7 @@ settle(struct sim_folder *fo)
             set_durable(c->to, c->node);
     }
     fo->count = 0;
-    sweep(fo);
+    checkpoint(fo);
 }
 
 void
@@ -224,7 +224,7 @@ sim_folder_crash(struct sim_folder *fo, struct random *dice)
     sim_folder_drop(fo, dice);
     for (struct sim_name *name = fo->names; name != NULL; name = name->next)
         set_now(name, name->durable);
-    sweep(fo);
+    checkpoint(fo);
 }
 
 /* ------------------------------------------------------------------ copies */
@@ -259,5 +259,5 @@ sim_folder_copy(struct sim_folder *fo, struct sim_folder *to)
         add_change(to, c->node->copy, c->from == NULL ? NULL : c->from->copy,
                    c->to == NULL ? NULL : c->to->copy);
     }
-    /* What is only open is nobody's there: the next sweep frees it. */
+    /* What is only open is nobody's there: the next checkpoint frees it. */
 }

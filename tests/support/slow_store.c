@@ -156,10 +156,10 @@ stats_pass(struct store *s)
 /* ---------------------------------------------------------------------- the log */
 
 static enum status
-grant(struct store_log *log, enum store_change_kind kind, size_t count, size_t bytes,
-      size_t *room)
+grant(struct store_log *log, enum store_change_kind kind, bool checkpoint, size_t count,
+      size_t bytes, size_t *room)
 {
-    (void)log, (void)kind, (void)count, (void)bytes, (void)room;
+    (void)log, (void)kind, (void)checkpoint, (void)count, (void)bytes, (void)room;
     return ST_OK;
 }
 

@@ -64,7 +64,7 @@ void mem_set_budget(struct mem *mem, size_t budget);
 void mem_fail_nth(struct mem *mem, uint64_t nth);
 void mem_fail_from(struct mem *mem, uint64_t nth);
 
-/* Allocations tried since the account was made; for tests that sweep over them. */
+/* Allocations tried since the account was made; for tests that checkpoint over them. */
 uint64_t mem_attempts(const struct mem *mem);
 
 #endif

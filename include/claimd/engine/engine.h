@@ -11,7 +11,9 @@
 #include "claimd/base/entropy.h"
 #include "claimd/base/mem.h"
 #include "claimd/store/durable.h"
+#include "claimd/store/log.h"
 #include "claimd/store/sealer.h"
+#include "claimd/store/store.h"
 
 /* What each project may have; 0: any number. */
 struct engine_limits {

@@ -109,7 +109,7 @@ struct journal_linker {
 struct journal_backup_figures {
     uint64_t segments, linked, copied_bytes;
     uint64_t next_lsn; /* behind the last record of the copy */
-    unsigned restarts; /* since a sweep dropped segments meanwhile */
+    unsigned restarts; /* since a checkpoint dropped segments meanwhile */
 };
 
 /*

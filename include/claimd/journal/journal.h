@@ -11,7 +11,7 @@
  * takes the buffer, writes it as a frame, syncs, and only then says that the positions in it
  * are durable: hundreds of answers wait for one sync, and nobody waits for a timer.
  *
- *   Threads   the log's functions, journal_sweep() and journal_figures() from any; open,
+ *   Threads   the log's functions, journal_checkpoint() and journal_figures() from any; open,
  *             recover, step and close from one
  *   Failure   when a write or a sync fails nothing is durable any more (STORE_LOST), and
  *             nothing is tried again: the process has to end (journal_config.failed)
@@ -100,7 +100,7 @@ journal_recover(struct journal *j, struct store_durable *store,
 enum status journal_start(struct journal *j);
 
 /*
- * Commits once, by hand, and sweeps as far as that commit pays for. False: there was nothing
+ * Commits once, by hand, and checkpoints as far as that commit pays for. False: there was nothing
  * to do, or all is lost.
  */
 bool journal_step(struct journal *j);
@@ -114,12 +114,12 @@ void journal_seal(struct journal *j);
 /* The store's clock was moved to this time, which the next seal tells: in a second or so. Any thread. */
 void journal_age(struct journal *j, int64_t now_ms);
 
-/* Has the journal swept as soon as it commits, whatever its size. Any thread. */
-void journal_sweep(struct journal *j);
+/* Has the journal in a checkpoint as soon as it commits, whatever its size. Any thread. */
+void journal_checkpoint(struct journal *j);
 
 struct journal_figures {
     uint64_t segments, bytes; /* of the directory */
-    uint64_t commits, records, sweeps;
+    uint64_t commits, records, checkpoints;
     uint64_t position, durable;
     uint64_t left;        /* bytes that it may still take, when that was looked at */
     bool short_of_room;   /* posts are refused */

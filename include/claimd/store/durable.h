@@ -8,12 +8,12 @@
  *
  * What is told is what was there after the change, so telling twice does no harm, nor does
  * beginning in the middle, if everything that was there in the beginning is shown again in
- * between: that is what a sweep does, slice by slice, while the store goes on working.
+ * between: that is what a checkpoint does, slice by slice, while the store goes on working.
  *
- *     sweep_begin() sweep() sweep() ... until it says that all has been shown
+ *     checkpoint_begin() checkpoint() checkpoint() ... until it says that all has been shown
  *
- * Whoever replays what was told since a sweep began has the whole store at its end: what
- * was there when it began is in the images, what came or changed since is in the log, too.
+ * Whoever replays what was told since a checkpoint began has the whole store at its end: what
+ * was there when it began is in the checkpoint, what came or changed since is in the log, too.
  * Images say which claim holds a message, and a claim is shown before its messages.
  */
 #ifndef CLAIMD_STORE_DURABLE_H
@@ -46,15 +46,15 @@ struct store_durable {
     /* How many messages, and bytes of bodies, live where the log knows of them. O(parts). */
     void (*live)(struct store_durable *durable, uint64_t *messages, uint64_t *bytes);
 
-    /* Begins a sweep; one that is under way is given up. */
-    void (*sweep_begin)(struct store_durable *durable);
+    /* Begins a checkpoint; one that is under way is given up. */
+    void (*checkpoint_begin)(struct store_durable *durable);
 
     /*
      * Shows a slice: at most 256 messages, and not much more than 64 KiB. True: all has
      * been shown. Takes one lock of the store, as long as an operation would; from one
      * thread at a time. Statuses of the log's reserve(): then it has shown less.
      */
-    enum status (*sweep)(struct store_durable *durable, bool *done);
+    enum status (*checkpoint)(struct store_durable *durable, bool *done);
 };
 
 #endif

@@ -90,11 +90,4 @@ struct store_flaw {
 enum status store_image_check(struct mem *mem, const struct store_image *image,
                               struct store_flaw *flaw);
 
-/*
- * The form of ids: 24 hexadecimal digits in lower case, the first of them a letter; the last
- * twelve of a claim's or a subscription's are a number, which tells it from others of its queue.
- */
-bool store_image_is_id(struct bytes text);
-uint64_t store_image_number(const struct store_id *id);
-
 #endif

@@ -24,7 +24,7 @@ struct store_log {
 
     /*
      * Asks for space for a change with so many messages and so many bytes of bodies, addresses and
-     * metadata. Not called for what time does, nor for messages of transient queues. After a status
+     * metadata; `checkpoint`: as in the change. Not called for what time does, nor for messages of transient queues. After a status
      * other than ST_OK the store must not make the change (ST_BEYOND_LOG: it is larger than
      * `largest`). A granted change is appended under the same lock, but for a QUEUE that a POST or
      * a MOVE creates: if that is refused, neither happens.
@@ -32,7 +32,7 @@ struct store_log {
      * *space grows by what was set aside. It belongs to the caller and is guarded by the same lock.
      */
     enum status (*reserve)(struct store_log *log, enum store_change_kind kind,
-                           size_t count, size_t bytes, size_t *space);
+                           bool checkpoint, size_t count, size_t bytes, size_t *space);
 
     /* Appends a change. *space shrinks by what it took. Returns its LSN; 0: no response waits. */
     uint64_t (*append)(struct store_log *log, struct store_change *change, size_t *space);

@@ -2,30 +2,36 @@
  * store/record: the changes of a store and what it contains, as records.
  *
  * A record has the values after the change, never a difference: absolute counts, times and
- * numbers. So a checkpoint and a log are made of the same records, and applying one twice does
- * no harm.
+ * numbers. So a checkpoint is made of the same records as a log, and a store that is given a record
+ * twice is the same as after the first time.
  *
  *   POST, CLAIM, RENEW, RELEASE, DELETE, MOVE   messages, one by one with next()
  *   QUEUE, META                                 the queue, with its metadata
- *   QUEUE_GONE, PURGE                           the queue; what it had goes without saying
+ *   QUEUE_GONE, PURGE                           the queue. Its messages and claims are gone, too
  *   SUBSCRIPTION, SUBSCRIPTION_GONE             one subscription, as it is (as it was)
- *   UNSUBSCRIBED                                the queue: all of its subscriptions have gone
- *   CURSOR                                      how far a subscription has come; logged now
- *                                               and then, and no response waits for it
- *   EXPIRED, DELAY_OVER, CLAIM_OVER             what time did; never refused, and no
- *                                               response waits for it
+ *   UNSUBSCRIBED                                the queue: all of its subscriptions are gone
+ *   CURSOR                                      the progress of a subscription: now and then, and
+ *                                               no response waits for it
+ *   STATE                                       messages as they are, with the claims that hold
+ *                                               them: of a checkpoint, or loaded
+ *   FEED                                        messages that subscribers have still to get: of a
+ *                                               checkpoint. Without messages: there is a feed
+ *   EXPIRED, DELAY_OVER, CLAIM_OVER             what time did: never refused, and no response
+ *                                               waits for it
  *
- *   IMAGE_QUEUE, IMAGE_CLAIM, IMAGE,              not changes: what a sweep shows
- *   IMAGE_SUBSCRIPTION, IMAGE_FEED
- *                                               (store/durable.h)
- *
- * A claim that loses its last message is over without a word of its own, and a message
- * whose claim is over is free.
+ * No record says that a claim lost its last message: the claim is over then. A message whose claim
+ * is over is free.
  */
 #ifndef CLAIMD_STORE_RECORD_H
 #define CLAIMD_STORE_RECORD_H
 
-#include "claimd/store/store.h"
+#include "claimd/base/mem.h"
+#include "claimd/store/types.h"
+
+struct store_actor;
+
+/* Bytes that a message takes in a log besides its body, at most. */
+enum { STORE_LOG_EACH = 120 };
 
 enum store_change_kind {
     STORE_CHANGE_QUEUE,
@@ -33,7 +39,7 @@ enum store_change_kind {
     STORE_CHANGE_QUEUE_GONE,
     STORE_CHANGE_PURGE,
     STORE_CHANGE_POST,
-    STORE_CHANGE_DELETE, /* also popped ones */
+    STORE_CHANGE_DELETE, /* also popped messages */
     STORE_CHANGE_CLAIM,
     STORE_CHANGE_RENEW,
     STORE_CHANGE_RELEASE, /* also given back */
@@ -45,29 +51,32 @@ enum store_change_kind {
     STORE_CHANGE_EXPIRED,
     STORE_CHANGE_DELAY_OVER,
     STORE_CHANGE_CLAIM_OVER,
-    STORE_CHANGE_IMAGE_QUEUE,
-    STORE_CHANGE_IMAGE_CLAIM,
-    STORE_CHANGE_IMAGE,
-    STORE_CHANGE_IMAGE_SUBSCRIPTION,
-    STORE_CHANGE_IMAGE_FEED, /* messages that subscribers have still to get */
+    STORE_CHANGE_STATE,
+    STORE_CHANGE_FEED,
     STORE_CHANGE_KINDS
 };
 
-/* What must never come back though no queue shows it. */
+/* Numbers that must never be used again though no queue has them. */
 struct store_marks {
-    uint64_t tag_start, tags_used; /* queues' tags are made of these */
-    uint64_t fence;                /* largest claim number of a queue that is gone */
+    uint64_t tag_start, tags_used; /* tags of queues are made of these */
+    uint64_t fence;                /* largest claim number of a deleted queue */
+};
+
+/* A claim. Its number in the queue is in the id: store_id_number(). */
+struct store_claim_record {
+    struct store_id id; /* applied: empty: the store makes one */
+    int64_t started_ms, ends_ms;
 };
 
 /* A message as it is after the change (DELETE, EXPIRED: as it was). */
 struct store_message_record {
-    uint64_t number;     /* in its queue; MOVE: in the target */
+    uint64_t number;     /* in its queue; MOVE: in the target; applied: ignored */
     uint64_t old_number; /* MOVE: in the source */
-    uint64_t claim;      /* number of the claim that holds it; 0: free */
-    struct store_id id;
-    bool foreign;                          /* it came with its id from another queue */
-    struct bytes body;                     /* valid during the call */
-    const struct store_checksum *checksum; /* likewise; NULL: none */
+    struct store_id id;  /* applied: empty: the store makes one */
+    bool original_id;    /* it keeps the id that another queue gave it */
+    const struct store_claim_record *claim; /* STATE: that holds it; NULL: none */
+    struct bytes body;                      /* JSON text, or encrypted */
+    const struct store_checksum *checksum;  /* NULL: none */
     uint64_t client;
     int64_t posted_ms, expires_ms;
     int64_t delayed_until_ms; /* 0: not delayed */
@@ -76,9 +85,9 @@ struct store_message_record {
 
 /* A subscription as it is after the change (CURSOR: without its texts and its times). */
 struct store_subscription_record {
-    uint64_t number; /* in its queue */
-    struct store_id id;
-    struct bytes subscriber, options; /* valid during the call */
+    uint64_t number; /* in its queue; applied: ignored, as are `attached` and `after` */
+    struct store_id id; /* applied: empty: the store makes one */
+    struct bytes subscriber, options;
     int64_t started_ms, ttl_s;
     bool confirmed;
     bool attached;  /* it gets messages, */
@@ -88,30 +97,34 @@ struct store_subscription_record {
     uint64_t delivered, given_up, fallen_out;
 };
 
+/* A change, for a log. All that it points to is valid during the call. */
 struct store_change {
     enum store_change_kind kind;
+    bool
+        checkpoint; /* not a change, but of a checkpoint: QUEUE, STATE, FEED, SUBSCRIPTION */
     int64_t now_ms;
-    const struct store_actor *actor; /* who has asked for it, or has found what time did;
-                                        NULL: nobody is known */
+    const struct store_actor
+        *actor; /* the client that asked for it, or found what time did;
+                                        NULL: unknown */
     struct store_queue queue;
     uint32_t tag;        /* of the queue's incarnation */
-    bool transient;      /* the queue is not to survive a restart with what it has */
-    uint64_t fence_base; /* what its claim numbers start behind */
+    bool transient;      /* the queue and its messages do not survive a restart */
+    uint64_t fence_base; /* its claim numbers begin behind it */
     uint64_t last_number, last_claim; /* of its messages and claims, used up so far; of a
                                          transient one: those that may be used meanwhile */
-    struct store_marks marks;         /* QUEUE, IMAGE_QUEUE, QUEUE_GONE */
-    const struct store_metadata *metadata; /* QUEUE, IMAGE_QUEUE, META */
+    struct store_marks marks;         /* QUEUE, QUEUE_GONE */
+    const struct store_metadata *metadata; /* QUEUE, META */
     struct store_queue target;             /* MOVE */
     uint32_t target_tag;
     bool target_transient;
-    struct store_id claim_id; /* CLAIM, RENEW, RELEASE, CLAIM_OVER */
-    uint64_t claim_number;    /* in its queue, without the base */
-    int64_t claim_started_ms, claim_ends_ms;
+    struct store_claim_record
+        claim; /* CLAIM, RENEW, RELEASE, CLAIM_OVER; STATE: of the message
+                                        that next() gave */
     const struct store_subscription_record
         *subscription; /* the kinds that are about one */
     size_t count;      /* messages */
 
-    /* The next message; false: there is none. Private: at, from. */
+    /* Gives the next message; false: there is none. Private: at, from. */
     bool (*next)(struct store_change *change, struct store_message_record *out);
     uint64_t at;
     const void *from[2];

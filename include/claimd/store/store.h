@@ -31,6 +31,7 @@
 
 #include "claimd/store/figures.h"
 #include "claimd/store/image.h"
+#include "claimd/store/record.h"
 #include "claimd/store/subscription.h"
 #include "claimd/store/types.h"
 #include "claimd/store/waiter.h"
@@ -56,9 +57,6 @@ struct store_visit {
     size_t log_most;   /* out, of a post that is ST_BEYOND_LOG: bytes that its log would
                           have taken */
 };
-
-/* Bytes that a message takes in a log besides its body, at most. */
-enum { STORE_LOG_EACH = 120 };
 
 /* A visit that does not wait, for the length of a block. */
 #define STORE_AT(ms) (&(struct store_visit){.now_ms = (ms)})

@@ -44,6 +44,13 @@ store_id_bytes(const struct store_id *id)
     return bytes_str(id->text);
 }
 
+/*
+ * The form of ids: 24 hexadecimal digits in lower case, of which the first is a letter. The last
+ * twelve of a claim's or a subscription's id are its number in its queue.
+ */
+bool store_id_good(struct bytes text);
+uint64_t store_id_number(const struct store_id *id);
+
 /* A value that a client or an operator left out. */
 #define STORE_UNSET ((int64_t)-1)
 

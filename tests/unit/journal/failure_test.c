@@ -192,7 +192,7 @@ use_store(struct deed *deed, struct store *store, struct journal *j)
         (void)store_claim_create(store, STORE_AT(START_MS), &queue_q, &terms, 2, &batch);
         store_batch_release(&batch);
         if (i == 1)
-            journal_sweep(j);
+            journal_checkpoint(j);
         while (journal_step(j))
             continue;
         deed->posted += posted && store_log_durability(journal_log(j), visit.position) ==

@@ -468,7 +468,7 @@ four_segments(struct world *w)
         commit(w);
         journal_figures(w->journal, &figures);
     } while (figures.segments < 4);
-    ck_assert_uint_eq(figures.sweeps, 0);
+    ck_assert_uint_eq(figures.checkpoints, 0);
 }
 
 struct names {
@@ -758,7 +758,7 @@ END_TEST
 /* A daemon that works while it is copied. */
 struct traffic {
     struct world *w;
-    unsigned pauses, sweep_at; /* at this pause it sweeps; 0: never */
+    unsigned pauses, checkpoint_at; /* at this pause it checkpoints; 0: never */
 };
 
 static void
@@ -766,30 +766,30 @@ work(void *arg)
 {
     struct traffic *t = arg;
     struct journal_figures figures;
-    uint64_t sweeps;
+    uint64_t checkpoints;
 
     t->pauses++;
     t->w->f.posted = 1;
     post(&t->w->f, 10);
     commit(t->w);
-    if (t->pauses != t->sweep_at)
+    if (t->pauses != t->checkpoint_at)
         return;
     journal_figures(t->w->journal, &figures);
-    sweeps = figures.sweeps;
-    journal_sweep(t->w->journal);
+    checkpoints = figures.checkpoints;
+    journal_checkpoint(t->w->journal);
     do {
         t->w->f.posted = 1;
         post(&t->w->f, 10);
         commit(t->w);
         journal_figures(t->w->journal, &figures);
-    } while (figures.sweeps == sweeps);
+    } while (figures.checkpoints == checkpoints);
 }
 
 /* Whatever happens meanwhile, what was there before is in the copy, and the copy starts. */
 LOOP_TEST(a_journal_is_copied_while_it_is_written_and_swept, 6)
 {
     struct journal_backup_figures made;
-    struct traffic traffic = {.sweep_at = (unsigned)_i};
+    struct traffic traffic = {.checkpoint_at = (unsigned)_i};
     const struct journal_linker linker = {.pause = work, .arg = &traffic};
     struct world w, copy;
     uint64_t before, after;
@@ -823,8 +823,8 @@ END_TEST
 
 /*
  * A directory that is read while it changes: where the newer segments come to stand it was
- * read before they were made, where the older ones stood behind the sweep that dropped them.
- * Only the segment is seen that the sweep began in, and not its end.
+ * read before they were made, where the older ones stood behind the checkpoint that dropped them.
+ * Only the segment is seen that the checkpoint began in, and not its end.
  */
 static struct {
     const struct disk_ops *real;
@@ -852,7 +852,7 @@ list_too_little(struct disk *d, void (*each)(void *arg, const char *name), void 
 START_TEST(a_directory_that_changes_while_it_is_read_is_read_again)
 {
     const struct journal_linker linker = {.link = NULL};
-    struct traffic traffic = {.sweep_at = 1};
+    struct traffic traffic = {.checkpoint_at = 1};
     struct journal_backup_figures made;
     struct disk_ops ops;
     struct world w, copy;

@@ -317,7 +317,7 @@ START_TEST(the_oldest_segment_goes_when_the_end_of_the_checkpoint_is_durable)
                                                         .failed = failed,
                                                         .failed_arg = &w}),
                      ST_OK);
-    journal_sweep(w.journal);
+    journal_checkpoint(w.journal);
     commit_all(&w);
     ck_assert_ptr_nonnull(unlinking.kept);
     after = (struct world){.disk = unlinking.kept, .starts = 100, .f.now_ms = START_MS};
@@ -393,7 +393,7 @@ START_TEST(an_old_message_holds_no_old_segments)
         journal_figures(w.journal, &figures);
         ck_assert_uint_le(figures.segments, 8);
     }
-    ck_assert_uint_ge(figures.sweeps, 5);
+    ck_assert_uint_ge(figures.checkpoints, 5);
     ck_assert_uint_le(sim_disk_files(w.disk), 8 + SEGMENT_SPARES_MOST + 1); /* the lock */
     commit_all(&w);
     ck_assert_status(cut(&w), ST_OK);
@@ -599,12 +599,12 @@ START_TEST(anybody_may_look_and_want_a_sweep_while_it_commits)
 
     open_world(&w, 1);
     ck_assert_status(journal_start(w.journal), ST_OK);
-    for (turn = 0; seen.sweeps < SWEEPS && turn < TURNS_MOST; turn++) {
+    for (turn = 0; seen.checkpoints < SWEEPS && turn < TURNS_MOST; turn++) {
         before = seen;
         journal_figures(w.journal, &seen);
         ck_assert_uint_ge(seen.durable, before.durable);
         ck_assert_uint_ge(seen.commits, before.commits);
-        ck_assert_uint_ge(seen.sweeps, before.sweeps);
+        ck_assert_uint_ge(seen.checkpoints, before.checkpoints);
         ck_assert_uint_ge(seen.segments, 1);
         if (seen.position > seen.durable + BEHIND_MOST) {
             (void)sched_yield(); /* it catches up */
@@ -612,10 +612,10 @@ START_TEST(anybody_may_look_and_want_a_sweep_while_it_commits)
         }
         ck_assert_status(store_message_post(w.f.store, &visit, &w.f.queue, &one, &id),
                          ST_OK);
-        journal_sweep(w.journal);
+        journal_checkpoint(w.journal);
         store_log_flush(journal_log(w.journal));
     }
-    ck_assert_uint_ge(seen.sweeps, SWEEPS);
+    ck_assert_uint_ge(seen.checkpoints, SWEEPS);
     close_world(&w);
 }
 END_TEST

@@ -91,14 +91,14 @@ start(struct world *w, int64_t step_ms)
     char error[JOURNAL_ERROR_CAP];
     struct engine_config engine;
 
-    /* The log has few segments: nothing is swept. */
+    /* The log has few segments: nothing is in a checkpoint. */
     w->slow = (struct slow){.durable = {.replay = replay,
                                         .replay_marks = replay_marks,
                                         .replay_end = replay_end,
                                         .marks = marks,
                                         .live = live,
-                                        .sweep_begin = NULL,
-                                        .sweep = NULL},
+                                        .checkpoint_begin = NULL,
+                                        .checkpoint = NULL},
                             .step_ms = step_ms};
     clock_init_manual(&w->slow.stopwatch, START_MS);
     w->count = 0;

@@ -1,5 +1,4 @@
 #include "journal/record.h"
-#include "journal/record_type.h"
 
 #include "support/check_main.h"
 #include "support/random.h"
@@ -14,6 +13,7 @@ struct sample {
     struct store_change change;
     struct store_metadata metadata;
     struct store_message_record messages[MOST];
+    struct store_claim_record claims[MOST];
     struct store_checksum sums[MOST];
     struct store_subscription_record subscription;
     char texts[6][TEXT], bodies[MOST][TEXT];
@@ -30,22 +30,17 @@ static const enum store_change_kind logged[] = {
     STORE_CHANGE_QUEUE,        STORE_CHANGE_META,         STORE_CHANGE_QUEUE_GONE,
     STORE_CHANGE_PURGE,        STORE_CHANGE_POST,         STORE_CHANGE_DELETE,
     STORE_CHANGE_CLAIM,        STORE_CHANGE_RENEW,        STORE_CHANGE_RELEASE,
-    STORE_CHANGE_MOVE,         STORE_CHANGE_IMAGE_QUEUE,  STORE_CHANGE_IMAGE_CLAIM,
-    STORE_CHANGE_IMAGE,        STORE_CHANGE_SUBSCRIPTION, STORE_CHANGE_SUBSCRIPTION_GONE,
-    STORE_CHANGE_UNSUBSCRIBED, STORE_CHANGE_CURSOR,       STORE_CHANGE_IMAGE_SUBSCRIPTION,
-    STORE_CHANGE_IMAGE_FEED,
+    STORE_CHANGE_MOVE,         STORE_CHANGE_SUBSCRIPTION, STORE_CHANGE_SUBSCRIPTION_GONE,
+    STORE_CHANGE_UNSUBSCRIBED, STORE_CHANGE_CURSOR,       STORE_CHANGE_STATE,
+    STORE_CHANGE_FEED,
 };
 
 enum { LOGGED = sizeof(logged) / sizeof(logged[0]) };
 
 static const char *const type_names[LOGGED] = {
-    "QUEUE",        "META",         "QUEUE_GONE",
-    "PURGE",        "POST",         "DELETE",
-    "CLAIM",        "RENEW",        "RELEASE",
-    "MOVE",         "IMAGE_QUEUE",  "IMAGE_CLAIM",
-    "IMAGE",        "SUBSCRIPTION", "SUBSCRIPTION_GONE",
-    "UNSUBSCRIBED", "CURSOR",       "IMAGE_SUBSCRIPTION",
-    "IMAGE_FEED"};
+    "QUEUE",        "META",   "QUEUE_GONE", "PURGE", "POST",         "DELETE",
+    "CLAIM",        "RENEW",  "RELEASE",    "MOVE",  "SUBSCRIPTION", "SUBSCRIPTION_GONE",
+    "UNSUBSCRIBED", "CURSOR", "STATE",      "FEED"};
 
 /* ---------------------------------------------------------------------- samples */
 
@@ -72,21 +67,39 @@ next_sample(struct store_change *change, struct store_message_record *out)
 }
 
 static void
+some_id(struct random *r, struct store_id *id)
+{
+    hex_write_eight(id->text, (uint32_t)random_next(r) | 0xa0000000u);
+    hex_write(id->text + 8, random_next(r), 16);
+}
+
+static void
+some_claim(struct random *r, struct store_claim_record *claim)
+{
+    some_id(r, &claim->id);
+    claim->started_ms = (int64_t)random_next(r);
+    claim->ends_ms = (int64_t)random_next(r);
+}
+
+static void
 some_message(struct random *r, struct sample *s, size_t i)
 {
     struct store_message_record *m = &s->messages[i];
 
     *m = (struct store_message_record){.number = random_next(r),
                                        .old_number = random_next(r),
-                                       .claim = random_below(r, 3),
-                                       .foreign = random_chance(r, 50),
+                                       .original_id = random_chance(r, 50),
                                        .client = random_next(r),
                                        .posted_ms = (int64_t)random_next(r),
                                        .expires_ms = (int64_t)random_next(r),
                                        .delayed_until_ms = (int64_t)random_below(r, 3),
                                        .claim_count = (uint32_t)random_next(r)};
-    if (m->foreign)
-        memset(m->id.text, 'a', random_below(r, STORE_ID_CAP));
+    if (m->original_id)
+        some_id(r, &m->id);
+    if (random_chance(r, 50)) {
+        some_claim(r, &s->claims[i]);
+        m->claim = &s->claims[i];
+    }
     m->body = some_text(r, s, s->bodies[i]);
     for (size_t k = 0; k < sizeof(s->sums[i].digest); k++)
         s->sums[i].digest[k] = (uint8_t)random_next(r);
@@ -126,17 +139,15 @@ some_subscription(struct random *r, struct sample *s)
         .given_up = random_next(r),
         .fallen_out = random_next(r),
     };
-    memset(s->subscription.id.text, 'c', random_below(r, STORE_ID_CAP));
+    some_id(r, &s->subscription.id);
 }
 
 /* Kinds that have no messages. */
 static bool
 is_without_messages(enum store_change_kind kind)
 {
-    return kind <= STORE_CHANGE_PURGE || kind == STORE_CHANGE_IMAGE_QUEUE ||
-           kind == STORE_CHANGE_SUBSCRIPTION || kind == STORE_CHANGE_SUBSCRIPTION_GONE ||
-           kind == STORE_CHANGE_UNSUBSCRIBED || kind == STORE_CHANGE_CURSOR ||
-           kind == STORE_CHANGE_IMAGE_SUBSCRIPTION;
+    return kind <= STORE_CHANGE_PURGE ||
+           (kind >= STORE_CHANGE_SUBSCRIPTION && kind <= STORE_CHANGE_CURSOR);
 }
 
 /* Fills in all fields, whatever the kind has of them. */
@@ -157,16 +168,13 @@ some_change(struct random *r, struct sample *s, enum store_change_kind kind)
         .marks = {random_next(r), random_next(r), random_next(r)},
         .metadata = &s->metadata,
         .target_tag = (uint32_t)random_next(r),
-        .claim_number = random_next(r),
-        .claim_started_ms = (int64_t)random_next(r),
-        .claim_ends_ms = (int64_t)random_next(r),
         .next = next_sample,
         .from = {s, NULL},
     };
     change->queue.project = some_text(r, s, s->texts[2]);
     change->queue.name = some_text(r, s, s->texts[3]);
     change->queue.kind = random_chance(r, 50) ? STORE_TOPIC : STORE_QUEUE;
-    memset(change->claim_id.text, 'b', random_below(r, STORE_ID_CAP));
+    some_claim(r, &change->claim);
     some_subscription(r, s);
     change->subscription = &s->subscription;
     change->count = is_without_messages(kind) ? 0 : random_below(r, MOST + 1);
@@ -237,12 +245,11 @@ same_marks(const struct store_marks *a, const struct store_marks *b)
 }
 
 static void
-same_claim(const struct store_change *a, const struct store_change *b)
+same_claim(const struct store_claim_record *a, const struct store_claim_record *b)
 {
-    ck_assert_str_eq(a->claim_id.text, b->claim_id.text);
-    ck_assert_uint_eq(a->claim_number, b->claim_number);
-    ck_assert_int_eq(a->claim_started_ms, b->claim_started_ms);
-    ck_assert_int_eq(a->claim_ends_ms, b->claim_ends_ms);
+    ck_assert_str_eq(a->id.text, b->id.text);
+    ck_assert_int_eq(a->started_ms, b->started_ms);
+    ck_assert_int_eq(a->ends_ms, b->ends_ms);
 }
 
 static void
@@ -291,7 +298,7 @@ same_fixed(const struct store_change *a, const struct store_change *b)
     ck_assert_int_eq(a->now_ms, b->now_ms);
     ck_assert_uint_eq(a->tag, b->tag);
     ck_assert_uint_eq(a->count, b->count);
-    if (a->kind == STORE_CHANGE_QUEUE || a->kind == STORE_CHANGE_IMAGE_QUEUE)
+    if (a->kind == STORE_CHANGE_QUEUE)
         same_queue(a, b);
     if (a->kind == STORE_CHANGE_META)
         same_metadata(a->metadata, b->metadata);
@@ -301,11 +308,10 @@ same_fixed(const struct store_change *a, const struct store_change *b)
         same_marks(&a->marks, &b->marks);
     }
     if (a->kind == STORE_CHANGE_CLAIM || a->kind == STORE_CHANGE_RENEW ||
-        a->kind == STORE_CHANGE_RELEASE || a->kind == STORE_CHANGE_IMAGE_CLAIM)
-        same_claim(a, b);
+        a->kind == STORE_CHANGE_RELEASE)
+        same_claim(&a->claim, &b->claim);
     if (a->kind == STORE_CHANGE_SUBSCRIPTION || a->kind == STORE_CHANGE_CURSOR ||
-        a->kind == STORE_CHANGE_SUBSCRIPTION_GONE ||
-        a->kind == STORE_CHANGE_IMAGE_SUBSCRIPTION)
+        a->kind == STORE_CHANGE_SUBSCRIPTION_GONE)
         same_subscription(a->kind, a->subscription, b->subscription);
     if (a->kind == STORE_CHANGE_MOVE)
         ck_assert_uint_eq(a->target_tag, b->target_tag);
@@ -315,10 +321,11 @@ static void
 same_long(const struct store_message_record *a, const struct store_message_record *b)
 {
     ck_assert_uint_eq(a->number, b->number);
-    ck_assert_uint_eq(a->old_number, b->old_number);
-    ck_assert_uint_eq(a->claim, b->claim);
-    ck_assert_int_eq(a->foreign, b->foreign);
-    if (a->foreign)
+    ck_assert_int_eq(a->claim == NULL, b->claim == NULL);
+    if (a->claim != NULL)
+        same_claim(a->claim, b->claim);
+    ck_assert_int_eq(a->original_id, b->original_id);
+    if (a->original_id)
         ck_assert_str_eq(a->id.text, b->id.text);
     ck_assert(bytes_equal(a->body, b->body));
     ck_assert_int_eq(a->checksum == NULL, b->checksum == NULL);
@@ -332,24 +339,24 @@ same_long(const struct store_message_record *a, const struct store_message_recor
 }
 
 static void
-same_messages(struct store_change a, struct store_change *b)
+same_messages(struct store_change a, struct record *record)
 {
+    struct store_change *b = &record->change;
     struct store_message_record one, other;
 
     while (a.next(&a, &one)) {
         ck_assert(b->next(b, &other));
-        switch (record_form_of(record_type_of(b))) {
-        case RECORD_FORM_LONG:
-            same_long(&one, &other);
-            break;
-        case RECORD_FORM_SHORT:
+        if (record->type == RECORD_DELETE) { /* where it was */
+            ck_assert_uint_eq(one.old_number, other.number);
+            ck_assert_uint_eq(one.old_number, other.old_number);
+        } else if (record->type >= RECORD_CLAIM && record->type <= RECORD_RELEASE) {
             ck_assert_uint_eq(one.number, other.number);
             ck_assert_int_eq(one.expires_ms, other.expires_ms);
             ck_assert_uint_eq(one.claim_count, other.claim_count);
-            break;
-        default: /* where it was */
-            ck_assert_uint_eq(one.old_number, other.number);
-            ck_assert_uint_eq(one.old_number, other.old_number);
+        } else {
+            same_long(&one, &other);
+            ck_assert_uint_eq(other.old_number,
+                              record->type == RECORD_MOVE ? one.old_number : one.number);
         }
     }
     ck_assert(!b->next(b, &other));
@@ -374,7 +381,7 @@ LOOP_TEST(what_is_written_is_read, LOGGED)
         ck_assert_status(record_read(image.bytes, image.len, &record), ST_OK);
         ck_assert_str_eq(record_type_name(record.type), type_names[_i]);
         same_fixed(&s.change, &record.change);
-        same_messages(s.change, &record.change);
+        same_messages(s.change, &record);
         free(image.bytes);
     }
 }
@@ -395,13 +402,13 @@ START_TEST(a_record_is_where_it_is)
     memset(odd + 1 + image.len, 0xff, 8); /* what is behind it is not its */
     ck_assert_status(record_read(odd + 1, image.len + 8, &record), ST_OK);
     same_fixed(&s.change, &record.change);
-    same_messages(s.change, &record.change);
+    same_messages(s.change, &record);
     free(odd);
     free(image.bytes);
 }
 END_TEST
 
-/* A POST of one message with a body of one byte: 24 + 56 + 1, and 7 of padding. */
+/* A POST of one message with a body of one byte: 24 + 44 + 1, and 3 of padding. */
 static struct image
 small_post(void)
 {
@@ -428,18 +435,16 @@ small_post(void)
 
 START_TEST(the_bytes_on_disk_stay_as_they_are)
 {
-    static const uint8_t expected[88] = {
-        88,   0,    0, 0, 5, 0, 0, 0, /* size, POST */
-        0x0d, 0x0c, 0, 0, 1, 0, 0, 0, /* tag, count */
-        0x0b, 0x0a, 0, 0, 0, 0, 0, 0, /* time */
-        0x02, 0x01, 0, 0, 0, 0, 0, 0, /* number */
-        0x02, 0x01, 0, 0, 0, 0, 0, 0, /* old number */
-        0x06, 0x05, 0, 0, 0, 0, 0, 0, /* posted */
-        0x08, 0x07, 0, 0, 0, 0, 0, 0, /* expires */
-        0x04, 0x03, 0, 0, 0, 0, 0, 0, /* client */
-        9,    0,    0, 0, 1, 0, 0, 0, /* claim count, length of the body */
-        0,    0,    0, 0, 0, 0, 0, 0, /* flags, length of the id, encoding, key */
-        '1',  0,    0, 0, 0, 0, 0, 0, /* body, padding */
+    static const uint8_t expected[72] = {
+        72,   0,    0, 0, 5,   0, 0, 0, /* size, POST */
+        0x0d, 0x0c, 0, 0, 1,   0, 0, 0, /* tag, count */
+        0x0b, 0x0a, 0, 0, 0,   0, 0, 0, /* time */
+        0x02, 0x01, 0, 0, 0,   0, 0, 0, /* number */
+        0x06, 0x05, 0, 0, 0,   0, 0, 0, /* posted */
+        0x08, 0x07, 0, 0, 0,   0, 0, 0, /* expires */
+        0x04, 0x03, 0, 0, 0,   0, 0, 0, /* client */
+        9,    0,    0, 0, 0,   0, 0, 0, /* claim count; no delay, claim, checksum or id */
+        1,    0,    0, 0, '1', 0, 0, 0, /* length of the body, body, padding */
     };
     struct image image = small_post();
 
@@ -501,11 +506,9 @@ START_TEST(of_a_transient_queue_only_itself_and_its_subscriptions_are_logged)
         bool about_queue = logged[i] == STORE_CHANGE_QUEUE ||
                            logged[i] == STORE_CHANGE_META ||
                            logged[i] == STORE_CHANGE_QUEUE_GONE ||
-                           logged[i] == STORE_CHANGE_IMAGE_QUEUE ||
                            logged[i] == STORE_CHANGE_SUBSCRIPTION ||
                            logged[i] == STORE_CHANGE_SUBSCRIPTION_GONE ||
-                           logged[i] == STORE_CHANGE_UNSUBSCRIBED ||
-                           logged[i] == STORE_CHANGE_IMAGE_SUBSCRIPTION;
+                           logged[i] == STORE_CHANGE_UNSUBSCRIBED;
 
         if (logged[i] == STORE_CHANGE_MOVE)
             continue;
@@ -541,7 +544,7 @@ START_TEST(a_deletion_by_a_move_names_the_numbers_of_the_source)
     ck_assert_status(record_read(image.bytes, image.len, &record), ST_OK);
     ck_assert_int_eq(record.type, RECORD_DELETE);
     ck_assert_uint_eq(record.change.tag, s.change.tag);
-    same_messages(s.change, &record.change);
+    same_messages(s.change, &record);
     free(image.bytes);
 }
 END_TEST
@@ -609,9 +612,7 @@ START_TEST(types_that_are_not_known_are_refused)
     struct image image = small_post();
 
     for (unsigned type = 0; type <= UINT16_MAX; type++) {
-        if ((type >= RECORD_QUEUE && type <= RECORD_MARK) ||
-            (type >= RECORD_SUBSCRIPTION && type <= RECORD_IMAGE_FEED &&
-             type != RECORD_RESET && type != RECORD_EXTENSION))
+        if (type >= RECORD_QUEUE && type <= RECORD_MARK)
             continue;
         image.bytes[4] = (uint8_t)type;
         image.bytes[5] = (uint8_t)(type >> 8);
@@ -638,32 +639,14 @@ expect_zeros(size_t from, size_t to)
 
 START_TEST(padding_is_zero)
 {
-    expect_zeros(81, 88);
+    expect_zeros(69, 72);
 }
 END_TEST
 
 START_TEST(what_is_not_used_yet_is_zero)
 {
     expect_zeros(6, 8);   /* in the head */
-    expect_zeros(72, 73); /* flags that are not known */
-    expect_zeros(74, 80); /* encoding and key of the body */
-}
-END_TEST
-
-START_TEST(what_a_move_does_not_use_yet_is_zero)
-{
-    struct random r = {1};
-    struct image image;
-    struct sample s;
-
-    some_change(&r, &s, STORE_CHANGE_MOVE);
-    image = write_sample(&s);
-    for (size_t i = RECORD_HEAD_BYTES + 4; i < RECORD_HEAD_BYTES + 8; i++) {
-        image.bytes[i] = 1;
-        expect_refused(image.bytes, image.len);
-        image.bytes[i] = 0;
-    }
-    free(image.bytes);
+    expect_zeros(60, 64); /* a byte says 0 or 1: whether there is a delay, ... */
 }
 END_TEST
 
@@ -694,12 +677,10 @@ START_TEST(flags_of_a_document_that_are_not_known_are_refused)
 
     some_change(&r, &s, STORE_CHANGE_META);
     image = write_sample(&s);
-    for (unsigned bit = 3; bit < 16; bit++) {
-        uint8_t *flags = image.bytes + RECORD_HEAD_BYTES + bit / 8;
-
-        *flags ^= (uint8_t)(1u << bit % 8);
+    for (size_t i = RECORD_HEAD_BYTES; i < RECORD_HEAD_BYTES + 2; i++) {
+        image.bytes[i] |= 2;
         expect_refused(image.bytes, image.len);
-        *flags ^= (uint8_t)(1u << bit % 8);
+        image.bytes[i] &= 1;
     }
     free(image.bytes);
 }

@@ -29,7 +29,7 @@ state_claim_read(struct state_decoder *d, const struct doc_at *at, struct bytes 
         return doc_refuse(d, &ttl, "ttl minus age exceeds max_claim_ttl");
     *out = (struct store_image_claim){.started_ms = d->now_ms - age_ms,
                                       .ends_ms = d->now_ms - age_ms + ttl_ms};
-    if (store_image_is_id(*name))
+    if (store_id_good(*name))
         memcpy(out->id.text, name->data, name->len);
     return ST_OK;
 }

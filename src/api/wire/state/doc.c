@@ -183,7 +183,7 @@ doc_id(struct state_decoder *d, const struct doc_at *up, const struct doc_member
     *out = (struct store_id){""};
     if (st != ST_OK || !bytes_present(text))
         return st;
-    if (!store_image_is_id(text))
+    if (!store_id_good(text))
         return doc_refuse(d, &at,
                           "it is \"%s\". An id is 24 lower-case hexadecimal digits, "
                           "and the first is a letter",

@@ -1,26 +1,27 @@
 /*
- * Replaying what a log was told (store/durable.h).
+ * Applying the records of a log (store/state.h): replay.
  *
- * Queues are found by their tags and live in a shard of their own, the nursery, where no
- * time passes: a log may begin in the middle, so a queue may have messages before it has a
- * name, and a claim may hold numbers whose messages are shown later. At the end they move to
- * their shards, their deadlines are armed, and all that is due happens.
+ * Queues are found by their tags and live in a shard of their own, the replay shard, where no time
+ * passes: a log may begin in the middle, so a queue may have messages before it has a name. At the
+ * end the queues move to their shards, their deadlines are armed, and all that is due happens.
  *
- * What is told is what was there, so it is put there, whatever was there before:
+ * A record says what is there afterwards, so that is put there, whatever was there before:
  *
  *   - a message or queue that is there already is replaced
  *   - what is to be removed and is not there, is not there
- *   - who holds a message is what was told last; a claim that holds nothing in the end is over
+ *   - the last record says which claim holds a message. A CLAIM of a message that is not there yet
+ *     is skipped: the STATE of the message, which follows, names the claim
+ *   - a claim that holds nothing at the end is over
  */
 #include "claimd/base/invariant.h"
 #include "engine/changelog.h"
 #include "engine/claim.h"
 #include "engine/housekeep.h"
 #include "engine/instance.h"
-#include "engine/revive.h"
+#include "engine/replay_feed.h"
 
 /* A queue that was told of. */
-struct revived {
+struct replayed_queue {
     struct hashnode node; /* in replay.queues, by its tag */
     uint32_t tag;
     struct queue *queue;     /* owned; NULL: it has no name yet */
@@ -31,8 +32,8 @@ struct revived {
 
 struct replay {
     struct core *core;
-    struct shard nursery;
-    struct hashmap queues; /* struct revived, owned */
+    struct shard replay_shard;
+    struct hashmap queues; /* struct replayed_queue, owned */
 };
 
 /* ------------------------------------------------------------------ queues by their tags */
@@ -40,23 +41,24 @@ struct replay {
 static bool
 has_tag(const struct hashnode *node, const void *key)
 {
-    return container_of(node, const struct revived, node)->tag == *(const uint32_t *)key;
+    return container_of(node, const struct replayed_queue, node)->tag ==
+           *(const uint32_t *)key;
 }
 
-static struct revived *
+static struct replayed_queue *
 find(const struct replay *r, uint32_t tag)
 {
     struct hashnode *node = hashmap_find(&r->queues, hash_mix(tag), has_tag, &tag);
 
-    return node == NULL ? NULL : container_of(node, struct revived, node);
+    return node == NULL ? NULL : container_of(node, struct replayed_queue, node);
 }
 
 /* The queue with this tag, made if it was never told of. ST_NO_MEMORY. */
 static enum status
-find_or_make(struct replay *r, uint32_t tag, struct revived **out)
+find_or_make(struct replay *r, uint32_t tag, struct replayed_queue **out)
 {
     struct mem *mem = r->core->mem;
-    struct revived *v = find(r, tag);
+    struct replayed_queue *v = find(r, tag);
 
     if (v == NULL) {
         if (hashmap_reserve(&r->queues, 1) != ST_OK)
@@ -64,7 +66,7 @@ find_or_make(struct replay *r, uint32_t tag, struct revived **out)
         v = mem_calloc(mem, 1, sizeof(*v));
         if (v == NULL)
             return ST_NO_MEMORY;
-        v->backlog = backlog_new(mem, &r->nursery.alive);
+        v->backlog = backlog_new(mem, &r->replay_shard.alive);
         if (v->backlog == NULL) {
             mem_free(mem, v);
             return ST_NO_MEMORY;
@@ -113,7 +115,7 @@ drop_message(struct replay *r, struct message *m)
     if (m == NULL)
         return;
     let_go(m);
-    backlog_remove(m->backlog, &r->nursery.pool, m);
+    backlog_remove(m->backlog, &r->replay_shard.pool, m);
     message_unpin(r->core->mem, m);
 }
 
@@ -126,19 +128,19 @@ empty(struct replay *r, struct backlog *b)
     uint64_t at = 0;
 
     while ((c = backlog_next_claim(b, &at)) != NULL)
-        claim_end(&r->nursery, c);
+        claim_end(&r->replay_shard, c);
     for (at = 0; (m = backlog_next_live(b, &at)) != NULL;)
         drop_message(r, m);
-    seqmap_pool_trim(&r->nursery.pool);
+    seqmap_pool_trim(&r->replay_shard.pool);
 }
 
 static void
-forget(struct replay *r, struct revived *v)
+forget(struct replay *r, struct replayed_queue *v)
 {
     struct mem *mem = r->core->mem;
 
     empty(r, v->backlog);
-    revive_none(&r->nursery, &v->feed);
+    replay_feed_none(&r->replay_shard, &v->feed);
     if (v->queue != NULL)
         queue_free(mem, v->queue); /* which has the backlog */
     else
@@ -149,24 +151,24 @@ forget(struct replay *r, struct revived *v)
 
 /* Makes sure that a message can be added under this number. */
 static enum status
-reserve_message(struct replay *r, struct backlog *b, uint64_t number, bool foreign)
+reserve_message(struct replay *r, struct backlog *b, uint64_t number, bool original)
 {
-    enum status st = backlog_reserve(b, &r->nursery.pool, number - 1, 1, 0);
+    enum status st = backlog_reserve(b, &r->replay_shard.pool, number - 1, 1, 0);
 
-    return st == ST_OK && foreign ? backlog_reserve_foreign(b, 1) : st;
+    return st == ST_OK && original ? backlog_reserve_original(b, 1) : st;
 }
 
 static enum status
-add_foreign_id(struct mem *mem, struct message *m, const struct store_id *text)
+add_original_id(struct mem *mem, struct message *m, const struct store_id *text)
 {
     struct ident id;
 
     if (!ident_read(store_id_bytes(text), &id))
         return ST_BAD_VALUE;
-    m->foreign = mem_alloc(mem, sizeof(*m->foreign));
-    if (m->foreign == NULL)
+    m->original = mem_alloc(mem, sizeof(*m->original));
+    if (m->original == NULL)
         return ST_NO_MEMORY;
-    *m->foreign = (struct foreign){.id = id, .message = m};
+    *m->original = (struct original){.id = id, .message = m};
     return ST_OK;
 }
 
@@ -179,43 +181,125 @@ set_message(struct message *m, const struct store_message_record *told)
     m->due.due_ms = m->delayed ? told->delayed_until_ms : m->expires_ms;
 }
 
-/* True if a claim has this number among its own. */
-static bool
-names(const struct claim *c, uint64_t number)
+/* Where a number is, or belongs, among those of a claim. */
+static uint32_t
+place_of(const struct claim *c, uint64_t number)
 {
     uint32_t low = 0, high = c->count;
 
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
 
-        if (c->seqs[middle] == number)
-            return true;
         if (c->seqs[middle] < number)
             low = middle + 1;
         else
             high = middle;
     }
-    return false;
+    return low;
 }
 
-/* Puts a message there as it was told; who held it then holds it. */
+/* Adds a number to a claim, which moves if it has no room. */
 static enum status
-put_message(struct replay *r, struct revived *v, const struct store_message_record *told)
+add_number(struct replay *r, struct claim **c, uint64_t number)
+{
+    uint32_t at = place_of(*c, number);
+    struct claim *larger;
+
+    if (at < (*c)->count && (*c)->seqs[at] == number)
+        return ST_OK;
+    if ((*c)->count == (*c)->room) {
+        larger = claim_new(r->core->mem, 2 * (size_t)(*c)->room + 1);
+        if (larger == NULL)
+            return ST_NO_MEMORY;
+        claim_replace(&r->replay_shard, *c, larger);
+        *c = larger;
+    }
+    memmove(&(*c)->seqs[at + 1], &(*c)->seqs[at],
+            ((*c)->count - at) * sizeof((*c)->seqs[0]));
+    (*c)->seqs[at] = number;
+    (*c)->count++;
+    return ST_OK;
+}
+
+/* Makes a claim that holds nothing, with room for so many messages. */
+static enum status
+make_claim(struct replay *r, struct backlog *b, const struct store_claim_record *record,
+           size_t room, struct claim **out)
+{
+    struct shard *sh = &r->replay_shard;
+    struct ident id;
+    struct claim *c;
+
+    if (!ident_read(store_id_bytes(&record->id), &id) || ident_claim_number(id) == 0)
+        return ST_BAD_VALUE;
+    if (seqmap_pool_stock(&sh->pool, backlog_claim_nodes(b, ident_claim_number(id))) !=
+        ST_OK)
+        return ST_NO_MEMORY;
+    c = claim_new(r->core->mem, room);
+    if (c == NULL)
+        return ST_NO_MEMORY;
+    c->backlog = b;
+    c->id_high = id.high;
+    c->id_low = id.low;
+    c->made_ms = record->started_ms;
+    backlog_add_claim(b, &sh->pool, ident_claim_number(id), c);
+    *out = c;
+    return ST_OK;
+}
+
+/* The claim of this record, as it is now; NULL if it is not there. */
+static struct claim *
+update_claim(const struct backlog *b, const struct store_claim_record *record)
+{
+    struct claim *c = backlog_claim(b, store_id_number(&record->id));
+
+    if (c != NULL) {
+        c->started_ms = record->started_ms;
+        c->due.due_ms = record->ends_ms;
+    }
+    return c;
+}
+
+/* m is held by this claim, which is made with so much room if it is not there. */
+static enum status
+put_held(struct replay *r, struct replayed_queue *v, struct message *m,
+         const struct store_claim_record *record, size_t room)
+{
+    struct claim *c = update_claim(v->backlog, record);
+    enum status st = ST_OK;
+
+    if (c == NULL) {
+        st = make_claim(r, v->backlog, record, room, &c);
+        if (st == ST_OK)
+            (void)update_claim(v->backlog, record);
+    }
+    if (st == ST_OK)
+        st = add_number(r, &c, m->seq);
+    if (st != ST_OK)
+        return st;
+    raise(&v->last_claim, store_id_number(&record->id));
+    hold(m, c);
+    return ST_OK;
+}
+
+/* Puts a message there as the record says, with the claim that holds it. */
+static enum status
+put_message(struct replay *r, struct replayed_queue *v,
+            const struct store_message_record *told)
 {
     struct mem *mem = r->core->mem;
-    enum status st = told->number == 0
-                         ? ST_BAD_VALUE
-                         : reserve_message(r, v->backlog, told->number, told->foreign);
+    enum status st = told->number == 0 ? ST_BAD_VALUE
+                                       : reserve_message(r, v->backlog, told->number,
+                                                         told->original_id);
     struct message *m;
-    struct claim *c;
 
     if (st != ST_OK)
         return st;
     m = message_new(mem, told->body, told->checksum, told->client);
     if (m == NULL)
         return ST_NO_MEMORY;
-    if (told->foreign)
-        st = add_foreign_id(mem, m, &told->id);
+    if (told->original_id)
+        st = add_original_id(mem, m, &told->id);
     if (st != ST_OK) {
         message_unpin(mem, m);
         return st;
@@ -225,21 +309,18 @@ put_message(struct replay *r, struct revived *v, const struct store_message_reco
     m->posted_ms = told->posted_ms;
     m->delayed = told->delayed_until_ms != 0;
     set_message(m, told);
-    backlog_add(v->backlog, &r->nursery.pool, m);
-    if (told->foreign)
-        backlog_add_foreign(v->backlog, m);
+    backlog_add(v->backlog, &r->replay_shard.pool, m);
+    if (told->original_id)
+        backlog_add_original(v->backlog, m);
     raise(&v->last_seq, told->number);
-    c = told->claim == 0 ? NULL : backlog_claim(v->backlog, told->claim);
-    if (c != NULL && names(c, told->number))
-        hold(m, c);
-    return ST_OK;
+    return told->claim == NULL ? ST_OK : put_held(r, v, m, told->claim, 1);
 }
 
 static enum status
 put_messages(struct replay *r, struct store_change *change)
 {
     struct store_message_record told;
-    struct revived *v;
+    struct replayed_queue *v;
     enum status st = find_or_make(r, change->tag, &v);
 
     while (st == ST_OK && change->next(change, &told))
@@ -252,39 +333,39 @@ static enum status
 put_posted(struct replay *r, struct store_change *change)
 {
     struct store_message_record told;
-    struct revived *v;
+    struct replayed_queue *v;
     enum status st = find_or_make(r, change->tag, &v);
 
     while (st == ST_OK && change->next(change, &told)) {
         st = put_message(r, v, &told);
         if (st == ST_OK)
-            st = revive_post(&r->nursery, v->feed, backlog_at(v->backlog, told.number),
-                             &told);
+            st = replay_feed_post(&r->replay_shard, v->feed,
+                                  backlog_at(v->backlog, told.number), &told);
     }
     return st;
 }
 
-/* IMAGE_FEED: likewise; the message may have left the queue. */
+/* FEED: likewise; the message may have left the queue. */
 static enum status
 put_feed(struct replay *r, struct store_change *change)
 {
     struct store_message_record told;
-    struct revived *v;
+    struct replayed_queue *v;
     enum status st = find_or_make(r, change->tag, &v);
 
     if (st == ST_OK)
-        st = revive_feed(&r->nursery, &v->feed);
+        st = replay_feed_open(&r->replay_shard, &v->feed);
     while (st == ST_OK && change->next(change, &told)) {
         struct message *m = backlog_at(v->backlog, told.number);
 
-        if (m != NULL && m->foreign == NULL) {
-            st = revive_post(&r->nursery, v->feed, m, &told);
+        if (m != NULL && m->original == NULL) {
+            st = replay_feed_post(&r->replay_shard, v->feed, m, &told);
             continue;
         }
         m = message_new(r->core->mem, told.body, NULL, told.client);
         if (m == NULL)
             return ST_NO_MEMORY;
-        st = revive_post(&r->nursery, v->feed, m, &told);
+        st = replay_feed_post(&r->replay_shard, v->feed, m, &told);
         message_unpin(r->core->mem, m); /* the feed's is left */
     }
     return st;
@@ -294,56 +375,56 @@ put_feed(struct replay *r, struct store_change *change)
 static enum status
 put_subscription(struct replay *r, const struct store_change *change)
 {
-    struct revived *v = find(r, change->tag);
+    struct replayed_queue *v = find(r, change->tag);
 
     return v == NULL || v->queue == NULL
                ? ST_OK
-               : revive_subscription(&r->nursery, &v->feed, &v->queue->where,
-                                     change->subscription);
+               : replay_feed_subscription(&r->replay_shard, &v->feed, &v->queue->where,
+                                          change->subscription);
 }
 
 static void
 remove_subscriptions(struct replay *r, const struct store_change *change)
 {
-    struct revived *v = find(r, change->tag);
+    struct replayed_queue *v = find(r, change->tag);
 
     if (v == NULL || v->feed == NULL)
         return;
     if (change->kind == STORE_CHANGE_UNSUBSCRIBED)
-        revive_none(&r->nursery, &v->feed);
+        replay_feed_none(&r->replay_shard, &v->feed);
     else
-        revive_gone(&r->nursery, v->feed, change->subscription);
+        replay_feed_gone(&r->replay_shard, v->feed, change->subscription);
 }
 
 static void
 move_cursor(const struct replay *r, const struct store_change *change)
 {
-    const struct revived *v = find(r, change->tag);
+    const struct replayed_queue *v = find(r, change->tag);
 
     if (v != NULL)
-        revive_cursor(v->feed, change->subscription);
+        replay_feed_cursor(v->feed, change->subscription);
 }
 
 static void
 remove_messages(struct replay *r, struct store_change *change)
 {
-    const struct revived *v = find(r, change->tag);
+    const struct replayed_queue *v = find(r, change->tag);
     struct store_message_record told;
 
     while (v != NULL && change->next(change, &told))
         drop_message(r, backlog_at(v->backlog, told.number));
-    seqmap_pool_trim(&r->nursery.pool);
+    seqmap_pool_trim(&r->replay_shard.pool);
 }
 
 static enum status
 move_messages(struct replay *r, struct store_change *change)
 {
     struct store_message_record told;
-    struct revived *target;
+    struct replayed_queue *target;
     enum status st = find_or_make(r, change->target_tag, &target);
 
     while (st == ST_OK && change->next(change, &told)) {
-        const struct revived *source = find(r, change->tag);
+        const struct replayed_queue *source = find(r, change->tag);
 
         if (source != NULL)
             drop_message(r, backlog_at(source->backlog, told.old_number));
@@ -352,101 +433,34 @@ move_messages(struct replay *r, struct store_change *change)
     return st;
 }
 
-/* Makes a claim that names no messages yet, with room for the change's. */
-static enum status
-make_claim(struct replay *r, struct backlog *b, const struct store_change *change,
-           struct claim **out)
-{
-    struct shard *nursery = &r->nursery;
-    struct ident id;
-    struct claim *c;
-
-    if (!ident_read(store_id_bytes(&change->claim_id), &id) ||
-        ident_claim_number(id) != change->claim_number)
-        return ST_BAD_VALUE;
-    if (seqmap_pool_stock(&nursery->pool, backlog_claim_nodes(b, change->claim_number)) !=
-        ST_OK)
-        return ST_NO_MEMORY;
-    c = claim_new(r->core->mem, change->count);
-    if (c == NULL)
-        return ST_NO_MEMORY;
-    c->backlog = b;
-    c->id_high = id.high;
-    c->id_low = id.low;
-    c->made_ms = change->claim_started_ms;
-    backlog_add_claim(b, &nursery->pool, change->claim_number, c);
-    *out = c;
-    return ST_OK;
-}
-
-/*
- * A claim that was loaded in several pieces names more in the later ones: gives it room for
- * `more` of them, if it names this one not yet.
- */
-static enum status
-add_name(struct replay *r, struct claim **c, uint64_t number, size_t more)
-{
-    struct claim *old = *c, *fresh;
-
-    if (names(old, number))
-        return ST_OK;
-    if (old->count > 0 && old->seqs[old->count - 1] >= number)
-        return ST_BAD_VALUE;
-    fresh = claim_new(r->core->mem, old->count + more);
-    if (fresh == NULL)
-        return ST_NO_MEMORY;
-    claim_replace(&r->nursery, old, fresh);
-    fresh->seqs[fresh->count++] = number;
-    *c = fresh;
-    return ST_OK;
-}
-
-/* CLAIM, RENEW, IMAGE_CLAIM: who is listed is held, if it is there already. */
+/* CLAIM, RENEW: holds those messages that are there. */
 static enum status
 put_claim(struct replay *r, struct store_change *change)
 {
-    size_t count = change->count;
+    const size_t count = change->count;
     struct store_message_record told;
-    struct claim *c = NULL;
-    bool made = false;
-    struct revived *v;
+    struct replayed_queue *v;
     enum status st = find_or_make(r, change->tag, &v);
 
-    if (st == ST_OK)
-        c = backlog_claim(v->backlog, change->claim_number);
-    if (st == ST_OK && c == NULL) {
-        st = make_claim(r, v->backlog, change, &c);
-        made = true;
-    }
     if (st != ST_OK)
         return st;
-    c->started_ms = change->claim_started_ms;
-    c->due.due_ms = change->claim_ends_ms;
-    raise(&v->last_claim, change->claim_number);
-    while (change->next(change, &told)) {
+    raise(&v->last_claim, store_id_number(&change->claim.id));
+    (void)update_claim(v->backlog, &change->claim);
+    while (st == ST_OK && change->next(change, &told)) {
         struct message *m = backlog_at(v->backlog, told.number);
 
-        if (made &&
-            (c->count == count || (c->count > 0 && c->seqs[c->count - 1] >= told.number)))
-            return ST_BAD_VALUE;
-        if (made)
-            c->seqs[c->count++] = told.number;
-        else
-            st = add_name(r, &c, told.number, 1);
-        if (st != ST_OK)
-            return st;
         if (m == NULL)
             continue;
-        hold(m, c);
-        set_message(m, &told);
+        st = put_held(r, v, m, &change->claim, count);
+        set_message(m, &told); /* it is not delayed any more */
     }
-    return ST_OK;
+    return st;
 }
 
 static void
 release_claim(struct replay *r, struct store_change *change)
 {
-    const struct revived *v = find(r, change->tag);
+    const struct replayed_queue *v = find(r, change->tag);
     struct store_message_record told;
     struct claim *c;
 
@@ -458,20 +472,20 @@ release_claim(struct replay *r, struct store_change *change)
         if (m != NULL)
             set_message(m, &told);
     }
-    c = backlog_claim(v->backlog, change->claim_number);
+    c = backlog_claim(v->backlog, store_id_number(&change->claim.id));
     if (c != NULL)
-        claim_end(&r->nursery, c);
+        claim_end(&r->replay_shard, c);
 }
 
 /* ------------------------------------------------------------------ queues */
 
 /* Gives the queue its name. */
 static enum status
-name_queue(struct replay *r, struct revived *v, const struct store_change *change)
+name_queue(struct replay *r, struct replayed_queue *v, const struct store_change *change)
 {
     struct mem *mem = r->core->mem;
     struct queue *q =
-        queue_new(r->core, &r->nursery.alive, &change->queue, change->metadata);
+        queue_new(r->core, &r->replay_shard.alive, &change->queue, change->metadata);
 
     if (q == NULL)
         return ST_NO_MEMORY;
@@ -499,7 +513,7 @@ replace_metadata(struct replay *r, struct queue *q, const struct store_metadata 
 static enum status
 put_queue(struct replay *r, const struct store_change *change)
 {
-    struct revived *v;
+    struct replayed_queue *v;
     enum status st = find_or_make(r, change->tag, &v);
 
     if (st != ST_OK)
@@ -517,7 +531,7 @@ put_queue(struct replay *r, const struct store_change *change)
 static enum status
 put_metadata(struct replay *r, const struct store_change *change)
 {
-    const struct revived *v = find(r, change->tag);
+    const struct replayed_queue *v = find(r, change->tag);
 
     /* One without a name is shown later, with what it has then. */
     return v == NULL || v->queue == NULL
@@ -528,7 +542,7 @@ put_metadata(struct replay *r, const struct store_change *change)
 static void
 remove_queue(struct replay *r, const struct store_change *change)
 {
-    struct revived *v = find(r, change->tag);
+    struct replayed_queue *v = find(r, change->tag);
 
     core_use_up(r->core, &change->marks);
     core_raise_fence(r->core, change->fence_base + change->last_claim);
@@ -539,7 +553,7 @@ remove_queue(struct replay *r, const struct store_change *change)
 static void
 purge(struct replay *r, const struct store_change *change)
 {
-    const struct revived *v = find(r, change->tag);
+    const struct replayed_queue *v = find(r, change->tag);
 
     if (v != NULL)
         empty(r, v->backlog);
@@ -556,7 +570,7 @@ begin(struct engine *e)
     if (r == NULL)
         return ST_NO_MEMORY;
     r->core = &e->core;
-    if (shard_init(&r->nursery, &e->core, &config, 0) != ST_OK) {
+    if (shard_init(&r->replay_shard, &e->core, &config, 0) != ST_OK) {
         mem_free(e->core.mem, r);
         return ST_NO_MEMORY;
     }
@@ -570,7 +584,6 @@ apply(struct replay *r, struct store_change *change)
 {
     switch (change->kind) {
     case STORE_CHANGE_QUEUE:
-    case STORE_CHANGE_IMAGE_QUEUE:
         return put_queue(r, change);
     case STORE_CHANGE_META:
         return put_metadata(r, change);
@@ -581,7 +594,6 @@ apply(struct replay *r, struct store_change *change)
         purge(r, change);
         return ST_OK;
     case STORE_CHANGE_SUBSCRIPTION:
-    case STORE_CHANGE_IMAGE_SUBSCRIPTION:
         return put_subscription(r, change);
     case STORE_CHANGE_SUBSCRIPTION_GONE:
     case STORE_CHANGE_UNSUBSCRIBED:
@@ -592,16 +604,15 @@ apply(struct replay *r, struct store_change *change)
         return ST_OK;
     case STORE_CHANGE_POST:
         return put_posted(r, change);
-    case STORE_CHANGE_IMAGE_FEED:
+    case STORE_CHANGE_FEED:
         return put_feed(r, change);
-    case STORE_CHANGE_IMAGE:
+    case STORE_CHANGE_STATE:
         return put_messages(r, change);
     case STORE_CHANGE_DELETE:
         remove_messages(r, change);
         return ST_OK;
     case STORE_CHANGE_CLAIM:
     case STORE_CHANGE_RENEW:
-    case STORE_CHANGE_IMAGE_CLAIM:
         return put_claim(r, change);
     case STORE_CHANGE_RELEASE:
         release_claim(r, change);
@@ -620,9 +631,9 @@ engine_replay(struct engine *e, struct store_change *change)
 
     if (st != ST_OK)
         return st;
-    lock_acquire(&e->replay->nursery.lock);
+    lock_acquire(&e->replay->replay_shard.lock);
     st = apply(e->replay, change);
-    lock_release(&e->replay->nursery.lock);
+    lock_release(&e->replay->replay_shard.lock);
     return st;
 }
 
@@ -634,12 +645,12 @@ engine_replay_drop(struct engine *e)
 
     if (r == NULL)
         return;
-    lock_acquire(&r->nursery.lock);
+    lock_acquire(&r->replay_shard.lock);
     while ((node = hashmap_walk(&r->queues, NULL)) != NULL)
-        forget(r, container_of(node, struct revived, node));
-    lock_release(&r->nursery.lock);
+        forget(r, container_of(node, struct replayed_queue, node));
+    lock_release(&r->replay_shard.lock);
     hashmap_fini(&r->queues);
-    shard_fini(&r->nursery);
+    shard_fini(&r->replay_shard);
     mem_free(e->core.mem, r);
     e->replay = NULL;
 }
@@ -655,7 +666,7 @@ end_empty_claims(struct replay *r, struct backlog *b)
 
     for (; (c = backlog_next_claim(b, &at)) != NULL; at++)
         if (c->held == 0)
-            claim_end(&r->nursery, c);
+            claim_end(&r->replay_shard, c);
 }
 
 static void
@@ -693,7 +704,7 @@ begin_anew(struct shard *sh, struct queue *q)
 
 /* Moves a queue to its shard. */
 static enum status
-settle_in(struct engine *e, struct revived *v)
+settle_in(struct engine *e, struct replayed_queue *v)
 {
     struct replay *r = e->replay;
     struct queue *q = v->queue;
@@ -708,8 +719,8 @@ settle_in(struct engine *e, struct revived *v)
     if (shard_find(sh, &q->where, hash) != NULL)
         return ST_BAD_VALUE; /* two of the same name */
     if (v->feed != NULL && v->feed->subscriptions.live == 0)
-        revive_none(&r->nursery, &v->feed);
-    st = v->feed == NULL ? ST_OK : revive_reserve(sh, v->feed);
+        replay_feed_none(&r->replay_shard, &v->feed);
+    st = v->feed == NULL ? ST_OK : replay_feed_reserve(sh, v->feed);
     if (st == ST_OK)
         st = shard_enlist(sh, q, 0);
     if (st != ST_OK)
@@ -723,7 +734,7 @@ settle_in(struct engine *e, struct revived *v)
     shard_link(sh, q, hash);
     arm_all(sh, v->backlog);
     if (v->feed != NULL)
-        revive_end(sh, q, v->feed);
+        replay_feed_end(sh, q, v->feed);
     hashmap_remove(&r->queues, &v->node);
     mem_free(e->core.mem, v);
     return queue_transient(q) ? begin_anew(sh, q) : ST_OK;
@@ -737,17 +748,17 @@ settle_all_in(struct engine *e, int64_t now_ms)
     enum status st = ST_OK;
 
     while (st == ST_OK && node != NULL) {
-        struct revived *v = container_of(node, struct revived, node);
+        struct replayed_queue *v = container_of(node, struct replayed_queue, node);
         const struct queue *q = v->queue;
         struct shard *sh =
             q == NULL ? &e->shards[0] : engine_shard(e, core_hash(&e->core, &q->where));
 
         node = hashmap_walk(queues, node);
-        lock_acquire(&e->replay->nursery.lock);
+        lock_acquire(&e->replay->replay_shard.lock);
         (void)shard_enter(sh, now_ms);
         st = settle_in(e, v);
         shard_leave(sh);
-        lock_release(&e->replay->nursery.lock);
+        lock_release(&e->replay->replay_shard.lock);
     }
     return st;
 }

@@ -1,4 +1,4 @@
-#include "engine/revive.h"
+#include "engine/replay_feed.h"
 #include "claimd/base/invariant.h"
 
 static struct subscription *
@@ -31,37 +31,38 @@ makes_sense(const struct store_subscription_record *told, struct ident *id)
 
 /* Enters a new one. */
 static enum status
-enter(struct shard *nursery, struct feed *f, struct address *address, struct ident id)
+enter(struct shard *replay_shard, struct feed *f, struct address *address,
+      struct ident id)
 {
-    struct subscription *s = subscription_new(nursery->core->mem, address);
+    struct subscription *s = subscription_new(replay_shard->core->mem, address);
     enum status st;
 
     if (s == NULL)
         return ST_NO_MEMORY;
     s->id_high = id.high;
     s->id_low = id.low;
-    st = subscription_reserve(nursery, f, subscription_number(s));
+    st = subscription_reserve(replay_shard, f, subscription_number(s));
     if (st == ST_OK)
-        subscription_enter(nursery, f, s);
+        subscription_enter(replay_shard, f, s);
     else
-        subscription_free(nursery->core->mem, s);
+        subscription_free(replay_shard->core->mem, s);
     return st;
 }
 
 enum status
-revive_feed(struct shard *nursery, struct feed **feed)
+replay_feed_open(struct shard *replay_shard, struct feed **feed)
 {
     if (*feed == NULL)
-        *feed = feed_new(nursery->core->mem);
+        *feed = feed_new(replay_shard->core->mem);
     return *feed == NULL ? ST_NO_MEMORY : ST_OK;
 }
 
 enum status
-revive_subscription(struct shard *nursery, struct feed **feed,
-                    const struct store_queue *where,
-                    const struct store_subscription_record *told)
+replay_feed_subscription(struct shard *replay_shard, struct feed **feed,
+                         const struct store_queue *where,
+                         const struct store_subscription_record *told)
 {
-    struct mem *mem = nursery->core->mem;
+    struct mem *mem = replay_shard->core->mem;
     struct subscription *s, *other;
     struct address *address;
     enum status st = ST_OK;
@@ -69,19 +70,20 @@ revive_subscription(struct shard *nursery, struct feed **feed,
 
     if (!makes_sense(told, &id))
         return ST_BAD_VALUE;
-    if (revive_feed(nursery, feed) != ST_OK)
+    if (replay_feed_open(replay_shard, feed) != ST_OK)
         return ST_NO_MEMORY;
     address = address_new(mem, where, told->subscriber, told->options);
     if (address == NULL)
         return ST_NO_MEMORY;
-    other = subscription_of(nursery, *feed, told->subscriber);
+    other = subscription_of(replay_shard, *feed, told->subscriber);
     s = find(*feed, told);
     if (other != NULL && other != s)
-        subscription_remove(nursery, other); /* its end is not told if time brought it */
+        subscription_remove(replay_shard,
+                            other); /* its end is not told if time brought it */
     if (s != NULL)
-        subscription_move(nursery, s, address);
+        subscription_move(replay_shard, s, address);
     else
-        st = enter(nursery, *feed, address, id);
+        st = enter(replay_shard, *feed, address, id);
     if (st != ST_OK)
         return st;
     s = find(*feed, told);
@@ -93,7 +95,7 @@ revive_subscription(struct shard *nursery, struct feed **feed,
 }
 
 void
-revive_cursor(const struct feed *f, const struct store_subscription_record *told)
+replay_feed_cursor(const struct feed *f, const struct store_subscription_record *told)
 {
     struct subscription *s = find(f, told);
 
@@ -102,17 +104,17 @@ revive_cursor(const struct feed *f, const struct store_subscription_record *told
 }
 
 void
-revive_gone(struct shard *nursery, struct feed *f,
-            const struct store_subscription_record *told)
+replay_feed_gone(struct shard *replay_shard, struct feed *f,
+                 const struct store_subscription_record *told)
 {
     struct subscription *s = find(f, told);
 
     if (s != NULL)
-        subscription_remove(nursery, s);
+        subscription_remove(replay_shard, s);
 }
 
 void
-revive_none(struct shard *nursery, struct feed **feed)
+replay_feed_none(struct shard *replay_shard, struct feed **feed)
 {
     struct feed *f = *feed;
     struct subscription *s;
@@ -122,15 +124,15 @@ revive_none(struct shard *nursery, struct feed **feed)
     if (f == NULL)
         return;
     while ((s = seqmap_next_live(&f->subscriptions, &number)) != NULL)
-        subscription_remove(nursery, s);
-    (void)feed_trim(f, nursery->core->mem, &nursery->pool, &budget);
-    feed_free(nursery->core->mem, f);
+        subscription_remove(replay_shard, s);
+    (void)feed_trim(f, replay_shard->core->mem, &replay_shard->pool, &budget);
+    feed_free(replay_shard->core->mem, f);
     *feed = NULL;
 }
 
 enum status
-revive_post(struct shard *nursery, struct feed *f, struct message *m,
-            const struct store_message_record *told)
+replay_feed_post(struct shard *replay_shard, struct feed *f, struct message *m,
+                 const struct store_message_record *told)
 {
     const struct feed_entry as = {
         .expires_ms = told->expires_ms,
@@ -139,19 +141,19 @@ revive_post(struct shard *nursery, struct feed *f, struct message *m,
                        ? 0
                        : (told->delayed_until_ms - told->posted_ms) / 1000,
     };
-    struct mem *mem = nursery->core->mem;
+    struct mem *mem = replay_shard->core->mem;
     enum status st;
 
     if (f == NULL)
         return ST_OK;
-    st =
-        seqmap_pool_stock(&nursery->pool, seqmap_nodes_for(&f->entries, told->number, 1));
+    st = seqmap_pool_stock(&replay_shard->pool,
+                           seqmap_nodes_for(&f->entries, told->number, 1));
     if (st == ST_OK)
         st = feed_stock(f, mem, 1);
     if (st != ST_OK)
         return st;
-    feed_put(f, &nursery->pool, m, told->number, &as);
-    return feed_keep_newest(f, &nursery->pool, nursery->core->feed_bytes);
+    feed_put(f, &replay_shard->pool, m, told->number, &as);
+    return feed_keep_newest(f, &replay_shard->pool, replay_shard->core->feed_bytes);
 }
 
 /* Those who followed go on where they were, if they may; others begin behind all there is. */
@@ -172,13 +174,13 @@ settle_in(struct shard *sh, struct subscription *s, uint64_t last_seq)
 }
 
 enum status
-revive_reserve(struct shard *sh, struct feed *f)
+replay_feed_reserve(struct shard *sh, struct feed *f)
 {
     return subscription_reserve(sh, f, 1); /* its wheel */
 }
 
 void
-revive_end(struct shard *sh, struct queue *q, struct feed *f)
+replay_feed_end(struct shard *sh, struct queue *q, struct feed *f)
 {
     struct subscription *s;
     uint64_t number = 0;

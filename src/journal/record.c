@@ -1,0 +1,581 @@
+#include "journal/record.h"
+#include "claimd/base/invariant.h"
+#include "claimd/ds/list.h"
+#include "journal/wire.h"
+
+#include <stddef.h>
+
+/* ------------------------------------------------------------------ tables */
+
+/* How a field is written, and what its member is. */
+enum width {
+    END,
+    U64,       /* uint64_t, int64_t */
+    U32,       /* uint32_t */
+    FLAG,      /* bool: a byte */
+    KIND,      /* enum store_kind */
+    MARK_KIND, /* enum record_mark */
+    ID,        /* struct store_id: 12 bytes; zeros: none */
+    TEXT,      /* struct bytes: length 4, bytes */
+    OPTIONAL_TEXT,
+    /* A byte says whether they are there: */
+    OPTIONAL_TIME,     /* int64_t other than 0 */
+    OPTIONAL_CLAIM,    /* pointer to a claim */
+    OPTIONAL_CHECKSUM, /* pointer to a checksum */
+    OPTIONAL_ID        /* struct store_id, where original_id is set */
+};
+
+enum base { CHANGE, METADATA, SUBSCRIPTION, MARKED, MESSAGE, BASES };
+
+struct field {
+    uint8_t width, base;
+    uint16_t offset;
+};
+
+#define OF_CHANGE(width, member)                                                         \
+    {                                                                                    \
+        width, CHANGE, offsetof(struct store_change, member)                             \
+    }
+#define OF_METADATA(width, member)                                                       \
+    {                                                                                    \
+        width, METADATA, offsetof(struct store_metadata, member)                         \
+    }
+#define OF_SUBSCRIPTION(width, member)                                                   \
+    {                                                                                    \
+        width, SUBSCRIPTION, offsetof(struct store_subscription_record, member)          \
+    }
+#define OF_MARK(width, member)                                                           \
+    {                                                                                    \
+        width, MARKED, offsetof(struct mark, member)                                     \
+    }
+#define OF_MESSAGE(width, member)                                                        \
+    {                                                                                    \
+        width, MESSAGE, offsetof(struct store_message_record, member)                    \
+    }
+
+#define DOCUMENT                                                                         \
+    OF_METADATA(FLAG, settings.transient), OF_METADATA(FLAG, settings.encrypt),          \
+        OF_METADATA(U64, settings.max_post_bytes),                                       \
+        OF_METADATA(U64, settings.message_ttl_s),                                        \
+        OF_METADATA(U64, settings.message_delay_s),                                      \
+        OF_METADATA(U64, settings.max_claim_count),                                      \
+        OF_METADATA(U64, settings.dead_letter_ttl_s),                                    \
+        OF_METADATA(OPTIONAL_TEXT, settings.dead_letter), OF_METADATA(TEXT, json)
+
+#define PROGRESS                                                                         \
+    OF_SUBSCRIPTION(U64, number), OF_SUBSCRIPTION(FLAG, confirmed),                      \
+        OF_SUBSCRIPTION(FLAG, attached), OF_SUBSCRIPTION(U64, after),                    \
+        OF_SUBSCRIPTION(U32, pending), OF_SUBSCRIPTION(U64, delivered),                  \
+        OF_SUBSCRIPTION(U64, given_up), OF_SUBSCRIPTION(U64, fallen_out)
+
+#define WHOLE_MESSAGE                                                                    \
+    OF_MESSAGE(U64, number), OF_MESSAGE(U64, posted_ms), OF_MESSAGE(U64, expires_ms),    \
+        OF_MESSAGE(U64, client), OF_MESSAGE(U32, claim_count),                           \
+        OF_MESSAGE(OPTIONAL_TIME, delayed_until_ms), OF_MESSAGE(OPTIONAL_CLAIM, claim),  \
+        OF_MESSAGE(OPTIONAL_CHECKSUM, checksum), OF_MESSAGE(OPTIONAL_ID, id),            \
+        OF_MESSAGE(TEXT, body)
+
+static const struct field no_fields[] = {{END, 0, 0}};
+static const struct field queue_fields[] = {OF_CHANGE(U64, fence_base),
+                                            OF_CHANGE(U64, last_number),
+                                            OF_CHANGE(U64, last_claim),
+                                            OF_CHANGE(U64, marks.tag_start),
+                                            OF_CHANGE(U64, marks.tags_used),
+                                            OF_CHANGE(U64, marks.fence),
+                                            OF_CHANGE(KIND, queue.kind),
+                                            OF_CHANGE(TEXT, queue.project),
+                                            OF_CHANGE(TEXT, queue.name),
+                                            DOCUMENT,
+                                            {END, 0, 0}};
+static const struct field document_fields[] = {DOCUMENT, {END, 0, 0}};
+static const struct field gone_fields[] = {
+    OF_CHANGE(U64, fence_base),      OF_CHANGE(U64, last_claim),
+    OF_CHANGE(U64, marks.tag_start), OF_CHANGE(U64, marks.tags_used),
+    OF_CHANGE(U64, marks.fence),     {END, 0, 0}};
+static const struct field claim_fields[] = {OF_CHANGE(ID, claim.id),
+                                            OF_CHANGE(U64, claim.started_ms),
+                                            OF_CHANGE(U64, claim.ends_ms),
+                                            {END, 0, 0}};
+static const struct field move_fields[] = {OF_CHANGE(U32, target_tag), {END, 0, 0}};
+static const struct field progress_fields[] = {PROGRESS, {END, 0, 0}};
+static const struct field subscription_fields[] = {PROGRESS,
+                                                   OF_SUBSCRIPTION(ID, id),
+                                                   OF_SUBSCRIPTION(U64, started_ms),
+                                                   OF_SUBSCRIPTION(U64, ttl_s),
+                                                   OF_SUBSCRIPTION(TEXT, subscriber),
+                                                   OF_SUBSCRIPTION(TEXT, options),
+                                                   {END, 0, 0}};
+static const struct field unsubscribed_fields[] = {OF_SUBSCRIPTION(U64, number),
+                                                   {END, 0, 0}};
+static const struct field mark_fields[] = {
+    OF_MARK(MARK_KIND, what),     OF_MARK(U64, since),      OF_MARK(U64, used.tag_start),
+    OF_MARK(U64, used.tags_used), OF_MARK(U64, used.fence), {END, 0, 0}};
+
+static const struct field whole_message[] = {WHOLE_MESSAGE, {END, 0, 0}};
+static const struct field moved_message[] = {
+    OF_MESSAGE(U64, old_number), WHOLE_MESSAGE, {END, 0, 0}};
+static const struct field held_message[] = {OF_MESSAGE(U64, number),
+                                            OF_MESSAGE(U64, expires_ms),
+                                            OF_MESSAGE(U32, claim_count),
+                                            {END, 0, 0}};
+/* Where it was: but for a MOVE that is its number. */
+static const struct field named_message[] = {OF_MESSAGE(U64, old_number), {END, 0, 0}};
+
+struct row {
+    const char *name;
+    enum store_change_kind kind;
+    bool of_queue; /* logged also if the queue is transient */
+    const struct field *fields;
+    const struct field *message; /* NULL: it has none */
+};
+
+static const struct row rows[RECORD_TYPES] = {
+    [0] = {NULL, STORE_CHANGE_KINDS, false, no_fields, NULL},
+    [RECORD_QUEUE] = {"QUEUE", STORE_CHANGE_QUEUE, true, queue_fields, NULL},
+    [RECORD_META] = {"META", STORE_CHANGE_META, true, document_fields, NULL},
+    [RECORD_QUEUE_GONE] = {"QUEUE_GONE", STORE_CHANGE_QUEUE_GONE, true, gone_fields,
+                           NULL},
+    [RECORD_PURGE] = {"PURGE", STORE_CHANGE_PURGE, false, no_fields, NULL},
+    [RECORD_POST] = {"POST", STORE_CHANGE_POST, false, no_fields, whole_message},
+    [RECORD_DELETE] = {"DELETE", STORE_CHANGE_DELETE, false, no_fields, named_message},
+    [RECORD_CLAIM] = {"CLAIM", STORE_CHANGE_CLAIM, false, claim_fields, held_message},
+    [RECORD_RENEW] = {"RENEW", STORE_CHANGE_RENEW, false, claim_fields, held_message},
+    [RECORD_RELEASE] = {"RELEASE", STORE_CHANGE_RELEASE, false, claim_fields,
+                        held_message},
+    [RECORD_MOVE] = {"MOVE", STORE_CHANGE_MOVE, false, move_fields, moved_message},
+    [RECORD_SUBSCRIPTION] = {"SUBSCRIPTION", STORE_CHANGE_SUBSCRIPTION, true,
+                             subscription_fields, NULL},
+    [RECORD_SUBSCRIPTION_GONE] = {"SUBSCRIPTION_GONE", STORE_CHANGE_SUBSCRIPTION_GONE,
+                                  true, unsubscribed_fields, NULL},
+    [RECORD_UNSUBSCRIBED] = {"UNSUBSCRIBED", STORE_CHANGE_UNSUBSCRIBED, true, no_fields,
+                             NULL},
+    [RECORD_CURSOR] = {"CURSOR", STORE_CHANGE_CURSOR, false, progress_fields, NULL},
+    [RECORD_STATE] = {"STATE", STORE_CHANGE_STATE, false, no_fields, whole_message},
+    [RECORD_FEED] = {"FEED", STORE_CHANGE_FEED, false, no_fields, whole_message},
+    [RECORD_MARK] = {"MARK", STORE_CHANGE_KINDS, false, mark_fields, NULL},
+};
+
+static const struct row *
+row_of(enum record_type type)
+{
+    return &rows[(size_t)type < RECORD_TYPES ? (size_t)type : 0];
+}
+
+const char *
+record_type_name(enum record_type type)
+{
+    return row_of(type)->name;
+}
+
+enum record_type
+record_type_of(const struct store_change *change)
+{
+    size_t type = RECORD_QUEUE;
+
+    /* A message that leaves the logged queues is deleted; one that enters them is moved. */
+    if (change->kind == STORE_CHANGE_MOVE && change->target_transient)
+        return change->transient ? 0 : RECORD_DELETE;
+    while (type < RECORD_MARK && rows[type].kind != change->kind)
+        type++;
+    if (type == RECORD_MARK ||
+        (change->transient && change->kind != STORE_CHANGE_MOVE && !rows[type].of_queue))
+        return 0;
+    return (enum record_type)type;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+enum {
+    FIXED_MOST = 192,
+    ID_BYTES = 12,
+    ID_DIGITS = 2 * ID_BYTES,
+    ABSENT = 0,
+    PRESENT = 1
+};
+
+size_t
+record_bound(size_t messages, size_t bytes)
+{
+    return FIXED_MOST + messages * STORE_LOG_EACH + bytes;
+}
+
+static uint8_t *
+put_id(uint8_t *at, const struct store_id *id)
+{
+    for (size_t i = 0; i < ID_DIGITS; i += 8) {
+        uint32_t part = 0;
+
+        ENSURE(id->text[0] == '\0' || hex_read_eight(id->text + i, &part));
+        at = wire_put_u32(at, part);
+    }
+    return at;
+}
+
+static uint8_t *
+put_text(uint8_t *at, struct bytes text)
+{
+    ENSURE(text.len < UINT32_MAX);
+    at = wire_put_u32(at, (uint32_t)text.len);
+    return wire_put(at, text.data, text.len);
+}
+
+static uint8_t *
+put_claim(uint8_t *at, const struct store_claim_record *claim)
+{
+    at = put_id(at, &claim->id);
+    at = wire_put_i64(at, claim->started_ms);
+    return wire_put_i64(at, claim->ends_ms);
+}
+
+/* A field that a byte precedes. */
+static uint8_t *
+put_optional(uint8_t *at, enum width width, const void *member,
+             const struct store_message_record *m)
+{
+    const void *pointed = NULL;
+    bool there;
+
+    if (width == OPTIONAL_TIME)
+        there = *(const int64_t *)member != 0;
+    else if (width == OPTIONAL_ID)
+        there = m->original_id;
+    else
+        there = (pointed = *(const void *const *)member) != NULL;
+    *at++ = there ? PRESENT : ABSENT;
+    if (!there)
+        return at;
+    switch (width) {
+    case OPTIONAL_TIME:
+        return wire_put_i64(at, *(const int64_t *)member);
+    case OPTIONAL_ID:
+        return put_id(at, member);
+    case OPTIONAL_CLAIM:
+        return put_claim(at, pointed);
+    default:
+        return wire_put(at, pointed, sizeof(struct store_checksum));
+    }
+}
+
+static uint8_t *
+put_fields(uint8_t *at, const struct field *fields, const void *const bases[BASES])
+{
+    for (const struct field *f = fields; f->width != END; f++) {
+        const void *member = (const char *)bases[f->base] + f->offset;
+
+        switch ((enum width)f->width) {
+        case U64:
+            at = wire_put(at, member, sizeof(uint64_t));
+            break;
+        case U32:
+        case KIND:
+        case MARK_KIND:
+            at = wire_put(at, member, sizeof(uint32_t));
+            break;
+        case FLAG:
+            *at++ = *(const bool *)member;
+            break;
+        case ID:
+            at = put_id(at, member);
+            break;
+        case OPTIONAL_TEXT:
+            if (!bytes_present(*(const struct bytes *)member)) {
+                at = wire_put_u32(at, UINT32_MAX);
+                break;
+            }
+            at = put_text(at, *(const struct bytes *)member);
+            break;
+        case TEXT:
+            at = put_text(at, *(const struct bytes *)member);
+            break;
+        default:
+            at = put_optional(at, (enum width)f->width, member, bases[MESSAGE]);
+        }
+    }
+    return at;
+}
+
+/* Pads the record that ends at `end`, and writes its head. */
+static size_t
+finish(uint8_t *to, uint8_t *end, enum record_type type, uint32_t tag, size_t count,
+       int64_t now_ms)
+{
+    uint8_t *at = to;
+
+    while ((end - to) % 8 != 0)
+        *end++ = 0;
+    at = wire_put_u32(at, (uint32_t)(end - to));
+    at = wire_put_u16(at, (uint16_t)type);
+    at = wire_put_u16(at, 0);
+    at = wire_put_u32(at, tag);
+    at = wire_put_u32(at, (uint32_t)count);
+    (void)wire_put_i64(at, now_ms);
+    return (size_t)(end - to);
+}
+
+size_t
+record_write(uint8_t *to, struct store_change *change)
+{
+    enum record_type type = record_type_of(change);
+    const struct row *row = row_of(type);
+    struct store_message_record m;
+    const void *const bases[BASES] = {[CHANGE] = change,
+                                      [METADATA] = change->metadata,
+                                      [SUBSCRIPTION] = change->subscription,
+                                      [MESSAGE] = &m};
+    size_t count = 0;
+    uint8_t *at;
+
+    if (type == 0)
+        return 0;
+    at = put_fields(to + RECORD_HEAD_BYTES, row->fields, bases);
+    for (; row->message != NULL && change->next(change, &m); count++)
+        at = put_fields(at, row->message, bases);
+    return finish(to, at, type, change->tag, count, change->now_ms);
+}
+
+size_t
+record_write_mark(uint8_t *to, const struct mark *mark, int64_t now_ms)
+{
+    const void *const bases[BASES] = {[MARKED] = mark};
+    uint8_t *at = put_fields(to + RECORD_HEAD_BYTES, mark_fields, bases);
+
+    return finish(to, at, RECORD_MARK, 0, 0, now_ms);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+/* Takes len bytes off; NULL if there are fewer. */
+static const uint8_t *
+take(struct record *r, size_t len)
+{
+    const uint8_t *at = r->at;
+
+    if (r->left < len)
+        return NULL;
+    r->at += len;
+    r->left -= len;
+    return at;
+}
+
+static bool
+take_number(struct record *r, void *out, size_t size)
+{
+    const uint8_t *at = take(r, size);
+
+    if (at != NULL)
+        memcpy(out, at, size);
+    return at != NULL;
+}
+
+/* A number from `least` to `most` that is kept in an enum. */
+static bool
+take_choice(struct record *r, uint32_t least, uint32_t most, void *out)
+{
+    uint32_t value;
+
+    if (!take_number(r, &value, sizeof(value)) || value < least || value > most)
+        return false;
+    memcpy(out, &value, sizeof(value));
+    return true;
+}
+
+static bool
+take_flag(struct record *r, bool *out)
+{
+    const uint8_t *at = take(r, 1);
+
+    if (at == NULL || *at > PRESENT)
+        return false;
+    *out = *at == PRESENT;
+    return true;
+}
+
+static bool
+take_id(struct record *r, struct store_id *out)
+{
+    const uint8_t *at = take(r, ID_BYTES);
+
+    *out = (struct store_id){""};
+    if (at == NULL)
+        return false;
+    if (wire_blank(at, ID_BYTES))
+        return true;
+    for (size_t i = 0; i < ID_DIGITS; i += 8, at += 4)
+        hex_write_eight(out->text + i, wire_u32(at));
+    return store_id_good(store_id_bytes(out));
+}
+
+static bool
+take_text(struct record *r, bool optional, struct bytes *out)
+{
+    uint32_t len;
+    const uint8_t *at;
+
+    *out = BYTES_NONE;
+    if (!take_number(r, &len, sizeof(len)))
+        return false;
+    if (len == UINT32_MAX)
+        return optional;
+    at = take(r, len);
+    if (at == NULL)
+        return false;
+    *out = bytes_of((const char *)at, len);
+    return true;
+}
+
+static bool
+take_claim(struct record *r, struct store_message_record *m)
+{
+    struct store_claim_record *claim = &r->change.claim;
+
+    m->claim = claim;
+    return take_id(r, &claim->id) && claim->id.text[0] != '\0' &&
+           take_number(r, &claim->started_ms, sizeof(claim->started_ms)) &&
+           take_number(r, &claim->ends_ms, sizeof(claim->ends_ms));
+}
+
+/* A field that a byte precedes. */
+static bool
+take_optional(struct record *r, enum width width, void *member,
+              struct store_message_record *m)
+{
+    bool there;
+
+    if (!take_flag(r, &there))
+        return false;
+    if (!there)
+        return true;
+    switch (width) {
+    case OPTIONAL_TIME:
+        return take_number(r, member, sizeof(int64_t)) && *(int64_t *)member != 0;
+    case OPTIONAL_ID:
+        m->original_id = true;
+        return take_id(r, member) && ((struct store_id *)member)->text[0] != '\0';
+    case OPTIONAL_CLAIM:
+        return take_claim(r, m);
+    default:
+        m->checksum = &r->checksum;
+        return take_number(r, &r->checksum, sizeof(r->checksum));
+    }
+}
+
+static bool
+take_field(struct record *r, const struct field *f, void *const bases[BASES])
+{
+    void *member = (char *)bases[f->base] + f->offset;
+
+    switch ((enum width)f->width) {
+    case U64:
+        return take_number(r, member, sizeof(uint64_t));
+    case U32:
+        return take_number(r, member, sizeof(uint32_t));
+    case KIND:
+        return take_choice(r, STORE_QUEUE, STORE_TOPIC, member);
+    case MARK_KIND:
+        return take_choice(r, MARK_OPENED, MARK_CLOSED, member);
+    case FLAG:
+        return take_flag(r, member);
+    case ID:
+        return take_id(r, member);
+    case TEXT:
+    case OPTIONAL_TEXT:
+        return take_text(r, f->width == OPTIONAL_TEXT, member);
+    default:
+        return take_optional(r, (enum width)f->width, member, bases[MESSAGE]);
+    }
+}
+
+static bool
+take_fields(struct record *r, const struct field *fields, struct store_message_record *m)
+{
+    void *const bases[BASES] = {[CHANGE] = &r->change,
+                                [METADATA] = &r->metadata,
+                                [SUBSCRIPTION] = &r->subscription,
+                                [MARKED] = &r->mark,
+                                [MESSAGE] = m};
+
+    for (const struct field *f = fields; f->width != END; f++)
+        if (!take_field(r, f, bases))
+            return false;
+    return true;
+}
+
+static bool
+take_message(struct record *r, struct store_message_record *out)
+{
+    const struct field *fields = row_of(r->type)->message;
+
+    *out = (struct store_message_record){.number = 0};
+    if (!take_fields(r, fields, out))
+        return false;
+    if (fields == named_message)
+        out->number = out->old_number;
+    else if (fields != moved_message)
+        out->old_number = out->number;
+    return true;
+}
+
+/* Everything was read before, so nothing can be missing. */
+static bool
+next(struct store_change *change, struct store_message_record *out)
+{
+    struct record *r = container_of(change, struct record, change);
+
+    if (change->count == 0)
+        return false;
+    change->count--;
+    return take_message(r, out);
+}
+
+size_t
+record_size(const uint8_t *from, size_t len)
+{
+    size_t size = len < RECORD_HEAD_BYTES ? 0 : wire_u32(from);
+
+    return size < RECORD_HEAD_BYTES || size > len || size % 8 != 0 ? 0 : size;
+}
+
+/* Reads all messages; true if they, and the padding, are what the record consists of. */
+static bool
+is_whole(const struct record *r)
+{
+    struct record copy = *r;
+    struct store_message_record m;
+
+    if (row_of(r->type)->message == NULL && r->change.count > 0)
+        return false;
+    for (size_t i = 0; i < r->change.count; i++)
+        if (!take_message(&copy, &m))
+            return false;
+    return copy.left < 8 && wire_blank(copy.at, copy.left);
+}
+
+enum status
+record_read(const uint8_t *from, size_t len, struct record *out)
+{
+    size_t size = record_size(from, len);
+    const struct row *row;
+
+    if (size == 0 || wire_u16(from + 6) != 0)
+        return ST_BAD_VALUE;
+    *out = (struct record){.type = (enum record_type)wire_u16(from + 4),
+                           .at = from + RECORD_HEAD_BYTES,
+                           .left = size - RECORD_HEAD_BYTES};
+    row = row_of(out->type);
+    if (row->name == NULL)
+        return ST_BAD_VALUE;
+    out->change = (struct store_change){.kind = row->kind,
+                                        .tag = wire_u32(from + 8),
+                                        .count = wire_u32(from + 12),
+                                        .now_ms = wire_i64(from + 16),
+                                        .next = next};
+    if (!take_fields(out, row->fields, NULL) || !is_whole(out))
+        return ST_BAD_VALUE;
+    if (row->fields[0].base == METADATA || row->fields == queue_fields) {
+        out->change.metadata = &out->metadata;
+        out->change.transient = out->metadata.settings.transient;
+    }
+    if (row->fields[0].base == SUBSCRIPTION)
+        out->change.subscription = &out->subscription;
+    return ST_OK;
+}
