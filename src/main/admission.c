@@ -192,19 +192,6 @@ open_wire(struct admission *a, struct config_errors *errors)
 }
 
 static enum status
-open_executor(struct admission *a, struct config_errors *errors)
-{
-    const struct executor_config executor = {
-        .mem = a->mem, .threads = KEYSTONE_THREADS, .line = KEYSTONE_LINE};
-    enum status st = executor_open(&executor, &a->executor);
-
-    if (st != ST_UNAVAILABLE)
-        return st;
-    config_error(errors, "cannot start the threads for Keystone");
-    return ST_BAD_VALUE;
-}
-
-static enum status
 make_keystone(struct admission *a)
 {
     struct keystone_config keystone = {
@@ -229,6 +216,8 @@ make_keystone(struct admission *a)
 static enum status
 open_keystone(struct admission *a, struct config_errors *errors)
 {
+    const struct executor_config executor = {
+        .mem = a->mem, .threads = KEYSTONE_THREADS, .line = KEYSTONE_LINE};
     char token[KEYSTONE_TOKEN_MAX + 1];
     enum status st = read_service_token(a, token, errors);
 
@@ -236,7 +225,11 @@ open_keystone(struct admission *a, struct config_errors *errors)
     if (st == ST_OK)
         st = open_wire(a, errors);
     if (st == ST_OK)
-        st = open_executor(a, errors);
+        st = executor_open(&executor, &a->executor);
+    if (st == ST_UNAVAILABLE) {
+        config_error(errors, "cannot start the threads for Keystone");
+        st = ST_BAD_VALUE;
+    }
     if (st == ST_OK)
         st = make_keystone(a);
     if (st == ST_OK)

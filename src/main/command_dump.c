@@ -132,13 +132,6 @@ dump_server(const struct command_words *words)
 
 /* ------------------------------------------------------------------ from a journal */
 
-/* A journal of a clock that is ahead (ci) is dumped at the time that it has come to. */
-static int64_t
-time_of(const struct journal_findings *found)
-{
-    return found->now_ms < found->last_ms ? found->last_ms : found->now_ms;
-}
-
 static int
 print_store(struct store *store, int64_t now_ms, const char *project, struct buf *out)
 {
@@ -161,6 +154,7 @@ print_store(struct store *store, int64_t now_ms, const char *project, struct buf
     return print_end(count);
 }
 
+/* A journal of a clock that is ahead (ci) is dumped at the time that it has come to. */
 static int
 dump_replayed(struct disk *d, const char *path, const char *project)
 {
@@ -168,6 +162,8 @@ dump_replayed(struct disk *d, const char *path, const char *project)
     struct command_replay r;
     struct buf out;
     int status = command_replay_open(&r, d, path, &eyes);
+    const int64_t now_ms =
+        r.found.now_ms < r.found.last_ms ? r.found.last_ms : r.found.now_ms;
 
     buf_init(&out, r.mem);
     if (status == COMMAND_GOOD && r.found.damages > 0)
@@ -177,7 +173,7 @@ dump_replayed(struct disk *d, const char *path, const char *project)
     else if (status == COMMAND_GOOD && (!r.found.replayed || r.found.segments == 0))
         status = command_fails(COMMAND_FAILED, "%s has no journal", path);
     else if (status == COMMAND_GOOD)
-        status = print_store(r.store, time_of(&r.found), project, &out);
+        status = print_store(r.store, now_ms, project, &out);
     buf_fini(&out);
     command_replay_close(&r);
     return status;

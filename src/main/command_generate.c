@@ -270,24 +270,15 @@ static const char config_head[] =
     "# `claimd --config FILE --print-config` prints the values in force. Environment\n"
     "# variables (CLAIMD_MAX_WAIT=20) and the command line override this file.\n";
 
-/* The value that an assignment (NULL: none) gives the option; absent: it gives none. */
-static struct bytes
-value_of(const struct option *option, const char *assignment)
-{
-    struct bytes value = bytes_str(assignment == NULL ? "" : assignment);
-
-    return option_find(bytes_cut(&value, '=')) == option ? value : BYTES_NONE;
-}
-
 static void
 put_setting(const struct option *option, const char *const *assignments, size_t count)
 {
     (void)fputs("# ", stdout);
     help_fill(option->help, 2, "# ", stdout);
     for (size_t i = 0; i < count; i++) {
-        struct bytes value = value_of(option, assignments[i]);
+        struct bytes value = bytes_str(assignments[i] == NULL ? "" : assignments[i]);
 
-        if (!bytes_present(value))
+        if (option_find(bytes_cut(&value, '=')) != option || !bytes_present(value))
             continue;
         (void)printf("%s = %.*s\n", option->name, (int)value.len, value.data);
         return;
@@ -335,30 +326,23 @@ static const char page_head[] =
     "reloads the\n"
     "options that are marked as reloadable.\n";
 
-static void
-put_page_option(const struct option *option)
-{
-    (void)printf("\n### %s\n\n%s\n\n", option->name, option->help);
-    (void)printf("- Value: `%s`\n- Default: `", option->value);
-    option_print_default(option, stdout);
-    (void)fputs("`\n", stdout);
-    if (option_has_range(option))
-        (void)printf("- Range: %lld to %lld\n", (long long)option->min,
-                     (long long)option->max);
-    if (option->example != NULL)
-        (void)printf("- Example: `%s = %s`\n", option->name, option->example);
-    if (option->live)
-        (void)fputs("- Reloadable\n", stdout);
-}
-
 static int
 generate_options(void)
 {
     (void)fputs(page_head, stdout);
-    for (size_t i = 0; i < option_count; i++) {
-        if (option_begins_group(&options[i]))
-            (void)printf("\n## %s\n", options[i].group);
-        put_page_option(&options[i]);
+    for (const struct option *o = options; o < options + option_count; o++) {
+        if (option_begins_group(o))
+            (void)printf("\n## %s\n", o->group);
+        (void)printf("\n### %s\n\n%s\n\n- Value: `%s`\n- Default: `", o->name, o->help,
+                     o->value);
+        option_print_default(o, stdout);
+        (void)fputs("`\n", stdout);
+        if (option_has_range(o))
+            (void)printf("- Range: %lld to %lld\n", (long long)o->min, (long long)o->max);
+        if (o->example != NULL)
+            (void)printf("- Example: `%s = %s`\n", o->name, o->example);
+        if (o->live)
+            (void)fputs("- Reloadable\n", stdout);
     }
     return COMMAND_GOOD;
 }

@@ -121,17 +121,10 @@ joins(const struct loading *l, const char *line, size_t address)
            memcmp(line, l->address, address) == 0;
 }
 
-static bool
-is_head(const char *line)
-{
-    static const char head[] = "{\"claimd\":";
-
-    return strncmp(line, head, sizeof(head) - 1) == 0;
-}
-
 static int
 take_line(struct loading *l, const char *line, size_t len)
 {
+    static const char head[] = "{\"claimd\":";
     size_t address = address_of(line);
     enum dump_record record = DUMP_CONTENT;
     int status = COMMAND_GOOD;
@@ -153,7 +146,7 @@ take_line(struct loading *l, const char *line, size_t len)
         l->first = l->lines;
     l->held++;
     buf_add(&l->batch, line, len);
-    if (is_head(line))
+    if (strncmp(line, head, sizeof(head) - 1) == 0)
         buf_str(&l->batch, "\n{\"end\":1}\n"); /* the server checks the version */
     return remember_address(l, line, address) && !l->batch.failed
                ? COMMAND_GOOD

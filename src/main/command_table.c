@@ -37,16 +37,6 @@ command_find(const char *name)
 
 /* ------------------------------------------------------------------ arguments */
 
-/* Where the value of an option goes; NULL: the command has no such option. */
-static const char **
-find_value(const struct command *c, const char *option, struct command_words *words)
-{
-    for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++)
-        if (strcmp(c->options[i].name, option) == 0)
-            return &words->values[i];
-    return NULL;
-}
-
 static int
 read_words(const struct command *c, char *const *argv, struct command_words *words)
 {
@@ -54,8 +44,11 @@ read_words(const struct command *c, char *const *argv, struct command_words *wor
 
     for (; *argv != NULL; argv++) {
         bool option = strncmp(*argv, "--", 2) == 0;
-        const char **value = option ? find_value(c, *argv, words) : NULL;
+        const char **value = NULL; /* where that of the option goes */
 
+        for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++)
+            if (strcmp(c->options[i].name, *argv) == 0)
+                value = &words->values[i];
         if (option && value == NULL)
             return command_misused(c, "%s is not an option of %s", *argv, c->name);
         if (option && (argv[1] == NULL || *value != NULL))
@@ -83,19 +76,6 @@ wants_help(char *const *argv)
 
 /* ------------------------------------------------------------------ running */
 
-static int
-run_with_memory(const struct command *command, struct command_words *words)
-{
-    int status;
-
-    words->mem = mem_new(0);
-    if (words->mem == NULL)
-        return command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
-    status = command->run(words);
-    mem_destroy(words->mem);
-    return status;
-}
-
 int
 command_run(const struct command *command, char *const *argv)
 {
@@ -108,8 +88,12 @@ command_run(const struct command *command, char *const *argv)
         return command->start(argv);
     } else {
         status = read_words(command, argv, &words);
+        words.mem = mem_new(0);
         if (status == COMMAND_GOOD)
-            status = run_with_memory(command, &words);
+            status = words.mem == NULL
+                         ? command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY))
+                         : command->run(&words);
+        mem_destroy(words.mem);
     }
     if (status == COMMAND_GOOD && (fflush(stdout) != 0 || ferror(stdout)))
         return COMMAND_FAILED;

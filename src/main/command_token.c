@@ -28,16 +28,6 @@ struct token_file {
     int fd;              /* locked; -1: not open */
 };
 
-/* Is it still the file of this name? The process that had the lock may have replaced it. */
-static bool
-is_current(int fd, const char *path)
-{
-    struct stat own, named;
-
-    return fstat(fd, &own) == 0 && stat(path, &named) == 0 &&
-           own.st_dev == named.st_dev && own.st_ino == named.st_ino;
-}
-
 /*
  * A file that root has made in a folder of root that is closed to others belongs to the folder's
  * group, which may read it: so the service does, and nobody else. Elsewhere it stays with its
@@ -97,10 +87,13 @@ static int
 take(struct token_file *f, int fd, const char *path)
 {
     int error = find(fd, path, f->path);
+    struct stat own, named;
 
     if (error == 0 && flock(fd, LOCK_EX) != 0)
         error = errno;
-    if (error == 0 && is_current(fd, f->path))
+    /* The process that had the lock may have replaced the file. */
+    if (error == 0 && fstat(fd, &own) == 0 && stat(f->path, &named) == 0 &&
+        own.st_dev == named.st_dev && own.st_ino == named.st_ino)
         f->fd = fd;
     else
         (void)close(fd);
@@ -217,20 +210,6 @@ fails(const struct task *t, int error)
 
 /* ------------------------------------------------------------------ lines */
 
-static int
-read_text(struct task *t)
-{
-    const struct text_file file = {.path = t->file.fd < 0 ? t->path : t->file.path,
-                                   .option = "tokens",
-                                   .most = FILE_MOST};
-    struct config_errors errors = {.to = stderr};
-    enum status st = text_file_read(&file, t->words->mem, &t->text, &errors);
-
-    if (st == ST_NO_MEMORY)
-        return fails(t, ENOMEM);
-    return st == ST_OK ? COMMAND_GOOD : COMMAND_FAILED;
-}
-
 /* Shows each line to line_seen(), also those without a token. */
 static int
 walk(struct task *t,
@@ -275,32 +254,24 @@ keep(struct task *t, struct bytes line)
 
 /* ------------------------------------------------------------------ new */
 
-/* "90d" from now. */
-static bool
-read_days(struct bytes text, int64_t *out_ms)
-{
-    struct clock clock;
-    int64_t days;
-
-    if (text.len < 2 || text.data[text.len - 1] != 'd' ||
-        !bytes_to_i64(bytes_of(text.data, text.len - 1), &days) || days < 1 ||
-        days > 36500)
-        return false;
-    clock_init_system(&clock);
-    *out_ms = (clock_now_ms(&clock) / 1000 + days * DAY_S) * 1000;
-    return true;
-}
-
 static int
 read_expiry(const char *text, int64_t *out_ms)
 {
+    const size_t len = text == NULL ? 0 : strlen(text);
     struct clock clock;
+    int64_t days, now_ms;
 
     clock_init_system(&clock);
+    now_ms = clock_now_ms(&clock);
     *out_ms = TOKEN_NEVER;
-    if (text == NULL || strcmp(text, "never") == 0 ||
-        read_days(bytes_str(text), out_ms) ||
-        (token_time_read(bytes_str(text), out_ms) && *out_ms > clock_now_ms(&clock)))
+    if (text == NULL || strcmp(text, "never") == 0)
+        return COMMAND_GOOD;
+    if (len > 0 && text[len - 1] == 'd' && bytes_to_i64(bytes_of(text, len - 1), &days) &&
+        days >= 1 && days <= 36500) {
+        *out_ms = (now_ms / 1000 + days * DAY_S) * 1000; /* "90d" from now */
+        return COMMAND_GOOD;
+    }
+    if (token_time_read(bytes_str(text), out_ms) && *out_ms > now_ms)
         return COMMAND_GOOD;
     return command_misused(
         &command_token,
@@ -438,30 +409,26 @@ static const struct verb {
     {"revoke", true, true, false, is_kept, end_revoke},
 };
 
-static const struct verb *
-find_verb(const char *name)
-{
-    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
-        if (strcmp(verbs[i].name, name) == 0)
-            return &verbs[i];
-    return NULL;
-}
-
 static int
 run_verb(struct task *t, const struct verb *verb)
 {
-    int error = 0, status = COMMAND_GOOD;
+    struct text_file file = {.path = t->path, .option = "tokens", .most = FILE_MOST};
+    struct config_errors errors = {.to = stderr};
+    int error = 0, status = verb->makes ? describe(t) : COMMAND_GOOD;
+    enum status st;
 
-    if (verb->makes)
-        status = describe(t);
-    if (status == COMMAND_GOOD && verb->changes)
+    if (status != COMMAND_GOOD)
+        return status;
+    if (verb->changes) {
         error = token_file_open(&t->file, t->path, verb->makes);
+        file.path = t->file.path;
+    }
     if (error != 0)
         return fails(t, error);
-    if (status == COMMAND_GOOD)
-        status = read_text(t);
-    if (status == COMMAND_GOOD)
-        status = walk(t, verb->line_seen);
+    st = text_file_read(&file, t->words->mem, &t->text, &errors);
+    if (st != ST_OK)
+        return st == ST_NO_MEMORY ? fails(t, ENOMEM) : COMMAND_FAILED;
+    status = walk(t, verb->line_seen);
     return status == COMMAND_GOOD && verb->end != NULL ? verb->end(t) : status;
 }
 
@@ -469,12 +436,15 @@ static int
 run(const struct command_words *words)
 {
     const char *path = words->values[VALUE_TOKENS];
-    const struct verb *verb = find_verb(words->places[0]);
+    const struct verb *verb = NULL;
     struct task t = {.words = words,
                      .path = path != NULL ? path : "/etc/claimd/tokens",
                      .file = {.fd = -1}};
     int status;
 
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+        if (strcmp(verbs[i].name, words->places[0]) == 0)
+            verb = &verbs[i];
     if (verb == NULL)
         return command_misused(&command_token,
                                "token has no action \"%s\". Use new, list or revoke",

@@ -1,6 +1,5 @@
 #include "main/option.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ini.h>
@@ -39,20 +38,9 @@ fail_to_understand(struct reading *r)
         r->odd_line = r->line;
 }
 
-/* True if a line must have a key with a value: all but blank ones, comments, sections. */
-static bool
-is_meant_as_key(const char *line)
-{
-    while (isspace((unsigned char)*line))
-        line++;
-    if (*line == '[')
-        return strchr(line, ']') == NULL;
-    return *line != '\0' && *line != ';' && *line != '#';
-}
-
 /*
- * Complains about the last line if it had to have a key and inih has found none: of the
- * lines that it does not understand it tells only the first.
+ * Reports the last line if it had to have a key and inih has found none: of the
+ * lines that it does not understand inih reports only the first.
  */
 static void
 settle(struct reading *r)
@@ -100,6 +88,7 @@ read_line(char *out, int cap, void *ctx)
     static const char mark[] = "\xEF\xBB\xBF"; /* with which some editors begin */
     struct reading *r = ctx;
     bool whole;
+    char start;
 
     settle(r);
     if (!take_line(r, out, (size_t)cap, &whole))
@@ -111,9 +100,12 @@ read_line(char *out, int cap, void *ctx)
         fail(r, "the line is too long, or no text", "");
         out[0] = '\0';
     }
-    r->needs_key = is_meant_as_key(out);
-    if (out[strspn(out, " \t\r\v\f")] == '[' && !r->needs_key)
+    /* All but blank lines, comments and sections must have a key with a value. */
+    start = out[strspn(out, " \t\r\v\f")];
+    if (start == '[' && strchr(out, ']') != NULL)
         r->section_line = r->line;
+    else
+        r->needs_key = start != '\0' && start != ';' && start != '#';
     return out;
 }
 
@@ -163,17 +155,6 @@ take_key(void *ctx, const char *section, const char *name, const char *value)
     return 1;
 }
 
-/* What is wrong with the file itself, NULL if it can be read. */
-static const char *
-judge_file(const struct stat *st)
-{
-    if (S_ISDIR(st->st_mode))
-        return "is a directory";
-    if (S_ISFIFO(st->st_mode))
-        return "is a pipe";
-    return S_ISREG(st->st_mode) ? NULL : "is a device or a socket";
-}
-
 /*
  * Opens the file without waiting: a pipe may have no writer, and a device no end. NULL after a
  * complaint.
@@ -187,7 +168,10 @@ open_file(const char *path, struct config_errors *errors)
     struct stat st;
 
     if (fd >= 0 && fstat(fd, &st) == 0)
-        why = judge_file(&st);
+        why = S_ISDIR(st.st_mode)    ? "is a directory"
+              : S_ISFIFO(st.st_mode) ? "is a pipe"
+              : S_ISREG(st.st_mode)  ? NULL
+                                     : "is a device or a socket";
     if (fd >= 0 && why == NULL)
         file = fdopen(fd, "r");
     if (file != NULL)

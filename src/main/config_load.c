@@ -71,16 +71,6 @@ set(struct config *config, const struct option *option, struct bytes value,
         (struct config_origin){.source = source, .refused = refused};
 }
 
-static void
-set_defaults(struct config *config, struct config_errors *errors)
-{
-    *config = (struct config){.limits = api_limits_default};
-    for (size_t i = 0; i < option_count; i++)
-        if (options[i].initial != NULL)
-            set(config, &options[i], bytes_str(options[i].initial), CONFIG_DEFAULT,
-                options[i].name, errors);
-}
-
 /* ------------------------------------------------------------------ environment */
 
 /*
@@ -331,10 +321,12 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     out->help_topic = args.topic;
     if (is_question(*action) && unheard.count == 0)
         return ST_OK;
-    set_defaults(out, errors);
-    out->argc = argc;
-    out->argv = argv;
-    out->envp = envp;
+    *out = (struct config){
+        .limits = api_limits_default, .argc = argc, .argv = argv, .envp = envp};
+    for (size_t i = 0; i < option_count; i++)
+        if (options[i].initial != NULL)
+            set(out, &options[i], bytes_str(options[i].initial), CONFIG_DEFAULT,
+                options[i].name, errors);
     if (args.file != NULL)
         file = args.file;
     if (file != NULL) {

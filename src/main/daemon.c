@@ -94,16 +94,6 @@ open_engine(struct daemon *d, const struct config *config, struct config_errors 
 }
 
 static enum status
-open_store(struct daemon *d, const struct config *config, struct config_errors *errors)
-{
-    d->sealer = sealing_sealer(d->named.seal);
-    return store_is_redis(config)
-               ? store_setup_open(&d->redis, config, d->mem, &d->sealer,
-                                  d->durability.now, &d->log, &d->store, errors)
-               : open_engine(d, config, errors);
-}
-
-static enum status
 open_api(struct daemon *d, const struct config *config)
 {
     const struct api_config api = {.limits = config->limits,
@@ -321,19 +311,6 @@ daemon_check(const struct config *config, struct config_errors *errors)
     return st;
 }
 
-/* All who have figures. */
-static void
-gather(struct daemon *d, const struct config *config)
-{
-    d->metrics.shown_queues = (size_t)config->metrics_queues;
-    server_measure(d->server, &d->metrics);
-    durability_measure(&d->durability, &d->metrics);
-    store_setup_measure(&d->redis, &d->metrics);
-    notify_measure(d->notify, &d->metrics);
-    metrics_add(&d->metrics, &d->process.source);
-    sealing_measure(&d->sealing, d->named.seal, &d->metrics);
-}
-
 /* The store's clock was moved. */
 static void
 wake(void *ctx)
@@ -358,7 +335,12 @@ open_parts(struct daemon *d, const struct config *config, struct config_errors *
                              d->testapi == NULL ? NULL : testapi_clock(d->testapi),
                              errors);
     if (st == ST_OK)
-        st = open_store(d, config, errors);
+        d->sealer = sealing_sealer(d->named.seal);
+    if (st == ST_OK && store_is_redis(config))
+        st = store_setup_open(&d->redis, config, d->mem, &d->sealer, d->durability.now,
+                              &d->log, &d->store, errors);
+    else if (st == ST_OK)
+        st = open_engine(d, config, errors);
     if (st == ST_OK)
         st = open_api(d, config);
     if (st == ST_OK)
@@ -371,19 +353,16 @@ open_parts(struct daemon *d, const struct config *config, struct config_errors *
         st = open_expiry_log(d, config);
     if (st != ST_OK)
         return st;
-    gather(d, config);
+    d->metrics.shown_queues = (size_t)config->metrics_queues;
+    server_measure(d->server, &d->metrics);
+    durability_measure(&d->durability, &d->metrics);
+    store_setup_measure(&d->redis, &d->metrics);
+    notify_measure(d->notify, &d->metrics);
+    metrics_add(&d->metrics, &d->process.source);
+    sealing_measure(&d->sealing, d->named.seal, &d->metrics);
     if (d->testapi != NULL)
         testapi_attach(d->testapi, d->store, wake, d);
     return ST_OK;
-}
-
-static void
-open_watchdog(struct daemon *d, const struct config *config)
-{
-    if (!watchdog_init(&d->watchdog, config->watchdog_usec, config->watchdog_pid,
-                       getpid()))
-        log_event(&d->log, LOG_WARN, "watchdog_not_understood",
-                  LOG_S("usec", config->watchdog_usec));
 }
 
 /* "http", "tls", "metrics" or "unix"; with `ci` what serves the test API says so. */
@@ -422,16 +401,6 @@ log_store(struct daemon *d, const struct config *config)
 }
 
 static void
-log_auth(struct daemon *d, const struct config *config)
-{
-    struct bytes words = bytes_str(AUTH_WORDS), word = bytes_cut(&words, '|');
-
-    for (int i = 0; i < config->auth; i++)
-        word = bytes_cut(&words, '|');
-    log_event(&d->log, LOG_INFO, "auth", LOG_B("kind", word));
-}
-
-static void
 log_without_effect(void *ctx, const char *option, const char *where, const char *why)
 {
     const struct daemon *d = ctx;
@@ -443,12 +412,16 @@ log_without_effect(void *ctx, const char *option, const char *where, const char 
 static void
 log_started(struct daemon *d, const struct config *config)
 {
+    struct bytes words = bytes_str(AUTH_WORDS), auth = BYTES_NONE;
+
     log_event(&d->log, LOG_INFO, "started", LOG_S("version", CLAIMD_VERSION),
               LOG_I("workers", count_workers(config->workers)),
               LOG_I("max_memory", mem_budget(d->mem)));
     log_listeners(d, config);
     log_store(d, config);
-    log_auth(d, config);
+    for (int i = 0; i <= config->auth; i++)
+        auth = bytes_cut(&words, '|');
+    log_event(&d->log, LOG_INFO, "auth", LOG_B("kind", auth));
     config_check_effect(config, &d->named.listen, log_without_effect, d);
     if (d->named.tls != NULL)
         certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
@@ -489,7 +462,10 @@ daemon_open(const struct config *wanted, const struct clock *clock, struct daemo
     if (st != ST_OK)
         goto fail;
     log_started(d, config);
-    open_watchdog(d, config);
+    if (!watchdog_init(&d->watchdog, config->watchdog_usec, config->watchdog_pid,
+                       getpid()))
+        log_event(&d->log, LOG_WARN, "watchdog_not_understood",
+                  LOG_S("usec", config->watchdog_usec));
     *out = d;
     return ST_OK;
 
@@ -525,15 +501,6 @@ daemon_tell_state(const struct daemon *d, const char *assignments)
     return supervisor_tell(&d->supervisor, assignments, "listening on %s", places);
 }
 
-static void
-announce_to_fd(const struct daemon *d, const char *lines)
-{
-    if (write(d->ready_fd, lines, strlen(lines)) < 0)
-        log_event(&d->log, LOG_WARN, "ready_fd_failed", LOG_I("fd", d->ready_fd));
-    if (d->ready_fd > STDERR_FILENO)
-        (void)close(d->ready_fd);
-}
-
 void
 daemon_announce(const struct daemon *d)
 {
@@ -549,8 +516,12 @@ daemon_announce(const struct daemon *d)
     /* Nobody reads? Then nobody waits for it either: serving goes on. */
     (void)fputs(lines, stdout);
     (void)fflush(stdout);
-    if (d->ready_fd >= 0)
-        announce_to_fd(d, lines);
+    if (d->ready_fd < 0)
+        return;
+    if (write(d->ready_fd, lines, strlen(lines)) < 0)
+        log_event(&d->log, LOG_WARN, "ready_fd_failed", LOG_I("fd", d->ready_fd));
+    if (d->ready_fd > STDERR_FILENO)
+        (void)close(d->ready_fd);
 }
 
 /* The store ends with the process: what is in it then is lost, and that is said. */

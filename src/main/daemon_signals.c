@@ -93,24 +93,19 @@ reload_or_tell(struct daemon *d, struct config_errors *errors)
     tell_reloaded(d, &r);
 }
 
-static void
-tell_reloading(const struct daemon *d)
-{
-    char assignments[64];
-
-    (void)snprintf(assignments, sizeof(assignments),
-                   "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_stopwatch_ns() / 1000);
-    (void)supervisor_tell(&d->supervisor, assignments, "reloading");
-}
-
 void
 daemon_reload(struct daemon *d)
 {
     struct config_errors errors = {.to = NULL};
     bool told = !atomic_load(&d->condition.draining); /* else it is STOPPING, for good */
+    char assignments[64];
 
-    if (told)
-        tell_reloading(d);
+    if (told) {
+        (void)snprintf(assignments, sizeof(assignments),
+                       "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
+                       clock_stopwatch_ns() / 1000);
+        (void)supervisor_tell(&d->supervisor, assignments, "reloading");
+    }
     reload_or_tell(d, &errors);
     if (told && errors.count > 0)
         (void)supervisor_tell(&d->supervisor, "READY=1", "not reloaded: %s",

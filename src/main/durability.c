@@ -3,6 +3,7 @@
 #include "claimd/base/log_writer.h"
 #include "claimd/engine/engine.h"
 #include "main/exit_status.h"
+#include "main/process_metrics.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -19,12 +20,6 @@ enum { RECORD_FACTOR = 2 };
  * frames, or when all has been read and what fell due happens, it is silent for a while.
  */
 #define MORE_TIME "EXTEND_TIMEOUT_USEC=120000000"
-
-static bool
-is_wanted(const struct config *config)
-{
-    return strcmp(config->journal, "none") != 0;
-}
 
 /*
  * Nothing can become durable any more, and nobody was told that it did. What is in memory is
@@ -73,13 +68,6 @@ largest_change(const struct api_limits *limits)
     return post > page ? post : page;
 }
 
-/* What it stamps its frames with. */
-static const struct clock *
-journal_clock(const struct durability *d)
-{
-    return d->steered != NULL || clock_stands(d->now) ? d->now : &d->clock;
-}
-
 static enum status
 open_journal(struct durability *d, const struct config *config,
              struct config_errors *errors)
@@ -87,7 +75,8 @@ open_journal(struct durability *d, const struct config *config,
     const struct journal_config journal = {
         .disk = d->disk,
         .log = d->log,
-        .clock = journal_clock(d),
+        /* What it stamps its frames with. */
+        .clock = d->steered != NULL || clock_stands(d->now) ? d->now : &d->clock,
         .test_api = d->steered != NULL,
         .max_bytes = (uint64_t)config->journal_max_bytes,
         .change_bytes = largest_change(&config->limits),
@@ -117,7 +106,7 @@ durability_open(struct durability *d, const struct config *config, struct log *l
                              .steered = steered,
                              .now = steered != NULL ? steered : clock};
     clock_init_system(&d->clock);
-    if (!is_wanted(config))
+    if (strcmp(config->journal, "none") == 0)
         return ST_OK;
     error = disk_open(config->journal, true, &d->disk);
     if (error != 0) {
@@ -208,31 +197,6 @@ durability_age(struct durability *d)
 static void
 write_journal(struct metrics_source *source, struct exposition *x)
 {
-    static const struct family segments = {"claimd_journal_segments", FAMILY_GAUGE, NULL,
-                                           "Number of segments of the journal."};
-    static const struct family bytes = {"claimd_journal_bytes", FAMILY_GAUGE, "bytes",
-                                        "Size of the segments of the journal, in bytes."};
-    static const struct family left = {"claimd_journal_left_bytes", FAMILY_GAUGE, "bytes",
-                                       "Space that the journal can still use, in bytes. "
-                                       "The disk or journal_max_bytes limits it."};
-    static const struct family full = {
-        "claimd_journal_full", FAMILY_GAUGE, NULL,
-        "1 while claimd refuses posts because the journal has no space, otherwise 0."};
-    static const struct family failed = {
-        "claimd_journal_failed", FAMILY_GAUGE, NULL,
-        "1 after the disk failed and nothing becomes durable any more, otherwise 0."};
-    static const struct family commits = {
-        "claimd_journal_commits", FAMILY_COUNTER, NULL,
-        "Number of commits. Each commit syncs the disk once."};
-    static const struct family records = {
-        "claimd_journal_records", FAMILY_COUNTER, NULL,
-        "Number of records written or waiting to be written."};
-    static const struct family waiting = {"claimd_journal_undurable_records",
-                                          FAMILY_GAUGE, NULL,
-                                          "Number of records that are not durable yet. "
-                                          "Their responses wait for the commit."};
-    static const struct family checkpoints = {"claimd_journal_sweeps", FAMILY_COUNTER,
-                                              NULL, "Number of completed checkpoints."};
     static const struct family syncs = {"claimd_journal_sync_seconds", FAMILY_HISTOGRAM,
                                         "seconds",
                                         "Duration of the disk syncs, in seconds."};
@@ -240,15 +204,32 @@ write_journal(struct metrics_source *source, struct exposition *x)
     struct journal_figures f;
 
     journal_figures(d->journal, &f);
-    exposition_single(x, &segments, f.segments);
-    exposition_single(x, &bytes, f.bytes);
-    exposition_single(x, &left, f.left);
-    exposition_single(x, &full, f.short_of_room);
-    exposition_single(x, &failed, f.lost);
-    exposition_single(x, &commits, f.commits);
-    exposition_single(x, &records, f.records);
-    exposition_single(x, &waiting, f.position > f.durable ? f.position - f.durable : 0);
-    exposition_single(x, &checkpoints, f.checkpoints);
+    metric_write(x, FAMILY_GAUGE, "claimd_journal_segments", NULL,
+                 "Number of segments of the journal.", f.segments, 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_journal_bytes", "bytes",
+                 "Size of the segments of the journal, in bytes.", f.bytes, 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_journal_left_bytes", "bytes",
+                 "Space that the journal can still use, in bytes. The disk or "
+                 "journal_max_bytes limits it.",
+                 f.left, 0);
+    metric_write(
+        x, FAMILY_GAUGE, "claimd_journal_full", NULL,
+        "1 while claimd refuses posts because the journal has no space, otherwise 0.",
+        f.short_of_room, 0);
+    metric_write(
+        x, FAMILY_GAUGE, "claimd_journal_failed", NULL,
+        "1 after the disk failed and nothing becomes durable any more, otherwise 0.",
+        f.lost, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_journal_commits", NULL,
+                 "Number of commits. Each commit syncs the disk once.", f.commits, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_journal_records", NULL,
+                 "Number of records written or waiting to be written.", f.records, 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_journal_undurable_records", NULL,
+                 "Number of records that are not durable yet. Their responses wait for "
+                 "the commit.",
+                 f.position > f.durable ? f.position - f.durable : 0, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_journal_sweeps", NULL,
+                 "Number of completed checkpoints.", f.checkpoints, 0);
     exposition_family(x, &syncs);
     exposition_buckets(x, NULL, 0, &f.syncs, &journal_sync_bounds, 6);
 }

@@ -80,18 +80,6 @@ growth(uint64_t last, uint64_t now)
 }
 
 static void
-log_queue(const struct expiry_log *e, const struct store_queue_figures *q,
-          uint64_t messages, uint64_t dead_letters)
-{
-    const char *kind = q->kind == STORE_TOPIC ? "topic" : "queue";
-
-    log_event(e->config.log, LOG_WARN, "messages_expired_unread",
-              LOG_B("project", bytes_of(q->project, q->project_len)),
-              LOG_B(kind, bytes_of(q->name, q->name_len)), LOG_I("messages", messages),
-              LOG_I("dead_letters", dead_letters));
-}
-
-static void
 look_at_queue(struct expiry_log *e, const struct store_queue_figures *q, struct seen *now)
 {
     struct seen last;
@@ -101,19 +89,12 @@ look_at_queue(struct expiry_log *e, const struct store_queue_figures *q, struct 
     last = last_of(e, now);
     unread = growth(last.unread, now->unread);
     if (unread > 0)
-        log_queue(e, q, unread, growth(last.dead_letters, now->dead_letters));
-}
-
-/* The queues that are not shown, together. */
-static void
-look_at_rest(struct expiry_log *e, const struct store_expired *now)
-{
-    if (now->unread > e->rest.unread)
         log_event(e->config.log, LOG_WARN, "messages_expired_unread",
-                  LOG_S("queues", "not shown by metrics_queues"),
-                  LOG_I("messages", now->unread - e->rest.unread),
-                  LOG_I("dead_letters", now->dead_letters - e->rest.dead_letters));
-    e->rest = *now;
+                  LOG_B("project", bytes_of(q->project, q->project_len)),
+                  LOG_B(q->kind == STORE_TOPIC ? "topic" : "queue",
+                        bytes_of(q->name, q->name_len)),
+                  LOG_I("messages", unread),
+                  LOG_I("dead_letters", growth(last.dead_letters, now->dead_letters)));
 }
 
 void
@@ -126,8 +107,13 @@ expiry_log_look(struct expiry_log *e)
     size_t at = 0, count = 0;
 
     if (store_figures(e->config.store, &visit, &all) != ST_OK)
-        return; /* the next look has it */
-    look_at_rest(e, &all.rest);
+        return;                           /* the next look has it */
+    if (all.rest.unread > e->rest.unread) /* of queues that are not shown, together */
+        log_event(e->config.log, LOG_WARN, "messages_expired_unread",
+                  LOG_S("queues", "not shown by metrics_queues"),
+                  LOG_I("messages", all.rest.unread - e->rest.unread),
+                  LOG_I("dead_letters", all.rest.dead_letters - e->rest.dead_letters));
+    e->rest = all.rest;
     while (count < e->config.queues &&
            store_queue_figures(e->config.store, &visit, &at, &q) == ST_OK)
         look_at_queue(e, &q, &e->next[count++]);

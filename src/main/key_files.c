@@ -1,6 +1,7 @@
 #include "main/key_files.h"
 
 #include "claimd/base/clock.h"
+#include "main/process_metrics.h"
 #include "main/text_file.h"
 
 #include <string.h>
@@ -120,13 +121,6 @@ sealing_open_body(void *seal, const struct store_queue *queue, struct bytes body
 static void
 write_sealing(struct metrics_source *source, struct exposition *x)
 {
-    static const struct family keys = {"claimd_encryption_keys", FAMILY_GAUGE, NULL,
-                                       "Number of encryption keys loaded."};
-    static const struct family encrypted = {"claimd_bodies_encrypted", FAMILY_COUNTER,
-                                            NULL, "Number of bodies encrypted."};
-    static const struct family decrypted = {
-        "claimd_bodies_decrypted", FAMILY_COUNTER, NULL,
-        "Number of body decryptions. Each decryption of the same body counts."};
     static const struct family failures = {
         "claimd_decryption_failures", FAMILY_COUNTER, NULL,
         "Number of failed body decryptions, by reason."};
@@ -137,9 +131,13 @@ write_sealing(struct metrics_source *source, struct exposition *x)
     seal_measure(container_of(source, struct sealing_source, source)->seal, &f);
     if (f.keys == 0 && f.no_key + f.damaged == 0)
         return;
-    exposition_single(x, &keys, f.keys);
-    exposition_single(x, &encrypted, f.sealed);
-    exposition_single(x, &decrypted, f.opened);
+    metric_write(x, FAMILY_GAUGE, "claimd_encryption_keys", NULL,
+                 "Number of encryption keys loaded.", f.keys, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_bodies_encrypted", NULL,
+                 "Number of bodies encrypted.", f.sealed, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_bodies_decrypted", NULL,
+                 "Number of body decryptions. Each decryption of the same body counts.",
+                 f.opened, 0);
     exposition_family(x, &failures);
     exposition_sample(x, &no_key, 1, f.no_key);
     exposition_sample(x, &damaged, 1, f.damaged);

@@ -125,16 +125,6 @@ take_one(int fd, struct bytes name, struct listen_list *out, struct config_error
         out->count++;
 }
 
-/* Programs that claimd starts must not take the sockets. */
-static void
-forget_variables(void)
-{
-    static const char *const all[] = {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"};
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        (void)unsetenv(all[i]); /* fails for names with an equals sign only */
-}
-
 enum status
 activation_take(const struct config *config, struct listen_list *out,
                 struct config_errors *errors)
@@ -145,7 +135,10 @@ activation_take(const struct config *config, struct listen_list *out,
     uint64_t count;
 
     out->count = 0;
-    forget_variables();
+    /* Programs that claimd starts must not take the sockets. */
+    (void)unsetenv("LISTEN_PID"); /* fails for names with an equals sign only */
+    (void)unsetenv("LISTEN_FDS");
+    (void)unsetenv("LISTEN_FDNAMES");
     if (!is_number(config->listen_fds, &count) || count > LISTEN_MAX) {
         config_error(errors, "LISTEN_FDS is \"%.20s\". It must be 0 to %d",
                      config->listen_fds, LISTEN_MAX);

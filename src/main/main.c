@@ -18,13 +18,6 @@ extern char **environ;
  */
 enum { MAP_FROM = 4 * 1024 * 1024, KEEP_ON_TOP = 1024 * 1024 };
 
-static void
-tune_malloc(void)
-{
-    (void)mallopt(M_MMAP_THRESHOLD, MAP_FROM); /* where it is refused, it is slower */
-    (void)mallopt(M_TRIM_THRESHOLD, KEEP_ON_TOP);
-}
-
 /* claimd [OPTION]... */
 static int
 main_serve(int argc, char **argv)
@@ -34,7 +27,8 @@ main_serve(int argc, char **argv)
     struct clock clock;
     int status;
 
-    tune_malloc();
+    (void)mallopt(M_MMAP_THRESHOLD, MAP_FROM); /* where it is refused, it is slower */
+    (void)mallopt(M_TRIM_THRESHOLD, KEEP_ON_TOP);
     clock_init_system(&clock);
     if (!program_begin(&program, &config, &status))
         return status;

@@ -34,30 +34,20 @@ least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The limit that a file tells; UINT64_MAX for "max", or if there is none. */
-static uint64_t
-read_limit(const char *path)
-{
-    char text[TEXT_CAP];
-    uint64_t limit;
-
-    return read_text(path, text) && bytes_to_u64(bytes_str(text), &limit) ? limit
-                                                                          : UINT64_MAX;
-}
-
 /* The least limit of a group and of those above it: path is "/a/b", or "/". */
 static uint64_t
 group_limit(const char *root, const char *mount, const char *file, struct bytes path)
 {
-    uint64_t limit = UINT64_MAX;
-    char name[PATH_MAX];
+    uint64_t limit = UINT64_MAX, read;
+    char name[PATH_MAX], text[TEXT_CAP];
 
     for (;;) {
         int len = snprintf(name, sizeof(name), "%s%s%.*s/%s", root, mount, (int)path.len,
                            path.data, file);
 
-        if (len > 0 && (size_t)len < sizeof(name))
-            limit = least(limit, read_limit(name));
+        if (len > 0 && (size_t)len < sizeof(name) && read_text(name, text) &&
+            bytes_to_u64(bytes_str(text), &read)) /* and not "max" */
+            limit = least(limit, read);
         if (path.len <= 1)
             return limit;
         while (path.len > 0 && path.data[--path.len] != '/')
@@ -108,7 +98,7 @@ cgroup_limit(const char *root)
 
 /* MemTotal of /proc/meminfo, which is in KiB. */
 static uint64_t
-whole_machine(const char *root)
+machine_limit(const char *root)
 {
     char name[PATH_MAX], text[TEXT_CAP];
     unsigned long long kib;
@@ -122,7 +112,7 @@ whole_machine(const char *root)
 uint64_t
 memory_limit(const char *root)
 {
-    uint64_t bytes = least(whole_machine(root), cgroup_limit(root));
+    uint64_t bytes = least(machine_limit(root), cgroup_limit(root));
 
     return bytes == UINT64_MAX ? 0 : bytes;
 }

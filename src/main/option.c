@@ -121,16 +121,6 @@ word_index(struct bytes words, struct bytes value)
     return -1;
 }
 
-static struct bytes
-word_at(const char *text, int index)
-{
-    struct bytes words = bytes_str(text), word = bytes_cut(&words, '|');
-
-    while (index-- > 0)
-        word = bytes_cut(&words, '|');
-    return word;
-}
-
 static const char switch_words[] = "false|true";
 
 bool
@@ -203,98 +193,73 @@ set_text(char *out, struct bytes value, char why[CONFIG_ERROR_CAP])
 }
 
 static enum status
-set_addresses(char *out, struct bytes value, char why[CONFIG_ERROR_CAP])
-{
-    char text[CONFIG_TEXT_CAP];
-    struct listen_list unused;
-
-    if (set_text(text, value, why) != ST_OK ||
-        !listen_read(text, &unused, why, CONFIG_ERROR_CAP))
-        return ST_BAD_VALUE;
-    memcpy(out, text, value.len + 1);
-    return ST_OK;
-}
-
-/* Adds the value that was refused, or its beginning; not a URL, which may have a password. */
-static void
-add_received(struct bytes value, char why[CONFIG_ERROR_CAP])
-{
-    enum { SHOWN = 80 };
-    const size_t len = strlen(why);
-    const bool whole = value.len <= SHOWN;
-
-    (void)snprintf(why + len, CONFIG_ERROR_CAP - len, " (received \"%.*s%s\")",
-                   (int)(whole ? value.len : SHOWN), value.data, whole ? "" : "...");
-}
-
-static enum status
 set_value(const struct option *option, struct config *config, struct bytes value,
           char why[CONFIG_ERROR_CAP])
 {
-    enum status st = ST_OK;
+    void *const out = field(option, config);
+    char text[CONFIG_TEXT_CAP];
+    struct listen_list unused;
+    enum status st;
     int index = 0;
 
     switch (option->kind) {
     case OPTION_NUMBER:
     case OPTION_SIZE:
-        return set_number(option, field(option, config), value, why);
+        return set_number(option, out, value, why);
     case OPTION_MODE:
-        return set_mode(option, field(option, config), value, why);
+        return set_mode(option, out, value, why);
     case OPTION_FLAG:
         st = set_word(option, &index, value, why);
         if (st == ST_OK)
-            *(bool *)field(option, config) = index != 0;
+            *(bool *)out = index != 0;
         return st;
     case OPTION_CHOICE:
-        return set_word(option, field(option, config), value, why);
+        return set_word(option, out, value, why);
     case OPTION_SET:
-        return set_words(option, field(option, config), value, why);
+        return set_words(option, out, value, why);
     case OPTION_TEXT:
-        return set_text(field(option, config), value, why);
+        return set_text(out, value, why);
     case OPTION_LISTEN:
-        return set_addresses(field(option, config), value, why);
+        if (set_text(text, value, why) != ST_OK ||
+            !listen_read(text, &unused, why, CONFIG_ERROR_CAP))
+            return ST_BAD_VALUE;
+        memcpy(out, text, value.len + 1);
+        return ST_OK;
     }
-    return st;
+    return ST_OK;
 }
 
 enum status
 option_set(const struct option *option, struct config *config, struct bytes value,
            char why[CONFIG_ERROR_CAP])
 {
+    enum { SHOWN = 80 };
     enum status st = set_value(option, config, value, why);
+    const bool whole = value.len <= SHOWN;
 
-    /* Of several addresses listen_read() has said which. */
+    /* Of several addresses listen_read() has said which; a URL may have a password. */
     if (st != ST_OK && strchr(why, '"') == NULL &&
-        !bytes_contain(value, bytes_str("://")))
-        add_received(value, why);
+        !bytes_contain(value, bytes_str("://"))) {
+        const size_t len = strlen(why);
+
+        (void)snprintf(why + len, CONFIG_ERROR_CAP - len, " (received \"%.*s%s\")",
+                       (int)(whole ? value.len : SHOWN), value.data, whole ? "" : "...");
+    }
     return st;
 }
 
+/* Of what is compared and copied; of a text all bytes. */
 static size_t
 field_size(const struct option *option)
 {
-    switch (option->kind) {
-    case OPTION_NUMBER:
-    case OPTION_SIZE:
-    case OPTION_MODE:
-        return sizeof(int64_t);
-    case OPTION_FLAG:
-        return sizeof(bool);
-    case OPTION_CHOICE:
-        return sizeof(int);
-    case OPTION_SET:
-        return sizeof(unsigned);
-    case OPTION_TEXT:
-    case OPTION_LISTEN:
-        break;
-    }
-    return CONFIG_TEXT_CAP;
-}
+    static const size_t sizes[] = {
+        [OPTION_NUMBER] = sizeof(int64_t), [OPTION_SIZE] = sizeof(int64_t),
+        [OPTION_MODE] = sizeof(int64_t),   [OPTION_FLAG] = sizeof(bool),
+        [OPTION_CHOICE] = sizeof(int),     [OPTION_SET] = sizeof(unsigned),
+        [OPTION_TEXT] = CONFIG_TEXT_CAP,   [OPTION_LISTEN] = CONFIG_TEXT_CAP,
+    };
 
-static bool
-is_text(const struct option *option)
-{
-    return option->kind == OPTION_TEXT || option->kind == OPTION_LISTEN;
+    return sizes[option->kind];
 }
 
 bool
@@ -302,7 +267,7 @@ option_same(const struct option *option, const struct config *a, const struct co
 {
     const void *left = field_const(option, a), *right = field_const(option, b);
 
-    if (is_text(option)) /* what stands behind its end may differ */
+    if (field_size(option) == CONFIG_TEXT_CAP) /* what stands behind its end may differ */
         return strcmp(left, right) == 0;
     return memcmp(left, right, field_size(option)) == 0;
 }
@@ -346,36 +311,27 @@ option_number(const struct option *option, const struct config *config)
 static void
 print_size(int64_t size, FILE *to)
 {
-    static const char suffixes[] = "KMGT";
-    int at = -1;
+    static const char *const suffixes[] = {"", "K", "M", "G", "T"};
+    size_t at = 0;
 
-    while (size != 0 && size % 1024 == 0 && at < 3) {
+    for (; size != 0 && size % 1024 == 0 && at < 4; at++)
         size /= 1024;
-        at++;
-    }
-    (void)fprintf(to, "%lld", (long long)size);
-    if (at >= 0)
-        (void)fputc(suffixes[at], to);
+    (void)fprintf(to, "%lld%s", (long long)size, suffixes[at]);
 }
 
-static void
-print_word(const char *words, int index, FILE *to)
-{
-    struct bytes word = word_at(words, index);
-
-    (void)fprintf(to, "%.*s", (int)word.len, word.data);
-}
-
+/* Those of the words "a|b|c" whose bits are set. */
 static void
 print_words(const char *words, unsigned set, FILE *to)
 {
+    struct bytes rest = bytes_str(words);
     const char *before = "";
 
-    for (int i = 0; set >> i != 0; i++) {
+    for (int i = 0; bytes_present(rest); i++) {
+        struct bytes word = bytes_cut(&rest, '|');
+
         if ((set >> i & 1) == 0)
             continue;
-        (void)fputs(before, to);
-        print_word(words, i, to);
+        (void)fprintf(to, "%s%.*s", before, (int)word.len, word.data);
         before = ",";
     }
 }
@@ -399,10 +355,10 @@ option_print(const struct option *option, const struct config *config, FILE *to)
         (void)fprintf(to, "%04llo", (unsigned long long)option_number(option, config));
         break;
     case OPTION_FLAG:
-        print_word(option->words, *(const bool *)at ? 1 : 0, to);
+        print_words(option->words, *(const bool *)at ? 2 : 1, to);
         break;
     case OPTION_CHOICE:
-        print_word(option->words, *(const int *)at, to);
+        print_words(option->words, 1U << *(const int *)at, to);
         break;
     case OPTION_SET:
         print_words(option->words, *(const unsigned *)at, to);

@@ -66,120 +66,97 @@ descriptors(struct process_metrics *v)
     return count;
 }
 
-static uint64_t
-processor_us(void)
-{
-    struct timespec used;
-
-    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) != 0)
-        return 0;
-    return (uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000;
-}
-
-static void
-single_decimal(struct exposition *x, const struct family *family, uint64_t value,
-               unsigned digits)
-{
-    exposition_family(x, family);
-    exposition_decimal(x, NULL, 0, value, digits);
-}
-
 /* By the names that Prometheus's own libraries give them. */
 static void
-write_process(struct process_metrics *v, struct exposition *x)
+write_process(struct process_metrics *p, struct exposition *x)
 {
-    static const struct family cpu = {"process_cpu_seconds", FAMILY_COUNTER, "seconds",
-                                      "Processor time of all threads, in seconds."};
-    static const struct family resident = {"process_resident_memory_bytes", FAMILY_GAUGE,
-                                           "bytes", "Resident memory, in bytes."};
-    static const struct family mapped = {"process_virtual_memory_bytes", FAMILY_GAUGE,
-                                         "bytes", "Mapped memory, in bytes."};
-    static const struct family started = {
-        "process_start_time_seconds", FAMILY_GAUGE, "seconds",
-        "Start time of the process, in seconds since 1970."};
-    static const struct family open_files = {
-        "process_open_fds", FAMILY_GAUGE, NULL,
-        "Number of open file descriptors. claimd counts at most once per second."};
-    static const struct family most_files = {"process_max_fds", FAMILY_GAUGE, NULL,
-                                             "Maximum number of file descriptors."};
+    struct timespec used = {.tv_sec = 0};
+    uint64_t resident, mapped;
     struct rlimit files;
-    uint64_t bytes[2];
 
-    single_decimal(x, &cpu, processor_us(), 6);
-    single_decimal(x, &started, (uint64_t)v->started_ms, 3);
-    if (read_memory(&bytes[0], &bytes[1])) {
-        exposition_single(x, &resident, bytes[0]);
-        exposition_single(x, &mapped, bytes[1]);
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    metric_write(x, FAMILY_COUNTER, "process_cpu_seconds", "seconds",
+                 "Processor time of all threads, in seconds.",
+                 (uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000, 6);
+    metric_write(x, FAMILY_GAUGE, "process_start_time_seconds", "seconds",
+                 "Start time of the process, in seconds since 1970.",
+                 (uint64_t)p->started_ms, 3);
+    if (read_memory(&resident, &mapped)) {
+        metric_write(x, FAMILY_GAUGE, "process_resident_memory_bytes", "bytes",
+                     "Resident memory, in bytes.", resident, 0);
+        metric_write(x, FAMILY_GAUGE, "process_virtual_memory_bytes", "bytes",
+                     "Mapped memory, in bytes.", mapped, 0);
     }
-    exposition_single(x, &open_files, descriptors(v));
+    metric_write(
+        x, FAMILY_GAUGE, "process_open_fds", NULL,
+        "Number of open file descriptors. claimd counts at most once per second.",
+        descriptors(p), 0);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0)
-        exposition_single(x, &most_files, files.rlim_cur);
+        metric_write(x, FAMILY_GAUGE, "process_max_fds", NULL,
+                     "Maximum number of file descriptors.", files.rlim_cur, 0);
 }
 
 /* ------------------------------------------------------------------ claimd */
 
 static void
-write_build(struct exposition *x)
-{
-    static const struct family build = {"claimd_build", FAMILY_INFO, NULL,
-                                        "Version of claimd."};
-    const struct label version = {"version", bytes_str(CLAIMD_VERSION)};
-
-    exposition_family(x, &build);
-    exposition_sample(x, &version, 1, 1);
-}
-
-static void
-write_memory(const struct process_metrics *v, struct exposition *x)
-{
-    static const struct family used = {
-        "claimd_memory_used_bytes", FAMILY_GAUGE, "bytes",
-        "Memory of queues, messages, requests and responses, in bytes."};
-    static const struct family budget = {
-        "claimd_memory_budget_bytes", FAMILY_GAUGE, "bytes",
-        "Memory budget (max_memory), in bytes. claimd refuses posts above three quarters "
-        "of it. 0 means no budget."};
-
-    exposition_single(x, &used, mem_used(v->mem));
-    exposition_single(x, &budget, mem_budget(v->mem));
-}
-
-static void
-write_reloads(const struct process_metrics *v, struct exposition *x)
+write_reloads(const struct process_metrics *p, struct exposition *x)
 {
     static const struct family reloads = {
         "claimd_reloads", FAMILY_COUNTER, NULL,
         "Number of configuration reloads (SIGHUP), by result."};
-    static const struct family successful = {
-        "claimd_last_reload_successful", FAMILY_GAUGE, NULL,
-        "1 if the last reload succeeded. 0 if it failed and the previous configuration "
-        "stays in force."};
-    static const struct family last = {
-        "claimd_last_reload_success_timestamp_seconds", FAMILY_GAUGE, "seconds",
-        "Time of the last successful reload, in seconds since 1970."};
     const struct label well = {"result", bytes_str("success")};
     const struct label failed = {"result", bytes_str("failure")};
 
     exposition_family(x, &reloads);
-    exposition_sample(x, &well, 1, counter_read(&v->reloads));
-    exposition_sample(x, &failed, 1, counter_read(&v->failed_reloads));
-    exposition_single(x, &successful, counter_read(&v->last_reload_well));
-    single_decimal(x, &last, counter_read(&v->last_reload_ms), 3);
+    exposition_sample(x, &well, 1, counter_read(&p->reloads));
+    exposition_sample(x, &failed, 1, counter_read(&p->failed_reloads));
+    metric_write(
+        x, FAMILY_GAUGE, "claimd_last_reload_successful", NULL,
+        "1 if the last reload succeeded. 0 if it failed and the previous configuration "
+        "stays in force.",
+        counter_read(&p->last_reload_well), 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_last_reload_success_timestamp_seconds",
+                 "seconds", "Time of the last successful reload, in seconds since 1970.",
+                 counter_read(&p->last_reload_ms), 3);
 }
 
 static void
 write_metrics(struct metrics_source *source, struct exposition *x)
 {
-    static const struct family dropped = {
-        "claimd_log_lines_dropped", FAMILY_COUNTER, NULL,
-        "Number of log lines dropped because claimd could not write the log."};
-    struct process_metrics *v = container_of(source, struct process_metrics, source);
+    static const struct family build = {"claimd_build", FAMILY_INFO, NULL,
+                                        "Version of claimd."};
+    const struct label version = {"version", bytes_str(CLAIMD_VERSION)};
+    struct process_metrics *p = container_of(source, struct process_metrics, source);
 
-    write_build(x);
-    write_process(v, x);
-    write_memory(v, x);
-    exposition_single(x, &dropped, log_dropped(v->log));
-    write_reloads(v, x);
+    exposition_family(x, &build);
+    exposition_sample(x, &version, 1, 1);
+    write_process(p, x);
+    metric_write(x, FAMILY_GAUGE, "claimd_memory_used_bytes", "bytes",
+                 "Memory of queues, messages, requests and responses, in bytes.",
+                 mem_used(p->mem), 0);
+    metric_write(
+        x, FAMILY_GAUGE, "claimd_memory_budget_bytes", "bytes",
+        "Memory budget (max_memory), in bytes. claimd refuses posts above three quarters "
+        "of it. 0 means no budget.",
+        mem_budget(p->mem), 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_log_lines_dropped", NULL,
+                 "Number of log lines dropped because claimd could not write the log.",
+                 log_dropped(p->log), 0);
+    write_reloads(p, x);
+}
+
+void
+metric_write(struct exposition *x, enum family_kind kind, const char *name,
+             const char *unit, const char *help, uint64_t value, unsigned digits)
+{
+    const struct family family = {name, kind, unit, help};
+
+    exposition_family(x, &family);
+    if (digits == 0)
+        exposition_sample(x, NULL, 0, value);
+    else
+        exposition_decimal(x, NULL, 0, value, digits);
+    x->family = NULL; /* it ends here */
 }
 
 void

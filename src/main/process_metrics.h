@@ -11,6 +11,13 @@
 #include "claimd/base/mem.h"
 #include "claimd/metrics/exposition.h"
 
+/*
+ * Writes a family of one sample without labels. Unit and help are as in struct family, the value is in
+ * units of 10^-digits.
+ */
+void metric_write(struct exposition *x, enum family_kind kind, const char *name,
+                  const char *unit, const char *help, uint64_t value, unsigned digits);
+
 struct process_metrics {
     struct metrics_source source;
     const struct mem *mem; /* borrowed, as is log */

@@ -1,6 +1,7 @@
 #include "main/store_setup.h"
 
 #include "claimd/redis/redis.h"
+#include "main/process_metrics.h"
 #include "main/text_file.h"
 
 #include <string.h>
@@ -51,25 +52,14 @@ open_store(struct store_setup *b, const struct config *config, struct mem *mem,
     return st;
 }
 
-static enum status
-open_threads(struct store_setup *b, const struct config *config, struct mem *mem,
-             struct config_errors *errors)
-{
-    const struct executor_config executor = {.mem = mem,
-                                             .threads = (size_t)config->store_threads,
-                                             .line = (size_t)config->max_connections};
-    enum status st = executor_open(&executor, &b->executor);
-
-    if (st == ST_UNAVAILABLE)
-        config_error(errors, "cannot start the threads for the store");
-    return st;
-}
-
 enum status
 store_setup_open(struct store_setup *b, const struct config *config, struct mem *mem,
                  const struct store_sealer *sealer, const struct clock *clock,
                  const struct log *log, struct store **out, struct config_errors *errors)
 {
+    const struct executor_config executor = {.mem = mem,
+                                             .threads = (size_t)config->store_threads,
+                                             .line = (size_t)config->max_connections};
     enum status st;
 
     *b = (struct store_setup){.log = log};
@@ -80,68 +70,54 @@ store_setup_open(struct store_setup *b, const struct config *config, struct mem 
     if (st != ST_OK)
         return st;
     b->store = *out;
-    return open_threads(b, config, mem, errors);
+    st = executor_open(&executor, &b->executor);
+    if (st == ST_UNAVAILABLE)
+        config_error(errors, "cannot start the threads for the store");
+    return st;
 }
 
 static void
 write_counts(const struct redis_figures *f, struct exposition *x)
 {
-    static const struct family requests = {"claimd_redis_requests", FAMILY_COUNTER, NULL,
-                                           "Number of scripts that claimd ran on Redis."};
-    static const struct family pipelines = {
-        "claimd_redis_pipelines", FAMILY_COUNTER, NULL,
-        "Number of pipelines sent. Concurrent requests share a pipeline."};
-    static const struct family redirections = {"claimd_redis_redirections",
-                                               FAMILY_COUNTER, NULL,
-                                               "Number of requests redirected to another "
-                                               "node because a slot moved or is moving."};
-    static const struct family retries = {
-        "claimd_redis_retries", FAMILY_COUNTER, NULL,
-        "Number of requests retried because a node was unavailable."};
-    static const struct family unconfirmed = {
-        "claimd_redis_unconfirmed", FAMILY_COUNTER, NULL,
-        "Number of changes without a response or without the confirmation of all "
-        "replicas."};
-    static const struct family connections = {"claimd_redis_connections_opened",
-                                              FAMILY_COUNTER, NULL,
-                                              "Number of connections opened to nodes."};
-    static const struct family refreshes = {
-        "claimd_redis_map_refreshes", FAMILY_COUNTER, NULL,
-        "Number of requests for the slot map of the cluster."};
-
-    exposition_single(x, &requests, f->requests);
-    exposition_single(x, &pipelines, f->pipelines);
-    exposition_single(x, &redirections, f->redirections);
-    exposition_single(x, &retries, f->retries);
-    exposition_single(x, &unconfirmed, f->unconfirmed);
-    exposition_single(x, &connections, f->connections);
-    exposition_single(x, &refreshes, f->refreshes);
+    metric_write(x, FAMILY_COUNTER, "claimd_redis_requests", NULL,
+                 "Number of scripts that claimd ran on Redis.", f->requests, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_redis_pipelines", NULL,
+                 "Number of pipelines sent. Concurrent requests share a pipeline.",
+                 f->pipelines, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_redis_redirections", NULL,
+                 "Number of requests redirected to another node because a slot moved or "
+                 "is moving.",
+                 f->redirections, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_redis_retries", NULL,
+                 "Number of requests retried because a node was unavailable.", f->retries,
+                 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_redis_unconfirmed", NULL,
+                 "Number of changes without a response or without the confirmation of "
+                 "all replicas.",
+                 f->unconfirmed, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_redis_connections_opened", NULL,
+                 "Number of connections opened to nodes.", f->connections, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_redis_map_refreshes", NULL,
+                 "Number of requests for the slot map of the cluster.", f->refreshes, 0);
 }
 
 static void
 write_state(const struct redis_figures *f, struct exposition *x)
 {
-    static const struct family primaries = {"claimd_redis_primaries", FAMILY_GAUGE, NULL,
-                                            "Number of nodes that own slots."};
-    static const struct family replicas = {
-        "claimd_redis_replicas_least", FAMILY_GAUGE, NULL,
-        "Number of healthy replicas of the primary that has the fewest."};
-    static const struct family nowhere = {
-        "claimd_redis_slots_without_owner", FAMILY_GAUGE, NULL,
-        "Number of slots without a node. Requests to their queues return 503."};
-    static const struct family age = {"claimd_redis_map_age_seconds", FAMILY_GAUGE,
-                                      "seconds", "Age of the slot map, in seconds."};
-    static const struct family outbox = {
-        "claimd_redis_outbox_age_seconds", FAMILY_GAUGE, "seconds",
-        "Age of the oldest dead letter in transfer among the shown queues, in seconds."};
-
-    exposition_single(x, &primaries, f->primaries);
-    exposition_single(x, &replicas, f->replicas_least);
-    exposition_single(x, &nowhere, f->slots_without_owner);
-    exposition_family(x, &age);
-    exposition_decimal(x, NULL, 0, (uint64_t)f->map_age_ms, 3);
-    exposition_family(x, &outbox);
-    exposition_decimal(x, NULL, 0, (uint64_t)f->outbox_age_ms, 3);
+    metric_write(x, FAMILY_GAUGE, "claimd_redis_primaries", NULL,
+                 "Number of nodes that own slots.", f->primaries, 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_redis_replicas_least", NULL,
+                 "Number of healthy replicas of the primary that has the fewest.",
+                 f->replicas_least, 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_redis_slots_without_owner", NULL,
+                 "Number of slots without a node. Requests to their queues return 503.",
+                 f->slots_without_owner, 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_redis_map_age_seconds", "seconds",
+                 "Age of the slot map, in seconds.", (uint64_t)f->map_age_ms, 3);
+    metric_write(
+        x, FAMILY_GAUGE, "claimd_redis_outbox_age_seconds", "seconds",
+        "Age of the oldest dead letter in transfer among the shown queues, in seconds.",
+        (uint64_t)f->outbox_age_ms, 3);
 }
 
 static void

@@ -142,9 +142,9 @@ roff_heading(const char *before, const char *name)
 
 /* ------------------------------------------------------------------ options */
 
-/* What an option's text ends with: " Default: 300, 1 to 31536000." */
+/* What an option's entry says, with "Default: 300, 1 to 31536000." behind it. */
 static void
-write_default(const struct option *o)
+write_help(const struct option *o)
 {
     char text[CONFIG_TEXT_CAP] = "";
     FILE *to = fmemopen(text, sizeof(text), "w");
@@ -153,19 +153,12 @@ write_default(const struct option *o)
         exit(1);
     option_print_default(o, to);
     (void)fclose(to); /* to memory */
-    (void)fputs("Default: ", stdout);
+    roff_text(o->help);
+    (void)fputs("\nDefault: ", stdout);
     roff_text(text);
     if (option_has_range(o))
         (void)printf(", %lld to %lld", (long long)o->min, (long long)o->max);
     (void)fputs(".\n", stdout);
-}
-
-static void
-write_help(const struct option *o)
-{
-    roff_text(o->help);
-    (void)fputc('\n', stdout);
-    write_default(o);
     if (o->example != NULL) {
         (void)fputs("Example: ", stdout);
         roff_text(o->example);
@@ -333,30 +326,24 @@ write_place(char *line)
     return false;
 }
 
-static void
-write_line(const char *line)
-{
-    static const char mark[] = "@version@";
-    const char *at = strstr(line, mark);
-
-    if (at == NULL)
-        (void)fputs(line, stdout);
-    else
-        (void)printf("%.*s" CLAIMD_VERSION "%s", (int)(at - line), line,
-                     at + sizeof(mark) - 1);
-}
-
 static int
 fill(FILE *frame, const char *path)
 {
+    static const char mark[] = "@version@";
     char line[1024];
 
-    for (int number = 1; fgets(line, sizeof(line), frame) != NULL; number++)
-        if (line[0] != '@')
-            write_line(line);
+    for (int number = 1; fgets(line, sizeof(line), frame) != NULL; number++) {
+        const char *at = strstr(line, mark);
+
+        if (line[0] != '@' && at == NULL)
+            (void)fputs(line, stdout);
+        else if (line[0] != '@')
+            (void)printf("%.*s" CLAIMD_VERSION "%s", (int)(at - line), line,
+                         at + sizeof(mark) - 1);
         else if (!write_place(line + 1))
             return command_fails(COMMAND_FAILED, "%s:%d: there is nothing to put here",
                                  path, number);
+    }
     return ferror(frame) || fflush(stdout) != 0 ? COMMAND_FAILED : COMMAND_GOOD;
 }
 

@@ -62,94 +62,65 @@ take(char *const **at, const char *option, bool *is)
     return *++*at;
 }
 
-static int
-take_instances(const char *value, struct run_words *out)
-{
-    int64_t count;
-
-    if (!bytes_to_i64(bytes_str(value), &count) || count < 1 ||
-        count > RUN_INSTANCES_MOST)
-        return command_misused(
-            &command_run_tests,
-            "--instances is \"%s\". It must be an integer between 1 and %d", value,
-            RUN_INSTANCES_MOST);
-    out->instances = (size_t)count;
-    out->numbered = true;
-    return COMMAND_GOOD;
-}
-
 /* One word, or two, in front of "--". */
 static int
 take_word(char *const **at, struct run_words *out)
 {
-    const char *value;
-    bool is;
+    bool is_instances, is_log;
+    const char *instances = take(at, "--instances", &is_instances);
+    const char *log = take(at, "--log", &is_log);
+    int64_t count;
 
-    value = take(at, "--instances", &is);
-    if (is && value != NULL)
-        return take_instances(value, out);
-    if (is)
-        return command_misused(&command_run_tests, "--instances needs a value");
-    value = take(at, "--log", &is);
-    if (is && value == NULL)
-        return command_misused(&command_run_tests, "--log needs a value");
-    if (is)
-        out->log = value;
-    else if (strcmp(**at, "--fail-on-leak") == 0)
+    if (is_instances && instances != NULL) {
+        if (!bytes_to_i64(bytes_str(instances), &count) || count < 1 ||
+            count > RUN_INSTANCES_MOST)
+            return command_misused(
+                &command_run_tests,
+                "--instances is \"%s\". It must be an integer between 1 and %d",
+                instances, RUN_INSTANCES_MOST);
+        out->instances = (size_t)count;
+        out->numbered = true;
+    } else if (is_log && log != NULL) {
+        out->log = log;
+    } else if (is_instances || is_log) {
+        return command_misused(&command_run_tests, "%s needs a value",
+                               is_log ? "--log" : "--instances");
+    } else if (strcmp(**at, "--fail-on-leak") == 0) {
         out->fail_on_leak = true;
-    else
+    } else {
         out->server[out->server_count++] = **at;
+    }
     return COMMAND_GOOD;
-}
-
-/* All words, and in front of them room for what comes first. */
-static int
-take_words(char *const *at, struct run_words *out)
-{
-    int status = COMMAND_GOOD;
-
-    out->server_count = FIRST_WORDS;
-    for (; *at != NULL && strcmp(*at, "--") != 0 && status == COMMAND_GOOD; at++)
-        status = take_word(&at, out);
-    if (status != COMMAND_GOOD)
-        return status;
-    if (*at == NULL || at[1] == NULL)
-        return command_misused(&command_run_tests, "run needs a command behind --");
-    out->command = at + 1;
-    return COMMAND_GOOD;
-}
-
-static void
-put_first_words(struct run_words *out)
-{
-    const size_t count = out->log == NULL ? FIRST_WORDS : FIRST_WORDS_LOGGED;
-
-    out->server_count -= FIRST_WORDS - count;
-    memmove(out->server + count, out->server + FIRST_WORDS,
-            (out->server_count - count) * sizeof(*out->server));
-    for (size_t i = 0; i < count; i++)
-        out->server[i] = (char *)first_words[i]; /* as execv() wants it */
-    out->server[out->server_count] = NULL;
 }
 
 int
 run_words_read(char *const *argv, struct run_words *out)
 {
-    size_t count = 0;
-    int status;
+    size_t count = 0, first;
+    int status = COMMAND_GOOD;
 
     while (argv[count] != NULL)
         count++;
-    *out = (struct run_words){.instances = 1};
+    *out = (struct run_words){.instances = 1, .server_count = FIRST_WORDS};
     out->server = calloc(FIRST_WORDS + count + 1, sizeof(*out->server));
     if (out->server == NULL)
         return command_fails(COMMAND_FAILED, "out of memory");
-    status = take_words(argv, out);
-    if (status == COMMAND_GOOD)
-        put_first_words(out);
-    else
+    for (; *argv != NULL && strcmp(*argv, "--") != 0 && status == COMMAND_GOOD; argv++)
+        status = take_word(&argv, out);
+    if (status == COMMAND_GOOD && (*argv == NULL || argv[1] == NULL))
+        status = command_misused(&command_run_tests, "run needs a command behind --");
+    if (status != COMMAND_GOOD) {
         run_words_free(out);
-    return status;
+        return status;
+    }
+    out->command = argv + 1;
+    first = out->log == NULL ? FIRST_WORDS : FIRST_WORDS_LOGGED;
+    out->server_count -= FIRST_WORDS - first;
+    memmove(out->server + first, out->server + FIRST_WORDS,
+            (out->server_count - first) * sizeof(*out->server));
+    for (size_t i = 0; i < first; i++)
+        out->server[i] = (char *)first_words[i]; /* as execv() wants it */
+    return COMMAND_GOOD;
 }
 
 void
@@ -325,17 +296,6 @@ check_options(struct run *r)
     return COMMAND_GOOD;
 }
 
-static int
-open_log(struct run *r)
-{
-    if (r->words.log == NULL)
-        return COMMAND_GOOD;
-    r->log = open(r->words.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    return r->log >= 0 ? COMMAND_GOOD
-                       : command_misused(&command_run_tests, "%s cannot be opened: %s",
-                                         r->words.log, strerror(errno));
-}
-
 /* Descriptors of ours must not take the places of standard input, output and error. */
 static void
 fill_standard_places(void)
@@ -354,10 +314,13 @@ run_all(struct run *r)
 {
     int status = check_options(r);
 
-    if (status == COMMAND_GOOD)
-        status = open_log(r);
     if (status != COMMAND_GOOD)
         return status;
+    if (r->words.log != NULL)
+        r->log = open(r->words.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (r->words.log != NULL && r->log < 0)
+        return command_misused(&command_run_tests, "%s cannot be opened: %s",
+                               r->words.log, strerror(errno));
     if (!run_take_signals(r))
         return command_fails(RUN_BROKEN, "cannot take signals: %s", strerror(errno));
     run_watch_parent(r);

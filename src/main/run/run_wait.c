@@ -53,15 +53,6 @@ note_end(struct run *r, pid_t pid, int status)
     }
 }
 
-/* CMD was stopped from the terminal: whoever waits for us is to see that. */
-static void
-stop_too(const struct run *r, pid_t pid, int number)
-{
-    if (pid == r->command &&
-        (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU))
-        (void)raise(SIGSTOP);
-}
-
 /* Also children of others, which come to us where there is no init. */
 static void
 reap(struct run *r)
@@ -69,11 +60,15 @@ reap(struct run *r)
     int status;
     pid_t pid;
 
-    while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0)
-        if (WIFSTOPPED(status))
-            stop_too(r, pid, WSTOPSIG(status));
-        else
+    while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+        const int number = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+
+        if (!WIFSTOPPED(status))
             note_end(r, pid, status);
+        else if (pid == r->command &&
+                 (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU))
+            (void)raise(SIGSTOP); /* the terminal stopped CMD, and so it stops us */
+    }
 }
 
 /* ------------------------------------------------------------------ signals */
@@ -134,12 +129,6 @@ become_orphan(struct run *r)
     r->kill_at_ns = clock_stopwatch_ns() + GRACE_S * RUN_SECOND_NS;
 }
 
-static bool
-is_end(int number)
-{
-    return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
-}
-
 /* What the terminal sends goes to CMD by itself. */
 static void
 pass_on(struct run *r, const struct signalfd_siginfo *info)
@@ -155,18 +144,9 @@ pass_on(struct run *r, const struct signalfd_siginfo *info)
     }
     if (r->command > 0 && info->ssi_code != SI_KERNEL)
         (void)kill(r->command, number);
-    else if (r->command == 0 && is_end(number))
+    else if (r->command == 0 && (number == SIGINT || number == SIGTERM ||
+                                 number == SIGHUP || number == SIGQUIT))
         r->stopped_by = number;
-}
-
-static void
-take_in(struct run *r)
-{
-    struct signalfd_siginfo info;
-
-    while (read(r->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-        pass_on(r, &info);
-    reap(r);
 }
 
 /* ------------------------------------------------------------------ waiting */
@@ -182,6 +162,8 @@ run_left_ms(int64_t until_ns)
 void
 run_rest(struct run *r, struct pollfd *fds, size_t count, int64_t until_ns)
 {
+    struct signalfd_siginfo info;
+
     fds[count] = (struct pollfd){.fd = r->signals, .events = POLLIN};
     fds[count + 1] =
         (struct pollfd){.fd = r->orphaned ? -1 : r->parent_end, .events = POLLIN};
@@ -189,7 +171,9 @@ run_rest(struct run *r, struct pollfd *fds, size_t count, int64_t until_ns)
         return; /* interrupted */
     if (fds[count + 1].revents != 0)
         become_orphan(r);
-    take_in(r);
+    while (read(r->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+        pass_on(r, &info);
+    reap(r);
 }
 
 /* ------------------------------------------------------------------ servers */
