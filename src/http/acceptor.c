@@ -1,8 +1,5 @@
 #include "http/acceptor.h"
 
-#include "http/access_log.h"
-#include "http/refusal.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -102,7 +99,7 @@ refuse(struct acceptor *a, const struct listener *l, int fd)
     request_ids_next(&a->ids, id);
     counter_add(&a->refused, 1);
     if (l->kind != LISTEN_TLS) {
-        refusal_send(fd, REFUSAL_BUSY, id);
+        mhd_refuse_socket(fd, REFUSAL_BUSY, id);
         linger_add(&a->linger, fd, a->now_ms);
     } else {
         (void)close(fd); /* nothing was written */
@@ -110,7 +107,7 @@ refuse(struct acceptor *a, const struct listener *l, int fd)
     if (!a->refusing)
         log_event(log, LOG_WARN, "refusing_connections",
                   LOG_I("max_connections", a->max_connections), LOG_S("request_id", id));
-    else if (access_log_one_in(a->shared) > 0)
+    else if (request_log_one_in(&a->shared->log) > 0)
         log_event(log, LOG_INFO, "connection_refused", LOG_I("status", 503),
                   LOG_S("request_id", id));
     a->refusing = true;
@@ -124,7 +121,8 @@ choose_worker(const struct acceptor *a)
     size_t best_load = SIZE_MAX, total = 0;
 
     for (size_t i = 0; i < a->worker_count; i++) {
-        size_t load = atomic_load_explicit(&a->workers[i].load, memory_order_relaxed);
+        size_t load =
+            atomic_load_explicit(&a->workers[i].conns.load, memory_order_relaxed);
 
         total += load;
         if (load < best_load) {
@@ -160,11 +158,12 @@ dispatch(struct acceptor *a, const struct listener *l, int fd, const union peer 
         l->loopback && (a->shared->config->open_to_all || l->kind == LISTEN_METRICS);
     c->peer = *peer;
     c->peer_len = peer_len < sizeof(*peer) ? peer_len : (socklen_t)sizeof(*peer);
-    atomic_fetch_add_explicit(&w->load, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&w->conns.load, 1, memory_order_relaxed);
     c->source.kind = SOURCE_CONN;
-    c->mailbox = &w->mailbox;
-    if (mailbox_post(&w->mailbox, &c->mail, MAIL_ARRIVED))
-        mailbox_wake(&w->mailbox);
+    c->eventq = &w->loop.events;
+    if (eventq_push(&w->loop.events, &c->event,
+                    EVENT_ARRIVED)) /* c is the worker's now */
+        eventq_wake(&w->loop.events);
 }
 
 static int
@@ -213,7 +212,7 @@ accept_exhausted(struct acceptor *a, const struct listener *l, int why)
         request_ids_next(&a->ids, id);
         counter_add(&a->refused, 1);
         if (l->kind != LISTEN_TLS)
-            refusal_send(fd, REFUSAL_BUSY, id);
+            mhd_refuse_socket(fd, REFUSAL_BUSY, id);
         (void)close(fd); /* no lingering: the descriptor is needed */
     }
     open_reserve(a);

@@ -12,9 +12,7 @@
 #ifndef HTTP_ACCEPTOR_H
 #define HTTP_ACCEPTOR_H
 
-#include "http/linger.h"
 #include "http/listener.h"
-#include "http/request_id.h"
 #include "http/worker.h"
 
 struct acceptor {

@@ -12,8 +12,8 @@ conn_table_init(struct conn_table *t, int64_t idle_ms, int64_t request_ms)
         list_init(&t->phases[i]);
     t->limit_ms[CONN_WAITING] = idle_ms;
     t->limit_ms[CONN_RECEIVING] = request_ms;
-    t->limit_ms[CONN_ANSWERING] = request_ms;
-    t->limit_ms[CONN_PARKED] = INT64_MAX;
+    t->limit_ms[CONN_RESPONDING] = request_ms;
+    t->limit_ms[CONN_SUSPENDED] = INT64_MAX;
     memset(t->counts, 0, sizeof(t->counts));
     t->count = 0;
 }
@@ -42,15 +42,15 @@ conn_table_remove(struct conn_table *t, struct conn *c)
 void
 conn_enter(struct conn_table *t, struct conn *c, enum conn_phase phase, int64_t now_ms)
 {
-    ENSURE(phase <= CONN_DOOMED);
-    if (c->phase == CONN_DOOMED)
+    ENSURE(phase <= CONN_CLOSING);
+    if (c->phase == CONN_CLOSING)
         return;
     list_remove(&c->link);
     counter_take(&t->counts[c->phase], 1);
     counter_add(&t->counts[phase], 1);
     c->phase = phase;
     c->since_ms = now_ms;
-    if (phase != CONN_DOOMED)
+    if (phase != CONN_CLOSING)
         list_add_before(&t->phases[phase], &c->link);
 }
 
@@ -103,7 +103,7 @@ conn_unread(const struct conn *c)
     char byte;
     ssize_t n;
 
-    if (c->tls != NULL && gnutls_record_check_pending(c->tls) > 0)
+    if (c->mhd.tls != NULL && gnutls_record_check_pending(c->mhd.tls) > 0)
         return UNREAD_DATA;
     n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
@@ -135,6 +135,6 @@ length(const struct list *head)
 size_t
 conn_unfinished(const struct conn_table *t)
 {
-    return length(&t->phases[CONN_RECEIVING]) + length(&t->phases[CONN_ANSWERING]) +
-           length(&t->phases[CONN_PARKED]) + count_unread(&t->phases[CONN_WAITING]);
+    return length(&t->phases[CONN_RECEIVING]) + length(&t->phases[CONN_RESPONDING]) +
+           length(&t->phases[CONN_SUSPENDED]) + count_unread(&t->phases[CONN_WAITING]);
 }

@@ -1,16 +1,16 @@
 /*
  * conn: one client connection as its worker sees it, and the time limits of its phases.
  *
- *     accepted --> WAITING --target--> RECEIVING --body whole--> ANSWERING
+ *     accepted --> WAITING --target--> RECEIVING --body whole--> RESPONDING
  *                     ^                    |                      |  ^   |
- *                     |                    | too slow: 408        v  |   | answer sent
- *                     |                    v                    PARKED   |
- *                     |                 DOOMED (socket shut down)        |
+ *                     |                    | too slow: 408        v  |   | response sent
+ *                     |                    v                  SUSPENDED  |
+ *                     |                 CLOSING (socket shut down)       |
  *                     +--------------------------------------------------+
  *
- * The limits are on the whole of a phase, so that one byte now and then does not hold a
- * connection for ever; PARKED has none here (answer.h). libmicrohttpd does not tell when the first byte of a request arrives
- * but when its target is known: WAITING includes the request line.
+ * The limits are on the whole of a phase, so that one byte now and then does not keep a connection
+ * for ever. SUSPENDED has none here (respond.h). libmicrohttpd reports a request when its target is
+ * known, not when its first byte arrives: WAITING includes the request line.
  *
  *   Cost     every step O(1): within a phase connections stand in the order of their
  *            deadlines, since the limit is the same for all
@@ -24,23 +24,23 @@
 #include "claimd/base/mem.h"
 #include "claimd/ds/list.h"
 #include "claimd/http/listen.h"
-#include "http/mailbox.h"
+#include "http/eventq.h"
+#include "http/mhd/state.h"
 
-#include <gnutls/gnutls.h>
 #include <netinet/in.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
 enum conn_phase {
-    CONN_WAITING,   /* for the target of a request */
-    CONN_RECEIVING, /* its headers and body */
-    CONN_ANSWERING, /* the answer is on its way */
-    CONN_PARKED,    /* the answer has to wait for something */
+    CONN_WAITING,    /* for the target of a request */
+    CONN_RECEIVING,  /* its headers and body */
+    CONN_RESPONDING, /* the response is being made or sent */
+    CONN_SUSPENDED,  /* the response has to wait for something */
     CONN_PHASES,
-    CONN_DOOMED = CONN_PHASES /* shut down; libmicrohttpd is about to notice */
+    CONN_CLOSING = CONN_PHASES /* shut down; libmicrohttpd is about to notice */
 };
 
-/* Where a client is; Unix sockets have no name worth keeping. */
+/* The client's address; Unix sockets have no name worth keeping. */
 union peer {
     struct sockaddr any;
     struct sockaddr_in v4;
@@ -49,47 +49,33 @@ union peer {
 
 struct certificate;
 struct exchange;
-struct section;
-struct tls_pair;
-struct MHD_Connection;
 
 struct conn {
     struct source source;
-    struct mail mail;        /* it comes by mail, and so do news of it */
-    struct mailbox *mailbox; /* of its worker, borrowed */
-    struct section *section; /* borrowed; where libmicrohttpd has it */
-    struct list link;        /* in the list of its phase */
-    int fd;                  /* libmicrohttpd's once the worker has it */
-    enum listen_kind kind;   /* of the listener it came to */
-    bool check_host;         /* of its requests: struct request */
+    struct event event;    /* brings the connection, and then what happens to it */
+    struct eventq *eventq; /* of its worker, borrowed */
+    struct list link;      /* in the list of its phase */
+    struct list turn;      /* in a list of struct suspended */
+    int fd;                /* libmicrohttpd's once the worker has it */
+    enum listen_kind kind; /* of its listener */
+    bool check_host;       /* of its requests: struct request */
+    bool used;             /* has brought a request */
+    bool linger;           /* the client may still be sending when this is closed */
+    bool hung_up;          /* the client will send no more */
     enum conn_phase phase;
-    int64_t since_ms;           /* when the phase began; real time */
-    bool linger;                /* the client may still be sending when this is closed */
-    struct exchange *exchange;  /* the request under way, borrowed; NULL: none */
-    struct MHD_Connection *mhd; /* borrowed; libmicrohttpd's name for it */
-    struct list turn;           /* in a worker's list of those in slices, or in chunks */
-    struct list fresh;          /* in a worker's list of those to be held */
-    struct list ended;          /* in a worker's list of those that will send no more */
-    struct api_seat seat;       /* what it has of its project's share */
-    bool used;                  /* has brought a request */
-    bool hung_up;               /* the client will send no more */
-    unsigned pushes;            /* how often libmicrohttpd will still be told so */
-    bool held;                  /* suspended: libmicrohttpd leaves it alone */
-    bool was_held;              /* has been; see stuck.h */
-    unsigned round;        /* of its worker, in which libmicrohttpd called us for it */
-    unsigned strikes;      /* rounds in a row in which it seemed stuck */
-    gnutls_session_t tls;  /* libmicrohttpd's; NULL: there is none */
-    struct tls_pair *pair; /* pinned while in handshake */
-    struct certificate *certificate; /* of the client, owned; NULL: none was shown */
-    struct list shake; /* in a worker's list of those in handshake: secure.h */
+    int64_t since_ms;                /* when the phase began; real time */
+    struct exchange *exchange;       /* the request under way, borrowed; NULL: none */
+    struct api_seat seat;            /* its part of its project's quota */
+    struct certificate *certificate; /* of the client, owned; NULL: none was sent */
     union peer peer;
     socklen_t peer_len;
+    struct mhd_conn mhd;
 };
 
 struct conn_table {
     struct list phases[CONN_PHASES];
     int64_t limit_ms[CONN_PHASES];
-    size_t count; /* connections in any phase, doomed ones too */
+    size_t count; /* connections in any phase, closing ones too */
     struct counter counts[CONN_PHASES + 1]; /* of each phase, for any thread to read */
 };
 
@@ -99,7 +85,7 @@ void conn_table_init(struct conn_table *t, int64_t idle_ms, int64_t request_ms);
 void conn_table_add(struct conn_table *t, struct conn *c, int64_t now_ms);
 void conn_table_remove(struct conn_table *t, struct conn *c);
 
-/* Begins a phase. A doomed connection stays doomed. */
+/* Begins a phase. A closing connection stays so. */
 void
 conn_enter(struct conn_table *t, struct conn *c, enum conn_phase phase, int64_t now_ms);
 

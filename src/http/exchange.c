@@ -2,6 +2,30 @@
 
 #include "claimd/base/invariant.h"
 
+/* ------------------------------------------------------------------ request ids */
+
+enum { TAG = 8, SOURCE = 2, COUNTER = 10 }; /* characters */
+
+void
+request_ids_init(struct request_ids *ids, const char *tag, unsigned source)
+{
+    memcpy(ids->prefix, tag, TAG);
+    ids->prefix[TAG] = '-';
+    hex_write(ids->prefix + TAG + 1, source, SOURCE);
+    ids->prefix[TAG + 1 + SOURCE] = '-';
+    ids->last = 0;
+}
+
+void
+request_ids_next(struct request_ids *ids, char out[REQUEST_ID_CAP])
+{
+    memcpy(out, ids->prefix, sizeof(ids->prefix));
+    hex_write(out + sizeof(ids->prefix), ++ids->last, COUNTER);
+    out[sizeof(ids->prefix) + COUNTER] = '\0';
+}
+
+/* ------------------------------------------------------------------ exchanges */
+
 /* What is set aside at once for a body of known length: a client may promise and not
  * send, so more memory comes only with more bytes. */
 enum { FIRST_RESERVE = 16384 };
@@ -13,7 +37,7 @@ enum { FIRST_RESERVE = 16384 };
  * clients that ask and do not listen; but reading shall go on when messages have used up their
  * share, so answers have one of their own (base/mem.h), and are shorter when that is small.
  */
-enum { BODY_FREE = 16384, ANSWER_FREE = 65536 };
+enum { BODY_FREE = 16384, RESPONSE_FREE = 65536 };
 
 void
 exchange_pool_init(struct exchange_pool *pool, struct mem *mem)
@@ -59,8 +83,30 @@ exchange_take(struct exchange_pool *pool)
     buf_init(&ex->body, pool->mem);
     buf_init(&ex->response.body, pool->mem);
     buf_ration(&ex->body, BODY_FREE, MEM_DATA);
-    buf_ration(&ex->response.body, ANSWER_FREE, MEM_ANSWERS);
+    buf_ration(&ex->response.body, RESPONSE_FREE, MEM_ANSWERS);
     return ex;
+}
+
+/* Splits a request target into path and query. */
+static void
+split_target(struct bytes target, struct bytes *path, struct bytes *query)
+{
+    struct bytes rest = target;
+
+    *path = bytes_cut(&rest, '?');
+    *query = rest;
+    if (path->len > 0 && path->data[0] != '/') {
+        const char *scheme = memmem(path->data, path->len, "://", 3);
+        size_t skip;
+
+        if (scheme == NULL)
+            return;
+        skip = (size_t)(scheme - path->data) + 3;
+        while (skip < path->len && path->data[skip] != '/')
+            skip++;
+        *path = skip == path->len ? bytes_str("/")
+                                  : bytes_of(path->data + skip, path->len - skip);
+    }
 }
 
 struct exchange *
@@ -79,12 +125,12 @@ exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target
     }
     ex->conn = conn;
     ex->request.seat = &conn->seat;
-    head_split_target(copy, &ex->request.path, &ex->request.query);
+    split_target(copy, &ex->request.path, &ex->request.query);
     ex->request.arena = &ex->arena;
     ex->response.route = NULL;
     ex->response.about = (struct response_subject){.queue = BYTES_NONE};
-    ex->their_id = ex->traceparent = BYTES_NONE;
-    ex->request.tls = conn->tls != NULL;
+    ex->client_id = ex->traceparent = BYTES_NONE;
+    ex->request.tls = conn->mhd.tls != NULL;
     ex->request.check_host = conn->check_host;
     ex->request.certificate = conn->certificate;
     ex->request.door = conn->kind == LISTEN_METRICS ? API_DOOR_METRICS : API_DOOR_MAIN;
@@ -92,7 +138,7 @@ exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target
 }
 
 void
-exchange_name_method(struct exchange *ex, struct bytes name)
+exchange_set_method(struct exchange *ex, struct bytes name)
 {
     size_t len = name.len < sizeof(ex->method) ? name.len : sizeof(ex->method) - 1;
 
@@ -124,7 +170,7 @@ exchange_end(struct exchange_pool *pool, struct exchange *ex)
 void
 exchange_refuse_body(struct exchange *ex)
 {
-    ex->state = EXCHANGE_SWALLOW;
+    ex->state = EXCHANGE_DISCARD;
     ex->request.body_too_large = true;
     buf_reset(&ex->body, 0);
 }
@@ -133,7 +179,7 @@ void
 exchange_take_body(struct exchange *ex, const char *data, size_t len, size_t limit)
 {
     ex->received += len;
-    if (ex->state == EXCHANGE_SWALLOW)
+    if (ex->state == EXCHANGE_DISCARD)
         return;
     if (ex->received > limit) {
         exchange_refuse_body(ex);
@@ -145,7 +191,7 @@ exchange_take_body(struct exchange *ex, const char *data, size_t len, size_t lim
                                          : FIRST_RESERVE); /* buf_add() notices */
     buf_add(&ex->body, data, len);
     if (ex->body.failed) {
-        ex->state = EXCHANGE_SWALLOW;
+        ex->state = EXCHANGE_DISCARD;
         ex->no_memory = true;
         buf_reset(&ex->body, 0);
     }

@@ -1,13 +1,17 @@
 /*
- * exchange: everything one request needs, from its target to its sent answer.
+ * exchange: everything one request needs, from its target to its sent response.
  *
- * Exchanges are taken from a worker's pool when a request's target is known and given
- * back when libmicrohttpd has sent the answer (or given up), so an idle connection holds
- * none. The answer's body stays in `response.body` until then: libmicrohttpd sends it
- * from there, without a copy.
+ * A worker takes an exchange from its pool when a request's target is known, and returns it when
+ * libmicrohttpd has sent the response or failed to. So an idle connection has none. The response's
+ * body stays in `response.body` until then: libmicrohttpd sends it from there, without a copy.
+ *
+ *     HEAD --> BODY, DISCARD --> respond.h --> RESPONDED
+ *                                 |  ^            ^
+ *                                 v  |            |
+ *      TURN, WAITING, REMOTE, IDENTITY, COMMIT, DELAYED ----> READY
  *
  *   Memory   a pool keeps up to EXCHANGE_SPARE unused exchanges, each with at most
- *            EXCHANGE_KEEP bytes for a body and as much for an answer
+ *            EXCHANGE_KEEP bytes for a body and as much for a response
  *   Threads  none: pool and exchanges belong to one worker
  */
 #ifndef HTTP_EXCHANGE_H
@@ -17,36 +21,47 @@
 #include "claimd/base/fiber.h"
 #include "claimd/ds/wheel.h"
 #include "http/conn.h"
-#include "http/head.h"
-#include "http/request_id.h"
 
-struct worker_shared;
+/*
+ * A request id is unique over threads and restarts:
+ *
+ *     3f2a9c1e-03-000000002a
+ *     |        |  counter of this source
+ *     |        source: the worker, or the acceptor
+ *     random tag of this run of the server
+ */
+#define REQUEST_ID_CAP 23
+
+struct request_ids {
+    char prefix[12]; /* tag and source, hyphens included */
+    uint64_t last;
+};
+
+/* tag: at least 8 characters, of which the first 8 are used. */
+void request_ids_init(struct request_ids *ids, const char *tag, unsigned source);
+
+/* Writes the next id and a NUL. Threads: none, each source has its own. */
+void request_ids_next(struct request_ids *ids, char out[REQUEST_ID_CAP]);
 
 enum { EXCHANGE_SPARE = 64, EXCHANGE_KEEP = 16384, EXCHANGE_METHOD_CAP = 16 };
 
-/*
- *     HEAD --> BODY, SWALLOW --> asked --> ANSWERED
- *                                 |  ^         ^
- *                                 v  |         |
- *      SLICES, WAITING, REMOTE, IDENTITY, COMMIT, DELAYED ----> READY
- */
 enum exchange_state {
     EXCHANGE_HEAD,     /* the headers are not known yet */
     EXCHANGE_BODY,     /* collecting */
-    EXCHANGE_SWALLOW,  /* too large, or no memory: reading on without keeping */
-    EXCHANGE_SLICES,   /* being answered a slice at a time, or no fiber is free */
-    EXCHANGE_WAITING,  /* for a message, until it is told or its time is over */
-    EXCHANGE_REMOTE,   /* a fiber has called the API and waits for the store, */
-    EXCHANGE_IDENTITY, /* or for Keystone */
-    EXCHANGE_COMMIT,   /* the answer is there, what it tells of is not durable yet */
-    EXCHANGE_DELAYED,  /* the answer is there, and held back for a test (fault.h) */
-    EXCHANGE_READY,    /* the answer is there and has to be queued */
-    EXCHANGE_ANSWERED,
+    EXCHANGE_DISCARD,  /* too large, or no memory: reading on without keeping */
+    EXCHANGE_TURN,     /* waits for its next slice, or for a free fiber */
+    EXCHANGE_WAITING,  /* for a message, until its waiter is woken or its time is over */
+    EXCHANGE_REMOTE,   /* its fiber is parked, and waits for the store */
+    EXCHANGE_IDENTITY, /* likewise for Keystone */
+    EXCHANGE_COMMIT,   /* the response exists, but its change is not durable yet */
+    EXCHANGE_DELAYED,  /* the response exists, and a test wants it late */
+    EXCHANGE_READY,    /* the response exists and has to be queued */
+    EXCHANGE_RESPONDED,
     EXCHANGE_STATES
 };
 
-/* Of an answer that comes in pieces (fault.h): the next one is due, was given, or has to wait. */
-enum piece { PIECE_DUE, PIECE_GIVEN, PIECE_RESTS };
+/* Of a response in pieces (fault rules): the next one is due, was sent, or has to wait. */
+enum piece { PIECE_DUE, PIECE_SENT, PIECE_WAITS };
 
 struct exchange {
     struct exchange *next; /* in the pool */
@@ -56,29 +71,27 @@ struct exchange {
     struct arena arena;
     struct request request;
     struct response response;
-    struct waiting waiting; /* lent to the request */
-    struct deadline due;    /* WAITING, DELAYED, PIECE_RESTS: in the worker's wheel */
-    int64_t until_ms;       /* when its waiting is over; 0: never has waited */
-    unsigned news;          /* came while it was REMOTE */
-    struct list commit;     /* COMMIT: among the worker's, by position */
-    struct fiber *fiber;    /* REMOTE: it has the exchange */
-    const struct worker_shared *shared; /* REMOTE, borrowed */
-    enum api_next next_step;            /* REMOTE, when it is done: what the API said */
-    struct buf body;                    /* of the request */
-    uint64_t received;                  /* bytes of body seen, kept or not */
-    uint64_t handed;         /* TCP: bytes given to the kernel before it was parked */
+    struct waiting waiting;  /* lent to the request */
+    struct deadline due;     /* WAITING, DELAYED, PIECE_WAITS: in the worker's wheel */
+    int64_t until_ms;        /* when its waiting is over; 0: never has waited */
+    unsigned events;         /* came while a fiber had it */
+    struct list commit;      /* COMMIT: among the worker's, by LSN */
+    struct fiber *fiber;     /* REMOTE, IDENTITY: it has the exchange */
+    enum api_next next_step; /* what the API returned in the fiber */
+    struct buf body;         /* of the request */
+    uint64_t received;       /* bytes of body seen, kept or not */
+    uint64_t sent_before;    /* TCP: bytes given to the kernel before it was suspended */
     struct bytes raw_target; /* in libmicrohttpd's memory, until it decodes */
-    struct bytes their_id,
-        traceparent;                  /* for the log, of the arena; or absent: trace.h */
-    char method[EXCHANGE_METHOD_CAP]; /* for the log; may be cut */
+    struct bytes client_id, traceparent; /* for the log, of the arena; or absent */
+    char method[EXCHANGE_METHOD_CAP];    /* for the log; may be cut */
     char id[REQUEST_ID_CAP];
     int64_t started_ns; /* of clock_stopwatch_ns(): when it could be read */
-    int code;           /* of the answer; 0: none was given here */
-    enum piece piece;   /* ANSWERED */
-    size_t sent;        /* bytes of the answer's body */
-    bool no_memory;     /* answer 503 */
-    bool closing;       /* the answer is the connection's last */
-    bool counted;       /* among those who wait, of whom there is a limit */
+    int code;           /* of the response; 0: none was given here */
+    enum piece piece;   /* RESPONDED */
+    size_t sent;        /* bytes of the response's body */
+    bool no_memory;     /* respond with 503 */
+    bool closing;       /* the response is the connection's last */
+    bool counted;       /* among the long-polling requests, which have a limit */
 };
 
 struct exchange_pool {
@@ -92,15 +105,15 @@ void exchange_pool_fini(struct exchange_pool *pool);
 
 /*
  * Takes an exchange and begins it with a target, which is copied: libmicrohttpd changes it
- * in place. NULL without memory.
+ * in place. The scheme and authority of an absolute target are left out. NULL without memory.
  */
 struct exchange *
 exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target);
 
 /* Notes the request's method, for the API and, perhaps cut, for the log. */
-void exchange_name_method(struct exchange *ex, struct bytes name);
+void exchange_set_method(struct exchange *ex, struct bytes name);
 
-/* Gives it back. */
+/* Returns it to the pool. */
 void exchange_end(struct exchange_pool *pool, struct exchange *ex);
 
 /*

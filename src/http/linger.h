@@ -13,7 +13,7 @@
 #ifndef HTTP_LINGER_H
 #define HTTP_LINGER_H
 
-#include "http/source.h"
+#include "http/eventq.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 
 #include "claimd/http/listen.h"
 #include "http/address.h"
-#include "http/source.h"
+#include "http/eventq.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -3,12 +3,8 @@
 #include "claimd/base/entropy.h"
 #include "claimd/base/invariant.h"
 #include "http/acceptor.h"
-#include "http/listener.h"
-#include "http/measure.h"
-#include "http/worker.h"
 
 #include <errno.h>
-#include <microhttpd.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
@@ -50,11 +46,11 @@ share_descriptors(struct server *s, size_t available)
     s->shared.linger_slots = slots < 1 ? 1 : slots < LINGER_SLOTS ? slots : LINGER_SLOTS;
 }
 
-/* Sections that so many connections may need besides the first ones. */
+/* Daemons of libmicrohttpd that so many connections may need besides the first ones. */
 static size_t
-beyond(const struct server *s, size_t connections)
+more_daemons(const struct server *s, size_t connections)
 {
-    return sections_least(&s->config) * sections_beyond(connections);
+    return mhd_daemons(&s->config, connections) - mhd_daemons(&s->config, 0);
 }
 
 /*
@@ -66,8 +62,9 @@ fit_connections(struct server *s)
 {
     const size_t wanted = s->config.max_connections, workers = s->config.workers;
     const size_t own = OWN_DESCRIPTORS + s->config.listen->count - 1 +
-                       workers * (WORKER_DESCRIPTORS + sections_least(&s->config) - 1);
-    const size_t need = own + (workers + 1) * LINGER_SLOTS + wanted + beyond(s, wanted);
+                       workers * (WORKER_DESCRIPTORS + mhd_daemons(&s->config, 0) - 1);
+    const size_t need =
+        own + (workers + 1) * LINGER_SLOTS + wanted + more_daemons(s, wanted);
     struct rlimit files;
     size_t taken;
 
@@ -77,7 +74,7 @@ fit_connections(struct server *s)
     files.rlim_cur = files.rlim_max < need ? files.rlim_max : (rlim_t)need;
     if (setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
         return; /* when it could not be raised, accept4() tells in time */
-    taken = own + beyond(s, files.rlim_cur);
+    taken = own + more_daemons(s, files.rlim_cur);
     share_descriptors(s, files.rlim_cur > taken ? files.rlim_cur - taken : 0);
     if (s->config.max_connections < wanted)
         log_event(s->config.log, LOG_WARN, "max_connections_lowered",
@@ -108,7 +105,7 @@ static void
 wake_all(struct server *s)
 {
     for (size_t i = 0; i < s->worker_count; i++)
-        mailbox_wake(&s->workers[i].mailbox);
+        eventq_wake(&s->workers[i].loop.events);
 }
 
 /* Ends the workers at once; returns the requests cut off. */
@@ -175,8 +172,7 @@ server_open(const struct server_config *config, struct server **out, char *error
     s->shared.housekeeper =
         (struct housekeeper){.store = config->store, .clock = config->clock};
     trimmer_init(&s->shared.housekeeper.trimmer, config->mem);
-    refused_init(&s->shared.refused);
-    server_log_requests(s, config->access_log_one_in);
+    request_log_init(&s->shared.log, config->log, config->access_log_one_in);
     clock_init_system(&s->shared.real);
     uid_text(tag);
     s->acceptor = (struct acceptor){.shared = &s->shared,
@@ -234,7 +230,7 @@ server_run(struct server *s)
 void
 server_log_requests(struct server *s, uint64_t one_in)
 {
-    atomic_store_explicit(&s->shared.log_one_in, one_in, memory_order_relaxed);
+    atomic_store_explicit(&s->shared.log.one_in, one_in, memory_order_relaxed);
 }
 
 void
@@ -255,8 +251,9 @@ server_ask_round(struct server *s)
     for (size_t i = 0; i < s->worker_count; i++) {
         struct worker *w = &s->workers[i];
 
-        w->asked_round = atomic_load_explicit(&w->seen_round, memory_order_acquire);
-        mailbox_wake(&w->mailbox);
+        w->loop.asked_round =
+            atomic_load_explicit(&w->loop.seen_round, memory_order_acquire);
+        eventq_wake(&w->loop.events);
     }
 }
 
@@ -266,9 +263,9 @@ server_went_round(const struct server *s)
     for (size_t i = 0; i < s->worker_count; i++) {
         const struct worker *w = &s->workers[i];
 
-        if (atomic_load_explicit(&w->seen_round, memory_order_acquire) ==
-                w->asked_round &&
-            !atomic_load_explicit(&w->over, memory_order_acquire))
+        if (atomic_load_explicit(&w->loop.seen_round, memory_order_acquire) ==
+                w->loop.asked_round &&
+            !atomic_load_explicit(&w->loop.over, memory_order_acquire))
             return false;
     }
     return true;
@@ -317,20 +314,39 @@ server_drain(struct server *s, int64_t drain_ms)
     wake_all(s);
     await_workers(s, drain_ms);
     cut = end_workers(s);
-    refused_end(&s->shared.refused, s->config.log);
+    request_log_end(&s->shared.log);
     return cut;
 }
 
 static void
-write_figures(struct metrics_source *source, struct exposition *x)
+write_metrics(struct metrics_source *source, struct exposition *x)
 {
-    measure_write(&container_of(source, struct server, source)->acceptor, x);
+    const struct server *s = container_of(source, struct server, source);
+    struct http_counts counts = {.workers = s->config.workers,
+                                 .max_connections = s->config.max_connections,
+                                 .max_waiters = s->config.max_waiters,
+                                 .accepted = counter_read(&s->acceptor.accepted),
+                                 .refused = counter_read(&s->acceptor.refused)};
+    struct traffic sum;
+
+    traffic_init(&sum, s->config.mem);
+    for (size_t i = 0; i < s->config.workers; i++) {
+        const struct worker *w = &s->workers[i];
+
+        for (size_t phase = 0; phase < CONN_PHASES; phase++)
+            counts.connections[phase] += counter_read(&w->conns.table.counts[phase]);
+        for (size_t state = 0; state < EXCHANGE_STATES; state++)
+            counts.suspended[state] += counter_read(&w->suspended.counts[state]);
+        traffic_merge(&sum, &w->traffic);
+    }
+    http_metrics_write(&counts, &sum, x);
+    traffic_fini(&sum);
 }
 
 void
 server_measure(struct server *s, struct metrics *metrics)
 {
-    s->source.write = write_figures;
+    s->source.write = write_metrics;
     metrics_add(metrics, &s->source);
 }
 
@@ -346,12 +362,12 @@ server_free(struct server *s)
     close_listeners(s);
     if (s->shared.done_fd >= 0)
         (void)close(s->shared.done_fd);
-    refused_fini(&s->shared.refused);
+    request_log_fini(&s->shared.log);
     mem_free(s->config.mem, s);
 }
 
 const char *
 server_library_version(void)
 {
-    return MHD_get_version();
+    return mhd_version();
 }

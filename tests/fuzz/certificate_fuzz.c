@@ -6,8 +6,8 @@
  * Input: the certificate (DER).
  */
 #include "claimd/auth/certificates.h"
+#include "claimd/http/tls.h"
 #include "fuzz/fuzz.h"
-#include "http/shown.h"
 
 #include <ctype.h>
 #include <gnutls/x509.h>
@@ -47,7 +47,7 @@ count_names(const gnutls_datum_t *der)
     fuzz_check(gnutls_x509_crt_init(&crt) == 0, "out of memory");
     if (gnutls_x509_crt_import(crt, der, GNUTLS_X509_FMT_DER) == 0)
         for (unsigned i = 0; type != GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE; i++) {
-            char name[SHOWN_BYTES];
+            char name[TLS_CLIENT_CERT_BYTES];
             size_t len = sizeof(name);
 
             type = gnutls_x509_crt_get_subject_alt_name(crt, i, name, &len, NULL);
@@ -89,15 +89,15 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct bytes der = fuzz_copy(fuzz_input(data, size)), names, rest;
-    char text[SHOWN_BYTES];
+    char text[TLS_CLIENT_CERT_BYTES];
     struct fuzz_memory m;
     size_t lines = 0;
     const gnutls_datum_t datum = {(unsigned char *)(uintptr_t)der.data,
                                   (unsigned)der.len};
 
     fuzz_memory_open(&m);
-    names = fuzz_copy(bytes_of(text, shown_names(&datum, text)));
-    fuzz_check(names.len <= SHOWN_BYTES, "%zu bytes of names", names.len);
+    names = fuzz_copy(bytes_of(text, tls_client_cert_names(&datum, text)));
+    fuzz_check(names.len <= TLS_CLIENT_CERT_BYTES, "%zu bytes of names", names.len);
     rest = names;
     for (; rest.len > 0; lines++)
         check_line(bytes_cut(&rest, '\n'));

@@ -502,74 +502,72 @@ MUTANTS = [
        "left_out < LIST_SLICE || MUTANT(LISTING_KEEPS_THE_LOCK);)")]),
     ("ANSWER_WITHOUT_LIMIT",
      "an answer has what is left of the request's time",
-     "unit/http/front_test: an_answer_has_a_time_limit_of_its_own",
-     [("http/answer.c",
-       "    conn_enter(&w->conns, ex->conn, CONN_ANSWERING, w->now_ms);\n    if (ex->no_memory)",
+     "unit/http/request_test: an_answer_has_a_time_limit_of_its_own",
+     [("http/respond.c",
+       "    worker_set_phase(w, c, CONN_RESPONDING);\n    if (ex->no_memory)",
        "    if (!MUTANT(ANSWER_WITHOUT_LIMIT))\n"
-       "        conn_enter(&w->conns, ex->conn, CONN_ANSWERING, w->now_ms);\n"
+       "        worker_set_phase(w, c, CONN_RESPONDING);\n"
        "    if (ex->no_memory)")]),
     ("DISCARDED_RESPONSE_COUNTS",
      "a response that was never handed to the kernel counts as a delivery",
-     "unit/http/answer_test: "
+     "unit/http/respond_test: "
      "a_claim_whose_response_a_shutdown_discards_counts_as_no_delivery",
-     [("http/answer.c",
-       "bool unseen = ex->state != EXCHANGE_ANSWERED ||",
-       "bool unseen = (ex->state != EXCHANGE_ANSWERED &&\n"
-       "                       !MUTANT(DISCARDED_RESPONSE_COUNTS)) ||")]),
+     [("http/respond.c",
+       "            ex->state != EXCHANGE_RESPONDED ||",
+       "            (ex->state != EXCHANGE_RESPONDED && !MUTANT(DISCARDED_RESPONSE_COUNTS)) ||")]),
     ("UNSENT_RESPONSE_COUNTS",
      "a response of which the kernel took no byte counts as a delivery",
-     "unit/http/answer_test: "
+     "unit/http/respond_test: "
      "a_response_of_which_no_byte_left_counts_as_no_delivery_over_tcp",
-     [("http/answer.c",
-       "(ex->handed != 0 && delivery_handed(ex->conn->fd) == ex->handed);",
-       "(ex->handed != 0 && delivery_handed(ex->conn->fd) == ex->handed &&\n"
+     [("http/respond.c",
+       "(ex->sent_before != 0 && sent_bytes(ex->conn->fd) == ex->sent_before);",
+       "(ex->sent_before != 0 && sent_bytes(ex->conn->fd) == ex->sent_before &&\n"
        "                       !MUTANT(UNSENT_RESPONSE_COUNTS));")]),
     ("TIMED_OUT_REQUEST_WAITS_ON",
      "a long-polling request that times out in slices keeps its place of max_waiters",
-     "unit/http/answer_test: "
+     "unit/http/respond_test: "
      "a_long_polling_request_that_times_out_in_slices_gives_its_place_back",
-     [("http/answer.c",
-       "    answer_unpark(w, ex);\n    count_out(w, ex);",
-       "    answer_unpark(w, ex);\n"
+     [("http/respond.c",
+       "    remove_from_lists(w, ex);\n    uncount_waiter(w, ex);",
+       "    remove_from_lists(w, ex);\n"
        "    if (!MUTANT(TIMED_OUT_REQUEST_WAITS_ON))\n"
-       "        count_out(w, ex);")]),
+       "        uncount_waiter(w, ex);")]),
     ("GONE_IN_SLICES_WAITS",
      "a client that hung up in slices waits all the same",
-     "unit/http/answer_test: a_client_that_hangs_up_in_slices_does_not_wait",
-     [("http/answer.c",
-       "        if (c->hung_up && mailbox_post(c->mailbox, &c->mail, MAIL_READY))",
-       "        if (c->hung_up &&\n"
-       "            !(MUTANT(GONE_IN_SLICES_WAITS) && c->held) &&\n"
-       "            mailbox_post(c->mailbox, &c->mail, MAIL_READY))")]),
+     "unit/http/respond_test: a_client_that_hangs_up_in_slices_does_not_wait",
+     [("http/respond.c",
+       "    if (c->hung_up && eventq_push(c->eventq, &c->event, EVENT_READY))",
+       "    if (c->hung_up && !(MUTANT(GONE_IN_SLICES_WAITS) && mhd_is_suspended(c)) &&\n"
+       "        eventq_push(c->eventq, &c->event, EVENT_READY))")]),
     ("COMMITS_IN_ORDER_OF_ARRIVAL",
      "a response waits for newer positions of the log than its own",
-     "unit/http/answer_test: "
+     "unit/http/respond_test: "
      "a_response_with_an_older_position_does_not_wait_for_a_newer_one",
-     [("http/answer.c",
-       "    while (at != &w->parked.commits &&\n",
-       "    while (at != &w->parked.commits && !MUTANT(COMMITS_IN_ORDER_OF_ARRIVAL) &&\n")]),
+     [("http/respond.c",
+       "    while (at != &w->suspended.commits &&\n",
+       "    while (at != &w->suspended.commits && !MUTANT(COMMITS_IN_ORDER_OF_ARRIVAL) &&\n")]),
     ("WAKE_UP_PROLONGS_WAITING",
      "a wake-up in vain lets a long-polling request begin its time again",
-     "unit/http/answer_test: a_wake_up_in_vain_does_not_prolong_the_long_polling",
-     [("http/answer.c",
+     "unit/http/respond_test: a_wake_up_in_vain_does_not_prolong_the_long_polling",
+     [("http/respond.c",
        "    if (ex->until_ms == 0) /*",
        "    if (ex->until_ms == 0 || MUTANT(WAKE_UP_PROLONGS_WAITING)) /*")]),
     ("HELD_RESPONSE_COUNTS_AS_WAITER",
      "a waiter keeps its place of max_waiters until its response is durable",
-     "unit/http/answer_test: a_waiter_that_has_its_message_makes_room_for_another_at_once",
-     [("http/answer.c",
+     "unit/http/respond_test: a_waiter_that_has_its_message_makes_room_for_another_at_once",
+     [("http/respond.c",
        "    if (next == API_SEND || next == API_HOLD)",
        "    if (next == API_SEND ||\n"
        "        (next == API_HOLD && !MUTANT(HELD_RESPONSE_COUNTS_AS_WAITER)))")]),
     ("SECOND_STAYS_SECOND",
      "only the first two requests in slices have a turn",
-     "unit/http/answer_test: a_short_request_in_slices_overtakes_two_long_ones",
-     [("http/answer.c",
-       "    list_remove(&c->turn);\n    list_add_before(slices, &c->turn);",
+     "unit/http/respond_test: a_short_request_in_slices_overtakes_two_long_ones",
+     [("http/suspended.c",
+       "    list_remove(&c->turn);\n    list_add_before(turns, &c->turn);",
        "    if (MUTANT(SECOND_STAYS_SECOND))\n"
        "        return;\n"
        "    list_remove(&c->turn);\n"
-       "    list_add_before(slices, &c->turn);")]),
+       "    list_add_before(turns, &c->turn);")]),
     ("REFUSED_WAITER_COUNTS",
      "a waiter for which the test API has no memory counts for its project for ever",
      "api/waiting_test: "
@@ -584,8 +582,8 @@ MUTANTS = [
      "unit/http/exchange_test: "
      "a_large_response_may_take_the_last_quarter_of_the_budget_and_a_body_may_not",
      [("http/exchange.c",
-       "ANSWER_FREE, MEM_ANSWERS);",
-       "ANSWER_FREE,\n"
+       "RESPONSE_FREE, MEM_ANSWERS);",
+       "RESPONSE_FREE,\n"
        "               MUTANT(RESPONSES_SHARE_WITH_MESSAGES) ? MEM_DATA : MEM_ANSWERS);")]),
     ("GRANT_FOR_UNKNOWN_METHODS",
      "a pre-signed URL allows methods that claimd does not know",
@@ -833,20 +831,20 @@ MUTANTS = [
        "        if (slot->fd >= 0 && slot->until_ms <= now_ms && !MUTANT(LINGERS_FOR_EVER))")]),
     ("ERROR_WITHOUT_LINGERING",
      "a request that libmicrohttpd refuses by itself is closed at once",
-     "unit/http/front_test: "
+     "unit/http/request_test: "
      "what_libmicrohttpd_refuses_by_itself_is_refused_with_a_lingering_close",
-     [("http/front.c",
+     [("http/mhd/callbacks.c",
        "(c->exchange == NULL || c->exchange->code == 0))\n        c->linger = true;",
        "(c->exchange == NULL || c->exchange->code == 0))\n"
        "        c->linger = !MUTANT(ERROR_WITHOUT_LINGERING);")]),
     ("CHUNKS_WITHOUT_LINGERING",
      "a chunked body far too large is refused and the connection closed at once",
-     "unit/http/front_test: a_chunked_body_far_too_large_is_refused_with_a_lingering_close",
-     [("http/front.c",
-       "    refuse_past(ex, REFUSAL_TOO_LARGE);\n    return MHD_NO;",
-       "    refuse_past(ex, REFUSAL_TOO_LARGE);\n"
-       "    ex->conn->linger = !MUTANT(CHUNKS_WITHOUT_LINGERING);\n"
-       "    return MHD_NO;")]),
+     "unit/http/request_test: a_chunked_body_far_too_large_is_refused_with_a_lingering_close",
+     [("http/mhd/response.c",
+       "        mhd_refuse_past(ex, which);\n        return false;",
+       "        mhd_refuse_past(ex, which);\n"
+       "        c->linger = !MUTANT(CHUNKS_WITHOUT_LINGERING) || which != REFUSAL_TOO_LARGE;\n"
+       "        return false;")]),
     ("ANSWERED_BEFORE_DURABLE",
      "an answer goes out before what it tells of is on the disk",
      CRASH,
@@ -1045,8 +1043,8 @@ MUTANTS = [
        "        disk_forget(disk, r->file);")]),
     ("NOBODY_FLUSHES",
      "a worker rests without setting the log going",
-     "unit/http/answer_test: a_worker_flushes_the_log_before_it_rests",
-     [("http/worker.c",
+     "unit/http/respond_test: a_worker_flushes_the_log_before_it_rests",
+     [("http/loop.c",
        "    store_log_flush(w->shared->config->store_log);",
        "    if (!MUTANT(NOBODY_FLUSHES))\n"
        "        store_log_flush(w->shared->config->store_log);")]),
@@ -1286,11 +1284,11 @@ MUTANTS = [
     ("LOST_BEFORE_DURABLE",
      "an answer is lost before what it would have told of is on the disk",
      "unit/http/fault_test: what_a_fault_hides_is_durable_first",
-     [("http/answer.c",
-       "        if (fate == STORE_DURABLE)\n            break;",
-       "        if (fate == STORE_DURABLE || (MUTANT(LOST_BEFORE_DURABLE) &&\n"
-       "                                      ex->response.fault.kind == FAULT_CUT_AFTER))\n"
-       "            break;")]),
+     [("http/respond.c",
+       "    if (durability == STORE_DURABLE)\n        return true;",
+       "    if (durability == STORE_DURABLE || (MUTANT(LOST_BEFORE_DURABLE) &&\n"
+       "                                        ex->response.fault.kind == FAULT_CUT_AFTER))\n"
+       "        return true;")]),
     ("USED_UP_STRIKES_ON",
      "a rule for what goes wrong strikes more often than it should",
      "api/faults_test: several_rules_are_a_little_play",

@@ -14,6 +14,7 @@
 #ifndef CLAIMD_HTTP_TLS_H
 #define CLAIMD_HTTP_TLS_H
 
+#include "claimd/auth/certificates.h"
 #include "claimd/base/bytes.h"
 #include "claimd/base/mem.h"
 #include "claimd/json/reason.h"
@@ -69,5 +70,25 @@ struct tls_pair *tls_pin(struct tls *t);
 /* For GnuTLS, as long as the pair is pinned. */
 gnutls_pcert_st *tls_pair_chain(struct tls_pair *pair, unsigned *count);
 gnutls_privkey_t tls_pair_key(const struct tls_pair *pair);
+
+/* ------------------------------------------------------------------ certificates of clients */
+
+/* Longest names of a certificate. Longer ones, and those with control characters, are left out. */
+enum { TLS_CLIENT_CERT_BYTES = 4096 };
+
+/*
+ * Writes the names of a certificate (DER): "dns:worker1.example", "subject:CN=Pages" and so on,
+ * a line each, without a line feed at the end. Returns their length.
+ */
+size_t tls_client_cert_names(const gnutls_datum_t *der, char text[TLS_CLIENT_CERT_BYTES]);
+
+/*
+ * The certificate that a client has sent in its handshake. libmicrohttpd 0.9.75 asks for one and
+ * never looks at it. So it is verified here: whether it is of a known authority, has not expired,
+ * and is made for clients of TLS. Only a good one has names. Owned; NULL: none was sent. Without
+ * memory it is not good.
+ */
+struct certificate *tls_client_cert_read(struct mem *mem, gnutls_session_t session);
+void tls_client_cert_free(struct mem *mem, struct certificate *cert);
 
 #endif

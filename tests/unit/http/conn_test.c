@@ -16,7 +16,7 @@ START_TEST(each_phase_has_its_own_limit)
     ck_assert_int_eq(conn_next_ms(&t), 1000 + IDLE_MS);
     conn_enter(&t, &c, CONN_RECEIVING, 2000);
     ck_assert_int_eq(conn_next_ms(&t), 2000 + REQUEST_MS);
-    conn_enter(&t, &c, CONN_ANSWERING, 3000);
+    conn_enter(&t, &c, CONN_RESPONDING, 3000);
     ck_assert_int_eq(conn_next_ms(&t), 3000 + REQUEST_MS);
     conn_enter(&t, &c, CONN_WAITING, 4000);
     ck_assert_int_eq(conn_next_ms(&t), 4000 + IDLE_MS);
@@ -38,20 +38,20 @@ START_TEST(the_first_overdue_is_found_and_not_before_its_time)
     conn_enter(&t, &late, CONN_RECEIVING, 30); /* behind early again */
     ck_assert_ptr_null(conn_overdue(&t, 10 + REQUEST_MS - 1));
     ck_assert_ptr_eq(conn_overdue(&t, 10 + REQUEST_MS), &early);
-    conn_enter(&t, &early, CONN_DOOMED, 10 + REQUEST_MS);
+    conn_enter(&t, &early, CONN_CLOSING, 10 + REQUEST_MS);
     ck_assert_ptr_null(conn_overdue(&t, 10 + REQUEST_MS));
     ck_assert_ptr_eq(conn_overdue(&t, 30 + REQUEST_MS), &late);
 }
 END_TEST
 
-START_TEST(a_doomed_connection_counts_but_has_no_limit_and_no_way_back)
+START_TEST(a_closing_connection_counts_but_has_no_limit_and_no_way_back)
 {
     struct conn_table t;
     struct conn c = {.fd = 1};
 
     conn_table_init(&t, IDLE_MS, REQUEST_MS);
     conn_table_add(&t, &c, 0);
-    conn_enter(&t, &c, CONN_DOOMED, 0);
+    conn_enter(&t, &c, CONN_CLOSING, 0);
     conn_enter(&t, &c, CONN_WAITING, 0);
     ck_assert_ptr_null(conn_first(&t, CONN_WAITING));
     ck_assert_int_eq(conn_next_ms(&t), INT64_MAX);
@@ -71,20 +71,20 @@ START_TEST(unfinished_are_those_with_a_request_under_way)
         conn_table_add(&t, &c[i], 0);
     ck_assert_uint_eq(conn_unfinished(&t), 0);
     conn_enter(&t, &c[1], CONN_RECEIVING, 0);
-    conn_enter(&t, &c[2], CONN_ANSWERING, 0);
-    conn_enter(&t, &c[3], CONN_DOOMED, 0);
+    conn_enter(&t, &c[2], CONN_RESPONDING, 0);
+    conn_enter(&t, &c[3], CONN_CLOSING, 0);
     ck_assert_uint_eq(conn_unfinished(&t), 2);
 }
 END_TEST
 
-START_TEST(a_parked_request_has_no_limit_and_is_unfinished)
+START_TEST(a_suspended_request_has_no_limit_and_is_unfinished)
 {
     struct conn_table t;
     struct conn c = {.fd = -1};
 
     conn_table_init(&t, IDLE_MS, REQUEST_MS);
     conn_table_add(&t, &c, 0);
-    conn_enter(&t, &c, CONN_PARKED, 0);
+    conn_enter(&t, &c, CONN_SUSPENDED, 0);
     ck_assert_int_eq(conn_next_ms(&t), INT64_MAX);
     ck_assert_ptr_null(conn_overdue(&t, INT64_MAX - 1));
     ck_assert_uint_eq(conn_unfinished(&t), 1);
@@ -102,15 +102,15 @@ START_TEST(each_phase_counts_its_connections)
     for (int i = 0; i < 3; i++)
         conn_table_add(&t, &c[i], 0);
     conn_enter(&t, &c[0], CONN_RECEIVING, 0);
-    conn_enter(&t, &c[0], CONN_PARKED, 0);
-    conn_enter(&t, &c[1], CONN_DOOMED, 0);
+    conn_enter(&t, &c[0], CONN_SUSPENDED, 0);
+    conn_enter(&t, &c[1], CONN_CLOSING, 0);
     ck_assert_uint_eq(counter_read(&t.counts[CONN_WAITING]), 1);
     ck_assert_uint_eq(counter_read(&t.counts[CONN_RECEIVING]), 0);
-    ck_assert_uint_eq(counter_read(&t.counts[CONN_PARKED]), 1);
-    ck_assert_uint_eq(counter_read(&t.counts[CONN_DOOMED]), 1);
+    ck_assert_uint_eq(counter_read(&t.counts[CONN_SUSPENDED]), 1);
+    ck_assert_uint_eq(counter_read(&t.counts[CONN_CLOSING]), 1);
     for (int i = 0; i < 3; i++)
         conn_table_remove(&t, &c[i]);
-    for (int i = 0; i <= CONN_DOOMED; i++)
+    for (int i = 0; i <= CONN_CLOSING; i++)
         ck_assert_uint_eq(counter_read(&t.counts[i]), 0);
 }
 END_TEST

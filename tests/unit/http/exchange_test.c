@@ -286,10 +286,10 @@ START_TEST(a_method_is_noted_up_to_the_room_for_it)
     struct exchange *ex = exchange_begin(&f.pool, &f.conn, "/");
 
     ck_assert_ptr_nonnull(ex);
-    exchange_name_method(ex, bytes_str("DELETE"));
+    exchange_set_method(ex, bytes_str("DELETE"));
     ck_assert_str_eq(ex->method, "DELETE");
     ck_assert_int_eq(ex->request.method, METHOD_DELETE);
-    exchange_name_method(ex, bytes_str("ABCDEFGHIJKLMNOPQRS"));
+    exchange_set_method(ex, bytes_str("ABCDEFGHIJKLMNOPQRS"));
     ck_assert_str_eq(ex->method, "ABCDEFGHIJKLMNO");
     ck_assert_uint_eq(strlen(ex->method), EXCHANGE_METHOD_CAP - 1);
     ck_assert_int_eq(ex->request.method, METHOD_OTHER);
@@ -308,7 +308,8 @@ START_TEST(the_listener_decides_what_a_request_reaches)
         struct exchange *ex;
 
         f.conn.kind = rows[i].kind;
-        f.conn.tls = rows[i].kind == LISTEN_TLS ? (void *)&f : NULL; /* never followed */
+        f.conn.mhd.tls =
+            rows[i].kind == LISTEN_TLS ? (void *)&f : NULL; /* never followed */
         ex = exchange_begin(&f.pool, &f.conn, "/");
         ck_assert_ptr_nonnull(ex);
         ck_assert_int_eq(ex->request.door, rows[i].door);
@@ -316,5 +317,19 @@ START_TEST(the_listener_decides_what_a_request_reaches)
         exchange_end(&f.pool, ex);
     }
     f.conn = (struct conn){.fd = 0};
+}
+END_TEST
+
+START_TEST(ids_tell_run_source_and_number)
+{
+    struct request_ids ids;
+    char id[REQUEST_ID_CAP];
+
+    request_ids_init(&ids, "3f2a9c1e-4b5d-4c6e-8f70-123456789abc", 3);
+    request_ids_next(&ids, id);
+    ck_assert_str_eq(id, "3f2a9c1e-03-0000000001");
+    for (int i = 0; i < 41; i++)
+        request_ids_next(&ids, id);
+    ck_assert_str_eq(id, "3f2a9c1e-03-000000002a");
 }
 END_TEST

@@ -1,4 +1,4 @@
-#include "http/trace.h"
+#include "http/request_log.h"
 #include "support/check_main.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "http/traffic.h"
+#include "http/metrics.h"
 #include "support/check_main.h"
 
 static const char queues[] = "/v2/queues", claims[] = "/v2/queues/{queue}/claims";

@@ -1,0 +1,337 @@
+#include "claimd/base/invariant.h"
+#include "claimd/base/thread.h"
+#include "http/request.h"
+#include "http/suspended.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { EPOLL_EVENTS = 32, EVENTS_A_ROUND = 256 };
+
+/* ------------------------------------------------------------------ events */
+
+/* Gives a new connection to libmicrohttpd. */
+static void
+add_connection(struct worker *w, struct conn *c)
+{
+    if (mhd_add(w->conns.mhd, c))
+        return;
+    mem_free(w->shared->config->mem, c);
+    atomic_fetch_sub_explicit(&w->conns.load, 1, memory_order_relaxed);
+}
+
+/*
+ * Takes events if there was a notification, so many at most that others need not wait for long.
+ * True: there are more.
+ */
+static bool
+handle_events(struct worker *w)
+{
+    unsigned bits;
+
+    if (!eventq_poll(&w->loop.events))
+        return false;
+    for (int i = 0; i < EVENTS_A_ROUND; i++) {
+        struct event *event = eventq_take(&w->loop.events, &bits);
+        struct conn *c;
+
+        if (event == NULL)
+            return false;
+        c = container_of(event, struct conn, event);
+        if ((bits & EVENT_ARRIVED) != 0)
+            add_connection(w, c);
+        else
+            suspended_event(w, c, bits);
+    }
+    (void)eventq_notify(&w->loop.events); /* the rest in the next round */
+    return true;
+}
+
+/* See struct mhd_handler. */
+static void
+between_runs(void *ctx)
+{
+    (void)handle_events(ctx);
+}
+
+static const struct mhd_handler handler = {.opened = request_opened,
+                                           .target = request_target,
+                                           .head = request_head,
+                                           .body = request_body,
+                                           .whole = request_whole,
+                                           .ready = request_ready,
+                                           .ended = request_ended,
+                                           .hung_up = request_hung_up,
+                                           .closed = request_closed,
+                                           .between = between_runs};
+
+/* ------------------------------------------------------------------ life */
+
+static enum status
+open_connections(struct worker *w)
+{
+    const struct server_config *config = w->shared->config;
+    struct connections *conns = &w->conns;
+    const struct mhd_config mhd = {.handler = &handler,
+                                   .ctx = w,
+                                   .server = config,
+                                   .table = &conns->table,
+                                   .round = &w->loop.round,
+                                   .epoll_fd = w->loop.epoll_fd};
+
+    conn_table_init(&conns->table, config->idle_seconds * 1000,
+                    config->request_seconds * 1000);
+    linger_init(&conns->linger, w->loop.epoll_fd, w->shared->linger_slots);
+    atomic_init(&conns->load, 0);
+    return mhd_open(&mhd, &conns->mhd);
+}
+
+enum status
+worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
+            unsigned index)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &w->loop.events.source};
+    enum status st;
+
+    *w = (struct worker){.shared = shared};
+    atomic_init(&w->loop.seen_round, 0);
+    atomic_init(&w->loop.over, false);
+    exchange_pool_init(&w->exchanges, shared->config->mem);
+    traffic_init(&w->traffic, shared->config->mem);
+    request_ids_init(&w->ids, tag, index);
+    w->housekeeping.shared = &shared->housekeeper;
+    housekeeping_hurry(&w->housekeeping);
+    w->loop.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    st = eventq_init(&w->loop.events);
+    if (w->loop.epoll_fd < 0 ||
+        (st == ST_OK &&
+         epoll_ctl(w->loop.epoll_fd, EPOLL_CTL_ADD, w->loop.events.fd, &event) != 0))
+        st = ST_IO;
+    if (st == ST_OK)
+        st = suspended_init(w);
+    if (st == ST_OK)
+        st = open_connections(w);
+    if (st != ST_OK)
+        worker_fini(w);
+    return st;
+}
+
+void
+worker_fini(struct worker *w)
+{
+    mhd_close(w->conns.mhd);
+    w->conns.mhd = NULL;
+    suspended_fini(w);
+    if (w->conns.linger.slot_count > 0)
+        linger_fini(&w->conns.linger);
+    exchange_pool_fini(&w->exchanges);
+    traffic_fini(&w->traffic);
+    eventq_fini(&w->loop.events);
+    if (w->loop.epoll_fd >= 0)
+        (void)close(w->loop.epoll_fd);
+}
+
+/* ------------------------------------------------------------------ a round */
+
+static int64_t
+sooner(int64_t a, int64_t b)
+{
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+/* The milliseconds from now to a deadline, -1 for none. */
+static int64_t
+until(const struct worker *w, int64_t deadline_ms)
+{
+    const int64_t now_ms = w->loop.round.now_ms;
+
+    if (deadline_ms == INT64_MAX)
+        return -1;
+    return deadline_ms <= now_ms ? 0 : deadline_ms - now_ms;
+}
+
+/*
+ * If another process goes on with the listening sockets, no client need notice the change: one that
+ * has connected this short a time before is about to send its first request.
+ */
+enum { NEWCOMER_MS = 1000 };
+
+/*
+ * Draining: closes connections that wait for nothing. What the kernel has received for one is a
+ * request that libmicrohttpd is about to read. Returns when to look again.
+ */
+static int64_t
+close_idle(struct worker *w)
+{
+    struct list *head = &w->conns.table.phases[CONN_WAITING], *at = head->next;
+    int64_t next_ms = INT64_MAX;
+
+    while (at != head) {
+        struct conn *c = container_of(at, struct conn, link);
+        int64_t until_ms =
+            w->shared->relieved && !c->used ? c->since_ms + NEWCOMER_MS : 0;
+
+        at = at->next;
+        if (conn_unread(c) == UNREAD_DATA)
+            continue;
+        if (until_ms <= w->loop.round.now_ms)
+            request_time_out(w, c);
+        else if (until_ms < next_ms)
+            next_ms = until_ms;
+    }
+    return next_ms;
+}
+
+/*
+ * Ends what lasts too long, and when draining what waits for nothing. Returns when to look
+ * again, if there is no other reason to.
+ */
+static int64_t
+end_phases(struct worker *w)
+{
+    struct conn *c;
+
+    while ((c = conn_overdue(&w->conns.table, w->loop.round.now_ms)) != NULL)
+        request_time_out(w, c);
+    if (!atomic_load(&w->shared->draining))
+        return INT64_MAX;
+    suspended_drain(w);
+    return close_idle(w);
+}
+
+/* All of a round except sleeping. Returns for how long there is nothing to do. */
+static int64_t
+work(struct worker *w)
+{
+    const int64_t now_ms = w->loop.round.now_ms;
+    int64_t sleep_ms;
+
+    suspended_slices(w);
+    suspended_commits(w);
+    sleep_ms = until(w, mhd_run(w->conns.mhd));
+    sleep_ms = sooner(sleep_ms, until(w, end_phases(w)));
+    sleep_ms = sooner(sleep_ms, until(w, suspended_expire(w)));
+    if (mhd_is_due(w->conns.mhd) || !list_empty(&w->suspended.turns) ||
+        atomic_load(&w->suspended.log_moved))
+        sleep_ms = 0;
+    sleep_ms = sooner(sleep_ms, until(w, conn_next_ms(&w->conns.table)));
+    sleep_ms = sooner(sleep_ms, until(w, linger_expire(&w->conns.linger, now_ms)));
+    sleep_ms = sooner(sleep_ms, until(w, request_log_settle(&w->shared->log, now_ms)));
+    sleep_ms = sooner(sleep_ms, housekeeping_step(&w->housekeeping, now_ms));
+    /* All requests of the round share a commit. */
+    store_log_flush(w->shared->config->store_log);
+    return sleep_ms;
+}
+
+static void
+handle_source(struct worker *w, struct source *source)
+{
+    switch (source->kind) {
+    case SOURCE_EVENTQ:
+        eventq_reset(&w->loop.events);
+        housekeeping_hurry(&w->housekeeping); /* a test may have moved the clock */
+        return;
+    case SOURCE_LINGER:
+        linger_read(&w->conns.linger, source);
+        return;
+    default:
+        ENSURE(source->kind == SOURCE_MHD || source->kind == SOURCE_CONN);
+        mhd_event(w->conns.mhd, source);
+    }
+}
+
+/* Draining, and all clients have been served, have received it, and have gone. */
+static bool
+is_drained(const struct worker *w)
+{
+    return atomic_load(&w->shared->draining) && w->conns.linger.count == 0 &&
+           atomic_load_explicit(&w->conns.load, memory_order_acquire) == 0;
+}
+
+static void
+run_loop(struct worker *w)
+{
+    struct epoll_event events[EPOLL_EVENTS];
+    struct round *round = &w->loop.round;
+    int64_t sleep_ms = 0;
+
+    while (!atomic_load(&w->shared->cut)) {
+        int n;
+
+        if (is_drained(w))
+            break;
+        round->number++;
+        atomic_store_explicit(&w->loop.seen_round, round->number, memory_order_release);
+        if (sleep_ms != 0 && !eventq_prepare_sleep(&w->loop.events))
+            sleep_ms = 0;
+        n = epoll_wait(w->loop.epoll_fd, events, EPOLL_EVENTS,
+                       sleep_ms > INT_MAX ? INT_MAX : (int)sleep_ms);
+        eventq_cancel_sleep(&w->loop.events);
+        round->now_ms = clock_now_ms(&w->shared->real);
+        round->stopwatch_ns = clock_stopwatch_ns();
+        if (n > 0)
+            trimmer_busy(&w->shared->housekeeper.trimmer, round->now_ms);
+        for (int i = 0; i < n; i++)
+            handle_source(w, events[i].data.ptr);
+        (void)handle_events(w);
+        sleep_ms = work(w);
+    }
+}
+
+/* ------------------------------------------------------------------ the thread */
+
+/* Waits until all fibers have ended. */
+static void
+await_fibers(struct worker *w)
+{
+    struct eventq *q = &w->loop.events;
+
+    while (w->suspended.in_fibers > 0) {
+        struct pollfd fd = {.fd = q->fd, .events = POLLIN};
+
+        if (eventq_prepare_sleep(q))
+            (void)poll(&fd, 1, -1);
+        eventq_cancel_sleep(q);
+        eventq_reset(q);
+        while (handle_events(w))
+            continue;
+    }
+}
+
+static void *
+thread_main(void *arg)
+{
+    struct worker *w = arg;
+
+    w->loop.round.now_ms = clock_now_ms(&w->shared->real);
+    run_loop(w);
+    atomic_store_explicit(&w->loop.over, true, memory_order_release);
+    await_fibers(w);
+    while (handle_events(w)) /* what came in the last moment is closed with the rest */
+        continue;
+    w->cut_off += conn_unfinished(&w->conns.table);
+    mhd_close(w->conns.mhd);
+    w->conns.mhd = NULL;
+    (void)eventfd_write(w->shared->done_fd, 1); /* fails only when the counter is full */
+    return NULL;
+}
+
+enum status
+worker_start(struct worker *w)
+{
+    const enum status st = thread_start(&w->thread, thread_main, w);
+
+    w->started = st == ST_OK;
+    return st;
+}
+
+void
+worker_join(struct worker *w)
+{
+    if (w->started)
+        (void)pthread_join(w->thread, NULL); /* fails only when misused */
+    w->started = false;
+}

@@ -1,0 +1,255 @@
+#include "http/metrics.h"
+
+#include "claimd/base/hash.h"
+
+#include <stdio.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* No more rows than that, so that a search ends soon. */
+enum { ROWS_MOST = TRAFFIC_ROWS * 3 / 4 };
+
+const int traffic_codes[TRAFFIC_CODES] = {200, 201, 204, 304, 400, 401, 403, 404,
+                                          405, 406, 408, 409, 410, 411, 412, 413,
+                                          414, 415, 429, 431, 500, 501, 503, 505};
+
+const struct bucket_bounds traffic_bounds_us = {13,
+                                                {50, 100, 250, 500, 1000, 2500, 10000,
+                                                 50000, 250000, 1000000, 5000000,
+                                                 20000000, 60000000}};
+
+void
+traffic_init(struct traffic *t, struct mem *mem)
+{
+    *t = (struct traffic){.mem = mem, .rest = {.route = "none", .method = METHOD_OTHER}};
+}
+
+void
+traffic_fini(struct traffic *t)
+{
+    for (size_t i = 0; i < TRAFFIC_ROWS; i++)
+        mem_free(t->mem, atomic_load_explicit(&t->rows[i], memory_order_relaxed));
+}
+
+static struct traffic_row *
+make_row(struct traffic *t, size_t place, const char *route, enum method method)
+{
+    struct traffic_row *row =
+        t->count < ROWS_MOST ? mem_calloc(t->mem, 1, sizeof(*row)) : NULL;
+
+    if (row == NULL)
+        return &t->rest;
+    row->route = route;
+    row->method = method;
+    t->count++;
+    atomic_store_explicit(&t->rows[place], row, memory_order_release);
+    return row;
+}
+
+static struct traffic_row *
+row_of(struct traffic *t, const char *route, enum method method)
+{
+    size_t place = hash_mix((uint64_t)(uintptr_t)route + (uint64_t)method) % TRAFFIC_ROWS;
+
+    for (;; place = (place + 1) % TRAFFIC_ROWS) {
+        struct traffic_row *row =
+            atomic_load_explicit(&t->rows[place], memory_order_relaxed);
+
+        if (row == NULL)
+            return make_row(t, place, route, method);
+        if (row->route == route && row->method == method)
+            return row;
+    }
+}
+
+static size_t
+place_of_code(int code)
+{
+    size_t i = 0;
+
+    while (i < TRAFFIC_CODES && traffic_codes[i] != code)
+        i++;
+    return i;
+}
+
+void
+traffic_count(struct traffic *t, const char *route, enum method method, int code,
+              int64_t took_us)
+{
+    struct traffic_row *row;
+
+    if (code == 0)
+        return;
+    row = route == NULL ? &t->rest : row_of(t, route, method);
+    counter_add(&row->codes[place_of_code(code)], 1);
+    buckets_add(&row->took_us, &traffic_bounds_us, took_us > 0 ? (uint64_t)took_us : 0);
+}
+
+static void
+merge_row(struct traffic_row *to, const struct traffic_row *from)
+{
+    for (size_t i = 0; i <= TRAFFIC_CODES; i++)
+        counter_add(&to->codes[i], counter_read(&from->codes[i]));
+    buckets_merge(&to->took_us, &from->took_us);
+}
+
+void
+traffic_merge(struct traffic *to, const struct traffic *from)
+{
+    merge_row(&to->rest, &from->rest);
+    for (size_t i = 0; i < TRAFFIC_ROWS; i++) {
+        const struct traffic_row *row =
+            atomic_load_explicit(&from->rows[i], memory_order_acquire);
+
+        if (row != NULL)
+            merge_row(row_of(to, row->route, row->method), row);
+    }
+}
+
+/* ------------------------------------------------------------------ requests */
+
+enum { CODE_CAP = 12 };
+
+static void
+name_row(const struct traffic_row *row, struct label labels[2])
+{
+    labels[0] = (struct label){"route", bytes_str(row->route)};
+    labels[1] = (struct label){"method", bytes_str(api_method_name(row->method))};
+}
+
+static void
+write_codes(struct exposition *x, const struct traffic_row *row)
+{
+    struct label labels[3];
+    char code[CODE_CAP];
+
+    name_row(row, labels);
+    for (size_t i = 0; i <= TRAFFIC_CODES; i++) {
+        uint64_t count = counter_read(&row->codes[i]);
+
+        if (count == 0)
+            continue;
+        if (i == TRAFFIC_CODES)
+            labels[2] = (struct label){"code", bytes_str("other")};
+        else {
+            (void)snprintf(code, sizeof(code), "%d", traffic_codes[i]);
+            labels[2] = (struct label){"code", bytes_str(code)};
+        }
+        exposition_sample(x, labels, 3, count);
+    }
+}
+
+static void
+write_durations(struct exposition *x, const struct traffic_row *row)
+{
+    struct label labels[2];
+
+    name_row(row, labels);
+    exposition_buckets(x, labels, 2, &row->took_us, &traffic_bounds_us, 6);
+}
+
+static void
+write_rows(struct exposition *x, const struct traffic *t,
+           void (*write)(struct exposition *x, const struct traffic_row *row))
+{
+    for (size_t i = 0; i < TRAFFIC_ROWS; i++) {
+        const struct traffic_row *row =
+            atomic_load_explicit(&t->rows[i], memory_order_relaxed);
+
+        if (row != NULL)
+            write(x, row);
+    }
+    write(x, &t->rest);
+}
+
+static void
+write_traffic(const struct traffic *t, struct exposition *x)
+{
+    static const struct family requests = {
+        "claimd_http_requests", FAMILY_COUNTER, NULL,
+        "Number of completed requests, by route, method and status. Requests for an "
+        "unknown path, or with a method that the path does not have, count as route "
+        "none."};
+    static const struct family durations = {
+        "claimd_http_request_duration_seconds", FAMILY_HISTOGRAM, "seconds",
+        "Time from the first line of a request to the end of its response, in seconds. "
+        "Includes long polling."};
+
+    exposition_family(x, &requests);
+    write_rows(x, t, write_codes);
+    exposition_family(x, &durations);
+    write_rows(x, t, write_durations);
+}
+
+/* ------------------------------------------------------------------ connections */
+
+static void
+write_connections(const struct http_counts *counts, struct exposition *x)
+{
+    static const struct family connections = {
+        "claimd_http_connections", FAMILY_GAUGE, NULL,
+        "Number of connections, by phase: waiting for a request, receiving one, sending "
+        "a response, or suspended until the response is ready."};
+    static const struct family most = {"claimd_http_max_connections", FAMILY_GAUGE, NULL,
+                                       "Maximum number of connections."};
+    static const struct family accepted = {"claimd_http_connections_accepted",
+                                           FAMILY_COUNTER, NULL,
+                                           "Number of connections accepted."};
+    static const struct family refused = {
+        "claimd_http_connections_refused", FAMILY_COUNTER, NULL,
+        "Number of connections refused because of the limit or a lack of memory."};
+    static const char *const names[CONN_PHASES] = {[CONN_WAITING] = "waiting",
+                                                   [CONN_RECEIVING] = "receiving",
+                                                   [CONN_RESPONDING] = "answering",
+                                                   [CONN_SUSPENDED] = "parked"};
+
+    exposition_family(x, &connections);
+    for (size_t phase = 0; phase < CONN_PHASES; phase++) {
+        const struct label label = {"phase", bytes_str(names[phase])};
+
+        exposition_sample(x, &label, 1, counts->connections[phase]);
+    }
+    exposition_single(x, &most, counts->max_connections);
+    exposition_single(x, &accepted, counts->accepted);
+    exposition_single(x, &refused, counts->refused);
+}
+
+static void
+write_suspended(const struct http_counts *counts, struct exposition *x)
+{
+    static const struct family parked = {
+        "claimd_http_requests_parked", FAMILY_GAUGE, NULL,
+        "Number of suspended requests, by reason: they wait for a message, the journal, "
+        "a remote store, the identity server, or their turn in a long operation."};
+    static const struct family most = {"claimd_http_max_waiters", FAMILY_GAUGE, NULL,
+                                       "Maximum number of long-polling requests."};
+    static const struct {
+        const char *reason;
+        enum exchange_state state;
+    } reasons[] = {
+        {"message", EXCHANGE_WAITING}, {"journal", EXCHANGE_COMMIT},
+        {"remote", EXCHANGE_REMOTE},   {"identity", EXCHANGE_IDENTITY},
+        {"turn", EXCHANGE_TURN},
+    };
+
+    exposition_family(x, &parked);
+    for (size_t r = 0; r < COUNT_OF(reasons); r++) {
+        const struct label label = {"reason", bytes_str(reasons[r].reason)};
+
+        exposition_sample(x, &label, 1, counts->suspended[reasons[r].state]);
+    }
+    exposition_single(x, &most, counts->max_waiters);
+}
+
+void
+http_metrics_write(const struct http_counts *counts, const struct traffic *traffic,
+                   struct exposition *x)
+{
+    static const struct family workers = {"claimd_workers", FAMILY_GAUGE, NULL,
+                                          "Number of threads that serve requests."};
+
+    exposition_single(x, &workers, counts->workers);
+    write_connections(counts, x);
+    write_suspended(counts, x);
+    write_traffic(traffic, x);
+}

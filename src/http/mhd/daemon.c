@@ -1,0 +1,406 @@
+#include "claimd/base/invariant.h"
+#include "claimd/http/tls.h"
+#include "http/mhd/internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+
+/* How often libmicrohttpd is run in a row while it says that work is left. */
+enum { RUNS_IN_A_ROW = 16 };
+
+/*
+ * If libmicrohttpd says for IDLE_POLLS rounds, in which it called nothing of ours, that work is left,
+ * the daemon takes naps. Any event ends them. (A connection that was suspended while it was stuck
+ * takes a second to end: mhd_end().)
+ */
+enum { IDLE_POLLS = 8, NAP_MS = 10 };
+
+/* What libmicrohttpd logs before it sends a built-in page; the status comes first. */
+static const char built_in_page[] = "Error processing request";
+
+/* ------------------------------------------------------------------ opening */
+
+/* Its other log lines are about what clients do, too: for debugging only. */
+static void __attribute__((format(printf, 2, 0)))
+log_mhd(void *cls, const char *format, va_list args)
+{
+    struct mhd *m = cls;
+    const struct log *log = m->config.server->log;
+    char text[256];
+
+    if (strncmp(format, built_in_page, sizeof(built_in_page) - 1) == 0) {
+        va_list copy;
+
+        va_copy(copy, args);
+        mhd_replace_page(m, va_arg(copy, unsigned));
+        va_end(copy);
+    }
+    if (!log_wants(log, LOG_DEBUG))
+        return;
+    (void)vsnprintf(text, sizeof(text), format, args);
+    log_event(log, LOG_DEBUG, "libmicrohttpd",
+              LOG_B("text", bytes_trim(bytes_str(text))));
+}
+
+/* For MHD_OPTION_UNESCAPE_CALLBACK: leaves the text alone, the API decodes. */
+static size_t
+keep_escapes(void *cls, struct MHD_Connection *connection, char *text)
+{
+    (void)cls, (void)connection;
+    return strlen(text);
+}
+
+/*
+ * libmicrohttpd's own time limit counts from the last byte. It reads the clock six times a
+ * request, so it is left off if every phase ends by our limits before.
+ */
+static unsigned
+timeout_s(const struct server_config *server)
+{
+    return server->idle_seconds < server->request_seconds ? (unsigned)server->idle_seconds
+                                                          : 0;
+}
+
+enum {
+    FLAGS = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
+            MHD_ALLOW_SUSPEND_RESUME
+};
+
+/* The options of every daemon. */
+#define OPTIONS                                                                          \
+    MHD_OPTION_EXTERNAL_LOGGER, log_mhd, m, MHD_OPTION_URI_LOG_CALLBACK, mhd_on_target,  \
+        m, MHD_OPTION_NOTIFY_COMPLETED, mhd_on_completed, m,                             \
+        MHD_OPTION_NOTIFY_CONNECTION, mhd_on_connection, m,                              \
+        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, m,                                   \
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, m->block, MHD_OPTION_CONNECTION_LIMIT,       \
+        (unsigned)server->max_connections + 1, MHD_OPTION_CONNECTION_TIMEOUT,            \
+        timeout_s(server)
+
+static struct MHD_Daemon *
+start_plain(struct mhd *m, const struct server_config *server)
+{
+    return MHD_start_daemon(FLAGS, 0, NULL, NULL, mhd_on_request, m, OPTIONS,
+                            MHD_OPTION_END);
+}
+
+static struct MHD_Daemon *
+start_tls(struct mhd *m, const struct server_config *server)
+{
+    return MHD_start_daemon(FLAGS | MHD_USE_TLS, 0, NULL, NULL, mhd_on_request, m,
+                            OPTIONS, MHD_OPTION_HTTPS_PRIORITIES, TLS_PRIORITIES,
+                            MHD_OPTION_HTTPS_CERT_CALLBACK, tls_certificate,
+                            MHD_OPTION_HTTPS_MEM_TRUST, tls_authorities(server->tls),
+                            MHD_OPTION_END);
+}
+
+static void
+daemon_close(struct mhd_daemon *d)
+{
+    if (d->daemon != NULL)
+        MHD_stop_daemon(d->daemon);
+    d->daemon = NULL;
+}
+
+/* Starts the next daemon and watches it in the worker's epoll set. ST_NO_MEMORY, ST_IO. */
+static enum status
+daemon_open(struct mhd *m, bool tls)
+{
+    struct mhd_daemon *d = &m->daemons[m->count];
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &d->source};
+    int fd;
+
+    *d = (struct mhd_daemon){
+        .source = {SOURCE_MHD}, .mhd = m, .tls = tls, .due_ms = INT64_MAX};
+    d->daemon = tls ? start_tls(m, m->config.server) : start_plain(m, m->config.server);
+    if (d->daemon == NULL)
+        return ST_NO_MEMORY;
+    fd = MHD_get_daemon_info(d->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    if (epoll_ctl(m->config.epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
+        daemon_close(d);
+        return ST_IO;
+    }
+    m->count++;
+    return ST_OK;
+}
+
+/* TLS is a property of a daemon: a worker has a first one without it, and one with it. */
+static size_t
+first_daemons(const struct server_config *server)
+{
+    return server->tls == NULL ? 1 : 2;
+}
+
+size_t
+mhd_daemons(const struct server_config *config, size_t connections)
+{
+    return first_daemons(config) * (1 + connections / MHD_DAEMON_CONNS);
+}
+
+enum status
+mhd_open(const struct mhd_config *config, struct mhd **out)
+{
+    const struct server_config *server = config->server;
+    struct mhd *m = mem_calloc(server->mem, 1, sizeof(*m));
+    enum status st = ST_OK;
+
+    if (m == NULL)
+        return ST_NO_MEMORY;
+    m->config = *config;
+    m->block = head_space_block(server->max_header_bytes, server->max_headers);
+    list_init(&m->pending_suspend);
+    list_init(&m->chunked);
+    list_init(&m->ended);
+    list_init(&m->tls_pending);
+    list_init(&m->tls_handshaking);
+    m->no_memory = mhd_prepare_no_memory();
+    m->capacity = mhd_daemons(server, server->max_connections);
+    m->daemons = mem_calloc(server->mem, m->capacity, sizeof(*m->daemons));
+    if (m->no_memory == NULL || m->daemons == NULL)
+        st = ST_NO_MEMORY;
+    while (st == ST_OK && m->count < first_daemons(server))
+        st = daemon_open(m, m->count > 0);
+    if (st != ST_OK) {
+        mhd_close(m);
+        return st;
+    }
+    *out = m;
+    return ST_OK;
+}
+
+/* libmicrohttpd cannot be stopped while it leaves connections alone. */
+static void
+resume_all(struct mhd *m)
+{
+    const size_t phases = CONN_PHASES;
+
+    for (size_t i = 0; i < phases; i++) {
+        struct list *head = &m->config.table->phases[i], *at = head->next;
+
+        while (at != head) {
+            struct conn *c = container_of(at, struct conn, link);
+
+            at = at->next;
+            if (!c->mhd.suspended)
+                continue;
+            conn_enter(m->config.table, c, CONN_CLOSING, m->config.round->now_ms);
+            mhd_resume(c);
+        }
+    }
+    for (size_t i = 0; i < m->count; i++)
+        (void)MHD_run(m->daemons[i].daemon);
+}
+
+void
+mhd_close(struct mhd *m)
+{
+    struct mem *mem;
+
+    if (m == NULL)
+        return;
+    mem = m->config.server->mem;
+    resume_all(m);
+    while (m->count > 0)
+        daemon_close(&m->daemons[--m->count]);
+    if (m->no_memory != NULL)
+        MHD_destroy_response(m->no_memory);
+    mem_free(mem, m->daemons);
+    mem_free(mem, m);
+}
+
+const char *
+mhd_version(void)
+{
+    return MHD_get_version();
+}
+
+/* ------------------------------------------------------------------ connections */
+
+/* The daemon for the next connection. */
+static struct mhd_daemon *
+choose_daemon(struct mhd *m, bool tls)
+{
+    struct mhd_daemon *least = &m->daemons[tls ? 1 : 0];
+
+    for (size_t i = 0; i < m->count; i++) {
+        struct mhd_daemon *d = &m->daemons[i];
+
+        if (d->tls != tls)
+            continue;
+        if (d->conns < MHD_DAEMON_CONNS)
+            return d;
+        if (d->conns < least->conns)
+            least = d;
+    }
+    /* Without memory or descriptors for another one it is only slower. */
+    if (m->count < m->capacity && daemon_open(m, tls) == ST_OK)
+        return &m->daemons[m->count - 1];
+    return least;
+}
+
+bool
+mhd_add(struct mhd *m, struct conn *c)
+{
+    struct mhd_daemon *d = choose_daemon(m, c->kind == LISTEN_TLS);
+
+    c->mhd.daemon = d;
+    d->due = true;
+    m->adding = c;
+    if (MHD_add_connection(d->daemon, c->fd, &c->peer.any, c->peer_len) == MHD_YES) {
+        tls_wait(m, c);
+        return true;
+    }
+    if (m->adding == NULL)
+        return true; /* it was opened, and has been closed */
+    m->adding = NULL;
+    return false;
+}
+
+void
+mhd_suspend_now(struct conn *c)
+{
+    ENSURE(!c->mhd.suspended);
+    MHD_suspend_connection(c->mhd.connection);
+    c->mhd.suspended = c->mhd.was_suspended = true;
+}
+
+void
+mhd_suspend(struct conn *c)
+{
+    const struct exchange *ex = c->exchange;
+
+    if (ex->state != EXCHANGE_RESPONDED && ex->received < ex->head.content_length)
+        mhd_suspend_now(c);
+    else
+        list_add_before(&mhd_of(c)->pending_suspend, &c->mhd.pending_suspend);
+}
+
+void
+mhd_resume(struct conn *c)
+{
+    if (!c->mhd.suspended)
+        return;
+    MHD_resume_connection(c->mhd.connection);
+    c->mhd.suspended = false;
+    c->mhd.daemon->due = true; /* or libmicrohttpd would not notice */
+}
+
+/*
+ * An idle connection is told in the words of TLS that there will be no more: by libmicrohttpd, when
+ * it sees the end of the input.
+ */
+static int
+how_to_shut(const struct conn *c)
+{
+    return c->mhd.tls != NULL && c->phase == CONN_WAITING ? SHUT_RD : SHUT_RDWR;
+}
+
+/*
+ * libmicrohttpd sees the end of a connection in its epoll set, and closes. One that was suspended
+ * while it was stuck is not in there any more. Then libmicrohttpd looks only at the time, of which a
+ * second is the least.
+ */
+void
+mhd_end(struct conn *c, enum refusal why)
+{
+    struct mhd *m = mhd_of(c);
+    int how = how_to_shut(c);
+
+    if (why != REFUSAL_NONE && c->exchange != NULL && c->exchange->code == 0)
+        mhd_refuse_past(c->exchange, why);
+    conn_enter(m->config.table, c, CONN_CLOSING, m->config.round->now_ms);
+    (void)shutdown(c->fd, how);
+    mhd_resume(c);
+    if (c->mhd.was_suspended)
+        (void)MHD_set_connection_option(c->mhd.connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                                        1U);
+    c->mhd.daemon->due = true; /* it may have to look at the time again */
+}
+
+/* ------------------------------------------------------------------ the loop */
+
+static void
+suspend_pending(struct mhd *m)
+{
+    struct list *link;
+
+    while ((link = list_pop(&m->pending_suspend)) != NULL)
+        mhd_suspend_now(container_of(link, struct conn, mhd.pending_suspend));
+}
+
+/* Lets one daemon work; says when it wants to again. */
+static int64_t
+run_daemon(struct mhd *m, struct mhd_daemon *d)
+{
+    /* In naps once is enough: it has had its chances. */
+    int runs = d->idle_polls < IDLE_POLLS ? RUNS_IN_A_ROW : 1;
+    MHD_UNSIGNED_LONG_LONG left = 0;
+    int64_t now_ms = m->config.round->now_ms;
+
+    m->called = d->due = false;
+    for (int i = 0; i < runs && left == 0; i++) {
+        (void)MHD_run(d->daemon); /* fails only after a shutdown */
+        suspend_pending(m);
+        tls_suspend_idle(m);
+        if (MHD_get_timeout(d->daemon, &left) == MHD_NO) {
+            d->idle_polls = 0;
+            return INT64_MAX;
+        }
+    }
+    if (left == 0)
+        chunk_watchdog(m, d);
+    d->idle_polls = left == 0 && !m->called ? d->idle_polls + 1 : 0;
+    if (d->idle_polls >= IDLE_POLLS)
+        return now_ms + NAP_MS;
+    return left > INT32_MAX ? INT64_MAX : now_ms + (int64_t)left;
+}
+
+static bool
+any_due(const struct mhd *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (m->daemons[i].due)
+            return true;
+    return false;
+}
+
+static int64_t
+run_due(struct mhd *m)
+{
+    int64_t next_ms = INT64_MAX;
+
+    for (size_t i = 0; i < m->count; i++) {
+        struct mhd_daemon *d = &m->daemons[i];
+
+        if (d->due || d->due_ms <= m->config.round->now_ms)
+            d->due_ms = run_daemon(m, d);
+        if (d->due_ms < next_ms)
+            next_ms = d->due_ms;
+    }
+    /* The last ones close if they are empty; the first ones stay. */
+    while (m->count > first_daemons(m->config.server) &&
+           m->daemons[m->count - 1].conns == 0)
+        daemon_close(&m->daemons[--m->count]);
+    return next_ms;
+}
+
+/* Once more for events that the first run caused: a message was posted, and a waiter is here. */
+int64_t
+mhd_run(struct mhd *m)
+{
+    int64_t next_ms;
+
+    tls_admit(m);
+    next_ms = run_due(m);
+    m->config.handler->between(m->config.ctx);
+    if (any_due(m))
+        next_ms = run_due(m);
+    replay_rdhups(m);
+    return next_ms;
+}
+
+bool
+mhd_is_due(const struct mhd *m)
+{
+    return !list_empty(&m->tls_pending) || any_due(m);
+}

@@ -1,0 +1,199 @@
+#include "claimd/base/invariant.h"
+#include "claimd/http/tls.h"
+#include "http/mhd/internal.h"
+
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/epoll.h>
+
+/*
+ * libmicrohttpd 0.9.75 makes a handshake when the connection is readable, but does not note when it
+ * has read all there was. It would try again and again until the client goes on, with every client
+ * that stops half way. So a connection that has not brought a request yet is suspended unless there
+ * is something to read, which the worker's own epoll set tells:
+ *
+ *     added --> suspended --readable--> tls_pending --its turn--> tls_handshaking --> first request
+ *                   ^                                                    |
+ *                   +--------------- nothing to read --------------------+
+ *
+ * A handshake takes the processor for a millisecond or so. A few have their turn in each round, so
+ * that other clients are served in between. A connection whose client has gone before its turn is
+ * only closed. Half a handshake costs nothing until the client goes on, or its time is up.
+ */
+
+/* LOOKED_AT_A_ROUND: with those whose client has gone, which costs little. */
+enum { ADMITTED_A_ROUND = 4, LOOKED_AT_A_ROUND = 64 };
+
+static struct conn *
+conn_of_handshake(struct list *link)
+{
+    return container_of(link, struct conn, mhd.handshake);
+}
+
+int
+tls_certificate(gnutls_session_t session, const gnutls_datum_t *authorities,
+                int authority_count, const gnutls_pk_algorithm_t *algorithms,
+                int algorithm_count, gnutls_pcert_st **chain, unsigned *chain_count,
+                gnutls_privkey_t *key)
+{
+    struct conn *c = mhd_conn_of(gnutls_session_get_ptr(session));
+    const struct mhd *m = mhd_of(c);
+
+    (void)authorities, (void)authority_count, (void)algorithms, (void)algorithm_count;
+    if (c->mhd.pair == NULL)
+        c->mhd.pair = tls_pin(m->config.server->tls);
+    *chain = tls_pair_chain(c->mhd.pair, chain_count);
+    *key = tls_pair_key(c->mhd.pair);
+    return 0;
+}
+
+void
+tls_begin(struct conn *c)
+{
+    const union MHD_ConnectionInfo *info;
+
+    if (c->kind != LISTEN_TLS)
+        return;
+    info = MHD_get_connection_info(c->mhd.connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    ENSURE(info != NULL); /* its daemon has TLS */
+    c->mhd.tls = info->tls_session;
+}
+
+/* What the handshake waits for. */
+static uint32_t
+awaited(const struct conn *c)
+{
+    return gnutls_record_get_direction(c->mhd.tls) == 0 ? EPOLLIN : EPOLLOUT;
+}
+
+/* False: it cannot be watched, for want of memory. It goes on, and costs what it costs. */
+static bool
+suspend(struct mhd *m, struct conn *c)
+{
+    if (!watch_socket(m, c, EPOLL_CTL_MOD, awaited(c)))
+        return false;
+    mhd_suspend_now(c);
+    return true;
+}
+
+/*
+ * If the client's message ends the handshake, nothing is sent that could carry an
+ * acknowledgement, for which a client without TCP_NODELAY waits 40 ms before its request.
+ */
+static void
+acknowledge(const struct conn *c)
+{
+    int on = 1;
+
+    /* On a Unix socket it fails, and is not needed. */
+    (void)setsockopt(c->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
+}
+
+void
+tls_wait(struct mhd *m, struct conn *c)
+{
+    if (c->mhd.tls != NULL && !suspend(m, c))
+        list_add_before(&m->tls_handshaking, &c->mhd.handshake);
+}
+
+bool
+tls_is_waiting(const struct conn *c)
+{
+    return c->mhd.tls != NULL && !c->used && c->mhd.suspended;
+}
+
+void
+tls_handshake_ready(struct mhd *m, struct conn *c)
+{
+    if (!list_linked(&c->mhd.handshake))
+        list_add_before(&m->tls_pending, &c->mhd.handshake);
+}
+
+/* It has ended its side before it has seen our certificate: the handshake leads nowhere. */
+static bool
+has_gone(const struct conn *c)
+{
+    struct pollfd fd = {.fd = c->fd, .events = POLLRDHUP};
+
+    return c->mhd.pair == NULL && poll(&fd, 1, 0) > 0;
+}
+
+/* GnuTLS would respond to it, and sign, before it sees the end. */
+static void
+discard_input(const struct conn *c)
+{
+    char input[4096];
+
+    while (recv(c->fd, input, sizeof(input), MSG_DONTWAIT) > 0)
+        continue;
+}
+
+void
+tls_admit(struct mhd *m)
+{
+    int admitted = 0;
+
+    for (int i = 0; i < LOOKED_AT_A_ROUND && admitted < ADMITTED_A_ROUND; i++) {
+        struct list *link = list_pop(&m->tls_pending);
+        struct conn *c;
+
+        if (link == NULL)
+            return;
+        c = conn_of_handshake(link);
+        if (!c->mhd.suspended)
+            continue; /* it is about to close */
+        if (has_gone(c))
+            discard_input(c);
+        else
+            admitted++;
+        (void)watch_socket(m, c, EPOLL_CTL_MOD, 0); /* it was in the set before */
+        mhd_resume(c);
+        list_add_before(&m->tls_handshaking, &c->mhd.handshake);
+    }
+}
+
+void
+tls_suspend_idle(struct mhd *m)
+{
+    struct list *at = m->tls_handshaking.next;
+
+    while (at != &m->tls_handshaking) {
+        struct conn *c = conn_of_handshake(at);
+
+        at = at->next;
+        if (c->phase == CONN_CLOSING || conn_unread(c) != UNREAD_NOTHING ||
+            !suspend(m, c))
+            continue;
+        list_remove(&c->mhd.handshake);
+        acknowledge(c);
+    }
+}
+
+/* The handshake is over, one way or another. */
+static void
+end_handshake(struct conn *c)
+{
+    if (list_linked(&c->mhd.handshake))
+        list_remove(&c->mhd.handshake);
+    tls_pair_drop(c->mhd.pair);
+    c->mhd.pair = NULL;
+}
+
+void
+tls_handshake_done(struct mhd *m, struct conn *c)
+{
+    const struct server_config *config = m->config.server;
+
+    end_handshake(c);
+    if (c->mhd.tls != NULL && tls_authorities(config->tls) != NULL)
+        c->certificate = tls_client_cert_read(config->mem, c->mhd.tls);
+}
+
+void
+tls_end(struct mhd *m, struct conn *c)
+{
+    end_handshake(c);
+    tls_client_cert_free(m->config.server->mem, c->certificate);
+    c->certificate = NULL;
+    c->mhd.tls = NULL;
+}

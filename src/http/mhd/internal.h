@@ -1,0 +1,153 @@
+/*
+ * mhd/internal: what the parts of the wall (mhd.h) know of each other.
+ */
+#ifndef HTTP_MHD_INTERNAL_H
+#define HTTP_MHD_INTERNAL_H
+
+#include "http/mhd/mhd.h"
+
+#include <gnutls/abstract.h>
+#include <microhttpd.h>
+
+enum { MHD_DAEMON_CONNS = 512 };
+
+struct mhd_daemon {
+    struct source source;
+    struct mhd *mhd;           /* borrowed */
+    struct MHD_Daemon *daemon; /* owned; NULL: not open */
+    bool tls;                  /* it speaks TLS */
+    size_t conns;
+    bool due;            /* something has happened: it must run in this round */
+    int64_t due_ms;      /* when it must run anyway; real time, INT64_MAX: never */
+    unsigned idle_polls; /* rounds in a row in which it had work but did none */
+};
+
+struct mhd {
+    struct mhd_config config;
+    struct mhd_daemon *daemons; /* owned; the first `count` are open */
+    size_t count, capacity;
+    struct MHD_Response *no_memory; /* owned; a prepared response */
+    size_t block;                   /* memory of a connection */
+    struct conn *adding;            /* while libmicrohttpd adds it */
+    bool called;                    /* the daemon that runs has called us */
+    struct list pending_suspend, chunked, ended, tls_pending, tls_handshaking;
+};
+
+static inline struct conn *
+mhd_conn_of(struct MHD_Connection *connection)
+{
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+        ->socket_context;
+}
+
+static inline struct mhd *
+mhd_of(const struct conn *c)
+{
+    return c->mhd.daemon->mhd;
+}
+
+/* Suspends at once. */
+void mhd_suspend_now(struct conn *c);
+
+/* ------------------------------------------------------------------ callbacks.c */
+
+/* The callbacks of a daemon; cls is the struct mhd. */
+void *mhd_on_target(void *cls, const char *target, struct MHD_Connection *connection);
+enum MHD_Result mhd_on_request(void *cls, struct MHD_Connection *connection,
+                               const char *url, const char *method, const char *version,
+                               const char *upload, size_t *upload_len, void **ctx);
+void mhd_on_completed(void *cls, struct MHD_Connection *connection, void **ctx,
+                      enum MHD_RequestTerminationCode how);
+void mhd_on_connection(void *cls, struct MHD_Connection *connection, void **socket_ctx,
+                       enum MHD_ConnectionNotificationCode what);
+
+/*
+ * libmicrohttpd is about to send a built-in page, and does not say to which connection. If that has
+ * a whole head which it cannot take (Content-Length is no number, the cookies do not fit into its
+ * memory), it would respond twice. If it is the only one in the middle of a chunked body, the
+ * chunks are malformed. Both get a document of claimd's, past libmicrohttpd, and nothing more. A
+ * connection without a whole head, or one among several, gets the built-in page.
+ */
+void mhd_replace_page(struct mhd *m, unsigned code);
+
+/* ------------------------------------------------------------------ head.c */
+
+/* The memory of a connection, for heads of this size and so many lines. */
+size_t head_space_block(size_t max_head, size_t max_lines);
+
+/* True if the response's head fits into the block, whatever the client has sent behind. */
+bool head_space_suffices(size_t block, const struct head_use *use);
+
+/*
+ * Reads the headers into ex->head and ex->request, which then point into libmicrohttpd's memory or
+ * the arena. `method` and `version` are the callback's arguments: their places in memory tell
+ * whether anything was cut out between them. Returns why it must be refused; REFUSAL_NONE.
+ */
+enum refusal mhd_head_read(const struct mhd *m, struct exchange *ex, const char *method,
+                           const char *version);
+
+/* Adds the trailers behind a chunked body. Returns likewise. */
+enum refusal mhd_head_add_trailers(const struct mhd *m, struct exchange *ex);
+
+/* ------------------------------------------------------------------ response.c */
+
+/* The prepared response, for when there is no memory to make one. NULL without memory. */
+struct MHD_Response *mhd_prepare_no_memory(void);
+
+/* Refuses past libmicrohttpd, which must then close. With TLS the client gets no response. */
+void mhd_refuse_past(struct exchange *ex, enum refusal which);
+
+/* ------------------------------------------------------------------ handshake.c */
+
+/* For MHD_OPTION_HTTPS_CERT_CALLBACK: the pair in force, pinned by the connection. */
+int tls_certificate(gnutls_session_t session, const gnutls_datum_t *authorities,
+                    int authority_count, const gnutls_pk_algorithm_t *algorithms,
+                    int algorithm_count, gnutls_pcert_st **chain, unsigned *chain_count,
+                    gnutls_privkey_t *key);
+
+/* libmicrohttpd has just got the connection: notes its session. */
+void tls_begin(struct conn *c);
+
+/* The same, when it can be suspended. */
+void tls_wait(struct mhd *m, struct conn *c);
+
+/* True for a connection that is suspended before its first request. */
+bool tls_is_waiting(const struct conn *c);
+
+/* There is something to read for one of these. */
+void tls_handshake_ready(struct mhd *m, struct conn *c);
+
+/* Resumes some of those that are ready. */
+void tls_admit(struct mhd *m);
+
+/* After a run of libmicrohttpd: suspends those again for which nothing is left to read. */
+void tls_suspend_idle(struct mhd *m);
+
+/* Its first request is there: the handshake is over. Verifies the client's certificate. */
+void tls_handshake_done(struct mhd *m, struct conn *c);
+
+/* The connection ends. Its session is gone. */
+void tls_end(struct mhd *m, struct conn *c);
+
+/* ------------------------------------------------------------------ watch.c */
+
+/*
+ * Has the worker's epoll set tell, once, when the client of c stops sending, or `what` happens
+ * before (EPOLLIN, or 0). Once, because the end of input is reported again with all that happens
+ * afterwards. how: EPOLL_CTL_ADD at first, then EPOLL_CTL_MOD. False without memory.
+ */
+bool watch_socket(struct mhd *m, struct conn *c, int how, uint32_t what);
+
+/*
+ * The client of c sends no more. libmicrohttpd misses that if the end of the input comes together
+ * with the last bytes (it waits for another edge after a short read), and would keep the connection
+ * until it times out. So the end is replayed, as an edge of ours, whenever libmicrohttpd waits for
+ * input and has read all of it.
+ */
+void replay_rdhup(struct mhd *m, struct conn *c);
+void replay_rdhups(struct mhd *m);
+
+/* After a round in which libmicrohttpd had work without end in this daemon: see watch.c. */
+void chunk_watchdog(struct mhd *m, const struct mhd_daemon *d);
+
+#endif

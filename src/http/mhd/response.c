@@ -1,0 +1,238 @@
+#include "claimd/base/invariant.h"
+#include "http/mhd/internal.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+/* Borrows the text; libmicrohttpd's interface is older than const. */
+static struct MHD_Response *
+borrow(struct bytes body)
+{
+    return MHD_create_response_from_buffer(body.len, (void *)(uintptr_t)body.data,
+                                           MHD_RESPMEM_PERSISTENT);
+}
+
+static bool
+add_header(struct MHD_Response *mr, const char *name, const char *value)
+{
+    return MHD_add_response_header(mr, name, value) == MHD_YES;
+}
+
+static bool
+bodiless(int code)
+{
+    return code == MHD_HTTP_NO_CONTENT || code == MHD_HTTP_NOT_MODIFIED;
+}
+
+static bool
+add_headers(struct MHD_Response *mr, const struct response *res, const char *id,
+            bool closing)
+{
+    for (size_t i = 0; i < res->header_count; i++) {
+        const struct response_header *h = &res->headers[i];
+
+        if (bodiless(res->code) && strcasecmp(h->name, "Content-Type") == 0)
+            continue;
+        if (!add_header(mr, h->name, h->value))
+            return false;
+    }
+    if (closing && !add_header(mr, "Connection", "close"))
+        return false;
+    return add_header(mr, "X-Request-ID", id);
+}
+
+/* Queues mr and gives up our reference to it. */
+static bool
+queue(struct exchange *ex, struct MHD_Response *mr, int code, size_t len)
+{
+    enum MHD_Result ok = MHD_queue_response(ex->conn->mhd.connection, (unsigned)code, mr);
+
+    MHD_destroy_response(mr);
+    if (ok == MHD_NO)
+        return false;
+    ex->state = EXCHANGE_RESPONDED;
+    ex->code = code;
+    ex->sent = len;
+    return true;
+}
+
+/* libmicrohttpd asks for a piece. */
+static ssize_t
+read_piece(void *cls, uint64_t at, char *out, size_t cap)
+{
+    struct exchange *ex = cls;
+    ssize_t n = ex->conn->mhd.pieces.read(ex, at, out, cap);
+
+    mhd_of(ex->conn)->called = true;
+    return n < 0 ? MHD_CONTENT_READER_END_WITH_ERROR : n;
+}
+
+bool
+mhd_respond(struct exchange *ex, bool closing, const struct mhd_pieces *pieces)
+{
+    const struct response *res = &ex->response;
+    struct bytes body = bodiless(res->code) ? bytes_str("") : buf_view(&res->body);
+    struct MHD_Response *mr;
+
+    if (pieces != NULL)
+        ex->conn->mhd.pieces = *pieces;
+    mr = pieces == NULL ? borrow(body)
+                        : MHD_create_response_from_callback(body.len, pieces->most,
+                                                            read_piece, ex, NULL);
+    if (mr == NULL)
+        return false;
+    if (!add_headers(mr, res, ex->id, closing)) {
+        MHD_destroy_response(mr);
+        return false;
+    }
+    return queue(ex, mr, res->code, ex->request.method == METHOD_HEAD ? 0 : body.len);
+}
+
+/* ------------------------------------------------------------------ refusals */
+
+struct row {
+    int code;
+    const char *reason;
+    const char *retry_after;
+    const char *document;
+};
+
+#define DOCUMENT(title, description)                                                     \
+    "{\"title\": \"" title "\", \"description\": \"" description "\"}"
+
+static const struct row rows[REFUSAL_COUNT] = {
+    [REFUSAL_BUSY] = {503, "Service Unavailable", "1",
+                      DOCUMENT("Service temporarily unavailable",
+                               "The server has reached its maximum number of "
+                               "connections. Try again later.")},
+    [REFUSAL_NO_MEMORY] = {503, "Service Unavailable", "5",
+                           DOCUMENT("Service temporarily unavailable",
+                                    "The server is out of memory. Try again later.")},
+    [REFUSAL_OVERDUE] = {503, "Service Unavailable", "5",
+                         DOCUMENT("Service temporarily unavailable",
+                                  "The server has too many long-running requests. This "
+                                  "request had no effect. Try again later.")},
+    [REFUSAL_SLOW] = {408, "Request Timeout", NULL,
+                      DOCUMENT("Request timeout",
+                               "The request was incomplete when its time limit ended.")},
+    [REFUSAL_BAD_HEAD] =
+        {400, "Bad Request", NULL,
+         DOCUMENT(
+             "Invalid API request",
+             "The request line or a header is malformed, contradictory or duplicated.")},
+    [REFUSAL_CHUNKS] = {400, "Bad Request", NULL,
+                        DOCUMENT(
+                            "Invalid API request",
+                            "A chunk of the body is malformed. Its size must be a short "
+                            "line of hexadecimal digits that ends with CR LF.")},
+    [REFUSAL_BEYOND] = {413, "Content Too Large", NULL,
+                        DOCUMENT("Invalid API request",
+                                 "The length of the body exceeds 64 bits.")},
+    [REFUSAL_TARGET] = {414, "URI Too Long", NULL,
+                        DOCUMENT("Request target too long",
+                                 "The request line is longer than max_header_size.")},
+    [REFUSAL_HEADERS] = {431, "Request Header Fields Too Large", NULL,
+                         DOCUMENT("Request header fields too large",
+                                  "The request has more than max_headers headers and "
+                                  "cookies, or they are larger than max_header_size.")},
+    [REFUSAL_TOO_LARGE] = {400, "Bad Request", NULL,
+                           DOCUMENT("Invalid API request",
+                                    "The body is larger than the server allows.")},
+};
+
+/* The response of a refusal, without request id. NULL without memory. */
+static struct MHD_Response *
+make_refusal(enum refusal which, bool closing)
+{
+    const struct row *row = &rows[which];
+    struct MHD_Response *mr = borrow(bytes_str(row->document));
+
+    if (mr == NULL)
+        return NULL;
+    if (!add_header(mr, "Content-Type", "application/json") ||
+        (row->retry_after != NULL && !add_header(mr, "Retry-After", row->retry_after)) ||
+        (closing && !add_header(mr, "Connection", "close"))) {
+        MHD_destroy_response(mr);
+        return NULL;
+    }
+    return mr;
+}
+
+struct MHD_Response *
+mhd_prepare_no_memory(void)
+{
+    return make_refusal(REFUSAL_NO_MEMORY, true);
+}
+
+static bool
+refuse_through(struct exchange *ex, enum refusal which, bool closing)
+{
+    struct MHD_Response *mr = make_refusal(which, closing);
+
+    if (mr == NULL)
+        return false;
+    if (!add_header(mr, "X-Request-ID", ex->id)) {
+        MHD_destroy_response(mr);
+        return false;
+    }
+    return queue(ex, mr, rows[which].code, strlen(rows[which].document));
+}
+
+void
+mhd_refuse_past(struct exchange *ex, enum refusal which)
+{
+    if (ex->conn->mhd.tls == NULL) /* what TLS has begun only TLS can go on with */
+        mhd_refuse_socket(ex->conn->fd, which, ex->id);
+    ex->code = rows[which].code;
+    ex->sent = strlen(rows[which].document);
+    ex->conn->linger = true;
+}
+
+/*
+ * libmicrohttpd takes no response in the middle of a body, and after a bad head its memory may have
+ * no space for one. There the document goes past it. With TLS only libmicrohttpd can send.
+ */
+static bool
+goes_past(const struct conn *c, enum refusal which)
+{
+    return c->mhd.in_body || (c->mhd.tls == NULL && which != REFUSAL_NO_MEMORY);
+}
+
+bool
+mhd_refuse(struct mhd *m, struct conn *c, enum refusal which, bool closing)
+{
+    struct exchange *ex = c->exchange;
+
+    if (ex != NULL && goes_past(c, which)) {
+        mhd_refuse_past(ex, which);
+        return false;
+    }
+    if (ex != NULL && refuse_through(ex, which, closing))
+        return true;
+    if (ex != NULL)
+        ex->code = rows[REFUSAL_NO_MEMORY].code;
+    return MHD_queue_response(c->mhd.connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                              m->no_memory) == MHD_YES;
+}
+
+void
+mhd_refuse_socket(int fd, enum refusal which, const char *id)
+{
+    const struct row *row = &rows[which];
+    char text[1024];
+    int len = snprintf(text, sizeof(text),
+                       "HTTP/1.1 %d %s\r\n"
+                       "Connection: close\r\n"
+                       "Content-Type: application/json\r\n"
+                       "Content-Length: %zu\r\n"
+                       "X-Request-ID: %s\r\n"
+                       "%s%s%s"
+                       "\r\n%s",
+                       row->code, row->reason, strlen(row->document), id,
+                       row->retry_after == NULL ? "" : "Retry-After: ",
+                       row->retry_after == NULL ? "" : row->retry_after,
+                       row->retry_after == NULL ? "" : "\r\n", row->document);
+
+    ENSURE(len > 0 && (size_t)len < sizeof(text));
+    (void)send(fd, text, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT); /* see mhd.h */
+}

@@ -1,0 +1,163 @@
+#include "http/request.h"
+
+#include "http/suspended.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+void
+request_opened(void *ctx, struct conn *c)
+{
+    struct worker *w = ctx;
+
+    conn_table_add(&w->conns.table, c, w->loop.round.now_ms);
+}
+
+void
+request_target(void *ctx, struct conn *c, const char *target)
+{
+    struct worker *w = ctx;
+    struct exchange *ex = exchange_begin(&w->exchanges, c, target);
+
+    if (ex == NULL)
+        return;
+    request_ids_next(&w->ids, ex->id);
+    ex->started_ns = w->loop.round.stopwatch_ns;
+    c->exchange = ex;
+}
+
+static bool
+refuse(struct worker *w, struct conn *c, enum refusal which)
+{
+    c->linger = true; /* the client may still be sending */
+    worker_set_phase(w, c, CONN_RESPONDING);
+    return mhd_refuse(w->conns.mhd, c, which, true);
+}
+
+static size_t
+body_limit(const struct worker *w, const struct exchange *ex)
+{
+    return api_body_limit(w->shared->config->api, ex->request.path);
+}
+
+bool
+request_head(void *ctx, struct conn *c, enum refusal wrong)
+{
+    struct worker *w = ctx;
+    struct exchange *ex = c->exchange;
+    size_t limit;
+
+    if (wrong != REFUSAL_NONE)
+        return refuse(w, c, wrong);
+    if (request_log_one_in(&w->shared->log) > 0)
+        request_log_keep_trace(ex);
+    limit = body_limit(w, ex);
+    if (ex->head.content_length <= limit)
+        return true;
+    exchange_refuse_body(ex);
+    if (!ex->head.expects_continue &&
+        ex->head.content_length - limit <= BODY_DISCARD_MOST)
+        return true;
+    c->linger = true;
+    return respond_request(w, ex, true);
+}
+
+bool
+request_body(void *ctx, struct conn *c, const char *data, size_t len)
+{
+    struct worker *w = ctx;
+    struct exchange *ex = c->exchange;
+    size_t limit = body_limit(w, ex);
+
+    exchange_take_body(ex, data, len, limit);
+    if (ex->received <= limit || ex->received - limit <= BODY_DISCARD_MOST)
+        return true;
+    return refuse(w, c,
+                  REFUSAL_TOO_LARGE); /* chunked: else its length was known before */
+}
+
+/*
+ * With a chunked body the connection ends with the response: of chunks claimd sees only what
+ * libmicrohttpd makes of them, and a proxy in front may have taken another byte for their end. What
+ * stands behind it is then never taken for a request.
+ */
+bool
+request_whole(void *ctx, struct conn *c, enum refusal wrong)
+{
+    if (wrong != REFUSAL_NONE)
+        return refuse(ctx, c, wrong);
+    return respond_request(ctx, c->exchange, c->exchange->head.chunked);
+}
+
+bool
+request_ready(void *ctx, struct conn *c)
+{
+    return respond_ready(ctx, c->exchange);
+}
+
+void
+request_ended(void *ctx, struct conn *c, bool sent)
+{
+    struct worker *w = ctx;
+    struct exchange *ex = c->exchange;
+
+    respond_end(w, ex, sent);
+    c->exchange = NULL;
+    traffic_count(&w->traffic, ex->response.route, ex->request.method, ex->code,
+                  (clock_stopwatch_ns() - ex->started_ns) / 1000);
+    request_log_write(&w->shared->log, &w->logged, w->loop.round.now_ms, ex);
+    exchange_end(&w->exchanges, ex);
+}
+
+void
+request_hung_up(void *ctx, struct conn *c)
+{
+    suspended_hung_up(ctx, c);
+}
+
+/*
+ * Keeps a socket half open whose client may not have seen the response yet. With TLS a client
+ * sends record by record: that nothing is there does not say that nothing is on its way, and
+ * claimd does not hear what libmicrohttpd refuses by itself before a target is known.
+ */
+static void
+linger_if_sending(struct worker *w, const struct conn *c)
+{
+    bool sending = c->linger || (c->kind == LISTEN_TLS && !worker_is_draining(w));
+    char byte;
+    ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    int fd;
+
+    if (n == 0 || (n < 0 && (errno != EAGAIN || !sending)))
+        return;
+    fd = dup(c->fd);
+    if (fd >= 0)
+        linger_add(&w->conns.linger, fd, w->loop.round.now_ms);
+}
+
+void
+request_closed(void *ctx, struct conn *c)
+{
+    struct worker *w = ctx;
+
+    api_leave(w->shared->config->api, &c->seat);
+    if (c->phase != CONN_CLOSING)
+        linger_if_sending(w, c);
+    conn_table_remove(&w->conns.table, c);
+    mem_free(w->shared->config->mem, c);
+    atomic_fetch_sub_explicit(&w->conns.load, 1, memory_order_relaxed);
+}
+
+void
+request_time_out(struct worker *w, struct conn *c)
+{
+    enum refusal why = REFUSAL_NONE;
+
+    if (c->exchange != NULL && worker_is_draining(w))
+        w->cut_off++;
+    if (c->phase == CONN_RECEIVING)
+        why = REFUSAL_SLOW;
+    else if (c->exchange != NULL && c->exchange->state == EXCHANGE_TURN)
+        why = REFUSAL_OVERDUE;
+    respond_abort(w, c, why);
+}

@@ -1,0 +1,257 @@
+#include "http/request_log.h"
+
+#include "http/listener.h"
+
+void
+request_log_init(struct request_log *l, const struct log *log, uint64_t one_in)
+{
+    l->log = log;
+    atomic_init(&l->one_in, one_in);
+    lock_init(&l->lock);
+    memset(l->reasons, 0, sizeof(l->reasons));
+    atomic_init(&l->over_ms, INT64_MAX);
+}
+
+void
+request_log_fini(struct request_log *l)
+{
+    lock_fini(&l->lock);
+}
+
+/* ------------------------------------------------------------------ ids of others */
+
+struct bytes
+trace_id(struct bytes text)
+{
+    if (text.len == 0 || text.len > TRACE_ID_MAX)
+        return BYTES_NONE;
+    for (size_t i = 0; i < text.len; i++)
+        if (text.data[i] <= ' ' || text.data[i] > '~')
+            return BYTES_NONE;
+    return text;
+}
+
+static bool
+is_digit(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+/* So many lower-case hexadecimal digits; *zero: all of them are 0. */
+static bool
+has_digits(struct bytes text, size_t len, bool *zero)
+{
+    *zero = true;
+    if (text.len != len)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        if (!is_digit(text.data[i]))
+            return false;
+        *zero = *zero && text.data[i] == '0';
+    }
+    return true;
+}
+
+/* Versions behind 00 may have more at the end, but begin the same; ff is none. */
+struct bytes
+trace_parent(struct bytes text)
+{
+    struct bytes rest = text;
+    struct bytes version = bytes_cut(&rest, '-'), trace = bytes_cut(&rest, '-');
+    struct bytes parent = bytes_cut(&rest, '-'), flags = bytes_cut(&rest, '-');
+    bool first, no_trace, no_parent, zero;
+
+    if (!has_digits(version, 2, &first) || !has_digits(trace, 32, &no_trace) ||
+        !has_digits(parent, 16, &no_parent) || !has_digits(flags, 2, &zero))
+        return BYTES_NONE;
+    if (bytes_equal_str(version, "ff") || no_trace || no_parent ||
+        (first && bytes_present(rest)) || text.len > TRACE_ID_MAX)
+        return BYTES_NONE;
+    return text;
+}
+
+static struct bytes
+keep(struct exchange *ex, struct bytes text)
+{
+    return bytes_present(text) ? arena_copy(&ex->arena, text) : BYTES_NONE;
+}
+
+void
+request_log_keep_trace(struct exchange *ex)
+{
+    const struct bytes *headers = ex->request.headers;
+
+    ex->client_id = keep(ex, trace_id(headers[API_HEADER_REQUEST_ID]));
+    ex->traceparent = keep(ex, trace_parent(headers[API_HEADER_TRACEPARENT]));
+}
+
+/* ------------------------------------------------------------------ refused requests */
+
+/*
+ * Counts a refused request. True if it is to be logged; *suppressed is then how many were not, since
+ * the last one that was.
+ */
+static bool
+count_refused(struct request_log *r, enum status why, int64_t now_ms,
+              uint64_t *suppressed)
+{
+    struct refused_reason *reason = &r->reasons[why];
+    bool shown;
+
+    lock_acquire(&r->lock);
+    shown = reason->requests == 0 || now_ms - reason->line_ms >= REFUSED_LINE_MS;
+    if (reason->requests++ == 0 || reason->last_ms < now_ms)
+        reason->last_ms = now_ms;
+    if (shown) {
+        *suppressed = reason->suppressed;
+        reason->suppressed = 0;
+        reason->line_ms = now_ms;
+    } else {
+        reason->suppressed++;
+    }
+    if (atomic_load(&r->over_ms) > now_ms + REFUSED_OVER_MS)
+        atomic_store(&r->over_ms, now_ms + REFUSED_OVER_MS);
+    lock_release(&r->lock);
+    return shown;
+}
+
+/* Moves what is over into over[ST_COUNT], and finds out when the next may be. */
+static void
+take_over(struct request_log *r, struct refused_reason *over, int64_t now_ms)
+{
+    int64_t next_ms = INT64_MAX;
+
+    lock_acquire(&r->lock);
+    for (int why = 0; why < ST_COUNT; why++) {
+        struct refused_reason *reason = &r->reasons[why];
+
+        over[why].requests = 0;
+        if (reason->requests == 0)
+            continue;
+        if (now_ms - reason->last_ms >= REFUSED_OVER_MS) {
+            over[why] = *reason;
+            *reason = (struct refused_reason){.requests = 0};
+        } else if (reason->last_ms + REFUSED_OVER_MS < next_ms) {
+            next_ms = reason->last_ms + REFUSED_OVER_MS;
+        }
+    }
+    atomic_store(&r->over_ms, next_ms);
+    lock_release(&r->lock);
+}
+
+int64_t
+request_log_settle(struct request_log *l, int64_t now_ms)
+{
+    struct refused_reason over[ST_COUNT];
+
+    if (now_ms < atomic_load_explicit(&l->over_ms, memory_order_relaxed))
+        return atomic_load_explicit(&l->over_ms, memory_order_relaxed);
+    take_over(l, over, now_ms);
+    for (int why = 0; why < ST_COUNT; why++)
+        if (over[why].requests > 0)
+            log_event(l->log, LOG_WARN, "refused_requests",
+                      LOG_S("reason", status_name((enum status)why)),
+                      LOG_I("requests", over[why].requests),
+                      LOG_I("suppressed", over[why].suppressed));
+    return atomic_load(&l->over_ms);
+}
+
+void
+request_log_end(struct request_log *l)
+{
+    (void)request_log_settle(l, INT64_MAX);
+}
+
+/* ------------------------------------------------------------------ lines */
+
+/* The API says why; a 503 without its word is the front end's, which is out of memory. */
+static enum status
+reason_of(const struct exchange *ex)
+{
+    if (ex->response.status == ST_OK && ex->code == 503)
+        return ST_NO_MEMORY;
+    return ex->response.status;
+}
+
+static const char *
+client_of(const struct exchange *ex, char out[ADDRESS_TEXT_CAP])
+{
+    address_text(&ex->conn->peer.any, ex->conn->peer_len, out);
+    return out;
+}
+
+static void
+write_refused(struct request_log *l, int64_t now_ms, const struct exchange *ex)
+{
+    enum status why = reason_of(ex);
+    char client[ADDRESS_TEXT_CAP];
+    uint64_t suppressed;
+
+    if (!count_refused(l, why, now_ms, &suppressed))
+        return;
+    log_event(l->log, LOG_WARN, "refusing_requests", LOG_S("reason", status_name(why)),
+              LOG_I("status", ex->code), LOG_S("method", ex->method),
+              LOG_B("path", ex->request.path), LOG_S("request_id", ex->id),
+              LOG_S("client", client_of(ex, client)), LOG_I("suppressed", suppressed));
+}
+
+struct fields {
+    struct log_field all[16];
+    size_t count;
+};
+
+static void
+add_number(struct fields *f, const char *key, int64_t number)
+{
+    f->all[f->count++] = (struct log_field)LOG_I(key, number);
+}
+
+/* What is not there, or has no name, has no field. */
+static void
+add_text(struct fields *f, const char *key, struct bytes text)
+{
+    if (text.len > 0)
+        f->all[f->count++] = (struct log_field)LOG_B(key, text);
+}
+
+static void
+write_request(const struct log *log, enum log_level level, const struct exchange *ex)
+{
+    int64_t duration_ns = clock_stopwatch_ns() - ex->started_ns;
+    const struct response_subject *about = &ex->response.about;
+    enum status why = reason_of(ex);
+    struct fields f = {.count = 0};
+    char client[ADDRESS_TEXT_CAP];
+
+    add_text(&f, "method", bytes_str(ex->method));
+    add_text(&f, "path", ex->request.path);
+    add_text(&f, "query", ex->request.query);
+    add_number(&f, "status", ex->code);
+    add_number(&f, "bytes", (int64_t)ex->sent);
+    add_number(&f, "duration_us", duration_ns / 1000);
+    add_text(&f, "request_id", bytes_str(ex->id));
+    add_text(&f, "client", bytes_str(client_of(ex, client)));
+    add_text(&f, "project", about->project);
+    add_text(&f, "queue", about->queue);
+    add_text(&f, "claim", about->claim);
+    add_text(&f, "client_request_id", ex->client_id);
+    add_text(&f, "traceparent", ex->traceparent);
+    if (why != ST_OK)
+        add_text(&f, "reason", bytes_str(status_name(why)));
+    log_write(log, level, "request", f.all, f.count);
+}
+
+void
+request_log_write(struct request_log *l, uint64_t *logged, int64_t now_ms,
+                  const struct exchange *ex)
+{
+    enum log_level level = ex->code >= 500 ? LOG_WARN : LOG_INFO;
+    uint64_t one_in = request_log_one_in(l);
+
+    if ((level == LOG_INFO && one_in == 0) || !log_wants(l->log, level))
+        return;
+    if (one_in == 0)
+        write_refused(l, now_ms, ex);
+    else if (level != LOG_INFO || one_in == 1 || (*logged)++ % one_in == 0)
+        write_request(l->log, level, ex); /* failed requests always have a line */
+}

@@ -1,0 +1,558 @@
+#include "http/respond.h"
+
+#include "claimd/base/invariant.h"
+
+#include <linux/tcp.h>
+#include <sys/socket.h>
+
+/* ------------------------------------------------------------------ states */
+
+static bool
+is_suspended(enum exchange_state state)
+{
+    return state >= EXCHANGE_TURN && state <= EXCHANGE_DELAYED;
+}
+
+static void
+set_state(struct worker *w, struct exchange *ex, enum exchange_state state)
+{
+    if (is_suspended(ex->state))
+        counter_take(&w->suspended.counts[ex->state], 1);
+    if (is_suspended(state))
+        counter_add(&w->suspended.counts[state], 1);
+    ex->state = state;
+}
+
+/* Takes an exchange off the list that it is suspended in: the API is not called for it again. */
+static void
+remove_from_lists(struct worker *w, struct exchange *ex)
+{
+    if (list_linked(&ex->conn->turn))
+        list_remove(&ex->conn->turn);
+    if (list_linked(&ex->commit))
+        list_remove(&ex->commit);
+    wheel_disarm(w->suspended.deadlines, &ex->due);
+}
+
+/* Delays what the connection of an exchange sends next. */
+static void
+delay(struct worker *w, struct exchange *ex)
+{
+    const int64_t now_ms = w->loop.round.now_ms;
+
+    worker_set_phase(w, ex->conn, CONN_SUSPENDED);
+    list_add_before(&w->suspended.delayed, &ex->conn->turn);
+    /* not a moment too early: now_ms is rounded down */
+    wheel_arm(w->suspended.deadlines, &ex->due, now_ms + ex->response.fault.ms + 1);
+}
+
+/* The response of a suspended exchange exists: libmicrohttpd asks for it. */
+static void
+make_ready(struct worker *w, struct exchange *ex)
+{
+    set_state(w, ex, EXCHANGE_READY);
+    worker_set_phase(w, ex->conn, CONN_RESPONDING);
+    mhd_resume(ex->conn);
+}
+
+/* The response exists, and the client may know it. True: it is sent now. */
+static bool
+is_finished(struct worker *w, struct exchange *ex)
+{
+    if (ex->response.fault.kind != FAULT_LATENCY || worker_is_draining(w))
+        return true;
+    set_state(w, ex, EXCHANGE_DELAYED);
+    delay(w, ex);
+    return false;
+}
+
+/* Its turn comes later: behind others, or when a fiber is free. */
+static bool
+wait_for_turn(struct worker *w, struct exchange *ex, struct list *turns)
+{
+    set_state(w, ex, EXCHANGE_TURN);
+    worker_set_phase(w, ex->conn, CONN_RESPONDING);
+    list_add_before(turns, &ex->conn->turn);
+    return false;
+}
+
+static bool
+wait_for_message(struct worker *w, struct exchange *ex)
+{
+    struct conn *c = ex->conn;
+
+    set_state(w, ex, EXCHANGE_WAITING);
+    worker_set_phase(w, c, CONN_SUSPENDED);
+    list_add_before(&w->suspended.waiting, &c->turn);
+    if (ex->until_ms == 0) /* not a moment too early: now_ms is rounded down */
+        ex->until_ms = w->loop.round.now_ms + ex->waiting.wait_ms + 1;
+    wheel_arm(w->suspended.deadlines, &ex->due, ex->until_ms);
+    /* If the client has gone, it ends in the next round, when it is suspended. */
+    if (c->hung_up && eventq_push(c->eventq, &c->event, EVENT_READY))
+        eventq_wake(c->eventq);
+    return false;
+}
+
+/* True: the change is durable. */
+static bool
+wait_for_log(struct worker *w, struct exchange *ex)
+{
+    enum store_durability durability =
+        store_log_durability(w->shared->config->store_log, ex->response.position);
+    struct list *at = w->suspended.commits.prev;
+
+    if (durability == STORE_DURABLE)
+        return true;
+    set_state(w, ex, EXCHANGE_COMMIT);
+    worker_set_phase(w, ex->conn, CONN_SUSPENDED);
+    /* In the order of LSNs: nearly always at the end. */
+    while (at != &w->suspended.commits &&
+           container_of(at, struct exchange, commit)->response.position >
+               ex->response.position)
+        at = at->prev;
+    list_add_before(at->next, &ex->commit);
+    if (durability ==
+        STORE_LOST) /* the log notifies of other changes, but not of this one */
+        atomic_store(&w->suspended.log_moved, true);
+    return false;
+}
+
+/* ------------------------------------------------------------------ long polling */
+
+static struct store_wakeup *
+notify_waiter(struct store_listener *listener, enum store_news news)
+{
+    struct exchange *ex = container_of(listener, struct exchange, waiting.listener);
+    struct eventq *q = ex->conn->eventq;
+    enum event_bits bits = news == STORE_GONE ? EVENT_GONE : EVENT_READY;
+
+    return eventq_push(q, &ex->conn->event, bits) ? &q->wakeup : NULL;
+}
+
+/* A request that wants to wait for messages may, if there are fewer of them than max_waiters. */
+static void
+count_waiter(struct worker *w, struct exchange *ex)
+{
+    const size_t most = w->shared->config->max_waiters;
+
+    if (ex->counted || ex->waiting.end != WAITING_ON ||
+        !api_may_wait(w->shared->config->api, &ex->request))
+        return;
+    if (atomic_fetch_add(&w->shared->waiters, 1) >= most) {
+        (void)atomic_fetch_sub(&w->shared->waiters, 1);
+        return;
+    }
+    ex->counted = true;
+    ex->waiting.listener.notify = notify_waiter;
+    ex->request.waiting = &ex->waiting;
+}
+
+static void
+uncount_waiter(struct worker *w, struct exchange *ex)
+{
+    if (ex->counted)
+        (void)atomic_fetch_sub(&w->shared->waiters, 1);
+    ex->counted = false;
+}
+
+/* ------------------------------------------------------------------ calling the API */
+
+/* Fibers of a worker, and of all. A stack is two mappings; Linux allows a process 65 530. */
+enum { FIBERS_MOST = 1024, FIBERS_ALL = 16384 };
+
+/* A parked fiber may go on: its worker may do so at once. */
+static void
+wake_fiber(void *arg)
+{
+    struct conn *c = ((struct exchange *)arg)->conn;
+    struct eventq *q = c->eventq;
+
+    if (eventq_push(q, &c->event, EVENT_FIBER)) /* c may be gone */
+        eventq_wake(q);
+}
+
+void
+respond_init(struct worker *w)
+{
+    const struct server_config *config = w->shared->config;
+    size_t most = FIBERS_ALL / config->workers;
+
+    if (most > FIBERS_MOST)
+        most = FIBERS_MOST;
+    if (config->fibers != 0)
+        most = config->fibers;
+    fiber_pool_init(&w->suspended.fibers, config->mem, config->executor, most,
+                    wake_fiber);
+}
+
+void
+respond_fini(struct worker *w)
+{
+    fiber_pool_fini(&w->suspended.fibers);
+}
+
+static enum api_next
+call_api(const struct server_config *config, struct exchange *ex)
+{
+    const char *outer = invariant_context(ex->id);
+    enum api_next next;
+
+    ex->request.now_ms = clock_now_ms(config->clock);
+    ex->request.body = buf_view(&ex->body);
+    next = api_handle(config->api, &ex->request, &ex->response);
+    (void)invariant_context(outer);
+    return next;
+}
+
+static void
+run_fiber(void *arg)
+{
+    struct exchange *ex = arg;
+
+    ex->next_step = call_api(worker_of(ex->conn)->shared->config, ex);
+}
+
+/* Continues as the API has said. True: the exchange has its response. */
+static bool
+continue_with(struct worker *w, struct exchange *ex, enum api_next next)
+{
+    remove_from_lists(w, ex);
+    if (next == API_SEND || next == API_HOLD)
+        uncount_waiter(w, ex);
+    if (next == API_AGAIN)
+        return wait_for_turn(w, ex, &w->suspended.turns);
+    if (next == API_WAIT)
+        return wait_for_message(w, ex);
+    if (next == API_HOLD && !wait_for_log(w, ex))
+        return false;
+    return is_finished(w, ex);
+}
+
+/* After a fiber has run for a while. True: the exchange has its response. */
+static bool
+after_fiber(struct worker *w, struct exchange *ex, enum fiber_state state)
+{
+    struct list *starved;
+
+    if (state == FIBER_PARKED) {
+        set_state(w, ex, ex->request.proof.asking ? EXCHANGE_IDENTITY : EXCHANGE_REMOTE);
+        w->suspended.in_fibers++;
+        worker_set_phase(w, ex->conn, CONN_SUSPENDED);
+        return false;
+    }
+    fiber_give(&w->suspended.fibers, ex->fiber);
+    ex->fiber = NULL;
+    starved = list_pop(&w->suspended.starved); /* a fiber is free for it */
+    if (starved != NULL)
+        list_add_before(&w->suspended.turns, starved);
+    return continue_with(w, ex, ex->next_step);
+}
+
+/* Calls the API, in a fiber if it may block. True: the exchange has its response. */
+static bool
+handle_request(struct worker *w, struct exchange *ex)
+{
+    const struct server_config *config = w->shared->config;
+    enum fiber_state state;
+    const char *outer;
+
+    if (!api_may_block(config->api, &ex->request))
+        return continue_with(w, ex, call_api(config, ex));
+    remove_from_lists(w, ex);
+    ex->fiber = fiber_take(&w->suspended.fibers);
+    if (ex->fiber == NULL)
+        return wait_for_turn(w, ex, &w->suspended.starved);
+    outer = invariant_context(ex->id);
+    state = fiber_start(ex->fiber, run_fiber, ex);
+    (void)invariant_context(outer);
+    return after_fiber(w, ex, state);
+}
+
+void
+respond_again(struct worker *w, struct exchange *ex)
+{
+    if (handle_request(w, ex))
+        make_ready(w, ex);
+}
+
+void
+respond_go_on(struct worker *w, struct exchange *ex)
+{
+    const char *outer = invariant_context(ex->id);
+    enum fiber_state state;
+
+    ENSURE(ex->state == EXCHANGE_REMOTE || ex->state == EXCHANGE_IDENTITY);
+    w->suspended.in_fibers--;
+    state = fiber_go_on(ex->fiber);
+    (void)invariant_context(outer);
+    if (after_fiber(w, ex, state))
+        make_ready(w, ex);
+}
+
+bool
+respond_slice(struct worker *w, struct exchange *ex)
+{
+    enum api_next next;
+
+    ENSURE(ex->state == EXCHANGE_TURN);
+    if (api_may_block(w->shared->config->api, &ex->request)) {
+        respond_again(w, ex);
+        return true;
+    }
+    next = call_api(w->shared->config, ex);
+    if (next == API_AGAIN)
+        return false;
+    if (continue_with(w, ex, next))
+        make_ready(w, ex);
+    return true;
+}
+
+void
+respond_finish(struct worker *w, struct exchange *ex)
+{
+    if (is_finished(w, ex))
+        make_ready(w, ex);
+}
+
+void
+respond_abort(struct worker *w, struct conn *c, enum refusal why)
+{
+    if (c->exchange != NULL)
+        remove_from_lists(w, c->exchange);
+    mhd_end(c, why);
+}
+
+/* ------------------------------------------------------------------ faults that a test wants */
+
+/* Bytes of a piece at most, unless a rule asks for more. */
+enum { PIECE = 16384 };
+
+static bool
+has_body(const struct exchange *ex)
+{
+    const int code = ex->response.code;
+
+    return ex->request.method != METHOD_HEAD && code != 204 && code != 304 &&
+           ex->response.body.len > 0;
+}
+
+/* There is to be no response: the connection is cut. A response without a body has no half. */
+static bool
+is_cut(const struct exchange *ex)
+{
+    const enum fault_kind kind = ex->response.fault.kind;
+
+    return kind == FAULT_CUT_BEFORE || kind == FAULT_CUT_AFTER ||
+           (kind == FAULT_HALF && !has_body(ex));
+}
+
+/* The response comes in part, or piece by piece. */
+static bool
+is_divided(const struct exchange *ex)
+{
+    const enum fault_kind kind = ex->response.fault.kind;
+
+    return (kind == FAULT_HALF || kind == FAULT_SLOW) && has_body(ex);
+}
+
+/* Is another piece due? Behind each the connection is suspended, so that it costs nothing. */
+static bool
+take_piece(struct worker *w, struct exchange *ex)
+{
+    if (ex->piece == PIECE_DUE) {
+        ex->piece = PIECE_SENT;
+        return true;
+    }
+    if (ex->piece == PIECE_SENT) {
+        ex->piece = PIECE_WAITS;
+        delay(w, ex);
+        mhd_suspend(ex->conn);
+    }
+    return false;
+}
+
+/* See struct mhd_pieces. */
+static ssize_t
+read_piece(struct exchange *ex, uint64_t at, char *out, size_t cap)
+{
+    struct worker *w = worker_of(ex->conn);
+    const struct fault *fault = &ex->response.fault;
+    const struct bytes body = buf_view(&ex->response.body);
+    const uint64_t end = fault->kind == FAULT_HALF ? body.len / 2 : body.len;
+    bool slow = fault->kind == FAULT_SLOW && !worker_is_draining(w);
+    uint64_t len = cap;
+
+    if (at >= end || ex->conn->phase == CONN_CLOSING)
+        return -1;
+    if (slow && !take_piece(w, ex))
+        return 0;
+    if (len > end - at)
+        len = end - at;
+    if (slow && len > (uint64_t)fault->bytes)
+        len = (uint64_t)fault->bytes;
+    memcpy(out, body.data + at, (size_t)len);
+    return (ssize_t)len;
+}
+
+void
+respond_delay_over(struct worker *w, struct exchange *ex)
+{
+    remove_from_lists(w, ex);
+    if (ex->state == EXCHANGE_DELAYED) {
+        make_ready(w, ex);
+        return;
+    }
+    ex->piece = PIECE_DUE;
+    worker_set_phase(w, ex->conn, CONN_RESPONDING);
+    mhd_resume(ex->conn);
+}
+
+/* ------------------------------------------------------------------ claims that were not received */
+
+/*
+ * A number that grows with each byte that the kernel has taken for this socket; 0 if it
+ * cannot tell (a Unix socket). A system call.
+ */
+static uint64_t
+sent_bytes(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t len = sizeof(info);
+
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
+        len < offsetof(struct tcp_info, tcpi_bytes_retrans) +
+                  sizeof(info.tcpi_bytes_retrans))
+        return 0;
+    return 1 + info.tcpi_bytes_sent - info.tcpi_bytes_retrans + info.tcpi_notsent_bytes;
+}
+
+/* A claim to be released, by the executor if the store blocks. */
+struct release {
+    struct executor_job job;
+    const struct server_config *config;
+    struct store_queue queue;
+    struct bytes claim_id;
+    bool unseen;
+    char text[];
+};
+
+static void
+release_claim(const struct release *r)
+{
+    const struct server_config *config = r->config;
+    enum status st;
+
+    do
+        st = store_claim_release(config->store, STORE_AT(clock_now_ms(config->clock)),
+                                 &r->queue, r->claim_id,
+                                 r->unseen ? STORE_NOT_SEEN : STORE_NOT_SENT);
+    while (st == ST_AGAIN);
+    /* Should it fail, the claim ends when its time is over. */
+}
+
+static void
+run_release(struct executor_job *job)
+{
+    struct release *r = container_of(job, struct release, job);
+
+    release_claim(r);
+    mem_free(r->config->mem, r);
+}
+
+/*
+ * Releases the claim of a response that its client did not receive. unseen: not even a byte of it,
+ * so that the delivery does not count. If the executor has too much to do, the claim ends when its
+ * time is over.
+ */
+static void
+release_unreceived(const struct worker *w, const struct exchange *ex, bool unseen)
+{
+    const struct server_config *config = w->shared->config;
+    const struct release here = {.config = config,
+                                 .queue = ex->response.claim_queue,
+                                 .claim_id = ex->response.claim_id,
+                                 .unseen = unseen};
+    const struct store_queue *queue = &here.queue;
+    struct release *r;
+    char *at;
+
+    if (!config->store->blocks) {
+        release_claim(&here);
+        return;
+    }
+    r = mem_alloc(config->mem,
+                  sizeof(*r) + queue->project.len + queue->name.len + here.claim_id.len);
+    if (r == NULL)
+        return;
+    *r = here;
+    r->job.run = run_release;
+    at = r->text;
+    r->queue.project = bytes_lay(&at, queue->project);
+    r->queue.name = bytes_lay(&at, queue->name);
+    r->claim_id = bytes_lay(&at, here.claim_id);
+    if (executor_submit(config->executor, &r->job) != ST_OK)
+        mem_free(config->mem, r);
+}
+
+/* ------------------------------------------------------------------ from the first call to the last */
+
+bool
+respond_ready(struct worker *w, struct exchange *ex)
+{
+    const bool closing = ex->closing || ex->head.chunked || worker_is_draining(w) ||
+                         ex->response.status == ST_PROJECT_CONNECTIONS;
+    const int64_t piece = ex->response.fault.bytes;
+    struct mhd_pieces pieces = {.read = read_piece};
+
+    /*
+     * Should the response be lost here, the connection is closed: what the request asked for
+     * may have happened, and 503 would say that it has not.
+     */
+    if (ex->response.fault.kind == FAULT_NONE)
+        return mhd_respond(ex, closing, NULL);
+    if (is_cut(ex)) {
+        worker_set_phase(w, ex->conn, CONN_CLOSING);
+        return false;
+    }
+    pieces.most = piece > PIECE ? (size_t)piece : PIECE;
+    return mhd_respond(ex, closing, is_divided(ex) ? &pieces : NULL);
+}
+
+bool
+respond_request(struct worker *w, struct exchange *ex, bool closing)
+{
+    struct conn *c = ex->conn;
+
+    worker_set_phase(w, c, CONN_RESPONDING);
+    if (ex->no_memory)
+        return mhd_refuse(w->conns.mhd, c, REFUSAL_NO_MEMORY, closing);
+    ENSURE(!list_linked(&c->turn));
+    ex->closing = closing;
+    count_waiter(w, ex);
+    if (handle_request(w, ex))
+        return respond_ready(w, ex);
+    if (ex->state == EXCHANGE_WAITING)
+        ex->sent_before = sent_bytes(c->fd);
+    mhd_suspend(c);
+    return true;
+}
+
+void
+respond_end(struct worker *w, struct exchange *ex, bool sent)
+{
+    ENSURE(ex->state != EXCHANGE_REMOTE && ex->state != EXCHANGE_IDENTITY);
+    remove_from_lists(w, ex);
+    uncount_waiter(w, ex);
+    api_stop_waiting(w->shared->config->api, &ex->request);
+    if (ex->request.waiting != NULL)
+        eventq_cancel(ex->conn->eventq, &ex->conn->event); /* no more are under way */
+    if (!sent && bytes_present(ex->response.claim_id)) {
+        bool unseen =
+            ex->state != EXCHANGE_RESPONDED ||
+            (ex->sent_before != 0 && sent_bytes(ex->conn->fd) == ex->sent_before);
+
+        release_unreceived(w, ex, unseen);
+    }
+    if (is_suspended(ex->state))
+        set_state(w, ex, EXCHANGE_RESPONDED);
+}

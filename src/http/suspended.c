@@ -1,0 +1,196 @@
+#include "http/suspended.h"
+
+#include "claimd/base/invariant.h"
+
+#include <poll.h>
+
+/* Slices done in a round: what the others wait for at most. */
+enum { SLICES_A_ROUND = 4 };
+
+/* So many deadlines are looked at in one go. */
+enum { EXPIRE_BUDGET = 4096 };
+
+/* ------------------------------------------------------------------ life */
+
+static struct store_wakeup *
+notify_of_log(struct store_listener *listener, enum store_news news)
+{
+    struct worker *w = container_of(listener, struct worker, suspended.log);
+
+    (void)news; /* there is only one */
+    atomic_store(&w->suspended.log_moved, true);
+    return eventq_notify(&w->loop.events) ? &w->loop.events.wakeup : NULL;
+}
+
+enum status
+suspended_init(struct worker *w)
+{
+    struct suspended *s = &w->suspended;
+
+    list_init(&s->waiting);
+    list_init(&s->turns);
+    list_init(&s->starved);
+    list_init(&s->commits);
+    list_init(&s->delayed);
+    respond_init(w);
+    s->log.notify = notify_of_log;
+    s->deadlines = wheel_new(w->shared->config->mem, clock_now_ms(&w->shared->real));
+    if (s->deadlines == NULL)
+        return ST_NO_MEMORY;
+    store_log_listen(w->shared->config->store_log, &s->log);
+    return ST_OK;
+}
+
+void
+suspended_fini(struct worker *w)
+{
+    if (w->suspended.deadlines == NULL)
+        return;
+    store_log_unlisten(w->shared->config->store_log, &w->suspended.log);
+    respond_fini(w);
+    wheel_free(w->suspended.deadlines);
+    w->suspended.deadlines = NULL;
+}
+
+/* ------------------------------------------------------------------ slices */
+
+static struct conn *
+conn_of_turn(struct list *link)
+{
+    return container_of(link, struct conn, turn);
+}
+
+/*
+ * Most slices are of the first exchange, so that many long ones are not all late. The last is of the
+ * next one, which then goes to the end of the list, so that short ones need not wait for long ones.
+ */
+void
+suspended_slices(struct worker *w)
+{
+    struct list *turns = &w->suspended.turns;
+    struct conn *c;
+
+    for (int i = 1; i < SLICES_A_ROUND && !list_empty(turns); i++)
+        (void)respond_slice(w, conn_of_turn(turns->next)->exchange);
+    if (list_empty(turns) || turns->next->next == turns)
+        return;
+    c = conn_of_turn(turns->next->next);
+    if (respond_slice(w, c->exchange))
+        return;
+    list_remove(&c->turn);
+    list_add_before(turns, &c->turn);
+}
+
+/* ------------------------------------------------------------------ long polling */
+
+/* Calls the API again for a waiter: for the last time, unless it goes on (WAITING_ON). */
+static void
+retry_waiting(struct worker *w, struct exchange *ex, enum waiting_end end)
+{
+    struct pollfd fd = {.fd = ex->conn->fd, .events = POLLRDHUP};
+
+    /* If the client has gone, perhaps unnoticed so far, nothing is claimed for it. */
+    if (ex->conn->hung_up || (poll(&fd, 1, 0) > 0 && fd.revents != 0))
+        end = WAITING_ABANDONED;
+    ex->waiting.end = end;
+    respond_again(w, ex);
+}
+
+void
+suspended_event(struct worker *w, struct conn *c, unsigned bits)
+{
+    struct exchange *ex = c->exchange;
+
+    if ((bits & EVENT_FIBER) != 0) {
+        ENSURE(ex != NULL);
+        respond_go_on(w, ex);
+    }
+    if (ex == NULL || c->phase == CONN_CLOSING)
+        return;
+    if (ex->state == EXCHANGE_REMOTE || ex->state == EXCHANGE_IDENTITY) {
+        ex->events |= bits; /* for when the fiber is back */
+    } else if (ex->state == EXCHANGE_WAITING) {
+        bits |= ex->events;
+        ex->events = 0;
+        if ((bits & EVENT_GONE) != 0)
+            retry_waiting(w, ex, WAITING_OVER);
+        else if ((bits & EVENT_READY) != 0 || c->hung_up)
+            retry_waiting(w, ex, WAITING_ON);
+    }
+}
+
+void
+suspended_hung_up(struct worker *w, struct conn *c)
+{
+    if (c->exchange != NULL && c->exchange->state == EXCHANGE_WAITING)
+        retry_waiting(w, c->exchange, WAITING_ABANDONED);
+}
+
+/* ------------------------------------------------------------------ ends of waits */
+
+/* The time of a waiter, or of a delay, is over. */
+static void
+end_wait(struct worker *w, struct exchange *ex)
+{
+    if (ex->state == EXCHANGE_WAITING)
+        retry_waiting(w, ex, WAITING_OVER);
+    else
+        respond_delay_over(w, ex);
+}
+
+int64_t
+suspended_expire(struct worker *w)
+{
+    struct suspended *s = &w->suspended;
+    struct deadline *d;
+
+    if (list_empty(&s->waiting) && list_empty(&s->delayed))
+        return INT64_MAX;
+    (void)wheel_advance(s->deadlines, w->loop.round.now_ms, EXPIRE_BUDGET);
+    while ((d = wheel_drain(s->deadlines)) != NULL)
+        end_wait(w, container_of(d, struct exchange, due));
+    return wheel_next_ms(s->deadlines);
+}
+
+void
+suspended_commits(struct worker *w)
+{
+    struct suspended *s = &w->suspended;
+
+    /* The note is taken also if nothing waits, or the worker would not sleep any more. */
+    if (!atomic_load_explicit(&s->log_moved, memory_order_relaxed) ||
+        !atomic_exchange(&s->log_moved, false))
+        return;
+    while (!list_empty(&s->commits)) {
+        struct exchange *ex = container_of(s->commits.next, struct exchange, commit);
+        enum store_durability durability =
+            store_log_durability(w->shared->config->store_log, ex->response.position);
+
+        if (durability == STORE_PENDING)
+            return;
+        list_remove(&ex->commit);
+        if (durability == STORE_DURABLE)
+            respond_finish(w, ex);
+        else
+            respond_abort(w, ex->conn, REFUSAL_NONE); /* no client may know */
+    }
+}
+
+static void
+end_all(struct worker *w, struct list *conns)
+{
+    while (!list_empty(conns)) {
+        struct conn *c = conn_of_turn(conns->next);
+
+        if (!mhd_is_suspended(c))
+            return; /* in the next round */
+        end_wait(w, c->exchange);
+    }
+}
+
+void
+suspended_drain(struct worker *w)
+{
+    end_all(w, &w->suspended.waiting);
+    end_all(w, &w->suspended.delayed);
+}

@@ -1,0 +1,140 @@
+#include "http/metrics.h"
+#include "support/check_main.h"
+
+#include <string.h>
+
+enum { WORKERS = 2 };
+
+/* What the workers of a server have counted. */
+static struct {
+    struct mem *mem;
+    struct http_counts counts;
+    struct traffic traffic[WORKERS];
+    struct buf text;
+} b;
+
+static void
+open_bench(void)
+{
+    memset(&b, 0, sizeof(b));
+    b.mem = mem_new(0);
+    b.counts.workers = WORKERS;
+    b.counts.max_waiters = 7;
+    b.counts.max_connections = 9;
+    for (size_t i = 0; i < WORKERS; i++)
+        traffic_init(&b.traffic[i], b.mem);
+    buf_init(&b.text, b.mem);
+}
+
+static void
+close_bench(void)
+{
+    buf_fini(&b.text);
+    for (size_t i = 0; i < WORKERS; i++)
+        traffic_fini(&b.traffic[i]);
+    mem_destroy(b.mem);
+}
+
+static void
+write_text(void)
+{
+    struct exposition x;
+    struct traffic sum;
+
+    b.text.len = 0;
+    traffic_init(&sum, b.mem);
+    for (size_t i = 0; i < WORKERS; i++)
+        traffic_merge(&sum, &b.traffic[i]);
+    exposition_begin(&x, &b.text, EXPOSITION_PROMETHEUS);
+    http_metrics_write(&b.counts, &sum, &x);
+    buf_byte(&b.text, '\0');
+    traffic_fini(&sum);
+}
+
+static bool
+has_line(const char *line)
+{
+    const char *at = b.text.data;
+    const size_t len = strlen(line);
+
+    while ((at = strstr(at, line)) != NULL) {
+        if ((at == b.text.data || at[-1] == '\n') && at[len] == '\n')
+            return true;
+        at += len;
+    }
+    return false;
+}
+
+#define ck_line(line) ck_assert_msg(has_line(line), "no %s in\n%s", line, b.text.data)
+
+TEST_CASE("measure", .setup = open_bench, .teardown = close_bench);
+
+START_TEST(each_phase_and_each_reason_has_its_line)
+{
+    b.counts.connections[CONN_RECEIVING] = 4;
+    b.counts.connections[CONN_SUSPENDED] = 1;
+    b.counts.suspended[EXCHANGE_WAITING] = 2;
+    b.counts.suspended[EXCHANGE_COMMIT] = 1;
+    b.counts.suspended[EXCHANGE_IDENTITY] = 6;
+    b.counts.accepted = 5;
+    b.counts.refused = 3;
+    write_text();
+    ck_line("claimd_workers 2");
+    ck_line("claimd_http_connections{phase=\"waiting\"} 0");
+    ck_line("claimd_http_connections{phase=\"receiving\"} 4");
+    ck_line("claimd_http_connections{phase=\"answering\"} 0");
+    ck_line("claimd_http_connections{phase=\"parked\"} 1");
+    ck_line("claimd_http_max_connections 9");
+    ck_line("claimd_http_connections_accepted_total 5");
+    ck_line("claimd_http_connections_refused_total 3");
+    ck_line("claimd_http_requests_parked{reason=\"message\"} 2");
+    ck_line("claimd_http_requests_parked{reason=\"journal\"} 1");
+    ck_line("claimd_http_requests_parked{reason=\"remote\"} 0");
+    ck_line("claimd_http_requests_parked{reason=\"identity\"} 6");
+    ck_line("claimd_http_requests_parked{reason=\"turn\"} 0");
+    ck_line("claimd_http_max_waiters 7");
+}
+END_TEST
+
+START_TEST(a_code_that_has_no_place_is_other_and_what_has_no_route_is_none)
+{
+    static const char ping[] = "/v2/ping";
+
+    traffic_count(&b.traffic[0], ping, METHOD_GET, 204, 60);
+    traffic_count(&b.traffic[1], ping, METHOD_GET, 204, 70000000);
+    traffic_count(&b.traffic[1], ping, METHOD_GET, 299, 60);
+    traffic_count(&b.traffic[1], NULL, METHOD_POST, 404, 60);
+    write_text();
+    ck_line(
+        "claimd_http_requests_total{route=\"/v2/ping\",method=\"GET\",code=\"204\"} 2");
+    ck_line(
+        "claimd_http_requests_total{route=\"/v2/ping\",method=\"GET\",code=\"other\"} "
+        "1");
+    ck_line("claimd_http_requests_total{route=\"none\",method=\"other\",code=\"404\"} 1");
+    ck_line(
+        "claimd_http_request_duration_seconds_bucket{route=\"/v2/ping\",method=\"GET\","
+        "le=\"0.0001\"} 2");
+    ck_line(
+        "claimd_http_request_duration_seconds_bucket{route=\"/v2/ping\",method=\"GET\","
+        "le=\"60.0\"} 2");
+    ck_line(
+        "claimd_http_request_duration_seconds_count{route=\"/v2/ping\",method=\"GET\"} "
+        "3");
+    ck_line("claimd_http_request_duration_seconds_sum{route=\"/v2/ping\",method=\"GET\"} "
+            "70.00012");
+}
+END_TEST
+
+START_TEST(without_memory_for_rows_they_count_among_the_rest)
+{
+    static const char ping[] = "/v2/ping";
+
+    traffic_count(&b.traffic[0], ping, METHOD_GET, 204, 60);
+    traffic_count(&b.traffic[1], ping, METHOD_GET, 204, 60);
+    ck_assert(buf_reserve(&b.text, 65536));
+    mem_fail_from(b.mem, 1);
+    write_text();
+    mem_fail_from(b.mem, 0);
+    ck_line("claimd_http_requests_total{route=\"none\",method=\"other\",code=\"204\"} 2");
+}
+END_TEST
