@@ -6,8 +6,7 @@
 # cmake -DSOURCE=DIR -DOUT=FILE -P lua.cmake
 
 # Each behind what it uses.
-set(libs queue changes create settings claims messages settle find find_claim marker pages show take
-    letters feed subscriptions)
+set(libs queue messages dead_letters subscriptions)
 
 set(library "")
 foreach(lib ${libs})

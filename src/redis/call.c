@@ -1,7 +1,61 @@
 #include "redis/call.h"
 
-#include "claimd/store/image.h"
-#include "redis/key.h"
+#include "claimd/base/invariant.h"
+
+#include <stdio.h>
+
+/* ---------------------------------------------------------------------- the store */
+
+enum status
+redis_digits(struct redis_store *s, char *out, size_t count)
+{
+    uint8_t raw[SECRET_DIGITS];
+    enum status st;
+
+    lock_acquire(&s->lock);
+    st = entropy_reserve(&s->entropy, count);
+    if (st == ST_OK)
+        entropy_take(&s->entropy, raw, count);
+    lock_release(&s->lock);
+    if (st != ST_OK)
+        return st;
+    out[0] = (char)('a' + raw[0] % 6);
+    for (size_t i = 1; i < count; i++)
+        out[i] = "0123456789abcdef"[raw[i] % 16];
+    return ST_OK;
+}
+
+void
+redis_warn(void *store, const char *text)
+{
+    static const int64_t EVERY_NS = 1000000000;
+    struct redis_store *s = store;
+    const int64_t now_ns = clock_stopwatch_ns();
+    int64_t warned_ns = atomic_load(&s->warned_ns);
+
+    if (s->config.warn != NULL && (warned_ns == 0 || now_ns - warned_ns >= EVERY_NS) &&
+        atomic_compare_exchange_strong(&s->warned_ns, &warned_ns, now_ns))
+        s->config.warn(s->config.warn_arg, text);
+}
+
+void
+counters_add(struct redis_store *s, enum store_counter which, uint64_t by)
+{
+    lock_acquire(&s->lock);
+    counter_add(&s->counters.counts[which], by);
+    lock_release(&s->lock);
+}
+
+void
+counters_span(struct redis_store *s, enum store_span which, int64_t value)
+{
+    lock_acquire(&s->lock);
+    buckets_add(&s->counters.spans[which], &store_span_bounds[which],
+                value > 0 ? (uint64_t)value : 0);
+    lock_release(&s->lock);
+}
+
+/* ---------------------------------------------------------------------- calls */
 
 /* Keys of a queue: those that it always has, those of its subscriptions, and that of a predecessor. */
 static const char parts[] = {'q', 'z', 'm', 't', 'x', 's', 'u', 'f'};
@@ -10,11 +64,8 @@ enum { PLAIN_PARTS = 5, FEED_PARTS = 7, ALL_PARTS = 8 };
 static void
 begin(struct call *c, struct redis_store *s, struct bytes key)
 {
-    c->store = s;
-    c->request = (struct cluster_request){.slot = slot_of(key)};
-    c->where = NULL;
-    c->begun_ns = clock_stopwatch_ns();
-    c->arguments = c->parts = c->asked = 0;
+    *c = (struct call){
+        .store = s, .request = {.slot = slot_of(key)}, .begun_ns = clock_stopwatch_ns()};
     reason_init(&c->why);
     command_init(&c->words, s->config.mem);
 }
@@ -37,9 +88,9 @@ void
 call_time(struct call *c, const struct store_visit *visit)
 {
     if (c->store->config.test_clock)
-        command_number(&c->words, visit->now_ms);
+        call_number(c, visit->now_ms);
     else
-        command_text(&c->words, "");
+        call_text(c, "");
 }
 
 static void
@@ -73,10 +124,11 @@ call_begin_all(struct call *c, struct redis_store *s, const struct store_visit *
     begin_queue(c, s, visit, where, ALL_PARTS);
 }
 
-/* The same words behind more keys of the queue. */
+/* Puts the same words behind more keys of the queue. */
 static void
 add_parts(struct call *c, size_t count)
 {
+    const struct buf *old = &c->words.words;
     struct command words;
     struct buf key;
 
@@ -84,22 +136,30 @@ add_parts(struct call *c, size_t count)
     command_init(&words, c->store->config.mem);
     key_of_queue(&key, c->where);
     add_keys(&words, &key, count);
-    buf_bytes(&words.words, bytes_of(c->words.words.data + c->arguments,
-                                     c->words.words.len - c->arguments));
-    c->arguments = words.words.len - (c->words.words.len - c->arguments);
+    buf_fini(&key);
     words.count = c->words.count + count - c->parts;
+    c->parts = count;
+    count = words.words.len;
+    buf_bytes(&words.words, bytes_of(old->data + c->arguments, old->len - c->arguments));
+    c->arguments = count;
     command_fini(&c->words);
     c->words = words;
-    c->parts = count;
-    buf_fini(&key);
 }
 
 void
-call_begin_key(struct call *c, struct redis_store *s, struct bytes key)
+call_begin_key(struct call *c, struct redis_store *s, struct buf *key)
 {
-    begin(c, s, key);
-    command_number(&c->words, 1);
-    command_word(&c->words, key);
+    begin(c, s, buf_view(key));
+    call_number(c, 1);
+    call_buf(c, key);
+}
+
+void
+call_buf(struct call *c, struct buf *word)
+{
+    call_word(c, buf_view(word));
+    c->words.words.failed = c->words.words.failed || word->failed;
+    buf_fini(word);
 }
 
 void
@@ -123,55 +183,54 @@ call_marker(struct call *c, struct bytes marker)
 }
 
 void
-call_opened(struct call *c, const struct store_batch *opened)
+call_metadata(struct call *c, const struct store_metadata *metadata)
 {
-    if (opened == NULL)
-        call_text(c, "-");
-    for (size_t i = 0; opened != NULL && i < opened->count; i++)
-        call_text(c, opened->messages[i].id.text);
+    const struct store_settings unset = STORE_SETTINGS_INIT;
+    const struct store_settings *set = metadata == NULL ? &unset : &metadata->settings;
+
+    call_word(c, metadata == NULL ? BYTES_NONE : metadata->json);
+    call_number(c, set->max_post_bytes);
+    call_number(c, set->message_ttl_s);
+    call_number(c, set->message_delay_s);
+    call_number(c, set->max_claim_count);
+    call_number(c, set->dead_letter_ttl_s);
+    call_word(c, set->dead_letter);
+    call_number(c, set->transient);
+    call_number(c, set->encrypt);
 }
 
-/* What the script said first. */
-static enum status
-status_of(const struct call *c)
-{
-    static const enum status statuses[ANSWER_FEED] = {
-        ST_OK,      ST_AGAIN,     ST_NOT_FOUND,  ST_CHANGED, ST_CLAIMED, ST_NOT_CLAIMED,
-        ST_NO_ROOM, ST_TOO_LARGE, ST_NOT_SEALED, ST_SEALED,  ST_CONFLICT};
+/* ---------------------------------------------------------------------- running */
 
-    return statuses[call_integer(c, 0)];
-}
-
-/* How many keys it needs that has not got them; only said where nothing has happened. 0: none. */
+/* How many keys the script needs but was not given; it has changed nothing then. 0: none. */
 static size_t
-wanted_parts(const struct call *c)
+missing_parts(const struct call *c)
 {
-    const int64_t answer = call_has(c, 0) ? call_integer(c, 0) : ANSWER_OK;
-    const size_t wanted = answer == ANSWER_FEED    ? FEED_PARTS
-                          : answer == ANSWER_FENCE ? ALL_PARTS
+    const int64_t status = call_integer(c, 0);
+    const size_t wanted = status == ANSWER_FEED    ? FEED_PARTS
+                          : status == ANSWER_FENCE ? ALL_PARTS
                                                    : 0;
 
     return c->where != NULL && wanted > c->parts ? wanted : 0;
 }
 
-/* Makes some of what is due happen, which a script that changes nothing may not do. ST_AGAIN if it did. */
+/* Expires what is due, which a script that changes nothing may not do. ST_AGAIN if it did. */
 static enum status
-settle(struct call *c)
+expire_due(struct call *c)
 {
-    struct cluster_request settling = c->request;
+    struct cluster_request request = c->request;
     enum status st;
 
-    settling.function = script_function(SCRIPT_queue_settle);
-    st = cluster_ask(&c->store->cluster, &settling, &c->why);
-    cluster_request_end(&c->store->cluster, &settling);
+    request.function = script_function(SCRIPT_queue_settle);
+    st = cluster_ask(&c->store->cluster, &request, &c->why);
+    cluster_request_end(&c->store->cluster, &request);
     return st == ST_OK ? ST_AGAIN : st;
 }
 
-/* Has the script answered as it may? The seam: readers look at no response that this has not seen. */
+/* Checks the shape of the response. Readers look at no response that this has not seen. */
 static enum status
 check_response(struct call *c, enum script script)
 {
-    if (shape_check(c->request.answer, script_shape(script), c->asked) &&
+    if (shape_check(c->request.answer, script_shape(script), c->most) &&
         (call_integer(c, 0) < ANSWER_FEED || call_integer(c, 0) == ANSWER_SETTLE))
         return ST_OK;
     return reason_give(&c->why, c->request.changes ? ST_UNCONFIRMED : ST_UNAVAILABLE,
@@ -182,8 +241,11 @@ check_response(struct call *c, enum script script)
 enum status
 call_run(struct call *c, enum script script, enum call_kind kind)
 {
+    static const enum status statuses[ANSWER_FEED] = {
+        ST_OK,      ST_AGAIN,     ST_NOT_FOUND,  ST_CHANGED, ST_CLAIMED, ST_NOT_CLAIMED,
+        ST_NO_ROOM, ST_TOO_LARGE, ST_NOT_SEALED, ST_SEALED,  ST_CONFLICT};
     enum status st = ST_NO_MEMORY;
-    size_t wanted;
+    size_t missing;
 
     c->request.function = script_function(script);
     c->request.words = &c->words;
@@ -191,20 +253,20 @@ call_run(struct call *c, enum script script, enum call_kind kind)
     c->request.repeatable = kind == CALL_LOOKS;
     while (!c->words.words.failed) {
         st = cluster_ask(&c->store->cluster, &c->request, &c->why);
-        wanted = wanted_parts(c);
-        if (wanted == 0)
+        missing = missing_parts(c);
+        if (missing == 0)
             break;
         cluster_request_end(&c->store->cluster, &c->request);
-        add_parts(c, wanted);
+        add_parts(c, missing);
         st = ST_NO_MEMORY;
     }
     if (st == ST_OK)
         st = check_response(c, script);
     if (st == ST_OK && call_integer(c, 0) == ANSWER_SETTLE)
-        st = settle(c);
+        st = expire_due(c);
     if ((st == ST_UNAVAILABLE || st == ST_UNCONFIRMED) && c->why.text[0] != '\0')
         redis_warn(c->store, c->why.text);
-    return st == ST_OK ? status_of(c) : st;
+    return st == ST_OK ? statuses[call_integer(c, 0)] : st;
 }
 
 void
@@ -214,7 +276,16 @@ call_end(struct call *c)
     command_fini(&c->words);
 }
 
-/* ------------------------------------------------------------------ the answer */
+enum status
+call_finish(struct call *c, enum script script, enum call_kind kind)
+{
+    const enum status st = call_run(c, script, kind);
+
+    call_end(c);
+    return st;
+}
+
+/* ---------------------------------------------------------------------- responses */
 
 size_t
 call_count(const struct call *c)
@@ -250,17 +321,58 @@ call_integer(const struct call *c, size_t i)
                : 0;
 }
 
-redisReply *
-call_take_answer(struct call *c)
+void
+call_read_metadata(const struct call *c, size_t at, struct store_metadata *out)
 {
-    redisReply *answer = c->request.answer;
+    enum { POST = 1, TTL, DELAY, CLAIMS, LETTER_TTL, LETTERS, TRANSIENT, ENCRYPT };
+    struct store_settings *set = &out->settings;
 
-    c->request.answer = NULL;
-    return answer;
+    *set = (struct store_settings)STORE_SETTINGS_INIT;
+    out->json = call_item(c, at);
+    set->max_post_bytes = call_integer(c, at + POST);
+    set->message_ttl_s = call_integer(c, at + TTL);
+    set->message_delay_s = call_integer(c, at + DELAY);
+    set->max_claim_count = call_integer(c, at + CLAIMS);
+    set->dead_letter_ttl_s = call_integer(c, at + LETTER_TTL);
+    if (call_item(c, at + LETTERS).len > 0)
+        set->dead_letter = call_item(c, at + LETTERS);
+    set->transient = call_integer(c, at + TRANSIENT) != 0;
+    set->encrypt = call_integer(c, at + ENCRYPT) != 0;
+}
+
+struct message_head
+call_head(const struct call *c, size_t i)
+{
+    struct message_head head;
+
+    ENSURE(
+        message_head_read(call_item(c, i), &head)); /* shape_check() has read it, too */
+    return head;
 }
 
 void
-redis_answer_free(struct redis_store *s, redisReply *answer)
+write_message_id(struct bytes tag, uint64_t number, struct bytes original,
+                 struct store_id *out)
 {
-    wire_give_back(&s->cluster.wire, answer);
+    if (bytes_present(original))
+        (void)snprintf(out->text, sizeof(out->text), "%.*s", (int)original.len,
+                       original.data);
+    else
+        (void)snprintf(out->text, sizeof(out->text), "%.*s%016llx", (int)tag.len,
+                       tag.len == 0 ? "" : tag.data, (unsigned long long)number);
+}
+
+redisReply *
+call_take_response(struct call *c)
+{
+    redisReply *response = c->request.answer;
+
+    c->request.answer = NULL;
+    return response;
+}
+
+void
+redis_response_free(struct redis_store *s, redisReply *response)
+{
+    wire_give_back(&s->cluster.wire, response);
 }

@@ -1,5 +1,6 @@
 /*
- * call: one call of a script about a queue, from its words to its answer.
+ * call: the store on Redis as its operations see it, and one call of a script about a queue, from its words
+ * to its response.
  *
  *     call_begin(&c, s, visit, where);
  *     call_text(&c, ...);
@@ -11,12 +12,111 @@
 #ifndef REDIS_CALL_H
 #define REDIS_CALL_H
 
-#include "redis/private.h"
+#include "claimd/base/clock.h"
+#include "claimd/base/entropy.h"
+#include "claimd/base/hash.h"
+#include "claimd/redis/redis.h"
+#include "claimd/store/figures.h"
+#include "redis/cluster.h"
+
+struct waiting;     /* waiting.h */
+struct deliveries;  /* subscription_ops.h */
+struct stats_scan;  /* stats_scan.h */
+struct maintenance; /* maintenance.h */
+
+/* What this process has done to queues. Scripts do what time causes, and that is not counted. */
+struct counters {
+    struct counter counts[STORE_COUNTERS];
+    struct buckets spans[STORE_SPANS];
+};
+
+struct redis_store {
+    struct store store;
+    struct redis_config config; /* borrowed, but for `url` */
+    struct url url;
+    struct hiredis_library library;
+    struct cluster cluster;
+    _Atomic int64_t warned_ns; /* the last warning; 0: none yet */
+    struct lock lock;          /* of the entropy, and of writers of the counters */
+    struct entropy entropy;
+    struct counters counters;
+    struct hash_key hash_key; /* of names of queues */
+    struct waiting *waiting;  /* owned, as what follows */
+    struct deliveries *deliveries;
+    struct stats_scan *stats_scan;
+    struct maintenance *maintenance; /* NULL: none (tests) */
+};
+
+static inline struct redis_store *
+redis_of(struct store *s)
+{
+    return container_of(s, struct redis_store, store);
+}
+
+/* The clock of this process: real time (ms of the stopwatch), in tests that of the visit. */
+static inline int64_t
+redis_clock_ms(const struct redis_store *s, int64_t visit_ms)
+{
+    return s->config.test_clock ? visit_ms : clock_stopwatch_ns() / 1000000;
+}
+
+/* Eight hexadecimal digits, the first a letter: the tag of a new queue. Likewise twelve: the secret part of
+ * the id of a claim or a subscription. ST_UNAVAILABLE: no entropy. */
+enum { TAG_DIGITS = 8, SECRET_DIGITS = 12 };
+enum status redis_digits(struct redis_store *s, char *out, size_t count);
+
+/* Logs the text, once a second at most. */
+void redis_warn(void *store, const char *text);
+
+void counters_add(struct redis_store *s, enum store_counter which, uint64_t by);
+void counters_span(struct redis_store *s, enum store_span which, int64_t value);
+
+/* ---------------------------------------------------------------------- operations */
+
+store_queue_create_fn redis_queue_create;
+store_queue_get_fn redis_queue_get;
+store_queue_update_fn redis_queue_update;
+store_queue_delete_fn redis_queue_delete;
+store_queue_list_fn redis_queue_list;
+store_project_list_fn redis_project_list;
+store_queue_stats_fn redis_queue_stats;
+store_queue_purge_fn redis_queue_purge;
+store_queues_release_fn redis_queues_release;
+store_queue_image_fn redis_queue_image;
+store_queue_load_fn redis_queue_load;
+store_image_release_fn redis_image_release;
+store_message_post_fn redis_message_post;
+store_message_list_fn redis_message_list;
+store_message_get_fn redis_message_get;
+store_message_delete_fn redis_message_delete;
+store_message_pop_fn redis_message_pop;
+store_claim_create_fn redis_claim_create;
+store_claim_get_fn redis_claim_get;
+store_claim_renew_fn redis_claim_renew;
+store_claim_release_fn redis_claim_release;
+store_subscription_create_fn redis_subscription_create;
+store_subscription_get_fn redis_subscription_get;
+store_subscription_list_fn redis_subscription_list;
+store_subscription_update_fn redis_subscription_update;
+store_subscription_delete_fn redis_subscription_delete;
+store_subscription_confirm_fn redis_subscription_confirm;
+store_subscriptions_release_fn redis_subscriptions_release;
+store_delivery_next_fn redis_delivery_next;
+store_delivery_done_fn redis_delivery_done;
+store_delivery_watch_fn redis_delivery_watch;
+store_totals_fn redis_totals;
+store_figures_fn redis_figures;
+store_queue_figures_fn redis_queue_figures;
+store_audit_fn redis_audit;
+store_batch_release_fn redis_batch_release;
+store_waiter_leave_fn redis_waiter_leave;
+
+/* ---------------------------------------------------------------------- calls */
 
 enum call_kind {
     CALL_LOOKS,   /* is sent again if it may be lost */
     CALL_CHANGES, /* is confirmed; ST_UNCONFIRMED if it may be lost */
-    CALL_NOTES    /* what does no harm if it is lost: neither of them */
+    CALL_NOTES    /* a change that does no harm if it is lost: neither of them */
 };
 
 struct call {
@@ -25,8 +125,7 @@ struct call {
     const struct store_queue *where; /* borrowed; NULL: it is not about a queue */
     size_t arguments;                /* where they begin in the words, */
     size_t parts;                    /* and how many keys of the queue stand in front */
-    size_t
-        asked; /* groups of words that the response may have (SHAPE_ASKED); 0 at first */
+    size_t most; /* groups of words in the response (SHAPE_ASKED); 0 at first */
     struct cluster_request request;
     int64_t begun_ns; /* clock_stopwatch_ns() */
     struct reason why;
@@ -36,12 +135,12 @@ struct call {
 void call_begin(struct call *c, struct redis_store *s, const struct store_visit *visit,
                 const struct store_queue *where);
 
-/* The same with all keys that it may have: while its slot is being moved that may be refused. */
+/* The same with all keys that it may have. While its slot moves, Redis may refuse that. */
 void call_begin_all(struct call *c, struct redis_store *s,
                     const struct store_visit *visit, const struct store_queue *where);
 
-/* Begins with one key, which is written already, and no time; call_time() adds it. */
-void call_begin_key(struct call *c, struct redis_store *s, struct bytes key);
+/* Begins with one key, which key_init() began, and no time; call_time() adds it. Ends the key. */
+void call_begin_key(struct call *c, struct redis_store *s, struct buf *key);
 void call_time(struct call *c, const struct store_visit *visit);
 
 static inline void
@@ -53,7 +152,7 @@ call_word(struct call *c, struct bytes word)
 static inline void
 call_text(struct call *c, const char *word)
 {
-    command_text(&c->words, word);
+    command_word(&c->words, bytes_str(word));
 }
 
 static inline void
@@ -62,29 +161,33 @@ call_number(struct call *c, int64_t number)
     command_number(&c->words, number);
 }
 
+/* A word that was made for the call. Ends it. */
+void call_buf(struct call *c, struct buf *word);
+
 /* The most groups that the response may have, as a number that the script gets. */
 static inline void
 call_limit(struct call *c, size_t limit)
 {
-    c->asked = limit;
+    c->most = limit;
     call_number(c, (int64_t)limit);
 }
 
 /*
- * An id from a client: of a message, a claim, a subscription. What is no id names nothing: the script
- * gets "-" then, so that only ids in the form of store/image.h are ever read as numbers.
+ * An id from a client: of a message, a claim, a subscription. Other text names nothing: the script gets "-"
+ * then, so that it reads only ids in the form of store/image.h as numbers.
  */
 void call_id(struct call *c, struct bytes id);
 
-/* A marker from a client: an id, or a number. Anything else is no marker, and so is one that is absent. */
+/* A marker from a client: an id, or a number. Anything else is no marker, as if it were absent. */
 void call_marker(struct call *c, struct bytes marker);
 
-/* The ids of what a batch says is opened (struct store_batch), as scripts that take messages want it. */
-void call_opened(struct call *c, const struct store_batch *opened);
+/* A document and eight settings; NULL: none. */
+enum { METADATA_WORDS = 9 };
+void call_metadata(struct call *c, const struct store_metadata *metadata);
 
 /*
  * Runs it, once more with more keys of the queue if it needs them. The script's own status, or
- * ST_NO_MEMORY, ST_UNAVAILABLE, ST_OVER_BUDGET, ST_UNCONFIRMED; there is an answer if call_has(c, 0).
+ * ST_NO_MEMORY, ST_UNAVAILABLE, ST_OVER_BUDGET, ST_UNCONFIRMED; there is a response if call_has(c, 0).
  *
  * With the script's own status the response has the shape that SCRIPT_LIST says, and readers rely on
  * it. Any other response is ST_UNAVAILABLE, or, of a script that changes something, ST_UNCONFIRMED; then
@@ -94,17 +197,32 @@ enum status call_run(struct call *c, enum script script, enum call_kind kind);
 
 void call_end(struct call *c);
 
-/* Does the answer have an i-th word? */
+/* Runs it and ends it. */
+enum status call_finish(struct call *c, enum script script, enum call_kind kind);
+
+/* ---------------------------------------------------------------------- responses */
+
+/* Does the response have an i-th word? */
 bool call_has(const struct call *c, size_t i);
 size_t call_count(const struct call *c);
 
-/* A word of the answer: a text (absent if it is none), a whole number (0). Texts are valid until the
+/* A word of the response: a text (absent if it is none), a whole number (0). Texts are valid until the
  * end. */
 struct bytes call_item(const struct call *c, size_t i);
 int64_t call_integer(const struct call *c, size_t i);
 
-/* Takes the answer away from the call: to be given to redis_answer_free(). */
-redisReply *call_take_answer(struct call *c);
-void redis_answer_free(struct redis_store *s, redisReply *answer);
+/* The words of call_metadata(), from the `at`-th one on; texts are valid as long as the response. */
+void call_read_metadata(const struct call *c, size_t at, struct store_metadata *out);
+
+/* The head of a message; its texts are valid as long as the response. */
+struct message_head call_head(const struct call *c, size_t i);
+
+/* Writes the id of a message: that of its number, or the original one (absent: none). */
+void write_message_id(struct bytes tag, uint64_t number, struct bytes original,
+                      struct store_id *out);
+
+/* Takes the response away from the call: for redis_response_free(). */
+redisReply *call_take_response(struct call *c);
+void redis_response_free(struct redis_store *s, redisReply *response);
 
 #endif

@@ -65,9 +65,9 @@ link_to(struct cluster_client *client, uint16_t node, struct reason *why)
     struct link *l = &client->links[node];
     struct link_address address;
 
-    if (client->era != map_era(&c->map)) {
+    if (client->generation != map_generation(&c->map)) {
         hang_up(client);
-        client->era = map_era(&c->map);
+        client->generation = map_generation(&c->map);
     }
     if (link_is_open(l) && link_is_fresh(l))
         return l;
@@ -120,7 +120,7 @@ ask_for_map(struct cluster_client *client, uint16_t node, struct reason *why)
     return st;
 }
 
-/* First those that we know, then those that we were told of. */
+/* Asks first the nodes in the map, then those in the URL. */
 enum status
 cluster_refresh(struct cluster_client *client, struct reason *why)
 {
@@ -136,7 +136,7 @@ cluster_refresh(struct cluster_client *client, struct reason *why)
     lock_acquire(&c->map.lock);
     known = c->map.count;
     lock_release(&c->map.lock);
-    for (int hung = 0; hung < 2; hung++) /* those who have not answered come last */
+    for (int hung = 0; hung < 2; hung++) /* hung nodes come last */
         for (size_t i = 0; st != ST_OK && i < known; i++)
             if (wire_is_hung(&c->wire, (uint16_t)i) == (hung == 1))
                 st = ask_for_map(client, (uint16_t)i, why);
@@ -159,7 +159,7 @@ say_at(struct cluster_client *client, uint16_t node, const struct bytes *words,
     return st;
 }
 
-/* Gives a node the library. Somebody else may have done so meanwhile. */
+/* Gives a node the library. Another process may have done so meanwhile. */
 static enum status
 load_at(struct cluster_client *client, uint16_t node, struct reason *why)
 {
@@ -175,7 +175,6 @@ load_at(struct cluster_client *client, uint16_t node, struct reason *why)
 
 /* ------------------------------------------------------------------ one attempt */
 
-/* What has become of it. */
 enum outcome {
     DONE,
     OVER,  /* it has a status of its own */
@@ -185,11 +184,11 @@ enum outcome {
 };
 
 struct attempt {
-    struct ride ride;
+    struct request request;
     struct cluster *cluster;
-    struct cluster_request *request;
+    struct cluster_request *script;
     uint16_t node;
-    unsigned era;                  /* in which the node has that place */
+    unsigned generation;           /* in which the node has that place */
     struct link_address elsewhere; /* ASK */
     bool asking;                   /* at `elsewhere`, which does not own the slot yet */
     int64_t since_ns;
@@ -198,9 +197,9 @@ struct attempt {
     int64_t pause_ms; /* the next one */
 };
 
-/* ------------------------------------------------------------------ detours */
+/* ------------------------------------------------------------------ offloading */
 
-/* What an attempt does with a client's connections, in a thread that may block. */
+/* Work of an attempt with the connections of a client, on the thread pool, where it may block. */
 typedef enum outcome detour_fn(struct attempt *a, struct cluster_client *client);
 
 struct detour {
@@ -235,7 +234,7 @@ detour(struct attempt *a, detour_fn *what)
     return OVER;
 }
 
-/* ------------------------------------------------------------------ what was answered */
+/* ------------------------------------------------------------------ responses */
 
 static bool
 begins(const char *text, const char *with)
@@ -317,14 +316,14 @@ read_error(struct attempt *a, const char *error)
 static void
 note_times(struct cluster *c, const struct attempt *a)
 {
-    const struct ride *ride = &a->ride;
+    const struct request *request = &a->request;
 
     lock_acquire(&c->lock);
     buckets_add(&c->figures.answers, &redis_times,
-                (uint64_t)(ride->answered_ns - a->since_ns) / 1000);
-    if (ride->replicas > 0)
+                (uint64_t)(request->answered_ns - a->since_ns) / 1000);
+    if (request->replicas > 0)
         buckets_add(&c->figures.confirmations, &redis_times,
-                    (uint64_t)(ride->confirmed_ns - ride->answered_ns) / 1000);
+                    (uint64_t)(request->confirmed_ns - request->answered_ns) / 1000);
     lock_release(&c->lock);
 }
 
@@ -333,16 +332,16 @@ static enum outcome
 confirm(struct attempt *a)
 {
     struct cluster *c = a->cluster;
-    const struct ride *ride = &a->ride;
+    const struct request *request = &a->request;
 
     a->status = ST_OK;
-    if (ride->confirmed >= (long long)ride->replicas || ride->replicas == 0)
+    if (request->confirmed >= (long long)request->replicas || request->replicas == 0)
         return DONE;
     atomic_fetch_add(&c->figures.unconfirmed, 1);
-    if (ride->whole)
-        (void)reason_give(a->why, ST_UNAVAILABLE,
-                          "%lld of %u replicas confirmed the change",
-                          ride->confirmed < 0 ? 0 : ride->confirmed, ride->replicas);
+    if (request->whole)
+        (void)reason_give(
+            a->why, ST_UNAVAILABLE, "%lld of %u replicas confirmed the change",
+            request->confirmed < 0 ? 0 : request->confirmed, request->replicas);
     a->status = ST_UNCONFIRMED;
     return OVER;
 }
@@ -350,12 +349,12 @@ confirm(struct attempt *a)
 static enum outcome
 read_answer(struct attempt *a)
 {
-    redisReply *answer = a->ride.answer;
+    redisReply *answer = a->request.answer;
     enum outcome outcome;
 
     note_times(a->cluster, a);
     if (answer->type != REDIS_REPLY_ERROR) {
-        a->request->answer = answer;
+        a->script->answer = answer;
         return confirm(a);
     }
     a->asking = false;
@@ -384,8 +383,8 @@ give_link(struct attempt *a, struct cluster_client *client)
     const int64_t since_ns = clock_stopwatch_ns();
     struct link l;
 
-    if (a->era != map_era(&c->map) || wire_is_linked(&c->wire, a->node))
-        return MOVED; /* it has another place, or somebody else has opened one */
+    if (a->generation != map_generation(&c->map) || wire_is_linked(&c->wire, a->node))
+        return MOVED; /* it has another place, or another thread has opened one */
     if (wire_is_hung(&c->wire, a->node))
         return leave_alone(a);
     if (link_open(&l, &c->config.link, &address, a->why) != ST_OK) {
@@ -394,7 +393,7 @@ give_link(struct attempt *a, struct cluster_client *client)
         return LATER;
     }
     atomic_fetch_add(&c->figures.connections, 1);
-    if (wire_link(&c->wire, a->node, a->era, &l) == ST_OK)
+    if (wire_link(&c->wire, a->node, a->generation, &l) == ST_OK)
         return MOVED;
     a->status = ST_NO_MEMORY;
     return OVER;
@@ -405,34 +404,34 @@ attempt(struct attempt *a)
 {
     struct cluster *c = a->cluster;
 
-    a->era = map_era(&c->map);
-    a->node = a->asking ? map_node(&c->map, &a->elsewhere)
-                        : map_find(&c->map, a->request->slot);
+    a->generation = map_generation(&c->map);
+    a->node =
+        a->asking ? map_node(&c->map, &a->elsewhere) : map_find(&c->map, a->script->slot);
     if (a->node == MAP_NOWHERE) {
-        (void)reason_give(a->why, ST_UNAVAILABLE, "slot %u has no node",
-                          a->request->slot);
+        (void)reason_give(a->why, ST_UNAVAILABLE, "slot %u has no node", a->script->slot);
         return LATER;
     }
     if (wire_is_hung(&c->wire, a->node))
         return leave_alone(a);
     a->since_ns = clock_stopwatch_ns();
-    a->ride = (struct ride){.function = a->request->function,
-                            .words = a->request->words,
-                            .asking = a->asking,
-                            .replicas = a->request->changes ? c->config.replicas : 0};
-    wire_ask(&c->wire, a->node, a->era, &a->ride);
-    if (!a->ride.whole)
-        *a->why = a->ride.why;
-    switch (a->ride.end) {
-    case RIDE_ANSWERED:
+    a->request =
+        (struct request){.function = a->script->function,
+                         .words = a->script->words,
+                         .asking = a->asking,
+                         .replicas = a->script->changes ? c->config.replicas : 0};
+    wire_ask(&c->wire, a->node, a->generation, &a->request);
+    if (!a->request.whole)
+        *a->why = a->request.why;
+    switch (a->request.end) {
+    case REQUEST_ANSWERED:
         return read_answer(a);
-    case RIDE_LOST:
+    case REQUEST_LOST:
         return LOST;
-    case RIDE_UNLINKED:
+    case REQUEST_UNLINKED:
         return detour(a, give_link);
-    case RIDE_HUNG:
+    case REQUEST_HUNG:
         return leave_alone(a);
-    case RIDE_NO_MEMORY:
+    case REQUEST_NO_MEMORY:
         break;
     }
     a->status = ST_NO_MEMORY;
@@ -452,7 +451,7 @@ look_around(struct attempt *a, struct cluster_client *client)
     return OVER;
 }
 
-/* Until somebody may have become able to answer, if not too many wait for that. */
+/* Backs off before the next attempt, unless patient_most requests already do. */
 static enum outcome
 pause_for(struct attempt *a, struct cluster_client *client)
 {
@@ -475,7 +474,7 @@ cluster_ask(struct cluster *c, struct cluster_request *request, struct reason *w
 {
     const int64_t until_ns = clock_stopwatch_ns() + c->config.patience_ms * MS_NS;
     struct attempt a = {
-        .cluster = c, .request = request, .why = why, .pause_ms = PAUSE_LEAST_MS};
+        .cluster = c, .script = request, .why = why, .pause_ms = PAUSE_LEAST_MS};
 
     request->answer = NULL;
     atomic_fetch_add(&c->figures.requests, 1);

@@ -1,9 +1,8 @@
 /* Images of queues, and loading them (store/image.h). */
 #include "claimd/base/invariant.h"
-#include "redis/metadata.h"
-#include "redis/names.h"
-#include "redis/show.h"
-#include "redis/show_subscription.h"
+#include "redis/queue_index.h"
+#include "redis/subscription_ops.h"
+#include "redis/waiting.h"
 
 /* ---------------------------------------------------------------------- showing */
 
@@ -51,7 +50,7 @@ static void
 show_message(const struct call *c, size_t at, struct store_image *image)
 {
     struct store_image_message *out = &image->messages[image->message_count++];
-    const struct message_head head = show_head(c, at + HEAD);
+    const struct message_head head = call_head(c, at + HEAD);
 
     *out = (struct store_image_message){.body = call_item(c, at + BODY),
                                         .checksum = head.checksum,
@@ -62,7 +61,7 @@ show_message(const struct call *c, size_t at, struct store_image *image)
                                         .claim_count = head.claim_count,
                                         .claim =
                                             enter_claim(image, call_item(c, at + CLAIM))};
-    show_id(call_item(c, TAG), (uint64_t)call_integer(c, at), head.id, &out->id);
+    write_message_id(call_item(c, TAG), (uint64_t)call_integer(c, at), head.id, &out->id);
 }
 
 static enum status
@@ -83,10 +82,10 @@ show_piece(struct call *c, struct store_image *image)
     image->messages = piece->messages;
     image->claims = piece->claims;
     if (image->first)
-        metadata_read(c, METADATA, &image->metadata);
+        call_read_metadata(c, METADATA, &image->metadata);
     for (size_t i = 0; i < count; i++)
         show_message(c, MESSAGES + i * WORDS, image);
-    piece->answer = call_take_answer(c);
+    piece->answer = call_take_response(c);
     return ST_OK;
 }
 
@@ -182,7 +181,7 @@ image_subscriptions(struct store *store, struct store_visit *visit,
             out.resume[AT] =
                 (uint64_t)call_integer(&c, SHOWN_FIRST + (count - 1) * SHOWN_WORDS);
         out.more = count == PAGE;
-        piece->answer = call_take_answer(&c);
+        piece->answer = call_take_response(&c);
         *image = out;
     }
     call_end(&c);
@@ -204,7 +203,7 @@ redis_image_release(const struct store *store, struct store_image *image)
     struct redis_store *s = redis_of((struct store *)(uintptr_t)store);
     struct shown_piece *piece = image->pin;
 
-    redis_answer_free(s, piece->answer);
+    redis_response_free(s, piece->answer);
     mem_free(s->config.mem, piece);
 }
 
@@ -290,7 +289,7 @@ load(struct redis_store *s, struct store_visit *visit, const struct store_queue 
         return st;
     call_begin(&c, s, visit, where);
     call_word(&c, bytes_of(tag, image->first ? sizeof(tag) : 0));
-    metadata_add(&c, image->first ? &image->metadata : NULL);
+    call_metadata(&c, image->first ? &image->metadata : NULL);
     st = add_claims(&c, image);
     if (st == ST_OK)
         st = add_subscriptions(&c, image);
@@ -299,7 +298,7 @@ load(struct redis_store *s, struct store_visit *visit, const struct store_queue 
     if (st == ST_OK)
         st = call_run(&c, SCRIPT_queue_load, CALL_CHANGES);
     if (st == ST_OK && image->first)
-        st = names_enter(s, visit, where, call_item(&c, 1));
+        st = queue_index_add(s, visit, where, call_item(&c, 1));
     call_end(&c);
     if (st == ST_OK && image->subscription_count > 0)
         delivery_is_due(s, visit, where, 0);
@@ -321,6 +320,6 @@ redis_queue_load(struct store *store, struct store_visit *visit,
     st = ST_AGAIN; /* a message has the tag that the queue was to get */
     for (int i = 0; st == ST_AGAIN && i < LOAD_TRIES; i++)
         st = load(s, visit, where, image);
-    waiting_stir(s, visit, where);
+    waiting_wake(s, visit, where);
     return st;
 }

@@ -21,7 +21,7 @@ static void
 forget_all(struct map *m)
 {
     m->count = 0;
-    m->era++;
+    m->generation++;
     memset(m->slots, 0xff, sizeof(m->slots));
 }
 
@@ -60,14 +60,14 @@ map_address(struct map *m, uint16_t node)
 }
 
 unsigned
-map_era(struct map *m)
+map_generation(struct map *m)
 {
-    unsigned era;
+    unsigned generation;
 
     lock_acquire(&m->lock);
-    era = m->era;
+    generation = m->generation;
     lock_release(&m->lock);
-    return era;
+    return generation;
 }
 
 uint16_t

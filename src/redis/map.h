@@ -1,8 +1,8 @@
 /*
- * map: which node has which slot, as far as we know; shared by all threads.
+ * map: the node of each slot, as far as is known, for all threads.
  *
  * Nodes are known by their place in the map, which does not change while the map lives; when it is
- * full of nodes that have gone it forgets all of them, and `era` changes.
+ * full of nodes that have gone it forgets all of them, and `generation` changes.
  *
  *   Threads  any
  *   Memory   64 KB, and 264 bytes a node
@@ -12,7 +12,6 @@
 
 #include "claimd/base/lock.h"
 #include "redis/link.h"
-#include "redis/slot.h"
 
 enum { MAP_NODES = 1024, MAP_NOWHERE = 0xffff };
 
@@ -20,9 +19,9 @@ struct map {
     struct lock lock;
     struct link_address nodes[MAP_NODES];
     size_t count;
-    uint16_t slots[SLOT_COUNT];    /* place of the primary; MAP_NOWHERE: nobody has it */
+    uint16_t slots[SLOT_COUNT];    /* place of the primary; MAP_NOWHERE: none */
     uint16_t replicas[SLOT_COUNT]; /* how many the primary has */
-    unsigned era;
+    unsigned generation;
     _Atomic bool
         single; /* one Redis without slots: it has all of them; without the lock, too */
 };
@@ -35,9 +34,9 @@ uint16_t map_node(struct map *m, const struct link_address *address);
 
 struct link_address map_address(struct map *m, uint16_t node);
 
-unsigned map_era(struct map *m);
+unsigned map_generation(struct map *m);
 
-/* Who has a slot; MAP_NOWHERE: nobody, as far as we know. */
+/* The node that has a slot; MAP_NOWHERE: none is known. */
 uint16_t map_find(struct map *m, uint16_t slot);
 
 /* The next node that has slots, from slot *at on (0 at first), which moves behind those in a row;
@@ -54,13 +53,13 @@ void map_move(struct map *m, uint16_t slot, const struct link_address *to);
 void map_be_single(struct map *m, const struct link_address *node);
 
 /*
- * Takes over what CLUSTER SLOTS has answered; nodes without a host of their own are at `asked`.
- * ST_UNAVAILABLE: it is not what it should be; the map is as it was.
+ * Reads the response to CLUSTER SLOTS. Nodes without a host of their own are at `asked`.
+ * ST_UNAVAILABLE: it has another form; the map is as it was.
  */
 enum status
 map_read(struct map *m, const redisReply *slots, const struct link_address *asked);
 
-/* How many replicas the worst of the slots has, and how many slots nobody has. O(slots). */
+/* How many replicas the worst of the slots has, and how many slots have no node. O(slots). */
 void map_worst(struct map *m, size_t *replicas, size_t *without_owner);
 
 /* Reads "host:port", as MOVED and ASK have it; a host that is empty is that of `asked`. */

@@ -1,12 +1,148 @@
-/* The store's operations on messages. */
-#include "redis/delivery.h"
-#include "redis/names.h"
-#include "redis/show.h"
+/* The store's operations on messages and claims. */
+#include "redis/dead_letter_outbox.h"
+#include "redis/queue_index.h"
+#include "redis/subscription_ops.h"
+#include "redis/waiting.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* ---------------------------------------------------------------------- post */
+/* Words of responses with messages. */
+enum { NOW = 1, TAG };
+
+/* ---------------------------------------------------------------------- views */
+
+/* What a batch holds: the response that its views point into. */
+struct batch_pin {
+    redisReply *response;
+    int64_t now_ms;
+    struct store_message messages[];
+};
+
+/* Space for so many views, for operations that must not deliver what they cannot return. NULL: no memory. */
+static struct batch_pin *
+reserve_views(struct redis_store *s, size_t count)
+{
+    return mem_alloc(s->config.mem,
+                     sizeof(struct batch_pin) + count * sizeof(struct store_message));
+}
+
+static void
+fill_view(const struct call *c, size_t at, struct store_message *out)
+{
+    const struct message_head head = call_head(c, at + 1);
+    const struct bytes claim = call_item(c, at + 3);
+
+    *out =
+        (struct store_message){.body = call_item(c, at + 2), .checksum = head.checksum};
+    write_message_id(call_item(c, TAG), (uint64_t)call_integer(c, at), head.id, &out->id);
+    memcpy(out->claim_id.text, claim.data, claim.len);
+    out->ttl_s = (head.expires_ms - head.posted_ms) / 1000;
+    out->age_s = (call_integer(c, NOW) - head.posted_ms) / 1000;
+    out->claim_count = head.claim_count;
+    out->pin = (void *)(uintptr_t)head.posted_ms;
+}
+
+/* How many messages the response has from that word on, four words each (number, head, body, claim), up to
+ * the end or to an empty number: as many as the call asked for at most, as call_run() has checked. */
+static size_t
+count_messages(const struct call *c, size_t from)
+{
+    size_t count = 0;
+
+    while (call_integer(c, from + 4 * count) > 0)
+        count++;
+    return count;
+}
+
+/* Shows the messages from that word on. The batch takes the space and the response over. */
+static void
+fill_batch(struct call *c, size_t from, struct batch_pin *pin, struct store_batch *out)
+{
+    const size_t count = count_messages(c, from);
+
+    out->count = 0;
+    out->room = 0;
+    out->opened = NULL;
+    if (count == 0) {
+        mem_free(c->store->config.mem, pin);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        fill_view(c, from + 4 * i, &pin->messages[i]);
+    pin->now_ms = call_integer(c, NOW);
+    pin->response = call_take_response(c);
+    out->store = &c->store->store;
+    out->messages = pin->messages;
+    out->count = count;
+}
+
+/* The same in space of its own. ST_NO_MEMORY. */
+static enum status
+show_messages(struct call *c, size_t from, struct store_batch *out)
+{
+    struct batch_pin *pin = reserve_views(c->store, count_messages(c, from));
+
+    if (pin == NULL)
+        return ST_NO_MEMORY;
+    fill_batch(c, from, pin, out);
+    return ST_OK;
+}
+
+void
+redis_batch_release(const struct store *s, struct store_batch *batch)
+{
+    struct redis_store *store = redis_of((struct store *)(uintptr_t)s);
+    struct batch_pin *pin = container_of(batch->messages, struct batch_pin, messages[0]);
+
+    redis_response_free(store, pin->response);
+    mem_free(store->config.mem, pin);
+}
+
+/* The end of an operation that delivers messages. */
+static enum status
+finish_delivery(struct redis_store *s, struct store_visit *visit,
+                const struct store_queue *where, size_t limit, enum store_counter which,
+                const struct store_batch *out)
+{
+    const struct batch_pin *pin;
+
+    if (out->count == 0)
+        return waiting_found_nothing(s, visit, where, limit);
+    counters_add(s, which, out->count);
+    pin = container_of(out->messages, struct batch_pin, messages[0]);
+    for (size_t i = 0; i < out->count; i++)
+        if (out->messages[i].claim_count <= 1)
+            counters_span(s, STORE_SPAN_WAITED,
+                          pin->now_ms - (int64_t)(uintptr_t)out->messages[i].pin);
+    waiting_served(s, visit, where);
+    return ST_OK;
+}
+
+/* Adds what scripts need that deliver messages: how many, those reserved for waiters in front, and the bytes
+ * of bodies that the response may have. */
+static void
+add_limits(struct call *c, const struct store_visit *visit, size_t limit,
+           const struct store_batch *batch)
+{
+    const size_t reserved = waiting_reserved(c->store, visit, c->where, &limit);
+
+    call_limit(c, limit);
+    call_number(c, (int64_t)reserved);
+    call_number(c, (int64_t)batch->room);
+}
+
+/* Adds the ids of the messages that the caller has decrypted (struct store_batch). */
+static void
+add_opened(struct call *c, const struct store_batch *opened)
+{
+    if (opened == NULL)
+        call_text(c, "-");
+    for (size_t i = 0; opened != NULL && i < opened->count; i++)
+        call_text(c, opened->messages[i].id.text);
+}
+
+/* ---------------------------------------------------------------------- posting */
 
 static void
 add_messages(struct call *c, const struct store_post *post)
@@ -29,7 +165,7 @@ redis_message_post(struct store *store, struct store_visit *visit,
                    const struct store_queue *where, const struct store_post *post,
                    struct store_id *ids)
 {
-    enum { TAG = 1, FIRST, UNLISTED, TELLS };
+    enum { ITS_TAG = 1, FIRST, UNLISTED, TELLS };
     struct redis_store *s = redis_of(store);
     char tag[TAG_DIGITS], client[sizeof(post->client)];
     struct call c;
@@ -48,22 +184,22 @@ redis_message_post(struct store *store, struct store_visit *visit,
     add_messages(&c, post);
     st = call_run(&c, SCRIPT_message_post, CALL_CHANGES);
     for (size_t i = 0; st == ST_OK && i < post->count; i++)
-        show_id(call_item(&c, TAG), (uint64_t)call_integer(&c, FIRST) + i, BYTES_NONE,
-                &ids[i]);
+        write_message_id(call_item(&c, ITS_TAG), (uint64_t)call_integer(&c, FIRST) + i,
+                         BYTES_NONE, &ids[i]);
     if (st == ST_OK)
-        done_count(&s->done, STORE_COUNT_POSTED, post->count);
+        counters_add(s, STORE_COUNT_POSTED, post->count);
     if (st == ST_OK && call_integer(&c, TELLS) != 0)
         delivery_is_due(s, visit, where, 0);
     if (st == ST_OK && call_integer(&c, UNLISTED) != 0)
-        st = names_enter(s, visit, where, call_item(&c, TAG));
+        st = queue_index_add(s, visit, where, call_item(&c, ITS_TAG));
     call_end(&c);
-    waiting_stir(s, visit, where);
+    waiting_wake(s, visit, where);
     return st;
 }
 
-/* ---------------------------------------------------------------------- show */
+/* ---------------------------------------------------------------------- reading */
 
-enum { NOW = 1, SHOWN_TAG, LAST, LISTED, GOT = 3 };
+enum { LAST = 3, LISTED, GOT = 3 };
 
 static struct bytes
 client_of(const struct store_filter *filter, char out[sizeof(filter->client)])
@@ -94,8 +230,7 @@ redis_message_list(struct store *store, struct store_visit *visit,
     if (st == ST_AGAIN)
         out->resume[0] = last;
     if (st == ST_OK)
-        st = show_messages(&c, LISTED, call_integer(&c, NOW), call_item(&c, SHOWN_TAG),
-                           out);
+        st = show_messages(&c, LISTED, out);
     if (st == ST_OK && out->count > 0)
         (void)snprintf(out->next.text, sizeof(out->next.text), "%" PRIu64, last);
     call_end(&c);
@@ -113,31 +248,30 @@ redis_message_get(struct store *store, struct store_visit *visit,
     call_begin(&c, redis_of(store), visit, where);
     for (size_t i = 0; i < count; i++)
         call_id(&c, ids[i]);
-    c.asked = count;
+    c.most = count;
     st = call_run(&c, SCRIPT_message_get, CALL_LOOKS);
     if (st == ST_OK)
-        st = show_messages(&c, GOT, call_integer(&c, NOW), call_item(&c, SHOWN_TAG), out);
+        st = show_messages(&c, GOT, out);
     call_end(&c);
     return st;
 }
 
-/* ---------------------------------------------------------------------- remove */
+/* ---------------------------------------------------------------------- deletion */
 
-/* So many were deleted: of those that were claimed, how long ago, and how often they were. */
+/* Counts deleted messages, and of claimed ones the time since the claim and the number of claims. */
 static void
 count_deleted(const struct call *c, enum status st, bool with_claim)
 {
     enum { COUNT = 1, SPANS };
-    struct done *done = &c->store->done;
 
     if (with_claim && (st == ST_CLAIMED || st == ST_NOT_CLAIMED))
-        done_count(done, STORE_COUNT_LATE_DELETES, 1);
+        counters_add(c->store, STORE_COUNT_LATE_DELETES, 1);
     if (st != ST_OK || call_integer(c, COUNT) == 0)
         return;
-    done_count(done, STORE_COUNT_DELETED, (uint64_t)call_integer(c, COUNT));
+    counters_add(c->store, STORE_COUNT_DELETED, (uint64_t)call_integer(c, COUNT));
     for (size_t i = SPANS; call_has(c, i + 1); i += 2) {
-        done_span(done, STORE_SPAN_WORKED, call_integer(c, i));
-        done_span(done, STORE_SPAN_ATTEMPTS, call_integer(c, i + 1));
+        counters_span(c->store, STORE_SPAN_WORKED, call_integer(c, i));
+        counters_span(c->store, STORE_SPAN_ATTEMPTS, call_integer(c, i + 1));
     }
 }
 
@@ -155,7 +289,7 @@ redis_message_delete(struct store *store, struct store_visit *visit,
         call_id(&c, which->claim_ids[i]);
     for (size_t i = 0; i < which->count; i++)
         call_id(&c, which->ids[i]);
-    c.asked = which->count;
+    c.most = which->count;
     st = call_run(&c, SCRIPT_message_delete, CALL_CHANGES);
     count_deleted(&c, st, which->rule == STORE_DELETE_HELD);
     call_end(&c);
@@ -167,33 +301,216 @@ redis_message_pop(struct store *store, struct store_visit *visit,
                   const struct store_queue *where, size_t limit, struct store_batch *out)
 {
     struct redis_store *s = redis_of(store);
-    struct shown *room = show_room(s, limit);
-    size_t most = limit, reserved;
+    struct batch_pin *pin = reserve_views(s, limit);
     struct call c;
     enum status st;
 
-    if (room == NULL)
+    if (pin == NULL)
         return ST_NO_MEMORY;
     call_begin(&c, s, visit, where);
-    reserved = waiting_reserved(s, visit, where, &most);
-    call_limit(&c, most);
-    call_number(&c, (int64_t)reserved);
-    call_number(&c, (int64_t)out->room);
-    call_opened(&c, out->opened);
+    add_limits(&c, visit, limit, out);
+    add_opened(&c, out->opened);
     st = call_run(&c, SCRIPT_message_pop, CALL_CHANGES);
     if (st == ST_NO_ROOM)
         out->room = (size_t)call_integer(&c, 1);
     if (st == ST_OK || st == ST_SEALED)
-        show_in(room, &c, GOT, call_integer(&c, NOW), call_item(&c, SHOWN_TAG), out);
+        fill_batch(&c, GOT, pin, out);
     else
-        show_free(s, room);
+        mem_free(s->config.mem, pin);
     call_end(&c);
+    return st != ST_OK ? st
+                       : finish_delivery(s, visit, where, limit, STORE_COUNT_POPPED, out);
+}
+
+/* ---------------------------------------------------------------------- claims */
+
+/* Words of the responses of claim_create and claim_get. */
+enum { NUMBER = 3, BASE, CREATED_MESSAGES, STARTED = 5, ENDS, GOT_MESSAGES };
+
+enum { BASE_SHIFT = 12 };
+
+/* The least remaining time of messages in a claim. */
+static int64_t
+life_ms(const struct redis_store *s, const struct store_terms *terms)
+{
+    int64_t life_s = terms->ttl_s + terms->grace_s;
+
+    return 1000 *
+           (life_s > s->config.max_message_ttl_s ? s->config.max_message_ttl_s : life_s);
+}
+
+static uint64_t
+fencing_token(const struct call *c, size_t number, size_t base)
+{
+    return ((uint64_t)call_integer(c, base) << BASE_SHIFT) +
+           (uint64_t)call_integer(c, number);
+}
+
+static void
+write_claim_id(struct bytes secret, const struct call *c, struct store_id *out)
+{
+    (void)snprintf(out->text, sizeof(out->text), "%.*s%012llx", (int)secret.len,
+                   secret.data, (unsigned long long)call_integer(c, NUMBER));
+}
+
+/* Shows what was claimed, or would have been, in the space for it. Delivers dead letters. */
+static enum status
+show_claimed(struct call *c, struct batch_pin *pin, struct bytes secret, enum status st,
+             const struct store_visit *visit, struct store_batch *out)
+{
+    const size_t end = CREATED_MESSAGES + 4 * count_messages(c, CREATED_MESSAGES);
+    const bool claimed = st == ST_OK && call_integer(c, NUMBER) > 0;
+
+    (void)outbox_deliver(c, end + 1, visit, c->where); /* else a later claim does */
+    if (st == ST_NO_ROOM)
+        out->room = (size_t)call_integer(c, NUMBER);
+    if (st != ST_OK && st != ST_SEALED) {
+        mem_free(c->store->config.mem, pin);
+        return st;
+    }
+    if (claimed) {
+        write_claim_id(secret, c, &out->claim_id);
+        out->claim_number = fencing_token(c, NUMBER, BASE);
+    }
+    fill_batch(c, CREATED_MESSAGES, pin, out);
+    for (size_t i = 0; claimed && i < out->count; i++)
+        out->messages[i].claim_id = out->claim_id;
+    return st;
+}
+
+/* Releases a claim that was made, but not confirmed: no client knows it. */
+static void
+release_unconfirmed(const struct call *c, struct bytes secret,
+                    const struct store_visit *visit)
+{
+    struct store_visit again = {.now_ms = visit->now_ms};
+    struct store_id id;
+
+    if (call_integer(c, NUMBER) <= 0)
+        return;
+    write_claim_id(secret, c, &id);
+    (void)redis_claim_release(&c->store->store, &again, c->where, store_id_bytes(&id),
+                              STORE_NOT_SEEN);
+}
+
+static enum status
+claim_messages(struct redis_store *s, const struct store_visit *visit,
+               const struct store_queue *where, const struct store_terms *terms,
+               size_t limit, struct batch_pin *pin, struct store_batch *out)
+{
+    char digits[SECRET_DIGITS];
+    const struct bytes secret = bytes_of(digits, sizeof(digits));
+    struct call c;
+    enum status st = redis_digits(s, digits, sizeof(digits));
+
+    if (st != ST_OK) {
+        mem_free(s->config.mem, pin);
+        return st;
+    }
+    call_begin(&c, s, visit, where);
+    call_word(&c, secret);
+    call_number(&c, terms->ttl_s * 1000);
+    call_number(&c, life_ms(s, terms));
+    add_limits(&c, visit, limit, out);
+    call_word(&c, where->name);
+    call_number(&c, s->config.dead_letter_ttl_s);
+    add_opened(&c, out->opened);
+    st = call_run(&c, SCRIPT_claim_create, CALL_CHANGES);
+    if (st == ST_UNCONFIRMED)
+        release_unconfirmed(&c, secret, visit);
+    if (st != ST_UNCONFIRMED && call_has(&c, BASE))
+        st = show_claimed(&c, pin, secret, st, visit, out);
+    else
+        mem_free(s->config.mem, pin);
+    call_end(&c);
+    return st;
+}
+
+enum status
+redis_claim_create(struct store *store, struct store_visit *visit,
+                   const struct store_queue *where, const struct store_terms *terms,
+                   size_t limit, struct store_batch *out)
+{
+    struct redis_store *s = redis_of(store);
+    struct batch_pin *pin = reserve_views(s, limit);
+    enum status st = pin == NULL
+                         ? ST_NO_MEMORY
+                         : claim_messages(s, visit, where, terms, limit, pin, out);
+
     if (st != ST_OK)
         return st;
-    if (out->count == 0)
-        return waiting_found_nothing(s, visit, where, limit);
-    done_count(&s->done, STORE_COUNT_POPPED, out->count);
-    show_waited(s, out);
-    waiting_served(s, visit, where);
-    return ST_OK;
+    if (out->count > 0)
+        counters_add(s, STORE_COUNT_CLAIMS, 1);
+    return finish_delivery(s, visit, where, limit, STORE_COUNT_CLAIMED, out);
+}
+
+enum status
+redis_claim_get(struct store *store, struct store_visit *visit,
+                const struct store_queue *where, struct bytes claim_id,
+                struct store_batch *out)
+{
+    struct call c;
+    enum status st;
+
+    if (!store_id_good(claim_id))
+        return ST_NOT_FOUND; /* the batch has no place for it */
+    call_begin(&c, redis_of(store), visit, where);
+    call_id(&c, claim_id);
+    st = call_run(&c, SCRIPT_claim_get, CALL_LOOKS);
+    if (st == ST_OK) {
+        const int64_t started = call_integer(&c, STARTED);
+
+        memcpy(out->claim_id.text, claim_id.data, claim_id.len);
+        out->claim_id.text[claim_id.len] = '\0';
+        out->claim_number = fencing_token(&c, NUMBER, BASE);
+        out->claim_ttl_s = (call_integer(&c, ENDS) - started) / 1000;
+        out->claim_age_s = (call_integer(&c, NOW) - started) / 1000;
+        st = show_messages(&c, GOT_MESSAGES, out);
+    }
+    call_end(&c);
+    return st;
+}
+
+enum status
+redis_claim_renew(struct store *store, struct store_visit *visit,
+                  const struct store_queue *where, struct bytes claim_id,
+                  const struct store_terms *terms, uint64_t *number)
+{
+    enum { RENEWED_NUMBER = 1, RENEWED_BASE };
+    struct redis_store *s = redis_of(store);
+    struct call c;
+    enum status st;
+
+    call_begin(&c, s, visit, where);
+    call_id(&c, claim_id);
+    call_number(&c, terms->ttl_s * 1000);
+    call_number(&c, life_ms(s, terms));
+    st = call_run(&c, SCRIPT_claim_renew, CALL_CHANGES);
+    if (st == ST_OK) {
+        *number = fencing_token(&c, RENEWED_NUMBER, RENEWED_BASE);
+        counters_add(s, STORE_COUNT_RENEWALS, 1);
+    }
+    call_end(&c);
+    waiting_wake(s, visit, where); /* it may end earlier now */
+    return st;
+}
+
+enum status
+redis_claim_release(struct store *store, struct store_visit *visit,
+                    const struct store_queue *where, struct bytes claim_id,
+                    enum store_release why)
+{
+    struct redis_store *s = redis_of(store);
+    struct call c;
+    enum status st;
+
+    call_begin(&c, s, visit, where);
+    call_id(&c, claim_id);
+    call_number(&c, why == STORE_NOT_SEEN);
+    st = call_run(&c, SCRIPT_claim_release, CALL_CHANGES);
+    if (st == ST_OK)
+        counters_add(s, store_release_counter(why), (uint64_t)call_integer(&c, 1));
+    call_end(&c);
+    waiting_wake(s, visit, where);
+    return st;
 }

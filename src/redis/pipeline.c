@@ -4,15 +4,15 @@
 
 enum { PIECES = 16 }; /* read before others get their turn */
 
-/* The next one waits no longer than that for company, however long the last one took. */
-static const int64_t COMPANY_NS = 2000000;
+/* Maximum batching delay. */
+static const int64_t BATCH_DELAY_NS = 2000000;
 
 void
 pipeline_init(struct pipeline *p)
 {
     *p = (struct pipeline){.count = 0};
     list_init(&p->waiting);
-    list_init(&p->riders);
+    list_init(&p->sent);
 }
 
 void
@@ -22,9 +22,9 @@ pipeline_note_progress(struct pipeline *p)
 }
 
 void
-pipeline_add(struct pipeline *p, struct ride *ride)
+pipeline_add(struct pipeline *p, struct request *request)
 {
-    list_add_before(&p->waiting, &ride->link);
+    list_add_before(&p->waiting, &request->link);
     p->count++;
 }
 
@@ -43,28 +43,29 @@ gather(struct pipeline *p, size_t most)
 
     p->replicas = 0;
     while (!list_empty(&p->waiting) && count < most && bytes < PIPELINE_BYTES) {
-        struct ride *ride = ride_of(list_pop(&p->waiting));
+        struct request *request = request_of(list_pop(&p->waiting));
 
-        list_add_before(&p->riders, &ride->link);
-        if (ride->replicas > p->replicas)
-            p->replicas = ride->replicas;
-        bytes += ride->words->words.len;
+        list_add_before(&p->sent, &request->link);
+        if (request->replicas > p->replicas)
+            p->replicas = request->replicas;
+        bytes += request->words->words.len;
         count++;
     }
     p->count -= count;
 }
 
 static enum status
-add_one(struct link *l, const struct ride *ride)
+add_one(struct link *l, const struct request *request)
 {
     static const struct bytes asking[] = {BYTES_LIT("ASKING")};
-    const struct bytes words[2] = {BYTES_LIT("FCALL"), ride->function};
+    const struct bytes words[2] = {BYTES_LIT("FCALL"), request->function};
     char number[DECIMAL_CAP];
-    enum status st = ride->asking ? link_add(l, asking, 1, NULL, BYTES_NONE) : ST_OK;
+    enum status st = request->asking ? link_add(l, asking, 1, NULL, BYTES_NONE) : ST_OK;
 
-    return st == ST_OK ? link_add(l, words, 2, ride->words,
-                                  bytes_of(number, decimal_write(number, ride->number)))
-                       : st;
+    return st == ST_OK
+               ? link_add(l, words, 2, request->words,
+                          bytes_of(number, decimal_write(number, request->number)))
+               : st;
 }
 
 static enum status
@@ -84,12 +85,12 @@ pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms)
     enum status st = ST_OK;
 
     gather(p, most);
-    p->at = p->riders.next;
+    p->at = p->sent.next;
     p->asked = false;
     p->begun_ns = clock_stopwatch_ns();
-    for (struct list *at = p->at; st == ST_OK && at != &p->riders; at = at->next) {
-        ride_of(at)->number = ++p->number;
-        st = add_one(&p->link, ride_of(at));
+    for (struct list *at = p->at; st == ST_OK && at != &p->sent; at = at->next) {
+        request_of(at)->number = ++p->number;
+        st = add_one(&p->link, request_of(at));
     }
     return st == ST_OK && p->replicas > 0 ? add_wait(&p->link, p->replicas, confirm_ms)
                                           : st;
@@ -116,7 +117,7 @@ strip_number(const struct pipeline *p, redisReply *answer, uint64_t number)
     return response;
 }
 
-/* The response to WAIT: *confirmed is what it says, if it says anything. */
+/* The response to WAIT: sets *confirmed, unless it is an error. */
 static bool
 take_confirmation(struct pipeline *p, redisReply *answer, long long *confirmed)
 {
@@ -133,26 +134,26 @@ take_confirmation(struct pipeline *p, redisReply *answer, long long *confirmed)
 static enum pipeline_news
 take_answer(struct pipeline *p, redisReply *answer, long long *confirmed)
 {
-    struct ride *ride = p->at == &p->riders ? NULL : ride_of(p->at);
+    struct request *request = p->at == &p->sent ? NULL : request_of(p->at);
 
-    if (ride == NULL)
+    if (request == NULL)
         return take_confirmation(p, answer, confirmed) ? PIPELINE_ARRIVED
                                                        : PIPELINE_FAILED;
-    if (ride->asking && !p->asked) {
+    if (request->asking && !p->asked) {
         link_free(&p->link, answer);
         p->asked = true;
         return PIPELINE_GOES_ON;
     }
-    ride->answer = strip_number(p, answer, ride->number);
-    if (ride->answer == NULL)
+    request->answer = strip_number(p, answer, request->number);
+    if (request->answer == NULL)
         return PIPELINE_FAILED;
-    ride->answered_ns = p->heard_ns;
+    request->answered_ns = p->heard_ns;
     p->asked = false;
     p->at = p->at->next;
-    return p->at == &p->riders && p->replicas == 0 ? PIPELINE_ARRIVED : PIPELINE_GOES_ON;
+    return p->at == &p->sent && p->replicas == 0 ? PIPELINE_ARRIVED : PIPELINE_GOES_ON;
 }
 
-/* Takes in what was read whole. */
+/* Takes the responses that were read whole. */
 static enum pipeline_news
 take_answers(struct pipeline *p, long long *confirmed)
 {
@@ -173,13 +174,13 @@ take_answers(struct pipeline *p, long long *confirmed)
 static void
 arrive(struct pipeline *p, long long confirmed)
 {
-    for (struct list *at = p->riders.next; at != &p->riders; at = at->next) {
-        struct ride *ride = ride_of(at);
+    for (struct list *at = p->sent.next; at != &p->sent; at = at->next) {
+        struct request *request = request_of(at);
 
-        ride->end = RIDE_ANSWERED;
-        ride->whole = true;
-        ride->confirmed = confirmed;
-        ride->confirmed_ns = p->heard_ns;
+        request->end = REQUEST_ANSWERED;
+        request->whole = true;
+        request->confirmed = confirmed;
+        request->confirmed_ns = p->heard_ns;
     }
 }
 
@@ -205,14 +206,14 @@ pipeline_read(struct pipeline *p)
 void
 pipeline_break_off(struct pipeline *p, const struct reason *why)
 {
-    for (struct list *at = p->riders.next; at != &p->riders; at = at->next) {
-        struct ride *ride = ride_of(at);
+    for (struct list *at = p->sent.next; at != &p->sent; at = at->next) {
+        struct request *request = request_of(at);
 
-        ride->end = ride->answer != NULL ? RIDE_ANSWERED : RIDE_LOST;
-        ride->whole = false;
-        ride->confirmed = -1;
-        ride->confirmed_ns = clock_stopwatch_ns();
-        ride->why = *why;
+        request->end = request->answer != NULL ? REQUEST_ANSWERED : REQUEST_LOST;
+        request->whole = false;
+        request->confirmed = -1;
+        request->confirmed_ns = clock_stopwatch_ns();
+        request->why = *why;
     }
 }
 
@@ -223,24 +224,25 @@ pipeline_end(struct pipeline *p, struct list *ended)
     struct list *link;
 
     p->expected = p->count;
-    p->due_ns =
-        p->replicas > 0 ? now_ns + (half_ns < COMPANY_NS ? half_ns : COMPANY_NS) : 0;
-    while ((link = list_pop(&p->riders)) != NULL) {
+    p->due_ns = p->replicas > 0
+                    ? now_ns + (half_ns < BATCH_DELAY_NS ? half_ns : BATCH_DELAY_NS)
+                    : 0;
+    while ((link = list_pop(&p->sent)) != NULL) {
         list_add_before(ended, link);
         p->expected++;
     }
 }
 
 void
-pipeline_turn_away(struct pipeline *p, enum ride_end how, const struct reason *why,
+pipeline_turn_away(struct pipeline *p, enum request_end how, const struct reason *why,
                    struct list *ended)
 {
     struct list *link;
 
     while ((link = list_pop(&p->waiting)) != NULL) {
-        ride_of(link)->end = how;
+        request_of(link)->end = how;
         if (why != NULL)
-            ride_of(link)->why = *why;
+            request_of(link)->why = *why;
         list_add_before(ended, link);
     }
     p->count = 0;

@@ -1,11 +1,10 @@
 /*
- * pipeline: the connection to a node, and the requests that go over it together: what is asked while
- * one pipeline is under way waits, and goes with the next one, all with one WAIT behind them (group
- * commit).
+ * pipeline: the connection to a node, and the requests that go over it together. While one pipeline is under
+ * way, new requests wait and go with the next one, all with one WAIT behind them (group commit).
  *
- * Where replicas confirm, a pipeline costs the node, them and their files a turn each, so the next one
- * waits for as many as were there last time: those that were answered just now are likely to ask again.
- * But no longer than half of what that took, nor than 2 ms; who comes later than that goes at once.
+ * If replicas confirm, each pipeline costs the node, its replicas and their files a turn. So the next one waits
+ * for as many requests as the last one had, because their callers are likely to ask again. The batching delay is
+ * at most half of the time that the last one took, and at most 2 ms. Then it goes at once.
  *
  * Each request ends with a number, and each response begins with it (served() in
  * scripts/lib/queue.lua). If a response has another number, or bytes are left behind the last one, the
@@ -24,27 +23,26 @@
 #include <semaphore.h>
 
 enum {
-    PIPELINE_RIDES = 64,       /* at most */
+    PIPELINE_REQUESTS = 64,    /* at most */
     PIPELINE_BYTES = 256 << 10 /* likewise, but for the last of them */
 };
 
-/* What has become of a request. */
-enum ride_end {
-    RIDE_ANSWERED, /* there is an answer, of whatever kind */
-    RIDE_LOST,     /* it may have arrived */
-    RIDE_UNLINKED, /* not sent: there is no connection */
-    RIDE_HUNG,     /* not sent: those before it were not answered in time */
-    RIDE_NO_MEMORY /* not sent */
+enum request_end {
+    REQUEST_ANSWERED, /* there is a response of any kind */
+    REQUEST_LOST,     /* it may have arrived */
+    REQUEST_UNLINKED, /* not sent: there is no connection */
+    REQUEST_HUNG,     /* not sent: those before it were not answered in time */
+    REQUEST_NO_MEMORY /* not sent */
 };
 
 /* A request on its way. */
-struct ride {
+struct request {
     struct bytes function;
     const struct command *words; /* behind it */
     unsigned replicas;           /* that are to confirm it; 0: none */
     bool asking;                 /* ASKING in front: the node does not own the slot yet */
-    enum ride_end end;           /* out, with what follows: */
-    redisReply *answer;          /* owned by who asked */
+    enum request_end end;        /* out, with what follows: */
+    redisReply *answer;          /* owned by the caller */
     bool whole;          /* no answer of its pipeline is missing; or `why` says more */
     long long confirmed; /* by so many replicas; -1: that is not known */
     int64_t answered_ns, confirmed_ns; /* clock_stopwatch_ns() */
@@ -52,22 +50,22 @@ struct ride {
     struct list link; /* private, as what follows */
     uint64_t number;  /* the last argument; the response begins with it */
     uint16_t node;
-    unsigned era;
+    unsigned generation;
     struct fiber *fiber; /* that waits for it; NULL: `done` is posted */
     sem_t done;
 };
 
-static inline struct ride *
-ride_of(struct list *link)
+static inline struct request *
+request_of(struct list *link)
 {
-    return container_of(link, struct ride, link);
+    return container_of(link, struct request, link);
 }
 
 struct pipeline {
     struct link link;
     struct list waiting; /* for the next one */
-    size_t count;        /* of those that wait */
-    struct list riders;  /* under way; none: nothing is */
+    size_t count;        /* of waiting requests */
+    struct list sent;    /* under way; none: nothing is */
     struct list
         *at; /* the first of them without an answer; the head: WAIT's is missing */
     uint64_t number;   /* of the request that was added last */
@@ -84,36 +82,35 @@ void pipeline_init(struct pipeline *p);
 static inline bool
 pipeline_is_under_way(const struct pipeline *p)
 {
-    return !list_empty(&p->riders);
+    return !list_empty(&p->sent);
 }
 
 /* Something has gone over the link. */
 void pipeline_note_progress(struct pipeline *p);
 
-/* One that waits from now on. */
-void pipeline_add(struct pipeline *p, struct ride *ride);
+/* Adds one for the next pipeline. */
+void pipeline_add(struct pipeline *p, struct request *request);
 
-/* When the next one is to begin, if nothing is under way and somebody waits. */
+/* When the next one is to begin, if none is under way and requests wait. */
 int64_t pipeline_due_ns(const struct pipeline *p);
 
-/* Begins the next one, of so many rides at most, which is to be pushed then. ST_NO_MEMORY: nothing of
+/* Begins the next one, of so many requests at most, which is to be pushed then. ST_NO_MEMORY: nothing of
  * it must be sent. */
 enum status pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms);
 
-/* What reading has led to. */
 enum pipeline_news { PIPELINE_GOES_ON, PIPELINE_ARRIVED, PIPELINE_FAILED };
 
-/* Reads what has come, a good piece at most. ARRIVED: all answers are there, and in the rides. */
+/* Reads the bytes that have come, up to a limit. ARRIVED: all responses are there, in the requests. */
 enum pipeline_news pipeline_read(struct pipeline *p);
 
-/* There will be no more answers: says so in the rides. */
+/* No more responses will come: sets the ends of the requests. */
 void pipeline_break_off(struct pipeline *p, const struct reason *why);
 
-/* It is over: moves the rides to the end of a list. */
+/* It is over: moves the requests to the end of a list. */
 void pipeline_end(struct pipeline *p, struct list *ended);
 
-/* Nor do those get through that wait. */
-void pipeline_turn_away(struct pipeline *p, enum ride_end how, const struct reason *why,
-                        struct list *ended);
+/* Ends the requests that wait. */
+void pipeline_turn_away(struct pipeline *p, enum request_end how,
+                        const struct reason *why, struct list *ended);
 
 #endif

@@ -1,9 +1,7 @@
 /* The store's operations on queues. */
-#include "redis/key.h"
-#include "redis/letter.h"
-#include "redis/metadata.h"
-#include "redis/names.h"
-#include "redis/show.h"
+#include "redis/dead_letter_outbox.h"
+#include "redis/queue_index.h"
+#include "redis/waiting.h"
 
 enum status
 redis_queue_create(struct store *store, struct store_visit *visit,
@@ -20,12 +18,12 @@ redis_queue_create(struct store *store, struct store_visit *visit,
         return st;
     call_begin(&c, s, visit, where);
     call_word(&c, bytes_of(tag, sizeof(tag)));
-    metadata_add(&c, metadata);
+    call_metadata(&c, metadata);
     st = call_run(&c, SCRIPT_queue_create, CALL_CHANGES);
     if (st == ST_OK) {
         *created = call_integer(&c, NEW) != 0;
         if (call_integer(&c, UNLISTED) != 0)
-            st = names_enter(s, visit, where, call_item(&c, ITS_TAG));
+            st = queue_index_add(s, visit, where, call_item(&c, ITS_TAG));
     }
     call_end(&c);
     return st;
@@ -37,23 +35,14 @@ redis_queue_update(struct store *store, struct store_visit *visit,
                    const struct store_metadata *metadata)
 {
     struct call c;
-    enum status st;
 
     call_begin(&c, redis_of(store), visit, where);
     call_number(&c, (int64_t)version);
-    metadata_add(&c, metadata);
-    st = call_run(&c, SCRIPT_queue_update, CALL_CHANGES);
-    call_end(&c);
-    return st;
+    call_metadata(&c, metadata);
+    return call_finish(&c, SCRIPT_queue_update, CALL_CHANGES);
 }
 
 /* ---------------------------------------------------------------------- views */
-
-/* The views of a page; each has a text of its own. */
-struct shown_queues {
-    size_t room;
-    struct store_queue_view views[];
-};
 
 /* A view with a text of its own: name, metadata, dead letter queue, one behind the other. */
 static enum status
@@ -65,7 +54,7 @@ fill_view(struct redis_store *s, struct store_queue_view *view, struct bytes nam
     char *text;
 
     if (c != NULL)
-        metadata_read(c, METADATA, &found);
+        call_read_metadata(c, METADATA, &found);
     text = mem_alloc(s->config.mem,
                      name.len + found.json.len + found.settings.dead_letter.len + 1);
     if (text == NULL)
@@ -83,14 +72,13 @@ fill_view(struct redis_store *s, struct store_queue_view *view, struct bytes nam
 }
 
 static enum status
-open_queues(struct redis_store *s, size_t room, struct store_queues *out)
+open_queues(struct redis_store *s, size_t limit, struct store_queues *out)
 {
-    struct shown_queues *shown = mem_calloc(
-        s->config.mem, 1, sizeof(*shown) + (room + 1) * sizeof(struct store_queue_view));
+    struct store_queue_view *views = mem_calloc(s->config.mem, limit + 1, sizeof(*views));
 
-    if (shown == NULL)
+    if (views == NULL)
         return ST_NO_MEMORY;
-    *out = (struct store_queues){.store = &s->store, .queues = shown->views};
+    *out = (struct store_queues){.store = &s->store, .queues = views};
     return ST_OK;
 }
 
@@ -101,7 +89,7 @@ redis_queues_release(const struct store *store, struct store_queues *queues)
 
     for (size_t i = 0; i < queues->count; i++)
         mem_free(s->config.mem, queues->queues[i].pin);
-    mem_free(s->config.mem, container_of(queues->queues, struct shown_queues, views[0]));
+    mem_free(s->config.mem, queues->queues);
 }
 
 /* Adds a queue with its metadata. ST_NOT_FOUND. */
@@ -138,52 +126,24 @@ redis_queue_get(struct store *store, struct store_visit *visit,
 
 /* ---------------------------------------------------------------------- listing */
 
-/* "(NAME", and what stands behind each member of that name, for ZRANGEBYLEX. */
-static struct bytes
-write_from(struct buf *out, struct bytes marker, struct bytes behind)
-{
-    if (!bytes_present(marker))
-        return BYTES_NONE;
-    buf_byte(out, '(');
-    buf_bytes(out, marker);
-    buf_bytes(out, behind);
-    return buf_view(out);
-}
-
-/* The names of a project's queues behind a marker, and how many it has. */
+/* Adds a listed queue, unless it was deleted. */
 static enum status
-read_names(struct redis_store *s, const struct store_page *page, struct names *names)
+add_listed(struct redis_store *s, struct store_visit *visit,
+           const struct store_page *page, const struct index_page *listed, size_t i,
+           struct store_queues *out)
 {
-    enum status st = ST_NO_MEMORY;
-    struct buf key, from;
-    struct bytes begin;
-
-    buf_init(&key, s->config.mem);
-    buf_init(&from, s->config.mem);
-    key_of_names(&key, page->project, page->kind);
-    begin = write_from(&from, page->marker, bytes_of("\0\xff", 2));
-    if (!key.failed && !from.failed)
-        st = names_page(s, buf_view(&key), begin, page->limit, names);
-    buf_fini(&from);
-    buf_fini(&key);
-    return st;
-}
-
-static enum status
-add_named(struct redis_store *s, struct store_visit *visit, const struct store_page *page,
-          struct bytes member, struct store_queues *out)
-{
-    const struct store_queue where = {
-        .project = page->project, .name = bytes_cut(&member, '\0'), .kind = page->kind};
+    struct store_queue where = {.project = page->project, .kind = page->kind};
+    struct bytes tag;
     enum status st;
 
+    where.name = index_page_name(listed, i, &tag);
     if (out->count > 0 && bytes_equal(out->queues[out->count - 1].name, where.name))
-        return ST_OK; /* its predecessor was not taken off */
+        return ST_OK; /* the entry of its predecessor is still there */
     if (page->with_metadata) {
         st = add_queue(s, visit, &where, out);
         if (st != ST_NOT_FOUND)
             return st;
-        (void)names_leave(s, &where, member); /* nobody did */
+        (void)queue_index_remove(s, &where, tag);
         return ST_OK;
     }
     st = fill_view(s, &out->queues[out->count], where.name, NULL);
@@ -197,93 +157,79 @@ redis_queue_list(struct store *store, struct store_visit *visit,
 {
     struct redis_store *s = redis_of(store);
     enum status st = open_queues(s, page->limit, out);
-    struct names names = {.store = s};
+    struct index_page listed;
 
     if (st != ST_OK)
         return st;
-    st = read_names(s, page, &names);
-    for (size_t i = 0; st == ST_OK && i < names.count; i++)
-        st = add_named(s, visit, page, names_at(&names, i), out);
+    st = queue_index_page(s, &page->project, page->kind, page->marker, page->limit,
+                          &listed);
+    for (size_t i = 0; st == ST_OK && i < listed.count; i++)
+        st = add_listed(s, visit, page, &listed, i, out);
     if (st == ST_OK) {
-        out->total = names.total;
-        out->more = names.count == page->limit;
+        out->total = listed.total;
+        out->more = listed.count == page->limit;
     } else {
         store_queues_release(out);
     }
-    names_release(&names);
+    index_page_release(&listed);
     return st;
 }
 
-/* ---------------------------------------------------------------------- projects */
-
-/* Adds those of a page of the list that have queues, as far as there is room. */
+/* Adds the projects of a page of the list that have queues. */
 static enum status
 add_projects(struct redis_store *s, const struct store_page *page,
-             const struct names *names, struct store_queues *out)
+             const struct index_page *listed, struct store_queues *out)
 {
     enum status st = ST_OK;
 
-    for (size_t i = 0; st == ST_OK && i < names->count; i++) {
+    for (size_t i = 0; st == ST_OK && i < listed->count; i++) {
+        const struct bytes project = index_page_name(listed, i, NULL);
         uint64_t count;
 
-        st = names_count(s, names_at(names, i), page->kind, &count);
+        st = queue_index_count(s, project, page->kind, &count);
         if (st != ST_OK || count == 0)
             continue;
-        st = fill_view(s, &out->queues[out->count], names_at(names, i), NULL);
+        st = fill_view(s, &out->queues[out->count], project, NULL);
         out->count += st == ST_OK;
     }
     return st;
 }
 
-/* Goes on with the list until there are enough that have queues. */
-static enum status
-read_projects(struct redis_store *s, const struct store_page *page, struct buf *key,
-              struct buf *from, struct store_queues *out)
-{
-    struct bytes begin = write_from(from, page->marker, bytes_str(""));
-    enum status st = ST_OK;
-
-    out->more = true;
-    while (st == ST_OK && out->more && (out->count < page->limit || page->limit == 0)) {
-        const size_t room = page->limit - out->count;
-        struct names names;
-
-        if (key->failed || from->failed)
-            return ST_NO_MEMORY;
-        st = names_page(s, buf_view(key), begin, room, &names);
-        if (st != ST_OK)
-            return st;
-        out->total = names.total;
-        st = add_projects(s, page, &names, out);
-        out->more = names.count == room && room > 0;
-        if (out->more) {
-            buf_reset(from, SIZE_MAX);
-            begin = write_from(from, names_at(&names, room - 1), bytes_str(""));
-        }
-        names_release(&names);
-    }
-    return st;
-}
-
+/* Reads the list until there are enough projects with queues. */
 enum status
 redis_project_list(struct store *store, struct store_visit *visit,
                    const struct store_page *page, struct store_queues *out)
 {
     struct redis_store *s = redis_of(store);
+    struct bytes marker = page->marker;
     enum status st = open_queues(s, page->limit, out);
-    struct buf key, from;
+    struct buf last;
 
     (void)visit; /* queues do not expire */
     if (st != ST_OK)
         return st;
-    buf_init(&key, s->config.mem);
-    buf_init(&from, s->config.mem);
-    key_of_projects(&key, page->kind);
-    st = read_projects(s, page, &key, &from, out);
+    buf_init(&last, s->config.mem);
+    out->more = true;
+    while (st == ST_OK && out->more && (out->count < page->limit || page->limit == 0)) {
+        const size_t wanted = page->limit - out->count;
+        struct index_page listed;
+
+        st = queue_index_page(s, NULL, page->kind, marker, wanted, &listed);
+        out->total = listed.total;
+        if (st == ST_OK)
+            st = add_projects(s, page, &listed, out);
+        out->more = listed.count == wanted && wanted > 0;
+        if (st == ST_OK && out->more) {
+            buf_reset(&last, SIZE_MAX);
+            buf_bytes(&last, index_page_name(&listed, wanted - 1, NULL));
+            marker = buf_view(&last);
+            st = last.failed ? ST_NO_MEMORY : ST_OK;
+        }
+        index_page_release(&listed);
+    }
     if (st != ST_OK)
         store_queues_release(out);
-    buf_fini(&from);
-    buf_fini(&key);
+    buf_fini(&last);
     return st;
 }
 
@@ -308,11 +254,10 @@ redis_queue_stats(struct store *store, struct store_visit *visit,
         for (int i = 0; i < 2; i++) {
             struct store_end *end = i == 0 ? &out->oldest : &out->newest;
             const size_t at = i == 0 ? OLD : NEW;
+            const struct message_head head = call_head(&c, at + 1);
 
-            const struct message_head head = show_head(&c, at + 1);
-
-            show_id(call_item(&c, TAG), (uint64_t)call_integer(&c, at), head.id,
-                    &end->id);
+            write_message_id(call_item(&c, TAG), (uint64_t)call_integer(&c, at), head.id,
+                             &end->id);
             end->created_ms = head.posted_ms;
             end->age_s = (now_ms - end->created_ms) / 1000;
         }
@@ -337,15 +282,15 @@ redis_queue_delete(struct store *store, struct store_visit *visit,
         call_begin_all(&c, s, visit, where);
         st = call_run(&c, SCRIPT_queue_delete, CALL_CHANGES);
         if (st == ST_AGAIN) {
-            enum status driven = letters_drive(&c, LETTERS, visit, where);
-
-            st = driven == ST_OK ? ST_AGAIN : driven;
+            st = outbox_deliver(&c, LETTERS, visit, where);
+            st = st == ST_OK ? ST_AGAIN : st;
         } else if (st == ST_OK && call_has(&c, TAG)) {
-            st = names_leave(s, where, call_item(&c, TAG));
-            done_count(&s->done, STORE_COUNT_QUEUES_GONE, 1);
-            waiting_dismiss(s, where);
+            st = queue_index_remove(s, where, call_item(&c, TAG));
+            counters_add(s, STORE_COUNT_QUEUES_GONE, 1);
+            waiting_notify(s, where, true);
         } else if (st == ST_OK) {
-            st = names_tidy(s, visit, where); /* perhaps it could not be taken off */
+            st = queue_index_tidy(s, visit,
+                                  where); /* an earlier deletion may have failed there */
         }
         call_end(&c);
     }
@@ -357,11 +302,8 @@ redis_queue_purge(struct store *store, struct store_visit *visit,
                   const struct store_queue *where, enum store_purge what)
 {
     struct call c;
-    enum status st;
 
     call_begin(&c, redis_of(store), visit, where);
     call_number(&c, (int64_t)what);
-    st = call_run(&c, SCRIPT_queue_purge, CALL_CHANGES);
-    call_end(&c);
-    return st;
+    return call_finish(&c, SCRIPT_queue_purge, CALL_CHANGES);
 }

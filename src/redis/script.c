@@ -1,6 +1,297 @@
 #include "redis/script.h"
 
+#include <inttypes.h>
 #include <redis_scripts.h> /* made by scripts/lua.cmake */
+#include <stdio.h>
+
+/* ---------------------------------------------------------------------- words */
+
+void
+command_init(struct command *c, struct mem *mem)
+{
+    buf_init(&c->words, mem);
+    c->count = 0;
+}
+
+void
+command_fini(struct command *c)
+{
+    buf_fini(&c->words);
+}
+
+void
+command_word(struct command *c, struct bytes word)
+{
+    buf_byte(&c->words, '$');
+    buf_u64(&c->words, word.len);
+    buf_str(&c->words, "\r\n");
+    buf_bytes(&c->words, word);
+    buf_str(&c->words, "\r\n");
+    c->count++;
+}
+
+void
+command_number(struct command *c, int64_t number)
+{
+    char text[24];
+    int len = snprintf(text, sizeof(text), "%" PRId64, number);
+
+    command_word(c, bytes_of(text, (size_t)len));
+}
+
+/* ---------------------------------------------------------------------- keys */
+
+static void
+add_escaped(struct buf *out, struct bytes text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        const unsigned char c = (unsigned char)text.data[i];
+
+        if (c <= ' ' || c >= 0x7f || strchr("{}/%", c) != NULL)
+            buf_printf(out, "%%%02X", c);
+        else
+            buf_byte(out, (char)c);
+    }
+}
+
+void
+key_of_queue(struct buf *out, const struct store_queue *queue)
+{
+    buf_str(out, KEY_PREFIX "{");
+    add_escaped(out, queue->project);
+    buf_str(out, queue->kind == STORE_TOPIC ? "//" : "/");
+    add_escaped(out, queue->name);
+    buf_str(out, "}:");
+}
+
+void
+key_of_index(struct buf *out, const struct bytes *project, enum store_kind kind)
+{
+    if (project == NULL) {
+        buf_str(out, KEY_PREFIX "projects");
+    } else {
+        buf_str(out, KEY_PREFIX "{");
+        add_escaped(out, *project);
+        buf_str(out, "}");
+    }
+    buf_str(out, kind == STORE_TOPIC ? ":t" : ":n");
+}
+
+void
+key_of_due(struct buf *out, unsigned part)
+{
+    buf_printf(out, KEY_PREFIX "due:%u", part);
+}
+
+/* ---------------------------------------------------------------------- slots */
+
+/* CRC16-CCITT as XMODEM has it: polynomial 0x1021, nothing reflected, from 0. */
+static uint16_t
+crc16(struct bytes text)
+{
+    uint16_t crc = 0;
+
+    for (size_t i = 0; i < text.len; i++) {
+        crc ^= (uint16_t)((uint8_t)text.data[i] << 8);
+        for (int bit = 0; bit < 8; bit++)
+            crc = (uint16_t)(crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1);
+    }
+    return crc;
+}
+
+uint16_t
+slot_of(struct bytes key)
+{
+    const char *open = memchr(key.data, '{', key.len);
+    const char *begin = open == NULL ? NULL : open + 1;
+    const char *close = NULL;
+
+    if (begin != NULL)
+        close = memchr(begin, '}', key.len - (size_t)(begin - key.data));
+    if (close != NULL && close > begin)
+        key = bytes_of(begin, (size_t)(close - begin));
+    return crc16(key) % SLOT_COUNT;
+}
+
+/* ---------------------------------------------------------------------- heads of messages */
+
+enum {
+    POSTED_AT = 0,
+    EXPIRES_AT = 8,
+    READY_AT = 16,
+    COUNT_AT = 32,
+    FLAGS_AT = 40,
+    CLIENT_AT = 41,
+    HEAD_SIZE = 49,
+    ID_SIZE = 24
+};
+
+enum { FLAG_SUM = 1, FLAG_FOREIGN = 2 };
+
+bool
+message_time_read(struct bytes text, size_t at, int64_t *ms)
+{
+    static const double MOST = 9007199254740992.0; /* 2^53 */
+    double value;
+
+    if (text.len < sizeof(value) || at > text.len - sizeof(value))
+        return false;
+    memcpy(&value, text.data + at, sizeof(value)); /* little-endian, as here */
+    if (!(value >= -MOST && value <= MOST))
+        return false; /* nor is NaN one */
+    *ms = (int64_t)value;
+    return true;
+}
+
+bool
+message_head_read(struct bytes text, struct message_head *out)
+{
+    struct message_head head = {.checksum = NULL};
+    size_t size = HEAD_SIZE;
+    unsigned flags;
+
+    if (text.len < HEAD_SIZE || !message_time_read(text, POSTED_AT, &head.posted_ms) ||
+        !message_time_read(text, EXPIRES_AT, &head.expires_ms) ||
+        !message_time_read(text, READY_AT, &head.ready_ms))
+        return false;
+    flags = (unsigned char)text.data[FLAGS_AT];
+    memcpy(&head.claim_count, text.data + COUNT_AT, sizeof(head.claim_count));
+    memcpy(&head.client, text.data + CLIENT_AT, sizeof(head.client));
+    if ((flags & FLAG_SUM) != 0) {
+        head.checksum = (const struct store_checksum *)(text.data + size);
+        size += sizeof(struct store_checksum);
+    }
+    if ((flags & FLAG_FOREIGN) != 0) {
+        head.id = bytes_of(text.data + size, ID_SIZE);
+        size += ID_SIZE;
+    }
+    if (text.len != size)
+        return false;
+    *out = head;
+    return true;
+}
+
+/* ---------------------------------------------------------------------- responses */
+
+static const int64_t LUA_MOST = INT64_C(1) << 53;
+
+bool
+shape_integer(const redisReply *word, int64_t *out)
+{
+    if (word->type == REDIS_REPLY_STRING)
+        return bytes_to_i64(bytes_of(word->str, (size_t)word->len), out);
+    *out = word->integer;
+    return word->type == REDIS_REPLY_INTEGER;
+}
+
+static bool
+is_number(const redisReply *word, int64_t least, int64_t most)
+{
+    int64_t number;
+
+    return shape_integer(word, &number) && number >= least && number <= most;
+}
+
+static bool
+is_packed_claim(struct bytes text)
+{
+    int64_t started_ms, ends_ms;
+
+    return text.len == SHAPE_CLAIM_SIZE && message_time_read(text, 0, &started_ms) &&
+           message_time_read(text, sizeof(double), &ends_ms);
+}
+
+static bool
+is_text(const redisReply *word, char kind)
+{
+    struct message_head head;
+    struct bytes text;
+
+    if (word->type != REDIS_REPLY_STRING)
+        return false;
+    text = bytes_of(word->str, (size_t)word->len);
+    switch (kind) {
+    case 'k':
+        return text.len == 0 || text.len == ID_SIZE;
+    case 'h':
+        return message_head_read(text, &head);
+    case 'c':
+        return text.len == 0 || is_packed_claim(text);
+    default:
+        return true;
+    }
+}
+
+static bool
+is_of_kind(const redisReply *word, char kind)
+{
+    switch (kind) {
+    case 'i':
+        return is_number(word, -LUA_MOST, LUA_MOST);
+    case 'n':
+        return is_number(word, 0, LUA_MOST);
+    case '2':
+        return is_number(word, 0, 2);
+    default:
+        return is_text(word, kind);
+    }
+}
+
+/* Are the words from *at on of these kinds, up to a '|' or the end? *at moves behind them. */
+static bool
+read_words(const redisReply *r, size_t *at, const char *kinds)
+{
+    for (; *kinds != '\0' && *kinds != '|'; kinds++, ++*at)
+        if (*at == r->elements || !is_of_kind(r->element[*at], *kinds))
+            return false;
+    return true;
+}
+
+/* The same of groups, up to the end, or up to an empty text if there is another kind of them. */
+static bool
+read_groups(const redisReply *r, size_t *at, const char *kinds, size_t most)
+{
+    const bool others = strchr(kinds, '|') != NULL;
+
+    for (size_t i = 0; *at < r->elements; i++) {
+        const redisReply *word = r->element[*at];
+
+        if (others && word->type == REDIS_REPLY_STRING && word->len == 0)
+            return true;
+        if (i == most || *kinds == '\0' || !read_words(r, at, kinds))
+            return false;
+    }
+    return true;
+}
+
+bool
+shape_check(const redisReply *response, const struct shape *shape, size_t asked)
+{
+    const char *lead = shape->lead, *others = strchr(shape->group, '|');
+    size_t at = 1;
+
+    if (response == NULL || response->type != REDIS_REPLY_ARRAY ||
+        response->elements == 0 || response->element[0]->type != REDIS_REPLY_INTEGER ||
+        response->element[0]->integer < 0 ||
+        response->element[0]->integer > ANSWER_SETTLE)
+        return false;
+    if (response->elements == 1 && response->element[0]->integer != ANSWER_OK)
+        return true;
+    while (read_words(response, &at, lead)) {
+        lead = strchr(lead, '|');
+        if (lead == NULL)
+            return read_groups(response, &at, shape->group,
+                               shape->most == SHAPE_ASKED ? asked : shape->most) &&
+                   (at++ == response->elements ||
+                    read_groups(response, &at, others + 1, SIZE_MAX));
+        if (at == response->elements)
+            return true;
+        lead++;
+    }
+    return false;
+}
+
+/* ---------------------------------------------------------------------- scripts */
 
 struct bytes
 script_library(void)

@@ -1,44 +1,14 @@
 /* Opening and closing the store on Redis. */
 #include "redis/call.h"
-#include "redis/fitness.h"
-
-#include <stdio.h>
+#include "redis/maintenance.h"
+#include "redis/preflight.h"
+#include "redis/stats_scan.h"
+#include "redis/subscription_ops.h"
+#include "redis/waiting.h"
 
 enum { CONNECT_MS = 1000, REFRESH_MS = 50 };
 
-enum status
-redis_digits(struct redis_store *s, char *out, size_t count)
-{
-    uint8_t raw[SECRET_DIGITS];
-    enum status st;
-
-    lock_acquire(&s->lock);
-    st = entropy_reserve(&s->entropy, count);
-    if (st == ST_OK)
-        entropy_take(&s->entropy, raw, count);
-    lock_release(&s->lock);
-    if (st != ST_OK)
-        return st;
-    out[0] = (char)('a' + raw[0] % 6);
-    for (size_t i = 1; i < count; i++)
-        out[i] = "0123456789abcdef"[raw[i] % 16];
-    return ST_OK;
-}
-
-void
-redis_warn(void *store, const char *text)
-{
-    static const int64_t EVERY_NS = 1000000000;
-    struct redis_store *s = store;
-    const int64_t now_ns = clock_stopwatch_ns();
-    int64_t told_ns = atomic_load(&s->told_ns);
-
-    if (s->config.warn != NULL && (told_ns == 0 || now_ns - told_ns >= EVERY_NS) &&
-        atomic_compare_exchange_strong(&s->told_ns, &told_ns, now_ns))
-        s->config.warn(s->config.warn_arg, text);
-}
-
-/* ------------------------------------------------------------------ nothing to do */
+/* ------------------------------------------------------------------ health */
 
 struct ping {
     struct redis_store *store;
@@ -46,12 +16,12 @@ struct ping {
 };
 
 static void
-look_at_nodes(void *arg)
+check_nodes(void *arg)
 {
     struct ping *p = arg;
     struct reason why;
 
-    p->status = fitness_now(p->store, &why);
+    p->status = preflight_ping(p->store, &why);
 }
 
 static enum status
@@ -60,19 +30,19 @@ redis_ping(struct store *store, struct store_visit *visit)
     struct ping p = {redis_of(store), ST_UNAVAILABLE};
 
     (void)visit;
-    (void)fiber_detour(look_at_nodes, &p);
+    (void)fiber_detour(check_nodes, &p);
     return p.status;
 }
 
 /* ------------------------------------------------------------------ housekeeping */
 
-/* Nobody settles in an idle Redis; who waits is looked after: by the keeper, if there is one. */
+/* Only wait queues need it, if no maintenance thread does. */
 static void
 redis_housekeep(struct store *store, int64_t now_ms, int64_t *next_ms)
 {
     struct redis_store *s = redis_of(store);
 
-    *next_ms = s->keeper == NULL ? waiting_housekeep(s, now_ms) : INT64_MAX;
+    *next_ms = s->maintenance == NULL ? waiting_housekeep(s, now_ms) : INT64_MAX;
 }
 
 static int64_t
@@ -80,7 +50,7 @@ redis_next_ms(struct store *store)
 {
     struct redis_store *s = redis_of(store);
 
-    return s->keeper == NULL ? waiting_next_ms(s) : INT64_MAX;
+    return s->maintenance == NULL ? waiting_next_ms(s) : INT64_MAX;
 }
 
 /* ------------------------------------------------------------------ figures */
@@ -108,25 +78,29 @@ redis_measure(struct store *store, struct redis_figures *out)
     out->replicas_least = replicas == SIZE_MAX ? 0 : replicas;
     out->slots_without_owner = without_owner;
     out->primaries = map_primaries(&c->map);
-    out->outbox_age_ms = census_outbox_ms(&s->census);
+    out->outbox_age_ms = stats_scan_outbox_ms(s);
 }
 
 /* ------------------------------------------------------------------ life */
 
 static void
+close_parts(struct redis_store *s)
+{
+    waiting_close(s);
+    deliveries_close(s);
+    stats_scan_close(s);
+    lock_fini(&s->lock);
+    mem_free(s->config.mem, s);
+}
+
+static void
 redis_close(struct store *store)
 {
     struct redis_store *s = redis_of(store);
-    struct mem *mem = s->config.mem;
 
-    keeper_end(s->keeper);
+    maintenance_end(s->maintenance);
     cluster_close(&s->cluster);
-    waiting_fini(&s->waiting);
-    delivery_fini(s);
-    census_fini(s);
-    done_fini(&s->done);
-    lock_fini(&s->lock);
-    mem_free(mem, s);
+    close_parts(s);
 }
 
 static const struct store_ops ops = {
@@ -202,23 +176,9 @@ connect(struct redis_store *s, struct reason *why)
     s->cluster.config.replicas = url->replicas >= 0      ? (unsigned)url->replicas
                                  : s->cluster.map.single ? 0
                                                          : 1;
-    st = fitness_check(s, why);
+    st = preflight_check(s, why);
     if (st != ST_OK)
         cluster_close(&s->cluster);
-    return st;
-}
-
-static enum status
-begin_waiting(struct redis_store *s)
-{
-    struct hash_key key;
-    enum status st = entropy_reserve(&s->entropy, sizeof(key));
-
-    if (st == ST_OK)
-        entropy_take(&s->entropy, &key, sizeof(key));
-    else
-        key = (struct hash_key){0, 0};
-    waiting_init(&s->waiting, s->config.mem, &key);
     return st;
 }
 
@@ -230,22 +190,36 @@ redis_check_url(const char *text, struct reason *why)
     return url_read(text, &url, why);
 }
 
+/* What needs no Redis. */
+static enum status
+open_parts(struct redis_store *s)
+{
+    enum status st = waiting_open(s);
+
+    if (st == ST_OK)
+        st = deliveries_open(s);
+    if (st == ST_OK)
+        st = stats_scan_open(s);
+    if (st == ST_OK)
+        st = entropy_reserve(&s->entropy, sizeof(s->hash_key));
+    if (st == ST_OK)
+        entropy_take(&s->entropy, &s->hash_key, sizeof(s->hash_key));
+    return st;
+}
+
 enum status
 redis_open(const struct redis_config *config, struct store **out, struct reason *why)
 {
     struct redis_store *s = mem_calloc(config->mem, 1, sizeof(*s));
-    enum status st = s == NULL ? ST_NO_MEMORY : ST_OK;
+    enum status st;
 
-    if (st == ST_OK) {
-        s->store = (struct store){.ops = &ops, .blocks = true};
-        s->config = *config;
-        lock_init(&s->lock);
-        delivery_init(&s->delivery);
-        census_init(&s->census);
-        done_init(&s->done);
-        entropy_init_system(&s->entropy);
-        st = begin_waiting(s);
-    }
+    if (s == NULL)
+        return ST_NO_MEMORY;
+    s->store = (struct store){.ops = &ops, .blocks = true};
+    s->config = *config;
+    lock_init(&s->lock);
+    entropy_init_system(&s->entropy);
+    st = open_parts(s);
     if (st == ST_OK)
         st = url_read(config->url, &s->url, why);
     if (st == ST_OK)
@@ -253,12 +227,12 @@ redis_open(const struct redis_config *config, struct store **out, struct reason 
     if (st == ST_OK)
         st = connect(s, why);
     if (st == ST_OK && !config->test_clock) {
-        st = keeper_start(s);
+        st = maintenance_start(s);
         if (st != ST_OK)
             cluster_close(&s->cluster);
     }
     if (st != ST_OK) {
-        mem_free(config->mem, s);
+        close_parts(s);
         return st;
     }
     *out = &s->store;

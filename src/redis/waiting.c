@@ -1,16 +1,28 @@
 #include "redis/waiting.h"
 
 #include "claimd/base/invariant.h"
+#include "claimd/ds/hashmap.h"
+#include "claimd/store/waitqueue.h"
 #include "redis/call.h"
 
 enum {
-    LOOKS = 16,           /* wait queues that are looked after by one housekeeping */
-    TOLD = 256,           /* who are told of a deletion before others have the lock */
-    LOOK_AGAIN_MS = 1000, /* when Redis could not be asked */
-    UNHEARD_MS =
-        2000, /* and a ms a wait queue: what was not heard waits so long at most */
-    WATCH_MS = 60000, /* scripts publish for so long after somebody has looked */
-    MOVES = 256       /* of the wheel, while others want the lock */
+    LOOKS = 16,           /* wait queues in one housekeeping */
+    TOLD = 256,           /* waiters that are woken before other threads have the lock */
+    LOOK_AGAIN_MS = 1000, /* if Redis could not be asked */
+    UNHEARD_MS = 2000,    /* and a ms a wait queue: a lost notification delays so long */
+    WATCH_MS = 60000,     /* scripts publish for so long after a process has looked */
+    MOVES = 256           /* of the wheel, while the lock is held */
+};
+
+struct waiting {
+    struct lock lock;
+    struct hashmap waitqueues;
+    struct list dirty_list; /* wait queues that are new to the maintenance thread */
+    struct wheel *wheel; /* when to look after a wait queue; NULL: there was none yet */
+    bool kept;           /* there is a maintenance thread: waiting_keep() */
+    void (*wake)(void *arg);
+    void *arg;
+    _Atomic size_t count; /* of wait queues */
 };
 
 static int64_t
@@ -29,24 +41,26 @@ is_waitqueue_of(const struct hashnode *node, const void *key)
 }
 
 static uint64_t
-hash_of(const struct waiting *w, const struct store_queue *where)
+hash_of(const struct hash_key *key, const struct store_queue *where)
 {
-    return hash_bytes(&w->key, where->project) ^
-           hash_mix(hash_bytes(&w->key, where->name) + (uint64_t)where->kind);
+    return hash_bytes(key, where->project) ^
+           hash_mix(hash_bytes(key, where->name) + (uint64_t)where->kind);
 }
 
 static struct waitqueue *
-find_waitqueue(struct waiting *w, const struct store_queue *where)
+find_waitqueue(struct redis_store *s, const struct store_queue *where)
 {
-    struct hashnode *node =
-        hashmap_find(&w->waitqueues, hash_of(w, where), is_waitqueue_of, where);
+    struct waiting *w = s->waiting;
+    struct hashnode *node = hashmap_find(&w->waitqueues, hash_of(&s->hash_key, where),
+                                         is_waitqueue_of, where);
 
     return node == NULL ? NULL : container_of(node, struct waitqueue, node);
 }
 
 static struct waitqueue *
-make_waitqueue(struct waiting *w, const struct store_queue *where, int64_t now_ms)
+make_waitqueue(struct redis_store *s, const struct store_queue *where, int64_t now_ms)
 {
+    struct waiting *w = s->waiting;
     struct waitqueue *waitqueue;
 
     if (w->wheel == NULL)
@@ -58,7 +72,7 @@ make_waitqueue(struct waiting *w, const struct store_queue *where, int64_t now_m
         return NULL;
     if (w->kept)
         waitqueue_mark_dirty(waitqueue);
-    hashmap_insert(&w->waitqueues, &waitqueue->node, hash_of(w, where));
+    hashmap_insert(&w->waitqueues, &waitqueue->node, hash_of(&s->hash_key, where));
     atomic_fetch_add(&w->count, 1);
     return waitqueue;
 }
@@ -80,8 +94,8 @@ free_if_empty(struct waiting *w, struct waitqueue *waitqueue)
 
 /* How many messages are ready, and in how many ms that may change by itself (-1: never). */
 static enum status
-ask(struct redis_store *s, const struct store_visit *visit,
-    const struct store_queue *where, size_t *ready, int64_t *wait_ms)
+ask_ready(struct redis_store *s, const struct store_visit *visit,
+          const struct store_queue *where, size_t *ready, int64_t *wait_ms)
 {
     enum { READY = 1, NOW, DUE };
     enum status st;
@@ -90,7 +104,7 @@ ask(struct redis_store *s, const struct store_visit *visit,
         struct call c;
 
         call_begin(&c, s, visit, where);
-        call_number(&c, s->waiting.kept ? WATCH_MS : 0);
+        call_number(&c, s->waiting->kept ? WATCH_MS : 0);
         st = call_run(&c, SCRIPT_queue_ready, CALL_NOTES);
         *ready = (size_t)call_integer(&c, READY);
         *wait_ms = call_integer(&c, DUE) == 0
@@ -101,9 +115,9 @@ ask(struct redis_store *s, const struct store_visit *visit,
     return st;
 }
 
-/* Has the wait queue looked after in so many ms (-1: when nothing was heard for long). */
+/* Arms the timer of the wait queue in so many ms (-1: only in case that a notification is lost). */
 static void
-look_in(struct waiting *w, struct waitqueue *waitqueue, int64_t now_ms, int64_t wait_ms)
+arm_timer(struct waiting *w, struct waitqueue *waitqueue, int64_t now_ms, int64_t wait_ms)
 {
     const int64_t unheard_ms = UNHEARD_MS + (int64_t)atomic_load(&w->count);
 
@@ -115,24 +129,25 @@ look_in(struct waiting *w, struct waitqueue *waitqueue, int64_t now_ms, int64_t 
         wheel_arm(w->wheel, &waitqueue->look, now_ms + wait_ms);
 }
 
+/* Asks how many messages are ready, and wakes as many waiters. */
 static void
-look(struct redis_store *s, const struct store_visit *visit,
-     const struct store_queue *where)
+wake_ready(struct redis_store *s, const struct store_visit *visit,
+           const struct store_queue *where)
 {
-    struct waiting *w = &s->waiting;
+    struct waiting *w = s->waiting;
     struct wakeups wakeups = {.count = 0};
     int64_t wait_ms = -1;
     size_t ready = 0;
     struct waitqueue *waitqueue;
 
-    if (ask(s, visit, where, &ready, &wait_ms) != ST_OK) {
+    if (ask_ready(s, visit, where, &ready, &wait_ms) != ST_OK) {
         ready = 0;
         wait_ms = LOOK_AGAIN_MS;
     }
     lock_acquire(&w->lock);
-    waitqueue = find_waitqueue(w, where);
+    waitqueue = find_waitqueue(s, where);
     if (waitqueue != NULL) {
-        look_in(w, waitqueue, clock_ms(s, visit), wait_ms);
+        arm_timer(w, waitqueue, clock_ms(s, visit), wait_ms);
         waitqueue->ready = ready;
         waitqueue_wake(waitqueue, ready, &wakeups);
     }
@@ -142,41 +157,36 @@ look(struct redis_store *s, const struct store_visit *visit,
         w->wake(w->arg); /* a time may have come earlier */
 }
 
-static bool
-somebody_waits(struct waiting *w, const struct store_queue *where)
+void
+waiting_wake(struct redis_store *s, const struct store_visit *visit,
+             const struct store_queue *where)
 {
+    struct waiting *w = s->waiting;
     bool waits;
 
     if (atomic_load(&w->count) == 0)
-        return false;
+        return;
     lock_acquire(&w->lock);
-    waits = find_waitqueue(w, where) != NULL;
+    waits = find_waitqueue(s, where) != NULL;
     lock_release(&w->lock);
-    return waits;
+    if (waits)
+        wake_ready(s, visit, where);
 }
 
-void
-waiting_stir(struct redis_store *s, const struct store_visit *visit,
-             const struct store_queue *where)
-{
-    if (somebody_waits(&s->waiting, where))
-        look(s, visit, where);
-}
-
-/* ------------------------------------------------------------------ standing in the wait queue */
+/* ------------------------------------------------------------------ waiters */
 
 size_t
 waiting_reserved(struct redis_store *s, const struct store_visit *visit,
                  const struct store_queue *where, size_t *limit)
 {
-    struct waiting *w = &s->waiting;
+    struct waiting *w = s->waiting;
     const struct waitqueue *waitqueue;
     size_t reserved = 0;
 
     if (visit->waiter == NULL || atomic_load(&w->count) == 0)
         return 0;
     lock_acquire(&w->lock);
-    waitqueue = find_waitqueue(w, where);
+    waitqueue = find_waitqueue(s, where);
     if (waitqueue != NULL)
         reserved = waitqueue_reserved(waitqueue, visit->waiter);
     lock_release(&w->lock);
@@ -190,15 +200,15 @@ enum status
 waiting_found_nothing(struct redis_store *s, struct store_visit *visit,
                       const struct store_queue *where, size_t wants)
 {
-    struct waiting *w = &s->waiting;
+    struct waiting *w = s->waiting;
     struct waitqueue *waitqueue;
 
     if (visit->waiter == NULL)
         return ST_OK;
     lock_acquire(&w->lock);
-    waitqueue = find_waitqueue(w, where);
+    waitqueue = find_waitqueue(s, where);
     if (waitqueue == NULL)
-        waitqueue = make_waitqueue(w, where, clock_ms(s, visit));
+        waitqueue = make_waitqueue(s, where, clock_ms(s, visit));
     if (waitqueue != NULL) {
         visit->waiter->home = w;
         waitqueue_enter(waitqueue, visit->waiter, wants);
@@ -207,7 +217,7 @@ waiting_found_nothing(struct redis_store *s, struct store_visit *visit,
     lock_release(&w->lock);
     if (waitqueue == NULL)
         return ST_NO_MEMORY;
-    look(s, visit, where); /* what has come before it stood there called nobody */
+    wake_ready(s, visit, where); /* earlier messages woke no waiter */
     return ST_OK;
 }
 
@@ -226,21 +236,21 @@ void
 waiting_served(struct redis_store *s, const struct store_visit *visit,
                const struct store_queue *where)
 {
-    struct waiting *w = &s->waiting;
+    struct waiting *w = s->waiting;
 
     if (visit->waiter != NULL && visit->waiter->home != NULL) {
         lock_acquire(&w->lock);
         leave(w, visit->waiter);
         lock_release(&w->lock);
     }
-    waiting_stir(s, visit, where);
+    waiting_wake(s, visit, where);
 }
 
-/* Whoever stands behind it is called by what was heard last: perhaps for nothing. */
+/* The waiters behind it are woken by the last known count, perhaps for nothing. */
 void
 redis_waiter_leave(struct store *store, struct store_waiter *waiter)
 {
-    struct waiting *w = &redis_of(store)->waiting;
+    struct waiting *w = redis_of(store)->waiting;
     struct wakeups wakeups = {.count = 0};
     struct waitqueue *waitqueue;
 
@@ -258,17 +268,18 @@ redis_waiter_leave(struct store *store, struct store_waiter *waiter)
     wakeups_fire(&wakeups);
 }
 
-void
-waiting_dismiss(struct redis_store *s, const struct store_queue *where)
+/* The queue was deleted: wakes all waiters. */
+static void
+close_waitqueue(struct redis_store *s, const struct store_queue *where)
 {
-    struct waiting *w = &s->waiting;
+    struct waiting *w = s->waiting;
     struct wakeups wakeups = {.count = 0};
     struct waitqueue *waitqueue;
     bool more = atomic_load(&w->count) > 0;
 
     while (more) {
         lock_acquire(&w->lock);
-        waitqueue = find_waitqueue(w, where);
+        waitqueue = find_waitqueue(s, where);
         for (int i = 0; waitqueue != NULL && waitqueue->count > 0 && i < TOLD; i++)
             waitqueue_close(waitqueue, &wakeups);
         more = waitqueue != NULL && waitqueue->count > 0;
@@ -281,7 +292,7 @@ waiting_dismiss(struct redis_store *s, const struct store_queue *where)
 
 /* ------------------------------------------------------------------ housekeeping */
 
-/* A wait queue whose time has come, whose look is disarmed; NULL: there is none. */
+/* A wait queue whose timer has fired; NULL: there is none. */
 static struct waitqueue *
 due_waitqueue(struct waiting *w, int64_t now_ms)
 {
@@ -294,7 +305,7 @@ due_waitqueue(struct waiting *w, int64_t now_ms)
     return due == NULL ? NULL : container_of(due, struct waitqueue, look);
 }
 
-/* Copies the address of a wait queue; NULL, and where there is no memory: false. */
+/* Copies the address of a wait queue. False: it is NULL, or there is no memory. */
 static bool
 copy_address(const struct waitqueue *waitqueue, struct buf *text,
              struct store_queue *where)
@@ -334,43 +345,37 @@ int64_t
 waiting_housekeep(struct redis_store *s, int64_t now_ms)
 {
     const struct store_visit visit = {.now_ms = now_ms};
-    struct waiting *w = &s->waiting;
+    struct waiting *w = s->waiting;
     struct store_queue where;
     struct buf text;
 
     buf_init(&text, s->config.mem);
     for (int i = 0; i < LOOKS && take_due(w, now_ms, &text, &where); i++)
-        look(s, &visit, &where);
+        wake_ready(s, &visit, &where);
     buf_fini(&text);
     return waiting_next_ms(s);
-}
-
-static int64_t
-next_look(const struct waiting *w)
-{
-    return w->wheel == NULL ? INT64_MAX : wheel_next_ms(w->wheel);
 }
 
 int64_t
 waiting_next_ms(struct redis_store *s)
 {
-    struct waiting *w = &s->waiting;
+    struct waiting *w = s->waiting;
     int64_t ms;
 
     if (atomic_load(&w->count) == 0)
         return INT64_MAX;
     lock_acquire(&w->lock);
-    ms = next_look(w);
+    ms = w->wheel == NULL ? INT64_MAX : wheel_next_ms(w->wheel);
     lock_release(&w->lock);
     return ms;
 }
 
-/* ------------------------------------------------------------------ the keeper's */
+/* ------------------------------------------------------------------ the maintenance thread */
 
 void
 waiting_keep(struct redis_store *s, void (*wake)(void *arg), void *arg)
 {
-    struct waiting *w = &s->waiting;
+    struct waiting *w = s->waiting;
 
     w->wake = wake;
     w->arg = arg;
@@ -380,7 +385,7 @@ waiting_keep(struct redis_store *s, void (*wake)(void *arg), void *arg)
 bool
 waiting_take_fresh(struct redis_store *s, struct buf *text, struct store_queue *where)
 {
-    struct waiting *w = &s->waiting;
+    struct waiting *w = s->waiting;
     struct list *link;
     bool taken;
 
@@ -393,9 +398,9 @@ waiting_take_fresh(struct redis_store *s, struct buf *text, struct store_queue *
 }
 
 int64_t
-waiting_call_due(struct redis_store *s, int64_t now_ms)
+waiting_wake_due(struct redis_store *s, int64_t now_ms)
 {
-    struct waiting *w = &s->waiting;
+    struct waiting *w = s->waiting;
     struct wakeups wakeups = {.count = 0};
     struct waitqueue *waitqueue;
     int64_t ms;
@@ -403,27 +408,27 @@ waiting_call_due(struct redis_store *s, int64_t now_ms)
     lock_acquire(&w->lock);
     for (int i = 0; i < TOLD && (waitqueue = due_waitqueue(w, now_ms)) != NULL; i++) {
         waitqueue_wake(waitqueue, 1, &wakeups);
-        look_in(w, waitqueue, now_ms, -1);
+        arm_timer(w, waitqueue, now_ms, -1);
     }
-    ms = next_look(w);
+    ms = w->wheel == NULL ? INT64_MAX : wheel_next_ms(w->wheel);
     lock_release(&w->lock);
     wakeups_fire(&wakeups);
     return ms;
 }
 
 void
-waiting_heard(struct redis_store *s, const struct store_queue *where, bool gone)
+waiting_notify(struct redis_store *s, const struct store_queue *where, bool gone)
 {
-    struct waiting *w = &s->waiting;
+    struct waiting *w = s->waiting;
     struct wakeups wakeups = {.count = 0};
     struct waitqueue *waitqueue;
 
     if (gone) {
-        waiting_dismiss(s, where);
+        close_waitqueue(s, where);
         return;
     }
     lock_acquire(&w->lock);
-    waitqueue = find_waitqueue(w, where);
+    waitqueue = find_waitqueue(s, where);
     if (waitqueue != NULL)
         waitqueue_wake(waitqueue, 1, &wakeups);
     lock_release(&w->lock);
@@ -432,20 +437,30 @@ waiting_heard(struct redis_store *s, const struct store_queue *where, bool gone)
 
 /* ------------------------------------------------------------------ life */
 
-void
-waiting_init(struct waiting *w, struct mem *mem, const struct hash_key *key)
+enum status
+waiting_open(struct redis_store *s)
 {
-    *w = (struct waiting){.key = *key};
+    struct waiting *w = mem_calloc(s->config.mem, 1, sizeof(*w));
+
+    if (w == NULL)
+        return ST_NO_MEMORY;
     lock_init(&w->lock);
     list_init(&w->dirty_list);
-    hashmap_init(&w->waitqueues, mem);
+    hashmap_init(&w->waitqueues, s->config.mem);
+    s->waiting = w;
+    return ST_OK;
 }
 
 void
-waiting_fini(struct waiting *w)
+waiting_close(struct redis_store *s)
 {
+    struct waiting *w = s->waiting;
+
+    if (w == NULL)
+        return;
     ENSURE(w->waitqueues.count == 0);
     wheel_free(w->wheel);
     hashmap_fini(&w->waitqueues);
     lock_fini(&w->lock);
+    mem_free(s->config.mem, w);
 }

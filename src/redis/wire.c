@@ -12,13 +12,13 @@
 
 enum {
     EVENTS = 32,
-    LEFT_ALONE_MS = 1000, /* who has not answered */
+    LEFT_ALONE_MS = 1000, /* a node that has not responded */
     ANSWERS = 4 << 20     /* bytes that are wanted in a pipeline, at most */
 };
 
 static const int64_t MS_NS = 1000000;
 
-/* What epoll says of the event descriptor; others are places of nodes. */
+/* For epoll: the event descriptor. Other numbers are places of nodes. */
 static const uint64_t CALLED = UINT64_MAX;
 
 struct wire_node {
@@ -26,7 +26,7 @@ struct wire_node {
     struct pipeline pipeline;
     size_t most; /* requests in the next one */
     bool unsent; /* there is more to write */
-    bool stale;  /* the link is that of another era */
+    bool stale;  /* the link is that of another generation */
 };
 
 /* A connection on its way to the thread. */
@@ -34,7 +34,7 @@ struct offer {
     struct list place;
     struct link link;
     uint16_t node;
-    unsigned era;
+    unsigned generation;
 };
 
 static struct wire_node *
@@ -63,25 +63,25 @@ hand_over(struct wire *w, struct list *to, struct list *what)
 }
 
 void
-wire_ask(struct wire *w, uint16_t node, unsigned era, struct ride *ride)
+wire_ask(struct wire *w, uint16_t node, unsigned generation, struct request *request)
 {
     struct fiber *self = fiber_current();
 
-    ride->node = node;
-    ride->era = era;
-    ride->fiber = self;
-    ride->answer = NULL;
-    reason_init(&ride->why);
+    request->node = node;
+    request->generation = generation;
+    request->fiber = self;
+    request->answer = NULL;
+    reason_init(&request->why);
     if (self == NULL)
-        ENSURE(sem_init(&ride->done, 0, 0) == 0);
-    hand_over(w, &w->asked, &ride->link);
+        ENSURE(sem_init(&request->done, 0, 0) == 0);
+    hand_over(w, &w->asked, &request->link);
     if (self != NULL) {
         fiber_park(self);
         return;
     }
-    while (sem_wait(&ride->done) != 0)
+    while (sem_wait(&request->done) != 0)
         ENSURE(errno == EINTR);
-    (void)sem_destroy(&ride->done);
+    (void)sem_destroy(&request->done);
 }
 
 /* The answers of our scripts are lists of texts. */
@@ -105,7 +105,7 @@ wire_give_back(struct wire *w, redisReply *answer)
 }
 
 enum status
-wire_link(struct wire *w, uint16_t node, unsigned era, struct link *l)
+wire_link(struct wire *w, uint16_t node, unsigned generation, struct link *l)
 {
     struct offer *o = mem_calloc(w->config.mem, 1, sizeof(*o));
     const int flags = fcntl(l->context->fd, F_GETFL);
@@ -117,7 +117,7 @@ wire_link(struct wire *w, uint16_t node, unsigned era, struct link *l)
         return ST_NO_MEMORY;
     }
     l->context->flags &= ~REDIS_BLOCK;
-    *o = (struct offer){.link = *l, .node = node, .era = era};
+    *o = (struct offer){.link = *l, .node = node, .generation = generation};
     hand_over(w, &w->links, &o->place);
     return ST_OK;
 }
@@ -179,21 +179,21 @@ watch(const struct wire *w, struct wire_node *n, bool unsent)
     n->unsent = unsent;
 }
 
-/* What is held now; and how many may go next, so that their answers are no more than ANSWERS bytes if
- * they are as large as these. */
+/* Counts the bytes of the responses, and computes how many requests may go next so that responses of the same
+ * size are no more than ANSWERS bytes. */
 static void
 note_answers(struct wire *w, struct wire_node *n)
 {
-    const struct list *riders = &n->pipeline.riders;
+    const struct list *sent = &n->pipeline.sent;
     size_t bytes = 0, count = 0;
 
-    for (struct list *at = riders->next; at != riders; at = at->next, count++)
-        if (ride_of(at)->answer != NULL)
-            bytes += size_of(ride_of(at)->answer);
+    for (struct list *at = sent->next; at != sent; at = at->next, count++)
+        if (request_of(at)->answer != NULL)
+            bytes += size_of(request_of(at)->answer);
     atomic_fetch_add(&w->held, bytes);
-    n->most = bytes == 0 ? PIPELINE_RIDES : 1 + ANSWERS * count / bytes;
-    if (n->most > PIPELINE_RIDES)
-        n->most = PIPELINE_RIDES;
+    n->most = bytes == 0 ? PIPELINE_REQUESTS : 1 + ANSWERS * count / bytes;
+    if (n->most > PIPELINE_REQUESTS)
+        n->most = PIPELINE_REQUESTS;
 }
 
 /* Its pipeline is over; the next one has its turn. */
@@ -239,7 +239,7 @@ read_answers(struct wire *w, struct wire_node *n, struct list *ended)
     }
 }
 
-/* Writes what is left of the pipeline, as far as there is room. */
+/* Writes the rest of the pipeline, as far as there is space. */
 static void
 push(struct wire *w, struct wire_node *n, struct list *ended)
 {
@@ -254,7 +254,7 @@ push(struct wire *w, struct wire_node *n, struct list *ended)
     move(n, &w->under_way);
 }
 
-/* Sends what waits for a node that has nothing under way. */
+/* Sends the requests that wait for a node with nothing under way. */
 static void
 start(struct wire *w, struct wire_node *n, struct list *ended)
 {
@@ -265,18 +265,18 @@ start(struct wire *w, struct wire_node *n, struct list *ended)
     move(n, NULL);
     if (!link_is_fresh(&p->link)) {
         hang_up(w, n);
-        pipeline_turn_away(p, RIDE_UNLINKED, NULL, ended);
+        pipeline_turn_away(p, REQUEST_UNLINKED, NULL, ended);
     } else if (pipeline_begin(p, most, w->config.confirm_ms) == ST_OK) {
         push(w, n, ended);
     } else {
-        for (at = p->riders.next; at != &p->riders; at = at->next)
-            ride_of(at)->end = RIDE_NO_MEMORY;
+        for (at = p->sent.next; at != &p->sent; at = at->next)
+            request_of(at)->end = REQUEST_NO_MEMORY;
         hang_up(w, n);
         finish(w, n, ended);
     }
 }
 
-/* Starts what waits for nobody any more; when there will be more. */
+/* Starts the pipelines that are due. Returns when the next one is. */
 static int64_t
 start_due(struct wire *w, struct list *ended)
 {
@@ -297,19 +297,19 @@ start_due(struct wire *w, struct list *ended)
     return next_ns;
 }
 
-/* Who has asked goes on: the ride is theirs again. */
+/* Wakes the callers, to whom the requests belong again. */
 static void
 tell(struct list *ended)
 {
     struct list *link;
 
     while ((link = list_pop(ended)) != NULL) {
-        struct ride *ride = ride_of(link);
+        struct request *request = request_of(link);
 
-        if (ride->fiber != NULL)
-            fiber_wake(ride->fiber);
+        if (request->fiber != NULL)
+            fiber_wake(request->fiber);
         else
-            (void)sem_post(&ride->done);
+            (void)sem_post(&request->done);
     }
 }
 
@@ -333,9 +333,9 @@ handle(struct wire *w, struct wire_node *n, uint32_t events, struct list *ended)
 
 /* Nodes have other places now. */
 static void
-change_era(struct wire *w, unsigned era)
+change_generation(struct wire *w, unsigned generation)
 {
-    w->era = era;
+    w->generation = generation;
     for (size_t i = 0; i < MAP_NODES; i++)
         if (pipeline_is_under_way(&w->nodes[i].pipeline))
             w->nodes[i].stale = true;
@@ -349,9 +349,9 @@ take_link(struct wire *w, struct offer *o)
     struct wire_node *n = &w->nodes[o->node];
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = o->node};
 
-    if (o->era > w->era)
-        change_era(w, o->era);
-    if (o->era == w->era && !pipeline_is_under_way(&n->pipeline) &&
+    if (o->generation > w->generation)
+        change_generation(w, o->generation);
+    if (o->generation == w->generation && !pipeline_is_under_way(&n->pipeline) &&
         !link_is_fresh(&n->pipeline.link)) {
         hang_up(w, n);
         if (epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, o->link.context->fd, &event) == 0) {
@@ -365,18 +365,18 @@ take_link(struct wire *w, struct offer *o)
 }
 
 static void
-take_ride(struct wire *w, struct ride *ride)
+take_request(struct wire *w, struct request *request)
 {
-    struct wire_node *n = &w->nodes[ride->node];
+    struct wire_node *n = &w->nodes[request->node];
 
-    if (ride->era > w->era)
-        change_era(w, ride->era);
-    pipeline_add(&n->pipeline, ride);
+    if (request->generation > w->generation)
+        change_generation(w, request->generation);
+    pipeline_add(&n->pipeline, request);
     if (!list_linked(&n->place))
         list_add_before(&w->ready, &n->place);
 }
 
-/* Takes what was asked and handed over meanwhile. */
+/* Takes new requests and connections. */
 static void
 take_all(struct wire *w)
 {
@@ -391,10 +391,10 @@ take_all(struct wire *w)
     while ((link = list_pop(&links)) != NULL)
         take_link(w, container_of(link, struct offer, place));
     while ((link = list_pop(&asked)) != NULL)
-        take_ride(w, ride_of(link));
+        take_request(w, request_of(link));
 }
 
-/* Gives up those who have not answered for too long, and who waits for them. */
+/* Gives up nodes that have not responded in time, and the requests for them. */
 static void
 expire(struct wire *w, struct list *ended)
 {
@@ -411,7 +411,7 @@ expire(struct wire *w, struct list *ended)
             return;
         wire_missed(w, place_of(w, n));
         break_off(w, n, WHAT, ended);
-        pipeline_turn_away(&n->pipeline, RIDE_HUNG, &why, ended);
+        pipeline_turn_away(&n->pipeline, REQUEST_HUNG, &why, ended);
         move(n, NULL);
     }
 }
@@ -516,7 +516,7 @@ make_nodes(struct wire *w)
         return ST_NO_MEMORY;
     for (size_t i = 0; i < MAP_NODES; i++) {
         pipeline_init(&w->nodes[i].pipeline);
-        w->nodes[i].most = PIPELINE_RIDES;
+        w->nodes[i].most = PIPELINE_REQUESTS;
     }
     return ST_OK;
 }

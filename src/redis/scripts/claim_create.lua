@@ -3,17 +3,17 @@
 --           reserved for other waiters, room for bodies (0: any), the queue's name, seconds that a dead letter
 --           lives at least, ids that are opened ('-': as they are) ...
 --   returns OK | NO_ROOM | SEALED | AGAIN, now, tag, number of the claim (0: none), base of numbers,
---           [number, head, body, ''] ..., '', [trip, letter] ...; NO_ROOM: the number is how much they have
+--           [number, head, body, ''] ..., '', [transfer, letter] ...; NO_ROOM: the number is how much they have
 --   cost    O(messages · log n), 64 dead letters at most
 local w = enter()
 if not w then return { OK, 0, '', 0, 0 } end
 if not settle(w) then return { AGAIN, 0, '', 0, 0 } end
 local set, limit, reserved, letters = settings(w), tonumber(ARGV[5]), tonumber(ARGV[6]), {}
-old_letters(w, letters)
+old_dead_letters(w, letters)
 local taken = choose(w, limit, reserved)
 if set[4] >= 0 and set[6] ~= '' then
     local slices, stirred = 0, false
-    while move_letters(w, set, taken, letters, ARGV[8], tonumber(ARGV[9])) > 0 do
+    while move_dead_letters(w, set, taken, letters, ARGV[8], tonumber(ARGV[9])) > 0 do
         slices, stirred = slices + 1, true
         if #letters >= 128 or slices == 16 then
             leave(w)

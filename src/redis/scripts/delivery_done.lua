@@ -1,6 +1,6 @@
--- What has become of what was lent (enum store_outcome).
---   ARGV    id, token, version, notice, ordinal, outcome, ms until it is lent again
---   returns OK, when there is more to do (ms; lib/feed.lua)
+-- The outcome of a leased delivery (enum store_outcome).
+--   ARGV    id, token, version, notice, ordinal, outcome, ms until it is leased again
+--   returns OK, when there is more to do (ms; lib/subscriptions.lua)
 --   cost    O(log subscriptions)
 local DELIVERED, FAILED, PUT_OFF, GIVEN_UP, GONE = 0, 1, 2, 3, 4
 local w = enter()
@@ -8,7 +8,7 @@ if not w or w.feed == 0 then return { OK, -1 } end
 if not S then return { FEED } end
 local f = feed_of(w)
 local n, s = find_subscription(w, ARGV[2])
-if not n or s.state ~= LENT or s.token ~= tonumber(ARGV[3]) then return { OK, feed_when(w, f) } end
+if not n or s.state ~= LEASED or s.token ~= tonumber(ARGV[3]) then return { OK, feed_when(w, f) } end
 local notice, ordinal, outcome, wait = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 
 -- A try was not the last one.

@@ -1,5 +1,5 @@
 -- A queue has something to deliver at this time, or earlier.
---   KEYS    queues that somebody is subscribed to, by the time when to look
+--   KEYS    queues with subscriptions, by the time when to look
 --   ARGV    time, the queue, ms (0: now)
 --   returns OK
 --   cost    O(log queues)

@@ -1,6 +1,6 @@
--- Whoever took a queue has looked. What was entered meanwhile counts.
+-- The process that took a queue has looked. An entry that was made meanwhile counts.
 --   KEYS    as due_enter
---   ARGV    time, the queue, the end of the lease, ms (-1: nobody is subscribed any more)
+--   ARGV    time, the queue, the end of the lease, ms (-1: there is no subscription any more)
 --   returns OK
 --   cost    O(log queues)
 local score = call('ZSCORE', KEYS[1], ARGV[2])

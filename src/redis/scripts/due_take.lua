@@ -1,5 +1,5 @@
--- The queue that has had something to deliver for the longest time, for whoever comes first: it has the
--- time of a lease to look.
+-- The queue with the oldest due delivery, for the process that asks first. It has the time of a lease to
+-- look.
 --   KEYS    as due_enter
 --   ARGV    time, the lease (ms)
 --   returns OK, now, when there is the next one (ms; 0: none is known), the queue, the end of the lease;

@@ -1,6 +1,6 @@
 -- A page of messages, oldest first.
 --   ARGV    marker (an id or a number; '': none), number to go on behind instead (0: none), how many,
---           include held, include delayed, hide the client ('': nobody)
+--           include held, include delayed, hide the client ('': none)
 --   returns OK | AGAIN, now, tag, number of the last one looked at, [number, head, body] ...
 --   cost    O(messages looked at, 1024 at most)
 --   changes nothing

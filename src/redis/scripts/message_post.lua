@@ -2,8 +2,8 @@
 --   ARGV    tag of a new queue ('': it is not made), client, bytes of the request, the server's ttl
 --           and delay, most bytes of a feed (0: any number), then for each message: ttl, delay (-1: not
 --           given), body, checksum ('': none)
---   returns OK, tag, number of the first, 1 if the queue is not listed yet, 1 if somebody was not told of anything
---           before and has to be now
+--   returns OK, tag, number of the first, 1 if the queue is not listed yet, 1 if a subscription had nothing
+--           to get before
 --   cost    O(messages)
 --   memory  grows
 local w = enter()

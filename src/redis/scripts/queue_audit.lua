@@ -4,7 +4,7 @@
 --   changes nothing
 local w = enter()
 if not w then return { NOT_FOUND } end
-local ch, seen = changes(), { held = 0, delayed = 0, bytes = 0, letters = 0, messages = 0, trips = 0 }
+local ch, seen = changes(), { held = 0, delayed = 0, bytes = 0, letters = 0, messages = 0, transfers = 0 }
 local of_claim, least = {}, math.huge
 
 local function differs(what, a, b)
@@ -16,7 +16,7 @@ end
 local function look()
     for i, what in ipairs(call('ZRANGE', T, 0, -1, 'WITHSCORES')) do
         if i % 2 == 0 then least = math.min(least, tonumber(what)) end
-        if i % 2 == 1 and byte(what) == 100 then seen.trips = seen.trips + 1 end
+        if i % 2 == 1 and byte(what) == 100 then seen.transfers = seen.transfers + 1 end
     end
     local numbers = call('ZRANGE', Z, 0, -1, 'WITHSCORES')
     for i = 1, #numbers, 2 do
@@ -55,8 +55,8 @@ local function look()
     differs('claims', w.claims, claims)
     for _, what in ipairs({ 'held', 'delayed', 'bytes', 'letters' }) do differs(what, w[what], seen[what]) end
     differs('letters on their way', w.outgoing, call('HLEN', X) - 1)
-    differs('fields', call('HLEN', M), 1 + 2 * seen.messages + seen.letters + claims + seen.trips)
-    differs('deadlines', call('ZCARD', T), 1 + seen.messages + 2 * claims + seen.trips)
+    differs('fields', call('HLEN', M), 1 + 2 * seen.messages + seen.letters + claims + seen.transfers)
+    differs('deadlines', call('ZCARD', T), 1 + seen.messages + 2 * claims + seen.transfers)
     differs('nothing is due before it should be', w.due <= least, true)
 end
 

@@ -3,7 +3,7 @@
 --   cost    O(1): Redis frees in the background
 local w = enter()
 if not w then return { OK } end
-if w.outgoing > 0 then return { AGAIN, w.tag, unpack(some_letters()) } end
+if w.outgoing > 0 then return { AGAIN, w.tag, unpack(some_dead_letters()) } end
 if w.feed == 1 and not S then return { FEED } end
 call('SET', F, w.base + math.ceil((w.last_claim + 1) / 4096), 'PX', 604800000)
 call('UNLINK', Q, Z, M, T, X)

@@ -1,7 +1,7 @@
--- What is there in the queue, when the oldest message that can be claimed was posted, and when the oldest
+-- What the queue has, when the oldest message that can be claimed was posted, and when the oldest
 -- claim was created.
---   returns OK, now, ready, held, delayed, dead letters, claims, bytes, ms (0: there is none), who is
---           subscribed, bytes of the feed, ms since there are dead letters on their way, ms (0: no claim),
+--   returns OK, now, ready, held, delayed, dead letters, claims, bytes, ms (0: there is none), number of
+--           subscriptions, bytes of the feed, ms since there are dead letters on their way, ms (0: no claim),
 --           how many messages expired, unread ones, dead letters
 --   cost    O(log n), and a slice of what is due
 local w = enter()

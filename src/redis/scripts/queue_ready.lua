@@ -1,5 +1,5 @@
 -- How many messages are ready, and when that may change by itself.
---   ARGV    how long somebody listens from now on (ms; 0: nobody does)
+--   ARGV    how long the caller listens from now on (ms; 0: not at all)
 --   returns OK, how many, now, ms (0: never)
 --   cost    O(log n), and a slice of what is due
 local w = enter()

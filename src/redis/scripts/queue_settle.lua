@@ -1,4 +1,4 @@
--- What is due happens, a slice of it.
+-- Expires what is due, a slice of it.
 --   returns OK
 --   cost    O(log n)
 local w = enter()

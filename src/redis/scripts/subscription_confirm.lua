@@ -1,6 +1,6 @@
 -- Confirms a subscription, or takes that back and has its subscriber told.
 --   ARGV    id, 1: it must be confirmed to get messages, 1: it is confirmed
---   returns OK, when something is to be delivered (ms; lib/feed.lua)
+--   returns OK, when something is to be delivered (ms; lib/subscriptions.lua)
 --   cost    O(log subscriptions)
 local w = enter()
 if not w or w.feed == 0 then return { NOT_FOUND } end

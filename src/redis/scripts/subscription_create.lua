@@ -1,4 +1,4 @@
--- Subscribes somebody; one that is not confirmed is asked again, where that is required.
+-- Adds a subscription. An unconfirmed one is asked again, if confirmation is required.
 --   ARGV    tag of a new queue, 1: it must be confirmed, what the id of the first one begins with, subscriber, options,
 --           ttl (s)
 --   returns OK, tag, 1 if the queue is not listed yet, id, 1 if the subscription is new, 1 if it is confirmed

@@ -1,7 +1,7 @@
 -- Changes a subscription.
 --   ARGV    id, 1: a subscriber must confirm, 1: the subscriber changes, subscriber, 1: the options change,
 --           options, ttl (s; -1: stays)
---   returns OK, when something is to be delivered (ms; lib/feed.lua)
+--   returns OK, when something is to be delivered (ms; lib/subscriptions.lua)
 --   cost    O(log subscriptions)
 --   memory  grows
 local w = enter()

@@ -1,6 +1,5 @@
-#include "redis/key.h"
+#include "redis/script.h"
 
-#include "redis/slot.h"
 #include "support/check_main.h"
 
 static void
@@ -41,14 +40,15 @@ END_TEST
 
 START_TEST(lists_of_names_and_projects)
 {
+    const struct bytes project = bytes_str("p/");
     struct mem *mem = mem_new(0);
     struct buf key;
 
     buf_init(&key, mem);
-    key_of_names(&key, bytes_str("p/"), STORE_TOPIC);
+    key_of_index(&key, &project, STORE_TOPIC);
     ck_assert(bytes_equal_str(buf_view(&key), "claimd:1:{p%2F}:t"));
     buf_reset(&key, 0);
-    key_of_projects(&key, STORE_QUEUE);
+    key_of_index(&key, NULL, STORE_QUEUE);
     ck_assert(bytes_equal_str(buf_view(&key), "claimd:1:projects:n"));
     buf_fini(&key);
     mem_destroy(mem);

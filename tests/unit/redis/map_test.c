@@ -141,10 +141,10 @@ START_TEST(a_map_that_is_full_of_nodes_begins_anew)
         ck_assert_uint_eq(map_node(&m, &node), i - 1);
     }
     ck_assert_uint_eq(map_node(&m, &node), MAP_NODES - 1); /* is known */
-    ck_assert_uint_eq(map_era(&m), 0);
+    ck_assert_uint_eq(map_generation(&m), 0);
     node.port = MAP_NODES + 1;
     ck_assert_uint_eq(map_node(&m, &node), 0);
-    ck_assert_uint_eq(map_era(&m), 1);
+    ck_assert_uint_eq(map_generation(&m), 1);
     ck_assert_uint_eq(map_find(&m, 0), MAP_NOWHERE);
     map_fini(&m);
 }

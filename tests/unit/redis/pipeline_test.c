@@ -45,11 +45,11 @@ close_all(void)
 }
 
 static void
-add(struct ride *ride, unsigned replicas)
+add(struct request *request, unsigned replicas)
 {
-    *ride = (struct ride){
+    *request = (struct request){
         .function = BYTES_LIT("script"), .words = &words, .replicas = replicas};
-    pipeline_add(&pipeline, ride);
+    pipeline_add(&pipeline, request);
 }
 
 static size_t
@@ -62,7 +62,7 @@ length(const struct list *list)
     return count;
 }
 
-/* Ends all rides; how many there were. */
+/* Ends all requests; how many there were. */
 static size_t
 end(void)
 {
@@ -86,7 +86,7 @@ travel(void)
 {
     enum pipeline_news news;
 
-    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_RIDES, 100), ST_OK);
+    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_REQUESTS, 100), ST_OK);
     ck_assert(pipeline_is_under_way(&pipeline));
     ck_assert(link_flush(&pipeline.link));
     do
@@ -108,7 +108,6 @@ START_TEST(an_array_that_announces_too_many_elements_ends_the_connection)
 
     fake_redis_play(&node, script);
     ck_assert_int_eq(link_say(&pipeline.link, &word, 1, &answer, &why), ST_UNAVAILABLE);
-    ck_assert(!pipeline.link.timed_out);
     ck_assert_str_eq(why.text, "Out of memory");
 }
 END_TEST
@@ -120,19 +119,19 @@ START_TEST(all_have_their_answers_and_one_confirmation)
                                                 {"FCALL", ":8\r\n"},
                                                 {"WAIT 2 100", ":2\r\n"},
                                                 {NULL, NULL}};
-    struct ride rides[2];
+    struct request requests[2];
 
     fake_redis_play(&node, script);
-    add(&rides[0], 0);
-    add(&rides[1], 2);
-    rides[1].asking = true;
+    add(&requests[0], 0);
+    add(&requests[1], 2);
+    requests[1].asking = true;
     ck_assert_int_eq(travel(), PIPELINE_ARRIVED);
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(rides[i].end, RIDE_ANSWERED);
-        ck_assert(rides[i].whole);
-        ck_assert_int_eq(rides[i].confirmed, 2);
-        ck_assert_int_eq(rides[i].answer->integer, 7 + i);
-        give_back(rides[i].answer);
+        ck_assert_int_eq(requests[i].end, REQUEST_ANSWERED);
+        ck_assert(requests[i].whole);
+        ck_assert_int_eq(requests[i].confirmed, 2);
+        ck_assert_int_eq(requests[i].answer->integer, 7 + i);
+        give_back(requests[i].answer);
     }
     ck_assert_uint_eq(end(), 2);
     fake_redis_done(&node);
@@ -142,13 +141,13 @@ END_TEST
 START_TEST(who_looks_needs_no_confirmation)
 {
     static const struct fake_answer script[] = {{"FCALL", ":7\r\n"}, {NULL, NULL}};
-    struct ride ride;
+    struct request request;
 
     fake_redis_play(&node, script);
-    add(&ride, 0);
+    add(&request, 0);
     ck_assert_int_eq(travel(), PIPELINE_ARRIVED);
-    ck_assert_int_eq(ride.confirmed, -1);
-    give_back(ride.answer);
+    ck_assert_int_eq(request.confirmed, -1);
+    give_back(request.answer);
     ck_assert_uint_eq(end(), 1);
     fake_redis_done(&node);
 }
@@ -158,23 +157,23 @@ START_TEST(what_is_lost_with_others_may_have_happened)
 {
     static const struct fake_answer script[] = {
         {"FCALL", ":7\r\n"}, {"FCALL", NULL}, {NULL, NULL}};
-    struct ride rides[2];
+    struct request requests[2];
     struct reason why;
 
     fake_redis_play(&node, script);
-    add(&rides[0], 1);
-    add(&rides[1], 1);
+    add(&requests[0], 1);
+    add(&requests[1], 1);
     ck_assert_int_eq(travel(), PIPELINE_FAILED);
     (void)reason_give(&why, ST_UNAVAILABLE, "gone");
     pipeline_break_off(&pipeline, &why);
-    ck_assert_int_eq(rides[0].end, RIDE_ANSWERED); /* it has its answer */
-    ck_assert_int_eq(rides[0].answer->integer, 7);
-    give_back(rides[0].answer);
-    ck_assert_int_eq(rides[1].end, RIDE_LOST);
+    ck_assert_int_eq(requests[0].end, REQUEST_ANSWERED); /* it has its answer */
+    ck_assert_int_eq(requests[0].answer->integer, 7);
+    give_back(requests[0].answer);
+    ck_assert_int_eq(requests[1].end, REQUEST_LOST);
     for (int i = 0; i < 2; i++) {
-        ck_assert(!rides[i].whole);
-        ck_assert_int_eq(rides[i].confirmed, -1);
-        ck_assert_str_eq(rides[i].why.text, "gone");
+        ck_assert(!requests[i].whole);
+        ck_assert_int_eq(requests[i].confirmed, -1);
+        ck_assert_str_eq(requests[i].why.text, "gone");
     }
     ck_assert_uint_eq(end(), 2);
 }
@@ -189,20 +188,20 @@ LOOP_TEST(the_response_to_another_request_breaks_the_link,
 {
     const struct fake_answer script[] = {
         {"FCALL", ":7\r\n"}, {"FCALL", responses_to_others[_i]}, {NULL, NULL}};
-    struct ride rides[2];
+    struct request requests[2];
     struct reason why;
 
     fake_redis_play(&node, script);
     for (int i = 0; i < 2; i++)
-        add(&rides[i], 0);
+        add(&requests[i], 0);
     ck_assert_int_eq(travel(), PIPELINE_FAILED);
     ck_assert_int_eq(pipeline.link.context->err, REDIS_ERR_PROTOCOL);
     (void)reason_give(&why, ST_UNAVAILABLE, "gone");
     pipeline_break_off(&pipeline, &why);
-    ck_assert_int_eq(rides[0].end, RIDE_ANSWERED);
-    give_back(rides[0].answer);
-    ck_assert_int_eq(rides[1].end, RIDE_LOST);
-    ck_assert_ptr_null(rides[1].answer);
+    ck_assert_int_eq(requests[0].end, REQUEST_ANSWERED);
+    give_back(requests[0].answer);
+    ck_assert_int_eq(requests[1].end, REQUEST_LOST);
+    ck_assert_ptr_null(requests[1].answer);
     ck_assert_uint_eq(end(), 2);
 }
 END_TEST
@@ -214,46 +213,46 @@ LOOP_TEST(bytes_behind_the_last_response_break_the_link, 2)
         {{"FCALL", ":7\r\n:8\r\n"}},
         {{"FCALL", ":7\r\n"}, {"WAIT 1 100", ":1\r\n:1\r\n"}}};
     struct reason why;
-    struct ride ride;
+    struct request request;
 
     fake_redis_play(&node, scripts[_i]);
-    add(&ride, (unsigned)_i);
+    add(&request, (unsigned)_i);
     ck_assert_int_eq(travel(), PIPELINE_FAILED);
     ck_assert_str_eq(pipeline.link.context->errstr, LINK_SURPLUS);
     (void)reason_give(&why, ST_UNAVAILABLE, "gone");
     pipeline_break_off(&pipeline, &why);
-    ck_assert_int_eq(ride.end, RIDE_ANSWERED); /* it has its number */
-    ck_assert_int_eq(ride.answer->integer, 7);
-    ck_assert_int_eq(ride.confirmed, -1); /* whichever of them was WAIT's */
-    give_back(ride.answer);
+    ck_assert_int_eq(request.end, REQUEST_ANSWERED); /* it has its number */
+    ck_assert_int_eq(request.answer->integer, 7);
+    ck_assert_int_eq(request.confirmed, -1); /* whichever of them was WAIT's */
+    give_back(request.answer);
     ck_assert_uint_eq(end(), 1);
 }
 END_TEST
 
 START_TEST(more_than_one_takes_go_with_the_next)
 {
-    struct ride rides[PIPELINE_RIDES + 1];
+    struct request requests[PIPELINE_REQUESTS + 1];
 
-    for (int i = 0; i <= PIPELINE_RIDES; i++)
-        add(&rides[i], 0);
-    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_RIDES, 100), ST_OK);
-    ck_assert_uint_eq(length(&pipeline.riders), PIPELINE_RIDES);
+    for (int i = 0; i <= PIPELINE_REQUESTS; i++)
+        add(&requests[i], 0);
+    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_REQUESTS, 100), ST_OK);
+    ck_assert_uint_eq(length(&pipeline.sent), PIPELINE_REQUESTS);
     ck_assert_uint_eq(pipeline.count, 1);
-    ck_assert_uint_eq(end(), PIPELINE_RIDES);
-    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_RIDES, 100), ST_OK);
-    ck_assert_uint_eq(length(&pipeline.riders), 1);
+    ck_assert_uint_eq(end(), PIPELINE_REQUESTS);
+    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_REQUESTS, 100), ST_OK);
+    ck_assert_uint_eq(length(&pipeline.sent), 1);
     ck_assert_uint_eq(end(), 1);
 }
 END_TEST
 
 START_TEST(there_may_be_fewer)
 {
-    struct ride rides[3];
+    struct request requests[3];
 
     for (int i = 0; i < 3; i++)
-        add(&rides[i], 0);
+        add(&requests[i], 0);
     ck_assert_int_eq(pipeline_begin(&pipeline, 1, 100), ST_OK);
-    ck_assert_uint_eq(length(&pipeline.riders), 1);
+    ck_assert_uint_eq(length(&pipeline.sent), 1);
     ck_assert_uint_eq(pipeline.count, 2);
     ck_assert_uint_eq(end(), 1);
 }
@@ -262,16 +261,16 @@ END_TEST
 START_TEST(a_large_one_goes_without_those_behind_it)
 {
     struct command large;
-    struct ride rides[3];
+    struct request requests[3];
 
     command_init(&large, mem);
     for (size_t i = 0; i < PIPELINE_BYTES; i++)
         buf_byte(&large.words, '0');
     for (int i = 0; i < 3; i++)
-        add(&rides[i], 0);
-    rides[1].words = &large;
-    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_RIDES, 100), ST_OK);
-    ck_assert_uint_eq(length(&pipeline.riders), 2);
+        add(&requests[i], 0);
+    requests[1].words = &large;
+    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_REQUESTS, 100), ST_OK);
+    ck_assert_uint_eq(length(&pipeline.sent), 2);
     ck_assert_uint_eq(end(), 2);
     command_fini(&large);
 }
@@ -279,20 +278,20 @@ END_TEST
 
 START_TEST(those_who_wait_can_be_turned_away)
 {
-    struct ride rides[2];
+    struct request requests[2];
     struct reason why;
     struct list ended;
 
     list_init(&ended);
     (void)reason_give(&why, ST_UNAVAILABLE, "gone");
     for (int i = 0; i < 2; i++)
-        add(&rides[i], 1);
-    pipeline_turn_away(&pipeline, RIDE_HUNG, &why, &ended);
+        add(&requests[i], 1);
+    pipeline_turn_away(&pipeline, REQUEST_HUNG, &why, &ended);
     ck_assert_uint_eq(pipeline.count, 0);
     ck_assert_uint_eq(length(&ended), 2);
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(rides[i].end, RIDE_HUNG);
-        ck_assert_str_eq(rides[i].why.text, "gone");
+        ck_assert_int_eq(requests[i].end, REQUEST_HUNG);
+        ck_assert_str_eq(requests[i].why.text, "gone");
     }
 }
 END_TEST
@@ -303,11 +302,11 @@ TEST_CASE("company", .setup = open_all, .teardown = close_all);
 static void
 have_been(size_t count, unsigned replicas, int64_t ns)
 {
-    static struct ride rides[4];
+    static struct request requests[4];
 
     for (size_t i = 0; i < count; i++)
-        add(&rides[i], replicas);
-    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_RIDES, 100), ST_OK);
+        add(&requests[i], replicas);
+    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_REQUESTS, 100), ST_OK);
     pipeline.begun_ns = clock_stopwatch_ns() - ns;
     ck_assert_uint_eq(end(), count);
 }
@@ -316,23 +315,23 @@ static const int64_t SECOND_NS = 1000000000, MOST_NS = 2000000;
 
 START_TEST(where_replicas_confirm_as_many_are_expected_as_were_there)
 {
-    struct ride rides[2];
+    struct request requests[2];
 
     have_been(2, 1, SECOND_NS);
-    add(&rides[0], 1);
+    add(&requests[0], 1);
     ck_assert_int_gt(pipeline_due_ns(&pipeline), 0);
     ck_assert_int_le(pipeline_due_ns(&pipeline), clock_stopwatch_ns() + MOST_NS);
-    add(&rides[1], 1);
+    add(&requests[1], 1);
     ck_assert_int_eq(pipeline_due_ns(&pipeline), 0); /* all are there */
 }
 END_TEST
 
 START_TEST(they_are_waited_for_half_as_long_as_it_took)
 {
-    struct ride ride;
+    struct request request;
 
     have_been(2, 1, 1000);
-    add(&ride, 1);
+    add(&request, 1);
     ck_assert_int_gt(pipeline_due_ns(&pipeline), 0);
     ck_assert_int_le(pipeline_due_ns(&pipeline), clock_stopwatch_ns() + MOST_NS / 2);
 }
@@ -340,10 +339,10 @@ END_TEST
 
 START_TEST(those_who_had_to_wait_are_expected_too)
 {
-    struct ride under_way, waiting;
+    struct request under_way, waiting;
 
     add(&under_way, 1);
-    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_RIDES, 100), ST_OK);
+    ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_REQUESTS, 100), ST_OK);
     add(&waiting, 1);
     pipeline.begun_ns = clock_stopwatch_ns() - SECOND_NS;
     ck_assert_uint_eq(end(), 1);
@@ -353,20 +352,20 @@ END_TEST
 
 START_TEST(one_that_is_alone_goes_at_once)
 {
-    struct ride ride;
+    struct request request;
 
     have_been(1, 1, SECOND_NS);
-    add(&ride, 1);
+    add(&request, 1);
     ck_assert_int_eq(pipeline_due_ns(&pipeline), 0);
 }
 END_TEST
 
 START_TEST(without_replicas_nobody_waits_for_others)
 {
-    struct ride ride;
+    struct request request;
 
     have_been(2, 0, SECOND_NS);
-    add(&ride, 0);
+    add(&request, 0);
     ck_assert_int_eq(pipeline_due_ns(&pipeline), 0);
 }
 END_TEST

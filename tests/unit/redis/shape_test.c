@@ -1,7 +1,5 @@
-#include "redis/shape.h"
-
-#include "redis/message_head.h"
 #include "redis/script.h"
+
 #include "support/check_main.h"
 #include "support/resp.h"
 

@@ -1,4 +1,4 @@
-#include "redis/slot.h"
+#include "redis/script.h"
 
 #include "support/check_main.h"
 

@@ -5,7 +5,7 @@
 
 #include "redis/call.h"
 
-START_TEST(letters_that_could_not_arrive_are_brought_by_a_later_claim)
+START_TEST(dead_letters_that_could_not_arrive_are_posted_by_a_later_claim)
 {
     struct fixture f;
 
@@ -32,7 +32,7 @@ START_TEST(letters_that_could_not_arrive_are_brought_by_a_later_claim)
 }
 END_TEST
 
-/* Brings the letter that a message of this id, of a queue of this tag, has become once more. */
+/* Posts the dead letter of a message with this id, of a queue with this tag, once more. */
 static void
 bring_late(struct fixture *f, const struct store_queue *to, const char *id)
 {
@@ -41,19 +41,19 @@ bring_late(struct fixture *f, const struct store_queue *to, const char *id)
 
     call_begin(&c, s, STORE_AT(f->now_ms), to);
     call_text(&c, "a00000000000");
-    call_text(&c, id); /* its trip has the same digits */
+    call_text(&c, id); /* the id of its transfer has the same digits */
     call_text(&c, id);
     call_number(&c, f->now_ms);
     call_number(&c, f->now_ms + 60000);
     call_text(&c, "12345678");
     call_text(&c, "");
     call_text(&c, "late");
-    ck_assert_status(call_run(&c, SCRIPT_letter_post, CALL_CHANGES), ST_OK);
+    ck_assert_status(call_run(&c, SCRIPT_dead_letter_post, CALL_CHANGES), ST_OK);
     call_end(&c);
 }
 
 /* Whoever was lent it some seconds ago may have been held up. */
-START_TEST(a_letter_that_somebody_else_has_brought_does_not_arrive_again)
+START_TEST(a_dead_letter_that_another_process_has_posted_does_not_arrive_again)
 {
     struct fixture f;
 
@@ -76,7 +76,7 @@ START_TEST(a_letter_that_somebody_else_has_brought_does_not_arrive_again)
 }
 END_TEST
 
-START_TEST(a_queue_with_letters_on_their_way_is_deleted_when_they_have_arrived)
+START_TEST(a_queue_with_dead_letters_in_transfer_is_deleted_when_they_have_arrived)
 {
     struct fixture f;
 

@@ -1,4 +1,4 @@
-#include "redis/url.h"
+#include "redis/link.h"
 
 #include "support/check_main.h"
 

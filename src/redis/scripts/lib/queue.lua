@@ -7,22 +7,22 @@
 -- while a queue's keys are in two places):
 --
 --   Q  hash        tag, v(ersion), j(son), s(ettings), w, r: numbers, packed; x, xu, xl: how many messages
---                  expired, unread ones, dead letters (lib/settle.lua)
+--                  expired, unread ones, dead letters (lib/messages.lua)
 --   Z  sorted set  number of each message; score: the number if it is free, + 2^52 if it is held or
 --                  delayed. So claiming is "the first below 2^52", giving back is "set the score"
 --   M  hash        NUMBER -> head, bNUMBER -> body, cNUMBER -> claim, fID -> number of a message that
---                  came with its id from another queue, dTRIP -> '' a dead letter has arrived, and may
+--                  came with its id from another queue, dTRANSFER -> '' a dead letter has arrived, and may
 --                  be brought once more
 --   T  sorted set  deadlines in ms: NUMBER (end of a delay, else of its life), cNUMBER (end of a claim),
---                  dTRIP (nobody brings it any more). Behind all deadlines: kNUMBER, with the time at which
+--                  dTRANSFER (no process posts it any more). Behind all deadlines: kNUMBER, with the time at which
 --                  the claim was created + 2^52
---   X  hash        TRIP -> a dead letter on its way to another queue; TRIP is what its id would be here:
+--   X  hash        TRANSFER -> a dead letter on its way to another queue; TRANSFER is what its id would be here:
 --                  it may go this way several times
---   S, U           lib/feed.lua; they exist from the first subscription on. A script that needs them
+--   S, U           lib/subscriptions.lua; they exist from the first subscription on. A script that needs them
 --                  and was called without answers FEED, and is called with them
---   F  string      of a queue that was deleted: behind which number its successor's claims begin. Who
---                  makes a queue needs it, and answers FENCE likewise; it need not exist, so queues
---                  are not made and not deleted while their slot is being moved
+--   F  string      of a queue that was deleted: behind which number its successor's claims begin. A
+--                  script that makes a queue needs it, and answers FENCE likewise; it need not exist,
+--                  so queues are not made and not deleted while their slot is being moved
 --
 -- ARGV[1] is the time for tests, else empty: then it is Redis' time, or the last one seen here if
 -- that is later. A script answers {status, ...}; what is refused has changed nothing.
@@ -73,15 +73,15 @@ local function deadline(w, ms)
 end
 
 -- The queue, nil if there is none; with what is known of it. Numbers that change with nearly every
--- operation are in one field, with `w`, and the others in another: whoever changes them says so (`seldom`).
+-- operation are in one field, with `w`, and the others in another: scripts that change them set `seldom`.
 --
 --   base                 claim numbers begin behind it, times 4096
 --   seen, due            the last time seen; no deadline is earlier
 --   letters, outgoing    messages that came as dead letters; dead letters on their way
 --   sent, since          when such were sent, or sent again, the last time; since when there are any
---   feed, listeners      1 if it has S and U; who gets what is posted
+--   feed, listeners      1 if it has S and U; subscriptions that get posts
 --   subscribers, feed_bytes
---   watched              until then somebody listens whether messages have become free
+--   watched              until then a process listens whether messages have become ready
 --   unlisted             1 until it stands in the list of its project
 local function enter()
     local q = call('HMGET', Q, 'w', 'r', 's', 'tag')
@@ -103,19 +103,19 @@ local function is_due(w)
     return w.now >= w.due
 end
 
--- Some of the letters on their way, with their trips.
-local function some_letters()
+-- Some of the dead letters in transfer, with the ids of their transfers.
+local function some_dead_letters()
     return call('HRANDFIELD', X, 64, 'WITHVALUES')
 end
 
--- Says something to those who listen: '': there may be messages; 'gone': the queue was deleted. Not all
--- may use channels: then they look now and then.
+-- Notifies the processes that listen: '': there may be messages; 'gone': the queue was deleted. A user without
+-- the right to use channels is served, too: processes look from time to time.
 local function say(what)
     redis.pcall('SPUBLISH', sub(Q, 1, -2) .. 'w', what)
 end
 
--- Keeps what has changed. stirred: messages have become free, or will do so earlier than those who
--- listen know.
+-- Keeps what has changed. stirred: messages have become ready, or will do so earlier than the
+-- processes that listen know.
 local function leave(w)
     local work = pack(WORK, w.last, w.last_claim, w.seen, w.base, w.due, w.held, w.delayed, w.bytes, w.claims)
     if w.seldom then
@@ -128,3 +128,42 @@ local function leave(w)
     w.stirred, w.seldom = nil, nil
 end
 
+-- No messages, no claims.
+local function empty()
+    call('HSET', M, '', '')
+    call('ZADD', Z, 0, '')
+    call('ZADD', T, '+inf', '')
+end
+
+-- Makes the queue, without metadata, not in the list of its project yet. What was left of an
+-- earlier one of this name (F) says behind which number its claims begin. Notifies its
+-- waiters in any case: they could not listen.
+local function create(tag)
+    local now = time_now()
+    local base = tonumber(call('GET', F) or 0)
+    local w = { tag = tag, settings = '', now = now, seen = now, base = now > base and now or base,
+        last = 0, last_claim = 0, due = math.huge, held = 0, delayed = 0, bytes = 0, claims = 0, letters = 0,
+        outgoing = 0, sent = 0, since = 0, feed = 0, listeners = 0, subscribers = 0, feed_bytes = 0, watched = 0,
+        unlisted = 1, seldom = true }
+    call('HSET', Q, 'tag', tag, 'v', string.format('%.0f', tonumber(tag, 16) * 1048576), 'j', '', 's', '')
+    call('HSET', X, '', '')
+    empty()
+    leave(w)
+    say('')
+    return w
+end
+
+-- Writes json and settings, which stand in ARGV from `from` on.
+local function set_metadata(json, from)
+    local set = {}
+    for i = 1, 8 do
+        set[i] = i == 6 and ARGV[from + 5] or tonumber(ARGV[from + i - 1])
+    end
+    call('HSET', Q, 'j', json, 's', cmsgpack.pack(set))
+end
+
+-- Settings: max_post_bytes, message_ttl, message_delay, max_claim_count, dead_letter_ttl (-1: not
+-- set), dead letter queue ('': none), transient, encrypt.
+local function settings(w)
+    return w.settings ~= '' and cmsgpack.unpack(w.settings) or { -1, -1, -1, -1, -1, '', 0, 0 }
+end

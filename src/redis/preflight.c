@@ -1,4 +1,4 @@
-#include "redis/fitness.h"
+#include "redis/preflight.h"
 
 #include "redis/call.h"
 
@@ -17,7 +17,7 @@ struct examination {
     struct reason *why;
 };
 
-/* Frees what a node has said; NULL is fine. */
+/* Frees a response; NULL is fine. */
 static void
 forget(const struct examination *e, redisReply *answer)
 {
@@ -25,7 +25,7 @@ forget(const struct examination *e, redisReply *answer)
         e->store->library.free_reply(answer);
 }
 
-/* It would lose something. ST_OK: that is meant. */
+/* The node would lose data. ST_OK: the operator accepts that. */
 static enum status
 object(const struct examination *e, const char *what, const char *advice)
 {
@@ -44,7 +44,7 @@ object(const struct examination *e, const char *what, const char *advice)
 
 /* ---------------------------------------------------------------------- one node */
 
-/* The text behind "NAME:" in what INFO says; absent: it does not say. */
+/* The text behind "NAME:" in the response to INFO; absent: there is none. */
 static struct bytes
 info_field(const redisReply *info, const char *name)
 {
@@ -199,7 +199,7 @@ check_node(const struct examination *e)
 
 /* ---------------------------------------------------------------------- shards */
 
-/* What stands behind a word in a list of words and values; NULL: it is not there. */
+/* The value behind a word in a list of words and values; NULL: none. */
 static const redisReply *
 value_of(const redisReply *list, const char *word)
 {
@@ -267,7 +267,7 @@ is_there(const struct examination *e)
     return st == ST_OK;
 }
 
-/* Replicas become primaries: what is said of those holds for them. Who is away is not asked. */
+/* Replicas become primaries, so the same holds for them. Those that do not respond are not checked. */
 static enum status
 check_replicas(const struct examination *e, const redisReply *nodes)
 {
@@ -333,7 +333,7 @@ check_shards(struct examination *e)
 
 /* ---------------------------------------------------------------------- all */
 
-/* Looks at each node that has slots. */
+/* Checks each node that has slots. */
 static enum status
 check_all(struct examination *e, enum status (*check)(const struct examination *e))
 {
@@ -348,7 +348,7 @@ check_all(struct examination *e, enum status (*check)(const struct examination *
     return st;
 }
 
-/* A primary gets the library of functions now, while somebody looks, rather than at its first request. */
+/* A primary gets the library of functions now, not at its first request. */
 static enum status
 check_library(const struct examination *e)
 {
@@ -367,13 +367,13 @@ check_library(const struct examination *e)
 static enum status
 check_rights(struct redis_store *s, struct reason *why)
 {
-    static const struct store_queue nobody = {.project = BYTES_LIT(""),
-                                              .name = BYTES_LIT("")};
+    static const struct store_queue none = {.project = BYTES_LIT(""),
+                                            .name = BYTES_LIT("")};
     const struct store_visit visit = {.now_ms = 0};
     struct call c;
     enum status st;
 
-    call_begin(&c, s, &visit, &nobody);
+    call_begin(&c, s, &visit, &none);
     st = call_run(&c, SCRIPT_queue_get, CALL_LOOKS);
     if (st == ST_OK || st == ST_NOT_FOUND)
         st = ST_OK;
@@ -385,7 +385,7 @@ check_rights(struct redis_store *s, struct reason *why)
 }
 
 enum status
-fitness_check(struct redis_store *s, struct reason *why)
+preflight_check(struct redis_store *s, struct reason *why)
 {
     struct examination e = {.store = s,
                             .client = cluster_take(&s->cluster),
@@ -454,7 +454,7 @@ check_member(const struct examination *e)
 }
 
 enum status
-fitness_now(struct redis_store *s, struct reason *why)
+preflight_ping(struct redis_store *s, struct reason *why)
 {
     struct examination e = {.store = s, .client = cluster_take(&s->cluster), .why = why};
     size_t replicas, without_owner;
@@ -469,7 +469,7 @@ fitness_now(struct redis_store *s, struct reason *why)
     map_worst(&s->cluster.map, &replicas, &without_owner);
     if (st == ST_OK && without_owner > 0)
         st = reason_give(why, ST_UNAVAILABLE, "%zu slots have no node", without_owner);
-    if (st != ST_OK) /* perhaps somebody else has taken over */
+    if (st != ST_OK) /* perhaps there was a failover */
         (void)cluster_refresh(e.client, &unused);
     cluster_give(e.client);
     return st;

@@ -1,7 +1,7 @@
--- These dead letters are lent to nobody any more: the queue that they came from knows that they have
--- arrived. But somebody who had them lent before may still bring them.
---   ARGV    for how long (ms), trips ...
---   cost    O(trips · log n)
+-- These dead letters are leased no more: the queue that they came from knows that they have arrived. But a
+-- process that leased them before may still post them.
+--   ARGV    for how long (ms), transfers ...
+--   cost    O(transfers · log n)
 local w = enter()
 if not w then return { OK } end
 local ch, forgotten = changes(), w.now + tonumber(ARGV[2])

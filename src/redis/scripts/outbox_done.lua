@@ -1,6 +1,6 @@
 -- Dead letters have arrived.
---   ARGV    trips ...
---   cost    O(trips)
+--   ARGV    transfers ...
+--   cost    O(transfers)
 local w = enter()
 if not w then return { OK } end
 local gone = call('HDEL', X, unpack(ARGV, 2))

@@ -1,8 +1,6 @@
-#include "redis/census.h"
+#include "redis/stats_scan.h"
 
-#include "redis/call.h"
-#include "redis/key.h"
-#include "redis/names.h"
+#include "redis/queue_index.h"
 
 enum {
     PAGE = 256,
@@ -11,83 +9,93 @@ enum {
     TOTALS_MOST = 4096    /* queues that are asked one by one, for a sum */
 };
 
+struct scan_result {
+    uint64_t queues; /* of the first projects */
+    uint64_t subscriptions, feed_bytes;
+    int64_t outbox_ms;                 /* age of the oldest dead letter in transfer */
+    struct store_population all;       /* of those that are shown */
+    struct store_queue_figures *shown; /* owned */
+    size_t count;
+};
+
+struct stats_scan {
+    struct lock scanning; /* held while claimd asks Redis; of: */
+    struct scan_result next;
+    int64_t taken_ms; /* redis_clock_ms() */
+    bool taken;
+    struct lock lock; /* of: */
+    struct scan_result last;
+};
+
 /* ---------------------------------------------------------------------- walking */
+
+/* Called for each queue. Another status than ST_OK ends the walk. */
+typedef enum status queue_fn(void *arg, struct redis_store *s, struct store_visit *visit,
+                             const struct store_queue *where);
 
 struct walk {
     struct redis_store *store;
     struct store_visit *visit;
     size_t left; /* queues */
-    census_fn *tell;
+    queue_fn *visit_queue;
     void *arg;
     enum store_kind kind;
-    uint64_t queues; /* counted, also those that are not told of */
+    uint64_t queues; /* counted, not visited */
 };
 
-/* Goes on with a list behind its last name; `each` is told of every name. */
+/* Called for each name of a list. */
+typedef enum status
+name_fn(struct walk *w, const struct bytes *project, struct bytes name);
+
 static enum status
-walk_list(struct walk *w, struct bytes key,
-          enum status (*each)(struct walk *w, struct bytes project, struct bytes member),
-          struct bytes project, size_t most)
+walk_list(struct walk *w, const struct bytes *project, name_fn *each, size_t most)
 {
     enum status st = ST_OK;
     bool more = true;
-    struct buf from;
+    struct buf last;
 
-    buf_init(&from, w->store->config.mem);
+    buf_init(&last, w->store->config.mem);
     while (st == ST_OK && more && w->left > 0 && most > 0) {
-        struct names names = {.store = w->store};
+        struct index_page page;
 
-        if (from.failed) {
-            st = ST_NO_MEMORY;
-            break;
-        }
-        st = names_page(w->store, key, from.len == 0 ? BYTES_NONE : buf_view(&from), PAGE,
-                        &names);
-        for (size_t i = 0; st == ST_OK && i < names.count && w->left > 0 && most > 0;
+        st = queue_index_page(w->store, project, w->kind,
+                              last.len == 0 ? BYTES_NONE : buf_view(&last), PAGE, &page);
+        for (size_t i = 0; st == ST_OK && i < page.count && w->left > 0 && most > 0;
              i++, most--)
-            st = each(w, project, names_at(&names, i));
-        more = st == ST_OK && names.count == PAGE;
+            st = each(w, project, index_page_name(&page, i, NULL));
+        more = st == ST_OK && page.count == PAGE;
         if (more) {
-            buf_reset(&from, SIZE_MAX);
-            buf_byte(&from, '(');
-            buf_bytes(&from, names_at(&names, PAGE - 1));
+            buf_reset(&last, SIZE_MAX);
+            buf_bytes(&last, index_page_name(&page, PAGE - 1, NULL));
+            st = last.failed ? ST_NO_MEMORY : ST_OK;
         }
-        names_release(&names);
+        index_page_release(&page);
     }
-    buf_fini(&from);
+    buf_fini(&last);
     return st;
 }
 
 static enum status
-each_queue(struct walk *w, struct bytes project, struct bytes member)
+visit_queue(struct walk *w, const struct bytes *project, struct bytes name)
 {
-    const struct store_queue where = {
-        .project = project, .name = bytes_cut(&member, '\0'), .kind = w->kind};
+    const struct store_queue where = {.project = *project, .name = name, .kind = w->kind};
 
     w->left--;
-    return w->tell(w->arg, w->store, w->visit, &where);
+    return w->visit_queue(w->arg, w->store, w->visit, &where);
 }
 
 static enum status
-each_project(struct walk *w, struct bytes unused, struct bytes project)
+walk_project(struct walk *w, const struct bytes *unused, struct bytes project)
 {
-    enum status st = ST_NO_MEMORY;
-    struct buf key;
-
     (void)unused;
-    buf_init(&key, w->store->config.mem);
-    key_of_names(&key, project, w->kind);
-    if (!key.failed)
-        st = walk_list(w, buf_view(&key), each_queue, project, SIZE_MAX);
-    buf_fini(&key);
-    return st;
+    return walk_list(w, &project, visit_queue, SIZE_MAX);
 }
 
 static enum status
-count_queues(struct walk *w, struct bytes unused, struct bytes project)
+count_project(struct walk *w, const struct bytes *unused, struct bytes project)
 {
     uint64_t count;
-    enum status st = names_count(w->store, project, w->kind, &count);
+    enum status st = queue_index_count(w->store, project, w->kind, &count);
 
     (void)unused;
     w->queues += count;
@@ -96,40 +104,33 @@ count_queues(struct walk *w, struct bytes unused, struct bytes project)
 
 /* All projects of both kinds. */
 static enum status
-walk_projects(struct walk *w,
-              enum status (*each)(struct walk *w, struct bytes project,
-                                  struct bytes member),
-              size_t most)
+walk_projects(struct walk *w, name_fn *each, size_t most)
 {
     enum status st = ST_OK;
 
     for (int kind = STORE_QUEUE; st == ST_OK && kind <= STORE_TOPIC; kind++) {
-        struct buf key;
-
         w->kind = (enum store_kind)kind;
-        buf_init(&key, w->store->config.mem);
-        key_of_projects(&key, w->kind);
-        st = key.failed ? ST_NO_MEMORY
-                        : walk_list(w, buf_view(&key), each, BYTES_NONE, most);
-        buf_fini(&key);
+        st = walk_list(w, NULL, each, most);
     }
     return st;
 }
 
-enum status
-census_walk(struct redis_store *s, struct store_visit *visit, size_t most,
-            census_fn *tell, void *arg)
+/* Visits all queues, `most` at most. */
+static enum status
+walk_queues(struct redis_store *s, struct store_visit *visit, size_t most, queue_fn *fn,
+            void *arg)
 {
-    struct walk w = {.store = s, .visit = visit, .left = most, .tell = tell, .arg = arg};
+    struct walk w = {
+        .store = s, .visit = visit, .left = most, .visit_queue = fn, .arg = arg};
 
-    return walk_projects(&w, each_project, SIZE_MAX);
+    return walk_projects(&w, walk_project, SIZE_MAX);
 }
 
 static enum status
-count_all(struct redis_store *s, struct store_visit *visit, uint64_t *queues)
+count_queues(struct redis_store *s, struct store_visit *visit, uint64_t *queues)
 {
     struct walk w = {.store = s, .visit = visit, .left = SIZE_MAX};
-    enum status st = walk_projects(&w, count_queues, PROJECTS_MOST);
+    enum status st = walk_projects(&w, count_project, PROJECTS_MOST);
 
     *queues = w.queues;
     return st;
@@ -170,9 +171,9 @@ static enum status
 add_queue(void *arg, struct redis_store *s, struct store_visit *visit,
           const struct store_queue *where)
 {
-    struct tally *tally = arg;
-    struct store_queue_figures *out = &tally->shown[tally->count];
-    struct store_population *here = &out->here, *all = &tally->all;
+    struct scan_result *result = arg;
+    struct store_queue_figures *out = &result->shown[result->count];
+    struct store_population *here = &out->here, *all = &result->all;
     struct call c;
     enum status st;
 
@@ -207,11 +208,11 @@ add_queue(void *arg, struct redis_store *s, struct store_visit *visit,
         all->dead_letters += here->dead_letters;
         all->claims += here->claims;
         all->bytes += here->bytes;
-        tally->subscriptions += (uint64_t)call_integer(&c, SUBSCRIBED);
-        tally->feed_bytes += (uint64_t)call_integer(&c, FEED_BYTES);
-        if (call_integer(&c, OUTBOX) > tally->outbox_ms)
-            tally->outbox_ms = call_integer(&c, OUTBOX);
-        tally->count++;
+        result->subscriptions += (uint64_t)call_integer(&c, SUBSCRIBED);
+        result->feed_bytes += (uint64_t)call_integer(&c, FEED_BYTES);
+        if (call_integer(&c, OUTBOX) > result->outbox_ms)
+            result->outbox_ms = call_integer(&c, OUTBOX);
+        result->count++;
     }
     call_end(&c);
     return st == ST_NOT_FOUND ? ST_OK : st;
@@ -219,73 +220,67 @@ add_queue(void *arg, struct redis_store *s, struct store_visit *visit,
 
 /* ---------------------------------------------------------------------- figures */
 
-/* What cannot be asked for is not shown. */
+/* Asks for all that is shown. Queues that cannot be asked for are omitted. */
 static void
-count(struct redis_store *s, struct store_visit *visit, struct tally *t)
+scan_queues(struct redis_store *s, struct store_visit *visit, struct scan_result *out)
 {
-    struct store_queue_figures *shown = t->shown;
+    struct store_queue_figures *shown = out->shown;
 
     if (shown == NULL)
         shown = mem_calloc(s->config.mem, s->config.shown_queues + 1, sizeof(*shown));
-    *t = (struct tally){.shown = shown};
-    if (shown != NULL && count_all(s, visit, &t->queues) == ST_OK)
-        (void)census_walk(s, visit, s->config.shown_queues, add_queue, t);
+    *out = (struct scan_result){.shown = shown};
+    if (shown != NULL && count_queues(s, visit, &out->queues) == ST_OK)
+        (void)walk_queues(s, visit, s->config.shown_queues, add_queue, out);
 }
 
-/* One who wants to know, and holds no lock that others need. */
-struct census_visit {
+struct scan_job {
     struct redis_store *store;
     struct store_visit *visit;
 };
 
 static void
-take(void *arg)
+scan_if_old(void *arg)
 {
-    const struct census_visit *v = arg;
-    struct redis_store *s = v->store;
-    struct census *c = &s->census;
-    const int64_t now_ms = redis_clock_ms(s, v->visit->now_ms);
+    const struct scan_job *job = arg;
+    struct redis_store *s = job->store;
+    struct stats_scan *scan = s->stats_scan;
+    const int64_t now_ms = redis_clock_ms(s, job->visit->now_ms);
 
-    lock_acquire(&c->counting);
-    if (!c->taken || s->config.test_clock || now_ms - c->taken_ms >= FRESH_MS) {
-        struct tally last;
+    lock_acquire(&scan->scanning);
+    if (!scan->taken || s->config.test_clock || now_ms - scan->taken_ms >= FRESH_MS) {
+        struct scan_result last;
 
-        c->taken = true;
-        c->taken_ms = now_ms;
-        count(s, v->visit, &c->next);
-        lock_acquire(&c->lock);
-        last = c->last;
-        c->last = c->next;
-        lock_release(&c->lock);
-        c->next = last;
+        scan->taken = true;
+        scan->taken_ms = now_ms;
+        scan_queues(s, job->visit, &scan->next);
+        lock_acquire(&scan->lock);
+        last = scan->last;
+        scan->last = scan->next;
+        lock_release(&scan->lock);
+        scan->next = last;
     }
-    lock_release(&c->counting);
-}
-
-/* If nobody is free to count, what was counted last has to do. */
-static void
-look(struct redis_store *s, struct store_visit *visit)
-{
-    struct census_visit v = {s, visit};
-
-    (void)fiber_detour(take, &v);
+    lock_release(&scan->scanning);
 }
 
 enum status
 redis_figures(struct store *store, struct store_visit *visit, struct store_figures *out)
 {
     struct redis_store *s = redis_of(store);
-    struct census *c = &s->census;
+    struct scan_job job = {s, visit};
+    struct stats_scan *scan = s->stats_scan;
 
     *out = (struct store_figures){.queues = 0};
-    look(s, visit);
-    lock_acquire(&c->lock);
-    out->all = c->last.all;
-    out->queues = c->last.queues;
-    out->subscriptions = c->last.subscriptions;
-    out->feed_bytes = c->last.feed_bytes;
-    lock_release(&c->lock);
-    done_read(&s->done, out);
+    (void)fiber_detour(scan_if_old, &job); /* or the last result is shown */
+    lock_acquire(&scan->lock);
+    out->all = scan->last.all;
+    out->queues = scan->last.queues;
+    out->subscriptions = scan->last.subscriptions;
+    out->feed_bytes = scan->last.feed_bytes;
+    lock_release(&scan->lock);
+    for (size_t i = 0; i < STORE_COUNTERS; i++)
+        out->counts[i] += counter_read(&s->counters.counts[i]);
+    for (size_t i = 0; i < STORE_SPANS; i++)
+        buckets_merge(&out->spans[i], &s->counters.spans[i]);
     return ST_OK;
 }
 
@@ -294,28 +289,30 @@ redis_queue_figures(struct store *store, struct store_visit *visit, size_t *at,
                     struct store_queue_figures *out)
 {
     struct redis_store *s = redis_of(store);
-    struct census *c = &s->census;
+    struct scan_job job = {s, visit};
+    struct stats_scan *scan = s->stats_scan;
     enum status st = ST_NOT_FOUND;
 
     if (*at == 0)
-        look(s, visit);
-    lock_acquire(&c->lock);
-    if (*at < c->last.count) {
-        *out = c->last.shown[(*at)++];
+        (void)fiber_detour(scan_if_old, &job);
+    lock_acquire(&scan->lock);
+    if (*at < scan->last.count) {
+        *out = scan->last.shown[(*at)++];
         st = ST_OK;
     }
-    lock_release(&c->lock);
+    lock_release(&scan->lock);
     return st;
 }
 
 int64_t
-census_outbox_ms(struct census *c)
+stats_scan_outbox_ms(const struct redis_store *s)
 {
+    struct stats_scan *scan = s->stats_scan;
     int64_t outbox_ms;
 
-    lock_acquire(&c->lock);
-    outbox_ms = c->last.outbox_ms;
-    lock_release(&c->lock);
+    lock_acquire(&scan->lock);
+    outbox_ms = scan->last.outbox_ms;
+    lock_release(&scan->lock);
     return outbox_ms;
 }
 
@@ -343,8 +340,8 @@ redis_totals(struct store *store, struct store_visit *visit, struct store_totals
     enum status st;
 
     *out = (struct store_totals){0};
-    st = count_all(s, visit, &out->queues);
-    return st == ST_OK ? census_walk(s, visit, TOTALS_MOST, add_total, out) : st;
+    st = count_queues(s, visit, &out->queues);
+    return st == ST_OK ? walk_queues(s, visit, TOTALS_MOST, add_total, out) : st;
 }
 
 /* ---------------------------------------------------------------------- audit */
@@ -375,7 +372,7 @@ redis_audit(struct store *store)
     struct reason why;
 
     reason_init(&why);
-    if (census_walk(s, &visit, SIZE_MAX, audit_queue, &why) == ST_OK)
+    if (walk_queues(s, &visit, SIZE_MAX, audit_queue, &why) == ST_OK)
         return true;
     if (s->config.warn != NULL)
         s->config.warn(s->config.warn_arg, why.text);
@@ -384,19 +381,29 @@ redis_audit(struct store *store)
 
 /* ---------------------------------------------------------------------- life */
 
-void
-census_init(struct census *c)
+enum status
+stats_scan_open(struct redis_store *s)
 {
-    *c = (struct census){.taken = false};
-    lock_init(&c->counting);
-    lock_init(&c->lock);
+    struct stats_scan *scan = mem_calloc(s->config.mem, 1, sizeof(*scan));
+
+    if (scan == NULL)
+        return ST_NO_MEMORY;
+    lock_init(&scan->scanning);
+    lock_init(&scan->lock);
+    s->stats_scan = scan;
+    return ST_OK;
 }
 
 void
-census_fini(struct redis_store *s)
+stats_scan_close(struct redis_store *s)
 {
-    mem_free(s->config.mem, s->census.next.shown);
-    mem_free(s->config.mem, s->census.last.shown);
-    lock_fini(&s->census.lock);
-    lock_fini(&s->census.counting);
+    struct stats_scan *scan = s->stats_scan;
+
+    if (scan == NULL)
+        return;
+    mem_free(s->config.mem, scan->next.shown);
+    mem_free(s->config.mem, scan->last.shown);
+    lock_fini(&scan->lock);
+    lock_fini(&scan->scanning);
+    mem_free(s->config.mem, scan);
 }

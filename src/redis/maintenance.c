@@ -1,0 +1,489 @@
+#include "redis/maintenance.h"
+
+#include "claimd/base/thread.h"
+#include "claimd/ds/hashmap.h"
+#include "redis/call.h"
+#include "redis/subscription_ops.h"
+#include "redis/waiting.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum {
+    NODES = 256, /* that a process listens to, at most */
+    REST_MOST_MS = 10000,
+    MAP_MS = 30000,    /* the map is refreshed so often, even without a redirection */
+    RETRY_MS = 1000,   /* between two attempts to subscribe */
+    KEPT_MS = 30000,   /* a channel that no waiter has wanted for so long is dropped */
+    SILENCE_MS = 10000 /* then a node gets a PING, and is dropped after as long */
+};
+
+/* A connection that only listens. */
+struct pubsub_node {
+    struct link link;
+    int64_t heard_ms; /* the last response, or the PING */
+    bool asked;
+    int64_t failed_ms; /* when it could not be reached */
+};
+
+struct channel {
+    struct hashnode node; /* by the name */
+    struct list link;
+    struct store_queue where; /* texts stand behind the name */
+    int64_t wanted_ms;
+    uint16_t slot;
+    bool subscribed; /* as far as is known */
+    struct bytes name;
+    char text[];
+};
+
+struct maintenance {
+    struct redis_store *store; /* borrowed */
+    int64_t mapped_ms;         /* when the map was refreshed */
+    _Atomic bool closing;
+    int event_fd;
+    pthread_t thread;
+    struct hashmap channels;
+    struct list unsubscribed, subscribed; /* of these; the latter oldest wish first */
+    unsigned generation;                  /* of the places in the map */
+    int64_t tried_ms;                     /* the last attempt to subscribe */
+    struct pubsub_node nodes[NODES];      /* by their place in the map */
+};
+
+static int64_t
+now_ms(void)
+{
+    return clock_stopwatch_ns() / 1000000;
+}
+
+static int64_t
+sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void
+refresh_map(struct cluster *cluster)
+{
+    struct cluster_client *client = cluster_take(cluster);
+    struct reason unused;
+
+    if (client == NULL)
+        return;
+    (void)cluster_refresh(client, &unused);
+    cluster_give(client);
+}
+
+/* ---------------------------------------------------------------------- channels */
+
+static bool
+has_name(const struct hashnode *node, const void *key)
+{
+    return bytes_equal(container_of(node, struct channel, node)->name,
+                       *(const struct bytes *)key);
+}
+
+static uint64_t
+hash_of(const struct maintenance *m, struct bytes name)
+{
+    return hash_mix(hash_bytes(&m->store->hash_key, name));
+}
+
+static struct channel *
+find_channel(const struct maintenance *m, struct bytes name)
+{
+    struct hashnode *node = hashmap_find(&m->channels, hash_of(m, name), has_name, &name);
+
+    return node == NULL ? NULL : container_of(node, struct channel, node);
+}
+
+/* NULL: no memory. */
+static struct channel *
+add_channel(struct maintenance *m, struct bytes name, const struct store_queue *where)
+{
+    struct channel *c;
+    char *to;
+
+    if (hashmap_reserve(&m->channels, 1) != ST_OK)
+        return NULL;
+    c = mem_calloc(m->channels.mem, 1,
+                   sizeof(*c) + name.len + where->project.len + where->name.len);
+    if (c == NULL)
+        return NULL;
+    to = c->text;
+    c->name = bytes_lay(&to, name);
+    c->where = *where;
+    c->where.project = bytes_lay(&to, where->project);
+    c->where.name = bytes_lay(&to, where->name);
+    c->slot = slot_of(name);
+    hashmap_insert(&m->channels, &c->node, hash_of(m, c->name));
+    m->tried_ms = INT64_MIN; /* at once */
+    return c;
+}
+
+static void
+move_channel(struct maintenance *m, struct channel *c, bool subscribed)
+{
+    c->subscribed = subscribed;
+    if (list_linked(&c->link))
+        list_remove(&c->link);
+    list_add_before(subscribed ? &m->subscribed : &m->unsubscribed, &c->link);
+}
+
+/* Listens for the queues of new waiters. Without memory a waiter looks by itself. */
+static void
+add_fresh_channels(struct maintenance *m, int64_t now)
+{
+    struct store_queue where;
+    struct buf text, name;
+
+    buf_init(&text, m->channels.mem);
+    buf_init(&name, m->channels.mem);
+    while (waiting_take_fresh(m->store, &text, &where)) {
+        struct channel *c;
+
+        buf_reset(&name, SIZE_MAX);
+        key_of_queue(&name, &where);
+        buf_str(&name, KEY_CHANNEL);
+        if (name.failed)
+            continue;
+        c = find_channel(m, buf_view(&name));
+        if (c == NULL)
+            c = add_channel(m, buf_view(&name), &where);
+        if (c == NULL)
+            continue;
+        c->wanted_ms = now;
+        move_channel(m, c, c->subscribed);
+    }
+    buf_fini(&name);
+    buf_fini(&text);
+}
+
+/* ---------------------------------------------------------------------- nodes */
+
+/* Closes the connection. All channels there must be subscribed again. */
+static void
+drop_node(struct maintenance *m, uint16_t node)
+{
+    struct hashnode *at = NULL;
+
+    link_close(&m->nodes[node].link);
+    while ((at = hashmap_walk(&m->channels, at)) != NULL) {
+        struct channel *c = container_of(at, struct channel, node);
+
+        if (c->subscribed && map_find(&m->store->cluster.map, c->slot) == node)
+            move_channel(m, c, false);
+    }
+}
+
+/* NULL: it cannot be reached. */
+static struct pubsub_node *
+connect_node(struct maintenance *m, uint16_t node, int64_t now)
+{
+    struct cluster *cluster = &m->store->cluster;
+    struct pubsub_node *n;
+    struct link_address address;
+    struct reason unused;
+
+    if (node >= NODES)
+        return NULL;
+    n = &m->nodes[node];
+    if (link_is_open(&n->link))
+        return n;
+    if (n->failed_ms == now)
+        return NULL; /* once a round is enough */
+    address = map_address(&cluster->map, node);
+    if (link_open(&n->link, &cluster->config.link, &address, &unused) != ST_OK) {
+        n->failed_ms = now;
+        return NULL;
+    }
+    n->heard_ms = now;
+    n->asked = false;
+    return n;
+}
+
+static bool
+send_word(struct maintenance *m, uint16_t node, int64_t now, const char *word,
+          struct bytes name)
+{
+    const struct bytes words[] = {bytes_str(word), name};
+    struct pubsub_node *n = connect_node(m, node, now);
+
+    if (n == NULL)
+        return false;
+    if (link_add(&n->link, words, bytes_present(name) ? 2 : 1, NULL, BYTES_NONE) ==
+            ST_OK &&
+        link_flush(&n->link))
+        return true;
+    drop_node(m, node);
+    return false;
+}
+
+static void
+remove_channel(struct maintenance *m, struct channel *c, int64_t now)
+{
+    const uint16_t node = map_find(&m->store->cluster.map, c->slot);
+
+    if (c->subscribed && node < NODES && link_is_open(&m->nodes[node].link))
+        (void)send_word(m, node, now, "SUNSUBSCRIBE", c->name);
+    list_remove(&c->link);
+    hashmap_remove(&m->channels, &c->node);
+    mem_free(m->channels.mem, c);
+}
+
+/* Removes the first channels of a list that no waiter wants any more. */
+static void
+remove_old_channels(struct maintenance *m, struct list *list, int64_t now)
+{
+    while (!list_empty(list)) {
+        struct channel *c = container_of(list->next, struct channel, link);
+
+        if (c->wanted_ms + KEPT_MS > now)
+            return;
+        remove_channel(m, c, now);
+    }
+}
+
+static void
+subscribe_all(struct maintenance *m, int64_t now)
+{
+    struct list tried, *link;
+
+    list_init(&tried);
+    m->tried_ms = now;
+    while ((link = list_pop(&m->unsubscribed)) != NULL) {
+        struct channel *c = container_of(link, struct channel, link);
+        const uint16_t node = map_find(&m->store->cluster.map, c->slot);
+
+        list_add_before(&tried, &c->link);
+        if (node != MAP_NOWHERE)
+            (void)send_word(m, node, now, "SSUBSCRIBE", c->name);
+    }
+    list_move(&m->unsubscribed, &tried); /* until the node confirms it */
+}
+
+static void
+ping_silent_nodes(struct maintenance *m, int64_t now)
+{
+    for (uint16_t i = 0; i < NODES; i++) {
+        struct pubsub_node *n = &m->nodes[i];
+
+        if (!link_is_open(&n->link) || n->heard_ms + SILENCE_MS > now)
+            continue;
+        if (n->asked) {
+            drop_node(m, i);
+            continue;
+        }
+        n->asked = send_word(m, i, now, "PING", BYTES_NONE);
+        n->heard_ms = now; /* from here on it has as long to respond */
+    }
+}
+
+/* The map has forgotten its places. */
+static void
+start_generation(struct maintenance *m, unsigned generation)
+{
+    for (uint16_t i = 0; i < NODES; i++)
+        if (link_is_open(&m->nodes[i].link))
+            drop_node(m, i);
+    while (!list_empty(&m->subscribed))
+        move_channel(m, container_of(m->subscribed.next, struct channel, link), false);
+    m->generation = generation;
+}
+
+/* Subscribes to what is missing and drops what is not wanted. Returns when to do so again. */
+static int64_t
+tend_channels(struct maintenance *m, int64_t now)
+{
+    const unsigned generation = map_generation(&m->store->cluster.map);
+
+    if (m->generation != generation)
+        start_generation(m, generation);
+    remove_old_channels(m, &m->subscribed, now);
+    if (list_empty(&m->unsubscribed) && list_empty(&m->subscribed))
+        return INT64_MAX;
+    ping_silent_nodes(m, now);
+    if (!list_empty(&m->unsubscribed) &&
+        (m->tried_ms == INT64_MIN || m->tried_ms + RETRY_MS <= now)) {
+        remove_old_channels(m, &m->unsubscribed, now);
+        subscribe_all(m, now);
+    }
+    return now + RETRY_MS;
+}
+
+/* ---------------------------------------------------------------------- notifications */
+
+static struct bytes
+word_of(const redisReply *reply, size_t i)
+{
+    const redisReply *item = reply->type == REDIS_REPLY_ARRAY && i < reply->elements
+                                 ? reply->element[i]
+                                 : NULL;
+
+    return item != NULL && item->type == REDIS_REPLY_STRING
+               ? bytes_of(item->str, (size_t)item->len)
+               : BYTES_NONE;
+}
+
+static void
+handle_notification(struct maintenance *m, const redisReply *reply)
+{
+    struct bytes kind = word_of(reply, 0), name = word_of(reply, 1);
+    struct channel *c = bytes_present(name) ? find_channel(m, name) : NULL;
+
+    if (reply->type == REDIS_REPLY_ERROR) { /* most of all MOVED: the map is old */
+        refresh_map(&m->store->cluster);
+    } else if (c == NULL) {
+        return;
+    } else if (bytes_equal_str(kind, "smessage")) {
+        waiting_notify(m->store, &c->where, bytes_equal_str(word_of(reply, 2), "gone"));
+    } else if (bytes_equal_str(kind, "ssubscribe") && !c->subscribed) {
+        move_channel(m, c, true);
+        waiting_notify(m->store, &c->where, false); /* earlier ones were lost */
+    } else if (bytes_equal_str(kind, "sunsubscribe")) {
+        move_channel(m, c, false);
+    }
+}
+
+static void
+read_node(struct maintenance *m, uint16_t node)
+{
+    struct pubsub_node *n = &m->nodes[node];
+    redisReply *reply;
+    bool more; /* comes in the next round */
+
+    n->heard_ms = now_ms();
+    n->asked = false;
+    if (!link_fill(&n->link, &more)) {
+        drop_node(m, node);
+        return;
+    }
+    while (link_is_open(&n->link) && (reply = link_parsed(&n->link)) != NULL) {
+        struct hiredis_library *library = n->link.library;
+
+        handle_notification(m, reply);
+        library->free_reply(reply);
+    }
+}
+
+/* ---------------------------------------------------------------------- thread */
+
+/* Does what is due. Returns when there is more. */
+static int64_t
+do_due(struct maintenance *m)
+{
+    struct cluster *cluster = &m->store->cluster;
+    const int64_t now = now_ms();
+    int64_t next;
+
+    add_fresh_channels(m, now);
+    next = sooner(waiting_wake_due(m->store, now), delivery_keep(m->store));
+    if (!cluster->map.single) {
+        if (now - m->mapped_ms >= MAP_MS) {
+            refresh_map(cluster);
+            m->mapped_ms = now;
+        }
+        next = sooner(next, m->mapped_ms + MAP_MS);
+    }
+    return sooner(next, tend_channels(m, now));
+}
+
+/* Sleeps until then, or until a node or another thread has news. */
+static void
+sleep_until(struct maintenance *m, int64_t until)
+{
+    struct pollfd fds[NODES + 1] = {{.fd = m->event_fd, .events = POLLIN}};
+    uint16_t nodes[NODES];
+    nfds_t count = 0;
+    int64_t wait_ms = REST_MOST_MS;
+    eventfd_t calls;
+
+    for (uint16_t i = 0; i < NODES; i++)
+        if (link_is_open(&m->nodes[i].link)) {
+            nodes[count++] = i;
+            fds[count] =
+                (struct pollfd){.fd = m->nodes[i].link.context->fd, .events = POLLIN};
+        }
+    if (until != INT64_MAX)
+        wait_ms = sooner(until - now_ms(), REST_MOST_MS);
+    if (poll(fds, count + 1, wait_ms < 0 ? 0 : (int)wait_ms) <= 0)
+        return;
+    if (fds[0].revents != 0)
+        (void)eventfd_read(m->event_fd, &calls);
+    for (nfds_t i = 0; i < count; i++)
+        if (fds[i + 1].revents != 0)
+            read_node(m, nodes[i]);
+}
+
+static void *
+thread_main(void *arg)
+{
+    struct maintenance *m = arg;
+
+    while (!atomic_load(&m->closing))
+        sleep_until(m, do_due(m));
+    return NULL;
+}
+
+static void
+wake_thread(void *arg)
+{
+    (void)eventfd_write(((struct maintenance *)arg)->event_fd, 1);
+}
+
+static void
+free_maintenance(struct maintenance *m)
+{
+    struct list *link;
+
+    for (size_t i = 0; i < NODES; i++)
+        link_close(&m->nodes[i].link);
+    while ((link = list_pop(&m->subscribed)) != NULL ||
+           (link = list_pop(&m->unsubscribed)) != NULL) {
+        struct channel *c = container_of(link, struct channel, link);
+
+        hashmap_remove(&m->channels, &c->node);
+        mem_free(m->channels.mem, c);
+    }
+    hashmap_fini(&m->channels);
+    if (m->event_fd >= 0)
+        (void)close(m->event_fd);
+    mem_free(m->store->config.mem, m);
+}
+
+enum status
+maintenance_start(struct redis_store *s)
+{
+    struct maintenance *m = mem_calloc(s->config.mem, 1, sizeof(*m));
+    enum status st;
+
+    if (m == NULL)
+        return ST_NO_MEMORY;
+    m->store = s;
+    m->mapped_ms = now_ms();
+    m->tried_ms = INT64_MIN;
+    hashmap_init(&m->channels, s->config.mem);
+    list_init(&m->unsubscribed);
+    list_init(&m->subscribed);
+    m->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    waiting_keep(s, wake_thread, m);
+    s->maintenance = m;
+    st = m->event_fd < 0 ? ST_UNAVAILABLE : thread_start(&m->thread, thread_main, m);
+    if (st != ST_OK) {
+        s->maintenance = NULL;
+        free_maintenance(m);
+    }
+    return st;
+}
+
+void
+maintenance_end(struct maintenance *m)
+{
+    if (m == NULL)
+        return;
+    atomic_store(&m->closing, true);
+    wake_thread(m);
+    (void)pthread_join(m->thread, NULL);
+    free_maintenance(m);
+}
