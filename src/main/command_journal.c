@@ -230,12 +230,10 @@ const struct command command_backup = {
     .usages = {"backup DIR OUT"},
     .about =
         "Copies the journal in DIR to OUT, a new or empty directory. A claimd may write "
-        "DIR "
-        "meanwhile. The copy contains every change that claimd acknowledged before the "
-        "command started. On the same file system, finished segments are linked instead "
-        "of "
-        "copied. `claimd verify OUT` checks the copy, and `claimd --journal OUT` serves "
-        "it.",
+        "DIR meanwhile. The copy contains every change that claimd acknowledged before "
+        "the command started. On the same file system, finished segments are linked "
+        "instead of copied. `claimd verify OUT` checks the copy, and `claimd --journal "
+        "OUT` serves it.",
     .example = "claimd backup /var/lib/claimd /srv/claimd-backup",
     .ends = {"The copy is complete.", "The copy failed.", "The arguments are wrong."},
     .places = 2,

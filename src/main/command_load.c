@@ -214,9 +214,8 @@ const struct command command_load = {
     .about =
         "Reads the lines of `claimd dump` from standard input and loads them into a "
         "server, queue by queue. Ages, remaining TTLs and leases continue from their "
-        "values "
-        "at the time of the dump. The command stops at the first line that the server "
-        "refuses. The lines before it are loaded.",
+        "values at the time of the dump. The command stops at the first line that the "
+        "server refuses. The lines before it are loaded.",
     .options = {{"--url", "URL",
                  "URL of the server: http://HOST:PORT, https://HOST:PORT or unix:PATH. "
                  "Default: http://127.0.0.1:8888"},

@@ -189,18 +189,15 @@ const struct command command_log = {
     .summary = "Print a journal, record by record.",
     .usages = {"log DIR [--queue NAME] [--project ID] [--from LSN]"},
     .about = "Prints the records of the journal in DIR, one line each: LSN, time, type, "
-             "project, "
-             "queue, and the fields of the type. It prints lengths instead of message "
-             "bodies. A "
-             "claimd may write the journal meanwhile.",
+             "project, queue, and the fields of the type. It prints lengths instead of "
+             "message bodies. A claimd may write the journal meanwhile.",
     .options = {{"--queue", "NAME", "Print only records about queues with this name."},
                 {"--project", "ID", "Print only records about queues of this project."},
                 {"--from", "LSN", "Start at this LSN (log sequence number)."}},
     .example = "claimd log /var/lib/claimd --queue billing",
     .ends = {"All records were printed.", "The journal could not be read.",
              "The arguments are wrong.",
-             "The journal is damaged. The command skipped the "
-             "damaged parts."},
+             "The journal is damaged. The command skipped the damaged parts."},
     .places = 1,
     .least = 1,
     .needs = "a directory",

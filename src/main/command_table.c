@@ -20,8 +20,7 @@ const struct command command_bench = {
         "in its own directory and then in PATH.",
     .example = "claimd bench --help",
     .ends = {[COMMAND_USAGE] =
-                 "claimd-bench is missing. Otherwise the exit status is its "
-                 "own."},
+                 "claimd-bench is missing. Otherwise the exit status is its own."},
     .program = "claimd-bench"};
 
 const struct command *

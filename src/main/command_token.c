@@ -469,12 +469,10 @@ const struct command command_token = {
                "[--tokens FILE]",
                "token list [--tokens FILE]", "token revoke NAME [--tokens FILE]"},
     .about = "Edits the file of tokens that claimd checks with --auth tokens. A running "
-             "claimd "
-             "reads the file again on SIGHUP.\n\n`new` makes a token and prints it once, "
-             "because "
-             "the file contains only its SHA-256. `list` prints a line for each token: "
-             "name, role, "
-             "expiry, projects. `revoke` removes the token with this name from the file.",
+             "claimd reads the file again on SIGHUP.\n\n`new` makes a token and prints "
+             "it once, because the file contains only its SHA-256. `list` prints a line "
+             "for each token: name, role, expiry, projects. `revoke` removes the token "
+             "with this name from the file.",
     .options = {{"--role", "ROLE", "Role: reader, producer, worker, operator or admin."},
                 {"--projects", "P,P...",
                  "Projects that the token may use. * means all. Default: *"},

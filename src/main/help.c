@@ -69,8 +69,7 @@ print_commands(FILE *to)
         "Usage: claimd [OPTION]...\n"
         "       claimd COMMAND [ARGUMENT]...\n"
         "\n"
-        "claimd is an HTTP queue server that speaks the OpenStack Zaqar API. Without "
-        "a\n"
+        "claimd is an HTTP queue server that speaks the OpenStack Zaqar API. Without a\n"
         "command it serves in the foreground.\n"
         "\n"
         "Commands (claimd COMMAND --help says more)\n",
@@ -190,8 +189,7 @@ print_all(FILE *to)
     (void)fputs(
         "\nYou can give each option below on the command line, in the file "
         "(max_claim_ttl)\n"
-        "and in the environment (CLAIMD_MAX_CLAIM_TTL). The command line overrides "
-        "the\n"
+        "and in the environment (CLAIMD_MAX_CLAIM_TTL). The command line overrides the\n"
         "environment, and the environment overrides the file.\n",
         to);
     (void)print_options(NULL, to);

@@ -4,8 +4,7 @@ const struct help_entry help_arguments[] = {
     {"--config FILE", "Read options from an INI file with lines such as "
                       "max_claim_ttl = 43200."},
     {"--print-config",
-     "Print all options with the values in force, in the form of such a "
-     "file, and exit."},
+     "Print all options with the values in force, in the form of such a file, and exit."},
     {"--check-config",
      "Check the options, the file, and the files and groups that they name, and exit. "
      "The exit status is 0 if all is well. Otherwise it is 2, and standard error has a "
@@ -19,11 +18,9 @@ const struct help_entry help_arguments[] = {
 const struct help_entry help_signals[] = {
     {"SIGTERM, SIGINT",
      "Stop accepting connections, finish the requests in progress within "
-     "`drain_seconds`, "
-     "and exit. A second signal, at least one second later, exits at once with 128 plus "
-     "its number. claimd ignores and logs an earlier one, because tools such as "
-     "`timeout` "
-     "send two."},
+     "`drain_seconds`, and exit. A second signal, at least one second later, exits at "
+     "once with 128 plus its number. claimd ignores and logs an earlier one, because "
+     "tools such as `timeout` send two."},
     {"SIGHUP",
      "Read the options again from the same file, environment and command line, and also "
      "the tokens, the policy, the list of certificates and the TLS pair. claimd puts "
@@ -71,8 +68,7 @@ const struct help_entry help_variables[] = {
 const struct help_entry help_files[] = {
     {"/etc/claimd/claimd.conf", "The configuration of the service."},
     {"/etc/claimd/tokens",
-     "The tokens, with `auth` tokens, unless `tokens` names another "
-     "file."},
+     "The tokens, with `auth` tokens, unless `tokens` names another file."},
     {"/etc/claimd/keystone-token", "The service token, with `auth` keystone, unless "
                                    "`keystone_token_file` names another file."},
     {"/etc/default/claimd", "Environment variables of the service, if the file exists."},

@@ -43,10 +43,8 @@ const struct option options[] = {
     ROW(COMMON, OPTION_LISTEN, "listen", listen, 0, 0, NULL, "ADDRESS[,...]",
         "127.0.0.1:8888", "127.0.0.1:8888,tls:0.0.0.0:8443,metrics:127.0.0.1:9188",
         "Addresses to serve, at most 8. Each is HOST:PORT, [IPv6]:PORT or unix:PATH. "
-        "Port 0 "
-        "takes a free port. Put tls: in front to serve TLS. Put metrics: in front to "
-        "serve "
-        "only health and metrics."),
+        "Port 0 takes a free port. Put tls: in front to serve TLS. Put metrics: in front "
+        "to serve only health and metrics."),
     ROW(0, OPTION_MODE, "socket_mode", socket_mode, 0, 0777, NULL, "MODE", "0660", NULL,
         "Octal permissions of the file of a Unix socket. Processes that may write to the "
         "file may connect."),
@@ -269,8 +267,7 @@ const struct option options[] = {
     LIVE_TEXT(
         "encryption_keys", encryption_keys, "FILE", "none", NULL,
         "File of keys for encrypted queues, one per line. The first key encrypts, all "
-        "keys decrypt. With none, there are no encrypted queues. SIGHUP reads it "
-        "again."),
+        "keys decrypt. With none, there are no encrypted queues. SIGHUP reads it again."),
     FLAG("insecure_listen", insecure_listen, "false",
          "Allow auth = none on an address that other machines can reach."),
     TEXT("allowed_hosts", allowed_hosts, "NAME[,...]", "none", "claimd.test,queue",
@@ -298,8 +295,7 @@ const struct option options[] = {
          "signing_keys."),
     TEXT("public_url", public_url, "URL", "none", "https://mq.example.org",
          "URL under which subscribers reach this server. Requests to confirm a "
-         "subscription "
-         "contain it."),
+         "subscription contain it."),
     SIZE("subscription_backlog", subscription_backlog, 0, INT64_MAX, "64M",
          "Maximum size of the messages of a queue that claimd has yet to deliver to "
          "subscribers. Beyond it, claimd drops the oldest. 0 sets no limit."),
@@ -358,14 +354,12 @@ const struct option options[] = {
 #define GROUP "Identity"
     FLAG("identity_stub", identity_stub, "false",
          "Serve Keystone logins for development at /identity. Allowed on loopback "
-         "addresses "
-         "only."),
+         "addresses only."),
     FLAG("identity_stub_anywhere", identity_stub_anywhere, "false",
          "Allow identity_stub on any address."),
     TEXT("identity_users", identity_users, "FILE", "any", NULL,
          "File of users that may log in, one name:password[:project] per line. any "
-         "accepts "
-         "every login."),
+         "accepts every login."),
     TEXT("identity_region", identity_region, "NAME", "RegionOne", NULL,
          "Region of the endpoints in the catalog of the stub."),
 #undef GROUP

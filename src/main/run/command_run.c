@@ -365,21 +365,16 @@ const struct command command_run_tests = {
     .usages = {"run [OPTION]... -- CMD [ARGUMENT]..."},
     .about =
         "Starts a server with `ci` and `identity_stub` on a free port of 127.0.0.1, and "
-        "then "
-        "CMD. You can add any option of the server. CMD gets the URL in `CLAIMD_URL`. "
-        "Clients "
-        "of OpenStack find it in `OS_AUTH_URL`, `OS_USERNAME`, `OS_PASSWORD`, "
-        "`OS_PROJECT_NAME`, `OS_REGION_NAME` and related variables. Other variables that "
-        "begin with `OS_` are removed, and `no_proxy` contains 127.0.0.1. Signals go to "
-        "CMD. "
-        "When CMD ends, claimd reports leaks on standard error: claims that were neither "
-        "finished nor released, messages that no worker read, and dead letters that no "
-        "client looked at.\n\n"
+        "then CMD. You can add any option of the server. CMD gets the URL in "
+        "`CLAIMD_URL`. Clients of OpenStack find it in `OS_AUTH_URL`, `OS_USERNAME`, "
+        "`OS_PASSWORD`, `OS_PROJECT_NAME`, `OS_REGION_NAME` and related variables. Other "
+        "variables that begin with `OS_` are removed, and `no_proxy` contains 127.0.0.1. "
+        "Signals go to CMD. When CMD ends, claimd reports leaks on standard error: "
+        "claims that were neither finished nor released, messages that no worker read, "
+        "and dead letters that no client looked at.\n\n"
         "The servers end with CMD. If claimd run is killed, CMD and the servers end too. "
-        "It "
-        "also ends when its parent ends. It does not wait for processes that CMD started "
-        "in "
-        "the background.",
+        "It also ends when its parent ends. It does not wait for processes that CMD "
+        "started in the background.",
     .options = {{"--instances", "N",
                  "Number of servers, for suites that run in parallel. Their URLs are in "
                  "`CLAIMD_URL_1` and so on."},
