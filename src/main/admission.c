@@ -106,15 +106,6 @@ make_key(void *out, size_t size)
 
 /* ------------------------------------------------------------------ keystone */
 
-static bool
-is_service_token(struct bytes token)
-{
-    for (size_t i = 0; i < token.len; i++)
-        if (token.data[i] <= 0x20 || token.data[i] >= 0x7f)
-            return false;
-    return token.len > 0 && token.len <= KEYSTONE_TOKEN_MAX;
-}
-
 /* Reads the service token as it is now, with a NUL behind it. */
 static enum status
 read_service_token(const struct admission *a, char out[KEYSTONE_TOKEN_MAX + 1],
@@ -125,12 +116,16 @@ read_service_token(const struct admission *a, char out[KEYSTONE_TOKEN_MAX + 1],
                                    .most = FILE_MOST,
                                    .secret = true};
     struct bytes text, token;
+    bool good;
     enum status st = text_file_read(&file, a->mem, &text, errors);
 
     if (st != ST_OK)
         return st;
     token = bytes_trim(text);
-    if (is_service_token(token)) {
+    good = token.len > 0 && token.len <= KEYSTONE_TOKEN_MAX;
+    for (size_t i = 0; i < token.len; i++)
+        good = good && token.data[i] > 0x20 && token.data[i] < 0x7f;
+    if (good) {
         memcpy(out, token.data, token.len);
         out[token.len] = '\0';
     } else {
@@ -268,59 +263,39 @@ admission_close(struct admission *a)
 
 /* ------------------------------------------------------------------ identity stub */
 
-/* Reports each line that cannot be understood. */
-static enum status
-check_list(const char *path, struct bytes list, struct config_errors *errors)
-{
-    enum status st = ST_OK;
-
-    for (size_t number = 1; bytes_present(list); number++) {
-        if (auth_line_check(bytes_cut(&list, '\n')))
-            continue;
-        config_error(errors,
-                     "identity_users: %s:%zu: a line must be name:password[:project]",
-                     path, number);
-        st = ST_BAD_VALUE;
-    }
-    return st;
-}
-
-static enum status
-make_identity(const struct config *config, struct mem *mem, struct bytes users,
-              struct auth **out)
-{
-    enum { TOKEN_LIFE_S = 12 * 3600 };
-    struct auth_config auth = {.mem = mem,
-                               .token_life_s = TOKEN_LIFE_S,
-                               .region = config->identity_region,
-                               .users = users};
-    size_t bad_line = 0;
-    enum status st = make_key(&auth.key, sizeof(auth.key));
-
-    return st == ST_OK ? auth_new(&auth, out, &bad_line) : st;
-}
-
 enum status
 identity_open(const struct config *config, struct mem *mem, struct auth **out,
               struct config_errors *errors)
 {
-    enum { LIST_MOST = 1 << 20 };
+    enum { LIST_MOST = 1 << 20, TOKEN_LIFE_S = 12 * 3600 };
     const struct text_file file = {.path = config->identity_users,
                                    .option = "identity_users",
                                    .most = LIST_MOST,
                                    .once = true};
-    struct bytes users = BYTES_NONE;
+    struct auth_config auth = {
+        .mem = mem, .token_life_s = TOKEN_LIFE_S, .region = config->identity_region};
+    size_t bad_line = 0;
+    struct bytes rest;
     enum status st = ST_OK;
 
     *out = NULL;
     if (!config->identity_stub)
         return ST_OK;
     if (strcmp(file.path, "any") != 0)
-        st = text_file_read(&file, mem, &users, errors);
+        st = text_file_read(&file, mem, &auth.users, errors);
+    rest = st == ST_OK ? auth.users : BYTES_NONE;
+    for (size_t number = 1; bytes_present(rest); number++) {
+        if (auth_line_check(bytes_cut(&rest, '\n')))
+            continue;
+        config_error(errors,
+                     "identity_users: %s:%zu: a line must be name:password[:project]",
+                     file.path, number);
+        st = ST_BAD_VALUE;
+    }
     if (st == ST_OK)
-        st = check_list(file.path, users, errors);
+        st = make_key(&auth.key, sizeof(auth.key));
     if (st == ST_OK)
-        st = make_identity(config, mem, users, out);
-    text_file_drop(mem, users);
+        st = auth_new(&auth, out, &bad_line);
+    text_file_drop(mem, auth.users);
     return st;
 }

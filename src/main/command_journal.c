@@ -27,19 +27,6 @@ tell_segment(void *arg, const struct journal_segment *s)
     (void)putchar('\n');
 }
 
-/* What a store has that was told all of it. */
-static void
-tell_totals(struct store *store, int64_t now_ms)
-{
-    struct store_visit visit = {.now_ms = now_ms};
-    struct store_totals totals;
-
-    if (store_totals(store, &visit, &totals) != ST_OK)
-        return;
-    (void)printf("queues %" PRIu64 ", messages %" PRIu64 ", claimed %" PRIu64 "\n",
-                 totals.queues, totals.messages, totals.claimed);
-}
-
 static int
 tell_verdict(const struct journal_findings *found)
 {
@@ -66,11 +53,14 @@ verify(struct disk *d, const char *path)
 {
     const struct journal_eyes eyes = {.segment = tell_segment,
                                       .damage = command_tell_damage};
+    struct store_totals totals;
     struct command_replay r;
     int status = command_replay_open(&r, d, path, &eyes);
 
-    if (status == COMMAND_GOOD && r.found.replayed)
-        tell_totals(r.store, r.now_ms);
+    if (status == COMMAND_GOOD && r.found.replayed &&
+        store_totals(r.store, STORE_AT(r.now_ms), &totals) == ST_OK)
+        (void)printf("queues %" PRIu64 ", messages %" PRIu64 ", claimed %" PRIu64 "\n",
+                     totals.queues, totals.messages, totals.claimed);
     command_replay_close(&r);
     if (status != COMMAND_GOOD)
         return status;

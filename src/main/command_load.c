@@ -112,15 +112,6 @@ remember_address(struct loading *l, const char *line, size_t len)
     return true;
 }
 
-/* May the line join the batch? */
-static bool
-joins(const struct loading *l, const char *line, size_t address)
-{
-    return l->held > 0 && l->held < BATCH_LINES && l->batch.len < BATCH_BYTES &&
-           address > 0 && address == l->address_len &&
-           memcmp(line, l->address, address) == 0;
-}
-
 static int
 take_line(struct loading *l, const char *line, size_t len)
 {
@@ -138,8 +129,9 @@ take_line(struct loading *l, const char *line, size_t len)
         record = DUMP_END;
     if (dump_check_record(&l->check, record, announced, &why) != ST_OK)
         return command_fails(COMMAND_FAILED, "line %" PRIu64 ": %s", l->lines, why.text);
-    if (!joins(l, line, address))
-        status = send_batch(l);
+    if (l->held == BATCH_LINES || l->batch.len >= BATCH_BYTES || address == 0 ||
+        address != l->address_len || memcmp(line, l->address, address) != 0)
+        status = send_batch(l); /* the line cannot join the batch */
     if (status != COMMAND_GOOD || record == DUMP_END)
         return status;
     if (l->held == 0)

@@ -151,34 +151,29 @@ read_position(const char *text, uint64_t *out)
 }
 
 static int
-show(const struct command_journal *j, uint64_t from, const struct command_words *words)
+run(const struct command_words *words)
 {
     struct filter filter = {words->values[0], words->values[1]};
     const struct journal_eyes eyes = {
         .damage = command_tell_damage, .entry = print_entry, .arg = &filter};
     struct journal_findings found = {0};
     char error[JOURNAL_ERROR_CAP];
-
-    if (journal_show(j->disk, j->in_use, from, &eyes, &found, error) != ST_OK)
-        return command_fails(COMMAND_FAILED, "%s: %s", j->path, error);
-    if (found.segments == 0 && found.damages == 0)
-        return command_fails(COMMAND_FAILED, "%s has no journal", j->path);
-    return found.damages > 0 ? COMMAND_DAMAGED : COMMAND_GOOD;
-}
-
-static int
-run(const struct command_words *words)
-{
     struct command_journal j;
-    int status = COMMAND_FAILED;
     uint64_t from;
+    int status;
 
     if (!read_position(words->values[2], &from))
         return command_misused(&command_log,
                                "--from is \"%s\". It must be an LSN, which is a number",
                                words->values[2]);
-    if (command_journal_open(&j, words->places[0], NULL))
-        status = show(&j, from, words);
+    if (!command_journal_open(&j, words->places[0], NULL))
+        status = COMMAND_FAILED;
+    else if (journal_show(j.disk, j.in_use, from, &eyes, &found, error) != ST_OK)
+        status = command_fails(COMMAND_FAILED, "%s: %s", j.path, error);
+    else if (found.segments == 0 && found.damages == 0)
+        status = command_fails(COMMAND_FAILED, "%s has no journal", j.path);
+    else
+        status = found.damages > 0 ? COMMAND_DAMAGED : COMMAND_GOOD;
     command_journal_close(&j);
     return status;
 }

@@ -69,51 +69,37 @@ open_or_make(const char *path, bool make)
     return -1;
 }
 
-/* What is replaced is the file, wherever a link to it is; not the link, and no device. */
-static int
-find(int fd, const char *path, char out[PATH_MAX])
-{
-    struct stat st;
-
-    if (fstat(fd, &st) != 0)
-        return errno;
-    if (!S_ISREG(st.st_mode))
-        return ENOTSUP;
-    return realpath(path, out) != NULL || errno == ENOENT ? 0 : errno;
-}
-
-/* 0 without f->fd: another file has come in its place. */
-static int
-take(struct token_file *f, int fd, const char *path)
-{
-    int error = find(fd, path, f->path);
-    struct stat own, named;
-
-    if (error == 0 && flock(fd, LOCK_EX) != 0)
-        error = errno;
-    /* The process that had the lock may have replaced the file. */
-    if (error == 0 && fstat(fd, &own) == 0 && stat(f->path, &named) == 0 &&
-        own.st_dev == named.st_dev && own.st_ino == named.st_ino)
-        f->fd = fd;
-    else
-        (void)close(fd);
-    return error == EINTR ? 0 : error;
-}
-
 /*
  * Opens it and waits for its lock; with `make` a file that is not there is made, for its owner
  * only, or by root for the group of a folder that is closed to others (/etc/claimd of the
- * package), which may read it. It takes no device. 0 or an errno.
+ * package), which may read it. It takes no device, and of a link the file behind it. 0 or an errno.
  */
 static int
 token_file_open(struct token_file *f, const char *path, bool make)
 {
+    struct stat own, named;
+
     *f = (struct token_file){.fd = -1};
     while (f->fd < 0) {
-        int fd = open_or_make(path, make);
-        int error = fd < 0 ? errno : take(f, fd, path);
+        int fd = open_or_make(path, make), error = 0;
 
-        if (error != 0)
+        if (fd < 0)
+            return errno;
+        if (fstat(fd, &own) != 0)
+            error = errno;
+        else if (!S_ISREG(own.st_mode))
+            error = ENOTSUP;
+        else if (realpath(path, f->path) == NULL && errno != ENOENT)
+            error = errno;
+        else if (flock(fd, LOCK_EX) != 0)
+            error = errno;
+        /* The process that had the lock may have replaced the file. */
+        if (error == 0 && stat(f->path, &named) == 0 && own.st_dev == named.st_dev &&
+            own.st_ino == named.st_ino)
+            f->fd = fd;
+        else
+            (void)close(fd);
+        if (error != 0 && error != EINTR)
             return error;
     }
     return 0;
@@ -150,31 +136,23 @@ sync_folder(const char *path)
     return error;
 }
 
-/* Owner first: a change of owner may take rights away. */
-static int
-keep_rights(int from, int to)
-{
-    struct stat st;
-
-    if (fstat(from, &st) != 0 || fchown(to, st.st_uid, st.st_gid) != 0 ||
-        fchmod(to, st.st_mode & 07777) != 0)
-        return errno;
-    return 0;
-}
-
 /* Replaces the text. 0 or an errno: then it is as before. */
 static int
 token_file_replace(const struct token_file *f, struct bytes text)
 {
     char beside[PATH_MAX];
-    int fd, error;
+    int fd, error = 0;
+    struct stat st;
 
     if ((size_t)snprintf(beside, sizeof(beside), "%s.XXXXXX", f->path) >= sizeof(beside))
         return ENAMETOOLONG;
     fd = mkostemp(beside, O_CLOEXEC);
     if (fd < 0)
         return errno;
-    error = keep_rights(f->fd, fd);
+    /* Owner first: a change of owner may take rights away. */
+    if (fstat(f->fd, &st) != 0 || fchown(fd, st.st_uid, st.st_gid) != 0 ||
+        fchmod(fd, st.st_mode & 07777) != 0)
+        error = errno;
     if (error == 0)
         error = write_all(fd, text);
     (void)close(fd); /* synced */

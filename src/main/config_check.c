@@ -140,25 +140,21 @@ check_store(const struct config *config, struct config_errors *errors)
             "store in memory only, because several servers share a Redis. Set them to 0");
 }
 
-/* Only known values tell which clients an address admits. */
 static void
 check_listeners(const struct config *config, struct config_errors *errors)
 {
     char why[CONFIG_ERROR_CAP];
     struct listen_list list;
 
-    if (activation_wanted(config))
-        return; /* it is not listened there: activation_take() looks at what is */
-    if (are_known(config, "listen auth insecure_listen identity_stub "
+    /*
+     * Only known values tell which clients an address admits. With activation claimd does not listen
+     * there, and activation_take() checks the sockets. A bad list was refused when it was set.
+     */
+    if (!activation_wanted(config) &&
+        are_known(config, "listen auth insecure_listen identity_stub "
                           "identity_stub_anywhere ci ci_anywhere") &&
         listen_read(config->listen, &list, why, sizeof(why)))
         listen_policy_check(config, &list, where_is(config, "listen").text, errors);
-    /* else it was refused when it was set */
-}
-
-static void
-check_hosts(const struct config *config, struct config_errors *errors)
-{
     if (are_known(config, "allowed_hosts") &&
         !host_list_is_valid(bytes_str(config->allowed_hosts)))
         config_error(
@@ -252,24 +248,9 @@ check_url(const struct config *config, const char *name, const char *url,
 }
 
 static void
-check_mail(const struct config *config, struct config_errors *errors)
-{
-    const bool has_server = is_named(config->smtp_server);
-
-    if (has_server && !is_plain_url(config->smtp_server, "smtp://", "smtps://"))
-        refuse(config, "smtp_server", errors,
-               "must be smtp:// or smtps://, a host, and perhaps a port");
-    if (has_server && strchr(config->smtp_from, '@') == NULL)
-        refuse(config, "smtp_from", errors,
-               "must be an email address if smtp_server is set");
-    if (is_named(config->smtp_user) != is_named(config->smtp_password_file))
-        refuse(config, "smtp_user", errors,
-               "and smtp_password_file must be set together");
-}
-
-static void
 check_notifications(const struct config *config, struct config_errors *errors)
 {
+    const bool has_server = is_named(config->smtp_server);
     struct reason why;
     struct guard guard;
 
@@ -279,7 +260,15 @@ check_notifications(const struct config *config, struct config_errors *errors)
     check_url(config, "public_url", config->public_url, errors);
     check_url(config, "external_confirmation_url", config->external_confirmation_url,
               errors);
-    check_mail(config, errors);
+    if (has_server && !is_plain_url(config->smtp_server, "smtp://", "smtps://"))
+        refuse(config, "smtp_server", errors,
+               "must be smtp:// or smtps://, a host, and perhaps a port");
+    if (has_server && strchr(config->smtp_from, '@') == NULL)
+        refuse(config, "smtp_from", errors,
+               "must be an email address if smtp_server is set");
+    if (is_named(config->smtp_user) != is_named(config->smtp_password_file))
+        refuse(config, "smtp_user", errors,
+               "and smtp_password_file must be set together");
     if (config->require_confirmation && !is_named(config->signing_keys))
         refuse(config, "require_confirmation", errors,
                "needs signing_keys, which sign the requests for confirmation");
@@ -293,7 +282,6 @@ config_check(const struct config *config, bool complete, struct config_errors *e
     check_numbers(config, errors);
     check_store(config, errors);
     check_listeners(config, errors);
-    check_hosts(config, errors);
     check_access(config, errors);
     check_tests(config, errors);
     check_keystone(config, errors);
@@ -302,22 +290,6 @@ config_check(const struct config *config, bool complete, struct config_errors *e
 }
 
 /* ------------------------------------------------------------------ files */
-
-static void
-check_file(const struct text_file *file, bool is_ca, struct mem *mem,
-           struct config_errors *errors)
-{
-    static const char begin[] = "-----BEGIN CERTIFICATE-----";
-    struct bytes text;
-
-    if (text_file_read(file, mem, &text, errors) != ST_OK)
-        return;
-    if (is_ca &&
-        (text.len == 0 || memmem(text.data, text.len, begin, sizeof(begin) - 1) == NULL))
-        config_error(errors, "%s: %s has no certificate in PEM form", file->option,
-                     file->path);
-    text_file_drop(mem, text);
-}
 
 /* claimd makes the directory at the start, if it is not there, but not what it is in. */
 static void
@@ -347,6 +319,7 @@ config_check_files(const struct config *config, const struct listen_list *list,
                    struct mem *mem, struct config_errors *errors)
 {
     enum { FILE_MOST = 16 << 20 };
+    const struct bytes begin = bytes_str("-----BEGIN CERTIFICATE-----");
     const bool auth = config->auth != AUTH_BY_NONE;
     const struct {
         const char *option;
@@ -371,8 +344,15 @@ config_check_files(const struct config *config, const struct listen_list *list,
                                        .most = FILE_MOST,
                                        .secret = files[i].secret};
 
-        if (!files[i].opened && strcmp(file.path, option->initial) != 0)
-            check_file(&file, files[i].is_ca, mem, errors);
+        struct bytes text;
+
+        if (files[i].opened || strcmp(file.path, option->initial) == 0 ||
+            text_file_read(&file, mem, &text, errors) != ST_OK)
+            continue;
+        if (files[i].is_ca && !bytes_contain(text, begin))
+            config_error(errors, "%s: %s has no certificate in PEM form", file.option,
+                         file.path);
+        text_file_drop(mem, text);
     }
     if (!certificate_wanted(list))
         certificate_check(config, mem, errors);

@@ -232,21 +232,6 @@ open_server(struct daemon *d, const struct config *config, struct config_errors 
     return st;
 }
 
-/* Where to listen, or what somebody listens on for us. */
-static enum status
-find_listeners(const struct config *config, struct listen_list *out,
-               struct config_errors *errors)
-{
-    char why[CONFIG_ERROR_CAP];
-
-    if (activation_wanted(config))
-        return activation_take(config, out, errors);
-    if (listen_read(config->listen, out, why, sizeof(why)))
-        return ST_OK;
-    config_error(errors, "listen %s", why);
-    return ST_BAD_VALUE;
-}
-
 static enum status
 first_of(enum status before, enum status now)
 {
@@ -258,8 +243,15 @@ static enum status
 named_open(struct named *n, const struct config *config, struct mem *mem,
            const struct log *log, struct config_errors *errors)
 {
-    enum status st = find_listeners(config, &n->listen, errors);
+    char why[CONFIG_ERROR_CAP];
+    enum status st = ST_OK;
 
+    if (activation_wanted(config)) {
+        st = activation_take(config, &n->listen, errors);
+    } else if (!listen_read(config->listen, &n->listen, why, sizeof(why))) {
+        config_error(errors, "listen %s", why);
+        st = ST_BAD_VALUE;
+    }
     if (st == ST_OK) /* it depends on where */
         st = certificate_open(config, &n->listen, mem, &n->tls, errors);
     st = first_of(st, socket_group_find(config, &n->socket_group, errors));

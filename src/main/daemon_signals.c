@@ -43,7 +43,7 @@ reload_files(struct daemon *d, const struct config *config, struct config_errors
     return st;
 }
 
-/* The options that are looked at again and again. */
+/* The options that are read again and again. */
 static void
 put_in_force(struct daemon *d)
 {
@@ -59,23 +59,9 @@ put_in_force(struct daemon *d)
 }
 
 static void
-tell_reloaded(struct daemon *d, const struct reload *r)
+reload_and_log(struct daemon *d, struct config_errors *errors)
 {
     struct access *access = d->named.admission.access;
-
-    for (size_t i = 0; i < r->kept_count; i++)
-        log_event(&d->log, LOG_WARN, "restart_needed", LOG_S("option", r->kept[i]->name));
-    log_event(&d->log, LOG_INFO, "reloaded",
-              LOG_I("tokens", access == NULL ? 0 : access_count(access)),
-              LOG_I("options_changed", r->changed), LOG_I("options_kept", r->kept_count));
-    if (d->named.tls != NULL)
-        certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
-    sealing_log(d->named.seal, &d->log);
-}
-
-static void
-reload_or_tell(struct daemon *d, struct config_errors *errors)
-{
     struct reload r;
     enum status st = reload_read(&r, &d->config, errors);
 
@@ -90,7 +76,14 @@ reload_or_tell(struct daemon *d, struct config_errors *errors)
     }
     reload_take(&r, &d->config);
     put_in_force(d);
-    tell_reloaded(d, &r);
+    for (size_t i = 0; i < r.kept_count; i++)
+        log_event(&d->log, LOG_WARN, "restart_needed", LOG_S("option", r.kept[i]->name));
+    log_event(&d->log, LOG_INFO, "reloaded",
+              LOG_I("tokens", access == NULL ? 0 : access_count(access)),
+              LOG_I("options_changed", r.changed), LOG_I("options_kept", r.kept_count));
+    if (d->named.tls != NULL)
+        certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
+    sealing_log(d->named.seal, &d->log);
 }
 
 void
@@ -106,7 +99,7 @@ daemon_reload(struct daemon *d)
                        clock_stopwatch_ns() / 1000);
         (void)supervisor_tell(&d->supervisor, assignments, "reloading");
     }
-    reload_or_tell(d, &errors);
+    reload_and_log(d, &errors);
     if (told && errors.count > 0)
         (void)supervisor_tell(&d->supervisor, "READY=1", "not reloaded: %s",
                               errors.first);

@@ -2,7 +2,6 @@
 
 #include "claimd/base/log_writer.h"
 #include "claimd/engine/engine.h"
-#include "main/exit_status.h"
 #include "main/process_metrics.h"
 
 #include <inttypes.h>

@@ -98,10 +98,15 @@ dial_host(const char *address, int64_t until_ns)
 
 /* ------------------------------------------------------------------ requests */
 
-static bool
-send_request(int fd, const char *target)
+/*
+ * Sends the request, and receives until the server closes, or sends a first line that is too long for
+ * HTTP.
+ */
+static void
+exchange(int fd, const char *target, int64_t until_ns, struct buf *out)
 {
-    char request[4096];
+    char request[4096], piece[PIECE];
+    ssize_t n;
     int len = snprintf(request, sizeof(request),
                        "GET %s HTTP/1.1\r\n"
                        "Host: localhost\r\n"
@@ -109,18 +114,10 @@ send_request(int fd, const char *target)
                        "\r\n",
                        target);
 
-    return len > 0 && (size_t)len < sizeof(request) &&
-           send(fd, request, (size_t)len, MSG_NOSIGNAL) == (ssize_t)len;
-}
-
-/* Receives until the server closes, or sends a first line that is too long for HTTP. */
-static void
-receive(int fd, int64_t until_ns, struct buf *out)
-{
-    char piece[PIECE];
-    ssize_t n;
-
     buf_reset(out, SIZE_MAX);
+    if (len < 0 || (size_t)len >= sizeof(request) ||
+        send(fd, request, (size_t)len, MSG_NOSIGNAL) != (ssize_t)len)
+        return;
     while (out->len < RESPONSE_MOST && be_patient(fd, until_ns) &&
            (n = recv(fd, piece, sizeof(piece), 0)) > 0) {
         buf_add(out, piece, (size_t)n);
@@ -169,13 +166,11 @@ http_get(const char *address, const char *target, int64_t until_ns, struct buf *
 
     if (fd < 0)
         return -1;
-    if (send_request(fd, target)) {
-        receive(fd, until_ns, body);
-        if (body->len > 0)
-            status = read_status(buf_view(body));
-        if (status > 0)
-            cut_head(body);
-    }
+    exchange(fd, target, until_ns, body);
     (void)close(fd);
+    if (body->len > 0)
+        status = read_status(buf_view(body));
+    if (status > 0)
+        cut_head(body);
     return status;
 }

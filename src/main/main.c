@@ -38,20 +38,6 @@ main_serve(int argc, char **argv)
 /* ------------------------------------------------------------------ claimd COMMAND */
 
 /*
- * The folder of the running executable, with its last slash, however the executable was
- * found; "" if nothing tells.
- */
-static void
-find_own_folder(char out[PATH_MAX])
-{
-    ssize_t len = readlink("/proc/self/exe", out, PATH_MAX - 1);
-
-    while (len > 0 && out[len - 1] != '/')
-        len--;
-    out[len < 0 ? 0 : len] = '\0';
-}
-
-/*
  * Becomes the program of this name that stands beside the running executable, else one in
  * PATH, with the arguments argv[1..]. Returns only if there is none or it cannot be run:
  * an exit status, after a line on standard error.
@@ -61,8 +47,13 @@ become_program(const char *program, char **argv)
 {
     struct config_errors errors = {.to = stderr};
     char folder[PATH_MAX], path[PATH_MAX + NAME_MAX + 1];
+    ssize_t len;
 
-    find_own_folder(folder);
+    /* The folder of the running executable, with its last slash; "" if nothing tells. */
+    len = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
+    while (len > 0 && folder[len - 1] != '/')
+        len--;
+    folder[len < 0 ? 0 : len] = '\0';
     if (folder[0] != '\0') {
         (void)snprintf(path, sizeof(path), "%s%s", folder, program);
         argv[0] = path;

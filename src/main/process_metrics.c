@@ -37,28 +37,20 @@ read_memory(uint64_t *resident, uint64_t *mapped)
 }
 
 static uint64_t
-count_descriptors(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    uint64_t count = 0;
-
-    if (dir == NULL)
-        return 0;
-    while (readdir(dir) != NULL)
-        count++;
-    (void)closedir(dir);
-    return count < 3 ? 0 : count - 3; /* ".", "..", and the folder's own */
-}
-
-static uint64_t
 descriptors(struct process_metrics *v)
 {
     int64_t now_ns = clock_stopwatch_ns();
-    uint64_t count;
+    uint64_t count = 0;
+    DIR *dir = NULL;
 
     lock_acquire(&v->lock);
     if (v->counted_ns == 0 || now_ns - v->counted_ns >= COUNT_EVERY_NS) {
-        v->descriptors = count_descriptors();
+        dir = opendir("/proc/self/fd");
+        while (dir != NULL && readdir(dir) != NULL)
+            count++;
+        if (dir != NULL)
+            (void)closedir(dir);
+        v->descriptors = count < 3 ? 0 : count - 3; /* ".", "..", and the folder's own */
         v->counted_ns = now_ns;
     }
     count = v->descriptors;

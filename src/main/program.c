@@ -21,25 +21,18 @@ print_version(const char *commit)
                  token_library_version());
 }
 
-/* Loads the configuration. ST_BAD_VALUE after messages about all errors. */
-static enum status
-load(const struct program *p, struct config *config, enum config_action *action)
-{
-    struct config_errors errors = {.to = stderr};
-    enum status st = config_load(p->argc, p->argv, p->envp, config, action, &errors);
-
-    /* Serving makes these checks itself; without it they are made here. */
-    if (st != ST_OK || *action == ACTION_CHECK_CONFIG)
-        (void)daemon_check(config, &errors);
-    return errors.count == 0 ? ST_OK : ST_BAD_VALUE;
-}
-
 bool
 program_begin(const struct program *program, struct config *config, int *status)
 {
+    struct config_errors errors = {.to = stderr};
     enum config_action action;
+    enum status st = config_load(program->argc, program->argv, program->envp, config,
+                                 &action, &errors);
 
-    if (load(program, config, &action) != ST_OK) {
+    /* Serving makes these checks itself; without it they are made here. */
+    if (st != ST_OK || action == ACTION_CHECK_CONFIG)
+        (void)daemon_check(config, &errors);
+    if (errors.count > 0) {
         *status = EXIT_USAGE;
         return false;
     }

@@ -7,7 +7,7 @@
 #include "claimd/base/clock.h"
 #include "main/config.h"
 #include "main/daemon.h"
-#include "main/exit_status.h"
+#include "main/supervisor.h"
 
 /*
  * The commit that the program was built from, or "unknown", from a tree without its history: a source

@@ -77,50 +77,6 @@ store_setup_open(struct store_setup *b, const struct config *config, struct mem 
 }
 
 static void
-write_counts(const struct redis_figures *f, struct exposition *x)
-{
-    metric_write(x, FAMILY_COUNTER, "claimd_redis_requests", NULL,
-                 "Number of scripts that claimd ran on Redis.", f->requests, 0);
-    metric_write(x, FAMILY_COUNTER, "claimd_redis_pipelines", NULL,
-                 "Number of pipelines sent. Concurrent requests share a pipeline.",
-                 f->pipelines, 0);
-    metric_write(x, FAMILY_COUNTER, "claimd_redis_redirections", NULL,
-                 "Number of requests redirected to another node because a slot moved or "
-                 "is moving.",
-                 f->redirections, 0);
-    metric_write(x, FAMILY_COUNTER, "claimd_redis_retries", NULL,
-                 "Number of requests retried because a node was unavailable.", f->retries,
-                 0);
-    metric_write(x, FAMILY_COUNTER, "claimd_redis_unconfirmed", NULL,
-                 "Number of changes without a response or without the confirmation of "
-                 "all replicas.",
-                 f->unconfirmed, 0);
-    metric_write(x, FAMILY_COUNTER, "claimd_redis_connections_opened", NULL,
-                 "Number of connections opened to nodes.", f->connections, 0);
-    metric_write(x, FAMILY_COUNTER, "claimd_redis_map_refreshes", NULL,
-                 "Number of requests for the slot map of the cluster.", f->refreshes, 0);
-}
-
-static void
-write_state(const struct redis_figures *f, struct exposition *x)
-{
-    metric_write(x, FAMILY_GAUGE, "claimd_redis_primaries", NULL,
-                 "Number of nodes that own slots.", f->primaries, 0);
-    metric_write(x, FAMILY_GAUGE, "claimd_redis_replicas_least", NULL,
-                 "Number of healthy replicas of the primary that has the fewest.",
-                 f->replicas_least, 0);
-    metric_write(x, FAMILY_GAUGE, "claimd_redis_slots_without_owner", NULL,
-                 "Number of slots without a node. Requests to their queues return 503.",
-                 f->slots_without_owner, 0);
-    metric_write(x, FAMILY_GAUGE, "claimd_redis_map_age_seconds", "seconds",
-                 "Age of the slot map, in seconds.", (uint64_t)f->map_age_ms, 3);
-    metric_write(
-        x, FAMILY_GAUGE, "claimd_redis_outbox_age_seconds", "seconds",
-        "Age of the oldest dead letter in transfer among the shown queues, in seconds.",
-        (uint64_t)f->outbox_age_ms, 3);
-}
-
-static void
 write_redis(struct metrics_source *source, struct exposition *x)
 {
     static const struct family answers = {
@@ -134,8 +90,40 @@ write_redis(struct metrics_source *source, struct exposition *x)
     struct redis_figures f;
 
     redis_measure(b->store, &f);
-    write_counts(&f, x);
-    write_state(&f, x);
+    metric_write(x, FAMILY_COUNTER, "claimd_redis_requests", NULL,
+                 "Number of scripts that claimd ran on Redis.", f.requests, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_redis_pipelines", NULL,
+                 "Number of pipelines sent. Concurrent requests share a pipeline.",
+                 f.pipelines, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_redis_redirections", NULL,
+                 "Number of requests redirected to another node because a slot moved or "
+                 "is moving.",
+                 f.redirections, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_redis_retries", NULL,
+                 "Number of requests retried because a node was unavailable.", f.retries,
+                 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_redis_unconfirmed", NULL,
+                 "Number of changes without a response or without the confirmation of "
+                 "all replicas.",
+                 f.unconfirmed, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_redis_connections_opened", NULL,
+                 "Number of connections opened to nodes.", f.connections, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_redis_map_refreshes", NULL,
+                 "Number of requests for the slot map of the cluster.", f.refreshes, 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_redis_primaries", NULL,
+                 "Number of nodes that own slots.", f.primaries, 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_redis_replicas_least", NULL,
+                 "Number of healthy replicas of the primary that has the fewest.",
+                 f.replicas_least, 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_redis_slots_without_owner", NULL,
+                 "Number of slots without a node. Requests to their queues return 503.",
+                 f.slots_without_owner, 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_redis_map_age_seconds", "seconds",
+                 "Age of the slot map, in seconds.", (uint64_t)f.map_age_ms, 3);
+    metric_write(
+        x, FAMILY_GAUGE, "claimd_redis_outbox_age_seconds", "seconds",
+        "Age of the oldest dead letter in transfer among the shown queues, in seconds.",
+        (uint64_t)f.outbox_age_ms, 3);
     exposition_family(x, &answers);
     exposition_buckets(x, NULL, 0, &f.answers, &redis_times, 6);
     exposition_family(x, &confirmations);

@@ -20,6 +20,15 @@
 
 enum { SUPERVISOR_PATIENCE_MS = 1000 };
 
+/* Exit statuses of the server besides 0. */
+enum {
+    EXIT_CANNOT_START = 1,
+    EXIT_USAGE = 2,
+    EXIT_JOURNAL_REFUSED =
+        3,                  /* it is damaged, of another claimd, or the clock is wrong */
+    EXIT_JOURNAL_FAILED = 4 /* a write or sync failed while serving */
+};
+
 struct supervisor {
     bool wanted; /* somebody wants to know */
     struct sockaddr_un address;

@@ -86,33 +86,27 @@ web_client_close(struct web_client *c)
     *c = (struct web_client){.handle = NULL};
 }
 
-/* "unix:PATH": any host will do. */
-static void
-set_url(struct web_client *c, const char *target, char text[TARGET_CAP])
-{
-    const bool is_unix = strncmp(c->url, "unix:", 5) == 0;
-    size_t len = strlen(c->url);
-
-    while (len > 0 && c->url[len - 1] == '/')
-        len--;
-    if (is_unix)
-        (void)c->curl.easy_setopt(c->handle, CURLOPT_UNIX_SOCKET_PATH, c->url + 5);
-    (void)snprintf(text, TARGET_CAP, "%.*s%s", is_unix ? 16 : (int)len,
-                   is_unix ? "http://localhost" : c->url, target);
-    (void)c->curl.easy_setopt(c->handle, CURLOPT_URL, text);
-}
-
 int
 web_client_ask(struct web_client *c, const char *target, struct bytes body, int *code,
                struct buf *out)
 {
+    const bool is_unix = strncmp(c->url, "unix:", 5) == 0;
+    size_t len = strlen(c->url);
     char url[TARGET_CAP];
     CURLcode done;
     long status = 0;
 
     buf_reset(out, SIZE_MAX);
     c->curl.easy_reset(c->handle);
-    set_url(c, target, url);
+    while (len > 0 && c->url[len - 1] == '/')
+        len--;
+    if (is_unix) { /* any host will do */
+        (void)c->curl.easy_setopt(c->handle, CURLOPT_UNIX_SOCKET_PATH, c->url + 5);
+        (void)snprintf(url, sizeof(url), "http://localhost%s", target);
+    } else {
+        (void)snprintf(url, sizeof(url), "%.*s%s", (int)len, c->url, target);
+    }
+    (void)c->curl.easy_setopt(c->handle, CURLOPT_URL, url);
     (void)c->curl.easy_setopt(c->handle, CURLOPT_HTTPHEADER, c->heads);
     (void)c->curl.easy_setopt(c->handle, CURLOPT_NOSIGNAL, 1L);
     (void)c->curl.easy_setopt(c->handle, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);

@@ -85,22 +85,6 @@ roff_option(const char *before, const char *name, const char *between, const cha
     (void)fputc('\n', stdout);
 }
 
-/* Those of a text that an empty line parts. */
-static void
-roff_paragraphs(const char *text)
-{
-    while (*text != '\0') {
-        const char *end = strstr(text, "\n\n");
-        size_t len = end == NULL ? strlen(text) : (size_t)(end - text);
-        char paragraph[2048];
-
-        (void)snprintf(paragraph, sizeof(paragraph), "%.*s", (int)len, text);
-        roff_text(paragraph);
-        (void)fputs(end == NULL ? "\n" : "\n.PP\n", stdout);
-        text += len + (end == NULL ? 0 : 2);
-    }
-}
-
 /* The letters of a word between brackets and commas. */
 static void
 roff_word(const char *word, size_t len)
@@ -225,7 +209,18 @@ synopsis(const struct command *c)
 static void
 about(const struct command *c)
 {
-    roff_paragraphs(c->about);
+    const char *text = c->about;
+
+    while (*text != '\0') {
+        const char *end = strstr(text, "\n\n");
+        size_t len = end == NULL ? strlen(text) : (size_t)(end - text);
+        char paragraph[2048];
+
+        (void)snprintf(paragraph, sizeof(paragraph), "%.*s", (int)len, text);
+        roff_text(paragraph);
+        (void)fputs(end == NULL ? "\n" : "\n.PP\n", stdout);
+        text += len + (end == NULL ? 0 : 2);
+    }
 }
 
 static void

@@ -231,18 +231,6 @@ report(struct run *r)
     return exit_status_of(r->command_status);
 }
 
-/* What to end with, once CMD has, and what has leaked is told. */
-static int
-judge(const struct run *r, int status, int told)
-{
-    if (told > RUN_SIGNALLED)
-        return told;
-    if (r->broken || (told == RUN_BROKEN && r->words.fail_on_leak))
-        return RUN_BROKEN;
-    return status == 0 && r->words.fail_on_leak && told == COMMAND_FAILED ? COMMAND_FAILED
-                                                                          : status;
-}
-
 static int
 run_with_servers(struct run *r)
 {
@@ -260,7 +248,14 @@ run_with_servers(struct run *r)
         return RUN_SIGNALLED + SIGTERM;
     status = exit_status_of(r->command_status);
     told = report(r);
-    return r->orphaned ? RUN_SIGNALLED + SIGTERM : judge(r, status, told);
+    if (r->orphaned)
+        return RUN_SIGNALLED + SIGTERM;
+    if (told > RUN_SIGNALLED)
+        return told;
+    if (r->broken || (told == RUN_BROKEN && r->words.fail_on_leak))
+        return RUN_BROKEN;
+    return status == 0 && r->words.fail_on_leak && told == COMMAND_FAILED ? COMMAND_FAILED
+                                                                          : status;
 }
 
 /* ------------------------------------------------------------------ the whole */
@@ -296,19 +291,6 @@ check_options(struct run *r)
     return COMMAND_GOOD;
 }
 
-/* Descriptors of ours must not take the places of standard input, output and error. */
-static void
-fill_standard_places(void)
-{
-    int fd;
-
-    do
-        fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0)
-        (void)close(fd);
-}
-
 static int
 run_all(struct run *r)
 {
@@ -334,9 +316,13 @@ static int
 start(char *const *argv)
 {
     struct run r = {.log = -1, .signals = -1, .parent_end = -1};
-    int status;
+    int status, fd;
 
-    fill_standard_places();
+    do /* descriptors of ours must not take the places of standard input, output and error */
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        (void)close(fd);
     status = run_words_read(argv, &r.words);
     if (status != COMMAND_GOOD)
         return status;

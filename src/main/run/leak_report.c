@@ -15,7 +15,7 @@ text_of(const json_t *leak, const char *name)
 }
 
 static const char *
-who(const json_t *leak)
+client_of(const json_t *leak)
 {
     const char *client = text_of(leak, "client");
 
@@ -23,91 +23,51 @@ who(const json_t *leak)
 }
 
 static bool
-write_claim(struct leak_report *r, const json_t *leak, const char *where)
-{
-    struct config_errors to = {.to = r->to};
-    json_int_t messages = json_integer_value(json_object_get(leak, "messages"));
-
-    if (text_of(leak, "claim") == NULL)
-        return false;
-    if (r->claims++ < LEAK_REPORT_LINES)
-        config_error(&to,
-                     "leaked: claim %s of %lld message%s in %s, neither finished nor "
-                     "released, claimed by %s at %s%s",
-                     text_of(leak, "claim"), (long long)messages,
-                     messages == 1 ? "" : "s", where, who(leak), text_of(leak, "at"),
-                     r->of);
-    return true;
-}
-
-static bool
-write_unread(struct leak_report *r, const json_t *leak, const char *where)
-{
-    struct config_errors to = {.to = r->to};
-
-    if (text_of(leak, "id") == NULL)
-        return false;
-    if (r->unread++ < LEAK_REPORT_LINES)
-        config_error(&to, "leaked: message %s in %s, never read, posted by %s at %s%s",
-                     text_of(leak, "id"), where, who(leak), text_of(leak, "at"), r->of);
-    return true;
-}
-
-static bool
-write_dead_letter(struct leak_report *r, const json_t *leak, const char *where)
-{
-    struct config_errors to = {.to = r->to};
-
-    if (text_of(leak, "id") == NULL || text_of(leak, "from") == NULL)
-        return false;
-    if (r->dead_letters++ < LEAK_REPORT_LINES)
-        config_error(
-            &to,
-            "leaked: dead letter %s in %s, from queue %s, last claimed by %s, moved "
-            "at %s%s",
-            text_of(leak, "id"), where, text_of(leak, "from"), who(leak),
-            text_of(leak, "at"), r->of);
-    return true;
-}
-
-static bool
 write_leak(struct leak_report *r, const json_t *leak)
 {
+    struct config_errors to = {.to = r->to};
     const char *kind = text_of(leak, "kind"), *queue = text_of(leak, "queue");
-    const char *project = text_of(leak, "project");
+    const char *project = text_of(leak, "project"), *at = text_of(leak, "at");
+    const char *id = text_of(leak, "id"), *claim = text_of(leak, "claim");
+    const char *from = text_of(leak, "from");
+    json_int_t messages = json_integer_value(json_object_get(leak, "messages"));
     char where[512];
 
-    if (kind == NULL || queue == NULL || project == NULL || text_of(leak, "at") == NULL)
+    if (kind == NULL || queue == NULL || project == NULL || at == NULL)
         return false;
     (void)snprintf(where, sizeof(where), "queue %s (project %s)", queue, project);
-    if (strcmp(kind, "claim") == 0)
-        return write_claim(r, leak, where);
-    if (strcmp(kind, "unread") == 0)
-        return write_unread(r, leak, where);
-    return strcmp(kind, "dead_letter") == 0 && write_dead_letter(r, leak, where);
+    if (strcmp(kind, "claim") == 0 && claim != NULL) {
+        if (r->claims++ < LEAK_REPORT_LINES)
+            config_error(&to,
+                         "leaked: claim %s of %lld message%s in %s, neither finished nor "
+                         "released, claimed by %s at %s%s",
+                         claim, (long long)messages, messages == 1 ? "" : "s", where,
+                         client_of(leak), at, r->of);
+    } else if (strcmp(kind, "unread") == 0 && id != NULL) {
+        if (r->unread++ < LEAK_REPORT_LINES)
+            config_error(&to,
+                         "leaked: message %s in %s, never read, posted by %s at %s%s", id,
+                         where, client_of(leak), at, r->of);
+    } else if (strcmp(kind, "dead_letter") == 0 && id != NULL && from != NULL) {
+        if (r->dead_letters++ < LEAK_REPORT_LINES)
+            config_error(&to,
+                         "leaked: dead letter %s in %s, from queue %s, last claimed by "
+                         "%s, moved at %s%s",
+                         id, where, from, client_of(leak), at, r->of);
+    } else {
+        return false;
+    }
+    return true;
 }
 
 /* ------------------------------------------------------------------ pages */
 
 static bool
-read_next(const json_t *page, char next[LEAK_REPORT_NEXT_CAP])
-{
-    const json_t *link = json_array_get(json_object_get(page, "links"), 0);
-    const char *href = text_of(link, "href");
-
-    next[0] = '\0';
-    if (link == NULL)
-        return true;
-    if (href == NULL || strlen(href) >= LEAK_REPORT_NEXT_CAP)
-        return false;
-    memcpy(next, href, strlen(href) + 1);
-    return true;
-}
-
-static bool
 write_page(struct leak_report *r, const json_t *page, char next[LEAK_REPORT_NEXT_CAP])
 {
     const json_t *leaks = json_object_get(page, "leaks"), *leak;
+    const json_t *link = json_array_get(json_object_get(page, "links"), 0);
+    const char *href = text_of(link, "href");
     size_t i;
 
     if (!json_is_array(leaks))
@@ -117,7 +77,13 @@ write_page(struct leak_report *r, const json_t *page, char next[LEAK_REPORT_NEXT
         if (!write_leak(r, leak))
             return false;
     }
-    return read_next(page, next);
+    next[0] = '\0';
+    if (link == NULL)
+        return true;
+    if (href == NULL || strlen(href) >= LEAK_REPORT_NEXT_CAP)
+        return false;
+    memcpy(next, href, strlen(href) + 1);
+    return true;
 }
 
 bool

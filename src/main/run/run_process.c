@@ -18,18 +18,6 @@ enum { READY_FD = 3, CANNOT = 127 };
 
 /* ------------------------------------------------------------------ servers */
 
-/* What a supervisor has told `claimd run` is not for its servers. */
-static void
-forget_supervisor(void)
-{
-    static const char *const names[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC",
-                                        "WATCHDOG_PID",  "LISTEN_PID",
-                                        "LISTEN_FDS",    "LISTEN_FDNAMES"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        (void)unsetenv(names[i]);
-}
-
 /* Standard descriptors, READY_FD, and no other: others may wait for the end of theirs. */
 static bool
 arrange(int ready, int log)
@@ -61,6 +49,9 @@ become(char *const *words)
 static void __attribute__((noreturn))
 be_server(char *const *words, pid_t parent, int ready, int log)
 {
+    static const char *const of_supervisor[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC",
+                                                "WATCHDOG_PID",  "LISTEN_PID",
+                                                "LISTEN_FDS",    "LISTEN_FDNAMES"};
     sigset_t none;
 
     (void)sigemptyset(&none);
@@ -69,7 +60,8 @@ be_server(char *const *words, pid_t parent, int ready, int log)
     (void)setsid();
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)signal(SIGHUP, SIG_DFL); /* nohup is not for it */
-    forget_supervisor();
+    for (size_t i = 0; i < sizeof(of_supervisor) / sizeof(of_supervisor[0]); i++)
+        (void)unsetenv(of_supervisor[i]); /* what it says is for `claimd run` */
     if (arrange(ready, log))
         become(words);
     (void)dprintf(STDERR_FILENO, "claimd: a server cannot be run: %s\n", strerror(errno));
@@ -218,25 +210,13 @@ be_command(char *const *words, pid_t parent, const sigset_t *blocked, int told)
     _exit(error == ENOENT ? RUN_NO_SUCH : RUN_CANNOT);
 }
 
-/* Why it could not be run; 0: it runs. */
-static int
-listen_for_error(int end)
-{
-    int error = 0;
-    ssize_t n;
-
-    do
-        n = read(end, &error, sizeof(error));
-    while (n < 0 && errno == EINTR);
-    return n == (ssize_t)sizeof(error) ? error : 0;
-}
-
 int
 run_command_start(struct run *r)
 {
     const pid_t parent = getpid();
     char *const *words = r->words.command;
-    int ends[2], error;
+    int ends[2], error = 0;
+    ssize_t n;
 
     if (pipe2(ends, O_CLOEXEC) != 0)
         return command_fails(RUN_CANNOT, "%s cannot be run: %s", words[0],
@@ -244,10 +224,12 @@ run_command_start(struct run *r)
     r->command = fork();
     if (r->command == 0)
         be_command(words, parent, &r->before, ends[1]);
-    error = r->command < 0 ? errno : 0;
+    if (r->command < 0)
+        error = errno;
     (void)close(ends[1]);
-    if (error == 0)
-        error = listen_for_error(ends[0]);
+    do /* it tells why it could not be run; the pipe closes when it runs */
+        n = error == 0 ? read(ends[0], &error, sizeof(error)) : 0;
+    while (n < 0 && errno == EINTR);
     (void)close(ends[0]);
     if (error == 0)
         return 0;

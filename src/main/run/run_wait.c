@@ -2,7 +2,7 @@
 
 #include "claimd/base/clock.h"
 #include "main/command.h"
-#include "main/exit_status.h"
+#include "main/supervisor.h"
 
 #include <errno.h>
 #include <fcntl.h>
