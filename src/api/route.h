@@ -26,7 +26,6 @@
 #include "claimd/auth/policy.h"
 
 struct context;
-struct operation;
 struct query;
 
 /*
@@ -51,9 +50,9 @@ struct route {
                             name behind a question mark must be among the parameters */
     enum method method;
     handler_fn *handle;
-    enum action action;            /* what is allowed or forbidden to a caller */
-    unsigned flags;                /* of enum route_flag */
-    const struct operation *about; /* what /openapi.json tells of it */
+    enum action action;    /* what is allowed or forbidden to a caller */
+    unsigned flags;        /* of enum route_flag */
+    const char *operation; /* its operationId in openapi/openapi.json */
 };
 
 /* The action of what anybody may do. */

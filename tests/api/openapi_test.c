@@ -2,8 +2,6 @@
  * /openapi.json: it is JSON, it tells of what is served, and of nothing else (docs/api.md 6.6).
  * Whether it is true, tests/e2e/openapi_test.py asks a real server.
  */
-#include "api/openapi/component.h"
-#include "api/openapi/operation.h"
 #include "api/versions/version.h"
 #include "support/api_fixture.h"
 
@@ -90,7 +88,9 @@ START_TEST(every_route_is_described_and_nothing_else)
 
             if (!is_of_its_own(r) || (r->flags & ROUTE_ADMIN) != 0)
                 continue;
-            ck_assert_msg(json_is_object(operation), "%s %s", r->pattern, r->about->name);
+            ck_assert_msg(json_is_object(operation), "%s %s", r->pattern, r->operation);
+            ck_assert_str_eq(json_string_value(json_object_get(operation, "operationId")),
+                             r->operation);
             ck_assert_ptr_nonnull(json_object_get(operation, "summary"));
             described++;
         }
@@ -106,7 +106,7 @@ START_TEST(what_a_parameter_makes_of_a_route_is_the_same_operation)
     for (size_t i = 0; i < VERSIONS; i++)
         for (const struct route *r = versions[i]->routes; r->pattern != NULL; r++)
             if (strchr(r->pattern, '?') != NULL)
-                ck_assert_ptr_eq(r->about, r[-1].about);
+                ck_assert_str_eq(r->operation, r[-1].operation);
 }
 END_TEST
 
@@ -318,57 +318,94 @@ END_TEST
 
 /* ------------------------------------------------------------------ the notation */
 
-static const char *
-written(struct api_fixture *f, const char *template)
+TEST_CASE("placeholders");
+
+START_TEST(no_placeholder_and_no_condition_is_left)
 {
-    struct buf out;
-    const char *text;
-
-    buf_init(&out, f->mem);
-    template_write(&out, template, &api_limits_default);
-    text = api_text(f, "%.*s", (int)out.len, buf_view(&out).data);
-    buf_fini(&out);
-    return text;
-}
-
-TEST_CASE("templates");
-
-START_TEST(a_template_is_json_with_numbers_and_references)
-{
+    struct api_limits limits = api_limits_default;
     struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_assert_str_eq(written(&f, NULL), "");
-    ck_assert_str_eq(written(&f, "{'a':[1,'b c']}"), "{\"a\":[1,\"b c\"]}");
-    ck_assert_str_eq(written(&f, "$min_claim_ttl,$max_claim_ttl"), "60,43200");
-    ck_assert_str_eq(written(&f, "'^[a-z]+$'"), "\"^[a-z]+$\"");
-    ck_assert_str_eq(written(&f, "$"), "$");
-    ck_assert_str_eq(written(&f, "[<schemas/Links>]"),
-                     "[{\"$ref\":\"#/components/schemas/Links\"}]");
-    api_fixture_close(&f);
+    limits.admin_mode = true;
+    for (int strict = 0; strict < 2; strict++) {
+        limits.client_id_strict = strict == 1;
+        api_fixture_open_with(&f, &limits);
+        json_decref(ask(&f));
+        ck_assert_ptr_null(strstr(api_answer(&f.c), "${"));
+        ck_assert_ptr_null(strstr(api_answer(&f.c), "$if"));
+        ck_assert_ptr_nonnull(strstr(api_answer(&f.c), " seconds, at most 45\""));
+        ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "^wait=[0-9]+$\""));
+        api_fixture_close(&f);
+    }
 }
 END_TEST
 
-START_TEST(components_bring_those_that_they_name)
+/* Follows each reference of a tree, and notes it. */
+static void
+follow(const json_t *root, const json_t *tree, json_t *named)
 {
-    struct component_set set = {0};
+    const char *key;
+    size_t i;
+    json_t *item;
+
+    json_array_foreach(tree, i, item) follow(root, item, named);
+    json_object_foreach((json_t *)tree, key, item)
+    {
+        char section[32], name[32];
+
+        if (strcmp(key, "$ref") != 0) {
+            follow(root, item, named);
+            continue;
+        }
+        ck_assert_int_eq(
+            sscanf(json_string_value(item), "#/components/%31[^/]/%31s", section, name),
+            2);
+        ck_assert_msg(at(root, "components", section, name) != NULL, "%s",
+                      json_string_value(item));
+        ck_assert_int_eq(json_object_set_new(named, json_string_value(item), json_true()),
+                         0);
+    }
+}
+
+static void
+check_references(struct api_fixture *f)
+{
+    json_t *tree = ask(f), *named = json_object(), *items, *item;
+    const char *section, *name;
+
+    follow(tree, tree, named);
+    json_object_foreach(json_object_get(tree, "components"), section, items)
+        json_object_foreach(items, name, item)
+    {
+        if (strcmp(section, "securitySchemes") == 0)
+            continue; /* named without a reference */
+        ck_assert_msg(json_object_get(named, api_text(f, "#/components/%s/%s", section,
+                                                      name)) != NULL,
+                      "nothing names %s/%s", section, name);
+    }
+    json_decref(named);
+    json_decref(tree);
+}
+
+START_TEST(components_are_those_that_are_named)
+{
+    struct api_limits limits = api_limits_default;
+    const struct api_project_limits few = {.queues = 1};
     struct api_fixture f;
-    struct buf out;
 
     api_fixture_open(&f);
-    buf_init(&out, f.mem);
-    components_write(&out, &set, &api_limits_default);
-    ck_assert_uint_eq(out.len, 2); /* {} */
-    components_add(&set, NULL);
-    components_add(&set, "{'a':<schemas/MessagesV1>}");
-    buf_reset(&out, 0);
-    components_write(&out, &set, &api_limits_default);
-    buf_byte(&out, '\0');
-    ck_assert_ptr_nonnull(strstr(out.data, "{\"schemas\":{\"MessageV1\":{"));
-    ck_assert_ptr_nonnull(strstr(out.data,
-                                 ",\"MessagesV1\":{\"type\":\"array\",\"items\":{"
-                                 "\"$ref\":\"#/components/schemas/MessageV1\"}}}}"));
-    buf_fini(&out);
+    check_references(&f);
+    api_limit(f.api, &few);
+    check_references(&f);
+    api_fixture_close(&f);
+    api_fixture_open_identity(&f, NULL);
+    check_references(&f);
+    api_fixture_close(&f);
+    api_fixture_open_access(&f);
+    check_references(&f);
+    api_fixture_close(&f);
+    limits.enable_v1 = limits.enable_v1_1 = false;
+    api_fixture_open_with(&f, &limits);
+    check_references(&f);
     api_fixture_close(&f);
 }
 END_TEST

@@ -724,11 +724,10 @@ MUTANTS = [
     ("LIMITS_UNDESCRIBED",
      "/openapi.json does not know 429",
      "api/openapi_test: limits_of_projects_are_described_when_they_are_in_force",
-     [("api/openapi/document.c",
-       "    if (p->version->open)\n"
-       "        return false; /* it is of no project */",
-       "    if (p->version->open || MUTANT(LIMITS_UNDESCRIBED))\n"
-       "        return false; /* it is of no project */")]),
+     [("api/handlers/openapi.c",
+       "        const bool any = most.requests_per_second > 0 || most.connections > 0,",
+       "        const bool any = !MUTANT(LIMITS_UNDESCRIBED) &&\n"
+       "                         (most.requests_per_second > 0 || most.connections > 0),")]),
     ("VERDICTS_UNBOUNDED",
      "what Keystone has said is kept without a bound",
      "unit/auth/verdict_test: what_was_not_used_for_longest_goes_first",

@@ -72,6 +72,9 @@ handler_fn handle_health_show;
 /* Why no requests should be sent here, whatever the store can do; NULL: no reason. */
 const char *health_reservation(const struct context *ctx);
 
+/* openapi.c */
+handler_fn handle_openapi;
+
 /* metrics.c */
 handler_fn handle_metrics;
 

@@ -1,21 +1,20 @@
 /* What claimd adds to the API of Zaqar (docs/api.md 11.3, 18.7); its messages are shown as by v2. */
 #include "api/handlers/handlers.h"
-#include "api/openapi/operation.h"
 
 #define PROGRESS       "/claimd/queues/{queue}/subscriptions"
 #define TOPIC_PROGRESS "/claimd/topics/{topic}/subscriptions"
 
 static const struct route routes[] = {
     {"/claimd/claims", METHOD_POST, handle_claim_any, ACTION_CLAIMS_CREATE, 0,
-     &operation_claim_several},
+     "claimFromSeveral"},
     {PROGRESS, METHOD_GET, handle_progress_list, ACTION_SUBSCRIPTION_PROGRESS, 0,
-     &operation_progress_list},
+     "listProgress"},
     {PROGRESS "/{id}", METHOD_GET, handle_progress_show, ACTION_SUBSCRIPTION_PROGRESS, 0,
-     &operation_progress_show},
+     "showProgress"},
     {TOPIC_PROGRESS, METHOD_GET, handle_progress_list, ACTION_SUBSCRIPTION_PROGRESS, 0,
-     &operation_progress_list},
+     "listProgressOfTopic"},
     {TOPIC_PROGRESS "/{id}", METHOD_GET, handle_progress_show,
-     ACTION_SUBSCRIPTION_PROGRESS, 0, &operation_progress_show},
+     ACTION_SUBSCRIPTION_PROGRESS, 0, "showProgressOfTopic"},
     ROUTE_END,
 };
 

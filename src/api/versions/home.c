@@ -1,8 +1,6 @@
 #include "api/versions/home.h"
 
 #include "api/handlers/handlers.h"
-#include "api/openapi/openapi.h"
-#include "api/openapi/operation.h"
 
 /* ------------------------------------------------------------------ versions */
 
@@ -52,17 +50,16 @@ versions_list(struct context *ctx)
 enum { GUARDED = ROUTE_GUARDED | ROUTE_OWN_FORM | ROUTE_METRICS };
 
 static const struct route root_routes[] = {
-    {"/", METHOD_GET, versions_list, ACTION_OPEN, 0, &operation_versions},
-    {"/openapi.json", METHOD_GET, handle_openapi, ACTION_OPEN, 0, &operation_openapi},
-    {"/openapi.json", METHOD_HEAD, handle_openapi, ACTION_OPEN, 0, &operation_openapi},
-    {"/livez", METHOD_GET, handle_livez, ACTION_OPEN, ROUTE_METRICS, &operation_live},
-    {"/livez", METHOD_HEAD, handle_livez, ACTION_OPEN, ROUTE_METRICS, &operation_live},
-    {"/readyz", METHOD_GET, handle_readyz, ACTION_OPEN, ROUTE_METRICS, &operation_ready},
-    {"/readyz", METHOD_HEAD, handle_readyz, ACTION_OPEN, ROUTE_METRICS, &operation_ready},
-    {"/metrics", METHOD_GET, handle_metrics, ACTION_METRICS_GET, GUARDED,
-     &operation_metrics},
+    {"/", METHOD_GET, versions_list, ACTION_OPEN, 0, "listVersions"},
+    {"/openapi.json", METHOD_GET, handle_openapi, ACTION_OPEN, 0, "describe"},
+    {"/openapi.json", METHOD_HEAD, handle_openapi, ACTION_OPEN, 0, "describeBriefly"},
+    {"/livez", METHOD_GET, handle_livez, ACTION_OPEN, ROUTE_METRICS, "isAlive"},
+    {"/livez", METHOD_HEAD, handle_livez, ACTION_OPEN, ROUTE_METRICS, "isAliveBriefly"},
+    {"/readyz", METHOD_GET, handle_readyz, ACTION_OPEN, ROUTE_METRICS, "isReady"},
+    {"/readyz", METHOD_HEAD, handle_readyz, ACTION_OPEN, ROUTE_METRICS, "isReadyBriefly"},
+    {"/metrics", METHOD_GET, handle_metrics, ACTION_METRICS_GET, GUARDED, "showMetrics"},
     {"/metrics", METHOD_HEAD, handle_metrics, ACTION_METRICS_GET, GUARDED,
-     &operation_metrics},
+     "showMetricsBriefly"},
     ROUTE_END,
 };
 

@@ -1,13 +1,11 @@
 /* What operators have besides, below /claimd/ (docs/api.md 24). */
 #include "api/handlers/handlers.h"
-#include "api/openapi/operation.h"
 #include "api/versions/version.h"
 
 static const struct route routes[] = {
     {"/claimd/dump", METHOD_GET, handle_dump, ACTION_STATE_DUMP,
-     ROUTE_GUARDED | ROUTE_OWN_FORM, &operation_dump},
-    {"/claimd/load", METHOD_POST, handle_load, ACTION_STATE_LOAD, ROUTE_GUARDED,
-     &operation_load},
+     ROUTE_GUARDED | ROUTE_OWN_FORM, "dump"},
+    {"/claimd/load", METHOD_POST, handle_load, ACTION_STATE_LOAD, ROUTE_GUARDED, "load"},
     ROUTE_END,
 };
 

@@ -1,0 +1,333 @@
+/*
+ * GET /openapi.json: what this server serves (docs/api.md 6.6).
+ *
+ * The file openapi/openapi.json describes everything that claimd can serve. The build embeds it
+ * without its indentation. A request copies it, leaves out what is not served, and fills in the
+ * values in force:
+ *
+ *     "NAME $if WORDS": VALUE    a member that exists if all conditions hold ("!word": if not)
+ *     {"$if": "WORDS", ...}      the same for an object in a list
+ *     "${max_wait}"              the number of this limit
+ *     "at most ${max_wait}"      the same inside of a text
+ *     "${roles messages:pop}"    a list of the roles that may do this
+ *
+ *   Cost     written anew for each request, 120 KB in a third of a millisecond: clients ask once,
+ *            and without requests it takes no memory
+ */
+#include "api/context.h"
+#include "api/handlers/handlers.h"
+#include "api/quota.h"
+#include "claimd/base/invariant.h"
+
+#include <openapi_json.h> /* made by scripts/openapi.cmake */
+
+#include <stddef.h>
+
+struct condition {
+    const char *name;
+    bool holds;
+};
+
+/* A document that is being written. */
+struct document {
+    struct buf *out;
+    const char *at; /* the text still to copy; it ends with a NUL */
+    const struct api_limits *limits;
+    const struct condition *conditions; /* ends with one without a name */
+    struct policy policy;               /* in force; with access */
+};
+
+#define LIMIT(name)                                                                      \
+    {                                                                                    \
+#name, offsetof(struct api_limits, name)                                         \
+    }
+
+/* Called as their options are. */
+static const struct {
+    const char *name;
+    size_t offset;
+} numbers[] = {
+    LIMIT(max_queues_per_page),
+    LIMIT(max_messages_per_page),
+    LIMIT(max_subscriptions_per_page),
+    LIMIT(max_queue_metadata),
+    LIMIT(max_messages_per_claim_or_pop),
+    LIMIT(max_messages_post_size),
+    LIMIT(min_message_ttl),
+    LIMIT(max_message_ttl),
+    LIMIT(max_message_delay),
+    LIMIT(default_claim_ttl),
+    LIMIT(min_claim_ttl),
+    LIMIT(max_claim_ttl),
+    LIMIT(default_claim_grace),
+    LIMIT(min_claim_grace),
+    LIMIT(max_claim_grace),
+    LIMIT(default_subscription_ttl),
+    LIMIT(max_wait),
+    LIMIT(min_length_client_id),
+    LIMIT(max_length_client_id),
+};
+
+static int64_t
+find_number(struct bytes name, const struct api_limits *l)
+{
+    const size_t count = sizeof(numbers) / sizeof(numbers[0]);
+    size_t i = 0;
+
+    if (bytes_equal_str(name, "default_queues_page"))
+        return limits_page(l, l->max_queues_per_page);
+    if (bytes_equal_str(name, "default_messages_page"))
+        return limits_page(l, l->max_messages_per_page);
+    if (bytes_equal_str(name, "default_subscriptions_page"))
+        return limits_page(l, l->max_subscriptions_per_page);
+    if (bytes_equal_str(name, "default_claim_page"))
+        return limits_page(l, l->max_messages_per_claim_or_pop);
+    while (i < count && !bytes_equal_str(name, numbers[i].name))
+        i++;
+    ENSURE(i < count);
+    return *(const int64_t *)((const char *)l + numbers[i].offset);
+}
+
+/* Do all of these conditions hold? */
+static bool
+conditions_hold(const struct document *d, struct bytes words)
+{
+    while (bytes_present(words)) {
+        struct bytes word = bytes_cut(&words, ' ');
+        const bool wanted = word.data[0] != '!';
+        const struct condition *c = d->conditions;
+
+        if (!wanted)
+            word = bytes_of(word.data + 1, word.len - 1);
+        while (c->name != NULL && !bytes_equal_str(word, c->name))
+            c++;
+        ENSURE(c->name != NULL);
+        if (c->holds != wanted)
+            return false;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ copying */
+
+/* What precedes the quotation mark that ends a string. */
+static struct bytes
+string_at(const char *text)
+{
+    size_t len = 0;
+
+    while (text[len] != '"')
+        len += text[len] == '\\' ? 2 : 1;
+    return bytes_of(text, len);
+}
+
+static void
+skip_value(struct document *d)
+{
+    size_t depth = 0;
+
+    d->at += strspn(d->at, ": ");
+    do {
+        const char c = *d->at++;
+
+        if (c == '"')
+            d->at += string_at(d->at).len + 1;
+        else if (c == '{' || c == '[')
+            depth++;
+        else if (c == '}' || c == ']')
+            depth--;
+    } while (depth > 0);
+}
+
+/* Commas of the file are not copied, because the value before or behind may be left out. */
+static void
+separate(struct buf *out)
+{
+    const char last = out->len > 0 ? out->data[out->len - 1] : '{';
+
+    if (last != '{' && last != '[' && last != ':')
+        buf_byte(out, ',');
+}
+
+static void
+write_roles(struct document *d, struct bytes name)
+{
+    const enum action action = action_find(name);
+
+    ENSURE(action != ACTION_COUNT);
+    buf_byte(d->out, '[');
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        if (!policy_allows(&d->policy, (enum role)role, action))
+            continue;
+        separate(d->out);
+        buf_printf(d->out, "\"%s\"", role_name((enum role)role));
+    }
+    buf_byte(d->out, ']');
+}
+
+/* A placeholder's value, without the quotation marks of a string. */
+static void
+write_value(struct document *d, struct bytes name)
+{
+    struct bytes what = bytes_cut(&name, ' ');
+
+    if (bytes_equal_str(what, "roles"))
+        write_roles(d, name);
+    else
+        buf_i64(d->out, find_number(what, d->limits));
+}
+
+/* Copies a text with the values that it names. */
+static void
+write_text(struct document *d, struct bytes text)
+{
+    const char *end = text.data + text.len, *mark;
+
+    while ((mark = memmem(text.data, (size_t)(end - text.data), "${", 2)) != NULL) {
+        struct bytes name = bytes_of(mark + 2, strcspn(mark + 2, "}"));
+
+        buf_add(d->out, text.data, (size_t)(mark - text.data));
+        write_value(d, name);
+        text.data = name.data + name.len + 1;
+    }
+    buf_add(d->out, text.data, (size_t)(end - text.data));
+}
+
+/* Is the whole text one placeholder? */
+static bool
+is_value(struct bytes text)
+{
+    return text.len > 2 && memcmp(text.data, "${", 2) == 0 &&
+           memchr(text.data, '}', text.len) == text.data + text.len - 1;
+}
+
+static void
+copy_string(struct document *d)
+{
+    static const char condition[] = " $if ";
+    struct bytes text = string_at(d->at + 1);
+    const char *mark = memmem(text.data, text.len, condition, sizeof(condition) - 1);
+
+    d->at = text.data + text.len + 1;
+    if (mark != NULL) {
+        const char *words = mark + sizeof(condition) - 1;
+
+        if (!conditions_hold(d,
+                             bytes_of(words, text.len - (size_t)(words - text.data)))) {
+            skip_value(d);
+            return;
+        }
+        text.len = (size_t)(mark - text.data);
+    }
+    separate(d->out);
+    if (is_value(text)) {
+        write_value(d, bytes_of(text.data + 2, text.len - 3));
+    } else {
+        buf_byte(d->out, '"');
+        write_text(d, text);
+        buf_byte(d->out, '"');
+    }
+}
+
+/* An opening bracket, and what its object depends on. */
+static void
+copy_object(struct document *d)
+{
+    static const char condition[] = "{\"$if\": \"";
+
+    if (strncmp(d->at, condition, sizeof(condition) - 1) == 0) {
+        struct bytes words = string_at(d->at + sizeof(condition) - 1);
+
+        if (!conditions_hold(d, words)) {
+            skip_value(d);
+            return;
+        }
+        d->at = words.data + words.len;
+    }
+    d->at++;
+    separate(d->out);
+    buf_byte(d->out, '{');
+}
+
+static void
+copy_document(struct document *d)
+{
+    while (*d->at != '\0') {
+        size_t len;
+
+        switch (*d->at) {
+        case '"':
+            copy_string(d);
+            break;
+        case '{':
+            copy_object(d);
+            break;
+        case ' ':
+        case ',':
+            d->at++;
+            break;
+        case ':':
+        case '}':
+        case ']':
+            buf_byte(d->out, *d->at++);
+            break;
+        case '[':
+            separate(d->out);
+            buf_byte(d->out, *d->at++);
+            break;
+        default: /* a number, or true, false or null */
+            len = strcspn(d->at, " ,]}");
+            separate(d->out);
+            buf_add(d->out, d->at, len);
+            d->at += len;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ the request */
+
+enum status
+handle_openapi(struct context *ctx)
+{
+    const struct api_limits *limits = ctx->limits;
+    const bool access = ctx->access != NULL, identity = ctx->auth != NULL,
+               tokens = access || identity,
+               required = access || (identity && auth_is_required(ctx->auth));
+    struct api_project_limits most;
+    struct document d = {.out = &ctx->res->body, .at = openapi_json, .limits = limits};
+
+    quotas_get(ctx->quotas, &most);
+    if (access)
+        access_policy(ctx->access, &d.policy);
+    {
+        const bool any = most.requests_per_second > 0 || most.connections > 0,
+                   queues = any || most.queues > 0,
+                   posts = any || most.messages > 0 || most.bytes > 0,
+                   waiters = any || (most.waiters > 0 && limits->max_wait > 0);
+        const struct condition conditions[] = {
+            {"v1", limits->enable_v1},
+            {"v1_1", limits->enable_v1_1},
+            {"ci", ctx->testapi != NULL},
+            {"admin", limits->admin_mode},
+            {"strict", limits->client_id_strict},
+            {"access", access},
+            {"identity", identity},
+            {"tokens", tokens},
+            {"guarded", required}, /* for what is about all projects */
+            {"optional_token", identity && !required},
+            {"optional_project", tokens || limits->enable_v1},
+            {"limited", any},
+            {"limited_queues", queues},
+            {"limited_posts", posts},
+            {"limited_posts_queues", posts || queues}, /* a post may make a queue */
+            {"limited_waiters", waiters},
+            {"limits", queues || posts || waiters},
+            {NULL, false},
+        };
+
+        d.conditions = conditions;
+        copy_document(&d);
+    }
+    answer_header(ctx, "Cache-Control", "max-age=60");
+    return answer_json(ctx, 200);
+}
