@@ -220,14 +220,7 @@ accept_exhausted(struct acceptor *a, const struct listener *l, int why)
         pause_listeners(a);
 }
 
-/* Errors of accept4() that mean there is no room. */
-static bool
-is_exhaustion(int error)
-{
-    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
-}
-
-/* True if somebody may be waiting still. */
+/* True if more clients may be waiting. */
 static bool
 accept_some(struct acceptor *a, const struct listener *l)
 {
@@ -245,10 +238,10 @@ accept_some(struct acceptor *a, const struct listener *l)
             continue;
         }
         why = errno;
-        if (is_exhaustion(why))
+        if (why == EMFILE || why == ENFILE || why == ENOBUFS || why == ENOMEM)
             accept_exhausted(a, l, why);
         else if (why != EINTR && why != ECONNABORTED)
-            return false; /* nobody is waiting any more */
+            return false; /* no client is waiting any more */
         if (a->paused)
             return false;
     }
@@ -270,14 +263,6 @@ sleep_ms(struct acceptor *a)
     return next_ms > INT_MAX ? INT_MAX : (int)next_ms;
 }
 
-/* After a pause: listen again. */
-static void
-resume(struct acceptor *a)
-{
-    if (a->paused)
-        a->paused = !watch_listeners(a);
-}
-
 void
 acceptor_run(struct acceptor *a)
 {
@@ -287,7 +272,8 @@ acceptor_run(struct acceptor *a)
         int n = epoll_wait(a->epoll_fd, events, EVENTS, sleep_ms(a));
 
         a->now_ms = clock_now_ms(&a->shared->real);
-        resume(a);
+        if (a->paused)
+            a->paused = !watch_listeners(a);
         for (int i = 0; i < n; i++) {
             struct source *source = events[i].data.ptr;
 

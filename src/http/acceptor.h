@@ -2,9 +2,9 @@
  * acceptor: takes connections from the listeners and hands each to the worker with the
  * fewest.
  *
- * A connection too many is answered 503 with Retry-After and closed: a client that waits
- * in a backlog learns nothing. When the process runs out of descriptors, one kept in
- * reserve is given up for the moment it takes to tell the client the same.
+ * A connection beyond the limit gets 503 with Retry-After and is closed: a client that waits in a
+ * backlog learns nothing. If the process runs out of descriptors, the acceptor gives up one that it
+ * keeps in reserve for the moment it takes to tell the client the same.
  *
  *   Threads  acceptor_run() belongs to one thread; acceptor_stop() any, also a signal
  *            handler
@@ -44,9 +44,9 @@ void acceptor_run(struct acceptor *a);
 void acceptor_stop(struct acceptor *a);
 
 /*
- * Takes those who have connected before the listeners close, once acceptor_run() has ended:
- * the kernel would reset them, and what they have sent would be lost. In the backlog of a
- * socket that was inherited they wait for whoever goes on with it.
+ * Accepts the clients that have connected before the listeners close, once acceptor_run() has
+ * ended: the kernel would reset them, and what they have sent would be lost. In the backlog of an
+ * inherited socket they wait for the next process.
  */
 void acceptor_take_rest(struct acceptor *a);
 

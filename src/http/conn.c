@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 void
 conn_table_init(struct conn_table *t, int64_t idle_ms, int64_t request_ms)
@@ -112,29 +114,116 @@ conn_unread(const struct conn *c)
     return n < 0 && (errno == EAGAIN || errno == EINTR) ? UNREAD_NOTHING : UNREAD_END;
 }
 
-static size_t
-count_unread(const struct list *head)
+size_t
+conn_unfinished(const struct conn_table *t)
 {
-    size_t n = 0;
+    const struct list *head = &t->phases[CONN_WAITING];
+    size_t n = counter_read(&t->counts[CONN_RECEIVING]) +
+               counter_read(&t->counts[CONN_RESPONDING]) +
+               counter_read(&t->counts[CONN_SUSPENDED]);
 
     for (const struct list *at = head->next; at != head; at = at->next)
         n += conn_unread(container_of(at, const struct conn, link)) == UNREAD_DATA;
     return n;
 }
 
-static size_t
-length(const struct list *head)
-{
-    size_t n = 0;
+/* ------------------------------------------------------------------ lingering close */
 
-    for (const struct list *at = head->next; at != head; at = at->next)
-        n++;
-    return n;
+void
+linger_init(struct linger_set *l, int epoll_fd, size_t slot_count)
+{
+    ENSURE(slot_count > 0 && slot_count <= LINGER_SLOTS);
+    l->slot_count = slot_count;
+    l->epoll_fd = epoll_fd;
+    l->count = 0;
+    for (size_t i = 0; i < LINGER_SLOTS; i++)
+        l->slots[i].fd = -1;
 }
 
-size_t
-conn_unfinished(const struct conn_table *t)
+static void
+slot_close(struct linger_set *l, struct linger_slot *slot)
 {
-    return length(&t->phases[CONN_RECEIVING]) + length(&t->phases[CONN_RESPONDING]) +
-           length(&t->phases[CONN_SUSPENDED]) + count_unread(&t->phases[CONN_WAITING]);
+    /* A forked child may have the socket open, too: closing is not enough. */
+    (void)epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, slot->fd, NULL);
+    (void)close(slot->fd);
+    slot->fd = -1;
+    l->count--;
+}
+
+void
+linger_fini(struct linger_set *l)
+{
+    for (size_t i = 0; i < LINGER_SLOTS; i++)
+        if (l->slots[i].fd >= 0)
+            slot_close(l, &l->slots[i]);
+}
+
+/* A free slot; the one nearest to its end is freed when there is none. */
+static struct linger_slot *
+slot_take(struct linger_set *l)
+{
+    struct linger_slot *first = &l->slots[0];
+
+    for (size_t i = 0; i < l->slot_count; i++) {
+        struct linger_slot *slot = &l->slots[i];
+
+        if (slot->fd < 0)
+            return slot;
+        if (slot->until_ms < first->until_ms)
+            first = slot;
+    }
+    slot_close(l, first);
+    return first;
+}
+
+void
+linger_add(struct linger_set *l, int fd, int64_t now_ms)
+{
+    struct linger_slot *slot = slot_take(l);
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &slot->source};
+
+    (void)shutdown(fd, SHUT_WR); /* fails when the client is gone: noticed when reading */
+    if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
+        (void)close(fd);
+        return;
+    }
+    *slot = (struct linger_slot){{SOURCE_LINGER}, fd, now_ms + LINGER_MS, LINGER_BYTES};
+    l->count++;
+}
+
+void
+linger_read(struct linger_set *l, struct source *source)
+{
+    struct linger_slot *slot = container_of(source, struct linger_slot, source);
+    char waste[16384];
+    ssize_t n;
+
+    ENSURE(source->kind == SOURCE_LINGER);
+    if (slot->fd < 0)
+        return; /* closed by an earlier event of the same round */
+    n = recv(slot->fd, waste, sizeof(waste), MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0 || (size_t)n >= slot->left)
+        slot_close(l, slot);
+    else
+        slot->left -= (size_t)n;
+}
+
+int64_t
+linger_expire(struct linger_set *l, int64_t now_ms)
+{
+    int64_t next = INT64_MAX;
+
+    if (l->count == 0)
+        return INT64_MAX;
+    for (size_t i = 0; i < LINGER_SLOTS; i++) {
+        struct linger_slot *slot = &l->slots[i];
+
+        if (slot->fd >= 0 && slot->until_ms <= now_ms)
+            slot_close(l, slot);
+        else if (slot->fd >= 0 && slot->until_ms < next)
+            next = slot->until_ms;
+    }
+    return next;
 }

@@ -99,7 +99,7 @@ struct conn *conn_overdue(const struct conn_table *t, int64_t now_ms);
 int64_t conn_next_ms(const struct conn_table *t);
 
 /*
- * What waits to be read, in the socket or in what TLS has read already. Of bytes in the
+ * The input that waits to be read, in the socket or in the buffer of TLS. Of bytes in the
  * socket it is not known yet what they are: a record of TLS need not be of a request. A system
  * call.
  */
@@ -108,5 +108,49 @@ enum conn_unread conn_unread(const struct conn *c);
 
 /* Connections with a request under way, or unread. O(n): for the end of a drain. */
 size_t conn_unfinished(const struct conn_table *t);
+
+/* ------------------------------------------------------------------ lingering close */
+
+/*
+ * The lingering close of sockets that got a response before everything they sent was read.
+ *
+ * Closing a socket with unread bytes resets the connection, and the reset may destroy the response
+ * on its way. So such a socket is kept half open: it says "no more from us", discards what still
+ * comes, and is closed at the end of the input, after a short time, or when too much came.
+ * (SO_LINGER is another thing: it is about bytes of ours.)
+ *
+ *   Bounds   at most LINGER_SLOTS sockets; the oldest makes way for a new one
+ *   Threads  none: belongs to one event loop
+ */
+enum { LINGER_SLOTS = 64, LINGER_MS = 2000, LINGER_BYTES = 16 * 1024 * 1024 };
+
+struct linger_slot {
+    struct source source;
+    int fd;           /* owned; -1: free */
+    int64_t until_ms; /* closed then at the latest */
+    size_t left;      /* bytes that may still come */
+};
+
+struct linger_set {
+    int epoll_fd;      /* borrowed: the loop that calls linger_read() */
+    size_t slot_count; /* those that are used, from the first */
+    size_t count;
+    struct linger_slot slots[LINGER_SLOTS];
+};
+
+/* For at most slot_count sockets, 1 to LINGER_SLOTS. */
+void linger_init(struct linger_set *l, int epoll_fd, size_t slot_count);
+
+/* Closes all. */
+void linger_fini(struct linger_set *l);
+
+/* Takes fd; its events are of SOURCE_LINGER. */
+void linger_add(struct linger_set *l, int fd, int64_t now_ms);
+
+/* Reads and discards; closes at the end of the input. */
+void linger_read(struct linger_set *l, struct source *source);
+
+/* Closes what is overdue. Returns when the next is due, INT64_MAX if nothing lingers. */
+int64_t linger_expire(struct linger_set *l, int64_t now_ms);
 
 #endif

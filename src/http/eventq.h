@@ -22,7 +22,7 @@
 #include "claimd/store/waiter.h"
 
 /*
- * What an entry of an epoll set is about. Each watched object embeds a source, and the entry's
+ * The kinds of entries of an epoll set. Each watched object embeds a source, and the entry's
  * data points at it.
  */
 enum source_kind {

@@ -26,16 +26,16 @@ request_ids_next(struct request_ids *ids, char out[REQUEST_ID_CAP])
 
 /* ------------------------------------------------------------------ exchanges */
 
-/* What is set aside at once for a body of known length: a client may promise and not
+/* Memory that is reserved at once for a body of known length: a client may promise and not
  * send, so more memory comes only with more bytes. */
 enum { FIRST_RESERVE = 16384 };
 
 /*
- * Bodies count before anybody has looked at them, or clients that send almost all of a post
- * and then wait would take any amount of memory. Only posts and metadata are larger than
- * BODY_FREE: claims and deletions go on when the budget is used up. Likewise answers, for
- * clients that ask and do not listen; but reading shall go on when messages have used up their
- * share, so answers have one of their own (base/mem.h), and are shorter when that is small.
+ * Bodies count before they are whole, or clients that send almost all of a post and then wait would
+ * take any amount of memory. Only posts and metadata are larger than BODY_FREE: claims and deletions
+ * go on when the budget is used up. Likewise responses, for clients that ask and do not read. But
+ * reading must go on when messages have used up their share, so responses have one of their own
+ * (base/mem.h), and are shorter when that is small.
  */
 enum { BODY_FREE = 16384, RESPONSE_FREE = 65536 };
 
@@ -151,13 +151,13 @@ void
 exchange_end(struct exchange_pool *pool, struct exchange *ex)
 {
     struct arena arena = ex->arena;
-    struct buf body = ex->body, answer = ex->response.body;
+    struct buf body = ex->body, response = ex->response.body;
 
     ENSURE(ex->conn != NULL); /* it is in use, so it ends for the first time */
     arena_reset(&arena);
     buf_reset(&body, EXCHANGE_KEEP);
-    buf_reset(&answer, EXCHANGE_KEEP);
-    *ex = (struct exchange){.arena = arena, .body = body, .response.body = answer};
+    buf_reset(&response, EXCHANGE_KEEP);
+    *ex = (struct exchange){.arena = arena, .body = body, .response.body = response};
     if (pool->spare_count >= EXCHANGE_SPARE) {
         exchange_free(pool, ex);
         return;

@@ -25,7 +25,7 @@ struct parts {
     bool bracketed;
 };
 
-/* Where an explanation goes. */
+/* The text of an error, for people. */
 struct error {
     char *text;
     size_t cap;
@@ -420,7 +420,7 @@ listen_read(const char *text, struct listen_list *out, char *why, size_t why_cap
 
 /* ------------------------------------------------------------------ inherited */
 
-/* What is wrong with it, NULL if it is a stream socket that listens. */
+/* The error of a socket, NULL if it is a stream socket that listens. */
 static const char *
 judge_socket(int fd)
 {

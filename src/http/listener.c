@@ -24,8 +24,8 @@ is_live(const struct address *address)
 
     if (fd < 0)
         return true; /* not known: better refuse than steal */
-    /* Any other error tells that somebody listens (EAGAIN: the backlog is full), or
-     * nothing at all (EACCES: it is not for us). */
+    /* Any other error tells that a server listens (EAGAIN: the backlog is full), or nothing at
+     * all (EACCES: it is not for us). */
     live = connect(fd, &address->sock.any, address->len) == 0 ||
            (errno != ECONNREFUSED && errno != ENOENT);
     (void)close(fd);
@@ -44,16 +44,9 @@ remove_stale(const struct address *address)
         (void)unlink(address->sock.local.sun_path); /* bind() tells if this failed */
 }
 
-/* The socket's file as it is now. */
-static bool
-look(const struct listener *l, struct stat *out)
-{
-    return lstat(l->address.sock.local.sun_path, out) == 0;
-}
-
 /*
- * Binds a Unix socket whose file is then open to whom it is meant for. Linux makes the
- * file with the permissions of the socket: none at first. Nobody can connect before
+ * Binds a Unix socket, and then gives its file the group and permissions that are configured. Linux
+ * makes the file with the permissions of the socket: none at first. No client can connect before
  * listen() anyway.
  */
 static bool
@@ -64,7 +57,7 @@ bind_local(struct listener *l, const struct listener_access *access)
 
     if (fchmod(l->fd, 0) != 0 || bind(l->fd, &l->address.sock.any, l->address.len) != 0)
         return false;
-    if (look(l, &st) &&
+    if (lstat(path, &st) == 0 &&
         (access->group == (gid_t)-1 || lchown(path, (uid_t)-1, access->group) == 0) &&
         fchmodat(AT_FDCWD, path, access->mode, AT_SYMLINK_NOFOLLOW) == 0) {
         l->device = st.st_dev;
@@ -96,9 +89,19 @@ learn_address(struct listener *l)
     return getsockname(l->fd, &l->address.sock.any, &l->address.len) == 0;
 }
 
-/* Takes a socket that listens. */
+/* The socket listens, and its address is known. */
 static enum status
-adopt(struct listener *l, const struct listen_entry *entry, char *error, size_t error_cap)
+finish_opening(struct listener *l)
+{
+    l->loopback = address_is_loopback(&l->address);
+    address_text(&l->address.sock.any, l->address.len, l->text);
+    return ST_OK;
+}
+
+/* Takes a socket that listens already. */
+static enum status
+inherit(struct listener *l, const struct listen_entry *entry, char *error,
+        size_t error_cap)
 {
     l->fd = entry->inherited;
     l->inherited = true;
@@ -108,9 +111,7 @@ adopt(struct listener *l, const struct listen_entry *entry, char *error, size_t 
         return ST_IO;
     }
     set_options(l->fd, l->address.sock.any.sa_family);
-    l->loopback = address_is_loopback(&l->address);
-    address_text(&l->address.sock.any, l->address.len, l->text);
-    return ST_OK;
+    return finish_opening(l);
 }
 
 enum status
@@ -122,7 +123,7 @@ listener_open(struct listener *l, const struct listen_entry *entry,
 
     *l = (struct listener){.source = {SOURCE_LISTENER}, .kind = entry->kind, .fd = -1};
     if (entry->inherited >= 0)
-        return adopt(l, entry, error, error_cap);
+        return inherit(l, entry, error, error_cap);
     st = address_parse(entry->address, &l->address, why, sizeof(why));
     if (st != ST_OK) {
         (void)snprintf(error, error_cap, "cannot listen on %s: it %s", entry->address,
@@ -145,9 +146,7 @@ listener_open(struct listener *l, const struct listen_entry *entry,
         goto fail;
     if (!is_local(l) && !learn_address(l))
         goto fail;
-    l->loopback = address_is_loopback(&l->address);
-    address_text(&l->address.sock.any, l->address.len, l->text);
-    return ST_OK;
+    return finish_opening(l);
 
 fail:
     (void)snprintf(error, error_cap, "cannot listen on %s: %s%s", entry->address,
@@ -165,14 +164,15 @@ fail:
 void
 listener_close(struct listener *l)
 {
+    const char *path = l->address.sock.local.sun_path;
     struct stat st;
 
     if (l->fd < 0)
         return;
     /* Our file's number is not given to another while our socket is open. */
-    if (is_local(l) && !l->inherited && look(l, &st) && st.st_dev == l->device &&
+    if (is_local(l) && !l->inherited && lstat(path, &st) == 0 && st.st_dev == l->device &&
         st.st_ino == l->inode)
-        (void)unlink(l->address.sock.local.sun_path); /* somebody else may be quicker */
+        (void)unlink(path); /* another process may be quicker */
     (void)close(l->fd);
     l->fd = -1;
 }

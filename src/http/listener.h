@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Who may connect to a Unix socket; TCP does not care. */
+/* Permissions of a Unix socket. */
 struct listener_access {
     mode_t mode;
     gid_t group; /* (gid_t)-1: as the process makes files */
@@ -31,10 +31,10 @@ struct listener {
 };
 
 /*
- * Binds and listens, without blocking. A Unix socket that nobody answers on is replaced;
- * a live one is refused like a taken port. The file is never open to more than `access`
- * says: it is made for nobody, given to its group, and opened up; only then does the
- * socket listen. An inherited socket is taken as it is. ST_BAD_VALUE, ST_IO, with a text for people.
+ * Binds and listens, without blocking. A Unix socket without a server is replaced; a live one is
+ * refused like a taken port. The file never has more permissions than `access`: it is made with
+ * none, given to its group, and then gets them. Only then does the socket listen. An inherited
+ * socket is taken as it is. ST_BAD_VALUE, ST_IO, with a text for people.
  */
 enum status
 listener_open(struct listener *l, const struct listen_entry *listen,
@@ -43,8 +43,8 @@ listener_open(struct listener *l, const struct listen_entry *listen,
 /*
  * Stops listening and removes the Unix socket's file, if it is one that we have made: when it was
  * removed meanwhile, and another server has made one by the same name, that one stays.
- * (Between looking and removing there is a moment: who replaces the file just then loses
- * it. Files cannot be removed by anything but their name.) Fine when closed already.
+ * (Between looking and removing there is a moment: a process that replaces the file just then
+ * loses it. Files can be removed by their name only.) Fine when closed already.
  */
 void listener_close(struct listener *l);
 

@@ -1,7 +1,6 @@
 #include "claimd/base/invariant.h"
 #include "claimd/base/thread.h"
 #include "http/request.h"
-#include "http/suspended.h"
 
 #include <limits.h>
 #include <poll.h>
@@ -50,23 +49,11 @@ handle_events(struct worker *w)
     return true;
 }
 
-/* See struct mhd_handler. */
 static void
 between_runs(void *ctx)
 {
     (void)handle_events(ctx);
 }
-
-static const struct mhd_handler handler = {.opened = request_opened,
-                                           .target = request_target,
-                                           .head = request_head,
-                                           .body = request_body,
-                                           .whole = request_whole,
-                                           .ready = request_ready,
-                                           .ended = request_ended,
-                                           .hung_up = request_hung_up,
-                                           .closed = request_closed,
-                                           .between = between_runs};
 
 /* ------------------------------------------------------------------ life */
 
@@ -75,8 +62,9 @@ open_connections(struct worker *w)
 {
     const struct server_config *config = w->shared->config;
     struct connections *conns = &w->conns;
-    const struct mhd_config mhd = {.handler = &handler,
+    const struct mhd_config mhd = {.handler = &request_handler,
                                    .ctx = w,
+                                   .between = between_runs,
                                    .server = config,
                                    .table = &conns->table,
                                    .round = &w->loop.round,
@@ -160,7 +148,7 @@ until(const struct worker *w, int64_t deadline_ms)
 enum { NEWCOMER_MS = 1000 };
 
 /*
- * Draining: closes connections that wait for nothing. What the kernel has received for one is a
+ * Draining: closes connections that wait for nothing. Input in the kernel is a
  * request that libmicrohttpd is about to read. Returns when to look again.
  */
 static int64_t
@@ -243,14 +231,6 @@ handle_source(struct worker *w, struct source *source)
     }
 }
 
-/* Draining, and all clients have been served, have received it, and have gone. */
-static bool
-is_drained(const struct worker *w)
-{
-    return atomic_load(&w->shared->draining) && w->conns.linger.count == 0 &&
-           atomic_load_explicit(&w->conns.load, memory_order_acquire) == 0;
-}
-
 static void
 run_loop(struct worker *w)
 {
@@ -261,7 +241,9 @@ run_loop(struct worker *w)
     while (!atomic_load(&w->shared->cut)) {
         int n;
 
-        if (is_drained(w))
+        /* Draining, and all clients have been served, have received it, and have gone. */
+        if (atomic_load(&w->shared->draining) && w->conns.linger.count == 0 &&
+            atomic_load_explicit(&w->conns.load, memory_order_acquire) == 0)
             break;
         round->number++;
         atomic_store_explicit(&w->loop.seen_round, round->number, memory_order_release);

@@ -13,10 +13,10 @@ const int traffic_codes[TRAFFIC_CODES] = {200, 201, 204, 304, 400, 401, 403, 404
                                           405, 406, 408, 409, 410, 411, 412, 413,
                                           414, 415, 429, 431, 500, 501, 503, 505};
 
-const struct bucket_bounds traffic_bounds_us = {13,
-                                                {50, 100, 250, 500, 1000, 2500, 10000,
-                                                 50000, 250000, 1000000, 5000000,
-                                                 20000000, 60000000}};
+static const struct bucket_bounds traffic_bounds_us = {13,
+                                                       {50, 100, 250, 500, 1000, 2500,
+                                                        10000, 50000, 250000, 1000000,
+                                                        5000000, 20000000, 60000000}};
 
 void
 traffic_init(struct traffic *t, struct mem *mem)

@@ -35,18 +35,17 @@ struct traffic {
 };
 
 extern const int traffic_codes[TRAFFIC_CODES];
-extern const struct bucket_bounds traffic_bounds_us;
 
 void traffic_init(struct traffic *t, struct mem *mem);
 void traffic_fini(struct traffic *t);
 
-/* A request was answered, or ended without an answer (code 0: not counted). */
+/* Counts a response; code 0: the request ended without one, and is not counted. */
 void traffic_count(struct traffic *t, const char *route, enum method method, int code,
                    int64_t took_us);
 
 /*
- * Adds what `from`, which others are counting in, has to `to`, which is the caller's. Without
- * memory for a row it counts among the rest.
+ * Adds the counts of `from`, while its worker goes on counting, to `to`, which is the caller's.
+ * Without memory for a row it counts among the rest.
  */
 void traffic_merge(struct traffic *to, const struct traffic *from);
 

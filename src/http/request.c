@@ -1,20 +1,18 @@
 #include "http/request.h"
 
-#include "http/suspended.h"
-
 #include <errno.h>
 #include <unistd.h>
 
-void
-request_opened(void *ctx, struct conn *c)
+static void
+add_connection(void *ctx, struct conn *c)
 {
     struct worker *w = ctx;
 
     conn_table_add(&w->conns.table, c, w->loop.round.now_ms);
 }
 
-void
-request_target(void *ctx, struct conn *c, const char *target)
+static void
+begin_exchange(void *ctx, struct conn *c, const char *target)
 {
     struct worker *w = ctx;
     struct exchange *ex = exchange_begin(&w->exchanges, c, target);
@@ -40,8 +38,8 @@ body_limit(const struct worker *w, const struct exchange *ex)
     return api_body_limit(w->shared->config->api, ex->request.path);
 }
 
-bool
-request_head(void *ctx, struct conn *c, enum refusal wrong)
+static bool
+take_head(void *ctx, struct conn *c, enum refusal wrong)
 {
     struct worker *w = ctx;
     struct exchange *ex = c->exchange;
@@ -62,8 +60,8 @@ request_head(void *ctx, struct conn *c, enum refusal wrong)
     return respond_request(w, ex, true);
 }
 
-bool
-request_body(void *ctx, struct conn *c, const char *data, size_t len)
+static bool
+take_body(void *ctx, struct conn *c, const char *data, size_t len)
 {
     struct worker *w = ctx;
     struct exchange *ex = c->exchange;
@@ -72,31 +70,31 @@ request_body(void *ctx, struct conn *c, const char *data, size_t len)
     exchange_take_body(ex, data, len, limit);
     if (ex->received <= limit || ex->received - limit <= BODY_DISCARD_MOST)
         return true;
-    return refuse(w, c,
-                  REFUSAL_TOO_LARGE); /* chunked: else its length was known before */
+    /* It is chunked: of others the length was known before. */
+    return refuse(w, c, REFUSAL_TOO_LARGE);
 }
 
 /*
  * With a chunked body the connection ends with the response: of chunks claimd sees only what
- * libmicrohttpd makes of them, and a proxy in front may have taken another byte for their end. What
- * stands behind it is then never taken for a request.
+ * libmicrohttpd makes of them, and a proxy in front may have taken another byte for their end. So
+ * bytes behind it are never taken for a request.
  */
-bool
-request_whole(void *ctx, struct conn *c, enum refusal wrong)
+static bool
+end_body(void *ctx, struct conn *c, enum refusal wrong)
 {
     if (wrong != REFUSAL_NONE)
         return refuse(ctx, c, wrong);
     return respond_request(ctx, c->exchange, c->exchange->head.chunked);
 }
 
-bool
-request_ready(void *ctx, struct conn *c)
+static bool
+send_ready(void *ctx, struct conn *c)
 {
     return respond_ready(ctx, c->exchange);
 }
 
-void
-request_ended(void *ctx, struct conn *c, bool sent)
+static void
+end_exchange(void *ctx, struct conn *c, bool sent)
 {
     struct worker *w = ctx;
     struct exchange *ex = c->exchange;
@@ -109,8 +107,8 @@ request_ended(void *ctx, struct conn *c, bool sent)
     exchange_end(&w->exchanges, ex);
 }
 
-void
-request_hung_up(void *ctx, struct conn *c)
+static void
+note_hang_up(void *ctx, struct conn *c)
 {
     suspended_hung_up(ctx, c);
 }
@@ -135,8 +133,8 @@ linger_if_sending(struct worker *w, const struct conn *c)
         linger_add(&w->conns.linger, fd, w->loop.round.now_ms);
 }
 
-void
-request_closed(void *ctx, struct conn *c)
+static void
+free_connection(void *ctx, struct conn *c)
 {
     struct worker *w = ctx;
 
@@ -147,6 +145,16 @@ request_closed(void *ctx, struct conn *c)
     mem_free(w->shared->config->mem, c);
     atomic_fetch_sub_explicit(&w->conns.load, 1, memory_order_relaxed);
 }
+
+const struct mhd_handler request_handler = {.opened = add_connection,
+                                            .target = begin_exchange,
+                                            .head = take_head,
+                                            .body = take_body,
+                                            .whole = end_body,
+                                            .ready = send_ready,
+                                            .ended = end_exchange,
+                                            .hung_up = note_hang_up,
+                                            .closed = free_connection};
 
 void
 request_time_out(struct worker *w, struct conn *c)

@@ -206,7 +206,7 @@ add_number(struct fields *f, const char *key, int64_t number)
     f->all[f->count++] = (struct log_field)LOG_I(key, number);
 }
 
-/* What is not there, or has no name, has no field. */
+/* An absent or empty text has no field. */
 static void
 add_text(struct fields *f, const char *key, struct bytes text)
 {

@@ -2,7 +2,7 @@
  * respond: from a whole request to its response.
  *
  * The API says how a request continues (claimd/api/api.h). If the response has to wait, the exchange
- * is suspended (suspended.h): libmicrohttpd leaves its connection alone (mhd_suspend), and it costs
+ * is suspended: libmicrohttpd leaves its connection alone (mhd_suspend), and it costs
  * no processor time. There are two ways to wait. A request for the store in memory calls the API
  * again when it is woken. A request that may block calls it in a fiber, which parks.
  *
@@ -25,6 +25,9 @@
  * (response.claim_id): if its connection ends before the kernel has the whole response (docs/api.md
  * 11.5).
  *
+ * suspended.c has what ends the waits.
+ *
+ *   Cost     WAITING: nothing until it ends. Ending many: all in one round
  *   Bounds   max_waiters WAITING in all workers; as many REMOTE and IDENTITY as fibers
  *   Threads  all in the worker. While a fiber is parked, only it touches the exchange
  */
@@ -68,5 +71,29 @@ void respond_abort(struct worker *w, struct conn *c, enum refusal why);
  * The exchange ends. sent: the kernel has its whole response; else what it claimed is released.
  */
 void respond_end(struct worker *w, struct exchange *ex, bool sent);
+
+/* ------------------------------------------------------------------ suspended.c */
+
+/* ST_NO_MEMORY. */
+enum status suspended_init(struct worker *w);
+void suspended_fini(struct worker *w);
+
+/* Does some slices of the requests that are done so. */
+void suspended_slices(struct worker *w);
+
+/* There is an event of c. */
+void suspended_event(struct worker *w, struct conn *c, unsigned bits);
+
+/* The client of c has hung up, or half: it does not wait for a message any more. */
+void suspended_hung_up(struct worker *w, struct conn *c);
+
+/* Ends the waiting, or the delay, whose time is over. When the next one's is; INT64_MAX: never. */
+int64_t suspended_expire(struct worker *w);
+
+/* Resumes the exchanges whose change has become durable, if the log has made progress. */
+void suspended_commits(struct worker *w);
+
+/* The server drains: ends all waiting and all delays. */
+void suspended_drain(struct worker *w);
 
 #endif

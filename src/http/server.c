@@ -271,15 +271,6 @@ server_went_round(const struct server *s)
     return true;
 }
 
-/* How many workers have ended since the last call. */
-static size_t
-ended(const struct server *s)
-{
-    eventfd_t count = 0;
-
-    return eventfd_read(s->shared.done_fd, &count) == 0 ? (size_t)count : 0;
-}
-
 /* Waits until all workers have ended, the time is up, or server_stop() is called. */
 static void
 await_workers(struct server *s, int64_t drain_ms)
@@ -288,6 +279,7 @@ await_workers(struct server *s, int64_t drain_ms)
                            {.fd = s->acceptor.stop_fd, .events = POLLIN}};
     int64_t end_ms = clock_now_ms(&s->shared.real) + drain_ms;
     size_t left = s->worker_count;
+    eventfd_t ended; /* workers, since it was read last */
 
     while (left > 0) {
         int64_t wait_ms = end_ms - clock_now_ms(&s->shared.real);
@@ -296,7 +288,8 @@ await_workers(struct server *s, int64_t drain_ms)
             return;
         if (fds[1].revents != 0)
             return;
-        left -= ended(s);
+        if (eventfd_read(s->shared.done_fd, &ended) == 0)
+            left -= (size_t)ended;
     }
 }
 

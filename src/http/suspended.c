@@ -1,4 +1,4 @@
-#include "http/suspended.h"
+#include "http/respond.h"
 
 #include "claimd/base/invariant.h"
 

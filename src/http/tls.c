@@ -24,7 +24,7 @@ struct tls {
 
 /* ------------------------------------------------------------------ reading */
 
-/* What GnuTLS says about one of the two. */
+/* The error of GnuTLS about one of the two. */
 static enum status
 bad(struct reason *why, const char *what, int error)
 {

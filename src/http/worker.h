@@ -8,20 +8,19 @@
  *       +- lingering sockets                     -> read and discard
  *     time-out: the least of libmicrohttpd's, the phases', the suspended requests' and the store's
  *
- * Requests that take long or have to wait are in suspended.h.
+ * Requests that take long or have to wait are in respond.h.
  */
 #ifndef HTTP_WORKER_H
 #define HTTP_WORKER_H
 
 #include "claimd/store/housekeeper.h"
-#include "http/linger.h"
 #include "http/metrics.h"
 #include "http/mhd/mhd.h"
 #include "http/request_log.h"
 
 #include <pthread.h>
 
-/* What all workers of a server share; written before they start, or atomic. */
+/* Shared by all workers of a server; written before they start, or atomic. */
 struct worker_shared {
     const struct server_config *config; /* borrowed */
     struct housekeeper housekeeper;
@@ -51,7 +50,7 @@ struct connections {
     _Atomic size_t load; /* pushed and not closed; the acceptor adds, the worker takes */
 };
 
-/* Exchanges whose response has to wait (suspended.h). */
+/* Exchanges whose response has to wait (respond.h). */
 struct suspended {
     struct wheel *deadlines;   /* of those in `waiting` and `delayed`; owned */
     struct list waiting;       /* connections of exchanges WAITING, by `turn` */

@@ -825,7 +825,7 @@ MUTANTS = [
     ("LINGERS_FOR_EVER",
      "a lingering socket is closed only when the client ends",
      "unit/http/linger_test: lingering_ends_when_its_time_is_up",
-     [("http/linger.c",
+     [("http/conn.c",
        "        if (slot->fd >= 0 && slot->until_ms <= now_ms)",
        "        if (slot->fd >= 0 && slot->until_ms <= now_ms && !MUTANT(LINGERS_FOR_EVER))")]),
     ("ERROR_WITHOUT_LINGERING",

@@ -71,7 +71,7 @@ struct access_proof {
     bool asking; /* its fiber is parked until Keystone responds; for the fiber's thread */
 };
 
-/* Somebody Keystone knows. The texts are borrowed from the proof. */
+/* A user that Keystone knows. The texts are borrowed from the proof. */
 struct keystone_caller {
     struct bytes name;    /* the user's id */
     struct bytes project; /* its id; absent: the token is for none */

@@ -25,7 +25,7 @@ enum { LISTEN_MAX = 8, LISTEN_ADDRESS_CAP = 192 };
 struct listen_entry {
     enum listen_kind kind;
     char address[LISTEN_ADDRESS_CAP]; /* "127.0.0.1:8888", "[::1]:0", "unix:/path" */
-    int inherited; /* the socket that listens there already, made by somebody else; or -1 */
+    int inherited; /* a socket that listens already, of another process; or -1 */
 };
 
 struct listen_list {
@@ -41,8 +41,8 @@ struct listen_list {
 bool listen_read(const char *text, struct listen_list *out, char *why, size_t why_cap);
 
 /*
- * Makes an entry of a socket that somebody else has made, and listens on: it stays theirs,
- * and so do those who wait in its backlog when we stop. It is made not to block, and not to be
+ * Makes an entry of a socket of another process, which listens: it stays open there, and the
+ * clients in its backlog wait there when claimd stops. It is made not to block, and not to be
  * handed on. False: *why says what is wrong with it ("is no socket").
  */
 bool
@@ -51,7 +51,7 @@ listen_inherit(int fd, enum listen_kind kind, struct listen_entry *out, const ch
 /* The word for a kind: "api", "tls", "metrics". */
 const char *listen_kind_name(enum listen_kind kind);
 
-/* What an address is announced with: "http://", "https://", or nothing for a Unix socket. */
+/* The scheme of an address in a URL: "http://", "https://", or nothing for a Unix socket. */
 const char *listen_scheme(enum listen_kind kind, const char *address);
 
 #endif

@@ -21,7 +21,7 @@ struct server; /* opaque */
 enum status server_open(const struct server_config *config, struct server **out,
                         char *error, size_t error_cap);
 
-/* Where it listens, in the order of the list. */
+/* The number of its listeners; they are in the order of the list. */
 size_t server_listener_count(const struct server *s);
 
 /* The real address: "127.0.0.1:40123" when port 0 was asked for. Borrowed. */

@@ -4,7 +4,7 @@
  *
  * A handshake pins the pair that is in force when it begins. So after a replacement new
  * handshakes have the new pair, those under way end with the one they began with, and
- * whoever drops the last pin frees it.
+ * the last dropped pin frees it.
  *
  *   Protocol  TLS 1.2 and 1.3, with forward secrecy and authenticated encryption only
  *             (TLS_PRIORITIES; docs/adr/0009-tls.md)

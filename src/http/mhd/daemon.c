@@ -16,7 +16,7 @@ enum { RUNS_IN_A_ROW = 16 };
  */
 enum { IDLE_POLLS = 8, NAP_MS = 10 };
 
-/* What libmicrohttpd logs before it sends a built-in page; the status comes first. */
+/* The line that libmicrohttpd logs before it sends a built-in page; the status comes first. */
 static const char built_in_page[] = "Error processing request";
 
 /* ------------------------------------------------------------------ opening */
@@ -286,16 +286,6 @@ mhd_resume(struct conn *c)
 }
 
 /*
- * An idle connection is told in the words of TLS that there will be no more: by libmicrohttpd, when
- * it sees the end of the input.
- */
-static int
-how_to_shut(const struct conn *c)
-{
-    return c->mhd.tls != NULL && c->phase == CONN_WAITING ? SHUT_RD : SHUT_RDWR;
-}
-
-/*
  * libmicrohttpd sees the end of a connection in its epoll set, and closes. One that was suspended
  * while it was stuck is not in there any more. Then libmicrohttpd looks only at the time, of which a
  * second is the least.
@@ -304,7 +294,8 @@ void
 mhd_end(struct conn *c, enum refusal why)
 {
     struct mhd *m = mhd_of(c);
-    int how = how_to_shut(c);
+    /* Over TLS libmicrohttpd sends an idle client a proper end when it sees the end of the input. */
+    int how = c->mhd.tls != NULL && c->phase == CONN_WAITING ? SHUT_RD : SHUT_RDWR;
 
     if (why != REFUSAL_NONE && c->exchange != NULL && c->exchange->code == 0)
         mhd_refuse_past(c->exchange, why);
@@ -319,15 +310,6 @@ mhd_end(struct conn *c, enum refusal why)
 
 /* ------------------------------------------------------------------ the loop */
 
-static void
-suspend_pending(struct mhd *m)
-{
-    struct list *link;
-
-    while ((link = list_pop(&m->pending_suspend)) != NULL)
-        mhd_suspend_now(container_of(link, struct conn, mhd.pending_suspend));
-}
-
 /* Lets one daemon work; says when it wants to again. */
 static int64_t
 run_daemon(struct mhd *m, struct mhd_daemon *d)
@@ -335,12 +317,14 @@ run_daemon(struct mhd *m, struct mhd_daemon *d)
     /* In naps once is enough: it has had its chances. */
     int runs = d->idle_polls < IDLE_POLLS ? RUNS_IN_A_ROW : 1;
     MHD_UNSIGNED_LONG_LONG left = 0;
+    struct list *link;
     int64_t now_ms = m->config.round->now_ms;
 
     m->called = d->due = false;
     for (int i = 0; i < runs && left == 0; i++) {
         (void)MHD_run(d->daemon); /* fails only after a shutdown */
-        suspend_pending(m);
+        while ((link = list_pop(&m->pending_suspend)) != NULL)
+            mhd_suspend_now(container_of(link, struct conn, mhd.pending_suspend));
         tls_suspend_idle(m);
         if (MHD_get_timeout(d->daemon, &left) == MHD_NO) {
             d->idle_polls = 0;
@@ -392,7 +376,7 @@ mhd_run(struct mhd *m)
 
     tls_admit(m);
     next_ms = run_due(m);
-    m->config.handler->between(m->config.ctx);
+    m->config.between(m->config.ctx);
     if (any_due(m))
         next_ms = run_due(m);
     replay_rdhups(m);

@@ -28,7 +28,7 @@
 enum { RECORD = 64, OVERSHOOT = 256, ALIGNMENT = 16 };
 
 /*
- * What a response's head has besides the API's headers: status line, date, length,
+ * The parts of a response's head besides the API's headers: status line, date, length,
  * request id, connection, and the empty line; 190 bytes at most.
  */
 enum { FRAME = 256 };

@@ -97,7 +97,7 @@ struct MHD_Response *mhd_prepare_no_memory(void);
 /* Refuses past libmicrohttpd, which must then close. With TLS the client gets no response. */
 void mhd_refuse_past(struct exchange *ex, enum refusal which);
 
-/* ------------------------------------------------------------------ handshake.c */
+/* ------------------------------------------------------------------ sockets.c */
 
 /* For MHD_OPTION_HTTPS_CERT_CALLBACK: the pair in force, pinned by the connection. */
 int tls_certificate(gnutls_session_t session, const gnutls_datum_t *authorities,
@@ -111,12 +111,6 @@ void tls_begin(struct conn *c);
 /* The same, when it can be suspended. */
 void tls_wait(struct mhd *m, struct conn *c);
 
-/* True for a connection that is suspended before its first request. */
-bool tls_is_waiting(const struct conn *c);
-
-/* There is something to read for one of these. */
-void tls_handshake_ready(struct mhd *m, struct conn *c);
-
 /* Resumes some of those that are ready. */
 void tls_admit(struct mhd *m);
 
@@ -128,8 +122,6 @@ void tls_handshake_done(struct mhd *m, struct conn *c);
 
 /* The connection ends. Its session is gone. */
 void tls_end(struct mhd *m, struct conn *c);
-
-/* ------------------------------------------------------------------ watch.c */
 
 /*
  * Has the worker's epoll set tell, once, when the client of c stops sending, or `what` happens
@@ -147,7 +139,7 @@ bool watch_socket(struct mhd *m, struct conn *c, int how, uint32_t what);
 void replay_rdhup(struct mhd *m, struct conn *c);
 void replay_rdhups(struct mhd *m);
 
-/* After a round in which libmicrohttpd had work without end in this daemon: see watch.c. */
+/* After a round in which libmicrohttpd had work without end in this daemon: see sockets.c. */
 void chunk_watchdog(struct mhd *m, const struct mhd_daemon *d);
 
 #endif

@@ -20,8 +20,8 @@
  *   head.c       Refuses heads that two parsers could read differently, and makes sure that the
  *                head of a response will have space in the connection's memory.
  *   response.c   Responses, through libmicrohttpd or past it, straight to the socket.
- *   handshake.c  Handshakes of TLS: a few in each round, and none while there is nothing to read.
- *   watch.c      Ends of input that libmicrohttpd misses, and chunked bodies that it cannot read.
+ *   sockets.c    Handshakes of TLS: a few in each round, and none while there is nothing to read.
+ *                Ends of input that libmicrohttpd misses, and chunked bodies that it cannot read.
  *
  *   Threads  each struct mhd belongs to one worker
  */
@@ -48,7 +48,7 @@ enum refusal {
 };
 
 /*
- * What the front end does with what libmicrohttpd reads. All run in the worker, within mhd_run().
+ * The front end's part of a request. All run in the worker, within mhd_run().
  * False: libmicrohttpd closes the connection.
  */
 struct mhd_handler {
@@ -73,9 +73,6 @@ struct mhd_handler {
 
     /* The socket is about to be closed: frees c. */
     void (*closed)(void *ctx, struct conn *c);
-
-    /* Between two runs of libmicrohttpd in one round: handles events that the first one caused. */
-    void (*between)(void *ctx);
 };
 
 /* The present round of the worker's loop. */
@@ -87,7 +84,9 @@ struct round {
 
 struct mhd_config {
     const struct mhd_handler *handler; /* borrowed for its life, as all pointers here */
-    void *ctx;
+    void *ctx;                         /* of the handler */
+    /* Between two runs in one round: handles the events that the first one caused. */
+    void (*between)(void *ctx);
     const struct server_config *server;
     struct conn_table *table;
     const struct round *round;
@@ -165,8 +164,8 @@ bool mhd_respond(struct exchange *ex, bool closing, const struct mhd_pieces *pie
 bool mhd_refuse(struct mhd *m, struct conn *c, enum refusal which, bool closing);
 
 /*
- * Writes a whole refusal to a socket, with "Connection: close"; id is the request id. What the
- * socket's buffer does not take at once is lost: a client that slow gets no explanation.
+ * Writes a whole refusal to a socket, with "Connection: close"; id is the request id. Bytes that
+ * the socket's buffer does not take at once are lost: a client that slow gets no explanation.
  */
 void mhd_refuse_socket(int fd, enum refusal which, const char *id);
 

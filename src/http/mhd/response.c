@@ -192,18 +192,13 @@ mhd_refuse_past(struct exchange *ex, enum refusal which)
  * libmicrohttpd takes no response in the middle of a body, and after a bad head its memory may have
  * no space for one. There the document goes past it. With TLS only libmicrohttpd can send.
  */
-static bool
-goes_past(const struct conn *c, enum refusal which)
-{
-    return c->mhd.in_body || (c->mhd.tls == NULL && which != REFUSAL_NO_MEMORY);
-}
-
 bool
 mhd_refuse(struct mhd *m, struct conn *c, enum refusal which, bool closing)
 {
     struct exchange *ex = c->exchange;
 
-    if (ex != NULL && goes_past(c, which)) {
+    if (ex != NULL &&
+        (c->mhd.in_body || (c->mhd.tls == NULL && which != REFUSAL_NO_MEMORY))) {
         mhd_refuse_past(ex, which);
         return false;
     }

@@ -44,7 +44,7 @@ struct mhd_conn {
     struct list handshake;       /* tls_pending or tls_handshaking */
 };
 
-/* What a request takes of its connection's memory besides the bytes of its head. */
+/* The space that a request takes of its connection's memory besides the bytes of its head. */
 struct head_use {
     size_t head;    /* bytes of the head */
     size_t records; /* headers and cookies */

@@ -1,4 +1,4 @@
-#include "http/linger.h"
+#include "http/conn.h"
 
 #include "support/check_main.h"
 

@@ -6,6 +6,17 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
+bool
+watch_socket(struct mhd *m, struct conn *c, int how, uint32_t what)
+{
+    struct epoll_event event = {.events = what | EPOLLRDHUP | EPOLLONESHOT,
+                                .data.ptr = &c->source};
+
+    return epoll_ctl(m->config.epoll_fd, how, c->fd, &event) == 0;
+}
+
+/* ------------------------------------------------------------------ handshakes of TLS */
+
 /*
  * libmicrohttpd 0.9.75 makes a handshake when the connection is readable, but does not note when it
  * has read all there was. It would try again and again until the client goes on, with every client
@@ -59,18 +70,12 @@ tls_begin(struct conn *c)
     c->mhd.tls = info->tls_session;
 }
 
-/* What the handshake waits for. */
-static uint32_t
-awaited(const struct conn *c)
-{
-    return gnutls_record_get_direction(c->mhd.tls) == 0 ? EPOLLIN : EPOLLOUT;
-}
-
-/* False: it cannot be watched, for want of memory. It goes on, and costs what it costs. */
+/* Until what the handshake waits for. False: it cannot be watched, for want of memory. It goes on, and costs what it costs. */
 static bool
-suspend(struct mhd *m, struct conn *c)
+suspend_handshake(struct mhd *m, struct conn *c)
 {
-    if (!watch_socket(m, c, EPOLL_CTL_MOD, awaited(c)))
+    if (!watch_socket(m, c, EPOLL_CTL_MOD,
+                      gnutls_record_get_direction(c->mhd.tls) == 0 ? EPOLLIN : EPOLLOUT))
         return false;
     mhd_suspend_now(c);
     return true;
@@ -92,17 +97,19 @@ acknowledge(const struct conn *c)
 void
 tls_wait(struct mhd *m, struct conn *c)
 {
-    if (c->mhd.tls != NULL && !suspend(m, c))
+    if (c->mhd.tls != NULL && !suspend_handshake(m, c))
         list_add_before(&m->tls_handshaking, &c->mhd.handshake);
 }
 
-bool
+/* True for a connection that is suspended before its first request. */
+static bool
 tls_is_waiting(const struct conn *c)
 {
     return c->mhd.tls != NULL && !c->used && c->mhd.suspended;
 }
 
-void
+/* There is something to read for one of these. */
+static void
 tls_handshake_ready(struct mhd *m, struct conn *c)
 {
     if (!list_linked(&c->mhd.handshake))
@@ -162,7 +169,7 @@ tls_suspend_idle(struct mhd *m)
 
         at = at->next;
         if (c->phase == CONN_CLOSING || conn_unread(c) != UNREAD_NOTHING ||
-            !suspend(m, c))
+            !suspend_handshake(m, c))
             continue;
         list_remove(&c->mhd.handshake);
         acknowledge(c);
@@ -196,4 +203,103 @@ tls_end(struct mhd *m, struct conn *c)
     tls_client_cert_free(m->config.server->mem, c->certificate);
     c->certificate = NULL;
     c->mhd.tls = NULL;
+}
+
+/* ------------------------------------------------------------------ ends of input */
+
+/* The first edge may come too early: there is something left to read. */
+enum { REPLAYS = 2 };
+
+void
+replay_rdhup(struct mhd *m, struct conn *c)
+{
+    c->mhd.replays = REPLAYS;
+    if (!list_linked(&c->mhd.ended))
+        list_add_before(&m->ended, &c->mhd.ended);
+}
+
+void
+replay_rdhups(struct mhd *m)
+{
+    struct list *at = m->ended.next;
+
+    while (at != &m->ended) {
+        struct conn *c = container_of(at, struct conn, mhd.ended);
+
+        at = at->next;
+        /* While a response is under way it has to wait until that is over. */
+        if (c->phase != CONN_WAITING && c->phase != CONN_RECEIVING)
+            c->mhd.replays = 1;
+        else {
+            (void)shutdown(c->fd, SHUT_RD); /* what was sent can still be read */
+            c->mhd.daemon->due = true;
+        }
+        if (--c->mhd.replays == 0)
+            list_remove(&c->mhd.ended);
+    }
+}
+
+/* ------------------------------------------------------------------ chunked bodies */
+
+/*
+ * If the line with the size of a chunk is longer than the memory of its connection, libmicrohttpd
+ * can neither read on nor give up. It says for ever that work is left, and not where. So a worker
+ * that was told so in vain looks at the connections that are in the middle of a chunked body and
+ * for which libmicrohttpd did not call in this round:
+ *
+ *     bytes or the end of them wait in the socket,      libmicrohttpd does not read them:
+ *     IDLE_ROUNDS rounds in a row                       refused and closed
+ *     nothing waits                                     stuck, or merely slow: suspended until the
+ *                                                       client sends more, which costs nothing
+ *
+ * A round without such work costs nothing; else a system call or two for each chunked body.
+ */
+enum { IDLE_ROUNDS = 3 };
+
+void
+chunk_watchdog(struct mhd *m, const struct mhd_daemon *d)
+{
+    struct list *at = m->chunked.next;
+
+    while (at != &m->chunked) {
+        struct conn *c = container_of(at, struct conn, mhd.chunked);
+
+        at = at->next; /* c may leave the list */
+        if (c->mhd.daemon != d || c->mhd.suspended || c->phase == CONN_CLOSING)
+            continue;
+        if (c->mhd.round == m->config.round->number) {
+            c->mhd.idle_rounds = 0;
+        } else if (conn_unread(c) == UNREAD_NOTHING) {
+            c->mhd.idle_rounds = 0;
+            /* Not watched, for want of memory: it goes on until its time is up. */
+            if (watch_socket(m, c, EPOLL_CTL_MOD, EPOLLIN))
+                mhd_suspend_now(c);
+        } else if (++c->mhd.idle_rounds >= IDLE_ROUNDS) {
+            mhd_end(c, REFUSAL_CHUNKS);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ events */
+
+void
+mhd_event(struct mhd *m, struct source *source)
+{
+    struct conn *c;
+
+    if (source->kind == SOURCE_MHD) {
+        container_of(source, struct mhd_daemon, source)->due = true;
+        return;
+    }
+    c = container_of(source, struct conn, source); /* freed in mhd_run() only: alive */
+    if (c->mhd.suspended && c->phase == CONN_RECEIVING) {
+        (void)watch_socket(m, c, EPOLL_CTL_MOD, 0); /* it was in the set before */
+        mhd_resume(c);
+    } else if (tls_is_waiting(c)) {
+        tls_handshake_ready(m, c);
+    } else {
+        c->hung_up = true;
+        m->config.handler->hung_up(m->config.ctx, c);
+        replay_rdhup(m, c);
+    }
 }
