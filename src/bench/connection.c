@@ -97,18 +97,6 @@ endpoint_connect(const struct endpoint *e)
 
 #define READ_STEP 16384U
 
-/* DELIVERY: a worker. The first claims are spread over a pause, as later ones are. */
-static void
-make_worker(struct connection *c, const struct plan *plan)
-{
-    unsigned index = c->number - plan->producers;
-    unsigned workers = plan->connections - plan->producers;
-
-    c->actor.worker = true;
-    c->actor.queue = index % plan->queues;
-    c->resume_ns = plan->pace.start_ns + plan->poll_ns * index / workers;
-}
-
 void
 connection_init(struct connection *c, const struct plan *plan, unsigned number,
                 struct mem *mem)
@@ -119,8 +107,15 @@ connection_init(struct connection *c, const struct plan *plan, unsigned number,
     c->actor.queue = number % plan->queues;
     c->actor.serial = (uint64_t)number << 40;
     c->actor.random = hash_mix(number + UINT64_C(0x9e3779b97f4a7c15));
-    if (plan->scenario == SCENARIO_DELIVERY && number >= plan->producers)
-        make_worker(c, plan);
+    if (plan->scenario == SCENARIO_DELIVERY && number >= plan->producers) {
+        const unsigned index = number - plan->producers;
+
+        /* The first claims are spread over a pause, as later ones are. */
+        c->actor.worker = true;
+        c->actor.queue = index % plan->queues;
+        c->resume_ns = plan->pace.start_ns +
+                       plan->poll_ns * index / (plan->connections - plan->producers);
+    }
 }
 
 void

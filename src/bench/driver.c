@@ -187,23 +187,17 @@ take_turn(const struct driver *d, struct connection *c, int64_t now)
     return true;
 }
 
-/* With more queues than connections, a connection serves several in turn. */
-static void
-change_queue(const struct plan *plan, struct actor *a)
-{
-    bool delivery = plan->scenario == SCENARIO_DELIVERY;
-    unsigned others = delivery ? plan->producers : plan->connections;
-
-    if (plan->queues > others && plan->scenario != SCENARIO_PREPARE && !a->worker)
-        a->queue = (a->queue + others) % plan->queues;
-}
-
 /* Sends the next request of a connection that is free, or lets it wait or finish. */
 static void
 proceed(struct driver *d, struct connection *c, int64_t now)
 {
+    const struct plan *plan = d->plan;
+    struct actor *a = &c->actor;
+    unsigned others =
+        plan->scenario == SCENARIO_DELIVERY ? plan->producers : plan->connections;
+
     do {
-        bool at_start = scenario_at_start(d->plan, &c->actor);
+        bool at_start = scenario_at_start(plan, a);
 
         if (at_start && over(d, c, now)) {
             finish(d, c);
@@ -218,9 +212,11 @@ proceed(struct driver *d, struct connection *c, int64_t now)
             c->state = CONNECTION_WAITING;
             return;
         }
-        if (at_start)
-            change_queue(d->plan, &c->actor);
-        if (!scenario_next(d->plan, &c->actor, c->start_ns, &c->step)) {
+        /* With more queues than connections, a connection serves several in turn. */
+        if (at_start && plan->queues > others && plan->scenario != SCENARIO_PREPARE &&
+            !a->worker)
+            a->queue = (a->queue + others) % plan->queues;
+        if (!scenario_next(plan, a, c->start_ns, &c->step)) {
             finish(d, c);
             return;
         }
@@ -378,22 +374,6 @@ read_answer(struct driver *d, struct connection *c)
     }
 }
 
-static void
-handle_event(struct driver *d, struct connection *c, uint32_t events)
-{
-    if (c->state == CONNECTION_FINISHED)
-        return;
-    if (c->state == CONNECTION_CONNECTING) {
-        connected(d, c, stopwatch_now());
-        return;
-    }
-    if (events & EPOLLOUT) {
-        send_out(d, c);
-        return;
-    }
-    read_answer(d, c);
-}
-
 /* Open loop: starts every waiting connection that has become due, in the order of the plan. */
 static void
 start_due(struct driver *d, int64_t now)
@@ -409,35 +389,6 @@ start_due(struct driver *d, int64_t now)
             d->cursor = 0;
             d->round++;
         }
-    }
-}
-
-/* Lets every connection go on whose pause is over. */
-static void
-end_pauses(struct driver *d, int64_t now)
-{
-    struct connection *c;
-
-    while ((c = d->pauses.first) != NULL && c->resume_ns <= now) {
-        pauses_remove(&d->pauses, c);
-        c->state = CONNECTION_WAITING;
-        proceed(d, c, now);
-    }
-}
-
-/*
- * DELIVERY: workers that wait or pause when all has arrived would do so for nothing. A
- * claim that is under way is given up with its connection: there is nothing to claim.
- */
-static void
-dismiss_workers(struct driver *d)
-{
-    for (unsigned i = 0; i < d->count; i++) {
-        struct connection *c = &d->connections[i];
-
-        if (c->actor.worker && c->state != CONNECTION_FINISHED &&
-            scenario_at_start(d->plan, &c->actor))
-            finish(d, c);
     }
 }
 
@@ -461,20 +412,33 @@ wait_events(struct driver *d, struct epoll_event *events, int64_t now)
     return epoll_pwait2(d->epoll, events, EVENTS, &limit, NULL);
 }
 
-static bool
-must_stop(struct driver *d, int64_t now)
+static void
+handle_event(struct driver *d, struct connection *c, uint32_t events)
 {
-    return d->active == 0 || d->failure != NULL || now >= d->plan->give_up_ns ||
-           atomic_load_explicit(&d->cancelled, memory_order_relaxed);
+    if (c->state == CONNECTION_CONNECTING)
+        connected(d, c, stopwatch_now());
+    else if (c->state != CONNECTION_FINISHED && (events & EPOLLOUT) != 0)
+        send_out(d, c);
+    else if (c->state != CONNECTION_FINISHED)
+        read_answer(d, c);
 }
 
-/* A waiting connection learns of the end of an open loop from nobody else. */
+/*
+ * Looks at connections that no event can reach: a waiting one learns of the end of an open loop from
+ * here. Once all has been delivered, a worker that waits or pauses would do so for nothing; a claim
+ * that is under way is given up with its connection, for there is nothing to claim.
+ */
 static void
-stop_waiting(struct driver *d, int64_t now)
+end_idle(struct driver *d, int64_t now, bool all_delivered)
 {
     for (unsigned i = 0; i < d->count; i++) {
-        if (d->connections[i].state == CONNECTION_WAITING)
-            proceed(d, &d->connections[i], now);
+        struct connection *c = &d->connections[i];
+
+        if (all_delivered && c->actor.worker && c->state != CONNECTION_FINISHED &&
+            scenario_at_start(d->plan, &c->actor))
+            finish(d, c);
+        else if (d->paced > 0 && now >= d->plan->to_ns && c->state == CONNECTION_WAITING)
+            proceed(d, c, now);
     }
 }
 
@@ -484,21 +448,25 @@ loop(struct driver *d)
     struct epoll_event events[EVENTS];
     int64_t now = stopwatch_now();
 
-    while (!must_stop(d, now)) {
-        int n = wait_events(d, events, now);
+    while (d->active > 0 && d->failure == NULL && now < d->plan->give_up_ns &&
+           !atomic_load_explicit(&d->cancelled, memory_order_relaxed)) {
+        const int n = wait_events(d, events, now);
+        struct connection *c;
+        bool all_delivered;
 
         for (int i = 0; i < n; i++)
             handle_event(d, events[i].data.ptr, events[i].events);
         now = stopwatch_now();
-        end_pauses(d, now);
-        if (delivered(d->plan))
-            dismiss_workers(d);
-        if (d->paced == 0)
-            continue;
-        if (now < d->plan->to_ns)
+        while ((c = d->pauses.first) != NULL && c->resume_ns <= now) {
+            pauses_remove(&d->pauses, c);
+            c->state = CONNECTION_WAITING;
+            proceed(d, c, now);
+        }
+        all_delivered = delivered(d->plan);
+        if (all_delivered || (d->paced > 0 && now >= d->plan->to_ns))
+            end_idle(d, now, all_delivered);
+        if (d->paced > 0 && now < d->plan->to_ns)
             start_due(d, now);
-        else
-            stop_waiting(d, now);
     }
 }
 

@@ -118,67 +118,36 @@ static const struct options defaults = {
     .warmup = 1,
 };
 
-static const struct option_row *
-find_row(struct bytes name)
-{
-    for (size_t i = 0; i < ROWS; i++) {
-        if (bytes_equal_str(name, rows[i].name))
-            return &rows[i];
-    }
-    return NULL;
-}
-
-static bool
-set_whole(const struct option_row *row, void *field, const char *text)
-{
-    int64_t value;
-
-    if (!bytes_to_i64(bytes_str(text), &value) || value < row->least || value > row->most)
-        return false;
-    memcpy(field, &value, sizeof value);
-    return true;
-}
-
-static bool
-set_real(const struct option_row *row, void *field, const char *text)
-{
-    char *end;
-    double value = strtod(text, &end);
-
-    if (end == text || *end != '\0' || !(value >= (double)row->least) ||
-        !(value <= (double)row->most))
-        return false;
-    memcpy(field, &value, sizeof value);
-    return true;
-}
-
-static bool
-add_pid(struct process_list *list, const char *text)
-{
-    int64_t value;
-
-    if (list->count == PROCESS_MAX || !bytes_to_i64(bytes_str(text), &value) ||
-        value < 1 || value > INT32_MAX)
-        return false;
-    list->pids[list->count++] = (int32_t)value;
-    return true;
-}
-
 static bool
 set_row(struct options *o, const struct option_row *row, const char *text)
 {
-    char *field = (char *)o + row->offset;
+    char *field = (char *)o + row->offset, *end;
+    int64_t whole;
+    double real;
 
     switch (row->kind) {
     case KIND_TEXT:
         memcpy(field, &text, sizeof text);
         return text[0] != '\0';
     case KIND_WHOLE:
-        return set_whole(row, field, text);
+        if (!bytes_to_i64(bytes_str(text), &whole) || whole < row->least ||
+            whole > row->most)
+            return false;
+        memcpy(field, &whole, sizeof whole);
+        return true;
     case KIND_REAL:
-        return set_real(row, field, text);
+        real = strtod(text, &end);
+        if (end == text || *end != '\0' || !(real >= (double)row->least) ||
+            !(real <= (double)row->most))
+            return false;
+        memcpy(field, &real, sizeof real);
+        return true;
     case KIND_PID:
-        return add_pid(&o->server, text);
+        if (o->server.count == PROCESS_MAX || !bytes_to_i64(bytes_str(text), &whole) ||
+            whole < 1 || whole > INT32_MAX)
+            return false;
+        o->server.pids[o->server.count++] = (int32_t)whole;
+        return true;
     case KIND_FLAG:
         *(bool *)field = true;
         return true;
@@ -198,7 +167,7 @@ static bool
 parse_one(struct options *o, int argc, char **argv, int *i)
 {
     struct bytes rest = bytes_str(argv[*i]);
-    const struct option_row *row;
+    const struct option_row *row = NULL;
     const char *shown = argv[*i];
     const char *value = NULL;
     struct bytes name;
@@ -207,7 +176,9 @@ parse_one(struct options *o, int argc, char **argv, int *i)
         return complain("unexpected argument", shown);
     rest = bytes_of(rest.data + 2, rest.len - 2);
     name = bytes_cut(&rest, '=');
-    row = find_row(name);
+    for (size_t k = 0; k < ROWS; k++)
+        if (bytes_equal_str(name, rows[k].name))
+            row = &rows[k];
     if (row == NULL)
         return complain("unknown option", shown);
     if (bytes_present(rest))
@@ -222,32 +193,25 @@ parse_one(struct options *o, int argc, char **argv, int *i)
     return true;
 }
 
+/* The storm, and how to delete. */
 static bool
-decide_storm(struct options *o)
+decide_names(struct options *o)
 {
-    if (o->storm_name == NULL)
-        return true;
-    if (strcmp(o->storm_name, "claims") == 0)
-        o->storm = STORM_CLAIMS;
-    else if (strcmp(o->storm_name, "messages") == 0)
-        o->storm = STORM_MESSAGES;
-    return o->storm != STORM_NONE ||
-           complain("unknown storm (allowed: claims, messages)", o->storm_name);
-}
+    const char *storm = o->storm_name, *deleting = o->deleting_name;
 
-static bool
-decide_deleting(struct options *o)
-{
+    if (storm != NULL && strcmp(storm, "claims") == 0)
+        o->storm = STORM_CLAIMS;
+    else if (storm != NULL && strcmp(storm, "messages") == 0)
+        o->storm = STORM_MESSAGES;
+    else if (storm != NULL)
+        return complain("unknown storm (allowed: claims, messages)", storm);
     o->deleting = o->batch == 1 ? DELETE_ONE_BY_ONE : DELETE_IN_BULK;
-    if (o->deleting_name == NULL)
-        return true;
-    if (strcmp(o->deleting_name, "one") == 0)
+    if (deleting != NULL && strcmp(deleting, "one") == 0)
         o->deleting = DELETE_ONE_BY_ONE;
-    else if (strcmp(o->deleting_name, "bulk") == 0)
+    else if (deleting != NULL && strcmp(deleting, "bulk") == 0)
         o->deleting = DELETE_IN_BULK;
-    else
-        return complain("unknown value of --delete (allowed: one, bulk)",
-                        o->deleting_name);
+    else if (deleting != NULL)
+        return complain("unknown value of --delete (allowed: one, bulk)", deleting);
     return true;
 }
 
@@ -321,7 +285,7 @@ options_parse(struct options *o, int argc, char **argv)
         if (!parse_one(o, argc, argv, &i))
             return false;
     }
-    return decide_storm(o) && decide_deleting(o) && decide(o);
+    return decide_names(o) && decide(o);
 }
 
 void

@@ -19,13 +19,6 @@ add_path(const struct plan *plan, const struct actor *a, const char *method,
     buf_str(out, below);
 }
 
-static void
-add_bodyless(const struct plan *plan, struct buf *out)
-{
-    buf_bytes(out, plan->http_tail);
-    buf_str(out, "\r\n");
-}
-
 /* `wait` is what the request prefers the server to wait, in seconds; 0: nothing. */
 static void
 add_body_head(const struct plan *plan, int64_t wait, size_t length, struct buf *out)
@@ -99,16 +92,6 @@ ask_claim(const struct plan *plan, const struct actor *a, const struct step *ste
 }
 
 static void
-ask_delete_one(const struct plan *plan, const struct actor *a, struct buf *out)
-{
-    add_path(plan, a, "DELETE", "/messages/", out);
-    buf_bytes(out, token_view(&a->ids[a->next]));
-    buf_str(out, "?claim_id=");
-    buf_bytes(out, token_view(&a->claim));
-    add_bodyless(plan, out);
-}
-
-static void
 ask_bulk_delete(const struct plan *plan, const struct actor *a, const struct step *step,
                 struct buf *out)
 {
@@ -120,7 +103,6 @@ ask_bulk_delete(const struct plan *plan, const struct actor *a, const struct ste
     }
     buf_str(out, "&claim_ids=");
     buf_bytes(out, token_view(&a->claim));
-    add_bodyless(plan, out);
 }
 
 static unsigned
@@ -128,41 +110,42 @@ zaqar_ask(const struct plan *plan, struct actor *a, const struct step *step,
           struct buf *out)
 {
     switch (step->op) {
-    case OP_DROP:
-        add_path(plan, a, "DELETE", "", out);
-        add_bodyless(plan, out);
-        return 1;
-    case OP_CREATE:
-        add_path(plan, a, "PUT", "", out);
-        add_bodyless(plan, out);
-        return 1;
     case OP_POST:
         ask_post(plan, a, step, out);
         return 1;
     case OP_CLAIM:
         ask_claim(plan, a, step, out);
         return 1;
+    case OP_DROP:
+        add_path(plan, a, "DELETE", "", out);
+        break;
+    case OP_CREATE:
+        add_path(plan, a, "PUT", "", out);
+        break;
     case OP_DELETE:
-        ask_delete_one(plan, a, out);
-        return 1;
+        add_path(plan, a, "DELETE", "/messages/", out);
+        buf_bytes(out, token_view(&a->ids[a->next]));
+        buf_str(out, "?claim_id=");
+        buf_bytes(out, token_view(&a->claim));
+        break;
     case OP_BULK_DELETE:
         ask_bulk_delete(plan, a, step, out);
-        return 1;
+        break;
     case OP_RELEASE:
         add_path(plan, a, "DELETE", "/claims/", out);
         buf_bytes(out, token_view(&a->claim));
-        add_bodyless(plan, out);
-        return 1;
+        break;
     case OP_LIST:
         add_path(plan, a, "GET", "/messages?echo=true&limit=", out);
         buf_u64(out, step->count);
-        add_bodyless(plan, out);
-        return 1;
+        break;
     case OP_HELLO:
     case OP_COUNT:
-        break;
+        return 0;
     }
-    return 0;
+    buf_bytes(out, plan->http_tail); /* these have no body */
+    buf_str(out, "\r\n");
+    return 1;
 }
 
 /*
@@ -193,22 +176,6 @@ next_id(struct bytes text, size_t *at, struct bytes *id)
     return true;
 }
 
-/* Takes the ids in a claim's answer into the actor's hand. */
-static bool
-take_ids(struct actor *a, struct bytes body)
-{
-    size_t at = 0;
-    struct bytes id;
-
-    actor_drop_held(a);
-    while (a->held < BATCH_MAX && next_id(body, &at, &id)) {
-        if (!token_set(&a->ids[a->held], id.data, id.len))
-            return false;
-        a->held++;
-    }
-    return true;
-}
-
 /* Finds the number of the next body at or behind *at, and moves *at behind its name. */
 static bool
 next_number(struct bytes text, size_t *at, uint64_t *number)
@@ -233,42 +200,26 @@ next_number(struct bytes text, size_t *at, uint64_t *number)
     return false;
 }
 
-/* DELIVERY: when the messages in a claim's answer were due. */
-static void
-take_due_times(struct actor *a, struct bytes body)
-{
-    size_t at = 0;
-    uint64_t number;
-
-    a->arrived = 0;
-    while (a->arrived < BATCH_MAX && next_number(body, &at, &number))
-        a->arrived_due_ns[a->arrived++] = (int64_t)number;
-}
-
-static unsigned
-count_ids(struct bytes body)
-{
-    size_t at = 0;
-    struct bytes id;
-    unsigned count = 0;
-
-    while (next_id(body, &at, &id))
-        count++;
-    return count;
-}
-
-/* Location is ".../claims/{id}", perhaps with a host in front. */
+/*
+ * Takes the claim and its messages into the actor's hand. Location is ".../claims/{id}", perhaps with
+ * a host in front.
+ */
 static bool
 take_claim(struct actor *a, const struct http_answer *answer)
 {
-    struct bytes where = answer->location;
+    struct bytes where = answer->location, id;
     const char *slash = where.len == 0 ? NULL : memrchr(where.data, '/', where.len);
+    size_t at = 0;
 
-    if (slash == NULL)
+    if (slash == NULL ||
+        !token_set(&a->claim, slash + 1, where.len - (size_t)(slash - where.data) - 1))
         return false;
-    return token_set(&a->claim, slash + 1,
-                     where.len - (size_t)(slash - where.data) - 1) &&
-           take_ids(a, answer->body);
+    while (a->held < BATCH_MAX && next_id(answer->body, &at, &id)) {
+        if (!token_set(&a->ids[a->held], id.data, id.len))
+            return false;
+        a->held++;
+    }
+    return true;
 }
 
 static bool
@@ -276,6 +227,9 @@ apply(const struct plan *plan, struct actor *a, const struct step *step,
       const struct http_answer *answer, struct reply *out)
 {
     bool refused = answer->status < 200 || answer->status > 299;
+    uint64_t number;
+    struct bytes id;
+    size_t at = 0;
 
     switch (step->op) {
     case OP_POST:
@@ -287,12 +241,15 @@ apply(const struct plan *plan, struct actor *a, const struct step *step,
         actor_drop_held(a);
         if (answer->status == 201 && !take_claim(a, answer))
             return false;
-        if (plan->scenario == SCENARIO_DELIVERY)
-            take_due_times(a, answer->body);
+        a->arrived = 0; /* the bodies of DELIVERY say when they were due */
+        while (plan->scenario == SCENARIO_DELIVERY && a->arrived < BATCH_MAX &&
+               next_number(answer->body, &at, &number))
+            a->arrived_due_ns[a->arrived++] = (int64_t)number;
         out->messages = a->held;
         break;
     case OP_LIST:
-        out->messages = count_ids(answer->body);
+        while (next_id(answer->body, &at, &id))
+            out->messages++;
         break;
     case OP_DROP:
         refused = refused && answer->status != 404;

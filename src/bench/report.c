@@ -102,31 +102,6 @@ text_rows(const struct op_stats *s, const char *title, FILE *out)
     }
 }
 
-static void
-text_delivery(const struct options *o, FILE *out)
-{
-    if (o->scenario != SCENARIO_DELIVERY)
-        return;
-    fprintf(out, "%" PRId64 " producers, %" PRId64 " workers, ", o->producers,
-            o->connections - o->producers);
-    if (o->wait > 0)
-        fprintf(out, "wait %" PRId64 " s, ", o->wait);
-    fprintf(out, "poll %" PRId64 " ms\n", o->poll);
-}
-
-static void
-text_server(const struct options *o, const struct result *r, FILE *out)
-{
-    if (!r->has_server)
-        return;
-    fprintf(out, "server CPU     %10.2f s per million requests, %.0f %% busy\n",
-            server_cpu_us(r),
-            r->server_seconds > 0 ? 100 * r->server_cpu_seconds / r->server_seconds : 0);
-    if (o->backlog > 0)
-        fprintf(out, "resident       %10.1f bytes per message of %" PRId64 "\n",
-                resident_bytes(o, r), o->body_bytes);
-}
-
 void
 report_text(const struct options *o, const struct result *r, FILE *out)
 {
@@ -142,11 +117,24 @@ report_text(const struct options *o, const struct result *r, FILE *out)
     else
         fprintf(out, "closed loop, ");
     fprintf(out, "%.1f s\n", r->seconds);
-    text_delivery(o, out);
+    if (o->scenario == SCENARIO_DELIVERY) {
+        fprintf(out, "%" PRId64 " producers, %" PRId64 " workers, ", o->producers,
+                o->connections - o->producers);
+        if (o->wait > 0)
+            fprintf(out, "wait %" PRId64 " s, ", o->wait);
+        fprintf(out, "poll %" PRId64 " ms\n", o->poll);
+    }
     fputc('\n', out);
     fprintf(out, "messages       %10.0f per second\n", messages_per_second(r));
     fprintf(out, "requests       %10.0f per second\n", requests_per_second(r));
-    text_server(o, r, out);
+    if (r->has_server)
+        fprintf(out, "server CPU     %10.2f s per million requests, %.0f %% busy\n",
+                server_cpu_us(r),
+                r->server_seconds > 0 ? 100 * r->server_cpu_seconds / r->server_seconds
+                                      : 0);
+    if (r->has_server && o->backlog > 0)
+        fprintf(out, "resident       %10.1f bytes per message of %" PRId64 "\n",
+                resident_bytes(o, r), o->body_bytes);
     fprintf(out, "generator CPU  %10.0f %% of one core\n",
             r->server_seconds > 0 ? 100 * r->own_cpu_seconds / r->server_seconds : 0);
     text_rows(&s->calm, "operation", out);

@@ -11,51 +11,41 @@
 
 #define THREADS_MAX 64
 
-/* The drivers of one plan, run to their end and watched. */
-struct phase {
-    const struct plan *plan; /* borrowed */
-    const char *title;       /* for progress; NULL: show nothing */
-    struct stats *stats;     /* merged into; owned by the caller */
-    struct series *series;   /* NULL: none kept */
-
-    /* Written when the phase has reached plan->to_ns; zero before. */
-    const struct process_list *server; /* NULL or empty: not accounted */
-    double seconds;                    /* between the two readings below */
-    double server_cpu_seconds;
-    double own_cpu_seconds;
-    uint64_t requests;
-};
-
 #define SAMPLE_NS (STOPWATCH_SECOND / 10)
 
-/* What the meters show at one moment, for differences. */
+/* What the meters show at one moment, or the difference of two. */
 struct meters {
     int64_t at_ns;
-    double server_cpu;
-    double own_cpu;
+    double server_cpu, own_cpu; /* seconds */
     uint64_t requests;
 };
 
-struct watch {
-    struct phase *phase;
+/* The drivers of one plan, run to their end and watched. */
+struct phase {
+    const struct plan *plan;           /* borrowed */
+    const char *title;                 /* for progress; NULL: show nothing */
+    struct stats *stats;               /* merged into; owned by the caller */
+    struct series *series;             /* NULL: none kept */
+    const struct process_list *server; /* NULL or empty: not accounted */
+
     struct driver *drivers[THREADS_MAX];
-    struct stats *stats[THREADS_MAX];
+    struct stats *counts[THREADS_MAX]; /* of the drivers */
     unsigned count;
-    bool begun; /* `from` is defined */
-    bool done;  /* the phase's figures are written */
-    struct meters from;
+    bool begun;          /* `from` is defined */
+    bool done;           /* and so is `used` */
+    struct meters from;  /* at plan->from_ns */
+    struct meters used;  /* from then until plan->to_ns; zero before */
     struct sample shown; /* at the last line of progress */
     unsigned turns;      /* of tick() */
 };
 
 static struct sample
-take_sample(const struct watch *w, int64_t now)
+take_sample(const struct phase *p, int64_t now)
 {
-    struct sample s = {.at = (double)(now - w->phase->plan->from_ns) /
-                             (double)STOPWATCH_SECOND};
+    struct sample s = {.at = (double)(now - p->plan->from_ns) / (double)STOPWATCH_SECOND};
 
-    for (unsigned i = 0; i < w->count; i++) {
-        const struct live_stats *live = &w->stats[i]->live;
+    for (unsigned i = 0; i < p->count; i++) {
+        const struct live_stats *live = &p->counts[i]->live;
 
         s.requests += atomic_load_explicit(&live->requests, memory_order_relaxed);
         s.messages += atomic_load_explicit(&live->messages, memory_order_relaxed);
@@ -65,75 +55,60 @@ take_sample(const struct watch *w, int64_t now)
 }
 
 static struct meters
-read_meters(const struct watch *w, int64_t now)
+read_meters(const struct phase *p, int64_t now)
 {
     struct process_usage usage = {.cpu_seconds = 0};
 
-    if (w->phase->server != NULL)
-        (void)process_usage(w->phase->server, &usage); /* a dead server fails elsewhere */
-    return (struct meters){.at_ns = now,
-                           .server_cpu = usage.cpu_seconds,
-                           .own_cpu = process_own_cpu(),
-                           .requests = take_sample(w, now).requests};
+    if (p->server != NULL)
+        (void)process_usage(p->server, &usage); /* a dead server fails elsewhere */
+    return (struct meters){now, usage.cpu_seconds, process_own_cpu(),
+                           take_sample(p, now).requests};
 }
 
 static void
-write_figures(struct watch *w, int64_t now)
+end_meters(struct phase *p, int64_t now)
 {
-    struct meters to = read_meters(w, now);
-    struct phase *p = w->phase;
+    const struct meters to = read_meters(p, now);
 
-    p->seconds = (double)(to.at_ns - w->from.at_ns) / (double)STOPWATCH_SECOND;
-    p->server_cpu_seconds = to.server_cpu - w->from.server_cpu;
-    p->own_cpu_seconds = to.own_cpu - w->from.own_cpu;
-    p->requests = to.requests - w->from.requests;
-    w->done = true;
+    p->used =
+        (struct meters){to.at_ns - p->from.at_ns, to.server_cpu - p->from.server_cpu,
+                        to.own_cpu - p->from.own_cpu, to.requests - p->from.requests};
+    p->done = true;
 }
 
 static void
-show_progress(struct watch *w, const struct sample *s)
+show_progress(struct phase *p, const struct sample *s)
 {
-    double span = s->at - w->shown.at;
+    double span = s->at - p->shown.at;
 
-    if (w->phase->title == NULL || span <= 0)
+    if (p->title == NULL || span <= 0)
         return;
     fprintf(stderr, "%-8s %6.1f s  %9.0f requests/s  %9.0f messages/s  %llu errors\n",
-            w->phase->title, s->at, (double)(s->requests - w->shown.requests) / span,
-            (double)(s->messages - w->shown.messages) / span,
+            p->title, s->at, (double)(s->requests - p->shown.requests) / span,
+            (double)(s->messages - p->shown.messages) / span,
             (unsigned long long)s->errors);
-    w->shown = *s;
+    p->shown = *s;
 }
 
 /* One turn of the watching thread; nothing in it costs the drivers more than a load. */
 static void
-tick(struct watch *w)
+tick(struct phase *p)
 {
-    const struct plan *plan = w->phase->plan;
     int64_t now = stopwatch_now();
-    struct sample s = take_sample(w, now);
+    struct sample s = take_sample(p, now);
 
-    if (w->turns == 0)
-        w->shown = s;
-    if (!w->begun && now >= plan->from_ns) {
-        w->from = read_meters(w, now);
-        w->begun = true;
+    if (p->turns == 0)
+        p->shown = s;
+    if (!p->begun && now >= p->plan->from_ns) {
+        p->from = read_meters(p, now);
+        p->begun = true;
     }
-    if (w->begun && !w->done && now >= plan->to_ns)
-        write_figures(w, now);
-    if (w->begun && !w->done && w->phase->series != NULL)
-        (void)series_add(w->phase->series, s); /* a plot with a gap is no failure */
-    if (++w->turns % 10 == 0 && !w->done)
-        show_progress(w, &s);
-}
-
-static bool
-all_ended(const struct watch *w)
-{
-    for (unsigned i = 0; i < w->count; i++) {
-        if (!driver_ended(w->drivers[i]))
-            return false;
-    }
-    return true;
+    if (p->begun && !p->done && now >= p->plan->to_ns)
+        end_meters(p, now);
+    if (p->begun && !p->done && p->series != NULL)
+        (void)series_add(p->series, s); /* a plot with a gap is no failure */
+    if (++p->turns % 10 == 0 && !p->done)
+        show_progress(p, &s);
 }
 
 /* Sleeps to the next sample, or to the moment the measurement begins or ends. */
@@ -141,33 +116,29 @@ static void
 sleep_a_tick(const struct plan *plan)
 {
     int64_t now = stopwatch_now();
-    int64_t wait = SAMPLE_NS;
-    struct timespec ts;
+    struct timespec wait = {.tv_nsec = SAMPLE_NS};
 
-    if (now < plan->from_ns && plan->from_ns - now < wait)
-        wait = plan->from_ns - now;
-    else if (now < plan->to_ns && plan->to_ns - now < wait)
-        wait = plan->to_ns - now;
-    ts = (struct timespec){.tv_nsec = wait};
-    nanosleep(&ts, NULL);
+    if (now < plan->from_ns && plan->from_ns - now < SAMPLE_NS)
+        wait.tv_nsec = plan->from_ns - now;
+    else if (now < plan->to_ns && plan->to_ns - now < SAMPLE_NS)
+        wait.tv_nsec = plan->to_ns - now;
+    nanosleep(&wait, NULL);
 }
 
 static const char *
-start_drivers(struct watch *w)
+start_drivers(struct phase *p)
 {
-    const struct plan *plan = w->phase->plan;
-
-    while (w->count < plan->threads) {
+    while (p->count < p->plan->threads) {
         struct stats *stats = stats_new();
 
         if (stats == NULL)
             return "out of memory";
-        w->drivers[w->count] = driver_start(plan, w->count, stats);
-        if (w->drivers[w->count] == NULL) {
+        p->drivers[p->count] = driver_start(p->plan, p->count, stats);
+        if (p->drivers[p->count] == NULL) {
             free(stats);
             return "cannot start a thread";
         }
-        w->stats[w->count++] = stats;
+        p->counts[p->count++] = stats;
     }
     return NULL;
 }
@@ -176,32 +147,30 @@ start_drivers(struct watch *w)
 static const char *
 phase_run(struct phase *p)
 {
-    struct watch w = {.phase = p};
-    const char *failure = start_drivers(&w);
+    const char *failure = start_drivers(p), *why;
+    unsigned ended = 0;
 
-    while (failure == NULL && !all_ended(&w)) {
-        tick(&w);
+    while (failure == NULL && ended < p->count) {
+        tick(p);
         sleep_a_tick(p->plan);
+        while (ended < p->count && driver_ended(p->drivers[ended]))
+            ended++;
     }
-    if (w.begun && !w.done)
-        write_figures(&w, stopwatch_now());
-    for (unsigned i = 0; i < w.count; i++) {
-        const char *why;
-
+    if (p->begun && !p->done)
+        end_meters(p, stopwatch_now());
+    for (unsigned i = 0; i < p->count; i++) {
         if (failure != NULL)
-            driver_cancel(w.drivers[i]);
-        why = driver_join(w.drivers[i]);
+            driver_cancel(p->drivers[i]);
+        why = driver_join(p->drivers[i]);
         if (failure == NULL)
             failure = why;
-        stats_merge(p->stats, w.stats[i]);
-        free(w.stats[i]);
+        stats_merge(p->stats, p->counts[i]);
+        free(p->counts[i]);
     }
     return failure;
 }
 
 /* ------------------------------------------------------------------ all phases */
-
-#define FOREVER INT64_MAX
 
 /* After the end, answers are waited for this long; what is missing then is unfinished. */
 #define PATIENCE_NS (10 * STOPWATCH_SECOND)
@@ -259,23 +228,23 @@ build_base(struct run *run)
 {
     const struct options *o = run->options;
 
+    run->base = (struct plan){.protocol = o->protocol,
+                              .endpoint = &run->endpoint,
+                              .scenario = o->scenario,
+                              .deleting = o->deleting,
+                              .spin = o->spin,
+                              .connections = (unsigned)o->connections,
+                              .threads = (unsigned)o->threads,
+                              .queues = (unsigned)o->queues,
+                              .batch = (unsigned)o->batch,
+                              .queue_base = o->queue,
+                              .message_ttl = o->message_ttl,
+                              .claim_ttl = o->claim_ttl,
+                              .claim_grace = o->claim_grace,
+                              .pace.connections = (unsigned)o->connections,
+                              .to_ns = INT64_MAX,
+                              .give_up_ns = INT64_MAX};
     build_texts(run);
-    run->base.protocol = o->protocol;
-    run->base.endpoint = &run->endpoint;
-    run->base.scenario = o->scenario;
-    run->base.deleting = o->deleting;
-    run->base.spin = o->spin;
-    run->base.connections = (unsigned)o->connections;
-    run->base.threads = (unsigned)o->threads;
-    run->base.queues = (unsigned)o->queues;
-    run->base.batch = (unsigned)o->batch;
-    run->base.queue_base = o->queue;
-    run->base.message_ttl = o->message_ttl;
-    run->base.claim_ttl = o->claim_ttl;
-    run->base.claim_grace = o->claim_grace;
-    run->base.pace.connections = run->base.connections;
-    run->base.to_ns = FOREVER;
-    run->base.give_up_ns = FOREVER;
     snprintf(run->storm_base, sizeof run->storm_base, "%s-storm", o->queue);
 }
 
@@ -434,20 +403,6 @@ set_times(struct run *run, struct plan *p, int64_t storm_ns)
     run->result->seconds = (double)(p->to_ns - p->from_ns) / (double)STOPWATCH_SECOND;
 }
 
-/* What only the measurement has: preparing neither waits nor pauses. */
-static void
-set_delivery(const struct options *o, struct plan *p, _Atomic int64_t *left)
-{
-    p->wait = o->wait;
-    if (p->scenario != SCENARIO_DELIVERY)
-        return;
-    p->producers = (unsigned)o->producers;
-    p->poll_ns = o->poll * (STOPWATCH_SECOND / 1000);
-    p->pace.connections = p->producers;
-    *left = pace_count(&p->pace, p->to_ns) * p->batch;
-    p->quota = left;
-}
-
 static bool
 measure(struct run *run, int64_t storm_ns)
 {
@@ -463,14 +418,21 @@ measure(struct run *run, int64_t storm_ns)
     if (o->server.count > 0)
         phase.server = &o->server;
     set_times(run, &p, storm_ns);
-    set_delivery(o, &p, &left);
+    p.wait = o->wait; /* preparing neither waits nor pauses */
+    if (p.scenario == SCENARIO_DELIVERY) {
+        p.producers = (unsigned)o->producers;
+        p.poll_ns = o->poll * (STOPWATCH_SECOND / 1000);
+        p.pace.connections = p.producers;
+        left = pace_count(&p.pace, p.to_ns) * p.batch;
+        p.quota = &left;
+    }
     r->counted = scenario_counted(&p);
     failure = phase_run(&phase);
     r->has_server = o->server.count > 0;
-    r->server_cpu_seconds = phase.server_cpu_seconds;
-    r->server_requests = phase.requests;
-    r->server_seconds = phase.seconds;
-    r->own_cpu_seconds = phase.own_cpu_seconds;
+    r->server_cpu_seconds = phase.used.server_cpu;
+    r->server_requests = phase.used.requests;
+    r->server_seconds = (double)phase.used.at_ns / (double)STOPWATCH_SECOND;
+    r->own_cpu_seconds = phase.used.own_cpu;
     r->undelivered = left > 0 ? (uint64_t)left : 0;
     return failure == NULL || complain("measure", failure);
 }
