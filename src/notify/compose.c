@@ -1,9 +1,302 @@
 #include "notify/compose.h"
 
-#include "notify/mail.h"
+#include "claimd/base/base64.h"
+#include "claimd/json/string.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
+
+/* ------------------------------------------------------------------ documents */
+
+void
+document_message(struct buf *out, const struct store_delivery *d)
+{
+    buf_str(out, "{\"body\":");
+    buf_bytes(out, d->body);
+    buf_str(out, ",\"ttl\":");
+    buf_i64(out, d->ttl_s);
+    if (d->delay_s > 0) {
+        buf_str(out, ",\"delay\":");
+        buf_i64(out, d->delay_s);
+    }
+    buf_str(out, ",\"queue_name\":");
+    json_string_write(out, d->queue.name);
+    buf_str(out, ",\"Message_Type\":\"Notification\"}");
+}
+
+/* The next place of the part, NULL if there is none. */
+static const char *
+find(struct bytes text, struct bytes part)
+{
+    return text.len < part.len ? NULL : memmem(text.data, text.len, part.data, part.len);
+}
+
+bool
+document_fill(struct buf *out, struct bytes inside, struct bytes document)
+{
+    static const struct bytes mark = BYTES_LIT("\"$zaqar_message$\"");
+    size_t most = out->len + document.len + FILLED_MOST;
+    struct buf text;
+    struct bytes rest;
+    const char *at;
+
+    buf_init(&text, out->mem);
+    option_text_write(&text, inside);
+    rest = buf_view(&text);
+    while (out->len <= most && (at = find(rest, mark)) != NULL) {
+        buf_add(out, rest.data, (size_t)(at - rest.data));
+        buf_bytes(out, document);
+        rest.len -= (size_t)(at - rest.data) + mark.len;
+        rest.data = at + mark.len;
+    }
+    buf_bytes(out, rest);
+    out->failed = out->failed || text.failed;
+    buf_fini(&text);
+    return out->len <= most;
+}
+
+void
+document_sentence(struct buf *out, const struct invitation *i)
+{
+    buf_str(out, i->again ? "You have been unsubscribed from the queue: "
+                          : "You are about to be subscribed to the queue: ");
+    buf_bytes(out, i->queue);
+    buf_str(out, " of the project: ");
+    buf_bytes(out, i->project);
+    buf_str(out, i->again ? ". To subscribe again" : ". To confirm this");
+}
+
+static void
+member(struct buf *out, const char *name, struct bytes value)
+{
+    buf_printf(out, ",\"%s\":", name);
+    json_string_write(out, value);
+}
+
+static void
+write_sentence(struct buf *out, const struct invitation *i)
+{
+    struct buf text;
+
+    buf_init(&text, out->mem);
+    document_sentence(&text, i);
+    buf_str(&text,
+            ", send SubscribeBody with PUT to URL-Paths, with the headers URL-Signature,"
+            " URL-Methods, URL-Paths, URL-Expires and X-Project-ID as given here.");
+    member(out, "Message", buf_view(&text));
+    out->failed = out->failed || text.failed;
+    buf_fini(&text);
+}
+
+void
+document_invitation(struct buf *out, const struct invitation *i)
+{
+    buf_str(out, "{\"Message_Type\":");
+    json_string_write(out, bytes_str(i->again ? "UnsubscribeConfirmation"
+                                              : "SubscriptionConfirmation"));
+    write_sentence(out, i);
+    member(out, "URL-Signature", i->signature);
+    member(out, "URL-Methods", bytes_str("PUT"));
+    member(out, "URL-Paths", i->path);
+    member(out, "X-Project-ID", i->project);
+    member(out, "URL-Expires", i->expires);
+    buf_str(out, ",\"SubscribeBody\":{\"confirmed\":true}"
+                 ",\"UnsubscribeBody\":{\"confirmed\":false}");
+    member(out, "queue_name", i->queue);
+    if (bytes_present(i->url)) {
+        buf_str(out, ",\"WSGISubscribeURL\":\"");
+        buf_bytes(out,
+                  i->url); /* an option that was checked, and a path without escapes */
+        buf_bytes(out, i->path);
+        buf_byte(out, '"');
+    }
+    buf_byte(out, '}');
+}
+
+/* ------------------------------------------------------------------ mail */
+
+/* LINE: bytes that become a line of 76 characters; WORD: one encoded word, of which the first fits
+ * into such a line behind "Subject: ". */
+enum { LINE = 57, WORD = 39, PLAIN_SUBJECT_MOST = 60 };
+
+/* ------------------------------------------------------------------ addresses */
+
+static bool
+is_address_byte(char c)
+{
+    return c > ' ' && c < 0x7f && strchr("()<>[]:;,\\\"", c) == NULL;
+}
+
+bool
+mail_is_address(struct bytes text)
+{
+    const char *at = text.len == 0 ? NULL : memchr(text.data, '@', text.len);
+
+    for (size_t i = 0; i < text.len; i++)
+        if (!is_address_byte(text.data[i]))
+            return false;
+    /* One @, and something on each side. */
+    return at != NULL && at != text.data && text.len <= MAIL_ADDRESS_MOST &&
+           at + 1 < text.data + text.len &&
+           memchr(at + 1, '@', (size_t)(text.data + text.len - at - 1)) == NULL;
+}
+
+/* Undoes %XX; what is none stays as it is. */
+static void
+write_decoded(struct buf *out, struct bytes text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        int high = -1, low = -1;
+
+        if (text.data[i] == '%' && text.len - i > 2) {
+            high = hex_value(text.data[i + 1]);
+            low = hex_value(text.data[i + 2]);
+        }
+        if (high < 0 || low < 0) {
+            buf_byte(out, text.data[i]);
+            continue;
+        }
+        buf_byte(out, (char)(high * 16 + low));
+        i += 2;
+    }
+}
+
+bool
+mail_read(struct bytes rest, struct buf *address, struct buf *subject)
+{
+    size_t before = address->len;
+    struct bytes to = bytes_cut(&rest, '?');
+
+    write_decoded(address, to);
+    while (bytes_present(rest)) {
+        struct bytes value = bytes_cut(&rest, '&'), name = bytes_cut(&value, '=');
+
+        if (subject->len == 0 && bytes_equal_nocase(name, bytes_str("subject")))
+            write_decoded(subject, value);
+    }
+    return !address->failed &&
+           mail_is_address(bytes_of(address->data + before, address->len - before));
+}
+
+/* ------------------------------------------------------------------ heads */
+
+/* A short one of printable ASCII that no reader could take for an encoded one. */
+static bool
+is_plain(struct bytes subject)
+{
+    for (size_t i = 0; i < subject.len; i++)
+        if (subject.data[i] < ' ' || subject.data[i] > '~')
+            return false;
+    return subject.len <= PLAIN_SUBJECT_MOST && !bytes_contain(subject, bytes_str("=?"));
+}
+
+/* How many whole characters, in bytes, fit into a word; a broken one counts as one byte. */
+static size_t
+word_len(struct bytes text)
+{
+    const unsigned char *at = (const unsigned char *)text.data, *end = at + text.len;
+    const unsigned char *begin = at;
+
+    while (at < end) {
+        const unsigned char *next = utf8_pass(at, end);
+
+        if (next == NULL)
+            next = at + 1;
+        if (next - begin > WORD)
+            break;
+        at = next;
+    }
+    return (size_t)(at - begin);
+}
+
+static void
+write_word(struct buf *out, struct bytes text)
+{
+    char raw[WORD], coded[BASE64_LEN(WORD)];
+
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+
+        raw[i] = c < ' ' || c == 0x7f ? ' ' : text.data[i];
+    }
+    buf_str(out, "=?UTF-8?B?");
+    buf_add(out, coded, base64_write(coded, raw, text.len));
+    buf_str(out, "?=");
+}
+
+static void
+write_subject(struct buf *out, struct bytes subject)
+{
+    if (subject.len > MAIL_SUBJECT_MOST)
+        subject.len = MAIL_SUBJECT_MOST;
+    buf_str(out, "Subject: ");
+    if (is_plain(subject)) {
+        buf_bytes(out, subject);
+        subject.len = 0;
+    }
+    while (subject.len > 0) {
+        size_t len = word_len(subject);
+
+        write_word(out, bytes_of(subject.data, len));
+        subject = bytes_of(subject.data + len, subject.len - len);
+        if (subject.len > 0)
+            buf_str(out, "\r\n ");
+    }
+    buf_str(out, "\r\n");
+}
+
+static void
+write_date(struct buf *out, int64_t ms)
+{
+    static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm tm;
+
+    if (gmtime_r(&seconds, &tm) == NULL)
+        return; /* no such year */
+    buf_printf(out, "Date: %s, %02d %s %d %02d:%02d:%02d +0000\r\n", days[tm.tm_wday],
+               tm.tm_mday, months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min,
+               tm.tm_sec);
+}
+
+void
+mail_write_head(struct buf *out, const struct mail_head *head)
+{
+    const char *domain = memchr(head->from.data, '@', head->from.len);
+
+    write_date(out, head->sent_ms);
+    buf_str(out, "From: <");
+    buf_bytes(out, head->from);
+    buf_str(out, ">\r\nTo: <");
+    buf_bytes(out, head->to);
+    buf_str(out, ">\r\n");
+    write_subject(out, head->subject);
+    buf_str(out, "Message-ID: <");
+    buf_bytes(out, head->id);
+    buf_add(out, domain, (size_t)(head->from.data + head->from.len - domain));
+    buf_str(out, ">\r\nAuto-Submitted: auto-generated\r\nMIME-Version: 1.0\r\n"
+                 "Content-Type: text/plain; charset=utf-8\r\n"
+                 "Content-Transfer-Encoding: base64\r\n\r\n");
+}
+
+void
+mail_write_text(struct buf *out, struct bytes text)
+{
+    char coded[BASE64_LEN(LINE)];
+
+    while (text.len > 0) {
+        size_t len = text.len < LINE ? text.len : LINE;
+
+        buf_add(out, coded, base64_write(coded, text.data, len));
+        buf_str(out, "\r\n");
+        text = bytes_of(text.data + len, text.len - len);
+    }
+}
+
+/* ------------------------------------------------------------------ notifications */
 
 void
 composer_init(struct composer *c, const struct notify_config *config)
@@ -36,7 +329,7 @@ struct signed_invitation {
     char expires[CLOCK_TEXT_CAP], signature[SIGNATURE_DIGITS + 1];
 };
 
-/* Whoever was unsubscribed may come back for as long as a subscription lives by default. */
+/* An unsubscribed one may subscribe again for as long as a subscription lives by default. */
 static int64_t
 end_of(const struct composer *c, const struct store_delivery *d)
 {
@@ -79,19 +372,19 @@ invite(struct composer *c, const struct store_delivery *d, struct signed_invitat
 /* ------------------------------------------------------------------ web hooks */
 
 static enum status
-write_document(const struct store_delivery *d, const struct wishes *wishes,
+write_document(const struct store_delivery *d, const struct delivery_options *options,
                struct buf *out)
 {
     struct buf document;
     bool fits;
 
-    if (!bytes_present(wishes->post_data)) {
+    if (!bytes_present(options->post_data)) {
         document_message(out, d);
         return ST_OK;
     }
     buf_init(&document, out->mem);
     document_message(&document, d);
-    fits = document_fill(out, wishes->post_data, buf_view(&document));
+    fits = document_fill(out, options->post_data, buf_view(&document));
     out->failed = out->failed || document.failed;
     buf_fini(&document);
     return fits ? ST_OK : ST_TOO_LARGE;
@@ -100,7 +393,7 @@ write_document(const struct store_delivery *d, const struct wishes *wishes,
 /* A message whose body may have to be opened first. */
 static enum status
 write_message(const struct composer *c, const struct store_delivery *d,
-              const struct wishes *wishes, struct buf *out)
+              const struct delivery_options *options, struct buf *out)
 {
     struct store_delivery opened = *d;
     enum status st = ST_OK;
@@ -112,7 +405,7 @@ write_message(const struct composer *c, const struct store_delivery *d,
         opened.body = buf_view(&body);
     }
     if (st == ST_OK)
-        st = write_document(&opened, wishes, out);
+        st = write_document(&opened, options, out);
     else if (st != ST_NO_MEMORY && st != ST_DAMAGED)
         st = ST_UNAVAILABLE;
     out->failed = out->failed || body.failed;
@@ -134,9 +427,9 @@ write_invitation(struct composer *c, const struct store_delivery *d, struct buf 
 
 enum status
 compose_hook(struct composer *c, const struct store_delivery *d,
-             const struct wishes *wishes, struct buf *out)
+             const struct delivery_options *options, struct buf *out)
 {
-    enum status st = d->notice == STORE_NOTICE_MESSAGE ? write_message(c, d, wishes, out)
+    enum status st = d->notice == STORE_NOTICE_MESSAGE ? write_message(c, d, options, out)
                                                        : write_invitation(c, d, out);
 
     return st == ST_OK && out->failed ? ST_NO_MEMORY : st;
@@ -204,7 +497,7 @@ write_mail_invitation(struct composer *c, const struct store_delivery *d, struct
 static enum status
 write_mail_text(struct composer *c, const struct store_delivery *d, struct buf *out)
 {
-    static const struct wishes none = {.post_data = {NULL, 0}};
+    static const struct delivery_options none = {.post_data = {NULL, 0}};
     enum status st = d->notice == STORE_NOTICE_MESSAGE ? write_message(c, d, &none, out)
                                                        : write_mail_invitation(c, d, out);
 
@@ -213,14 +506,14 @@ write_mail_text(struct composer *c, const struct store_delivery *d, struct buf *
 
 /* What the head has, appended: whom it goes to, who it is from, what it is about. */
 static enum status
-find_head(const struct composer *c, const struct wishes *wishes, struct bytes rest,
-          struct buf *to, struct buf *from, struct buf *subject)
+find_head(const struct composer *c, const struct delivery_options *options,
+          struct bytes rest, struct buf *to, struct buf *from, struct buf *subject)
 {
     if (!mail_read(rest, to, subject))
         return to->failed ? ST_NO_MEMORY : ST_BAD_VALUE;
     if (subject->len == 0)
-        wish_write(subject, wishes->subject);
-    wish_write(from, wishes->from);
+        option_text_write(subject, options->subject);
+    option_text_write(from, options->from);
     if (!mail_is_address(buf_view(from))) {
         buf_reset(from, SIZE_MAX);
         buf_str(from, c->config->mail.from);
@@ -230,7 +523,7 @@ find_head(const struct composer *c, const struct wishes *wishes, struct bytes re
 
 enum status
 compose_mail(struct composer *c, const struct store_delivery *d,
-             const struct wishes *wishes, struct bytes rest, struct buf *to,
+             const struct delivery_options *options, struct bytes rest, struct buf *to,
              struct buf *out)
 {
     struct buf from, subject, text;
@@ -240,7 +533,7 @@ compose_mail(struct composer *c, const struct store_delivery *d,
     buf_init(&from, out->mem);
     buf_init(&subject, out->mem);
     buf_init(&text, out->mem);
-    st = find_head(c, wishes, rest, to, &from, &subject);
+    st = find_head(c, options, rest, to, &from, &subject);
     if (st == ST_OK)
         st = write_mail_text(c, d, &text);
     if (st == ST_OK) {

@@ -1,11 +1,11 @@
 /*
- * hosts: who may have a transfer now, so that nobody slow holds up others.
+ * hosts: which hosts may have a transfer now, so that a slow one does not delay others.
  *
  *     all        at most `workers` at a time
  *     a host     at most half of them
  *     slow ones  (the last transfer timed out, or took long) together at most half of all
- *     unproven   those and hosts that were never heard, together at most three quarters: who
- *                answers always finds the last one
+ *     unproven   those and hosts that were never heard, together at most three quarters: the
+ *                rest is always left for hosts that respond
  *
  * What finds no room stands in the line of its host, LINE_MOST a host and LINES_MOST in all; what
  * finds no room there either goes back to the store, for as long as the host is likely to need
@@ -28,9 +28,9 @@ enum { LINE_MOST = 8, LINES_MOST = 256, HOSTS_REMEMBERED = 4096 };
 struct host {
     struct hashnode node; /* of hosts.map */
     struct list link;     /* of hosts.lined, or of hosts.idle, or none */
-    struct list line;     /* who waits for room; links of theirs */
+    struct list line;     /* deliveries that wait for capacity; their links */
     size_t waiting, running;
-    size_t away; /* how many are likely to come back that were put off */
+    size_t away; /* put off, and likely to come back */
     enum pace { HOST_NEW, HOST_QUICK, HOST_SLOW, PACES } pace;
     int64_t typical_ms; /* of a transfer */
     char place[];
@@ -41,7 +41,7 @@ struct hosts {
     struct hash_key key;
     struct hashmap map;
     struct list lined; /* those with a line, in turns */
-    struct list idle;  /* those without anything, who was idle first in front */
+    struct list idle;  /* those without deliveries, the longest idle first */
     size_t idle_count;
     size_t workers, waiting, running;
     size_t by_pace[PACES]; /* transfers of hosts that are so now */
@@ -58,7 +58,7 @@ void hosts_fini(struct hosts *h);
 /* The host of this name, to be used at once; NULL without memory. */
 struct host *hosts_find(struct hosts *h, const char *place);
 
-/* True if it may have one more transfer now, and nobody waits in front. */
+/* True if it may have one more transfer now, and none waits in front. */
 bool host_has_room(const struct hosts *h, const struct host *host);
 
 /* A transfer begins, and ends: heard is false if it timed out. */
@@ -71,7 +71,7 @@ bool host_wait(struct hosts *h, struct host *host, struct list *link, int64_t *w
 /* Takes the next one that has room out of its line, and *host whose it is; NULL: there is none. */
 struct list *hosts_next(struct hosts *h, struct host **host);
 
-/* Takes any one out of its line; NULL: nobody waits. */
+/* Takes any one out of its line; NULL: none waits. */
 struct list *hosts_drain(struct hosts *h, struct host **host);
 
 /* The host was found, and nothing came of it. */

@@ -2,15 +2,382 @@
 
 #include "claimd/base/entropy.h"
 #include "claimd/base/thread.h"
-#include "notify/notifier.h"
+#include "notify/http_client.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* A transfer that takes this part of its time is a slow one. */
+/* A transfer that takes this part of its time limit is a slow one. */
 enum { SLOW_PART = 4 };
 
-/* ------------------------------------------------------------------ the wakeup */
+enum {
+    TAKEN_A_ROUND = 64,     /* then transfers have their turn */
+    NOT_DURABLE_MOST = 256, /* deliveries that wait for the log */
+    RETRY_MS = 100,         /* until a retry, without memory or store */
+    MISSING_MS = 60000,     /* likewise without libcurl, or with a log that is lost */
+    RESTING_MS = 30000      /* without transfers; then connections are closed */
+};
+
+struct notify {
+    struct notify_config config;
+    struct metrics_source source;
+    struct figures figures;
+    pthread_t thread;
+    int event_fd; /* wakes the thread: news, or the end */
+    struct store_wakeup wakeup;
+    struct store_listener due;     /* of store_delivery_watch() */
+    struct store_listener durable; /* of store_log_listen() */
+    _Atomic bool has_news;         /* a delivery may be due, or durable */
+    _Atomic bool closing;
+    /* The rest is the thread's. */
+    struct hosts hosts;
+    struct http_client client;
+    struct delivery_log delivery_log;
+    struct list not_durable; /* deliveries that are not durable yet, oldest first */
+    size_t not_durable_count;
+    bool more_due;  /* there may be more that is due */
+    bool failing;   /* the store, or memory, has failed: retry in a moment */
+    bool gave_back; /* a delivery, since the last flush */
+    /*
+     * When deliveries that were given back are due: the next, and the last; INT64_MAX, 0: none.
+     * Workers only wake for deadlines that they know of, so this thread looks after its own.
+     */
+    int64_t next_again_ms, last_again_ms;
+};
+
+static int64_t
+now_ms(const struct notify *n)
+{
+    return clock_now_ms(n->config.clock);
+}
+
+/* ------------------------------------------------------------------ giving back */
+
+static void
+note_deadline(struct notify *n, int64_t again_ms)
+{
+    if (again_ms < n->next_again_ms)
+        n->next_again_ms = again_ms;
+    if (again_ms > n->last_again_ms)
+        n->last_again_ms = again_ms;
+}
+
+/* Lets the store expire those deadlines. */
+static void
+expire_due(struct notify *n)
+{
+    int64_t now = now_ms(n), next_ms;
+
+    if (now < n->next_again_ms)
+        return;
+    store_housekeep(n->config.store, now, &next_ms);
+    n->more_due = true;
+    n->next_again_ms = INT64_MAX;
+    if (now < n->last_again_ms)
+        n->next_again_ms = next_ms <= now               ? now + 1
+                           : next_ms < n->last_again_ms ? next_ms
+                                                        : n->last_again_ms;
+}
+
+static void
+give_back_lent(struct notify *n, struct store_delivery *lent, enum store_outcome outcome,
+               int64_t wait_ms)
+{
+    struct store_visit visit = {.now_ms = now_ms(n), .flush_later = true};
+
+    if (outcome == STORE_OUTCOME_PUT_OFF)
+        counter_add(&n->figures.put_off, 1);
+    store_delivery_done(n->config.store, &visit, lent, outcome, visit.now_ms + wait_ms);
+    n->gave_back = true;
+    if (outcome == STORE_OUTCOME_FAILED || outcome == STORE_OUTCOME_PUT_OFF)
+        note_deadline(n, visit.now_ms + wait_ms);
+}
+
+static void
+give_back(struct notify *n, struct delivery *p, enum store_outcome outcome,
+          int64_t wait_ms)
+{
+    give_back_lent(n, &p->lent, outcome, wait_ms);
+    delivery_free(n->config.mem, p);
+}
+
+/* Ends an attempt. took_ns: -1 if it was not sent at all. */
+static void
+finish_attempt(struct notify *n, struct delivery *p, const struct ending *how,
+               const struct reason *why, int64_t took_ns)
+{
+    struct outcome v;
+
+    outcome_decide(how, &p->lent, &v);
+    figures_count(&n->figures, v.kind, took_ns);
+    if (p->kept_out)
+        counter_add(&n->figures.kept_out, 1);
+    delivery_log_outcome(&n->delivery_log, p, &v, how, why);
+    give_back(n, p, v.outcome, v.wait_ms);
+}
+
+/* ------------------------------------------------------------------ sending */
+
+/* It was not sent, for this reason. */
+static void
+not_sent(struct notify *n, struct delivery *p, enum status st, const struct reason *why)
+{
+    const struct ending impossible = {.kind = ENDING_IMPOSSIBLE};
+
+    host_leave(&n->hosts, p->host);
+    if (st == ST_BAD_VALUE || st == ST_NOT_FOUND) {
+        finish_attempt(n, p, &impossible, why, -1);
+        return;
+    }
+    if (st == ST_UNAVAILABLE)
+        delivery_log_missing(&n->delivery_log, why);
+    give_back(n, p, STORE_OUTCOME_PUT_OFF, st == ST_UNAVAILABLE ? MISSING_MS : RETRY_MS);
+}
+
+/* There is room for it at its host. */
+static void
+send_delivery(struct notify *n, struct delivery *p)
+{
+    struct reason why;
+    enum status st;
+
+    reason_init(&why);
+    st = http_client_load(&n->client, &why);
+    if (st == ST_OK)
+        st = http_client_send(&n->client, p, &why);
+    if (st == ST_OK)
+        host_begin(&n->hosts, p->host);
+    else
+        not_sent(n, p, st, &why);
+}
+
+/* It may be told: now, or when its host has room, or later. */
+static void
+dispatch(struct notify *n, struct delivery *p)
+{
+    int64_t wait_ms;
+
+    p->host = hosts_find(&n->hosts, p->target.place);
+    if (p->host == NULL)
+        give_back(n, p, STORE_OUTCOME_PUT_OFF, RETRY_MS);
+    else if (host_has_room(&n->hosts, p->host))
+        send_delivery(n, p);
+    else if (!host_wait(&n->hosts, p->host, &p->link, &wait_ms))
+        give_back(n, p, STORE_OUTCOME_PUT_OFF, wait_ms);
+}
+
+static void
+send_waiting(struct notify *n)
+{
+    struct host *host;
+    struct list *link;
+
+    while ((link = hosts_next(&n->hosts, &host)) != NULL)
+        send_delivery(n, container_of(link, struct delivery, link));
+}
+
+/* ------------------------------------------------------------------ taking */
+
+/* A crash may undo a change that is not durable, so its delivery waits. */
+static void
+send_if_durable(struct notify *n, struct delivery *p)
+{
+    switch (store_log_durability(n->config.store_log, p->lent.position)) {
+    case STORE_DURABLE:
+        dispatch(n, p);
+        break;
+    case STORE_LOST:
+        give_back(n, p, STORE_OUTCOME_PUT_OFF, MISSING_MS);
+        break;
+    default:
+        list_add_before(&n->not_durable, &p->link);
+        n->not_durable_count++;
+    }
+}
+
+static void
+recheck_durability(struct notify *n)
+{
+    size_t count = n->not_durable_count;
+
+    n->not_durable_count = 0;
+    while (count-- > 0)
+        send_if_durable(n,
+                        container_of(list_pop(&n->not_durable), struct delivery, link));
+}
+
+static bool
+has_room(const struct notify *n)
+{
+    return n->hosts.running < n->config.workers &&
+           n->not_durable_count < NOT_DURABLE_MOST;
+}
+
+static void
+accept_delivery(struct notify *n, struct store_delivery *lent)
+{
+    struct delivery *p = delivery_new(n->config.mem, lent);
+
+    if (p != NULL)
+        send_if_durable(n, p);
+    else
+        give_back_lent(n, lent, STORE_OUTCOME_PUT_OFF, RETRY_MS);
+}
+
+static void
+take_due(struct notify *n)
+{
+    for (size_t i = 0; n->more_due && i < TAKEN_A_ROUND && has_room(n); i++) {
+        struct store_visit visit = {.now_ms = now_ms(n), .flush_later = true};
+        struct store_delivery lent = {.store = NULL};
+        enum status st = store_delivery_next(n->config.store, &visit, &lent);
+
+        if (st == ST_OK)
+            accept_delivery(n, &lent);
+        else if (st == ST_NOT_FOUND)
+            n->more_due = false;
+        else if (st != ST_AGAIN)
+            n->failing = true;
+        if (n->failing)
+            return;
+    }
+}
+
+/* ------------------------------------------------------------------ rounds */
+
+static void
+collect(struct notify *n)
+{
+    struct ending how;
+    struct reason why;
+    struct delivery *p;
+
+    while ((p = http_client_next(&n->client, &how, &why)) != NULL) {
+        int64_t took_ns = clock_stopwatch_ns() - p->began_ns;
+
+        host_end(&n->hosts, p->host, took_ns / 1000000, !how.timed_out);
+        finish_attempt(n, p, &how, &why, took_ns);
+    }
+}
+
+static void
+empty_wakeup(const struct notify *n)
+{
+    uint64_t rung;
+
+    (void)!read(n->event_fd, &rung, sizeof(rung)); /* nothing to read is fine */
+}
+
+static int
+longest_sleep(const struct notify *n)
+{
+    if (n->failing)
+        return RETRY_MS;
+    if (n->more_due && has_room(n))
+        return 0;
+    return n->client.multi != NULL && n->hosts.running == 0 ? RESTING_MS : -1;
+}
+
+/* The same, if it is not time before for what was given back. */
+static int
+sleep_ms(const struct notify *n)
+{
+    int longest_ms = longest_sleep(n);
+    int64_t left_ms;
+
+    if (n->next_again_ms == INT64_MAX)
+        return longest_ms;
+    left_ms = n->next_again_ms - now_ms(n);
+    if (left_ms < 0)
+        left_ms = 0;
+    return longest_ms >= 0 && longest_ms < left_ms ? longest_ms
+           : left_ms < INT_MAX                     ? (int)left_ms
+                                                   : INT_MAX;
+}
+
+/* Until there is something to do. */
+static void
+wait_for_news(struct notify *n)
+{
+    struct pollfd wakeup = {.fd = n->event_fd, .events = POLLIN};
+    int timeout_ms = sleep_ms(n);
+
+    if (n->hosts.running > 0)
+        http_client_wait(&n->client, n->event_fd, timeout_ms < 0 ? INT_MAX : timeout_ms);
+    else if (poll(&wakeup, 1, timeout_ms) == 0 && timeout_ms == RESTING_MS)
+        http_client_rest(&n->client);
+    empty_wakeup(n);
+}
+
+static void
+set_gauges(struct notify *n)
+{
+    counter_set(&n->figures.in_flight, n->hosts.running);
+    counter_set(&n->figures.waiting, n->hosts.waiting + n->not_durable_count);
+}
+
+static void
+go_round(struct notify *n)
+{
+    n->failing = false;
+    if (atomic_exchange(&n->has_news, false))
+        n->more_due = true;
+    expire_due(n);
+    recheck_durability(n);
+    send_waiting(n);
+    take_due(n);
+    http_client_go_on(&n->client);
+    collect(n);
+    send_waiting(n);
+    if (n->gave_back)
+        store_log_flush(n->config.store_log);
+    n->gave_back = false;
+    set_gauges(n);
+}
+
+/* Everything that was lent goes back as it was. */
+static void
+give_back_all(struct notify *n)
+{
+    struct host *host;
+    struct list *link;
+
+    while (!list_empty(&n->client.sent)) {
+        struct delivery *p = container_of(n->client.sent.next, struct delivery, link);
+
+        http_client_break_off(&n->client, p);
+        host_end(&n->hosts, p->host, 0, true);
+        give_back(n, p, STORE_OUTCOME_PUT_OFF, 0);
+    }
+    while ((link = hosts_drain(&n->hosts, &host)) != NULL) {
+        host_leave(&n->hosts, host);
+        give_back(n, container_of(link, struct delivery, link), STORE_OUTCOME_PUT_OFF, 0);
+    }
+    while ((link = list_pop(&n->not_durable)) != NULL)
+        give_back(n, container_of(link, struct delivery, link), STORE_OUTCOME_PUT_OFF, 0);
+    store_log_flush(n->config.store_log);
+}
+
+static void *
+thread_main(void *arg)
+{
+    struct notify *n = arg;
+
+    n->more_due = true;
+    while (!atomic_load(&n->closing)) {
+        go_round(n);
+        if (!atomic_load(&n->has_news))
+            wait_for_news(n);
+    }
+    give_back_all(n);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ wakeups */
 
 static void
 fire(struct store_wakeup *wakeup)
@@ -21,23 +388,23 @@ fire(struct store_wakeup *wakeup)
 }
 
 static struct store_wakeup *
-take_note(struct notify *n)
+set_news(struct notify *n)
 {
-    return atomic_exchange(&n->told, true) ? NULL : &n->wakeup;
+    return atomic_exchange(&n->has_news, true) ? NULL : &n->wakeup;
 }
 
 static struct store_wakeup *
-tell_due(struct store_listener *listener, enum store_news news)
+notify_due(struct store_listener *listener, enum store_news news)
 {
     (void)news;
-    return take_note(container_of(listener, struct notify, due));
+    return set_news(container_of(listener, struct notify, due));
 }
 
 static struct store_wakeup *
-tell_durable(struct store_listener *listener, enum store_news news)
+notify_durable(struct store_listener *listener, enum store_news news)
 {
     (void)news;
-    return take_note(container_of(listener, struct notify, durable));
+    return set_news(container_of(listener, struct notify, durable));
 }
 
 /* ------------------------------------------------------------------ figures */
@@ -58,14 +425,7 @@ notify_measure(struct notify *n, struct metrics *metrics)
 
 /* ------------------------------------------------------------------ life */
 
-static void *
-thread_main(void *arg)
-{
-    notify_work(arg);
-    return NULL;
-}
-
-/* A key that nobody knows who could choose the names of hosts. */
+/* A key that is secret from subscribers, who choose the names of hosts. */
 static enum status
 make_key(struct hash_key *key)
 {
@@ -86,20 +446,20 @@ init(struct notify *n, const struct notify_config *config, struct hash_key key)
     n->config = *config;
     n->source.write = write_figures;
     n->wakeup.fire = fire;
-    n->due.notify = tell_due;
-    n->durable.notify = tell_durable;
-    n->herald.log = config->log;
+    n->due.notify = notify_due;
+    n->durable.notify = notify_durable;
+    n->delivery_log.log = config->log;
     n->next_again_ms = INT64_MAX;
-    list_init(&n->unsettled);
+    list_init(&n->not_durable);
     hosts_init(&n->hosts, config->mem, key, config->workers,
                config->timeout_ms / SLOW_PART);
-    courier_init(&n->courier, &n->config);
+    http_client_init(&n->client, &n->config);
 }
 
 static void
 fini(struct notify *n)
 {
-    courier_fini(&n->courier);
+    http_client_fini(&n->client);
     hosts_fini(&n->hosts);
     if (n->event_fd >= 0)
         (void)close(n->event_fd);
@@ -121,7 +481,7 @@ begin(struct notify *n)
     store_log_listen(n->config.store_log, &n->durable);
     store_delivery_watch(n->config.store, &n->due);
     /* What happened in between has told nobody. */
-    if (take_note(n) != NULL)
+    if (set_news(n) != NULL)
         fire(&n->wakeup);
     return ST_OK;
 }

@@ -1,9 +1,8 @@
 /*
- * guard: which addresses may be told anything.
+ * guard: the addresses that notifications may go to.
  *
- * Whoever may subscribe names a URI, and the server connects to it: from where it stands, it
- * may reach what the subscriber does not (a service on its own machine, the metadata of a
- * cloud, a printer). So only addresses of the public Internet are, unless a list allows more:
+ * A subscriber chooses a URI, and the server connects to it. The server may reach hosts that the subscriber
+ * cannot (a service on its own machine, the metadata of a cloud, a printer). So only addresses of the public Internet are, unless a list allows more:
  *
  *     10.1.0.0/16, 127.0.0.1, fd00:1::/32
  *

@@ -1,4 +1,4 @@
-#include "notify/document.h"
+#include "notify/compose.h"
 
 #include "claimd/json/scan.h"
 #include "support/arena_fixture.h"

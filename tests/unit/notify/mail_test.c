@@ -1,4 +1,4 @@
-#include "notify/mail.h"
+#include "notify/compose.h"
 
 #include "support/arena_fixture.h"
 

@@ -1,4 +1,4 @@
-#include "notify/retry.h"
+#include "notify/delivery_options.h"
 
 #include "support/check_main.h"
 

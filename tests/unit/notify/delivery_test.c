@@ -1,4 +1,4 @@
-#include "notify/target.h"
+#include "notify/delivery.h"
 
 #include "support/check_main.h"
 

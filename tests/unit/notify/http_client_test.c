@@ -1,5 +1,5 @@
-/* What libcurl is told of a parcel, as libcurl hears it. */
-#include "notify/packing.h"
+/* The options that http_client sets for libcurl. */
+#include "notify/http_client.h"
 
 #include "support/check_main.h"
 
@@ -34,10 +34,10 @@ pack(const char *ca)
 {
     struct heard heard = {.file = "as it was", .folder = "as it was"};
     struct notify_config config = {.ca = ca};
-    struct packing c = {.config = &config, .curl.easy_setopt = hear};
-    struct parcel p = {.handle = &heard, .target.kind = TARGET_WEB};
+    struct http_client c = {.config = &config, .curl.easy_setopt = hear};
+    struct delivery p = {.handle = &heard, .target.kind = TARGET_WEB};
 
-    ck_assert(packing_set(&c, &p));
+    ck_assert(curl_setup(&c, &p));
     return heard;
 }
 

@@ -1,4 +1,6 @@
-#include "notify/target.h"
+#include "notify/delivery.h"
+
+/* ------------------------------------------------------------------ targets */
 
 static const struct scheme {
     struct bytes text;
@@ -63,4 +65,29 @@ target_read(struct bytes uri, struct target *out)
                     out->place);
         return;
     }
+}
+
+/* ------------------------------------------------------------------ deliveries */
+
+struct delivery *
+delivery_new(struct mem *mem, const struct store_delivery *lent)
+{
+    struct delivery *p = mem_calloc(mem, 1, sizeof(*p));
+
+    if (p == NULL)
+        return NULL;
+    p->lent = *lent;
+    target_read(lent->subscriber, &p->target);
+    buf_init(&p->url, mem);
+    buf_init(&p->text, mem);
+    return p;
+}
+
+void
+delivery_free(struct mem *mem, struct delivery *p)
+{
+    ENSURE(p->handle == NULL && !list_linked(&p->link));
+    buf_fini(&p->url);
+    buf_fini(&p->text);
+    mem_free(mem, p);
 }

@@ -1,8 +1,8 @@
-#include "notify/wishes.h"
+#include "notify/delivery_options.h"
 
 #include "support/arena_fixture.h"
 
-ARENA_CASE("wishes");
+ARENA_CASE("options");
 
 static bool
 collect(void *ctx, const char *line)
@@ -21,22 +21,23 @@ expect_headers(const char *object, const char *lines)
     struct buf line;
 
     buf_init(&line, f.mem);
-    ck_assert(wished_headers(bytes_str(object), &line, collect, &f.out));
+    ck_assert(option_headers(bytes_str(object), &line, collect, &f.out));
     buf_fini(&line);
     expect_written(lines);
 }
 
 START_TEST(members_are_found)
 {
-    struct wishes w;
+    struct delivery_options w;
 
-    wishes_read(bytes_str("{\"post_data\":\"a\\\"b\",\"x\":{\"from\":1},\"from\":\"me\","
-                          "\"subject\":\"s\",\"post_headers\":{\"A\":\"b\"}}"),
-                &w);
+    delivery_options_read(
+        bytes_str("{\"post_data\":\"a\\\"b\",\"x\":{\"from\":1},\"from\":\"me\","
+                  "\"subject\":\"s\",\"post_headers\":{\"A\":\"b\"}}"),
+        &w);
     ck_assert(bytes_equal_str(w.post_headers, "{\"A\":\"b\"}"));
     ck_assert(bytes_equal_str(w.from, "me"));
     ck_assert(bytes_equal_str(w.subject, "s"));
-    wish_write(&f.out, w.post_data);
+    option_text_write(&f.out, w.post_data);
     expect_written("a\"b");
 }
 END_TEST
@@ -52,9 +53,9 @@ START_TEST(what_is_of_another_type_or_broken_counts_as_left_out)
     };
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct wishes w;
+        struct delivery_options w;
 
-        wishes_read(bytes_str(bad[i]), &w);
+        delivery_options_read(bytes_str(bad[i]), &w);
         ck_assert(!bytes_present(w.post_data) && !bytes_present(w.post_headers) &&
                   !bytes_present(w.from) && !bytes_present(w.subject));
     }
@@ -116,7 +117,7 @@ START_TEST(there_are_no_more_than_64_and_none_is_longer_than_8192)
     for (int i = 0; i < HEADERS_MOST + 5; i++)
         buf_printf(&object, ",\"H%d\":\"x\"", i);
     buf_byte(&object, '}');
-    ck_assert(wished_headers(buf_view(&object), &line, collect, &f.out));
+    ck_assert(option_headers(buf_view(&object), &line, collect, &f.out));
     for (size_t i = 0; i < f.out.len; i++)
         count += f.out.data[i] == '\n';
     ck_assert_uint_eq(count, HEADERS_MOST);
@@ -132,7 +133,7 @@ START_TEST(without_memory_it_is_told)
 
     buf_init(&line, f.mem);
     mem_fail_nth(f.mem, 1);
-    ck_assert(!wished_headers(bytes_str("{\"A\":\"b\"}"), &line, collect, &f.out));
+    ck_assert(!option_headers(bytes_str("{\"A\":\"b\"}"), &line, collect, &f.out));
     buf_fini(&line);
 }
 END_TEST

@@ -1,0 +1,479 @@
+#include "notify/http_client.h"
+
+#include <stdio.h>
+#include <sys/socket.h>
+
+/* ------------------------------------------------------------------ set-up */
+
+/* A connection is not used for longer, so that a name that leads elsewhere now is noticed. */
+enum { CONNECTION_LIFE_S = 300 };
+
+/* ------------------------------------------------------------------ callbacks of libcurl */
+
+static curl_socket_t
+open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct delivery *p = ctx;
+
+    if (purpose != CURLSOCKTYPE_IPCXN ||
+        (p->guard != NULL &&
+         !guard_admits(p->guard, &address->addr, (socklen_t)address->addrlen))) {
+        p->kept_out = true;
+        return CURL_SOCKET_BAD;
+    }
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+/* Another number than that of the bytes: enough. */
+static size_t
+count_head(char *data, size_t size, size_t count, void *ctx)
+{
+    struct delivery *p = ctx;
+
+    (void)data;
+    p->head += size * count;
+    return p->head <= ANSWER_HEAD_MOST ? size * count : 0;
+}
+
+static size_t
+count_body(char *data, size_t size, size_t count, void *ctx)
+{
+    struct delivery *p = ctx;
+
+    (void)data;
+    p->answer += size * count;
+    return p->answer <= ANSWER_BODY_MOST ? size * count : 0;
+}
+
+static size_t
+read_text(char *to, size_t size, size_t count, void *ctx)
+{
+    struct delivery *p = ctx;
+    size_t len = p->text.len - p->read;
+
+    if (len > size * count)
+        len = size * count;
+    memcpy(to, p->text.data + p->read, len);
+    p->read += len;
+    return len;
+}
+
+/* ------------------------------------------------------------------ headers */
+
+struct header_list {
+    const struct curl_library *curl;
+    struct curl_slist **list;
+    bool has_type;
+};
+
+static bool
+add_header(void *ctx, const char *line)
+{
+    static const struct bytes type = BYTES_LIT("content-type");
+    struct header_list *h = ctx;
+    struct curl_slist *longer = h->curl->slist_append(*h->list, line);
+
+    if (longer == NULL)
+        return false;
+    *h->list = longer;
+    if (strlen(line) > type.len && (line[type.len] == ':' || line[type.len] == ';') &&
+        bytes_equal_nocase(bytes_of(line, type.len), type))
+        h->has_type = true;
+    return true;
+}
+
+static bool
+add_signature(struct http_client *c, const struct delivery *p, struct header_list *h)
+{
+    char line[VOUCHER_CAP + 64], voucher[VOUCHER_CAP], id[HOOK_ID_CAP];
+    struct hook hook = {.project = p->lent.queue.project,
+                        .body = buf_view(&p->text),
+                        .sent_s = clock_now_ms(c->config->real) / 1000};
+    enum status st;
+
+    hook_id(&p->lent, id);
+    hook.id = bytes_str(id);
+    st = signer_vouch(c->config->webhooks, &hook, voucher);
+    if (st != ST_OK)
+        return st == ST_NOT_FOUND; /* without keys there is nothing to say */
+    (void)snprintf(line, sizeof(line), "webhook-signature: %s", voucher);
+    if (!add_header(h, line))
+        return false;
+    (void)snprintf(line, sizeof(line), "webhook-timestamp: %lld", (long long)hook.sent_s);
+    if (!add_header(h, line))
+        return false;
+    (void)snprintf(line, sizeof(line), "webhook-id: %s", id);
+    return add_header(h, line);
+}
+
+static bool
+add_headers(struct http_client *c, struct delivery *p,
+            const struct delivery_options *options)
+{
+    struct header_list h = {.curl = &c->curl, .list = &p->headers};
+    struct buf line;
+    bool added;
+
+    buf_init(&line, c->config->mem);
+    added = option_headers(options->post_headers, &line, add_header, &h) &&
+            (h.has_type || add_header(&h, "Content-Type: application/json")) &&
+            add_header(&h, "Expect:") && /* nobody has to be asked before 1 MB */
+            add_signature(c, p, &h);
+    buf_fini(&line);
+    return added;
+}
+
+/* ------------------------------------------------------------------ settings */
+
+/* As long as all goes well; a setting that libcurl does not take is one that it lacks. */
+#define SET(option, value) (l->easy_setopt(p->handle, (option), (value)) == CURLE_OK)
+
+static bool
+set_common(const struct http_client *c, struct delivery *p)
+{
+    const struct curl_library *l = &c->curl;
+
+    return SET(CURLOPT_PRIVATE, p) && SET(CURLOPT_URL, p->url.data) &&
+           SET(CURLOPT_NOSIGNAL, 1L) && SET(CURLOPT_FOLLOWLOCATION, 0L) &&
+           SET(CURLOPT_PROXY, "") && SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED) &&
+           SET(CURLOPT_CONNECTTIMEOUT_MS, (long)c->config->connect_ms) &&
+           SET(CURLOPT_TIMEOUT_MS, (long)c->config->timeout_ms) &&
+           SET(CURLOPT_MAXLIFETIME_CONN, (long)CONNECTION_LIFE_S) &&
+           /* A look-up that hangs is left behind, not waited for. */
+           SET(CURLOPT_QUICK_EXIT, 1L) && SET(CURLOPT_OPENSOCKETFUNCTION, open_socket) &&
+           SET(CURLOPT_OPENSOCKETDATA, p) &&
+           SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) &&
+           SET(CURLOPT_SSL_VERIFYPEER, 1L) && SET(CURLOPT_SSL_VERIFYHOST, 2L) &&
+           (c->config->ca == NULL ||
+            (SET(CURLOPT_CAINFO, c->config->ca) &&
+             SET(CURLOPT_CAPATH, (const char *)NULL))) && /* not the system's beside it */
+           SET(CURLOPT_HEADERFUNCTION, count_head) &&
+           SET(CURLOPT_HEADERDATA, p) && SET(CURLOPT_WRITEFUNCTION, count_body) &&
+           SET(CURLOPT_WRITEDATA, p);
+}
+
+static bool
+set_hook(const struct http_client *c, struct delivery *p)
+{
+    const struct curl_library *l = &c->curl;
+
+    p->guard = &c->config->guard;
+    return SET(CURLOPT_PROTOCOLS_STR, "http,https") &&
+           SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
+           SET(CURLOPT_HTTP09_ALLOWED, 0L) && SET(CURLOPT_USERAGENT, c->config->agent) &&
+           SET(CURLOPT_HTTPHEADER, p->headers) && SET(CURLOPT_POST, 1L) &&
+           SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)p->text.len) &&
+           SET(CURLOPT_POSTFIELDS, p->text.data);
+}
+
+/* The server is the operator's, at any address. The password goes over TLS or not at all. */
+static bool
+set_mail(const struct http_client *c, struct delivery *p)
+{
+    const struct curl_library *l = &c->curl;
+    const struct notify_mail *mail = &c->config->mail;
+
+    return SET(CURLOPT_PROTOCOLS_STR, "smtp,smtps") &&
+           SET(CURLOPT_MAIL_FROM, mail->from) && SET(CURLOPT_MAIL_RCPT, p->recipients) &&
+           SET(CURLOPT_UPLOAD, 1L) &&
+           SET(CURLOPT_INFILESIZE_LARGE, (curl_off_t)p->text.len) &&
+           SET(CURLOPT_READFUNCTION, read_text) && SET(CURLOPT_READDATA, p) &&
+           (mail->user == NULL ||
+            (SET(CURLOPT_USE_SSL, (long)CURLUSESSL_ALL) &&
+             SET(CURLOPT_USERNAME, mail->user) && SET(CURLOPT_PASSWORD, mail->password)));
+}
+
+bool
+curl_setup(const struct http_client *c, struct delivery *p)
+{
+    return set_common(c, p) &&
+           (p->target.kind == TARGET_MAIL ? set_mail(c, p) : set_hook(c, p));
+}
+
+#undef SET
+
+/* ------------------------------------------------------------------ writing */
+
+/* Gives the reason why nothing could be composed. */
+static enum status
+refuse(struct reason *why, enum status st)
+{
+    switch (st) {
+    case ST_NOT_FOUND:
+        return reason_give(why, st, "claimd has no signing key. Set signing_keys");
+    case ST_BAD_VALUE:
+        return reason_give(why, st,
+                           "the subscriber address or the project name is invalid");
+    case ST_TOO_LARGE:
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "the post_data of the subscription makes the notification too long");
+    case ST_DAMAGED:
+        return reason_give(why, ST_BAD_VALUE, "the encrypted message is damaged");
+    case ST_UNAVAILABLE:
+        return reason_give(why, st, "claimd cannot decrypt a message");
+    default:
+        return st;
+    }
+}
+
+static enum status
+write_hook(struct http_client *c, struct delivery *p, struct reason *why)
+{
+    struct delivery_options options;
+    enum status st;
+
+    delivery_options_read(p->lent.options, &options);
+    st = compose_hook(&c->composer, &p->lent, &options, &p->text);
+    if (st != ST_OK)
+        return refuse(why, st);
+    buf_bytes(&p->url, p->lent.subscriber);
+    buf_byte(&p->url, '\0');
+    if (p->url.failed || !add_headers(c, p, &options))
+        return ST_NO_MEMORY;
+    if (strlen(p->url.data) + 1 != p->url.len)
+        return reason_give(why, ST_BAD_VALUE,
+                           "the subscriber address contains a NUL byte");
+    return ST_OK;
+}
+
+static enum status
+write_mail(struct http_client *c, struct delivery *p, struct reason *why)
+{
+    struct delivery_options options;
+    enum status st;
+
+    if (c->config->mail.url == NULL)
+        return reason_give(why, ST_BAD_VALUE,
+                           "claimd has no mail server. Set smtp_server");
+    delivery_options_read(p->lent.options, &options);
+    /* The recipient has its place in `url` until libcurl has copied it. */
+    st =
+        compose_mail(&c->composer, &p->lent, &options, p->target.rest, &p->url, &p->text);
+    if (st != ST_OK)
+        return refuse(why, st);
+    buf_byte(&p->url, '\0');
+    if (p->url.failed)
+        return ST_NO_MEMORY;
+    p->recipients = c->curl.slist_append(NULL, p->url.data);
+    buf_reset(&p->url, SIZE_MAX);
+    buf_add(&p->url, c->config->mail.url, strlen(c->config->mail.url) + 1);
+    return p->recipients == NULL || p->url.failed ? ST_NO_MEMORY : ST_OK;
+}
+
+static enum status
+write_request(struct http_client *c, struct delivery *p, struct reason *why)
+{
+    switch (p->target.kind) {
+    case TARGET_WEB:
+        return write_hook(c, p, why);
+    case TARGET_MAIL:
+        return write_mail(c, p, why);
+    case TARGET_TRUST:
+        return reason_give(why, ST_BAD_VALUE,
+                           "claimd does not send Keystone credentials to subscribers");
+    default:
+        return reason_give(why, ST_BAD_VALUE,
+                           "the subscriber address has an unknown scheme");
+    }
+}
+
+/* ------------------------------------------------------------------ transfers */
+
+/* ------------------------------------------------------------------ sending */
+
+/* Frees what it needed while it was sent. */
+static void
+clear_delivery(struct http_client *c, struct delivery *p)
+{
+    if (p->handle != NULL)
+        c->curl.easy_cleanup(p->handle);
+    c->curl.slist_free_all(p->headers);
+    c->curl.slist_free_all(p->recipients);
+    p->handle = NULL;
+    p->read = 0;
+    p->headers = p->recipients = NULL;
+    buf_reset(&p->url, 0);
+    buf_reset(&p->text, 0);
+}
+
+static enum status
+start_transfer(struct http_client *c, struct delivery *p, struct reason *why)
+{
+    if (c->multi == NULL) {
+        c->multi = c->curl.multi_init();
+        if (c->multi == NULL)
+            return ST_NO_MEMORY;
+        (void)c->curl.multi_setopt(c->multi, CURLMOPT_MAXCONNECTS,
+                                   (long)c->config->workers);
+    }
+    p->handle = c->curl.easy_init();
+    if (p->handle == NULL)
+        return ST_NO_MEMORY;
+    if (!curl_setup(c, p))
+        return reason_give(why, ST_UNAVAILABLE,
+                           "libcurl lacks an option. claimd needs libcurl 7.87 or later");
+    if (c->curl.multi_add_handle(c->multi, p->handle) != CURLM_OK)
+        return ST_NO_MEMORY;
+    p->began_ns = clock_stopwatch_ns();
+    list_add_before(&c->sent, &p->link);
+    return ST_OK;
+}
+
+enum status
+http_client_send(struct http_client *c, struct delivery *p, struct reason *why)
+{
+    enum status st = write_request(c, p, why);
+
+    if (st == ST_OK)
+        st = start_transfer(c, p, why);
+    if (st != ST_OK)
+        clear_delivery(c, p);
+    return st;
+}
+
+void
+http_client_break_off(struct http_client *c, struct delivery *p)
+{
+    (void)c->curl.multi_remove_handle(c->multi,
+                                      p->handle); /* fails for no handle of it */
+    list_remove(&p->link);
+    clear_delivery(c, p);
+}
+
+/* ------------------------------------------------------------------ endings */
+
+static void
+read_answer(const struct http_client *c, struct delivery *p, struct ending *how)
+{
+    curl_off_t wait_s = 0;
+    long status = 0;
+
+    if (c->curl.easy_getinfo(p->handle, CURLINFO_RESPONSE_CODE, &status) != CURLE_OK ||
+        status < 200)
+        return;
+    how->kind = ENDING_ANSWER;
+    how->status = (int)status;
+    if (c->curl.easy_getinfo(p->handle, CURLINFO_RETRY_AFTER, &wait_s) == CURLE_OK)
+        how->retry_after_s = wait_s;
+}
+
+/* 5xx of SMTP is final, like 4xx of HTTP; but for who we are, which its operator can change. */
+static void
+read_refusal(const struct http_client *c, const struct delivery *p, CURLcode result,
+             struct ending *how)
+{
+    long status = 0;
+
+    if (p->target.kind != TARGET_MAIL || result == CURLE_LOGIN_DENIED ||
+        c->curl.easy_getinfo(p->handle, CURLINFO_RESPONSE_CODE, &status) != CURLE_OK ||
+        status < 550)
+        return;
+    how->kind = ENDING_ANSWER;
+    how->status = 400;
+}
+
+static void
+explain(const struct http_client *c, const struct delivery *p, CURLcode result,
+        struct ending *how, struct reason *why)
+{
+    *how = (struct ending){.kind = ENDING_NONE,
+                           .timed_out = result == CURLE_OPERATION_TIMEDOUT};
+    /* CURLE_UNSUPPORTED_PROTOCOL is an answer that is not HTTP: of URLs others do not get here. */
+    if (result == CURLE_URL_MALFORMAT)
+        how->kind = ENDING_IMPOSSIBLE;
+    read_refusal(c, p, result, how);
+    if (p->kept_out)
+        (void)reason_give(why, ST_OK, "the address is not allowed (notify_allow)");
+    else if (result == CURLE_WRITE_ERROR)
+        (void)reason_give(why, ST_OK, "the response of the subscriber is too long");
+    else if (result == CURLE_UNSUPPORTED_PROTOCOL && p->target.kind != TARGET_MAIL)
+        (void)reason_give(why, ST_OK, "the response of the subscriber is not HTTP");
+    else
+        (void)reason_give(why, ST_OK, "%s", c->curl.easy_strerror(result));
+}
+
+struct delivery *
+http_client_next(struct http_client *c, struct ending *how, struct reason *why)
+{
+    struct delivery *p = NULL;
+    CURLMsg *said;
+    int left;
+
+    if (c->multi == NULL)
+        return NULL;
+    do
+        said = c->curl.multi_info_read(c->multi, &left);
+    while (said != NULL && said->msg != CURLMSG_DONE);
+    if (said == NULL)
+        return NULL;
+    (void)c->curl.easy_getinfo(said->easy_handle, CURLINFO_PRIVATE, &p);
+    reason_init(why);
+    if (said->data.result == CURLE_OK) {
+        *how = (struct ending){.kind = ENDING_NONE};
+        read_answer(c, p, how);
+    } else {
+        explain(c, p, said->data.result, how, why);
+    }
+    http_client_break_off(c, p); /* `said` is gone */
+    return p;
+}
+
+/* ------------------------------------------------------------------ rounds */
+
+void
+http_client_go_on(struct http_client *c)
+{
+    int running;
+
+    if (c->multi != NULL)
+        (void)c->curl.multi_perform(c->multi,
+                                    &running); /* what fails says so at its end */
+}
+
+void
+http_client_wait(struct http_client *c, int fd, int timeout_ms)
+{
+    struct curl_waitfd extra = {.fd = fd, .events = CURL_WAIT_POLLIN};
+    int ready;
+
+    (void)c->curl.multi_poll(c->multi, &extra, 1, timeout_ms, &ready);
+}
+
+void
+http_client_rest(struct http_client *c)
+{
+    ENSURE(list_empty(&c->sent));
+    if (c->multi != NULL)
+        (void)c->curl.multi_cleanup(c->multi);
+    c->multi = NULL;
+}
+
+/* ------------------------------------------------------------------ life */
+
+void
+http_client_init(struct http_client *c, const struct notify_config *config)
+{
+    *c = (struct http_client){.config = config};
+    composer_init(&c->composer, config);
+    list_init(&c->sent);
+}
+
+enum status
+http_client_load(struct http_client *c, struct reason *why)
+{
+    enum status st;
+
+    if (c->loaded)
+        return ST_OK;
+    st = curl_library_load(&c->curl, why);
+    c->loaded = st == ST_OK;
+    return st;
+}
+
+void
+http_client_fini(struct http_client *c)
+{
+    http_client_rest(c);
+    composer_fini(&c->composer);
+}
