@@ -14,7 +14,7 @@ enum { DETAIL_MAX = 512 };
 int64_t
 context_real_ms(const struct context *ctx)
 {
-    return ctx->testapi == NULL ? ctx->visit.now_ms : clock_now_ms(ctx->real);
+    return ctx->steps->real_ms(ctx);
 }
 
 /* ------------------------------------------------------------------ refusing */

@@ -9,11 +9,13 @@
 #define API_CONTEXT_H
 
 #include "api/route.h"
+#include "api/steps.h"
 #include "api/versions/version.h"
 #include "api/wire/query.h"
 #include "claimd/json/reason.h"
 
 struct context {
+    const struct api_steps *steps;
     const struct api_limits *limits;
     struct store *store;
     struct mem *mem;
@@ -50,6 +52,7 @@ struct context {
     uint64_t client;     /* the Client-ID's value; 0 where none was sent */
     struct bytes detail; /* why the request was refused, for people; may be absent */
     bool bare_errors;    /* errors have no document */
+    bool uncounted;      /* the refusal is none of a quota, whatever its status */
 };
 
 /* The time that no test moves: of tokens, and of what a project may ask in a second. */

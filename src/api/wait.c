@@ -18,7 +18,7 @@ static enum status
 make_places(struct context *ctx, size_t queues)
 {
     struct waiting *waiting = ctx->req->waiting;
-    struct store_listener *listener = &waiting->listener;
+    struct store_listener *listener;
     enum status st;
 
     if (waiting->place_count > 0)
@@ -34,13 +34,10 @@ make_places(struct context *ctx, size_t queues)
         free_places(ctx->mem, waiting);
         return st;
     }
-    if (ctx->testapi != NULL) {
-        waiting->call = testapi_call_new(ctx->testapi, ctx->queue.project, listener);
-        if (waiting->call == NULL) {
-            wait_done(ctx->store, ctx->mem, waiting);
-            return ST_NO_MEMORY;
-        }
-        listener = testapi_call_listener(waiting->call);
+    listener = ctx->steps->listen(ctx);
+    if (listener == NULL) {
+        wait_done(ctx->store, ctx->mem, waiting);
+        return ST_NO_MEMORY;
     }
     waiting->place_count = queues;
     for (size_t i = 0; i < queues; i++)
@@ -97,8 +94,6 @@ wait_done(struct store *store, struct mem *mem, struct waiting *waiting)
 {
     for (size_t i = 0; i < waiting->place_count; i++)
         store_waiter_leave(store, &waiting->places[i]);
-    testapi_call_free(waiting->call); /* nobody tells it any more */
-    waiting->call = NULL;
     free_places(mem, waiting);
     quotas_wait_end(waiting->tenant);
 }

@@ -573,10 +573,10 @@ MUTANTS = [
      "api/waiting_test: "
      "without_memory_for_the_test_api_the_project_keeps_its_quota_of_waiters",
      [("api/wait.c",
-       "            wait_done(ctx->store, ctx->mem, waiting);\n            return",
-       "            if (!MUTANT(REFUSED_WAITER_COUNTS))\n"
-       "                wait_done(ctx->store, ctx->mem, waiting);\n"
-       "            return")]),
+       "        wait_done(ctx->store, ctx->mem, waiting);\n        return",
+       "        if (!MUTANT(REFUSED_WAITER_COUNTS))\n"
+       "            wait_done(ctx->store, ctx->mem, waiting);\n"
+       "        return")]),
     ("RESPONSES_SHARE_WITH_MESSAGES",
      "a large response is cut off when messages have three quarters of max_memory",
      "unit/http/exchange_test: "
@@ -1274,7 +1274,7 @@ MUTANTS = [
     ("LOST_CLAIM_GIVEN_BACK",
      "a claim is given back whose answer was lost because a test wanted it",
      "e2e/faults_test: Faults.test_a_lost_answer_has_happened",
-     [("api/fault.c",
+     [("api/testapi/decorator.c",
        "    case FAULT_HALF: /* nobody hears of the claim, and it goes on */\n"
        "        ctx->res->claim_id = BYTES_NONE;",
        "    case FAULT_HALF:\n"
@@ -1297,7 +1297,7 @@ MUTANTS = [
     ("WAITER_COUNTS_AGAIN",
      "a request that waits is counted by the rules whenever it looks again",
      "api/faults_test: a_request_that_waits_counts_once",
-     [("api/fault.c",
+     [("api/testapi/decorator.c",
        "{.found = true, .fault = fault}",
        "{.found = !MUTANT(WAITER_COUNTS_AGAIN) || fault.kind == FAULT_CLOCK,\n"
        "                               .fault = fault}")]),
@@ -1325,9 +1325,9 @@ MUTANTS = [
     ("CLOCK_IS_SET_BACK",
      "a clock that is to be behind where it is is no error",
      "api/testapi_test: the_clock_is_stopped_started_and_set",
-     [("api/handlers/testapi_clock.c",
-       "wish->ms < time.ahead_ms)",
-       "wish->ms < time.ahead_ms && !MUTANT(CLOCK_IS_SET_BACK))")]),
+     [("api/testapi/clock.c",
+       "request->ms < time.ahead_ms)",
+       "request->ms < time.ahead_ms && !MUTANT(CLOCK_IS_SET_BACK))")]),
     ("STEP_WITHOUT_END",
      "the clock goes on behind the next thing that happens",
      "api/testapi_test: the_next_deadline_is_one_step",
@@ -1337,13 +1337,13 @@ MUTANTS = [
     ("RESET_KEEPS_WAITERS",
      "who waits is not answered by a reset",
      "api/testapi_test: who_waits_is_answered_first",
-     [("api/handlers/testapi_reset.c",
+     [("api/testapi/reset.c",
        "    if (!ctx->progress->begun)\n",
        "    if (!ctx->progress->begun && !MUTANT(RESET_KEEPS_WAITERS))\n")]),
     ("RESET_STOPS_EARLY",
      "a reset of everything ends with the first slice of the first project",
      "api/testapi_test: everything_goes",
-     [("api/handlers/testapi_reset.c",
+     [("api/testapi/reset.c",
        "    *more = projects.count > 0;",
        "    *more = projects.count > 0 && !MUTANT(RESET_STOPS_EARLY);")]),
     ("HISTORY_LOSES_SILENTLY",
@@ -1375,8 +1375,8 @@ MUTANTS = [
      "a message that was asked for by its id counts as never read",
      "api/leaks_test: whatever_shows_a_message_reads_it",
      [("api/handlers/messages.c",
-       "        testapi_note_shown(ctx, batch.messages, 1);",
-       "        testapi_note_shown(ctx, batch.messages, !MUTANT(GET_IS_NO_READING));")]),
+       "        ctx->steps->shown(ctx, batch.messages, 1);",
+       "        ctx->steps->shown(ctx, batch.messages, !MUTANT(GET_IS_NO_READING));")]),
     ("READ_BEFORE_IT_DIED",
      "a dead letter that was read in its old queue is no leak",
      "unit/testapi/leak_test: a_dead_letter_must_be_shown_anew_wherever_it_is_moved",

@@ -72,8 +72,8 @@ enum api_header {
 /* Longest name kept between slices. */
 #define PROGRESS_NAME_MAX 64
 
-/* What befalls a request, in tests (docs/api.md 23.7). */
-struct plight {
+/* The fault that tests inject into a request (docs/api.md 23.7). */
+struct injected_fault {
     bool found; /* it is known */
     bool moved; /* FAULT_CLOCK: the clock is there */
     struct fault fault;
@@ -87,7 +87,7 @@ struct progress {
     uint64_t resume[2];           /* of struct store_batch */
     char name[PROGRESS_NAME_MAX]; /* of the queue looked at last */
     size_t name_len;
-    struct plight plight; /* with the test API */
+    struct injected_fault injected; /* with the test API */
 };
 
 /* Does a request that waits for a message go on with that? */

@@ -1,9 +1,9 @@
 /*
  * testapi/faults: what tests want to go wrong (docs/api.md 23.7).
  *
- * A rule says which requests it is for, which of them its fault befalls, and counts both. The
+ * A rule says which requests it is for, which of them its fault applies to, and counts both. The
  * rules stand in a list that is replaced as a whole. The first that matches a request is the
- * request's, whether its fault befalls this one or not; one that is used up matches no more.
+ * request's, whether its fault applies to this one or not; one that is used up matches no more.
  *
  *   Bounds   FAULT_RULES_MOST rules
  *   Cost     faults_strike() O(rules); without any a load
@@ -44,7 +44,7 @@ struct fault_match {
 
 struct fault_rule {
     struct fault_match match;
-    uint64_t every, skip; /* it befalls every n-th, from 1, behind the first so many */
+    uint64_t every, skip; /* it applies to every n-th, from 1, behind the first so many */
     uint64_t times;       /* and is used up then; 0: never */
     struct fault fault;
     uint64_t matched, struck; /* counted since the list was made */
@@ -60,7 +60,7 @@ void faults_free(struct faults *f);
 enum status
 faults_replace(struct faults *f, const struct fault_rule *rules, size_t count);
 
-/* Counts a request. True: a fault befalls it. */
+/* Counts a request. True: a fault applies to it. */
 bool
 faults_strike(struct faults *f, const struct fault_match *request, struct fault *out);
 

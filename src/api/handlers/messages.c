@@ -1,5 +1,4 @@
 #include "api/handlers/handlers.h"
-#include "api/handlers/testapi.h"
 #include "api/opening.h"
 #include "api/wire/checksum.h"
 #include "api/wire/next_page.h"
@@ -332,7 +331,7 @@ write_page(struct context *ctx, const struct listing *listing, struct store_batc
     message_write_all(out, &form, batch->messages, shown);
     write_next_page(ctx, &form, listing, batch);
     buf_byte(out, '}');
-    testapi_note_shown(ctx, batch->messages, shown);
+    ctx->steps->shown(ctx, batch->messages, shown);
     return answer_json(ctx, 200);
 }
 
@@ -372,7 +371,7 @@ write_found(struct context *ctx, const struct store_batch *batch)
     message_write_all(out, &form, batch->messages, batch->count);
     if (!ctx->version->bare_arrays)
         buf_byte(out, '}');
-    testapi_note_shown(ctx, batch->messages, batch->count);
+    ctx->steps->shown(ctx, batch->messages, batch->count);
     return answer_json(ctx, 200);
 }
 
@@ -432,7 +431,7 @@ handle_message_get(struct context *ctx)
         st = opening_show(ctx, &batch, 1);
     if (st == ST_OK) {
         message_write(&ctx->res->body, &form, &batch.messages[0]);
-        testapi_note_shown(ctx, batch.messages, 1);
+        ctx->steps->shown(ctx, batch.messages, 1);
         st = answer_json(ctx, 200);
     }
     store_batch_release(&batch);

@@ -44,7 +44,7 @@ strikes(const char *action, const char *queue, const char *client, enum fault_ki
     return struck;
 }
 
-/* Which of so many requests the only rule befalls, as 0s and 1s. */
+/* Which of so many requests the only rule applies to, as 0s and 1s. */
 static const char *
 pattern(int count)
 {

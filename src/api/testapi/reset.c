@@ -1,5 +1,5 @@
 /* Back to the beginning, for the next test (docs/api.md 23.3). */
-#include "api/handlers/testapi.h"
+#include "api/testapi/handlers.h"
 
 /* Queues that a slice deletes. */
 enum { RESET_SLICE = 64 };

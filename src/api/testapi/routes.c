@@ -1,5 +1,5 @@
 /* What tests have besides, below /claimd/ (docs/api.md 23). */
-#include "api/handlers/testapi.h"
+#include "api/testapi/handlers.h"
 #include "api/versions/version.h"
 
 #define TESTAPI(path, method, handle, operation)                                         \

@@ -1,7 +1,7 @@
 /* The history of a server that tests are run against, and what they expect of its queues
  * (docs/api.md 23.5, 23.6). */
-#include "api/handlers/testapi.h"
 #include "api/wire/history.h"
+#include "api/testapi/handlers.h"
 #include "api/wire/next_page.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* The whole state of a project, for tests (docs/api.md 23.4). */
-#include "api/handlers/testapi.h"
 #include "api/state.h"
+#include "api/testapi/handlers.h"
 
 static struct state_keeper
 keeper_of(struct context *ctx)

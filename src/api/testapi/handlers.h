@@ -1,36 +1,32 @@
 /*
- * handlers/testapi: what tests may ask besides (docs/api.md 23); there only with the test API.
+ * testapi/handlers: what tests may ask besides (docs/api.md 23); there only with the test API.
  */
-#ifndef API_HANDLERS_TESTAPI_H
-#define API_HANDLERS_TESTAPI_H
+#ifndef API_TESTAPI_HANDLERS_H
+#define API_TESTAPI_HANDLERS_H
 
 #include "api/context.h"
 #include "claimd/json/tree.h"
 
-/* testapi_clock.c */
+/* clock.c */
 handler_fn handle_clock_show;
 handler_fn handle_clock_set;
 handler_fn handle_clock_advance;
 
-/* testapi_history.c */
+/* history.c */
 handler_fn handle_history;
 handler_fn handle_expect;
 
-/* testapi_reset.c */
+/* reset.c */
 handler_fn handle_reset;
 
-/* testapi_state.c */
+/* state.c */
 handler_fn handle_state_show;
 handler_fn handle_state_set;
 
-/* testapi_leaks.c */
+/* leaks.c */
 handler_fn handle_leaks;
 
-/* With the test API: puts down that an answer shows these messages of the request's queue. */
-void testapi_note_shown(struct context *ctx, const struct store_message *messages,
-                        size_t count);
-
-/* testapi_faults.c */
+/* faults.c */
 handler_fn handle_faults_show;
 handler_fn handle_faults_set;
 handler_fn handle_faults_delete;

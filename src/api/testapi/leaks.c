@@ -1,5 +1,5 @@
 /* What tests have forgotten (docs/api.md 23.8), and what they have looked at. */
-#include "api/handlers/testapi.h"
+#include "api/testapi/handlers.h"
 #include "api/wire/next_page.h"
 #include "claimd/json/string.h"
 #include "claimd/testapi/leak.h"
@@ -332,36 +332,4 @@ handle_leaks(struct context *ctx)
         st = leak_look_up(testapi_history(ctx->testapi), ctx->req->arena, s.found,
                           s.count);
     return st == ST_OK ? answer_found(&s) : st;
-}
-
-/* ------------------------------------------------------------------ what was looked at */
-
-static void
-note_some(struct context *ctx, const struct store_message *messages, size_t count)
-{
-    struct history_entry e = {.at_ms = ctx->visit.now_ms,
-                              .event = HISTORY_SHOWN,
-                              .queue = ctx->queue,
-                              .client = ctx->req->headers[API_HEADER_CLIENT_ID],
-                              .action = ctx->actor.action,
-                              .count = count};
-    struct buf ids;
-
-    buf_init(&ids, ctx->mem);
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0)
-            buf_byte(&ids, ' ');
-        buf_bytes(&ids, store_id_bytes(&messages[i].id));
-    }
-    e.ids = buf_view(&ids); /* without memory: as far as it went */
-    history_add(testapi_history(ctx->testapi), &e);
-    buf_fini(&ids);
-}
-
-void
-testapi_note_shown(struct context *ctx, const struct store_message *messages,
-                   size_t count)
-{
-    for (size_t i = 0; ctx->testapi != NULL && i < count; i += HISTORY_IDS)
-        note_some(ctx, messages + i, count - i < HISTORY_IDS ? count - i : HISTORY_IDS);
 }

@@ -1,11 +1,11 @@
 /* The clock of a server that tests are run against (docs/api.md 23.2). */
-#include "api/handlers/testapi.h"
+#include "api/testapi/handlers.h"
 #include "claimd/json/tree.h"
 
 #include <inttypes.h>
 
 /* What a request wants of the clock: that it stands or runs, and that it is moved. */
-struct wish {
+struct clock_request {
     enum { LEAVE, STOP, START } state;
     enum { STAY, TO_AHEAD, BY, TO_NEXT } move;
     int64_t ms; /* TO_AHEAD: of the wall clock; BY */
@@ -58,7 +58,7 @@ read_seconds(struct context *ctx, const json_t *value, const char *name, int64_t
 }
 
 static enum status
-read_state(struct context *ctx, const json_t *value, struct wish *out)
+read_state(struct context *ctx, const json_t *value, struct clock_request *out)
 {
     const char *text = json_is_string(value) ? json_string_value(value) : "";
 
@@ -75,7 +75,7 @@ read_state(struct context *ctx, const json_t *value, struct wish *out)
 
 /* {"state": "frozen", "ahead_seconds": 60}, either or both */
 static enum status
-read_setting(struct context *ctx, const json_t *body, struct wish *out)
+read_setting(struct context *ctx, const json_t *body, struct clock_request *out)
 {
     const json_t *state = json_object_get(body, "state");
     const json_t *ahead = json_object_get(body, "ahead_seconds");
@@ -96,7 +96,7 @@ read_setting(struct context *ctx, const json_t *body, struct wish *out)
 
 /* {"seconds": 61} or {"to": "next"} */
 static enum status
-read_step(struct context *ctx, const json_t *body, struct wish *out)
+read_step(struct context *ctx, const json_t *body, struct clock_request *out)
 {
     const json_t *seconds = json_object_get(body, "seconds");
     const json_t *to = json_object_get(body, "to");
@@ -115,15 +115,16 @@ read_step(struct context *ctx, const json_t *body, struct wish *out)
                           json_tree_received(to).text);
 }
 
-typedef enum status read_fn(struct context *ctx, const json_t *body, struct wish *out);
+typedef enum status
+read_fn(struct context *ctx, const json_t *body, struct clock_request *out);
 
 static enum status
-read_wish(struct context *ctx, read_fn *read, struct wish *out)
+read_request(struct context *ctx, read_fn *read, struct clock_request *out)
 {
     json_t *body;
     enum status st = testapi_read_body(ctx, &body);
 
-    *out = (struct wish){LEAVE, STAY, 0};
+    *out = (struct clock_request){LEAVE, STAY, 0};
     if (st != ST_OK)
         return st;
     st = read(ctx, body, out);
@@ -147,44 +148,44 @@ since(const struct context *ctx)
 }
 
 static void
-note(const struct context *ctx, const struct wish *wish)
+note_move(const struct context *ctx, const struct clock_request *request)
 {
     static const char *const states[] = {"", "frozen", "running"};
-    struct bytes text = bytes_str(states[wish->state]);
+    struct bytes text = bytes_str(states[request->state]);
     struct history_entry e = {.at_ms = ctx->visit.now_ms, .event = HISTORY_CLOCK};
 
-    if (wish->move == TO_NEXT)
+    if (request->move == TO_NEXT)
         text = bytes_str("to the next");
-    else if (wish->move != STAY)
+    else if (request->move != STAY)
         text = arena_printf(ctx->req->arena, "%.*s%s%s %" PRId64 " s", (int)text.len,
                             text.data, text.len > 0 ? ", " : "",
-                            wish->move == BY ? "by" : "ahead by", wish->ms / 1000);
+                            request->move == BY ? "by" : "ahead by", request->ms / 1000);
     e.text = text;
     history_add(testapi_history(ctx->testapi), &e);
 }
 
 static enum status
-begin(struct context *ctx, const struct wish *wish)
+move_begin(struct context *ctx, const struct clock_request *request)
 {
     struct testapi_time time;
     int64_t until;
 
     testapi_time(ctx->testapi, &time);
-    if (wish->move == TO_AHEAD && wish->ms < time.ahead_ms)
+    if (request->move == TO_AHEAD && request->ms < time.ahead_ms)
         return context_refuse(ctx, ST_BAD_VALUE,
                               "ahead_seconds is %" PRId64 ". The clock is %" PRId64
                               " ms ahead of the wall clock and cannot go back",
-                              wish->ms / 1000, time.ahead_ms);
-    note(ctx, wish);
-    if (wish->state != LEAVE)
-        testapi_stop(ctx->testapi, wish->state == STOP);
+                              request->ms / 1000, time.ahead_ms);
+    note_move(ctx, request);
+    if (request->state != LEAVE)
+        testapi_stop(ctx->testapi, request->state == STOP);
     until = time.now_ms;
-    if (wish->move == TO_AHEAD)
-        until += wish->ms - time.ahead_ms;
-    else if (wish->move == TO_NEXT)
+    if (request->move == TO_AHEAD)
+        until += request->ms - time.ahead_ms;
+    else if (request->move == TO_NEXT)
         until = INT64_MAX;
     else
-        until += wish->ms;
+        until += request->ms;
     ctx->progress->resume[0] = (uint64_t)until;
     ctx->progress->resume[1] = history_last(testapi_history(ctx->testapi));
     ctx->progress->begun = true;
@@ -209,15 +210,15 @@ write_events(struct context *ctx)
 static enum status
 move(struct context *ctx, read_fn *read)
 {
-    struct wish wish;
-    enum status st = read_wish(ctx, read, &wish);
+    struct clock_request request;
+    enum status st = read_request(ctx, read, &request);
 
     if (st == ST_OK && !ctx->progress->begun)
-        st = begin(ctx, &wish);
+        st = move_begin(ctx, &request);
     if (st != ST_OK)
         return st;
     if (!testapi_move(ctx->testapi, until_ms(ctx),
-                      wish.move == TO_NEXT ? since(ctx) : UINT64_MAX))
+                      request.move == TO_NEXT ? since(ctx) : UINT64_MAX))
         return ST_AGAIN;
     buf_byte(&ctx->res->body, '{');
     write_time(ctx);

@@ -1,0 +1,170 @@
+/* An api: how it is made, what may change of it, and the functions that a front end calls. */
+#include "api/dispatch.h"
+#include "api/quota.h"
+#include "api/state.h"
+#include "api/testapi/decorator.h"
+
+/* Of one that nobody operates. */
+static const struct api_condition good_condition;
+
+/* ------------------------------------------------------------------ life */
+
+static enum status
+serve(struct api *api, const struct version *version, struct served *out)
+{
+    out->version = version;
+    return resources_build(api->mem, version->routes, &out->resources);
+}
+
+static enum status
+serve_enabled(struct api *api)
+{
+    const struct version *served[VERSIONS_MAX];
+    size_t count =
+        versions_served(&api->limits, api->auth != NULL, api->testapi != NULL, served);
+    enum status st = serve(api, &version_root, &api->root);
+
+    for (size_t i = 0; i < count && st == ST_OK; i++)
+        st = serve(api, served[i], &api->served[api->count++]);
+    return st;
+}
+
+enum status
+api_new(const struct api_config *config, struct api **out)
+{
+    struct api *api = mem_calloc(config->mem, 1, sizeof(*api));
+    enum status st;
+
+    if (api == NULL)
+        return ST_NO_MEMORY;
+    api->steps = config->testapi != NULL ? &steps_testapi : &steps_plain;
+    api->limits = config->limits;
+    api->store = config->store;
+    api->mem = config->mem;
+    api->auth = config->auth;
+    api->access = config->access;
+    api->signer = config->signer;
+    api->seal = config->seal;
+    api->real = config->real;
+    api->condition = config->condition != NULL ? config->condition : &good_condition;
+    api->metrics = config->metrics;
+    api->testapi = config->testapi;
+    api->allowed_hosts = config->allowed_hosts;
+    st = quotas_new(api->mem, &api->quotas);
+    if (st == ST_OK) {
+        quotas_set(api->quotas, &config->project_limits);
+        st = serve_enabled(api);
+    }
+    if (st != ST_OK) {
+        api_free(api);
+        return st;
+    }
+    *out = api;
+    return ST_OK;
+}
+
+void
+api_free(struct api *api)
+{
+    if (api == NULL)
+        return;
+    for (size_t i = 0; i < VERSIONS_MAX; i++)
+        resources_free(api->mem, &api->served[i].resources);
+    resources_free(api->mem, &api->root.resources);
+    quotas_free(api->quotas);
+    mem_free(api->mem, api);
+}
+
+void
+api_limit(struct api *api, const struct api_project_limits *limits)
+{
+    quotas_set(api->quotas, limits);
+}
+
+void
+api_leave(const struct api *api, struct api_seat *seat)
+{
+    (void)api; /* the seat knows where it belongs */
+    quotas_leave(seat);
+}
+
+enum status
+api_seed(const struct api *api, struct bytes document, int64_t now_ms, struct reason *why)
+{
+    struct store_visit visit = {.now_ms = now_ms};
+    struct state wanted;
+    struct arena arena;
+    enum status st;
+
+    reason_init(why);
+    arena_init(&arena, api->mem);
+    {
+        struct state_decoder decoder = {&api->limits, api->mem, &arena, now_ms, why};
+        struct state_keeper keeper = {api->store, api->mem, &arena, &visit};
+
+        st = decode_state(&decoder, document, bytes_str(API_SEED_PROJECT), true, &wanted);
+        for (size_t i = 0; st == ST_OK && i < wanted.count; i++) {
+            const struct state one = {&wanted.projects[i], 1};
+
+            st = state_replace(&keeper, wanted.projects[i].name, &one, why);
+        }
+    }
+    arena_fini(&arena);
+    if (st != ST_OK && why->text[0] == '\0')
+        (void)reason_give(why, st, "%s", status_text(st));
+    return st;
+}
+
+/* ------------------------------------------------------------------ requests */
+
+bool
+api_may_block(const struct api *api, const struct request *req)
+{
+    return (api->store->blocks ||
+            (api->access != NULL && access_may_block(api->access))) &&
+           !bytes_equal_str(req->path, "/livez");
+}
+
+enum api_next
+api_handle(const struct api *api, struct request *req, struct response *res)
+{
+    struct context ctx = {.steps = api->steps,
+                          .limits = &api->limits,
+                          .store = api->store,
+                          .mem = api->mem,
+                          .auth = api->auth,
+                          .access = api->access,
+                          .signer = api->signer,
+                          .seal = api->seal,
+                          .real = api->real,
+                          .condition = api->condition,
+                          .metrics = api->metrics,
+                          .testapi = api->testapi,
+                          .quotas = api->quotas,
+                          .req = req,
+                          .progress = &req->progress,
+                          .proof = &req->proof,
+                          .visit = {.now_ms = req->now_ms, .flush_later = true},
+                          .path = req->path,
+                          .res = res};
+
+    return api->steps->handle(api, req, &ctx);
+}
+
+void
+api_stop_waiting(const struct api *api, struct request *req)
+{
+    api->steps->stop_waiting(api, req);
+}
+
+bool
+api_may_wait(const struct api *api, const struct request *req)
+{
+    return api->steps->may_wait(api, req);
+}
+
+size_t
+api_body_limit(const struct api *api, struct bytes path)
+{
+    return api->steps->body_limit(api, path);
+}

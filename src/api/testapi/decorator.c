@@ -1,0 +1,354 @@
+#include "api/testapi/decorator.h"
+
+#include "api/dispatch.h"
+#include "api/problem.h"
+#include "api/wire/fault.h"
+
+#include <inttypes.h>
+
+/* ------------------------------------------------------------------ finding */
+
+static void
+note_fault(const struct context *ctx, const struct fault *fault)
+{
+    struct history_entry e = {.at_ms = ctx->visit.now_ms,
+                              .event = HISTORY_FAULT,
+                              .queue = ctx->queue,
+                              .client = ctx->actor.client,
+                              .action = ctx->actor.action,
+                              .claim = ctx->actor.claim};
+    char text[FAULT_TEXT_CAP];
+
+    fault_text(fault, text);
+    e.text = bytes_str(text);
+    history_add(testapi_history(ctx->testapi), &e);
+}
+
+static enum status
+read_header(struct context *ctx, struct bytes header, struct fault *out)
+{
+    struct reason why;
+
+    reason_init(&why);
+    if (ctx->version->open)
+        return context_refuse(
+            ctx, ST_BAD_VALUE,
+            "the header Claimd-Fault is not allowed on requests to the server itself");
+    if (fault_read(header, out, &why) == ST_OK)
+        return ST_OK;
+    return context_refuse(ctx, ST_BAD_VALUE, "the header Claimd-Fault is wrong: %s",
+                          why.text);
+}
+
+static bool
+ask_rules(const struct context *ctx, struct fault *out)
+{
+    const struct fault_match request = {.action = bytes_str(ctx->actor.action),
+                                        .method =
+                                            bytes_str(api_method_name(ctx->req->method)),
+                                        .queue = ctx->queue.name,
+                                        .project = ctx->queue.project,
+                                        .client = ctx->actor.client};
+
+    return !ctx->version->open &&
+           faults_strike(testapi_faults(ctx->testapi), &request, out);
+}
+
+/* What befalls it, for this and all further calls. */
+static enum status
+fault_find(struct context *ctx, struct injected_fault *injected)
+{
+    struct bytes header = ctx->req->headers[API_HEADER_FAULT];
+    struct fault fault = {.kind = FAULT_NONE};
+    enum status st = ST_OK;
+
+    if (bytes_present(header))
+        st = read_header(ctx, header, &fault);
+    else
+        (void)ask_rules(ctx, &fault); /* else it stays as it is */
+    if (st != ST_OK)
+        return st;
+    if (fault.kind != FAULT_NONE)
+        note_fault(ctx, &fault);
+    *injected = (struct injected_fault){.found = true, .fault = fault};
+    return ST_OK;
+}
+
+/* ------------------------------------------------------------------ before */
+
+/* When the clock is there, the request is asked again, at that time. */
+static enum status
+move_clock(struct context *ctx, struct injected_fault *injected)
+{
+    struct testapi_time time;
+
+    if (injected->moved)
+        return ST_OK;
+    if (injected->until_ms == 0) {
+        testapi_time(ctx->testapi, &time);
+        injected->until_ms = time.now_ms + injected->fault.seconds * 1000;
+    }
+    injected->moved = testapi_move(ctx->testapi, injected->until_ms, UINT64_MAX);
+    return ST_AGAIN;
+}
+
+static enum status
+fault_refuse(struct context *ctx, const struct fault *fault)
+{
+    ctx->uncounted = true;
+    return context_refuse(ctx,
+                          fault->status == 429 ? ST_PROJECT_REQUESTS : ST_UNAVAILABLE,
+                          "a test injected this fault");
+}
+
+/* Before the handler; ST_AGAIN: the clock is on its way. */
+static enum status
+fault_pre(struct context *ctx)
+{
+    struct injected_fault *injected = &ctx->progress->injected;
+    enum status st = injected->found ? ST_OK : fault_find(ctx, injected);
+
+    if (st != ST_OK)
+        return st;
+    switch (injected->fault.kind) {
+    case FAULT_STATUS:
+        return fault_refuse(ctx, &injected->fault);
+    case FAULT_CUT_BEFORE:
+        return ST_UNAVAILABLE;
+    case FAULT_CLOCK:
+        return move_clock(ctx, injected);
+    default:
+        return ST_OK;
+    }
+}
+
+/* ------------------------------------------------------------------ after */
+
+/* Without memory it stays as the server would say. */
+static void
+say_when(struct context *ctx, const struct fault *fault)
+{
+    struct bytes text;
+
+    if (fault->retry_after_s < 0)
+        return;
+    text = arena_printf(ctx->req->arena, "%" PRId64, fault->retry_after_s);
+    if (bytes_present(text))
+        problem_retry(ctx->res, text.data);
+}
+
+static void
+end_claim(struct context *ctx)
+{
+    struct response *res = ctx->res;
+    enum status st;
+
+    if (!bytes_present(res->claim_id))
+        return;
+    do
+        st = store_claim_release(ctx->store, &ctx->visit, &res->claim_queue,
+                                 res->claim_id, STORE_RELEASED);
+    while (st == ST_AGAIN);
+    /* Should it fail, the claim is over already, or ends when its time is over. */
+    res->claim_id = BYTES_NONE;
+}
+
+/* When the response is complete, for `st`. */
+static void
+fault_post(struct context *ctx, enum status st)
+{
+    const struct fault *fault = &ctx->progress->injected.fault;
+
+    switch (fault->kind) {
+    case FAULT_STATUS:
+        say_when(ctx, fault);
+        break;
+    case FAULT_END_CLAIM:
+        if (st == ST_OK)
+            end_claim(ctx);
+        break;
+    case FAULT_CUT_AFTER:
+    case FAULT_HALF: /* nobody hears of the claim, and it goes on */
+        ctx->res->claim_id = BYTES_NONE;
+        ctx->res->fault = *fault;
+        break;
+    case FAULT_CUT_BEFORE:
+    case FAULT_LATENCY:
+    case FAULT_SLOW:
+        ctx->res->fault = *fault;
+        break;
+    case FAULT_CLOCK:
+    case FAULT_NONE:
+        break;
+    }
+}
+
+/* ------------------------------------------------------------------ history */
+
+/* What is asked for, as a policy names it; NULL: nothing that one could forbid. */
+static const char *
+name_action(const struct route *route)
+{
+    return route == NULL || route->action == ACTION_OPEN ? NULL
+                                                         : action_name(route->action);
+}
+
+/* Who asks, for the history. */
+static void
+name_actor(struct context *ctx)
+{
+    bool is_claim =
+        ctx->resource->depth > 4 && bytes_equal_str(ctx->resource->words[3], "claims");
+
+    ctx->actor = (struct store_actor){
+        .client = ctx->req->headers[API_HEADER_CLIENT_ID],
+        .action = name_action(ctx->route),
+        .claim = is_claim ? ctx->id : query_get(&ctx->query, "claim_id"),
+    };
+    if (!bytes_present(ctx->actor.claim))
+        ctx->actor.claim = query_get(&ctx->query, "claim_ids");
+    ctx->visit.actor = &ctx->actor;
+}
+
+/* That the request was refused, or that it was told and has got something. */
+static void
+note_outcome(struct context *ctx, enum status st, bool called)
+{
+    const struct response *res = ctx->res;
+    struct history_entry e = {
+        .at_ms = ctx->visit.now_ms,
+        .event = HISTORY_REFUSED,
+        .queue = {res->about.project, res->about.queue, ctx->queue.kind},
+        .client = ctx->req->headers[API_HEADER_CLIENT_ID],
+        .action = name_action(ctx->route),
+        .claim = res->about.claim,
+        .status = res->code,
+        .text = bytes_present(ctx->detail) ? ctx->detail : bytes_str(status_text(st))};
+
+    if (ctx->version == NULL || ctx->version->open)
+        return; /* the server itself was asked */
+    if (res->fault.kind == FAULT_CUT_BEFORE)
+        return; /* nobody hears of a refusal */
+    if (st == ST_OK) {
+        if (!called || res->code == 204)
+            return;
+        e.event = HISTORY_SERVED;
+        e.status = 0;
+        e.text = BYTES_NONE;
+    }
+    history_add(testapi_history(ctx->testapi), &e);
+}
+
+static void
+note_some(struct context *ctx, const struct store_message *messages, size_t count)
+{
+    struct history_entry e = {.at_ms = ctx->visit.now_ms,
+                              .event = HISTORY_SHOWN,
+                              .queue = ctx->queue,
+                              .client = ctx->req->headers[API_HEADER_CLIENT_ID],
+                              .action = ctx->actor.action,
+                              .count = count};
+    struct buf ids;
+
+    buf_init(&ids, ctx->mem);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            buf_byte(&ids, ' ');
+        buf_bytes(&ids, store_id_bytes(&messages[i].id));
+    }
+    e.ids = buf_view(&ids); /* without memory: as far as it went */
+    history_add(testapi_history(ctx->testapi), &e);
+    buf_fini(&ids);
+}
+
+static void
+note_shown(struct context *ctx, const struct store_message *messages, size_t count)
+{
+    for (size_t i = 0; i < count; i += HISTORY_IDS)
+        note_some(ctx, messages + i, count - i < HISTORY_IDS ? count - i : HISTORY_IDS);
+}
+
+/* ------------------------------------------------------------------ steps */
+
+static enum api_next
+handle(const struct api *api, struct request *req, struct context *ctx)
+{
+    const bool called = req->waiting != NULL && testapi_call_take(req->waiting->call);
+    enum api_next next = steps_plain.handle(api, req, ctx);
+
+    if (next == API_SEND || next == API_HOLD) {
+        const enum status st = ctx->res->status;
+
+        fault_post(ctx, st);
+        note_outcome(ctx, st, called);
+        next = response_complete(ctx);
+    }
+    if (called)
+        testapi_call_served(ctx->testapi);
+    return next;
+}
+
+static enum status
+run(struct context *ctx)
+{
+    enum status st;
+
+    name_actor(ctx);
+    st = fault_pre(ctx);
+    return st == ST_OK ? steps_plain.run(ctx) : st;
+}
+
+static struct store_listener *
+listen_between(struct context *ctx)
+{
+    struct waiting *waiting = ctx->req->waiting;
+
+    waiting->call =
+        testapi_call_new(ctx->testapi, ctx->queue.project, &waiting->listener);
+    return waiting->call == NULL ? NULL : testapi_call_listener(waiting->call);
+}
+
+static int64_t
+real_ms(const struct context *ctx)
+{
+    return clock_now_ms(ctx->real);
+}
+
+static void
+stop_waiting(const struct api *api, struct request *req)
+{
+    struct waiting *waiting = req->waiting;
+
+    steps_plain.stop_waiting(api, req);
+    if (waiting == NULL)
+        return;
+    testapi_call_free(waiting->call); /* the store does not know it any more */
+    waiting->call = NULL;
+    if (waiting->watched != NULL)
+        history_unwatch(waiting->watched, &waiting->listener);
+    waiting->watched = NULL;
+}
+
+static bool
+may_wait(const struct api *api, const struct request *req)
+{
+    return steps_plain.may_wait(api, req) || bytes_equal_str(req->path, "/claimd/expect");
+}
+
+static size_t
+body_limit(const struct api *api, struct bytes path)
+{
+    return bytes_equal_str(path, "/claimd/state") ? API_SEED_MOST
+                                                  : steps_plain.body_limit(api, path);
+}
+
+const struct api_steps steps_testapi = {
+    .handle = handle,
+    .run = run,
+    .listen = listen_between,
+    .shown = note_shown,
+    .real_ms = real_ms,
+    .stop_waiting = stop_waiting,
+    .may_wait = may_wait,
+    .body_limit = body_limit,
+};
