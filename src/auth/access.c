@@ -2,6 +2,7 @@
 
 #include "claimd/base/hash.h"
 #include "claimd/base/lock.h"
+#include "claimd/json/line_list.h"
 
 #include <string.h>
 
@@ -106,8 +107,9 @@ table_find_name(const struct table *t, struct bytes name)
 }
 
 static enum status
-table_add(struct table *t, struct bytes line, struct reason *why)
+table_add(void *ctx, struct bytes line, struct reason *why)
 {
+    struct table *t = ctx;
     struct token_line *next = &t->lines[t->count];
     enum status st = token_line_read(line, next, why);
     uint32_t *slot, *name;
@@ -124,22 +126,6 @@ table_add(struct table *t, struct bytes line, struct reason *why)
                            (int)next->name.len, next->name.data);
     *slot = *name = (uint32_t)t->count++;
     return ST_OK;
-}
-
-static enum status
-table_read(struct table *t, struct bytes text, size_t *bad_line, struct reason *why)
-{
-    enum status st = ST_OK;
-
-    for (size_t number = 1; st == ST_OK && bytes_present(text); number++) {
-        struct bytes line = bytes_cut(&text, '\n');
-
-        if (!token_line_blank(line))
-            st = table_add(t, line, why);
-        if (st != ST_OK)
-            *bad_line = number;
-    }
-    return st;
 }
 
 /* ------------------------------------------------------------------ life */
@@ -201,7 +187,8 @@ access_replace(struct access *a, struct bytes list, const struct policy *policy,
     enum status st = table_init(a->mem, &next, list);
 
     if (st == ST_OK)
-        st = table_read(&next, bytes_of(next.text, list.len), bad_line, why);
+        st = line_list_read(bytes_of(next.text, list.len), table_add, &next, bad_line,
+                            why);
     if (st != ST_OK) {
         table_free(a->mem, &next);
         return st;

@@ -1,8 +1,8 @@
 #include "claimd/auth/certificates.h"
 
-#include "auth/line.h"
 #include "claimd/auth/token_line.h"
 #include "claimd/base/hash.h"
+#include "claimd/json/line_list.h"
 
 #include <ctype.h>
 
@@ -50,15 +50,15 @@ certificate_line_read(struct bytes line, struct certificate_line *out, struct re
     struct bytes rest = line, role;
     enum status st;
 
-    l.name = line_field(&rest);
-    role = line_field(&rest);
-    l.projects = line_field(&rest);
+    l.name = token_line_field(&rest);
+    role = token_line_field(&rest);
+    l.projects = token_line_field(&rest);
     l.subject = bytes_trim(rest);
     if (!bytes_present(l.projects) || l.subject.len == 0)
         return reason_give(
             why, ST_BAD_VALUE,
             "a line must be NAME ROLE PROJECTS dns:HOST (or email:, uri:, subject:)");
-    st = line_check(l.name, role, l.projects, &l.role, why);
+    st = token_line_check(l.name, role, l.projects, &l.role, why);
     if (st != ST_OK)
         return st;
     if (!is_subject(l.subject))
@@ -97,8 +97,9 @@ lower_host(struct bytes subject)
 }
 
 static enum status
-add_line(struct certificates *c, struct bytes line, struct reason *why)
+add_line(void *ctx, struct bytes line, struct reason *why)
 {
+    struct certificates *c = ctx;
     struct certificate_line *next = &c->lines[c->count];
     enum status st = certificate_line_read(line, next, why);
     uint32_t *slot;
@@ -120,10 +121,9 @@ add_line(struct certificates *c, struct bytes line, struct reason *why)
 static enum status
 make_room(struct certificates *c, struct bytes list)
 {
-    size_t lines = 1, slots = 4;
+    const size_t lines = line_list_count(list);
+    size_t slots = 4;
 
-    for (size_t i = 0; i < list.len; i++)
-        lines += list.data[i] == '\n';
     while (slots < 2 * lines)
         slots *= 2;
     c->mask = slots - 1;
@@ -144,21 +144,14 @@ certificates_read(struct mem *mem, struct bytes list, struct certificates **out,
                   size_t *bad_line, struct reason *why)
 {
     struct certificates *c = mem_calloc(mem, 1, sizeof(*c));
-    struct bytes rest;
     enum status st;
 
     if (c == NULL)
         return ST_NO_MEMORY;
     c->mem = mem;
     st = make_room(c, list);
-    rest = bytes_of(c->text, list.len);
-    for (size_t number = 1; st == ST_OK && bytes_present(rest); number++) {
-        struct bytes line = bytes_cut(&rest, '\n');
-
-        *bad_line = number;
-        if (!token_line_blank(line))
-            st = add_line(c, line, why);
-    }
+    if (st == ST_OK)
+        st = line_list_read(bytes_of(c->text, list.len), add_line, c, bad_line, why);
     if (st != ST_OK) {
         certificates_free(c);
         return st;

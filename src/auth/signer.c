@@ -3,6 +3,7 @@
 #include "claimd/base/base64.h"
 #include "claimd/base/invariant.h"
 #include "claimd/base/lock.h"
+#include "claimd/json/line_list.h"
 
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
@@ -12,20 +13,14 @@
 
 enum { DIGEST_BYTES = SIGNATURE_DIGITS / 2 };
 
-struct key {
-    size_t len;
-    char text[SIGNER_KEY_MOST];
-};
-
-struct keys {
-    size_t count;
-    struct key all[SIGNER_KEYS_MAX];
-};
+_Static_assert((int)SIGNER_KEYS_MAX == (int)KEY_RING_MAX &&
+                   (int)SIGNER_KEY_MOST <= (int)KEY_MOST,
+               "keys of a ring");
 
 struct signer {
     struct mem *mem;
-    struct lock lock; /* guards what is behind it */
-    struct keys keys;
+    struct lock lock; /* guards the ring */
+    struct key_ring ring;
 };
 
 /* ------------------------------------------------------------------ keys */
@@ -49,7 +44,7 @@ signer_free(struct signer *s)
     if (s == NULL)
         return;
     lock_fini(&s->lock);
-    explicit_bzero(&s->keys, sizeof(s->keys));
+    explicit_bzero(&s->ring, sizeof(s->ring));
     mem_free(s->mem, s);
 }
 
@@ -63,62 +58,40 @@ is_printable(struct bytes text)
 }
 
 static enum status
-read_key(struct keys *keys, struct bytes line, struct reason *why)
+read_key(const struct key_ring *ring, struct bytes line, struct key *out,
+         struct reason *why)
 {
-    struct key *key;
-
-    if (line.len == 0 || line.data[0] == '#')
-        return ST_OK;
+    (void)ring;
     if (line.len < SIGNER_KEY_LEAST || line.len > SIGNER_KEY_MOST || !is_printable(line))
         return reason_give(why, ST_BAD_VALUE,
                            "a key must be %d to %d characters of ASCII", SIGNER_KEY_LEAST,
                            SIGNER_KEY_MOST);
-    if (keys->count == SIGNER_KEYS_MAX)
-        return reason_give(why, ST_BAD_VALUE, "the file has more than %d keys",
-                           SIGNER_KEYS_MAX);
-    key = &keys->all[keys->count++];
-    key->len = line.len;
-    memcpy(key->text, line.data, line.len);
+    out->len = line.len;
+    memcpy(out->text, line.data, line.len);
     return ST_OK;
 }
 
-static enum status
-read_keys(struct keys *keys, struct bytes list, size_t *bad_line, struct reason *why)
-{
-    enum status st = ST_OK;
-
-    *bad_line = 0;
-    for (size_t line = 1; st == ST_OK && bytes_present(list); line++) {
-        st = read_key(keys, bytes_trim(bytes_cut(&list, '\n')), why);
-        if (st != ST_OK)
-            *bad_line = line;
-    }
-    if (st == ST_OK && keys->count == 0)
-        return reason_give(why, ST_BAD_VALUE, "the file has no key");
-    return st;
-}
-
 static void
-set_keys(struct signer *s, const struct keys *keys)
+set_keys(struct signer *s, const struct key_ring *keys)
 {
     lock_acquire(&s->lock);
-    s->keys = *keys;
+    s->ring = *keys;
     lock_release(&s->lock);
 }
 
 static void
-copy_keys(struct signer *s, struct keys *out)
+copy_keys(struct signer *s, struct key_ring *out)
 {
     lock_acquire(&s->lock);
-    *out = s->keys;
+    *out = s->ring;
     lock_release(&s->lock);
 }
 
 enum status
 signer_replace(struct signer *s, struct bytes list, size_t *bad_line, struct reason *why)
 {
-    struct keys keys = {.count = 0};
-    enum status st = read_keys(&keys, list, bad_line, why);
+    struct key_ring keys = {.count = 0};
+    enum status st = key_ring_read(list, read_key, &keys, bad_line, why);
 
     if (st == ST_OK)
         set_keys(s, &keys);
@@ -129,7 +102,7 @@ signer_replace(struct signer *s, struct bytes list, size_t *bad_line, struct rea
 void
 signer_swap(struct signer *s, struct signer *with)
 {
-    struct keys mine, others;
+    struct key_ring mine, others;
 
     copy_keys(s, &mine);
     copy_keys(with, &others);
@@ -232,13 +205,13 @@ signer_sign(struct signer *s, const struct grant *grant, struct arena *arena,
     struct arena_mark before = arena_mark(arena);
     struct bytes text = write_text(grant, arena);
     enum status st = bytes_present(text) ? ST_OK : ST_NO_MEMORY;
-    struct keys keys;
+    struct key_ring keys;
 
     copy_keys(s, &keys);
     if (st == ST_OK && keys.count == 0)
         st = ST_NOT_FOUND;
     if (st == ST_OK)
-        sign(&keys.all[0], text, out);
+        sign(&keys.keys[0], text, out);
     explicit_bzero(&keys, sizeof(keys));
     arena_rewind(arena, before);
     return st;
@@ -252,7 +225,7 @@ signer_verify(struct signer *s, const struct grant *grant, struct bytes signatur
     struct bytes text = write_text(grant, arena);
     char right[SIGNATURE_DIGITS + 1];
     bool good = false;
-    struct keys keys;
+    struct key_ring keys;
 
     if (!bytes_present(text)) {
         arena_rewind(arena, before);
@@ -260,7 +233,7 @@ signer_verify(struct signer *s, const struct grant *grant, struct bytes signatur
     }
     copy_keys(s, &keys);
     for (size_t i = 0; i < keys.count; i++) {
-        sign(&keys.all[i], text, right);
+        sign(&keys.keys[i], text, right);
         good |= bytes_equal_secret(bytes_str(right), signature);
     }
     explicit_bzero(&keys, sizeof(keys));
@@ -271,7 +244,7 @@ signer_verify(struct signer *s, const struct grant *grant, struct bytes signatur
 
 /* ------------------------------------------------------------------ web hooks */
 
-/* Of what the pieces are when they stand behind one another. */
+/* The digest of all pieces, one behind the other. */
 static enum status
 digest_pieces(const void *key, size_t key_len, const struct bytes *pieces, size_t count,
               uint8_t out[DIGEST_BYTES])
@@ -289,14 +262,14 @@ digest_pieces(const void *key, size_t key_len, const struct bytes *pieces, size_
 }
 
 static enum status
-vouch_with(const struct key *key, const struct hook *hook, uint8_t out[DIGEST_BYTES])
+sign_hook(const struct key *key, const struct hook *hook, uint8_t out[DIGEST_BYTES])
 {
-    const struct bytes whose[] = {BYTES_LIT("claimd-webhook:"), hook->project};
+    const struct bytes owner[] = {BYTES_LIT("claimd-webhook:"), hook->project};
     uint8_t secret[DIGEST_BYTES];
     char sent[32];
     struct bytes pieces[] = {hook->id, BYTES_NONE, hook->body};
     int len = snprintf(sent, sizeof(sent), ".%" PRId64 ".", hook->sent_s);
-    enum status st = digest_pieces(key->text, key->len, whose, 2, secret);
+    enum status st = digest_pieces(key->text, key->len, owner, 2, secret);
 
     pieces[1] = bytes_of(sent, (size_t)len);
     if (st == ST_OK)
@@ -310,7 +283,7 @@ signer_vouch(struct signer *s, const struct hook *hook, char out[VOUCHER_CAP])
 {
     static const struct bytes version = BYTES_LIT("v1,");
     enum status st = ST_OK;
-    struct keys keys;
+    struct key_ring keys;
     char *to = out;
 
     copy_keys(s, &keys);
@@ -319,7 +292,7 @@ signer_vouch(struct signer *s, const struct hook *hook, char out[VOUCHER_CAP])
     for (size_t i = 0; st == ST_OK && i < keys.count; i++) {
         uint8_t digest[DIGEST_BYTES];
 
-        st = vouch_with(&keys.all[i], hook, digest);
+        st = sign_hook(&keys.keys[i], hook, digest);
         if (i > 0)
             *to++ = ' ';
         to = append(to, version);

@@ -1,8 +1,8 @@
 #include "claimd/auth/token_line.h"
 
-#include "auth/line.h"
 #include "claimd/base/clock.h"
 #include "claimd/base/invariant.h"
+#include "claimd/json/line_list.h"
 
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
@@ -84,11 +84,77 @@ read_digest(struct bytes text, struct token_digest *out)
 
 /* ------------------------------------------------------------------ lines */
 
+enum { PROJECT_MAX = 256 };
+
+struct bytes
+token_line_field(struct bytes *rest)
+{
+    size_t len = 0;
+    struct bytes field;
+
+    *rest = bytes_trim(*rest);
+    if (rest->len == 0)
+        return BYTES_NONE;
+    while (len < rest->len && rest->data[len] != ' ' && rest->data[len] != '\t')
+        len++;
+    field = bytes_of(rest->data, len);
+    rest->data += len;
+    rest->len -= len;
+    return field;
+}
+
+static bool
+is_name(struct bytes name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char c = (unsigned char)name.data[i], letter = c | 0x20;
+
+        if ((letter < 'a' || letter > 'z') && (c < '0' || c > '9') && c != '_' &&
+            c != '-' && c != '.')
+            return false;
+    }
+    return name.len > 0 && name.len <= TOKEN_NAME_MAX;
+}
+
+static bool
+are_projects(struct bytes projects)
+{
+    while (bytes_present(projects)) {
+        struct bytes one = bytes_cut(&projects, ',');
+
+        if (one.len == 0 || one.len > PROJECT_MAX)
+            return false;
+        for (size_t i = 0; i < one.len; i++)
+            if ((unsigned char)one.data[i] < 0x20 || one.data[i] == 0x7f)
+                return false;
+    }
+    return true;
+}
+
+enum status
+token_line_check(struct bytes name, struct bytes role, struct bytes projects,
+                 enum role *out, struct reason *why)
+{
+    if (!is_name(name))
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "a name must be 1 to %d characters from A-Z a-z 0-9 _ - . (received \"%s\")",
+            TOKEN_NAME_MAX, received(name).text);
+    *out = role_find(role);
+    if (*out == ROLE_COUNT)
+        return role_refuse(role, why);
+    if (!are_projects(projects))
+        return reason_give(why, ST_BAD_VALUE,
+                           "projects must be 1 to %d characters each, separated by "
+                           "commas (received \"%s\")",
+                           PROJECT_MAX, received(projects).text);
+    return ST_OK;
+}
+
 bool
 token_line_blank(struct bytes line)
 {
-    line = bytes_trim(line);
-    return line.len == 0 || line.data[0] == '#';
+    return line_is_comment(bytes_trim(line));
 }
 
 enum status
@@ -98,15 +164,15 @@ token_line_read(struct bytes line, struct token_line *out, struct reason *why)
     struct bytes rest = line, role, expires, digest;
     enum status st;
 
-    l.name = line_field(&rest);
-    role = line_field(&rest);
-    l.projects = line_field(&rest);
-    expires = line_field(&rest);
-    digest = line_field(&rest);
-    if (!bytes_present(digest) || bytes_present(line_field(&rest)))
+    l.name = token_line_field(&rest);
+    role = token_line_field(&rest);
+    l.projects = token_line_field(&rest);
+    expires = token_line_field(&rest);
+    digest = token_line_field(&rest);
+    if (!bytes_present(digest) || bytes_present(token_line_field(&rest)))
         return reason_give(why, ST_BAD_VALUE,
                            "a line must be NAME ROLE PROJECTS EXPIRES sha256:DIGITS");
-    st = line_check(l.name, role, l.projects, &l.role, why);
+    st = token_line_check(l.name, role, l.projects, &l.role, why);
     if (st != ST_OK)
         return st;
     l.expires_ms = TOKEN_NEVER;

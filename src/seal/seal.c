@@ -3,9 +3,11 @@
 #include "claimd/base/entropy.h"
 #include "claimd/base/invariant.h"
 #include "claimd/base/lock.h"
-#include "seal/keyring.h"
+#include "claimd/json/line_list.h"
+#include "seal/cipher.h"
 
 #include <assert.h> /* static_assert */
+#include <gnutls/gnutls.h>
 
 enum { SALT = 16, NUMBER = 8, HEAD = 1 + sizeof(struct key_id) + SALT + NUMBER };
 
@@ -28,9 +30,9 @@ struct ticket {
     uint64_t number; /* of the body */
 };
 
-_Static_assert((int)SEAL_KEYS_MAX == (int)KEYRING_KEYS &&
-                   (int)SEAL_KEY_ID_DIGITS == (int)KEY_ID_DIGITS,
-               "seal.h repeats these for its callers");
+static_assert((int)SEAL_KEYS_MAX == (int)KEY_RING_MAX &&
+                  SEAL_KEY_ID_DIGITS == 2 * sizeof(struct key_id),
+              "seal.h repeats these for its callers");
 
 struct seal {
     struct mem *mem;
@@ -39,7 +41,7 @@ struct seal {
     void *arg;
     _Atomic uint64_t opened;
     struct lock lock; /* guards what is behind it */
-    struct keyring ring;
+    struct key_ring ring;
     uint64_t generation;   /* of the ring */
     struct ticket present; /* the next one, if `drawn` */
     bool drawn;
@@ -51,6 +53,83 @@ struct seal {
 };
 
 /* ------------------------------------------------------------------ keys */
+
+enum { HEX_DIGITS = 2 * CIPHER_KEY, BASE64_DIGITS = 44 };
+
+static void
+key_id_write(const struct key_id *id, char out[SEAL_KEY_ID_DIGITS + 1])
+{
+    for (size_t i = 0; i < sizeof(id->bytes); i++)
+        hex_write(out + 2 * i, id->bytes[i], 2);
+    out[SEAL_KEY_ID_DIGITS] = '\0';
+}
+
+static bool
+key_id_equal(const struct key_id *a, const struct key_id *b)
+{
+    return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
+
+/* NULL: none. */
+static const struct key *
+find_key(const struct key_ring *ring, const struct key_id *id)
+{
+    for (size_t i = 0; i < ring->count; i++)
+        if (key_id_equal(&ring->keys[i].id, id))
+            return &ring->keys[i];
+    return NULL;
+}
+
+static bool
+read_hex(struct bytes line, uint8_t out[CIPHER_KEY])
+{
+    const gnutls_datum_t text = {(unsigned char *)(uintptr_t)line.data,
+                                 (unsigned)line.len};
+    size_t len = CIPHER_KEY;
+
+    return line.len == HEX_DIGITS && gnutls_hex_decode(&text, out, &len) == 0 &&
+           len == CIPHER_KEY;
+}
+
+static bool
+read_base64(struct bytes line, uint8_t out[CIPHER_KEY])
+{
+    const gnutls_datum_t text = {(unsigned char *)(uintptr_t)line.data,
+                                 (unsigned)line.len};
+    gnutls_datum_t raw;
+    bool good;
+
+    if (line.len != BASE64_DIGITS || gnutls_base64_decode2(&text, &raw) != 0)
+        return false;
+    good = raw.size == CIPHER_KEY;
+    if (good)
+        memcpy(out, raw.data, CIPHER_KEY);
+    explicit_bzero(raw.data, raw.size);
+    gnutls_free(raw.data);
+    return good;
+}
+
+/* A key is named by what HKDF makes of it, which tells nothing of it. */
+static enum status
+read_key(const struct key_ring *ring, struct bytes line, struct key *out,
+         struct reason *why)
+{
+    static const struct bytes info = BYTES_LIT("claimd key id");
+    uint8_t *secret = (uint8_t *)out->text;
+    enum status st;
+
+    if (!read_hex(line, secret) && !read_base64(line, secret))
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "a key must be %d bytes, as %d hexadecimal digits or %d characters of base64",
+            CIPHER_KEY, HEX_DIGITS, BASE64_DIGITS);
+    out->len = CIPHER_KEY;
+    st = cipher_derive(bytes_of(out->text, out->len), BYTES_NONE, info, out->id.bytes,
+                       sizeof(out->id.bytes));
+    if (st == ST_OK && find_key(ring, &out->id) != NULL)
+        return reason_give(why, ST_BAD_VALUE, "the file has this key twice");
+    return st;
+}
 
 enum status
 seal_new(const struct seal_config *config, struct seal **out)
@@ -83,7 +162,7 @@ seal_free(struct seal *s)
 
 /* Whatever was made of the keys before is forgotten. */
 static void
-set_keys(struct seal *s, const struct keyring *ring)
+set_keys(struct seal *s, const struct key_ring *ring)
 {
     lock_acquire(&s->lock);
     s->ring = *ring;
@@ -96,7 +175,7 @@ set_keys(struct seal *s, const struct keyring *ring)
 }
 
 static void
-copy_keys(struct seal *s, struct keyring *out)
+copy_keys(struct seal *s, struct key_ring *out)
 {
     lock_acquire(&s->lock);
     *out = s->ring;
@@ -106,8 +185,8 @@ copy_keys(struct seal *s, struct keyring *out)
 enum status
 seal_replace(struct seal *s, struct bytes list, size_t *bad_line, struct reason *why)
 {
-    struct keyring ring = {.count = 0};
-    enum status st = keyring_read(list, &ring, bad_line, why);
+    struct key_ring ring = {.count = 0};
+    enum status st = key_ring_read(list, read_key, &ring, bad_line, why);
 
     if (st == ST_OK)
         set_keys(s, &ring);
@@ -118,7 +197,7 @@ seal_replace(struct seal *s, struct bytes list, size_t *bad_line, struct reason 
 void
 seal_swap(struct seal *s, struct seal *with)
 {
-    struct keyring mine, others;
+    struct key_ring mine, others;
 
     copy_keys(s, &mine);
     copy_keys(with, &others);
@@ -164,11 +243,11 @@ seal_measure(struct seal *s, struct seal_figures *out)
 
 /* The key for bodies with this salt. */
 static enum status
-derive(const struct master_key *master, const uint8_t salt[SALT], uint8_t out[CIPHER_KEY])
+derive(const struct key *master, const uint8_t salt[SALT], uint8_t out[CIPHER_KEY])
 {
     static const struct bytes info = BYTES_LIT("claimd body");
 
-    return cipher_derive(bytes_of((const char *)master->secret, sizeof(master->secret)),
+    return cipher_derive(bytes_of(master->text, master->len),
                          bytes_of((const char *)salt, SALT), info, out, CIPHER_KEY);
 }
 
@@ -324,18 +403,18 @@ fail(struct seal *s, enum status st, const struct key_id *id, struct bytes proje
  * of. False: the key is not there.
  */
 static bool
-look_up(struct seal *s, struct ticket *t, struct master_key *master, bool *derived,
+look_up(struct seal *s, struct ticket *t, struct key *master, bool *derived,
         uint64_t *generation)
 {
     const struct ticket *kept = &s->cache[t->salt[0] % CACHED];
-    const struct master_key *key;
+    const struct key *key;
     bool found;
 
     lock_acquire(&s->lock);
     *generation = s->generation;
     *derived = kept->number != 0 && key_id_equal(&kept->id, &t->id) &&
                memcmp(kept->salt, t->salt, SALT) == 0;
-    key = *derived ? NULL : keyring_find(&s->ring, &t->id);
+    key = *derived ? NULL : find_key(&s->ring, &t->id);
     found = *derived || key != NULL;
     if (*derived)
         memcpy(t->key, kept->key, CIPHER_KEY);
@@ -346,9 +425,9 @@ look_up(struct seal *s, struct ticket *t, struct master_key *master, bool *deriv
 }
 
 static enum status
-find_key(struct seal *s, struct ticket *t)
+set_ticket_key(struct seal *s, struct ticket *t)
 {
-    struct master_key master;
+    struct key master;
     uint64_t generation;
     bool derived;
     enum status st;
@@ -397,7 +476,7 @@ seal_open(struct seal *s, const struct seal_scope *scope, struct bytes sealed, c
         return fail(s, ST_DAMAGED, &t.id, scope->project);
     memcpy(t.id.bytes, sealed.data + 1, sizeof(t.id.bytes));
     memcpy(t.salt, sealed.data + 1 + sizeof(t.id.bytes), SALT);
-    st = find_key(s, &t);
+    st = set_ticket_key(s, &t);
     if (st == ST_OK)
         st = decrypt(s, &t, scope, sealed, to);
     explicit_bzero(t.key, sizeof(t.key));

@@ -43,6 +43,13 @@ struct token_line {
 /* True if there is nothing in the line but blanks or a comment. */
 bool token_line_blank(struct bytes line);
 
+/* Cuts the next field off, at a blank; absent: there is none. */
+struct bytes token_line_field(struct bytes *rest);
+
+/* Checks a name and projects, and finds the role. ST_BAD_VALUE with a reason. */
+enum status token_line_check(struct bytes name, struct bytes role, struct bytes projects,
+                             enum role *out, struct reason *why);
+
 /* Reads a line that is not blank. ST_BAD_VALUE: *why says what is wrong with it. */
 enum status
 token_line_read(struct bytes line, struct token_line *out, struct reason *why);
