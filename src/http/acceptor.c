@@ -23,7 +23,7 @@ open_reserve(struct acceptor *a)
 }
 
 static enum status
-watch(struct acceptor *a, int fd, struct source *source)
+watch_source(struct acceptor *a, int fd, struct source *source)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};
 
@@ -40,7 +40,7 @@ watch_listeners(struct acceptor *a)
         struct listener *l = &a->listeners[i];
 
         if (!l->watched)
-            l->watched = watch(a, l->fd, &l->source) == ST_OK;
+            l->watched = watch_source(a, l->fd, &l->source) == ST_OK;
         all = all && l->watched;
     }
     return all;
@@ -58,7 +58,7 @@ acceptor_init(struct acceptor *a, const char *tag)
     linger_init(&a->linger, a->epoll_fd, a->shared->linger_slots);
     open_reserve(a);
     if (a->epoll_fd >= 0 && a->stop_fd >= 0 && watch_listeners(a) &&
-        watch(a, a->stop_fd, &a->stop) == ST_OK)
+        watch_source(a, a->stop_fd, &a->stop) == ST_OK)
         return ST_OK;
     acceptor_fini(a);
     return ST_IO;
@@ -91,7 +91,7 @@ acceptor_stop(struct acceptor *a)
 
 /* Answers 503 and lets go of the socket gently; with TLS no word can be said. Takes fd. */
 static void
-refuse(struct acceptor *a, const struct listener *l, int fd)
+refuse_connection(struct acceptor *a, const struct listener *l, int fd)
 {
     const struct log *log = a->shared->config->log;
     char id[REQUEST_ID_CAP];
@@ -135,8 +135,8 @@ choose_worker(const struct acceptor *a)
 
 /* Hands an accepted socket to a worker, or refuses it. Takes fd. */
 static void
-dispatch(struct acceptor *a, const struct listener *l, int fd, const union peer *peer,
-         socklen_t peer_len)
+assign_connection(struct acceptor *a, const struct listener *l, int fd,
+                  const union peer *peer, socklen_t peer_len)
 {
     struct worker *w = choose_worker(a);
     struct conn *c = NULL;
@@ -144,7 +144,7 @@ dispatch(struct acceptor *a, const struct listener *l, int fd, const union peer 
     if (w != NULL)
         c = mem_calloc(a->shared->config->mem, 1, sizeof(*c));
     if (c == NULL) {
-        refuse(a, l, fd);
+        refuse_connection(a, l, fd);
         return;
     }
     if (a->refusing)
@@ -191,7 +191,7 @@ pause_listeners(struct acceptor *a)
  * time, which is told to come back; if that does not help, all listeners rest a moment.
  */
 static void
-accept_exhausted(struct acceptor *a, const struct listener *l, int why)
+refuse_for_want_of_descriptors(struct acceptor *a, const struct listener *l, int why)
 {
     union peer peer;
     socklen_t peer_len;
@@ -234,12 +234,12 @@ accept_some(struct acceptor *a, const struct listener *l)
                 log_event(a->shared->config->log, LOG_INFO, "accepting_again",
                           LOG_S("listen", l->text));
             a->exhausted = false;
-            dispatch(a, l, fd, &peer, peer_len);
+            assign_connection(a, l, fd, &peer, peer_len);
             continue;
         }
         why = errno;
         if (why == EMFILE || why == ENFILE || why == ENOBUFS || why == ENOMEM)
-            accept_exhausted(a, l, why);
+            refuse_for_want_of_descriptors(a, l, why);
         else if (why != EINTR && why != ECONNABORTED)
             return false; /* no client is waiting any more */
         if (a->paused)

@@ -32,7 +32,7 @@ struct error {
 };
 
 static bool __attribute__((format(printf, 2, 3)))
-bad(struct error *error, const char *format, ...)
+set_error(struct error *error, const char *format, ...)
 {
     va_list args;
 
@@ -58,36 +58,37 @@ check_path(const char *path, struct error *error)
     size_t len = strlen(path);
 
     return (len > 0 && len < cap) ||
-           bad(error, "must have a path of 1 to %zu bytes after unix:, not %zu", cap - 1,
-               len);
+           set_error(error, "must have a path of 1 to %zu bytes after unix:, not %zu",
+                     cap - 1, len);
 }
 
 /* Cuts at the last colon. */
 static bool
-cut(const char *text, struct parts *out, struct error *error)
+cut_address(const char *text, struct parts *out, struct error *error)
 {
     const char *colon = strrchr(text, ':');
     size_t len = colon == NULL ? 0 : (size_t)(colon - text);
 
     if (colon == NULL)
-        return bad(error,
-                   "must be ADDRESS:PORT, [IPv6]:PORT or unix:PATH, not \"%.100s\"",
-                   text);
+        return set_error(error,
+                         "must be ADDRESS:PORT, [IPv6]:PORT or unix:PATH, not \"%.100s\"",
+                         text);
     if (len == 0)
-        return bad(error,
-                   "must have an address before the port: 127.0.0.1%.10s, or "
-                   "0.0.0.0%.10s for all",
-                   text, text);
+        return set_error(error,
+                         "must have an address before the port: 127.0.0.1%.10s, or "
+                         "0.0.0.0%.10s for all",
+                         text, text);
     out->bracketed = len > 2 && text[0] == '[' && colon[-1] == ']';
     if (out->bracketed) {
         text++;
         len -= 2;
     } else if (memchr(text, ':', len) != NULL) {
-        return bad(error, "must have brackets around an IPv6 address and a port after "
-                          "them: [::1]:8888");
+        return set_error(error,
+                         "must have brackets around an IPv6 address and a port after "
+                         "them: [::1]:8888");
     }
     if (len >= sizeof(out->host))
-        return bad(error, "has a name that is too long: %zu characters", len);
+        return set_error(error, "has a name that is too long: %zu characters", len);
     memcpy(out->host, text, len);
     out->host[len] = '\0';
     out->port = colon + 1;
@@ -100,9 +101,9 @@ check_port(const char *port, struct error *error)
     uint64_t number;
 
     if (!bytes_to_u64(bytes_str(port), &number) || number > PORT_MAX)
-        return bad(error,
-                   "must have a port from 0 to %d after the last colon, not \"%.100s\"",
-                   PORT_MAX, port);
+        return set_error(
+            error, "must have a port from 0 to %d after the last colon, not \"%.100s\"",
+            PORT_MAX, port);
     return true;
 }
 
@@ -130,26 +131,27 @@ check_host(const struct parts *parts, struct error *error)
 
     if (parts->bracketed)
         return is_ipv6(host) ||
-               bad(error, "must have an IPv6 address in its brackets, not \"%.100s\"",
-                   host);
+               set_error(error,
+                         "must have an IPv6 address in its brackets, not \"%.100s\"",
+                         host);
     for (const char *c = host; *c != '\0'; c++)
         if (!isalnum((unsigned char)*c) && strchr("-._", *c) == NULL)
-            return bad(error,
-                       "must have an address or the name of a host, not \"%.100s\"",
-                       host);
+            return set_error(error,
+                             "must have an address or the name of a host, not \"%.100s\"",
+                             host);
     /* No name ends in a number: what does must be an address. */
     if (last[0] != '\0' && last[strspn(last, "0123456789")] == '\0' &&
         inet_aton(host, &address) == 0)
-        return bad(error,
-                   "must have an IPv4 address or the name of a host, not \"%.100s\"",
-                   host);
+        return set_error(
+            error, "must have an IPv4 address or the name of a host, not \"%.100s\"",
+            host);
     return true;
 }
 
 static bool
-check(const char *text, struct parts *parts, struct error *error)
+check_address(const char *text, struct parts *parts, struct error *error)
 {
-    return cut(text, parts, error) && check_port(parts->port, error) &&
+    return cut_address(text, parts, error) && check_port(parts->port, error) &&
            check_host(parts, error);
 }
 
@@ -160,7 +162,7 @@ address_check(const char *text, char *error, size_t error_cap)
     const char *path = unix_path(text);
     struct parts parts;
 
-    return path != NULL ? check_path(path, &to) : check(text, &parts, &to);
+    return path != NULL ? check_path(path, &to) : check_address(text, &parts, &to);
 }
 
 static void
@@ -186,7 +188,7 @@ address_parse(const char *text, struct address *out, char *error, size_t error_c
     int failed;
 
     memset(out, 0, sizeof(*out));
-    if (path != NULL ? !check_path(path, &to) : !check(text, &parts, &to))
+    if (path != NULL ? !check_path(path, &to) : !check_address(text, &parts, &to))
         return ST_BAD_VALUE;
     if (path != NULL) {
         set_path(path, out);
@@ -194,8 +196,9 @@ address_parse(const char *text, struct address *out, char *error, size_t error_c
     }
     failed = getaddrinfo(parts.host, parts.port, &hints, &found);
     if (failed != 0) {
-        (void)bad(&to, "has the host %.100s, which cannot be looked up: %s", parts.host,
-                  failed == EAI_SYSTEM ? strerror(errno) : gai_strerror(failed));
+        (void)set_error(&to, "has the host %.100s, which cannot be looked up: %s",
+                        parts.host,
+                        failed == EAI_SYSTEM ? strerror(errno) : gai_strerror(failed));
         return ST_IO;
     }
     memcpy(&out->sock, found->ai_addr, found->ai_addrlen);
@@ -260,7 +263,7 @@ listen_kind_name(enum listen_kind kind)
 const char *
 listen_scheme(enum listen_kind kind, const char *address)
 {
-    if (strncmp(address, unix_prefix, sizeof(unix_prefix) - 1) == 0)
+    if (unix_path(address) != NULL)
         return "";
     return kind == LISTEN_TLS ? "https://" : "http://";
 }
@@ -288,66 +291,39 @@ has_unknown_prefix(const char *text)
     char unheard[LISTEN_ADDRESS_CAP];
     size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
 
-    return len > 0 && text[len] == ':' &&
-           strncmp(text, unix_prefix, sizeof(unix_prefix) - 1) != 0 &&
+    return len > 0 && text[len] == ':' && unix_path(text) == NULL &&
            address_check(text + len + 1, unheard, sizeof(unheard));
 }
 
-/* How long the entry is that begins here. */
-static size_t
-entry_length(const char *text)
-{
-    const char *address = text;
-
-    (void)take_prefix(&address);
-    return strncmp(address, unix_prefix, sizeof(unix_prefix) - 1) == 0
-               ? strcspn(text, ",")
-               : strcspn(text, ", \t");
-}
-
 static bool
-read_entry(struct bytes text, struct listen_entry *out, char *why, size_t why_cap)
+read_entry(struct bytes text, struct listen_entry *out, struct error *why)
 {
     char whole[LISTEN_ADDRESS_CAP];
     const char *address = whole;
 
     text = bytes_trim(text);
-    if (text.len >= sizeof(whole)) {
-        (void)snprintf(why, why_cap, "has an address that is too long: %zu characters",
-                       text.len);
-        return false;
-    }
+    if (text.len >= sizeof(whole))
+        return set_error(why, "has an address that is too long: %zu characters",
+                         text.len);
     memcpy(whole, text.data, text.len);
     whole[text.len] = '\0';
     out->kind = take_prefix(&address);
     out->inherited = -1;
     (void)snprintf(out->address, sizeof(out->address), "%s", address);
     if (!has_unknown_prefix(address))
-        return address_check(address, why, why_cap);
-    (void)snprintf(
-        why, why_cap,
+        return address_check(address, why->text, why->cap);
+    return set_error(
+        why,
         "has the unknown prefix \"%.*s\". An address may begin with tls: or metrics:",
         (int)strcspn(address, ":") + 1, address);
-    return false;
 }
 
 /* ------------------------------------------------------------------ collisions */
 
 static bool
-is_local(const struct listen_entry *e)
+is_everywhere(struct bytes host)
 {
-    return strncmp(e->address, unix_prefix, sizeof(unix_prefix) - 1) == 0;
-}
-
-static bool
-is_everywhere(const char *address, size_t host_len)
-{
-    static const char *const all[] = {"0.0.0.0", "[::]"};
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        if (strlen(all[i]) == host_len && memcmp(address, all[i], host_len) == 0)
-            return true;
-    return false;
+    return bytes_equal_str(host, "0.0.0.0") || bytes_equal_str(host, "[::]");
 }
 
 /* Would the second of them find its address taken? Port 0 is another port each time. */
@@ -355,31 +331,29 @@ static bool
 collide(const struct listen_entry *a, const struct listen_entry *b)
 {
     const char *a_port = strrchr(a->address, ':'), *b_port = strrchr(b->address, ':');
+    const struct bytes a_host = bytes_of(a->address, (size_t)(a_port - a->address));
+    const struct bytes b_host = bytes_of(b->address, (size_t)(b_port - b->address));
     uint64_t a_number, b_number;
 
-    if (is_local(a) || is_local(b))
+    if (unix_path(a->address) != NULL || unix_path(b->address) != NULL)
         return strcmp(a->address, b->address) == 0;
-    if (!bytes_to_u64(bytes_str(a_port + 1), &a_number) ||
-        !bytes_to_u64(bytes_str(b_port + 1), &b_number) || a_number != b_number ||
-        a_number == 0)
-        return false;
-    return bytes_equal_nocase(bytes_of(a->address, (size_t)(a_port - a->address)),
-                              bytes_of(b->address, (size_t)(b_port - b->address))) ||
-           is_everywhere(a->address, (size_t)(a_port - a->address)) ||
-           is_everywhere(b->address, (size_t)(b_port - b->address));
+    return bytes_to_u64(bytes_str(a_port + 1), &a_number) &&
+           bytes_to_u64(bytes_str(b_port + 1), &b_number) && a_number == b_number &&
+           a_number != 0 &&
+           (bytes_equal_nocase(a_host, b_host) || is_everywhere(a_host) ||
+            is_everywhere(b_host));
 }
 
 static bool
-check_collisions(const struct listen_list *list, char *why, size_t why_cap)
+check_collisions(const struct listen_list *list, struct error *why)
 {
     const struct listen_entry *last = &list->entries[list->count - 1];
 
     for (const struct listen_entry *e = list->entries; e < last; e++)
         if (collide(e, last)) {
-            (void)snprintf(why, why_cap, "has %s%s and %s%s, which are the same address",
-                           kinds[e->kind].prefix, e->address, kinds[last->kind].prefix,
-                           last->address);
-            return false;
+            return set_error(why, "has %s%s and %s%s, which are the same address",
+                             kinds[e->kind].prefix, e->address, kinds[last->kind].prefix,
+                             last->address);
         }
     return true;
 }
@@ -389,25 +363,25 @@ check_collisions(const struct listen_list *list, char *why, size_t why_cap)
 bool
 listen_read(const char *text, struct listen_list *out, char *why, size_t why_cap)
 {
-    out->count = 0;
-    for (;;) {
+    struct error error = {why, why_cap};
+
+    for (out->count = 0;;) {
+        const char *address;
         size_t len;
 
         text += strspn(text, blanks);
-        len = entry_length(text);
-        if (len == 0) {
-            (void)snprintf(why, why_cap, "must have an address %s its comma",
-                           *text == ',' ? "before" : "after");
-            return false;
-        }
-        if (out->count == LISTEN_MAX) {
-            (void)snprintf(why, why_cap, "must have at most %d addresses", LISTEN_MAX);
-            return false;
-        }
-        if (!read_entry(bytes_of(text, len), &out->entries[out->count], why, why_cap))
+        address = text;
+        (void)take_prefix(&address);
+        len = strcspn(text, unix_path(address) != NULL ? "," : ", \t");
+        if (len == 0)
+            return set_error(&error, "must have an address %s its comma",
+                             *text == ',' ? "before" : "after");
+        if (out->count == LISTEN_MAX)
+            return set_error(&error, "must have at most %d addresses", LISTEN_MAX);
+        if (!read_entry(bytes_of(text, len), &out->entries[out->count], &error))
             return false;
         out->count++;
-        if (!check_collisions(out, why, why_cap))
+        if (!check_collisions(out, &error))
             return false;
         text += len;
         text += strspn(text, blanks);

@@ -125,20 +125,9 @@ worker_fini(struct worker *w)
 /* ------------------------------------------------------------------ a round */
 
 static int64_t
-sooner(int64_t a, int64_t b)
+earlier(int64_t a, int64_t b)
 {
-    return a < 0 || (b >= 0 && b < a) ? b : a;
-}
-
-/* The milliseconds from now to a deadline, -1 for none. */
-static int64_t
-until(const struct worker *w, int64_t deadline_ms)
-{
-    const int64_t now_ms = w->loop.round.now_ms;
-
-    if (deadline_ms == INT64_MAX)
-        return -1;
-    return deadline_ms <= now_ms ? 0 : deadline_ms - now_ms;
+    return a < b ? a : b;
 }
 
 /*
@@ -190,25 +179,27 @@ end_phases(struct worker *w)
     return close_idle(w);
 }
 
-/* All of a round except sleeping. Returns for how long there is nothing to do. */
+/* All of a round except sleeping. Returns for how long there is nothing to do; -1: for ever. */
 static int64_t
 work(struct worker *w)
 {
     const int64_t now_ms = w->loop.round.now_ms;
-    int64_t sleep_ms;
+    int64_t next_ms, sleep_ms;
 
     suspended_slices(w);
     suspended_commits(w);
-    sleep_ms = until(w, mhd_run(w->conns.mhd));
-    sleep_ms = sooner(sleep_ms, until(w, end_phases(w)));
-    sleep_ms = sooner(sleep_ms, until(w, suspended_expire(w)));
+    next_ms = mhd_run(w->conns.mhd);
+    next_ms = earlier(next_ms, end_phases(w));
+    next_ms = earlier(next_ms, suspended_expire(w));
+    next_ms = earlier(next_ms, conn_next_ms(&w->conns.table));
+    next_ms = earlier(next_ms, linger_expire(&w->conns.linger, now_ms));
+    next_ms = earlier(next_ms, request_log_settle(&w->shared->log, now_ms));
     if (mhd_is_due(w->conns.mhd) || !list_empty(&w->suspended.turns) ||
         atomic_load(&w->suspended.log_moved))
-        sleep_ms = 0;
-    sleep_ms = sooner(sleep_ms, until(w, conn_next_ms(&w->conns.table)));
-    sleep_ms = sooner(sleep_ms, until(w, linger_expire(&w->conns.linger, now_ms)));
-    sleep_ms = sooner(sleep_ms, until(w, request_log_settle(&w->shared->log, now_ms)));
-    sleep_ms = sooner(sleep_ms, housekeeping_step(&w->housekeeping, now_ms));
+        next_ms = now_ms;
+    sleep_ms = housekeeping_step(&w->housekeeping, now_ms);
+    if (next_ms != INT64_MAX && (sleep_ms < 0 || next_ms - now_ms < sleep_ms))
+        sleep_ms = next_ms > now_ms ? next_ms - now_ms : 0;
     /* All requests of the round share a commit. */
     store_log_flush(w->shared->config->store_log);
     return sleep_ms;
@@ -297,6 +288,7 @@ thread_main(void *arg)
     w->cut_off += conn_unfinished(&w->conns.table);
     mhd_close(w->conns.mhd);
     w->conns.mhd = NULL;
+    ENSURE(w->conns.table.count == 0);
     (void)eventfd_write(w->shared->done_fd, 1); /* fails only when the counter is full */
     return NULL;
 }

@@ -25,7 +25,7 @@ begin_exchange(void *ctx, struct conn *c, const char *target)
 }
 
 static bool
-refuse(struct worker *w, struct conn *c, enum refusal which)
+refuse_request(struct worker *w, struct conn *c, enum refusal which)
 {
     c->linger = true; /* the client may still be sending */
     worker_set_phase(w, c, CONN_RESPONDING);
@@ -46,7 +46,7 @@ take_head(void *ctx, struct conn *c, enum refusal wrong)
     size_t limit;
 
     if (wrong != REFUSAL_NONE)
-        return refuse(w, c, wrong);
+        return refuse_request(w, c, wrong);
     if (request_log_one_in(&w->shared->log) > 0)
         request_log_keep_trace(ex);
     limit = body_limit(w, ex);
@@ -71,7 +71,7 @@ take_body(void *ctx, struct conn *c, const char *data, size_t len)
     if (ex->received <= limit || ex->received - limit <= BODY_DISCARD_MOST)
         return true;
     /* It is chunked: of others the length was known before. */
-    return refuse(w, c, REFUSAL_TOO_LARGE);
+    return refuse_request(w, c, REFUSAL_TOO_LARGE);
 }
 
 /*
@@ -83,7 +83,7 @@ static bool
 end_body(void *ctx, struct conn *c, enum refusal wrong)
 {
     if (wrong != REFUSAL_NONE)
-        return refuse(ctx, c, wrong);
+        return refuse_request(ctx, c, wrong);
     return respond_request(ctx, c->exchange, c->exchange->head.chunked);
 }
 

@@ -71,7 +71,7 @@ trace_parent(struct bytes text)
 }
 
 static struct bytes
-keep(struct exchange *ex, struct bytes text)
+keep_text(struct exchange *ex, struct bytes text)
 {
     return bytes_present(text) ? arena_copy(&ex->arena, text) : BYTES_NONE;
 }
@@ -81,8 +81,8 @@ request_log_keep_trace(struct exchange *ex)
 {
     const struct bytes *headers = ex->request.headers;
 
-    ex->client_id = keep(ex, trace_id(headers[API_HEADER_REQUEST_ID]));
-    ex->traceparent = keep(ex, trace_parent(headers[API_HEADER_TRACEPARENT]));
+    ex->client_id = keep_text(ex, trace_id(headers[API_HEADER_REQUEST_ID]));
+    ex->traceparent = keep_text(ex, trace_parent(headers[API_HEADER_TRACEPARENT]));
 }
 
 /* ------------------------------------------------------------------ refused requests */

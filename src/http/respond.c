@@ -36,7 +36,7 @@ remove_from_lists(struct worker *w, struct exchange *ex)
 
 /* Delays what the connection of an exchange sends next. */
 static void
-delay(struct worker *w, struct exchange *ex)
+delay_response(struct worker *w, struct exchange *ex)
 {
     const int64_t now_ms = w->loop.round.now_ms;
 
@@ -62,7 +62,7 @@ is_finished(struct worker *w, struct exchange *ex)
     if (ex->response.fault.kind != FAULT_LATENCY || worker_is_draining(w))
         return true;
     set_state(w, ex, EXCHANGE_DELAYED);
-    delay(w, ex);
+    delay_response(w, ex);
     return false;
 }
 
@@ -81,6 +81,7 @@ wait_for_message(struct worker *w, struct exchange *ex)
 {
     struct conn *c = ex->conn;
 
+    ENSURE(ex->counted); /* only then was it allowed to wait */
     set_state(w, ex, EXCHANGE_WAITING);
     worker_set_phase(w, c, CONN_SUSPENDED);
     list_add_before(&w->suspended.waiting, &c->turn);
@@ -310,6 +311,7 @@ respond_slice(struct worker *w, struct exchange *ex)
 void
 respond_finish(struct worker *w, struct exchange *ex)
 {
+    ENSURE(ex->state == EXCHANGE_COMMIT);
     if (is_finished(w, ex))
         make_ready(w, ex);
 }
@@ -365,7 +367,7 @@ take_piece(struct worker *w, struct exchange *ex)
     }
     if (ex->piece == PIECE_SENT) {
         ex->piece = PIECE_WAITS;
-        delay(w, ex);
+        delay_response(w, ex);
         mhd_suspend(ex->conn);
     }
     return false;
@@ -402,6 +404,7 @@ respond_delay_over(struct worker *w, struct exchange *ex)
         make_ready(w, ex);
         return;
     }
+    ENSURE(ex->state == EXCHANGE_RESPONDED && ex->piece == PIECE_WAITS);
     ex->piece = PIECE_DUE;
     worker_set_phase(w, ex->conn, CONN_RESPONDING);
     mhd_resume(ex->conn);

@@ -102,7 +102,7 @@ suspended_event(struct worker *w, struct conn *c, unsigned bits)
     struct exchange *ex = c->exchange;
 
     if ((bits & EVENT_FIBER) != 0) {
-        ENSURE(ex != NULL);
+        ENSURE(ex != NULL && ex->fiber != NULL);
         respond_go_on(w, ex);
     }
     if (ex == NULL || c->phase == CONN_CLOSING)

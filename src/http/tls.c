@@ -26,7 +26,7 @@ struct tls {
 
 /* The error of GnuTLS about one of the two. */
 static enum status
-bad(struct reason *why, const char *what, int error)
+gnutls_reason(struct reason *why, const char *what, int error)
 {
     if (error == GNUTLS_E_MEMORY_ERROR)
         return ST_NO_MEMORY;
@@ -54,7 +54,7 @@ read_times(struct tls_pair *p, struct reason *why)
         p->ends_ms = (int64_t)gnutls_x509_crt_get_expiration_time(leaf) * 1000;
     }
     gnutls_x509_crt_deinit(leaf);
-    return error == 0 ? ST_OK : bad(why, "the certificate", error);
+    return error == 0 ? ST_OK : gnutls_reason(why, "the certificate", error);
 }
 
 static enum status
@@ -76,7 +76,7 @@ read_chain(struct tls_pair *p, struct bytes chain, struct reason *why)
             "the chain is out of order. The certificate of the server must be the first, "
             "and each other one must have signed the one before it");
     if (error != 0)
-        return bad(why, "the certificate", error);
+        return gnutls_reason(why, "the certificate", error);
     p->count = count;
     return read_times(p, why);
 }
@@ -94,7 +94,7 @@ read_key(struct tls_pair *p, struct bytes key, struct reason *why)
         return reason_give(why, ST_BAD_VALUE,
                            "the key is encrypted, but claimd cannot ask for its "
                            "password. Store the key unencrypted");
-    return error == 0 ? ST_OK : bad(why, "the key", error);
+    return error == 0 ? ST_OK : gnutls_reason(why, "the key", error);
 }
 
 enum { ID_BYTES = 32 };
@@ -127,7 +127,7 @@ check_fit(const struct tls_pair *p, struct reason *why)
         error = gnutls_pubkey_get_key_id(p->chain[0].pubkey, GNUTLS_KEYID_USE_SHA256,
                                          of_certificate, &len);
     if (error != 0)
-        return bad(why, "the key", error);
+        return gnutls_reason(why, "the key", error);
     if (memcmp(of_key, of_certificate, ID_BYTES) != 0)
         return reason_give(
             why, ST_BAD_VALUE,
@@ -211,7 +211,7 @@ check_authorities(struct bytes authorities, struct reason *why)
         gnutls_x509_crt_list_import2(&list, &count, &text, GNUTLS_X509_FMT_PEM, 0);
 
     if (error < 0)
-        return bad(why, "the authorities", error);
+        return gnutls_reason(why, "the authorities", error);
     for (unsigned i = 0; i < count; i++)
         gnutls_x509_crt_deinit(list[i]);
     gnutls_free(list);
@@ -307,7 +307,7 @@ tls_pin(struct tls *t)
 static struct certificate unknown = {.good = false};
 
 static bool
-is_good(gnutls_session_t session)
+is_verified(gnutls_session_t session)
 {
     unsigned char client[] = GNUTLS_KP_TLS_WWW_CLIENT;
     gnutls_typed_vdata_st purpose = {.type = GNUTLS_DT_KEY_PURPOSE_OID, .data = client};
@@ -417,7 +417,7 @@ tls_client_cert_read(struct mem *mem, gnutls_session_t session)
 
     if (peers == NULL || count == 0)
         return NULL;
-    if (!is_good(session))
+    if (!is_verified(session))
         return &unknown;
     len = tls_client_cert_names(&peers[0], text);
     cert = mem_alloc(mem, sizeof(*cert) + len);

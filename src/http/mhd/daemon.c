@@ -243,6 +243,7 @@ mhd_add(struct mhd *m, struct conn *c)
 {
     struct mhd_daemon *d = choose_daemon(m, c->kind == LISTEN_TLS);
 
+    ENSURE(m->adding == NULL);
     c->mhd.daemon = d;
     d->due = true;
     m->adding = c;
@@ -269,6 +270,7 @@ mhd_suspend(struct conn *c)
 {
     const struct exchange *ex = c->exchange;
 
+    ENSURE(ex != NULL && !c->mhd.suspended);
     if (ex->state != EXCHANGE_RESPONDED && ex->received < ex->head.content_length)
         mhd_suspend_now(c);
     else

@@ -6,7 +6,7 @@
 
 /* Borrows the text; libmicrohttpd's interface is older than const. */
 static struct MHD_Response *
-borrow(struct bytes body)
+borrow_body(struct bytes body)
 {
     return MHD_create_response_from_buffer(body.len, (void *)(uintptr_t)body.data,
                                            MHD_RESPMEM_PERSISTENT);
@@ -43,7 +43,7 @@ add_headers(struct MHD_Response *mr, const struct response *res, const char *id,
 
 /* Queues mr and gives up our reference to it. */
 static bool
-queue(struct exchange *ex, struct MHD_Response *mr, int code, size_t len)
+queue_response(struct exchange *ex, struct MHD_Response *mr, int code, size_t len)
 {
     enum MHD_Result ok = MHD_queue_response(ex->conn->mhd.connection, (unsigned)code, mr);
 
@@ -76,7 +76,7 @@ mhd_respond(struct exchange *ex, bool closing, const struct mhd_pieces *pieces)
 
     if (pieces != NULL)
         ex->conn->mhd.pieces = *pieces;
-    mr = pieces == NULL ? borrow(body)
+    mr = pieces == NULL ? borrow_body(body)
                         : MHD_create_response_from_callback(body.len, pieces->most,
                                                             read_piece, ex, NULL);
     if (mr == NULL)
@@ -85,7 +85,8 @@ mhd_respond(struct exchange *ex, bool closing, const struct mhd_pieces *pieces)
         MHD_destroy_response(mr);
         return false;
     }
-    return queue(ex, mr, res->code, ex->request.method == METHOD_HEAD ? 0 : body.len);
+    return queue_response(ex, mr, res->code,
+                          ex->request.method == METHOD_HEAD ? 0 : body.len);
 }
 
 /* ------------------------------------------------------------------ refusals */
@@ -145,7 +146,7 @@ static struct MHD_Response *
 make_refusal(enum refusal which, bool closing)
 {
     const struct row *row = &rows[which];
-    struct MHD_Response *mr = borrow(bytes_str(row->document));
+    struct MHD_Response *mr = borrow_body(bytes_str(row->document));
 
     if (mr == NULL)
         return NULL;
@@ -175,7 +176,7 @@ refuse_through(struct exchange *ex, enum refusal which, bool closing)
         MHD_destroy_response(mr);
         return false;
     }
-    return queue(ex, mr, rows[which].code, strlen(rows[which].document));
+    return queue_response(ex, mr, rows[which].code, strlen(rows[which].document));
 }
 
 void

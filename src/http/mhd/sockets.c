@@ -138,15 +138,12 @@ discard_input(const struct conn *c)
 void
 tls_admit(struct mhd *m)
 {
-    int admitted = 0;
+    int admitted = 0, looked_at = 0;
 
-    for (int i = 0; i < LOOKED_AT_A_ROUND && admitted < ADMITTED_A_ROUND; i++) {
-        struct list *link = list_pop(&m->tls_pending);
-        struct conn *c;
+    while (!list_empty(&m->tls_pending) && looked_at++ < LOOKED_AT_A_ROUND &&
+           admitted < ADMITTED_A_ROUND) {
+        struct conn *c = conn_of_handshake(list_pop(&m->tls_pending));
 
-        if (link == NULL)
-            return;
-        c = conn_of_handshake(link);
         if (!c->mhd.suspended)
             continue; /* it is about to close */
         if (has_gone(c))
