@@ -145,9 +145,9 @@ cluster_refresh(struct cluster_client *client, struct reason *why)
     return st;
 }
 
-static enum status
-say_at(struct cluster_client *client, uint16_t node, const struct bytes *words,
-       size_t count, redisReply **out, struct reason *why)
+enum status
+cluster_say(struct cluster_client *client, uint16_t node, const struct bytes *words,
+            size_t count, redisReply **out, struct reason *why)
 {
     struct link *l = node == MAP_NOWHERE ? NULL : link_to(client, node, why);
     enum status st = l == NULL ? ST_UNAVAILABLE : link_say(l, words, count, out, why);
@@ -159,14 +159,13 @@ say_at(struct cluster_client *client, uint16_t node, const struct bytes *words,
     return st;
 }
 
-/* Gives a node the library. Another process may have done so meanwhile. */
-static enum status
-load_at(struct cluster_client *client, uint16_t node, struct reason *why)
+enum status
+cluster_load(struct cluster_client *client, uint16_t node, struct reason *why)
 {
     const struct bytes words[3] = {BYTES_LIT("FUNCTION"), BYTES_LIT("LOAD"),
                                    client->cluster->config.library};
     redisReply *answer = NULL;
-    const enum status st = say_at(client, node, words, 3, &answer, why);
+    const enum status st = cluster_say(client, node, words, 3, &answer, why);
 
     if (answer != NULL)
         client->cluster->config.link.library->free_reply(answer);
@@ -283,7 +282,7 @@ read_refusal(struct attempt *a, const char *error)
 static enum outcome
 give_library(struct attempt *a, struct cluster_client *client)
 {
-    if (load_at(client, a->node, a->why) == ST_OK)
+    if (cluster_load(client, a->node, a->why) == ST_OK)
         return MOVED;
     return link_is_open(&client->links[a->node]) ? read_refusal(a, a->why->text) : LATER;
 }
@@ -506,21 +505,6 @@ cluster_request_end(struct cluster *c, struct cluster_request *request)
 {
     wire_give_back(&c->wire, request->answer);
     request->answer = NULL;
-}
-
-enum status
-cluster_say_to(struct cluster_client *client, const struct link_address *node,
-               const struct bytes *words, size_t count, redisReply **out,
-               struct reason *why)
-{
-    return say_at(client, map_node(&client->cluster->map, node), words, count, out, why);
-}
-
-enum status
-cluster_load(struct cluster_client *client, const struct link_address *node,
-             struct reason *why)
-{
-    return load_at(client, map_node(&client->cluster->map, node), why);
 }
 
 /* ------------------------------------------------------------------ life */

@@ -89,14 +89,14 @@ enum status
 cluster_ask(struct cluster *c, struct cluster_request *request, struct reason *why);
 void cluster_request_end(struct cluster *c, struct cluster_request *request);
 
-/* Sends a node a command without keys. As link_say(). */
-enum status cluster_say_to(struct cluster_client *client, const struct link_address *node,
-                           const struct bytes *words, size_t count, redisReply **out,
-                           struct reason *why);
+/* Sends a node (its place in the map) a command without keys. As link_say(). */
+enum status
+cluster_say(struct cluster_client *client, uint16_t node, const struct bytes *words,
+            size_t count, redisReply **out, struct reason *why);
 
-/* Gives a node the library; fine if it has it. As cluster_say_to(). */
-enum status cluster_load(struct cluster_client *client, const struct link_address *node,
-                         struct reason *why);
+/* Gives a node the library; fine if it has it, perhaps from another process. As cluster_say(). */
+enum status
+cluster_load(struct cluster_client *client, uint16_t node, struct reason *why);
 
 /* Asks a node where the slots are, unless that was done a moment ago. */
 enum status cluster_refresh(struct cluster_client *client, struct reason *why);

@@ -25,6 +25,14 @@ forget(const struct examination *e, redisReply *answer)
         e->store->library.free_reply(answer);
 }
 
+static enum status
+ask(const struct examination *e, const struct bytes *words, size_t count,
+    redisReply **out, struct reason *why)
+{
+    return cluster_say(e->client, map_node(&e->store->cluster.map, &e->node), words,
+                       count, out, why);
+}
+
 /* The node would lose data. ST_OK: the operator accepts that. */
 static enum status
 object(const struct examination *e, const char *what, const char *advice)
@@ -43,6 +51,14 @@ object(const struct examination *e, const char *what, const char *advice)
 }
 
 /* ---------------------------------------------------------------------- one node */
+
+static struct bytes
+text_of(const redisReply *value)
+{
+    return value != NULL && value->type == REDIS_REPLY_STRING
+               ? bytes_of(value->str, (size_t)value->len)
+               : BYTES_NONE;
+}
 
 /* The text behind "NAME:" in the response to INFO; absent: there is none. */
 static struct bytes
@@ -107,32 +123,27 @@ check_memory(const struct examination *e, const redisReply *info)
                        e->node.host, e->node.port);
 }
 
-/* The value of one parameter; absent: it may not be asked for. */
+/* The value of one parameter; absent: the user may not read it. *answer is to be freed. */
 static struct bytes
-parameter(const redisReply *answer)
-{
-    if (answer == NULL || answer->type != REDIS_REPLY_ARRAY || answer->elements != 2 ||
-        answer->element[1]->type != REDIS_REPLY_STRING)
-        return BYTES_NONE;
-    return bytes_of(answer->element[1]->str, (size_t)answer->element[1]->len);
-}
-
-static redisReply *
-ask_parameter(const struct examination *e, const char *name)
+ask_parameter(const struct examination *e, const char *name, redisReply **answer)
 {
     const struct bytes words[] = {BYTES_LIT("CONFIG"), BYTES_LIT("GET"), bytes_str(name)};
-    redisReply *answer = NULL;
+    const redisReply *r;
     struct reason unused;
 
-    (void)cluster_say_to(e->client, &e->node, words, 3, &answer, &unused);
-    return answer;
+    *answer = NULL;
+    (void)ask(e, words, 3, answer, &unused);
+    r = *answer;
+    if (r == NULL || r->type != REDIS_REPLY_ARRAY || r->elements != 2)
+        return BYTES_NONE;
+    return text_of(r->element[1]);
 }
 
 static enum status
 check_sync(const struct examination *e)
 {
-    redisReply *answer = ask_parameter(e, "appendfsync");
-    struct bytes value = parameter(answer);
+    redisReply *answer;
+    struct bytes value = ask_parameter(e, "appendfsync", &answer);
     enum status st = ST_OK;
 
     if (!bytes_present(value))
@@ -152,8 +163,8 @@ check_sync(const struct examination *e)
 static enum status
 check_validity(const struct examination *e)
 {
-    redisReply *answer = ask_parameter(e, "cluster-replica-validity-factor");
-    struct bytes value = parameter(answer);
+    redisReply *answer;
+    struct bytes value = ask_parameter(e, "cluster-replica-validity-factor", &answer);
     enum status st = ST_OK;
 
     if (bytes_present(value) && bytes_equal_str(value, "0"))
@@ -179,7 +190,7 @@ check_node(const struct examination *e)
 {
     static const struct bytes words[] = {BYTES_LIT("INFO")};
     redisReply *info = NULL;
-    enum status st = cluster_say_to(e->client, &e->node, words, 1, &info, e->why);
+    enum status st = ask(e, words, 1, &info, e->why);
 
     if (st == ST_OK && info->type != REDIS_REPLY_STRING)
         st = reason_give(e->why, ST_UNAVAILABLE,
@@ -218,21 +229,9 @@ count_replicas(const redisReply *nodes)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < nodes->elements; i++) {
-        const redisReply *role = value_of(nodes->element[i], "role");
-
-        count += role != NULL && role->type == REDIS_REPLY_STRING &&
-                 strcmp(role->str, "replica") == 0;
-    }
+    for (size_t i = 0; i < nodes->elements; i++)
+        count += bytes_equal_str(text_of(value_of(nodes->element[i], "role")), "replica");
     return count;
-}
-
-static struct bytes
-text_of(const redisReply *value)
-{
-    return value != NULL && value->type == REDIS_REPLY_STRING
-               ? bytes_of(value->str, (size_t)value->len)
-               : BYTES_NONE;
 }
 
 /* Where a node is; one without a host is where we asked. False: it does not say. */
@@ -260,8 +259,7 @@ is_there(const struct examination *e)
     static const struct bytes words[] = {BYTES_LIT("PING")};
     redisReply *answer = NULL;
     struct reason unused;
-    const enum status st =
-        cluster_say_to(e->client, &e->node, words, 1, &answer, &unused);
+    const enum status st = ask(e, words, 1, &answer, &unused);
 
     forget(e, answer);
     return st == ST_OK;
@@ -319,7 +317,7 @@ check_shards(struct examination *e)
 {
     static const struct bytes words[] = {BYTES_LIT("CLUSTER"), BYTES_LIT("SHARDS")};
     redisReply *shards = NULL;
-    enum status st = cluster_say_to(e->client, &e->node, words, 2, &shards, e->why);
+    enum status st = ask(e, words, 2, &shards, e->why);
 
     for (size_t i = 0; st == ST_OK && i < shards->elements; i++)
         st = check_shard(e, shards->element[i]);
@@ -356,7 +354,7 @@ check_library(const struct examination *e)
     enum status st;
 
     reason_init(&what);
-    st = cluster_load(e->client, &e->node, &what);
+    st = cluster_load(e->client, map_node(&e->store->cluster.map, &e->node), &what);
     if (st == ST_OK)
         return ST_OK;
     return reason_give(e->why, st, "%s:%u refused the functions of claimd: %.200s",
@@ -408,48 +406,37 @@ preflight_check(struct redis_store *s, struct reason *why)
     return st == ST_OK ? check_rights(s, why) : st;
 }
 
-/* One answer; an error is none. */
-static redisReply *
-say(const struct examination *e, const struct bytes *words, size_t count, enum status *st)
-{
-    redisReply *answer = NULL;
-
-    *st = cluster_say_to(e->client, &e->node, words, count, &answer, e->why);
-    return answer;
-}
-
 static enum status
 check_single(const struct examination *e)
 {
     static const struct bytes ping[] = {BYTES_LIT("PING")};
-    static const struct bytes info[] = {BYTES_LIT("INFO"), BYTES_LIT("replication")};
-    enum status st;
+    static const struct bytes words[] = {BYTES_LIT("INFO"), BYTES_LIT("replication")};
+    redisReply *pong = NULL, *info = NULL;
+    enum status st = ask(e, ping, 1, &pong, e->why);
 
-    forget(e, say(e, ping, 1, &st));
-    if (st == ST_OK) {
-        redisReply *answer = say(e, info, 2, &st);
-
-        if (st == ST_OK && answer->type == REDIS_REPLY_STRING &&
-            bytes_equal_str(info_field(answer, "role"), "slave"))
-            st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u has become a replica",
-                             e->node.host, e->node.port);
-        forget(e, answer);
-    }
+    if (st == ST_OK)
+        st = ask(e, words, 2, &info, e->why);
+    if (st == ST_OK && info->type == REDIS_REPLY_STRING &&
+        bytes_equal_str(info_field(info, "role"), "slave"))
+        st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u has become a replica",
+                         e->node.host, e->node.port);
+    forget(e, pong);
+    forget(e, info);
     return st;
 }
 
 static enum status
 check_member(const struct examination *e)
 {
-    static const struct bytes info[] = {BYTES_LIT("CLUSTER"), BYTES_LIT("INFO")};
-    enum status st;
-    redisReply *answer = say(e, info, 2, &st);
+    static const struct bytes words[] = {BYTES_LIT("CLUSTER"), BYTES_LIT("INFO")};
+    redisReply *info = NULL;
+    enum status st = ask(e, words, 2, &info, e->why);
 
-    if (st == ST_OK && answer->type == REDIS_REPLY_STRING &&
-        !bytes_equal_str(info_field(answer, "cluster_state"), "ok"))
+    if (st == ST_OK && info->type == REDIS_REPLY_STRING &&
+        !bytes_equal_str(info_field(info, "cluster_state"), "ok"))
         st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u reports that the cluster is down",
                          e->node.host, e->node.port);
-    forget(e, answer);
+    forget(e, info);
     return st;
 }
 

@@ -299,7 +299,7 @@ start_due(struct wire *w, struct list *ended)
 
 /* Wakes the callers, to whom the requests belong again. */
 static void
-tell(struct list *ended)
+wake_callers(struct list *ended)
 {
     struct list *link;
 
@@ -418,19 +418,6 @@ expire(struct wire *w, struct list *ended)
 
 /* ------------------------------------------------------------------ the thread */
 
-/* Has nobody asked since it has looked? Then who does wakes it. */
-static bool
-may_rest(struct wire *w)
-{
-    bool may;
-
-    atomic_store(&w->resting, true);
-    lock_acquire(&w->lock);
-    may = list_empty(&w->asked) && list_empty(&w->links);
-    lock_release(&w->lock);
-    return may;
-}
-
 /* Until something has happened, or the time is over; INT64_MAX: there is none. */
 static void
 rest(struct wire *w, int64_t until_ns)
@@ -438,11 +425,16 @@ rest(struct wire *w, int64_t until_ns)
     struct pollfd fd = {.fd = w->epoll_fd, .events = POLLIN};
     int64_t left_ns = until_ns - clock_stopwatch_ns();
     struct timespec left;
+    bool idle;
 
     if (left_ns < 0)
         left_ns = 0;
     left = (struct timespec){left_ns / (1000 * MS_NS), left_ns % (1000 * MS_NS)};
-    if (may_rest(w))
+    atomic_store(&w->resting, true); /* from here on callers wake the thread */
+    lock_acquire(&w->lock);
+    idle = list_empty(&w->asked) && list_empty(&w->links);
+    lock_release(&w->lock);
+    if (idle)
         (void)ppoll(&fd, 1, until_ns == INT64_MAX ? NULL : &left, NULL);
     atomic_store_explicit(&w->resting, false, memory_order_relaxed);
 }
@@ -461,20 +453,11 @@ listen_once(struct wire *w, struct list *ended)
             handle(w, &w->nodes[events[i].data.u64], events[i].events, ended);
 }
 
-/* When it gives up whom it has not heard from for the longest time. */
-static int64_t
-given_up_ns(const struct wire *w)
-{
-    return list_empty(&w->under_way) ? INT64_MAX
-                                     : node_of(w->under_way.next)->pipeline.heard_ns +
-                                           w->config.answer_ms * MS_NS;
-}
-
-/* Does what there is to do; when there is more. */
+/* One round of the loop. Returns when the next one is due. */
 static int64_t
 go_round(struct wire *w)
 {
-    int64_t due_ns, given_up;
+    int64_t due_ns, expires_ns;
     struct list ended;
 
     list_init(&ended);
@@ -482,9 +465,12 @@ go_round(struct wire *w)
     expire(w, &ended);
     take_all(w);
     due_ns = start_due(w, &ended);
-    tell(&ended); /* now that the nodes have something to do */
-    given_up = given_up_ns(w);
-    return given_up < due_ns ? given_up : due_ns;
+    wake_callers(&ended); /* now that the nodes have something to do */
+    if (list_empty(&w->under_way))
+        return due_ns;
+    expires_ns =
+        node_of(w->under_way.next)->pipeline.heard_ns + w->config.answer_ms * MS_NS;
+    return expires_ns < due_ns ? expires_ns : due_ns;
 }
 
 static void *
@@ -498,28 +484,6 @@ thread_main(void *arg)
 }
 
 /* ------------------------------------------------------------------ life */
-
-static enum status
-start_thread(struct wire *w)
-{
-    const enum status st = thread_start(&w->thread, thread_main, w);
-
-    w->started = st == ST_OK;
-    return st;
-}
-
-static enum status
-make_nodes(struct wire *w)
-{
-    w->nodes = mem_calloc(w->config.mem, MAP_NODES, sizeof(*w->nodes));
-    if (w->nodes == NULL)
-        return ST_NO_MEMORY;
-    for (size_t i = 0; i < MAP_NODES; i++) {
-        pipeline_init(&w->nodes[i].pipeline);
-        w->nodes[i].most = PIPELINE_REQUESTS;
-    }
-    return ST_OK;
-}
 
 enum status
 wire_open(struct wire *w, const struct wire_config *config)
@@ -535,29 +499,32 @@ wire_open(struct wire *w, const struct wire_config *config)
     list_init(&w->under_way);
     w->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    st = make_nodes(w);
-    if (st == ST_OK && (w->event_fd < 0 || w->epoll_fd < 0 ||
-                        epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, w->event_fd, &event) != 0))
-        st = ST_UNAVAILABLE;
-    return st == ST_OK ? start_thread(w) : st;
-}
-
-static void
-end_thread(struct wire *w)
-{
-    atomic_store(&w->closing, true);
-    (void)eventfd_write(w->event_fd, 1);
-    (void)pthread_join(w->thread, NULL);
-    take_all(w); /* connections that came last */
-    for (size_t i = 0; i < MAP_NODES; i++)
-        hang_up(w, &w->nodes[i]);
+    w->nodes = mem_calloc(w->config.mem, MAP_NODES, sizeof(*w->nodes));
+    if (w->nodes == NULL)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; i < MAP_NODES; i++) {
+        pipeline_init(&w->nodes[i].pipeline);
+        w->nodes[i].most = PIPELINE_REQUESTS;
+    }
+    if (w->event_fd < 0 || w->epoll_fd < 0 ||
+        epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, w->event_fd, &event) != 0)
+        return ST_UNAVAILABLE;
+    st = thread_start(&w->thread, thread_main, w);
+    w->started = st == ST_OK;
+    return st;
 }
 
 void
 wire_close(struct wire *w)
 {
-    if (w->started)
-        end_thread(w);
+    if (w->started) {
+        atomic_store(&w->closing, true);
+        (void)eventfd_write(w->event_fd, 1);
+        (void)pthread_join(w->thread, NULL);
+        take_all(w); /* connections that came last */
+        for (size_t i = 0; i < MAP_NODES; i++)
+            hang_up(w, &w->nodes[i]);
+    }
     if (w->event_fd >= 0)
         (void)close(w->event_fd);
     if (w->epoll_fd >= 0)
