@@ -40,7 +40,7 @@ struct driver {
 };
 
 static void
-fail(struct driver *d, const char *why)
+driver_fail(struct driver *d, const char *why)
 {
     if (d->failure == NULL)
         d->failure = why;
@@ -54,7 +54,7 @@ end_pause(struct driver *d, struct connection *c)
 }
 
 static void
-finish(struct driver *d, struct connection *c)
+finish_connection(struct driver *d, struct connection *c)
 {
     end_pause(d, c);
     connection_close(c);
@@ -64,15 +64,15 @@ finish(struct driver *d, struct connection *c)
 
 /* (Re)registers c; the socket is watched for writing only while there is a reason to. */
 static void
-watch(struct driver *d, struct connection *c, bool write, int how)
+watch_socket(struct driver *d, struct connection *c, bool write, int how)
 {
     struct epoll_event event = {.events = EPOLLIN | (write ? (uint32_t)EPOLLOUT : 0U),
                                 .data.ptr = c};
 
     c->wants_write = write;
     if (epoll_ctl(d->epoll, how, c->fd, &event) != 0) {
-        fail(d, "epoll cannot watch a socket");
-        finish(d, c);
+        driver_fail(d, "epoll cannot watch a socket");
+        finish_connection(d, c);
     }
 }
 
@@ -81,13 +81,14 @@ open_connection(struct driver *d, struct connection *c)
 {
     c->fd = endpoint_connect(d->plan->endpoint);
     if (c->fd < 0) {
-        fail(d, errno == EMFILE ? "too many open files. Raise the limit (ulimit -n)"
-                                : "cannot connect to the server");
-        finish(d, c);
+        driver_fail(d, errno == EMFILE
+                           ? "too many open files. Raise the limit (ulimit -n)"
+                           : "cannot connect to the server");
+        finish_connection(d, c);
         return;
     }
     c->state = CONNECTION_CONNECTING;
-    watch(d, c, true, EPOLL_CTL_ADD);
+    watch_socket(d, c, true, EPOLL_CTL_ADD);
 }
 
 /*
@@ -101,8 +102,8 @@ reconnect(struct driver *d, struct connection *c)
     connection_close(c);
     c->broken++;
     if (c->broken >= BROKEN_MAX) {
-        fail(d, "the server closes connections without a response");
-        finish(d, c);
+        driver_fail(d, "the server closes connections without a response");
+        finish_connection(d, c);
         return;
     }
     open_connection(d, c);
@@ -114,11 +115,11 @@ send_out(struct driver *d, struct connection *c)
     switch (connection_write(c)) {
     case CONNECTION_IO_DONE:
         if (c->wants_write)
-            watch(d, c, false, EPOLL_CTL_MOD);
+            watch_socket(d, c, false, EPOLL_CTL_MOD);
         break;
     case CONNECTION_IO_AGAIN:
         if (!c->wants_write)
-            watch(d, c, true, EPOLL_CTL_MOD);
+            watch_socket(d, c, true, EPOLL_CTL_MOD);
         break;
     case CONNECTION_IO_ENDED:
         reconnect(d, c);
@@ -128,13 +129,13 @@ send_out(struct driver *d, struct connection *c)
 
 /* Builds the request of c->step; false if the protocol has nothing to say for it. */
 static bool
-build(struct driver *d, struct connection *c)
+build_request(struct driver *d, struct connection *c)
 {
     buf_reset(&c->out, SIZE_MAX);
     c->sent = 0;
     c->requests = d->plan->protocol->ask(d->plan, &c->actor, &c->step, &c->out);
     if (c->out.failed)
-        fail(d, "out of memory");
+        driver_fail(d, "out of memory");
     return c->requests > 0;
 }
 
@@ -153,7 +154,7 @@ delivered(const struct plan *plan)
 }
 
 static bool
-over(const struct driver *d, const struct connection *c, int64_t now)
+is_over(const struct driver *d, const struct connection *c, int64_t now)
 {
     if (atomic_load_explicit(&d->cancelled, memory_order_relaxed))
         return true;
@@ -199,8 +200,8 @@ proceed(struct driver *d, struct connection *c, int64_t now)
     do {
         bool at_start = scenario_at_start(plan, a);
 
-        if (at_start && over(d, c, now)) {
-            finish(d, c);
+        if (at_start && is_over(d, c, now)) {
+            finish_connection(d, c);
             return;
         }
         if (c->resume_ns > now) {
@@ -217,10 +218,10 @@ proceed(struct driver *d, struct connection *c, int64_t now)
             !a->worker)
             a->queue = (a->queue + others) % plan->queues;
         if (!scenario_next(plan, a, c->start_ns, &c->step)) {
-            finish(d, c);
+            finish_connection(d, c);
             return;
         }
-    } while (!build(d, c));
+    } while (!build_request(d, c));
     c->state = CONNECTION_ASKING;
     send_out(d, c);
 }
@@ -234,11 +235,11 @@ connected(struct driver *d, struct connection *c, int64_t now)
 
     getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len);
     if (error != 0) {
-        fail(d, "cannot connect to the server");
-        finish(d, c);
+        driver_fail(d, "cannot connect to the server");
+        finish_connection(d, c);
         return;
     }
-    watch(d, c, false, EPOLL_CTL_MOD);
+    watch_socket(d, c, false, EPOLL_CTL_MOD);
     if (c->requests > 0 && c->step.op != OP_HELLO) {
         c->state = CONNECTION_ASKING;
         c->sent = 0;
@@ -246,7 +247,7 @@ connected(struct driver *d, struct connection *c, int64_t now)
         return;
     }
     c->step = (struct step){.op = OP_HELLO};
-    if (build(d, c)) {
+    if (build_request(d, c)) {
         c->state = CONNECTION_ASKING;
         c->start_ns = now;
         send_out(d, c);
@@ -298,8 +299,8 @@ record_delivery(struct driver *d, const struct connection *c, const struct reply
 }
 
 static void
-record(struct driver *d, const struct connection *c, const struct reply *reply,
-       int64_t now)
+record_answer(struct driver *d, const struct connection *c, const struct reply *reply,
+              int64_t now)
 {
     const struct plan *plan = d->plan;
     struct stats *stats = d->stats;
@@ -327,7 +328,7 @@ static void
 answered(struct driver *d, struct connection *c, const struct reply *reply, int64_t now)
 {
     if (c->step.op != OP_HELLO)
-        record(d, c, reply, now);
+        record_answer(d, c, reply, now);
     if (d->plan->scenario == SCENARIO_DELIVERY) {
         int64_t pause = scenario_pause(d->plan, &c->actor, &c->step, reply->messages,
                                        now - c->start_ns);
@@ -368,8 +369,8 @@ read_answer(struct driver *d, struct connection *c)
         answered(d, c, &reply, stopwatch_now());
         break;
     case READING_BROKEN:
-        fail(d, "the server sent an invalid response");
-        finish(d, c);
+        driver_fail(d, "the server sent an invalid response");
+        finish_connection(d, c);
         break;
     }
 }
@@ -436,14 +437,14 @@ end_idle(struct driver *d, int64_t now, bool all_delivered)
 
         if (all_delivered && c->actor.worker && c->state != CONNECTION_FINISHED &&
             scenario_at_start(d->plan, &c->actor))
-            finish(d, c);
+            finish_connection(d, c);
         else if (d->paced > 0 && now >= d->plan->to_ns && c->state == CONNECTION_WAITING)
             proceed(d, c, now);
     }
 }
 
 static void
-loop(struct driver *d)
+driver_loop(struct driver *d)
 {
     struct epoll_event events[EVENTS];
     int64_t now = stopwatch_now();
@@ -496,7 +497,7 @@ driver_main(void *arg)
     (void)prctl(PR_SET_TIMERSLACK, 1UL); /* waking late would count as latency */
     for (unsigned i = 0; i < d->count; i++)
         open_connection(d, &d->connections[i]);
-    loop(d);
+    driver_loop(d);
     count_unfinished(d);
     atomic_store(&d->ended, true);
     return NULL;

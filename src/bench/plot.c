@@ -40,7 +40,7 @@ at_y(const struct panel *p, double value)
 }
 
 static void
-begin(const struct options *o, FILE *out)
+plot_begin(const struct options *o, FILE *out)
 {
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
@@ -93,7 +93,7 @@ grid_x(const struct panel *p, double value, const char *label, FILE *out)
 }
 
 static void
-frame(const struct panel *p, const char *title, FILE *out)
+panel_frame(const struct panel *p, const char *title, FILE *out)
 {
     fprintf(out,
             "<text class=\"soft\" x=\"%.0f\" y=\"50\">%s</text>\n"
@@ -102,7 +102,7 @@ frame(const struct panel *p, const char *title, FILE *out)
 }
 
 static void
-legend(const struct panel *p, size_t place, const char *name, FILE *out)
+panel_legend(const struct panel *p, size_t place, const char *name, FILE *out)
 {
     double x = p->x + (double)(place % 4) * 95;
     double y = PANEL_TOP + PANEL_HIGH + 42 + (double)(place / 4) * 16;
@@ -174,10 +174,10 @@ latency_panel(const struct op_stats *s, FILE *out)
 
     latency_range(rows, count, &p);
     latency_grid(&p, out);
-    frame(&p, "Latency by percentile", out);
+    panel_frame(&p, "Latency by percentile", out);
     for (size_t i = 0; i < count; i++) {
         latency_line(&p, rows[i].latency, colours[i % COLOURS], out);
-        legend(&p, i, rows[i].name, out);
+        panel_legend(&p, i, rows[i].name, out);
     }
 }
 
@@ -202,7 +202,7 @@ rate_line(const struct panel *p, const struct series *s, bool messages, size_t p
                 at_x(p, fmax(0, s->samples[i].at)),
                 at_y(p, series_rate(s, i, RATE_SPAN, messages)));
     fprintf(out, "\"/>\n");
-    legend(p, place, messages ? "messages/s" : "requests/s", out);
+    panel_legend(p, place, messages ? "messages/s" : "requests/s", out);
 }
 
 static void
@@ -234,7 +234,7 @@ rate_panel(const struct result *r, FILE *out)
                                    series_rate(s, i, RATE_SPAN, true)));
     p.high *= 1.08;
     rate_grid(&p, out);
-    frame(&p, "Throughput over time", out);
+    panel_frame(&p, "Throughput over time", out);
     rate_line(&p, s, false, 0, out);
     rate_line(&p, s, true, 1, out);
 }
@@ -242,7 +242,7 @@ rate_panel(const struct result *r, FILE *out)
 void
 plot_svg(const struct options *o, const struct result *r, FILE *out)
 {
-    begin(o, out);
+    plot_begin(o, out);
     latency_panel(&r->stats->calm, out);
     rate_panel(r, out);
     fprintf(out, "</svg>\n");

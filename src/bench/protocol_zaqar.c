@@ -223,8 +223,8 @@ take_claim(struct actor *a, const struct http_answer *answer)
 }
 
 static bool
-apply(const struct plan *plan, struct actor *a, const struct step *step,
-      const struct http_answer *answer, struct reply *out)
+apply_answer(const struct plan *plan, struct actor *a, const struct step *step,
+             const struct http_answer *answer, struct reply *out)
 {
     bool refused = answer->status < 200 || answer->status > 299;
     uint64_t number;
@@ -273,7 +273,7 @@ zaqar_read(const struct plan *plan, struct actor *a, const struct step *step,
         return r;
     *rest = bytes_of(rest->data + answer.length, rest->len - answer.length);
     out->close = answer.close;
-    return apply(plan, a, step, &answer, out) ? READING_DONE : READING_BROKEN;
+    return apply_answer(plan, a, step, &answer, out) ? READING_DONE : READING_BROKEN;
 }
 
 const struct protocol protocol_zaqar = {

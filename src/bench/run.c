@@ -36,7 +36,7 @@ struct phase {
     struct meters from;  /* at plan->from_ns */
     struct meters used;  /* from then until plan->to_ns; zero before */
     struct sample shown; /* at the last line of progress */
-    unsigned turns;      /* of tick() */
+    unsigned turns;      /* of phase_tick() */
 };
 
 static struct sample
@@ -92,7 +92,7 @@ show_progress(struct phase *p, const struct sample *s)
 
 /* One turn of the watching thread; nothing in it costs the drivers more than a load. */
 static void
-tick(struct phase *p)
+phase_tick(struct phase *p)
 {
     int64_t now = stopwatch_now();
     struct sample s = take_sample(p, now);
@@ -151,7 +151,7 @@ phase_run(struct phase *p)
     unsigned ended = 0;
 
     while (failure == NULL && ended < p->count) {
-        tick(p);
+        phase_tick(p);
         sleep_a_tick(p->plan);
         while (ended < p->count && driver_ended(p->drivers[ended]))
             ended++;
@@ -299,7 +299,7 @@ prepare(const struct run *run, const char *queue_base, unsigned queues)
 
 /* Posts in larger batches: filling is not what is measured. */
 static bool
-fill(const struct run *run, struct plan p, int64_t count)
+fill_queues(const struct run *run, struct plan p, int64_t count)
 {
     p.scenario = SCENARIO_FILL;
     if (p.batch < FILL_BATCH && plan_body_len(&p) * FILL_BATCH <= FILL_BYTES)
@@ -308,7 +308,7 @@ fill(const struct run *run, struct plan p, int64_t count)
 }
 
 static bool
-hold(const struct run *run, struct plan p, unsigned batch, int64_t count)
+hold_messages(const struct run *run, struct plan p, unsigned batch, int64_t count)
 {
     p.scenario = SCENARIO_HOLD;
     p.batch = batch;
@@ -335,13 +335,13 @@ make_backlog(struct run *run)
         return true;
     p.message_ttl = o->message_ttl;
     run->result->resident_before = resident(run);
-    if (!fill(run, p, o->backlog))
+    if (!fill_queues(run, p, o->backlog))
         return false;
     run->result->fill_seconds =
         (double)(stopwatch_now() - begin) / (double)STOPWATCH_SECOND;
     run->result->resident_after = resident(run);
     p.claim_ttl = 43200;
-    return o->held == 0 || hold(run, p, HOLD_BATCH, o->held);
+    return o->held == 0 || hold_messages(run, p, HOLD_BATCH, o->held);
 }
 
 /* Lets storm_count messages or claims fall due in the second behind storm_ns. */
@@ -361,10 +361,10 @@ make_storm(struct run *run, int64_t *storm_ns)
     p.queues = (unsigned)o->storm_queues;
     if (o->storm == STORM_MESSAGES)
         p.expire_ns = *storm_ns;
-    if (!fill(run, p, o->storm_count))
+    if (!fill_queues(run, p, o->storm_count))
         return false;
     p.expire_ns = *storm_ns;
-    if (o->storm == STORM_CLAIMS && !hold(run, p, 1, o->storm_count))
+    if (o->storm == STORM_CLAIMS && !hold_messages(run, p, 1, o->storm_count))
         return false;
     if (stopwatch_now() + ns_of(o->warmup) + STOPWATCH_SECOND > *storm_ns)
         return complain(

@@ -12,7 +12,7 @@
 
 /* One line, with the help to read for a command that was misused. */
 static void __attribute__((format(printf, 2, 0)))
-fail(const struct command *misused, const char *format, va_list args)
+print_failure(const struct command *misused, const char *format, va_list args)
 {
     struct config_errors errors = {.to = stderr};
     char line[JOURNAL_ERROR_CAP + 256];
@@ -31,7 +31,7 @@ command_fails(int status, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    fail(NULL, format, args);
+    print_failure(NULL, format, args);
     va_end(args);
     return status;
 }
@@ -42,7 +42,7 @@ command_misused(const struct command *command, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    fail(command, format, args);
+    print_failure(command, format, args);
     va_end(args);
     return COMMAND_USAGE;
 }

@@ -17,7 +17,7 @@ enum { PAGE = 256 * 1024 };
 
 /* Writes lines; false: standard output does not take them. */
 static bool
-print(struct bytes lines, uint64_t *count)
+print_lines(struct bytes lines, uint64_t *count)
 {
     for (size_t i = 0; i < lines.len; i++)
         *count += lines.data[i] == '\n';
@@ -73,7 +73,7 @@ print_page(const char *project, struct buf *page, struct buf *target, uint64_t *
 
     if (!take_last_line(&lines, &marker))
         return command_fails(COMMAND_FAILED, "the response is not a dump. Check the URL");
-    if (!print(lines, count))
+    if (!print_lines(lines, count))
         return command_fails(COMMAND_FAILED, "cannot write to standard output: %s",
                              strerror(errno));
     buf_reset(target, SIZE_MAX);
@@ -89,7 +89,8 @@ print_page(const char *project, struct buf *page, struct buf *target, uint64_t *
 }
 
 static int
-fetch(struct web_client *c, const char *project, struct buf *page, struct buf *target)
+dump_pages(struct web_client *c, const char *project, struct buf *page,
+           struct buf *target)
 {
     uint64_t count = 0;
     int status = COMMAND_GOOD, code = 0;
@@ -123,7 +124,7 @@ dump_server(const struct command_words *words)
         return COMMAND_FAILED;
     buf_init(&page, words->mem);
     buf_init(&target, words->mem);
-    status = fetch(&c, words->values[PROJECT], &page, &target);
+    status = dump_pages(&c, words->values[PROJECT], &page, &target);
     buf_fini(&target);
     buf_fini(&page);
     web_client_close(&c);
@@ -146,7 +147,7 @@ print_store(struct store *store, int64_t now_ms, const char *project, struct buf
 
         if (st != ST_OK && st != ST_AGAIN)
             return command_fails(COMMAND_FAILED, "%s", status_text(st));
-        if (!print(buf_view(out), &count))
+        if (!print_lines(buf_view(out), &count))
             return command_fails(COMMAND_FAILED, "cannot write to standard output: %s",
                                  strerror(errno));
         buf_reset(out, SIZE_MAX);
@@ -196,7 +197,7 @@ dump_journal(const char *path, const char *project)
 /* ------------------------------------------------------------------ the whole */
 
 static int
-run(const struct command_words *words)
+run_dump(const struct command_words *words)
 {
     const char *journal = words->values[JOURNAL];
 
@@ -234,4 +235,4 @@ const struct command command_dump = {
         {"The dump is complete. Its last line contains the number of lines before it.",
          "The dump could not be read or written completely.", "The arguments are wrong.",
          "The journal is damaged."},
-    .run = run};
+    .run = run_dump};

@@ -350,7 +350,7 @@ generate_options(void)
 /* ------------------------------------------------------------------ the whole */
 
 static int
-run(const struct command_words *words)
+run_generate(const struct command_words *words)
 {
     const char *what = words->places[0], *assignment = words->places[1];
 
@@ -377,4 +377,4 @@ const struct command command_generate = {
     .places = 3,
     .least = 1,
     .needs = "bash, zsh, options or config",
-    .run = run};
+    .run = run_generate};

@@ -47,7 +47,7 @@ find_description(struct bytes document)
 }
 
 static int
-run(const struct command_words *words)
+run_health(const struct command_words *words)
 {
     const int64_t until_ns = clock_stopwatch_ns() + INT64_C(1000000000) * PATIENCE_S;
     const char *address = words->places[0];
@@ -94,4 +94,4 @@ const struct command command_health = {
              "The arguments are wrong."},
     .places = 1,
     .needs = "an address",
-    .run = run};
+    .run = run_health};

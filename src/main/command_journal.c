@@ -49,7 +49,7 @@ tell_verdict(const struct journal_findings *found)
 }
 
 static int
-verify(struct disk *d, const char *path)
+verify_journal(struct disk *d, const char *path)
 {
     const struct journal_eyes eyes = {.segment = tell_segment,
                                       .damage = command_tell_damage};
@@ -81,7 +81,7 @@ tell_missing(void *arg, const struct journal_damage *damage)
 }
 
 static int
-salvage(struct disk *from, const char *path)
+salvage_journal(struct disk *from, const char *path)
 {
     const struct journal_eyes eyes = {.damage = tell_missing};
     struct journal_findings found = {0};
@@ -97,7 +97,7 @@ salvage(struct disk *from, const char *path)
     else
         (void)printf("salvage: %s has what is left\n", path);
     if (status == COMMAND_GOOD && found.records > 0)
-        status = verify(to, path);
+        status = verify_journal(to, path);
     disk_shut(to);
     return status;
 }
@@ -110,9 +110,9 @@ run_verify(const struct command_words *words)
     int status = COMMAND_FAILED;
 
     if (command_journal_open(&j, words->places[0], "Verify a copy made by claimd backup"))
-        status = verify(j.disk, j.path);
+        status = verify_journal(j.disk, j.path);
     if (out != NULL && (status == COMMAND_GOOD || status == COMMAND_DAMAGED) &&
-        salvage(j.disk, out) != COMMAND_GOOD)
+        salvage_journal(j.disk, out) != COMMAND_GOOD)
         status = COMMAND_FAILED;
     command_journal_close(&j);
     return status;
@@ -181,7 +181,7 @@ tell_backup(const struct command_words *words, const struct journal_backup_figur
 }
 
 static int
-copy(struct disk *from, struct disk *to, const struct command_words *words)
+copy_journal(struct disk *from, struct disk *to, const struct command_words *words)
 {
     struct folders folders = {open(words->places[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC),
                               open(words->places[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
@@ -207,7 +207,7 @@ run_backup(const struct command_words *words)
     int status = COMMAND_FAILED;
 
     if (to != NULL)
-        status = copy(from, to, words);
+        status = copy_journal(from, to, words);
     disk_shut(to);
     disk_shut(from);
     return status;

@@ -146,7 +146,7 @@ take_line(struct loading *l, const char *line, size_t len)
 }
 
 static int
-load(struct loading *l)
+load_lines(struct loading *l)
 {
     char *line = NULL;
     size_t cap = 0;
@@ -173,7 +173,7 @@ load(struct loading *l)
 /* ------------------------------------------------------------------ the whole */
 
 static int
-run(const struct command_words *words)
+run_load(const struct command_words *words)
 {
     const char *existing = words->values[EXISTING];
     bool replace = existing != NULL && strcmp(existing, "replace") == 0;
@@ -190,7 +190,7 @@ run(const struct command_words *words)
         return COMMAND_FAILED;
     buf_init(&l.batch, words->mem);
     buf_init(&l.answer, words->mem);
-    status = load(&l);
+    status = load_lines(&l);
     buf_fini(&l.answer);
     buf_fini(&l.batch);
     free(l.address);
@@ -219,4 +219,4 @@ const struct command command_load = {
     .ends = {"Everything is loaded.",
              "The server refused a line, or the dump is incomplete.",
              "The arguments are wrong."},
-    .run = run};
+    .run = run_load};

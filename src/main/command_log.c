@@ -151,7 +151,7 @@ read_position(const char *text, uint64_t *out)
 }
 
 static int
-run(const struct command_words *words)
+run_log(const struct command_words *words)
 {
     struct filter filter = {words->values[0], words->values[1]};
     const struct journal_eyes eyes = {
@@ -196,4 +196,4 @@ const struct command command_log = {
     .places = 1,
     .least = 1,
     .needs = "a directory",
-    .run = run};
+    .run = run_log};

@@ -190,8 +190,8 @@ fails(const struct task *t, int error)
 
 /* Shows each line to line_seen(), also those without a token. */
 static int
-walk(struct task *t,
-     int (*line_seen)(struct task *t, struct bytes line, const struct token_line *read))
+walk_lines(struct task *t, int (*line_seen)(struct task *t, struct bytes line,
+                                            const struct token_line *read))
 {
     struct bytes rest = t->text;
     int status = COMMAND_GOOD;
@@ -214,7 +214,7 @@ walk(struct task *t,
 }
 
 static int
-replace(struct task *t)
+replace_text(struct task *t)
 {
     int error =
         t->next.failed ? ENOMEM : token_file_replace(&t->file, buf_view(&t->next));
@@ -223,7 +223,7 @@ replace(struct task *t)
 }
 
 static int
-keep(struct task *t, struct bytes line)
+keep_line(struct task *t, struct bytes line)
 {
     buf_bytes(&t->next, line);
     buf_byte(&t->next, '\n');
@@ -278,7 +278,7 @@ check_line(const struct token_line *line, struct mem *mem)
 }
 
 static int
-describe(struct task *t)
+describe_token(struct task *t)
 {
     const char *role = t->words->values[VALUE_ROLE];
     const char *projects = t->words->values[VALUE_PROJECTS];
@@ -310,7 +310,7 @@ is_another(struct task *t, struct bytes line, const struct token_line *read)
         return command_fails(COMMAND_FAILED,
                              "%s already has a token %s. Revoke it, or use another name",
                              t->path, t->words->places[1]);
-    return keep(t, line);
+    return keep_line(t, line);
 }
 
 static int
@@ -326,7 +326,7 @@ end_new(struct task *t)
     token_make(&entropy, token);
     token_digest_of(bytes_str(token), &t->line.digest);
     token_line_write(&t->next, &t->line);
-    status = replace(t);
+    status = replace_text(t);
     if (status == COMMAND_GOOD && (puts(token) < 0 || fflush(stdout) != 0))
         return command_fails(COMMAND_FAILED,
                              "the token could not be printed and is lost. Revoke %s "
@@ -360,7 +360,7 @@ static int
 is_kept(struct task *t, struct bytes line, const struct token_line *read)
 {
     if (read == NULL || !bytes_equal_str(read->name, t->words->places[1]))
-        return keep(t, line);
+        return keep_line(t, line);
     t->found++;
     return COMMAND_GOOD;
 }
@@ -368,7 +368,7 @@ is_kept(struct task *t, struct bytes line, const struct token_line *read)
 static int
 end_revoke(struct task *t)
 {
-    return t->found > 0 ? replace(t)
+    return t->found > 0 ? replace_text(t)
                         : command_fails(COMMAND_FAILED, "%s has no token %s", t->path,
                                         t->words->places[1]);
 }
@@ -392,7 +392,7 @@ run_verb(struct task *t, const struct verb *verb)
 {
     struct text_file file = {.path = t->path, .option = "tokens", .most = FILE_MOST};
     struct config_errors errors = {.to = stderr};
-    int error = 0, status = verb->makes ? describe(t) : COMMAND_GOOD;
+    int error = 0, status = verb->makes ? describe_token(t) : COMMAND_GOOD;
     enum status st;
 
     if (status != COMMAND_GOOD)
@@ -406,12 +406,12 @@ run_verb(struct task *t, const struct verb *verb)
     st = text_file_read(&file, t->words->mem, &t->text, &errors);
     if (st != ST_OK)
         return st == ST_NO_MEMORY ? fails(t, ENOMEM) : COMMAND_FAILED;
-    status = walk(t, verb->line_seen);
+    status = walk_lines(t, verb->line_seen);
     return status == COMMAND_GOOD && verb->end != NULL ? verb->end(t) : status;
 }
 
 static int
-run(const struct command_words *words)
+run_token(const struct command_words *words)
 {
     const char *path = words->values[VALUE_TOKENS];
     const struct verb *verb = NULL;
@@ -465,4 +465,4 @@ const struct command command_token = {
     .least = 1,
     .needs = "new, list or revoke",
     .verbs = "new list revoke",
-    .run = run};
+    .run = run_token};

@@ -28,8 +28,8 @@ where_is(const struct config *config, const char *name)
 
 /* Reports an option's value, and where that comes from: "NAME (FILE:3) WHY". */
 static void
-refuse(const struct config *config, const char *name, struct config_errors *errors,
-       const char *why)
+refuse_option(const struct config *config, const char *name, struct config_errors *errors,
+              const char *why)
 {
     config_error(errors, "%s (%s) %s", name, where_is(config, name).text, why);
 }
@@ -118,21 +118,21 @@ check_store(const struct config *config, struct config_errors *errors)
 
     if (!store_is_redis(config)) {
         if (is_named(config->store_password_file))
-            refuse(
+            refuse_option(
                 config, "store_password_file", errors,
                 "is for a store on Redis only. Remove it, or set store to a Redis URL");
         return;
     }
     reason_init(&why);
     if (redis_check_url(config->store, &why) != ST_OK)
-        refuse(config, "store", errors, why.text);
+        refuse_option(config, "store", errors, why.text);
     if (is_named(config->journal))
-        refuse(config, "journal", errors,
-               "is for a store in memory only, because Redis keeps its data "
-               "itself. Set it to none");
+        refuse_option(config, "journal", errors,
+                      "is for a store in memory only, because Redis keeps its data "
+                      "itself. Set it to none");
     if (config->ci)
-        refuse(config, "ci", errors,
-               "is for a store in memory only. Remove it, or set store to memory");
+        refuse_option(config, "ci", errors,
+                      "is for a store in memory only. Remove it, or set store to memory");
     if (limits->queues != 0 || limits->messages != 0 || limits->bytes != 0)
         config_error(
             errors,
@@ -242,9 +242,10 @@ check_url(const struct config *config, const char *name, const char *url,
           struct config_errors *errors)
 {
     if (is_named(url) && !is_plain_url(url, "http://", "https://"))
-        refuse(config, name, errors,
-               "must be http:// or https://, a host, and perhaps a path that does not "
-               "end with a slash");
+        refuse_option(
+            config, name, errors,
+            "must be http:// or https://, a host, and perhaps a path that does not "
+            "end with a slash");
 }
 
 static void
@@ -256,22 +257,22 @@ check_notifications(const struct config *config, struct config_errors *errors)
 
     reason_init(&why);
     if (guard_read(bytes_str(config->notify_allow), &guard, &why) != ST_OK)
-        refuse(config, "notify_allow", errors, why.text);
+        refuse_option(config, "notify_allow", errors, why.text);
     check_url(config, "public_url", config->public_url, errors);
     check_url(config, "external_confirmation_url", config->external_confirmation_url,
               errors);
     if (has_server && !is_plain_url(config->smtp_server, "smtp://", "smtps://"))
-        refuse(config, "smtp_server", errors,
-               "must be smtp:// or smtps://, a host, and perhaps a port");
+        refuse_option(config, "smtp_server", errors,
+                      "must be smtp:// or smtps://, a host, and perhaps a port");
     if (has_server && strchr(config->smtp_from, '@') == NULL)
-        refuse(config, "smtp_from", errors,
-               "must be an email address if smtp_server is set");
+        refuse_option(config, "smtp_from", errors,
+                      "must be an email address if smtp_server is set");
     if (is_named(config->smtp_user) != is_named(config->smtp_password_file))
-        refuse(config, "smtp_user", errors,
-               "and smtp_password_file must be set together");
+        refuse_option(config, "smtp_user", errors,
+                      "and smtp_password_file must be set together");
     if (config->require_confirmation && !is_named(config->signing_keys))
-        refuse(config, "require_confirmation", errors,
-               "needs signing_keys, which sign the requests for confirmation");
+        refuse_option(config, "require_confirmation", errors,
+                      "needs signing_keys, which sign the requests for confirmation");
 }
 
 enum status

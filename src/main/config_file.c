@@ -24,7 +24,7 @@ struct reading {
 };
 
 static void
-fail(struct reading *r, const char *what, const char *why)
+line_error(struct reading *r, const char *what, const char *why)
 {
     config_error(r->errors, "%s:%d: %s%s%s", r->path, r->line, what,
                  why[0] == '\0' ? "" : " ", why);
@@ -33,7 +33,7 @@ fail(struct reading *r, const char *what, const char *why)
 static void
 fail_to_understand(struct reading *r)
 {
-    fail(r, "this is neither a key with a value nor a [section]", "");
+    line_error(r, "this is neither a key with a value nor a [section]", "");
     if (r->odd_line == 0)
         r->odd_line = r->line;
 }
@@ -43,7 +43,7 @@ fail_to_understand(struct reading *r)
  * lines that it does not understand inih reports only the first.
  */
 static void
-settle(struct reading *r)
+check_last_line(struct reading *r)
 {
     if (r->needs_key && !r->has_key)
         fail_to_understand(r);
@@ -90,14 +90,14 @@ read_line(char *out, int cap, void *ctx)
     bool whole;
     char start;
 
-    settle(r);
+    check_last_line(r);
     if (!take_line(r, out, (size_t)cap, &whole))
         return NULL;
     r->line++;
     if (r->line == 1 && strncmp(out, mark, sizeof(mark) - 1) == 0)
         memmove(out, out + sizeof(mark) - 1, strlen(out) - sizeof(mark) + 2);
     if (!whole) {
-        fail(r, "the line is too long, or no text", "");
+        line_error(r, "the line is too long, or no text", "");
         out[0] = '\0';
     }
     /* All but blank lines, comments and sections must have a key with a value. */
@@ -119,7 +119,7 @@ check_section(struct reading *r, const char *section)
         r->told_line == r->section_line)
         return;
     r->line = r->told_line = r->section_line;
-    fail(r, section, "is not a section. The only section is claimd");
+    line_error(r, section, "is not a section. The only section is claimd");
     r->line = line;
 }
 
@@ -134,14 +134,14 @@ take_key(void *ctx, const char *section, const char *name, const char *value)
     r->has_key = true;
     check_section(r, section);
     if (option == NULL) {
-        fail(r, name, "is not an option. See claimd --help all");
+        line_error(r, name, "is not an option. See claimd --help all");
         return 1;
     }
     origin = &r->config->origins[option - options];
     if (origin->source == CONFIG_FILE) {
         (void)snprintf(why, sizeof(why), "is set a second time, first in line %d",
                        origin->line);
-        fail(r, name, why);
+        line_error(r, name, why);
         return 1;
     }
     *origin = (struct config_origin){.source = CONFIG_FILE, .line = r->line};
@@ -149,7 +149,7 @@ take_key(void *ctx, const char *section, const char *name, const char *value)
         if (strstr(value, " #") != NULL)
             (void)strncat(why, ". A comment after a value must begin with ;",
                           sizeof(why) - strlen(why) - 1);
-        fail(r, name, why);
+        line_error(r, name, why);
         origin->refused = true;
     }
     return 1;

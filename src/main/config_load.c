@@ -59,8 +59,8 @@ respell(struct bytes name, char from, char to, char out[CONFIG_TEXT_CAP])
 
 /* Sets an option; `shown` is how the source calls it. */
 static void
-set(struct config *config, const struct option *option, struct bytes value,
-    enum config_source source, const char *shown, struct config_errors *errors)
+set_option(struct config *config, const struct option *option, struct bytes value,
+           enum config_source source, const char *shown, struct config_errors *errors)
 {
     char why[CONFIG_ERROR_CAP];
     bool refused = option_set(option, config, value, why) != ST_OK;
@@ -125,7 +125,7 @@ take_variable(struct config *config, const char *variable, struct config_errors 
             "options. Rename or unset it",
             shown);
     else
-        set(config, option, value, CONFIG_ENVIRONMENT, shown, errors);
+        set_option(config, option, value, CONFIG_ENVIRONMENT, shown, errors);
 }
 
 /* What a supervisor says, which is no option. */
@@ -243,7 +243,7 @@ take_option(struct args *args, struct config *config, struct config_errors *erro
     else if (is_file)
         args->file = value.data;
     else if (config != NULL)
-        set(config, option, value, CONFIG_COMMAND_LINE, shown, errors);
+        set_option(config, option, value, CONFIG_COMMAND_LINE, shown, errors);
 }
 
 /* With config NULL only looks for the file and the action. */
@@ -325,8 +325,8 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
         .limits = api_limits_default, .argc = argc, .argv = argv, .envp = envp};
     for (size_t i = 0; i < option_count; i++)
         if (options[i].initial != NULL)
-            set(out, &options[i], bytes_str(options[i].initial), CONFIG_DEFAULT,
-                options[i].name, errors);
+            set_option(out, &options[i], bytes_str(options[i].initial), CONFIG_DEFAULT,
+                       options[i].name, errors);
     if (args.file != NULL)
         file = args.file;
     if (file != NULL) {

@@ -118,7 +118,7 @@ open_api(struct daemon *d, const struct config *config)
 
 /* What the store has at the start, instead of what it had. */
 static enum status
-seed(struct daemon *d, const struct config *config, struct config_errors *errors)
+load_seed(struct daemon *d, const struct config *config, struct config_errors *errors)
 {
     const struct text_file file = {
         .path = config->seed, .option = "seed", .most = API_SEED_MOST, .once = true};
@@ -305,7 +305,7 @@ daemon_check(const struct config *config, struct config_errors *errors)
 
 /* The store's clock was moved. */
 static void
-wake(void *ctx)
+store_clock_moved(void *ctx)
 {
     struct daemon *d = ctx;
 
@@ -336,7 +336,7 @@ open_parts(struct daemon *d, const struct config *config, struct config_errors *
     if (st == ST_OK)
         st = open_api(d, config);
     if (st == ST_OK)
-        st = seed(d, config, errors);
+        st = load_seed(d, config, errors);
     if (st == ST_OK)
         st = open_notify(d, config);
     if (st == ST_OK)
@@ -353,7 +353,7 @@ open_parts(struct daemon *d, const struct config *config, struct config_errors *
     metrics_add(&d->metrics, &d->process.source);
     sealing_measure(&d->sealing, d->named.seal, &d->metrics);
     if (d->testapi != NULL)
-        testapi_attach(d->testapi, d->store, wake, d);
+        testapi_attach(d->testapi, d->store, store_clock_moved, d);
     return ST_OK;
 }
 

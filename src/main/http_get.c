@@ -32,7 +32,7 @@ be_patient(int fd, int64_t until_ns)
 
 /* -1: errno says why not. */
 static int
-dial(const struct sockaddr *address, socklen_t size, int64_t until_ns)
+dial_address(const struct sockaddr *address, socklen_t size, int64_t until_ns)
 {
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), error;
 
@@ -56,12 +56,12 @@ dial_unix(const char *path, int64_t until_ns)
         return -1;
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
-    return dial((const struct sockaddr *)&address, sizeof(address), until_ns);
+    return dial_address((const struct sockaddr *)&address, sizeof(address), until_ns);
 }
 
 /* Cuts "[::1]:80" in two, without the brackets. */
 static bool
-split(const char *address, char host[HOST_CAP], const char **port)
+split_address(const char *address, char host[HOST_CAP], const char **port)
 {
     const char *colon = strrchr(address, ':');
     size_t len = colon == NULL ? 0 : (size_t)(colon - address);
@@ -88,10 +88,11 @@ dial_host(const char *address, int64_t until_ns)
     int fd = -1;
 
     errno = EINVAL;
-    if (!split(address, host, &port) || getaddrinfo(host, port, &hints, &all) != 0)
+    if (!split_address(address, host, &port) ||
+        getaddrinfo(host, port, &hints, &all) != 0)
         return -1;
     for (const struct addrinfo *one = all; one != NULL && fd < 0; one = one->ai_next)
-        fd = dial(one->ai_addr, one->ai_addrlen, until_ns);
+        fd = dial_address(one->ai_addr, one->ai_addrlen, until_ns);
     freeaddrinfo(all);
     return fd;
 }
@@ -103,7 +104,7 @@ dial_host(const char *address, int64_t until_ns)
  * HTTP.
  */
 static void
-exchange(int fd, const char *target, int64_t until_ns, struct buf *out)
+http_exchange(int fd, const char *target, int64_t until_ns, struct buf *out)
 {
     char request[4096], piece[PIECE];
     ssize_t n;
@@ -166,7 +167,7 @@ http_get(const char *address, const char *target, int64_t until_ns, struct buf *
 
     if (fd < 0)
         return -1;
-    exchange(fd, target, until_ns, body);
+    http_exchange(fd, target, until_ns, body);
     (void)close(fd);
     if (body->len > 0)
         status = read_status(buf_view(body));

@@ -59,7 +59,7 @@ signals_block(void)
 }
 
 static void
-obey(struct signals *s, int number, int64_t now_ms)
+handle_signal(struct signals *s, int number, int64_t now_ms)
 {
     size_t i = 0;
 
@@ -84,16 +84,16 @@ obey(struct signals *s, int number, int64_t now_ms)
 }
 
 static int64_t
-now(void)
+stopwatch_ms(void)
 {
     return clock_stopwatch_ns() / 1000000;
 }
 
 /* Looks, if it is time for it. Returns for how long there is nothing to do; -1: for ever. */
 static int
-look(struct signals *s)
+look_if_due(struct signals *s)
 {
-    const int64_t now_ms = now();
+    const int64_t now_ms = stopwatch_ms();
 
     if (s->look_ms >= 0 && s->look_ms <= now_ms) {
         int64_t wait_ms = daemon_look(s->daemon);
@@ -116,13 +116,13 @@ take_signals(void *arg)
         struct signalfd_siginfo infos[TAKEN];
         ssize_t size;
 
-        if (poll(fds, 2, look(s)) < 0 && errno != EINTR)
+        if (poll(fds, 2, look_if_due(s)) < 0 && errno != EINTR)
             return NULL;
         if (fds[1].revents != 0)
             return NULL;
         size = read(s->signal_fd, infos, sizeof(infos));
         for (ssize_t i = 0; i < size / (ssize_t)sizeof(infos[0]); i++)
-            obey(s, (int)infos[i].ssi_signo, now());
+            handle_signal(s, (int)infos[i].ssi_signo, stopwatch_ms());
     }
 }
 

@@ -13,7 +13,7 @@ store_is_redis(const struct config *config)
 }
 
 static void
-warn(void *arg, const char *text)
+log_warning(void *arg, const char *text)
 {
     const struct store_setup *b = arg;
 
@@ -39,7 +39,7 @@ open_store(struct store_setup *b, const struct config *config, struct mem *mem,
         .threads = (size_t)config->store_threads,
         .sealer = sealer,
         .test_clock = clock_stands(clock),
-        .warn = warn,
+        .warn = log_warning,
         .warn_arg = b,
     };
     struct reason why;

@@ -31,7 +31,7 @@ supervisor_init(struct supervisor *s, const char *name)
 }
 
 static bool
-deliver(const struct supervisor *s, const char *text)
+send_datagram(const struct supervisor *s, const char *text)
 {
     const struct timeval patience = {.tv_sec = SUPERVISOR_PATIENCE_MS / 1000};
     size_t len = strlen(text);
@@ -67,13 +67,13 @@ supervisor_tell(const struct supervisor *s, const char *assignments, const char 
     (void)snprintf(message, sizeof(message), "%s%sSTATUS=%s",
                    assignments == NULL ? "" : assignments,
                    assignments == NULL ? "" : "\n", status);
-    return deliver(s, message);
+    return send_datagram(s, message);
 }
 
 bool
 supervisor_send(const struct supervisor *s, const char *assignments)
 {
-    return s->size == 0 ? !s->wanted : deliver(s, assignments);
+    return s->size == 0 ? !s->wanted : send_datagram(s, assignments);
 }
 
 /* ------------------------------------------------------------------ watchdog */

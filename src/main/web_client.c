@@ -9,7 +9,7 @@
 enum { CONNECT_MS = 10000, TARGET_CAP = 4096 };
 
 static size_t
-take(char *data, size_t size, size_t count, void *arg)
+append_response(char *data, size_t size, size_t count, void *arg)
 {
     struct buf *out = arg;
 
@@ -111,7 +111,7 @@ web_client_ask(struct web_client *c, const char *target, struct bytes body, int 
     (void)c->curl.easy_setopt(c->handle, CURLOPT_NOSIGNAL, 1L);
     (void)c->curl.easy_setopt(c->handle, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     (void)c->curl.easy_setopt(c->handle, CURLOPT_ERRORBUFFER, c->error);
-    (void)c->curl.easy_setopt(c->handle, CURLOPT_WRITEFUNCTION, take);
+    (void)c->curl.easy_setopt(c->handle, CURLOPT_WRITEFUNCTION, append_response);
     (void)c->curl.easy_setopt(c->handle, CURLOPT_WRITEDATA, out);
     if (bytes_present(body)) {
         (void)c->curl.easy_setopt(c->handle, CURLOPT_POST, 1L);

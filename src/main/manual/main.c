@@ -322,7 +322,7 @@ write_place(char *line)
 }
 
 static int
-fill(FILE *frame, const char *path)
+fill_frame(FILE *frame, const char *path)
 {
     static const char mark[] = "@version@";
     char line[1024];
@@ -352,7 +352,7 @@ main(int argc, char **argv)
         return command_fails(COMMAND_USAGE, "usage: claimd-manual FRAME");
     if (frame == NULL)
         return command_fails(COMMAND_FAILED, "%s: %s", argv[1], strerror(errno));
-    status = fill(frame, argv[1]);
+    status = fill_frame(frame, argv[1]);
     (void)fclose(frame); /* nothing was written */
     return status;
 }

@@ -47,7 +47,7 @@ enum {
  * it is the option; NULL: it has no value.
  */
 static const char *
-take(char *const **at, const char *option, bool *is)
+take_own_option(char *const **at, const char *option, bool *is)
 {
     const size_t len = strlen(option);
     const char *word = **at;
@@ -67,8 +67,8 @@ static int
 take_word(char *const **at, struct run_words *out)
 {
     bool is_instances, is_log;
-    const char *instances = take(at, "--instances", &is_instances);
-    const char *log = take(at, "--log", &is_log);
+    const char *instances = take_own_option(at, "--instances", &is_instances);
+    const char *log = take_own_option(at, "--log", &is_log);
     int64_t count;
 
     if (is_instances && instances != NULL) {
@@ -215,7 +215,7 @@ static void __attribute__((noreturn)) be_report(struct run *r, pid_t parent)
  * RUN_BROKEN, not all have told.
  */
 static int
-report(struct run *r)
+report_in_child(struct run *r)
 {
     const pid_t parent = getpid();
     pid_t pid = fork();
@@ -247,7 +247,7 @@ run_with_servers(struct run *r)
     if (r->orphaned)
         return RUN_SIGNALLED + SIGTERM;
     status = exit_status_of(r->command_status);
-    told = report(r);
+    told = report_in_child(r);
     if (r->orphaned)
         return RUN_SIGNALLED + SIGTERM;
     if (told > RUN_SIGNALLED)
@@ -313,7 +313,7 @@ run_all(struct run *r)
 }
 
 static int
-start(char *const *argv)
+run_start(char *const *argv)
 {
     struct run r = {.log = -1, .signals = -1, .parent_end = -1};
     int status, fd;
@@ -373,4 +373,4 @@ const struct command command_run_tests = {
     .ends = {"CMD succeeded.", "CMD succeeded and something leaked, with --fail-on-leak.",
              "The arguments or options are wrong."},
     .other_ends = other_ends,
-    .start = start};
+    .start = run_start};

@@ -20,7 +20,7 @@ enum { READY_FD = 3, CANNOT = 127 };
 
 /* Standard descriptors, READY_FD, and no other: others may wait for the end of theirs. */
 static bool
-arrange(int ready, int log)
+arrange_descriptors(int ready, int log)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -34,7 +34,7 @@ arrange(int ready, int log)
 
 /* The program that runs; by its name, where that still leads to it. */
 static void
-become(char *const *words)
+exec_self(char *const *words)
 {
     char path[PATH_MAX];
     ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -62,8 +62,8 @@ be_server(char *const *words, pid_t parent, int ready, int log)
     (void)signal(SIGHUP, SIG_DFL); /* nohup is not for it */
     for (size_t i = 0; i < sizeof(of_supervisor) / sizeof(of_supervisor[0]); i++)
         (void)unsetenv(of_supervisor[i]); /* what it says is for `claimd run` */
-    if (arrange(ready, log))
-        become(words);
+    if (arrange_descriptors(ready, log))
+        exec_self(words);
     (void)dprintf(STDERR_FILENO, "claimd: a server cannot be run: %s\n", strerror(errno));
     _exit(CANNOT);
 }
@@ -96,7 +96,7 @@ run_server_start(struct run *r, struct run_server *s)
 
 /* Takes out every variable whose name begins so. */
 static void
-forget(const char *prefix)
+unset_variables(const char *prefix)
 {
     const size_t len = strlen(prefix);
     size_t at = 0;
@@ -188,8 +188,8 @@ set_no_proxy(void)
 bool
 run_command_prepare(const struct run *r)
 {
-    forget("OS_");
-    forget("CLAIMD_URL");
+    unset_variables("OS_");
+    unset_variables("CLAIMD_URL");
     return set_urls(&r->words, r->servers) && set_openstack(&r->servers[0], r->region) &&
            set_no_proxy();
 }

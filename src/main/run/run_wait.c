@@ -131,7 +131,7 @@ become_orphan(struct run *r)
 
 /* What the terminal sends goes to CMD by itself. */
 static void
-pass_on(struct run *r, const struct signalfd_siginfo *info)
+pass_signal_on(struct run *r, const struct signalfd_siginfo *info)
 {
     const int number = (int)info->ssi_signo;
 
@@ -172,7 +172,7 @@ run_rest(struct run *r, struct pollfd *fds, size_t count, int64_t until_ns)
     if (fds[count + 1].revents != 0)
         become_orphan(r);
     while (read(r->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-        pass_on(r, &info);
+        pass_signal_on(r, &info);
     reap(r);
 }
 
