@@ -477,7 +477,7 @@ count_unfinished(struct driver *d)
     for (unsigned i = 0; i < d->count; i++) {
         struct connection *c = &d->connections[i];
 
-        /* Nobody waits for a worker's claim. */
+        /* No message waits for a worker's claim. */
         if (c->state == CONNECTION_ASKING && c->start_ns < d->plan->to_ns &&
             !(c->actor.worker && c->step.op == OP_CLAIM))
             d->stats->unfinished++;

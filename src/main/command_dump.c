@@ -1,4 +1,4 @@
-/* claimd dump: all that a server, or a journal that nobody uses, has, as lines of JSON. */
+/* claimd dump: all that a server, or a journal that no process uses, has, as lines of JSON. */
 #include "claimd/api/dump.h"
 #include "claimd/engine/engine.h"
 #include "main/command.h"
@@ -24,7 +24,7 @@ print_lines(struct bytes lines, uint64_t *count)
     return fwrite(lines.data, 1, lines.len, stdout) == lines.len;
 }
 
-/* So that whoever loads it knows that it is whole. */
+/* So that a loader knows that it is whole. */
 static int
 print_end(uint64_t count)
 {

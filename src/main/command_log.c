@@ -132,7 +132,7 @@ print_entry(void *arg, const struct journal_entry *entry)
         print_change(entry->change);
     }
     (void)putchar('\n');
-    return !ferror(stdout); /* nobody reads it any more */
+    return !ferror(stdout); /* the reader has gone */
 }
 
 static bool

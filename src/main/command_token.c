@@ -30,7 +30,7 @@ struct token_file {
 
 /*
  * A file that root has made in a folder of root that is closed to others belongs to the folder's
- * group, which may read it: so the service does, and nobody else. Elsewhere it stays with its
+ * group, which may read it: so the service does, and no other user. Elsewhere it stays with its
  * owner alone.
  */
 static int

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* LAST_WORDS_MS: how long the end waits for whoever reads the log. */
+/* LAST_WORDS_MS: how long the end waits for the reader of the log. */
 enum { WORKERS_AT_MOST = 16, LAST_WORDS_MS = 1000 };
 
 static size_t
@@ -40,7 +40,7 @@ is_journald(const char *stream)
     return strcmp(stream, name) == 0;
 }
 
-/* From here on nobody waits for whoever reads the log. */
+/* From here on no thread waits for the reader of the log. */
 static enum status
 open_log(struct daemon *d, const struct config *config, struct config_errors *errors)
 {
@@ -116,7 +116,7 @@ open_api(struct daemon *d, const struct config *config)
     return api_new(&api, &d->api);
 }
 
-/* What the store has at the start, instead of what it had. */
+/* Replaces the contents of the store at the start. */
 static enum status
 load_seed(struct daemon *d, const struct config *config, struct config_errors *errors)
 {
@@ -505,7 +505,7 @@ daemon_announce(const struct daemon *d)
         len += (size_t)snprintf(lines + len, sizeof(lines) - len,
                                 "claimd listening on %s%s\n", daemon_scheme(d, i),
                                 server_address(d->server, i));
-    /* Nobody reads? Then nobody waits for it either: serving goes on. */
+    /* Without a reader nothing is lost: serving goes on. */
     (void)fputs(lines, stdout);
     (void)fflush(stdout);
     if (d->ready_fd < 0)
@@ -525,7 +525,7 @@ log_lost(struct daemon *d)
 
     do
         st = store_totals(d->store, STORE_AT(clock_now_ms(d->durability.now)), &totals);
-    while (st == ST_AGAIN); /* much has fallen due; nobody else waits here */
+    while (st == ST_AGAIN); /* much has fallen due; no other request waits here */
     if (st == ST_OK && totals.messages > 0)
         log_event(&d->log, d->config.ci ? LOG_INFO : LOG_WARN, "messages_lost",
                   LOG_I("messages", totals.messages), LOG_I("claimed", totals.claimed),
@@ -577,7 +577,7 @@ daemon_close(struct daemon *d)
         return;
     expiry_log_close(d->expiry_log);
     store_setup_close(&d->redis,
-                      d->mem); /* its threads know the server; nobody asks any more */
+                      d->mem); /* its threads know the server; no request is left */
     server_free(d->server);
     api_free(d->api);
     notify_close(d->notify);
@@ -587,7 +587,7 @@ daemon_close(struct daemon *d)
     store_close(d->store);
     testapi_free(d->testapi);
     mem_destroy(d->mem);
-    /* What nobody reads within that time nobody misses. */
+    /* Lines that are not read within that time are lost. */
     (void)log_writer_end(&d->log, LAST_WORDS_MS);
     free(d);
 }

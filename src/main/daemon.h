@@ -64,8 +64,8 @@ int64_t daemon_look(struct daemon *d);
 /* Logs that a signal came which changes nothing. Any thread. */
 void daemon_signal_ignored(const struct daemon *d, const char *name);
 
-/* Housekeeping up to the present, and a wake-up for everybody who waits for a time. For
- * whoever has moved a manual clock. */
+/* Housekeeping up to the present, and a wake-up for all requests that wait for a time. To be called
+ * when a manual clock was moved. */
 void daemon_clock_moved(struct daemon *d);
 
 /* Frees a daemon that does not serve. */

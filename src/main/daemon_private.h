@@ -56,13 +56,13 @@ struct daemon {
     int ready_fd; /* -1: none */
 };
 
-/* What is listened on, as whoever connects may write it. */
+/* The scheme of a listener, as a client may write it. */
 const char *daemon_scheme(const struct daemon *d, size_t index);
 
 /* What the supervisor shows while all is well, after `assignments`. */
 bool daemon_tell_state(const struct daemon *d, const char *assignments);
 
-/* What the store has to keep to. */
+/* The limits of the store. */
 struct engine_limits daemon_stored_limits(const struct config *config);
 
 /* One request in so many has a line in the log; 0: none has. */

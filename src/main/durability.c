@@ -15,13 +15,13 @@ enum { LAST_WORDS_MS = 1000 };
 enum { RECORD_FACTOR = 2 };
 
 /*
- * A start that is under way has so much more time with whoever waits for it; between two
+ * A start that is under way has so much more time with the supervisor; between two
  * frames, or when all has been read and what fell due happens, it is silent for a while.
  */
 #define MORE_TIME "EXTEND_TIMEOUT_USEC=120000000"
 
 /*
- * Nothing can become durable any more, and nobody was told that it did. What is in memory is
+ * Nothing can become durable any more, and no client was told that it did. What is in memory is
  * not what is on the disk: the only way on is to begin again from there.
  */
 static void
@@ -33,7 +33,8 @@ give_up(void *arg, const char *text, int error)
     log_event(d->log, LOG_ERROR, "giving_up", LOG_S("error", text));
     (void)snprintf(number, sizeof(number), "ERRNO=%d", error);
     (void)supervisor_tell(d->supervisor, number, "%s", text); /* or the status tells */
-    (void)log_writer_end(d->log, LAST_WORDS_MS); /* who logs now is not waited for */
+    (void)log_writer_end(d->log,
+                         LAST_WORDS_MS); /* it waits for no other thread that logs */
     _exit(EXIT_JOURNAL_FAILED);
 }
 

@@ -2,7 +2,7 @@
  * durability: the journal as the configuration wants it, and the store's time.
  *
  *     durability_open()      takes the directory; before the store is opened
- *     durability_recover()   the store is as it was; before anybody asks it
+ *     durability_recover()   the store is as it was; before any request
  *     durability_close()     all is on the disk; before the store is closed
  *
  * Without a journal (journal = none) none of them does anything.

@@ -37,7 +37,7 @@ struct signal_history {
     int64_t stopped_ms; /* when; defined if one has */
 };
 
-/* Judges a signal that came at now_ms, by a clock that nobody sets. */
+/* Judges a signal that came at now_ms, by a clock that is never set. */
 enum signal_verdict
 signal_judge(struct signal_history *history, int number, int64_t now_ms);
 

@@ -78,7 +78,7 @@ supervisor_send(const struct supervisor *s, const char *assignments)
 
 /* ------------------------------------------------------------------ watchdog */
 
-/* LATE_PART: of the pace, after which one who is late is looked at again. */
+/* LATE_PART: of the pace, after which a late worker is looked at again. */
 enum { USEC_PER_MS = 1000, LATE_PART = 8 };
 
 bool
@@ -94,7 +94,7 @@ watchdog_init(struct watchdog *w, const char *usec, const char *pid, int64_t sel
     if (!bytes_to_i64(bytes_str(usec), &patience_us) || patience_us <= 0)
         return false;
     if (pid != NULL && watched != self)
-        return true; /* meant for whoever started us: it was not taken out */
+        return true; /* meant for the parent, which did not take it out */
     w->look_ms = patience_us / 2 / USEC_PER_MS;
     if (w->look_ms == 0)
         w->look_ms = 1;
@@ -109,7 +109,7 @@ watchdog_look(struct watchdog *w, const struct supervisor *s,
         return -1;
     if (w->asked && !rounds->all_went(rounds->ctx))
         return w->look_ms / LATE_PART + 1;
-    /* Not told: nobody reads. The next look tells again, before it is too late. */
+    /* If the supervisor does not read, the next look tells it, before it is too late. */
     if (w->asked)
         (void)supervisor_send(s, "WATCHDOG=1");
     rounds->ask(rounds->ctx);

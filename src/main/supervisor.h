@@ -1,13 +1,13 @@
 /*
- * supervisor: tells whoever started the program how it is doing, as sd_notify(3) does: lines
+ * supervisor: tells the supervisor how the program is doing, as sd_notify(3) does: lines
  * in a datagram to the socket that NOTIFY_SOCKET names, "/path" or "@abstract".
  *
  *     READY=1  RELOADING=1  STOPPING=1  WATCHDOG=1  STATUS=...  ERRNO=...
  *     MONOTONIC_USEC=...  EXTEND_TIMEOUT_USEC=...
  *
- * Where nobody wants to know, nothing is sent. A socket a message: they are rare.
+ * Without a supervisor nothing is sent. A socket a message: they are rare.
  *
- *   Cost     waits SUPERVISOR_PATIENCE_MS at most, if nobody reads
+ *   Cost     waits SUPERVISOR_PATIENCE_MS at most, if the supervisor does not read
  *   Threads  any
  */
 #ifndef MAIN_SUPERVISOR_H
@@ -30,18 +30,18 @@ enum {
 };
 
 struct supervisor {
-    bool wanted; /* somebody wants to know */
+    bool wanted; /* there is a supervisor */
     struct sockaddr_un address;
     socklen_t size; /* 0: the address is none that we know */
 };
 
-/* name: the value of NOTIFY_SOCKET; NULL or "": nobody wants to know. */
+/* name: the value of NOTIFY_SOCKET; NULL or "": there is no supervisor. */
 void supervisor_init(struct supervisor *s, const char *name);
 
 /*
  * Sends assignments ("READY=1", lines; NULL: none), and a STATUS with the text, of which
- * what is too long is cut, and control characters become question marks. False: somebody
- * wants to know, and was not reached.
+ * what is too long is cut, and control characters become question marks. False: there is
+ * a supervisor, and it was not reached.
  */
 bool __attribute__((format(printf, 3, 4)))
 supervisor_tell(const struct supervisor *s, const char *assignments, const char *format,
@@ -73,13 +73,13 @@ struct watchdog_rounds {
 
 struct watchdog {
     int64_t
-        look_ms; /* half of what the supervisor waits; 0: it watches somebody else, or nobody */
+        look_ms; /* half of what the supervisor waits; 0: it does not watch this process */
     bool asked;
 };
 
 /*
  * usec, pid: the values of WATCHDOG_USEC and WATCHDOG_PID, NULL without; self: our process.
- * False: they are none that we understand, and nobody is told anything.
+ * False: the values are not understood, and the supervisor is told nothing.
  */
 bool watchdog_init(struct watchdog *w, const char *usec, const char *pid, int64_t self);
 

@@ -16,9 +16,9 @@ struct text_file {
     const char *path;   /* borrowed */
     const char *option; /* that names it: what errors begin with */
     size_t most;        /* bytes that it may have */
-    const char *hint;   /* what to do if it is not there; NULL: whoever reads knows */
+    const char *hint;   /* what to do if it is not there; NULL: no hint */
     bool secret;        /* others must not be able to read it */
-    bool once;          /* nobody reads it a second time: it may be a pipe */
+    bool once;          /* claimd never reads it again: it may be a pipe */
 };
 
 /*

@@ -210,9 +210,9 @@ static void __attribute__((noreturn)) be_report(struct run *r, pid_t parent)
 }
 
 /*
- * Says what has leaked, in a process of its own, for which signals are as for CMD: servers may be
- * slow to tell, and whoever reads it slow to read. Its status: COMMAND_FAILED, something has;
- * RUN_BROKEN, not all have told.
+ * Reports what has leaked, in a process of its own, for which signals are as for CMD: servers may be
+ * slow to tell, and the reader slow to read. Its status: COMMAND_FAILED, something has leaked;
+ * RUN_BROKEN, not all servers have told.
  */
 static int
 report_in_child(struct run *r)

@@ -76,14 +76,14 @@ struct run {
     int signals;        /* signalfd; -1 */
     pid_t parent;       /* 0: it is none that we can see */
     int parent_end;     /* readable when it has died; -1: not known */
-    pid_t command;      /* CMD, then who reports; 0: it does not run */
+    pid_t command;      /* CMD, then the process that reports; 0: it does not run */
     int command_status; /* of waitpid() */
     int stopped_by;     /* a signal, while there is no CMD that it could go to */
     int64_t kill_at_ns; /* CMD; 0: never */
     bool serving;       /* no server should end now */
     bool orphaned;      /* our parent has died */
     bool broken;        /* a server has ended */
-    bool unasked;       /* of who reports: one did not tell its leaks */
+    bool unasked;       /* in the process that reports: a server did not tell its leaks */
 };
 
 /* Starts a server; false: errno says why not. */

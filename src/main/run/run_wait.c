@@ -88,7 +88,7 @@ run_take_signals(struct run *r)
 {
     sigset_t set;
 
-    /* Who was started in a way that ignores the ends of its children has none. */
+    /* A parent may have set that ends of children are ignored. */
     (void)signal(SIGCHLD, SIG_DFL);
     (void)sigemptyset(&set);
     for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
@@ -96,7 +96,7 @@ run_take_signals(struct run *r)
     (void)sigaddset(&set, SIGCHLD);
     (void)sigaddset(&set, parent_signal());
     r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    (void)sigaddset(&set, SIGPIPE); /* our standard error may have nobody who reads it */
+    (void)sigaddset(&set, SIGPIPE); /* our standard error may have no reader */
     return r->signals >= 0 && sigprocmask(SIG_BLOCK, &set, &r->before) == 0;
 }
 
