@@ -9,9 +9,9 @@
 #define API_CONTEXT_H
 
 #include "api/route.h"
-#include "api/steps.h"
 #include "api/versions/version.h"
 #include "api/wire/query.h"
+#include "claimd/api/api.h"
 #include "claimd/json/reason.h"
 
 struct context {
@@ -116,5 +116,61 @@ enum status answer_json(struct context *ctx, int code);
 
 /* How the messages of the request's queue are shown, outside of claims. ST_NO_MEMORY. */
 enum status context_message_form(const struct context *ctx, struct message_form *out);
+
+/* ------------------------------------------------------------------ problem documents */
+
+/*
+ * The only place where a status becomes an HTTP code and an error document.
+ */
+
+/* Room in a response's body that problem_write() needs to succeed without memory. */
+#define PROBLEM_ROOM 256
+
+/*
+ * Makes res the answer for a status other than ST_OK, whatever stood in it before but its
+ * Allow header. The detail explains this very case; absent: the text of the status. Never
+ * fails: when memory is out, what is written is a prepared 503 that fits PROBLEM_ROOM.
+ */
+void problem_write(struct response *res, enum status st, struct bytes detail);
+
+/* The same without a document, for resources whose errors have none (API v1, HEAD). */
+void problem_write_bare(struct response *res, enum status st);
+
+/* Changes when a refusal says to try again: a text of the request's arena. */
+void problem_retry(struct response *res, const char *seconds);
+
+/* {"title": ..., "description": ...}; an absent description is left out. */
+void problem_document(struct buf *out, struct bytes title, struct bytes description);
+
+/* Changes what a 401 asks for: a literal, such as "Bearer". */
+void problem_challenge(struct response *res, const char *scheme);
+
+/* ------------------------------------------------------------------ steps */
+
+/*
+ * What the test API may wrap of a request's way (docs/api.md 23). An api has the plain steps
+ * (dispatch.c). With the test API it has those of testapi/decorator.c instead, which do what they
+ * add and call the plain ones.
+ */
+struct api_steps {
+    /* All of api_handle() for a context that was filled in. */
+    enum api_next (*handle)(const struct api *api, struct request *req,
+                            struct context *ctx);
+    /* Runs the handler of a request that has passed all checks. */
+    enum status (*run)(struct context *ctx);
+    /* The listener that the store is given for a request that waits; NULL without memory. */
+    struct store_listener *(*listen)(struct context *ctx);
+    /* The response shows these messages of the request's queue. */
+    void (*shown)(struct context *ctx, const struct store_message *messages,
+                  size_t count);
+    /* See context_real_ms(). */
+    int64_t (*real_ms)(const struct context *ctx);
+    /* These three are the public functions of these names. */
+    void (*stop_waiting)(const struct api *api, struct request *req);
+    bool (*may_wait)(const struct api *api, const struct request *req);
+    size_t (*body_limit)(const struct api *api, struct bytes path);
+};
+
+extern const struct api_steps steps_plain; /* dispatch.c */
 
 #endif

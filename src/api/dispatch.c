@@ -1,10 +1,10 @@
 #include "api/dispatch.h"
 
 #include "api/check.h"
-#include "api/problem.h"
+#include "api/context.h"
 #include "api/quota.h"
-#include "api/uri.h"
 #include "api/wait.h"
+#include "api/wire/uri.h"
 #include "claimd/base/invariant.h"
 
 /* ------------------------------------------------------------------ finding the way */

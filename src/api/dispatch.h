@@ -27,7 +27,7 @@ struct api {
     struct testapi *testapi;               /* borrowed; NULL: none */
     struct quotas *quotas;                 /* owned */
     struct bytes allowed_hosts;            /* borrowed; absent: none */
-    struct served served[VERSIONS_MAX];    /* as versions_served() has them */
+    struct served served[VERSIONS_MAX];    /* newest first */
     size_t count;
     struct served root; /* "/" */
 };

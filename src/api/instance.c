@@ -3,6 +3,7 @@
 #include "api/quota.h"
 #include "api/state.h"
 #include "api/testapi/decorator.h"
+#include "claimd/api/limits.h"
 
 /* Of one that nobody operates. */
 static const struct api_condition good_condition;
@@ -16,16 +17,27 @@ serve(struct api *api, const struct version *version, struct served *out)
     return resources_build(api->mem, version->routes, &out->resources);
 }
 
+/* Those that are switched on, newest first: it has the most clients. */
 static enum status
 serve_enabled(struct api *api)
 {
-    const struct version *served[VERSIONS_MAX];
-    size_t count =
-        versions_served(&api->limits, api->auth != NULL, api->testapi != NULL, served);
+    const struct {
+        const struct version *version;
+        bool enabled;
+    } known[VERSIONS_MAX] = {
+        {&version_v2, true},
+        {&version_v1_1, api->limits.enable_v1_1},
+        {&version_v1, api->limits.enable_v1},
+        {&version_claimd, true},
+        {&version_operator, true},
+        {&version_testapi, api->testapi != NULL},
+        {&version_identity, api->auth != NULL},
+    };
     enum status st = serve(api, &version_root, &api->root);
 
-    for (size_t i = 0; i < count && st == ST_OK; i++)
-        st = serve(api, served[i], &api->served[api->count++]);
+    for (size_t i = 0; i < VERSIONS_MAX && st == ST_OK; i++)
+        if (known[i].enabled)
+            st = serve(api, known[i].version, &api->served[api->count++]);
     return st;
 }
 
@@ -168,3 +180,38 @@ api_body_limit(const struct api *api, struct bytes path)
 {
     return api->steps->body_limit(api, path);
 }
+
+/* ------------------------------------------------------------------ limits */
+
+const struct api_limits api_limits_default = {
+    .max_queues_per_page = 20,
+    .max_messages_per_page = 20,
+    .max_messages_per_claim_or_pop = 20,
+    .max_subscriptions_per_page = 20,
+    .default_page = 10,
+    .max_queue_metadata = 65536,
+    .max_messages_post_size = 262144,
+    .default_message_ttl = 3600,
+    .min_message_ttl = 60,
+    .max_message_ttl = 1209600,
+    .default_message_delay = 0,
+    .max_message_delay = 900,
+    .dead_letter_ttl = 1209600,
+    .default_claim_ttl = 300,
+    .min_claim_ttl = 60,
+    .max_claim_ttl = 43200,
+    .default_claim_grace = 60,
+    .min_claim_grace = 60,
+    .max_claim_grace = 43200,
+    .default_subscription_ttl = 3600,
+    .max_wait = 45,
+    .client_id_strict = true,
+    .min_length_client_id = 10,
+    .max_length_client_id = 36,
+    .subscriber_types = (1U << SUBSCRIBER_TYPES) - 1,
+    .message_delete_with_claim_id = false,
+    .enable_checksum = false,
+    .admin_mode = false,
+    .enable_v1 = true,
+    .enable_v1_1 = true,
+};

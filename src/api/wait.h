@@ -10,6 +10,7 @@
 #define API_WAIT_H
 
 #include "api/context.h"
+#include "claimd/base/bytes.h"
 
 /*
  * Reads Prefer, for a request that takes messages of so many queues. If it may wait, the
@@ -32,5 +33,21 @@ enum status wait_on(const struct context *ctx, bool stands);
 
 /* It waits no more, in any line. */
 void wait_done(struct store *store, struct mem *mem, struct waiting *waiting);
+
+/* ------------------------------------------------------------------ the header Prefer */
+
+/*
+ * The header Prefer (RFC 7240), of which claimd knows `wait`.
+ *
+ *   Cost     O(length of the header)
+ *   Memory   none
+ */
+
+/*
+ * How many seconds the client prefers to wait: 0 if it says nothing about that, or
+ * something that is not a whole number. Of several `wait` the first counts, whatever it
+ * says; more than any int64_t is INT64_MAX. header: absent: not sent.
+ */
+int64_t prefer_wait(struct bytes header);
 
 #endif

@@ -84,8 +84,8 @@ clear_way(struct dead_letter *dl, size_t *room)
 
 /* Takes the first `count` messages that the visit may take, and makes the claim live. */
 static void
-take_messages(struct visit *v, const struct store_terms *terms, size_t count,
-              struct taking *t)
+deliver_messages(struct visit *v, const struct store_terms *terms, size_t count,
+                 struct taking *t)
 {
     struct queue *q = v->queue;
     struct claim *c = t->claim;
@@ -142,7 +142,7 @@ create(struct dead_letter *dl, const struct store_terms *terms, size_t limit,
     if (st == ST_OK)
         st = visit_reserve_messages(v, STORE_CHANGE_CLAIM, room, 0);
     if (st == ST_OK)
-        take_messages(v, terms, room, t);
+        deliver_messages(v, terms, room, t);
     return st;
 }
 

@@ -6,7 +6,7 @@
 #include "fuzz/fuzz.h"
 
 #include "api/caller.h"
-#include "api/wire/fault.h"
+#include "api/testapi/handlers.h"
 #include "claimd/testapi/testapi.h"
 
 enum { ACCEPT, CLIENT_ID, PROJECT, QUEUE, CONTENT_TYPE, FAULT, SECTIONS };

@@ -6,8 +6,8 @@
  */
 #include "fuzz/fuzz.h"
 
-#include "api/wire/filters.h"
 #include "api/wire/patch.h"
+#include "api/wire/query.h"
 
 /* A small limit, so that inputs of ordinary size reach it. */
 enum { METADATA_MAX = 600 };

@@ -6,7 +6,7 @@
  */
 #include "fuzz/fuzz.h"
 
-#include "api/wire/filters.h"
+#include "api/wire/query.h"
 
 #include <stdlib.h>
 

@@ -5,8 +5,7 @@
 #ifndef TESTS_FUZZ_REFERENCE_H
 #define TESTS_FUZZ_REFERENCE_H
 
-#include "api/wire/decode_post.h"
-#include "api/wire/decode_terms.h"
+#include "api/wire/decode.h"
 
 #include <jansson.h>
 

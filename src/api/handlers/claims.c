@@ -1,7 +1,6 @@
 #include "api/caller.h"
+#include "api/decrypt.h"
 #include "api/handlers/handlers.h"
-#include "api/handlers/take.h"
-#include "api/opening.h"
 #include "api/wait.h"
 
 enum { NUMBER_CAP = DECIMAL_CAP + 1 }; /* the digits of a claim's number, and a NUL */
@@ -96,8 +95,8 @@ write_claimed(struct context *ctx, struct claimed *claimed,
 }
 
 static enum status
-take_claimed(struct context *ctx, const void *terms, size_t limit,
-             struct store_batch *out)
+deliver_claimed(struct context *ctx, const void *terms, size_t limit,
+                struct store_batch *out)
 {
     return store_claim_create(ctx->store, &ctx->visit, &ctx->queue, terms, limit, out);
 }
@@ -141,8 +140,8 @@ claim_one(struct context *ctx, size_t i, const struct decoded_terms *said, bool 
     if (st != ST_OK)
         return st;
     ctx->visit.waiter = wait_place(ctx, i);
-    st = take_messages(ctx, &claimed.form, take_claimed, &said->terms, said->limit,
-                       &batch);
+    st = deliver_messages(ctx, &claimed.form, deliver_claimed, &said->terms, said->limit,
+                          &batch);
     ctx->visit.waiter = NULL;
     if (st == ST_OK && batch.claim_id.text[0] != '\0') {
         *made = true;
@@ -278,7 +277,7 @@ handle_claim_show(struct context *ctx)
         return refuse_unknown(ctx);
     if (st != ST_OK)
         return st;
-    st = opening_show(ctx, &batch, batch.count);
+    st = decrypt_batch(ctx, &batch, batch.count);
     if (st == ST_OK)
         st = write_claim(ctx, &batch);
     store_batch_release(&batch);

@@ -1,5 +1,5 @@
+#include "api/decrypt.h"
 #include "api/handlers/handlers.h"
-#include "api/handlers/take.h"
 #include "api/wait.h"
 
 /* DELETE .../messages/{id}?claim_id=C */
@@ -105,7 +105,8 @@ handle_message_delete_many(struct context *ctx)
 /* ------------------------------------------------------------------ pop */
 
 static enum status
-take_popped(struct context *ctx, const void *terms, size_t limit, struct store_batch *out)
+deliver_popped(struct context *ctx, const void *terms, size_t limit,
+               struct store_batch *out)
 {
     (void)terms; /* a pop has none */
     return store_message_pop(ctx->store, &ctx->visit, &ctx->queue, limit, out);
@@ -122,7 +123,7 @@ pop(struct context *ctx, size_t limit)
 
     ctx->visit.waiter = wait_place(ctx, 0);
     if (st == ST_OK && !wait_abandoned(ctx))
-        st = take_messages(ctx, &form, take_popped, NULL, limit, &batch);
+        st = deliver_messages(ctx, &form, deliver_popped, NULL, limit, &batch);
     if (st == ST_OK && batch.count == 0)
         st = wait_on(ctx, ctx->visit.waits);
     if (st != ST_OK) {

@@ -1,7 +1,7 @@
+#include "api/decrypt.h"
 #include "api/handlers/handlers.h"
-#include "api/opening.h"
-#include "api/wire/checksum.h"
-#include "api/wire/next_page.h"
+#include "api/wire/message.h"
+#include "api/wire/uri.h"
 
 /* ------------------------------------------------------------------ post */
 
@@ -170,7 +170,7 @@ post_all(struct context *ctx, struct store_post *post, struct store_id *ids)
 
     if (st != ST_NOT_SEALED)
         return st;
-    st = opening_seal(ctx, post);
+    st = encrypt_post(ctx, post);
     if (st == ST_OK)
         st = store_message_post(ctx->store, &ctx->visit, &ctx->queue, post, ids);
     return st;
@@ -301,7 +301,7 @@ shorten_page(struct context *ctx, const struct message_form *form,
         for (size_t i = 0; i < shown; i++)
             room += batch->messages[i].body.len;
         if (buf_reserve(body, room))
-            st = opening_show(ctx, batch, shown);
+            st = decrypt_batch(ctx, batch, shown);
         if (st != ST_NO_MEMORY)
             break;
         buf_reset(body, SIZE_MAX);
@@ -309,7 +309,7 @@ shorten_page(struct context *ctx, const struct message_form *form,
     if (shown < batch->count)
         batch->next = batch->messages[shown - 1].id;
     *out = shown;
-    return st == ST_NO_MEMORY ? opening_show(ctx, batch, shown) : st;
+    return st == ST_NO_MEMORY ? decrypt_batch(ctx, batch, shown) : st;
 }
 
 static enum status
@@ -383,7 +383,7 @@ list_ids(struct context *ctx, const struct bytes *ids, size_t count)
         store_message_get(ctx->store, &ctx->visit, &ctx->queue, ids, count, &batch);
 
     if (st == ST_OK)
-        st = opening_show(ctx, &batch, batch.count);
+        st = decrypt_batch(ctx, &batch, batch.count);
     if (st == ST_OK && batch.count > 0)
         st = write_found(ctx, &batch);
     else if (st == ST_OK && ctx->version->empty_is_204)
@@ -428,7 +428,7 @@ handle_message_get(struct context *ctx)
             context_noun(ctx), (int)ctx->queue.name.len, ctx->queue.name.data,
             received(ctx->id).text);
     if (st == ST_OK)
-        st = opening_show(ctx, &batch, 1);
+        st = decrypt_batch(ctx, &batch, 1);
     if (st == ST_OK) {
         message_write(&ctx->res->body, &form, &batch.messages[0]);
         ctx->steps->shown(ctx, batch.messages, 1);

@@ -1,7 +1,7 @@
 #include "api/handlers/handlers.h"
-#include "api/wire/filters.h"
 #include "api/wire/metadata.h"
-#include "api/wire/next_page.h"
+#include "api/wire/query.h"
+#include "api/wire/uri.h"
 #include "claimd/base/invariant.h"
 
 /* Queues asked for by one call of the store while filters are applied. */

@@ -1,9 +1,12 @@
 #include "api/caller.h"
+#include "api/decrypt.h"
 #include "api/handlers/handlers.h"
-#include "api/opening.h"
 #include "api/wire/metadata.h"
 #include "api/wire/patch.h"
 #include "claimd/base/clock.h"
+#include "claimd/json/fault.h"
+#include "claimd/json/scan.h"
+#include "claimd/json/string.h"
 
 /* ------------------------------------------------------------------ create, delete */
 
@@ -22,7 +25,7 @@ read_metadata(struct context *ctx, struct store_metadata *out)
         return st;
     reason_init(&why);
     st = metadata_decode(req->body, ctx->limits, req->arena, out, &why);
-    return st == ST_OK ? opening_allow(ctx, &out->settings)
+    return st == ST_OK ? encrypt_check(ctx, &out->settings)
                        : context_explain(ctx, st, &why);
 }
 
@@ -98,7 +101,7 @@ patch_once(struct context *ctx, const struct patch *patch, struct reason *why)
         st = patch_apply(patch, &found.queues[0].metadata, ctx->limits, ctx->req->arena,
                          &changed, why);
     if (st == ST_OK && !found.queues[0].metadata.settings.encrypt)
-        st = opening_allow(ctx, &changed.settings);
+        st = encrypt_check(ctx, &changed.settings);
     if (st == ST_OK) {
         ctx->res->body.len = 0;
         st = metadata_show(&changed, ctx->queue.kind, ctx->limits, &ctx->res->body);
@@ -180,4 +183,216 @@ handle_queue_stats(struct context *ctx)
     }
     buf_str(&ctx->res->body, "}}");
     return answer_json(ctx, 200);
+}
+
+/* ------------------------------------------------------------------ version 1 */
+
+/* GET, HEAD .../queues/{queue}: whether there is such a queue, without a word. */
+enum status
+handle_queue_exists(struct context *ctx)
+{
+    struct store_queues found = STORE_QUEUES_INIT;
+    enum status st = store_queue_get(ctx->store, &ctx->visit, &ctx->queue, &found);
+
+    store_queues_release(&found);
+    ctx->bare_errors = st == ST_NOT_FOUND;
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
+}
+
+/* ------------------------------------------------------------------ metadata */
+
+static bool
+is_underscored(const struct json_scan_name *name)
+{
+    struct bytes rest = name->text;
+
+    return rest.len > 0 && json_string_next(&rest) == '_';
+}
+
+/* v1 knows no reserved members, and keeps their names free. */
+static enum status
+check_names(struct context *ctx)
+{
+    struct json_scan s;
+    struct json_scan_name name;
+
+    json_scan_begin(&s, ctx->req->body);
+    if (!json_scan_enter(&s, SCAN_OBJECT))
+        return context_refuse(ctx, ST_BAD_BODY, "the body must be an object");
+    while (json_scan_member(&s, &name)) {
+        if (is_underscored(&name))
+            return context_refuse(
+                ctx, ST_BAD_VALUE,
+                "the name of a member is \"%s\". It must not begin with an underscore",
+                received(name.text).text);
+        (void)json_scan_value(&s, NULL);
+    }
+    return json_scan_end(&s);
+}
+
+static enum status
+read_metadata_v1(struct context *ctx, struct store_metadata *out)
+{
+    const struct request *req = ctx->req;
+    struct reason why;
+    enum status st =
+        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
+
+    if (st != ST_OK)
+        return st;
+    if (json_fault(req->body, &why))
+        return context_explain(ctx, ST_BAD_BODY, &why);
+    st = check_names(ctx);
+    if (st != ST_OK)
+        return st;
+    reason_init(&why);
+    st = metadata_decode(req->body, ctx->limits, req->arena, out, &why);
+    return st == ST_OK ? encrypt_check(ctx, &out->settings)
+                       : context_explain(ctx, st, &why);
+}
+
+/* Whatever stands there is replaced; a change in between is as if it had come before. */
+static enum status
+replace_metadata(struct context *ctx, struct store_metadata *metadata)
+{
+    enum { ATTEMPTS = 16 }; /* that many other writers in a row are not plausible */
+    enum status st = ST_CHANGED;
+
+    for (int i = 0; i < ATTEMPTS && st == ST_CHANGED; i++) {
+        struct store_queues found = STORE_QUEUES_INIT;
+
+        st = store_queue_get(ctx->store, &ctx->visit, &ctx->queue, &found);
+        if (st == ST_OK)
+            st = metadata_keep(metadata, &found.queues[0].metadata.settings,
+                               ctx->req->arena);
+        if (st == ST_OK)
+            st = store_queue_update(ctx->store, &ctx->visit, &ctx->queue,
+                                    found.queues[0].version, metadata);
+        store_queues_release(&found);
+    }
+    return st;
+}
+
+/* PUT .../queues/{queue}/metadata: replaces it all. */
+enum status
+handle_metadata_put(struct context *ctx)
+{
+    struct store_metadata metadata;
+    enum status st = read_metadata_v1(ctx, &metadata);
+
+    if (st != ST_OK)
+        return st;
+    st = answer_location(ctx, "/metadata", BYTES_NONE);
+    if (st != ST_OK)
+        return st;
+    st = replace_metadata(ctx, &metadata);
+    if (st == ST_NOT_FOUND)
+        return context_refuse_queue(ctx);
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
+}
+
+/* ------------------------------------------------------------------ purging */
+
+/* What a purge removes. */
+struct purge {
+    bool messages, subscriptions;
+};
+
+static bool
+is_text(const struct json_scan_value *value, const char *text)
+{
+    struct json_scan_name inside;
+
+    if (value->kind != SCAN_STRING)
+        return false;
+    inside.text = bytes_of(value->text.data + 1, value->text.len - 2);
+    inside.escaped = memchr(inside.text.data, '\\', inside.text.len) != NULL;
+    return json_scan_name_is(&inside, text);
+}
+
+/* The last member resource_types of a valid document; absent: SCAN_NONE. */
+static struct json_scan_value
+find_types(struct bytes body)
+{
+    struct json_scan_value types = {.kind = SCAN_NONE};
+    struct json_scan s;
+    struct json_scan_name name;
+
+    json_scan_begin(&s, body);
+    if (!json_scan_enter(&s, SCAN_OBJECT))
+        return types;
+    while (json_scan_member(&s, &name))
+        (void)json_scan_value(&s,
+                              json_scan_name_is(&name, "resource_types") ? &types : NULL);
+    return types;
+}
+
+static enum status
+read_types(struct context *ctx, const struct json_scan_value *types, struct purge *out)
+{
+    struct json_scan s;
+
+    json_scan_begin(&s, types->text);
+    (void)json_scan_enter(&s, SCAN_ARRAY);
+    while (json_scan_item(&s)) {
+        struct json_scan_value item;
+
+        (void)json_scan_value(&s, &item);
+        if (is_text(&item, "messages"))
+            out->messages = true;
+        else if (is_text(&item, "subscriptions"))
+            out->subscriptions = true;
+        else
+            return context_refuse(
+                ctx, ST_BAD_VALUE,
+                "resource_types has %s. It may contain only messages and subscriptions",
+                received(item.text).text);
+    }
+    return ST_OK;
+}
+
+static enum status
+read_purge(struct context *ctx, struct purge *out)
+{
+    struct bytes body = ctx->req->body;
+    struct json_scan_value types;
+    struct reason why;
+    enum status st =
+        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
+
+    if (st != ST_OK)
+        return st;
+    *out = (struct purge){.messages = body.len == 0, .subscriptions = body.len == 0};
+    if (body.len == 0)
+        return ST_OK;
+    if (json_fault(body, &why))
+        return context_explain(ctx, ST_BAD_BODY, &why);
+    types = find_types(body);
+    if (types.kind == SCAN_NONE)
+        return context_refuse(
+            ctx, ST_BAD_VALUE,
+            "the body must be an object with the member resource_types");
+    if (types.kind != SCAN_ARRAY)
+        return context_refuse(ctx, ST_BAD_BODY, "resource_types must be an array");
+    return read_types(ctx, &types, out);
+}
+
+static enum store_purge
+what(const struct purge *purge)
+{
+    if (purge->messages && purge->subscriptions)
+        return STORE_PURGE_BOTH;
+    return purge->messages ? STORE_PURGE_MESSAGES : STORE_PURGE_SUBSCRIPTIONS;
+}
+
+/* POST .../queues/{queue}/purge */
+enum status
+handle_queue_purge(struct context *ctx)
+{
+    struct purge purge;
+    enum status st = read_purge(ctx, &purge);
+
+    if (st == ST_OK && (purge.messages || purge.subscriptions))
+        st = store_queue_purge(ctx->store, &ctx->visit, &ctx->queue, what(&purge));
+    return st == ST_OK ? answer_empty(ctx, 204) : st;
 }

@@ -63,7 +63,8 @@ read_members(struct context *ctx, struct members *m)
 }
 
 /* Takes an item of a list. */
-typedef enum status take_fn(struct context *ctx, struct bytes inside, struct share *out);
+typedef enum status
+deliver_fn(struct context *ctx, struct bytes inside, struct share *out);
 
 static enum status
 take_path(struct context *ctx, struct bytes inside, struct share *out)
@@ -108,7 +109,7 @@ take_method(struct context *ctx, struct bytes inside, struct share *out)
 
 static enum status
 read_list(struct context *ctx, const struct json_scan_value *list, const char *name,
-          take_fn *take, struct share *out)
+          deliver_fn *take, struct share *out)
 {
     enum status st = ST_OK;
     struct json_scan s;

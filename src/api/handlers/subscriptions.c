@@ -1,8 +1,7 @@
 /* Subscriptions (docs/api.md 18). */
 #include "api/handlers/handlers.h"
-#include "api/wire/decode_subscription.h"
-#include "api/wire/next_page.h"
 #include "api/wire/subscription.h"
+#include "api/wire/uri.h"
 
 static const char tail[] = "/subscriptions";
 

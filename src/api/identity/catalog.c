@@ -1,7 +1,7 @@
 /* The services an SDK can find: all of them are this server. */
 #include "api/identity/identity.h"
-
-#include "api/uri.h"
+#include "api/wire/uri.h"
+#include "claimd/json/tree.h"
 
 struct service {
     const char *type, *name;
@@ -109,3 +109,139 @@ identity_catalog_v2(struct context *ctx, struct bytes project, json_t **out)
 {
     return catalog(ctx, project, service_v2, out);
 }
+
+/* ------------------------------------------------------------------ versions */
+
+/* How SDKs find out which versions of Keystone they may speak. */
+
+struct keystone {
+    const char *id, *updated, *path;
+};
+
+static const struct keystone v3 = {"v3.14", "2020-04-07T00:00:00Z", "/identity/v3/"};
+static const struct keystone v2 = {"v2.0", "2014-04-17T00:00:00Z", "/identity/v2.0/"};
+
+/* What a Host header may consist of: it is going to stand in links. */
+static bool
+is_host(struct bytes host)
+{
+    static const char marks[] = "-.:[]_";
+
+    for (size_t i = 0; i < host.len; i++) {
+        char c = host.data[i];
+        bool plain =
+            (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+
+        if (!plain && memchr(marks, c, sizeof(marks) - 1) == NULL)
+            return false;
+    }
+    return host.len > 0;
+}
+
+enum status
+identity_origin(struct context *ctx, struct bytes *out)
+{
+    struct bytes host = ctx->req->headers[API_HEADER_HOST];
+
+    if (!is_host(host))
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "the header Host is \"%s\". It must name this server",
+                              received(host).text);
+    *out = arena_printf(ctx->req->arena, "%s://%.*s", ctx->req->tls ? "https" : "http",
+                        (int)host.len, host.data);
+    return bytes_present(*out) ? ST_OK : ST_NO_MEMORY;
+}
+
+enum status
+identity_answer(struct context *ctx, int code, json_t *tree)
+{
+    if (tree == NULL)
+        return ST_NO_MEMORY;
+    json_tree_write(&ctx->res->body, tree);
+    json_decref(tree);
+    return answer_json(ctx, code);
+}
+
+static json_t *
+describe(const struct keystone *k, struct bytes origin)
+{
+    return json_pack("{s:s, s:s, s:s, s:[{s:s, s:s+}], s:[{s:s, s:s}]}", "id", k->id,
+                     "status", "stable", "updated", k->updated, "links", "rel", "self",
+                     "href", origin.data, k->path, "media-types", "base",
+                     "application/json", "type",
+                     "application/vnd.openstack.identity+json");
+}
+
+enum status
+identity_list_versions(struct context *ctx)
+{
+    struct bytes origin;
+    enum status st = identity_origin(ctx, &origin);
+
+    if (st != ST_OK)
+        return st;
+    return identity_answer(ctx, 300,
+                           json_pack("{s:{s:[o,o]}}", "versions", "values",
+                                     describe(&v3, origin), describe(&v2, origin)));
+}
+
+static enum status
+show(struct context *ctx, const struct keystone *k)
+{
+    struct bytes origin;
+    enum status st = identity_origin(ctx, &origin);
+
+    if (st != ST_OK)
+        return st;
+    return identity_answer(ctx, 200, json_pack("{s:o}", "version", describe(k, origin)));
+}
+
+enum status
+identity_show_v3(struct context *ctx)
+{
+    return show(ctx, &v3);
+}
+
+enum status
+identity_show_v2(struct context *ctx)
+{
+    return show(ctx, &v2);
+}
+
+/* ------------------------------------------------------------------ routes */
+
+/* The identity stub's routes; they are there only with --identity-stub. */
+
+#define ROOT "/identity"
+#define V3   ROOT "/v3"
+#define V2   ROOT "/v2.0"
+
+static const struct route routes[] = {
+    {V3 "/auth/tokens", METHOD_POST, identity_login_v3, ACTION_OPEN, 0, "logIn"},
+    {V3 "/auth/tokens", METHOD_GET, identity_show_token, ACTION_OPEN, 0, "showToken"},
+    {V3 "/auth/tokens", METHOD_HEAD, identity_show_token, ACTION_OPEN, 0,
+     "showTokenBriefly"},
+    {V3 "/auth/tokens", METHOD_DELETE, identity_revoke_token, ACTION_OPEN, 0,
+     "revokeToken"},
+    {V3 "/auth/projects", METHOD_GET, identity_list_projects, ACTION_OPEN, 0,
+     "listProjects"},
+    {V3 "/auth/catalog", METHOD_GET, identity_show_catalog, ACTION_OPEN, 0,
+     "showCatalog"},
+    {V2 "/tokens", METHOD_POST, identity_login_v2, ACTION_OPEN, 0, "logInV2"},
+    {V2 "/tenants", METHOD_GET, identity_list_tenants, ACTION_OPEN, 0, "listTenants"},
+    {ROOT, METHOD_GET, identity_list_versions, ACTION_OPEN, 0, "listIdentityVersions"},
+    {ROOT "/", METHOD_GET, identity_list_versions, ACTION_OPEN, 0,
+     "listIdentityVersions"},
+    {V3, METHOD_GET, identity_show_v3, ACTION_OPEN, 0, "showIdentityV3"},
+    {V3 "/", METHOD_GET, identity_show_v3, ACTION_OPEN, 0, "showIdentityV3"},
+    {V2, METHOD_GET, identity_show_v2, ACTION_OPEN, 0, "showIdentityV2"},
+    {V2 "/", METHOD_GET, identity_show_v2, ACTION_OPEN, 0, "showIdentityV2"},
+    ROUTE_END,
+};
+
+const struct version version_identity = {
+    .name = BYTES_LIT("identity"),
+    .base = BYTES_LIT(ROOT),
+    .routes = routes,
+    .open = true,
+};

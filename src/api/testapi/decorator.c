@@ -1,8 +1,8 @@
 #include "api/testapi/decorator.h"
 
+#include "api/context.h"
 #include "api/dispatch.h"
-#include "api/problem.h"
-#include "api/wire/fault.h"
+#include "api/testapi/handlers.h"
 
 #include <inttypes.h>
 

@@ -9,7 +9,7 @@
 #ifndef API_TESTAPI_DECORATOR_H
 #define API_TESTAPI_DECORATOR_H
 
-#include "api/steps.h"
+#include "api/context.h"
 
 extern const struct api_steps steps_testapi;
 

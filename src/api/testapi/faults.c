@@ -1,6 +1,5 @@
 /* What tests want to go wrong (docs/api.md 23.7). */
 #include "api/testapi/handlers.h"
-#include "api/wire/fault.h"
 #include "claimd/json/string.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  * (docs/api.md 23.5, 23.6). */
 #include "api/wire/history.h"
 #include "api/testapi/handlers.h"
-#include "api/wire/next_page.h"
+#include "api/wire/uri.h"
 
 #include <inttypes.h>
 

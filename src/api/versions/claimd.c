@@ -1,5 +1,6 @@
 /* What claimd adds to the API of Zaqar (docs/api.md 11.3, 18.7); its messages are shown as by v2. */
 #include "api/handlers/handlers.h"
+#include "api/versions/version.h"
 
 #define PROGRESS       "/claimd/queues/{queue}/subscriptions"
 #define TOPIC_PROGRESS "/claimd/topics/{topic}/subscriptions"
@@ -27,4 +28,22 @@ const struct version version_claimd = {
     .claim = TERMS_CLAIM,
 
     .message = MESSAGE_FULL,
+};
+
+/* ------------------------------------------------------------------ operators */
+
+/* What operators have besides, below /claimd/ (docs/api.md 24). */
+
+static const struct route operator_routes[] = {
+    {"/claimd/dump", METHOD_GET, handle_dump, ACTION_STATE_DUMP,
+     ROUTE_GUARDED | ROUTE_OWN_FORM, "dump"},
+    {"/claimd/load", METHOD_POST, handle_load, ACTION_STATE_LOAD, ROUTE_GUARDED, "load"},
+    ROUTE_END,
+};
+
+const struct version version_operator = {
+    .name = BYTES_LIT("claimd"),
+    .base = BYTES_LIT("/claimd"),
+    .routes = operator_routes,
+    .open = true,
 };

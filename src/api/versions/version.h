@@ -8,8 +8,7 @@
 #define API_VERSIONS_VERSION_H
 
 #include "api/route.h"
-#include "api/wire/decode_post.h"
-#include "api/wire/decode_terms.h"
+#include "api/wire/decode.h"
 #include "api/wire/message.h"
 
 struct version {
@@ -44,10 +43,6 @@ struct version {
 };
 
 enum { VERSIONS_MAX = 7 };
-
-/* Those that are switched on, newest first: it has the most clients. Without the root. */
-size_t versions_served(const struct api_limits *limits, bool identity, bool testapi,
-                       const struct version *out[VERSIONS_MAX]);
 
 /* The list of versions itself, "/": no headers needed. */
 extern const struct version version_root; /* home.c */

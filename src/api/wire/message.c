@@ -1,6 +1,11 @@
 #include "api/wire/message.h"
 
-#include "api/wire/checksum.h"
+#include "claimd/base/md5.h"
+#include "claimd/json/number.h"
+#include "claimd/json/scan.h"
+#include "claimd/json/string.h"
+
+#include <stdlib.h>
 
 size_t
 message_room(const struct message_form *form, size_t count)
@@ -116,4 +121,288 @@ message_write_all(struct buf *out, const struct message_form *form,
         message_write(out, form, &messages[i]);
     }
     buf_byte(out, ']');
+}
+
+/* ------------------------------------------------------------------ checksums */
+
+/* Where a member of an open object stands in the form written so far. */
+struct member {
+    size_t order;          /* among the members of its object */
+    size_t name, name_end; /* with its quotes */
+    size_t value, value_end;
+    bool dropped; /* its name came before; the first has its value now */
+};
+
+struct writer {
+    struct json_scan scan;
+    struct buf *out;
+    struct buf members; /* a stack of struct member: those of all open objects */
+};
+
+static void form_value(struct writer *w);
+
+/* ------------------------------------------------------------------ scalars */
+
+static void
+form_unit(struct buf *out, uint32_t unit)
+{
+    char escape[6] = {'\\', 'u'};
+
+    hex_write(escape + 2, unit, 4);
+    buf_add(out, escape, sizeof(escape));
+}
+
+static void
+form_character(struct buf *out, uint32_t c)
+{
+    static const char short_for[0x60] = {
+        ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r',
+        ['\t'] = 't', ['"'] = '"',  ['\\'] = '\\'};
+
+    if (c < sizeof(short_for) && short_for[c] != 0) {
+        buf_byte(out, '\\');
+        buf_byte(out, short_for[c]);
+    } else if (c >= 0x20 && c < 0x7f) {
+        buf_byte(out, (char)c);
+    } else if (c < 0x10000) {
+        form_unit(out, c);
+    } else {
+        form_unit(out, 0xd800 + ((c - 0x10000) >> 10));
+        form_unit(out, 0xdc00 + ((c - 0x10000) & 0x3ff));
+    }
+}
+
+static void
+form_string(struct buf *out, struct bytes inside)
+{
+    buf_byte(out, '"');
+    while (inside.len > 0)
+        form_character(out, json_string_next(&inside));
+    buf_byte(out, '"');
+}
+
+static void
+form_scalar(struct buf *out, const struct json_scan_value *value)
+{
+    if (value->kind == SCAN_STRING)
+        form_string(out, json_scan_inside(value));
+    else if (value->kind == SCAN_REAL)
+        json_number_write(out, json_number_read(value->text));
+    else if (bytes_equal_str(value->text, "-0"))
+        buf_byte(out, '0');
+    else
+        buf_bytes(out, value->text);
+}
+
+/* ------------------------------------------------------------------ objects */
+
+static struct member *
+members_at(const struct writer *w, size_t base)
+{
+    return (struct member *)(void *)(w->members.data + base);
+}
+
+static size_t
+members_since(const struct writer *w, size_t base)
+{
+    return (w->members.len - base) / sizeof(struct member);
+}
+
+static int
+by_order(const void *a, const void *b)
+{
+    size_t left = ((const struct member *)a)->order;
+    size_t right = ((const struct member *)b)->order;
+
+    return left < right ? -1 : left > right;
+}
+
+/* The form of a name is unique, so that its bytes can be compared. */
+static int
+by_name(const void *a, const void *b, void *form)
+{
+    const struct member *left = a, *right = b;
+    const char *text = form;
+    int order =
+        bytes_compare(bytes_of(text + left->name, left->name_end - left->name),
+                      bytes_of(text + right->name, right->name_end - right->name));
+
+    return order != 0 ? order : by_order(a, b);
+}
+
+static bool
+same_name(const struct writer *w, const struct member *a, const struct member *b)
+{
+    const char *text = w->out->data;
+
+    return bytes_equal(bytes_of(text + a->name, a->name_end - a->name),
+                       bytes_of(text + b->name, b->name_end - b->name));
+}
+
+/* Gives the first member of each name the value of the last; true if there were such. */
+static bool
+merge_members(struct writer *w, struct member *members, size_t count)
+{
+    bool merged = false;
+    size_t first = 0;
+
+    qsort_r(members, count, sizeof(*members), by_name, w->out->data);
+    for (size_t i = 1; i < count; i++) {
+        if (!same_name(w, &members[first], &members[i])) {
+            first = i;
+            continue;
+        }
+        members[first].value = members[i].value;
+        members[first].value_end = members[i].value_end;
+        members[i].dropped = true;
+        merged = true;
+    }
+    return merged;
+}
+
+/* Writes the members that are left to `again`, braces included. */
+static void
+rewrite_members(const struct writer *w, const struct member *members, size_t count,
+                struct buf *again)
+{
+    const char *text = w->out->data;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct member *m = &members[i];
+
+        if (m->dropped)
+            continue;
+        buf_str(again, again->len == 0 ? "{" : ", ");
+        buf_add(again, text + m->name, m->name_end - m->name);
+        buf_str(again, ": ");
+        buf_add(again, text + m->value, m->value_end - m->value);
+    }
+    buf_byte(again, '}');
+}
+
+/*
+ * Members of the same name: of the object that begins at `start` only the last value of
+ * each may stay, at the place of the first. O(size of the object) if there are any.
+ */
+static void
+unite_members(struct writer *w, size_t base, size_t start)
+{
+    size_t count = members_since(w, base);
+    struct member *members;
+    struct buf again;
+
+    if (count < 2)
+        return;
+    members = members_at(w, base);
+    if (!merge_members(w, members, count))
+        return;
+    qsort(members, count, sizeof(*members), by_order);
+    buf_init(&again, w->out->mem);
+    rewrite_members(w, members, count, &again);
+    w->out->len = start;
+    buf_bytes(w->out, buf_view(&again));
+    w->out->failed |= again.failed;
+    buf_fini(&again);
+}
+
+static void
+form_member(struct writer *w, const struct json_scan_name *name, size_t order)
+{
+    struct member m = {.order = order};
+
+    m.name = w->out->len;
+    form_string(w->out, name->text);
+    m.name_end = w->out->len;
+    buf_str(w->out, ": ");
+    m.value = w->out->len;
+    form_value(w);
+    m.value_end = w->out->len;
+    buf_add(&w->members, &m, sizeof(m));
+}
+
+static void
+form_object(struct writer *w)
+{
+    size_t base = w->members.len, start = w->out->len, order = 0;
+    struct json_scan_name name;
+
+    buf_byte(w->out, '{');
+    while (json_scan_member(&w->scan, &name)) {
+        if (order > 0)
+            buf_str(w->out, ", ");
+        form_member(w, &name, order++);
+    }
+    buf_byte(w->out, '}');
+    if (!w->out->failed && !w->members.failed)
+        unite_members(w, base, start);
+    w->members.len = base;
+}
+
+static void
+form_array(struct writer *w)
+{
+    bool first = true;
+
+    buf_byte(w->out, '[');
+    while (json_scan_item(&w->scan)) {
+        if (!first)
+            buf_str(w->out, ", ");
+        first = false;
+        form_value(w);
+    }
+    buf_byte(w->out, ']');
+}
+
+/* Recurses as deep as the text nests, which the scanner ends at SCAN_DEPTH_MAX. */
+static void
+form_value(struct writer *w)
+{
+    struct json_scan_value value;
+
+    if (json_scan_enter(&w->scan, SCAN_OBJECT))
+        form_object(w);
+    else if (json_scan_enter(&w->scan, SCAN_ARRAY))
+        form_array(w);
+    else if (json_scan_value(&w->scan, &value))
+        form_scalar(w->out, &value);
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+enum status
+checksum_form(struct bytes body, struct buf *out)
+{
+    struct writer w = {.out = out};
+    enum status st;
+
+    buf_init(&w.members, out->mem);
+    json_scan_begin(&w.scan, body);
+    form_value(&w);
+    st = json_scan_end(&w.scan);
+    if (st == ST_OK && (out->failed || w.members.failed))
+        st = ST_NO_MEMORY;
+    buf_fini(&w.members);
+    return st;
+}
+
+enum status
+checksum_of(struct bytes body, struct mem *mem, struct store_checksum *out)
+{
+    struct buf form;
+    enum status st;
+
+    buf_init(&form, mem);
+    st = checksum_form(body, &form);
+    if (st == ST_OK)
+        md5(buf_view(&form), out->digest);
+    buf_fini(&form);
+    return st;
+}
+
+void
+checksum_write(const struct store_checksum *checksum, char out[CHECKSUM_LEN])
+{
+    memcpy(out, "MD5:", 4);
+    for (unsigned i = 0; i < MD5_LEN; i++)
+        hex_write(out + 4 + 2 * i, checksum->digest[i], 2);
 }

@@ -1,8 +1,8 @@
 #include "api/wire/metadata.h"
 
 #include "api/caller.h"
-#include "api/wire/decode_integer.h"
-#include "api/wire/retry_policy.h"
+#include "api/wire/decode.h"
+#include "api/wire/subscription.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 #include "claimd/json/tree.h"

@@ -1,6 +1,6 @@
 #include "api/wire/state.h"
 
-#include "api/wire/checksum.h"
+#include "api/wire/message.h"
 #include "claimd/json/string.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 #include "api/wire/state/message.h"
 
-#include "api/wire/checksum.h"
+#include "api/wire/message.h"
 
 enum {
     MESSAGE_ID,

@@ -1,6 +1,6 @@
 #include "api/wire/state/subscription.h"
 
-#include "api/wire/decode_subscription.h"
+#include "api/wire/subscription.h"
 
 enum {
     SUB_ID,

@@ -1,4 +1,4 @@
-#include "api/wire/checksum.h"
+#include "api/wire/message.h"
 #include "support/arena_fixture.h"
 
 #include <stdio.h>

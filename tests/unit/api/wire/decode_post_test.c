@@ -1,4 +1,4 @@
-#include "api/wire/decode_post.h"
+#include "api/wire/decode.h"
 #include "support/arena_fixture.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "api/wire/decode_terms.h"
+#include "api/wire/decode.h"
 #include "support/check_main.h"
 
 static struct decoded_terms said;

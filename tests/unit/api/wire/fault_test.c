@@ -1,5 +1,5 @@
 /* Faults in words. */
-#include "api/wire/fault.h"
+#include "api/testapi/handlers.h"
 #include "support/check_main.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "api/wire/prefer.h"
+#include "api/wait.h"
 
 #include "support/check_main.h"
 

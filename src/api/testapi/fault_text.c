@@ -1,4 +1,4 @@
-#include "api/wire/fault.h"
+#include "api/testapi/handlers.h"
 
 #include "claimd/testapi/testapi.h"
 

@@ -1,4 +1,4 @@
-#include "api/opening.h"
+#include "api/decrypt.h"
 
 #include "support/check_main.h"
 
@@ -25,7 +25,7 @@ START_TEST(sealed_messages_are_shown_as_they_were_opened)
     struct store_batch batch = {.messages = taken, .count = 3};
     const struct store_batch opened = {.messages = shown, .count = 3};
 
-    ck_assert_int_eq(opening_adopt(&batch, &opened), ST_OK);
+    ck_assert_int_eq(decrypt_reuse(&batch, &opened), ST_OK);
     ck_assert(bytes_equal_str(taken[0].body, "2"));
     ck_assert(bytes_equal_str(taken[1].body, "1"));
     ck_assert(bytes_equal_str(taken[2].body, "4"));
@@ -41,7 +41,7 @@ START_TEST(a_sealed_message_that_was_not_opened_is_not_shown)
     const struct store_batch none = STORE_BATCH_INIT;
     const struct store_batch opened = {.messages = shown, .count = 1};
 
-    ck_assert_int_eq(opening_adopt(&batch, &none), ST_UNCONFIRMED);
-    ck_assert_int_eq(opening_adopt(&batch, &opened), ST_UNCONFIRMED);
+    ck_assert_int_eq(decrypt_reuse(&batch, &none), ST_UNCONFIRMED);
+    ck_assert_int_eq(decrypt_reuse(&batch, &opened), ST_UNCONFIRMED);
 }
 END_TEST

@@ -1,4 +1,4 @@
-#include "api/opening.h"
+#include "api/decrypt.h"
 
 #include <assert.h> /* static_assert */
 
@@ -27,7 +27,7 @@ refuse_message(struct context *ctx, enum status st, const struct store_message *
 }
 
 static enum status
-show_one(struct context *ctx, struct store_message *message)
+decrypt_one(struct context *ctx, struct store_message *message)
 {
     const struct seal_scope scope = scope_of(ctx);
     size_t len = seal_open_len(message->body);
@@ -47,18 +47,18 @@ show_one(struct context *ctx, struct store_message *message)
 }
 
 enum status
-opening_show(struct context *ctx, struct store_batch *batch, size_t count)
+decrypt_batch(struct context *ctx, struct store_batch *batch, size_t count)
 {
     enum status st = ST_OK;
 
     for (size_t i = 0; st == ST_OK && i < count; i++)
         if (store_is_sealed(batch->messages[i].body))
-            st = show_one(ctx, &batch->messages[i]);
+            st = decrypt_one(ctx, &batch->messages[i]);
     return st;
 }
 
 enum status
-opening_adopt(struct store_batch *batch, const struct store_batch *opened)
+decrypt_reuse(struct store_batch *batch, const struct store_batch *opened)
 {
     size_t at = 0;
 
@@ -92,7 +92,7 @@ seal_draft(struct context *ctx, struct store_draft *draft)
 }
 
 enum status
-opening_seal(struct context *ctx, struct store_post *post)
+encrypt_post(struct context *ctx, struct store_post *post)
 {
     struct store_draft *drafts =
         arena_array(ctx->req->arena, post->count, sizeof(*drafts));
@@ -115,11 +115,83 @@ opening_seal(struct context *ctx, struct store_post *post)
 }
 
 enum status
-opening_allow(struct context *ctx, const struct store_settings *settings)
+encrypt_check(struct context *ctx, const struct store_settings *settings)
 {
     if (!settings->encrypt || (ctx->seal != NULL && seal_ready(ctx->seal)))
         return ST_OK;
     return context_refuse(ctx, ST_BAD_VALUE,
                           "_enable_encrypt_messages must be false. The server has no key "
                           "to encrypt with (encryption_keys)");
+}
+
+/* ------------------------------------------------------------------ delivering */
+
+enum {
+    FIRST_GUESS = 4096, /* bytes of bodies; most claims are of small messages */
+    ROUNDS = 8,         /* in which others may deliver what was decrypted for this one */
+    FRAME = 256         /* more than what stands around the messages of any answer */
+};
+
+/*
+ * Delivers what fits, and decrypts what is encrypted before it does. Others may deliver that
+ * meanwhile. Then there is more to decrypt, and after some rounds their turn comes.
+ */
+static enum status
+deliver_decrypted(struct context *ctx, deliver_fn *deliver, const void *terms,
+                  size_t limit, size_t room, struct store_batch *out)
+{
+    struct store_batch opened = STORE_BATCH_INIT;
+    enum status st = ST_SEALED;
+
+    for (int i = 0; st == ST_SEALED && i < ROUNDS; i++) {
+        *out = (struct store_batch)STORE_BATCH_INIT;
+        out->room = room;
+        out->opened = &opened;
+        st = deliver(ctx, terms, limit, out);
+        if (st != ST_SEALED)
+            break;
+        store_batch_release(&opened);
+        opened = *out;
+        *out = (struct store_batch)STORE_BATCH_INIT;
+        st = decrypt_batch(ctx, &opened, opened.count);
+        st = st == ST_OK ? ST_SEALED : st;
+    }
+    if (st == ST_OK)
+        st = decrypt_reuse(out, &opened);
+    if (st == ST_UNCONFIRMED)
+        store_batch_release(out);
+    out->opened = NULL;
+    store_batch_release(&opened);
+    return st == ST_SEALED ? ST_AGAIN : st;
+}
+
+enum status
+deliver_messages(struct context *ctx, const struct message_form *form,
+                 deliver_fn *deliver, const void *terms, size_t limit,
+                 struct store_batch *out)
+{
+    size_t bodies = FIRST_GUESS;
+    enum status st;
+
+    /*
+     * Each round has more space than the one before, or delivers fewer messages: it ends, whatever
+     * others do. Fewer are better than none: when memory is short, workers make room.
+     */
+    for (;;) {
+        size_t documents = message_room(form, limit) + FRAME;
+
+        if (bodies > SIZE_MAX - documents ||
+            !buf_reserve(&ctx->res->body, documents + bodies)) {
+            if (limit == 1)
+                return ST_NO_MEMORY;
+            limit /= 2;
+            bodies = FIRST_GUESS;
+            buf_reset(&ctx->res->body, SIZE_MAX);
+            continue;
+        }
+        st = deliver_decrypted(ctx, deliver, terms, limit, bodies, out);
+        if (st != ST_NO_ROOM)
+            return st;
+        bodies = out->room > bodies ? out->room : 2 * bodies;
+    }
 }

@@ -1,0 +1,103 @@
+/*
+ * decode: what a POST of messages says (docs/api.md 8.2; 13 and 14.4 for the old
+ * versions).
+ *
+ * One pass of json_scan over the body validates it and notes the drafts. Whether it is a
+ * document at all is decided first, then types, then ranges, each over the whole body: a
+ * message with a ttl out of range before one with a ttl of the wrong type is
+ * ST_BAD_BODY.
+ *
+ *   Cost     O(length)
+ *   Memory   drafts from the arena; bodies are spans of the request's body
+ */
+#ifndef API_WIRE_DECODE_H
+#define API_WIRE_DECODE_H
+
+#include "claimd/api/limits.h"
+#include "claimd/base/arena.h"
+#include "claimd/json/reason.h"
+#include "claimd/json/scan.h"
+#include "claimd/store/store.h"
+
+enum post_form {
+    POST_V2,   /* {"messages": [...]}; ttl and delay left out are STORE_UNSET */
+    POST_V1_1, /* the same; ttl is filled in from the limits, delay is ignored (0) */
+    POST_V1    /* a bare array, ttl required, delay is ignored (0) */
+};
+
+struct decoded_post {
+    struct store_draft *drafts; /* from the arena */
+    size_t count;               /* at least 1 */
+};
+
+/*
+ * Decodes a body that was not too large (the caller has checked that).
+ * ST_BAD_BODY: no document, or a type is wrong, or a member is missing; ST_BAD_VALUE: out
+ * of range, no messages, or (v2, v1.1) no member `messages`; both with a reason, which
+ * tells of the first message that is as bad as that. ST_NO_MEMORY.
+ */
+enum status
+decode_post(struct bytes body, enum post_form form, const struct api_limits *limits,
+            struct arena *arena, struct decoded_post *out, struct reason *why);
+
+/* ------------------------------------------------------------------ claims */
+
+/*
+ * The terms of a claim, from the body that makes or renews one
+ * (docs/api.md 9.1, 9.3; 14.5 for v1).
+ *
+ *   Cost     O(length)
+ *   Memory   none
+ */
+
+enum terms_form {
+    TERMS_CLAIM,    /* v2, v1.1: body optional, ttl and grace have defaults */
+    TERMS_RENEW,    /* v2, v1.1: body required, the same defaults; any grace from 0 */
+    TERMS_CLAIM_V1, /* v1: body, ttl and grace required */
+    TERMS_RENEW_V1 /* v1: body and ttl required; any grace from 0, which is the default */
+};
+
+struct decoded_terms {
+    struct store_terms terms;
+    size_t limit; /* messages to claim; 0: the body does not say, as all that renew */
+};
+
+/*
+ * Decodes and checks. An absent or empty body is no body. ST_BAD_BODY: missing, no
+ * object, a type is wrong, a required member is missing; ST_BAD_VALUE: out of range; both
+ * with a reason.
+ */
+enum status
+decode_terms(struct bytes body, enum terms_form form, const struct api_limits *limits,
+             struct decoded_terms *out, struct reason *why);
+
+/* ------------------------------------------------------------------ integers */
+
+/*
+ * Whole numbers in bodies and what is said about wrong ones (docs/api.md
+ * 3.8).
+ */
+
+/* What an integer may be, and the options that say so ("min_claim_ttl, max_claim_ttl"). */
+struct integer_range {
+    int64_t min, max;
+    const char *options;
+};
+
+/*
+ * Reads a value that may be left out (SCAN_NONE, or null, which counts as left out: *out
+ * stays). ST_BAD_VALUE: out of range, or a boolean, which the original takes for 0 or 1;
+ * ST_BAD_BODY: anything else that is no integer.
+ */
+enum status decode_integer(const struct json_scan_value *value,
+                           const struct integer_range *range, int64_t *out);
+
+/* Says why decode_integer() refused a value with st, which is returned. */
+enum status
+integer_refuse(struct reason *why, enum status st, const char *name,
+               const struct json_scan_value *value, const struct integer_range *range);
+
+/* Of two outcomes of one body the one to answer: a wrong type before a wrong value. */
+enum status decode_worse(enum status a, enum status b);
+
+#endif
