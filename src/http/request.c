@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 static void
-add_connection(void *ctx, struct conn *c)
+on_opened(void *ctx, struct conn *c)
 {
     struct worker *w = ctx;
 
@@ -12,7 +12,7 @@ add_connection(void *ctx, struct conn *c)
 }
 
 static void
-begin_exchange(void *ctx, struct conn *c, const char *target)
+on_target(void *ctx, struct conn *c, const char *target)
 {
     struct worker *w = ctx;
     struct exchange *ex = exchange_begin(&w->exchanges, c, target);
@@ -39,7 +39,7 @@ body_limit(const struct worker *w, const struct exchange *ex)
 }
 
 static bool
-take_head(void *ctx, struct conn *c, enum refusal wrong)
+on_head(void *ctx, struct conn *c, enum refusal wrong)
 {
     struct worker *w = ctx;
     struct exchange *ex = c->exchange;
@@ -61,7 +61,7 @@ take_head(void *ctx, struct conn *c, enum refusal wrong)
 }
 
 static bool
-take_body(void *ctx, struct conn *c, const char *data, size_t len)
+on_body(void *ctx, struct conn *c, const char *data, size_t len)
 {
     struct worker *w = ctx;
     struct exchange *ex = c->exchange;
@@ -80,21 +80,15 @@ take_body(void *ctx, struct conn *c, const char *data, size_t len)
  * bytes behind it are never taken for a request.
  */
 static bool
-end_body(void *ctx, struct conn *c, enum refusal wrong)
+on_whole(void *ctx, struct conn *c, enum refusal wrong)
 {
     if (wrong != REFUSAL_NONE)
         return refuse_request(ctx, c, wrong);
     return respond_request(ctx, c->exchange, c->exchange->head.chunked);
 }
 
-static bool
-send_ready(void *ctx, struct conn *c)
-{
-    return respond_ready(ctx, c->exchange);
-}
-
 static void
-end_exchange(void *ctx, struct conn *c, bool sent)
+on_ended(void *ctx, struct conn *c, bool sent)
 {
     struct worker *w = ctx;
     struct exchange *ex = c->exchange;
@@ -105,12 +99,6 @@ end_exchange(void *ctx, struct conn *c, bool sent)
                   (clock_stopwatch_ns() - ex->started_ns) / 1000);
     request_log_write(&w->shared->log, &w->logged, w->loop.round.now_ms, ex);
     exchange_end(&w->exchanges, ex);
-}
-
-static void
-note_hang_up(void *ctx, struct conn *c)
-{
-    suspended_hung_up(ctx, c);
 }
 
 /*
@@ -134,7 +122,7 @@ linger_if_sending(struct worker *w, const struct conn *c)
 }
 
 static void
-free_connection(void *ctx, struct conn *c)
+on_closed(void *ctx, struct conn *c)
 {
     struct worker *w = ctx;
 
@@ -146,15 +134,15 @@ free_connection(void *ctx, struct conn *c)
     atomic_fetch_sub_explicit(&w->conns.load, 1, memory_order_relaxed);
 }
 
-const struct mhd_handler request_handler = {.opened = add_connection,
-                                            .target = begin_exchange,
-                                            .head = take_head,
-                                            .body = take_body,
-                                            .whole = end_body,
-                                            .ready = send_ready,
-                                            .ended = end_exchange,
-                                            .hung_up = note_hang_up,
-                                            .closed = free_connection};
+const struct mhd_handler request_handler = {.opened = on_opened,
+                                            .target = on_target,
+                                            .head = on_head,
+                                            .body = on_body,
+                                            .whole = on_whole,
+                                            .ready = respond_ready,
+                                            .ended = on_ended,
+                                            .hung_up = suspended_hung_up,
+                                            .closed = on_closed};
 
 void
 request_time_out(struct worker *w, struct conn *c)

@@ -3,7 +3,7 @@
  * libmicrohttpd calls (struct mhd_handler).
  *
  *     target known --> headers known --> body, piece by piece --> whole --> response sent
- *     begin_exchange   take_head         take_body                end_body  end_exchange
+ *     on_target        on_head           on_body                  on_whole  on_ended
  *
  *   Bodies   up to api_body_limit() are kept. A longer one is refused with the API's own 400: if it
  *            is at most BODY_DISCARD_MOST longer, after it was read and discarded (so that a client

@@ -500,8 +500,10 @@ release_unreceived(const struct worker *w, const struct exchange *ex, bool unsee
 /* ------------------------------------------------------------------ from the first call to the last */
 
 bool
-respond_ready(struct worker *w, struct exchange *ex)
+respond_ready(void *ctx, struct conn *c)
 {
+    struct worker *w = ctx;
+    struct exchange *ex = c->exchange;
     const bool closing = ex->closing || ex->head.chunked || worker_is_draining(w) ||
                          ex->response.status == ST_PROJECT_CONNECTIONS;
     const int64_t piece = ex->response.fault.bytes;
@@ -514,7 +516,7 @@ respond_ready(struct worker *w, struct exchange *ex)
     if (ex->response.fault.kind == FAULT_NONE)
         return mhd_respond(ex, closing, NULL);
     if (is_cut(ex)) {
-        worker_set_phase(w, ex->conn, CONN_CLOSING);
+        worker_set_phase(w, c, CONN_CLOSING);
         return false;
     }
     pieces.most = piece > PIECE ? (size_t)piece : PIECE;
@@ -533,7 +535,7 @@ respond_request(struct worker *w, struct exchange *ex, bool closing)
     ex->closing = closing;
     count_waiter(w, ex);
     if (handle_request(w, ex))
-        return respond_ready(w, ex);
+        return respond_ready(w, c);
     if (ex->state == EXCHANGE_WAITING)
         ex->sent_before = sent_bytes(c->fd);
     mhd_suspend(c);

@@ -46,8 +46,8 @@ void respond_fini(struct worker *w);
  */
 bool respond_request(struct worker *w, struct exchange *ex, bool closing);
 
-/* In libmicrohttpd's call: queues the response that is READY. False likewise. */
-bool respond_ready(struct worker *w, struct exchange *ex);
+/* In libmicrohttpd's call (struct mhd_handler): queues the response that is READY. False likewise. */
+bool respond_ready(void *ctx, struct conn *c);
 
 /* Calls the API again for a suspended exchange. */
 void respond_again(struct worker *w, struct exchange *ex);
@@ -84,8 +84,8 @@ void suspended_slices(struct worker *w);
 /* There is an event of c. */
 void suspended_event(struct worker *w, struct conn *c, unsigned bits);
 
-/* The client of c has hung up, or half: it does not wait for a message any more. */
-void suspended_hung_up(struct worker *w, struct conn *c);
+/* The client of c has hung up, or half: it does not wait for a message any more (mhd_handler). */
+void suspended_hung_up(void *ctx, struct conn *c);
 
 /* Ends the waiting, or the delay, whose time is over. When the next one's is; INT64_MAX: never. */
 int64_t suspended_expire(struct worker *w);

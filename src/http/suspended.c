@@ -120,10 +120,10 @@ suspended_event(struct worker *w, struct conn *c, unsigned bits)
 }
 
 void
-suspended_hung_up(struct worker *w, struct conn *c)
+suspended_hung_up(void *ctx, struct conn *c)
 {
     if (c->exchange != NULL && c->exchange->state == EXCHANGE_WAITING)
-        retry_waiting(w, c->exchange, WAITING_ABANDONED);
+        retry_waiting(ctx, c->exchange, WAITING_ABANDONED);
 }
 
 /* ------------------------------------------------------------------ ends of waits */

@@ -164,7 +164,7 @@ class Asking(KeystoneCase):
     def test_a_thousand_requests_with_one_token_are_one_question(self):
         token = self.keystone.issue("p", ["member"])
         self.keystone.shut()
-        with self.start() as server:
+        with self.start("--keystone-timeout-ms", "30000") as server:
             clients = [server.connect() for _ in range(CROWD)]
             for client in clients:
                 client.send(request("GET", "/v2/queues", headers=["X-Auth-Token: " + token]))

@@ -44,7 +44,7 @@ mhd_on_target(void *cls, const char *target, struct MHD_Connection *connection)
 
 /* The headers are complete. */
 static bool
-take_head(struct mhd *m, struct conn *c, const char *method, const char *version)
+pass_head(struct mhd *m, struct conn *c, const char *method, const char *version)
 {
     struct exchange *ex = c->exchange;
     enum refusal wrong;
@@ -58,7 +58,7 @@ take_head(struct mhd *m, struct conn *c, const char *method, const char *version
 }
 
 static bool
-end_body(struct mhd *m, struct conn *c)
+pass_end_of_body(struct mhd *m, struct conn *c)
 {
     enum refusal wrong = REFUSAL_NONE;
 
@@ -81,7 +81,7 @@ behind_bare_lf(const struct exchange *ex, const char *data)
 }
 
 static bool
-take_body(struct mhd *m, struct conn *c, const char *data, size_t len)
+pass_body(struct mhd *m, struct conn *c, const char *data, size_t len)
 {
     bool next;
 
@@ -97,7 +97,7 @@ take_body(struct mhd *m, struct conn *c, const char *data, size_t len)
 
 /* See mhd_on_request(). */
 static bool
-take_request(struct mhd *m, struct conn *c, const char *method, const char *version,
+pass_request(struct mhd *m, struct conn *c, const char *method, const char *version,
              const char *upload, size_t *upload_len)
 {
     struct exchange *ex = c->exchange;
@@ -111,14 +111,14 @@ take_request(struct mhd *m, struct conn *c, const char *method, const char *vers
     if (c->phase == CONN_CLOSING)
         return false;
     if (ex->state == EXCHANGE_HEAD)
-        return take_head(m, c, method, version);
+        return pass_head(m, c, method, version);
     if (ex->state == EXCHANGE_READY)
         return m->config.handler->ready(m->config.ctx, c);
     if (ex->state >= EXCHANGE_TURN)
         return true; /* about to be suspended */
     if (*upload_len == 0)
-        return end_body(m, c);
-    next = take_body(m, c, upload, *upload_len);
+        return pass_end_of_body(m, c);
+    next = pass_body(m, c, upload, *upload_len);
     *upload_len = 0;
     return next;
 }
@@ -136,7 +136,7 @@ mhd_on_request(void *cls, struct MHD_Connection *connection, const char *url,
 
     (void)url; /* the raw target is what counts */
     m->called = true;
-    next = take_request(m, c, method, version, upload, upload_len);
+    next = pass_request(m, c, method, version, upload, upload_len);
     (void)invariant_context(outer);
     return next ? MHD_YES : MHD_NO;
 }
