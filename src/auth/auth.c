@@ -13,7 +13,7 @@ struct auth {
     struct hash_key key;
     int64_t token_life_s;
     const char *region;
-    char *users;       /* owned copy of the list; NULL: anybody may log in */
+    char *users;       /* owned copy of the list; NULL: any user may log in */
     struct user *list; /* owned, in the order of the lines */
     size_t count;
 };

@@ -504,7 +504,7 @@ write_mail_text(struct composer *c, const struct store_delivery *d, struct buf *
     return st == ST_OK && out->failed ? ST_NO_MEMORY : st;
 }
 
-/* What the head has, appended: whom it goes to, who it is from, what it is about. */
+/* Appends the fields of the head: recipient, sender, subject. */
 static enum status
 find_head(const struct composer *c, const struct delivery_options *options,
           struct bytes rest, struct buf *to, struct buf *from, struct buf *subject)

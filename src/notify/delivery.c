@@ -26,7 +26,7 @@ host_of(struct bytes rest)
     struct bytes host = rest;
 
     for (size_t i = 0; i < rest.len; i++) {
-        /* A backslash counts as a slash to some who read URIs, so nothing behind it is shown. */
+        /* Some readers of URIs take a backslash for a slash, so nothing behind it is shown. */
         if (strchr("/?#\\", rest.data[i]) != NULL) {
             host.len = (size_t)(rest.data + i - host.data);
             return host;

@@ -57,7 +57,7 @@ option_text_write(struct buf *out, struct bytes inside)
 
 /* ------------------------------------------------------------------ headers */
 
-/* What is ours to say: whom, how long, how it is sent, who we are, and that it is us. */
+/* Headers that only claimd sets: host, lengths, transfer, agent, signatures. */
 static const char *const ours[] = {"host",
                                    "content-length",
                                    "transfer-encoding",

@@ -31,8 +31,7 @@ enum { HEADERS_MOST = 64, HEADER_LINE_MOST = 8192 };
 /*
  * Calls `take` with each header of the object that may be sent, as the line that libcurl wants
  * (NUL-terminated, in `line`), until it says false, which is then returned; also without memory.
- * Left out is what is no header, and what would change what the request means or who it
- * says it is from.
+ * Omits invalid headers, and those that would change the meaning or the sender of the request.
  */
 bool option_headers(struct bytes post_headers, struct buf *line,
                     bool (*take)(void *ctx, const char *line), void *ctx);

@@ -117,7 +117,7 @@ add_headers(struct http_client *c, struct delivery *p,
     buf_init(&line, c->config->mem);
     added = option_headers(options->post_headers, &line, add_header, &h) &&
             (h.has_type || add_header(&h, "Content-Type: application/json")) &&
-            add_header(&h, "Expect:") && /* nobody has to be asked before 1 MB */
+            add_header(&h, "Expect:") && /* no 100-continue before 1 MB */
             add_signature(c, p, &h);
     buf_fini(&line);
     return added;
@@ -358,7 +358,7 @@ read_answer(const struct http_client *c, struct delivery *p, struct ending *how)
         how->retry_after_s = wait_s;
 }
 
-/* 5xx of SMTP is final, like 4xx of HTTP; but for who we are, which its operator can change. */
+/* 5xx of SMTP is permanent, like 4xx of HTTP, except for a failed login, which an operator can repair. */
 static void
 read_refusal(const struct http_client *c, const struct delivery *p, CURLcode result,
              struct ending *how)

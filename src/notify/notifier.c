@@ -480,7 +480,7 @@ begin(struct notify *n)
         return st;
     store_log_listen(n->config.store_log, &n->durable);
     store_delivery_watch(n->config.store, &n->due);
-    /* What happened in between has told nobody. */
+    /* Events in between had no listener. */
     if (set_news(n) != NULL)
         fire(&n->wakeup);
     return ST_OK;

@@ -160,7 +160,7 @@ seal_free(struct seal *s)
     mem_free(s->mem, s);
 }
 
-/* Whatever was made of the keys before is forgotten. */
+/* Drops all that was derived from the keys before. */
 static void
 set_keys(struct seal *s, const struct key_ring *ring)
 {

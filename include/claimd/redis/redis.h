@@ -1,12 +1,12 @@
 /*
  * redis: a store on Redis Cluster, or on one Redis (docs/adr/0015-redis.md).
  *
- * Any number of processes may use the same cluster: all that there is, is there. Operations wait
- * for the network (store.blocks), and for the confirmations of replicas.
+ * Any number of processes may use the same cluster, which has all state. Operations wait for the network
+ * (store.blocks), and for the confirmations of replicas.
  *
- *   Statuses  besides those of the seam, from whatever changes something: ST_UNCONFIRMED: it may
+ *   Statuses  besides those of the seam, from operations that change something: ST_UNCONFIRMED: it may
  *             have been done
- *   Memory    answers, and a connection to each primary for each operation under way
+ *   Memory    responses, and a connection to each primary
  */
 #ifndef CLAIMD_REDIS_REDIS_H
 #define CLAIMD_REDIS_REDIS_H
@@ -30,13 +30,13 @@ struct redis_config {
     size_t threads;       /* that ask it at a time; 0: one */
     const char *password; /* instead of that in the URL; NULL: that one */
     bool test_clock;      /* the visits' time is the store's, not that of Redis */
-    /* Told in a sentence of what may be meant, but loses something, and, now and then, of why Redis could
-     * not do what it was asked; NULL: nobody is. */
+    /* Gets a sentence about a setting that may lose data and, from time to time, about why Redis could not run
+     * a request; NULL: none. */
     void (*warn)(void *arg, const char *text);
     void *warn_arg;
 };
 
-/* What it has asked Redis, and what that knows of itself; the times are in us. */
+/* Its requests to Redis, and the state of Redis; the times are in us. */
 struct redis_figures {
     uint64_t requests, pipelines, redirections, retries, refreshes, unconfirmed,
         connections;
@@ -54,7 +54,7 @@ void redis_measure(struct store *s, struct redis_figures *out);
 enum status redis_check_url(const char *url, struct reason *why);
 
 /*
- * Connects, and looks whether it is a Redis that keeps what it is given. ST_NO_MEMORY;
+ * Connects, and checks that this Redis keeps confirmed data. ST_NO_MEMORY;
  * ST_UNAVAILABLE with a reason. The store is owned: store_close().
  */
 enum status
