@@ -1,8 +1,6 @@
 #include "claimd/api/dump.h"
 
-#include "api/wire/metadata.h"
-#include "api/wire/state.h"
-#include "claimd/json/string.h"
+#include "api/wire/record_json.h"
 
 #include <inttypes.h>
 
@@ -12,8 +10,8 @@ project_of(const struct dump *d)
     return bytes_of(d->project, d->project_len);
 }
 
-static struct store_queue
-where_of(const struct dump *d)
+struct store_queue
+dump_queue(const struct dump *d)
 {
     return (struct store_queue){project_of(d), bytes_of(d->name, d->name_len),
                                 (enum store_kind)d->kind};
@@ -104,60 +102,38 @@ next_queue(struct store *s, struct store_visit *visit, struct bytes only, struct
 
 /* ------------------------------------------------------------------ lines */
 
-static void
-begin_line(const struct dump *d, struct buf *out)
-{
-    buf_str(out, "{\"project\":");
-    json_string_write(out, project_of(d));
-    buf_str(out, d->kind == STORE_TOPIC ? ",\"topic\":" : ",\"queue\":");
-    json_string_write(out, bytes_of(d->name, d->name_len));
-}
-
-static void
-write_piece(const struct dump *d, const struct store_image *image, int64_t now_ms,
-            struct buf *out)
-{
-    if (image->first) {
-        begin_line(d, out);
-        buf_str(out, ",\"metadata\":");
-        metadata_plain(&image->metadata, out);
-        buf_str(out, "}\n");
-    }
-    for (size_t i = 0; i < image->message_count; i++) {
-        begin_line(d, out);
-        buf_str(out, ",\"message\":");
-        state_write_message(out, image, i, true, now_ms);
-        buf_str(out, "}\n");
-    }
-    for (size_t i = 0; i < image->subscription_count; i++) {
-        begin_line(d, out);
-        buf_str(out, ",\"subscription\":");
-        state_write_subscription(out, &image->subscriptions[i], now_ms);
-        buf_str(out, "}\n");
-    }
-}
-
-/* Writes the next piece of the queue. */
 static enum status
-write_some(struct store *s, struct store_visit *visit, struct dump *d, struct buf *out)
+read_slice(struct store *s, struct store_visit *visit, struct dump *d,
+           struct store_records *out)
 {
-    const struct store_queue where = where_of(d);
-    struct store_image image = STORE_IMAGE_INIT;
+    const struct store_queue where = dump_queue(d);
     enum status st;
 
-    memcpy(image.resume, d->resume, sizeof(image.resume));
-    st = store_queue_image(s, visit, &where, &image);
+    memcpy(out->resume, d->resume, sizeof(out->resume));
+    st = store_read(s, visit, &where, out);
     if (st == ST_NOT_FOUND) {
         d->in_queue = false; /* it has gone meanwhile */
         return ST_OK;
     }
-    if (st != ST_OK)
-        return st;
-    write_piece(d, &image, visit->now_ms, out);
-    d->in_queue = image.more;
-    memcpy(d->resume, image.resume, sizeof(d->resume));
-    store_image_release(&image);
-    return out->failed ? ST_NO_MEMORY : ST_OK;
+    if (st == ST_OK) {
+        d->in_queue = out->more;
+        memcpy(d->resume, out->resume, sizeof(d->resume));
+    }
+    return st;
+}
+
+enum status
+dump_read(struct store *store, struct store_visit *visit, struct bytes project,
+          struct dump *d, struct store_records *out)
+{
+    enum status st = ST_OK;
+
+    while (st == ST_OK && !d->done && out->count == 0) {
+        store_records_release(out);
+        st = d->in_queue ? read_slice(store, visit, d, out)
+                         : next_queue(store, visit, project, d);
+    }
+    return st;
 }
 
 enum status
@@ -168,12 +144,21 @@ dump_lines(struct store *store, struct store_visit *visit, struct bytes project,
     enum status st = ST_OK;
 
     if (!dump->begun)
-        buf_printf(out, "{\"claimd\":\"dump\",\"version\":%d,\"now_ms\":%" PRId64 "}\n",
-                   STATE_VERSION, visit->now_ms);
+        record_json_write_head(out, visit->now_ms);
     dump->begun = true;
-    while (st == ST_OK && !dump->done && out->len - before < bytes)
-        st = dump->in_queue ? write_some(store, visit, dump, out)
-                            : next_queue(store, visit, project, dump);
+    while (st == ST_OK && !dump->done && out->len - before < bytes) {
+        struct store_records records = STORE_RECORDS_INIT;
+
+        st = dump_read(store, visit, project, dump, &records);
+        for (size_t i = 0; i < records.count; i++) {
+            const struct store_queue where = dump_queue(dump);
+
+            record_json_write(out, &where, &records.all[i], visit->now_ms);
+        }
+        store_records_release(&records);
+        if (out->failed)
+            return ST_NO_MEMORY;
+    }
     return st == ST_AGAIN && out->len > before ? ST_OK : st;
 }
 

@@ -101,26 +101,23 @@ api_leave(const struct api *api, struct api_seat *seat)
 }
 
 enum status
-api_seed(const struct api *api, struct bytes document, int64_t now_ms, struct reason *why)
+api_seed(const struct api *api, struct bytes text, int64_t now_ms, struct reason *why)
 {
     struct store_visit visit = {.now_ms = now_ms};
-    struct state wanted;
     struct arena arena;
+    struct load l = {.store = api->store,
+                     .visit = &visit,
+                     .reader = {.limits = &api->limits,
+                                .mem = api->mem,
+                                .arena = &arena,
+                                .now_ms = now_ms,
+                                .project = bytes_str(API_SEED_PROJECT),
+                                .why = why}};
     enum status st;
 
     reason_init(why);
     arena_init(&arena, api->mem);
-    {
-        struct state_decoder decoder = {&api->limits, api->mem, &arena, now_ms, why};
-        struct state_keeper keeper = {api->store, api->mem, &arena, &visit};
-
-        st = decode_state(&decoder, document, bytes_str(API_SEED_PROJECT), true, &wanted);
-        for (size_t i = 0; st == ST_OK && i < wanted.count; i++) {
-            const struct state one = {&wanted.projects[i], 1};
-
-            st = state_replace(&keeper, wanted.projects[i].name, &one, why);
-        }
-    }
+    st = state_seed(&l, text);
     arena_fini(&arena);
     if (st != ST_OK && why->text[0] == '\0')
         (void)reason_give(why, st, "%s", status_text(st));

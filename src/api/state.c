@@ -1,474 +1,261 @@
 #include "api/state.h"
 
-#include "api/wire/metadata.h"
-#include "api/wire/state.h"
-#include "claimd/json/string.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Names asked for at once. */
-enum { PAGE = 64 };
-
-/* ------------------------------------------------------------------ names */
-
-/* What was found, in the order of the names; from the arena. */
-struct found {
-    struct bytes *names;
-    size_t count;
-};
-
-/* The next page of names, behind the last one that was found. */
-static enum status
-add_page(struct state_keeper *k, struct found *found, const struct store_queues *page)
-{
-    struct bytes *all =
-        arena_array(k->arena, found->count + page->count + 1, sizeof(*all));
-
-    if (all == NULL)
-        return ST_NO_MEMORY;
-    if (found->count > 0)
-        memcpy(all, found->names, found->count * sizeof(*all));
-    for (size_t i = 0; i < page->count; i++) {
-        all[found->count] = arena_copy(k->arena, page->queues[i].name);
-        if (!bytes_present(all[found->count]))
-            return ST_NO_MEMORY;
-        found->count++;
-    }
-    found->names = all;
-    return ST_OK;
-}
-
-typedef enum status list_fn(struct store *s, struct store_visit *visit,
-                            const struct store_page *page, struct store_queues *out);
-
-static enum status
-find_names(struct state_keeper *k, list_fn *list, struct bytes project,
-           enum store_kind kind, struct found *found)
-{
-    struct store_page page = {.project = project, .kind = kind, .limit = PAGE};
-    enum status st;
-    bool more;
-
-    *found = (struct found){NULL, 0};
-    do {
-        struct store_queues names = STORE_QUEUES_INIT;
-
-        if (found->count > 0)
-            page.marker = found->names[found->count - 1];
-        page.limit = PAGE + found->count; /* so that copying them costs O(n) */
-        st = list(k->store, k->visit, &page, &names);
-        if (st == ST_OK)
-            st = add_page(k, found, &names);
-        more = names.more;
-        store_queues_release(&names);
-    } while (st == ST_OK && more);
-    return st;
-}
-
-static int
-compare_bytes(const void *a, const void *b)
-{
-    return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
-}
-
-/* Those that have queues or topics. */
-static enum status
-find_projects(struct state_keeper *k, struct found *out)
-{
-    struct found queues, topics;
-    enum status st =
-        find_names(k, k->store->ops->project_list, BYTES_NONE, STORE_QUEUE, &queues);
-    size_t count = 0;
-
-    if (st == ST_OK)
-        st = find_names(k, k->store->ops->project_list, BYTES_NONE, STORE_TOPIC, &topics);
-    if (st != ST_OK)
-        return st;
-    out->names =
-        arena_array(k->arena, queues.count + topics.count + 1, sizeof(struct bytes));
-    if (out->names == NULL)
-        return ST_NO_MEMORY;
-    for (size_t i = 0; i < queues.count; i++)
-        out->names[count++] = queues.names[i];
-    for (size_t i = 0; i < topics.count; i++)
-        out->names[count++] = topics.names[i];
-    qsort(out->names, count, sizeof(struct bytes), compare_bytes);
-    out->count = 0;
-    for (size_t i = 0; i < count; i++)
-        if (i == 0 || !bytes_equal(out->names[i], out->names[out->count - 1]))
-            out->names[out->count++] = out->names[i];
-    return ST_OK;
-}
-
-/* ------------------------------------------------------------------ albums */
-
-/* A queue as it was: its pieces, to be released. */
-struct album {
-    struct store_queue where;
-    struct store_image *pieces; /* from the arena */
-    size_t count;
-    struct album *next;
-};
-
-/* The next piece, however much is due before. */
-static enum status
-take_piece(struct state_keeper *k, const struct store_queue *where,
-           struct store_image *image)
-{
-    enum status st;
-
-    do
-        st = store_queue_image(k->store, k->visit, where, image);
-    while (st == ST_AGAIN);
-    return st;
-}
-
-static struct store_image *
-add_piece(struct state_keeper *k, struct album *a)
-{
-    struct store_image *grown;
-
-    if ((a->count & (a->count - 1)) != 0) /* there is room up to a power of two */
-        return &a->pieces[a->count];
-    grown = arena_array(k->arena, a->count == 0 ? 1 : 2 * a->count, sizeof(*grown));
-    if (grown == NULL)
-        return NULL;
-    if (a->count > 0)
-        memcpy(grown, a->pieces, a->count * sizeof(*grown));
-    a->pieces = grown;
-    return &a->pieces[a->count];
-}
-
-static void
-album_release(struct album *a)
-{
-    while (a->count > 0)
-        store_image_release(&a->pieces[--a->count]);
-}
-
-/* What has gone meanwhile has no pieces. */
-static enum status
-album_take(struct state_keeper *k, struct album *a)
-{
-    struct store_image image = STORE_IMAGE_INIT;
-    enum status st;
-
-    do {
-        struct store_image *piece = add_piece(k, a);
-
-        if (piece == NULL)
-            return ST_NO_MEMORY;
-        st = take_piece(k, &a->where, &image);
-        if (st != ST_OK)
-            return st == ST_NOT_FOUND ? ST_OK : st;
-        *piece = image;
-        a->count++;
-        image.store = NULL; /* it is the album's */
-        store_image_release(&image);
-    } while (image.more);
-    return ST_OK;
-}
-
 /* ------------------------------------------------------------------ writing */
 
-static int
-compare_claims(const void *a, const void *b)
+enum status
+state_write(struct store *store, struct store_visit *visit, struct bytes project,
+            struct buf *out)
 {
-    return strcmp(((const struct store_image_claim *)a)->id.text,
-                  ((const struct store_image_claim *)b)->id.text);
+    struct dump dump = {.begun = false};
+    uint64_t count = 1; /* with the head */
+    enum status st = ST_OK;
+
+    record_json_write_head(out, visit->now_ms);
+    while (!dump.done &&
+           (st == ST_OK || st == ST_AGAIN)) { /* AGAIN: much was due before */
+        struct store_records records = STORE_RECORDS_INIT;
+        struct store_queue where;
+
+        st = dump_read(store, visit, project, &dump, &records);
+        where = dump_queue(&dump);
+        if (bytes_present(project)) /* any project can have the lines */
+            where.project = BYTES_NONE;
+        for (size_t i = 0; i < records.count; i++)
+            record_json_write(out, &where, &records.all[i], visit->now_ms);
+        count += records.count;
+        store_records_release(&records);
+    }
+    buf_printf(out, "{\"end\":%" PRIu64 "}\n", count);
+    return st == ST_OK && out->failed ? ST_NO_MEMORY : st;
 }
 
-/* A claim that holds messages of several pieces is shown by each. */
-static enum status
-write_claims(struct state_keeper *k, const struct album *a, struct buf *out)
-{
-    struct store_image_claim *all;
-    size_t count = 0;
+/* ------------------------------------------------------------------ checks */
 
-    for (size_t i = 0; i < a->count; i++)
-        count += a->pieces[i].claim_count;
-    all = arena_array(k->arena, count + 1, sizeof(*all));
-    if (all == NULL)
+static enum status
+refuse(struct load *l, const struct record_line *line, const char *member,
+       const char *what)
+{
+    return reason_give(l->reader.why, ST_BAD_VALUE, "line %zu: %s: %s", line->number,
+                       member, what);
+}
+
+/* Queues of a project together, in the order of their names. */
+static int
+compare_queues(const struct record_line *a, const struct record_line *b)
+{
+    const struct store_queue *x = &a->where, *y = &b->where;
+    int order = bytes_compare(x->project, y->project);
+
+    if (order == 0 && x->kind != y->kind)
+        order = (x->kind > y->kind) - (x->kind < y->kind);
+    return order != 0 ? order : bytes_compare(x->name, y->name);
+}
+
+/* The queue first, then its messages and its subscriptions as they stand. */
+static int
+compare_lines(const void *a, const void *b)
+{
+    const struct record_line *x = a, *y = b;
+    int order = compare_queues(x, y);
+
+    if (order == 0)
+        order = (int)x->record.kind - (int)y->record.kind;
+    return order != 0 ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+/* Is the i-th line the first one of a queue that has no line of its own? */
+static bool
+lacks_queue(const struct load *l, size_t i)
+{
+    return l->lines[i].record.kind != STORE_RECORD_QUEUE &&
+           (i == 0 || compare_queues(&l->lines[i], &l->lines[i - 1]) != 0);
+}
+
+/* Sorts the lines, and adds one for each queue that has none of its own. */
+static enum status
+complete_lines(struct load *l)
+{
+    size_t count = 0, missing = 0;
+    struct record_line *lines;
+
+    qsort(l->lines, l->count, sizeof(*l->lines), compare_lines);
+    for (size_t i = 0; i < l->count; i++)
+        missing += lacks_queue(l, i);
+    if (missing == 0)
+        return ST_OK;
+    lines = arena_array(l->reader.arena, l->count + missing, sizeof(*lines));
+    if (lines == NULL)
         return ST_NO_MEMORY;
-    count = 0;
-    for (size_t i = 0; i < a->count; i++)
-        for (size_t c = 0; c < a->pieces[i].claim_count; c++)
-            all[count++] = a->pieces[i].claims[c];
-    qsort(all, count, sizeof(*all), compare_claims);
-    buf_str(out, ",\"claims\":[");
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0 && compare_claims(&all[i - 1], &all[i]) == 0)
-            continue;
-        if (i > 0)
-            buf_byte(out, ',');
-        state_write_claim(out, &all[i], k->visit->now_ms);
+    for (size_t i = 0; i < l->count; i++) {
+        if (lacks_queue(l, i))
+            lines[count++] = (struct record_line){
+                .what = LINE_RECORD,
+                .where = l->lines[i].where,
+                .record = {.kind = STORE_RECORD_QUEUE,
+                           .metadata = {BYTES_NONE, STORE_SETTINGS_INIT}},
+                .number = l->lines[i].number};
+        lines[count++] = l->lines[i];
     }
-    buf_byte(out, ']');
+    l->lines = lines;
+    l->count = count;
     return ST_OK;
 }
 
-static void
-write_messages(const struct state_keeper *k, const struct album *a, struct buf *out)
+/* A queue, and the walk of check_queues() that came here first; 0: none. */
+struct made {
+    const struct record_line *line;
+    size_t walk;
+};
+
+/* Where the dead letters of a queue go; NULL: they stay, or their target is not among these. */
+static struct made *
+next_of(const struct made *at, struct made *all, size_t count)
 {
-    bool first = true;
+    const struct store_settings *set = &at->line->record.metadata.settings;
+    size_t low = 0, high = count;
+    struct record_line wanted = *at->line;
 
-    buf_str(out, ",\"messages\":[");
-    for (size_t i = 0; i < a->count; i++)
-        for (size_t m = 0; m < a->pieces[i].message_count; m++) {
-            if (!first)
-                buf_byte(out, ',');
-            first = false;
-            state_write_message(out, &a->pieces[i], m, false, k->visit->now_ms);
-        }
-    buf_byte(out, ']');
-}
+    wanted.where.name = set->dead_letter;
+    if (set->max_claim_count == STORE_UNSET || !bytes_present(set->dead_letter) ||
+        at->line->where.kind != STORE_QUEUE)
+        return NULL;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
 
-static void
-write_subscriptions(const struct state_keeper *k, const struct album *a, struct buf *out)
-{
-    bool first = true;
-
-    buf_str(out, ",\"subscriptions\":[");
-    for (size_t i = 0; i < a->count; i++)
-        for (size_t s = 0; s < a->pieces[i].subscription_count; s++) {
-            if (!first)
-                buf_byte(out, ',');
-            first = false;
-            state_write_subscription(out, &a->pieces[i].subscriptions[s],
-                                     k->visit->now_ms);
-        }
-    buf_byte(out, ']');
-}
-
-static enum status
-write_queue(struct state_keeper *k, const struct store_queue *where, bool *first,
-            struct buf *out)
-{
-    struct album album = {.where = *where};
-    enum status st = album_take(k, &album);
-
-    if (st == ST_OK && album.count > 0) {
-        buf_str(out, *first ? "{\"name\":" : ",{\"name\":");
-        *first = false;
-        json_string_write(out, where->name);
-        buf_str(out, ",\"metadata\":");
-        metadata_plain(&album.pieces[0].metadata, out);
-        st = write_claims(k, &album, out);
-        write_messages(k, &album, out);
-        write_subscriptions(k, &album, out);
-        buf_byte(out, '}');
+        if (compare_queues(all[middle].line, &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    album_release(&album);
-    return st;
+    return low < count && compare_queues(all[low].line, &wanted) == 0 ? &all[low] : NULL;
 }
 
+/*
+ * No queue is made twice, and dead letters do not come back to their queue. A walk ends where an
+ * earlier one has been, so each queue is looked at once.
+ */
 static enum status
-write_kind(struct state_keeper *k, struct bytes project, enum store_kind kind,
-           const char *member, struct buf *out)
+check_queues(struct load *l)
 {
-    struct found found;
-    bool first = true;
-    enum status st = find_names(k, k->store->ops->queue_list, project, kind, &found);
+    struct made *all = arena_array(l->reader.arena, l->count + 1, sizeof(*all));
+    size_t count = 0;
 
-    buf_str(out, member);
-    for (size_t i = 0; st == ST_OK && i < found.count; i++) {
-        const struct store_queue where = {project, found.names[i], kind};
+    if (all == NULL)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; i < l->count; i++)
+        if (l->lines[i].record.kind == STORE_RECORD_QUEUE)
+            all[count++] = (struct made){&l->lines[i], 0};
+    for (size_t i = 1; i < count; i++)
+        if (compare_queues(all[i - 1].line, all[i].line) == 0)
+            return refuse(l, all[i].line,
+                          all[i].line->where.kind == STORE_TOPIC ? "topic" : "queue",
+                          "another line has the same name");
+    for (size_t walk = 1; walk <= count; walk++) {
+        struct made *at = &all[walk - 1];
 
-        st = write_queue(k, &where, &first, out);
+        for (; at != NULL && at->walk == 0; at = next_of(at, all, count))
+            at->walk = walk;
+        if (at != NULL && at->walk == walk && next_of(at, all, count) != NULL)
+            return refuse(l, at->line, "metadata._dead_letter_queue",
+                          "the dead-letter queues form a cycle");
     }
-    buf_byte(out, ']');
-    return st;
+    return ST_OK;
 }
 
-static enum status
-write_project(struct state_keeper *k, struct bytes project, struct buf *out)
+static int
+compare_ids(const void *a, const void *b)
 {
-    enum status st = write_kind(k, project, STORE_QUEUE, "\"queues\":[", out);
+    const struct record_line *x = *(struct record_line *const *)a;
+    const struct record_line *y = *(struct record_line *const *)b;
+    int order = bytes_compare(x->where.project, y->where.project);
 
-    return st == ST_OK ? write_kind(k, project, STORE_TOPIC, ",\"topics\":[", out) : st;
+    if (order == 0)
+        order = strcmp(x->record.message.id.text, y->record.message.id.text);
+    return order != 0 ? order : (x->number > y->number) - (x->number < y->number);
 }
 
+/* A message is in one queue: a dead letter takes its id along. */
 static enum status
-write_projects(struct state_keeper *k, struct buf *out)
+check_ids(struct load *l)
 {
-    struct found projects;
-    enum status st = find_projects(k, &projects);
+    struct record_line **ids = arena_array(l->reader.arena, l->count + 1, sizeof(*ids));
+    size_t count = 0;
 
-    buf_str(out, "\"projects\":{");
-    for (size_t i = 0; st == ST_OK && i < projects.count; i++) {
-        if (i > 0)
-            buf_byte(out, ',');
-        json_string_write(out, projects.names[i]);
-        buf_str(out, ":{");
-        st = write_project(k, projects.names[i], out);
-        buf_byte(out, '}');
-    }
-    buf_byte(out, '}');
-    return st;
+    if (ids == NULL)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; i < l->count; i++)
+        if (l->lines[i].record.kind == STORE_RECORD_MESSAGE &&
+            l->lines[i].record.message.id.text[0] != '\0')
+            ids[count++] = &l->lines[i];
+    qsort(ids, count, sizeof(struct record_line *), compare_ids);
+    for (size_t i = 1; i < count; i++)
+        if (bytes_equal(ids[i - 1]->where.project, ids[i]->where.project) &&
+            strcmp(ids[i - 1]->record.message.id.text, ids[i]->record.message.id.text) ==
+                0)
+            return refuse(l, ids[i], "message.id", "another message has the same id");
+    return ST_OK;
 }
 
 enum status
-state_write(struct state_keeper *k, struct bytes project, struct buf *out)
+state_check(struct load *l)
 {
-    enum status st;
+    enum status st = complete_lines(l);
 
-    buf_printf(out, "{\"version\":%d,\"now_ms\":%" PRId64 ",", STATE_VERSION,
-               k->visit->now_ms);
-    st = bytes_present(project) ? write_project(k, project, out) : write_projects(k, out);
-    buf_byte(out, '}');
-    return st;
+    l->replace = l->whole = true;
+    if (st == ST_OK)
+        st = check_queues(l);
+    if (st == ST_OK)
+        st = check_ids(l);
+    return st == ST_OK ? load_check(l) : st;
 }
 
 /* ------------------------------------------------------------------ replacing */
 
+/* A slice of the old state. */
+struct slice {
+    struct slice *next;
+    struct store_queue where;
+    struct store_records records;
+};
+
+/* Reads the old state into *first. */
 static enum status
-keep_kind(struct state_keeper *k, struct bytes project, enum store_kind kind,
-          struct album **kept)
+keep_old(const struct load *l, struct bytes project, struct slice **first)
 {
-    struct found found;
-    enum status st = find_names(k, k->store->ops->queue_list, project, kind, &found);
+    struct arena *arena = l->reader.arena;
+    struct dump dump = {.begun = false};
+    enum status st = ST_OK;
 
-    for (size_t i = 0; st == ST_OK && i < found.count; i++) {
-        struct album *a = arena_alloc(k->arena, sizeof(*a));
+    while (!dump.done && (st == ST_OK || st == ST_AGAIN)) {
+        struct slice *slice = arena_alloc(arena, sizeof(*slice));
 
-        if (a == NULL)
+        if (slice == NULL)
             return ST_NO_MEMORY;
-        *a = (struct album){.where = {project, found.names[i], kind}, .next = *kept};
-        *kept = a;
-        st = album_take(k, a);
+        *slice = (struct slice){.records = STORE_RECORDS_INIT};
+        st = dump_read(l->store, l->visit, project, &dump, &slice->records);
+        *first = slice;
+        first = &slice->next;
+        slice->where = dump_queue(&dump);
+        slice->where.project = arena_copy(arena, slice->where.project);
+        slice->where.name = arena_copy(arena, slice->where.name);
+        if (!bytes_present(slice->where.project) || !bytes_present(slice->where.name))
+            return ST_NO_MEMORY;
     }
     return st;
 }
 
-static enum status
-keep_all(struct state_keeper *k, struct bytes project, struct album **kept)
-{
-    struct found projects = {&project, 1};
-    enum status st = ST_OK;
-
-    if (!bytes_present(project))
-        st = find_projects(k, &projects);
-    for (size_t i = 0; st == ST_OK && i < projects.count; i++) {
-        st = keep_kind(k, projects.names[i], STORE_QUEUE, kept);
-        if (st == ST_OK)
-            st = keep_kind(k, projects.names[i], STORE_TOPIC, kept);
-    }
-    return st;
-}
-
-static enum status
-delete_kept(struct state_keeper *k, const struct album *kept)
-{
-    enum status st = ST_OK;
-
-    for (; st == ST_OK && kept != NULL; kept = kept->next)
-        st = store_queue_delete(k->store, k->visit, &kept->where);
-    return st;
-}
-
-/* Others may make a queue again as often as that while it is loaded. */
-enum { TRIES = 64 };
-
-/* Loads the first piece of a queue, in the place of one that others have made meanwhile. */
-static enum status
-load_over(struct state_keeper *k, const struct store_queue *where,
-          const struct store_image *image)
-{
-    enum status st = store_queue_load(k->store, k->visit, where, image);
-
-    for (int i = 0; st == ST_CONFLICT && i < TRIES; i++) {
-        st = store_queue_delete(k->store, k->visit, where);
-        if (st == ST_OK)
-            st = store_queue_load(k->store, k->visit, where, image);
-    }
-    return st;
-}
-
-static bool
-put_back(struct state_keeper *k, const struct album *kept)
-{
-    bool whole = true;
-
-    for (; kept != NULL; kept = kept->next)
-        for (size_t i = 0; i < kept->count; i++) {
-            enum status st = i == 0 ? load_over(k, &kept->where, &kept->pieces[i])
-                                    : store_queue_load(k->store, k->visit, &kept->where,
-                                                       &kept->pieces[i]);
-
-            whole = whole && st == ST_OK;
-        }
-    return whole;
-}
-
-/* Loads all; *at becomes the one that could not be. */
-static enum status
-load_all(struct state_keeper *k, const struct state *wanted,
-         const struct state_queue **at)
-{
-    for (size_t p = 0; p < wanted->count; p++)
-        for (size_t i = 0; i < wanted->projects[p].count; i++) {
-            enum status st;
-
-            *at = &wanted->projects[p].queues[i];
-            st = load_over(k, &(*at)->where, &(*at)->image);
-            if (st != ST_OK)
-                return st;
-        }
-    *at = NULL;
-    return ST_OK;
-}
-
-/* Deletes those that were loaded, in front of `end`. */
-static void
-unload(struct state_keeper *k, const struct state *wanted, const struct state_queue *end)
-{
-    for (size_t p = 0; p < wanted->count; p++)
-        for (size_t i = 0; i < wanted->projects[p].count; i++) {
-            const struct state_queue *q = &wanted->projects[p].queues[i];
-
-            if (q == end)
-                return;
-            (void)store_queue_delete(k->store, k->visit, &q->where); /* what is left fails
-                                                                      to be put back */
-        }
-}
-
-static enum status
-exchange(struct state_keeper *k, const struct state *wanted, const struct album *kept,
-         struct reason *why)
-{
-    const struct state_queue *at = NULL;
-    enum status st = delete_kept(k, kept);
-
-    if (st == ST_OK) {
-        st = load_all(k, wanted, &at);
-        if (st == ST_OK)
-            return ST_OK;
-        (void)reason_give(why, st, "%s \"%.*s\" cannot be loaded: %s",
-                          at->where.kind == STORE_TOPIC ? "topic" : "queue",
-                          (int)at->where.name.len, at->where.name.data, status_text(st));
-        unload(k, wanted, at);
-    }
-    if (!put_back(k, kept))
-        (void)reason_give(why, st, "%s. Part of the old state was not restored",
-                          status_text(st));
-    return st;
-}
-
-/* What a piece takes when it is loaded, roughly. */
+/* What records take when they are applied, roughly. */
 static size_t
-piece_bytes(const struct store_image *image)
+bytes_of_record(const struct store_record *r)
 {
-    size_t total = image->metadata.json.len;
-
-    for (size_t i = 0; i < image->message_count; i++)
-        total += sizeof(struct store_image_message) + image->messages[i].body.len;
-    for (size_t i = 0; i < image->subscription_count; i++)
-        total += 2 * sizeof(struct store_image_subscription) +
-                 image->subscriptions[i].subscriber.len +
-                 image->subscriptions[i].options.len;
-    return total;
+    if (r->kind == STORE_RECORD_MESSAGE)
+        return sizeof(*r) + r->message.body.len;
+    return r->kind == STORE_RECORD_QUEUE ? r->metadata.json.len
+                                         : 2 * sizeof(*r) + r->subscription.options.len +
+                                               r->subscription.subscriber.len;
 }
 
 /*
@@ -476,40 +263,109 @@ piece_bytes(const struct store_image *image)
  * until all is over.
  */
 static bool
-has_room(const struct state_keeper *k, const struct state *wanted,
-         const struct album *kept)
+has_capacity(const struct load *l, const struct slice *old)
 {
     size_t total = 0;
 
-    for (size_t p = 0; p < wanted->count; p++)
-        for (size_t i = 0; i < wanted->projects[p].count; i++)
-            total += piece_bytes(&wanted->projects[p].queues[i].image);
-    for (; kept != NULL; kept = kept->next)
-        for (size_t i = 0; i < kept->count; i++)
-            total += piece_bytes(&kept->pieces[i]);
-    return mem_admits(k->mem, total);
+    for (size_t i = 0; i < l->count; i++)
+        total += bytes_of_record(&l->lines[i].record);
+    for (; old != NULL; old = old->next)
+        for (size_t i = 0; i < old->records.count; i++)
+            total += bytes_of_record(&old->records.all[i]);
+    return mem_admits(l->reader.mem, total);
 }
 
-enum status
-state_replace(struct state_keeper *k, struct bytes project, const struct state *wanted,
-              struct reason *why)
+/* Is it the first one of a queue? */
+static bool
+begins_queue(const struct slice *slice)
 {
-    struct album *kept = NULL;
-    enum status st = keep_all(k, project, &kept);
+    return slice->records.count > 0 && slice->records.all[0].kind == STORE_RECORD_QUEUE;
+}
 
-    if (st == ST_OK && !has_room(k, wanted, kept))
-        st = ST_OVER_BUDGET;
+static enum status
+delete_old(struct load *l, const struct slice *old)
+{
+    enum status st = ST_OK;
+
+    for (; st == ST_OK && old != NULL; old = old->next)
+        if (begins_queue(old))
+            st = store_queue_delete(l->store, l->visit, &old->where);
+    return st;
+}
+
+/* Puts all of the old state back that can be; false: that was not all. */
+static bool
+restore(struct load *l, const struct slice *old)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < l->count; i++) /* what stays fails to be put back */
+        if (l->lines[i].record.kind == STORE_RECORD_QUEUE)
+            (void)store_queue_delete(l->store, l->visit, &l->lines[i].where);
+    for (; old != NULL; old = old->next) {
+        enum status st = ST_OK;
+
+        if (begins_queue(old))
+            st = store_queue_delete(l->store, l->visit, &old->where);
+        if (st == ST_OK && old->records.count > 0)
+            st = store_apply(l->store, l->visit, &old->where, old->records.all,
+                             old->records.count);
+        all = all && st == ST_OK;
+    }
+    return all;
+}
+
+/* Applies the new lines in place of the old state. */
+static enum status
+exchange(struct load *l, const struct slice *old)
+{
+    enum status st = delete_old(l, old);
+    struct reason first;
+
     if (st == ST_OK)
-        st = exchange(k, wanted, kept, why);
-    for (struct album *a = kept; a != NULL; a = a->next)
-        album_release(a);
+        st = load_apply(l);
+    if (st == ST_OK)
+        return ST_OK;
+    first = *l->reader.why;
+    if (!restore(l, old))
+        (void)reason_give(l->reader.why, st, "%s. Part of the old state was not restored",
+                          first.text[0] == '\0' ? status_text(st) : first.text);
     return st;
 }
 
 enum status
-state_refusal(enum status st)
+state_replace(struct load *l, struct bytes project)
 {
-    return st == ST_PROJECT_QUEUES || st == ST_PROJECT_MESSAGES || st == ST_PROJECT_BYTES
-               ? ST_CONFLICT
-               : st;
+    struct slice *old = NULL;
+    enum status st = keep_old(l, project, &old);
+
+    if (st == ST_OK && !has_capacity(l, old))
+        st = ST_OVER_BUDGET;
+    if (st == ST_OK)
+        st = exchange(l, old);
+    for (; old != NULL; old = old->next)
+        store_records_release(&old->records);
+    return st;
+}
+
+enum status
+state_seed(struct load *l, struct bytes text)
+{
+    enum status st = load_read(l, text);
+    size_t first = 0;
+
+    if (st == ST_OK)
+        st = state_check(l);
+    for (size_t i = 1; st == ST_OK && i <= l->count; i++) {
+        const struct bytes project = l->lines[first].where.project;
+        struct load part = *l; /* the lines of a project */
+
+        if (i < l->count && bytes_equal(l->lines[i].where.project, project))
+            continue;
+        part.lines += first;
+        part.count = i - first;
+        st = state_replace(&part, project);
+        first = i;
+    }
+    return st;
 }

@@ -1,37 +1,36 @@
 /*
- * state: the whole state of a project, or of all, read out of the store and put in its place
+ * state: the whole state of a project, or of all, read out of the store and replaced
  * (docs/api.md 23.4).
  *
  *   Cost     O(everything in the projects), in one call: for tests and for the start
- *   Memory   the arena for what is kept, but for bodies, which are pinned
+ *   Memory   the lines of the old and the new state
  */
 #ifndef API_STATE_H
 #define API_STATE_H
 
-#include "api/wire/decode_state.h"
-#include "claimd/base/buf.h"
+#include "api/load.h"
 
-struct state_keeper {
-    struct store *store;
-    struct mem *mem;
-    struct arena *arena;
-    struct store_visit *visit;
-};
-
-/* Writes the document of a project, or (absent) of all. ST_NO_MEMORY, and the store's. */
-enum status state_write(struct state_keeper *k, struct bytes project, struct buf *out);
+/* Writes a whole dump: of a project, whose lines do not name it, or (absent) of all. ST_NO_MEMORY,
+ * and the store's. */
+enum status state_write(struct store *store, struct store_visit *visit,
+                        struct bytes project, struct buf *out);
 
 /*
- * Deletes all that the project, or (absent) any project, has, and loads the state instead. If
- * that cannot be loaded the old one is put back, and `why` tells of what it was. ST_NO_MEMORY,
- * and what the store refuses a load for. Others may use the queues meanwhile, but not replace them:
- * what they do goes with what is replaced.
+ * Checks lines that are a whole state: load_check(), queues, cycles of dead-letter queues, and ids
+ * across queues. Sorts them, and adds lines for queues that have none. ST_BAD_VALUE with a reason;
+ * ST_NO_MEMORY.
  */
-enum status state_replace(struct state_keeper *k, struct bytes project,
-                          const struct state *wanted, struct reason *why);
+enum status state_check(struct load *l);
 
-/* What the store refuses a load for, as it is told: a limit of a project is no 429 here, since
- * asking again later is of no use. */
-enum status state_refusal(enum status st);
+/*
+ * Deletes all that the project, or (absent) any project, has, and applies the lines of the load
+ * instead, which were read and checked. If the store refuses them, the old state is put back. Other
+ * clients may use the queues meanwhile: their changes are lost with what is replaced. A reason, if it
+ * is a line's. Statuses of load_apply(); ST_OVER_BUDGET: no memory for both.
+ */
+enum status state_replace(struct load *l, struct bytes project);
+
+/* Replaces all projects that a text has lines of (--seed). */
+enum status state_seed(struct load *l, struct bytes text);
 
 #endif

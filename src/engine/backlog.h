@@ -2,7 +2,7 @@
  * backlog: the messages of a queue, from its making or last purge to the next.
  *
  * Purging or deleting a queue takes its backlog away whole, in O(1), with the claims on its
- * messages; the graveyard frees both later. A message or a claim belongs to its queue only
+ * messages; the reclaim list frees both later. A message or a claim belongs to its queue only
  * if its backlog still does.
  *
  * Invariants (backlog_audit):
@@ -22,7 +22,7 @@
 struct queue;
 struct claim;
 
-/* What the backlogs of a shard have together: those alive, or those in the graveyard. */
+/* What the backlogs of a shard have together: those alive, or those on the reclaim list. */
 struct tally {
     size_t messages, claimed, delayed, original;
     size_t claims;
@@ -30,14 +30,14 @@ struct tally {
 };
 
 struct backlog {
-    struct queue *queue;    /* NULL once it lies in the graveyard */
+    struct queue *queue;    /* NULL once it lies on the reclaim list */
     struct tally *tally;    /* where its messages count; the shard's */
     struct seqmap messages; /* number -> struct message, owned */
     struct seqmap claims;   /* number -> struct claim, owned; none is ever ready */
     size_t claimed;
-    uint64_t bytes;          /* of bodies */
-    struct hashmap original; /* ids from other queues -> struct original, owned */
-    struct list grave;       /* in the shard's graveyard */
+    uint64_t bytes;           /* of bodies */
+    struct hashmap original;  /* ids from other queues -> struct original, owned */
+    struct list reclaim_link; /* in the shard's graveyard */
 };
 
 /* Makes an empty backlog; NULL without memory. */

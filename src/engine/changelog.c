@@ -24,13 +24,14 @@ change_of(const struct queue *q, enum store_change_kind kind, int64_t now_ms)
                                  .tag = q->tag,
                                  .transient = transient,
                                  .fence_base = q->fence_base,
-                                 .last_number = transient ? q->lent_seq : q->last_seq,
-                                 .last_claim = transient ? q->lent_claim : q->last_claim,
+                                 .last_number = transient ? q->reserved_seq : q->last_seq,
+                                 .last_claim =
+                                     transient ? q->reserved_claim : q->last_claim,
                                  .metadata = &q->metadata->document};
 }
 
-static void
-show(const struct message *m, uint32_t tag, struct store_message_record *out)
+void
+changelog_message(const struct message *m, uint32_t tag, struct store_message_record *out)
 {
     *out = (struct store_message_record){
         .number = m->seq,
@@ -94,7 +95,7 @@ next_in_row(struct store_change *change, struct store_message_record *out)
     m = backlog_next_live(q->backlog, &change->at);
     change->at++;
     change->count--;
-    show(m, q->tag, out);
+    changelog_message(m, q->tag, out);
     if (change->kind == STORE_CHANGE_STATE && m->claim != NULL) {
         claim_record(m->claim, &change->claim);
         out->claim = &change->claim;
@@ -123,7 +124,8 @@ next_listed(struct store_change *change, struct store_message_record *out)
     if (link == head)
         return false;
     change->from[1] = link->next;
-    show(container_of(link, const struct message, due.link), change->tag, out);
+    changelog_message(container_of(link, const struct message, due.link), change->tag,
+                      out);
     return true;
 }
 
@@ -150,7 +152,7 @@ next_held(struct store_change *change, struct store_message_record *out)
 
         if (m == NULL)
             continue;
-        show(m, change->tag, out);
+        changelog_message(m, change->tag, out);
         return true;
     }
     return false;
@@ -177,13 +179,13 @@ next_single(struct store_change *change, struct store_message_record *out)
     if (m == NULL)
         return false;
     change->from[0] = NULL;
-    show(m, change->tag, out);
+    changelog_message(m, change->tag, out);
     return true;
 }
 
 uint64_t
-changelog_message(struct queue *q, enum store_change_kind kind, const struct message *m,
-                  int64_t now_ms)
+changelog_single(struct queue *q, enum store_change_kind kind, const struct message *m,
+                 int64_t now_ms)
 {
     struct store_change change = change_of(q, kind, now_ms);
 
@@ -200,7 +202,7 @@ next_moved(struct store_change *change, struct store_message_record *out)
 
     if (change->at == change->count)
         return false;
-    show(moved->messages[change->at], change->target_tag, out);
+    changelog_message(moved->messages[change->at], change->target_tag, out);
     out->old_number = moved->old_numbers[change->at++];
     return true;
 }
@@ -268,4 +270,27 @@ changelog_feed(struct queue *q, uint64_t first, size_t count, int64_t now_ms)
     change.from[0] = q;
     change.next = next_entry;
     return tell(q, &change);
+}
+
+/* ------------------------------------------------------------------ numbers of transient queues */
+
+enum status
+changelog_reserve_numbers(struct queue *q, uint64_t messages, uint64_t claims)
+{
+    if (!has_log(q->shard->core) || !queue_transient(q) ||
+        (q->last_seq + messages <= q->reserved_seq &&
+         q->last_claim + claims <= q->reserved_claim))
+        return ST_OK;
+    return changelog_reserve(q->shard, STORE_CHANGE_QUEUE, 0,
+                             queue_bytes(&q->where, &q->metadata->document));
+}
+
+void
+changelog_numbers(struct queue *q, int64_t now_ms)
+{
+    if (!has_log(q->shard->core) || !queue_transient(q) ||
+        (q->last_seq <= q->reserved_seq && q->last_claim <= q->reserved_claim))
+        return;
+    queue_reserve_numbers(q);
+    (void)changelog_queue(q, STORE_CHANGE_QUEUE, now_ms);
 }

@@ -33,6 +33,10 @@ queue_bytes(const struct store_queue *where, const struct store_metadata *metada
 enum status changelog_reserve(struct shard *sh, enum store_change_kind kind, size_t count,
                               size_t bytes);
 
+/* A message as a record, but for its claim. */
+void changelog_message(const struct message *m, uint32_t tag,
+                       struct store_message_record *out);
+
 /* QUEUE, META, QUEUE_GONE, PURGE, UNSUBSCRIBED. */
 uint64_t changelog_queue(struct queue *q, enum store_change_kind kind, int64_t now_ms);
 
@@ -49,8 +53,8 @@ uint64_t changelog_claim(struct queue *q, enum store_change_kind kind,
                          const struct claim *c, int64_t now_ms);
 
 /* EXPIRED, DELAY_OVER. */
-uint64_t changelog_message(struct queue *q, enum store_change_kind kind,
-                           const struct message *m, int64_t now_ms);
+uint64_t changelog_single(struct queue *q, enum store_change_kind kind,
+                          const struct message *m, int64_t now_ms);
 
 /* SUBSCRIPTION, SUBSCRIPTION_GONE, CURSOR. */
 uint64_t
@@ -67,5 +71,21 @@ struct moved {
 };
 uint64_t changelog_move(struct queue *source, struct queue *target,
                         const struct moved *moved, size_t count, int64_t now_ms);
+
+/* ------------------------------------------------------------------ numbers of transient queues */
+
+/*
+ * What a transient queue does is not logged, so after a restart the log does not know which numbers
+ * of messages and claims it has used. It reserves them in large pieces: the log says beforehand up
+ * to which they may be used, and the queue that begins anew goes on behind those. So markers that
+ * clients hold, and fencing numbers, never meet a smaller one.
+ */
+
+/* Before the queue uses so many more: asks the log for a loan if need be. */
+enum status
+changelog_reserve_numbers(struct queue *q, uint64_t messages, uint64_t claims);
+
+/* It has used them: tells the log of the loan, if there is a new one. */
+void changelog_numbers(struct queue *q, int64_t now_ms);
 
 #endif

@@ -20,11 +20,10 @@ struct claim {
     int64_t started_ms;      /* made, or last renewed */
     uint64_t id_low;         /* of the id */
     uint32_t id_high;
-    uint32_t count; /* of the numbers, including those it no longer holds */
-    uint32_t room;  /* for numbers */
-    uint32_t held;  /* messages it holds; at least 1 once it is filled */
-    uint32_t shown; /* by the image under way: place in the piece, if that says so, too */
-    bool named;     /* by the request under way: claim_name() */
+    uint32_t count;  /* of the numbers, including those it no longer holds */
+    uint32_t room;   /* for numbers */
+    uint32_t held;   /* messages it holds; at least 1 once it is filled */
+    bool named;      /* by the request under way: claim_name() */
     uint64_t seqs[]; /* ascending */
 };
 

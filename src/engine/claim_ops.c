@@ -1,6 +1,6 @@
 /* The store's operations on claims. */
-#include "engine/batch.h"
 #include "engine/dead_letter.h"
+#include "engine/visit.h"
 
 /*
  * A claim being made: everything that can fail has been done before it is filled. It is allocated
@@ -108,7 +108,7 @@ deliver_messages(struct visit *v, const struct store_terms *terms, size_t count,
     visit_served(v);
     if (has_log(&v->engine->core))
         (void)changelog_claim(q, STORE_CHANGE_CLAIM, c, v->now_ms);
-    lend_commit(q, v->now_ms);
+    changelog_numbers(q, v->now_ms);
 }
 
 /* Makes the claim, or waits. ST_AGAIN: the locks are not held. */
@@ -138,7 +138,7 @@ create(struct dead_letter *dl, const struct store_terms *terms, size_t limit,
     if (st == ST_OK)
         st = claim_reserve(v->shard, v->queue); /* others may have used it up */
     if (st == ST_OK)
-        st = lend_reserve(v->queue, 0, 1);
+        st = changelog_reserve_numbers(v->queue, 0, 1);
     if (st == ST_OK)
         st = visit_reserve_messages(v, STORE_CHANGE_CLAIM, room, 0);
     if (st == ST_OK)
@@ -187,7 +187,7 @@ static enum status
 enter_claim(struct visit *v, struct store *s, struct store_visit *outer,
             const struct store_queue *where, struct bytes claim_id, struct claim **claim)
 {
-    enum status st = visit_enter(v, s, outer, where, SETTLE_CLAIMS);
+    enum status st = visit_enter(v, s, outer, where, EXPIRE_CLAIMS);
 
     if (st == ST_OK)
         *claim = v->queue == NULL ? NULL : claim_find(v->queue, claim_id, v->now_ms);

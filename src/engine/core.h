@@ -9,10 +9,9 @@
 
 #include "claimd/base/hash.h"
 #include "claimd/engine/engine.h"
-#include "claimd/store/durable.h"
 #include "claimd/store/log.h"
 #include "engine/directory.h"
-#include "engine/metrics_slots.h"
+#include "engine/figures.h"
 
 #include <stdatomic.h>
 

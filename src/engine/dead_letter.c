@@ -25,7 +25,7 @@ dead_letter_enter(struct dead_letter *dl, struct store *s, struct store_visit *o
     struct shard *lower = NULL; /* a lower target, locked before the source */
 
     for (;;) {
-        enum status st = visit_enter(&dl->from, s, outer, where, SETTLE_ALL);
+        enum status st = visit_enter(&dl->from, s, outer, where, EXPIRE_ALL);
 
         if (st != ST_OK) {
             if (lower != NULL)
@@ -261,7 +261,7 @@ reserve(struct dead_letter *dl, struct move *move)
         st = changelog_reserve(dl->target, STORE_CHANGE_QUEUE, 0,
                                queue_bytes(&dl->where, NULL));
     if (st == ST_OK && !move->made)
-        st = lend_reserve(move->target, move->count, 0);
+        st = changelog_reserve_numbers(move->target, move->count, 0);
     if (st == ST_OK &&
         !(queue_transient(dl->from.queue) && queue_transient(move->target)))
         st = visit_reserve(&dl->from, STORE_CHANGE_MOVE, move->count, move->bytes);
@@ -383,7 +383,7 @@ dead_letter_move(struct dead_letter *dl, uint64_t seq)
             (void)changelog_queue(move.target, STORE_CHANGE_QUEUE, dl->from.now_ms);
         (void)changelog_move(dl->from.queue, move.target, &moved, move.count,
                              dl->from.now_ms);
-        lend_commit(move.target, dl->from.now_ms);
+        changelog_numbers(move.target, dl->from.now_ms);
     }
     return ST_OK;
 }

@@ -292,7 +292,7 @@ engine_delivery_done(struct store *store, struct store_visit *outer,
     struct subscription *s;
     struct visit v;
 
-    (void)visit_enter(&v, store, outer, &delivery->queue, SETTLE_NOTHING);
+    (void)visit_enter(&v, store, outer, &delivery->queue, EXPIRE_NOTHING);
     s = v.queue == NULL
             ? NULL
             : subscription_find(v.queue->feed, store_id_bytes(&delivery->subscription),

@@ -8,7 +8,7 @@ struct project {
     struct namenode named; /* in the directory's */
     struct nameset names;
     enum store_kind kind;
-    _Atomic uint64_t messages, bytes; /* of its queues: alive, not in the graveyard */
+    _Atomic uint64_t messages, bytes; /* of its queues: alive, not on the reclaim list */
     struct bytes name;                /* points behind this structure */
     char text[];
 };

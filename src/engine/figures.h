@@ -7,7 +7,13 @@
 #ifndef ENGINE_FIGURES_H
 #define ENGINE_FIGURES_H
 
+#include "claimd/base/lock.h"
+#include "claimd/base/mem.h"
+#include "claimd/base/status.h"
 #include "claimd/store/figures.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
 
 struct figures {
     struct counter counts[STORE_COUNTERS];
@@ -28,5 +34,57 @@ figures_span(struct figures *f, enum store_span which, int64_t from_ms, int64_t 
     buckets_add(&f->spans[which], &store_span_bounds[which],
                 now_ms > from_ms ? (uint64_t)(now_ms - from_ms) : 0);
 }
+
+/* ------------------------------------------------------------------ slots of queues */
+
+/*
+ * The queues that /metrics shows one by one (store/figures.h): the first that were
+ * made, as many as there are slots. A queue keeps its slot until it is deleted. The next queue that
+ * is made takes it then. So a series never changes its queue, and no queue loses its series because
+ * another one has grown.
+ *
+ *   Cost     O(1) without a free slot; else a search through the slots that is O(1) unless many
+ *            queues come and go in another order
+ *   Threads  any. A slot belongs to the shard of its queue, whose lock guards the pointer to the
+ *            queue and its counters. The lock in here is a leaf and guards the free slots
+ */
+
+struct queue;
+struct shard;
+
+struct metrics_slot {
+    _Atomic(struct shard *) shard; /* of the queue; NULL: free */
+    struct queue *queue;
+    struct store_expired expired; /* of that queue, since it has the slot */
+};
+
+struct metrics_slots {
+    struct metrics_slot *all; /* owned */
+    size_t count;
+    struct lock lock;    /* guards lowest, and the free slots */
+    size_t lowest;       /* no slot before this one is free */
+    _Atomic size_t free; /* number of free slots */
+};
+
+/* ST_NO_MEMORY. */
+enum status metrics_slots_init(struct metrics_slots *s, struct mem *mem, size_t count);
+void metrics_slots_fini(struct metrics_slots *s, struct mem *mem);
+
+/* Gives a queue a slot if one is free, and writes its number, from 1 on. Takes it back, and writes 0.
+ * Both need the lock of the queue's shard. */
+void metrics_slots_enter(struct metrics_slots *s, struct shard *sh, struct queue *q,
+                         uint32_t *number);
+void metrics_slots_leave(struct metrics_slots *s, uint32_t *number);
+
+/* The shard of the first taken slot from *at on, which becomes its index; NULL: none. */
+struct shard *metrics_slots_next(const struct metrics_slots *s, size_t *at);
+
+/* The counters of a slot; NULL for the number 0. Needs the lock of the queue's shard. */
+struct store_expired *
+metrics_slots_expired(const struct metrics_slots *s, uint32_t number);
+
+/* The queue of the slot if it is in this shard, whose lock the caller holds; else NULL. */
+struct queue *
+metrics_slots_queue(const struct metrics_slots *s, size_t at, const struct shard *sh);
 
 #endif

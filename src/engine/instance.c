@@ -1,8 +1,8 @@
 #include "engine/instance.h"
 #include "claimd/base/invariant.h"
 #include "claimd/engine/engine.h"
-#include "engine/graveyard.h"
-#include "engine/settle.h"
+#include "engine/claim.h"
+#include "engine/housekeeping.h"
 #include "engine/subscription.h"
 
 struct shard *
@@ -27,7 +27,7 @@ engine_totals(struct store *s, struct store_visit *visit, struct store_totals *o
     for (size_t i = 0; i <= e->shard_mask; i++) {
         struct shard *sh = &e->shards[i];
         int64_t now_ms = visit->now_ms;
-        enum status st = settle_enter(sh, &now_ms, SETTLE_ALL);
+        enum status st = expire_enter(sh, &now_ms, EXPIRE_ALL);
 
         if (st != ST_OK)
             return st;
@@ -47,36 +47,12 @@ engine_limit(struct store *s, const struct engine_limits *limits)
     core_limit(&engine_of(s)->core, limits);
 }
 
-/* ---------------------------------------------------------------------- the log */
-
-static enum status
-durable_replay(struct store_durable *durable, struct store_change *change)
-{
-    return engine_replay(engine_of_durable(durable), change);
-}
+/* ---------------------------------------------------------------------- state */
 
 static void
-durable_replay_marks(struct store_durable *durable, const struct store_marks *marks)
+engine_live(struct store *s, uint64_t *messages, uint64_t *bytes)
 {
-    core_use_up(&engine_of_durable(durable)->core, marks);
-}
-
-static enum status
-durable_replay_end(struct store_durable *durable, int64_t now_ms)
-{
-    return engine_replay_end(engine_of_durable(durable), now_ms);
-}
-
-static void
-durable_marks(struct store_durable *durable, struct store_marks *out)
-{
-    core_marks(&engine_of_durable(durable)->core, out);
-}
-
-static void
-durable_live(struct store_durable *durable, uint64_t *messages, uint64_t *bytes)
-{
-    struct engine *e = engine_of_durable(durable);
+    struct engine *e = engine_of(s);
 
     *messages = *bytes = 0;
     for (size_t i = 0; i <= e->shard_mask; i++) {
@@ -90,31 +66,329 @@ durable_live(struct store_durable *durable, uint64_t *messages, uint64_t *bytes)
 }
 
 static void
-durable_checkpoint_begin(struct store_durable *durable)
+engine_replay_marks(struct store *s, const struct store_marks *marks)
 {
-    engine_checkpoint_begin(engine_of_durable(durable));
+    core_use_up(&engine_of(s)->core, marks);
+}
+
+static void
+engine_marks(struct store *s, struct store_marks *out)
+{
+    core_marks(&engine_of(s)->core, out);
+}
+
+static const struct store_state_ops engine_state_ops = {
+    .read = engine_read,
+    .release = engine_records_release,
+    .apply = engine_apply,
+    .replay = engine_replay,
+    .replay_marks = engine_replay_marks,
+    .replay_end = engine_replay_end,
+    .marks = engine_marks,
+    .live = engine_live,
+    .checkpoint_begin = engine_checkpoint_begin,
+    .checkpoint = engine_checkpoint,
+};
+
+/* ---------------------------------------------------------------------- housekeeping */
+
+/* A piece frees at least so many bytes: a message's structure, its header, its index. */
+enum { PIECE_BYTES = 128, PAY_AT_LEAST = 8 };
+
+void
+housekeep_pay(struct engine *e, int64_t now_ms, size_t count, size_t bytes)
+{
+    size_t budget = PAY_AT_LEAST + 2 * (count + bytes / PIECE_BYTES);
+
+    if (atomic_load_explicit(&e->core.next_ms, memory_order_relaxed) > now_ms)
+        return;
+    for (size_t i = 0; i <= e->shard_mask && budget > 0; i++) {
+        struct shard *sh = &e->shards[i];
+
+        if (atomic_load_explicit(&sh->next_ms, memory_order_relaxed) > now_ms)
+            continue;
+        while (budget > 0 && housekeep_shard(sh, now_ms, &budget) <= now_ms)
+            continue;
+    }
+}
+
+static int64_t
+housekeep(struct shard *sh, int64_t now_ms)
+{
+    size_t budget = SIZE_MAX; /* a slice is bounded by itself */
+
+    return housekeep_shard(sh, now_ms, &budget);
+}
+
+static void
+engine_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
+{
+    struct engine *e = engine_of(s);
+
+    /* Whoever arms something from here on lowers next_ms again; nobody's wish is lost. */
+    atomic_store(&e->core.next_ms, WHEEL_NEVER);
+    for (size_t i = 0; i <= e->shard_mask; i++)
+        core_wake_at(&e->core, housekeep(&e->shards[i], now_ms));
+    store_log_flush(e->core.log);
+    *next_ms = atomic_load(&e->core.next_ms);
+}
+
+static int64_t
+engine_next_ms(struct store *s)
+{
+    return atomic_load_explicit(&engine_of(s)->core.next_ms, memory_order_relaxed);
+}
+
+/* ---------------------------------------------------------------------- figures */
+
+static void
+add_counts(const struct figures *f, struct store_figures *out)
+{
+    for (size_t i = 0; i < STORE_COUNTERS; i++)
+        out->counts[i] += counter_read(&f->counts[i]);
+    for (size_t i = 0; i < STORE_SPANS; i++)
+        buckets_merge(&out->spans[i], &f->spans[i]);
+}
+
+/* How long something has been due, for which housekeeping has not come yet. */
+static int64_t
+lag_of(const struct shard *sh, int64_t now_ms)
+{
+    int64_t next_ms = atomic_load_explicit(&sh->next_ms, memory_order_relaxed);
+
+    return next_ms < now_ms ? now_ms - next_ms : 0;
+}
+
+static void
+add_population(const struct shard *sh, struct store_figures *out)
+{
+    const struct tally *t = &sh->alive;
+
+    out->all.claimable += t->messages - t->claimed - t->delayed;
+    out->all.claimed += t->claimed;
+    out->all.delayed += t->delayed;
+    out->all.dead_letters += t->original;
+    out->all.claims += t->claims;
+    out->all.bytes += t->bytes;
+    out->rest.messages += sh->figures.rest.messages;
+    out->rest.unread += sh->figures.rest.unread;
+    out->rest.dead_letters += sh->figures.rest.dead_letters;
+    out->queues += sh->queues.count;
+    out->subscriptions += sh->subscriptions;
+    out->feed_bytes += sh->feed_bytes;
+    out->garbage += sh->reclaiming.messages;
 }
 
 static enum status
-durable_checkpoint(struct store_durable *durable, bool *done)
+engine_figures(struct store *s, struct store_visit *visit, struct store_figures *out)
 {
-    return engine_checkpoint(engine_of_durable(durable), done);
+    struct engine *e = engine_of(s);
+
+    *out = (struct store_figures){.queues = 0};
+    for (size_t i = 0; i <= e->shard_mask; i++) {
+        struct shard *sh = &e->shards[i];
+        int64_t lag_ms = lag_of(sh, visit->now_ms);
+
+        if (out->lag_ms < lag_ms)
+            out->lag_ms = lag_ms;
+        add_counts(&sh->figures, out);
+        (void)shard_enter(sh, visit->now_ms);
+        add_population(sh, out);
+        shard_leave(sh);
+    }
+    return ST_OK;
 }
 
-static const struct store_durable durable_side = {
-    .replay = durable_replay,
-    .replay_marks = durable_replay_marks,
-    .replay_end = durable_replay_end,
-    .marks = durable_marks,
-    .live = durable_live,
-    .checkpoint_begin = durable_checkpoint_begin,
-    .checkpoint = durable_checkpoint,
-};
-
-struct store_durable *
-engine_durable(struct store *s)
+static void
+copy_text(char *to, struct bytes from)
 {
-    return &engine_of(s)->durable;
+    if (from.len > 0)
+        memcpy(to, from.data, from.len);
+    to[from.len] = '\0';
+}
+
+static int64_t
+age_of(int64_t from_ms, int64_t now_ms)
+{
+    return from_ms < now_ms ? now_ms - from_ms : 0;
+}
+
+static void
+fill_queue_figures(const struct queue *q, int64_t now_ms, struct store_queue_figures *out)
+{
+    const struct backlog *b = q->backlog;
+    const struct message *oldest;
+    const struct claim *first; /* claim numbers ascend with time */
+    uint64_t seq = 0, number = 0;
+
+    copy_text(out->project, q->where.project);
+    copy_text(out->name, q->where.name);
+    out->project_len = q->where.project.len;
+    out->name_len = q->where.name.len;
+    out->kind = q->where.kind;
+    out->here = (struct store_population){
+        .claimable = backlog_ready(b),
+        .claimed = b->claimed,
+        .delayed = backlog_delayed(b),
+        .dead_letters = b->original.count,
+        .claims = b->claims.live,
+        .bytes = b->bytes,
+    };
+    oldest = backlog_next_ready(b, &seq);
+    out->has_oldest = oldest != NULL;
+    out->age_ms = oldest == NULL ? 0 : age_of(oldest->posted_ms, now_ms);
+    first = backlog_next_claim(b, &number);
+    out->claimed_age_ms = first == NULL ? 0 : age_of(first->made_ms, now_ms);
+    out->expired =
+        *metrics_slots_expired(&q->shard->core->metrics_slots, q->metrics_slot);
+}
+
+/* Settles what is due, as far as a few slices go: who only looks does not do all the work. */
+static int64_t
+enter_expired(struct shard *sh, int64_t now_ms)
+{
+    return expire_enter(sh, &now_ms, EXPIRE_ALL) == ST_OK ? now_ms
+                                                          : shard_enter(sh, now_ms);
+}
+
+static enum status
+engine_queue_figures(struct store *s, struct store_visit *visit, size_t *at,
+                     struct store_queue_figures *out)
+{
+    const struct metrics_slots *slots = &engine_of(s)->core.metrics_slots;
+    struct shard *sh;
+
+    while ((sh = metrics_slots_next(slots, at)) != NULL) {
+        int64_t now_ms = enter_expired(sh, visit->now_ms);
+        const struct queue *q = metrics_slots_queue(slots, *at, sh);
+
+        if (q != NULL)
+            fill_queue_figures(q, now_ms, out);
+        shard_leave(sh);
+        if (q == NULL)
+            continue; /* it went, or another took its place: look again */
+        ++*at;
+        return ST_OK;
+    }
+    return ST_NOT_FOUND;
+}
+
+/* ---------------------------------------------------------------------- audit */
+
+/* Whether every invariant of an engine holds; walks everything. */
+
+static bool
+queue_audit(const struct shard *sh, const struct queue *q)
+{
+    const struct message *last = backlog_last(q->backlog);
+    uint64_t number = q->last_claim + 1;
+
+    if (q->shard != sh || q->backlog->queue != q || !backlog_audit(q->backlog))
+        return false;
+    if (last != NULL && last->seq > q->last_seq)
+        return false;
+    if (backlog_next_claim(q->backlog, &number) != NULL)
+        return false;
+    if (q->waitqueue != NULL &&
+        (q->waitqueue->queue != q ||
+         !waitqueue_audit(q->waitqueue, backlog_ready(q->backlog))))
+        return false;
+    if (q->feed != NULL && (q->feed->queue != q || q->feed->subscriptions.live == 0 ||
+                            !feed_audit(sh, q->feed)))
+        return false;
+    return claims_audit(q->backlog);
+}
+
+/* Lines of queues that are not there are in the table, too. */
+static bool
+lines_audit(const struct shard *sh)
+{
+    const struct hashnode *node = NULL;
+
+    if (!list_empty(&sh->dirty_waitqueues) || !hashmap_audit(&sh->waitqueues))
+        return false;
+    while ((node = hashmap_walk(&sh->waitqueues, node)) != NULL) {
+        const struct waitqueue *waitqueue =
+            container_of(node, const struct waitqueue, node);
+
+        if (waitqueue->ended ||
+            (waitqueue->queue == NULL ? !waitqueue_audit(waitqueue, 0)
+                                      : waitqueue->queue->waitqueue != waitqueue))
+            return false;
+    }
+    return true;
+}
+
+static bool
+feeds_tally_audit(const struct shard *sh)
+{
+    const struct hashnode *node = NULL;
+    uint64_t subscriptions = 0, bytes = 0;
+
+    while ((node = hashmap_walk(&sh->queues, node)) != NULL) {
+        const struct queue *q = container_of(node, const struct queue, node);
+
+        if (q->feed == NULL)
+            continue;
+        subscriptions += q->feed->subscriptions.live;
+        bytes += q->feed->bytes;
+    }
+    return subscriptions == sh->subscriptions && bytes == sh->feed_bytes;
+}
+
+/* The tally of the queues agrees with what they have. */
+static bool
+tally_audit(const struct shard *sh)
+{
+    const struct hashnode *node = NULL;
+    struct tally sum = {0};
+
+    while ((node = hashmap_walk(&sh->queues, node)) != NULL) {
+        const struct queue *q = container_of(node, const struct queue, node);
+
+        sum.messages += backlog_live(q->backlog);
+        sum.claimed += q->backlog->claimed;
+        sum.delayed += backlog_delayed(q->backlog);
+        sum.original += q->backlog->original.count;
+        sum.claims += q->backlog->claims.live;
+        sum.bytes += q->backlog->bytes;
+    }
+    return feeds_tally_audit(sh) && sum.messages == sh->alive.messages &&
+           sum.claimed == sh->alive.claimed && sum.delayed == sh->alive.delayed &&
+           sum.original == sh->alive.original && sum.claims == sh->alive.claims &&
+           sum.bytes == sh->alive.bytes;
+}
+
+static bool
+shard_audit(struct shard *sh, struct directory_sum *sum)
+{
+    const struct hashnode *node = NULL;
+    bool sound;
+
+    lock_acquire(&sh->lock);
+    sound = hashmap_audit(&sh->queues) && wheel_audit(sh->claim_wheel) &&
+            wheel_audit(sh->message_wheel) &&
+            (sh->subscription_wheel == NULL || wheel_audit(sh->subscription_wheel)) &&
+            reclaim_audit(sh) && tally_audit(sh) && lines_audit(sh) && !sh->tells;
+    sum->queues += sh->queues.count;
+    sum->messages += sh->alive.messages;
+    sum->bytes += sh->alive.bytes;
+    while (sound && (node = hashmap_walk(&sh->queues, node)) != NULL)
+        sound = queue_audit(sh, container_of(node, const struct queue, node));
+    lock_release(&sh->lock);
+    return sound;
+}
+
+static bool
+engine_audit(struct store *s)
+{
+    struct engine *e = engine_of(s);
+    struct directory_sum sum = {0};
+
+    for (size_t i = 0; i <= e->shard_mask; i++)
+        if (!shard_audit(&e->shards[i], &sum))
+            return false;
+    return directory_audit(&e->core.directory, &sum);
 }
 
 /* ---------------------------------------------------------------------- life */
@@ -127,11 +401,11 @@ close_shard(struct shard *sh)
 
     lock_acquire(&sh->lock);
     while ((node = hashmap_walk(&sh->queues, NULL)) != NULL)
-        graveyard_bury(sh, container_of(node, struct queue, node));
-    while (!graveyard_empty(sh) || !list_empty(&sh->stale_feeds)) {
-        size_t budget = SETTLE_SLICE, more = SETTLE_SLICE;
+        reclaim_queue(sh, container_of(node, struct queue, node));
+    while (!reclaim_empty(sh) || !list_empty(&sh->stale_feeds)) {
+        size_t budget = EXPIRE_SLICE, more = EXPIRE_SLICE;
 
-        (void)graveyard_slice(sh, &budget);
+        (void)reclaim_slice(sh, &budget);
         (void)feed_chores(sh, sh->now_ms, &more);
     }
     lock_release(&sh->lock);
@@ -164,9 +438,6 @@ static const struct store_ops engine_ops = {
     .queue_delete = engine_queue_delete,
     .queue_list = engine_queue_list,
     .project_list = engine_project_list,
-    .queue_image = engine_queue_image,
-    .queue_load = engine_queue_load,
-    .image_release = engine_image_release,
     .queue_stats = engine_queue_stats,
     .queue_purge = engine_queue_purge,
     .message_post = engine_message_post,
@@ -213,7 +484,7 @@ engine_open(const struct engine_config *config, struct store **out)
     if (e == NULL)
         return ST_NO_MEMORY;
     e->store.ops = &engine_ops;
-    e->durable = durable_side;
+    e->store.state = &engine_state_ops;
     e->shard_mask = shards - 1;
     st = core_init(&e->core, config);
     if (st != ST_OK) {

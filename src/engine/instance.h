@@ -12,20 +12,13 @@ struct shard;
 struct engine {
     struct store store; /* first: the seam's handle */
     struct core core;
-    size_t shard_mask;    /* number of shards - 1 */
-    struct shard *shards; /* owned */
-    struct store_durable durable;
+    size_t shard_mask;             /* number of shards - 1 */
+    struct shard *shards;          /* owned */
     struct replay *replay;         /* owned; NULL: nothing is being replayed */
     uint32_t checkpoint_no;        /* number of the latest checkpoint */
     size_t checkpoint_shard;       /* that is in turn */
     _Atomic size_t delivery_shard; /* where to look first for what is due */
 };
-
-static inline struct engine *
-engine_of_durable(struct store_durable *durable)
-{
-    return container_of(durable, struct engine, durable);
-}
 
 static inline struct engine *
 engine_of(struct store *s)
@@ -47,14 +40,12 @@ store_queue_stats_fn engine_queue_stats;
 store_queue_purge_fn engine_queue_purge;
 store_queues_release_fn engine_queues_release;
 
-/* image_ops.c, load_ops.c */
-store_queue_image_fn engine_queue_image;
-store_image_release_fn engine_image_release;
-store_queue_load_fn engine_queue_load;
-
-/* figures_ops.c */
-store_figures_fn engine_figures;
-store_queue_figures_fn engine_queue_figures;
+/* state_read.c, state_load.c */
+store_read_fn engine_read;
+store_records_release_fn engine_records_release;
+store_apply_fn engine_apply;
+store_checkpoint_begin_fn engine_checkpoint_begin;
+store_checkpoint_fn engine_checkpoint;
 
 /* message_ops.c, batch.c */
 store_message_post_fn engine_message_post;
@@ -86,19 +77,16 @@ store_delivery_done_fn engine_delivery_done;
 store_delivery_watch_fn engine_delivery_watch;
 
 /* state_replay.c; _end and _drop also free what the replay needed */
-enum status engine_replay(struct engine *e, struct store_change *change);
-enum status engine_replay_end(struct engine *e, int64_t now_ms);
+store_replay_fn engine_replay;
+store_replay_end_fn engine_replay_end;
 void engine_replay_drop(struct engine *e);
 
-/* state_read.c */
-void engine_checkpoint_begin(struct engine *e);
-enum status engine_checkpoint(struct engine *e, bool *done);
-
-/* housekeep.c */
-store_housekeep_fn engine_housekeep;
-store_next_ms_fn engine_next_ms;
-
-/* audit.c */
-store_audit_fn engine_audit;
+/*
+ * Who is going to add `bytes` in `count` pieces frees twice as much first, if so much of
+ * what expired, was purged or was deleted is left anywhere. So garbage never grows faster
+ * than it is freed, however busy the event loops are, and what it costs is paid by who
+ * makes it. One load when there is nothing to free. Needs no lock, takes those of shards.
+ */
+void housekeep_pay(struct engine *e, int64_t now_ms, size_t count, size_t bytes);
 
 #endif

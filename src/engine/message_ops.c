@@ -1,8 +1,7 @@
 /* The store's operations on messages. */
 #include "claimd/base/invariant.h"
-#include "engine/batch.h"
 #include "engine/feed.h"
-#include "engine/housekeep.h"
+#include "engine/housekeeping.h"
 #include "engine/subscription.h"
 #include "engine/visit.h"
 
@@ -144,7 +143,7 @@ reserve_post(struct visit *v, const struct store_post *post, bool made)
     if (st == ST_OK && made)
         st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, queue_bytes(v->where, NULL));
     if (st == ST_OK && !made)
-        st = lend_reserve(q, post->count, 0);
+        st = changelog_reserve_numbers(q, post->count, 0);
     if (st == ST_OK)
         st = directory_take(&q->entry, post->count, bytes, &v->engine->core.limits);
     if (st != ST_OK)
@@ -172,7 +171,7 @@ commit_post(struct visit *v, const struct store_post *post, bool made,
     if (made)
         (void)changelog_queue(v->queue, STORE_CHANGE_QUEUE, v->now_ms);
     (void)changelog_row(v->queue, STORE_CHANGE_POST, first, post->count, v->now_ms);
-    lend_commit(v->queue, v->now_ms);
+    changelog_numbers(v->queue, v->now_ms);
 }
 
 enum status
@@ -195,7 +194,7 @@ engine_message_post(struct store *s, struct store_visit *outer,
     st = make_messages(e->core.mem, post, &messages);
     if (st != ST_OK)
         return st;
-    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* which cannot fail */
+    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* which cannot fail */
     if (v.queue == NULL) {
         st = make_queue(&v, post);
         made = v.queue != NULL;
@@ -302,7 +301,7 @@ engine_message_list(struct store *s, struct store_visit *outer,
     st = batch_open(engine_of(s), filter->limit, &batch);
     if (st != ST_OK)
         return st;
-    st = visit_enter(&v, s, outer, where, SETTLE_ALL);
+    st = visit_enter(&v, s, outer, where, EXPIRE_ALL);
     if (st != ST_OK)
         goto out;
     /* A queue made anew is not the one the listing began in: that one has no more. */
@@ -347,7 +346,7 @@ engine_message_get(struct store *s, struct store_visit *outer,
 
     if (st != ST_OK)
         return st;
-    st = visit_enter(&v, s, outer, where, SETTLE_CLAIMS);
+    st = visit_enter(&v, s, outer, where, EXPIRE_CLAIMS);
     if (st != ST_OK) {
         store_batch_release(out);
         return st;
@@ -375,7 +374,7 @@ discard(struct visit *v, struct message *m, struct discarded *d)
 {
     if (m->claim != NULL)
         claim_worked(v->shard, m, v->now_ms);
-    settle_remove(v->shard, m);
+    message_detach(v->shard, m);
     list_add_before(&d->messages, &m->due.link);
     d->count++;
 }
@@ -449,7 +448,7 @@ engine_message_delete(struct store *s, struct store_visit *outer,
 {
     struct discarded d = {.count = 0};
     struct visit v;
-    enum status st = visit_enter(&v, s, outer, where, SETTLE_CLAIMS);
+    enum status st = visit_enter(&v, s, outer, where, EXPIRE_CLAIMS);
 
     if (st != ST_OK)
         return st;
@@ -499,7 +498,7 @@ engine_message_pop(struct store *s, struct store_visit *outer,
     st = batch_open(engine_of(s), limit, &batch);
     if (st != ST_OK)
         return st;
-    st = visit_enter(&v, s, outer, where, SETTLE_ALL);
+    st = visit_enter(&v, s, outer, where, EXPIRE_ALL);
     if (st != ST_OK) {
         store_batch_release(&batch);
         return st;

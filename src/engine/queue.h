@@ -3,7 +3,7 @@
  *
  * Everything but the metadata's bytes (immutable, pinned by answers) is guarded by the
  * shard's lock. A deleted queue leaves the table and the directory at once; its backlog lies
- * in the graveyard until it is empty, and is never found again.
+ * on the reclaim list until it is empty, and is never found again.
  */
 #ifndef ENGINE_QUEUE_H
 #define ENGINE_QUEUE_H
@@ -33,22 +33,23 @@ void metadata_unpin(struct mem *mem, struct metadata *md);
 struct queue {
     struct hashnode node; /* in the shard's queues; hash of the address */
     struct directory_entry entry;
-    struct shard *shard;           /* NULL until it is linked */
-    struct backlog *backlog;       /* owned */
-    struct feed *feed;             /* owned; NULL: nobody is subscribed */
-    struct waitqueue *waitqueue;   /* who waits for its messages; NULL: nobody */
-    struct metadata *metadata;     /* owned pin */
-    uint64_t version;              /* of the metadata; unique within the shard */
-    uint64_t last_seq;             /* number of the newest message ever posted */
-    uint64_t last_claim;           /* number of the newest claim ever made */
-    uint64_t last_subscription;    /* number of the newest subscription */
-    uint64_t fence_base;           /* added to it: the claim's fencing number */
-    uint64_t lent_seq, lent_claim; /* transient: the log says that they are used so far */
-    uint64_t position;             /* in the log, of its last change; 0: none */
+    struct shard *shard;         /* NULL until it is linked */
+    struct backlog *backlog;     /* owned */
+    struct feed *feed;           /* owned; NULL: nobody is subscribed */
+    struct waitqueue *waitqueue; /* who waits for its messages; NULL: nobody */
+    struct metadata *metadata;   /* owned pin */
+    uint64_t version;            /* of the metadata; unique within the shard */
+    uint64_t last_seq;           /* number of the newest message ever posted */
+    uint64_t last_claim;         /* number of the newest claim ever made */
+    uint64_t last_subscription;  /* number of the newest subscription */
+    uint64_t fence_base;         /* added to it: the claim's fencing number */
+    uint64_t reserved_seq,
+        reserved_claim;          /* transient: the log says that they are used so far */
+    uint64_t position;           /* in the log, of its last change; 0: none */
     struct list checkpoint_link; /* in the shard's list of all queues, see state_read.c */
     uint32_t checkpoint_no;      /* that has read it, or in which it was made */
     uint32_t tag;                /* of this incarnation, in message ids */
-    uint32_t metrics_slot;       /* number of its slot in metrics_slots.h; 0: none */
+    uint32_t metrics_slot;       /* number of its slot in figures.h; 0: none */
     struct store_queue where;    /* points behind this structure */
     char text[];
 };
@@ -66,14 +67,14 @@ queue_transient(const struct queue *q)
     return queue_settings(q)->transient;
 }
 
-/* Lends it the next numbers (lend.h): so many that it is a record in a million posts. */
+/* Reserves the next numbers (changelog.h): so many that it is a record in a million posts. */
 static inline void
-queue_lend(struct queue *q)
+queue_reserve_numbers(struct queue *q)
 {
     const uint64_t loan = 1 << 20;
 
-    q->lent_seq = q->last_seq + loan;
-    q->lent_claim = q->last_claim + loan;
+    q->reserved_seq = q->last_seq + loan;
+    q->reserved_claim = q->last_claim + loan;
 }
 
 /* True if claims move messages to a dead letter queue. */

@@ -1,6 +1,5 @@
 /* The store's operations on queues. */
-#include "engine/graveyard.h"
-#include "engine/housekeep.h"
+#include "engine/housekeeping.h"
 #include "engine/subscription.h"
 #include "engine/visit.h"
 
@@ -47,7 +46,7 @@ engine_queue_create(struct store *s, struct store_visit *outer,
     struct visit v;
 
     housekeep_pay(engine_of(s), outer->now_ms, 1, document_bytes(metadata));
-    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* which cannot fail */
+    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* which cannot fail */
     *created = v.queue == NULL;
     if (v.queue == NULL)
         st = make_queue(&v, metadata);
@@ -63,7 +62,7 @@ pinned_metadata(struct store *s, struct store_visit *outer,
     struct metadata *md = NULL;
     struct visit v;
 
-    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* it does not expire */
+    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* it does not expire */
     if (v.queue != NULL) {
         md = metadata_pin(v.queue->metadata);
         *version = v.queue->version;
@@ -128,7 +127,7 @@ engine_queue_update(struct store *s, struct store_visit *outer,
     if (fresh == NULL)
         return ST_NO_MEMORY;
     old = fresh;
-    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* it does not expire */
+    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* it does not expire */
     if (v.queue == NULL)
         st = ST_NOT_FOUND;
     else if (v.queue->version != version)
@@ -162,7 +161,7 @@ engine_queue_delete(struct store *s, struct store_visit *outer,
     enum status st = ST_OK;
     struct visit v;
 
-    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* all of it goes */
+    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* all of it goes */
     if (v.queue != NULL)
         st = visit_reserve(&v, STORE_CHANGE_QUEUE_GONE, 0, 0);
     if (v.queue != NULL && st == ST_OK) {
@@ -172,7 +171,7 @@ engine_queue_delete(struct store *s, struct store_visit *outer,
         }
         figures_count(&v.shard->figures, STORE_COUNT_QUEUES_GONE, 1);
         count_dropped(&v);
-        graveyard_bury(v.shard, v.queue);
+        reclaim_queue(v.shard, v.queue);
         v.queue = NULL;
     }
     visit_leave(&v);
@@ -203,13 +202,13 @@ commit_purge(struct visit *v, struct backlog *fresh, bool subscriptions)
 
     if (fresh != NULL) {
         count_dropped(v);
-        graveyard_purge(v->shard, v->queue, fresh);
+        reclaim_backlog(v->shard, v->queue, fresh);
         if (told)
             (void)changelog_queue(v->queue, STORE_CHANGE_PURGE, v->now_ms);
     }
     if (!subscriptions)
         return;
-    feed_bury(v->shard, v->queue);
+    feed_detach_all(v->shard, v->queue);
     if (told)
         (void)changelog_queue(v->queue, STORE_CHANGE_UNSUBSCRIBED, v->now_ms);
 }
@@ -223,7 +222,7 @@ engine_queue_purge(struct store *s, struct store_visit *outer,
     enum status st;
     struct visit v;
 
-    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* all of it goes */
+    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* all of it goes */
     messages = v.queue != NULL && what != STORE_PURGE_SUBSCRIPTIONS &&
                backlog_live(v.queue->backlog) > 0;
     subscriptions =
@@ -253,7 +252,7 @@ engine_queue_stats(struct store *s, struct store_visit *outer,
     enum status st;
 
     *out = (struct store_stats){0};
-    st = visit_enter(&v, s, outer, where, SETTLE_ALL);
+    st = visit_enter(&v, s, outer, where, EXPIRE_ALL);
     if (st != ST_OK)
         return st;
     if (v.queue == NULL)

@@ -18,7 +18,7 @@ shard_init(struct shard *sh, struct core *core, const struct engine_config *conf
     seqmap_pool_init(&sh->pool, core->mem);
     list_init(&sh->dirty_waitqueues);
     list_init(&sh->ended);
-    list_init(&sh->dead_backlogs);
+    list_init(&sh->reclaim_list);
     list_init(&sh->checkpoint_order);
     list_init(&sh->news);
     list_init(&sh->stale_feeds);
@@ -39,7 +39,7 @@ void
 shard_fini(struct shard *sh)
 {
     ENSURE(sh->queues.count == 0 && sh->waitqueues.count == 0 && list_empty(&sh->ended) &&
-           list_empty(&sh->dead_backlogs) && list_empty(&sh->stale_feeds));
+           list_empty(&sh->reclaim_list) && list_empty(&sh->stale_feeds));
     hashmap_fini(&sh->queues);
     hashmap_fini(&sh->waitqueues);
     seqmap_pool_fini(&sh->pool);
@@ -177,7 +177,7 @@ shard_new_queue(struct shard *sh, const struct store_queue *where,
     q->version = shard_number(sh);
     q->tag = core_next_tag(sh->core);
     q->fence_base = born > fence ? born : fence;
-    queue_lend(q);
+    queue_reserve_numbers(q);
     return q;
 }
 

@@ -2,7 +2,7 @@
  * shard: one mutex with its queues, claims, timing wheels and wait queues.
  *
  * Two wheels: the claim wheel holds the ends of claims, the message wheel the ends of
- * delays and of lifetimes. What happens when they are due is above (settle.h).
+ * delays and of lifetimes. What happens when they are due is above (housekeeping.h).
  */
 #ifndef ENGINE_SHARD_H
 #define ENGINE_SHARD_H
@@ -13,7 +13,13 @@
 #include "engine/queue.h"
 
 /* How far the checkpoint of a shard has come (state_read.c). */
-enum state_stage { STATE_QUEUE, STATE_MESSAGES, STATE_FEED, STATE_SUBSCRIPTIONS };
+enum state_stage {
+    STATE_QUEUE,
+    STATE_MESSAGES,
+    STATE_FEED,
+    STATE_SUBSCRIPTIONS,
+    STATE_END
+};
 
 struct checkpoint {
     uint32_t number;
@@ -39,19 +45,19 @@ struct shard {
     struct wheel *subscription_wheel; /* owned; NULL: there never was a subscription */
     struct seqmap_pool pool;          /* for the messages and claims of all queues */
     struct entropy entropy;
-    struct tally alive, buried; /* messages of queues, and of the graveyard */
+    struct tally alive, reclaiming; /* messages of queues, and of the reclaim list */
     struct figures figures;
-    struct list dead_backlogs; /* the graveyard, oldest first; owned */
-    struct list news;          /* feeds with somebody who is due, in turns */
-    struct list stale_feeds;   /* with something to free; those without a queue owned */
-    size_t subscriptions;      /* of queues */
-    uint64_t feed_bytes;       /* of queues */
-    bool tells;                /* somebody came to be due since the lock was taken */
-    _Atomic bool has_news;     /* there may be feeds in `news` */
-    uint64_t last_number;      /* source of versions */
-    uint64_t gone_position;    /* in the log, of the last deletion of a queue */
-    uint64_t position;         /* in the log, of the last change of any queue */
-    size_t room;               /* in the log, set aside for changes under way */
+    struct list reclaim_list; /* the reclaim list, oldest first; owned */
+    struct list news;         /* feeds with somebody who is due, in turns */
+    struct list stale_feeds;  /* with something to free; those without a queue owned */
+    size_t subscriptions;     /* of queues */
+    uint64_t feed_bytes;      /* of queues */
+    bool tells;               /* somebody came to be due since the lock was taken */
+    _Atomic bool has_news;    /* there may be feeds in `news` */
+    uint64_t last_number;     /* source of versions */
+    uint64_t gone_position;   /* in the log, of the last deletion of a queue */
+    uint64_t position;        /* in the log, of the last change of any queue */
+    size_t room;              /* in the log, set aside for changes under way */
     struct list
         checkpoint_order; /* all queues: first those that this checkpoint has to read */
     struct checkpoint checkpoint;

@@ -1,7 +1,8 @@
 /*
- * Reading what queues contain, record by record, for a checkpoint of the log (store/state.h).
+ * Reading what queues contain, record by record (store/state.h): a slice of a queue for whoever
+ * asks, and checkpoints of the log.
  *
- * A shard has its queues in a list: first those that the current checkpoint has not read, then
+ * Checkpoints: a shard has its queues in a list: first those that the current checkpoint has not read, then
  * those that it has read, or that were made since it came to this shard. A queue is read in
  * stages: itself, its messages by their numbers, its feed, its subscriptions. Messages that are
  * posted meanwhile have larger numbers and are in the log anyway. What was read and changes then
@@ -11,12 +12,175 @@
 #include "engine/instance.h"
 #include "engine/shard.h"
 #include "engine/subscription.h"
+#include "engine/visit.h"
 
-enum { SLICE_MESSAGES = 256, SLICE_BYTES = 64 * 1024, QUEUE_COST = 4 };
+enum { SLICE_MESSAGES = 256, SLICE_BYTES = 64 * 1024, SLICE_SUBSCRIPTIONS = 64 };
+
+/* ------------------------------------------------------------------ slices of a queue */
+
+/* The memory of a slice: one allocation for the longest. */
+struct slice {
+    struct store_record records[SLICE_MESSAGES + SLICE_SUBSCRIPTIONS + 1];
+    struct store_claim_record claims[SLICE_MESSAGES];
+    size_t claim_count;
+};
+
+static struct store_record *
+add_record(struct store_records *out, enum store_record_kind kind, void *pin)
+{
+    struct store_record *r = &out->all[out->count++];
+
+    *r = (struct store_record){.kind = kind, .pin = pin};
+    return r;
+}
+
+static void
+add_queue(const struct queue *q, struct store_records *out)
+{
+    struct store_record *r =
+        add_record(out, STORE_RECORD_QUEUE, metadata_pin(q->metadata));
+
+    r->metadata = q->metadata->document;
+}
+
+/* The record of a claim. The messages of one claim are mostly side by side. */
+static const struct store_claim_record *
+add_claim(struct slice *s, const struct claim *c)
+{
+    struct store_claim_record *all = s->claims;
+    struct store_id id;
+
+    ident_write(&id, claim_ident(c));
+    if (s->claim_count == 0 || strcmp(all[s->claim_count - 1].id.text, id.text) != 0)
+        all[s->claim_count++] =
+            (struct store_claim_record){id, c->started_ms, claim_ends_ms(c)};
+    return &all[s->claim_count - 1];
+}
+
+/* Adds messages from number *at on, which moves behind them; true: there are no more. */
+static bool
+add_messages(const struct queue *q, uint64_t *at, struct store_records *out)
+{
+    struct slice *s = out->pin;
+    size_t bytes = 0;
+
+    for (size_t n = 0; n < SLICE_MESSAGES && bytes < SLICE_BYTES; n++, ++*at) {
+        struct message *m = backlog_next_live(q->backlog, at);
+        struct store_record *r;
+
+        if (m == NULL)
+            return true;
+        r = add_record(out, STORE_RECORD_MESSAGE, m);
+        message_pin(m);
+        changelog_message(m, q->tag, &r->message);
+        if (m->claim != NULL)
+            r->message.claim = add_claim(s, m->claim);
+        bytes += m->body_len;
+    }
+    return false;
+}
+
+/* The same of subscriptions. */
+static bool
+add_subscriptions(const struct queue *q, int64_t now_ms, uint64_t *at,
+                  struct store_records *out)
+{
+    for (size_t n = 0; q->feed != NULL && n < SLICE_SUBSCRIPTIONS; n++, ++*at) {
+        struct subscription *s = seqmap_next_live(&q->feed->subscriptions, at);
+        struct store_record *r;
+
+        if (s == NULL)
+            return true;
+        if (!subscription_live(s, now_ms))
+            continue;
+        r = add_record(out, STORE_RECORD_SUBSCRIPTION, address_pin(s->address));
+        subscription_record(s, &r->subscription);
+    }
+    return q->feed == NULL;
+}
+
+enum { RESUME_TAG, RESUME_STAGE, RESUME_AT };
+
+/* Reads a slice of the queue, and notes where to go on. */
+static void
+read_queue_slice(const struct visit *v, enum state_stage stage, uint64_t at,
+                 struct store_records *out)
+{
+    const struct queue *q = v->queue;
+
+    if (stage == STATE_QUEUE) {
+        add_queue(q, out);
+        stage = STATE_MESSAGES;
+    }
+    if (stage == STATE_MESSAGES && add_messages(q, &at, out)) {
+        stage = STATE_SUBSCRIPTIONS;
+        at = 0;
+    }
+    if (stage == STATE_SUBSCRIPTIONS && add_subscriptions(q, v->now_ms, &at, out))
+        stage = STATE_END;
+    out->resume[RESUME_TAG] = q->tag;
+    out->resume[RESUME_STAGE] = stage;
+    out->resume[RESUME_AT] = at;
+    out->more = stage != STATE_END;
+}
+
+enum status
+engine_read(struct store *s, struct store_visit *outer, const struct store_queue *where,
+            struct store_records *records)
+{
+    const enum state_stage stage = (enum state_stage)records->resume[RESUME_STAGE];
+    struct slice *slice = mem_alloc(engine_of(s)->core.mem, sizeof(*slice));
+    struct store_records out = {.store = s, .pin = slice};
+    struct visit v;
+    enum status st;
+
+    if (slice == NULL)
+        return ST_NO_MEMORY;
+    slice->claim_count = 0;
+    out.all = slice->records;
+    st = visit_enter(&v, s, outer, where, EXPIRE_ALL);
+    if (st == ST_OK) {
+        if (v.queue == NULL && stage == STATE_QUEUE)
+            st = ST_NOT_FOUND;
+        else if (v.queue != NULL &&
+                 (stage == STATE_QUEUE || records->resume[RESUME_TAG] == v.queue->tag))
+            read_queue_slice(&v, stage, records->resume[RESUME_AT], &out);
+        visit_leave(&v);
+    }
+    if (st == ST_OK)
+        *records = out;
+    else
+        store_records_release(&out);
+    return st;
+}
 
 void
-engine_checkpoint_begin(struct engine *e)
+engine_records_release(const struct store *s, struct store_records *records)
 {
+    struct mem *mem = ((const struct engine *)s)->core.mem;
+
+    for (size_t i = 0; i < records->count; i++) {
+        struct store_record *r = &records->all[i];
+
+        if (r->kind == STORE_RECORD_MESSAGE)
+            message_unpin(mem, r->pin);
+        else if (r->kind == STORE_RECORD_SUBSCRIPTION)
+            address_unpin(mem, r->pin);
+        else
+            metadata_unpin(mem, r->pin);
+    }
+    mem_free(mem, records->pin);
+}
+
+/* ------------------------------------------------------------------ checkpoints */
+
+enum { QUEUE_COST = 4 };
+
+void
+engine_checkpoint_begin(struct store *s)
+{
+    struct engine *e = engine_of(s);
+
     e->checkpoint_no++;
     e->checkpoint_shard = 0;
 }
@@ -215,8 +379,9 @@ read_slice(struct shard *sh, bool *done)
 }
 
 enum status
-engine_checkpoint(struct engine *e, bool *done)
+engine_checkpoint(struct store *s, bool *done)
 {
+    struct engine *e = engine_of(s);
     struct shard *sh = &e->shards[e->checkpoint_shard];
     bool read = false;
     enum status st;

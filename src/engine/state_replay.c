@@ -16,7 +16,7 @@
 #include "claimd/base/invariant.h"
 #include "engine/changelog.h"
 #include "engine/claim.h"
-#include "engine/housekeep.h"
+#include "engine/housekeeping.h"
 #include "engine/instance.h"
 #include "engine/replay_feed.h"
 
@@ -625,8 +625,9 @@ apply(struct replay *r, struct store_change *change)
 }
 
 enum status
-engine_replay(struct engine *e, struct store_change *change)
+engine_replay(struct store *s, struct store_change *change)
 {
+    struct engine *e = engine_of(s);
     enum status st = e->replay == NULL ? begin(e) : ST_OK;
 
     if (st != ST_OK)
@@ -696,7 +697,7 @@ begin_anew(struct shard *sh, struct queue *q)
                                queue_bytes(&q->where, &q->metadata->document));
     if (st != ST_OK)
         return st;
-    queue_lend(q);
+    queue_reserve_numbers(q);
     if (has_log(sh->core))
         (void)changelog_queue(q, STORE_CHANGE_QUEUE, sh->now_ms);
     return ST_OK;
@@ -726,8 +727,8 @@ settle_in(struct engine *e, struct replayed_queue *v)
     if (st != ST_OK)
         return st;
     q->version = shard_number(sh);
-    q->last_seq = q->lent_seq = v->last_seq;
-    q->last_claim = q->lent_claim = v->last_claim;
+    q->last_seq = q->reserved_seq = v->last_seq;
+    q->last_claim = q->reserved_claim = v->last_claim;
     end_empty_claims(r, v->backlog);
     backlog_count_in(v->backlog, &sh->alive);
     (void)directory_take(&q->entry, backlog_live(v->backlog), v->backlog->bytes, NULL);
@@ -770,13 +771,14 @@ catch_up(struct engine *e, int64_t now_ms)
     int64_t next_ms;
 
     do
-        engine_housekeep(&e->store, now_ms, &next_ms);
+        store_housekeep(&e->store, now_ms, &next_ms);
     while (next_ms <= now_ms);
 }
 
 enum status
-engine_replay_end(struct engine *e, int64_t now_ms)
+engine_replay_end(struct store *s, int64_t now_ms)
 {
+    struct engine *e = engine_of(s);
     enum status st = ST_OK;
 
     if (e->replay != NULL)

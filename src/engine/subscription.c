@@ -323,13 +323,13 @@ feed_tidy(struct shard *sh, struct feed *f)
     size_t budget = TIDY_SLICE;
 
     if (f->subscriptions.live == 0 && f->queue != NULL)
-        feed_bury(sh, f->queue);
+        feed_detach_all(sh, f->queue);
     else if (!feed_trim(f, sh->core->mem, &sh->pool, &budget))
         leave_for_later(sh, f);
 }
 
 void
-feed_bury(struct shard *sh, struct queue *q)
+feed_detach_all(struct shard *sh, struct queue *q)
 {
     struct feed *f = q->feed;
 
@@ -385,7 +385,7 @@ feed_chores(struct shard *sh, int64_t now_ms, size_t *budget)
 }
 
 bool
-settle_subscriptions(struct shard *sh, int64_t now_ms, size_t *budget)
+expire_subscriptions(struct shard *sh, int64_t now_ms, size_t *budget)
 {
     bool whole;
 
@@ -495,12 +495,12 @@ feed_audit(const struct shard *sh, const struct feed *f)
 }
 
 void
-changelog_of_subscription(struct queue *q, enum store_change_kind kind,
-                          const struct subscription *s, int64_t now_ms)
+subscription_record(const struct subscription *s, struct store_subscription_record *out)
 {
     uint64_t after;
     uint64_t missed = feed_missed(s->feed, &s->cursor, &after);
-    struct store_subscription_record told = {
+
+    *out = (struct store_subscription_record){
         .number = subscription_number(s),
         .subscriber = s->address->subscriber,
         .options = s->address->options,
@@ -514,7 +514,15 @@ changelog_of_subscription(struct queue *q, enum store_change_kind kind,
         .given_up = s->given_up,
         .fallen_out = s->fallen_out + missed,
     };
+    ident_write(&out->id, subscription_ident(s));
+}
 
-    ident_write(&told.id, subscription_ident(s));
-    (void)changelog_subscription(q, kind, &told, now_ms);
+void
+changelog_of_subscription(struct queue *q, enum store_change_kind kind,
+                          const struct subscription *s, int64_t now_ms)
+{
+    struct store_subscription_record record;
+
+    subscription_record(s, &record);
+    (void)changelog_subscription(q, kind, &record, now_ms);
 }

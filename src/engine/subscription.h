@@ -163,19 +163,23 @@ void feed_grown(struct shard *sh, struct feed *f);
 void feed_tidy(struct shard *sh, struct feed *f);
 
 /* The queue has nobody subscribed any more, whoever that was. */
-void feed_bury(struct shard *sh, struct queue *q);
+void feed_detach_all(struct shard *sh, struct queue *q);
 
 /* A part of housekeeping, as far as the budget goes: true when nothing of it is left. */
 bool feed_chores(struct shard *sh, int64_t now_ms, size_t *budget);
 
 /* What has fallen due of subscriptions, likewise. */
-bool settle_subscriptions(struct shard *sh, int64_t now_ms, size_t *budget);
+bool expire_subscriptions(struct shard *sh, int64_t now_ms, size_t *budget);
 
 /* True if every invariant of a feed and its subscriptions holds. */
 bool feed_audit(const struct shard *sh, const struct feed *f);
 
-/* Tells the log of it, as it is: SUBSCRIPTION, SUBSCRIPTION_GONE, CURSOR.
- * Only for engines with an log. */
+/* It as a record. Its texts are valid as long as its address. */
+void
+subscription_record(const struct subscription *s, struct store_subscription_record *out);
+
+/* Logs it, as it is: SUBSCRIPTION, SUBSCRIPTION_GONE, CURSOR.
+ * Only for engines with a log. */
 void changelog_of_subscription(struct queue *q, enum store_change_kind kind,
                                const struct subscription *s, int64_t now_ms);
 

@@ -1,8 +1,7 @@
 /* The store's operations on subscriptions. */
 #include "claimd/base/invariant.h"
 #include "engine/changelog.h"
-#include "engine/housekeep.h"
-#include "engine/settle.h"
+#include "engine/housekeeping.h"
 #include "engine/subscription.h"
 #include "engine/visit.h"
 
@@ -148,7 +147,7 @@ engine_subscription_create(struct store *s, struct store_visit *outer,
     fresh = address == NULL ? NULL : subscription_new(e->core.mem, address);
     if (fresh == NULL)
         return ST_NO_MEMORY;
-    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* which cannot fail */
+    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* which cannot fail */
     there = find_live(&v, draft->subscriber);
     st = there == NULL ? reserve_new(&v, fresh, &made) : ask_again(&v, there);
     if (there == NULL && st == ST_OK) {
@@ -226,7 +225,7 @@ engine_subscription_get(struct store *s, struct store_visit *outer,
 
     if (st != ST_OK)
         return st;
-    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING); /* its end is compared */
+    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* its end is compared */
     found = v.queue == NULL ? NULL : subscription_find(v.queue->feed, id, v.now_ms);
     if (found != NULL)
         show(found, v.now_ms, &views.views[views.count++]);
@@ -275,7 +274,7 @@ engine_subscription_list(struct store *s, struct store_visit *outer,
                          size_t limit, struct store_subscriptions *out)
 {
     struct store_subscriptions views;
-    size_t budget = SETTLE_SLICE;
+    size_t budget = EXPIRE_SLICE;
     struct visit v;
     enum status st;
 
@@ -283,8 +282,8 @@ engine_subscription_list(struct store *s, struct store_visit *outer,
     st = open_views(s, limit, &views);
     if (st != ST_OK)
         return st;
-    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING);
-    if (!settle_subscriptions(v.shard, v.now_ms, &budget))
+    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING);
+    if (!expire_subscriptions(v.shard, v.now_ms, &budget))
         st = ST_AGAIN;
     else if (v.queue != NULL && v.queue->feed != NULL)
         list_page(&v, marker, limit, &views);
@@ -307,7 +306,7 @@ pinned_address(struct store *s, struct store_visit *outer,
     struct address *address;
     struct visit v;
 
-    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING);
+    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING);
     found = v.queue == NULL ? NULL : subscription_find(v.queue->feed, id, v.now_ms);
     address = found == NULL ? NULL : address_pin(found->address);
     visit_leave(&v);
@@ -386,7 +385,7 @@ engine_subscription_update(struct store *s, struct store_visit *outer,
         address_unpin(e->core.mem, old);
         return ST_NO_MEMORY;
     }
-    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING);
+    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING);
     st = v.queue == NULL || v.queue->feed == NULL ? ST_NOT_FOUND
                                                   : change(&v, id, draft, old, fresh);
     visit_leave(&v);
@@ -405,7 +404,7 @@ engine_subscription_confirm(struct store *s, struct store_visit *outer,
     enum status st = ST_NOT_FOUND;
     struct visit v;
 
-    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING);
+    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING);
     found = v.queue == NULL ? NULL : subscription_find(v.queue->feed, id, v.now_ms);
     if (found != NULL)
         st = visit_reserve(&v, STORE_CHANGE_SUBSCRIPTION, 0,
@@ -432,7 +431,7 @@ engine_subscription_delete(struct store *s, struct store_visit *outer,
     enum status st = ST_OK;
     struct visit v;
 
-    (void)visit_enter(&v, s, outer, where, SETTLE_NOTHING);
+    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING);
     found = v.queue == NULL ? NULL : subscription_find(v.queue->feed, id, v.now_ms);
     if (found != NULL)
         st = visit_reserve(&v, STORE_CHANGE_SUBSCRIPTION_GONE, 0, 0);

@@ -3,7 +3,7 @@
 
 enum status
 visit_enter(struct visit *v, struct store *s, struct store_visit *outer,
-            const struct store_queue *where, enum settle settle)
+            const struct store_queue *where, enum expiry which)
 {
     struct engine *e = engine_of(s);
     enum status st = ST_OK;
@@ -16,10 +16,10 @@ visit_enter(struct visit *v, struct store *s, struct store_visit *outer,
     v->now_ms = outer->now_ms;
     v->from_seq = 0;
     outer->waits = false;
-    if (settle == SETTLE_NOTHING)
+    if (which == EXPIRE_NOTHING)
         v->now_ms = shard_enter(v->shard, v->now_ms);
     else
-        st = settle_enter(v->shard, &v->now_ms, settle);
+        st = expire_enter(v->shard, &v->now_ms, which);
     if (st != ST_OK)
         return st;
     v->shard->actor = outer->actor;
@@ -85,4 +85,106 @@ visit_wait(struct visit *v, size_t wants)
     if (st == ST_OK && visit_share(v) > 0)
         waitqueue_mark_dirty(w->waitqueue);
     return st;
+}
+
+/* ------------------------------------------------------------------ batches */
+
+enum status
+batch_open(struct engine *e, size_t room, struct store_batch *out)
+{
+    struct store_batch batch = STORE_BATCH_INIT;
+
+    if (room > SIZE_MAX / sizeof(*batch.messages))
+        return ST_NO_MEMORY;
+    batch.messages = mem_alloc(e->core.mem, room * sizeof(*batch.messages));
+    if (batch.messages == NULL)
+        return ST_NO_MEMORY;
+    batch.store = &e->store;
+    *out = batch;
+    return ST_OK;
+}
+
+enum status
+batch_fits(const struct visit *v, size_t count, struct store_batch *out)
+{
+    const struct backlog *b = v->queue->backlog;
+    const struct message *m;
+    size_t need = 0;
+
+    if (out->room == 0)
+        return ST_OK;
+    for (uint64_t seq = v->from_seq;
+         count > 0 && (m = backlog_next_ready(b, &seq)) != NULL; count--, seq++)
+        need += m->body_len;
+    if (need <= out->room)
+        return ST_OK;
+    out->room = need;
+    return ST_NO_ROOM;
+}
+
+/* True if none of the first `count` messages that the visit may take is sealed and missing in
+ * `opened`; both are in the order of their queue. */
+static bool
+are_opened(const struct visit *v, size_t count, const struct store_batch *opened)
+{
+    const struct backlog *b = v->queue->backlog;
+    const struct message *m;
+    size_t at = 0;
+
+    for (uint64_t seq = v->from_seq;
+         count > 0 && (m = backlog_next_ready(b, &seq)) != NULL; count--, seq++) {
+        if (!store_is_sealed(message_body(m)))
+            continue;
+        while (at < opened->count && opened->messages[at].pin != m)
+            at++;
+        if (at == opened->count)
+            return false;
+    }
+    return true;
+}
+
+enum status
+batch_opened(const struct visit *v, size_t count, struct store_batch *out)
+{
+    const struct backlog *b = v->queue->backlog;
+    struct message *m;
+    enum status st;
+
+    if (out->opened == NULL || are_opened(v, count, out->opened))
+        return ST_OK;
+    st = batch_open(v->engine, count, out);
+    if (st != ST_OK)
+        return st;
+    for (uint64_t seq = v->from_seq;
+         count > 0 && (m = backlog_next_ready(b, &seq)) != NULL; count--, seq++)
+        batch_add(out, m, v->queue->tag, v->now_ms);
+    return ST_SEALED;
+}
+
+void
+batch_add(struct store_batch *batch, struct message *m, uint32_t tag, int64_t now_ms)
+{
+    struct store_message *out = &batch->messages[batch->count++];
+
+    ident_write(&out->id, message_ident(m, tag));
+    out->claim_id = batch->claim_id;
+    if (batch->claim_id.text[0] == '\0' && m->claim != NULL)
+        ident_write(&out->claim_id, claim_ident(m->claim));
+    out->body = message_body(m);
+    out->checksum = message_checksum(m);
+    out->ttl_s = (m->expires_ms - m->posted_ms) / 1000;
+    out->age_s = (now_ms - m->posted_ms) / 1000;
+    out->claim_count = m->claim_count;
+    out->pin = m;
+    message_pin(m);
+}
+
+void
+engine_batch_release(const struct store *s, struct store_batch *batch)
+{
+    struct mem *mem = ((const struct engine *)s)->core.mem;
+
+    for (size_t i = 0; i < batch->count; i++)
+        message_unpin(mem, batch->messages[i].pin);
+    mem_free(mem, batch->messages);
 }

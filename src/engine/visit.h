@@ -11,9 +11,9 @@
 #ifndef ENGINE_VISIT_H
 #define ENGINE_VISIT_H
 
+#include "engine/changelog.h"
+#include "engine/housekeeping.h"
 #include "engine/instance.h"
-#include "engine/lend.h"
-#include "engine/settle.h"
 
 struct visit {
     struct engine *engine;
@@ -26,9 +26,9 @@ struct visit {
     uint64_t from_seq;               /* see visit_share() */
 };
 
-/* ST_AGAIN: see settle_enter(); the visit has not begun then. */
+/* ST_AGAIN: see expire_enter(); the visit has not begun then. */
 enum status visit_enter(struct visit *v, struct store *s, struct store_visit *outer,
-                        const struct store_queue *where, enum settle settle);
+                        const struct store_queue *where, enum expiry which);
 void visit_leave(struct visit *v);
 
 /* Asks the log, if there is one, for a change of `count` messages. */
@@ -74,5 +74,29 @@ visit_served(struct visit *v)
     if (w != NULL && w->waitqueue != NULL)
         shard_stop_waiting(v->shard, w);
 }
+
+/* ------------------------------------------------------------------ batches */
+
+/* Makes an empty batch with room for `room` messages. ST_NO_MEMORY. */
+enum status batch_open(struct engine *e, size_t room, struct store_batch *out);
+
+/*
+ * ST_NO_ROOM, and the bytes needed in out->room, if the first `count` messages that the visit
+ * may take (visit_share) do not fit into a room that the caller set.
+ */
+enum status batch_fits(const struct visit *v, size_t count, struct store_batch *out);
+
+/*
+ * Shows one more message, for which there must be room; one that batch->claim_id holds, if
+ * that is set. Needs the shard's lock.
+ */
+void
+batch_add(struct store_batch *batch, struct message *m, uint32_t tag, int64_t now_ms);
+
+/*
+ * ST_SEALED, and a batch of the first `count` messages that the visit may take in *out, if any
+ * of them is sealed and not in out->opened (see struct store_batch). ST_NO_MEMORY.
+ */
+enum status batch_opened(const struct visit *v, size_t count, struct store_batch *out);
 
 #endif

@@ -151,7 +151,7 @@ journal_mark(struct journal *j, enum record_mark what, uint64_t since)
     struct mark mark = {.what = what, .since = since};
     uint64_t position;
 
-    j->store->marks(j->store, &mark.used);
+    store_used_marks(j->store, &mark.used);
     lock_acquire(&j->lock);
     position = j->next_lsn++;
     (void)buffer_append_mark(j->filling, position, &mark, journal_now_ms(j));

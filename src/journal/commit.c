@@ -67,7 +67,7 @@ live_bytes(struct journal *j, uint64_t *messages)
 {
     uint64_t bytes;
 
-    j->store->live(j->store, messages, &bytes);
+    store_live(j->store, messages, &bytes);
     return *messages * LIVE_EACH + bytes;
 }
 
@@ -380,7 +380,7 @@ begin_checkpoint(struct journal *j)
     j->checkpoint.under_way = true;
     j->checkpoint.known = count_news(j);
     j->checkpoint.since = journal_mark(j, MARK_CHECKPOINT_BEGIN, 0);
-    j->store->checkpoint_begin(j->store);
+    store_checkpoint_begin(j->store);
     return wanted;
 }
 
@@ -430,7 +430,7 @@ checkpoint(struct journal *j, uint64_t appended)
         uint64_t before = j->checkpointed;
         bool done = false;
 
-        if (!slice_fits(j) || j->store->checkpoint(j->store, &done) != ST_OK)
+        if (!slice_fits(j) || store_checkpoint(j->store, &done) != ST_OK)
             return; /* there is no room at the moment */
         shown += j->checkpointed - before;
         j->checkpoint.credit -= (int64_t)(j->checkpointed - before);

@@ -34,7 +34,7 @@ struct journal_checkpoints {
 struct journal {
     struct store_log store_log;
     struct journal_config config;
-    struct store_durable *store; /* borrowed; NULL until it is recovered */
+    struct store *store; /* borrowed; NULL until it is recovered */
     struct disk_file *lock_file;
     bool recovered; /* until then journal_recover() reports whatever fails */
     int lost_error; /* the errno that `lost` came from */

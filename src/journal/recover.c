@@ -20,13 +20,13 @@ static enum status
 apply(void *arg, struct reader *reader, struct record *record)
 {
     struct recovery *r = arg;
-    struct store_durable *store = r->j->store;
+    struct store *store = r->j->store;
 
     (void)reader;
     progress_record(&r->progress, record);
     if (record->type != RECORD_MARK)
-        return store->replay(store, &record->change);
-    store->replay_marks(store, &record->mark.used);
+        return store_replay(store, &record->change);
+    store_replay_marks(store, &record->mark.used);
     return ST_OK;
 }
 
@@ -209,11 +209,11 @@ go_on(struct recovery *r)
 static enum status
 end_replay(struct recovery *r)
 {
-    struct store_durable *store = r->j->store;
+    struct store *store = r->j->store;
     enum status st;
 
     r->j->starting = true;
-    st = store->replay_end(store, r->out->now_ms);
+    st = store_replay_end(store, r->out->now_ms);
     r->j->starting = false;
     if (st == ST_BAD_VALUE)
         return reader_fail(&r->reader, st,
@@ -227,8 +227,8 @@ end_replay(struct recovery *r)
 }
 
 enum status
-journal_recover(struct journal *j, struct store_durable *store,
-                struct journal_recovery *recovery, char error[JOURNAL_ERROR_CAP])
+journal_recover(struct journal *j, struct store *store, struct journal_recovery *recovery,
+                char error[JOURNAL_ERROR_CAP])
 {
     struct recovery r = {.j = j,
                          .out = recovery,

@@ -22,8 +22,8 @@ journal_hold(struct disk *disk, struct disk_file **out)
 
 struct look {
     const struct journal_eyes *eyes;
-    struct store_durable *store; /* NULL: it is not told, or not any more */
-    bool broken;                 /* it has refused something */
+    struct store *store; /* NULL: it is not told, or not any more */
+    bool broken;         /* it has refused something */
     uint64_t from;
     struct roster roster;
     struct segments segments;
@@ -83,11 +83,11 @@ replay(void *arg, struct reader *reader, struct record *record)
     (void)reader;
     if (record->type == RECORD_MARK) {
         if (!l->broken)
-            l->store->replay_marks(l->store, &record->mark.used);
+            store_replay_marks(l->store, &record->mark.used);
         return ST_OK;
     }
     if (!l->broken)
-        st = l->store->replay(l->store, &record->change);
+        st = store_replay(l->store, &record->change);
     l->broken = l->broken || st != ST_OK;
     return st;
 }
@@ -117,7 +117,7 @@ settle(struct look *l)
 {
     struct journal_findings *found = &l->reader.found;
     int64_t now_ms = found->now_ms < found->last_ms ? found->last_ms : found->now_ms;
-    enum status st = l->broken ? ST_BAD_VALUE : l->store->replay_end(l->store, now_ms);
+    enum status st = l->broken ? ST_BAD_VALUE : store_replay_end(l->store, now_ms);
 
     found->replayed = st == ST_OK;
     if (st == ST_BAD_VALUE && found->damages == 0)
@@ -131,9 +131,8 @@ settle(struct look *l)
 }
 
 enum status
-journal_verify(struct disk *disk, struct store_durable *store,
-               const struct journal_eyes *eyes, struct journal_findings *out,
-               char error[JOURNAL_ERROR_CAP])
+journal_verify(struct disk *disk, struct store *store, const struct journal_eyes *eyes,
+               struct journal_findings *out, char error[JOURNAL_ERROR_CAP])
 {
     struct look l = {.eyes = eyes, .store = store, .reader = {.record = replay}};
     enum status st = begin(&l, disk, error);

@@ -161,7 +161,7 @@ command_replay_open(struct command_replay *r, struct disk *d, const char *path,
         st = engine_open(&config, &r->store);
     if (st != ST_OK)
         return command_fails(COMMAND_FAILED, "%s", status_text(st));
-    st = journal_verify(d, engine_durable(r->store), eyes, &r->found, error);
+    st = journal_verify(d, r->store, eyes, &r->found, error);
     if (st == ST_OK)
         return COMMAND_GOOD;
     return command_fails(st == ST_CONFLICT ? COMMAND_DAMAGED : COMMAND_FAILED, "%s: %s",

@@ -1,180 +1,184 @@
-/* claimd log: the records of a journal, a line each. */
+/* claimd log: the records of a journal as lines of JSON. */
 #include "claimd/base/clock.h"
+#include "claimd/json/string.h"
 #include "main/command.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
-struct filter {
-    const char *queue, *project;
+struct printer {
+    const char *queue, *project; /* print only records about these; NULL: about any */
+    struct buf line;
 };
 
 static bool
-is_about(const struct filter *f, const struct store_queue *q)
+is_about(const struct printer *p, const struct store_queue *q)
 {
-    return q != NULL && (f->queue == NULL || bytes_equal_str(q->name, f->queue)) &&
-           (f->project == NULL || bytes_equal_str(q->project, f->project));
-}
-
-/* Texts of clients on a line of ours. */
-static void
-print_text(struct bytes text)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.data[i];
-
-        if (isgraph(c) && c != '\\')
-            (void)putchar(c);
-        else
-            (void)printf("\\x%02x", c);
-    }
+    return q != NULL && (p->queue == NULL || bytes_equal_str(q->name, p->queue)) &&
+           (p->project == NULL || bytes_equal_str(q->project, p->project));
 }
 
 static void
-print_queue(const char *before, const struct store_queue *q, uint32_t tag)
+write_text(struct buf *out, const char *name, struct bytes text)
 {
-    (void)printf("%s", before);
-    if (q == NULL)
-        (void)printf("?");
-    else {
-        print_text(q->project);
-        (void)putchar('/');
-        print_text(q->name);
-    }
-    (void)printf(" tag=%" PRIu32, tag);
+    buf_printf(out, ",\"%s\":", name);
+    json_string_write(out, text);
 }
 
 static void
-print_time(const char *before, int64_t ms)
+write_number(struct buf *out, const char *name, uint64_t number)
+{
+    buf_printf(out, ",\"%s\":%" PRIu64, name, number);
+}
+
+static void
+write_time(struct buf *out, const char *name, int64_t ms)
 {
     char text[CLOCK_TEXT_CAP];
 
     clock_text(ms, text);
-    (void)printf("%s%s", before, text);
+    write_text(out, name, bytes_str(text));
 }
 
 static void
-print_messages(struct store_change *change)
+write_messages(struct buf *out, struct store_change *change)
 {
-    enum store_change_kind kind = change->kind;
-    bool whole = kind == STORE_CHANGE_POST || kind == STORE_CHANGE_STATE ||
-                 kind == STORE_CHANGE_MOVE;
+    const enum store_change_kind kind = change->kind;
+    const char *before = ",\"messages\":[{";
     struct store_message_record m;
 
-    if (change->count == 0)
-        return;
-    (void)printf(" messages=%zu:", change->count);
-    while (change->next(change, &m)) {
-        (void)printf(" %" PRIu64, m.number);
+    while (change->count > 0 && change->next(change, &m)) {
+        buf_printf(out, "%s\"number\":%" PRIu64, before, m.number);
+        before = "},{";
         if (kind == STORE_CHANGE_MOVE)
-            (void)printf("<-%" PRIu64, m.old_number);
-        if (whole)
-            (void)printf("[%zu%s]", m.body.len, store_is_sealed(m.body) ? " sealed" : "");
+            write_number(out, "old_number", m.old_number);
+        if (m.original_id)
+            write_text(out, "id", bytes_str(m.id.text));
+        if (kind == STORE_CHANGE_POST || kind == STORE_CHANGE_STATE ||
+            kind == STORE_CHANGE_MOVE)
+            write_number(out, "bytes", m.body.len);
+        if (store_is_sealed(m.body))
+            buf_str(out, ",\"sealed\":true");
         if (m.claim_count > 0)
-            (void)printf("(count=%" PRIu32 ")", m.claim_count);
+            write_number(out, "claim_count", m.claim_count);
         if (m.claim != NULL)
-            (void)printf("(claim=%" PRIu64 ")", store_id_number(&m.claim->id));
-        if (m.original_id) {
-            (void)printf("(id=");
-            print_text(bytes_str(m.id.text));
-            (void)putchar(')');
-        }
+            write_text(out, "claim", bytes_str(m.claim->id.text));
     }
+    if (before[0] == '}')
+        buf_str(out, "}]");
 }
 
 static void
-print_change(struct store_change *change)
+write_change(struct buf *out, struct store_change *change)
 {
+    write_number(out, "tag", change->tag);
     switch (change->kind) {
+    case STORE_CHANGE_MOVE:
+        write_number(out, "target_tag", change->target_tag);
+        break;
     case STORE_CHANGE_QUEUE:
-        (void)printf(" last_number=%" PRIu64 " last_claim=%" PRIu64, change->last_number,
-                     change->last_claim);
-        (void)printf(" metadata=%zu", change->metadata->json.len);
+        write_number(out, "last_number", change->last_number);
+        write_number(out, "last_claim", change->last_claim);
+        write_number(out, "metadata_bytes", change->metadata->json.len);
         break;
     case STORE_CHANGE_META:
-        (void)printf(" metadata=%zu", change->metadata->json.len);
+        write_number(out, "metadata_bytes", change->metadata->json.len);
         break;
     case STORE_CHANGE_CLAIM:
     case STORE_CHANGE_RENEW:
     case STORE_CHANGE_RELEASE:
-        (void)printf(" claim=%" PRIu64 " id=", store_id_number(&change->claim.id));
-        print_text(bytes_str(change->claim.id.text));
-        print_time(" ends=", change->claim.ends_ms);
+        write_text(out, "claim", bytes_str(change->claim.id.text));
+        write_time(out, "ends", change->claim.ends_ms);
         break;
     default:
         break;
     }
-    print_messages(change);
+    write_messages(out, change);
+}
+
+/* False: there was no memory for the line, or standard output failed. */
+static bool
+print_line(struct buf *line)
+{
+    buf_str(line, "}\n");
+    if (!line->failed)
+        (void)fwrite(line->data, 1, line->len, stdout);
+    return !line->failed && !ferror(stdout);
 }
 
 static bool
 print_entry(void *arg, const struct journal_entry *entry)
 {
-    const struct filter *f = arg;
-    bool all = f->queue == NULL && f->project == NULL;
+    struct printer *p = arg;
+    struct buf *out = &p->line;
 
-    if (!all && !is_about(f, entry->queue) && !is_about(f, entry->target))
+    if ((p->queue != NULL || p->project != NULL) && !is_about(p, entry->queue) &&
+        !is_about(p, entry->target))
         return true;
-    (void)printf("%" PRIu64, entry->position);
-    print_time(" ", entry->now_ms);
-    (void)printf(" %s", entry->type);
-    if (entry->change == NULL) {
-        (void)printf(" %s", entry->mark);
-        if (entry->since > 0)
-            (void)printf(" since=%" PRIu64, entry->since);
-    } else {
-        print_queue(" ", entry->queue, entry->change->tag);
-        if (entry->change->kind == STORE_CHANGE_MOVE)
-            print_queue(" to ", entry->target, entry->change->target_tag);
-        print_change(entry->change);
+    buf_reset(out, SIZE_MAX);
+    buf_printf(out, "{\"lsn\":%" PRIu64, entry->position);
+    write_time(out, "at", entry->now_ms);
+    write_text(out, "type", bytes_str(entry->type));
+    if (entry->change == NULL)
+        write_text(out, "mark", bytes_str(entry->mark));
+    if (entry->since > 0)
+        write_number(out, "since", entry->since);
+    if (entry->queue != NULL) { /* known by then */
+        write_text(out, "project", entry->queue->project);
+        write_text(out, entry->queue->kind == STORE_TOPIC ? "topic" : "queue",
+                   entry->queue->name);
     }
-    (void)putchar('\n');
-    return !ferror(stdout); /* the reader has gone */
+    if (entry->target != NULL)
+        write_text(out, "target", entry->target->name);
+    if (entry->change != NULL)
+        write_change(out, entry->change);
+    return print_line(out);
 }
 
-static bool
-read_position(const char *text, uint64_t *out)
+static void
+print_damage(void *arg, const struct journal_damage *damage)
 {
-    char *end;
+    struct buf *out = &((struct printer *)arg)->line;
 
-    *out = 0;
-    if (text == NULL)
-        return true;
-    if (!isdigit((unsigned char)text[0]))
-        return false;
-    errno = 0;
-    *out = strtoull(text, &end, 10);
-    return *end == '\0' && errno == 0;
+    buf_reset(out, SIZE_MAX);
+    buf_printf(out, "{\"damaged\":\"%s\"", damage->name);
+    write_number(out, "offset", damage->offset);
+    write_text(out, "what", bytes_str(damage->what));
+    if (damage->from <= damage->to) {
+        write_number(out, "missing_from", damage->from);
+        write_number(out, "missing_to", damage->to);
+    }
+    (void)print_line(out);
 }
 
 static int
 run_log(const struct command_words *words)
 {
-    struct filter filter = {words->values[0], words->values[1]};
+    struct printer p = {.queue = words->values[0], .project = words->values[1]};
     const struct journal_eyes eyes = {
-        .damage = command_tell_damage, .entry = print_entry, .arg = &filter};
+        .damage = print_damage, .entry = print_entry, .arg = &p};
     struct journal_findings found = {0};
     char error[JOURNAL_ERROR_CAP];
     struct command_journal j;
-    uint64_t from;
+    uint64_t from = 0;
     int status;
 
-    if (!read_position(words->values[2], &from))
+    if (words->values[2] != NULL && !bytes_to_u64(bytes_str(words->values[2]), &from))
         return command_misused(&command_log,
                                "--from is \"%s\". It must be an LSN, which is a number",
                                words->values[2]);
+    buf_init(&p.line, words->mem);
     if (!command_journal_open(&j, words->places[0], NULL))
         status = COMMAND_FAILED;
     else if (journal_show(j.disk, j.in_use, from, &eyes, &found, error) != ST_OK)
         status = command_fails(COMMAND_FAILED, "%s: %s", j.path, error);
+    else if (p.line.failed)
+        status = command_fails(COMMAND_FAILED, "no memory for a record");
     else if (found.segments == 0 && found.damages == 0)
         status = command_fails(COMMAND_FAILED, "%s has no journal", j.path);
     else
         status = found.damages > 0 ? COMMAND_DAMAGED : COMMAND_GOOD;
     command_journal_close(&j);
+    buf_fini(&p.line);
     return status;
 }
 
@@ -183,9 +187,10 @@ const struct command command_log = {
     .call = "log DIR",
     .summary = "Print a journal, record by record.",
     .usages = {"log DIR [--queue NAME] [--project ID] [--from LSN]"},
-    .about = "Prints the records of the journal in DIR, one line each: LSN, time, type, "
-             "project, queue, and the fields of the type. It prints lengths instead of "
-             "message bodies. A claimd may write the journal meanwhile.",
+    .about =
+        "Prints the records of the journal in DIR, one line of JSON each: LSN, time, "
+        "type, project, queue, and the fields of the type. It prints lengths instead "
+        "of message bodies. A claimd may write the journal meanwhile.",
     .options = {{"--queue", "NAME", "Print only records about queues with this name."},
                 {"--project", "ID", "Print only records about queues of this project."},
                 {"--from", "LSN", "Start at this LSN (log sequence number)."}},

@@ -174,7 +174,7 @@ durability_recover(struct durability *d, const struct config *config, struct sto
     if (d->journal == NULL)
         return ST_OK;
     (void)supervisor_tell(d->supervisor, MORE_TIME, "replaying the journal");
-    st = journal_recover(d->journal, engine_durable(store), &recovery, error);
+    st = journal_recover(d->journal, store, &recovery, error);
     if (st != ST_OK) {
         config_error(errors, "journal %s: %s", config->journal, error);
         return st == ST_BAD_VALUE ? ST_CONFLICT : st;

@@ -348,8 +348,9 @@ const struct option options[] = {
     FLAG("ci_short", ci_short, "false",
          "With ci, allow ttl and grace from 1 second, unless other options set the "
          "minimum."),
-    TEXT("seed", seed, "FILE", "none", "tests/seed.json",
-         "With ci, a file with the initial state of the store (docs/api.md 23.4)."),
+    TEXT("seed", seed, "FILE", "none", "tests/seed.jsonl",
+         "With ci, a file with the initial state of the store, as lines of a dump "
+         "(docs/api.md 23.4)."),
 #undef GROUP
 #define GROUP "Identity"
     FLAG("identity_stub", identity_stub, "false",

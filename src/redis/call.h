@@ -82,9 +82,9 @@ store_project_list_fn redis_project_list;
 store_queue_stats_fn redis_queue_stats;
 store_queue_purge_fn redis_queue_purge;
 store_queues_release_fn redis_queues_release;
-store_queue_image_fn redis_queue_image;
-store_queue_load_fn redis_queue_load;
-store_image_release_fn redis_image_release;
+store_read_fn redis_read;
+store_apply_fn redis_apply;
+store_records_release_fn redis_records_release;
 store_message_post_fn redis_message_post;
 store_message_list_fn redis_message_list;
 store_message_get_fn redis_message_get;
@@ -174,7 +174,7 @@ call_limit(struct call *c, size_t limit)
 
 /*
  * An id from a client: of a message, a claim, a subscription. Other text names nothing: the script gets "-"
- * then, so that it reads only ids in the form of store/image.h as numbers.
+ * then, so that it reads only ids in the form of store/types.h as numbers.
  */
 void call_id(struct call *c, struct bytes id);
 

@@ -103,6 +103,9 @@ redis_close(struct store *store)
     close_parts(s);
 }
 
+static const struct store_state_ops redis_state_ops = {
+    .read = redis_read, .release = redis_records_release, .apply = redis_apply};
+
 static const struct store_ops ops = {
     .queue_create = redis_queue_create,
     .queue_get = redis_queue_get,
@@ -113,9 +116,6 @@ static const struct store_ops ops = {
     .queue_stats = redis_queue_stats,
     .queue_purge = redis_queue_purge,
     .queues_release = redis_queues_release,
-    .queue_image = redis_queue_image,
-    .queue_load = redis_queue_load,
-    .image_release = redis_image_release,
     .message_post = redis_message_post,
     .message_list = redis_message_list,
     .message_get = redis_message_get,
@@ -215,7 +215,7 @@ redis_open(const struct redis_config *config, struct store **out, struct reason 
 
     if (s == NULL)
         return ST_NO_MEMORY;
-    s->store = (struct store){.ops = &ops, .blocks = true};
+    s->store = (struct store){.ops = &ops, .state = &redis_state_ops, .blocks = true};
     s->config = *config;
     lock_init(&s->lock);
     entropy_init_system(&s->entropy);

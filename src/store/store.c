@@ -33,12 +33,12 @@ store_subscriptions_release(struct store_subscriptions *subscriptions)
 }
 
 void
-store_image_release(struct store_image *image)
+store_records_release(struct store_records *records)
 {
-    struct store_image left = {.more = image->more};
+    struct store_records left = {.more = records->more};
 
-    memcpy(left.resume, image->resume, sizeof(left.resume));
-    if (image->store != NULL)
-        image->store->ops->image_release(image->store, image);
-    *image = left;
+    memcpy(left.resume, records->resume, sizeof(left.resume));
+    if (records->store != NULL)
+        records->store->state->release(records->store, records);
+    *records = left;
 }

@@ -183,6 +183,22 @@ START_TEST(a_claim_is_loaded_in_pieces_as_well)
 }
 END_TEST
 
+START_TEST(a_claim_may_have_a_name)
+{
+    static const char line[] = "{\"project\":\"480924\",\"queue\":\"q\",\"message\":{"
+                               "\"body\":1,\"claim\":{\"id\":\"mine\"}}}\n";
+    const char *first, *second;
+
+    load(api_text(&f, "%s%s%s", "{\"project\":\"480924\",\"queue\":\"q\"}\n", line, line),
+         200);
+    first = strstr(dump(""), "\"claim\":{\"id\":\"") + 15;
+    second = strstr(first, "\"claim\":{\"id\":\"") + 15;
+    ck_assert_mem_eq(first, second, 24);
+    ck_api(&f, "GET", api_text(&f, "/v2/queues/q/claims/%.24s", first), NULL, 200, NULL);
+    ck_assert_uint_eq(count(api_answer(&f.c), "\"body\":"), 2);
+}
+END_TEST
+
 START_TEST(a_line_that_is_wrong_loads_nothing)
 {
     static const char *const rows[][2] = {
@@ -193,9 +209,13 @@ START_TEST(a_line_that_is_wrong_loads_nothing)
          "both a queue and a topic"},
         {"{\"claimd\":\"dump\",\"version\":7}", "line 2: version: it is 7"},
         {"{\"project\":\"p\",\"queue\":\"q\",\"message\":{}}", "line 2: message.body: "},
-        {"{\"project\":\"p\",\"queue\":\"q\",\"message\":{\"body\":1,\"claim\":{\"id\":"
-         "\"x\"}}}",
-         "line 2: message.claim: its id"},
+        {"{\"project\":\"p\",\"queue\":\"q\",\"message\":{\"body\":1,\"claim\":{}}}",
+         "line 2: message.claim.id: it is required"},
+        {"{\"project\":\"p\",\"queue\":\"q\"}\n{\"project\":\"p\",\"queue\":\"q\","
+         "\"message\":{\"body\":1,\"ttl\":60,\"delay\":61}}",
+         "line 3: message.delay: it is out of range"},
+        {"{\"project\":\"p\",\"queue\":\"q\",\"metadata\":{},\"message\":{\"body\":1}}",
+         "line 2: only one of metadata, message and subscription"},
         {"{\"project\":\"p\",\"queue\":\"q\",\"subscription\":{}}",
          "line 2: subscription.subscriber: it is required"},
         {"{\"project\":\"p\",\"queue\":\"q\",\"metadata\":[]}", "line 2: metadata: "},

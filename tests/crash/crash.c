@@ -116,7 +116,7 @@ recover(struct world *w)
     enum status st;
 
     world_begin_start(w);
-    st = journal_recover(w->journal, engine_durable(engine), &recovery, w->error);
+    st = journal_recover(w->journal, engine, &recovery, w->error);
     if (st != ST_OK) {
         world_start_failed(w);
         return st;

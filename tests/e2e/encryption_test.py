@@ -170,7 +170,7 @@ class Encryption(unittest.TestCase):
         self.assertEqual(run("backup", self.journal, copy).returncode, 0)
         shown = run("log", copy)
         self.assertEqual(shown.returncode, 0)
-        self.assertRegex(shown.stdout, r"messages=1: 1\[\d+ sealed\]")
+        self.assertRegex(shown.stdout, r'"messages":\[\{"number":1,"bytes":\d+,"sealed":true\}\]')
         self.assertNotIn("Sesame", shown.stdout)
 
     def test_a_key_is_never_in_the_log(self):

@@ -96,9 +96,9 @@ class JournalCommands(unittest.TestCase):
             self.kill(server)
 
     def records(self, *options, status=GOOD):
-        """The lines of `claimd log`, split."""
+        """The lines of `claimd log`."""
         done = self.command("log", self.journal, *options, status=status)
-        return [line.split(" ") for line in done.stdout.splitlines()]
+        return [json.loads(line) for line in done.stdout.splitlines()]
 
     def spoil(self, position):
         """Changes a byte in the frame of this position; they are found one behind another."""
@@ -136,10 +136,10 @@ class JournalCommands(unittest.TestCase):
 
     def test_what_is_left_of_a_damaged_one_is_saved_and_served(self):
         self.killed_journal(6)
-        posts = [line for line in self.records("--queue", "jobs") if line[2] == "POST"]
+        posts = [line for line in self.records("--queue", "jobs") if line["type"] == "POST"]
         self.assertEqual(len(posts), 6)
-        lost = posts[3][0]
-        self.spoil(int(lost))
+        lost = posts[3]["lsn"]
+        self.spoil(lost)
         refused = run("--journal", self.journal, "--listen", "127.0.0.1:0")
         self.assertEqual(refused.returncode, DAMAGED, refused)
         done = self.command("verify", self.journal, status=DAMAGED)
@@ -167,28 +167,58 @@ class JournalCommands(unittest.TestCase):
                                           b'{"ttl":300,"grace":60}').body)
             self.assertEqual(len(claim["messages"]), 2)
             lines = self.records()  # while it runs
-            self.assertEqual([line[0] for line in lines],
-                             [str(i + 1) for i in range(len(lines))])
-            types = [line[2] for line in lines]
-            self.assertEqual(types, ["MARK", "QUEUE", "POST", "CLAIM"])
-            self.assertTrue(all(line[3] == "p/jobs" for line in lines[1:]))
-            self.assertEqual(lines[2][5:], ["messages=2:", "1[8]", "2[2]"])
-            self.assertRegex(lines[3][6], "id=[0-9a-f]{24}")
+            self.assertEqual([line["lsn"] for line in lines],
+                             list(range(1, len(lines) + 1)))
+            self.assertEqual([line["type"] for line in lines],
+                             ["MARK", "QUEUE", "POST", "CLAIM"])
+            for line in lines:
+                self.assertRegex(line["at"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
+            for line in lines[1:]:
+                self.assertEqual((line["project"], line["queue"]), ("p", "jobs"))
+            self.assertEqual(lines[2]["messages"], [{"number": 1, "bytes": 8},
+                                                    {"number": 2, "bytes": 2}])
+            self.assertTrue(claim["messages"][0]["href"].endswith("claim_id=" +
+                                                                  lines[3]["claim"]))
+            self.assertEqual(lines[3]["messages"], [{"number": 1, "claim_count": 1},
+                                                    {"number": 2, "claim_count": 1}])
         done = self.command("log", self.journal)
         self.assertNotIn("secret", done.stdout)
-        self.assertEqual(done.stdout.splitlines()[-1].split(" ")[2:], ["MARK", "CLOSED"])
-        self.assertEqual([line[0] for line in self.records("--from", "3", "--project", "p")],
-                         ["3", "4"])
+        last = json.loads(done.stdout.splitlines()[-1])
+        self.assertEqual((last["type"], last["mark"]), ("MARK", "CLOSED"))
+        self.assertEqual([line["lsn"] for line in self.records("--from", "3", "--project", "p")],
+                         [3, 4])
         self.assertEqual(self.records("--queue", "nobody"), [])
+
+    def test_the_log_names_topics_and_where_dead_letters_went(self):
+        with self.serve() as server:
+            server.ask("PUT", "/v2/topics/news", b'{}')
+            server.ask("PUT", "/v2/queues/jobs",
+                       b'{"_max_claim_count":1,"_dead_letter_queue":"dead"}')
+            server.ask("PUT", "/v2/queues/dead", b'{}')
+            self.fill(server, "jobs", 1)
+            for _ in range(2):
+                claim = server.ask("POST", "/v2/queues/jobs/claims", b'{"ttl":300,"grace":60}')
+                if claim.status == 201:
+                    href = json.loads(claim.body)["messages"][0]["href"]
+                    server.ask("DELETE", "/v2/queues/jobs/claims/" + href.split("=")[1])
+        lines = self.records()
+        self.assertEqual([line["topic"] for line in lines if "topic" in line], ["news"])
+        moved, = (line for line in lines if line["type"] == "MOVE")
+        self.assertEqual((moved["project"], moved["queue"], moved["target"]),
+                         ("p", "jobs", "dead"))
+        message, = moved["messages"]
+        self.assertEqual((message["number"], message["old_number"], message["bytes"]), (1, 1, 1))
+        self.assertRegex(message["id"], "^[0-9a-f]{24}$")
 
     def test_the_log_goes_on_behind_damage_and_says_so(self):
         self.killed_journal(3)
-        lost, last = [line[0] for line in self.records("--queue", "jobs")][-2:]
-        self.spoil(int(lost))
+        lost, last = [line["lsn"] for line in self.records("--queue", "jobs")][-2:]
+        self.spoil(lost)
         lines = self.records(status=DAMAGED)
-        self.assertNotIn(lost, [line[0] for line in lines])
-        self.assertEqual(lines[-1][0], last)
-        self.assertEqual(lines[-2][0], "damaged:")
+        self.assertNotIn(lost, [line.get("lsn") for line in lines])
+        self.assertEqual(lines[-1]["lsn"], last)
+        self.assertEqual(lines[-2]["damaged"], FIRST)
+        self.assertEqual((lines[-2]["missing_from"], lines[-2]["missing_to"]), (lost, lost))
 
     # ------------------------------------------------------------------ backup
 

@@ -22,10 +22,14 @@ MOVING = ("age", "now_ms", "now")
 
 
 def without_moments(value):
-    """A document without what changes as time goes on."""
+    """A line without what changes as time goes on."""
     if isinstance(value, dict):
         return {k: without_moments(v) for k, v in value.items() if k not in MOVING}
     return [without_moments(v) for v in value] if isinstance(value, list) else value
+
+
+def jsonl(*lines):
+    return "".join(json.dumps(line) + "\n" for line in lines)
 
 
 def lines_of(text):
@@ -73,23 +77,48 @@ class Case(unittest.TestCase):
 
 class Seeds(Case):
     def test_a_server_begins_with_what_the_file_has(self):
-        seed = self.path("seed", json.dumps({"version": 1, "projects": {"p": {"queues": [
-            {"name": "q", "messages": [{"body": n} for n in range(3)]}]}}}))
+        seed = self.path("seed", jsonl(*({"project": "p", "queue": "q", "message": {"body": n}}
+                                         for n in range(3))))
         with Server("--ci", "--seed", seed) as server:
             page = json.loads(server.ask("GET", "/v2/queues/q/messages?echo=true").body)
             self.assertEqual([m["body"] for m in page["messages"]], [0, 1, 2])
 
-    def test_one_that_names_no_project_is_for_that_of_claimd_run(self):
-        seed = self.path("seed", '{"version":1,"queues":[{"name":"q"}]}')
+    def test_lines_that_name_no_project_are_for_that_of_claimd_run(self):
+        seed = self.path("seed", jsonl({"queue": "q"}, {"project": "p", "queue": "r"}))
         with Server("--ci", "--seed", seed) as server:
-            state = json.loads(server.ask("GET", "/claimd/state?project=claimd").body)
-            self.assertEqual([q["name"] for q in state["queues"]], ["q"])
+            for project, queue in (("claimd", "q"), ("p", "r")):
+                state = lines_of(server.ask("GET", "/claimd/state?project=" + project).body)
+                self.assertEqual(state, [{"claimd": "dump", "version": 1},
+                                         {"queue": queue, "metadata": {}},
+                                         {"end": 2}])
+
+    def test_it_replaces_what_a_journal_had_of_its_projects_only(self):
+        journal = self.path("journal")
+        with Server("--ci", "--journal", journal) as server:
+            for project in ("p", "other"):
+                body = jsonl({"queue": "old", "message": {"body": project}}).encode()
+                self.assertEqual(server.ask("PUT", "/claimd/state?project=" + project,
+                                            body=body).status, 204)
+        seed = self.path("seed", jsonl({"project": "p", "queue": "new"}))
+        with Server("--ci", "--journal", journal, "--seed", seed) as server:
+            for project, queue in (("p", "new"), ("other", "old")):
+                state = lines_of(server.ask("GET", "/claimd/state?project=" + project).body)
+                self.assertEqual({line["queue"] for line in state[1:-1]}, {queue})
+
+    def test_a_dump_is_a_seed(self):
+        with Server("--ci") as server:
+            href = self.fill(server)
+            dump = self.dump("--url", self.url(server))
+        with Server("--ci", "--seed", self.path("seed", dump)) as server:
+            self.assertEqual(lines_of(self.dump("--url", self.url(server))), lines_of(dump))
+            self.assertEqual(server.ask("DELETE", href).status, 204)
 
     def test_a_wrong_one_keeps_the_server_from_starting(self):
-        rows = (('{"version":1,"queues":[{"name":"q","messages":[{"body":1,"claim":"x"}]}]}',
-                 'queues[0].messages[0].claim: the queue does not have the claim "x"'),
-                ('{"version":1,"queues":[', "line 1"),
-                ('{"version":2}', "version: it is 2"))
+        rows = (('{"queue":"r"}\n{"queue":"q","message":{"body":1,"claim":{"id":""}}}',
+                 "line 2: message.claim.id: it is required"),
+                ('{"queue":"q"', "line 1"),
+                ('{"claimd":"dump","version":1}\n{"queue":"q"}\n', "truncated after record 2"),
+                ('{"claimd":"dump","version":2}', "version: it is 2"))
         for text, why in rows:
             done = run("--ci", "--listen", "127.0.0.1:0", "--seed", self.path("seed", text))
             self.assertEqual((done.returncode, done.stdout), (USAGE, ""), done.stderr)
@@ -107,13 +136,12 @@ class Seeds(Case):
             self.assertEqual(server.ask("PUT", "/claimd/state", body=state).status, 204)
         with Server("--ci", "--journal", journal) as server:
             again = server.ask("GET", "/claimd/state").body
-            self.assertEqual(without_moments(json.loads(again)),
-                             without_moments(json.loads(state)))
+            self.assertEqual(lines_of(again), lines_of(state))
             self.assertEqual(server.ask("DELETE", href).status, 204)
 
-    def test_a_document_may_be_larger_than_a_post(self):
-        body = json.dumps({"version": 1, "queues": [
-            {"name": "q", "messages": [{"body": "x" * 200000} for _ in range(10)]}]}).encode()
+    def test_a_state_may_be_larger_than_a_post(self):
+        body = jsonl(*10 * [{"project": "p", "queue": "q",
+                             "message": {"body": "x" * 200000}}]).encode()
         with Server("--ci") as server:
             self.assertEqual(server.ask("PUT", "/claimd/state", body=body).status, 204)
             self.assertGreater(len(server.ask("GET", "/claimd/state").body), 2000000)
@@ -128,23 +156,26 @@ class Together(Case):
     """What several ask for at once."""
 
     @staticmethod
-    def document(name, body, queues=40):
-        return json.dumps({"version": 1, "queues": [
-            {"name": name % i, "messages": 3 * [{"body": body}]} for i in range(queues)]}).encode()
+    def state(name, body, queues=40):
+        return jsonl(*({"queue": name % i, "message": {"body": body}}
+                       for i in range(queues) for _ in range(3))).encode()
 
     @staticmethod
     def bodies(server):
-        state = json.loads(server.ask("GET", "/claimd/state?project=p").body)
-        return [[m["body"] for m in q["messages"]] for q in state["queues"]]
+        found = {}
+        for line in lines_of(server.ask("GET", "/claimd/state?project=p").body):
+            if "message" in line:
+                found.setdefault(line["queue"], []).append(line["message"]["body"])
+        return list(found.values())
 
     def test_one_state_stands_in_the_end(self):
         with Server("--ci") as server:
             for names in (("a%d", "b%d"), ("q%d", "q%d")):
-                documents = [self.document(name, n) for n, name in enumerate(names)]
+                states = [self.state(name, n) for n, name in enumerate(names)]
                 for _ in range(10):
                     with concurrent.futures.ThreadPoolExecutor() as pool:
                         answers = list(pool.map(lambda text: server.ask(
-                            "PUT", "/claimd/state?project=p", body=text), 2 * documents))
+                            "PUT", "/claimd/state?project=p", body=text), 2 * states))
                     self.assertEqual([answer.status for answer in answers], 4 * [204])
                     found = self.bodies(server)
                     self.assertIn(found, [40 * [3 * [n]] for n in (0, 1)])
@@ -154,7 +185,7 @@ class Together(Case):
             for n in range(20):
                 with concurrent.futures.ThreadPoolExecutor() as pool:
                     put = pool.submit(server.ask, "PUT", "/claimd/state?project=p",
-                                      body=self.document("q%d", n))
+                                      body=self.state("q%d", n))
                     for i in range(39, -1, -1):
                         answer = server.ask("POST", "/v2/queues/q%d/messages" % i,
                                             body=b'{"messages":[{"body":"posted","ttl":300}]}')

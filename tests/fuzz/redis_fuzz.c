@@ -6,7 +6,7 @@
  * its request, before it hangs up. An input that begins with '!' behind the first byte is sent without
  * that number.
  */
-#include "claimd/store/image.h"
+#include "claimd/store/state.h"
 #include "fuzz/fuzz.h"
 #include "support/delete.h"
 #include "support/store_on_fake.h"
@@ -131,27 +131,28 @@ run_subscriptions(struct store_on_fake *f, struct store_visit *visit, int which)
 }
 
 static void
-run_image(struct store_on_fake *f, struct store_visit *visit, bool subscriptions)
+run_read(struct store_on_fake *f, struct store_visit *visit, bool subscriptions)
 {
-    struct store_image image = {
+    struct store_records records = {
         .resume = {0, subscriptions ? 0xa0000000 : 0, subscriptions ? 1 : 0}};
 
-    if (store_queue_image(f->store, visit, &f->queue, &image) != ST_OK)
+    if (store_read(f->store, visit, &f->queue, &records) != ST_OK)
         return;
-    for (size_t i = 0; i < image.message_count; i++) {
-        read_id(&image.messages[i].id);
-        read_text(image.messages[i].body);
-        fuzz_check(image.messages[i].claim <= image.claim_count,
-                   "a claim that is missing");
+    for (size_t i = 0; i < records.count; i++) {
+        const struct store_record *r = &records.all[i];
+
+        if (r->kind == STORE_RECORD_MESSAGE) {
+            read_id(&r->message.id);
+            read_text(r->message.body);
+            if (r->message.claim != NULL)
+                read_id(&r->message.claim->id);
+        } else if (r->kind == STORE_RECORD_SUBSCRIPTION) {
+            read_id(&r->subscription.id);
+            read_text(r->subscription.subscriber);
+            read_text(r->subscription.options);
+        }
     }
-    for (size_t i = 0; i < image.claim_count; i++)
-        read_id(&image.claims[i].id);
-    for (size_t i = 0; i < image.subscription_count; i++) {
-        read_id(&image.subscriptions[i].id);
-        read_text(image.subscriptions[i].subscriber);
-        read_text(image.subscriptions[i].options);
-    }
-    store_image_release(&image);
+    store_records_release(&records);
 }
 
 static void
@@ -233,7 +234,7 @@ run(struct store_on_fake *f, unsigned which)
         break;
     case 11:
     case 12:
-        run_image(f, &visit, which % 20 == 12);
+        run_read(f, &visit, which % 20 == 12);
         break;
     case 13:
         run_delivery(f, &visit);

@@ -1,8 +1,8 @@
 /*
- * The document of a state, and lines of a dump: what is taken can be loaded, is shown as a document
- * that is taken again, and is the same when it is shown then; what is refused has a reason.
+ * The lines of a state: what is taken can be applied, is shown as lines that are taken again, and is
+ * the same when it is shown then; what is refused has a reason.
  *
- * Input: sections document, line.
+ * Input: lines.
  */
 #include "fuzz/fuzz.h"
 
@@ -27,88 +27,91 @@ open_store(struct fuzz_memory *m)
     return store;
 }
 
-static enum status
-decode(struct bytes text, struct fuzz_memory *m, struct state *out)
-{
-    struct reason why = {""};
-    struct state_decoder d = {&api_limits_default, m->mem, &m->arena, NOW, &why};
-    enum status st = decode_state(&d, text, bytes_str("p"), true, out);
+/* One use of the store, and why it failed. */
+struct use {
+    struct store_visit visit;
+    struct reason why;
+    struct load load;
+};
 
-    fuzz_check(st == ST_OK || st == ST_BAD_BODY || st == ST_BAD_VALUE, "%s",
-               status_name(st));
-    fuzz_check(st == ST_OK || why.text[0] != '\0', "refused without a reason");
-    return st;
+static void
+use_begin(struct use *u, struct store *store, struct fuzz_memory *m)
+{
+    *u = (struct use){.visit = {.now_ms = NOW}};
+    u->load = (struct load){.store = store,
+                            .visit = &u->visit,
+                            .reader = {.limits = &api_limits_default,
+                                       .mem = m->mem,
+                                       .arena = &m->arena,
+                                       .now_ms = NOW,
+                                       .project = bytes_str("p"),
+                                       .why = &u->why}};
 }
 
-/* The document of all that the store has, from the arena. */
+static bool
+take(struct use *u, struct bytes text)
+{
+    enum status st = load_read(&u->load, text);
+
+    if (st == ST_OK)
+        st = state_check(&u->load);
+    fuzz_check(st == ST_OK || st == ST_BAD_BODY || st == ST_BAD_VALUE, "%s",
+               status_name(st));
+    fuzz_check(st == ST_OK || u->why.text[0] != '\0', "refused without a reason");
+    return st == ST_OK;
+}
+
+/* The lines of all that the store has, from the arena. */
 static struct bytes
-show(struct state_keeper *k, struct fuzz_memory *m)
+show(struct use *u, struct fuzz_memory *m)
 {
     buf_reset(&m->out, SIZE_MAX);
-    fuzz_check(state_write(k, BYTES_NONE, &m->out) == ST_OK && !m->out.failed,
+    fuzz_check(state_write(u->load.store, &u->visit, BYTES_NONE, &m->out) == ST_OK,
                "it cannot be shown");
     return arena_copy(&m->arena, buf_view(&m->out));
 }
 
 static void
-replace(struct state_keeper *k, const struct state *wanted)
+replace(struct use *u)
 {
-    struct reason why = {""};
-    enum status st = state_replace(k, BYTES_NONE, wanted, &why);
+    enum status st = state_replace(&u->load, BYTES_NONE);
 
-    fuzz_check(st == ST_OK, "taken, but not loaded: %s %s", status_name(st), why.text);
-    fuzz_check(store_audit(k->store), "the store is unsound");
+    fuzz_check(st == ST_OK, "taken, but not applied: %s %s", status_name(st),
+               u->why.text);
+    fuzz_check(store_audit(u->load.store), "the store is unsound");
 }
 
 static void
-check_document(struct bytes text, struct fuzz_memory *m)
+check_lines(struct bytes text, struct fuzz_memory *m)
 {
-    struct store_visit visit = {.now_ms = NOW};
-    struct state_keeper k = {NULL, m->mem, &m->arena, &visit};
+    struct store *store = open_store(m);
     struct bytes first, second;
-    struct state state;
+    struct use u;
 
-    if (decode(text, m, &state) != ST_OK)
-        return;
-    k.store = open_store(m);
-    replace(&k, &state);
-    first = show(&k, m);
-    fuzz_expect_json(first);
-    fuzz_check(decode(first, m, &state) == ST_OK, "shown, and refused: %.*s",
-               (int)first.len, first.data);
-    replace(&k, &state);
-    second = show(&k, m);
-    fuzz_check(bytes_equal(first, second), "%.*s became %.*s", (int)first.len, first.data,
-               (int)second.len, second.data);
-    store_close(k.store);
-}
-
-static void
-check_line(struct bytes text, struct fuzz_memory *m)
-{
-    struct reason why = {""};
-    struct state_decoder d = {&api_limits_default, m->mem, &m->arena, NOW, &why};
-    struct state_line line;
-    enum status st = decode_state_line(&d, text, &line);
-
-    fuzz_check(st == ST_OK || st == ST_BAD_BODY || st == ST_BAD_VALUE, "%s",
-               status_name(st));
-    fuzz_check(st == ST_OK || why.text[0] != '\0', "refused without a reason");
+    use_begin(&u, store, m);
+    if (take(&u, text)) {
+        replace(&u);
+        first = show(&u, m);
+        use_begin(&u, store, m);
+        fuzz_check(take(&u, first), "shown, and refused: %.*s: %s", (int)first.len,
+                   first.data, u.why.text);
+        replace(&u);
+        second = show(&u, m);
+        fuzz_check(bytes_equal(first, second), "%.*s became %.*s", (int)first.len,
+                   first.data, (int)second.len, second.data);
+    }
+    store_close(store);
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct bytes rest = fuzz_input(data, size);
-    struct bytes document = fuzz_copy(fuzz_section(&rest)), line = fuzz_copy(rest);
+    struct bytes text = fuzz_copy(bytes_of((const char *)data, size));
     struct fuzz_memory m;
 
     fuzz_memory_open(&m);
-    check_document(document, &m);
-    if (bytes_present(line))
-        check_line(line, &m);
+    check_lines(text, &m);
     fuzz_memory_close(&m);
-    fuzz_free(document);
-    fuzz_free(line);
+    fuzz_free(text);
     return 0;
 }

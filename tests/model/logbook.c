@@ -90,14 +90,14 @@ logbook_free(struct logbook *log)
 }
 
 void
-logbook_mark(struct logbook *log, struct store_durable *durable)
+logbook_mark(struct logbook *log, struct store *durable)
 {
     struct mark mark = {.what = MARK_CHECKPOINT_BEGIN};
     size_t bound = record_bound(0, 0), size;
     uint8_t *record = malloc(bound);
 
     ck_assert_ptr_nonnull(record);
-    durable->marks(durable, &mark.used);
+    store_used_marks(durable, &mark.used);
     size = record_write_mark(record, &mark, START_MS);
     ck_assert_uint_le(size, bound);
     add(log, record, size);
@@ -150,7 +150,7 @@ logbook_prepend(struct logbook *log, const struct logbook *front)
 }
 
 enum status
-logbook_replay(const struct logbook *log, struct store_durable *durable)
+logbook_replay(const struct logbook *log, struct store *durable)
 {
     enum status st = ST_OK;
     struct record record;
@@ -158,9 +158,9 @@ logbook_replay(const struct logbook *log, struct store_durable *durable)
     for (size_t at = 0; st == ST_OK && at < log->len;) {
         ck_assert_status(record_read(log->bytes + at, log->len - at, &record), ST_OK);
         if (record.type == RECORD_MARK)
-            durable->replay_marks(durable, &record.mark.used);
+            store_replay_marks(durable, &record.mark.used);
         else
-            st = durable->replay(durable, &record.change);
+            st = store_replay(durable, &record.change);
         at += record_size(log->bytes + at, log->len - at);
     }
     return st;

@@ -33,8 +33,8 @@ struct logbook {
 struct logbook *logbook_new(uint64_t first);
 void logbook_free(struct logbook *log);
 
-/* Adds what durable->marks() says. */
-void logbook_mark(struct logbook *log, struct store_durable *durable);
+/* Adds the used-up numbers of the store. */
+void logbook_mark(struct logbook *log, struct store *durable);
 
 /* Cuts off what is in front of a position. */
 void logbook_cut(struct logbook *log, uint64_t position);
@@ -46,7 +46,7 @@ void logbook_copy(struct logbook *log, const struct logbook *from, uint64_t posi
 void logbook_prepend(struct logbook *log, const struct logbook *front);
 
 /* Tells an engine of all records. */
-enum status logbook_replay(const struct logbook *log, struct store_durable *durable);
+enum status logbook_replay(const struct logbook *log, struct store *durable);
 
 /* Everything that was granted was used or given back; the next operation may begin. */
 void logbook_settle(struct logbook *log);

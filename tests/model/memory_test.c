@@ -402,13 +402,12 @@ act_wait_to_pop(struct scene *s)
 }
 
 static enum status
-act_image(struct scene *s)
+act_read(struct scene *s)
 {
-    struct store_image image = STORE_IMAGE_INIT;
-    enum status st =
-        store_queue_image(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue, &image);
+    struct store_records records = STORE_RECORDS_INIT;
+    enum status st = store_read(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue, &records);
 
-    store_image_release(&image);
+    store_records_release(&records);
     return st;
 }
 
@@ -417,56 +416,50 @@ static enum status
 act_load(struct scene *s)
 {
     const int64_t now_ms = s->f.now_ms;
-    struct store_image_claim claims[2] = {{.id = text_id("abcdefabcdef0000000000f0")},
-                                          {.id = {""}}};
-    struct store_image_message messages[8];
-    struct store_image_subscription subscriptions[2];
-    const struct store_image image = {
-        .first = true,
-        .metadata = {bytes_str("{\"a\":1}"), STORE_SETTINGS_INIT},
-        .claims = claims,
-        .claim_count = 2,
-        .messages = messages,
-        .message_count = 8,
-        .subscriptions = subscriptions,
-        .subscription_count = 2};
+    struct store_claim_record claims[2] = {{.id = text_id("abcdefabcdef0000000000f0")},
+                                           {.id = {""}}};
+    struct store_record records[11] = {
+        {.kind = STORE_RECORD_QUEUE,
+         .metadata = {bytes_str("{\"a\":1}"), STORE_SETTINGS_INIT}}};
     struct store_queue where = s->f.queue;
 
     for (size_t i = 0; i < 2; i++) {
         claims[i].started_ms = now_ms;
         claims[i].ends_ms = now_ms + 60000;
-        subscriptions[i] = (struct store_image_subscription){
-            .subscriber = bytes_str(i == 0 ? "http://a" : "http://b"),
-            .started_ms = now_ms,
-            .ttl_s = 600};
+        records[9 + i] = (struct store_record){
+            .kind = STORE_RECORD_SUBSCRIPTION,
+            .subscription = {.subscriber = bytes_str(i == 0 ? "http://a" : "http://b"),
+                             .started_ms = now_ms,
+                             .ttl_s = 600}};
     }
     for (size_t i = 0; i < 8; i++)
-        messages[i] = (struct store_image_message){.body = bytes_str("{}"),
-                                                   .posted_ms = now_ms,
-                                                   .expires_ms = now_ms + 600000,
-                                                   .claim = i % 3};
-    messages[0].id = text_id("abcdefab0000000000000001");
+        records[1 + i] = (struct store_record){
+            .kind = STORE_RECORD_MESSAGE,
+            .message = {.body = bytes_str("{}"),
+                        .posted_ms = now_ms,
+                        .expires_ms = now_ms + 600000,
+                        .claim = i % 3 == 0 ? NULL : &claims[i % 3 - 1]}};
+    records[1].message.id = text_id("abcdefab0000000000000001");
     where.name = bytes_str("loaded");
-    return store_queue_load(s->f.store, STORE_AT(now_ms), &where, &image);
+    return store_apply(s->f.store, STORE_AT(now_ms), &where, records, 11);
 }
 
 /* The claim that act_load() has made gets more. */
 static enum status
 act_load_more(struct scene *s)
 {
-    struct store_image_claim claim = {.id = text_id("abcdefabcdef0000000000f0"),
-                                      .started_ms = s->f.now_ms,
-                                      .ends_ms = s->f.now_ms + 60000};
-    struct store_image_message message = {.body = bytes_str("{}"),
-                                          .posted_ms = s->f.now_ms,
-                                          .expires_ms = s->f.now_ms + 600000,
-                                          .claim = 1};
-    const struct store_image image = {
-        .claims = &claim, .claim_count = 1, .messages = &message, .message_count = 1};
+    const struct store_claim_record claim = {.id = text_id("abcdefabcdef0000000000f0"),
+                                             .started_ms = s->f.now_ms,
+                                             .ends_ms = s->f.now_ms + 60000};
+    const struct store_record record = {.kind = STORE_RECORD_MESSAGE,
+                                        .message = {.body = bytes_str("{}"),
+                                                    .posted_ms = s->f.now_ms,
+                                                    .expires_ms = s->f.now_ms + 600000,
+                                                    .claim = &claim}};
     struct store_queue where = s->f.queue;
 
     where.name = bytes_str("loaded");
-    return store_queue_load(s->f.store, STORE_AT(s->f.now_ms), &where, &image);
+    return store_apply(s->f.store, STORE_AT(s->f.now_ms), &where, &record, 1);
 }
 
 static enum status
@@ -539,7 +532,7 @@ static const struct situation situations[] = {
     {"querying a claim", worn_claim, act_query, 0, 1, false},
     {"a claim that buries", dead_letters, act_claim, 100, 3, true},
     {"a claim that buries beside others", more_dead_letters, act_claim, 100, 3, true},
-    {"an image", worn_claim, act_image, 0, 1, false},
+    {"a slice of records", worn_claim, act_read, 0, 1, false},
     {"loading a queue", queues, act_load, 40, 8, false},
     {"loading more of a claim", loaded, act_load_more, 0, 1, false},
     {"the first subscription of the store", nothing, act_subscribe, 0, 1, false},

@@ -100,10 +100,10 @@ watch(struct logbook *log, const struct store_change *change)
 
 /* ---------------------------------------------------------------------- engines */
 
-static struct store_durable *
+static struct store *
 durable_of(struct store *store)
 {
-    return engine_durable(patient_inside(store));
+    return patient_inside(store);
 }
 
 /* An engine with other secrets than any before, and perhaps other shards. */
@@ -181,9 +181,8 @@ replay_until(struct tale *t, const struct logbook *told, uint64_t position)
     logbook_copy(log, t->log, position);
     logbook_copy(log, told, position);
     ck_assert_status(logbook_replay(log, durable_of(server.store)), ST_OK);
-    ck_assert_status(
-        durable_of(server.store)->replay_end(durable_of(server.store), t->story.f.now_ms),
-        ST_OK);
+    ck_assert_status(store_replay_end(durable_of(server.store), t->story.f.now_ms),
+                     ST_OK);
     ck_assert(store_audit(server.store));
     logbook_settle(server.log);
     logbook_free(log);
@@ -248,22 +247,22 @@ check_replay(struct tale *t, bool restart, struct tally *tally)
 static void
 begin_checkpoint(struct tale *t, struct tally *tally)
 {
-    struct store_durable *durable = durable_of(t->story.f.store);
+    struct store *durable = durable_of(t->story.f.store);
 
     tally->given_up += t->checkpointing;
     t->since = t->log->next;
     t->checkpointing = true;
     logbook_mark(t->log, durable);
-    durable->checkpoint_begin(durable);
+    store_checkpoint_begin(durable);
 }
 
 /* A slice; what is in front of a checkpoint that has shown all is not needed any more. */
 static void
 checkpoint(struct tale *t, struct tally *tally)
 {
-    struct store_durable *durable = durable_of(t->story.f.store);
+    struct store *durable = durable_of(t->story.f.store);
     bool done = false;
-    enum status st = durable->checkpoint(durable, &done);
+    enum status st = store_checkpoint(durable, &done);
 
     if (st != ST_OK) {
         ck_assert_status(st, ST_UNAVAILABLE);
@@ -406,7 +405,7 @@ replay_without_memory(struct tale *t, uint64_t nth)
     mem_fail_nth(mem, nth);
     st = logbook_replay(t->log, durable_of(store));
     if (st == ST_OK)
-        st = durable_of(store)->replay_end(durable_of(store), t->story.f.now_ms);
+        st = store_replay_end(durable_of(store), t->story.f.now_ms);
     mem_fail_nth(mem, 0);
     if (st == ST_OK)
         (void)expect_same(t->story.f.store, store, t->story.f.now_ms, story_projects);
@@ -427,8 +426,7 @@ allocations(struct tale *t)
     uint64_t before = mem_attempts(mem);
 
     ck_assert_status(logbook_replay(t->log, durable_of(store)), ST_OK);
-    ck_assert_status(durable_of(store)->replay_end(durable_of(store), t->story.f.now_ms),
-                     ST_OK);
+    ck_assert_status(store_replay_end(durable_of(store), t->story.f.now_ms), ST_OK);
     before = mem_attempts(mem) - before;
     store_close(store);
     mem_destroy(mem);
@@ -491,7 +489,7 @@ replay_queue(struct store *store, uint32_t tag, size_t queue)
                                   .metadata = &none,
                                   .next = next_none};
 
-    return durable_of(store)->replay(durable_of(store), &change);
+    return store_replay(durable_of(store), &change);
 }
 
 static enum status
@@ -508,13 +506,13 @@ replay_post(struct store *store, uint32_t tag, uint64_t number)
                                   .from = {&m, NULL},
                                   .next = next_one};
 
-    return durable_of(store)->replay(durable_of(store), &change);
+    return store_replay(durable_of(store), &change);
 }
 
 static enum status
 replay_end(struct store *store)
 {
-    return durable_of(store)->replay_end(durable_of(store), START_MS);
+    return store_replay_end(durable_of(store), START_MS);
 }
 
 TEST_CASE("contradictions");

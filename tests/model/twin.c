@@ -446,9 +446,6 @@ static const struct store_ops twin_ops = {
     .project_list = twin_project_list,
     .queue_stats = twin_queue_stats,
     .queue_purge = twin_queue_purge,
-    .queue_image = twin_queue_image,
-    .queue_load = twin_queue_load,
-    .image_release = twin_image_release,
     .message_post = twin_message_post,
     .message_list = twin_message_list,
     .message_get = twin_message_get,
@@ -487,6 +484,7 @@ twin_open(const struct engine_config *config, struct store **out)
     struct twin *t = twin_alloc(sizeof(*t));
 
     t->store.ops = &twin_ops;
+    t->store.state = &twin_state_ops;
     t->config = *config;
     *out = &t->store;
     return ST_OK;

@@ -249,10 +249,8 @@ store_subscriptions_release_fn twin_subscriptions_release;
 store_delivery_next_fn twin_delivery_next;
 store_delivery_done_fn twin_delivery_done;
 
-/* twin_image.c */
-store_queue_image_fn twin_queue_image;
-store_queue_load_fn twin_queue_load;
-store_image_release_fn twin_image_release;
+/* twin_records.c */
+extern const struct store_state_ops twin_state_ops;
 
 /* The operations of the seam in twin_message.c, twin_claim.c and twin_wait.c. */
 store_message_post_fn twin_message_post;

@@ -29,8 +29,7 @@ recover(struct server *s)
 {
     struct journal_recovery recovery = {.now_ms = s->now_ms, .accept_clock = true};
 
-    s->refuses = journal_recover(s->journal, engine_durable(s->store), &recovery,
-                                 s->error) != ST_OK;
+    s->refuses = journal_recover(s->journal, s->store, &recovery, s->error) != ST_OK;
 }
 
 static void

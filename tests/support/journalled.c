@@ -32,8 +32,8 @@ journalled_start(struct journalled *p, int64_t now_ms)
     ck_assert_msg(journal_open(&config, &p->journal, error) == ST_OK, "%s", error);
     open_store(p);
     p->recovery = (struct journal_recovery){.now_ms = now_ms, .accept_clock = true};
-    ck_assert_msg(journal_recover(p->journal, engine_durable(patient_inside(p->store)),
-                                  &p->recovery, error) == ST_OK,
+    ck_assert_msg(journal_recover(p->journal, patient_inside(p->store), &p->recovery,
+                                  error) == ST_OK,
                   "%s", error);
 }
 

@@ -42,8 +42,9 @@ PATIENT(project_list,
         page, out)
 PATIENT(queue_stats, (WHERE, struct store_stats *out), q, out)
 PATIENT(queue_purge, (WHERE, enum store_purge what), q, what)
-PATIENT(queue_image, (WHERE, struct store_image *image), q, image)
-PATIENT(queue_load, (WHERE, const struct store_image *image), q, image)
+PATIENT(read, (WHERE, struct store_records *records), q, records)
+PATIENT(apply, (WHERE, const struct store_record *records, size_t count), q, records,
+        count)
 PATIENT(message_post, (WHERE, const struct store_post *post, struct store_id *ids), q,
         post, ids)
 PATIENT(message_list, (WHERE, const struct store_filter *f, struct store_batch *out), q,
@@ -139,6 +140,10 @@ patient_close(struct store *s)
 }
 
 /* Batches and queues are released by the store that made them. */
+/* What is read is released by the store that read it. */
+static const struct store_state_ops patient_state_ops = {.read = patient_read,
+                                                         .apply = patient_apply};
+
 static const struct store_ops patient_ops = {
     .queue_create = patient_queue_create,
     .queue_get = patient_queue_get,
@@ -148,8 +153,6 @@ static const struct store_ops patient_ops = {
     .project_list = patient_project_list,
     .queue_stats = patient_queue_stats,
     .queue_purge = patient_queue_purge,
-    .queue_image = patient_queue_image,
-    .queue_load = patient_queue_load,
     .message_post = patient_message_post,
     .message_list = patient_message_list,
     .message_get = patient_message_get,
@@ -187,6 +190,7 @@ patient_open(struct store *hasty)
     if (p == NULL)
         abort();
     p->store.ops = &patient_ops;
+    p->store.state = &patient_state_ops;
     p->hasty = hasty;
     return &p->store;
 }

@@ -292,8 +292,8 @@ SLOW(project_list,
       struct store_queues *out),
      page, out)
 SLOW(queue_purge, (WHERE, enum store_purge what), q, what)
-SLOW(queue_image, (WHERE, struct store_image *image), q, image)
-SLOW(queue_load, (WHERE, const struct store_image *image), q, image)
+SLOW(read, (WHERE, struct store_records *records), q, records)
+SLOW(apply, (WHERE, const struct store_record *records, size_t count), q, records, count)
 SLOW(message_post, (WHERE, const struct store_post *post, struct store_id *ids), q, post,
      ids)
 SLOW(message_list, (WHERE, const struct store_filter *f, struct store_batch *out), q, f,
@@ -402,6 +402,9 @@ slow_close(struct store *s)
     free(w);
 }
 
+static const struct store_state_ops slow_state_ops = {.read = slow_read,
+                                                      .apply = slow_apply};
+
 /* Batches and queues are released by the store that made them. */
 static const struct store_ops slow_ops = {
     .queue_create = slow_queue_create,
@@ -412,8 +415,6 @@ static const struct store_ops slow_ops = {
     .project_list = slow_project_list,
     .queue_stats = slow_queue_stats,
     .queue_purge = slow_queue_purge,
-    .queue_image = slow_queue_image,
-    .queue_load = slow_queue_load,
     .message_post = slow_message_post,
     .message_list = slow_message_list,
     .message_get = slow_message_get,
@@ -452,6 +453,7 @@ slow_store_open(const struct engine_config *config, unsigned kinds)
     if (w == NULL)
         abort();
     w->store.ops = &slow_ops;
+    w->store.state = &slow_state_ops;
     w->store.blocks = (kinds & SLOW_STORE_BLOCKS) != 0;
     w->slices = (kinds & SLOW_STORE_SLICES) != 0;
     list_init(&w->parked);

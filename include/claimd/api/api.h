@@ -281,18 +281,18 @@ void api_stop_waiting(const struct api *api, struct request *req);
 /* May a request of this kind wait for something? Then it is given struct waiting. */
 bool api_may_wait(const struct api *api, const struct request *req);
 
-/* The project of a document that is loaded at the start and names none. */
+/* The project of lines that are loaded at the start and name none. */
 #define API_SEED_PROJECT "claimd"
 
-/* Such a document may have so many bytes. */
+/* Maximum size of a state in bytes. */
 enum { API_SEED_MOST = 64 << 20 };
 
 /*
- * Puts a document (docs/api.md 23.4) in the place of all that its projects have, before anybody
- * is served. ST_BAD_BODY, ST_BAD_VALUE: it is wrong; what the store refuses; with a reason.
+ * Puts the lines of a state (docs/api.md 23.4) in the place of all that their projects have,
+ * before any request is served. ST_BAD_BODY, ST_BAD_VALUE, and the store's, with a reason.
  */
-enum status api_seed(const struct api *api, struct bytes document, int64_t now_ms,
-                     struct reason *why);
+enum status
+api_seed(const struct api *api, struct bytes lines, int64_t now_ms, struct reason *why);
 
 /* The longest body that a request with this path may have; a front end need not keep more. */
 size_t api_body_limit(const struct api *api, struct bytes path);

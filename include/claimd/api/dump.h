@@ -21,8 +21,16 @@ struct dump {
     unsigned kind;                 /* enum store_kind */
     char project[DUMP_PROJECT], name[DUMP_NAME];
     size_t project_len, name_len;
-    uint64_t resume[3]; /* of struct store_image */
+    uint64_t resume[3]; /* of struct store_records */
 };
+
+/*
+ * Reads the next slice, of dump_queue(dump), into empty records; they stay empty when it is done.
+ * Statuses as dump_lines().
+ */
+enum status dump_read(struct store *store, struct store_visit *visit,
+                      struct bytes project, struct dump *dump, struct store_records *out);
+struct store_queue dump_queue(const struct dump *dump);
 
 /*
  * Writes lines until there are `bytes` of them, or it is done. project: absent: of all. ST_AGAIN: so

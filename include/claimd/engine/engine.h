@@ -10,7 +10,6 @@
 
 #include "claimd/base/entropy.h"
 #include "claimd/base/mem.h"
-#include "claimd/store/durable.h"
 #include "claimd/store/log.h"
 #include "claimd/store/sealer.h"
 #include "claimd/store/store.h"
@@ -35,7 +34,7 @@ struct engine_config {
     struct engine_limits project_limits;
     uint64_t feed_bytes; /* of a queue's feed (store/subscription.h); 0: any number */
     bool require_confirmation; /* subscriptions get messages once they are confirmed */
-    struct store_log *log;     /* told of every change, borrowed; NULL: nobody */
+    struct store_log *log;     /* borrowed; NULL: none */
     const struct store_sealer *sealer; /* borrowed; NULL: it cannot seal */
     bool seeded; /* repeatable ids from `seed`: for tests and simulation */
     uint64_t seed;
@@ -50,8 +49,5 @@ enum status engine_open(const struct engine_config *config, struct store **out);
  * taken in until it is less. Dead letters are moved whatever their project has. Any thread.
  */
 void engine_limit(struct store *s, const struct engine_limits *limits);
-
-/* The side of an engine that its log sees; lives as long as the store. */
-struct store_durable *engine_durable(struct store *s);
 
 #endif

@@ -75,9 +75,9 @@ int journal_hold(struct disk *disk, struct disk_file **out);
  * Reads all of it, and tells a fresh store what is in it: ST_CONFLICT if it is whole, but
  * contradicts itself. Damage is told of; ST_OK then, too.
  */
-enum status journal_verify(struct disk *disk, struct store_durable *store,
-                           const struct journal_eyes *eyes, struct journal_findings *out,
-                           char error[JOURNAL_ERROR_CAP]);
+enum status
+journal_verify(struct disk *disk, struct store *store, const struct journal_eyes *eyes,
+               struct journal_findings *out, char error[JOURNAL_ERROR_CAP]);
 
 /*
  * Shows records with positions from `from` on. While another process writes (live) its last

@@ -23,8 +23,8 @@
 #include "claimd/base/counter.h"
 #include "claimd/base/log.h"
 #include "claimd/journal/disk.h"
-#include "claimd/store/durable.h"
 #include "claimd/store/log.h"
+#include "claimd/store/store.h"
 
 struct journal; /* opaque */
 
@@ -93,8 +93,8 @@ struct journal_recovery {
  * only journal_close().
  */
 enum status
-journal_recover(struct journal *j, struct store_durable *store,
-                struct journal_recovery *recovery, char error[JOURNAL_ERROR_CAP]);
+journal_recover(struct journal *j, struct store *store, struct journal_recovery *recovery,
+                char error[JOURNAL_ERROR_CAP]);
 
 /* Starts the thread that commits. ST_UNAVAILABLE. */
 enum status journal_start(struct journal *j);

@@ -83,6 +83,9 @@ struct store_message_record {
     uint32_t claim_count;
 };
 
+/* A notice that the subscriber has still to get: 1 + enum store_notice. */
+enum { STORE_PENDING_NONE, STORE_PENDING_CONFIRM = 2, STORE_PENDING_UNSUBSCRIBED };
+
 /* A subscription as it is after the change (CURSOR: without its texts and its times). */
 struct store_subscription_record {
     uint64_t number; /* in its queue; applied: ignored, as are `attached` and `after` */
@@ -90,10 +93,9 @@ struct store_subscription_record {
     struct bytes subscriber, options;
     int64_t started_ms, ttl_s;
     bool confirmed;
-    bool attached;  /* it gets messages, */
-    uint64_t after; /* those behind this number */
-    uint32_t
-        pending; /* a notice that it has still to get: 1 + enum store_notice; 0: none */
+    bool attached;    /* it gets messages, */
+    uint64_t after;   /* those behind this number */
+    uint32_t pending; /* STORE_PENDING_... */
     uint64_t delivered, given_up, fallen_out;
 };
 

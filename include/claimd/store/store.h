@@ -30,8 +30,8 @@
 #define CLAIMD_STORE_STORE_H
 
 #include "claimd/store/figures.h"
-#include "claimd/store/image.h"
 #include "claimd/store/record.h"
+#include "claimd/store/state.h"
 #include "claimd/store/subscription.h"
 #include "claimd/store/types.h"
 #include "claimd/store/waiter.h"
@@ -114,25 +114,6 @@ enum store_purge {
 typedef enum status
 store_queue_purge_fn(struct store *s, struct store_visit *visit,
                      const struct store_queue *queue, enum store_purge what);
-
-/*
- * Shows a queue, piece by piece (store/image.h). ST_NOT_FOUND, of the first one; one that has
- * gone since has no more pieces.
- */
-typedef enum status
-store_queue_image_fn(struct store *s, struct store_visit *visit,
-                     const struct store_queue *queue, struct store_image *image);
-
-/*
- * Loads a piece, all or nothing: makes the queue, or goes on behind what it has. Its work is
- * O(what the piece has), under one lock. ST_BAD_VALUE: store_image_check() refuses it;
- * ST_CONFLICT: there is such a queue, or something with one of the ids, or somebody is subscribed
- * who would get the messages; ST_NOT_FOUND: not the first piece, and no queue; and what a post or
- * the making of a queue may be refused for.
- */
-typedef enum status
-store_queue_load_fn(struct store *s, struct store_visit *visit,
-                    const struct store_queue *queue, const struct store_image *image);
 
 /* ------------------------------------------------------------------ messages */
 
@@ -351,7 +332,6 @@ typedef void store_batch_release_fn(const struct store *s, struct store_batch *b
 typedef void store_queues_release_fn(const struct store *s, struct store_queues *queues);
 typedef void store_subscriptions_release_fn(const struct store *s,
                                             struct store_subscriptions *subscriptions);
-typedef void store_image_release_fn(const struct store *s, struct store_image *image);
 
 /* ------------------------------------------------------------------ calling */
 
@@ -365,8 +345,6 @@ struct store_ops {
     store_project_list_fn *project_list;
     store_queue_stats_fn *queue_stats;
     store_queue_purge_fn *queue_purge;
-    store_queue_image_fn *queue_image;
-    store_queue_load_fn *queue_load;
     store_message_post_fn *message_post;
     store_message_list_fn *message_list;
     store_message_get_fn *message_get;
@@ -397,11 +375,11 @@ struct store_ops {
     store_batch_release_fn *batch_release;
     store_queues_release_fn *queues_release;
     store_subscriptions_release_fn *subscriptions_release;
-    store_image_release_fn *image_release;
 };
 
 struct store {
     const struct store_ops *ops;
+    const struct store_state_ops *state;
     bool blocks; /* operations may wait for something other than a lock; in a fiber they
                     park (base/fiber.h) */
 };
@@ -415,8 +393,6 @@ struct store {
 #define store_project_list(s, ...)   ((s)->ops->project_list((s), __VA_ARGS__))
 #define store_queue_stats(s, ...)    ((s)->ops->queue_stats((s), __VA_ARGS__))
 #define store_queue_purge(s, ...)    ((s)->ops->queue_purge((s), __VA_ARGS__))
-#define store_queue_image(s, ...)    ((s)->ops->queue_image((s), __VA_ARGS__))
-#define store_queue_load(s, ...)     ((s)->ops->queue_load((s), __VA_ARGS__))
 #define store_message_post(s, ...)   ((s)->ops->message_post((s), __VA_ARGS__))
 #define store_message_list(s, ...)   ((s)->ops->message_list((s), __VA_ARGS__))
 #define store_message_get(s, ...)    ((s)->ops->message_get((s), __VA_ARGS__))
@@ -453,6 +429,5 @@ store_close_fn store_close; /* fine for NULL */
 void store_batch_release(struct store_batch *batch);
 void store_queues_release(struct store_queues *queues);
 void store_subscriptions_release(struct store_subscriptions *subscriptions);
-void store_image_release(struct store_image *image); /* but `more` and `resume` stay */
 
 #endif

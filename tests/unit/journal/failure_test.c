@@ -205,7 +205,7 @@ run_store(struct deed *deed, struct journal *j, struct store *store)
 {
     struct journal_recovery recovery = {.now_ms = START_MS, .accept_clock = true};
     struct store_totals totals = {.messages = 0};
-    enum status st = journal_recover(j, engine_durable(store), &recovery, deed->error);
+    enum status st = journal_recover(j, store, &recovery, deed->error);
 
     if (st != ST_OK)
         return st;
@@ -272,8 +272,7 @@ verify(struct deed *deed)
     config = fixture_config(mem);
     st = engine_open(&config, &store);
     if (st == ST_OK) {
-        st = journal_verify(&aside.disk, engine_durable(store), &eyes, &found,
-                            deed->error);
+        st = journal_verify(&aside.disk, store, &eyes, &found, deed->error);
         store_close(store);
     }
     mem_destroy(mem);

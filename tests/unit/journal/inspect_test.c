@@ -50,7 +50,7 @@ start(struct world *w)
     engine = fixture_config(w->f.mem);
     engine.log = journal_log(w->journal);
     ck_assert_status(engine_open(&engine, &w->f.store), ST_OK);
-    return journal_recover(w->journal, engine_durable(w->f.store), &recovery, w->error);
+    return journal_recover(w->journal, w->f.store, &recovery, w->error);
 }
 
 static void
@@ -171,8 +171,8 @@ verify(struct world *w, struct seen *seen, int *messages)
 
     init_seen(seen);
     ck_assert_status(engine_open(&config, &store), ST_OK);
-    st = journal_verify(sim_disk_open(w->disk), engine_durable(store), &seen->eyes,
-                        &seen->found, w->error);
+    st = journal_verify(sim_disk_open(w->disk), store, &seen->eyes, &seen->found,
+                        w->error);
     *messages = -1;
     if (st == ST_OK && seen->found.replayed) {
         ck_assert_status(store_totals(store, &visit, &totals), ST_OK);

@@ -50,7 +50,7 @@ begin(struct world *w, const struct journal_config *config)
     engine.log = journal_log(w->journal);
     ck_assert_status(engine_open(&engine, &w->f.store), ST_OK);
     w->recovery = (struct journal_recovery){.now_ms = w->f.now_ms};
-    st = journal_recover(w->journal, engine_durable(w->f.store), &w->recovery, w->error);
+    st = journal_recover(w->journal, w->f.store, &w->recovery, w->error);
     if (st == ST_OK)
         w->f.now_ms = w->recovery.now_ms;
     return st;

@@ -12,8 +12,8 @@ enum { SEGMENT = 64 * 1024, LIVES = 3, POSTS = 5, TOLD_MAX = 32 };
 
 /* A store that takes its time. */
 struct slow {
-    struct store_durable durable;
-    struct store_durable *inner; /* borrowed */
+    struct store store;
+    struct store *inner; /* borrowed */
     struct clock stopwatch;
     int64_t step_ms; /* that a change takes */
 };
@@ -29,43 +29,48 @@ struct world {
 };
 
 static struct slow *
-slow_of(struct store_durable *durable)
+slow_of(struct store *s)
 {
-    return container_of(durable, struct slow, durable);
+    return container_of(s, struct slow, store);
 }
 
 static enum status
-replay(struct store_durable *durable, struct store_change *change)
+replay(struct store *s, struct store_change *change)
 {
-    struct slow *s = slow_of(durable);
-
-    clock_advance(&s->stopwatch, s->step_ms);
-    return s->inner->replay(s->inner, change);
+    clock_advance(&slow_of(s)->stopwatch, slow_of(s)->step_ms);
+    return store_replay(slow_of(s)->inner, change);
 }
 
 static void
-replay_marks(struct store_durable *durable, const struct store_marks *marks)
+replay_marks(struct store *s, const struct store_marks *marks)
 {
-    slow_of(durable)->inner->replay_marks(slow_of(durable)->inner, marks);
+    store_replay_marks(slow_of(s)->inner, marks);
 }
 
 static enum status
-replay_end(struct store_durable *durable, int64_t now_ms)
+replay_end(struct store *s, int64_t now_ms)
 {
-    return slow_of(durable)->inner->replay_end(slow_of(durable)->inner, now_ms);
+    return store_replay_end(slow_of(s)->inner, now_ms);
 }
 
 static void
-marks(struct store_durable *durable, struct store_marks *out)
+marks(struct store *s, struct store_marks *out)
 {
-    slow_of(durable)->inner->marks(slow_of(durable)->inner, out);
+    store_used_marks(slow_of(s)->inner, out);
 }
 
 static void
-live(struct store_durable *durable, uint64_t *messages, uint64_t *bytes)
+live(struct store *s, uint64_t *messages, uint64_t *bytes)
 {
-    slow_of(durable)->inner->live(slow_of(durable)->inner, messages, bytes);
+    store_live(slow_of(s)->inner, messages, bytes);
 }
+
+/* The log has few segments: nothing is in a checkpoint. */
+static const struct store_state_ops slow_state_ops = {.replay = replay,
+                                                      .replay_marks = replay_marks,
+                                                      .replay_end = replay_end,
+                                                      .marks = marks,
+                                                      .live = live};
 
 static void
 note(void *arg, const struct journal_progress *progress)
@@ -91,15 +96,7 @@ start(struct world *w, int64_t step_ms)
     char error[JOURNAL_ERROR_CAP];
     struct engine_config engine;
 
-    /* The log has few segments: nothing is in a checkpoint. */
-    w->slow = (struct slow){.durable = {.replay = replay,
-                                        .replay_marks = replay_marks,
-                                        .replay_end = replay_end,
-                                        .marks = marks,
-                                        .live = live,
-                                        .checkpoint_begin = NULL,
-                                        .checkpoint = NULL},
-                            .step_ms = step_ms};
+    w->slow = (struct slow){.store.state = &slow_state_ops, .step_ms = step_ms};
     clock_init_manual(&w->slow.stopwatch, START_MS);
     w->count = 0;
     ck_assert_status(journal_open(&config, &w->journal, error), ST_OK);
@@ -108,8 +105,8 @@ start(struct world *w, int64_t step_ms)
     engine.seed = w->lives;
     engine.log = journal_log(w->journal);
     ck_assert_status(engine_open(&engine, &w->f.store), ST_OK);
-    w->slow.inner = engine_durable(w->f.store);
-    ck_assert_status(journal_recover(w->journal, &w->slow.durable, &recovery, error),
+    w->slow.inner = w->f.store;
+    ck_assert_status(journal_recover(w->journal, &w->slow.store, &recovery, error),
                      ST_OK);
 }
 

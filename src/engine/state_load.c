@@ -1,31 +1,36 @@
 /*
- * Loading pieces of images (store/image.h).
+ * Applying records to a store that is in use (store/state.h): all or nothing, numbered anew.
  *
- * A piece is told to the log as what would have made it: the queue, posts, claims,
- * subscriptions. A log replays that as ever.
+ * What is applied is logged like any change: the queue, STATE for the messages with their claims,
+ * the subscriptions.
  */
 #include "claimd/base/invariant.h"
-#include "engine/changelog.h"
-#include "engine/housekeep.h"
+#include "engine/housekeeping.h"
 #include "engine/subscription.h"
 #include "engine/visit.h"
 
-/* Messages and bytes of bodies told in one post, unless the log takes less. */
-enum { POST_MESSAGES = 4096, POST_BYTES = 1 << 20 };
+#include <stdlib.h>
 
-/* A claim of the piece. */
+/* Messages and bytes of bodies that one record of the log has, unless the log takes less. */
+enum { LOGGED_MESSAGES = 4096, LOGGED_BYTES = 1 << 20 };
+
+/* A claim that holds messages of the records. */
 struct loaded_claim {
+    const struct store_claim_record *record;
     struct claim *claim; /* owned until it is entered */
-    struct claim *old;   /* that it takes the place of; NULL: none */
+    struct claim *old;   /* that it replaces; NULL: none */
     struct ident id;
-    size_t count; /* messages of the piece that it holds */
+    size_t count; /* messages of the records that it holds */
 };
 
 struct load {
     struct visit v;
-    const struct store_image *image;
+    const struct store_record *records;
+    size_t count;
+    const struct store_metadata *metadata; /* of the queue that is made; NULL: none is */
+    size_t message_count, claim_count, subscription_count;
     struct list messages;                /* owned, by due.link, in order */
-    struct loaded_claim *claims;         /* owned */
+    struct loaded_claim *claims;         /* owned, in order of compare_claims() */
     struct subscription **subscriptions; /* owned, with what is in it */
     struct feed *feed;                   /* new, owned until it is opened; NULL: none */
     bool made;                           /* the queue is new, and not linked yet */
@@ -40,22 +45,73 @@ mem_of(const struct load *l)
     return l->v.engine->core.mem;
 }
 
-/* ------------------------------------------------------------------ beforehand */
+/* ------------------------------------------------------------------ without the lock */
 
-/* What the piece will take, roughly. */
+/* What the records will take, roughly. */
 static size_t
-piece_bytes(const struct store_image *image)
+records_bytes(const struct store_record *records, size_t count)
 {
-    size_t total = image->metadata.json.len;
+    size_t total = 0;
 
-    for (size_t i = 0; i < image->message_count; i++)
-        total += sizeof(struct message) + 32 + image->messages[i].body.len;
-    total += image->claim_count * sizeof(struct claim);
-    for (size_t i = 0; i < image->subscription_count; i++)
-        total += sizeof(struct subscription) + sizeof(struct address) +
-                 image->subscriptions[i].subscriber.len +
-                 image->subscriptions[i].options.len;
+    for (size_t i = 0; i < count; i++) {
+        const struct store_record *r = &records[i];
+
+        if (r->kind == STORE_RECORD_QUEUE)
+            total += r->metadata.json.len;
+        else if (r->kind == STORE_RECORD_MESSAGE)
+            total += sizeof(struct message) + 32 + r->message.body.len +
+                     (r->message.claim == NULL ? 0 : sizeof(struct claim));
+        else
+            total += sizeof(struct subscription) + sizeof(struct address) +
+                     r->subscription.subscriber.len + r->subscription.options.len;
+    }
     return total;
+}
+
+/* Claims with an id are the same if their ids are; others if they are one record. */
+static int
+compare_claims(const void *a, const void *b)
+{
+    const struct store_claim_record *x = ((const struct loaded_claim *)a)->record;
+    const struct store_claim_record *y = ((const struct loaded_claim *)b)->record;
+    int order = strcmp(x->id.text, y->id.text);
+
+    return order != 0 || x->id.text[0] != '\0'
+               ? order
+               : ((uintptr_t)x > (uintptr_t)y) - ((uintptr_t)x < (uintptr_t)y);
+}
+
+static struct loaded_claim *
+claim_of_record(const struct load *l, const struct store_claim_record *record)
+{
+    const struct loaded_claim key = {.record = record};
+
+    return bsearch(&key, l->claims, l->claim_count, sizeof(key), compare_claims);
+}
+
+/* Finds the claims of the messages, each once, and how many messages they hold. */
+static enum status
+collect_claims(struct load *l, struct mem *mem)
+{
+    size_t count = 0;
+
+    l->claims = mem_calloc(mem, l->message_count + 1, sizeof(*l->claims));
+    if (l->claims == NULL)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; i < l->count; i++)
+        if (l->records[i].kind == STORE_RECORD_MESSAGE &&
+            l->records[i].message.claim != NULL)
+            l->claims[count++].record = l->records[i].message.claim;
+    if (count > 1)
+        qsort(l->claims, count, sizeof(*l->claims), compare_claims);
+    for (size_t i = 0; i < count; i++) {
+        if (l->claim_count == 0 ||
+            compare_claims(&l->claims[l->claim_count - 1], &l->claims[i]) != 0)
+            l->claims[l->claim_count++] =
+                (struct loaded_claim){.record = l->claims[i].record};
+        l->claims[l->claim_count - 1].count++;
+    }
+    return ST_OK;
 }
 
 static enum status
@@ -73,66 +129,84 @@ make_original(struct mem *mem, struct message *m, const struct store_id *text)
 }
 
 static enum status
-make_message(struct load *l, struct mem *mem, const struct store_image_message *view)
+make_message(struct load *l, struct mem *mem, const struct store_message_record *record)
 {
-    struct message *m = message_new(mem, view->body, view->checksum, view->client);
-    enum status st = ST_OK;
+    struct message *m = message_new(mem, record->body, record->checksum, record->client);
 
     if (m == NULL)
         return ST_NO_MEMORY;
     list_add_before(&l->messages, &m->due.link);
-    m->posted_ms = view->posted_ms;
-    m->expires_ms = view->expires_ms;
-    m->delayed = view->delayed_until_ms != 0;
-    m->claim_count = view->claim_count;
-    l->body_bytes += view->body.len;
-    if (view->id.text[0] != '\0')
-        st = make_original(mem, m, &view->id);
-    if (view->claim > 0)
-        l->claims[view->claim - 1].count++;
-    return st;
+    m->posted_ms = record->posted_ms;
+    m->expires_ms = record->expires_ms;
+    m->delayed = record->delayed_until_ms != 0;
+    m->claim_count = record->claim_count;
+    l->body_bytes += record->body.len;
+    return record->id.text[0] == '\0' ? ST_OK : make_original(mem, m, &record->id);
 }
 
 static enum status
 make_subscription(struct load *l, struct mem *mem, const struct store_queue *where,
-                  size_t i)
+                  const struct store_subscription_record *record, size_t i)
 {
-    const struct store_image_subscription *view = &l->image->subscriptions[i];
-    struct address *address = address_new(mem, where, view->subscriber, view->options);
+    struct address *address =
+        address_new(mem, where, record->subscriber, record->options);
+    struct subscription *s = address == NULL ? NULL : subscription_new(mem, address);
 
-    if (address != NULL)
-        l->subscriptions[i] = subscription_new(mem, address);
-    return l->subscriptions[i] == NULL ? ST_NO_MEMORY : ST_OK;
+    l->subscriptions[i] = s;
+    if (s == NULL)
+        return ST_NO_MEMORY;
+    s->started_ms = record->started_ms;
+    s->ttl_s = record->ttl_s;
+    s->confirmed = record->confirmed;
+    if (record->pending == PENDING_CONFIRM && l->v.engine->core.require_confirmation)
+        s->pending = PENDING_CONFIRM;
+    s->delivered = record->delivered;
+    s->given_up = record->given_up;
+    s->fallen_out = record->fallen_out;
+    return ST_OK;
+}
+
+static void
+count_records(struct load *l)
+{
+    list_init(&l->messages);
+    if (l->count > 0 && l->records[0].kind == STORE_RECORD_QUEUE)
+        l->metadata = &l->records[0].metadata;
+    for (size_t i = 0; i < l->count; i++) {
+        l->message_count += l->records[i].kind == STORE_RECORD_MESSAGE;
+        l->subscription_count += l->records[i].kind == STORE_RECORD_SUBSCRIPTION;
+    }
 }
 
 /* Makes whatever can be made without the lock. */
 static enum status
 make_all(struct load *l, struct mem *mem, const struct store_queue *where)
 {
-    const struct store_image *image = l->image;
-    enum status st = ST_OK;
+    size_t subscriptions = 0;
+    enum status st = collect_claims(l, mem);
 
-    l->claims = mem_calloc(mem, image->claim_count + 1, sizeof(*l->claims));
     l->subscriptions =
-        mem_calloc(mem, image->subscription_count + 1, sizeof(struct subscription *));
-    if (l->claims == NULL || l->subscriptions == NULL)
+        mem_calloc(mem, l->subscription_count + 1, sizeof(struct subscription *));
+    if (l->subscriptions == NULL)
         return ST_NO_MEMORY;
-    for (size_t i = 0; st == ST_OK && i < image->message_count; i++)
-        st = make_message(l, mem, &image->messages[i]);
-    for (size_t i = 0; st == ST_OK && i < image->subscription_count; i++)
-        st = make_subscription(l, mem, where, i);
+    for (size_t i = 0; st == ST_OK && i < l->count; i++) {
+        const struct store_record *r = &l->records[i];
+
+        if (r->kind == STORE_RECORD_MESSAGE)
+            st = make_message(l, mem, &r->message);
+        else if (r->kind == STORE_RECORD_SUBSCRIPTION)
+            st = make_subscription(l, mem, where, &r->subscription, subscriptions++);
+    }
     return st;
 }
 
 static void
 free_all(struct load *l, struct mem *mem)
 {
-    const struct store_image *image = l->image;
-
     message_unpin_all(mem, &l->messages);
-    for (size_t i = 0; l->claims != NULL && i < image->claim_count; i++)
+    for (size_t i = 0; l->claims != NULL && i < l->claim_count; i++)
         mem_free(mem, l->claims[i].claim);
-    for (size_t i = 0; l->subscriptions != NULL && i < image->subscription_count; i++)
+    for (size_t i = 0; l->subscriptions != NULL && i < l->subscription_count; i++)
         if (l->subscriptions[i] != NULL)
             subscription_free(mem, l->subscriptions[i]);
     if (l->feed != NULL)
@@ -143,7 +217,7 @@ free_all(struct load *l, struct mem *mem)
 
 /* ------------------------------------------------------------------ reserving */
 
-/* Does a message of the piece have an id that the queue gives to its own? */
+/* Does a message of the records have an id that the queue would give to its own? */
 static bool
 has_tag(const struct load *l, uint32_t tag)
 {
@@ -156,7 +230,7 @@ has_tag(const struct load *l, uint32_t tag)
     return false;
 }
 
-/* Makes the visit's queue, which is not linked yet, with a tag that no message of the piece has. */
+/* Makes the visit's queue, which is not linked yet, with a tag that no message of the records has. */
 static enum status
 make_queue(struct load *l)
 {
@@ -165,7 +239,7 @@ make_queue(struct load *l)
     do {
         if (v->queue != NULL)
             shard_discard(v->shard, v->queue);
-        v->queue = shard_new_queue(v->shard, v->where, &l->image->metadata);
+        v->queue = shard_new_queue(v->shard, v->where, l->metadata);
     } while (v->queue != NULL && has_tag(l, v->queue->tag));
     l->made = v->queue != NULL;
     return l->made ? ST_OK : ST_NO_MEMORY;
@@ -174,11 +248,11 @@ make_queue(struct load *l)
 static enum status
 find_queue(struct load *l)
 {
-    if (l->image->first)
+    if (l->metadata != NULL)
         return l->v.queue != NULL ? ST_CONFLICT : make_queue(l);
     if (l->v.queue == NULL)
         return ST_NOT_FOUND;
-    return l->image->message_count > 0 && l->v.queue->feed != NULL ? ST_CONFLICT : ST_OK;
+    return l->message_count > 0 && l->v.queue->feed != NULL ? ST_CONFLICT : ST_OK;
 }
 
 /* The queue has none of the messages, and they may lie there. */
@@ -220,21 +294,25 @@ raise_newest(struct ident *newest, struct ident id)
 static void
 read_ids(struct load *l)
 {
-    const struct store_image *image = l->image;
+    size_t subscriptions = 0;
 
     l->last_claim = l->v.queue->last_claim;
     l->last_subscription = l->v.queue->last_subscription;
     l->newest = subscription_newest(l->v.queue->feed);
-    for (size_t i = 0; i < image->claim_count; i++)
-        if (ident_read(store_id_bytes(&image->claims[i].id), &l->claims[i].id))
+    for (size_t i = 0; i < l->claim_count; i++)
+        if (ident_read(store_id_bytes(&l->claims[i].record->id), &l->claims[i].id))
             raise(&l->last_claim, ident_claim_number(l->claims[i].id));
-    for (size_t i = 0; i < image->subscription_count; i++) {
+    for (size_t i = 0; i < l->count; i++) {
+        struct subscription *s;
         struct ident id;
 
-        if (!ident_read(store_id_bytes(&image->subscriptions[i].id), &id))
+        if (l->records[i].kind != STORE_RECORD_SUBSCRIPTION)
             continue;
-        l->subscriptions[i]->id_high = id.high;
-        l->subscriptions[i]->id_low = id.low;
+        s = l->subscriptions[subscriptions++];
+        if (!ident_read(store_id_bytes(&l->records[i].subscription.id), &id))
+            continue;
+        s->id_high = id.high;
+        s->id_low = id.low;
         raise(&l->last_subscription, ident_claim_number(id));
         raise_newest(&l->newest, id);
     }
@@ -310,7 +388,7 @@ reserve_feed(struct load *l, struct feed **out)
     *out = q->feed == NULL ? l->feed : q->feed;
     if (*out == NULL)
         return ST_NO_MEMORY;
-    return hashmap_reserve(&(*out)->subscribers, l->image->subscription_count);
+    return hashmap_reserve(&(*out)->subscribers, l->subscription_count);
 }
 
 /* Nodes of the pool: a number takes no more than the largest one does alone. */
@@ -318,18 +396,18 @@ static enum status
 reserve_nodes(const struct load *l, struct feed *f)
 {
     const struct queue *q = l->v.queue;
-    size_t nodes = l->image->claim_count * backlog_claim_nodes(q->backlog, l->last_claim);
+    size_t nodes = l->claim_count * backlog_claim_nodes(q->backlog, l->last_claim);
     enum status st = ST_OK;
 
     if (f != NULL) {
-        nodes += l->image->subscription_count *
+        nodes += l->subscription_count *
                  seqmap_nodes_for(&f->subscriptions, l->last_subscription, 1);
         st = subscription_reserve(l->v.shard, f, l->last_subscription); /* the wheel */
     }
     if (st == ST_OK)
-        st = backlog_reserve_original(q->backlog, l->image->message_count);
+        st = backlog_reserve_original(q->backlog, l->message_count);
     return st == ST_OK ? backlog_reserve(q->backlog, &l->v.shard->pool, q->last_seq,
-                                         l->image->message_count, nodes)
+                                         l->message_count, nodes)
                        : st;
 }
 
@@ -340,62 +418,54 @@ reserve_parts(struct load *l)
     enum status st = ST_OK;
 
     read_ids(l);
-    for (size_t i = 0; st == ST_OK && i < l->image->claim_count; i++)
+    for (size_t i = 0; st == ST_OK && i < l->claim_count; i++)
         st = reserve_claim(l, i);
-    if (st == ST_OK && l->image->subscription_count > 0)
+    if (st == ST_OK && l->subscription_count > 0)
         st = reserve_feed(l, &f);
-    for (size_t i = 0; st == ST_OK && i < l->image->subscription_count; i++)
+    for (size_t i = 0; st == ST_OK && i < l->subscription_count; i++)
         st = reserve_subscription(l, f, i);
     return st == ST_OK ? reserve_nodes(l, f) : st;
 }
 
-/* The messages that are told in one post: from the i-th on. */
-static struct post_slice {
+/* The messages that one record of the log has: from *at of the records on, which moves behind. */
+static struct logged {
     size_t count, bytes;
-} slice_from(const struct load *l, size_t i)
+} next_logged(const struct load *l, size_t *at)
 {
     const struct store_log *log = l->v.engine->core.log;
     const size_t most = log->largest == 0 ? SIZE_MAX : log->largest / 2;
-    struct post_slice slice = {0, 0};
+    struct logged out = {0, 0};
 
-    for (; i < l->image->message_count && slice.count < POST_MESSAGES; i++) {
-        size_t bytes = slice.bytes + l->image->messages[i].body.len;
+    for (; *at < l->count && out.count < LOGGED_MESSAGES; ++*at) {
+        size_t bytes = out.bytes + l->records[*at].message.body.len;
 
-        if (slice.count > 0 &&
-            (bytes > POST_BYTES || bytes + (slice.count + 1) * STORE_LOG_EACH > most))
+        if (l->records[*at].kind != STORE_RECORD_MESSAGE)
+            continue;
+        if (out.count > 0 &&
+            (bytes > LOGGED_BYTES || bytes + (out.count + 1) * STORE_LOG_EACH > most))
             break;
-        slice.bytes = bytes;
-        slice.count++;
+        out.bytes = bytes;
+        out.count++;
     }
-    return slice;
+    return out;
 }
 
-/* Asks the log for all that is going to be told. */
+/* Reserves space in the log for all of it. */
 static enum status
-reserve_telling(struct load *l)
+reserve_log(struct load *l)
 {
     const struct visit *v = &l->v;
     enum status st = ST_OK;
+    size_t at = 0;
 
     if (l->made)
-        st = visit_reserve(v, STORE_CHANGE_QUEUE, 0,
-                           queue_bytes(v->where, &l->image->metadata));
+        st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, queue_bytes(v->where, l->metadata));
     else
-        st = lend_reserve(v->queue, l->image->message_count,
-                          l->last_claim - v->queue->last_claim);
-    for (size_t i = 0; st == ST_OK && i < l->image->message_count;) {
-        struct post_slice slice = slice_from(l, i);
-
-        st = visit_reserve_messages(v, STORE_CHANGE_POST, slice.count, slice.bytes);
-        i += slice.count;
-    }
-    for (size_t i = 0; st == ST_OK && i < l->image->claim_count; i++) {
-        const struct loaded_claim *c = &l->claims[i];
-
-        st = visit_reserve_messages(v, STORE_CHANGE_CLAIM,
-                                    c->count + (c->old == NULL ? 0 : c->old->held), 0);
-    }
-    for (size_t i = 0; st == ST_OK && i < l->image->subscription_count; i++)
+        st = changelog_reserve_numbers(v->queue, l->message_count,
+                                       l->last_claim - v->queue->last_claim);
+    for (struct logged next; st == ST_OK && (next = next_logged(l, &at)).count > 0;)
+        st = visit_reserve_messages(v, STORE_CHANGE_STATE, next.count, next.bytes);
+    for (size_t i = 0; st == ST_OK && i < l->subscription_count; i++)
         st = visit_reserve(v, STORE_CHANGE_SUBSCRIPTION, 0,
                            address_bytes(l->subscriptions[i]->address));
     return st;
@@ -416,22 +486,20 @@ reserve(struct load *l)
     if (st == ST_OK && l->made)
         st = shard_enlist(l->v.shard, q, atomic_load(&limits->queues));
     if (st == ST_OK)
-        st = directory_take(&q->entry, l->image->message_count, l->body_bytes, limits);
+        st = directory_take(&q->entry, l->message_count, l->body_bytes, limits);
     if (st != ST_OK)
         return st;
-    st = has_log(&l->v.engine->core) ? reserve_telling(l) : ST_OK;
+    st = has_log(&l->v.engine->core) ? reserve_log(l) : ST_OK;
     if (st != ST_OK)
-        directory_give(&q->entry, l->image->message_count, l->body_bytes);
+        directory_give(&q->entry, l->message_count, l->body_bytes);
     return st;
 }
 
 /* ------------------------------------------------------------------ entering */
 
 static void
-enter_claim(struct load *l, size_t i)
+enter_claim(struct load *l, struct loaded_claim *c)
 {
-    const struct store_image_claim *view = &l->image->claims[i];
-    struct loaded_claim *c = &l->claims[i];
     struct shard *sh = l->v.shard;
     struct backlog *b = l->v.queue->backlog;
 
@@ -441,17 +509,16 @@ enter_claim(struct load *l, size_t i)
         c->claim->backlog = b;
         c->claim->id_high = c->id.high;
         c->claim->id_low = c->id.low;
-        c->claim->made_ms = view->started_ms;
+        c->claim->made_ms = c->record->started_ms;
         backlog_add_claim(b, &sh->pool, ident_claim_number(c->id), c->claim);
     }
-    c->claim->started_ms = view->started_ms;
-    shard_arm_claim(sh, &c->claim->due, view->ends_ms);
+    c->claim->started_ms = c->record->started_ms;
+    shard_arm_claim(sh, &c->claim->due, c->record->ends_ms);
 }
 
 static void
-enter_message(struct load *l, size_t i)
+enter_message(struct load *l, const struct store_message_record *record)
 {
-    const struct store_image_message *view = &l->image->messages[i];
     struct message *m = container_of(list_pop(&l->messages), struct message, due.link);
     struct queue *q = l->v.queue;
 
@@ -459,57 +526,42 @@ enter_message(struct load *l, size_t i)
     backlog_add(q->backlog, &l->v.shard->pool, m);
     if (m->original != NULL)
         backlog_add_original(q->backlog, m);
-    if (view->claim > 0) {
-        struct claim *c = l->claims[view->claim - 1].claim;
+    if (record->claim != NULL) {
+        struct claim *c = claim_of_record(l, record->claim)->claim;
 
         backlog_hold(q->backlog, m, c);
         c->seqs[c->count++] = m->seq;
         c->held++;
     }
     shard_arm_message(l->v.shard, &m->due,
-                      m->delayed ? view->delayed_until_ms : m->expires_ms);
+                      m->delayed ? record->delayed_until_ms : m->expires_ms);
 }
 
 static void
 enter_subscription(struct load *l, size_t i)
 {
-    const struct store_image_subscription *view = &l->image->subscriptions[i];
     struct subscription *s = l->subscriptions[i];
     struct shard *sh = l->v.shard;
 
     l->subscriptions[i] = NULL; /* the feed owns it now */
-    s->started_ms = view->started_ms;
-    s->ttl_s = view->ttl_s;
-    s->confirmed = view->confirmed;
-    if (view->asked && sh->core->require_confirmation)
-        s->pending = PENDING_CONFIRM;
-    s->delivered = view->delivered;
-    s->given_up = view->given_up;
-    s->fallen_out = view->fallen_out;
     subscription_enter(sh, l->v.queue->feed, s);
     subscription_attach(sh, s, l->v.queue->last_seq);
     subscription_rest(sh, s);
     subscription_arm(sh, s);
-    if (has_log(sh->core))
+    if (has_log(&l->v.engine->core))
         changelog_of_subscription(l->v.queue, STORE_CHANGE_SUBSCRIPTION, s, l->v.now_ms);
 }
 
-/* Tells of the messages behind this number, and of the claims. */
+/* Logs the messages behind this number, with their claims. */
 static void
-tell(struct load *l, uint64_t before)
+log_messages(struct load *l, uint64_t before)
 {
-    struct queue *q = l->v.queue;
+    size_t at = 0;
 
-    for (size_t i = 0; i < l->image->message_count;) {
-        struct post_slice slice = slice_from(l, i);
-
-        (void)changelog_row(q, STORE_CHANGE_POST, before + i + 1, slice.count,
+    for (struct logged next; (next = next_logged(l, &at)).count > 0; before += next.count)
+        (void)changelog_row(l->v.queue, STORE_CHANGE_STATE, before + 1, next.count,
                             l->v.now_ms);
-        i += slice.count;
-    }
-    for (size_t i = 0; i < l->image->claim_count; i++)
-        (void)changelog_claim(q, STORE_CHANGE_CLAIM, l->claims[i].claim, l->v.now_ms);
-    lend_commit(q, l->v.now_ms);
+    changelog_numbers(l->v.queue, l->v.now_ms);
 }
 
 /* Nothing can fail any more. */
@@ -523,49 +575,50 @@ enter(struct load *l)
     if (l->made) {
         shard_link(sh, q, l->v.hash);
         q->last_claim = l->last_claim;
-        queue_lend(q);
-        if (has_log(sh->core))
+        queue_reserve_numbers(q);
+        if (has_log(&l->v.engine->core))
             (void)changelog_queue(q, STORE_CHANGE_QUEUE, l->v.now_ms);
     }
     q->last_claim = l->last_claim;
-    for (size_t i = 0; i < l->image->claim_count; i++)
-        enter_claim(l, i);
-    for (size_t i = 0; i < l->image->message_count; i++)
-        enter_message(l, i);
-    if (has_log(sh->core))
-        tell(l, before);
-    for (size_t i = 0; i < l->image->claim_count; i++)
+    for (size_t i = 0; i < l->claim_count; i++)
+        enter_claim(l, &l->claims[i]);
+    for (size_t i = 0; i < l->count; i++)
+        if (l->records[i].kind == STORE_RECORD_MESSAGE)
+            enter_message(l, &l->records[i].message);
+    for (size_t i = 0; i < l->claim_count; i++)
         l->claims[i].claim = NULL; /* the backlog owns it now */
+    if (has_log(&l->v.engine->core))
+        log_messages(l, before);
     if (l->feed != NULL)
         feed_open(sh, q, l->feed);
     l->feed = NULL;
     q->last_subscription = l->last_subscription;
-    for (size_t i = 0; i < l->image->subscription_count; i++)
+    for (size_t i = 0; i < l->subscription_count; i++)
         enter_subscription(l, i);
-    figures_count(&sh->figures, STORE_COUNT_POSTED, l->image->message_count);
+    figures_count(&sh->figures, STORE_COUNT_POSTED, l->message_count);
     figures_count(&sh->figures, STORE_COUNT_QUEUES_MADE, l->made);
     seqmap_pool_trim(&sh->pool);
     queue_wake_waiters(q);
 }
 
 enum status
-engine_queue_load(struct store *s, struct store_visit *outer,
-                  const struct store_queue *where, const struct store_image *image)
+engine_apply(struct store *s, struct store_visit *outer, const struct store_queue *where,
+             const struct store_record *records, size_t count)
 {
-    struct load l = {.image = image};
     struct engine *e = engine_of(s);
+    struct load l = {.v.engine = e, .records = records, .count = count};
     struct store_flaw flaw;
-    enum status st = store_image_check(e->core.mem, image, &flaw);
+    enum status st = store_records_check(e->core.mem, records, count, &flaw);
 
     if (st != ST_OK)
         return st;
-    housekeep_pay(e, outer->now_ms, image->message_count + 1, piece_bytes(image));
-    if (!mem_admits(e->core.mem, piece_bytes(image)))
+    count_records(&l);
+    housekeep_pay(e, outer->now_ms, l.message_count + 1, records_bytes(records, count));
+    if (!mem_admits(e->core.mem, records_bytes(records, count)))
         return ST_OVER_BUDGET;
-    list_init(&l.messages);
     st = make_all(&l, e->core.mem, where);
     if (st == ST_OK) {
-        (void)visit_enter(&l.v, s, outer, where, SETTLE_NOTHING); /* which cannot fail */
+        (void)visit_enter(&l.v, s, outer, where, EXPIRE_NOTHING); /* which cannot fail */
         st = reserve(&l);
         if (st == ST_OK) {
             enter(&l);

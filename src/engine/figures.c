@@ -1,4 +1,4 @@
-#include "engine/metrics_slots.h"
+#include "engine/figures.h"
 #include "claimd/base/invariant.h"
 
 enum status

@@ -1,47 +1,54 @@
-/* Images of queues, and loading them into any store (store/image.h). */
+/* Reading queues as records, and applying records to any store (store/state.h). */
 #include "support/dead_letters.h"
 #include "support/subscriptions.h"
 
-STORE_CASE("image");
+STORE_CASE("records");
 
-enum { PIECES = 16 };
+enum { SLICES = 16 };
 
-/* All pieces of a queue. */
+/* All slices of a queue. */
 struct album {
-    struct store_image pieces[PIECES];
+    struct store_records slices[SLICES];
     size_t count;
 };
 
 static void
-photograph(struct fixture *f, struct album *album)
+read_all(struct fixture *f, struct album *album)
 {
-    struct store_image image = STORE_IMAGE_INIT;
+    struct store_records records = STORE_RECORDS_INIT;
 
     album->count = 0;
     do {
-        ck_assert_uint_lt(album->count, PIECES);
-        ck_assert_status(
-            store_queue_image(f->store, STORE_AT(f->now_ms), &f->queue, &image), ST_OK);
-        album->pieces[album->count++] = image;
-        image.store = NULL; /* the album's */
-        store_image_release(&image);
-    } while (album->pieces[album->count - 1].more);
+        ck_assert_uint_lt(album->count, SLICES);
+        ck_assert_status(store_read(f->store, STORE_AT(f->now_ms), &f->queue, &records),
+                         ST_OK);
+        album->slices[album->count++] = records;
+        records.store = NULL; /* the album's */
+        store_records_release(&records);
+    } while (album->slices[album->count - 1].more);
 }
 
 static void
 throw_away(struct album *album)
 {
     while (album->count > 0)
-        store_image_release(&album->pieces[--album->count]);
+        store_records_release(&album->slices[--album->count]);
 }
 
 static enum status
-load(struct fixture *f, const struct store_image *image)
+apply(struct fixture *f, const struct store_record *records, size_t count)
 {
-    enum status st = store_queue_load(f->store, STORE_AT(f->now_ms), &f->queue, image);
+    enum status st =
+        store_apply(f->store, STORE_AT(f->now_ms), &f->queue, records, count);
 
     fixture_audit(f);
     return st;
+}
+
+static enum status
+apply_slice(struct fixture *f, const struct store_records *slice)
+{
+    return apply(f, slice->all, slice->count);
 }
 
 /* Deletes the queue for good: restarts are tried only where no work is left. */
@@ -62,7 +69,7 @@ put_back(struct fixture *f, const struct album *album)
 {
     delete_wholly(f);
     for (size_t i = 0; i < album->count; i++)
-        ck_assert_status(load(f, &album->pieces[i]), ST_OK);
+        ck_assert_status(apply_slice(f, &album->slices[i]), ST_OK);
 }
 
 static void
@@ -72,8 +79,8 @@ expect_same_id(const struct store_id *a, const struct store_id *b)
 }
 
 static void
-expect_same_message(const struct store_image *a, const struct store_image_message *m,
-                    const struct store_image *b, const struct store_image_message *n)
+expect_same_message(const struct store_message_record *m,
+                    const struct store_message_record *n)
 {
     expect_same_id(&m->id, &n->id);
     ck_assert(bytes_equal(m->body, n->body));
@@ -83,20 +90,17 @@ expect_same_message(const struct store_image *a, const struct store_image_messag
     ck_assert_int_eq(m->delayed_until_ms, n->delayed_until_ms);
     ck_assert_uint_eq(m->claim_count, n->claim_count);
     ck_assert_int_eq(m->checksum == NULL, n->checksum == NULL);
-    ck_assert_int_eq(m->claim == 0, n->claim == 0);
-    if (m->claim > 0) {
-        const struct store_image_claim *c = &a->claims[m->claim - 1];
-        const struct store_image_claim *d = &b->claims[n->claim - 1];
-
-        expect_same_id(&c->id, &d->id);
-        ck_assert_int_eq(c->started_ms, d->started_ms);
-        ck_assert_int_eq(c->ends_ms, d->ends_ms);
+    ck_assert_int_eq(m->claim == NULL, n->claim == NULL);
+    if (m->claim != NULL) {
+        expect_same_id(&m->claim->id, &n->claim->id);
+        ck_assert_int_eq(m->claim->started_ms, n->claim->started_ms);
+        ck_assert_int_eq(m->claim->ends_ms, n->claim->ends_ms);
     }
 }
 
 static void
-expect_same_subscription(const struct store_image_subscription *s,
-                         const struct store_image_subscription *t)
+expect_same_subscription(const struct store_subscription_record *s,
+                         const struct store_subscription_record *t)
 {
     expect_same_id(&s->id, &t->id);
     ck_assert(bytes_equal(s->subscriber, t->subscriber));
@@ -104,47 +108,55 @@ expect_same_subscription(const struct store_image_subscription *s,
     ck_assert_int_eq(s->started_ms, t->started_ms);
     ck_assert_int_eq(s->ttl_s, t->ttl_s);
     ck_assert_int_eq(s->confirmed, t->confirmed);
-    ck_assert_int_eq(s->asked, t->asked);
+    ck_assert_uint_eq(s->pending, t->pending);
     ck_assert_uint_eq(s->delivered, t->delivered);
 }
 
-/* The queue shows what the album does. */
+static void
+expect_same_record(const struct store_record *r, const struct store_record *s)
+{
+    ck_assert_int_eq(r->kind, s->kind);
+    if (r->kind == STORE_RECORD_MESSAGE)
+        expect_same_message(&r->message, &s->message);
+    else if (r->kind == STORE_RECORD_SUBSCRIPTION)
+        expect_same_subscription(&r->subscription, &s->subscription);
+    else
+        ck_assert(bytes_equal(r->metadata.json, s->metadata.json));
+}
+
+/* The queue has what the album has. */
 static void
 expect_album(struct fixture *f, const struct album *a)
 {
     struct album b;
 
-    photograph(f, &b);
+    read_all(f, &b);
     ck_assert_uint_eq(a->count, b.count);
     for (size_t i = 0; i < a->count; i++) {
-        const struct store_image *x = &a->pieces[i], *y = &b.pieces[i];
-
-        ck_assert_int_eq(x->first, y->first);
-        ck_assert(bytes_equal(x->metadata.json, y->metadata.json));
-        ck_assert_uint_eq(x->message_count, y->message_count);
-        ck_assert_uint_eq(x->claim_count, y->claim_count);
-        ck_assert_uint_eq(x->subscription_count, y->subscription_count);
-        for (size_t k = 0; k < x->message_count; k++)
-            expect_same_message(x, &x->messages[k], y, &y->messages[k]);
-        for (size_t k = 0; k < x->subscription_count; k++)
-            expect_same_subscription(&x->subscriptions[k], &y->subscriptions[k]);
+        ck_assert_uint_eq(a->slices[i].count, b.slices[i].count);
+        for (size_t k = 0; k < a->slices[i].count; k++)
+            expect_same_record(&a->slices[i].all[k], &b.slices[i].all[k]);
     }
     throw_away(&b);
 }
 
 /* A message that somebody wrote. */
-static struct store_image_message
+static struct store_record
 written(const struct fixture *f, const char *body)
 {
-    return (struct store_image_message){.body = bytes_str(body),
-                                        .posted_ms = f->now_ms - 5000,
-                                        .expires_ms = f->now_ms + 60000};
+    return (struct store_record){.kind = STORE_RECORD_MESSAGE,
+                                 .message = {.body = bytes_str(body),
+                                             .posted_ms = f->now_ms - 5000,
+                                             .expires_ms = f->now_ms + 60000}};
 }
 
-#define SETTINGS_ONLY                                                                    \
-    {                                                                                    \
-        .settings = STORE_SETTINGS_INIT                                                  \
-    }
+/* A queue without metadata. */
+static struct store_record
+plain_queue(void)
+{
+    return (struct store_record){.kind = STORE_RECORD_QUEUE,
+                                 .metadata.settings = STORE_SETTINGS_INIT};
+}
 
 /* ---------------------------------------------------------------------- round */
 
@@ -161,7 +173,7 @@ START_TEST(what_is_shown_can_be_loaded_and_is_the_same_then)
     wait_s(&f, 7);
     second = take_for(&f, 1, 200, 60);
     ck_assert(!id_empty(first) && !id_empty(second));
-    photograph(&f, &album);
+    read_all(&f, &album);
     put_back(&f, &album);
     expect_album(&f, &album);
     throw_away(&album);
@@ -179,7 +191,7 @@ START_TEST(a_claim_that_was_loaded_finishes_renews_and_releases_with_its_id)
     post(&f, 6);
     a = take_for(&f, 2, 120, 60); /* 1 2 */
     b = take_for(&f, 2, 120, 60); /* 3 4 */
-    photograph(&f, &album);
+    read_all(&f, &album);
     put_back(&f, &album);
     throw_away(&album);
     ck_assert_status(delete_claimed(&f, 1, a), ST_OK);
@@ -206,7 +218,7 @@ START_TEST(deadlines_that_were_loaded_come_as_before)
     post(&f, 1);                     /* 3 */
     take_for(&f, 1, 80, 60);         /* 1: lives 140 s now */
     wait_s(&f, 10);
-    photograph(&f, &album);
+    read_all(&f, &album);
     put_back(&f, &album);
     throw_away(&album);
     expect_times(&f, 1, 140, 10);
@@ -226,7 +238,7 @@ START_TEST(deadlines_that_were_loaded_come_as_before)
 }
 END_TEST
 
-START_TEST(what_had_happened_before_an_image_was_loaded_has_happened)
+START_TEST(what_had_happened_before_records_were_applied_has_happened)
 {
     struct fixture f;
     struct album album;
@@ -236,11 +248,11 @@ START_TEST(what_had_happened_before_an_image_was_loaded_has_happened)
     post(&f, 1);                     /* 2 */
     wait_s(&f, 1);
     take_for(&f, 2, 60, 60);
-    photograph(&f, &album);
+    read_all(&f, &album);
     delete_wholly(&f);
     wait_s(&f, 300);
     for (size_t i = 0; i < album.count; i++)
-        ck_assert_status(load(&f, &album.pieces[i]), ST_OK);
+        ck_assert_status(apply_slice(&f, &album.slices[i]), ST_OK);
     throw_away(&album);
     list_free(&f);
     expect(&f, 2);
@@ -257,7 +269,7 @@ START_TEST(dead_letters_go_on_counting)
     make_mortal(&f, "q", 3, "graves", STORE_UNSET);
     post(&f, 2);
     wear_out(&f, 2, 2);
-    photograph(&f, &album);
+    read_all(&f, &album);
     put_back(&f, &album);
     throw_away(&album);
     wear_out(&f, 2, 1);
@@ -269,7 +281,7 @@ START_TEST(dead_letters_go_on_counting)
 }
 END_TEST
 
-START_TEST(a_queue_of_many_pieces_is_whole_and_so_is_a_claim_that_spans_them)
+START_TEST(a_queue_of_many_slices_is_whole_and_so_is_a_claim_that_spans_them)
 {
     struct store_id claim;
     struct fixture f;
@@ -278,7 +290,7 @@ START_TEST(a_queue_of_many_pieces_is_whole_and_so_is_a_claim_that_spans_them)
     fixture_open(&f, _i);
     post(&f, 400);
     claim = take_for(&f, 300, 120, 60);
-    photograph(&f, &album);
+    read_all(&f, &album);
     put_back(&f, &album);
     expect_album(&f, &album);
     throw_away(&album);
@@ -291,7 +303,18 @@ START_TEST(a_queue_of_many_pieces_is_whole_and_so_is_a_claim_that_spans_them)
 }
 END_TEST
 
-STORE_CASE("subscriptions in images");
+STORE_CASE("subscriptions in records");
+
+static size_t
+count_subscriptions(const struct album *album)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < album->count; i++)
+        for (size_t k = 0; k < album->slices[i].count; k++)
+            count += album->slices[i].all[k].kind == STORE_RECORD_SUBSCRIPTION;
+    return count;
+}
 
 START_TEST(subscriptions_are_shown_and_loaded_behind_all_that_is_there)
 {
@@ -305,10 +328,8 @@ START_TEST(subscriptions_are_shown_and_loaded_behind_all_that_is_there)
     subscribe(&f, "http://b", 60);
     post(&f, 1);
     wait_s(&f, 60); /* b has gone */
-    photograph(&f, &album);
-    ck_assert_uint_eq(album.pieces[0].subscription_count +
-                          (album.count > 1 ? album.pieces[1].subscription_count : 0),
-                      1);
+    read_all(&f, &album);
+    ck_assert_uint_eq(count_subscriptions(&album), 1);
     put_back(&f, &album);
     expect_album(&f, &album);
     throw_away(&album);
@@ -329,12 +350,12 @@ START_TEST(who_was_asked_and_has_not_said_is_asked_again)
 
     fixture_open_confirming(&f, _i);
     id = subscribe(&f, "http://a", 600);
-    photograph(&f, &album);
+    read_all(&f, &album);
     put_back(&f, &album);
     throw_away(&album);
     expect_notice(&f, &lent, id, STORE_NOTICE_CONFIRM);
     delivered(&f, &lent);
-    photograph(&f, &album);
+    read_all(&f, &album);
     put_back(&f, &album);
     throw_away(&album);
     expect_nothing_due(&f);
@@ -343,15 +364,15 @@ START_TEST(who_was_asked_and_has_not_said_is_asked_again)
 }
 END_TEST
 
-STORE_CASE("no image");
+STORE_CASE("no queue");
 
-START_TEST(a_queue_that_is_not_there_has_no_image)
+START_TEST(a_queue_that_is_not_there_has_no_records)
 {
-    struct store_image image = STORE_IMAGE_INIT;
+    struct store_records records = STORE_RECORDS_INIT;
     struct fixture f;
 
     fixture_open(&f, _i);
-    ck_assert_status(store_queue_image(f.store, STORE_AT(f.now_ms), &f.queue, &image),
+    ck_assert_status(store_read(f.store, STORE_AT(f.now_ms), &f.queue, &records),
                      ST_NOT_FOUND);
     fixture_close(&f);
 }
@@ -359,28 +380,23 @@ END_TEST
 
 /* ---------------------------------------------------------------------- written by hand */
 
-STORE_CASE("loading");
+STORE_CASE("applying");
 
 START_TEST(ids_that_are_left_out_are_made)
 {
-    struct store_image_message messages[3];
-    struct store_image_claim claims[1] = {{.id = {""}}};
-    struct store_image image = {.first = true,
-                                .metadata = SETTINGS_ONLY,
-                                .messages = messages,
-                                .message_count = 3,
-                                .claims = claims,
-                                .claim_count = 1};
+    struct store_claim_record claim = {.id = {""}};
+    struct store_record records[4];
     struct store_id held;
     struct fixture f;
 
     fixture_open(&f, _i);
-    claims[0].started_ms = f.now_ms - 1000;
-    claims[0].ends_ms = f.now_ms + 30000;
-    for (int i = 0; i < 3; i++)
-        messages[i] = written(&f, "{}");
-    messages[1].claim = 1;
-    ck_assert_status(load(&f, &image), ST_OK);
+    claim.started_ms = f.now_ms - 1000;
+    claim.ends_ms = f.now_ms + 30000;
+    records[0] = plain_queue();
+    for (int i = 1; i <= 3; i++)
+        records[i] = written(&f, "{}");
+    records[2].message.claim = &claim;
+    ck_assert_status(apply(&f, records, 4), ST_OK);
     list_all(&f);
     ck_assert_uint_eq(f.seen.count, 3);
     ck_assert_int_eq(f.seen.messages[0].age_s, 5);
@@ -393,31 +409,54 @@ START_TEST(ids_that_are_left_out_are_made)
 }
 END_TEST
 
-static struct store_image_subscription
+START_TEST(messages_with_one_claim_record_share_a_claim)
+{
+    struct store_claim_record claims[2] = {{.id = {""}}, {.id = {""}}};
+    struct store_record records[5];
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    for (size_t i = 0; i < 2; i++) {
+        claims[i].started_ms = f.now_ms;
+        claims[i].ends_ms = f.now_ms + 30000;
+    }
+    records[0] = plain_queue();
+    for (size_t i = 0; i < 4; i++) {
+        records[1 + i] = written(&f, "{}");
+        records[1 + i].message.claim = &claims[i % 2];
+    }
+    ck_assert_status(apply(&f, records, 5), ST_OK);
+    list_all(&f);
+    ck_assert(id_same(f.seen.messages[0].claim_id, f.seen.messages[2].claim_id));
+    ck_assert(id_same(f.seen.messages[1].claim_id, f.seen.messages[3].claim_id));
+    ck_assert(!id_same(f.seen.messages[0].claim_id, f.seen.messages[1].claim_id));
+    fixture_close(&f);
+}
+END_TEST
+
+static struct store_record
 written_subscription(const struct fixture *f, const char *subscriber, const char *id)
 {
-    return (struct store_image_subscription){.id = text_id(id),
-                                             .subscriber = bytes_str(subscriber),
-                                             .options = bytes_str("{}"),
-                                             .started_ms = f->now_ms,
-                                             .ttl_s = 600};
+    return (struct store_record){.kind = STORE_RECORD_SUBSCRIPTION,
+                                 .subscription = {.id = text_id(id),
+                                                  .subscriber = bytes_str(subscriber),
+                                                  .options = bytes_str("{}"),
+                                                  .started_ms = f->now_ms,
+                                                  .ttl_s = 600}};
 }
 
 START_TEST(ids_of_subscriptions_sort_behind_those_that_were_loaded)
 {
-    struct store_image_subscription subscriptions[3];
-    struct store_image image = {.first = true,
-                                .metadata = SETTINGS_ONLY,
-                                .subscriptions = subscriptions,
-                                .subscription_count = 3};
+    struct store_record records[4];
     struct store_id last = {""}, marker;
     struct fixture f;
 
     fixture_open(&f, _i);
-    subscriptions[0] = written_subscription(&f, "http://a", "c00000000000000000000007");
-    subscriptions[1] = written_subscription(&f, "http://b", "");
-    subscriptions[2] = written_subscription(&f, "http://c", "");
-    ck_assert_status(load(&f, &image), ST_OK);
+    records[0] = plain_queue();
+    records[1] = written_subscription(&f, "http://a", "c00000000000000000000007");
+    records[2] = written_subscription(&f, "http://b", "");
+    records[3] = written_subscription(&f, "http://c", "");
+    ck_assert_status(apply(&f, records, 4), ST_OK);
     subscribe(&f, "http://d", 600);
     ck_assert_uint_eq(list_subscriptions(&f, "", 5, &marker), 4);
     for (size_t i = 0; i < 4; i++) {
@@ -432,23 +471,18 @@ END_TEST
 
 START_TEST(numbers_of_claims_go_on_behind_the_largest_one)
 {
-    struct store_image_message message;
-    struct store_image_claim claim = {.id = text_id("abcdefabcdef000000001000")};
-    struct store_image image = {.first = true,
-                                .metadata = SETTINGS_ONLY,
-                                .messages = &message,
-                                .message_count = 1,
-                                .claims = &claim,
-                                .claim_count = 1};
+    struct store_claim_record claim = {.id = text_id("abcdefabcdef000000001000")};
+    struct store_record records[2];
     struct fixture f;
     uint64_t number;
 
     fixture_open(&f, _i);
     claim.started_ms = f.now_ms;
     claim.ends_ms = f.now_ms + 60000;
-    message = written(&f, "1");
-    message.claim = 1;
-    ck_assert_status(load(&f, &image), ST_OK);
+    records[0] = plain_queue();
+    records[1] = written(&f, "1");
+    records[1].message.claim = &claim;
+    ck_assert_status(apply(&f, records, 2), ST_OK);
     ck_assert_status(query(&f, claim.id), ST_OK);
     number = f.seen.claim_number;
     post(&f, 1);
@@ -458,6 +492,13 @@ START_TEST(numbers_of_claims_go_on_behind_the_largest_one)
 }
 END_TEST
 
+/* Applies a first slice without the queue. */
+static enum status
+apply_messages(struct fixture *f, const struct store_records *slice)
+{
+    return apply(f, slice->all + 1, slice->count - 1);
+}
+
 START_TEST(what_is_there_already_is_a_conflict_and_nothing_changes)
 {
     struct fixture f;
@@ -466,13 +507,12 @@ START_TEST(what_is_there_already_is_a_conflict_and_nothing_changes)
     fixture_open(&f, _i);
     post(&f, 2);
     take(&f, 1);
-    photograph(&f, &album);
-    ck_assert_status(load(&f, &album.pieces[0]), ST_CONFLICT);
-    album.pieces[0].first = false;
-    ck_assert_status(load(&f, &album.pieces[0]), ST_CONFLICT); /* its ids */
+    read_all(&f, &album);
+    ck_assert_status(apply_slice(&f, &album.slices[0]), ST_CONFLICT);
+    ck_assert_status(apply_messages(&f, &album.slices[0]), ST_CONFLICT); /* its ids */
     expect_stats(&f, 1, 1);
     delete_queue(&f);
-    ck_assert_status(load(&f, &album.pieces[0]), ST_NOT_FOUND);
+    ck_assert_status(apply_messages(&f, &album.slices[0]), ST_NOT_FOUND);
     throw_away(&album);
     fixture_close(&f);
 }
@@ -487,11 +527,10 @@ START_TEST(messages_do_not_come_to_who_is_subscribed)
 
     fixture_open(&f, _i);
     post(&f, 1);
-    photograph(&f, &album);
-    album.pieces[0].first = false;
+    read_all(&f, &album);
     delete_queue(&f);
     subscribe(&f, "http://a", 600);
-    ck_assert_status(load(&f, &album.pieces[0]), ST_CONFLICT);
+    ck_assert_status(apply_messages(&f, &album.slices[0]), ST_CONFLICT);
     throw_away(&album);
     fixture_close(&f);
 }
@@ -501,20 +540,17 @@ STORE_CASE("refusals");
 
 START_TEST(an_encrypting_queue_takes_sealed_bodies_only)
 {
-    struct store_image_message message;
-    struct store_image image = {.first = true,
-                                .metadata = SETTINGS_ONLY,
-                                .messages = &message,
-                                .message_count = 1};
+    struct store_record records[2];
     struct fixture f;
 
     fixture_open(&f, _i);
-    image.metadata.settings.encrypt = true;
-    message = written(&f, "1");
-    ck_assert_status(load(&f, &image), ST_NOT_SEALED);
-    message.body = bytes_str("\x01"
-                             "abc");
-    ck_assert_status(load(&f, &image), ST_OK);
+    records[0] = plain_queue();
+    records[0].metadata.settings.encrypt = true;
+    records[1] = written(&f, "1");
+    ck_assert_status(apply(&f, records, 2), ST_NOT_SEALED);
+    records[1].message.body = bytes_str("\x01"
+                                        "abc");
+    ck_assert_status(apply(&f, records, 2), ST_OK);
     use(&f, "other"); /* the fixture itself posts to q */
     use(&f, "q");
     delete_queue(&f);
@@ -522,112 +558,118 @@ START_TEST(an_encrypting_queue_takes_sealed_bodies_only)
 }
 END_TEST
 
-/* What can be wrong with two messages, the second of them held by a claim. */
+/* A queue and two messages, the second of them held by a claim. */
+struct sample {
+    struct store_record records[3];
+    struct store_claim_record claim;
+};
+
 static void
-two_ids(struct store_image *image, int64_t now_ms)
+two_ids(struct sample *s, int64_t now_ms)
 {
     (void)now_ms;
-    image->messages[0].id = image->messages[1].id = text_id("abcdefabcdef000000001000");
+    s->records[1].message.id = s->records[2].message.id =
+        text_id("abcdefabcdef000000001000");
 }
 
 static void
-no_id(struct store_image *image, int64_t now_ms)
+no_id(struct sample *s, int64_t now_ms)
 {
     (void)now_ms;
-    image->messages[1].id = text_id("ABCDEFABCDEF000000001000");
+    s->records[2].message.id = text_id("ABCDEFABCDEF000000001000");
 }
 
 static void
-no_claim(struct store_image *image, int64_t now_ms)
+queue_in_the_middle(struct sample *s, int64_t now_ms)
 {
     (void)now_ms;
-    image->messages[0].claim = 2;
+    s->records[1] = plain_queue();
 }
 
 static void
-held_and_delayed(struct store_image *image, int64_t now_ms)
+held_and_delayed(struct sample *s, int64_t now_ms)
 {
-    image->messages[0].claim = 1;
-    image->messages[0].delayed_until_ms = now_ms + 1;
+    s->records[1].message.claim = &s->claim;
+    s->records[1].message.delayed_until_ms = now_ms + 1;
 }
 
 static void
-idle_claim(struct store_image *image, int64_t now_ms)
-{
-    (void)now_ms;
-    image->messages[1].claim = 0;
-}
-
-static void
-no_number(struct store_image *image, int64_t now_ms)
+no_number(struct sample *s, int64_t now_ms)
 {
     (void)now_ms;
-    image->claims[0].id = text_id("abcdefabcdef000000000000");
+    s->claim.id = text_id("abcdefabcdef000000000000");
 }
 
 static void
-backwards(struct store_image *image, int64_t now_ms)
+backwards(struct sample *s, int64_t now_ms)
 {
-    image->claims[0].ends_ms = now_ms - 1;
+    s->claim.ends_ms = now_ms - 1;
 }
 
 static void
-endless(struct store_image *image, int64_t now_ms)
-{
-    (void)now_ms;
-    image->messages[0].expires_ms = INT64_MAX;
-}
-
-static void
-long_delay(struct store_image *image, int64_t now_ms)
+endless(struct sample *s, int64_t now_ms)
 {
     (void)now_ms;
-    image->messages[0].delayed_until_ms = image->messages[0].expires_ms + 1;
+    s->records[1].message.expires_ms = INT64_MAX;
 }
 
 static void
-no_body(struct store_image *image, int64_t now_ms)
+long_delay(struct sample *s, int64_t now_ms)
 {
     (void)now_ms;
-    image->messages[1].body = bytes_str("");
+    s->records[1].message.delayed_until_ms = s->records[1].message.expires_ms + 1;
+}
+
+static void
+no_body(struct sample *s, int64_t now_ms)
+{
+    (void)now_ms;
+    s->records[2].message.body = bytes_str("");
+}
+
+static void
+two_subscriptions(struct sample *s, int64_t now_ms)
+{
+    for (size_t i = 1; i <= 2; i++)
+        s->records[i] = (struct store_record){
+            .kind = STORE_RECORD_SUBSCRIPTION,
+            .subscription = {
+                .subscriber = bytes_str("http://a"), .started_ms = now_ms, .ttl_s = 1}};
 }
 
 static const struct {
-    void (*spoil)(struct store_image *image, int64_t now_ms);
-    const char *part, *member;
+    void (*spoil)(struct sample *s, int64_t now_ms);
+    const char *member;
     size_t index;
 } flaws[] = {
-    {two_ids, "messages", "id", 1},       {no_id, "messages", "id", 1},
-    {no_claim, "messages", "claim", 0},   {held_and_delayed, "messages", "claim", 0},
-    {idle_claim, "claims", "id", 0},      {no_number, "claims", "id", 0},
-    {backwards, "claims", "ttl", 0},      {endless, "messages", "ttl", 0},
-    {long_delay, "messages", "delay", 0}, {no_body, "messages", "body", 1},
+    {two_ids, "id", 2},
+    {no_id, "id", 2},
+    {held_and_delayed, "claim", 1},
+    {no_number, "claim.id", 2},
+    {backwards, "claim.ttl", 2},
+    {endless, "ttl", 1},
+    {long_delay, "delay", 1},
+    {no_body, "body", 2},
+    {queue_in_the_middle, "metadata", 1},
+    {two_subscriptions, "subscriber", 2},
 };
 
-START_TEST(a_piece_that_makes_no_sense_is_refused_and_the_flaw_is_told)
+START_TEST(records_that_make_no_sense_are_refused_and_the_flaw_is_told)
 {
     struct fixture f;
 
     fixture_open(&f, _i);
     for (size_t i = 0; i < sizeof(flaws) / sizeof(flaws[0]); i++) {
-        struct store_image_message messages[2] = {written(&f, "1"), written(&f, "2")};
-        struct store_image_claim claim = {.started_ms = f.now_ms,
-                                          .ends_ms = f.now_ms + 1000};
-        struct store_image image = {.first = true,
-                                    .metadata = SETTINGS_ONLY,
-                                    .messages = messages,
-                                    .message_count = 2,
-                                    .claims = &claim,
-                                    .claim_count = 1};
+        struct sample s = {{plain_queue(), written(&f, "1"), written(&f, "2")},
+                           {.started_ms = f.now_ms, .ends_ms = f.now_ms + 1000}};
         struct store_flaw flaw;
 
-        messages[1].claim = 1;
-        flaws[i].spoil(&image, f.now_ms);
-        ck_assert_status(store_image_check(f.mem, &image, &flaw), ST_BAD_VALUE);
-        ck_assert_str_eq(flaw.part, flaws[i].part);
+        s.records[2].message.claim = &s.claim;
+        flaws[i].spoil(&s, f.now_ms);
+        ck_assert_status(store_records_check(f.mem, s.records, 3, &flaw), ST_BAD_VALUE);
         ck_assert_str_eq(flaw.member, flaws[i].member);
         ck_assert_uint_eq(flaw.index, flaws[i].index);
-        ck_assert_status(load(&f, &image), ST_BAD_VALUE);
+        ck_assert_status(apply(&f, s.records, 3), ST_BAD_VALUE);
     }
     fixture_close(&f);
 }

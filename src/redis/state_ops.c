@@ -1,0 +1,351 @@
+/* Reading queues as records, and applying records (store/state.h). */
+#include "claimd/base/invariant.h"
+#include "redis/queue_index.h"
+#include "redis/subscription_ops.h"
+#include "redis/waiting.h"
+
+/* ---------------------------------------------------------------------- reading */
+
+enum { NOW = 1, TAG, NEXT, METADATA, MESSAGES = METADATA + METADATA_WORDS };
+
+/* Words of a message: number, head, body, claim. */
+enum { WORDS = 4, HEAD = 1, BODY, CLAIM };
+
+/* A claim as the script packs it: started, ends, id. */
+enum { STARTED_AT = 0, ENDS_AT = 8, ID_AT = 16, ID_SIZE = SHAPE_CLAIM_SIZE - ID_AT };
+
+/* The memory of a slice. */
+struct slice {
+    redisReply *answer;
+    struct store_claim_record *claims; /* one for each message, behind the records */
+    size_t claim_count;
+    struct store_record records[];
+};
+
+/* Makes a slice with room for so many records and claims, which gets the response of the call. */
+static struct slice *
+slice_new(const struct call *c, size_t records, size_t claims, struct store_records *out)
+{
+    struct slice *s =
+        mem_alloc(c->store->config.mem, sizeof(*s) + records * sizeof(s->records[0]) +
+                                            claims * sizeof(s->claims[0]));
+
+    if (s == NULL)
+        return NULL;
+    s->claims = (struct store_claim_record *)(s->records + records);
+    s->claim_count = 0;
+    out->store = &c->store->store;
+    out->pin = s;
+    out->all = s->records;
+    return s;
+}
+
+/* The record of a claim; NULL for none. The messages of one claim are mostly side by side. */
+static const struct store_claim_record *
+read_claim(struct slice *s, struct bytes text)
+{
+    struct store_claim_record *last = &s->claims[s->claim_count];
+
+    if (text.len == 0)
+        return NULL;
+    if (s->claim_count > 0 && memcmp(last[-1].id.text, text.data + ID_AT, ID_SIZE) == 0)
+        return last - 1;
+    *last = (struct store_claim_record){.started_ms = 0};
+    ENSURE(message_time_read(text, STARTED_AT, &last->started_ms) &&
+           message_time_read(text, ENDS_AT, &last->ends_ms)); /* as shape_check() has */
+    memcpy(last->id.text, text.data + ID_AT, ID_SIZE);
+    s->claim_count++;
+    return last;
+}
+
+static void
+read_message(const struct call *c, size_t at, struct slice *s, struct store_record *out)
+{
+    const struct message_head head = call_head(c, at + HEAD);
+    struct store_message_record *m = &out->message;
+
+    *out = (struct store_record){.kind = STORE_RECORD_MESSAGE};
+    m->number = (uint64_t)call_integer(c, at);
+    m->body = call_item(c, at + BODY);
+    m->checksum = head.checksum;
+    m->client = head.client;
+    m->posted_ms = head.posted_ms;
+    m->expires_ms = head.expires_ms;
+    m->delayed_until_ms = head.ready_ms;
+    m->claim_count = head.claim_count;
+    m->claim = read_claim(s, call_item(c, at + CLAIM));
+    write_message_id(call_item(c, TAG), m->number, head.id, &m->id);
+}
+
+/* The state of a walk: its tag, and behind which message, or subscription, to go on. */
+enum { AT, READ_TAG, STAGE, MESSAGES_STAGE = 0, SUBSCRIPTIONS_STAGE };
+
+static enum status
+read_slice(struct call *c, bool first, struct store_records *out)
+{
+    const size_t messages =
+        call_count(c) > MESSAGES ? (call_count(c) - MESSAGES) / WORDS : 0;
+    struct slice *s = slice_new(c, messages + 1, messages, out);
+    uint64_t tag = 0;
+
+    if (s == NULL)
+        return ST_NO_MEMORY;
+    if (first) {
+        s->records[0] = (struct store_record){.kind = STORE_RECORD_QUEUE};
+        call_read_metadata(c, METADATA, &s->records[out->count++].metadata);
+    }
+    for (size_t i = 0; i < messages; i++)
+        read_message(c, MESSAGES + i * WORDS, s, &s->records[out->count++]);
+    (void)hex_read(call_item(c, TAG), &tag);
+    out->resume[AT] = (uint64_t)call_integer(c, NEXT);
+    out->resume[READ_TAG] = tag;
+    out->resume[STAGE] = out->resume[AT] != 0 ? MESSAGES_STAGE : SUBSCRIPTIONS_STAGE;
+    out->more = true;
+    s->answer = call_take_response(c);
+    return ST_OK;
+}
+
+static void
+read_subscription(const struct call *c, size_t at, struct store_record *out)
+{
+    *out = (struct store_record){
+        .kind = STORE_RECORD_SUBSCRIPTION,
+        .subscription = {
+            .subscriber = call_item(c, at + SHOWN_SUBSCRIBER),
+            .options = call_item(c, at + SHOWN_OPTIONS),
+            .started_ms = call_integer(c, at + SHOWN_STARTED),
+            .ttl_s = call_integer(c, at + SHOWN_TTL),
+            .confirmed = call_integer(c, at + SHOWN_CONFIRMED) != 0,
+            .pending = call_integer(c, at + SHOWN_ASKED) != 0 ? STORE_PENDING_CONFIRM : 0,
+            .delivered = (uint64_t)call_integer(c, at + SHOWN_DELIVERED),
+            .given_up = (uint64_t)call_integer(c, at + SHOWN_GIVEN_UP),
+            .fallen_out = (uint64_t)(call_integer(c, at + SHOWN_FALLEN_OUT) +
+                                     call_integer(c, at + SHOWN_MISSED))}};
+    show_subscription_id(call_item(c, at + SHOWN_ID), &out->subscription.id);
+}
+
+enum { PAGE = 128 };
+
+static enum status
+read_subscriptions(struct call *c, const uint64_t resume[3], struct store_records *out)
+{
+    const size_t count = show_subscription_count(c);
+    struct slice *s = slice_new(c, count, 0, out);
+
+    if (s == NULL)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        read_subscription(c, SHOWN_FIRST + i * SHOWN_WORDS, &s->records[out->count++]);
+    memcpy(out->resume, resume, sizeof(out->resume));
+    if (count > 0)
+        out->resume[AT] =
+            (uint64_t)call_integer(c, SHOWN_FIRST + (count - 1) * SHOWN_WORDS);
+    out->more = count == PAGE;
+    s->answer = call_take_response(c);
+    return ST_OK;
+}
+
+enum status
+redis_read(struct store *store, struct store_visit *visit,
+           const struct store_queue *where, struct store_records *records)
+{
+    const bool messages = records->resume[STAGE] == MESSAGES_STAGE;
+    const bool first = records->resume[READ_TAG] == 0;
+    struct store_records out = STORE_RECORDS_INIT;
+    char tag[TAG_DIGITS + 1] = "";
+    struct call c;
+    enum status st;
+
+    if (!first)
+        hex_write_eight(tag, (uint32_t)records->resume[READ_TAG]);
+    call_begin(&c, redis_of(store), visit, where);
+    call_number(&c, (int64_t)records->resume[AT]);
+    if (!messages)
+        call_limit(&c, PAGE);
+    call_text(&c, tag);
+    st = call_run(&c, messages ? SCRIPT_queue_image : SCRIPT_subscription_list,
+                  CALL_LOOKS);
+    if (st == ST_OK)
+        st = messages ? read_slice(&c, first, &out)
+                      : read_subscriptions(&c, records->resume, &out);
+    if (st == ST_OK)
+        *records = out;
+    call_end(&c);
+    return st;
+}
+
+void
+redis_records_release(const struct store *store, struct store_records *records)
+{
+    struct redis_store *s = redis_of((struct store *)(uintptr_t)store);
+    struct slice *slice = records->pin;
+
+    redis_response_free(s, slice->answer);
+    mem_free(s->config.mem, slice);
+}
+
+/* ---------------------------------------------------------------------- applying */
+
+/* Messages that a script takes at once: while it runs nobody else is served. */
+enum { APPLY_MOST = 4096, APPLY_TRIES = 4 };
+
+/* Records that are applied, with their claims, each once. */
+struct load {
+    const struct store_record *records;
+    size_t count, messages, subscriptions;
+    const struct store_claim_record **claims; /* owned */
+    size_t claim_count;
+};
+
+static bool
+same_claim(const struct store_claim_record *a, const struct store_claim_record *b)
+{
+    return a == b || (a->id.text[0] != '\0' && strcmp(a->id.text, b->id.text) == 0);
+}
+
+/* 1 + place of a claim among those of the load, entered if need be; 0: it is none. */
+static size_t
+claim_place(struct load *l, const struct store_claim_record *claim)
+{
+    size_t i = l->claim_count;
+
+    if (claim == NULL)
+        return 0;
+    while (i > 0 && !same_claim(l->claims[i - 1], claim))
+        i--;
+    if (i == 0) {
+        l->claims[l->claim_count++] = claim;
+        i = l->claim_count;
+    }
+    return i;
+}
+
+static enum status
+add_claims(struct call *c, const struct load *l)
+{
+    char secret[SECRET_DIGITS];
+    enum status st = ST_OK;
+
+    call_number(c, (int64_t)l->claim_count);
+    for (size_t i = 0; st == ST_OK && i < l->claim_count; i++) {
+        st = redis_digits(c->store, secret, sizeof(secret));
+        call_text(c, l->claims[i]->id.text);
+        call_word(c, bytes_of(secret, sizeof(secret)));
+        call_number(c, l->claims[i]->started_ms);
+        call_number(c, l->claims[i]->ends_ms);
+    }
+    return st;
+}
+
+static enum status
+add_subscription(struct call *c, const struct store_subscription_record *s)
+{
+    char secret[SECRET_DIGITS];
+    enum status st = redis_digits(c->store, secret, sizeof(secret));
+
+    call_text(c, s->id.text);
+    call_word(c, bytes_of(secret, sizeof(secret)));
+    call_word(c, s->subscriber);
+    call_word(c, s->options);
+    call_number(c, s->started_ms);
+    call_number(c, s->ttl_s);
+    call_number(c, s->confirmed);
+    call_number(c, s->pending == STORE_PENDING_CONFIRM);
+    call_number(c, (int64_t)s->delivered);
+    call_number(c, (int64_t)s->given_up);
+    call_number(c, (int64_t)s->fallen_out);
+    return st;
+}
+
+static void
+add_message(struct call *c, struct load *l, const struct store_message_record *m)
+{
+    char client[sizeof(m->client)];
+
+    memcpy(client, &m->client, sizeof(client));
+    call_text(c, m->id.text);
+    call_number(c, (int64_t)claim_place(l, m->claim));
+    call_word(c, m->body);
+    call_word(c, m->checksum == NULL ? BYTES_NONE
+                                     : bytes_of((const char *)m->checksum->digest,
+                                                sizeof(m->checksum->digest)));
+    call_word(c, bytes_of(client, sizeof(client)));
+    call_number(c, m->posted_ms);
+    call_number(c, m->expires_ms);
+    call_number(c, m->delayed_until_ms);
+    call_number(c, m->claim_count);
+}
+
+static enum status
+apply(struct redis_store *s, struct store_visit *visit, const struct store_queue *where,
+      struct load *l)
+{
+    const bool makes = l->count > 0 && l->records[0].kind == STORE_RECORD_QUEUE;
+    char tag[TAG_DIGITS];
+    struct call c;
+    enum status st = redis_digits(s, tag, sizeof(tag));
+
+    if (st != ST_OK)
+        return st;
+    call_begin(&c, s, visit, where);
+    call_word(&c, bytes_of(tag, makes ? sizeof(tag) : 0));
+    call_metadata(&c, makes ? &l->records[0].metadata : NULL);
+    st = add_claims(&c, l);
+    call_number(&c, s->config.require_confirmation);
+    call_number(&c, (int64_t)l->subscriptions);
+    for (size_t i = 0; st == ST_OK && i < l->count; i++)
+        if (l->records[i].kind == STORE_RECORD_SUBSCRIPTION)
+            st = add_subscription(&c, &l->records[i].subscription);
+    for (size_t i = 0; i < l->count; i++)
+        if (l->records[i].kind == STORE_RECORD_MESSAGE)
+            add_message(&c, l, &l->records[i].message);
+    if (st == ST_OK)
+        st = call_run(&c, SCRIPT_queue_load, CALL_CHANGES);
+    if (st == ST_OK && makes)
+        st = queue_index_add(s, visit, where, call_item(&c, 1));
+    call_end(&c);
+    if (st == ST_OK && l->subscriptions > 0)
+        delivery_is_due(s, visit, where, 0);
+    return st;
+}
+
+/* Counts the records, and finds their claims. */
+static enum status
+count_records(struct load *l, struct mem *mem)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        l->messages += l->records[i].kind == STORE_RECORD_MESSAGE;
+        l->subscriptions += l->records[i].kind == STORE_RECORD_SUBSCRIPTION;
+    }
+    if (l->messages > APPLY_MOST)
+        return ST_TOO_LARGE;
+    l->claims =
+        mem_calloc(mem, l->messages + 1, sizeof(const struct store_claim_record *));
+    if (l->claims == NULL)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; i < l->count; i++)
+        if (l->records[i].kind == STORE_RECORD_MESSAGE)
+            (void)claim_place(l, l->records[i].message.claim);
+    return ST_OK;
+}
+
+enum status
+redis_apply(struct store *store, struct store_visit *visit,
+            const struct store_queue *where, const struct store_record *records,
+            size_t count)
+{
+    struct redis_store *s = redis_of(store);
+    struct load l = {.records = records, .count = count};
+    struct store_flaw flaw;
+    enum status st = store_records_check(s->config.mem, records, count, &flaw);
+
+    if (st == ST_OK)
+        st = count_records(&l, s->config.mem);
+    if (st == ST_OK)
+        st = ST_AGAIN; /* a message has the tag that the queue was to get */
+    for (int i = 0; st == ST_AGAIN && i < APPLY_TRIES; i++)
+        st = apply(s, visit, where, &l);
+    mem_free(s->config.mem, l.claims);
+    waiting_wake(s, visit, where);
+    return st;
+}

@@ -1,0 +1,223 @@
+#include "claimd/store/state.h"
+
+#include "claimd/store/subscription.h"
+
+#include <stdlib.h>
+
+enum { ID_DIGITS = 24, NUMBER_DIGITS = 12 };
+
+/* So that numbers can go on behind the largest one for ever. */
+#define NUMBER_MOST (UINT64_C(1) << 47)
+
+bool
+store_id_good(struct bytes text)
+{
+    if (text.len != ID_DIGITS || text.data[0] < 'a')
+        return false;
+    for (size_t i = 0; i < ID_DIGITS; i++)
+        if (!(text.data[i] >= '0' && text.data[i] <= '9') &&
+            !(text.data[i] >= 'a' && text.data[i] <= 'f'))
+            return false;
+    return true;
+}
+
+uint64_t
+store_id_number(const struct store_id *id)
+{
+    uint64_t number = 0;
+
+    (void)hex_read(bytes_of(id->text + ID_DIGITS - NUMBER_DIGITS, NUMBER_DIGITS),
+                   &number); /* 0: it is none */
+    return number;
+}
+
+/* ------------------------------------------------------------------ single records */
+
+static enum status
+refuse(struct store_flaw *flaw, size_t index, const char *member, const char *what)
+{
+    *flaw = (struct store_flaw){index, member, what};
+    return ST_BAD_VALUE;
+}
+
+static bool
+is_time(int64_t ms)
+{
+    return ms >= -STORE_MS_MOST && ms <= STORE_MS_MOST;
+}
+
+/* Ids of claims and subscriptions are found by their numbers. */
+static bool
+is_numbered(const struct store_id *id)
+{
+    uint64_t number;
+
+    if (id->text[0] == '\0')
+        return true;
+    number = store_id_good(store_id_bytes(id)) ? store_id_number(id) : 0;
+    return number > 0 && number < NUMBER_MOST;
+}
+
+static enum status
+check_claim(const struct store_claim_record *c, size_t i, struct store_flaw *flaw)
+{
+    if (!is_numbered(&c->id))
+        return refuse(flaw, i, "claim.id", "it is not a valid id of a claim");
+    if (!is_time(c->started_ms))
+        return refuse(flaw, i, "claim.age", "it is out of range");
+    if (!is_time(c->ends_ms) || c->ends_ms <= c->started_ms)
+        return refuse(flaw, i, "claim.ttl", "it is out of range");
+    return ST_OK;
+}
+
+static enum status
+check_message(const struct store_message_record *m, size_t i, struct store_flaw *flaw)
+{
+    if (m->id.text[0] != '\0' && !store_id_good(store_id_bytes(&m->id)))
+        return refuse(flaw, i, "id", "it is malformed");
+    if (m->claim != NULL && m->delayed_until_ms != 0)
+        return refuse(flaw, i, "claim", "a claim cannot hold a delayed message");
+    if (!is_time(m->posted_ms))
+        return refuse(flaw, i, "age", "it is out of range");
+    if (!is_time(m->expires_ms) || m->expires_ms <= m->posted_ms)
+        return refuse(flaw, i, "ttl", "it is out of range");
+    if (m->delayed_until_ms != 0 &&
+        (!is_time(m->delayed_until_ms) || m->delayed_until_ms > m->expires_ms))
+        return refuse(flaw, i, "delay",
+                      "it is out of range, or longer than the TTL of the message");
+    if (m->body.len == 0 || m->body.len > UINT32_MAX / 2)
+        return refuse(flaw, i, "body", "it is missing or too long");
+    return m->claim == NULL ? ST_OK : check_claim(m->claim, i, flaw);
+}
+
+static enum status
+check_subscription(const struct store_subscription_record *s, size_t i,
+                   struct store_flaw *flaw)
+{
+    if (!is_numbered(&s->id))
+        return refuse(flaw, i, "id", "it is not a valid id of a subscription");
+    if (!is_time(s->started_ms))
+        return refuse(flaw, i, "age", "it is out of range");
+    if (s->ttl_s <= 0 || s->ttl_s > STORE_MS_MOST / 1000)
+        return refuse(flaw, i, "ttl", "it is out of range");
+    if (s->subscriber.len == 0 || s->subscriber.len > STORE_SUBSCRIBER_MOST)
+        return refuse(flaw, i, "subscriber", "it is missing or too long");
+    if (s->options.len > STORE_SUBSCRIBER_MOST)
+        return refuse(flaw, i, "options", "it is too long");
+    return ST_OK;
+}
+
+static enum status
+check_record(const struct store_record *r, size_t i, struct store_flaw *flaw)
+{
+    switch (r->kind) {
+    case STORE_RECORD_MESSAGE:
+        return check_message(&r->message, i, flaw);
+    case STORE_RECORD_SUBSCRIPTION:
+        return check_subscription(&r->subscription, i, flaw);
+    default:
+        return i == 0 ? ST_OK
+                      : refuse(flaw, i, "metadata", "the queue must be the first record");
+    }
+}
+
+/* ------------------------------------------------------------------ two of the same */
+
+/* A text, of what it is, and where it is from. */
+struct key {
+    struct bytes text;
+    enum { MESSAGE_ID, CLAIM_NUMBER, SUBSCRIPTION_NUMBER, SUBSCRIBER } what;
+    size_t index;
+    const struct store_claim_record *claim;
+};
+
+static int
+compare(const void *a, const void *b)
+{
+    const struct key *x = a, *y = b;
+    int order = x->what != y->what ? (int)x->what - (int)y->what
+                                   : bytes_compare(x->text, y->text);
+
+    return order != 0 ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+static struct bytes
+number_text(const struct store_id *id)
+{
+    return bytes_of(id->text + ID_DIGITS - NUMBER_DIGITS, NUMBER_DIGITS);
+}
+
+/* Enters the keys of a record; returns how many there are now. */
+static size_t
+add_keys(struct key *keys, size_t count, const struct store_record *r, size_t i)
+{
+    if (r->kind == STORE_RECORD_MESSAGE && r->message.id.text[0] != '\0')
+        keys[count++] = (struct key){store_id_bytes(&r->message.id), MESSAGE_ID, i, NULL};
+    if (r->kind == STORE_RECORD_MESSAGE && r->message.claim != NULL &&
+        r->message.claim->id.text[0] != '\0')
+        keys[count++] = (struct key){number_text(&r->message.claim->id), CLAIM_NUMBER, i,
+                                     r->message.claim};
+    if (r->kind == STORE_RECORD_SUBSCRIPTION) {
+        if (r->subscription.id.text[0] != '\0')
+            keys[count++] = (struct key){number_text(&r->subscription.id),
+                                         SUBSCRIPTION_NUMBER, i, NULL};
+        keys[count++] = (struct key){r->subscription.subscriber, SUBSCRIBER, i, NULL};
+    }
+    return count;
+}
+
+/* A claim holds several messages. */
+static bool
+same_claim(const struct key *a, const struct key *b)
+{
+    return a->what == CLAIM_NUMBER && strcmp(a->claim->id.text, b->claim->id.text) == 0;
+}
+
+static enum status
+check_twice(struct key *keys, size_t count, struct store_flaw *flaw)
+{
+    static const struct {
+        const char *member, *what;
+    } said[] = {
+        [MESSAGE_ID] = {"id", "another message has the same id"},
+        [CLAIM_NUMBER] = {"claim.id", "its last 12 digits are those of another claim"},
+        [SUBSCRIPTION_NUMBER] = {"id",
+                                 "its last 12 digits are those of another subscription"},
+        [SUBSCRIBER] = {"subscriber", "it has two subscriptions to the queue"},
+    };
+    enum status st = ST_OK;
+
+    qsort(keys, count, sizeof(*keys), compare);
+    for (size_t i = 1; i < count; i++)
+        if (keys[i - 1].what == keys[i].what &&
+            bytes_equal(keys[i - 1].text, keys[i].text) &&
+            !same_claim(&keys[i - 1], &keys[i]) &&
+            (st == ST_OK || keys[i].index < flaw->index))
+            st = refuse(flaw, keys[i].index, said[keys[i].what].member,
+                        said[keys[i].what].what);
+    return st;
+}
+
+enum status
+store_records_check(struct mem *mem, const struct store_record *records, size_t count,
+                    struct store_flaw *flaw)
+{
+    enum status st = ST_OK;
+    struct key *keys;
+    size_t keyed = 0;
+
+    if (count > STORE_APPLY_MOST)
+        return refuse(flaw, STORE_APPLY_MOST, "id",
+                      "the queue has too many messages to load at once");
+    keys = mem_calloc(mem, 2 * count + 1, sizeof(*keys));
+    if (keys == NULL)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; st == ST_OK && i < count; i++) {
+        st = check_record(&records[i], i, flaw);
+        keyed = add_keys(keys, keyed, &records[i], i);
+    }
+    if (st == ST_OK)
+        st = check_twice(keys, keyed, flaw);
+    mem_free(mem, keys);
+    return st;
+}
