@@ -140,7 +140,7 @@ MUTANTS = [
        "        give_up(dl, &move);\n        return st;",
        "        give_up(dl, &move);\n"
        "        for (size_t i = 0; MUTANT(DEAD_LETTER_LOST) && i < move.count; i++) {\n"
-       "            settle_remove(dl->from.shard, move.messages[i]);\n"
+       "            message_detach(dl->from.shard, move.messages[i]);\n"
        "            message_unpin(dl->from.engine->core.mem, move.messages[i]);\n"
        "        }\n"
        "        return st;")]),
@@ -212,7 +212,7 @@ MUTANTS = [
        "            struct message *m;\n"
        "            uint64_t seq = 0;\n"
        "            while ((m = backlog_next_ready(v->queue->backlog, &seq)) != NULL) {\n"
-       "                settle_remove(v->shard, m);\n"
+       "                message_detach(v->shard, m);\n"
        "                message_unpin(v->engine->core.mem, m);\n"
        "            }\n"
        "            backlog_free(v->engine->core.mem, *fresh);\n"
@@ -995,7 +995,7 @@ MUTANTS = [
      "api/state_test: when_memory_runs_out_the_old_state_is_there",
      [("api/state.c",
        "    if (!restore(l, old))",
-       "    if (!MUTANT(STATE_IS_LOST) && !restore(l, old))")]),
+       "    if ((st != ST_NO_MEMORY || !MUTANT(STATE_IS_LOST)) && !restore(l, old))")]),
     ("TIME_FROM_THE_WALL",
      "a clock that was set back brings back what was over",
      CRASH,
