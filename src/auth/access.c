@@ -40,21 +40,11 @@ table_free(struct mem *mem, struct table *t)
     *t = (struct table){0};
 }
 
-static size_t
-count_lines(struct bytes text)
-{
-    size_t lines = 1;
-
-    for (size_t i = 0; i < text.len; i++)
-        lines += text.data[i] == '\n';
-    return lines;
-}
-
 /* At most half of the slots are used. */
 static enum status
 table_init(struct mem *mem, struct table *t, struct bytes list)
 {
-    size_t lines = count_lines(list), slots = 4;
+    size_t lines = line_list_count(list), slots = 4;
 
     while (slots < 2 * lines)
         slots *= 2;
@@ -72,22 +62,14 @@ table_init(struct mem *mem, struct table *t, struct bytes list)
     return ST_OK;
 }
 
-/* The digest is random enough to be its own hash. */
-static size_t
-slot_of(const struct table *t, const struct token_digest *digest)
-{
-    size_t hash;
-
-    memcpy(&hash, digest->bytes, sizeof(hash));
-    return hash & t->mask;
-}
-
 /* The slot with this digest, or the free one where it would be. */
 static uint32_t *
 table_find(const struct table *t, const struct token_digest *digest)
 {
-    size_t at = slot_of(t, digest);
+    size_t at;
 
+    memcpy(&at, digest->bytes, sizeof(at)); /* random enough to be its own hash */
+    at &= t->mask;
     while (t->slots[at] != FREE_SLOT &&
            !token_digest_equal(&t->lines[t->slots[at]].digest, digest))
         at = (at + 1) & t->mask;
@@ -376,21 +358,12 @@ greatest(role_set roles)
     return role == 0 ? ROLE_COUNT : (enum role)(role - 1);
 }
 
-/* True if any of the roles may do it. */
-static bool
-any_allowed(const struct policy *policy, role_set roles, enum action action)
-{
-    for (unsigned role = 0; role < ROLE_COUNT; role++)
-        if ((roles >> role & 1) != 0 && policy_allows(policy, (enum role)role, action))
-            return true;
-    return false;
-}
-
 static enum status
 judge_stranger(struct access *a, const struct keystone_caller *known,
                const struct access_request *r, struct reason *why)
 {
     enum status st = ST_OK;
+    bool allowed = false;
 
     if (r->everywhere)
         return reason_give(
@@ -407,7 +380,10 @@ judge_stranger(struct access *a, const struct keystone_caller *known,
     if (r->action == ACTION_COUNT)
         return ST_OK;
     lock_acquire(&a->lock);
-    if (!any_allowed(&a->policy, known->roles, r->action))
+    for (unsigned role = 0; role < ROLE_COUNT; role++)
+        allowed |= (known->roles >> role & 1) != 0 &&
+                   policy_allows(&a->policy, (enum role)role, r->action);
+    if (!allowed)
         st = policy_refuse(&a->policy, greatest(known->roles), r->action, why);
     lock_release(&a->lock);
     return st;
@@ -436,17 +412,6 @@ ask_keystone(struct access *a, const struct access_request *r, struct arena *are
     return st;
 }
 
-static bool
-stands_for_somebody(struct access *a, const struct access_request *r)
-{
-    bool stands;
-
-    lock_acquire(&a->lock);
-    stands = find_certificate(a, r) != NULL;
-    lock_release(&a->lock);
-    return stands;
-}
-
 enum status
 access_ask(struct access *a, const struct access_request *request, struct arena *arena,
            struct access_caller *out, struct reason *why)
@@ -454,11 +419,14 @@ access_ask(struct access *a, const struct access_request *request, struct arena 
     struct access_caller caller;
     struct token_digest digest;
     enum status st;
+    bool known;
 
-    if (request->token.len > 0 && a->keystone != NULL)
-        return stands_for_somebody(a, request)
-                   ? refuse_two(why)
-                   : ask_keystone(a, request, arena, out, why);
+    if (request->token.len > 0 && a->keystone != NULL) {
+        lock_acquire(&a->lock);
+        known = find_certificate(a, request) != NULL;
+        lock_release(&a->lock);
+        return known ? refuse_two(why) : ask_keystone(a, request, arena, out, why);
+    }
     if (request->token.len > 0)
         token_digest_of(request->token, &digest);
     lock_acquire(&a->lock);

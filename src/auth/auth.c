@@ -117,20 +117,6 @@ auth_region(const struct auth *auth)
     return auth->region;
 }
 
-/* ------------------------------------------------------------------ logging in */
-
-static bool
-user_admits(const struct user *u, struct bytes name, struct bytes password,
-            struct bytes wanted)
-{
-    if (!bytes_equal(u->name, name))
-        return false;
-    if (bytes_present(password) && !bytes_equal_secret(u->password, password))
-        return false;
-    return wanted.len == 0 || !bytes_present(u->project) ||
-           bytes_equal(u->project, wanted);
-}
-
 enum status
 auth_admit(const struct auth *auth, struct bytes user, struct bytes password,
            struct bytes wanted, struct bytes *project)
@@ -143,12 +129,17 @@ auth_admit(const struct auth *auth, struct bytes user, struct bytes password,
         *project = usual;
         return ST_OK;
     }
-    for (size_t i = 0; i < auth->count; i++)
-        if (user_admits(&auth->list[i], user, password, wanted)) {
-            *project =
-                bytes_present(auth->list[i].project) ? auth->list[i].project : usual;
-            return ST_OK;
-        }
+    for (size_t i = 0; i < auth->count; i++) {
+        const struct user *u = &auth->list[i];
+
+        if (!bytes_equal(u->name, user) ||
+            (bytes_present(password) && !bytes_equal_secret(u->password, password)) ||
+            (wanted.len > 0 && bytes_present(u->project) &&
+             !bytes_equal(u->project, wanted)))
+            continue;
+        *project = bytes_present(u->project) ? u->project : usual;
+        return ST_OK;
+    }
     return ST_UNAUTHORIZED;
 }
 
@@ -220,39 +211,28 @@ read_name(struct bytes digits, struct arena *arena, struct bytes *out)
     return ST_OK;
 }
 
-/* True if these are the digits of the hash of the text; they are as good as a password. */
-static bool
-is_signed(const struct auth *auth, struct bytes digits, struct bytes text)
-{
-    char own[NUMBER_DIGITS];
-
-    hex_write(own, hash_bytes(&auth->key, text), NUMBER_DIGITS);
-    return bytes_equal_secret(bytes_of(own, sizeof(own)), digits);
-}
-
-static bool
-read_number(struct bytes digits, uint64_t *out)
-{
-    return digits.len == NUMBER_DIGITS && hex_read(digits, out);
-}
-
 enum status
 auth_token_read(const struct auth *auth, int64_t now_ms, struct bytes token,
                 struct arena *arena, struct auth_caller *out)
 {
     struct bytes rest = token, hash_digits, end_digits, user_digits;
     struct auth_caller caller;
+    char own[NUMBER_DIGITS];
     enum status st;
     uint64_t end;
 
     if (!bytes_equal(bytes_cut(&rest, '.'), prefix) || !bytes_present(rest))
         return ST_UNAUTHORIZED;
     hash_digits = bytes_cut(&rest, '.');
-    if (!bytes_present(rest) || !is_signed(auth, hash_digits, rest))
+    if (!bytes_present(rest))
         return ST_UNAUTHORIZED;
+    hex_write(own, hash_bytes(&auth->key, rest), NUMBER_DIGITS);
+    if (!bytes_equal_secret(bytes_of(own, sizeof(own)), hash_digits))
+        return ST_UNAUTHORIZED; /* the hash is as good as a password */
     end_digits = bytes_cut(&rest, '.');
     user_digits = bytes_cut(&rest, '.');
-    if (!read_number(end_digits, &end) || now_ms >= (int64_t)end)
+    if (end_digits.len != NUMBER_DIGITS || !hex_read(end_digits, &end) ||
+        now_ms >= (int64_t)end)
         return ST_UNAUTHORIZED;
     caller.expires_ms = (int64_t)end;
     st = read_name(user_digits, arena, &caller.user);

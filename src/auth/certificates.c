@@ -85,28 +85,21 @@ find_slot(const struct certificates *c, struct bytes subject)
     return &c->slots[at];
 }
 
-/* Names of hosts know no case. The line is in our own copy. */
-static void
-lower_host(struct bytes subject)
-{
-    char *text = (char *)(uintptr_t)subject.data;
-
-    if (begins_with(subject, dns))
-        for (size_t i = 0; i < subject.len; i++)
-            text[i] = (char)tolower((unsigned char)text[i]);
-}
-
 static enum status
 add_line(void *ctx, struct bytes line, struct reason *why)
 {
     struct certificates *c = ctx;
     struct certificate_line *next = &c->lines[c->count];
     enum status st = certificate_line_read(line, next, why);
+    char *text; /* in our own copy */
     uint32_t *slot;
 
     if (st != ST_OK)
         return st;
-    lower_host(next->subject);
+    text = (char *)(uintptr_t)next->subject.data;
+    if (begins_with(next->subject, dns)) /* names of hosts know no case */
+        for (size_t i = 0; i < next->subject.len; i++)
+            text[i] = (char)tolower((unsigned char)text[i]);
     slot = find_slot(c, next->subject);
     if (*slot != FREE_SLOT)
         return reason_give(why, ST_BAD_VALUE,

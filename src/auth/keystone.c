@@ -171,24 +171,19 @@ judge_document(struct question *q, struct bytes body, struct reason *why)
 }
 
 static enum keystone_health
-judge_refusal(struct question *q)
+judge(struct question *q, int code, struct bytes body, struct reason *why)
 {
     int64_t cache_ms = q->k->config.cache_ms;
 
-    q->verdict->status = ST_UNAUTHORIZED;
-    q->verdict->until_ms =
-        q->asked_ms + (cache_ms < KEYSTONE_REFUSED_MS ? cache_ms : KEYSTONE_REFUSED_MS);
-    return KEYSTONE_WELL;
-}
-
-static enum keystone_health
-judge(struct question *q, int code, struct bytes body, struct reason *why)
-{
     switch (code) {
     case 200:
         return judge_document(q, body, why);
     case 404:
-        return judge_refusal(q);
+        if (cache_ms > KEYSTONE_REFUSED_MS)
+            cache_ms = KEYSTONE_REFUSED_MS;
+        q->verdict->status = ST_UNAUTHORIZED;
+        q->verdict->until_ms = q->asked_ms + cache_ms;
+        return KEYSTONE_WELL;
     case 401:
     case 403:
         (void)reason_give(why, ST_UNAVAILABLE,
@@ -202,7 +197,7 @@ judge(struct question *q, int code, struct bytes body, struct reason *why)
 
 /* Asks, and fills in the verdict. */
 static enum keystone_health
-put(struct question *q, int64_t left_ms, struct reason *why)
+ask_question(struct question *q, int64_t left_ms, struct reason *why)
 {
     struct keystone_wire *wire = q->k->config.wire;
     enum keystone_health health = KEYSTONE_AWAY;
@@ -233,7 +228,7 @@ note_health(struct keystone *k, enum keystone_health health, int64_t now_ms)
 }
 
 static void
-keep(struct keystone *k, const struct question *q)
+keep_verdict(struct keystone *k, const struct question *q)
 {
     if (q->generation != k->generation)
         return;
@@ -283,12 +278,12 @@ answer_question(struct question *q)
 
     reason_init(&why);
     if (passed_ms < k->config.timeout_ms)
-        health = put(q, k->config.timeout_ms - passed_ms, &why);
+        health = ask_question(q, k->config.timeout_ms - passed_ms, &why);
     else
         (void)reason_give(&why, ST_UNAVAILABLE,
                           "the check waited too long behind checks of other tokens");
     lock_acquire(&k->lock);
-    keep(k, q);
+    keep_verdict(k, q);
     told = note_health(k, health, q->asked_ms + passed_ms);
     waiting = take_waiting(k, q);
     lock_release(&k->lock);
@@ -375,20 +370,6 @@ join(struct keystone *k, const struct token_digest *digest, struct bytes token,
     return ST_OK;
 }
 
-/* Without an executor: the calling thread asks. */
-static enum status
-ask_here(struct keystone *k, const struct token_digest *digest, struct bytes token,
-         int64_t now_ms, struct waiter *self)
-{
-    struct question *q = question_new(k, digest, token, now_ms);
-
-    if (q == NULL)
-        return ST_NO_MEMORY;
-    q->waiting = self;
-    answer_question(q);
-    return ST_OK;
-}
-
 /* Finds a verdict for the proof, or asks for one. */
 static enum status
 find_verdict(struct keystone *k, struct bytes token, int64_t now_ms,
@@ -408,9 +389,14 @@ find_verdict(struct keystone *k, struct bytes token, int64_t now_ms,
     lock_release(&k->lock);
     if (proof->verdict != NULL || st != ST_OK)
         return st;
-    if (k->config.executor == NULL) {
+    if (k->config.executor == NULL) { /* the calling thread asks */
+        struct question *q = question_new(k, &digest, token, now_ms);
+
+        if (q == NULL)
+            return ST_NO_MEMORY;
         self.fiber = NULL;
-        st = ask_here(k, &digest, token, now_ms, &self);
+        q->waiting = &self;
+        answer_question(q);
     } else {
         proof->asking = true;
         fiber_park(self.fiber);

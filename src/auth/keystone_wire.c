@@ -29,14 +29,6 @@ struct hearing {
     size_t head;
 };
 
-/* ------------------------------------------------------------------ addresses */
-
-static bool
-is_url_byte(char c)
-{
-    return c > 0x20 && c < 0x7f && strchr("\"<>\\^`{|}?#@", c) == NULL;
-}
-
 bool
 keystone_url_check(struct bytes url)
 {
@@ -49,13 +41,12 @@ keystone_url_check(struct bytes url)
             bytes_equal(bytes_of(url.data, schemes[i].len), schemes[i]))
             host = bytes_of(url.data + schemes[i].len, url.len - schemes[i].len);
     for (size_t i = 0; i < host.len; i++)
-        if (!is_url_byte(host.data[i]))
+        if (host.data[i] <= 0x20 || host.data[i] >= 0x7f ||
+            strchr("\"<>\\^`{|}?#@", host.data[i]) != NULL)
             return false;
     return host.len > tail.len && host.data[0] != '/' &&
            bytes_equal(bytes_of(host.data + host.len - tail.len, tail.len), tail);
 }
-
-/* ------------------------------------------------------------------ talkers */
 
 static struct talker *
 take_talker(struct wire *w)
@@ -78,17 +69,6 @@ take_talker(struct wire *w)
     mem_free(w->config.mem, t);
     return NULL;
 }
-
-static void
-give_talker(struct wire *w, struct talker *t)
-{
-    lock_acquire(&w->lock);
-    t->next = w->spare;
-    w->spare = t;
-    lock_release(&w->lock);
-}
-
-/* ------------------------------------------------------------------ asking */
 
 /* Called by libcurl with more of the head; another number than that of the bytes: enough. */
 static size_t
@@ -114,7 +94,6 @@ hear_body(char *data, size_t size, size_t count, void *ctx)
     return h->body->failed ? 0 : len;
 }
 
-/* Adds a line to a list of headers, which is freed if that fails. */
 static bool
 add_header(const struct wire *w, struct curl_slist **list, const char *name,
            struct bytes value)
@@ -125,14 +104,12 @@ add_header(const struct wire *w, struct curl_slist **list, const char *name,
     (void)snprintf(line, sizeof(line), "%s: %.*s", name, (int)value.len, value.data);
     longer = w->curl.slist_append(*list, line);
     explicit_bzero(line, sizeof(line));
-    if (longer == NULL) {
-        w->curl.slist_free_all(*list);
-        *list = NULL;
-        return false;
-    }
-    *list = longer;
-    return true;
+    if (longer != NULL)
+        *list = longer;
+    return longer != NULL;
 }
+
+#define SET(option, value) (c->easy_setopt(handle, (option), (value)) == CURLE_OK)
 
 /* True if all of it was taken. */
 static bool
@@ -141,26 +118,20 @@ prepare(const struct wire *w, CURL *handle, struct curl_slist *headers,
 {
     const struct curl_library *c = &w->curl;
 
-    return c->easy_setopt(handle, CURLOPT_URL, w->url) == CURLE_OK &&
-           c->easy_setopt(handle, CURLOPT_HTTPHEADER, headers) == CURLE_OK &&
-           c->easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)timeout_ms) == CURLE_OK &&
-           c->easy_setopt(handle, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-           c->easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
-           c->easy_setopt(handle, CURLOPT_PROXY, "") == CURLE_OK &&
-           c->easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) ==
-               CURLE_OK &&
-           c->easy_setopt(handle, CURLOPT_HTTP09_ALLOWED, 0L) == CURLE_OK &&
-           c->easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK &&
-           c->easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 2L) == CURLE_OK &&
-           (w->config.ca == NULL ||
-            (c->easy_setopt(handle, CURLOPT_CAINFO, w->config.ca) == CURLE_OK &&
-             /* Not those of the system beside it. */
-             c->easy_setopt(handle, CURLOPT_CAPATH, (const char *)NULL) == CURLE_OK)) &&
-           c->easy_setopt(handle, CURLOPT_HEADERFUNCTION, hear_head) == CURLE_OK &&
-           c->easy_setopt(handle, CURLOPT_HEADERDATA, hearing) == CURLE_OK &&
-           c->easy_setopt(handle, CURLOPT_WRITEFUNCTION, hear_body) == CURLE_OK &&
-           c->easy_setopt(handle, CURLOPT_WRITEDATA, hearing) == CURLE_OK;
+    return SET(CURLOPT_URL, w->url) && SET(CURLOPT_HTTPHEADER, headers) &&
+           SET(CURLOPT_TIMEOUT_MS, (long)timeout_ms) && SET(CURLOPT_NOSIGNAL, 1L) &&
+           SET(CURLOPT_FOLLOWLOCATION, 0L) && SET(CURLOPT_PROXY, "") &&
+           SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
+           SET(CURLOPT_HTTP09_ALLOWED, 0L) && SET(CURLOPT_SSL_VERIFYPEER, 1L) &&
+           SET(CURLOPT_SSL_VERIFYHOST, 2L) &&
+           (w->config.ca == NULL || (SET(CURLOPT_CAINFO, w->config.ca) &&
+                                     /* Not those of the system beside it. */
+                                     SET(CURLOPT_CAPATH, (const char *)NULL))) &&
+           SET(CURLOPT_HEADERFUNCTION, hear_head) && SET(CURLOPT_HEADERDATA, hearing) &&
+           SET(CURLOPT_WRITEFUNCTION, hear_body) && SET(CURLOPT_WRITEDATA, hearing);
 }
+
+#undef SET
 
 static enum status
 perform(const struct wire *w, CURL *handle, const struct buf *body, int *code,
@@ -182,56 +153,40 @@ perform(const struct wire *w, CURL *handle, const struct buf *body, int *code,
 }
 
 static enum status
-ask_with(const struct wire *w, CURL *handle, struct curl_slist *headers,
-         int64_t timeout_ms, int *code, struct buf *body, struct reason *why)
-{
-    struct hearing hearing = {.body = body};
-    enum status st = ST_NO_MEMORY;
-
-    if (prepare(w, handle, headers, &hearing, timeout_ms))
-        st = perform(w, handle, body, code, why);
-    w->curl.easy_reset(handle); /* its connection stays */
-    return st;
-}
-
-/* The headers of a question; NULL without memory. */
-static struct curl_slist *
-make_headers(const struct wire *w, struct bytes token, struct bytes service)
-{
-    struct curl_slist *headers = NULL;
-    bool made = add_header(w, &headers, "Accept", bytes_str("application/json")) &&
-                add_header(w, &headers, "X-Auth-Token", service) &&
-                add_header(w, &headers, "X-Subject-Token", token);
-
-    return made ? headers : NULL;
-}
-
-static enum status
 ask(struct keystone_wire *wire, struct bytes token, int64_t timeout_ms, int *code,
     struct buf *body, struct reason *why)
 {
     struct wire *w = container_of(wire, struct wire, wire);
     char service[KEYSTONE_TOKEN_MAX + 1];
     enum status st = w->config.service_token(w->config.ctx, service, why);
-    struct curl_slist *headers;
-    struct talker *t;
+    struct hearing hearing = {.body = body};
+    struct curl_slist *headers = NULL;
+    struct talker *t = NULL;
+    bool added;
 
     if (st != ST_OK)
         return st;
-    headers = make_headers(w, token, bytes_str(service));
+    added = add_header(w, &headers, "Accept", bytes_str("application/json")) &&
+            add_header(w, &headers, "X-Auth-Token", bytes_str(service)) &&
+            add_header(w, &headers, "X-Subject-Token", token);
     explicit_bzero(service, sizeof(service));
-    if (headers == NULL)
+    if (added)
+        t = take_talker(w);
+    if (t == NULL) {
+        w->curl.slist_free_all(headers);
         return ST_NO_MEMORY;
-    t = take_talker(w);
-    if (t != NULL) {
-        st = ask_with(w, t->handle, headers, timeout_ms, code, body, why);
-        give_talker(w, t);
     }
+    st = prepare(w, t->handle, headers, &hearing, timeout_ms)
+             ? perform(w, t->handle, body, code, why)
+             : ST_NO_MEMORY;
+    w->curl.easy_reset(t->handle); /* its connection stays */
+    lock_acquire(&w->lock);
+    t->next = w->spare;
+    w->spare = t;
+    lock_release(&w->lock);
     w->curl.slist_free_all(headers);
-    return t != NULL ? st : ST_NO_MEMORY;
+    return st;
 }
-
-/* ------------------------------------------------------------------ life */
 
 enum status
 keystone_wire_open(const struct keystone_wire_config *config, struct keystone_wire **out,

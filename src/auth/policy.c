@@ -17,8 +17,6 @@ static const char *const role_names[] = {
 
 _Static_assert(ACTION_COUNT <= 64, "a set of actions is a word");
 
-/* ------------------------------------------------------------------ defaults */
-
 enum { R = 1 << ROLE_READER, P = 1 << ROLE_PRODUCER, W = 1 << ROLE_WORKER };
 enum { O = 1 << ROLE_OPERATOR, A = 1 << ROLE_ADMIN };
 
@@ -38,7 +36,7 @@ const struct policy policy_default = {{ALLOWED(READER), ALLOWED(PRODUCER),
 /* ------------------------------------------------------------------ names */
 
 static size_t
-find(const char *const *names, size_t count, struct bytes name)
+find_name(const char *const *names, size_t count, struct bytes name)
 {
     size_t i = 0;
 
@@ -50,13 +48,13 @@ find(const char *const *names, size_t count, struct bytes name)
 enum action
 action_find(struct bytes name)
 {
-    return (enum action)find(action_names, ACTION_COUNT, name);
+    return (enum action)find_name(action_names, ACTION_COUNT, name);
 }
 
 enum role
 role_find(struct bytes name)
 {
-    return (enum role)find(role_names, ROLE_COUNT, name);
+    return (enum role)find_name(role_names, ROLE_COUNT, name);
 }
 
 const char *
@@ -161,22 +159,6 @@ read_rule(struct bytes rule, unsigned *roles, struct reason *why)
     }
 }
 
-static uint64_t
-bit_of(enum action action)
-{
-    return UINT64_C(1) << action;
-}
-
-static void
-set_rule(struct policy *p, enum action action, unsigned roles)
-{
-    const uint64_t bit = bit_of(action);
-
-    for (unsigned role = 0; role < ROLE_COUNT; role++)
-        p->allowed[role] =
-            (roles >> role & 1) != 0 ? p->allowed[role] | bit : p->allowed[role] & ~bit;
-}
-
 /* *seen: the actions that have had their rule. */
 static enum status
 read_member(struct policy *p, uint64_t *seen, struct bytes name,
@@ -184,21 +166,24 @@ read_member(struct policy *p, uint64_t *seen, struct bytes name,
 {
     enum action action = action_find(name);
     unsigned roles;
+    uint64_t bit;
     enum status st;
 
     if (action == ACTION_COUNT)
         return reason_give(why, ST_BAD_VALUE, "the action %.*s does not exist",
                            (int)name.len, name.data);
+    bit = UINT64_C(1) << action;
     if (value->kind != SCAN_STRING)
         return reason_give(why, ST_BAD_VALUE, "the rule of %.*s is not a string",
                            (int)name.len, name.data);
-    if ((*seen & bit_of(action)) != 0)
+    if ((*seen & bit) != 0)
         return reason_give(why, ST_BAD_VALUE, "%.*s has two rules", (int)name.len,
                            name.data);
-    *seen |= bit_of(action);
+    *seen |= bit;
     st = read_rule(json_scan_inside(value), &roles, why);
-    if (st == ST_OK)
-        set_rule(p, action, roles);
+    for (unsigned role = 0; st == ST_OK && role < ROLE_COUNT; role++)
+        p->allowed[role] =
+            (roles >> role & 1) != 0 ? p->allowed[role] | bit : p->allowed[role] & ~bit;
     return st;
 }
 

@@ -120,27 +120,20 @@ compare(const void *a, const void *b)
     return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
 }
 
-static size_t
-count_entries(struct bytes list)
-{
-    size_t count = 0;
-
-    for (; bytes_present(list); count++)
-        (void)bytes_cut(&list, ',');
-    return count;
-}
-
 /* Writes the entries behind one another, sorted by their bytes; as long as the list was. */
 static enum status
 write_sorted(struct bytes list, struct arena *arena, char *to)
 {
-    size_t count = count_entries(list);
-    struct bytes *entries = arena_array(arena, count + 1, sizeof(*entries));
+    size_t most = 1, count = 0;
+    struct bytes *entries;
 
+    for (size_t i = 0; i < list.len; i++)
+        most += list.data[i] == ',';
+    entries = arena_array(arena, most, sizeof(*entries));
     if (entries == NULL)
         return ST_NO_MEMORY;
-    for (size_t i = 0; i < count; i++)
-        entries[i] = bytes_cut(&list, ',');
+    while (bytes_present(list))
+        entries[count++] = bytes_cut(&list, ',');
     qsort(entries, count, sizeof(*entries), compare);
     for (size_t i = 0; i < count; i++) {
         if (i > 0)

@@ -11,8 +11,6 @@
 static const struct bytes digest_prefix = BYTES_LIT("sha256:");
 static const struct bytes never = BYTES_LIT("never"), all = BYTES_LIT("*");
 
-/* ------------------------------------------------------------------ texts */
-
 bool
 token_time_read(struct bytes text, int64_t *out_ms)
 {

@@ -63,7 +63,7 @@ verdict_cache_init(struct verdict_cache *c, struct mem *mem, const struct hash_k
 }
 
 static void
-drop(struct verdict_cache *c, struct verdict *v)
+drop_verdict(struct verdict_cache *c, struct verdict *v)
 {
     hashmap_remove(&c->map, &v->node);
     list_remove(&v->use);
@@ -74,7 +74,7 @@ void
 verdict_cache_clear(struct verdict_cache *c)
 {
     while (!list_empty(&c->uses))
-        drop(c, container_of(c->uses.next, struct verdict, use));
+        drop_verdict(c, container_of(c->uses.next, struct verdict, use));
 }
 
 void
@@ -85,7 +85,7 @@ verdict_cache_fini(struct verdict_cache *c)
 }
 
 static struct verdict *
-find(const struct verdict_cache *c, const struct token_digest *digest)
+find_verdict(const struct verdict_cache *c, const struct token_digest *digest)
 {
     struct hashnode *node = hashmap_find(&c->map, hash_of(c, digest), has_digest, digest);
 
@@ -96,7 +96,7 @@ struct verdict *
 verdict_cache_find(struct verdict_cache *c, const struct token_digest *digest,
                    int64_t now_ms)
 {
-    struct verdict *v = find(c, digest);
+    struct verdict *v = find_verdict(c, digest);
 
     if (v == NULL)
         return NULL;
@@ -113,7 +113,7 @@ bool
 verdict_cache_remembers(const struct verdict_cache *c, const struct token_digest *digest,
                         int64_t now_ms)
 {
-    const struct verdict *v = find(c, digest);
+    const struct verdict *v = find_verdict(c, digest);
 
     return v != NULL && now_ms < v->expires_ms;
 }
@@ -121,24 +121,24 @@ verdict_cache_remembers(const struct verdict_cache *c, const struct token_digest
 void
 verdict_cache_drop(struct verdict_cache *c, const struct token_digest *digest)
 {
-    struct verdict *v = find(c, digest);
+    struct verdict *v = find_verdict(c, digest);
 
     if (v != NULL)
-        drop(c, v);
+        drop_verdict(c, v);
 }
 
 void
 verdict_cache_put(struct verdict_cache *c, struct verdict *v)
 {
-    struct verdict *older = find(c, &v->digest);
+    struct verdict *older = find_verdict(c, &v->digest);
 
     ENSURE(!list_linked(&v->use));
     if (older != NULL)
-        drop(c, older);
+        drop_verdict(c, older);
     if (hashmap_reserve(&c->map, 1) != ST_OK)
         return;
     if (c->map.count == c->most)
-        drop(c, container_of(c->uses.next, struct verdict, use));
+        drop_verdict(c, container_of(c->uses.next, struct verdict, use));
     hashmap_insert(&c->map, &v->node, hash_of(c, &v->digest));
     list_add_before(&c->uses, &v->use);
     (void)verdict_pin(v);

@@ -25,13 +25,6 @@ document_message(struct buf *out, const struct store_delivery *d)
     buf_str(out, ",\"Message_Type\":\"Notification\"}");
 }
 
-/* The next place of the part, NULL if there is none. */
-static const char *
-find(struct bytes text, struct bytes part)
-{
-    return text.len < part.len ? NULL : memmem(text.data, text.len, part.data, part.len);
-}
-
 bool
 document_fill(struct buf *out, struct bytes inside, struct bytes document)
 {
@@ -44,7 +37,8 @@ document_fill(struct buf *out, struct bytes inside, struct bytes document)
     buf_init(&text, out->mem);
     option_text_write(&text, inside);
     rest = buf_view(&text);
-    while (out->len <= most && (at = find(rest, mark)) != NULL) {
+    while (out->len <= most &&
+           (at = memmem(rest.data, rest.len, mark.data, mark.len)) != NULL) {
         buf_add(out, rest.data, (size_t)(at - rest.data));
         buf_bytes(out, document);
         rest.len -= (size_t)(at - rest.data) + mark.len;
@@ -68,7 +62,7 @@ document_sentence(struct buf *out, const struct invitation *i)
 }
 
 static void
-member(struct buf *out, const char *name, struct bytes value)
+write_member(struct buf *out, const char *name, struct bytes value)
 {
     buf_printf(out, ",\"%s\":", name);
     json_string_write(out, value);
@@ -84,7 +78,7 @@ write_sentence(struct buf *out, const struct invitation *i)
     buf_str(&text,
             ", send SubscribeBody with PUT to URL-Paths, with the headers URL-Signature,"
             " URL-Methods, URL-Paths, URL-Expires and X-Project-ID as given here.");
-    member(out, "Message", buf_view(&text));
+    write_member(out, "Message", buf_view(&text));
     out->failed = out->failed || text.failed;
     buf_fini(&text);
 }
@@ -96,14 +90,14 @@ document_invitation(struct buf *out, const struct invitation *i)
     json_string_write(out, bytes_str(i->again ? "UnsubscribeConfirmation"
                                               : "SubscriptionConfirmation"));
     write_sentence(out, i);
-    member(out, "URL-Signature", i->signature);
-    member(out, "URL-Methods", bytes_str("PUT"));
-    member(out, "URL-Paths", i->path);
-    member(out, "X-Project-ID", i->project);
-    member(out, "URL-Expires", i->expires);
+    write_member(out, "URL-Signature", i->signature);
+    write_member(out, "URL-Methods", bytes_str("PUT"));
+    write_member(out, "URL-Paths", i->path);
+    write_member(out, "X-Project-ID", i->project);
+    write_member(out, "URL-Expires", i->expires);
     buf_str(out, ",\"SubscribeBody\":{\"confirmed\":true}"
                  ",\"UnsubscribeBody\":{\"confirmed\":false}");
-    member(out, "queue_name", i->queue);
+    write_member(out, "queue_name", i->queue);
     if (bytes_present(i->url)) {
         buf_str(out, ",\"WSGISubscribeURL\":\"");
         buf_bytes(out,
@@ -114,19 +108,11 @@ document_invitation(struct buf *out, const struct invitation *i)
     buf_byte(out, '}');
 }
 
-/* ------------------------------------------------------------------ mail */
-
 /* LINE: bytes that become a line of 76 characters; WORD: one encoded word, of which the first fits
  * into such a line behind "Subject: ". */
 enum { LINE = 57, WORD = 39, PLAIN_SUBJECT_MOST = 60 };
 
 /* ------------------------------------------------------------------ addresses */
-
-static bool
-is_address_byte(char c)
-{
-    return c > ' ' && c < 0x7f && strchr("()<>[]:;,\\\"", c) == NULL;
-}
 
 bool
 mail_is_address(struct bytes text)
@@ -134,7 +120,8 @@ mail_is_address(struct bytes text)
     const char *at = text.len == 0 ? NULL : memchr(text.data, '@', text.len);
 
     for (size_t i = 0; i < text.len; i++)
-        if (!is_address_byte(text.data[i]))
+        if (text.data[i] <= ' ' || text.data[i] >= 0x7f ||
+            strchr("()<>[]:;,\\\"", text.data[i]) != NULL)
             return false;
     /* One @, and something on each side. */
     return at != NULL && at != text.data && text.len <= MAIL_ADDRESS_MOST &&
@@ -211,21 +198,6 @@ word_len(struct bytes text)
 }
 
 static void
-write_word(struct buf *out, struct bytes text)
-{
-    char raw[WORD], coded[BASE64_LEN(WORD)];
-
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.data[i];
-
-        raw[i] = c < ' ' || c == 0x7f ? ' ' : text.data[i];
-    }
-    buf_str(out, "=?UTF-8?B?");
-    buf_add(out, coded, base64_write(coded, raw, text.len));
-    buf_str(out, "?=");
-}
-
-static void
 write_subject(struct buf *out, struct bytes subject)
 {
     if (subject.len > MAIL_SUBJECT_MOST)
@@ -236,9 +208,17 @@ write_subject(struct buf *out, struct bytes subject)
         subject.len = 0;
     }
     while (subject.len > 0) {
-        size_t len = word_len(subject);
+        char raw[WORD], coded[BASE64_LEN(WORD)];
+        const size_t len = word_len(subject);
 
-        write_word(out, bytes_of(subject.data, len));
+        for (size_t i = 0; i < len; i++) {
+            const unsigned char c = (unsigned char)subject.data[i];
+
+            raw[i] = c < ' ' || c == 0x7f ? ' ' : (char)c;
+        }
+        buf_str(out, "=?UTF-8?B?");
+        buf_add(out, coded, base64_write(coded, raw, len));
+        buf_str(out, "?=");
         subject = bytes_of(subject.data + len, subject.len - len);
         if (subject.len > 0)
             buf_str(out, "\r\n ");
@@ -322,29 +302,22 @@ hook_id(const struct store_delivery *d, char out[HOOK_ID_CAP])
                        d->expires_ms);
 }
 
-/* ------------------------------------------------------------------ invitations */
-
 struct signed_invitation {
     struct invitation invitation;
     char expires[CLOCK_TEXT_CAP], signature[SIGNATURE_DIGITS + 1];
 };
 
-/* An unsubscribed one may subscribe again for as long as a subscription lives by default. */
-static int64_t
-end_of(const struct composer *c, const struct store_delivery *d)
-{
-    return d->notice == STORE_NOTICE_CONFIRM
-               ? d->expires_ms
-               : clock_now_ms(c->config->real) + c->config->subscription_ttl_s * 1000;
-}
-
 static enum status
 invite(struct composer *c, const struct store_delivery *d, struct signed_invitation *out)
 {
     struct grant grant = {.methods = bytes_str("PUT"), .project = d->queue.project};
+    int64_t end_ms = d->expires_ms;
     enum status st;
 
-    clock_text(end_of(c, d), out->expires);
+    /* An unsubscribed one may subscribe again for as long as a subscription lives by default. */
+    if (d->notice != STORE_NOTICE_CONFIRM)
+        end_ms = clock_now_ms(c->config->real) + c->config->subscription_ttl_s * 1000;
+    clock_text(end_ms, out->expires);
     out->expires[CLOCK_TEXT_CAP - 2] = '\0'; /* without the Z */
     grant.expires = bytes_str(out->expires);
     grant.paths =
@@ -413,25 +386,21 @@ write_message(const struct composer *c, const struct store_delivery *d,
     return st;
 }
 
-static enum status
-write_invitation(struct composer *c, const struct store_delivery *d, struct buf *out)
-{
-    struct signed_invitation i;
-    enum status st = invite(c, d, &i);
-
-    if (st == ST_OK)
-        document_invitation(out, &i.invitation);
-    arena_reset(&c->arena);
-    return st;
-}
-
 enum status
 compose_hook(struct composer *c, const struct store_delivery *d,
              const struct delivery_options *options, struct buf *out)
 {
-    enum status st = d->notice == STORE_NOTICE_MESSAGE ? write_message(c, d, options, out)
-                                                       : write_invitation(c, d, out);
+    struct signed_invitation i;
+    enum status st;
 
+    if (d->notice == STORE_NOTICE_MESSAGE) {
+        st = write_message(c, d, options, out);
+    } else {
+        st = invite(c, d, &i);
+        if (st == ST_OK)
+            document_invitation(out, &i.invitation);
+        arena_reset(&c->arena);
+    }
     return st == ST_OK && out->failed ? ST_NO_MEMORY : st;
 }
 
@@ -494,16 +463,6 @@ write_mail_invitation(struct composer *c, const struct store_delivery *d, struct
     return st;
 }
 
-static enum status
-write_mail_text(struct composer *c, const struct store_delivery *d, struct buf *out)
-{
-    static const struct delivery_options none = {.post_data = {NULL, 0}};
-    enum status st = d->notice == STORE_NOTICE_MESSAGE ? write_message(c, d, &none, out)
-                                                       : write_mail_invitation(c, d, out);
-
-    return st == ST_OK && out->failed ? ST_NO_MEMORY : st;
-}
-
 /* Appends the fields of the head: recipient, sender, subject. */
 static enum status
 find_head(const struct composer *c, const struct delivery_options *options,
@@ -526,6 +485,7 @@ compose_mail(struct composer *c, const struct store_delivery *d,
              const struct delivery_options *options, struct bytes rest, struct buf *to,
              struct buf *out)
 {
+    static const struct delivery_options none = {.post_data = {NULL, 0}};
     struct buf from, subject, text;
     char id[HOOK_ID_CAP];
     enum status st;
@@ -535,8 +495,10 @@ compose_mail(struct composer *c, const struct store_delivery *d,
     buf_init(&text, out->mem);
     st = find_head(c, options, rest, to, &from, &subject);
     if (st == ST_OK)
-        st = write_mail_text(c, d, &text);
-    if (st == ST_OK) {
+        st = d->notice == STORE_NOTICE_MESSAGE ? write_message(c, d, &none, &text)
+                                               : write_mail_invitation(c, d, &text);
+    out->failed = out->failed || text.failed;
+    if (st == ST_OK && !text.failed) {
         hook_id(d, id);
         mail_write_head(out,
                         &(struct mail_head){.from = buf_view(&from),

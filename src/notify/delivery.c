@@ -1,6 +1,6 @@
 #include "notify/delivery.h"
 
-/* ------------------------------------------------------------------ targets */
+#include <stdio.h>
 
 static const struct scheme {
     struct bytes text;
@@ -12,12 +12,6 @@ static const struct scheme {
     {BYTES_LIT("trust+http://"), TARGET_TRUST},
     {BYTES_LIT("trust+https://"), TARGET_TRUST},
 };
-
-static char
-small(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
 
 /* Host and port: what is between the last @ in front of the path and the path. */
 static struct bytes
@@ -37,37 +31,29 @@ host_of(struct bytes rest)
     return host;
 }
 
-static void
-write_place(struct bytes scheme, struct bytes host, char out[TARGET_PLACE_CAP])
-{
-    size_t len = 0;
-
-    for (size_t i = 0; i < scheme.len && len < TARGET_PLACE_CAP - 1; i++)
-        out[len++] = scheme.data[i];
-    for (size_t i = 0; i < host.len && len < TARGET_PLACE_CAP - 1; i++)
-        out[len++] = small(host.data[i]);
-    out[len] = '\0';
-}
-
 void
 target_read(struct bytes uri, struct target *out)
 {
     *out = (struct target){.kind = TARGET_OTHER, .rest = uri};
     for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
         const struct scheme *s = &schemes[i];
+        struct bytes host = bytes_str("");
 
         if (uri.len < s->text.len ||
             !bytes_equal_nocase(bytes_of(uri.data, s->text.len), s->text))
             continue;
         out->kind = s->kind;
         out->rest = bytes_of(uri.data + s->text.len, uri.len - s->text.len);
-        write_place(s->text, s->kind == TARGET_MAIL ? bytes_str("") : host_of(out->rest),
-                    out->place);
+        if (s->kind != TARGET_MAIL)
+            host = host_of(out->rest);
+        (void)snprintf(out->place, sizeof(out->place), "%s%.*s", s->text.data,
+                       (int)host.len, host.data);
+        for (char *c = out->place; *c != '\0'; c++)
+            if (*c >= 'A' && *c <= 'Z')
+                *c = (char)(*c - 'A' + 'a');
         return;
     }
 }
-
-/* ------------------------------------------------------------------ deliveries */
 
 struct delivery *
 delivery_new(struct mem *mem, const struct store_delivery *lent)

@@ -6,8 +6,6 @@
 #include <math.h>
 #include <stddef.h>
 
-/* ------------------------------------------------------------------ options */
-
 /* ------------------------------------------------------------------ members */
 
 static void
@@ -159,8 +157,6 @@ option_headers(struct bytes post_headers, struct buf *line,
     return true;
 }
 
-/* ------------------------------------------------------------------ retries */
-
 /* Seconds from one delay to the next of the linear function. */
 enum { STEP_S = 5 };
 
@@ -213,8 +209,8 @@ take_backoff(struct retry_policy *p, const struct json_scan_value *value)
 
 /* False if a member is not what it must be. */
 static bool
-take(struct retry_policy *p, const struct json_scan_name *name,
-     const struct json_scan_value *value)
+take_policy_member(struct retry_policy *p, const struct json_scan_name *name,
+                   const struct json_scan_value *value)
 {
     if (value->kind == SCAN_NULL)
         return true;
@@ -232,16 +228,6 @@ cut(int64_t value, int64_t most)
     return value < 0 ? 0 : value > most ? most : value;
 }
 
-static void
-cut_all(struct retry_policy *p)
-{
-    p->retries_with_no_delay = cut(p->retries_with_no_delay, RETRY_RETRIES_MOST);
-    p->minimum_delay_retries = cut(p->minimum_delay_retries, RETRY_RETRIES_MOST);
-    p->maximum_delay_retries = cut(p->maximum_delay_retries, RETRY_RETRIES_MOST);
-    p->minimum_delay = cut(p->minimum_delay, RETRY_DELAY_MOST_S);
-    p->maximum_delay = cut(p->maximum_delay, RETRY_DELAY_MOST_S);
-}
-
 /* True if the object is a policy, and then in *out; it stands where s is. */
 static bool
 read_policy(struct json_scan *s, struct retry_policy *out)
@@ -256,8 +242,12 @@ read_policy(struct json_scan *s, struct retry_policy *out)
         return false;
     }
     while (json_scan_member(s, &name) && json_scan_value(s, &value))
-        good = take(&p, &name, &value) && good;
-    cut_all(&p);
+        good = take_policy_member(&p, &name, &value) && good;
+    p.retries_with_no_delay = cut(p.retries_with_no_delay, RETRY_RETRIES_MOST);
+    p.minimum_delay_retries = cut(p.minimum_delay_retries, RETRY_RETRIES_MOST);
+    p.maximum_delay_retries = cut(p.maximum_delay_retries, RETRY_RETRIES_MOST);
+    p.minimum_delay = cut(p.minimum_delay, RETRY_DELAY_MOST_S);
+    p.maximum_delay = cut(p.maximum_delay, RETRY_DELAY_MOST_S);
     if (!good || s->bad || p.maximum_delay - p.minimum_delay < RETRY_DELAY_SPAN_LEAST)
         return false;
     *out = p;
@@ -300,15 +290,6 @@ retry_policy_read(struct bytes options, struct bytes metadata, struct retry_poli
 
 /* ------------------------------------------------------------------ waiting */
 
-/* How many delays grow. */
-static int64_t
-count_growing(const struct retry_policy *p)
-{
-    int64_t span = p->maximum_delay - p->minimum_delay;
-
-    return p->backoff == RETRY_linear ? (span + STEP_S - 1) / STEP_S : span / STEP_S;
-}
-
 /* a * (b / a)^(i / (n - 1)), rounded down; a wait of 0 s does not grow, so it counts as 1. */
 static int64_t
 grow_geometrically(int64_t a, int64_t b, int64_t i, int64_t n)
@@ -341,7 +322,11 @@ growing(const struct retry_policy *p, int64_t i, int64_t n)
 bool
 retry_wait(const struct retry_policy *p, uint32_t failed, int64_t *wait_ms)
 {
-    int64_t n = count_growing(p), i = (int64_t)failed - 1, wait_s;
+    const int64_t span = p->maximum_delay - p->minimum_delay;
+    /* How many delays grow. */
+    const int64_t n =
+        p->backoff == RETRY_linear ? (span + STEP_S - 1) / STEP_S : span / STEP_S;
+    int64_t i = (int64_t)failed - 1, wait_s;
 
     if (i < p->retries_with_no_delay)
         wait_s = 0;

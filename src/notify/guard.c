@@ -149,8 +149,6 @@ guard_read(struct bytes list, struct guard *out, struct reason *why)
     return ST_OK;
 }
 
-/* ------------------------------------------------------------------ judging */
-
 /* The address that is meant; false if it is of no family that we know. */
 static bool
 read_socket(const struct sockaddr *from, socklen_t len, struct address *out)

@@ -34,7 +34,7 @@ set_pace(struct hosts *h, struct host *host, enum pace pace)
 }
 
 static void
-forget(struct hosts *h, struct host *host)
+forget_host(struct hosts *h, struct host *host)
 {
     list_remove(&host->link);
     h->idle_count--;
@@ -47,13 +47,13 @@ void
 hosts_fini(struct hosts *h)
 {
     while (!list_empty(&h->idle))
-        forget(h, container_of(h->idle.next, struct host, link));
+        forget_host(h, container_of(h->idle.next, struct host, link));
     ENSURE(h->map.count == 0);
     hashmap_fini(&h->map);
 }
 
 static struct host *
-add(struct hosts *h, const char *place, uint64_t hash)
+add_host(struct hosts *h, const char *place, uint64_t hash)
 {
     size_t room = strlen(place) + 1;
     struct host *host;
@@ -77,7 +77,7 @@ hosts_find(struct hosts *h, const char *place)
     struct host *host;
 
     if (node == NULL)
-        return add(h, place, hash);
+        return add_host(h, place, hash);
     host = container_of(node, struct host, node);
     if (host->waiting == 0 && host->running == 0) {
         list_remove(&host->link);
@@ -96,7 +96,7 @@ host_leave(struct hosts *h, struct host *host)
     list_add_before(&h->idle, &host->link);
     h->idle_count++;
     if (h->idle_count > HOSTS_REMEMBERED)
-        forget(h, container_of(h->idle.next, struct host, link));
+        forget_host(h, container_of(h->idle.next, struct host, link));
 }
 
 /* ------------------------------------------------------------------ transfers */

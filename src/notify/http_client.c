@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-/* ------------------------------------------------------------------ set-up */
-
 /* A connection is not used for longer, so that a name that leads elsewhere now is noticed. */
 enum { CONNECTION_LIFE_S = 300 };
 
@@ -196,7 +194,7 @@ curl_setup(const struct http_client *c, struct delivery *p)
 
 /* Gives the reason why nothing could be composed. */
 static enum status
-refuse(struct reason *why, enum status st)
+compose_failed(struct reason *why, enum status st)
 {
     switch (st) {
     case ST_NOT_FOUND:
@@ -226,7 +224,7 @@ write_hook(struct http_client *c, struct delivery *p, struct reason *why)
     delivery_options_read(p->lent.options, &options);
     st = compose_hook(&c->composer, &p->lent, &options, &p->text);
     if (st != ST_OK)
-        return refuse(why, st);
+        return compose_failed(why, st);
     buf_bytes(&p->url, p->lent.subscriber);
     buf_byte(&p->url, '\0');
     if (p->url.failed || !add_headers(c, p, &options))
@@ -251,7 +249,7 @@ write_mail(struct http_client *c, struct delivery *p, struct reason *why)
     st =
         compose_mail(&c->composer, &p->lent, &options, p->target.rest, &p->url, &p->text);
     if (st != ST_OK)
-        return refuse(why, st);
+        return compose_failed(why, st);
     buf_byte(&p->url, '\0');
     if (p->url.failed)
         return ST_NO_MEMORY;
@@ -277,8 +275,6 @@ write_request(struct http_client *c, struct delivery *p, struct reason *why)
                            "the subscriber address has an unknown scheme");
     }
 }
-
-/* ------------------------------------------------------------------ transfers */
 
 /* ------------------------------------------------------------------ sending */
 
@@ -358,31 +354,23 @@ read_answer(const struct http_client *c, struct delivery *p, struct ending *how)
         how->retry_after_s = wait_s;
 }
 
-/* 5xx of SMTP is permanent, like 4xx of HTTP, except for a failed login, which an operator can repair. */
 static void
-read_refusal(const struct http_client *c, const struct delivery *p, CURLcode result,
-             struct ending *how)
+read_failure(const struct http_client *c, const struct delivery *p, CURLcode result,
+             struct ending *how, struct reason *why)
 {
     long status = 0;
 
-    if (p->target.kind != TARGET_MAIL || result == CURLE_LOGIN_DENIED ||
-        c->curl.easy_getinfo(p->handle, CURLINFO_RESPONSE_CODE, &status) != CURLE_OK ||
-        status < 550)
-        return;
-    how->kind = ENDING_ANSWER;
-    how->status = 400;
-}
-
-static void
-explain(const struct http_client *c, const struct delivery *p, CURLcode result,
-        struct ending *how, struct reason *why)
-{
     *how = (struct ending){.kind = ENDING_NONE,
                            .timed_out = result == CURLE_OPERATION_TIMEDOUT};
     /* CURLE_UNSUPPORTED_PROTOCOL is an answer that is not HTTP: of URLs others do not get here. */
     if (result == CURLE_URL_MALFORMAT)
         how->kind = ENDING_IMPOSSIBLE;
-    read_refusal(c, p, result, how);
+    /* 5xx of SMTP is permanent, like 4xx of HTTP, except for a failed login, which an operator can repair. */
+    if (p->target.kind == TARGET_MAIL && result != CURLE_LOGIN_DENIED &&
+        c->curl.easy_getinfo(p->handle, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK &&
+        status >= 550)
+        *how = (struct ending){
+            .kind = ENDING_ANSWER, .status = 400, .timed_out = how->timed_out};
     if (p->kept_out)
         (void)reason_give(why, ST_OK, "the address is not allowed (notify_allow)");
     else if (result == CURLE_WRITE_ERROR)
@@ -413,7 +401,7 @@ http_client_next(struct http_client *c, struct ending *how, struct reason *why)
         *how = (struct ending){.kind = ENDING_NONE};
         read_answer(c, p, how);
     } else {
-        explain(c, p, said->data.result, how, why);
+        read_failure(c, p, said->data.result, how, why);
     }
     http_client_break_off(c, p); /* `said` is gone */
     return p;

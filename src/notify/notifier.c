@@ -57,15 +57,6 @@ now_ms(const struct notify *n)
 
 /* ------------------------------------------------------------------ giving back */
 
-static void
-note_deadline(struct notify *n, int64_t again_ms)
-{
-    if (again_ms < n->next_again_ms)
-        n->next_again_ms = again_ms;
-    if (again_ms > n->last_again_ms)
-        n->last_again_ms = again_ms;
-}
-
 /* Lets the store expire those deadlines. */
 static void
 expire_due(struct notify *n)
@@ -88,13 +79,18 @@ give_back_lent(struct notify *n, struct store_delivery *lent, enum store_outcome
                int64_t wait_ms)
 {
     struct store_visit visit = {.now_ms = now_ms(n), .flush_later = true};
+    const int64_t again_ms = visit.now_ms + wait_ms;
 
     if (outcome == STORE_OUTCOME_PUT_OFF)
         counter_add(&n->figures.put_off, 1);
-    store_delivery_done(n->config.store, &visit, lent, outcome, visit.now_ms + wait_ms);
+    store_delivery_done(n->config.store, &visit, lent, outcome, again_ms);
     n->gave_back = true;
-    if (outcome == STORE_OUTCOME_FAILED || outcome == STORE_OUTCOME_PUT_OFF)
-        note_deadline(n, visit.now_ms + wait_ms);
+    if (outcome != STORE_OUTCOME_FAILED && outcome != STORE_OUTCOME_PUT_OFF)
+        return;
+    if (again_ms < n->next_again_ms)
+        n->next_again_ms = again_ms;
+    if (again_ms > n->last_again_ms)
+        n->last_again_ms = again_ms;
 }
 
 static void
@@ -218,26 +214,18 @@ has_room(const struct notify *n)
 }
 
 static void
-accept_delivery(struct notify *n, struct store_delivery *lent)
-{
-    struct delivery *p = delivery_new(n->config.mem, lent);
-
-    if (p != NULL)
-        send_if_durable(n, p);
-    else
-        give_back_lent(n, lent, STORE_OUTCOME_PUT_OFF, RETRY_MS);
-}
-
-static void
 take_due(struct notify *n)
 {
     for (size_t i = 0; n->more_due && i < TAKEN_A_ROUND && has_room(n); i++) {
         struct store_visit visit = {.now_ms = now_ms(n), .flush_later = true};
         struct store_delivery lent = {.store = NULL};
         enum status st = store_delivery_next(n->config.store, &visit, &lent);
+        struct delivery *p = st == ST_OK ? delivery_new(n->config.mem, &lent) : NULL;
 
-        if (st == ST_OK)
-            accept_delivery(n, &lent);
+        if (p != NULL)
+            send_if_durable(n, p);
+        else if (st == ST_OK)
+            give_back_lent(n, &lent, STORE_OUTCOME_PUT_OFF, RETRY_MS);
         else if (st == ST_NOT_FOUND)
             n->more_due = false;
         else if (st != ST_AGAIN)
@@ -248,29 +236,6 @@ take_due(struct notify *n)
 }
 
 /* ------------------------------------------------------------------ rounds */
-
-static void
-collect(struct notify *n)
-{
-    struct ending how;
-    struct reason why;
-    struct delivery *p;
-
-    while ((p = http_client_next(&n->client, &how, &why)) != NULL) {
-        int64_t took_ns = clock_stopwatch_ns() - p->began_ns;
-
-        host_end(&n->hosts, p->host, took_ns / 1000000, !how.timed_out);
-        finish_attempt(n, p, &how, &why, took_ns);
-    }
-}
-
-static void
-empty_wakeup(const struct notify *n)
-{
-    uint64_t rung;
-
-    (void)!read(n->event_fd, &rung, sizeof(rung)); /* nothing to read is fine */
-}
 
 static int
 longest_sleep(const struct notify *n)
@@ -305,24 +270,22 @@ wait_for_news(struct notify *n)
 {
     struct pollfd wakeup = {.fd = n->event_fd, .events = POLLIN};
     int timeout_ms = sleep_ms(n);
+    eventfd_t count;
 
     if (n->hosts.running > 0)
         http_client_wait(&n->client, n->event_fd, timeout_ms < 0 ? INT_MAX : timeout_ms);
     else if (poll(&wakeup, 1, timeout_ms) == 0 && timeout_ms == RESTING_MS)
         http_client_rest(&n->client);
-    empty_wakeup(n);
-}
-
-static void
-set_gauges(struct notify *n)
-{
-    counter_set(&n->figures.in_flight, n->hosts.running);
-    counter_set(&n->figures.waiting, n->hosts.waiting + n->not_durable_count);
+    (void)eventfd_read(n->event_fd, &count); /* nothing to read is fine */
 }
 
 static void
 go_round(struct notify *n)
 {
+    struct ending how;
+    struct reason why;
+    struct delivery *p;
+
     n->failing = false;
     if (atomic_exchange(&n->has_news, false))
         n->more_due = true;
@@ -331,12 +294,18 @@ go_round(struct notify *n)
     send_waiting(n);
     take_due(n);
     http_client_go_on(&n->client);
-    collect(n);
+    while ((p = http_client_next(&n->client, &how, &why)) != NULL) {
+        int64_t took_ns = clock_stopwatch_ns() - p->began_ns;
+
+        host_end(&n->hosts, p->host, took_ns / 1000000, !how.timed_out);
+        finish_attempt(n, p, &how, &why, took_ns);
+    }
     send_waiting(n);
     if (n->gave_back)
         store_log_flush(n->config.store_log);
     n->gave_back = false;
-    set_gauges(n);
+    counter_set(&n->figures.in_flight, n->hosts.running);
+    counter_set(&n->figures.waiting, n->hosts.waiting + n->not_durable_count);
 }
 
 /* Everything that was lent goes back as it was. */
@@ -380,7 +349,7 @@ thread_main(void *arg)
 /* ------------------------------------------------------------------ wakeups */
 
 static void
-fire(struct store_wakeup *wakeup)
+fire_wakeup(struct store_wakeup *wakeup)
 {
     struct notify *n = container_of(wakeup, struct notify, wakeup);
 
@@ -407,8 +376,6 @@ notify_durable(struct store_listener *listener, enum store_news news)
     return set_news(container_of(listener, struct notify, durable));
 }
 
-/* ------------------------------------------------------------------ figures */
-
 static void
 write_figures(struct metrics_source *source, struct exposition *x)
 {
@@ -425,27 +392,13 @@ notify_measure(struct notify *n, struct metrics *metrics)
 
 /* ------------------------------------------------------------------ life */
 
-/* A key that is secret from subscribers, who choose the names of hosts. */
-static enum status
-make_key(struct hash_key *key)
-{
-    struct entropy entropy;
-    enum status st;
-
-    entropy_init_system(&entropy);
-    st = entropy_reserve(&entropy, sizeof(*key));
-    if (st == ST_OK)
-        entropy_take(&entropy, key, sizeof(*key));
-    return st;
-}
-
 /* Without what may fail. */
 static void
 init(struct notify *n, const struct notify_config *config, struct hash_key key)
 {
     n->config = *config;
     n->source.write = write_figures;
-    n->wakeup.fire = fire;
+    n->wakeup.fire = fire_wakeup;
     n->due.notify = notify_due;
     n->durable.notify = notify_durable;
     n->delivery_log.log = config->log;
@@ -482,20 +435,24 @@ begin(struct notify *n)
     store_delivery_watch(n->config.store, &n->due);
     /* Events in between had no listener. */
     if (set_news(n) != NULL)
-        fire(&n->wakeup);
+        fire_wakeup(&n->wakeup);
     return ST_OK;
 }
 
 enum status
 notify_open(const struct notify_config *config, struct notify **out)
 {
-    struct hash_key key;
+    struct entropy entropy;
+    struct hash_key key; /* secret from subscribers, who choose the names of hosts */
     struct notify *n;
-    enum status st = make_key(&key);
+    enum status st;
 
     ENSURE(config->workers > 0);
+    entropy_init_system(&entropy);
+    st = entropy_reserve(&entropy, sizeof(key));
     if (st != ST_OK)
         return st;
+    entropy_take(&entropy, &key, sizeof(key));
     n = mem_calloc(config->mem, 1, sizeof(*n));
     if (n == NULL)
         return ST_NO_MEMORY;
@@ -517,7 +474,7 @@ notify_close(struct notify *n)
     store_delivery_watch(n->config.store, NULL);
     store_log_unlisten(n->config.store_log, &n->durable);
     atomic_store(&n->closing, true);
-    fire(&n->wakeup);
+    fire_wakeup(&n->wakeup);
     (void)pthread_join(n->thread, NULL);
     fini(n);
 }

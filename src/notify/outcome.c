@@ -6,13 +6,6 @@
 
 /* ------------------------------------------------------------------ outcomes */
 
-static bool
-is_failure(const struct ending *e)
-{
-    return e->kind == ENDING_NONE ||
-           (e->kind == ENDING_ANSWER && (e->status == 429 || e->status >= 500));
-}
-
 /* What the subscriber asks for, in seconds. */
 static int64_t
 asked_wait(const struct ending *e, const struct retry_policy *policy)
@@ -48,7 +41,8 @@ void
 outcome_decide(const struct ending *e, const struct store_delivery *d,
                struct outcome *out)
 {
-    if (is_failure(e))
+    if (e->kind == ENDING_NONE ||
+        (e->kind == ENDING_ANSWER && (e->status == 429 || e->status >= 500)))
         weigh_failure(e, d, out);
     else if (e->kind == ENDING_IMPOSSIBLE)
         *out = (struct outcome){OUTCOME_GIVEN_UP, STORE_OUTCOME_GIVEN_UP, 0};
@@ -133,18 +127,15 @@ figures_write(const struct figures *f, uint64_t slow_hosts, struct exposition *x
 /* A line of this kind every so often. */
 enum { EVERY_NS = 1000000000 };
 
-static const char *const events[OUTCOME_KINDS] = {
-    [OUTCOME_DELIVERED] = "notification_delivered",
-    [OUTCOME_FAILED] = "notification_failed",
-    [OUTCOME_REFUSED] = "notification_refused",
-    [OUTCOME_GIVEN_UP] = "notification_given_up",
-    [OUTCOME_GONE] = "subscriber_gone",
-};
-
-static const enum log_level levels[OUTCOME_KINDS] = {
-    [OUTCOME_DELIVERED] = LOG_DEBUG, [OUTCOME_FAILED] = LOG_DEBUG,
-    [OUTCOME_REFUSED] = LOG_WARN,    [OUTCOME_GIVEN_UP] = LOG_WARN,
-    [OUTCOME_GONE] = LOG_INFO,
+static const struct {
+    const char *event;
+    enum log_level level;
+} lines[OUTCOME_KINDS] = {
+    [OUTCOME_DELIVERED] = {"notification_delivered", LOG_DEBUG},
+    [OUTCOME_FAILED] = {"notification_failed", LOG_DEBUG},
+    [OUTCOME_REFUSED] = {"notification_refused", LOG_WARN},
+    [OUTCOME_GIVEN_UP] = {"notification_given_up", LOG_WARN},
+    [OUTCOME_GONE] = {"subscriber_gone", LOG_INFO},
 };
 
 /* May a line be written now? *omitted: how many were not since the last one. */
@@ -171,13 +162,13 @@ delivery_log_outcome(struct delivery_log *h, const struct delivery *p,
                      const struct outcome *v, const struct ending *how,
                      const struct reason *why)
 {
-    enum log_level level = levels[v->kind];
+    enum log_level level = lines[v->kind].level;
     const struct store_delivery *d = &p->lent;
     uint64_t omitted;
 
     if (!log_wants(h->log, level) || !may_write(h, level, &omitted))
         return;
-    log_event(h->log, level, events[v->kind], LOG_B("project", d->queue.project),
+    log_event(h->log, level, lines[v->kind].event, LOG_B("project", d->queue.project),
               LOG_B("queue", d->queue.name), LOG_S("subscription", d->subscription.text),
               LOG_S("to", p->target.place),
               LOG_I("status", how->kind == ENDING_ANSWER ? how->status : 0),

@@ -370,9 +370,3 @@ call_take_response(struct call *c)
     c->request.answer = NULL;
     return response;
 }
-
-void
-redis_response_free(struct redis_store *s, redisReply *response)
-{
-    wire_give_back(&s->cluster.wire, response);
-}

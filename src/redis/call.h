@@ -221,8 +221,7 @@ struct message_head call_head(const struct call *c, size_t i);
 void write_message_id(struct bytes tag, uint64_t number, struct bytes original,
                       struct store_id *out);
 
-/* Takes the response away from the call: for redis_response_free(). */
+/* Takes the response away from the call: for wire_give_back(). */
 redisReply *call_take_response(struct call *c);
-void redis_response_free(struct redis_store *s, redisReply *response);
 
 #endif

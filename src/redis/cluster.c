@@ -55,8 +55,6 @@ hang_up(struct cluster_client *client)
         link_close(&client->links[i]);
 }
 
-/* ------------------------------------------------------------------ connections */
-
 /* The link to a node, opened if need be; NULL: it cannot be, with a reason. */
 static struct link *
 link_to(struct cluster_client *client, uint16_t node, struct reason *why)
@@ -100,7 +98,7 @@ ask_for_map(struct cluster_client *client, uint16_t node, struct reason *why)
         st = map_read(&c->map, answer, &asked);
         if (st == ST_OK)
             atomic_store(&c->known_ns, clock_stopwatch_ns());
-        if (st != ST_OK)
+        else
             (void)reason_give(why, st,
                               "%s:%u returned no valid map of the slots of its cluster",
                               asked.host, asked.port);
@@ -167,12 +165,9 @@ cluster_load(struct cluster_client *client, uint16_t node, struct reason *why)
     redisReply *answer = NULL;
     const enum status st = cluster_say(client, node, words, 3, &answer, why);
 
-    if (answer != NULL)
-        client->cluster->config.link.library->free_reply(answer);
+    link_free(&client->links[node], answer);
     return st != ST_OK && strstr(why->text, "already exists") != NULL ? ST_OK : st;
 }
-
-/* ------------------------------------------------------------------ one attempt */
 
 enum outcome {
     DONE,
@@ -195,8 +190,6 @@ struct attempt {
     struct reason *why;
     int64_t pause_ms; /* the next one */
 };
-
-/* ------------------------------------------------------------------ offloading */
 
 /* Work of an attempt with the connections of a client, on the thread pool, where it may block. */
 typedef enum outcome detour_fn(struct attempt *a, struct cluster_client *client);
@@ -255,9 +248,8 @@ read_redirection(const char *text, const struct link_address *asked, uint16_t *s
     return map_read_address(text + at, asked, to);
 }
 
-/* Not now, but perhaps soon. */
-static bool
-is_passing(const char *error)
+static enum outcome
+read_refusal(struct attempt *a, const char *error)
 {
     static const char *const passing[] = {"TRYAGAIN",   "CLUSTERDOWN", "LOADING",
                                           "MASTERDOWN", "READONLY",    "BUSY",
@@ -265,15 +257,7 @@ is_passing(const char *error)
 
     for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
         if (begins(error, passing[i]))
-            return true;
-    return false;
-}
-
-static enum outcome
-read_refusal(struct attempt *a, const char *error)
-{
-    if (is_passing(error))
-        return LATER;
+            return LATER;
     a->status = begins(error, "OOM") ? ST_OVER_BUDGET : ST_UNAVAILABLE;
     return OVER;
 }
@@ -382,7 +366,7 @@ give_link(struct attempt *a, struct cluster_client *client)
     const int64_t since_ns = clock_stopwatch_ns();
     struct link l;
 
-    if (a->generation != map_generation(&c->map) || wire_is_linked(&c->wire, a->node))
+    if (a->generation != map_generation(&c->map) || atomic_load(&c->wire.linked[a->node]))
         return MOVED; /* it has another place, or another thread has opened one */
     if (wire_is_hung(&c->wire, a->node))
         return leave_alone(a);
@@ -506,8 +490,6 @@ cluster_request_end(struct cluster *c, struct cluster_request *request)
     wire_give_back(&c->wire, request->answer);
     request->answer = NULL;
 }
-
-/* ------------------------------------------------------------------ life */
 
 enum status
 cluster_open(struct cluster *c, const struct cluster_config *config, struct reason *why)

@@ -109,23 +109,17 @@ post_dead_letter(struct redis_store *s, const struct store_visit *visit,
     return st;
 }
 
-/* How long the other queue remembers a transfer: another process may still be about to post what was leased
- * to it before, so twice as long as a lease and its last post may take. */
-static int64_t
-remembered_ms(const struct redis_store *s)
-{
-    const struct cluster_config *config = &s->cluster.config;
-    const int64_t ask_ms = config->patience_ms + 2 * config->link.answer_ms;
-
-    return 2 * (TRANSFER_MS + 2 * ask_ms);
-}
-
 /* So many dead letters have arrived and left X: their queues may forget the transfers. If that message is lost,
  * they forget them in a week. Those for the same queue in a row share a call. */
 static void
 forget_transfers(const struct call *c, size_t from, size_t count,
                  const struct store_visit *visit, const struct store_queue *where)
 {
+    const struct cluster_config *config = &c->store->cluster.config;
+    const int64_t ask_ms = config->patience_ms + 2 * config->link.answer_ms;
+    /* Another process may still be about to post what was leased to it before: twice as long as a lease and
+     * its last post may take. */
+    const int64_t remembered_ms = 2 * (TRANSFER_MS + 2 * ask_ms);
     struct store_queue to = {.project = where->project, .kind = where->kind};
     struct dead_letter l;
     struct call notice;
@@ -141,7 +135,7 @@ forget_transfers(const struct call *c, size_t from, size_t count,
         if (!open) {
             to.name = l.name;
             call_begin(&notice, c->store, visit, &to);
-            call_number(&notice, remembered_ms(c->store));
+            call_number(&notice, remembered_ms);
             open = true;
         }
         call_word(&notice, l.transfer_id);

@@ -86,12 +86,6 @@ enum {
     REPLICAS_MOST = 16
 };
 
-static enum status
-refuse(struct reason *why, const char *what)
-{
-    return reason_give(why, ST_BAD_VALUE, "%s", what);
-}
-
 /* %40 is @. */
 static bool
 unescape(struct bytes text, char out[URL_WORD_CAP])
@@ -133,15 +127,17 @@ read_login(struct bytes *rest, struct url *out, struct reason *why)
     rest->data = at + 1;
     colon = memchr(login.data, ':', login.len);
     if (colon == NULL)
-        return refuse(why,
-                      "the part in front of the @ must be user:password or :password");
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "the part in front of the @ must be user:password or :password");
     return unescape(bytes_of(login.data, (size_t)(colon - login.data)), out->user) &&
                    unescape(
                        bytes_of(colon + 1, login.len - 1 - (size_t)(colon - login.data)),
                        out->password)
                ? ST_OK
-               : refuse(why, "user and password may have at most 255 characters each. "
-                             "Write reserved characters of a URL as %XX");
+               : reason_give(why, ST_BAD_VALUE,
+                             "user and password may have at most 255 characters each. "
+                             "Write reserved characters of a URL as %%XX");
 }
 
 static bool
@@ -180,11 +176,11 @@ read_hosts(struct bytes rest, struct url *out, struct reason *why)
         struct bytes one = bytes_cut(&rest, ',');
 
         if (out->host_count == URL_HOSTS)
-            return refuse(
-                why,
+            return reason_give(
+                why, ST_BAD_VALUE,
                 "the URL may name at most 16 hosts. claimd asks these for the others");
         if (!read_host(one, &out->hosts[out->host_count++]))
-            return refuse(why, "a host must be HOST or HOST:PORT");
+            return reason_give(why, ST_BAD_VALUE, "a host must be HOST or HOST:PORT");
     } while (bytes_present(rest));
     return ST_OK;
 }
@@ -193,8 +189,9 @@ static enum status
 read_path(struct bytes path, struct url *out, struct reason *why)
 {
     if (path.len == 0 || path.data[0] != '/' || path.len >= LINK_HOST_CAP)
-        return refuse(why,
-                      "redis+unix:// must be followed by the absolute path of a socket");
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "redis+unix:// must be followed by the absolute path of a socket");
     memcpy(out->hosts[0].host, path.data, path.len);
     out->hosts[0].host[path.len] = '\0';
     out->host_count = 1;
@@ -218,10 +215,12 @@ read_parameter(struct bytes one, struct url *out, struct reason *why)
     else if (bytes_equal_str(name, "unsafe"))
         good = out->unsafe = bytes_equal_str(one, "1");
     else
-        return refuse(why, "the URL has an unknown parameter. Allowed are replicas, "
+        return reason_give(why, ST_BAD_VALUE,
+                           "the URL has an unknown parameter. Allowed are replicas, "
                            "confirm_ms, patience_ms, restarts and unsafe");
     return good ? ST_OK
-                : refuse(why, "the URL has an invalid parameter. Allowed are replicas=0 "
+                : reason_give(why, ST_BAD_VALUE,
+                              "the URL has an invalid parameter. Allowed are replicas=0 "
                               "to 16, confirm_ms=1 to 600000, patience_ms=0 to 600000, "
                               "restarts=held and unsafe=1");
 }
@@ -237,11 +236,13 @@ url_read(const char *text, struct url *out, struct reason *why)
     *out = (struct url){
         .replicas = -1, .confirm_ms = CONFIRM_MS, .patience_ms = PATIENCE_MS};
     if (strncmp(text, "rediss://", 9) == 0)
-        return refuse(why,
-                      "rediss:// needs TLS, which Debian's hiredis does not support. Use "
-                      "a tunnel (stunnel) and redis:// or redis+unix://");
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "rediss:// needs TLS, which Debian's hiredis does not support. Use "
+            "a tunnel (stunnel) and redis:// or redis+unix://");
     if (!is_local && strncmp(text, tcp, sizeof(tcp) - 1) != 0)
-        return refuse(why, "must be memory, or start with redis:// or redis+unix://");
+        return reason_give(why, ST_BAD_VALUE,
+                           "must be memory, or start with redis:// or redis+unix://");
     rest = bytes_cut(&parameters, '?');
     rest.data += (is_local ? sizeof(local) : sizeof(tcp)) - 1;
     rest.len -= (is_local ? sizeof(local) : sizeof(tcp)) - 1;
@@ -268,20 +269,6 @@ static struct timeval
 interval(int64_t ms)
 {
     return (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-}
-
-static redisContext *
-dial(const struct link_config *config, const struct link_address *to)
-{
-    const struct timeval limit = interval(config->connect_ms);
-    redisContext *c = to->port == 0 ? config->library->connect_unix(to->host, limit)
-                                    : config->library->connect(to->host, to->port, limit);
-
-    if (c != NULL) {
-        c->reader->fn = &config->library->limited;
-        c->reader->privdata = config->library;
-    }
-    return c;
 }
 
 /* The next response, behind which nothing may be left. NULL: it has failed, with a reason. */
@@ -344,18 +331,22 @@ enum status
 link_open(struct link *l, const struct link_config *config, const struct link_address *to,
           struct reason *why)
 {
+    struct hiredis_library *library = config->library;
+    const struct timeval limit = interval(config->connect_ms);
     struct reason what;
     char name[LINK_NAME_CAP];
     enum status st;
 
     reason_init(&what);
-    *l = (struct link){.library = config->library, .context = dial(config, to)};
+    *l = (struct link){.library = library};
+    l->context = to->port == 0 ? library->connect_unix(to->host, limit)
+                               : library->connect(to->host, to->port, limit);
     if (l->context == NULL)
         return ST_NO_MEMORY;
-    if (l->context->err != 0)
-        st = reason_give(&what, ST_UNAVAILABLE, "%s", l->context->errstr);
-    else if (config->library->set_timeout(l->context, interval(config->answer_ms)) !=
-             REDIS_OK)
+    l->context->reader->fn = &library->limited;
+    l->context->reader->privdata = library;
+    if (l->context->err != 0 ||
+        library->set_timeout(l->context, interval(config->answer_ms)) != REDIS_OK)
         st = reason_give(&what, ST_UNAVAILABLE, "%s", l->context->errstr);
     else
         st = log_in(l, config, &what);

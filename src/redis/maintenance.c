@@ -78,7 +78,7 @@ refresh_map(struct cluster *cluster)
 /* ---------------------------------------------------------------------- channels */
 
 static bool
-has_name(const struct hashnode *node, const void *key)
+channel_has_name(const struct hashnode *node, const void *key)
 {
     return bytes_equal(container_of(node, struct channel, node)->name,
                        *(const struct bytes *)key);
@@ -93,7 +93,8 @@ hash_of(const struct maintenance *m, struct bytes name)
 static struct channel *
 find_channel(const struct maintenance *m, struct bytes name)
 {
-    struct hashnode *node = hashmap_find(&m->channels, hash_of(m, name), has_name, &name);
+    struct hashnode *node =
+        hashmap_find(&m->channels, hash_of(m, name), channel_has_name, &name);
 
     return node == NULL ? NULL : container_of(node, struct channel, node);
 }
@@ -220,28 +221,21 @@ send_word(struct maintenance *m, uint16_t node, int64_t now, const char *word,
     return false;
 }
 
-static void
-remove_channel(struct maintenance *m, struct channel *c, int64_t now)
-{
-    const uint16_t node = map_find(&m->store->cluster.map, c->slot);
-
-    if (c->subscribed && node < NODES && link_is_open(&m->nodes[node].link))
-        (void)send_word(m, node, now, "SUNSUBSCRIBE", c->name);
-    list_remove(&c->link);
-    hashmap_remove(&m->channels, &c->node);
-    mem_free(m->channels.mem, c);
-}
-
 /* Removes the first channels of a list that no waiter wants any more. */
 static void
 remove_old_channels(struct maintenance *m, struct list *list, int64_t now)
 {
     while (!list_empty(list)) {
         struct channel *c = container_of(list->next, struct channel, link);
+        const uint16_t node = map_find(&m->store->cluster.map, c->slot);
 
         if (c->wanted_ms + KEPT_MS > now)
             return;
-        remove_channel(m, c, now);
+        if (c->subscribed && node < NODES && link_is_open(&m->nodes[node].link))
+            (void)send_word(m, node, now, "SUNSUBSCRIBE", c->name);
+        list_remove(&c->link);
+        hashmap_remove(&m->channels, &c->node);
+        mem_free(m->channels.mem, c);
     }
 }
 
@@ -280,26 +274,21 @@ ping_silent_nodes(struct maintenance *m, int64_t now)
     }
 }
 
-/* The map has forgotten its places. */
-static void
-start_generation(struct maintenance *m, unsigned generation)
-{
-    for (uint16_t i = 0; i < NODES; i++)
-        if (link_is_open(&m->nodes[i].link))
-            drop_node(m, i);
-    while (!list_empty(&m->subscribed))
-        move_channel(m, container_of(m->subscribed.next, struct channel, link), false);
-    m->generation = generation;
-}
-
 /* Subscribes to what is missing and drops what is not wanted. Returns when to do so again. */
 static int64_t
 tend_channels(struct maintenance *m, int64_t now)
 {
     const unsigned generation = map_generation(&m->store->cluster.map);
 
-    if (m->generation != generation)
-        start_generation(m, generation);
+    if (m->generation != generation) { /* the map has forgotten its places */
+        for (uint16_t i = 0; i < NODES; i++)
+            if (link_is_open(&m->nodes[i].link))
+                drop_node(m, i);
+        while (!list_empty(&m->subscribed))
+            move_channel(m, container_of(m->subscribed.next, struct channel, link),
+                         false);
+        m->generation = generation;
+    }
     remove_old_channels(m, &m->subscribed, now);
     if (list_empty(&m->unsubscribed) && list_empty(&m->subscribed))
         return INT64_MAX;

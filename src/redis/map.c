@@ -18,7 +18,7 @@ map_fini(struct map *m)
 }
 
 static void
-forget_all(struct map *m)
+forget_nodes(struct map *m)
 {
     m->count = 0;
     m->generation++;
@@ -26,13 +26,13 @@ forget_all(struct map *m)
 }
 
 static uint16_t
-enter(struct map *m, const struct link_address *address)
+add_node(struct map *m, const struct link_address *address)
 {
     for (size_t i = 0; i < m->count; i++)
         if (link_address_equal(&m->nodes[i], address))
             return (uint16_t)i;
     if (m->count == MAP_NODES)
-        forget_all(m);
+        forget_nodes(m);
     m->nodes[m->count] = *address;
     return (uint16_t)m->count++;
 }
@@ -43,7 +43,7 @@ map_node(struct map *m, const struct link_address *address)
     uint16_t node;
 
     lock_acquire(&m->lock);
-    node = enter(m, address);
+    node = add_node(m, address);
     lock_release(&m->lock);
     return node;
 }
@@ -116,7 +116,7 @@ void
 map_move(struct map *m, uint16_t slot, const struct link_address *to)
 {
     lock_acquire(&m->lock);
-    m->slots[slot] = enter(m, to);
+    m->slots[slot] = add_node(m, to);
     lock_release(&m->lock);
 }
 
@@ -126,17 +126,15 @@ map_be_single(struct map *m, const struct link_address *node)
     uint16_t place;
 
     lock_acquire(&m->lock);
-    place = enter(m, node);
+    place = add_node(m, node);
     for (size_t i = 0; i < SLOT_COUNT; i++)
         m->slots[i] = place;
     atomic_store(&m->single, true);
     lock_release(&m->lock);
 }
 
-/* ------------------------------------------------------------------ CLUSTER SLOTS */
-
 static const redisReply *
-item(const redisReply *list, size_t i, int type)
+list_item(const redisReply *list, size_t i, int type)
 {
     return list->type == REDIS_REPLY_ARRAY && i < list->elements &&
                    list->element[i]->type == type
@@ -149,8 +147,8 @@ static bool
 read_node(const redisReply *node, const struct link_address *asked,
           struct link_address *out)
 {
-    const redisReply *host = item(node, 0, REDIS_REPLY_STRING);
-    const redisReply *port = item(node, 1, REDIS_REPLY_INTEGER);
+    const redisReply *host = list_item(node, 0, REDIS_REPLY_STRING);
+    const redisReply *port = list_item(node, 1, REDIS_REPLY_INTEGER);
     const char *name = host == NULL || host->len == 0 ? asked->host : host->str;
 
     if (port == NULL || port->integer <= 0 || port->integer > UINT16_MAX ||
@@ -166,9 +164,9 @@ static bool
 read_range(const redisReply *range, const struct link_address *asked, long long *first,
            long long *last, struct link_address *primary)
 {
-    const redisReply *from = item(range, 0, REDIS_REPLY_INTEGER);
-    const redisReply *to = item(range, 1, REDIS_REPLY_INTEGER);
-    const redisReply *node = item(range, 2, REDIS_REPLY_ARRAY);
+    const redisReply *from = list_item(range, 0, REDIS_REPLY_INTEGER);
+    const redisReply *to = list_item(range, 1, REDIS_REPLY_INTEGER);
+    const redisReply *node = list_item(range, 2, REDIS_REPLY_ARRAY);
 
     if (from == NULL || to == NULL || node == NULL || from->integer < 0 ||
         to->integer >= SLOT_COUNT || from->integer > to->integer)
@@ -200,7 +198,7 @@ map_read(struct map *m, const redisReply *slots, const struct link_address *aske
         return ST_UNAVAILABLE;
     lock_acquire(&m->lock);
     if (m->count > MAP_NODES / 2) /* not in between */
-        forget_all(m);
+        forget_nodes(m);
     memset(m->slots, 0xff, sizeof(m->slots));
     for (size_t i = 0; i < slots->elements; i++) {
         const redisReply *range = slots->element[i];
@@ -210,7 +208,7 @@ map_read(struct map *m, const redisReply *slots, const struct link_address *aske
 
         if (!read_range(range, asked, &first, &last, &primary))
             continue; /* it is good */
-        node = enter(m, &primary);
+        node = add_node(m, &primary);
         for (long long slot = first; slot <= last; slot++) {
             m->slots[slot] = node;
             m->replicas[slot] = (uint16_t)(range->elements - 3);

@@ -95,7 +95,7 @@ redis_batch_release(const struct store *s, struct store_batch *batch)
     struct redis_store *store = redis_of((struct store *)(uintptr_t)s);
     struct batch_pin *pin = container_of(batch->messages, struct batch_pin, messages[0]);
 
-    redis_response_free(store, pin->response);
+    wire_give_back(&store->cluster.wire, pin->response);
     mem_free(store->config.mem, pin);
 }
 
@@ -141,8 +141,6 @@ add_opened(struct call *c, const struct store_batch *opened)
     for (size_t i = 0; opened != NULL && i < opened->count; i++)
         call_text(c, opened->messages[i].id.text);
 }
-
-/* ---------------------------------------------------------------------- posting */
 
 static void
 add_messages(struct call *c, const struct store_post *post)
@@ -201,13 +199,6 @@ redis_message_post(struct store *store, struct store_visit *visit,
 
 enum { LAST = 3, LISTED, GOT = 3 };
 
-static struct bytes
-client_of(const struct store_filter *filter, char out[sizeof(filter->client)])
-{
-    memcpy(out, &filter->client, sizeof(filter->client));
-    return bytes_of(out, filter->hide_client ? sizeof(filter->client) : 0);
-}
-
 enum status
 redis_message_list(struct store *store, struct store_visit *visit,
                    const struct store_queue *where, const struct store_filter *filter,
@@ -218,13 +209,14 @@ redis_message_list(struct store *store, struct store_visit *visit,
     struct call c;
     enum status st;
 
+    memcpy(client, &filter->client, sizeof(client));
     call_begin(&c, redis_of(store), visit, where);
     call_marker(&c, filter->marker);
     call_number(&c, (int64_t)out->resume[0]);
     call_limit(&c, filter->limit);
     call_number(&c, filter->include_claimed);
     call_number(&c, filter->include_delayed);
-    call_word(&c, client_of(filter, client));
+    call_word(&c, bytes_of(client, filter->hide_client ? sizeof(client) : 0));
     st = call_run(&c, SCRIPT_message_list, CALL_LOOKS);
     last = (uint64_t)call_integer(&c, LAST);
     if (st == ST_AGAIN)

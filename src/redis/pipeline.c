@@ -16,12 +16,6 @@ pipeline_init(struct pipeline *p)
 }
 
 void
-pipeline_note_progress(struct pipeline *p)
-{
-    p->heard_ns = clock_stopwatch_ns();
-}
-
-void
 pipeline_add(struct pipeline *p, struct request *request)
 {
     list_add_before(&p->waiting, &request->link);
@@ -68,20 +62,10 @@ add_one(struct link *l, const struct request *request)
                : st;
 }
 
-static enum status
-add_wait(struct link *l, unsigned replicas, int64_t confirm_ms)
-{
-    char count[DECIMAL_CAP], limit[DECIMAL_CAP];
-    const struct bytes words[3] = {BYTES_LIT("WAIT"),
-                                   {count, decimal_write(count, replicas)},
-                                   {limit, decimal_write(limit, (uint64_t)confirm_ms)}};
-
-    return link_add(l, words, 3, NULL, BYTES_NONE);
-}
-
 enum status
 pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms)
 {
+    char replicas[DECIMAL_CAP], limit[DECIMAL_CAP];
     enum status st = ST_OK;
 
     gather(p, most);
@@ -92,8 +76,15 @@ pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms)
         request_of(at)->number = ++p->number;
         st = add_one(&p->link, request_of(at));
     }
-    return st == ST_OK && p->replicas > 0 ? add_wait(&p->link, p->replicas, confirm_ms)
-                                          : st;
+    if (st == ST_OK && p->replicas > 0) {
+        const struct bytes words[] = {
+            BYTES_LIT("WAIT"),
+            {replicas, decimal_write(replicas, p->replicas)},
+            {limit, decimal_write(limit, (uint64_t)confirm_ms)}};
+
+        st = link_add(&p->link, words, 3, NULL, BYTES_NONE);
+    }
+    return st;
 }
 
 /* ------------------------------------------------------------------ coming back */
@@ -117,28 +108,21 @@ strip_number(const struct pipeline *p, redisReply *answer, uint64_t number)
     return response;
 }
 
-/* The response to WAIT: sets *confirmed, unless it is an error. */
-static bool
-take_confirmation(struct pipeline *p, redisReply *answer, long long *confirmed)
-{
-    const int type = answer->type;
-
-    if (type == REDIS_REPLY_INTEGER)
-        *confirmed = answer->integer;
-    link_free(&p->link, answer);
-    return type == REDIS_REPLY_INTEGER || type == REDIS_REPLY_ERROR;
-}
-
-/* Takes an answer in. ARRIVED: it was the last one; *confirmed is what WAIT has said. FAILED: it belongs
- * to another request. */
+/* Takes an answer in. ARRIVED: it was the last one; *confirmed is what WAIT has said, unless that is an
+ * error. FAILED: it belongs to another request. */
 static enum pipeline_news
 take_answer(struct pipeline *p, redisReply *answer, long long *confirmed)
 {
-    struct request *request = p->at == &p->sent ? NULL : request_of(p->at);
+    struct request *request = request_of(p->at);
+    const int type = answer->type;
 
-    if (request == NULL)
-        return take_confirmation(p, answer, confirmed) ? PIPELINE_ARRIVED
-                                                       : PIPELINE_FAILED;
+    if (p->at == &p->sent) { /* of WAIT */
+        if (type == REDIS_REPLY_INTEGER)
+            *confirmed = answer->integer;
+        link_free(&p->link, answer);
+        return type == REDIS_REPLY_INTEGER || type == REDIS_REPLY_ERROR ? PIPELINE_ARRIVED
+                                                                        : PIPELINE_FAILED;
+    }
     if (request->asking && !p->asked) {
         link_free(&p->link, answer);
         p->asked = true;
@@ -171,10 +155,21 @@ take_answers(struct pipeline *p, long long *confirmed)
     return p->link.context->err != 0 ? PIPELINE_FAILED : news;
 }
 
-static void
-arrive(struct pipeline *p, long long confirmed)
+enum pipeline_news
+pipeline_read(struct pipeline *p)
 {
-    for (struct list *at = p->sent.next; at != &p->sent; at = at->next) {
+    long long confirmed = -1;
+    bool more = true;
+    enum pipeline_news news = PIPELINE_GOES_ON;
+
+    for (int i = 0; i < PIECES && more && news == PIPELINE_GOES_ON; i++) {
+        if (!link_fill(&p->link, &more))
+            return PIPELINE_FAILED;
+        p->heard_ns = clock_stopwatch_ns();
+        news = take_answers(p, &confirmed);
+    }
+    for (struct list *at = p->sent.next; news == PIPELINE_ARRIVED && at != &p->sent;
+         at = at->next) {
         struct request *request = request_of(at);
 
         request->end = REQUEST_ANSWERED;
@@ -182,24 +177,6 @@ arrive(struct pipeline *p, long long confirmed)
         request->confirmed = confirmed;
         request->confirmed_ns = p->heard_ns;
     }
-}
-
-enum pipeline_news
-pipeline_read(struct pipeline *p)
-{
-    long long confirmed = -1;
-    bool more = true;
-
-    enum pipeline_news news = PIPELINE_GOES_ON;
-
-    for (int i = 0; i < PIECES && more && news == PIPELINE_GOES_ON; i++) {
-        if (!link_fill(&p->link, &more))
-            return PIPELINE_FAILED;
-        pipeline_note_progress(p);
-        news = take_answers(p, &confirmed);
-    }
-    if (news == PIPELINE_ARRIVED)
-        arrive(p, confirmed);
     return news;
 }
 

@@ -85,9 +85,6 @@ pipeline_is_under_way(const struct pipeline *p)
     return !list_empty(&p->sent);
 }
 
-/* Something has gone over the link. */
-void pipeline_note_progress(struct pipeline *p);
-
 /* Adds one for the next pipeline. */
 void pipeline_add(struct pipeline *p, struct request *request);
 

@@ -19,7 +19,7 @@ struct examination {
 
 /* Frees a response; NULL is fine. */
 static void
-forget(const struct examination *e, redisReply *answer)
+answer_free(const struct examination *e, redisReply *answer)
 {
     if (answer != NULL)
         e->store->library.free_reply(answer);
@@ -88,7 +88,7 @@ info_number(const redisReply *info, const char *name)
 }
 
 static enum status
-check_role(const struct examination *e, const redisReply *info)
+check_info(const struct examination *e, const redisReply *info)
 {
     const struct url *url = &e->store->url;
 
@@ -108,19 +108,13 @@ check_role(const struct examination *e, const redisReply *info)
             "%s:%u has fewer replicas than the URL says, so Redis would confirm no "
             "change. Add replicas, or lower replicas in the URL",
             e->node.host, e->node.port);
+    if (info_number(info, "maxmemory") != 0 &&
+        !bytes_equal_str(info_field(info, "maxmemory_policy"), "noeviction"))
+        return reason_give(e->why, ST_UNAVAILABLE,
+                           "%s:%u evicts keys when its memory is full, which would lose "
+                           "messages. Set maxmemory-policy noeviction there",
+                           e->node.host, e->node.port);
     return ST_OK;
-}
-
-static enum status
-check_memory(const struct examination *e, const redisReply *info)
-{
-    if (info_number(info, "maxmemory") == 0 ||
-        bytes_equal_str(info_field(info, "maxmemory_policy"), "noeviction"))
-        return ST_OK;
-    return reason_give(e->why, ST_UNAVAILABLE,
-                       "%s:%u evicts keys when its memory is full, which would lose "
-                       "messages. Set maxmemory-policy noeviction there",
-                       e->node.host, e->node.port);
 }
 
 /* The value of one parameter; absent: the user may not read it. *answer is to be freed. */
@@ -156,7 +150,7 @@ check_sync(const struct examination *e)
                     "replicas may lose confirmed changes",
                     "Set appendfsync always, or delay restarts until a replica has taken "
                     "over and add restarts=held to the URL");
-    forget(e, answer);
+    answer_free(e, answer);
     return st;
 }
 
@@ -172,17 +166,8 @@ check_validity(const struct examination *e)
                     "cluster-replica-validity-factor is 0, so a replica that was "
                     "disconnected for long could take over",
                     "Set it to 1 or more");
-    forget(e, answer);
+    answer_free(e, answer);
     return st;
-}
-
-static enum status
-check_file(const struct examination *e, const redisReply *info)
-{
-    if (info_number(info, "aof_enabled") == 0)
-        return object(e, "Redis has no append-only file, so a restart loses all data",
-                      "Set appendonly yes and appendfsync always");
-    return e->store->url.restarts_held ? ST_OK : check_sync(e);
 }
 
 static enum status
@@ -197,14 +182,15 @@ check_node(const struct examination *e)
                          "%s:%u returned an unexpected response to INFO", e->node.host,
                          e->node.port);
     if (st == ST_OK)
-        st = check_role(e, info);
-    if (st == ST_OK)
-        st = check_memory(e, info);
-    if (st == ST_OK)
-        st = check_file(e, info);
+        st = check_info(e, info);
+    if (st == ST_OK && info_number(info, "aof_enabled") == 0)
+        st = object(e, "Redis has no append-only file, so a restart loses all data",
+                    "Set appendonly yes and appendfsync always");
+    else if (st == ST_OK && !e->store->url.restarts_held)
+        st = check_sync(e);
     if (st == ST_OK && !e->store->cluster.map.single)
         st = check_validity(e);
-    forget(e, info);
+    answer_free(e, info);
     return st;
 }
 
@@ -221,17 +207,6 @@ value_of(const redisReply *list, const char *word)
             strcmp(list->element[i]->str, word) == 0)
             return list->element[i + 1];
     return NULL;
-}
-
-/* How many replicas a shard has, whether they are there or not. */
-static size_t
-count_replicas(const redisReply *nodes)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < nodes->elements; i++)
-        count += bytes_equal_str(text_of(value_of(nodes->element[i], "role")), "replica");
-    return count;
 }
 
 /* Where a node is; one without a host is where we asked. False: it does not say. */
@@ -261,7 +236,7 @@ is_there(const struct examination *e)
     struct reason unused;
     const enum status st = ask(e, words, 1, &answer, &unused);
 
-    forget(e, answer);
+    answer_free(e, answer);
     return st == ST_OK;
 }
 
@@ -289,7 +264,7 @@ check_shard(const struct examination *e, const redisReply *shard)
     const redisReply *slots = value_of(shard, "slots"), *nodes = value_of(shard, "nodes");
     const size_t wanted = e->store->cluster.config.replicas;
     char what[128];
-    size_t count;
+    size_t count = 0; /* of replicas, whether they are there or not */
 
     if (slots == NULL || nodes == NULL || slots->type != REDIS_REPLY_ARRAY ||
         nodes->type != REDIS_REPLY_ARRAY)
@@ -298,7 +273,8 @@ check_shard(const struct examination *e, const redisReply *shard)
                            e->node.host, e->node.port);
     if (slots->elements == 0)
         return ST_OK;
-    count = count_replicas(nodes);
+    for (size_t i = 0; i < nodes->elements; i++)
+        count += bytes_equal_str(text_of(value_of(nodes->element[i], "role")), "replica");
     if (count == wanted)
         return check_replicas(e, nodes);
     (void)snprintf(what, sizeof(what),
@@ -321,7 +297,7 @@ check_shards(struct examination *e)
 
     for (size_t i = 0; st == ST_OK && i < shards->elements; i++)
         st = check_shard(e, shards->element[i]);
-    forget(e, shards);
+    answer_free(e, shards);
     if (st == ST_OK && e->store->cluster.config.replicas == 0)
         st = object(e,
                     "the cluster is without replicas. If a node fails, its data is lost",
@@ -420,8 +396,8 @@ check_single(const struct examination *e)
         bytes_equal_str(info_field(info, "role"), "slave"))
         st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u has become a replica",
                          e->node.host, e->node.port);
-    forget(e, pong);
-    forget(e, info);
+    answer_free(e, pong);
+    answer_free(e, info);
     return st;
 }
 
@@ -436,7 +412,7 @@ check_member(const struct examination *e)
         !bytes_equal_str(info_field(info, "cluster_state"), "ok"))
         st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u reports that the cluster is down",
                          e->node.host, e->node.port);
-    forget(e, info);
+    answer_free(e, info);
     return st;
 }
 

@@ -131,7 +131,7 @@ index_page_name(const struct index_page *page, size_t i, struct bytes *tag)
 void
 index_page_release(struct index_page *page)
 {
-    redis_response_free(page->store, page->response);
+    wire_give_back(&page->store->cluster.wire, page->response);
     *page = (struct index_page){.store = page->store};
 }
 

@@ -233,8 +233,6 @@ redis_project_list(struct store *store, struct store_visit *visit,
     return st;
 }
 
-/* ---------------------------------------------------------------------- statistics */
-
 enum status
 redis_queue_stats(struct store *store, struct store_visit *visit,
                   const struct store_queue *where, struct store_stats *out)
@@ -265,8 +263,6 @@ redis_queue_stats(struct store *store, struct store_visit *visit,
     call_end(&c);
     return st;
 }
-
-/* ---------------------------------------------------------------------- removal */
 
 enum status
 redis_queue_delete(struct store *store, struct store_visit *visit,

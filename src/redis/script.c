@@ -83,8 +83,6 @@ key_of_due(struct buf *out, unsigned part)
     buf_printf(out, KEY_PREFIX "due:%u", part);
 }
 
-/* ---------------------------------------------------------------------- slots */
-
 /* CRC16-CCITT as XMODEM has it: polynomial 0x1021, nothing reflected, from 0. */
 static uint16_t
 crc16(struct bytes text)
@@ -112,8 +110,6 @@ slot_of(struct bytes key)
         key = bytes_of(begin, (size_t)(close - begin));
     return crc16(key) % SLOT_COUNT;
 }
-
-/* ---------------------------------------------------------------------- heads of messages */
 
 enum {
     POSTED_AT = 0,
@@ -193,18 +189,10 @@ is_number(const redisReply *word, int64_t least, int64_t most)
 }
 
 static bool
-is_packed_claim(struct bytes text)
-{
-    int64_t started_ms, ends_ms;
-
-    return text.len == SHAPE_CLAIM_SIZE && message_time_read(text, 0, &started_ms) &&
-           message_time_read(text, sizeof(double), &ends_ms);
-}
-
-static bool
 is_text(const redisReply *word, char kind)
 {
     struct message_head head;
+    int64_t started_ms, ends_ms;
     struct bytes text;
 
     if (word->type != REDIS_REPLY_STRING)
@@ -216,7 +204,9 @@ is_text(const redisReply *word, char kind)
     case 'h':
         return message_head_read(text, &head);
     case 'c':
-        return text.len == 0 || is_packed_claim(text);
+        return text.len == 0 ||
+               (text.len == SHAPE_CLAIM_SIZE && message_time_read(text, 0, &started_ms) &&
+                message_time_read(text, sizeof(double), &ends_ms));
     default:
         return true;
     }

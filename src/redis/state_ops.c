@@ -180,7 +180,7 @@ redis_records_release(const struct store *store, struct store_records *records)
     struct redis_store *s = redis_of((struct store *)(uintptr_t)store);
     struct slice *slice = records->pin;
 
-    redis_response_free(s, slice->answer);
+    wire_give_back(&s->cluster.wire, slice->answer);
     mem_free(s->config.mem, slice);
 }
 
@@ -197,12 +197,6 @@ struct load {
     size_t claim_count;
 };
 
-static bool
-same_claim(const struct store_claim_record *a, const struct store_claim_record *b)
-{
-    return a == b || (a->id.text[0] != '\0' && strcmp(a->id.text, b->id.text) == 0);
-}
-
 /* 1 + place of a claim among those of the load, entered if need be; 0: it is none. */
 static size_t
 claim_place(struct load *l, const struct store_claim_record *claim)
@@ -211,7 +205,9 @@ claim_place(struct load *l, const struct store_claim_record *claim)
 
     if (claim == NULL)
         return 0;
-    while (i > 0 && !same_claim(l->claims[i - 1], claim))
+    while (i > 0 && l->claims[i - 1] != claim &&
+           (claim->id.text[0] == '\0' ||
+            strcmp(l->claims[i - 1]->id.text, claim->id.text) != 0))
         i--;
     if (i == 0) {
         l->claims[l->claim_count++] = claim;

@@ -136,8 +136,6 @@ count_queues(struct redis_store *s, struct store_visit *visit, uint64_t *queues)
     return st;
 }
 
-/* ---------------------------------------------------------------------- one queue */
-
 /* Words of the answer of queue_figures. */
 enum {
     NOW = 1,
@@ -220,24 +218,12 @@ add_queue(void *arg, struct redis_store *s, struct store_visit *visit,
 
 /* ---------------------------------------------------------------------- figures */
 
-/* Asks for all that is shown. Queues that cannot be asked for are omitted. */
-static void
-scan_queues(struct redis_store *s, struct store_visit *visit, struct scan_result *out)
-{
-    struct store_queue_figures *shown = out->shown;
-
-    if (shown == NULL)
-        shown = mem_calloc(s->config.mem, s->config.shown_queues + 1, sizeof(*shown));
-    *out = (struct scan_result){.shown = shown};
-    if (shown != NULL && count_queues(s, visit, &out->queues) == ST_OK)
-        (void)walk_queues(s, visit, s->config.shown_queues, add_queue, out);
-}
-
 struct scan_job {
     struct redis_store *store;
     struct store_visit *visit;
 };
 
+/* Asks for all that is shown. Queues that cannot be asked for are omitted. */
 static void
 scan_if_old(void *arg)
 {
@@ -248,11 +234,16 @@ scan_if_old(void *arg)
 
     lock_acquire(&scan->scanning);
     if (!scan->taken || s->config.test_clock || now_ms - scan->taken_ms >= FRESH_MS) {
-        struct scan_result last;
+        struct scan_result *next = &scan->next, last;
+        struct store_queue_figures *shown = next->shown;
 
         scan->taken = true;
         scan->taken_ms = now_ms;
-        scan_queues(s, job->visit, &scan->next);
+        if (shown == NULL)
+            shown = mem_calloc(s->config.mem, s->config.shown_queues + 1, sizeof(*shown));
+        *next = (struct scan_result){.shown = shown};
+        if (shown != NULL && count_queues(s, job->visit, &next->queues) == ST_OK)
+            (void)walk_queues(s, job->visit, s->config.shown_queues, add_queue, next);
         lock_acquire(&scan->lock);
         last = scan->last;
         scan->last = scan->next;
@@ -316,8 +307,6 @@ stats_scan_outbox_ms(const struct redis_store *s)
     return outbox_ms;
 }
 
-/* ---------------------------------------------------------------------- totals */
-
 static enum status
 add_total(void *arg, struct redis_store *s, struct store_visit *visit,
           const struct store_queue *where)
@@ -343,8 +332,6 @@ redis_totals(struct store *store, struct store_visit *visit, struct store_totals
     st = count_queues(s, visit, &out->queues);
     return st == ST_OK ? walk_queues(s, visit, TOTALS_MOST, add_total, out) : st;
 }
-
-/* ---------------------------------------------------------------------- audit */
 
 static enum status
 audit_queue(void *arg, struct redis_store *s, struct store_visit *visit,
@@ -378,8 +365,6 @@ redis_audit(struct store *store)
         s->config.warn(s->config.warn_arg, why.text);
     return false;
 }
-
-/* ---------------------------------------------------------------------- life */
 
 enum status
 stats_scan_open(struct redis_store *s)

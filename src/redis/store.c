@@ -8,8 +8,6 @@
 
 enum { CONNECT_MS = 1000, REFRESH_MS = 50 };
 
-/* ------------------------------------------------------------------ health */
-
 struct ping {
     struct redis_store *store;
     enum status status;
@@ -34,8 +32,6 @@ redis_ping(struct store *store, struct store_visit *visit)
     return p.status;
 }
 
-/* ------------------------------------------------------------------ housekeeping */
-
 /* Only wait queues need it, if no maintenance thread does. */
 static void
 redis_housekeep(struct store *store, int64_t now_ms, int64_t *next_ms)
@@ -52,8 +48,6 @@ redis_next_ms(struct store *store)
 
     return s->maintenance == NULL ? waiting_next_ms(s) : INT64_MAX;
 }
-
-/* ------------------------------------------------------------------ figures */
 
 void
 redis_measure(struct store *store, struct redis_figures *out)
@@ -80,8 +74,6 @@ redis_measure(struct store *store, struct redis_figures *out)
     out->primaries = map_primaries(&c->map);
     out->outbox_age_ms = stats_scan_outbox_ms(s);
 }
-
-/* ------------------------------------------------------------------ life */
 
 static void
 close_parts(struct redis_store *s)

@@ -25,17 +25,12 @@ show_subscription_id(struct bytes text, struct store_id *out)
                    text.len == 0 ? "" : text.data);
 }
 
-/* A time of Redis, by the clock of this process; 0: none. */
-static int64_t
-here_ms(const struct call *c, const struct store_visit *visit, int64_t ms)
-{
-    return ms == 0 ? 0 : ms - call_integer(c, SHOWN_NOW) + visit->now_ms;
-}
-
 static void
 fill_view(const struct call *c, size_t at, const struct store_visit *visit,
           struct store_subscription *out)
 {
+    const int64_t again_ms = call_integer(c, at + SHOWN_AGAIN);
+
     *out = (struct store_subscription){
         .subscriber = call_item(c, at + SHOWN_SUBSCRIBER),
         .options = call_item(c, at + SHOWN_OPTIONS),
@@ -50,8 +45,11 @@ fill_view(const struct call *c, size_t at, const struct store_visit *visit,
                      .failures = (uint64_t)call_integer(c, at + SHOWN_FAILURES),
                      .failed = (uint32_t)call_integer(c, at + SHOWN_FAILED),
                      .lent = call_integer(c, at + SHOWN_LEASED) != 0,
+                     /* A time of Redis, by the clock of this process; 0: none. */
                      .next_try_ms =
-                         here_ms(c, visit, call_integer(c, at + SHOWN_AGAIN))}};
+                         again_ms == 0
+                             ? 0
+                             : again_ms - call_integer(c, SHOWN_NOW) + visit->now_ms}};
     show_subscription_id(call_item(c, at + SHOWN_ID), &out->id);
 }
 
@@ -89,11 +87,9 @@ redis_subscriptions_release(const struct store *store,
     struct shown_subscriptions *shown =
         container_of(subscriptions->views, struct shown_subscriptions, views[0]);
 
-    redis_response_free(s, shown->response);
+    wire_give_back(&s->cluster.wire, shown->response);
     mem_free(s->config.mem, shown);
 }
-
-/* ---------------------------------------------------------------------- subscriptions */
 
 enum status
 redis_subscription_create(struct store *store, struct store_visit *visit,
@@ -130,8 +126,6 @@ redis_subscription_create(struct store *store, struct store_visit *visit,
     call_end(&c);
     return st;
 }
-
-/* ---------------------------------------------------------------------- read */
 
 enum status
 redis_subscription_get(struct store *store, struct store_visit *visit,
@@ -232,8 +226,6 @@ redis_subscription_delete(struct store *store, struct store_visit *visit,
     return call_finish(&c, SCRIPT_subscription_delete, CALL_CHANGES);
 }
 
-/* ---------------------------------------------------------------------- deliveries */
-
 enum {
     PARTS = 8,              /* lists of queues with something due */
     LEASE_MOST = 8,         /* deliveries in one call */
@@ -293,19 +285,6 @@ read_member(struct bytes text, struct store_queue *out)
     return true;
 }
 
-static unsigned
-part_of(const struct redis_store *s, const struct store_queue *where)
-{
-    struct buf key;
-    unsigned part;
-
-    buf_init(&key, s->config.mem);
-    key_of_queue(&key, where);
-    part = key.failed ? 0 : slot_of(buf_view(&key)) % PARTS;
-    buf_fini(&key);
-    return part;
-}
-
 /* Begins a call about a list, and about a queue in it (NULL: none). */
 static void
 begin_part(struct call *c, struct redis_store *s, const struct store_visit *visit,
@@ -333,12 +312,16 @@ delivery_is_due(struct redis_store *s, const struct store_visit *visit,
 {
     struct deliveries *d = s->deliveries;
     struct store_wakeup *wakeup = NULL;
+    struct buf key;
     unsigned part;
     struct call c;
 
     if (ms < 0)
         return;
-    part = part_of(s, where);
+    buf_init(&key, s->config.mem);
+    key_of_queue(&key, where);
+    part = key.failed ? 0 : slot_of(buf_view(&key)) % PARTS;
+    buf_fini(&key);
     begin_part(&c, s, visit, part, where);
     call_number(&c, ms);
     (void)call_finish(&c, SCRIPT_due_enter, CALL_NOTES);
@@ -591,8 +574,6 @@ redis_delivery_watch(struct store *store, struct store_listener *listener)
     lock_release(&d->lock);
 }
 
-/* ---------------------------------------------------------------------- maintenance */
-
 /* Copies the delivery with the oldest lease, with its texts in `text`, as just renewed. False: none is to be
  * renewed now. */
 static bool
@@ -666,8 +647,6 @@ delivery_keep(struct redis_store *s)
         wakeup->fire(wakeup);
     return next_ms;
 }
-
-/* ---------------------------------------------------------------------- life */
 
 enum status
 deliveries_open(struct redis_store *s)

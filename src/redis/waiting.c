@@ -25,12 +25,6 @@ struct waiting {
     _Atomic size_t count; /* of wait queues */
 };
 
-static int64_t
-clock_ms(const struct redis_store *s, const struct store_visit *visit)
-{
-    return redis_clock_ms(s, visit->now_ms);
-}
-
 /* ------------------------------------------------------------------ wait queues */
 
 static bool
@@ -147,7 +141,7 @@ wake_ready(struct redis_store *s, const struct store_visit *visit,
     lock_acquire(&w->lock);
     waitqueue = find_waitqueue(s, where);
     if (waitqueue != NULL) {
-        arm_timer(w, waitqueue, clock_ms(s, visit), wait_ms);
+        arm_timer(w, waitqueue, redis_clock_ms(s, visit->now_ms), wait_ms);
         waitqueue->ready = ready;
         waitqueue_wake(waitqueue, ready, &wakeups);
     }
@@ -208,7 +202,7 @@ waiting_found_nothing(struct redis_store *s, struct store_visit *visit,
     lock_acquire(&w->lock);
     waitqueue = find_waitqueue(s, where);
     if (waitqueue == NULL)
-        waitqueue = make_waitqueue(s, where, clock_ms(s, visit));
+        waitqueue = make_waitqueue(s, where, redis_clock_ms(s, visit->now_ms));
     if (waitqueue != NULL) {
         visit->waiter->home = w;
         waitqueue_enter(waitqueue, visit->waiter, wants);
@@ -222,7 +216,7 @@ waiting_found_nothing(struct redis_store *s, struct store_visit *visit,
 }
 
 static void
-leave(struct waiting *w, struct store_waiter *waiter)
+remove_waiter(struct waiting *w, struct store_waiter *waiter)
 {
     struct waitqueue *waitqueue = waiter->waitqueue;
 
@@ -240,7 +234,7 @@ waiting_served(struct redis_store *s, const struct store_visit *visit,
 
     if (visit->waiter != NULL && visit->waiter->home != NULL) {
         lock_acquire(&w->lock);
-        leave(w, visit->waiter);
+        remove_waiter(w, visit->waiter);
         lock_release(&w->lock);
     }
     waiting_wake(s, visit, where);
@@ -262,7 +256,7 @@ redis_waiter_leave(struct store *store, struct store_waiter *waiter)
         waitqueue_leave(waitqueue, waiter);
         waitqueue_wake(waitqueue, waitqueue->ready, &wakeups);
     } else {
-        leave(w, waiter);
+        remove_waiter(w, waiter);
     }
     lock_release(&w->lock);
     wakeups_fire(&wakeups);
@@ -434,8 +428,6 @@ waiting_notify(struct redis_store *s, const struct store_queue *where, bool gone
     lock_release(&w->lock);
     wakeups_fire(&wakeups);
 }
-
-/* ------------------------------------------------------------------ life */
 
 enum status
 waiting_open(struct redis_store *s)

@@ -142,12 +142,6 @@ wire_missed(struct wire *w, uint16_t node)
     atomic_store(&w->hung_ns[node], clock_stopwatch_ns());
 }
 
-bool
-wire_is_linked(const struct wire *w, uint16_t node)
-{
-    return atomic_load(&w->linked[node]);
-}
-
 /* ------------------------------------------------------------------ one node */
 
 static void
@@ -165,18 +159,6 @@ move(struct wire_node *n, struct list *to)
         list_remove(&n->place);
     if (to != NULL)
         list_add_before(to, &n->place);
-}
-
-/* Has epoll wait for room to write, or no more. */
-static void
-watch(const struct wire *w, struct wire_node *n, bool unsent)
-{
-    struct epoll_event event = {.events = EPOLLIN | (unsent ? EPOLLOUT : 0),
-                                .data.u64 = place_of(w, n)};
-
-    if (unsent != n->unsent) /* the link is there, so this works */
-        (void)epoll_ctl(w->epoll_fd, EPOLL_CTL_MOD, n->pipeline.link.context->fd, &event);
-    n->unsent = unsent;
 }
 
 /* Counts the bytes of the responses, and computes how many requests may go next so that responses of the same
@@ -239,18 +221,24 @@ read_answers(struct wire *w, struct wire_node *n, struct list *ended)
     }
 }
 
-/* Writes the rest of the pipeline, as far as there is space. */
+/* Writes the rest of the pipeline, as far as there is space. Has epoll wait for space if there is more. */
 static void
 push(struct wire *w, struct wire_node *n, struct list *ended)
 {
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = place_of(w, n)};
+    struct link *l = &n->pipeline.link;
     bool all;
 
-    if (!link_push(&n->pipeline.link, &all)) {
-        break_off(w, n, n->pipeline.link.context->errstr, ended);
+    if (!link_push(l, &all)) {
+        break_off(w, n, l->context->errstr, ended);
         return;
     }
-    watch(w, n, !all);
-    pipeline_note_progress(&n->pipeline);
+    if (!all)
+        event.events |= EPOLLOUT;
+    if (n->unsent == all) /* the link is there, so this works */
+        (void)epoll_ctl(w->epoll_fd, EPOLL_CTL_MOD, l->context->fd, &event);
+    n->unsent = !all;
+    n->pipeline.heard_ns = clock_stopwatch_ns();
     move(n, &w->under_way);
 }
 
@@ -364,18 +352,6 @@ take_link(struct wire *w, struct offer *o)
     mem_free(w->config.mem, o);
 }
 
-static void
-take_request(struct wire *w, struct request *request)
-{
-    struct wire_node *n = &w->nodes[request->node];
-
-    if (request->generation > w->generation)
-        change_generation(w, request->generation);
-    pipeline_add(&n->pipeline, request);
-    if (!list_linked(&n->place))
-        list_add_before(&w->ready, &n->place);
-}
-
 /* Takes new requests and connections. */
 static void
 take_all(struct wire *w)
@@ -390,8 +366,16 @@ take_all(struct wire *w)
     lock_release(&w->lock);
     while ((link = list_pop(&links)) != NULL)
         take_link(w, container_of(link, struct offer, place));
-    while ((link = list_pop(&asked)) != NULL)
-        take_request(w, request_of(link));
+    while ((link = list_pop(&asked)) != NULL) {
+        struct request *request = request_of(link);
+        struct wire_node *n = &w->nodes[request->node];
+
+        if (request->generation > w->generation)
+            change_generation(w, request->generation);
+        pipeline_add(&n->pipeline, request);
+        if (!list_linked(&n->place))
+            list_add_before(&w->ready, &n->place);
+    }
 }
 
 /* Gives up nodes that have not responded in time, and the requests for them. */
@@ -482,8 +466,6 @@ thread_main(void *arg)
         rest(w, go_round(w));
     return NULL;
 }
-
-/* ------------------------------------------------------------------ life */
 
 enum status
 wire_open(struct wire *w, const struct wire_config *config)

@@ -77,9 +77,6 @@ void wire_give_back(struct wire *w, redisReply *answer);
  * closed. */
 enum status wire_link(struct wire *w, uint16_t node, unsigned generation, struct link *l);
 
-/* Is there one, as far as is known? */
-bool wire_is_linked(const struct wire *w, uint16_t node);
-
 /* Has a node not answered a moment ago? Then it is left alone. */
 bool wire_is_hung(const struct wire *w, uint16_t node);
 

@@ -253,22 +253,6 @@ derive(const struct key *master, const uint8_t salt[SALT], uint8_t out[CIPHER_KE
 
 /* ------------------------------------------------------------------ the bytes */
 
-static void
-put_u64(uint8_t *at, uint64_t v)
-{
-    for (size_t i = 0; i < 8; i++)
-        at[i] = (uint8_t)(v >> (8 * i));
-}
-
-static void
-write_head(const struct ticket *t, uint8_t head[HEAD])
-{
-    head[0] = SEAL_MARK;
-    memcpy(head + 1, t->id.bytes, sizeof(t->id.bytes));
-    memcpy(head + 1 + sizeof(t->id.bytes), t->salt, SALT);
-    put_u64(head + HEAD - NUMBER, t->number);
-}
-
 /* What is authenticated besides the body: head, kind, project. */
 struct context {
     uint8_t bytes[HEAD + 4 + SEAL_PROJECT_MAX];
@@ -352,7 +336,11 @@ seal_close(struct seal *s, const struct seal_scope *scope, struct bytes body, ch
     st = take_ticket(s, &ticket);
     if (st != ST_OK)
         return st;
-    write_head(&ticket, head);
+    head[0] = SEAL_MARK;
+    memcpy(head + 1, ticket.id.bytes, sizeof(ticket.id.bytes));
+    memcpy(head + 1 + sizeof(ticket.id.bytes), ticket.salt, SALT);
+    for (size_t i = 0; i < NUMBER; i++)
+        head[HEAD - NUMBER + i] = (uint8_t)(ticket.number >> (8 * i));
     describe(head, scope, &context);
     write_nonce(head, nonce);
     memcpy(to, head, HEAD);

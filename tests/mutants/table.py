@@ -738,9 +738,8 @@ MUTANTS = [
      "that Keystone does not know a token is believed as long as that it does",
      "unit/auth/keystone_test: a_refusal_is_believed_for_less",
      [("auth/keystone.c",
-       "q->asked_ms + (cache_ms < KEYSTONE_REFUSED_MS ?",
-       "q->asked_ms +\n"
-       "        (cache_ms < KEYSTONE_REFUSED_MS || MUTANT(REFUSAL_BELIEVED_LONG) ?")]),
+       "if (cache_ms > KEYSTONE_REFUSED_MS)",
+       "if (cache_ms > KEYSTONE_REFUSED_MS && !MUTANT(REFUSAL_BELIEVED_LONG))")]),
     ("STUB_METRICS_OPEN",
      "with a list of users the identity stub shows metrics to strangers",
      "api/identity_test: with_a_list_of_users_metrics_are_for_nobody",
