@@ -1,6 +1,5 @@
-#include "api/check.h"
-
 #include "api/caller.h"
+#include "api/context.h"
 #include "api/quota.h"
 #include "api/wire/iso_time.h"
 #include "claimd/api/host.h"

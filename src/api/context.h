@@ -37,7 +37,7 @@ struct context {
     struct progress *progress;  /* of req */
     struct access_proof *proof; /* of req */
     struct store_visit visit;   /* for all that the store is asked */
-    bool waits;                 /* it may wait for a message: wait.h */
+    bool waits;                 /* it may wait for a message */
     struct response *res;
     struct bytes path;          /* of the request, without a slash that means nothing */
     struct bytes base;          /* what hrefs begin with: "/v2", or "/v1/project" */
@@ -76,6 +76,21 @@ enum status context_body_within(struct context *ctx, int64_t max, const char *op
 
 /* caller_queue_name(), with the refusal explained. */
 enum status context_check_name(struct context *ctx, struct bytes name);
+
+/* ------------------------------------------------------------------ checks: check.c, in the order of docs/api.md 3.1 */
+
+/*
+ * Refuses a request whose Host is none of ours, where the front end asks for that, before anything
+ * else is known of it. `allowed` is the list of the option allowed_hosts, or absent.
+ */
+enum status check_host(struct context *ctx, struct bytes allowed);
+
+/*
+ * Checks headers and names of a request whose resource is known, and fills in project and
+ * client. There may be no route, where the resource lacks the method: that is found out
+ * later.
+ */
+enum status check_request(struct context *ctx);
 
 /* ------------------------------------------------------------------ parameters */
 
@@ -116,6 +131,46 @@ enum status answer_json(struct context *ctx, int code);
 
 /* How the messages of the request's queue are shown, outside of claims. ST_NO_MEMORY. */
 enum status context_message_form(const struct context *ctx, struct message_form *out);
+
+/* ------------------------------------------------------------------ waiting */
+
+/*
+ * Requests that wait for a message (docs/api.md 11):
+ *
+ *     wait_begin()              may it wait, and for how long?
+ *     ctx->visit.waiter = wait_place(ctx, i), then ask the store for the i-th queue
+ *     nothing was taken: return wait_on(ctx, ...), which is ST_OK if it does not wait
+ *     wait_done()               something was: it is in no other line any more
+ */
+
+/*
+ * Reads Prefer, for a request that takes messages of so many queues. If it may wait, the
+ * answer says so. ST_NO_MEMORY.
+ */
+enum status wait_begin(struct context *ctx, size_t queues);
+
+/* Its place in the line of the i-th queue; NULL if it does not wait. */
+struct store_waiter *wait_place(const struct context *ctx, size_t i);
+
+/* The client has hung up: nothing must be taken. */
+bool wait_abandoned(const struct context *ctx);
+
+/*
+ * Nothing was taken: ST_WAIT, or ST_OK if the answer is the one without waiting. stands:
+ * the store has it in the line of each queue (visit.waits); if not, one was deleted.
+ * ST_PROJECT_WAITERS: too many of its project wait already.
+ */
+enum status wait_on(const struct context *ctx, bool stands);
+
+/* It waits no more, in any line. */
+void wait_done(struct store *store, struct mem *mem, struct waiting *waiting);
+
+/*
+ * How many seconds the client prefers to wait, from the header Prefer (RFC 7240): 0 if it says
+ * nothing about that, or something that is not a whole number. Of several `wait` the first counts, whatever it
+ * says; more than any int64_t is INT64_MAX. header: absent: not sent.
+ */
+int64_t prefer_wait(struct bytes header);
 
 /* ------------------------------------------------------------------ problem documents */
 
@@ -171,6 +226,7 @@ struct api_steps {
     size_t (*body_limit)(const struct api *api, struct bytes path);
 };
 
-extern const struct api_steps steps_plain; /* dispatch.c */
+extern const struct api_steps steps_plain;   /* dispatch.c */
+extern const struct api_steps steps_testapi; /* testapi/decorator.c */
 
 #endif

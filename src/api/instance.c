@@ -2,7 +2,6 @@
 #include "api/dispatch.h"
 #include "api/quota.h"
 #include "api/state.h"
-#include "api/testapi/decorator.h"
 #include "claimd/api/limits.h"
 
 /* Of one that nobody operates. */

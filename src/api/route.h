@@ -1,5 +1,5 @@
 /*
- * route: which handler a path and a method lead to.
+ * route: which handler a path and a method lead to (dispatch.c).
  *
  * A version of the API is a table of rows (pattern, method, handler). From it api_new()
  * builds the resources once: one for each pattern, split into segments, with its handlers

@@ -290,7 +290,7 @@ MUTANTS = [
     ("WAITS_FOR_EVER",
      "a request waits on when its time is over",
      SIMULATION,
-     [("api/wait.c",
+     [("api/context.c",
        "return ctx->waits && stands && ctx->req->waiting->end == WAITING_ON ? ST_WAIT : ST_OK;",
        "return ctx->waits && stands && (ctx->req->waiting->end == WAITING_ON ||\n"
        "                          MUTANT(WAITS_FOR_EVER)) ? ST_WAIT : ST_OK;")]),
@@ -336,7 +336,7 @@ MUTANTS = [
     ("ABANDONED_CLAIMS",
      "a request whose client has hung up takes messages all the same",
      SIMULATION,
-     [("api/wait.c",
+     [("api/context.c",
        "    return ctx->waits && ctx->req->waiting->end == WAITING_ABANDONED;",
        "    return ctx->waits && ctx->req->waiting->end == WAITING_ABANDONED &&\n"
        "           !MUTANT(ABANDONED_CLAIMS);")]),
@@ -572,7 +572,7 @@ MUTANTS = [
      "a waiter for which the test API has no memory counts for its project for ever",
      "api/waiting_test: "
      "without_memory_for_the_test_api_the_project_keeps_its_quota_of_waiters",
-     [("api/wait.c",
+     [("api/context.c",
        "        wait_done(ctx->store, ctx->mem, waiting);\n        return",
        "        if (!MUTANT(REFUSED_WAITER_COUNTS))\n"
        "            wait_done(ctx->store, ctx->mem, waiting);\n"
@@ -1336,13 +1336,13 @@ MUTANTS = [
     ("RESET_KEEPS_WAITERS",
      "who waits is not answered by a reset",
      "api/testapi_test: who_waits_is_answered_first",
-     [("api/testapi/reset.c",
+     [("api/testapi/state.c",
        "    if (!ctx->progress->begun)\n",
        "    if (!ctx->progress->begun && !MUTANT(RESET_KEEPS_WAITERS))\n")]),
     ("RESET_STOPS_EARLY",
      "a reset of everything ends with the first slice of the first project",
      "api/testapi_test: everything_goes",
-     [("api/testapi/reset.c",
+     [("api/testapi/state.c",
        "    *more = projects.count > 0;",
        "    *more = projects.count > 0 && !MUTANT(RESET_STOPS_EARLY);")]),
     ("HISTORY_LOSES_SILENTLY",
@@ -1398,7 +1398,7 @@ MUTANTS = [
     ("STATE_GIVES_WAY",
      "a post that makes a queue again refuses the state that is being put",
      "api/state_test: a_queue_that_others_make_again_is_replaced_all_the_same",
-     [("api/load.c",
+     [("api/state.c",
        "    for (int i = 0; st == ST_CONFLICT && i < (replaces ? TRIES : 1); i++) {",
        "    for (int i = 0; st == ST_CONFLICT &&\n"
        "         i < (replaces && !MUTANT(STATE_GIVES_WAY) ? TRIES : 1); i++) {")]),

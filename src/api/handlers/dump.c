@@ -1,7 +1,7 @@
 /* Dumps: all that the store has, as lines of JSON, out and in (docs/api.md 24). */
 #include "claimd/api/dump.h"
 #include "api/handlers/handlers.h"
-#include "api/load.h"
+#include "api/state.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,4 @@
 #include "api/caller.h"
-#include "api/decrypt.h"
 #include "api/handlers/handlers.h"
 #include "api/wire/metadata.h"
 #include "api/wire/patch.h"
@@ -9,6 +8,17 @@
 #include "claimd/json/string.h"
 
 /* ------------------------------------------------------------------ create, delete */
+
+/* ST_BAD_VALUE, explained, if there is no key for a queue that is to encrypt. */
+static enum status
+encrypt_check(struct context *ctx, const struct store_settings *settings)
+{
+    if (!settings->encrypt || (ctx->seal != NULL && seal_ready(ctx->seal)))
+        return ST_OK;
+    return context_refuse(ctx, ST_BAD_VALUE,
+                          "_enable_encrypt_messages must be false. The server has no key "
+                          "to encrypt with (encryption_keys)");
+}
 
 static enum status
 read_metadata(struct context *ctx, struct store_metadata *out)

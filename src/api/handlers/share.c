@@ -63,8 +63,7 @@ read_members(struct context *ctx, struct members *m)
 }
 
 /* Takes an item of a list. */
-typedef enum status
-deliver_fn(struct context *ctx, struct bytes inside, struct share *out);
+typedef enum status take_fn(struct context *ctx, struct bytes inside, struct share *out);
 
 static enum status
 take_path(struct context *ctx, struct bytes inside, struct share *out)
@@ -109,7 +108,7 @@ take_method(struct context *ctx, struct bytes inside, struct share *out)
 
 static enum status
 read_list(struct context *ctx, const struct json_scan_value *list, const char *name,
-          deliver_fn *take, struct share *out)
+          take_fn *take, struct share *out)
 {
     enum status st = ST_OK;
     struct json_scan s;

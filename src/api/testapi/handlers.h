@@ -16,10 +16,8 @@ handler_fn handle_clock_advance;
 handler_fn handle_history;
 handler_fn handle_expect;
 
-/* reset.c */
-handler_fn handle_reset;
-
 /* state.c */
+handler_fn handle_reset;
 handler_fn handle_state_show;
 handler_fn handle_state_set;
 

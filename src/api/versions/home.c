@@ -1,5 +1,4 @@
-#include "api/versions/home.h"
-
+/* The list of versions ("/") and the home document of each (docs/api.md 6.1, 6.2). */
 #include "api/handlers/handlers.h"
 
 /* ------------------------------------------------------------------ versions */
@@ -26,7 +25,7 @@ write_listed(struct buf *out, const struct listed *v, bool first)
                first ? "" : ",", v->id, v->status, v->updated, v->media, v->path);
 }
 
-enum status
+static enum status
 versions_list(struct context *ctx)
 {
     const struct api_limits *limits = ctx->limits;

@@ -1,6 +1,5 @@
 /* API v1 (docs/api.md 14): the API of Rackspace Cloud Queues. */
 #include "api/handlers/handlers.h"
-#include "api/versions/home.h"
 
 #define V1       "/v1"
 #define QUEUE    V1 "/queues/{queue}"

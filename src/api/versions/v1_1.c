@@ -1,6 +1,5 @@
 /* API v1.1 (docs/api.md 13): v2 without the resources and parameters that came later. */
 #include "api/handlers/handlers.h"
-#include "api/versions/home.h"
 
 #define V1_1     "/v1.1"
 #define QUEUE    V1_1 "/queues/{queue}"

@@ -1,6 +1,5 @@
 /* API v2 (docs/api.md 6 to 9, 18, 19): the form in which everything was written. */
 #include "api/handlers/handlers.h"
-#include "api/versions/home.h"
 
 #define V2     "/v2"
 #define QUEUE  V2 "/queues/{queue}"

@@ -11,6 +11,9 @@
 #include "api/wire/decode.h"
 #include "api/wire/message.h"
 
+/* Whose rows of the home document are whose; bits of struct version's `home`. */
+enum home_version { HOME_V1 = 1, HOME_V1_1 = 2, HOME_V2 = 4 };
+
 struct version {
     struct bytes name; /* first segment of its paths: "v2"; of two with the same name, the
                           second one only has whole paths */
@@ -43,6 +46,9 @@ struct version {
 };
 
 enum { VERSIONS_MAX = 7 };
+
+/* A version's home document (docs/api.md 6.2): home.c. */
+handler_fn home_show;
 
 /* The list of versions itself, "/": no headers needed. */
 extern const struct version version_root; /* home.c */

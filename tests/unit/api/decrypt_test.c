@@ -1,4 +1,4 @@
-#include "api/decrypt.h"
+#include "api/handlers/handlers.h"
 
 #include "support/check_main.h"
 

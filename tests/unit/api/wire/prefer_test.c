@@ -1,4 +1,4 @@
-#include "api/wait.h"
+#include "api/context.h"
 
 #include "support/check_main.h"
 
