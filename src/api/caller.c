@@ -105,19 +105,6 @@ strip_prefix(struct bytes *text, struct bytes prefix)
     text->len -= prefix.len;
 }
 
-static struct bytes
-strip_braces(struct bytes text)
-{
-    while (text.len > 0 && (text.data[0] == '{' || text.data[0] == '}')) {
-        text.data++;
-        text.len--;
-    }
-    while (text.len > 0 &&
-           (text.data[text.len - 1] == '{' || text.data[text.len - 1] == '}'))
-        text.len--;
-    return text;
-}
-
 /* The way nearly all clients write it: 8-4-4-4-12 digits. False for any other form. */
 static bool
 uuid_read_canonical(struct bytes text, uint64_t halves[2])
@@ -154,7 +141,11 @@ uuid_read(struct bytes text, uint64_t halves[2])
         return true;
     strip_prefix(&text, urn);
     strip_prefix(&text, uuid);
-    text = strip_braces(text);
+    while (text.len > 0 && (text.data[0] == '{' || text.data[0] == '}'))
+        text = bytes_of(text.data + 1, text.len - 1);
+    while (text.len > 0 &&
+           (text.data[text.len - 1] == '{' || text.data[text.len - 1] == '}'))
+        text.len--;
     halves[0] = halves[1] = 0;
     for (size_t i = 0; i < text.len; i++) {
         int value = hex_value(text.data[i]);
@@ -169,37 +160,24 @@ uuid_read(struct bytes text, uint64_t halves[2])
     return digits == 32;
 }
 
-static enum status
-client_strict(struct bytes client_id, uint64_t *out)
-{
-    uint64_t halves[2];
-
-    if (!uuid_read(client_id, halves))
-        return ST_BAD_CLIENT_ID;
-    *out = hash_mix(halves[0] ^ hash_mix(halves[1]));
-    return ST_OK;
-}
-
-static enum status
-client_text(struct bytes client_id, const struct api_limits *limits, uint64_t *out)
-{
-    /* No secret: who hides from whose listings is all that a collision could change. */
-    static const struct hash_key key = {0x636c69656e742d69ULL, 0x642069732074657aULL};
-
-    if ((int64_t)client_id.len < limits->min_length_client_id ||
-        (int64_t)client_id.len > limits->max_length_client_id)
-        return ST_BAD_CLIENT_ID;
-    *out = hash_bytes(&key, client_id);
-    return ST_OK;
-}
-
 enum status
 caller_client(struct bytes client_id, const struct api_limits *limits, uint64_t *out)
 {
+    /* No secret: who hides from whose listings is all that a collision could change. */
+    static const struct hash_key key = {0x636c69656e742d69ULL, 0x642069732074657aULL};
+    uint64_t halves[2];
+
     if (!bytes_present(client_id))
         return ST_MISSING_CLIENT_ID;
-    return limits->client_id_strict ? client_strict(client_id, out)
-                                    : client_text(client_id, limits, out);
+    if (limits->client_id_strict && !uuid_read(client_id, halves))
+        return ST_BAD_CLIENT_ID;
+    if (!limits->client_id_strict &&
+        ((int64_t)client_id.len < limits->min_length_client_id ||
+         (int64_t)client_id.len > limits->max_length_client_id))
+        return ST_BAD_CLIENT_ID;
+    *out = limits->client_id_strict ? hash_mix(halves[0] ^ hash_mix(halves[1]))
+                                    : hash_bytes(&key, client_id);
+    return ST_OK;
 }
 
 enum status
@@ -307,23 +285,17 @@ host_is_allowed(struct bytes host, struct bytes list)
     return false;
 }
 
-static bool
-is_name(struct bytes name)
-{
-    static const char allowed[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
-
-    for (size_t i = 0; i < name.len; i++)
-        if (memchr(allowed, name.data[i], sizeof(allowed) - 1) == NULL)
-            return false;
-    return name.len > 0 && name.len <= NAME_MOST;
-}
-
 bool
 host_list_is_valid(struct bytes list)
 {
-    while (bytes_present(list))
-        if (!is_name(bytes_trim(bytes_cut(&list, ','))))
+    while (bytes_present(list)) {
+        struct bytes name = bytes_trim(bytes_cut(&list, ','));
+
+        if (name.len == 0 || name.len > NAME_MOST)
             return false;
+        for (size_t i = 0; i < name.len; i++)
+            if (!is_name_character(name.data[i]))
+                return false;
+    }
     return true;
 }

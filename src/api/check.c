@@ -56,13 +56,6 @@ check_signature(struct context *ctx)
         "the header URL-Signature does not match this request, or it has expired");
 }
 
-static enum status
-check_content_type(const struct request *req)
-{
-    return caller_content_type(req->headers[API_HEADER_CONTENT_TYPE],
-                               req->body.len > 0 || req->body_too_large);
-}
-
 static bool
 has_flag(const struct context *ctx, enum route_flag flag)
 {
@@ -89,7 +82,6 @@ check_client(struct context *ctx)
 {
     struct bytes text = ctx->req->headers[API_HEADER_CLIENT_ID];
     bool required = ctx->version->headers_required || has_flag(ctx, ROUTE_CLIENT);
-
     enum status st;
 
     if (!required && !bytes_present(text))
@@ -221,14 +213,6 @@ requires_stub_token(const struct context *ctx)
     return ctx->auth != NULL && auth_is_required(ctx->auth);
 }
 
-/* Without a token the headers are believed, unless there is a list of who may come in. */
-static bool
-needs_stub_token(const struct context *ctx)
-{
-    return requires_stub_token(ctx) ||
-           (ctx->auth != NULL && ctx->req->headers[API_HEADER_AUTH_TOKEN].len > 0);
-}
-
 static enum status
 check_stub_token(struct context *ctx)
 {
@@ -275,7 +259,11 @@ check_token(struct context *ctx)
         return ST_OK;
     if (ctx->access != NULL)
         return check_access(ctx);
-    return needs_stub_token(ctx) ? check_stub_token(ctx) : check_origin(ctx);
+    /* Without a token the headers are believed, unless there is a list of users. */
+    return requires_stub_token(ctx) ||
+                   (ctx->auth != NULL && ctx->req->headers[API_HEADER_AUTH_TOKEN].len > 0)
+               ? check_stub_token(ctx)
+               : check_origin(ctx);
 }
 
 /* A token is good for its own project, also for a caller who does not name it. */
@@ -308,20 +296,6 @@ check_project(struct context *ctx)
     return caller_project(project, bytes_present(ctx->queue.name));
 }
 
-/* Once for each request, however often it is asked. */
-static enum status
-check_quota(struct context *ctx)
-{
-    enum status st;
-
-    if (ctx->progress->admitted)
-        return ST_OK;
-    st = quotas_admit(ctx->quotas, ctx->queue.project, context_real_ms(ctx),
-                      ctx->req->seat);
-    ctx->progress->admitted = st == ST_OK;
-    return st;
-}
-
 enum status
 check_request(struct context *ctx)
 {
@@ -330,7 +304,8 @@ check_request(struct context *ctx)
     if (st == ST_OK)
         st = check_token(ctx);
     if (st == ST_OK)
-        st = check_content_type(ctx->req);
+        st = caller_content_type(ctx->req->headers[API_HEADER_CONTENT_TYPE],
+                                 ctx->req->body.len > 0 || ctx->req->body_too_large);
     if (st == ST_OK && !has_flag(ctx, ROUTE_OWN_FORM))
         st = caller_accept(ctx->req->headers[API_HEADER_ACCEPT]);
     if (st != ST_OK || ctx->version->open)
@@ -343,5 +318,10 @@ check_request(struct context *ctx)
         st = context_check_name(ctx, ctx->queue.name);
     if (st == ST_BAD_QUEUE_NAME && ctx->queue.kind == STORE_TOPIC)
         st = ST_BAD_TOPIC_NAME;
-    return st == ST_OK ? check_quota(ctx) : st;
+    if (st != ST_OK || ctx->progress->admitted)
+        return st;
+    st = quotas_admit(ctx->quotas, ctx->queue.project, context_real_ms(ctx),
+                      ctx->req->seat);
+    ctx->progress->admitted = st == ST_OK; /* once, however often the API is called */
+    return st;
 }

@@ -6,7 +6,6 @@
 #include "claimd/base/invariant.h"
 #include "claimd/json/string.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -342,19 +341,6 @@ take_until(struct bytes *rest, char mark)
     return taken;
 }
 
-static bool
-is_wait(struct bytes name)
-{
-    static const char wait[] = "wait";
-
-    if (name.len != sizeof(wait) - 1)
-        return false;
-    for (size_t i = 0; i < name.len; i++)
-        if (tolower((unsigned char)name.data[i]) != wait[i])
-            return false;
-    return true;
-}
-
 /* delta-seconds: digits and nothing else. */
 static int64_t
 read_seconds(struct bytes text)
@@ -379,7 +365,7 @@ prefer_wait(struct bytes header)
         struct bytes value = take_until(&preference, ';'); /* without its parameters */
         struct bytes name = take_until(&value, '=');
 
-        if (is_wait(bytes_trim(name)))
+        if (bytes_equal_nocase(bytes_trim(name), bytes_str("wait")))
             return read_seconds(bytes_trim(value));
     }
     return 0;
@@ -455,14 +441,6 @@ add_header(struct response *res, const char *name, const char *value)
     res->headers[res->header_count++] = (struct response_header){name, value};
 }
 
-/* The header that goes with the refusal although it was begun for another answer. */
-static bool
-is_kept(const struct problem *p, const struct response_header *header)
-{
-    return strcmp(header->name, "Allow") == 0 ||
-           (p->code == 409 && strcmp(header->name, "Location") == 0);
-}
-
 /* Forgets the answer begun, but keeps the methods that a 405 has to name, and where what is in
  * the way of a 409 is. */
 static void
@@ -471,7 +449,8 @@ start_over(struct response *res, const struct problem *p)
     size_t kept = 0;
 
     for (size_t i = 0; i < res->header_count; i++)
-        if (is_kept(p, &res->headers[i]))
+        if (strcmp(res->headers[i].name, "Allow") == 0 ||
+            (p->code == 409 && strcmp(res->headers[i].name, "Location") == 0))
             res->headers[kept++] = res->headers[i];
     res->header_count = kept;
     res->code = p->code;

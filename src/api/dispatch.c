@@ -74,18 +74,6 @@ resource_name_methods(struct resource *r)
     allow_add(r->allow_all, method_names[METHOD_OPTIONS]);
 }
 
-static void
-resource_add(struct resource *r, const struct route *row)
-{
-    const char *parameter;
-
-    (void)pattern_split(row->pattern, &parameter);
-    if (parameter != NULL)
-        r->variants[row->method] = row;
-    else
-        r->routes[row->method] = row;
-}
-
 enum status
 resources_build(struct mem *mem, const struct route *rows, struct resources *out)
 {
@@ -107,7 +95,10 @@ resources_build(struct mem *mem, const struct route *rows, struct resources *out
             last = &all[out->count++];
             resource_init(last, row->pattern);
         }
-        resource_add(last, row);
+        if (parameter != NULL)
+            last->variants[row->method] = row;
+        else
+            last->routes[row->method] = row;
     }
     for (size_t i = 0; i < out->count; i++)
         resource_name_methods(&all[i]);
@@ -123,15 +114,6 @@ resources_free(struct mem *mem, struct resources *resources)
 
 /* ------------------------------------------------------------------ paths */
 
-static enum status
-decode_segment(struct arena *arena, struct bytes raw, struct bytes *out)
-{
-    *out = query_decode(raw, false, arena);
-    if (!bytes_present(*out))
-        return ST_NO_MEMORY;
-    return out->len > 0 && memchr(out->data, '/', out->len) != NULL ? ST_NO_PATH : ST_OK;
-}
-
 enum status
 path_split(struct arena *arena, struct bytes text, struct path *out)
 {
@@ -144,16 +126,16 @@ path_split(struct arena *arena, struct bytes text, struct path *out)
     rest = bytes_of(text.data + 1, text.len - 1);
     while (bytes_present(rest)) {
         struct bytes raw = bytes_cut(&rest, '/');
-        enum status st = ST_OK;
+        struct bytes segment = encoded ? query_decode(raw, false, arena) : raw;
 
         if (out->depth == PATH_DEPTH_MAX)
             return ST_NO_PATH;
-        out->raw[out->depth] = out->segments[out->depth] = raw;
-        if (encoded)
-            st = decode_segment(arena, raw, &out->segments[out->depth]);
-        if (st != ST_OK)
-            return st;
-        out->depth++;
+        if (encoded && !bytes_present(segment))
+            return ST_NO_MEMORY;
+        if (encoded && segment.len > 0 && memchr(segment.data, '/', segment.len) != NULL)
+            return ST_NO_PATH;
+        out->raw[out->depth] = raw;
+        out->segments[out->depth++] = segment;
     }
     return ST_OK;
 }
@@ -298,37 +280,14 @@ take_names(struct context *ctx, const struct path *path)
         ctx->id = path->segments[4];
 }
 
-/* A resource for administrators is not there for anybody while admin_mode is off. */
-static bool
-is_hidden(const struct context *ctx)
-{
-    const struct route *get = ctx->resource->routes[METHOD_GET];
-
-    return get != NULL && (get->flags & ROUTE_ADMIN) != 0 && !ctx->limits->admin_mode;
-}
-
-/* Behind the door for metrics there is little else. */
-static bool
-is_behind_door(const struct context *ctx)
-{
-    const struct route *get = ctx->resource->routes[METHOD_GET];
-
-    return ctx->req->door == API_DOOR_MAIN ||
-           (get != NULL && (get->flags & ROUTE_METRICS) != 0);
-}
-
 /* What stands in for the resource that a path does not have. */
 static enum status
 refuse_path(struct context *ctx, const struct path *path)
 {
-    const char *base = ctx->version->base.data;
-
-    if (ctx->resource != NULL)
-        return context_refuse(ctx, ST_NO_PATH, "%s requires the option admin_mode",
-                              ctx->resource->pattern);
     if (path->depth == 1)
         return context_refuse(ctx, ST_NO_PATH,
-                              "the path does not exist. The home document is %s/", base);
+                              "the path does not exist. The home document is %s/",
+                              ctx->version->base.data);
     if (ctx->testapi == NULL && bytes_equal(path->segments[0], version_testapi.name))
         return context_refuse(
             ctx, ST_NO_PATH,
@@ -340,6 +299,7 @@ static enum status
 find_resource(const struct api *api, struct context *ctx)
 {
     const struct served *served;
+    const struct route *get;
     struct path path;
     enum status st = path_split(ctx->req->arena, ctx->req->path, &path);
 
@@ -355,30 +315,21 @@ find_resource(const struct api *api, struct context *ctx)
     if (path_drop_slash(&path))
         ctx->path.len--;
     ctx->resource = resource_find(&served->resources, &path);
-    if (ctx->resource != NULL && !is_behind_door(ctx))
+    if (ctx->resource == NULL)
+        return refuse_path(ctx, &path);
+    get = ctx->resource->routes[METHOD_GET];
+    if (ctx->req->door != API_DOOR_MAIN &&
+        (get == NULL || (get->flags & ROUTE_METRICS) == 0))
         return context_refuse(ctx, ST_NO_PATH,
                               "this address serves only health checks and metrics");
-    if (ctx->resource == NULL || is_hidden(ctx))
-        return refuse_path(ctx, &path);
+    if (get != NULL && (get->flags & ROUTE_ADMIN) != 0 && !ctx->limits->admin_mode)
+        return context_refuse(ctx, ST_NO_PATH, "%s requires the option admin_mode",
+                              ctx->resource->pattern);
     take_names(ctx, &path);
     return ST_OK;
 }
 
 /* ------------------------------------------------------------------ answering */
-
-static enum status
-answer_options(struct context *ctx)
-{
-    answer_header(ctx, "Allow", ctx->resource->allow);
-    return answer_empty(ctx, 200);
-}
-
-static enum status
-refuse_method(struct context *ctx)
-{
-    answer_header(ctx, "Allow", ctx->resource->allow_all);
-    return ST_BAD_METHOD;
-}
 
 /*
  * Content-Location, for the routes that promise it: what was asked for, as it was sent. One
@@ -427,10 +378,13 @@ answer(const struct api *api, struct context *ctx)
     st = check_request(ctx);
     if (st != ST_OK)
         return st;
-    if (req->method == METHOD_OPTIONS)
-        return answer_options(ctx);
-    if (ctx->route == NULL)
-        return refuse_method(ctx);
+    if (req->method == METHOD_OPTIONS || ctx->route == NULL) {
+        const bool options = req->method == METHOD_OPTIONS;
+
+        answer_header(ctx, "Allow",
+                      options ? ctx->resource->allow : ctx->resource->allow_all);
+        return options ? answer_empty(ctx, 200) : ST_BAD_METHOD;
+    }
     if (parsed == ST_BAD_PARAMETER)
         return context_refuse(ctx, parsed,
                               "the request has more than %d query parameters",

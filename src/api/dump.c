@@ -64,24 +64,20 @@ next_project(struct store *s, struct store_visit *visit, struct bytes only,
                      &d->project_len);
 }
 
-static enum status
-next_in_project(struct store *s, struct store_visit *visit, struct dump *d)
-{
-    struct store_page page = {.project = project_of(d), .kind = (enum store_kind)d->kind};
-
-    if (d->behind_queue)
-        page.marker = bytes_of(d->name, d->name_len);
-    return next_name(s, visit, s->ops->queue_list, &page, d->name, DUMP_NAME,
-                     &d->name_len);
-}
-
 /* Finds the next queue or topic; there may be none. */
 static enum status
 next_queue(struct store *s, struct store_visit *visit, struct bytes only, struct dump *d)
 {
     for (;;) {
-        enum status st = d->in_project ? next_in_project(s, visit, d) : ST_NOT_FOUND;
+        struct store_page page = {.project = project_of(d),
+                                  .kind = (enum store_kind)d->kind};
+        enum status st = ST_NOT_FOUND;
 
+        if (d->behind_queue)
+            page.marker = bytes_of(d->name, d->name_len);
+        if (d->in_project)
+            st = next_name(s, visit, s->ops->queue_list, &page, d->name, DUMP_NAME,
+                           &d->name_len);
         if (st == ST_OK)
             d->behind_queue = d->in_queue = true;
         if (st != ST_NOT_FOUND) {

@@ -7,8 +7,8 @@
  *
  * What a parameter makes another action has a row of its own, whose pattern names it:
  *
- *     {"/v2/queues/{queue}/messages", METHOD_DELETE, ..., ACTION_MESSAGES_DELETE_ALL, ...},
- *     {"/v2/queues/{queue}/messages?pop", METHOD_DELETE, ..., ACTION_MESSAGES_POP, ...},
+ *     ROUTE("/v2/queues/{queue}/messages", DELETE, ..., MESSAGES_DELETE_ALL, ...),
+ *     ROUTE("/v2/queues/{queue}/messages?pop", DELETE, ..., MESSAGES_POP, ...),
  *
  * Requests with `pop` take the second row, and the first one all others.
  *
@@ -57,6 +57,12 @@ struct route {
 
 /* The action of what anybody may do. */
 #define ACTION_OPEN ACTION_COUNT
+
+/* A row without the prefixes of its method and its action. */
+#define ROUTE(pattern, method, handle, action, flags, operation)                         \
+    {                                                                                    \
+        pattern, METHOD_##method, handle, ACTION_##action, flags, operation              \
+    }
 
 /* Ends a table of rows. */
 #define ROUTE_END                                                                        \

@@ -5,45 +5,16 @@
 
 /* ------------------------------------------------------------------ reading */
 
-/* Lines that are not empty, at most. */
-static size_t
-count_lines(struct bytes text)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < text.len; i++)
-        count += text.data[i] != '\n' && (i == 0 || text.data[i - 1] == '\n');
-    return count;
-}
-
-static enum status
-check_order(struct dump_check *check, const struct record_line *line, struct reason *why)
-{
-    return dump_check_record(check,
-                             line->what == LINE_HEAD  ? DUMP_HEAD
-                             : line->what == LINE_END ? DUMP_END
-                                                      : DUMP_CONTENT,
-                             line->announced, why);
-}
-
-/* Puts the number of the line in front of the reason. */
-static enum status
-refuse_line(struct reason *why, enum status st, size_t number)
-{
-    struct reason what = *why;
-
-    (void)reason_give(why, st, "line %zu: %s", number, what.text);
-    return st;
-}
-
 enum status
 load_read(struct load *l, struct bytes text)
 {
     struct record_reader *r = &l->reader;
-    const size_t most = count_lines(text);
     struct dump_check check = {0};
+    size_t most = 0; /* lines that are not empty */
 
     l->count = 0;
+    for (size_t i = 0; i < text.len; i++)
+        most += text.data[i] != '\n' && (i == 0 || text.data[i - 1] == '\n');
     if (!mem_admits(r->mem, most * (sizeof(*l->lines) + sizeof(*l->batch))))
         return ST_OVER_BUDGET;
     l->lines = arena_array(r->arena, most + 1, sizeof(*l->lines));
@@ -58,9 +29,18 @@ load_read(struct load *l, struct bytes text)
             continue;
         st = record_json_read(r, one, &line);
         if (st == ST_OK)
-            st = check_order(&check, &line, r->why);
-        if (st != ST_OK)
-            return st == ST_NO_MEMORY ? st : refuse_line(r->why, st, number);
+            st = dump_check_record(&check,
+                                   line.what == LINE_HEAD  ? DUMP_HEAD
+                                   : line.what == LINE_END ? DUMP_END
+                                                           : DUMP_CONTENT,
+                                   line.announced, r->why);
+        if (st == ST_NO_MEMORY)
+            return st;
+        if (st != ST_OK) {
+            const struct reason what = *r->why;
+
+            return reason_give(r->why, st, "line %zu: %s", number, what.text);
+        }
         line.number = number;
         if (line.what == LINE_RECORD)
             l->lines[l->count++] = line;
@@ -496,17 +476,6 @@ begins_queue(const struct slice *slice)
     return slice->records.count > 0 && slice->records.all[0].kind == STORE_RECORD_QUEUE;
 }
 
-static enum status
-delete_old(struct load *l, const struct slice *old)
-{
-    enum status st = ST_OK;
-
-    for (; st == ST_OK && old != NULL; old = old->next)
-        if (begins_queue(old))
-            st = store_queue_delete(l->store, l->visit, &old->where);
-    return st;
-}
-
 /* Puts all of the old state back that can be; false: that was not all. */
 static bool
 restore(struct load *l, const struct slice *old)
@@ -533,9 +502,12 @@ restore(struct load *l, const struct slice *old)
 static enum status
 exchange(struct load *l, const struct slice *old)
 {
-    enum status st = delete_old(l, old);
+    enum status st = ST_OK;
     struct reason first;
 
+    for (const struct slice *s = old; st == ST_OK && s != NULL; s = s->next)
+        if (begins_queue(s))
+            st = store_queue_delete(l->store, l->visit, &s->where);
     if (st == ST_OK)
         st = load_apply(l);
     if (st == ST_OK)

@@ -205,19 +205,6 @@ answer_number(struct context *ctx, char *room, uint64_t number)
 }
 
 static enum status
-claimed_reserve(struct context *ctx, struct claimed *out)
-{
-    static const char id_room[STORE_ID_CAP] = {0};
-    enum status st = claimed_form(ctx, &out->form);
-
-    if (st != ST_OK)
-        return st;
-    out->location = context_path(ctx, "/claims/", bytes_of(id_room, sizeof(id_room)));
-    out->number = reserve_number(ctx);
-    return out->location != NULL && out->number != NULL ? ST_OK : ST_NO_MEMORY;
-}
-
-static enum status
 write_claimed(struct context *ctx, struct claimed *claimed,
               const struct store_batch *batch)
 {
@@ -275,13 +262,16 @@ read_claim(struct context *ctx, struct decoded_terms *out)
 static enum status
 claim_one(struct context *ctx, size_t i, const struct decoded_terms *said, bool *made)
 {
+    static const char id_room[STORE_ID_CAP] = {0};
     struct store_batch batch = STORE_BATCH_INIT;
-    struct claimed claimed;
-    enum status st = claimed_reserve(ctx, &claimed);
+    struct claimed claimed = {
+        .location = context_path(ctx, "/claims/", bytes_of(id_room, sizeof(id_room))),
+        .number = reserve_number(ctx)};
+    enum status st = claimed_form(ctx, &claimed.form);
 
     *made = false;
-    if (st != ST_OK)
-        return st;
+    if (st != ST_OK || claimed.location == NULL || claimed.number == NULL)
+        return ST_NO_MEMORY;
     ctx->visit.waiter = wait_place(ctx, i);
     st = deliver_messages(ctx, &claimed.form, deliver_claimed, &said->terms, said->limit,
                           &batch);

@@ -191,15 +191,6 @@ write_trial(struct buf *out, struct trial *t)
     }
 }
 
-/* The messages of the whole server, delayed ones among the free. */
-static void
-write_volume(struct buf *out, const struct store_totals *totals)
-{
-    buf_printf(out, ",\"message_volume\":{\"free\":%llu,\"claimed\":%llu,\"total\":%llu}",
-               (unsigned long long)(totals->messages - totals->claimed),
-               (unsigned long long)totals->claimed, (unsigned long long)totals->messages);
-}
-
 /* GET .../health */
 enum status
 handle_health_show(struct context *ctx)
@@ -217,8 +208,10 @@ handle_health_show(struct context *ctx)
         return st;
     buf_str(out, "{\"storage_reachable\":true,\"operation_status\":{");
     write_trial(out, &trial);
-    buf_byte(out, '}');
-    write_volume(out, &totals);
-    buf_byte(out, '}');
+    /* The messages of the whole server, delayed ones among the free. */
+    buf_printf(out,
+               "},\"message_volume\":{\"free\":%llu,\"claimed\":%llu,\"total\":%llu}}",
+               (unsigned long long)(totals.messages - totals.claimed),
+               (unsigned long long)totals.claimed, (unsigned long long)totals.messages);
     return answer_json(ctx, 200);
 }

@@ -16,20 +16,6 @@ refuse_size(struct context *ctx, int64_t max)
         ctx->queue.name.data, (long long)max);
 }
 
-/*
- * Small enough for the queue, but each message takes more room in the log than in the request
- * (docs/api.md, 8.2).
- */
-static enum status
-refuse_count(struct context *ctx, size_t count)
-{
-    return context_refuse(ctx, ST_BEYOND_LOG,
-                          "these %zu messages are too large for one write to the "
-                          "journal. The maximum is %zu bytes, and each message needs up "
-                          "to %d bytes besides its body. Post them in several requests",
-                          count, ctx->visit.log_most, STORE_LOG_EACH);
-}
-
 /* The queue's own limit, or the server's where it has none or the version ignores it. */
 static int64_t
 post_limit(struct context *ctx)
@@ -42,20 +28,6 @@ post_limit(struct context *ctx)
         max = found.queues[0].metadata.settings.max_post_bytes;
     store_queues_release(&found);
     return max == STORE_UNSET ? ctx->limits->max_messages_post_size : max;
-}
-
-/*
- * A body too large for its queue is refused for that even when it cannot be decoded. The
- * store compares on the good path; here nothing will be posted, so asking it is cheap.
- */
-static enum status
-refuse_post(struct context *ctx, enum status st, const struct reason *why)
-{
-    int64_t max = post_limit(ctx);
-
-    if (ctx->req->body.len > (size_t)max)
-        return refuse_size(ctx, max);
-    return context_explain(ctx, st, why);
 }
 
 /*
@@ -209,8 +181,12 @@ handle_message_post(struct context *ctx)
                               "the server is in maintenance and accepts no posts");
     reason_init(&why);
     st = decode_post(req->body, v->post, ctx->limits, req->arena, &decoded, &why);
-    if (st != ST_OK)
-        return refuse_post(ctx, st, &why);
+    if (st != ST_OK) { /* nothing will be posted, so that it is cheap to ask the store */
+        const int64_t max = post_limit(ctx);
+
+        return req->body.len > (size_t)max ? refuse_size(ctx, max)
+                                           : context_explain(ctx, st, &why);
+    }
     st = posted_reserve(ctx, decoded.count, &posted);
     if (st == ST_OK)
         st = add_checksums(ctx, &decoded, &checksums);
@@ -234,7 +210,14 @@ handle_message_post(struct context *ctx)
     if (st == ST_TOO_LARGE)
         return refuse_size(ctx, post_limit(ctx));
     if (st == ST_BEYOND_LOG)
-        return refuse_count(ctx, decoded.count);
+        /* docs/api.md, 8.2 */
+        return context_refuse(ctx, st,
+                              "these %zu messages are too large for one write to the "
+                              "journal. The maximum is "
+                              "%zu bytes, and each message needs up to %d bytes besides "
+                              "its body. Post them "
+                              "in several requests",
+                              decoded.count, ctx->visit.log_most, STORE_LOG_EACH);
     if (st == ST_NOT_FOUND)
         return context_refuse_queue(ctx);
     return st == ST_OK ? posted_write(ctx, &posted) : st;
@@ -593,18 +576,6 @@ pop(struct context *ctx, size_t limit)
     return answer_json(ctx, 200);
 }
 
-static enum status
-refuse_pop(struct context *ctx, const struct selection *sel)
-{
-    if (sel->count > 0)
-        return context_refuse(ctx, ST_BAD_VALUE,
-                              "the parameters ids and pop cannot be used together");
-    if (sel->claim_count > 0)
-        return context_refuse(ctx, ST_BAD_VALUE,
-                              "the parameter claim_ids can be used only with ids");
-    return ST_OK;
-}
-
 /* DELETE .../messages?pop=N */
 enum status
 handle_message_pop(struct context *ctx)
@@ -616,7 +587,13 @@ handle_message_pop(struct context *ctx)
     if (st == ST_OK)
         st = context_read_limit(ctx, "pop", ctx->limits->max_messages_per_claim_or_pop,
                                 "max_messages_per_claim_or_pop", &limit);
-    if (st == ST_OK)
-        st = refuse_pop(ctx, &sel);
-    return st == ST_OK ? pop(ctx, limit) : st;
+    if (st != ST_OK)
+        return st;
+    if (sel.count > 0)
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "the parameters ids and pop cannot be used together");
+    if (sel.claim_count > 0)
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "the parameter claim_ids can be used only with ids");
+    return pop(ctx, limit);
 }

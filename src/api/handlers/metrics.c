@@ -117,149 +117,115 @@ struct shown_queues {
     struct store_queue_figures *queues; /* of the arena, as is marks */
     uint64_t *marks;                    /* hashes of their names */
     size_t count;
-    struct store_population rest;
-    struct store_expired expired_rest;
+    struct store_queue_figures rest; /* without names */
 };
 
 static const struct family queue_messages = {
     "claimd_queue_messages", FAMILY_GAUGE, NULL,
     "Number of messages of a queue, by state. The sample with an empty project and queue "
     "is the sum of all queues that are not shown individually."};
-static const struct family queue_bytes = {
-    "claimd_queue_bytes", FAMILY_GAUGE, "bytes",
-    "Size of the message bodies of a queue, in bytes."};
-static const struct family queue_claims = {"claimd_queue_claims", FAMILY_GAUGE, NULL,
-                                           "Number of live claims of a queue."};
-static const struct family queue_dead_letters = {
-    "claimd_queue_dead_letters", FAMILY_GAUGE, NULL,
-    "Number of messages in a queue that were dead-lettered from another queue."};
-static const struct family queue_age = {"claimd_queue_oldest_claimable_age_seconds",
-                                        FAMILY_GAUGE, "seconds",
-                                        "Time since the post of the oldest ready "
-                                        "message, in seconds. 0 if no message is ready."};
 
-static const struct family queue_claimed_age = {
-    "claimd_queue_oldest_claimed_age_seconds", FAMILY_GAUGE, "seconds",
-    "Time since the creation of the oldest live claim, in seconds. Renewals do not reset "
-    "it. 0 if there is no claim."};
-
-static const struct {
+/* A number of each queue. */
+struct queue_number {
     struct family family;
-    size_t offset; /* in struct store_expired */
-} expired_counters[] = {
+    size_t offset;   /* in struct store_queue_figures */
+    unsigned digits; /* behind the point; 0: it is a sum, which the rest has, too */
+};
+
+static const struct queue_number queue_numbers[] = {
+    {{"claimd_queue_claims", FAMILY_GAUGE, NULL, "Number of live claims of a queue."},
+     offsetof(struct store_queue_figures, here.claims),
+     0},
+    {{"claimd_queue_dead_letters", FAMILY_GAUGE, NULL,
+      "Number of messages in a queue that were dead-lettered from another queue."},
+     offsetof(struct store_queue_figures, here.dead_letters),
+     0},
+    {{"claimd_queue_bytes", FAMILY_GAUGE, "bytes",
+      "Size of the message bodies of a queue, in bytes."},
+     offsetof(struct store_queue_figures, here.bytes),
+     0},
+    {{"claimd_queue_oldest_claimable_age_seconds", FAMILY_GAUGE, "seconds",
+      "Time since the post of the oldest ready message, in seconds. 0 if no message is "
+      "ready."},
+     offsetof(struct store_queue_figures, age_ms),
+     3},
+    {{"claimd_queue_oldest_claimed_age_seconds", FAMILY_GAUGE, "seconds",
+      "Time since the creation of the oldest live claim, in seconds. Renewals do not "
+      "reset "
+      "it. 0 if there is no claim."},
+     offsetof(struct store_queue_figures, claimed_age_ms),
+     3},
     {{"claimd_queue_messages_expired", FAMILY_COUNTER, NULL,
       "Number of messages of a queue that expired."},
-     offsetof(struct store_expired, messages)},
+     offsetof(struct store_queue_figures, expired.messages),
+     0},
     {{"claimd_queue_messages_expired_unread", FAMILY_COUNTER, NULL,
       "Number of messages of a queue that expired before a worker claimed them."},
-     offsetof(struct store_expired, unread)},
+     offsetof(struct store_queue_figures, expired.unread),
+     0},
     {{"claimd_queue_dead_letters_expired", FAMILY_COUNTER, NULL,
       "Number of dead-lettered messages that expired in a queue."},
-     offsetof(struct store_expired, dead_letters)},
+     offsetof(struct store_queue_figures, expired.dead_letters),
+     0},
 };
 
 enum { LABELS = 3 };
 
-static void
-name_queue(const struct store_queue_figures *q, struct label labels[LABELS])
+/* The i-th queue, and its labels; behind the last one the rest. */
+static const struct store_queue_figures *
+name_queue(const struct shown_queues *shown, size_t i, struct label labels[LABELS])
 {
-    labels[0] = (struct label){"project", bytes_str("")};
-    labels[1] = (struct label){"queue", bytes_str("")};
-    if (q == NULL)
-        return;
-    if (q->kind == STORE_TOPIC)
-        labels[1].name = "topic";
-    labels[0].value = bytes_of(q->project, q->project_len);
-    labels[1].value = bytes_of(q->name, q->name_len);
+    const struct store_queue_figures *q =
+        i < shown->count ? &shown->queues[i] : &shown->rest;
+
+    labels[0] = (struct label){"project", bytes_of(q->project, q->project_len)};
+    labels[1] = (struct label){q->kind == STORE_TOPIC ? "topic" : "queue",
+                               bytes_of(q->name, q->name_len)};
+    return q;
 }
 
 static void
-write_states(struct exposition *x, const struct store_queue_figures *q,
-             const struct store_population *here)
+write_states(struct exposition *x, const struct shown_queues *shown, size_t i)
 {
-    const struct {
-        const char *state;
-        uint64_t count;
-    } states[] = {
-        {"claimable", here->claimable},
-        {"claimed", here->claimed},
-        {"delayed", here->delayed},
-    };
+    static const char *const names[] = {"claimable", "claimed", "delayed"};
     struct label labels[LABELS];
+    const struct store_population *here = &name_queue(shown, i, labels)->here;
+    const uint64_t counts[] = {here->claimable, here->claimed, here->delayed};
 
-    name_queue(q, labels);
-    for (size_t i = 0; i < COUNT_OF(states); i++) {
-        labels[2] = (struct label){"state", bytes_str(states[i].state)};
-        exposition_sample(x, labels, 3, states[i].count);
+    for (size_t k = 0; k < COUNT_OF(counts); k++) {
+        labels[2] = (struct label){"state", bytes_str(names[k])};
+        exposition_sample(x, labels, 3, counts[k]);
     }
 }
 
-static uint64_t
-number_at(const void *structure, size_t offset)
-{
-    return *(const uint64_t *)(const void *)((const char *)structure + offset);
-}
-
-/* One number of each queue, which stands so far behind the beginning of its population. */
 static void
-write_each(struct exposition *x, const struct family *family,
-           const struct shown_queues *shown, size_t offset)
+write_number(struct exposition *x, const struct shown_queues *shown,
+             const struct queue_number *number)
 {
+    const size_t count = shown->count + (number->digits == 0);
     struct label labels[LABELS];
 
-    exposition_family(x, family);
-    for (size_t i = 0; i <= shown->count; i++) {
-        const struct store_queue_figures *q = i < shown->count ? &shown->queues[i] : NULL;
-        const struct store_population *here = q == NULL ? &shown->rest : &q->here;
+    exposition_family(x, &number->family);
+    for (size_t i = 0; i < count; i++) {
+        const char *figures = (const char *)name_queue(shown, i, labels);
+        uint64_t value;
 
-        name_queue(q, labels);
-        exposition_sample(x, labels, 2, number_at(here, offset));
-    }
-}
-
-/* Likewise of what expired. */
-static void
-write_expired(struct exposition *x, const struct family *family,
-              const struct shown_queues *shown, size_t offset)
-{
-    struct label labels[LABELS];
-
-    exposition_family(x, family);
-    for (size_t i = 0; i <= shown->count; i++) {
-        const struct store_queue_figures *q = i < shown->count ? &shown->queues[i] : NULL;
-        const struct store_expired *expired =
-            q == NULL ? &shown->expired_rest : &q->expired;
-
-        name_queue(q, labels);
-        exposition_sample(x, labels, 2, number_at(expired, offset));
+        memcpy(&value, figures + number->offset, sizeof(value));
+        if (number->digits == 0)
+            exposition_sample(x, labels, 2, value);
+        else
+            exposition_decimal(x, labels, 2, value, number->digits);
     }
 }
 
 static void
 write_queues(struct exposition *x, const struct shown_queues *shown)
 {
-    struct label labels[LABELS];
-
     exposition_family(x, &queue_messages);
-    for (size_t i = 0; i < shown->count; i++)
-        write_states(x, &shown->queues[i], &shown->queues[i].here);
-    write_states(x, NULL, &shown->rest);
-    write_each(x, &queue_claims, shown, offsetof(struct store_population, claims));
-    write_each(x, &queue_dead_letters, shown,
-               offsetof(struct store_population, dead_letters));
-    write_each(x, &queue_bytes, shown, offsetof(struct store_population, bytes));
-    exposition_family(x, &queue_age);
-    for (size_t i = 0; i < shown->count; i++) {
-        name_queue(&shown->queues[i], labels);
-        exposition_decimal(x, labels, 2, (uint64_t)shown->queues[i].age_ms, 3);
-    }
-    exposition_family(x, &queue_claimed_age);
-    for (size_t i = 0; i < shown->count; i++) {
-        name_queue(&shown->queues[i], labels);
-        exposition_decimal(x, labels, 2, (uint64_t)shown->queues[i].claimed_age_ms, 3);
-    }
-    for (size_t i = 0; i < COUNT_OF(expired_counters); i++)
-        write_expired(x, &expired_counters[i].family, shown, expired_counters[i].offset);
+    for (size_t i = 0; i <= shown->count; i++)
+        write_states(x, shown, i);
+    for (size_t i = 0; i < COUNT_OF(queue_numbers); i++)
+        write_number(x, shown, &queue_numbers[i]);
 }
 
 /* Takes what a queue has from the rest; they were read one after the other. */
@@ -267,35 +233,6 @@ static void
 subtract(uint64_t *rest, uint64_t part)
 {
     *rest -= part < *rest ? part : *rest;
-}
-
-static void
-take_from_rest(struct store_population *rest, const struct store_population *here)
-{
-    subtract(&rest->claimable, here->claimable);
-    subtract(&rest->claimed, here->claimed);
-    subtract(&rest->delayed, here->delayed);
-    subtract(&rest->dead_letters, here->dead_letters);
-    subtract(&rest->claims, here->claims);
-    subtract(&rest->bytes, here->bytes);
-}
-
-static uint64_t
-mark_of(const struct store_queue_figures *q)
-{
-    static const struct hash_key none; /* a collision costs a comparison */
-
-    return hash_mix(hash_bytes(&none, bytes_of(q->project, q->project_len))) ^
-           hash_bytes(&none, bytes_of(q->name, q->name_len));
-}
-
-static bool
-same_queue(const struct store_queue_figures *a, const struct store_queue_figures *b)
-{
-    return a->kind == b->kind &&
-           bytes_equal(bytes_of(a->project, a->project_len),
-                       bytes_of(b->project, b->project_len)) &&
-           bytes_equal(bytes_of(a->name, a->name_len), bytes_of(b->name, b->name_len));
 }
 
 /*
@@ -306,13 +243,27 @@ same_queue(const struct store_queue_figures *a, const struct store_queue_figures
 static void
 take_queue(struct shown_queues *shown)
 {
+    static const struct hash_key none; /* a collision costs a comparison */
     const struct store_queue_figures *q = &shown->queues[shown->count];
-    const uint64_t mark = mark_of(q);
+    const struct bytes project = bytes_of(q->project, q->project_len);
+    const struct bytes name = bytes_of(q->name, q->name_len);
+    const uint64_t mark = hash_mix(hash_bytes(&none, project)) ^ hash_bytes(&none, name);
+    struct store_population *rest = &shown->rest.here;
 
-    for (size_t i = 0; i < shown->count; i++)
-        if (shown->marks[i] == mark && same_queue(&shown->queues[i], q))
+    for (size_t i = 0; i < shown->count; i++) {
+        const struct store_queue_figures *p = &shown->queues[i];
+
+        if (shown->marks[i] == mark && p->kind == q->kind &&
+            bytes_equal(bytes_of(p->project, p->project_len), project) &&
+            bytes_equal(bytes_of(p->name, p->name_len), name))
             return;
-    take_from_rest(&shown->rest, &q->here);
+    }
+    subtract(&rest->claimable, q->here.claimable);
+    subtract(&rest->claimed, q->here.claimed);
+    subtract(&rest->delayed, q->here.delayed);
+    subtract(&rest->dead_letters, q->here.dead_letters);
+    subtract(&rest->claims, q->here.claims);
+    subtract(&rest->bytes, q->here.bytes);
     shown->marks[shown->count++] = mark;
 }
 
@@ -323,7 +274,7 @@ read_queues(struct context *ctx, const struct store_figures *f, struct shown_que
     enum status st = ST_OK;
     size_t at = 0;
 
-    *out = (struct shown_queues){.rest = f->all, .expired_rest = f->rest};
+    *out = (struct shown_queues){.rest = {.here = f->all, .expired = f->rest}};
     if (room > 0) {
         out->queues = arena_alloc(ctx->req->arena, room * sizeof(*out->queues));
         out->marks = arena_alloc(ctx->req->arena, room * sizeof(*out->marks));
@@ -391,29 +342,9 @@ static const struct family lag = {
     "Delay of the background processing of expired leases, delays and TTLs, in seconds. "
     "Responses are always up to date."};
 
-/* What is there in all of them. */
-static void
-write_sums(struct exposition *x, const struct store_figures *f)
-{
-    exposition_single(x, &queues, f->queues);
-    exposition_single(x, &subscriptions, f->subscriptions);
-    exposition_single(x, &backlog, f->feed_bytes);
-    exposition_single(x, &garbage, f->garbage);
-    exposition_family(x, &lag);
-    exposition_decimal(x, NULL, 0, (uint64_t)f->lag_ms, 3);
-}
-
 static const struct family ready = {"claimd_ready", FAMILY_GAUGE, NULL,
                                     "1 if claimd accepts requests. 0 while it stops, "
                                     "refuses posts or cannot use its store."};
-
-static void
-write_ready(struct exposition *x, struct context *ctx)
-{
-    exposition_single(x, &ready,
-                      health_reservation(ctx) == NULL &&
-                          store_ping(ctx->store, &ctx->visit) == ST_OK);
-}
 
 /* ------------------------------------------------------------------ the request */
 
@@ -438,9 +369,16 @@ handle_metrics(struct context *ctx)
     if (st != ST_OK)
         return st;
     exposition_begin(&x, &ctx->res->body, format);
-    write_ready(&x, ctx);
+    exposition_single(&x, &ready,
+                      health_reservation(ctx) == NULL &&
+                          store_ping(ctx->store, &ctx->visit) == ST_OK);
     write_queues(&x, &shown);
-    write_sums(&x, &figures);
+    exposition_single(&x, &queues, figures.queues);
+    exposition_single(&x, &subscriptions, figures.subscriptions);
+    exposition_single(&x, &backlog, figures.feed_bytes);
+    exposition_single(&x, &garbage, figures.garbage);
+    exposition_family(&x, &lag);
+    exposition_decimal(&x, NULL, 0, (uint64_t)figures.lag_ms, 3);
     write_done(&x, &figures);
     write_quotas(&x, ctx->quotas);
     metrics_write(ctx->metrics, &x);

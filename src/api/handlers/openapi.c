@@ -193,14 +193,6 @@ write_text(struct document *d, struct bytes text)
     buf_add(d->out, text.data, (size_t)(end - text.data));
 }
 
-/* Is the whole text one placeholder? */
-static bool
-is_value(struct bytes text)
-{
-    return text.len > 2 && memcmp(text.data, "${", 2) == 0 &&
-           memchr(text.data, '}', text.len) == text.data + text.len - 1;
-}
-
 static void
 copy_string(struct document *d)
 {
@@ -220,7 +212,9 @@ copy_string(struct document *d)
         text.len = (size_t)(mark - text.data);
     }
     separate(d->out);
-    if (is_value(text)) {
+    /* Is the whole text one placeholder? */
+    if (text.len > 2 && memcmp(text.data, "${", 2) == 0 &&
+        memchr(text.data, '}', text.len) == text.data + text.len - 1) {
         write_value(d, bytes_of(text.data + 2, text.len - 3));
     } else {
         buf_byte(d->out, '"');

@@ -47,24 +47,18 @@ is_topic_filter(struct bytes name)
     return is_filter(name) || bytes_equal_str(name, "with_count");
 }
 
-/* In the first slice a listing begins where the client wants, then where it stood. */
-static struct bytes
-where_to_go_on(const struct context *ctx)
-{
-    const struct progress *p = ctx->progress;
-
-    return p->begun ? bytes_of(p->name, p->name_len) : query_get(&ctx->query, "marker");
-}
-
 static enum status
 read_listing(struct context *ctx, struct listing *out)
 {
     const struct api_limits *l = ctx->limits;
+    const struct progress *p = ctx->progress;
     const struct query *q = &ctx->query;
     enum status st;
 
+    /* The first slice begins where the client wants, the others where the last one stood. */
     *out = (struct listing){.limit = (size_t)limits_page(l, l->max_queues_per_page),
-                            .marker = where_to_go_on(ctx)};
+                            .marker = p->begun ? bytes_of(p->name, p->name_len)
+                                               : query_get(q, "marker")};
     st = context_read_limit(ctx, "limit", l->max_queues_per_page, "max_queues_per_page",
                             &out->limit);
     if (st != ST_OK)
@@ -154,19 +148,6 @@ write_some(struct context *ctx, struct listing *l, const struct store_queues *so
                : ST_NO_MEMORY;
 }
 
-/* So far nothing is shown: the next slice begins behind the last queue looked at. */
-static enum status
-go_on_later(struct context *ctx, const struct listing *l)
-{
-    struct progress *p = ctx->progress;
-
-    ENSURE(l->marker.len <= sizeof(p->name)); /* it is the name of a queue */
-    memcpy(p->name, l->marker.data, l->marker.len);
-    p->name_len = l->marker.len;
-    p->begun = true;
-    return ST_AGAIN;
-}
-
 /*
  * Pages through the store until the page is full: filters count before it is cut. When the
  * slice is used up, a page with something to show ends early.
@@ -178,6 +159,7 @@ write_queues(struct context *ctx, struct listing *l)
                               .kind = ctx->queue.kind,
                               .limit = is_picky(l) ? ASK : l->limit,
                               .with_metadata = l->detailed || l->filters.wanted > 0};
+    struct progress *p = ctx->progress;
     bool more;
     enum status st;
 
@@ -194,19 +176,16 @@ write_queues(struct context *ctx, struct listing *l)
     } while (st == ST_OK && l->shown < l->limit && more && !used_up(l));
     if (st != ST_OK || !used_up(l))
         return st;
-    if (l->shown == 0)
-        return go_on_later(ctx, l);
-    l->last = l->marker; /* what was left out needs no second look */
-    return ST_OK;
-}
-
-static void
-repeat_filters(struct next_page *next, const struct query *q,
-               const struct filters *filters)
-{
-    for (size_t i = 0; i < q->count; i++)
-        if (filters_have(filters, &q->pairs[i]))
-            next_page_text(next, q->pairs[i].name, q->pairs[i].value);
+    if (l->shown > 0) {
+        l->last = l->marker; /* what was left out needs no second look */
+        return ST_OK;
+    }
+    /* The next slice begins behind the last queue looked at. */
+    ENSURE(l->marker.len <= sizeof(p->name)); /* it is the name of a queue */
+    memcpy(p->name, l->marker.data, l->marker.len);
+    p->name_len = l->marker.len;
+    p->begun = true;
+    return ST_AGAIN;
 }
 
 static enum status
@@ -230,8 +209,9 @@ write_next_page(struct context *ctx, const struct listing *l)
         next_page_bool(&next, "with_count", l->with_count);
     if (bytes_present(l->name))
         next_page_text(&next, bytes_str("name"), l->name);
-    if (filters)
-        repeat_filters(&next, q, &l->filters);
+    for (size_t i = 0; filters && i < q->count; i++)
+        if (filters_have(&l->filters, &q->pairs[i]))
+            next_page_text(&next, q->pairs[i].name, q->pairs[i].value);
     next_page_text(&next, bytes_str("marker"), l->last);
     next_page_end(&next);
     return ST_OK;

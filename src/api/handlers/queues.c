@@ -23,18 +23,14 @@ encrypt_check(struct context *ctx, const struct store_settings *settings)
 static enum status
 read_metadata(struct context *ctx, struct store_metadata *out)
 {
-    const struct request *req = ctx->req;
     struct reason why;
-    enum status st;
+    enum status st =
+        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
 
-    *out = (struct store_metadata){BYTES_NONE, STORE_SETTINGS_INIT};
-    if (!ctx->version->puts_metadata)
-        return ST_OK;
-    st = context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
     if (st != ST_OK)
         return st;
     reason_init(&why);
-    st = metadata_decode(req->body, ctx->limits, req->arena, out, &why);
+    st = metadata_decode(ctx->req->body, ctx->limits, ctx->req->arena, out, &why);
     return st == ST_OK ? encrypt_check(ctx, &out->settings)
                        : context_explain(ctx, st, &why);
 }
@@ -43,16 +39,15 @@ read_metadata(struct context *ctx, struct store_metadata *out)
 enum status
 handle_queue_create(struct context *ctx)
 {
-    struct store_metadata metadata;
+    struct store_metadata metadata = {BYTES_NONE, STORE_SETTINGS_INIT};
     bool created = false;
-    enum status st = read_metadata(ctx, &metadata);
+    enum status st = ctx->version->puts_metadata ? read_metadata(ctx, &metadata) : ST_OK;
 
-    if (st != ST_OK)
-        return st;
-    st = answer_location(ctx, "", BYTES_NONE);
-    if (st != ST_OK)
-        return st;
-    st = store_queue_create(ctx->store, &ctx->visit, &ctx->queue, &metadata, &created);
+    if (st == ST_OK)
+        st = answer_location(ctx, "", BYTES_NONE);
+    if (st == ST_OK)
+        st =
+            store_queue_create(ctx->store, &ctx->visit, &ctx->queue, &metadata, &created);
     return st == ST_OK ? answer_empty(ctx, created ? 201 : 204) : st;
 }
 
@@ -195,8 +190,6 @@ handle_queue_stats(struct context *ctx)
     return answer_json(ctx, 200);
 }
 
-/* ------------------------------------------------------------------ version 1 */
-
 /* GET, HEAD .../queues/{queue}: whether there is such a queue, without a word. */
 enum status
 handle_queue_exists(struct context *ctx)
@@ -209,15 +202,7 @@ handle_queue_exists(struct context *ctx)
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
 
-/* ------------------------------------------------------------------ metadata */
-
-static bool
-is_underscored(const struct json_scan_name *name)
-{
-    struct bytes rest = name->text;
-
-    return rest.len > 0 && json_string_next(&rest) == '_';
-}
+/* ------------------------------------------------------------------ version 1 */
 
 /* v1 knows no reserved members, and keeps their names free. */
 static enum status
@@ -225,12 +210,17 @@ check_names(struct context *ctx)
 {
     struct json_scan s;
     struct json_scan_name name;
+    struct reason why;
 
+    if (json_fault(ctx->req->body, &why))
+        return context_explain(ctx, ST_BAD_BODY, &why);
     json_scan_begin(&s, ctx->req->body);
     if (!json_scan_enter(&s, SCAN_OBJECT))
         return context_refuse(ctx, ST_BAD_BODY, "the body must be an object");
     while (json_scan_member(&s, &name)) {
-        if (is_underscored(&name))
+        struct bytes rest = name.text;
+
+        if (rest.len > 0 && json_string_next(&rest) == '_')
             return context_refuse(
                 ctx, ST_BAD_VALUE,
                 "the name of a member is \"%s\". It must not begin with an underscore",
@@ -238,27 +228,6 @@ check_names(struct context *ctx)
         (void)json_scan_value(&s, NULL);
     }
     return json_scan_end(&s);
-}
-
-static enum status
-read_metadata_v1(struct context *ctx, struct store_metadata *out)
-{
-    const struct request *req = ctx->req;
-    struct reason why;
-    enum status st =
-        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
-
-    if (st != ST_OK)
-        return st;
-    if (json_fault(req->body, &why))
-        return context_explain(ctx, ST_BAD_BODY, &why);
-    st = check_names(ctx);
-    if (st != ST_OK)
-        return st;
-    reason_init(&why);
-    st = metadata_decode(req->body, ctx->limits, req->arena, out, &why);
-    return st == ST_OK ? encrypt_check(ctx, &out->settings)
-                       : context_explain(ctx, st, &why);
 }
 
 /* Whatever stands there is replaced; a change in between is as if it had come before. */
@@ -288,14 +257,17 @@ enum status
 handle_metadata_put(struct context *ctx)
 {
     struct store_metadata metadata;
-    enum status st = read_metadata_v1(ctx, &metadata);
+    enum status st =
+        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
 
-    if (st != ST_OK)
-        return st;
-    st = answer_location(ctx, "/metadata", BYTES_NONE);
-    if (st != ST_OK)
-        return st;
-    st = replace_metadata(ctx, &metadata);
+    if (st == ST_OK)
+        st = check_names(ctx);
+    if (st == ST_OK)
+        st = read_metadata(ctx, &metadata);
+    if (st == ST_OK)
+        st = answer_location(ctx, "/metadata", BYTES_NONE);
+    if (st == ST_OK)
+        st = replace_metadata(ctx, &metadata);
     if (st == ST_NOT_FOUND)
         return context_refuse_queue(ctx);
     return st == ST_OK ? answer_empty(ctx, 204) : st;
@@ -307,18 +279,6 @@ handle_metadata_put(struct context *ctx)
 struct purge {
     bool messages, subscriptions;
 };
-
-static bool
-is_text(const struct json_scan_value *value, const char *text)
-{
-    struct json_scan_name inside;
-
-    if (value->kind != SCAN_STRING)
-        return false;
-    inside.text = bytes_of(value->text.data + 1, value->text.len - 2);
-    inside.escaped = memchr(inside.text.data, '\\', inside.text.len) != NULL;
-    return json_scan_name_is(&inside, text);
-}
 
 /* The last member resource_types of a valid document; absent: SCAN_NONE. */
 static struct json_scan_value
@@ -348,9 +308,11 @@ read_types(struct context *ctx, const struct json_scan_value *types, struct purg
         struct json_scan_value item;
 
         (void)json_scan_value(&s, &item);
-        if (is_text(&item, "messages"))
+        if (item.kind == SCAN_STRING &&
+            json_string_equals(json_scan_inside(&item), bytes_str("messages")))
             out->messages = true;
-        else if (is_text(&item, "subscriptions"))
+        else if (item.kind == SCAN_STRING &&
+                 json_string_equals(json_scan_inside(&item), bytes_str("subscriptions")))
             out->subscriptions = true;
         else
             return context_refuse(
@@ -387,14 +349,6 @@ read_purge(struct context *ctx, struct purge *out)
     return read_types(ctx, &types, out);
 }
 
-static enum store_purge
-what(const struct purge *purge)
-{
-    if (purge->messages && purge->subscriptions)
-        return STORE_PURGE_BOTH;
-    return purge->messages ? STORE_PURGE_MESSAGES : STORE_PURGE_SUBSCRIPTIONS;
-}
-
 /* POST .../queues/{queue}/purge */
 enum status
 handle_queue_purge(struct context *ctx)
@@ -403,6 +357,9 @@ handle_queue_purge(struct context *ctx)
     enum status st = read_purge(ctx, &purge);
 
     if (st == ST_OK && (purge.messages || purge.subscriptions))
-        st = store_queue_purge(ctx->store, &ctx->visit, &ctx->queue, what(&purge));
+        st = store_queue_purge(ctx->store, &ctx->visit, &ctx->queue,
+                               !purge.subscriptions ? STORE_PURGE_MESSAGES
+                               : !purge.messages    ? STORE_PURGE_SUBSCRIPTIONS
+                                                    : STORE_PURGE_BOTH);
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }

@@ -154,15 +154,6 @@ read_end(struct context *ctx, const struct json_scan_value *expires, struct shar
     return ST_OK;
 }
 
-static bool
-is_any(const bool *shown)
-{
-    for (size_t i = 0; i < PART_COUNT; i++)
-        if (shown[i])
-            return true;
-    return false;
-}
-
 static int
 compare(const void *a, const void *b)
 {
@@ -189,7 +180,7 @@ read_share(struct context *ctx, struct share *out)
         st = read_end(ctx, &m.expires, out);
     if (st != ST_OK)
         return st;
-    if (!is_any(out->shown))
+    if (memchr(out->shown, true, sizeof(out->shown)) == NULL)
         out->shown[PART_MESSAGES] = true;
     if (out->method_count == 0)
         (void)take_method(ctx, bytes_str("GET"), out);

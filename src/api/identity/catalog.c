@@ -23,26 +23,11 @@ static const struct service services[] = {
 
 #define SERVICES (sizeof(services) / sizeof(services[0]))
 
-static bool
-is_served(const struct context *ctx, const struct service *s)
-{
-    return !s->with_project || ctx->limits->enable_v1;
-}
-
 /* What both versions write about an endpoint. */
 struct place {
     struct bytes origin, project; /* the project as a segment of a path */
     const char *region;
 };
-
-static enum status
-find_place(struct context *ctx, struct bytes project, struct place *out)
-{
-    enum status st = identity_origin(ctx, &out->origin);
-
-    out->region = auth_region(ctx->auth);
-    return st == ST_OK ? uri_segment(ctx->req->arena, project, &out->project) : st;
-}
 
 static json_t *
 endpoint_url(const struct place *at, const struct service *s, const char *path)
@@ -82,14 +67,17 @@ static enum status
 catalog(struct context *ctx, struct bytes project,
         json_t *(*describe)(const struct place *, const struct service *), json_t **out)
 {
-    struct place at;
-    enum status st = find_place(ctx, project, &at);
-    json_t *list = st == ST_OK ? json_array() : NULL;
+    struct place at = {.region = auth_region(ctx->auth)};
+    enum status st = identity_origin(ctx, &at.origin);
+    json_t *list;
 
+    if (st == ST_OK)
+        st = uri_segment(ctx->req->arena, project, &at.project);
     if (st != ST_OK)
         return st;
+    list = json_array();
     for (size_t i = 0; i < SERVICES; i++)
-        if (is_served(ctx, &services[i]) &&
+        if ((!services[i].with_project || ctx->limits->enable_v1) &&
             json_array_append_new(list, describe(&at, &services[i])) != 0) {
             json_decref(list);
             return ST_NO_MEMORY;
@@ -217,25 +205,20 @@ identity_show_v2(struct context *ctx)
 #define V2   ROOT "/v2.0"
 
 static const struct route routes[] = {
-    {V3 "/auth/tokens", METHOD_POST, identity_login_v3, ACTION_OPEN, 0, "logIn"},
-    {V3 "/auth/tokens", METHOD_GET, identity_show_token, ACTION_OPEN, 0, "showToken"},
-    {V3 "/auth/tokens", METHOD_HEAD, identity_show_token, ACTION_OPEN, 0,
-     "showTokenBriefly"},
-    {V3 "/auth/tokens", METHOD_DELETE, identity_revoke_token, ACTION_OPEN, 0,
-     "revokeToken"},
-    {V3 "/auth/projects", METHOD_GET, identity_list_projects, ACTION_OPEN, 0,
-     "listProjects"},
-    {V3 "/auth/catalog", METHOD_GET, identity_show_catalog, ACTION_OPEN, 0,
-     "showCatalog"},
-    {V2 "/tokens", METHOD_POST, identity_login_v2, ACTION_OPEN, 0, "logInV2"},
-    {V2 "/tenants", METHOD_GET, identity_list_tenants, ACTION_OPEN, 0, "listTenants"},
-    {ROOT, METHOD_GET, identity_list_versions, ACTION_OPEN, 0, "listIdentityVersions"},
-    {ROOT "/", METHOD_GET, identity_list_versions, ACTION_OPEN, 0,
-     "listIdentityVersions"},
-    {V3, METHOD_GET, identity_show_v3, ACTION_OPEN, 0, "showIdentityV3"},
-    {V3 "/", METHOD_GET, identity_show_v3, ACTION_OPEN, 0, "showIdentityV3"},
-    {V2, METHOD_GET, identity_show_v2, ACTION_OPEN, 0, "showIdentityV2"},
-    {V2 "/", METHOD_GET, identity_show_v2, ACTION_OPEN, 0, "showIdentityV2"},
+    ROUTE(V3 "/auth/tokens", POST, identity_login_v3, OPEN, 0, "logIn"),
+    ROUTE(V3 "/auth/tokens", GET, identity_show_token, OPEN, 0, "showToken"),
+    ROUTE(V3 "/auth/tokens", HEAD, identity_show_token, OPEN, 0, "showTokenBriefly"),
+    ROUTE(V3 "/auth/tokens", DELETE, identity_revoke_token, OPEN, 0, "revokeToken"),
+    ROUTE(V3 "/auth/projects", GET, identity_list_projects, OPEN, 0, "listProjects"),
+    ROUTE(V3 "/auth/catalog", GET, identity_show_catalog, OPEN, 0, "showCatalog"),
+    ROUTE(V2 "/tokens", POST, identity_login_v2, OPEN, 0, "logInV2"),
+    ROUTE(V2 "/tenants", GET, identity_list_tenants, OPEN, 0, "listTenants"),
+    ROUTE(ROOT, GET, identity_list_versions, OPEN, 0, "listIdentityVersions"),
+    ROUTE(ROOT "/", GET, identity_list_versions, OPEN, 0, "listIdentityVersions"),
+    ROUTE(V3, GET, identity_show_v3, OPEN, 0, "showIdentityV3"),
+    ROUTE(V3 "/", GET, identity_show_v3, OPEN, 0, "showIdentityV3"),
+    ROUTE(V2, GET, identity_show_v2, OPEN, 0, "showIdentityV2"),
+    ROUTE(V2 "/", GET, identity_show_v2, OPEN, 0, "showIdentityV2"),
     ROUTE_END,
 };
 

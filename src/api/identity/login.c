@@ -219,18 +219,12 @@ identity_caller(struct context *ctx, enum api_header header, struct auth_caller 
 
 /* ------------------------------------------------------------------ the token */
 
-static json_t *
-default_domain(void)
-{
-    return json_pack("{s:s, s:s}", "id", "default", "name", "Default");
-}
-
 /* A user or a project: its name is its id. */
 static json_t *
 named(struct bytes name)
 {
-    return json_pack("{s:s%, s:s%, s:o}", "id", name.data, name.len, "name", name.data,
-                     name.len, "domain", default_domain());
+    return json_pack("{s:s%, s:s%, s:{s:s, s:s}}", "id", name.data, name.len, "name",
+                     name.data, name.len, "domain", "id", "default", "name", "Default");
 }
 
 enum status

@@ -118,29 +118,9 @@ read_step(struct context *ctx, const json_t *body, struct clock_request *out)
 typedef enum status
 read_fn(struct context *ctx, const json_t *body, struct clock_request *out);
 
-static enum status
-read_request(struct context *ctx, read_fn *read, struct clock_request *out)
-{
-    json_t *body;
-    enum status st = testapi_read_body(ctx, &body);
-
-    *out = (struct clock_request){LEAVE, STAY, 0};
-    if (st != ST_OK)
-        return st;
-    st = read(ctx, body, out);
-    json_decref(body);
-    return st;
-}
-
 /* ------------------------------------------------------------------ moving */
 
 /* A move takes several calls: until when, and what the history had before, are put down. */
-static int64_t
-until_ms(const struct context *ctx)
-{
-    return (int64_t)ctx->progress->resume[0];
-}
-
 static uint64_t
 since(const struct context *ctx)
 {
@@ -210,14 +190,19 @@ write_events(struct context *ctx)
 static enum status
 move(struct context *ctx, read_fn *read)
 {
-    struct clock_request request;
-    enum status st = read_request(ctx, read, &request);
+    struct clock_request request = {LEAVE, STAY, 0};
+    json_t *body;
+    enum status st = testapi_read_body(ctx, &body);
 
+    if (st != ST_OK)
+        return st;
+    st = read(ctx, body, &request);
+    json_decref(body);
     if (st == ST_OK && !ctx->progress->begun)
         st = move_begin(ctx, &request);
     if (st != ST_OK)
         return st;
-    if (!testapi_move(ctx->testapi, until_ms(ctx),
+    if (!testapi_move(ctx->testapi, (int64_t)ctx->progress->resume[0],
                       request.move == TO_NEXT ? since(ctx) : UINT64_MAX))
         return ST_AGAIN;
     buf_byte(&ctx->res->body, '{');

@@ -97,15 +97,6 @@ move_clock(struct context *ctx, struct injected_fault *injected)
     return ST_AGAIN;
 }
 
-static enum status
-fault_refuse(struct context *ctx, const struct fault *fault)
-{
-    ctx->uncounted = true;
-    return context_refuse(ctx,
-                          fault->status == 429 ? ST_PROJECT_REQUESTS : ST_UNAVAILABLE,
-                          "a test injected this fault");
-}
-
 /* Before the handler; ST_AGAIN: the clock is on its way. */
 static enum status
 fault_pre(struct context *ctx)
@@ -117,7 +108,10 @@ fault_pre(struct context *ctx)
         return st;
     switch (injected->fault.kind) {
     case FAULT_STATUS:
-        return fault_refuse(ctx, &injected->fault);
+        ctx->uncounted = true;
+        return context_refuse(
+            ctx, injected->fault.status == 429 ? ST_PROJECT_REQUESTS : ST_UNAVAILABLE,
+            "a test injected this fault");
     case FAULT_CUT_BEFORE:
         return ST_UNAVAILABLE;
     case FAULT_CLOCK:
@@ -128,19 +122,6 @@ fault_pre(struct context *ctx)
 }
 
 /* ------------------------------------------------------------------ after */
-
-/* Without memory it stays as the server would say. */
-static void
-say_when(struct context *ctx, const struct fault *fault)
-{
-    struct bytes text;
-
-    if (fault->retry_after_s < 0)
-        return;
-    text = arena_printf(ctx->req->arena, "%" PRId64, fault->retry_after_s);
-    if (bytes_present(text))
-        problem_retry(ctx->res, text.data);
-}
 
 static void
 end_claim(struct context *ctx)
@@ -163,10 +144,13 @@ static void
 fault_post(struct context *ctx, enum status st)
 {
     const struct fault *fault = &ctx->progress->injected.fault;
+    struct bytes text;
 
     switch (fault->kind) {
     case FAULT_STATUS:
-        say_when(ctx, fault);
+        text = arena_printf(ctx->req->arena, "%" PRId64, fault->retry_after_s);
+        if (fault->retry_after_s >= 0 && bytes_present(text))
+            problem_retry(ctx->res, text.data);
         break;
     case FAULT_END_CLAIM:
         if (st == ST_OK)

@@ -172,30 +172,23 @@ member(struct buf *out, const char *name, struct bytes value, bool *first)
 }
 
 static void
-write_match(struct buf *out, const struct fault_match *m)
+write_rule(void *arg, const struct fault_rule *rule)
 {
+    const struct fault_match *m = &rule->match;
+    struct buf *out = arg;
+    char text[FAULT_TEXT_CAP];
     bool first = true;
 
+    fault_text(&rule->fault, text);
+    buf_str(out, out->data[out->len - 1] == '[' ? "{" : ",{");
     buf_str(out, "\"match\":{");
     member(out, "action", m->action, &first);
     member(out, "method", m->method, &first);
     member(out, "queue", m->queue, &first);
     member(out, "project", m->project, &first);
     member(out, "client", m->client, &first);
-    buf_byte(out, '}');
-}
-
-static void
-write_rule(void *arg, const struct fault_rule *rule)
-{
-    struct buf *out = arg;
-    char text[FAULT_TEXT_CAP];
-
-    fault_text(&rule->fault, text);
-    buf_str(out, out->data[out->len - 1] == '[' ? "{" : ",{");
-    write_match(out, &rule->match);
     buf_printf(out,
-               ",\"skip\":%" PRIu64 ",\"every\":%" PRIu64 ",\"times\":%" PRIu64
+               "},\"skip\":%" PRIu64 ",\"every\":%" PRIu64 ",\"times\":%" PRIu64
                ",\"fault\":\"%s\",\"matched\":%" PRIu64 ",\"struck\":%" PRIu64 "}",
                rule->skip, rule->every, rule->times, text, rule->matched, rule->struck);
 }

@@ -49,17 +49,6 @@ member(struct buf *out, const char *name, struct bytes value)
     json_string_write(out, value);
 }
 
-static void
-write_queue(struct buf *out, const struct history_entry *e)
-{
-    if (!bytes_present(e->queue.name))
-        return;
-    member(out, "project", e->queue.project);
-    member(out, e->queue.kind == STORE_TOPIC ? "topic" : "queue", e->queue.name);
-    if (e->event == HISTORY_DEAD_LETTER)
-        member(out, "to", e->target.name);
-}
-
 /* Ids have nothing that would have to be escaped. */
 static void
 write_ids(struct buf *out, struct bytes ids)
@@ -91,7 +80,12 @@ history_write(struct buf *out, const struct history_entry *e)
                ",\"event\":\"%s\",\"at\":\"%s\",\"at_ms\":", history_event_name(e->event),
                at);
     buf_i64(out, e->at_ms);
-    write_queue(out, e);
+    if (bytes_present(e->queue.name)) {
+        member(out, "project", e->queue.project);
+        member(out, e->queue.kind == STORE_TOPIC ? "topic" : "queue", e->queue.name);
+        if (e->event == HISTORY_DEAD_LETTER)
+            member(out, "to", e->target.name);
+    }
     member(out, "client", e->client);
     if (e->action != NULL)
         member(out, "action", bytes_str(e->action));
@@ -299,15 +293,6 @@ await(struct context *ctx, const struct expected *wanted)
     return true;
 }
 
-static enum status
-answer_found(struct context *ctx, const struct store_stats *found)
-{
-    buf_printf(&ctx->res->body,
-               "{\"messages\":%" PRIu64 ",\"claimed\":%" PRIu64 ",\"free\":%" PRIu64 "}",
-               found->total, found->claimed, found->total - found->claimed);
-    return answer_json(ctx, 200);
-}
-
 /* GET /claimd/expect */
 enum status
 handle_expect(struct context *ctx)
@@ -329,8 +314,13 @@ handle_expect(struct context *ctx)
     if (st != ST_OK && st != ST_NOT_FOUND)
         return st;
     if (is_met(wanted.messages, found.total) && is_met(wanted.claimed, found.claimed) &&
-        is_met(wanted.free, found.total - found.claimed))
-        return answer_found(ctx, &found);
+        is_met(wanted.free, found.total - found.claimed)) {
+        buf_printf(&ctx->res->body,
+                   "{\"messages\":%" PRIu64 ",\"claimed\":%" PRIu64 ",\"free\":%" PRIu64
+                   "}",
+                   found.total, found.claimed, found.total - found.claimed);
+        return answer_json(ctx, 200);
+    }
     if (waits)
         return ST_WAIT;
     return context_refuse(ctx, ST_CONFLICT,

@@ -3,10 +3,7 @@
 #include "api/versions/version.h"
 
 #define TESTAPI(path, method, handle, operation)                                         \
-    {                                                                                    \
-        "/claimd/" path, METHOD_##method, handle, ACTION_CI_USE, ROUTE_GUARDED,          \
-            operation                                                                    \
-    }
+    ROUTE("/claimd/" path, method, handle, CI_USE, ROUTE_GUARDED, operation)
 
 static const struct route routes[] = {
     TESTAPI("clock", GET, handle_clock_show, "showClock"),

@@ -52,15 +52,6 @@ delete_some(struct context *ctx, struct bytes project, bool *more)
     return st;
 }
 
-static void
-note(const struct context *ctx, struct bytes project)
-{
-    const struct history_entry e = {
-        .at_ms = ctx->visit.now_ms, .event = HISTORY_RESET, .queue.project = project};
-
-    history_add(testapi_history(ctx->testapi), &e);
-}
-
 /*
  * POST /claimd/reset: who waits is answered, then the queues go, and with those of all projects
  * the faults. What is made meanwhile may go, too, or stay.
@@ -84,7 +75,10 @@ handle_reset(struct context *ctx)
         return ST_AGAIN;
     if (!bytes_present(project)) /* which cannot fail */
         (void)faults_replace(testapi_faults(ctx->testapi), NULL, 0);
-    note(ctx, project);
+    history_add(testapi_history(ctx->testapi),
+                &(const struct history_entry){.at_ms = ctx->visit.now_ms,
+                                              .event = HISTORY_RESET,
+                                              .queue.project = project});
     return answer_empty(ctx, 204);
 }
 

@@ -6,16 +6,14 @@
 #define TOPIC_PROGRESS "/claimd/topics/{topic}/subscriptions"
 
 static const struct route routes[] = {
-    {"/claimd/claims", METHOD_POST, handle_claim_any, ACTION_CLAIMS_CREATE, 0,
-     "claimFromSeveral"},
-    {PROGRESS, METHOD_GET, handle_progress_list, ACTION_SUBSCRIPTION_PROGRESS, 0,
-     "listProgress"},
-    {PROGRESS "/{id}", METHOD_GET, handle_progress_show, ACTION_SUBSCRIPTION_PROGRESS, 0,
-     "showProgress"},
-    {TOPIC_PROGRESS, METHOD_GET, handle_progress_list, ACTION_SUBSCRIPTION_PROGRESS, 0,
-     "listProgressOfTopic"},
-    {TOPIC_PROGRESS "/{id}", METHOD_GET, handle_progress_show,
-     ACTION_SUBSCRIPTION_PROGRESS, 0, "showProgressOfTopic"},
+    ROUTE("/claimd/claims", POST, handle_claim_any, CLAIMS_CREATE, 0, "claimFromSeveral"),
+    ROUTE(PROGRESS, GET, handle_progress_list, SUBSCRIPTION_PROGRESS, 0, "listProgress"),
+    ROUTE(PROGRESS "/{id}", GET, handle_progress_show, SUBSCRIPTION_PROGRESS, 0,
+          "showProgress"),
+    ROUTE(TOPIC_PROGRESS, GET, handle_progress_list, SUBSCRIPTION_PROGRESS, 0,
+          "listProgressOfTopic"),
+    ROUTE(TOPIC_PROGRESS "/{id}", GET, handle_progress_show, SUBSCRIPTION_PROGRESS, 0,
+          "showProgressOfTopic"),
     ROUTE_END,
 };
 
@@ -35,9 +33,9 @@ const struct version version_claimd = {
 /* What operators have besides, below /claimd/ (docs/api.md 24). */
 
 static const struct route operator_routes[] = {
-    {"/claimd/dump", METHOD_GET, handle_dump, ACTION_STATE_DUMP,
-     ROUTE_GUARDED | ROUTE_OWN_FORM, "dump"},
-    {"/claimd/load", METHOD_POST, handle_load, ACTION_STATE_LOAD, ROUTE_GUARDED, "load"},
+    ROUTE("/claimd/dump", GET, handle_dump, STATE_DUMP, ROUTE_GUARDED | ROUTE_OWN_FORM,
+          "dump"),
+    ROUTE("/claimd/load", POST, handle_load, STATE_LOAD, ROUTE_GUARDED, "load"),
     ROUTE_END,
 };
 

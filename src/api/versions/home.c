@@ -49,16 +49,15 @@ versions_list(struct context *ctx)
 enum { GUARDED = ROUTE_GUARDED | ROUTE_OWN_FORM | ROUTE_METRICS };
 
 static const struct route root_routes[] = {
-    {"/", METHOD_GET, versions_list, ACTION_OPEN, 0, "listVersions"},
-    {"/openapi.json", METHOD_GET, handle_openapi, ACTION_OPEN, 0, "describe"},
-    {"/openapi.json", METHOD_HEAD, handle_openapi, ACTION_OPEN, 0, "describeBriefly"},
-    {"/livez", METHOD_GET, handle_livez, ACTION_OPEN, ROUTE_METRICS, "isAlive"},
-    {"/livez", METHOD_HEAD, handle_livez, ACTION_OPEN, ROUTE_METRICS, "isAliveBriefly"},
-    {"/readyz", METHOD_GET, handle_readyz, ACTION_OPEN, ROUTE_METRICS, "isReady"},
-    {"/readyz", METHOD_HEAD, handle_readyz, ACTION_OPEN, ROUTE_METRICS, "isReadyBriefly"},
-    {"/metrics", METHOD_GET, handle_metrics, ACTION_METRICS_GET, GUARDED, "showMetrics"},
-    {"/metrics", METHOD_HEAD, handle_metrics, ACTION_METRICS_GET, GUARDED,
-     "showMetricsBriefly"},
+    ROUTE("/", GET, versions_list, OPEN, 0, "listVersions"),
+    ROUTE("/openapi.json", GET, handle_openapi, OPEN, 0, "describe"),
+    ROUTE("/openapi.json", HEAD, handle_openapi, OPEN, 0, "describeBriefly"),
+    ROUTE("/livez", GET, handle_livez, OPEN, ROUTE_METRICS, "isAlive"),
+    ROUTE("/livez", HEAD, handle_livez, OPEN, ROUTE_METRICS, "isAliveBriefly"),
+    ROUTE("/readyz", GET, handle_readyz, OPEN, ROUTE_METRICS, "isReady"),
+    ROUTE("/readyz", HEAD, handle_readyz, OPEN, ROUTE_METRICS, "isReadyBriefly"),
+    ROUTE("/metrics", GET, handle_metrics, METRICS_GET, GUARDED, "showMetrics"),
+    ROUTE("/metrics", HEAD, handle_metrics, METRICS_GET, GUARDED, "showMetricsBriefly"),
     ROUTE_END,
 };
 

@@ -78,16 +78,6 @@ drafts_grow(struct reader *r)
 }
 
 static void
-drafts_add(struct reader *r, const struct store_draft *draft)
-{
-    if (r->count == r->cap && !drafts_grow(r)) {
-        r->st = ST_NO_MEMORY;
-        return;
-    }
-    r->drafts[r->count++] = *draft;
-}
-
-static void
 read_fields(struct reader *r, struct fields *f)
 {
     struct json_scan_name name;
@@ -103,19 +93,6 @@ read_fields(struct reader *r, struct fields *f)
             value = &f->delay;
         (void)json_scan_value(&r->scan, value); /* json_scan_end() tells */
     }
-}
-
-/* What is filled in for members left out: v2 leaves that to the queue. */
-static struct store_draft
-draft_default(const struct reader *r)
-{
-    struct store_draft draft = {BYTES_NONE, STORE_UNSET, STORE_UNSET};
-
-    if (r->form == POST_V1_1)
-        draft.ttl_s = r->limits->default_message_ttl;
-    if (r->form != POST_V2)
-        draft.delay_s = 0;
-    return draft;
 }
 
 static void
@@ -139,7 +116,10 @@ draft_read(struct reader *r, const struct fields *f, struct store_draft *draft)
 static void
 read_message(struct reader *r)
 {
-    struct store_draft draft = draft_default(r);
+    /* v2 leaves it to the queue to fill in members left out. */
+    struct store_draft draft = {
+        .ttl_s = r->form == POST_V1_1 ? r->limits->default_message_ttl : STORE_UNSET,
+        .delay_s = r->form == POST_V2 ? STORE_UNSET : 0};
     struct fields f = {
         {SCAN_NONE, BYTES_NONE}, {SCAN_NONE, BYTES_NONE}, {SCAN_NONE, BYTES_NONE}};
 
@@ -150,8 +130,10 @@ read_message(struct reader *r)
     }
     read_fields(r, &f);
     draft_read(r, &f, &draft);
+    if (r->st == ST_OK && r->count == r->cap && !drafts_grow(r))
+        r->st = ST_NO_MEMORY;
     if (r->st == ST_OK)
-        drafts_add(r, &draft);
+        r->drafts[r->count++] = draft;
 }
 
 /* A list of messages, which replaces one read before (a member named twice). */
@@ -211,18 +193,6 @@ read_document(struct reader *r)
     }
 }
 
-/* No document at all, or one that says something wrong. */
-static enum status
-refuse(const struct reader *r, struct bytes body, enum status syntax)
-{
-    if (syntax == ST_OK)
-        return r->st;
-    /* One that cannot be explained would be a document after all. */
-    if (!json_fault(body, r->why))
-        (void)reason_give(r->why, syntax, "the body is not JSON");
-    return syntax;
-}
-
 enum status
 decode_post(struct bytes body, enum post_form form, const struct api_limits *limits,
             struct arena *arena, struct decoded_post *out, struct reason *why)
@@ -241,8 +211,14 @@ decode_post(struct bytes body, enum post_form form, const struct api_limits *lim
     json_scan_begin(&r.scan, body);
     read_document(&r);
     st = json_scan_end(&r.scan);
-    if (st != ST_OK || r.st != ST_OK)
-        return refuse(&r, body, st);
+    if (st != ST_OK) {
+        /* One that cannot be explained would be a document after all. */
+        if (!json_fault(body, why))
+            (void)reason_give(why, st, "the body is not JSON");
+        return st;
+    }
+    if (r.st != ST_OK)
+        return r.st;
     out->drafts = r.drafts;
     out->count = r.count;
     return ST_OK;
@@ -295,19 +271,13 @@ read_members(struct bytes body, enum terms_form form, struct members *m,
     return json_scan_end(&scan) == ST_OK ? ST_OK : refuse_document(body, why);
 }
 
-static bool
-left_out(const struct json_scan_value *value)
-{
-    return value->kind == SCAN_NONE || value->kind == SCAN_NULL;
-}
-
 /* The member that this form requires and does not have; NULL: none. */
 static const char *
 missing(enum terms_form form, const struct members *m)
 {
-    if ((form == TERMS_CLAIM_V1 || form == TERMS_RENEW_V1) && left_out(&m->ttl))
+    if ((form == TERMS_CLAIM_V1 || form == TERMS_RENEW_V1) && decode_left_out(&m->ttl))
         return "ttl";
-    return form == TERMS_CLAIM_V1 && left_out(&m->grace) ? "grace" : NULL;
+    return form == TERMS_CLAIM_V1 && decode_left_out(&m->grace) ? "grace" : NULL;
 }
 
 /* Reads one of them; *st is the worst so far, with its reason. */

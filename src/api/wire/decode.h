@@ -92,6 +92,13 @@ struct integer_range {
 enum status decode_integer(const struct json_scan_value *value,
                            const struct integer_range *range, int64_t *out);
 
+/* A member that is null counts as left out. */
+static inline bool
+decode_left_out(const struct json_scan_value *value)
+{
+    return value->kind == SCAN_NONE || value->kind == SCAN_NULL;
+}
+
 /* Says why decode_integer() refused a value with st, which is returned. */
 enum status
 integer_refuse(struct reason *why, enum status st, const char *name,

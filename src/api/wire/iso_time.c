@@ -55,16 +55,6 @@ number(struct reader *r, int digits, int least, int most)
 }
 
 static void
-read_date(struct reader *r, struct tm *tm)
-{
-    tm->tm_year = number(r, 4, 1000, 9999) - 1900;
-    expect(r, '-');
-    tm->tm_mon = number(r, 2, 1, 12) - 1;
-    expect(r, '-');
-    tm->tm_mday = number(r, 2, 1, 31);
-}
-
-static void
 read_second(struct reader *r, struct tm *tm)
 {
     tm->tm_sec = number(r, 2, 0, 59);
@@ -74,16 +64,6 @@ read_second(struct reader *r, struct tm *tm)
         r->bad = true;
     while (next_is_digit(r))
         (void)number(r, 1, 0, 9);
-}
-
-static void
-read_time(struct reader *r, struct tm *tm)
-{
-    tm->tm_hour = number(r, 2, 0, 23);
-    expect(r, ':');
-    tm->tm_min = number(r, 2, 0, 59);
-    if (take(r, ':'))
-        read_second(r, tm);
 }
 
 /* Seconds that a clock there is ahead of UTC. */
@@ -111,11 +91,19 @@ iso_time_read(struct bytes text, int64_t *out_ms)
     int zone = 0, day;
     int64_t seconds;
 
-    read_date(&r, &tm);
+    tm.tm_year = number(&r, 4, 1000, 9999) - 1900;
+    expect(&r, '-');
+    tm.tm_mon = number(&r, 2, 1, 12) - 1;
+    expect(&r, '-');
+    tm.tm_mday = number(&r, 2, 1, 31);
     if (r.rest.len > 0) {
         if (!take(&r, 'T') && !take(&r, 't'))
             expect(&r, ' ');
-        read_time(&r, &tm);
+        tm.tm_hour = number(&r, 2, 0, 23);
+        expect(&r, ':');
+        tm.tm_min = number(&r, 2, 0, 59);
+        if (take(&r, ':'))
+            read_second(&r, &tm);
         zone = read_zone(&r);
     }
     if (r.bad || r.rest.len > 0)

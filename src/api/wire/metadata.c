@@ -111,14 +111,6 @@ is_queue_name(const json_t *value)
                 bytes_of(json_string_value(value), json_string_length(value))) == ST_OK);
 }
 
-static bool
-is_memory(const json_t *value)
-{
-    return json_is_string(value) &&
-           bytes_equal_str(bytes_of(json_string_value(value), json_string_length(value)),
-                           "memory");
-}
-
 static enum status
 check_member(enum reserved which, const json_t *value, const struct api_limits *limits,
              struct reason *why)
@@ -136,7 +128,9 @@ check_member(enum reserved which, const json_t *value, const struct api_limits *
     if (which == RESERVED_ENCRYPT && !json_is_boolean(value))
         return reason_give(why, ST_BAD_VALUE, "%s is %s. It must be true or false",
                            reserved_names[which], json_tree_received(value).text);
-    if (which == RESERVED_PERSISTENCE && !is_memory(value))
+    if (which == RESERVED_PERSISTENCE &&
+        !(json_is_string(value) && json_string_length(value) == 6 &&
+          strcmp(json_string_value(value), "memory") == 0))
         return reason_give(why, ST_BAD_VALUE, "%s is %s. It must be \"memory\" or absent",
                            reserved_names[which], json_tree_received(value).text);
     if (which == RESERVED_RETRY_POLICY)
@@ -322,17 +316,6 @@ write_name(struct buf *out, bool *first, struct bytes inside)
     *first = false;
 }
 
-/* Which of the members that show a default this is; `shown`: none of them. */
-static enum reserved
-find_shown(const struct json_scan_name *name, enum reserved shown)
-{
-    enum reserved which = 0;
-
-    while (which < shown && !json_scan_name_is(name, reserved_names[which]))
-        which++;
-    return which;
-}
-
 /* null, false, 0 and what is empty stand for a member that is not set. */
 static bool
 is_unset(const struct json_scan_value *value)
@@ -360,8 +343,10 @@ metadata_show(const struct store_metadata *metadata, enum store_kind kind,
     json_scan_begin(&scan, metadata->json);
     if (json_scan_enter(&scan, SCAN_OBJECT)) {
         while (json_scan_member(&scan, &name) && json_scan_value(&scan, &value)) {
-            enum reserved which = find_shown(&name, shown);
+            enum reserved which = 0; /* `shown`: none of those that show a default */
 
+            while (which < shown && !json_scan_name_is(&name, reserved_names[which]))
+                which++;
             seen[which] = true;
             write_name(out, &first, name.text);
             if (which < shown && is_unset(&value))

@@ -200,18 +200,6 @@ apply_rule(json_t *document, const struct patch *patch, size_t index, struct rea
                : ST_NO_MEMORY;
 }
 
-/*
- * The limit holds for one request; without one for the sum a queue's metadata could grow
- * for ever. What is too large already may still be made smaller.
- */
-static bool
-outgrown(const struct store_metadata *made, const struct store_metadata *old,
-         const struct api_limits *limits)
-{
-    return made->json.len > (size_t)limits->max_queue_metadata &&
-           made->json.len > old->json.len;
-}
-
 static enum status
 check_and_store(const json_t *document, const struct store_metadata *old,
                 const struct api_limits *limits, struct arena *arena,
@@ -226,7 +214,12 @@ check_and_store(const json_t *document, const struct store_metadata *old,
     if (st == ST_OK && made.settings.transient != old->settings.transient)
         st = reason_give(why, ST_BAD_BODY,
                          "_persistence cannot be changed after the queue is created");
-    if (st == ST_OK && outgrown(&made, old, limits))
+    /*
+     * The limit holds for one request; without one for the sum a queue's metadata could grow
+     * for ever. What is too large already may still be made smaller.
+     */
+    if (st == ST_OK && made.json.len > (size_t)limits->max_queue_metadata &&
+        made.json.len > old->json.len)
         st = reason_give(why, ST_BAD_BODY,
                          "the metadata would be %zu bytes long. The maximum is %lld "
                          "bytes (max_queue_metadata)",

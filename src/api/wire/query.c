@@ -26,14 +26,6 @@ decode_into(char *to, struct bytes text, bool plus_is_space)
     return len;
 }
 
-/* True if there is nothing to decode. */
-static bool
-is_literal(struct bytes text, bool plus_is_space)
-{
-    return text.len > 0 && memchr(text.data, '%', text.len) == NULL &&
-           (!plus_is_space || memchr(text.data, '+', text.len) == NULL);
-}
-
 struct bytes
 query_decode(struct bytes text, bool plus_is_space, struct arena *arena)
 {
@@ -42,7 +34,8 @@ query_decode(struct bytes text, bool plus_is_space, struct arena *arena)
 
     if (copy == NULL)
         return BYTES_NONE;
-    if (is_literal(text, plus_is_space)) {
+    if (text.len > 0 && memchr(text.data, '%', text.len) == NULL &&
+        (!plus_is_space || memchr(text.data, '+', text.len) == NULL)) {
         memcpy(copy, text.data, text.len);
         len = text.len;
     } else {
@@ -52,44 +45,28 @@ query_decode(struct bytes text, bool plus_is_space, struct arena *arena)
     return bytes_of(copy, len);
 }
 
-static size_t
-count_pieces(struct bytes text, char mark)
-{
-    size_t count = text.len > 0;
-
-    for (size_t i = 0; i < text.len; i++)
-        count += text.data[i] == mark;
-    return count;
-}
-
-static enum status
-parse_pair(struct bytes piece, struct arena *arena, struct query_pair *out)
-{
-    struct bytes value = piece;
-    struct bytes name = bytes_cut(&value, '=');
-
-    out->name = query_decode(name, true, arena);
-    out->value = query_decode(value, true, arena);
-    return bytes_present(out->name) && bytes_present(out->value) ? ST_OK : ST_NO_MEMORY;
-}
-
 enum status
 query_parse(struct bytes text, struct arena *arena, struct query *out)
 {
-    size_t most = count_pieces(text, '&'), count = 0;
+    size_t most = text.len > 0, count = 0;
     struct query_pair *pairs = NULL;
 
+    for (size_t i = 0; i < text.len; i++)
+        most += text.data[i] == '&';
     if (most > QUERY_PAIRS_MAX)
         return ST_BAD_PARAMETER;
     if (most > 0 && (pairs = arena_array(arena, most, sizeof(*pairs))) == NULL)
         return ST_NO_MEMORY;
     while (text.len > 0) {
-        struct bytes piece = bytes_cut(&text, '&');
-        enum status st = parse_pair(piece, arena, &pairs[count]);
+        struct bytes value = bytes_cut(&text, '&');
+        struct bytes name = bytes_cut(&value, '=');
+        struct query_pair *pair = &pairs[count];
 
-        if (st != ST_OK)
-            return st;
-        count += pairs[count].value.len > 0;
+        pair->name = query_decode(name, true, arena);
+        pair->value = query_decode(value, true, arena);
+        if (!bytes_present(pair->name) || !bytes_present(pair->value))
+            return ST_NO_MEMORY;
+        count += pair->value.len > 0;
     }
     out->pairs = pairs;
     out->count = count;

@@ -63,26 +63,12 @@ subscription_write(struct buf *out, struct bytes source,
     buf_byte(out, '}');
 }
 
-/* One that is due, or rests, has none. */
-static void
-write_next_try(struct buf *out, int64_t now_ms, int64_t next_try_ms)
-{
-    char text[CLOCK_TEXT_CAP];
-
-    buf_str(out, ",\"next_try\":");
-    if (next_try_ms <= now_ms) {
-        buf_str(out, "null");
-        return;
-    }
-    clock_text(next_try_ms, text);
-    json_string_write(out, bytes_str(text));
-}
-
 void
 subscription_write_progress(struct buf *out, int64_t now_ms,
                             const struct store_subscription *subscription)
 {
     const struct store_progress *p = &subscription->progress;
+    char next_try[CLOCK_TEXT_CAP];
 
     write_head(out, subscription);
     write_flag(out, ",\"confirmed\":", subscription->confirmed);
@@ -95,7 +81,11 @@ subscription_write_progress(struct buf *out, int64_t now_ms,
     write_count(out, ",\"failures\":", p->failures);
     write_count(out, ",\"failed\":", p->failed);
     write_flag(out, ",\"delivering\":", p->lent);
-    write_next_try(out, now_ms, p->next_try_ms);
+    clock_text(p->next_try_ms, next_try);
+    if (p->next_try_ms > now_ms)
+        write_text(out, ",\"next_try\":", bytes_str(next_try));
+    else
+        buf_str(out, ",\"next_try\":null"); /* it is due, or rests */
     buf_byte(out, '}');
 }
 
@@ -109,12 +99,6 @@ struct members {
     struct json_scan_value subscriber, ttl, options;
     size_t count; /* of all, known or not */
 };
-
-static bool
-left_out(const struct json_scan_value *value)
-{
-    return value->kind == SCAN_NONE || value->kind == SCAN_NULL;
-}
 
 /* Enters the object that a body must be. */
 static enum status
@@ -137,6 +121,7 @@ read_members(struct bytes body, struct members *m, struct reason *why)
     struct json_scan s;
     enum status st = enter(&s, body, why);
 
+    *m = (struct members){.count = 0};
     if (st != ST_OK)
         return st;
     while (json_scan_member(&s, &name)) {
@@ -210,15 +195,6 @@ find_type(struct bytes scheme)
     return (enum subscriber_type)i;
 }
 
-static bool
-is_trust(struct bytes scheme)
-{
-    static const struct bytes prefix = BYTES_LIT("trust+");
-
-    return scheme.len > prefix.len &&
-           bytes_equal_nocase(bytes_of(scheme.data, prefix.len), prefix);
-}
-
 /* What stands behind the scheme: //HOST..., or somebody's address. */
 static bool
 names_somebody(enum subscriber_type type, struct bytes rest)
@@ -232,6 +208,7 @@ names_somebody(enum subscriber_type type, struct bytes rest)
 static enum status
 check_uri(struct bytes uri, const struct api_limits *limits, struct reason *why)
 {
+    static const struct bytes trust = BYTES_LIT("trust+");
     struct bytes rest = uri, scheme = bytes_cut(&rest, ':');
     enum subscriber_type type = find_type(scheme);
 
@@ -243,7 +220,8 @@ check_uri(struct bytes uri, const struct api_limits *limits, struct reason *why)
         return reason_give(why, ST_BAD_VALUE,
                            "subscriber must be a URI without spaces, control characters "
                            "and backslashes");
-    if (bytes_present(rest) && is_trust(scheme))
+    if (bytes_present(rest) && scheme.len > trust.len &&
+        bytes_equal_nocase(bytes_of(scheme.data, trust.len), trust))
         return reason_give(why, ST_BAD_VALUE,
                            "subscriber must not begin with trust+. The server does not "
                            "support trusts of Keystone");
@@ -267,7 +245,7 @@ read_subscriber(const struct json_scan_value *value, const struct api_limits *li
     struct bytes uri;
     enum status st;
 
-    if (left_out(value))
+    if (decode_left_out(value))
         return ST_OK;
     if (value->kind != SCAN_STRING)
         return reason_give(why, ST_BAD_VALUE, "subscriber is %s. It must be a string",
@@ -318,7 +296,7 @@ check_policy(struct bytes options, struct reason *why)
     json_t *tree = NULL;
     enum status st;
 
-    if (left_out(&policy))
+    if (decode_left_out(&policy))
         return ST_OK;
     if (policy.kind != SCAN_OBJECT)
         return reason_give(why, ST_BAD_VALUE, "_retry_policy is %s. It must be an object",
@@ -338,7 +316,7 @@ read_options(const struct json_scan_value *value, struct bytes *out, struct reas
 {
     enum status st;
 
-    if (left_out(value))
+    if (decode_left_out(value))
         return ST_OK;
     if (value->kind != SCAN_OBJECT)
         return reason_give(why, ST_BAD_VALUE, "options is %s. It must be an object",
@@ -376,15 +354,6 @@ read_draft(const struct members *m, const struct api_limits *limits, int64_t now
     return st == ST_OK ? read_options(&m->options, &out->options, why) : st;
 }
 
-static enum status
-read_body(struct bytes body, struct members *m, struct reason *why)
-{
-    const struct json_scan_value none = {SCAN_NONE, BYTES_NONE};
-
-    *m = (struct members){none, none, none, 0};
-    return read_members(body, m, why);
-}
-
 enum status
 decode_subscription(struct bytes body, const struct api_limits *limits, int64_t now_ms,
                     struct arena *arena, struct store_subscription_draft *out,
@@ -394,11 +363,11 @@ decode_subscription(struct bytes body, const struct api_limits *limits, int64_t 
                                              .options = BYTES_LIT("{}"),
                                              .ttl_s = limits->default_subscription_ttl};
     struct members m;
-    enum status st = read_body(body, &m, why);
+    enum status st = read_members(body, &m, why);
 
     if (st != ST_OK)
         return st;
-    if (left_out(&m.subscriber))
+    if (decode_left_out(&m.subscriber))
         return reason_give(why, ST_BAD_VALUE, "subscriber is required");
     st = read_draft(&m, limits, now_ms, arena, &draft, why);
     if (st == ST_OK)
@@ -413,13 +382,14 @@ decode_subscription_change(struct bytes body, const struct api_limits *limits,
 {
     struct store_subscription_draft draft = {BYTES_NONE, BYTES_NONE, STORE_UNSET};
     struct members m;
-    enum status st = read_body(body, &m, why);
+    enum status st = read_members(body, &m, why);
 
     if (st != ST_OK)
         return st;
     if (m.count == 0)
         return reason_give(why, ST_BAD_VALUE, "the body has no member to change");
-    if (left_out(&m.subscriber) && left_out(&m.ttl) && left_out(&m.options))
+    if (decode_left_out(&m.subscriber) && decode_left_out(&m.ttl) &&
+        decode_left_out(&m.options))
         return reason_give(why, ST_NO_KNOWN_MEMBER,
                            "the body has no member to change. The members to change are "
                            "subscriber, ttl and options");
