@@ -365,7 +365,7 @@ static enum status
 answer(const struct api *api, struct context *ctx)
 {
     const struct request *req = ctx->req;
-    enum status st = check_host(ctx, api->allowed_hosts), parsed;
+    enum status st = check_host(ctx, api->config.allowed_hosts), parsed;
 
     if (st == ST_OK)
         st = find_resource(api, ctx);
@@ -455,8 +455,8 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
         problem_write_bare(res, st);
     else if (st != ST_OK)
         problem_write(res, st, ctx->detail);
-    if (st == ST_UNAUTHORIZED && api->access != NULL)
-        problem_challenge(res, access_challenge(api->access));
+    if (st == ST_UNAUTHORIZED && api->config.access != NULL)
+        problem_challenge(res, access_challenge(api->config.access));
     res->status = st;
     res->about = subject_of(ctx);
     return response_complete(ctx);
@@ -486,7 +486,7 @@ static void
 stop_waiting(const struct api *api, struct request *req)
 {
     if (req->waiting != NULL && req->waiting->place_count > 0)
-        wait_done(api->store, api->mem, req->waiting);
+        wait_done(api->config.store, api->config.mem, req->waiting);
     access_proof_drop(&req->proof);
 }
 
@@ -503,7 +503,7 @@ enum { LOAD_BYTES = 1 << 20 };
 static size_t
 body_limit(const struct api *api, struct bytes path)
 {
-    const struct api_limits *l = &api->limits;
+    const struct api_limits *l = &api->config.limits;
 
     if (bytes_equal_str(path, "/claimd/load"))
         return LOAD_BYTES + 2 * (size_t)l->max_messages_post_size;

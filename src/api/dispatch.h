@@ -14,20 +14,9 @@ struct served {
 
 struct api {
     const struct api_steps *steps;
-    struct api_limits limits;
-    struct store *store;
-    struct mem *mem;
-    const struct auth *auth; /* borrowed; NULL: none */
-    struct access *access;   /* borrowed; NULL: headers are believed */
-    struct signer *signer;
-    struct seal *seal;
-    const struct clock *real; /* borrowed; with access, signer or the test API */
-    const struct api_condition *condition; /* borrowed */
-    const struct metrics *metrics;         /* borrowed; NULL: none */
-    struct testapi *testapi;               /* borrowed; NULL: none */
-    struct quotas *quotas;                 /* owned */
-    struct bytes allowed_hosts;            /* borrowed; absent: none */
-    struct served served[VERSIONS_MAX];    /* newest first */
+    struct api_config config;           /* with a condition */
+    struct quotas *quotas;              /* owned */
+    struct served served[VERSIONS_MAX]; /* newest first */
     size_t count;
     struct served root; /* "/" */
 };

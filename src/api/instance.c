@@ -13,7 +13,7 @@ static enum status
 serve(struct api *api, const struct version *version, struct served *out)
 {
     out->version = version;
-    return resources_build(api->mem, version->routes, &out->resources);
+    return resources_build(api->config.mem, version->routes, &out->resources);
 }
 
 /* Those that are switched on, newest first: it has the most clients. */
@@ -25,12 +25,12 @@ serve_enabled(struct api *api)
         bool enabled;
     } known[VERSIONS_MAX] = {
         {&version_v2, true},
-        {&version_v1_1, api->limits.enable_v1_1},
-        {&version_v1, api->limits.enable_v1},
+        {&version_v1_1, api->config.limits.enable_v1_1},
+        {&version_v1, api->config.limits.enable_v1},
         {&version_claimd, true},
         {&version_operator, true},
-        {&version_testapi, api->testapi != NULL},
-        {&version_identity, api->auth != NULL},
+        {&version_testapi, api->config.testapi != NULL},
+        {&version_identity, api->config.auth != NULL},
     };
     enum status st = serve(api, &version_root, &api->root);
 
@@ -49,19 +49,10 @@ api_new(const struct api_config *config, struct api **out)
     if (api == NULL)
         return ST_NO_MEMORY;
     api->steps = config->testapi != NULL ? &steps_testapi : &steps_plain;
-    api->limits = config->limits;
-    api->store = config->store;
-    api->mem = config->mem;
-    api->auth = config->auth;
-    api->access = config->access;
-    api->signer = config->signer;
-    api->seal = config->seal;
-    api->real = config->real;
-    api->condition = config->condition != NULL ? config->condition : &good_condition;
-    api->metrics = config->metrics;
-    api->testapi = config->testapi;
-    api->allowed_hosts = config->allowed_hosts;
-    st = quotas_new(api->mem, &api->quotas);
+    api->config = *config;
+    if (api->config.condition == NULL)
+        api->config.condition = &good_condition;
+    st = quotas_new(api->config.mem, &api->quotas);
     if (st == ST_OK) {
         quotas_set(api->quotas, &config->project_limits);
         st = serve_enabled(api);
@@ -80,10 +71,10 @@ api_free(struct api *api)
     if (api == NULL)
         return;
     for (size_t i = 0; i < VERSIONS_MAX; i++)
-        resources_free(api->mem, &api->served[i].resources);
-    resources_free(api->mem, &api->root.resources);
+        resources_free(api->config.mem, &api->served[i].resources);
+    resources_free(api->config.mem, &api->root.resources);
     quotas_free(api->quotas);
-    mem_free(api->mem, api);
+    mem_free(api->config.mem, api);
 }
 
 void
@@ -104,10 +95,10 @@ api_seed(const struct api *api, struct bytes text, int64_t now_ms, struct reason
 {
     struct store_visit visit = {.now_ms = now_ms};
     struct arena arena;
-    struct load l = {.store = api->store,
+    struct load l = {.store = api->config.store,
                      .visit = &visit,
-                     .reader = {.limits = &api->limits,
-                                .mem = api->mem,
+                     .reader = {.limits = &api->config.limits,
+                                .mem = api->config.mem,
                                 .arena = &arena,
                                 .now_ms = now_ms,
                                 .project = bytes_str(API_SEED_PROJECT),
@@ -115,7 +106,7 @@ api_seed(const struct api *api, struct bytes text, int64_t now_ms, struct reason
     enum status st;
 
     reason_init(why);
-    arena_init(&arena, api->mem);
+    arena_init(&arena, api->config.mem);
     st = state_seed(&l, text);
     arena_fini(&arena);
     if (st != ST_OK && why->text[0] == '\0')
@@ -128,8 +119,8 @@ api_seed(const struct api *api, struct bytes text, int64_t now_ms, struct reason
 bool
 api_may_block(const struct api *api, const struct request *req)
 {
-    return (api->store->blocks ||
-            (api->access != NULL && access_may_block(api->access))) &&
+    return (api->config.store->blocks ||
+            (api->config.access != NULL && access_may_block(api->config.access))) &&
            !bytes_equal_str(req->path, "/livez");
 }
 
@@ -137,17 +128,17 @@ enum api_next
 api_handle(const struct api *api, struct request *req, struct response *res)
 {
     struct context ctx = {.steps = api->steps,
-                          .limits = &api->limits,
-                          .store = api->store,
-                          .mem = api->mem,
-                          .auth = api->auth,
-                          .access = api->access,
-                          .signer = api->signer,
-                          .seal = api->seal,
-                          .real = api->real,
-                          .condition = api->condition,
-                          .metrics = api->metrics,
-                          .testapi = api->testapi,
+                          .limits = &api->config.limits,
+                          .store = api->config.store,
+                          .mem = api->config.mem,
+                          .auth = api->config.auth,
+                          .access = api->config.access,
+                          .signer = api->config.signer,
+                          .seal = api->config.seal,
+                          .real = api->config.real,
+                          .condition = api->config.condition,
+                          .metrics = api->config.metrics,
+                          .testapi = api->config.testapi,
                           .quotas = api->quotas,
                           .req = req,
                           .progress = &req->progress,

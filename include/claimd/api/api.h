@@ -103,16 +103,14 @@ enum waiting_end {
  */
 struct waiting {
     enum waiting_end end;
-    struct store_listener
-        listener;    /* told when the API is to be asked again, or the last time:
-                                     STORE_GONE is WAITING_OVER */
+    /* Told when the API is to be asked again, or the last time: STORE_GONE is WAITING_OVER. */
+    struct store_listener listener;
     int64_t wait_ms; /* with API_WAIT: how long at most, from the first time */
     struct store_waiter one, *places; /* the rest is the API's */
     struct api_tenant *tenant;
     size_t place_count;
-    struct testapi_call
-        *call;               /* owned; with the test API, while it waits for a message */
-    struct history *watched; /* the listener hears of its entries; NULL: it does not */
+    struct testapi_call *call; /* owned; with the test API, while it waits */
+    struct history *watched;   /* the listener hears of its entries; NULL: it does not */
 };
 
 /* What a connection has of its project's share; zero at first. See api_leave(). */
@@ -133,11 +131,9 @@ struct request {
     bool check_host; /* refuse a Host that a page of another site may have sent: host.h */
     struct bytes path;  /* as sent, still percent-encoded, without the query */
     struct bytes query; /* as sent, without the question mark; absent if there is none */
-    struct bytes
-        headers[API_HEADER_COUNT]; /* absent: not sent; sent twice: joined by "," */
-    struct bytes body;             /* whole, as sent; absent or empty: none */
-    const struct certificate
-        *certificate;    /* that the client has shown, and was looked at; NULL: none */
+    struct bytes headers[API_HEADER_COUNT]; /* absent: not sent; twice: joined by "," */
+    struct bytes body;                      /* whole, as sent; absent or empty: none */
+    const struct certificate *certificate;  /* of the client, verified; NULL: none */
     bool body_too_large; /* the body was longer than api_body_limit(); not kept */
     int64_t now_ms;
     struct arena *arena; /* borrowed for the call; everything temporary comes from it */
@@ -186,16 +182,14 @@ struct response {
     int code;                                             /* HTTP status */
     struct response_header headers[RESPONSE_HEADERS_MAX]; /* Content-Type among them */
     size_t header_count;
-    struct buf body; /* owned by the caller; content set by api_handle */
-    const char
-        *route; /* pattern of the route taken, for metrics; a literal, NULL: none */
+    struct buf body;               /* owned by the caller; content set by api_handle */
+    const char *route;             /* its pattern, a literal, for metrics; NULL: none */
     enum status status;            /* the outcome, for log and metrics */
     struct response_subject about; /* for the log */
     uint64_t position; /* in the store's log, of what the answer tells; 0: of none */
     struct store_queue claim_queue; /* with claim_id: whose it is; of the arena */
     struct bytes
-        claim_id; /* of the claim that was made, to be given back if nobody hears of
-                              it; absent: none */
+        claim_id; /* that was made, to be released if it is not sent; absent: none */
     /* The front end's to bring about: LATENCY, SLOW, HALF, or CUT_BEFORE or CUT_AFTER, which
      * are the same to it. */
     struct fault fault;
@@ -220,15 +214,13 @@ struct api_project_limits {
 
 struct api_config {
     struct api_limits limits;
-    struct store *store;     /* borrowed for the api's life */
-    struct mem *mem;         /* borrowed likewise */
-    const struct auth *auth; /* borrowed likewise; NULL: there is no identity stub */
-    struct access *access;   /* borrowed likewise; NULL: headers are believed */
-    struct signer *signer;   /* borrowed likewise; NULL: there are no pre-signed URLs */
-    struct seal *seal;       /* borrowed likewise; NULL: nothing can be encrypted */
-    const struct clock
-        *real; /* borrowed likewise, with access, signer or the test API: when what
-                                 they let in expires */
+    struct store *store;      /* borrowed for the api's life */
+    struct mem *mem;          /* borrowed likewise */
+    const struct auth *auth;  /* borrowed likewise; NULL: there is no identity stub */
+    struct access *access;    /* borrowed likewise; NULL: headers are believed */
+    struct signer *signer;    /* borrowed likewise; NULL: there are no pre-signed URLs */
+    struct seal *seal;        /* borrowed likewise; NULL: nothing can be encrypted */
+    const struct clock *real; /* borrowed likewise, with access, signer or the test API */
     const struct api_condition *condition; /* borrowed likewise; NULL: always good */
     const struct metrics *metrics;         /* borrowed likewise; NULL: there are none */
     struct testapi *testapi; /* borrowed likewise; NULL: no tests are run against it */

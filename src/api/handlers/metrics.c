@@ -9,56 +9,42 @@
 
 /* ------------------------------------------------------------------ what was done */
 
+#define TOTAL(counter, name, help)                                                       \
+    {                                                                                    \
+        {name, FAMILY_COUNTER, NULL, help}, STORE_COUNT_##counter                        \
+    }
+
 static const struct {
     struct family family;
     enum store_counter which;
 } totals[] = {
-    {{"claimd_messages_posted", FAMILY_COUNTER, NULL,
-      "Number of messages that producers posted."},
-     STORE_COUNT_POSTED},
-    {{"claimd_messages_claimed", FAMILY_COUNTER, NULL,
-      "Number of message deliveries by claims. Redeliveries count again."},
-     STORE_COUNT_CLAIMED},
-    {{"claimd_messages_deleted", FAMILY_COUNTER, NULL,
-      "Number of messages that clients deleted, individually or in bulk."},
-     STORE_COUNT_DELETED},
-    {{"claimd_messages_popped", FAMILY_COUNTER, NULL,
-      "Number of messages that clients popped."},
-     STORE_COUNT_POPPED},
-    {{"claimd_messages_expired", FAMILY_COUNTER, NULL,
-      "Number of messages that expired."},
-     STORE_COUNT_EXPIRED},
-    {{"claimd_messages_dropped", FAMILY_COUNTER, NULL,
-      "Number of messages removed with their queue or by a purge."},
-     STORE_COUNT_DROPPED},
-    {{"claimd_dead_letters_moved", FAMILY_COUNTER, NULL,
-      "Number of messages moved to a dead-letter queue."},
-     STORE_COUNT_DEAD_LETTERS},
-    {{"claimd_late_deletions_refused", FAMILY_COUNTER, NULL,
-      "Number of deletions refused because the claim no longer held the message."},
-     STORE_COUNT_LATE_DELETES},
-    {{"claimd_claims_made", FAMILY_COUNTER, NULL, "Number of claims created."},
-     STORE_COUNT_CLAIMS},
-    {{"claimd_claims_renewed", FAMILY_COUNTER, NULL, "Number of claim renewals."},
-     STORE_COUNT_RENEWALS},
-    {{"claimd_queues_made", FAMILY_COUNTER, NULL, "Number of queues created."},
-     STORE_COUNT_QUEUES_MADE},
-    {{"claimd_queues_deleted", FAMILY_COUNTER, NULL, "Number of queues deleted."},
-     STORE_COUNT_QUEUES_GONE},
-    {{"claimd_notifications_delivered", FAMILY_COUNTER, NULL,
-      "Number of messages delivered to subscribers, counted once per subscriber."},
-     STORE_COUNT_NOTIFIED},
-    {{"claimd_notifications_failed", FAMILY_COUNTER, NULL,
-      "Number of failed notification attempts that claimd retries."},
-     STORE_COUNT_FAILED},
-    {{"claimd_notifications_given_up", FAMILY_COUNTER, NULL,
-      "Number of messages with a permanent delivery failure, counted once per "
-      "subscriber."},
-     STORE_COUNT_GIVEN_UP},
-    {{"claimd_notifications_fallen_out", FAMILY_COUNTER, NULL,
-      "Number of messages dropped before their notification, counted once per "
-      "subscriber."},
-     STORE_COUNT_FALLEN_OUT},
+    TOTAL(POSTED, "claimd_messages_posted", "Number of messages that producers posted."),
+    TOTAL(CLAIMED, "claimd_messages_claimed",
+          "Number of message deliveries by claims. Redeliveries count again."),
+    TOTAL(DELETED, "claimd_messages_deleted",
+          "Number of messages that clients deleted, individually or in bulk."),
+    TOTAL(POPPED, "claimd_messages_popped", "Number of messages that clients popped."),
+    TOTAL(EXPIRED, "claimd_messages_expired", "Number of messages that expired."),
+    TOTAL(DROPPED, "claimd_messages_dropped",
+          "Number of messages removed with their queue or by a purge."),
+    TOTAL(DEAD_LETTERS, "claimd_dead_letters_moved",
+          "Number of messages moved to a dead-letter queue."),
+    TOTAL(LATE_DELETES, "claimd_late_deletions_refused",
+          "Number of deletions refused because the claim no longer held the message."),
+    TOTAL(CLAIMS, "claimd_claims_made", "Number of claims created."),
+    TOTAL(RENEWALS, "claimd_claims_renewed", "Number of claim renewals."),
+    TOTAL(QUEUES_MADE, "claimd_queues_made", "Number of queues created."),
+    TOTAL(QUEUES_GONE, "claimd_queues_deleted", "Number of queues deleted."),
+    TOTAL(NOTIFIED, "claimd_notifications_delivered",
+          "Number of messages delivered to subscribers, counted once per subscriber."),
+    TOTAL(FAILED, "claimd_notifications_failed",
+          "Number of failed notification attempts that claimd retries."),
+    TOTAL(GIVEN_UP, "claimd_notifications_given_up",
+          "Number of messages with a permanent delivery failure, counted once per "
+          "subscriber."),
+    TOTAL(FALLEN_OUT, "claimd_notifications_fallen_out",
+          "Number of messages dropped before their notification, counted once per "
+          "subscriber."),
 };
 
 static const struct family given_back = {
@@ -132,41 +118,34 @@ struct queue_number {
     unsigned digits; /* behind the point; 0: it is a sum, which the rest has, too */
 };
 
+#define NUMBER(member, digits, name, kind, unit, help)                                   \
+    {                                                                                    \
+        {name, FAMILY_##kind, unit, help}, offsetof(struct store_queue_figures, member), \
+            digits                                                                       \
+    }
+
 static const struct queue_number queue_numbers[] = {
-    {{"claimd_queue_claims", FAMILY_GAUGE, NULL, "Number of live claims of a queue."},
-     offsetof(struct store_queue_figures, here.claims),
-     0},
-    {{"claimd_queue_dead_letters", FAMILY_GAUGE, NULL,
-      "Number of messages in a queue that were dead-lettered from another queue."},
-     offsetof(struct store_queue_figures, here.dead_letters),
-     0},
-    {{"claimd_queue_bytes", FAMILY_GAUGE, "bytes",
-      "Size of the message bodies of a queue, in bytes."},
-     offsetof(struct store_queue_figures, here.bytes),
-     0},
-    {{"claimd_queue_oldest_claimable_age_seconds", FAMILY_GAUGE, "seconds",
-      "Time since the post of the oldest ready message, in seconds. 0 if no message is "
-      "ready."},
-     offsetof(struct store_queue_figures, age_ms),
-     3},
-    {{"claimd_queue_oldest_claimed_age_seconds", FAMILY_GAUGE, "seconds",
-      "Time since the creation of the oldest live claim, in seconds. Renewals do not "
-      "reset "
-      "it. 0 if there is no claim."},
-     offsetof(struct store_queue_figures, claimed_age_ms),
-     3},
-    {{"claimd_queue_messages_expired", FAMILY_COUNTER, NULL,
-      "Number of messages of a queue that expired."},
-     offsetof(struct store_queue_figures, expired.messages),
-     0},
-    {{"claimd_queue_messages_expired_unread", FAMILY_COUNTER, NULL,
-      "Number of messages of a queue that expired before a worker claimed them."},
-     offsetof(struct store_queue_figures, expired.unread),
-     0},
-    {{"claimd_queue_dead_letters_expired", FAMILY_COUNTER, NULL,
-      "Number of dead-lettered messages that expired in a queue."},
-     offsetof(struct store_queue_figures, expired.dead_letters),
-     0},
+    NUMBER(here.claims, 0, "claimd_queue_claims", GAUGE, NULL,
+           "Number of live claims of a queue."),
+    NUMBER(here.dead_letters, 0, "claimd_queue_dead_letters", GAUGE, NULL,
+           "Number of messages in a queue that were dead-lettered from another queue."),
+    NUMBER(here.bytes, 0, "claimd_queue_bytes", GAUGE, "bytes",
+           "Size of the message bodies of a queue, in bytes."),
+    NUMBER(
+        age_ms, 3, "claimd_queue_oldest_claimable_age_seconds", GAUGE, "seconds",
+        "Time since the post of the oldest ready message, in seconds. 0 if no message is "
+        "ready."),
+    NUMBER(
+        claimed_age_ms, 3, "claimd_queue_oldest_claimed_age_seconds", GAUGE, "seconds",
+        "Time since the creation of the oldest live claim, in seconds. Renewals do not "
+        "reset "
+        "it. 0 if there is no claim."),
+    NUMBER(expired.messages, 0, "claimd_queue_messages_expired", COUNTER, NULL,
+           "Number of messages of a queue that expired."),
+    NUMBER(expired.unread, 0, "claimd_queue_messages_expired_unread", COUNTER, NULL,
+           "Number of messages of a queue that expired before a worker claimed them."),
+    NUMBER(expired.dead_letters, 0, "claimd_queue_dead_letters_expired", COUNTER, NULL,
+           "Number of dead-lettered messages that expired in a queue."),
 };
 
 enum { LABELS = 3 };

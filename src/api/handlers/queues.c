@@ -280,23 +280,6 @@ struct purge {
     bool messages, subscriptions;
 };
 
-/* The last member resource_types of a valid document; absent: SCAN_NONE. */
-static struct json_scan_value
-find_types(struct bytes body)
-{
-    struct json_scan_value types = {.kind = SCAN_NONE};
-    struct json_scan s;
-    struct json_scan_name name;
-
-    json_scan_begin(&s, body);
-    if (!json_scan_enter(&s, SCAN_OBJECT))
-        return types;
-    while (json_scan_member(&s, &name))
-        (void)json_scan_value(&s,
-                              json_scan_name_is(&name, "resource_types") ? &types : NULL);
-    return types;
-}
-
 static enum status
 read_types(struct context *ctx, const struct json_scan_value *types, struct purge *out)
 {
@@ -339,7 +322,7 @@ read_purge(struct context *ctx, struct purge *out)
         return ST_OK;
     if (json_fault(body, &why))
         return context_explain(ctx, ST_BAD_BODY, &why);
-    types = find_types(body);
+    types = decode_member(body, "resource_types");
     if (types.kind == SCAN_NONE)
         return context_refuse(
             ctx, ST_BAD_VALUE,

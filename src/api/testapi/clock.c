@@ -172,25 +172,12 @@ move_begin(struct context *ctx, const struct clock_request *request)
     return ST_OK;
 }
 
-/* What time does, of the entries behind since(). */
-static void
-write_events(struct context *ctx)
-{
-    struct testapi_page page = {.out = &ctx->res->body,
-                                .events = TESTAPI_EVENTS_OF_TIME,
-                                .limit = TESTAPI_PAGE,
-                                .since = since(ctx)};
-
-    buf_printf(page.out, ",\"lost\":%" PRIu64 ",\"events\":",
-               history_gone(testapi_history(ctx->testapi), page.since));
-    testapi_write_page(ctx, &page);
-}
-
 /* Asked again until the clock is where it is to be. */
 static enum status
 move(struct context *ctx, read_fn *read)
 {
     struct clock_request request = {LEAVE, STAY, 0};
+    struct testapi_page page;
     json_t *body;
     enum status st = testapi_read_body(ctx, &body);
 
@@ -205,9 +192,16 @@ move(struct context *ctx, read_fn *read)
     if (!testapi_move(ctx->testapi, (int64_t)ctx->progress->resume[0],
                       request.move == TO_NEXT ? since(ctx) : UINT64_MAX))
         return ST_AGAIN;
+    /* What time did meanwhile. */
+    page = (struct testapi_page){.out = &ctx->res->body,
+                                 .events = TESTAPI_EVENTS_OF_TIME,
+                                 .limit = TESTAPI_PAGE,
+                                 .since = since(ctx)};
     buf_byte(&ctx->res->body, '{');
     write_time(ctx);
-    write_events(ctx);
+    buf_printf(page.out, ",\"lost\":%" PRIu64 ",\"events\":",
+               history_gone(testapi_history(ctx->testapi), page.since));
+    testapi_write_page(ctx, &page);
     buf_byte(&ctx->res->body, '}');
     return answer_json(ctx, 200);
 }

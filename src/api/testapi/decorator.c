@@ -45,20 +45,6 @@ read_header(struct context *ctx, struct bytes header, struct fault *out)
                           why.text);
 }
 
-static bool
-ask_rules(const struct context *ctx, struct fault *out)
-{
-    const struct fault_match request = {.action = bytes_str(ctx->actor.action),
-                                        .method =
-                                            bytes_str(api_method_name(ctx->req->method)),
-                                        .queue = ctx->queue.name,
-                                        .project = ctx->queue.project,
-                                        .client = ctx->actor.client};
-
-    return !ctx->version->open &&
-           faults_strike(testapi_faults(ctx->testapi), &request, out);
-}
-
 /* What befalls it, for this and all further calls. */
 static enum status
 fault_find(struct context *ctx, struct injected_fault *injected)
@@ -69,8 +55,15 @@ fault_find(struct context *ctx, struct injected_fault *injected)
 
     if (bytes_present(header))
         st = read_header(ctx, header, &fault);
-    else
-        (void)ask_rules(ctx, &fault); /* else it stays as it is */
+    else if (!ctx->version->open) /* without a rule for it, it stays as it is */
+        (void)faults_strike(testapi_faults(ctx->testapi),
+                            &(const struct fault_match){
+                                .action = bytes_str(ctx->actor.action),
+                                .method = bytes_str(api_method_name(ctx->req->method)),
+                                .queue = ctx->queue.name,
+                                .project = ctx->queue.project,
+                                .client = ctx->actor.client},
+                            &fault);
     if (st != ST_OK)
         return st;
     if (fault.kind != FAULT_NONE)

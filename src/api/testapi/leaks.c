@@ -52,16 +52,6 @@ look_at_claim(struct scan *s, const struct store_message *m)
     return st == ST_NOT_FOUND ? ST_OK : st; /* it has ended meanwhile */
 }
 
-static enum status
-look_at(struct scan *s, const struct store_message *m)
-{
-    if (m->claim_id.text[0] != '\0')
-        return look_at_claim(s, m);
-    if (m->claim_count == 0)
-        (void)suspect(s, LEAK_UNREAD, m->id, m->age_s);
-    return ST_OK;
-}
-
 /* ------------------------------------------------------------------ the way through */
 
 static bool
@@ -114,8 +104,14 @@ look_at_some(struct scan *s, bool *end)
     st = store_message_list(s->ctx->store, &s->ctx->visit, &s->at, &filter, &batch);
     if (st == ST_AGAIN)
         return go_on_later(s, &batch);
-    for (size_t i = 0; i < batch.count && st == ST_OK; i++)
-        st = look_at(s, &batch.messages[i]);
+    for (size_t i = 0; i < batch.count && st == ST_OK; i++) {
+        const struct store_message *m = &batch.messages[i];
+
+        if (m->claim_id.text[0] != '\0')
+            st = look_at_claim(s, m);
+        else if (m->claim_count == 0)
+            (void)suspect(s, LEAK_UNREAD, m->id, m->age_s);
+    }
     s->looked += batch.count + 1;
     *end = batch.count == 0;
     if (batch.count > 0)

@@ -39,19 +39,6 @@ delete_somebodys(struct context *ctx, enum store_kind kind, bool *more)
     return st;
 }
 
-static enum status
-delete_some(struct context *ctx, struct bytes project, bool *more)
-{
-    enum status st = ST_OK;
-
-    *more = false;
-    for (int kind = STORE_QUEUE; kind <= STORE_TOPIC && st == ST_OK && !*more; kind++)
-        st = bytes_present(project)
-                 ? delete_page(ctx, project, (enum store_kind)kind, more)
-                 : delete_somebodys(ctx, (enum store_kind)kind, more);
-    return st;
-}
-
 /*
  * POST /claimd/reset: who waits is answered, then the queues go, and with those of all projects
  * the faults. What is made meanwhile may go, too, or stay.
@@ -60,15 +47,18 @@ enum status
 handle_reset(struct context *ctx)
 {
     struct bytes project = testapi_project(ctx);
-    enum status st;
-    bool more;
+    enum status st = ST_OK;
+    bool more = false;
 
     if (!ctx->progress->begun)
         testapi_dismiss(ctx->testapi, project);
     ctx->progress->begun = true;
     if (!testapi_is_quiet(ctx->testapi))
         return ST_AGAIN;
-    st = delete_some(ctx, project, &more);
+    for (int kind = STORE_QUEUE; kind <= STORE_TOPIC && st == ST_OK && !more; kind++)
+        st = bytes_present(project)
+                 ? delete_page(ctx, project, (enum store_kind)kind, &more)
+                 : delete_somebodys(ctx, (enum store_kind)kind, &more);
     if (st != ST_OK)
         return st;
     if (more)

@@ -138,16 +138,6 @@ write_variables(struct buf *out, struct bytes tail)
     buf_byte(out, '}');
 }
 
-static void
-write_relation(struct buf *out, struct bytes base, const struct relation *r)
-{
-    buf_printf(out, "\"rel/%s\":{\"href-template\":\"%s%s\"", r->name, base.data,
-               r->tail);
-    write_variables(out, bytes_str(r->tail));
-    buf_printf(out, ",\"hints\":{\"allow\":%s,\"formats\":{\"application/json\":{}}}}",
-               r->allow);
-}
-
 enum status
 home_show(struct context *ctx)
 {
@@ -156,11 +146,18 @@ home_show(struct context *ctx)
 
     buf_str(out, "{\"resources\":{");
     for (size_t i = 0; i < sizeof(relations) / sizeof(relations[0]); i++) {
-        if ((relations[i].versions & ctx->version->home) == 0)
+        const struct relation *r = &relations[i];
+
+        if ((r->versions & ctx->version->home) == 0)
             continue;
         if (!first)
             buf_byte(out, ',');
-        write_relation(out, ctx->base, &relations[i]);
+        buf_printf(out, "\"rel/%s\":{\"href-template\":\"%s%s\"", r->name, ctx->base.data,
+                   r->tail);
+        write_variables(out, bytes_str(r->tail));
+        buf_printf(out,
+                   ",\"hints\":{\"allow\":%s,\"formats\":{\"application/json\":{}}}}",
+                   r->allow);
         first = false;
     }
     buf_str(out, "}}");

@@ -382,3 +382,17 @@ decode_worse(enum status a, enum status b)
         return b;
     return a;
 }
+
+struct json_scan_value
+decode_member(struct bytes object, const char *name)
+{
+    struct json_scan_value found = {.kind = SCAN_NONE};
+    struct json_scan_name member;
+    struct json_scan s;
+
+    json_scan_begin(&s, object);
+    if (json_scan_enter(&s, SCAN_OBJECT))
+        while (json_scan_member(&s, &member))
+            (void)json_scan_value(&s, json_scan_name_is(&member, name) ? &found : NULL);
+    return found;
+}

@@ -99,6 +99,9 @@ decode_left_out(const struct json_scan_value *value)
     return value->kind == SCAN_NONE || value->kind == SCAN_NULL;
 }
 
+/* The last member of this name of a valid object; SCAN_NONE: it has none, or is no object. */
+struct json_scan_value decode_member(struct bytes object, const char *name);
+
 /* Says why decode_integer() refused a value with st, which is returned. */
 enum status
 integer_refuse(struct reason *why, enum status st, const char *name,

@@ -196,18 +196,6 @@ form_scalar(struct buf *out, const struct json_scan_value *value)
 
 /* ------------------------------------------------------------------ objects */
 
-static struct member *
-members_at(const struct writer *w, size_t base)
-{
-    return (struct member *)(void *)(w->members.data + base);
-}
-
-static size_t
-members_since(const struct writer *w, size_t base)
-{
-    return (w->members.len - base) / sizeof(struct member);
-}
-
 static int
 by_order(const void *a, const void *b)
 {
@@ -287,13 +275,13 @@ rewrite_members(const struct writer *w, const struct member *members, size_t cou
 static void
 unite_members(struct writer *w, size_t base, size_t start)
 {
-    size_t count = members_since(w, base);
+    size_t count = (w->members.len - base) / sizeof(struct member);
     struct member *members;
     struct buf again;
 
     if (count < 2)
         return;
-    members = members_at(w, base);
+    members = (struct member *)(void *)(w->members.data + base);
     if (!merge_members(w, members, count))
         return;
     qsort(members, count, sizeof(*members), by_order);

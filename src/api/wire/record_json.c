@@ -178,11 +178,13 @@ place(struct record_reader *r, const char *of, const char *name, enum status st)
 /* Reads an object whose members are among these, each of them once. */
 static enum status
 read_object(struct record_reader *r, const char *of, struct bytes text,
-            struct member *members, size_t count)
+            const char *const *names, struct member *members, size_t count)
 {
     struct json_scan_name name;
     struct json_scan s;
 
+    for (size_t i = 0; i < count; i++)
+        members[i] = (struct member){.name = names[i]};
     json_scan_begin(&s, text);
     if (!json_scan_enter(&s, SCAN_OBJECT))
         return refuse(r, of, NULL, "it must be an object");
@@ -446,11 +448,13 @@ read_claim(struct record_reader *r, struct bytes text, struct bytes *name,
 {
     enum { ID, TTL, AGE, MEMBERS };
     static const char of[] = "message.claim";
-    struct member m[MEMBERS] = {{.name = "id"}, {.name = "ttl"}, {.name = "age"}};
+    static const char *const names[MEMBERS] = {"id", "ttl", "age"};
+    struct member m[MEMBERS];
     int64_t ttl_ms = r->limits->default_claim_ttl * 1000, age_ms = 0;
     struct store_claim_record *claim = arena_alloc(r->arena, sizeof(*claim));
     struct bytes called = BYTES_NONE;
-    enum status st = claim == NULL ? ST_NO_MEMORY : read_object(r, of, text, m, MEMBERS);
+    enum status st =
+        claim == NULL ? ST_NO_MEMORY : read_object(r, of, text, names, m, MEMBERS);
 
     if (st == ST_OK)
         st = read_text(r, of, &m[ID], &called);
@@ -478,14 +482,11 @@ static enum status
 read_message(struct record_reader *r, struct bytes text, struct record_line *line)
 {
     struct store_message_record *out = &line->record.message;
-    struct member m[MESSAGE_MEMBERS] = {{.name = NULL}};
+    struct member m[MESSAGE_MEMBERS];
     uint64_t count = 0;
-    enum status st;
+    enum status st = read_object(r, of_message, text, message_names, m, MESSAGE_MEMBERS);
 
     line->record.kind = STORE_RECORD_MESSAGE;
-    for (size_t i = 0; i < MESSAGE_MEMBERS; i++)
-        m[i].name = message_names[i];
-    st = read_object(r, of_message, text, m, MESSAGE_MEMBERS);
     if (st == ST_OK)
         st = read_id(r, of_message, &m[MESSAGE_ID], &out->id);
     if (st == ST_OK)
@@ -551,16 +552,15 @@ static enum status
 read_subscription(struct record_reader *r, struct bytes text, struct record_line *line)
 {
     struct store_subscription_record *out = &line->record.subscription;
-    struct member m[SUB_MEMBERS] = {{.name = NULL}};
+    struct member m[SUB_MEMBERS];
+    uint64_t *const counts[] = {&out->delivered, &out->given_up, &out->fallen_out};
     uint64_t ttl_s = (uint64_t)r->limits->default_subscription_ttl;
     int64_t age_ms = 0;
     bool asked = false;
-    enum status st;
+    enum status st =
+        read_object(r, of_subscription, text, subscription_names, m, SUB_MEMBERS);
 
     line->record.kind = STORE_RECORD_SUBSCRIPTION;
-    for (size_t i = 0; i < SUB_MEMBERS; i++)
-        m[i].name = subscription_names[i];
-    st = read_object(r, of_subscription, text, m, SUB_MEMBERS);
     if (st == ST_OK)
         st = read_id(r, of_subscription, &m[SUB_ID], &out->id);
     if (st == ST_OK)
@@ -573,14 +573,8 @@ read_subscription(struct record_reader *r, struct bytes text, struct record_line
         st = read_flag(r, of_subscription, &m[SUB_CONFIRMED], &out->confirmed);
     if (st == ST_OK)
         st = read_flag(r, of_subscription, &m[SUB_ASKED], &asked);
-    if (st == ST_OK)
-        st =
-            read_count(r, of_subscription, &m[SUB_DELIVERED], INT64_MAX, &out->delivered);
-    if (st == ST_OK)
-        st = read_count(r, of_subscription, &m[SUB_GIVEN_UP], INT64_MAX, &out->given_up);
-    if (st == ST_OK)
-        st = read_count(r, of_subscription, &m[SUB_FALLEN_OUT], INT64_MAX,
-                        &out->fallen_out);
+    for (size_t i = 0; st == ST_OK && i < sizeof(counts) / sizeof(counts[0]); i++)
+        st = read_count(r, of_subscription, &m[SUB_DELIVERED + i], INT64_MAX, counts[i]);
     out->pending = asked ? STORE_PENDING_CONFIRM : STORE_PENDING_NONE;
     out->ttl_s = (int64_t)ttl_s;
     out->started_ms = r->now_ms - age_ms;
@@ -696,15 +690,13 @@ read_end(struct record_reader *r, const struct member *m, struct record_line *ou
 enum status
 record_json_read(struct record_reader *r, struct bytes text, struct record_line *out)
 {
-    struct member m[LINE_MEMBERS] = {{.name = NULL}};
+    struct member m[LINE_MEMBERS];
     enum status st;
 
     *out = (struct record_line){.what = LINE_HEAD};
     if (json_fault(text, r->why))
         return ST_BAD_BODY;
-    for (size_t i = 0; i < LINE_MEMBERS; i++)
-        m[i].name = line_names[i];
-    st = read_object(r, "", text, m, LINE_MEMBERS);
+    st = read_object(r, "", text, line_names, m, LINE_MEMBERS);
     if (st != ST_OK)
         return st;
     if (m[LINE_DUMP].value.kind != SCAN_NONE)

@@ -273,26 +273,10 @@ read_ttl(const struct json_scan_value *value, int64_t now_ms, int64_t *out,
     return integer_refuse(why, ST_BAD_VALUE, "ttl", value, &range);
 }
 
-/* The last member _retry_policy of options that are an object. */
-static struct json_scan_value
-find_policy(struct bytes options)
-{
-    struct json_scan_value policy = {.kind = SCAN_NONE};
-    struct json_scan_name name;
-    struct json_scan s;
-
-    json_scan_begin(&s, options);
-    (void)json_scan_enter(&s, SCAN_OBJECT);
-    while (json_scan_member(&s, &name))
-        (void)json_scan_value(&s,
-                              json_scan_name_is(&name, "_retry_policy") ? &policy : NULL);
-    return policy;
-}
-
 static enum status
 check_policy(struct bytes options, struct reason *why)
 {
-    struct json_scan_value policy = find_policy(options);
+    struct json_scan_value policy = decode_member(options, "_retry_policy");
     json_t *tree = NULL;
     enum status st;
 
@@ -402,15 +386,13 @@ decode_subscription_change(struct bytes body, const struct api_limits *limits,
 enum status
 decode_confirmation(struct bytes body, bool *out, struct reason *why)
 {
-    struct json_scan_value value = {.kind = SCAN_NONE};
-    struct json_scan_name name;
+    struct json_scan_value value;
     struct json_scan s;
     enum status st = enter(&s, body, why);
 
     if (st != ST_OK)
         return st;
-    while (json_scan_member(&s, &name))
-        (void)json_scan_value(&s, json_scan_name_is(&name, "confirmed") ? &value : NULL);
+    value = decode_member(body, "confirmed");
     if (value.kind != SCAN_TRUE && value.kind != SCAN_FALSE)
         return reason_give(why, ST_BAD_VALUE, "confirmed is %s. It must be true or false",
                            json_received(&value).text);
@@ -472,16 +454,6 @@ check_function(const json_t *policy, struct reason *why)
                   "linear, arithmetic, geometric or exponential");
 }
 
-static enum status
-check_flag(const json_t *policy, struct reason *why)
-{
-    const json_t *value = member(policy, "ignore_subscription_override");
-
-    return value == NULL || json_is_boolean(value)
-               ? ST_OK
-               : refuse(why, "ignore_subscription_override", value, "true or false");
-}
-
 static int64_t
 delay(const json_t *policy, const char *name, int64_t otherwise)
 {
@@ -509,6 +481,7 @@ check_delays(const json_t *policy, struct reason *why)
 enum status
 retry_policy_check(const json_t *policy, struct reason *why)
 {
+    const json_t *flag = member(policy, "ignore_subscription_override");
     enum status st = ST_OK;
 
     if (!json_is_object(policy))
@@ -517,7 +490,7 @@ retry_policy_check(const json_t *policy, struct reason *why)
     st = check_integers(policy, why);
     if (st == ST_OK)
         st = check_function(policy, why);
-    if (st == ST_OK)
-        st = check_flag(policy, why);
+    if (st == ST_OK && flag != NULL && !json_is_boolean(flag))
+        st = refuse(why, "ignore_subscription_override", flag, "true or false");
     return st == ST_OK ? check_delays(policy, why) : st;
 }
