@@ -20,12 +20,7 @@ arena_init(struct arena *a, struct mem *mem)
 void
 arena_fini(struct arena *a)
 {
-    while (a->block != NULL) {
-        struct arena_block *older = a->block->older;
-
-        mem_free(a->mem, a->block);
-        a->block = older;
-    }
+    arena_rewind(a, (struct arena_mark){NULL, 0});
 }
 
 void

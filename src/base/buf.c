@@ -34,18 +34,11 @@ buf_reset(struct buf *b, size_t keep)
     b->failed = false;
 }
 
-static bool
-may_have(const struct buf *b, size_t cap)
-{
-    return b->share == MEM_FREE || cap <= b->free_cap ||
-           mem_admits_for(b->mem, cap - b->cap, b->share);
-}
-
 bool
 buf_grow(struct buf *b, size_t n)
 {
     size_t want = b->cap < 256 ? 256 : b->cap;
-    char *grown;
+    char *grown = NULL;
 
     if (b->failed)
         return false;
@@ -58,7 +51,9 @@ buf_grow(struct buf *b, size_t n)
         }
         want *= 2;
     }
-    grown = may_have(b, want) ? mem_realloc(b->mem, b->data, want) : NULL;
+    if (b->share == MEM_FREE || want <= b->free_cap ||
+        mem_admits_for(b->mem, want - b->cap, b->share))
+        grown = mem_realloc(b->mem, b->data, want);
     if (grown == NULL) {
         b->failed = true;
         return false;

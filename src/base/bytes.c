@@ -153,26 +153,10 @@ hex_value(char c)
 }
 
 /*
- * Eight hexadecimal digits at a time: a byte each in a word, the first digit in the
- * highest byte.
+ * Eight hexadecimal digits at a time: a byte each in a word, the first digit in the highest byte.
+ * Here: the digits of values 0 .. 15; for others something that is no digit, up to
+ * 31.
  */
-static uint64_t
-load_word(const char *text)
-{
-    uint64_t word;
-
-    memcpy(&word, text, sizeof(word));
-    return be64toh(word);
-}
-
-static void
-store_word(char *text, uint64_t word)
-{
-    word = htobe64(word);
-    memcpy(text, &word, sizeof(word));
-}
-
-/* The digits of values 0 .. 15; for others something that is no digit, up to 31. */
 static uint64_t
 digits_of(uint64_t nibbles)
 {
@@ -189,17 +173,20 @@ hex_write_eight(char *out, uint32_t value)
     nibbles = (nibbles | nibbles << 16) & UINT64_C(0x0000ffff0000ffff);
     nibbles = (nibbles | nibbles << 8) & UINT64_C(0x00ff00ff00ff00ff);
     nibbles = (nibbles | nibbles << 4) & EVERY_BYTE(0x0f);
-    store_word(out, digits_of(nibbles));
+    nibbles = htobe64(digits_of(nibbles));
+    memcpy(out, &nibbles, sizeof(nibbles));
 }
 
 /* fold: what to set in a letter, so that upper case is read too; else 0. */
 static bool
 read_eight(const char *digits, uint64_t fold, uint32_t *out)
 {
-    uint64_t word = load_word(digits);
-    uint64_t letter = word >> 6 & EVERY_BYTE(1);
-    uint64_t nibbles = (word & EVERY_BYTE(0x0f)) + letter * 9;
+    uint64_t word, letter, nibbles;
 
+    memcpy(&word, digits, sizeof(word));
+    word = be64toh(word);
+    letter = word >> 6 & EVERY_BYTE(1);
+    nibbles = (word & EVERY_BYTE(0x0f)) + letter * 9;
     /* Whatever is no digit does not come back as what it was. */
     if ((nibbles & EVERY_BYTE(0xf0)) != 0 || digits_of(nibbles) != (word | letter * fold))
         return false;

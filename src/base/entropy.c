@@ -41,31 +41,23 @@ entropy_init_seeded(struct entropy *e, uint64_t seed)
     e->seed = seed;
 }
 
-/* The seeded stream: a counter, scrambled (SplitMix64). */
-static void
-fill_seeded(uint64_t *seed, uint8_t *out, size_t len)
-{
-    for (size_t i = 0; i < len; i += sizeof(uint64_t)) {
-        uint64_t word;
-
-        *seed += 0x9e3779b97f4a7c15ULL;
-        word = hash_mix(*seed);
-        memcpy(out + i, &word, sizeof(word));
-    }
-}
-
 enum status
 entropy_reserve(struct entropy *e, size_t len)
 {
     enum status st = ST_OK;
+    uint64_t word;
 
     ENSURE(len <= 64);
     if (e->left >= len)
         return ST_OK;
-    if (e->fill == NULL)
-        fill_seeded(&e->seed, e->pool, sizeof(e->pool));
-    else
+    if (e->fill != NULL)
         st = e->fill(e->ctx, e->pool, sizeof(e->pool));
+    /* The seeded stream: a counter, scrambled (SplitMix64). */
+    for (size_t i = 0; e->fill == NULL && i < sizeof(e->pool); i += sizeof(word)) {
+        e->seed += 0x9e3779b97f4a7c15ULL;
+        word = hash_mix(e->seed);
+        memcpy(e->pool + i, &word, sizeof(word));
+    }
     if (st == ST_OK)
         e->left = sizeof(e->pool);
     return st;

@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-/* Those who wait, oldest first. */
 struct line {
     struct executor_job *first, **last;
     size_t waiting;
@@ -30,8 +29,7 @@ struct executor {
     struct mem *mem;
     struct lock lock; /* guards what follows up to `closing` */
     struct line lines[LINES];
-    struct worker
-        *idle; /* the last one that was at work first; then the lines are empty */
+    struct worker *idle; /* latest one first; not NULL: the lines are empty */
     bool closing;
     size_t room;         /* in each line */
     size_t worker_count; /* started */
@@ -40,7 +38,7 @@ struct executor {
 
 /* The oldest job of those that go first, or of the others; NULL: there is none. */
 static struct executor_job *
-find(struct executor *e)
+job_pop(struct executor *e)
 {
     struct line *l = &e->lines[e->lines[GO_FIRST].waiting > 0 ? GO_FIRST : OTHERS];
     struct executor_job *job = l->first;
@@ -56,14 +54,14 @@ find(struct executor *e)
 
 /* Waits for a job; NULL: there will be none. */
 static struct executor_job *
-take(struct worker *w)
+worker_next_job(struct worker *w)
 {
     struct executor *e = w->executor;
     struct executor_job *job;
     bool waits;
 
     lock_acquire(&e->lock);
-    job = find(e);
+    job = job_pop(e);
     waits = job == NULL && !e->closing;
     if (waits) {
         w->next = e->idle;
@@ -82,7 +80,7 @@ thread_main(void *arg)
 {
     struct executor_job *job;
 
-    while ((job = take(arg)) != NULL)
+    while ((job = worker_next_job(arg)) != NULL)
         job->run(job);
     return NULL;
 }

@@ -39,8 +39,7 @@ struct side {
 };
 
 struct fiber {
-    struct executor_job
-        job; /* of a detour; the first member, so that it leads to the fiber */
+    struct executor_job job; /* of a detour; first, so that it leads to the fiber */
     struct fiber_pool *pool;
     struct fiber *next; /* spare */
     struct side inside, outside;
@@ -55,8 +54,6 @@ struct fiber {
 
 /* Of this thread; no state of the process. */
 static _Thread_local struct fiber *running;
-
-/* ------------------------------------------------------------------ changing stacks */
 
 /* Goes on at `to`, and returns when somebody comes back to `from`. The sanitizers are told. */
 static void
@@ -91,7 +88,7 @@ inside(void)
 }
 
 static enum fiber_state
-enter(struct fiber *f)
+fiber_enter(struct fiber *f)
 {
     struct fiber *outer = running;
 
@@ -103,8 +100,6 @@ enter(struct fiber *f)
     running = outer;
     return f->state;
 }
-
-/* ------------------------------------------------------------------ life */
 
 void
 fiber_pool_init(struct fiber_pool *pool, struct mem *mem, struct executor *executor,
@@ -148,28 +143,6 @@ make_stack(struct fiber *f)
     f->inside.fiber = __tsan_create_fiber(0);
 #endif
     return true;
-}
-
-/*
- * Has anything been written below what is kept? What has not is all zeros. It looks at one line of the
- * cache: where frames were, there is a return address or a pointer nearly always, and if not the
- * stack keeps what it has until the next time.
- */
-static bool
-was_deep(const struct fiber *f)
-{
-    const uint64_t *words = (const void *)(f->area + area_size(f) - FIBER_KEPT);
-
-    return (words[-8] | words[-7] | words[-6] | words[-5] | words[-4] | words[-3] |
-            words[-2] | words[-1]) != 0;
-}
-
-/* Few need much stack: what one has touched beyond what is kept goes back to the system. */
-static void
-trim(struct fiber *f)
-{
-    if (was_deep(f)) /* or it stays, should that fail */
-        (void)madvise(f->area + f->page, FIBER_STACK - FIBER_KEPT, MADV_DONTNEED);
 }
 
 static void
@@ -223,18 +196,25 @@ fiber_take(struct fiber_pool *pool)
 void
 fiber_give(struct fiber_pool *pool, struct fiber *f)
 {
+    const uint64_t *words = (const void *)(f->area + area_size(f) - FIBER_KEPT);
+
     ENSURE(f->state == FIBER_ENDED);
     if (pool->spare_count == FIBER_SPARE) {
         destroy(f);
         return;
     }
-    trim(f);
+    /*
+     * Few need much stack: what one has touched beyond what is kept goes back to the system. What
+     * has not been written is all zeros. One line of the cache shows that: where frames were, there
+     * is a return address or a pointer nearly always, and if not the stack keeps what it has.
+     */
+    if ((words[-8] | words[-7] | words[-6] | words[-5] | words[-4] | words[-3] |
+         words[-2] | words[-1]) != 0) /* or it stays, should that fail */
+        (void)madvise(f->area + f->page, FIBER_STACK - FIBER_KEPT, MADV_DONTNEED);
     f->next = pool->spare;
     pool->spare = f;
     pool->spare_count++;
 }
-
-/* ------------------------------------------------------------------ running */
 
 enum fiber_state
 fiber_start(struct fiber *f, void (*run)(void *arg), void *arg)
@@ -242,14 +222,14 @@ fiber_start(struct fiber *f, void (*run)(void *arg), void *arg)
     ENSURE(f->state == FIBER_ENDED);
     f->run = run;
     f->arg = arg;
-    return enter(f);
+    return fiber_enter(f);
 }
 
 enum fiber_state
 fiber_go_on(struct fiber *f)
 {
     ENSURE(f->state == FIBER_PARKED);
-    return enter(f);
+    return fiber_enter(f);
 }
 
 struct fiber *
@@ -271,8 +251,6 @@ fiber_wake(struct fiber *f)
 {
     f->pool->wake(f->arg);
 }
-
-/* ------------------------------------------------------------------ detours */
 
 static void
 make_detour(struct executor_job *job)

@@ -31,16 +31,6 @@ absorb(uint64_t v[4], uint64_t word)
     v[0] ^= word;
 }
 
-/* Eight bytes, the first one lowest. */
-static uint64_t
-read_word(const char *from)
-{
-    uint64_t word;
-
-    memcpy(&word, from, sizeof(word));
-    return le64toh(word);
-}
-
 uint64_t
 hash_bytes(const struct hash_key *key, struct bytes text)
 {
@@ -49,8 +39,12 @@ hash_bytes(const struct hash_key *key, struct bytes text)
     uint64_t last = (uint64_t)text.len << 56;
     size_t at = 0;
 
-    for (; text.len - at >= 8; at += 8)
-        absorb(v, read_word(text.data + at));
+    for (; text.len - at >= 8; at += 8) {
+        uint64_t word;
+
+        memcpy(&word, text.data + at, sizeof(word));
+        absorb(v, le64toh(word));
+    }
     for (unsigned i = 0; at + i < text.len; i++)
         last |= (uint64_t)(uint8_t)text.data[at + i] << (8 * i);
     absorb(v, last);

@@ -54,9 +54,12 @@ put_number(struct line *line, int64_t number)
     put(line, digits + at);
 }
 
-static void
-put_place(struct line *line, const char *file, int number, const char *function)
+/* One write: the lines of others may come between two. */
+static _Noreturn void
+put_place_and_abort(struct line *line, const char *file, int number, const char *function)
 {
+    const char *id = context;
+
     put(line, ", at ");
     put(line, file);
     put(line, ":");
@@ -64,14 +67,6 @@ put_place(struct line *line, const char *file, int number, const char *function)
     put(line, " in ");
     put(line, function);
     put(line, "()");
-}
-
-/* One write: the lines of others may come between two. */
-static _Noreturn void
-end(struct line *line)
-{
-    const char *id = context;
-
     if (id != NULL) {
         put(line, ", request ");
         put(line, id);
@@ -89,8 +84,7 @@ invariant_broken(const char *expected, const char *file, int line, const char *f
 
     put(&text, "claimd: broken invariant: ");
     put(&text, expected);
-    put_place(&text, file, line, function);
-    end(&text);
+    put_place_and_abort(&text, file, line, function);
 }
 
 void
@@ -106,6 +100,5 @@ invariant_unequal(int64_t a, int64_t b, const char *expected, const char *file, 
     put(&text, ", ");
     put_number(&text, b);
     put(&text, ")");
-    put_place(&text, file, line, function);
-    end(&text);
+    put_place_and_abort(&text, file, line, function);
 }

@@ -60,25 +60,19 @@ put_quoted(struct line *line, struct bytes text)
     put_str(line, "\"");
 }
 
-/* True if the text can stand behind key= without quotation marks. */
-static bool
-is_plain(struct bytes text)
-{
-    if (text.len == 0 || text.len > TEXT_CAP)
-        return false;
-    for (size_t i = 0; i < text.len; i++)
-        if ((unsigned char)text.data[i] <= ' ' || (unsigned char)text.data[i] >= 0x7f ||
-            strchr("\"\\=", text.data[i]) != NULL)
-            return false;
-    return true;
-}
-
 /* Adds a field whole, or not at all if the line has no room for it. */
 static void
 put_field(struct line *line, const struct log *log, const struct log_field *field)
 {
     size_t before = line->len;
+    bool plain =
+        log->format == LOG_TEXT && field->text.len > 0 && field->text.len <= TEXT_CAP;
     char number[24];
+
+    for (size_t i = 0; plain && i < field->text.len; i++)
+        plain = (unsigned char)field->text.data[i] > ' ' &&
+                (unsigned char)field->text.data[i] < 0x7f &&
+                strchr("\"\\=", field->text.data[i]) == NULL;
 
     put_str(line, log->format == LOG_JSON ? ", \"" : " ");
     put_str(line, field->key);
@@ -86,7 +80,7 @@ put_field(struct line *line, const struct log *log, const struct log_field *fiel
     if (!bytes_present(field->text)) {
         (void)snprintf(number, sizeof(number), "%lld", (long long)field->number);
         put_str(line, number);
-    } else if (log->format == LOG_TEXT && is_plain(field->text)) {
+    } else if (plain) { /* no quotation marks behind key= */
         put(line, field->text.data, field->text.len);
     } else {
         put_quoted(line, field->text);

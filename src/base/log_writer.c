@@ -43,38 +43,21 @@ struct log_writer {
     bool abandoned; /* log_writer_end() has left everything to the thread */
 
     /* The thread's own. */
-    uint64_t lost; /* lines missing before those that are written next */
-    bool torn;     /* the last byte written is within a line */
-    char
-        gap[1 + LOG_LINE_CAP]; /* a line feed, and the line that tells of the lost ones */
-    size_t gap_len;            /* of the line */
+    uint64_t lost;              /* lines missing before those that are written next */
+    bool torn;                  /* the last byte written is within a line */
+    char gap[1 + LOG_LINE_CAP]; /* a line feed, and the line about the lost ones */
+    size_t gap_len;             /* of the line */
 
     int wake_fd, done_fd; /* owned */
     pthread_t thread;
     char room[LOG_WRITER_ROOM];
 };
 
-/* ------------------------------------------------------------------ the buffer */
-
 /* Bytes that wait to be written, or are being written. */
 static size_t
 waiting(const struct log_writer *w)
 {
     return w->wrapped ? w->end - w->tail + w->head : w->head - w->tail;
-}
-
-/* Where len bytes can stand; NULL: nowhere. */
-static char *
-find_room(struct log_writer *w, size_t len)
-{
-    if (!w->wrapped && sizeof(w->room) - w->head < len && w->tail >= len) {
-        w->end = w->head;
-        w->head = 0;
-        w->wrapped = true;
-    }
-    if ((w->wrapped ? w->tail : sizeof(w->room)) - w->head < len)
-        return NULL;
-    return w->room + w->head;
 }
 
 /* As many whole lines as one write(2) can take without mixing with other processes'. */
@@ -90,20 +73,6 @@ first_lines(const struct log_writer *w)
     last = memrchr(first, '\n', PIPE_BUF);
     ENSURE(last != NULL); /* no line is longer */
     return bytes_of(first, (size_t)(last + 1 - first));
-}
-
-/* Makes room of what was taken. */
-static void
-give_back(struct log_writer *w)
-{
-    w->tail += w->taken;
-    w->taken = 0;
-    if (w->wrapped && w->tail == w->end) {
-        w->tail = 0;
-        w->wrapped = false;
-    }
-    if (!w->wrapped && w->tail == w->head)
-        w->tail = w->head = 0;
 }
 
 /* Lets go of the lock, and wakes the thread if it sleeps that deeply. */
@@ -122,12 +91,15 @@ release_and_wake(struct log_writer *w, enum state deepest)
 void
 log_writer_add(struct log_writer *w, const char *line, size_t len)
 {
-    char *room;
-
     lock_acquire(&w->lock);
-    room = w->missed > 0 ? NULL : find_room(w, len);
-    if (room != NULL) {
-        memcpy(room, line, len);
+    if (w->missed == 0 && !w->wrapped && sizeof(w->room) - w->head < len &&
+        w->tail >= len) {
+        w->end = w->head;
+        w->head = 0;
+        w->wrapped = true;
+    }
+    if (w->missed == 0 && (w->wrapped ? w->tail : sizeof(w->room)) - w->head >= len) {
+        memcpy(w->room + w->head, line, len);
         w->head += len;
     } else {
         w->missed++;
@@ -141,8 +113,6 @@ log_dropped(const struct log *log)
 {
     return log->writer == NULL ? 0 : counter_read(&log->writer->dropped);
 }
-
-/* ------------------------------------------------------------------ the thread */
 
 /* True if there is nothing to do yet, and may be later. */
 static bool
@@ -176,7 +146,14 @@ next_lines(struct log_writer *w, struct bytes *lines)
     bool more = true;
 
     lock_acquire(&w->lock);
-    give_back(w);
+    w->tail += w->taken;
+    w->taken = 0;
+    if (w->wrapped && w->tail == w->end) {
+        w->tail = 0;
+        w->wrapped = false;
+    }
+    if (!w->wrapped && w->tail == w->head)
+        w->tail = w->head = 0;
     if (idle(w))
         rest(w, NAPPING, LOG_WRITER_NAP_MS);
     while (idle(w))
@@ -221,47 +198,6 @@ write_out(struct log_writer *w, struct bytes text)
     return rest;
 }
 
-/*
- * Writes where lines are missing how many; false if not even that is possible. What is left
- * of a line that could be written in part becomes a line of its own.
- */
-static bool
-tell_gap(struct log_writer *w)
-{
-    const char *from = w->gap + 1;
-    size_t len = w->gap_len;
-
-    if (w->torn) {
-        from--;
-        len++;
-    }
-    return write_out(w, bytes_of(from, len)).len == 0;
-}
-
-static uint64_t
-count_lines(struct bytes text)
-{
-    uint64_t count = 0;
-
-    for (size_t i = 0; i < text.len; i++)
-        count += text.data[i] == '\n';
-    return count;
-}
-
-/* These could not be written. */
-static void
-lose_lines(struct log_writer *w, struct bytes lines)
-{
-    uint64_t count = count_lines(lines);
-
-    if (count == 0)
-        return;
-    w->lost += count;
-    lock_acquire(&w->lock);
-    counter_add(&w->dropped, count);
-    lock_release(&w->lock);
-}
-
 static void
 writer_free(struct log_writer *w)
 {
@@ -281,11 +217,20 @@ write_lines(void *arg)
     bool abandoned;
 
     while (next_lines(w, &lines)) {
-        if (w->lost > 0 && tell_gap(w))
+        uint64_t count = 0;
+
+        /* What is left of a line that could be written in part becomes a line of its own. */
+        if (w->lost > 0 &&
+            write_out(w, bytes_of(w->gap + !w->torn, w->gap_len + w->torn)).len == 0)
             w->lost = 0;
         if (w->lost == 0)
             lines = write_out(w, lines);
-        lose_lines(w, lines);
+        for (size_t i = 0; i < lines.len; i++) /* these could not be written */
+            count += lines.data[i] == '\n';
+        w->lost += count;
+        lock_acquire(&w->lock);
+        counter_add(&w->dropped, count);
+        lock_release(&w->lock);
     }
     lock_acquire(&w->lock);
     w->gone = true;
@@ -297,8 +242,6 @@ write_lines(void *arg)
         (void)eventfd_write(w->done_fd, 1); /* the counter was 0 */
     return NULL;
 }
-
-/* ------------------------------------------------------------------ start and end */
 
 enum status
 log_writer_start(struct log *log)
@@ -327,15 +270,6 @@ fail:
     return st;
 }
 
-/* Tells the thread that nothing more will come. */
-static void
-announce_end(struct log_writer *w)
-{
-    lock_acquire(&w->lock);
-    w->ending = true;
-    release_and_wake(w, NAPPING);
-}
-
 bool
 log_writer_end(struct log *log, int at_most_ms)
 {
@@ -349,7 +283,9 @@ log_writer_end(struct log *log, int at_most_ms)
     done = (struct pollfd){.fd = w->done_fd, .events = POLLIN};
     thread = w->thread;
     log->writer = NULL;
-    announce_end(w);
+    lock_acquire(&w->lock);
+    w->ending = true;
+    release_and_wake(w, NAPPING);
     (void)poll(&done, 1, at_most_ms);
     lock_acquire(&w->lock);
     gone = w->gone;

@@ -20,12 +20,6 @@ static const uint32_t sines[64] = {
 static const uint8_t rotations[4][4] = {
     {7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}};
 
-static uint32_t
-rotate(uint32_t x, unsigned by)
-{
-    return x << by | x >> (32 - by);
-}
-
 /* The auxiliary function of step i and the word of the block it takes. */
 static uint32_t
 mix(unsigned i, const uint32_t s[4], unsigned *word)
@@ -57,8 +51,9 @@ absorb(uint32_t state[4], const uint8_t *block)
     for (unsigned i = 0; i < 64; i++) {
         unsigned word;
         uint32_t f = mix(i, s, &word);
-        uint32_t b =
-            s[1] + rotate(s[0] + f + sines[i] + words[word], rotations[i / 16][i % 4]);
+        uint32_t sum = s[0] + f + sines[i] + words[word];
+        unsigned by = rotations[i / 16][i % 4];
+        uint32_t b = s[1] + (sum << by | sum >> (32 - by));
 
         s[0] = s[3];
         s[3] = s[2];

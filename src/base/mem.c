@@ -51,7 +51,6 @@ mem_destroy(struct mem *mem)
     free(mem);
 }
 
-/* The slot of this thread. */
 static struct slot *
 own_slot(struct mem *mem)
 {
@@ -60,7 +59,6 @@ own_slot(struct mem *mem)
     return &mem->slots[hash_mix((uintptr_t)&self) % SLOTS];
 }
 
-/* True if this attempt is to fail. */
 static bool
 planned_failure(struct mem *mem)
 {

@@ -19,13 +19,6 @@ trimmer_busy(struct trimmer *t, int64_t real_ms)
         atomic_store_explicit(&t->busy_ms, real_ms, memory_order_relaxed);
 }
 
-/* True if so much less is in use than once was that trimming is worth its time. */
-static bool
-is_due(size_t high, size_t used)
-{
-    return high > used && high - used >= WORTHWHILE && high - used >= high / 3;
-}
-
 int64_t
 trimmer_step(struct trimmer *t, int64_t real_ms)
 {
@@ -35,8 +28,8 @@ trimmer_step(struct trimmer *t, int64_t real_ms)
     if (used > high)
         (void)atomic_compare_exchange_strong(&t->high, &high,
                                              used); /* or the next time */
-    if (!is_due(high, used))
-        return -1;
+    if (high <= used || high - used < WORTHWHILE || high - used < high / 3)
+        return -1; /* not worth its time */
     if (quiet_ms < QUIET_MS)
         return QUIET_MS - quiet_ms;
     /* Whoever lowers the mark does it; the others are done. */

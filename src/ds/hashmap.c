@@ -46,7 +46,6 @@ chain_of(const struct hashmap *map, uint64_t hash)
     return &map->table[0][old];
 }
 
-/* Makes table[which] with room for want nodes. */
 static enum status
 make_table(struct hashmap *map, int which, size_t want)
 {
@@ -88,22 +87,18 @@ push(struct hashnode **chain, struct hashnode *node)
     *chain = node;
 }
 
+/* Moves some chains to the larger table, which takes over with the last one. */
 static void
-move_chain(struct hashmap *map, struct hashnode **chain)
+move_chains(struct hashmap *map)
 {
-    while (*chain != NULL) {
-        struct hashnode *node = *chain;
+    for (int i = 0; i < MOVES && map->moved <= map->mask[0]; i++) {
+        struct hashnode **chain = &map->table[0][map->moved++], *node;
 
-        *chain = node->next;
-        push(&map->table[1][node->hash & map->mask[1]], node);
+        while ((node = *chain) != NULL) {
+            *chain = node->next;
+            push(&map->table[1][node->hash & map->mask[1]], node);
+        }
     }
-}
-
-static void
-move_some(struct hashmap *map)
-{
-    for (int i = 0; i < MOVES && map->moved <= map->mask[0]; i++)
-        move_chain(map, &map->table[0][map->moved++]);
     if (map->moved <= map->mask[0])
         return;
     mem_free(map->mem, map->table[0]);
@@ -117,7 +112,7 @@ hashmap_insert(struct hashmap *map, struct hashnode *node, uint64_t hash)
 {
     ENSURE(map->table[0] != NULL); /* hashmap_reserve() comes first */
     if (is_growing(map))
-        move_some(map);
+        move_chains(map);
     node->hash = hash;
     push(chain_of(map, hash), node);
     map->count++;

@@ -16,24 +16,20 @@ nameset_init(struct nameset *set)
     *set = (struct nameset){.root = NULL};
 }
 
-/* The pointer that points at node: the root or a child of its parent. */
-static struct namenode **
-link_to(struct nameset *set, const struct namenode *node)
-{
-    struct namenode *parent = node->parent;
-
-    if (parent == NULL)
-        return &set->root;
-    return parent->left == node ? &parent->left : &parent->right;
-}
-
 /* Puts `heir` (may be NULL) where node hangs. */
 static void
 replace(struct nameset *set, const struct namenode *node, struct namenode *heir)
 {
-    *link_to(set, node) = heir;
+    struct namenode *parent = node->parent;
+
+    if (parent == NULL)
+        set->root = heir;
+    else if (parent->left == node)
+        parent->left = heir;
+    else
+        parent->right = heir;
     if (heir != NULL)
-        heir->parent = node->parent;
+        heir->parent = parent;
 }
 
 /*
@@ -135,19 +131,6 @@ nameset_next(const struct namenode *node)
     return node->parent;
 }
 
-/* Checks what a node knows about its neighbours. */
-static bool
-audit_node(const struct nameset *set, const struct namenode *node)
-{
-    const struct namenode *parent = node->parent;
-
-    if (parent == NULL)
-        return set->root == node;
-    if (parent->priority < node->priority)
-        return false;
-    return parent->left == node || parent->right == node;
-}
-
 bool
 nameset_audit(const struct nameset *set)
 {
@@ -155,9 +138,12 @@ nameset_audit(const struct nameset *set)
     size_t count = 0;
 
     for (; node != NULL && count <= set->count; count++) {
-        const struct namenode *next = nameset_next(node);
+        const struct namenode *next = nameset_next(node), *parent = node->parent;
 
-        if (!audit_node(set, node))
+        if (parent == NULL && set->root != node)
+            return false;
+        if (parent != NULL && (parent->priority < node->priority ||
+                               (parent->left != node && parent->right != node)))
             return false;
         if (next != NULL && bytes_compare(node->name, next->name) >= 0)
             return false;

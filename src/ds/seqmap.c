@@ -104,7 +104,6 @@ node_number(uint64_t seq, unsigned height)
     return height >= MAX_LEVELS ? 0 : seq >> (FANOUT_BITS * height);
 }
 
-/* The first number that node covers. */
 static uint64_t
 node_first(uint64_t seq, unsigned height)
 {
@@ -164,20 +163,6 @@ seqmap_nodes_for(const struct seqmap *map, uint64_t first, size_t count)
     return nodes;
 }
 
-static void
-add_root(struct seqmap *map, struct seqmap_pool *pool)
-{
-    struct seqmap_node *root = pool_take(pool);
-    unsigned index = child_index(map->base, map->levels + 1);
-
-    root->live = bit_of(index);
-    root->ready = map->root->ready != 0 ? bit_of(index) : 0;
-    root->child[index] = map->root;
-    map->root = root;
-    map->levels++;
-    map->base = node_first(map->base, map->levels);
-}
-
 static struct seqmap_node *
 take_empty_node(struct seqmap_pool *pool)
 {
@@ -187,19 +172,6 @@ take_empty_node(struct seqmap_pool *pool)
     return node;
 }
 
-/* Makes a root that spans seq. */
-static void
-span(struct seqmap *map, struct seqmap_pool *pool, uint64_t seq)
-{
-    if (map->root == NULL) {
-        map->root = take_empty_node(pool);
-        map->levels = 1;
-        map->base = node_first(seq, 1);
-    }
-    while (!root_spans(map, seq))
-        add_root(map, pool);
-}
-
 void
 seqmap_insert(struct seqmap *map, struct seqmap_pool *pool, uint64_t seq, void *item,
               bool ready)
@@ -207,7 +179,22 @@ seqmap_insert(struct seqmap *map, struct seqmap_pool *pool, uint64_t seq, void *
     struct seqmap_node *node;
 
     ENSURE(item != NULL);
-    span(map, pool, seq);
+    if (map->root == NULL) {
+        map->root = take_empty_node(pool);
+        map->levels = 1;
+        map->base = node_first(seq, 1);
+    }
+    while (!root_spans(map, seq)) {
+        unsigned index = child_index(map->base, map->levels + 1);
+
+        node = pool_take(pool); /* a new root */
+        node->live = bit_of(index);
+        node->ready = map->root->ready != 0 ? bit_of(index) : 0;
+        node->child[index] = map->root;
+        map->root = node;
+        map->levels++;
+        map->base = node_first(map->base, map->levels);
+    }
     node = map->root;
     for (unsigned height = map->levels;; height--) {
         unsigned index = child_index(seq, height);
@@ -265,36 +252,6 @@ clear_ready(struct seqmap *map, uint64_t seq, struct seqmap_node *path[MAX_LEVEL
     map->ready--;
 }
 
-/* Clears the live bit of seq and gives back the nodes that are empty now. */
-static void
-clear_live(struct seqmap *map, struct seqmap_pool *pool, uint64_t seq,
-           struct seqmap_node *path[MAX_LEVELS + 1])
-{
-    map->live--;
-    for (unsigned height = 1; height <= map->levels; height++) {
-        path[height]->live &= ~bit_of(child_index(seq, height));
-        if (path[height]->live != 0)
-            return;
-        pool_give(pool, path[height]);
-    }
-    seqmap_init(map);
-}
-
-/* Takes off roots with a single child. */
-static void
-lower_root(struct seqmap *map, struct seqmap_pool *pool)
-{
-    while (map->levels > 1 && (map->root->live & (map->root->live - 1)) == 0) {
-        struct seqmap_node *root = map->root;
-        unsigned index = (unsigned)__builtin_ctzll(root->live);
-
-        map->levels--;
-        map->base |= (uint64_t)index << (FANOUT_BITS * map->levels);
-        map->root = root->child[index];
-        pool_give(pool, root);
-    }
-}
-
 void *
 seqmap_remove(struct seqmap *map, struct seqmap_pool *pool, uint64_t seq)
 {
@@ -307,12 +264,29 @@ seqmap_remove(struct seqmap *map, struct seqmap_pool *pool, uint64_t seq)
     item = path[1]->child[index];
     if ((path[1]->ready & bit_of(index)) != 0)
         clear_ready(map, seq, path);
-    clear_live(map, pool, seq, path);
-    lower_root(map, pool);
+    map->live--;
+    for (unsigned height = 1; height <= map->levels; height++) {
+        path[height]->live &= ~bit_of(child_index(seq, height));
+        if (path[height]->live != 0)
+            break;
+        pool_give(pool, path[height]);
+        if (height == map->levels) {
+            seqmap_init(map);
+            return item;
+        }
+    }
+    while (map->levels > 1 && (map->root->live & (map->root->live - 1)) == 0) {
+        struct seqmap_node *root = map->root; /* with a single child */
+
+        index = (unsigned)__builtin_ctzll(root->live);
+        map->levels--;
+        map->base |= (uint64_t)index << (FANOUT_BITS * map->levels);
+        map->root = root->child[index];
+        pool_give(pool, root);
+    }
     return item;
 }
 
-/* The leaf that has this number; NULL if it is not in the map. */
 static struct seqmap_node *
 find_leaf(const struct seqmap *map, uint64_t seq)
 {

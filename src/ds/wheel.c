@@ -128,17 +128,6 @@ attention_start(struct spot at)
     return unit_start(at.level == 0 ? at.unit : at.unit - 1, at.level);
 }
 
-/* Ends the calm in time for a deadline at this spot. */
-static void
-stir(struct wheel *w, struct spot at)
-{
-    uint64_t start = attention_start(at);
-
-    if (start < w->calm)
-        w->calm = start;
-}
-
-/* Puts a deadline where it belongs at present. */
 static void
 place(struct wheel *w, struct deadline *d)
 {
@@ -152,7 +141,8 @@ place(struct wheel *w, struct deadline *d)
         return;
     }
     at = choose_spot(w, tick);
-    stir(w, at);
+    if (attention_start(at) < w->calm)
+        w->calm = attention_start(at);
     level = &w->level[at.level];
     slot = at.unit % SLOTS;
     if (!is_used(level, slot)) {
@@ -168,30 +158,6 @@ mark_unused(struct level *level, unsigned slot)
     level->used[slot / WORD_BITS] &= ~((uint64_t)1 << slot % WORD_BITS);
 }
 
-/* Clears the bit of the slot with this head; nothing to do for the head of due. */
-static void
-mark_head_unused(struct wheel *w, const struct list *head)
-{
-    size_t offset;
-
-    if (head == &w->due)
-        return;
-    offset = (size_t)((const char *)head - (const char *)w->level);
-    mark_unused(&w->level[offset / sizeof(struct level)],
-                (unsigned)(head - w->level[offset / sizeof(struct level)].slot));
-}
-
-/* Unlinks a deadline from its slot or from due. */
-static void
-displace(struct wheel *w, struct deadline *d)
-{
-    struct list *next = d->link.next;
-
-    if (next == d->link.prev) /* the only one: both neighbours are the head */
-        mark_head_unused(w, next);
-    list_remove(&d->link);
-}
-
 void
 wheel_arm(struct wheel *w, struct deadline *d, int64_t due_ms)
 {
@@ -204,10 +170,19 @@ wheel_arm(struct wheel *w, struct deadline *d, int64_t due_ms)
 void
 wheel_disarm(struct wheel *w, struct deadline *d)
 {
+    const struct list *head = d->link.next;
+
     if (!deadline_armed(d))
         return;
     ENSURE(w->armed > 0); /* it is armed in this wheel */
-    displace(w, d);
+    if (head == d->link.prev && head != &w->due) {
+        /* It is the only one of its slot: both neighbours are the head. */
+        size_t l =
+            (size_t)((const char *)head - (const char *)w->level) / sizeof(*w->level);
+
+        mark_unused(&w->level[l], (unsigned)(head - w->level[l].slot));
+    }
+    list_remove(&d->link);
     w->armed--;
 }
 
@@ -232,16 +207,20 @@ first_used(const struct wheel *w, unsigned l)
     return 0;
 }
 
-/* The first tick after the present at which a used slot begins; false if none is used. */
+/*
+ * The first tick after the present at which a used slot begins, or needs attention. UINT64_MAX, and
+ * false: none is used.
+ */
 static bool
-next_start(const struct wheel *w, uint64_t *tick)
+next_used(const struct wheel *w, bool attention, uint64_t *tick)
 {
     bool found = false;
 
     *tick = UINT64_MAX;
     for (unsigned l = 0; l < LEVELS; l++) {
-        unsigned ahead = first_used(w, l);
-        uint64_t start = unit_start(unit_of(w->present, l) + ahead, l);
+        const unsigned ahead = first_used(w, l);
+        const struct spot at = {l, unit_of(w->present, l) + ahead};
+        const uint64_t start = attention ? attention_start(at) : unit_start(at.unit, l);
 
         if (ahead == 0)
             continue;
@@ -250,25 +229,6 @@ next_start(const struct wheel *w, uint64_t *tick)
         found = true;
     }
     return found;
-}
-
-/* The first tick at which any used slot needs attention; UINT64_MAX: none is used. */
-static uint64_t
-next_attention(const struct wheel *w)
-{
-    uint64_t next = UINT64_MAX;
-
-    for (unsigned l = 0; l < LEVELS; l++) {
-        unsigned ahead = first_used(w, l);
-        uint64_t start;
-
-        if (ahead == 0)
-            continue;
-        start = attention_start((struct spot){l, unit_of(w->present, l) + ahead});
-        if (start < next)
-            next = start;
-    }
-    return next;
 }
 
 /*
@@ -306,10 +266,7 @@ collect_next_tick(struct wheel *w)
 
     if (!is_used(&w->level[0], slot))
         return;
-    head->next->prev = w->due.prev;
-    w->due.prev->next = head->next;
-    head->prev->next = &w->due;
-    w->due.prev = head->prev;
+    list_move(&w->due, head);
     mark_unused(&w->level[0], slot);
 }
 
@@ -341,7 +298,7 @@ wheel_advance(struct wheel *w, int64_t now_ms, size_t budget)
         return true;
     }
     while (w->present < now) {
-        if (!next_start(w, &tick) || tick > now) {
+        if (!next_used(w, false, &tick) || tick > now) {
             w->present = now;
             break;
         }
@@ -352,7 +309,7 @@ wheel_advance(struct wheel *w, int64_t now_ms, size_t budget)
     for (unsigned l = 1; l < LEVELS; l++)
         if (!empty_next_slot(w, l, &budget))
             return true; /* not calm: the rest of the slot is still to be moved */
-    w->calm = next_attention(w);
+    (void)next_used(w, true, &w->calm);
     return true;
 }
 
@@ -377,7 +334,7 @@ wheel_next_ms(const struct wheel *w)
         return ms_of(w->present);
     if (w->armed == 0)
         return WHEEL_NEVER;
-    tick = next_attention(w);
+    (void)next_used(w, true, &tick);
     return ms_of(tick > w->present ? tick : w->present);
 }
 
@@ -397,32 +354,26 @@ wheel_armed(const struct wheel *w)
     return w->armed;
 }
 
-/* True if the deadline may be in a slot so far ahead at this level. */
-static bool
-audit_deadline(const struct wheel *w, const struct list *node, unsigned l, unsigned ahead)
-{
-    uint64_t tick = tick_of(container_of(node, const struct deadline, link)->due_ms);
-    uint64_t unit = unit_of(w->present, l) + ahead;
-
-    if (node->next->prev != node || node->prev->next != node || tick <= w->present)
-        return false;
-    return unit_of(tick, l) == unit || (l == LEVELS - 1 && unit_of(tick, l) > unit);
-}
-
-/* Checks one slot and adds its deadlines to *armed. */
 static bool
 audit_slot(const struct wheel *w, unsigned l, unsigned ahead, size_t *armed)
 {
-    unsigned slot = (unit_of(w->present, l) + ahead) % SLOTS;
+    const uint64_t unit = unit_of(w->present, l) + ahead;
+    unsigned slot = unit % SLOTS;
     const struct list *head = &w->level[l].slot[slot];
 
     if (!is_used(&w->level[l], slot))
         return true;
     if (ahead == 0 || list_empty(head))
         return false;
-    for (const struct list *node = head->next; node != head; node = node->next, ++*armed)
-        if (!audit_deadline(w, node, l, ahead))
+    for (const struct list *node = head->next; node != head;
+         node = node->next, ++*armed) {
+        uint64_t tick = tick_of(container_of(node, const struct deadline, link)->due_ms);
+
+        if (node->next->prev != node || node->prev->next != node || tick <= w->present)
             return false;
+        if (unit_of(tick, l) != unit && (l < LEVELS - 1 || unit_of(tick, l) < unit))
+            return false;
+    }
     return true;
 }
 
@@ -430,6 +381,7 @@ bool
 wheel_audit(const struct wheel *w)
 {
     size_t armed = 0;
+    uint64_t tick;
 
     for (const struct list *node = w->due.next; node != &w->due; node = node->next) {
         if (tick_of(container_of(node, const struct deadline, link)->due_ms) > w->present)
@@ -440,5 +392,6 @@ wheel_audit(const struct wheel *w)
         for (unsigned ahead = 0; ahead < SLOTS; ahead++)
             if (!audit_slot(w, l, ahead, &armed))
                 return false;
-    return armed == w->armed && w->calm <= next_attention(w);
+    (void)next_used(w, true, &tick);
+    return armed == w->armed && w->calm <= tick;
 }

@@ -22,6 +22,14 @@
 struct queue;
 struct claim;
 
+/* Makes a number at least this one. */
+static inline void
+raise_number(uint64_t *number, uint64_t least)
+{
+    if (*number < least)
+        *number = least;
+}
+
 /* What the backlogs of a shard have together: those alive, or those on the reclaim list. */
 struct tally {
     size_t messages, claimed, delayed, original;
@@ -37,7 +45,7 @@ struct backlog {
     size_t claimed;
     uint64_t bytes;           /* of bodies */
     struct hashmap original;  /* ids from other queues -> struct original, owned */
-    struct list reclaim_link; /* in the shard's graveyard */
+    struct list reclaim_link; /* in the shard's reclaim list */
 };
 
 /* Makes an empty backlog; NULL without memory. */
@@ -70,21 +78,6 @@ void backlog_hold(struct backlog *b, struct message *m, struct claim *c);
 void backlog_give_back(struct backlog *b, struct message *m);
 void backlog_end_delay(struct backlog *b, struct message *m);
 
-/* ------------------------------------------------------------------ looking */
-
-static inline size_t
-backlog_live(const struct backlog *b)
-{
-    return b->messages.live;
-}
-
-/* How many messages can be claimed now. */
-static inline size_t
-backlog_ready(const struct backlog *b)
-{
-    return b->messages.ready;
-}
-
 /* How many wait for the end of their delay. */
 static inline size_t
 backlog_delayed(const struct backlog *b)
@@ -113,38 +106,11 @@ backlog_next_ready(const struct backlog *b, uint64_t *seq)
     return seqmap_next_ready(&b->messages, seq);
 }
 
-/* The newest message; NULL if there is none. */
-static inline struct message *
-backlog_last(const struct backlog *b)
-{
-    uint64_t seq = 0;
-
-    return seqmap_last(&b->messages, &seq);
-}
-
 /* The message with this id in a queue with this tag; NULL if there is none. */
 struct message *backlog_find(const struct backlog *b, uint32_t tag, struct ident id);
 
-/* ------------------------------------------------------------------ original ids */
-
-/* Makes sure that the next `count` original ids can be entered. */
-static inline enum status
-backlog_reserve_original(struct backlog *b, size_t count)
-{
-    return hashmap_reserve(&b->original, count);
-}
-
 /* Enters m's original id, whose room must have been reserved. */
 void backlog_add_original(struct backlog *b, struct message *m);
-
-/* ------------------------------------------------------------------ claims */
-
-/* How many nodes entering a claim under this number takes at most. */
-static inline size_t
-backlog_claim_nodes(const struct backlog *b, uint64_t number)
-{
-    return seqmap_nodes_for(&b->claims, number, 1);
-}
 
 static inline void
 backlog_add_claim(struct backlog *b, struct seqmap_pool *pool, uint64_t number,

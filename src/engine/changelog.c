@@ -53,11 +53,11 @@ claim_record(const struct claim *c, struct store_claim_record *out)
 {
     ident_write(&out->id, claim_ident(c));
     out->started_ms = c->started_ms;
-    out->ends_ms = claim_ends_ms(c);
+    out->ends_ms = c->due.due_ms;
 }
 
 static uint64_t
-tell(struct queue *q, struct store_change *change)
+append_change(struct queue *q, struct store_change *change)
 {
     struct store_log *log = q->shard->core->log;
     uint64_t position = log->append(log, change, &q->shard->room);
@@ -81,7 +81,7 @@ changelog_queue(struct queue *q, enum store_change_kind kind, int64_t now_ms)
 
     core_marks(q->shard->core, &change.marks);
     change.next = next_none;
-    return tell(q, &change);
+    return append_change(q, &change);
 }
 
 static bool
@@ -113,7 +113,7 @@ changelog_row(struct queue *q, enum store_change_kind kind, uint64_t first, size
     change.at = first;
     change.from[0] = q;
     change.next = next_in_row;
-    return tell(q, &change);
+    return append_change(q, &change);
 }
 
 static bool
@@ -139,7 +139,7 @@ changelog_delete(struct queue *q, const struct list *messages, size_t count,
     change.from[0] = messages;
     change.from[1] = messages->next;
     change.next = next_listed;
-    return tell(q, &change);
+    return append_change(q, &change);
 }
 
 static bool
@@ -168,7 +168,7 @@ changelog_claim(struct queue *q, enum store_change_kind kind, const struct claim
     change.count = c->held;
     change.from[0] = c;
     change.next = next_held;
-    return tell(q, &change);
+    return append_change(q, &change);
 }
 
 static bool
@@ -192,7 +192,7 @@ changelog_single(struct queue *q, enum store_change_kind kind, const struct mess
     change.count = 1;
     change.from[0] = m;
     change.next = next_single;
-    return tell(q, &change);
+    return append_change(q, &change);
 }
 
 static bool
@@ -220,7 +220,7 @@ changelog_move(struct queue *source, struct queue *target, const struct moved *m
     change.count = count;
     change.from[0] = moved;
     change.next = next_moved;
-    position = tell(source, &change);
+    position = append_change(source, &change);
     if (position != 0)
         target->position = target->shard->position = position;
     return position;
@@ -228,13 +228,13 @@ changelog_move(struct queue *source, struct queue *target, const struct moved *m
 
 uint64_t
 changelog_subscription(struct queue *q, enum store_change_kind kind,
-                       const struct store_subscription_record *told, int64_t now_ms)
+                       const struct store_subscription_record *record, int64_t now_ms)
 {
     struct store_change change = change_of(q, kind, now_ms);
 
-    change.subscription = told;
+    change.subscription = record;
     change.next = next_none;
-    return tell(q, &change);
+    return append_change(q, &change);
 }
 
 static bool
@@ -269,10 +269,8 @@ changelog_feed(struct queue *q, uint64_t first, size_t count, int64_t now_ms)
     change.at = first;
     change.from[0] = q;
     change.next = next_entry;
-    return tell(q, &change);
+    return append_change(q, &change);
 }
-
-/* ------------------------------------------------------------------ numbers of transient queues */
 
 enum status
 changelog_reserve_numbers(struct queue *q, uint64_t messages, uint64_t claims)

@@ -1,13 +1,12 @@
 /*
- * observe: telling the log of a change (store/log.h).
+ * changelog: appends changes to the log (store/log.h).
  *
  * Each is called once for a change, under the lock, when the change has happened (what is
  * going to be removed: just before). It returns the change's position in the log and leaves
- * it with the queue, unless time did it. Only for engines with an log: ask
- * has_log().
+ * it with the queue, unless time did it. Only for engines with a log: see has_log().
  */
-#ifndef ENGINE_OBSERVE_H
-#define ENGINE_OBSERVE_H
+#ifndef ENGINE_CHANGELOG_H
+#define ENGINE_CHANGELOG_H
 
 #include "claimd/store/log.h"
 #include "engine/claim.h"
@@ -59,7 +58,7 @@ uint64_t changelog_single(struct queue *q, enum store_change_kind kind,
 /* SUBSCRIPTION, SUBSCRIPTION_GONE, CURSOR. */
 uint64_t
 changelog_subscription(struct queue *q, enum store_change_kind kind,
-                       const struct store_subscription_record *told, int64_t now_ms);
+                       const struct store_subscription_record *record, int64_t now_ms);
 
 /* FEED: so many entries of the queue's feed from number `first` on. */
 uint64_t changelog_feed(struct queue *q, uint64_t first, size_t count, int64_t now_ms);
@@ -71,8 +70,6 @@ struct moved {
 };
 uint64_t changelog_move(struct queue *source, struct queue *target,
                         const struct moved *moved, size_t count, int64_t now_ms);
-
-/* ------------------------------------------------------------------ numbers of transient queues */
 
 /*
  * What a transient queue does is not logged, so after a restart the log does not know which numbers

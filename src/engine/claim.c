@@ -26,7 +26,7 @@ claim_start(struct shard *sh, struct claim *c, const struct store_terms *terms,
 size_t
 claim_nodes(const struct queue *q)
 {
-    return backlog_claim_nodes(q->backlog, q->last_claim + 1);
+    return seqmap_nodes_for(&q->backlog->claims, q->last_claim + 1, 1);
 }
 
 enum status
@@ -181,34 +181,25 @@ claim_lose(struct shard *sh, struct claim *c)
         claim_end(sh, c);
 }
 
-/*
- * True if all that c holds has expired, which settling claims alone does not show. A claim
- * keeps its messages alive to its end, unless it lasts longer than a message may live.
- */
-static bool
-outlived(const struct shard *sh, const struct claim *c, int64_t now_ms)
-{
-    if (c->due.due_ms <=
-        core_deadline_ms(sh->core, c->started_ms, sh->core->max_message_ttl_s))
-        return false;
-    for (size_t i = 0; i < c->count; i++)
-        if (claim_message(c, i, now_ms) != NULL)
-            return false;
-    return true;
-}
-
 struct claim *
 claim_find(const struct queue *q, struct bytes text, int64_t now_ms)
 {
+    const struct core *core = q->shard->core;
     struct ident id;
     struct claim *c;
 
     if (!ident_read(text, &id))
         return NULL;
     c = backlog_claim(q->backlog, ident_claim_number(id));
-    if (c == NULL || !ident_equal(claim_ident(c), id) || outlived(q->shard, c, now_ms))
+    if (c == NULL || !ident_equal(claim_ident(c), id))
         return NULL;
-    return c;
+    /* A claim keeps its messages alive, unless it lasts longer than a message may live. */
+    if (c->due.due_ms <= core_deadline_ms(core, c->started_ms, core->max_message_ttl_s))
+        return c;
+    for (size_t i = 0; i < c->count; i++)
+        if (claim_message(c, i, now_ms) != NULL)
+            return c;
+    return NULL;
 }
 
 size_t

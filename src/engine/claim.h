@@ -36,12 +36,6 @@ claim_ident(const struct claim *c)
 /* Makes a claim with room for count messages; NULL without memory. */
 struct claim *claim_new(struct mem *mem, size_t count);
 
-static inline struct claim *
-claim_of(struct deadline *d)
-{
-    return container_of(d, struct claim, due);
-}
-
 /* Starts (again) at now_ms for terms->ttl_s. */
 void claim_start(struct shard *sh, struct claim *c, const struct store_terms *terms,
                  int64_t now_ms);
@@ -71,13 +65,6 @@ struct message *claim_message(const struct claim *c, size_t i, int64_t now_ms);
 
 /* Its fencing number (docs/worker.md). */
 uint64_t claim_fence(const struct queue *q, const struct claim *c);
-
-/* When it ends. */
-static inline int64_t
-claim_ends_ms(const struct claim *c)
-{
-    return c->due.due_ms;
-}
 
 /* Counts how long a message that is about to be deleted was worked on, and how often. */
 void claim_worked(struct shard *sh, const struct message *m, int64_t now_ms);

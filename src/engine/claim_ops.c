@@ -8,30 +8,18 @@
  */
 enum { FEW_MESSAGES = 16 };
 
-struct taking {
+struct claim_build {
     struct claim *claim; /* owned */
     struct store_batch batch;
     size_t room; /* messages that both have room for */
 };
 
 static void
-taking_free(struct engine *e, struct taking *t)
+claim_build_free(struct engine *e, struct claim_build *t)
 {
     mem_free(e->core.mem, t->claim);
     t->claim = NULL;
     store_batch_release(&t->batch);
-}
-
-static enum status
-taking_make(struct engine *e, size_t room, struct taking *t)
-{
-    enum status st = batch_open(e, room, &t->batch);
-
-    if (st != ST_OK)
-        return st;
-    t->room = room;
-    t->claim = claim_new(e->core.mem, room);
-    return t->claim == NULL ? ST_NO_MEMORY : ST_OK;
 }
 
 /* So many slices of dead letters are moved before others of the thread go first. */
@@ -85,7 +73,7 @@ clear_way(struct dead_letter *dl, size_t *room)
 /* Takes the first `count` messages that the visit may take, and makes the claim live. */
 static void
 deliver_messages(struct visit *v, const struct store_terms *terms, size_t count,
-                 struct taking *t)
+                 struct claim_build *t)
 {
     struct queue *q = v->queue;
     struct claim *c = t->claim;
@@ -113,8 +101,8 @@ deliver_messages(struct visit *v, const struct store_terms *terms, size_t count,
 
 /* Makes the claim, or waits. ST_AGAIN: the locks are not held. */
 static enum status
-create(struct dead_letter *dl, const struct store_terms *terms, size_t limit,
-       struct store_batch *out, struct taking *t)
+create_claim(struct dead_letter *dl, const struct store_terms *terms, size_t limit,
+             struct store_batch *out, struct claim_build *t)
 {
     struct visit *v = &dl->from;
     size_t room = lesser(visit_share(v), limit);
@@ -151,7 +139,8 @@ engine_claim_create(struct store *s, struct store_visit *outer,
                     const struct store_queue *where, const struct store_terms *terms,
                     size_t limit, struct store_batch *out)
 {
-    struct taking t = {.batch = STORE_BATCH_INIT, .room = lesser(limit, FEW_MESSAGES)};
+    struct claim_build t = {.batch = STORE_BATCH_INIT,
+                            .room = lesser(limit, FEW_MESSAGES)};
     struct engine *e = engine_of(s);
     enum status st;
     size_t room;
@@ -160,13 +149,19 @@ engine_claim_create(struct store *s, struct store_visit *outer,
         struct dead_letter dl;
 
         room = t.room;
-        st = taking_make(e, room, &t);
-        dead_letter_init(&dl);
+        dl.seals.metadata = NULL;
+        dl.seals.count = 0;
+        dl.seals.failed = ST_OK;
+        st = batch_open(e, room, &t.batch);
+        if (st == ST_OK)
+            t.claim = claim_new(e->core.mem, room);
+        if (st == ST_OK && t.claim == NULL)
+            st = ST_NO_MEMORY;
         if (st == ST_OK)
             st = dead_letter_enter(&dl, s, outer, where);
         if (st != ST_OK)
             break;
-        st = create(&dl, terms, limit, out, &t);
+        st = create_claim(&dl, terms, limit, out, &t);
         if (st != ST_AGAIN)
             dead_letter_leave(&dl);
         dead_letter_fini(&dl);
@@ -174,9 +169,9 @@ engine_claim_create(struct store *s, struct store_visit *outer,
             *out = t.batch;
             return ST_OK;
         }
-        taking_free(e, &t);
+        claim_build_free(e, &t);
     } while (st == ST_OK && t.room > room);
-    taking_free(e, &t);
+    claim_build_free(e, &t);
     if (st == ST_OK)
         *out = t.batch; /* empty */
     return st;
@@ -215,7 +210,7 @@ engine_claim_get(struct store *s, struct store_visit *outer,
             if (m != NULL)
                 batch_add(&batch, m, v.queue->tag, v.now_ms);
         }
-        batch.claim_ttl_s = (claim_ends_ms(c) - c->started_ms) / 1000;
+        batch.claim_ttl_s = (c->due.due_ms - c->started_ms) / 1000;
         batch.claim_age_s = (v.now_ms - c->started_ms) / 1000;
         batch.claim_number = claim_fence(v.queue, c);
         *out = batch;
@@ -224,9 +219,8 @@ engine_claim_get(struct store *s, struct store_visit *outer,
     return st;
 }
 
-/* Starts the claim anew, and lengthens the lives of what it holds. */
 static void
-renew(struct visit *v, struct claim *c, const struct store_terms *terms)
+renew_claim(struct visit *v, struct claim *c, const struct store_terms *terms)
 {
     claim_start(v->shard, c, terms, v->now_ms);
     for (size_t i = 0; i < c->count; i++) {
@@ -255,7 +249,7 @@ engine_claim_renew(struct store *s, struct store_visit *outer,
                    : visit_reserve_messages(&v, STORE_CHANGE_RENEW, c->held, 0);
     if (st == ST_OK) {
         *number = claim_fence(v.queue, c);
-        renew(&v, c, terms);
+        renew_claim(&v, c, terms);
     }
     visit_leave(&v);
     return st;

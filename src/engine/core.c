@@ -33,8 +33,8 @@ core_init(struct core *core, const struct engine_config *config)
     atomic_init(&core->next_ms, WHEEL_NEVER);
     atomic_init(&core->tags_used, 0);
     atomic_init(&core->fence, 0);
-    atomic_init(&core->deliverer, NULL);
-    atomic_init(&core->deliverer_told, false);
+    atomic_init(&core->delivery_listener, NULL);
+    atomic_init(&core->delivery_notified, false);
     st = metrics_slots_init(&core->metrics_slots, core->mem, config->shown_queues);
     if (st != ST_OK)
         return st;
@@ -97,13 +97,13 @@ core_use_up(struct core *core, const struct store_marks *marks)
 }
 
 struct store_wakeup *
-core_tell_deliverer(struct core *core)
+core_notify_delivery(struct core *core)
 {
-    struct store_listener *deliverer = atomic_load(&core->deliverer);
+    struct store_listener *delivery_listener = atomic_load(&core->delivery_listener);
 
-    return deliverer == NULL || atomic_exchange(&core->deliverer_told, true)
+    return delivery_listener == NULL || atomic_exchange(&core->delivery_notified, true)
                ? NULL
-               : deliverer->notify(deliverer, STORE_READY);
+               : delivery_listener->notify(delivery_listener, STORE_READY);
 }
 
 void

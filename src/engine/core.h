@@ -25,8 +25,9 @@ struct core {
     struct metrics_slots metrics_slots;
     uint64_t feed_bytes;       /* that a feed may have; 0: any number */
     bool require_confirmation; /* of subscriptions, before they get messages */
-    _Atomic(struct store_listener *) deliverer; /* who delivers, borrowed; NULL: nobody */
-    _Atomic bool deliverer_told; /* that something is due, since it last found nothing */
+    _Atomic(struct store_listener *) delivery_listener; /* borrowed; NULL: none */
+    _Atomic bool
+        delivery_notified; /* that something is due, since it last found nothing */
     int64_t message_ttl_s, message_delay_s; /* defaults */
     int64_t max_message_ttl_s;
     int64_t dead_letter_ttl_s;
@@ -55,7 +56,7 @@ void core_marks(struct core *core, struct store_marks *out);
 void core_use_up(struct core *core, const struct store_marks *marks);
 
 /* Something is due for delivery; returns the wakeup to fire for it. Under the lock of a shard. */
-struct store_wakeup *core_tell_deliverer(struct core *core);
+struct store_wakeup *core_notify_delivery(struct core *core);
 
 /* A queue with claim numbers up to this one is gone. */
 void core_raise_fence(struct core *core, uint64_t number);

@@ -5,12 +5,13 @@ enum { MOVE_BYTES = 1 << 20, SEAL_BYTES = 1 << 16 };
 
 /* Finds where the dead letters of the queue go. Its shard's lock is held. */
 static void
-look(struct dead_letter *dl)
+find_dead_letter_shard(struct dead_letter *dl)
 {
     const struct queue *q = dl->from.queue;
 
     dl->target = NULL;
-    if (q == NULL || !queue_has_dead_letters(q))
+    if (q == NULL || queue_settings(q)->max_claim_count == STORE_UNSET ||
+        !bytes_present(queue_settings(q)->dead_letter))
         return;
     dl->where = q->where;
     dl->where.name = queue_settings(q)->dead_letter;
@@ -32,7 +33,7 @@ dead_letter_enter(struct dead_letter *dl, struct store *s, struct store_visit *o
                 shard_leave(lower);
             return st;
         }
-        look(dl);
+        find_dead_letter_shard(dl);
         if (dl->target == NULL || dl->target >= dl->from.shard || dl->target == lower)
             break;
         /* Locks go from lower to higher shards: start again with the lower one. */
@@ -84,14 +85,11 @@ dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *seq)
     return count;
 }
 
-/* One move under way. */
 struct move {
     struct message *messages[DEAD_LETTER_SLICE];
-    uint64_t numbers[DEAD_LETTER_SLICE]; /* that they had in the source */
-    struct original
-        *records[DEAD_LETTER_SLICE]; /* for messages without a original id yet */
-    struct message
-        *sealed[DEAD_LETTER_SLICE]; /* what goes instead; NULL: the message itself */
+    uint64_t numbers[DEAD_LETTER_SLICE];         /* that they had in the source */
+    struct original *records[DEAD_LETTER_SLICE]; /* for messages without an original id */
+    struct message *sealed[DEAD_LETTER_SLICE];   /* goes instead; NULL: itself */
     size_t count, record_count;
     size_t bytes; /* of their bodies, as they go */
     struct queue *target;
@@ -105,21 +103,9 @@ must_be_sealed(const struct move *move, const struct message *m)
     return queue_settings(move->target)->encrypt && !store_is_sealed(message_body(m));
 }
 
-/* Finds or makes the queue that the letters go to. */
-static enum status
-find_target(const struct dead_letter *dl, struct move *move)
-{
-    move->target = shard_find(dl->target, &dl->where, dl->hash);
-    if (move->target != NULL)
-        return ST_OK;
-    move->target = shard_new_queue(dl->target, &dl->where, NULL);
-    move->made = move->target != NULL;
-    return move->made ? ST_OK : ST_NO_MEMORY;
-}
-
 /* Collects dead letters up to the first ready message that is not one. */
 static void
-collect(const struct dead_letter *dl, uint64_t seq, struct move *move)
+collect_dead_letters(const struct dead_letter *dl, uint64_t seq, struct move *move)
 {
     size_t most = queue_settings(move->target)->encrypt ? SEAL_BYTES : MOVE_BYTES;
 
@@ -190,32 +176,28 @@ use_seals(struct dead_letter *dl, struct move *move)
     return ST_OK;
 }
 
-static enum status
-seal_one(const struct dead_letter *dl, const struct store_queue *where,
-         const struct message *m, struct message **out)
-{
-    const struct core *core = &dl->from.engine->core;
-    const struct store_sealer *sealer = core->sealer;
-
-    if (sealer == NULL)
-        return ST_NO_KEY;
-    *out = message_make(core->mem, m->body_len + sealer->overhead, message_checksum(m),
-                        m->client);
-    return *out == NULL ? ST_NO_MEMORY
-                        : sealer->seal(sealer->arg, where, message_body(m), (*out)->body);
-}
-
 void
 dead_letter_seal(struct dead_letter *dl)
 {
+    const struct core *core = &dl->from.engine->core;
+    const struct store_sealer *sealer = core->sealer;
     struct dead_letter_seals *seals = &dl->seals;
     const struct store_queue where = {dl->from.where->project,
                                       seals->metadata->document.settings.dead_letter,
                                       dl->from.where->kind};
 
-    for (size_t i = 0; seals->failed == ST_OK && i < seals->count; i++)
-        seals->failed =
-            seal_one(dl, &where, seals->pairs[i].clear, &seals->pairs[i].sealed);
+    if (sealer == NULL)
+        seals->failed = ST_NO_KEY;
+    for (size_t i = 0; seals->failed == ST_OK && i < seals->count; i++) {
+        const struct message *m = seals->pairs[i].clear;
+        struct message *sealed = message_make(core->mem, m->body_len + sealer->overhead,
+                                              message_checksum(m), m->client);
+
+        seals->pairs[i].sealed = sealed;
+        seals->failed = sealed == NULL ? ST_NO_MEMORY
+                                       : sealer->seal(sealer->arg, &where,
+                                                      message_body(m), sealed->body);
+    }
 }
 
 void
@@ -236,7 +218,7 @@ dead_letter_fini(struct dead_letter *dl)
 
 /* Also leaves in stock what the claim has reserved that clears its way. */
 static enum status
-reserve(struct dead_letter *dl, struct move *move)
+reserve_move(struct dead_letter *dl, struct move *move)
 {
     struct mem *mem = dl->target->core->mem;
     enum status st = use_seals(dl, move);
@@ -250,7 +232,7 @@ reserve(struct dead_letter *dl, struct move *move)
         move->record_count++;
     }
     if (st == ST_OK)
-        st = backlog_reserve_original(move->target->backlog, move->count);
+        st = hashmap_reserve(&move->target->backlog->original, move->count);
     if (st == ST_OK)
         st = backlog_reserve(move->target->backlog, &dl->target->pool,
                              move->target->last_seq, move->count,
@@ -269,7 +251,7 @@ reserve(struct dead_letter *dl, struct move *move)
 }
 
 static void
-give_up(const struct dead_letter *dl, struct move *move)
+undo_move(const struct dead_letter *dl, struct move *move)
 {
     struct mem *mem = dl->target->core->mem;
 
@@ -280,24 +262,6 @@ give_up(const struct dead_letter *dl, struct move *move)
             message_unpin(mem, move->sealed[i]);
     if (move->made)
         shard_discard(dl->target, move->target);
-}
-
-/* Gives m the id it has now as a foreign one, if it has none. */
-static void
-keep_id(const struct queue *source, struct message *m, struct move *move)
-{
-    if (m->original != NULL)
-        return;
-    m->original = move->records[--move->record_count];
-    *m->original = (struct original){.id = {source->tag, m->seq}, .message = m};
-}
-
-/* By what it has grown the project has more, and may have: letters are moved whatever it has. */
-static void
-count_growth(const struct move *move, const struct message *sealed,
-             const struct message *m)
-{
-    (void)directory_take(&move->target->entry, 0, sealed->body_len - m->body_len, NULL);
 }
 
 /* The i-th message, out of its queue, or what goes instead: answers may still show the old one. */
@@ -315,7 +279,8 @@ put_sealed(const struct dead_letter *dl, struct move *move, size_t i)
     if (sealed->original != NULL)
         sealed->original->message = sealed;
     m->original = NULL;
-    count_growth(move, sealed, m);
+    /* The project has grown by this much, whatever its limits: dead letters always move. */
+    (void)directory_take(&move->target->entry, 0, sealed->body_len - m->body_len, NULL);
     message_unpin(dl->target->core->mem, m);
     move->messages[i] = sealed;
     return sealed;
@@ -346,7 +311,11 @@ move_one(const struct dead_letter *dl, size_t i, struct move *move)
     wheel_disarm(dl->from.shard->message_wheel, &m->due);
     backlog_remove(m->backlog, &dl->from.shard->pool, m); /* by its old id */
     m = put_sealed(dl, move, i);
-    keep_id(dl->from.queue, m, move);
+    if (m->original == NULL) {
+        m->original = move->records[--move->record_count];
+        *m->original =
+            (struct original){.id = {dl->from.queue->tag, m->seq}, .message = m};
+    }
     m->seq = ++target->last_seq;
     m->claim_count = 0;
     extend_life(dl, m);
@@ -358,15 +327,19 @@ move_one(const struct dead_letter *dl, size_t i, struct move *move)
 enum status
 dead_letter_move(struct dead_letter *dl, uint64_t seq)
 {
-    struct move move = {.count = 0};
-    enum status st = find_target(dl, &move);
+    struct move move = {.target = shard_find(dl->target, &dl->where, dl->hash)};
+    enum status st;
 
-    if (st == ST_OK) {
-        collect(dl, seq, &move);
-        st = reserve(dl, &move);
+    if (move.target == NULL) {
+        move.target = shard_new_queue(dl->target, &dl->where, NULL);
+        if (move.target == NULL)
+            return ST_NO_MEMORY;
+        move.made = true;
     }
+    collect_dead_letters(dl, seq, &move);
+    st = reserve_move(dl, &move);
     if (st != ST_OK) {
-        give_up(dl, &move);
+        undo_move(dl, &move);
         return st;
     }
     if (move.made)

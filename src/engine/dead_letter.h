@@ -34,15 +34,7 @@ struct dead_letter {
     struct dead_letter_seals seals; /* kept between visits */
 };
 
-static inline void
-dead_letter_init(struct dead_letter *dl)
-{
-    dl->seals.metadata = NULL;
-    dl->seals.count = 0;
-    dl->seals.failed = ST_OK;
-}
-
-/* Enters, all settled. ST_AGAIN: as visit_enter(). */
+/* Enters, with all expired that is due. ST_AGAIN: as visit_enter(). */
 enum status dead_letter_enter(struct dead_letter *dl, struct store *s,
                               struct store_visit *outer, const struct store_queue *where);
 void dead_letter_leave(struct dead_letter *dl);

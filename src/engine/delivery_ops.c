@@ -1,17 +1,15 @@
-/* The store's operations for who delivers to subscribers (claimd/store/subscription.h). */
+/* The store's operations for delivery to subscribers (claimd/store/subscription.h). */
 #include "claimd/base/invariant.h"
 #include "engine/changelog.h"
 #include "engine/subscription.h"
 #include "engine/visit.h"
 
 /* LOOKED: at so much a call looks; UNTOLD_MOST: deliveries that may be made twice after a
- * crash, for each subscription. GONE_AGAIN_MS: for what could not be told. */
+ * crash, for each subscription. GONE_AGAIN_MS: for what could not be logged. */
 enum { LOOKED = 256, UNTOLD_MOST = 16, GONE_AGAIN_MS = 10000 };
 
-/* ------------------------------------------------------------------ lending */
-
 static void
-lend(struct shard *sh, struct subscription *s, struct store_delivery *out)
+lease(struct shard *sh, struct subscription *s, struct store_delivery *out)
 {
     const struct queue *q = s->feed->queue;
     struct address *address = address_pin(s->address);
@@ -29,27 +27,16 @@ lend(struct shard *sh, struct subscription *s, struct store_delivery *out)
     };
     ident_write(&out->subscription, subscription_ident(s));
     s->failed = out->failed;
-    s->state = SUBSCRIPTION_LENT;
+    s->state = SUBSCRIPTION_LEASED;
     subscription_arm(sh, s);
 }
 
 static void
-lend_notice(struct shard *sh, struct subscription *s, struct store_delivery *out)
+lease_message(struct shard *sh, struct subscription *s, const struct feed_entry *entry,
+              uint64_t number, struct store_delivery *out)
 {
-    enum pending pending = s->pending;
-
-    s->pending = PENDING_NOTHING;
-    lend(sh, s, out);
-    s->lent_notice = pending;
-    out->notice = (enum store_notice)(pending - 1);
-}
-
-static void
-lend_message(struct shard *sh, struct subscription *s, const struct feed_entry *entry,
-             uint64_t number, struct store_delivery *out)
-{
-    lend(sh, s, out);
-    s->lent_notice = PENDING_NOTHING;
+    lease(sh, s, out);
+    s->leased_notice = PENDING_NOTHING;
     message_pin(entry->message);
     out->notice = STORE_NOTICE_MESSAGE;
     out->body = message_body(entry->message);
@@ -60,9 +47,8 @@ lend_message(struct shard *sh, struct subscription *s, const struct feed_entry *
     out->pins[2] = entry->message;
 }
 
-/* Moves on behind a message, and forgets how often it failed. */
 static void
-pass(struct subscription *s, uint64_t number, uint64_t ordinal)
+pass_message(struct subscription *s, uint64_t number, uint64_t ordinal)
 {
     s->failed = 0;
     if (s->cursor.attached && number > s->cursor.after)
@@ -79,17 +65,17 @@ find_message(struct shard *sh, struct subscription *s, int64_t now_ms, size_t *b
     while ((entry = feed_next(s->feed, &s->cursor, number)) != NULL &&
            now_ms >= entry->expires_ms && *budget > 0) {
         --*budget;
-        pass(s, *number, entry->ordinal);
+        pass_message(s, *number, entry->ordinal);
         s->fallen_out++;
         figures_count(&sh->figures, STORE_COUNT_FALLEN_OUT, 1);
     }
     return *budget > 0 ? entry : NULL;
 }
 
-/* Lends what one that is due has to get; false: there is nothing (now). */
+/* Leases what a due subscription has to get; false: there is nothing (now). */
 static bool
-lend_next(struct shard *sh, struct subscription *s, int64_t now_ms, size_t *budget,
-          struct store_delivery *out)
+lease_next(struct shard *sh, struct subscription *s, int64_t now_ms, size_t *budget,
+           struct store_delivery *out)
 {
     struct feed *f = s->feed;
     struct feed_entry *entry;
@@ -101,29 +87,21 @@ lend_next(struct shard *sh, struct subscription *s, int64_t now_ms, size_t *budg
         return false;
     }
     if (s->pending != PENDING_NOTHING) {
-        lend_notice(sh, s, out);
+        enum pending pending = s->pending;
+
+        s->pending = PENDING_NOTHING;
+        lease(sh, s, out);
+        s->leased_notice = pending;
+        out->notice = (enum store_notice)(pending - 1);
         return true;
     }
     entry = find_message(sh, s, now_ms, budget, &number);
     if (entry != NULL)
-        lend_message(sh, s, entry, number, out);
+        lease_message(sh, s, entry, number, out);
     else
         subscription_rest(sh, s);
     feed_tidy(sh, f);
     return entry != NULL;
-}
-
-/* The first one that is due in the feed in turn; its feed goes to the end of the turns. */
-static struct subscription *
-take_due(struct shard *sh)
-{
-    struct feed *f = container_of(sh->news.next, struct feed, link);
-    struct list *link = list_pop(&f->due);
-
-    list_remove(&f->link);
-    if (!list_empty(&f->due))
-        list_add_before(&sh->news, &f->link);
-    return link == NULL ? NULL : container_of(link, struct subscription, link);
 }
 
 static enum status
@@ -134,14 +112,20 @@ next_in_shard(struct shard *sh, int64_t now_ms, struct store_delivery *out)
 
     now_ms = shard_enter(sh, now_ms);
     while (!found && budget > 0 && !list_empty(&sh->news)) {
-        struct subscription *s = take_due(sh);
+        struct feed *f = container_of(sh->news.next, struct feed, link);
+        struct list *link = list_pop(&f->due);
 
+        list_remove(&f->link);
+        if (!list_empty(&f->due)) /* it goes to the end of the turns */
+            list_add_before(&sh->news, &f->link);
         budget--;
-        found = s != NULL && lend_next(sh, s, now_ms, &budget, out);
+        found =
+            link != NULL && lease_next(sh, container_of(link, struct subscription, link),
+                                       now_ms, &budget, out);
     }
     if (list_empty(&sh->news))
         atomic_store(&sh->has_news, false);
-    sh->tells = false; /* who asks knows */
+    sh->tells = false; /* the caller knows */
     shard_leave(sh);
     if (found)
         return ST_OK;
@@ -150,7 +134,7 @@ next_in_shard(struct shard *sh, int64_t now_ms, struct store_delivery *out)
 
 /* Looks through the shards from where it ended the last time. */
 static enum status
-look(struct engine *e, int64_t now_ms, struct store_delivery *out)
+find_delivery(struct engine *e, int64_t now_ms, struct store_delivery *out)
 {
     size_t start = atomic_load_explicit(&e->delivery_shard, memory_order_relaxed);
 
@@ -173,12 +157,12 @@ engine_delivery_next(struct store *s, struct store_visit *outer,
                      struct store_delivery *out)
 {
     struct engine *e = engine_of(s);
-    enum status st = look(e, outer->now_ms, out);
+    enum status st = find_delivery(e, outer->now_ms, out);
 
     if (st == ST_NOT_FOUND) {
-        /* Whoever comes to be due from here on tells; who did so before is found now. */
-        atomic_store(&e->core.deliverer_told, false);
-        st = look(e, outer->now_ms, out);
+        /* What becomes due from here on notifies; what was due before is found now. */
+        atomic_store(&e->core.delivery_notified, false);
+        st = find_delivery(e, outer->now_ms, out);
     }
     if (st != ST_OK)
         return st;
@@ -188,14 +172,12 @@ engine_delivery_next(struct store *s, struct store_visit *outer,
     return ST_OK;
 }
 
-/* ------------------------------------------------------------------ taking back */
-
 /*
- * The log is told how far it has come: now and then, and when it rests. It does no harm if it
- * cannot be: then more is delivered twice after a crash.
+ * Logs how far it has come: now and then, and when it rests. If that fails, more is delivered
+ * twice after a crash.
  */
 static void
-tell(struct visit *v, struct subscription *s)
+log_cursor(struct visit *v, struct subscription *s)
 {
     uint64_t number;
 
@@ -210,25 +192,13 @@ tell(struct visit *v, struct subscription *s)
     changelog_of_subscription(v->queue, STORE_CHANGE_CURSOR, s, v->now_ms);
 }
 
-/* If the log cannot be told now, it stays: its subscriber says so again the next time. */
-static bool
-remove_gone(struct visit *v, struct subscription *s)
-{
-    if (visit_reserve(v, STORE_CHANGE_SUBSCRIPTION_GONE, 0, 0) != ST_OK)
-        return false;
-    if (has_log(&v->engine->core))
-        changelog_of_subscription(v->queue, STORE_CHANGE_SUBSCRIPTION_GONE, s, v->now_ms);
-    subscription_remove(v->shard, s);
-    return true;
-}
-
-/* A try was not the last one: it is lent again at again_ms. */
+/* A try was not the last one: it is leased again at again_ms. */
 static void
 put_off(struct visit *v, struct subscription *s, const struct store_delivery *d,
         bool failed, int64_t again_ms)
 {
     bool same = s->address == d->pins[0];
-    bool other = s->pending != PENDING_NOTHING; /* which it is told at once */
+    bool other = s->pending != PENDING_NOTHING; /* which it gets at once */
     bool overtaken = d->notice == STORE_NOTICE_CONFIRM && s->confirmed;
 
     if (failed) {
@@ -247,38 +217,42 @@ put_off(struct visit *v, struct subscription *s, const struct store_delivery *d,
     s->again_ms = again_ms;
 }
 
-/* It was delivered, or never will be. */
 static void
-finish(struct visit *v, struct subscription *s, const struct store_delivery *d,
-       bool delivered)
+finish_delivery(struct visit *v, struct subscription *s, const struct store_delivery *d,
+                bool delivered)
 {
     s->failed = 0;
     if (d->notice == STORE_NOTICE_MESSAGE) {
-        pass(s, d->number, d->ordinal);
+        pass_message(s, d->number, d->ordinal);
         *(delivered ? &s->delivered : &s->given_up) += 1;
         figures_count(&v->shard->figures,
                       delivered ? STORE_COUNT_NOTIFIED : STORE_COUNT_GIVEN_UP, 1);
     }
     subscription_rest(v->shard, s);
-    tell(v, s);
+    log_cursor(v, s);
 }
 
 static void
-settle_outcome(struct visit *v, struct subscription *s, const struct store_delivery *d,
-               enum store_outcome outcome, int64_t again_ms)
+apply_outcome(struct visit *v, struct subscription *s, const struct store_delivery *d,
+              enum store_outcome outcome, int64_t again_ms)
 {
     switch (outcome) {
     case STORE_OUTCOME_GONE:
-        if (remove_gone(v, s))
+        if (visit_reserve(v, STORE_CHANGE_SUBSCRIPTION_GONE, 0, 0) == ST_OK) {
+            if (has_log(&v->engine->core))
+                changelog_of_subscription(v->queue, STORE_CHANGE_SUBSCRIPTION_GONE, s,
+                                          v->now_ms);
+            subscription_remove(v->shard, s);
             return;
-        put_off(v, s, d, false, v->now_ms + GONE_AGAIN_MS);
+        }
+        put_off(v, s, d, false, v->now_ms + GONE_AGAIN_MS); /* the log has no space now */
         break;
     case STORE_OUTCOME_FAILED:
     case STORE_OUTCOME_PUT_OFF:
         put_off(v, s, d, outcome == STORE_OUTCOME_FAILED, again_ms);
         break;
     default:
-        finish(v, s, d, outcome == STORE_OUTCOME_DELIVERED);
+        finish_delivery(v, s, d, outcome == STORE_OUTCOME_DELIVERED);
     }
     subscription_arm(v->shard, s);
 }
@@ -297,8 +271,8 @@ engine_delivery_done(struct store *store, struct store_visit *outer,
             ? NULL
             : subscription_find(v.queue->feed, store_id_bytes(&delivery->subscription),
                                 v.now_ms);
-    if (s != NULL && s->state == SUBSCRIPTION_LENT) {
-        settle_outcome(&v, s, delivery, outcome, again_ms);
+    if (s != NULL && s->state == SUBSCRIPTION_LEASED) {
+        apply_outcome(&v, s, delivery, outcome, again_ms);
         feed_tidy(v.shard, v.queue->feed);
     }
     visit_leave(&v);
@@ -314,10 +288,9 @@ engine_delivery_watch(struct store *s, struct store_listener *listener)
 {
     struct engine *e = engine_of(s);
 
-    atomic_store(&e->core.deliverer_told, false);
-    atomic_store(&e->core.deliverer, listener);
-    for (size_t i = 0; i <= e->shard_mask;
-         i++) { /* whoever tells the last one has done so */
+    atomic_store(&e->core.delivery_notified, false);
+    atomic_store(&e->core.delivery_listener, listener);
+    for (size_t i = 0; i <= e->shard_mask; i++) { /* the last listener was notified */
         struct shard *sh = &e->shards[i];
 
         lock_acquire(&sh->lock);

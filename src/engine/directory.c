@@ -157,75 +157,54 @@ directory_give(const struct directory_entry *entry, uint64_t messages, uint64_t 
     (void)atomic_fetch_sub(&p->bytes, bytes);
 }
 
-/* Copies count names from first on, with their texts, into one allocation. */
-static struct bytes *
+/* Views of count names from first on, with copies of the texts, in one allocation. */
+static struct store_queue_view *
 copy_names(struct mem *mem, const struct namenode *first, size_t count, size_t text_bytes)
 {
-    struct bytes *names = mem_alloc(mem, count * sizeof(*names) + text_bytes);
+    struct store_queue_view *views =
+        mem_calloc(mem, 1, count * sizeof(*views) + text_bytes);
     char *text;
 
-    if (names == NULL)
+    if (views == NULL)
         return NULL;
-    text = (char *)(names + count);
+    text = (char *)(views + count);
     for (size_t i = 0; i < count; i++) {
-        memcpy(text, first->name.data, first->name.len);
-        names[i] = bytes_of(text, first->name.len);
-        text += first->name.len;
+        views[i].name = bytes_lay(&text, first->name);
         first = nameset_next(first);
     }
-    return names;
-}
-
-/* The page of a set, NULL: an empty one. Needs the lock. */
-static enum status
-page_of(const struct directory *d, const struct nameset *set,
-        const struct store_page *wanted, struct directory_page *out)
-{
-    struct directory_page page = {NULL, 0, 0};
-    const struct namenode *first = NULL, *node;
-    size_t text_bytes = 0;
-
-    if (set != NULL) {
-        page.total = set->count;
-        first = wanted->limit == 0 ? NULL : nameset_after(set, wanted->marker);
-    }
-    for (node = first; node != NULL && page.count < wanted->limit;
-         node = nameset_next(node)) {
-        text_bytes += node->name.len;
-        page.count++;
-    }
-    if (page.count > 0) {
-        page.names = copy_names(d->mem, first, page.count, text_bytes);
-        if (page.names == NULL)
-            return ST_NO_MEMORY;
-    }
-    *out = page;
-    return ST_OK;
+    return views;
 }
 
 enum status
-directory_page(struct directory *d, const struct store_page *wanted,
-               struct directory_page *out)
+directory_page(struct directory *d, const struct store_page *wanted, bool projects,
+               struct store_queues *out)
 {
     const struct project_key key = {wanted->project, wanted->kind};
-    const struct project *p;
-    enum status st;
+    const struct project *p = NULL;
+    const struct nameset *set = &d->named[wanted->kind];
+    const struct namenode *first = NULL, *node;
+    size_t text_bytes = 0;
+    enum status st = ST_OK;
 
+    *out = (struct store_queues)STORE_QUEUES_INIT;
     lock_acquire(&d->lock);
-    p = find_project(d, &key);
-    st = page_of(d, p == NULL ? NULL : &p->names, wanted, out);
-    lock_release(&d->lock);
-    return st;
-}
-
-enum status
-directory_projects(struct directory *d, const struct store_page *wanted,
-                   struct directory_page *out)
-{
-    enum status st;
-
-    lock_acquire(&d->lock);
-    st = page_of(d, &d->named[wanted->kind], wanted, out);
+    if (!projects) {
+        p = find_project(d, &key);
+        set = p == NULL ? NULL : &p->names;
+    }
+    if (set != NULL) {
+        out->total = set->count;
+        first = wanted->limit == 0 ? NULL : nameset_after(set, wanted->marker);
+    }
+    for (node = first; node != NULL && out->count < wanted->limit;
+         node = nameset_next(node)) {
+        text_bytes += node->name.len;
+        out->count++;
+    }
+    if (out->count > 0) {
+        out->queues = copy_names(d->mem, first, out->count, text_bytes);
+        st = out->queues == NULL ? ST_NO_MEMORY : ST_OK;
+    }
     lock_release(&d->lock);
     return st;
 }

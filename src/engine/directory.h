@@ -42,13 +42,6 @@ struct directory_entry {
     struct project *project;
 };
 
-/* A page of names, copied; free with mem_free(names). */
-struct directory_page {
-    struct bytes *names; /* the texts stand in the same allocation */
-    size_t count;
-    size_t total; /* queues of the project, or projects */
-};
-
 void directory_init(struct directory *d, struct mem *mem, struct hash_key key);
 void directory_fini(struct directory *d);
 
@@ -73,13 +66,12 @@ enum status directory_take(const struct directory_entry *entry, uint64_t message
 void
 directory_give(const struct directory_entry *entry, uint64_t messages, uint64_t bytes);
 
-/* The names of a page. ST_NO_MEMORY. */
+/*
+ * Views of the names of a page, without metadata, and their total: queues of a project, or the
+ * projects that have queues of the page's kind. The caller owns out->queues. ST_NO_MEMORY.
+ */
 enum status directory_page(struct directory *d, const struct store_page *page,
-                           struct directory_page *out);
-
-/* The same of the projects that have queues of the page's kind; its project means nothing. */
-enum status directory_projects(struct directory *d, const struct store_page *page,
-                               struct directory_page *out);
+                           bool projects, struct store_queues *out);
 
 /* What there is in all projects. */
 struct directory_sum {

@@ -50,7 +50,7 @@ feed_stock(struct feed *f, struct mem *mem, size_t count)
 
 /* What an entry counts for: the body it may be the last to keep, and what goes with it. */
 static size_t
-cost(const struct feed_entry *entry)
+entry_cost(const struct feed_entry *entry)
 {
     return sizeof(*entry) + sizeof(struct message) + entry->message->body_len;
 }
@@ -73,10 +73,9 @@ feed_count_in(struct feed *f, uint64_t *tally)
         *tally += f->bytes;
 }
 
-/* Takes an entry out of the stock, and enters it. */
 static void
-enter(struct feed *f, struct seqmap_pool *pool, struct message *m, uint64_t number,
-      const struct feed_entry *as)
+enter_entry(struct feed *f, struct seqmap_pool *pool, struct message *m, uint64_t number,
+            const struct feed_entry *as)
 {
     struct feed_entry *entry = f->stock;
 
@@ -86,7 +85,7 @@ enter(struct feed *f, struct seqmap_pool *pool, struct message *m, uint64_t numb
     message_pin(m);
     *entry = *as;
     entry->message = m;
-    count_bytes(f, cost(entry), 0);
+    count_bytes(f, entry_cost(entry), 0);
     seqmap_insert(&f->entries, pool, number, entry, false);
 }
 
@@ -101,7 +100,7 @@ feed_append(struct feed *f, struct seqmap_pool *pool, struct message *m, int64_t
                                   .waiting = f->at_end};
 
     f->at_end = 0;
-    enter(f, pool, m, m->seq, &as);
+    enter_entry(f, pool, m, m->seq, &as);
 }
 
 void
@@ -109,7 +108,7 @@ feed_put(struct feed *f, struct seqmap_pool *pool, struct message *m, uint64_t n
          const struct feed_entry *as)
 {
     if (seqmap_find(&f->entries, number) == NULL)
-        enter(f, pool, m, number, as);
+        enter_entry(f, pool, m, number, as);
 }
 
 void
@@ -127,7 +126,7 @@ remove_entry(struct feed *f, struct mem *mem, struct seqmap_pool *pool, uint64_t
              struct feed_entry *entry)
 {
     (void)seqmap_remove(&f->entries, pool, number);
-    count_bytes(f, 0, cost(entry));
+    count_bytes(f, 0, entry_cost(entry));
     message_unpin(mem, entry->message);
     mem_free(mem, entry);
 }
@@ -163,8 +162,6 @@ feed_drop(struct feed *f, struct mem *mem, struct seqmap_pool *pool)
     remove_entry(f, mem, pool, number, first);
     return lost;
 }
-
-/* ---------------------------------------------------------------------- replay */
 
 /* How many numbers are in the spans up to the i-th, it included. */
 static uint64_t
@@ -235,8 +232,6 @@ feed_lost_behind(const struct feed *f, uint64_t number)
     return lost_until(f, f->lost_count - 1) - span->before -
            (span->first > number ? 0 : number - span->first + 1);
 }
-
-/* ---------------------------------------------------------------------- cursors */
 
 /* Where those are counted who have in front what comes behind this number. */
 static size_t *

@@ -127,8 +127,6 @@ bool feed_trim(struct feed *f, struct mem *mem, struct seqmap_pool *pool, size_t
  */
 size_t feed_drop(struct feed *f, struct mem *mem, struct seqmap_pool *pool);
 
-/* ------------------------------------------------------------------ cursors */
-
 /* Puts a cursor that is detached at the end, behind last_seq. */
 void feed_attach(struct feed *f, struct cursor *c, uint64_t last_seq);
 

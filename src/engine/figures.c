@@ -23,12 +23,6 @@ metrics_slots_fini(struct metrics_slots *s, struct mem *mem)
     mem_free(mem, s->all);
 }
 
-static bool
-is_free(const struct metrics_slot *slot)
-{
-    return atomic_load_explicit(&slot->shard, memory_order_relaxed) == NULL;
-}
-
 void
 metrics_slots_enter(struct metrics_slots *s, struct shard *sh, struct queue *q,
                     uint32_t *number)
@@ -37,7 +31,8 @@ metrics_slots_enter(struct metrics_slots *s, struct shard *sh, struct queue *q,
     if (atomic_load_explicit(&s->free, memory_order_relaxed) == 0)
         return;
     lock_acquire(&s->lock);
-    while (s->lowest < s->count && !is_free(&s->all[s->lowest]))
+    while (s->lowest < s->count &&
+           atomic_load_explicit(&s->all[s->lowest].shard, memory_order_relaxed) != NULL)
         s->lowest++;
     if (s->lowest < s->count) {
         struct metrics_slot *slot = &s->all[s->lowest++];

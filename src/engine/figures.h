@@ -1,5 +1,5 @@
 /*
- * figures: what a shard has done (store/figures.h), counted where the log is told of it.
+ * figures: what a shard has done (store/figures.h), counted where it is logged.
  *
  *   Cost     an addition under the shard's lock, which is held anyway
  *   Threads  counts are read without the lock
@@ -34,8 +34,6 @@ figures_span(struct figures *f, enum store_span which, int64_t from_ms, int64_t 
     buckets_add(&f->spans[which], &store_span_bounds[which],
                 now_ms > from_ms ? (uint64_t)(now_ms - from_ms) : 0);
 }
-
-/* ------------------------------------------------------------------ slots of queues */
 
 /*
  * The queues that /metrics shows one by one (store/figures.h): the first that were

@@ -25,8 +25,8 @@ enum expiry { EXPIRE_NOTHING, EXPIRE_CLAIMS, EXPIRE_ALL };
 enum { EXPIRE_SLICE = 256 };
 
 /*
- * Settles and takes the lock; *now_ms becomes the time the operation takes place at.
- * ST_AGAIN: some slices are settled, more is due, and the lock is not held.
+ * Expires what is due and takes the lock; *now_ms becomes the time the operation takes place at.
+ * ST_AGAIN: more is due than a few slices, and the lock is not held.
  */
 enum status expire_enter(struct shard *sh, int64_t *now_ms, enum expiry which);
 
@@ -40,8 +40,6 @@ bool expire_messages(struct shard *sh, int64_t now_ms, size_t *budget);
  */
 void message_detach(struct shard *sh, struct message *m);
 
-/* ------------------------------------------------------------------ reclaiming */
-
 /* All of these need the lock. */
 
 /* Takes a queue out of its shard and frees it; its backlog is dead. O(log n). */
@@ -50,14 +48,10 @@ void reclaim_queue(struct shard *sh, struct queue *q);
 /* Gives the queue this empty backlog; the old one is dead. */
 void reclaim_backlog(struct shard *sh, struct queue *q, struct backlog *fresh);
 
-bool reclaim_empty(const struct shard *sh);
-
 /* Frees messages and backlogs as far as the budget goes. True when nothing is left. */
-bool reclaim_slice(struct shard *sh, size_t *budget);
+bool reclaim_slice(struct shard *sh, int64_t now_ms, size_t *budget);
 
 bool reclaim_audit(const struct shard *sh);
-
-/* ------------------------------------------------------------------ slices */
 
 /*
  * A slice of each chore of a shard: ends up to *budget messages and claims, but no more

@@ -112,14 +112,6 @@ housekeep_pay(struct engine *e, int64_t now_ms, size_t count, size_t bytes)
     }
 }
 
-static int64_t
-housekeep(struct shard *sh, int64_t now_ms)
-{
-    size_t budget = SIZE_MAX; /* a slice is bounded by itself */
-
-    return housekeep_shard(sh, now_ms, &budget);
-}
-
 static void
 engine_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
 {
@@ -127,8 +119,11 @@ engine_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
 
     /* Whoever arms something from here on lowers next_ms again; nobody's wish is lost. */
     atomic_store(&e->core.next_ms, WHEEL_NEVER);
-    for (size_t i = 0; i <= e->shard_mask; i++)
-        core_wake_at(&e->core, housekeep(&e->shards[i], now_ms));
+    for (size_t i = 0; i <= e->shard_mask; i++) {
+        size_t budget = SIZE_MAX; /* a slice is bounded by itself */
+
+        core_wake_at(&e->core, housekeep_shard(&e->shards[i], now_ms, &budget));
+    }
     store_log_flush(e->core.log);
     *next_ms = atomic_load(&e->core.next_ms);
 }
@@ -141,44 +136,6 @@ engine_next_ms(struct store *s)
 
 /* ---------------------------------------------------------------------- figures */
 
-static void
-add_counts(const struct figures *f, struct store_figures *out)
-{
-    for (size_t i = 0; i < STORE_COUNTERS; i++)
-        out->counts[i] += counter_read(&f->counts[i]);
-    for (size_t i = 0; i < STORE_SPANS; i++)
-        buckets_merge(&out->spans[i], &f->spans[i]);
-}
-
-/* How long something has been due, for which housekeeping has not come yet. */
-static int64_t
-lag_of(const struct shard *sh, int64_t now_ms)
-{
-    int64_t next_ms = atomic_load_explicit(&sh->next_ms, memory_order_relaxed);
-
-    return next_ms < now_ms ? now_ms - next_ms : 0;
-}
-
-static void
-add_population(const struct shard *sh, struct store_figures *out)
-{
-    const struct tally *t = &sh->alive;
-
-    out->all.claimable += t->messages - t->claimed - t->delayed;
-    out->all.claimed += t->claimed;
-    out->all.delayed += t->delayed;
-    out->all.dead_letters += t->original;
-    out->all.claims += t->claims;
-    out->all.bytes += t->bytes;
-    out->rest.messages += sh->figures.rest.messages;
-    out->rest.unread += sh->figures.rest.unread;
-    out->rest.dead_letters += sh->figures.rest.dead_letters;
-    out->queues += sh->queues.count;
-    out->subscriptions += sh->subscriptions;
-    out->feed_bytes += sh->feed_bytes;
-    out->garbage += sh->reclaiming.messages;
-}
-
 static enum status
 engine_figures(struct store *s, struct store_visit *visit, struct store_figures *out)
 {
@@ -187,13 +144,30 @@ engine_figures(struct store *s, struct store_visit *visit, struct store_figures 
     *out = (struct store_figures){.queues = 0};
     for (size_t i = 0; i <= e->shard_mask; i++) {
         struct shard *sh = &e->shards[i];
-        int64_t lag_ms = lag_of(sh, visit->now_ms);
+        const struct tally *t = &sh->alive;
+        int64_t lag_ms =
+            visit->now_ms - atomic_load_explicit(&sh->next_ms, memory_order_relaxed);
 
         if (out->lag_ms < lag_ms)
             out->lag_ms = lag_ms;
-        add_counts(&sh->figures, out);
+        for (size_t j = 0; j < STORE_COUNTERS; j++)
+            out->counts[j] += counter_read(&sh->figures.counts[j]);
+        for (size_t j = 0; j < STORE_SPANS; j++)
+            buckets_merge(&out->spans[j], &sh->figures.spans[j]);
         (void)shard_enter(sh, visit->now_ms);
-        add_population(sh, out);
+        out->all.claimable += t->messages - t->claimed - t->delayed;
+        out->all.claimed += t->claimed;
+        out->all.delayed += t->delayed;
+        out->all.dead_letters += t->original;
+        out->all.claims += t->claims;
+        out->all.bytes += t->bytes;
+        out->rest.messages += sh->figures.rest.messages;
+        out->rest.unread += sh->figures.rest.unread;
+        out->rest.dead_letters += sh->figures.rest.dead_letters;
+        out->queues += sh->queues.count;
+        out->subscriptions += sh->subscriptions;
+        out->feed_bytes += sh->feed_bytes;
+        out->garbage += sh->reclaiming.messages;
         shard_leave(sh);
     }
     return ST_OK;
@@ -227,7 +201,7 @@ fill_queue_figures(const struct queue *q, int64_t now_ms, struct store_queue_fig
     out->name_len = q->where.name.len;
     out->kind = q->where.kind;
     out->here = (struct store_population){
-        .claimable = backlog_ready(b),
+        .claimable = b->messages.ready,
         .claimed = b->claimed,
         .delayed = backlog_delayed(b),
         .dead_letters = b->original.count,
@@ -243,14 +217,6 @@ fill_queue_figures(const struct queue *q, int64_t now_ms, struct store_queue_fig
         *metrics_slots_expired(&q->shard->core->metrics_slots, q->metrics_slot);
 }
 
-/* Settles what is due, as far as a few slices go: who only looks does not do all the work. */
-static int64_t
-enter_expired(struct shard *sh, int64_t now_ms)
-{
-    return expire_enter(sh, &now_ms, EXPIRE_ALL) == ST_OK ? now_ms
-                                                          : shard_enter(sh, now_ms);
-}
-
 static enum status
 engine_queue_figures(struct store *s, struct store_visit *visit, size_t *at,
                      struct store_queue_figures *out)
@@ -259,9 +225,13 @@ engine_queue_figures(struct store *s, struct store_visit *visit, size_t *at,
     struct shard *sh;
 
     while ((sh = metrics_slots_next(slots, at)) != NULL) {
-        int64_t now_ms = enter_expired(sh, visit->now_ms);
-        const struct queue *q = metrics_slots_queue(slots, *at, sh);
+        int64_t now_ms = visit->now_ms;
+        const struct queue *q;
 
+        /* A few slices of what is due: a reader of metrics does not do all the work. */
+        if (expire_enter(sh, &now_ms, EXPIRE_ALL) != ST_OK)
+            now_ms = shard_enter(sh, now_ms);
+        q = metrics_slots_queue(slots, *at, sh);
         if (q != NULL)
             fill_queue_figures(q, now_ms, out);
         shard_leave(sh);
@@ -275,13 +245,11 @@ engine_queue_figures(struct store *s, struct store_visit *visit, size_t *at,
 
 /* ---------------------------------------------------------------------- audit */
 
-/* Whether every invariant of an engine holds; walks everything. */
-
 static bool
 queue_audit(const struct shard *sh, const struct queue *q)
 {
-    const struct message *last = backlog_last(q->backlog);
-    uint64_t number = q->last_claim + 1;
+    uint64_t number = q->last_claim + 1, seq = 0;
+    const struct message *last = seqmap_last(&q->backlog->messages, &seq);
 
     if (q->shard != sh || q->backlog->queue != q || !backlog_audit(q->backlog))
         return false;
@@ -291,7 +259,7 @@ queue_audit(const struct shard *sh, const struct queue *q)
         return false;
     if (q->waitqueue != NULL &&
         (q->waitqueue->queue != q ||
-         !waitqueue_audit(q->waitqueue, backlog_ready(q->backlog))))
+         !waitqueue_audit(q->waitqueue, q->backlog->messages.ready)))
         return false;
     if (q->feed != NULL && (q->feed->queue != q || q->feed->subscriptions.live == 0 ||
                             !feed_audit(sh, q->feed)))
@@ -299,9 +267,9 @@ queue_audit(const struct shard *sh, const struct queue *q)
     return claims_audit(q->backlog);
 }
 
-/* Lines of queues that are not there are in the table, too. */
+/* Wait queues of queues that are not there are in the table, too. */
 static bool
-lines_audit(const struct shard *sh)
+waitqueues_audit(const struct shard *sh)
 {
     const struct hashnode *node = NULL;
 
@@ -320,43 +288,28 @@ lines_audit(const struct shard *sh)
 }
 
 static bool
-feeds_tally_audit(const struct shard *sh)
-{
-    const struct hashnode *node = NULL;
-    uint64_t subscriptions = 0, bytes = 0;
-
-    while ((node = hashmap_walk(&sh->queues, node)) != NULL) {
-        const struct queue *q = container_of(node, const struct queue, node);
-
-        if (q->feed == NULL)
-            continue;
-        subscriptions += q->feed->subscriptions.live;
-        bytes += q->feed->bytes;
-    }
-    return subscriptions == sh->subscriptions && bytes == sh->feed_bytes;
-}
-
-/* The tally of the queues agrees with what they have. */
-static bool
 tally_audit(const struct shard *sh)
 {
     const struct hashnode *node = NULL;
     struct tally sum = {0};
+    uint64_t subscriptions = 0, feed_bytes = 0;
 
     while ((node = hashmap_walk(&sh->queues, node)) != NULL) {
         const struct queue *q = container_of(node, const struct queue, node);
 
-        sum.messages += backlog_live(q->backlog);
+        sum.messages += q->backlog->messages.live;
         sum.claimed += q->backlog->claimed;
         sum.delayed += backlog_delayed(q->backlog);
         sum.original += q->backlog->original.count;
         sum.claims += q->backlog->claims.live;
         sum.bytes += q->backlog->bytes;
+        subscriptions += q->feed == NULL ? 0 : q->feed->subscriptions.live;
+        feed_bytes += q->feed == NULL ? 0 : q->feed->bytes;
     }
-    return feeds_tally_audit(sh) && sum.messages == sh->alive.messages &&
-           sum.claimed == sh->alive.claimed && sum.delayed == sh->alive.delayed &&
-           sum.original == sh->alive.original && sum.claims == sh->alive.claims &&
-           sum.bytes == sh->alive.bytes;
+    return subscriptions == sh->subscriptions && feed_bytes == sh->feed_bytes &&
+           sum.messages == sh->alive.messages && sum.claimed == sh->alive.claimed &&
+           sum.delayed == sh->alive.delayed && sum.original == sh->alive.original &&
+           sum.claims == sh->alive.claims && sum.bytes == sh->alive.bytes;
 }
 
 static bool
@@ -369,7 +322,7 @@ shard_audit(struct shard *sh, struct directory_sum *sum)
     sound = hashmap_audit(&sh->queues) && wheel_audit(sh->claim_wheel) &&
             wheel_audit(sh->message_wheel) &&
             (sh->subscription_wheel == NULL || wheel_audit(sh->subscription_wheel)) &&
-            reclaim_audit(sh) && tally_audit(sh) && lines_audit(sh) && !sh->tells;
+            reclaim_audit(sh) && tally_audit(sh) && waitqueues_audit(sh) && !sh->tells;
     sum->queues += sh->queues.count;
     sum->messages += sh->alive.messages;
     sum->bytes += sh->alive.bytes;
@@ -393,7 +346,6 @@ engine_audit(struct store *s)
 
 /* ---------------------------------------------------------------------- life */
 
-/* Frees all that a shard has, and the shard's own. */
 static void
 close_shard(struct shard *sh)
 {
@@ -402,10 +354,10 @@ close_shard(struct shard *sh)
     lock_acquire(&sh->lock);
     while ((node = hashmap_walk(&sh->queues, NULL)) != NULL)
         reclaim_queue(sh, container_of(node, struct queue, node));
-    while (!reclaim_empty(sh) || !list_empty(&sh->stale_feeds)) {
+    while (!list_empty(&sh->reclaim_list) || !list_empty(&sh->stale_feeds)) {
         size_t budget = EXPIRE_SLICE, more = EXPIRE_SLICE;
 
-        (void)reclaim_slice(sh, &budget);
+        (void)reclaim_slice(sh, sh->now_ms, &budget);
         (void)feed_chores(sh, sh->now_ms, &more);
     }
     lock_release(&sh->lock);

@@ -40,6 +40,20 @@ message_new(struct mem *mem, struct bytes body, const struct store_checksum *che
     return m;
 }
 
+enum status
+message_set_original(struct mem *mem, struct message *m, const struct store_id *text)
+{
+    struct ident id;
+
+    if (!ident_read(store_id_bytes(text), &id))
+        return ST_BAD_VALUE;
+    m->original = mem_alloc(mem, sizeof(*m->original));
+    if (m->original == NULL)
+        return ST_NO_MEMORY;
+    *m->original = (struct original){.id = id, .message = m};
+    return ST_OK;
+}
+
 void
 message_pin(struct message *m)
 {

@@ -29,12 +29,11 @@ struct message {
     struct deadline due; /* in the message wheel: end of delay, then end of life */
     int64_t expires_ms;  /* end of life; due.due_ms is at most this */
     int64_t posted_ms;
-    uint64_t seq;            /* its number in the backlog: its age */
-    struct backlog *backlog; /* owner */
-    struct claim *claim;     /* holder; NULL: free */
-    struct original
-        *original;   /* owned; the id it came with from another queue; NULL: none */
-    uint64_t client; /* who posted it */
+    uint64_t seq;              /* its number in the backlog: its age */
+    struct backlog *backlog;   /* owner */
+    struct claim *claim;       /* holder; NULL: free */
+    struct original *original; /* owned; the id from another queue; NULL: none */
+    uint64_t client;           /* who posted it */
     uint32_t body_len;
     _Atomic uint32_t pins; /* the backlog's and those of answers */
     uint32_t claim_count;  /* how often it was claimed here */
@@ -57,11 +56,13 @@ struct original {
 struct message *message_make(struct mem *mem, size_t body_len,
                              const struct store_checksum *checksum, uint64_t client);
 
-/*
- * The same with a copy of the body,
- */
+/* The same with a copy of the body. */
 struct message *message_new(struct mem *mem, struct bytes body,
                             const struct store_checksum *checksum, uint64_t client);
+
+/* Gives it the id of this text as its original one. ST_BAD_VALUE: it is no id; ST_NO_MEMORY. */
+enum status
+message_set_original(struct mem *mem, struct message *m, const struct store_id *text);
 
 void message_pin(struct message *m);
 
@@ -70,12 +71,6 @@ void message_unpin(struct mem *mem, struct message *m);
 
 /* Takes the backlog's pin from each message of a list linked by due.link. */
 void message_unpin_all(struct mem *mem, struct list *messages);
-
-static inline struct message *
-message_of(struct deadline *d)
-{
-    return container_of(d, struct message, due);
-}
 
 static inline bool
 message_live(const struct message *m, int64_t now_ms)

@@ -7,17 +7,6 @@
 
 /* ---------------------------------------------------------------------- post */
 
-/* Bytes that a post will take, roughly: bodies and what goes with each message. */
-static size_t
-post_bytes(const struct store_post *post)
-{
-    size_t total = 0;
-
-    for (size_t i = 0; i < post->count; i++)
-        total += sizeof(struct message) + 32 + post->drafts[i].body.len;
-    return total;
-}
-
 /* Of bodies: what the log has to keep besides what it knows of any message, and what counts
  * for the project. */
 static size_t
@@ -28,6 +17,13 @@ body_bytes(const struct store_post *post)
     for (size_t i = 0; i < post->count; i++)
         total += post->drafts[i].body.len;
     return total;
+}
+
+/* Bytes that a post will take, roughly: bodies and what goes with each message. */
+static size_t
+post_bytes(const struct store_post *post)
+{
+    return post->count * (sizeof(struct message) + 32) + body_bytes(post);
 }
 
 /* Makes all messages of a post, linked by due.link in order. On failure the list is
@@ -49,7 +45,6 @@ make_messages(struct mem *mem, const struct store_post *post, struct list *messa
     return ST_OK;
 }
 
-/* The first value that is set. */
 static int64_t
 first_set(int64_t a, int64_t b, int64_t c)
 {
@@ -60,8 +55,8 @@ first_set(int64_t a, int64_t b, int64_t c)
 
 /* Adds the messages to the queue's end; all room is reserved, nothing can fail. */
 static void
-append(struct queue *q, const struct store_post *post, struct list *messages,
-       int64_t now_ms)
+append_messages(struct queue *q, const struct store_post *post, struct list *messages,
+                int64_t now_ms)
 {
     const struct store_settings *set = queue_settings(q);
     struct shard *sh = q->shard;
@@ -92,45 +87,21 @@ append(struct queue *q, const struct store_post *post, struct list *messages,
         feed_grown(sh, q->feed);
 }
 
-static bool
-too_large(const struct queue *q, const struct store_post *post)
-{
-    int64_t max = queue_settings(q)->max_post_bytes;
-
-    return max != STORE_UNSET && post->request_bytes > (uint64_t)max;
-}
-
-/* True unless the queue keeps its messages encrypted, and one of these is not. */
-static bool
-may_lie_here(const struct queue *q, const struct store_post *post)
-{
-    if (queue_settings(q)->encrypt)
-        for (size_t i = 0; i < post->count; i++)
-            if (!store_is_sealed(post->drafts[i].body))
-                return false;
-    return true;
-}
-
-/* Makes the visit's queue, which is not linked yet. */
-static enum status
-make_queue(struct visit *v, const struct store_post *post)
-{
-    if (!post->create_queue)
-        return ST_NOT_FOUND;
-    v->queue = shard_new_queue(v->shard, v->where, NULL);
-    return v->queue == NULL ? ST_NO_MEMORY : ST_OK;
-}
-
 /* Whatever can fail, fails here, while nothing has changed. */
 static enum status
 reserve_post(struct visit *v, const struct store_post *post, bool made)
 {
     struct queue *q = v->queue;
-    enum status st = too_large(q, post) ? ST_TOO_LARGE : ST_OK;
+    const struct store_settings *set = queue_settings(q);
     size_t bytes = body_bytes(post), spare = 0;
+    enum status st = ST_OK;
 
-    if (st == ST_OK && !may_lie_here(q, post))
-        st = ST_NOT_SEALED;
+    if (set->max_post_bytes != STORE_UNSET &&
+        post->request_bytes > (uint64_t)set->max_post_bytes)
+        return ST_TOO_LARGE;
+    for (size_t i = 0; set->encrypt && i < post->count; i++)
+        if (!store_is_sealed(post->drafts[i].body))
+            return ST_NOT_SEALED;
     if (st == ST_OK && feed_listens(q->feed)) {
         spare = feed_nodes(q->feed, q->last_seq, post->count);
         st = feed_stock(q->feed, v->engine->core.mem, post->count);
@@ -162,7 +133,7 @@ commit_post(struct visit *v, const struct store_post *post, bool made,
 
     if (made)
         shard_link(v->shard, v->queue, v->hash);
-    append(v->queue, post, messages, v->now_ms);
+    append_messages(v->queue, post, messages, v->now_ms);
     figures_count(&v->shard->figures, STORE_COUNT_POSTED, post->count);
     figures_count(&v->shard->figures, STORE_COUNT_QUEUES_MADE, made);
     queue_wake_waiters(v->queue);
@@ -195,9 +166,12 @@ engine_message_post(struct store *s, struct store_visit *outer,
     if (st != ST_OK)
         return st;
     (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* which cannot fail */
-    if (v.queue == NULL) {
-        st = make_queue(&v, post);
+    if (v.queue == NULL && !post->create_queue) {
+        st = ST_NOT_FOUND;
+    } else if (v.queue == NULL) {
+        v.queue = shard_new_queue(v.shard, where, NULL);
         made = v.queue != NULL;
+        st = made ? ST_OK : ST_NO_MEMORY;
     }
     if (st == ST_OK)
         st = reserve_post(&v, post, made);
@@ -247,7 +221,7 @@ marker_seq(const struct queue *q, struct bytes marker)
 }
 
 static bool
-listed(const struct message *m, const struct store_filter *filter)
+is_listed(const struct message *m, const struct store_filter *filter)
 {
     return (filter->include_claimed || m->claim == NULL) &&
            (filter->include_delayed || !m->delayed) &&
@@ -272,7 +246,7 @@ list_slice(const struct queue *q, const struct store_filter *filter, int64_t now
         if (m == NULL)
             return true;
         *seq = next;
-        if (!listed(m, filter)) {
+        if (!is_listed(m, filter)) {
             left_out++;
             continue;
         }
@@ -323,7 +297,6 @@ out:
     return st;
 }
 
-/* The live message with this id; NULL if there is none. */
 static struct message *
 find_live(const struct queue *q, struct bytes text, int64_t now_ms)
 {
@@ -370,7 +343,7 @@ struct discarded {
 };
 
 static void
-discard(struct visit *v, struct message *m, struct discarded *d)
+discard_message(struct visit *v, struct message *m, struct discarded *d)
 {
     if (m->claim != NULL)
         claim_worked(v->shard, m, v->now_ms);
@@ -379,20 +352,13 @@ discard(struct visit *v, struct message *m, struct discarded *d)
     d->count++;
 }
 
-/* Tells of the discarded messages, and counts them. */
+/* Counts and logs the discarded messages, leaves, and drops the pins. */
 static void
-commit_discarded(const struct visit *v, const struct discarded *d,
-                 enum store_counter which)
+leave_discarded(struct visit *v, struct discarded *d, enum store_counter which)
 {
     figures_count(&v->shard->figures, which, d->count);
     if (has_log(&v->engine->core) && d->count > 0)
         (void)changelog_delete(v->queue, &d->messages, d->count, v->now_ms);
-}
-
-/* Leaves, and drops the pins. */
-static void
-leave_discarded(struct visit *v, struct discarded *d)
-{
     visit_leave(v);
     message_unpin_all(v->engine->core.mem, &d->messages);
 }
@@ -429,24 +395,12 @@ check_rule(const struct visit *v, const struct store_delete *which)
     return st;
 }
 
-/* Asks the log, if any of the messages is there. (One named twice counts twice.) */
-static enum status
-reserve_deletion(const struct visit *v, const struct bytes *ids, size_t count)
-{
-    size_t live = 0;
-
-    if (!has_log(&v->engine->core))
-        return ST_OK;
-    for (size_t i = 0; i < count; i++)
-        live += find_live(v->queue, ids[i], v->now_ms) != NULL;
-    return live == 0 ? ST_OK : visit_reserve_messages(v, STORE_CHANGE_DELETE, live, 0);
-}
-
 enum status
 engine_message_delete(struct store *s, struct store_visit *outer,
                       const struct store_queue *where, const struct store_delete *which)
 {
     struct discarded d = {.count = 0};
+    size_t live = 0;
     struct visit v;
     enum status st = visit_enter(&v, s, outer, where, EXPIRE_CLAIMS);
 
@@ -455,33 +409,20 @@ engine_message_delete(struct store *s, struct store_visit *outer,
     list_init(&d.messages);
     if (v.queue != NULL && which->rule != STORE_DELETE_ANY)
         st = check_rule(&v, which);
-    if (v.queue != NULL && st == ST_OK)
-        st = reserve_deletion(&v, which->ids, which->count);
+    /* A message that is named twice counts twice. */
+    for (size_t i = 0; v.queue != NULL && has_log(&v.engine->core) && i < which->count;
+         i++)
+        live += find_live(v.queue, which->ids[i], v.now_ms) != NULL;
+    if (st == ST_OK && live > 0)
+        st = visit_reserve_messages(&v, STORE_CHANGE_DELETE, live, 0);
     for (size_t i = 0; v.queue != NULL && st == ST_OK && i < which->count; i++) {
         struct message *m = find_live(v.queue, which->ids[i], v.now_ms);
 
         if (m != NULL)
-            discard(&v, m, &d);
+            discard_message(&v, m, &d);
     }
-    commit_discarded(&v, &d, STORE_COUNT_DELETED);
-    leave_discarded(&v, &d);
+    leave_discarded(&v, &d, STORE_COUNT_DELETED);
     return st;
-}
-
-/* Takes the first `count` messages that the visit may take out, and shows them. */
-static void
-take_ready(struct visit *v, size_t count, struct store_batch *batch, struct discarded *d)
-{
-    uint64_t seq = v->from_seq;
-
-    while (count-- > 0) {
-        struct message *m = backlog_next_ready(v->queue->backlog, &seq);
-
-        batch_add(batch, m, v->queue->tag, v->now_ms);
-        if (m->claim_count == 0)
-            figures_span(&v->shard->figures, STORE_SPAN_WAITED, m->posted_ms, v->now_ms);
-        discard(v, m, d);
-    }
 }
 
 enum status
@@ -515,12 +456,19 @@ engine_message_pop(struct store *s, struct store_visit *outer,
         if (st == ST_OK)
             st = visit_reserve_messages(&v, STORE_CHANGE_DELETE, room, 0);
         if (st == ST_OK) {
-            take_ready(&v, room, &batch, &d);
+            for (uint64_t seq = v.from_seq; room > 0; room--) {
+                struct message *m = backlog_next_ready(v.queue->backlog, &seq);
+
+                batch_add(&batch, m, v.queue->tag, v.now_ms);
+                if (m->claim_count == 0)
+                    figures_span(&v.shard->figures, STORE_SPAN_WAITED, m->posted_ms,
+                                 v.now_ms);
+                discard_message(&v, m, &d);
+            }
             visit_served(&v);
         }
     }
-    commit_discarded(&v, &d, STORE_COUNT_POPPED);
-    leave_discarded(&v, &d);
+    leave_discarded(&v, &d, STORE_COUNT_POPPED);
     if (st == ST_OK)
         *out = batch;
     else

@@ -7,6 +7,7 @@ metadata_new(struct mem *mem, const struct store_metadata *document)
     static const struct store_metadata none = {.settings = STORE_SETTINGS_INIT};
     struct bytes json, dead;
     struct metadata *md;
+    char *to;
 
     if (document == NULL)
         document = &none;
@@ -17,13 +18,10 @@ metadata_new(struct mem *mem, const struct store_metadata *document)
         return NULL;
     atomic_init(&md->pins, 1);
     md->document = *document;
-    if (json.len > 0)
-        memcpy(md->text, json.data, json.len);
-    if (dead.len > 0)
-        memcpy(md->text + json.len, dead.data, dead.len);
-    md->document.json = bytes_of(md->text, json.len);
+    to = md->text;
+    md->document.json = bytes_lay(&to, json);
     if (bytes_present(dead))
-        md->document.settings.dead_letter = bytes_of(md->text + json.len, dead.len);
+        md->document.settings.dead_letter = bytes_lay(&to, dead);
     return md;
 }
 
@@ -44,26 +42,20 @@ metadata_unpin(struct mem *mem, struct metadata *md)
         mem_free(mem, md);
 }
 
-static struct bytes
-copy_text(char *to, struct bytes text)
-{
-    if (text.len > 0)
-        memcpy(to, text.data, text.len);
-    return bytes_of(to, text.len);
-}
-
 struct queue *
 queue_new(struct core *core, struct tally *tally, const struct store_queue *where,
           const struct store_metadata *metadata)
 {
     struct queue *q;
+    char *to;
 
     q = mem_alloc(core->mem, sizeof(*q) + where->project.len + where->name.len);
     if (q == NULL)
         return NULL;
     *q = (struct queue){.where = *where};
-    q->where.project = copy_text(q->text, where->project);
-    q->where.name = copy_text(q->text + where->project.len, where->name);
+    to = q->text;
+    q->where.project = bytes_lay(&to, where->project);
+    q->where.name = bytes_lay(&to, where->name);
     q->metadata = metadata_new(core->mem, metadata);
     q->backlog = backlog_new(core->mem, tally);
     if (q->metadata == NULL || q->backlog == NULL) {
@@ -89,7 +81,7 @@ queue_replace_backlog(struct queue *q, struct backlog *fresh)
 {
     struct backlog *old = q->backlog;
 
-    ENSURE(old != NULL && (fresh == NULL || backlog_live(fresh) == 0));
+    ENSURE(old != NULL && (fresh == NULL || fresh->messages.live == 0));
 
     old->queue = NULL;
     q->backlog = fresh;

@@ -77,14 +77,6 @@ queue_reserve_numbers(struct queue *q)
     q->reserved_claim = q->last_claim + loan;
 }
 
-/* True if claims move messages to a dead letter queue. */
-static inline bool
-queue_has_dead_letters(const struct queue *q)
-{
-    return queue_settings(q)->max_claim_count != STORE_UNSET &&
-           bytes_present(queue_settings(q)->dead_letter);
-}
-
 /* Makes a queue that is not linked anywhere yet, for NULL without metadata; NULL without
  * memory. */
 struct queue *

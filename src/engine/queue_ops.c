@@ -9,7 +9,6 @@ document_bytes(const struct store_metadata *metadata)
     return metadata == NULL ? 0 : metadata->json.len;
 }
 
-/* Makes the visit's queue. */
 static enum status
 make_queue(struct visit *v, const struct store_metadata *metadata)
 {
@@ -99,9 +98,7 @@ engine_queue_get(struct store *s, struct store_visit *outer,
         return ST_NOT_FOUND;
     }
     name = (char *)(view + 1);
-    if (where->name.len > 0)
-        memcpy(name, where->name.data, where->name.len);
-    view->name = bytes_of(name, where->name.len);
+    view->name = bytes_lay(&name, where->name);
     show_metadata(view, md, version);
     queues.store = s;
     queues.queues = view;
@@ -146,14 +143,6 @@ engine_queue_update(struct store *s, struct store_visit *outer,
     return st;
 }
 
-/* The visit's queue is about to lose all it has. */
-static void
-count_dropped(const struct visit *v)
-{
-    figures_count(&v->shard->figures, STORE_COUNT_DROPPED,
-                  backlog_live(v->queue->backlog));
-}
-
 enum status
 engine_queue_delete(struct store *s, struct store_visit *outer,
                     const struct store_queue *where)
@@ -170,7 +159,8 @@ engine_queue_delete(struct store *s, struct store_visit *outer,
             v.shard->gone_position = v.queue->position;
         }
         figures_count(&v.shard->figures, STORE_COUNT_QUEUES_GONE, 1);
-        count_dropped(&v);
+        figures_count(&v.shard->figures, STORE_COUNT_DROPPED,
+                      v.queue->backlog->messages.live);
         reclaim_queue(v.shard, v.queue);
         v.queue = NULL;
     }
@@ -198,18 +188,19 @@ reserve_purge(struct visit *v, bool messages, bool subscriptions, struct backlog
 static void
 commit_purge(struct visit *v, struct backlog *fresh, bool subscriptions)
 {
-    const bool told = has_log(&v->engine->core);
+    const bool logged = has_log(&v->engine->core);
 
     if (fresh != NULL) {
-        count_dropped(v);
+        figures_count(&v->shard->figures, STORE_COUNT_DROPPED,
+                      v->queue->backlog->messages.live);
         reclaim_backlog(v->shard, v->queue, fresh);
-        if (told)
+        if (logged)
             (void)changelog_queue(v->queue, STORE_CHANGE_PURGE, v->now_ms);
     }
     if (!subscriptions)
         return;
     feed_detach_all(v->shard, v->queue);
-    if (told)
+    if (logged)
         (void)changelog_queue(v->queue, STORE_CHANGE_UNSUBSCRIBED, v->now_ms);
 }
 
@@ -224,7 +215,7 @@ engine_queue_purge(struct store *s, struct store_visit *outer,
 
     (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* all of it goes */
     messages = v.queue != NULL && what != STORE_PURGE_SUBSCRIPTIONS &&
-               backlog_live(v.queue->backlog) > 0;
+               v.queue->backlog->messages.live > 0;
     subscriptions =
         v.queue != NULL && what != STORE_PURGE_MESSAGES && v.queue->feed != NULL;
     st = reserve_purge(&v, messages, subscriptions, &fresh);
@@ -257,14 +248,14 @@ engine_queue_stats(struct store *s, struct store_visit *outer,
         return st;
     if (v.queue == NULL)
         st = ST_NOT_FOUND;
-    else if (backlog_live(v.queue->backlog) > 0) {
+    else if (v.queue->backlog->messages.live > 0) {
         const struct backlog *b = v.queue->backlog;
         uint64_t seq = 0;
 
-        out->total = backlog_live(b);
+        out->total = b->messages.live;
         out->claimed = b->claimed;
         show_end(&out->oldest, backlog_next_live(b, &seq), v.queue->tag, v.now_ms);
-        show_end(&out->newest, backlog_last(b), v.queue->tag, v.now_ms);
+        show_end(&out->newest, seqmap_last(&b->messages, &seq), v.queue->tag, v.now_ms);
     }
     visit_leave(&v);
     return st;
@@ -279,28 +270,6 @@ engine_queues_release(const struct store *s, struct store_queues *queues)
         if (queues->queues[i].pin != NULL)
             metadata_unpin(mem, queues->queues[i].pin);
     mem_free(mem, queues->queues);
-}
-
-/* Views of a page's names, with the texts copied behind them; NULL without memory. */
-static struct store_queue_view *
-copy_page(struct mem *mem, const struct directory_page *page)
-{
-    struct store_queue_view *views;
-    size_t text_bytes = 0;
-    char *text;
-
-    for (size_t i = 0; i < page->count; i++)
-        text_bytes += page->names[i].len;
-    views = mem_calloc(mem, 1, page->count * sizeof(*views) + text_bytes);
-    if (views == NULL)
-        return NULL;
-    text = (char *)(views + page->count);
-    for (size_t i = 0; i < page->count; i++) {
-        memcpy(text, page->names[i].data, page->names[i].len);
-        views[i].name = bytes_of(text, page->names[i].len);
-        text += page->names[i].len;
-    }
-    return views;
 }
 
 /* Fills in the metadata of the views; drops queues that have gone since they were named.
@@ -328,13 +297,21 @@ add_metadata(struct store *s, struct store_visit *outer, const struct store_page
     queues->count = kept;
 }
 
-/*
- * What queues there are may have changed in any shard. A queue is in the directory before
- * its change has a position, but not without its shard's lock: look after the directory.
- */
-static void
-note_positions(struct engine *e, struct store_visit *outer)
+/* A page of names, without metadata. */
+static enum status
+list_names(struct store *s, struct store_visit *outer, const struct store_page *wanted,
+           bool projects, struct store_queues *out)
 {
+    struct engine *e = engine_of(s);
+    struct store_queues queues;
+    enum status st = directory_page(&e->core.directory, wanted, projects, &queues);
+
+    if (st != ST_OK)
+        return st;
+    /*
+     * The queues may have changed in any shard. A queue is in the directory before its change has an
+     * LSN, but not without its shard's lock. So the shards come after the directory.
+     */
     for (size_t i = 0; has_log(&e->core) && i <= e->shard_mask; i++) {
         struct shard *sh = &e->shards[i];
 
@@ -343,45 +320,11 @@ note_positions(struct engine *e, struct store_visit *outer)
             outer->position = sh->position;
         shard_leave(sh);
     }
-}
-
-/* The views of a page of names, which is used up. */
-static enum status
-show_page(struct store *s, const struct store_page *wanted, struct directory_page *page,
-          struct store_queues *out)
-{
-    struct mem *mem = engine_of(s)->core.mem;
-
-    *out = (struct store_queues)STORE_QUEUES_INIT;
-    out->total = page->total;
-    out->more = page->count == wanted->limit;
-    if (page->count == 0)
-        return ST_OK;
-    out->queues = copy_page(mem, page);
-    mem_free(mem, page->names);
-    if (out->queues == NULL)
-        return ST_NO_MEMORY;
-    out->store = s;
-    out->count = page->count;
+    queues.more = queues.count == wanted->limit;
+    if (queues.count > 0)
+        queues.store = s;
+    *out = queues;
     return ST_OK;
-}
-
-/* A page of names as `find` has them, without metadata. */
-typedef enum status
-find_fn(struct directory *d, const struct store_page *page, struct directory_page *out);
-
-static enum status
-list(struct store *s, struct store_visit *outer, const struct store_page *wanted,
-     find_fn *find, struct store_queues *out)
-{
-    struct engine *e = engine_of(s);
-    struct directory_page page;
-    enum status st = find(&e->core.directory, wanted, &page);
-
-    if (st != ST_OK)
-        return st;
-    note_positions(e, outer);
-    return show_page(s, wanted, &page, out);
 }
 
 enum status
@@ -389,7 +332,7 @@ engine_queue_list(struct store *s, struct store_visit *outer,
                   const struct store_page *wanted, struct store_queues *out)
 {
     struct store_queues queues;
-    enum status st = list(s, outer, wanted, directory_page, &queues);
+    enum status st = list_names(s, outer, wanted, false, &queues);
 
     if (st != ST_OK)
         return st;
@@ -403,10 +346,5 @@ enum status
 engine_project_list(struct store *s, struct store_visit *outer,
                     const struct store_page *wanted, struct store_queues *out)
 {
-    struct store_queues projects;
-    enum status st = list(s, outer, wanted, directory_projects, &projects);
-
-    if (st == ST_OK)
-        *out = projects;
-    return st;
+    return list_names(s, outer, wanted, true, out);
 }

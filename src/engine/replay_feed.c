@@ -2,37 +2,37 @@
 #include "claimd/base/invariant.h"
 
 static struct subscription *
-find(const struct feed *f, const struct store_subscription_record *told)
+replayed_subscription(const struct feed *f,
+                      const struct store_subscription_record *record)
 {
-    return f == NULL ? NULL : seqmap_find(&f->subscriptions, told->number);
+    return f == NULL ? NULL : seqmap_find(&f->subscriptions, record->number);
 }
 
 /* What changes as messages are delivered. */
 static void
-set_progress(struct subscription *s, const struct store_subscription_record *told)
+set_progress(struct subscription *s, const struct store_subscription_record *record)
 {
-    s->follows = told->attached;
-    s->cursor.after = told->after;
-    s->pending = (enum pending)told->pending;
-    s->delivered = told->delivered;
-    s->given_up = told->given_up;
-    s->fallen_out = told->fallen_out;
+    s->follows = record->attached;
+    s->cursor.after = record->after;
+    s->pending = (enum pending)record->pending;
+    s->delivered = record->delivered;
+    s->given_up = record->given_up;
+    s->fallen_out = record->fallen_out;
 }
 
 static bool
-makes_sense(const struct store_subscription_record *told, struct ident *id)
+is_valid(const struct store_subscription_record *record, struct ident *id)
 {
-    return ident_read(store_id_bytes(&told->id), id) && told->number > 0 &&
-           ident_claim_number(*id) == told->number && told->ttl_s > 0 &&
-           told->ttl_s < INT64_MAX / 2000 &&
-           (told->pending == PENDING_NOTHING || told->pending == PENDING_CONFIRM ||
-            told->pending == PENDING_UNSUBSCRIBED);
+    return ident_read(store_id_bytes(&record->id), id) && record->number > 0 &&
+           ident_claim_number(*id) == record->number && record->ttl_s > 0 &&
+           record->ttl_s < INT64_MAX / 2000 &&
+           (record->pending == PENDING_NOTHING || record->pending == PENDING_CONFIRM ||
+            record->pending == PENDING_UNSUBSCRIBED);
 }
 
-/* Enters a new one. */
 static enum status
-enter(struct shard *replay_shard, struct feed *f, struct address *address,
-      struct ident id)
+enter_subscription(struct shard *replay_shard, struct feed *f, struct address *address,
+                   struct ident id)
 {
     struct subscription *s = subscription_new(replay_shard->core->mem, address);
     enum status st;
@@ -60,7 +60,7 @@ replay_feed_open(struct shard *replay_shard, struct feed **feed)
 enum status
 replay_feed_subscription(struct shard *replay_shard, struct feed **feed,
                          const struct store_queue *where,
-                         const struct store_subscription_record *told)
+                         const struct store_subscription_record *record)
 {
     struct mem *mem = replay_shard->core->mem;
     struct subscription *s, *other;
@@ -68,46 +68,45 @@ replay_feed_subscription(struct shard *replay_shard, struct feed **feed,
     enum status st = ST_OK;
     struct ident id;
 
-    if (!makes_sense(told, &id))
+    if (!is_valid(record, &id))
         return ST_BAD_VALUE;
     if (replay_feed_open(replay_shard, feed) != ST_OK)
         return ST_NO_MEMORY;
-    address = address_new(mem, where, told->subscriber, told->options);
+    address = address_new(mem, where, record->subscriber, record->options);
     if (address == NULL)
         return ST_NO_MEMORY;
-    other = subscription_of(replay_shard, *feed, told->subscriber);
-    s = find(*feed, told);
+    other = subscription_of(replay_shard, *feed, record->subscriber);
+    s = replayed_subscription(*feed, record);
     if (other != NULL && other != s)
-        subscription_remove(replay_shard,
-                            other); /* its end is not told if time brought it */
+        subscription_remove(replay_shard, other); /* its end by time is not logged */
     if (s != NULL)
         subscription_move(replay_shard, s, address);
     else
-        st = enter(replay_shard, *feed, address, id);
+        st = enter_subscription(replay_shard, *feed, address, id);
     if (st != ST_OK)
         return st;
-    s = find(*feed, told);
-    s->started_ms = told->started_ms;
-    s->ttl_s = told->ttl_s;
-    s->confirmed = told->confirmed;
-    set_progress(s, told);
+    s = replayed_subscription(*feed, record);
+    s->started_ms = record->started_ms;
+    s->ttl_s = record->ttl_s;
+    s->confirmed = record->confirmed;
+    set_progress(s, record);
     return ST_OK;
 }
 
 void
-replay_feed_cursor(const struct feed *f, const struct store_subscription_record *told)
+replay_feed_cursor(const struct feed *f, const struct store_subscription_record *record)
 {
-    struct subscription *s = find(f, told);
+    struct subscription *s = replayed_subscription(f, record);
 
-    if (s != NULL && told->pending <= PENDING_UNSUBSCRIBED)
-        set_progress(s, told);
+    if (s != NULL && record->pending <= PENDING_UNSUBSCRIBED)
+        set_progress(s, record);
 }
 
 void
 replay_feed_gone(struct shard *replay_shard, struct feed *f,
-                 const struct store_subscription_record *told)
+                 const struct store_subscription_record *record)
 {
-    struct subscription *s = find(f, told);
+    struct subscription *s = replayed_subscription(f, record);
 
     if (s != NULL)
         subscription_remove(replay_shard, s);
@@ -132,14 +131,14 @@ replay_feed_none(struct shard *replay_shard, struct feed **feed)
 
 enum status
 replay_feed_post(struct shard *replay_shard, struct feed *f, struct message *m,
-                 const struct store_message_record *told)
+                 const struct store_message_record *record)
 {
     const struct feed_entry as = {
-        .expires_ms = told->expires_ms,
-        .ttl_s = (told->expires_ms - told->posted_ms) / 1000,
-        .delay_s = told->delayed_until_ms == 0
+        .expires_ms = record->expires_ms,
+        .ttl_s = (record->expires_ms - record->posted_ms) / 1000,
+        .delay_s = record->delayed_until_ms == 0
                        ? 0
-                       : (told->delayed_until_ms - told->posted_ms) / 1000,
+                       : (record->delayed_until_ms - record->posted_ms) / 1000,
     };
     struct mem *mem = replay_shard->core->mem;
     enum status st;
@@ -147,18 +146,18 @@ replay_feed_post(struct shard *replay_shard, struct feed *f, struct message *m,
     if (f == NULL)
         return ST_OK;
     st = seqmap_pool_stock(&replay_shard->pool,
-                           seqmap_nodes_for(&f->entries, told->number, 1));
+                           seqmap_nodes_for(&f->entries, record->number, 1));
     if (st == ST_OK)
         st = feed_stock(f, mem, 1);
     if (st != ST_OK)
         return st;
-    feed_put(f, &replay_shard->pool, m, told->number, &as);
+    feed_put(f, &replay_shard->pool, m, record->number, &as);
     return feed_keep_newest(f, &replay_shard->pool, replay_shard->core->feed_bytes);
 }
 
 /* Those who followed go on where they were, if they may; others begin behind all there is. */
 static void
-settle_in(struct shard *sh, struct subscription *s, uint64_t last_seq)
+start_cursor(struct shard *sh, struct subscription *s, uint64_t last_seq)
 {
     s->cursor.attached = false;
     if (!s->confirmed && sh->core->require_confirmation) {
@@ -173,12 +172,6 @@ settle_in(struct shard *sh, struct subscription *s, uint64_t last_seq)
     subscription_arm(sh, s);
 }
 
-enum status
-replay_feed_reserve(struct shard *sh, struct feed *f)
-{
-    return subscription_reserve(sh, f, 1); /* its wheel */
-}
-
 void
 replay_feed_end(struct shard *sh, struct queue *q, struct feed *f)
 {
@@ -190,6 +183,6 @@ replay_feed_end(struct shard *sh, struct queue *q, struct feed *f)
     feed_number(f);
     feed_open(sh, q, f);
     for (number = 0; (s = seqmap_next_live(&f->subscriptions, &number)) != NULL; number++)
-        settle_in(sh, s, q->last_seq);
+        start_cursor(sh, s, q->last_seq);
     feed_tidy(sh, f);
 }

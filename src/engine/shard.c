@@ -1,7 +1,7 @@
 #include "engine/shard.h"
 #include "claimd/base/invariant.h"
 
-/* So many waiters of a deleted queue are told before the lock is let go. */
+/* So many waiters of a deleted queue are notified before the lock is released. */
 enum { DISMISS_SLICE = 256 };
 
 /* Claim numbers of a queue begin behind its birth in units of this part of a millisecond. */
@@ -58,15 +58,8 @@ shard_enter(struct shard *sh, int64_t now_ms)
     return sh->now_ms;
 }
 
-/* ------------------------------------------------------------------ calling */
+/* ------------------------------------------------------------------ waking */
 
-static struct waitqueue *
-waitqueue_of(struct list *link)
-{
-    return container_of(link, struct waitqueue, link);
-}
-
-/* Frees a wait queue in which nobody is any more. */
 static void
 free_waitqueue(struct shard *sh, struct waitqueue *waitqueue)
 {
@@ -79,54 +72,33 @@ free_waitqueue(struct shard *sh, struct waitqueue *waitqueue)
     mem_free(sh->core->mem, waitqueue);
 }
 
-static void
-call_stirred(struct shard *sh, struct wakeups *wakeups)
+static void __attribute__((noinline)) wake_and_leave(struct shard *sh)
 {
+    struct store_log *log = sh->core->log;
+    struct wakeups wakeups = {.count = 0};
+    struct waitqueue *waitqueue;
     struct list *link;
 
+    if (sh->room != 0) /* set aside for changes and not used */
+        log->give_back(log, sh->room);
+    sh->room = 0;
+    if (sh->tells)
+        wakeups_defer(&wakeups, core_notify_delivery(sh->core));
+    sh->tells = false;
     while ((link = list_pop(&sh->dirty_waitqueues)) != NULL) {
-        struct waitqueue *waitqueue = waitqueue_of(link);
-
+        waitqueue = container_of(link, struct waitqueue, link);
         if (waitqueue->queue != NULL)
-            waitqueue_wake(waitqueue, backlog_ready(waitqueue->queue->backlog), wakeups);
+            waitqueue_wake(waitqueue, waitqueue->queue->backlog->messages.ready,
+                           &wakeups);
     }
-}
-
-static void
-dismiss_ended(struct shard *sh, struct wakeups *wakeups)
-{
     for (int i = 0; i < DISMISS_SLICE && !list_empty(&sh->ended); i++) {
-        struct waitqueue *waitqueue = waitqueue_of(sh->ended.next);
-
-        waitqueue_close(waitqueue, wakeups);
+        waitqueue = container_of(sh->ended.next, struct waitqueue, link);
+        waitqueue_close(waitqueue, &wakeups);
         if (waitqueue->count == 0)
             free_waitqueue(sh, waitqueue);
     }
     if (!list_empty(&sh->ended))
         shard_wake_at(sh, sh->now_ms);
-}
-
-/* What was set aside for changes and not used goes back. */
-static void
-return_room(struct shard *sh)
-{
-    struct store_log *log = sh->core->log;
-
-    if (sh->room != 0)
-        log->give_back(log, sh->room);
-    sh->room = 0;
-}
-
-static void __attribute__((noinline)) call_and_leave(struct shard *sh)
-{
-    struct wakeups wakeups = {.count = 0};
-
-    return_room(sh);
-    if (sh->tells)
-        wakeups_defer(&wakeups, core_tell_deliverer(sh->core));
-    sh->tells = false;
-    call_stirred(sh, &wakeups);
-    dismiss_ended(sh, &wakeups);
     lock_release(&sh->lock);
     wakeups_fire(&wakeups);
 }
@@ -138,7 +110,7 @@ shard_leave(struct shard *sh)
         !sh->tells)
         lock_release(&sh->lock);
     else
-        call_and_leave(sh);
+        wake_and_leave(sh);
 }
 
 /* ------------------------------------------------------------------ queues */
@@ -216,21 +188,11 @@ shard_link(struct shard *sh, struct queue *q, uint64_t hash)
         q->waitqueue->queue = q;
 }
 
-/* Nobody waits in this wait queue any more. */
-static void
-end_waitqueue(struct shard *sh, struct waitqueue *waitqueue)
-{
-    hashmap_remove(&sh->waitqueues, &waitqueue->node);
-    waitqueue->queue = NULL;
-    waitqueue->ended = true;
-    if (list_linked(&waitqueue->link))
-        list_remove(&waitqueue->link);
-    list_add_before(&sh->ended, &waitqueue->link);
-}
-
 void
 shard_unlink(struct shard *sh, struct queue *q)
 {
+    struct waitqueue *waitqueue = q->waitqueue;
+
     lock_assert_held(&sh->lock);
     ENSURE(q->shard == sh);
     core_raise_fence(sh->core, q->fence_base + q->last_claim);
@@ -240,8 +202,14 @@ shard_unlink(struct shard *sh, struct queue *q)
         sh->checkpoint.queue = NULL;
     hashmap_remove(&sh->queues, &q->node);
     directory_remove(&sh->core->directory, &q->entry);
-    if (q->waitqueue != NULL)
-        end_waitqueue(sh, q->waitqueue);
+    if (waitqueue != NULL) {
+        hashmap_remove(&sh->waitqueues, &waitqueue->node);
+        waitqueue->queue = NULL;
+        waitqueue->ended = true;
+        if (list_linked(&waitqueue->link))
+            list_remove(&waitqueue->link);
+        list_add_before(&sh->ended, &waitqueue->link);
+    }
     q->waitqueue = NULL;
     q->shard = NULL;
 }
@@ -275,7 +243,7 @@ shard_arm_message(struct shard *sh, struct deadline *d, int64_t due_ms)
 /* ------------------------------------------------------------------ waiters */
 
 static bool
-line_equal(const struct hashnode *node, const void *key)
+waitqueue_equal(const struct hashnode *node, const void *key)
 {
     return store_queue_equal(&container_of(node, const struct waitqueue, node)->where,
                              key);
@@ -288,7 +256,7 @@ shard_waitqueue(const struct shard *sh, const struct store_queue *where, uint64_
 
     if (sh->waitqueues.count == 0)
         return NULL;
-    node = hashmap_find(&sh->waitqueues, hash, line_equal, where);
+    node = hashmap_find(&sh->waitqueues, hash, waitqueue_equal, where);
     return node == NULL ? NULL : container_of(node, struct waitqueue, node);
 }
 

@@ -27,19 +27,16 @@ struct checkpoint {
     enum state_stage stage;
     uint64_t at; /* the next number to look at, of a message or a subscription */
     uint64_t
-        last_seq; /* of the queue when it, or its feed, came in turn: later messages are in
-                          the log */
+        last_seq; /* of the queue, or its feed, when read: later ones are in the log */
 };
 
 struct shard {
     struct lock lock;
-    struct core *core;         /* borrowed */
-    struct hashmap queues;     /* by address; owned */
-    struct hashmap waitqueues; /* by address; owned */
-    struct list
-        dirty_waitqueues; /* wait queues in which somebody may have to be called */
-    struct list
-        ended; /* wait queues of deleted queues, not in `waitqueues` any more; owned */
+    struct core *core;            /* borrowed */
+    struct hashmap queues;        /* by address; owned */
+    struct hashmap waitqueues;    /* by address; owned */
+    struct list dirty_waitqueues; /* those with waiters that may have to be woken */
+    struct list ended; /* wait queues of deleted queues, not in `waitqueues`; owned */
     struct wheel *claim_wheel;        /* owned */
     struct wheel *message_wheel;      /* owned */
     struct wheel *subscription_wheel; /* owned; NULL: there never was a subscription */
@@ -47,19 +44,18 @@ struct shard {
     struct entropy entropy;
     struct tally alive, reclaiming; /* messages of queues, and of the reclaim list */
     struct figures figures;
-    struct list reclaim_list; /* the reclaim list, oldest first; owned */
-    struct list news;         /* feeds with somebody who is due, in turns */
+    struct list reclaim_list; /* oldest first; owned */
+    struct list news;         /* feeds with due subscriptions, in turns */
     struct list stale_feeds;  /* with something to free; those without a queue owned */
     size_t subscriptions;     /* of queues */
     uint64_t feed_bytes;      /* of queues */
-    bool tells;               /* somebody came to be due since the lock was taken */
+    bool tells;               /* a subscription became due since the lock was taken */
     _Atomic bool has_news;    /* there may be feeds in `news` */
     uint64_t last_number;     /* source of versions */
     uint64_t gone_position;   /* in the log, of the last deletion of a queue */
     uint64_t position;        /* in the log, of the last change of any queue */
     size_t room;              /* in the log, set aside for changes under way */
-    struct list
-        checkpoint_order; /* all queues: first those that this checkpoint has to read */
+    struct list checkpoint_order; /* all queues: those that are not read yet first */
     struct checkpoint checkpoint;
     bool checkpointing;              /* what is logged is of a checkpoint */
     const struct store_actor *actor; /* of the visit that has the lock; NULL: not known */
@@ -79,10 +75,8 @@ void shard_fini(struct shard *sh);
  */
 int64_t shard_enter(struct shard *sh, int64_t now_ms);
 
-/* Calls who has to be called, lets go of the lock, and rings. */
+/* Wakes waiters, releases the lock, and fires the wake-ups. */
 void shard_leave(struct shard *sh);
-
-/* ------------------------------------------------------------------ queues */
 
 /* The queue with this address and hash; NULL if there is none. Needs the lock. */
 struct queue *
@@ -112,16 +106,12 @@ void shard_unlink(struct shard *sh, struct queue *q);
 /* A number no other call on this shard has returned. Needs the lock. */
 uint64_t shard_number(struct shard *sh);
 
-/* ------------------------------------------------------------------ deadlines */
-
 /* Arm a deadline and make sure that housekeeping comes for it. Need the lock. */
 void shard_arm_claim(struct shard *sh, struct deadline *d, int64_t due_ms);
 void shard_arm_message(struct shard *sh, struct deadline *d, int64_t due_ms);
 
 /* Makes sure that housekeeping comes at due_ms. Needs the lock. */
 void shard_wake_at(struct shard *sh, int64_t due_ms);
-
-/* ------------------------------------------------------------------ waiters */
 
 /* The wait queue of an address; NULL if nobody waits. Needs the lock. */
 struct waitqueue *

@@ -39,12 +39,6 @@ struct load {
     struct ident newest;                    /* subscription of the queue, likewise */
 };
 
-static struct mem *
-mem_of(const struct load *l)
-{
-    return l->v.engine->core.mem;
-}
-
 /* ------------------------------------------------------------------ without the lock */
 
 /* What the records will take, roughly. */
@@ -81,14 +75,6 @@ compare_claims(const void *a, const void *b)
                : ((uintptr_t)x > (uintptr_t)y) - ((uintptr_t)x < (uintptr_t)y);
 }
 
-static struct loaded_claim *
-claim_of_record(const struct load *l, const struct store_claim_record *record)
-{
-    const struct loaded_claim key = {.record = record};
-
-    return bsearch(&key, l->claims, l->claim_count, sizeof(key), compare_claims);
-}
-
 /* Finds the claims of the messages, each once, and how many messages they hold. */
 static enum status
 collect_claims(struct load *l, struct mem *mem)
@@ -115,20 +101,6 @@ collect_claims(struct load *l, struct mem *mem)
 }
 
 static enum status
-make_original(struct mem *mem, struct message *m, const struct store_id *text)
-{
-    struct ident id;
-
-    if (!ident_read(store_id_bytes(text), &id))
-        return ST_BAD_VALUE;
-    m->original = mem_alloc(mem, sizeof(*m->original));
-    if (m->original == NULL)
-        return ST_NO_MEMORY;
-    *m->original = (struct original){.id = id, .message = m};
-    return ST_OK;
-}
-
-static enum status
 make_message(struct load *l, struct mem *mem, const struct store_message_record *record)
 {
     struct message *m = message_new(mem, record->body, record->checksum, record->client);
@@ -141,7 +113,7 @@ make_message(struct load *l, struct mem *mem, const struct store_message_record 
     m->delayed = record->delayed_until_ms != 0;
     m->claim_count = record->claim_count;
     l->body_bytes += record->body.len;
-    return record->id.text[0] == '\0' ? ST_OK : make_original(mem, m, &record->id);
+    return record->id.text[0] == '\0' ? ST_OK : message_set_original(mem, m, &record->id);
 }
 
 static enum status
@@ -164,18 +136,6 @@ make_subscription(struct load *l, struct mem *mem, const struct store_queue *whe
     s->given_up = record->given_up;
     s->fallen_out = record->fallen_out;
     return ST_OK;
-}
-
-static void
-count_records(struct load *l)
-{
-    list_init(&l->messages);
-    if (l->count > 0 && l->records[0].kind == STORE_RECORD_QUEUE)
-        l->metadata = &l->records[0].metadata;
-    for (size_t i = 0; i < l->count; i++) {
-        l->message_count += l->records[i].kind == STORE_RECORD_MESSAGE;
-        l->subscription_count += l->records[i].kind == STORE_RECORD_SUBSCRIPTION;
-    }
 }
 
 /* Makes whatever can be made without the lock. */
@@ -245,16 +205,6 @@ make_queue(struct load *l)
     return l->made ? ST_OK : ST_NO_MEMORY;
 }
 
-static enum status
-find_queue(struct load *l)
-{
-    if (l->metadata != NULL)
-        return l->v.queue != NULL ? ST_CONFLICT : make_queue(l);
-    if (l->v.queue == NULL)
-        return ST_NOT_FOUND;
-    return l->message_count > 0 && l->v.queue->feed != NULL ? ST_CONFLICT : ST_OK;
-}
-
 /* The queue has none of the messages, and they may lie there. */
 static enum status
 check_messages(const struct load *l)
@@ -275,21 +225,6 @@ check_messages(const struct load *l)
     return ST_OK;
 }
 
-static void
-raise(uint64_t *number, uint64_t least)
-{
-    if (*number < least)
-        *number = least;
-}
-
-/* By their numbers, which find them. */
-static void
-raise_newest(struct ident *newest, struct ident id)
-{
-    if (ident_claim_number(*newest) <= ident_claim_number(id))
-        *newest = id;
-}
-
 /* Ids that are given are read first: the others get numbers behind them. */
 static void
 read_ids(struct load *l)
@@ -301,7 +236,7 @@ read_ids(struct load *l)
     l->newest = subscription_newest(l->v.queue->feed);
     for (size_t i = 0; i < l->claim_count; i++)
         if (ident_read(store_id_bytes(&l->claims[i].record->id), &l->claims[i].id))
-            raise(&l->last_claim, ident_claim_number(l->claims[i].id));
+            raise_number(&l->last_claim, ident_claim_number(l->claims[i].id));
     for (size_t i = 0; i < l->count; i++) {
         struct subscription *s;
         struct ident id;
@@ -313,40 +248,10 @@ read_ids(struct load *l)
             continue;
         s->id_high = id.high;
         s->id_low = id.low;
-        raise(&l->last_subscription, ident_claim_number(id));
-        raise_newest(&l->newest, id);
+        raise_number(&l->last_subscription, ident_claim_number(id));
+        if (ident_claim_number(l->newest) <= ident_claim_number(id))
+            l->newest = id;
     }
-}
-
-/* Makes an id with the next number, unless there is one. */
-static enum status
-make_claim_id(struct load *l, struct ident *id)
-{
-    enum status st;
-
-    if (id->high != 0)
-        return ST_OK;
-    st = entropy_reserve(&l->v.shard->entropy, IDENT_ENTROPY);
-    if (st == ST_OK)
-        *id = ident_claim(&l->v.shard->entropy, ++l->last_claim);
-    return st;
-}
-
-static enum status
-make_subscription_id(struct load *l, struct subscription *s)
-{
-    enum status st;
-
-    if (s->id_high != 0)
-        return ST_OK;
-    st = entropy_reserve(&l->v.shard->entropy, IDENT_ENTROPY);
-    if (st != ST_OK)
-        return st;
-    l->newest =
-        ident_subscription(&l->v.shard->entropy, l->newest, ++l->last_subscription);
-    s->id_high = l->newest.high;
-    s->id_low = l->newest.low;
-    return ST_OK;
 }
 
 /* Makes a claim, or one that goes on with that of an earlier piece. */
@@ -354,14 +259,19 @@ static enum status
 reserve_claim(struct load *l, size_t i)
 {
     struct loaded_claim *c = &l->claims[i];
-    enum status st = make_claim_id(l, &c->id);
 
-    if (st != ST_OK)
-        return st;
+    if (c->id.high == 0) { /* none was given: the next number */
+        enum status st = entropy_reserve(&l->v.shard->entropy, IDENT_ENTROPY);
+
+        if (st != ST_OK)
+            return st;
+        c->id = ident_claim(&l->v.shard->entropy, ++l->last_claim);
+    }
     c->old = backlog_claim(l->v.queue->backlog, ident_claim_number(c->id));
     if (c->old != NULL && !ident_equal(claim_ident(c->old), c->id))
         return ST_CONFLICT;
-    c->claim = claim_new(mem_of(l), c->count + (c->old == NULL ? 0 : c->old->count));
+    c->claim =
+        claim_new(l->v.engine->core.mem, c->count + (c->old == NULL ? 0 : c->old->count));
     return c->claim == NULL ? ST_NO_MEMORY : ST_OK;
 }
 
@@ -369,26 +279,21 @@ static enum status
 reserve_subscription(struct load *l, struct feed *f, size_t i)
 {
     struct subscription *s = l->subscriptions[i];
-    enum status st = make_subscription_id(l, s);
+    struct shard *sh = l->v.shard;
 
-    if (st == ST_OK && (seqmap_find(&f->subscriptions, subscription_number(s)) != NULL ||
-                        subscription_of(l->v.shard, f, s->address->subscriber) != NULL))
-        return ST_CONFLICT;
-    return st;
-}
+    if (s->id_high == 0) { /* likewise */
+        enum status st = entropy_reserve(&sh->entropy, IDENT_ENTROPY);
 
-/* The feed of the queue, made if need be. */
-static enum status
-reserve_feed(struct load *l, struct feed **out)
-{
-    struct queue *q = l->v.queue;
-
-    if (q->feed == NULL)
-        l->feed = feed_new(mem_of(l));
-    *out = q->feed == NULL ? l->feed : q->feed;
-    if (*out == NULL)
-        return ST_NO_MEMORY;
-    return hashmap_reserve(&(*out)->subscribers, l->subscription_count);
+        if (st != ST_OK)
+            return st;
+        l->newest = ident_subscription(&sh->entropy, l->newest, ++l->last_subscription);
+        s->id_high = l->newest.high;
+        s->id_low = l->newest.low;
+    }
+    return seqmap_find(&f->subscriptions, subscription_number(s)) != NULL ||
+                   subscription_of(sh, f, s->address->subscriber) != NULL
+               ? ST_CONFLICT
+               : ST_OK;
 }
 
 /* Nodes of the pool: a number takes no more than the largest one does alone. */
@@ -396,7 +301,8 @@ static enum status
 reserve_nodes(const struct load *l, struct feed *f)
 {
     const struct queue *q = l->v.queue;
-    size_t nodes = l->claim_count * backlog_claim_nodes(q->backlog, l->last_claim);
+    size_t nodes =
+        l->claim_count * seqmap_nodes_for(&q->backlog->claims, l->last_claim, 1);
     enum status st = ST_OK;
 
     if (f != NULL) {
@@ -405,7 +311,7 @@ reserve_nodes(const struct load *l, struct feed *f)
         st = subscription_reserve(l->v.shard, f, l->last_subscription); /* the wheel */
     }
     if (st == ST_OK)
-        st = backlog_reserve_original(q->backlog, l->message_count);
+        st = hashmap_reserve(&q->backlog->original, l->message_count);
     return st == ST_OK ? backlog_reserve(q->backlog, &l->v.shard->pool, q->last_seq,
                                          l->message_count, nodes)
                        : st;
@@ -414,17 +320,21 @@ reserve_nodes(const struct load *l, struct feed *f)
 static enum status
 reserve_parts(struct load *l)
 {
-    struct feed *f = NULL;
+    struct feed *f = l->v.queue->feed;
     enum status st = ST_OK;
 
     read_ids(l);
     for (size_t i = 0; st == ST_OK && i < l->claim_count; i++)
         st = reserve_claim(l, i);
-    if (st == ST_OK && l->subscription_count > 0)
-        st = reserve_feed(l, &f);
+    if (st == ST_OK && l->subscription_count > 0) {
+        if (f == NULL)
+            f = l->feed = feed_new(l->v.engine->core.mem);
+        st = f == NULL ? ST_NO_MEMORY
+                       : hashmap_reserve(&f->subscribers, l->subscription_count);
+    }
     for (size_t i = 0; st == ST_OK && i < l->subscription_count; i++)
         st = reserve_subscription(l, f, i);
-    return st == ST_OK ? reserve_nodes(l, f) : st;
+    return st == ST_OK ? reserve_nodes(l, l->subscription_count > 0 ? f : NULL) : st;
 }
 
 /* The messages that one record of the log has: from *at of the records on, which moves behind. */
@@ -450,7 +360,6 @@ static struct logged {
     return out;
 }
 
-/* Reserves space in the log for all of it. */
 static enum status
 reserve_log(struct load *l)
 {
@@ -473,12 +382,21 @@ reserve_log(struct load *l)
 
 /* Whatever can fail, fails here, while nothing has changed. */
 static enum status
-reserve(struct load *l)
+load_reserve(struct load *l)
 {
     const struct project_limits *limits = &l->v.engine->core.limits;
-    enum status st = find_queue(l);
-    struct queue *q = l->v.queue;
+    const bool exists = l->v.queue != NULL;
+    enum status st = ST_OK;
+    struct queue *q;
 
+    if (l->metadata == NULL && !exists)
+        return ST_NOT_FOUND;
+    if (exists &&
+        (l->metadata != NULL || (l->message_count > 0 && l->v.queue->feed != NULL)))
+        return ST_CONFLICT;
+    if (!exists)
+        st = make_queue(l);
+    q = l->v.queue;
     if (st == ST_OK)
         st = check_messages(l);
     if (st == ST_OK)
@@ -527,8 +445,11 @@ enter_message(struct load *l, const struct store_message_record *record)
     if (m->original != NULL)
         backlog_add_original(q->backlog, m);
     if (record->claim != NULL) {
-        struct claim *c = claim_of_record(l, record->claim)->claim;
+        const struct loaded_claim key = {.record = record->claim}, *loaded;
+        struct claim *c;
 
+        loaded = bsearch(&key, l->claims, l->claim_count, sizeof(key), compare_claims);
+        c = loaded->claim;
         backlog_hold(q->backlog, m, c);
         c->seqs[c->count++] = m->seq;
         c->held++;
@@ -552,25 +473,13 @@ enter_subscription(struct load *l, size_t i)
         changelog_of_subscription(l->v.queue, STORE_CHANGE_SUBSCRIPTION, s, l->v.now_ms);
 }
 
-/* Logs the messages behind this number, with their claims. */
-static void
-log_messages(struct load *l, uint64_t before)
-{
-    size_t at = 0;
-
-    for (struct logged next; (next = next_logged(l, &at)).count > 0; before += next.count)
-        (void)changelog_row(l->v.queue, STORE_CHANGE_STATE, before + 1, next.count,
-                            l->v.now_ms);
-    changelog_numbers(l->v.queue, l->v.now_ms);
-}
-
 /* Nothing can fail any more. */
 static void
-enter(struct load *l)
+load_commit(struct load *l)
 {
     struct queue *q = l->v.queue;
     struct shard *sh = l->v.shard;
-    const uint64_t before = q->last_seq;
+    uint64_t before = q->last_seq;
 
     if (l->made) {
         shard_link(sh, q, l->v.hash);
@@ -587,8 +496,15 @@ enter(struct load *l)
             enter_message(l, &l->records[i].message);
     for (size_t i = 0; i < l->claim_count; i++)
         l->claims[i].claim = NULL; /* the backlog owns it now */
-    if (has_log(&l->v.engine->core))
-        log_messages(l, before);
+    if (has_log(&l->v.engine->core)) {
+        size_t at = 0;
+
+        for (struct logged next; (next = next_logged(l, &at)).count > 0;
+             before += next.count)
+            (void)changelog_row(q, STORE_CHANGE_STATE, before + 1, next.count,
+                                l->v.now_ms);
+        changelog_numbers(q, l->v.now_ms);
+    }
     if (l->feed != NULL)
         feed_open(sh, q, l->feed);
     l->feed = NULL;
@@ -612,16 +528,22 @@ engine_apply(struct store *s, struct store_visit *outer, const struct store_queu
 
     if (st != ST_OK)
         return st;
-    count_records(&l);
+    list_init(&l.messages);
+    if (count > 0 && records[0].kind == STORE_RECORD_QUEUE)
+        l.metadata = &records[0].metadata;
+    for (size_t i = 0; i < count; i++) {
+        l.message_count += records[i].kind == STORE_RECORD_MESSAGE;
+        l.subscription_count += records[i].kind == STORE_RECORD_SUBSCRIPTION;
+    }
     housekeep_pay(e, outer->now_ms, l.message_count + 1, records_bytes(records, count));
     if (!mem_admits(e->core.mem, records_bytes(records, count)))
         return ST_OVER_BUDGET;
     st = make_all(&l, e->core.mem, where);
     if (st == ST_OK) {
         (void)visit_enter(&l.v, s, outer, where, EXPIRE_NOTHING); /* which cannot fail */
-        st = reserve(&l);
+        st = load_reserve(&l);
         if (st == ST_OK) {
-            enter(&l);
+            load_commit(&l);
         } else if (l.made) {
             shard_discard(l.v.shard, l.v.queue);
             l.v.queue = NULL;

@@ -34,15 +34,6 @@ add_record(struct store_records *out, enum store_record_kind kind, void *pin)
     return r;
 }
 
-static void
-add_queue(const struct queue *q, struct store_records *out)
-{
-    struct store_record *r =
-        add_record(out, STORE_RECORD_QUEUE, metadata_pin(q->metadata));
-
-    r->metadata = q->metadata->document;
-}
-
 /* The record of a claim. The messages of one claim are mostly side by side. */
 static const struct store_claim_record *
 add_claim(struct slice *s, const struct claim *c)
@@ -53,7 +44,7 @@ add_claim(struct slice *s, const struct claim *c)
     ident_write(&id, claim_ident(c));
     if (s->claim_count == 0 || strcmp(all[s->claim_count - 1].id.text, id.text) != 0)
         all[s->claim_count++] =
-            (struct store_claim_record){id, c->started_ms, claim_ends_ms(c)};
+            (struct store_claim_record){id, c->started_ms, c->due.due_ms};
     return &all[s->claim_count - 1];
 }
 
@@ -80,7 +71,6 @@ add_messages(const struct queue *q, uint64_t *at, struct store_records *out)
     return false;
 }
 
-/* The same of subscriptions. */
 static bool
 add_subscriptions(const struct queue *q, int64_t now_ms, uint64_t *at,
                   struct store_records *out)
@@ -101,7 +91,6 @@ add_subscriptions(const struct queue *q, int64_t now_ms, uint64_t *at,
 
 enum { RESUME_TAG, RESUME_STAGE, RESUME_AT };
 
-/* Reads a slice of the queue, and notes where to go on. */
 static void
 read_queue_slice(const struct visit *v, enum state_stage stage, uint64_t at,
                  struct store_records *out)
@@ -109,7 +98,8 @@ read_queue_slice(const struct visit *v, enum state_stage stage, uint64_t at,
     const struct queue *q = v->queue;
 
     if (stage == STATE_QUEUE) {
-        add_queue(q, out);
+        add_record(out, STORE_RECORD_QUEUE, metadata_pin(q->metadata))->metadata =
+            q->metadata->document;
         stage = STATE_MESSAGES;
     }
     if (stage == STATE_MESSAGES && add_messages(q, &at, out)) {
@@ -209,15 +199,6 @@ enter_stage(struct checkpoint *c, enum state_stage stage)
     c->at = 0;
 }
 
-static void
-finish_queue(struct shard *sh, struct queue *q)
-{
-    q->checkpoint_no = sh->checkpoint.number;
-    sh->checkpoint.queue = NULL;
-    list_remove(&q->checkpoint_link);
-    list_add_before(&sh->checkpoint_order, &q->checkpoint_link);
-}
-
 /* What a slice may still read. */
 struct allowance {
     size_t messages, bytes;
@@ -256,7 +237,10 @@ read_subscription(struct shard *sh, struct queue *q, struct allowance *left)
     enum status st;
 
     if (s == NULL) {
-        finish_queue(sh, q);
+        q->checkpoint_no = sh->checkpoint.number;
+        sh->checkpoint.queue = NULL;
+        list_remove(&q->checkpoint_link);
+        list_add_before(&sh->checkpoint_order, &q->checkpoint_link);
         return ST_OK;
     }
     bytes = address_bytes(s->address);
@@ -351,7 +335,6 @@ read_messages(struct shard *sh, struct queue *q, enum store_change_kind kind,
     return ST_OK;
 }
 
-/* Reads a slice of a shard. */
 static enum status
 read_slice(struct shard *sh, bool *done)
 {

@@ -20,7 +20,7 @@
 #include "engine/instance.h"
 #include "engine/replay_feed.h"
 
-/* A queue that was told of. */
+/* A queue of the log. */
 struct replayed_queue {
     struct hashnode node; /* in replay.queues, by its tag */
     uint32_t tag;
@@ -46,50 +46,40 @@ has_tag(const struct hashnode *node, const void *key)
 }
 
 static struct replayed_queue *
-find(const struct replay *r, uint32_t tag)
+replayed_find(const struct replay *r, uint32_t tag)
 {
     struct hashnode *node = hashmap_find(&r->queues, hash_mix(tag), has_tag, &tag);
 
     return node == NULL ? NULL : container_of(node, struct replayed_queue, node);
 }
 
-/* The queue with this tag, made if it was never told of. ST_NO_MEMORY. */
-static enum status
-find_or_make(struct replay *r, uint32_t tag, struct replayed_queue **out)
+/* Enters a queue with a tag that is not there yet; NULL without memory. */
+static struct replayed_queue *
+replayed_new(struct replay *r, uint32_t tag)
 {
     struct mem *mem = r->core->mem;
-    struct replayed_queue *v = find(r, tag);
+    struct replayed_queue *v;
 
-    if (v == NULL) {
-        if (hashmap_reserve(&r->queues, 1) != ST_OK)
-            return ST_NO_MEMORY;
-        v = mem_calloc(mem, 1, sizeof(*v));
-        if (v == NULL)
-            return ST_NO_MEMORY;
-        v->backlog = backlog_new(mem, &r->replay_shard.alive);
-        if (v->backlog == NULL) {
-            mem_free(mem, v);
-            return ST_NO_MEMORY;
-        }
-        v->tag = tag;
-        hashmap_insert(&r->queues, &v->node, hash_mix(tag));
+    if (hashmap_reserve(&r->queues, 1) != ST_OK)
+        return NULL;
+    v = mem_calloc(mem, 1, sizeof(*v));
+    if (v == NULL)
+        return NULL;
+    v->backlog = backlog_new(mem, &r->replay_shard.alive);
+    if (v->backlog == NULL) {
+        mem_free(mem, v);
+        return NULL;
     }
-    *out = v;
-    return ST_OK;
-}
-
-static void
-raise(uint64_t *number, uint64_t least)
-{
-    if (*number < least)
-        *number = least;
+    v->tag = tag;
+    hashmap_insert(&r->queues, &v->node, hash_mix(tag));
+    return v;
 }
 
 /* ------------------------------------------------------------------ messages and claims */
 
 /* Nobody holds m any more; its claim stays, even if it holds nothing. */
 static void
-let_go(struct message *m)
+release_message(struct message *m)
 {
     if (m->claim == NULL)
         return;
@@ -98,30 +88,17 @@ let_go(struct message *m)
 }
 
 static void
-hold(struct message *m, struct claim *c)
-{
-    if (m->claim == c)
-        return;
-    let_go(m);
-    if (m->delayed)
-        backlog_end_delay(m->backlog, m);
-    backlog_hold(m->backlog, m, c);
-    c->held++;
-}
-
-static void
 drop_message(struct replay *r, struct message *m)
 {
     if (m == NULL)
         return;
-    let_go(m);
+    release_message(m);
     backlog_remove(m->backlog, &r->replay_shard.pool, m);
     message_unpin(r->core->mem, m);
 }
 
-/* Removes all claims and messages. */
 static void
-empty(struct replay *r, struct backlog *b)
+remove_contents(struct replay *r, struct backlog *b)
 {
     struct message *m;
     struct claim *c;
@@ -135,11 +112,11 @@ empty(struct replay *r, struct backlog *b)
 }
 
 static void
-forget(struct replay *r, struct replayed_queue *v)
+replayed_free(struct replay *r, struct replayed_queue *v)
 {
     struct mem *mem = r->core->mem;
 
-    empty(r, v->backlog);
+    remove_contents(r, v->backlog);
     replay_feed_none(&r->replay_shard, &v->feed);
     if (v->queue != NULL)
         queue_free(mem, v->queue); /* which has the backlog */
@@ -149,36 +126,13 @@ forget(struct replay *r, struct replayed_queue *v)
     mem_free(mem, v);
 }
 
-/* Makes sure that a message can be added under this number. */
-static enum status
-reserve_message(struct replay *r, struct backlog *b, uint64_t number, bool original)
-{
-    enum status st = backlog_reserve(b, &r->replay_shard.pool, number - 1, 1, 0);
-
-    return st == ST_OK && original ? backlog_reserve_original(b, 1) : st;
-}
-
-static enum status
-add_original_id(struct mem *mem, struct message *m, const struct store_id *text)
-{
-    struct ident id;
-
-    if (!ident_read(store_id_bytes(text), &id))
-        return ST_BAD_VALUE;
-    m->original = mem_alloc(mem, sizeof(*m->original));
-    if (m->original == NULL)
-        return ST_NO_MEMORY;
-    *m->original = (struct original){.id = id, .message = m};
-    return ST_OK;
-}
-
 /* What changes in the life of a message. */
 static void
-set_message(struct message *m, const struct store_message_record *told)
+set_message(struct message *m, const struct store_message_record *record)
 {
-    m->claim_count = told->claim_count;
-    m->expires_ms = told->expires_ms;
-    m->due.due_ms = m->delayed ? told->delayed_until_ms : m->expires_ms;
+    m->claim_count = record->claim_count;
+    m->expires_ms = record->expires_ms;
+    m->due.due_ms = m->delayed ? record->delayed_until_ms : m->expires_ms;
 }
 
 /* Where a number is, or belongs, among those of a claim. */
@@ -232,8 +186,8 @@ make_claim(struct replay *r, struct backlog *b, const struct store_claim_record 
 
     if (!ident_read(store_id_bytes(&record->id), &id) || ident_claim_number(id) == 0)
         return ST_BAD_VALUE;
-    if (seqmap_pool_stock(&sh->pool, backlog_claim_nodes(b, ident_claim_number(id))) !=
-        ST_OK)
+    if (seqmap_pool_stock(
+            &sh->pool, seqmap_nodes_for(&b->claims, ident_claim_number(id), 1)) != ST_OK)
         return ST_NO_MEMORY;
     c = claim_new(r->core->mem, room);
     if (c == NULL)
@@ -277,200 +231,147 @@ put_held(struct replay *r, struct replayed_queue *v, struct message *m,
         st = add_number(r, &c, m->seq);
     if (st != ST_OK)
         return st;
-    raise(&v->last_claim, store_id_number(&record->id));
-    hold(m, c);
+    raise_number(&v->last_claim, store_id_number(&record->id));
+    if (m->claim == c)
+        return ST_OK;
+    release_message(m);
+    if (m->delayed)
+        backlog_end_delay(m->backlog, m);
+    backlog_hold(m->backlog, m, c);
+    c->held++;
     return ST_OK;
 }
 
 /* Puts a message there as the record says, with the claim that holds it. */
 static enum status
 put_message(struct replay *r, struct replayed_queue *v,
-            const struct store_message_record *told)
+            const struct store_message_record *record)
 {
     struct mem *mem = r->core->mem;
-    enum status st = told->number == 0 ? ST_BAD_VALUE
-                                       : reserve_message(r, v->backlog, told->number,
-                                                         told->original_id);
     struct message *m;
+    enum status st;
 
+    if (record->number == 0)
+        return ST_BAD_VALUE;
+    st = backlog_reserve(v->backlog, &r->replay_shard.pool, record->number - 1, 1, 0);
+    if (st == ST_OK && record->original_id)
+        st = hashmap_reserve(&v->backlog->original, 1);
     if (st != ST_OK)
         return st;
-    m = message_new(mem, told->body, told->checksum, told->client);
+    m = message_new(mem, record->body, record->checksum, record->client);
     if (m == NULL)
         return ST_NO_MEMORY;
-    if (told->original_id)
-        st = add_original_id(mem, m, &told->id);
+    if (record->original_id)
+        st = message_set_original(mem, m, &record->id);
     if (st != ST_OK) {
         message_unpin(mem, m);
         return st;
     }
-    drop_message(r, backlog_at(v->backlog, told->number));
-    m->seq = told->number;
-    m->posted_ms = told->posted_ms;
-    m->delayed = told->delayed_until_ms != 0;
-    set_message(m, told);
+    drop_message(r, backlog_at(v->backlog, record->number));
+    m->seq = record->number;
+    m->posted_ms = record->posted_ms;
+    m->delayed = record->delayed_until_ms != 0;
+    set_message(m, record);
     backlog_add(v->backlog, &r->replay_shard.pool, m);
-    if (told->original_id)
+    if (record->original_id)
         backlog_add_original(v->backlog, m);
-    raise(&v->last_seq, told->number);
-    return told->claim == NULL ? ST_OK : put_held(r, v, m, told->claim, 1);
+    raise_number(&v->last_seq, record->number);
+    return record->claim == NULL ? ST_OK : put_held(r, v, m, record->claim, 1);
 }
 
+/* POST, STATE. Subscribers have still to get what was posted. */
 static enum status
-put_messages(struct replay *r, struct store_change *change)
+put_messages(struct replay *r, struct replayed_queue *v, struct store_change *change)
 {
-    struct store_message_record told;
-    struct replayed_queue *v;
-    enum status st = find_or_make(r, change->tag, &v);
+    struct store_message_record record;
+    enum status st = ST_OK;
 
-    while (st == ST_OK && change->next(change, &told))
-        st = put_message(r, v, &told);
-    return st;
-}
-
-/* POST: those who are subscribed have still to get it. */
-static enum status
-put_posted(struct replay *r, struct store_change *change)
-{
-    struct store_message_record told;
-    struct replayed_queue *v;
-    enum status st = find_or_make(r, change->tag, &v);
-
-    while (st == ST_OK && change->next(change, &told)) {
-        st = put_message(r, v, &told);
-        if (st == ST_OK)
+    while (st == ST_OK && change->next(change, &record)) {
+        st = put_message(r, v, &record);
+        if (st == ST_OK && change->kind == STORE_CHANGE_POST)
             st = replay_feed_post(&r->replay_shard, v->feed,
-                                  backlog_at(v->backlog, told.number), &told);
+                                  backlog_at(v->backlog, record.number), &record);
     }
     return st;
 }
 
 /* FEED: likewise; the message may have left the queue. */
 static enum status
-put_feed(struct replay *r, struct store_change *change)
+put_feed(struct replay *r, struct replayed_queue *v, struct store_change *change)
 {
-    struct store_message_record told;
-    struct replayed_queue *v;
-    enum status st = find_or_make(r, change->tag, &v);
+    struct store_message_record record;
+    enum status st = replay_feed_open(&r->replay_shard, &v->feed);
 
-    if (st == ST_OK)
-        st = replay_feed_open(&r->replay_shard, &v->feed);
-    while (st == ST_OK && change->next(change, &told)) {
-        struct message *m = backlog_at(v->backlog, told.number);
+    while (st == ST_OK && change->next(change, &record)) {
+        struct message *m = backlog_at(v->backlog, record.number);
 
         if (m != NULL && m->original == NULL) {
-            st = replay_feed_post(&r->replay_shard, v->feed, m, &told);
+            st = replay_feed_post(&r->replay_shard, v->feed, m, &record);
             continue;
         }
-        m = message_new(r->core->mem, told.body, NULL, told.client);
+        m = message_new(r->core->mem, record.body, NULL, record.client);
         if (m == NULL)
             return ST_NO_MEMORY;
-        st = replay_feed_post(&r->replay_shard, v->feed, m, &told);
+        st = replay_feed_post(&r->replay_shard, v->feed, m, &record);
         message_unpin(r->core->mem, m); /* the feed's is left */
     }
     return st;
 }
 
-/* A queue without a name is shown later, with the subscriptions that it has then. */
-static enum status
-put_subscription(struct replay *r, const struct store_change *change)
-{
-    struct replayed_queue *v = find(r, change->tag);
-
-    return v == NULL || v->queue == NULL
-               ? ST_OK
-               : replay_feed_subscription(&r->replay_shard, &v->feed, &v->queue->where,
-                                          change->subscription);
-}
-
-static void
-remove_subscriptions(struct replay *r, const struct store_change *change)
-{
-    struct replayed_queue *v = find(r, change->tag);
-
-    if (v == NULL || v->feed == NULL)
-        return;
-    if (change->kind == STORE_CHANGE_UNSUBSCRIBED)
-        replay_feed_none(&r->replay_shard, &v->feed);
-    else
-        replay_feed_gone(&r->replay_shard, v->feed, change->subscription);
-}
-
-static void
-move_cursor(const struct replay *r, const struct store_change *change)
-{
-    const struct replayed_queue *v = find(r, change->tag);
-
-    if (v != NULL)
-        replay_feed_cursor(v->feed, change->subscription);
-}
-
-static void
-remove_messages(struct replay *r, struct store_change *change)
-{
-    const struct replayed_queue *v = find(r, change->tag);
-    struct store_message_record told;
-
-    while (v != NULL && change->next(change, &told))
-        drop_message(r, backlog_at(v->backlog, told.number));
-    seqmap_pool_trim(&r->replay_shard.pool);
-}
-
 static enum status
 move_messages(struct replay *r, struct store_change *change)
 {
-    struct store_message_record told;
-    struct replayed_queue *target;
-    enum status st = find_or_make(r, change->target_tag, &target);
+    struct store_message_record record;
+    struct replayed_queue *target = replayed_find(r, change->target_tag);
+    enum status st = ST_OK;
 
-    while (st == ST_OK && change->next(change, &told)) {
-        const struct replayed_queue *source = find(r, change->tag);
+    if (target == NULL)
+        target = replayed_new(r, change->target_tag);
+    if (target == NULL)
+        return ST_NO_MEMORY;
+    while (st == ST_OK && change->next(change, &record)) {
+        const struct replayed_queue *source = replayed_find(r, change->tag);
 
         if (source != NULL)
-            drop_message(r, backlog_at(source->backlog, told.old_number));
-        st = put_message(r, target, &told);
+            drop_message(r, backlog_at(source->backlog, record.old_number));
+        st = put_message(r, target, &record);
     }
     return st;
 }
 
 /* CLAIM, RENEW: holds those messages that are there. */
 static enum status
-put_claim(struct replay *r, struct store_change *change)
+put_claim(struct replay *r, struct replayed_queue *v, struct store_change *change)
 {
     const size_t count = change->count;
-    struct store_message_record told;
-    struct replayed_queue *v;
-    enum status st = find_or_make(r, change->tag, &v);
+    struct store_message_record record;
+    enum status st = ST_OK;
 
-    if (st != ST_OK)
-        return st;
-    raise(&v->last_claim, store_id_number(&change->claim.id));
+    raise_number(&v->last_claim, store_id_number(&change->claim.id));
     (void)update_claim(v->backlog, &change->claim);
-    while (st == ST_OK && change->next(change, &told)) {
-        struct message *m = backlog_at(v->backlog, told.number);
+    while (st == ST_OK && change->next(change, &record)) {
+        struct message *m = backlog_at(v->backlog, record.number);
 
         if (m == NULL)
             continue;
         st = put_held(r, v, m, &change->claim, count);
-        set_message(m, &told); /* it is not delayed any more */
+        set_message(m, &record); /* it is not delayed any more */
     }
     return st;
 }
 
 static void
-release_claim(struct replay *r, struct store_change *change)
+release_claim(struct replay *r, const struct replayed_queue *v,
+              struct store_change *change)
 {
-    const struct replayed_queue *v = find(r, change->tag);
-    struct store_message_record told;
+    struct store_message_record record;
     struct claim *c;
 
-    if (v == NULL)
-        return;
-    while (change->next(change, &told)) {
-        struct message *m = backlog_at(v->backlog, told.number);
+    while (change->next(change, &record)) {
+        struct message *m = backlog_at(v->backlog, record.number);
 
         if (m != NULL)
-            set_message(m, &told);
+            set_message(m, &record);
     }
     c = backlog_claim(v->backlog, store_id_number(&change->claim.id));
     if (c != NULL)
@@ -479,7 +380,6 @@ release_claim(struct replay *r, struct store_change *change)
 
 /* ------------------------------------------------------------------ queues */
 
-/* Gives the queue its name. */
 static enum status
 name_queue(struct replay *r, struct replayed_queue *v, const struct store_change *change)
 {
@@ -511,15 +411,10 @@ replace_metadata(struct replay *r, struct queue *q, const struct store_metadata 
 }
 
 static enum status
-put_queue(struct replay *r, const struct store_change *change)
+put_queue(struct replay *r, struct replayed_queue *v, const struct store_change *change)
 {
-    struct replayed_queue *v;
-    enum status st = find_or_make(r, change->tag, &v);
-
-    if (st != ST_OK)
-        return st;
-    raise(&v->last_seq, change->last_number);
-    raise(&v->last_claim, change->last_claim);
+    raise_number(&v->last_seq, change->last_number);
+    raise_number(&v->last_claim, change->last_claim);
     core_use_up(r->core, &change->marks);
     if (v->queue == NULL)
         return name_queue(r, v, change);
@@ -528,41 +423,10 @@ put_queue(struct replay *r, const struct store_change *change)
                : ST_BAD_VALUE;
 }
 
-static enum status
-put_metadata(struct replay *r, const struct store_change *change)
-{
-    const struct replayed_queue *v = find(r, change->tag);
-
-    /* One without a name is shown later, with what it has then. */
-    return v == NULL || v->queue == NULL
-               ? ST_OK
-               : replace_metadata(r, v->queue, change->metadata);
-}
-
-static void
-remove_queue(struct replay *r, const struct store_change *change)
-{
-    struct replayed_queue *v = find(r, change->tag);
-
-    core_use_up(r->core, &change->marks);
-    core_raise_fence(r->core, change->fence_base + change->last_claim);
-    if (v != NULL)
-        forget(r, v);
-}
-
-static void
-purge(struct replay *r, const struct store_change *change)
-{
-    const struct replayed_queue *v = find(r, change->tag);
-
-    if (v != NULL)
-        empty(r, v->backlog);
-}
-
 /* ------------------------------------------------------------------ the whole */
 
 static enum status
-begin(struct engine *e)
+replay_begin(struct engine *e)
 {
     const struct engine_config config = {.seeded = true};
     struct replay *r = mem_calloc(e->core.mem, 1, sizeof(*r));
@@ -579,48 +443,89 @@ begin(struct engine *e)
     return ST_OK;
 }
 
+/* Applies a record of a queue, which is made if it is not there. */
+static enum status
+apply_made(struct replay *r, struct replayed_queue *v, struct store_change *change)
+{
+    if (v == NULL)
+        v = replayed_new(r, change->tag);
+    if (v == NULL)
+        return ST_NO_MEMORY;
+    switch (change->kind) {
+    case STORE_CHANGE_QUEUE:
+        return put_queue(r, v, change);
+    case STORE_CHANGE_FEED:
+        return put_feed(r, v, change);
+    case STORE_CHANGE_CLAIM:
+    case STORE_CHANGE_RENEW:
+        return put_claim(r, v, change);
+    default:
+        return put_messages(r, v, change);
+    }
+}
+
+/* Applies a record that changes only a queue that is there. */
+static enum status
+apply_existing(struct replay *r, struct replayed_queue *v, struct store_change *change)
+{
+    struct shard *sh = &r->replay_shard;
+    struct store_message_record record;
+
+    switch (change->kind) {
+    case STORE_CHANGE_META: /* a queue without a name is logged later, as it is then */
+        return v->queue == NULL ? ST_OK : replace_metadata(r, v->queue, change->metadata);
+    case STORE_CHANGE_PURGE:
+        remove_contents(r, v->backlog);
+        return ST_OK;
+    case STORE_CHANGE_SUBSCRIPTION: /* likewise */
+        return v->queue == NULL ? ST_OK
+                                : replay_feed_subscription(sh, &v->feed, &v->queue->where,
+                                                           change->subscription);
+    case STORE_CHANGE_SUBSCRIPTION_GONE:
+        replay_feed_gone(sh, v->feed, change->subscription);
+        return ST_OK;
+    case STORE_CHANGE_UNSUBSCRIBED:
+        replay_feed_none(sh, &v->feed);
+        return ST_OK;
+    case STORE_CHANGE_CURSOR:
+        replay_feed_cursor(v->feed, change->subscription);
+        return ST_OK;
+    case STORE_CHANGE_DELETE:
+        while (change->next(change, &record))
+            drop_message(r, backlog_at(v->backlog, record.number));
+        seqmap_pool_trim(&sh->pool);
+        return ST_OK;
+    case STORE_CHANGE_RELEASE:
+        release_claim(r, v, change);
+        return ST_OK;
+    default: /* what time does follows from deadlines */
+        return ST_OK;
+    }
+}
+
 static enum status
 apply(struct replay *r, struct store_change *change)
 {
+    struct replayed_queue *v = replayed_find(r, change->tag);
+
     switch (change->kind) {
     case STORE_CHANGE_QUEUE:
-        return put_queue(r, change);
-    case STORE_CHANGE_META:
-        return put_metadata(r, change);
-    case STORE_CHANGE_QUEUE_GONE:
-        remove_queue(r, change);
-        return ST_OK;
-    case STORE_CHANGE_PURGE:
-        purge(r, change);
-        return ST_OK;
-    case STORE_CHANGE_SUBSCRIPTION:
-        return put_subscription(r, change);
-    case STORE_CHANGE_SUBSCRIPTION_GONE:
-    case STORE_CHANGE_UNSUBSCRIBED:
-        remove_subscriptions(r, change);
-        return ST_OK;
-    case STORE_CHANGE_CURSOR:
-        move_cursor(r, change);
-        return ST_OK;
     case STORE_CHANGE_POST:
-        return put_posted(r, change);
-    case STORE_CHANGE_FEED:
-        return put_feed(r, change);
     case STORE_CHANGE_STATE:
-        return put_messages(r, change);
-    case STORE_CHANGE_DELETE:
-        remove_messages(r, change);
-        return ST_OK;
+    case STORE_CHANGE_FEED:
     case STORE_CHANGE_CLAIM:
     case STORE_CHANGE_RENEW:
-        return put_claim(r, change);
-    case STORE_CHANGE_RELEASE:
-        release_claim(r, change);
-        return ST_OK;
+        return apply_made(r, v, change);
     case STORE_CHANGE_MOVE:
         return move_messages(r, change);
-    default: /* what time does follows from deadlines */
+    case STORE_CHANGE_QUEUE_GONE:
+        core_use_up(r->core, &change->marks);
+        core_raise_fence(r->core, change->fence_base + change->last_claim);
+        if (v != NULL)
+            replayed_free(r, v);
         return ST_OK;
+    default:
+        return v == NULL ? ST_OK : apply_existing(r, v, change);
     }
 }
 
@@ -628,7 +533,7 @@ enum status
 engine_replay(struct store *s, struct store_change *change)
 {
     struct engine *e = engine_of(s);
-    enum status st = e->replay == NULL ? begin(e) : ST_OK;
+    enum status st = e->replay == NULL ? replay_begin(e) : ST_OK;
 
     if (st != ST_OK)
         return st;
@@ -648,7 +553,7 @@ engine_replay_drop(struct engine *e)
         return;
     lock_acquire(&r->replay_shard.lock);
     while ((node = hashmap_walk(&r->queues, NULL)) != NULL)
-        forget(r, container_of(node, struct replayed_queue, node));
+        replayed_free(r, container_of(node, struct replayed_queue, node));
     lock_release(&r->replay_shard.lock);
     hashmap_fini(&r->queues);
     shard_fini(&r->replay_shard);
@@ -658,33 +563,8 @@ engine_replay_drop(struct engine *e)
 
 /* ------------------------------------------------------------------ the end */
 
-/* Claims that hold nothing are over: what they held has gone, or others have it. */
-static void
-end_empty_claims(struct replay *r, struct backlog *b)
-{
-    struct claim *c;
-    uint64_t at = 0;
-
-    for (; (c = backlog_next_claim(b, &at)) != NULL; at++)
-        if (c->held == 0)
-            claim_end(&r->replay_shard, c);
-}
-
-static void
-arm_all(struct shard *sh, struct backlog *b)
-{
-    struct message *m;
-    struct claim *c;
-    uint64_t at = 0;
-
-    for (; (c = backlog_next_claim(b, &at)) != NULL; at++)
-        shard_arm_claim(sh, &c->due, c->due.due_ms);
-    for (at = 0; (m = backlog_next_live(b, &at)) != NULL; at++)
-        shard_arm_message(sh, &m->due, m->due.due_ms);
-}
-
 /*
- * A transient queue goes on behind the numbers that it may have used: it is told of with
+ * A transient queue goes on behind the numbers that it may have used: it is logged with
  * the next ones. In one record, so that there is no moment at which a crash loses it.
  */
 static enum status
@@ -703,13 +583,14 @@ begin_anew(struct shard *sh, struct queue *q)
     return ST_OK;
 }
 
-/* Moves a queue to its shard. */
 static enum status
-settle_in(struct engine *e, struct replayed_queue *v)
+move_to_shard(struct engine *e, struct replayed_queue *v)
 {
     struct replay *r = e->replay;
     struct queue *q = v->queue;
-    uint64_t hash;
+    uint64_t hash, at;
+    struct message *m;
+    struct claim *c;
     struct shard *sh;
     enum status st;
 
@@ -721,7 +602,7 @@ settle_in(struct engine *e, struct replayed_queue *v)
         return ST_BAD_VALUE; /* two of the same name */
     if (v->feed != NULL && v->feed->subscriptions.live == 0)
         replay_feed_none(&r->replay_shard, &v->feed);
-    st = v->feed == NULL ? ST_OK : replay_feed_reserve(sh, v->feed);
+    st = v->feed == NULL ? ST_OK : subscription_reserve(sh, v->feed, 1);
     if (st == ST_OK)
         st = shard_enlist(sh, q, 0);
     if (st != ST_OK)
@@ -729,11 +610,16 @@ settle_in(struct engine *e, struct replayed_queue *v)
     q->version = shard_number(sh);
     q->last_seq = q->reserved_seq = v->last_seq;
     q->last_claim = q->reserved_claim = v->last_claim;
-    end_empty_claims(r, v->backlog);
+    for (at = 0; (c = backlog_next_claim(v->backlog, &at)) != NULL; at++)
+        if (c->held == 0) /* what it held has gone, or others have it */
+            claim_end(&r->replay_shard, c);
     backlog_count_in(v->backlog, &sh->alive);
-    (void)directory_take(&q->entry, backlog_live(v->backlog), v->backlog->bytes, NULL);
+    (void)directory_take(&q->entry, v->backlog->messages.live, v->backlog->bytes, NULL);
     shard_link(sh, q, hash);
-    arm_all(sh, v->backlog);
+    for (at = 0; (c = backlog_next_claim(v->backlog, &at)) != NULL; at++)
+        shard_arm_claim(sh, &c->due, c->due.due_ms);
+    for (at = 0; (m = backlog_next_live(v->backlog, &at)) != NULL; at++)
+        shard_arm_message(sh, &m->due, m->due.due_ms);
     if (v->feed != NULL)
         replay_feed_end(sh, q, v->feed);
     hashmap_remove(&r->queues, &v->node);
@@ -742,7 +628,7 @@ settle_in(struct engine *e, struct replayed_queue *v)
 }
 
 static enum status
-settle_all_in(struct engine *e, int64_t now_ms)
+move_all_to_shards(struct engine *e, int64_t now_ms)
 {
     struct hashmap *queues = &e->replay->queues;
     struct hashnode *node = hashmap_walk(queues, NULL);
@@ -757,22 +643,11 @@ settle_all_in(struct engine *e, int64_t now_ms)
         node = hashmap_walk(queues, node);
         lock_acquire(&e->replay->replay_shard.lock);
         (void)shard_enter(sh, now_ms);
-        st = settle_in(e, v);
+        st = move_to_shard(e, v);
         shard_leave(sh);
         lock_release(&e->replay->replay_shard.lock);
     }
     return st;
-}
-
-/* What fell due meanwhile has happened. */
-static void
-catch_up(struct engine *e, int64_t now_ms)
-{
-    int64_t next_ms;
-
-    do
-        store_housekeep(&e->store, now_ms, &next_ms);
-    while (next_ms <= now_ms);
 }
 
 enum status
@@ -780,11 +655,15 @@ engine_replay_end(struct store *s, int64_t now_ms)
 {
     struct engine *e = engine_of(s);
     enum status st = ST_OK;
+    int64_t next_ms;
 
     if (e->replay != NULL)
-        st = settle_all_in(e, now_ms);
+        st = move_all_to_shards(e, now_ms);
     engine_replay_drop(e);
-    if (st == ST_OK)
-        catch_up(e, now_ms);
-    return st;
+    if (st != ST_OK)
+        return st;
+    do /* what fell due meanwhile */
+        store_housekeep(&e->store, now_ms, &next_ms);
+    while (next_ms <= now_ms);
+    return ST_OK;
 }

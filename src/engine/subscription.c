@@ -143,10 +143,10 @@ subscription_find(const struct feed *f, struct bytes text, int64_t now_ms)
 enum pending
 subscription_untold(const struct subscription *s)
 {
-    bool overtaken = s->lent_notice == PENDING_CONFIRM && s->confirmed;
+    bool overtaken = s->leased_notice == PENDING_CONFIRM && s->confirmed;
 
-    return s->pending == PENDING_NOTHING && s->state == SUBSCRIPTION_LENT && !overtaken
-               ? s->lent_notice
+    return s->pending == PENDING_NOTHING && s->state == SUBSCRIPTION_LEASED && !overtaken
+               ? s->leased_notice
                : s->pending;
 }
 
@@ -155,7 +155,7 @@ subscription_failed(const struct subscription *s)
 {
     uint64_t number;
 
-    if (s->failed_at == 0 || s->state == SUBSCRIPTION_LENT)
+    if (s->failed_at == 0 || s->state == SUBSCRIPTION_LEASED)
         return s->failed;
     return feed_next(s->feed, &s->cursor, &number) != NULL && number == s->failed_at
                ? s->failed
@@ -240,7 +240,7 @@ subscription_notify(struct shard *sh, struct subscription *s, enum pending pendi
 {
     s->pending = pending;
     s->failed = 0;
-    if (s->state == SUBSCRIPTION_LENT)
+    if (s->state == SUBSCRIPTION_LEASED)
         return; /* it comes next */
     subscription_rest(sh, s);
     subscription_arm(sh, s);
@@ -258,7 +258,7 @@ subscription_attach(struct shard *sh, struct subscription *s, uint64_t last_seq)
     else
         feed_detach(s->feed, &s->cursor);
     s->failed = 0;
-    if (s->state == SUBSCRIPTION_LENT)
+    if (s->state == SUBSCRIPTION_LEASED)
         return;
     subscription_rest(sh, s);
     subscription_arm(sh, s);
@@ -276,19 +276,6 @@ feed_open(struct shard *sh, struct queue *q, struct feed *f)
     sh->subscriptions += f->subscriptions.live;
 }
 
-/* Puts all of `from` behind those in `to`. */
-static void
-splice(struct list *from, struct list *to)
-{
-    if (list_empty(from))
-        return;
-    from->next->prev = to->prev;
-    to->prev->next = from->next;
-    from->prev->next = to;
-    to->prev = from->prev;
-    list_init(from);
-}
-
 void
 feed_keep_within(struct shard *sh, struct feed *f)
 {
@@ -304,7 +291,7 @@ feed_grown(struct shard *sh, struct feed *f)
 {
     feed_keep_within(sh, f);
     if (!list_empty(&f->idle)) {
-        splice(&f->idle, &f->due);
+        list_move(&f->due, &f->idle);
         spread(sh, f);
     }
 }

@@ -1,10 +1,9 @@
 /*
- * subscription: somebody who is told of what is posted to a queue (store/subscription.h).
+ * subscription: a subscriber that gets what is posted to a queue (store/subscription.h).
  *
  * It is in its queue's feed under its number, which finds it and orders it, and under its
  * subscriber, who has one of them. What it rests for is said by the list it is in: idle, due,
- * none when it is lent or waits. An expired one that nobody has settled yet is treated as if
- * it were gone.
+ * none when it is leased or waits. An expired one that is still there is treated as gone.
  *
  *   Cost     each function O(levels of a tree)
  *   Threads  the shard's lock; an address never changes, and is pinned by who reads it
@@ -38,11 +37,11 @@ address_bytes(const struct address *a)
 
 enum subscription_state {
     SUBSCRIPTION_RESTS, /* idle or due, or not confirmed */
-    SUBSCRIPTION_LENT,
+    SUBSCRIPTION_LEASED,
     SUBSCRIPTION_WAITS /* until again_ms */
 };
 
-/* What it is told before messages. */
+/* The notice that it gets before messages. */
 enum pending {
     PENDING_NOTHING,
     PENDING_CONFIRM = 1 + STORE_NOTICE_CONFIRM,
@@ -61,10 +60,10 @@ struct subscription {
     uint32_t failed; /* tries of what is next that failed: unless that fell out */
     enum subscription_state state;
     enum pending pending;
-    enum pending lent_notice; /* LENT: PENDING_NOTHING: a message */
+    enum pending leased_notice; /* LEASED: PENDING_NOTHING: a message */
     bool confirmed;
     bool follows;   /* while a log is replayed: it had a cursor, which says where */
-    uint8_t untold; /* deliveries that the log has not been told of */
+    uint8_t untold; /* deliveries that are not logged yet */
     int64_t started_ms, ttl_s;
     int64_t again_ms;   /* WAITS */
     uint64_t failed_at; /* number of the message that failed; 0: of a notice */
@@ -113,7 +112,7 @@ enum status subscription_reserve(struct shard *sh, struct feed *f, uint64_t numb
 /* Enters it in the feed, under the number in its id; arms nothing. */
 void subscription_enter(struct shard *sh, struct feed *f, struct subscription *s);
 
-/* What it has still to be told, were it to begin anew: a notice that is lent, too. */
+/* The notice that it would still have to get after a restart: a leased one, too. */
 enum pending subscription_untold(const struct subscription *s);
 
 /* How many tries failed of what it gets, or gets next. */
@@ -139,7 +138,7 @@ void subscription_arm(struct shard *sh, struct subscription *s);
 /* One that rests goes where it belongs: it is due, or idle, or nothing is for it. */
 void subscription_rest(struct shard *sh, struct subscription *s);
 
-/* Has it told so, at once. */
+/* Sends this notice next, at once. */
 void subscription_notify(struct shard *sh, struct subscription *s, enum pending pending);
 
 /*
@@ -147,8 +146,6 @@ void subscription_notify(struct shard *sh, struct subscription *s, enum pending 
  * or detaches it.
  */
 void subscription_attach(struct shard *sh, struct subscription *s, uint64_t last_seq);
-
-/* ------------------------------------------------------------------ feeds in a shard */
 
 /* Gives the queue, which has none, its feed. */
 void feed_open(struct shard *sh, struct queue *q, struct feed *f);

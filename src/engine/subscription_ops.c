@@ -50,18 +50,7 @@ reserve_new(struct visit *v, struct subscription *s, struct made *made)
 }
 
 static void
-give_up(struct visit *v, struct made *made)
-{
-    if (made->feed != NULL)
-        feed_free(v->engine->core.mem, made->feed);
-    if (made->queue) {
-        shard_discard(v->shard, v->queue);
-        v->queue = NULL;
-    }
-}
-
-static void
-tell(struct visit *v, struct subscription *s)
+log_subscription(struct visit *v, struct subscription *s)
 {
     if (has_log(&v->engine->core))
         changelog_of_subscription(v->queue, STORE_CHANGE_SUBSCRIPTION, s, v->now_ms);
@@ -94,7 +83,7 @@ enter_new(struct visit *v, struct subscription *s, int64_t ttl_s, const struct m
     subscription_attach(v->shard, s, q->last_seq);
     subscription_rest(v->shard, s);
     subscription_arm(v->shard, s);
-    tell(v, s);
+    log_subscription(v, s);
 }
 
 /* It has one already: an unconfirmed one is asked again. */
@@ -109,7 +98,7 @@ ask_again(struct visit *v, struct subscription *s)
     if (st != ST_OK)
         return st;
     subscription_notify(v->shard, s, PENDING_CONFIRM);
-    tell(v, s);
+    log_subscription(v, s);
     return ST_OK;
 }
 
@@ -155,7 +144,12 @@ engine_subscription_create(struct store *s, struct store_visit *outer,
         there = fresh;
         fresh = NULL;
     } else if (there == NULL) {
-        give_up(&v, &made);
+        if (made.feed != NULL)
+            feed_free(e->core.mem, made.feed);
+        if (made.queue) {
+            shard_discard(v.shard, v.queue);
+            v.queue = NULL;
+        }
     }
     if (st == ST_OK) {
         *out = (struct store_subscribed){.created = fresh == NULL,
@@ -171,7 +165,7 @@ engine_subscription_create(struct store *s, struct store_visit *outer,
 /* ------------------------------------------------------------------ read */
 
 static void
-show(struct subscription *s, int64_t now_ms, struct store_subscription *out)
+view_subscription(struct subscription *s, int64_t now_ms, struct store_subscription *out)
 {
     *out = (struct store_subscription){
         .subscriber = s->address->subscriber,
@@ -185,7 +179,7 @@ show(struct subscription *s, int64_t now_ms, struct store_subscription *out)
                      .behind = feed_behind(s->feed, &s->cursor),
                      .failures = s->failures,
                      .failed = subscription_failed(s),
-                     .lent = s->state == SUBSCRIPTION_LENT,
+                     .lent = s->state == SUBSCRIPTION_LEASED,
                      .next_try_ms = s->state == SUBSCRIPTION_WAITS ? s->again_ms : 0},
         .pin = address_pin(s->address),
     };
@@ -228,7 +222,7 @@ engine_subscription_get(struct store *s, struct store_visit *outer,
     (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* its end is compared */
     found = v.queue == NULL ? NULL : subscription_find(v.queue->feed, id, v.now_ms);
     if (found != NULL)
-        show(found, v.now_ms, &views.views[views.count++]);
+        view_subscription(found, v.now_ms, &views.views[views.count++]);
     visit_leave(&v);
     if (found == NULL) {
         store_subscriptions_release(&views);
@@ -238,32 +232,24 @@ engine_subscription_get(struct store *s, struct store_visit *outer,
     return ST_OK;
 }
 
-/* The number behind which a page begins; 0: the first. An id will do: SDKs take the last one that
- * they have seen. */
-static uint64_t
-marker_number(const struct queue *q, struct bytes marker)
-{
-    uint64_t number = 0;
-    struct ident id;
-
-    if (ident_read(marker, &id))
-        number = ident_claim_number(id);
-    else if (!bytes_to_u64(marker, &number))
-        return 0;
-    return number <= q->last_subscription ? number : 0;
-}
-
 static void
 list_page(const struct visit *v, struct bytes marker, size_t limit,
           struct store_subscriptions *out)
 {
-    uint64_t number = marker_number(v->queue, marker) + 1;
     struct subscription *s;
+    uint64_t number = 0;
+    struct ident id;
 
+    /* SDKs pass the last id that they have seen. */
+    if (ident_read(marker, &id))
+        number = ident_claim_number(id);
+    else if (!bytes_to_u64(marker, &number))
+        number = 0;
+    number = number <= v->queue->last_subscription ? number + 1 : 1;
     for (; out->count < limit &&
            (s = seqmap_next_live(&v->queue->feed->subscriptions, &number)) != NULL;
          number++) {
-        show(s, v->now_ms, &out->views[out->count++]);
+        view_subscription(s, v->now_ms, &out->views[out->count++]);
         ident_write_marker(&out->next, number);
     }
 }
@@ -297,43 +283,14 @@ engine_subscription_list(struct store *s, struct store_visit *outer,
 
 /* ------------------------------------------------------------------ change */
 
-/* The address of a subscription, pinned; NULL if there is none. */
-static struct address *
-pinned_address(struct store *s, struct store_visit *outer,
-               const struct store_queue *where, struct bytes id)
-{
-    const struct subscription *found;
-    struct address *address;
-    struct visit v;
-
-    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING);
-    found = v.queue == NULL ? NULL : subscription_find(v.queue->feed, id, v.now_ms);
-    address = found == NULL ? NULL : address_pin(found->address);
-    visit_leave(&v);
-    return address;
-}
-
-/* Another subscriber: it has not confirmed, and what failed failed for the other one. */
-static void
-change_subscriber(struct visit *v, struct subscription *s)
-{
-    if (v->engine->core.require_confirmation) {
-        s->confirmed = false;
-        subscription_attach(v->shard, s, v->queue->last_seq);
-        subscription_notify(v->shard, s, PENDING_CONFIRM);
-    }
-    s->failed = 0;
-    if (s->state == SUBSCRIPTION_WAITS)
-        subscription_rest(v->shard, s);
-}
-
 /*
  * Changes the visit's subscription, whose address is to be `fresh`: made from `old`. Takes the
  * pin of fresh if it returns ST_OK.
  */
 static enum status
-change(struct visit *v, struct bytes id, const struct store_subscription_draft *draft,
-       const struct address *old, struct address *fresh)
+change_subscription(struct visit *v, struct bytes id,
+                    const struct store_subscription_draft *draft,
+                    const struct address *old, struct address *fresh)
 {
     struct subscription *s = subscription_find(v->queue->feed, id, v->now_ms), *other;
     bool moves;
@@ -355,10 +312,18 @@ change(struct visit *v, struct bytes id, const struct store_subscription_draft *
         s->ttl_s = draft->ttl_s;
         s->started_ms = v->now_ms;
     }
-    if (moves)
-        change_subscriber(v, s);
+    if (moves) { /* the other subscriber had confirmed, and failed */
+        if (v->engine->core.require_confirmation) {
+            s->confirmed = false;
+            subscription_attach(v->shard, s, v->queue->last_seq);
+            subscription_notify(v->shard, s, PENDING_CONFIRM);
+        }
+        s->failed = 0;
+        if (s->state == SUBSCRIPTION_WAITS)
+            subscription_rest(v->shard, s);
+    }
     subscription_arm(v->shard, s);
-    tell(v, s);
+    log_subscription(v, s);
     return ST_OK;
 }
 
@@ -368,13 +333,17 @@ engine_subscription_update(struct store *s, struct store_visit *outer,
                            const struct store_subscription_draft *draft)
 {
     struct engine *e = engine_of(s);
+    const struct subscription *found;
     struct address *old, *fresh;
     struct visit v;
     enum status st;
 
     if (!mem_admits(e->core.mem, draft_bytes(draft)))
         return ST_OVER_BUDGET;
-    old = pinned_address(s, outer, where, id);
+    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING);
+    found = v.queue == NULL ? NULL : subscription_find(v.queue->feed, id, v.now_ms);
+    old = found == NULL ? NULL : address_pin(found->address);
+    visit_leave(&v);
     if (old == NULL)
         return ST_NOT_FOUND;
     fresh = address_new(e->core.mem, where,
@@ -386,8 +355,9 @@ engine_subscription_update(struct store *s, struct store_visit *outer,
         return ST_NO_MEMORY;
     }
     (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING);
-    st = v.queue == NULL || v.queue->feed == NULL ? ST_NOT_FOUND
-                                                  : change(&v, id, draft, old, fresh);
+    st = v.queue == NULL || v.queue->feed == NULL
+             ? ST_NOT_FOUND
+             : change_subscription(&v, id, draft, old, fresh);
     visit_leave(&v);
     if (st != ST_OK)
         address_unpin(e->core.mem, fresh);
@@ -417,7 +387,7 @@ engine_subscription_confirm(struct store *s, struct store_visit *outer,
         else if (found->pending == PENDING_CONFIRM)
             subscription_notify(v.shard, found, PENDING_NOTHING);
         feed_tidy(v.shard, v.queue->feed);
-        tell(&v, found);
+        log_subscription(&v, found);
     }
     visit_leave(&v);
     return st;

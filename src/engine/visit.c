@@ -40,23 +40,16 @@ visit_leave(struct visit *v)
         store_log_flush(v->engine->core.log);
 }
 
-static struct waitqueue *
-waitqueue_here(const struct visit *v)
-{
-    return v->queue != NULL ? v->queue->waitqueue
-                            : shard_waitqueue(v->shard, v->where, v->hash);
-}
-
 size_t
 visit_share(struct visit *v)
 {
-    size_t ready = v->queue == NULL ? 0 : backlog_ready(v->queue->backlog), reserved = 0;
+    size_t ready = v->queue == NULL ? 0 : v->queue->backlog->messages.ready, reserved = 0;
     const struct waitqueue *waitqueue;
 
     v->from_seq = 0;
     if (v->outer->waiter == NULL || ready == 0)
         return ready;
-    waitqueue = waitqueue_here(v);
+    waitqueue = v->queue->waitqueue;
     if (waitqueue != NULL)
         reserved = waitqueue_reserved(waitqueue, v->outer->waiter);
     if (reserved >= ready)
@@ -86,8 +79,6 @@ visit_wait(struct visit *v, size_t wants)
         waitqueue_mark_dirty(w->waitqueue);
     return st;
 }
-
-/* ------------------------------------------------------------------ batches */
 
 enum status
 batch_open(struct engine *e, size_t room, struct store_batch *out)

@@ -1,9 +1,9 @@
 /*
  * visit: one operation's stay in the shard of its queue.
  *
- *     visit_enter()     finds the shard, settles, takes its lock, finds the queue
+ *     visit_enter()     finds the shard, expires what is due, takes its lock, finds the queue
  *       reserve         whatever can fail, visit_reserve() last
- *       commit          what cannot fail; the log is told (observe.h)
+ *       commit          what cannot fail; changes are logged (changelog.h)
  *     visit_leave()     notes the position in the log, calls waiters, lets go
  *
  * An operation has one place where it reserves and one where it commits.
@@ -51,8 +51,6 @@ visit_reserve_messages(const struct visit *v, enum store_change_kind kind, size_
                : visit_reserve(v, kind, count, bytes);
 }
 
-/* ------------------------------------------------------------------ waiting */
-
 /*
  * How many ready messages the operation may take: all, or those that are left for it if it has
  * a waiter. They are the first ones with numbers of v->from_seq or more.
@@ -74,8 +72,6 @@ visit_served(struct visit *v)
     if (w != NULL && w->waitqueue != NULL)
         shard_stop_waiting(v->shard, w);
 }
-
-/* ------------------------------------------------------------------ batches */
 
 /* Makes an empty batch with room for `room` messages. ST_NO_MEMORY. */
 enum status batch_open(struct engine *e, size_t room, struct store_batch *out);

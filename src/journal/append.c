@@ -7,20 +7,11 @@ enum { FLUSH_BYTES = 256 * 1024 };
 
 /* Does this kind make the log longer for good? What gives back goes on when the disk is full. */
 static bool
-adds(enum store_change_kind kind)
+grows_log(enum store_change_kind kind)
 {
     return kind == STORE_CHANGE_QUEUE || kind == STORE_CHANGE_META ||
            kind == STORE_CHANGE_POST || kind == STORE_CHANGE_STATE ||
            kind == STORE_CHANGE_SUBSCRIPTION;
-}
-
-/* Bytes of changes of this kind that the segments that are there have room for. */
-static size_t
-room_for(const struct journal *j, enum store_change_kind kind, bool checkpoint)
-{
-    if (checkpoint)
-        return j->room_for_checkpoint;
-    return adds(kind) ? j->room_for_more : j->room;
 }
 
 /*
@@ -31,12 +22,15 @@ static enum status
 check_room(const struct journal *j, enum store_change_kind kind, bool checkpoint,
            size_t need)
 {
-    const bool longer = adds(kind) && !checkpoint;
+    const bool longer = grows_log(kind) && !checkpoint;
     size_t filling = j->filling->used + j->granted + need;
+    size_t room = checkpoint ? j->room_for_checkpoint
+                  : longer   ? j->room_for_more
+                             : j->room;
 
     if (filling > (longer ? BUFFER_POSTS : BUFFER_ROOM))
         return ST_UNAVAILABLE; /* the disk does not keep up */
-    if (j->starting || filling + j->writing <= room_for(j, kind, checkpoint))
+    if (j->starting || filling + j->writing <= room)
         return ST_OK;
     if (!j->short_of_room)
         return ST_UNAVAILABLE;
@@ -44,8 +38,8 @@ check_room(const struct journal *j, enum store_change_kind kind, bool checkpoint
 }
 
 static enum status
-reserve(struct store_log *log, enum store_change_kind kind, bool checkpoint, size_t count,
-        size_t bytes, size_t *room)
+journal_reserve(struct store_log *log, enum store_change_kind kind, bool checkpoint,
+                size_t count, size_t bytes, size_t *room)
 {
     struct journal *j = journal_of(log);
     size_t need = record_bound(count, bytes);
@@ -66,7 +60,7 @@ reserve(struct store_log *log, enum store_change_kind kind, bool checkpoint, siz
 }
 
 static void
-give_back(struct store_log *log, size_t room)
+journal_give_back(struct store_log *log, size_t room)
 {
     struct journal *j = journal_of(log);
 
@@ -118,7 +112,7 @@ journal_now_ms(struct journal *j)
 }
 
 static uint64_t
-append(struct store_log *log, struct store_change *change, size_t *room)
+journal_append(struct store_log *log, struct store_change *change, size_t *room)
 {
     struct journal *j = journal_of(log);
     uint64_t position = 0;
@@ -160,7 +154,7 @@ journal_mark(struct journal *j, enum record_mark what, uint64_t since)
 }
 
 static enum store_durability
-durability(struct store_log *log, uint64_t position)
+journal_durability(struct store_log *log, uint64_t position)
 {
     struct journal *j = journal_of(log);
 
@@ -170,16 +164,16 @@ durability(struct store_log *log, uint64_t position)
 }
 
 static void
-flush(struct store_log *log)
+journal_flush(struct store_log *log)
 {
     struct journal *j = journal_of(log);
 
     lock_acquire(&j->lock);
-    unlock_and_wake(j, !buffer_empty(j->filling));
+    unlock_and_wake(j, j->filling->used > 0);
 }
 
 static void
-listen_to(struct store_log *log, struct store_listener *listener)
+journal_listen(struct store_log *log, struct store_listener *listener)
 {
     struct journal *j = journal_of(log);
 
@@ -189,7 +183,7 @@ listen_to(struct store_log *log, struct store_listener *listener)
 }
 
 static void
-unlisten(struct store_log *log, struct store_listener *listener)
+journal_unlisten(struct store_log *log, struct store_listener *listener)
 {
     struct journal *j = journal_of(log);
 
@@ -201,11 +195,11 @@ unlisten(struct store_log *log, struct store_listener *listener)
 void
 journal_init_log(struct journal *j)
 {
-    j->store_log = (struct store_log){.reserve = reserve,
-                                      .append = append,
-                                      .give_back = give_back,
-                                      .durability = durability,
-                                      .flush = flush,
-                                      .listen = listen_to,
-                                      .unlisten = unlisten};
+    j->store_log = (struct store_log){.reserve = journal_reserve,
+                                      .append = journal_append,
+                                      .give_back = journal_give_back,
+                                      .durability = journal_durability,
+                                      .flush = journal_flush,
+                                      .listen = journal_listen,
+                                      .unlisten = journal_unlisten};
 }

@@ -9,7 +9,6 @@
  */
 #include "claimd/journal/inspect.h"
 
-#include "journal/durable_lsn.h"
 #include "journal/reader.h"
 
 #include <errno.h>
@@ -34,20 +33,8 @@ let_others(const struct backup *b)
         b->linker->pause(b->linker->arg);
 }
 
-/* ------------------------------------------------------------------ which segments */
-
-static bool
-same(const struct segments *a, const struct segments *b)
-{
-    bool equal = a->count == b->count;
-
-    for (size_t i = 0; equal && i < a->count; i++)
-        equal = a->all[i].first_lsn == b->all[i].first_lsn;
-    return equal;
-}
-
 static int
-list(struct backup *b, struct segments *s)
+list_segments(struct backup *b, struct segments *s)
 {
     segments_init(s, b->from, 0);
     s->look_only = true;
@@ -59,20 +46,20 @@ static int
 find_segments(struct backup *b)
 {
     bool agreed = false;
-    int error = list(b, &b->segments);
+    int error = list_segments(b, &b->segments);
 
     for (int i = 0; error == 0 && !agreed && i < TRIES; i++) {
         struct segments before = b->segments;
 
         let_others(b);
-        error = list(b, &b->segments);
-        agreed = same(&before, &b->segments);
+        error = list_segments(b, &b->segments);
+        agreed = before.count == b->segments.count;
+        for (size_t k = 0; agreed && k < before.count; k++)
+            agreed = before.all[k].first_lsn == b->segments.all[k].first_lsn;
         segments_fini(&before);
     }
     return error == 0 && !agreed ? EBUSY : error;
 }
-
-/* ------------------------------------------------------------------ copying */
 
 static int
 copy_bytes(struct backup *b, struct disk_file *from, struct disk_file *to, uint64_t bytes)
@@ -109,18 +96,11 @@ copy_file(struct backup *b, const char *name, uint64_t bytes)
     return error;
 }
 
-/* What a link says when there can be none, though a copy can be. */
-static bool
-cannot_link(int error)
-{
-    return error == EXDEV || error == EPERM || error == EMLINK || error == EOPNOTSUPP ||
-           error == ENOSYS || error == EACCES;
-}
-
-/* One that nobody writes any more. */
+/* Links or copies a segment that nobody writes any more. */
 static int
-take_closed(struct backup *b, const struct segment *segment)
+copy_closed(struct backup *b, const struct segment *segment)
 {
+    static const int cannot_link[] = {EXDEV, EPERM, EMLINK, EOPNOTSUPP, ENOSYS, EACCES};
     char name[DISK_NAME_CAP];
     int error = EXDEV;
 
@@ -129,10 +109,11 @@ take_closed(struct backup *b, const struct segment *segment)
         error = b->linker->link(b->linker->arg, name);
     if (error == 0)
         b->out->linked++;
-    return cannot_link(error) ? copy_file(b, name, segment->bytes) : error;
+    for (size_t i = 0; i < sizeof(cannot_link) / sizeof(cannot_link[0]); i++)
+        if (error == cannot_link[i])
+            return copy_file(b, name, segment->bytes);
+    return error;
 }
-
-/* ------------------------------------------------------------------ the last one */
 
 static enum status
 skip_record(void *arg, struct reader *reader, struct record *record)
@@ -152,7 +133,7 @@ note_end(void *arg, const struct journal_segment *segment)
  * see error[].
  */
 static int
-take_last(struct backup *b, struct segment *segment)
+copy_last(struct backup *b, struct segment *segment)
 {
     struct segments one = b->segments;
     uint64_t end = 0;
@@ -177,8 +158,6 @@ take_last(struct backup *b, struct segment *segment)
     return end == 0 ? 0 : copy_file(b, name, end);
 }
 
-/* ------------------------------------------------------------------ the whole */
-
 static void
 remove_copies(struct backup *b)
 {
@@ -189,16 +168,6 @@ remove_copies(struct backup *b)
         (void)disk_unlink(b->to, name); /* the last ones were never made */
     }
     (void)disk_unlink(b->to, DURABLE_LSN_NAME);
-}
-
-/* So that a file that the copy loses later is missed. */
-static int
-note_durable(struct backup *b)
-{
-    struct segments copy = b->segments;
-
-    copy.disk = b->to;
-    return segments_note_durable(&copy, b->out->next_lsn - 1, b->reader.now.frames == 0);
 }
 
 static int
@@ -215,10 +184,16 @@ try_once(struct backup *b)
 
         let_others(b);
         error =
-            i + 1 < b->segments.count ? take_closed(b, segment) : take_last(b, segment);
+            i + 1 < b->segments.count ? copy_closed(b, segment) : copy_last(b, segment);
     }
-    if (error == 0 && b->segments.count > 0)
-        error = note_durable(b);
+    if (error == 0 && b->segments.count > 0) {
+        struct segments copy =
+            b->segments; /* a file that it loses later is missed then */
+
+        copy.disk = b->to;
+        error =
+            segments_note_durable(&copy, b->out->next_lsn - 1, b->reader.now.frames == 0);
+    }
     return error == 0 ? disk_sync_names(b->to) : error;
 }
 
@@ -239,7 +214,7 @@ was_checkpointed(const struct backup *b)
 }
 
 static enum status
-run(struct backup *b)
+backup_run(struct backup *b)
 {
     int error = try_once(b);
 
@@ -273,7 +248,7 @@ journal_backup(struct disk *from, struct disk *to, const struct journal_linker *
     b.piece = malloc(PIECE);
     if (b.piece == NULL)
         return reader_fail(&b.reader, ST_NO_MEMORY, "out of memory");
-    st = run(&b);
+    st = backup_run(&b);
     if (st != ST_OK)
         remove_copies(&b);
     segments_fini(&b.segments);

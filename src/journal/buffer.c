@@ -51,23 +51,17 @@ buffer_close(struct buffer *b)
     b->open.count = 0;
 }
 
-/* The record of `size` bytes behind the used ones does not fit: it begins another frame. */
-static void
-split(struct buffer *b, uint64_t lsn, size_t size)
-{
-    const uint8_t *record = b->bytes + b->used;
-
-    buffer_close(b);
-    begin_frame(b, lsn);
-    memmove(b->bytes + b->used, record, size);
-}
-
 /* The record of `size` bytes that was written behind the used ones is in. */
 static size_t
 take_in(struct buffer *b, uint64_t lsn, size_t size, int64_t now_ms)
 {
-    if (b->open.count > 0 && b->used - b->head + size > b->frame_max)
-        split(b, lsn, size);
+    if (b->open.count > 0 && b->used - b->head + size > b->frame_max) {
+        const uint8_t *record = b->bytes + b->used;
+
+        buffer_close(b); /* it begins another frame */
+        begin_frame(b, lsn);
+        memmove(b->bytes + b->used, record, size);
+    }
     ENSURE(b->used - b->head + size <= b->frame_max && b->used + size <= mapped);
     b->used += size;
     b->open.length += (uint32_t)size;
@@ -100,15 +94,6 @@ buffer_append_mark(struct buffer *b, uint64_t lsn, const struct mark *mark,
     if (b->open.count == 0)
         begin_frame(b, lsn);
     return take_in(b, lsn, record_write_mark(b->bytes + b->used, mark, now_ms), now_ms);
-}
-
-struct frame
-buffer_frame(const struct buffer *b, size_t offset)
-{
-    struct frame f;
-
-    memcpy(&f, b->bytes + offset, sizeof(f));
-    return f;
 }
 
 void

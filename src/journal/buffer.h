@@ -29,12 +29,6 @@ struct buffer {
 enum status buffer_init(struct buffer *b);
 void buffer_fini(struct buffer *b);
 
-static inline bool
-buffer_empty(const struct buffer *b)
-{
-    return b->used == 0;
-}
-
 /*
  * Appends a change under this position; there must be room for it. Returns its size; 0: it
  * leaves nothing.
@@ -43,11 +37,8 @@ size_t buffer_append(struct buffer *b, uint64_t lsn, struct store_change *change
 size_t buffer_append_mark(struct buffer *b, uint64_t lsn, const struct mark *mark,
                           int64_t now_ms);
 
-/* No more comes: what stands in the buffer is frames, but for their seals. */
+/* No more comes. The buffer is frames then, each with its struct frame instead of its head. */
 void buffer_close(struct buffer *b);
-
-/* The frame whose head stands at an offset of a closed buffer. */
-struct frame buffer_frame(const struct buffer *b, size_t offset);
 
 /* Empties it; keeps a little of its memory. */
 void buffer_reset(struct buffer *b);

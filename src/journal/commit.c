@@ -1,4 +1,4 @@
-/* Who commits: buffers become frames, frames become durable, and old segments go. */
+/* The committer: buffers become frames, frames become durable, and old segments go. */
 #include "claimd/base/invariant.h"
 #include "journal/journal_private.h"
 
@@ -92,7 +92,6 @@ more_segments(const struct journal *j)
     return (allowed < j->disk_free ? allowed : j->disk_free) / j->segments.segment_bytes;
 }
 
-/* Bytes that can still be written. */
 static uint64_t
 bytes_left(const struct journal *j)
 {
@@ -159,19 +158,6 @@ may_stock(const struct journal *j)
            more_segments(j) >= (s->spares < SEGMENT_SPARES ? 1 : PLENTY_SEGMENTS);
 }
 
-/* What others do to the disk matters when room is short, or once a segment. */
-static void
-look_at_disk(struct journal *j)
-{
-    struct segments *s = &j->segments;
-
-    if (s->spares >= SEGMENT_SPARES && j->counted == s->count && !j->short_of_room)
-        return;
-    j->counted = s->count;
-    if (disk_free_bytes(s->disk, &j->disk_free) != 0)
-        j->disk_free = 0;
-}
-
 static size_t
 less(size_t bytes, size_t by)
 {
@@ -210,7 +196,12 @@ journal_look_for_room(struct journal *j)
 
     atomic_store(&j->count_shown, s->count);
     atomic_store(&j->bytes_shown, s->bytes);
-    look_at_disk(j);
+    /* What others do to the disk matters when room is short, or once a segment. */
+    if (s->spares < SEGMENT_SPARES || j->counted != s->count || j->short_of_room) {
+        j->counted = s->count;
+        if (disk_free_bytes(s->disk, &j->disk_free) != 0)
+            j->disk_free = 0;
+    }
     while (error == 0 && may_stock(j)) {
         error = segments_stock(s);
         j->disk_free -= s->segment_bytes;
@@ -260,22 +251,14 @@ write_frame(struct journal *j, uint8_t *at, const struct frame *frame)
     return error == 0;
 }
 
-static int
-sync_timed(struct journal *j)
+static bool
+make_durable(struct journal *j, uint64_t position)
 {
     int64_t began_ns = clock_stopwatch_ns();
     int error = segments_sync(&j->segments);
 
     buckets_add(&j->syncs, &journal_sync_bounds,
                 (uint64_t)(clock_stopwatch_ns() - began_ns) / 1000);
-    return error;
-}
-
-static bool
-make_durable(struct journal *j, uint64_t position)
-{
-    int error = sync_timed(j);
-
     if (error != 0) {
         journal_lose(j, "sync",
                      error); /* and never try again: what is read back may lie */
@@ -284,24 +267,6 @@ make_durable(struct journal *j, uint64_t position)
     atomic_store(&j->durable, position);
     j->commits++;
     notify_listeners(j);
-    return true;
-}
-
-/*
- * Writes a closed buffer: nearly always one frame. Each is durable before the next is written,
- * so a frame that is not whole has none behind it, unless it was damaged later.
- */
-static bool
-write_frames(struct journal *j, struct buffer *b)
-{
-    for (size_t at = 0; at < b->used;) {
-        struct frame frame = buffer_frame(b, at);
-
-        if (!write_frame(j, b->bytes + at, &frame) ||
-            !make_durable(j, frame.first_lsn + frame.count - 1))
-            return false;
-        at += FRAME_HEAD_BYTES + frame.length;
-    }
     return true;
 }
 
@@ -335,7 +300,6 @@ drop_oldest(struct journal *j)
     return error == 0;
 }
 
-/* How much has happened. */
 static uint64_t
 count_news(struct journal *j)
 {
@@ -353,7 +317,7 @@ count_news(struct journal *j)
  * is left, or there could be no start if the process ended in the middle of it.
  */
 static bool
-checkpoint_is_due(struct journal *j)
+is_checkpoint_due(struct journal *j)
 {
     const struct segments *s = &j->segments;
     uint64_t messages, live;
@@ -369,27 +333,6 @@ checkpoint_is_due(struct journal *j)
         return bytes_freed(s) > worth_a_checkpoint(s, live) &&
                j->checkpoint.known != count_news(j);
     return s->bytes > CHECKPOINT_FACTOR * live + CHECKPOINT_SEGMENTS * s->segment_bytes;
-}
-
-/* True if somebody wanted it. */
-static bool
-begin_checkpoint(struct journal *j)
-{
-    bool wanted = atomic_exchange(&j->checkpoint.wanted, false);
-
-    j->checkpoint.under_way = true;
-    j->checkpoint.known = count_news(j);
-    j->checkpoint.since = journal_mark(j, MARK_CHECKPOINT_BEGIN, 0);
-    store_checkpoint_begin(j->store);
-    return wanted;
-}
-
-static void
-end_checkpoint(struct journal *j)
-{
-    j->checkpoint.under_way = false;
-    j->checkpoint.ended = journal_mark(j, MARK_CHECKPOINT_END, j->checkpoint.since);
-    j->checkpoint.done++;
 }
 
 /* Are there bytes for another slice, whatever the disk has? */
@@ -417,8 +360,13 @@ checkpoint(struct journal *j, uint64_t appended)
     bool wanted = atomic_load(&j->checkpoint.wanted);
     uint64_t shown = 0; /* others need the buffer, too, and commits must not take long */
 
-    if (checkpoint_is_due(j))
-        wanted |= begin_checkpoint(j);
+    if (is_checkpoint_due(j)) {
+        wanted |= atomic_exchange(&j->checkpoint.wanted, false);
+        j->checkpoint.under_way = true;
+        j->checkpoint.known = count_news(j);
+        j->checkpoint.since = journal_mark(j, MARK_CHECKPOINT_BEGIN, 0);
+        store_checkpoint_begin(j->store);
+    }
     if (!j->checkpoint.under_way)
         return;
     if (wanted)
@@ -435,7 +383,10 @@ checkpoint(struct journal *j, uint64_t appended)
         shown += j->checkpointed - before;
         j->checkpoint.credit -= (int64_t)(j->checkpointed - before);
         if (done) {
-            end_checkpoint(j);
+            j->checkpoint.under_way = false;
+            j->checkpoint.ended =
+                journal_mark(j, MARK_CHECKPOINT_END, j->checkpoint.since);
+            j->checkpoint.done++;
             j->checkpoint.credit = 0;
         }
     }
@@ -450,7 +401,7 @@ take_buffer(struct journal *j, uint64_t *appended)
     struct buffer *b = NULL;
 
     lock_acquire(&j->lock);
-    if (!buffer_empty(j->filling)) {
+    if (j->filling->used > 0) {
         b = j->filling;
         j->filling = b == &j->buffers[0] ? &j->buffers[1] : &j->buffers[0];
         *appended = j->appended;
@@ -461,46 +412,41 @@ take_buffer(struct journal *j, uint64_t *appended)
     return b;
 }
 
-/* Is there anything to be committed? */
-static bool
-has_filled(struct journal *j)
-{
-    bool filled;
-
-    lock_acquire(&j->lock);
-    filled = !buffer_empty(j->filling);
-    lock_release(&j->lock);
-    return filled;
-}
-
-/* What can be done when nothing is to be committed; true: there may be more. */
-static bool
-tidy(struct journal *j)
-{
-    if (drop_oldest(j)) {
-        journal_look_for_room(j);
-        return true;
-    }
-    if (!atomic_load(&j->checkpoint.wanted))
-        return false;
-    checkpoint(j, 0);
-    return has_filled(j); /* no room now: later commits go on */
-}
-
 bool
 journal_step(struct journal *j)
 {
     uint64_t appended = 0;
+    bool written = true, filled;
     struct buffer *b;
-    bool written;
 
     if (atomic_load(&j->lost))
         return false;
     b = take_buffer(j, &appended);
-    if (b == NULL)
-        return tidy(j);
+    if (b == NULL && drop_oldest(j)) {
+        journal_look_for_room(j);
+        return true;
+    }
+    if (b == NULL) {
+        if (atomic_load(&j->checkpoint.wanted))
+            checkpoint(j, 0);
+        lock_acquire(&j->lock);
+        filled = j->filling->used > 0; /* not without room: later commits go on */
+        lock_release(&j->lock);
+        return filled;
+    }
     buffer_close(b);
-    written = write_frames(j, b);
+    /*
+     * Nearly always one frame. Each is durable before the next is written, so a frame that is not
+     * whole has none behind it, unless it was damaged later.
+     */
+    for (size_t at = 0; written && at < b->used;) {
+        struct frame frame;
+
+        memcpy(&frame, b->bytes + at, sizeof(frame));
+        written = write_frame(j, b->bytes + at, &frame) &&
+                  make_durable(j, frame.first_lsn + frame.count - 1);
+        at += FRAME_HEAD_BYTES + frame.length;
+    }
     buffer_reset(b);
     if (!written)
         return false;
@@ -539,21 +485,15 @@ journal_checkpoint(struct journal *j)
     atomic_store(&j->checkpoint.wanted, true);
 }
 
-static bool
-has_aged(struct journal *j)
+void
+journal_idle(struct journal *j)
 {
     bool aged;
 
     lock_acquire(&j->lock);
     aged = j->aged;
     lock_release(&j->lock);
-    return aged;
-}
-
-void
-journal_idle(struct journal *j)
-{
-    if (!j->sealed || !j->short_of_room || has_aged(j))
+    if (!j->sealed || !j->short_of_room || aged)
         journal_seal(j); /* if room is short this comes every second */
     if (!j->short_of_room || atomic_load(&j->lost))
         return;

@@ -1,9 +1,9 @@
 /*
- * The real disk: a directory, held open, so that it may be moved, and files below it by
- * their names alone.
+ * What all disks share, and the real disk: a directory, held open, so that it may be moved, and
+ * files below it by their names alone.
  *
  * Calls that a signal has interrupted before they did anything are called again, but for
- * the syncs: the system tells of a failed write once, and it may have told that time.
+ * the syncs: the system reports a failed write once, and it may have done so that time.
  */
 #include "claimd/journal/disk.h"
 
@@ -19,6 +19,56 @@
 #include <unistd.h>
 
 enum { FILE_MODE = 0600, FOLDER_MODE = 0700, FILL_PIECE = 64 * 1024 };
+
+int
+disk_name_check(const char *name)
+{
+    if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+        strchr(name, '/') != NULL)
+        return EINVAL;
+    return strlen(name) < DISK_NAME_CAP ? 0 : ENAMETOOLONG;
+}
+
+int
+disk_read(struct disk *d, struct disk_file *f, uint64_t offset, void *to, size_t len,
+          size_t *got)
+{
+    size_t have = 0;
+
+    while (have < len) {
+        size_t part = 0;
+        int error =
+            d->ops->read(d, f, offset + have, (char *)to + have, len - have, &part);
+
+        if (error != 0)
+            return error;
+        if (part == 0)
+            break; /* the end of the file */
+        have += part;
+    }
+    *got = have;
+    return 0;
+}
+
+int
+disk_write(struct disk *d, struct disk_file *f, uint64_t offset, const void *from,
+           size_t len)
+{
+    size_t written = 0;
+
+    while (written < len) {
+        size_t part = 0;
+        int error = d->ops->write(d, f, offset + written, (const char *)from + written,
+                                  len - written, &part);
+
+        if (error != 0)
+            return error;
+        if (part == 0)
+            return EIO; /* no reason, and no end if it were tried again */
+        written += part;
+    }
+    return 0;
+}
 
 struct posix_disk {
     struct disk disk; /* first: the seam's handle */
@@ -50,24 +100,12 @@ open_at(int folder, const char *name, int flags)
 
 /* ------------------------------------------------------------------ files */
 
-/* 0 if the file is a regular one. */
-static int
-check_regular(int fd)
-{
-    struct stat st;
-
-    if (fstat(fd, &st) != 0)
-        return errno;
-    if (S_ISREG(st.st_mode))
-        return 0;
-    return S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
-}
-
 static int
 open_file(struct disk *d, const char *name, int flags, struct disk_file **out)
 {
-    struct disk_file *f;
     int error = disk_name_check(name);
+    struct disk_file *f;
+    struct stat st;
 
     if (error != 0)
         return error;
@@ -77,7 +115,10 @@ open_file(struct disk *d, const char *name, int flags, struct disk_file **out)
     f->folder = -1;
     /* Not blocking: somebody may have put a pipe there, which would wait for its writer. */
     f->fd = open_at(folder_of(d), name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    error = f->fd < 0 ? errno : check_regular(f->fd);
+    if (f->fd < 0 || fstat(f->fd, &st) != 0)
+        error = errno;
+    else if (!S_ISREG(st.st_mode))
+        error = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
     if (error == 0) {
         *out = f;
         return 0;
@@ -203,19 +244,6 @@ fill(struct disk *d, struct disk_file *f, uint64_t size)
 }
 
 static int
-reserve(struct disk *d, struct disk_file *f, uint64_t size)
-{
-    int failed;
-
-    do {
-        failed = fallocate(f->fd, 0, 0, (off_t)size);
-    } while (failed != 0 && errno == EINTR);
-    if (failed != 0 && errno == EOPNOTSUPP)
-        return fill(d, f, size);
-    return failed == 0 ? 0 : errno;
-}
-
-static int
 posix_allocate(struct disk *d, struct disk_file *f, uint64_t size)
 {
     uint64_t before = 0, after = 0;
@@ -226,7 +254,11 @@ posix_allocate(struct disk *d, struct disk_file *f, uint64_t size)
     error = posix_size(d, f, &before);
     if (error != 0 || size == 0)
         return error;
-    error = reserve(d, f, size);
+    do
+        error = fallocate(f->fd, 0, 0, (off_t)size) == 0 ? 0 : errno;
+    while (error == EINTR);
+    if (error == EOPNOTSUPP)
+        error = fill(d, f, size);
     /* It may have got part of the way: what it took is given back. */
     if (error != 0 && posix_size(d, f, &after) == 0 && after > before &&
         ftruncate(f->fd, (off_t)before) != 0)
@@ -326,20 +358,6 @@ posix_sync_names(struct disk *d)
     return fsync(folder_of(d)) == 0 ? 0 : errno;
 }
 
-/*
- * Locks the directory itself: a file in it can be deleted, and made again by another process.
- * Some file systems (NFS) lock no directories: there the file has to do.
- */
-static int
-lock_folder(struct disk *d, struct disk_file *f)
-{
-    f->folder = open_at(folder_of(d), ".", O_RDONLY | O_DIRECTORY);
-    if (f->folder < 0)
-        return errno;
-    return flock(f->folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK ? EWOULDBLOCK
-                                                                            : 0;
-}
-
 static int
 posix_lock(struct disk *d, const char *name, struct disk_file **out)
 {
@@ -350,7 +368,19 @@ posix_lock(struct disk *d, const char *name, struct disk_file **out)
 
     if (error != 0)
         return error;
-    error = fcntl(f->fd, F_OFD_SETLK, &whole) == 0 ? lock_folder(d, f) : errno;
+    if (fcntl(f->fd, F_OFD_SETLK, &whole) != 0)
+        error = errno;
+    /*
+     * And the directory: a file in it can be deleted, and made again by another process. Some file
+     * systems (NFS) lock no directories: there the file has to do.
+     */
+    if (error == 0) {
+        f->folder = open_at(folder_of(d), ".", O_RDONLY | O_DIRECTORY);
+        if (f->folder < 0)
+            error = errno;
+        else if (flock(f->folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+            error = EWOULDBLOCK;
+    }
     if (error == 0) {
         *out = f;
         return 0;

@@ -16,8 +16,6 @@ journal_log(struct journal *j)
     return &j->store_log;
 }
 
-/* ------------------------------------------------------------------ life */
-
 static enum status
 take_directory(struct journal *j, char error[JOURNAL_ERROR_CAP])
 {
@@ -34,11 +32,18 @@ take_directory(struct journal *j, char error[JOURNAL_ERROR_CAP])
     return failed == EWOULDBLOCK ? ST_UNAVAILABLE : ST_IO;
 }
 
-static void
-init_locks(struct journal *j)
+enum status
+journal_open(const struct journal_config *config, struct journal **out,
+             char error[JOURNAL_ERROR_CAP])
 {
+    struct journal *j = calloc(1, sizeof(*j));
     pthread_condattr_t attributes;
+    enum status st;
 
+    (void)snprintf(error, JOURNAL_ERROR_CAP, "out of memory while opening the journal");
+    if (j == NULL)
+        return ST_NO_MEMORY;
+    j->config = *config;
     lock_init(&j->lock);
     lock_init(&j->watching);
     list_init(&j->listeners);
@@ -46,20 +51,6 @@ init_locks(struct journal *j)
     (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&j->work, &attributes);
     (void)pthread_condattr_destroy(&attributes);
-}
-
-enum status
-journal_open(const struct journal_config *config, struct journal **out,
-             char error[JOURNAL_ERROR_CAP])
-{
-    struct journal *j = calloc(1, sizeof(*j));
-    enum status st;
-
-    (void)snprintf(error, JOURNAL_ERROR_CAP, "out of memory while opening the journal");
-    if (j == NULL)
-        return ST_NO_MEMORY;
-    j->config = *config;
-    init_locks(j);
     journal_init_log(j);
     segments_init(&j->segments, config->disk, config->segment_bytes);
     j->segments.required = config->test_api ? SEGMENT_TEST_API : 0;
@@ -81,39 +72,25 @@ journal_open(const struct journal_config *config, struct journal **out,
     return st;
 }
 
-/* The thread has ended, or never was: what is left is committed here. */
-static void
-commit_rest(struct journal *j)
-{
-    while (journal_step(j))
-        continue;
-    if (j->store == NULL || j->segments.file == NULL || atomic_load(&j->lost))
-        return;
-    (void)journal_mark(j, MARK_CLOSED, 0);
-    (void)journal_step(j);
-    journal_seal(j);
-}
-
-static void
-stop_thread(struct journal *j)
-{
-    if (!j->started)
-        return;
-    lock_acquire(&j->lock);
-    j->stopping = true;
-    (void)pthread_cond_signal(&j->work);
-    lock_release(&j->lock);
-    (void)pthread_join(j->thread, NULL); /* fails only when misused */
-    j->started = false;
-}
-
 void
 journal_close(struct journal *j)
 {
     if (j == NULL)
         return;
-    stop_thread(j);
-    commit_rest(j);
+    if (j->started) {
+        lock_acquire(&j->lock);
+        j->stopping = true;
+        (void)pthread_cond_signal(&j->work);
+        lock_release(&j->lock);
+        (void)pthread_join(j->thread, NULL); /* fails only when misused */
+    }
+    while (journal_step(j)) /* what is left */
+        continue;
+    if (j->store != NULL && j->segments.file != NULL && !atomic_load(&j->lost)) {
+        (void)journal_mark(j, MARK_CLOSED, 0);
+        (void)journal_step(j);
+        journal_seal(j);
+    }
     segments_fini(&j->segments);
     disk_close(j->config.disk, j->lock_file);
     buffer_fini(&j->buffers[0]);
@@ -122,15 +99,6 @@ journal_close(struct journal *j)
     lock_fini(&j->watching);
     lock_fini(&j->lock);
     free(j);
-}
-
-/* ------------------------------------------------------------------ the thread */
-
-/* Is there something that a seal would tell, or room to be looked for? */
-static bool
-is_restless(const struct journal *j)
-{
-    return !j->sealed || j->aged || j->short_of_room;
 }
 
 /*
@@ -143,14 +111,15 @@ await_work(struct journal *j)
     bool idle = false, stopping;
 
     lock_acquire(&j->lock);
-    while (buffer_empty(j->filling) && !j->stopping && !idle) {
-        int64_t seconds = is_restless(j) ? IDLE_AFTER_S : SEAL_AGAIN_S;
+    while (j->filling->used == 0 && !j->stopping && !idle) {
+        /* Is there something that a seal would tell, or room to be looked for? */
+        bool restless = !j->sealed || j->aged || j->short_of_room;
 
         j->waiting = true;
-        idle = !lock_wait_s(&j->lock, &j->work, seconds);
+        idle = !lock_wait_s(&j->lock, &j->work, restless ? IDLE_AFTER_S : SEAL_AGAIN_S);
     }
     j->waiting = false;
-    stopping = j->stopping && buffer_empty(j->filling);
+    stopping = j->stopping && j->filling->used == 0;
     lock_release(&j->lock);
     if (idle)
         journal_idle(j);

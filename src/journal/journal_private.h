@@ -25,7 +25,7 @@ struct journal_checkpoints {
     bool under_way;      /* its records are being written */
     uint64_t since;      /* position of its begin mark */
     uint64_t
-        ended; /* of its end mark; 0: not there yet. What is older goes when it is durable */
+        ended; /* of its end mark; 0: none yet. Older segments go when it is durable */
     int64_t credit;        /* bytes of checkpoints that appended bytes have paid for */
     uint64_t known;        /* what had happened when the last one began: journal.news */
     _Atomic uint64_t done; /* how many have been */
@@ -47,8 +47,7 @@ struct journal {
     size_t writing;         /* bytes of the other one, while it is written */
     /* What is not durable yet must fit into: bytes of all together, */
     size_t room;
-    size_t
-        room_for_more; /* of what makes the log longer for good: 0, posts are refused */
+    size_t room_for_more;       /* of what makes the log longer: 0, posts are refused */
     size_t room_for_checkpoint; /* and of a checkpoint's, which makes room */
     bool short_of_room;         /* posts are refused; written by the committer */
     bool limited;               /* by max_bytes, and not by the disk */

@@ -1,6 +1,5 @@
 #include "journal/reader.h"
 
-#include "journal/durable_lsn.h"
 #include "journal/wire.h"
 
 #include <errno.h>
@@ -51,8 +50,8 @@ goes_on(const struct reader *r)
 }
 
 static void
-tell(struct reader *r, const char *name, uint64_t offset, const char *what, uint64_t from,
-     uint64_t to)
+report_damage(struct reader *r, const char *name, uint64_t offset, const char *what,
+              uint64_t from, uint64_t to)
 {
     const struct journal_damage damage = {name, offset, what, from, to};
 
@@ -71,7 +70,7 @@ damaged(struct reader *r, uint64_t offset, const char *what, uint64_t next)
                            "the journal is damaged: %s at byte %" PRIu64
                            " %s. The last LSN before that is %" PRIu64 READER_ADVICE,
                            r->name, offset, what, r->next_lsn - 1);
-    tell(r, r->name, offset, what, r->next_lsn, next == 0 ? 0 : next - 1);
+    report_damage(r, r->name, offset, what, r->next_lsn, next == 0 ? 0 : next - 1);
     if (r->next_lsn < next)
         r->next_lsn = next;
     return ST_OK;
@@ -81,7 +80,7 @@ damaged(struct reader *r, uint64_t offset, const char *what, uint64_t next)
 
 /* Opens a segment; what a crash has left of the last one becomes durable, or goes. */
 static enum status
-open_segment(struct reader *r, const struct segment *segment, bool settle)
+open_segment(struct reader *r, const struct segment *segment, bool sync)
 {
     struct disk *disk = r->segments->disk;
     int error;
@@ -96,20 +95,13 @@ open_segment(struct reader *r, const struct segment *segment, bool settle)
     }
     if (r->bytes == NULL && r->size > 0)
         return reader_fail(r, ST_NO_MEMORY, "out of memory while reading %s", r->name);
-    error = disk_file_open(disk, r->name, settle ? DISK_WRITE : DISK_READ, &r->file);
+    error = disk_file_open(disk, r->name, sync ? DISK_WRITE : DISK_READ, &r->file);
     /* What is only in memory becomes durable before anybody hears of it. */
-    if (error == 0 && settle)
+    if (error == 0 && sync)
         error = disk_sync(disk, r->file);
-    if (error == 0 && settle)
+    if (error == 0 && sync)
         disk_forget(disk, r->file);
     return error == 0 ? ST_OK : reader_system_fails(r, "open", error);
-}
-
-static void
-close_segment(struct reader *r)
-{
-    disk_close(r->segments->disk, r->file);
-    r->file = NULL;
 }
 
 /* Reads on until there are `want` bytes, or the segment ends. */
@@ -186,7 +178,7 @@ check_owner(struct reader *r, const struct segment_head *head, bool *skip)
     r->made_bytes = head->bytes;
     *skip = memcmp(s->journal, head->journal, NONCE_BYTES) != 0;
     if (*skip && goes_on(r))
-        tell(r, r->name, 0, "belongs to another journal", 1, 0);
+        report_damage(r, r->name, 0, "belongs to another journal", 1, 0);
     else if (*skip)
         return reader_fail(r, ST_BAD_VALUE,
                            "%s belongs to another journal than the segments before it. "
@@ -223,11 +215,12 @@ check_position(struct reader *r)
             ", after LSN %" PRIu64 ", but the next segment starts with LSN %" PRIu64
             " (%s)" READER_ADVICE,
             r->before, r->before_end, r->next_lsn - 1, first, r->name);
-    if (first < r->next_lsn) /* its frames will tell */
+    if (first < r->next_lsn) /* its frames report it */
         return ST_OK;
-    tell(r, r->before[0] == '\0' ? r->name : r->before, r->before_end,
-         "has no further intact frame, but the next segment starts with a later LSN",
-         r->next_lsn, first - 1);
+    report_damage(
+        r, r->before[0] == '\0' ? r->name : r->before, r->before_end,
+        "has no further intact frame, but the next segment starts with a later LSN",
+        r->next_lsn, first - 1);
     r->next_lsn = first;
     return ST_OK;
 }
@@ -340,15 +333,6 @@ look_behind(struct reader *r, size_t offset, bool *something)
     return error == 0 ? ST_OK : reader_system_fails(r, "read", error);
 }
 
-/* Bytes up to the last that is not zero. */
-static size_t
-used_bytes(const uint8_t *bytes, size_t len)
-{
-    while (len > 0 && bytes[len - 1] == 0)
-        len--;
-    return len;
-}
-
 /*
  * What stands where no whole frame is. *offset moves to a whole one behind it, which makes it
  * damage, or to the end.
@@ -372,7 +356,8 @@ check_rest(struct reader *r, size_t *offset, bool last)
         return damaged(r, from, "is not a frame, but intact frames follow",
                        frame.first_lsn);
     }
-    used = used_bytes(r->bytes, r->len);
+    for (used = r->len; used > 0 && r->bytes[used - 1] == 0;)
+        used--;
     if (last && used > from) /* what a crash has left in others still stands there */
         r->now.torn_bytes = used - from;
     return ST_OK;
@@ -407,39 +392,14 @@ read_frames(struct reader *r, bool last)
     return st;
 }
 
-/*
- * A start gives back the room behind the last frame (segments_cut()), and a backup does not
- * copy it. Where no frame is, neither does: the segment goes, or is not copied.
- */
-static enum status
-check_size(struct reader *r)
-{
-    if (r->live || r->now.frames > 0 || r->size >= r->made_bytes)
-        return ST_OK;
-    return damaged(r, r->size, "ends before its first frame", 0);
-}
-
 /* ------------------------------------------------------------------ the whole */
-
-static void
-end_segment(struct reader *r)
-{
-    r->now.next_lsn = r->next_lsn;
-    r->found.segments++;
-    r->found.next_lsn = r->next_lsn;
-    r->found.torn_bytes += r->now.torn_bytes;
-    memcpy(r->before, r->name, sizeof(r->before));
-    r->before_end = r->now.end;
-    if (r->segment != NULL)
-        r->segment(r->arg, &r->now);
-}
 
 static enum status
 read_segment(struct reader *r, size_t i)
 {
     struct segments *s = r->segments;
     bool last = i + 1 == s->count, skip = false;
-    enum status st = open_segment(r, &s->all[i], last && r->settle);
+    enum status st = open_segment(r, &s->all[i], last && r->sync);
 
     r->now = (struct journal_segment){.name = r->name,
                                       .first_lsn = s->all[i].first_lsn,
@@ -452,12 +412,26 @@ read_segment(struct reader *r, size_t i)
         st = check_head(r, &skip);
     if (st == ST_OK && !skip)
         st = read_frames(r, last);
-    if (st == ST_OK && !skip && last)
-        st = check_size(r);
-    close_segment(r);
-    if (st == ST_OK)
-        end_segment(r);
-    return st;
+    /*
+     * A start gives back the room behind the last frame (segments_cut()), and a backup does not
+     * copy it. Where no frame is, neither does: the segment goes, or is not copied.
+     */
+    if (st == ST_OK && !skip && last && !r->live && r->now.frames == 0 &&
+        r->size < r->made_bytes)
+        st = damaged(r, r->size, "ends before its first frame", 0);
+    disk_close(s->disk, r->file);
+    r->file = NULL;
+    if (st != ST_OK)
+        return st;
+    r->now.next_lsn = r->next_lsn;
+    r->found.segments++;
+    r->found.next_lsn = r->next_lsn;
+    r->found.torn_bytes += r->now.torn_bytes;
+    memcpy(r->before, r->name, sizeof(r->before));
+    r->before_end = r->now.end;
+    if (r->segment != NULL)
+        r->segment(r->arg, &r->now);
+    return ST_OK;
 }
 
 /* The log ends before it was durable once. */
@@ -469,14 +443,15 @@ lacks_end(struct reader *r, const struct durable_lsn *mark, bool segment_missing
 
     if (goes_on(r)) {
         if (r->before[0] == '\0')
-            tell(r, DURABLE_LSN_NAME, 0, "names segments, but the directory has none", 1,
-                 mark->lsn);
+            report_damage(r, DURABLE_LSN_NAME, 0,
+                          "names segments, but the directory has none", 1, mark->lsn);
         else
-            tell(r, r->before, r->before_end,
-                 segment_missing
-                     ? "is the end of the last segment, but a later segment was started"
-                     : "is the end of the log, but later records were durable",
-                 last + 1, mark->lsn);
+            report_damage(
+                r, r->before, r->before_end,
+                segment_missing
+                    ? "is the end of the last segment, but a later segment was started"
+                    : "is the end of the log, but later records were durable",
+                last + 1, mark->lsn);
         return ST_OK;
     }
     segment_name(missing, mark->segment);

@@ -9,7 +9,7 @@
  *
  * A crash may have torn the frame that was being written, but if a whole one stands behind it,
  * it was durable once: that is damage. Torn is only the end of the last segment. A log that
- * ends before it was durable once (durable_lsn.h) is damaged, too. A segment gets its name
+ * ends before it was durable once (segment.h) is damaged, too. A segment gets its name
  * when its head and its size are durable, so no crash leaves one without them.
  *
  *   Memory   the largest segment, once; what is not read of it is not touched
@@ -25,10 +25,9 @@
 struct reader {
     struct segments
         *segments; /* borrowed, listed; `journal` becomes what the heads say */
-    bool settle; /* what a crash has left in memory becomes durable before it is read: the
-                      journal goes on from here */
-    bool live;   /* a process writes: what stands behind the last frame is not looked at,
-                      nor how far the log should go (durable_lsn.h) */
+    bool sync;     /* what a crash has left in memory becomes durable before it is read */
+    bool live; /* a process writes: what stands behind the last frame is not looked at,
+                      nor how far the log should go (segment.h) */
     bool test_api;  /* segments that the test API made are fine */
     bool test_only; /* no others are */
     char *error;    /* of JOURNAL_ERROR_CAP bytes */
@@ -57,7 +56,7 @@ struct reader {
     char name[DISK_NAME_CAP], before[DISK_NAME_CAP];
     uint64_t begins; /* position that the oldest segment begins with; 0: there is none */
     uint64_t
-        checkpointed; /* position that the last whole checkpoint has begun with; 0: none */
+        checkpointed;    /* position at which the last whole checkpoint began; 0: none */
     uint64_t before_end; /* where the last whole frame of the segment before ended */
 };
 

@@ -32,26 +32,16 @@ struct field {
     uint16_t offset;
 };
 
-#define OF_CHANGE(width, member)                                                         \
+#define FIELD(width, base, type, member)                                                 \
     {                                                                                    \
-        width, CHANGE, offsetof(struct store_change, member)                             \
+        width, base, offsetof(struct type, member)                                       \
     }
-#define OF_METADATA(width, member)                                                       \
-    {                                                                                    \
-        width, METADATA, offsetof(struct store_metadata, member)                         \
-    }
+#define OF_CHANGE(width, member)   FIELD(width, CHANGE, store_change, member)
+#define OF_METADATA(width, member) FIELD(width, METADATA, store_metadata, member)
 #define OF_SUBSCRIPTION(width, member)                                                   \
-    {                                                                                    \
-        width, SUBSCRIPTION, offsetof(struct store_subscription_record, member)          \
-    }
-#define OF_MARK(width, member)                                                           \
-    {                                                                                    \
-        width, MARKED, offsetof(struct mark, member)                                     \
-    }
-#define OF_MESSAGE(width, member)                                                        \
-    {                                                                                    \
-        width, MESSAGE, offsetof(struct store_message_record, member)                    \
-    }
+    FIELD(width, SUBSCRIPTION, store_subscription_record, member)
+#define OF_MARK(width, member)    FIELD(width, MARKED, mark, member)
+#define OF_MESSAGE(width, member) FIELD(width, MESSAGE, store_message_record, member)
 
 #define DOCUMENT                                                                         \
     OF_METADATA(FLAG, settings.transient), OF_METADATA(FLAG, settings.encrypt),          \
@@ -219,19 +209,12 @@ put_text(uint8_t *at, struct bytes text)
     return wire_put(at, text.data, text.len);
 }
 
-static uint8_t *
-put_claim(uint8_t *at, const struct store_claim_record *claim)
-{
-    at = put_id(at, &claim->id);
-    at = wire_put_i64(at, claim->started_ms);
-    return wire_put_i64(at, claim->ends_ms);
-}
-
 /* A field that a byte precedes. */
 static uint8_t *
 put_optional(uint8_t *at, enum width width, const void *member,
              const struct store_message_record *m)
 {
+    const struct store_claim_record *claim;
     const void *pointed = NULL;
     bool there;
 
@@ -250,7 +233,10 @@ put_optional(uint8_t *at, enum width width, const void *member,
     case OPTIONAL_ID:
         return put_id(at, member);
     case OPTIONAL_CLAIM:
-        return put_claim(at, pointed);
+        claim = pointed;
+        at = put_id(at, &claim->id);
+        at = wire_put_i64(at, claim->started_ms);
+        return wire_put_i64(at, claim->ends_ms);
     default:
         return wire_put(at, pointed, sizeof(struct store_checksum));
     }
@@ -296,8 +282,8 @@ put_fields(uint8_t *at, const struct field *fields, const void *const bases[BASE
 
 /* Pads the record that ends at `end`, and writes its head. */
 static size_t
-finish(uint8_t *to, uint8_t *end, enum record_type type, uint32_t tag, size_t count,
-       int64_t now_ms)
+finish_record(uint8_t *to, uint8_t *end, enum record_type type, uint32_t tag,
+              size_t count, int64_t now_ms)
 {
     uint8_t *at = to;
 
@@ -330,7 +316,7 @@ record_write(uint8_t *to, struct store_change *change)
     at = put_fields(to + RECORD_HEAD_BYTES, row->fields, bases);
     for (; row->message != NULL && change->next(change, &m); count++)
         at = put_fields(at, row->message, bases);
-    return finish(to, at, type, change->tag, count, change->now_ms);
+    return finish_record(to, at, type, change->tag, count, change->now_ms);
 }
 
 size_t
@@ -339,14 +325,14 @@ record_write_mark(uint8_t *to, const struct mark *mark, int64_t now_ms)
     const void *const bases[BASES] = {[MARKED] = mark};
     uint8_t *at = put_fields(to + RECORD_HEAD_BYTES, mark_fields, bases);
 
-    return finish(to, at, RECORD_MARK, 0, 0, now_ms);
+    return finish_record(to, at, RECORD_MARK, 0, 0, now_ms);
 }
 
 /* ------------------------------------------------------------------ reading */
 
 /* Takes len bytes off; NULL if there are fewer. */
 static const uint8_t *
-take(struct record *r, size_t len)
+take_bytes(struct record *r, size_t len)
 {
     const uint8_t *at = r->at;
 
@@ -360,7 +346,7 @@ take(struct record *r, size_t len)
 static bool
 take_number(struct record *r, void *out, size_t size)
 {
-    const uint8_t *at = take(r, size);
+    const uint8_t *at = take_bytes(r, size);
 
     if (at != NULL)
         memcpy(out, at, size);
@@ -382,7 +368,7 @@ take_choice(struct record *r, uint32_t least, uint32_t most, void *out)
 static bool
 take_flag(struct record *r, bool *out)
 {
-    const uint8_t *at = take(r, 1);
+    const uint8_t *at = take_bytes(r, 1);
 
     if (at == NULL || *at > PRESENT)
         return false;
@@ -393,7 +379,7 @@ take_flag(struct record *r, bool *out)
 static bool
 take_id(struct record *r, struct store_id *out)
 {
-    const uint8_t *at = take(r, ID_BYTES);
+    const uint8_t *at = take_bytes(r, ID_BYTES);
 
     *out = (struct store_id){""};
     if (at == NULL)
@@ -416,22 +402,11 @@ take_text(struct record *r, bool optional, struct bytes *out)
         return false;
     if (len == UINT32_MAX)
         return optional;
-    at = take(r, len);
+    at = take_bytes(r, len);
     if (at == NULL)
         return false;
     *out = bytes_of((const char *)at, len);
     return true;
-}
-
-static bool
-take_claim(struct record *r, struct store_message_record *m)
-{
-    struct store_claim_record *claim = &r->change.claim;
-
-    m->claim = claim;
-    return take_id(r, &claim->id) && claim->id.text[0] != '\0' &&
-           take_number(r, &claim->started_ms, sizeof(claim->started_ms)) &&
-           take_number(r, &claim->ends_ms, sizeof(claim->ends_ms));
 }
 
 /* A field that a byte precedes. */
@@ -439,6 +414,7 @@ static bool
 take_optional(struct record *r, enum width width, void *member,
               struct store_message_record *m)
 {
+    struct store_claim_record *claim = &r->change.claim;
     bool there;
 
     if (!take_flag(r, &there))
@@ -452,7 +428,10 @@ take_optional(struct record *r, enum width width, void *member,
         m->original_id = true;
         return take_id(r, member) && ((struct store_id *)member)->text[0] != '\0';
     case OPTIONAL_CLAIM:
-        return take_claim(r, m);
+        m->claim = claim;
+        return take_id(r, &claim->id) && claim->id.text[0] != '\0' &&
+               take_number(r, &claim->started_ms, sizeof(claim->started_ms)) &&
+               take_number(r, &claim->ends_ms, sizeof(claim->ends_ms));
     default:
         m->checksum = &r->checksum;
         return take_number(r, &r->checksum, sizeof(r->checksum));
@@ -517,7 +496,7 @@ take_message(struct record *r, struct store_message_record *out)
 
 /* Everything was read before, so nothing can be missing. */
 static bool
-next(struct store_change *change, struct store_message_record *out)
+next_message(struct store_change *change, struct store_message_record *out)
 {
     struct record *r = container_of(change, struct record, change);
 
@@ -535,26 +514,13 @@ record_size(const uint8_t *from, size_t len)
     return size < RECORD_HEAD_BYTES || size > len || size % 8 != 0 ? 0 : size;
 }
 
-/* Reads all messages; true if they, and the padding, are what the record consists of. */
-static bool
-is_whole(const struct record *r)
-{
-    struct record copy = *r;
-    struct store_message_record m;
-
-    if (row_of(r->type)->message == NULL && r->change.count > 0)
-        return false;
-    for (size_t i = 0; i < r->change.count; i++)
-        if (!take_message(&copy, &m))
-            return false;
-    return copy.left < 8 && wire_blank(copy.at, copy.left);
-}
-
 enum status
 record_read(const uint8_t *from, size_t len, struct record *out)
 {
     size_t size = record_size(from, len);
+    struct store_message_record m;
     const struct row *row;
+    struct record rest;
 
     if (size == 0 || wire_u16(from + 6) != 0)
         return ST_BAD_VALUE;
@@ -568,8 +534,16 @@ record_read(const uint8_t *from, size_t len, struct record *out)
                                         .tag = wire_u32(from + 8),
                                         .count = wire_u32(from + 12),
                                         .now_ms = wire_i64(from + 16),
-                                        .next = next};
-    if (!take_fields(out, row->fields, NULL) || !is_whole(out))
+                                        .next = next_message};
+    if (!take_fields(out, row->fields, NULL) ||
+        (row->message == NULL && out->change.count > 0))
+        return ST_BAD_VALUE;
+    /* All messages, and the padding, are what the rest consists of. */
+    rest = *out;
+    for (size_t i = 0; i < out->change.count; i++)
+        if (!take_message(&rest, &m))
+            return ST_BAD_VALUE;
+    if (rest.left >= 8 || !wire_blank(rest.at, rest.left))
         return ST_BAD_VALUE;
     if (row->fields[0].base == METADATA || row->fields == queue_fields) {
         out->change.metadata = &out->metadata;

@@ -1,19 +1,20 @@
 /* Going on from what is in a journal. */
 #include "journal/journal_private.h"
 
-#include "journal/progress.h"
 #include "journal/reader.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-/* One recovery. */
+enum { PROGRESS_EVERY_MS = 1000 };
+
 struct recovery {
     struct journal *j;
     struct journal_recovery *out;
     struct reader reader;
-    struct progress progress;
+    struct journal_progress now;   /* bytes: of segments that were read whole */
+    int64_t began_ms, reported_ms; /* of the stopwatch */
 };
 
 static enum status
@@ -23,7 +24,10 @@ apply(void *arg, struct reader *reader, struct record *record)
     struct store *store = r->j->store;
 
     (void)reader;
-    progress_record(&r->progress, record);
+    r->now.records++;
+    if (record->type == RECORD_POST || record->type == RECORD_MOVE ||
+        record->type == RECORD_STATE)
+        r->now.messages += record->change.count;
     if (record->type != RECORD_MARK)
         return store_replay(store, &record->change);
     store_replay_marks(store, &record->mark.used);
@@ -34,8 +38,23 @@ static void
 on_frame(void *arg, const struct reader *reader)
 {
     struct recovery *r = arg;
+    const struct journal_config *config = &r->j->config;
+    struct journal_progress p = r->now;
+    int64_t now_ms;
 
-    progress_look(&r->progress, reader->now.end);
+    if (config->stopwatch == NULL || config->progress == NULL)
+        return;
+    now_ms = clock_now_ms(config->stopwatch);
+    if (now_ms - r->reported_ms < PROGRESS_EVERY_MS)
+        return;
+    r->reported_ms = now_ms;
+    p.bytes += reader->now.end;
+    p.elapsed_ms = now_ms - r->began_ms;
+    /* As if the rest took as long by the byte. The blanks of a last segment take less. */
+    if (p.bytes > 0 && p.of_bytes > p.bytes)
+        p.left_ms = (int64_t)((double)p.elapsed_ms * (double)(p.of_bytes - p.bytes) /
+                              (double)p.bytes);
+    config->progress(config->progress_arg, &p);
 }
 
 static void
@@ -43,7 +62,8 @@ on_segment(void *arg, const struct journal_segment *segment)
 {
     struct recovery *r = arg;
 
-    progress_segment(&r->progress, segment->bytes);
+    r->now.segments++;
+    r->now.bytes += segment->bytes;
 }
 
 static enum status
@@ -53,7 +73,8 @@ replay(struct recovery *r)
     const struct journal_findings *found = &r->reader.found;
     enum status st;
 
-    progress_expect(&r->progress, r->j->segments.count, r->j->segments.bytes);
+    r->now.of_segments = r->j->segments.count;
+    r->now.of_bytes = r->j->segments.bytes;
     st = reader_read(&r->reader);
     reader_fini(&r->reader);
     out->segments = found->segments;
@@ -64,19 +85,6 @@ replay(struct recovery *r)
     out->torn_bytes = found->torn_bytes;
     return st;
 }
-
-static enum status
-check_begin(struct recovery *r)
-{
-    if (!reader_lacks_beginning(&r->reader))
-        return ST_OK;
-    return reader_fail(&r->reader, ST_BAD_VALUE,
-                       "the journal is damaged: its first segment is %016" PRIx64
-                       ".log, but it needs earlier ones, which are missing" READER_ADVICE,
-                       r->reader.begins);
-}
-
-/* ------------------------------------------------------------------ going on */
 
 /* The time that the store goes on from: never before what the log has seen. */
 static enum status
@@ -141,21 +149,6 @@ leave_last(struct recovery *r)
     return segments_cut(s, (used + BLOCK - 1) / BLOCK * BLOCK);
 }
 
-/*
- * A start needs a segment. If others have the room of another, it makes do with what there
- * is: the spares are what deletions go on with.
- */
-static int
-spare_the_spares(struct segments *s)
-{
-    uint64_t room;
-    int error = disk_free_bytes(s->disk, &room);
-
-    if (error == 0)
-        error = segments_squeeze(s, room);
-    return disk_is_full(error) ? 0 : error;
-}
-
 /* "the journal cannot WHAT: ...", where no file of it is to blame. */
 static enum status
 start_fails(struct recovery *r, const char *what, int error)
@@ -169,10 +162,11 @@ start_fails(struct recovery *r, const char *what, int error)
 
 /* Begins to log behind what was read. */
 static enum status
-go_on(struct recovery *r)
+begin_log(struct recovery *r)
 {
     struct journal *j = r->j;
     struct segments *s = &j->segments;
+    uint64_t room;
     int error;
 
     if (r->reader.next_lsn == 0) { /* nothing is there: a new journal */
@@ -186,8 +180,15 @@ go_on(struct recovery *r)
     if (error != 0)
         return reader_system_fails(&r->reader, "shrink", error);
     error = segments_adopt(s);
-    if (error == 0)
-        error = spare_the_spares(s);
+    if (error == 0) {
+        /* A start needs a segment. If there is no room for one, it makes do with what there is:
+         * the spares are what deletions go on with. */
+        error = disk_free_bytes(s->disk, &room);
+        if (error == 0)
+            error = segments_squeeze(s, room);
+        if (disk_is_full(error))
+            error = 0;
+    }
     if (error != 0)
         return start_fails(r, "adopt its spare files", error);
     j->next_lsn = r->reader.next_lsn;
@@ -233,7 +234,7 @@ journal_recover(struct journal *j, struct store *store, struct journal_recovery 
     struct recovery r = {.j = j,
                          .out = recovery,
                          .reader = {.segments = &j->segments,
-                                    .settle = true,
+                                    .sync = true,
                                     .test_api = j->config.test_api,
                                     .test_only = j->config.test_api,
                                     .error = error,
@@ -243,7 +244,8 @@ journal_recover(struct journal *j, struct store *store, struct journal_recovery 
     enum status st;
     int failed;
 
-    progress_begin(&r.progress, &j->config);
+    if (j->config.stopwatch != NULL)
+        r.began_ms = r.reported_ms = clock_now_ms(j->config.stopwatch);
     r.reader.arg = &r;
     j->store = store;
     st = reader_list(&r.reader); /* looks at the spares, too: that takes a while */
@@ -253,12 +255,16 @@ journal_recover(struct journal *j, struct store *store, struct journal_recovery 
     if (failed != 0)
         return start_fails(&r, "determine the free space of the disk", failed);
     st = replay(&r);
-    if (st == ST_OK)
-        st = check_begin(&r);
+    if (st == ST_OK && reader_lacks_beginning(&r.reader))
+        st = reader_fail(
+            &r.reader, ST_BAD_VALUE,
+            "the journal is damaged: its first segment is %016" PRIx64
+            ".log, but it needs earlier ones, which are missing" READER_ADVICE,
+            r.reader.begins);
     if (st == ST_OK)
         st = choose_time(&r);
     if (st == ST_OK)
-        st = go_on(&r);
+        st = begin_log(&r);
     if (st == ST_OK)
         st = end_replay(&r);
     if (st == ST_OK)

@@ -54,17 +54,8 @@ has_name(const struct hashnode *node, const void *key)
                              key);
 }
 
-/* Whoever chose the names is not the one who reads them here: no secret is needed. */
-static uint64_t
-name_hash(const struct store_queue *q)
-{
-    static const struct hash_key key = {1, 2};
-
-    return hash_mix(hash_bytes(&key, q->project)) ^ hash_bytes(&key, q->name);
-}
-
 static struct listed *
-find(const struct roster *roster, uint32_t tag)
+listed_find(const struct roster *roster, uint32_t tag)
 {
     struct hashnode *node = hashmap_find(&roster->by_tag, hash_mix(tag), has_tag, &tag);
 
@@ -72,7 +63,8 @@ find(const struct roster *roster, uint32_t tag)
 }
 
 static enum status
-add(struct roster *roster, uint32_t tag, const struct store_queue *q, struct listed **out)
+listed_add(struct roster *roster, uint32_t tag, const struct store_queue *q,
+           struct listed **out)
 {
     size_t project = q == NULL ? 0 : q->project.len, name = q == NULL ? 0 : q->name.len;
     struct listed *l;
@@ -85,13 +77,11 @@ add(struct roster *roster, uint32_t tag, const struct store_queue *q, struct lis
         return ST_NO_MEMORY;
     *l = (struct listed){.tag = tag, .named = q != NULL};
     if (q != NULL) {
-        l->where = (struct store_queue){.kind = q->kind,
-                                        .project = bytes_of(l->text, project),
-                                        .name = bytes_of(l->text + project, name)};
-        if (project > 0)
-            memcpy(l->text, q->project.data, project);
-        if (name > 0)
-            memcpy(l->text + project, q->name.data, name);
+        char *to = l->text;
+
+        l->where.kind = q->kind;
+        l->where.project = bytes_lay(&to, q->project);
+        l->where.name = bytes_lay(&to, q->name);
     }
     hashmap_insert(&roster->by_tag, &l->by_tag, hash_mix(tag));
     *out = l;
@@ -102,7 +92,10 @@ add(struct roster *roster, uint32_t tag, const struct store_queue *q, struct lis
 static void
 take_name(struct roster *roster, struct listed *l)
 {
-    uint64_t hash = name_hash(&l->where);
+    /* Whoever chose the names is not the one who reads them here: no secret is needed. */
+    static const struct hash_key key = {1, 2};
+    uint64_t hash =
+        hash_mix(hash_bytes(&key, l->where.project)) ^ hash_bytes(&key, l->where.name);
     struct hashnode *node = hashmap_find(&roster->by_name, hash, has_name, &l->where);
     struct listed *before;
 
@@ -114,45 +107,31 @@ take_name(struct roster *roster, struct listed *l)
     hashmap_insert(&roster->by_name, &l->by_name, hash);
 }
 
-static enum status
-note_name(struct roster *roster, const struct store_change *change)
-{
-    struct listed *l = find(roster, change->tag);
-    enum status st;
-
-    if (l != NULL) /* of a checkpoint */
-        return ST_OK;
-    st = add(roster, change->tag, &change->queue, &l);
-    if (st == ST_OK)
-        take_name(roster, l);
-    return st;
-}
-
-static enum status
-note_end(struct roster *roster, uint32_t tag)
-{
-    struct listed *l = find(roster, tag);
-    enum status st = l == NULL ? add(roster, tag, NULL, &l) : ST_OK;
-
-    if (st == ST_OK)
-        l->gone = true;
-    return st;
-}
-
 enum status
 roster_note(struct roster *roster, const struct record *record)
 {
-    if (record->type == RECORD_QUEUE)
-        return note_name(roster, &record->change);
-    if (record->type == RECORD_QUEUE_GONE)
-        return note_end(roster, record->change.tag);
-    return ST_OK;
+    const bool gone = record->type == RECORD_QUEUE_GONE;
+    const struct store_change *change = &record->change;
+    enum status st = ST_OK;
+    struct listed *l;
+
+    if (!gone && record->type != RECORD_QUEUE)
+        return ST_OK;
+    l = listed_find(roster, change->tag);
+    if (l == NULL) { /* else: named by a checkpoint before */
+        st = listed_add(roster, change->tag, gone ? NULL : &change->queue, &l);
+        if (st == ST_OK && !gone)
+            take_name(roster, l);
+    }
+    if (st == ST_OK && gone)
+        l->gone = true;
+    return st;
 }
 
 const struct store_queue *
 roster_name(const struct roster *roster, uint32_t tag)
 {
-    const struct listed *l = find(roster, tag);
+    const struct listed *l = listed_find(roster, tag);
 
     return l == NULL || !l->named ? NULL : &l->where;
 }
@@ -160,7 +139,7 @@ roster_name(const struct roster *roster, uint32_t tag)
 bool
 roster_can_place(const struct roster *roster, uint32_t tag)
 {
-    const struct listed *l = find(roster, tag);
+    const struct listed *l = listed_find(roster, tag);
 
     return l != NULL && (l->named || l->gone) && !l->replaced;
 }
@@ -168,7 +147,7 @@ roster_can_place(const struct roster *roster, uint32_t tag)
 bool
 roster_replaced(const struct roster *roster, uint32_t tag)
 {
-    const struct listed *l = find(roster, tag);
+    const struct listed *l = listed_find(roster, tag);
 
     return l != NULL && l->replaced;
 }

@@ -30,8 +30,6 @@ struct salvage {
     struct frame next;
 };
 
-/* ------------------------------------------------------------------ what is missing */
-
 static void
 tell_damage(void *arg, const struct journal_damage *damage)
 {
@@ -60,17 +58,6 @@ end_run(struct salvage *s)
     s->unplaced = 0;
 }
 
-static void
-note_unplaced(struct salvage *s)
-{
-    if (s->unplaced > 0 && s->reader.next_lsn != s->unplaced_from + s->unplaced)
-        end_run(s);
-    if (s->unplaced++ == 0)
-        s->unplaced_from = s->reader.next_lsn;
-}
-
-/* ------------------------------------------------------------------ writing */
-
 static enum status
 write_fails(struct salvage *s, int error)
 {
@@ -79,7 +66,7 @@ write_fails(struct salvage *s, int error)
 }
 
 static enum status
-flush(struct salvage *s)
+flush_frame(struct salvage *s)
 {
     size_t size = FRAME_HEAD_BYTES + s->next.length;
     int error = 0;
@@ -100,7 +87,7 @@ flush(struct salvage *s)
 }
 
 static enum status
-put(struct salvage *s, const void *record, size_t size, int64_t now_ms)
+put_record(struct salvage *s, const void *record, size_t size, int64_t now_ms)
 {
     size_t most = s->to.segment_bytes - SEGMENT_HEAD_BYTES;
     enum status st = ST_OK;
@@ -108,7 +95,7 @@ put(struct salvage *s, const void *record, size_t size, int64_t now_ms)
     if (most > FLUSH_AT)
         most = FLUSH_AT;
     if (s->next.count > 0 && FRAME_HEAD_BYTES + s->next.length + size > most)
-        st = flush(s);
+        st = flush_frame(s);
     if (st != ST_OK)
         return st;
     memcpy(s->frame + FRAME_HEAD_BYTES + s->next.length, record, size);
@@ -129,16 +116,14 @@ put_mark(struct salvage *s, const struct record *record)
 
     if (bytes == NULL)
         return ST_NO_MEMORY;
-    st = put(s, bytes, record_write_mark(bytes, &mark, record->change.now_ms),
-             record->change.now_ms);
+    st = put_record(s, bytes, record_write_mark(bytes, &mark, record->change.now_ms),
+                    record->change.now_ms);
     free(bytes);
     return st;
 }
 
-/* ------------------------------------------------------------------ the two readings */
-
 static enum status
-learn(void *arg, struct reader *reader, struct record *record)
+learn_names(void *arg, struct reader *reader, struct record *record)
 {
     struct salvage *s = arg;
 
@@ -164,7 +149,7 @@ makes(const struct record *record, uint32_t *tag)
 }
 
 static enum status
-copy(void *arg, struct reader *reader, struct record *record)
+copy_record(void *arg, struct reader *reader, struct record *record)
 {
     struct salvage *s = arg;
     uint32_t tag;
@@ -173,11 +158,15 @@ copy(void *arg, struct reader *reader, struct record *record)
         return put_mark(s, record);
     if (record->type != RECORD_MARK && makes(record, &tag) &&
         !roster_can_place(&s->roster, tag)) {
-        if (!roster_replaced(&s->roster, tag))
-            note_unplaced(s);
+        if (roster_replaced(&s->roster, tag))
+            return ST_OK;
+        if (s->unplaced > 0 && s->reader.next_lsn != s->unplaced_from + s->unplaced)
+            end_run(s);
+        if (s->unplaced++ == 0)
+            s->unplaced_from = s->reader.next_lsn;
         return ST_OK;
     }
-    return put(s, reader->record_at, reader->record_size, record->change.now_ms);
+    return put_record(s, reader->record_at, reader->record_size, record->change.now_ms);
 }
 
 static enum status
@@ -193,17 +182,15 @@ read_again(struct salvage *s,
                                 .record = record,
                                 .damage = tell_damage,
                                 .arg = s};
-    s->quiet = record == learn;
+    s->quiet = record == learn_names;
     st = reader_read(&s->reader);
     end_run(s);
     reader_fini(&s->reader);
     return st;
 }
 
-/* ------------------------------------------------------------------ the whole */
-
 static enum status
-begin(struct salvage *s)
+salvage_begin(struct salvage *s)
 {
     int error;
 
@@ -223,11 +210,10 @@ begin(struct salvage *s)
                                     strerror(error));
 }
 
-/* A seal, and all of it is durable. */
 static enum status
-finish(struct salvage *s)
+salvage_finish(struct salvage *s)
 {
-    enum status st = flush(s);
+    enum status st = flush_frame(s);
     int error;
 
     if (st != ST_OK || s->to.file == NULL)
@@ -251,14 +237,14 @@ journal_salvage(struct disk *from, struct disk *to, uint64_t segment_bytes,
 
     segments_init(&s.from, from, 0);
     segments_init(&s.to, to, segment_bytes);
-    st = begin(&s);
+    st = salvage_begin(&s);
     if (st == ST_OK)
-        st = read_again(&s, learn);
+        st = read_again(&s, learn_names);
     s.to.required = s.reader.required; /* what the test API made stays that */
     if (st == ST_OK)
-        st = read_again(&s, copy);
+        st = read_again(&s, copy_record);
     if (st == ST_OK)
-        st = finish(&s);
+        st = salvage_finish(&s);
     *out = s.reader.found;
     free(s.frame);
     roster_fini(&s.roster);

@@ -1,6 +1,7 @@
 #include "journal/segment.h"
 
-#include "journal/durable_lsn.h"
+#include "claimd/base/crc32c.h"
+#include "journal/wire.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -45,23 +46,10 @@ spare_name(char name[DISK_NAME_CAP], unsigned i)
     (void)snprintf(name, DISK_NAME_CAP, "%s%u", spare, i);
 }
 
-/* The position in a segment's name; false: it is none's. */
-static bool
-read_name(const char *name, uint64_t *lsn)
-{
-    char again[DISK_NAME_CAP];
-
-    if (strlen(name) != LSN_DIGITS + sizeof(suffix) - 1)
-        return false;
-    *lsn = strtoull(name, NULL, 16);
-    segment_name(again, *lsn); /* whatever else strtoull() takes is not ours */
-    return strcmp(name, again) == 0;
-}
-
 /* ------------------------------------------------------------------ the list */
 
 static int
-add(struct segments *s, struct segment segment)
+add_segment(struct segments *s, struct segment segment)
 {
     struct segment *all;
 
@@ -82,30 +70,26 @@ struct listing {
     int error;
 };
 
-static int
-size_of(struct disk *disk, const char *name, uint64_t *bytes)
-{
-    struct disk_file *f;
-    int error = disk_file_open(disk, name, DISK_READ, &f);
-
-    if (error != 0)
-        return error;
-    error = disk_size(disk, f, bytes);
-    disk_close(disk, f);
-    return error;
-}
-
 static void
 note_name(void *arg, const char *name)
 {
     struct listing *l = arg;
     struct segments *s = l->segments;
     struct segment segment = {0, 0};
+    char again[DISK_NAME_CAP];
+    struct disk_file *f;
     bool is_spare = strncmp(name, spare, sizeof(spare) - 1) == 0;
 
-    if (l->error != 0 || (!is_spare && !read_name(name, &segment.first_lsn)))
+    if (!is_spare && strlen(name) == LSN_DIGITS + sizeof(suffix) - 1)
+        segment.first_lsn = strtoull(name, NULL, 16);
+    segment_name(again, segment.first_lsn); /* strtoull() takes more than names of ours */
+    if (l->error != 0 || (!is_spare && strcmp(name, again) != 0))
         return; /* what is not ours stays */
-    l->error = size_of(s->disk, name, &segment.bytes);
+    l->error = disk_file_open(s->disk, name, DISK_READ, &f);
+    if (l->error == 0) {
+        l->error = disk_size(s->disk, f, &segment.bytes);
+        disk_close(s->disk, f);
+    }
     if (s->largest < segment.bytes)
         s->largest = segment.bytes;
     if (is_spare || (l->error == ENOENT && s->look_only)) {
@@ -113,7 +97,7 @@ note_name(void *arg, const char *name)
         l->error =
             0; /* a checkpoint has dropped it just now; a spare is not to be read */
     } else if (l->error == 0) {
-        l->error = add(s, segment);
+        l->error = add_segment(s, segment);
     } else {
         (void)snprintf(s->unread, sizeof(s->unread), "%s", name);
     }
@@ -292,7 +276,6 @@ segments_squeeze(struct segments *s, uint64_t room)
     return make_spare(s, room - room % SEGMENT_HEAD_BYTES);
 }
 
-/* Writes the head of a new segment, with a nonce of its own. */
 static int
 write_head(struct segments *s, uint64_t first_lsn, int64_t now_ms)
 {
@@ -338,7 +321,7 @@ segments_begin(struct segments *s, uint64_t first_lsn, int64_t now_ms)
     if (error == 0)
         error = disk_sync_names(s->disk);
     if (error == 0)
-        error = add(s, (struct segment){first_lsn, s->size});
+        error = add_segment(s, (struct segment){first_lsn, s->size});
     s->spares--;
     s->offset = SEGMENT_HEAD_BYTES;
     return error;
@@ -366,6 +349,63 @@ segments_sync(struct segments *s)
     error = disk_sync(s->disk, s->file);
     if (error == 0)
         s->dirty = false;
+    return error;
+}
+
+/* ------------------------------------------------------------------ the durable LSN */
+
+/* Where things stand. They are in one sector, which a power cut leaves old or new. */
+enum { AT_VERSION = 8, AT_JOURNAL = 16, AT_LSN = 32, AT_SEGMENT = 40, AT_CRC = 60 };
+enum { DURABLE_LSN_VERSION = 1 };
+
+static const uint8_t magic[8] = {'c', 'l', 'a', 'i', 'm', 'd', 'D', '\n'};
+
+int
+durable_lsn_read(struct disk *disk, struct durable_lsn *out)
+{
+    uint8_t bytes[DURABLE_LSN_BYTES];
+    struct disk_file *f;
+    size_t got = 0;
+    int error = disk_file_open(disk, DURABLE_LSN_NAME, DISK_READ, &f);
+
+    *out = (struct durable_lsn){.lsn = 0};
+    if (error != 0)
+        return error == ENOENT ? 0 : error;
+    error = disk_read(disk, f, 0, bytes, DURABLE_LSN_BYTES, &got);
+    disk_close(disk, f);
+    if (error != 0 || got < DURABLE_LSN_BYTES ||
+        memcmp(bytes, magic, sizeof(magic)) != 0 ||
+        wire_u32(bytes + AT_VERSION) != DURABLE_LSN_VERSION ||
+        wire_u32(bytes + AT_CRC) != crc32c(0, bytes, AT_CRC))
+        return error;
+    memcpy(out->journal, bytes + AT_JOURNAL, NONCE_BYTES);
+    out->lsn = wire_u64(bytes + AT_LSN);
+    out->segment = wire_u64(bytes + AT_SEGMENT);
+    return 0;
+}
+
+int
+durable_lsn_write(struct disk *disk, const struct durable_lsn *mark)
+{
+    uint8_t bytes[DURABLE_LSN_BYTES];
+    struct disk_file *f;
+    int error = disk_file_open(disk, DURABLE_LSN_NAME, DISK_WRITE, &f);
+
+    if (error == ENOENT)
+        error = disk_file_open(disk, DURABLE_LSN_NAME, DISK_NEW, &f);
+    if (error != 0)
+        return error;
+    memset(bytes, 0, sizeof(bytes));
+    memcpy(bytes, magic, sizeof(magic));
+    (void)wire_put_u32(bytes + AT_VERSION, DURABLE_LSN_VERSION);
+    (void)wire_put(bytes + AT_JOURNAL, mark->journal, NONCE_BYTES);
+    (void)wire_put_u64(bytes + AT_LSN, mark->lsn);
+    (void)wire_put_u64(bytes + AT_SEGMENT, mark->segment);
+    (void)wire_put_u32(bytes + AT_CRC, crc32c(0, bytes, AT_CRC));
+    error = disk_write(disk, f, 0, bytes, DURABLE_LSN_BYTES);
+    if (error == 0)
+        error = disk_sync(disk, f);
+    disk_close(disk, f);
     return error;
 }
 

@@ -34,6 +34,31 @@ enum { SEGMENT_SPARES = 2, SEGMENT_SPARES_MOST = 12 };
 enum { SEGMENT_FRAMES = 2 /* of the largest size: they fit in any case */ };
 enum { SEGMENTS_WANTED = 16 };
 
+/*
+ * How far a journal was durable at some moment, written beside its segments: a last segment that is
+ * missing, or whose tail was cut off, looks like the end of the log. The file is written in place at
+ * each new segment, at each seal and at a clean stop, after what it names is durable, so it is never
+ * ahead of the segments. One that is missing, of another journal or not whole says nothing.
+ */
+#define DURABLE_LSN_NAME "durable-lsn"
+
+enum { DURABLE_LSN_BYTES = 64 };
+
+struct durable_lsn {
+    uint8_t journal[NONCE_BYTES]; /* whose it is: segment_head.journal */
+    uint64_t lsn;                 /* up to it all records were durable; 0: none was */
+    uint64_t segment;             /* first LSN of the last segment; 0: none is known */
+};
+
+/* *out is all zeros if the file tells of nothing. 0 or an errno. */
+int durable_lsn_read(struct disk *disk, struct durable_lsn *out);
+
+/*
+ * Makes it durable, but for the name of a new file: a disk_sync_names() follows. 0 or an errno.
+ * If the disk is full, the file tells of what it told before, which stays true.
+ */
+int durable_lsn_write(struct disk *disk, const struct durable_lsn *mark);
+
 struct segment {
     uint64_t first_lsn;
     uint64_t bytes;
@@ -123,7 +148,7 @@ int segments_sync(struct segments *s);
 
 /*
  * Writes beside the segments that records up to `lsn` are durable, and which segment is the
- * last but `without` of them (durable_lsn.h). A full disk is no error: what is written there
+ * last but `without` of them. A full disk is no error: what is written there
  * stays true.
  */
 int segments_note_durable(struct segments *s, uint64_t lsn, size_t without);

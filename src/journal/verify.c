@@ -49,7 +49,7 @@ tell_damage(void *arg, const struct journal_damage *damage)
 }
 
 static enum status
-begin(struct look *l, struct disk *disk, char error[JOURNAL_ERROR_CAP])
+look_begin(struct look *l, struct disk *disk, char error[JOURNAL_ERROR_CAP])
 {
     segments_init(&l->segments, disk, 0);
     l->segments.look_only = true;
@@ -65,17 +65,15 @@ begin(struct look *l, struct disk *disk, char error[JOURNAL_ERROR_CAP])
 }
 
 static void
-end(struct look *l)
+look_end(struct look *l)
 {
     reader_fini(&l->reader);
     roster_fini(&l->roster);
     segments_fini(&l->segments);
 }
 
-/* ------------------------------------------------------------------ verify */
-
 static enum status
-replay(void *arg, struct reader *reader, struct record *record)
+replay_record(void *arg, struct reader *reader, struct record *record)
 {
     struct look *l = arg;
     enum status st = ST_OK;
@@ -111,9 +109,9 @@ check_beginning(struct look *l)
     tell_damage(l, &damage);
 }
 
-/* Has the store settle, and finds out whether all of it can be. */
+/* Ends the replay, and finds out whether all of it can be. */
 static enum status
-settle(struct look *l)
+end_replay(struct look *l)
 {
     struct journal_findings *found = &l->reader.found;
     int64_t now_ms = found->now_ms < found->last_ms ? found->last_ms : found->now_ms;
@@ -134,43 +132,34 @@ enum status
 journal_verify(struct disk *disk, struct store *store, const struct journal_eyes *eyes,
                struct journal_findings *out, char error[JOURNAL_ERROR_CAP])
 {
-    struct look l = {.eyes = eyes, .store = store, .reader = {.record = replay}};
-    enum status st = begin(&l, disk, error);
+    struct look l = {.eyes = eyes, .store = store, .reader = {.record = replay_record}};
+    enum status st = look_begin(&l, disk, error);
 
     l.reader.found.now_ms = out->now_ms;
     if (st == ST_OK)
         st = reader_read(&l.reader);
     if (st == ST_OK) {
         check_beginning(&l);
-        st = settle(&l);
+        st = end_replay(&l);
     }
     *out = l.reader.found;
-    end(&l);
+    look_end(&l);
     return st;
 }
 
-/* ------------------------------------------------------------------ show */
-
-static const char *
-mark_name(enum record_mark what)
-{
-    static const char *const names[] = {[MARK_OPENED] = "OPENED",
-                                        [MARK_CHECKPOINT_BEGIN] = "CHECKPOINT_BEGIN",
-                                        [MARK_CHECKPOINT_END] = "CHECKPOINT_END",
-                                        [MARK_CLOSED] = "CLOSED"};
-
-    return names[what];
-}
-
 static enum status
-show(void *arg, struct reader *reader, struct record *record)
+show_record(void *arg, struct reader *reader, struct record *record)
 {
+    static const char *const mark_names[] = {[MARK_OPENED] = "OPENED",
+                                             [MARK_CHECKPOINT_BEGIN] = "CHECKPOINT_BEGIN",
+                                             [MARK_CHECKPOINT_END] = "CHECKPOINT_END",
+                                             [MARK_CLOSED] = "CLOSED"};
     struct look *l = arg;
     bool mark = record->type == RECORD_MARK;
     struct journal_entry entry = {.position = reader->next_lsn,
                                   .type = record_type_name(record->type),
                                   .change = mark ? NULL : &record->change,
-                                  .mark = mark ? mark_name(record->mark.what) : NULL,
+                                  .mark = mark ? mark_names[record->mark.what] : NULL,
                                   .since = mark ? record->mark.since : 0,
                                   .now_ms = record->change.now_ms};
 
@@ -190,12 +179,12 @@ journal_show(struct disk *disk, bool live, uint64_t from, const struct journal_e
              struct journal_findings *out, char error[JOURNAL_ERROR_CAP])
 {
     struct look l = {
-        .eyes = eyes, .from = from, .reader = {.record = show, .live = live}};
-    enum status st = begin(&l, disk, error);
+        .eyes = eyes, .from = from, .reader = {.record = show_record, .live = live}};
+    enum status st = look_begin(&l, disk, error);
 
     if (st == ST_OK)
         st = reader_read(&l.reader);
     *out = l.reader.found;
-    end(&l);
+    look_end(&l);
     return st == ST_AGAIN ? ST_OK : st;
 }

@@ -24,12 +24,6 @@ fault_in_string(struct fault *f, const unsigned char *end)
     f->wrong = why;
 }
 
-static bool
-is_byte_order_mark(struct bytes text)
-{
-    return text.len >= 3 && memcmp(text.data, "\xef\xbb\xbf", 3) == 0;
-}
-
 /* What began like a value and was none, or could not begin one. */
 static void
 fault_in_value(struct fault *f, const struct json_scan *s, struct bytes text)
@@ -41,7 +35,8 @@ fault_in_value(struct fault *f, const struct json_scan *s, struct bytes text)
         fault_in_string(f, s->end);
     else if (*f->at == '-' || (*f->at >= '0' && *f->at <= '9'))
         f->wrong = json_number_fault(f->at, s->end);
-    else if (f->at == (const unsigned char *)text.data && is_byte_order_mark(text))
+    else if (f->at == (const unsigned char *)text.data && text.len >= 3 &&
+             memcmp(text.data, "\xef\xbb\xbf", 3) == 0)
         f->wrong = "a byte order mark is not allowed";
 }
 
@@ -89,18 +84,6 @@ find_place(struct bytes text, const unsigned char *at, size_t *line, size_t *col
     }
 }
 
-/* What stands at the fault, instead of what is expected. */
-static void
-write_found(char out[32], const unsigned char *at, const unsigned char *end)
-{
-    if (at == end)
-        (void)snprintf(out, 32, "at the end of the text");
-    else if (*at >= 0x20 && *at < 0x7f)
-        (void)snprintf(out, 32, "instead of '%c'", *at);
-    else
-        (void)snprintf(out, 32, "instead of the byte 0x%02x", *at);
-}
-
 static void
 fault_tell(const struct fault *f, struct bytes text, const unsigned char *end,
            struct reason *out)
@@ -109,8 +92,12 @@ fault_tell(const struct fault *f, struct bytes text, const unsigned char *end,
     char found[32] = "";
 
     find_place(text, f->at, &line, &column);
-    if (f->wrong == NULL)
-        write_found(found, f->at, end);
+    if (f->wrong == NULL && f->at == end)
+        (void)snprintf(found, sizeof(found), "at the end of the text");
+    else if (f->wrong == NULL && *f->at >= 0x20 && *f->at < 0x7f)
+        (void)snprintf(found, sizeof(found), "instead of '%c'", *f->at);
+    else if (f->wrong == NULL)
+        (void)snprintf(found, sizeof(found), "instead of the byte 0x%02x", *f->at);
     (void)reason_give(out, ST_BAD_BODY,
                       "the body is not JSON: line %zu, column %zu: %s%s%s", line, column,
                       f->wrong != NULL ? f->wrong : f->expected,

@@ -28,8 +28,6 @@ line_list_count(struct bytes list)
     return count;
 }
 
-/* ------------------------------------------------------------------ keys */
-
 struct key_reader {
     struct key_ring *ring;
     key_fn *read;

@@ -48,33 +48,12 @@ exponent_pass(const unsigned char *at, const unsigned char *end, long *exponent)
     return at;
 }
 
-static bool
-fits_i64(const unsigned char *start, const unsigned char *behind)
-{
-    int64_t ignored;
-
-    /* Any 18 digits and a sign fit. */
-    return behind - start <= 18 ||
-           bytes_to_i64(bytes_of((const char *)start, (size_t)(behind - start)),
-                        &ignored);
-}
-
-static bool
-fits_double(const unsigned char *start, const unsigned char *behind, long digits,
-            long exponent)
-{
-    /* Below ten to the power of (digits before the point + exponent). */
-    if (digits + exponent <= 308)
-        return true;
-    return !isinf(
-        json_number_read(bytes_of((const char *)start, (size_t)(behind - start))));
-}
-
 const unsigned char *
 json_number_pass(const unsigned char *at, const unsigned char *end, bool *integer)
 {
     const unsigned char *start = at, *first;
     long exponent = 0, digits;
+    int64_t ignored;
 
     if (at < end && *at == '-')
         at++;
@@ -85,9 +64,11 @@ json_number_pass(const unsigned char *at, const unsigned char *end, bool *intege
     digits = (long)(at - first);
 
     *integer = at == end || (*at != '.' && *at != 'e' && *at != 'E');
-    if (*integer)
-        return fits_i64(start, at) ? at : NULL;
+    if (*integer) { /* any 18 digits and a sign fit */
+        struct bytes text = bytes_of((const char *)start, (size_t)(at - start));
 
+        return text.len <= 18 || bytes_to_i64(text, &ignored) ? at : NULL;
+    }
     if (*at == '.') {
         if (!is_digit(++at, end))
             return NULL;
@@ -98,7 +79,12 @@ json_number_pass(const unsigned char *at, const unsigned char *end, bool *intege
         if (at == NULL)
             return NULL;
     }
-    return fits_double(start, at, digits, exponent) ? at : NULL;
+    /* Below ten to the power of (digits before the point + exponent). */
+    if (digits + exponent <= 308)
+        return at;
+    return isinf(json_number_read(bytes_of((const char *)start, (size_t)(at - start))))
+               ? NULL
+               : at;
 }
 
 const char *
@@ -294,17 +280,6 @@ write_fixed(struct buf *out, const struct shortest *s)
         buf_byte(out, '0');
 }
 
-static void
-write_scientific(struct buf *out, const struct shortest *s)
-{
-    buf_byte(out, s->digits[0]);
-    if (s->count > 1) {
-        buf_byte(out, '.');
-        buf_add(out, s->digits + 1, (size_t)(s->count - 1));
-    }
-    buf_printf(out, "e%+03d", s->point - 1);
-}
-
 void
 json_number_write(struct buf *out, double value)
 {
@@ -314,8 +289,14 @@ json_number_write(struct buf *out, double value)
         buf_byte(out, '-');
     if (value != 0)
         shortest_find(&s, fabs(value));
-    if (s.point > -4 && s.point <= 16)
+    if (s.point > -4 && s.point <= 16) {
         write_fixed(out, &s);
-    else
-        write_scientific(out, &s);
+        return;
+    }
+    buf_byte(out, s.digits[0]);
+    if (s.count > 1) {
+        buf_byte(out, '.');
+        buf_add(out, s.digits + 1, (size_t)(s.count - 1));
+    }
+    buf_printf(out, "e%+03d", s.point - 1);
 }

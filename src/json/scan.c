@@ -103,30 +103,23 @@ pass_string(struct json_scan *s, bool *escaped)
     return true;
 }
 
-static bool
-pass_number(struct json_scan *s, enum json_scan_kind *kind)
-{
-    bool integer;
-    const unsigned char *behind = json_number_pass(s->at, s->end, &integer);
-
-    if (behind == NULL)
-        return false;
-    s->at = behind;
-    *kind = integer ? SCAN_INTEGER : SCAN_REAL;
-    return true;
-}
-
 /* Passes a value that holds no others; corrects *kind for numbers. */
 static bool
 pass_scalar(struct json_scan *s, enum json_scan_kind *kind)
 {
-    bool escaped;
+    const unsigned char *behind;
+    bool escaped, integer;
 
     switch (*kind) {
     case SCAN_STRING:
         return pass_string(s, &escaped);
     case SCAN_INTEGER:
-        return pass_number(s, kind);
+        behind = json_number_pass(s->at, s->end, &integer);
+        if (behind == NULL)
+            return false;
+        s->at = behind;
+        *kind = integer ? SCAN_INTEGER : SCAN_REAL;
+        return true;
     case SCAN_TRUE:
         return pass_word(s, "true", 4);
     case SCAN_FALSE:
@@ -150,28 +143,6 @@ pass_name(struct json_scan *s)
     return accept(s, ':') || lacks(s, SCAN_WANTS_COLON);
 }
 
-static enum json_scan_wanted
-comma_or(bool object)
-{
-    return object ? SCAN_WANTS_COMMA_OR_BRACE : SCAN_WANTS_COMMA_OR_BRACKET;
-}
-
-static void
-nesting_push(struct nesting *n, bool object)
-{
-    uint64_t bit = 1ULL << (n->depth % 64);
-    uint64_t *word = &n->objects[n->depth / 64];
-
-    *word = object ? *word | bit : *word & ~bit;
-    n->depth++;
-}
-
-static bool
-nesting_in_object(const struct nesting *n)
-{
-    return n->objects[(n->depth - 1) / 64] >> ((n->depth - 1) % 64) & 1;
-}
-
 /*
  * Behind a value (or behind the bracket that opens a container, `opened`): leaves all
  * containers that end here and stops before the next value, or at depth 0.
@@ -180,7 +151,7 @@ static bool
 pass_to_next(struct json_scan *s, struct nesting *n, bool opened)
 {
     while (n->depth > 0) {
-        bool object = nesting_in_object(n);
+        bool object = n->objects[(n->depth - 1) / 64] >> ((n->depth - 1) % 64) & 1;
 
         if (accept(s, object ? '}' : ']')) {
             n->depth--;
@@ -188,7 +159,8 @@ pass_to_next(struct json_scan *s, struct nesting *n, bool opened)
             continue;
         }
         if (!opened && !accept(s, ','))
-            return lacks(s, comma_or(object));
+            return lacks(s, object ? SCAN_WANTS_COMMA_OR_BRACE
+                                   : SCAN_WANTS_COMMA_OR_BRACKET);
         return !object || pass_name(s);
     }
     return true;
@@ -210,8 +182,11 @@ pass_container(struct json_scan *s)
         if (s->depth + n.depth >= SCAN_DEPTH_MAX)
             return lacks(s, SCAN_WANTS_LEVELS);
         if (opens) {
+            uint64_t bit = 1ULL << (n.depth % 64), *word = &n.objects[n.depth / 64];
+
+            *word = kind == SCAN_OBJECT ? *word | bit : *word & ~bit;
+            n.depth++;
             s->at++;
-            nesting_push(&n, kind == SCAN_OBJECT);
         } else if (!pass_scalar(s, &kind)) {
             return lacks(s, SCAN_WANTS_VALUE);
         }

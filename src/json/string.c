@@ -27,9 +27,9 @@ special_bits(uint64_t word)
 }
 
 static bool
-is_special(unsigned char c)
+is_plain(unsigned char c)
 {
-    return c < 0x20 || c == '"' || c == '\\' || c >= 0x80;
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
 /* The first byte from `at` on that is not a plain character, or `end`. */
@@ -43,7 +43,7 @@ skip_plain(const unsigned char *at, const unsigned char *end)
             return at + __builtin_ctzll(special) / 8;
         at += 8;
     }
-    while (at < end && !is_special(*at))
+    while (at < end && is_plain(*at))
         at++;
     return at;
 }
@@ -204,17 +204,6 @@ escape_fault(const unsigned char *at, const unsigned char *end)
     return "a surrogate must be half of a pair";
 }
 
-/* Why what stands here, which is not plain, breaks a string. */
-static const char *
-special_fault(const unsigned char *at, const unsigned char *end)
-{
-    if (at == end)
-        return "the string is not closed";
-    if (*at < 0x20)
-        return "a control character in a string must be escaped";
-    return *at == '\\' ? escape_fault(at + 1, end) : "the string is not valid UTF-8";
-}
-
 const unsigned char *
 json_string_fault(const unsigned char *at, const unsigned char *end, const char **why)
 {
@@ -230,12 +219,17 @@ json_string_fault(const unsigned char *at, const unsigned char *end, const char 
             break;
         at = behind;
     }
-    *why = special_fault(at, end);
+    if (at == end)
+        *why = "the string is not closed";
+    else if (*at < 0x20)
+        *why = "a control character in a string must be escaped";
+    else
+        *why = *at == '\\' ? escape_fault(at + 1, end) : "the string is not valid UTF-8";
     return at;
 }
 
 static uint32_t
-take(struct bytes *rest, size_t length, uint32_t code_point)
+take_code_point(struct bytes *rest, size_t length, uint32_t code_point)
 {
     rest->data += length;
     rest->len -= length;
@@ -243,36 +237,30 @@ take(struct bytes *rest, size_t length, uint32_t code_point)
 }
 
 static uint32_t
-next_unicode(struct bytes *rest)
-{
-    const unsigned char *at = (const unsigned char *)rest->data;
-    const unsigned char *end = at + rest->len;
-    int32_t unit = four_digits(at + 2, end), low;
-
-    if (!is_high_surrogate(unit))
-        return take(rest, 6, (uint32_t)unit);
-    low = four_digits(at + 8, end);
-    return take(rest, 12, (uint32_t)(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00)));
-}
-
-static uint32_t
 next_escape(struct bytes *rest)
 {
+    const unsigned char *at = (const unsigned char *)rest->data, *end = at + rest->len;
+    int32_t unit = four_digits(at + 2, end), low;
+
     switch (rest->data[1]) {
     case 'b':
-        return take(rest, 2, '\b');
+        return take_code_point(rest, 2, '\b');
     case 'f':
-        return take(rest, 2, '\f');
+        return take_code_point(rest, 2, '\f');
     case 'n':
-        return take(rest, 2, '\n');
+        return take_code_point(rest, 2, '\n');
     case 'r':
-        return take(rest, 2, '\r');
+        return take_code_point(rest, 2, '\r');
     case 't':
-        return take(rest, 2, '\t');
+        return take_code_point(rest, 2, '\t');
     case 'u':
-        return next_unicode(rest);
+        if (!is_high_surrogate(unit))
+            return take_code_point(rest, 6, (uint32_t)unit);
+        low = four_digits(at + 8, end);
+        return take_code_point(
+            rest, 12, (uint32_t)(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00)));
     default:
-        return take(rest, 2, (unsigned char)rest->data[1]);
+        return take_code_point(rest, 2, (unsigned char)rest->data[1]);
     }
 }
 
@@ -287,12 +275,12 @@ json_string_next(struct bytes *rest)
         return next_escape(rest);
     length = utf8_length(*at);
     if (length <= 1)
-        return take(rest, 1, *at);
+        return take_code_point(rest, 1, *at);
     /* The first byte of a sequence of n carries 7 - n bits, each other one 6. */
     code_point = *at & (0x7fu >> length);
     for (unsigned i = 1; i < length; i++)
         code_point = code_point << 6 | (at[i] & 0x3fu);
-    return take(rest, length, code_point);
+    return take_code_point(rest, length, code_point);
 }
 
 unsigned
@@ -328,13 +316,6 @@ json_string_equals(struct bytes inside, struct bytes text)
 }
 
 /* ------------------------------------------------------------------ writing */
-
-/* How a byte of a text goes into a JSON string. */
-static bool
-is_plain(unsigned char c)
-{
-    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
-}
 
 static void
 out_escape(struct buf *out, unsigned char c)

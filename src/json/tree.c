@@ -7,8 +7,6 @@
 
 #include <stdio.h>
 
-/* ------------------------------------------------------------------ reading */
-
 /*
  * jansson's own parser ignores failed allocations, and then keeps texts that are too short. So the
  * scanner reads, and jansson only makes the values: those of its functions report each failure.
@@ -92,17 +90,6 @@ add_member(json_t *object, const struct json_scan_name *name, json_t *value)
     return st;
 }
 
-/* Likewise. */
-static enum status
-add_value(json_t *container, const struct json_scan_name *name, json_t *value)
-{
-    if (value == NULL)
-        return ST_NO_MEMORY;
-    if (json_is_object(container))
-        return add_member(container, name, value);
-    return json_array_append_new(container, value) == 0 ? ST_OK : ST_NO_MEMORY;
-}
-
 /* Fills a container that was entered, and those in it; without recursion, for small stacks. */
 static enum status
 fill(struct builder *b, json_t *tree)
@@ -111,7 +98,7 @@ fill(struct builder *b, json_t *tree)
     while (b->depth > 0) {
         json_t *container = b->open[b->depth - 1], *value;
         struct json_scan_name name = {BYTES_NONE, false};
-        enum status st;
+        enum status st = ST_OK;
 
         if (!(json_is_object(container) ? json_scan_member(&b->scan, &name)
                                         : json_scan_item(&b->scan))) {
@@ -119,7 +106,12 @@ fill(struct builder *b, json_t *tree)
             continue;
         }
         value = begin_value(&b->scan);
-        st = add_value(container, &name, value);
+        if (value == NULL)
+            return ST_NO_MEMORY;
+        if (json_is_object(container))
+            st = add_member(container, &name, value);
+        else if (json_array_append_new(container, value) != 0)
+            st = ST_NO_MEMORY;
         if (st != ST_OK)
             return st;
         if (json_is_object(value) || json_is_array(value))
@@ -179,20 +171,6 @@ json_tree_received(const json_t *value)
     return out;
 }
 
-/* ------------------------------------------------------------------ writing */
-
-static void
-write_array(struct buf *out, const json_t *array)
-{
-    buf_byte(out, '[');
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        if (i > 0)
-            buf_byte(out, ',');
-        json_tree_write(out, json_array_get(array, i));
-    }
-    buf_byte(out, ']');
-}
-
 static void
 write_object(struct buf *out, const json_t *object)
 {
@@ -221,7 +199,13 @@ json_tree_write(struct buf *out, const json_t *tree)
         write_object(out, tree);
         break;
     case JSON_ARRAY:
-        write_array(out, tree);
+        buf_byte(out, '[');
+        for (size_t i = 0; i < json_array_size(tree); i++) {
+            if (i > 0)
+                buf_byte(out, ',');
+            json_tree_write(out, json_array_get(tree, i));
+        }
+        buf_byte(out, ']');
         break;
     case JSON_STRING:
         json_string_write(out,

@@ -24,8 +24,6 @@ exposition_begin(struct exposition *x, struct buf *out, enum exposition_format f
     *x = (struct exposition){.out = out, .format = format};
 }
 
-/* ------------------------------------------------------------------ heads */
-
 /* What the names of samples end with besides the family's. */
 static const char *
 suffix_of(const struct family *family)
@@ -75,19 +73,6 @@ exposition_family(struct exposition *x, const struct family *family)
         write_head(x, "UNIT", family->unit);
 }
 
-/* ------------------------------------------------------------------ samples */
-
-/* Must it stand there as \xNN? So must a backslash that would look like the begin of one. */
-static bool
-needs_number(const unsigned char *at, const unsigned char *behind,
-             const unsigned char *end)
-{
-    const bool looks_like_one = *at == '\\' && behind != NULL && behind < end;
-
-    return behind == NULL || (*at < ' ' && *at != '\n') || *at == 0x7f ||
-           (looks_like_one && *behind == 'x');
-}
-
 /*
  * Escaped. What is not UTF-8, or a control character, stands there as \xNN, as text; two
  * values never become the same.
@@ -100,7 +85,9 @@ write_value(struct buf *out, struct bytes text)
     while (at < end) {
         const unsigned char *behind = utf8_pass(at, end);
 
-        if (needs_number(at, behind, end))
+        /* A backslash that would look like the begin of \xNN is written so, too. */
+        if (behind == NULL || (*at < ' ' && *at != '\n') || *at == 0x7f ||
+            (*at == '\\' && behind < end && *behind == 'x'))
             buf_printf(out, "\\\\x%02x", *at++);
         else if (*at == '\n')
             buf_str(out, "\\n"), at = behind;
@@ -166,13 +153,19 @@ decimal(char out[NUMBER_CAP], uint64_t value, unsigned digits)
     return out;
 }
 
+static void
+write_number(struct exposition *x, uint64_t value)
+{
+    buf_u64(x->out, value);
+    buf_byte(x->out, '\n');
+}
+
 void
 exposition_sample(struct exposition *x, const struct label *labels, size_t count,
                   uint64_t value)
 {
     write_name(x, suffix_of(x->family), labels, count, NULL);
-    buf_u64(x->out, value);
-    buf_byte(x->out, '\n');
+    write_number(x, value);
 }
 
 void
@@ -183,13 +176,6 @@ exposition_decimal(struct exposition *x, const struct label *labels, size_t coun
 
     write_name(x, suffix_of(x->family), labels, count, NULL);
     buf_str(x->out, decimal(text, value, digits));
-    buf_byte(x->out, '\n');
-}
-
-static void
-write_number(struct exposition *x, uint64_t value)
-{
-    buf_u64(x->out, value);
     buf_byte(x->out, '\n');
 }
 
@@ -226,4 +212,22 @@ exposition_end(struct exposition *x)
 {
     if (is_open(x))
         buf_str(x->out, "# EOF\n");
+}
+
+void
+metrics_add(struct metrics *m, struct metrics_source *source)
+{
+    source->next = NULL;
+    if (m->last == NULL)
+        m->first = source;
+    else
+        m->last->next = source;
+    m->last = source;
+}
+
+void
+metrics_write(const struct metrics *m, struct exposition *x)
+{
+    for (struct metrics_source *at = m->first; at != NULL; at = at->next)
+        at->write(at, x);
 }

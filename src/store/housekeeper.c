@@ -7,28 +7,11 @@
  */
 enum { ASK_MS = 2 };
 
-/* The milliseconds until next_ms, or until the trimmer wants to look again; -1: never. */
-static int64_t
-rest_ms(struct housekeeper *shared, int64_t next_ms, int64_t now_ms, int64_t real_ms)
-{
-    int64_t trim_ms = trimmer_step(&shared->trimmer, real_ms);
-
-    if (next_ms == INT64_MAX || clock_stands(shared->clock))
-        return trim_ms;
-    return trim_ms >= 0 && trim_ms < next_ms - now_ms ? trim_ms : next_ms - now_ms;
-}
-
-static int64_t
-sooner(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int64_t
 housekeeping_step(struct housekeeping *h, int64_t real_ms)
 {
     struct housekeeper *shared = h->shared;
-    int64_t now_ms, next_ms;
+    int64_t now_ms, next_ms, after_ms, trim_ms;
 
     if (h->asked_ms != INT64_MIN && real_ms - h->asked_ms < ASK_MS)
         return ASK_MS;
@@ -42,11 +25,16 @@ housekeeping_step(struct housekeeping *h, int64_t real_ms)
         atomic_store(&shared->busy, false);
         housekeeping_hurry(h);
         /* Whoever made something due meanwhile may have found us busy, or asleep. */
-        next_ms = sooner(next_ms, store_next_ms(shared->store));
+        after_ms = store_next_ms(shared->store);
+        if (next_ms > after_ms)
+            next_ms = after_ms;
     }
     if (next_ms <= now_ms)
         return 0;
-    return rest_ms(shared, next_ms, now_ms, real_ms);
+    trim_ms = trimmer_step(&shared->trimmer, real_ms);
+    if (next_ms == INT64_MAX || clock_stands(shared->clock))
+        return trim_ms;
+    return trim_ms >= 0 && trim_ms < next_ms - now_ms ? trim_ms : next_ms - now_ms;
 }
 
 void

@@ -31,10 +31,8 @@ store_id_number(const struct store_id *id)
     return number;
 }
 
-/* ------------------------------------------------------------------ single records */
-
 static enum status
-refuse(struct store_flaw *flaw, size_t index, const char *member, const char *what)
+note_flaw(struct store_flaw *flaw, size_t index, const char *member, const char *what)
 {
     *flaw = (struct store_flaw){index, member, what};
     return ST_BAD_VALUE;
@@ -59,35 +57,33 @@ is_numbered(const struct store_id *id)
 }
 
 static enum status
-check_claim(const struct store_claim_record *c, size_t i, struct store_flaw *flaw)
-{
-    if (!is_numbered(&c->id))
-        return refuse(flaw, i, "claim.id", "it is not a valid id of a claim");
-    if (!is_time(c->started_ms))
-        return refuse(flaw, i, "claim.age", "it is out of range");
-    if (!is_time(c->ends_ms) || c->ends_ms <= c->started_ms)
-        return refuse(flaw, i, "claim.ttl", "it is out of range");
-    return ST_OK;
-}
-
-static enum status
 check_message(const struct store_message_record *m, size_t i, struct store_flaw *flaw)
 {
+    const struct store_claim_record *c = m->claim;
+
     if (m->id.text[0] != '\0' && !store_id_good(store_id_bytes(&m->id)))
-        return refuse(flaw, i, "id", "it is malformed");
+        return note_flaw(flaw, i, "id", "it is malformed");
     if (m->claim != NULL && m->delayed_until_ms != 0)
-        return refuse(flaw, i, "claim", "a claim cannot hold a delayed message");
+        return note_flaw(flaw, i, "claim", "a claim cannot hold a delayed message");
     if (!is_time(m->posted_ms))
-        return refuse(flaw, i, "age", "it is out of range");
+        return note_flaw(flaw, i, "age", "it is out of range");
     if (!is_time(m->expires_ms) || m->expires_ms <= m->posted_ms)
-        return refuse(flaw, i, "ttl", "it is out of range");
+        return note_flaw(flaw, i, "ttl", "it is out of range");
     if (m->delayed_until_ms != 0 &&
         (!is_time(m->delayed_until_ms) || m->delayed_until_ms > m->expires_ms))
-        return refuse(flaw, i, "delay",
-                      "it is out of range, or longer than the TTL of the message");
+        return note_flaw(flaw, i, "delay",
+                         "it is out of range, or longer than the TTL of the message");
     if (m->body.len == 0 || m->body.len > UINT32_MAX / 2)
-        return refuse(flaw, i, "body", "it is missing or too long");
-    return m->claim == NULL ? ST_OK : check_claim(m->claim, i, flaw);
+        return note_flaw(flaw, i, "body", "it is missing or too long");
+    if (c == NULL)
+        return ST_OK;
+    if (!is_numbered(&c->id))
+        return note_flaw(flaw, i, "claim.id", "it is not a valid id of a claim");
+    if (!is_time(c->started_ms))
+        return note_flaw(flaw, i, "claim.age", "it is out of range");
+    if (!is_time(c->ends_ms) || c->ends_ms <= c->started_ms)
+        return note_flaw(flaw, i, "claim.ttl", "it is out of range");
+    return ST_OK;
 }
 
 static enum status
@@ -95,15 +91,15 @@ check_subscription(const struct store_subscription_record *s, size_t i,
                    struct store_flaw *flaw)
 {
     if (!is_numbered(&s->id))
-        return refuse(flaw, i, "id", "it is not a valid id of a subscription");
+        return note_flaw(flaw, i, "id", "it is not a valid id of a subscription");
     if (!is_time(s->started_ms))
-        return refuse(flaw, i, "age", "it is out of range");
+        return note_flaw(flaw, i, "age", "it is out of range");
     if (s->ttl_s <= 0 || s->ttl_s > STORE_MS_MOST / 1000)
-        return refuse(flaw, i, "ttl", "it is out of range");
+        return note_flaw(flaw, i, "ttl", "it is out of range");
     if (s->subscriber.len == 0 || s->subscriber.len > STORE_SUBSCRIBER_MOST)
-        return refuse(flaw, i, "subscriber", "it is missing or too long");
+        return note_flaw(flaw, i, "subscriber", "it is missing or too long");
     if (s->options.len > STORE_SUBSCRIBER_MOST)
-        return refuse(flaw, i, "options", "it is too long");
+        return note_flaw(flaw, i, "options", "it is too long");
     return ST_OK;
 }
 
@@ -116,12 +112,11 @@ check_record(const struct store_record *r, size_t i, struct store_flaw *flaw)
     case STORE_RECORD_SUBSCRIPTION:
         return check_subscription(&r->subscription, i, flaw);
     default:
-        return i == 0 ? ST_OK
-                      : refuse(flaw, i, "metadata", "the queue must be the first record");
+        return i == 0
+                   ? ST_OK
+                   : note_flaw(flaw, i, "metadata", "the queue must be the first record");
     }
 }
-
-/* ------------------------------------------------------------------ two of the same */
 
 /* A text, of what it is, and where it is from. */
 struct key {
@@ -166,13 +161,6 @@ add_keys(struct key *keys, size_t count, const struct store_record *r, size_t i)
     return count;
 }
 
-/* A claim holds several messages. */
-static bool
-same_claim(const struct key *a, const struct key *b)
-{
-    return a->what == CLAIM_NUMBER && strcmp(a->claim->id.text, b->claim->id.text) == 0;
-}
-
 static enum status
 check_twice(struct key *keys, size_t count, struct store_flaw *flaw)
 {
@@ -191,10 +179,11 @@ check_twice(struct key *keys, size_t count, struct store_flaw *flaw)
     for (size_t i = 1; i < count; i++)
         if (keys[i - 1].what == keys[i].what &&
             bytes_equal(keys[i - 1].text, keys[i].text) &&
-            !same_claim(&keys[i - 1], &keys[i]) &&
+            (keys[i].what != CLAIM_NUMBER || /* a claim holds several messages */
+             strcmp(keys[i - 1].claim->id.text, keys[i].claim->id.text) != 0) &&
             (st == ST_OK || keys[i].index < flaw->index))
-            st = refuse(flaw, keys[i].index, said[keys[i].what].member,
-                        said[keys[i].what].what);
+            st = note_flaw(flaw, keys[i].index, said[keys[i].what].member,
+                           said[keys[i].what].what);
     return st;
 }
 
@@ -207,8 +196,8 @@ store_records_check(struct mem *mem, const struct store_record *records, size_t 
     size_t keyed = 0;
 
     if (count > STORE_APPLY_MOST)
-        return refuse(flaw, STORE_APPLY_MOST, "id",
-                      "the queue has too many messages to load at once");
+        return note_flaw(flaw, STORE_APPLY_MOST, "id",
+                         "the queue has too many messages to load at once");
     keys = mem_calloc(mem, 2 * count + 1, sizeof(*keys));
     if (keys == NULL)
         return ST_NO_MEMORY;

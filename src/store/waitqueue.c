@@ -34,20 +34,16 @@ waitqueue_new(struct mem *mem, const struct store_queue *where, struct list *dir
 {
     struct waitqueue *waitqueue =
         mem_alloc(mem, sizeof(*waitqueue) + where->project.len + where->name.len);
-    char *name;
+    char *to;
 
     if (waitqueue == NULL)
         return NULL;
     *waitqueue = (struct waitqueue){.dirty_list = dirty_list};
     list_init(&waitqueue->waiters);
-    name = waitqueue->text + where->project.len;
-    if (where->project.len > 0)
-        memcpy(waitqueue->text, where->project.data, where->project.len);
-    if (where->name.len > 0)
-        memcpy(name, where->name.data, where->name.len);
-    waitqueue->where = *where;
-    waitqueue->where.project = bytes_of(waitqueue->text, where->project.len);
-    waitqueue->where.name = bytes_of(name, where->name.len);
+    to = waitqueue->text;
+    waitqueue->where.kind = where->kind;
+    waitqueue->where.project = bytes_lay(&to, where->project);
+    waitqueue->where.name = bytes_lay(&to, where->name);
     return waitqueue;
 }
 

@@ -33,21 +33,13 @@ find_all(void *library, struct curl_library *l)
            library_find(library, "curl_multi_cleanup", &l->multi_cleanup);
 }
 
-static void *
-load_any(void)
+enum status
+curl_library_load(struct curl_library *out, struct reason *why)
 {
     void *library = NULL;
 
     for (size_t i = 0; library == NULL && i < NAMES; i++)
         library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    return library;
-}
-
-enum status
-curl_library_load(struct curl_library *out, struct reason *why)
-{
-    void *library = load_any();
-
     if (library == NULL)
         return reason_give(why, ST_UNAVAILABLE,
                            "needs libcurl (Debian: libcurl3-gnutls or libcurl4): %s",

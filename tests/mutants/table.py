@@ -137,8 +137,8 @@ MUTANTS = [
      "a dead letter that cannot be moved for want of memory is gone",
      SIMULATION,
      [("engine/dead_letter.c",
-       "        give_up(dl, &move);\n        return st;",
-       "        give_up(dl, &move);\n"
+       "        undo_move(dl, &move);\n        return st;",
+       "        undo_move(dl, &move);\n"
        "        for (size_t i = 0; MUTANT(DEAD_LETTER_LOST) && i < move.count; i++) {\n"
        "            message_detach(dl->from.shard, move.messages[i]);\n"
        "            message_unpin(dl->from.engine->core.mem, move.messages[i]);\n"
@@ -154,13 +154,10 @@ MUTANTS = [
      "a dead letter that moves on gets the id of its last place",
      SIMULATION,
      [("engine/dead_letter.c",
-       "    if (m->original != NULL)\n        return;\n    m->original",
-       "    if (m->original != NULL) {\n"
-       "        if (MUTANT(LETTER_NEW_ID))\n"
-       "            m->original->id = (struct ident){source->tag, m->seq};\n"
-       "        return;\n"
-       "    }\n"
-       "    m->original")]),
+       "    if (m->original == NULL) {\n        m->original = move->",
+       "    if (m->original != NULL && MUTANT(LETTER_NEW_ID))\n"
+       "        m->original->id = (struct ident){dl->from.queue->tag, m->seq};\n"
+       "    if (m->original == NULL) {\n        m->original = move->")]),
     ("IDS_REUSED",
      "a queue that is made again gives out the ids of the old one",
      SIMULATION,
@@ -275,11 +272,10 @@ MUTANTS = [
      "a deleted queue does not send those away who wait for it",
      SIMULATION,
      [("engine/shard.c",
-       "    if (q->waitqueue != NULL)\n        end_waitqueue(sh, q->waitqueue);",
-       "    if (q->waitqueue != NULL && MUTANT(DELETION_KEEPS_THE_LINE))\n"
-       "        q->waitqueue->queue = NULL;\n"
-       "    else if (q->waitqueue != NULL)\n"
-       "        end_waitqueue(sh, q->waitqueue);")]),
+       "    if (waitqueue != NULL) {\n        hashmap_remove(&sh->waitqueues",
+       "    if (waitqueue != NULL && MUTANT(DELETION_KEEPS_THE_LINE)) {\n"
+       "        waitqueue->queue = NULL;\n"
+       "    } else if (waitqueue != NULL) {\n        hashmap_remove(&sh->waitqueues")]),
     ("DISMISSED_UNTOLD",
      "who waits for a queue that is deleted is sent away without a word",
      SIMULATION,
@@ -445,9 +441,9 @@ MUTANTS = [
      "what is armed while housekeeping goes on wakes nobody",
      "model/gaps_test: what_is_armed_while_housekeeping_goes_on_is_not_forgotten",
      [("engine/instance.c",
-       "        core_wake_at(&e->core, housekeep(&e->shards[i], now_ms));\n",
-       "    {\n"
-       "        int64_t due_ms = housekeep(&e->shards[i], now_ms);\n"
+       "        core_wake_at(&e->core, housekeep_shard(&e->shards[i], now_ms, &budget));\n"
+       "    }\n",
+       "        int64_t due_ms = housekeep_shard(&e->shards[i], now_ms, &budget);\n"
        "        core_wake_at(&e->core, due_ms);\n"
        "        least_ms = due_ms < least_ms ? due_ms : least_ms;\n"
        "    }\n"
@@ -793,8 +789,8 @@ MUTANTS = [
      "a message that a subscriber gets counts as unread when it expires",
      "store/figures_test: a_subscriber_reads_what_no_worker_claims",
      [("engine/housekeeping.c",
-       "!feed_listens(q->feed);\n    counts->dead",
-       "(!feed_listens(q->feed) || MUTANT(SUBSCRIBED_IS_UNREAD));\n    counts->dead")]),
+       "!feed_listens(q->feed);\n            counts->dead",
+       "(!feed_listens(q->feed) || MUTANT(SUBSCRIBED_IS_UNREAD));\n            counts->dead")]),
     ("RENEWED_IS_YOUNG",
      "the age of the oldest claim counts from its last renewal",
      "store/figures_test: the_age_of_the_oldest_claim_counts_from_its_creation",
@@ -806,9 +802,9 @@ MUTANTS = [
      "messages that were popped are counted as deleted",
      "store/figures_test: what_clients_do_is_counted",
      [("engine/message_ops.c",
-       "    commit_discarded(&v, &d, STORE_COUNT_POPPED);",
-       "    commit_discarded(&v, &d, MUTANT(POPPED_IS_DELETED) ? STORE_COUNT_DELETED\n"
-       "                                                       : STORE_COUNT_POPPED);")]),
+       "    leave_discarded(&v, &d, STORE_COUNT_POPPED);",
+       "    leave_discarded(&v, &d, MUTANT(POPPED_IS_DELETED) ? STORE_COUNT_DELETED\n"
+       "                                                      : STORE_COUNT_POPPED);")]),
     ("OLD_GROUPS_IGNORED",
      "the memory of a control group of the first version is not looked at",
      "unit/main/memory_limit_test: groups_of_the_first_version_count_too",
@@ -855,10 +851,10 @@ MUTANTS = [
      [("journal/segment.c",
        "        error = disk_sync_names(s->disk);\n"
        "    if (error == 0)\n"
-       "        error = add(",
+       "        error = add_segment(",
        "        error = MUTANT(NAMES_NOT_SYNCED) ? 0 : disk_sync_names(s->disk);\n"
        "    if (error == 0)\n"
-       "        error = add(")]),
+       "        error = add_segment(")]),
     ("DROPPED_TOO_EARLY",
      "old segments go before the end of the checkpoint is durable",
      CRASH,
@@ -900,11 +896,8 @@ MUTANTS = [
      "a sync that failed is tried again, and believed",
      CRASH,
      [("journal/commit.c",
-       "    int error = sync_timed(j);\n"
-       "\n"
-       "    if (error != 0) {",
-       "    int error = sync_timed(j);\n"
-       "\n"
+       "(clock_stopwatch_ns() - began_ns) / 1000);\n    if (error != 0) {",
+       "(clock_stopwatch_ns() - began_ns) / 1000);\n"
        "    if (error != 0 && MUTANT(SYNC_TRIED_AGAIN))\n"
        "        error = segments_sync(&j->segments);\n"
        "    if (error != 0) {")]),
@@ -936,26 +929,24 @@ MUTANTS = [
      "a dead letter comes into its new queue and leaves the old one later",
      CRASH,
      [("engine/state_replay.c",
-       "            drop_message(r, backlog_at(source->backlog, told.old_number));",
+       "            drop_message(r, backlog_at(source->backlog, record.old_number));",
        "            drop_message(r, MUTANT(MOVE_IN_TWO)\n"
        "                                ? NULL\n"
-       "                                : backlog_at(source->backlog, told.old_number));")]),
+       "                                : backlog_at(source->backlog, record.old_number));")]),
     ("DELETE_LOST",
      "what was deleted is there again after a restart",
      CRASH,
      [("engine/state_replay.c",
-       "    case STORE_CHANGE_DELETE:\n"
-       "        remove_messages(r, change);",
-       "    case STORE_CHANGE_DELETE:\n"
-       "        if (!MUTANT(DELETE_LOST))\n"
-       "            remove_messages(r, change);")]),
+       "        while (change->next(change, &record))\n            drop_message(",
+       "        while (!MUTANT(DELETE_LOST) && change->next(change, &record))\n"
+       "            drop_message(")]),
     ("RELEASE_LOST",
      "what was given back is held again after a restart",
      CRASH,
      [("engine/state_replay.c",
-       "        release_claim(r, change);",
+       "        release_claim(r, v, change);",
        "        if (!MUTANT(RELEASE_LOST))\n"
-       "            release_claim(r, change);")]),
+       "            release_claim(r, v, change);")]),
     ("MEMBERS_LOST",
      "a claim holds what the log shows after it, whether it was its own or not",
      CRASH,
@@ -1027,17 +1018,17 @@ MUTANTS = [
      "what a killed process has left in memory only counts as durable",
      CRASH,
      [("journal/reader.c",
-       "    if (error == 0 && settle)\n"
+       "    if (error == 0 && sync)\n"
        "        error = disk_sync(disk, r->file);",
-       "    if (error == 0 && settle && !MUTANT(UNSYNCED_BELIEVED))\n"
+       "    if (error == 0 && sync && !MUTANT(UNSYNCED_BELIEVED))\n"
        "        error = disk_sync(disk, r->file);")]),
     ("MEMORY_BELIEVED",
      "a start reads what a failed sync has left in memory",
      CRASH,
      [("journal/reader.c",
-       "    if (error == 0 && settle)\n"
+       "    if (error == 0 && sync)\n"
        "        disk_forget(disk, r->file);",
-       "    if (error == 0 && settle && !MUTANT(MEMORY_BELIEVED))\n"
+       "    if (error == 0 && sync && !MUTANT(MEMORY_BELIEVED))\n"
        "        disk_forget(disk, r->file);")]),
     ("NOBODY_FLUSHES",
      "a worker rests without setting the log going",
@@ -1073,24 +1064,24 @@ MUTANTS = [
      "a queue without messages gives out their ids again after a restart",
      CRASH,
      [("engine/state_replay.c",
-       "    raise(&v->last_seq, change->last_number);\n",
+       "    raise_number(&v->last_seq, change->last_number);\n",
        "    if (!MUTANT(NUMBERS_LOST))\n"
-       "        raise(&v->last_seq, change->last_number);\n")]),
+       "        raise_number(&v->last_seq, change->last_number);\n")]),
     ("LOAN_FORGOTTEN",
      "a transient queue counts its claims from the beginning after a restart",
      CRASH,
      [("engine/state_replay.c",
-       "    raise(&v->last_claim, change->last_claim);\n"
+       "    raise_number(&v->last_claim, change->last_claim);\n"
        "    core_use_up",
        "    if (!MUTANT(LOAN_FORGOTTEN))\n"
-       "        raise(&v->last_claim, change->last_claim);\n"
+       "        raise_number(&v->last_claim, change->last_claim);\n"
        "    core_use_up")]),
     ("TWO_NAMES_ONE_SERIES",
      "a project whose name looks like an escaped byte has the series of one that has that byte",
      "unit/metrics/exposition_test: two_values_never_look_the_same",
      [("metrics/exposition.c",
-       "(looks_like_one && *behind == 'x');",
-       "(looks_like_one && *behind == 'x' && !MUTANT(TWO_NAMES_ONE_SERIES));")]),
+       "(*at == '\\\\' && behind < end && *behind == 'x'))",
+       "(*at == '\\\\' && behind < end && *behind == 'x' && !MUTANT(TWO_NAMES_ONE_SERIES)))")]),
     ("SERIES_TWICE",
      "a queue that is made anew while figures are written is told twice",
      "api/metrics_test: no_series_comes_twice",
@@ -1132,8 +1123,8 @@ MUTANTS = [
      "a post does not make those due who were idle",
      SIMULATION,
      [("engine/subscription.c",
-       "    if (!list_empty(&f->idle)) {\n        splice",
-       "    if (!list_empty(&f->idle) && !MUTANT(POST_WAKES_NOBODY)) {\n        splice")]),
+       "    if (!list_empty(&f->idle)) {\n        list_move",
+       "    if (!list_empty(&f->idle) && !MUTANT(POST_WAKES_NOBODY)) {\n        list_move")]),
     ("DELIVERER_UNTOLD",
      "whoever delivers is not told that there is something to deliver",
      SIMULATION,
@@ -1244,11 +1235,11 @@ MUTANTS = [
      "a purge of messages takes what subscribers have still to get",
      SIMULATION,
      [("engine/queue_ops.c",
-       "        count_dropped(v);\n        reclaim_backlog",
+       "        reclaim_backlog(v->shard",
        "    while (MUTANT(PURGE_EMPTIES_FEED) && v->queue->feed != NULL &&\n"
        "           v->queue->feed->entries.live > 1)\n"
        "        (void)feed_drop(v->queue->feed, v->engine->core.mem, &v->shard->pool);\n"
-       "        count_dropped(v);\n        reclaim_backlog")]),
+       "        reclaim_backlog(v->shard")]),
     ("PURGE_KEEPS_SUBSCRIPTIONS",
      "a purge of subscriptions leaves them",
      SIMULATION,
@@ -1267,8 +1258,8 @@ MUTANTS = [
      "a message counts the failures of one that fell out before it",
      SIMULATION,
      [("engine/subscription.c",
-       "    if (s->failed_at == 0 || s->state == SUBSCRIPTION_LENT)",
-       "    if (s->failed_at == 0 || s->state == SUBSCRIPTION_LENT ||\n"
+       "    if (s->failed_at == 0 || s->state == SUBSCRIPTION_LEASED)",
+       "    if (s->failed_at == 0 || s->state == SUBSCRIPTION_LEASED ||\n"
        "        MUTANT(FAILURES_INHERITED))")]),
     ("LOST_CLAIM_GIVEN_BACK",
      "a claim is given back whose answer was lost because a test wanted it",
@@ -1361,9 +1352,8 @@ MUTANTS = [
      "projects are not listed",
      "store/queue_test: projects_are_listed_while_they_have_queues",
      [("engine/directory.c",
-       "page_of(d, &d->named[wanted->kind], wanted, out);",
-       "page_of(d, MUTANT(PROJECTS_UNLISTED) ? NULL : &d->named[wanted->kind], wanted,\n"
-       "                 out);")]),
+       "*set = &d->named[wanted->kind];",
+       "*set = MUTANT(PROJECTS_UNLISTED) ? NULL : &d->named[wanted->kind];")]),
     ("TESTS_TAKE_ANY_JOURNAL",
      "a journal that was not made by tests is taken by them",
      "e2e/testapi_test: TestApi.test_a_journal_is_of_tests_or_not",

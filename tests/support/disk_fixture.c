@@ -33,7 +33,9 @@ disk_fixture_another(struct disk_fixture *f)
 static void
 remove_file(void *arg, const char *name)
 {
-    ck_assert_int_eq(disk_unlink(arg, name), 0);
+    struct disk *d = arg;
+
+    ck_assert_int_eq(disk_unlink(d, name), 0);
 }
 
 void

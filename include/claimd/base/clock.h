@@ -25,8 +25,7 @@ struct clock {
     _Atomic int64_t hand; /* running: twice the milliseconds added to the monotonic clock;
                              standing: twice the time shown, plus one */
     int64_t
-        phase_ns; /* running: added to the monotonic clock before it is rounded down to
-                             milliseconds; 0 to 999999 */
+        phase_ns; /* running: added to the monotonic clock before it is rounded down */
 };
 
 /* Runs, with the wall clock. */

@@ -42,8 +42,6 @@ counter_set(struct counter *c, uint64_t value)
     atomic_store_explicit(&c->value, value, memory_order_relaxed);
 }
 
-/* ------------------------------------------------------------------ buckets */
-
 enum { BUCKETS_MAX = 14 };
 
 /* The upper bounds of the buckets of a histogram, ascending; behind the last is one more. */

@@ -19,8 +19,7 @@
 
 struct lock {
     pthread_mutex_t mutex;
-    _Atomic(const void *)
-        holder; /* address of a thread-local of the holder; NULL: free */
+    _Atomic(const void *) holder; /* a thread-local of the holder; NULL: free */
 };
 
 void lock_init(struct lock *l);

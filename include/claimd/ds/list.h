@@ -57,14 +57,16 @@ list_remove(struct list *node)
     node->next = node->prev = NULL;
 }
 
-/* Moves all nodes of one list to another one, which is empty. O(1). */
+/* Moves all nodes of one list to the end of another one. O(1). */
 static inline void
 list_move(struct list *to, struct list *from)
 {
     if (list_empty(from))
         return;
-    *to = *from;
-    to->next->prev = to->prev->next = to;
+    from->next->prev = to->prev;
+    to->prev->next = from->next;
+    from->prev->next = to;
+    to->prev = from->prev;
     list_init(from);
 }
 

@@ -83,6 +83,8 @@ disk_is_full(int error)
 /* What every disk says of a name: EINVAL if it is "", ".", ".." or has a '/', ENAMETOOLONG. */
 int disk_name_check(const char *name);
 
+/* The macros below call an operation. `d` must have no side effects. */
+
 /* Its files have been closed before. NULL is fine. */
 static inline void
 disk_shut(struct disk *d)
@@ -92,12 +94,7 @@ disk_shut(struct disk *d)
 }
 
 /* Opens a file, owned: disk_close() it. */
-static inline int
-disk_file_open(struct disk *d, const char *name, enum disk_mode mode,
-               struct disk_file **out)
-{
-    return d->ops->open(d, name, mode, out);
-}
+#define disk_file_open(d, name, mode, out) ((d)->ops->open((d), (name), (mode), (out)))
 
 /* NULL is fine. */
 static inline void
@@ -116,78 +113,42 @@ int disk_write(struct disk *d, struct disk_file *f, uint64_t offset, const void 
                size_t len);
 
 /* What was written before is durable when it returns 0. After an error nobody knows. */
-static inline int
-disk_sync(struct disk *d, struct disk_file *f)
-{
-    return d->ops->sync(d, f);
-}
+#define disk_sync(d, f) ((d)->ops->sync((d), (f)))
 
 /*
  * Makes the file `size` bytes long, unless it is longer, of zeros where nothing was written,
  * and their room its own: writing there cannot be refused for want of room. If that fails,
  * the file is as long as before.
  */
-static inline int
-disk_allocate(struct disk *d, struct disk_file *f, uint64_t size)
-{
-    return d->ops->allocate(d, f, size);
-}
+#define disk_allocate(d, f, size) ((d)->ops->allocate((d), (f), (size)))
 
 /*
  * Makes the file no longer than `size`, and gives back the room behind it, where there must be
  * nothing but zeros: so it does not matter that after a crash it may be as long as before.
  */
-static inline int
-disk_cut(struct disk *d, struct disk_file *f, uint64_t size)
-{
-    return d->ops->cut(d, f, size);
-}
+#define disk_cut(d, f, size) ((d)->ops->cut((d), (f), (size)))
 
-static inline int
-disk_size(struct disk *d, struct disk_file *f, uint64_t *out)
-{
-    return d->ops->size(d, f, out);
-}
+#define disk_size(d, f, out) ((d)->ops->size((d), (f), (out)))
 
 /*
  * Has what is read of a synced file from now on come from the device, not from memory, where
  * the file system can do that.
  */
-static inline void
-disk_forget(struct disk *d, struct disk_file *f)
-{
-    d->ops->forget(d, f);
-}
+#define disk_forget(d, f) ((d)->ops->forget((d), (f)))
 
 /* Gives a file another name, in one step; a file of that name is gone then. */
-static inline int
-disk_rename(struct disk *d, const char *from, const char *to)
-{
-    return d->ops->rename(d, from, to);
-}
+#define disk_rename(d, from, to) ((d)->ops->rename((d), (from), (to)))
 
-static inline int
-disk_unlink(struct disk *d, const char *name)
-{
-    return d->ops->unlink(d, name);
-}
+#define disk_unlink(d, name) ((d)->ops->unlink((d), (name)))
 
 /*
  * Names what stands in the directory, files or not, in no order; a name that is too long is
  * cut off. `each` may do what it likes with the disk.
  */
-static inline int
-disk_list(struct disk *d, void (*each)(void *arg, const char *name), void *arg)
-{
-    return d->ops->list(d, each, arg);
-}
+#define disk_list(d, each, arg) ((d)->ops->list((d), (each), (arg)))
 
 /* Files made, renamed and unlinked before are so after a crash when it returns 0. */
-static inline int
-disk_sync_names(struct disk *d)
-{
-    return d->ops->sync_names(d);
-}
+#define disk_sync_names(d) ((d)->ops->sync_names((d)))
 
 /*
  * Makes the file if need be and takes its lock and the directory's, for as long as the file is
@@ -195,27 +156,15 @@ disk_sync_names(struct disk *d)
  * has one of them. The lock of the directory stays when the file is deleted; a file system
  * without such locks does without.
  */
-static inline int
-disk_lock(struct disk *d, const char *name, struct disk_file **out)
-{
-    return d->ops->lock(d, name, out);
-}
+#define disk_lock(d, name, out) ((d)->ops->lock((d), (name), (out)))
 
 /*
  * Is this locked file still the one of that name? ESTALE: it was deleted or replaced, and
  * another process may have locked its successor.
  */
-static inline int
-disk_check_lock(struct disk *d, const char *name, const struct disk_file *f)
-{
-    return d->ops->check_lock(d, name, f);
-}
+#define disk_check_lock(d, name, f) ((d)->ops->check_lock((d), (name), (f)))
 
 /* How many bytes more can be written by this process. */
-static inline int
-disk_free_bytes(struct disk *d, uint64_t *out)
-{
-    return d->ops->free_bytes(d, out);
-}
+#define disk_free_bytes(d, out) ((d)->ops->free_bytes((d), (out)))
 
 #endif

@@ -3,7 +3,7 @@
  *
  *     journal_open()     takes the directory; nobody else has it meanwhile
  *     the store is opened with journal_log()
- *     journal_recover()  tells the store what it was told before, and begins to log
+ *     journal_recover()  replays the log into the store, and begins to log
  *     journal_start()    a thread commits; or the owner does with journal_step()
  *     journal_close()    what was logged is durable; the store is closed after it
  *
@@ -46,10 +46,9 @@ struct journal_config {
     struct disk *disk;         /* borrowed, until journal_close() */
     const struct log *log;     /* borrowed; NULL: says nothing */
     const struct clock *clock; /* the store's, borrowed; NULL: time is that of changes */
-    uint64_t
-        segment_bytes;   /* 0: 8 MiB; 4 if there is little room, more for large posts */
-    size_t change_bytes; /* of a change that must be possible: then not so few */
-    uint64_t max_bytes;  /* of all segments; 0: as the disk has room for */
+    uint64_t segment_bytes;    /* 0: 8 MiB; 4 if space is short, more for large posts */
+    size_t change_bytes;       /* of a change that must be possible: then not so few */
+    uint64_t max_bytes;        /* of all segments; 0: as the disk has room for */
     bool test_api; /* made by one, and reads what was made by one, and nothing else */
     bool seeded;   /* repeatable nonces from `seed`: for simulation */
     uint64_t seed;
@@ -60,7 +59,8 @@ struct journal_config {
      */
     void (*progress)(void *arg, const struct journal_progress *progress);
     void *progress_arg;
-    const struct clock *stopwatch; /* real time, borrowed; NULL: no progress is told */
+    const struct clock
+        *stopwatch; /* real time, borrowed; NULL: no progress is reported */
 
     /* Called once, by who commits, when nothing can become durable any more. */
     void (*failed)(void *arg, const char *text, int error); /* an errno */
@@ -74,7 +74,7 @@ struct journal_config {
 enum status journal_open(const struct journal_config *config, struct journal **out,
                          char error[JOURNAL_ERROR_CAP]);
 
-/* Is told of the store's changes; lives as long as the journal. */
+/* The log of the store's changes; lives as long as the journal. */
 struct store_log *journal_log(struct journal *j);
 
 struct journal_recovery {
@@ -82,7 +82,7 @@ struct journal_recovery {
     int64_t last_ms;   /* time of the last frame; 0: there was none */
     int64_t now_ms;    /* in: the wall clock; out: the time that the store goes on from */
     bool accept_clock; /* in: believe a clock that is far ahead */
-    bool torn;         /* the last frame was not whole, which no answer has told of */
+    bool torn;         /* the last frame was not whole, which no response has shown */
     uint64_t torn_bytes;
 };
 

@@ -28,8 +28,6 @@ enum status line_list_read(struct bytes list, line_fn *take, void *ctx, size_t *
 /* How many lines a text has, at most. */
 size_t line_list_count(struct bytes list);
 
-/* ------------------------------------------------------------------ keys */
-
 enum { KEY_RING_MAX = 8, KEY_MOST = 256 };
 
 struct key_id {

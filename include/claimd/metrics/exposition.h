@@ -67,8 +67,6 @@ void exposition_single(struct exposition *x, const struct family *family, uint64
 
 void exposition_end(struct exposition *x);
 
-/* ------------------------------------------------------------------ who tells */
-
 /* A part of the program that has figures; embedded where they are. */
 struct metrics_source {
     struct metrics_source *next;

@@ -76,8 +76,7 @@ struct store_figures {
 enum { STORE_FIGURES_PROJECT = 256, STORE_FIGURES_NAME = 64 };
 
 struct store_queue_figures {
-    char
-        project[STORE_FIGURES_PROJECT + 1]; /* with a NUL behind it, and perhaps within */
+    char project[STORE_FIGURES_PROJECT + 1]; /* a NUL behind it, and perhaps within */
     char name[STORE_FIGURES_NAME + 1];
     size_t project_len, name_len;
     enum store_kind kind;

@@ -102,12 +102,10 @@ struct store_subscription_record {
 /* A change, for a log. All that it points to is valid during the call. */
 struct store_change {
     enum store_change_kind kind;
-    bool
-        checkpoint; /* not a change, but of a checkpoint: QUEUE, STATE, FEED, SUBSCRIPTION */
+    bool checkpoint; /* not a change: QUEUE, STATE, FEED, SUBSCRIPTION of a checkpoint */
     int64_t now_ms;
     const struct store_actor
-        *actor; /* the client that asked for it, or found what time did;
-                                        NULL: unknown */
+        *actor; /* that asked for it, or found what time did; or NULL */
     struct store_queue queue;
     uint32_t tag;        /* of the queue's incarnation */
     bool transient;      /* the queue and its messages do not survive a restart */
@@ -119,12 +117,9 @@ struct store_change {
     struct store_queue target;             /* MOVE */
     uint32_t target_tag;
     bool target_transient;
-    struct store_claim_record
-        claim; /* CLAIM, RENEW, RELEASE, CLAIM_OVER; STATE: of the message
-                                        that next() gave */
-    const struct store_subscription_record
-        *subscription; /* the kinds that are about one */
-    size_t count;      /* messages */
+    struct store_claim_record claim; /* STATE: of the message that next() gave */
+    const struct store_subscription_record *subscription; /* kinds that are about one */
+    size_t count;                                         /* messages */
 
     /* Gives the next message; false: there is none. Private: at, from. */
     bool (*next)(struct store_change *change, struct store_message_record *out);

@@ -36,8 +36,6 @@
 struct store;
 struct store_visit;
 
-/* ------------------------------------------------------------------ slices */
-
 /* Messages that apply() takes at most; and how late a time may be, the year 5138. */
 enum { STORE_APPLY_MOST = 1 << 19 };
 #define STORE_MS_MOST INT64_C(100000000000000)
@@ -90,8 +88,6 @@ struct store_flaw {
  */
 enum status store_records_check(struct mem *mem, const struct store_record *records,
                                 size_t count, struct store_flaw *flaw);
-
-/* ------------------------------------------------------------------ operations */
 
 /*
  * Reads the next slice of a queue. ST_NOT_FOUND, of the first one; a queue that was deleted since

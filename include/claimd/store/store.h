@@ -45,11 +45,9 @@ struct store_actor {
 };
 
 struct store_visit {
-    int64_t now_ms; /* in: real or not, it is the store's time */
-    const struct store_actor
-        *actor; /* in: borrowed for the call; NULL: nobody is known */
-    struct store_waiter
-        *waiter;       /* in: claim_create, pop: stands in line if there is nothing */
+    int64_t now_ms;                  /* in: real or not, it is the store's time */
+    const struct store_actor *actor; /* in: borrowed for the call; NULL: unknown */
+    struct store_waiter *waiter; /* in: claim_create, pop: waits if there is nothing */
     bool flush_later;  /* in: the caller calls store_log_flush() before it rests */
     bool waits;        /* out: it does */
     uint64_t position; /* out: in the log, of what the operation has changed or seen; an
@@ -258,34 +256,34 @@ typedef enum status
 store_subscription_delete_fn(struct store *s, struct store_visit *visit,
                              const struct store_queue *queue, struct bytes id);
 
-/* Confirms it, or takes that back and has its subscriber told. ST_NOT_FOUND. */
+/* Confirms it, or takes that back and notifies its subscriber. ST_NOT_FOUND. */
 typedef enum status
 store_subscription_confirm_fn(struct store *s, struct store_visit *visit,
                               const struct store_queue *queue, struct bytes id,
                               bool confirmed);
 
 /*
- * Lends what has been due for delivery for the longest time, queue by queue in turns.
- * ST_NOT_FOUND: nothing is due; whoever watches is told when something is. ST_AGAIN: a slice
+ * Leases what has been due for delivery for the longest time, queue by queue in turns.
+ * ST_NOT_FOUND: nothing is due; the listener is notified when something is. ST_AGAIN: a slice
  * of what has fallen out was passed over.
  */
 typedef enum status store_delivery_next_fn(struct store *s, struct store_visit *visit,
                                            struct store_delivery *out);
 
-/* Takes back what was lent; again_ms: when it is lent again. */
+/* Ends the lease of a delivery; again_ms: when it is leased again. */
 typedef void store_delivery_done_fn(struct store *s, struct store_visit *visit,
                                     struct store_delivery *delivery,
                                     enum store_outcome outcome, int64_t again_ms);
 
 /*
- * Has this listener told (STORE_READY) when something is due after there was nothing; NULL: nobody
- * any more. There is one at a time.
+ * Notifies this listener (STORE_READY) when something is due after there was nothing; NULL: none.
+ * There is one at a time.
  */
 typedef void store_delivery_watch_fn(struct store *s, struct store_listener *listener);
 
 /* ------------------------------------------------------------------ waiting */
 
-/* Takes a waiter out of its line, if it is in one; from now on nobody is told for it. */
+/* Takes a waiter out of its wait queue, if it is in one. Its listener is not notified again. */
 typedef void store_waiter_leave_fn(struct store *s, struct store_waiter *waiter);
 
 /* ------------------------------------------------------------------ life */
@@ -299,7 +297,7 @@ store_totals_fn(struct store *s, struct store_visit *visit, struct store_totals 
 
 /*
  * What the store has done and what is in it. Costs O(1) for each part of the store, and
- * nothing is settled for it: what has fallen due is what out->lag_ms tells of.
+ * nothing expires for it: out->lag_ms says for how long something has been due.
  */
 typedef enum status
 store_figures_fn(struct store *s, struct store_visit *visit, struct store_figures *out);

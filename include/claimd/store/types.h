@@ -13,8 +13,6 @@
 
 struct store;
 
-/* ------------------------------------------------------------------ plain values */
-
 /* What a name means. Those of different kinds may have the same name, and no relation. */
 enum store_kind { STORE_QUEUE, STORE_TOPIC };
 
@@ -129,8 +127,6 @@ struct store_filter {
     uint64_t client;
 };
 
-/* ------------------------------------------------------------------ views */
-
 /* A message as it was at `now_ms`. */
 struct store_message {
     struct store_id id;
@@ -196,9 +192,8 @@ struct store_queues {
     const struct store *store; /* who must release it; NULL: nothing to release */
     struct store_queue_view *queues;
     size_t count;
-    uint64_t
-        total; /* queue_list: all queues of the project; project_list: all projects */
-    bool more; /* queue_list: there may be more behind the last one */
+    uint64_t total; /* all queues of the project; project_list: all projects */
+    bool more;      /* queue_list: there may be more behind the last one */
 };
 
 #define STORE_QUEUES_INIT                                                                \

@@ -42,7 +42,7 @@ struct store_wakeup {
     void (*fire)(struct store_wakeup *wakeup);
 };
 
-/* Who is told. */
+/* Is notified. */
 struct store_listener {
     /* Takes a note; returns a wakeup to be fired for it, NULL if that is not needed. */
     struct store_wakeup *(*notify)(struct store_listener *listener, enum store_news news);

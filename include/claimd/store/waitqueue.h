@@ -25,15 +25,14 @@ struct queue; /* the engine's */
 
 struct waitqueue {
     struct hashnode node; /* in the wait queues of whoever has it; hash of the address */
-    struct list
-        link; /* the engine's: in the shard's dirty ones, or its ended wait queues */
+    struct list link;     /* the engine's: in the shard's dirty or ended ones */
     struct list *dirty_list; /* likewise: the shard's, borrowed */
     struct list waiters;
     size_t count;
-    struct queue *queue;      /* the engine's; NULL: there is none of this address */
-    struct deadline look;     /* of a store that asks somebody else: when to do so, */
-    size_t ready;             /* and what it heard the last time: messages ready */
-    bool ended;               /* its queue was deleted: all are about to be told */
+    struct queue *queue;  /* the engine's; NULL: there is none of this address */
+    struct deadline look; /* of a store that asks somebody else: when to do so, */
+    size_t ready;         /* and what it heard the last time: messages ready */
+    bool ended; /* its queue was deleted: all waiters are about to be notified */
     struct store_queue where; /* points behind this structure */
     char text[];
 };

@@ -1,8 +1,8 @@
 /* Looking at journals, whole and damaged ones, on a disk that the test owns. */
 #include "claimd/journal/inspect.h"
 
-#include "journal/durable_lsn.h"
 #include "journal/frame.h"
+#include "journal/segment.h"
 #include "support/random.h"
 #include "support/sim_disk.h"
 #include "support/store_fixture.h"

@@ -2,7 +2,6 @@
 #include "claimd/ds/list.h"
 #include "claimd/journal/journal.h"
 
-#include "journal/durable_lsn.h"
 #include "journal/segment.h"
 #include "support/sim_disk.h"
 #include "support/store_fixture.h"
