@@ -37,36 +37,15 @@ faults_free(struct faults *f)
 
 /* ------------------------------------------------------------------ the list */
 
-enum { TEXTS = 5 };
-
-static void
-texts_of(struct fault_match *m, struct bytes *out[TEXTS])
-{
-    struct bytes *const all[TEXTS] = {&m->action, &m->method, &m->queue, &m->project,
-                                      &m->client};
-
-    memcpy(out, all, sizeof(all));
-}
-
-static size_t
-length_of_texts(const struct fault_match *m)
-{
-    return m->action.len + m->method.len + m->queue.len + m->project.len + m->client.len;
-}
-
 static char *
 move_texts(struct fault_match *m, char *at)
 {
-    struct bytes *texts[TEXTS];
+    struct bytes *const texts[] = {&m->action, &m->method, &m->queue, &m->project,
+                                   &m->client};
 
-    texts_of(m, texts);
-    for (size_t i = 0; i < TEXTS; i++) {
-        if (!bytes_present(*texts[i]))
-            continue;
-        memcpy(at, texts[i]->data, texts[i]->len);
-        texts[i]->data = at;
-        at += texts[i]->len;
-    }
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (bytes_present(*texts[i]))
+            *texts[i] = bytes_lay(&at, *texts[i]);
     return at;
 }
 
@@ -77,8 +56,12 @@ copy_rules(struct mem *mem, const struct fault_rule *rules, size_t count)
     struct fault_rule *copy;
     char *at;
 
-    for (size_t i = 0; i < count; i++)
-        size += length_of_texts(&rules[i].match);
+    for (size_t i = 0; i < count; i++) {
+        const struct fault_match *m = &rules[i].match;
+
+        size +=
+            m->action.len + m->method.len + m->queue.len + m->project.len + m->client.len;
+    }
     copy = mem_alloc(mem, size);
     if (copy == NULL)
         return NULL;
@@ -139,17 +122,6 @@ matches(const struct fault_rule *rule, const struct fault_match *request)
            (!bytes_present(m->client) || bytes_equal_nocase(m->client, request->client));
 }
 
-/* Counts a request that matches. */
-static bool
-strikes(struct fault_rule *rule)
-{
-    rule->matched++;
-    if (rule->matched <= rule->skip || (rule->matched - rule->skip) % rule->every != 0)
-        return false;
-    rule->struck++;
-    return true;
-}
-
 bool
 faults_strike(struct faults *f, const struct fault_match *request, struct fault *out)
 {
@@ -159,11 +131,17 @@ faults_strike(struct faults *f, const struct fault_match *request, struct fault 
         return false;
     lock_acquire(&f->lock);
     for (size_t i = 0; i < f->count; i++) {
-        if (!matches(&f->rules[i], request))
+        struct fault_rule *rule = &f->rules[i];
+
+        if (!matches(rule, request))
             continue;
-        struck = strikes(&f->rules[i]);
-        if (struck)
-            *out = f->rules[i].fault;
+        rule->matched++;
+        struck =
+            rule->matched > rule->skip && (rule->matched - rule->skip) % rule->every == 0;
+        if (struck) {
+            rule->struck++;
+            *out = rule->fault;
+        }
         break;
     }
     lock_release(&f->lock);

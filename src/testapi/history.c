@@ -73,42 +73,27 @@ history_free(struct history *h)
     mem_free(h->mem, h);
 }
 
-/* The texts of an entry, to be copied. */
-enum { TEXTS = 8 };
-
-static void
-texts_of(struct history_entry *e, struct bytes *out[TEXTS])
-{
-    struct bytes *const all[TEXTS] = {
-        &e->queue.project, &e->queue.name, &e->target.project, &e->target.name,
-        &e->client,        &e->claim,      &e->text,           &e->ids};
-
-    memcpy(out, all, sizeof(all));
-}
-
 static struct kept *
-keep(struct history *h, const struct history_entry *entry)
+entry_copy(struct history *h, const struct history_entry *entry)
 {
+    enum { TEXTS = 8 };
     struct history_entry copy = *entry;
-    struct bytes *texts[TEXTS];
+    struct bytes *const texts[TEXTS] = {
+        &copy.queue.project, &copy.queue.name, &copy.target.project, &copy.target.name,
+        &copy.client,        &copy.claim,      &copy.text,           &copy.ids};
     struct kept *k;
     size_t bytes = sizeof(*k);
     char *at;
 
-    texts_of(&copy, texts);
     for (size_t i = 0; i < TEXTS; i++)
         bytes += texts[i]->len;
     k = mem_alloc(h->mem, bytes);
     if (k == NULL)
         return NULL;
     at = k->texts;
-    for (size_t i = 0; i < TEXTS; i++) {
-        if (texts[i]->len > 0)
-            memcpy(at, texts[i]->data, texts[i]->len);
+    for (size_t i = 0; i < TEXTS; i++)
         if (bytes_present(*texts[i]))
-            texts[i]->data = at;
-        at += texts[i]->len;
-    }
+            *texts[i] = bytes_lay(&at, *texts[i]);
     k->bytes = bytes;
     k->entry = copy;
     return k;
@@ -140,7 +125,7 @@ history_add(struct history *h, const struct history_entry *entry)
     struct kept *k;
 
     lock_acquire(&h->lock);
-    k = keep(h, entry);
+    k = entry_copy(h, entry);
     h->last++;
     h->last_of[entry->event] = h->last;
     if (k == NULL) {

@@ -53,7 +53,7 @@ has_id(const struct hashnode *node, const void *key)
 }
 
 static struct suspect *
-find(const struct lookup *l, struct bytes id)
+suspect_find(const struct lookup *l, struct bytes id)
 {
     struct hashnode *node = hashmap_find(&l->suspects, hash_of(id), has_id, &id);
 
@@ -61,7 +61,7 @@ find(const struct lookup *l, struct bytes id)
 }
 
 static enum status
-add_all(struct lookup *l, struct leak *leaks, size_t count)
+suspects_add(struct lookup *l, struct leak *leaks, size_t count)
 {
     struct suspect *all = arena_array(l->arena, count, sizeof(*all));
     enum status st = all == NULL ? ST_NO_MEMORY : hashmap_reserve(&l->suspects, count);
@@ -69,7 +69,7 @@ add_all(struct lookup *l, struct leak *leaks, size_t count)
     for (size_t i = 0; i < count && st == ST_OK; i++) {
         struct bytes id = store_id_bytes(&leaks[i].id);
 
-        if (find(l, id) != NULL)
+        if (suspect_find(l, id) != NULL)
             continue;
         all[i] = (struct suspect){.leak = &leaks[i]};
         hashmap_insert(&l->suspects, &all[i].node, hash_of(id));
@@ -80,7 +80,7 @@ add_all(struct lookup *l, struct leak *leaks, size_t count)
 /* ------------------------------------------------------------------ what is known */
 
 static void
-keep(struct lookup *l, struct bytes text, struct bytes *out)
+text_keep(struct lookup *l, struct bytes text, struct bytes *out)
 {
     if (!bytes_present(text) || (bytes_present(*out) && bytes_equal(*out, text)))
         return;
@@ -97,49 +97,33 @@ learn_of_message(struct lookup *l, struct suspect *s, const struct history_entry
     if (e->event == HISTORY_SHOWN)
         s->shown = true;
     else if (e->event == HISTORY_CLAIMED)
-        keep(l, e->client, &s->taken_by);
+        text_keep(l, e->client, &s->taken_by);
     else
         leak->at_ms = e->at_ms;
     if (e->event == HISTORY_POSTED)
-        keep(l, e->client, &leak->client);
+        text_keep(l, e->client, &leak->client);
     if (e->event != HISTORY_DEAD_LETTER)
         return;
     leak->kind = LEAK_DEAD_LETTER;
     s->shown = false;
-    keep(l, e->queue.name, &leak->from);
+    text_keep(l, e->queue.name, &leak->from);
 }
 
 static void
-learn_of_claim(struct lookup *l, const struct history_entry *e)
+learn_from_entry(struct lookup *l, const struct history_entry *e)
 {
-    struct suspect *s = find(l, e->claim);
-
-    if (s == NULL || s->leak->kind != LEAK_CLAIM)
-        return;
-    s->leak->at_ms = e->at_ms;
-    keep(l, e->client, &s->leak->client);
-}
-
-static void
-learn(struct lookup *l, const struct history_entry *e)
-{
+    struct suspect *s = e->event == HISTORY_CLAIMED ? suspect_find(l, e->claim) : NULL;
     struct bytes ids = e->ids;
 
-    if (e->event == HISTORY_CLAIMED)
-        learn_of_claim(l, e);
+    if (s != NULL && s->leak->kind == LEAK_CLAIM) {
+        s->leak->at_ms = e->at_ms;
+        text_keep(l, e->client, &s->leak->client);
+    }
     while (ids.len > 0) {
-        struct suspect *s = find(l, bytes_cut(&ids, ' '));
-
+        s = suspect_find(l, bytes_cut(&ids, ' '));
         if (s != NULL && s->leak->kind != LEAK_CLAIM)
             learn_of_message(l, s, e);
     }
-}
-
-static bool
-is_of_use(enum history_event event)
-{
-    return event == HISTORY_POSTED || event == HISTORY_SHOWN ||
-           event == HISTORY_CLAIMED || event == HISTORY_DEAD_LETTER;
 }
 
 static bool
@@ -148,12 +132,11 @@ read_entry(void *ctx, const struct history_entry *e)
     struct lookup *l = ctx;
 
     l->last = e->number;
-    if (is_of_use(e->event))
-        learn(l, e);
+    if (e->event == HISTORY_POSTED || e->event == HISTORY_SHOWN ||
+        e->event == HISTORY_CLAIMED || e->event == HISTORY_DEAD_LETTER)
+        learn_from_entry(l, e);
     return --l->left > 0 && l->status == ST_OK;
 }
-
-/* ------------------------------------------------------------------ the whole */
 
 static void
 conclude(struct lookup *l)
@@ -178,7 +161,7 @@ leak_look_up(struct history *h, struct arena *arena, struct leak *suspects, size
     if (count == 0)
         return ST_OK;
     hashmap_init(&l.suspects, arena->mem);
-    l.status = add_all(&l, suspects, count);
+    l.status = suspects_add(&l, suspects, count);
     while (l.status == ST_OK && l.left == 0) {
         l.left = READ_SLICE;
         history_read(h, l.last, read_entry, &l);

@@ -1,9 +1,167 @@
-#include "testapi/testapi_private.h"
+#include "claimd/testapi/testapi.h"
 
+#include "claimd/base/buf.h"
 #include "claimd/base/invariant.h"
+#include "claimd/base/lock.h"
 #include "claimd/store/store.h"
 
 #include <string.h>
+
+struct testapi {
+    struct mem *mem; /* borrowed */
+    struct clock clock, real;
+    struct history *history; /* owned */
+    struct faults *faults;   /* owned */
+    struct store_log observer;
+    struct store_log *log; /* borrowed; NULL: none */
+    struct store *store;   /* borrowed */
+    void (*moved)(void *ctx);
+    void *moved_ctx;
+    struct lock lock;        /* of `calls` */
+    struct list calls;       /* requests that wait */
+    _Atomic int64_t called;  /* those that were told and have not asked again */
+    _Atomic bool exchanging; /* somebody puts a whole state in the place of another */
+};
+
+/* ------------------------------------------------------------------ the observer of the store */
+
+static struct testapi *
+testapi_of(struct store_log *observer)
+{
+    return container_of(observer, struct testapi, observer);
+}
+
+/* What a change is in the history; HISTORY_EVENTS: nothing. */
+static enum history_event
+event_of(const struct store_change *change)
+{
+    const struct store_actor *actor = change->actor;
+
+    switch (change->kind) {
+    case STORE_CHANGE_QUEUE:
+        return HISTORY_QUEUE_MADE;
+    case STORE_CHANGE_META:
+        return HISTORY_QUEUE_CHANGED;
+    case STORE_CHANGE_QUEUE_GONE:
+        return HISTORY_QUEUE_DELETED;
+    case STORE_CHANGE_PURGE:
+        return HISTORY_PURGED;
+    case STORE_CHANGE_POST:
+        return HISTORY_POSTED;
+    case STORE_CHANGE_DELETE:
+        return actor != NULL && bytes_present(actor->claim) ? HISTORY_FINISHED
+                                                            : HISTORY_DELETED;
+    case STORE_CHANGE_CLAIM:
+        return HISTORY_CLAIMED;
+    case STORE_CHANGE_RENEW:
+        return HISTORY_RENEWED;
+    case STORE_CHANGE_RELEASE:
+        return HISTORY_RELEASED;
+    case STORE_CHANGE_MOVE:
+        return HISTORY_DEAD_LETTER;
+    case STORE_CHANGE_SUBSCRIPTION:
+        return HISTORY_SUBSCRIBED;
+    case STORE_CHANGE_SUBSCRIPTION_GONE:
+    case STORE_CHANGE_UNSUBSCRIBED:
+        return HISTORY_UNSUBSCRIBED;
+    case STORE_CHANGE_EXPIRED:
+        return HISTORY_EXPIRED;
+    case STORE_CHANGE_DELAY_OVER:
+        return HISTORY_DELAY_ENDED;
+    case STORE_CHANGE_CLAIM_OVER:
+        return HISTORY_CLAIM_ENDED;
+    default:
+        return HISTORY_EVENTS;
+    }
+}
+
+/* Of a change that nobody has asked for, but time has brought. */
+static bool
+is_times(enum store_change_kind kind)
+{
+    return kind == STORE_CHANGE_EXPIRED || kind == STORE_CHANGE_DELAY_OVER ||
+           kind == STORE_CHANGE_CLAIM_OVER || kind == STORE_CHANGE_MOVE;
+}
+
+/* Writes the ids of a change's messages, which its log is still to see. */
+static void
+write_ids(const struct store_change *change, struct buf *out, size_t *count)
+{
+    struct store_change copy = *change;
+    struct store_message_record m;
+
+    *count = 0;
+    while (copy.next(&copy, &m)) {
+        if ((*count)++ >= HISTORY_IDS)
+            continue;
+        if (*count > 1)
+            buf_byte(out, ' ');
+        buf_str(out, m.id.text);
+    }
+}
+
+static void
+note(struct testapi *testapi, const struct store_change *change)
+{
+    const struct store_actor *actor = is_times(change->kind) ? NULL : change->actor;
+    struct history_entry e = {.at_ms = change->now_ms, .queue = change->queue};
+    struct buf ids;
+
+    e.event = event_of(change);
+    if (change->checkpoint || e.event == HISTORY_EVENTS)
+        return;
+    buf_init(&ids, testapi->mem);
+    write_ids(change, &ids, &e.count);
+    if (actor != NULL) {
+        e.client = actor->client;
+        e.action = actor->action;
+        e.claim = actor->claim;
+    }
+    if (change->claim.id.text[0] != '\0')
+        e.claim = store_id_bytes(&change->claim.id);
+    if (e.event == HISTORY_CLAIMED || e.event == HISTORY_RENEWED)
+        e.ends_ms = change->claim.ends_ms;
+    if (e.event == HISTORY_DEAD_LETTER)
+        e.target = change->target;
+    e.ids = buf_view(&ids); /* without memory: as far as it went */
+    history_add(testapi->history, &e);
+    buf_fini(&ids);
+}
+
+static enum status
+reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint,
+        size_t count, size_t bytes, size_t *room)
+{
+    struct store_log *log = testapi_of(observer)->log;
+
+    return log == NULL ? ST_OK : log->reserve(log, kind, checkpoint, count, bytes, room);
+}
+
+static uint64_t
+commit(struct store_log *observer, struct store_change *change, size_t *room)
+{
+    struct testapi *testapi = testapi_of(observer);
+
+    note(testapi, change);
+    return testapi->log == NULL ? 0 : testapi->log->append(testapi->log, change, room);
+}
+
+static void
+give_back(struct store_log *observer, size_t room)
+{
+    struct store_log *log = testapi_of(observer)->log;
+
+    if (log != NULL)
+        log->give_back(log, room);
+}
+
+static void
+flush(struct store_log *observer)
+{
+    store_log_flush(testapi_of(observer)->log);
+}
+
+/* ------------------------------------------------------------------ life */
 
 enum status
 testapi_new(struct mem *mem, struct testapi **out)
@@ -18,7 +176,8 @@ testapi_new(struct mem *mem, struct testapi **out)
     clock_init_system(&testapi->real);
     lock_init(&testapi->lock);
     list_init(&testapi->calls);
-    witness_init(testapi);
+    testapi->observer = (struct store_log){
+        .reserve = reserve, .append = commit, .give_back = give_back, .flush = flush};
     st = history_new(mem, &testapi->history);
     if (st == ST_OK)
         st = faults_new(mem, &testapi->faults);
@@ -107,13 +266,6 @@ testapi_stop(struct testapi *testapi, bool stop)
     testapi->moved(testapi->moved_ctx);
 }
 
-static bool
-has_happened(struct testapi *testapi, uint64_t since)
-{
-    return since != UINT64_MAX && history_last_of(testapi->history, HISTORY_CLAIM_ENDED,
-                                                  HISTORY_DEAD_LETTER) > since;
-}
-
 bool
 testapi_move(struct testapi *testapi, int64_t until_ms, uint64_t since)
 {
@@ -127,8 +279,10 @@ testapi_move(struct testapi *testapi, int64_t until_ms, uint64_t since)
         store_housekeep(testapi->store, now_ms, &next_ms);
         return false;
     }
-    if (has_happened(testapi, since) || now_ms >= until_ms ||
-        (since != UINT64_MAX && next_ms == INT64_MAX)) {
+    if (now_ms >= until_ms ||
+        (since != UINT64_MAX &&
+         (next_ms == INT64_MAX || history_last_of(testapi->history, HISTORY_CLAIM_ENDED,
+                                                  HISTORY_DEAD_LETTER) > since))) {
         testapi->moved(testapi->moved_ctx);
         return true;
     }
@@ -149,7 +303,7 @@ struct testapi_call {
 };
 
 static struct store_wakeup *
-tell(struct store_listener *listener, enum store_news news)
+call_notify(struct store_listener *listener, enum store_news news)
 {
     struct testapi_call *call = container_of(listener, struct testapi_call, listener);
 
@@ -166,7 +320,7 @@ testapi_call_new(struct testapi *testapi, struct bytes project,
 
     if (call == NULL)
         return NULL;
-    call->listener.notify = tell;
+    call->listener.notify = call_notify;
     call->inner = inner;
     call->testapi = testapi;
     if (project.len > 0)
@@ -218,7 +372,7 @@ testapi_dismiss(struct testapi *testapi, struct bytes project)
         struct store_wakeup *wakeup = NULL;
 
         if (!bytes_present(project) || bytes_equal(project, call->project))
-            wakeup = tell(&call->listener, STORE_GONE);
+            wakeup = call_notify(&call->listener, STORE_GONE);
         if (wakeup != NULL)
             wakeup->fire(wakeup);
     }

@@ -1306,7 +1306,7 @@ MUTANTS = [
     ("TESTAPI_KEEPS_CHANGES",
      "what the test API has seen does not reach the journal",
      SIMULATION,
-     [("testapi/witness.c",
+     [("testapi/testapi.c",
        "    return testapi->log == NULL ? 0 : testapi->log->append(testapi->log, change, room);",
        "    return testapi->log == NULL ||\n"
        "                   (MUTANT(TESTAPI_KEEPS_CHANGES) && change->kind == STORE_CHANGE_DELETE)\n"
@@ -1322,8 +1322,9 @@ MUTANTS = [
      "the clock goes on behind the next thing that happens",
      "api/testapi_test: the_next_deadline_is_one_step",
      [("testapi/testapi.c",
-       "    return since != UINT64_MAX &&",
-       "    return since != UINT64_MAX && !MUTANT(STEP_WITHOUT_END) &&")]),
+       "HISTORY_DEAD_LETTER) > since))) {",
+       "HISTORY_DEAD_LETTER) > since &&\n"
+       "           !MUTANT(STEP_WITHOUT_END)))) {")]),
     ("RESET_KEEPS_WAITERS",
      "who waits is not answered by a reset",
      "api/testapi_test: who_waits_is_answered_first",
