@@ -22,12 +22,12 @@ open_reserve(struct acceptor *a)
         a->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-static enum status
+static bool
 watch_source(struct acceptor *a, int fd, struct source *source)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};
 
-    return epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? ST_OK : ST_IO;
+    return epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
 /* False: not all could be watched. */
@@ -39,8 +39,7 @@ watch_listeners(struct acceptor *a)
     for (size_t i = 0; i < a->listener_count; i++) {
         struct listener *l = &a->listeners[i];
 
-        if (!l->watched)
-            l->watched = watch_source(a, l->fd, &l->source) == ST_OK;
+        l->watched = l->watched || watch_source(a, l->fd, &l->source);
         all = all && l->watched;
     }
     return all;
@@ -50,15 +49,13 @@ enum status
 acceptor_init(struct acceptor *a, const char *tag)
 {
     a->stop.kind = SOURCE_STOP;
-    a->reserve_fd = -1;
-    a->refusing = a->exhausted = a->paused = false;
     request_ids_init(&a->ids, tag, SOURCE);
     a->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     a->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
     linger_init(&a->linger, a->epoll_fd, a->shared->linger_slots);
     open_reserve(a);
     if (a->epoll_fd >= 0 && a->stop_fd >= 0 && watch_listeners(a) &&
-        watch_source(a, a->stop_fd, &a->stop) == ST_OK)
+        watch_source(a, a->stop_fd, &a->stop))
         return ST_OK;
     acceptor_fini(a);
     return ST_IO;
@@ -89,21 +86,29 @@ acceptor_stop(struct acceptor *a)
 
 /* ------------------------------------------------------------------ connections */
 
-/* Answers 503 and lets go of the socket gently; with TLS no word can be said. Takes fd. */
+/* Sends 503; with TLS no word can be said. */
+static void
+refuse_socket(struct acceptor *a, const struct listener *l, int fd,
+              char id[REQUEST_ID_CAP])
+{
+    request_ids_next(&a->ids, id);
+    counter_add(&a->refused, 1);
+    if (l->kind != LISTEN_TLS)
+        mhd_refuse_socket(fd, REFUSAL_BUSY, id);
+}
+
+/* Takes fd. */
 static void
 refuse_connection(struct acceptor *a, const struct listener *l, int fd)
 {
     const struct log *log = a->shared->config->log;
     char id[REQUEST_ID_CAP];
 
-    request_ids_next(&a->ids, id);
-    counter_add(&a->refused, 1);
-    if (l->kind != LISTEN_TLS) {
-        mhd_refuse_socket(fd, REFUSAL_BUSY, id);
+    refuse_socket(a, l, fd, id);
+    if (l->kind != LISTEN_TLS)
         linger_add(&a->linger, fd, a->now_ms);
-    } else {
+    else
         (void)close(fd); /* nothing was written */
-    }
     if (!a->refusing)
         log_event(log, LOG_WARN, "refusing_connections",
                   LOG_I("max_connections", a->max_connections), LOG_S("request_id", id));
@@ -174,18 +179,6 @@ accept_one(const struct listener *l, union peer *peer, socklen_t *peer_len)
     return accept4(l->fd, &peer->any, peer_len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
-static void
-pause_listeners(struct acceptor *a)
-{
-    for (size_t i = 0; i < a->listener_count; i++) {
-        struct listener *l = &a->listeners[i];
-
-        if (l->watched && epoll_ctl(a->epoll_fd, EPOLL_CTL_DEL, l->fd, NULL) == 0)
-            l->watched = false;
-        a->paused = a->paused || !l->watched;
-    }
-}
-
 /*
  * No descriptor or memory for another connection. The reserve makes room for one at a
  * time, which is told to come back; if that does not help, all listeners rest a moment.
@@ -193,6 +186,7 @@ pause_listeners(struct acceptor *a)
 static void
 refuse_for_want_of_descriptors(struct acceptor *a, const struct listener *l, int why)
 {
+    char id[REQUEST_ID_CAP];
     union peer peer;
     socklen_t peer_len;
     int fd = -1;
@@ -207,17 +201,18 @@ refuse_for_want_of_descriptors(struct acceptor *a, const struct listener *l, int
         fd = accept_one(l, &peer, &peer_len);
     }
     if (fd >= 0) {
-        char id[REQUEST_ID_CAP];
-
-        request_ids_next(&a->ids, id);
-        counter_add(&a->refused, 1);
-        if (l->kind != LISTEN_TLS)
-            mhd_refuse_socket(fd, REFUSAL_BUSY, id);
+        refuse_socket(a, l, fd, id);
         (void)close(fd); /* no lingering: the descriptor is needed */
     }
     open_reserve(a);
-    if (fd < 0)
-        pause_listeners(a);
+    for (size_t i = 0; i < a->listener_count && fd < 0; i++) {
+        struct listener *paused = &a->listeners[i];
+
+        if (paused->watched &&
+            epoll_ctl(a->epoll_fd, EPOLL_CTL_DEL, paused->fd, NULL) == 0)
+            paused->watched = false;
+        a->paused = a->paused || !paused->watched;
+    }
 }
 
 /* True if more clients may be waiting. */

@@ -56,12 +56,12 @@ conn_enter(struct conn_table *t, struct conn *c, enum conn_phase phase, int64_t 
         list_add_before(&t->phases[phase], &c->link);
 }
 
-struct conn *
+/* The first connection of a phase, NULL if there is none. */
+static struct conn *
 conn_first(const struct conn_table *t, enum conn_phase phase)
 {
     const struct list *head = &t->phases[phase];
 
-    ENSURE(phase < CONN_PHASES);
     return list_empty(head) ? NULL : container_of(head->next, struct conn, link);
 }
 

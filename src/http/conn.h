@@ -25,11 +25,12 @@
 #include "claimd/ds/list.h"
 #include "claimd/http/listen.h"
 #include "http/eventq.h"
-#include "http/mhd/state.h"
 
+#include <gnutls/gnutls.h>
 #include <netinet/in.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 enum conn_phase {
     CONN_WAITING,    /* for the target of a request */
@@ -49,6 +50,40 @@ union peer {
 
 struct certificate;
 struct exchange;
+
+/* ------------------------------------------------------------------ for src/http/mhd only */
+
+/* A body that is sent piece by piece. */
+struct mhd_pieces {
+    /* Writes up to cap bytes of the body from `at` on; 0: later; less: closes the connection. */
+    ssize_t (*read)(struct exchange *ex, uint64_t at, char *out, size_t cap);
+    size_t most; /* bytes of a piece, at most */
+};
+
+struct MHD_Connection;
+struct mhd_daemon;
+struct tls_pair;
+
+/* What the wall keeps in a connection. Zero before mhd_add(). */
+struct mhd_conn {
+    struct MHD_Connection *connection; /* borrowed */
+    struct mhd_daemon *daemon;         /* borrowed; which has the connection */
+    struct mhd_pieces pieces;          /* of the response under way */
+    bool suspended;                    /* libmicrohttpd leaves it alone */
+    bool was_suspended;                /* now or before */
+    bool in_body;                      /* libmicrohttpd is giving us a piece of a body */
+    unsigned round;                    /* in which libmicrohttpd called us for it last */
+    unsigned idle_rounds;        /* in a row, in which it had input and was not read */
+    unsigned replays;            /* ends of input that will still be replayed */
+    gnutls_session_t tls;        /* libmicrohttpd's; NULL: none */
+    struct tls_pair *pair;       /* pinned during the handshake */
+    struct list pending_suspend; /* to be suspended when libmicrohttpd returns */
+    struct list chunked;         /* in the middle of a chunked body */
+    struct list ended;           /* the client sends no more: to be replayed */
+    struct list handshake;       /* tls_pending or tls_handshaking */
+};
+
+/* ------------------------------------------------------------------ a connection */
 
 struct conn {
     struct source source;
@@ -88,9 +123,6 @@ void conn_table_remove(struct conn_table *t, struct conn *c);
 /* Begins a phase. A closing connection stays so. */
 void
 conn_enter(struct conn_table *t, struct conn *c, enum conn_phase phase, int64_t now_ms);
-
-/* The first connection of a phase, NULL if there is none. */
-struct conn *conn_first(const struct conn_table *t, enum conn_phase phase);
 
 /* A connection whose phase lasts too long, NULL if there is none. */
 struct conn *conn_overdue(const struct conn_table *t, int64_t now_ms);

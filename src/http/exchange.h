@@ -63,6 +63,22 @@ enum exchange_state {
 /* Of a response in pieces (fault rules): the next one is due, was sent, or has to wait. */
 enum piece { PIECE_DUE, PIECE_SENT, PIECE_WAITS };
 
+/* The space that a request takes of its connection's memory besides the bytes of its head. */
+struct head_use {
+    size_t head;    /* bytes of the head */
+    size_t records; /* headers and cookies */
+    size_t cookies; /* bytes of the header that libmicrohttpd takes the cookies from */
+};
+
+/* Of an exchange: what its head says about the rest. */
+struct head {
+    uint64_t content_length; /* 0 without the header */
+    struct head_use use;
+    const char *end; /* in the connection's memory; the body is read from here on */
+    bool chunked;
+    bool expects_continue; /* the client waits for 100 before it sends the body */
+};
+
 struct exchange {
     struct exchange *next; /* in the pool */
     struct conn *conn;     /* borrowed while in use */

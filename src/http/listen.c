@@ -95,18 +95,6 @@ cut_address(const char *text, struct parts *out, struct error *error)
     return true;
 }
 
-static bool
-check_port(const char *port, struct error *error)
-{
-    uint64_t number;
-
-    if (!bytes_to_u64(bytes_str(port), &number) || number > PORT_MAX)
-        return set_error(
-            error, "must have a port from 0 to %d after the last colon, not \"%.100s\"",
-            PORT_MAX, port);
-    return true;
-}
-
 /* An IPv6 address, perhaps with a zone: "fe80::1%eth0". */
 static bool
 is_ipv6(const char *host)
@@ -151,8 +139,15 @@ check_host(const struct parts *parts, struct error *error)
 static bool
 check_address(const char *text, struct parts *parts, struct error *error)
 {
-    return cut_address(text, parts, error) && check_port(parts->port, error) &&
-           check_host(parts, error);
+    uint64_t port;
+
+    if (!cut_address(text, parts, error))
+        return false;
+    if (!bytes_to_u64(bytes_str(parts->port), &port) || port > PORT_MAX)
+        return set_error(
+            error, "must have a port from 0 to %d after the last colon, not \"%.100s\"",
+            PORT_MAX, parts->port);
+    return check_host(parts, error);
 }
 
 bool
@@ -163,16 +158,6 @@ address_check(const char *text, char *error, size_t error_cap)
     struct parts parts;
 
     return path != NULL ? check_path(path, &to) : check_address(text, &parts, &to);
-}
-
-static void
-set_path(const char *path, struct address *out)
-{
-    size_t len = strlen(path);
-
-    out->sock.local.sun_family = AF_UNIX;
-    memcpy(out->sock.local.sun_path, path, len + 1);
-    out->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + 1);
 }
 
 enum status
@@ -191,7 +176,9 @@ address_parse(const char *text, struct address *out, char *error, size_t error_c
     if (path != NULL ? !check_path(path, &to) : !check_address(text, &parts, &to))
         return ST_BAD_VALUE;
     if (path != NULL) {
-        set_path(path, out);
+        out->sock.local.sun_family = AF_UNIX;
+        memcpy(out->sock.local.sun_path, path, strlen(path) + 1);
+        out->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path) + 1);
         return ST_OK;
     }
     failed = getaddrinfo(parts.host, parts.port, &hints, &found);
@@ -268,8 +255,6 @@ listen_scheme(enum listen_kind kind, const char *address)
     return kind == LISTEN_TLS ? "https://" : "http://";
 }
 
-/* ------------------------------------------------------------------ an entry */
-
 static enum listen_kind
 take_prefix(const char **text)
 {
@@ -318,8 +303,6 @@ read_entry(struct bytes text, struct listen_entry *out, struct error *why)
         (int)strcspn(address, ":") + 1, address);
 }
 
-/* ------------------------------------------------------------------ collisions */
-
 static bool
 is_everywhere(struct bytes host)
 {
@@ -344,28 +327,13 @@ collide(const struct listen_entry *a, const struct listen_entry *b)
             is_everywhere(b_host));
 }
 
-static bool
-check_collisions(const struct listen_list *list, struct error *why)
-{
-    const struct listen_entry *last = &list->entries[list->count - 1];
-
-    for (const struct listen_entry *e = list->entries; e < last; e++)
-        if (collide(e, last)) {
-            return set_error(why, "has %s%s and %s%s, which are the same address",
-                             kinds[e->kind].prefix, e->address, kinds[last->kind].prefix,
-                             last->address);
-        }
-    return true;
-}
-
-/* ------------------------------------------------------------------ the list */
-
 bool
 listen_read(const char *text, struct listen_list *out, char *why, size_t why_cap)
 {
     struct error error = {why, why_cap};
 
     for (out->count = 0;;) {
+        const struct listen_entry *last = &out->entries[out->count];
         const char *address;
         size_t len;
 
@@ -380,9 +348,12 @@ listen_read(const char *text, struct listen_list *out, char *why, size_t why_cap
             return set_error(&error, "must have at most %d addresses", LISTEN_MAX);
         if (!read_entry(bytes_of(text, len), &out->entries[out->count], &error))
             return false;
+        for (const struct listen_entry *e = out->entries; e < last; e++)
+            if (collide(e, last))
+                return set_error(&error, "has %s%s and %s%s, which are the same address",
+                                 kinds[e->kind].prefix, e->address,
+                                 kinds[last->kind].prefix, last->address);
         out->count++;
-        if (!check_collisions(out, &error))
-            return false;
         text += len;
         text += strspn(text, blanks);
         if (*text == '\0')
@@ -411,25 +382,20 @@ judge_socket(int fd)
     return NULL;
 }
 
-static bool
-keep_to_ourselves(int fd)
-{
-    int flags = fcntl(fd, F_GETFL);
-
-    return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
-           fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
-}
-
 bool
 listen_inherit(int fd, enum listen_kind kind, struct listen_entry *out, const char **why)
 {
     char text[ADDRESS_TEXT_CAP];
     struct address address = {.len = sizeof(address.sock)};
+    int flags;
 
     *why = judge_socket(fd);
     if (*why != NULL)
         return false;
-    if (!keep_to_ourselves(fd) || getsockname(fd, &address.sock.any, &address.len) != 0) {
+    flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
+        fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 ||
+        getsockname(fd, &address.sock.any, &address.len) != 0) {
         *why = strerror(errno);
         return false;
     }

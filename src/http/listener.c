@@ -32,22 +32,10 @@ is_live(const struct address *address)
     return live;
 }
 
-/* Removes what a server that is gone left behind; anything else is left alone. */
-static void
-remove_stale(const struct address *address)
-{
-    struct stat st;
-
-    if (lstat(address->sock.local.sun_path, &st) != 0 || !S_ISSOCK(st.st_mode))
-        return;
-    if (!is_live(address))
-        (void)unlink(address->sock.local.sun_path); /* bind() tells if this failed */
-}
-
 /*
- * Binds a Unix socket, and then gives its file the group and permissions that are configured. Linux
- * makes the file with the permissions of the socket: none at first. No client can connect before
- * listen() anyway.
+ * Binds a Unix socket, whose file a server that is gone may have left behind, and then gives its file
+ * the group and permissions that are configured. Linux makes the file with the permissions of the
+ * socket: none at first. No client can connect before listen() anyway.
  */
 static bool
 bind_local(struct listener *l, const struct listener_access *access)
@@ -55,6 +43,8 @@ bind_local(struct listener *l, const struct listener_access *access)
     const char *path = l->address.sock.local.sun_path;
     struct stat st;
 
+    if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && !is_live(&l->address))
+        (void)unlink(path); /* bind() tells if this failed */
     if (fchmod(l->fd, 0) != 0 || bind(l->fd, &l->address.sock.any, l->address.len) != 0)
         return false;
     if (lstat(path, &st) == 0 &&
@@ -82,36 +72,32 @@ set_options(int fd, int family)
     (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
+/* The socket listens: notes its address. */
 static bool
-learn_address(struct listener *l)
+note_address(struct listener *l)
 {
     l->address.len = sizeof(l->address.sock);
-    return getsockname(l->fd, &l->address.sock.any, &l->address.len) == 0;
-}
-
-/* The socket listens, and its address is known. */
-static enum status
-finish_opening(struct listener *l)
-{
+    if (getsockname(l->fd, &l->address.sock.any, &l->address.len) != 0)
+        return false;
     l->loopback = address_is_loopback(&l->address);
     address_text(&l->address.sock.any, l->address.len, l->text);
-    return ST_OK;
+    return true;
 }
 
 /* Takes a socket that listens already. */
 static enum status
-inherit(struct listener *l, const struct listen_entry *entry, char *error,
-        size_t error_cap)
+inherit_socket(struct listener *l, const struct listen_entry *entry, char *error,
+               size_t error_cap)
 {
     l->fd = entry->inherited;
     l->inherited = true;
-    if (!learn_address(l)) {
+    if (!note_address(l)) {
         (void)snprintf(error, error_cap, "cannot listen on %s: %s", entry->address,
                        strerror(errno));
         return ST_IO;
     }
     set_options(l->fd, l->address.sock.any.sa_family);
-    return finish_opening(l);
+    return ST_OK;
 }
 
 enum status
@@ -123,7 +109,7 @@ listener_open(struct listener *l, const struct listen_entry *entry,
 
     *l = (struct listener){.source = {SOURCE_LISTENER}, .kind = entry->kind, .fd = -1};
     if (entry->inherited >= 0)
-        return inherit(l, entry, error, error_cap);
+        return inherit_socket(l, entry, error, error_cap);
     st = address_parse(entry->address, &l->address, why, sizeof(why));
     if (st != ST_OK) {
         (void)snprintf(error, error_cap, "cannot listen on %s: it %s", entry->address,
@@ -135,18 +121,13 @@ listener_open(struct listener *l, const struct listen_entry *entry,
     if (l->fd < 0)
         goto fail;
     set_options(l->fd, l->address.sock.any.sa_family);
-    if (is_local(l)) {
-        remove_stale(&l->address);
-        if (!bind_local(l, access))
-            goto fail;
-    } else if (bind(l->fd, &l->address.sock.any, l->address.len) != 0) {
+    if (is_local(l) ? !bind_local(l, access)
+                    : bind(l->fd, &l->address.sock.any, l->address.len) != 0)
         goto fail;
-    }
     if (listen(l->fd, SOMAXCONN) != 0)
         goto fail;
-    if (!is_local(l) && !learn_address(l))
-        goto fail;
-    return finish_opening(l);
+    if (note_address(l))
+        return ST_OK;
 
 fail:
     (void)snprintf(error, error_cap, "cannot listen on %s: %s%s", entry->address,

@@ -1,6 +1,6 @@
 #include "claimd/base/invariant.h"
 #include "claimd/base/thread.h"
-#include "http/request.h"
+#include "http/respond.h"
 
 #include <limits.h>
 #include <poll.h>
@@ -11,16 +11,6 @@
 enum { EPOLL_EVENTS = 32, EVENTS_A_ROUND = 256 };
 
 /* ------------------------------------------------------------------ events */
-
-/* Gives a new connection to libmicrohttpd. */
-static void
-add_connection(struct worker *w, struct conn *c)
-{
-    if (mhd_add(w->conns.mhd, c))
-        return;
-    mem_free(w->shared->config->mem, c);
-    atomic_fetch_sub_explicit(&w->conns.load, 1, memory_order_relaxed);
-}
 
 /*
  * Takes events if there was a notification, so many at most that others need not wait for long.
@@ -40,19 +30,21 @@ handle_events(struct worker *w)
         if (event == NULL)
             return false;
         c = container_of(event, struct conn, event);
-        if ((bits & EVENT_ARRIVED) != 0)
-            add_connection(w, c);
-        else
+        if ((bits & EVENT_ARRIVED) == 0) {
             suspended_event(w, c, bits);
+        } else if (!mhd_add(w->conns.mhd, c)) {
+            mem_free(w->shared->config->mem, c);
+            atomic_fetch_sub_explicit(&w->conns.load, 1, memory_order_relaxed);
+        }
     }
     (void)eventq_notify(&w->loop.events); /* the rest in the next round */
     return true;
 }
 
-static void
-between_runs(void *ctx)
+void
+http_between_runs(struct worker *w)
 {
-    (void)handle_events(ctx);
+    (void)handle_events(w);
 }
 
 /* ------------------------------------------------------------------ life */
@@ -62,9 +54,7 @@ open_connections(struct worker *w)
 {
     const struct server_config *config = w->shared->config;
     struct connections *conns = &w->conns;
-    const struct mhd_config mhd = {.handler = &request_handler,
-                                   .ctx = w,
-                                   .between = between_runs,
+    const struct mhd_config mhd = {.worker = w,
                                    .server = config,
                                    .table = &conns->table,
                                    .round = &w->loop.round,
@@ -137,8 +127,8 @@ earlier(int64_t a, int64_t b)
 enum { NEWCOMER_MS = 1000 };
 
 /*
- * Draining: closes connections that wait for nothing. Input in the kernel is a
- * request that libmicrohttpd is about to read. Returns when to look again.
+ * Draining: closes connections that wait for nothing. Input in the kernel is a request that
+ * libmicrohttpd is about to read. Returns when to look again.
  */
 static int64_t
 close_idle(struct worker *w)
@@ -162,34 +152,23 @@ close_idle(struct worker *w)
     return next_ms;
 }
 
-/*
- * Ends what lasts too long, and when draining what waits for nothing. Returns when to look
- * again, if there is no other reason to.
- */
-static int64_t
-end_phases(struct worker *w)
-{
-    struct conn *c;
-
-    while ((c = conn_overdue(&w->conns.table, w->loop.round.now_ms)) != NULL)
-        request_time_out(w, c);
-    if (!atomic_load(&w->shared->draining))
-        return INT64_MAX;
-    suspended_drain(w);
-    return close_idle(w);
-}
-
 /* All of a round except sleeping. Returns for how long there is nothing to do; -1: for ever. */
 static int64_t
 work(struct worker *w)
 {
     const int64_t now_ms = w->loop.round.now_ms;
     int64_t next_ms, sleep_ms;
+    struct conn *c;
 
     suspended_slices(w);
     suspended_commits(w);
     next_ms = mhd_run(w->conns.mhd);
-    next_ms = earlier(next_ms, end_phases(w));
+    while ((c = conn_overdue(&w->conns.table, now_ms)) != NULL)
+        request_time_out(w, c);
+    if (atomic_load(&w->shared->draining)) {
+        suspended_drain(w);
+        next_ms = earlier(next_ms, close_idle(w));
+    }
     next_ms = earlier(next_ms, suspended_expire(w));
     next_ms = earlier(next_ms, conn_next_ms(&w->conns.table));
     next_ms = earlier(next_ms, linger_expire(&w->conns.linger, now_ms));

@@ -4,8 +4,6 @@
 
 #include <stdio.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 /* No more rows than that, so that a search ends soon. */
 enum { ROWS_MOST = TRAFFIC_ROWS * 3 / 4 };
 
@@ -62,26 +60,19 @@ row_of(struct traffic *t, const char *route, enum method method)
     }
 }
 
-static size_t
-place_of_code(int code)
-{
-    size_t i = 0;
-
-    while (i < TRAFFIC_CODES && traffic_codes[i] != code)
-        i++;
-    return i;
-}
-
 void
 traffic_count(struct traffic *t, const char *route, enum method method, int code,
               int64_t took_us)
 {
     struct traffic_row *row;
+    size_t i = 0;
 
     if (code == 0)
         return;
+    while (i < TRAFFIC_CODES && traffic_codes[i] != code)
+        i++;
     row = route == NULL ? &t->rest : row_of(t, route, method);
-    counter_add(&row->codes[place_of_code(code)], 1);
+    counter_add(&row->codes[i], 1);
     buckets_add(&row->took_us, &traffic_bounds_us, took_us > 0 ? (uint64_t)took_us : 0);
 }
 
@@ -108,8 +99,6 @@ traffic_merge(struct traffic *to, const struct traffic *from)
 
 /* ------------------------------------------------------------------ requests */
 
-enum { CODE_CAP = 12 };
-
 static void
 name_row(const struct traffic_row *row, struct label labels[2])
 {
@@ -121,7 +110,7 @@ static void
 write_codes(struct exposition *x, const struct traffic_row *row)
 {
     struct label labels[3];
-    char code[CODE_CAP];
+    char code[12];
 
     name_row(row, labels);
     for (size_t i = 0; i <= TRAFFIC_CODES; i++) {
@@ -233,7 +222,7 @@ write_suspended(const struct http_counts *counts, struct exposition *x)
     };
 
     exposition_family(x, &parked);
-    for (size_t r = 0; r < COUNT_OF(reasons); r++) {
+    for (size_t r = 0; r < sizeof(reasons) / sizeof(reasons[0]); r++) {
         const struct label label = {"reason", bytes_str(reasons[r].reason)};
 
         exposition_sample(x, &label, 1, counts->suspended[reasons[r].state]);

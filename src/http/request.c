@@ -1,20 +1,20 @@
-#include "http/request.h"
+#include "http/respond.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-static void
-on_opened(void *ctx, struct conn *c)
+void
+http_on_opened(struct conn *c)
 {
-    struct worker *w = ctx;
+    struct worker *w = worker_of(c);
 
     conn_table_add(&w->conns.table, c, w->loop.round.now_ms);
 }
 
-static void
-on_target(void *ctx, struct conn *c, const char *target)
+void
+http_on_target(struct conn *c, const char *target)
 {
-    struct worker *w = ctx;
+    struct worker *w = worker_of(c);
     struct exchange *ex = exchange_begin(&w->exchanges, c, target);
 
     if (ex == NULL)
@@ -32,16 +32,10 @@ refuse_request(struct worker *w, struct conn *c, enum refusal which)
     return mhd_refuse(w->conns.mhd, c, which, true);
 }
 
-static size_t
-body_limit(const struct worker *w, const struct exchange *ex)
+bool
+http_on_head(struct conn *c, enum refusal wrong)
 {
-    return api_body_limit(w->shared->config->api, ex->request.path);
-}
-
-static bool
-on_head(void *ctx, struct conn *c, enum refusal wrong)
-{
-    struct worker *w = ctx;
+    struct worker *w = worker_of(c);
     struct exchange *ex = c->exchange;
     size_t limit;
 
@@ -49,7 +43,7 @@ on_head(void *ctx, struct conn *c, enum refusal wrong)
         return refuse_request(w, c, wrong);
     if (request_log_one_in(&w->shared->log) > 0)
         request_log_keep_trace(ex);
-    limit = body_limit(w, ex);
+    limit = api_body_limit(w->shared->config->api, ex->request.path);
     if (ex->head.content_length <= limit)
         return true;
     exchange_refuse_body(ex);
@@ -60,12 +54,12 @@ on_head(void *ctx, struct conn *c, enum refusal wrong)
     return respond_request(w, ex, true);
 }
 
-static bool
-on_body(void *ctx, struct conn *c, const char *data, size_t len)
+bool
+http_on_body(struct conn *c, const char *data, size_t len)
 {
-    struct worker *w = ctx;
+    struct worker *w = worker_of(c);
     struct exchange *ex = c->exchange;
-    size_t limit = body_limit(w, ex);
+    size_t limit = api_body_limit(w->shared->config->api, ex->request.path);
 
     exchange_take_body(ex, data, len, limit);
     if (ex->received <= limit || ex->received - limit <= BODY_DISCARD_MOST)
@@ -79,18 +73,18 @@ on_body(void *ctx, struct conn *c, const char *data, size_t len)
  * libmicrohttpd makes of them, and a proxy in front may have taken another byte for their end. So
  * bytes behind it are never taken for a request.
  */
-static bool
-on_whole(void *ctx, struct conn *c, enum refusal wrong)
+bool
+http_on_whole(struct conn *c, enum refusal wrong)
 {
     if (wrong != REFUSAL_NONE)
-        return refuse_request(ctx, c, wrong);
-    return respond_request(ctx, c->exchange, c->exchange->head.chunked);
+        return refuse_request(worker_of(c), c, wrong);
+    return respond_request(worker_of(c), c->exchange, c->exchange->head.chunked);
 }
 
-static void
-on_ended(void *ctx, struct conn *c, bool sent)
+void
+http_on_ended(struct conn *c, bool sent)
 {
-    struct worker *w = ctx;
+    struct worker *w = worker_of(c);
     struct exchange *ex = c->exchange;
 
     respond_end(w, ex, sent);
@@ -121,10 +115,10 @@ linger_if_sending(struct worker *w, const struct conn *c)
         linger_add(&w->conns.linger, fd, w->loop.round.now_ms);
 }
 
-static void
-on_closed(void *ctx, struct conn *c)
+void
+http_on_closed(struct conn *c)
 {
-    struct worker *w = ctx;
+    struct worker *w = worker_of(c);
 
     api_leave(w->shared->config->api, &c->seat);
     if (c->phase != CONN_CLOSING)
@@ -133,16 +127,6 @@ on_closed(void *ctx, struct conn *c)
     mem_free(w->shared->config->mem, c);
     atomic_fetch_sub_explicit(&w->conns.load, 1, memory_order_relaxed);
 }
-
-const struct mhd_handler request_handler = {.opened = on_opened,
-                                            .target = on_target,
-                                            .head = on_head,
-                                            .body = on_body,
-                                            .whole = on_whole,
-                                            .ready = respond_ready,
-                                            .ended = on_ended,
-                                            .hung_up = suspended_hung_up,
-                                            .closed = on_closed};
 
 void
 request_time_out(struct worker *w, struct conn *c)

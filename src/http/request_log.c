@@ -31,12 +31,6 @@ trace_id(struct bytes text)
     return text;
 }
 
-static bool
-is_digit(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
 /* So many lower-case hexadecimal digits; *zero: all of them are 0. */
 static bool
 has_digits(struct bytes text, size_t len, bool *zero)
@@ -45,9 +39,11 @@ has_digits(struct bytes text, size_t len, bool *zero)
     if (text.len != len)
         return false;
     for (size_t i = 0; i < len; i++) {
-        if (!is_digit(text.data[i]))
+        const char c = text.data[i];
+
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')))
             return false;
-        *zero = *zero && text.data[i] == '0';
+        *zero = *zero && c == '0';
     }
     return true;
 }
@@ -154,12 +150,6 @@ request_log_settle(struct request_log *l, int64_t now_ms)
                       LOG_I("requests", over[why].requests),
                       LOG_I("suppressed", over[why].suppressed));
     return atomic_load(&l->over_ms);
-}
-
-void
-request_log_end(struct request_log *l)
-{
-    (void)request_log_settle(l, INT64_MAX);
 }
 
 /* ------------------------------------------------------------------ lines */

@@ -60,11 +60,11 @@ void request_log_keep_trace(struct exchange *ex);
 void request_log_write(struct request_log *l, uint64_t *logged, int64_t now_ms,
                        const struct exchange *ex);
 
-/* Logs the reasons that are over. Returns when to call it again, INT64_MAX for never. */
+/*
+ * Logs the reasons that are over: all of them if now_ms is INT64_MAX, since no more requests will
+ * come. Returns when to call it again, INT64_MAX for never.
+ */
 int64_t request_log_settle(struct request_log *l, int64_t now_ms);
-
-/* Logs what is not over yet, since no more requests will come. */
-void request_log_end(struct request_log *l);
 
 /* ------------------------------------------------------------------ for tests */
 

@@ -158,40 +158,6 @@ uncount_waiter(struct worker *w, struct exchange *ex)
 
 /* ------------------------------------------------------------------ calling the API */
 
-/* Fibers of a worker, and of all. A stack is two mappings; Linux allows a process 65 530. */
-enum { FIBERS_MOST = 1024, FIBERS_ALL = 16384 };
-
-/* A parked fiber may go on: its worker may do so at once. */
-static void
-wake_fiber(void *arg)
-{
-    struct conn *c = ((struct exchange *)arg)->conn;
-    struct eventq *q = c->eventq;
-
-    if (eventq_push(q, &c->event, EVENT_FIBER)) /* c may be gone */
-        eventq_wake(q);
-}
-
-void
-respond_init(struct worker *w)
-{
-    const struct server_config *config = w->shared->config;
-    size_t most = FIBERS_ALL / config->workers;
-
-    if (most > FIBERS_MOST)
-        most = FIBERS_MOST;
-    if (config->fibers != 0)
-        most = config->fibers;
-    fiber_pool_init(&w->suspended.fibers, config->mem, config->executor, most,
-                    wake_fiber);
-}
-
-void
-respond_fini(struct worker *w)
-{
-    fiber_pool_fini(&w->suspended.fibers);
-}
-
 static enum api_next
 call_api(const struct server_config *config, struct exchange *ex)
 {
@@ -338,25 +304,6 @@ has_body(const struct exchange *ex)
            ex->response.body.len > 0;
 }
 
-/* There is to be no response: the connection is cut. A response without a body has no half. */
-static bool
-is_cut(const struct exchange *ex)
-{
-    const enum fault_kind kind = ex->response.fault.kind;
-
-    return kind == FAULT_CUT_BEFORE || kind == FAULT_CUT_AFTER ||
-           (kind == FAULT_HALF && !has_body(ex));
-}
-
-/* The response comes in part, or piece by piece. */
-static bool
-is_divided(const struct exchange *ex)
-{
-    const enum fault_kind kind = ex->response.fault.kind;
-
-    return (kind == FAULT_HALF || kind == FAULT_SLOW) && has_body(ex);
-}
-
 /* Is another piece due? Behind each the connection is suspended, so that it costs nothing. */
 static bool
 take_piece(struct worker *w, struct exchange *ex)
@@ -500,27 +447,32 @@ release_unreceived(const struct worker *w, const struct exchange *ex, bool unsee
 /* ------------------------------------------------------------------ from the first call to the last */
 
 bool
-respond_ready(void *ctx, struct conn *c)
+http_on_ready(struct conn *c)
 {
-    struct worker *w = ctx;
+    struct worker *w = worker_of(c);
     struct exchange *ex = c->exchange;
     const bool closing = ex->closing || ex->head.chunked || worker_is_draining(w) ||
                          ex->response.status == ST_PROJECT_CONNECTIONS;
+    const enum fault_kind kind = ex->response.fault.kind;
     const int64_t piece = ex->response.fault.bytes;
+    bool divided;
     struct mhd_pieces pieces = {.read = read_piece};
 
     /*
      * Should the response be lost here, the connection is closed: what the request asked for
      * may have happened, and 503 would say that it has not.
      */
-    if (ex->response.fault.kind == FAULT_NONE)
+    if (kind == FAULT_NONE)
         return mhd_respond(ex, closing, NULL);
-    if (is_cut(ex)) {
+    divided = (kind == FAULT_HALF || kind == FAULT_SLOW) && has_body(ex);
+    /* A response without a body has no half. */
+    if (kind == FAULT_CUT_BEFORE || kind == FAULT_CUT_AFTER ||
+        (kind == FAULT_HALF && !divided)) {
         worker_set_phase(w, c, CONN_CLOSING);
         return false;
     }
     pieces.most = piece > PIECE ? (size_t)piece : PIECE;
-    return mhd_respond(ex, closing, is_divided(ex) ? &pieces : NULL);
+    return mhd_respond(ex, closing, divided ? &pieces : NULL);
 }
 
 bool
@@ -535,7 +487,7 @@ respond_request(struct worker *w, struct exchange *ex, bool closing)
     ex->closing = closing;
     count_waiter(w, ex);
     if (handle_request(w, ex))
-        return respond_ready(w, c);
+        return http_on_ready(c);
     if (ex->state == EXCHANGE_WAITING)
         ex->sent_before = sent_bytes(c->fd);
     mhd_suspend(c);

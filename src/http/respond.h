@@ -27,6 +27,12 @@
  *
  * suspended.c has what ends the waits.
  *
+ * request.c has what happens before: the target, the head and the body of a request.
+ *
+ *   Bodies   up to api_body_limit() are kept. A longer one is refused with the API's own 400: if it
+ *            is at most BODY_DISCARD_MOST longer, after it was read and discarded (so that a client
+ *            which sends first and reads later sees the response and keeps its connection), else at
+ *            once
  *   Cost     WAITING: nothing until it ends. Ending many: all in one round
  *   Bounds   max_waiters WAITING in all workers; as many REMOTE and IDENTITY as fibers
  *   Threads  all in the worker. While a fiber is parked, only it touches the exchange
@@ -36,18 +42,16 @@
 
 #include "http/worker.h"
 
-/* Initializes the fibers of the worker. */
-void respond_init(struct worker *w);
-void respond_fini(struct worker *w);
+enum { BODY_DISCARD_MOST = 1024 * 1024 };
+
+/* A connection's phase took too long: tells the client if it can, and closes (request.c). */
+void request_time_out(struct worker *w, struct conn *c);
 
 /*
  * In libmicrohttpd's call, when the request is whole: calls the API, and queues the response or
  * suspends the exchange. closing: the connection ends with it. False: it ends now.
  */
 bool respond_request(struct worker *w, struct exchange *ex, bool closing);
-
-/* In libmicrohttpd's call (struct mhd_handler): queues the response that is READY. False likewise. */
-bool respond_ready(void *ctx, struct conn *c);
 
 /* Calls the API again for a suspended exchange. */
 void respond_again(struct worker *w, struct exchange *ex);
@@ -67,9 +71,7 @@ void respond_delay_over(struct worker *w, struct exchange *ex);
 /* Takes an exchange off all lists, and closes its connection (mhd_end()). */
 void respond_abort(struct worker *w, struct conn *c, enum refusal why);
 
-/*
- * The exchange ends. sent: the kernel has its whole response; else what it claimed is released.
- */
+/* The exchange ends. sent: the kernel has its whole response; else what it claimed is released. */
 void respond_end(struct worker *w, struct exchange *ex, bool sent);
 
 /* ------------------------------------------------------------------ suspended.c */
@@ -83,9 +85,6 @@ void suspended_slices(struct worker *w);
 
 /* There is an event of c. */
 void suspended_event(struct worker *w, struct conn *c, unsigned bits);
-
-/* The client of c has hung up, or half: it does not wait for a message any more (mhd_handler). */
-void suspended_hung_up(void *ctx, struct conn *c);
 
 /* Ends the waiting, or the delay, whose time is over. When the next one's is; INT64_MAX: never. */
 int64_t suspended_expire(struct worker *w);

@@ -85,27 +85,17 @@ fit_connections(struct server *s)
 static enum status
 start_workers(struct server *s, const char *tag)
 {
-    for (size_t i = 0; i < s->config.workers; i++) {
-        enum status st = worker_init(&s->workers[i], &s->shared, tag, (unsigned)i);
+    enum status st = ST_OK;
 
+    for (size_t i = 0; i < s->config.workers; i++) {
+        st = worker_init(&s->workers[i], &s->shared, tag, (unsigned)i);
         if (st != ST_OK)
             return st;
         s->worker_count++;
     }
-    for (size_t i = 0; i < s->worker_count; i++) {
-        enum status st = worker_start(&s->workers[i]);
-
-        if (st != ST_OK)
-            return st;
-    }
-    return ST_OK;
-}
-
-static void
-wake_all(struct server *s)
-{
-    for (size_t i = 0; i < s->worker_count; i++)
-        eventq_wake(&s->workers[i].loop.events);
+    for (size_t i = 0; i < s->worker_count && st == ST_OK; i++)
+        st = worker_start(&s->workers[i]);
+    return st;
 }
 
 /* Ends the workers at once; returns the requests cut off. */
@@ -116,7 +106,7 @@ end_workers(struct server *s)
 
     atomic_store(&s->shared.draining, true);
     atomic_store(&s->shared.cut, true);
-    wake_all(s);
+    server_wake(s);
     for (size_t i = 0; i < s->worker_count; i++) {
         worker_join(&s->workers[i]);
         cut += s->workers[i].cut_off;
@@ -242,7 +232,8 @@ server_stop(struct server *s)
 void
 server_wake(struct server *s)
 {
-    wake_all(s);
+    for (size_t i = 0; i < s->worker_count; i++)
+        eventq_wake(&s->workers[i].loop.events);
 }
 
 void
@@ -304,10 +295,10 @@ server_drain(struct server *s, int64_t drain_ms)
     acceptor_take_rest(&s->acceptor);
     close_listeners(s);
     atomic_store(&s->shared.draining, true);
-    wake_all(s);
+    server_wake(s);
     await_workers(s, drain_ms);
     cut = end_workers(s);
-    request_log_end(&s->shared.log);
+    (void)request_log_settle(&s->shared.log, INT64_MAX); /* no more will come */
     return cut;
 }
 
@@ -357,10 +348,4 @@ server_free(struct server *s)
         (void)close(s->shared.done_fd);
     request_log_fini(&s->shared.log);
     mem_free(s->config.mem, s);
-}
-
-const char *
-server_library_version(void)
-{
-    return mhd_version();
 }

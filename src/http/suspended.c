@@ -22,22 +22,42 @@ notify_of_log(struct store_listener *listener, enum store_news news)
     return eventq_notify(&w->loop.events) ? &w->loop.events.wakeup : NULL;
 }
 
+/* Fibers of a worker, and of all. A stack is two mappings; Linux allows a process 65 530. */
+enum { FIBERS_MOST = 1024, FIBERS_ALL = 16384 };
+
+/* A parked fiber may go on: its worker may do so at once. */
+static void
+wake_fiber(void *arg)
+{
+    struct conn *c = ((struct exchange *)arg)->conn;
+    struct eventq *q = c->eventq;
+
+    if (eventq_push(q, &c->event, EVENT_FIBER)) /* c may be gone */
+        eventq_wake(q);
+}
+
 enum status
 suspended_init(struct worker *w)
 {
+    const struct server_config *config = w->shared->config;
     struct suspended *s = &w->suspended;
+    size_t fibers = FIBERS_ALL / config->workers;
 
     list_init(&s->waiting);
     list_init(&s->turns);
     list_init(&s->starved);
     list_init(&s->commits);
     list_init(&s->delayed);
-    respond_init(w);
+    if (fibers > FIBERS_MOST)
+        fibers = FIBERS_MOST;
+    if (config->fibers != 0)
+        fibers = config->fibers;
+    fiber_pool_init(&s->fibers, config->mem, config->executor, fibers, wake_fiber);
     s->log.notify = notify_of_log;
-    s->deadlines = wheel_new(w->shared->config->mem, clock_now_ms(&w->shared->real));
+    s->deadlines = wheel_new(config->mem, clock_now_ms(&w->shared->real));
     if (s->deadlines == NULL)
         return ST_NO_MEMORY;
-    store_log_listen(w->shared->config->store_log, &s->log);
+    store_log_listen(config->store_log, &s->log);
     return ST_OK;
 }
 
@@ -47,7 +67,7 @@ suspended_fini(struct worker *w)
     if (w->suspended.deadlines == NULL)
         return;
     store_log_unlisten(w->shared->config->store_log, &w->suspended.log);
-    respond_fini(w);
+    fiber_pool_fini(&w->suspended.fibers);
     wheel_free(w->suspended.deadlines);
     w->suspended.deadlines = NULL;
 }
@@ -120,10 +140,10 @@ suspended_event(struct worker *w, struct conn *c, unsigned bits)
 }
 
 void
-suspended_hung_up(void *ctx, struct conn *c)
+http_on_hung_up(struct conn *c)
 {
     if (c->exchange != NULL && c->exchange->state == EXCHANGE_WAITING)
-        retry_waiting(ctx, c->exchange, WAITING_ABANDONED);
+        retry_waiting(worker_of(c), c->exchange, WAITING_ABANDONED);
 }
 
 /* ------------------------------------------------------------------ ends of waits */

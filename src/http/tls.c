@@ -201,34 +201,23 @@ tls_pair_key(const struct tls_pair *pair)
 
 /* ------------------------------------------------------------------ the one in force */
 
+/* Checks and keeps them, if there are any. */
 static enum status
-check_authorities(struct bytes authorities, struct reason *why)
+take_authorities(struct tls *t, struct bytes authorities, struct reason *why)
 {
     gnutls_datum_t text = datum(authorities);
     gnutls_x509_crt_t *list = NULL;
     unsigned count = 0;
-    int error =
-        gnutls_x509_crt_list_import2(&list, &count, &text, GNUTLS_X509_FMT_PEM, 0);
+    int error;
 
+    if (!bytes_present(authorities))
+        return ST_OK;
+    error = gnutls_x509_crt_list_import2(&list, &count, &text, GNUTLS_X509_FMT_PEM, 0);
     if (error < 0)
         return gnutls_reason(why, "the authorities", error);
     for (unsigned i = 0; i < count; i++)
         gnutls_x509_crt_deinit(list[i]);
     gnutls_free(list);
-    return ST_OK;
-}
-
-/* Keeps them, if there are any. */
-static enum status
-take_authorities(struct tls *t, struct bytes authorities, struct reason *why)
-{
-    enum status st;
-
-    if (!bytes_present(authorities))
-        return ST_OK;
-    st = check_authorities(authorities, why);
-    if (st != ST_OK)
-        return st;
     t->authorities = mem_alloc(t->mem, authorities.len + 1);
     if (t->authorities == NULL)
         return ST_NO_MEMORY;
@@ -306,41 +295,23 @@ tls_pin(struct tls *t)
 /* Without memory for it. */
 static struct certificate unknown = {.good = false};
 
-static bool
-is_verified(gnutls_session_t session)
-{
-    unsigned char client[] = GNUTLS_KP_TLS_WWW_CLIENT;
-    gnutls_typed_vdata_st purpose = {.type = GNUTLS_DT_KEY_PURPOSE_OID, .data = client};
-    unsigned status = 0;
-
-    return gnutls_certificate_verify_peers(session, &purpose, 1, &status) == 0 &&
-           status == 0;
-}
-
 /* Text with room for TLS_CLIENT_CERT_BYTES, and how much of it there is. */
 struct names {
     char *text;
     size_t len;
 };
 
-static bool
-is_plain(const char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-            return false;
-    return len > 0;
-}
-
-/* Adds "kind:value" as a line. */
+/* Adds "kind:value" as a line, unless it is too long or has control characters. */
 static void
 add_name(struct names *n, const char *kind, const char *value, size_t len)
 {
     size_t kind_len = strlen(kind), whole = kind_len + len + (n->len > 0 ? 1 : 0);
 
-    if (!is_plain(value, len) || len > TLS_CLIENT_CERT_BYTES ||
-        n->len + whole > TLS_CLIENT_CERT_BYTES)
+    if (len == 0 || len > TLS_CLIENT_CERT_BYTES || n->len + whole > TLS_CLIENT_CERT_BYTES)
         return;
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)value[i] < 0x20 || value[i] == 0x7f)
+            return;
     if (n->len > 0)
         n->text[n->len++] = '\n';
     memcpy(n->text + n->len, kind, kind_len);
@@ -379,28 +350,21 @@ add_alternatives(struct names *n, gnutls_x509_crt_t crt)
     }
 }
 
-static void
-add_subject(struct names *n, gnutls_x509_crt_t crt)
-{
-    gnutls_datum_t dn = {NULL, 0};
-
-    if (gnutls_x509_crt_get_dn3(crt, &dn, 0) != 0)
-        return;
-    add_name(n, "subject:", (const char *)dn.data, dn.size);
-    gnutls_free(dn.data);
-}
-
 size_t
 tls_client_cert_names(const gnutls_datum_t *der, char text[TLS_CLIENT_CERT_BYTES])
 {
     struct names names = {.text = text};
+    gnutls_datum_t dn = {NULL, 0};
     gnutls_x509_crt_t crt;
 
     if (gnutls_x509_crt_init(&crt) != 0)
         return 0;
     if (gnutls_x509_crt_import(crt, der, GNUTLS_X509_FMT_DER) == 0) {
         add_alternatives(&names, crt);
-        add_subject(&names, crt);
+        if (gnutls_x509_crt_get_dn3(crt, &dn, 0) == 0) {
+            add_name(&names, "subject:", (const char *)dn.data, dn.size);
+            gnutls_free(dn.data);
+        }
     }
     gnutls_x509_crt_deinit(crt);
     return names.len;
@@ -409,7 +373,9 @@ tls_client_cert_names(const gnutls_datum_t *der, char text[TLS_CLIENT_CERT_BYTES
 struct certificate *
 tls_client_cert_read(struct mem *mem, gnutls_session_t session)
 {
-    unsigned count = 0;
+    unsigned char client[] = GNUTLS_KP_TLS_WWW_CLIENT;
+    gnutls_typed_vdata_st purpose = {.type = GNUTLS_DT_KEY_PURPOSE_OID, .data = client};
+    unsigned count = 0, wrong = 0;
     const gnutls_datum_t *peers = gnutls_certificate_get_peers(session, &count);
     char text[TLS_CLIENT_CERT_BYTES];
     struct certificate *cert;
@@ -417,7 +383,7 @@ tls_client_cert_read(struct mem *mem, gnutls_session_t session)
 
     if (peers == NULL || count == 0)
         return NULL;
-    if (!is_verified(session))
+    if (gnutls_certificate_verify_peers(session, &purpose, 1, &wrong) != 0 || wrong != 0)
         return &unknown;
     len = tls_client_cert_names(&peers[0], text);
     cert = mem_alloc(mem, sizeof(*cert) + len);

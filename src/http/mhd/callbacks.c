@@ -11,34 +11,27 @@ set_phase(struct mhd *m, struct conn *c, enum conn_phase phase)
 
 /* ------------------------------------------------------------------ requests */
 
-/*
- * libmicrohttpd looks for arguments behind the question mark next, and would use up the
- * connection's memory for a record of each. It finds an empty text. (It shows its own
- * memory, which it is about to change itself.)
- */
-static void
-hide_arguments(const char *target)
-{
-    char *mark = (char *)(uintptr_t)strchr(target, '?');
-
-    if (mark != NULL)
-        mark[1] = '\0';
-}
-
 void *
 mhd_on_target(void *cls, const char *target, struct MHD_Connection *connection)
 {
     struct mhd *m = cls;
     struct conn *c = mhd_conn_of(connection);
+    char *mark;
 
     m->called = true;
     set_phase(m, c, CONN_RECEIVING);
     if (!c->used)
         tls_handshake_done(m, c);
     c->used = true;
-    m->config.handler->target(m->config.ctx, c, target == NULL ? "" : target);
-    if (target != NULL)
-        hide_arguments(target);
+    http_on_target(c, target == NULL ? "" : target);
+    /*
+     * libmicrohttpd looks for arguments behind the question mark next, and would use up the
+     * connection's memory for a record of each. It finds an empty text. (It shows its own memory,
+     * which it is about to change itself.)
+     */
+    mark = target == NULL ? NULL : (char *)(uintptr_t)strchr(target, '?');
+    if (mark != NULL)
+        mark[1] = '\0';
     return c->exchange;
 }
 
@@ -54,43 +47,26 @@ pass_head(struct mhd *m, struct conn *c, const char *method, const char *version
     wrong = mhd_head_read(m, ex, method, version);
     if (wrong == REFUSAL_NONE && ex->head.chunked)
         list_add_before(&m->chunked, &c->mhd.chunked);
-    return m->config.handler->head(m->config.ctx, c, wrong);
-}
-
-static bool
-pass_end_of_body(struct mhd *m, struct conn *c)
-{
-    enum refusal wrong = REFUSAL_NONE;
-
-    if (c->exchange->head.chunked) {
-        list_remove(&c->mhd.chunked);
-        wrong = mhd_head_add_trailers(m, c->exchange);
-    }
-    return m->config.handler->whole(m->config.ctx, c, wrong);
+    return http_on_head(c, wrong);
 }
 
 /*
- * True if the line in front of this piece, with the size of the chunk, ends with a bare LF,
- * which others may not take for its end. It can be seen only where line and chunk came
- * together: a piece that came later stands where the last one began.
+ * Refuses a piece if the line in front of it, with the size of the chunk, ends with a bare LF, which
+ * others may not take for its end. It can be seen only where line and chunk came together: a piece
+ * that came later stands where the last one began.
  */
 static bool
-behind_bare_lf(const struct exchange *ex, const char *data)
+pass_body(struct conn *c, const char *data, size_t len)
 {
-    return data != ex->head.end && data[-1] == '\n' && data[-2] != '\r';
-}
-
-static bool
-pass_body(struct mhd *m, struct conn *c, const char *data, size_t len)
-{
+    const struct head *head = &c->exchange->head;
     bool next;
 
-    if (c->exchange->head.chunked && behind_bare_lf(c->exchange, data)) {
+    if (head->chunked && data != head->end && data[-1] == '\n' && data[-2] != '\r') {
         mhd_refuse_past(c->exchange, REFUSAL_CHUNKS);
         return false;
     }
     c->mhd.in_body = true;
-    next = m->config.handler->body(m->config.ctx, c, data, len);
+    next = http_on_body(c, data, len);
     c->mhd.in_body = false;
     return next;
 }
@@ -113,12 +89,16 @@ pass_request(struct mhd *m, struct conn *c, const char *method, const char *vers
     if (ex->state == EXCHANGE_HEAD)
         return pass_head(m, c, method, version);
     if (ex->state == EXCHANGE_READY)
-        return m->config.handler->ready(m->config.ctx, c);
+        return http_on_ready(c);
     if (ex->state >= EXCHANGE_TURN)
         return true; /* about to be suspended */
+    if (*upload_len == 0 && ex->head.chunked) {
+        list_remove(&c->mhd.chunked);
+        return http_on_whole(c, mhd_head_add_trailers(m, ex));
+    }
     if (*upload_len == 0)
-        return pass_end_of_body(m, c);
-    next = pass_body(m, c, upload, *upload_len);
+        return http_on_whole(c, REFUSAL_NONE);
+    next = pass_body(c, upload, *upload_len);
     *upload_len = 0;
     return next;
 }
@@ -149,12 +129,12 @@ remove_link(struct list *link)
 }
 
 static void
-end_request(struct mhd *m, struct conn *c, bool sent)
+end_request(struct conn *c, bool sent)
 {
     remove_link(&c->mhd.chunked);
     remove_link(&c->mhd.pending_suspend);
     if (c->exchange != NULL)
-        m->config.handler->ended(m->config.ctx, c, sent);
+        http_on_ended(c, sent);
 }
 
 void
@@ -162,7 +142,8 @@ mhd_on_completed(void *cls, struct MHD_Connection *connection, void **ctx,
                  enum MHD_RequestTerminationCode how)
 {
     struct mhd *m = cls;
-    struct conn *c = mhd_conn_of(connection);
+    const struct exchange *ex = *ctx;
+    struct conn *c = ex == NULL ? mhd_conn_of(connection) : ex->conn;
 
     m->called = true;
     /* An error of libmicrohttpd's own: it has responded without reading everything. */
@@ -171,7 +152,7 @@ mhd_on_completed(void *cls, struct MHD_Connection *connection, void **ctx,
         c->linger = true;
     set_phase(m, c, CONN_WAITING);
     *ctx = NULL;
-    end_request(m, c, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
+    end_request(c, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
     if (c->hung_up)
         replay_rdhup(m, c);
 }
@@ -191,13 +172,13 @@ mhd_on_connection(void *cls, struct MHD_Connection *connection, void **socket_ct
         c->mhd.connection = connection;
         c->mhd.daemon->conns++;
         tls_begin(c);
-        m->config.handler->opened(m->config.ctx, c);
+        http_on_opened(c);
         /* Without memory for it the connection times out later than it could: no harm. */
         (void)watch_socket(m, c, EPOLL_CTL_ADD, 0);
         m->adding = NULL;
         return;
     }
-    end_request(m, c, false); /* libmicrohttpd may have ended without saying so */
+    end_request(c, false); /* libmicrohttpd may have ended without saying so */
     tls_end(m, c);
     remove_link(&c->mhd.ended);
     /*
@@ -207,25 +188,15 @@ mhd_on_connection(void *cls, struct MHD_Connection *connection, void **socket_ct
     (void)epoll_ctl(m->config.epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
     ENSURE(c->mhd.daemon->conns > 0);
     c->mhd.daemon->conns--;
-    m->config.handler->closed(m->config.ctx, c);
+    http_on_closed(c);
 }
 
 /* ------------------------------------------------------------------ built-in pages */
 
-/* Is the head of c complete, and has neither been given to us nor been responded to? */
-static bool
-has_only_head(const struct conn *c)
-{
-    const union MHD_ConnectionInfo *size = MHD_get_connection_info(
-        c->mhd.connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-
-    return c->exchange != NULL && c->exchange->state == EXCHANGE_HEAD && size != NULL &&
-           size->header_size > 0 &&
-           MHD_get_connection_info(c->mhd.connection, MHD_CONNECTION_INFO_HTTP_STATUS) ==
-               NULL;
-}
-
-/* That connection, NULL if there is none; there is never more than one. */
+/*
+ * The connection whose head is complete, and has neither been given to us nor been responded to.
+ * NULL if there is none; there is never more than one.
+ */
 static struct conn *
 find_only_head(const struct mhd *m)
 {
@@ -233,8 +204,13 @@ find_only_head(const struct mhd *m)
 
     for (const struct list *at = head->prev; at != head; at = at->prev) {
         struct conn *c = container_of(at, struct conn, link);
+        struct MHD_Connection *connection = c->mhd.connection;
+        const union MHD_ConnectionInfo *size =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 
-        if (has_only_head(c))
+        if (c->exchange != NULL && c->exchange->state == EXCHANGE_HEAD && size != NULL &&
+            size->header_size > 0 &&
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_HTTP_STATUS) == NULL)
             return c;
     }
     return NULL;

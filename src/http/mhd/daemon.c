@@ -1,4 +1,5 @@
 #include "claimd/base/invariant.h"
+#include "claimd/http/server.h"
 #include "claimd/http/tls.h"
 #include "http/mhd/internal.h"
 
@@ -51,47 +52,34 @@ keep_escapes(void *cls, struct MHD_Connection *connection, char *text)
     return strlen(text);
 }
 
-/*
- * libmicrohttpd's own time limit counts from the last byte. It reads the clock six times a
- * request, so it is left off if every phase ends by our limits before.
- */
-static unsigned
-timeout_s(const struct server_config *server)
-{
-    return server->idle_seconds < server->request_seconds ? (unsigned)server->idle_seconds
-                                                          : 0;
-}
-
-enum {
-    FLAGS = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
-            MHD_ALLOW_SUSPEND_RESUME
-};
-
-/* The options of every daemon. */
-#define OPTIONS                                                                          \
-    MHD_OPTION_EXTERNAL_LOGGER, log_mhd, m, MHD_OPTION_URI_LOG_CALLBACK, mhd_on_target,  \
-        m, MHD_OPTION_NOTIFY_COMPLETED, mhd_on_completed, m,                             \
-        MHD_OPTION_NOTIFY_CONNECTION, mhd_on_connection, m,                              \
-        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, m,                                   \
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, m->block, MHD_OPTION_CONNECTION_LIMIT,       \
-        (unsigned)server->max_connections + 1, MHD_OPTION_CONNECTION_TIMEOUT,            \
-        timeout_s(server)
-
 static struct MHD_Daemon *
-start_plain(struct mhd *m, const struct server_config *server)
+daemon_start(struct mhd *m, bool tls)
 {
-    return MHD_start_daemon(FLAGS, 0, NULL, NULL, mhd_on_request, m, OPTIONS,
-                            MHD_OPTION_END);
-}
+    const struct server_config *server = m->config.server;
+    const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
+                           MHD_ALLOW_SUSPEND_RESUME | (tls ? MHD_USE_TLS : 0);
+    /*
+     * libmicrohttpd's own time limit counts from the last byte. It reads the clock six times a
+     * request, so it is left off if every phase ends by our limits before.
+     */
+    const unsigned timeout_s = server->idle_seconds < server->request_seconds
+                                   ? (unsigned)server->idle_seconds
+                                   : 0;
+    struct MHD_OptionItem of_tls[] = {
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES},
+        {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)(uintptr_t)tls_certificate},
+        {MHD_OPTION_HTTPS_MEM_TRUST, 0,
+         tls ? (void *)(uintptr_t)tls_authorities(server->tls) : NULL},
+        {MHD_OPTION_END, 0, NULL}};
 
-static struct MHD_Daemon *
-start_tls(struct mhd *m, const struct server_config *server)
-{
-    return MHD_start_daemon(FLAGS | MHD_USE_TLS, 0, NULL, NULL, mhd_on_request, m,
-                            OPTIONS, MHD_OPTION_HTTPS_PRIORITIES, TLS_PRIORITIES,
-                            MHD_OPTION_HTTPS_CERT_CALLBACK, tls_certificate,
-                            MHD_OPTION_HTTPS_MEM_TRUST, tls_authorities(server->tls),
-                            MHD_OPTION_END);
+    return MHD_start_daemon(
+        flags, 0, NULL, NULL, mhd_on_request, m, MHD_OPTION_EXTERNAL_LOGGER, log_mhd, m,
+        MHD_OPTION_URI_LOG_CALLBACK, mhd_on_target, m, MHD_OPTION_NOTIFY_COMPLETED,
+        mhd_on_completed, m, MHD_OPTION_NOTIFY_CONNECTION, mhd_on_connection, m,
+        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, m, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        m->block, MHD_OPTION_CONNECTION_LIMIT, (unsigned)server->max_connections + 1,
+        MHD_OPTION_CONNECTION_TIMEOUT, timeout_s, tls ? MHD_OPTION_ARRAY : MHD_OPTION_END,
+        of_tls, MHD_OPTION_END);
 }
 
 static void
@@ -112,7 +100,7 @@ daemon_open(struct mhd *m, bool tls)
 
     *d = (struct mhd_daemon){
         .source = {SOURCE_MHD}, .mhd = m, .tls = tls, .due_ms = INT64_MAX};
-    d->daemon = tls ? start_tls(m, m->config.server) : start_plain(m, m->config.server);
+    d->daemon = daemon_start(m, tls);
     if (d->daemon == NULL)
         return ST_NO_MEMORY;
     fd = MHD_get_daemon_info(d->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
@@ -153,7 +141,7 @@ mhd_open(const struct mhd_config *config, struct mhd **out)
     list_init(&m->ended);
     list_init(&m->tls_pending);
     list_init(&m->tls_handshaking);
-    m->no_memory = mhd_prepare_no_memory();
+    m->no_memory = mhd_make_refusal(REFUSAL_NO_MEMORY, true, NULL);
     m->capacity = mhd_daemons(server, server->max_connections);
     m->daemons = mem_calloc(server->mem, m->capacity, sizeof(*m->daemons));
     if (m->no_memory == NULL || m->daemons == NULL)
@@ -209,7 +197,7 @@ mhd_close(struct mhd *m)
 }
 
 const char *
-mhd_version(void)
+server_library_version(void)
 {
     return MHD_get_version();
 }
@@ -378,7 +366,7 @@ mhd_run(struct mhd *m)
 
     tls_admit(m);
     next_ms = run_due(m);
-    m->config.between(m->config.ctx);
+    http_between_runs(m->config.worker);
     if (any_due(m))
         next_ms = run_due(m);
     replay_rdhups(m);

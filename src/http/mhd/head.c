@@ -168,24 +168,6 @@ take_header(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
     return p->st == ST_OK ? MHD_YES : MHD_NO;
 }
 
-/*
- * Lines end where libmicrohttpd has put NULs; a CR that is left stands alone somewhere, and
- * others may take it for the end of a line.
- */
-static bool
-has_bare_cr(const char *begin, size_t len)
-{
-    return memchr(begin, '\r', len) != NULL;
-}
-
-/* HTTP/1.1 requires a Host. */
-static bool
-lacks_host(const struct request *req, const char *version)
-{
-    return !bytes_present(req->headers[API_HEADER_HOST]) &&
-           strcmp(version, "HTTP/1.1") == 0;
-}
-
 /* Is the head within the limits, and does it leave space for that of the response? */
 static enum refusal
 judge_size(const struct mhd *m, const struct exchange *ex)
@@ -226,8 +208,13 @@ mhd_head_read(const struct mhd *m, struct exchange *ex, const char *method,
 
         ex->head.use.records += count < 0 ? 0 : (size_t)count;
     }
-    if (end - p.end < 2 || end - p.end > 4 || has_bare_cr(method, size) ||
-        lacks_host(&ex->request, version))
+    /*
+     * Lines end where libmicrohttpd has put NULs; a CR that is left stands alone somewhere, and
+     * others may take it for the end of a line. HTTP/1.1 requires a Host.
+     */
+    if (end - p.end < 2 || end - p.end > 4 || memchr(method, '\r', size) != NULL ||
+        (!bytes_present(ex->request.headers[API_HEADER_HOST]) &&
+         strcmp(version, "HTTP/1.1") == 0))
         return REFUSAL_BAD_HEAD;
     if (p.lengths > 1 || p.encodings > 1 || (p.lengths > 0 && p.encodings > 0))
         return REFUSAL_BAD_HEAD;

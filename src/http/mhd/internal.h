@@ -91,8 +91,8 @@ enum refusal mhd_head_add_trailers(const struct mhd *m, struct exchange *ex);
 
 /* ------------------------------------------------------------------ response.c */
 
-/* The prepared response, for when there is no memory to make one. NULL without memory. */
-struct MHD_Response *mhd_prepare_no_memory(void);
+/* The response of a refusal; id: NULL: it has no request id. NULL without memory. */
+struct MHD_Response *mhd_make_refusal(enum refusal which, bool closing, const char *id);
 
 /* Refuses past libmicrohttpd, which must then close. With TLS the client gets no response. */
 void mhd_refuse_past(struct exchange *ex, enum refusal which);

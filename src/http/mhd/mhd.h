@@ -1,6 +1,6 @@
 /*
  * mhd: the wall around libmicrohttpd. All workarounds for the library are behind it. The rest of
- * the front end sees `conn` and `exchange`, gets the calls of struct mhd_handler, and makes the
+ * the front end sees `conn` and `exchange`, implements the functions http_on_*, and makes the
  * calls below.
  *
  * A request on its way:
@@ -15,7 +15,7 @@
  *
  *   daemon.c     One daemon has at most 512 connections, because resuming one walks all suspended
  *                ones. The options, and a nap for a daemon that claims to have work without end.
- *   callbacks.c  From libmicrohttpd's callbacks to struct mhd_handler. Its built-in HTML pages are
+ *   callbacks.c  From libmicrohttpd's callbacks to the functions http_on_*. Its built-in HTML pages are
  *                replaced by claimd's documents where the connection is known.
  *   head.c       Refuses heads that two parsers could read differently, and makes sure that the
  *                head of a response will have space in the connection's memory.
@@ -30,6 +30,8 @@
 
 #include "claimd/http/server_config.h"
 #include "http/exchange.h"
+
+struct worker;
 
 /* Responses of the front end itself. */
 enum refusal {
@@ -48,32 +50,33 @@ enum refusal {
 };
 
 /*
- * The front end's part of a request. All run in the worker, within mhd_run().
- * False: libmicrohttpd closes the connection.
+ * The front end's part of a request, which the wall calls (request.c, respond.c, suspended.c). All
+ * run in the worker, within mhd_run(). False: libmicrohttpd closes the connection.
  */
-struct mhd_handler {
-    void (*opened)(void *ctx, struct conn *c);
+void http_on_opened(struct conn *c);
 
-    /* The target is known: begins c->exchange. It stays NULL without memory. */
-    void (*target)(void *ctx, struct conn *c, const char *target);
+/* The target is known: begins c->exchange. It stays NULL without memory. */
+void http_on_target(struct conn *c, const char *target);
 
-    /* The head is in c->exchange. wrong: to be refused so; REFUSAL_NONE: the body follows. */
-    bool (*head)(void *ctx, struct conn *c, enum refusal wrong);
-    bool (*body)(void *ctx, struct conn *c, const char *data, size_t len);
-    bool (*whole)(void *ctx, struct conn *c, enum refusal wrong);
+/* The head is in c->exchange. wrong: to be refused so; REFUSAL_NONE: the body follows. */
+bool http_on_head(struct conn *c, enum refusal wrong);
+bool http_on_body(struct conn *c, const char *data, size_t len);
+bool http_on_whole(struct conn *c, enum refusal wrong);
 
-    /* The exchange is EXCHANGE_READY: queues its response. */
-    bool (*ready)(void *ctx, struct conn *c);
+/* The exchange is EXCHANGE_READY: queues its response. */
+bool http_on_ready(struct conn *c);
 
-    /* The request is over. sent: the kernel has the whole response. c->exchange ends. */
-    void (*ended)(void *ctx, struct conn *c, bool sent);
+/* The request is over. sent: the kernel has the whole response. c->exchange ends. */
+void http_on_ended(struct conn *c, bool sent);
 
-    /* The client has closed its side of the connection. */
-    void (*hung_up)(void *ctx, struct conn *c);
+/* The client has closed its side of the connection: it does not wait for a message any more. */
+void http_on_hung_up(struct conn *c);
 
-    /* The socket is about to be closed: frees c. */
-    void (*closed)(void *ctx, struct conn *c);
-};
+/* The socket is about to be closed: frees c. */
+void http_on_closed(struct conn *c);
+
+/* Between two runs in one round: handles the events that the first one caused. */
+void http_between_runs(struct worker *w);
 
 /* The present round of the worker's loop. */
 struct round {
@@ -83,10 +86,7 @@ struct round {
 };
 
 struct mhd_config {
-    const struct mhd_handler *handler; /* borrowed for its life, as all pointers here */
-    void *ctx;                         /* of the handler */
-    /* Between two runs in one round: handles the events that the first one caused. */
-    void (*between)(void *ctx);
+    struct worker *worker; /* borrowed for its life, as all pointers here */
     const struct server_config *server;
     struct conn_table *table;
     const struct round *round;
@@ -103,9 +103,6 @@ void mhd_close(struct mhd *m);
 
 /* The daemons, each with a descriptor, that a worker with so many connections needs at most. */
 size_t mhd_daemons(const struct server_config *config, size_t connections);
-
-/* The version of libmicrohttpd, a literal. */
-const char *mhd_version(void);
 
 /* ------------------------------------------------------------------ the loop */
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* Borrows the text; libmicrohttpd's interface is older than const. */
+/* libmicrohttpd's interface is older than const. */
 static struct MHD_Response *
 borrow_body(struct bytes body)
 {
@@ -141,9 +141,8 @@ static const struct row rows[REFUSAL_COUNT] = {
                                     "The body is larger than the server allows.")},
 };
 
-/* The response of a refusal, without request id. NULL without memory. */
-static struct MHD_Response *
-make_refusal(enum refusal which, bool closing)
+struct MHD_Response *
+mhd_make_refusal(enum refusal which, bool closing, const char *id)
 {
     const struct row *row = &rows[which];
     struct MHD_Response *mr = borrow_body(bytes_str(row->document));
@@ -152,31 +151,12 @@ make_refusal(enum refusal which, bool closing)
         return NULL;
     if (!add_header(mr, "Content-Type", "application/json") ||
         (row->retry_after != NULL && !add_header(mr, "Retry-After", row->retry_after)) ||
-        (closing && !add_header(mr, "Connection", "close"))) {
+        (closing && !add_header(mr, "Connection", "close")) ||
+        (id != NULL && !add_header(mr, "X-Request-ID", id))) {
         MHD_destroy_response(mr);
         return NULL;
     }
     return mr;
-}
-
-struct MHD_Response *
-mhd_prepare_no_memory(void)
-{
-    return make_refusal(REFUSAL_NO_MEMORY, true);
-}
-
-static bool
-refuse_through(struct exchange *ex, enum refusal which, bool closing)
-{
-    struct MHD_Response *mr = make_refusal(which, closing);
-
-    if (mr == NULL)
-        return false;
-    if (!add_header(mr, "X-Request-ID", ex->id)) {
-        MHD_destroy_response(mr);
-        return false;
-    }
-    return queue_response(ex, mr, rows[which].code, strlen(rows[which].document));
 }
 
 void
@@ -197,13 +177,16 @@ bool
 mhd_refuse(struct mhd *m, struct conn *c, enum refusal which, bool closing)
 {
     struct exchange *ex = c->exchange;
+    struct MHD_Response *mr;
 
     if (ex != NULL &&
         (c->mhd.in_body || (c->mhd.tls == NULL && which != REFUSAL_NO_MEMORY))) {
         mhd_refuse_past(ex, which);
         return false;
     }
-    if (ex != NULL && refuse_through(ex, which, closing))
+    mr = ex == NULL ? NULL : mhd_make_refusal(which, closing, ex->id);
+    if (mr != NULL &&
+        queue_response(ex, mr, rows[which].code, strlen(rows[which].document)))
         return true;
     if (ex != NULL)
         ex->code = rows[REFUSAL_NO_MEMORY].code;

@@ -70,7 +70,7 @@ tls_begin(struct conn *c)
     c->mhd.tls = info->tls_session;
 }
 
-/* Until what the handshake waits for. False: it cannot be watched, for want of memory. It goes on, and costs what it costs. */
+/* Until what the handshake waits for. False: it cannot be watched, for want of memory: it goes on. */
 static bool
 suspend_handshake(struct mhd *m, struct conn *c)
 {
@@ -81,39 +81,11 @@ suspend_handshake(struct mhd *m, struct conn *c)
     return true;
 }
 
-/*
- * If the client's message ends the handshake, nothing is sent that could carry an
- * acknowledgement, for which a client without TCP_NODELAY waits 40 ms before its request.
- */
-static void
-acknowledge(const struct conn *c)
-{
-    int on = 1;
-
-    /* On a Unix socket it fails, and is not needed. */
-    (void)setsockopt(c->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
-}
-
 void
 tls_wait(struct mhd *m, struct conn *c)
 {
     if (c->mhd.tls != NULL && !suspend_handshake(m, c))
         list_add_before(&m->tls_handshaking, &c->mhd.handshake);
-}
-
-/* True for a connection that is suspended before its first request. */
-static bool
-tls_is_waiting(const struct conn *c)
-{
-    return c->mhd.tls != NULL && !c->used && c->mhd.suspended;
-}
-
-/* There is something to read for one of these. */
-static void
-tls_handshake_ready(struct mhd *m, struct conn *c)
-{
-    if (!list_linked(&c->mhd.handshake))
-        list_add_before(&m->tls_pending, &c->mhd.handshake);
 }
 
 /* It has ended its side before it has seen our certificate: the handshake leads nowhere. */
@@ -125,29 +97,21 @@ has_gone(const struct conn *c)
     return c->mhd.pair == NULL && poll(&fd, 1, 0) > 0;
 }
 
-/* GnuTLS would respond to it, and sign, before it sees the end. */
-static void
-discard_input(const struct conn *c)
-{
-    char input[4096];
-
-    while (recv(c->fd, input, sizeof(input), MSG_DONTWAIT) > 0)
-        continue;
-}
-
 void
 tls_admit(struct mhd *m)
 {
     int admitted = 0, looked_at = 0;
+    char input[4096];
 
     while (!list_empty(&m->tls_pending) && looked_at++ < LOOKED_AT_A_ROUND &&
            admitted < ADMITTED_A_ROUND) {
         struct conn *c = conn_of_handshake(list_pop(&m->tls_pending));
 
         if (!c->mhd.suspended)
-            continue; /* it is about to close */
-        if (has_gone(c))
-            discard_input(c);
+            continue;    /* it is about to close */
+        if (has_gone(c)) /* GnuTLS would respond, and sign, before it sees the end */
+            while (recv(c->fd, input, sizeof(input), MSG_DONTWAIT) > 0)
+                continue;
         else
             admitted++;
         (void)watch_socket(m, c, EPOLL_CTL_MOD, 0); /* it was in the set before */
@@ -160,6 +124,7 @@ void
 tls_suspend_idle(struct mhd *m)
 {
     struct list *at = m->tls_handshaking.next;
+    int on = 1;
 
     while (at != &m->tls_handshaking) {
         struct conn *c = conn_of_handshake(at);
@@ -169,7 +134,12 @@ tls_suspend_idle(struct mhd *m)
             !suspend_handshake(m, c))
             continue;
         list_remove(&c->mhd.handshake);
-        acknowledge(c);
+        /*
+         * If the client's message ends the handshake, nothing is sent that could carry an
+         * acknowledgement, for which a client without TCP_NODELAY waits 40 ms before its request.
+         * On a Unix socket it fails, and is not needed.
+         */
+        (void)setsockopt(c->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
     }
 }
 
@@ -292,11 +262,12 @@ mhd_event(struct mhd *m, struct source *source)
     if (c->mhd.suspended && c->phase == CONN_RECEIVING) {
         (void)watch_socket(m, c, EPOLL_CTL_MOD, 0); /* it was in the set before */
         mhd_resume(c);
-    } else if (tls_is_waiting(c)) {
-        tls_handshake_ready(m, c);
+    } else if (c->mhd.tls != NULL && !c->used && c->mhd.suspended) {
+        if (!list_linked(&c->mhd.handshake))
+            list_add_before(&m->tls_pending, &c->mhd.handshake);
     } else {
         c->hung_up = true;
-        m->config.handler->hung_up(m->config.ctx, c);
+        http_on_hung_up(c);
         replay_rdhup(m, c);
     }
 }

@@ -265,9 +265,9 @@ START_TEST(at_the_end_the_rest_is_told)
     answered(503, ST_OVER_BUDGET);
     answered(503, ST_OVER_BUDGET);
     (void)written();
-    request_log_end(&f.requests);
+    (void)request_log_settle(&f.requests, INT64_MAX);
     ck_assert_ptr_nonnull(strstr(written(), " requests=2 suppressed=1\n"));
-    request_log_end(&f.requests);
+    (void)request_log_settle(&f.requests, INT64_MAX);
     ck_assert_str_eq(written(), "");
     fixture_close();
 }
