@@ -383,46 +383,9 @@ engine_close(struct store *s)
     close_shards(e, e->shard_mask + 1);
 }
 
-static const struct store_ops engine_ops = {
-    .queue_create = engine_queue_create,
-    .queue_get = engine_queue_get,
-    .queue_update = engine_queue_update,
-    .queue_delete = engine_queue_delete,
-    .queue_list = engine_queue_list,
-    .project_list = engine_project_list,
-    .queue_stats = engine_queue_stats,
-    .queue_purge = engine_queue_purge,
-    .message_post = engine_message_post,
-    .message_list = engine_message_list,
-    .message_get = engine_message_get,
-    .message_delete = engine_message_delete,
-    .message_pop = engine_message_pop,
-    .claim_create = engine_claim_create,
-    .claim_get = engine_claim_get,
-    .claim_renew = engine_claim_renew,
-    .claim_release = engine_claim_release,
-    .subscription_create = engine_subscription_create,
-    .subscription_get = engine_subscription_get,
-    .subscription_list = engine_subscription_list,
-    .subscription_update = engine_subscription_update,
-    .subscription_delete = engine_subscription_delete,
-    .subscription_confirm = engine_subscription_confirm,
-    .delivery_next = engine_delivery_next,
-    .delivery_done = engine_delivery_done,
-    .delivery_watch = engine_delivery_watch,
-    .waiter_leave = engine_waiter_leave,
-    .ping = engine_ping,
-    .totals = engine_totals,
-    .figures = engine_figures,
-    .queue_figures = engine_queue_figures,
-    .housekeep = engine_housekeep,
-    .next_ms = engine_next_ms,
-    .audit = engine_audit,
-    .close = engine_close,
-    .batch_release = engine_batch_release,
-    .queues_release = engine_queues_release,
-    .subscriptions_release = engine_subscriptions_release,
-};
+#define ENGINE_OPERATION(name) .name = engine_##name,
+
+static const struct store_ops engine_ops = {STORE_OPERATIONS(ENGINE_OPERATION)};
 
 enum status
 engine_open(const struct engine_config *config, struct store **out)

@@ -21,8 +21,8 @@
 
 struct waiting;     /* waiting.h */
 struct deliveries;  /* subscription_ops.h */
-struct stats_scan;  /* stats_scan.h */
-struct maintenance; /* maintenance.h */
+struct stats_scan;  /* stats_scan.c */
+struct maintenance; /* maintenance.c */
 
 /* What this process has done to queues. Scripts do what time causes, and that is not counted. */
 struct counters {
@@ -73,43 +73,15 @@ void counters_span(struct redis_store *s, enum store_span which, int64_t value);
 
 /* ---------------------------------------------------------------------- operations */
 
-store_queue_create_fn redis_queue_create;
-store_queue_get_fn redis_queue_get;
-store_queue_update_fn redis_queue_update;
-store_queue_delete_fn redis_queue_delete;
-store_queue_list_fn redis_queue_list;
-store_project_list_fn redis_project_list;
-store_queue_stats_fn redis_queue_stats;
-store_queue_purge_fn redis_queue_purge;
-store_queues_release_fn redis_queues_release;
+#define REDIS_OPERATION(name) store_##name##_fn redis_##name;
+
+STORE_OPERATIONS(REDIS_OPERATION)
+
+#undef REDIS_OPERATION
+
 store_read_fn redis_read;
 store_apply_fn redis_apply;
 store_records_release_fn redis_records_release;
-store_message_post_fn redis_message_post;
-store_message_list_fn redis_message_list;
-store_message_get_fn redis_message_get;
-store_message_delete_fn redis_message_delete;
-store_message_pop_fn redis_message_pop;
-store_claim_create_fn redis_claim_create;
-store_claim_get_fn redis_claim_get;
-store_claim_renew_fn redis_claim_renew;
-store_claim_release_fn redis_claim_release;
-store_subscription_create_fn redis_subscription_create;
-store_subscription_get_fn redis_subscription_get;
-store_subscription_list_fn redis_subscription_list;
-store_subscription_update_fn redis_subscription_update;
-store_subscription_delete_fn redis_subscription_delete;
-store_subscription_confirm_fn redis_subscription_confirm;
-store_subscriptions_release_fn redis_subscriptions_release;
-store_delivery_next_fn redis_delivery_next;
-store_delivery_done_fn redis_delivery_done;
-store_delivery_watch_fn redis_delivery_watch;
-store_totals_fn redis_totals;
-store_figures_fn redis_figures;
-store_queue_figures_fn redis_queue_figures;
-store_audit_fn redis_audit;
-store_batch_release_fn redis_batch_release;
-store_waiter_leave_fn redis_waiter_leave;
 
 /* ---------------------------------------------------------------------- calls */
 
@@ -223,5 +195,38 @@ void write_message_id(struct bytes tag, uint64_t number, struct bytes original,
 
 /* Takes the response away from the call: for wire_give_back(). */
 redisReply *call_take_response(struct call *c);
+
+/* ---------------------------------------------------------------------- parts of the store */
+
+/* ST_UNAVAILABLE with a reason; ST_NO_MEMORY. */
+enum status preflight_check(struct redis_store *s, struct reason *why);
+
+/* Can it be used just now: does each primary answer, and is the cluster well? Likewise. */
+enum status preflight_ping(struct redis_store *s, struct reason *why);
+
+/* Makes s->stats_scan. ST_NO_MEMORY. */
+enum status stats_scan_open(struct redis_store *s);
+
+/* Fine if it is not open. */
+void stats_scan_close(struct redis_store *s);
+
+/* The age of the oldest dead letter in transfer, in ms. */
+int64_t stats_scan_outbox_ms(const struct redis_store *s);
+
+/* Starts it: s->maintenance. ST_NO_MEMORY; ST_UNAVAILABLE. */
+enum status maintenance_start(struct redis_store *s);
+
+/* Ends it; NULL is fine. */
+void maintenance_end(struct maintenance *m);
+
+/*
+ * Transfers the dead letters of a response: from its `from`-th word on, two words each (id of the transfer,
+ * dead letter), out of this queue, for a minute at most. Later another process may have them, and they may
+ * have arrived. Dead letters that cannot arrive now stay in X: only a caller that waits for them needs the
+ * status.
+ */
+enum status
+outbox_deliver(const struct call *c, size_t from, const struct store_visit *visit,
+               const struct store_queue *where);
 
 #endif

@@ -1,5 +1,12 @@
-#include "redis/dead_letter_outbox.h"
-
+/*
+ * dead_letter_outbox: transfers of dead letters from one queue to another, which may be in another slot.
+ *
+ * A script moves a dead letter out of its queue and into that queue's key X, in one step. Then it is posted to
+ * the other queue, which remembers the id of the transfer, so that it arrives once. Then it leaves X. The
+ * other queue forgets the transfer when no process can still be about to post it. So a dead letter is in one
+ * queue, or in X, never in two, and never lost. If a process ends in between, the next claim of the queue
+ * some seconds later completes the transfer, or the queue's deletion does.
+ */
 #include "redis/queue_index.h"
 #include "redis/waiting.h"
 

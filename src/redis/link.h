@@ -68,7 +68,7 @@ struct url {
     int64_t confirm_ms;  /* time limit of their confirmation */
     int64_t patience_ms; /* with nodes that cannot respond now */
     bool restarts_held;  /* restarts=held: a node restarts only after a failover */
-    bool unsafe;         /* unsafe=1: a failed check (preflight.h) is only a warning */
+    bool unsafe;         /* unsafe=1: a failed check (preflight.c) is only a warning */
 };
 
 /* ST_BAD_VALUE with a reason, which does not show the password. */

@@ -1,5 +1,18 @@
-#include "redis/maintenance.h"
-
+/*
+ * maintenance: a thread of a store on Redis for the work that no request does. It wakes waiters whose time has
+ * come (waiting.h), listens for changes by other processes, renews the leases of deliveries
+ * (subscription_ops.h) and refreshes the map of the slots.
+ *
+ * Each queue has a channel, in the slot of its keys (sharded pub/sub of Redis 7). Scripts publish there when
+ * messages become ready while a process listens, and when the queue is deleted (lib/queue.lua). The thread has
+ * a connection to each node with a channel that it needs, and subscribes again when the connection breaks or
+ * the slot moves. Notifications in between are lost, so waiters also look from time to time.
+ *
+ * With the clock of tests there is no such thread. Housekeeping does its work.
+ *
+ *   Memory   a channel each, for half a minute after the last waiter
+ *   Blocking the thread: opening a connection, and the scripts of delivery_keep(); never reading
+ */
 #include "claimd/base/thread.h"
 #include "claimd/ds/hashmap.h"
 #include "redis/call.h"

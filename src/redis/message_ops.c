@@ -1,5 +1,4 @@
 /* The store's operations on messages and claims. */
-#include "redis/dead_letter_outbox.h"
 #include "redis/queue_index.h"
 #include "redis/subscription_ops.h"
 #include "redis/waiting.h"

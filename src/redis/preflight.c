@@ -1,5 +1,8 @@
-#include "redis/preflight.h"
-
+/*
+ * preflight: checks whether this Redis, or this cluster, would lose confirmed data. It runs when the store is
+ * opened, since later is too late (docs/scale-out.md, "Checks at the start"). claimd refuses an unfit Redis with advice. With `unsafe` in the URL, or with one
+ * Redis without a cluster, which survives little anyway, claimd only logs a warning.
+ */
 #include "redis/call.h"
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* The store's operations on queues. */
-#include "redis/dead_letter_outbox.h"
 #include "redis/queue_index.h"
 #include "redis/waiting.h"
 

@@ -1,5 +1,11 @@
-#include "redis/stats_scan.h"
-
+/*
+ * stats_scan: metrics of all queues on Redis, or of those that /metrics lists one by one: the first ones in
+ * the order of projects and names. Redis has no sum of them, so claimd asks for them one after the other when
+ * a client wants to know, but at most once a second.
+ *
+ *   Threads  any; one scans, the others wait for its result (fibers on the thread pool)
+ *   Cost     a script for each queue, and two commands for each project
+ */
 #include "redis/queue_index.h"
 
 enum {

@@ -1,8 +1,5 @@
 /* Opening and closing the store on Redis. */
 #include "redis/call.h"
-#include "redis/maintenance.h"
-#include "redis/preflight.h"
-#include "redis/stats_scan.h"
 #include "redis/subscription_ops.h"
 #include "redis/waiting.h"
 
@@ -22,7 +19,7 @@ check_nodes(void *arg)
     p->status = preflight_ping(p->store, &why);
 }
 
-static enum status
+enum status
 redis_ping(struct store *store, struct store_visit *visit)
 {
     struct ping p = {redis_of(store), ST_UNAVAILABLE};
@@ -33,7 +30,7 @@ redis_ping(struct store *store, struct store_visit *visit)
 }
 
 /* Only wait queues need it, if no maintenance thread does. */
-static void
+void
 redis_housekeep(struct store *store, int64_t now_ms, int64_t *next_ms)
 {
     struct redis_store *s = redis_of(store);
@@ -41,7 +38,7 @@ redis_housekeep(struct store *store, int64_t now_ms, int64_t *next_ms)
     *next_ms = s->maintenance == NULL ? waiting_housekeep(s, now_ms) : INT64_MAX;
 }
 
-static int64_t
+int64_t
 redis_next_ms(struct store *store)
 {
     struct redis_store *s = redis_of(store);
@@ -85,7 +82,7 @@ close_parts(struct redis_store *s)
     mem_free(s->config.mem, s);
 }
 
-static void
+void
 redis_close(struct store *store)
 {
     struct redis_store *s = redis_of(store);
@@ -98,46 +95,9 @@ redis_close(struct store *store)
 static const struct store_state_ops redis_state_ops = {
     .read = redis_read, .release = redis_records_release, .apply = redis_apply};
 
-static const struct store_ops ops = {
-    .queue_create = redis_queue_create,
-    .queue_get = redis_queue_get,
-    .queue_update = redis_queue_update,
-    .queue_delete = redis_queue_delete,
-    .queue_list = redis_queue_list,
-    .project_list = redis_project_list,
-    .queue_stats = redis_queue_stats,
-    .queue_purge = redis_queue_purge,
-    .queues_release = redis_queues_release,
-    .message_post = redis_message_post,
-    .message_list = redis_message_list,
-    .message_get = redis_message_get,
-    .message_delete = redis_message_delete,
-    .message_pop = redis_message_pop,
-    .batch_release = redis_batch_release,
-    .claim_create = redis_claim_create,
-    .claim_get = redis_claim_get,
-    .claim_renew = redis_claim_renew,
-    .claim_release = redis_claim_release,
-    .subscription_create = redis_subscription_create,
-    .subscription_get = redis_subscription_get,
-    .subscription_list = redis_subscription_list,
-    .subscription_update = redis_subscription_update,
-    .subscription_delete = redis_subscription_delete,
-    .subscription_confirm = redis_subscription_confirm,
-    .subscriptions_release = redis_subscriptions_release,
-    .delivery_next = redis_delivery_next,
-    .delivery_done = redis_delivery_done,
-    .delivery_watch = redis_delivery_watch,
-    .waiter_leave = redis_waiter_leave,
-    .ping = redis_ping,
-    .totals = redis_totals,
-    .figures = redis_figures,
-    .queue_figures = redis_queue_figures,
-    .housekeep = redis_housekeep,
-    .next_ms = redis_next_ms,
-    .audit = redis_audit,
-    .close = redis_close,
-};
+#define OPERATION(name) .name = redis_##name,
+
+static const struct store_ops ops = {STORE_OPERATIONS(OPERATION)};
 
 static enum status
 connect(struct redis_store *s, struct reason *why)

@@ -3,7 +3,7 @@
  *
  * First come, first served holds among the waiters of one process. When the process changes a queue that has
  * waiters, it asks how many messages are ready there, and wakes as many waiters. When another process changes
- * it, the first waiter is woken (maintenance.h), looks, and so wakes more. The same happens when the
+ * it, the first waiter is woken (maintenance.c), looks, and so wakes more. The same happens when the
  * queue's next deadline has come, and from time to time, because notifications can be lost.
  *
  *   Threads   any; one lock, which no thread holds while it asks Redis

@@ -333,47 +333,54 @@ typedef void store_subscriptions_release_fn(const struct store *s,
 
 /* ------------------------------------------------------------------ calling */
 
-/* One function for each operation; an implementation embeds `struct store` first. */
+/* One function for each operation, of the type store_NAME_fn; an implementation embeds `struct store` first. */
+#define STORE_OPERATIONS(X)                                                              \
+    X(queue_create)                                                                      \
+    X(queue_get)                                                                         \
+    X(queue_update)                                                                      \
+    X(queue_delete)                                                                      \
+    X(queue_list)                                                                        \
+    X(project_list)                                                                      \
+    X(queue_stats)                                                                       \
+    X(queue_purge)                                                                       \
+    X(message_post)                                                                      \
+    X(message_list)                                                                      \
+    X(message_get)                                                                       \
+    X(message_delete)                                                                    \
+    X(message_pop)                                                                       \
+    X(claim_create)                                                                      \
+    X(claim_get)                                                                         \
+    X(claim_renew)                                                                       \
+    X(claim_release)                                                                     \
+    X(subscription_create)                                                               \
+    X(subscription_get)                                                                  \
+    X(subscription_list)                                                                 \
+    X(subscription_update)                                                               \
+    X(subscription_delete)                                                               \
+    X(subscription_confirm)                                                              \
+    X(delivery_next)                                                                     \
+    X(delivery_done)                                                                     \
+    X(delivery_watch)                                                                    \
+    X(waiter_leave)                                                                      \
+    X(ping)                                                                              \
+    X(totals)                                                                            \
+    X(figures)                                                                           \
+    X(queue_figures)                                                                     \
+    X(housekeep)                                                                         \
+    X(next_ms)                                                                           \
+    X(audit)                                                                             \
+    X(close)                                                                             \
+    X(batch_release)                                                                     \
+    X(queues_release)                                                                    \
+    X(subscriptions_release)
+
+#define STORE_OPERATION(name) store_##name##_fn *name;
+
 struct store_ops {
-    store_queue_create_fn *queue_create;
-    store_queue_get_fn *queue_get;
-    store_queue_update_fn *queue_update;
-    store_queue_delete_fn *queue_delete;
-    store_queue_list_fn *queue_list;
-    store_project_list_fn *project_list;
-    store_queue_stats_fn *queue_stats;
-    store_queue_purge_fn *queue_purge;
-    store_message_post_fn *message_post;
-    store_message_list_fn *message_list;
-    store_message_get_fn *message_get;
-    store_message_delete_fn *message_delete;
-    store_message_pop_fn *message_pop;
-    store_claim_create_fn *claim_create;
-    store_claim_get_fn *claim_get;
-    store_claim_renew_fn *claim_renew;
-    store_claim_release_fn *claim_release;
-    store_subscription_create_fn *subscription_create;
-    store_subscription_get_fn *subscription_get;
-    store_subscription_list_fn *subscription_list;
-    store_subscription_update_fn *subscription_update;
-    store_subscription_delete_fn *subscription_delete;
-    store_subscription_confirm_fn *subscription_confirm;
-    store_delivery_next_fn *delivery_next;
-    store_delivery_done_fn *delivery_done;
-    store_delivery_watch_fn *delivery_watch;
-    store_waiter_leave_fn *waiter_leave;
-    store_ping_fn *ping;
-    store_totals_fn *totals;
-    store_figures_fn *figures;
-    store_queue_figures_fn *queue_figures;
-    store_housekeep_fn *housekeep;
-    store_next_ms_fn *next_ms;
-    store_audit_fn *audit;
-    store_close_fn *close;
-    store_batch_release_fn *batch_release;
-    store_queues_release_fn *queues_release;
-    store_subscriptions_release_fn *subscriptions_release;
+    STORE_OPERATIONS(STORE_OPERATION)
 };
+
+#undef STORE_OPERATION
 
 struct store {
     const struct store_ops *ops;
