@@ -76,29 +76,24 @@ table_find(const struct table *t, const struct token_digest *digest)
     return &t->slots[at];
 }
 
-/* The same by name, which is no secret and need not be hashed with one. */
-static uint32_t *
-table_find_name(const struct table *t, struct bytes name)
-{
-    static const struct hash_key key = {0x6e616d65206f6620, 0x6120746f6b656e2e};
-    size_t at = (size_t)hash_bytes(&key, name) & t->mask;
-
-    while (t->names[at] != FREE_SLOT && !bytes_equal(t->lines[t->names[at]].name, name))
-        at = (at + 1) & t->mask;
-    return &t->names[at];
-}
-
 static enum status
 table_add(void *ctx, struct bytes line, struct reason *why)
 {
+    static const struct hash_key key = {0x6e616d65206f6620, 0x6120746f6b656e2e};
     struct table *t = ctx;
     struct token_line *next = &t->lines[t->count];
     enum status st = token_line_read(line, next, why);
     uint32_t *slot, *name;
+    size_t at;
 
     if (st != ST_OK)
         return st;
-    name = table_find_name(t, next->name);
+    /* A name is no secret and need not be hashed with one. */
+    at = (size_t)hash_bytes(&key, next->name) & t->mask;
+    while (t->names[at] != FREE_SLOT &&
+           !bytes_equal(t->lines[t->names[at]].name, next->name))
+        at = (at + 1) & t->mask;
+    name = &t->names[at];
     if (*name != FREE_SLOT)
         return reason_give(why, ST_BAD_VALUE, "the name %.*s is used twice",
                            (int)next->name.len, next->name.data);

@@ -1,6 +1,5 @@
 #include "claimd/auth/keystone.h"
 
-#include "auth/keystone_token.h"
 #include "auth/verdict.h"
 #include "claimd/base/clock.h"
 #include "claimd/base/fiber.h"
@@ -311,14 +310,6 @@ is_token(struct bytes token)
     return token.len > 0 && token.len <= KEYSTONE_TOKEN_MAX;
 }
 
-static struct verdict *
-find_known(struct keystone *k, const struct token_digest *digest, int64_t now_ms)
-{
-    struct verdict *v = verdict_cache_find(&k->accepted, digest, now_ms);
-
-    return v != NULL ? v : verdict_cache_find(&k->refused, digest, now_ms);
-}
-
 /*
  * Queues a question. Tokens that Keystone has accepted before go first: invented tokens may fill the
  * other queue.
@@ -381,7 +372,9 @@ find_verdict(struct keystone *k, struct bytes token, int64_t now_ms,
 
     token_digest_of(token, &digest);
     lock_acquire(&k->lock);
-    proof->verdict = find_known(k, &digest, now_ms);
+    proof->verdict = verdict_cache_find(&k->accepted, &digest, now_ms);
+    if (proof->verdict == NULL)
+        proof->verdict = verdict_cache_find(&k->refused, &digest, now_ms);
     if (proof->verdict != NULL)
         (void)verdict_pin(proof->verdict);
     else if (k->config.executor != NULL)

@@ -1,4 +1,16 @@
-#include "auth/keystone_token.h"
+/*
+ * keystone_token: the document in which Keystone says who has a token.
+ *
+ *     {"token": {"expires_at": "2026-01-31T13:00:00.000000Z", "user": {"id": ...},
+ *                "project": {"id": ...}, "roles": [{"name": ...}, ...], ...}}
+ *
+ * Of what is read nothing may be missing, of another kind, or there twice; what else is in it
+ * is passed over. A token may be without a project and without roles.
+ *
+ *   Cost     O(length), constant stack
+ *   Memory   none
+ */
+#include "auth/verdict.h"
 
 #include "claimd/base/clock.h"
 #include "claimd/json/scan.h"
@@ -142,18 +154,6 @@ read_role(struct reading *r)
         complain(r, "a role has no name");
 }
 
-static void
-read_roles(struct reading *r)
-{
-    if (!json_scan_enter(&r->s, SCAN_ARRAY)) {
-        complain(r, "roles is not an array");
-        (void)json_scan_value(&r->s, NULL);
-        return;
-    }
-    while (json_scan_item(&r->s))
-        read_role(r);
-}
-
 /* ------------------------------------------------------------------ the document */
 
 static void
@@ -172,7 +172,13 @@ read_member(struct reading *r, const struct json_scan_name *name)
         out->project_len = read_object_id(r, out->project, sizeof(out->project));
     } else if (json_scan_name_is(name, "roles")) {
         note(r, SEEN_ROLES);
-        read_roles(r);
+        if (!json_scan_enter(&r->s, SCAN_ARRAY)) {
+            complain(r, "roles is not an array");
+            (void)json_scan_value(&r->s, NULL);
+        } else {
+            while (json_scan_item(&r->s))
+                read_role(r);
+        }
     } else {
         (void)json_scan_value(&r->s, NULL);
     }

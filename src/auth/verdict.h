@@ -12,6 +12,7 @@
 #ifndef AUTH_VERDICT_H
 #define AUTH_VERDICT_H
 
+#include "claimd/auth/role_map.h"
 #include "claimd/auth/token_line.h"
 #include "claimd/base/hash.h"
 #include "claimd/ds/hashmap.h"
@@ -38,6 +39,13 @@ struct verdict {
 
 /* Makes one that says ST_UNAVAILABLE, with one pin; NULL without memory. */
 struct verdict *verdict_new(struct mem *mem);
+
+/*
+ * Reads what Keystone returns about a token: name, project, roles, expires_ms. ST_BAD_BODY: it is none, *why
+ * says why, and what was filled in means nothing.
+ */
+enum status keystone_token_read(struct bytes text, const struct role_map *roles,
+                                struct verdict *out, struct reason *why);
 
 struct verdict *verdict_pin(struct verdict *v);
 void verdict_unpin(struct verdict *v); /* NULL is fine */

@@ -145,22 +145,17 @@ host_end(struct hosts *h, struct host *host, int64_t took_ms, bool heard)
 
 /* ------------------------------------------------------------------ lines */
 
-/* Until those in front of it have been served, if they take as long as others did. */
-static int64_t
-likely_wait(const struct hosts *h, const struct host *host)
-{
-    int64_t rounds = (int64_t)((host->waiting + host->away) / half(h)) + 1;
-    int64_t wait_ms = host->typical_ms < AWAY_MOST_MS / rounds ? host->typical_ms * rounds
-                                                               : AWAY_MOST_MS;
-
-    return wait_ms < AWAY_LEAST_MS ? AWAY_LEAST_MS : wait_ms;
-}
-
 bool
 host_wait(struct hosts *h, struct host *host, struct list *link, int64_t *wait_ms)
 {
+    /* Until those in front of it have been served, if they take as long as others did. */
+    const int64_t rounds = (int64_t)((host->waiting + host->away) / half(h)) + 1;
+
     if (host->waiting == LINE_MOST || h->waiting == LINES_MOST) {
-        *wait_ms = likely_wait(h, host);
+        *wait_ms = host->typical_ms < AWAY_MOST_MS / rounds ? host->typical_ms * rounds
+                                                            : AWAY_MOST_MS;
+        if (*wait_ms < AWAY_LEAST_MS)
+            *wait_ms = AWAY_LEAST_MS;
         host->away++;
         host_leave(h, host);
         return false;

@@ -195,17 +195,6 @@ send_if_durable(struct notify *n, struct delivery *p)
     }
 }
 
-static void
-recheck_durability(struct notify *n)
-{
-    size_t count = n->not_durable_count;
-
-    n->not_durable_count = 0;
-    while (count-- > 0)
-        send_if_durable(n,
-                        container_of(list_pop(&n->not_durable), struct delivery, link));
-}
-
 static bool
 has_room(const struct notify *n)
 {
@@ -237,23 +226,19 @@ take_due(struct notify *n)
 
 /* ------------------------------------------------------------------ rounds */
 
-static int
-longest_sleep(const struct notify *n)
-{
-    if (n->failing)
-        return RETRY_MS;
-    if (n->more_due && has_room(n))
-        return 0;
-    return n->client.multi != NULL && n->hosts.running == 0 ? RESTING_MS : -1;
-}
-
-/* The same, if it is not time before for what was given back. */
+/* How long to wait; -1: until there is news. */
 static int
 sleep_ms(const struct notify *n)
 {
-    int longest_ms = longest_sleep(n);
+    int longest_ms = -1;
     int64_t left_ms;
 
+    if (n->failing)
+        longest_ms = RETRY_MS;
+    else if (n->more_due && has_room(n))
+        longest_ms = 0;
+    else if (n->client.multi != NULL && n->hosts.running == 0)
+        longest_ms = RESTING_MS;
     if (n->next_again_ms == INT64_MAX)
         return longest_ms;
     left_ms = n->next_again_ms - now_ms(n);
@@ -282,6 +267,7 @@ wait_for_news(struct notify *n)
 static void
 go_round(struct notify *n)
 {
+    size_t count = n->not_durable_count;
     struct ending how;
     struct reason why;
     struct delivery *p;
@@ -290,7 +276,10 @@ go_round(struct notify *n)
     if (atomic_exchange(&n->has_news, false))
         n->more_due = true;
     expire_due(n);
-    recheck_durability(n);
+    n->not_durable_count = 0;
+    while (count-- > 0)
+        send_if_durable(n,
+                        container_of(list_pop(&n->not_durable), struct delivery, link));
     send_waiting(n);
     take_due(n);
     http_client_go_on(&n->client);

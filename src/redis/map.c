@@ -176,25 +176,17 @@ read_range(const redisReply *range, const struct link_address *asked, long long 
     return read_node(node, asked, primary);
 }
 
-static bool
-is_good(const redisReply *slots, const struct link_address *asked)
-{
-    struct link_address primary;
-    long long first, last;
-
-    if (slots->type != REDIS_REPLY_ARRAY || slots->elements == 0)
-        return false;
-    for (size_t i = 0; i < slots->elements; i++)
-        if (slots->element[i]->type != REDIS_REPLY_ARRAY ||
-            !read_range(slots->element[i], asked, &first, &last, &primary))
-            return false;
-    return true;
-}
-
 enum status
 map_read(struct map *m, const redisReply *slots, const struct link_address *asked)
 {
-    if (!is_good(slots, asked))
+    struct link_address primary;
+    long long first, last;
+    bool good = slots->type == REDIS_REPLY_ARRAY && slots->elements > 0;
+
+    for (size_t i = 0; good && i < slots->elements; i++)
+        good = slots->element[i]->type == REDIS_REPLY_ARRAY &&
+               read_range(slots->element[i], asked, &first, &last, &primary);
+    if (!good)
         return ST_UNAVAILABLE;
     lock_acquire(&m->lock);
     if (m->count > MAP_NODES / 2) /* not in between */
@@ -202,8 +194,6 @@ map_read(struct map *m, const redisReply *slots, const struct link_address *aske
     memset(m->slots, 0xff, sizeof(m->slots));
     for (size_t i = 0; i < slots->elements; i++) {
         const redisReply *range = slots->element[i];
-        struct link_address primary;
-        long long first, last;
         uint16_t node;
 
         if (!read_range(range, asked, &first, &last, &primary))

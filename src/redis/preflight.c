@@ -231,18 +231,6 @@ read_node(const struct examination *e, const redisReply *node, struct link_addre
     return true;
 }
 
-static bool
-is_there(const struct examination *e)
-{
-    static const struct bytes words[] = {BYTES_LIT("PING")};
-    redisReply *answer = NULL;
-    struct reason unused;
-    const enum status st = ask(e, words, 1, &answer, &unused);
-
-    answer_free(e, answer);
-    return st == ST_OK;
-}
-
 /* Replicas become primaries, so the same holds for them. Those that do not respond are not checked. */
 static enum status
 check_replicas(const struct examination *e, const redisReply *nodes)
@@ -250,13 +238,18 @@ check_replicas(const struct examination *e, const redisReply *nodes)
     enum status st = ST_OK;
 
     for (size_t i = 0; st == ST_OK && i < nodes->elements; i++) {
+        static const struct bytes ping[] = {BYTES_LIT("PING")};
         const redisReply *node = nodes->element[i];
         struct examination other = *e;
+        redisReply *pong = NULL;
+        struct reason unused;
 
         if (bytes_equal_str(text_of(value_of(node, "role")), "replica") &&
             !bytes_equal_str(text_of(value_of(node, "health")), "fail") &&
-            read_node(e, node, &other.node) && is_there(&other))
+            read_node(e, node, &other.node) &&
+            ask(&other, ping, 1, &pong, &unused) == ST_OK)
             st = check_node(&other);
+        answer_free(e, pong);
     }
     return st;
 }

@@ -1,4 +1,4 @@
-#include "auth/keystone_token.h"
+#include "auth/verdict.h"
 #include "support/arena_fixture.h"
 #include "support/fake_keystone.h"
 
