@@ -1005,7 +1005,7 @@ MUTANTS = [
      "unit/journal/journal_test: what_is_taken_in_at_once_fits_on_a_full_disk",
      [("journal/append.c",
        "    if (j->starting || filling",
-       "    if (MUTANT(ROOM_NOT_COUNTED) && room_for(j, kind, checkpoint) > 0)\n"
+       "    if (MUTANT(ROOM_NOT_COUNTED) && room > 0)\n"
        "        return ST_OK;\n"
        "    if (j->starting || filling")]),
     ("DAMAGE_IS_TORN",
@@ -1151,7 +1151,7 @@ MUTANTS = [
      [("engine/delivery_ops.c",
        "    if (again_ms <= v->now_ms || !same || other) {",
        "    if (MUTANT(FAILURE_MOVES_ON) && d->notice == STORE_NOTICE_MESSAGE)\n"
-       "        pass(s, d->number, d->ordinal);\n"
+       "        pass_message(s, d->number, d->ordinal);\n"
        "    if (again_ms <= v->now_ms || !same || other) {")]),
     ("FALLEN_OUT_UNCOUNTED",
      "what a subscriber has lost of a feed that is full is not counted",
