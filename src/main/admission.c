@@ -9,8 +9,6 @@
 /* KEYSTONE_LINE: questions that may wait for a thread. */
 enum { FILE_MOST = 16 << 20, KEYSTONE_THREADS = 8, KEYSTONE_LINE = 256 };
 
-/* ------------------------------------------------------------------ files */
-
 static enum status
 parse_policy(void *policy, struct mem *mem, struct bytes text, size_t *line,
              struct reason *why)
@@ -103,8 +101,6 @@ make_key(void *out, size_t size)
         entropy_take(&entropy, out, size);
     return st;
 }
-
-/* ------------------------------------------------------------------ keystone */
 
 /* Reads the service token as it is now, with a NUL behind it. */
 static enum status
@@ -232,8 +228,6 @@ open_keystone(struct admission *a, struct config_errors *errors)
     return st;
 }
 
-/* ------------------------------------------------------------------ all together */
-
 enum status
 admission_open(struct admission *a, const struct config *config, struct mem *mem,
                const struct log *log, struct config_errors *errors)
@@ -260,8 +254,6 @@ admission_close(struct admission *a)
     keystone_wire_close(a->wire);
     *a = (struct admission){.access = NULL};
 }
-
-/* ------------------------------------------------------------------ identity stub */
 
 enum status
 identity_open(const struct config *config, struct mem *mem, struct auth **out,

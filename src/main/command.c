@@ -47,8 +47,6 @@ command_misused(const struct command *command, const char *format, ...)
     return COMMAND_USAGE;
 }
 
-/* ------------------------------------------------------------------ journals */
-
 struct disk *
 command_open(const char *path, bool make)
 {

@@ -16,7 +16,7 @@
 
 #include "claimd/journal/inspect.h"
 #include "claimd/store/store.h"
-#include "main/config_errors.h"
+#include "main/config.h"
 
 struct help_entry;
 

@@ -1,40 +1,180 @@
-/* claimd dump: all that a server, or a journal that no process uses, has, as lines of JSON. */
+/*
+ * claimd dump and claimd load: all that a server, or a journal that no process uses, has, as lines of
+ * JSON, and these lines into a server.
+ */
 #include "claimd/api/dump.h"
 #include "claimd/engine/engine.h"
+#include "claimd/web/curl_library.h"
 #include "main/command.h"
-#include "main/web_client.h"
+#include "main/text_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { URL, JOURNAL, PROJECT, TOKEN_FILE };
+/* Places of the options in the words of both commands. */
+enum { URL, JOURNAL, PROJECT, DUMP_TOKEN_FILE, LOAD_TOKEN_FILE = 1, EXISTING };
+
+/* ------------------------------------------------------------------ requests by libcurl */
+
+enum { CONNECT_MS = 10000, TARGET_CAP = 4096 };
+
+struct web_client {
+    struct curl_library curl;
+    CURL *handle;             /* owned */
+    struct curl_slist *heads; /* owned */
+    const char *url;          /* borrowed: "http://HOST:PORT", https, or "unix:PATH" */
+    char error[CURL_ERROR_SIZE];
+};
+
+static size_t
+append_response(char *data, size_t size, size_t count, void *arg)
+{
+    struct buf *out = arg;
+
+    buf_add(out, data, size * count);
+    return out->failed ? 0 : size * count;
+}
+
+static bool
+add_head(struct web_client *c, const char *line)
+{
+    struct curl_slist *grown = c->curl.slist_append(c->heads, line);
+
+    if (grown != NULL)
+        c->heads = grown;
+    return grown != NULL;
+}
+
+static void
+web_client_close(struct web_client *c)
+{
+    if (c->heads != NULL)
+        c->curl.slist_free_all(c->heads);
+    if (c->handle != NULL)
+        c->curl.easy_cleanup(c->handle);
+    *c = (struct web_client){.handle = NULL};
+}
+
+/*
+ * Opens one for the URL of a server (NULL: that of a server with default options) and a file with a
+ * token for X-Auth-Token (NULL: none). False after an error message. To be closed only on success.
+ */
+static bool
+web_client_open(struct web_client *c, const char *url, const char *token_file,
+                struct mem *mem)
+{
+    const struct text_file file = {.path = token_file,
+                                   .option = "token-file",
+                                   .most = 4096,
+                                   .secret = true,
+                                   .once = true};
+    struct config_errors errors = {.to = stderr};
+    char *token = NULL, line[512];
+    struct reason why;
+    enum status st = ST_OK;
+
+    *c = (struct web_client){.url = url == NULL ? "http://127.0.0.1:8888" : url};
+    if (token_file != NULL)
+        st = text_file_word(&file, mem, &token, &errors);
+    reason_init(&why);
+    if (st == ST_OK) {
+        st = curl_library_load(&c->curl, &why);
+        if (st != ST_OK)
+            config_error(&errors, "%s", why.text);
+    }
+    if (st == ST_OK) {
+        (void)c->curl.global_init(CURL_GLOBAL_DEFAULT); /* easy_init() would do it */
+        c->handle = c->curl.easy_init();
+        (void)snprintf(line, sizeof(line), "X-Auth-Token: %s",
+                       token == NULL ? "" : token);
+        if (c->handle == NULL || !add_head(c, "Content-Type: application/jsonl") ||
+            !add_head(c, "Expect:") || (token != NULL && !add_head(c, line)))
+            st = ST_NO_MEMORY;
+    }
+    text_file_drop_word(mem, token);
+    if (st == ST_OK)
+        return true;
+    if (errors.count == 0)
+        config_error(&errors, "%s", status_text(st));
+    web_client_close(c);
+    return false;
+}
+
+/*
+ * Requests url + target, with a body (POST) or, absent, without (GET). *code: of the response, whose
+ * body replaces what `out` has. An exit status; after an error message there is no response.
+ */
+static int
+web_client_ask(struct web_client *c, const char *target, struct bytes body, int *code,
+               struct buf *out)
+{
+    const bool is_unix = strncmp(c->url, "unix:", 5) == 0;
+    size_t len = strlen(c->url);
+    char url[TARGET_CAP];
+    CURLcode done;
+    long status = 0;
+
+    buf_reset(out, SIZE_MAX);
+    c->curl.easy_reset(c->handle);
+    while (len > 0 && c->url[len - 1] == '/')
+        len--;
+    if (is_unix) { /* any host will do */
+        (void)c->curl.easy_setopt(c->handle, CURLOPT_UNIX_SOCKET_PATH, c->url + 5);
+        (void)snprintf(url, sizeof(url), "http://localhost%s", target);
+    } else {
+        (void)snprintf(url, sizeof(url), "%.*s%s", (int)len, c->url, target);
+    }
+    (void)c->curl.easy_setopt(c->handle, CURLOPT_URL, url);
+    (void)c->curl.easy_setopt(c->handle, CURLOPT_HTTPHEADER, c->heads);
+    (void)c->curl.easy_setopt(c->handle, CURLOPT_NOSIGNAL, 1L);
+    (void)c->curl.easy_setopt(c->handle, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+    (void)c->curl.easy_setopt(c->handle, CURLOPT_ERRORBUFFER, c->error);
+    (void)c->curl.easy_setopt(c->handle, CURLOPT_WRITEFUNCTION, append_response);
+    (void)c->curl.easy_setopt(c->handle, CURLOPT_WRITEDATA, out);
+    if (bytes_present(body)) {
+        (void)c->curl.easy_setopt(c->handle, CURLOPT_POST, 1L);
+        (void)c->curl.easy_setopt(c->handle, CURLOPT_POSTFIELDSIZE_LARGE,
+                                  (curl_off_t)body.len);
+        (void)c->curl.easy_setopt(c->handle, CURLOPT_POSTFIELDS, body.data);
+    }
+    c->error[0] = '\0';
+    done = c->curl.easy_perform(c->handle);
+    if (out->failed)
+        return command_fails(COMMAND_FAILED, "%s: %s", c->url, status_text(ST_NO_MEMORY));
+    if (done != CURLE_OK)
+        return command_fails(COMMAND_FAILED, "%s: %s", c->url,
+                             c->error[0] != '\0' ? c->error
+                                                 : c->curl.easy_strerror(done));
+    (void)c->curl.easy_getinfo(c->handle, CURLINFO_RESPONSE_CODE, &status);
+    *code = (int)status;
+    return COMMAND_GOOD;
+}
+
+/* ------------------------------------------------------------------ dump */
 
 /* Bytes of lines that are written at once from a journal. */
 enum { PAGE = 256 * 1024 };
 
-/* Writes lines; false: standard output does not take them. */
-static bool
+/* Prints lines and counts them, or the end for absent ones: so a loader knows that the dump is whole. */
+static int
 print_lines(struct bytes lines, uint64_t *count)
 {
+    bool good;
+
     for (size_t i = 0; i < lines.len; i++)
         *count += lines.data[i] == '\n';
-    return fwrite(lines.data, 1, lines.len, stdout) == lines.len;
+    good = bytes_present(lines)
+               ? fwrite(lines.data, 1, lines.len, stdout) == lines.len
+               : printf("{\"end\":%" PRIu64 "}\n", *count) >= 0 && fflush(stdout) == 0;
+    return good ? COMMAND_GOOD
+                : command_fails(COMMAND_FAILED, "cannot write to standard output: %s",
+                                strerror(errno));
 }
-
-/* So that a loader knows that it is whole. */
-static int
-print_end(uint64_t count)
-{
-    if (printf("{\"end\":%" PRIu64 "}\n", count) < 0 || fflush(stdout) != 0)
-        return command_fails(COMMAND_FAILED, "cannot write to standard output: %s",
-                             strerror(errno));
-    return COMMAND_GOOD;
-}
-
-/* ------------------------------------------------------------------ from a server */
 
 static void
 write_parameter(struct buf *out, const char *name, struct bytes value)
@@ -70,15 +210,14 @@ static int
 print_page(const char *project, struct buf *page, struct buf *target, uint64_t *count)
 {
     struct bytes lines = buf_view(page), marker;
+    int status;
 
     if (!take_last_line(&lines, &marker))
         return command_fails(COMMAND_FAILED, "the response is not a dump. Check the URL");
-    if (!print_lines(lines, count))
-        return command_fails(COMMAND_FAILED, "cannot write to standard output: %s",
-                             strerror(errno));
+    status = print_lines(lines, count);
     buf_reset(target, SIZE_MAX);
-    if (!bytes_present(marker))
-        return COMMAND_GOOD;
+    if (status != COMMAND_GOOD || !bytes_present(marker))
+        return status;
     buf_str(target, "/claimd/dump?");
     write_parameter(target, "marker", marker);
     if (project != NULL) {
@@ -110,7 +249,7 @@ dump_pages(struct web_client *c, const char *project, struct buf *page,
         if (status == COMMAND_GOOD)
             status = print_page(project, page, target, &count);
     }
-    return status == COMMAND_GOOD ? print_end(count) : status;
+    return status == COMMAND_GOOD ? print_lines(BYTES_NONE, &count) : status;
 }
 
 static int
@@ -120,7 +259,8 @@ dump_server(const struct command_words *words)
     struct web_client c;
     int status;
 
-    if (!web_client_open(&c, words->values[URL], words->values[TOKEN_FILE], words->mem))
+    if (!web_client_open(&c, words->values[URL], words->values[DUMP_TOKEN_FILE],
+                         words->mem))
         return COMMAND_FAILED;
     buf_init(&page, words->mem);
     buf_init(&target, words->mem);
@@ -130,8 +270,6 @@ dump_server(const struct command_words *words)
     web_client_close(&c);
     return status;
 }
-
-/* ------------------------------------------------------------------ from a journal */
 
 static int
 print_store(struct store *store, int64_t now_ms, const char *project, struct buf *out)
@@ -147,12 +285,11 @@ print_store(struct store *store, int64_t now_ms, const char *project, struct buf
 
         if (st != ST_OK && st != ST_AGAIN)
             return command_fails(COMMAND_FAILED, "%s", status_text(st));
-        if (!print_lines(buf_view(out), &count))
-            return command_fails(COMMAND_FAILED, "cannot write to standard output: %s",
-                                 strerror(errno));
+        if (out->len > 0 && print_lines(buf_view(out), &count) != COMMAND_GOOD)
+            return COMMAND_FAILED;
         buf_reset(out, SIZE_MAX);
     }
-    return print_end(count);
+    return print_lines(BYTES_NONE, &count);
 }
 
 /* A journal of a clock that is ahead (ci) is dumped at the time that it has come to. */
@@ -181,34 +318,26 @@ dump_replayed(struct disk *d, const char *path, const char *project)
 }
 
 static int
-dump_journal(const char *path, const char *project)
-{
-    struct command_journal j;
-    int status = COMMAND_FAILED;
-
-    if (command_journal_open(&j, path,
-                             "Dump from that process with --url, or dump a copy made by "
-                             "claimd backup"))
-        status = dump_replayed(j.disk, path, project);
-    command_journal_close(&j);
-    return status;
-}
-
-/* ------------------------------------------------------------------ the whole */
-
-static int
 run_dump(const struct command_words *words)
 {
     const char *journal = words->values[JOURNAL];
+    struct command_journal j;
+    int status = COMMAND_FAILED;
 
     if (fcntl(STDOUT_FILENO, F_GETFD) < 0) /* what is opened next would take its place */
         return command_fails(COMMAND_FAILED, "standard output is closed");
     if (journal != NULL &&
-        (words->values[URL] != NULL || words->values[TOKEN_FILE] != NULL))
+        (words->values[URL] != NULL || words->values[DUMP_TOKEN_FILE] != NULL))
         return command_misused(&command_dump,
                                "--journal cannot be used with --url or --token-file");
-    return journal == NULL ? dump_server(words)
-                           : dump_journal(journal, words->values[PROJECT]);
+    if (journal == NULL)
+        return dump_server(words);
+    if (command_journal_open(&j, journal,
+                             "Dump from that process with --url, or dump a copy made by "
+                             "claimd backup"))
+        status = dump_replayed(j.disk, journal, words->values[PROJECT]);
+    command_journal_close(&j);
+    return status;
 }
 
 const struct command command_dump = {
@@ -236,3 +365,211 @@ const struct command command_dump = {
          "The dump could not be read or written completely.", "The arguments are wrong.",
          "The journal is damaged."},
     .run = run_dump};
+
+/* ------------------------------------------------------------------ load */
+
+/* A batch: lines of one queue, so that it is loaded as a whole or not at all. */
+enum { BATCH_BYTES = 256 * 1024, BATCH_LINES = 2000, TRIES = 60 };
+
+struct loading {
+    struct web_client *client;
+    const char *target;
+    struct buf batch, answer;
+    char *address; /* what the lines of the batch begin with; owned */
+    size_t address_len, address_cap;
+    uint64_t lines;       /* read so far */
+    uint64_t first, held; /* of the batch: its first line, how many it has */
+    uint64_t queues, messages, subscriptions;
+    struct dump_check check;
+};
+
+/* What a line begins with up to what it has: whose it is. 0: it is another kind of line. */
+static size_t
+address_of(const char *line)
+{
+    static const char *const members[] = {
+        ",\"metadata\":", ",\"message\":", ",\"subscription\":"};
+    size_t least = 0;
+
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        const char *found = strstr(line, members[i]);
+
+        if (found != NULL && (least == 0 || (size_t)(found - line) < least))
+            least = (size_t)(found - line);
+    }
+    return least;
+}
+
+/* {"queues":1,"messages":2,"subscriptions":3} */
+static void
+add_counts(struct loading *l)
+{
+    uint64_t queues, messages, subscriptions;
+
+    buf_byte(&l->answer, '\0');
+    if (l->answer.failed || sscanf(l->answer.data,
+                                   "{\"queues\":%" SCNu64 ",\"messages\":%" SCNu64
+                                   ",\"subscriptions\":%" SCNu64,
+                                   &queues, &messages, &subscriptions) != 3)
+        return;
+    l->queues += queues;
+    l->messages += messages;
+    l->subscriptions += subscriptions;
+}
+
+/* Sends the batch; again for a while, if the server cannot take it now. */
+static int
+send_batch(struct loading *l)
+{
+    const struct timespec second = {.tv_sec = 1};
+    int code = 503;
+
+    if (l->held == 0)
+        return COMMAND_GOOD;
+    for (int i = 0; code == 503 && i < TRIES; i++) {
+        int status;
+
+        if (i > 0)
+            (void)nanosleep(&second, NULL);
+        status =
+            web_client_ask(l->client, l->target, buf_view(&l->batch), &code, &l->answer);
+        if (status != COMMAND_GOOD)
+            return status;
+    }
+    if (code != 200)
+        return command_fails(COMMAND_FAILED,
+                             "the server refused lines %" PRIu64 " to %" PRIu64
+                             " with status %d. %.*s",
+                             l->first, l->first + l->held - 1, code,
+                             l->answer.len > 600 ? 600 : (int)l->answer.len,
+                             l->answer.len == 0 ? "" : l->answer.data);
+    add_counts(l);
+    l->held = 0;
+    buf_reset(&l->batch, SIZE_MAX);
+    return COMMAND_GOOD;
+}
+
+static bool
+remember_address(struct loading *l, const char *line, size_t len)
+{
+    if (len > l->address_cap) {
+        char *grown = realloc(l->address, len);
+
+        if (grown == NULL)
+            return false;
+        l->address = grown;
+        l->address_cap = len;
+    }
+    if (len > 0)
+        memcpy(l->address, line, len);
+    l->address_len = len;
+    return true;
+}
+
+static int
+take_line(struct loading *l, const char *line, size_t len)
+{
+    static const char head[] = "{\"claimd\":";
+    size_t address = address_of(line);
+    enum dump_record record = DUMP_CONTENT;
+    int status = COMMAND_GOOD;
+    uint64_t announced = 0;
+    struct reason why;
+
+    l->lines++;
+    if (bytes_trim(bytes_of(line, len)).len == 0)
+        return COMMAND_GOOD;
+    if (address == 0 && sscanf(line, "{\"end\":%" SCNu64 "}", &announced) == 1)
+        record = DUMP_END;
+    if (dump_check_record(&l->check, record, announced, &why) != ST_OK)
+        return command_fails(COMMAND_FAILED, "line %" PRIu64 ": %s", l->lines, why.text);
+    if (l->held == BATCH_LINES || l->batch.len >= BATCH_BYTES || address == 0 ||
+        address != l->address_len || memcmp(line, l->address, address) != 0)
+        status = send_batch(l); /* the line cannot join the batch */
+    if (status != COMMAND_GOOD || record == DUMP_END)
+        return status;
+    if (l->held == 0)
+        l->first = l->lines;
+    l->held++;
+    buf_add(&l->batch, line, len);
+    if (strncmp(line, head, sizeof(head) - 1) == 0)
+        buf_str(&l->batch, "\n{\"end\":1}\n"); /* the server checks the version */
+    return remember_address(l, line, address) && !l->batch.failed
+               ? COMMAND_GOOD
+               : command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
+}
+
+static int
+load_lines(struct loading *l)
+{
+    char *line = NULL;
+    size_t cap = 0;
+    ssize_t len;
+    int status = COMMAND_GOOD;
+    struct reason why;
+
+    l->check.needs_end = true;
+    while (status == COMMAND_GOOD && (len = getline(&line, &cap, stdin)) > 0)
+        status = take_line(l, line, (size_t)len);
+    free(line);
+    if (status == COMMAND_GOOD)
+        status = send_batch(l);
+    if (status != COMMAND_GOOD)
+        return status;
+    (void)printf("loaded: queues and topics %" PRIu64 ", messages %" PRIu64
+                 ", subscriptions %" PRIu64 "\n",
+                 l->queues, l->messages, l->subscriptions);
+    if (dump_check_complete(&l->check, &why) != ST_OK)
+        return command_fails(COMMAND_FAILED, "%s", why.text);
+    return COMMAND_GOOD;
+}
+
+static int
+run_load(const struct command_words *words)
+{
+    const char *existing = words->values[EXISTING];
+    bool replace = existing != NULL && strcmp(existing, "replace") == 0;
+    struct web_client c;
+    struct loading l = {.client = &c,
+                        .target = replace ? "/claimd/load?replace=true" : "/claimd/load"};
+    int status;
+
+    if (existing != NULL && !replace && strcmp(existing, "refuse") != 0)
+        return command_misused(&command_load,
+                               "--existing is \"%s\". It must be refuse or replace",
+                               existing);
+    if (!web_client_open(&c, words->values[URL], words->values[LOAD_TOKEN_FILE],
+                         words->mem))
+        return COMMAND_FAILED;
+    buf_init(&l.batch, words->mem);
+    buf_init(&l.answer, words->mem);
+    status = load_lines(&l);
+    buf_fini(&l.answer);
+    buf_fini(&l.batch);
+    free(l.address);
+    web_client_close(&c);
+    return status;
+}
+
+const struct command command_load = {
+    .name = "load",
+    .call = "load [OPTION]...",
+    .summary = "Load a dump into a server.",
+    .usages = {"load [--url URL] [--token-file FILE] [--existing refuse|replace]"},
+    .about =
+        "Reads the lines of `claimd dump` from standard input and loads them into a "
+        "server, queue by queue. Ages, remaining TTLs and leases continue from their "
+        "values at the time of the dump. The command stops at the first line that the "
+        "server refuses. The lines before it are loaded.",
+    .options = {{"--url", "URL",
+                 "URL of the server: http://HOST:PORT, https://HOST:PORT or unix:PATH. "
+                 "Default: http://127.0.0.1:8888"},
+                {"--token-file", "FILE",
+                 "File with a token of an operator or admin for all projects."},
+                {"--existing", "refuse|replace",
+                 "How to treat a queue that already exists. Default: refuse"}},
+    .example = "claimd load --url http://127.0.0.1:8888 < claimd.dump",
+    .ends = {"Everything is loaded.",
+             "The server refused a line, or the dump is incomplete.",
+             "The arguments are wrong."},
+    .run = run_load};

@@ -52,8 +52,6 @@ put_roles(void)
         (void)printf("%s%s", role == 0 ? "" : " ", role_name(role));
 }
 
-/* ------------------------------------------------------------------ bash */
-
 /* Every option for which `is` holds, as alternatives of a case; `more`: one of a command. */
 static void
 put_bash_case(bool is(const struct option *option), const char *more)
@@ -71,10 +69,38 @@ takes_other(const struct option *option)
     return !takes_file(option) && !takes_words(option) && !option_is_switch(option);
 }
 
-/* What comes behind an option that has a value. */
 static void
-put_bash_values(void)
+put_bash_options(void)
 {
+    for (size_t i = 0; i < option_count; i++)
+        put_name(" ", &options[i], "");
+}
+
+static void
+put_command_names(void)
+{
+    for (size_t i = 0; i < command_count; i++)
+        (void)printf("%s%s", i == 0 ? "" : " ", commands[i]->name);
+}
+
+static const char bash_head[] =
+    "# bash completion for claimd, made from its tables    -*- shell-script -*-\n"
+    "\n"
+    "_claimd_words() { COMPREPLY+=($(compgen -W \"$1\" -- \"$word\")); }\n"
+    "_claimd_files() { COMPREPLY+=($(compgen -f -- \"$word\")); }\n"
+    "\n"
+    "_claimd()\n"
+    "{\n"
+    "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
+    "    local command=\n"
+    "    ((COMP_CWORD < 2)) || command=${COMP_WORDS[1]}\n"
+    "    COMPREPLY=()\n";
+
+/* First what comes behind an option that has a value. */
+static void
+generate_bash(void)
+{
+    (void)fputs(bash_head, stdout);
     (void)fputs("    case $before in\n", stdout);
     for (size_t i = 0; i < option_count; i++) {
         if (!takes_words(&options[i]))
@@ -91,25 +117,6 @@ put_bash_values(void)
     put_bash_case(takes_other, "--projects | --expires | --queue | --project | --from | "
                                "--instances");
     (void)fputs("        return ;;\n    esac\n", stdout);
-}
-
-static void
-put_bash_options(void)
-{
-    for (size_t i = 0; i < option_count; i++)
-        put_name(" ", &options[i], "");
-}
-
-static void
-put_command_names(void)
-{
-    for (size_t i = 0; i < command_count; i++)
-        (void)printf("%s%s", i == 0 ? "" : " ", commands[i]->name);
-}
-
-static void
-put_bash_commands(void)
-{
     (void)fputs("    case $command in\n", stdout);
     for (size_t i = 0; i < command_count; i++) {
         const struct command *c = commands[i];
@@ -132,53 +139,21 @@ put_bash_commands(void)
     put_bash_options();
     (void)fputs("'\n        ((COMP_CWORD > 1)) || _claimd_words '", stdout);
     put_command_names();
-    (void)fputs("' ;;\n    esac\n", stdout);
-}
-
-static const char bash_head[] =
-    "# bash completion for claimd, made from its tables    -*- shell-script -*-\n"
-    "\n"
-    "_claimd_words() { COMPREPLY+=($(compgen -W \"$1\" -- \"$word\")); }\n"
-    "_claimd_files() { COMPREPLY+=($(compgen -f -- \"$word\")); }\n"
-    "\n"
-    "_claimd()\n"
-    "{\n"
-    "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
-    "    local command=\n"
-    "    ((COMP_CWORD < 2)) || command=${COMP_WORDS[1]}\n"
-    "    COMPREPLY=()\n";
-
-static int
-generate_bash(void)
-{
-    (void)fputs(bash_head, stdout);
-    put_bash_values();
-    put_bash_commands();
-    (void)fputs("}\ncomplete -F _claimd claimd\n", stdout);
-    return COMMAND_GOOD;
-}
-
-/* ------------------------------------------------------------------ zsh */
-
-/* Text inside '[...]' of a word in single quotes. */
-static void
-put_zsh_text(const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (*text == '\'')
-            (void)fputs("'\\''", stdout);
-        else if (strchr("[]\\`$", *text) != NULL)
-            (void)printf("\\%c", *text);
-        else
-            (void)putchar(*text);
-    }
+    (void)fputs("' ;;\n    esac\n}\ncomplete -F _claimd claimd\n", stdout);
 }
 
 static void
 put_zsh_option(const struct option *option)
 {
     put_name("        '", option, "[");
-    put_zsh_text(option->help);
+    for (const char *text = option->help; *text != '\0'; text++) {
+        if (*text == '\'') /* inside '[...]' of a word in single quotes */
+            (void)fputs("'\\''", stdout);
+        else if (strchr("[]\\`$", *text) != NULL)
+            (void)printf("\\%c", *text);
+        else
+            (void)putchar(*text);
+    }
     (void)putchar(']');
     if (takes_words(option)) {
         (void)fputs(":word:(", stdout);
@@ -247,7 +222,7 @@ static const char zsh_choice[] = ")\n"
                                  "((CURRENT--))\n"
                                  "case ${words[1]} in\n";
 
-static int
+static void
 generate_zsh(void)
 {
     (void)fputs(zsh_head, stdout);
@@ -259,10 +234,7 @@ generate_zsh(void)
     for (size_t i = 0; i < command_count; i++)
         put_zsh_command(commands[i]);
     (void)fputs("esac\n", stdout);
-    return COMMAND_GOOD;
 }
-
-/* ------------------------------------------------------------------ configuration */
 
 static const char config_head[] =
     "# Options of claimd, with their defaults as comments. claimd(1) and claimd.conf(5)\n"
@@ -309,8 +281,6 @@ generate_config(const char *const *assignments, size_t count)
     return COMMAND_GOOD;
 }
 
-/* ------------------------------------------------------------------ the page of options */
-
 static const char page_head[] =
     "# Options\n"
     "\n"
@@ -326,7 +296,7 @@ static const char page_head[] =
     "reloads the\n"
     "options that are marked as reloadable.\n";
 
-static int
+static void
 generate_options(void)
 {
     (void)fputs(page_head, stdout);
@@ -344,24 +314,25 @@ generate_options(void)
         if (o->live)
             (void)fputs("- Reloadable\n", stdout);
     }
-    return COMMAND_GOOD;
 }
-
-/* ------------------------------------------------------------------ the whole */
 
 static int
 run_generate(const struct command_words *words)
 {
-    const char *what = words->places[0], *assignment = words->places[1];
+    static const struct {
+        const char *what;
+        void (*print)(void);
+    } files[] = {
+        {"bash", generate_bash}, {"zsh", generate_zsh}, {"options", generate_options}};
+    const char *what = words->places[0];
 
     if (strcmp(what, "config") == 0)
         return generate_config(words->places + 1, 2);
-    if (strcmp(what, "bash") == 0 && assignment == NULL)
-        return generate_bash();
-    if (strcmp(what, "zsh") == 0 && assignment == NULL)
-        return generate_zsh();
-    if (strcmp(what, "options") == 0 && assignment == NULL)
-        return generate_options();
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        if (strcmp(what, files[i].what) == 0 && words->places[1] == NULL) {
+            files[i].print();
+            return COMMAND_GOOD;
+        }
     return command_misused(&command_generate, "%s cannot be generated", what);
 }
 

@@ -34,8 +34,6 @@ command_find(const char *name)
     return NULL;
 }
 
-/* ------------------------------------------------------------------ arguments */
-
 static int
 read_words(const struct command *c, char *const *argv, struct command_words *words)
 {
@@ -64,24 +62,16 @@ read_words(const struct command *c, char *const *argv, struct command_words *wor
                               : command_misused(c, "%s needs %s", c->name, c->needs);
 }
 
-static bool
-wants_help(char *const *argv)
-{
-    for (; *argv != NULL && strcmp(*argv, "--") != 0; argv++)
-        if (strcmp(*argv, "--help") == 0 || strcmp(*argv, "-h") == 0)
-            return true;
-    return false;
-}
-
-/* ------------------------------------------------------------------ running */
-
 int
 command_run(const struct command *command, char *const *argv)
 {
     struct command_words words = {.mem = NULL};
     int status = COMMAND_GOOD;
+    bool wants_help = false;
 
-    if (wants_help(argv)) {
+    for (char *const *at = argv; *at != NULL && strcmp(*at, "--") != 0; at++)
+        wants_help |= strcmp(*at, "--help") == 0 || strcmp(*at, "-h") == 0;
+    if (wants_help) {
         help_print_command(command, stdout);
     } else if (command->start != NULL) {
         return command->start(argv);

@@ -21,8 +21,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ------------------------------------------------------------------ replacing the file */
-
 struct token_file {
     char path[PATH_MAX]; /* where it is: without links */
     int fd;              /* locked; -1: not open */
@@ -163,8 +161,6 @@ token_file_replace(const struct token_file *f, struct bytes text)
     return error == 0 ? sync_folder(f->path) : error;
 }
 
-/* ------------------------------------------------------------------ what to do */
-
 enum { FILE_MOST = 16 << 20, DAY_S = 24 * 3600 };
 
 enum { VALUE_ROLE, VALUE_PROJECTS, VALUE_EXPIRES, VALUE_TOKENS };
@@ -185,8 +181,6 @@ fails(const struct task *t, int error)
 {
     return command_fails(COMMAND_FAILED, "%s: %s", t->path, strerror(error));
 }
-
-/* ------------------------------------------------------------------ lines */
 
 /* Shows each line to line_seen(), also those without a token. */
 static int
@@ -229,8 +223,6 @@ keep_line(struct task *t, struct bytes line)
     buf_byte(&t->next, '\n');
     return COMMAND_GOOD;
 }
-
-/* ------------------------------------------------------------------ new */
 
 static int
 read_expiry(const char *text, int64_t *out_ms)
@@ -335,8 +327,6 @@ end_new(struct task *t)
     return status;
 }
 
-/* ------------------------------------------------------------------ list */
-
 static int
 print_token(struct task *t, struct bytes line, const struct token_line *read)
 {
@@ -354,8 +344,6 @@ print_token(struct task *t, struct bytes line, const struct token_line *read)
     return COMMAND_GOOD;
 }
 
-/* ------------------------------------------------------------------ revoke */
-
 static int
 is_kept(struct task *t, struct bytes line, const struct token_line *read)
 {
@@ -372,8 +360,6 @@ end_revoke(struct task *t)
                         : command_fails(COMMAND_FAILED, "%s has no token %s", t->path,
                                         t->words->places[1]);
 }
-
-/* ------------------------------------------------------------------ the whole */
 
 static const struct verb {
     const char *name;

@@ -14,12 +14,30 @@
 #include "claimd/api/api.h"
 #include "claimd/base/status.h"
 #include "claimd/http/listen.h"
-#include "main/config_errors.h"
 
 #include <stdio.h>
 
 #define CONFIG_TEXT_CAP  256
 #define CONFIG_ERROR_CAP 512
+
+/*
+ * What is wrong with a configuration, reported line by line. Code that reads or checks an option
+ * reports an error here and goes on, so that one start reports all errors. Each line names an option, a
+ * variable, or a file and line.
+ */
+enum { CONFIG_ERROR_LINE = 1024 };
+
+struct config_errors {
+    FILE *to;                     /* borrowed; NULL: errors are only counted, and kept */
+    size_t count;                 /* so far */
+    char last[CONFIG_ERROR_LINE]; /* the latest, without "claimd: "; empty: none */
+    char first[CONFIG_ERROR_LINE];
+};
+
+/* Writes "claimd: " and the text as one line. What is too long for a line is cut, and
+ * control characters become question marks. */
+void __attribute__((format(printf, 2, 3)))
+config_error(struct config_errors *c, const char *format, ...);
 
 struct option;
 
@@ -171,9 +189,11 @@ config_file_apply(struct config *config, const char *path, struct config_errors 
 /* Prints all values as a file that config_load() would read. */
 void config_print(const struct config *config, FILE *to);
 
-/* Shows what the profile rackspace sets, for help and manual. */
-void config_show_profile(void (*show)(void *ctx, const char *option, const char *value),
-                         void *ctx);
+/* What the profile rackspace sets; ends with a row without an option. */
+struct config_setting {
+    const char *option, *value;
+};
+extern const struct config_setting config_rackspace[];
 
 /* ------------------------------------------------------------------ reloading */
 

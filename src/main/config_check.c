@@ -49,8 +49,6 @@ are_known(const struct config *config, const char *names)
     return true;
 }
 
-/* ------------------------------------------------------------------ numbers */
-
 /* The first must not be more than the second. */
 static const struct {
     const char *least, *most;
@@ -107,8 +105,6 @@ check_numbers(const struct config *config, struct config_errors *errors)
                      (long long)config->journal_max_bytes,
                      where_is(config, "journal_max_bytes").text);
 }
-
-/* ------------------------------------------------------------------ store and access */
 
 static void
 check_store(const struct config *config, struct config_errors *errors)
@@ -216,8 +212,6 @@ check_tests(const struct config *config, struct config_errors *errors)
     if (is_named(config->seed))
         config_error(errors, "seed has no effect without ci");
 }
-
-/* ------------------------------------------------------------------ notifications */
 
 /*
  * True for one of two schemes and something behind it, of bytes that stand for themselves wherever a
@@ -446,16 +440,6 @@ is_met(const struct config *config, const struct listen_list *list, enum need ne
     return true;
 }
 
-static bool
-is_default(const struct config *config, const struct option *option)
-{
-    struct config defaults;
-    char why[CONFIG_ERROR_CAP];
-
-    return option_set(option, &defaults, bytes_str(option->initial), why) == ST_OK &&
-           option_same(option, config, &defaults);
-}
-
 void
 config_check_effect(const struct config *config, const struct listen_list *list,
                     config_report_fn *report, void *ctx)
@@ -465,8 +449,11 @@ config_check_effect(const struct config *config, const struct listen_list *list,
 
         while (!is_met(config, list, need) && bytes_present(rest)) {
             const struct option *option = option_find(bytes_cut(&rest, ' '));
+            struct config defaults;
+            char why[CONFIG_ERROR_CAP];
 
-            if (!is_default(config, option))
+            if (option_set(option, &defaults, bytes_str(option->initial), why) != ST_OK ||
+                !option_same(option, config, &defaults))
                 report(ctx, option->name, config_where(config, option).text,
                        needs[need].missing);
         }

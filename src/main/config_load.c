@@ -3,10 +3,28 @@
 #include "claimd/base/invariant.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 
 static const char env_prefix[] = "CLAIMD_";
 
-/* ------------------------------------------------------------------ values */
+void
+config_error(struct config_errors *c, const char *format, ...)
+{
+    va_list args;
+
+    c->count++;
+    va_start(args, format);
+    if (vsnprintf(c->last, sizeof(c->last), format, args) < 0)
+        c->last[0] = '\0';
+    va_end(args);
+    for (char *at = c->last; *at != '\0'; at++)
+        if (iscntrl((unsigned char)*at))
+            *at = '?';
+    if (c->count == 1)
+        memcpy(c->first, c->last, sizeof(c->first));
+    if (c->to != NULL)
+        (void)fprintf(c->to, "claimd: %s\n", c->last);
+}
 
 static const char *const source_names[] = {"default", "profile", "file", "environment",
                                            "command line"};
@@ -71,20 +89,6 @@ set_option(struct config *config, const struct option *option, struct bytes valu
         (struct config_origin){.source = source, .refused = refused};
 }
 
-/* ------------------------------------------------------------------ environment */
-
-/*
- * Kubernetes and Docker describe a service called "claimd" in variables of their own, and
- * `claimd run` its servers, which are none of our options.
- */
-static bool
-is_foreign(const char *name)
-{
-    return strncmp(name, "service_", 8) == 0 || strcmp(name, "port") == 0 ||
-           strncmp(name, "port_", 5) == 0 || strcmp(name, "url") == 0 ||
-           strncmp(name, "url_", 4) == 0;
-}
-
 /* The file that the environment names, NULL if it names none. */
 static const char *
 file_of_environment(char *const *envp)
@@ -114,7 +118,10 @@ take_variable(struct config *config, const char *variable, struct config_errors 
         return;
     (void)snprintf(shown, sizeof(shown), "%.*s", (int)(key.len & 0xff), key.data);
     short_enough = respell(bytes_of(key.data + prefix, key.len - prefix), '_', '_', name);
-    if (short_enough && (is_foreign(name) || strcmp(name, "config") == 0))
+    /* Kubernetes and Docker set some for a service called claimd, `claimd run` others. */
+    if (short_enough && (strncmp(name, "service_", 8) == 0 || strcmp(name, "port") == 0 ||
+                         strncmp(name, "port_", 5) == 0 || strcmp(name, "url") == 0 ||
+                         strncmp(name, "url_", 4) == 0 || strcmp(name, "config") == 0))
         return;
     if (short_enough)
         option = option_find(bytes_str(name));
@@ -147,8 +154,6 @@ take_notice(struct config *config, const char *variable)
         if (strncmp(variable, notices[i].name, strlen(notices[i].name)) == 0)
             *notices[i].value = variable + strlen(notices[i].name);
 }
-
-/* ------------------------------------------------------------------ command line */
 
 /* A walk over the arguments. */
 struct args {
@@ -258,53 +263,39 @@ take_arguments(struct args *args, struct config *config, struct config_errors *e
     }
 }
 
-/* ------------------------------------------------------------------ profile */
-
 /*
  * rackspace: what the documentation of Cloud Queues lets its clients do. The PHP SDK asks
  * for pages of 100 queues, and shows none when that is refused. A Client-ID is a text
  * that the client has chosen: the guide's examples have names like QClient1 beside UUIDs.
  */
-static const struct setting {
-    const char *option, *value;
-} rackspace[] = {
+const struct config_setting config_rackspace[] = {
     {"max_queues_per_page", "100"},   {"max_messages_per_claim_or_pop", "100"},
     {"client_id_uuid_safe", "off"},   {"min_length_client_id", "1"},
-    {"max_length_client_id", "1024"},
+    {"max_length_client_id", "1024"}, {NULL, NULL},
 };
 
-static const struct setting ci_short[] = {
-    {"min_message_ttl", "1"}, {"min_claim_ttl", "1"}, {"min_claim_grace", "1"}};
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+static const struct config_setting ci_short[] = {{"min_message_ttl", "1"},
+                                                 {"min_claim_ttl", "1"},
+                                                 {"min_claim_grace", "1"},
+                                                 {NULL, NULL}};
 
 /* Gives options that no source has set the values of a profile. */
 static void
-apply_settings(struct config *config, const struct setting *settings, size_t count)
+apply_settings(struct config *config, const struct config_setting *setting)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct option *option = option_find(bytes_str(settings[i].option));
+    for (; setting->option != NULL; setting++) {
+        const struct option *option = option_find(bytes_str(setting->option));
         struct config_origin *origin = &config->origins[option - options];
         char why[CONFIG_ERROR_CAP];
         enum status st;
 
         if (origin->source != CONFIG_DEFAULT)
             continue;
-        st = option_set(option, config, bytes_str(settings[i].value), why);
+        st = option_set(option, config, bytes_str(setting->value), why);
         ENSURE_EQ(st, ST_OK); /* all that is set here is ours */
         origin->source = CONFIG_PROFILE;
     }
 }
-
-void
-config_show_profile(void (*show)(void *ctx, const char *option, const char *value),
-                    void *ctx)
-{
-    for (size_t i = 0; i < COUNT_OF(rackspace); i++)
-        show(ctx, rackspace[i].option, rackspace[i].value);
-}
-
-/* ------------------------------------------------------------------ all together */
 
 enum status
 config_load(int argc, char *const *argv, char *const *envp, struct config *out,
@@ -339,13 +330,11 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
     }
     take_arguments(&args, out, errors);
     if (out->profile == PROFILE_RACKSPACE)
-        apply_settings(out, rackspace, COUNT_OF(rackspace));
+        apply_settings(out, config_rackspace);
     if (out->ci_short)
-        apply_settings(out, ci_short, COUNT_OF(ci_short));
+        apply_settings(out, ci_short);
     return config_check(out, complete, errors);
 }
-
-/* ------------------------------------------------------------------ reloading */
 
 enum status
 reload_read(struct reload *r, const struct config *now, struct config_errors *errors)

@@ -3,7 +3,6 @@
 #include "claimd/base/mem.h"
 #include "main/daemon_private.h"
 #include "main/listen_policy.h"
-#include "main/memory_limit.h"
 #include "main/option.h"
 #include "main/text_file.h"
 
@@ -179,20 +178,6 @@ open_notify(struct daemon *d, const struct config *config)
     return notify_open(&notify, &d->notify);
 }
 
-static enum status
-open_expiry_log(struct daemon *d, const struct config *config)
-{
-    const struct expiry_log_config expiry_log = {.mem = d->mem,
-                                                 .store = d->store,
-                                                 .clock = d->durability.now,
-                                                 .log = &d->log,
-                                                 .queues =
-                                                     (size_t)config->metrics_queues};
-    enum status st = expiry_log_open(&expiry_log, &d->expiry_log);
-
-    return st == ST_OK ? expiry_log_start(d->expiry_log) : st;
-}
-
 uint64_t
 daemon_logged_requests(const struct config *config)
 {
@@ -316,6 +301,7 @@ store_clock_moved(void *ctx)
 static enum status
 open_parts(struct daemon *d, const struct config *config, struct config_errors *errors)
 {
+    struct expiry_log_config expiry_log;
     enum status st = named_open(&d->named, config, d->mem, &d->log, errors);
 
     if (st == ST_OK)
@@ -341,8 +327,15 @@ open_parts(struct daemon *d, const struct config *config, struct config_errors *
         st = open_notify(d, config);
     if (st == ST_OK)
         st = open_server(d, config, errors);
+    expiry_log = (struct expiry_log_config){.mem = d->mem,
+                                            .store = d->store,
+                                            .clock = d->durability.now,
+                                            .log = &d->log,
+                                            .queues = (size_t)config->metrics_queues};
     if (st == ST_OK)
-        st = open_expiry_log(d, config);
+        st = expiry_log_open(&expiry_log, &d->expiry_log);
+    if (st == ST_OK)
+        st = expiry_log_start(d->expiry_log);
     if (st != ST_OK)
         return st;
     d->metrics.shown_queues = (size_t)config->metrics_queues;

@@ -45,25 +45,6 @@ size_t daemon_serve(struct daemon *d);
 /* Ends daemon_serve(); called once more it ends the drain. Async-signal-safe. */
 void daemon_stop(struct daemon *d);
 
-/*
- * Reads the options again, and the files that they name, and puts all or none of it in force but
- * what only a restart changes. Logs what has become of it. One thread at a time.
- */
-void daemon_reload(struct daemon *d);
-
-/* Takes no posts any more, for maintenance; called once more, takes them again. Logs it. */
-void daemon_pause(struct daemon *d);
-
-/*
- * Tells the supervisor that all workers are alive, if it waits for that and they are
- * (main/watchdog.h). Returns the milliseconds until the next look, -1 for never. The thread that
- * reloads.
- */
-int64_t daemon_look(struct daemon *d);
-
-/* Logs that a signal came which changes nothing. Any thread. */
-void daemon_signal_ignored(const struct daemon *d, const char *name);
-
 /* Housekeeping up to the present, and a wake-up for all requests that wait for a time. To be called
  * when a manual clock was moved. */
 void daemon_clock_moved(struct daemon *d);

@@ -1,6 +1,6 @@
 /*
  * daemon_private: what a daemon is made of, for daemon.c, which puts it together and takes it
- * apart, and daemon_signals.c, which changes it while it runs.
+ * apart, and program.c, which changes it while it runs.
  */
 #ifndef MAIN_DAEMON_PRIVATE_H
 #define MAIN_DAEMON_PRIVATE_H
@@ -12,7 +12,6 @@
 #include "claimd/testapi/testapi.h"
 #include "main/admission.h"
 #include "main/daemon.h"
-#include "main/durability.h"
 #include "main/expiry_log.h"
 #include "main/key_files.h"
 #include "main/process_metrics.h"

@@ -50,28 +50,6 @@ expiry_log_open(const struct expiry_log_config *config, struct expiry_log **out)
     return ST_OK;
 }
 
-static uint64_t
-mark_of(const struct store_queue_figures *q)
-{
-    static const struct hash_key none; /* a collision costs a line of the log */
-
-    return hash_mix(hash_bytes(&none, bytes_of(q->project, q->project_len)) + q->kind) ^
-           hash_bytes(&none, bytes_of(q->name, q->name_len));
-}
-
-/*
- * What it was at the last look. Counters in memory begin with the queue; those in Redis may be
- * older than this process, so a queue that was not there is as it is now.
- */
-static struct seen
-last_of(const struct expiry_log *e, const struct seen *now)
-{
-    for (size_t i = 0; i < e->last_count; i++)
-        if (e->last[i].mark == now->mark)
-            return e->last[i];
-    return e->config.store->blocks ? *now : (struct seen){.mark = now->mark};
-}
-
 /* A queue that was created again begins at 0. */
 static uint64_t
 growth(uint64_t last, uint64_t now)
@@ -82,17 +60,29 @@ growth(uint64_t last, uint64_t now)
 static void
 look_at_queue(struct expiry_log *e, const struct store_queue_figures *q, struct seen *now)
 {
-    struct seen last;
+    static const struct hash_key none; /* a collision costs a line of the log */
+    const struct bytes project = bytes_of(q->project, q->project_len),
+                       name = bytes_of(q->name, q->name_len);
+    struct seen last = {.mark = 0};
     uint64_t unread;
 
-    *now = (struct seen){mark_of(q), q->expired.unread, q->expired.dead_letters};
-    last = last_of(e, now);
+    *now = (struct seen){hash_mix(hash_bytes(&none, project) + q->kind) ^
+                             hash_bytes(&none, name),
+                         q->expired.unread, q->expired.dead_letters};
+    /*
+     * Counters in memory begin with the queue; those in Redis may be older than this process, so a
+     * queue that was not there at the last look is as it is now.
+     */
+    if (e->config.store->blocks)
+        last = *now;
+    for (size_t i = 0; i < e->last_count; i++)
+        if (e->last[i].mark == now->mark)
+            last = e->last[i];
     unread = growth(last.unread, now->unread);
     if (unread > 0)
         log_event(e->config.log, LOG_WARN, "messages_expired_unread",
-                  LOG_B("project", bytes_of(q->project, q->project_len)),
-                  LOG_B(q->kind == STORE_TOPIC ? "topic" : "queue",
-                        bytes_of(q->name, q->name_len)),
+                  LOG_B("project", project),
+                  LOG_B(q->kind == STORE_TOPIC ? "topic" : "queue", name),
                   LOG_I("messages", unread),
                   LOG_I("dead_letters", growth(last.dead_letters, now->dead_letters)));
 }

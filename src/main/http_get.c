@@ -14,8 +14,6 @@
 /* RESPONSE_MOST: more than any response has. */
 enum { HOST_CAP = 256, LINE_MOST = 255, PIECE = 16384, RESPONSE_MOST = 16 << 20 };
 
-/* ------------------------------------------------------------------ dialling */
-
 /* The socket waits as long as there is time, for connecting, too. False: there is none. */
 static bool
 be_patient(int fd, int64_t until_ns)
@@ -46,19 +44,6 @@ dial_address(const struct sockaddr *address, socklen_t size, int64_t until_ns)
     return -1;
 }
 
-static int
-dial_unix(const char *path, int64_t until_ns)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-    if (strlen(path) >= sizeof(address.sun_path)) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    return dial_address((const struct sockaddr *)&address, sizeof(address), until_ns);
-}
-
 /* Cuts "[::1]:80" in two, without the brackets. */
 static bool
 split_address(const char *address, char host[HOST_CAP], const char **port)
@@ -79,14 +64,22 @@ split_address(const char *address, char host[HOST_CAP], const char **port)
 }
 
 static int
-dial_host(const char *address, int64_t until_ns)
+dial(const char *address, int64_t until_ns)
 {
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *all = NULL;
     char host[HOST_CAP];
     const char *port;
     int fd = -1;
 
+    if (strncmp(address, "unix:", 5) == 0) {
+        errno = ENAMETOOLONG;
+        if (strlen(address + 5) >= sizeof(local.sun_path))
+            return -1;
+        memcpy(local.sun_path, address + 5, strlen(address + 5) + 1);
+        return dial_address((const struct sockaddr *)&local, sizeof(local), until_ns);
+    }
     errno = EINVAL;
     if (!split_address(address, host, &port) ||
         getaddrinfo(host, port, &hints, &all) != 0)
@@ -96,8 +89,6 @@ dial_host(const char *address, int64_t until_ns)
     freeaddrinfo(all);
     return fd;
 }
-
-/* ------------------------------------------------------------------ requests */
 
 /*
  * Sends the request, and receives until the server closes, or sends a first line that is too long for
@@ -161,9 +152,7 @@ cut_head(struct buf *response)
 int
 http_get(const char *address, const char *target, int64_t until_ns, struct buf *body)
 {
-    int fd = strncmp(address, "unix:", 5) == 0 ? dial_unix(address + 5, until_ns)
-                                               : dial_host(address, until_ns);
-    int status = 0;
+    int fd = dial(address, until_ns), status = 0;
 
     if (fd < 0)
         return -1;

@@ -9,29 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ------------------------------------------------------------------ policy */
-
-/* 127.0.0.0/8, in any of the ways to write it; a name never is, 127.example.org neither. */
-static bool
-is_loopback_ipv4(const char *text)
-{
-    char host[INET_ADDRSTRLEN];
-    size_t len = strcspn(text, ":");
-    struct in_addr address;
-
-    if (len >= sizeof(host))
-        return false;
-    memcpy(host, text, len);
-    host[len] = '\0';
-    return inet_aton(host, &address) != 0 && ntohl(address.s_addr) >> 24 == 127;
-}
-
 bool
 listen_is_loopback(const char *address)
 {
     static const char *const starts[] = {"unix:", "[::1]:", "localhost:"};
+    char host[INET_ADDRSTRLEN];
+    struct in_addr ip;
 
-    if (is_loopback_ipv4(address))
+    /* 127.0.0.0/8, in any of the ways to write it; a name never is, 127.example.org neither. */
+    (void)snprintf(host, sizeof(host), "%.*s", (int)strcspn(address, ":"), address);
+    if (strcspn(address, ":") < sizeof(host) && inet_aton(host, &ip) != 0 &&
+        ntohl(ip.s_addr) >> 24 == 127)
         return true;
     for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
         if (strncmp(address, starts[i], strlen(starts[i])) == 0)
@@ -72,8 +60,6 @@ listen_policy_check(const struct config *config, const struct listen_list *list,
                 address, where);
     }
 }
-
-/* ------------------------------------------------------------------ sockets of a supervisor */
 
 enum { FIRST_FD = 3 };
 
@@ -157,8 +143,6 @@ activation_take(const struct config *config, struct listen_list *out,
     listen_policy_check(config, out, "socket activation", errors);
     return errors->count == before ? ST_OK : ST_BAD_VALUE;
 }
-/* ------------------------------------------------------------------ group */
-
 /* Groups may have very many members; a record that needs more is not looked at. */
 enum { RECORD_FIRST = 1024, RECORD_MAX = 16 * 1024 * 1024 };
 

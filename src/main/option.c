@@ -308,17 +308,6 @@ option_number(const struct option *option, const struct config *config)
     return *(const int64_t *)field_const(option, config);
 }
 
-static void
-print_size(int64_t size, FILE *to)
-{
-    static const char *const suffixes[] = {"", "K", "M", "G", "T"};
-    size_t at = 0;
-
-    for (; size != 0 && size % 1024 == 0 && at < 4; at++)
-        size /= 1024;
-    (void)fprintf(to, "%lld%s", (long long)size, suffixes[at]);
-}
-
 /* Those of the words "a|b|c" whose bits are set. */
 static void
 print_words(const char *words, unsigned set, FILE *to)
@@ -348,8 +337,15 @@ option_print(const struct option *option, const struct config *config, FILE *to)
     case OPTION_SIZE:
         if (option->words != NULL && option_number(option, config) == OPTION_WORD)
             (void)fputs(option->words, to);
-        else
-            print_size(option_number(option, config), to);
+        else {
+            static const char *const suffixes[] = {"", "K", "M", "G", "T"};
+            int64_t size = option_number(option, config);
+            size_t i = 0;
+
+            for (; size != 0 && size % 1024 == 0 && i < 4; i++)
+                size /= 1024;
+            (void)fprintf(to, "%lld%s", (long long)size, suffixes[i]);
+        }
         break;
     case OPTION_MODE:
         (void)fprintf(to, "%04llo", (unsigned long long)option_number(option, config));

@@ -1,9 +1,11 @@
 #include "main/process_metrics.h"
 
+#include "claimd/base/bytes.h"
 #include "claimd/ds/list.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -11,8 +13,6 @@
 
 /* Counting descriptors takes a moment when there are many: once a second is enough. */
 enum { COUNT_EVERY_NS = 1000000000 };
-
-/* ------------------------------------------------------------------ the process */
 
 /* Bytes that are resident and mapped, from "size resident ..." in pages. */
 static bool
@@ -87,8 +87,6 @@ write_process(struct process_metrics *p, struct exposition *x)
         metric_write(x, FAMILY_GAUGE, "process_max_fds", NULL,
                      "Maximum number of file descriptors.", files.rlim_cur, 0);
 }
-
-/* ------------------------------------------------------------------ claimd */
 
 static void
 write_reloads(const struct process_metrics *p, struct exposition *x)
@@ -175,4 +173,99 @@ process_metrics_reloaded(struct process_metrics *v, bool well, int64_t now_ms)
     counter_set(&v->last_reload_well, well);
     if (well)
         counter_set(&v->last_reload_ms, (uint64_t)now_ms);
+}
+
+/* ------------------------------------------------------------------ memory limit */
+
+enum { TEXT_CAP = 4096 };
+
+/* Reads a file whole, without the line feed at its end; false: there is none, or it is long. */
+static bool
+read_text(const char *path, char text[TEXT_CAP])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+
+    if (fd < 0)
+        return false;
+    n = read(fd, text, TEXT_CAP);
+    (void)close(fd);
+    if (n <= 0 || n == TEXT_CAP)
+        return false;
+    text[n] = '\0';
+    if (text[n - 1] == '\n')
+        text[n - 1] = '\0';
+    return true;
+}
+
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The least limit of a group and of those above it: path is "/a/b", or "/". */
+static uint64_t
+group_limit(const char *root, const char *mount, const char *file, struct bytes path)
+{
+    uint64_t limit = UINT64_MAX, read;
+    char name[PATH_MAX], text[TEXT_CAP];
+
+    for (;;) {
+        int len = snprintf(name, sizeof(name), "%s%s%.*s/%s", root, mount, (int)path.len,
+                           path.data, file);
+
+        if (len > 0 && (size_t)len < sizeof(name) && read_text(name, text) &&
+            bytes_to_u64(bytes_str(text), &read)) /* and not "max" */
+            limit = least(limit, read);
+        if (path.len <= 1)
+            return limit;
+        while (path.len > 0 && path.data[--path.len] != '/')
+            continue;
+    }
+}
+
+/*
+ * Lines of /proc/self/cgroup are NUMBER:CONTROLLERS:PATH; that of v2 has number 0 and no
+ * controllers. In a container the path may be one of the host's that is not there: then the
+ * limit is that of what is mounted, the group of the container.
+ */
+static uint64_t
+cgroup_limit(const char *root)
+{
+    char name[PATH_MAX], text[TEXT_CAP];
+    uint64_t limit = UINT64_MAX;
+    struct bytes lines;
+
+    (void)snprintf(name, sizeof(name), "%s/proc/self/cgroup", root);
+    if (!read_text(name, text))
+        return UINT64_MAX;
+    lines = bytes_str(text);
+    while (bytes_present(lines)) {
+        struct bytes path = bytes_cut(&lines, '\n');
+        struct bytes number = bytes_cut(&path, ':'), controllers = bytes_cut(&path, ':');
+
+        if (!bytes_present(path))
+            continue;
+        if (bytes_equal_str(number, "0") && controllers.len == 0)
+            limit = least(limit, group_limit(root, "/sys/fs/cgroup", "memory.max", path));
+        while (bytes_present(controllers))
+            if (bytes_equal_str(bytes_cut(&controllers, ','), "memory"))
+                limit = least(limit, group_limit(root, "/sys/fs/cgroup/memory",
+                                                 "memory.limit_in_bytes", path));
+    }
+    return limit;
+}
+
+uint64_t
+memory_limit(const char *root)
+{
+    uint64_t bytes = cgroup_limit(root);
+    char name[PATH_MAX], text[TEXT_CAP];
+    unsigned long long kib;
+
+    (void)snprintf(name, sizeof(name), "%s/proc/meminfo", root);
+    if (read_text(name, text) && sscanf(text, "MemTotal: %llu kB", &kib) == 1)
+        bytes = least(bytes, (uint64_t)kib * 1024);
+    return bytes == UINT64_MAX ? 0 : bytes;
 }

@@ -1,6 +1,6 @@
 /*
  * process_metrics: metrics of the process as a whole (docs/metrics.md): what it is, its memory, its
- * processor time and descriptors, its log, and how reloading went.
+ * processor time and descriptors, its log, and how reloading went; and how much memory it may use.
  */
 #ifndef MAIN_PROCESS_METRICS_H
 #define MAIN_PROCESS_METRICS_H
@@ -36,5 +36,14 @@ void process_metrics_fini(struct process_metrics *v);
 
 /* A reload went well, or not. */
 void process_metrics_reloaded(struct process_metrics *v, bool well, int64_t now_ms);
+
+/*
+ * The least of the machine's memory and the limits of the control groups that the process is
+ * in (v2: memory.max of the group and of all above it; v1: memory.limit_in_bytes); in bytes.
+ * 0: nothing could be found out. root is "" but in tests, whose /proc and /sys stand there.
+ *
+ * Source: https://docs.kernel.org/admin-guide/cgroup-v2.html
+ */
+uint64_t memory_limit(const char *root);
 
 #endif

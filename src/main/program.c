@@ -1,25 +1,21 @@
 #include "main/program.h"
 
 #include "claimd/auth/token_line.h"
-#include "claimd/http/server.h"
 #include "claimd/json/tree.h"
+#include "main/daemon_private.h"
 #include "main/help.h"
-#include "main/signals.h"
+#include "main/option.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
-
-/* The first line is for programs. The libraries are those that run, not those of the build. */
-static void
-print_version(const char *commit)
-{
-    (void)printf("claimd " CLAIMD_VERSION "\n"
-                 "commit %s\n"
-                 "libmicrohttpd %s\n"
-                 "jansson %s\n"
-                 "gnutls %s\n",
-                 commit, server_library_version(), json_tree_library_version(),
-                 token_library_version());
-}
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 bool
 program_begin(const struct program *program, struct config *config, int *status)
@@ -51,7 +47,14 @@ program_begin(const struct program *program, struct config *config, int *status)
         }
         break;
     case ACTION_VERSION:
-        print_version(program->commit);
+        /* The first line is for programs. The libraries are those that run. */
+        (void)printf("claimd " CLAIMD_VERSION "\n"
+                     "commit %s\n"
+                     "libmicrohttpd %s\n"
+                     "jansson %s\n"
+                     "gnutls %s\n",
+                     program->commit, server_library_version(),
+                     json_tree_library_version(), token_library_version());
         break;
     case ACTION_PRINT_CONFIG:
         config_print(config, stdout);
@@ -64,16 +67,268 @@ program_begin(const struct program *program, struct config *config, int *status)
     return false;
 }
 
+/* Reads the files that it names; what is changed last cannot fail. */
+static enum status
+reload_files(struct daemon *d, const struct config *config, struct config_errors *errors)
+{
+    struct tls_pair *pair = NULL;
+    struct signer *signer = NULL, *webhooks = NULL;
+    struct seal *seal = NULL;
+    enum status st =
+        signing_open("signing_keys", config->signing_keys, d->mem, &signer, errors);
+
+    if (st == ST_OK)
+        st =
+            signing_open("webhook_keys", config->webhook_keys, d->mem, &webhooks, errors);
+    if (st == ST_OK)
+        st = sealing_open(config, d->mem, NULL, &seal, errors);
+    if (st == ST_OK && d->named.tls != NULL)
+        st = certificate_read(config, d->mem, &pair, errors);
+    if (st == ST_OK && d->named.admission.access != NULL)
+        st = admission_reload(&d->named.admission, config, errors);
+    if (st != ST_OK)
+        tls_pair_drop(pair);
+    else if (pair != NULL)
+        tls_replace(d->named.tls, pair);
+    if (st == ST_OK) {
+        signer_swap(d->named.signer, signer);
+        signer_swap(d->named.webhooks, webhooks);
+        seal_swap(d->named.seal, seal);
+    }
+    signer_free(signer);
+    signer_free(webhooks);
+    seal_free(seal);
+    return st;
+}
+
+static void
+reload_and_log(struct daemon *d, struct config_errors *errors)
+{
+    struct access *access = d->named.admission.access;
+    struct engine_limits stored;
+    struct reload r;
+    enum status st = reload_read(&r, &d->config, errors);
+
+    if (st == ST_OK)
+        st = reload_files(d, &r.next, errors);
+    process_metrics_reloaded(&d->process, st == ST_OK, clock_now_ms(d->clock));
+    if (st != ST_OK) {
+        log_event(&d->log, LOG_ERROR, "reload_failed",
+                  LOG_S("error", errors->count > 0 ? errors->first : status_text(st)),
+                  LOG_I("further_errors", errors->count > 1 ? errors->count - 1 : 0));
+        return;
+    }
+    reload_take(&r, &d->config);
+    stored = daemon_stored_limits(&d->config);
+    atomic_store_explicit(&d->log.level, (enum log_level)d->config.log_level,
+                          memory_order_relaxed);
+    server_log_requests(d->server, daemon_logged_requests(&d->config));
+    if (d->redis.store == NULL)
+        engine_limit(d->store, &stored);
+    api_limit(d->api, &d->config.project_limits);
+    atomic_store(&d->drain_ms, d->config.drain_seconds * 1000);
+    for (size_t i = 0; i < r.kept_count; i++)
+        log_event(&d->log, LOG_WARN, "restart_needed", LOG_S("option", r.kept[i]->name));
+    log_event(&d->log, LOG_INFO, "reloaded",
+              LOG_I("tokens", access == NULL ? 0 : access_count(access)),
+              LOG_I("options_changed", r.changed), LOG_I("options_kept", r.kept_count));
+    if (d->named.tls != NULL)
+        certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
+    sealing_log(d->named.seal, &d->log);
+}
+
+/*
+ * Reads the options again, and the files that they name, and puts all or none of it in force but
+ * what only a restart changes. Logs what has become of it.
+ */
+static void
+reload(struct daemon *d)
+{
+    struct config_errors errors = {.to = NULL};
+    bool told = !atomic_load(&d->condition.draining); /* else it is STOPPING, for good */
+    char assignments[64];
+
+    if (told) {
+        (void)snprintf(assignments, sizeof(assignments),
+                       "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
+                       clock_stopwatch_ns() / 1000);
+        (void)supervisor_tell(&d->supervisor, assignments, "reloading");
+    }
+    reload_and_log(d, &errors);
+    if (told && errors.count > 0)
+        (void)supervisor_tell(&d->supervisor, "READY=1", "not reloaded: %s",
+                              errors.first);
+    else if (told)
+        (void)daemon_tell_state(d, "READY=1");
+}
+
+/* Takes no posts any more, for maintenance; called once more, takes them again. */
+static void
+turn_maintenance(struct daemon *d)
+{
+    bool closed = !atomic_load(&d->condition.closed); /* only this thread changes it */
+
+    atomic_store(&d->condition.closed, closed);
+    log_event(&d->log, LOG_INFO, "maintenance",
+              LOG_S("posts", closed ? "refused" : "taken"));
+    (void)daemon_tell_state(d, NULL);
+}
+
+static void
+ask_round(void *ctx)
+{
+    server_ask_round(ctx);
+}
+
+static bool
+went_round(void *ctx)
+{
+    return server_went_round(ctx);
+}
+
+struct signals {
+    pthread_t thread;
+    int signal_fd, end_fd;         /* owned */
+    struct daemon *daemon;         /* borrowed */
+    struct signal_history history; /* these belong to the thread */
+    int64_t look_ms;               /* when to look, by the stopwatch; -1: never */
+};
+
+static const struct {
+    int number;
+    const char *name;
+} taken[] = {
+    {SIGTERM, "SIGTERM"},
+    {SIGINT, "SIGINT"},
+    {SIGHUP, "SIGHUP"},
+    {SIGUSR1, "SIGUSR1"},
+};
+
+#define TAKEN (sizeof(taken) / sizeof(taken[0]))
+
+static sigset_t
+taken_set(void)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    for (size_t i = 0; i < TAKEN; i++)
+        (void)sigaddset(&set, taken[i].number);
+    return set;
+}
+
+enum signal_verdict
+signal_judge(struct signal_history *history, int number, int64_t now_ms)
+{
+    if (number == SIGHUP)
+        return SIGNAL_RELOAD;
+    if (number == SIGUSR1)
+        return SIGNAL_PAUSE;
+    if (history->stopped)
+        return now_ms - history->stopped_ms >= SIGNALS_APART_MS ? SIGNAL_END
+                                                                : SIGNAL_IGNORE;
+    history->stopped = true;
+    history->stopped_ms = now_ms;
+    return SIGNAL_STOP;
+}
+
+static void
+handle_signal(struct signals *s, int number, int64_t now_ms)
+{
+    size_t i = 0;
+
+    switch (signal_judge(&s->history, number, now_ms)) {
+    case SIGNAL_STOP:
+        daemon_stop(s->daemon);
+        break;
+    case SIGNAL_END:
+        _exit(128 + number);
+    case SIGNAL_RELOAD:
+        reload(s->daemon);
+        break;
+    case SIGNAL_PAUSE:
+        turn_maintenance(s->daemon);
+        break;
+    case SIGNAL_IGNORE:
+        while (i < TAKEN - 1 && taken[i].number != number)
+            i++;
+        log_event(&s->daemon->log, LOG_WARN, "signal_ignored",
+                  LOG_S("signal", taken[i].name));
+        break;
+    }
+}
+
+/* Looks, if it is time for it. Returns for how long there is nothing to do; -1: for ever. */
+static int
+look_if_due(struct signals *s)
+{
+    const int64_t now_ms = clock_stopwatch_ns() / 1000000;
+
+    if (s->look_ms >= 0 && s->look_ms <= now_ms) {
+        const struct watchdog_rounds rounds = {
+            .ask = ask_round, .all_went = went_round, .ctx = s->daemon->server};
+        int64_t wait_ms =
+            watchdog_look(&s->daemon->watchdog, &s->daemon->supervisor, &rounds);
+
+        s->look_ms = wait_ms < 0 ? -1 : now_ms + wait_ms;
+    }
+    if (s->look_ms < 0)
+        return -1;
+    return s->look_ms - now_ms > INT_MAX ? INT_MAX : (int)(s->look_ms - now_ms);
+}
+
+static void *
+take_signals(void *arg)
+{
+    struct signals *s = arg;
+    struct pollfd fds[] = {{.fd = s->signal_fd, .events = POLLIN},
+                           {.fd = s->end_fd, .events = POLLIN}};
+
+    for (;;) {
+        struct signalfd_siginfo infos[TAKEN];
+        ssize_t size;
+
+        if (poll(fds, 2, look_if_due(s)) < 0 && errno != EINTR)
+            return NULL;
+        if (fds[1].revents != 0)
+            return NULL;
+        size = read(s->signal_fd, infos, sizeof(infos));
+        for (ssize_t i = 0; i < size / (ssize_t)sizeof(infos[0]); i++)
+            handle_signal(s, (int)infos[i].ssi_signo, clock_stopwatch_ns() / 1000000);
+    }
+}
+
+static enum status
+signals_start(struct signals *s, struct daemon *daemon)
+{
+    sigset_t set = taken_set();
+
+    *s = (struct signals){.daemon = daemon};
+    s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    s->end_fd = eventfd(0, EFD_CLOEXEC);
+    if (s->signal_fd >= 0 && s->end_fd >= 0 &&
+        pthread_create(&s->thread, NULL, take_signals, s) == 0)
+        return ST_OK;
+    if (s->signal_fd >= 0)
+        (void)close(s->signal_fd);
+    if (s->end_fd >= 0)
+        (void)close(s->end_fd);
+    return ST_UNAVAILABLE;
+}
+
 int
 program_serve(const struct config *config, const struct clock *clock,
               program_hook *started, program_hook *ended, void *ctx)
 {
     struct config_errors errors = {.to = stderr};
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    const sigset_t set = taken_set();
     struct daemon *d = NULL;
     struct signals signals;
     enum status st;
 
-    signals_block();
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* fails only when misused */
+    (void)sigaction(SIGPIPE, &ignore, NULL);
     st = daemon_open(config, clock, &d, &errors);
     if (st != ST_OK)
         return st == ST_CONFLICT    ? EXIT_JOURNAL_REFUSED
@@ -90,7 +345,10 @@ program_serve(const struct config *config, const struct clock *clock,
     (void)daemon_serve(d); /* it has logged what was cut off */
     if (ended != NULL)
         ended(ctx, d);
-    signals_end(&signals);
+    (void)eventfd_write(signals.end_fd, 1); /* the counter was 0 */
+    (void)pthread_join(signals.thread, NULL);
+    (void)close(signals.signal_fd);
+    (void)close(signals.end_fd);
     daemon_close(d);
     return EXIT_SUCCESS;
 }

@@ -8,7 +8,7 @@
 #include "claimd/base/mem.h"
 #include "claimd/base/status.h"
 #include "claimd/json/reason.h"
-#include "main/config_errors.h"
+#include "main/config.h"
 
 #include <stdbool.h>
 

@@ -808,9 +808,10 @@ MUTANTS = [
     ("OLD_GROUPS_IGNORED",
      "the memory of a control group of the first version is not looked at",
      "unit/main/memory_limit_test: groups_of_the_first_version_count_too",
-     [("main/memory_limit.c",
-       "        else if (lists(controllers, \"memory\"))",
-       "        else if (lists(controllers, \"memory\") && !MUTANT(OLD_GROUPS_IGNORED))")]),
+     [("main/process_metrics.c",
+       "            if (bytes_equal_str(bytes_cut(&controllers, ','), \"memory\"))",
+       "            if (bytes_equal_str(bytes_cut(&controllers, ','), \"memory\") &&\n"
+       "                !MUTANT(OLD_GROUPS_IGNORED))")]),
     ("ALL_MEMORY",
      "by default the budget is all of the memory there is",
      "e2e/daemon_test: Options.test_without_max_memory_the_budget_is_half_of_what_there_is",

@@ -17,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ man(7) */
-
 static void
 roff_char(char c)
 {
@@ -85,31 +83,23 @@ roff_option(const char *before, const char *name, const char *between, const cha
     (void)fputc('\n', stdout);
 }
 
-/* The letters of a word between brackets and commas. */
-static void
-roff_word(const char *word, size_t len)
-{
-    size_t from = word[0] == '[' ? 1 : 0, till = len;
-
-    while (till > from && strchr("].", word[till - 1]) != NULL)
-        till--;
-    roff_chars(word, from);
-    (void)fputs(isupper((unsigned char)word[from]) ? "\\fI" : "\\fB", stdout);
-    roff_chars(word + from, till - from);
-    (void)fputs("\\fP", stdout);
-    roff_chars(word + till, len - till);
-}
-
 /* "log DIR [--from LSN]": capitals stand for what the user puts in. */
 static void
 roff_usage(const char *usage)
 {
     (void)fputs(".HP\n\\fBclaimd\\fP", stdout);
     while (*usage != '\0') {
-        size_t len = strcspn(usage, " ");
+        const size_t len = strcspn(usage, " "), from = usage[0] == '[' ? 1 : 0;
+        size_t till = len; /* the letters stand between brackets and commas */
 
+        while (till > from && strchr("].", usage[till - 1]) != NULL)
+            till--;
         (void)fputc(' ', stdout);
-        roff_word(usage, len);
+        roff_chars(usage, from);
+        (void)fputs(isupper((unsigned char)usage[from]) ? "\\fI" : "\\fB", stdout);
+        roff_chars(usage + from, till - from);
+        (void)fputs("\\fP", stdout);
+        roff_chars(usage + till, len - till);
         usage += len + (usage[len] == ' ' ? 1 : 0);
     }
     (void)fputc('\n', stdout);
@@ -123,8 +113,6 @@ roff_heading(const char *before, const char *name)
     roff_text(name);
     (void)fputc('\n', stdout);
 }
-
-/* ------------------------------------------------------------------ options */
 
 /* What an option's entry says, with "Default: 300, 1 to 31536000." behind it. */
 static void
@@ -152,52 +140,47 @@ write_help(const struct option *o)
         (void)fputs("SIGHUP changes it.\n", stdout);
 }
 
-/* As on the command line. */
+/* As on the command line, or as in a file. */
+static void
+write_options(bool in_file)
+{
+    for (const struct option *o = options; o < options + option_count; o++) {
+        const bool is_switch = !in_file && option_is_switch(o);
+        char name[CONFIG_TEXT_CAP];
+
+        if (option_begins_group(o))
+            roff_heading("", o->group);
+        option_spell(o, name);
+        roff_option(in_file ? "" : "--", in_file ? o->name : name,
+                    in_file     ? " = "
+                    : is_switch ? "[="
+                                : " ",
+                    o->value, is_switch ? "]" : "");
+        write_help(o);
+    }
+}
+
 static void
 list_options(const struct command *c)
 {
     (void)c;
-    for (size_t i = 0; i < option_count; i++) {
-        const bool is_switch = option_is_switch(&options[i]);
-        char name[CONFIG_TEXT_CAP];
-
-        if (option_begins_group(&options[i]))
-            roff_heading("", options[i].group);
-        option_spell(&options[i], name);
-        roff_option("--", name, is_switch ? "[=" : " ", options[i].value,
-                    is_switch ? "]" : "");
-        write_help(&options[i]);
-    }
+    write_options(false);
 }
 
-/* As in a file. */
 static void
 settings(const struct command *c)
 {
     (void)c;
-    for (size_t i = 0; i < option_count; i++) {
-        if (option_begins_group(&options[i]))
-            roff_heading("", options[i].group);
-        roff_option("", options[i].name, " = ", options[i].value, "");
-        write_help(&options[i]);
-    }
-}
-
-static void
-write_setting(void *ctx, const char *option, const char *value)
-{
-    (void)ctx;
-    roff_option("", option, " = ", value, "");
+    write_options(true);
 }
 
 static void
 profile(const struct command *c)
 {
     (void)c;
-    config_show_profile(write_setting, NULL);
+    for (const struct config_setting *s = config_rackspace; s->option != NULL; s++)
+        roff_option("", s->option, " = ", s->value, "");
 }
-
-/* ------------------------------------------------------------------ commands */
 
 static void
 synopsis(const struct command *c)
@@ -277,8 +260,6 @@ all_commands(const struct command *c)
         ends(commands[i]);
     }
 }
-
-/* ------------------------------------------------------------------ the frame */
 
 /* Entries, or a function that writes what stands there. */
 static const struct place {

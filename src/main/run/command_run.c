@@ -21,8 +21,6 @@ extern char **environ;
 
 enum { ASKING_S = 10 }; /* for all leaks of a server */
 
-/* ------------------------------------------------------------------ command line */
-
 /* What every server is started with; options behind these win. */
 static const char *const first_words[] = {"claimd",
                                           "--ci",
@@ -130,21 +128,6 @@ run_words_free(struct run_words *words)
     words->server = NULL;
 }
 
-/* ------------------------------------------------------------------ leaks */
-
-static bool
-report_leaks_of(const struct run_server *s, struct leak_report *report, struct buf *page)
-{
-    const int64_t until_ns = clock_stopwatch_ns() + ASKING_S * RUN_SECOND_NS;
-    char next[LEAK_REPORT_NEXT_CAP] = "/claimd/leaks?limit=1000";
-
-    while (next[0] != '\0')
-        if (http_get(s->address, next, until_ns, page) != 200 || page->failed ||
-            !leak_report_page(report, buf_view(page), next))
-            return false;
-    return true;
-}
-
 static void
 report_leaks(struct run *r, struct leak_report *report)
 {
@@ -158,9 +141,18 @@ report_leaks(struct run *r, struct leak_report *report)
     buf_init(&page, mem);
     report->of = of;
     for (size_t i = 0; i < r->words.instances; i++) {
+        const int64_t until_ns = clock_stopwatch_ns() + ASKING_S * RUN_SECOND_NS;
+        char next[LEAK_REPORT_NEXT_CAP];
+        bool good;
+
         if (r->words.numbered)
             (void)snprintf(of, sizeof(of), " (instance %zu)", i + 1);
-        if (r->servers[i].pid == 0 || report_leaks_of(&r->servers[i], report, &page))
+        good = true;
+        (void)snprintf(next, sizeof(next), "/claimd/leaks?limit=1000");
+        while (r->servers[i].pid > 0 && good && next[0] != '\0')
+            good = http_get(r->servers[i].address, next, until_ns, &page) == 200 &&
+                   !page.failed && leak_report_page(report, buf_view(&page), next);
+        if (good)
             continue;
         r->unasked = true;
         (void)command_fails(0, "the server at %s did not report its leaks",
@@ -171,27 +163,11 @@ report_leaks(struct run *r, struct leak_report *report)
     leak_report_sum_up(report);
 }
 
-/* ------------------------------------------------------------------ the command */
-
 /* Of what waitpid() says. */
 static int
 exit_status_of(int status)
 {
     return WIFSIGNALED(status) ? RUN_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-static void
-await_command(struct run *r)
-{
-    struct pollfd fds[2];
-
-    while (r->command > 0) {
-        run_rest(r, fds, 0, r->kill_at_ns);
-        if (r->command == 0 || r->kill_at_ns == 0 || run_left_ms(r->kill_at_ns) > 0)
-            continue;
-        (void)kill(r->command, SIGKILL);
-        r->kill_at_ns = 0;
-    }
 }
 
 static void __attribute__((noreturn)) be_report(struct run *r, pid_t parent)
@@ -227,7 +203,7 @@ report_in_child(struct run *r)
         return RUN_BROKEN;
     }
     r->command = pid;
-    await_command(r);
+    run_await_command(r);
     return exit_status_of(r->command_status);
 }
 
@@ -243,7 +219,7 @@ run_with_servers(struct run *r)
     status = run_command_start(r);
     if (status != 0)
         return status;
-    await_command(r);
+    run_await_command(r);
     if (r->orphaned)
         return RUN_SIGNALLED + SIGTERM;
     status = exit_status_of(r->command_status);
@@ -257,8 +233,6 @@ run_with_servers(struct run *r)
     return status == 0 && r->words.fail_on_leak && told == COMMAND_FAILED ? COMMAND_FAILED
                                                                           : status;
 }
-
-/* ------------------------------------------------------------------ the whole */
 
 /* What the servers would complain about, and what is not theirs to choose. */
 static int

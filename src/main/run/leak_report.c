@@ -1,7 +1,7 @@
 #include "main/run/leak_report.h"
 
 #include "claimd/json/tree.h"
-#include "main/config_errors.h"
+#include "main/config.h"
 
 #include <string.h>
 

@@ -15,7 +15,6 @@
 
 #include "main/config.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,9 +85,6 @@ struct run {
     bool unasked;       /* in the process that reports: a server did not tell its leaks */
 };
 
-/* Starts a server; false: errno says why not. */
-bool run_server_start(struct run *r, struct run_server *s);
-
 /*
  * Sets in our own environment what CMD is to find: where the servers are, for programs of ours and of
  * OpenStack. It removes what the environment says of another cloud. False: no memory.
@@ -106,14 +102,8 @@ bool run_take_signals(struct run *r);
 /* From now on the parent's death is ours. */
 void run_watch_parent(struct run *r);
 
-/*
- * Sleeps until something happens, also with these descriptors, behind which there is room for
- * two; until_ns (clock_stopwatch_ns()) 0: or for ever.
- */
-void run_rest(struct run *r, struct pollfd *fds, size_t count, int64_t until_ns);
-
-/* 0: that moment has come. */
-int run_left_ms(int64_t until_ns);
+/* Sleeps until CMD has ended. Kills it at kill_at_ns. */
+void run_await_command(struct run *r);
 
 /* Starts all servers and waits until all have told where they listen. From then on none should end. An
  * exit status; other than COMMAND_GOOD after an error message. */

@@ -1,4 +1,4 @@
-#include "main/memory_limit.h"
+#include "main/process_metrics.h"
 
 #include "support/check_main.h"
 

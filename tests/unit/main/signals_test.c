@@ -1,4 +1,4 @@
-#include "main/signals.h"
+#include "main/program.h"
 
 #include "support/check_main.h"
 

@@ -1,0 +1,525 @@
+#include "main/run/run.h"
+
+#include "claimd/base/clock.h"
+#include "claimd/base/entropy.h"
+#include "main/command.h"
+#include "main/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { READY_FD = 3, CANNOT = 127 };
+
+/* Standard descriptors, READY_FD, and no other: others may wait for the end of theirs. */
+static bool
+arrange_descriptors(int ready, int log)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+        (log >= 0 && dup2(log, STDERR_FILENO) < 0))
+        return false;
+    if (ready == READY_FD ? fcntl(ready, F_SETFD, 0) < 0 : dup2(ready, READY_FD) < 0)
+        return false;
+    return close_range(READY_FD + 1, UINT_MAX, 0) == 0 || errno == ENOSYS;
+}
+
+static void __attribute__((noreturn))
+be_server(char *const *words, pid_t parent, int ready, int log)
+{
+    static const char *const of_supervisor[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC",
+                                                "WATCHDOG_PID",  "LISTEN_PID",
+                                                "LISTEN_FDS",    "LISTEN_FDNAMES"};
+    sigset_t none;
+
+    (void)sigemptyset(&none);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+        _exit(CANNOT);
+    (void)setsid();
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)signal(SIGHUP, SIG_DFL); /* nohup is not for it */
+    for (size_t i = 0; i < sizeof(of_supervisor) / sizeof(of_supervisor[0]); i++)
+        (void)unsetenv(of_supervisor[i]); /* what it says is for `claimd run` */
+    if (arrange_descriptors(ready, log)) {
+        char path[PATH_MAX];
+        ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+        /* By its name, where that still leads to the program that runs. */
+        path[len < 0 ? 0 : len] = '\0';
+        (void)execv(path, words);
+        (void)execv("/proc/self/exe", words);
+    }
+    (void)dprintf(STDERR_FILENO, "claimd: a server cannot be run: %s\n", strerror(errno));
+    _exit(CANNOT);
+}
+
+/* Starts a server; false: errno says why not. */
+static bool
+start_server(struct run *r, struct run_server *s)
+{
+    const pid_t parent = getpid();
+    int ends[2], error;
+
+    *s = (struct run_server){.ready = -1};
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    s->pid = fork();
+    if (s->pid == 0)
+        be_server(r->words.server, parent, ends[1], r->log);
+    error = errno;
+    (void)close(ends[1]);
+    if (s->pid > 0) {
+        s->ready = ends[0];
+        return true;
+    }
+    s->pid = 0;
+    (void)close(ends[0]);
+    errno = error;
+    return false;
+}
+
+/* Takes out every variable whose name begins so. */
+static void
+unset_variables(const char *prefix)
+{
+    const size_t len = strlen(prefix);
+    size_t at = 0;
+
+    while (environ != NULL && environ[at] != NULL) {
+        const char *end = strchr(environ[at], '=');
+        char name[256];
+
+        if (strncmp(environ[at], prefix, len) != 0 || end == NULL ||
+            (size_t)(end - environ[at]) >= sizeof(name)) {
+            at++;
+            continue;
+        }
+        (void)snprintf(name, sizeof(name), "%.*s", (int)(end - environ[at]), environ[at]);
+        (void)unsetenv(name);
+    }
+}
+
+static bool
+set_urls(const struct run_words *words, const struct run_server *servers)
+{
+    char name[32], url[96];
+    bool good = true;
+
+    for (size_t i = words->instances; i > 0; i--) {
+        (void)snprintf(url, sizeof(url), "http://%s", servers[i - 1].address);
+        (void)snprintf(name, sizeof(name), "CLAIMD_URL_%zu", i);
+        good = good && (!words->numbered || setenv(name, url, 1) == 0);
+    }
+    return good && setenv("CLAIMD_URL", url, 1) == 0; /* of the first */
+}
+
+/*
+ * For python-zaqarclient, openstacksdk and gophercloud. The last wants OS_DOMAIN_ID, which the
+ * others take for the two in front of it.
+ */
+static bool
+set_openstack(const struct run_server *server, const char *region)
+{
+    char auth_url[96], client[37];
+    const char *const variables[][2] = {
+        {"OS_AUTH_URL", auth_url},           {"OS_IDENTITY_API_VERSION", "3"},
+        {"OS_USERNAME", "claimd"},           {"OS_PASSWORD", "claimd"},
+        {"OS_PROJECT_NAME", "claimd"},       {"OS_USER_DOMAIN_ID", "default"},
+        {"OS_PROJECT_DOMAIN_ID", "default"}, {"OS_DOMAIN_ID", "default"},
+        {"OS_REGION_NAME", region},          {"OS_MESSAGE_CLIENT_ID", client}};
+
+    (void)snprintf(auth_url, sizeof(auth_url), "http://%s/identity", server->address);
+    uid_text(client);
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+        if (setenv(variables[i][0], variables[i][1], 1) != 0)
+            return false;
+    return true;
+}
+
+/* What is in a list of hosts, or else in the other, and ours; NULL: no memory. */
+static char *
+with_loopback(const char *name, const char *other)
+{
+    const char *hosts = getenv(name);
+    char *grown;
+
+    if (hosts == NULL)
+        hosts = getenv(other);
+    if (hosts == NULL)
+        hosts = "";
+    return asprintf(&grown, "%s%s127.0.0.1", hosts, hosts[0] == '\0' ? "" : ",") < 0
+               ? NULL
+               : grown;
+}
+
+/*
+ * The servers are on this machine: no proxy is asked for them. Some programs look for the one
+ * name first, some for the other.
+ */
+static bool
+set_no_proxy(void)
+{
+    char *lower = with_loopback("no_proxy", "NO_PROXY");
+    char *upper = with_loopback("NO_PROXY", "no_proxy");
+    bool good = lower != NULL && upper != NULL && setenv("no_proxy", lower, 1) == 0 &&
+                setenv("NO_PROXY", upper, 1) == 0;
+
+    free(lower);
+    free(upper);
+    return good;
+}
+
+bool
+run_command_prepare(const struct run *r)
+{
+    unset_variables("OS_");
+    unset_variables("CLAIMD_URL");
+    return set_urls(&r->words, r->servers) && set_openstack(&r->servers[0], r->region) &&
+           set_no_proxy();
+}
+
+static void __attribute__((noreturn))
+be_command(char *const *words, pid_t parent, const sigset_t *blocked, int told)
+{
+    int error;
+
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+        _exit(RUN_CANNOT);
+    (void)sigprocmask(SIG_SETMASK, blocked, NULL);
+    (void)execvp(words[0], words);
+    error = errno;
+    (void)!write(told, &error, sizeof(error)); /* else it looks as if it had ended so */
+    _exit(error == ENOENT ? RUN_NO_SUCH : RUN_CANNOT);
+}
+
+int
+run_command_start(struct run *r)
+{
+    const pid_t parent = getpid();
+    char *const *words = r->words.command;
+    int ends[2], error = 0;
+    ssize_t n;
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return command_fails(RUN_CANNOT, "%s cannot be run: %s", words[0],
+                             strerror(errno));
+    r->command = fork();
+    if (r->command == 0)
+        be_command(words, parent, &r->before, ends[1]);
+    if (r->command < 0)
+        error = errno;
+    (void)close(ends[1]);
+    do /* it tells why it could not be run; the pipe closes when it runs */
+        n = error == 0 ? read(ends[0], &error, sizeof(error)) : 0;
+    while (n < 0 && errno == EINTR);
+    (void)close(ends[0]);
+    if (error == 0)
+        return 0;
+    if (r->command > 0)
+        (void)waitpid(r->command, NULL, 0);
+    r->command = 0;
+    return command_fails(error == ENOENT ? RUN_NO_SUCH : RUN_CANNOT,
+                         "%s cannot be run: %s", words[0], strerror(error));
+}
+
+enum {
+    GRACE_S = 2,     /* that CMD has when our parent has died */
+    STOPPING_S = 10, /* for the ends of all servers, unless a signal comes */
+    HURRIED_S = 2    /* likewise */
+};
+
+static void
+report_end(const struct run_server *s)
+{
+    if (WIFSIGNALED(s->status))
+        (void)command_fails(0, "the server at %s was killed by signal %d", s->address,
+                            WTERMSIG(s->status));
+    else
+        (void)command_fails(0, "the server at %s has ended with status %d", s->address,
+                            WEXITSTATUS(s->status));
+}
+
+static void
+note_end(struct run *r, pid_t pid, int status)
+{
+    if (pid == r->command) {
+        r->command = 0;
+        r->command_status = status;
+    }
+    for (size_t i = 0; i < r->words.instances; i++) {
+        struct run_server *s = &r->servers[i];
+
+        if (s->pid != pid)
+            continue;
+        s->pid = 0;
+        s->status = status;
+        if (!r->serving)
+            continue;
+        r->broken = true;
+        report_end(s);
+    }
+}
+
+/* Also children of others, which come to us where there is no init. */
+static void
+reap(struct run *r)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+        const int number = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+
+        if (!WIFSTOPPED(status))
+            note_end(r, pid, status);
+        else if (pid == r->command &&
+                 (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU))
+            (void)raise(SIGSTOP); /* the terminal stopped CMD, and so it stops us */
+    }
+}
+
+static const int taken[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
+                            SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
+
+/* Comes when the thread of our parent that has started us ends. */
+#define PARENT_SIGNAL SIGRTMIN
+
+bool
+run_take_signals(struct run *r)
+{
+    sigset_t set;
+
+    /* A parent may have set that ends of children are ignored. */
+    (void)signal(SIGCHLD, SIG_DFL);
+    (void)sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+        (void)sigaddset(&set, taken[i]);
+    (void)sigaddset(&set, SIGCHLD);
+    (void)sigaddset(&set, PARENT_SIGNAL);
+    r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    (void)sigaddset(&set, SIGPIPE); /* our standard error may have no reader */
+    return r->signals >= 0 && sigprocmask(SIG_BLOCK, &set, &r->before) == 0;
+}
+
+/*
+ * The signal is for the death of a thread, the descriptor for that of the process; but there is
+ * none for a parent in another namespace, or from an old kernel.
+ */
+void
+run_watch_parent(struct run *r)
+{
+    r->parent = getppid();
+    (void)prctl(PR_SET_PDEATHSIG, PARENT_SIGNAL);
+    if (r->parent > 0)
+        r->parent_end = (int)syscall(SYS_pidfd_open, r->parent, 0);
+    if (r->parent_end >= 0)
+        (void)fcntl(r->parent_end, F_SETFD, FD_CLOEXEC);
+}
+
+static void
+become_orphan(struct run *r)
+{
+    if (r->orphaned)
+        return;
+    r->orphaned = true;
+    r->stopped_by = SIGTERM;
+    if (r->command > 0) {
+        (void)kill(r->command, SIGTERM);
+        (void)kill(r->command, SIGCONT);
+    }
+    r->kill_at_ns = clock_stopwatch_ns() + GRACE_S * RUN_SECOND_NS;
+}
+
+/* What the terminal sends goes to CMD by itself. */
+static void
+pass_signal_on(struct run *r, const struct signalfd_siginfo *info)
+{
+    const int number = (int)info->ssi_signo;
+
+    if (number == SIGCHLD)
+        return;
+    if (number == PARENT_SIGNAL) {
+        if (r->parent == 0 || getppid() != r->parent)
+            become_orphan(r);
+        return;
+    }
+    if (r->command > 0 && info->ssi_code != SI_KERNEL)
+        (void)kill(r->command, number);
+    else if (r->command == 0 && (number == SIGINT || number == SIGTERM ||
+                                 number == SIGHUP || number == SIGQUIT))
+        r->stopped_by = number;
+}
+
+/* 0: that moment has come. */
+static int
+left_ms(int64_t until_ns)
+{
+    int64_t left_ns = until_ns - clock_stopwatch_ns();
+
+    return left_ns <= 0 ? 0 : (int)(left_ns / 1000000) + 1;
+}
+
+/*
+ * Sleeps until something happens, also with these descriptors, behind which there is room for
+ * two; until_ns (clock_stopwatch_ns()) 0: or for ever.
+ */
+static void
+rest(struct run *r, struct pollfd *fds, size_t count, int64_t until_ns)
+{
+    struct signalfd_siginfo info;
+
+    fds[count] = (struct pollfd){.fd = r->signals, .events = POLLIN};
+    fds[count + 1] =
+        (struct pollfd){.fd = r->orphaned ? -1 : r->parent_end, .events = POLLIN};
+    if (poll(fds, (nfds_t)count + 2, until_ns == 0 ? -1 : left_ms(until_ns)) < 0)
+        return; /* interrupted */
+    if (fds[count + 1].revents != 0)
+        become_orphan(r);
+    while (read(r->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+        pass_signal_on(r, &info);
+    reap(r);
+}
+
+void
+run_await_command(struct run *r)
+{
+    struct pollfd fds[2];
+
+    while (r->command > 0) {
+        rest(r, fds, 0, r->kill_at_ns);
+        if (r->command == 0 || r->kill_at_ns == 0 || left_ms(r->kill_at_ns) > 0)
+            continue;
+        (void)kill(r->command, SIGKILL);
+        r->kill_at_ns = 0;
+    }
+}
+
+/* A server that ended instead of starting. Its log says why. */
+static int
+report_failure(const struct run *r, struct run_server *s)
+{
+    if (s->pid > 0 && waitpid(s->pid, &s->status, 0) == s->pid)
+        s->pid = 0;
+    if (WIFEXITED(s->status) && WEXITSTATUS(s->status) == EXIT_USAGE)
+        return COMMAND_USAGE;
+    return command_fails(RUN_BROKEN, "a server did not start%s%s",
+                         r->words.log == NULL ? "" : ". See ",
+                         r->words.log == NULL ? "" : r->words.log);
+}
+
+/* "claimd listening on http://127.0.0.1:40123" comes in one write, and is short. */
+static bool
+read_address(struct run_server *s)
+{
+    static const char mark[] = "http://";
+    char line[256];
+    ssize_t n = read(s->ready, line, sizeof(line) - 1);
+    const char *at;
+    size_t len;
+
+    (void)close(s->ready);
+    s->ready = -1;
+    if (n <= 0)
+        return false;
+    line[n] = '\0';
+    at = strstr(line, mark);
+    if (at == NULL)
+        return false;
+    at += sizeof(mark) - 1;
+    len = strcspn(at, "\n");
+    if (len >= sizeof(s->address))
+        return false;
+    memcpy(s->address, at, len);
+    s->address[len] = '\0';
+    return true;
+}
+
+/* Waits until all servers have told where they listen. */
+static int
+await_addresses(struct run *r)
+{
+    struct pollfd fds[RUN_INSTANCES_MOST + 2];
+
+    for (;;) {
+        size_t waiting = 0;
+
+        for (size_t i = 0; i < r->words.instances; i++) {
+            fds[i] = (struct pollfd){.fd = r->servers[i].ready, .events = POLLIN};
+            waiting += r->servers[i].ready >= 0;
+        }
+        if (waiting == 0)
+            return COMMAND_GOOD;
+        rest(r, fds, r->words.instances, 0);
+        if (r->stopped_by != 0)
+            return RUN_SIGNALLED + r->stopped_by;
+        for (size_t i = 0; i < r->words.instances; i++)
+            if (fds[i].revents != 0 && !read_address(&r->servers[i]))
+                return report_failure(r, &r->servers[i]);
+    }
+}
+
+int
+run_servers_start(struct run *r)
+{
+    int status;
+
+    for (size_t i = 0; i < r->words.instances; i++)
+        if (!start_server(r, &r->servers[i]))
+            return command_fails(RUN_BROKEN, "a server cannot be run: %s",
+                                 strerror(errno));
+    status = await_addresses(r);
+    if (status != COMMAND_GOOD)
+        return status;
+    r->serving = true;
+    for (size_t i = 0; i < r->words.instances; i++)
+        if (r->servers[i].pid == 0) {
+            report_end(&r->servers[i]);
+            return RUN_BROKEN;
+        }
+    return COMMAND_GOOD;
+}
+
+/* Returns how many of them run. */
+static size_t
+signal_servers(const struct run *r, int number)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < r->words.instances; i++)
+        count += r->servers[i].pid > 0 && kill(r->servers[i].pid, number) == 0;
+    return count;
+}
+
+void
+run_servers_stop(struct run *r, bool hurried)
+{
+    const int64_t until_ns =
+        clock_stopwatch_ns() + (hurried ? HURRIED_S : STOPPING_S) * RUN_SECOND_NS;
+    struct pollfd fds[2];
+
+    r->serving = false;
+    (void)signal_servers(r, SIGTERM);
+    reap(r);
+    while (signal_servers(r, 0) > 0 && r->stopped_by == 0 && left_ms(until_ns) > 0)
+        rest(r, fds, 0, until_ns);
+    (void)signal_servers(r, SIGKILL);
+    for (size_t i = 0; i < r->words.instances; i++) {
+        struct run_server *s = &r->servers[i];
+
+        if (s->pid > 0)
+            (void)waitpid(s->pid, NULL, 0);
+        if (s->ready >= 0)
+            (void)close(s->ready);
+    }
+}
