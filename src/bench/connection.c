@@ -10,8 +10,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* ------------------------------------------------------------------ endpoint */
-
 static bool
 parse_unix(const char *path, struct endpoint *out)
 {
@@ -26,23 +24,11 @@ parse_unix(const char *path, struct endpoint *out)
     return true;
 }
 
-static bool
-resolve(const char *host, const char *port, struct endpoint *out)
-{
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *found;
-
-    if (getaddrinfo(host, port, &hints, &found) != 0)
-        return false;
-    memcpy(&out->address, found->ai_addr, found->ai_addrlen);
-    out->address_len = found->ai_addrlen;
-    freeaddrinfo(found);
-    return true;
-}
-
 bool
 endpoint_parse(const char *text, struct endpoint *out)
 {
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *found;
     char host[256], port[8];
     const char *colon, *start;
     size_t len;
@@ -68,7 +54,12 @@ endpoint_parse(const char *text, struct endpoint *out)
     snprintf(out->host, sizeof out->host, "%s", text);
     out->host[strcspn(out->host, "/")] = '\0';
     snprintf(port, sizeof port, "%.*s", (int)strspn(colon + 1, "0123456789"), colon + 1);
-    return resolve(host, port, out);
+    if (getaddrinfo(host, port, &hints, &found) != 0)
+        return false;
+    memcpy(&out->address, found->ai_addr, found->ai_addrlen);
+    out->address_len = found->ai_addrlen;
+    freeaddrinfo(found);
+    return true;
 }
 
 int
@@ -92,8 +83,6 @@ endpoint_connect(const struct endpoint *e)
     }
     return fd;
 }
-
-/* ------------------------------------------------------------------ connection */
 
 #define READ_STEP 16384U
 
@@ -170,8 +159,6 @@ connection_read(struct connection *c)
     c->in.len += (size_t)n;
     return CONNECTION_IO_DONE;
 }
-
-/* ------------------------------------------------------------------ pauses */
 
 void
 pauses_add(struct pauses *p, struct connection *c)

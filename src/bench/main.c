@@ -5,7 +5,6 @@
  * Its exit status is 0 if it measured, 1 if the run failed or requests were refused, 2 for wrong
  * arguments.
  */
-#include "bench/report.h"
 #include "bench/run.h"
 
 #include <errno.h>
@@ -35,36 +34,13 @@ write_file(const char *path, report_fn *write, const struct options *o,
     return false;
 }
 
-static bool
-write_all(const struct options *o, const struct result *r)
-{
-    bool json = write_file(o->json, report_json, o, r);
-    bool csv = write_file(o->csv, report_csv, o, r);
-    bool svg = write_file(o->svg, plot_svg, o, r);
-
-    if (!o->quiet)
-        report_text(o, r, stdout);
-    return json && csv && svg;
-}
-
-/* As many open files as the system allows: each connection is one. */
-static void
-raise_file_limit(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &limit); /* a failure shows when connecting */
-}
-
 int
 main(int argc, char **argv)
 {
     struct options options;
     struct result result;
-    bool fine;
+    struct rlimit limit;
+    bool fine, json, csv;
 
     if (!options_parse(&options, argc, argv))
         return 2;
@@ -72,10 +48,18 @@ main(int argc, char **argv)
         options_help("claimd-bench");
         return 0;
     }
-    raise_file_limit();
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) { /* each connection is an open file */
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit); /* a failure shows when connecting */
+    }
     fine = run_all(&options, &result);
-    if (fine)
-        fine = write_all(&options, &result);
+    if (fine) {
+        json = write_file(options.json, report_json, &options, &result);
+        csv = write_file(options.csv, report_csv, &options, &result);
+        fine = write_file(options.svg, plot_svg, &options, &result) && json && csv;
+        if (!options.quiet)
+            report_text(&options, &result, stdout);
+    }
     if (fine)
         fine = op_stats_errors(&result.stats->calm) == 0 &&
                op_stats_errors(&result.stats->storm) == 0;

@@ -4,7 +4,6 @@
 #ifndef BENCH_OPTIONS_H
 #define BENCH_OPTIONS_H
 
-#include "bench/process.h"
 #include "bench/protocol.h"
 
 enum storm { STORM_NONE, STORM_CLAIMS, STORM_MESSAGES };

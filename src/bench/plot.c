@@ -1,4 +1,4 @@
-#include "bench/report.h"
+#include "bench/run.h"
 
 #include <math.h>
 
@@ -137,43 +137,27 @@ latency_line(const struct panel *p, const struct histogram *h, const char *colou
     fprintf(out, "\"/>\n");
 }
 
-/* Least and greatest latency shown, as powers of ten. */
 static void
-latency_range(const struct report_row *rows, size_t count, struct panel *p)
+latency_panel(const struct op_stats *s, FILE *out)
 {
-    double low = 1e9;
-    double high = 1;
+    static const char *const names[] = {"0", "90 %", "99 %", "99.9 %", "99.99 %"};
+    static const char *const powers[] = {"1 us",  "10 us",  "100 us", "1 ms",
+                                         "10 ms", "100 ms", "1 s",    "10 s"};
+    double low = 1e9, high = 1; /* that are shown */
+    struct panel p = {.x = LEFT_X, .right = 4, .log_y = true};
+    struct report_row rows[REPORT_ROWS];
+    size_t count = report_rows(s, rows);
 
     for (size_t i = 0; i < count; i++) {
         low = fmin(low, report_us(rows[i].latency, 1));
         high = fmax(high, report_us(rows[i].latency, 100));
     }
-    p->low = floor(log10(low < 1 ? 1 : low > high ? high : low));
-    p->high = fmax(ceil(log10(high)), p->low + 1);
-}
-
-static void
-latency_grid(const struct panel *p, FILE *out)
-{
-    static const char *const names[] = {"0", "90 %", "99 %", "99.9 %", "99.99 %"};
-    static const char *const powers[] = {"1 us",  "10 us",  "100 us", "1 ms",
-                                         "10 ms", "100 ms", "1 s",    "10 s"};
-
-    for (int i = (int)p->low; i <= (int)p->high && i < 8; i++)
-        grid_y(p, pow(10, i), powers[i], out);
-    for (int i = 0; i <= (int)p->right; i++)
-        grid_x(p, i, names[i], out);
-}
-
-static void
-latency_panel(const struct op_stats *s, FILE *out)
-{
-    struct panel p = {.x = LEFT_X, .right = 4, .log_y = true};
-    struct report_row rows[REPORT_ROWS];
-    size_t count = report_rows(s, rows);
-
-    latency_range(rows, count, &p);
-    latency_grid(&p, out);
+    p.low = floor(log10(low < 1 ? 1 : low > high ? high : low));
+    p.high = fmax(ceil(log10(high)), p.low + 1);
+    for (int i = (int)p.low; i <= (int)p.high && i < 8; i++)
+        grid_y(&p, pow(10, i), powers[i], out);
+    for (int i = 0; i <= (int)p.right; i++)
+        grid_x(&p, i, names[i], out);
     panel_frame(&p, "Latency by percentile", out);
     for (size_t i = 0; i < count; i++) {
         latency_line(&p, rows[i].latency, colours[i % COLOURS], out);

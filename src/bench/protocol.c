@@ -51,8 +51,6 @@ actor_move_on(struct actor *a, const struct step *step)
         actor_drop_held(a);
 }
 
-/* ------------------------------------------------------------------ HTTP */
-
 struct head {
     int status;
     bool close;

@@ -17,16 +17,6 @@ add_tube(const struct plan *plan, const struct actor *a, const char *command,
 }
 
 static void
-add_put(const struct plan *plan, struct actor *a, struct buf *out)
-{
-    buf_str(out, "put 1024 0 3600 ");
-    buf_u64(out, plan_body_len(plan));
-    buf_str(out, "\r\n");
-    protocol_add_body(plan, a, out);
-    buf_str(out, "\r\n");
-}
-
-static void
 add_with_id(const char *command, const struct token *id, const char *rest,
             struct buf *out)
 {
@@ -48,8 +38,13 @@ beanstalk_ask(const struct plan *plan, struct actor *a, const struct step *step,
         buf_str(out, "ignore default\r\n");
         return 3;
     case OP_POST:
-        for (i = 0; i < step->count; i++)
-            add_put(plan, a, out);
+        for (i = 0; i < step->count; i++) {
+            buf_str(out, "put 1024 0 3600 ");
+            buf_u64(out, plan_body_len(plan));
+            buf_str(out, "\r\n");
+            protocol_add_body(plan, a, out);
+            buf_str(out, "\r\n");
+        }
         return step->count;
     case OP_CLAIM:
         for (i = 0; i < step->count; i++)

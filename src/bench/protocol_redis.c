@@ -53,29 +53,6 @@ add_command(struct buf *out, unsigned args, const char *name)
     add_arg(out, bytes_str(name));
 }
 
-static void
-add_body_arg(const struct plan *plan, const struct token *number, struct buf *out)
-{
-    add_length(plan_body_len(plan), out);
-    buf_bytes(out, plan->body_head);
-    buf_bytes(out, token_view(number));
-    buf_bytes(out, plan->body_tail);
-    buf_str(out, "\r\n");
-}
-
-static void
-ask_push(const struct plan *plan, struct actor *a, const struct step *step,
-         struct buf *out)
-{
-    add_command(out, step->count + 2, "LPUSH");
-    add_queue(plan, a, out);
-    for (unsigned i = 0; i < step->count; i++) {
-        add_length(plan_body_len(plan), out);
-        protocol_add_body(plan, a, out);
-        buf_str(out, "\r\n");
-    }
-}
-
 static unsigned
 redis_ask(const struct plan *plan, struct actor *a, const struct step *step,
           struct buf *out)
@@ -88,7 +65,13 @@ redis_ask(const struct plan *plan, struct actor *a, const struct step *step,
         add_queue(plan, a, out);
         return 1;
     case OP_POST:
-        ask_push(plan, a, step, out);
+        add_command(out, step->count + 2, "LPUSH");
+        add_queue(plan, a, out);
+        for (i = 0; i < step->count; i++) {
+            add_length(plan_body_len(plan), out);
+            protocol_add_body(plan, a, out);
+            buf_str(out, "\r\n");
+        }
         return 1;
     case OP_CLAIM:
         for (i = 0; i < step->count; i++) {
@@ -104,7 +87,11 @@ redis_ask(const struct plan *plan, struct actor *a, const struct step *step,
             add_command(out, 4, "LREM");
             add_held(a, out);
             add_arg(out, bytes_str("1"));
-            add_body_arg(plan, &a->ids[a->next + i], out);
+            add_length(plan_body_len(plan), out);
+            buf_bytes(out, plan->body_head);
+            buf_bytes(out, token_view(&a->ids[a->next + i]));
+            buf_bytes(out, plan->body_tail);
+            buf_str(out, "\r\n");
         }
         return step->count;
     case OP_RELEASE:

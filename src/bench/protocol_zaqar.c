@@ -91,20 +91,6 @@ ask_claim(const struct plan *plan, const struct actor *a, const struct step *ste
     buf_byte(out, '}');
 }
 
-static void
-ask_bulk_delete(const struct plan *plan, const struct actor *a, const struct step *step,
-                struct buf *out)
-{
-    add_path(plan, a, "DELETE", "/messages?ids=", out);
-    for (unsigned i = 0; i < step->count; i++) {
-        if (i > 0)
-            buf_byte(out, ',');
-        buf_bytes(out, token_view(&a->ids[a->next + i]));
-    }
-    buf_str(out, "&claim_ids=");
-    buf_bytes(out, token_view(&a->claim));
-}
-
 static unsigned
 zaqar_ask(const struct plan *plan, struct actor *a, const struct step *step,
           struct buf *out)
@@ -129,7 +115,14 @@ zaqar_ask(const struct plan *plan, struct actor *a, const struct step *step,
         buf_bytes(out, token_view(&a->claim));
         break;
     case OP_BULK_DELETE:
-        ask_bulk_delete(plan, a, step, out);
+        add_path(plan, a, "DELETE", "/messages?ids=", out);
+        for (unsigned i = 0; i < step->count; i++) {
+            if (i > 0)
+                buf_byte(out, ',');
+            buf_bytes(out, token_view(&a->ids[a->next + i]));
+        }
+        buf_str(out, "&claim_ids=");
+        buf_bytes(out, token_view(&a->claim));
         break;
     case OP_RELEASE:
         add_path(plan, a, "DELETE", "/claims/", out);

@@ -1,4 +1,4 @@
-#include "bench/report.h"
+#include "bench/run.h"
 
 #include <inttypes.h>
 

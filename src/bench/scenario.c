@@ -77,15 +77,6 @@ step_delete(const struct plan *plan, const struct actor *a)
     return (struct step){.op = OP_BULK_DELETE, .count = a->held - a->next};
 }
 
-static struct step
-next_of_cycle(const struct plan *plan, struct actor *a, int64_t start_ns)
-{
-    if (a->next < a->held)
-        return step_delete(plan, a);
-    a->posted = !a->posted;
-    return step_of(plan, a->posted ? OP_POST : OP_CLAIM, plan->batch, start_ns);
-}
-
 /*
  * As many messages are posted as are claimed for good: of what is claimed, a quarter is
  * released. One request in ten is a listing.
@@ -126,30 +117,6 @@ next_of_prepare(const struct plan *plan, struct actor *a, struct step *out)
     return true;
 }
 
-static bool
-next_of_hold(const struct plan *plan, struct actor *a, int64_t start_ns, struct step *out)
-{
-    unsigned count;
-
-    actor_drop_held(a);
-    if (a->dry)
-        return false;
-    count = take_quota(plan, plan->batch);
-    *out = step_of(plan, OP_CLAIM, count, start_ns);
-    return count > 0;
-}
-
-/* Producers say in the bodies when they were due; a worker's hand is emptied first. */
-static struct step
-next_of_delivery(const struct plan *plan, struct actor *a, int64_t start_ns)
-{
-    if (a->worker)
-        return a->next < a->held ? step_delete(plan, a)
-                                 : step_of(plan, OP_CLAIM, plan->batch, start_ns);
-    a->due_ns = start_ns;
-    return step_of(plan, OP_POST, plan->batch, start_ns);
-}
-
 bool
 scenario_next(const struct plan *plan, struct actor *a, int64_t start_ns,
               struct step *out)
@@ -167,7 +134,11 @@ scenario_next(const struct plan *plan, struct actor *a, int64_t start_ns,
             *out = step_of(plan, OP_CLAIM, plan->batch, start_ns);
         return true;
     case SCENARIO_CYCLE:
-        *out = next_of_cycle(plan, a, start_ns);
+        if (a->next >= a->held)
+            a->posted = !a->posted;
+        *out = a->next < a->held
+                   ? step_delete(plan, a)
+                   : step_of(plan, a->posted ? OP_POST : OP_CLAIM, plan->batch, start_ns);
         return true;
     case SCENARIO_LIST:
         *out = (struct step){.op = OP_LIST, .count = plan->batch};
@@ -176,7 +147,10 @@ scenario_next(const struct plan *plan, struct actor *a, int64_t start_ns,
         *out = next_of_mixed(plan, a, start_ns);
         return true;
     case SCENARIO_DELIVERY:
-        *out = next_of_delivery(plan, a, start_ns);
+        a->due_ns = start_ns; /* the bodies of producers say it */
+        *out = a->worker && a->next < a->held
+                   ? step_delete(plan, a)
+                   : step_of(plan, a->worker ? OP_CLAIM : OP_POST, plan->batch, start_ns);
         return true;
     case SCENARIO_PREPARE:
         return next_of_prepare(plan, a, out);
@@ -185,7 +159,10 @@ scenario_next(const struct plan *plan, struct actor *a, int64_t start_ns,
         *out = step_of(plan, OP_POST, count, start_ns);
         return count > 0;
     case SCENARIO_HOLD:
-        return next_of_hold(plan, a, start_ns, out);
+        actor_drop_held(a);
+        count = a->dry ? 0 : take_quota(plan, plan->batch);
+        *out = step_of(plan, OP_CLAIM, count, start_ns);
+        return count > 0;
     case SCENARIO_COUNT:
         break;
     }

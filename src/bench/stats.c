@@ -1,8 +1,11 @@
 #include "bench/stats.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
-
-/* ------------------------------------------------------------------ histogram */
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #define PARTS     (UINT64_C(1) << HISTOGRAM_PART_BITS)
 #define VALUE_MAX ((UINT64_C(1) << HISTOGRAM_VALUE_BITS) - 1)
@@ -101,8 +104,6 @@ histogram_mean(const struct histogram *h)
     return h->total == 0 ? 0 : (double)h->sum / (double)h->total;
 }
 
-/* ------------------------------------------------------------------ operations */
-
 const char *
 op_name(enum op op)
 {
@@ -166,8 +167,6 @@ op_stats_errors(const struct op_stats *s)
     return sum_of(s->errors);
 }
 
-/* ------------------------------------------------------------------ series */
-
 bool
 series_add(struct series *s, struct sample sample)
 {
@@ -201,4 +200,76 @@ series_rate(const struct series *s, size_t i, size_t span, bool messages)
     double seconds = to->at - from->at;
 
     return seconds > 0 ? (double)done / seconds : 0;
+}
+
+/* ------------------------------------------------------------------ processes */
+
+/*
+ * Fields are counted from behind the last ")", as the command's name may hold anything:
+ * state is field 3, utime 14, stime 15, rss 24.
+ */
+bool
+process_parse_stat(const char *text, uint64_t *ticks, uint64_t *resident_pages)
+{
+    const char *at = strrchr(text, ')');
+    uint64_t user, system, pages;
+
+    if (at == NULL)
+        return false;
+    if (sscanf(at + 1,
+               " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64 " %" SCNu64
+               " %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64,
+               &user, &system, &pages) != 3)
+        return false;
+    *ticks = user + system;
+    *resident_pages = pages;
+    return true;
+}
+
+static bool
+read_one(int32_t pid, uint64_t *ticks, uint64_t *pages)
+{
+    char path[64];
+    char text[1024];
+    FILE *file;
+    size_t len;
+
+    snprintf(path, sizeof path, "/proc/%" PRId32 "/stat", pid);
+    file = fopen(path, "r");
+    if (file == NULL)
+        return false;
+    len = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[len] = '\0';
+    return process_parse_stat(text, ticks, pages);
+}
+
+bool
+process_usage(const struct process_list *list, struct process_usage *out)
+{
+    uint64_t all_ticks = 0;
+    uint64_t all_pages = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        uint64_t ticks, pages;
+
+        if (!read_one(list->pids[i], &ticks, &pages))
+            return false;
+        all_ticks += ticks;
+        all_pages += pages;
+    }
+    out->cpu_seconds = (double)all_ticks / (double)sysconf(_SC_CLK_TCK);
+    out->resident_bytes = all_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return true;
+}
+
+double
+process_own_cpu(void)
+{
+    struct rusage usage;
+
+    if (getrusage(RUSAGE_SELF, &usage) != 0)
+        return 0;
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }

@@ -1,4 +1,4 @@
-#include "bench/process.h"
+#include "bench/stats.h"
 
 #include "support/check_main.h"
 
