@@ -22,18 +22,18 @@ load_read(struct load *l, struct bytes text)
         return ST_NO_MEMORY;
     for (size_t number = 1; bytes_present(text); number++) {
         struct bytes one = bytes_trim(bytes_cut(&text, '\n'));
-        struct record_line line;
+        struct record_line *line = &l->lines[l->count];
         enum status st;
 
         if (one.len == 0)
             continue;
-        st = record_json_read(r, one, &line);
+        st = record_json_read(r, one, line);
         if (st == ST_OK)
             st = dump_check_record(&check,
-                                   line.what == LINE_HEAD  ? DUMP_HEAD
-                                   : line.what == LINE_END ? DUMP_END
-                                                           : DUMP_CONTENT,
-                                   line.announced, r->why);
+                                   line->what == LINE_HEAD  ? DUMP_HEAD
+                                   : line->what == LINE_END ? DUMP_END
+                                                            : DUMP_CONTENT,
+                                   line->announced, r->why);
         if (st == ST_NO_MEMORY)
             return st;
         if (st != ST_OK) {
@@ -41,9 +41,9 @@ load_read(struct load *l, struct bytes text)
 
             return reason_give(r->why, st, "line %zu: %s", number, what.text);
         }
-        line.number = number;
-        if (line.what == LINE_RECORD)
-            l->lines[l->count++] = line;
+        line->number = number;
+        if (line->what == LINE_RECORD)
+            l->count++;
     }
     return dump_check_complete(&check, r->why);
 }

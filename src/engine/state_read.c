@@ -30,7 +30,8 @@ add_record(struct store_records *out, enum store_record_kind kind, void *pin)
 {
     struct store_record *r = &out->all[out->count++];
 
-    *r = (struct store_record){.kind = kind, .pin = pin};
+    r->kind = kind; /* the caller sets the rest */
+    r->pin = pin;
     return r;
 }
 

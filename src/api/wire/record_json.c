@@ -16,13 +16,25 @@
 
 /* ------------------------------------------------------------------ writing */
 
+/* A dump has many numbers: printf() would be most of its cost. */
+static void
+write_member(struct buf *out, const char *name)
+{
+    buf_str(out, ",\"");
+    buf_str(out, name);
+    buf_str(out, "\":");
+}
+
 static void
 write_seconds(struct buf *out, const char *name, int64_t ms)
 {
     uint64_t size = ms < 0 ? 0 - (uint64_t)ms : (uint64_t)ms;
     unsigned rest = (unsigned)(size % 1000);
 
-    buf_printf(out, ",\"%s\":%s%" PRIu64, name, ms < 0 ? "-" : "", size / 1000);
+    write_member(out, name);
+    if (ms < 0)
+        buf_byte(out, '-');
+    buf_u64(out, size / 1000);
     if (rest != 0)
         buf_printf(out, ".%03u", rest);
 }
@@ -30,15 +42,27 @@ write_seconds(struct buf *out, const char *name, int64_t ms)
 static void
 write_text(struct buf *out, const char *name, struct bytes text)
 {
-    buf_printf(out, ",\"%s\":", name);
+    write_member(out, name);
     json_string_write(out, text);
 }
 
 static void
 write_count(struct buf *out, const char *name, uint64_t count)
 {
-    if (count > 0)
-        buf_printf(out, ",\"%s\":%" PRIu64, name, count);
+    if (count == 0)
+        return;
+    write_member(out, name);
+    buf_u64(out, count);
+}
+
+/* Opens the object of this name, whose first member is an id. */
+static void
+open_object(struct buf *out, const char *name, const struct store_id *id)
+{
+    write_member(out, name);
+    buf_str(out, "{\"id\":\"");
+    buf_str(out, id->text);
+    buf_byte(out, '"');
 }
 
 /* An encrypted body stays so. */
@@ -65,21 +89,25 @@ write_message(struct buf *out, const struct store_message_record *m, int64_t now
     const struct store_claim_record *claim = m->claim;
     char checksum[CHECKSUM_LEN];
 
-    buf_printf(out, ",\"message\":{\"id\":\"%s\"", m->id.text);
+    open_object(out, "message", &m->id);
     write_seconds(out, "ttl", m->expires_ms - m->posted_ms);
     write_seconds(out, "age", now_ms - m->posted_ms);
     if (m->delayed_until_ms != 0)
         write_seconds(out, "delay", m->delayed_until_ms - now_ms);
     if (claim != NULL) {
-        buf_printf(out, ",\"claim\":{\"id\":\"%s\"", claim->id.text);
+        open_object(out, "claim", &claim->id);
         write_seconds(out, "ttl", claim->ends_ms - claim->started_ms);
         write_seconds(out, "age", now_ms - claim->started_ms);
         buf_byte(out, '}');
     }
     if (m->claim_count != (claim != NULL)) /* what is meant if it is left out */
         buf_printf(out, ",\"claim_count\":%" PRIu32, m->claim_count);
-    if (m->client != 0)
-        buf_printf(out, ",\"client\":\"%016" PRIx64 "\"", m->client);
+    if (m->client != 0) {
+        char client[16];
+
+        hex_write(client, m->client, sizeof(client));
+        write_text(out, "client", bytes_of(client, sizeof(client)));
+    }
     if (m->checksum != NULL) {
         checksum_write(m->checksum, checksum);
         write_text(out, "checksum", bytes_of(checksum, sizeof(checksum)));
@@ -91,7 +119,7 @@ static void
 write_subscription(struct buf *out, const struct store_subscription_record *s,
                    int64_t now_ms)
 {
-    buf_printf(out, ",\"subscription\":{\"id\":\"%s\"", s->id.text);
+    open_object(out, "subscription", &s->id);
     write_text(out, "subscriber", s->subscriber);
     buf_str(out, ",\"options\":");
     buf_bytes(out, s->options);
