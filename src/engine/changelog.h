@@ -2,7 +2,7 @@
  * changelog: appends changes to the log (store/log.h).
  *
  * Each is called once for a change, under the lock, when the change has happened (what is
- * going to be removed: just before). It returns the change's position in the log and leaves
+ * going to be removed: just before). It returns the LSN of the change and leaves
  * it with the queue, unless time did it. Only for engines with a log: see has_log().
  */
 #ifndef ENGINE_CHANGELOG_H
@@ -78,11 +78,12 @@ uint64_t changelog_move(struct queue *source, struct queue *target,
  * clients hold, and fencing numbers, never meet a smaller one.
  */
 
-/* Before the queue uses so many more: asks the log for a loan if need be. */
+/* Before the queue uses so many more: reserves space for a new reservation if
+ * need be. */
 enum status
 changelog_reserve_numbers(struct queue *q, uint64_t messages, uint64_t claims);
 
-/* It has used them: tells the log of the loan, if there is a new one. */
+/* It has used them: logs the new reservation, if there is one. */
 void changelog_numbers(struct queue *q, int64_t now_ms);
 
 #endif

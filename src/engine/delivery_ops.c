@@ -36,7 +36,7 @@ lease_message(struct shard *sh, struct subscription *s, const struct feed_entry 
               uint64_t number, struct store_delivery *out)
 {
     lease(sh, s, out);
-    s->leased_notice = PENDING_NOTHING;
+    s->leased_notice = STORE_PENDING_NONE;
     message_pin(entry->message);
     out->notice = STORE_NOTICE_MESSAGE;
     out->body = message_body(entry->message);
@@ -86,10 +86,10 @@ lease_next(struct shard *sh, struct subscription *s, int64_t now_ms, size_t *bud
         feed_tidy(sh, f);
         return false;
     }
-    if (s->pending != PENDING_NOTHING) {
-        enum pending pending = s->pending;
+    if (s->pending != STORE_PENDING_NONE) {
+        enum store_pending pending = s->pending;
 
-        s->pending = PENDING_NOTHING;
+        s->pending = STORE_PENDING_NONE;
         lease(sh, s, out);
         s->leased_notice = pending;
         out->notice = (enum store_notice)(pending - 1);
@@ -198,7 +198,7 @@ put_off(struct visit *v, struct subscription *s, const struct store_delivery *d,
         bool failed, int64_t again_ms)
 {
     bool same = s->address == d->pins[0];
-    bool other = s->pending != PENDING_NOTHING; /* which it gets at once */
+    bool other = s->pending != STORE_PENDING_NONE; /* which it gets at once */
     bool overtaken = d->notice == STORE_NOTICE_CONFIRM && s->confirmed;
 
     if (failed) {
@@ -208,7 +208,7 @@ put_off(struct visit *v, struct subscription *s, const struct store_delivery *d,
         figures_count(&v->shard->figures, STORE_COUNT_FAILED, 1);
     }
     if (d->notice != STORE_NOTICE_MESSAGE && !other && !overtaken)
-        s->pending = (enum pending)(1 + d->notice);
+        s->pending = (enum store_pending)(1 + d->notice);
     if (again_ms <= v->now_ms || !same || other) {
         subscription_rest(v->shard, s);
         return;

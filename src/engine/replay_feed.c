@@ -14,7 +14,7 @@ set_progress(struct subscription *s, const struct store_subscription_record *rec
 {
     s->follows = record->attached;
     s->cursor.after = record->after;
-    s->pending = (enum pending)record->pending;
+    s->pending = (enum store_pending)record->pending;
     s->delivered = record->delivered;
     s->given_up = record->given_up;
     s->fallen_out = record->fallen_out;
@@ -26,8 +26,9 @@ is_valid(const struct store_subscription_record *record, struct ident *id)
     return ident_read(store_id_bytes(&record->id), id) && record->number > 0 &&
            ident_claim_number(*id) == record->number && record->ttl_s > 0 &&
            record->ttl_s < INT64_MAX / 2000 &&
-           (record->pending == PENDING_NOTHING || record->pending == PENDING_CONFIRM ||
-            record->pending == PENDING_UNSUBSCRIBED);
+           (record->pending == STORE_PENDING_NONE ||
+            record->pending == STORE_PENDING_CONFIRM ||
+            record->pending == STORE_PENDING_UNSUBSCRIBED);
 }
 
 static enum status
@@ -98,7 +99,7 @@ replay_feed_cursor(const struct feed *f, const struct store_subscription_record 
 {
     struct subscription *s = replayed_subscription(f, record);
 
-    if (s != NULL && record->pending <= PENDING_UNSUBSCRIBED)
+    if (s != NULL && record->pending <= STORE_PENDING_UNSUBSCRIBED)
         set_progress(s, record);
 }
 

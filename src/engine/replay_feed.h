@@ -1,5 +1,5 @@
 /*
- * replay_feed: subscriptions and feeds while a log is replayed (replay.c).
+ * replay_feed: subscriptions and feeds while a log is replayed (state_replay.c).
  *
  * They live in the replay_shard, where nobody has a cursor yet: what is in front of whom is known when
  * all has been replayed. A feed then has more entries than anybody needs, the newest that its

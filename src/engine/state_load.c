@@ -130,8 +130,9 @@ make_subscription(struct load *l, struct mem *mem, const struct store_queue *whe
     s->started_ms = record->started_ms;
     s->ttl_s = record->ttl_s;
     s->confirmed = record->confirmed;
-    if (record->pending == PENDING_CONFIRM && l->v.engine->core.require_confirmation)
-        s->pending = PENDING_CONFIRM;
+    if (record->pending == STORE_PENDING_CONFIRM &&
+        l->v.engine->core.require_confirmation)
+        s->pending = STORE_PENDING_CONFIRM;
     s->delivered = record->delivered;
     s->given_up = record->given_up;
     s->fallen_out = record->fallen_out;

@@ -140,12 +140,13 @@ subscription_find(const struct feed *f, struct bytes text, int64_t now_ms)
                : NULL;
 }
 
-enum pending
+enum store_pending
 subscription_untold(const struct subscription *s)
 {
-    bool overtaken = s->leased_notice == PENDING_CONFIRM && s->confirmed;
+    bool overtaken = s->leased_notice == STORE_PENDING_CONFIRM && s->confirmed;
 
-    return s->pending == PENDING_NOTHING && s->state == SUBSCRIPTION_LEASED && !overtaken
+    return s->pending == STORE_PENDING_NONE && s->state == SUBSCRIPTION_LEASED &&
+                   !overtaken
                ? s->leased_notice
                : s->pending;
 }
@@ -227,7 +228,7 @@ subscription_rest(struct shard *sh, struct subscription *s)
     s->state = SUBSCRIPTION_RESTS;
     if (list_linked(&s->link))
         list_remove(&s->link);
-    if (s->pending != PENDING_NOTHING || feed_next(f, &s->cursor, &number) != NULL) {
+    if (s->pending != STORE_PENDING_NONE || feed_next(f, &s->cursor, &number) != NULL) {
         list_add_before(&f->due, &s->link);
         spread(sh, f);
     } else if (s->cursor.attached) {
@@ -236,7 +237,7 @@ subscription_rest(struct shard *sh, struct subscription *s)
 }
 
 void
-subscription_notify(struct shard *sh, struct subscription *s, enum pending pending)
+subscription_notify(struct shard *sh, struct subscription *s, enum store_pending pending)
 {
     s->pending = pending;
     s->failed = 0;
@@ -457,7 +458,7 @@ subscription_audit(const struct shard *sh, const struct feed *f,
         return false;
     if (s->state == SUBSCRIPTION_RESTS)
         return list_linked(&s->link) ==
-               (s->cursor.attached || s->pending != PENDING_NOTHING ||
+               (s->cursor.attached || s->pending != STORE_PENDING_NONE ||
                 feed_next(f, &s->cursor, &next) != NULL);
     return !list_linked(&s->link);
 }

@@ -41,13 +41,6 @@ enum subscription_state {
     SUBSCRIPTION_WAITS /* until again_ms */
 };
 
-/* The notice that it gets before messages. */
-enum pending {
-    PENDING_NOTHING,
-    PENDING_CONFIRM = 1 + STORE_NOTICE_CONFIRM,
-    PENDING_UNSUBSCRIBED = 1 + STORE_NOTICE_UNSUBSCRIBED
-};
-
 struct subscription {
     struct deadline deadline; /* the end of its waiting, or of its life */
     struct hashnode node;     /* in its feed's subscribers */
@@ -59,8 +52,8 @@ struct subscription {
     uint32_t id_high;
     uint32_t failed; /* tries of what is next that failed: unless that fell out */
     enum subscription_state state;
-    enum pending pending;
-    enum pending leased_notice; /* LEASED: PENDING_NOTHING: a message */
+    enum store_pending pending;
+    enum store_pending leased_notice; /* LEASED: STORE_PENDING_NONE: a message */
     bool confirmed;
     bool follows;   /* while a log is replayed: it had a cursor, which says where */
     uint8_t untold; /* deliveries that are not logged yet */
@@ -113,7 +106,7 @@ enum status subscription_reserve(struct shard *sh, struct feed *f, uint64_t numb
 void subscription_enter(struct shard *sh, struct feed *f, struct subscription *s);
 
 /* The notice that it would still have to get after a restart: a leased one, too. */
-enum pending subscription_untold(const struct subscription *s);
+enum store_pending subscription_untold(const struct subscription *s);
 
 /* How many tries failed of what it gets, or gets next. */
 uint32_t subscription_failed(const struct subscription *s);
@@ -139,7 +132,8 @@ void subscription_arm(struct shard *sh, struct subscription *s);
 void subscription_rest(struct shard *sh, struct subscription *s);
 
 /* Sends this notice next, at once. */
-void subscription_notify(struct shard *sh, struct subscription *s, enum pending pending);
+void
+subscription_notify(struct shard *sh, struct subscription *s, enum store_pending pending);
 
 /*
  * Whether it gets messages follows from whether it is confirmed: attaches it behind last_seq,

@@ -79,7 +79,7 @@ enter_new(struct visit *v, struct subscription *s, int64_t ttl_s, const struct m
     s->ttl_s = ttl_s;
     subscription_enter(v->shard, q->feed, s);
     if (v->engine->core.require_confirmation)
-        s->pending = PENDING_CONFIRM;
+        s->pending = STORE_PENDING_CONFIRM;
     subscription_attach(v->shard, s, q->last_seq);
     subscription_rest(v->shard, s);
     subscription_arm(v->shard, s);
@@ -97,7 +97,7 @@ ask_again(struct visit *v, struct subscription *s)
     st = visit_reserve(v, STORE_CHANGE_SUBSCRIPTION, 0, address_bytes(s->address));
     if (st != ST_OK)
         return st;
-    subscription_notify(v->shard, s, PENDING_CONFIRM);
+    subscription_notify(v->shard, s, STORE_PENDING_CONFIRM);
     log_subscription(v, s);
     return ST_OK;
 }
@@ -316,7 +316,7 @@ change_subscription(struct visit *v, struct bytes id,
         if (v->engine->core.require_confirmation) {
             s->confirmed = false;
             subscription_attach(v->shard, s, v->queue->last_seq);
-            subscription_notify(v->shard, s, PENDING_CONFIRM);
+            subscription_notify(v->shard, s, STORE_PENDING_CONFIRM);
         }
         s->failed = 0;
         if (s->state == SUBSCRIPTION_WAITS)
@@ -383,9 +383,9 @@ engine_subscription_confirm(struct store *s, struct store_visit *outer,
         found->confirmed = confirmed;
         subscription_attach(v.shard, found, v.queue->last_seq);
         if (!confirmed)
-            subscription_notify(v.shard, found, PENDING_UNSUBSCRIBED);
-        else if (found->pending == PENDING_CONFIRM)
-            subscription_notify(v.shard, found, PENDING_NOTHING);
+            subscription_notify(v.shard, found, STORE_PENDING_UNSUBSCRIBED);
+        else if (found->pending == STORE_PENDING_CONFIRM)
+            subscription_notify(v.shard, found, STORE_PENDING_NONE);
         feed_tidy(v.shard, v.queue->feed);
         log_subscription(&v, found);
     }

@@ -19,7 +19,7 @@
 /* The file whose lock says that a process uses the directory. */
 #define JOURNAL_LOCK "lock"
 
-/* A checkpoint on its way (store/durable.h). */
+/* A checkpoint on its way (store/state.h). */
 struct journal_checkpoints {
     _Atomic bool wanted; /* as soon as possible; set by anybody */
     bool under_way;      /* its records are being written */

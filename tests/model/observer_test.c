@@ -1,5 +1,5 @@
 /*
- * An observer is told of every change once and in order (store/observer.h): a replica that
+ * An observer is told of every change once and in order (store/log.h): a replica that
  * is made of nothing but what was told is at any time what the engine shows. What an
  * observer refuses has not happened, and what an operation has seen it waits for.
  */

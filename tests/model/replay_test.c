@@ -1,6 +1,6 @@
 /*
  * An engine that is made of what another one told its log is the other one over again
- * (store/durable.h): at any time, over any number of restarts, and also if the log begins
+ * (store/state.h): at any time, over any number of restarts, and also if the log begins
  * with a checkpoint.
  */
 #include "claimd/base/hash.h"

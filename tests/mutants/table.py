@@ -979,8 +979,8 @@ MUTANTS = [
      "a subscriber who was to be asked is not, once the subscription was loaded",
      "store/records_test: who_was_asked_and_has_not_said_is_asked_again",
      [("engine/state_load.c",
-       "    if (record->pending == PENDING_CONFIRM && ",
-       "    if (!MUTANT(QUESTION_IS_LOST) && record->pending == PENDING_CONFIRM && ")]),
+       "    if (record->pending == STORE_PENDING_CONFIRM &&\n",
+       "    if (!MUTANT(QUESTION_IS_LOST) && record->pending == STORE_PENDING_CONFIRM &&\n")]),
     ("STATE_IS_LOST",
      "a state that cannot be loaded leaves nothing of the old one",
      "api/state_test: when_memory_runs_out_the_old_state_is_there",
@@ -1143,8 +1143,8 @@ MUTANTS = [
      "who confirms is asked on",
      SIMULATION,
      [("engine/subscription_ops.c",
-       "        else if (found->pending == PENDING_CONFIRM)",
-       "        else if (found->pending == PENDING_CONFIRM &&\n"
+       "        else if (found->pending == STORE_PENDING_CONFIRM)",
+       "        else if (found->pending == STORE_PENDING_CONFIRM &&\n"
        "                 !MUTANT(CONFIRMED_FROM_THE_START))")]),
     ("FAILURE_MOVES_ON",
      "what failed is not tried again",

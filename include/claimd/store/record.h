@@ -84,7 +84,11 @@ struct store_message_record {
 };
 
 /* A notice that the subscriber has still to get: 1 + enum store_notice. */
-enum { STORE_PENDING_NONE, STORE_PENDING_CONFIRM = 2, STORE_PENDING_UNSUBSCRIBED };
+enum store_pending {
+    STORE_PENDING_NONE,
+    STORE_PENDING_CONFIRM = 2,
+    STORE_PENDING_UNSUBSCRIBED
+};
 
 /* A subscription as it is after the change (CURSOR: without its texts and its times). */
 struct store_subscription_record {
