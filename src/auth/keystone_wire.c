@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { HEAD_MAX = 65536, URL_ROOM = 64 };
+enum { URL_ROOM = 64 };
 
 struct wire {
     struct keystone_wire wire;
@@ -21,12 +21,6 @@ struct wire {
 struct talker {
     struct talker *next; /* spare ones */
     CURL *handle;
-};
-
-/* What has been read of an answer. */
-struct hearing {
-    struct buf *body;
-    size_t head;
 };
 
 bool
@@ -70,28 +64,17 @@ take_talker(struct wire *w)
     return NULL;
 }
 
-/* Called by libcurl with more of the head; another number than that of the bytes: enough. */
-static size_t
-hear_head(char *data, size_t size, size_t count, void *ctx)
-{
-    struct hearing *h = ctx;
-
-    (void)data;
-    h->head += size * count;
-    return h->head <= HEAD_MAX ? size * count : 0;
-}
-
-/* The same with more of the body. */
+/* Called by libcurl with more of the body; another number than that of the bytes ends the transfer. */
 static size_t
 hear_body(char *data, size_t size, size_t count, void *ctx)
 {
-    struct hearing *h = ctx;
+    struct buf *body = ctx;
     size_t len = size * count;
 
-    if (len > KEYSTONE_BODY_MAX - h->body->len)
+    if (len > KEYSTONE_BODY_MAX - body->len)
         return 0;
-    buf_add(h->body, data, len);
-    return h->body->failed ? 0 : len;
+    buf_add(body, data, len);
+    return body->failed ? 0 : len;
 }
 
 static bool
@@ -99,39 +82,13 @@ add_header(const struct wire *w, struct curl_slist **list, const char *name,
            struct bytes value)
 {
     char line[KEYSTONE_TOKEN_MAX + 64];
-    struct curl_slist *longer;
+    bool added;
 
     (void)snprintf(line, sizeof(line), "%s: %.*s", name, (int)value.len, value.data);
-    longer = w->curl.slist_append(*list, line);
+    added = curl_add_line(&w->curl, list, line);
     explicit_bzero(line, sizeof(line));
-    if (longer != NULL)
-        *list = longer;
-    return longer != NULL;
+    return added;
 }
-
-#define SET(option, value) (c->easy_setopt(handle, (option), (value)) == CURLE_OK)
-
-/* True if all of it was taken. */
-static bool
-prepare(const struct wire *w, CURL *handle, struct curl_slist *headers,
-        struct hearing *hearing, int64_t timeout_ms)
-{
-    const struct curl_library *c = &w->curl;
-
-    return SET(CURLOPT_URL, w->url) && SET(CURLOPT_HTTPHEADER, headers) &&
-           SET(CURLOPT_TIMEOUT_MS, (long)timeout_ms) && SET(CURLOPT_NOSIGNAL, 1L) &&
-           SET(CURLOPT_FOLLOWLOCATION, 0L) && SET(CURLOPT_PROXY, "") &&
-           SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
-           SET(CURLOPT_HTTP09_ALLOWED, 0L) && SET(CURLOPT_SSL_VERIFYPEER, 1L) &&
-           SET(CURLOPT_SSL_VERIFYHOST, 2L) &&
-           (w->config.ca == NULL || (SET(CURLOPT_CAINFO, w->config.ca) &&
-                                     /* Not those of the system beside it. */
-                                     SET(CURLOPT_CAPATH, (const char *)NULL))) &&
-           SET(CURLOPT_HEADERFUNCTION, hear_head) && SET(CURLOPT_HEADERDATA, hearing) &&
-           SET(CURLOPT_WRITEFUNCTION, hear_body) && SET(CURLOPT_WRITEDATA, hearing);
-}
-
-#undef SET
 
 static enum status
 perform(const struct wire *w, CURL *handle, const struct buf *body, int *code,
@@ -159,7 +116,11 @@ ask(struct keystone_wire *wire, struct bytes token, int64_t timeout_ms, int *cod
     struct wire *w = container_of(wire, struct wire, wire);
     char service[KEYSTONE_TOKEN_MAX + 1];
     enum status st = w->config.service_token(w->config.ctx, service, why);
-    struct hearing hearing = {.body = body};
+    struct curl_transfer transfer = {.url = w->url,
+                                     .ca = w->config.ca,
+                                     .timeout_ms = timeout_ms,
+                                     .body = hear_body,
+                                     .ctx = body};
     struct curl_slist *headers = NULL;
     struct talker *t = NULL;
     bool added;
@@ -176,7 +137,8 @@ ask(struct keystone_wire *wire, struct bytes token, int64_t timeout_ms, int *cod
         w->curl.slist_free_all(headers);
         return ST_NO_MEMORY;
     }
-    st = prepare(w, t->handle, headers, &hearing, timeout_ms)
+    st = curl_transfer_setup(&w->curl, t->handle, &transfer) &&
+                 w->curl.easy_setopt(t->handle, CURLOPT_HTTPHEADER, headers) == CURLE_OK
              ? perform(w, t->handle, body, code, why)
              : ST_NO_MEMORY;
     w->curl.easy_reset(t->handle); /* its connection stays */

@@ -51,9 +51,10 @@ struct delivery {
     CURL *handle;
     struct curl_slist *headers, *recipients;
     struct buf url, text;
-    size_t read;         /* of the text, of a mail */
-    size_t head, answer; /* bytes heard */
-    bool kept_out;       /* by the guard */
+    struct curl_transfer transfer;
+    size_t read;   /* of the text, of a mail */
+    size_t answer; /* bytes heard of the body */
+    bool kept_out; /* by the guard */
     int64_t began_ns;
 };
 

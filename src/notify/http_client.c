@@ -22,17 +22,7 @@ open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-/* Another number than that of the bytes: enough. */
-static size_t
-count_head(char *data, size_t size, size_t count, void *ctx)
-{
-    struct delivery *p = ctx;
-
-    (void)data;
-    p->head += size * count;
-    return p->head <= ANSWER_HEAD_MOST ? size * count : 0;
-}
-
+/* Another number than that of the bytes ends the transfer. */
 static size_t
 count_body(char *data, size_t size, size_t count, void *ctx)
 {
@@ -69,11 +59,9 @@ add_header(void *ctx, const char *line)
 {
     static const struct bytes type = BYTES_LIT("content-type");
     struct header_list *h = ctx;
-    struct curl_slist *longer = h->curl->slist_append(*h->list, line);
 
-    if (longer == NULL)
+    if (!curl_add_line(h->curl, h->list, line))
         return false;
-    *h->list = longer;
     if (strlen(line) > type.len && (line[type.len] == ':' || line[type.len] == ';') &&
         bytes_equal_nocase(bytes_of(line, type.len), type))
         h->has_type = true;
@@ -131,23 +119,19 @@ set_common(const struct http_client *c, struct delivery *p)
 {
     const struct curl_library *l = &c->curl;
 
-    return SET(CURLOPT_PRIVATE, p) && SET(CURLOPT_URL, p->url.data) &&
-           SET(CURLOPT_NOSIGNAL, 1L) && SET(CURLOPT_FOLLOWLOCATION, 0L) &&
-           SET(CURLOPT_PROXY, "") && SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED) &&
+    p->transfer = (struct curl_transfer){.url = p->url.data,
+                                         .ca = c->config->ca,
+                                         .timeout_ms = c->config->timeout_ms,
+                                         .body = count_body,
+                                         .ctx = p};
+    return curl_transfer_setup(l, p->handle, &p->transfer) && SET(CURLOPT_PRIVATE, p) &&
+           SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED) &&
            SET(CURLOPT_CONNECTTIMEOUT_MS, (long)c->config->connect_ms) &&
-           SET(CURLOPT_TIMEOUT_MS, (long)c->config->timeout_ms) &&
            SET(CURLOPT_MAXLIFETIME_CONN, (long)CONNECTION_LIFE_S) &&
            /* A look-up that hangs is left behind, not waited for. */
            SET(CURLOPT_QUICK_EXIT, 1L) && SET(CURLOPT_OPENSOCKETFUNCTION, open_socket) &&
            SET(CURLOPT_OPENSOCKETDATA, p) &&
-           SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) &&
-           SET(CURLOPT_SSL_VERIFYPEER, 1L) && SET(CURLOPT_SSL_VERIFYHOST, 2L) &&
-           (c->config->ca == NULL ||
-            (SET(CURLOPT_CAINFO, c->config->ca) &&
-             SET(CURLOPT_CAPATH, (const char *)NULL))) && /* not the system's beside it */
-           SET(CURLOPT_HEADERFUNCTION, count_head) &&
-           SET(CURLOPT_HEADERDATA, p) && SET(CURLOPT_WRITEFUNCTION, count_body) &&
-           SET(CURLOPT_WRITEDATA, p);
+           SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 }
 
 static bool
@@ -157,8 +141,7 @@ set_hook(const struct http_client *c, struct delivery *p)
 
     p->guard = &c->config->guard;
     return SET(CURLOPT_PROTOCOLS_STR, "http,https") &&
-           SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
-           SET(CURLOPT_HTTP09_ALLOWED, 0L) && SET(CURLOPT_USERAGENT, c->config->agent) &&
+           SET(CURLOPT_USERAGENT, c->config->agent) &&
            SET(CURLOPT_HTTPHEADER, p->headers) && SET(CURLOPT_POST, 1L) &&
            SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)p->text.len) &&
            SET(CURLOPT_POSTFIELDS, p->text.data);

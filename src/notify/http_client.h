@@ -11,8 +11,8 @@
 #include "notify/delivery.h"
 #include "notify/outcome.h"
 
-/* Bytes of a response's head and body; a longer one is a failure. */
-enum { ANSWER_HEAD_MOST = 65536, ANSWER_BODY_MOST = 65536 };
+/* Bytes of a response's body; a longer one is a failure. */
+enum { ANSWER_BODY_MOST = 65536 };
 
 struct http_client {
     const struct notify_config *config; /* borrowed */

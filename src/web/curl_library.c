@@ -4,50 +4,68 @@
 
 #include <dlfcn.h>
 
-/* The flavours are the same to us. That with GnuTLS comes first: it is there already. */
+enum { HEAD_MOST = 65536 };
+
+#define FIND(name) library_find(library, "curl_" #name, &out->name) &&
+
+/* The flavours do not differ here. That with GnuTLS comes first: it is loaded already. */
 static const char *const names[] = {"libcurl-gnutls.so." CLAIMD_CURL_VERSION,
                                     "libcurl.so." CLAIMD_CURL_VERSION};
-
-enum { NAMES = sizeof(names) / sizeof(names[0]) };
-
-static bool
-find_all(void *library, struct curl_library *l)
-{
-    return library_find(library, "curl_global_init", &l->global_init) &&
-           library_find(library, "curl_easy_init", &l->easy_init) &&
-           library_find(library, "curl_easy_setopt", &l->easy_setopt) &&
-           library_find(library, "curl_easy_perform", &l->easy_perform) &&
-           library_find(library, "curl_easy_getinfo", &l->easy_getinfo) &&
-           library_find(library, "curl_easy_reset", &l->easy_reset) &&
-           library_find(library, "curl_easy_cleanup", &l->easy_cleanup) &&
-           library_find(library, "curl_easy_strerror", &l->easy_strerror) &&
-           library_find(library, "curl_slist_append", &l->slist_append) &&
-           library_find(library, "curl_slist_free_all", &l->slist_free_all) &&
-           library_find(library, "curl_multi_init", &l->multi_init) &&
-           library_find(library, "curl_multi_setopt", &l->multi_setopt) &&
-           library_find(library, "curl_multi_add_handle", &l->multi_add_handle) &&
-           library_find(library, "curl_multi_remove_handle", &l->multi_remove_handle) &&
-           library_find(library, "curl_multi_perform", &l->multi_perform) &&
-           library_find(library, "curl_multi_poll", &l->multi_poll) &&
-           library_find(library, "curl_multi_info_read", &l->multi_info_read) &&
-           library_find(library, "curl_multi_cleanup", &l->multi_cleanup);
-}
 
 enum status
 curl_library_load(struct curl_library *out, struct reason *why)
 {
     void *library = NULL;
 
-    for (size_t i = 0; library == NULL && i < NAMES; i++)
+    for (size_t i = 0; library == NULL && i < 2; i++)
         library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return reason_give(why, ST_UNAVAILABLE,
                            "needs libcurl (Debian: libcurl3-gnutls or libcurl4): %s",
                            dlerror());
-    if (!find_all(library, out))
+    if (!(CURL_FUNCTIONS(FIND) true))
         return reason_give(why, ST_UNAVAILABLE, "libcurl lacks a function: %s",
                            dlerror());
     if (out->global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return reason_give(why, ST_UNAVAILABLE, "libcurl cannot begin");
     return ST_OK;
+}
+
+bool
+curl_add_line(const struct curl_library *l, struct curl_slist **list, const char *line)
+{
+    struct curl_slist *longer = l->slist_append(*list, line);
+
+    if (longer != NULL)
+        *list = longer;
+    return longer != NULL;
+}
+
+/* Another number than that of the bytes ends the transfer. */
+static size_t
+count_head(char *data, size_t size, size_t count, void *ctx)
+{
+    struct curl_transfer *t = ctx;
+
+    (void)data;
+    t->head += size * count;
+    return t->head <= HEAD_MOST ? size * count : 0;
+}
+
+#define SET(option, value) (l->easy_setopt(handle, (option), (value)) == CURLE_OK)
+
+bool
+curl_transfer_setup(const struct curl_library *l, CURL *handle, struct curl_transfer *t)
+{
+    return SET(CURLOPT_URL, t->url) && SET(CURLOPT_TIMEOUT_MS, (long)t->timeout_ms) &&
+           SET(CURLOPT_NOSIGNAL, 1L) && SET(CURLOPT_FOLLOWLOCATION, 0L) &&
+           SET(CURLOPT_PROXY, "") &&
+           SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
+           SET(CURLOPT_HTTP09_ALLOWED, 0L) && SET(CURLOPT_SSL_VERIFYPEER, 1L) &&
+           SET(CURLOPT_SSL_VERIFYHOST, 2L) &&
+           (t->ca == NULL || (SET(CURLOPT_CAINFO, t->ca) &&
+                              /* Not those of the system beside it. */
+                              SET(CURLOPT_CAPATH, (const char *)NULL))) &&
+           SET(CURLOPT_HEADERFUNCTION, count_head) && SET(CURLOPT_HEADERDATA, t) &&
+           SET(CURLOPT_WRITEFUNCTION, t->body) && SET(CURLOPT_WRITEDATA, t->ctx);
 }

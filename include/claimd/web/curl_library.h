@@ -1,5 +1,5 @@
 /*
- * curl_library: libcurl, loaded when somebody needs it.
+ * curl_library: libcurl, loaded when it is first needed, and the settings that all transfers of the server share.
  *
  * Linked, it would cost every server 3 ms of its start, 7 MB and 30 libraries.
  *
@@ -13,32 +13,59 @@
 
 #include <curl/curl.h>
 
+/* The functions in use, without the prefix of their names. */
+#define CURL_FUNCTIONS(X)                                                                \
+    X(global_init)                                                                       \
+    X(easy_init)                                                                         \
+    X(easy_setopt)                                                                       \
+    X(easy_perform)                                                                      \
+    X(easy_getinfo)                                                                      \
+    X(easy_reset)                                                                        \
+    X(easy_cleanup)                                                                      \
+    X(easy_strerror)                                                                     \
+    X(slist_append)                                                                      \
+    X(slist_free_all)                                                                    \
+    X(multi_init)                                                                        \
+    X(multi_setopt)                                                                      \
+    X(multi_add_handle)                                                                  \
+    X(multi_remove_handle)                                                               \
+    X(multi_perform)                                                                     \
+    X(multi_poll)                                                                        \
+    X(multi_info_read)                                                                   \
+    X(multi_cleanup)
+
+#define CURL_MEMBER(name) __typeof__(curl_##name) *name;
+
 struct curl_library {
-    CURLcode (*global_init)(long flags);
-    CURL *(*easy_init)(void);
-    CURLcode (*easy_setopt)(CURL *handle, CURLoption option, ...);
-    CURLcode (*easy_perform)(CURL *handle);
-    CURLcode (*easy_getinfo)(CURL *handle, CURLINFO info, ...);
-    void (*easy_reset)(CURL *handle);
-    void (*easy_cleanup)(CURL *handle);
-    const char *(*easy_strerror)(CURLcode code);
-    struct curl_slist *(*slist_append)(struct curl_slist *list, const char *line);
-    void (*slist_free_all)(struct curl_slist *list);
-    CURLM *(*multi_init)(void);
-    CURLMcode (*multi_setopt)(CURLM *multi, CURLMoption option, ...);
-    CURLMcode (*multi_add_handle)(CURLM *multi, CURL *handle);
-    CURLMcode (*multi_remove_handle)(CURLM *multi, CURL *handle);
-    CURLMcode (*multi_perform)(CURLM *multi, int *running);
-    CURLMcode (*multi_poll)(CURLM *multi, struct curl_waitfd extra[], unsigned count,
-                            int timeout_ms, int *ready);
-    CURLMsg *(*multi_info_read)(CURLM *multi, int *left);
-    CURLMcode (*multi_cleanup)(CURLM *multi);
+    CURL_FUNCTIONS(CURL_MEMBER)
 };
+
+#undef CURL_MEMBER
 
 /*
  * Loads it, in whichever flavour is there; it stays loaded until the process ends. From one thread
  * at a time. ST_UNAVAILABLE: *why says what is missing.
  */
 enum status curl_library_load(struct curl_library *out, struct reason *why);
+
+/* Appends a copy of the line. False without memory: the list is as it was. */
+bool
+curl_add_line(const struct curl_library *l, struct curl_slist **list, const char *line);
+
+struct curl_transfer {
+    const char *url;
+    const char *ca; /* file of certificates to trust; NULL: those of the system */
+    int64_t timeout_ms;
+    curl_write_callback body; /* called with each part of the response's body */
+    void *ctx;
+    size_t head; /* bytes of the response's head. More than 64 KB end the transfer */
+};
+
+/*
+ * Sets the options of a transfer, which stays where it is until its end: without proxies and redirects, with
+ * verified certificates. False: libcurl lacks an option, or has no memory.
+ */
+bool
+curl_transfer_setup(const struct curl_library *l, CURL *handle, struct curl_transfer *t);
 
 #endif
