@@ -8,7 +8,8 @@
     half      of a post whose outcome is unknown a part was there
     double    one message with two ids, or listed more than once
     often     handed out more often than its queue allows
-    order     handed out first after one that the same producer has posted later
+    order     handed out first after one that the same producer has posted later; a claim
+              that waits may pass over messages that are reserved for another waiter
     numbers   a later claim of a message has no larger number
     stuck     there in the end, and nobody could claim it
     late      not there in the end, and claimed all the same: a letter that was under way
@@ -35,6 +36,7 @@ class Judge:
         self.held = defaultdict(list)      # body: Held, in the order of the answers
         self.asked = defaultdict(list)     # body: deletions
         self.lost_claims = defaultdict(list)  # queue: claims with unknown outcome
+        self.waits = defaultdict(list)     # (queue, claimd): claims that waited
         self.popped = 0                    # so many may be gone with pops without an answer
         self.batches = [post for producer in producers for post in producer.posts]
         for post in self.batches:
@@ -47,6 +49,8 @@ class Judge:
                 self.asked[asked.body].append(asked)
             for asked in worker.lost_claims:
                 self.lost_claims[asked.queue].append(asked)
+            for wait in worker.waits:
+                self.waits[wait.queue, wait.where].append(wait)
             self.popped += sum(pop.limit for pop in worker.lost_pops)
         for helds in self.held.values():
             helds.sort(key=lambda one: one.done)
@@ -162,10 +166,16 @@ class Judge:
         for (queue, _), firsts in series.items():
             earliest = None  # of those that were posted later
             for _, one in sorted(firsts, key=lambda pair: pair[0], reverse=True):
-                if earliest is None or (one.number, one.at) < (earliest.number, earliest.at):
-                    earliest = one
-                else:
+                if earliest is not None and (one.number, one.at) >= (earliest.number, earliest.at):
                     self._judge_late(queue, one, earliest)
+                elif not self._may_pass_over(queue, one):
+                    earliest = one
+
+    def _may_pass_over(self, queue, held):
+        """Its claim waited, and others did so at the same claimd: it got messages behind theirs."""
+        return held.waits and any(
+            wait.sent < held.done and held.sent < wait.done and wait.sent != held.sent
+            for wait in self.waits[queue, held.where])
 
     def _judge_late(self, queue, late, early):
         """`late` was posted before `early`, and handed out after it: it must have been held."""
@@ -188,9 +198,10 @@ class Judge:
                 at(post.sent), at(post.done), post.queue, post.where, post.outcome)))
         for one in self.held.get(body, []):
             lines.append((one.sent, "%s-%s claimed in %s by %s, held until %s, claim %d, "
-                          "place %d, id %s %s" % (
+                          "place %d, id %s %s%s" % (
                               at(one.sent), at(one.done), one.queue, one.where, at(one.ends),
-                              one.number, one.at, one.id, "; ".join(one.notes))))
+                              one.number, one.at, one.id, "waited " if one.waits else "",
+                              "; ".join(one.notes))))
         for one in self.asked.get(body, []):
             lines.append((one.sent, "%s-%s deleted by %s: %s %s" % (
                 at(one.sent), at(one.done), one.where, one.outcome, one.why)))

@@ -5,7 +5,7 @@ import unittest
 from types import SimpleNamespace
 
 from redis_judge import Judge
-from redis_load import DEAD, LIMITED, POPPED, Asked, Held, LostPop, Post
+from redis_load import DEAD, LIMITED, POPPED, Asked, Held, LostPop, Post, Wait
 
 END = 1000.0  # when all that is there was listed
 
@@ -15,10 +15,15 @@ def post(number, at, outcome="ok", queue="q"):
     return Post(queue, [(1, one) for one in numbers], at, at + 0.1, outcome, "claimd0")
 
 
-def held(number, at, ttl=10, claim=None, place=0, wait=0.1, name=None, queue="q"):
+def held(number, at, ttl=10, claim=None, place=0, wait=0.1, name=None, queue="q",
+         waits=False):
     return Held(queue, (1, number), name or "id%d" % number,
                 int(at * 100) if claim is None else claim, place, at, at + wait, at + ttl,
-                "claimd0")
+                "claimd0", waits=waits)
+
+
+def waiting(at, until, where="claimd0", queue="q"):
+    return Wait(queue, at, until, where)
 
 
 def deleted(number, at, outcome="ok", queue="q"):
@@ -35,7 +40,7 @@ class JudgeTest(unittest.TestCase):
             return [one for one in events if isinstance(one, kind)]
         producer = SimpleNamespace(posts=of(Post))
         worker = SimpleNamespace(held=of(Held),
-                                 lost_pops=of(LostPop),
+                                 lost_pops=of(LostPop), waits=of(Wait),
                                  asked=[one for one in of(Asked) if one.body is not None],
                                  lost_claims=[one for one in of(Asked) if one.body is None])
         there = {"q": [((1, number), "id%d" % number) for number in there]}
@@ -102,6 +107,16 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(self.found(post(1, 0), post(2, 1), held(2, 3, place=0, claim=1),
                                     held(1, 3, place=1, claim=1), deleted(2, 5), deleted(1, 5)),
                          ["order"])
+
+    def test_a_claim_that_waits_passes_over_what_is_reserved_for_others(self):
+        passing = (post(1, 0), post(2, 1), held(2, 3, waits=True), waiting(3, 3.1), held(1, 4),
+                   deleted(2, 5), deleted(1, 5))
+        self.assertEqual(self.found(*passing), ["order"])  # nobody else waited
+        self.assertEqual(self.found(waiting(2, 3.05), *passing), [])
+        self.assertEqual(self.found(waiting(2, 2.9), *passing), ["order"])
+        self.assertEqual(self.found(waiting(2, 3.05, where="claimd1"), *passing), ["order"])
+        self.assertEqual(self.found(waiting(2, 3.05), post(1, 0), post(2, 1), held(2, 3),
+                                    held(1, 4), deleted(2, 5), deleted(1, 5)), ["order"])
 
     def test_a_redelivery_has_no_order(self):
         self.assertEqual(self.found(post(1, 0), post(2, 1), held(1, 2, ttl=1), held(2, 3),

@@ -59,6 +59,17 @@ class Held:
     ends: float  # until then the worker has it, by its own account
     where: str
     notes: list = field(default_factory=list)
+    waits: bool = False  # the claim had the header Prefer: wait
+
+
+@dataclass
+class Wait:
+    """A claim with the header Prefer: wait, whatever its answer was."""
+
+    queue: str
+    sent: float
+    done: float
+    where: str
 
 
 @dataclass
@@ -202,6 +213,7 @@ class Worker(Client):
     def __init__(self, load, number, front):
         super().__init__(load, number, front)
         self.held, self.asked, self.lost_claims, self.lost_pops = [], [], [], []
+        self.waits = []
         self.count = 0
 
     def step(self):
@@ -234,11 +246,14 @@ class Worker(Client):
     def claim(self, queue, finish=0.85, wait=0.2):
         """Claims, and finishes, releases, renews or forgets what it got."""
         ttl, limit = self.dice.choice(self.load.ttls), self.dice.randint(1, LIMIT)
-        headers = {"Prefer": "wait=1"} if self.dice.random() < wait else None
+        waits = self.dice.random() < wait
+        headers = {"Prefer": "wait=1"} if waits else None
         sent = time.monotonic()
         outcome, status, headers, document = self.ask(
             "POST", "%s/claims?limit=%d" % (queue, limit), {"ttl": ttl, "grace": 60}, headers)
         done = time.monotonic()
+        if waits:
+            self.waits.append(Wait(queue, sent, done, self.front.name))
         if outcome == "unknown":
             self.lost_claims.append(Asked(queue, None, sent, done, outcome, self.front.name,
                                           ttl, str(document)))
@@ -251,7 +266,7 @@ class Worker(Client):
         for at, message in enumerate(document["messages"]):
             mine.append(Held(queue, tuple(message["body"][:2]), message["id"],
                              int(headers["Claim-Number"]), at, sent, done, sent + ttl,
-                             self.front.name))
+                             self.front.name, waits=waits))
             mine[-1].href = message["href"].split("/queues/")[1]
         self.held += mine
         location = headers["Location"].split("/queues/")[1]
