@@ -389,7 +389,7 @@ claim_messages(struct redis_store *s, const struct store_visit *visit,
                const struct store_queue *where, const struct store_terms *terms,
                size_t limit, struct batch_pin *pin, struct store_batch *out)
 {
-    char digits[SECRET_DIGITS];
+    char digits[SECRET_DIGITS] = "";
     const struct bytes secret = bytes_of(digits, sizeof(digits));
     struct call c;
     enum status st = redis_digits(s, digits, sizeof(digits));
