@@ -1,15 +1,27 @@
-#include "base/log_private.h"
+#include "claimd/base/log.h"
 
+#include "claimd/base/counter.h"
+#include "claimd/base/invariant.h"
+#include "claimd/base/lock.h"
+#include "claimd/base/thread.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { TEXT_CAP = 512 };
+enum { LINE_CAP = 4096 /* with its line feed */, TEXT_CAP = 512 };
+
+/* ------------------------------------------------------------------ lines */
 
 /* What closes a line stands always: "}" and a line feed. */
 enum { LINE_END = 2 };
 
 struct line {
-    char *text; /* LOG_LINE_CAP bytes */
+    char *text; /* LINE_CAP bytes */
     size_t len;
     bool full; /* something was cut off */
 };
@@ -22,7 +34,7 @@ static const char *const priorities[] = {"<3>", "<4>", "<6>", "<7>"};
 static void
 put(struct line *line, const char *text, size_t len)
 {
-    size_t room = LOG_LINE_CAP - LINE_END - line->len;
+    size_t room = LINE_CAP - LINE_END - line->len;
 
     if (len > room) {
         len = room;
@@ -90,9 +102,10 @@ put_field(struct line *line, const struct log *log, const struct log_field *fiel
     line->full = false;
 }
 
-size_t
-log_format(const struct log *log, enum log_level level, const char *event,
-           const struct log_field *fields, size_t count, char out[LOG_LINE_CAP])
+/* Makes a line as log_write() describes it, whatever its level; returns its length. */
+static size_t
+format_line(const struct log *log, enum log_level level, const char *event,
+            const struct log_field *fields, size_t count, char out[LINE_CAP])
 {
     struct line line = {.text = out};
     char when[CLOCK_TEXT_CAP];
@@ -115,18 +128,310 @@ log_format(const struct log *log, enum log_level level, const char *event,
     return line.len;
 }
 
+/* ------------------------------------------------------------------ the writer */
+
+/*
+ * Lines stand in the buffer whole. One that does not fit at the end begins again at the
+ * start; `end` is where the upper lines end then:
+ *
+ *          tail        head                   head      tail       end
+ *     [     |== lines ==|     ]      [== lines ==|       |== lines ==|  ]
+ *
+ * An empty buffer begins at the start again, so a log that is not behind stays within a
+ * page or two of it.
+ */
+enum state {
+    AWAKE,   /* it will look at the buffer before it sleeps */
+    NAPPING, /* it will look soon; woken only if the buffer becomes rather full */
+    ASLEEP   /* it has to be woken */
+};
+
+struct log_writer {
+    struct log log;   /* what the lines go to; a copy, without a writer */
+    struct lock lock; /* guards what follows; never held while writing */
+    size_t head, tail, end;
+    bool wrapped;           /* head is behind tail */
+    size_t taken;           /* bytes at tail that the thread is writing */
+    uint64_t missed;        /* lines dropped behind those in the buffer */
+    struct counter dropped; /* since the start; written with the lock */
+    enum state state;       /* of the thread; whoever wakes it sets AWAKE */
+    bool ending;            /* no more lines will come */
+    bool gone;      /* the thread has ended, and left everything to log_writer_end() */
+    bool abandoned; /* log_writer_end() has left everything to the thread */
+
+    /* The thread's own. */
+    uint64_t lost;          /* lines missing before those that are written next */
+    bool torn;              /* the last byte written is within a line */
+    char gap[1 + LINE_CAP]; /* a line feed, and the line about the lost ones */
+    size_t gap_len;         /* of the line */
+
+    int wake_fd, done_fd; /* owned */
+    pthread_t thread;
+    char room[LOG_WRITER_ROOM];
+};
+
+/* Bytes that wait to be written, or are being written. */
+static size_t
+waiting(const struct log_writer *w)
+{
+    return w->wrapped ? w->end - w->tail + w->head : w->head - w->tail;
+}
+
+/* As many whole lines as one write(2) can take without mixing with other processes'. */
+static struct bytes
+first_lines(const struct log_writer *w)
+{
+    const char *first = w->room + w->tail;
+    size_t len = (w->wrapped ? w->end : w->head) - w->tail;
+    const char *last;
+
+    if (len <= PIPE_BUF)
+        return bytes_of(first, len);
+    last = memrchr(first, '\n', PIPE_BUF);
+    ENSURE(last != NULL); /* no line is longer */
+    return bytes_of(first, (size_t)(last + 1 - first));
+}
+
+/* Lets go of the lock, and wakes the thread if it sleeps that deeply. */
+static void
+release_and_wake(struct log_writer *w, enum state deepest)
+{
+    bool wake = w->state >= deepest;
+
+    if (wake)
+        w->state = AWAKE;
+    lock_release(&w->lock);
+    if (wake)
+        (void)eventfd_write(w->wake_fd, 1); /* far from full */
+}
+
+/* Leaves a copy of a line to the thread, or drops and counts it. Never waits for I/O. */
+static void
+writer_add(struct log_writer *w, const char *line, size_t len)
+{
+    lock_acquire(&w->lock);
+    if (w->missed == 0 && !w->wrapped && sizeof(w->room) - w->head < len &&
+        w->tail >= len) {
+        w->end = w->head;
+        w->head = 0;
+        w->wrapped = true;
+    }
+    if (w->missed == 0 && (w->wrapped ? w->tail : sizeof(w->room)) - w->head >= len) {
+        memcpy(w->room + w->head, line, len);
+        w->head += len;
+    } else {
+        w->missed++;
+        counter_add(&w->dropped, 1);
+    }
+    release_and_wake(w, waiting(w) > LOG_WRITER_ROOM / 2 ? NAPPING : ASLEEP);
+}
+
 void
 log_write(const struct log *log, enum log_level level, const char *event,
           const struct log_field *fields, size_t count)
 {
-    char line[LOG_LINE_CAP];
+    char line[LINE_CAP];
     size_t len;
 
     if (!log_wants(log, level))
         return;
-    len = log_format(log, level, event, fields, count, line);
+    len = format_line(log, level, event, fields, count, line);
     if (log->writer != NULL)
-        log_writer_add(log->writer, line, len);
+        writer_add(log->writer, line, len);
     else if (write(log->fd, line, len) < 0)
         return; /* a lost line is all that happens */
+}
+
+uint64_t
+log_dropped(const struct log *log)
+{
+    return log->writer == NULL ? 0 : counter_read(&log->writer->dropped);
+}
+
+/* True if there is nothing to do yet, and may be later. */
+static bool
+idle(const struct log_writer *w)
+{
+    return waiting(w) == 0 && w->missed == 0 && !w->ending;
+}
+
+/* Sleeps for so long, -1: until it is woken. Called, and returns, with the lock held. */
+static void
+rest(struct log_writer *w, enum state state, int at_most_ms)
+{
+    struct pollfd woken = {.fd = w->wake_fd, .events = POLLIN};
+    eventfd_t count;
+
+    w->state = state;
+    lock_release(&w->lock);
+    (void)poll(&woken, 1, at_most_ms);
+    (void)eventfd_read(w->wake_fd, &count); /* fails when nobody woke it */
+    lock_acquire(&w->lock);
+    w->state = AWAKE;
+}
+
+/*
+ * Gives back the lines written and takes the next; none, if there is only a gap to tell of.
+ * False: no more will come, or nobody wants them any more.
+ */
+static bool
+next_lines(struct log_writer *w, struct bytes *lines)
+{
+    bool more = true;
+
+    lock_acquire(&w->lock);
+    w->tail += w->taken;
+    w->taken = 0;
+    if (w->wrapped && w->tail == w->end) {
+        w->tail = 0;
+        w->wrapped = false;
+    }
+    if (!w->wrapped && w->tail == w->head)
+        w->tail = w->head = 0;
+    if (idle(w))
+        rest(w, NAPPING, LOG_WRITER_NAP_MS);
+    while (idle(w))
+        rest(w, ASLEEP, -1);
+    *lines = first_lines(w);
+    w->taken = lines->len;
+    if (lines->len == 0) {
+        more = w->missed > 0;
+        w->lost += w->missed; /* all that stood before them is written: here is the gap */
+        w->missed = 0;
+    }
+    if (w->abandoned)
+        more = false;
+    /* Under the lock, since the log's clock is borrowed until somebody abandons it. */
+    if (more && w->lost > 0)
+        w->gap_len = format_line(&w->log, LOG_WARN, "log_lines_dropped",
+                                 (const struct log_field[]){LOG_I("count", w->lost)}, 1,
+                                 w->gap + 1);
+    lock_release(&w->lock);
+    return more;
+}
+
+/* Writes, for as long as it takes. Returns what cannot be written. */
+static struct bytes
+write_out(struct log_writer *w, struct bytes text)
+{
+    struct pollfd writable = {.fd = w->log.fd, .events = POLLOUT};
+    struct bytes rest = text;
+
+    while (rest.len > 0) {
+        ssize_t n = write(w->log.fd, rest.data, rest.len);
+
+        if (n > 0)
+            rest = bytes_of(rest.data + n, rest.len - (size_t)n);
+        else if (n < 0 && errno == EAGAIN)
+            (void)poll(&writable, 1, -1); /* somebody else made it not block */
+        else if (n == 0 || errno != EINTR)
+            break;
+    }
+    if (rest.len < text.len)
+        w->torn = rest.data[-1] != '\n';
+    return rest;
+}
+
+static void
+writer_free(struct log_writer *w)
+{
+    if (w->wake_fd >= 0)
+        (void)close(w->wake_fd);
+    if (w->done_fd >= 0)
+        (void)close(w->done_fd);
+    lock_fini(&w->lock);
+    free(w);
+}
+
+static void *
+write_lines(void *arg)
+{
+    struct log_writer *w = arg;
+    struct bytes lines;
+    bool abandoned;
+
+    while (next_lines(w, &lines)) {
+        uint64_t count = 0;
+
+        /* What is left of a line that could be written in part becomes a line of its own. */
+        if (w->lost > 0 &&
+            write_out(w, bytes_of(w->gap + !w->torn, w->gap_len + w->torn)).len == 0)
+            w->lost = 0;
+        if (w->lost == 0)
+            lines = write_out(w, lines);
+        for (size_t i = 0; i < lines.len; i++) /* these could not be written */
+            count += lines.data[i] == '\n';
+        w->lost += count;
+        lock_acquire(&w->lock);
+        counter_add(&w->dropped, count);
+        lock_release(&w->lock);
+    }
+    lock_acquire(&w->lock);
+    w->gone = true;
+    abandoned = w->abandoned;
+    lock_release(&w->lock);
+    if (abandoned)
+        writer_free(w);
+    else
+        (void)eventfd_write(w->done_fd, 1); /* the counter was 0 */
+    return NULL;
+}
+
+enum status
+log_writer_start(struct log *log)
+{
+    struct log_writer *w = malloc(sizeof(*w));
+    enum status st = ST_IO;
+
+    if (w == NULL)
+        return ST_NO_MEMORY;
+    memset(w, 0, offsetof(struct log_writer, room)); /* which is not touched yet */
+    w->gap[0] = '\n';
+    lock_init(&w->lock);
+    w->log = *log;
+    w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    w->done_fd = eventfd(0, EFD_CLOEXEC);
+    if (w->wake_fd < 0 || w->done_fd < 0)
+        goto fail;
+    st = thread_start(&w->thread, write_lines, w);
+    if (st != ST_OK)
+        goto fail;
+    log->writer = w;
+    return ST_OK;
+
+fail:
+    writer_free(w);
+    return st;
+}
+
+bool
+log_writer_end(struct log *log, int at_most_ms)
+{
+    struct log_writer *w = log->writer;
+    struct pollfd done;
+    pthread_t thread;
+    bool gone;
+
+    if (w == NULL)
+        return true;
+    done = (struct pollfd){.fd = w->done_fd, .events = POLLIN};
+    thread = w->thread;
+    log->writer = NULL;
+    lock_acquire(&w->lock);
+    w->ending = true;
+    release_and_wake(w, NAPPING);
+    (void)poll(&done, 1, at_most_ms);
+    lock_acquire(&w->lock);
+    gone = w->gone;
+    w->abandoned = !gone;
+    lock_release(&w->lock);
+    if (!gone) {
+        log->fd = -1;
+        (void)pthread_detach(
+            thread); /* from now on w is the thread's, if it comes back */
+        return false;
+    }
+    (void)pthread_join(thread, NULL);
+    writer_free(w);
+    return true;
 }

@@ -29,7 +29,6 @@ core_init(struct core *core, const struct engine_config *config)
                           .feed_bytes = config->feed_bytes,
                           .require_confirmation = config->require_confirmation,
                           .tag_start = words[4] >> 32};
-    core_limit(core, &config->project_limits);
     atomic_init(&core->next_ms, WHEEL_NEVER);
     atomic_init(&core->tags_used, 0);
     atomic_init(&core->fence, 0);
@@ -40,14 +39,6 @@ core_init(struct core *core, const struct engine_config *config)
         return st;
     directory_init(&core->directory, core->mem, (struct hash_key){words[2], words[3]});
     return ST_OK;
-}
-
-void
-core_limit(struct core *core, const struct engine_limits *limits)
-{
-    atomic_store(&core->limits.queues, limits->queues);
-    atomic_store(&core->limits.messages, limits->messages);
-    atomic_store(&core->limits.bytes, limits->bytes);
 }
 
 void
@@ -72,7 +63,7 @@ core_next_tag(struct core *core)
 
 /* Makes a number that only grows at least `least`. */
 static void
-raise(_Atomic uint64_t *number, uint64_t least)
+raise_atomic(_Atomic uint64_t *number, uint64_t least)
 {
     uint64_t now = atomic_load(number);
 
@@ -92,8 +83,8 @@ void
 core_use_up(struct core *core, const struct store_marks *marks)
 {
     core->tag_start = marks->tag_start;
-    raise(&core->tags_used, marks->tags_used);
-    raise(&core->fence, marks->fence);
+    raise_atomic(&core->tags_used, marks->tags_used);
+    raise_atomic(&core->fence, marks->fence);
 }
 
 struct store_wakeup *
@@ -109,7 +100,7 @@ core_notify_delivery(struct core *core)
 void
 core_raise_fence(struct core *core, uint64_t number)
 {
-    raise(&core->fence, number);
+    raise_atomic(&core->fence, number);
 }
 
 void

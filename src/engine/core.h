@@ -42,9 +42,6 @@ struct core {
 enum status core_init(struct core *core, const struct engine_config *config);
 void core_fini(struct core *core);
 
-/* From now on each project may have so much. Any thread. */
-void core_limit(struct core *core, const struct engine_limits *limits);
-
 /* Keyed hash of a queue's address. */
 uint64_t core_hash(const struct core *core, const struct store_queue *where);
 

@@ -186,7 +186,7 @@ directory_page(struct directory *d, const struct store_page *wanted, bool projec
     size_t text_bytes = 0;
     enum status st = ST_OK;
 
-    *out = (struct store_queues)STORE_QUEUES_INIT;
+    *out = STORE_QUEUES_INIT;
     lock_acquire(&d->lock);
     if (!projects) {
         p = find_project(d, &key);

@@ -11,14 +11,14 @@ engine_shard(const struct engine *e, uint64_t hash)
     return &e->shards[(hash >> 40) & e->shard_mask];
 }
 
-static enum status
+enum status
 engine_ping(struct store *s, struct store_visit *visit)
 {
     (void)s, (void)visit; /* memory is always there */
     return ST_OK;
 }
 
-static enum status
+enum status
 engine_totals(struct store *s, struct store_visit *visit, struct store_totals *out)
 {
     struct engine *e = engine_of(s);
@@ -44,12 +44,16 @@ engine_totals(struct store *s, struct store_visit *visit, struct store_totals *o
 void
 engine_limit(struct store *s, const struct engine_limits *limits)
 {
-    core_limit(&engine_of(s)->core, limits);
+    struct project_limits *l = &engine_of(s)->core.limits;
+
+    atomic_store(&l->queues, limits->queues);
+    atomic_store(&l->messages, limits->messages);
+    atomic_store(&l->bytes, limits->bytes);
 }
 
 /* ---------------------------------------------------------------------- state */
 
-static void
+void
 engine_live(struct store *s, uint64_t *messages, uint64_t *bytes)
 {
     struct engine *e = engine_of(s);
@@ -65,30 +69,17 @@ engine_live(struct store *s, uint64_t *messages, uint64_t *bytes)
     }
 }
 
-static void
+void
 engine_replay_marks(struct store *s, const struct store_marks *marks)
 {
     core_use_up(&engine_of(s)->core, marks);
 }
 
-static void
+void
 engine_marks(struct store *s, struct store_marks *out)
 {
     core_marks(&engine_of(s)->core, out);
 }
-
-static const struct store_state_ops engine_state_ops = {
-    .read = engine_read,
-    .release = engine_records_release,
-    .apply = engine_apply,
-    .replay = engine_replay,
-    .replay_marks = engine_replay_marks,
-    .replay_end = engine_replay_end,
-    .marks = engine_marks,
-    .live = engine_live,
-    .checkpoint_begin = engine_checkpoint_begin,
-    .checkpoint = engine_checkpoint,
-};
 
 /* ---------------------------------------------------------------------- housekeeping */
 
@@ -112,7 +103,7 @@ housekeep_pay(struct engine *e, int64_t now_ms, size_t count, size_t bytes)
     }
 }
 
-static void
+void
 engine_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
 {
     struct engine *e = engine_of(s);
@@ -128,7 +119,7 @@ engine_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
     *next_ms = atomic_load(&e->core.next_ms);
 }
 
-static int64_t
+int64_t
 engine_next_ms(struct store *s)
 {
     return atomic_load_explicit(&engine_of(s)->core.next_ms, memory_order_relaxed);
@@ -136,7 +127,7 @@ engine_next_ms(struct store *s)
 
 /* ---------------------------------------------------------------------- figures */
 
-static enum status
+enum status
 engine_figures(struct store *s, struct store_visit *visit, struct store_figures *out)
 {
     struct engine *e = engine_of(s);
@@ -217,7 +208,7 @@ fill_queue_figures(const struct queue *q, int64_t now_ms, struct store_queue_fig
         *metrics_slots_expired(&q->shard->core->metrics_slots, q->metrics_slot);
 }
 
-static enum status
+enum status
 engine_queue_figures(struct store *s, struct store_visit *visit, size_t *at,
                      struct store_queue_figures *out)
 {
@@ -332,7 +323,7 @@ shard_audit(struct shard *sh, struct directory_sum *sum)
     return sound;
 }
 
-static bool
+bool
 engine_audit(struct store *s)
 {
     struct engine *e = engine_of(s);
@@ -374,7 +365,7 @@ close_shards(struct engine *e, size_t count)
     mem_free(e->core.mem, e);
 }
 
-static void
+void
 engine_close(struct store *s)
 {
     struct engine *e = engine_of(s);
@@ -386,6 +377,8 @@ engine_close(struct store *s)
 #define ENGINE_OPERATION(name) .name = engine_##name,
 
 static const struct store_ops engine_ops = {STORE_OPERATIONS(ENGINE_OPERATION)};
+static const struct store_state_ops engine_state_ops = {
+    STORE_STATE_OPERATIONS(ENGINE_OPERATION)};
 
 enum status
 engine_open(const struct engine_config *config, struct store **out)
@@ -406,6 +399,7 @@ engine_open(const struct engine_config *config, struct store **out)
         mem_free(config->mem, e);
         return st;
     }
+    engine_limit(&e->store, &config->project_limits);
     e->shards = mem_calloc(config->mem, shards, sizeof(*e->shards));
     st = e->shards == NULL ? ST_NO_MEMORY : ST_OK;
     while (st == ST_OK && ready < shards) {

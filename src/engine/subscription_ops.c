@@ -189,7 +189,7 @@ view_subscription(struct subscription *s, int64_t now_ms, struct store_subscript
 static enum status
 open_views(struct store *s, size_t room, struct store_subscriptions *out)
 {
-    *out = (struct store_subscriptions)STORE_SUBSCRIPTIONS_INIT;
+    *out = STORE_SUBSCRIPTIONS_INIT;
     out->views = mem_alloc(engine_of(s)->core.mem, room * sizeof(*out->views));
     if (out->views == NULL)
         return ST_NO_MEMORY;

@@ -193,7 +193,7 @@ struct fields {
 static void
 add_number(struct fields *f, const char *key, int64_t number)
 {
-    f->all[f->count++] = (struct log_field)LOG_I(key, number);
+    f->all[f->count++] = LOG_I(key, number);
 }
 
 /* An absent or empty text has no field. */
@@ -201,7 +201,7 @@ static void
 add_text(struct fields *f, const char *key, struct bytes text)
 {
     if (text.len > 0)
-        f->all[f->count++] = (struct log_field)LOG_B(key, text);
+        f->all[f->count++] = LOG_B(key, text);
 }
 
 static void

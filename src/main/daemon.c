@@ -1,5 +1,5 @@
 #include "claimd/base/invariant.h"
-#include "claimd/base/log_writer.h"
+#include "claimd/base/log.h"
 #include "claimd/base/mem.h"
 #include "main/daemon_private.h"
 #include "main/listen_policy.h"

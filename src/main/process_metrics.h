@@ -7,7 +7,7 @@
 
 #include "claimd/base/clock.h"
 #include "claimd/base/lock.h"
-#include "claimd/base/log_writer.h"
+#include "claimd/base/log.h"
 #include "claimd/base/mem.h"
 #include "claimd/metrics/exposition.h"
 

@@ -1,6 +1,6 @@
 #include "main/store_setup.h"
 
-#include "claimd/base/log_writer.h"
+#include "claimd/base/log.h"
 #include "claimd/engine/engine.h"
 #include "claimd/redis/redis.h"
 #include "main/process_metrics.h"

@@ -93,7 +93,7 @@ redis_close(struct store *store)
 }
 
 static const struct store_state_ops redis_state_ops = {
-    .read = redis_read, .release = redis_records_release, .apply = redis_apply};
+    .read = redis_read, .records_release = redis_records_release, .apply = redis_apply};
 
 #define OPERATION(name) .name = redis_##name,
 

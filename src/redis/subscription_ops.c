@@ -61,7 +61,7 @@ show_subscriptions(struct call *c, const struct store_visit *visit,
     const size_t count = show_subscription_count(c);
     struct shown_subscriptions *shown;
 
-    *out = (struct store_subscriptions)STORE_SUBSCRIPTIONS_INIT;
+    *out = STORE_SUBSCRIPTIONS_INIT;
     if (count == 0)
         return ST_OK;
     shown =

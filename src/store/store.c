@@ -12,7 +12,7 @@ store_batch_release(struct store_batch *batch)
 {
     if (batch->store != NULL)
         batch->store->ops->batch_release(batch->store, batch);
-    *batch = (struct store_batch)STORE_BATCH_INIT;
+    *batch = STORE_BATCH_INIT;
 }
 
 void
@@ -20,7 +20,7 @@ store_queues_release(struct store_queues *queues)
 {
     if (queues->store != NULL)
         queues->store->ops->queues_release(queues->store, queues);
-    *queues = (struct store_queues)STORE_QUEUES_INIT;
+    *queues = STORE_QUEUES_INIT;
 }
 
 void
@@ -29,7 +29,7 @@ store_subscriptions_release(struct store_subscriptions *subscriptions)
     if (subscriptions->store != NULL)
         subscriptions->store->ops->subscriptions_release(subscriptions->store,
                                                          subscriptions);
-    *subscriptions = (struct store_subscriptions)STORE_SUBSCRIPTIONS_INIT;
+    *subscriptions = STORE_SUBSCRIPTIONS_INIT;
 }
 
 void
@@ -39,7 +39,7 @@ store_records_release(struct store_records *records)
 
     memcpy(left.resume, records->resume, sizeof(left.resume));
     if (records->store != NULL)
-        records->store->state->release(records->store, records);
+        records->store->state->records_release(records->store, records);
     *records = left;
 }
 

@@ -309,4 +309,4 @@ twin_apply(struct store *s, struct store_visit *visit, const struct store_queue 
 }
 
 const struct store_state_ops twin_state_ops = {
-    .read = twin_read, .release = twin_records_release, .apply = twin_apply};
+    .read = twin_read, .records_release = twin_records_release, .apply = twin_apply};

@@ -4,15 +4,33 @@
  * Only the edges log (main, http, notify): libraries return a status.
  *
  * By itself a log writes with one write(2) a line, and waits where that waits. A server
- * gives it a writer (log_writer.h), and nobody who logs waits any more.
+ * gives it a writer, a thread that waits for the reader instead:
  *
- *   Threads  any; lines never mix
+ *     log_write() --> [ whole lines, at most LOG_WRITER_ROOM bytes ] --> thread --> write(2)
+ *
+ * The descriptor may block: it is often shared with other processes, so the log leaves it as
+ * it is, and only the thread waits. If a reader falls behind by more than the buffer, the log
+ * drops lines: from the first that finds no room, all until those in the buffer are written.
+ * Lines that cannot be written (nobody has the other end open, the disk is full) are lost too.
+ * Where lines are missing stands "log_lines_dropped count=N", as soon as something can be
+ * written there.
+ *
+ *   Order    that of log_write(); a line is never torn, and written within one write(2) of
+ *            at most PIPE_BUF bytes, so that lines of several processes do not mix
+ *   Cost     with a writer a copy under a lock. The thread sleeps while there is nothing to
+ *            write. The first line wakes it, but not each of many: when it has written what
+ *            there is, it naps before it looks for more, and sleeps without a time-out if
+ *            there is none. A line is written LOG_WRITER_NAP_MS late at most
+ *   Memory   of a writer, from malloc, and touched only as far as lines have ever waited. No
+ *            account pays for it: no client can cause more of it, and it may outlive the account
+ *   Threads  any may log; lines never mix. Start and end of a writer belong to the log's owner
  */
 #ifndef CLAIMD_BASE_LOG_H
 #define CLAIMD_BASE_LOG_H
 
 #include "claimd/base/bytes.h"
 #include "claimd/base/clock.h"
+#include "claimd/base/status.h"
 
 #include <stdatomic.h>
 
@@ -36,18 +54,9 @@ struct log_field {
     int64_t number;
 };
 
-#define LOG_S(k, v)                                                                      \
-    {                                                                                    \
-        .key = (k), .text = bytes_str(v)                                                 \
-    }
-#define LOG_B(k, v)                                                                      \
-    {                                                                                    \
-        .key = (k), .text = (v)                                                          \
-    }
-#define LOG_I(k, v)                                                                      \
-    {                                                                                    \
-        .key = (k), .number = (int64_t)(v)                                               \
-    }
+#define LOG_S(k, v) ((struct log_field){.key = (k), .text = bytes_str(v)})
+#define LOG_B(k, v) ((struct log_field){.key = (k), .text = (v)})
+#define LOG_I(k, v) ((struct log_field){.key = (k), .number = (int64_t)(v)})
 
 /*
  * Writes time, level, event and the fields. Texts are escaped, and cut at 512 bytes each;
@@ -69,5 +78,24 @@ log_wants(const struct log *log, enum log_level level)
     return log != NULL &&
            level <= atomic_load_explicit(&log->level, memory_order_relaxed);
 }
+
+enum { LOG_WRITER_ROOM = 1024 * 1024, LOG_WRITER_NAP_MS = 10 };
+
+/*
+ * Gives the log a writer. On failure it stays without: whoever logs writes, and may wait.
+ * ST_NO_MEMORY; ST_IO without descriptors; ST_UNAVAILABLE without a thread.
+ */
+enum status log_writer_start(struct log *log);
+
+/* How many lines were dropped so far. Any thread. */
+uint64_t log_dropped(const struct log *log);
+
+/*
+ * Takes the writer away again, when nobody logs any more: waits until the lines left are
+ * written, but for no longer than at_most_ms. True if they are. Otherwise the thread is
+ * left to the process's end, or to the reader's, with the descriptor, which has to stay
+ * open; and the log writes nothing from then on.
+ */
+bool log_writer_end(struct log *log, int at_most_ms);
 
 #endif

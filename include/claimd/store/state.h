@@ -67,10 +67,7 @@ struct store_records {
         [3]; /* private to the store; zeros at first; outlives the release, as `more` */
 };
 
-#define STORE_RECORDS_INIT                                                               \
-    {                                                                                    \
-        .store = NULL                                                                    \
-    }
+#define STORE_RECORDS_INIT ((struct store_records){.store = NULL})
 
 /* Gives back what is shown; `more` and `resume` stay. Fine when empty. */
 void store_records_release(struct store_records *records);
@@ -146,19 +143,26 @@ typedef void store_checkpoint_begin_fn(struct store *s);
  */
 typedef enum status store_checkpoint_fn(struct store *s, bool *done);
 
-/* A store without a log has read, release and apply only. */
+/* One function for each operation, of the type store_NAME_fn. A store without a log has the first three. */
+#define STORE_STATE_OPERATIONS(X)                                                        \
+    X(read)                                                                              \
+    X(records_release)                                                                   \
+    X(apply)                                                                             \
+    X(replay)                                                                            \
+    X(replay_marks)                                                                      \
+    X(replay_end)                                                                        \
+    X(marks)                                                                             \
+    X(live)                                                                              \
+    X(checkpoint_begin)                                                                  \
+    X(checkpoint)
+
+#define STORE_STATE_OPERATION(name) store_##name##_fn *name;
+
 struct store_state_ops {
-    store_read_fn *read;
-    store_records_release_fn *release;
-    store_apply_fn *apply;
-    store_replay_fn *replay;
-    store_replay_marks_fn *replay_marks;
-    store_replay_end_fn *replay_end;
-    store_marks_fn *marks;
-    store_live_fn *live;
-    store_checkpoint_begin_fn *checkpoint_begin;
-    store_checkpoint_fn *checkpoint;
+    STORE_STATE_OPERATIONS(STORE_STATE_OPERATION)
 };
+
+#undef STORE_STATE_OPERATION
 
 /* store_read(s, visit, queue, records) is s->state->read(...). `s` must have no side effects. */
 #define store_read(s, ...)             ((s)->state->read((s), __VA_ARGS__))

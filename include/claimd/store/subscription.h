@@ -72,13 +72,7 @@ struct store_subscriptions {
     struct store_id next; /* marker to go on behind; empty: none shown */
 };
 
-#define STORE_SUBSCRIPTIONS_INIT                                                         \
-    {                                                                                    \
-        NULL, NULL, 0,                                                                   \
-        {                                                                                \
-            ""                                                                           \
-        }                                                                                \
-    }
+#define STORE_SUBSCRIPTIONS_INIT ((struct store_subscriptions){.store = NULL})
 
 /* What a subscriber gets. */
 enum store_notice {

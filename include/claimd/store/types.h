@@ -165,10 +165,7 @@ struct store_batch {
  * are sealed, the operation takes nothing, returns ST_SEALED, and shows what it would have taken:
  * the caller opens that, and asks again.
  */
-#define STORE_BATCH_INIT                                                                 \
-    {                                                                                    \
-        NULL, NULL, 0, {""}, 0, 0, 0, {""}, 0, {0, 0}, NULL                              \
-    }
+#define STORE_BATCH_INIT ((struct store_batch){.store = NULL})
 
 /* One queue of a listing, or the one asked for. */
 struct store_queue_view {
@@ -196,10 +193,7 @@ struct store_queues {
     bool more;      /* queue_list: there may be more behind the last one */
 };
 
-#define STORE_QUEUES_INIT                                                                \
-    {                                                                                    \
-        NULL, NULL, 0, 0, false                                                          \
-    }
+#define STORE_QUEUES_INIT ((struct store_queues){.store = NULL})
 
 struct store_end {
     struct store_id id;

@@ -92,7 +92,7 @@ deliver_decrypted(struct context *ctx, deliver_fn *deliver, const void *terms,
     enum status st = ST_SEALED;
 
     for (int i = 0; st == ST_SEALED && i < ROUNDS; i++) {
-        *out = (struct store_batch)STORE_BATCH_INIT;
+        *out = STORE_BATCH_INIT;
         out->room = room;
         out->opened = &opened;
         st = deliver(ctx, terms, limit, out);
@@ -100,7 +100,7 @@ deliver_decrypted(struct context *ctx, deliver_fn *deliver, const void *terms,
             break;
         store_batch_release(&opened);
         opened = *out;
-        *out = (struct store_batch)STORE_BATCH_INIT;
+        *out = STORE_BATCH_INIT;
         st = decrypt_batch(ctx, &opened, opened.count);
         st = st == ST_OK ? ST_SEALED : st;
     }

@@ -1,4 +1,4 @@
-#include "claimd/base/log_writer.h"
+#include "claimd/base/log.h"
 
 #include "support/check_main.h"
 
