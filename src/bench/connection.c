@@ -10,32 +10,26 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static bool
-parse_unix(const char *path, struct endpoint *out)
-{
-    struct sockaddr_un local = {.sun_family = AF_UNIX};
-
-    if (path[0] == '\0' || strlen(path) >= sizeof local.sun_path)
-        return false;
-    memcpy(local.sun_path, path, strlen(path) + 1);
-    memcpy(&out->address, &local, sizeof local);
-    out->address_len = sizeof local;
-    snprintf(out->host, sizeof out->host, "localhost");
-    return true;
-}
-
 bool
 endpoint_parse(const char *text, struct endpoint *out)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
     struct addrinfo *found;
     char host[256], port[8];
     const char *colon, *start;
     size_t len;
 
     *out = (struct endpoint){.address_len = 0};
-    if (strncmp(text, "unix:", 5) == 0)
-        return parse_unix(text + 5, out);
+    if (strncmp(text, "unix:", 5) == 0) {
+        if (text[5] == '\0' || strlen(text + 5) >= sizeof local.sun_path)
+            return false;
+        memcpy(local.sun_path, text + 5, strlen(text + 5) + 1);
+        memcpy(&out->address, &local, sizeof local);
+        out->address_len = sizeof local;
+        snprintf(out->host, sizeof out->host, "localhost");
+        return true;
+    }
     if (strncmp(text, "http://", 7) == 0)
         text += 7;
     colon = strrchr(text, ':');

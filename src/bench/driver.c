@@ -1,5 +1,3 @@
-#include "bench/driver.h"
-
 #include "bench/connection.h"
 
 #include <errno.h>
@@ -153,18 +151,6 @@ delivered(const struct plan *plan)
            atomic_load_explicit(plan->quota, memory_order_relaxed) <= 0;
 }
 
-static bool
-is_over(const struct driver *d, const struct connection *c, int64_t now)
-{
-    if (atomic_load_explicit(&d->cancelled, memory_order_relaxed))
-        return true;
-    if (c->actor.worker)
-        return delivered(d->plan);
-    if (paced(d->plan, c))
-        return pace_due(&d->plan->pace, c->number, c->round) >= d->plan->to_ns;
-    return now >= d->plan->to_ns;
-}
-
 /*
  * Decides when the next step starts: false if it is not due yet. Behind the end of an
  * open loop what was begun is finished without pace.
@@ -198,9 +184,14 @@ proceed(struct driver *d, struct connection *c, int64_t now)
         plan->scenario == SCENARIO_DELIVERY ? plan->producers : plan->connections;
 
     do {
-        bool at_start = scenario_at_start(plan, a);
+        bool at_start = scenario_at_start(plan, a), over = now >= plan->to_ns;
 
-        if (at_start && is_over(d, c, now)) {
+        if (a->worker)
+            over = delivered(plan);
+        else if (paced(plan, c))
+            over = pace_due(&plan->pace, c->number, c->round) >= plan->to_ns;
+        if (at_start &&
+            (over || atomic_load_explicit(&d->cancelled, memory_order_relaxed))) {
             finish_connection(d, c);
             return;
         }
@@ -413,17 +404,6 @@ wait_events(struct driver *d, struct epoll_event *events, int64_t now)
     return epoll_pwait2(d->epoll, events, EVENTS, &limit, NULL);
 }
 
-static void
-handle_event(struct driver *d, struct connection *c, uint32_t events)
-{
-    if (c->state == CONNECTION_CONNECTING)
-        connected(d, c, stopwatch_now());
-    else if (c->state != CONNECTION_FINISHED && (events & EPOLLOUT) != 0)
-        send_out(d, c);
-    else if (c->state != CONNECTION_FINISHED)
-        read_answer(d, c);
-}
-
 /*
  * Looks at connections that no event can reach: a waiting one learns of the end of an open loop from
  * here. Once all has been delivered, a worker that waits or pauses would do so for nothing; a claim
@@ -455,8 +435,16 @@ driver_loop(struct driver *d)
         struct connection *c;
         bool all_delivered;
 
-        for (int i = 0; i < n; i++)
-            handle_event(d, events[i].data.ptr, events[i].events);
+        for (int i = 0; i < n; i++) {
+            c = events[i].data.ptr;
+            if (c->state == CONNECTION_CONNECTING)
+                connected(d, c, stopwatch_now());
+            else if (c->state != CONNECTION_FINISHED &&
+                     (events[i].events & EPOLLOUT) != 0)
+                send_out(d, c);
+            else if (c->state != CONNECTION_FINISHED)
+                read_answer(d, c);
+        }
         now = stopwatch_now();
         while ((c = d->pauses.first) != NULL && c->resume_ns <= now) {
             pauses_remove(&d->pauses, c);

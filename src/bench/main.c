@@ -60,9 +60,7 @@ main(int argc, char **argv)
         if (!options.quiet)
             report_text(&options, &result, stdout);
     }
-    if (fine)
-        fine = op_stats_errors(&result.stats->calm) == 0 &&
-               op_stats_errors(&result.stats->storm) == 0;
+    fine = fine && stats_errors(result.stats) == 0;
     result_fini(&result);
     return fine ? 0 : 1;
 }

@@ -155,10 +155,10 @@ set_row(struct options *o, const struct option_row *row, const char *text)
     return false;
 }
 
-static bool
-complain(const char *what, const char *argument)
+bool
+bench_error(const char *what, const char *why)
 {
-    fprintf(stderr, "claimd-bench: %s: %s\n", what, argument);
+    fprintf(stderr, "claimd-bench: %s: %s\n", what, why);
     return false;
 }
 
@@ -173,23 +173,23 @@ parse_one(struct options *o, int argc, char **argv, int *i)
     struct bytes name;
 
     if (rest.len < 3 || memcmp(rest.data, "--", 2) != 0)
-        return complain("unexpected argument", shown);
+        return bench_error("unexpected argument", shown);
     rest = bytes_of(rest.data + 2, rest.len - 2);
     name = bytes_cut(&rest, '=');
     for (size_t k = 0; k < ROWS; k++)
         if (bytes_equal_str(name, rows[k].name))
             row = &rows[k];
     if (row == NULL)
-        return complain("unknown option", shown);
+        return bench_error("unknown option", shown);
     if (bytes_present(rest))
         value = rest.data;
     else if (row->kind != KIND_FLAG && *i + 1 < argc)
         value = argv[++*i];
     if ((row->kind == KIND_FLAG) != (value == NULL))
-        return complain(value == NULL ? "option needs a value" : "option takes no value",
-                        shown);
+        return bench_error(
+            value == NULL ? "option needs a value" : "option takes no value", shown);
     if (!set_row(o, row, value))
-        return complain("bad value for", shown);
+        return bench_error("bad value for", shown);
     return true;
 }
 
@@ -204,14 +204,14 @@ decide_names(struct options *o)
     else if (storm != NULL && strcmp(storm, "messages") == 0)
         o->storm = STORM_MESSAGES;
     else if (storm != NULL)
-        return complain("unknown storm (allowed: claims, messages)", storm);
+        return bench_error("unknown storm (allowed: claims, messages)", storm);
     o->deleting = o->batch == 1 ? DELETE_ONE_BY_ONE : DELETE_IN_BULK;
     if (deleting != NULL && strcmp(deleting, "one") == 0)
         o->deleting = DELETE_ONE_BY_ONE;
     else if (deleting != NULL && strcmp(deleting, "bulk") == 0)
         o->deleting = DELETE_IN_BULK;
     else if (deleting != NULL)
-        return complain("unknown value of --delete (allowed: one, bulk)", deleting);
+        return bench_error("unknown value of --delete (allowed: one, bulk)", deleting);
     return true;
 }
 
@@ -219,18 +219,19 @@ static bool
 decide_delivery(const struct options *o)
 {
     if (o->wait > 0 && o->protocol != &protocol_zaqar)
-        return complain("--wait needs the protocol", "zaqar");
+        return bench_error("--wait needs the protocol", "zaqar");
     if (o->scenario != SCENARIO_DELIVERY)
         return true;
     if (o->protocol != &protocol_zaqar)
-        return complain("scenario delivery needs the protocol", "zaqar");
+        return bench_error("scenario delivery needs the protocol", "zaqar");
     if (o->rate <= 0)
-        return complain("scenario delivery needs an open loop", "--rate");
+        return bench_error("scenario delivery needs an open loop", "--rate");
     if (o->producers >= o->connections)
-        return complain("no connection is left for workers, raise --connections or lower",
-                        "--producers");
+        return bench_error(
+            "no connection is left for workers, raise --connections or lower",
+            "--producers");
     if (o->queues > o->connections - o->producers)
-        return complain(
+        return bench_error(
             "there are more queues than workers, raise --connections or lower",
             "--queues");
     return true;
@@ -246,12 +247,12 @@ read_token(struct options *o)
         return true;
     file = fopen(o->token_file, "r");
     if (file == NULL)
-        return complain("cannot read", o->token_file);
+        return bench_error("cannot read", o->token_file);
     good = fgets(o->token, sizeof o->token, file) != NULL;
     (void)fclose(file); /* it was only read */
     o->token[strcspn(o->token, "\n")] = '\0';
     return (good && o->token[0] != '\0') ||
-           complain("the first line of the file has no token", o->token_file);
+           bench_error("the first line of the file has no token", o->token_file);
 }
 
 static bool
@@ -261,19 +262,19 @@ decide(struct options *o)
         return false;
     o->protocol = protocol_find(o->protocol_name);
     if (o->protocol == NULL)
-        return complain("unknown protocol (allowed: zaqar, beanstalk, redis)",
-                        o->protocol_name);
+        return bench_error("unknown protocol (allowed: zaqar, beanstalk, redis)",
+                           o->protocol_name);
     o->scenario = scenario_find(o->scenario_name);
     if (o->scenario == SCENARIO_COUNT)
-        return complain("unknown scenario (see --help)", o->scenario_name);
+        return bench_error("unknown scenario (see --help)", o->scenario_name);
     if (strlen(o->queue) > 40)
-        return complain("the queue name is longer than 40 characters", o->queue);
+        return bench_error("the queue name is longer than 40 characters", o->queue);
     if (o->storm != STORM_NONE && o->protocol != &protocol_zaqar)
-        return complain("a storm needs the protocol", "zaqar");
+        return bench_error("a storm needs the protocol", "zaqar");
     if (o->threads > o->connections)
         o->threads = o->connections;
     if (o->held > o->backlog)
-        return complain("value is larger than --backlog", "--held");
+        return bench_error("value is larger than --backlog", "--held");
     return decide_delivery(o);
 }
 
@@ -301,6 +302,5 @@ options_help(const char *program)
     }
     printf("\nScenarios:\n\n");
     for (int s = 0; s < SCENARIO_PREPARE; s++)
-        printf("  %-20s %s\n", scenario_name((enum scenario)s),
-               scenario_help((enum scenario)s));
+        printf("  %-20s %s\n", scenarios[s].name, scenarios[s].help);
 }

@@ -61,6 +61,9 @@ struct options {
  */
 bool options_parse(struct options *o, int argc, char **argv);
 
+/* Writes a message to standard error. Returns false. */
+bool bench_error(const char *what, const char *why);
+
 /* Prints the help to standard output. */
 void options_help(const char *program);
 

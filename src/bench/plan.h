@@ -205,10 +205,12 @@ struct step {
     int64_t ttl;    /* POST: of the messages; CLAIM: of the claim; seconds */
 };
 
+extern const struct scenario_text {
+    const char *name, *help; /* name NULL: a phase, not for the command line */
+} scenarios[SCENARIO_COUNT];
+
 /* The scenario with this name on the command line; SCENARIO_COUNT if there is none. */
 enum scenario scenario_find(const char *name);
-const char *scenario_name(enum scenario s);
-const char *scenario_help(enum scenario s);
 
 /*
  * True when the actor holds nothing and stands between two rounds: the place to stop, so

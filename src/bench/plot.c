@@ -65,7 +65,7 @@ plot_begin(const struct options *o, FILE *out)
             fputc(*c, out);
     }
     fprintf(out, ": %s, batch %lld, %lld connections, %s</text>\n",
-            scenario_name(o->scenario), (long long)o->batch, (long long)o->connections,
+            scenarios[o->scenario].name, (long long)o->batch, (long long)o->connections,
             o->rate > 0 ? "open loop" : "closed loop");
 }
 

@@ -51,15 +51,6 @@ actor_move_on(struct actor *a, const struct step *step)
         actor_drop_held(a);
 }
 
-struct head {
-    int status;
-    bool close;
-    bool has_length;
-    bool chunked;
-    uint64_t body_length;
-    struct bytes location;
-};
-
 static bool
 is_header(struct bytes line, const char *name, size_t name_len, struct bytes *value)
 {
@@ -72,7 +63,7 @@ is_header(struct bytes line, const char *name, size_t name_len, struct bytes *va
 
 /* Looks at the first letter before comparing: most headers are of no interest. */
 static bool
-read_header(struct bytes line, struct head *head)
+read_header(struct bytes line, struct http_answer *head)
 {
     struct bytes value;
 
@@ -96,27 +87,14 @@ read_header(struct bytes line, struct head *head)
     }
 }
 
-/* "HTTP/1.1 201 Created" */
-static bool
-read_status_line(struct bytes line, struct head *head)
-{
-    int64_t status;
-
-    if (line.len < 12 || memcmp(line.data, "HTTP/1.", 7) != 0 || line.data[8] != ' ' ||
-        !bytes_to_i64(bytes_of(line.data + 9, 3), &status) || status < 100)
-        return false;
-    head->status = (int)status;
-    head->close = line.data[7] == '0';
-    return true;
-}
-
 /* Reads the lines of text, which ends with the CRLF of the last header. */
 static bool
-read_head(struct bytes text, struct head *head)
+read_head(struct bytes text, struct http_answer *head)
 {
     const char *at = text.data;
     const char *end = text.data + text.len;
     bool first = true;
+    int64_t status;
 
     while (at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
@@ -125,7 +103,15 @@ read_head(struct bytes text, struct head *head)
         if (stop == NULL || stop == at)
             return false;
         line = bytes_of(at, (size_t)(stop - at));
-        if (first ? !read_status_line(line, head) : !read_header(line, head))
+        /* "HTTP/1.1 201 Created" */
+        if (first && (line.len < 12 || memcmp(line.data, "HTTP/1.", 7) != 0 ||
+                      line.data[8] != ' ' ||
+                      !bytes_to_i64(bytes_of(line.data + 9, 3), &status) || status < 100))
+            return false;
+        if (first)
+            *head =
+                (struct http_answer){.status = (int)status, .close = line.data[7] == '0'};
+        else if (!read_header(line, head))
             return false;
         first = false;
         at = stop + 1;
@@ -136,30 +122,23 @@ read_head(struct bytes text, struct head *head)
 enum reading
 http_answer_read(struct bytes in, bool ended, struct http_answer *out)
 {
-    struct head head = {.status = 0};
     const char *end = in.len == 0 ? NULL : memmem(in.data, in.len, "\r\n\r\n", 4);
     size_t head_len;
 
     if (end == NULL)
         return ended ? READING_BROKEN : READING_MORE;
     head_len = (size_t)(end - in.data) + 4;
-    if (!read_head(bytes_of(in.data, head_len - 2), &head))
+    if (!read_head(bytes_of(in.data, head_len - 2), out))
         return READING_BROKEN;
-    if (head.status == 204 || head.status == 304) {
-        head.body_length = 0;
-    } else if (!head.has_length) {
-        if (!ended)
-            return READING_MORE;
-        head.body_length = in.len - head_len;
-    }
-    if (head.body_length > in.len - head_len)
+    if (out->status == 204 || out->status == 304)
+        out->body_length = 0;
+    else if (!out->has_length && !ended)
+        return READING_MORE;
+    else if (!out->has_length)
+        out->body_length = in.len - head_len;
+    if (out->body_length > in.len - head_len)
         return ended ? READING_BROKEN : READING_MORE;
-    *out = (struct http_answer){
-        .status = head.status,
-        .close = head.close,
-        .length = head_len + (size_t)head.body_length,
-        .body = bytes_of(in.data + head_len, (size_t)head.body_length),
-        .location = head.location,
-    };
+    out->length = head_len + (size_t)out->body_length;
+    out->body = bytes_of(in.data + head_len, (size_t)out->body_length);
     return READING_DONE;
 }

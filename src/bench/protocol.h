@@ -101,6 +101,8 @@ line_starts(struct bytes line, const char *text)
 struct http_answer {
     int status;
     bool close;            /* the server will close the connection */
+    bool has_length;       /* the head has the length of the body */
+    uint64_t body_length;  /* bytes */
     size_t length;         /* head and body, bytes */
     struct bytes body;     /* into the input; empty when there is none */
     struct bytes location; /* value of Location, into the input; absent when missing */
@@ -110,7 +112,7 @@ struct http_answer {
  * Finds the end of one HTTP/1.x answer at the start of `in`, and the few things in it that a load
  * generator needs, in one pass over the head. Chunked bodies, which no measured server sends, are
  * reported as broken. `ended` says that the server closed the
- * connection: a body without a length is whole then. *out is written on READING_DONE.
+ * connection: a body without a length is whole then. *out is defined on READING_DONE.
  */
 enum reading http_answer_read(struct bytes in, bool ended, struct http_answer *out);
 

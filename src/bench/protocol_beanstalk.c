@@ -64,20 +64,6 @@ beanstalk_ask(const struct plan *plan, struct actor *a, const struct step *step,
     }
 }
 
-/* "RESERVED <id> <bytes>" and the block behind it. */
-static enum reading
-read_reserved(struct bytes line, struct bytes *rest, struct token *id)
-{
-    struct bytes word, block;
-    uint64_t size;
-
-    (void)bytes_cut(&line, ' ');
-    word = bytes_cut(&line, ' ');
-    if (!token_set(id, word.data, word.len) || !bytes_to_u64(line, &size))
-        return READING_BROKEN;
-    return block_cut(rest, (size_t)size, &block) ? READING_DONE : READING_MORE;
-}
-
 static enum reading
 read_claim(struct actor *a, const struct step *step, struct bytes *rest,
            struct reply *out)
@@ -85,8 +71,8 @@ read_claim(struct actor *a, const struct step *step, struct bytes *rest,
     unsigned held = 0;
 
     for (unsigned i = 0; i < step->count; i++) {
-        struct bytes line;
-        enum reading r;
+        struct bytes line, id, block;
+        uint64_t size;
 
         if (!line_cut(rest, &line))
             return READING_MORE;
@@ -94,9 +80,12 @@ read_claim(struct actor *a, const struct step *step, struct bytes *rest,
             continue;
         if (!line_starts(line, "RESERVED "))
             return READING_BROKEN;
-        r = read_reserved(line, rest, &a->ids[held]);
-        if (r != READING_DONE)
-            return r;
+        (void)bytes_cut(&line, ' '); /* "RESERVED <id> <bytes>" and the block behind it */
+        id = bytes_cut(&line, ' ');
+        if (!token_set(&a->ids[held], id.data, id.len) || !bytes_to_u64(line, &size))
+            return READING_BROKEN;
+        if (!block_cut(rest, (size_t)size, &block))
+            return READING_MORE;
         held++;
     }
     a->held = held;

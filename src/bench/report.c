@@ -18,8 +18,8 @@ report_rows(const struct op_stats *s, struct report_row rows[REPORT_ROWS])
     for (int op = 0; op < OP_COUNT; op++)
         if (s->requests[op] > 0)
             rows[count++] =
-                (struct report_row){op_name((enum op)op), s->requests[op],
-                                    s->messages[op], s->errors[op], &s->latency[op]};
+                (struct report_row){op_names[op], s->requests[op], s->messages[op],
+                                    s->errors[op], &s->latency[op]};
     if (s->delivery.total > 0)
         rows[count++] =
             (struct report_row){"post to claim", 0, s->delivery.total, 0, &s->delivery};
@@ -43,19 +43,6 @@ messages_per_second(const struct result *r)
 {
     return per_second(r, r->stats->calm.messages[r->counted] +
                              r->stats->storm.messages[r->counted]);
-}
-
-static double
-requests_per_second(const struct result *r)
-{
-    return per_second(r, op_stats_requests(&r->stats->calm) +
-                             op_stats_requests(&r->stats->storm));
-}
-
-static uint64_t
-all_errors(const struct stats *s)
-{
-    return op_stats_errors(&s->calm) + op_stats_errors(&s->storm);
 }
 
 /* The server's CPU in microseconds a request; 0 when it was not accounted. */
@@ -110,7 +97,7 @@ report_text(const struct options *o, const struct result *r, FILE *out)
     fprintf(out,
             "%s: %s, batch %" PRId64 ", %" PRId64 " connections, %" PRId64
             " queues, backlog %" PRId64 ", ",
-            report_label(o), scenario_name(o->scenario), o->batch, o->connections,
+            report_label(o), scenarios[o->scenario].name, o->batch, o->connections,
             o->queues, o->backlog);
     if (o->rate > 0)
         fprintf(out, "open loop at %.0f requests/s, ", o->rate);
@@ -126,7 +113,8 @@ report_text(const struct options *o, const struct result *r, FILE *out)
     }
     fputc('\n', out);
     fprintf(out, "messages       %10.0f per second\n", messages_per_second(r));
-    fprintf(out, "requests       %10.0f per second\n", requests_per_second(r));
+    fprintf(out, "requests       %10.0f per second\n",
+            per_second(r, stats_requests(r->stats)));
     if (r->has_server)
         fprintf(out, "server CPU     %10.2f s per million requests, %.0f %% busy\n",
                 server_cpu_us(r),
@@ -140,9 +128,9 @@ report_text(const struct options *o, const struct result *r, FILE *out)
     text_rows(&s->calm, "operation", out);
     if (r->storm_at > 0)
         text_rows(&s->storm, "in the storm", out);
-    if (all_errors(s) > 0)
+    if (stats_errors(s) > 0)
         fprintf(out, "\nrefused        %10" PRIu64 " (the first with status %d)\n",
-                all_errors(s), s->first_error);
+                stats_errors(s), s->first_error);
     if (s->unfinished > 0)
         fprintf(out, "\nno response    %10" PRIu64 " requests that were due\n",
                 s->unfinished);
@@ -169,7 +157,7 @@ report_csv(const struct options *o, const struct result *r, FILE *out)
         fprintf(out,
                 "%s,%s,%" PRId64 ",%" PRId64 ",%.0f,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64
                 ",%.1f",
-                report_label(o), scenario_name(o->scenario), o->batch, o->connections,
+                report_label(o), scenarios[o->scenario].name, o->batch, o->connections,
                 o->rate, rows[i].name, rows[i].requests, rows[i].messages, rows[i].errors,
                 histogram_mean(rows[i].latency) / 1000.0);
         for (size_t k = 0; k < PERCENTILES; k++)
@@ -269,8 +257,9 @@ json_figures(const struct options *o, const struct result *r, FILE *out)
 
     fprintf(out, "  \"seconds\": %.3f,\n", r->seconds);
     fprintf(out, "  \"messages_per_second\": %.1f,\n", messages_per_second(r));
-    fprintf(out, "  \"requests_per_second\": %.1f,\n", requests_per_second(r));
-    fprintf(out, "  \"errors\": %" PRIu64 ",\n", all_errors(s));
+    fprintf(out, "  \"requests_per_second\": %.1f,\n",
+            per_second(r, stats_requests(r->stats)));
+    fprintf(out, "  \"errors\": %" PRIu64 ",\n", stats_errors(s));
     fprintf(out, "  \"unfinished\": %" PRIu64 ",\n", s->unfinished);
     fprintf(out, "  \"empty_claims\": %" PRIu64 ",\n", s->empty_claims);
     fprintf(out, "  \"generator_cpu_seconds\": %.3f,\n", r->own_cpu_seconds);
@@ -292,7 +281,7 @@ report_json(const struct options *o, const struct result *r, FILE *out)
     fprintf(out, "{\n");
     json_member("label", report_label(o), out);
     json_member("protocol", o->protocol_name, out);
-    json_member("scenario", scenario_name(o->scenario), out);
+    json_member("scenario", scenarios[o->scenario].name, out);
     json_member("endpoint", o->endpoint, out);
     fprintf(out,
             "  \"batch\": %" PRId64 ",\n  \"connections\": %" PRId64

@@ -1,7 +1,6 @@
 #include "bench/run.h"
 
 #include "bench/connection.h"
-#include "bench/driver.h"
 #include "claimd/base/buf.h"
 
 #include <stdio.h>
@@ -76,26 +75,13 @@ end_meters(struct phase *p, int64_t now)
     p->done = true;
 }
 
-static void
-show_progress(struct phase *p, const struct sample *s)
-{
-    double span = s->at - p->shown.at;
-
-    if (p->title == NULL || span <= 0)
-        return;
-    fprintf(stderr, "%-8s %6.1f s  %9.0f requests/s  %9.0f messages/s  %llu errors\n",
-            p->title, s->at, (double)(s->requests - p->shown.requests) / span,
-            (double)(s->messages - p->shown.messages) / span,
-            (unsigned long long)s->errors);
-    p->shown = *s;
-}
-
 /* One turn of the watching thread; nothing in it costs the drivers more than a load. */
 static void
 phase_tick(struct phase *p)
 {
     int64_t now = stopwatch_now();
     struct sample s = take_sample(p, now);
+    double span;
 
     if (p->turns == 0)
         p->shown = s;
@@ -107,8 +93,14 @@ phase_tick(struct phase *p)
         end_meters(p, now);
     if (p->begun && !p->done && p->series != NULL)
         (void)series_add(p->series, s); /* a plot with a gap is no failure */
-    if (++p->turns % 10 == 0 && !p->done)
-        show_progress(p, &s);
+    span = s.at - p->shown.at;
+    if (++p->turns % 10 != 0 || p->done || p->title == NULL || span <= 0)
+        return;
+    fprintf(stderr, "%-8s %6.1f s  %9.0f requests/s  %9.0f messages/s  %llu errors\n",
+            p->title, s.at, (double)(s.requests - p->shown.requests) / span,
+            (double)(s.messages - p->shown.messages) / span,
+            (unsigned long long)s.errors);
+    p->shown = s;
 }
 
 /* Sleeps to the next sample, or to the moment the measurement begins or ends. */
@@ -129,7 +121,7 @@ static const char *
 start_drivers(struct phase *p)
 {
     while (p->count < p->plan->threads) {
-        struct stats *stats = stats_new();
+        struct stats *stats = calloc(1, sizeof(struct stats));
 
         if (stats == NULL)
             return "out of memory";
@@ -248,13 +240,6 @@ build_base(struct run *run)
     snprintf(run->storm_base, sizeof run->storm_base, "%s-storm", o->queue);
 }
 
-static bool
-complain(const char *what, const char *why)
-{
-    fprintf(stderr, "claimd-bench: %s: %s\n", what, why);
-    return false;
-}
-
 /* A phase that ends when its quota is used up; any refused request is a failure. */
 static bool
 run_quota(const struct run *run, const struct plan *plan, const char *title,
@@ -263,23 +248,23 @@ run_quota(const struct run *run, const struct plan *plan, const char *title,
     _Atomic int64_t left = quota;
     struct plan p = *plan;
     struct phase phase = {.plan = &p, .title = run->options->quiet ? NULL : title};
-    struct stats *stats = stats_new();
+    struct stats *stats = calloc(1, sizeof(struct stats));
     const char *failure;
     char text[64];
 
     if (stats == NULL)
-        return complain(title, "out of memory");
+        return bench_error(title, "out of memory");
     p.quota = &left;
     p.from_ns = stopwatch_now();
     phase.stats = stats;
     failure = phase_run(&phase);
-    if (failure == NULL && op_stats_errors(&stats->calm) > 0) {
+    if (failure == NULL && stats_errors(stats) > 0) {
         snprintf(text, sizeof text, "the server refused requests (status %d)",
                  stats->first_error);
         failure = text;
     }
     if (failure != NULL)
-        complain(title, failure);
+        bench_error(title, failure);
     free(stats);
     return failure == NULL;
 }
@@ -367,7 +352,7 @@ make_storm(struct run *run, int64_t *storm_ns)
     if (o->storm == STORM_CLAIMS && !hold_messages(run, p, 1, o->storm_count))
         return false;
     if (stopwatch_now() + ns_of(o->warmup) + STOPWATCH_SECOND > *storm_ns)
-        return complain(
+        return bench_error(
             "storm", "the preparation took longer than --storm-lead. Raise --storm-lead");
     return true;
 }
@@ -434,7 +419,7 @@ measure(struct run *run, int64_t storm_ns)
     r->server_seconds = (double)phase.used.at_ns / (double)STOPWATCH_SECOND;
     r->own_cpu_seconds = phase.used.own_cpu;
     r->undelivered = left > 0 ? (uint64_t)left : 0;
-    return failure == NULL || complain("measure", failure);
+    return failure == NULL || bench_error("measure", failure);
 }
 
 bool
@@ -444,16 +429,16 @@ run_all(const struct options *o, struct result *out)
     int64_t storm_ns;
     bool fine = false;
 
-    *out = (struct result){.stats = stats_new()};
+    *out = (struct result){.stats = calloc(1, sizeof(struct stats))};
     run.mem = mem_new(0);
     if (out->stats == NULL || run.mem == NULL) {
-        complain("start", "out of memory");
+        bench_error("start", "out of memory");
         goto out;
     }
     buf_init(&run.body_tail, run.mem);
     buf_init(&run.http_tail, run.mem);
     if (!endpoint_parse(o->endpoint, &run.endpoint)) {
-        complain("the endpoint is not a valid address", o->endpoint);
+        bench_error("the endpoint is not a valid address", o->endpoint);
         goto release;
     }
     build_base(&run);
@@ -473,5 +458,5 @@ void
 result_fini(struct result *r)
 {
     free(r->stats);
-    series_fini(&r->series);
+    free(r->series.samples);
 }

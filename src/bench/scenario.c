@@ -1,8 +1,6 @@
 #include "bench/plan.h"
 
-static const struct {
-    const char *name, *help;
-} texts[SCENARIO_COUNT] = {
+const struct scenario_text scenarios[SCENARIO_COUNT] = {
 #define SCENARIO_TEXT(id, text, about) {text, about},
     SCENARIO_LIST(SCENARIO_TEXT)
 #undef SCENARIO_TEXT
@@ -14,21 +12,9 @@ scenario_find(const char *name)
     int s = 0;
 
     while (s < SCENARIO_COUNT &&
-           (texts[s].name == NULL || strcmp(texts[s].name, name) != 0))
+           (scenarios[s].name == NULL || strcmp(scenarios[s].name, name) != 0))
         s++;
     return (enum scenario)s;
-}
-
-const char *
-scenario_name(enum scenario s)
-{
-    return texts[s].name;
-}
-
-const char *
-scenario_help(enum scenario s)
-{
-    return texts[s].help;
 }
 
 bool

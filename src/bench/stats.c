@@ -65,35 +65,23 @@ histogram_merge(struct histogram *h, const struct histogram *from)
         h->max = from->max;
 }
 
-/* How many values must be covered: percent of the total, rounded up, at least one. */
-static uint64_t
-rank_of(uint64_t total, double percent)
-{
-    double exact = percent / 100.0 * (double)total;
-    uint64_t rank = (uint64_t)exact;
-
-    if ((double)rank < exact)
-        rank++;
-    if (rank == 0)
-        rank = 1;
-    return rank > total ? total : rank;
-}
-
 uint64_t
 histogram_percentile(const struct histogram *h, double percent)
 {
-    uint64_t rank = rank_of(h->total, percent);
+    double exact = percent / 100.0 * (double)h->total;
+    uint64_t rank = (uint64_t)exact; /* values to cover: rounded up, at least one */
     uint64_t seen = 0;
 
     if (h->total == 0)
         return 0;
+    if ((double)rank < exact || rank == 0)
+        rank++;
     for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
         seen += h->counts[i];
-        if (seen >= rank) {
-            uint64_t top = histogram_bucket_top(i);
-
-            return top < h->max ? top : h->max;
-        }
+        if (seen >= rank && histogram_bucket_top(i) < h->max)
+            return histogram_bucket_top(i);
+        if (seen >= rank)
+            break;
     }
     return h->max;
 }
@@ -104,23 +92,11 @@ histogram_mean(const struct histogram *h)
     return h->total == 0 ? 0 : (double)h->sum / (double)h->total;
 }
 
-const char *
-op_name(enum op op)
-{
-    static const char *const names[OP_COUNT] = {
+const char *const op_names[OP_COUNT] = {
 #define OP_TEXT(name, text) text,
-        OP_LIST_ALL(OP_TEXT)
+    OP_LIST_ALL(OP_TEXT)
 #undef OP_TEXT
-    };
-
-    return names[op];
-}
-
-struct stats *
-stats_new(void)
-{
-    return calloc(1, sizeof(struct stats));
-}
+};
 
 static void
 op_stats_merge(struct op_stats *into, const struct op_stats *from)
@@ -145,26 +121,24 @@ stats_merge(struct stats *into, const struct stats *from)
         into->first_error = from->first_error;
 }
 
-static uint64_t
-sum_of(const uint64_t counts[OP_COUNT])
+uint64_t
+stats_requests(const struct stats *s)
 {
     uint64_t sum = 0;
 
     for (size_t i = 0; i < OP_COUNT; i++)
-        sum += counts[i];
+        sum += s->calm.requests[i] + s->storm.requests[i];
     return sum;
 }
 
 uint64_t
-op_stats_requests(const struct op_stats *s)
+stats_errors(const struct stats *s)
 {
-    return sum_of(s->requests);
-}
+    uint64_t sum = 0;
 
-uint64_t
-op_stats_errors(const struct op_stats *s)
-{
-    return sum_of(s->errors);
+    for (size_t i = 0; i < OP_COUNT; i++)
+        sum += s->calm.errors[i] + s->storm.errors[i];
+    return sum;
 }
 
 bool
@@ -181,13 +155,6 @@ series_add(struct series *s, struct sample sample)
     }
     s->samples[s->count++] = sample;
     return true;
-}
-
-void
-series_fini(struct series *s)
-{
-    free(s->samples);
-    *s = (struct series){.samples = NULL};
 }
 
 double

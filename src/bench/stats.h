@@ -75,7 +75,7 @@ enum op {
         OP_COUNT
 };
 
-const char *op_name(enum op op);
+extern const char *const op_names[OP_COUNT];
 
 /* Latencies and counts by kind of request. About 340 KB. */
 struct op_stats {
@@ -102,13 +102,11 @@ struct stats {
     int first_error;       /* status of the first refused request; 0: none */
 };
 
-/* Zeroed, owned by the caller (free()); NULL when out of memory. */
-struct stats *stats_new(void);
-
 void stats_merge(struct stats *into, const struct stats *from);
 
-uint64_t op_stats_requests(const struct op_stats *s);
-uint64_t op_stats_errors(const struct op_stats *s);
+/* Of all operations, in the storm, too. */
+uint64_t stats_requests(const struct stats *s);
+uint64_t stats_errors(const struct stats *s);
 
 /* ------------------------------------------------------------------ series */
 
@@ -128,7 +126,6 @@ struct series {
 
 /* False when out of memory. */
 bool series_add(struct series *s, struct sample sample);
-void series_fini(struct series *s);
 
 /* Per second over `span` samples that end with sample i (i >= span). */
 double series_rate(const struct series *s, size_t i, size_t span, bool messages);

@@ -72,9 +72,9 @@ admission_reload(struct admission *a, const struct config *config,
     struct policy policy = policy_default;
     enum status st = ST_OK;
 
-    if (strcmp(policy_file.path, "none") != 0)
+    if (config_has(policy_file.path))
         st = text_file_parse(&policy_file, a->mem, parse_policy, &policy, errors);
-    if (st == ST_OK && strcmp(certificates_file.path, "none") != 0)
+    if (st == ST_OK && config_has(certificates_file.path))
         st = text_file_parse(&certificates_file, a->mem, parse_certificates,
                              &certificates, errors);
     if (st == ST_OK)

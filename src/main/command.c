@@ -117,25 +117,6 @@ command_open_empty(const char *path)
     return NULL;
 }
 
-void
-command_tell_missing(const struct journal_damage *damage)
-{
-    if (damage->from < damage->to)
-        (void)printf(": missing LSN %" PRIu64 " to %" PRIu64, damage->from, damage->to);
-    else if (damage->from == damage->to)
-        (void)printf(": missing LSN %" PRIu64, damage->from);
-}
-
-void
-command_tell_damage(void *arg, const struct journal_damage *damage)
-{
-    (void)arg;
-    (void)printf("damaged: %s at %" PRIu64 " %s", damage->name, damage->offset,
-                 damage->what);
-    command_tell_missing(damage);
-    (void)putchar('\n');
-}
-
 int
 command_replay_open(struct command_replay *r, struct disk *d, const char *path,
                     const struct journal_eyes *eyes)

@@ -14,6 +14,7 @@
 #ifndef MAIN_COMMAND_H
 #define MAIN_COMMAND_H
 
+#include "claimd/base/buf.h"
 #include "claimd/journal/inspect.h"
 #include "claimd/store/store.h"
 #include "main/config.h"
@@ -126,10 +127,12 @@ void command_replay_close(struct command_replay *r);
 /* Opens a new directory, or one without files; NULL after an error message. */
 struct disk *command_open_empty(const char *path);
 
-/* Says what is damaged: a line. */
-void command_tell_damage(void *arg, const struct journal_damage *damage);
-
-/* ": missing LSN 4 to 7"; nothing if none is. */
-void command_tell_missing(const struct journal_damage *damage);
+/*
+ * Requests a target of the server at ADDRESS:PORT, [IPv6]:PORT or unix:PATH, over plain HTTP without
+ * libcurl. Returns the status of the response, and in *body its body, as far as it came until the server
+ * closed the connection or until until_ns, a time of clock_stopwatch_ns(). 0: there was no response. -1:
+ * it cannot connect, and errno says why.
+ */
+int http_get(const char *address, const char *target, int64_t until_ns, struct buf *body);
 
 #endif

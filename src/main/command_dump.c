@@ -376,8 +376,7 @@ struct loading {
     struct web_client *client;
     const char *target;
     struct buf batch, answer;
-    char *address; /* what the lines of the batch begin with; owned */
-    size_t address_len, address_cap;
+    struct buf address;   /* what the lines of the batch begin with */
     uint64_t lines;       /* read so far */
     uint64_t first, held; /* of the batch: its first line, how many it has */
     uint64_t queues, messages, subscriptions;
@@ -401,28 +400,12 @@ address_of(const char *line)
     return least;
 }
 
-/* {"queues":1,"messages":2,"subscriptions":3} */
-static void
-add_counts(struct loading *l)
-{
-    uint64_t queues, messages, subscriptions;
-
-    buf_byte(&l->answer, '\0');
-    if (l->answer.failed || sscanf(l->answer.data,
-                                   "{\"queues\":%" SCNu64 ",\"messages\":%" SCNu64
-                                   ",\"subscriptions\":%" SCNu64,
-                                   &queues, &messages, &subscriptions) != 3)
-        return;
-    l->queues += queues;
-    l->messages += messages;
-    l->subscriptions += subscriptions;
-}
-
 /* Sends the batch; again for a while, if the server cannot take it now. */
 static int
 send_batch(struct loading *l)
 {
     const struct timespec second = {.tv_sec = 1};
+    uint64_t queues, messages, subscriptions;
     int code = 503;
 
     if (l->held == 0)
@@ -444,27 +427,18 @@ send_batch(struct loading *l)
                              l->first, l->first + l->held - 1, code,
                              l->answer.len > 600 ? 600 : (int)l->answer.len,
                              l->answer.len == 0 ? "" : l->answer.data);
-    add_counts(l);
+    buf_byte(&l->answer, '\0');
+    if (!l->answer.failed && sscanf(l->answer.data,
+                                    "{\"queues\":%" SCNu64 ",\"messages\":%" SCNu64
+                                    ",\"subscriptions\":%" SCNu64,
+                                    &queues, &messages, &subscriptions) == 3) {
+        l->queues += queues;
+        l->messages += messages;
+        l->subscriptions += subscriptions;
+    }
     l->held = 0;
     buf_reset(&l->batch, SIZE_MAX);
     return COMMAND_GOOD;
-}
-
-static bool
-remember_address(struct loading *l, const char *line, size_t len)
-{
-    if (len > l->address_cap) {
-        char *grown = realloc(l->address, len);
-
-        if (grown == NULL)
-            return false;
-        l->address = grown;
-        l->address_cap = len;
-    }
-    if (len > 0)
-        memcpy(l->address, line, len);
-    l->address_len = len;
-    return true;
 }
 
 static int
@@ -485,7 +459,7 @@ take_line(struct loading *l, const char *line, size_t len)
     if (dump_check_record(&l->check, record, announced, &why) != ST_OK)
         return command_fails(COMMAND_FAILED, "line %" PRIu64 ": %s", l->lines, why.text);
     if (l->held == BATCH_LINES || l->batch.len >= BATCH_BYTES || address == 0 ||
-        address != l->address_len || memcmp(line, l->address, address) != 0)
+        !bytes_equal(bytes_of(line, address), buf_view(&l->address)))
         status = send_batch(l); /* the line cannot join the batch */
     if (status != COMMAND_GOOD || record == DUMP_END)
         return status;
@@ -495,9 +469,11 @@ take_line(struct loading *l, const char *line, size_t len)
     buf_add(&l->batch, line, len);
     if (strncmp(line, head, sizeof(head) - 1) == 0)
         buf_str(&l->batch, "\n{\"end\":1}\n"); /* the server checks the version */
-    return remember_address(l, line, address) && !l->batch.failed
-               ? COMMAND_GOOD
-               : command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
+    buf_reset(&l->address, SIZE_MAX);
+    buf_add(&l->address, line, address);
+    return l->batch.failed || l->address.failed
+               ? command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY))
+               : COMMAND_GOOD;
 }
 
 static int
@@ -544,10 +520,11 @@ run_load(const struct command_words *words)
         return COMMAND_FAILED;
     buf_init(&l.batch, words->mem);
     buf_init(&l.answer, words->mem);
+    buf_init(&l.address, words->mem);
     status = load_lines(&l);
     buf_fini(&l.answer);
     buf_fini(&l.batch);
-    free(l.address);
+    buf_fini(&l.address);
     web_client_close(&c);
     return status;
 }

@@ -52,28 +52,19 @@ put_roles(void)
         (void)printf("%s%s", role == 0 ? "" : " ", role_name(role));
 }
 
-/* Every option for which `is` holds, as alternatives of a case; `more`: one of a command. */
+/* Every option for which `is` holds (NULL: every one), with a text in front of each. */
 static void
-put_bash_case(bool is(const struct option *option), const char *more)
+put_names(const char *before, bool is(const struct option *option))
 {
-    (void)printf("    %s", more);
     for (size_t i = 0; i < option_count; i++)
-        if (is(&options[i]))
-            put_name(" | ", &options[i], "");
-    (void)fputs(")\n", stdout);
+        if (is == NULL || is(&options[i]))
+            put_name(before, &options[i], "");
 }
 
 static bool
 takes_other(const struct option *option)
 {
     return !takes_file(option) && !takes_words(option) && !option_is_switch(option);
-}
-
-static void
-put_bash_options(void)
-{
-    for (size_t i = 0; i < option_count; i++)
-        put_name(" ", &options[i], "");
 }
 
 static void
@@ -94,14 +85,14 @@ static const char bash_head[] =
     "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
     "    local command=\n"
     "    ((COMP_CWORD < 2)) || command=${COMP_WORDS[1]}\n"
-    "    COMPREPLY=()\n";
+    "    COMPREPLY=()\n"
+    "    case $before in\n";
 
 /* First what comes behind an option that has a value. */
 static void
 generate_bash(void)
 {
     (void)fputs(bash_head, stdout);
-    (void)fputs("    case $before in\n", stdout);
     for (size_t i = 0; i < option_count; i++) {
         if (!takes_words(&options[i]))
             continue;
@@ -112,12 +103,13 @@ generate_bash(void)
     (void)fputs("    --role) _claimd_words '", stdout);
     put_roles();
     (void)fputs("'; return ;;\n", stdout);
-    put_bash_case(takes_file, "--config | --salvage | --log");
-    (void)fputs("        _claimd_files; return ;;\n", stdout);
-    put_bash_case(takes_other, "--projects | --expires | --queue | --project | --from | "
-                               "--instances");
-    (void)fputs("        return ;;\n    esac\n", stdout);
-    (void)fputs("    case $command in\n", stdout);
+    (void)fputs("    --config | --salvage | --log", stdout);
+    put_names(" | ", takes_file);
+    (void)fputs(")\n        _claimd_files; return ;;\n", stdout);
+    (void)fputs("    --projects | --expires | --queue | --project | --from | --instances",
+                stdout);
+    put_names(" | ", takes_other);
+    (void)fputs(")\n        return ;;\n    esac\n    case $command in\n", stdout);
     for (size_t i = 0; i < command_count; i++) {
         const struct command *c = commands[i];
 
@@ -130,13 +122,13 @@ generate_bash(void)
         for (size_t k = 0; k < COMMAND_OPTIONS && c->options[k].name != NULL; k++)
             (void)printf(" %s", c->options[k].name);
         if (c->start != NULL)
-            put_bash_options();
+            put_names(" ", NULL);
         (void)printf(" --help'%s ;;\n", c->verbs == NULL ? "; _claimd_files" : "");
     }
     (void)fputs("    *)\n        _claimd_words '"
                 "--config --print-config --check-config --version --help",
                 stdout);
-    put_bash_options();
+    put_names(" ", NULL);
     (void)fputs("'\n        ((COMP_CWORD > 1)) || _claimd_words '", stdout);
     put_command_names();
     (void)fputs("' ;;\n    esac\n}\ncomplete -F _claimd claimd\n", stdout);

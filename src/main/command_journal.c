@@ -9,7 +9,7 @@
 /* ------------------------------------------------------------------ verify */
 
 static void
-tell_segment(void *arg, const struct journal_segment *s)
+print_segment(void *arg, const struct journal_segment *s)
 {
     (void)arg;
     (void)printf("%s", s->name);
@@ -27,8 +27,28 @@ tell_segment(void *arg, const struct journal_segment *s)
     (void)putchar('\n');
 }
 
+/* ": missing LSN 4 to 7"; nothing if none is. */
+static void
+print_missing(const struct journal_damage *damage)
+{
+    if (damage->from < damage->to)
+        (void)printf(": missing LSN %" PRIu64 " to %" PRIu64, damage->from, damage->to);
+    else if (damage->from == damage->to)
+        (void)printf(": missing LSN %" PRIu64, damage->from);
+}
+
+static void
+print_damage(void *arg, const struct journal_damage *damage)
+{
+    (void)arg;
+    (void)printf("damaged: %s at %" PRIu64 " %s", damage->name, damage->offset,
+                 damage->what);
+    print_missing(damage);
+    (void)putchar('\n');
+}
+
 static int
-tell_verdict(const struct journal_findings *found)
+print_verdict(const struct journal_findings *found)
 {
     if (found->damages > 0) {
         (void)printf(
@@ -51,8 +71,7 @@ tell_verdict(const struct journal_findings *found)
 static int
 verify_journal(struct disk *d, const char *path)
 {
-    const struct journal_eyes eyes = {.segment = tell_segment,
-                                      .damage = command_tell_damage};
+    const struct journal_eyes eyes = {.segment = print_segment, .damage = print_damage};
     struct store_totals totals;
     struct command_replay r;
     int status = command_replay_open(&r, d, path, &eyes);
@@ -66,24 +85,24 @@ verify_journal(struct disk *d, const char *path)
         return status;
     if (r.found.segments == 0 && r.found.damages == 0)
         return command_fails(COMMAND_FAILED, "%s has no journal", path);
-    return tell_verdict(&r.found);
+    return print_verdict(&r.found);
 }
 
 static void
-tell_missing(void *arg, const struct journal_damage *damage)
+print_salvage_damage(void *arg, const struct journal_damage *damage)
 {
     (void)arg;
     if (damage->from > damage->to)
         return;
     (void)printf("salvage");
-    command_tell_missing(damage);
+    print_missing(damage);
     (void)printf(" (%s at %" PRIu64 " %s)\n", damage->name, damage->offset, damage->what);
 }
 
 static int
 salvage_journal(struct disk *from, const char *path)
 {
-    const struct journal_eyes eyes = {.damage = tell_missing};
+    const struct journal_eyes eyes = {.damage = print_salvage_damage};
     struct journal_findings found = {0};
     struct disk *to = command_open_empty(path);
     char error[JOURNAL_ERROR_CAP];
@@ -157,29 +176,6 @@ link_segment(void *arg, const char *name)
     return linkat(f->from, name, f->to, name, 0) == 0 ? 0 : errno;
 }
 
-static void
-close_folder(int fd)
-{
-    if (fd >= 0)
-        (void)close(fd);
-}
-
-static int
-tell_backup(const struct command_words *words, const struct journal_backup_figures *made)
-{
-    (void)printf("%s has %" PRIu64 " segments up to LSN %" PRIu64 ", %" PRIu64
-                 " linked, %" PRIu64 " bytes copied\n",
-                 words->places[1], made->segments,
-                 made->next_lsn == 0 ? 0 : made->next_lsn - 1, made->linked,
-                 made->copied_bytes);
-    if (made->restarts > 0)
-        (void)printf(
-            "The copy started again %u times, because checkpoints deleted segments "
-            "during it.\n",
-            made->restarts);
-    return COMMAND_GOOD;
-}
-
 static int
 copy_journal(struct disk *from, struct disk *to, const struct command_words *words)
 {
@@ -193,10 +189,23 @@ copy_journal(struct disk *from, struct disk *to, const struct command_words *wor
     if (folders.from < 0 || folders.to < 0)
         linker.link = NULL;
     st = journal_backup(from, to, &linker, &made, error);
-    close_folder(folders.from);
-    close_folder(folders.to);
-    return st == ST_OK ? tell_backup(words, &made)
-                       : command_fails(COMMAND_FAILED, "%s: %s", words->places[0], error);
+    if (folders.from >= 0)
+        (void)close(folders.from);
+    if (folders.to >= 0)
+        (void)close(folders.to);
+    if (st != ST_OK)
+        return command_fails(COMMAND_FAILED, "%s: %s", words->places[0], error);
+    (void)printf("%s has %" PRIu64 " segments up to LSN %" PRIu64 ", %" PRIu64
+                 " linked, %" PRIu64 " bytes copied\n",
+                 words->places[1], made.segments,
+                 made.next_lsn == 0 ? 0 : made.next_lsn - 1, made.linked,
+                 made.copied_bytes);
+    if (made.restarts > 0)
+        (void)printf(
+            "The copy started again %u times, because checkpoints deleted segments "
+            "during it.\n",
+            made.restarts);
+    return COMMAND_GOOD;
 }
 
 static int

@@ -149,6 +149,13 @@ struct config {
     struct config_origin origins[CONFIG_OPTIONS_MAX]; /* by index in the options table */
 };
 
+/* True if an option that may be "none" has a value. */
+static inline bool
+config_has(const char *value)
+{
+    return strcmp(value, "none") != 0;
+}
+
 /* dead_letter_ttl, which max_message_ttl caps as it does the lives of all messages. */
 static inline int64_t
 config_dead_letter_ttl(const struct config *config)

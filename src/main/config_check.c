@@ -14,12 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static bool
-is_named(const char *path)
-{
-    return strcmp(path, "none") != 0;
-}
-
 static struct config_place
 where_is(const struct config *config, const char *name)
 {
@@ -92,7 +86,7 @@ check_numbers(const struct config *config, struct config_errors *errors)
     if (are_known(config, "shards") && (config->shards & (config->shards - 1)) != 0)
         config_error(errors, "shards must be a power of two, not %lld (%s)",
                      (long long)config->shards, where_is(config, "shards").text);
-    if (are_known(config, "max_messages_post_size") && is_named(config->journal) &&
+    if (are_known(config, "max_messages_post_size") && config_has(config->journal) &&
         config->limits.max_messages_post_size > POST_MOST)
         config_error(
             errors,
@@ -113,7 +107,7 @@ check_store(const struct config *config, struct config_errors *errors)
     struct reason why;
 
     if (!store_is_redis(config)) {
-        if (is_named(config->store_password_file))
+        if (config_has(config->store_password_file))
             refuse_option(
                 config, "store_password_file", errors,
                 "is for a store on Redis only. Remove it, or set store to a Redis URL");
@@ -122,7 +116,7 @@ check_store(const struct config *config, struct config_errors *errors)
     reason_init(&why);
     if (redis_check_url(config->store, &why) != ST_OK)
         refuse_option(config, "store", errors, why.text);
-    if (is_named(config->journal))
+    if (config_has(config->journal))
         refuse_option(config, "journal", errors,
                       "is for a store in memory only, because Redis keeps its data "
                       "itself. Set it to none");
@@ -163,7 +157,8 @@ check_listeners(const struct config *config, struct config_errors *errors)
 static void
 check_access(const struct config *config, struct config_errors *errors)
 {
-    bool listed = is_named(config->certificates), asked = is_named(config->tls_client_ca);
+    bool listed = config_has(config->certificates),
+         asked = config_has(config->tls_client_ca);
 
     /* The stub's tokens are no protection, and there is one kind of tokens at a time. */
     if (config->auth != AUTH_BY_NONE && config->identity_stub)
@@ -200,19 +195,6 @@ check_keystone(const struct config *config, struct config_errors *errors)
         config_error(errors, "keystone_roles: %s", why.text);
 }
 
-static void
-check_tests(const struct config *config, struct config_errors *errors)
-{
-    if (config->ci || !are_known(config, "ci ci_anywhere ci_short seed"))
-        return;
-    if (config->ci_anywhere)
-        config_error(errors, "ci_anywhere has no effect without ci");
-    if (config->ci_short)
-        config_error(errors, "ci_short has no effect without ci");
-    if (is_named(config->seed))
-        config_error(errors, "seed has no effect without ci");
-}
-
 /*
  * True for one of two schemes and something behind it, of bytes that stand for themselves wherever a
  * URL stands.
@@ -235,7 +217,7 @@ static void
 check_url(const struct config *config, const char *name, const char *url,
           struct config_errors *errors)
 {
-    if (is_named(url) && !is_plain_url(url, "http://", "https://"))
+    if (config_has(url) && !is_plain_url(url, "http://", "https://"))
         refuse_option(
             config, name, errors,
             "must be http:// or https://, a host, and perhaps a path that does not "
@@ -245,7 +227,7 @@ check_url(const struct config *config, const char *name, const char *url,
 static void
 check_notifications(const struct config *config, struct config_errors *errors)
 {
-    const bool has_server = is_named(config->smtp_server);
+    const bool has_server = config_has(config->smtp_server);
     struct reason why;
     struct guard guard;
 
@@ -261,10 +243,10 @@ check_notifications(const struct config *config, struct config_errors *errors)
     if (has_server && strchr(config->smtp_from, '@') == NULL)
         refuse_option(config, "smtp_from", errors,
                       "must be an email address if smtp_server is set");
-    if (is_named(config->smtp_user) != is_named(config->smtp_password_file))
+    if (config_has(config->smtp_user) != config_has(config->smtp_password_file))
         refuse_option(config, "smtp_user", errors,
                       "and smtp_password_file must be set together");
-    if (config->require_confirmation && !is_named(config->signing_keys))
+    if (config->require_confirmation && !config_has(config->signing_keys))
         refuse_option(config, "require_confirmation", errors,
                       "needs signing_keys, which sign the requests for confirmation");
 }
@@ -278,7 +260,14 @@ config_check(const struct config *config, bool complete, struct config_errors *e
     check_store(config, errors);
     check_listeners(config, errors);
     check_access(config, errors);
-    check_tests(config, errors);
+    if (!config->ci && are_known(config, "ci ci_anywhere ci_short seed")) {
+        if (config->ci_anywhere)
+            config_error(errors, "ci_anywhere has no effect without ci");
+        if (config->ci_short)
+            config_error(errors, "ci_short has no effect without ci");
+        if (config_has(config->seed))
+            config_error(errors, "seed has no effect without ci");
+    }
     check_keystone(config, errors);
     check_notifications(config, errors);
     return errors->count == 0 ? ST_OK : ST_BAD_VALUE;
@@ -294,7 +283,7 @@ check_journal(const struct config *config, struct config_errors *errors)
     const char *parent;
     struct stat st;
 
-    if (!is_named(config->journal))
+    if (!config_has(config->journal))
         return;
     (void)snprintf(copy, sizeof(copy), "%s", config->journal);
     parent = dirname(copy);
@@ -356,98 +345,58 @@ config_check_files(const struct config *config, const struct listen_list *list,
 
 /* ------------------------------------------------------------------ effect */
 
-/* What options need to have an effect. */
-enum need {
-    NEED_TLS,
-    NEED_SOCKET,
-    NEED_OPEN_LOOPBACK,
-    NEED_JOURNAL,
-    NEED_REDIS,
-    NEED_ACCESS_LOG,
-    NEED_AUTH,
-    NEED_TOKENS,
-    NEED_KEYSTONE,
-    NEED_MAIL,
-    NEED_STUB,
-    NEED_COUNT
+struct listeners {
+    bool tls, unix_socket, open_loopback;
 };
 
-static const struct {
-    const char *options, *missing;
-} needs[NEED_COUNT] = {
-    [NEED_TLS] = {"tls_certificate tls_key tls_client_ca",
-                  "no address in listen has tls: in front of it"},
-    [NEED_SOCKET] = {"socket_mode socket_group", "listen has no Unix socket"},
-    [NEED_OPEN_LOOPBACK] =
-        {"allowed_hosts",
-         "no address in listen is a loopback address without authentication"},
-    [NEED_JOURNAL] = {"journal_max_bytes accept_clock", "journal is none"},
-    [NEED_REDIS] = {"store_threads", "store is memory"},
-    [NEED_ACCESS_LOG] = {"access_log_sample", "access_log is false"},
-    [NEED_AUTH] = {"policy", "auth is none"},
-    [NEED_TOKENS] = {"tokens", "auth is not tokens"},
-    [NEED_KEYSTONE] = {"keystone_url keystone_token_file keystone_ca keystone_roles",
-                       "auth is not keystone"},
-    [NEED_MAIL] = {"smtp_from smtp_user", "smtp_server is none"},
-    [NEED_STUB] = {"identity_stub_anywhere identity_users identity_region",
-                   "identity_stub is false"},
-};
-
-static bool
-has_listener(const struct config *config, const struct listen_list *list, enum need need)
+static struct listeners
+listeners_find(const struct config *config, const struct listen_list *list)
 {
+    struct listeners has = {.tls = certificate_wanted(list)};
+
     for (size_t i = 0; i < list->count; i++) {
         const struct listen_entry *e = &list->entries[i];
         const bool is_unix = strncmp(e->address, "unix:", 5) == 0;
         const bool open = config->auth == AUTH_BY_NONE || e->kind == LISTEN_METRICS;
 
-        if ((need == NEED_TLS && e->kind == LISTEN_TLS) ||
-            (need == NEED_SOCKET && is_unix) ||
-            (need == NEED_OPEN_LOOPBACK && open && !is_unix &&
-             listen_is_loopback(e->address)))
-            return true;
+        has.unix_socket |= is_unix;
+        has.open_loopback |= open && !is_unix && listen_is_loopback(e->address);
     }
-    return false;
-}
-
-static bool
-is_met(const struct config *config, const struct listen_list *list, enum need need)
-{
-    switch (need) {
-    case NEED_TLS:
-    case NEED_SOCKET:
-    case NEED_OPEN_LOOPBACK:
-        return has_listener(config, list, need);
-    case NEED_JOURNAL:
-        return is_named(config->journal);
-    case NEED_REDIS:
-        return store_is_redis(config);
-    case NEED_ACCESS_LOG:
-        return config->access_log;
-    case NEED_AUTH:
-        return config->auth != AUTH_BY_NONE;
-    case NEED_TOKENS:
-        return config->auth == AUTH_BY_TOKENS;
-    case NEED_KEYSTONE:
-        return config->auth == AUTH_BY_KEYSTONE;
-    case NEED_MAIL:
-        return is_named(config->smtp_server);
-    case NEED_STUB:
-        return config->identity_stub;
-    case NEED_COUNT:
-        break;
-    }
-    return true;
+    return has;
 }
 
 void
 config_check_effect(const struct config *config, const struct listen_list *list,
                     config_report_fn *report, void *ctx)
 {
-    for (enum need need = 0; need < NEED_COUNT; need++) {
-        struct bytes rest = bytes_str(needs[need].options);
+    const struct listeners has = listeners_find(config, list);
+    const struct {
+        bool met; /* then the options have an effect */
+        const char *options, *missing;
+    } needs[] = {
+        {has.tls, "tls_certificate tls_key tls_client_ca",
+         "no address in listen has tls: in front of it"},
+        {has.unix_socket, "socket_mode socket_group", "listen has no Unix socket"},
+        {has.open_loopback, "allowed_hosts",
+         "no address in listen is a loopback address without authentication"},
+        {config_has(config->journal), "journal_max_bytes accept_clock",
+         "journal is none"},
+        {store_is_redis(config), "store_threads", "store is memory"},
+        {config->access_log, "access_log_sample", "access_log is false"},
+        {config->auth != AUTH_BY_NONE, "policy", "auth is none"},
+        {config->auth == AUTH_BY_TOKENS, "tokens", "auth is not tokens"},
+        {config->auth == AUTH_BY_KEYSTONE,
+         "keystone_url keystone_token_file keystone_ca keystone_roles",
+         "auth is not keystone"},
+        {config_has(config->smtp_server), "smtp_from smtp_user", "smtp_server is none"},
+        {config->identity_stub, "identity_stub_anywhere identity_users identity_region",
+         "identity_stub is false"},
+    };
 
-        while (!is_met(config, list, need) && bytes_present(rest)) {
+    for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
+        struct bytes rest = bytes_str(needs[i].options);
+
+        while (!needs[i].met && bytes_present(rest)) {
             const struct option *option = option_find(bytes_cut(&rest, ' '));
             struct config defaults;
             char why[CONFIG_ERROR_CAP];
@@ -455,7 +404,7 @@ config_check_effect(const struct config *config, const struct listen_list *list,
             if (option_set(option, &defaults, bytes_str(option->initial), why) != ST_OK ||
                 !option_same(option, config, &defaults))
                 report(ctx, option->name, config_where(config, option).text,
-                       needs[need].missing);
+                       needs[i].missing);
         }
     }
 }

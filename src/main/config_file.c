@@ -38,18 +38,6 @@ fail_to_understand(struct reading *r)
         r->odd_line = r->line;
 }
 
-/*
- * Reports the last line if it had to have a key and inih has found none: of the
- * lines that it does not understand inih reports only the first.
- */
-static void
-check_last_line(struct reading *r)
-{
-    if (r->needs_key && !r->has_key)
-        fail_to_understand(r);
-    r->needs_key = r->has_key = false;
-}
-
 /* The next character, or EOF: also where more has been read than a file may have. */
 static int
 take_char(struct reading *r)
@@ -90,7 +78,10 @@ read_line(char *out, int cap, void *ctx)
     bool whole;
     char start;
 
-    check_last_line(r);
+    /* Of the lines that it does not understand inih reports only the first. */
+    if (r->needs_key && !r->has_key)
+        fail_to_understand(r);
+    r->needs_key = r->has_key = false;
     if (!take_line(r, out, (size_t)cap, &whole))
         return NULL;
     r->line++;
@@ -109,30 +100,23 @@ read_line(char *out, int cap, void *ctx)
     return out;
 }
 
-/* Keys stand before all sections or in ours. Of another the keys are checked all the same. */
-static void
-check_section(struct reading *r, const char *section)
-{
-    const int line = r->line;
-
-    if (section[0] == '\0' || strcmp(section, "claimd") == 0 ||
-        r->told_line == r->section_line)
-        return;
-    r->line = r->told_line = r->section_line;
-    line_error(r, section, "is not a section. The only section is claimd");
-    r->line = line;
-}
-
 static int
 take_key(void *ctx, const char *section, const char *name, const char *value)
 {
     struct reading *r = ctx;
+    const int line = r->line;
     const struct option *option = option_find(bytes_str(name));
     struct config_origin *origin;
     char why[CONFIG_ERROR_CAP];
 
     r->has_key = true;
-    check_section(r, section);
+    /* Keys stand before all sections or in ours. Of another the keys are checked all the same. */
+    if (section[0] != '\0' && strcmp(section, "claimd") != 0 &&
+        r->told_line != r->section_line) {
+        r->line = r->told_line = r->section_line;
+        line_error(r, section, "is not a section. The only section is claimd");
+        r->line = line;
+    }
     if (option == NULL) {
         line_error(r, name, "is not an option. See claimd --help all");
         return 1;

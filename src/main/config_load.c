@@ -89,21 +89,6 @@ set_option(struct config *config, const struct option *option, struct bytes valu
         (struct config_origin){.source = source, .refused = refused};
 }
 
-/* The file that the environment names, NULL if it names none. */
-static const char *
-file_of_environment(char *const *envp)
-{
-    static const char name[] = "config=";
-    const size_t prefix = sizeof(env_prefix) - 1;
-    const char *file = NULL;
-
-    for (; *envp != NULL; envp++)
-        if (strncmp(*envp, env_prefix, prefix) == 0 &&
-            strncasecmp(*envp + prefix, name, sizeof(name) - 1) == 0)
-            file = *envp + prefix + sizeof(name) - 1;
-    return file;
-}
-
 /* One variable, of any program. */
 static void
 take_variable(struct config *config, const char *variable, struct config_errors *errors)
@@ -212,7 +197,7 @@ take_value(struct args *args, bool is_switch, struct bytes behind_equals)
 
     if (bytes_present(behind_equals))
         return behind_equals;
-    if (is_switch && (last || !option_is_switch_word(next)))
+    if (is_switch && (last || option_switch_index(next) < 0))
         return bytes_str("true");
     if (!last)
         args->at++;
@@ -303,7 +288,9 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
 {
     struct args args = {.argc = argc, .argv = argv, .action = ACTION_SERVE};
     struct config_errors unheard = {.to = NULL};
-    const char *file = file_of_environment(envp);
+    static const char file_name[] = "config=";
+    const size_t prefix = sizeof(env_prefix) - 1;
+    const char *file = NULL;
     bool complete = true;
 
     /* Twice over the arguments: the file they name must be read before they count. */
@@ -318,6 +305,10 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
         if (options[i].initial != NULL)
             set_option(out, &options[i], bytes_str(options[i].initial), CONFIG_DEFAULT,
                        options[i].name, errors);
+    for (char *const *at = envp; *at != NULL; at++)
+        if (strncmp(*at, env_prefix, prefix) == 0 &&
+            strncasecmp(*at + prefix, file_name, sizeof(file_name) - 1) == 0)
+            file = *at + prefix + sizeof(file_name) - 1;
     if (args.file != NULL)
         file = args.file;
     if (file != NULL) {

@@ -25,30 +25,23 @@ count_workers(int64_t wanted)
     return cores < 1 ? 1 : (size_t)cores;
 }
 
-/* Does standard error lead to journald? See sd-daemon(3), and JOURNAL_STREAM in systemd.exec(5). */
-static bool
-is_journald(const char *stream)
-{
-    struct stat st;
-    char name[64];
-
-    if (stream == NULL || fstat(STDERR_FILENO, &st) != 0)
-        return false;
-    (void)snprintf(name, sizeof(name), "%ju:%ju", (uintmax_t)st.st_dev,
-                   (uintmax_t)st.st_ino);
-    return strcmp(stream, name) == 0;
-}
-
 /* From here on no thread waits for the reader of the log. */
 static enum status
 open_log(struct daemon *d, const struct config *config, struct config_errors *errors)
 {
+    struct stat error;
+    char stream[64] = "";
     enum status st;
 
+    /* Does standard error lead to journald? See sd-daemon(3), and JOURNAL_STREAM in systemd.exec(5). */
+    if (config->journal_stream != NULL && fstat(STDERR_FILENO, &error) == 0)
+        (void)snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)error.st_dev,
+                       (uintmax_t)error.st_ino);
     d->log = (struct log){.fd = STDERR_FILENO,
                           .level = (enum log_level)config->log_level,
                           .format = (enum log_format)config->log_format,
-                          .priorities = is_journald(config->journal_stream),
+                          .priorities = stream[0] != '\0' &&
+                                        strcmp(stream, config->journal_stream) == 0,
                           .clock = d->clock};
     st = log_writer_start(&d->log);
     if (st == ST_UNAVAILABLE)
@@ -70,25 +63,25 @@ open_engine(struct daemon *d, const struct config *config, struct config_errors 
     const struct engine_config engine = {
         .mem = d->mem,
         .shards = (size_t)config->shards,
-        .now_ms = clock_now_ms(d->durability.now),
+        .now_ms = clock_now_ms(d->store_setup.now),
         .message_ttl_s = config->limits.default_message_ttl,
         .message_delay_s = config->limits.default_message_delay,
         .max_message_ttl_s = config->limits.max_message_ttl,
         .dead_letter_ttl_s = config_dead_letter_ttl(config),
-        .round_up_ms = d->testapi == NULL && !clock_stands(d->durability.now),
+        .round_up_ms = d->testapi == NULL && !clock_stands(d->store_setup.now),
         .shown_queues = (size_t)config->metrics_queues,
         .project_limits = daemon_stored_limits(config),
         .feed_bytes = (uint64_t)config->subscription_backlog,
         .require_confirmation = config->require_confirmation,
         .log = d->testapi == NULL
-                   ? durability_log(&d->durability)
-                   : testapi_log(d->testapi, durability_log(&d->durability)),
+                   ? store_setup_log(&d->store_setup)
+                   : testapi_log(d->testapi, store_setup_log(&d->store_setup)),
         .sealer = &d->sealer,
     };
     enum status st;
 
     st = engine_open(&engine, &d->store);
-    return st == ST_OK ? durability_recover(&d->durability, config, d->store, errors)
+    return st == ST_OK ? store_setup_recover(&d->store_setup, config, d->store, errors)
                        : st;
 }
 
@@ -107,10 +100,9 @@ open_api(struct daemon *d, const struct config *config)
                                    .metrics = &d->metrics,
                                    .testapi = d->testapi,
                                    .project_limits = config->project_limits,
-                                   .allowed_hosts =
-                                       strcmp(config->allowed_hosts, "none") == 0
-                                           ? BYTES_NONE
-                                           : bytes_str(config->allowed_hosts)};
+                                   .allowed_hosts = config_has(config->allowed_hosts)
+                                                        ? bytes_str(config->allowed_hosts)
+                                                        : BYTES_NONE};
 
     return api_new(&api, &d->api);
 }
@@ -125,12 +117,12 @@ load_seed(struct daemon *d, const struct config *config, struct config_errors *e
     struct reason why;
     enum status st;
 
-    if (strcmp(config->seed, "none") == 0)
+    if (!config_has(config->seed))
         return ST_OK;
     st = text_file_read(&file, d->mem, &text, errors);
     if (st != ST_OK)
         return st;
-    st = api_seed(d->api, text, clock_now_ms(d->durability.now), &why);
+    st = api_seed(d->api, text, clock_now_ms(d->store_setup.now), &why);
     mem_free(d->mem, (void *)text.data);
     if (st != ST_OK)
         config_error(errors, "seed %s: %s", config->seed, why.text);
@@ -150,8 +142,8 @@ open_notify(struct daemon *d, const struct config *config)
     struct notify_config notify = {
         .mem = d->mem,
         .store = d->store,
-        .store_log = durability_log(&d->durability),
-        .clock = d->durability.now,
+        .store_log = store_setup_log(&d->store_setup),
+        .clock = d->store_setup.now,
         .real = d->clock,
         .log = &d->log,
         .signer = d->named.signer,
@@ -190,9 +182,9 @@ open_server(struct daemon *d, const struct config *config, struct config_errors 
     const struct server_config server = {
         .api = d->api,
         .store = d->store,
-        .store_log = durability_log(&d->durability),
+        .store_log = store_setup_log(&d->store_setup),
         .mem = d->mem,
-        .clock = d->durability.now,
+        .clock = d->store_setup.now,
         .log = &d->log,
         .listen = &d->named.listen,
         .socket_mode = (unsigned)config->socket_mode,
@@ -204,7 +196,7 @@ open_server(struct daemon *d, const struct config *config, struct config_errors 
         .max_header_bytes = (size_t)config->max_header_size,
         .max_headers = (size_t)config->max_headers,
         .max_waiters = (size_t)config->max_waiters,
-        .executor = d->redis.executor,
+        .executor = d->store_setup.executor,
         .idle_seconds = config->idle_seconds,
         .request_seconds = config->request_seconds,
         .access_log_one_in = daemon_logged_requests(config),
@@ -294,7 +286,7 @@ store_clock_moved(void *ctx)
 {
     struct daemon *d = ctx;
 
-    durability_age(&d->durability);
+    store_setup_age(&d->store_setup);
     server_wake(d->server);
 }
 
@@ -309,14 +301,14 @@ open_parts(struct daemon *d, const struct config *config, struct config_errors *
     if (st == ST_OK && config->ci)
         st = testapi_new(d->mem, &d->testapi);
     if (st == ST_OK)
-        st = durability_open(&d->durability, config, &d->log, &d->supervisor, d->clock,
-                             d->testapi == NULL ? NULL : testapi_clock(d->testapi),
-                             errors);
+        st = store_setup_open(&d->store_setup, config, &d->log, &d->supervisor, d->clock,
+                              d->testapi == NULL ? NULL : testapi_clock(d->testapi),
+                              errors);
     if (st == ST_OK)
         d->sealer = sealing_sealer(d->named.seal);
     if (st == ST_OK && store_is_redis(config))
-        st = store_setup_open(&d->redis, config, d->mem, &d->sealer, d->durability.now,
-                              &d->log, &d->store, errors);
+        st = store_setup_connect(&d->store_setup, config, d->mem, &d->sealer, &d->store,
+                                 errors);
     else if (st == ST_OK)
         st = open_engine(d, config, errors);
     if (st == ST_OK)
@@ -329,7 +321,7 @@ open_parts(struct daemon *d, const struct config *config, struct config_errors *
         st = open_server(d, config, errors);
     expiry_log = (struct expiry_log_config){.mem = d->mem,
                                             .store = d->store,
-                                            .clock = d->durability.now,
+                                            .clock = d->store_setup.now,
                                             .log = &d->log,
                                             .queues = (size_t)config->metrics_queues};
     if (st == ST_OK)
@@ -340,8 +332,7 @@ open_parts(struct daemon *d, const struct config *config, struct config_errors *
         return st;
     d->metrics.shown_queues = (size_t)config->metrics_queues;
     server_measure(d->server, &d->metrics);
-    durability_measure(&d->durability, &d->metrics);
-    store_setup_measure(&d->redis, &d->metrics);
+    store_setup_measure(&d->store_setup, &d->metrics);
     notify_measure(d->notify, &d->metrics);
     metrics_add(&d->metrics, &d->process.source);
     sealing_measure(&d->sealing, d->named.seal, &d->metrics);
@@ -373,11 +364,9 @@ log_listeners(struct daemon *d, const struct config *config)
 static void
 log_store(struct daemon *d, const struct config *config)
 {
-    const bool journal = strcmp(config->journal, "none") != 0;
-
     log_event(&d->log, LOG_INFO, "store",
               LOG_S("kind", store_is_redis(config) ? "redis" : "memory"));
-    if (journal)
+    if (config_has(config->journal))
         log_event(&d->log, LOG_INFO, "journal", LOG_S("directory", config->journal));
     else if (!store_is_redis(config)) /* tests want it so */
         log_event(&d->log, config->ci ? LOG_INFO : LOG_WARN, "no_journal",
@@ -517,7 +506,7 @@ log_lost(struct daemon *d)
     enum status st;
 
     do
-        st = store_totals(d->store, STORE_AT(clock_now_ms(d->durability.now)), &totals);
+        st = store_totals(d->store, STORE_AT(clock_now_ms(d->store_setup.now)), &totals);
     while (st == ST_AGAIN); /* much has fallen due; no other request waits here */
     if (st == ST_OK && totals.messages > 0)
         log_event(&d->log, d->config.ci ? LOG_INFO : LOG_WARN, "messages_lost",
@@ -538,8 +527,8 @@ daemon_serve(struct daemon *d)
                           "draining, for %" PRId64 " s at most", drain_ms / 1000);
     log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", drain_ms));
     cut = server_drain(d->server, drain_ms);
-    if (durability_log(&d->durability) == NULL && d->testapi == NULL &&
-        d->redis.store == NULL)
+    if (store_setup_log(&d->store_setup) == NULL && d->testapi == NULL &&
+        d->store_setup.redis == NULL)
         log_lost(d);
     log_event(&d->log, cut == 0 ? LOG_INFO : LOG_WARN, "stopped",
               LOG_I("requests_cut_off", cut));
@@ -558,8 +547,8 @@ daemon_clock_moved(struct daemon *d)
     int64_t next_ms;
 
     do
-        store_housekeep(d->store, clock_now_ms(d->durability.now), &next_ms);
-    while (next_ms <= clock_now_ms(d->durability.now));
+        store_housekeep(d->store, clock_now_ms(d->store_setup.now), &next_ms);
+    while (next_ms <= clock_now_ms(d->store_setup.now));
     server_wake(d->server);
 }
 
@@ -569,13 +558,13 @@ daemon_close(struct daemon *d)
     if (d == NULL)
         return;
     expiry_log_close(d->expiry_log);
-    store_setup_close(&d->redis,
-                      d->mem); /* its threads know the server; no request is left */
+    /* Its threads know the server; no request is left. */
+    store_setup_disconnect(&d->store_setup, d->mem);
     server_free(d->server);
     api_free(d->api);
     notify_close(d->notify);
     named_close(&d->named, d->mem);
-    durability_close(&d->durability);
+    store_setup_close(&d->store_setup);
     process_metrics_fini(&d->process);
     store_close(d->store);
     testapi_free(d->testapi);

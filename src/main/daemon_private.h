@@ -37,8 +37,7 @@ struct daemon {
     struct watchdog watchdog;
     struct mem *mem;
     struct testapi *testapi; /* NULL: there is none */
-    struct durability durability;
-    struct store_setup redis;
+    struct store_setup store_setup;
     struct store *store;
     struct store_sealer sealer;
     struct config config; /* the live options belong to the thread of the signals */

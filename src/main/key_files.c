@@ -8,12 +8,6 @@
 
 enum { KEYS_MOST = 65536, CERTIFICATES_MOST = 1 << 20 };
 
-static bool
-is_named(const char *path)
-{
-    return strcmp(path, "none") != 0;
-}
-
 /* ------------------------------------------------------------------ signatures */
 
 static enum status
@@ -33,7 +27,7 @@ signing_open(const char *option, const char *path, struct mem *mem, struct signe
     struct signer *signer = NULL;
     enum status st = signer_new(mem, &signer);
 
-    if (st == ST_OK && is_named(path))
+    if (st == ST_OK && config_has(path))
         st = text_file_parse(&file, mem, parse_signing_keys, signer, errors);
     if (st == ST_OK)
         *out = signer;
@@ -75,7 +69,7 @@ sealing_open(const struct config *config, struct mem *mem, const struct log *log
     struct seal *seal = NULL;
     enum status st = seal_new(&wanted, &seal);
 
-    if (st == ST_OK && is_named(file.path))
+    if (st == ST_OK && config_has(file.path))
         st = text_file_parse(&file, mem, parse_encryption_keys, seal, errors);
     if (st == ST_OK)
         *out = seal;
@@ -216,7 +210,7 @@ make_tls(const struct config *config, struct mem *mem, struct tls_pair *pair,
     enum status st = ST_OK;
 
     reason_init(&why);
-    if (is_named(file.path))
+    if (config_has(file.path))
         st = text_file_read(&file, mem, &authorities, errors);
     if (st != ST_OK) {
         tls_pair_drop(pair);
@@ -239,7 +233,7 @@ certificate_open(const struct config *config, const struct listen_list *list,
     *out = NULL;
     if (!certificate_wanted(list))
         return ST_OK;
-    if (!is_named(config->tls_certificate) || !is_named(config->tls_key)) {
+    if (!config_has(config->tls_certificate) || !config_has(config->tls_key)) {
         config_error(errors, "a TLS address in listen needs tls_certificate and tls_key");
         return ST_BAD_VALUE;
     }
@@ -253,12 +247,12 @@ certificate_check(const struct config *config, struct mem *mem,
 {
     struct tls_pair *pair;
 
-    if (!is_named(config->tls_certificate) && !is_named(config->tls_key))
+    if (!config_has(config->tls_certificate) && !config_has(config->tls_key))
         return;
-    if (!is_named(config->tls_certificate) || !is_named(config->tls_key))
+    if (!config_has(config->tls_certificate) || !config_has(config->tls_key))
         config_error(errors, "%s has no effect without %s",
-                     is_named(config->tls_key) ? "tls_key" : "tls_certificate",
-                     is_named(config->tls_key) ? "tls_certificate" : "tls_key");
+                     config_has(config->tls_key) ? "tls_key" : "tls_certificate",
+                     config_has(config->tls_key) ? "tls_certificate" : "tls_key");
     else if (certificate_read(config, mem, &pair, errors) == ST_OK)
         tls_pair_drop(pair);
 }

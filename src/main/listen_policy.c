@@ -184,7 +184,7 @@ socket_group_find(const struct config *config, int64_t *out, struct config_error
     int failed;
 
     *out = -1;
-    if (strcmp(name, "none") == 0)
+    if (!config_has(name))
         return ST_OK;
     if (bytes_to_u64(bytes_str(name), &number) && number <= GROUP_MAX) {
         *out = (int64_t)number;

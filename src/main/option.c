@@ -4,14 +4,8 @@
 
 #include <stdarg.h>
 
-static void *
-field(const struct option *option, struct config *config)
-{
-    return (char *)config + option->offset;
-}
-
 static const void *
-field_const(const struct option *option, const struct config *config)
+field(const struct option *option, const struct config *config)
 {
     return (const char *)config + option->offset;
 }
@@ -56,10 +50,9 @@ cut_suffix(struct bytes *value)
 static enum status
 bad_number(const struct option *option, char why[CONFIG_ERROR_CAP], const char *kind)
 {
-    const char *word = option->words, *or_else = word == NULL ? "" : " or ";
+    const char *word = option->words == NULL ? "" : option->words;
+    const char *or_else = option->words == NULL ? "" : " or ";
 
-    if (word == NULL)
-        word = "";
     if (option->max == INT64_MAX)
         return bad(why, "must be %s%s%sat least %lld", word, or_else, kind,
                    (long long)option->min);
@@ -129,9 +122,8 @@ option_is_switch(const struct option *option)
     return option->kind == OPTION_FLAG && strcmp(option->words, switch_words) == 0;
 }
 
-/* 0 for a word for false, 1 for one for true, -1 for any other. */
-static int
-switch_index(struct bytes value)
+int
+option_switch_index(struct bytes value)
 {
     static const char *const pairs[] = {switch_words, "no|yes", "off|on", "0|1"};
     int index = -1;
@@ -141,17 +133,11 @@ switch_index(struct bytes value)
     return index;
 }
 
-bool
-option_is_switch_word(struct bytes word)
-{
-    return switch_index(word) >= 0;
-}
-
 static enum status
 set_word(const struct option *option, int *out, struct bytes value,
          char why[CONFIG_ERROR_CAP])
 {
-    int index = option_is_switch(option) ? switch_index(value)
+    int index = option_is_switch(option) ? option_switch_index(value)
                                          : word_index(bytes_str(option->words), value);
 
     if (index < 0)
@@ -196,7 +182,7 @@ static enum status
 set_value(const struct option *option, struct config *config, struct bytes value,
           char why[CONFIG_ERROR_CAP])
 {
-    void *const out = field(option, config);
+    void *const out = (char *)config + option->offset;
     char text[CONFIG_TEXT_CAP];
     struct listen_list unused;
     enum status st;
@@ -265,7 +251,7 @@ field_size(const struct option *option)
 bool
 option_same(const struct option *option, const struct config *a, const struct config *b)
 {
-    const void *left = field_const(option, a), *right = field_const(option, b);
+    const void *left = field(option, a), *right = field(option, b);
 
     if (field_size(option) == CONFIG_TEXT_CAP) /* what stands behind its end may differ */
         return strcmp(left, right) == 0;
@@ -275,7 +261,7 @@ option_same(const struct option *option, const struct config *a, const struct co
 void
 option_copy(const struct option *option, struct config *to, const struct config *from)
 {
-    memcpy(field(option, to), field_const(option, from), field_size(option));
+    memcpy((char *)to + option->offset, field(option, from), field_size(option));
     to->origins[option - options] = from->origins[option - options];
 }
 
@@ -305,7 +291,7 @@ option_spell(const struct option *option, char out[CONFIG_TEXT_CAP])
 int64_t
 option_number(const struct option *option, const struct config *config)
 {
-    return *(const int64_t *)field_const(option, config);
+    return *(const int64_t *)field(option, config);
 }
 
 /* Those of the words "a|b|c" whose bits are set. */
@@ -328,24 +314,24 @@ print_words(const char *words, unsigned set, FILE *to)
 void
 option_print(const struct option *option, const struct config *config, FILE *to)
 {
-    const void *at = field_const(option, config);
+    static const char *const suffixes[] = {"", "K", "M", "G", "T"};
+    const void *at = field(option, config);
+    int64_t size;
+    size_t i = 0;
 
     switch (option->kind) {
     case OPTION_NUMBER:
         (void)fprintf(to, "%lld", (long long)option_number(option, config));
         break;
     case OPTION_SIZE:
-        if (option->words != NULL && option_number(option, config) == OPTION_WORD)
+        size = option_number(option, config);
+        if (option->words != NULL && size == OPTION_WORD) {
             (void)fputs(option->words, to);
-        else {
-            static const char *const suffixes[] = {"", "K", "M", "G", "T"};
-            int64_t size = option_number(option, config);
-            size_t i = 0;
-
-            for (; size != 0 && size % 1024 == 0 && i < 4; i++)
-                size /= 1024;
-            (void)fprintf(to, "%lld%s", (long long)size, suffixes[i]);
+            break;
         }
+        for (; size != 0 && size % 1024 == 0 && i < 4; i++)
+            size /= 1024;
+        (void)fprintf(to, "%lld%s", (long long)size, suffixes[i]);
         break;
     case OPTION_MODE:
         (void)fprintf(to, "%04llo", (unsigned long long)option_number(option, config));

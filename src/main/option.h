@@ -80,8 +80,8 @@ option_copy(const struct option *option, struct config *to, const struct config 
 /* True for a flag that is simply on or off: on the command line it needs no value. */
 bool option_is_switch(const struct option *option);
 
-/* True for a word that a switch takes as its value, such as "false", "yes" or "0". */
-bool option_is_switch_word(struct bytes word);
+/* 0 for a word for false, such as "no", 1 for one for true, -1 for any other. */
+int option_switch_index(struct bytes value);
 
 /* True for the first row of a group. */
 bool option_begins_group(const struct option *option);

@@ -14,25 +14,24 @@
 /* Counting descriptors takes a moment when there are many: once a second is enough. */
 enum { COUNT_EVERY_NS = 1000000000 };
 
-/* Bytes that are resident and mapped, from "size resident ..." in pages. */
+enum { TEXT_CAP = 4096 };
+
+/* Reads a file whole, without the line feed at its end; false: there is none, or it is long. */
 static bool
-read_memory(uint64_t *resident, uint64_t *mapped)
+read_text(const char *path, char text[TEXT_CAP])
 {
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    unsigned long long sizes[2];
-    char text[128];
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n;
 
     if (fd < 0)
         return false;
-    n = read(fd, text, sizeof(text) - 1);
+    n = read(fd, text, TEXT_CAP);
     (void)close(fd);
-    text[n < 0 ? 0 : n] = '\0';
-    if (sscanf(text, "%llu %llu", &sizes[0], &sizes[1]) != 2)
+    if (n <= 0 || n == TEXT_CAP)
         return false;
-    *mapped = sizes[0] * page;
-    *resident = sizes[1] * page;
+    text[n] = '\0';
+    if (text[n - 1] == '\n')
+        text[n - 1] = '\0';
     return true;
 }
 
@@ -63,7 +62,9 @@ static void
 write_process(struct process_metrics *p, struct exposition *x)
 {
     struct timespec used = {.tv_sec = 0};
-    uint64_t resident, mapped;
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    unsigned long long mapped, resident; /* pages */
+    char text[TEXT_CAP];
     struct rlimit files;
 
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
@@ -73,11 +74,12 @@ write_process(struct process_metrics *p, struct exposition *x)
     metric_write(x, FAMILY_GAUGE, "process_start_time_seconds", "seconds",
                  "Start time of the process, in seconds since 1970.",
                  (uint64_t)p->started_ms, 3);
-    if (read_memory(&resident, &mapped)) {
+    if (read_text("/proc/self/statm", text) &&
+        sscanf(text, "%llu %llu", &mapped, &resident) == 2) {
         metric_write(x, FAMILY_GAUGE, "process_resident_memory_bytes", "bytes",
-                     "Resident memory, in bytes.", resident, 0);
+                     "Resident memory, in bytes.", resident * page, 0);
         metric_write(x, FAMILY_GAUGE, "process_virtual_memory_bytes", "bytes",
-                     "Mapped memory, in bytes.", mapped, 0);
+                     "Mapped memory, in bytes.", mapped * page, 0);
     }
     metric_write(
         x, FAMILY_GAUGE, "process_open_fds", NULL,
@@ -176,27 +178,6 @@ process_metrics_reloaded(struct process_metrics *v, bool well, int64_t now_ms)
 }
 
 /* ------------------------------------------------------------------ memory limit */
-
-enum { TEXT_CAP = 4096 };
-
-/* Reads a file whole, without the line feed at its end; false: there is none, or it is long. */
-static bool
-read_text(const char *path, char text[TEXT_CAP])
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n;
-
-    if (fd < 0)
-        return false;
-    n = read(fd, text, TEXT_CAP);
-    (void)close(fd);
-    if (n <= 0 || n == TEXT_CAP)
-        return false;
-    text[n] = '\0';
-    if (text[n - 1] == '\n')
-        text[n - 1] = '\0';
-    return true;
-}
 
 static uint64_t
 least(uint64_t a, uint64_t b)

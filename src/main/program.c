@@ -123,7 +123,7 @@ reload_and_log(struct daemon *d, struct config_errors *errors)
     atomic_store_explicit(&d->log.level, (enum log_level)d->config.log_level,
                           memory_order_relaxed);
     server_log_requests(d->server, daemon_logged_requests(&d->config));
-    if (d->redis.store == NULL)
+    if (d->store_setup.redis == NULL)
         engine_limit(d->store, &stored);
     api_limit(d->api, &d->config.project_limits);
     atomic_store(&d->drain_ms, d->config.drain_seconds * 1000);
@@ -160,30 +160,6 @@ reload(struct daemon *d)
                               errors.first);
     else if (told)
         (void)daemon_tell_state(d, "READY=1");
-}
-
-/* Takes no posts any more, for maintenance; called once more, takes them again. */
-static void
-turn_maintenance(struct daemon *d)
-{
-    bool closed = !atomic_load(&d->condition.closed); /* only this thread changes it */
-
-    atomic_store(&d->condition.closed, closed);
-    log_event(&d->log, LOG_INFO, "maintenance",
-              LOG_S("posts", closed ? "refused" : "taken"));
-    (void)daemon_tell_state(d, NULL);
-}
-
-static void
-ask_round(void *ctx)
-{
-    server_ask_round(ctx);
-}
-
-static bool
-went_round(void *ctx)
-{
-    return server_went_round(ctx);
 }
 
 struct signals {
@@ -235,25 +211,30 @@ signal_judge(struct signal_history *history, int number, int64_t now_ms)
 static void
 handle_signal(struct signals *s, int number, int64_t now_ms)
 {
+    struct daemon *d = s->daemon;
+    bool closed;
     size_t i = 0;
 
     switch (signal_judge(&s->history, number, now_ms)) {
     case SIGNAL_STOP:
-        daemon_stop(s->daemon);
+        daemon_stop(d);
         break;
     case SIGNAL_END:
         _exit(128 + number);
     case SIGNAL_RELOAD:
-        reload(s->daemon);
+        reload(d);
         break;
     case SIGNAL_PAUSE:
-        turn_maintenance(s->daemon);
+        closed = !atomic_load(&d->condition.closed); /* only this thread changes it */
+        atomic_store(&d->condition.closed, closed);
+        log_event(&d->log, LOG_INFO, "maintenance",
+                  LOG_S("posts", closed ? "refused" : "taken"));
+        (void)daemon_tell_state(d, NULL);
         break;
     case SIGNAL_IGNORE:
         while (i < TAKEN - 1 && taken[i].number != number)
             i++;
-        log_event(&s->daemon->log, LOG_WARN, "signal_ignored",
-                  LOG_S("signal", taken[i].name));
+        log_event(&d->log, LOG_WARN, "signal_ignored", LOG_S("signal", taken[i].name));
         break;
     }
 }
@@ -265,11 +246,13 @@ look_if_due(struct signals *s)
     const int64_t now_ms = clock_stopwatch_ns() / 1000000;
 
     if (s->look_ms >= 0 && s->look_ms <= now_ms) {
-        const struct watchdog_rounds rounds = {
-            .ask = ask_round, .all_went = went_round, .ctx = s->daemon->server};
-        int64_t wait_ms =
-            watchdog_look(&s->daemon->watchdog, &s->daemon->supervisor, &rounds);
+        struct daemon *d = s->daemon;
+        bool ask;
+        int64_t wait_ms = watchdog_look(&d->watchdog, &d->supervisor,
+                                        server_went_round(d->server), &ask);
 
+        if (ask)
+            server_ask_round(d->server);
         s->look_ms = wait_ms < 0 ? -1 : now_ms + wait_ms;
     }
     if (s->look_ms < 0)

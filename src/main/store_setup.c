@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ------------------------------------------------------------------ journal */
-
 /* How long the last line of a process whose journal failed has to be written. */
 enum { LAST_WORDS_MS = 1000 };
 
@@ -31,13 +29,13 @@ enum { RECORD_FACTOR = 2 };
 static void
 give_up(void *arg, const char *text, int error)
 {
-    struct durability *d = arg;
+    struct store_setup *s = arg;
     char number[32];
 
-    log_event(d->log, LOG_ERROR, "giving_up", LOG_S("error", text));
+    log_event(s->log, LOG_ERROR, "giving_up", LOG_S("error", text));
     (void)snprintf(number, sizeof(number), "ERRNO=%d", error);
-    (void)supervisor_tell(d->supervisor, number, "%s", text); /* or the status tells */
-    (void)log_writer_end(d->log,
+    (void)supervisor_tell(s->supervisor, number, "%s", text); /* or the status tells */
+    (void)log_writer_end(s->log,
                          LAST_WORDS_MS); /* it waits for no other thread that logs */
     _exit(EXIT_JOURNAL_FAILED);
 }
@@ -45,13 +43,13 @@ give_up(void *arg, const char *text, int error)
 static void
 tell_progress(void *arg, const struct journal_progress *p)
 {
-    const struct durability *d = arg;
+    const struct store_setup *s = arg;
 
-    log_event(d->log, LOG_INFO, "replaying", LOG_I("segments", p->segments),
+    log_event(s->log, LOG_INFO, "replaying", LOG_I("segments", p->segments),
               LOG_I("of_segments", p->of_segments), LOG_I("records", p->records),
               LOG_I("messages", p->messages), LOG_I("bytes", p->bytes),
               LOG_I("of_bytes", p->of_bytes), LOG_I("left_ms", p->left_ms));
-    (void)supervisor_tell(d->supervisor, MORE_TIME,
+    (void)supervisor_tell(s->supervisor, MORE_TIME,
                           "replaying the journal: segment %" PRIu64 " of %" PRIu64
                           ", %" PRIu64 " messages, %" PRIu64 " %% read, about %" PRId64
                           " s left",
@@ -59,38 +57,31 @@ tell_progress(void *arg, const struct journal_progress *p)
                           p->bytes / (p->of_bytes / 100 + 1), (p->left_ms + 999) / 1000);
 }
 
-/* Of what the limits allow, at least roughly, the change that takes most in the log. */
-static size_t
-largest_change(const struct api_limits *limits)
-{
-    size_t post = RECORD_FACTOR * (size_t)limits->max_messages_post_size;
-    size_t page = STORE_LOG_EACH * (size_t)limits->max_messages_per_page;
-    size_t claim = STORE_LOG_EACH * (size_t)limits->max_messages_per_claim_or_pop;
-
-    if (page < claim)
-        page = claim;
-    return post > page ? post : page;
-}
-
 static enum status
-open_journal(struct durability *d, const struct config *config,
+open_journal(struct store_setup *s, const struct config *config,
              struct config_errors *errors)
 {
+    const struct api_limits *limits = &config->limits;
+    const size_t post = RECORD_FACTOR * (size_t)limits->max_messages_post_size;
+    const size_t page = STORE_LOG_EACH * (size_t)limits->max_messages_per_page;
+    const size_t claim = STORE_LOG_EACH * (size_t)limits->max_messages_per_claim_or_pop;
+    const size_t most = page < claim ? claim : page;
     const struct journal_config journal = {
-        .disk = d->disk,
-        .log = d->log,
+        .disk = s->disk,
+        .log = s->log,
         /* What it stamps its frames with. */
-        .clock = d->steered != NULL || clock_stands(d->now) ? d->now : &d->clock,
-        .test_api = d->steered != NULL,
+        .clock = s->steered != NULL || clock_stands(s->now) ? s->now : &s->clock,
+        .test_api = s->steered != NULL,
         .max_bytes = (uint64_t)config->journal_max_bytes,
-        .change_bytes = largest_change(&config->limits),
+        /* Of what the limits allow, at least roughly, the change that takes most in the log. */
+        .change_bytes = post > most ? post : most,
         .progress = tell_progress,
-        .progress_arg = d,
-        .stopwatch = &d->clock,
+        .progress_arg = s,
+        .stopwatch = &s->clock,
         .failed = give_up,
-        .failed_arg = d};
+        .failed_arg = s};
     char error[JOURNAL_ERROR_CAP];
-    enum status st = journal_open(&journal, &d->journal, error);
+    enum status st = journal_open(&journal, &s->journal, error);
 
     if (st != ST_OK)
         config_error(errors, "journal %s: %s", config->journal, error);
@@ -98,104 +89,95 @@ open_journal(struct durability *d, const struct config *config,
 }
 
 enum status
-durability_open(struct durability *d, const struct config *config, struct log *log,
-                const struct supervisor *supervisor, const struct clock *clock,
-                struct clock *steered, struct config_errors *errors)
+store_setup_open(struct store_setup *s, const struct config *config, struct log *log,
+                 const struct supervisor *supervisor, const struct clock *clock,
+                 struct clock *steered, struct config_errors *errors)
 {
     char text[ERRNO_TEXT_CAP];
     int error;
 
-    *d = (struct durability){.log = log,
-                             .supervisor = supervisor,
-                             .steered = steered,
-                             .now = steered != NULL ? steered : clock};
-    clock_init_system(&d->clock);
-    if (strcmp(config->journal, "none") == 0)
+    *s = (struct store_setup){.log = log,
+                              .supervisor = supervisor,
+                              .steered = steered,
+                              .now = steered != NULL ? steered : clock};
+    clock_init_system(&s->clock);
+    if (!config_has(config->journal))
         return ST_OK;
-    error = disk_open(config->journal, true, &d->disk);
+    error = disk_open(config->journal, true, &s->disk);
     if (error != 0) {
-        d->disk = NULL;
+        s->disk = NULL;
         config_error(errors, "journal %s cannot be opened: %s%s", config->journal,
                      errno_text(error, DISK_ADVICE, text),
                      error == ENOENT ? ". Create the directory that it is in" : "");
         return ST_IO;
     }
-    return open_journal(d, config, errors);
+    return open_journal(s, config, errors);
 }
 
 struct store_log *
-durability_log(const struct durability *d)
+store_setup_log(const struct store_setup *s)
 {
-    return d->journal == NULL ? NULL : journal_log(d->journal);
+    return s->journal == NULL ? NULL : journal_log(s->journal);
 }
 
 static void
-tell_recovery(const struct durability *d, const struct journal_recovery *r,
+tell_recovery(const struct store_setup *s, const struct journal_recovery *r,
               struct store *store, int64_t wall_ms)
 {
     struct store_visit visit = {.now_ms = r->now_ms};
     struct store_totals totals = {0};
 
     (void)store_totals(store, &visit, &totals); /* all that expired is gone by now */
-    log_event(d->log, LOG_INFO, "recovered", LOG_I("segments", r->segments),
+    log_event(s->log, LOG_INFO, "recovered", LOG_I("segments", r->segments),
               LOG_I("records", r->records), LOG_I("bytes", r->bytes),
               LOG_I("queues", totals.queues), LOG_I("messages", totals.messages));
     if (r->torn)
-        log_event(d->log, LOG_WARN, "journal_torn", LOG_I("bytes", r->torn_bytes));
+        log_event(s->log, LOG_WARN, "journal_torn", LOG_I("bytes", r->torn_bytes));
     if (r->now_ms > wall_ms)
-        log_event(d->log, LOG_WARN, "clock_behind_journal",
+        log_event(s->log, LOG_WARN, "clock_behind_journal",
                   LOG_I("behind_ms", r->now_ms - wall_ms));
 }
 
-/*
- * The store's time continues from where the journal was, if that is later: it was journal_ms at
- * `stopwatch_ns`, and not a fraction of a millisecond more, so no deadline comes earlier. (A
- * clock that stands is moved by hand.)
- */
-static void
-set_clock(struct durability *d, int64_t journal_ms, int64_t wall_ms, int64_t stopwatch_ns)
-{
-    if (journal_ms <= wall_ms)
-        return;
-    if (d->steered != NULL) {
-        clock_advance(d->steered, journal_ms - wall_ms);
-    } else if (!clock_stands(d->now)) {
-        clock_init_since(&d->clock, journal_ms, stopwatch_ns);
-        d->now = &d->clock;
-    }
-}
-
 enum status
-durability_recover(struct durability *d, const struct config *config, struct store *store,
-                   struct config_errors *errors)
+store_setup_recover(struct store_setup *s, const struct config *config,
+                    struct store *store, struct config_errors *errors)
 {
-    const int64_t wall_ms = clock_now_ms(d->now), stopwatch_ns = clock_stopwatch_ns();
+    const int64_t wall_ms = clock_now_ms(s->now), stopwatch_ns = clock_stopwatch_ns();
     struct journal_recovery recovery = {
-        .now_ms = wall_ms, .accept_clock = config->accept_clock || d->steered != NULL};
+        .now_ms = wall_ms, .accept_clock = config->accept_clock || s->steered != NULL};
     char error[JOURNAL_ERROR_CAP];
     enum status st;
 
-    if (d->journal == NULL)
+    if (s->journal == NULL)
         return ST_OK;
-    (void)supervisor_tell(d->supervisor, MORE_TIME, "replaying the journal");
-    st = journal_recover(d->journal, store, &recovery, error);
+    (void)supervisor_tell(s->supervisor, MORE_TIME, "replaying the journal");
+    st = journal_recover(s->journal, store, &recovery, error);
     if (st != ST_OK) {
         config_error(errors, "journal %s: %s", config->journal, error);
         return st == ST_BAD_VALUE ? ST_CONFLICT : st;
     }
-    tell_recovery(d, &recovery, store, wall_ms);
-    set_clock(d, recovery.now_ms, wall_ms, stopwatch_ns);
-    st = journal_start(d->journal);
+    tell_recovery(s, &recovery, store, wall_ms);
+    /*
+     * The store's time continues from where the journal was, if that is later, and not a fraction of a
+     * millisecond more, so that no deadline comes earlier. (A clock that stands is moved by hand.)
+     */
+    if (recovery.now_ms > wall_ms && s->steered != NULL) {
+        clock_advance(s->steered, recovery.now_ms - wall_ms);
+    } else if (recovery.now_ms > wall_ms && !clock_stands(s->now)) {
+        clock_init_since(&s->clock, recovery.now_ms, stopwatch_ns);
+        s->now = &s->clock;
+    }
+    st = journal_start(s->journal);
     if (st != ST_OK)
         config_error(errors, "cannot start a thread for the journal");
     return st;
 }
 
 void
-durability_age(struct durability *d)
+store_setup_age(struct store_setup *s)
 {
-    if (d->journal != NULL)
-        journal_age(d->journal, clock_now_ms(d->now));
+    if (s->journal != NULL)
+        journal_age(s->journal, clock_now_ms(s->now));
 }
 
 static void
@@ -204,10 +186,10 @@ write_journal(struct metrics_source *source, struct exposition *x)
     static const struct family syncs = {"claimd_journal_sync_seconds", FAMILY_HISTOGRAM,
                                         "seconds",
                                         "Duration of the disk syncs, in seconds."};
-    struct durability *d = container_of(source, struct durability, source);
+    struct store_setup *s = container_of(source, struct store_setup, source);
     struct journal_figures f;
 
-    journal_figures(d->journal, &f);
+    journal_figures(s->journal, &f);
     metric_write(x, FAMILY_GAUGE, "claimd_journal_segments", NULL,
                  "Number of segments of the journal.", f.segments, 0);
     metric_write(x, FAMILY_GAUGE, "claimd_journal_bytes", "bytes",
@@ -239,21 +221,12 @@ write_journal(struct metrics_source *source, struct exposition *x)
 }
 
 void
-durability_measure(struct durability *d, struct metrics *metrics)
+store_setup_close(struct store_setup *s)
 {
-    if (d->journal == NULL)
-        return;
-    d->source.write = write_journal;
-    metrics_add(metrics, &d->source);
-}
-
-void
-durability_close(struct durability *d)
-{
-    journal_close(d->journal);
-    disk_shut(d->disk);
-    d->journal = NULL;
-    d->disk = NULL;
+    journal_close(s->journal);
+    disk_shut(s->disk);
+    s->journal = NULL;
+    s->disk = NULL;
 }
 
 /* ------------------------------------------------------------------ Redis */
@@ -267,20 +240,20 @@ store_is_redis(const struct config *config)
 static void
 log_warning(void *arg, const char *text)
 {
-    const struct store_setup *b = arg;
+    const struct store_setup *s = arg;
 
-    log_event(b->log, LOG_WARN, "store", LOG_S("warning", text));
+    log_event(s->log, LOG_WARN, "store", LOG_S("warning", text));
 }
 
 static enum status
-open_store(struct store_setup *b, const struct config *config, struct mem *mem,
-           const struct store_sealer *sealer, const struct clock *clock,
-           struct store **out, struct config_errors *errors)
+open_store(struct store_setup *s, const struct config *config, struct mem *mem,
+           const struct store_sealer *sealer, struct store **out,
+           struct config_errors *errors)
 {
     const struct redis_config redis = {
         .mem = mem,
         .url = config->store,
-        .password = b->password,
+        .password = s->password,
         .message_ttl_s = config->limits.default_message_ttl,
         .message_delay_s = config->limits.default_message_delay,
         .max_message_ttl_s = config->limits.max_message_ttl,
@@ -290,9 +263,9 @@ open_store(struct store_setup *b, const struct config *config, struct mem *mem,
         .shown_queues = (size_t)config->metrics_queues,
         .threads = (size_t)config->store_threads,
         .sealer = sealer,
-        .test_clock = clock_stands(clock),
+        .test_clock = clock_stands(s->now),
         .warn = log_warning,
-        .warn_arg = b,
+        .warn_arg = s,
     };
     struct reason why;
     enum status st;
@@ -305,24 +278,22 @@ open_store(struct store_setup *b, const struct config *config, struct mem *mem,
 }
 
 enum status
-store_setup_open(struct store_setup *b, const struct config *config, struct mem *mem,
-                 const struct store_sealer *sealer, const struct clock *clock,
-                 const struct log *log, struct store **out, struct config_errors *errors)
+store_setup_connect(struct store_setup *s, const struct config *config, struct mem *mem,
+                    const struct store_sealer *sealer, struct store **out,
+                    struct config_errors *errors)
 {
     const struct executor_config executor = {.mem = mem,
                                              .threads = (size_t)config->store_threads,
                                              .line = (size_t)config->max_connections};
-    enum status st;
+    enum status st = password_read("store_password_file", config->store_password_file,
+                                   mem, &s->password, errors);
 
-    *b = (struct store_setup){.log = log};
-    st = password_read("store_password_file", config->store_password_file, mem,
-                       &b->password, errors);
     if (st == ST_OK)
-        st = open_store(b, config, mem, sealer, clock, out, errors);
+        st = open_store(s, config, mem, sealer, out, errors);
     if (st != ST_OK)
         return st;
-    b->store = *out;
-    st = executor_open(&executor, &b->executor);
+    s->redis = *out;
+    st = executor_open(&executor, &s->executor);
     if (st == ST_UNAVAILABLE)
         config_error(errors, "cannot start the threads for the store");
     return st;
@@ -338,10 +309,10 @@ write_redis(struct metrics_source *source, struct exposition *x)
         "claimd_redis_confirmation_seconds", FAMILY_HISTOGRAM, "seconds",
         "Time from the response of a script to the confirmation by the replicas, in "
         "seconds."};
-    struct store_setup *b = container_of(source, struct store_setup, source);
+    struct store_setup *s = container_of(source, struct store_setup, source);
     struct redis_figures f;
 
-    redis_measure(b->store, &f);
+    redis_measure(s->redis, &f);
     metric_write(x, FAMILY_COUNTER, "claimd_redis_requests", NULL,
                  "Number of scripts that claimd ran on Redis.", f.requests, 0);
     metric_write(x, FAMILY_COUNTER, "claimd_redis_pipelines", NULL,
@@ -383,19 +354,19 @@ write_redis(struct metrics_source *source, struct exposition *x)
 }
 
 void
-store_setup_measure(struct store_setup *b, struct metrics *metrics)
+store_setup_measure(struct store_setup *s, struct metrics *metrics)
 {
-    if (b->store == NULL)
+    if (s->journal == NULL && s->redis == NULL)
         return;
-    b->source.write = write_redis;
-    metrics_add(metrics, &b->source);
+    s->source.write = s->journal != NULL ? write_journal : write_redis;
+    metrics_add(metrics, &s->source);
 }
 
 void
-store_setup_close(struct store_setup *b, struct mem *mem)
+store_setup_disconnect(struct store_setup *s, struct mem *mem)
 {
-    executor_close(b->executor);
-    text_file_drop_word(mem, b->password);
-    b->executor = NULL;
-    b->password = NULL;
+    executor_close(s->executor);
+    text_file_drop_word(mem, s->password);
+    s->executor = NULL;
+    s->password = NULL;
 }

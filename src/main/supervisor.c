@@ -70,12 +70,6 @@ supervisor_tell(const struct supervisor *s, const char *assignments, const char 
     return send_datagram(s, message);
 }
 
-bool
-supervisor_send(const struct supervisor *s, const char *assignments)
-{
-    return s->size == 0 ? !s->wanted : send_datagram(s, assignments);
-}
-
 /* ------------------------------------------------------------------ watchdog */
 
 /* LATE_PART: of the pace, after which a late worker is looked at again. */
@@ -102,17 +96,16 @@ watchdog_init(struct watchdog *w, const char *usec, const char *pid, int64_t sel
 }
 
 int64_t
-watchdog_look(struct watchdog *w, const struct supervisor *s,
-              const struct watchdog_rounds *rounds)
+watchdog_look(struct watchdog *w, const struct supervisor *s, bool all_went, bool *ask)
 {
+    *ask = false;
     if (w->look_ms == 0 || !s->wanted)
         return -1;
-    if (w->asked && !rounds->all_went(rounds->ctx))
+    if (w->asked && !all_went)
         return w->look_ms / LATE_PART + 1;
     /* If the supervisor does not read, the next look tells it, before it is too late. */
-    if (w->asked)
-        (void)supervisor_send(s, "WATCHDOG=1");
-    rounds->ask(rounds->ctx);
-    w->asked = true;
+    if (w->asked && s->size > 0)
+        (void)send_datagram(s, "WATCHDOG=1");
+    *ask = w->asked = true;
     return w->look_ms;
 }

@@ -47,9 +47,6 @@ bool __attribute__((format(printf, 3, 4)))
 supervisor_tell(const struct supervisor *s, const char *assignments, const char *format,
                 ...);
 
-/* Sends assignments alone. False likewise. */
-bool supervisor_send(const struct supervisor *s, const char *assignments);
-
 /* ------------------------------------------------------------------ watchdog */
 
 /*
@@ -64,13 +61,6 @@ bool supervisor_send(const struct supervisor *s, const char *assignments);
  * server.
  */
 
-/* How the workers are asked (claimd/http/server.h). */
-struct watchdog_rounds {
-    void (*ask)(void *ctx);
-    bool (*all_went)(void *ctx);
-    void *ctx; /* borrowed */
-};
-
 struct watchdog {
     int64_t
         look_ms; /* half of what the supervisor waits; 0: it does not watch this process */
@@ -83,8 +73,11 @@ struct watchdog {
  */
 bool watchdog_init(struct watchdog *w, const char *usec, const char *pid, int64_t self);
 
-/* Looks, and tells. Returns the milliseconds until the next look, -1 for never. One thread. */
-int64_t watchdog_look(struct watchdog *w, const struct supervisor *s,
-                      const struct watchdog_rounds *rounds);
+/*
+ * Looks, and tells; all_went: all workers went round since they were asked. Returns the milliseconds
+ * until the next look, -1 for never; *ask: the workers are to be asked again. One thread.
+ */
+int64_t
+watchdog_look(struct watchdog *w, const struct supervisor *s, bool all_went, bool *ask);
 
 #endif

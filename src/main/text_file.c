@@ -176,5 +176,5 @@ password_read(const char *option, const char *path, struct mem *mem, char **out,
         .path = path, .option = option, .most = PASSWORD_MOST, .secret = true};
 
     *out = NULL;
-    return strcmp(path, "none") == 0 ? ST_OK : text_file_word(&file, mem, out, errors);
+    return config_has(path) ? text_file_word(&file, mem, out, errors) : ST_OK;
 }

@@ -37,18 +37,6 @@ faults_free(struct faults *f)
 
 /* ------------------------------------------------------------------ the list */
 
-static char *
-move_texts(struct fault_match *m, char *at)
-{
-    struct bytes *const texts[] = {&m->action, &m->method, &m->queue, &m->project,
-                                   &m->client};
-
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        if (bytes_present(*texts[i]))
-            *texts[i] = bytes_lay(&at, *texts[i]);
-    return at;
-}
-
 static struct fault_rule *
 copy_rules(struct mem *mem, const struct fault_rule *rules, size_t count)
 {
@@ -67,9 +55,15 @@ copy_rules(struct mem *mem, const struct fault_rule *rules, size_t count)
         return NULL;
     at = (char *)(copy + count);
     for (size_t i = 0; i < count; i++) {
+        struct fault_match *m = &copy[i].match;
+        struct bytes *const texts[] = {&m->action, &m->method, &m->queue, &m->project,
+                                       &m->client};
+
         copy[i] = rules[i];
         copy[i].matched = copy[i].struck = 0;
-        at = move_texts(&copy[i].match, at);
+        for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++)
+            if (bytes_present(*texts[k]))
+                *texts[k] = bytes_lay(&at, *texts[k]);
     }
     return copy;
 }

@@ -2,6 +2,7 @@
 
 #include "claimd/base/invariant.h"
 #include "claimd/base/lock.h"
+#include "claimd/store/waitqueue.h"
 
 #include <string.h>
 
@@ -99,29 +100,10 @@ entry_copy(struct history *h, const struct history_entry *entry)
     return k;
 }
 
-static void
-notify_listeners(struct history *h, struct store_wakeup **wakeups, size_t *count,
-                 size_t most)
-{
-    for (struct list *at = h->listeners.next; at != &h->listeners; at = at->next) {
-        struct store_listener *w = container_of(at, struct store_listener, link);
-        struct store_wakeup *wakeup = w->notify(w, STORE_READY);
-
-        if (wakeup == NULL)
-            continue;
-        if (*count < most)
-            wakeups[(*count)++] = wakeup;
-        else
-            wakeup->fire(wakeup);
-    }
-}
-
 void
 history_add(struct history *h, const struct history_entry *entry)
 {
-    enum { DEFERRED_MOST = 16 };
-    struct store_wakeup *wakeups[DEFERRED_MOST];
-    size_t count = 0;
+    struct wakeups wakeups = {.count = 0};
     struct kept *k;
 
     lock_acquire(&h->lock);
@@ -138,10 +120,13 @@ history_add(struct history *h, const struct history_entry *entry)
     }
     while (h->count > HISTORY_MOST || h->bytes > HISTORY_BYTES)
         drop_oldest(h);
-    notify_listeners(h, wakeups, &count, DEFERRED_MOST);
+    for (struct list *at = h->listeners.next; at != &h->listeners; at = at->next) {
+        struct store_listener *w = container_of(at, struct store_listener, link);
+
+        wakeups_defer(&wakeups, w->notify(w, STORE_READY));
+    }
     lock_release(&h->lock);
-    for (size_t i = 0; i < count; i++)
-        wakeups[i]->fire(wakeups[i]);
+    wakeups_fire(&wakeups);
 }
 
 uint64_t

@@ -138,25 +138,11 @@ read_entry(void *ctx, const struct history_entry *e)
     return --l->left > 0 && l->status == ST_OK;
 }
 
-static void
-conclude(struct lookup *l)
-{
-    struct hashnode *node = NULL;
-
-    while ((node = hashmap_walk(&l->suspects, node)) != NULL) {
-        struct suspect *s = container_of(node, struct suspect, node);
-
-        if (s->shown)
-            s->leak->kind = LEAK_NONE;
-        else if (s->leak->kind == LEAK_DEAD_LETTER)
-            s->leak->client = s->taken_by;
-    }
-}
-
 enum status
 leak_look_up(struct history *h, struct arena *arena, struct leak *suspects, size_t count)
 {
     struct lookup l = {.arena = arena};
+    struct hashnode *node = NULL;
 
     if (count == 0)
         return ST_OK;
@@ -166,8 +152,14 @@ leak_look_up(struct history *h, struct arena *arena, struct leak *suspects, size
         l.left = READ_SLICE;
         history_read(h, l.last, read_entry, &l);
     }
-    if (l.status == ST_OK)
-        conclude(&l);
+    while (l.status == ST_OK && (node = hashmap_walk(&l.suspects, node)) != NULL) {
+        struct suspect *s = container_of(node, struct suspect, node);
+
+        if (s->shown)
+            s->leak->kind = LEAK_NONE;
+        else if (s->leak->kind == LEAK_DEAD_LETTER)
+            s->leak->client = s->taken_by;
+    }
     hashmap_fini(&l.suspects);
     return l.status;
 }

@@ -4,6 +4,7 @@
 #include "claimd/base/invariant.h"
 #include "claimd/base/lock.h"
 #include "claimd/store/store.h"
+#include "claimd/store/waitqueue.h"
 
 #include <string.h>
 
@@ -35,52 +36,34 @@ testapi_of(struct store_log *observer)
 static enum history_event
 event_of(const struct store_change *change)
 {
+    static const struct {
+        enum store_change_kind kind;
+        enum history_event event;
+    } events[] = {{STORE_CHANGE_QUEUE, HISTORY_QUEUE_MADE},
+                  {STORE_CHANGE_META, HISTORY_QUEUE_CHANGED},
+                  {STORE_CHANGE_QUEUE_GONE, HISTORY_QUEUE_DELETED},
+                  {STORE_CHANGE_PURGE, HISTORY_PURGED},
+                  {STORE_CHANGE_POST, HISTORY_POSTED},
+                  {STORE_CHANGE_DELETE, HISTORY_DELETED},
+                  {STORE_CHANGE_CLAIM, HISTORY_CLAIMED},
+                  {STORE_CHANGE_RENEW, HISTORY_RENEWED},
+                  {STORE_CHANGE_RELEASE, HISTORY_RELEASED},
+                  {STORE_CHANGE_MOVE, HISTORY_DEAD_LETTER},
+                  {STORE_CHANGE_SUBSCRIPTION, HISTORY_SUBSCRIBED},
+                  {STORE_CHANGE_SUBSCRIPTION_GONE, HISTORY_UNSUBSCRIBED},
+                  {STORE_CHANGE_UNSUBSCRIBED, HISTORY_UNSUBSCRIBED},
+                  {STORE_CHANGE_EXPIRED, HISTORY_EXPIRED},
+                  {STORE_CHANGE_DELAY_OVER, HISTORY_DELAY_ENDED},
+                  {STORE_CHANGE_CLAIM_OVER, HISTORY_CLAIM_ENDED}};
     const struct store_actor *actor = change->actor;
 
-    switch (change->kind) {
-    case STORE_CHANGE_QUEUE:
-        return HISTORY_QUEUE_MADE;
-    case STORE_CHANGE_META:
-        return HISTORY_QUEUE_CHANGED;
-    case STORE_CHANGE_QUEUE_GONE:
-        return HISTORY_QUEUE_DELETED;
-    case STORE_CHANGE_PURGE:
-        return HISTORY_PURGED;
-    case STORE_CHANGE_POST:
-        return HISTORY_POSTED;
-    case STORE_CHANGE_DELETE:
-        return actor != NULL && bytes_present(actor->claim) ? HISTORY_FINISHED
-                                                            : HISTORY_DELETED;
-    case STORE_CHANGE_CLAIM:
-        return HISTORY_CLAIMED;
-    case STORE_CHANGE_RENEW:
-        return HISTORY_RENEWED;
-    case STORE_CHANGE_RELEASE:
-        return HISTORY_RELEASED;
-    case STORE_CHANGE_MOVE:
-        return HISTORY_DEAD_LETTER;
-    case STORE_CHANGE_SUBSCRIPTION:
-        return HISTORY_SUBSCRIBED;
-    case STORE_CHANGE_SUBSCRIPTION_GONE:
-    case STORE_CHANGE_UNSUBSCRIBED:
-        return HISTORY_UNSUBSCRIBED;
-    case STORE_CHANGE_EXPIRED:
-        return HISTORY_EXPIRED;
-    case STORE_CHANGE_DELAY_OVER:
-        return HISTORY_DELAY_ENDED;
-    case STORE_CHANGE_CLAIM_OVER:
-        return HISTORY_CLAIM_ENDED;
-    default:
-        return HISTORY_EVENTS;
-    }
-}
-
-/* Of a change that nobody has asked for, but time has brought. */
-static bool
-is_times(enum store_change_kind kind)
-{
-    return kind == STORE_CHANGE_EXPIRED || kind == STORE_CHANGE_DELAY_OVER ||
-           kind == STORE_CHANGE_CLAIM_OVER || kind == STORE_CHANGE_MOVE;
+    if (change->kind == STORE_CHANGE_DELETE && actor != NULL &&
+        bytes_present(actor->claim))
+        return HISTORY_FINISHED;
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+        if (events[i].kind == change->kind)
+            return events[i].event;
+    return HISTORY_EVENTS;
 }
 
 /* Writes the ids of a change's messages, which its log is still to see. */
@@ -103,7 +86,11 @@ write_ids(const struct store_change *change, struct buf *out, size_t *count)
 static void
 note(struct testapi *testapi, const struct store_change *change)
 {
-    const struct store_actor *actor = is_times(change->kind) ? NULL : change->actor;
+    const enum store_change_kind kind = change->kind;
+    const bool by_time = kind == STORE_CHANGE_EXPIRED ||
+                         kind == STORE_CHANGE_DELAY_OVER ||
+                         kind == STORE_CHANGE_CLAIM_OVER || kind == STORE_CHANGE_MOVE;
+    const struct store_actor *actor = by_time ? NULL : change->actor;
     struct history_entry e = {.at_ms = change->now_ms, .queue = change->queue};
     struct buf ids;
 
@@ -366,17 +353,17 @@ testapi_call_served(struct testapi *testapi)
 void
 testapi_dismiss(struct testapi *testapi, struct bytes project)
 {
+    struct wakeups wakeups = {.count = 0};
+
     lock_acquire(&testapi->lock);
     for (struct list *at = testapi->calls.next; at != &testapi->calls; at = at->next) {
         struct testapi_call *call = container_of(at, struct testapi_call, link);
-        struct store_wakeup *wakeup = NULL;
 
         if (!bytes_present(project) || bytes_equal(project, call->project))
-            wakeup = call_notify(&call->listener, STORE_GONE);
-        if (wakeup != NULL)
-            wakeup->fire(wakeup);
+            wakeups_defer(&wakeups, call_notify(&call->listener, STORE_GONE));
     }
     lock_release(&testapi->lock);
+    wakeups_fire(&wakeups);
 }
 
 bool

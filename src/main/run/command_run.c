@@ -5,8 +5,6 @@
 #include "main/command.h"
 #include "main/daemon.h"
 #include "main/help.h"
-#include "main/http_get.h"
-#include "main/run/leak_report.h"
 #include "main/run/run.h"
 
 #include <errno.h>
@@ -257,7 +255,7 @@ check_options(struct run *r)
         return command_misused(
             &command_run_tests,
             "run sets --listen, --ready-fd and --ci itself. Leave them out");
-    if (r->words.instances > 1 && strcmp(config.journal, "none") != 0)
+    if (r->words.instances > 1 && config_has(config.journal))
         return command_misused(
             &command_run_tests,
             "several instances cannot use one --journal. Leave it out");

@@ -1,11 +1,8 @@
-#include "main/run/leak_report.h"
+#include "main/run/run.h"
 
 #include "claimd/json/tree.h"
-#include "main/config.h"
 
 #include <string.h>
-
-/* ------------------------------------------------------------------ lines */
 
 /* A text of a leak, NULL if it is not known. */
 static const char *
@@ -59,8 +56,6 @@ write_leak(struct leak_report *r, const json_t *leak)
     }
     return true;
 }
-
-/* ------------------------------------------------------------------ pages */
 
 static bool
 write_page(struct leak_report *r, const json_t *page, char next[LEAK_REPORT_NEXT_CAP])

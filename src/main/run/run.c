@@ -21,20 +21,6 @@ extern char **environ;
 
 enum { READY_FD = 3, CANNOT = 127 };
 
-/* Standard descriptors, READY_FD, and no other: others may wait for the end of theirs. */
-static bool
-arrange_descriptors(int ready, int log)
-{
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
-        (log >= 0 && dup2(log, STDERR_FILENO) < 0))
-        return false;
-    if (ready == READY_FD ? fcntl(ready, F_SETFD, 0) < 0 : dup2(ready, READY_FD) < 0)
-        return false;
-    return close_range(READY_FD + 1, UINT_MAX, 0) == 0 || errno == ENOSYS;
-}
-
 static void __attribute__((noreturn))
 be_server(char *const *words, pid_t parent, int ready, int log)
 {
@@ -42,6 +28,7 @@ be_server(char *const *words, pid_t parent, int ready, int log)
                                                 "WATCHDOG_PID",  "LISTEN_PID",
                                                 "LISTEN_FDS",    "LISTEN_FDNAMES"};
     sigset_t none;
+    int null;
 
     (void)sigemptyset(&none);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
@@ -51,7 +38,12 @@ be_server(char *const *words, pid_t parent, int ready, int log)
     (void)signal(SIGHUP, SIG_DFL); /* nohup is not for it */
     for (size_t i = 0; i < sizeof(of_supervisor) / sizeof(of_supervisor[0]); i++)
         (void)unsetenv(of_supervisor[i]); /* what it says is for `claimd run` */
-    if (arrange_descriptors(ready, log)) {
+    null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    /* Standard descriptors, READY_FD, and no other: others may wait for the end of theirs. */
+    if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&
+        (log < 0 || dup2(log, STDERR_FILENO) >= 0) &&
+        (ready == READY_FD ? fcntl(ready, F_SETFD, 0) : dup2(ready, READY_FD)) >= 0 &&
+        (close_range(READY_FD + 1, UINT_MAX, 0) == 0 || errno == ENOSYS)) {
         char path[PATH_MAX];
         ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
@@ -110,20 +102,6 @@ unset_variables(const char *prefix)
     }
 }
 
-static bool
-set_urls(const struct run_words *words, const struct run_server *servers)
-{
-    char name[32], url[96];
-    bool good = true;
-
-    for (size_t i = words->instances; i > 0; i--) {
-        (void)snprintf(url, sizeof(url), "http://%s", servers[i - 1].address);
-        (void)snprintf(name, sizeof(name), "CLAIMD_URL_%zu", i);
-        good = good && (!words->numbered || setenv(name, url, 1) == 0);
-    }
-    return good && setenv("CLAIMD_URL", url, 1) == 0; /* of the first */
-}
-
 /*
  * For python-zaqarclient, openstacksdk and gophercloud. The last wants OS_DOMAIN_ID, which the
  * others take for the two in front of it.
@@ -163,30 +141,27 @@ with_loopback(const char *name, const char *other)
                : grown;
 }
 
-/*
- * The servers are on this machine: no proxy is asked for them. Some programs look for the one
- * name first, some for the other.
- */
-static bool
-set_no_proxy(void)
+bool
+run_command_prepare(const struct run *r)
 {
+    /* The servers are on this machine. Some programs look for the one name first, some for the other. */
     char *lower = with_loopback("no_proxy", "NO_PROXY");
     char *upper = with_loopback("NO_PROXY", "no_proxy");
     bool good = lower != NULL && upper != NULL && setenv("no_proxy", lower, 1) == 0 &&
                 setenv("NO_PROXY", upper, 1) == 0;
+    char name[32], url[96];
 
     free(lower);
     free(upper);
-    return good;
-}
-
-bool
-run_command_prepare(const struct run *r)
-{
     unset_variables("OS_");
     unset_variables("CLAIMD_URL");
-    return set_urls(&r->words, r->servers) && set_openstack(&r->servers[0], r->region) &&
-           set_no_proxy();
+    for (size_t i = r->words.instances; i > 0; i--) {
+        (void)snprintf(url, sizeof(url), "http://%s", r->servers[i - 1].address);
+        (void)snprintf(name, sizeof(name), "CLAIMD_URL_%zu", i);
+        good = good && (!r->words.numbered || setenv(name, url, 1) == 0);
+    }
+    return good && setenv("CLAIMD_URL", url, 1) == 0 && /* of the first */
+           set_openstack(&r->servers[0], r->region);
 }
 
 static void __attribute__((noreturn))

@@ -13,11 +13,13 @@
 #ifndef MAIN_RUN_RUN_H
 #define MAIN_RUN_RUN_H
 
+#include "claimd/base/bytes.h"
 #include "main/config.h"
 
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /* Exit statuses. All but the first as shells have them. */
@@ -112,5 +114,31 @@ int run_servers_start(struct run *r);
 /* Ends the servers, by SIGKILL when their time is over. They have less of it if we are to end, or
  * another signal comes. */
 void run_servers_stop(struct run *r, bool hurried);
+
+/* ------------------------------------------------------------------ leaks */
+
+/* A server's report of what tests have forgotten (docs/api.md 23.8), for people. */
+
+/* Lines that are written of each kind; what there is more is only counted. */
+enum { LEAK_REPORT_LINES = 100 };
+
+struct leak_report {
+    FILE *to;
+    const char *of; /* written behind each line: " (instance 2)"; "" for none */
+    size_t claims, unread, dead_letters;
+};
+
+/*
+ * Writes the leaks of a page, a document of GET /claimd/leaks. False: it is none. next: the target
+ * of the next page; empty: there is none.
+ */
+enum { LEAK_REPORT_NEXT_CAP = 4096 };
+bool leak_report_page(struct leak_report *r, struct bytes page,
+                      char next[LEAK_REPORT_NEXT_CAP]);
+
+size_t leak_report_count(const struct leak_report *r);
+
+/* A line with what there was; nothing if there was nothing. */
+void leak_report_sum_up(const struct leak_report *r);
 
 #endif

@@ -1,4 +1,4 @@
-#include "main/run/leak_report.h"
+#include "main/run/run.h"
 
 #include "support/check_main.h"
 

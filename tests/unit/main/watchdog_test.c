@@ -57,20 +57,14 @@ struct crew {
     bool went;
 };
 
-static void
-crew_ask(void *ctx)
+static int64_t
+crew_look(struct watchdog *w, const struct supervisor *s, struct crew *crew)
 {
-    struct crew *crew = ctx;
+    bool ask;
+    int64_t next_ms = watchdog_look(w, s, crew->went, &ask);
 
-    crew->asked++;
-}
-
-static bool
-crew_went(void *ctx)
-{
-    const struct crew *crew = ctx;
-
-    return crew->went;
+    crew->asked += ask;
+    return next_ms;
 }
 
 static struct watchdog
@@ -86,16 +80,14 @@ START_TEST(it_tells_twice_as_often_as_it_must_what_it_has_seen)
 {
     struct watchdog w = watchdog_of("120000000");
     struct crew crew = {.went = true};
-    const struct watchdog_rounds rounds = {
-        .ask = crew_ask, .all_went = crew_went, .ctx = &crew};
     struct ear ear;
 
     ear_open(&ear);
-    ck_assert_int_eq(watchdog_look(&w, &ear.supervisor, &rounds), MINUTE_MS);
+    ck_assert_int_eq(crew_look(&w, &ear.supervisor, &crew), MINUTE_MS);
     ck_assert_int_eq(heard(&ear), 0); /* it has only asked */
-    ck_assert_int_eq(watchdog_look(&w, &ear.supervisor, &rounds), MINUTE_MS);
+    ck_assert_int_eq(crew_look(&w, &ear.supervisor, &crew), MINUTE_MS);
     ck_assert_int_eq(heard(&ear), 1);
-    ck_assert_int_eq(watchdog_look(&w, &ear.supervisor, &rounds), MINUTE_MS);
+    ck_assert_int_eq(crew_look(&w, &ear.supervisor, &crew), MINUTE_MS);
     ck_assert_int_eq(heard(&ear), 1);
     ck_assert_int_eq(crew.asked, 3);
     ck_assert_int_eq(close(ear.fd), 0);
@@ -106,18 +98,16 @@ START_TEST(it_says_nothing_while_a_worker_hangs_and_looks_again_soon)
 {
     struct watchdog w = watchdog_of("120000000");
     struct crew crew = {.went = false};
-    const struct watchdog_rounds rounds = {
-        .ask = crew_ask, .all_went = crew_went, .ctx = &crew};
     struct ear ear;
 
     ear_open(&ear);
-    ck_assert_int_eq(watchdog_look(&w, &ear.supervisor, &rounds), MINUTE_MS);
+    ck_assert_int_eq(crew_look(&w, &ear.supervisor, &crew), MINUTE_MS);
     for (int i = 0; i < 100; i++)
-        ck_assert_int_eq(watchdog_look(&w, &ear.supervisor, &rounds), MINUTE_MS / 8 + 1);
+        ck_assert_int_eq(crew_look(&w, &ear.supervisor, &crew), MINUTE_MS / 8 + 1);
     ck_assert_int_eq(heard(&ear), 0);
     ck_assert_int_eq(crew.asked, 1);
     crew.went = true;
-    ck_assert_int_eq(watchdog_look(&w, &ear.supervisor, &rounds), MINUTE_MS);
+    ck_assert_int_eq(crew_look(&w, &ear.supervisor, &crew), MINUTE_MS);
     ck_assert_int_eq(heard(&ear), 1);
     ck_assert_int_eq(close(ear.fd), 0);
 }
@@ -126,8 +116,6 @@ END_TEST
 START_TEST(it_never_looks_where_nobody_watches)
 {
     struct crew crew = {.went = true};
-    const struct watchdog_rounds rounds = {
-        .ask = crew_ask, .all_went = crew_went, .ctx = &crew};
     struct supervisor nobody;
     struct watchdog w;
     struct ear ear;
@@ -135,11 +123,11 @@ START_TEST(it_never_looks_where_nobody_watches)
     ear_open(&ear);
     supervisor_init(&nobody, NULL);
     ck_assert(watchdog_init(&w, NULL, NULL, SELF));
-    ck_assert_int_eq(watchdog_look(&w, &ear.supervisor, &rounds), -1);
+    ck_assert_int_eq(crew_look(&w, &ear.supervisor, &crew), -1);
     ck_assert(watchdog_init(&w, "1000000", "43", SELF)); /* it watches another process */
-    ck_assert_int_eq(watchdog_look(&w, &ear.supervisor, &rounds), -1);
+    ck_assert_int_eq(crew_look(&w, &ear.supervisor, &crew), -1);
     w = watchdog_of("1000000");
-    ck_assert_int_eq(watchdog_look(&w, &nobody, &rounds), -1);
+    ck_assert_int_eq(crew_look(&w, &nobody, &crew), -1);
     ck_assert_int_eq(crew.asked, 0);
     ck_assert_int_eq(close(ear.fd), 0);
 }
@@ -165,16 +153,15 @@ END_TEST
 
 /* ------------------------------------------------------------------ real workers */
 
-static void
-server_ask(void *ctx)
+static int64_t
+server_look(struct watchdog *w, const struct supervisor *s, struct server *server)
 {
-    server_ask_round(ctx);
-}
+    bool ask;
+    int64_t next_ms = watchdog_look(w, s, server_went_round(server), &ask);
 
-static bool
-server_went(void *ctx)
-{
-    return server_went_round(ctx);
+    if (ask)
+        server_ask_round(server);
+    return next_ms;
 }
 
 static void *
@@ -196,8 +183,6 @@ START_TEST(a_worker_that_is_stuck_in_the_store_is_not_alive_and_an_idle_one_is)
 {
     const struct server_fixture_options options = {
         .workers = 2, .slow = true, .slow_kinds = SLOW_STORE_BLOCKS};
-    struct watchdog_rounds rounds = {
-        .ask = server_ask, .all_went = server_went, .ctx = NULL};
     struct watchdog w = watchdog_of("120000000");
     struct server_fixture f;
     struct ear ear;
@@ -206,21 +191,20 @@ START_TEST(a_worker_that_is_stuck_in_the_store_is_not_alive_and_an_idle_one_is)
     ear_open(&ear);
     server_fixture_open_with(&f, &options);
     f.store->blocks = false; /* it does, and nobody has told the worker */
-    rounds.ctx = f.server;
-    (void)watchdog_look(&w, &ear.supervisor, &rounds);
+    (void)server_look(&w, &ear.supervisor, f.server);
     await_round(&f); /* nobody asks for anything: they were woken for this */
     slow_store_shut(f.store);
     ck_assert_int_eq(pthread_create(&client, NULL, post_one, &f), 0);
     slow_store_await(f.store, 1);
-    ck_assert_int_eq(watchdog_look(&w, &ear.supervisor, &rounds), MINUTE_MS);
+    ck_assert_int_eq(server_look(&w, &ear.supervisor, f.server), MINUTE_MS);
     ck_assert_int_eq(heard(&ear), 1); /* of the round before */
     for (int i = 0; i < 1000; i++)
-        ck_assert_int_lt(watchdog_look(&w, &ear.supervisor, &rounds), MINUTE_MS);
+        ck_assert_int_lt(server_look(&w, &ear.supervisor, f.server), MINUTE_MS);
     ck_assert_int_eq(heard(&ear), 0);
     slow_store_unshut(f.store);
     ck_assert_int_eq(pthread_join(client, NULL), 0);
     await_round(&f);
-    ck_assert_int_eq(watchdog_look(&w, &ear.supervisor, &rounds), MINUTE_MS);
+    ck_assert_int_eq(server_look(&w, &ear.supervisor, f.server), MINUTE_MS);
     ck_assert_int_eq(heard(&ear), 1);
     server_fixture_close(&f);
     ck_assert_int_eq(close(ear.fd), 0);
