@@ -14,7 +14,7 @@
  *
  *   Cost     every step O(1): within a phase connections stand in the order of their
  *            deadlines, since the limit is the same for all
- *   Threads  the acceptor makes a conn and gives it away; from then on its worker's
+ *   Threads  the accepting thread makes a conn and gives it away; from then on its worker's
  */
 #ifndef HTTP_CONN_H
 #define HTTP_CONN_H

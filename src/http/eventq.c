@@ -51,20 +51,16 @@ eventq_notify(struct eventq *q)
 void
 eventq_wake(struct eventq *q)
 {
-    const uint64_t one = 1;
-
     /* The only failure is a full counter, which is as good as a wake-up. */
-    if (write(q->fd, &one, sizeof(one)) < 0)
-        return;
+    (void)eventfd_write(q->fd, 1);
 }
 
 void
 eventq_reset(struct eventq *q)
 {
-    uint64_t count;
+    eventfd_t count;
 
-    if (read(q->fd, &count, sizeof(count)) < 0)
-        return; /* it was reset already */
+    (void)eventfd_read(q->fd, &count); /* fails if it was reset already */
 }
 
 bool

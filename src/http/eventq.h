@@ -26,8 +26,8 @@
  * data points at it.
  */
 enum source_kind {
-    SOURCE_STOP,     /* acceptor: it must stop */
-    SOURCE_LISTENER, /* acceptor: a client connects */
+    SOURCE_STOP,     /* server: it must stop */
+    SOURCE_LISTENER, /* server: a client connects */
     SOURCE_EVENTQ,   /* struct eventq */
     SOURCE_MHD,      /* a daemon of libmicrohttpd (mhd/mhd.h) */
     SOURCE_CONN,     /* struct conn */

@@ -27,7 +27,7 @@
  *
  *     3f2a9c1e-03-000000002a
  *     |        |  counter of this source
- *     |        source: the worker, or the acceptor
+ *     |        source: the worker, or the accepting thread
  *     random tag of this run of the server
  */
 #define REQUEST_ID_CAP 23

@@ -2,28 +2,57 @@
 
 #include "claimd/base/entropy.h"
 #include "claimd/base/invariant.h"
-#include "http/acceptor.h"
+#include "http/listener.h"
+#include "http/worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
-#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+/*
+ * The thread that runs the server takes connections from the listeners and hands each to the worker with
+ * the fewest.
+ *
+ * A connection beyond the limit gets 503 with Retry-After and is closed: a client that waits in a
+ * backlog learns nothing. If the process runs out of descriptors, the server gives up one that it
+ * keeps in reserve for the moment it takes to tell the client the same.
+ */
 struct server {
     struct metrics_source source;
     struct server_config config;
     struct listener listeners[LISTEN_MAX];
     size_t listener_count; /* open ones */
-    struct acceptor acceptor;
     struct worker_shared shared;
+    /* Of the thread that accepts: */
+    struct source stop;
+    int epoll_fd, stop_fd; /* owned */
+    int reserve_fd;        /* owned; -1 while it is given up */
+    bool refusing;         /* the last connection was one too many */
+    bool exhausted;        /* accepting failed for want of descriptors or memory */
+    bool paused;           /* the listeners are out of the epoll set for a moment */
+    struct counter accepted, refused; /* connections; for any thread to read */
+    int64_t now_ms;
+    struct request_ids ids;
+    struct linger_set linger;
     size_t worker_count; /* initialised ones */
     struct worker workers[];
 };
 
 /* Descriptors a server needs for itself and for each worker, with some to spare. */
 enum { OWN_DESCRIPTORS = 24, WORKER_DESCRIPTORS = 4 };
+
+enum {
+    EVENTS = 32,
+    ACCEPTS_IN_A_ROW = 64,
+    PAUSE_MS = 100, /* without descriptors: until the next try */
+    SOURCE = 255    /* in request ids; workers count from 0 */
+};
 
 /*
  * Divides what descriptors there are: a quarter, if it need be that much, for lingering
@@ -82,6 +111,280 @@ fit_connections(struct server *s)
                   LOG_I("open_files", files.rlim_cur));
 }
 
+/* ------------------------------------------------------------------ accepting */
+
+static void
+open_reserve(struct server *s)
+{
+    if (s->reserve_fd < 0)
+        s->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static bool
+watch_source(struct server *s, int fd, struct source *source)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};
+
+    return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+/* False: not all could be watched. */
+static bool
+watch_listeners(struct server *s)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < s->listener_count; i++) {
+        struct listener *l = &s->listeners[i];
+
+        l->watched = l->watched || watch_source(s, l->fd, &l->source);
+        all = all && l->watched;
+    }
+    return all;
+}
+
+/* ST_IO without descriptors. */
+static enum status
+open_acceptor(struct server *s, const char *tag)
+{
+    s->stop.kind = SOURCE_STOP;
+    request_ids_init(&s->ids, tag, SOURCE);
+    s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+    linger_init(&s->linger, s->epoll_fd, s->shared.linger_slots);
+    open_reserve(s);
+    return s->epoll_fd >= 0 && s->stop_fd >= 0 && watch_listeners(s) &&
+                   watch_source(s, s->stop_fd, &s->stop)
+               ? ST_OK
+               : ST_IO;
+}
+
+static void
+close_acceptor(struct server *s)
+{
+    if (s->epoll_fd >= 0) {
+        if (s->linger.slot_count > 0)
+            linger_fini(&s->linger);
+        (void)close(s->epoll_fd);
+    }
+    if (s->reserve_fd >= 0)
+        (void)close(s->reserve_fd);
+    if (s->stop_fd >= 0)
+        (void)close(s->stop_fd);
+}
+
+/* Sends 503; with TLS no word can be said. */
+static void
+refuse_socket(struct server *s, const struct listener *l, int fd, char id[REQUEST_ID_CAP])
+{
+    request_ids_next(&s->ids, id);
+    counter_add(&s->refused, 1);
+    if (l->kind != LISTEN_TLS)
+        mhd_refuse_socket(fd, REFUSAL_BUSY, id);
+}
+
+/* Takes fd. */
+static void
+refuse_connection(struct server *s, const struct listener *l, int fd)
+{
+    const struct log *log = s->config.log;
+    char id[REQUEST_ID_CAP];
+
+    refuse_socket(s, l, fd, id);
+    if (l->kind != LISTEN_TLS)
+        linger_add(&s->linger, fd, s->now_ms);
+    else
+        (void)close(fd); /* nothing was written */
+    if (!s->refusing)
+        log_event(log, LOG_WARN, "refusing_connections",
+                  LOG_I("max_connections", s->config.max_connections),
+                  LOG_S("request_id", id));
+    else if (request_log_one_in(&s->shared.log) > 0)
+        log_event(log, LOG_INFO, "connection_refused", LOG_I("status", 503),
+                  LOG_S("request_id", id));
+    s->refusing = true;
+}
+
+/* The worker with the fewest connections; NULL when all together have too many. */
+static struct worker *
+choose_worker(struct server *s)
+{
+    struct worker *best = NULL;
+    size_t best_load = SIZE_MAX, total = 0;
+
+    for (size_t i = 0; i < s->worker_count; i++) {
+        size_t load =
+            atomic_load_explicit(&s->workers[i].conns.load, memory_order_relaxed);
+
+        total += load;
+        if (load < best_load) {
+            best_load = load;
+            best = &s->workers[i];
+        }
+    }
+    return total < s->config.max_connections ? best : NULL;
+}
+
+/* Hands an accepted socket to a worker, or refuses it. Takes fd. */
+static void
+assign_connection(struct server *s, const struct listener *l, int fd,
+                  const union peer *peer, socklen_t peer_len)
+{
+    struct worker *w = choose_worker(s);
+    struct conn *c = NULL;
+
+    if (w != NULL)
+        c = mem_calloc(s->config.mem, 1, sizeof(*c));
+    if (c == NULL) {
+        refuse_connection(s, l, fd);
+        return;
+    }
+    if (s->refusing)
+        log_event(s->config.log, LOG_INFO, "accepting_again",
+                  LOG_I("max_connections", s->config.max_connections));
+    s->refusing = false;
+    counter_add(&s->accepted, 1);
+    c->fd = fd;
+    c->kind = l->kind;
+    c->check_host = l->loopback && (s->config.open_to_all || l->kind == LISTEN_METRICS);
+    c->peer = *peer;
+    c->peer_len = peer_len < sizeof(*peer) ? peer_len : (socklen_t)sizeof(*peer);
+    atomic_fetch_add_explicit(&w->conns.load, 1, memory_order_relaxed);
+    c->source.kind = SOURCE_CONN;
+    c->eventq = &w->loop.events;
+    if (eventq_push(&w->loop.events, &c->event,
+                    EVENT_ARRIVED)) /* c is the worker's now */
+        eventq_wake(&w->loop.events);
+}
+
+static int
+accept_one(const struct listener *l, union peer *peer, socklen_t *peer_len)
+{
+    memset(peer, 0, sizeof(*peer));
+    *peer_len = sizeof(*peer);
+    return accept4(l->fd, &peer->any, peer_len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+/*
+ * No descriptor or memory for another connection. The reserve makes room for one at a
+ * time, which is told to come back; if that does not help, all listeners rest a moment.
+ */
+static void
+refuse_for_want_of_descriptors(struct server *s, const struct listener *l, int why)
+{
+    char id[REQUEST_ID_CAP];
+    union peer peer;
+    socklen_t peer_len;
+    int fd = -1;
+
+    if (!s->exhausted)
+        log_event(s->config.log, LOG_ERROR, "cannot_accept",
+                  LOG_S("reason", strerror(why)));
+    s->exhausted = true;
+    if (s->reserve_fd >= 0) {
+        (void)close(s->reserve_fd);
+        s->reserve_fd = -1;
+        fd = accept_one(l, &peer, &peer_len);
+    }
+    if (fd >= 0) {
+        refuse_socket(s, l, fd, id);
+        (void)close(fd); /* no lingering: the descriptor is needed */
+    }
+    open_reserve(s);
+    for (size_t i = 0; i < s->listener_count && fd < 0; i++) {
+        struct listener *paused = &s->listeners[i];
+
+        if (paused->watched &&
+            epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, paused->fd, NULL) == 0)
+            paused->watched = false;
+        s->paused = s->paused || !paused->watched;
+    }
+}
+
+/* True if more clients may be waiting. */
+static bool
+accept_some(struct server *s, const struct listener *l)
+{
+    for (int i = 0; i < ACCEPTS_IN_A_ROW; i++) {
+        union peer peer;
+        socklen_t peer_len;
+        int fd = accept_one(l, &peer, &peer_len), why;
+
+        if (fd >= 0) {
+            if (s->exhausted)
+                log_event(s->config.log, LOG_INFO, "accepting_again",
+                          LOG_S("listen", l->text));
+            s->exhausted = false;
+            assign_connection(s, l, fd, &peer, peer_len);
+            continue;
+        }
+        why = errno;
+        if (why == EMFILE || why == ENFILE || why == ENOBUFS || why == ENOMEM)
+            refuse_for_want_of_descriptors(s, l, why);
+        else if (why != EINTR && why != ECONNABORTED)
+            return false; /* no client is waiting any more */
+        if (s->paused)
+            return false;
+    }
+    return true;
+}
+
+static int
+sleep_ms(struct server *s)
+{
+    int64_t next_ms = linger_expire(&s->linger, s->now_ms);
+
+    if (s->paused && next_ms > s->now_ms + PAUSE_MS)
+        next_ms = s->now_ms + PAUSE_MS;
+    if (next_ms == INT64_MAX)
+        return -1;
+    next_ms -= s->now_ms;
+    return next_ms > INT_MAX ? INT_MAX : (int)next_ms;
+}
+
+void
+server_run(struct server *s)
+{
+    s->now_ms = clock_now_ms(&s->shared.real);
+    for (;;) {
+        struct epoll_event events[EVENTS];
+        int n = epoll_wait(s->epoll_fd, events, EVENTS, sleep_ms(s));
+
+        s->now_ms = clock_now_ms(&s->shared.real);
+        if (s->paused)
+            s->paused = !watch_listeners(s);
+        for (int i = 0; i < n; i++) {
+            struct source *source = events[i].data.ptr;
+
+            if (source->kind == SOURCE_STOP)
+                return;
+            if (source->kind == SOURCE_LISTENER) /* the rest in the next round */
+                (void)accept_some(s, container_of(source, struct listener, source));
+            else
+                linger_read(&s->linger, source);
+        }
+    }
+}
+
+/*
+ * Accepts the clients that have connected before the listeners close: the kernel would reset them, and
+ * what they have sent would be lost. In the backlog of an inherited socket they wait for the next process.
+ */
+static void
+accept_rest(struct server *s)
+{
+    for (size_t i = 0; i < s->listener_count; i++) {
+        size_t batches = s->listeners[i].inherited
+                             ? 0
+                             : s->config.max_connections / ACCEPTS_IN_A_ROW + 1;
+
+        while (batches-- > 0 && accept_some(s, &s->listeners[i]))
+            continue;
+    }
+}
+
+/* ------------------------------------------------------------------ life */
+
 static enum status
 start_workers(struct server *s, const char *tag)
 {
@@ -115,19 +418,19 @@ end_workers(struct server *s)
 }
 
 static enum status
-open_listeners(struct server *s, char *error, size_t error_cap)
+open_listeners(struct server *s, struct reason *why)
 {
     const struct server_config *config = &s->config;
     const struct listener_access access = {.mode = (mode_t)config->socket_mode,
                                            .group = (gid_t)config->socket_group};
 
     for (size_t i = 0; i < config->listen->count; i++) {
-        enum status st = listener_open(&s->listeners[i], &config->listen->entries[i],
-                                       &access, error, error_cap);
+        enum status st =
+            listener_open(&s->listeners[i], &config->listen->entries[i], &access, why);
 
         if (st != ST_OK)
             return st;
-        s->acceptor.listener_count = ++s->listener_count;
+        s->listener_count++;
         s->shared.relieved = s->shared.relieved || s->listeners[i].inherited;
     }
     return ST_OK;
@@ -142,8 +445,7 @@ close_listeners(struct server *s)
 }
 
 enum status
-server_open(const struct server_config *config, struct server **out, char *error,
-            size_t error_cap)
+server_open(const struct server_config *config, struct server **out, struct reason *why)
 {
     struct server *s =
         mem_calloc(config->mem, 1, sizeof(*s) + config->workers * sizeof(struct worker));
@@ -151,10 +453,8 @@ server_open(const struct server_config *config, struct server **out, char *error
     enum status st;
 
     ENSURE(config->workers > 0 && config->workers < 255);
-    if (s == NULL) {
-        (void)snprintf(error, error_cap, "%s", status_text(ST_NO_MEMORY));
-        return ST_NO_MEMORY;
-    }
+    if (s == NULL)
+        return reason_give(why, ST_NO_MEMORY, "%s", status_text(ST_NO_MEMORY));
     s->config = *config;
     s->shared.done_fd = -1;
     fit_connections(s);
@@ -165,26 +465,19 @@ server_open(const struct server_config *config, struct server **out, char *error
     request_log_init(&s->shared.log, config->log, config->access_log_one_in);
     clock_init_system(&s->shared.real);
     uid_text(tag);
-    s->acceptor = (struct acceptor){.shared = &s->shared,
-                                    .listeners = s->listeners,
-                                    .workers = s->workers,
-                                    .worker_count = config->workers,
-                                    .max_connections = s->config.max_connections,
-                                    .epoll_fd = -1,
-                                    .stop_fd = -1,
-                                    .reserve_fd = -1};
-    st = open_listeners(s, error, error_cap);
+    s->epoll_fd = s->stop_fd = s->reserve_fd = -1;
+    st = open_listeners(s, why);
     if (st != ST_OK)
         goto fail;
     s->shared.done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    st = s->shared.done_fd < 0 ? ST_IO : acceptor_init(&s->acceptor, tag);
+    st = s->shared.done_fd < 0 ? ST_IO : open_acceptor(s, tag);
     if (st == ST_OK)
         st = start_workers(s, tag);
     if (st == ST_OK) {
         *out = s;
         return ST_OK;
     }
-    (void)snprintf(error, error_cap, "cannot start: %s", status_text(st));
+    (void)reason_give(why, st, "cannot start: %s", status_text(st));
 
 fail:
     server_free(s);
@@ -212,12 +505,6 @@ server_listen_kind(const struct server *s, size_t index)
 }
 
 void
-server_run(struct server *s)
-{
-    acceptor_run(&s->acceptor);
-}
-
-void
 server_log_requests(struct server *s, uint64_t one_in)
 {
     atomic_store_explicit(&s->shared.log.one_in, one_in, memory_order_relaxed);
@@ -226,7 +513,7 @@ server_log_requests(struct server *s, uint64_t one_in)
 void
 server_stop(struct server *s)
 {
-    acceptor_stop(&s->acceptor);
+    (void)eventfd_write(s->stop_fd, 1); /* fails only when the counter is full */
 }
 
 void
@@ -267,7 +554,7 @@ static void
 await_workers(struct server *s, int64_t drain_ms)
 {
     struct pollfd fds[] = {{.fd = s->shared.done_fd, .events = POLLIN},
-                           {.fd = s->acceptor.stop_fd, .events = POLLIN}};
+                           {.fd = s->stop_fd, .events = POLLIN}};
     int64_t end_ms = clock_now_ms(&s->shared.real) + drain_ms;
     size_t left = s->worker_count;
     eventfd_t ended; /* workers, since it was read last */
@@ -291,8 +578,8 @@ server_drain(struct server *s, int64_t drain_ms)
     size_t cut;
 
     /* One call of server_stop() ended server_run() and is used up; another ends this. */
-    (void)eventfd_read(s->acceptor.stop_fd, &calls);
-    acceptor_take_rest(&s->acceptor);
+    (void)eventfd_read(s->stop_fd, &calls);
+    accept_rest(s);
     close_listeners(s);
     atomic_store(&s->shared.draining, true);
     server_wake(s);
@@ -309,8 +596,8 @@ write_metrics(struct metrics_source *source, struct exposition *x)
     struct http_counts counts = {.workers = s->config.workers,
                                  .max_connections = s->config.max_connections,
                                  .max_waiters = s->config.max_waiters,
-                                 .accepted = counter_read(&s->acceptor.accepted),
-                                 .refused = counter_read(&s->acceptor.refused)};
+                                 .accepted = counter_read(&s->accepted),
+                                 .refused = counter_read(&s->refused)};
     struct traffic sum;
 
     traffic_init(&sum, s->config.mem);
@@ -342,7 +629,7 @@ server_free(struct server *s)
     (void)end_workers(s);
     for (size_t i = 0; i < s->worker_count; i++)
         worker_fini(&s->workers[i]);
-    acceptor_fini(&s->acceptor);
+    close_acceptor(s);
     close_listeners(s);
     if (s->shared.done_fd >= 0)
         (void)close(s->shared.done_fd);

@@ -6,15 +6,6 @@
 #include <gnutls/x509.h>
 #include <string.h>
 
-struct tls_pair {
-    struct mem *mem; /* borrowed */
-    _Atomic unsigned pins;
-    gnutls_pcert_st chain[TLS_CHAIN_MAX]; /* owned, as the key is */
-    unsigned count;
-    gnutls_privkey_t key; /* NULL: not there yet */
-    int64_t begins_ms, ends_ms;
-};
-
 struct tls {
     struct mem *mem;   /* borrowed */
     char *authorities; /* owned; NULL: there are none */
@@ -172,31 +163,6 @@ tls_pair_drop(struct tls_pair *pair)
     if (pair->key != NULL)
         gnutls_privkey_deinit(pair->key);
     mem_free(pair->mem, pair);
-}
-
-int64_t
-tls_pair_begins_ms(const struct tls_pair *pair)
-{
-    return pair->begins_ms;
-}
-
-int64_t
-tls_pair_ends_ms(const struct tls_pair *pair)
-{
-    return pair->ends_ms;
-}
-
-gnutls_pcert_st *
-tls_pair_chain(struct tls_pair *pair, unsigned *count)
-{
-    *count = pair->count;
-    return pair->chain;
-}
-
-gnutls_privkey_t
-tls_pair_key(const struct tls_pair *pair)
-{
-    return pair->key;
 }
 
 /* ------------------------------------------------------------------ the one in force */

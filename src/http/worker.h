@@ -47,7 +47,7 @@ struct connections {
     struct mhd *mhd; /* owned; has those in the table */
     struct conn_table table;
     struct linger_set linger;
-    _Atomic size_t load; /* pushed and not closed; the acceptor adds, the worker takes */
+    _Atomic size_t load; /* pushed and not closed; the server adds, the worker takes */
 };
 
 /* Exchanges whose response has to wait (respond.h). */

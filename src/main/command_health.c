@@ -160,11 +160,11 @@ static const char *
 own_address(struct listen_list *list)
 {
     const char *listen = getenv("CLAIMD_LISTEN");
-    char unheard[256];
+    struct reason unused;
 
     if (listen == NULL)
         return "127.0.0.1:8888";
-    if (!listen_read(listen, list, unheard, sizeof(unheard)))
+    if (listen_read(listen, list, &unused) != ST_OK)
         return listen;
     for (size_t i = 0; i < list->count; i++)
         if (list->entries[i].kind != LISTEN_TLS)

@@ -133,8 +133,8 @@ check_store(const struct config *config, struct config_errors *errors)
 static void
 check_listeners(const struct config *config, struct config_errors *errors)
 {
-    char why[CONFIG_ERROR_CAP];
     struct listen_list list;
+    struct reason unused;
 
     /*
      * Only known values tell which clients an address admits. With activation claimd does not listen
@@ -143,7 +143,7 @@ check_listeners(const struct config *config, struct config_errors *errors)
     if (!activation_wanted(config) &&
         are_known(config, "listen auth insecure_listen identity_stub "
                           "identity_stub_anywhere ci ci_anywhere") &&
-        listen_read(config->listen, &list, why, sizeof(why)))
+        listen_read(config->listen, &list, &unused) == ST_OK)
         listen_policy_check(config, &list, where_is(config, "listen").text, errors);
     if (are_known(config, "allowed_hosts") &&
         !host_list_is_valid(bytes_str(config->allowed_hosts)))

@@ -201,11 +201,11 @@ open_server(struct daemon *d, const struct config *config, struct config_errors 
         .request_seconds = config->request_seconds,
         .access_log_one_in = daemon_logged_requests(config),
     };
-    char error[CONFIG_ERROR_CAP];
-    enum status st = server_open(&server, &d->server, error, sizeof(error));
+    struct reason why;
+    enum status st = server_open(&server, &d->server, &why);
 
     if (st != ST_OK)
-        config_error(errors, "%s", error);
+        config_error(errors, "%s", why.text);
     return st;
 }
 
@@ -220,14 +220,15 @@ static enum status
 named_open(struct named *n, const struct config *config, struct mem *mem,
            const struct log *log, struct config_errors *errors)
 {
-    char why[CONFIG_ERROR_CAP];
-    enum status st = ST_OK;
+    struct reason why;
+    enum status st;
 
     if (activation_wanted(config)) {
         st = activation_take(config, &n->listen, errors);
-    } else if (!listen_read(config->listen, &n->listen, why, sizeof(why))) {
-        config_error(errors, "listen %s", why);
-        st = ST_BAD_VALUE;
+    } else {
+        st = listen_read(config->listen, &n->listen, &why);
+        if (st != ST_OK)
+            config_error(errors, "listen %s", why.text);
     }
     if (st == ST_OK) /* it depends on where */
         st = certificate_open(config, &n->listen, mem, &n->tls, errors);

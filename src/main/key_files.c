@@ -263,9 +263,9 @@ certificate_log(struct tls *tls, const struct log *log, int64_t now_ms)
     struct tls_pair *pair = tls_pin(tls);
     char begins[CLOCK_TEXT_CAP], ends[CLOCK_TEXT_CAP];
 
-    clock_text(tls_pair_begins_ms(pair), begins);
-    clock_text(tls_pair_ends_ms(pair), ends);
-    if (now_ms < tls_pair_begins_ms(pair) || now_ms >= tls_pair_ends_ms(pair))
+    clock_text(pair->begins_ms, begins);
+    clock_text(pair->ends_ms, ends);
+    if (now_ms < pair->begins_ms || now_ms >= pair->ends_ms)
         log_event(log, LOG_WARN, "certificate_not_valid", LOG_S("from", begins),
                   LOG_S("until", ends));
     else

@@ -185,6 +185,7 @@ set_value(const struct option *option, struct config *config, struct bytes value
     void *const out = (char *)config + option->offset;
     char text[CONFIG_TEXT_CAP];
     struct listen_list unused;
+    struct reason reason;
     enum status st;
     int index = 0;
 
@@ -206,9 +207,10 @@ set_value(const struct option *option, struct config *config, struct bytes value
     case OPTION_TEXT:
         return set_text(out, value, why);
     case OPTION_LISTEN:
-        if (set_text(text, value, why) != ST_OK ||
-            !listen_read(text, &unused, why, CONFIG_ERROR_CAP))
+        if (set_text(text, value, why) != ST_OK)
             return ST_BAD_VALUE;
+        if (listen_read(text, &unused, &reason) != ST_OK)
+            return bad(why, "%s", reason.text);
         memcpy(out, text, value.len + 1);
         return ST_OK;
     }

@@ -677,7 +677,7 @@ MUTANTS = [
     ("SAME_PLACE_TWICE",
      "an address may stand in the list twice",
      "unit/http/listen_test: no_place_is_listened_on_twice",
-     [("http/listen.c",
+     [("http/listener.c",
        "            if (collide(e, last))\n",
        "            if (collide(e, last) && !MUTANT(SAME_PLACE_TWICE))\n")]),
     ("POLICY_STAYS",

@@ -99,7 +99,7 @@ server_fixture_open_with(struct server_fixture *f,
                                    .max_headers = 64,
                                    .idle_seconds = SERVER_FIXTURE_SECONDS,
                                    .request_seconds = SERVER_FIXTURE_SECONDS};
-    char error[256];
+    struct reason why;
 
     (void)snprintf(f->folder, sizeof(f->folder), "/tmp/claimd-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(f->folder));
@@ -132,13 +132,12 @@ server_fixture_open_with(struct server_fixture *f,
     config.mem = f->mem;
     config.clock = f->testapi == NULL ? &f->clock : testapi_clock(f->testapi);
     config.log = &f->log;
-    ck_assert_msg(listen_read(f->listen, &f->list, error, sizeof(error)), "%s", error);
+    ck_assert_msg(listen_read(f->listen, &f->list, &why) == ST_OK, "%s", why.text);
     config.listen = &f->list;
     config.executor = f->executor;
     if (options->max_connections > 0)
         config.max_connections = options->max_connections;
-    ck_assert_msg(server_open(&config, &f->server, error, sizeof(error)) == ST_OK, "%s",
-                  error);
+    ck_assert_msg(server_open(&config, &f->server, &why) == ST_OK, "%s", why.text);
     ck_assert_int_eq(pthread_create(&f->acceptor, NULL, accept_all, f->server), 0);
     f->accepting = true;
 }

@@ -11,8 +11,7 @@
 #ifndef CLAIMD_HTTP_LISTEN_H
 #define CLAIMD_HTTP_LISTEN_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "claimd/json/reason.h"
 
 enum listen_kind {
     LISTEN_API,    /* HTTP */
@@ -34,11 +33,11 @@ struct listen_list {
 };
 
 /*
- * Reads a list of one address or more. False: what is wrong is in why[why_cap], and goes on
- * behind the option's name ("must be ..."); of addresses that cannot be listened on at the
- * same time it is said, too. Names of hosts are not looked up: that is done when listening.
+ * Reads a list of one address or more. ST_BAD_VALUE with a reason that goes on behind the option's
+ * name ("must be ..."), also for addresses that cannot be listened on at the same time. Names of hosts
+ * are not looked up: that is done when listening.
  */
-bool listen_read(const char *text, struct listen_list *out, char *why, size_t why_cap);
+enum status listen_read(const char *text, struct listen_list *out, struct reason *why);
 
 /*
  * Makes an entry of a socket of another process, which listens: it stays open there, and the

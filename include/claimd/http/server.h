@@ -15,11 +15,11 @@
 struct server; /* opaque */
 
 /*
- * Binds, listens and starts the workers; does not accept yet. On failure returns a status
- * and writes a text for people into error[error_cap] ("address already in use ...").
+ * Binds, listens and starts the workers; does not accept yet. A status other than ST_OK comes with
+ * a reason ("address already in use ...").
  */
-enum status server_open(const struct server_config *config, struct server **out,
-                        char *error, size_t error_cap);
+enum status
+server_open(const struct server_config *config, struct server **out, struct reason *why);
 
 /* The number of its listeners; they are in the order of the list. */
 size_t server_listener_count(const struct server *s);

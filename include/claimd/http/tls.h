@@ -29,8 +29,17 @@
 /* So many certificates a chain may have. */
 enum { TLS_CHAIN_MAX = 16 };
 
-struct tls_pair; /* a chain of certificates and the key of its first one */
-struct tls;      /* opaque */
+struct tls; /* opaque */
+
+/* A chain of certificates and the key of its first one. Does not change. */
+struct tls_pair {
+    struct mem *mem; /* borrowed */
+    _Atomic unsigned pins;
+    gnutls_pcert_st chain[TLS_CHAIN_MAX]; /* owned, as the key is */
+    unsigned count;
+    gnutls_privkey_t key;       /* NULL: not there yet */
+    int64_t begins_ms, ends_ms; /* validity of the first certificate; real time */
+};
 
 /*
  * Reads a chain (the server's certificate first) and its key, both PEM. The pair is pinned
@@ -42,10 +51,6 @@ enum status tls_pair_read(struct mem *mem, struct bytes chain, struct bytes key,
 
 /* Drops a pin. NULL is fine. */
 void tls_pair_drop(struct tls_pair *pair);
-
-/* From when to when its first certificate is good; real time. */
-int64_t tls_pair_begins_ms(const struct tls_pair *pair);
-int64_t tls_pair_ends_ms(const struct tls_pair *pair);
 
 /*
  * Makes a tls, owned, that has the pair; takes the caller's pin. authorities: PEM of those whose
@@ -66,10 +71,6 @@ const char *tls_authorities(const struct tls *t);
 
 /* Pins the pair in force. */
 struct tls_pair *tls_pin(struct tls *t);
-
-/* For GnuTLS, as long as the pair is pinned. */
-gnutls_pcert_st *tls_pair_chain(struct tls_pair *pair, unsigned *count);
-gnutls_privkey_t tls_pair_key(const struct tls_pair *pair);
 
 /* ------------------------------------------------------------------ certificates of clients */
 

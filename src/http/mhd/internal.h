@@ -70,24 +70,11 @@ void mhd_on_connection(void *cls, struct MHD_Connection *connection, void **sock
  */
 void mhd_replace_page(struct mhd *m, unsigned code);
 
-/* ------------------------------------------------------------------ head.c */
-
 /* The memory of a connection, for heads of this size and so many lines. */
 size_t head_space_block(size_t max_head, size_t max_lines);
 
 /* True if the response's head fits into the block, whatever the client has sent behind. */
 bool head_space_suffices(size_t block, const struct head_use *use);
-
-/*
- * Reads the headers into ex->head and ex->request, which then point into libmicrohttpd's memory or
- * the arena. `method` and `version` are the callback's arguments: their places in memory tell
- * whether anything was cut out between them. Returns why it must be refused; REFUSAL_NONE.
- */
-enum refusal mhd_head_read(const struct mhd *m, struct exchange *ex, const char *method,
-                           const char *version);
-
-/* Adds the trailers behind a chunked body. Returns likewise. */
-enum refusal mhd_head_add_trailers(const struct mhd *m, struct exchange *ex);
 
 /* ------------------------------------------------------------------ response.c */
 

@@ -16,9 +16,9 @@
  *   daemon.c     One daemon has at most 512 connections, because resuming one walks all suspended
  *                ones. The options, and a nap for a daemon that claims to have work without end.
  *   callbacks.c  From libmicrohttpd's callbacks to the functions http_on_*. Its built-in HTML pages are
- *                replaced by claimd's documents where the connection is known.
- *   head.c       Refuses heads that two parsers could read differently, and makes sure that the
- *                head of a response will have space in the connection's memory.
+ *                replaced by claimd's documents where the connection is known. Heads that two parsers
+ *                could read differently are refused, and heads that leave too little space in the
+ *                connection's memory for the head of a response.
  *   response.c   Responses, through libmicrohttpd or past it, straight to the socket.
  *   sockets.c    Handshakes of TLS: a few in each round, and none while there is nothing to read.
  *                Ends of input that libmicrohttpd misses, and chunked bodies that it cannot read.

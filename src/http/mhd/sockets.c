@@ -53,8 +53,9 @@ tls_certificate(gnutls_session_t session, const gnutls_datum_t *authorities,
     (void)authorities, (void)authority_count, (void)algorithms, (void)algorithm_count;
     if (c->mhd.pair == NULL)
         c->mhd.pair = tls_pin(m->config.server->tls);
-    *chain = tls_pair_chain(c->mhd.pair, chain_count);
-    *key = tls_pair_key(c->mhd.pair);
+    *chain = c->mhd.pair->chain;
+    *chain_count = c->mhd.pair->count;
+    *key = c->mhd.pair->key;
     return 0;
 }
 

@@ -1,4 +1,4 @@
-#include "http/address.h"
+#include "http/listener.h"
 
 #include "support/check_main.h"
 
@@ -9,10 +9,10 @@
 static enum status
 parse(const char *text, struct address *out)
 {
-    char error[256] = "";
-    enum status st = address_parse(text, out, error, sizeof(error));
+    struct reason why = {""};
+    enum status st = address_parse(text, out, &why);
 
-    ck_assert_int_eq(st == ST_OK, error[0] == '\0');
+    ck_assert_int_eq(st == ST_OK, why.text[0] == '\0');
     return st;
 }
 
@@ -73,11 +73,12 @@ START_TEST(what_is_no_address_is_refused_with_a_word_on_what_is_wrong)
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct address address;
-        char why[256] = "";
+        struct reason why;
 
         ck_assert_msg(parse(rows[i].text, &address) == ST_BAD_VALUE, "%s", rows[i].text);
-        ck_assert(!address_check(rows[i].text, why, sizeof(why)));
-        ck_assert_msg(strstr(why, rows[i].why) != NULL, "%s: %s", rows[i].text, why);
+        ck_assert_int_eq(address_check(rows[i].text, &why), ST_BAD_VALUE);
+        ck_assert_msg(strstr(why.text, rows[i].why) != NULL, "%s: %s", rows[i].text,
+                      why.text);
     }
 }
 END_TEST
@@ -85,18 +86,19 @@ END_TEST
 START_TEST(names_are_looked_up_when_it_counts_and_not_before)
 {
     struct address address;
-    char text[128] = "", why[256] = "";
+    struct reason why = {""};
+    char text[128] = "";
 
     /* No part of a name has 64 characters: to find that out nobody need be asked. */
     memset(text, 'x', 64);
     (void)strcat(text, ".invalid:80");
-    ck_assert(address_check(text, why, sizeof(why)));
-    ck_assert(address_check("localhost:0", why, sizeof(why)));
-    ck_assert(address_check("a_b.example.:65535", why, sizeof(why)));
-    ck_assert(address_check("[fe80::1%eth0]:80", why, sizeof(why)));
-    ck_assert_str_eq(why, "");
-    ck_assert_int_eq(address_parse(text, &address, why, sizeof(why)), ST_IO);
-    ck_assert_ptr_nonnull(strstr(why, "xxx.invalid, which cannot be looked up"));
+    ck_assert_int_eq(address_check(text, &why), ST_OK);
+    ck_assert_int_eq(address_check("localhost:0", &why), ST_OK);
+    ck_assert_int_eq(address_check("a_b.example.:65535", &why), ST_OK);
+    ck_assert_int_eq(address_check("[fe80::1%eth0]:80", &why), ST_OK);
+    ck_assert_str_eq(why.text, "");
+    ck_assert_int_eq(address_parse(text, &address, &why), ST_IO);
+    ck_assert_ptr_nonnull(strstr(why.text, "xxx.invalid, which cannot be looked up"));
 }
 END_TEST
 

@@ -10,10 +10,11 @@
 static void
 reads_as(const char *text, const char *expected)
 {
-    char why[256], all[1024] = "";
+    char all[1024] = "";
     struct listen_list list;
+    struct reason why;
 
-    ck_assert_msg(listen_read(text, &list, why, sizeof(why)), "%s: %s", text, why);
+    ck_assert_msg(listen_read(text, &list, &why) == ST_OK, "%s: %s", text, why.text);
     for (size_t i = 0; i < list.count; i++) {
         size_t len = strlen(all);
 
@@ -26,11 +27,11 @@ reads_as(const char *text, const char *expected)
 static void
 is_refused(const char *text, const char *because)
 {
-    char why[256];
     struct listen_list list;
+    struct reason why;
 
-    ck_assert_msg(!listen_read(text, &list, why, sizeof(why)), "%s", text);
-    ck_assert_msg(strstr(why, because) != NULL, "%s: %s", text, why);
+    ck_assert_msg(listen_read(text, &list, &why) == ST_BAD_VALUE, "%s", text);
+    ck_assert_msg(strstr(why.text, because) != NULL, "%s: %s", text, why.text);
 }
 
 START_TEST(addresses_stand_between_commas_or_blanks)

@@ -52,11 +52,10 @@ static void
 open_listener(struct fixture *f, mode_t mode, gid_t group)
 {
     const struct listener_access access = {mode, group};
-    char error[256];
+    struct reason why;
 
-    ck_assert_msg(listener_open(&f->listener, &f->entry, &access, error, sizeof(error)) ==
-                      ST_OK,
-                  "%s", error);
+    ck_assert_msg(listener_open(&f->listener, &f->entry, &access, &why) == ST_OK, "%s",
+                  why.text);
 }
 
 static void
@@ -105,14 +104,13 @@ START_TEST(a_group_that_cannot_be_had_leaves_nothing_behind)
 {
     const struct listener_access access = {0660, 4711};
     struct fixture f;
-    char error[256];
+    struct reason why;
 
     if (getuid() == 0)
         return; /* root may */
     fixture_open(&f);
-    ck_assert_int_eq(listener_open(&f.listener, &f.entry, &access, error, sizeof(error)),
-                     ST_IO);
-    ck_assert_ptr_nonnull(strstr(error, "Operation not permitted"));
+    ck_assert_int_eq(listener_open(&f.listener, &f.entry, &access, &why), ST_IO);
+    ck_assert_ptr_nonnull(strstr(why.text, "Operation not permitted"));
     fixture_close(&f);
 }
 END_TEST
@@ -139,15 +137,14 @@ START_TEST(a_socket_that_is_not_for_us_is_not_taken_for_dead)
     const struct listener_access access = {0660, (gid_t)-1};
     struct listener second;
     struct fixture f;
-    char error[256];
+    struct reason why;
 
     if (getuid() == 0 && seteuid(65534) != 0)
         return; /* for root everything is open */
     fixture_open(&f);
     open_listener(&f, 0, (gid_t)-1);
-    ck_assert_int_eq(listener_open(&second, &f.entry, &access, error, sizeof(error)),
-                     ST_IO);
-    ck_assert_ptr_nonnull(strstr(error, "address already in use"));
+    ck_assert_int_eq(listener_open(&second, &f.entry, &access, &why), ST_IO);
+    ck_assert_ptr_nonnull(strstr(why.text, "address already in use"));
     fixture_close(&f);
     if (getuid() == 0)
         ck_assert_int_eq(seteuid(0), 0);

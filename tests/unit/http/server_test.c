@@ -116,7 +116,7 @@ START_TEST(a_server_that_cannot_be_opened_leaves_nothing_behind)
                                    .idle_seconds = 60,
                                    .request_seconds = 60};
     struct server *second;
-    char error[256];
+    struct reason why;
 
     server_fixture_open(&f, 2);
     config.api = f.api;
@@ -125,10 +125,10 @@ START_TEST(a_server_that_cannot_be_opened_leaves_nothing_behind)
     config.clock = &f.clock;
     config.log = &f.log;
     config.listen = &f.list; /* taken */
-    ck_assert_int_eq(server_open(&config, &second, error, sizeof(error)), ST_IO);
-    ck_assert_ptr_nonnull(strstr(error, "address already in use"));
+    ck_assert_int_eq(server_open(&config, &second, &why), ST_IO);
+    ck_assert_ptr_nonnull(strstr(why.text, "address already in use"));
     mem_fail_from(f.mem, 1);
-    ck_assert_int_eq(server_open(&config, &second, error, sizeof(error)), ST_NO_MEMORY);
+    ck_assert_int_eq(server_open(&config, &second, &why), ST_NO_MEMORY);
     mem_fail_from(f.mem, 0);
     ck_assert_int_eq(server_fixture_post(&f), 201);
     server_fixture_close(&f);
