@@ -1,6 +1,6 @@
 #include "api/caller.h"
 
-#include "claimd/api/host.h"
+#include "claimd/api/api.h"
 #include "claimd/base/hash.h"
 
 #include <ctype.h>

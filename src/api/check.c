@@ -2,7 +2,6 @@
 #include "api/context.h"
 #include "api/quota.h"
 #include "api/wire/iso_time.h"
-#include "claimd/api/host.h"
 
 static bool
 is_listed(struct bytes list, struct bytes entry)
@@ -176,6 +175,13 @@ check_origin(struct context *ctx)
                           received(ctx->req->headers[API_HEADER_ORIGIN]).text);
 }
 
+static enum status
+refuse_access(struct context *ctx, enum status st)
+{
+    ctx->why = ctx->access_why;
+    return st;
+}
+
 /* Who has no good token hears of it first; what a good one is not enough for comes later. */
 static enum status
 check_access(struct context *ctx)
@@ -195,16 +201,10 @@ check_access(struct context *ctx)
     reason_init(&ctx->access_why);
     st = access_ask(ctx->access, &request, ctx->req->arena, &caller, &ctx->access_why);
     if (st != ST_OK && st != ST_FORBIDDEN && st != ST_MISSING_PROJECT)
-        return context_explain(ctx, st, &ctx->access_why);
+        return refuse_access(ctx, st);
     ctx->access_status = st;
     ctx->token_project = caller.project;
     return request.token.len == 0 ? check_origin(ctx) : ST_OK;
-}
-
-static enum status
-refuse_access(struct context *ctx)
-{
-    return context_explain(ctx, ctx->access_status, &ctx->access_why);
 }
 
 static bool
@@ -234,7 +234,9 @@ check_guarded(struct context *ctx)
 
     if (ctx->access != NULL) {
         st = check_access(ctx);
-        return st == ST_OK && ctx->access_status != ST_OK ? refuse_access(ctx) : st;
+        return st == ST_OK && ctx->access_status != ST_OK
+                   ? refuse_access(ctx, ctx->access_status)
+                   : st;
     }
     if (!requires_stub_token(ctx))
         return ctx->req->method == METHOD_GET || ctx->req->method == METHOD_HEAD
@@ -285,7 +287,7 @@ check_project(struct context *ctx)
     struct bytes project = named_project(ctx);
 
     if (ctx->access_status != ST_OK)
-        return refuse_access(ctx);
+        return refuse_access(ctx, ctx->access_status);
     if (bytes_present(ctx->token_project))
         return check_token_project(ctx);
     if (!bytes_present(project) && !ctx->version->headers_required) {

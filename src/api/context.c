@@ -35,12 +35,6 @@ context_refuse(struct context *ctx, enum status st, const char *format, ...)
 }
 
 enum status
-context_explain(struct context *ctx, enum status st, const struct reason *why)
-{
-    return why->text[0] == '\0' ? st : context_refuse(ctx, st, "%s", why->text);
-}
-
-enum status
 context_refuse_queue(struct context *ctx)
 {
     return context_refuse(ctx, ST_NOT_FOUND, "%s %.*s does not exist", context_noun(ctx),
@@ -60,6 +54,13 @@ context_body_within(struct context *ctx, int64_t max, const char *option)
                           "the body is %zu bytes long. The maximum is %" PRId64
                           " bytes (%s)",
                           ctx->req->body.len, max, option);
+}
+
+enum status
+context_read_body(struct context *ctx)
+{
+    return context_body_within(ctx, ctx->limits->max_queue_metadata,
+                               "max_queue_metadata");
 }
 
 enum status
@@ -471,12 +472,9 @@ description(enum status st, struct bytes detail)
 void
 problem_document(struct buf *out, struct bytes title, struct bytes description)
 {
-    buf_str(out, "{\"title\":");
-    json_string_write(out, title);
-    if (bytes_present(description)) {
-        buf_str(out, ",\"description\":");
-        json_string_write(out, description);
-    }
+    buf_byte(out, '{');
+    json_write_text(out, "title", title);
+    json_write_text(out, "description", description);
     buf_byte(out, '}');
 }
 

@@ -51,6 +51,7 @@ struct context {
     struct query query;
     uint64_t client;     /* the Client-ID's value; 0 where none was sent */
     struct bytes detail; /* why the request was refused, for people; may be absent */
+    struct reason why;   /* the same from a decoder; empty: none */
     bool bare_errors;    /* errors have no document */
     bool uncounted;      /* the refusal is none of a quota, whatever its status */
 };
@@ -64,15 +65,14 @@ int64_t context_real_ms(const struct context *ctx);
 enum status context_refuse(struct context *ctx, enum status st, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same with a reason that was given for st; it may be empty. */
-enum status
-context_explain(struct context *ctx, enum status st, const struct reason *why);
-
 /* ST_NOT_FOUND: there is no such queue, or topic. */
 enum status context_refuse_queue(struct context *ctx);
 
 /* ST_TOO_LARGE if the body has more than `max` bytes, as the option says. */
 enum status context_body_within(struct context *ctx, int64_t max, const char *option);
+
+/* The same for a body of max_queue_metadata bytes at most, as nearly all are. */
+enum status context_read_body(struct context *ctx);
 
 /* caller_queue_name(), with the refusal explained. */
 enum status context_check_name(struct context *ctx, struct bytes name);
@@ -228,5 +228,25 @@ struct api_steps {
 
 extern const struct api_steps steps_plain;   /* dispatch.c */
 extern const struct api_steps steps_testapi; /* testapi/decorator.c */
+
+/* ------------------------------------------------------------------ the api */
+
+/* A version that is switched on. */
+struct served {
+    const struct version *version;
+    struct resources resources; /* owned */
+};
+
+struct api {
+    const struct api_steps *steps;
+    struct api_config config;           /* with a condition */
+    struct quotas *quotas;              /* owned */
+    struct served served[VERSIONS_MAX]; /* newest first */
+    size_t count;
+    struct served root; /* "/" */
+};
+
+/* The response is complete but for what depends on the store's log: is it to be held? */
+enum api_next response_complete(struct context *ctx);
 
 #endif

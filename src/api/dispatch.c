@@ -1,6 +1,5 @@
-#include "api/dispatch.h"
-
 #include "api/context.h"
+
 #include "api/quota.h"
 #include "api/wire/uri.h"
 #include "claimd/base/invariant.h"
@@ -451,6 +450,8 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
         quotas_count(api->quotas, st);
     if (st == ST_OK && res->body.failed)
         st = ST_NO_MEMORY;
+    if (!bytes_present(ctx->detail) && ctx->why.text[0] != '\0')
+        ctx->detail = bytes_str(ctx->why.text);
     if (st != ST_OK && ctx->bare_errors)
         problem_write_bare(res, st);
     else if (st != ST_OK)

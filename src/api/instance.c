@@ -1,5 +1,5 @@
 /* An api: how it is made, what may change of it, and the functions that a front end calls. */
-#include "api/dispatch.h"
+#include "api/context.h"
 #include "api/quota.h"
 #include "api/state.h"
 #include "claimd/api/limits.h"

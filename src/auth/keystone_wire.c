@@ -1,4 +1,4 @@
-#include "claimd/auth/keystone_wire.h"
+#include "claimd/auth/keystone.h"
 
 #include "claimd/base/lock.h"
 #include "claimd/ds/list.h"

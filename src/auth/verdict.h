@@ -12,7 +12,7 @@
 #ifndef AUTH_VERDICT_H
 #define AUTH_VERDICT_H
 
-#include "claimd/auth/role_map.h"
+#include "claimd/auth/policy.h"
 #include "claimd/auth/token_line.h"
 #include "claimd/base/hash.h"
 #include "claimd/ds/hashmap.h"

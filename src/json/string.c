@@ -370,3 +370,71 @@ json_string_write(struct buf *out, struct bytes text)
     }
     buf_byte(out, '"');
 }
+
+/* ------------------------------------------------------------------ members */
+
+void
+json_write_comma(struct buf *out)
+{
+    const char last = out->len > 0 ? out->data[out->len - 1] : '{';
+
+    if (last != '{' && last != '[' && last != ':')
+        buf_byte(out, ',');
+}
+
+void
+json_write_name(struct buf *out, const char *name)
+{
+    json_write_comma(out);
+    buf_byte(out, '"');
+    buf_str(out, name);
+    buf_str(out, "\":");
+}
+
+void
+json_write_raw(struct buf *out, const char *name, struct bytes json)
+{
+    json_write_name(out, name);
+    buf_bytes(out, json);
+}
+
+void
+json_write_text(struct buf *out, const char *name, struct bytes text)
+{
+    if (!bytes_present(text))
+        return;
+    json_write_name(out, name);
+    json_string_write(out, text);
+}
+
+void
+json_write_i64(struct buf *out, const char *name, int64_t value)
+{
+    json_write_name(out, name);
+    buf_i64(out, value);
+}
+
+void
+json_write_u64(struct buf *out, const char *name, uint64_t value)
+{
+    json_write_name(out, name);
+    buf_u64(out, value);
+}
+
+void
+json_write_flag(struct buf *out, const char *name, bool flag)
+{
+    json_write_raw(out, name, bytes_str(flag ? "true" : "false"));
+}
+
+void
+json_write_list(struct buf *out, const char *name, struct bytes list, char mark)
+{
+    json_write_name(out, name);
+    buf_byte(out, '[');
+    while (list.len > 0) {
+        json_write_comma(out);
+        json_string_write(out, bytes_cut(&list, mark));
+    }
+    buf_byte(out, ']');
+}

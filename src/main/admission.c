@@ -1,6 +1,6 @@
 #include "main/admission.h"
 
-#include "claimd/auth/keystone_wire.h"
+#include "claimd/auth/keystone.h"
 #include "claimd/base/entropy.h"
 #include "main/text_file.h"
 

@@ -51,7 +51,7 @@ meaning(struct bytes table, const json_t *roles)
 
         for (size_t i = 0; i < json_array_size(roles); i++)
             if (bytes_equal(text_of(json_array_get(roles, i), "name"), name))
-                all |= role_bit(role);
+                all |= 1U << role;
     }
     return all;
 }

@@ -127,8 +127,8 @@ enum api_door {
 struct request {
     enum method method;
     enum api_door door;
-    bool tls;        /* it came over TLS: what it is told of this server is, too */
-    bool check_host; /* refuse a Host that a page of another site may have sent: host.h */
+    bool tls;           /* it came over TLS: what it is told of this server is, too */
+    bool check_host;    /* refuse a Host that a page of another site may have sent */
     struct bytes path;  /* as sent, still percent-encoded, without the query */
     struct bytes query; /* as sent, without the question mark; absent if there is none */
     struct bytes headers[API_HEADER_COUNT]; /* absent: not sent; twice: joined by "," */
@@ -288,5 +288,20 @@ api_seed(const struct api *api, struct bytes lines, int64_t now_ms, struct reaso
 
 /* The longest body that a request with this path may have; a front end need not keep more. */
 size_t api_body_limit(const struct api *api, struct bytes path);
+
+/* ------------------------------------------------------------------ hosts */
+
+/*
+ * A page of any site can have its own name lead to 127.0.0.1 (DNS rebinding). Its browser then takes
+ * claimd for that site, and sends the site's name in Host. A program of this machine sends an IP
+ * address or localhost.
+ *
+ * True for a Host header with an IP address, with localhost, or with a name of the list, each
+ * with or without a port. An absent or empty header is allowed, too: browsers always send one.
+ */
+bool host_is_allowed(struct bytes host, struct bytes list);
+
+/* True for a list of one name or more, joined by commas, without ports. Blanks do not matter. */
+bool host_list_is_valid(struct bytes list);
 
 #endif

@@ -24,7 +24,7 @@
 #ifndef CLAIMD_AUTH_KEYSTONE_H
 #define CLAIMD_AUTH_KEYSTONE_H
 
-#include "claimd/auth/role_map.h"
+#include "claimd/auth/policy.h"
 #include "claimd/base/buf.h"
 #include "claimd/base/executor.h"
 #include "claimd/base/hash.h"
@@ -43,7 +43,7 @@ enum {
 
 /* ------------------------------------------------------------------ asking Keystone */
 
-/* How Keystone is reached: keystone_wire.h, or a test's own. */
+/* How Keystone is reached: keystone_wire_open(), or a test's own. */
 struct keystone_wire {
     /*
      * Asks about a token and waits for the answer, for timeout_ms at most. ST_OK: *code and
@@ -120,5 +120,39 @@ void keystone_forget(struct keystone *k);
 
 /* How many tokens are kept: accepted and refused. */
 size_t keystone_count(struct keystone *k);
+
+/* ------------------------------------------------------------------ over HTTP */
+
+/*
+ * Reaches Keystone over HTTP, with libcurl: `GET URL/auth/tokens?nocatalog` with the service token in
+ * X-Auth-Token and the client's in X-Subject-Token. Redirects and proxies of the environment are not
+ * used, because both would give tokens to others. Certificates are verified. A question costs a round
+ * trip; each thread that asks at a time keeps a connection.
+ */
+struct keystone_wire_config {
+    struct mem *mem; /* borrowed for the wire's life, as all pointers here */
+    const char *url; /* with "/v3"; keystone_url_check() has seen it */
+    const char *ca;  /* file of certificates to trust; NULL: those of the system */
+    /*
+     * Writes the service token as it is now, with a NUL behind it; called for each question, so
+     * that it can be renewed. ST_UNAVAILABLE: there is none, and *why says why.
+     */
+    enum status (*service_token)(void *ctx, char out[KEYSTONE_TOKEN_MAX + 1],
+                                 struct reason *why);
+    void *ctx;
+};
+
+/* True if it is http or https, a host, and a path that ends with /v3. */
+bool keystone_url_check(struct bytes url);
+
+/*
+ * Loads libcurl. ST_UNAVAILABLE: it is not there, and *why says what to do; ST_NO_MEMORY.
+ * Owned.
+ */
+enum status keystone_wire_open(const struct keystone_wire_config *config,
+                               struct keystone_wire **out, struct reason *why);
+
+/* No thread may be asking. NULL is fine. */
+void keystone_wire_close(struct keystone_wire *wire);
 
 #endif

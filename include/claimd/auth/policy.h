@@ -121,4 +121,30 @@ enum status role_refuse(struct bytes name, struct reason *why);
  */
 enum status policy_read(struct policy *p, struct bytes text, struct reason *why);
 
+/* ------------------------------------------------------------------ roles of an identity server */
+
+/* Several roles of ours: a bit each. */
+typedef unsigned role_set;
+
+enum { ROLE_MAP_MAX = 64 };
+
+/*
+ * The meaning of an identity server's roles: "admin=admin, member=producer, member=worker". A name may
+ * stand several times, and a caller with several roles may do what any of them may. Names are compared
+ * with their case; a name that is not there means nothing. A look-up costs O(entries).
+ */
+struct role_map {
+    size_t count;
+    struct {
+        struct bytes name; /* borrowed from the text */
+        enum role role;
+    } entries[ROLE_MAP_MAX];
+};
+
+/* Reads the table. ST_BAD_VALUE: *why says what is wrong with it. */
+enum status role_map_read(struct role_map *out, struct bytes text, struct reason *why);
+
+/* The meaning of the role with this name, which is the inside of a JSON string that was scanned. */
+role_set role_map_find(const struct role_map *map, struct bytes inside);
+
 #endif

@@ -44,4 +44,27 @@ unsigned utf8_write(uint32_t code_point, char out[4]);
 /* text as a JSON string, quotes included; bytes that are not UTF-8 become U+FFFD. */
 void json_string_write(struct buf *out, struct bytes text);
 
+/* ------------------------------------------------------------------ members */
+
+/*
+ * Write members of an object. A comma precedes each one but the first of its object. Names have
+ * nothing to escape.
+ */
+
+/* The comma, for items of an array as well. */
+void json_write_comma(struct buf *out);
+
+/* The name and its colon. */
+void json_write_name(struct buf *out, const char *name);
+
+void json_write_raw(struct buf *out, const char *name, struct bytes json);
+void
+json_write_text(struct buf *out, const char *name, struct bytes text); /* if present */
+void json_write_i64(struct buf *out, const char *name, int64_t value);
+void json_write_u64(struct buf *out, const char *name, uint64_t value);
+void json_write_flag(struct buf *out, const char *name, bool flag);
+
+/* An array of the texts that `mark` separates. */
+void json_write_list(struct buf *out, const char *name, struct bytes list, char mark);
+
 #endif

@@ -1,5 +1,6 @@
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
+#include "claimd/json/string.h"
 
 #include <assert.h> /* static_assert */
 
@@ -151,16 +152,10 @@ enum { NUMBER_CAP = DECIMAL_CAP + 1 }; /* the digits of a claim's number, and a 
 static enum status
 decode(struct context *ctx, enum terms_form form, struct decoded_terms *out)
 {
-    const struct api_limits *l = ctx->limits;
-    enum status st =
-        context_body_within(ctx, l->max_queue_metadata, "max_queue_metadata");
-    struct reason why;
+    enum status st = context_read_body(ctx);
 
-    if (st != ST_OK)
-        return st;
-    reason_init(&why);
-    st = decode_terms(ctx->req->body, form, l, out, &why);
-    return st == ST_OK ? ST_OK : context_explain(ctx, st, &why);
+    return st == ST_OK ? decode_terms(ctx->req->body, form, ctx->limits, out, &ctx->why)
+                       : st;
 }
 
 static enum status
@@ -386,13 +381,11 @@ write_claim(struct context *ctx, const struct store_batch *batch)
     if (href == NULL || number == NULL || claimed_form(ctx, &form) != ST_OK)
         return ST_NO_MEMORY;
     answer_number(ctx, number, batch->claim_number);
-    buf_str(out, "{\"age\":");
-    buf_i64(out, batch->claim_age_s);
-    buf_str(out, ",\"ttl\":");
-    buf_i64(out, batch->claim_ttl_s);
-    buf_str(out, ",\"href\":\"");
-    buf_str(out, href); /* a live claim's id: nothing in it to escape */
-    buf_str(out, "\",\"messages\":");
+    buf_byte(out, '{');
+    json_write_i64(out, "age", batch->claim_age_s);
+    json_write_i64(out, "ttl", batch->claim_ttl_s);
+    json_write_text(out, "href", bytes_str(href));
+    json_write_name(out, "messages");
     message_write_all(out, &form, batch->messages, batch->count);
     buf_byte(out, '}');
     return answer_json(ctx, 200);

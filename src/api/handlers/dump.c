@@ -41,14 +41,13 @@ handle_dump(struct context *ctx)
 enum status
 handle_load(struct context *ctx)
 {
-    struct reason why;
     struct load l = {.store = ctx->store,
                      .visit = &ctx->visit,
                      .reader = {.limits = ctx->limits,
                                 .mem = ctx->mem,
                                 .arena = ctx->req->arena,
                                 .now_ms = ctx->visit.now_ms,
-                                .why = &why}};
+                                .why = &ctx->why}};
     enum status st = context_read_bool(ctx, "replace", &l.replace);
 
     if (st != ST_OK)
@@ -58,14 +57,13 @@ handle_load(struct context *ctx)
                               "the body is too large. Send fewer lines at a time");
     if (ctx->req->body.len == 0)
         return context_refuse(ctx, ST_BAD_BODY, "a body is required");
-    reason_init(&why);
     st = load_read(&l, ctx->req->body);
     if (st == ST_OK)
         st = load_check(&l);
     if (st == ST_OK)
         st = load_apply(&l);
     if (st != ST_OK)
-        return why.text[0] == '\0' ? st : context_explain(ctx, load_refusal(st), &why);
+        return ctx->why.text[0] == '\0' ? st : load_refusal(st);
     buf_printf(&ctx->res->body,
                "{\"queues\":%" PRIu64 ",\"messages\":%" PRIu64
                ",\"subscriptions\":%" PRIu64 "}",

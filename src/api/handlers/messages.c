@@ -170,7 +170,6 @@ handle_message_post(struct context *ctx)
     struct store_post post;
     const struct store_checksum *checksums;
     struct posted posted;
-    struct reason why;
     enum status st = context_body_within(ctx, ctx->limits->max_messages_post_size,
                                          "max_messages_post_size");
 
@@ -179,13 +178,11 @@ handle_message_post(struct context *ctx)
     if (atomic_load_explicit(&ctx->condition->closed, memory_order_relaxed))
         return context_refuse(ctx, ST_UNAVAILABLE,
                               "the server is in maintenance and accepts no posts");
-    reason_init(&why);
-    st = decode_post(req->body, v->post, ctx->limits, req->arena, &decoded, &why);
+    st = decode_post(req->body, v->post, ctx->limits, req->arena, &decoded, &ctx->why);
     if (st != ST_OK) { /* nothing will be posted, so that it is cheap to ask the store */
         const int64_t max = post_limit(ctx);
 
-        return req->body.len > (size_t)max ? refuse_size(ctx, max)
-                                           : context_explain(ctx, st, &why);
+        return req->body.len > (size_t)max ? refuse_size(ctx, max) : st;
     }
     st = posted_reserve(ctx, decoded.count, &posted);
     if (st == ST_OK)

@@ -18,6 +18,7 @@
 #include "api/handlers/handlers.h"
 #include "api/quota.h"
 #include "claimd/base/invariant.h"
+#include "claimd/json/string.h"
 
 #include <openapi_json.h> /* made by scripts/openapi.cmake */
 
@@ -139,16 +140,6 @@ skip_value(struct document *d)
     } while (depth > 0);
 }
 
-/* Commas of the file are not copied, because the value before or behind may be left out. */
-static void
-separate(struct buf *out)
-{
-    const char last = out->len > 0 ? out->data[out->len - 1] : '{';
-
-    if (last != '{' && last != '[' && last != ':')
-        buf_byte(out, ',');
-}
-
 static void
 write_roles(struct document *d, struct bytes name)
 {
@@ -159,7 +150,7 @@ write_roles(struct document *d, struct bytes name)
     for (int role = 0; role < ROLE_COUNT; role++) {
         if (!policy_allows(&d->policy, (enum role)role, action))
             continue;
-        separate(d->out);
+        json_write_comma(d->out);
         buf_printf(d->out, "\"%s\"", role_name((enum role)role));
     }
     buf_byte(d->out, ']');
@@ -211,7 +202,7 @@ copy_string(struct document *d)
         }
         text.len = (size_t)(mark - text.data);
     }
-    separate(d->out);
+    json_write_comma(d->out);
     /* Is the whole text one placeholder? */
     if (text.len > 2 && memcmp(text.data, "${", 2) == 0 &&
         memchr(text.data, '}', text.len) == text.data + text.len - 1) {
@@ -239,7 +230,7 @@ copy_object(struct document *d)
         d->at = words.data + words.len;
     }
     d->at++;
-    separate(d->out);
+    json_write_comma(d->out);
     buf_byte(d->out, '{');
 }
 
@@ -257,7 +248,7 @@ copy_document(struct document *d)
             copy_object(d);
             break;
         case ' ':
-        case ',':
+        case ',': /* its neighbours may be left out: json_write_comma() */
             d->at++;
             break;
         case ':':
@@ -266,12 +257,12 @@ copy_document(struct document *d)
             buf_byte(d->out, *d->at++);
             break;
         case '[':
-            separate(d->out);
+            json_write_comma(d->out);
             buf_byte(d->out, *d->at++);
             break;
         default: /* a number, or true, false or null */
             len = strcspn(d->at, " ,]}");
-            separate(d->out);
+            json_write_comma(d->out);
             buf_add(d->out, d->at, len);
             d->at += len;
         }

@@ -3,6 +3,7 @@
 #include "api/wire/query.h"
 #include "api/wire/uri.h"
 #include "claimd/base/invariant.h"
+#include "claimd/json/string.h"
 
 /* Queues asked for by one call of the store while filters are applied. */
 enum { ASK = 32 };
@@ -95,7 +96,8 @@ write_queue(struct context *ctx, const struct listing *l,
     struct buf *out = &ctx->res->body;
     enum status st = ST_OK;
 
-    buf_str(out, l->shown == 0 ? "{\"name\":\"" : ",{\"name\":\"");
+    json_write_comma(out);
+    buf_str(out, "{\"name\":\"");
     buf_bytes(out, queue->name); /* names have nothing to escape */
     buf_str(out, "\",\"href\":\"");
     buf_bytes(out, ctx->base);
@@ -103,7 +105,7 @@ write_queue(struct context *ctx, const struct listing *l,
     buf_bytes(out, queue->name);
     buf_byte(out, '"');
     if (l->detailed) {
-        buf_str(out, ",\"metadata\":");
+        json_write_name(out, "metadata");
         st = queue_write_metadata(ctx, &queue->metadata);
     }
     buf_byte(out, '}');
@@ -238,10 +240,8 @@ handle_queue_list(struct context *ctx)
         next_page_none(out);
     else
         st = write_next_page(ctx, &l);
-    if (l.with_count) {
-        buf_str(out, ",\"count\":");
-        buf_u64(out, l.total);
-    }
+    if (l.with_count)
+        json_write_u64(out, "count", l.total);
     buf_byte(out, '}');
     return st == ST_OK ? answer_json(ctx, 200) : st;
 }

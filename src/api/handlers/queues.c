@@ -23,16 +23,12 @@ encrypt_check(struct context *ctx, const struct store_settings *settings)
 static enum status
 read_metadata(struct context *ctx, struct store_metadata *out)
 {
-    struct reason why;
-    enum status st =
-        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
+    enum status st = context_read_body(ctx);
 
-    if (st != ST_OK)
-        return st;
-    reason_init(&why);
-    st = metadata_decode(ctx->req->body, ctx->limits, ctx->req->arena, out, &why);
-    return st == ST_OK ? encrypt_check(ctx, &out->settings)
-                       : context_explain(ctx, st, &why);
+    if (st == ST_OK)
+        st =
+            metadata_decode(ctx->req->body, ctx->limits, ctx->req->arena, out, &ctx->why);
+    return st == ST_OK ? encrypt_check(ctx, &out->settings) : st;
 }
 
 /* PUT .../queues/{queue} */
@@ -96,7 +92,7 @@ handle_queue_show(struct context *ctx)
  * before the store is changed, so that nothing can fail afterwards.
  */
 static enum status
-patch_once(struct context *ctx, const struct patch *patch, struct reason *why)
+patch_once(struct context *ctx, const struct patch *patch)
 {
     struct store_queues found = STORE_QUEUES_INIT;
     struct store_metadata changed;
@@ -104,7 +100,7 @@ patch_once(struct context *ctx, const struct patch *patch, struct reason *why)
 
     if (st == ST_OK)
         st = patch_apply(patch, &found.queues[0].metadata, ctx->limits, ctx->req->arena,
-                         &changed, why);
+                         &changed, &ctx->why);
     if (st == ST_OK && !found.queues[0].metadata.settings.encrypt)
         st = encrypt_check(ctx, &changed.settings);
     if (st == ST_OK) {
@@ -127,7 +123,6 @@ handle_queue_patch(struct context *ctx)
     enum { ATTEMPTS = 16 }; /* that many other writers in a row are not plausible */
     const struct request *req = ctx->req;
     struct patch patch = PATCH_INIT;
-    struct reason why;
     enum status st = caller_patch_type(req->headers[API_HEADER_CONTENT_TYPE]);
 
     if (st != ST_OK)
@@ -135,20 +130,18 @@ handle_queue_patch(struct context *ctx)
                               "the header Content-Type is \"%s\". It must be "
                               "application/openstack-messaging-v2.0-json-patch",
                               received(req->headers[API_HEADER_CONTENT_TYPE]).text);
-    if (context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata") !=
-        ST_OK)
+    if (context_read_body(ctx) != ST_OK)
         return ST_BAD_BODY; /* unlike for other requests, but explained as there */
-    reason_init(&why);
-    st = patch_read(req->body, ctx->limits, req->arena, &patch, &why);
+    st = patch_read(req->body, ctx->limits, req->arena, &patch, &ctx->why);
     if (st == ST_OK) {
         st = ST_CHANGED;
         for (int i = 0; i < ATTEMPTS && st == ST_CHANGED; i++)
-            st = patch_once(ctx, &patch, &why);
+            st = patch_once(ctx, &patch);
     }
     patch_fini(&patch);
     if (st == ST_NOT_FOUND)
         return context_refuse_queue(ctx);
-    return st == ST_OK ? answer_json(ctx, 200) : context_explain(ctx, st, &why);
+    return st == ST_OK ? answer_json(ctx, 200) : st;
 }
 
 /* ------------------------------------------------------------------ statistics */
@@ -210,10 +203,9 @@ check_names(struct context *ctx)
 {
     struct json_scan s;
     struct json_scan_name name;
-    struct reason why;
 
-    if (json_fault(ctx->req->body, &why))
-        return context_explain(ctx, ST_BAD_BODY, &why);
+    if (json_fault(ctx->req->body, &ctx->why))
+        return ST_BAD_BODY;
     json_scan_begin(&s, ctx->req->body);
     if (!json_scan_enter(&s, SCAN_OBJECT))
         return context_refuse(ctx, ST_BAD_BODY, "the body must be an object");
@@ -257,8 +249,7 @@ enum status
 handle_metadata_put(struct context *ctx)
 {
     struct store_metadata metadata;
-    enum status st =
-        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
+    enum status st = context_read_body(ctx);
 
     if (st == ST_OK)
         st = check_names(ctx);
@@ -311,17 +302,15 @@ read_purge(struct context *ctx, struct purge *out)
 {
     struct bytes body = ctx->req->body;
     struct json_scan_value types;
-    struct reason why;
-    enum status st =
-        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
+    enum status st = context_read_body(ctx);
 
     if (st != ST_OK)
         return st;
     *out = (struct purge){.messages = body.len == 0, .subscriptions = body.len == 0};
     if (body.len == 0)
         return ST_OK;
-    if (json_fault(body, &why))
-        return context_explain(ctx, ST_BAD_BODY, &why);
+    if (json_fault(body, &ctx->why))
+        return ST_BAD_BODY;
     types = decode_member(body, "resource_types");
     if (types.kind == SCAN_NONE)
         return context_refuse(

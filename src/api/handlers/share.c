@@ -23,44 +23,9 @@ struct share {
     int64_t ends_ms;
 };
 
-/* The members of the body; SCAN_NONE: left out. */
-struct members {
-    struct json_scan_value paths, methods, expires;
-};
+enum { PATHS, METHODS, EXPIRES, MEMBERS };
 
 /* ------------------------------------------------------------------ reading */
-
-static enum status
-read_members(struct context *ctx, struct members *m)
-{
-    struct json_scan_name name;
-    struct json_scan s;
-    struct reason why;
-    bool known = true;
-
-    if (json_fault(ctx->req->body, &why))
-        return context_explain(ctx, ST_BAD_BODY, &why);
-    json_scan_begin(&s, ctx->req->body);
-    if (!json_scan_enter(&s, SCAN_OBJECT))
-        return context_refuse(ctx, ST_BAD_BODY, "the body must be an object");
-    while (json_scan_member(&s, &name)) {
-        struct json_scan_value *value = NULL;
-
-        if (json_scan_name_is(&name, "paths"))
-            value = &m->paths;
-        else if (json_scan_name_is(&name, "methods"))
-            value = &m->methods;
-        else if (json_scan_name_is(&name, "expires"))
-            value = &m->expires;
-        known = known && value != NULL;
-        (void)json_scan_value(&s, value); /* it was checked */
-    }
-    if (known)
-        return ST_OK;
-    return context_refuse(ctx, ST_BAD_VALUE,
-                          "the body has an unknown member. The allowed members are "
-                          "paths, methods and expires");
-}
 
 /* Takes an item of a list. */
 typedef enum status take_fn(struct context *ctx, struct bytes inside, struct share *out);
@@ -113,7 +78,7 @@ read_list(struct context *ctx, const struct json_scan_value *list, const char *n
     enum status st = ST_OK;
     struct json_scan s;
 
-    if (list->kind == SCAN_NONE || list->kind == SCAN_NULL)
+    if (decode_left_out(list))
         return ST_OK;
     if (list->kind != SCAN_ARRAY)
         return context_refuse(ctx, ST_BAD_VALUE, "%s must be an array", name);
@@ -139,7 +104,7 @@ read_end(struct context *ctx, const struct json_scan_value *expires, struct shar
     int64_t now_ms = clock_now_ms(ctx->real);
 
     out->ends_ms = now_ms + DAY_MS;
-    if (expires->kind == SCAN_NONE || expires->kind == SCAN_NULL)
+    if (decode_left_out(expires))
         return ST_OK;
     if (expires->kind != SCAN_STRING ||
         !iso_time_read(json_scan_inside(expires), &out->ends_ms))
@@ -163,21 +128,27 @@ compare(const void *a, const void *b)
 static enum status
 read_share(struct context *ctx, struct share *out)
 {
-    struct members m = {.paths = {.kind = SCAN_NONE},
-                        .methods = {.kind = SCAN_NONE},
-                        .expires = {.kind = SCAN_NONE}};
-    enum status st =
-        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
+    static const char *const names[MEMBERS] = {"paths", "methods", "expires"};
+    struct json_scan_value m[MEMBERS];
+    struct decoded_names seen;
+    enum status st = context_read_body(ctx);
 
     *out = (struct share){.method_count = 0};
+    if (st != ST_OK)
+        return st;
+    if (json_fault(ctx->req->body, &ctx->why))
+        return ST_BAD_BODY;
+    if (decode_members(ctx->req->body, names, MEMBERS, m, &seen) != ST_OK)
+        return context_refuse(ctx, ST_BAD_BODY, "the body must be an object");
+    if (bytes_present(seen.unknown))
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "the body has an unknown member. The allowed members are "
+                              "paths, methods and expires");
+    st = read_list(ctx, &m[PATHS], names[PATHS], take_path, out);
     if (st == ST_OK)
-        st = read_members(ctx, &m);
+        st = read_list(ctx, &m[METHODS], names[METHODS], take_method, out);
     if (st == ST_OK)
-        st = read_list(ctx, &m.paths, "paths", take_path, out);
-    if (st == ST_OK)
-        st = read_list(ctx, &m.methods, "methods", take_method, out);
-    if (st == ST_OK)
-        st = read_end(ctx, &m.expires, out);
+        st = read_end(ctx, &m[EXPIRES], out);
     if (st != ST_OK)
         return st;
     if (memchr(out->shown, true, sizeof(out->shown)) == NULL)
@@ -214,17 +185,6 @@ write_lists(struct context *ctx, const struct share *share, struct buf *paths,
     return paths->failed || methods->failed ? ST_NO_MEMORY : ST_OK;
 }
 
-static void
-write_array(struct buf *out, const char *name, struct bytes list)
-{
-    buf_str(out, name);
-    for (char before = '['; bytes_present(list); before = ',') {
-        buf_byte(out, before);
-        json_string_write(out, bytes_cut(&list, ','));
-    }
-    buf_byte(out, ']');
-}
-
 static enum status
 answer_grant(struct context *ctx, const struct grant *grant)
 {
@@ -239,14 +199,12 @@ answer_grant(struct context *ctx, const struct grant *grant)
                               "the server has no key to sign with (signing_keys)");
     if (st != ST_OK)
         return st;
-    write_array(out, "{\"paths\":", grant->paths);
-    write_array(out, ",\"methods\":", grant->methods);
-    buf_str(out, ",\"project\":");
-    json_string_write(out, grant->project);
-    buf_str(out, ",\"expires\":");
-    json_string_write(out, grant->expires);
-    buf_str(out, ",\"signature\":");
-    json_string_write(out, bytes_str(signature));
+    buf_byte(out, '{');
+    json_write_list(out, "paths", grant->paths, ',');
+    json_write_list(out, "methods", grant->methods, ',');
+    json_write_text(out, "project", grant->project);
+    json_write_text(out, "expires", grant->expires);
+    json_write_text(out, "signature", bytes_str(signature));
     buf_byte(out, '}');
     return answer_json(ctx, 200);
 }

@@ -156,17 +156,13 @@ handle_subscription_create(struct context *ctx)
 {
     struct store_subscription_draft draft;
     struct store_subscribed subscribed;
-    struct reason why;
-    enum status st =
-        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
+    enum status st = context_read_body(ctx);
 
+    if (st == ST_OK)
+        st = decode_subscription(ctx->req->body, ctx->limits, ctx->visit.now_ms,
+                                 ctx->req->arena, &draft, &ctx->why);
     if (st != ST_OK)
         return st;
-    reason_init(&why);
-    st = decode_subscription(ctx->req->body, ctx->limits, ctx->visit.now_ms,
-                             ctx->req->arena, &draft, &why);
-    if (st != ST_OK)
-        return context_explain(ctx, st, &why);
     st = answer_location(ctx, tail, BYTES_NONE);
     if (st == ST_OK)
         st = store_subscription_create(ctx->store, &ctx->visit, &ctx->queue, &draft,
@@ -181,18 +177,14 @@ enum status
 handle_subscription_update(struct context *ctx)
 {
     struct store_subscription_draft draft;
-    struct reason why;
     const char *location;
-    enum status st =
-        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
+    enum status st = context_read_body(ctx);
 
+    if (st == ST_OK)
+        st = decode_subscription_change(ctx->req->body, ctx->limits, ctx->visit.now_ms,
+                                        ctx->req->arena, &draft, &ctx->why);
     if (st != ST_OK)
         return st;
-    reason_init(&why);
-    st = decode_subscription_change(ctx->req->body, ctx->limits, ctx->visit.now_ms,
-                                    ctx->req->arena, &draft, &why);
-    if (st != ST_OK)
-        return context_explain(ctx, st, &why);
     location = context_path(ctx, "/subscriptions/", ctx->id);
     if (location == NULL)
         return ST_NO_MEMORY;
@@ -224,17 +216,13 @@ handle_subscription_confirm(struct context *ctx)
 {
     const char *item = context_path(ctx, "/subscriptions/", ctx->id);
     struct bytes location;
-    struct reason why;
     bool confirmed;
-    enum status st =
-        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
+    enum status st = context_read_body(ctx);
 
+    if (st == ST_OK)
+        st = decode_confirmation(ctx->req->body, &confirmed, &ctx->why);
     if (st != ST_OK)
         return st;
-    reason_init(&why);
-    st = decode_confirmation(ctx->req->body, &confirmed, &why);
-    if (st != ST_OK)
-        return context_explain(ctx, st, &why);
     if (item == NULL)
         return ST_NO_MEMORY;
     location = arena_printf(ctx->req->arena, "%s/confirm", item);

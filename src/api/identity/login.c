@@ -177,11 +177,10 @@ log_in(struct context *ctx, read_fn *read, answer_fn *answer)
     struct login login;
     struct bytes token;
     json_t *document;
-    struct reason why;
     enum status st = json_tree_read(ctx->req->body, &document);
 
     if (st == ST_BAD_BODY)
-        return context_explain(ctx, json_tree_refuse(ctx->req->body, &why), &why);
+        return json_tree_refuse(ctx->req->body, &ctx->why);
     if (st != ST_OK)
         return st;
     read(json_object_get(document, "auth"), &login);

@@ -6,7 +6,7 @@
  * found stands in its progress, so that a retry counts nothing twice. The front end carries out
  * what concerns the response: response.fault.
  */
-#include "api/dispatch.h"
+#include "api/context.h"
 #include "api/testapi/handlers.h"
 
 #include <inttypes.h>

@@ -162,31 +162,20 @@ enum { COUNT_MOST = 1000000000 };
 /* ------------------------------------------------------------------ showing */
 
 static void
-member(struct buf *out, const char *name, struct bytes value, bool *first)
-{
-    if (!bytes_present(value))
-        return;
-    buf_printf(out, "%s\"%s\":", *first ? "" : ",", name);
-    json_string_write(out, value);
-    *first = false;
-}
-
-static void
 write_rule(void *arg, const struct fault_rule *rule)
 {
     const struct fault_match *m = &rule->match;
     struct buf *out = arg;
     char text[FAULT_TEXT_CAP];
-    bool first = true;
 
     fault_text(&rule->fault, text);
-    buf_str(out, out->data[out->len - 1] == '[' ? "{" : ",{");
-    buf_str(out, "\"match\":{");
-    member(out, "action", m->action, &first);
-    member(out, "method", m->method, &first);
-    member(out, "queue", m->queue, &first);
-    member(out, "project", m->project, &first);
-    member(out, "client", m->client, &first);
+    json_write_comma(out);
+    buf_str(out, "{\"match\":{");
+    json_write_text(out, "action", m->action);
+    json_write_text(out, "method", m->method);
+    json_write_text(out, "queue", m->queue);
+    json_write_text(out, "project", m->project);
+    json_write_text(out, "client", m->client);
     buf_printf(out,
                "},\"skip\":%" PRIu64 ",\"every\":%" PRIu64 ",\"times\":%" PRIu64
                ",\"fault\":\"%s\",\"matched\":%" PRIu64 ",\"struck\":%" PRIu64 "}",
@@ -199,7 +188,7 @@ handle_faults_show(struct context *ctx)
 {
     struct buf *out = &ctx->res->body;
 
-    buf_str(out, "{\"faults\":["); /* there is room: PROBLEM_ROOM */
+    buf_str(out, "{\"faults\":[");
     faults_read(testapi_faults(ctx->testapi), write_rule, out);
     buf_str(out, "]}");
     return answer_json(ctx, 200);

@@ -12,17 +12,13 @@
 enum status
 testapi_read_body(struct context *ctx, json_t **out)
 {
-    struct reason why;
-    enum status st =
-        context_body_within(ctx, ctx->limits->max_queue_metadata, "max_queue_metadata");
+    enum status st = context_read_body(ctx);
 
     if (st != ST_OK)
         return st;
     st = json_tree_read(ctx->req->body, out);
-    if (st == ST_BAD_BODY) {
-        reason_init(&why);
-        return context_explain(ctx, json_tree_refuse(ctx->req->body, &why), &why);
-    }
+    if (st == ST_BAD_BODY)
+        return json_tree_refuse(ctx->req->body, &ctx->why);
     if (st == ST_OK && !json_is_object(*out)) {
         json_decref(*out);
         return context_refuse(ctx, ST_BAD_BODY, "the body must be an object");
@@ -40,33 +36,6 @@ testapi_project(const struct context *ctx)
 
 /* ------------------------------------------------------------------ history */
 
-static void
-member(struct buf *out, const char *name, struct bytes value)
-{
-    if (!bytes_present(value))
-        return;
-    buf_printf(out, ",\"%s\":", name);
-    json_string_write(out, value);
-}
-
-/* Ids have nothing that would have to be escaped. */
-static void
-write_ids(struct buf *out, struct bytes ids)
-{
-    bool first = true;
-
-    buf_str(out, ",\"ids\":[");
-    while (ids.len > 0) {
-        struct bytes id = bytes_cut(&ids, ' ');
-
-        buf_str(out, first ? "\"" : ",\"");
-        buf_bytes(out, id);
-        buf_byte(out, '"');
-        first = false;
-    }
-    buf_byte(out, ']');
-}
-
 /* Appends an entry as an object. */
 static void
 history_write(struct buf *out, const struct history_entry *e)
@@ -74,33 +43,29 @@ history_write(struct buf *out, const struct history_entry *e)
     char at[CLOCK_TEXT_CAP];
 
     clock_text(e->at_ms, at);
-    buf_str(out, "{\"number\":");
-    buf_u64(out, e->number);
-    buf_printf(out,
-               ",\"event\":\"%s\",\"at\":\"%s\",\"at_ms\":", history_event_name(e->event),
-               at);
-    buf_i64(out, e->at_ms);
+    buf_byte(out, '{');
+    json_write_u64(out, "number", e->number);
+    json_write_text(out, "event", bytes_str(history_event_name(e->event)));
+    json_write_text(out, "at", bytes_str(at));
+    json_write_i64(out, "at_ms", e->at_ms);
     if (bytes_present(e->queue.name)) {
-        member(out, "project", e->queue.project);
-        member(out, e->queue.kind == STORE_TOPIC ? "topic" : "queue", e->queue.name);
+        json_write_text(out, "project", e->queue.project);
+        json_write_text(out, e->queue.kind == STORE_TOPIC ? "topic" : "queue",
+                        e->queue.name);
         if (e->event == HISTORY_DEAD_LETTER)
-            member(out, "to", e->target.name);
+            json_write_text(out, "to", e->target.name);
     }
-    member(out, "client", e->client);
-    if (e->action != NULL)
-        member(out, "action", bytes_str(e->action));
-    member(out, "claim", e->claim);
-    if (e->ends_ms != 0) {
-        buf_str(out, ",\"ends_ms\":");
-        buf_i64(out, e->ends_ms);
-    }
+    json_write_text(out, "client", e->client);
+    json_write_text(out, "action", bytes_str(e->action));
+    json_write_text(out, "claim", e->claim);
+    if (e->ends_ms != 0)
+        json_write_i64(out, "ends_ms", e->ends_ms);
     if (e->status != 0)
-        buf_printf(out, ",\"status\":%d", e->status);
-    member(out, "text", e->text);
+        json_write_i64(out, "status", e->status);
+    json_write_text(out, "text", e->text);
     if (e->count > 0) {
-        buf_str(out, ",\"messages\":");
-        buf_u64(out, e->count);
-        write_ids(out, e->ids);
+        json_write_u64(out, "messages", e->count);
+        json_write_list(out, "ids", e->ids, ' ');
     }
     buf_byte(out, '}');
 }

@@ -206,11 +206,10 @@ look_through(struct scan *s)
 static void
 write_text(struct buf *out, const char *name, struct bytes value)
 {
-    buf_printf(out, ",\"%s\":", name);
     if (bytes_present(value))
-        json_string_write(out, value);
+        json_write_text(out, name, value);
     else
-        buf_str(out, "null");
+        json_write_raw(out, name, bytes_str("null"));
 }
 
 static void
@@ -219,19 +218,18 @@ write_leak(struct buf *out, const struct leak *leak)
     char at[CLOCK_TEXT_CAP];
 
     clock_text(leak->at_ms, at);
-    buf_printf(out, "{\"kind\":\"%s\"", leak_kind_name(leak->kind));
+    buf_byte(out, '{');
+    json_write_text(out, "kind", bytes_str(leak_kind_name(leak->kind)));
     write_text(out, "project", leak->queue.project);
     write_text(out, "queue", leak->queue.name);
     if (leak->kind == LEAK_DEAD_LETTER)
         write_text(out, "from", leak->from);
     write_text(out, leak->kind == LEAK_CLAIM ? "claim" : "id", store_id_bytes(&leak->id));
-    if (leak->kind == LEAK_CLAIM) {
-        buf_str(out, ",\"messages\":");
-        buf_u64(out, leak->messages);
-    }
+    if (leak->kind == LEAK_CLAIM)
+        json_write_u64(out, "messages", leak->messages);
     write_text(out, "client", leak->client);
-    buf_printf(out, ",\"at\":\"%s\",\"at_ms\":", at);
-    buf_i64(out, leak->at_ms);
+    json_write_text(out, "at", bytes_str(at));
+    json_write_i64(out, "at_ms", leak->at_ms);
     buf_byte(out, '}');
 }
 
@@ -261,16 +259,13 @@ answer_found(const struct scan *s)
 {
     struct buf *out = &s->ctx->res->body;
     enum status st = ST_OK;
-    bool first = true;
 
     buf_str(out, "{\"leaks\":[");
     for (size_t i = 0; i < s->count; i++) {
         if (s->found[i].kind == LEAK_NONE)
             continue;
-        if (!first)
-            buf_byte(out, ',');
+        json_write_comma(out);
         write_leak(out, &s->found[i]);
-        first = false;
     }
     buf_byte(out, ']');
     if (!s->ended)

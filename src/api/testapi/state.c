@@ -93,7 +93,6 @@ static enum status
 replace(struct context *ctx)
 {
     struct bytes project = testapi_project(ctx);
-    struct reason why;
     struct load l = {.store = ctx->store,
                      .visit = &ctx->visit,
                      .reader = {.limits = ctx->limits,
@@ -102,17 +101,16 @@ replace(struct context *ctx)
                                 .now_ms = ctx->visit.now_ms,
                                 .project = project,
                                 .only = bytes_present(project),
-                                .why = &why}};
+                                .why = &ctx->why}};
     enum status st;
 
-    reason_init(&why);
     st = load_read(&l, ctx->req->body);
     if (st == ST_OK)
         st = state_check(&l);
     if (st == ST_OK)
         st = state_replace(&l, project);
     if (st != ST_OK)
-        return why.text[0] == '\0' ? st : context_explain(ctx, load_refusal(st), &why);
+        return ctx->why.text[0] == '\0' ? st : load_refusal(st);
     return answer_empty(ctx, 204);
 }
 

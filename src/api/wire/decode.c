@@ -226,120 +226,64 @@ decode_post(struct bytes body, enum post_form form, const struct api_limits *lim
 
 /* ------------------------------------------------------------------ claims */
 
-/* What a body said; SCAN_NONE: left out. Of members named twice the last one counts. */
-struct members {
-    struct json_scan_value ttl, grace, limit;
-};
+enum { TTL, GRACE, LIMIT, MEMBERS };
 
-static bool
-renews(enum terms_form form)
-{
-    return form == TERMS_RENEW || form == TERMS_RENEW_V1;
-}
-
-static enum status
-refuse_document(struct bytes body, struct reason *why)
-{
-    if (json_fault(body, why))
-        return ST_BAD_BODY;
-    return reason_give(why, ST_BAD_BODY,
-                       "the body must be an object with the members ttl and grace");
-}
-
-/* Reads the members of a body that must be an object. */
-static enum status
-read_members(struct bytes body, enum terms_form form, struct members *m,
-             struct reason *why)
-{
-    struct json_scan scan;
-    struct json_scan_name name;
-
-    json_scan_begin(&scan, body);
-    if (!json_scan_enter(&scan, SCAN_OBJECT))
-        return refuse_document(body, why);
-    while (json_scan_member(&scan, &name)) {
-        struct json_scan_value *value = NULL;
-
-        if (json_scan_name_is(&name, "ttl"))
-            value = &m->ttl;
-        else if (json_scan_name_is(&name, "grace"))
-            value = &m->grace;
-        else if (json_scan_name_is(&name, "limit") && !renews(form))
-            value = &m->limit;
-        (void)json_scan_value(&scan, value); /* json_scan_end() tells */
-    }
-    return json_scan_end(&scan) == ST_OK ? ST_OK : refuse_document(body, why);
-}
-
-/* The member that this form requires and does not have; NULL: none. */
-static const char *
-missing(enum terms_form form, const struct members *m)
-{
-    if ((form == TERMS_CLAIM_V1 || form == TERMS_RENEW_V1) && decode_left_out(&m->ttl))
-        return "ttl";
-    return form == TERMS_CLAIM_V1 && decode_left_out(&m->grace) ? "grace" : NULL;
-}
+static const char *const member_names[MEMBERS] = {"ttl", "grace", "limit"};
 
 /* Reads one of them; *st is the worst so far, with its reason. */
 static void
-read_integer(const struct json_scan_value *value, const char *name,
+read_integer(const struct json_scan_value *members, size_t which,
              const struct integer_range *range, int64_t *out, enum status *st,
              struct reason *why)
 {
-    enum status mine = decode_integer(value, range, out);
+    enum status mine = decode_integer(&members[which], range, out);
 
     if (mine != ST_OK && decode_worse(*st, mine) != *st)
-        *st = integer_refuse(why, mine, name, value, range);
+        *st = integer_refuse(why, mine, member_names[which], &members[which], range);
 }
 
-static enum status
-read_integers(const struct members *m, enum terms_form form, const struct api_limits *l,
-              struct decoded_terms *out, struct reason *why)
+enum status
+decode_terms(struct bytes body, enum terms_form form, const struct api_limits *l,
+             struct decoded_terms *out, struct reason *why)
 {
+    const bool renews = form == TERMS_RENEW || form == TERMS_RENEW_V1;
     const struct integer_range ttl = {l->min_claim_ttl, l->max_claim_ttl,
                                       "min_claim_ttl, max_claim_ttl"};
     /* SDKs renew a claim that they have fetched, which shows no grace, with 0. */
     const struct integer_range grace = {
-        renews(form) ? 0 : l->min_claim_grace, l->max_claim_grace,
-        renews(form) ? "max_claim_grace" : "min_claim_grace, max_claim_grace"};
+        renews ? 0 : l->min_claim_grace, l->max_claim_grace,
+        renews ? "max_claim_grace" : "min_claim_grace, max_claim_grace"};
     const struct integer_range limit = {1, l->max_messages_per_claim_or_pop,
                                         "max_messages_per_claim_or_pop"};
-    int64_t messages = 0;
-    enum status st = ST_OK;
-
-    read_integer(&m->ttl, "ttl", &ttl, &out->terms.ttl_s, &st, why);
-    read_integer(&m->grace, "grace", &grace, &out->terms.grace_s, &st, why);
-    read_integer(&m->limit, "limit", &limit, &messages, &st, why);
-    out->limit = (size_t)messages;
-    return st;
-}
-
-enum status
-decode_terms(struct bytes body, enum terms_form form, const struct api_limits *limits,
-             struct decoded_terms *out, struct reason *why)
-{
-    const struct json_scan_value none = {SCAN_NONE, BYTES_NONE};
-    struct members m = {none, none, none};
+    struct json_scan_value m[MEMBERS] = {{SCAN_NONE, BYTES_NONE}};
     struct decoded_terms decoded = {
-        .terms = {limits->default_claim_ttl, limits->default_claim_grace}};
-    enum status st;
+        .terms = {l->default_claim_ttl,
+                  form == TERMS_RENEW_V1 ? 0 : l->default_claim_grace}};
+    struct decoded_names unused;
+    enum status st = ST_OK;
+    int64_t messages = 0;
 
-    if (form == TERMS_RENEW_V1)
-        decoded.terms.grace_s = 0;
-    if (body.len > 0 || form != TERMS_CLAIM) {
-        st = read_members(body, form, &m, why);
-        if (st != ST_OK)
-            return st;
-    }
-    if (missing(form, &m) != NULL)
-        return reason_give(why, ST_BAD_BODY, "%s is required", missing(form, &m));
-    st = read_integers(&m, form, limits, &decoded, why);
+    if ((body.len > 0 || form != TERMS_CLAIM) &&
+        decode_members(body, member_names, renews ? LIMIT : MEMBERS, m, &unused) != ST_OK)
+        return json_fault(body, why)
+                   ? ST_BAD_BODY
+                   : reason_give(
+                         why, ST_BAD_BODY,
+                         "the body must be an object with the members ttl and grace");
+    if ((form == TERMS_CLAIM_V1 || form == TERMS_RENEW_V1) && decode_left_out(&m[TTL]))
+        return reason_give(why, ST_BAD_BODY, "ttl is required");
+    if (form == TERMS_CLAIM_V1 && decode_left_out(&m[GRACE]))
+        return reason_give(why, ST_BAD_BODY, "grace is required");
+    read_integer(m, TTL, &ttl, &decoded.terms.ttl_s, &st, why);
+    read_integer(m, GRACE, &grace, &decoded.terms.grace_s, &st, why);
+    read_integer(m, LIMIT, &limit, &messages, &st, why);
+    decoded.limit = (size_t)messages;
     if (st == ST_OK)
         *out = decoded;
     return st;
 }
 
-/* ------------------------------------------------------------------ integers */
+/* ------------------------------------------------------------------ integers, members */
 
 enum status
 decode_integer(const struct json_scan_value *value, const struct integer_range *range,
@@ -383,16 +327,40 @@ decode_worse(enum status a, enum status b)
     return a;
 }
 
+enum status
+decode_members(struct bytes object, const char *const *names, size_t count,
+               struct json_scan_value *values, struct decoded_names *seen)
+{
+    struct json_scan_name name;
+    struct json_scan s;
+
+    *seen = (struct decoded_names){.count = 0};
+    for (size_t i = 0; i < count; i++)
+        values[i].kind = SCAN_NONE;
+    json_scan_begin(&s, object);
+    if (!json_scan_enter(&s, SCAN_OBJECT))
+        return ST_BAD_BODY;
+    while (json_scan_member(&s, &name)) {
+        size_t i = 0;
+
+        while (i < count && !json_scan_name_is(&name, names[i]))
+            i++;
+        if (i == count && !bytes_present(seen->unknown))
+            seen->unknown = name.text;
+        else if (i < count && values[i].kind != SCAN_NONE)
+            seen->twice = names[i];
+        seen->count++;
+        (void)json_scan_value(&s, i < count ? &values[i] : NULL); /* json_scan_end() */
+    }
+    return json_scan_end(&s);
+}
+
 struct json_scan_value
 decode_member(struct bytes object, const char *name)
 {
-    struct json_scan_value found = {.kind = SCAN_NONE};
-    struct json_scan_name member;
-    struct json_scan s;
+    struct json_scan_value value;
+    struct decoded_names unused;
 
-    json_scan_begin(&s, object);
-    if (json_scan_enter(&s, SCAN_OBJECT))
-        while (json_scan_member(&s, &member))
-            (void)json_scan_value(&s, json_scan_name_is(&member, name) ? &found : NULL);
-    return found;
+    (void)decode_members(object, &name, 1, &value, &unused);
+    return value;
 }

@@ -71,12 +71,7 @@ enum status
 decode_terms(struct bytes body, enum terms_form form, const struct api_limits *limits,
              struct decoded_terms *out, struct reason *why);
 
-/* ------------------------------------------------------------------ integers */
-
-/*
- * Whole numbers in bodies and what is said about wrong ones (docs/api.md
- * 3.8).
- */
+/* ------------------------------------------------------------------ integers, members */
 
 /* What an integer may be, and the options that say so ("min_claim_ttl, max_claim_ttl"). */
 struct integer_range {
@@ -99,10 +94,25 @@ decode_left_out(const struct json_scan_value *value)
     return value->kind == SCAN_NONE || value->kind == SCAN_NULL;
 }
 
-/* The last member of this name of a valid object; SCAN_NONE: it has none, or is no object. */
+/* The names that an object has. */
+struct decoded_names {
+    size_t count;
+    struct bytes
+        unknown;       /* the first that is not wanted, as it is written; absent: none */
+    const char *twice; /* one that is there twice; NULL: none */
+};
+
+/*
+ * Reads the values of members by their names: SCAN_NONE without one, the last one of several. ST_BAD_BODY:
+ * no object, or broken JSON, which has been checked before where it matters.
+ */
+enum status decode_members(struct bytes object, const char *const *names, size_t count,
+                           struct json_scan_value *values, struct decoded_names *seen);
+
+/* The same for one member. */
 struct json_scan_value decode_member(struct bytes object, const char *name);
 
-/* Says why decode_integer() refused a value with st, which is returned. */
+/* Whole numbers (docs/api.md 3.8). Says why decode_integer() refused a value with st, which is returned. */
 enum status
 integer_refuse(struct reason *why, enum status st, const char *name,
                const struct json_scan_value *value, const struct integer_range *range);

@@ -307,15 +307,6 @@ write_default(struct buf *out, enum reserved which, const struct api_limits *lim
     }
 }
 
-static void
-write_name(struct buf *out, bool *first, struct bytes inside)
-{
-    buf_str(out, *first ? "\"" : ",\"");
-    buf_bytes(out, inside);
-    buf_str(out, "\":");
-    *first = false;
-}
-
 /* null, false, 0 and what is empty stand for a member that is not set. */
 static bool
 is_unset(const struct json_scan_value *value)
@@ -334,7 +325,7 @@ metadata_show(const struct store_metadata *metadata, enum store_kind kind,
 {
     const enum reserved shown =
         kind == STORE_TOPIC ? RESERVED_SHOWN_TOPIC : RESERVED_SHOWN;
-    bool seen[RESERVED_SHOWN + 1] = {false}, first = true;
+    bool seen[RESERVED_SHOWN + 1] = {false};
     struct json_scan scan;
     struct json_scan_name name;
     struct json_scan_value value;
@@ -348,7 +339,10 @@ metadata_show(const struct store_metadata *metadata, enum store_kind kind,
             while (which < shown && !json_scan_name_is(&name, reserved_names[which]))
                 which++;
             seen[which] = true;
-            write_name(out, &first, name.text);
+            json_write_comma(out);
+            buf_byte(out, '"');
+            buf_bytes(out, name.text);
+            buf_str(out, "\":");
             if (which < shown && is_unset(&value))
                 write_default(out, which, limits);
             else
@@ -358,7 +352,7 @@ metadata_show(const struct store_metadata *metadata, enum store_kind kind,
     for (enum reserved i = 0; i < shown; i++) {
         if (seen[i])
             continue;
-        write_name(out, &first, bytes_str(reserved_names[i]));
+        json_write_name(out, reserved_names[i]);
         write_default(out, i, limits);
     }
     buf_byte(out, '}');

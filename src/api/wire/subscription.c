@@ -12,54 +12,18 @@
 #include <stdint.h>
 #include <string.h>
 
-static void
-write_head(struct buf *out, const struct store_subscription *s)
-{
-    buf_str(out, "{\"id\":\"");
-    buf_bytes(out, store_id_bytes(&s->id));
-    buf_byte(out, '"');
-}
-
-static void
-write_text(struct buf *out, const char *name, struct bytes text)
-{
-    buf_str(out, name);
-    json_string_write(out, text);
-}
-
-static void
-write_number(struct buf *out, const char *name, int64_t number)
-{
-    buf_str(out, name);
-    buf_i64(out, number);
-}
-
-static void
-write_count(struct buf *out, const char *name, uint64_t count)
-{
-    buf_str(out, name);
-    buf_u64(out, count);
-}
-
-static void
-write_flag(struct buf *out, const char *name, bool flag)
-{
-    buf_str(out, name);
-    buf_str(out, flag ? "true" : "false");
-}
-
 void
 subscription_write(struct buf *out, struct bytes source,
                    const struct store_subscription *subscription)
 {
-    write_head(out, subscription);
-    write_text(out, ",\"source\":", source);
-    write_text(out, ",\"subscriber\":", subscription->subscriber);
-    write_number(out, ",\"ttl\":", subscription->ttl_s);
-    write_number(out, ",\"age\":", subscription->age_s);
-    buf_str(out, ",\"options\":");
-    buf_bytes(out, subscription->options);
-    write_flag(out, ",\"confirmed\":", subscription->confirmed);
+    buf_byte(out, '{');
+    json_write_text(out, "id", store_id_bytes(&subscription->id));
+    json_write_text(out, "source", source);
+    json_write_text(out, "subscriber", subscription->subscriber);
+    json_write_i64(out, "ttl", subscription->ttl_s);
+    json_write_i64(out, "age", subscription->age_s);
+    json_write_raw(out, "options", subscription->options);
+    json_write_flag(out, "confirmed", subscription->confirmed);
     buf_byte(out, '}');
 }
 
@@ -70,22 +34,23 @@ subscription_write_progress(struct buf *out, int64_t now_ms,
     const struct store_progress *p = &subscription->progress;
     char next_try[CLOCK_TEXT_CAP];
 
-    write_head(out, subscription);
-    write_flag(out, ",\"confirmed\":", subscription->confirmed);
-    write_number(out, ",\"ttl\":", subscription->ttl_s);
-    write_number(out, ",\"age\":", subscription->age_s);
-    write_count(out, ",\"delivered\":", p->delivered);
-    write_count(out, ",\"given_up\":", p->given_up);
-    write_count(out, ",\"fallen_out\":", p->fallen_out);
-    write_count(out, ",\"behind\":", p->behind);
-    write_count(out, ",\"failures\":", p->failures);
-    write_count(out, ",\"failed\":", p->failed);
-    write_flag(out, ",\"delivering\":", p->lent);
+    buf_byte(out, '{');
+    json_write_text(out, "id", store_id_bytes(&subscription->id));
+    json_write_flag(out, "confirmed", subscription->confirmed);
+    json_write_i64(out, "ttl", subscription->ttl_s);
+    json_write_i64(out, "age", subscription->age_s);
+    json_write_u64(out, "delivered", p->delivered);
+    json_write_u64(out, "given_up", p->given_up);
+    json_write_u64(out, "fallen_out", p->fallen_out);
+    json_write_u64(out, "behind", p->behind);
+    json_write_u64(out, "failures", p->failures);
+    json_write_u64(out, "failed", p->failed);
+    json_write_flag(out, "delivering", p->lent);
     clock_text(p->next_try_ms, next_try);
     if (p->next_try_ms > now_ms)
-        write_text(out, ",\"next_try\":", bytes_str(next_try));
+        json_write_text(out, "next_try", bytes_str(next_try));
     else
-        buf_str(out, ",\"next_try\":null"); /* it is due, or rests */
+        json_write_raw(out, "next_try", bytes_str("null")); /* it is due, or rests */
     buf_byte(out, '}');
 }
 
@@ -94,48 +59,20 @@ subscription_write_progress(struct buf *out, int64_t now_ms,
 /* 9999-12-31T23:59:59Z: the last second that a date of four digits can tell. */
 #define LAST_SECOND INT64_C(253402300799)
 
-/* What a body said; SCAN_NONE: left out. Of members named twice the last one counts. */
-struct members {
-    struct json_scan_value subscriber, ttl, options;
-    size_t count; /* of all, known or not */
-};
+enum { SUBSCRIBER, TTL, OPTIONS, MEMBERS };
 
-/* Enters the object that a body must be. */
+/* Reads the members of an object that the body must be. */
 static enum status
-enter(struct json_scan *s, struct bytes body, struct reason *why)
+read_members(struct bytes body, const char *const *names, size_t count,
+             struct json_scan_value *members, struct decoded_names *seen,
+             struct reason *why)
 {
     if (body.len == 0)
         return reason_give(why, ST_BAD_VALUE, "a body is required");
     if (json_fault(body, why))
         return ST_BAD_BODY;
-    json_scan_begin(s, body);
-    if (!json_scan_enter(s, SCAN_OBJECT))
+    if (decode_members(body, names, count, members, seen) != ST_OK)
         return reason_give(why, ST_BAD_VALUE, "the body must be an object");
-    return ST_OK;
-}
-
-static enum status
-read_members(struct bytes body, struct members *m, struct reason *why)
-{
-    struct json_scan_name name;
-    struct json_scan s;
-    enum status st = enter(&s, body, why);
-
-    *m = (struct members){.count = 0};
-    if (st != ST_OK)
-        return st;
-    while (json_scan_member(&s, &name)) {
-        struct json_scan_value *value = NULL;
-
-        if (json_scan_name_is(&name, "subscriber"))
-            value = &m->subscriber;
-        else if (json_scan_name_is(&name, "ttl"))
-            value = &m->ttl;
-        else if (json_scan_name_is(&name, "options"))
-            value = &m->options;
-        (void)json_scan_value(&s, value); /* it was checked */
-        m->count++;
-    }
     return ST_OK;
 }
 
@@ -326,16 +263,37 @@ subscription_check(struct bytes subscriber, struct bytes options,
 
 /* ------------------------------------------------------------------ the whole */
 
+/* Reads the members of a draft over the defaults in *out, for a new one or a change. */
 static enum status
-read_draft(const struct members *m, const struct api_limits *limits, int64_t now_ms,
-           struct arena *arena, struct store_subscription_draft *out, struct reason *why)
+read_draft(struct bytes body, bool change, const struct api_limits *limits,
+           int64_t now_ms, struct arena *arena, struct store_subscription_draft *out,
+           struct reason *why)
 {
-    enum status st =
-        read_subscriber(&m->subscriber, limits, arena, &out->subscriber, why);
+    static const char *const names[MEMBERS] = {"subscriber", "ttl", "options"};
+    struct json_scan_value m[MEMBERS];
+    struct decoded_names seen;
+    struct store_subscription_draft draft = *out;
+    enum status st = read_members(body, names, MEMBERS, m, &seen, why);
 
+    if (st != ST_OK)
+        return st;
+    if (!change && decode_left_out(&m[SUBSCRIBER]))
+        return reason_give(why, ST_BAD_VALUE, "subscriber is required");
+    if (seen.count == 0)
+        return reason_give(why, ST_BAD_VALUE, "the body has no member to change");
+    if (decode_left_out(&m[SUBSCRIBER]) && decode_left_out(&m[TTL]) &&
+        decode_left_out(&m[OPTIONS]))
+        return reason_give(why, ST_NO_KNOWN_MEMBER,
+                           "the body has no member to change. The members to change are "
+                           "subscriber, ttl and options");
+    st = read_subscriber(&m[SUBSCRIBER], limits, arena, &draft.subscriber, why);
     if (st == ST_OK)
-        st = read_ttl(&m->ttl, now_ms, &out->ttl_s, why);
-    return st == ST_OK ? read_options(&m->options, &out->options, why) : st;
+        st = read_ttl(&m[TTL], now_ms, &draft.ttl_s, why);
+    if (st == ST_OK)
+        st = read_options(&m[OPTIONS], &draft.options, why);
+    if (st == ST_OK)
+        *out = draft;
+    return st;
 }
 
 enum status
@@ -343,20 +301,10 @@ decode_subscription(struct bytes body, const struct api_limits *limits, int64_t 
                     struct arena *arena, struct store_subscription_draft *out,
                     struct reason *why)
 {
-    struct store_subscription_draft draft = {.subscriber = BYTES_NONE,
+    *out = (struct store_subscription_draft){.subscriber = BYTES_NONE,
                                              .options = BYTES_LIT("{}"),
                                              .ttl_s = limits->default_subscription_ttl};
-    struct members m;
-    enum status st = read_members(body, &m, why);
-
-    if (st != ST_OK)
-        return st;
-    if (decode_left_out(&m.subscriber))
-        return reason_give(why, ST_BAD_VALUE, "subscriber is required");
-    st = read_draft(&m, limits, now_ms, arena, &draft, why);
-    if (st == ST_OK)
-        *out = draft;
-    return st;
+    return read_draft(body, false, limits, now_ms, arena, out, why);
 }
 
 enum status
@@ -364,35 +312,20 @@ decode_subscription_change(struct bytes body, const struct api_limits *limits,
                            int64_t now_ms, struct arena *arena,
                            struct store_subscription_draft *out, struct reason *why)
 {
-    struct store_subscription_draft draft = {BYTES_NONE, BYTES_NONE, STORE_UNSET};
-    struct members m;
-    enum status st = read_members(body, &m, why);
-
-    if (st != ST_OK)
-        return st;
-    if (m.count == 0)
-        return reason_give(why, ST_BAD_VALUE, "the body has no member to change");
-    if (decode_left_out(&m.subscriber) && decode_left_out(&m.ttl) &&
-        decode_left_out(&m.options))
-        return reason_give(why, ST_NO_KNOWN_MEMBER,
-                           "the body has no member to change. The members to change are "
-                           "subscriber, ttl and options");
-    st = read_draft(&m, limits, now_ms, arena, &draft, why);
-    if (st == ST_OK)
-        *out = draft;
-    return st;
+    *out = (struct store_subscription_draft){BYTES_NONE, BYTES_NONE, STORE_UNSET};
+    return read_draft(body, true, limits, now_ms, arena, out, why);
 }
 
 enum status
 decode_confirmation(struct bytes body, bool *out, struct reason *why)
 {
+    static const char *const name = "confirmed";
     struct json_scan_value value;
-    struct json_scan s;
-    enum status st = enter(&s, body, why);
+    struct decoded_names seen;
+    enum status st = read_members(body, &name, 1, &value, &seen, why);
 
     if (st != ST_OK)
         return st;
-    value = decode_member(body, "confirmed");
     if (value.kind != SCAN_TRUE && value.kind != SCAN_FALSE)
         return reason_give(why, ST_BAD_VALUE, "confirmed is %s. It must be true or false",
                            json_received(&value).text);
@@ -425,49 +358,40 @@ refuse(struct reason *why, const char *name, const json_t *value, const char *wh
                        json_tree_received(value).text, what);
 }
 
-static enum status
-check_integers(const json_t *policy, struct reason *why)
+enum status
+retry_policy_check(const json_t *policy, struct reason *why)
 {
-    static const char *const names[] = {RETRY_INTEGERS(INTEGER)};
+    static const char *const integers[] = {RETRY_INTEGERS(INTEGER)};
+    static const char *const backoffs[] = {RETRY_BACKOFFS(BACKOFF)};
+    const size_t known = sizeof(backoffs) / sizeof(backoffs[0]);
+    const json_t *flag = member(policy, "ignore_subscription_override");
+    const json_t *backoff = member(policy, "retry_backoff_function");
+    const json_t *minimum = member(policy, "minimum_delay");
+    const json_t *maximum = member(policy, "maximum_delay");
+    int64_t least = minimum_delay_default, most = maximum_delay_default;
+    size_t i = 0;
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const json_t *value = member(policy, names[i]);
+    if (!json_is_object(policy))
+        return reason_give(why, ST_BAD_VALUE, "_retry_policy is %s. It must be an object",
+                           json_tree_received(policy).text);
+    for (size_t k = 0; k < sizeof(integers) / sizeof(integers[0]); k++) {
+        const json_t *value = member(policy, integers[k]);
 
         if (value != NULL && !json_is_integer(value))
-            return refuse(why, names[i], value, "an integer");
+            return refuse(why, integers[k], value, "an integer");
     }
-    return ST_OK;
-}
-
-static enum status
-check_function(const json_t *policy, struct reason *why)
-{
-    static const char *const known[] = {RETRY_BACKOFFS(BACKOFF)};
-    const json_t *value = member(policy, "retry_backoff_function");
-
-    if (value == NULL)
-        return ST_OK;
-    for (size_t i = 0; json_is_string(value) && i < sizeof(known) / sizeof(known[0]); i++)
-        if (strcmp(json_string_value(value), known[i]) == 0)
-            return ST_OK;
-    return refuse(why, "retry_backoff_function", value,
-                  "linear, arithmetic, geometric or exponential");
-}
-
-static int64_t
-delay(const json_t *policy, const char *name, int64_t otherwise)
-{
-    const json_t *value = member(policy, name);
-
-    return value == NULL ? otherwise : json_integer_value(value);
-}
-
-static enum status
-check_delays(const json_t *policy, struct reason *why)
-{
-    int64_t least = delay(policy, "minimum_delay", minimum_delay_default);
-    int64_t most = delay(policy, "maximum_delay", maximum_delay_default);
-
+    while (json_is_string(backoff) && i < known &&
+           strcmp(json_string_value(backoff), backoffs[i]) != 0)
+        i++;
+    if (backoff != NULL && (!json_is_string(backoff) || i == known))
+        return refuse(why, "retry_backoff_function", backoff,
+                      "linear, arithmetic, geometric or exponential");
+    if (flag != NULL && !json_is_boolean(flag))
+        return refuse(why, "ignore_subscription_override", flag, "true or false");
+    if (minimum != NULL)
+        least = json_integer_value(minimum);
+    if (maximum != NULL)
+        most = json_integer_value(maximum);
     /* Without a sign the difference of any two fits. */
     if (most >= least && (uint64_t)most - (uint64_t)least >= RETRY_DELAY_SPAN_LEAST)
         return ST_OK;
@@ -476,21 +400,4 @@ check_delays(const json_t *policy, struct reason *why)
         "_retry_policy.maximum_delay is %lld. It must be at least %d seconds longer "
         "than minimum_delay, which is %lld",
         (long long)most, RETRY_DELAY_SPAN_LEAST, (long long)least);
-}
-
-enum status
-retry_policy_check(const json_t *policy, struct reason *why)
-{
-    const json_t *flag = member(policy, "ignore_subscription_override");
-    enum status st = ST_OK;
-
-    if (!json_is_object(policy))
-        return reason_give(why, ST_BAD_VALUE, "_retry_policy is %s. It must be an object",
-                           json_tree_received(policy).text);
-    st = check_integers(policy, why);
-    if (st == ST_OK)
-        st = check_function(policy, why);
-    if (st == ST_OK && flag != NULL && !json_is_boolean(flag))
-        st = refuse(why, "ignore_subscription_override", flag, "true or false");
-    return st == ST_OK ? check_delays(policy, why) : st;
 }

@@ -1,4 +1,4 @@
-#include "claimd/api/host.h"
+#include "claimd/api/api.h"
 
 #include "support/check_main.h"
 

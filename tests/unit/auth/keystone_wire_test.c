@@ -1,4 +1,4 @@
-#include "claimd/auth/keystone_wire.h"
+#include "claimd/auth/keystone.h"
 #include "support/arena_fixture.h"
 
 START_TEST(an_address_is_a_host_and_a_path_that_ends_with_v3)

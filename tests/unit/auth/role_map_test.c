@@ -1,4 +1,4 @@
-#include "claimd/auth/role_map.h"
+#include "claimd/auth/policy.h"
 #include "support/check_main.h"
 
 #include <stdio.h>
