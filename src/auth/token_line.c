@@ -1,9 +1,13 @@
 #include "claimd/auth/token_line.h"
 
 #include "claimd/base/clock.h"
+#include "claimd/base/hash.h"
 #include "claimd/base/invariant.h"
+#include "claimd/ds/hashmap.h"
+#include "claimd/ds/list.h"
 #include "claimd/json/line_list.h"
 
+#include <ctype.h>
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <time.h>
@@ -158,7 +162,7 @@ token_line_blank(struct bytes line)
 enum status
 token_line_read(struct bytes line, struct token_line *out, struct reason *why)
 {
-    struct token_line l;
+    struct token_line l = {.expires_ms = TOKEN_NEVER};
     struct bytes rest = line, role, expires, digest;
     enum status st;
 
@@ -173,7 +177,6 @@ token_line_read(struct bytes line, struct token_line *out, struct reason *why)
     st = token_line_check(l.name, role, l.projects, &l.role, why);
     if (st != ST_OK)
         return st;
-    l.expires_ms = TOKEN_NEVER;
     if (!bytes_equal(expires, never) && !token_time_read(expires, &l.expires_ms))
         return reason_give(
             why, ST_BAD_VALUE,
@@ -223,6 +226,224 @@ token_line_project(struct bytes projects)
     struct bytes rest = projects, first = bytes_cut(&rest, ',');
 
     return bytes_present(rest) || bytes_equal(first, all) ? BYTES_NONE : first;
+}
+
+/* ------------------------------------------------------------------ lines of certificates */
+
+static const struct bytes dns = BYTES_LIT("dns:");
+
+static bool
+begins_with(struct bytes text, struct bytes with)
+{
+    return text.len > with.len && memcmp(text.data, with.data, with.len) == 0;
+}
+
+static bool
+is_subject(struct bytes text)
+{
+    static const struct bytes kinds[] = {BYTES_LIT("dns:"), BYTES_LIT("email:"),
+                                         BYTES_LIT("uri:"), BYTES_LIT("subject:")};
+    bool known = false;
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        known = known || begins_with(text, kinds[i]);
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.data[i] < 0x20 || text.data[i] == 0x7f)
+            return false;
+    return known;
+}
+
+enum status
+certificate_line_read(struct bytes line, struct token_line *out, struct reason *why)
+{
+    struct token_line l = {.expires_ms = TOKEN_NEVER};
+    struct bytes rest = line, role;
+    enum status st;
+
+    l.name = token_line_field(&rest);
+    role = token_line_field(&rest);
+    l.projects = token_line_field(&rest);
+    l.subject = bytes_trim(rest);
+    if (!bytes_present(l.projects) || l.subject.len == 0)
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "a line must be NAME ROLE PROJECTS dns:HOST (or email:, uri:, subject:)");
+    st = token_line_check(l.name, role, l.projects, &l.role, why);
+    if (st != ST_OK)
+        return st;
+    if (!is_subject(l.subject))
+        return reason_give(
+            why, ST_BAD_VALUE,
+            "a certificate is identified by dns:, email:, uri: or subject:, not by %.*s",
+            (int)(l.subject.len & 0xff), l.subject.data);
+    *out = l;
+    return ST_OK;
+}
+
+/* ------------------------------------------------------------------ lists */
+
+struct entry {
+    struct hashnode by_key, by_name;
+    struct token_line line;
+};
+
+struct token_list {
+    struct mem *mem;
+    token_line_fn *read;
+    char *text;            /* owned: the lines point into it */
+    struct entry *entries; /* owned */
+    size_t count;
+    struct hashmap keys;  /* by digest or subject */
+    struct hashmap names; /* of tokens */
+};
+
+static struct bytes
+key_of(const struct token_line *line)
+{
+    return bytes_present(line->subject)
+               ? line->subject
+               : bytes_of((const char *)line->digest.bytes, TOKEN_DIGEST_BYTES);
+}
+
+static bool
+has_key(const struct hashnode *node, const void *key)
+{
+    return bytes_equal_secret(key_of(&container_of(node, struct entry, by_key)->line),
+                              *(const struct bytes *)key);
+}
+
+static bool
+has_name(const struct hashnode *node, const void *name)
+{
+    return bytes_equal(container_of(node, struct entry, by_name)->line.name,
+                       *(const struct bytes *)name);
+}
+
+/* The key need not be secret: nobody but the operator chooses what is in a list. */
+static uint64_t
+hash_of(struct bytes text)
+{
+    static const struct hash_key key = {0x6e616d65206f6620, 0x6120746f6b656e2e};
+
+    return hash_bytes(&key, text);
+}
+
+static const struct token_line *
+find_line(const struct token_list *list, struct bytes key)
+{
+    struct hashnode *node = hashmap_find(&list->keys, hash_of(key), has_key, &key);
+
+    return node == NULL ? NULL : &container_of(node, struct entry, by_key)->line;
+}
+
+static enum status
+add_line(void *ctx, struct bytes line, struct reason *why)
+{
+    struct token_list *list = ctx;
+    struct entry *entry = &list->entries[list->count];
+    struct token_line *l = &entry->line;
+    const struct token_line *other;
+    enum status st = list->read(line, l, why);
+    const bool is_token = !bytes_present(l->subject);
+
+    if (st != ST_OK)
+        return st;
+    if (!is_token && begins_with(l->subject, dns)) /* names of hosts know no case */
+        for (size_t i = 0; i < l->subject.len; i++) {
+            char *c = (char *)(uintptr_t)&l->subject.data[i]; /* in our own copy */
+
+            *c = (char)tolower((unsigned char)*c);
+        }
+    if (is_token &&
+        hashmap_find(&list->names, hash_of(l->name), has_name, &l->name) != NULL)
+        return reason_give(why, ST_BAD_VALUE, "the name %.*s is used twice",
+                           (int)l->name.len, l->name.data);
+    other = find_line(list, key_of(l));
+    if (other != NULL && is_token)
+        return reason_give(why, ST_BAD_VALUE, "the token of %.*s is also on another line",
+                           (int)l->name.len, l->name.data);
+    if (other != NULL)
+        return reason_give(
+            why, ST_BAD_VALUE, "the certificate of %.*s is also that of %.*s",
+            (int)l->name.len, l->name.data, (int)other->name.len, other->name.data);
+    hashmap_insert(&list->keys, &entry->by_key, hash_of(key_of(l)));
+    if (is_token)
+        hashmap_insert(&list->names, &entry->by_name, hash_of(l->name));
+    list->count++;
+    return ST_OK;
+}
+
+enum status
+token_list_read(struct mem *mem, struct bytes text, token_line_fn *read,
+                struct token_list **out, size_t *bad_line, struct reason *why)
+{
+    struct token_list *list = mem_calloc(mem, 1, sizeof(*list));
+    const size_t most = line_list_count(text);
+    enum status st = ST_NO_MEMORY;
+
+    if (list == NULL)
+        return st;
+    list->mem = mem;
+    list->read = read;
+    hashmap_init(&list->keys, mem);
+    hashmap_init(&list->names, mem);
+    list->text = mem_alloc(mem, text.len + 1);
+    list->entries = mem_calloc(mem, most, sizeof(*list->entries));
+    if (list->text != NULL && list->entries != NULL &&
+        hashmap_reserve(&list->keys, most) == ST_OK &&
+        hashmap_reserve(&list->names, most) == ST_OK) {
+        if (text.len > 0)
+            memcpy(list->text, text.data, text.len);
+        st =
+            line_list_read(bytes_of(list->text, text.len), add_line, list, bad_line, why);
+    }
+    if (st == ST_OK)
+        *out = list;
+    else
+        token_list_free(list);
+    return st;
+}
+
+void
+token_list_free(struct token_list *list)
+{
+    if (list == NULL)
+        return;
+    hashmap_fini(&list->keys);
+    hashmap_fini(&list->names);
+    mem_free(list->mem, list->text);
+    mem_free(list->mem, list->entries);
+    mem_free(list->mem, list);
+}
+
+size_t
+token_list_count(const struct token_list *list)
+{
+    return list == NULL ? 0 : list->count;
+}
+
+const struct token_line *
+token_list_find(const struct token_list *list, const struct token_digest *digest)
+{
+    return list == NULL ? NULL
+                        : find_line(list, bytes_of((const char *)digest->bytes,
+                                                   TOKEN_DIGEST_BYTES));
+}
+
+const struct token_line *
+token_list_find_certificate(const struct token_list *list,
+                            const struct certificate *shown)
+{
+    const struct token_line *first = NULL;
+    struct bytes rest = shown->names;
+
+    while (bytes_present(rest)) {
+        const struct token_line *found = find_line(list, bytes_cut(&rest, '\n'));
+
+        if (first == NULL || (found != NULL && found < first))
+            first = found;
+    }
+    return first;
 }
 
 const char *

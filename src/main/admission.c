@@ -23,7 +23,7 @@ static enum status
 parse_certificates(void *ctx, struct mem *mem, struct bytes text, size_t *line,
                    struct reason *why)
 {
-    return certificates_read(mem, text, ctx, line, why);
+    return token_list_read(mem, text, certificate_line_read, ctx, line, why);
 }
 
 struct new_tokens {
@@ -68,7 +68,7 @@ admission_reload(struct admission *a, const struct config *config,
         .path = config->policy, .option = "policy", .most = FILE_MOST};
     const struct text_file certificates_file = {
         .path = config->certificates, .option = "certificates", .most = FILE_MOST};
-    struct certificates *certificates = NULL;
+    struct token_list *certificates = NULL;
     struct policy policy = policy_default;
     enum status st = ST_OK;
 
@@ -80,7 +80,7 @@ admission_reload(struct admission *a, const struct config *config,
     if (st == ST_OK)
         st = replace_tokens(a, config, &policy, errors);
     if (st != ST_OK) {
-        certificates_free(certificates);
+        token_list_free(certificates);
         return st;
     }
     access_use_certificates(a->access, certificates);

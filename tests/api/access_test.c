@@ -13,7 +13,7 @@
 static void
 use_certificates(struct api_fixture *f)
 {
-    struct certificates *certificates;
+    struct token_list *certificates;
     struct reason why;
     struct buf list;
     size_t bad_line;
@@ -23,9 +23,9 @@ use_certificates(struct api_fixture *f)
         buf_printf(&list, "%s %s " API_CALL_PROJECT " dns:%s.example\n",
                    role_words[i].role, role_words[i].role, role_words[i].role);
     buf_str(&list, "elsewhere admin blue uri:elsewhere\n");
-    ck_assert_int_eq(
-        certificates_read(f->mem, buf_view(&list), &certificates, &bad_line, &why),
-        ST_OK);
+    ck_assert_int_eq(token_list_read(f->mem, buf_view(&list), certificate_line_read,
+                                     &certificates, &bad_line, &why),
+                     ST_OK);
     access_use_certificates(f->access, certificates);
     buf_fini(&list);
 }

@@ -552,7 +552,7 @@ give_tokens(struct walk *w)
 static void
 give_certificates(struct walk *w)
 {
-    struct certificates *list;
+    struct token_list *list;
     struct reason why;
     struct buf text;
     size_t bad_line;
@@ -563,7 +563,8 @@ give_certificates(struct walk *w)
             buf_printf(&text, "%s\n",
                        line_of(w, role, share,
                                api_text(&w->f, "dns:%s", name_of(w, role, share))));
-    ck_assert_int_eq(certificates_read(w->f.mem, buf_view(&text), &list, &bad_line, &why),
+    ck_assert_int_eq(token_list_read(w->f.mem, buf_view(&text), certificate_line_read,
+                                     &list, &bad_line, &why),
                      ST_OK);
     access_use_certificates(w->f.access, list);
     buf_fini(&text);

@@ -326,13 +326,13 @@ static void
 use_certificate(struct api_fixture *f)
 {
     static const char list[] = "worker1 admin " API_CALL_PROJECT " dns:worker1.example\n";
-    struct certificates *certificates;
+    struct token_list *certificates;
     struct reason why;
     size_t bad_line;
 
-    ck_assert_int_eq(
-        certificates_read(f->mem, bytes_str(list), &certificates, &bad_line, &why),
-        ST_OK);
+    ck_assert_int_eq(token_list_read(f->mem, bytes_str(list), certificate_line_read,
+                                     &certificates, &bad_line, &why),
+                     ST_OK);
     access_use_certificates(f->access, certificates);
 }
 

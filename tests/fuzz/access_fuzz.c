@@ -103,18 +103,19 @@ check_policy(const struct policy *p, struct bytes text)
 static void
 check_certificates(struct fuzz_memory *m, struct access *a, struct bytes list)
 {
-    struct certificates *c;
+    struct token_list *c;
     struct reason why;
     size_t bad_line = 0, count = 0;
 
     reason_init(&why);
-    if (certificates_read(m->mem, list, &c, &bad_line, &why) != ST_OK) {
+    if (token_list_read(m->mem, list, certificate_line_read, &c, &bad_line, &why) !=
+        ST_OK) {
         fuzz_check(bad_line > 0 && why.text[0] != '\0', "refused without line or reason");
         return;
     }
     for (struct bytes lines = list; bytes_present(lines);) {
         struct bytes text = bytes_cut(&lines, '\n');
-        struct certificate_line line;
+        struct token_line line;
         struct certificate shown = {.good = true};
 
         if (token_line_blank(text))
@@ -122,15 +123,16 @@ check_certificates(struct fuzz_memory *m, struct access *a, struct bytes list)
         count++;
         fuzz_check(certificate_line_read(text, &line, &why) == ST_OK, "%s", why.text);
         shown.names = line.subject;
-        fuzz_check(certificates_find(c, &shown) != NULL ||
+        fuzz_check(token_list_find_certificate(c, &shown) != NULL ||
                        memcmp(line.subject.data, "dns:", 4) == 0, /* in small letters */
                    "a line is not found");
         shown.names = bytes_of(line.subject.data, line.subject.len - 1);
-        fuzz_check(shown.names.len == 0 || certificates_find(c, &shown) == NULL ||
-                       certificates_count(c) > 1,
+        fuzz_check(shown.names.len == 0 ||
+                       token_list_find_certificate(c, &shown) == NULL ||
+                       token_list_count(c) > 1,
                    "found by less than it says");
     }
-    fuzz_check(certificates_count(c) == count, "%zu lines of %zu", certificates_count(c),
+    fuzz_check(token_list_count(c) == count, "%zu lines of %zu", token_list_count(c),
                count);
     access_use_certificates(a, c);
     check_stranger(a, m, list);

@@ -5,7 +5,7 @@
  *
  * Input: the certificate (DER).
  */
-#include "claimd/auth/certificates.h"
+#include "claimd/auth/token_line.h"
 #include "claimd/http/tls.h"
 #include "fuzz/fuzz.h"
 
@@ -73,16 +73,17 @@ static void
 check_found(struct mem *mem, struct bytes names)
 {
     const struct certificate shown = {.good = true, .names = names};
-    const struct certificate_line *found;
-    struct certificates *c;
+    const struct token_line *found;
+    struct token_list *c;
     struct reason why;
     size_t bad_line;
 
-    fuzz_check(certificates_read(mem, bytes_str(list), &c, &bad_line, &why) == ST_OK,
+    fuzz_check(token_list_read(mem, bytes_str(list), certificate_line_read, &c, &bad_line,
+                               &why) == ST_OK,
                "%s", why.text);
-    found = certificates_find(c, &shown);
+    found = token_list_find_certificate(c, &shown);
     fuzz_check(found == NULL || has_line(names, found->subject), "found by another name");
-    certificates_free(c);
+    token_list_free(c);
 }
 
 int

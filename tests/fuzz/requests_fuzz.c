@@ -217,12 +217,12 @@ use_certificates(struct world *w)
     static const char list[] = "p producer 480924 dns:producer.example\n"
                                "w worker 480924,blue email:worker@example\n"
                                "a admin * subject:CN=a\n";
-    struct certificates *certificates;
+    struct token_list *certificates;
     struct reason why;
     size_t bad_line;
 
-    fuzz_check(certificates_read(w->mem, bytes_str(list), &certificates, &bad_line,
-                                 &why) == ST_OK,
+    fuzz_check(token_list_read(w->mem, bytes_str(list), certificate_line_read,
+                               &certificates, &bad_line, &why) == ST_OK,
                "%s", why.text);
     access_use_certificates(w->access, certificates);
 }

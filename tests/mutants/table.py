@@ -597,8 +597,8 @@ MUTANTS = [
      "a token is good for every project",
      "unit/auth/access_test: a_token_is_good_for_its_projects_and_its_role",
      [("auth/access.c",
-       "        return token_line_has(g->projects, r->project)",
-       "        return MUTANT(ANY_PROJECT) || token_line_has(g->projects, r->project)")]),
+       "        return token_line_has(line->projects, r->project)",
+       "        return MUTANT(ANY_PROJECT) || token_line_has(line->projects, r->project)")]),
     ("ANY_ROLE",
      "every role may do everything",
      "unit/auth/access_test: a_token_is_good_for_its_projects_and_its_role",
@@ -641,8 +641,8 @@ MUTANTS = [
      "in version 1 a token of one project is for the nameless one, if none is named",
      "unit/auth/access_test: a_token_is_good_for_its_projects_and_its_role",
      [("auth/access.c",
-       "    *project = token_line_project(g->projects);",
-       "    *project = token_line_project(g->projects);\n"
+       "    *project = token_line_project(line->projects);",
+       "    *project = token_line_project(line->projects);\n"
        "    if (MUTANT(NAMELESS_FOR_ONE)) {\n"
        "        *project = BYTES_NONE;\n"
        "        return ST_OK;\n"
@@ -759,9 +759,10 @@ MUTANTS = [
     ("FIRST_NAME_COUNTS",
      "a certificate with several names stands for the line of its first name",
      "unit/auth/certificates_test: the_first_line_that_fits_counts",
-     [("auth/certificates.c",
-       "        if (found < first)",
-       "        if (found < first && (first == FREE_SLOT || !MUTANT(FIRST_NAME_COUNTS)))")]),
+     [("auth/token_line.c",
+       "        if (first == NULL || (found != NULL && found < first))",
+       "        if (first == NULL || (found != NULL && found < first &&\n"
+       "                              !MUTANT(FIRST_NAME_COUNTS)))")]),
     ("PAIR_STAYS",
      "another certificate and key are read, and the old ones go on",
      "unit/http/tls_test: who_has_pinned_the_old_one_keeps_it",

@@ -2,7 +2,7 @@
  * access: who may come in, and what they may do there (docs/api.md 15).
  *
  * Callers show a bearer token, or a certificate, but not both. Which there are stands in
- * lists (token_line.h, certificates.h) that are read again while requests go on:
+ * lists (token_line.h) that are read again while requests go on:
  * access_replace() takes another list of tokens and another policy (policy.h), both at once. Or
  * another server knows tokens (keystone.h): then the list is not looked at.
  *
@@ -15,7 +15,6 @@
 #ifndef CLAIMD_AUTH_ACCESS_H
 #define CLAIMD_AUTH_ACCESS_H
 
-#include "claimd/auth/certificates.h"
 #include "claimd/auth/keystone.h"
 #include "claimd/auth/policy.h"
 #include "claimd/auth/token_line.h"
@@ -52,7 +51,7 @@ access_replace(struct access *a, struct bytes list, const struct policy *policy,
 void access_policy(struct access *a, struct policy *out);
 
 /* Takes another list of certificates, which it owns then; NULL: they mean nothing. */
-void access_use_certificates(struct access *a, struct certificates *list);
+void access_use_certificates(struct access *a, struct token_list *list);
 
 /* How many tokens there are. */
 size_t access_count(struct access *a);

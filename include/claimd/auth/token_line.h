@@ -38,6 +38,7 @@ struct token_line {
     struct bytes projects; /* joined by commas, as written; "*": all */
     int64_t expires_ms;    /* since 1970; TOKEN_NEVER */
     struct token_digest digest;
+    struct bytes subject; /* of a certificate; absent: the line is of a token */
 };
 
 /* True if there is nothing in the line but blanks or a comment. */
@@ -77,5 +78,56 @@ void token_make(struct entropy *entropy, char out[TOKEN_TEXT_LEN + 1]);
 
 /* Reads "2027-03-31T00:00:00Z"; false: it is no such time. */
 bool token_time_read(struct bytes text, int64_t *out_ms);
+
+/* ------------------------------------------------------------------ certificates */
+
+/*
+ * A line of the file of certificates (docs/api.md 15.3):
+ *
+ *     NAME     ROLE    PROJECTS         SUBJECT
+ *     worker1  worker  billing,archive  dns:worker1.example
+ *     pages    admin   *                subject:CN=Pages,O=Example
+ *
+ * The last field goes to the end of the line: an alternative name of the certificate (dns:, email:,
+ * uri:) or its whole subject as RFC 4514 has it. ST_BAD_VALUE as above.
+ */
+enum status
+certificate_line_read(struct bytes line, struct token_line *out, struct reason *why);
+
+/* A certificate that a client has sent, after it was verified. */
+struct certificate {
+    bool good; /* of an authority we know, not expired, made for clients */
+    struct bytes
+        names; /* good: lines in the form of the last field, dns: in small letters */
+};
+
+/* ------------------------------------------------------------------ lists */
+
+/* The lines of a file, which do not change. A look-up costs a hash and a comparison. */
+struct token_list; /* opaque */
+
+typedef enum status
+token_line_fn(struct bytes line, struct token_line *out, struct reason *why);
+
+/*
+ * Reads a file by token_line_read() or certificate_line_read(), owned. ST_BAD_VALUE: *bad_line
+ * cannot be taken, and *why says why (a name or token, or a certificate, that is there twice, too);
+ * ST_NO_MEMORY.
+ */
+enum status
+token_list_read(struct mem *mem, struct bytes text, token_line_fn *read,
+                struct token_list **out, size_t *bad_line, struct reason *why);
+void token_list_free(struct token_list *list);
+
+/* The number of lines; NULL has none. */
+size_t token_list_count(const struct token_list *list);
+
+/* The line with this digest; NULL: there is none, as in a list that is NULL. */
+const struct token_line *
+token_list_find(const struct token_list *list, const struct token_digest *digest);
+
+/* The first line of the list for any of the names; NULL: there is none. */
+const struct token_line *token_list_find_certificate(const struct token_list *list,
+                                                     const struct certificate *shown);
 
 #endif

@@ -14,7 +14,7 @@
 #ifndef CLAIMD_HTTP_TLS_H
 #define CLAIMD_HTTP_TLS_H
 
-#include "claimd/auth/certificates.h"
+#include "claimd/auth/token_line.h"
 #include "claimd/base/bytes.h"
 #include "claimd/base/mem.h"
 #include "claimd/json/reason.h"

@@ -247,12 +247,13 @@ END_TEST
 static void
 use_certificates(const char *list)
 {
-    struct certificates *certificates;
+    struct token_list *certificates;
     struct reason why;
     size_t bad_line;
 
-    ck_assert_int_eq(
-        certificates_read(f.mem, bytes_str(list), &certificates, &bad_line, &why), ST_OK);
+    ck_assert_int_eq(token_list_read(f.mem, bytes_str(list), certificate_line_read,
+                                     &certificates, &bad_line, &why),
+                     ST_OK);
     access_use_certificates(access_under_test, certificates);
 }
 

@@ -1,4 +1,4 @@
-#include "claimd/auth/certificates.h"
+#include "claimd/auth/token_line.h"
 
 #include "support/arena_fixture.h"
 
@@ -8,7 +8,7 @@ static const char *
 refusal(const char *text)
 {
     static struct reason why;
-    struct certificate_line line;
+    struct token_line line;
 
     reason_init(&why);
     ck_assert_msg(certificate_line_read(bytes_str(text), &line, &why) == ST_BAD_VALUE,
@@ -16,24 +16,25 @@ refusal(const char *text)
     return why.text;
 }
 
-static struct certificates *
+static struct token_list *
 take(const char *list)
 {
-    struct certificates *c;
+    struct token_list *c;
     struct reason why = {""};
     size_t bad_line;
 
-    ck_assert_msg(certificates_read(f.mem, bytes_str(list), &c, &bad_line, &why) == ST_OK,
+    ck_assert_msg(token_list_read(f.mem, bytes_str(list), certificate_line_read, &c,
+                                  &bad_line, &why) == ST_OK,
                   "%s", why.text);
     return c;
 }
 
 /* The name that a certificate with these names stands for. */
 static void
-stands_for(const struct certificates *c, const char *names, const char *expected)
+stands_for(const struct token_list *c, const char *names, const char *expected)
 {
     const struct certificate shown = {.good = true, .names = bytes_str(names)};
-    const struct certificate_line *line = certificates_find(c, &shown);
+    const struct token_line *line = token_list_find_certificate(c, &shown);
 
     if (expected == NULL)
         ck_assert_msg(line == NULL, "%s", names);
@@ -45,7 +46,7 @@ ARENA_CASE("certificates");
 
 START_TEST(a_line_says_who_it_is)
 {
-    struct certificate_line line;
+    struct token_line line;
     struct reason why;
 
     ck_assert_int_eq(
@@ -84,12 +85,12 @@ END_TEST
 
 START_TEST(the_first_line_that_fits_counts)
 {
-    struct certificates *c = take("# who is who\n"
-                                  "a worker p dns:A.Example\n\n"
-                                  "b admin * subject:CN=x,O=y z\n"
-                                  "a reader p uri:spiffe://x/A\n");
+    struct token_list *c = take("# who is who\n"
+                                "a worker p dns:A.Example\n\n"
+                                "b admin * subject:CN=x,O=y z\n"
+                                "a reader p uri:spiffe://x/A\n");
 
-    ck_assert_uint_eq(certificates_count(c), 3);
+    ck_assert_uint_eq(token_list_count(c), 3);
     stands_for(c, "dns:a.example", "a");
     stands_for(c, "subject:CN=x,O=y z", "b");
     stands_for(c, "email:m@x\nuri:spiffe://x/A", "a");
@@ -98,7 +99,7 @@ START_TEST(the_first_line_that_fits_counts)
     stands_for(c, "uri:spiffe://x/a", NULL); /* only hosts know no case */
     stands_for(c, "email:a.example", NULL);
     stands_for(c, "", NULL);
-    certificates_free(c);
+    token_list_free(c);
 }
 END_TEST
 
@@ -113,14 +114,14 @@ START_TEST(a_list_is_taken_as_a_whole_or_not_at_all)
         {"a worker p dns:a\n\nb worker p dns:A\n", 3,
          "the certificate of b is also that of a"},
     };
-    struct certificates *c;
+    struct token_list *c;
     struct reason why;
     size_t bad_line;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        ck_assert_int_eq(
-            certificates_read(f.mem, bytes_str(rows[i].list), &c, &bad_line, &why),
-            ST_BAD_VALUE);
+        ck_assert_int_eq(token_list_read(f.mem, bytes_str(rows[i].list),
+                                         certificate_line_read, &c, &bad_line, &why),
+                         ST_BAD_VALUE);
         ck_assert_uint_eq(bad_line, rows[i].line);
         ck_assert_msg(strstr(why.text, rows[i].why) != NULL, "%s", why.text);
     }
@@ -129,7 +130,7 @@ END_TEST
 
 START_TEST(without_memory_nothing_is_left_behind)
 {
-    struct certificates *c = NULL;
+    struct token_list *c = NULL;
     struct reason why;
     size_t bad_line;
 
@@ -137,11 +138,11 @@ START_TEST(without_memory_nothing_is_left_behind)
         enum status st;
 
         mem_fail_nth(f.mem, nth);
-        st = certificates_read(f.mem, bytes_str("a worker p dns:a\n"), &c, &bad_line,
-                               &why);
+        st = token_list_read(f.mem, bytes_str("a worker p dns:a\n"),
+                             certificate_line_read, &c, &bad_line, &why);
         mem_fail_nth(f.mem, 0);
         ck_assert_int_eq(st, c == NULL ? ST_NO_MEMORY : ST_OK);
     }
-    certificates_free(c);
+    token_list_free(c);
 }
 END_TEST
