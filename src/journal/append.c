@@ -2,17 +2,116 @@
 #include "claimd/base/invariant.h"
 #include "journal/journal_private.h"
 
+#include <assert.h> /* static_assert */
+#include <string.h>
+#include <sys/mman.h>
+
+/* ------------------------------------------------------------------ the buffer */
+
+/* A head that splits what would be too long for a frame needs room, too. */
+enum { SPLITS = 4096, KEEP_BYTES = 1 << 20 };
+
+static const size_t mapped = BUFFER_ROOM + FRAME_BYTES_MAX + SPLITS;
+
+static_assert(sizeof(struct frame) <= FRAME_HEAD_BYTES, "it stands there until the seal");
+
+enum status
+buffer_init(struct buffer *b)
+{
+    void *bytes = mmap(NULL, mapped, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    *b = (struct buffer){.bytes = NULL};
+    if (bytes == MAP_FAILED)
+        return ST_NO_MEMORY;
+    b->bytes = bytes;
+    return ST_OK;
+}
+
+void
+buffer_fini(struct buffer *b)
+{
+    if (b->bytes != NULL)
+        (void)munmap(b->bytes, mapped); /* fails only when misused */
+    b->bytes = NULL;
+}
+
+static void
+begin_frame(struct buffer *b, uint64_t lsn)
+{
+    b->head = b->used;
+    b->open = (struct frame){.first_lsn = lsn};
+    b->used += FRAME_HEAD_BYTES;
+}
+
+void
+buffer_close(struct buffer *b)
+{
+    if (b->open.count == 0)
+        return;
+    memcpy(b->bytes + b->head, &b->open, sizeof(b->open));
+    b->open.count = 0;
+}
+
+/* The record of `size` bytes that was written behind the used ones is in. */
+static void
+take_in(struct buffer *b, uint64_t lsn, size_t size, int64_t now_ms)
+{
+    if (b->open.count > 0 && b->used - b->head + size > b->frame_max) {
+        const uint8_t *record = b->bytes + b->used;
+
+        buffer_close(b); /* it begins another frame */
+        begin_frame(b, lsn);
+        memmove(b->bytes + b->used, record, size);
+    }
+    ENSURE(b->used - b->head + size <= b->frame_max && b->used + size <= mapped);
+    b->used += size;
+    b->open.length += (uint32_t)size;
+    b->open.count++;
+    if (b->open.time_ms < now_ms)
+        b->open.time_ms = now_ms;
+}
+
+/* Appends a change under this position, for which there must be room. Returns its size; 0: it leaves
+ * nothing. */
+static size_t
+buffer_append(struct buffer *b, uint64_t lsn, struct store_change *change)
+{
+    bool begun = b->open.count > 0;
+    size_t size;
+
+    if (!begun)
+        begin_frame(b, lsn);
+    size = record_write(b->bytes + b->used, change);
+    if (size > 0)
+        take_in(b, lsn, size, change->now_ms);
+    else if (!begun)
+        b->used = b->head;
+    return size;
+}
+
+static void
+buffer_append_mark(struct buffer *b, uint64_t lsn, const struct mark *mark,
+                   int64_t now_ms)
+{
+    if (b->open.count == 0)
+        begin_frame(b, lsn);
+    take_in(b, lsn, record_write_mark(b->bytes + b->used, mark, now_ms), now_ms);
+}
+
+void
+buffer_reset(struct buffer *b)
+{
+    if (b->used > KEEP_BYTES)
+        (void)madvise(b->bytes + KEEP_BYTES, mapped - KEEP_BYTES, MADV_DONTNEED);
+    b->used = 0;
+    b->open.count = 0;
+}
+
+/* ------------------------------------------------------------------ the log */
+
 /* So much is not left until somebody flushes it. */
 enum { FLUSH_BYTES = 256 * 1024 };
-
-/* Does this kind make the log longer for good? What gives back goes on when the disk is full. */
-static bool
-grows_log(enum store_change_kind kind)
-{
-    return kind == STORE_CHANGE_QUEUE || kind == STORE_CHANGE_META ||
-           kind == STORE_CHANGE_POST || kind == STORE_CHANGE_STATE ||
-           kind == STORE_CHANGE_SUBSCRIPTION;
-}
 
 /*
  * Is there room for so many bytes, in the buffer and on the disk? Whatever is granted fits
@@ -22,7 +121,11 @@ static enum status
 check_room(const struct journal *j, enum store_change_kind kind, bool checkpoint,
            size_t need)
 {
-    const bool longer = grows_log(kind) && !checkpoint;
+    /* Some kinds make the log longer for good. What gives back goes on when the disk is full. */
+    const bool longer =
+        !checkpoint && (kind == STORE_CHANGE_QUEUE || kind == STORE_CHANGE_META ||
+                        kind == STORE_CHANGE_POST || kind == STORE_CHANGE_STATE ||
+                        kind == STORE_CHANGE_SUBSCRIPTION);
     size_t filling = j->filling->used + j->granted + need;
     size_t room = checkpoint ? j->room_for_checkpoint
                   : longer   ? j->room_for_more
@@ -148,7 +251,7 @@ journal_mark(struct journal *j, enum record_mark what, uint64_t since)
     store_used_marks(j->store, &mark.used);
     lock_acquire(&j->lock);
     position = j->next_lsn++;
-    (void)buffer_append_mark(j->filling, position, &mark, journal_now_ms(j));
+    buffer_append_mark(j->filling, position, &mark, journal_now_ms(j));
     lock_release(&j->lock);
     return position;
 }

@@ -11,13 +11,30 @@
 #include "claimd/base/lock.h"
 #include "claimd/ds/list.h"
 #include "claimd/journal/journal.h"
-#include "journal/buffer.h"
+#include "journal/record.h"
 #include "journal/segment.h"
 
 #include <stdatomic.h>
 
 /* The file whose lock says that a process uses the directory. */
 #define JOURNAL_LOCK "lock"
+
+/* Of changes that may be refused for want of room; the rest is for those that go on longer. */
+#define BUFFER_POSTS ((size_t)64 << 20)
+#define BUFFER_ROOM  ((size_t)96 << 20)
+
+/*
+ * Records on their way to the disk, as the frames that they will be. There are two buffers: changes
+ * are appended to one while the other is written. They are so large that they need never grow
+ * (pages that were never touched take no memory). The journal says how much may be appended.
+ */
+struct buffer {
+    uint8_t *bytes; /* owned */
+    size_t used;
+    size_t frame_max;  /* bytes of a frame with its head, at most; the owner sets it */
+    size_t head;       /* where the frame that is being filled has its head, */
+    struct frame open; /* and what will stand in it; count == 0: none is begun */
+};
 
 /* A checkpoint on its way (store/state.h). */
 struct journal_checkpoints {
@@ -86,8 +103,20 @@ journal_of(struct store_log *log)
     return container_of(log, struct journal, store_log);
 }
 
-/* append.c: the functions of the store's log. */
+/* append.c */
+
+/* Sets the functions of the store's log. */
 void journal_init_log(struct journal *j);
+
+/* ST_NO_MEMORY. */
+enum status buffer_init(struct buffer *b);
+void buffer_fini(struct buffer *b);
+
+/* No more comes. The buffer is frames then, each with its struct frame instead of its head. */
+void buffer_close(struct buffer *b);
+
+/* Empties it; keeps a little of its memory. */
+void buffer_reset(struct buffer *b);
 
 /* Appends a mark; returns its position. */
 uint64_t journal_mark(struct journal *j, enum record_mark what, uint64_t since);

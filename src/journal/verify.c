@@ -1,11 +1,159 @@
-/* Looking at a journal: verify and show. */
+/* Reading a journal without using it: verify, show, salvage (claimd/journal/inspect.h). */
 #include "claimd/journal/inspect.h"
 
+#include "claimd/base/hash.h"
+#include "claimd/ds/hashmap.h"
 #include "journal/journal_private.h"
 #include "journal/reader.h"
-#include "journal/roster.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ names of queues */
+
+/* The names of the queues that the records are about, by their tags. O(1) a record. */
+struct roster {
+    struct mem *mem; /* owned */
+    struct hashmap by_tag, by_name;
+};
+
+/* A queue that was named, or is gone. */
+struct listed {
+    struct hashnode by_tag, by_name; /* the latter of the last one of this name only */
+    uint32_t tag;
+    bool named, gone, replaced;
+    struct store_queue where; /* of the text behind it */
+    char text[];
+};
+
+static enum status
+roster_init(struct roster *roster)
+{
+    roster->mem = mem_new(0);
+    if (roster->mem == NULL)
+        return ST_NO_MEMORY;
+    hashmap_init(&roster->by_tag, roster->mem);
+    hashmap_init(&roster->by_name, roster->mem);
+    return ST_OK;
+}
+
+static void
+roster_fini(struct roster *roster)
+{
+    struct hashnode *node, *next;
+
+    if (roster->mem == NULL)
+        return;
+    for (node = hashmap_walk(&roster->by_tag, NULL); node != NULL; node = next) {
+        next = hashmap_walk(&roster->by_tag, node);
+        hashmap_remove(&roster->by_tag, node);
+        mem_free(roster->mem, container_of(node, struct listed, by_tag));
+    }
+    hashmap_fini(&roster->by_tag);
+    hashmap_fini(&roster->by_name);
+    mem_destroy(roster->mem);
+    roster->mem = NULL;
+}
+
+static bool
+has_tag(const struct hashnode *node, const void *key)
+{
+    return container_of(node, const struct listed, by_tag)->tag == *(const uint32_t *)key;
+}
+
+static bool
+has_name(const struct hashnode *node, const void *key)
+{
+    return store_queue_equal(&container_of(node, const struct listed, by_name)->where,
+                             key);
+}
+
+static struct listed *
+listed_find(const struct roster *roster, uint32_t tag)
+{
+    struct hashnode *node = hashmap_find(&roster->by_tag, hash_mix(tag), has_tag, &tag);
+
+    return node == NULL ? NULL : container_of(node, struct listed, by_tag);
+}
+
+static enum status
+listed_add(struct roster *roster, uint32_t tag, const struct store_queue *q,
+           struct listed **out)
+{
+    size_t project = q == NULL ? 0 : q->project.len, name = q == NULL ? 0 : q->name.len;
+    struct listed *l;
+
+    if (hashmap_reserve(&roster->by_tag, 1) != ST_OK ||
+        hashmap_reserve(&roster->by_name, 1) != ST_OK)
+        return ST_NO_MEMORY;
+    l = mem_alloc(roster->mem, sizeof(*l) + project + name);
+    if (l == NULL)
+        return ST_NO_MEMORY;
+    *l = (struct listed){.tag = tag, .named = q != NULL};
+    if (q != NULL) {
+        char *to = l->text;
+
+        l->where.kind = q->kind;
+        l->where.project = bytes_lay(&to, q->project);
+        l->where.name = bytes_lay(&to, q->name);
+    }
+    hashmap_insert(&roster->by_tag, &l->by_tag, hash_mix(tag));
+    *out = l;
+    return ST_OK;
+}
+
+/* From now on the name is this one's. */
+static void
+take_name(struct roster *roster, struct listed *l)
+{
+    /* Whoever chose the names is not the one who reads them here: no secret is needed. */
+    static const struct hash_key key = {1, 2};
+    uint64_t hash =
+        hash_mix(hash_bytes(&key, l->where.project)) ^ hash_bytes(&key, l->where.name);
+    struct hashnode *node = hashmap_find(&roster->by_name, hash, has_name, &l->where);
+    struct listed *before;
+
+    if (node != NULL) {
+        before = container_of(node, struct listed, by_name);
+        before->replaced = !before->gone;
+        hashmap_remove(&roster->by_name, node);
+    }
+    hashmap_insert(&roster->by_name, &l->by_name, hash);
+}
+
+/* Learns what a record says of names. ST_NO_MEMORY. */
+static enum status
+roster_note(struct roster *roster, const struct record *record)
+{
+    const bool gone = record->type == RECORD_QUEUE_GONE;
+    const struct store_change *change = &record->change;
+    enum status st = ST_OK;
+    struct listed *l;
+
+    if (!gone && record->type != RECORD_QUEUE)
+        return ST_OK;
+    l = listed_find(roster, change->tag);
+    if (l == NULL) { /* else: named by a checkpoint before */
+        st = listed_add(roster, change->tag, gone ? NULL : &change->queue, &l);
+        if (st == ST_OK && !gone)
+            take_name(roster, l);
+    }
+    if (st == ST_OK && gone)
+        l->gone = true;
+    return st;
+}
+
+/* The name of the queue with this tag, also when it has gone; NULL: it is not known. */
+static const struct store_queue *
+roster_name(const struct roster *roster, uint32_t tag)
+{
+    const struct listed *l = listed_find(roster, tag);
+
+    return l == NULL || !l->named ? NULL : &l->where;
+}
+
+/* ------------------------------------------------------------------ looking */
 
 int
 journal_hold(struct disk *disk, struct disk_file **out)
@@ -28,6 +176,13 @@ struct look {
     struct roster roster;
     struct segments segments;
     struct reader reader;
+
+    /* Of a salvage: */
+    struct segments to;
+    bool quiet;                       /* the first time */
+    uint64_t unplaced_from, unplaced; /* a run of records that have no place */
+    uint8_t *frame;                   /* owned: of FRAME_BYTES_MAX bytes */
+    struct frame next;
 };
 
 static void
@@ -44,7 +199,7 @@ tell_damage(void *arg, const struct journal_damage *damage)
 {
     const struct look *l = arg;
 
-    if (l->eyes->damage != NULL)
+    if (!l->quiet && l->eyes->damage != NULL)
         l->eyes->damage(l->eyes->arg, damage);
 }
 
@@ -187,4 +342,231 @@ journal_show(struct disk *disk, bool live, uint64_t from, const struct journal_e
     *out = l.reader.found;
     look_end(&l);
     return st == ST_AGAIN ? ST_OK : st;
+}
+
+/* ------------------------------------------------------------------ salvage */
+
+/*
+ * A journal is read twice: first for the names of all queues, which may come late, then for its
+ * records. These are copied as they are, but for the marks of checkpoints, whose positions mean
+ * nothing in the copy: it begins with position 1, so it needs no checkpoint to be whole.
+ */
+enum {
+    FLUSH_AT = 1 << 20 /* a frame of the copy has so many bytes, or one record */
+};
+
+/* Tells of the records in a row that could not be placed. */
+static void
+end_run(struct look *l)
+{
+    const struct journal_damage damage = {
+        .name = l->reader.name,
+        .offset = l->reader.now.end,
+        .what = "has records of a queue, but the name of the queue is lost",
+        .from = l->unplaced_from,
+        .to = l->unplaced_from + l->unplaced - 1};
+
+    if (l->unplaced == 0)
+        return;
+    l->reader.found.damages++;
+    l->reader.found.lost += l->unplaced;
+    tell_damage(l, &damage);
+    l->unplaced = 0;
+}
+
+static enum status
+write_fails(struct look *l, int error)
+{
+    return reader_fail(&l->reader, ST_IO, "claimd cannot write the copy: %s",
+                       strerror(error));
+}
+
+static enum status
+flush_frame(struct look *l)
+{
+    size_t size = FRAME_HEAD_BYTES + l->next.length;
+    int error = 0;
+
+    if (l->next.count == 0)
+        return ST_OK;
+    if (!segments_fits(&l->to, size))
+        error = segments_begin(&l->to, l->next.first_lsn, l->next.time_ms);
+    if (error == 0 && !segments_fits(&l->to, size))
+        error = EFBIG;
+    if (error == 0) {
+        frame_seal(l->frame, &l->next, l->to.nonce);
+        error = segments_write(&l->to, l->frame, size);
+    }
+    l->next.first_lsn += l->next.count;
+    l->next.count = l->next.length = 0;
+    return error == 0 ? ST_OK : write_fails(l, error);
+}
+
+static enum status
+put_record(struct look *l, const void *record, size_t size, int64_t now_ms)
+{
+    size_t most = l->to.segment_bytes - SEGMENT_HEAD_BYTES;
+    enum status st = ST_OK;
+
+    if (most > FLUSH_AT)
+        most = FLUSH_AT;
+    if (l->next.count > 0 && FRAME_HEAD_BYTES + l->next.length + size > most)
+        st = flush_frame(l);
+    if (st != ST_OK)
+        return st;
+    memcpy(l->frame + FRAME_HEAD_BYTES + l->next.length, record, size);
+    l->next.length += (uint32_t)size;
+    l->next.count++;
+    if (l->next.time_ms < now_ms)
+        l->next.time_ms = now_ms;
+    return ST_OK;
+}
+
+/* A mark that says no more than which numbers have been used up. */
+static enum status
+put_mark(struct look *l, const struct record *record)
+{
+    struct mark mark = {.what = MARK_OPENED, .used = record->mark.used};
+    uint8_t *bytes = malloc(record_bound(0, 0));
+    enum status st;
+
+    if (bytes == NULL)
+        return ST_NO_MEMORY;
+    st = put_record(l, bytes, record_write_mark(bytes, &mark, record->change.now_ms),
+                    record->change.now_ms);
+    free(bytes);
+    return st;
+}
+
+static enum status
+learn_names(void *arg, struct reader *reader, struct record *record)
+{
+    struct look *l = arg;
+
+    (void)reader;
+    return roster_note(&l->roster, record);
+}
+
+/* The queue that a record would make, if it were not there: it must have a name. */
+static bool
+makes(const struct record *record, uint32_t *tag)
+{
+    *tag = record->type == RECORD_MOVE ? record->change.target_tag : record->change.tag;
+    switch (record->type) {
+    case RECORD_META: /* what changes only what is there changes nothing otherwise */
+    case RECORD_QUEUE_GONE:
+    case RECORD_PURGE:
+    case RECORD_DELETE:
+    case RECORD_RELEASE:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static enum status
+copy_record(void *arg, struct reader *reader, struct record *record)
+{
+    struct look *l = arg;
+    const struct listed *q;
+    bool makes_queue;
+    uint32_t tag;
+
+    if (record->type == RECORD_MARK && record->mark.what != MARK_OPENED)
+        return put_mark(l, record);
+    makes_queue = record->type != RECORD_MARK && makes(record, &tag);
+    q = makes_queue ? listed_find(&l->roster, tag) : NULL;
+    /* Another queue took its name, and nothing says that it had gone. */
+    if (q != NULL && q->replaced)
+        return ST_OK;
+    if (makes_queue && (q == NULL || (!q->named && !q->gone))) {
+        if (l->unplaced > 0 && l->reader.next_lsn != l->unplaced_from + l->unplaced)
+            end_run(l);
+        if (l->unplaced++ == 0)
+            l->unplaced_from = l->reader.next_lsn;
+        return ST_OK;
+    }
+    return put_record(l, reader->record_at, reader->record_size, record->change.now_ms);
+}
+
+static enum status
+read_again(struct look *l,
+           enum status (*record)(void *arg, struct reader *r, struct record *record))
+{
+    char *error = l->reader.error;
+    enum status st;
+
+    l->reader = (struct reader){.segments = &l->segments,
+                                .test_api = true,
+                                .error = error,
+                                .record = record,
+                                .damage = tell_damage,
+                                .arg = l};
+    l->quiet = record == learn_names;
+    st = reader_read(&l->reader);
+    end_run(l);
+    reader_fini(&l->reader);
+    return st;
+}
+
+static enum status
+salvage_begin(struct look *l)
+{
+    int error;
+
+    l->segments.look_only = true;
+    l->frame = malloc(FRAME_BYTES_MAX);
+    if (l->frame == NULL || roster_init(&l->roster) != ST_OK)
+        return reader_fail(&l->reader, ST_NO_MEMORY, "out of memory");
+    entropy_init_system(&l->to.entropy);
+    if (entropy_reserve(&l->to.entropy, NONCE_BYTES) != ST_OK)
+        return reader_fail(&l->reader, ST_UNAVAILABLE,
+                           "the system provides no random numbers");
+    entropy_take(&l->to.entropy, l->to.journal, NONCE_BYTES);
+    error = segments_list(&l->segments);
+    return error == 0 ? ST_OK
+                      : reader_fail(&l->reader, ST_IO,
+                                    "the journal cannot list its directory: %s",
+                                    strerror(error));
+}
+
+static enum status
+salvage_finish(struct look *l)
+{
+    enum status st = flush_frame(l);
+    int error;
+
+    if (st != ST_OK || l->to.file == NULL)
+        return st;
+    error = segments_seal(&l->to, l->next.first_lsn, l->next.time_ms);
+    if (error == 0)
+        error = segments_note_durable(&l->to, l->next.first_lsn - 1, 0);
+    if (error == 0)
+        error = disk_sync_names(l->to.disk);
+    return error == 0 ? ST_OK : write_fails(l, error);
+}
+
+enum status
+journal_salvage(struct disk *from, struct disk *to, uint64_t segment_bytes,
+                const struct journal_eyes *eyes, struct journal_findings *out,
+                char error[JOURNAL_ERROR_CAP])
+{
+    struct look l = {.eyes = eyes, .next = {.first_lsn = 1}, .reader = {.error = error}};
+    enum status st;
+
+    segments_init(&l.segments, from, 0);
+    segments_init(&l.to, to, segment_bytes);
+    st = salvage_begin(&l);
+    if (st == ST_OK)
+        st = read_again(&l, learn_names);
+    l.to.required = l.reader.required; /* what the test API made stays that */
+    if (st == ST_OK)
+        st = read_again(&l, copy_record);
+    if (st == ST_OK)
+        st = salvage_finish(&l);
+    *out = l.reader.found;
+    free(l.frame);
+    segments_fini(&l.to);
+    look_end(&l);
+    return st;
 }
