@@ -41,15 +41,6 @@ lock_release(struct lock *l)
     (void)pthread_mutex_unlock(&l->mutex);
 }
 
-void
-lock_wait(struct lock *l, pthread_cond_t *signal)
-{
-    lock_assert_held(l);
-    atomic_store_explicit(&l->holder, NULL, memory_order_relaxed);
-    (void)pthread_cond_wait(signal, &l->mutex); /* fails only when misused */
-    atomic_store_explicit(&l->holder, &self, memory_order_relaxed);
-}
-
 bool
 lock_wait_s(struct lock *l, pthread_cond_t *signal, int64_t seconds)
 {

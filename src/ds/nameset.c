@@ -10,12 +10,6 @@
  *   - parent pointers agree with child pointers; count is the number of nodes
  */
 
-void
-nameset_init(struct nameset *set)
-{
-    *set = (struct nameset){.root = NULL};
-}
-
 /* Puts `heir` (may be NULL) where node hangs. */
 static void
 replace(struct nameset *set, const struct namenode *node, struct namenode *heir)

@@ -91,12 +91,6 @@ seqmap_pool_trim(struct seqmap_pool *pool)
     pool_shrink(pool, POOL_KEEP);
 }
 
-void
-seqmap_init(struct seqmap *map)
-{
-    *map = (struct seqmap){.root = NULL};
-}
-
 /* Which node of the given height covers seq, counted from number 0. */
 static uint64_t
 node_number(uint64_t seq, unsigned height)
@@ -271,7 +265,7 @@ seqmap_remove(struct seqmap *map, struct seqmap_pool *pool, uint64_t seq)
             break;
         pool_give(pool, path[height]);
         if (height == map->levels) {
-            seqmap_init(map);
+            *map = (struct seqmap){.root = NULL};
             return item;
         }
     }

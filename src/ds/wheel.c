@@ -348,12 +348,6 @@ wheel_calm_ms(const struct wheel *w)
     return ms_of(tick > w->present ? tick : w->present);
 }
 
-size_t
-wheel_armed(const struct wheel *w)
-{
-    return w->armed;
-}
-
 static bool
 audit_slot(const struct wheel *w, unsigned l, unsigned ahead, size_t *armed)
 {

@@ -10,8 +10,6 @@ backlog_new(struct mem *mem, struct tally *tally)
     if (b == NULL)
         return NULL;
     b->tally = tally;
-    seqmap_init(&b->messages);
-    seqmap_init(&b->claims);
     hashmap_init(&b->original, mem);
     return b;
 }

@@ -85,27 +85,6 @@ backlog_delayed(const struct backlog *b)
     return b->messages.live - b->messages.ready - b->claimed;
 }
 
-/* The message with this number; NULL if there is none. */
-static inline struct message *
-backlog_at(const struct backlog *b, uint64_t seq)
-{
-    return seqmap_find(&b->messages, seq);
-}
-
-/* The first message with a number >= *seq, which becomes its; NULL if there is none. */
-static inline struct message *
-backlog_next_live(const struct backlog *b, uint64_t *seq)
-{
-    return seqmap_next_live(&b->messages, seq);
-}
-
-/* The same among those that can be claimed. */
-static inline struct message *
-backlog_next_ready(const struct backlog *b, uint64_t *seq)
-{
-    return seqmap_next_ready(&b->messages, seq);
-}
-
 /* The message with this id in a queue with this tag; NULL if there is none. */
 struct message *backlog_find(const struct backlog *b, uint32_t tag, struct ident id);
 
@@ -125,20 +104,6 @@ backlog_remove_claim(struct backlog *b, struct seqmap_pool *pool, uint64_t numbe
 {
     (void)seqmap_remove(&b->claims, pool, number);
     b->tally->claims--;
-}
-
-/* NULL if there is none. */
-static inline struct claim *
-backlog_claim(const struct backlog *b, uint64_t number)
-{
-    return seqmap_find(&b->claims, number);
-}
-
-/* The first claim with a number >= *number, which becomes its; NULL if there is none. */
-static inline struct claim *
-backlog_next_claim(const struct backlog *b, uint64_t *number)
-{
-    return seqmap_next_live(&b->claims, number);
 }
 
 bool backlog_audit(const struct backlog *b);

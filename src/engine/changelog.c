@@ -1,5 +1,5 @@
 #include "engine/changelog.h"
-#include "engine/feed.h"
+#include "engine/subscription.h"
 
 enum status
 changelog_reserve(struct shard *sh, enum store_change_kind kind, size_t count,
@@ -8,11 +8,17 @@ changelog_reserve(struct shard *sh, enum store_change_kind kind, size_t count,
     struct store_log *log = sh->core->log;
 
     lock_assert_held(&sh->lock);
-    return log->reserve(log, kind, sh->checkpointing, count, bytes, &sh->room);
+    return log == NULL
+               ? ST_OK
+               : log->reserve(log, kind, sh->checkpointing, count, bytes, &sh->room);
 }
 
+typedef bool next_fn(struct store_change *change, struct store_message_record *out);
+
+/* A change of `count` messages, which `next` finds by `from`. */
 static struct store_change
-change_of(const struct queue *q, enum store_change_kind kind, int64_t now_ms)
+change_of(const struct queue *q, enum store_change_kind kind, int64_t now_ms,
+          next_fn *next, size_t count, const void *from)
 {
     bool transient = queue_transient(q);
 
@@ -27,7 +33,10 @@ change_of(const struct queue *q, enum store_change_kind kind, int64_t now_ms)
                                  .last_number = transient ? q->reserved_seq : q->last_seq,
                                  .last_claim =
                                      transient ? q->reserved_claim : q->last_claim,
-                                 .metadata = &q->metadata->document};
+                                 .metadata = &q->metadata->document,
+                                 .count = count,
+                                 .next = next,
+                                 .from = {from}};
 }
 
 void
@@ -74,14 +83,16 @@ next_none(struct store_change *change, struct store_message_record *out)
     return false;
 }
 
-uint64_t
+void
 changelog_queue(struct queue *q, enum store_change_kind kind, int64_t now_ms)
 {
-    struct store_change change = change_of(q, kind, now_ms);
+    struct store_change change;
 
+    if (!has_log(q->shard->core))
+        return;
+    change = change_of(q, kind, now_ms, next_none, 0, NULL);
     core_marks(q->shard->core, &change.marks);
-    change.next = next_none;
-    return append_change(q, &change);
+    (void)append_change(q, &change);
 }
 
 static bool
@@ -92,7 +103,7 @@ next_in_row(struct store_change *change, struct store_message_record *out)
 
     if (change->count == 0)
         return false;
-    m = backlog_next_live(q->backlog, &change->at);
+    m = seqmap_next_live(&q->backlog->messages, &change->at);
     change->at++;
     change->count--;
     changelog_message(m, q->tag, out);
@@ -103,17 +114,14 @@ next_in_row(struct store_change *change, struct store_message_record *out)
     return true;
 }
 
-uint64_t
+void
 changelog_row(struct queue *q, enum store_change_kind kind, uint64_t first, size_t count,
               int64_t now_ms)
 {
-    struct store_change change = change_of(q, kind, now_ms);
+    struct store_change change = change_of(q, kind, now_ms, next_in_row, count, q);
 
-    change.count = count;
     change.at = first;
-    change.from[0] = q;
-    change.next = next_in_row;
-    return append_change(q, &change);
+    (void)append_change(q, &change);
 }
 
 static bool
@@ -129,17 +137,15 @@ next_listed(struct store_change *change, struct store_message_record *out)
     return true;
 }
 
-uint64_t
+void
 changelog_delete(struct queue *q, const struct list *messages, size_t count,
                  int64_t now_ms)
 {
-    struct store_change change = change_of(q, STORE_CHANGE_DELETE, now_ms);
+    struct store_change change =
+        change_of(q, STORE_CHANGE_DELETE, now_ms, next_listed, count, messages);
 
-    change.count = count;
-    change.from[0] = messages;
     change.from[1] = messages->next;
-    change.next = next_listed;
-    return append_change(q, &change);
+    (void)append_change(q, &change);
 }
 
 static bool
@@ -158,17 +164,14 @@ next_held(struct store_change *change, struct store_message_record *out)
     return false;
 }
 
-uint64_t
+void
 changelog_claim(struct queue *q, enum store_change_kind kind, const struct claim *c,
                 int64_t now_ms)
 {
-    struct store_change change = change_of(q, kind, now_ms);
+    struct store_change change = change_of(q, kind, now_ms, next_held, c->held, c);
 
     claim_record(c, &change.claim);
-    change.count = c->held;
-    change.from[0] = c;
-    change.next = next_held;
-    return append_change(q, &change);
+    (void)append_change(q, &change);
 }
 
 static bool
@@ -183,16 +186,13 @@ next_single(struct store_change *change, struct store_message_record *out)
     return true;
 }
 
-uint64_t
+void
 changelog_single(struct queue *q, enum store_change_kind kind, const struct message *m,
                  int64_t now_ms)
 {
-    struct store_change change = change_of(q, kind, now_ms);
+    struct store_change change = change_of(q, kind, now_ms, next_single, 1, m);
 
-    change.count = 1;
-    change.from[0] = m;
-    change.next = next_single;
-    return append_change(q, &change);
+    (void)append_change(q, &change);
 }
 
 static bool
@@ -207,34 +207,35 @@ next_moved(struct store_change *change, struct store_message_record *out)
     return true;
 }
 
-uint64_t
+void
 changelog_move(struct queue *source, struct queue *target, const struct moved *moved,
                size_t count, int64_t now_ms)
 {
-    struct store_change change = change_of(source, STORE_CHANGE_MOVE, now_ms);
+    struct store_change change =
+        change_of(source, STORE_CHANGE_MOVE, now_ms, next_moved, count, moved);
     uint64_t position;
 
     change.target = target->where;
     change.target_tag = target->tag;
     change.target_transient = queue_transient(target);
-    change.count = count;
-    change.from[0] = moved;
-    change.next = next_moved;
     position = append_change(source, &change);
     if (position != 0)
         target->position = target->shard->position = position;
-    return position;
 }
 
-uint64_t
+void
 changelog_subscription(struct queue *q, enum store_change_kind kind,
-                       const struct store_subscription_record *record, int64_t now_ms)
+                       const struct subscription *s, int64_t now_ms)
 {
-    struct store_change change = change_of(q, kind, now_ms);
+    struct store_subscription_record record;
+    struct store_change change;
 
-    change.subscription = record;
-    change.next = next_none;
-    return append_change(q, &change);
+    if (!has_log(q->shard->core))
+        return;
+    subscription_record(s, &record);
+    change = change_of(q, kind, now_ms, next_none, 0, NULL);
+    change.subscription = &record;
+    (void)append_change(q, &change);
 }
 
 static bool
@@ -260,16 +261,14 @@ next_entry(struct store_change *change, struct store_message_record *out)
     return true;
 }
 
-uint64_t
+void
 changelog_feed(struct queue *q, uint64_t first, size_t count, int64_t now_ms)
 {
-    struct store_change change = change_of(q, STORE_CHANGE_FEED, now_ms);
+    struct store_change change =
+        change_of(q, STORE_CHANGE_FEED, now_ms, next_entry, count, q);
 
-    change.count = count;
     change.at = first;
-    change.from[0] = q;
-    change.next = next_entry;
-    return append_change(q, &change);
+    (void)append_change(q, &change);
 }
 
 enum status
@@ -290,5 +289,5 @@ changelog_numbers(struct queue *q, int64_t now_ms)
         (q->last_seq <= q->reserved_seq && q->last_claim <= q->reserved_claim))
         return;
     queue_reserve_numbers(q);
-    (void)changelog_queue(q, STORE_CHANGE_QUEUE, now_ms);
+    changelog_queue(q, STORE_CHANGE_QUEUE, now_ms);
 }

@@ -85,7 +85,7 @@ claim_take(struct shard *sh, struct claim *c, struct message *m,
 struct message *
 claim_held(const struct claim *c, size_t i)
 {
-    struct message *m = backlog_at(c->backlog, c->seqs[i]);
+    struct message *m = seqmap_find(&c->backlog->messages, c->seqs[i]);
 
     return m != NULL && m->claim == c ? m : NULL;
 }
@@ -190,7 +190,7 @@ claim_find(const struct queue *q, struct bytes text, int64_t now_ms)
 
     if (!ident_read(text, &id))
         return NULL;
-    c = backlog_claim(q->backlog, ident_claim_number(id));
+    c = seqmap_find(&q->backlog->claims, ident_claim_number(id));
     if (c == NULL || !ident_equal(claim_ident(c), id))
         return NULL;
     /* A claim keeps its messages alive, unless it lasts longer than a message may live. */
@@ -241,7 +241,7 @@ claims_audit(const struct backlog *b)
     uint64_t number = 0;
     size_t held = 0;
 
-    for (; (c = backlog_next_claim(b, &number)) != NULL; number++) {
+    for (; (c = seqmap_next_live(&b->claims, &number)) != NULL; number++) {
         if (c->backlog != b || ident_claim_number(claim_ident(c)) != number ||
             !claim_audit(c))
             return false;

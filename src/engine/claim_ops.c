@@ -88,14 +88,14 @@ deliver_messages(struct visit *v, const struct store_terms *terms, size_t count,
     t->batch.claim_ttl_s = terms->ttl_s;
     t->batch.claim_number = claim_fence(q, c);
     while (count-- > 0) {
-        struct message *m = backlog_next_ready(q->backlog, &seq);
+        struct message *m = seqmap_next_ready(&q->backlog->messages, &seq);
 
         claim_take(v->shard, c, m, terms, v->now_ms);
         batch_add(&t->batch, m, q->tag, v->now_ms);
     }
     visit_served(v);
     if (has_log(&v->engine->core))
-        (void)changelog_claim(q, STORE_CHANGE_CLAIM, c, v->now_ms);
+        changelog_claim(q, STORE_CHANGE_CLAIM, c, v->now_ms);
     changelog_numbers(q, v->now_ms);
 }
 
@@ -231,7 +231,7 @@ renew_claim(struct visit *v, struct claim *c, const struct store_terms *terms)
     }
     figures_count(&v->shard->figures, STORE_COUNT_RENEWALS, 1);
     if (has_log(&v->engine->core))
-        (void)changelog_claim(v->queue, STORE_CHANGE_RENEW, c, v->now_ms);
+        changelog_claim(v->queue, STORE_CHANGE_RENEW, c, v->now_ms);
 }
 
 enum status
@@ -272,7 +272,7 @@ engine_claim_release(struct store *s, struct store_visit *outer,
         if (why == STORE_NOT_SEEN)
             claim_uncount(c);
         if (has_log(&v.engine->core))
-            (void)changelog_claim(v.queue, STORE_CHANGE_RELEASE, c, v.now_ms);
+            changelog_claim(v.queue, STORE_CHANGE_RELEASE, c, v.now_ms);
         figures_count(&v.shard->figures, store_release_counter(why), c->held);
         claim_end(v.shard, c);
     }

@@ -73,7 +73,8 @@ dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *seq)
     if (dl->target == NULL)
         return count;
     for (size_t i = 0; i < count; i++, at++) {
-        const struct message *m = backlog_next_ready(dl->from.queue->backlog, &at);
+        const struct message *m =
+            seqmap_next_ready(&dl->from.queue->backlog->messages, &at);
 
         if (m == NULL)
             return count;
@@ -110,7 +111,7 @@ collect_dead_letters(const struct dead_letter *dl, uint64_t seq, struct move *mo
     size_t most = queue_settings(move->target)->encrypt ? SEAL_BYTES : MOVE_BYTES;
 
     while (move->count < DEAD_LETTER_SLICE && move->bytes < most) {
-        struct message *m = backlog_next_ready(dl->from.queue->backlog, &seq);
+        struct message *m = seqmap_next_ready(&dl->from.queue->backlog->messages, &seq);
 
         if (m == NULL || !is_dead(dl, m))
             return;
@@ -239,7 +240,7 @@ reserve_move(struct dead_letter *dl, struct move *move)
                              claim_nodes(dl->from.queue));
     if (st == ST_OK && move->made)
         st = shard_enlist(dl->target, move->target, 0);
-    if (st == ST_OK && move->made && has_log(dl->target->core))
+    if (st == ST_OK && move->made)
         st = changelog_reserve(dl->target, STORE_CHANGE_QUEUE, 0,
                                queue_bytes(&dl->where, NULL));
     if (st == ST_OK && !move->made)
@@ -353,9 +354,8 @@ dead_letter_move(struct dead_letter *dl, uint64_t seq)
         const struct moved moved = {move.messages, move.numbers};
 
         if (move.made)
-            (void)changelog_queue(move.target, STORE_CHANGE_QUEUE, dl->from.now_ms);
-        (void)changelog_move(dl->from.queue, move.target, &moved, move.count,
-                             dl->from.now_ms);
+            changelog_queue(move.target, STORE_CHANGE_QUEUE, dl->from.now_ms);
+        changelog_move(dl->from.queue, move.target, &moved, move.count, dl->from.now_ms);
         changelog_numbers(move.target, dl->from.now_ms);
     }
     return ST_OK;

@@ -189,7 +189,7 @@ log_cursor(struct visit *v, struct subscription *s)
     if (visit_reserve(v, STORE_CHANGE_CURSOR, 0, 0) != ST_OK)
         return;
     s->untold = 0;
-    changelog_of_subscription(v->queue, STORE_CHANGE_CURSOR, s, v->now_ms);
+    changelog_subscription(v->queue, STORE_CHANGE_CURSOR, s, v->now_ms);
 }
 
 /* A try was not the last one: it is leased again at again_ms. */
@@ -239,9 +239,8 @@ apply_outcome(struct visit *v, struct subscription *s, const struct store_delive
     switch (outcome) {
     case STORE_OUTCOME_GONE:
         if (visit_reserve(v, STORE_CHANGE_SUBSCRIPTION_GONE, 0, 0) == ST_OK) {
-            if (has_log(&v->engine->core))
-                changelog_of_subscription(v->queue, STORE_CHANGE_SUBSCRIPTION_GONE, s,
-                                          v->now_ms);
+            changelog_subscription(v->queue, STORE_CHANGE_SUBSCRIPTION_GONE, s,
+                                   v->now_ms);
             subscription_remove(v->shard, s);
             return;
         }

@@ -25,8 +25,7 @@ directory_init(struct directory *d, struct mem *mem, struct hash_key key)
     d->mem = mem;
     d->key = key;
     hashmap_init(&d->projects, mem);
-    nameset_init(&d->named[STORE_QUEUE]);
-    nameset_init(&d->named[STORE_TOPIC]);
+    memset(d->named, 0, sizeof(d->named));
 }
 
 void
@@ -71,7 +70,7 @@ make_project(struct directory *d, const struct project_key *key)
     p = mem_alloc(d->mem, sizeof(*p) + key->name.len);
     if (p == NULL)
         return NULL;
-    nameset_init(&p->names);
+    p->names = (struct nameset){.root = NULL};
     atomic_init(&p->messages, 0);
     atomic_init(&p->bytes, 0);
     p->kind = key->kind;

@@ -8,8 +8,6 @@ feed_new(struct mem *mem)
 
     if (f == NULL)
         return NULL;
-    seqmap_init(&f->entries);
-    seqmap_init(&f->subscriptions);
     hashmap_init(&f->subscribers, mem);
     list_init(&f->idle);
     list_init(&f->due);

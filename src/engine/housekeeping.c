@@ -45,7 +45,7 @@ expire_claims(struct shard *sh, int64_t now_ms, size_t *budget)
         if (c->backlog->queue != NULL)
             figures_count(&sh->figures, STORE_COUNT_BACK_EXPIRED, c->held);
         if (has_log(sh->core) && c->backlog->queue != NULL)
-            (void)changelog_claim(c->backlog->queue, STORE_CHANGE_CLAIM_OVER, c, now_ms);
+            changelog_claim(c->backlog->queue, STORE_CHANGE_CLAIM_OVER, c, now_ms);
         claim_end(sh, c);
     }
     return false;
@@ -70,7 +70,7 @@ message_due(struct shard *sh, struct message *m, int64_t now_ms)
             counts->dead_letters += m->original != NULL;
         }
         if (logged)
-            (void)changelog_single(q, STORE_CHANGE_EXPIRED, m, now_ms);
+            changelog_single(q, STORE_CHANGE_EXPIRED, m, now_ms);
         message_detach(sh, m);
         message_unpin(sh->core->mem, m);
         return;
@@ -78,7 +78,7 @@ message_due(struct shard *sh, struct message *m, int64_t now_ms)
     backlog_end_delay(m->backlog, m);
     shard_arm_message(sh, &m->due, m->expires_ms);
     if (logged)
-        (void)changelog_single(q, STORE_CHANGE_DELAY_OVER, m, now_ms);
+        changelog_single(q, STORE_CHANGE_DELAY_OVER, m, now_ms);
     if (q != NULL)
         queue_wake_waiters(q);
 }
@@ -148,7 +148,7 @@ reclaim_slice(struct shard *sh, int64_t now_ms, size_t *budget)
         struct backlog *b =
             container_of(sh->reclaim_list.next, struct backlog, reclaim_link);
         uint64_t seq = 0;
-        struct message *m = backlog_next_live(b, &seq);
+        struct message *m = seqmap_next_live(&b->messages, &seq);
 
         if (m == NULL) {
             list_remove(&b->reclaim_link);

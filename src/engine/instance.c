@@ -199,10 +199,10 @@ fill_queue_figures(const struct queue *q, int64_t now_ms, struct store_queue_fig
         .claims = b->claims.live,
         .bytes = b->bytes,
     };
-    oldest = backlog_next_ready(b, &seq);
+    oldest = seqmap_next_ready(&b->messages, &seq);
     out->has_oldest = oldest != NULL;
     out->age_ms = oldest == NULL ? 0 : age_of(oldest->posted_ms, now_ms);
-    first = backlog_next_claim(b, &number);
+    first = seqmap_next_live(&b->claims, &number);
     out->claimed_age_ms = first == NULL ? 0 : age_of(first->made_ms, now_ms);
     out->expired =
         *metrics_slots_expired(&q->shard->core->metrics_slots, q->metrics_slot);
@@ -246,7 +246,7 @@ queue_audit(const struct shard *sh, const struct queue *q)
         return false;
     if (last != NULL && last->seq > q->last_seq)
         return false;
-    if (backlog_next_claim(q->backlog, &number) != NULL)
+    if (seqmap_next_live(&q->backlog->claims, &number) != NULL)
         return false;
     if (q->waitqueue != NULL &&
         (q->waitqueue->queue != q ||

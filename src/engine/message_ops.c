@@ -89,7 +89,7 @@ append_messages(struct queue *q, const struct store_post *post, struct list *mes
 
 /* Whatever can fail, fails here, while nothing has changed. */
 static enum status
-reserve_post(struct visit *v, const struct store_post *post, bool made)
+reserve_post(struct visit *v, const struct store_post *post)
 {
     struct queue *q = v->queue;
     const struct store_settings *set = queue_settings(q);
@@ -109,11 +109,9 @@ reserve_post(struct visit *v, const struct store_post *post, bool made)
     if (st == ST_OK)
         st =
             backlog_reserve(q->backlog, &v->shard->pool, q->last_seq, post->count, spare);
-    if (st == ST_OK && made)
-        st = shard_enlist(v->shard, q, atomic_load(&v->engine->core.limits.queues));
-    if (st == ST_OK && made)
-        st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, queue_bytes(v->where, NULL));
-    if (st == ST_OK && !made)
+    if (st == ST_OK)
+        st = visit_reserve_queue(v);
+    if (st == ST_OK && !v->made)
         st = changelog_reserve_numbers(q, post->count, 0);
     if (st == ST_OK)
         st = directory_take(&q->entry, post->count, bytes, &v->engine->core.limits);
@@ -126,22 +124,19 @@ reserve_post(struct visit *v, const struct store_post *post, bool made)
 }
 
 static void
-commit_post(struct visit *v, const struct store_post *post, bool made,
-            struct list *messages)
+commit_post(struct visit *v, const struct store_post *post, struct list *messages)
 {
-    uint64_t first = v->queue->last_seq + 1;
+    const uint64_t first = v->queue->last_seq + 1;
+    const bool made = visit_link_queue(v);
 
-    if (made)
-        shard_link(v->shard, v->queue, v->hash);
     append_messages(v->queue, post, messages, v->now_ms);
     figures_count(&v->shard->figures, STORE_COUNT_POSTED, post->count);
-    figures_count(&v->shard->figures, STORE_COUNT_QUEUES_MADE, made);
     queue_wake_waiters(v->queue);
     if (!has_log(&v->engine->core))
         return;
     if (made)
-        (void)changelog_queue(v->queue, STORE_CHANGE_QUEUE, v->now_ms);
-    (void)changelog_row(v->queue, STORE_CHANGE_POST, first, post->count, v->now_ms);
+        changelog_queue(v->queue, STORE_CHANGE_QUEUE, v->now_ms);
+    changelog_row(v->queue, STORE_CHANGE_POST, first, post->count, v->now_ms);
     changelog_numbers(v->queue, v->now_ms);
 }
 
@@ -155,7 +150,6 @@ engine_message_post(struct store *s, struct store_visit *outer,
     struct list messages;
     struct visit v;
     enum status st;
-    bool made = false;
 
     ENSURE(post->count > 0);
     housekeep_pay(e, outer->now_ms, post->count, post_bytes(post));
@@ -166,21 +160,13 @@ engine_message_post(struct store *s, struct store_visit *outer,
     if (st != ST_OK)
         return st;
     (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* which cannot fail */
-    if (v.queue == NULL && !post->create_queue) {
-        st = ST_NOT_FOUND;
-    } else if (v.queue == NULL) {
-        v.queue = shard_new_queue(v.shard, where, NULL);
-        made = v.queue != NULL;
-        st = made ? ST_OK : ST_NO_MEMORY;
-    }
+    if (v.queue == NULL)
+        st = post->create_queue ? visit_make_queue(&v, NULL) : ST_NOT_FOUND;
     if (st == ST_OK)
-        st = reserve_post(&v, post, made);
+        st = reserve_post(&v, post);
     if (st == ST_OK) {
         id = (struct ident){v.queue->tag, v.queue->last_seq};
-        commit_post(&v, post, made, &messages);
-    } else if (made) {
-        shard_discard(v.shard, v.queue);
-        v.queue = NULL;
+        commit_post(&v, post, &messages);
     }
     visit_leave(&v);
     if (st == ST_BEYOND_LOG)
@@ -240,8 +226,8 @@ list_slice(const struct queue *q, const struct store_filter *filter, int64_t now
 
     for (int left_out = 0; left_out < LIST_SLICE;) {
         uint64_t next = *seq + 1;
-        struct message *m = only_ready ? backlog_next_ready(q->backlog, &next)
-                                       : backlog_next_live(q->backlog, &next);
+        struct message *m = only_ready ? seqmap_next_ready(&q->backlog->messages, &next)
+                                       : seqmap_next_live(&q->backlog->messages, &next);
 
         if (m == NULL)
             return true;
@@ -358,7 +344,7 @@ leave_discarded(struct visit *v, struct discarded *d, enum store_counter which)
 {
     figures_count(&v->shard->figures, which, d->count);
     if (has_log(&v->engine->core) && d->count > 0)
-        (void)changelog_delete(v->queue, &d->messages, d->count, v->now_ms);
+        changelog_delete(v->queue, &d->messages, d->count, v->now_ms);
     visit_leave(v);
     message_unpin_all(v->engine->core.mem, &d->messages);
 }
@@ -457,7 +443,7 @@ engine_message_pop(struct store *s, struct store_visit *outer,
             st = visit_reserve_messages(&v, STORE_CHANGE_DELETE, room, 0);
         if (st == ST_OK) {
             for (uint64_t seq = v.from_seq; room > 0; room--) {
-                struct message *m = backlog_next_ready(v.queue->backlog, &seq);
+                struct message *m = seqmap_next_ready(&v.queue->backlog->messages, &seq);
 
                 batch_add(&batch, m, v.queue->tag, v.now_ms);
                 if (m->claim_count == 0)

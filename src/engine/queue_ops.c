@@ -9,33 +9,6 @@ document_bytes(const struct store_metadata *metadata)
     return metadata == NULL ? 0 : metadata->json.len;
 }
 
-static enum status
-make_queue(struct visit *v, const struct store_metadata *metadata)
-{
-    struct mem *mem = v->engine->core.mem;
-    struct queue *q;
-    enum status st;
-
-    if (!mem_admits(mem, sizeof(*q) + document_bytes(metadata)))
-        return ST_OVER_BUDGET;
-    q = shard_new_queue(v->shard, v->where, metadata);
-    if (q == NULL)
-        return ST_NO_MEMORY;
-    st = shard_enlist(v->shard, q, atomic_load(&v->engine->core.limits.queues));
-    if (st == ST_OK)
-        st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, queue_bytes(v->where, metadata));
-    if (st != ST_OK) {
-        shard_discard(v->shard, q);
-        return st;
-    }
-    shard_link(v->shard, q, v->hash);
-    figures_count(&v->shard->figures, STORE_COUNT_QUEUES_MADE, 1);
-    v->queue = q;
-    if (has_log(&v->engine->core))
-        (void)changelog_queue(q, STORE_CHANGE_QUEUE, v->now_ms);
-    return ST_OK;
-}
-
 enum status
 engine_queue_create(struct store *s, struct store_visit *outer,
                     const struct store_queue *where,
@@ -47,8 +20,16 @@ engine_queue_create(struct store *s, struct store_visit *outer,
     housekeep_pay(engine_of(s), outer->now_ms, 1, document_bytes(metadata));
     (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* which cannot fail */
     *created = v.queue == NULL;
-    if (v.queue == NULL)
-        st = make_queue(&v, metadata);
+    if (*created) {
+        st = mem_admits(v.engine->core.mem,
+                        sizeof(struct queue) + document_bytes(metadata))
+                 ? visit_make_queue(&v, metadata)
+                 : ST_OVER_BUDGET;
+        if (st == ST_OK)
+            st = visit_reserve_queue(&v);
+        if (st == ST_OK && visit_link_queue(&v))
+            changelog_queue(v.queue, STORE_CHANGE_QUEUE, v.now_ms);
+    }
     visit_leave(&v);
     return st;
 }
@@ -135,8 +116,7 @@ engine_queue_update(struct store *s, struct store_visit *outer,
         old = v.queue->metadata;
         v.queue->metadata = fresh;
         v.queue->version = shard_number(v.shard);
-        if (has_log(&e->core))
-            (void)changelog_queue(v.queue, STORE_CHANGE_META, v.now_ms);
+        changelog_queue(v.queue, STORE_CHANGE_META, v.now_ms);
     }
     visit_leave(&v);
     metadata_unpin(e->core.mem, old);
@@ -154,10 +134,8 @@ engine_queue_delete(struct store *s, struct store_visit *outer,
     if (v.queue != NULL)
         st = visit_reserve(&v, STORE_CHANGE_QUEUE_GONE, 0, 0);
     if (v.queue != NULL && st == ST_OK) {
-        if (has_log(&v.engine->core)) {
-            (void)changelog_queue(v.queue, STORE_CHANGE_QUEUE_GONE, v.now_ms);
-            v.shard->gone_position = v.queue->position;
-        }
+        changelog_queue(v.queue, STORE_CHANGE_QUEUE_GONE, v.now_ms);
+        v.shard->gone_position = v.queue->position;
         figures_count(&v.shard->figures, STORE_COUNT_QUEUES_GONE, 1);
         figures_count(&v.shard->figures, STORE_COUNT_DROPPED,
                       v.queue->backlog->messages.live);
@@ -188,20 +166,16 @@ reserve_purge(struct visit *v, bool messages, bool subscriptions, struct backlog
 static void
 commit_purge(struct visit *v, struct backlog *fresh, bool subscriptions)
 {
-    const bool logged = has_log(&v->engine->core);
-
     if (fresh != NULL) {
         figures_count(&v->shard->figures, STORE_COUNT_DROPPED,
                       v->queue->backlog->messages.live);
         reclaim_backlog(v->shard, v->queue, fresh);
-        if (logged)
-            (void)changelog_queue(v->queue, STORE_CHANGE_PURGE, v->now_ms);
+        changelog_queue(v->queue, STORE_CHANGE_PURGE, v->now_ms);
     }
     if (!subscriptions)
         return;
     feed_detach_all(v->shard, v->queue);
-    if (logged)
-        (void)changelog_queue(v->queue, STORE_CHANGE_UNSUBSCRIBED, v->now_ms);
+    changelog_queue(v->queue, STORE_CHANGE_UNSUBSCRIBED, v->now_ms);
 }
 
 enum status
@@ -254,7 +228,8 @@ engine_queue_stats(struct store *s, struct store_visit *outer,
 
         out->total = b->messages.live;
         out->claimed = b->claimed;
-        show_end(&out->oldest, backlog_next_live(b, &seq), v.queue->tag, v.now_ms);
+        show_end(&out->oldest, seqmap_next_live(&b->messages, &seq), v.queue->tag,
+                 v.now_ms);
         show_end(&out->newest, seqmap_last(&b->messages, &seq), v.queue->tag, v.now_ms);
     }
     visit_leave(&v);

@@ -33,7 +33,6 @@ struct load {
     struct loaded_claim *claims;         /* owned, in order of compare_claims() */
     struct subscription **subscriptions; /* owned, with what is in it */
     struct feed *feed;                   /* new, owned until it is opened; NULL: none */
-    bool made;                           /* the queue is new, and not linked yet */
     size_t body_bytes;
     uint64_t last_claim, last_subscription; /* of the queue, afterwards */
     struct ident newest;                    /* subscription of the queue, likewise */
@@ -191,21 +190,6 @@ has_tag(const struct load *l, uint32_t tag)
     return false;
 }
 
-/* Makes the visit's queue, which is not linked yet, with a tag that no message of the records has. */
-static enum status
-make_queue(struct load *l)
-{
-    struct visit *v = &l->v;
-
-    do {
-        if (v->queue != NULL)
-            shard_discard(v->shard, v->queue);
-        v->queue = shard_new_queue(v->shard, v->where, l->metadata);
-    } while (v->queue != NULL && has_tag(l, v->queue->tag));
-    l->made = v->queue != NULL;
-    return l->made ? ST_OK : ST_NO_MEMORY;
-}
-
 /* The queue has none of the messages, and they may lie there. */
 static enum status
 check_messages(const struct load *l)
@@ -217,7 +201,7 @@ check_messages(const struct load *l)
 
         if (queue_settings(q)->encrypt && !store_is_sealed(message_body(m)))
             return ST_NOT_SEALED;
-        if (m->original == NULL || l->made)
+        if (m->original == NULL || l->v.made)
             continue;
         if (m->original->id.high == q->tag ||
             backlog_find(q->backlog, q->tag, m->original->id) != NULL)
@@ -268,7 +252,7 @@ reserve_claim(struct load *l, size_t i)
             return st;
         c->id = ident_claim(&l->v.shard->entropy, ++l->last_claim);
     }
-    c->old = backlog_claim(l->v.queue->backlog, ident_claim_number(c->id));
+    c->old = seqmap_find(&l->v.queue->backlog->claims, ident_claim_number(c->id));
     if (c->old != NULL && !ident_equal(claim_ident(c->old), c->id))
         return ST_CONFLICT;
     c->claim =
@@ -368,9 +352,7 @@ reserve_log(struct load *l)
     enum status st = ST_OK;
     size_t at = 0;
 
-    if (l->made)
-        st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, queue_bytes(v->where, l->metadata));
-    else
+    if (!v->made)
         st = changelog_reserve_numbers(v->queue, l->message_count,
                                        l->last_claim - v->queue->last_claim);
     for (struct logged next; st == ST_OK && (next = next_logged(l, &at)).count > 0;)
@@ -395,15 +377,20 @@ load_reserve(struct load *l)
     if (exists &&
         (l->metadata != NULL || (l->message_count > 0 && l->v.queue->feed != NULL)))
         return ST_CONFLICT;
-    if (!exists)
-        st = make_queue(l);
+    while (st == ST_OK && (!exists && !l->v.made)) {
+        st = visit_make_queue(&l->v, l->metadata);
+        if (st == ST_OK && has_tag(l, l->v.queue->tag)) { /* it needs another tag */
+            shard_discard(l->v.shard, l->v.queue);
+            l->v.made = false;
+        }
+    }
     q = l->v.queue;
     if (st == ST_OK)
         st = check_messages(l);
     if (st == ST_OK)
         st = reserve_parts(l);
-    if (st == ST_OK && l->made)
-        st = shard_enlist(l->v.shard, q, atomic_load(&limits->queues));
+    if (st == ST_OK)
+        st = visit_reserve_queue(&l->v);
     if (st == ST_OK)
         st = directory_take(&q->entry, l->message_count, l->body_bytes, limits);
     if (st != ST_OK)
@@ -470,8 +457,7 @@ enter_subscription(struct load *l, size_t i)
     subscription_attach(sh, s, l->v.queue->last_seq);
     subscription_rest(sh, s);
     subscription_arm(sh, s);
-    if (has_log(&l->v.engine->core))
-        changelog_of_subscription(l->v.queue, STORE_CHANGE_SUBSCRIPTION, s, l->v.now_ms);
+    changelog_subscription(l->v.queue, STORE_CHANGE_SUBSCRIPTION, s, l->v.now_ms);
 }
 
 /* Nothing can fail any more. */
@@ -482,14 +468,11 @@ load_commit(struct load *l)
     struct shard *sh = l->v.shard;
     uint64_t before = q->last_seq;
 
-    if (l->made) {
-        shard_link(sh, q, l->v.hash);
-        q->last_claim = l->last_claim;
-        queue_reserve_numbers(q);
-        if (has_log(&l->v.engine->core))
-            (void)changelog_queue(q, STORE_CHANGE_QUEUE, l->v.now_ms);
-    }
     q->last_claim = l->last_claim;
+    if (l->v.made)
+        queue_reserve_numbers(q);
+    if (visit_link_queue(&l->v))
+        changelog_queue(q, STORE_CHANGE_QUEUE, l->v.now_ms);
     for (size_t i = 0; i < l->claim_count; i++)
         enter_claim(l, &l->claims[i]);
     for (size_t i = 0; i < l->count; i++)
@@ -502,8 +485,7 @@ load_commit(struct load *l)
 
         for (struct logged next; (next = next_logged(l, &at)).count > 0;
              before += next.count)
-            (void)changelog_row(q, STORE_CHANGE_STATE, before + 1, next.count,
-                                l->v.now_ms);
+            changelog_row(q, STORE_CHANGE_STATE, before + 1, next.count, l->v.now_ms);
         changelog_numbers(q, l->v.now_ms);
     }
     if (l->feed != NULL)
@@ -513,7 +495,6 @@ load_commit(struct load *l)
     for (size_t i = 0; i < l->subscription_count; i++)
         enter_subscription(l, i);
     figures_count(&sh->figures, STORE_COUNT_POSTED, l->message_count);
-    figures_count(&sh->figures, STORE_COUNT_QUEUES_MADE, l->made);
     seqmap_pool_trim(&sh->pool);
     queue_wake_waiters(q);
 }
@@ -543,12 +524,8 @@ engine_apply(struct store *s, struct store_visit *outer, const struct store_queu
     if (st == ST_OK) {
         (void)visit_enter(&l.v, s, outer, where, EXPIRE_NOTHING); /* which cannot fail */
         st = load_reserve(&l);
-        if (st == ST_OK) {
+        if (st == ST_OK)
             load_commit(&l);
-        } else if (l.made) {
-            shard_discard(l.v.shard, l.v.queue);
-            l.v.queue = NULL;
-        }
         visit_leave(&l.v);
     }
     free_all(&l, e->core.mem);

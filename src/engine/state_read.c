@@ -57,7 +57,7 @@ add_messages(const struct queue *q, uint64_t *at, struct store_records *out)
     size_t bytes = 0;
 
     for (size_t n = 0; n < SLICE_MESSAGES && bytes < SLICE_BYTES; n++, ++*at) {
-        struct message *m = backlog_next_live(q->backlog, at);
+        struct message *m = seqmap_next_live(&q->backlog->messages, at);
         struct store_record *r;
 
         if (m == NULL)
@@ -220,7 +220,7 @@ read_queue(struct shard *sh, struct queue *q, struct allowance *left)
 
     if (st != ST_OK)
         return st;
-    (void)changelog_queue(q, STORE_CHANGE_QUEUE, sh->now_ms);
+    changelog_queue(q, STORE_CHANGE_QUEUE, sh->now_ms);
     spend(left, QUEUE_COST, bytes);
     sh->checkpoint.last_seq = q->last_seq;
     enter_stage(&sh->checkpoint,
@@ -248,7 +248,7 @@ read_subscription(struct shard *sh, struct queue *q, struct allowance *left)
     st = changelog_reserve(sh, STORE_CHANGE_SUBSCRIPTION, 0, bytes);
     if (st != ST_OK)
         return st;
-    changelog_of_subscription(q, STORE_CHANGE_SUBSCRIPTION, s, sh->now_ms);
+    changelog_subscription(q, STORE_CHANGE_SUBSCRIPTION, s, sh->now_ms);
     spend(left, 1, bytes);
     sh->checkpoint.at++;
     return ST_OK;
@@ -267,7 +267,7 @@ next_message(const struct queue *q, enum store_change_kind kind, uint64_t *seq)
     const struct feed_entry *entry;
 
     if (kind == STORE_CHANGE_STATE)
-        return backlog_next_live(q->backlog, seq);
+        return seqmap_next_live(&q->backlog->messages, seq);
     entry = q->feed == NULL ? NULL : seqmap_next_live(&q->feed->entries, seq);
     return entry == NULL ? NULL : entry->message;
 }
@@ -300,7 +300,7 @@ begin_feed(struct shard *sh, struct queue *q)
     if (st != ST_OK)
         return st;
     if (q->feed != NULL)
-        (void)changelog_feed(q, 0, 0, sh->now_ms);
+        changelog_feed(q, 0, 0, sh->now_ms);
     sh->checkpoint.last_seq = q->last_seq;
     enter_stage(&sh->checkpoint, q->feed != NULL ? STATE_FEED : STATE_SUBSCRIPTIONS);
     return ST_OK;
@@ -328,9 +328,9 @@ read_messages(struct shard *sh, struct queue *q, enum store_change_kind kind,
     if (st != ST_OK)
         return st;
     if (kind == STORE_CHANGE_STATE)
-        (void)changelog_row(q, kind, sh->checkpoint.at, next.count, sh->now_ms);
+        changelog_row(q, kind, sh->checkpoint.at, next.count, sh->now_ms);
     else
-        (void)changelog_feed(q, sh->checkpoint.at, next.count, sh->now_ms);
+        changelog_feed(q, sh->checkpoint.at, next.count, sh->now_ms);
     spend(left, next.count, next.bytes);
     sh->checkpoint.at = next.end;
     return ST_OK;

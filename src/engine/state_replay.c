@@ -104,9 +104,9 @@ remove_contents(struct replay *r, struct backlog *b)
     struct claim *c;
     uint64_t at = 0;
 
-    while ((c = backlog_next_claim(b, &at)) != NULL)
+    while ((c = seqmap_next_live(&b->claims, &at)) != NULL)
         claim_end(&r->replay_shard, c);
-    for (at = 0; (m = backlog_next_live(b, &at)) != NULL;)
+    for (at = 0; (m = seqmap_next_live(&b->messages, &at)) != NULL;)
         drop_message(r, m);
     seqmap_pool_trim(&r->replay_shard.pool);
 }
@@ -205,7 +205,7 @@ make_claim(struct replay *r, struct backlog *b, const struct store_claim_record 
 static struct claim *
 update_claim(const struct backlog *b, const struct store_claim_record *record)
 {
-    struct claim *c = backlog_claim(b, store_id_number(&record->id));
+    struct claim *c = seqmap_find(&b->claims, store_id_number(&record->id));
 
     if (c != NULL) {
         c->started_ms = record->started_ms;
@@ -267,7 +267,7 @@ put_message(struct replay *r, struct replayed_queue *v,
         message_unpin(mem, m);
         return st;
     }
-    drop_message(r, backlog_at(v->backlog, record->number));
+    drop_message(r, seqmap_find(&v->backlog->messages, record->number));
     m->seq = record->number;
     m->posted_ms = record->posted_ms;
     m->delayed = record->delayed_until_ms != 0;
@@ -290,7 +290,8 @@ put_messages(struct replay *r, struct replayed_queue *v, struct store_change *ch
         st = put_message(r, v, &record);
         if (st == ST_OK && change->kind == STORE_CHANGE_POST)
             st = replay_feed_post(&r->replay_shard, v->feed,
-                                  backlog_at(v->backlog, record.number), &record);
+                                  seqmap_find(&v->backlog->messages, record.number),
+                                  &record);
     }
     return st;
 }
@@ -303,7 +304,7 @@ put_feed(struct replay *r, struct replayed_queue *v, struct store_change *change
     enum status st = replay_feed_open(&r->replay_shard, &v->feed);
 
     while (st == ST_OK && change->next(change, &record)) {
-        struct message *m = backlog_at(v->backlog, record.number);
+        struct message *m = seqmap_find(&v->backlog->messages, record.number);
 
         if (m != NULL && m->original == NULL) {
             st = replay_feed_post(&r->replay_shard, v->feed, m, &record);
@@ -333,7 +334,7 @@ move_messages(struct replay *r, struct store_change *change)
         const struct replayed_queue *source = replayed_find(r, change->tag);
 
         if (source != NULL)
-            drop_message(r, backlog_at(source->backlog, record.old_number));
+            drop_message(r, seqmap_find(&source->backlog->messages, record.old_number));
         st = put_message(r, target, &record);
     }
     return st;
@@ -350,7 +351,7 @@ put_claim(struct replay *r, struct replayed_queue *v, struct store_change *chang
     raise_number(&v->last_claim, store_id_number(&change->claim.id));
     (void)update_claim(v->backlog, &change->claim);
     while (st == ST_OK && change->next(change, &record)) {
-        struct message *m = backlog_at(v->backlog, record.number);
+        struct message *m = seqmap_find(&v->backlog->messages, record.number);
 
         if (m == NULL)
             continue;
@@ -368,12 +369,12 @@ release_claim(struct replay *r, const struct replayed_queue *v,
     struct claim *c;
 
     while (change->next(change, &record)) {
-        struct message *m = backlog_at(v->backlog, record.number);
+        struct message *m = seqmap_find(&v->backlog->messages, record.number);
 
         if (m != NULL)
             set_message(m, &record);
     }
-    c = backlog_claim(v->backlog, store_id_number(&change->claim.id));
+    c = seqmap_find(&v->backlog->claims, store_id_number(&change->claim.id));
     if (c != NULL)
         claim_end(&r->replay_shard, c);
 }
@@ -492,7 +493,7 @@ apply_existing(struct replay *r, struct replayed_queue *v, struct store_change *
         return ST_OK;
     case STORE_CHANGE_DELETE:
         while (change->next(change, &record))
-            drop_message(r, backlog_at(v->backlog, record.number));
+            drop_message(r, seqmap_find(&v->backlog->messages, record.number));
         seqmap_pool_trim(&sh->pool);
         return ST_OK;
     case STORE_CHANGE_RELEASE:
@@ -563,26 +564,6 @@ engine_replay_drop(struct engine *e)
 
 /* ------------------------------------------------------------------ the end */
 
-/*
- * A transient queue goes on behind the numbers that it may have used: it is logged with
- * the next ones. In one record, so that there is no moment at which a crash loses it.
- */
-static enum status
-begin_anew(struct shard *sh, struct queue *q)
-{
-    enum status st = ST_OK;
-
-    if (has_log(sh->core))
-        st = changelog_reserve(sh, STORE_CHANGE_QUEUE, 0,
-                               queue_bytes(&q->where, &q->metadata->document));
-    if (st != ST_OK)
-        return st;
-    queue_reserve_numbers(q);
-    if (has_log(sh->core))
-        (void)changelog_queue(q, STORE_CHANGE_QUEUE, sh->now_ms);
-    return ST_OK;
-}
-
 static enum status
 move_to_shard(struct engine *e, struct replayed_queue *v)
 {
@@ -610,21 +591,32 @@ move_to_shard(struct engine *e, struct replayed_queue *v)
     q->version = shard_number(sh);
     q->last_seq = q->reserved_seq = v->last_seq;
     q->last_claim = q->reserved_claim = v->last_claim;
-    for (at = 0; (c = backlog_next_claim(v->backlog, &at)) != NULL; at++)
+    for (at = 0; (c = seqmap_next_live(&v->backlog->claims, &at)) != NULL; at++)
         if (c->held == 0) /* what it held has gone, or others have it */
             claim_end(&r->replay_shard, c);
     backlog_count_in(v->backlog, &sh->alive);
     (void)directory_take(&q->entry, v->backlog->messages.live, v->backlog->bytes, NULL);
     shard_link(sh, q, hash);
-    for (at = 0; (c = backlog_next_claim(v->backlog, &at)) != NULL; at++)
+    for (at = 0; (c = seqmap_next_live(&v->backlog->claims, &at)) != NULL; at++)
         shard_arm_claim(sh, &c->due, c->due.due_ms);
-    for (at = 0; (m = backlog_next_live(v->backlog, &at)) != NULL; at++)
+    for (at = 0; (m = seqmap_next_live(&v->backlog->messages, &at)) != NULL; at++)
         shard_arm_message(sh, &m->due, m->due.due_ms);
     if (v->feed != NULL)
         replay_feed_end(sh, q, v->feed);
     hashmap_remove(&r->queues, &v->node);
     mem_free(e->core.mem, v);
-    return queue_transient(q) ? begin_anew(sh, q) : ST_OK;
+    /*
+     * A transient queue goes on behind the numbers that it may have used: it is logged with
+     * the next ones. In one record, so that there is no moment at which a crash loses it.
+     */
+    if (queue_transient(q))
+        st = changelog_reserve(sh, STORE_CHANGE_QUEUE, 0,
+                               queue_bytes(&q->where, &q->metadata->document));
+    if (queue_transient(q) && st == ST_OK) {
+        queue_reserve_numbers(q);
+        changelog_queue(q, STORE_CHANGE_QUEUE, sh->now_ms);
+    }
+    return st;
 }
 
 static enum status

@@ -1,6 +1,5 @@
 #include "engine/subscription.h"
 #include "claimd/base/invariant.h"
-#include "engine/changelog.h"
 
 /* How much of a feed is freed by who makes it unneeded. */
 enum { TIDY_SLICE = 64 };
@@ -503,14 +502,4 @@ subscription_record(const struct subscription *s, struct store_subscription_reco
         .fallen_out = s->fallen_out + missed,
     };
     ident_write(&out->id, subscription_ident(s));
-}
-
-void
-changelog_of_subscription(struct queue *q, enum store_change_kind kind,
-                          const struct subscription *s, int64_t now_ms)
-{
-    struct store_subscription_record record;
-
-    subscription_record(s, &record);
-    (void)changelog_subscription(q, kind, &record, now_ms);
 }

@@ -169,9 +169,4 @@ bool feed_audit(const struct shard *sh, const struct feed *f);
 void
 subscription_record(const struct subscription *s, struct store_subscription_record *out);
 
-/* Logs it, as it is: SUBSCRIPTION, SUBSCRIPTION_GONE, CURSOR.
- * Only for engines with a log. */
-void changelog_of_subscription(struct queue *q, enum store_change_kind kind,
-                               const struct subscription *s, int64_t now_ms);
-
 #endif

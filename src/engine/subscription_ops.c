@@ -14,64 +14,43 @@ draft_bytes(const struct store_subscription_draft *draft)
 
 /* ------------------------------------------------------------------ create */
 
-/* Makes the visit's queue, which is not linked yet, and its feed; *made: what is new. */
-struct made {
-    bool queue;
-    struct feed *feed; /* NULL: it has one */
-};
-
-/* Whatever can fail, fails here, while nothing has changed. */
+/* Whatever can fail, fails here, while nothing has changed. *made: the feed, if it is new. */
 static enum status
-reserve_new(struct visit *v, struct subscription *s, struct made *made)
+reserve_new(struct visit *v, struct subscription *s, struct feed **made)
 {
     struct shard *sh = v->shard;
     enum status st = entropy_reserve(&sh->entropy, IDENT_ENTROPY);
     struct feed *f;
 
-    if (st == ST_OK && v->queue == NULL) {
-        v->queue = shard_new_queue(sh, v->where, NULL);
-        made->queue = v->queue != NULL;
-    }
-    if (st != ST_OK || v->queue == NULL)
-        return st == ST_OK ? ST_NO_MEMORY : st;
-    if (v->queue->feed == NULL)
-        made->feed = feed_new(v->engine->core.mem);
-    f = v->queue->feed == NULL ? made->feed : v->queue->feed;
+    if (st == ST_OK && v->queue == NULL)
+        st = visit_make_queue(v, NULL);
+    if (st != ST_OK)
+        return st;
+    f = v->queue->feed;
+    if (f == NULL)
+        f = *made = feed_new(v->engine->core.mem);
     if (f == NULL)
         return ST_NO_MEMORY;
     st = subscription_reserve(sh, f, v->queue->last_subscription + 1);
-    if (st == ST_OK && made->queue)
-        st = shard_enlist(sh, v->queue, atomic_load(&v->engine->core.limits.queues));
-    if (st == ST_OK && made->queue)
-        st = visit_reserve(v, STORE_CHANGE_QUEUE, 0, queue_bytes(v->where, NULL));
+    if (st == ST_OK)
+        st = visit_reserve_queue(v);
     return st == ST_OK
                ? visit_reserve(v, STORE_CHANGE_SUBSCRIPTION, 0, address_bytes(s->address))
                : st;
 }
 
-static void
-log_subscription(struct visit *v, struct subscription *s)
-{
-    if (has_log(&v->engine->core))
-        changelog_of_subscription(v->queue, STORE_CHANGE_SUBSCRIPTION, s, v->now_ms);
-}
-
 /* Nothing can fail any more. */
 static void
-enter_new(struct visit *v, struct subscription *s, int64_t ttl_s, const struct made *made)
+enter_new(struct visit *v, struct subscription *s, int64_t ttl_s, struct feed *made)
 {
     struct queue *q = v->queue;
     struct ident id = ident_subscription(&v->shard->entropy, subscription_newest(q->feed),
                                          q->last_subscription + 1);
 
-    if (made->queue) {
-        shard_link(v->shard, q, v->hash);
-        figures_count(&v->shard->figures, STORE_COUNT_QUEUES_MADE, 1);
-        if (has_log(&v->engine->core))
-            (void)changelog_queue(q, STORE_CHANGE_QUEUE, v->now_ms);
-    }
-    if (made->feed != NULL)
-        feed_open(v->shard, q, made->feed);
+    if (visit_link_queue(v))
+        changelog_queue(q, STORE_CHANGE_QUEUE, v->now_ms);
+    if (made != NULL)
+        feed_open(v->shard, q, made);
     q->last_subscription++;
     s->id_high = id.high;
     s->id_low = id.low;
@@ -83,7 +62,7 @@ enter_new(struct visit *v, struct subscription *s, int64_t ttl_s, const struct m
     subscription_attach(v->shard, s, q->last_seq);
     subscription_rest(v->shard, s);
     subscription_arm(v->shard, s);
-    log_subscription(v, s);
+    changelog_subscription(v->queue, STORE_CHANGE_SUBSCRIPTION, s, v->now_ms);
 }
 
 /* It has one already: an unconfirmed one is asked again. */
@@ -98,7 +77,7 @@ ask_again(struct visit *v, struct subscription *s)
     if (st != ST_OK)
         return st;
     subscription_notify(v->shard, s, STORE_PENDING_CONFIRM);
-    log_subscription(v, s);
+    changelog_subscription(v->queue, STORE_CHANGE_SUBSCRIPTION, s, v->now_ms);
     return ST_OK;
 }
 
@@ -124,7 +103,7 @@ engine_subscription_create(struct store *s, struct store_visit *outer,
 {
     struct engine *e = engine_of(s);
     struct subscription *fresh, *there;
-    struct made made = {.feed = NULL};
+    struct feed *made = NULL;
     struct address *address;
     struct visit v;
     enum status st;
@@ -140,16 +119,11 @@ engine_subscription_create(struct store *s, struct store_visit *outer,
     there = find_live(&v, draft->subscriber);
     st = there == NULL ? reserve_new(&v, fresh, &made) : ask_again(&v, there);
     if (there == NULL && st == ST_OK) {
-        enter_new(&v, fresh, draft->ttl_s, &made);
+        enter_new(&v, fresh, draft->ttl_s, made);
         there = fresh;
         fresh = NULL;
-    } else if (there == NULL) {
-        if (made.feed != NULL)
-            feed_free(e->core.mem, made.feed);
-        if (made.queue) {
-            shard_discard(v.shard, v.queue);
-            v.queue = NULL;
-        }
+    } else if (made != NULL) {
+        feed_free(e->core.mem, made);
     }
     if (st == ST_OK) {
         *out = (struct store_subscribed){.created = fresh == NULL,
@@ -163,6 +137,16 @@ engine_subscription_create(struct store *s, struct store_visit *outer,
 }
 
 /* ------------------------------------------------------------------ read */
+
+/* Enters a queue for the subscription with this id; NULL: there is none. Its end is compared, so
+ * nothing expires. */
+static struct subscription *
+enter_subscription(struct visit *v, struct store *s, struct store_visit *outer,
+                   const struct store_queue *where, struct bytes id)
+{
+    (void)visit_enter(v, s, outer, where, EXPIRE_NOTHING); /* which cannot fail */
+    return v->queue == NULL ? NULL : subscription_find(v->queue->feed, id, v->now_ms);
+}
 
 static void
 view_subscription(struct subscription *s, int64_t now_ms, struct store_subscription *out)
@@ -219,8 +203,7 @@ engine_subscription_get(struct store *s, struct store_visit *outer,
 
     if (st != ST_OK)
         return st;
-    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* its end is compared */
-    found = v.queue == NULL ? NULL : subscription_find(v.queue->feed, id, v.now_ms);
+    found = enter_subscription(&v, s, outer, where, id);
     if (found != NULL)
         view_subscription(found, v.now_ms, &views.views[views.count++]);
     visit_leave(&v);
@@ -323,7 +306,7 @@ change_subscription(struct visit *v, struct bytes id,
             subscription_rest(v->shard, s);
     }
     subscription_arm(v->shard, s);
-    log_subscription(v, s);
+    changelog_subscription(v->queue, STORE_CHANGE_SUBSCRIPTION, s, v->now_ms);
     return ST_OK;
 }
 
@@ -340,8 +323,7 @@ engine_subscription_update(struct store *s, struct store_visit *outer,
 
     if (!mem_admits(e->core.mem, draft_bytes(draft)))
         return ST_OVER_BUDGET;
-    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING);
-    found = v.queue == NULL ? NULL : subscription_find(v.queue->feed, id, v.now_ms);
+    found = enter_subscription(&v, s, outer, where, id);
     old = found == NULL ? NULL : address_pin(found->address);
     visit_leave(&v);
     if (old == NULL)
@@ -374,8 +356,7 @@ engine_subscription_confirm(struct store *s, struct store_visit *outer,
     enum status st = ST_NOT_FOUND;
     struct visit v;
 
-    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING);
-    found = v.queue == NULL ? NULL : subscription_find(v.queue->feed, id, v.now_ms);
+    found = enter_subscription(&v, s, outer, where, id);
     if (found != NULL)
         st = visit_reserve(&v, STORE_CHANGE_SUBSCRIPTION, 0,
                            address_bytes(found->address));
@@ -387,7 +368,7 @@ engine_subscription_confirm(struct store *s, struct store_visit *outer,
         else if (found->pending == STORE_PENDING_CONFIRM)
             subscription_notify(v.shard, found, STORE_PENDING_NONE);
         feed_tidy(v.shard, v.queue->feed);
-        log_subscription(&v, found);
+        changelog_subscription(v.queue, STORE_CHANGE_SUBSCRIPTION, found, v.now_ms);
     }
     visit_leave(&v);
     return st;
@@ -401,14 +382,11 @@ engine_subscription_delete(struct store *s, struct store_visit *outer,
     enum status st = ST_OK;
     struct visit v;
 
-    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING);
-    found = v.queue == NULL ? NULL : subscription_find(v.queue->feed, id, v.now_ms);
+    found = enter_subscription(&v, s, outer, where, id);
     if (found != NULL)
         st = visit_reserve(&v, STORE_CHANGE_SUBSCRIPTION_GONE, 0, 0);
     if (found != NULL && st == ST_OK) {
-        if (has_log(&v.engine->core))
-            changelog_of_subscription(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found,
-                                      v.now_ms);
+        changelog_subscription(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found, v.now_ms);
         subscription_remove(v.shard, found);
         feed_tidy(v.shard, v.queue->feed);
     }

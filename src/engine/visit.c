@@ -15,6 +15,7 @@ visit_enter(struct visit *v, struct store *s, struct store_visit *outer,
     v->shard = engine_shard(e, v->hash);
     v->now_ms = outer->now_ms;
     v->from_seq = 0;
+    v->made = false;
     outer->waits = false;
     if (which == EXPIRE_NOTHING)
         v->now_ms = shard_enter(v->shard, v->now_ms);
@@ -30,14 +31,52 @@ visit_enter(struct visit *v, struct store *s, struct store_visit *outer,
 void
 visit_leave(struct visit *v)
 {
-    uint64_t position = v->queue != NULL ? v->queue->position : v->shard->gone_position;
+    uint64_t position;
 
+    if (v->made) {
+        shard_discard(v->shard, v->queue);
+        v->queue = NULL;
+    }
+    position = v->queue != NULL ? v->queue->position : v->shard->gone_position;
     if (v->outer->position < position)
         v->outer->position = position;
     v->shard->actor = NULL;
     shard_leave(v->shard);
     if (!v->outer->flush_later)
         store_log_flush(v->engine->core.log);
+}
+
+enum status
+visit_make_queue(struct visit *v, const struct store_metadata *metadata)
+{
+    v->queue = shard_new_queue(v->shard, v->where, metadata);
+    v->made = v->queue != NULL;
+    return v->made ? ST_OK : ST_NO_MEMORY;
+}
+
+enum status
+visit_reserve_queue(const struct visit *v)
+{
+    enum status st = ST_OK;
+
+    if (v->made)
+        st =
+            shard_enlist(v->shard, v->queue, atomic_load(&v->engine->core.limits.queues));
+    return v->made && st == ST_OK
+               ? visit_reserve(v, STORE_CHANGE_QUEUE, 0,
+                               queue_bytes(v->where, &v->queue->metadata->document))
+               : st;
+}
+
+bool
+visit_link_queue(struct visit *v)
+{
+    if (!v->made)
+        return false;
+    v->made = false;
+    shard_link(v->shard, v->queue, v->hash);
+    figures_count(&v->shard->figures, STORE_COUNT_QUEUES_MADE, 1);
+    return true;
 }
 
 size_t
@@ -55,7 +94,7 @@ visit_share(struct visit *v)
     if (reserved >= ready)
         return 0;
     for (size_t i = 0; i < reserved; i++, v->from_seq++)
-        (void)backlog_next_ready(v->queue->backlog, &v->from_seq);
+        (void)seqmap_next_ready(&v->queue->backlog->messages, &v->from_seq);
     return ready - reserved;
 }
 
@@ -105,7 +144,7 @@ batch_fits(const struct visit *v, size_t count, struct store_batch *out)
     if (out->room == 0)
         return ST_OK;
     for (uint64_t seq = v->from_seq;
-         count > 0 && (m = backlog_next_ready(b, &seq)) != NULL; count--, seq++)
+         count > 0 && (m = seqmap_next_ready(&b->messages, &seq)) != NULL; count--, seq++)
         need += m->body_len;
     if (need <= out->room)
         return ST_OK;
@@ -123,7 +162,8 @@ are_opened(const struct visit *v, size_t count, const struct store_batch *opened
     size_t at = 0;
 
     for (uint64_t seq = v->from_seq;
-         count > 0 && (m = backlog_next_ready(b, &seq)) != NULL; count--, seq++) {
+         count > 0 && (m = seqmap_next_ready(&b->messages, &seq)) != NULL;
+         count--, seq++) {
         if (!store_is_sealed(message_body(m)))
             continue;
         while (at < opened->count && opened->messages[at].pin != m)
@@ -147,7 +187,7 @@ batch_opened(const struct visit *v, size_t count, struct store_batch *out)
     if (st != ST_OK)
         return st;
     for (uint64_t seq = v->from_seq;
-         count > 0 && (m = backlog_next_ready(b, &seq)) != NULL; count--, seq++)
+         count > 0 && (m = seqmap_next_ready(&b->messages, &seq)) != NULL; count--, seq++)
         batch_add(out, m, v->queue->tag, v->now_ms);
     return ST_SEALED;
 }

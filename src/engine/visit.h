@@ -22,6 +22,7 @@ struct visit {
     uint64_t hash;                   /* of where */
     struct shard *shard;             /* locked between enter and leave */
     struct queue *queue;             /* NULL: there is none */
+    bool made;                       /* the queue is new, and not linked yet */
     int64_t now_ms;                  /* when it takes place */
     uint64_t from_seq;               /* see visit_share() */
 };
@@ -29,7 +30,19 @@ struct visit {
 /* ST_AGAIN: see expire_enter(); the visit has not begun then. */
 enum status visit_enter(struct visit *v, struct store *s, struct store_visit *outer,
                         const struct store_queue *where, enum expiry which);
+
+/* Discards a queue that was made and not entered. */
 void visit_leave(struct visit *v);
+
+/*
+ * The visit makes its queue (NULL: without metadata), reserves what a new one needs besides its
+ * contents, and enters it in its shard. The latter two do nothing for a queue that was there. The
+ * caller logs a queue for which visit_link_queue() returns true. ST_NO_MEMORY; ST_PROJECT_QUEUES;
+ * statuses of the log.
+ */
+enum status visit_make_queue(struct visit *v, const struct store_metadata *metadata);
+enum status visit_reserve_queue(const struct visit *v);
+bool visit_link_queue(struct visit *v);
 
 /* Asks the log, if there is one, for a change of `count` messages. */
 static inline enum status

@@ -201,7 +201,7 @@ bench_seqmap(struct mem *mem)
     uint64_t seq = 0;
 
     seqmap_pool_init(&pool, mem);
-    seqmap_init(&map);
+    map = (struct seqmap){.root = NULL};
     for (size_t i = 0; i < COUNT; i++) {
         must_ok(seqmap_pool_stock(&pool, seqmap_nodes_for(&map, i, 1)));
         seqmap_insert(&map, &pool, i, &thing, true);

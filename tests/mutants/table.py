@@ -189,8 +189,8 @@ MUTANTS = [
        "            break;\n"
        "        const struct store_draft *draft = &post->drafts[i];\n"),
       ("engine/message_ops.c",
-       "        commit_post(&v, post, made, &messages);\n",
-       "        commit_post(&v, post, made, &messages);\n"
+       "        commit_post(&v, post, &messages);\n",
+       "        commit_post(&v, post, &messages);\n"
        "        if (MUTANT(BATCH_IN_PART) && v.queue->last_seq != id.low + post->count) {\n"
        "            struct store_post rest = *post;\n"
        "            size_t there = (size_t)(v.queue->last_seq - id.low);\n"
@@ -208,7 +208,7 @@ MUTANTS = [
        "        if (MUTANT(PURGE_KEEPS_CLAIMED) && v->queue->backlog->claimed > 0) {\n"
        "            struct message *m;\n"
        "            uint64_t seq = 0;\n"
-       "            while ((m = backlog_next_ready(v->queue->backlog, &seq)) != NULL) {\n"
+       "            while ((m = seqmap_next_ready(&v->queue->backlog->messages, &seq)) != NULL) {\n"
        "                message_detach(v->shard, m);\n"
        "                message_unpin(v->engine->core.mem, m);\n"
        "            }\n"
@@ -931,10 +931,10 @@ MUTANTS = [
      "a dead letter comes into its new queue and leaves the old one later",
      CRASH,
      [("engine/state_replay.c",
-       "            drop_message(r, backlog_at(source->backlog, record.old_number));",
+       "            drop_message(r, seqmap_find(&source->backlog->messages, record.old_number));",
        "            drop_message(r, MUTANT(MOVE_IN_TWO)\n"
        "                                ? NULL\n"
-       "                                : backlog_at(source->backlog, record.old_number));")]),
+       "                                : seqmap_find(&source->backlog->messages, record.old_number));")]),
     ("DELETE_LOST",
      "what was deleted is there again after a restart",
      CRASH,
@@ -1058,10 +1058,9 @@ MUTANTS = [
      "a queue's metadata are after a restart as they were before they were replaced",
      "store/queue_test: metadata_is_replaced_only_by_who_has_seen_the_present_version",
      [("engine/queue_ops.c",
-       "        if (has_log(&e->core))\n"
-       "            (void)changelog_queue(v.queue, STORE_CHANGE_META, v.now_ms);",
-       "        if (has_log(&e->core) && !MUTANT(UPDATE_NOT_LOGGED))\n"
-       "            (void)changelog_queue(v.queue, STORE_CHANGE_META, v.now_ms);")]),
+       "        changelog_queue(v.queue, STORE_CHANGE_META, v.now_ms);",
+       "        if (!MUTANT(UPDATE_NOT_LOGGED))\n"
+       "            changelog_queue(v.queue, STORE_CHANGE_META, v.now_ms);")]),
     ("NUMBERS_LOST",
      "a queue without messages gives out their ids again after a restart",
      CRASH,
@@ -1252,10 +1251,9 @@ MUTANTS = [
      "the log does not hear of who was unsubscribed",
      SIMULATION,
      [("engine/subscription_ops.c",
-       "        if (has_log(&v.engine->core))\n"
-       "            changelog_of_subscription(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found,",
-       "        if (has_log(&v.engine->core) && !MUTANT(UNSUBSCRIBED_COMES_BACK))\n"
-       "            changelog_of_subscription(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found,")]),
+       "        changelog_subscription(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found, v.now_ms);",
+       "        if (!MUTANT(UNSUBSCRIBED_COMES_BACK))\n"
+       "            changelog_subscription(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found, v.now_ms);")]),
     ("FAILURES_INHERITED",
      "a message counts the failures of one that fell out before it",
      SIMULATION,

@@ -27,12 +27,9 @@ void lock_fini(struct lock *l);
 void lock_acquire(struct lock *l);
 void lock_release(struct lock *l);
 
-/* Lets go of l, which the caller holds, until somebody signals; holds it again then. */
-void lock_wait(struct lock *l, pthread_cond_t *signal);
-
 /*
- * The same for so many seconds at most; false: they are over. The condition's clock is
- * CLOCK_MONOTONIC.
+ * Releases l, which the caller holds, until a thread signals, for so many seconds at most; false: they
+ * are over. The caller holds l again then. The condition's clock is CLOCK_MONOTONIC.
  */
 bool lock_wait_s(struct lock *l, pthread_cond_t *signal, int64_t seconds);
 

@@ -18,12 +18,11 @@ struct namenode {
     struct bytes name;                      /* borrowed from the owner while inserted */
 };
 
+/* All zeros: an empty set. */
 struct nameset {
     struct namenode *root;
     size_t count;
 };
-
-void nameset_init(struct nameset *set);
 
 /* Inserts a name that is not in the set. */
 void nameset_insert(struct nameset *set, struct namenode *node, struct bytes name,

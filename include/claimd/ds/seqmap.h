@@ -44,14 +44,13 @@ enum status seqmap_pool_stock(struct seqmap_pool *pool, size_t nodes);
  */
 void seqmap_pool_trim(struct seqmap_pool *pool);
 
+/* All zeros: an empty map. */
 struct seqmap {
     struct seqmap_node *root; /* NULL when empty */
     uint64_t base;            /* first number the root spans; defined when not empty */
     unsigned levels;          /* 1: the root is a leaf; 0 when empty */
     size_t live, ready;       /* how many */
 };
-
-void seqmap_init(struct seqmap *map);
 
 /*
  * How many pool nodes inserting the numbers first .. first + count - 1, in any order, may

@@ -84,8 +84,6 @@ int64_t wheel_next_ms(const struct wheel *w);
  */
 int64_t wheel_calm_ms(const struct wheel *w);
 
-size_t wheel_armed(const struct wheel *w);
-
 /* True if every invariant holds. O(n): for tests and debug builds. */
 bool wheel_audit(const struct wheel *w);
 

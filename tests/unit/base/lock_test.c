@@ -87,7 +87,7 @@ play(struct game *g, int self)
     lock_acquire(&g->lock);
     while (g->left > 0) {
         if (g->turn != self) {
-            lock_wait(&g->lock, &g->thrown);
+            (void)lock_wait_s(&g->lock, &g->thrown, 60);
             lock_assert_held(&g->lock);
             continue;
         }
@@ -108,9 +108,13 @@ play_second(void *game)
 
 START_TEST(who_waits_lets_go_and_holds_it_again_when_somebody_signals)
 {
-    struct game g = {.thrown = PTHREAD_COND_INITIALIZER, .left = 1000};
+    struct game g = {.left = 1000};
+    pthread_condattr_t monotonic;
     pthread_t other;
 
+    ck_assert_int_eq(pthread_condattr_init(&monotonic), 0);
+    ck_assert_int_eq(pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC), 0);
+    ck_assert_int_eq(pthread_cond_init(&g.thrown, &monotonic), 0);
     lock_init(&g.lock);
     ck_assert_int_eq(pthread_create(&other, NULL, play_second, &g), 0);
     play(&g, 0);
@@ -128,7 +132,7 @@ wait_without_the_lock(void)
     struct lock l;
 
     lock_init(&l);
-    lock_wait(&l, &never);
+    (void)lock_wait_s(&l, &never, 60);
 }
 
 static void
@@ -152,7 +156,7 @@ do_what_needs_the_lock(void)
 START_TEST(work_without_the_lock_is_stopped_in_a_release_too)
 {
     expect_broken(release_what_is_free, "lock_held(l)", "in lock_release()\n");
-    expect_broken(wait_without_the_lock, "lock_held(l)", "in lock_wait()\n");
+    expect_broken(wait_without_the_lock, "lock_held(l)", "in lock_wait_s()\n");
     expect_broken(do_what_needs_the_lock, "lock_held(&l)",
                   "in do_what_needs_the_lock()\n");
 }

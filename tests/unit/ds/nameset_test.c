@@ -25,7 +25,7 @@ fixture_open(void)
     struct fixture *f = calloc(1, sizeof(*f));
 
     ck_assert_ptr_nonnull(f);
-    nameset_init(&f->set);
+    f->set = (struct nameset){.root = NULL};
     for (size_t i = 0; i < NAMES; i++) {
         int len = snprintf(f->text[i], sizeof(f->text[i]), "%x", (unsigned)(i * 40503));
 
@@ -123,7 +123,7 @@ START_TEST(names_come_in_byte_order)
     struct namenode *node;
     struct nameset set;
 
-    nameset_init(&set);
+    set = (struct nameset){.root = NULL};
     for (size_t i = 0; i < COUNT; i++) {
         size_t turn = i * 5 % COUNT;
 
@@ -141,7 +141,7 @@ START_TEST(a_marker_need_not_be_in_the_set)
     struct namenode b, d;
     struct nameset set;
 
-    nameset_init(&set);
+    set = (struct nameset){.root = NULL};
     ck_assert_ptr_null(nameset_after(&set, BYTES_NONE));
     nameset_insert(&set, &b, bytes_str("b"), 1);
     nameset_insert(&set, &d, bytes_str("d"), 2);
@@ -173,7 +173,7 @@ START_TEST(names_inserted_in_order_make_no_list)
 
     ck_assert_ptr_nonnull(nodes);
     ck_assert_ptr_nonnull(text);
-    nameset_init(&set);
+    set = (struct nameset){.root = NULL};
     for (size_t i = 0; i < COUNT; i++) {
         (void)snprintf(text[i], sizeof(text[i]), "%05u", (unsigned)i);
         nameset_insert(&set, &nodes[i], bytes_str(text[i]), hash_mix(i));

@@ -33,7 +33,7 @@ fixture_open(struct fixture *f)
     memset(f, 0, sizeof(*f));
     f->mem = mem_new(0);
     seqmap_pool_init(&f->pool, f->mem);
-    seqmap_init(&f->map);
+    f->map = (struct seqmap){.root = NULL};
 }
 
 static void
@@ -436,7 +436,7 @@ insert_twice(void)
     struct seqmap map;
 
     seqmap_pool_init(&pool, mem);
-    seqmap_init(&map);
+    map = (struct seqmap){.root = NULL};
     if (seqmap_pool_stock(&pool, 2) != ST_OK)
         return;
     seqmap_insert(&map, &pool, 7, &map, true);
@@ -450,7 +450,7 @@ insert_without_stock(void)
     struct seqmap map;
 
     seqmap_pool_init(&pool, NULL);
-    seqmap_init(&map);
+    map = (struct seqmap){.root = NULL};
     seqmap_insert(&map, &pool, 7, &map, true);
 }
 
