@@ -6,25 +6,6 @@
 
 /* ---------------------------------------------------------------------- the store */
 
-enum status
-redis_digits(struct redis_store *s, char *out, size_t count)
-{
-    uint8_t raw[SECRET_DIGITS];
-    enum status st;
-
-    lock_acquire(&s->lock);
-    st = entropy_reserve(&s->entropy, count);
-    if (st == ST_OK)
-        entropy_take(&s->entropy, raw, count);
-    lock_release(&s->lock);
-    if (st != ST_OK)
-        return st;
-    out[0] = (char)('a' + raw[0] % 6);
-    for (size_t i = 1; i < count; i++)
-        out[i] = "0123456789abcdef"[raw[i] % 16];
-    return ST_OK;
-}
-
 void
 redis_warn(void *store, const char *text)
 {
@@ -64,9 +45,10 @@ enum { PLAIN_PARTS = 5, FEED_PARTS = 7, ALL_PARTS = 8 };
 static void
 begin(struct call *c, struct redis_store *s, struct bytes key)
 {
-    *c = (struct call){
-        .store = s, .request = {.slot = slot_of(key)}, .begun_ns = clock_stopwatch_ns()};
-    reason_init(&c->why);
+    *c = (struct call){.store = s,
+                       .request = {.slot = slot_of(key)},
+                       .failure = ST_NO_MEMORY,
+                       .begun_ns = clock_stopwatch_ns()};
     command_init(&c->words, s->config.mem);
 }
 
@@ -93,35 +75,37 @@ call_time(struct call *c, const struct store_visit *visit)
         call_text(c, "");
 }
 
-static void
-begin_queue(struct call *c, struct redis_store *s, const struct store_visit *visit,
+static struct call
+begin_queue(struct redis_store *s, const struct store_visit *visit,
             const struct store_queue *where, size_t count)
 {
     struct buf key;
+    struct call c;
 
     buf_init(&key, s->config.mem);
     key_of_queue(&key, where);
-    begin(c, s, buf_view(&key));
-    c->where = where;
-    c->parts = count;
-    add_keys(&c->words, &key, count);
-    c->arguments = c->words.words.len;
-    call_time(c, visit);
+    begin(&c, s, buf_view(&key));
+    c.where = where;
+    c.parts = count;
+    add_keys(&c.words, &key, count);
+    c.arguments = c.words.words.len;
+    call_time(&c, visit);
     buf_fini(&key);
+    return c;
 }
 
-void
-call_begin(struct call *c, struct redis_store *s, const struct store_visit *visit,
+struct call
+call_begin(struct redis_store *s, const struct store_visit *visit,
            const struct store_queue *where)
 {
-    begin_queue(c, s, visit, where, PLAIN_PARTS);
+    return begin_queue(s, visit, where, PLAIN_PARTS);
 }
 
-void
-call_begin_all(struct call *c, struct redis_store *s, const struct store_visit *visit,
+struct call
+call_begin_all(struct redis_store *s, const struct store_visit *visit,
                const struct store_queue *where)
 {
-    begin_queue(c, s, visit, where, ALL_PARTS);
+    return begin_queue(s, visit, where, ALL_PARTS);
 }
 
 /* Puts the same words behind more keys of the queue. */
@@ -146,12 +130,38 @@ add_parts(struct call *c, size_t count)
     c->words = words;
 }
 
-void
-call_begin_key(struct call *c, struct redis_store *s, struct buf *key)
+struct call
+call_begin_key(struct redis_store *s, struct buf *key)
 {
-    begin(c, s, buf_view(key));
-    call_number(c, 1);
-    call_buf(c, key);
+    struct call c;
+
+    begin(&c, s, buf_view(key));
+    call_number(&c, 1);
+    call_buf(&c, key);
+    return c;
+}
+
+void
+call_digits(struct call *c, size_t count)
+{
+    struct redis_store *s = c->store;
+    uint8_t raw[SECRET_DIGITS];
+    enum status st;
+
+    lock_acquire(&s->lock);
+    st = entropy_reserve(&s->entropy, count);
+    if (st == ST_OK)
+        entropy_take(&s->entropy, raw, count);
+    lock_release(&s->lock);
+    if (st != ST_OK) {
+        c->failure = st;
+        c->words.words.failed = true;
+        return;
+    }
+    c->digits[0] = (char)('a' + raw[0] % 6);
+    for (size_t i = 1; i < count; i++)
+        c->digits[i] = "0123456789abcdef"[raw[i] % 16];
+    call_word(c, bytes_of(c->digits, count));
 }
 
 void
@@ -160,6 +170,13 @@ call_buf(struct call *c, struct buf *word)
     call_word(c, buf_view(word));
     c->words.words.failed = c->words.words.failed || word->failed;
     buf_fini(word);
+}
+
+void
+call_checksum(struct call *c, const struct store_checksum *checksum)
+{
+    call_raw(c, checksum == NULL ? "" : (const char *)checksum->digest,
+             checksum == NULL ? 0 : sizeof(checksum->digest));
 }
 
 void
@@ -244,7 +261,7 @@ call_run(struct call *c, enum script script, enum call_kind kind)
     static const enum status statuses[ANSWER_FEED] = {
         ST_OK,      ST_AGAIN,     ST_NOT_FOUND,  ST_CHANGED, ST_CLAIMED, ST_NOT_CLAIMED,
         ST_NO_ROOM, ST_TOO_LARGE, ST_NOT_SEALED, ST_SEALED,  ST_CONFLICT};
-    enum status st = ST_NO_MEMORY;
+    enum status st = c->failure;
     size_t missing;
 
     c->request.function = script_function(script);
@@ -304,11 +321,7 @@ call_has(const struct call *c, size_t i)
 struct bytes
 call_item(const struct call *c, size_t i)
 {
-    const redisReply *item = call_has(c, i) ? c->request.answer->element[i] : NULL;
-
-    return item != NULL && item->type == REDIS_REPLY_STRING
-               ? bytes_of(item->str, (size_t)item->len)
-               : BYTES_NONE;
+    return reply_text(reply_word(c->request.answer, i));
 }
 
 int64_t

@@ -2,7 +2,8 @@
  * call: the store on Redis as its operations see it, and one call of a script about a queue, from its words
  * to its response.
  *
- *     call_begin(&c, s, visit, where);
+ *     struct call c = call_begin(s, visit, where);
+ *
  *     call_text(&c, ...);
  *     st = call_run(&c, SCRIPT_message_get, CALL_LOOKS);
  *     if (st == ST_OK)
@@ -60,11 +61,6 @@ redis_clock_ms(const struct redis_store *s, int64_t visit_ms)
     return s->config.test_clock ? visit_ms : clock_stopwatch_ns() / 1000000;
 }
 
-/* Eight hexadecimal digits, the first a letter: the tag of a new queue. Likewise twelve: the secret part of
- * the id of a claim or a subscription. ST_UNAVAILABLE: no entropy. */
-enum { TAG_DIGITS = 8, SECRET_DIGITS = 12 };
-enum status redis_digits(struct redis_store *s, char *out, size_t count);
-
 /* Logs the text, once a second at most. */
 void redis_warn(void *store, const char *text);
 
@@ -91,6 +87,8 @@ enum call_kind {
     CALL_NOTES    /* a change that does no harm if it is lost: neither of them */
 };
 
+enum { TAG_DIGITS = 8, SECRET_DIGITS = 12 };
+
 struct call {
     struct redis_store *store;
     struct command words;
@@ -99,20 +97,22 @@ struct call {
     size_t parts;                    /* and how many keys of the queue stand in front */
     size_t most; /* groups of words in the response (SHAPE_ASKED); 0 at first */
     struct cluster_request request;
-    int64_t begun_ns; /* clock_stopwatch_ns() */
+    enum status failure;        /* of call_run(), if the words have failed */
+    char digits[SECRET_DIGITS]; /* of call_digits() */
+    int64_t begun_ns;           /* clock_stopwatch_ns() */
     struct reason why;
 };
 
-/* Begins with the keys of a queue, and the time. */
-void call_begin(struct call *c, struct redis_store *s, const struct store_visit *visit,
-                const struct store_queue *where);
+/* Begins with the keys of a queue, and the time. To be ended: call_end(), call_finish(). */
+struct call call_begin(struct redis_store *s, const struct store_visit *visit,
+                       const struct store_queue *where);
 
 /* The same with all keys that it may have. While its slot moves, Redis may refuse that. */
-void call_begin_all(struct call *c, struct redis_store *s,
-                    const struct store_visit *visit, const struct store_queue *where);
+struct call call_begin_all(struct redis_store *s, const struct store_visit *visit,
+                           const struct store_queue *where);
 
-/* Begins with one key, which key_init() began, and no time; call_time() adds it. Ends the key. */
-void call_begin_key(struct call *c, struct redis_store *s, struct buf *key);
+/* Begins with one key, and no time; call_time() adds it. Ends the key. */
+struct call call_begin_key(struct redis_store *s, struct buf *key);
 void call_time(struct call *c, const struct store_visit *visit);
 
 static inline void
@@ -132,6 +132,20 @@ call_number(struct call *c, int64_t number)
 {
     command_number(&c->words, number);
 }
+
+/* Hexadecimal digits by chance, the first a letter: the tag of a new queue, or the secret part of the id of a
+ * claim or a subscription. Without entropy call_run() returns ST_UNAVAILABLE. */
+void call_digits(struct call *c, size_t count);
+
+/* The bytes of a value. */
+static inline void
+call_raw(struct call *c, const void *value, size_t len)
+{
+    command_word(&c->words, bytes_of(value, len));
+}
+
+/* NULL: none. */
+void call_checksum(struct call *c, const struct store_checksum *checksum);
 
 /* A word that was made for the call. Ends it. */
 void call_buf(struct call *c, struct buf *word);

@@ -494,12 +494,6 @@ cluster_request_end(struct cluster *c, struct cluster_request *request)
 enum status
 cluster_open(struct cluster *c, const struct cluster_config *config, struct reason *why)
 {
-    const struct wire_config wire = {.mem = config->mem,
-                                     .library = config->link.library,
-                                     .confirm_ms = config->confirm_ms,
-                                     .answer_ms = config->link.answer_ms,
-                                     .warn = config->warn,
-                                     .warn_arg = config->warn_arg};
     struct cluster_client *client = NULL;
     enum status st;
 
@@ -508,7 +502,7 @@ cluster_open(struct cluster *c, const struct cluster_config *config, struct reas
     lock_init(&c->lock);
     list_init(&c->idle);
     map_init(&c->map);
-    st = wire_open(&c->wire, &wire);
+    st = wire_open(&c->wire, &c->config);
     if (st == ST_OK) {
         client = cluster_take(c);
         st = client == NULL ? ST_NO_MEMORY : cluster_refresh(client, why);

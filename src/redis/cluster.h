@@ -21,21 +21,6 @@
 #include "claimd/base/counter.h"
 #include "redis/wire.h"
 
-struct cluster_config {
-    struct mem *mem; /* borrowed */
-    struct link_config link;
-    struct bytes library; /* of functions; a node that does not have it gets it */
-    struct link_address seeds[URL_HOSTS];
-    size_t seed_count;
-    unsigned replicas;     /* that confirm each change; 0: none do */
-    int64_t confirm_ms;    /* until they must have */
-    int64_t patience_ms;   /* for nodes that cannot answer now */
-    unsigned patient_most; /* requests that may wait so at a time: others fail at once */
-    int64_t refresh_ms;    /* the map is not asked for more often */
-    void (*warn)(void *arg, const char *text); /* as wire.h has it */
-    void *warn_arg;
-};
-
 struct cluster_figures {
     _Atomic uint64_t requests, redirections, retries, refreshes, unconfirmed, connections;
     struct buckets answers; /* (redis_times) us from the request to the script's answer */

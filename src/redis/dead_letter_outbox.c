@@ -58,14 +58,10 @@ static enum status
 post_body(struct redis_store *s, const struct store_visit *visit,
           const struct store_queue *to, const struct dead_letter *l, struct bytes body)
 {
-    char tag[TAG_DIGITS];
-    struct call c;
-    enum status st = redis_digits(s, tag, sizeof(tag));
+    struct call c = call_begin(s, visit, to);
+    enum status st;
 
-    if (st != ST_OK)
-        return st;
-    call_begin(&c, s, visit, to);
-    call_word(&c, bytes_of(tag, sizeof(tag)));
+    call_digits(&c, TAG_DIGITS);
     call_word(&c, l->transfer_id);
     call_word(&c, l->id);
     call_number(&c, l->posted_ms);
@@ -141,7 +137,7 @@ forget_transfers(const struct call *c, size_t from, size_t count,
         }
         if (!open) {
             to.name = l.name;
-            call_begin(&notice, c->store, visit, &to);
+            notice = call_begin(c->store, visit, &to);
             call_number(&notice, remembered_ms);
             open = true;
         }
@@ -163,7 +159,7 @@ outbox_deliver(const struct call *c, size_t from, const struct store_visit *visi
 
     if (!call_has(c, from))
         return ST_OK;
-    call_begin(&done, s, visit, where);
+    done = call_begin(s, visit, where);
     for (size_t i = from; call_has(c, i + 1); i += 2) {
         struct dead_letter l;
 

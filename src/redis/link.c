@@ -256,6 +256,21 @@ url_read(const char *text, struct url *out, struct reason *why)
 
 /* ---------------------------------------------------------------------- connection */
 
+bool
+link_address_make(struct bytes host, int64_t port, const struct link_address *asked,
+                  struct link_address *out)
+{
+    if (port <= 0 || port > UINT16_MAX || host.len >= LINK_HOST_CAP)
+        return false;
+    *out = *asked;
+    out->port = (uint16_t)port;
+    if (host.len > 0) {
+        memcpy(out->host, host.data, host.len);
+        out->host[host.len] = '\0';
+    }
+    return true;
+}
+
 void
 link_name(const struct link_address *address, char out[LINK_NAME_CAP])
 {

@@ -48,6 +48,10 @@ link_address_equal(const struct link_address *a, const struct link_address *b)
     return a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
+/* Makes one of a host (empty: that of `asked`) and a port. False: they are not valid. */
+bool link_address_make(struct bytes host, int64_t port, const struct link_address *asked,
+                       struct link_address *out);
+
 /* "host:port", or the path of a socket. */
 enum { LINK_NAME_CAP = LINK_HOST_CAP + 8 };
 void link_name(const struct link_address *address, char out[LINK_NAME_CAP]);

@@ -316,22 +316,11 @@ tend_channels(struct maintenance *m, int64_t now)
 
 /* ---------------------------------------------------------------------- notifications */
 
-static struct bytes
-word_of(const redisReply *reply, size_t i)
-{
-    const redisReply *item = reply->type == REDIS_REPLY_ARRAY && i < reply->elements
-                                 ? reply->element[i]
-                                 : NULL;
-
-    return item != NULL && item->type == REDIS_REPLY_STRING
-               ? bytes_of(item->str, (size_t)item->len)
-               : BYTES_NONE;
-}
-
 static void
 handle_notification(struct maintenance *m, const redisReply *reply)
 {
-    struct bytes kind = word_of(reply, 0), name = word_of(reply, 1);
+    struct bytes kind = reply_text(reply_word(reply, 0)),
+                 name = reply_text(reply_word(reply, 1));
     struct channel *c = bytes_present(name) ? find_channel(m, name) : NULL;
 
     if (reply->type == REDIS_REPLY_ERROR) { /* most of all MOVED: the map is old */
@@ -339,7 +328,8 @@ handle_notification(struct maintenance *m, const redisReply *reply)
     } else if (c == NULL) {
         return;
     } else if (bytes_equal_str(kind, "smessage")) {
-        waiting_notify(m->store, &c->where, bytes_equal_str(word_of(reply, 2), "gone"));
+        waiting_notify(m->store, &c->where,
+                       bytes_equal_str(reply_text(reply_word(reply, 2)), "gone"));
     } else if (bytes_equal_str(kind, "ssubscribe") && !c->subscribed) {
         move_channel(m, c, true);
         waiting_notify(m->store, &c->where, false); /* earlier ones were lost */

@@ -1,6 +1,5 @@
 #include "redis/map.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 void
@@ -133,59 +132,33 @@ map_be_single(struct map *m, const struct link_address *node)
     lock_release(&m->lock);
 }
 
-static const redisReply *
-list_item(const redisReply *list, size_t i, int type)
-{
-    return list->type == REDIS_REPLY_ARRAY && i < list->elements &&
-                   list->element[i]->type == type
-               ? list->element[i]
-               : NULL;
-}
-
-/* [host, port, ...] */
+/* [first, last, [host, port, ...] of the primary, replica ...] */
 static bool
-read_node(const redisReply *node, const struct link_address *asked,
-          struct link_address *out)
+read_range(const redisReply *range, const struct link_address *asked, int64_t *first,
+           int64_t *last, struct link_address *primary)
 {
-    const redisReply *host = list_item(node, 0, REDIS_REPLY_STRING);
-    const redisReply *port = list_item(node, 1, REDIS_REPLY_INTEGER);
-    const char *name = host == NULL || host->len == 0 ? asked->host : host->str;
+    const redisReply *from = reply_word(range, 0), *to = reply_word(range, 1);
+    const redisReply *port = reply_word(reply_word(range, 2), 1);
 
-    if (port == NULL || port->integer <= 0 || port->integer > UINT16_MAX ||
-        strlen(name) >= LINK_HOST_CAP)
-        return false;
-    *out = (struct link_address){.port = (uint16_t)port->integer};
-    memcpy(out->host, name, strlen(name) + 1);
-    return true;
-}
-
-/* [first, last, primary, replica ...] */
-static bool
-read_range(const redisReply *range, const struct link_address *asked, long long *first,
-           long long *last, struct link_address *primary)
-{
-    const redisReply *from = list_item(range, 0, REDIS_REPLY_INTEGER);
-    const redisReply *to = list_item(range, 1, REDIS_REPLY_INTEGER);
-    const redisReply *node = list_item(range, 2, REDIS_REPLY_ARRAY);
-
-    if (from == NULL || to == NULL || node == NULL || from->integer < 0 ||
-        to->integer >= SLOT_COUNT || from->integer > to->integer)
+    if (port == NULL || from->type != REDIS_REPLY_INTEGER ||
+        to->type != REDIS_REPLY_INTEGER || port->type != REDIS_REPLY_INTEGER ||
+        from->integer < 0 || to->integer >= SLOT_COUNT || from->integer > to->integer)
         return false;
     *first = from->integer;
     *last = to->integer;
-    return read_node(node, asked, primary);
+    return link_address_make(reply_text(reply_word(reply_word(range, 2), 0)),
+                             port->integer, asked, primary);
 }
 
 enum status
 map_read(struct map *m, const redisReply *slots, const struct link_address *asked)
 {
     struct link_address primary;
-    long long first, last;
+    int64_t first, last;
     bool good = slots->type == REDIS_REPLY_ARRAY && slots->elements > 0;
 
     for (size_t i = 0; good && i < slots->elements; i++)
-        good = slots->element[i]->type == REDIS_REPLY_ARRAY &&
-               read_range(slots->element[i], asked, &first, &last, &primary);
+        good = read_range(slots->element[i], asked, &first, &last, &primary);
     if (!good)
         return ST_UNAVAILABLE;
     lock_acquire(&m->lock);
@@ -199,7 +172,7 @@ map_read(struct map *m, const redisReply *slots, const struct link_address *aske
         if (!read_range(range, asked, &first, &last, &primary))
             continue; /* it is good */
         node = add_node(m, &primary);
-        for (long long slot = first; slot <= last; slot++) {
+        for (int64_t slot = first; slot <= last; slot++) {
             m->slots[slot] = node;
             m->replicas[slot] = (uint16_t)(range->elements - 3);
         }
@@ -228,18 +201,12 @@ map_read_address(const char *text, const struct link_address *asked,
                  struct link_address *out)
 {
     const char *colon = strrchr(text, ':');
-    size_t len = colon == NULL ? 0 : (size_t)(colon - text);
     char *end;
     long port;
 
-    if (colon == NULL || len >= LINK_HOST_CAP)
+    if (colon == NULL)
         return false;
     port = strtol(colon + 1, &end, 10);
-    if (end == colon + 1 || *end != '\0' || port <= 0 || port > UINT16_MAX)
-        return false;
-    *out = *asked;
-    out->port = (uint16_t)port;
-    if (len > 0)
-        (void)snprintf(out->host, sizeof(out->host), "%.*s", (int)len, text);
-    return true;
+    return end != colon + 1 && *end == '\0' &&
+           link_address_make(bytes_of(text, (size_t)(colon - text)), port, asked, out);
 }

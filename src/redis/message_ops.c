@@ -150,10 +150,7 @@ add_messages(struct call *c, const struct store_post *post)
         call_number(c, draft->ttl_s);
         call_number(c, draft->delay_s);
         call_word(c, draft->body);
-        call_word(c, post->checksums == NULL
-                         ? bytes_str("")
-                         : bytes_of((const char *)post->checksums[i].digest,
-                                    sizeof(post->checksums[i].digest)));
+        call_checksum(c, post->checksums == NULL ? NULL : &post->checksums[i]);
     }
 }
 
@@ -164,16 +161,14 @@ redis_message_post(struct store *store, struct store_visit *visit,
 {
     enum { ITS_TAG = 1, FIRST, UNLISTED, TELLS };
     struct redis_store *s = redis_of(store);
-    char tag[TAG_DIGITS], client[sizeof(post->client)];
-    struct call c;
-    enum status st = redis_digits(s, tag, sizeof(tag));
+    struct call c = call_begin(s, visit, where);
+    enum status st;
 
-    if (st != ST_OK)
-        return st;
-    memcpy(client, &post->client, sizeof(client));
-    call_begin(&c, s, visit, where);
-    call_word(&c, bytes_of(tag, post->create_queue ? sizeof(tag) : 0));
-    call_word(&c, bytes_of(client, sizeof(client)));
+    if (post->create_queue)
+        call_digits(&c, TAG_DIGITS);
+    else
+        call_text(&c, "");
+    call_raw(&c, &post->client, sizeof(post->client));
     call_number(&c, (int64_t)post->request_bytes);
     call_number(&c, s->config.message_ttl_s);
     call_number(&c, s->config.message_delay_s);
@@ -203,19 +198,16 @@ redis_message_list(struct store *store, struct store_visit *visit,
                    const struct store_queue *where, const struct store_filter *filter,
                    struct store_batch *out)
 {
-    char client[sizeof(filter->client)];
+    struct call c = call_begin(redis_of(store), visit, where);
     uint64_t last;
-    struct call c;
     enum status st;
 
-    memcpy(client, &filter->client, sizeof(client));
-    call_begin(&c, redis_of(store), visit, where);
     call_marker(&c, filter->marker);
     call_number(&c, (int64_t)out->resume[0]);
     call_limit(&c, filter->limit);
     call_number(&c, filter->include_claimed);
     call_number(&c, filter->include_delayed);
-    call_word(&c, bytes_of(client, filter->hide_client ? sizeof(client) : 0));
+    call_raw(&c, &filter->client, filter->hide_client ? sizeof(filter->client) : 0);
     st = call_run(&c, SCRIPT_message_list, CALL_LOOKS);
     last = (uint64_t)call_integer(&c, LAST);
     if (st == ST_AGAIN)
@@ -233,10 +225,9 @@ redis_message_get(struct store *store, struct store_visit *visit,
                   const struct store_queue *where, const struct bytes *ids, size_t count,
                   struct store_batch *out)
 {
-    struct call c;
+    struct call c = call_begin(redis_of(store), visit, where);
     enum status st;
 
-    call_begin(&c, redis_of(store), visit, where);
     for (size_t i = 0; i < count; i++)
         call_id(&c, ids[i]);
     c.most = count;
@@ -270,10 +261,9 @@ enum status
 redis_message_delete(struct store *store, struct store_visit *visit,
                      const struct store_queue *where, const struct store_delete *which)
 {
-    struct call c;
+    struct call c = call_begin(redis_of(store), visit, where);
     enum status st;
 
-    call_begin(&c, redis_of(store), visit, where);
     call_number(&c, which->rule);
     call_number(&c, (int64_t)which->claim_count);
     for (size_t i = 0; i < which->claim_count; i++)
@@ -298,7 +288,7 @@ redis_message_pop(struct store *store, struct store_visit *visit,
 
     if (pin == NULL)
         return ST_NO_MEMORY;
-    call_begin(&c, s, visit, where);
+    c = call_begin(s, visit, where);
     add_limits(&c, visit, limit, out);
     add_opened(&c, out->opened);
     st = call_run(&c, SCRIPT_message_pop, CALL_CHANGES);
@@ -338,15 +328,15 @@ fencing_token(const struct call *c, size_t number, size_t base)
 }
 
 static void
-write_claim_id(struct bytes secret, const struct call *c, struct store_id *out)
+write_claim_id(const struct call *c, struct store_id *out)
 {
-    (void)snprintf(out->text, sizeof(out->text), "%.*s%012llx", (int)secret.len,
-                   secret.data, (unsigned long long)call_integer(c, NUMBER));
+    (void)snprintf(out->text, sizeof(out->text), "%.*s%012llx", SECRET_DIGITS, c->digits,
+                   (unsigned long long)call_integer(c, NUMBER));
 }
 
 /* Shows what was claimed, or would have been, in the space for it. Delivers dead letters. */
 static enum status
-show_claimed(struct call *c, struct batch_pin *pin, struct bytes secret, enum status st,
+show_claimed(struct call *c, struct batch_pin *pin, enum status st,
              const struct store_visit *visit, struct store_batch *out)
 {
     const size_t end = CREATED_MESSAGES + 4 * count_messages(c, CREATED_MESSAGES);
@@ -360,7 +350,7 @@ show_claimed(struct call *c, struct batch_pin *pin, struct bytes secret, enum st
         return st;
     }
     if (claimed) {
-        write_claim_id(secret, c, &out->claim_id);
+        write_claim_id(c, &out->claim_id);
         out->claim_number = fencing_token(c, NUMBER, BASE);
     }
     fill_batch(c, CREATED_MESSAGES, pin, out);
@@ -371,50 +361,16 @@ show_claimed(struct call *c, struct batch_pin *pin, struct bytes secret, enum st
 
 /* Releases a claim that was made, but not confirmed: no client knows it. */
 static void
-release_unconfirmed(const struct call *c, struct bytes secret,
-                    const struct store_visit *visit)
+release_unconfirmed(const struct call *c, const struct store_visit *visit)
 {
     struct store_visit again = {.now_ms = visit->now_ms};
     struct store_id id;
 
     if (call_integer(c, NUMBER) <= 0)
         return;
-    write_claim_id(secret, c, &id);
+    write_claim_id(c, &id);
     (void)redis_claim_release(&c->store->store, &again, c->where, store_id_bytes(&id),
                               STORE_NOT_SEEN);
-}
-
-static enum status
-claim_messages(struct redis_store *s, const struct store_visit *visit,
-               const struct store_queue *where, const struct store_terms *terms,
-               size_t limit, struct batch_pin *pin, struct store_batch *out)
-{
-    char digits[SECRET_DIGITS] = "";
-    const struct bytes secret = bytes_of(digits, sizeof(digits));
-    struct call c;
-    enum status st = redis_digits(s, digits, sizeof(digits));
-
-    if (st != ST_OK) {
-        mem_free(s->config.mem, pin);
-        return st;
-    }
-    call_begin(&c, s, visit, where);
-    call_word(&c, secret);
-    call_number(&c, terms->ttl_s * 1000);
-    call_number(&c, life_ms(s, terms));
-    add_limits(&c, visit, limit, out);
-    call_word(&c, where->name);
-    call_number(&c, s->config.dead_letter_ttl_s);
-    add_opened(&c, out->opened);
-    st = call_run(&c, SCRIPT_claim_create, CALL_CHANGES);
-    if (st == ST_UNCONFIRMED)
-        release_unconfirmed(&c, secret, visit);
-    if (st != ST_UNCONFIRMED && call_has(&c, BASE))
-        st = show_claimed(&c, pin, secret, st, visit, out);
-    else
-        mem_free(s->config.mem, pin);
-    call_end(&c);
-    return st;
 }
 
 enum status
@@ -424,10 +380,27 @@ redis_claim_create(struct store *store, struct store_visit *visit,
 {
     struct redis_store *s = redis_of(store);
     struct batch_pin *pin = reserve_views(s, limit);
-    enum status st = pin == NULL
-                         ? ST_NO_MEMORY
-                         : claim_messages(s, visit, where, terms, limit, pin, out);
+    struct call c;
+    enum status st;
 
+    if (pin == NULL)
+        return ST_NO_MEMORY;
+    c = call_begin(s, visit, where);
+    call_digits(&c, SECRET_DIGITS);
+    call_number(&c, terms->ttl_s * 1000);
+    call_number(&c, life_ms(s, terms));
+    add_limits(&c, visit, limit, out);
+    call_word(&c, where->name);
+    call_number(&c, s->config.dead_letter_ttl_s);
+    add_opened(&c, out->opened);
+    st = call_run(&c, SCRIPT_claim_create, CALL_CHANGES);
+    if (st == ST_UNCONFIRMED)
+        release_unconfirmed(&c, visit);
+    if (st != ST_UNCONFIRMED && call_has(&c, BASE))
+        st = show_claimed(&c, pin, st, visit, out);
+    else
+        mem_free(s->config.mem, pin);
+    call_end(&c);
     if (st != ST_OK)
         return st;
     if (out->count > 0)
@@ -445,7 +418,7 @@ redis_claim_get(struct store *store, struct store_visit *visit,
 
     if (!store_id_good(claim_id))
         return ST_NOT_FOUND; /* the batch has no place for it */
-    call_begin(&c, redis_of(store), visit, where);
+    c = call_begin(redis_of(store), visit, where);
     call_id(&c, claim_id);
     st = call_run(&c, SCRIPT_claim_get, CALL_LOOKS);
     if (st == ST_OK) {
@@ -469,10 +442,9 @@ redis_claim_renew(struct store *store, struct store_visit *visit,
 {
     enum { RENEWED_NUMBER = 1, RENEWED_BASE };
     struct redis_store *s = redis_of(store);
-    struct call c;
+    struct call c = call_begin(s, visit, where);
     enum status st;
 
-    call_begin(&c, s, visit, where);
     call_id(&c, claim_id);
     call_number(&c, terms->ttl_s * 1000);
     call_number(&c, life_ms(s, terms));
@@ -492,10 +464,9 @@ redis_claim_release(struct store *store, struct store_visit *visit,
                     enum store_release why)
 {
     struct redis_store *s = redis_of(store);
-    struct call c;
+    struct call c = call_begin(s, visit, where);
     enum status st;
 
-    call_begin(&c, s, visit, where);
     call_id(&c, claim_id);
     call_number(&c, why == STORE_NOT_SEEN);
     st = call_run(&c, SCRIPT_claim_release, CALL_CHANGES);

@@ -28,12 +28,29 @@ answer_free(const struct examination *e, redisReply *answer)
         e->store->library.free_reply(answer);
 }
 
+/* Asks the node with a command, whose words have blanks between them. As cluster_say(). */
 static enum status
-ask(const struct examination *e, const struct bytes *words, size_t count,
-    redisReply **out, struct reason *why)
+ask(const struct examination *e, const char *command, redisReply **out,
+    struct reason *why)
 {
+    struct bytes rest = bytes_str(command), words[3];
+    size_t count = 0;
+
+    while (bytes_present(rest))
+        words[count++] = bytes_cut(&rest, ' ');
+    *out = NULL;
     return cluster_say(e->client, map_node(&e->store->cluster.map, &e->node), words,
                        count, out, why);
+}
+
+static enum status
+ping(const struct examination *e, struct reason *why)
+{
+    redisReply *pong;
+    enum status st = ask(e, "PING", &pong, why);
+
+    answer_free(e, pong);
+    return st;
 }
 
 /* The node would lose data. ST_OK: the operator accepts that. */
@@ -54,14 +71,6 @@ object(const struct examination *e, const char *what, const char *advice)
 }
 
 /* ---------------------------------------------------------------------- one node */
-
-static struct bytes
-text_of(const redisReply *value)
-{
-    return value != NULL && value->type == REDIS_REPLY_STRING
-               ? bytes_of(value->str, (size_t)value->len)
-               : BYTES_NONE;
-}
 
 /* The text behind "NAME:" in the response to INFO; absent: there is none. */
 static struct bytes
@@ -120,27 +129,22 @@ check_info(const struct examination *e, const redisReply *info)
     return ST_OK;
 }
 
-/* The value of one parameter; absent: the user may not read it. *answer is to be freed. */
+/* The value of one parameter, as CONFIG GET returns it; absent: the user may not read it. *answer is to be
+ * freed. */
 static struct bytes
-ask_parameter(const struct examination *e, const char *name, redisReply **answer)
+ask_parameter(const struct examination *e, const char *command, redisReply **answer)
 {
-    const struct bytes words[] = {BYTES_LIT("CONFIG"), BYTES_LIT("GET"), bytes_str(name)};
-    const redisReply *r;
     struct reason unused;
 
-    *answer = NULL;
-    (void)ask(e, words, 3, answer, &unused);
-    r = *answer;
-    if (r == NULL || r->type != REDIS_REPLY_ARRAY || r->elements != 2)
-        return BYTES_NONE;
-    return text_of(r->element[1]);
+    (void)ask(e, command, answer, &unused);
+    return reply_text(reply_word(*answer, 1));
 }
 
 static enum status
 check_sync(const struct examination *e)
 {
     redisReply *answer;
-    struct bytes value = ask_parameter(e, "appendfsync", &answer);
+    struct bytes value = ask_parameter(e, "CONFIG GET appendfsync", &answer);
     enum status st = ST_OK;
 
     if (!bytes_present(value))
@@ -161,7 +165,8 @@ static enum status
 check_validity(const struct examination *e)
 {
     redisReply *answer;
-    struct bytes value = ask_parameter(e, "cluster-replica-validity-factor", &answer);
+    struct bytes value =
+        ask_parameter(e, "CONFIG GET cluster-replica-validity-factor", &answer);
     enum status st = ST_OK;
 
     if (bytes_present(value) && bytes_equal_str(value, "0"))
@@ -176,9 +181,8 @@ check_validity(const struct examination *e)
 static enum status
 check_node(const struct examination *e)
 {
-    static const struct bytes words[] = {BYTES_LIT("INFO")};
-    redisReply *info = NULL;
-    enum status st = ask(e, words, 1, &info, e->why);
+    redisReply *info;
+    enum status st = ask(e, "INFO", &info, e->why);
 
     if (st == ST_OK && info->type != REDIS_REPLY_STRING)
         st = reason_give(e->why, ST_UNAVAILABLE,
@@ -217,18 +221,10 @@ static bool
 read_node(const struct examination *e, const redisReply *node, struct link_address *out)
 {
     const redisReply *port = value_of(node, "port");
-    struct bytes host = text_of(value_of(node, "endpoint"));
 
-    if (port == NULL || port->type != REDIS_REPLY_INTEGER || port->integer <= 0 ||
-        port->integer > UINT16_MAX || host.len >= LINK_HOST_CAP)
-        return false;
-    *out = e->node;
-    out->port = (uint16_t)port->integer;
-    if (host.len > 0) {
-        memcpy(out->host, host.data, host.len);
-        out->host[host.len] = '\0';
-    }
-    return true;
+    return port != NULL && port->type == REDIS_REPLY_INTEGER &&
+           link_address_make(reply_text(value_of(node, "endpoint")), port->integer,
+                             &e->node, out);
 }
 
 /* Replicas become primaries, so the same holds for them. Those that do not respond are not checked. */
@@ -238,18 +234,14 @@ check_replicas(const struct examination *e, const redisReply *nodes)
     enum status st = ST_OK;
 
     for (size_t i = 0; st == ST_OK && i < nodes->elements; i++) {
-        static const struct bytes ping[] = {BYTES_LIT("PING")};
         const redisReply *node = nodes->element[i];
         struct examination other = *e;
-        redisReply *pong = NULL;
         struct reason unused;
 
-        if (bytes_equal_str(text_of(value_of(node, "role")), "replica") &&
-            !bytes_equal_str(text_of(value_of(node, "health")), "fail") &&
-            read_node(e, node, &other.node) &&
-            ask(&other, ping, 1, &pong, &unused) == ST_OK)
+        if (bytes_equal_str(reply_text(value_of(node, "role")), "replica") &&
+            !bytes_equal_str(reply_text(value_of(node, "health")), "fail") &&
+            read_node(e, node, &other.node) && ping(&other, &unused) == ST_OK)
             st = check_node(&other);
-        answer_free(e, pong);
     }
     return st;
 }
@@ -270,7 +262,8 @@ check_shard(const struct examination *e, const redisReply *shard)
     if (slots->elements == 0)
         return ST_OK;
     for (size_t i = 0; i < nodes->elements; i++)
-        count += bytes_equal_str(text_of(value_of(nodes->element[i], "role")), "replica");
+        count +=
+            bytes_equal_str(reply_text(value_of(nodes->element[i], "role")), "replica");
     if (count == wanted)
         return check_replicas(e, nodes);
     (void)snprintf(what, sizeof(what),
@@ -287,9 +280,8 @@ check_shard(const struct examination *e, const redisReply *shard)
 static enum status
 check_shards(struct examination *e)
 {
-    static const struct bytes words[] = {BYTES_LIT("CLUSTER"), BYTES_LIT("SHARDS")};
-    redisReply *shards = NULL;
-    enum status st = ask(e, words, 2, &shards, e->why);
+    redisReply *shards;
+    enum status st = ask(e, "CLUSTER SHARDS", &shards, e->why);
 
     for (size_t i = 0; st == ST_OK && i < shards->elements; i++)
         st = check_shard(e, shards->element[i]);
@@ -340,10 +332,9 @@ check_rights(struct redis_store *s, struct reason *why)
     static const struct store_queue none = {.project = BYTES_LIT(""),
                                             .name = BYTES_LIT("")};
     const struct store_visit visit = {.now_ms = 0};
-    struct call c;
+    struct call c = call_begin(s, &visit, &none);
     enum status st;
 
-    call_begin(&c, s, &visit, &none);
     st = call_run(&c, SCRIPT_queue_get, CALL_LOOKS);
     if (st == ST_OK || st == ST_NOT_FOUND)
         st = ST_OK;
@@ -378,36 +369,25 @@ preflight_check(struct redis_store *s, struct reason *why)
     return st == ST_OK ? check_rights(s, why) : st;
 }
 
+/* Does it respond, is it still a primary, and is its cluster well? */
 static enum status
-check_single(const struct examination *e)
+check_health(const struct examination *e)
 {
-    static const struct bytes ping[] = {BYTES_LIT("PING")};
-    static const struct bytes words[] = {BYTES_LIT("INFO"), BYTES_LIT("replication")};
-    redisReply *pong = NULL, *info = NULL;
-    enum status st = ask(e, ping, 1, &pong, e->why);
+    const bool single = e->store->cluster.map.single;
+    enum status st = single ? ping(e, e->why) : ST_OK;
+    redisReply *info = NULL;
 
     if (st == ST_OK)
-        st = ask(e, words, 2, &info, e->why);
-    if (st == ST_OK && info->type == REDIS_REPLY_STRING &&
-        bytes_equal_str(info_field(info, "role"), "slave"))
-        st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u has become a replica",
-                         e->node.host, e->node.port);
-    answer_free(e, pong);
-    answer_free(e, info);
-    return st;
-}
-
-static enum status
-check_member(const struct examination *e)
-{
-    static const struct bytes words[] = {BYTES_LIT("CLUSTER"), BYTES_LIT("INFO")};
-    redisReply *info = NULL;
-    enum status st = ask(e, words, 2, &info, e->why);
-
-    if (st == ST_OK && info->type == REDIS_REPLY_STRING &&
-        !bytes_equal_str(info_field(info, "cluster_state"), "ok"))
-        st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u reports that the cluster is down",
-                         e->node.host, e->node.port);
+        st = ask(e, single ? "INFO replication" : "CLUSTER INFO", &info, e->why);
+    if (st == ST_OK && info->type == REDIS_REPLY_STRING) {
+        if (single && bytes_equal_str(info_field(info, "role"), "slave"))
+            st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u has become a replica",
+                             e->node.host, e->node.port);
+        if (!single && !bytes_equal_str(info_field(info, "cluster_state"), "ok"))
+            st = reason_give(e->why, ST_UNAVAILABLE,
+                             "%s:%u reports that the cluster is down", e->node.host,
+                             e->node.port);
+    }
     answer_free(e, info);
     return st;
 }
@@ -424,7 +404,7 @@ preflight_ping(struct redis_store *s, struct reason *why)
         return ST_NO_MEMORY;
     if (clock_stopwatch_ns() - atomic_load(&s->cluster.known_ns) > FRESH_NS)
         (void)cluster_refresh(e.client, &unused);
-    st = check_all(&e, s->cluster.map.single ? check_single : check_member);
+    st = check_all(&e, check_health);
     map_worst(&s->cluster.map, &replicas, &without_owner);
     if (st == ST_OK && without_owner > 0)
         st = reason_give(why, ST_UNAVAILABLE, "%zu slots have no node", without_owner);

@@ -10,7 +10,7 @@ change_list(struct redis_store *s, const struct bytes *project, enum store_kind 
 
     buf_init(&key, s->config.mem);
     key_of_index(&key, project, kind);
-    call_begin_key(&c, s, &key);
+    c = call_begin_key(s, &key);
     call_word(&c, entry);
     return call_finish(&c, script, CALL_CHANGES);
 }
@@ -37,10 +37,9 @@ static enum status
 mark_listed(struct redis_store *s, const struct store_visit *visit,
             const struct store_queue *where, struct bytes tag, bool *there)
 {
-    struct call c;
+    struct call c = call_begin(s, visit, where);
     enum status st;
 
-    call_begin(&c, s, visit, where);
     call_word(&c, tag);
     st = call_run(&c, SCRIPT_queue_listed, CALL_CHANGES);
     *there = call_integer(&c, 1) != 0;
@@ -94,7 +93,7 @@ read_page(struct redis_store *s, const struct bytes *project, enum store_kind ki
         buf_bytes(&from, marker);
         buf_bytes(&from, behind);
     }
-    call_begin_key(&c, s, &key);
+    c = call_begin_key(s, &key);
     call_buf(&c, &from);
     call_limit(&c, limit);
     st = call_run(&c, SCRIPT_index_page, CALL_LOOKS);

@@ -9,14 +9,10 @@ redis_queue_create(struct store *store, struct store_visit *visit,
 {
     enum { NEW = 1, ITS_TAG, UNLISTED };
     struct redis_store *s = redis_of(store);
-    char tag[TAG_DIGITS];
-    struct call c;
-    enum status st = redis_digits(s, tag, sizeof(tag));
+    struct call c = call_begin(s, visit, where);
+    enum status st;
 
-    if (st != ST_OK)
-        return st;
-    call_begin(&c, s, visit, where);
-    call_word(&c, bytes_of(tag, sizeof(tag)));
+    call_digits(&c, TAG_DIGITS);
     call_metadata(&c, metadata);
     st = call_run(&c, SCRIPT_queue_create, CALL_CHANGES);
     if (st == ST_OK) {
@@ -33,9 +29,8 @@ redis_queue_update(struct store *store, struct store_visit *visit,
                    const struct store_queue *where, uint64_t version,
                    const struct store_metadata *metadata)
 {
-    struct call c;
+    struct call c = call_begin(redis_of(store), visit, where);
 
-    call_begin(&c, redis_of(store), visit, where);
     call_number(&c, (int64_t)version);
     call_metadata(&c, metadata);
     return call_finish(&c, SCRIPT_queue_update, CALL_CHANGES);
@@ -96,10 +91,9 @@ static enum status
 add_queue(struct redis_store *s, struct store_visit *visit,
           const struct store_queue *where, struct store_queues *out)
 {
-    struct call c;
+    struct call c = call_begin(s, visit, where);
     enum status st;
 
-    call_begin(&c, s, visit, where);
     st = call_run(&c, SCRIPT_queue_get, CALL_LOOKS);
     if (st == ST_OK)
         st = fill_view(s, &out->queues[out->count], where->name, &c);
@@ -237,11 +231,10 @@ redis_queue_stats(struct store *store, struct store_visit *visit,
                   const struct store_queue *where, struct store_stats *out)
 {
     enum { NOW = 1, TAG, HELD, TOTAL, OLD, OLD_HEAD, NEW, NEW_HEAD };
-    struct call c;
+    struct call c = call_begin(redis_of(store), visit, where);
     enum status st;
 
     *out = (struct store_stats){0};
-    call_begin(&c, redis_of(store), visit, where);
     st = call_run(&c, SCRIPT_queue_stats, CALL_LOOKS);
     if (st == ST_OK && call_has(&c, NEW_HEAD)) {
         const int64_t now_ms = call_integer(&c, NOW);
@@ -272,9 +265,8 @@ redis_queue_delete(struct store *store, struct store_visit *visit,
     enum status st = ST_AGAIN;
 
     for (int round = 0; st == ST_AGAIN && round < ROUNDS; round++) {
-        struct call c;
+        struct call c = call_begin_all(s, visit, where);
 
-        call_begin_all(&c, s, visit, where);
         st = call_run(&c, SCRIPT_queue_delete, CALL_CHANGES);
         if (st == ST_AGAIN) {
             st = outbox_deliver(&c, LETTERS, visit, where);
@@ -296,9 +288,8 @@ enum status
 redis_queue_purge(struct store *store, struct store_visit *visit,
                   const struct store_queue *where, enum store_purge what)
 {
-    struct call c;
+    struct call c = call_begin(redis_of(store), visit, where);
 
-    call_begin(&c, redis_of(store), visit, where);
     call_number(&c, (int64_t)what);
     return call_finish(&c, SCRIPT_queue_purge, CALL_CHANGES);
 }

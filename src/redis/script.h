@@ -134,6 +134,24 @@ struct shape {
 /* Does the response have this shape? `asked`: groups, for SHAPE_ASKED. O(words). */
 bool shape_check(const redisReply *response, const struct shape *shape, size_t asked);
 
+/* The text that a word is; absent: it is none, or NULL. */
+static inline struct bytes
+reply_text(const redisReply *word)
+{
+    return word != NULL && word->type == REDIS_REPLY_STRING
+               ? bytes_of(word->str, (size_t)word->len)
+               : BYTES_NONE;
+}
+
+/* A word of a list, likewise; NULL: there is none. */
+static inline redisReply *
+reply_word(const redisReply *list, size_t i)
+{
+    return list != NULL && list->type == REDIS_REPLY_ARRAY && i < list->elements
+               ? list->element[i]
+               : NULL;
+}
+
 /* The whole number that a word is. False: it is none. */
 bool shape_integer(const redisReply *word, int64_t *out);
 

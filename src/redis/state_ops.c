@@ -153,12 +153,11 @@ redis_read(struct store *store, struct store_visit *visit,
     const bool first = records->resume[READ_TAG] == 0;
     struct store_records out = STORE_RECORDS_INIT;
     char tag[TAG_DIGITS + 1] = "";
-    struct call c;
+    struct call c = call_begin(redis_of(store), visit, where);
     enum status st;
 
     if (!first)
         hex_write_eight(tag, (uint32_t)records->resume[READ_TAG]);
-    call_begin(&c, redis_of(store), visit, where);
     call_number(&c, (int64_t)records->resume[AT]);
     if (!messages)
         call_limit(&c, PAGE);
@@ -216,31 +215,11 @@ claim_place(struct load *l, const struct store_claim_record *claim)
     return i;
 }
 
-static enum status
-add_claims(struct call *c, const struct load *l)
-{
-    char secret[SECRET_DIGITS];
-    enum status st = ST_OK;
-
-    call_number(c, (int64_t)l->claim_count);
-    for (size_t i = 0; st == ST_OK && i < l->claim_count; i++) {
-        st = redis_digits(c->store, secret, sizeof(secret));
-        call_text(c, l->claims[i]->id.text);
-        call_word(c, bytes_of(secret, sizeof(secret)));
-        call_number(c, l->claims[i]->started_ms);
-        call_number(c, l->claims[i]->ends_ms);
-    }
-    return st;
-}
-
-static enum status
+static void
 add_subscription(struct call *c, const struct store_subscription_record *s)
 {
-    char secret[SECRET_DIGITS];
-    enum status st = redis_digits(c->store, secret, sizeof(secret));
-
     call_text(c, s->id.text);
-    call_word(c, bytes_of(secret, sizeof(secret)));
+    call_digits(c, SECRET_DIGITS);
     call_word(c, s->subscriber);
     call_word(c, s->options);
     call_number(c, s->started_ms);
@@ -250,22 +229,16 @@ add_subscription(struct call *c, const struct store_subscription_record *s)
     call_number(c, (int64_t)s->delivered);
     call_number(c, (int64_t)s->given_up);
     call_number(c, (int64_t)s->fallen_out);
-    return st;
 }
 
 static void
 add_message(struct call *c, struct load *l, const struct store_message_record *m)
 {
-    char client[sizeof(m->client)];
-
-    memcpy(client, &m->client, sizeof(client));
     call_text(c, m->id.text);
     call_number(c, (int64_t)claim_place(l, m->claim));
     call_word(c, m->body);
-    call_word(c, m->checksum == NULL ? BYTES_NONE
-                                     : bytes_of((const char *)m->checksum->digest,
-                                                sizeof(m->checksum->digest)));
-    call_word(c, bytes_of(client, sizeof(client)));
+    call_checksum(c, m->checksum);
+    call_raw(c, &m->client, sizeof(m->client));
     call_number(c, m->posted_ms);
     call_number(c, m->expires_ms);
     call_number(c, m->delayed_until_ms);
@@ -277,26 +250,30 @@ apply(struct redis_store *s, struct store_visit *visit, const struct store_queue
       struct load *l)
 {
     const bool makes = l->count > 0 && l->records[0].kind == STORE_RECORD_QUEUE;
-    char tag[TAG_DIGITS];
-    struct call c;
-    enum status st = redis_digits(s, tag, sizeof(tag));
+    struct call c = call_begin(s, visit, where);
+    enum status st;
 
-    if (st != ST_OK)
-        return st;
-    call_begin(&c, s, visit, where);
-    call_word(&c, bytes_of(tag, makes ? sizeof(tag) : 0));
+    if (makes)
+        call_digits(&c, TAG_DIGITS);
+    else
+        call_text(&c, "");
     call_metadata(&c, makes ? &l->records[0].metadata : NULL);
-    st = add_claims(&c, l);
+    call_number(&c, (int64_t)l->claim_count);
+    for (size_t i = 0; i < l->claim_count; i++) {
+        call_text(&c, l->claims[i]->id.text);
+        call_digits(&c, SECRET_DIGITS);
+        call_number(&c, l->claims[i]->started_ms);
+        call_number(&c, l->claims[i]->ends_ms);
+    }
     call_number(&c, s->config.require_confirmation);
     call_number(&c, (int64_t)l->subscriptions);
-    for (size_t i = 0; st == ST_OK && i < l->count; i++)
+    for (size_t i = 0; i < l->count; i++)
         if (l->records[i].kind == STORE_RECORD_SUBSCRIPTION)
-            st = add_subscription(&c, &l->records[i].subscription);
+            add_subscription(&c, &l->records[i].subscription);
     for (size_t i = 0; i < l->count; i++)
         if (l->records[i].kind == STORE_RECORD_MESSAGE)
             add_message(&c, l, &l->records[i].message);
-    if (st == ST_OK)
-        st = call_run(&c, SCRIPT_queue_load, CALL_CHANGES);
+    st = call_run(&c, SCRIPT_queue_load, CALL_CHANGES);
     if (st == ST_OK && makes)
         st = queue_index_add(s, visit, where, call_item(&c, 1));
     call_end(&c);

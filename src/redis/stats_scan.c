@@ -184,7 +184,7 @@ add_queue(void *arg, struct redis_store *s, struct store_visit *visit,
     if (where->project.len > STORE_FIGURES_PROJECT ||
         where->name.len > STORE_FIGURES_NAME)
         return ST_OK;
-    call_begin(&c, s, visit, where);
+    c = call_begin(s, visit, where);
     st = call_run(&c, SCRIPT_queue_figures, CALL_LOOKS);
     if (st == ST_OK) {
         *out = (struct store_queue_figures){.kind = where->kind};
@@ -344,10 +344,9 @@ audit_queue(void *arg, struct redis_store *s, struct store_visit *visit,
             const struct store_queue *where)
 {
     struct reason *why = arg;
-    struct call c;
+    struct call c = call_begin(s, visit, where);
     enum status st;
 
-    call_begin(&c, s, visit, where);
     st = call_run(&c, SCRIPT_queue_audit, CALL_LOOKS);
     if (st == ST_OK && bytes_present(call_item(&c, 1)))
         st = reason_give(why, ST_CONFLICT, "%.*s: %.*s", (int)where->name.len,

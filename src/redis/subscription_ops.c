@@ -99,18 +99,12 @@ redis_subscription_create(struct store *store, struct store_visit *visit,
 {
     enum { TAG = 1, UNLISTED, ID, CREATED, CONFIRMED };
     struct redis_store *s = redis_of(store);
-    char tag[TAG_DIGITS], secret[SECRET_DIGITS];
-    struct call c;
-    enum status st = redis_digits(s, tag, sizeof(tag));
+    struct call c = call_begin(s, visit, where);
+    enum status st;
 
-    if (st == ST_OK)
-        st = redis_digits(s, secret, sizeof(secret));
-    if (st != ST_OK)
-        return st;
-    call_begin(&c, s, visit, where);
-    call_word(&c, bytes_of(tag, sizeof(tag)));
+    call_digits(&c, TAG_DIGITS);
     call_number(&c, s->config.require_confirmation);
-    call_word(&c, bytes_of(secret, sizeof(secret)));
+    call_digits(&c, SECRET_DIGITS);
     call_word(&c, draft->subscriber);
     call_word(&c, draft->options);
     call_number(&c, draft->ttl_s);
@@ -132,10 +126,9 @@ redis_subscription_get(struct store *store, struct store_visit *visit,
                        const struct store_queue *where, struct bytes id,
                        struct store_subscriptions *out)
 {
-    struct call c;
+    struct call c = call_begin(redis_of(store), visit, where);
     enum status st;
 
-    call_begin(&c, redis_of(store), visit, where);
     call_id(&c, id);
     st = call_run(&c, SCRIPT_subscription_get, CALL_LOOKS);
     if (st == ST_OK)
@@ -149,10 +142,9 @@ redis_subscription_list(struct store *store, struct store_visit *visit,
                         const struct store_queue *where, struct bytes marker,
                         size_t limit, struct store_subscriptions *out)
 {
-    struct call c;
+    struct call c = call_begin(redis_of(store), visit, where);
     enum status st;
 
-    call_begin(&c, redis_of(store), visit, where);
     call_marker(&c, marker);
     call_limit(&c, limit);
     call_text(&c, "");
@@ -187,9 +179,8 @@ redis_subscription_update(struct store *store, struct store_visit *visit,
                           const struct store_subscription_draft *draft)
 {
     struct redis_store *s = redis_of(store);
-    struct call c;
+    struct call c = call_begin(s, visit, where);
 
-    call_begin(&c, s, visit, where);
     call_id(&c, id);
     call_number(&c, s->config.require_confirmation);
     call_number(&c, bytes_present(draft->subscriber));
@@ -206,9 +197,8 @@ redis_subscription_confirm(struct store *store, struct store_visit *visit,
                            bool confirmed)
 {
     struct redis_store *s = redis_of(store);
-    struct call c;
+    struct call c = call_begin(s, visit, where);
 
-    call_begin(&c, s, visit, where);
     call_id(&c, id);
     call_number(&c, s->config.require_confirmation);
     call_number(&c, confirmed);
@@ -219,9 +209,8 @@ enum status
 redis_subscription_delete(struct store *store, struct store_visit *visit,
                           const struct store_queue *where, struct bytes id)
 {
-    struct call c;
+    struct call c = call_begin(redis_of(store), visit, where);
 
-    call_begin(&c, redis_of(store), visit, where);
     call_id(&c, id);
     return call_finish(&c, SCRIPT_subscription_delete, CALL_CHANGES);
 }
@@ -286,24 +275,26 @@ read_member(struct bytes text, struct store_queue *out)
 }
 
 /* Begins a call about a list, and about a queue in it (NULL: none). */
-static void
-begin_part(struct call *c, struct redis_store *s, const struct store_visit *visit,
-           unsigned part, const struct store_queue *where)
+static struct call
+begin_part(struct redis_store *s, const struct store_visit *visit, unsigned part,
+           const struct store_queue *where)
 {
     struct buf key, member;
+    struct call c;
 
     buf_init(&key, s->config.mem);
     key_of_due(&key, part);
-    call_begin_key(c, s, &key);
-    call_time(c, visit);
+    c = call_begin_key(s, &key);
+    call_time(&c, visit);
     if (where == NULL)
-        return;
+        return c;
     buf_init(&member, s->config.mem);
     buf_printf(&member, "%c%zu:", where->kind == STORE_TOPIC ? 't' : 'q',
                where->project.len);
     buf_bytes(&member, where->project);
     buf_bytes(&member, where->name);
-    call_buf(c, &member);
+    call_buf(&c, &member);
+    return c;
 }
 
 void
@@ -322,7 +313,7 @@ delivery_is_due(struct redis_store *s, const struct store_visit *visit,
     key_of_queue(&key, where);
     part = key.failed ? 0 : slot_of(buf_view(&key)) % PARTS;
     buf_fini(&key);
-    begin_part(&c, s, visit, part, where);
+    c = begin_part(s, visit, part, where);
     call_number(&c, ms);
     (void)call_finish(&c, SCRIPT_due_enter, CALL_NOTES);
     lock_acquire(&d->lock);
@@ -406,10 +397,9 @@ lease_some(struct redis_store *s, const struct store_visit *visit,
            const struct store_queue *where, int64_t *when_ms)
 {
     struct deliveries *d = s->deliveries;
-    struct call c;
+    struct call c = call_begin(s, visit, where);
     enum status st;
 
-    call_begin(&c, s, visit, where);
     call_limit(&c, s->maintenance == NULL ? 1 : LEASE_MOST);
     call_number(&c, lease_ms(s));
     st = call_run(&c, SCRIPT_delivery_lease, CALL_NOTES);
@@ -446,18 +436,17 @@ look_into(struct redis_store *s, const struct store_visit *visit, unsigned part)
     lock_acquire(&d->lock);
     d->hurried[part] = false;
     lock_release(&d->lock);
-    begin_part(&c, s, visit, part, NULL);
+    c = begin_part(s, visit, part, NULL);
     call_number(&c, lease_ms(s));
     st = call_run(&c, SCRIPT_due_take, CALL_NOTES);
     if (st == ST_OK && call_integer(&c, NEXT) > 0 &&
         call_integer(&c, NEXT) - call_integer(&c, TAKEN_NOW) < wait_ms)
         wait_ms = call_integer(&c, NEXT) - call_integer(&c, TAKEN_NOW);
     if (st == ST_OK && read_member(call_item(&c, QUEUE), &where)) {
-        struct call put_back;
-
         st = lease_some(s, visit, &where, &when_ms);
         if (st == ST_OK) {
-            begin_part(&put_back, s, visit, part, &where);
+            struct call put_back = begin_part(s, visit, part, &where);
+
             call_number(&put_back, call_integer(&c, UNTIL));
             call_number(&put_back, when_ms);
             (void)call_finish(&put_back, SCRIPT_due_set, CALL_NOTES);
@@ -541,9 +530,8 @@ redis_delivery_done(struct store *store, struct store_visit *visit,
     struct leased *leased = delivery->pins[0];
     const struct store_delivery *view = &leased->view;
     int64_t when_ms = -1;
-    struct call c;
+    struct call c = call_begin(s, visit, &view->queue);
 
-    call_begin(&c, s, visit, &view->queue);
     call_text(&c, view->subscription.text);
     call_number(&c, leased->token);
     call_number(&c, leased->version);
@@ -619,9 +607,8 @@ delivery_keep(struct redis_store *s)
     buf_init(&text, s->config.mem);
     /* One at a time: a node that does not respond delays the others no longer than that. */
     if (copy_oldest(d, now_ms, &text, &view, &token)) {
-        struct call c;
+        struct call c = call_begin(s, &visit, &view.queue);
 
-        call_begin(&c, s, &visit, &view.queue);
         call_text(&c, view.subscription.text);
         call_number(&c, token);
         call_number(&c, lease_ms(s));

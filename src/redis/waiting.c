@@ -95,9 +95,8 @@ ask_ready(struct redis_store *s, const struct store_visit *visit,
     enum status st;
 
     do {
-        struct call c;
+        struct call c = call_begin(s, visit, where);
 
-        call_begin(&c, s, visit, where);
         call_number(&c, s->waiting->kept ? WATCH_MS : 0);
         st = call_run(&c, SCRIPT_queue_ready, CALL_NOTES);
         *ready = (size_t)call_integer(&c, READY);

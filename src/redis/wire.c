@@ -101,18 +101,18 @@ wire_give_back(struct wire *w, redisReply *answer)
     if (answer == NULL)
         return;
     atomic_fetch_sub(&w->held, size_of(answer));
-    w->config.library->free_reply(answer);
+    w->config->link.library->free_reply(answer);
 }
 
 enum status
 wire_link(struct wire *w, uint16_t node, unsigned generation, struct link *l)
 {
-    struct offer *o = mem_calloc(w->config.mem, 1, sizeof(*o));
+    struct offer *o = mem_calloc(w->config->mem, 1, sizeof(*o));
     const int flags = fcntl(l->context->fd, F_GETFL);
 
     if (o == NULL || flags < 0 ||
         fcntl(l->context->fd, F_SETFL, flags | O_NONBLOCK) != 0) {
-        mem_free(w->config.mem, o);
+        mem_free(w->config->mem, o);
         link_close(l);
         return ST_NO_MEMORY;
     }
@@ -214,8 +214,9 @@ read_answers(struct wire *w, struct wire_node *n, struct list *ended)
         finish(w, n, ended);
         break;
     case PIPELINE_FAILED:
-        if (n->pipeline.link.context->err == REDIS_ERR_PROTOCOL && w->config.warn != NULL)
-            w->config.warn(w->config.warn_arg, n->pipeline.link.context->errstr);
+        if (n->pipeline.link.context->err == REDIS_ERR_PROTOCOL &&
+            w->config->warn != NULL)
+            w->config->warn(w->config->warn_arg, n->pipeline.link.context->errstr);
         break_off(w, n, n->pipeline.link.context->errstr, ended);
         break;
     }
@@ -254,7 +255,7 @@ start(struct wire *w, struct wire_node *n, struct list *ended)
     if (!link_is_fresh(&p->link)) {
         hang_up(w, n);
         pipeline_turn_away(p, REQUEST_UNLINKED, NULL, ended);
-    } else if (pipeline_begin(p, most, w->config.confirm_ms) == ST_OK) {
+    } else if (pipeline_begin(p, most, w->config->confirm_ms) == ST_OK) {
         push(w, n, ended);
     } else {
         for (at = p->sent.next; at != &p->sent; at = at->next)
@@ -349,7 +350,7 @@ take_link(struct wire *w, struct offer *o)
         }
     }
     link_close(&o->link);
-    mem_free(w->config.mem, o);
+    mem_free(w->config->mem, o);
 }
 
 /* Takes new requests and connections. */
@@ -391,7 +392,7 @@ expire(struct wire *w, struct list *ended)
     while (!list_empty(&w->under_way)) {
         struct wire_node *n = node_of(w->under_way.next);
 
-        if (now_ns - n->pipeline.heard_ns < w->config.answer_ms * MS_NS)
+        if (now_ns - n->pipeline.heard_ns < w->config->link.answer_ms * MS_NS)
             return;
         wire_missed(w, place_of(w, n));
         break_off(w, n, WHAT, ended);
@@ -453,7 +454,7 @@ go_round(struct wire *w)
     if (list_empty(&w->under_way))
         return due_ns;
     expires_ns =
-        node_of(w->under_way.next)->pipeline.heard_ns + w->config.answer_ms * MS_NS;
+        node_of(w->under_way.next)->pipeline.heard_ns + w->config->link.answer_ms * MS_NS;
     return expires_ns < due_ns ? expires_ns : due_ns;
 }
 
@@ -468,12 +469,12 @@ thread_main(void *arg)
 }
 
 enum status
-wire_open(struct wire *w, const struct wire_config *config)
+wire_open(struct wire *w, const struct cluster_config *config)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = CALLED};
     enum status st;
 
-    w->config = *config;
+    w->config = config;
     lock_init(&w->lock);
     list_init(&w->asked);
     list_init(&w->links);
@@ -481,7 +482,7 @@ wire_open(struct wire *w, const struct wire_config *config)
     list_init(&w->under_way);
     w->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    w->nodes = mem_calloc(w->config.mem, MAP_NODES, sizeof(*w->nodes));
+    w->nodes = mem_calloc(w->config->mem, MAP_NODES, sizeof(*w->nodes));
     if (w->nodes == NULL)
         return ST_NO_MEMORY;
     for (size_t i = 0; i < MAP_NODES; i++) {
@@ -511,6 +512,6 @@ wire_close(struct wire *w)
         (void)close(w->event_fd);
     if (w->epoll_fd >= 0)
         (void)close(w->epoll_fd);
-    mem_free(w->config.mem, w->nodes);
+    mem_free(w->config->mem, w->nodes);
     lock_fini(&w->lock);
 }

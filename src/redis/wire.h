@@ -30,11 +30,18 @@
 
 enum { WIRE_HELD = 64 << 20 };
 
-struct wire_config {
+/* How to use a cluster (cluster.h), which the wire belongs to. */
+struct cluster_config {
     struct mem *mem; /* borrowed */
-    struct hiredis_library *library;
-    int64_t confirm_ms; /* time limit of confirmations */
-    int64_t answer_ms;  /* between two pieces of answers */
+    struct link_config link;
+    struct bytes library; /* of functions; a node that does not have it gets it */
+    struct link_address seeds[URL_HOSTS];
+    size_t seed_count;
+    unsigned replicas;     /* that confirm each change; 0: none do */
+    int64_t confirm_ms;    /* until they must have */
+    int64_t patience_ms;   /* for nodes that cannot answer now */
+    unsigned patient_most; /* requests that may wait so at a time: others fail at once */
+    int64_t refresh_ms;    /* the map is not asked for more often */
     void (*warn)(void *arg,
                  const char *text); /* of a node that breaks the protocol; or NULL */
     void *warn_arg;
@@ -43,10 +50,10 @@ struct wire_config {
 struct wire_node; /* private */
 
 struct wire {
-    struct wire_config config;
-    struct lock lock;         /* of the next two */
-    struct list asked, links; /* for the thread */
-    _Atomic bool resting;     /* it has to be woken */
+    const struct cluster_config *config; /* borrowed */
+    struct lock lock;                    /* of the next two */
+    struct list asked, links;            /* for the thread */
+    _Atomic bool resting;                /* it has to be woken */
     int event_fd, epoll_fd;
     pthread_t thread;
     bool started;
@@ -61,7 +68,7 @@ struct wire {
 };
 
 /* Starts the thread. ST_NO_MEMORY, ST_UNAVAILABLE. */
-enum status wire_open(struct wire *w, const struct wire_config *config);
+enum status wire_open(struct wire *w, const struct cluster_config *config);
 
 /* No request is under way. Fine if it is not open. */
 void wire_close(struct wire *w);

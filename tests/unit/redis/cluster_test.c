@@ -349,7 +349,7 @@ START_TEST(a_node_that_does_not_answer_is_left_alone)
         {"FCALL", ":7\r\n"}, {"FCALL", ":7\r\n"}, {NULL, NULL}};
     long long number;
 
-    cluster.wire.config.answer_ms = 1;
+    cluster.config.link.answer_ms = 1;
     cluster.config.refresh_ms = 60000; /* nobody else is asked */
     fake_redis_play(&nodes[0], script);
     fake_redis_hold(&nodes[0], true);
@@ -359,7 +359,7 @@ START_TEST(a_node_that_does_not_answer_is_left_alone)
     ck_assert_int_eq(ask_for(true, &number), ST_UNAVAILABLE);
     ck_assert_uint_eq(atomic_load(&cluster.wire.pipelines), 1);
     wire_heard(&cluster.wire, 0); /* as if a second had passed */
-    cluster.wire.config.answer_ms = 5000;
+    cluster.config.link.answer_ms = 5000;
     fake_redis_hold(&nodes[0], false);
     ck_assert_int_eq(ask_for(true, &number), ST_OK);
     ck_assert_int_eq(number, 7);

@@ -37,9 +37,8 @@ static void
 bring_late(struct fixture *f, const struct store_queue *to, const char *id)
 {
     struct redis_store *s = redis_of(patient_inside(f->store));
-    struct call c;
+    struct call c = call_begin(s, STORE_AT(f->now_ms), to);
 
-    call_begin(&c, s, STORE_AT(f->now_ms), to);
     call_text(&c, "a00000000000");
     call_text(&c, id); /* the id of its transfer has the same digits */
     call_text(&c, id);
