@@ -49,24 +49,6 @@ http_between_runs(struct worker *w)
 
 /* ------------------------------------------------------------------ life */
 
-static enum status
-open_connections(struct worker *w)
-{
-    const struct server_config *config = w->shared->config;
-    struct connections *conns = &w->conns;
-    const struct mhd_config mhd = {.worker = w,
-                                   .server = config,
-                                   .table = &conns->table,
-                                   .round = &w->loop.round,
-                                   .epoll_fd = w->loop.epoll_fd};
-
-    conn_table_init(&conns->table, config->idle_seconds * 1000,
-                    config->request_seconds * 1000);
-    linger_init(&conns->linger, w->loop.epoll_fd, w->shared->linger_slots);
-    atomic_init(&conns->load, 0);
-    return mhd_open(&mhd, &conns->mhd);
-}
-
 enum status
 worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
             unsigned index)
@@ -90,8 +72,18 @@ worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
         st = ST_IO;
     if (st == ST_OK)
         st = suspended_init(w);
-    if (st == ST_OK)
-        st = open_connections(w);
+    if (st == ST_OK) {
+        const struct mhd_config mhd = {.worker = w,
+                                       .server = shared->config,
+                                       .table = &w->conns.table,
+                                       .round = &w->loop.round,
+                                       .epoll_fd = w->loop.epoll_fd};
+
+        conn_table_init(&w->conns.table, shared->config->idle_seconds * 1000,
+                        shared->config->request_seconds * 1000);
+        linger_init(&w->conns.linger, w->loop.epoll_fd, shared->linger_slots);
+        st = mhd_open(&mhd, &w->conns.mhd);
+    }
     if (st != ST_OK)
         worker_fini(w);
     return st;

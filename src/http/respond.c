@@ -295,15 +295,6 @@ respond_abort(struct worker *w, struct conn *c, enum refusal why)
 /* Bytes of a piece at most, unless a rule asks for more. */
 enum { PIECE = 16384 };
 
-static bool
-has_body(const struct exchange *ex)
-{
-    const int code = ex->response.code;
-
-    return ex->request.method != METHOD_HEAD && code != 204 && code != 304 &&
-           ex->response.body.len > 0;
-}
-
 /* Is another piece due? Behind each the connection is suspended, so that it costs nothing. */
 static bool
 take_piece(struct worker *w, struct exchange *ex)
@@ -464,7 +455,9 @@ http_on_ready(struct conn *c)
      */
     if (kind == FAULT_NONE)
         return mhd_respond(ex, closing, NULL);
-    divided = (kind == FAULT_HALF || kind == FAULT_SLOW) && has_body(ex);
+    divided = (kind == FAULT_HALF || kind == FAULT_SLOW) &&
+              ex->request.method != METHOD_HEAD && ex->response.code != 204 &&
+              ex->response.code != 304 && ex->response.body.len > 0;
     /* A response without a body has no half. */
     if (kind == FAULT_CUT_BEFORE || kind == FAULT_CUT_AFTER ||
         (kind == FAULT_HALF && !divided)) {

@@ -329,27 +329,19 @@ accept_some(struct server *s, const struct listener *l)
     return true;
 }
 
-static int
-sleep_ms(struct server *s)
-{
-    int64_t next_ms = linger_expire(&s->linger, s->now_ms);
-
-    if (s->paused && next_ms > s->now_ms + PAUSE_MS)
-        next_ms = s->now_ms + PAUSE_MS;
-    if (next_ms == INT64_MAX)
-        return -1;
-    next_ms -= s->now_ms;
-    return next_ms > INT_MAX ? INT_MAX : (int)next_ms;
-}
-
 void
 server_run(struct server *s)
 {
     s->now_ms = clock_now_ms(&s->shared.real);
     for (;;) {
         struct epoll_event events[EVENTS];
-        int n = epoll_wait(s->epoll_fd, events, EVENTS, sleep_ms(s));
+        int64_t sleep_ms = linger_expire(&s->linger, s->now_ms) - s->now_ms;
+        int n;
 
+        if (s->paused && sleep_ms > PAUSE_MS)
+            sleep_ms = PAUSE_MS;
+        n = epoll_wait(s->epoll_fd, events, EVENTS,
+                       sleep_ms > INT_MAX ? -1 : (int)sleep_ms);
         s->now_ms = clock_now_ms(&s->shared.real);
         if (s->paused)
             s->paused = !watch_listeners(s);

@@ -279,19 +279,6 @@ mail_write_text(struct buf *out, struct bytes text)
 /* ------------------------------------------------------------------ notifications */
 
 void
-composer_init(struct composer *c, const struct notify_config *config)
-{
-    c->config = config;
-    arena_init(&c->arena, config->mem);
-}
-
-void
-composer_fini(struct composer *c)
-{
-    arena_fini(&c->arena);
-}
-
-void
 hook_id(const struct store_delivery *d, char out[HOOK_ID_CAP])
 {
     if (d->notice == STORE_NOTICE_MESSAGE)

@@ -69,9 +69,6 @@ struct composer {
     struct arena arena;                 /* for the time of a call */
 };
 
-void composer_init(struct composer *c, const struct notify_config *config);
-void composer_fini(struct composer *c);
-
 /*
  * What a web hook is sent. ST_NOT_FOUND: a confirmation, and there is no key to sign it with;
  * ST_BAD_VALUE: its project cannot be signed; ST_TOO_LARGE: what its template makes of it;

@@ -168,36 +168,23 @@ host_wait(struct hosts *h, struct host *host, struct list *link, int64_t *wait_m
     return true;
 }
 
-/* Takes the first one of the line; the host goes behind the others. */
-static struct list *
-take_first(struct hosts *h, struct host *host)
-{
-    struct list *first = list_pop(&host->line);
-
-    host->waiting--;
-    h->waiting--;
-    list_remove(&host->link);
-    if (host->waiting > 0)
-        list_add_before(&h->lined, &host->link);
-    return first;
-}
-
 struct list *
-hosts_next(struct hosts *h, struct host **host)
+hosts_next(struct hosts *h, bool drain, struct host **host)
 {
     for (struct list *at = h->lined.next; at != &h->lined; at = at->next) {
+        struct list *first;
+
         *host = container_of(at, struct host, link);
-        if (has_slot(h, *host))
-            return take_first(h, *host);
+        if (!drain && !has_slot(h, *host))
+            continue;
+        /* The host goes behind the others. */
+        first = list_pop(&(*host)->line);
+        (*host)->waiting--;
+        h->waiting--;
+        list_remove(&(*host)->link);
+        if ((*host)->waiting > 0)
+            list_add_before(&h->lined, &(*host)->link);
+        return first;
     }
     return NULL;
-}
-
-struct list *
-hosts_drain(struct hosts *h, struct host **host)
-{
-    if (list_empty(&h->lined))
-        return NULL;
-    *host = container_of(h->lined.next, struct host, link);
-    return take_first(h, *host);
 }

@@ -68,11 +68,8 @@ void host_end(struct hosts *h, struct host *host, int64_t took_ms, bool heard);
 /* Puts it into the line of its host; false: that is full, and *wait_ms says when to come again. */
 bool host_wait(struct hosts *h, struct host *host, struct list *link, int64_t *wait_ms);
 
-/* Takes the next one that has room out of its line, and *host whose it is; NULL: there is none. */
-struct list *hosts_next(struct hosts *h, struct host **host);
-
-/* Takes any one out of its line; NULL: none waits. */
-struct list *hosts_drain(struct hosts *h, struct host **host);
+/* Takes the next delivery with room at its *host out of its line, or any (drain). NULL: there is none. */
+struct list *hosts_next(struct hosts *h, bool drain, struct host **host);
 
 /* The host was found, and nothing came of it. */
 void host_leave(struct hosts *h, struct host *host);

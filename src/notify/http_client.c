@@ -323,28 +323,12 @@ http_client_break_off(struct http_client *c, struct delivery *p)
 /* ------------------------------------------------------------------ endings */
 
 static void
-read_answer(const struct http_client *c, struct delivery *p, struct ending *how)
-{
-    curl_off_t wait_s = 0;
-    long status = 0;
-
-    if (c->curl.easy_getinfo(p->handle, CURLINFO_RESPONSE_CODE, &status) != CURLE_OK ||
-        status < 200)
-        return;
-    how->kind = ENDING_ANSWER;
-    how->status = (int)status;
-    if (c->curl.easy_getinfo(p->handle, CURLINFO_RETRY_AFTER, &wait_s) == CURLE_OK)
-        how->retry_after_s = wait_s;
-}
-
-static void
 read_failure(const struct http_client *c, const struct delivery *p, CURLcode result,
              struct ending *how, struct reason *why)
 {
     long status = 0;
 
-    *how = (struct ending){.kind = ENDING_NONE,
-                           .timed_out = result == CURLE_OPERATION_TIMEDOUT};
+    how->timed_out = result == CURLE_OPERATION_TIMEDOUT;
     /* CURLE_UNSUPPORTED_PROTOCOL is an answer that is not HTTP: of URLs others do not get here. */
     if (result == CURLE_URL_MALFORMAT)
         how->kind = ENDING_IMPOSSIBLE;
@@ -368,6 +352,8 @@ struct delivery *
 http_client_next(struct http_client *c, struct ending *how, struct reason *why)
 {
     struct delivery *p = NULL;
+    curl_off_t wait_s = 0;
+    long status = 0;
     CURLMsg *said;
     int left;
 
@@ -380,11 +366,16 @@ http_client_next(struct http_client *c, struct ending *how, struct reason *why)
         return NULL;
     (void)c->curl.easy_getinfo(said->easy_handle, CURLINFO_PRIVATE, &p);
     reason_init(why);
-    if (said->data.result == CURLE_OK) {
-        *how = (struct ending){.kind = ENDING_NONE};
-        read_answer(c, p, how);
-    } else {
+    *how = (struct ending){.kind = ENDING_NONE};
+    if (said->data.result != CURLE_OK) {
         read_failure(c, p, said->data.result, how, why);
+    } else if (c->curl.easy_getinfo(p->handle, CURLINFO_RESPONSE_CODE, &status) ==
+                   CURLE_OK &&
+               status >= 200) {
+        how->kind = ENDING_ANSWER;
+        how->status = (int)status;
+        if (c->curl.easy_getinfo(p->handle, CURLINFO_RETRY_AFTER, &wait_s) == CURLE_OK)
+            how->retry_after_s = wait_s;
     }
     http_client_break_off(c, p); /* `said` is gone */
     return p;
@@ -426,7 +417,8 @@ void
 http_client_init(struct http_client *c, const struct notify_config *config)
 {
     *c = (struct http_client){.config = config};
-    composer_init(&c->composer, config);
+    c->composer.config = config;
+    arena_init(&c->composer.arena, config->mem);
     list_init(&c->sent);
 }
 
@@ -446,5 +438,5 @@ void
 http_client_fini(struct http_client *c)
 {
     http_client_rest(c);
-    composer_fini(&c->composer);
+    arena_fini(&c->composer.arena);
 }

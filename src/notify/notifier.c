@@ -172,7 +172,7 @@ send_waiting(struct notify *n)
     struct host *host;
     struct list *link;
 
-    while ((link = hosts_next(&n->hosts, &host)) != NULL)
+    while ((link = hosts_next(&n->hosts, false, &host)) != NULL)
         send_delivery(n, container_of(link, struct delivery, link));
 }
 
@@ -311,7 +311,7 @@ give_back_all(struct notify *n)
         host_end(&n->hosts, p->host, 0, true);
         give_back(n, p, STORE_OUTCOME_PUT_OFF, 0);
     }
-    while ((link = hosts_drain(&n->hosts, &host)) != NULL) {
+    while ((link = hosts_next(&n->hosts, true, &host)) != NULL) {
         host_leave(&n->hosts, host);
         give_back(n, container_of(link, struct delivery, link), STORE_OUTCOME_PUT_OFF, 0);
     }
@@ -381,23 +381,6 @@ notify_measure(struct notify *n, struct metrics *metrics)
 
 /* ------------------------------------------------------------------ life */
 
-/* Without what may fail. */
-static void
-init(struct notify *n, const struct notify_config *config, struct hash_key key)
-{
-    n->config = *config;
-    n->source.write = write_figures;
-    n->wakeup.fire = fire_wakeup;
-    n->due.notify = notify_due;
-    n->durable.notify = notify_durable;
-    n->delivery_log.log = config->log;
-    n->next_again_ms = INT64_MAX;
-    list_init(&n->not_durable);
-    hosts_init(&n->hosts, config->mem, key, config->workers,
-               config->timeout_ms / SLOW_PART);
-    http_client_init(&n->client, &n->config);
-}
-
 static void
 fini(struct notify *n)
 {
@@ -406,26 +389,6 @@ fini(struct notify *n)
     if (n->event_fd >= 0)
         (void)close(n->event_fd);
     mem_free(n->config.mem, n);
-}
-
-/* From now on it is told. */
-static enum status
-begin(struct notify *n)
-{
-    enum status st;
-
-    n->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (n->event_fd < 0)
-        return ST_UNAVAILABLE;
-    st = thread_start(&n->thread, thread_main, n);
-    if (st != ST_OK)
-        return st;
-    store_log_listen(n->config.store_log, &n->durable);
-    store_delivery_watch(n->config.store, &n->due);
-    /* Events in between had no listener. */
-    if (set_news(n) != NULL)
-        fire_wakeup(&n->wakeup);
-    return ST_OK;
 }
 
 enum status
@@ -445,12 +408,28 @@ notify_open(const struct notify_config *config, struct notify **out)
     n = mem_calloc(config->mem, 1, sizeof(*n));
     if (n == NULL)
         return ST_NO_MEMORY;
-    init(n, config, key);
-    st = begin(n);
+    n->config = *config;
+    n->source.write = write_figures;
+    n->wakeup.fire = fire_wakeup;
+    n->due.notify = notify_due;
+    n->durable.notify = notify_durable;
+    n->delivery_log.log = config->log;
+    n->next_again_ms = INT64_MAX;
+    list_init(&n->not_durable);
+    hosts_init(&n->hosts, config->mem, key, config->workers,
+               config->timeout_ms / SLOW_PART);
+    http_client_init(&n->client, &n->config);
+    n->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    st = n->event_fd < 0 ? ST_UNAVAILABLE : thread_start(&n->thread, thread_main, n);
     if (st != ST_OK) {
         fini(n);
         return st;
     }
+    store_log_listen(config->store_log, &n->durable);
+    store_delivery_watch(config->store, &n->due);
+    /* Events in between had no listener. */
+    if (set_news(n) != NULL)
+        fire_wakeup(&n->wakeup);
     *out = n;
     return ST_OK;
 }

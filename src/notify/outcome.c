@@ -69,8 +69,8 @@ figures_count(struct figures *f, enum outcome_kind kind, int64_t took_ns)
         buckets_add(&f->took_us, &bounds_us, (uint64_t)took_ns / 1000);
 }
 
-static void
-write_tries(const struct figures *f, struct exposition *x)
+void
+figures_write(const struct figures *f, uint64_t slow_hosts, struct exposition *x)
 {
     static const struct family tries = {"claimd_notification_tries", FAMILY_COUNTER, NULL,
                                         "Number of notification attempts, by result."};
@@ -79,18 +79,6 @@ write_tries(const struct figures *f, struct exposition *x)
         [OUTCOME_REFUSED] = "refused",     [OUTCOME_GIVEN_UP] = "given_up",
         [OUTCOME_GONE] = "gone",
     };
-
-    exposition_family(x, &tries);
-    for (size_t i = 0; i < OUTCOME_KINDS; i++) {
-        const struct label result = {"result", bytes_str(kinds[i])};
-
-        exposition_sample(x, &result, 1, counter_read(&f->tries[i]));
-    }
-}
-
-void
-figures_write(const struct figures *f, uint64_t slow_hosts, struct exposition *x)
-{
     static const struct family put_off = {
         "claimd_notifications_put_off", FAMILY_COUNTER, NULL,
         "Number of due notifications that claimd postponed for lack of capacity."};
@@ -112,7 +100,12 @@ figures_write(const struct figures *f, uint64_t slow_hosts, struct exposition *x
         "claimd_notification_seconds", FAMILY_HISTOGRAM, "seconds",
         "Duration of the notification attempts, in seconds."};
 
-    write_tries(f, x);
+    exposition_family(x, &tries);
+    for (size_t i = 0; i < OUTCOME_KINDS; i++) {
+        const struct label result = {"result", bytes_str(kinds[i])};
+
+        exposition_sample(x, &result, 1, counter_read(&f->tries[i]));
+    }
     exposition_single(x, &put_off, counter_read(&f->put_off));
     exposition_single(x, &kept_out, counter_read(&f->kept_out));
     exposition_single(x, &in_flight, counter_read(&f->in_flight));

@@ -245,15 +245,6 @@ add_trailer(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
     return MHD_YES;
 }
 
-/* Adds the trailers behind a chunked body. Returns likewise. */
-static enum refusal
-add_trailers(const struct mhd *m, struct exchange *ex)
-{
-    (void)MHD_get_connection_values_n(ex->conn->mhd.connection, MHD_FOOTER_KIND,
-                                      add_trailer, &ex->head.use);
-    return judge_size(m, ex);
-}
-
 /* ------------------------------------------------------------------ requests */
 
 void *
@@ -331,7 +322,9 @@ pass_request(struct mhd *m, struct conn *c, const char *method, const char *vers
         return true; /* about to be suspended */
     if (*upload_len == 0 && ex->head.chunked) {
         list_remove(&c->mhd.chunked);
-        return http_on_whole(c, add_trailers(m, ex));
+        (void)MHD_get_connection_values_n(c->mhd.connection, MHD_FOOTER_KIND, add_trailer,
+                                          &ex->head.use);
+        return http_on_whole(c, judge_size(m, ex));
     }
     if (*upload_len == 0)
         return http_on_whole(c, REFUSAL_NONE);

@@ -89,15 +89,6 @@ tls_wait(struct mhd *m, struct conn *c)
         list_add_before(&m->tls_handshaking, &c->mhd.handshake);
 }
 
-/* It has ended its side before it has seen our certificate: the handshake leads nowhere. */
-static bool
-has_gone(const struct conn *c)
-{
-    struct pollfd fd = {.fd = c->fd, .events = POLLRDHUP};
-
-    return c->mhd.pair == NULL && poll(&fd, 1, 0) > 0;
-}
-
 void
 tls_admit(struct mhd *m)
 {
@@ -107,10 +98,13 @@ tls_admit(struct mhd *m)
     while (!list_empty(&m->tls_pending) && looked_at++ < LOOKED_AT_A_ROUND &&
            admitted < ADMITTED_A_ROUND) {
         struct conn *c = conn_of_handshake(list_pop(&m->tls_pending));
+        struct pollfd fd = {.fd = c->fd, .events = POLLRDHUP};
 
         if (!c->mhd.suspended)
-            continue;    /* it is about to close */
-        if (has_gone(c)) /* GnuTLS would respond, and sign, before it sees the end */
+            continue; /* it is about to close */
+        /* If the client has ended its side before it has seen our certificate, the handshake leads
+         * nowhere. GnuTLS would respond, and sign, before it sees the end. */
+        if (c->mhd.pair == NULL && poll(&fd, 1, 0) > 0)
             while (recv(c->fd, input, sizeof(input), MSG_DONTWAIT) > 0)
                 continue;
         else

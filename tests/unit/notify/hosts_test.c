@@ -151,13 +151,13 @@ START_TEST(lines_are_short_and_served_in_turns)
     }
     ck_assert(!host_wait(&f.hosts, host[0], &more, &wait_ms));
     ck_assert_int_eq(wait_ms, 50);
-    ck_assert_ptr_null(hosts_next(&f.hosts, &next));
+    ck_assert_ptr_null(hosts_next(&f.hosts, false, &next));
     for (int i = 0; i < 2; i++)
         host_end(&f.hosts, host[i], 1, true);
     ck_assert(!host_has_room(&f.hosts, host[0])); /* others are in front */
     for (int k = 0; k < LINE_MOST; k++)
         for (int i = 0; i < 2; i++) {
-            ck_assert_ptr_eq(hosts_next(&f.hosts, &next), &links[i][k]);
+            ck_assert_ptr_eq(hosts_next(&f.hosts, false, &next), &links[i][k]);
             ck_assert_ptr_eq(next, host[i]);
             host_begin(&f.hosts, next);
             host_end(&f.hosts, next, 1, true);
@@ -185,7 +185,7 @@ START_TEST(who_is_put_off_comes_back_when_its_turn_is_likely)
         before = wait_ms;
     }
     ck_assert_int_eq(wait_ms, 10000);
-    while (hosts_drain(&f.hosts, &host) != NULL)
+    while (hosts_next(&f.hosts, true, &host) != NULL)
         continue;
     host_end(&f.hosts, named("h", 0), 1, true);
 }
@@ -205,7 +205,7 @@ START_TEST(the_lines_have_an_end_together)
             ck_assert(host_wait(&f.hosts, host, &links[count++], &wait_ms));
     }
     ck_assert(!host_wait(&f.hosts, named("other", 0), &more, &wait_ms));
-    while (hosts_drain(&f.hosts, &host) != NULL)
+    while (hosts_next(&f.hosts, true, &host) != NULL)
         host_leave(&f.hosts, host);
 }
 END_TEST
