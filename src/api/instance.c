@@ -170,35 +170,12 @@ api_body_limit(const struct api *api, struct bytes path)
 
 /* ------------------------------------------------------------------ limits */
 
-const struct api_limits api_limits_default = {
-    .max_queues_per_page = 20,
-    .max_messages_per_page = 20,
-    .max_messages_per_claim_or_pop = 20,
-    .max_subscriptions_per_page = 20,
-    .default_page = 10,
-    .max_queue_metadata = 65536,
-    .max_messages_post_size = 262144,
-    .default_message_ttl = 3600,
-    .min_message_ttl = 60,
-    .max_message_ttl = 1209600,
-    .default_message_delay = 0,
-    .max_message_delay = 900,
-    .dead_letter_ttl = 1209600,
-    .default_claim_ttl = 300,
-    .min_claim_ttl = 60,
-    .max_claim_ttl = 43200,
-    .default_claim_grace = 60,
-    .min_claim_grace = 60,
-    .max_claim_grace = 43200,
-    .default_subscription_ttl = 3600,
-    .max_wait = 45,
-    .client_id_strict = true,
-    .min_length_client_id = 10,
-    .max_length_client_id = 36,
-    .subscriber_types = (1U << SUBSCRIBER_TYPES) - 1,
-    .message_delete_with_claim_id = false,
-    .enable_checksum = false,
-    .admin_mode = false,
-    .enable_v1 = true,
-    .enable_v1_1 = true,
+const struct api_limits api_limits_default = {.client_id_strict = true,
+                                              .subscriber_types =
+                                                  (1U << SUBSCRIBER_TYPES) - 1,
+                                              .enable_v1 = true,
+                                              .enable_v1_1 = true,
+#define DEFAULT(name, value) .name = (value),
+                                              API_LIMIT_LIST(DEFAULT)
+#undef DEFAULT
 };

@@ -21,24 +21,37 @@ enum subscriber_type {
 
 #define SUBSCRIBER_TYPE_WORDS "http|https|mailto"
 
+/* X(name, default): the numbers, called as their options are. */
+#define API_LIMIT_LIST(X)                                                                \
+    X(max_queues_per_page, 20)                                                           \
+    X(max_messages_per_page, 20)                                                         \
+    X(max_messages_per_claim_or_pop, 20)                                                 \
+    X(max_subscriptions_per_page, 20)                                                    \
+    X(default_page, 10)               /* see limits_page() */                            \
+    X(max_queue_metadata, 65536)      /* bytes */                                        \
+    X(max_messages_post_size, 262144) /* bytes */                                        \
+    X(default_message_ttl, 3600)      /* seconds, as all that follow */                  \
+    X(min_message_ttl, 60)                                                               \
+    X(max_message_ttl, 1209600)                                                          \
+    X(default_message_delay, 0)                                                          \
+    X(max_message_delay, 900)                                                            \
+    X(dead_letter_ttl, 1209600) /* at least */                                           \
+    X(default_claim_ttl, 300)                                                            \
+    X(min_claim_ttl, 60)                                                                 \
+    X(max_claim_ttl, 43200)                                                              \
+    X(default_claim_grace, 60)                                                           \
+    X(min_claim_grace, 60)                                                               \
+    X(max_claim_grace, 43200)                                                            \
+    X(default_subscription_ttl, 3600)                                                    \
+    X(max_wait, 45)             /* of Prefer: wait; 0: none */                           \
+    X(min_length_client_id, 10) /* characters, when not strict */                        \
+    X(max_length_client_id, 36)
+
 struct api_limits {
-    int64_t max_queues_per_page;
-    int64_t max_messages_per_page;
-    int64_t max_messages_per_claim_or_pop;
-    int64_t max_subscriptions_per_page;
-    int64_t default_page;           /* 10: see limits_page() */
-    int64_t max_queue_metadata;     /* bytes */
-    int64_t max_messages_post_size; /* bytes */
-    int64_t default_message_ttl;    /* seconds, as all that follow */
-    int64_t min_message_ttl, max_message_ttl;
-    int64_t default_message_delay, max_message_delay;
-    int64_t dead_letter_ttl; /* at least */
-    int64_t default_claim_ttl, min_claim_ttl, max_claim_ttl;
-    int64_t default_claim_grace, min_claim_grace, max_claim_grace;
-    int64_t default_subscription_ttl;
-    int64_t max_wait;                                   /* of Prefer: wait; 0: none */
-    bool client_id_strict;                              /* client_id_uuid_safe = strict */
-    int64_t min_length_client_id, max_length_client_id; /* characters, when not strict */
+#define API_LIMIT_MEMBER(name, value) int64_t name;
+    API_LIMIT_LIST(API_LIMIT_MEMBER)
+#undef API_LIMIT_MEMBER
+    bool client_id_strict;     /* client_id_uuid_safe = strict */
     unsigned subscriber_types; /* a bit an enum subscriber_type */
     bool message_delete_with_claim_id;
     bool enable_checksum;

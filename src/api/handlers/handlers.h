@@ -105,6 +105,8 @@ const char *health_reservation(const struct context *ctx);
 
 /* openapi.c */
 handler_fn handle_openapi;
+handler_fn handle_versions;
+handler_fn handle_home; /* of a version */
 
 /* metrics.c */
 handler_fn handle_metrics;

@@ -1,18 +1,18 @@
 /*
- * GET /openapi.json: what this server serves (docs/api.md 6.6).
+ * Documents that files of openapi/ describe: GET /openapi.json, what this server serves (docs/api.md
+ * 6.6); "/", the list of versions (6.1); and the home document of each version (6.2).
  *
- * The file openapi/openapi.json describes everything that claimd can serve. The build embeds it
- * without its indentation. A request copies it, leaves out what is not served, and fills in the
- * values in force:
+ * The build embeds a file without its indentation. A request copies it, leaves out what is not
+ * served, and fills in the values in force:
  *
  *     "NAME $if WORDS": VALUE    a member that exists if all conditions hold ("!word": if not)
  *     {"$if": "WORDS", ...}      the same for an object in a list
  *     "${max_wait}"              the number of this limit
- *     "at most ${max_wait}"      the same inside of a text
+ *     "at most ${max_wait}"      the same inside of a text; ${base} begins the paths of a version
  *     "${roles messages:pop}"    a list of the roles that may do this
  *
- *   Cost     written anew for each request, 120 KB in a third of a millisecond: clients ask once,
- *            and without requests it takes no memory
+ *   Cost     written anew for each request, 120 KB of OpenAPI in a third of a millisecond: clients
+ *            ask once, and without requests it takes no memory
  */
 #include "api/context.h"
 #include "api/handlers/handlers.h"
@@ -20,7 +20,9 @@
 #include "claimd/base/invariant.h"
 #include "claimd/json/string.h"
 
-#include <openapi_json.h> /* made by scripts/openapi.cmake */
+#include <home_json.h> /* made by scripts/openapi.cmake, as are these */
+#include <openapi_json.h>
+#include <versions_json.h>
 
 #include <stddef.h>
 
@@ -33,40 +35,18 @@ struct condition {
 struct document {
     struct buf *out;
     const char *at; /* the text still to copy; it ends with a NUL */
-    const struct api_limits *limits;
+    const struct context *ctx;
     const struct condition *conditions; /* ends with one without a name */
     struct policy policy;               /* in force; with access */
 };
 
-#define LIMIT(name)                                                                      \
-    {                                                                                    \
-#name, offsetof(struct api_limits, name)                                         \
-    }
-
-/* Called as their options are. */
 static const struct {
     const char *name;
     size_t offset;
 } numbers[] = {
-    LIMIT(max_queues_per_page),
-    LIMIT(max_messages_per_page),
-    LIMIT(max_subscriptions_per_page),
-    LIMIT(max_queue_metadata),
-    LIMIT(max_messages_per_claim_or_pop),
-    LIMIT(max_messages_post_size),
-    LIMIT(min_message_ttl),
-    LIMIT(max_message_ttl),
-    LIMIT(max_message_delay),
-    LIMIT(default_claim_ttl),
-    LIMIT(min_claim_ttl),
-    LIMIT(max_claim_ttl),
-    LIMIT(default_claim_grace),
-    LIMIT(min_claim_grace),
-    LIMIT(max_claim_grace),
-    LIMIT(default_subscription_ttl),
-    LIMIT(max_wait),
-    LIMIT(min_length_client_id),
-    LIMIT(max_length_client_id),
+#define NUMBER(name, value) {#name, offsetof(struct api_limits, name)},
+    API_LIMIT_LIST(NUMBER)
+#undef NUMBER
 };
 
 static int64_t
@@ -164,8 +144,10 @@ write_value(struct document *d, struct bytes name)
 
     if (bytes_equal_str(what, "roles"))
         write_roles(d, name);
+    else if (bytes_equal_str(what, "base"))
+        buf_bytes(d->out, d->ctx->base);
     else
-        buf_i64(d->out, find_number(what, d->limits));
+        buf_i64(d->out, find_number(what, d->ctx->limits));
 }
 
 /* Copies a text with the values that it names. */
@@ -235,8 +217,14 @@ copy_object(struct document *d)
 }
 
 static void
-copy_document(struct document *d)
+copy_document(struct context *ctx, const char *text, const struct condition *conditions)
 {
+    struct document document = {
+        .out = &ctx->res->body, .at = text, .ctx = ctx, .conditions = conditions};
+    struct document *d = &document;
+
+    if (ctx->access != NULL)
+        access_policy(ctx->access, &d->policy);
     while (*d->at != '\0') {
         size_t len;
 
@@ -269,8 +257,9 @@ copy_document(struct document *d)
     }
 }
 
-/* ------------------------------------------------------------------ the request */
+/* ------------------------------------------------------------------ requests */
 
+/* GET, HEAD /openapi.json */
 enum status
 handle_openapi(struct context *ctx)
 {
@@ -279,11 +268,8 @@ handle_openapi(struct context *ctx)
                tokens = access || identity,
                required = access || (identity && auth_is_required(ctx->auth));
     struct api_project_limits most;
-    struct document d = {.out = &ctx->res->body, .at = openapi_json, .limits = limits};
 
     quotas_get(ctx->quotas, &most);
-    if (access)
-        access_policy(ctx->access, &d.policy);
     {
         const bool any = most.requests_per_second > 0 || most.connections > 0,
                    queues = any || most.queues > 0,
@@ -310,9 +296,40 @@ handle_openapi(struct context *ctx)
             {NULL, false},
         };
 
-        d.conditions = conditions;
-        copy_document(&d);
+        copy_document(ctx, openapi_json, conditions);
     }
     answer_header(ctx, "Cache-Control", "max-age=60");
     return answer_json(ctx, 200);
+}
+
+/* GET / */
+enum status
+handle_versions(struct context *ctx)
+{
+    const struct condition conditions[] = {
+        {"v1", ctx->limits->enable_v1},
+        {"v1_1", ctx->limits->enable_v1_1},
+        {NULL, false},
+    };
+
+    copy_document(ctx, versions_json, conditions);
+    return answer_json(ctx, 300);
+}
+
+/* GET /VERSION/ */
+enum status
+handle_home(struct context *ctx)
+{
+    const struct condition conditions[] = {
+        {"v1", ctx->version == &version_v1},
+        {"v1_1", ctx->version == &version_v1_1},
+        {"v2", ctx->version == &version_v2},
+        {NULL, false},
+    };
+
+    copy_document(ctx, home_json, conditions);
+    answer_header(ctx, "Content-Type", "application/json-home");
+    answer_header(ctx, "Cache-Control", "max-age=86400");
+    ctx->res->code = 200;
+    return ST_OK;
 }

@@ -1,6 +1,5 @@
 /* What claimd adds to the API of Zaqar (docs/api.md 11.3, 18.7); its messages are shown as by v2. */
 #include "api/handlers/handlers.h"
-#include "api/versions/version.h"
 
 #define PROGRESS       "/claimd/queues/{queue}/subscriptions"
 #define TOPIC_PROGRESS "/claimd/topics/{topic}/subscriptions"
@@ -45,3 +44,23 @@ const struct version version_operator = {
     .routes = operator_routes,
     .open = true,
 };
+
+/* ------------------------------------------------------------------ the server */
+
+enum { GUARDED = ROUTE_GUARDED | ROUTE_OWN_FORM | ROUTE_METRICS };
+
+static const struct route root_routes[] = {
+    ROUTE("/", GET, handle_versions, OPEN, 0, "listVersions"),
+    ROUTE("/openapi.json", GET, handle_openapi, OPEN, 0, "describe"),
+    ROUTE("/openapi.json", HEAD, handle_openapi, OPEN, 0, "describeBriefly"),
+    ROUTE("/livez", GET, handle_livez, OPEN, ROUTE_METRICS, "isAlive"),
+    ROUTE("/livez", HEAD, handle_livez, OPEN, ROUTE_METRICS, "isAliveBriefly"),
+    ROUTE("/readyz", GET, handle_readyz, OPEN, ROUTE_METRICS, "isReady"),
+    ROUTE("/readyz", HEAD, handle_readyz, OPEN, ROUTE_METRICS, "isReadyBriefly"),
+    ROUTE("/metrics", GET, handle_metrics, METRICS_GET, GUARDED, "showMetrics"),
+    ROUTE("/metrics", HEAD, handle_metrics, METRICS_GET, GUARDED, "showMetricsBriefly"),
+    ROUTE_END,
+};
+
+const struct version version_root = {
+    .name = BYTES_LIT(""), .routes = root_routes, .open = true};

@@ -37,7 +37,7 @@ static const struct route routes[] = {
           "showQueueStatsV1"),
     ROUTE(V1 "/queues", GET, handle_queue_list, QUEUES_GET_ALL, ROUTE_LOCATED,
           "listQueuesV1"),
-    ROUTE(V1 "/", GET, home_show, HOME_GET, 0, "showHomeV1"),
+    ROUTE(V1 "/", GET, handle_home, HOME_GET, 0, "showHomeV1"),
     ROUTE(V1 "/health", GET, handle_ping, PING_GET, ROUTE_OPEN, "pingV1"),
     ROUTE(V1 "/health", HEAD, handle_ping, PING_GET, ROUTE_OPEN, "pingBrieflyV1"),
     ROUTE_END,
@@ -47,7 +47,6 @@ const struct version version_v1 = {
     .name = BYTES_LIT("v1"),
     .base = BYTES_LIT(V1),
     .routes = routes,
-    .home = HOME_V1,
 
     .post = POST_V1,
     .claim = TERMS_CLAIM_V1,

@@ -26,7 +26,7 @@ static const struct route routes[] = {
     ROUTE(QUEUE, DELETE, handle_queue_delete, QUEUES_DELETE, 0, "deleteQueueV1_1"),
     ROUTE(QUEUE "/stats", GET, handle_queue_stats, QUEUES_STATS, 0, "showQueueStatsV1_1"),
     ROUTE(V1_1 "/queues", GET, handle_queue_list, QUEUES_GET_ALL, 0, "listQueuesV1_1"),
-    ROUTE(V1_1 "/", GET, home_show, HOME_GET, 0, "showHomeV1_1"),
+    ROUTE(V1_1 "/", GET, handle_home, HOME_GET, 0, "showHomeV1_1"),
     ROUTE(V1_1 "/ping", GET, handle_ping, PING_GET, 0, "pingV1_1"),
     ROUTE(V1_1 "/ping", HEAD, handle_ping, PING_GET, 0, "pingBrieflyV1_1"),
     ROUTE(V1_1 "/health", GET, handle_health_show, HEALTH_GET, ROUTE_ADMIN,
@@ -38,7 +38,6 @@ const struct version version_v1_1 = {
     .name = BYTES_LIT("v1.1"),
     .base = BYTES_LIT(V1_1),
     .routes = routes,
-    .home = HOME_V1_1,
 
     .headers_required = true,
     .puts_metadata = true,

@@ -52,7 +52,7 @@ static const struct route routes[] = {
     ROUTE(V2 "/queues", GET, handle_queue_list, QUEUES_GET_ALL, 0, "listQueues"),
     CONTAINER_ROUTES(TOPIC, TOPICS, "Topic", "OfTopic"),
     ROUTE(V2 "/topics", GET, handle_queue_list, TOPICS_GET_ALL, 0, "listTopics"),
-    ROUTE(V2 "/", GET, home_show, HOME_GET, 0, "showHome"),
+    ROUTE(V2 "/", GET, handle_home, HOME_GET, 0, "showHome"),
     ROUTE(V2 "/ping", GET, handle_ping, PING_GET, 0, "ping"),
     ROUTE(V2 "/ping", HEAD, handle_ping, PING_GET, 0, "pingBriefly"),
     ROUTE(V2 "/health", GET, handle_health_show, HEALTH_GET, ROUTE_ADMIN, "showHealth"),
@@ -63,7 +63,6 @@ const struct version version_v2 = {
     .name = BYTES_LIT("v2"),
     .base = BYTES_LIT(V2),
     .routes = routes,
-    .home = HOME_V2,
 
     .headers_required = true,
     .puts_metadata = true,

@@ -11,16 +11,12 @@
 #include "api/wire/decode.h"
 #include "api/wire/message.h"
 
-/* Whose rows of the home document are whose; bits of struct version's `home`. */
-enum home_version { HOME_V1 = 1, HOME_V1_1 = 2, HOME_V2 = 4 };
-
 struct version {
     struct bytes name; /* first segment of its paths: "v2"; of two with the same name, the
                           second one only has whole paths */
     struct bytes base; /* "/v2" */
     const struct route *routes;
-    bool open;     /* no Client-ID, project or token is asked for */
-    unsigned home; /* which rows of the home document are its own: enum home_version */
+    bool open; /* no Client-ID, project or token is asked for */
 
     /* Requests. */
     bool headers_required; /* Client-ID and X-Project-ID; else where a route says so */
@@ -47,12 +43,10 @@ struct version {
 
 enum { VERSIONS_MAX = 7 };
 
-/* A version's home document (docs/api.md 6.2): home.c. */
-handler_fn home_show;
-
-/* The list of versions itself, "/": no headers needed. */
-extern const struct version version_root; /* home.c */
 extern const struct version version_v1, version_v1_1, version_v2;
+
+/* Without a version, such as "/" and "/metrics". */
+extern const struct version version_root;
 
 /* What is not Zaqar's, below /claimd/. */
 extern const struct version version_claimd;
