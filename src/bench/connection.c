@@ -115,7 +115,6 @@ connection_close(struct connection *c)
     if (c->fd >= 0)
         close(c->fd);
     c->fd = -1;
-    c->greeted = false;
     c->wants_write = false;
     c->in.len = 0;
 }

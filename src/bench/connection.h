@@ -42,7 +42,6 @@ enum connection_state {
 struct connection {
     int fd; /* owned; -1 when closed */
     enum connection_state state;
-    bool greeted;      /* HELLO was said on this connection */
     bool wants_write;  /* EPOLLOUT is in the epoll set */
     unsigned number;   /* over all threads */
     unsigned requests; /* of the present step */

@@ -12,111 +12,87 @@ struct option_row {
     size_t offset;
     int64_t least, most; /* WHOLE and REAL */
     const char *value;   /* name of the value in the help */
+    const char *initial; /* default; NULL: none, or the help says it */
     const char *help;
 };
 
 #define AT(field) offsetof(struct options, field)
 
 static const struct option_row rows[] = {
-    {"endpoint", KIND_TEXT, AT(endpoint), 0, 0, "URL",
-     "Server to measure, as http://HOST:PORT, HOST:PORT or unix:PATH. Default: "
-     "http://127.0.0.1:8888."},
-    {"protocol", KIND_TEXT, AT(protocol_name), 0, 0, "NAME",
-     "Protocol: zaqar, beanstalk or redis. Default: zaqar."},
-    {"scenario", KIND_TEXT, AT(scenario_name), 0, 0, "NAME",
-     "Scenario, see below. Default: cycle."},
-    {"batch", KIND_WHOLE, AT(batch), 1, BATCH_MAX, "N",
-     "Messages per request. Default: 1."},
-    {"delete", KIND_TEXT, AT(deleting_name), 0, 0, "HOW",
+    {"endpoint", KIND_TEXT, AT(endpoint), 0, 0, "URL", "http://127.0.0.1:8888",
+     "Server to measure, as http://HOST:PORT, HOST:PORT or unix:PATH."},
+    {"protocol", KIND_TEXT, AT(protocol_name), 0, 0, "NAME", "zaqar",
+     "Protocol: zaqar, beanstalk or redis."},
+    {"scenario", KIND_TEXT, AT(scenario_name), 0, 0, "NAME", "cycle",
+     "Scenario, see below."},
+    {"batch", KIND_WHOLE, AT(batch), 1, BATCH_MAX, "N", "1", "Messages per request."},
+    {"delete", KIND_TEXT, AT(deleting_name), 0, 0, "HOW", NULL,
      "How to delete: one request per message (one) or per batch (bulk). Default: one for "
      "batch 1, otherwise bulk."},
-    {"connections", KIND_WHOLE, AT(connections), 1, 65536, "N",
-     "Number of keep-alive connections of all threads. Default: 16."},
-    {"threads", KIND_WHOLE, AT(threads), 1, 64, "N",
-     "Number of threads of the generator. Default: 1."},
-    {"rate", KIND_REAL, AT(rate), 0, 100000000, "N",
-     "Requests per second of an open loop. 0 means a closed loop. Default: 0."},
-    {"duration", KIND_REAL, AT(duration), 0, 86400, "S",
-     "Duration of the measurement, in seconds. Default: 5."},
-    {"warmup", KIND_REAL, AT(warmup), 0, 3600, "S",
-     "Load before the measurement, in seconds. Default: 1."},
-    {"spin", KIND_FLAG, AT(spin), 0, 0, NULL,
+    {"connections", KIND_WHOLE, AT(connections), 1, 65536, "N", "16",
+     "Number of keep-alive connections of all threads."},
+    {"threads", KIND_WHOLE, AT(threads), 1, 64, "N", "1",
+     "Number of threads of the generator."},
+    {"rate", KIND_REAL, AT(rate), 0, 100000000, "N", "0",
+     "Requests per second of an open loop. 0 means a closed loop."},
+    {"duration", KIND_REAL, AT(duration), 0, 86400, "S", "5",
+     "Duration of the measurement, in seconds."},
+    {"warmup", KIND_REAL, AT(warmup), 0, 3600, "S", "1",
+     "Load before the measurement, in seconds."},
+    {"spin", KIND_FLAG, AT(spin), 0, 0, NULL, NULL,
      "Never sleep, so that the server does not spend time on waking the generator."},
-    {"queues", KIND_WHOLE, AT(queues), 1, 10000000, "N",
-     "Number of queues, distributed over the connections. Default: 1."},
-    {"queue", KIND_TEXT, AT(queue), 0, 0, "NAME",
-     "Prefix of the queue names: NAME-0, NAME-1 and so on. Default: bench."},
-    {"backlog", KIND_WHOLE, AT(backlog), 0, 1000000000, "N",
-     "Messages to post before the measurement. Default: 0."},
-    {"held", KIND_WHOLE, AT(held), 0, 1000000000, "N",
-     "Messages of the backlog to claim before the measurement. Default: 0."},
-    {"body-bytes", KIND_WHOLE, AT(body_bytes), 32, 1000000, "N",
-     "Size of a message body, in bytes. Default: 100."},
-    {"message-ttl", KIND_WHOLE, AT(message_ttl), 1, 1209600, "S",
-     "TTL of messages, in seconds. Default: 3600."},
-    {"claim-ttl", KIND_WHOLE, AT(claim_ttl), 1, 1209600, "S",
-     "TTL of claims, in seconds. Default: 300."},
-    {"claim-grace", KIND_WHOLE, AT(claim_grace), 1, 1209600, "S",
-     "Grace of claims, in seconds. Default: 60."},
-    {"wait", KIND_WHOLE, AT(wait), 0, 3600, "S",
-     "Long polling of claims (Prefer: wait=S), in seconds. 0 means none. Default: 0."},
-    {"producers", KIND_WHOLE, AT(producers), 1, 65535, "N",
-     "Scenario delivery: connections of producers. The others are workers. Default: 1."},
-    {"poll", KIND_WHOLE, AT(poll), 1, 5000, "MS",
+    {"queues", KIND_WHOLE, AT(queues), 1, 10000000, "N", "1",
+     "Number of queues, distributed over the connections."},
+    {"queue", KIND_TEXT, AT(queue), 0, 0, "NAME", "bench",
+     "Prefix of the queue names: NAME-0, NAME-1 and so on."},
+    {"backlog", KIND_WHOLE, AT(backlog), 0, 1000000000, "N", "0",
+     "Messages to post before the measurement."},
+    {"held", KIND_WHOLE, AT(held), 0, 1000000000, "N", "0",
+     "Messages of the backlog to claim before the measurement."},
+    {"body-bytes", KIND_WHOLE, AT(body_bytes), 32, 1000000, "N", "100",
+     "Size of a message body, in bytes."},
+    {"message-ttl", KIND_WHOLE, AT(message_ttl), 1, 1209600, "S", "3600",
+     "TTL of messages, in seconds."},
+    {"claim-ttl", KIND_WHOLE, AT(claim_ttl), 1, 1209600, "S", "300",
+     "TTL of claims, in seconds."},
+    {"claim-grace", KIND_WHOLE, AT(claim_grace), 1, 1209600, "S", "60",
+     "Grace of claims, in seconds."},
+    {"wait", KIND_WHOLE, AT(wait), 0, 3600, "S", "0",
+     "Long polling of claims (Prefer: wait=S), in seconds. 0 means none."},
+    {"producers", KIND_WHOLE, AT(producers), 1, 65535, "N", "1",
+     "Scenario delivery: connections of producers. The others are workers."},
+    {"poll", KIND_WHOLE, AT(poll), 1, 5000, "MS", "10",
      "Scenario delivery: pause of a worker after an empty claim without long polling, in "
-     "milliseconds. Default: 10."},
-    {"storm", KIND_TEXT, AT(storm_name), 0, 0, "WHAT",
+     "milliseconds."},
+    {"storm", KIND_TEXT, AT(storm_name), 0, 0, "WHAT", NULL,
      "Let many claims or messages (WHAT) expire within one second during the scenario. "
      "The server must allow a TTL of 1 second."},
-    {"storm-count", KIND_WHOLE, AT(storm_count), 1, 100000000, "N",
-     "Number of claims or messages that expire. Default: 1000000."},
-    {"storm-lead", KIND_WHOLE, AT(storm_lead), 5, 43200, "S",
-     "Time from the first of them to the storm, in seconds. Default: 60."},
-    {"storm-queues", KIND_WHOLE, AT(storm_queues), 1, 100000, "N",
-     "Number of separate queues for the storm. Default: 16."},
-    {"server-pid", KIND_PID, AT(server), 0, 0, "PID",
+    {"storm-count", KIND_WHOLE, AT(storm_count), 1, 100000000, "N", "1000000",
+     "Number of claims or messages that expire."},
+    {"storm-lead", KIND_WHOLE, AT(storm_lead), 5, 43200, "S", "60",
+     "Time from the first of them to the storm, in seconds."},
+    {"storm-queues", KIND_WHOLE, AT(storm_queues), 1, 100000, "N", "16",
+     "Number of separate queues for the storm."},
+    {"server-pid", KIND_PID, AT(server), 0, 0, "PID", NULL,
      "Process to measure CPU and memory of. You can repeat this option."},
-    {"project", KIND_TEXT, AT(project), 0, 0, "ID",
-     "Value of X-Project-ID. Default: bench."},
-    {"client-id", KIND_TEXT, AT(client_id), 0, 0, "UUID", "Client-ID"},
-    {"token-file", KIND_TEXT, AT(token_file), 0, 0, "FILE",
+    {"project", KIND_TEXT, AT(project), 0, 0, "ID", "bench", "Value of X-Project-ID."},
+    {"client-id", KIND_TEXT, AT(client_id), 0, 0, "UUID", NULL, "Client-ID"},
+    {"token-file", KIND_TEXT, AT(token_file), 0, 0, "FILE", NULL,
      "File with a token for X-Auth-Token in its first line."},
-    {"keep", KIND_FLAG, AT(keep), 0, 0, NULL,
+    {"keep", KIND_FLAG, AT(keep), 0, 0, NULL, NULL,
      "Keep the existing queues and their messages."},
-    {"label", KIND_TEXT, AT(label), 0, 0, "TEXT", "Name of this run in files and plots."},
-    {"json", KIND_TEXT, AT(json), 0, 0, "FILE", "Write all results as JSON."},
-    {"csv", KIND_TEXT, AT(csv), 0, 0, "FILE", "Write one row per operation as CSV."},
-    {"svg", KIND_TEXT, AT(svg), 0, 0, "FILE",
+    {"label", KIND_TEXT, AT(label), 0, 0, "TEXT", NULL,
+     "Name of this run in files and plots."},
+    {"json", KIND_TEXT, AT(json), 0, 0, "FILE", NULL, "Write all results as JSON."},
+    {"csv", KIND_TEXT, AT(csv), 0, 0, "FILE", NULL,
+     "Write one row per operation as CSV."},
+    {"svg", KIND_TEXT, AT(svg), 0, 0, "FILE", NULL,
      "Plot latency by percentile and throughput over time."},
-    {"quiet", KIND_FLAG, AT(quiet), 0, 0, NULL, "Print no progress and no report."},
-    {"help", KIND_FLAG, AT(help), 0, 0, NULL, "Print this help."},
+    {"quiet", KIND_FLAG, AT(quiet), 0, 0, NULL, NULL, "Print no progress and no report."},
+    {"help", KIND_FLAG, AT(help), 0, 0, NULL, NULL, "Print this help."},
 };
 
 #define ROWS (sizeof rows / sizeof rows[0])
-
-static const struct options defaults = {
-    .endpoint = "http://127.0.0.1:8888",
-    .protocol_name = "zaqar",
-    .scenario_name = "cycle",
-    .queue = "bench",
-    .project = "bench",
-    .client_id = "c1a1b0de-0000-4000-8000-00000000beac",
-    .batch = 1,
-    .connections = 16,
-    .threads = 1,
-    .queues = 1,
-    .body_bytes = 100,
-    .message_ttl = 3600,
-    .claim_ttl = 300,
-    .claim_grace = 60,
-    .producers = 1,
-    .poll = 10,
-    .storm_count = 1000000,
-    .storm_lead = 60,
-    .storm_queues = 16,
-    .duration = 5,
-    .warmup = 1,
-};
 
 static bool
 set_row(struct options *o, const struct option_row *row, const char *text)
@@ -281,7 +257,10 @@ decide(struct options *o)
 bool
 options_parse(struct options *o, int argc, char **argv)
 {
-    *o = defaults;
+    *o = (struct options){.client_id = "c1a1b0de-0000-4000-8000-00000000beac"};
+    for (size_t i = 0; i < ROWS; i++)
+        if (rows[i].initial != NULL)
+            (void)set_row(o, &rows[i], rows[i].initial);
     for (int i = 1; i < argc; i++) {
         if (!parse_one(o, argc, argv, &i))
             return false;
@@ -298,7 +277,10 @@ options_help(const char *program)
 
         snprintf(left, sizeof left, "--%s %s", rows[i].name,
                  rows[i].value == NULL ? "" : rows[i].value);
-        printf("  %-20s %s\n", left, rows[i].help);
+        printf("  %-20s %s", left, rows[i].help);
+        if (rows[i].initial != NULL)
+            printf(" Default: %s.", rows[i].initial);
+        putchar('\n');
     }
     printf("\nScenarios:\n\n");
     for (int s = 0; s < SCENARIO_PREPARE; s++)

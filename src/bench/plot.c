@@ -190,34 +190,25 @@ rate_line(const struct panel *p, const struct series *s, bool messages, size_t p
 }
 
 static void
-rate_grid(const struct panel *p, FILE *out)
-{
-    double step = nice_step(p->high);
-    char text[32];
-
-    for (double v = 0; v <= p->high; v += step) {
-        snprintf(text, sizeof text, v >= 1000 ? "%.4g k" : "%.4g",
-                 v >= 1000 ? v / 1000 : v);
-        grid_y(p, v, text, out);
-    }
-    step = nice_step(p->right);
-    for (double v = 0; v <= p->right; v += step) {
-        snprintf(text, sizeof text, "%.3g s", v);
-        grid_x(p, v, text, out);
-    }
-}
-
-static void
 rate_panel(const struct result *r, FILE *out)
 {
     struct panel p = {.x = RIGHT_X, .right = r->seconds > 0 ? r->seconds : 1, .high = 1};
     const struct series *s = &r->series;
+    char text[32];
 
     for (size_t i = RATE_SPAN; i < s->count; i++)
         p.high = fmax(p.high, fmax(series_rate(s, i, RATE_SPAN, false),
                                    series_rate(s, i, RATE_SPAN, true)));
     p.high *= 1.08;
-    rate_grid(&p, out);
+    for (double v = 0, step = nice_step(p.high); v <= p.high; v += step) {
+        snprintf(text, sizeof text, v >= 1000 ? "%.4g k" : "%.4g",
+                 v >= 1000 ? v / 1000 : v);
+        grid_y(&p, v, text, out);
+    }
+    for (double v = 0, step = nice_step(p.right); v <= p.right; v += step) {
+        snprintf(text, sizeof text, "%.3g s", v);
+        grid_x(&p, v, text, out);
+    }
     panel_frame(&p, "Throughput over time", out);
     rate_line(&p, s, false, 0, out);
     rate_line(&p, s, true, 1, out);

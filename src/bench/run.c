@@ -103,20 +103,6 @@ phase_tick(struct phase *p)
     p->shown = s;
 }
 
-/* Sleeps to the next sample, or to the moment the measurement begins or ends. */
-static void
-sleep_a_tick(const struct plan *plan)
-{
-    int64_t now = stopwatch_now();
-    struct timespec wait = {.tv_nsec = SAMPLE_NS};
-
-    if (now < plan->from_ns && plan->from_ns - now < SAMPLE_NS)
-        wait.tv_nsec = plan->from_ns - now;
-    else if (now < plan->to_ns && plan->to_ns - now < SAMPLE_NS)
-        wait.tv_nsec = plan->to_ns - now;
-    nanosleep(&wait, NULL);
-}
-
 static const char *
 start_drivers(struct phase *p)
 {
@@ -143,8 +129,17 @@ phase_run(struct phase *p)
     unsigned ended = 0;
 
     while (failure == NULL && ended < p->count) {
+        struct timespec wait = {.tv_nsec = SAMPLE_NS};
+        int64_t now;
+
         phase_tick(p);
-        sleep_a_tick(p->plan);
+        now =
+            stopwatch_now(); /* sleep to the next sample, or to the begin or end of measuring */
+        if (now < p->plan->from_ns && p->plan->from_ns - now < SAMPLE_NS)
+            wait.tv_nsec = p->plan->from_ns - now;
+        else if (now < p->plan->to_ns && p->plan->to_ns - now < SAMPLE_NS)
+            wait.tv_nsec = p->plan->to_ns - now;
+        nanosleep(&wait, NULL);
         while (ended < p->count && driver_ended(p->drivers[ended]))
             ended++;
     }

@@ -1,16 +1,4 @@
-/*
- * command: what claimd does besides serving, named by its first argument.
- *
- *     claimd verify DIR [--salvage OUT]
- *     claimd log DIR [--queue Q] [--project P] [--from LSN]
- *     claimd backup DIR OUT
- *     claimd dump [--url URL | --journal DIR] [--project P]
- *     claimd load [--url URL]
- *     claimd token new|list|revoke ...
- *     claimd health [ADDRESS]
- *     claimd bench [OPTION]...       a program of its own
- *     claimd run [OPTION]... -- CMD  servers for tests, as long as CMD runs
- */
+/* command: what claimd does besides serving, named by its first argument. */
 #ifndef MAIN_COMMAND_H
 #define MAIN_COMMAND_H
 

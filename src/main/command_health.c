@@ -49,33 +49,15 @@ dial_address(const struct sockaddr *address, socklen_t size, int64_t until_ns)
     return -1;
 }
 
-/* Cuts "[::1]:80" in two, without the brackets. */
-static bool
-split_address(const char *address, char host[HOST_CAP], const char **port)
-{
-    const char *colon = strrchr(address, ':');
-    size_t len = colon == NULL ? 0 : (size_t)(colon - address);
-
-    if (len > 1 && address[0] == '[' && address[len - 1] == ']') {
-        address++;
-        len -= 2;
-    }
-    if (len == 0 || len >= HOST_CAP)
-        return false;
-    memcpy(host, address, len);
-    host[len] = '\0';
-    *port = colon + 1;
-    return true;
-}
-
 static int
 dial(const char *address, int64_t until_ns)
 {
     struct sockaddr_un local = {.sun_family = AF_UNIX};
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *all = NULL;
+    const char *colon = strrchr(address, ':');
+    size_t len = colon == NULL ? 0 : (size_t)(colon - address);
     char host[HOST_CAP];
-    const char *port;
     int fd = -1;
 
     if (strncmp(address, "unix:", 5) == 0) {
@@ -85,9 +67,13 @@ dial(const char *address, int64_t until_ns)
         memcpy(local.sun_path, address + 5, strlen(address + 5) + 1);
         return dial_address((const struct sockaddr *)&local, sizeof(local), until_ns);
     }
+    if (len > 1 && address[0] == '[' && address[len - 1] == ']') { /* "[::1]:80" */
+        address++;
+        len -= 2;
+    }
+    (void)snprintf(host, sizeof(host), "%.*s", (int)(len & 0xffff), address);
     errno = EINVAL;
-    if (!split_address(address, host, &port) ||
-        getaddrinfo(host, port, &hints, &all) != 0)
+    if (len == 0 || len >= HOST_CAP || getaddrinfo(host, colon + 1, &hints, &all) != 0)
         return -1;
     for (const struct addrinfo *one = all; one != NULL && fd < 0; one = one->ai_next)
         fd = dial_address(one->ai_addr, one->ai_addrlen, until_ns);

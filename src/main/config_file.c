@@ -38,35 +38,30 @@ fail_to_understand(struct reading *r)
         r->odd_line = r->line;
 }
 
-/* The next character, or EOF: also where more has been read than a file may have. */
-static int
-take_char(struct reading *r)
-{
-    int c = r->left == 0 ? EOF : getc(r->file);
-
-    if (c != EOF)
-        r->left--;
-    return c;
-}
-
 /* Reads a line without its end. False at the end of the file; *whole tells if it fits. */
 static bool
 take_line(struct reading *r, char *out, size_t cap, bool *whole)
 {
     size_t len = 0;
-    int c = take_char(r);
+    bool any = false;
 
     *whole = true;
-    if (c == EOF)
-        return false;
-    for (; c != EOF && c != '\n'; c = take_char(r)) {
+    while (r->left > 0) { /* what is behind more than a file may have is not read */
+        const int c = getc(r->file);
+
+        if (c == EOF)
+            break;
+        r->left--;
+        any = true;
+        if (c == '\n')
+            break;
         if (c == '\0' || len + 1 >= cap)
             *whole = false;
         else
             out[len++] = (char)c;
     }
     out[len] = '\0';
-    return true;
+    return any;
 }
 
 /* Gives inih a line. One that does not fit is complained about and becomes a blank one. */

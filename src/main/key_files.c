@@ -196,38 +196,17 @@ certificate_read(const struct config *config, struct mem *mem, struct tls_pair *
     return st;
 }
 
-/* Takes the pin of the pair. */
-static enum status
-make_tls(const struct config *config, struct mem *mem, struct tls_pair *pair,
-         struct tls **out, struct config_errors *errors)
+enum status
+certificate_open(const struct config *config, const struct listen_list *list,
+                 struct mem *mem, struct tls **out, struct config_errors *errors)
 {
     const struct text_file file = {.path = config->tls_client_ca,
                                    .option = "tls_client_ca",
                                    .most = CERTIFICATES_MOST,
                                    .once = true};
     struct bytes authorities = BYTES_NONE;
-    struct reason why;
-    enum status st = ST_OK;
-
-    reason_init(&why);
-    if (config_has(file.path))
-        st = text_file_read(&file, mem, &authorities, errors);
-    if (st != ST_OK) {
-        tls_pair_drop(pair);
-        return st;
-    }
-    st = tls_new(mem, pair, authorities, out, &why);
-    text_file_drop(mem, authorities);
-    if (st == ST_BAD_VALUE)
-        config_error(errors, "tls_client_ca: %s: %s", file.path, why.text);
-    return st;
-}
-
-enum status
-certificate_open(const struct config *config, const struct listen_list *list,
-                 struct mem *mem, struct tls **out, struct config_errors *errors)
-{
     struct tls_pair *pair;
+    struct reason why;
     enum status st;
 
     *out = NULL;
@@ -238,7 +217,20 @@ certificate_open(const struct config *config, const struct listen_list *list,
         return ST_BAD_VALUE;
     }
     st = certificate_read(config, mem, &pair, errors);
-    return st == ST_OK ? make_tls(config, mem, pair, out, errors) : st;
+    if (st != ST_OK)
+        return st;
+    if (config_has(file.path))
+        st = text_file_read(&file, mem, &authorities, errors);
+    if (st != ST_OK) {
+        tls_pair_drop(pair);
+        return st;
+    }
+    reason_init(&why);
+    st = tls_new(mem, pair, authorities, out, &why); /* takes the pin of the pair */
+    text_file_drop(mem, authorities);
+    if (st == ST_BAD_VALUE)
+        config_error(errors, "tls_client_ca: %s: %s", file.path, why.text);
+    return st;
 }
 
 void

@@ -18,25 +18,6 @@ extern char **environ;
  */
 enum { MAP_FROM = 4 * 1024 * 1024, KEEP_ON_TOP = 1024 * 1024 };
 
-/* claimd [OPTION]... */
-static int
-main_serve(int argc, char **argv)
-{
-    const struct program program = {version_commit, argc, argv, environ};
-    struct config config;
-    struct clock clock;
-    int status;
-
-    (void)mallopt(M_MMAP_THRESHOLD, MAP_FROM); /* where it is refused, it is slower */
-    (void)mallopt(M_TRIM_THRESHOLD, KEEP_ON_TOP);
-    clock_init_system(&clock);
-    if (!program_begin(&program, &config, &status))
-        return status;
-    return program_serve(&config, &clock, NULL, NULL, NULL);
-}
-
-/* ------------------------------------------------------------------ claimd COMMAND */
-
 /*
  * Becomes the program of this name that stands beside the running executable, else one in
  * PATH, with the arguments argv[1..]. Returns only if there is none or it cannot be run:
@@ -79,10 +60,19 @@ int
 main(int argc, char **argv)
 {
     const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
+    const struct program program = {version_commit, argc, argv, environ};
+    struct config config;
+    struct clock clock;
+    int status;
 
     if (command != NULL && command->program != NULL)
         return become_program(command->program, argv + 1);
     if (command != NULL)
         return command_run(command, argv + 2);
-    return main_serve(argc, argv);
+    (void)mallopt(M_MMAP_THRESHOLD, MAP_FROM); /* where it is refused, it is slower */
+    (void)mallopt(M_TRIM_THRESHOLD, KEEP_ON_TOP);
+    clock_init_system(&clock);
+    if (!program_begin(&program, &config, &status))
+        return status;
+    return program_serve(&config, &clock, NULL, NULL, NULL);
 }

@@ -91,32 +91,15 @@ write_process(struct process_metrics *p, struct exposition *x)
 }
 
 static void
-write_reloads(const struct process_metrics *p, struct exposition *x)
+write_metrics(struct metrics_source *source, struct exposition *x)
 {
+    static const struct family build = {"claimd_build", FAMILY_INFO, NULL,
+                                        "Version of claimd."};
     static const struct family reloads = {
         "claimd_reloads", FAMILY_COUNTER, NULL,
         "Number of configuration reloads (SIGHUP), by result."};
     const struct label well = {"result", bytes_str("success")};
     const struct label failed = {"result", bytes_str("failure")};
-
-    exposition_family(x, &reloads);
-    exposition_sample(x, &well, 1, counter_read(&p->reloads));
-    exposition_sample(x, &failed, 1, counter_read(&p->failed_reloads));
-    metric_write(
-        x, FAMILY_GAUGE, "claimd_last_reload_successful", NULL,
-        "1 if the last reload succeeded. 0 if it failed and the previous configuration "
-        "stays in force.",
-        counter_read(&p->last_reload_well), 0);
-    metric_write(x, FAMILY_GAUGE, "claimd_last_reload_success_timestamp_seconds",
-                 "seconds", "Time of the last successful reload, in seconds since 1970.",
-                 counter_read(&p->last_reload_ms), 3);
-}
-
-static void
-write_metrics(struct metrics_source *source, struct exposition *x)
-{
-    static const struct family build = {"claimd_build", FAMILY_INFO, NULL,
-                                        "Version of claimd."};
     const struct label version = {"version", bytes_str(CLAIMD_VERSION)};
     struct process_metrics *p = container_of(source, struct process_metrics, source);
 
@@ -134,7 +117,17 @@ write_metrics(struct metrics_source *source, struct exposition *x)
     metric_write(x, FAMILY_COUNTER, "claimd_log_lines_dropped", NULL,
                  "Number of log lines dropped because claimd could not write the log.",
                  log_dropped(p->log), 0);
-    write_reloads(p, x);
+    exposition_family(x, &reloads);
+    exposition_sample(x, &well, 1, counter_read(&p->reloads));
+    exposition_sample(x, &failed, 1, counter_read(&p->failed_reloads));
+    metric_write(
+        x, FAMILY_GAUGE, "claimd_last_reload_successful", NULL,
+        "1 if the last reload succeeded. 0 if it failed and the previous configuration "
+        "stays in force.",
+        counter_read(&p->last_reload_well), 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_last_reload_success_timestamp_seconds",
+                 "seconds", "Time of the last successful reload, in seconds since 1970.",
+                 counter_read(&p->last_reload_ms), 3);
 }
 
 void

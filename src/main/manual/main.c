@@ -161,23 +161,20 @@ write_options(bool in_file)
 }
 
 static void
-list_options(const struct command *c)
+list_options(void)
 {
-    (void)c;
     write_options(false);
 }
 
 static void
-settings(const struct command *c)
+settings(void)
 {
-    (void)c;
     write_options(true);
 }
 
 static void
-profile(const struct command *c)
+profile(void)
 {
-    (void)c;
     for (const struct config_setting *s = config_rackspace; s->option != NULL; s++)
         roff_option("", s->option, " = ", s->value, "");
 }
@@ -239,17 +236,15 @@ ends(const struct command *c)
 }
 
 static void
-all_synopses(const struct command *c)
+all_synopses(void)
 {
-    (void)c;
     for (size_t i = 0; i < command_count; i++)
         synopsis(commands[i]);
 }
 
 static void
-all_commands(const struct command *c)
+all_commands(void)
 {
-    (void)c;
     for (size_t i = 0; i < command_count; i++) {
         roff_heading("claimd ", commands[i]->name);
         about(commands[i]);
@@ -261,27 +256,27 @@ all_commands(const struct command *c)
     }
 }
 
-/* Entries, or a function that writes what stands there. */
+/* Entries, or a function that writes what stands there, of a command if one is named. */
 static const struct place {
     const char *name;
-    bool of_command;
     const struct help_entry *entries;
-    void (*write)(const struct command *c);
+    void (*write)(void);
+    void (*write_command)(const struct command *c);
 } places[] = {
-    {"arguments", false, help_arguments, NULL},
-    {"options", false, NULL, list_options},
-    {"settings", false, NULL, settings},
-    {"profile", false, NULL, profile},
-    {"signals", false, help_signals, NULL},
-    {"exits", false, help_exits, NULL},
-    {"variables", false, help_variables, NULL},
-    {"files", false, help_files, NULL},
-    {"synopses", false, NULL, all_synopses},
-    {"commands", false, NULL, all_commands},
-    {"synopsis", true, NULL, synopsis},
-    {"about", true, NULL, about},
-    {"command_options", true, NULL, command_options},
-    {"ends", true, NULL, ends},
+    {"arguments", .entries = help_arguments},
+    {"options", .write = list_options},
+    {"settings", .write = settings},
+    {"profile", .write = profile},
+    {"signals", .entries = help_signals},
+    {"exits", .entries = help_exits},
+    {"variables", .entries = help_variables},
+    {"files", .entries = help_files},
+    {"synopses", .write = all_synopses},
+    {"commands", .write = all_commands},
+    {"synopsis", .write_command = synopsis},
+    {"about", .write_command = about},
+    {"command_options", .write_command = command_options},
+    {"ends", .write_command = ends},
 };
 
 /* "@options" or "@ends token"; false: there is no such place. */
@@ -293,10 +288,13 @@ write_place(char *line)
     const struct command *c = word != NULL ? command_find(word) : NULL;
 
     for (size_t i = 0; name != NULL && i < sizeof(places) / sizeof(places[0]); i++)
-        if (strcmp(places[i].name, name) == 0 && places[i].of_command == (c != NULL)) {
+        if (strcmp(places[i].name, name) == 0 &&
+            (places[i].write_command != NULL) == (c != NULL)) {
             write_entries(places[i].entries);
             if (places[i].write != NULL)
-                places[i].write(c);
+                places[i].write();
+            if (c != NULL)
+                places[i].write_command(c);
             return true;
         }
     return false;

@@ -284,22 +284,19 @@ run_take_signals(struct run *r)
     (void)sigaddset(&set, PARENT_SIGNAL);
     r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     (void)sigaddset(&set, SIGPIPE); /* our standard error may have no reader */
-    return r->signals >= 0 && sigprocmask(SIG_BLOCK, &set, &r->before) == 0;
-}
-
-/*
- * The signal is for the death of a thread, the descriptor for that of the process; but there is
- * none for a parent in another namespace, or from an old kernel.
- */
-void
-run_watch_parent(struct run *r)
-{
+    if (r->signals < 0 || sigprocmask(SIG_BLOCK, &set, &r->before) != 0)
+        return false;
+    /*
+     * The signal is for the death of a thread, the descriptor for that of the process; but there is
+     * none for a parent in another namespace, or from an old kernel.
+     */
     r->parent = getppid();
     (void)prctl(PR_SET_PDEATHSIG, PARENT_SIGNAL);
     if (r->parent > 0)
         r->parent_end = (int)syscall(SYS_pidfd_open, r->parent, 0);
     if (r->parent_end >= 0)
         (void)fcntl(r->parent_end, F_SETFD, FD_CLOEXEC);
+    return true;
 }
 
 static void

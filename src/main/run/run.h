@@ -98,11 +98,11 @@ int run_command_start(struct run *r);
 
 /* ------------------------------------------------------------------ waiting */
 
-/* Signals are read from now on, and go to CMD if they are for it. False: errno. */
+/*
+ * Signals are read from now on, and go to CMD if they are for it; the parent's death is ours. False:
+ * errno.
+ */
 bool run_take_signals(struct run *r);
-
-/* From now on the parent's death is ours. */
-void run_watch_parent(struct run *r);
 
 /* Sleeps until CMD has ended. Kills it at kill_at_ns. */
 void run_await_command(struct run *r);
