@@ -186,34 +186,13 @@ ns_of(double seconds)
     return (int64_t)(seconds * (double)STOPWATCH_SECOND);
 }
 
-/* {"n":"0000000000000000","data":"xxxx"}, body_bytes long */
-static void
-build_texts(struct run *run)
-{
-    static const char head[] = "{\"n\":\"";
-    static const char data[] = "\",\"d\":\"";
-    const struct options *o = run->options;
-    size_t fixed = sizeof head - 1 + BODY_NUMBER + sizeof data - 1 + 2;
-
-    buf_str(&run->body_tail, data);
-    for (size_t n = fixed; n < (size_t)o->body_bytes; n++)
-        buf_byte(&run->body_tail, (char)('a' + n % 26));
-    buf_str(&run->body_tail, "\"}");
-    buf_printf(&run->http_tail,
-               " HTTP/1.1\r\nHost: %s\r\nClient-ID: %s\r\nX-Project-ID: %s\r\n"
-               "Accept: application/json\r\n",
-               run->endpoint.host, o->client_id, o->project);
-    if (o->token[0] != '\0')
-        buf_printf(&run->http_tail, "X-Auth-Token: %s\r\n", o->token);
-    run->base.body_head = bytes_of(head, sizeof head - 1);
-    run->base.body_tail = buf_view(&run->body_tail);
-    run->base.http_tail = buf_view(&run->http_tail);
-}
-
 static void
 build_base(struct run *run)
 {
+    /* {"n":"0000000000000000","d":"xxxx"}, body_bytes long */
+    static const char head[] = "{\"n\":\"", data[] = "\",\"d\":\"";
     const struct options *o = run->options;
+    size_t fixed = sizeof head - 1 + BODY_NUMBER + sizeof data - 1 + 2;
 
     run->base = (struct plan){.protocol = o->protocol,
                               .endpoint = &run->endpoint,
@@ -231,7 +210,19 @@ build_base(struct run *run)
                               .pace.connections = (unsigned)o->connections,
                               .to_ns = INT64_MAX,
                               .give_up_ns = INT64_MAX};
-    build_texts(run);
+    buf_str(&run->body_tail, data);
+    for (size_t n = fixed; n < (size_t)o->body_bytes; n++)
+        buf_byte(&run->body_tail, (char)('a' + n % 26));
+    buf_str(&run->body_tail, "\"}");
+    buf_printf(&run->http_tail,
+               " HTTP/1.1\r\nHost: %s\r\nClient-ID: %s\r\nX-Project-ID: %s\r\n"
+               "Accept: application/json\r\n",
+               run->endpoint.host, o->client_id, o->project);
+    if (o->token[0] != '\0')
+        buf_printf(&run->http_tail, "X-Auth-Token: %s\r\n", o->token);
+    run->base.body_head = bytes_of(head, sizeof head - 1);
+    run->base.body_tail = buf_view(&run->body_tail);
+    run->base.http_tail = buf_view(&run->http_tail);
     snprintf(run->storm_base, sizeof run->storm_base, "%s-storm", o->queue);
 }
 

@@ -193,24 +193,6 @@ process_parse_stat(const char *text, uint64_t *ticks, uint64_t *resident_pages)
     return true;
 }
 
-static bool
-read_one(int32_t pid, uint64_t *ticks, uint64_t *pages)
-{
-    char path[64];
-    char text[1024];
-    FILE *file;
-    size_t len;
-
-    snprintf(path, sizeof path, "/proc/%" PRId32 "/stat", pid);
-    file = fopen(path, "r");
-    if (file == NULL)
-        return false;
-    len = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[len] = '\0';
-    return process_parse_stat(text, ticks, pages);
-}
-
 bool
 process_usage(const struct process_list *list, struct process_usage *out)
 {
@@ -219,8 +201,18 @@ process_usage(const struct process_list *list, struct process_usage *out)
 
     for (size_t i = 0; i < list->count; i++) {
         uint64_t ticks, pages;
+        char path[64], text[1024];
+        FILE *file;
+        size_t len;
 
-        if (!read_one(list->pids[i], &ticks, &pages))
+        snprintf(path, sizeof path, "/proc/%" PRId32 "/stat", list->pids[i]);
+        file = fopen(path, "r");
+        if (file == NULL)
+            return false;
+        len = fread(text, 1, sizeof text - 1, file);
+        fclose(file);
+        text[len] = '\0';
+        if (!process_parse_stat(text, &ticks, &pages))
             return false;
         all_ticks += ticks;
         all_pages += pages;

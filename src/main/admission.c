@@ -183,12 +183,12 @@ open_wire(struct admission *a, struct config_errors *errors)
 }
 
 static enum status
-make_keystone(struct admission *a)
+open_keystone(struct admission *a, struct config_errors *errors)
 {
+    const struct executor_config executor = {
+        .mem = a->mem, .threads = KEYSTONE_THREADS, .line = KEYSTONE_LINE};
     struct keystone_config keystone = {
         .mem = a->mem,
-        .wire = a->wire,
-        .executor = a->executor,
         .cache_ms = a->config->keystone_cache_seconds * 1000,
         .timeout_ms = a->config->keystone_timeout_ms,
         .cache_tokens = (size_t)a->config->keystone_cache_tokens,
@@ -196,19 +196,6 @@ make_keystone(struct admission *a)
         .ctx = a,
     };
     struct reason why;
-    enum status st =
-        role_map_read(&keystone.roles, bytes_str(a->config->keystone_roles), &why);
-
-    if (st == ST_OK)
-        st = make_key(&keystone.key, sizeof(keystone.key));
-    return st == ST_OK ? keystone_new(&keystone, &a->keystone) : st;
-}
-
-static enum status
-open_keystone(struct admission *a, struct config_errors *errors)
-{
-    const struct executor_config executor = {
-        .mem = a->mem, .threads = KEYSTONE_THREADS, .line = KEYSTONE_LINE};
     char token[KEYSTONE_TOKEN_MAX + 1];
     enum status st = read_service_token(a, token, errors);
 
@@ -222,7 +209,13 @@ open_keystone(struct admission *a, struct config_errors *errors)
         st = ST_BAD_VALUE;
     }
     if (st == ST_OK)
-        st = make_keystone(a);
+        st = role_map_read(&keystone.roles, bytes_str(a->config->keystone_roles), &why);
+    if (st == ST_OK)
+        st = make_key(&keystone.key, sizeof(keystone.key));
+    keystone.wire = a->wire;
+    keystone.executor = a->executor;
+    if (st == ST_OK)
+        st = keystone_new(&keystone, &a->keystone);
     if (st == ST_OK)
         access_trust(a->access, a->keystone);
     return st;

@@ -40,16 +40,6 @@ append_response(char *data, size_t size, size_t count, void *arg)
     return out->failed ? 0 : size * count;
 }
 
-static bool
-add_head(struct web_client *c, const char *line)
-{
-    struct curl_slist *grown = c->curl.slist_append(c->heads, line);
-
-    if (grown != NULL)
-        c->heads = grown;
-    return grown != NULL;
-}
-
 static void
 web_client_close(struct web_client *c)
 {
@@ -92,8 +82,10 @@ web_client_open(struct web_client *c, const char *url, const char *token_file,
         c->handle = c->curl.easy_init();
         (void)snprintf(line, sizeof(line), "X-Auth-Token: %s",
                        token == NULL ? "" : token);
-        if (c->handle == NULL || !add_head(c, "Content-Type: application/jsonl") ||
-            !add_head(c, "Expect:") || (token != NULL && !add_head(c, line)))
+        if (c->handle == NULL ||
+            !curl_add_line(&c->curl, &c->heads, "Content-Type: application/jsonl") ||
+            !curl_add_line(&c->curl, &c->heads, "Expect:") ||
+            (token != NULL && !curl_add_line(&c->curl, &c->heads, line)))
             st = ST_NO_MEMORY;
     }
     text_file_drop_word(mem, token);

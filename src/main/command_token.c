@@ -173,38 +173,13 @@ struct task {
     struct bytes text;      /* of the file, owned */
     struct buf next;        /* what it becomes */
     struct token_line line; /* the new one */
-    size_t found;           /* lines with the name that is to be revoked */
+    size_t found;           /* lines with the name */
 };
 
 static int
 fails(const struct task *t, int error)
 {
     return command_fails(COMMAND_FAILED, "%s: %s", t->path, strerror(error));
-}
-
-/* Shows each line to line_seen(), also those without a token. */
-static int
-walk_lines(struct task *t, int (*line_seen)(struct task *t, struct bytes line,
-                                            const struct token_line *read))
-{
-    struct bytes rest = t->text;
-    int status = COMMAND_GOOD;
-
-    for (size_t number = 1; status == COMMAND_GOOD && rest.len > 0; number++) {
-        struct bytes line = bytes_cut(&rest, '\n');
-        struct token_line read;
-        struct reason why;
-
-        reason_init(&why);
-        if (token_line_blank(line))
-            status = line_seen(t, line, NULL);
-        else if (token_line_read(line, &read, &why) == ST_OK)
-            status = line_seen(t, line, &read);
-        else
-            status =
-                command_fails(COMMAND_FAILED, "%s:%zu: %s", t->path, number, why.text);
-    }
-    return status;
 }
 
 static int
@@ -214,14 +189,6 @@ replace_text(struct task *t)
         t->next.failed ? ENOMEM : token_file_replace(&t->file, buf_view(&t->next));
 
     return error == 0 ? COMMAND_GOOD : fails(t, error);
-}
-
-static int
-keep_line(struct task *t, struct bytes line)
-{
-    buf_bytes(&t->next, line);
-    buf_byte(&t->next, '\n');
-    return COMMAND_GOOD;
 }
 
 static int
@@ -296,16 +263,6 @@ describe_token(struct task *t)
 }
 
 static int
-is_another(struct task *t, struct bytes line, const struct token_line *read)
-{
-    if (read != NULL && bytes_equal(read->name, t->line.name))
-        return command_fails(COMMAND_FAILED,
-                             "%s already has a token %s. Revoke it, or use another name",
-                             t->path, t->words->places[1]);
-    return keep_line(t, line);
-}
-
-static int
 end_new(struct task *t)
 {
     char token[TOKEN_TEXT_LEN + 1];
@@ -327,30 +284,16 @@ end_new(struct task *t)
     return status;
 }
 
-static int
-print_token(struct task *t, struct bytes line, const struct token_line *read)
+static void
+print_token(const struct token_line *line)
 {
     char expires[CLOCK_TEXT_CAP] = "never";
 
-    (void)t;
-    (void)line;
-    if (read == NULL)
-        return COMMAND_GOOD;
-    if (read->expires_ms != TOKEN_NEVER)
-        clock_text(read->expires_ms, expires);
-    (void)printf("%-24.*s %-8s %-20s %.*s\n", (int)read->name.len, read->name.data,
-                 role_name(read->role), expires, (int)read->projects.len,
-                 read->projects.data);
-    return COMMAND_GOOD;
-}
-
-static int
-is_kept(struct task *t, struct bytes line, const struct token_line *read)
-{
-    if (read == NULL || !bytes_equal_str(read->name, t->words->places[1]))
-        return keep_line(t, line);
-    t->found++;
-    return COMMAND_GOOD;
+    if (line->expires_ms != TOKEN_NEVER)
+        clock_text(line->expires_ms, expires);
+    (void)printf("%-24.*s %-8s %-20s %.*s\n", (int)line->name.len, line->name.data,
+                 role_name(line->role), expires, (int)line->projects.len,
+                 line->projects.data);
 }
 
 static int
@@ -364,14 +307,47 @@ end_revoke(struct task *t)
 static const struct verb {
     const char *name;
     bool named, changes, makes;
-    int (*line_seen)(struct task *t, struct bytes line, const struct token_line *read);
     int (*end)(
-        struct task *t); /* once all lines were seen; NULL: nothing is left to do */
+        struct task *t); /* once all lines were read; NULL: nothing is left to do */
 } verbs[] = {
-    {"new", true, true, true, is_another, end_new},
-    {"list", false, false, false, print_token, NULL},
-    {"revoke", true, true, false, is_kept, end_revoke},
+    {"new", true, true, true, end_new},
+    {"list", false, false, false, NULL},
+    {"revoke", true, true, false, end_revoke},
 };
+
+/* Prints each line, or keeps it for the next text, also those without a token. */
+static int
+walk_lines(struct task *t, const struct verb *verb)
+{
+    const char *name = t->words->places[1];
+    struct bytes rest = t->text;
+
+    for (size_t number = 1; rest.len > 0; number++) {
+        struct bytes line = bytes_cut(&rest, '\n');
+        const bool blank = token_line_blank(line);
+        struct token_line read;
+        struct reason why;
+        bool same;
+
+        reason_init(&why);
+        if (!blank && token_line_read(line, &read, &why) != ST_OK)
+            return command_fails(COMMAND_FAILED, "%s:%zu: %s", t->path, number, why.text);
+        same = !blank && verb->named && bytes_equal_str(read.name, name);
+        t->found += same;
+        if (same && verb->makes)
+            return command_fails(
+                COMMAND_FAILED,
+                "%s already has a token %s. Revoke it, or use another name", t->path,
+                name);
+        if (!verb->changes && !blank)
+            print_token(&read);
+        if (verb->changes && !same) {
+            buf_bytes(&t->next, line);
+            buf_byte(&t->next, '\n');
+        }
+    }
+    return COMMAND_GOOD;
+}
 
 static int
 run_verb(struct task *t, const struct verb *verb)
@@ -392,7 +368,7 @@ run_verb(struct task *t, const struct verb *verb)
     st = text_file_read(&file, t->words->mem, &t->text, &errors);
     if (st != ST_OK)
         return st == ST_NO_MEMORY ? fails(t, ENOMEM) : COMMAND_FAILED;
-    status = walk_lines(t, verb->line_seen);
+    status = walk_lines(t, verb);
     return status == COMMAND_GOOD && verb->end != NULL ? verb->end(t) : status;
 }
 

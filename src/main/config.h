@@ -256,4 +256,33 @@ config_report_fn(void *ctx, const char *option, const char *where, const char *w
 void config_check_effect(const struct config *config, const struct listen_list *list,
                          config_report_fn *report, void *ctx);
 
+/* ------------------------------------------------------------------ listeners */
+
+/* True if there are sockets for this process; it reads nothing but the environment. */
+bool activation_wanted(const struct config *config);
+
+/*
+ * Makes a list of them, checks what each is and which clients it admits, and takes the variables
+ * out of the environment. ST_BAD_VALUE after error messages.
+ */
+enum status activation_take(const struct config *config, struct listen_list *out,
+                            struct config_errors *errors);
+
+/*
+ * Finds the number of the group that socket_group names; -1 if it is "none". ST_BAD_VALUE
+ * after an error message: there is no such group, or it cannot be looked up.
+ */
+enum status socket_group_find(const struct config *config, int64_t *out,
+                              struct config_errors *errors);
+
+/* True if only this machine can reach this listening address. */
+bool listen_is_loopback(const char *address);
+
+/*
+ * Reports each address that other machines can reach although nothing keeps them out; `where` says
+ * what has named the addresses ("/etc/claimd.conf:3").
+ */
+void listen_policy_check(const struct config *config, const struct listen_list *list,
+                         const char *where, struct config_errors *errors);
+
 #endif

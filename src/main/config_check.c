@@ -4,7 +4,6 @@
 #include "claimd/notify/guard.h"
 #include "claimd/redis/redis.h"
 #include "main/key_files.h"
-#include "main/listen_policy.h"
 #include "main/option.h"
 #include "main/store_setup.h"
 #include "main/text_file.h"

@@ -2,7 +2,6 @@
 #include "claimd/base/log.h"
 #include "claimd/base/mem.h"
 #include "main/daemon_private.h"
-#include "main/listen_policy.h"
 #include "main/option.h"
 #include "main/text_file.h"
 
@@ -363,19 +362,6 @@ log_listeners(struct daemon *d, const struct config *config)
 }
 
 static void
-log_store(struct daemon *d, const struct config *config)
-{
-    log_event(&d->log, LOG_INFO, "store",
-              LOG_S("kind", store_is_redis(config) ? "redis" : "memory"));
-    if (config_has(config->journal))
-        log_event(&d->log, LOG_INFO, "journal", LOG_S("directory", config->journal));
-    else if (!store_is_redis(config)) /* tests want it so */
-        log_event(&d->log, config->ci ? LOG_INFO : LOG_WARN, "no_journal",
-                  LOG_S("warning", "a restart loses all messages. To keep them, set the "
-                                   "option journal to a directory"));
-}
-
-static void
 log_without_effect(void *ctx, const char *option, const char *where, const char *why)
 {
     const struct daemon *d = ctx;
@@ -393,7 +379,14 @@ log_started(struct daemon *d, const struct config *config)
               LOG_I("workers", count_workers(config->workers)),
               LOG_I("max_memory", mem_budget(d->mem)));
     log_listeners(d, config);
-    log_store(d, config);
+    log_event(&d->log, LOG_INFO, "store",
+              LOG_S("kind", store_is_redis(config) ? "redis" : "memory"));
+    if (config_has(config->journal))
+        log_event(&d->log, LOG_INFO, "journal", LOG_S("directory", config->journal));
+    else if (!store_is_redis(config)) /* tests want it so */
+        log_event(&d->log, config->ci ? LOG_INFO : LOG_WARN, "no_journal",
+                  LOG_S("warning", "a restart loses all messages. To keep them, set the "
+                                   "option journal to a directory"));
     for (int i = 0; i <= config->auth; i++)
         auth = bytes_cut(&words, '|');
     log_event(&d->log, LOG_INFO, "auth", LOG_B("kind", auth));

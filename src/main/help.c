@@ -60,23 +60,6 @@ print_entries(const char *heading, const struct help_entry *entries, FILE *to)
         print_entry(entries->name, entries->text, to);
 }
 
-static void
-print_commands(FILE *to)
-{
-    (void)fputs(
-        "Usage: claimd [OPTION]...\n"
-        "       claimd COMMAND [ARGUMENT]...\n"
-        "\n"
-        "claimd is an HTTP queue server that speaks the OpenStack Zaqar API. Without a\n"
-        "command it serves in the foreground.\n"
-        "\n"
-        "Commands (claimd COMMAND --help says more)\n",
-        to);
-    for (size_t i = 0; i < command_count; i++)
-        (void)fprintf(to, "  %-*s%s\n", SHORT_NAME, commands[i]->call,
-                      commands[i]->summary);
-}
-
 /* "--max-wait SECONDS". */
 static int
 print_option_name(const struct option *option, FILE *to)
@@ -178,7 +161,18 @@ help_print(const char *topic, FILE *to)
 {
     if (topic != NULL && strcmp(topic, "all") != 0)
         return print_options(topic, to) > 0;
-    print_commands(to);
+    (void)fputs(
+        "Usage: claimd [OPTION]...\n"
+        "       claimd COMMAND [ARGUMENT]...\n"
+        "\n"
+        "claimd is an HTTP queue server that speaks the OpenStack Zaqar API. Without a\n"
+        "command it serves in the foreground.\n"
+        "\n"
+        "Commands (claimd COMMAND --help says more)\n",
+        to);
+    for (size_t i = 0; i < command_count; i++)
+        (void)fprintf(to, "  %-*s%s\n", SHORT_NAME, commands[i]->call,
+                      commands[i]->summary);
     if (topic == NULL) {
         print_common_options(to);
         (void)fputs("\nclaimd --help GROUP prints a group of options, claimd --help all "

@@ -1,5 +1,14 @@
-#include "main/listen_policy.h"
-
+/*
+ * The sockets that a supervisor such as systemd hands on, the group of a Unix socket, and which clients an
+ * address may admit.
+ *
+ *     LISTEN_PID      the process that the sockets are for: claimd takes them only if that is itself
+ *     LISTEN_FDS      how many there are; the first is descriptor 3
+ *     LISTEN_FDNAMES  what each is for, with colons in between (FileDescriptorName=)
+ *
+ * They take the place of the option `listen`. Since the supervisor keeps them open, a client that
+ * connects while claimd is started again waits in the backlog, and is served then.
+ */
 #include "main/option.h"
 
 #include <arpa/inet.h>

@@ -281,24 +281,6 @@ take_signals(void *arg)
     }
 }
 
-static enum status
-signals_start(struct signals *s, struct daemon *daemon)
-{
-    sigset_t set = taken_set();
-
-    *s = (struct signals){.daemon = daemon};
-    s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    s->end_fd = eventfd(0, EFD_CLOEXEC);
-    if (s->signal_fd >= 0 && s->end_fd >= 0 &&
-        pthread_create(&s->thread, NULL, take_signals, s) == 0)
-        return ST_OK;
-    if (s->signal_fd >= 0)
-        (void)close(s->signal_fd);
-    if (s->end_fd >= 0)
-        (void)close(s->end_fd);
-    return ST_UNAVAILABLE;
-}
-
 int
 program_serve(const struct config *config, const struct clock *clock,
               program_hook *started, program_hook *ended, void *ctx)
@@ -317,7 +299,16 @@ program_serve(const struct config *config, const struct clock *clock,
         return st == ST_CONFLICT    ? EXIT_JOURNAL_REFUSED
                : st == ST_BAD_VALUE ? EXIT_USAGE
                                     : EXIT_CANNOT_START;
-    if (signals_start(&signals, d) != ST_OK) {
+    signals =
+        (struct signals){.daemon = d,
+                         .signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK),
+                         .end_fd = eventfd(0, EFD_CLOEXEC)};
+    if (signals.signal_fd < 0 || signals.end_fd < 0 ||
+        pthread_create(&signals.thread, NULL, take_signals, &signals) != 0) {
+        if (signals.signal_fd >= 0)
+            (void)close(signals.signal_fd);
+        if (signals.end_fd >= 0)
+            (void)close(signals.end_fd);
         config_error(&errors, "cannot start a thread for signals");
         daemon_close(d);
         return EXIT_CANNOT_START;

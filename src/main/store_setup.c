@@ -120,24 +120,6 @@ store_setup_log(const struct store_setup *s)
     return s->journal == NULL ? NULL : journal_log(s->journal);
 }
 
-static void
-tell_recovery(const struct store_setup *s, const struct journal_recovery *r,
-              struct store *store, int64_t wall_ms)
-{
-    struct store_visit visit = {.now_ms = r->now_ms};
-    struct store_totals totals = {0};
-
-    (void)store_totals(store, &visit, &totals); /* all that expired is gone by now */
-    log_event(s->log, LOG_INFO, "recovered", LOG_I("segments", r->segments),
-              LOG_I("records", r->records), LOG_I("bytes", r->bytes),
-              LOG_I("queues", totals.queues), LOG_I("messages", totals.messages));
-    if (r->torn)
-        log_event(s->log, LOG_WARN, "journal_torn", LOG_I("bytes", r->torn_bytes));
-    if (r->now_ms > wall_ms)
-        log_event(s->log, LOG_WARN, "clock_behind_journal",
-                  LOG_I("behind_ms", r->now_ms - wall_ms));
-}
-
 enum status
 store_setup_recover(struct store_setup *s, const struct config *config,
                     struct store *store, struct config_errors *errors)
@@ -145,6 +127,8 @@ store_setup_recover(struct store_setup *s, const struct config *config,
     const int64_t wall_ms = clock_now_ms(s->now), stopwatch_ns = clock_stopwatch_ns();
     struct journal_recovery recovery = {
         .now_ms = wall_ms, .accept_clock = config->accept_clock || s->steered != NULL};
+    struct store_visit visit = {.now_ms = wall_ms};
+    struct store_totals totals = {0};
     char error[JOURNAL_ERROR_CAP];
     enum status st;
 
@@ -156,7 +140,16 @@ store_setup_recover(struct store_setup *s, const struct config *config,
         config_error(errors, "journal %s: %s", config->journal, error);
         return st == ST_BAD_VALUE ? ST_CONFLICT : st;
     }
-    tell_recovery(s, &recovery, store, wall_ms);
+    visit.now_ms = recovery.now_ms;
+    (void)store_totals(store, &visit, &totals); /* all that expired is gone by now */
+    log_event(s->log, LOG_INFO, "recovered", LOG_I("segments", recovery.segments),
+              LOG_I("records", recovery.records), LOG_I("bytes", recovery.bytes),
+              LOG_I("queues", totals.queues), LOG_I("messages", totals.messages));
+    if (recovery.torn)
+        log_event(s->log, LOG_WARN, "journal_torn", LOG_I("bytes", recovery.torn_bytes));
+    if (recovery.now_ms > wall_ms)
+        log_event(s->log, LOG_WARN, "clock_behind_journal",
+                  LOG_I("behind_ms", recovery.now_ms - wall_ms));
     /*
      * The store's time continues from where the journal was, if that is later, and not a fraction of a
      * millisecond more, so that no deadline comes earlier. (A clock that stands is moved by hand.)

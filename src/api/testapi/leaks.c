@@ -2,7 +2,7 @@
 #include "api/testapi/handlers.h"
 #include "api/wire/uri.h"
 #include "claimd/json/string.h"
-#include "claimd/testapi/leak.h"
+#include "claimd/testapi/history.h"
 
 /* Messages, and listings of some, that one answer looks at; messages of a listing. */
 enum { LOOK_MOST = 10000, LOOK_SLICE = 64 };

@@ -1,4 +1,4 @@
-#include "claimd/testapi/leak.h"
+#include "claimd/testapi/history.h"
 
 #include "support/arena_fixture.h"
 
