@@ -1,6 +1,4 @@
-/*
- * options: the command line of `claimd-bench`, from one table.
- */
+/* options: the command line of `claimd-bench`, from one table. */
 #ifndef BENCH_OPTIONS_H
 #define BENCH_OPTIONS_H
 

@@ -1,6 +1,4 @@
-/*
- * protocol: how the steps of a scenario are said in one server's language.
- */
+/* protocol: how the steps of a scenario are said in one server's language. */
 #ifndef BENCH_PROTOCOL_H
 #define BENCH_PROTOCOL_H
 

@@ -150,7 +150,7 @@ next_id(struct bytes text, size_t *at, struct bytes *id)
 {
     static const char mark[] = "/messages/";
     const char *found;
-    size_t start, len;
+    size_t start;
 
     if (*at >= text.len)
         return false;
@@ -158,14 +158,10 @@ next_id(struct bytes text, size_t *at, struct bytes *id)
     if (found == NULL)
         return false;
     start = (size_t)(found - text.data) + sizeof mark - 1;
-    for (len = 0; start + len < text.len; len++) {
-        char c = text.data[start + len];
-
-        if (c == '"' || c == '?')
-            break;
-    }
-    *id = bytes_of(text.data + start, len);
-    *at = start + len;
+    *at = start;
+    while (*at < text.len && text.data[*at] != '"' && text.data[*at] != '?')
+        ++*at;
+    *id = bytes_of(text.data + start, *at - start);
     return true;
 }
 

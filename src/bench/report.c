@@ -141,8 +141,6 @@ report_text(const struct options *o, const struct result *r, FILE *out)
         fprintf(out, "\nempty claims   %10" PRIu64 "\n", s->empty_claims);
 }
 
-/* ------------------------------------------------------------------ CSV */
-
 /* Names of operations have no commas or quotes: nothing to escape. */
 void
 report_csv(const struct options *o, const struct result *r, FILE *out)

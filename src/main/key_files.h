@@ -1,6 +1,4 @@
-/*
- * key_files: keys and certificates, from the files that the options name.
- */
+/* key_files: keys and certificates, from the files that the options name. */
 #ifndef MAIN_KEY_FILES_H
 #define MAIN_KEY_FILES_H
 

@@ -50,6 +50,7 @@ read_open(int fd, const struct text_file *file, struct mem *mem, struct bytes *o
 {
     const char *option = file->option, *path = file->path;
     struct stat st = {.st_mode = 0};
+    enum status status;
     int error = 0;
 
     (void)fstat(fd, &st); /* without it, the file is read all the same */
@@ -69,19 +70,13 @@ read_open(int fd, const struct text_file *file, struct mem *mem, struct bytes *o
             option, path, st.st_mode & 07777, path);
         return ST_BAD_VALUE;
     }
-    switch (read_all(fd, mem, file->most, out, &error)) {
-    case ST_OK:
-        return ST_OK;
-    case ST_NO_MEMORY:
-        return ST_NO_MEMORY;
-    case ST_TOO_LARGE:
+    status = read_all(fd, mem, file->most, out, &error);
+    if (status == ST_TOO_LARGE)
         config_error(errors, "%s: %s is larger than %zuM, the maximum", option, path,
                      file->most >> 20);
-        return ST_BAD_VALUE;
-    default:
+    else if (status == ST_BAD_VALUE)
         config_error(errors, "%s: %s: %s", option, path, strerror(error));
-        return ST_BAD_VALUE;
-    }
+    return status == ST_TOO_LARGE ? ST_BAD_VALUE : status;
 }
 
 enum status

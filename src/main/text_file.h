@@ -1,6 +1,4 @@
-/*
- * text_file: a small file that the configuration names, read as a whole.
- */
+/* text_file: a small file that the configuration names, read as a whole. */
 #ifndef MAIN_TEXT_FILE_H
 #define MAIN_TEXT_FILE_H
 

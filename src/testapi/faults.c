@@ -35,8 +35,6 @@ faults_free(struct faults *f)
     mem_free(f->mem, f);
 }
 
-/* ------------------------------------------------------------------ the list */
-
 static struct fault_rule *
 copy_rules(struct mem *mem, const struct fault_rule *rules, size_t count)
 {
@@ -95,8 +93,6 @@ faults_read(struct faults *f, fault_show_fn *show, void *ctx)
         show(ctx, &f->rules[i]);
     lock_release(&f->lock);
 }
-
-/* ------------------------------------------------------------------ striking */
 
 static bool
 is_any_or(struct bytes wanted, struct bytes text)

@@ -26,17 +26,11 @@ struct history {
     struct list listeners;
 };
 
-const char *
-history_event_name(enum history_event event)
-{
-    static const char *const names[] = {
+const char *const history_event_names[] = {
 #define HISTORY_NAME(name, text) text,
-        HISTORY_LIST(HISTORY_NAME)
+    HISTORY_LIST(HISTORY_NAME)
 #undef HISTORY_NAME
-    };
-
-    return names[event];
-}
+};
 
 enum status
 history_new(struct mem *mem, struct history **out)
@@ -234,17 +228,11 @@ struct lookup {
     enum status status;
 };
 
-const char *
-leak_kind_name(enum leak_kind kind)
-{
-    static const char *const names[] = {
+const char *const leak_kind_names[] = {
 #define LEAK_NAME(name, text) text,
-        LEAK_LIST(LEAK_NAME)
+    LEAK_LIST(LEAK_NAME)
 #undef LEAK_NAME
-    };
-
-    return names[kind];
-}
+};
 
 /* The server makes the ids, so nobody can build a chain of them. */
 static uint64_t

@@ -222,8 +222,6 @@ testapi_attach(struct testapi *testapi, struct store *store, void (*moved)(void 
     testapi->moved_ctx = ctx;
 }
 
-/* ------------------------------------------------------------------ states */
-
 bool
 testapi_begin_exchange(struct testapi *testapi)
 {

@@ -79,7 +79,7 @@ check_entry(void *ctx, const struct history_entry *e)
     if (e->at_ms < step->at_ms)
         (void)verdict_break(&step->sim->verdict, PROMISE_STEP_BY_STEP,
                             "%s of %" PRId64 " behind what happened at %" PRId64,
-                            history_event_name(e->event), e->at_ms, step->at_ms);
+                            history_event_names[e->event], e->at_ms, step->at_ms);
     step->at_ms = e->at_ms;
     if (e->event == HISTORY_CLAIM_ENDED)
         check_claim(step, e);

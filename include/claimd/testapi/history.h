@@ -52,7 +52,7 @@ enum history_event {
         HISTORY_EVENTS
 };
 
-const char *history_event_name(enum history_event event);
+extern const char *const history_event_names[HISTORY_EVENTS];
 
 /* What is not known, or does not apply, is absent, 0 or NULL. */
 struct history_entry {
@@ -61,7 +61,7 @@ struct history_entry {
     enum history_event event;
     struct store_queue queue;  /* without a name: none */
     struct store_queue target; /* DEAD_LETTER: where they went */
-    struct bytes client;       /* the Client-ID of who asked */
+    struct bytes client;       /* the Client-ID of the request */
     const char *action;        /* what was asked for, as a policy names it; a literal */
     struct bytes claim;        /* id */
     int64_t ends_ms;           /* CLAIMED, RENEWED: when the claim ends */
@@ -76,10 +76,10 @@ struct history;
 /* Owned. ST_NO_MEMORY. */
 enum status history_new(struct mem *mem, struct history **out);
 
-/* Nobody watches any more. */
+/* No listener is left. */
 void history_free(struct history *h);
 
-/* Adds an entry, of which all is copied, and tells who watches. */
+/* Adds an entry, of which all is copied, and notifies the listeners. */
 void history_add(struct history *h, const struct history_entry *entry);
 
 /* The number of the latest entry; 0: there was none. */
@@ -127,7 +127,7 @@ enum leak_kind {
 #undef LEAK_ENUM
 };
 
-const char *leak_kind_name(enum leak_kind kind);
+extern const char *const leak_kind_names[];
 
 struct leak {
     enum leak_kind kind;
@@ -142,8 +142,8 @@ struct leak {
 
 /*
  * Looks up suspects in the history: CLAIM for live claims, UNREAD for messages that have not been
- * claimed where they are; at_ms as the store knows it. Who, when, and what it is after all
- * (UNREAD may become DEAD_LETTER or NONE) is filled in; texts are the arena's. ST_NO_MEMORY.
+ * claimed where they are; at_ms as the store knows it. It fills in the client, the time, and the kind
+ * (UNREAD may become DEAD_LETTER or NONE); texts are the arena's. ST_NO_MEMORY.
  *
  *   Cost   O(suspects + all ids in the history); others wait for a slice of it at most
  */

@@ -24,13 +24,13 @@ enum status testapi_new(struct mem *mem, struct testapi **out);
 /* After the store. */
 void testapi_free(struct testapi *testapi);
 
-/* The store's clock. Nobody else moves it once the test API is attached. */
+/* The store's clock. Only the test API moves it once it is attached. */
 struct clock *testapi_clock(struct testapi *testapi);
 
 struct history *testapi_history(struct testapi *testapi);
 struct faults *testapi_faults(struct testapi *testapi);
 
-/* The log for the store; log: to whom it passes everything on, NULL: nobody. */
+/* The log for the store, which passes everything on to `log`, if not NULL. */
 struct store_log *testapi_log(struct testapi *testapi, struct store_log *log);
 
 /* This is the store; moved(ctx) is called, from any thread, when its clock was moved. */
@@ -53,15 +53,13 @@ void testapi_stop(struct testapi *testapi, bool stop);
 
 /*
  * Moves the clock towards until_ms, from one deadline to the next: a step, or a slice of what
- * is due. True: it is there, and whatever was due by then has happened. Between two steps
- * whoever was called has been served. `since`: it stops when something that time does has
+ * is due. True: it is there, and all that was due by then has happened. Between two steps all
+ * waiters that were called have been served. `since`: it stops when something that time does has
  * happened behind this number of the history; UINT64_MAX: it does not.
  */
 bool testapi_move(struct testapi *testapi, int64_t until_ms, uint64_t since);
 
-/* ------------------------------------------------------------------ states */
-
-/* One whole state is put in the place of another at a time. False: somebody is at it. */
+/* One whole state replaces another at a time. False: another request replaces one now. */
 bool testapi_begin_exchange(struct testapi *testapi);
 void testapi_end_exchange(struct testapi *testapi);
 
@@ -69,7 +67,7 @@ void testapi_end_exchange(struct testapi *testapi);
 
 /*
  * A request that waits for a message is told by the store, and asks again a moment later. The
- * test API stands between: while somebody was told who has not come, time does not go on.
+ * test API stands between: while a request that was told has not asked again, time does not go on.
  */
 struct testapi_call;
 
@@ -88,10 +86,10 @@ void testapi_call_free(struct testapi_call *call);
 bool testapi_call_take(struct testapi_call *call);
 void testapi_call_served(struct testapi *testapi);
 
-/* Tells all who wait, of one project or (absent) of all, that their waiting is over. */
+/* Tells all waiting requests, of one project or (absent) of all, that their waiting is over. */
 void testapi_dismiss(struct testapi *testapi, struct bytes project);
 
-/* Has everybody who was told asked again? */
+/* Has each request that was told asked again? */
 bool testapi_is_quiet(const struct testapi *testapi);
 
 #endif

@@ -45,7 +45,7 @@ history_write(struct buf *out, const struct history_entry *e)
     clock_text(e->at_ms, at);
     buf_byte(out, '{');
     json_write_u64(out, "number", e->number);
-    json_write_text(out, "event", bytes_str(history_event_name(e->event)));
+    json_write_text(out, "event", bytes_str(history_event_names[e->event]));
     json_write_text(out, "at", bytes_str(at));
     json_write_i64(out, "at_ms", e->at_ms);
     if (bytes_present(e->queue.name)) {
@@ -80,7 +80,7 @@ history_read_events(struct bytes text, uint32_t *out)
         struct bytes name = bytes_trim(bytes_cut(&text, ','));
         unsigned i = 0;
 
-        while (i < HISTORY_EVENTS && !bytes_equal_str(name, history_event_name(i)))
+        while (i < HISTORY_EVENTS && !bytes_equal_str(name, history_event_names[i]))
             i++;
         if (i == HISTORY_EVENTS)
             return false;
@@ -120,7 +120,7 @@ name_events(struct arena *arena, uint32_t events)
     for (unsigned i = 0; i < HISTORY_EVENTS && bytes_present(text); i++)
         if ((events & UINT32_C(1) << i) != 0)
             text = arena_printf(arena, "%.*s%s%s", (int)text.len, text.data,
-                                text.len > 0 ? "," : "", history_event_name(i));
+                                text.len > 0 ? "," : "", history_event_names[i]);
     return text;
 }
 

@@ -219,7 +219,7 @@ write_leak(struct buf *out, const struct leak *leak)
 
     clock_text(leak->at_ms, at);
     buf_byte(out, '{');
-    json_write_text(out, "kind", bytes_str(leak_kind_name(leak->kind)));
+    json_write_text(out, "kind", bytes_str(leak_kind_names[leak->kind]));
     write_text(out, "project", leak->queue.project);
     write_text(out, "queue", leak->queue.name);
     if (leak->kind == LEAK_DEAD_LETTER)

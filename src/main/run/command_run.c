@@ -1,6 +1,4 @@
-/*
- * claimd run: servers for tests, as long as a command runs.
- */
+/* claimd run: servers for tests, as long as a command runs. */
 #include "claimd/base/clock.h"
 #include "claimd/json/tree.h"
 #include "main/command.h"
@@ -325,8 +323,6 @@ run_with_servers(struct run *r)
 
     if (status != COMMAND_GOOD)
         return status;
-    if (!run_command_prepare(r))
-        return command_fails(RUN_BROKEN, "out of memory");
     status = run_command_start(r);
     if (status != 0)
         return status;

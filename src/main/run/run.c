@@ -141,8 +141,12 @@ with_loopback(const char *name, const char *other)
                : grown;
 }
 
-bool
-run_command_prepare(const struct run *r)
+/*
+ * Sets in our own environment what CMD is to find: where the servers are, for programs of ours and of
+ * OpenStack. It removes what the environment says of another cloud. False: no memory.
+ */
+static bool
+prepare_environment(const struct run *r)
 {
     /* The servers are on this machine. Some programs look for the one name first, some for the other. */
     char *lower = with_loopback("no_proxy", "NO_PROXY");
@@ -186,6 +190,8 @@ run_command_start(struct run *r)
     int ends[2], error = 0;
     ssize_t n;
 
+    if (!prepare_environment(r))
+        return command_fails(RUN_BROKEN, "out of memory");
     if (pipe2(ends, O_CLOEXEC) != 0)
         return command_fails(RUN_CANNOT, "%s cannot be run: %s", words[0],
                              strerror(errno));
@@ -377,19 +383,6 @@ run_await_command(struct run *r)
     }
 }
 
-/* A server that ended instead of starting. Its log says why. */
-static int
-report_failure(const struct run *r, struct run_server *s)
-{
-    if (s->pid > 0 && waitpid(s->pid, &s->status, 0) == s->pid)
-        s->pid = 0;
-    if (WIFEXITED(s->status) && WEXITSTATUS(s->status) == EXIT_USAGE)
-        return COMMAND_USAGE;
-    return command_fails(RUN_BROKEN, "a server did not start%s%s",
-                         r->words.log == NULL ? "" : ". See ",
-                         r->words.log == NULL ? "" : r->words.log);
-}
-
 /* "claimd listening on http://127.0.0.1:40123" comes in one write, and is short. */
 static bool
 read_address(struct run_server *s)
@@ -435,9 +428,20 @@ await_addresses(struct run *r)
         rest(r, fds, r->words.instances, 0);
         if (r->stopped_by != 0)
             return RUN_SIGNALLED + r->stopped_by;
-        for (size_t i = 0; i < r->words.instances; i++)
-            if (fds[i].revents != 0 && !read_address(&r->servers[i]))
-                return report_failure(r, &r->servers[i]);
+        for (size_t i = 0; i < r->words.instances; i++) {
+            struct run_server *s = &r->servers[i];
+
+            if (fds[i].revents == 0 || read_address(s))
+                continue;
+            /* The server ended instead of starting. Its log says why. */
+            if (s->pid > 0 && waitpid(s->pid, &s->status, 0) == s->pid)
+                s->pid = 0;
+            if (WIFEXITED(s->status) && WEXITSTATUS(s->status) == EXIT_USAGE)
+                return COMMAND_USAGE;
+            return command_fails(RUN_BROKEN, "a server did not start%s%s",
+                                 r->words.log == NULL ? "" : ". See ",
+                                 r->words.log == NULL ? "" : r->words.log);
+        }
     }
 }
 

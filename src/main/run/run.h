@@ -87,13 +87,7 @@ struct run {
     bool unasked;       /* in the process that reports: a server did not tell its leaks */
 };
 
-/*
- * Sets in our own environment what CMD is to find: where the servers are, for programs of ours and of
- * OpenStack. It removes what the environment says of another cloud. False: no memory.
- */
-bool run_command_prepare(const struct run *r);
-
-/* Starts CMD. 0, or an exit status after an error message. */
+/* Starts CMD, which finds in its environment where the servers are. 0, or an exit status after an error message. */
 int run_command_start(struct run *r);
 
 /* ------------------------------------------------------------------ waiting */

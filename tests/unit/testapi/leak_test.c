@@ -69,9 +69,9 @@ TEST_CASE("leaks", .setup = open_all, .teardown = close_all);
 
 START_TEST(kinds_have_names)
 {
-    ck_assert_str_eq(leak_kind_name(LEAK_CLAIM), "claim");
-    ck_assert_str_eq(leak_kind_name(LEAK_UNREAD), "unread");
-    ck_assert_str_eq(leak_kind_name(LEAK_DEAD_LETTER), "dead_letter");
+    ck_assert_str_eq(leak_kind_names[LEAK_CLAIM], "claim");
+    ck_assert_str_eq(leak_kind_names[LEAK_UNREAD], "unread");
+    ck_assert_str_eq(leak_kind_names[LEAK_DEAD_LETTER], "dead_letter");
 }
 END_TEST
 
