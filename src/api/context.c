@@ -113,7 +113,7 @@ context_read_list(struct context *ctx, const char *name, int64_t max, const char
                   struct bytes **items, size_t *count)
 {
     enum status st =
-        query_list(&ctx->query, name, (size_t)max, ctx->req->arena, items, count);
+        query_list(&ctx->query, name, true, (size_t)max, ctx->req->arena, items, count);
 
     if (st == ST_BAD_VALUE)
         return context_refuse(
@@ -497,24 +497,12 @@ problem_write(struct response *res, enum status st, struct bytes detail)
         start_over(res, p); /* not even PROBLEM_ROOM: the code and Retry-After must do */
 }
 
-static void
-change_header(struct response *res, const char *name, const char *value)
+void
+problem_change_header(struct response *res, const char *name, const char *value)
 {
     for (size_t i = 0; i < res->header_count; i++)
         if (strcmp(res->headers[i].name, name) == 0)
             res->headers[i].value = value;
-}
-
-void
-problem_challenge(struct response *res, const char *scheme)
-{
-    change_header(res, "WWW-Authenticate", scheme);
-}
-
-void
-problem_retry(struct response *res, const char *seconds)
-{
-    change_header(res, "Retry-After", seconds);
 }
 
 void

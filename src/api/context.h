@@ -191,14 +191,11 @@ void problem_write(struct response *res, enum status st, struct bytes detail);
 /* The same without a document, for resources whose errors have none (API v1, HEAD). */
 void problem_write_bare(struct response *res, enum status st);
 
-/* Changes when a refusal says to try again: a text of the request's arena. */
-void problem_retry(struct response *res, const char *seconds);
+/* Changes a header of a refusal, if it has it: Retry-After, or WWW-Authenticate of a 401. */
+void problem_change_header(struct response *res, const char *name, const char *value);
 
 /* {"title": ..., "description": ...}; an absent description is left out. */
 void problem_document(struct buf *out, struct bytes title, struct bytes description);
-
-/* Changes what a 401 asks for: a literal, such as "Bearer". */
-void problem_challenge(struct response *res, const char *scheme);
 
 /* ------------------------------------------------------------------ steps */
 

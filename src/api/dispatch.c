@@ -59,23 +59,12 @@ allow_add(char *list, const char *name)
     strcat(list, name);
 }
 
-static void
-resource_name_methods(struct resource *r)
+enum status
+resources_build(struct mem *mem, const struct route *rows, struct resources *out)
 {
     /* In alphabetical order, as the original does it. */
     static const enum method order[] = {METHOD_DELETE, METHOD_GET,  METHOD_HEAD,
                                         METHOD_PATCH,  METHOD_POST, METHOD_PUT};
-
-    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-        if (r->routes[order[i]] != NULL)
-            allow_add(r->allow, method_names[order[i]]);
-    strcpy(r->allow_all, r->allow);
-    allow_add(r->allow_all, method_names[METHOD_OPTIONS]);
-}
-
-enum status
-resources_build(struct mem *mem, const struct route *rows, struct resources *out)
-{
     struct resource *all, *last = NULL;
     size_t rows_count = 0;
 
@@ -99,8 +88,13 @@ resources_build(struct mem *mem, const struct route *rows, struct resources *out
         else
             last->routes[row->method] = row;
     }
-    for (size_t i = 0; i < out->count; i++)
-        resource_name_methods(&all[i]);
+    for (struct resource *r = all; r < all + out->count; r++) {
+        for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+            if (r->routes[order[i]] != NULL)
+                allow_add(r->allow, method_names[order[i]]);
+        strcpy(r->allow_all, r->allow);
+        allow_add(r->allow_all, method_names[METHOD_OPTIONS]);
+    }
     return ST_OK;
 }
 
@@ -457,7 +451,8 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
     else if (st != ST_OK)
         problem_write(res, st, ctx->detail);
     if (st == ST_UNAUTHORIZED && api->config.access != NULL)
-        problem_challenge(res, access_challenge(api->config.access));
+        problem_change_header(res, "WWW-Authenticate",
+                              access_challenge(api->config.access));
     res->status = st;
     res->about = subject_of(ctx);
     return response_complete(ctx);

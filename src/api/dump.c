@@ -64,9 +64,8 @@ next_project(struct store *s, struct store_visit *visit, struct bytes only,
                      &d->project_len);
 }
 
-/* Finds the next queue or topic; there may be none. */
-static enum status
-next_queue(struct store *s, struct store_visit *visit, struct bytes only, struct dump *d)
+enum status
+dump_next(struct store *s, struct store_visit *visit, struct bytes only, struct dump *d)
 {
     for (;;) {
         struct store_page page = {.project = project_of(d),
@@ -127,7 +126,7 @@ dump_read(struct store *store, struct store_visit *visit, struct bytes project,
     while (st == ST_OK && !d->done && out->count == 0) {
         store_records_release(out);
         st = d->in_queue ? read_slice(store, visit, d, out)
-                         : next_queue(store, visit, project, d);
+                         : dump_next(store, visit, project, d);
     }
     return st;
 }

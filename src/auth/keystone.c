@@ -215,17 +215,6 @@ ask_question(struct question *q, int64_t left_ms, struct reason *why)
     return health;
 }
 
-/* True if the change is to be told now. */
-static bool
-note_health(struct keystone *k, enum keystone_health health, int64_t now_ms)
-{
-    if (health == k->told || now_ms - k->told_ms < HEALTH_EVERY_MS)
-        return false;
-    k->told = health;
-    k->told_ms = now_ms;
-    return true;
-}
-
 static void
 keep_verdict(struct keystone *k, const struct question *q)
 {
@@ -239,39 +228,12 @@ keep_verdict(struct keystone *k, const struct question *q)
     verdict_cache_drop(&k->accepted, &q->verdict->digest);
 }
 
-/* Takes the question out of those without a response. Returns its waiters. */
-static struct waiter *
-take_waiting(struct keystone *k, struct question *q)
-{
-    lock_assert_held(&k->lock);
-    if (k->config.executor == NULL)
-        return q->waiting;
-    hashmap_remove(&k->asked, &q->node);
-    for (const struct waiter *w = q->waiting; w != NULL; w = w->next)
-        k->waiters--;
-    return q->waiting;
-}
-
-static void
-wake_all(struct waiter *waiting, struct verdict *v)
-{
-    while (waiting != NULL) {
-        struct waiter *w = waiting;
-
-        waiting = w->next;
-        w->verdict = verdict_pin(v);
-        if (w->fiber != NULL)
-            fiber_wake(w->fiber);
-    }
-}
-
 static void
 answer_question(struct question *q)
 {
     struct keystone *k = q->k;
     int64_t passed_ms = (clock_stopwatch_ns() - q->begun_ns) / 1000000;
     enum keystone_health health = KEYSTONE_AWAY;
-    struct waiter *waiting;
     struct reason why;
     bool told;
 
@@ -283,12 +245,27 @@ answer_question(struct question *q)
                           "the check waited too long behind checks of other tokens");
     lock_acquire(&k->lock);
     keep_verdict(k, q);
-    told = note_health(k, health, q->asked_ms + passed_ms);
-    waiting = take_waiting(k, q);
+    told = health != k->told && q->asked_ms + passed_ms - k->told_ms >= HEALTH_EVERY_MS;
+    if (told) {
+        k->told = health;
+        k->told_ms = q->asked_ms + passed_ms;
+    }
+    if (k->config.executor != NULL) { /* the question is in the table, with its waiters */
+        hashmap_remove(&k->asked, &q->node);
+        for (const struct waiter *w = q->waiting; w != NULL; w = w->next)
+            k->waiters--;
+    }
     lock_release(&k->lock);
     if (told && k->config.health != NULL)
         k->config.health(k->config.ctx, health, why.text);
-    wake_all(waiting, q->verdict);
+    while (q->waiting != NULL) {
+        struct waiter *w = q->waiting;
+
+        q->waiting = w->next;
+        w->verdict = verdict_pin(q->verdict);
+        if (w->fiber != NULL)
+            fiber_wake(w->fiber);
+    }
     question_free(q);
 }
 

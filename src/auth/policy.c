@@ -1,6 +1,5 @@
 #include "claimd/auth/policy.h"
 
-#include "claimd/json/fault.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 

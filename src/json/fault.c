@@ -1,6 +1,5 @@
-#include "claimd/json/fault.h"
+#include "claimd/json/scan.h"
 
-#include "claimd/json/number.h"
 #include "claimd/json/string.h"
 
 #include <stdio.h>

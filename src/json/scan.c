@@ -1,6 +1,5 @@
 #include "claimd/json/scan.h"
 
-#include "claimd/json/number.h"
 #include "claimd/json/string.h"
 
 /* One bit for each container entered while passing a value: is it an object? */

@@ -1,7 +1,5 @@
 #include "claimd/json/tree.h"
 
-#include "claimd/json/fault.h"
-#include "claimd/json/number.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 

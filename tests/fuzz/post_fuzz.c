@@ -7,7 +7,6 @@
 #include "fuzz/fuzz.h"
 #include "fuzz/reference.h"
 
-#include "claimd/json/fault.h"
 #include "claimd/json/scan.h"
 
 static void

@@ -88,7 +88,7 @@ check_list(const struct query *q, const char *name, struct arena *arena)
     struct bytes *items = NULL;
     size_t count = 0;
 
-    if (query_list(q, name, MAX, arena, &items, &count) != ST_OK)
+    if (query_list(q, name, true, MAX, arena, &items, &count) != ST_OK)
         return;
     fuzz_check(count <= MAX, "%zu items", count);
     for (size_t i = 0; i < count; i++)

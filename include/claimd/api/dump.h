@@ -32,6 +32,10 @@ enum status dump_read(struct store *store, struct store_visit *visit,
                       struct bytes project, struct dump *dump, struct store_records *out);
 struct store_queue dump_queue(const struct dump *dump);
 
+/* Goes to the next queue or topic without reading it; the dump is done if there is none. */
+enum status dump_next(struct store *store, struct store_visit *visit,
+                      struct bytes project, struct dump *dump);
+
 /*
  * Writes lines until there are `bytes` of them, or it is done. project: absent: of all. ST_AGAIN: so
  * much has fallen due that others should come first; ask again. ST_NO_MEMORY, and the store's.

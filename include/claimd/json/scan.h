@@ -29,6 +29,7 @@
 
 #include "claimd/base/bytes.h"
 #include "claimd/base/status.h"
+#include "claimd/json/reason.h"
 
 /* As jansson counts: a scalar in an array in an array stands at depth 3. */
 #define SCAN_DEPTH_MAX 2048
@@ -58,7 +59,7 @@ struct json_scan_name {
     bool escaped;      /* holds a backslash: text is not the name itself */
 };
 
-/* What a fault is about; json_fault.h has words for it. */
+/* What a fault is about; json_fault() has words for it. */
 enum json_scan_wanted {
     SCAN_WANTS_VALUE, /* none begins here, or what begins here is none */
     SCAN_WANTS_NAME,  /* of a member, likewise */
@@ -111,5 +112,16 @@ int64_t json_scan_to_i64(const struct json_scan_value *value);
 
 /* What is between the quotes of a SCAN_STRING, for json_string.h. */
 struct bytes json_scan_inside(const struct json_scan_value *value);
+
+/* ------------------------------------------------------------------ faults */
+
+/*
+ * Says what json_scan_document() has against a request's body; false, and nothing said, if it
+ * has nothing. A text that was refused is scanned again, up to its first fault. Lines and columns count from 1, columns in characters.
+ */
+bool json_fault(struct bytes body, struct reason *out);
+
+/* A received value of a wrong kind. A string, which may be a secret, is only named as one. */
+struct received json_received(const struct json_scan_value *value);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * json_string: JSON strings, checked, taken apart and written.
+ * json_string: JSON strings and numbers, checked, taken apart and written.
  *
  * Both UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF) and
  * escapes (RFC 8259, with both halves of a surrogate pair) are checked here and nowhere
@@ -66,5 +66,29 @@ void json_write_flag(struct buf *out, const char *name, bool flag);
 
 /* An array of the texts that `mark` separates. */
 void json_write_list(struct buf *out, const char *name, struct bytes list, char mark);
+
+/* ------------------------------------------------------------------ numbers */
+
+/* Whatever the locale; reading and writing a double cost some hundred ns. */
+
+/*
+ * `at` is at the number's first byte. Returns what is behind its last, NULL if it is no
+ * number, an integer that int64_t does not hold, or too large for a double. Sets
+ * *integer if it has neither fraction nor exponent.
+ */
+const unsigned char *
+json_number_pass(const unsigned char *at, const unsigned char *end, bool *integer);
+
+/* Why json_number_pass() refuses what begins here, with a minus or a digit. */
+const char *json_number_fault(const unsigned char *at, const unsigned char *end);
+
+/* The double nearest to a number that json_number_pass() has passed; HUGE_VAL if too large. */
+double json_number_read(struct bytes text);
+
+/*
+ * The shortest decimal that reads back the same, as Python writes it: 2.5, 100.0, 1e+16,
+ * 1e-05. The value must be finite.
+ */
+void json_number_write(struct buf *out, double value);
 
 #endif

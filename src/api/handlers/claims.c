@@ -335,8 +335,8 @@ drop_repeated(struct bytes *names, size_t *count)
 static enum status
 read_queues(struct context *ctx, struct bytes **names, size_t *count)
 {
-    enum status st =
-        query_values(&ctx->query, "queue", ANY_QUEUES_MAX, ctx->req->arena, names, count);
+    enum status st = query_list(&ctx->query, "queue", false, ANY_QUEUES_MAX,
+                                ctx->req->arena, names, count);
 
     if (st == ST_BAD_VALUE)
         return context_refuse(ctx, st,

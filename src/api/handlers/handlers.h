@@ -90,10 +90,6 @@ handler_fn handle_subscription_update;
 handler_fn handle_subscription_delete;
 handler_fn handle_subscription_confirm;
 
-/* The same for operators: how far they have come. */
-handler_fn handle_progress_list;
-handler_fn handle_progress_show;
-
 /* health.c */
 handler_fn handle_ping;
 handler_fn handle_livez;

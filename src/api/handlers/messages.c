@@ -509,23 +509,6 @@ delete_ids(struct context *ctx, const struct selection *sel)
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
 
-static enum status
-refuse_ids(struct context *ctx, const struct selection *sel)
-{
-    bool pops = ctx->resource->variants[METHOD_DELETE] != NULL;
-
-    if (sel->count == 0 && !pops)
-        return context_refuse(ctx, ST_MISSING_PARAMETER, "the parameter ids is required");
-    if (sel->count == 0)
-        return context_refuse(ctx, ST_BAD_VALUE,
-                              "one of the parameters ids and pop is required");
-    if (sel->strict && sel->claim_count == 0)
-        return context_refuse(ctx, ST_BAD_VALUE,
-                              "the parameter claim_ids is required. Only the claim that "
-                              "holds a message can delete it");
-    return ST_OK;
-}
-
 /* DELETE .../messages?ids=A,B&claim_ids=C,D */
 enum status
 handle_message_delete_many(struct context *ctx)
@@ -533,9 +516,18 @@ handle_message_delete_many(struct context *ctx)
     struct selection sel;
     enum status st = read_selection(ctx, &sel);
 
-    if (st == ST_OK)
-        st = refuse_ids(ctx, &sel);
-    return st == ST_OK ? delete_ids(ctx, &sel) : st;
+    if (st != ST_OK)
+        return st;
+    if (sel.count == 0 && ctx->resource->variants[METHOD_DELETE] == NULL)
+        return context_refuse(ctx, ST_MISSING_PARAMETER, "the parameter ids is required");
+    if (sel.count == 0)
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "one of the parameters ids and pop is required");
+    if (sel.strict && sel.claim_count == 0)
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "the parameter claim_ids is required. Only the claim that "
+                              "holds a message can delete it");
+    return delete_ids(ctx, &sel);
 }
 
 /* ------------------------------------------------------------------ pop */

@@ -164,20 +164,6 @@ name_queue(const struct shown_queues *shown, size_t i, struct label labels[LABEL
 }
 
 static void
-write_states(struct exposition *x, const struct shown_queues *shown, size_t i)
-{
-    static const char *const names[] = {"claimable", "claimed", "delayed"};
-    struct label labels[LABELS];
-    const struct store_population *here = &name_queue(shown, i, labels)->here;
-    const uint64_t counts[] = {here->claimable, here->claimed, here->delayed};
-
-    for (size_t k = 0; k < COUNT_OF(counts); k++) {
-        labels[2] = (struct label){"state", bytes_str(names[k])};
-        exposition_sample(x, labels, 3, counts[k]);
-    }
-}
-
-static void
 write_number(struct exposition *x, const struct shown_queues *shown,
              const struct queue_number *number)
 {
@@ -200,9 +186,19 @@ write_number(struct exposition *x, const struct shown_queues *shown,
 static void
 write_queues(struct exposition *x, const struct shown_queues *shown)
 {
+    static const char *const names[] = {"claimable", "claimed", "delayed"};
+
     exposition_family(x, &queue_messages);
-    for (size_t i = 0; i <= shown->count; i++)
-        write_states(x, shown, i);
+    for (size_t i = 0; i <= shown->count; i++) {
+        struct label labels[LABELS];
+        const struct store_population *here = &name_queue(shown, i, labels)->here;
+        const uint64_t counts[] = {here->claimable, here->claimed, here->delayed};
+
+        for (size_t k = 0; k < COUNT_OF(counts); k++) {
+            labels[2] = (struct label){"state", bytes_str(names[k])};
+            exposition_sample(x, labels, 3, counts[k]);
+        }
+    }
     for (size_t i = 0; i < COUNT_OF(queue_numbers); i++)
         write_number(x, shown, &queue_numbers[i]);
 }

@@ -1,6 +1,5 @@
 #include "api/handlers/handlers.h"
 #include "api/wire/iso_time.h"
-#include "claimd/json/fault.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 

@@ -16,19 +16,14 @@ refuse_unknown(struct context *ctx)
 
 /* ------------------------------------------------------------------ list, show */
 
-/* Writes one of them, as clients or as operators see it. */
-typedef void write_fn(struct context *ctx, const struct store_subscription *s);
-
+/* Writes a subscription as clients see it, or below /claimd/ its progress, as operators do. */
 static void
-write_plain(struct context *ctx, const struct store_subscription *s)
+write_one(struct context *ctx, const struct store_subscription *s)
 {
-    subscription_write(&ctx->res->body, ctx->queue.name, s);
-}
-
-static void
-write_progress(struct context *ctx, const struct store_subscription *s)
-{
-    subscription_write_progress(&ctx->res->body, ctx->visit.now_ms, s);
+    if (ctx->version == &version_claimd)
+        subscription_write_progress(&ctx->res->body, ctx->visit.now_ms, s);
+    else
+        subscription_write(&ctx->res->body, ctx->queue.name, s);
 }
 
 static enum status
@@ -52,8 +47,7 @@ write_next_page(struct context *ctx, size_t limit, const struct store_subscripti
 }
 
 static enum status
-write_page(struct context *ctx, write_fn *write, size_t limit,
-           const struct store_subscriptions *page)
+write_page(struct context *ctx, size_t limit, const struct store_subscriptions *page)
 {
     struct buf *out = &ctx->res->body;
     enum status st;
@@ -62,7 +56,7 @@ write_page(struct context *ctx, write_fn *write, size_t limit,
     for (size_t i = 0; i < page->count; i++) {
         if (i > 0)
             buf_byte(out, ',');
-        write(ctx, &page->views[i]);
+        write_one(ctx, &page->views[i]);
     }
     buf_byte(out, ']');
     st = write_next_page(ctx, limit, page);
@@ -70,8 +64,9 @@ write_page(struct context *ctx, write_fn *write, size_t limit,
     return st == ST_OK ? answer_json(ctx, 200) : st;
 }
 
-static enum status
-list(struct context *ctx, write_fn *write)
+/* GET .../subscriptions */
+enum status
+handle_subscription_list(struct context *ctx)
 {
     const struct api_limits *l = ctx->limits;
     struct store_subscriptions page = STORE_SUBSCRIPTIONS_INIT;
@@ -84,52 +79,25 @@ list(struct context *ctx, write_fn *write)
     st = store_subscription_list(ctx->store, &ctx->visit, &ctx->queue,
                                  query_get(&ctx->query, "marker"), limit, &page);
     if (st == ST_OK)
-        st = write_page(ctx, write, limit, &page);
+        st = write_page(ctx, limit, &page);
     store_subscriptions_release(&page);
     return st;
-}
-
-static enum status
-show(struct context *ctx, write_fn *write)
-{
-    struct store_subscriptions found = STORE_SUBSCRIPTIONS_INIT;
-    enum status st =
-        store_subscription_get(ctx->store, &ctx->visit, &ctx->queue, ctx->id, &found);
-
-    if (st == ST_OK)
-        write(ctx, &found.views[0]);
-    store_subscriptions_release(&found);
-    if (st == ST_NOT_FOUND)
-        return refuse_unknown(ctx);
-    return st == ST_OK ? answer_json(ctx, 200) : st;
-}
-
-/* GET .../subscriptions */
-enum status
-handle_subscription_list(struct context *ctx)
-{
-    return list(ctx, write_plain);
 }
 
 /* GET .../subscriptions/{id} */
 enum status
 handle_subscription_show(struct context *ctx)
 {
-    return show(ctx, write_plain);
-}
+    struct store_subscriptions found = STORE_SUBSCRIPTIONS_INIT;
+    enum status st =
+        store_subscription_get(ctx->store, &ctx->visit, &ctx->queue, ctx->id, &found);
 
-/* GET /claimd/queues/{queue}/subscriptions */
-enum status
-handle_progress_list(struct context *ctx)
-{
-    return list(ctx, write_progress);
-}
-
-/* GET /claimd/queues/{queue}/subscriptions/{id} */
-enum status
-handle_progress_show(struct context *ctx)
-{
-    return show(ctx, write_progress);
+    if (st == ST_OK)
+        write_one(ctx, &found.views[0]);
+    store_subscriptions_release(&found);
+    if (st == ST_NOT_FOUND)
+        return refuse_unknown(ctx);
+    return st == ST_OK ? answer_json(ctx, 200) : st;
 }
 
 /* ------------------------------------------------------------------ create */

@@ -390,37 +390,33 @@ read_rule(const struct place *place, json_t *object, struct fault_rule *out)
     return ST_OK;
 }
 
-static enum status
-take_rules(struct context *ctx, const json_t *list)
-{
-    const size_t count = json_array_size(list);
-    struct fault_rule *rules =
-        arena_array(ctx->req->arena, count > 0 ? count : 1, sizeof(*rules));
-    enum status st = rules == NULL ? ST_NO_MEMORY : ST_OK;
-
-    for (size_t i = 0; i < count && st == ST_OK; i++)
-        st = read_rule(&(const struct place){ctx, i}, json_array_get(list, i), &rules[i]);
-    return st == ST_OK ? faults_replace(testapi_faults(ctx->testapi), rules, count) : st;
-}
-
 /* PUT /claimd/faults */
 enum status
 handle_faults_set(struct context *ctx)
 {
+    struct fault_rule *rules = NULL;
     const json_t *list;
     json_t *body;
+    size_t count;
     enum status st = testapi_read_body(ctx, &body);
 
     if (st != ST_OK)
         return st;
     list = json_object_get(body, "faults");
+    count = json_array_size(list);
     if (!json_is_array(list) || json_object_size(body) != 1)
         st = context_refuse(ctx, ST_BAD_BODY, "the body must be {\"faults\": [...]}");
-    else if (json_array_size(list) > FAULT_RULES_MOST)
+    else if (count > FAULT_RULES_MOST)
         st = context_refuse(ctx, ST_BAD_VALUE, "faults has %zu rules. The maximum is %d",
-                            json_array_size(list), FAULT_RULES_MOST);
+                            count, FAULT_RULES_MOST);
     else
-        st = take_rules(ctx, list);
+        rules = arena_array(ctx->req->arena, count + 1, sizeof(*rules));
+    if (st == ST_OK && rules == NULL)
+        st = ST_NO_MEMORY;
+    for (size_t i = 0; st == ST_OK && i < count; i++)
+        st = read_rule(&(const struct place){ctx, i}, json_array_get(list, i), &rules[i]);
+    if (st == ST_OK)
+        st = faults_replace(testapi_faults(ctx->testapi), rules, count);
     json_decref(body);
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }

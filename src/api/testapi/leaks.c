@@ -1,6 +1,7 @@
 /* What tests have forgotten (docs/api.md 23.8), and what they have looked at. */
 #include "api/testapi/handlers.h"
 #include "api/wire/uri.h"
+#include "claimd/api/dump.h"
 #include "claimd/json/string.h"
 #include "claimd/testapi/history.h"
 
@@ -10,8 +11,9 @@ enum { LOOK_MOST = 10000, LOOK_SLICE = 64 };
 /* Where a page is, and what it has found. */
 struct scan {
     struct context *ctx;
-    struct bytes only;     /* the project; absent: all */
-    struct store_queue at; /* absent name: in front of the first of its project */
+    struct bytes only; /* the project; absent: all */
+    struct dump walk;
+    struct store_queue at; /* absent name: in front of the first */
     struct store_id behind;
     struct leak *found;
     size_t count, limit, looked;
@@ -131,58 +133,20 @@ look_through_queue(struct scan *s)
     return st;
 }
 
-/* The name behind another one, of a queue or (without one) a project; absent: there is none. */
-static enum status
-name_behind(struct scan *s, const struct store_page *page, bool of_projects,
-            struct bytes *out)
-{
-    struct context *ctx = s->ctx;
-    struct store_queues next = STORE_QUEUES_INIT;
-    enum status st = of_projects
-                         ? store_project_list(ctx->store, &ctx->visit, page, &next)
-                         : store_queue_list(ctx->store, &ctx->visit, page, &next);
-
-    *out = BYTES_NONE;
-    if (st == ST_OK && next.count > 0) {
-        *out = arena_copy(ctx->req->arena, next.queues[0].name);
-        st = bytes_present(*out) ? ST_OK : ST_NO_MEMORY;
-    }
-    store_queues_release(&next);
-    return st;
-}
-
-static enum status
-go_to_next_project(struct scan *s)
-{
-    const struct store_page page = {.marker = s->at.project, .limit = 1};
-    enum status st = ST_OK;
-
-    s->at.name = BYTES_NONE;
-    if (bytes_present(s->only))
-        s->at.project = bytes_present(s->at.project) ? BYTES_NONE : s->only;
-    else
-        st = name_behind(s, &page, true, &s->at.project);
-    s->ended = !bytes_present(s->at.project);
-    return st;
-}
-
+/* Goes to the next queue, whose names are kept for what is found in it. */
 static enum status
 go_to_next_queue(struct scan *s)
 {
-    enum status st = ST_OK;
+    struct context *ctx = s->ctx;
+    enum status st = dump_next(ctx->store, &ctx->visit, s->only, &s->walk);
+    struct store_queue queue = dump_queue(&s->walk);
 
     s->behind = (struct store_id){""};
-    if (!bytes_present(s->at.project))
-        st = go_to_next_project(s);
-    while (st == ST_OK && !s->ended) {
-        const struct store_page page = {
-            .project = s->at.project, .marker = s->at.name, .limit = 1};
-
-        st = name_behind(s, &page, false, &s->at.name);
-        if (st != ST_OK || bytes_present(s->at.name))
-            break;
-        st = go_to_next_project(s);
-    }
+    s->ended = s->walk.done || queue.kind != STORE_QUEUE;
+    s->at.project = arena_copy(ctx->req->arena, queue.project);
+    s->at.name = arena_copy(ctx->req->arena, queue.name);
+    if (st == ST_OK && (!bytes_present(s->at.project) || !bytes_present(s->at.name)))
+        st = ST_NO_MEMORY;
     return st;
 }
 
@@ -298,9 +262,16 @@ read_marker(struct scan *s)
         return refuse_marker(s->ctx);
     memcpy(s->behind.text, id.data, id.len);
     s->at.project = bytes_present(rest) ? rest : bytes_str("");
-    return bytes_present(s->only) && !bytes_equal(s->only, s->at.project)
-               ? refuse_marker(s->ctx)
-               : ST_OK;
+    if ((bytes_present(s->only) && !bytes_equal(s->only, s->at.project)) ||
+        s->at.project.len > DUMP_PROJECT || s->at.name.len > DUMP_NAME)
+        return refuse_marker(s->ctx);
+    s->walk = (struct dump){.in_project = true,
+                            .behind_queue = true,
+                            .project_len = s->at.project.len,
+                            .name_len = s->at.name.len};
+    memcpy(s->walk.project, s->at.project.data, s->at.project.len);
+    memcpy(s->walk.name, s->at.name.data, s->at.name.len);
+    return ST_OK;
 }
 
 /* GET /claimd/leaks */

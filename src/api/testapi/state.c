@@ -5,40 +5,6 @@
 /* Queues that a slice deletes. */
 enum { RESET_SLICE = 64 };
 
-/* Deletes a page of a project's queues of a kind; *more: there may be others. */
-static enum status
-delete_page(struct context *ctx, struct bytes project, enum store_kind kind, bool *more)
-{
-    const struct store_page page = {
-        .project = project, .kind = kind, .limit = RESET_SLICE};
-    struct store_queues queues = STORE_QUEUES_INIT;
-    enum status st = store_queue_list(ctx->store, &ctx->visit, &page, &queues);
-
-    for (size_t i = 0; st == ST_OK && i < queues.count; i++) {
-        const struct store_queue queue = {project, queues.queues[i].name, kind};
-
-        st = store_queue_delete(ctx->store, &ctx->visit, &queue);
-    }
-    *more = queues.more;
-    store_queues_release(&queues);
-    return st;
-}
-
-/* The same of the first project that has any. */
-static enum status
-delete_somebodys(struct context *ctx, enum store_kind kind, bool *more)
-{
-    const struct store_page page = {.kind = kind, .limit = 1};
-    struct store_queues projects = STORE_QUEUES_INIT;
-    enum status st = store_project_list(ctx->store, &ctx->visit, &page, &projects);
-
-    if (st == ST_OK && projects.count > 0)
-        st = delete_page(ctx, projects.queues[0].name, kind, more);
-    *more = projects.count > 0;
-    store_queues_release(&projects);
-    return st;
-}
-
 /*
  * POST /claimd/reset: who waits is answered, then the queues go, and with those of all projects
  * the faults. What is made meanwhile may go, too, or stay.
@@ -47,21 +13,25 @@ enum status
 handle_reset(struct context *ctx)
 {
     struct bytes project = testapi_project(ctx);
+    struct dump walk = {.begun = false};
     enum status st = ST_OK;
-    bool more = false;
 
     if (!ctx->progress->begun)
         testapi_dismiss(ctx->testapi, project);
     ctx->progress->begun = true;
     if (!testapi_is_quiet(ctx->testapi))
         return ST_AGAIN;
-    for (int kind = STORE_QUEUE; kind <= STORE_TOPIC && st == ST_OK && !more; kind++)
-        st = bytes_present(project)
-                 ? delete_page(ctx, project, (enum store_kind)kind, &more)
-                 : delete_somebodys(ctx, (enum store_kind)kind, &more);
+    for (int i = 0; st == ST_OK && i < RESET_SLICE && !walk.done; i++) {
+        st = dump_next(ctx->store, &ctx->visit, project, &walk);
+        if (st == ST_OK && !walk.done) {
+            const struct store_queue queue = dump_queue(&walk);
+
+            st = store_queue_delete(ctx->store, &ctx->visit, &queue);
+        }
+    }
     if (st != ST_OK)
         return st;
-    if (more)
+    if (!walk.done)
         return ST_AGAIN;
     if (!bytes_present(project)) /* which cannot fail */
         (void)faults_replace(testapi_faults(ctx->testapi), NULL, 0);

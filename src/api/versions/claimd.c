@@ -6,12 +6,13 @@
 
 static const struct route routes[] = {
     ROUTE("/claimd/claims", POST, handle_claim_any, CLAIMS_CREATE, 0, "claimFromSeveral"),
-    ROUTE(PROGRESS, GET, handle_progress_list, SUBSCRIPTION_PROGRESS, 0, "listProgress"),
-    ROUTE(PROGRESS "/{id}", GET, handle_progress_show, SUBSCRIPTION_PROGRESS, 0,
+    ROUTE(PROGRESS, GET, handle_subscription_list, SUBSCRIPTION_PROGRESS, 0,
+          "listProgress"),
+    ROUTE(PROGRESS "/{id}", GET, handle_subscription_show, SUBSCRIPTION_PROGRESS, 0,
           "showProgress"),
-    ROUTE(TOPIC_PROGRESS, GET, handle_progress_list, SUBSCRIPTION_PROGRESS, 0,
+    ROUTE(TOPIC_PROGRESS, GET, handle_subscription_list, SUBSCRIPTION_PROGRESS, 0,
           "listProgressOfTopic"),
-    ROUTE(TOPIC_PROGRESS "/{id}", GET, handle_progress_show, SUBSCRIPTION_PROGRESS, 0,
+    ROUTE(TOPIC_PROGRESS "/{id}", GET, handle_subscription_show, SUBSCRIPTION_PROGRESS, 0,
           "showProgressOfTopic"),
     ROUTE_END,
 };

@@ -1,6 +1,6 @@
 #include "api/wire/decode.h"
 
-#include "claimd/json/fault.h"
+#include "claimd/json/scan.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,6 @@
 #include "api/wire/message.h"
 
 #include "claimd/base/md5.h"
-#include "claimd/json/number.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 
@@ -28,18 +27,6 @@ put(char *at, const char *text, size_t len)
 }
 
 #define PUT(at, literal) put(at, literal, sizeof(literal) - 1)
-
-static char *
-put_checksum(char *at, const struct store_message *message)
-{
-    if (message->checksum == NULL || bytes_equal_str(message->body, "null"))
-        return at;
-    at = PUT(at, ",\"checksum\":\"");
-    checksum_write(message->checksum, at);
-    at += CHECKSUM_LEN;
-    *at++ = '"';
-    return at;
-}
 
 static char *
 put_id(char *at, const struct store_id *id)
@@ -104,9 +91,13 @@ message_write(struct buf *out, const struct message_form *form,
         return;
     start = out->data + out->len;
     at = put_message(start, form, message);
-    if (form->checksum && form->shape != MESSAGE_V1)
-        at = put_checksum(at, message);
-    *at++ = '}';
+    if (form->checksum && form->shape != MESSAGE_V1 && message->checksum != NULL &&
+        !bytes_equal_str(message->body, "null")) {
+        at = PUT(at, ",\"checksum\":\"");
+        checksum_write(message->checksum, at);
+        at = PUT(at + CHECKSUM_LEN, "\"");
+    }
+    at = PUT(at, "}");
     out->len += (size_t)(at - start);
 }
 

@@ -1,4 +1,4 @@
-#include "api/wire/patch.h"
+#include "api/wire/metadata.h"
 
 #include "claimd/json/tree.h"
 

@@ -150,27 +150,8 @@ query_limit(const struct query *q, const char *name, int64_t max, size_t *out)
     return ST_OK;
 }
 
-/* Adds the items of one value. Those beyond max only count. */
-static void
-add_items(struct bytes value, bool cut, size_t max, struct bytes *items, size_t *count)
-{
-    while (value.len > 0) {
-        struct bytes item = value;
-
-        if (cut)
-            item = bytes_cut(&value, ',');
-        else
-            value.len = 0;
-        if (item.len == 0)
-            continue;
-        if (*count < max)
-            items[*count] = item;
-        ++*count;
-    }
-}
-
-static enum status
-find_items(const struct query *q, const char *name, bool cut, size_t max,
+enum status
+query_list(const struct query *q, const char *name, bool cut, size_t max,
            struct arena *arena, struct bytes **items, size_t *count)
 {
     struct bytes *found = arena_array(arena, max, sizeof(*found));
@@ -178,26 +159,23 @@ find_items(const struct query *q, const char *name, bool cut, size_t max,
 
     if (found == NULL)
         return ST_NO_MEMORY;
-    for (size_t i = 0; i < q->count; i++)
-        if (bytes_equal_str(q->pairs[i].name, name))
-            add_items(q->pairs[i].value, cut, max, found, &n);
+    for (size_t i = 0; i < q->count; i++) {
+        struct bytes rest = q->pairs[i].value;
+
+        if (!bytes_equal_str(q->pairs[i].name, name))
+            continue;
+        while (rest.len > 0) {
+            const struct bytes item = cut ? bytes_cut(&rest, ',') : rest;
+
+            if (!cut)
+                rest.len = 0;
+            if (item.len > 0 && n++ < max)
+                found[n - 1] = item;
+        }
+    }
     *items = found;
     *count = n;
     return n > max ? ST_BAD_VALUE : ST_OK;
-}
-
-enum status
-query_list(const struct query *q, const char *name, size_t max, struct arena *arena,
-           struct bytes **items, size_t *count)
-{
-    return find_items(q, name, true, max, arena, items, count);
-}
-
-enum status
-query_values(const struct query *q, const char *name, size_t max, struct arena *arena,
-             struct bytes **items, size_t *count)
-{
-    return find_items(q, name, false, max, arena, items, count);
 }
 
 /* ------------------------------------------------------------------ filters of a listing */

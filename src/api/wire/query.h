@@ -46,15 +46,11 @@ enum status
 query_limit(const struct query *q, const char *name, int64_t max, size_t *out);
 
 /*
- * The items of a list: every value of this name, cut at its commas, empty items dropped.
- * Absent or nothing but commas: no items. ST_BAD_VALUE: more than max, as *count says; ST_NO_MEMORY.
+ * Every value of this name, cut at its commas if `cut`; empty items are dropped. Absent or nothing
+ * but commas: no items. ST_BAD_VALUE: more than max, as *count says; ST_NO_MEMORY.
  */
-enum status query_list(const struct query *q, const char *name, size_t max,
+enum status query_list(const struct query *q, const char *name, bool cut, size_t max,
                        struct arena *arena, struct bytes **items, size_t *count);
-
-/* The same, without cutting: every value of this name that is not empty. */
-enum status query_values(const struct query *q, const char *name, size_t max,
-                         struct arena *arena, struct bytes **items, size_t *count);
 
 /*
  * Undoes percent-encoding into a copy from the arena, NUL-terminated; absent without

@@ -5,8 +5,7 @@
 #include "api/wire/message.h"
 #include "api/wire/metadata.h"
 #include "api/wire/subscription.h"
-#include "claimd/json/fault.h"
-#include "claimd/json/number.h"
+#include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 
 #include <inttypes.h>

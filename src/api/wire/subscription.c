@@ -2,7 +2,6 @@
 
 #include "api/wire/decode.h"
 #include "claimd/base/clock.h"
-#include "claimd/json/fault.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 #include "claimd/json/tree.h"
@@ -199,18 +198,6 @@ read_subscriber(const struct json_scan_value *value, const struct api_limits *li
 /* ------------------------------------------------------------------ ttl, options */
 
 static enum status
-read_ttl(const struct json_scan_value *value, int64_t now_ms, int64_t *out,
-         struct reason *why)
-{
-    const struct integer_range range = {SUBSCRIPTION_TTL_MIN, LAST_SECOND - now_ms / 1000,
-                                        "the end of the year 9999"};
-
-    if (decode_integer(value, &range, out) == ST_OK)
-        return ST_OK;
-    return integer_refuse(why, ST_BAD_VALUE, "ttl", value, &range);
-}
-
-static enum status
 check_policy(struct bytes options, struct reason *why)
 {
     struct json_scan_value policy = decode_member(options, "_retry_policy");
@@ -272,6 +259,8 @@ read_draft(struct bytes body, bool change, const struct api_limits *limits,
     static const char *const names[MEMBERS] = {"subscriber", "ttl", "options"};
     struct json_scan_value m[MEMBERS];
     struct decoded_names seen;
+    const struct integer_range ttl = {SUBSCRIPTION_TTL_MIN, LAST_SECOND - now_ms / 1000,
+                                      "the end of the year 9999"};
     struct store_subscription_draft draft = *out;
     enum status st = read_members(body, names, MEMBERS, m, &seen, why);
 
@@ -287,8 +276,8 @@ read_draft(struct bytes body, bool change, const struct api_limits *limits,
                            "the body has no member to change. The members to change are "
                            "subscriber, ttl and options");
     st = read_subscriber(&m[SUBSCRIBER], limits, arena, &draft.subscriber, why);
-    if (st == ST_OK)
-        st = read_ttl(&m[TTL], now_ms, &draft.ttl_s, why);
+    if (st == ST_OK && decode_integer(&m[TTL], &ttl, &draft.ttl_s) != ST_OK)
+        st = integer_refuse(why, ST_BAD_VALUE, "ttl", &m[TTL], &ttl);
     if (st == ST_OK)
         st = read_options(&m[OPTIONS], &draft.options, why);
     if (st == ST_OK)

@@ -1,4 +1,3 @@
-#include "claimd/json/fault.h"
 #include "claimd/json/scan.h"
 #include "support/check_main.h"
 

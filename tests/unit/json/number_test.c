@@ -1,4 +1,4 @@
-#include "claimd/json/number.h"
+#include "claimd/json/string.h"
 #include "support/arena_fixture.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "api/wire/patch.h"
+#include "api/wire/metadata.h"
 #include "support/arena_fixture.h"
 
 #include <stdio.h>

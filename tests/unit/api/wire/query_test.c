@@ -147,16 +147,17 @@ START_TEST(lists_are_cut_at_commas_of_both_kinds_and_repeated)
     size_t count;
 
     parse("ids=a,b&x=1&ids=c%2Cd,,&ids=&ids=,");
-    ck_assert_int_eq(query_list(&q, "ids", 4, &f.arena, &items, &count), ST_OK);
+    ck_assert_int_eq(query_list(&q, "ids", true, 4, &f.arena, &items, &count), ST_OK);
     ck_assert_uint_eq(count, 4);
     ck_assert(bytes_equal_str(items[0], "a"));
     ck_assert(bytes_equal_str(items[1], "b"));
     ck_assert(bytes_equal_str(items[2], "c"));
     ck_assert(bytes_equal_str(items[3], "d"));
-    ck_assert_int_eq(query_list(&q, "ids", 3, &f.arena, &items, &count), ST_BAD_VALUE);
+    ck_assert_int_eq(query_list(&q, "ids", true, 3, &f.arena, &items, &count),
+                     ST_BAD_VALUE);
 
     parse("ids=,&y=2");
-    ck_assert_int_eq(query_list(&q, "ids", 4, &f.arena, &items, &count), ST_OK);
+    ck_assert_int_eq(query_list(&q, "ids", true, 4, &f.arena, &items, &count), ST_OK);
     ck_assert_uint_eq(count, 0);
 }
 END_TEST
@@ -167,12 +168,12 @@ START_TEST(values_are_not_cut)
     size_t count;
 
     parse("queue=b&x=1&queue=a,b&queue=&queue=c%2C");
-    ck_assert_int_eq(query_values(&q, "queue", 3, &f.arena, &items, &count), ST_OK);
+    ck_assert_int_eq(query_list(&q, "queue", false, 3, &f.arena, &items, &count), ST_OK);
     ck_assert_uint_eq(count, 3);
     ck_assert(bytes_equal_str(items[0], "b"));
     ck_assert(bytes_equal_str(items[1], "a,b"));
     ck_assert(bytes_equal_str(items[2], "c,"));
-    ck_assert_int_eq(query_values(&q, "queue", 2, &f.arena, &items, &count),
+    ck_assert_int_eq(query_list(&q, "queue", false, 2, &f.arena, &items, &count),
                      ST_BAD_VALUE);
 }
 END_TEST
@@ -198,7 +199,8 @@ START_TEST(lack_of_memory_is_an_answer)
 
     mem_fail_from(f.mem, 1);
     ck_assert_int_eq(query_parse(bytes_str("a=1"), &f.arena, &q), ST_NO_MEMORY);
-    ck_assert_int_eq(query_list(&q, "a", 20, &f.arena, &items, &count), ST_NO_MEMORY);
+    ck_assert_int_eq(query_list(&q, "a", true, 20, &f.arena, &items, &count),
+                     ST_NO_MEMORY);
     mem_fail_from(f.mem, 0);
 }
 END_TEST
