@@ -19,6 +19,20 @@ redis_warn(void *store, const char *text)
         s->config.warn(s->config.warn_arg, text);
 }
 
+bool
+address_copy(const struct store_queue *from, struct buf *text, struct store_queue *to)
+{
+    *to = *from;
+    buf_reset(text, SIZE_MAX);
+    buf_bytes(text, from->project);
+    buf_bytes(text, from->name);
+    if (text->failed)
+        return false;
+    to->project = bytes_of(buf_view(text).data, from->project.len);
+    to->name = bytes_of(buf_view(text).data + from->project.len, from->name.len);
+    return true;
+}
+
 void
 counters_add(struct redis_store *s, enum store_counter which, uint64_t by)
 {
@@ -243,18 +257,6 @@ expire_due(struct call *c)
     return st == ST_OK ? ST_AGAIN : st;
 }
 
-/* Checks the shape of the response. Readers look at no response that this has not seen. */
-static enum status
-check_response(struct call *c, enum script script)
-{
-    if (shape_check(c->request.answer, script_shape(script), c->most) &&
-        (call_integer(c, 0) < ANSWER_FEED || call_integer(c, 0) == ANSWER_SETTLE))
-        return ST_OK;
-    return reason_give(&c->why, c->request.changes ? ST_UNCONFIRMED : ST_UNAVAILABLE,
-                       "the response of the script %s has an unexpected form",
-                       script_function(script).data);
-}
-
 enum status
 call_run(struct call *c, enum script script, enum call_kind kind)
 {
@@ -277,8 +279,13 @@ call_run(struct call *c, enum script script, enum call_kind kind)
         add_parts(c, missing);
         st = ST_NO_MEMORY;
     }
-    if (st == ST_OK)
-        st = check_response(c, script);
+    /* Readers look at no response whose shape was not checked. */
+    if (st == ST_OK &&
+        (!shape_check(c->request.answer, script_shape(script), c->most) ||
+         (call_integer(c, 0) >= ANSWER_FEED && call_integer(c, 0) != ANSWER_SETTLE)))
+        st = reason_give(&c->why, c->request.changes ? ST_UNCONFIRMED : ST_UNAVAILABLE,
+                         "the response of the script %s has an unexpected form",
+                         script_function(script).data);
     if (st == ST_OK && call_integer(c, 0) == ANSWER_SETTLE)
         st = expire_due(c);
     if ((st == ST_UNAVAILABLE || st == ST_UNCONFIRMED) && c->why.text[0] != '\0')

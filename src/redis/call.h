@@ -67,6 +67,10 @@ void redis_warn(void *store, const char *text);
 void counters_add(struct redis_store *s, enum store_counter which, uint64_t by);
 void counters_span(struct redis_store *s, enum store_span which, int64_t value);
 
+/* Copies the address of a queue, with its texts in `text`. False: no memory. */
+bool
+address_copy(const struct store_queue *from, struct buf *text, struct store_queue *to);
+
 /* ---------------------------------------------------------------------- operations */
 
 #define REDIS_OPERATION(name) store_##name##_fn redis_##name;
@@ -209,6 +213,42 @@ void write_message_id(struct bytes tag, uint64_t number, struct bytes original,
 
 /* Takes the response away from the call: for wire_give_back(). */
 redisReply *call_take_response(struct call *c);
+
+/* ---------------------------------------------------------------------- lists of queues: queue_ops.c */
+
+/* Lists a new queue. ST_UNCONFIRMED: it may exist, but not be listed; the next post to it lists it. */
+enum status queue_index_add(struct redis_store *s, const struct store_visit *visit,
+                            const struct store_queue *where, struct bytes tag);
+
+/* Removes the entry of a deleted queue. */
+enum status queue_index_remove(struct redis_store *s, const struct store_queue *where,
+                               struct bytes tag);
+
+/* Removes the entries of deleted queues of this name. */
+enum status queue_index_tidy(struct redis_store *s, const struct store_visit *visit,
+                             const struct store_queue *where);
+
+/* Some entries of a list, and how many it has. */
+struct index_page {
+    struct redis_store *store;
+    redisReply *response; /* owned: index_page_release() */
+    size_t count;
+    uint64_t total;
+};
+
+/* Reads `limit` entries at most of a project's queues, or of the list of projects (NULL), behind those
+ * with the name `marker` (absent: from the first one). To be released in any case. */
+enum status
+queue_index_page(struct redis_store *s, const struct bytes *project, enum store_kind kind,
+                 struct bytes marker, size_t limit, struct index_page *out);
+
+/* The i-th name of a page; behind that of a queue follows its tag (NULL: not wanted). */
+struct bytes index_page_name(const struct index_page *page, size_t i, struct bytes *tag);
+void index_page_release(struct index_page *page);
+
+/* How many queues of this kind a project has. */
+enum status queue_index_count(struct redis_store *s, struct bytes project,
+                              enum store_kind kind, uint64_t *count);
 
 /* ---------------------------------------------------------------------- parts of the store */
 

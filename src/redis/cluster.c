@@ -296,20 +296,6 @@ read_error(struct attempt *a, const char *error)
     return read_refusal(a, error);
 }
 
-static void
-note_times(struct cluster *c, const struct attempt *a)
-{
-    const struct request *request = &a->request;
-
-    lock_acquire(&c->lock);
-    buckets_add(&c->figures.answers, &redis_times,
-                (uint64_t)(request->answered_ns - a->since_ns) / 1000);
-    if (request->replicas > 0)
-        buckets_add(&c->figures.confirmations, &redis_times,
-                    (uint64_t)(request->confirmed_ns - request->answered_ns) / 1000);
-    lock_release(&c->lock);
-}
-
 /* It was done; is that confirmed? */
 static enum outcome
 confirm(struct attempt *a)
@@ -332,17 +318,25 @@ confirm(struct attempt *a)
 static enum outcome
 read_answer(struct attempt *a)
 {
-    redisReply *answer = a->request.answer;
+    const struct request *request = &a->request;
+    redisReply *answer = request->answer;
+    struct cluster *c = a->cluster;
     enum outcome outcome;
 
-    note_times(a->cluster, a);
+    lock_acquire(&c->lock);
+    buckets_add(&c->figures.answers, &redis_times,
+                (uint64_t)(request->answered_ns - a->since_ns) / 1000);
+    if (request->replicas > 0)
+        buckets_add(&c->figures.confirmations, &redis_times,
+                    (uint64_t)(request->confirmed_ns - request->answered_ns) / 1000);
+    lock_release(&c->lock);
     if (answer->type != REDIS_REPLY_ERROR) {
         a->script->answer = answer;
         return confirm(a);
     }
     a->asking = false;
     outcome = read_error(a, answer->str);
-    wire_give_back(&a->cluster->wire, answer);
+    wire_give_back(&c->wire, answer);
     return outcome;
 }
 

@@ -7,7 +7,7 @@
  * queue, or in X, never in two, and never lost. If a process ends in between, the next claim of the queue
  * some seconds later completes the transfer, or the queue's deletion does.
  */
-#include "redis/queue_index.h"
+#include "redis/call.h"
 #include "redis/waiting.h"
 
 /* A dead letter as the script packs it. */
@@ -99,19 +99,6 @@ post_encrypted(struct redis_store *s, const struct store_visit *visit,
     return st;
 }
 
-static enum status
-post_dead_letter(struct redis_store *s, const struct store_visit *visit,
-                 const struct store_queue *from, const struct dead_letter *l)
-{
-    const struct store_queue to = {from->project, l->name, from->kind};
-    enum status st = post_body(s, visit, &to, l, l->body);
-
-    if (st == ST_NOT_SEALED)
-        st = post_encrypted(s, visit, &to, l);
-    waiting_wake(s, visit, &to);
-    return st;
-}
-
 /* So many dead letters have arrived and left X: their queues may forget the transfers. If that message is lost,
  * they forget them in a week. Those for the same queue in a row share a call. */
 static void
@@ -162,12 +149,17 @@ outbox_deliver(const struct call *c, size_t from, const struct store_visit *visi
     done = call_begin(s, visit, where);
     for (size_t i = from; call_has(c, i + 1); i += 2) {
         struct dead_letter l;
+        struct store_queue to;
 
         if (clock_stopwatch_ns() - c->begun_ns > TRANSFER_MS * 1000000)
             break; /* the lease is over */
         if (!read_dead_letter(call_item(c, i), call_item(c, i + 1), &l))
             continue; /* the empty member that keeps the key there */
-        st = post_dead_letter(s, visit, where, &l);
+        to = (struct store_queue){where->project, l.name, where->kind};
+        st = post_body(s, visit, &to, &l, l.body);
+        if (st == ST_NOT_SEALED)
+            st = post_encrypted(s, visit, &to, &l);
+        waiting_wake(s, visit, &to);
         if (st != ST_OK)
             break;
         call_word(&done, l.transfer_id);

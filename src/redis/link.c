@@ -42,22 +42,6 @@ copy_reader_functions(void *library, struct hiredis_library *l)
     return true;
 }
 
-static bool
-find_all(void *library, struct hiredis_library *l)
-{
-    return library_find(library, "redisConnectWithTimeout", &l->connect) &&
-           library_find(library, "redisConnectUnixWithTimeout", &l->connect_unix) &&
-           library_find(library, "redisSetTimeout", &l->set_timeout) &&
-           library_find(library, "redisAppendFormattedCommand", &l->append) &&
-           library_find(library, "redisBufferWrite", &l->write) &&
-           library_find(library, "redisBufferRead", &l->read) &&
-           library_find(library, "redisGetReplyFromReader", &l->get_parsed) &&
-           library_find(library, "redisGetReply", &l->get_reply) &&
-           library_find(library, "redisFree", &l->free) &&
-           library_find(library, "freeReplyObject", &l->free_reply) &&
-           copy_reader_functions(library, l);
-}
-
 enum status
 hiredis_library_load(struct hiredis_library *out, struct reason *why)
 {
@@ -70,7 +54,17 @@ hiredis_library_load(struct hiredis_library *out, struct reason *why)
                            "a store on Redis needs hiredis " CLAIMD_HIREDIS_VERSION
                            " (Debian: libhiredis" CLAIMD_HIREDIS_VERSION "): %s",
                            dlerror());
-    if (!find_all(library, out))
+    if (!library_find(library, "redisConnectWithTimeout", &out->connect) ||
+        !library_find(library, "redisConnectUnixWithTimeout", &out->connect_unix) ||
+        !library_find(library, "redisSetTimeout", &out->set_timeout) ||
+        !library_find(library, "redisAppendFormattedCommand", &out->append) ||
+        !library_find(library, "redisBufferWrite", &out->write) ||
+        !library_find(library, "redisBufferRead", &out->read) ||
+        !library_find(library, "redisGetReplyFromReader", &out->get_parsed) ||
+        !library_find(library, "redisGetReply", &out->get_reply) ||
+        !library_find(library, "redisFree", &out->free) ||
+        !library_find(library, "freeReplyObject", &out->free_reply) ||
+        !copy_reader_functions(library, out))
         return reason_give(why, ST_UNAVAILABLE,
                            "hiredis lacks a function that claimd needs: %s", dlerror());
     return ST_OK;

@@ -1,5 +1,5 @@
 /* The store's operations on messages and claims. */
-#include "redis/queue_index.h"
+#include "redis/call.h"
 #include "redis/subscription_ops.h"
 #include "redis/waiting.h"
 
@@ -141,19 +141,6 @@ add_opened(struct call *c, const struct store_batch *opened)
         call_text(c, opened->messages[i].id.text);
 }
 
-static void
-add_messages(struct call *c, const struct store_post *post)
-{
-    for (size_t i = 0; i < post->count; i++) {
-        const struct store_draft *draft = &post->drafts[i];
-
-        call_number(c, draft->ttl_s);
-        call_number(c, draft->delay_s);
-        call_word(c, draft->body);
-        call_checksum(c, post->checksums == NULL ? NULL : &post->checksums[i]);
-    }
-}
-
 enum status
 redis_message_post(struct store *store, struct store_visit *visit,
                    const struct store_queue *where, const struct store_post *post,
@@ -173,7 +160,12 @@ redis_message_post(struct store *store, struct store_visit *visit,
     call_number(&c, s->config.message_ttl_s);
     call_number(&c, s->config.message_delay_s);
     call_number(&c, (int64_t)s->config.feed_bytes);
-    add_messages(&c, post);
+    for (size_t i = 0; i < post->count; i++) {
+        call_number(&c, post->drafts[i].ttl_s);
+        call_number(&c, post->drafts[i].delay_s);
+        call_word(&c, post->drafts[i].body);
+        call_checksum(&c, post->checksums == NULL ? NULL : &post->checksums[i]);
+    }
     st = call_run(&c, SCRIPT_message_post, CALL_CHANGES);
     for (size_t i = 0; st == ST_OK && i < post->count; i++)
         write_message_id(call_item(&c, ITS_TAG), (uint64_t)call_integer(&c, FIRST) + i,

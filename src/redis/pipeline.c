@@ -48,24 +48,11 @@ gather(struct pipeline *p, size_t most)
     p->count -= count;
 }
 
-static enum status
-add_one(struct link *l, const struct request *request)
-{
-    static const struct bytes asking[] = {BYTES_LIT("ASKING")};
-    const struct bytes words[2] = {BYTES_LIT("FCALL"), request->function};
-    char number[DECIMAL_CAP];
-    enum status st = request->asking ? link_add(l, asking, 1, NULL, BYTES_NONE) : ST_OK;
-
-    return st == ST_OK
-               ? link_add(l, words, 2, request->words,
-                          bytes_of(number, decimal_write(number, request->number)))
-               : st;
-}
-
 enum status
 pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms)
 {
-    char replicas[DECIMAL_CAP], limit[DECIMAL_CAP];
+    static const struct bytes asking[] = {BYTES_LIT("ASKING")};
+    char replicas[DECIMAL_CAP], limit[DECIMAL_CAP], number[DECIMAL_CAP];
     enum status st = ST_OK;
 
     gather(p, most);
@@ -73,8 +60,15 @@ pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms)
     p->asked = false;
     p->begun_ns = clock_stopwatch_ns();
     for (struct list *at = p->at; st == ST_OK && at != &p->sent; at = at->next) {
-        request_of(at)->number = ++p->number;
-        st = add_one(&p->link, request_of(at));
+        struct request *request = request_of(at);
+        const struct bytes words[] = {BYTES_LIT("FCALL"), request->function};
+
+        request->number = ++p->number;
+        if (request->asking)
+            st = link_add(&p->link, asking, 1, NULL, BYTES_NONE);
+        if (st == ST_OK)
+            st = link_add(&p->link, words, 2, request->words,
+                          bytes_of(number, decimal_write(number, request->number)));
     }
     if (st == ST_OK && p->replicas > 0) {
         const struct bytes words[] = {

@@ -189,32 +189,12 @@ is_number(const redisReply *word, int64_t least, int64_t most)
 }
 
 static bool
-is_text(const redisReply *word, char kind)
-{
-    struct message_head head;
-    int64_t started_ms, ends_ms;
-    struct bytes text;
-
-    if (word->type != REDIS_REPLY_STRING)
-        return false;
-    text = bytes_of(word->str, (size_t)word->len);
-    switch (kind) {
-    case 'k':
-        return text.len == 0 || text.len == ID_SIZE;
-    case 'h':
-        return message_head_read(text, &head);
-    case 'c':
-        return text.len == 0 ||
-               (text.len == SHAPE_CLAIM_SIZE && message_time_read(text, 0, &started_ms) &&
-                message_time_read(text, sizeof(double), &ends_ms));
-    default:
-        return true;
-    }
-}
-
-static bool
 is_of_kind(const redisReply *word, char kind)
 {
+    const struct bytes text = reply_text(word);
+    struct message_head head;
+    int64_t started_ms, ends_ms;
+
     switch (kind) {
     case 'i':
         return is_number(word, -LUA_MOST, LUA_MOST);
@@ -222,8 +202,17 @@ is_of_kind(const redisReply *word, char kind)
         return is_number(word, 0, LUA_MOST);
     case '2':
         return is_number(word, 0, 2);
+    case 'k':
+        return bytes_present(text) && (text.len == 0 || text.len == ID_SIZE);
+    case 'h':
+        return bytes_present(text) && message_head_read(text, &head);
+    case 'c':
+        return bytes_present(text) &&
+               (text.len == 0 || (text.len == SHAPE_CLAIM_SIZE &&
+                                  message_time_read(text, 0, &started_ms) &&
+                                  message_time_read(text, sizeof(double), &ends_ms)));
     default:
-        return is_text(word, kind);
+        return bytes_present(text);
     }
 }
 

@@ -1,6 +1,6 @@
 /* Reading queues as records, and applying records (store/state.h). */
 #include "claimd/base/invariant.h"
-#include "redis/queue_index.h"
+#include "redis/call.h"
 #include "redis/subscription_ops.h"
 #include "redis/waiting.h"
 

@@ -6,7 +6,7 @@
  *   Threads  any; one scans, the others wait for its result (fibers on the thread pool)
  *   Cost     a script for each queue, and two commands for each project
  */
-#include "redis/queue_index.h"
+#include "redis/call.h"
 
 enum {
     PAGE = 256,

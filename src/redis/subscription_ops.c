@@ -1,7 +1,5 @@
 #include "redis/subscription_ops.h"
 
-#include "redis/queue_index.h"
-
 #include <stdio.h>
 
 /* ---------------------------------------------------------------------- views */
@@ -507,20 +505,6 @@ redis_delivery_next(struct store *store, struct store_visit *visit,
 
 /* ---------------------------------------------------------------------- outcomes */
 
-static void
-count_outcome(struct redis_store *s, const struct store_delivery *view,
-              enum store_outcome outcome)
-{
-    if (outcome == STORE_OUTCOME_FAILED)
-        counters_add(s, STORE_COUNT_FAILED, 1);
-    else if (view->notice != STORE_NOTICE_MESSAGE)
-        return;
-    else if (outcome == STORE_OUTCOME_DELIVERED)
-        counters_add(s, STORE_COUNT_NOTIFIED, 1);
-    else if (outcome == STORE_OUTCOME_GIVEN_UP)
-        counters_add(s, STORE_COUNT_GIVEN_UP, 1);
-}
-
 void
 redis_delivery_done(struct store *store, struct store_visit *visit,
                     struct store_delivery *delivery, enum store_outcome outcome,
@@ -540,7 +524,14 @@ redis_delivery_done(struct store *store, struct store_visit *visit,
     call_number(&c, (int64_t)outcome);
     call_number(&c, again_ms - visit->now_ms);
     if (call_run(&c, SCRIPT_delivery_done, CALL_NOTES) == ST_OK) {
-        count_outcome(s, view, outcome);
+        if (outcome == STORE_OUTCOME_FAILED)
+            counters_add(s, STORE_COUNT_FAILED, 1);
+        else if (view->notice == STORE_NOTICE_MESSAGE &&
+                 outcome == STORE_OUTCOME_DELIVERED)
+            counters_add(s, STORE_COUNT_NOTIFIED, 1);
+        else if (view->notice == STORE_NOTICE_MESSAGE &&
+                 outcome == STORE_OUTCOME_GIVEN_UP)
+            counters_add(s, STORE_COUNT_GIVEN_UP, 1);
         when_ms = call_integer(&c, 1);
     }
     call_end(&c);
@@ -569,6 +560,7 @@ copy_oldest(struct deliveries *d, int64_t now_ms, struct buf *text,
             struct store_delivery *view, int64_t *token)
 {
     struct leased *leased = NULL;
+    bool copied = false;
 
     lock_acquire(&d->lock);
     if (!list_empty(&d->leased))
@@ -581,16 +573,10 @@ copy_oldest(struct deliveries *d, int64_t now_ms, struct buf *text,
         list_add_before(&d->leased, &leased->link);
         *view = leased->view;
         *token = leased->token;
-        buf_bytes(text, view->queue.project);
-        buf_bytes(text, view->queue.name);
+        copied = address_copy(&leased->view.queue, text, &view->queue);
     }
     lock_release(&d->lock);
-    if (leased == NULL || text->failed)
-        return false;
-    view->queue.name =
-        bytes_of(buf_view(text).data + view->queue.project.len, view->queue.name.len);
-    view->queue.project = bytes_of(buf_view(text).data, view->queue.project.len);
-    return true;
+    return copied;
 }
 
 int64_t

@@ -298,27 +298,6 @@ due_waitqueue(struct waiting *w, int64_t now_ms)
     return due == NULL ? NULL : container_of(due, struct waitqueue, look);
 }
 
-/* Copies the address of a wait queue. False: it is NULL, or there is no memory. */
-static bool
-copy_address(const struct waitqueue *waitqueue, struct buf *text,
-             struct store_queue *where)
-{
-    size_t project;
-
-    if (waitqueue == NULL)
-        return false;
-    buf_reset(text, SIZE_MAX);
-    *where = waitqueue->where;
-    buf_bytes(text, waitqueue->where.project);
-    buf_bytes(text, waitqueue->where.name);
-    if (text->failed)
-        return false;
-    project = where->project.len;
-    where->project = bytes_of(buf_view(text).data, project);
-    where->name = bytes_of(buf_view(text).data + project, where->name.len);
-    return true;
-}
-
 static bool
 take_due(struct waiting *w, int64_t now_ms, struct buf *text, struct store_queue *where)
 {
@@ -327,7 +306,7 @@ take_due(struct waiting *w, int64_t now_ms, struct buf *text, struct store_queue
 
     lock_acquire(&w->lock);
     waitqueue = due_waitqueue(w, now_ms);
-    good = copy_address(waitqueue, text, where);
+    good = waitqueue != NULL && address_copy(&waitqueue->where, text, where);
     if (waitqueue != NULL && !good)
         wheel_arm(w->wheel, &waitqueue->look, now_ms + LOOK_AGAIN_MS);
     lock_release(&w->lock);
@@ -385,7 +364,7 @@ waiting_take_fresh(struct redis_store *s, struct buf *text, struct store_queue *
     lock_acquire(&w->lock);
     link = list_pop(&w->dirty_list);
     taken = link != NULL &&
-            copy_address(container_of(link, struct waitqueue, link), text, where);
+            address_copy(&container_of(link, struct waitqueue, link)->where, text, where);
     lock_release(&w->lock);
     return taken;
 }

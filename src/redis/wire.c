@@ -286,22 +286,6 @@ start_due(struct wire *w, struct list *ended)
     return next_ns;
 }
 
-/* Wakes the callers, to whom the requests belong again. */
-static void
-wake_callers(struct list *ended)
-{
-    struct list *link;
-
-    while ((link = list_pop(ended)) != NULL) {
-        struct request *request = request_of(link);
-
-        if (request->fiber != NULL)
-            fiber_wake(request->fiber);
-        else
-            (void)sem_post(&request->done);
-    }
-}
-
 /* ------------------------------------------------------------------ news */
 
 static void
@@ -424,33 +408,31 @@ rest(struct wire *w, int64_t until_ns)
     atomic_store_explicit(&w->resting, false, memory_order_relaxed);
 }
 
-static void
-listen_once(struct wire *w, struct list *ended)
-{
-    struct epoll_event events[EVENTS];
-    eventfd_t calls;
-    int count = epoll_wait(w->epoll_fd, events, EVENTS, 0);
-
-    for (int i = 0; i < count; i++)
-        if (events[i].data.u64 == CALLED)
-            (void)eventfd_read(w->event_fd, &calls);
-        else
-            handle(w, &w->nodes[events[i].data.u64], events[i].events, ended);
-}
-
 /* One round of the loop. Returns when the next one is due. */
 static int64_t
 go_round(struct wire *w)
 {
+    struct epoll_event events[EVENTS];
+    const int count = epoll_wait(w->epoll_fd, events, EVENTS, 0);
     int64_t due_ns, expires_ns;
-    struct list ended;
+    struct list ended, *link;
+    eventfd_t calls;
 
     list_init(&ended);
-    listen_once(w, &ended);
+    for (int i = 0; i < count; i++)
+        if (events[i].data.u64 == CALLED)
+            (void)eventfd_read(w->event_fd, &calls);
+        else
+            handle(w, &w->nodes[events[i].data.u64], events[i].events, &ended);
     expire(w, &ended);
     take_all(w);
     due_ns = start_due(w, &ended);
-    wake_callers(&ended); /* now that the nodes have something to do */
+    /* Wakes the callers now that the nodes have something to do. The requests belong to them again. */
+    while ((link = list_pop(&ended)) != NULL)
+        if (request_of(link)->fiber != NULL)
+            fiber_wake(request_of(link)->fiber);
+        else
+            (void)sem_post(&request_of(link)->done);
     if (list_empty(&w->under_way))
         return due_ns;
     expires_ns =
