@@ -158,30 +158,19 @@ linger_fini(struct linger_set *l)
             slot_close(l, &l->slots[i]);
 }
 
-/* A free slot; the one nearest to its end is freed when there is none. */
-static struct linger_slot *
-slot_take(struct linger_set *l)
-{
-    struct linger_slot *first = &l->slots[0];
-
-    for (size_t i = 0; i < l->slot_count; i++) {
-        struct linger_slot *slot = &l->slots[i];
-
-        if (slot->fd < 0)
-            return slot;
-        if (slot->until_ms < first->until_ms)
-            first = slot;
-    }
-    slot_close(l, first);
-    return first;
-}
-
 void
 linger_add(struct linger_set *l, int fd, int64_t now_ms)
 {
-    struct linger_slot *slot = slot_take(l);
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &slot->source};
+    struct linger_slot *slot = &l->slots[0];
+    struct epoll_event event = {.events = EPOLLIN};
 
+    /* A free slot, or else the one nearest to its end. */
+    for (size_t i = 1; i < l->slot_count && slot->fd >= 0; i++)
+        if (l->slots[i].fd < 0 || l->slots[i].until_ms < slot->until_ms)
+            slot = &l->slots[i];
+    if (slot->fd >= 0)
+        slot_close(l, slot);
+    event.data.ptr = &slot->source;
     (void)shutdown(fd, SHUT_WR); /* fails when the client is gone: noticed when reading */
     if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
         (void)close(fd);

@@ -32,19 +32,6 @@ unix_path(const char *text)
     return strncmp(text, unix_prefix, len) == 0 ? text + len : NULL;
 }
 
-static enum status
-check_path(const char *path, struct reason *why)
-{
-    const size_t cap = sizeof(((struct sockaddr_un *)NULL)->sun_path);
-    size_t len = strlen(path);
-
-    return len > 0 && len < cap
-               ? ST_OK
-               : reason_give(why, ST_BAD_VALUE,
-                             "must have a path of 1 to %zu bytes after unix:, not %zu",
-                             cap - 1, len);
-}
-
 /* Cuts at the last colon. */
 static enum status
 cut_address(const char *text, struct parts *out, struct reason *why)
@@ -126,12 +113,17 @@ check_host(const struct parts *parts, struct reason *why)
 static enum status
 read_parts(const char *text, const char **path, struct parts *out, struct reason *why)
 {
+    const size_t cap = sizeof(((struct sockaddr_un *)NULL)->sun_path);
     enum status st;
     uint64_t port;
 
     *path = unix_path(text);
+    if (*path != NULL && ((*path)[0] == '\0' || strlen(*path) >= cap))
+        return reason_give(why, ST_BAD_VALUE,
+                           "must have a path of 1 to %zu bytes after unix:, not %zu",
+                           cap - 1, strlen(*path));
     if (*path != NULL)
-        return check_path(*path, why);
+        return ST_OK;
     st = cut_address(text, out, why);
     if (st != ST_OK)
         return st;

@@ -111,15 +111,17 @@ count_refused(struct request_log *r, enum status why, int64_t now_ms,
     return shown;
 }
 
-/* Moves what is over into over[ST_COUNT], and finds out when the next may be. */
-static void
-take_over(struct request_log *r, struct refused_reason *over, int64_t now_ms)
+int64_t
+request_log_settle(struct request_log *l, int64_t now_ms)
 {
+    struct refused_reason over[ST_COUNT];
     int64_t next_ms = INT64_MAX;
 
-    lock_acquire(&r->lock);
+    if (now_ms < atomic_load_explicit(&l->over_ms, memory_order_relaxed))
+        return atomic_load_explicit(&l->over_ms, memory_order_relaxed);
+    lock_acquire(&l->lock);
     for (int why = 0; why < ST_COUNT; why++) {
-        struct refused_reason *reason = &r->reasons[why];
+        struct refused_reason *reason = &l->reasons[why];
 
         over[why].requests = 0;
         if (reason->requests == 0)
@@ -131,18 +133,8 @@ take_over(struct request_log *r, struct refused_reason *over, int64_t now_ms)
             next_ms = reason->last_ms + REFUSED_OVER_MS;
         }
     }
-    atomic_store(&r->over_ms, next_ms);
-    lock_release(&r->lock);
-}
-
-int64_t
-request_log_settle(struct request_log *l, int64_t now_ms)
-{
-    struct refused_reason over[ST_COUNT];
-
-    if (now_ms < atomic_load_explicit(&l->over_ms, memory_order_relaxed))
-        return atomic_load_explicit(&l->over_ms, memory_order_relaxed);
-    take_over(l, over, now_ms);
+    atomic_store(&l->over_ms, next_ms);
+    lock_release(&l->lock);
     for (int why = 0; why < ST_COUNT; why++)
         if (over[why].requests > 0)
             log_event(l->log, LOG_WARN, "refused_requests",

@@ -358,23 +358,6 @@ server_run(struct server *s)
     }
 }
 
-/*
- * Accepts the clients that have connected before the listeners close: the kernel would reset them, and
- * what they have sent would be lost. In the backlog of an inherited socket they wait for the next process.
- */
-static void
-accept_rest(struct server *s)
-{
-    for (size_t i = 0; i < s->listener_count; i++) {
-        size_t batches = s->listeners[i].inherited
-                             ? 0
-                             : s->config.max_connections / ACCEPTS_IN_A_ROW + 1;
-
-        while (batches-- > 0 && accept_some(s, &s->listeners[i]))
-            continue;
-    }
-}
-
 /* ------------------------------------------------------------------ life */
 
 static enum status
@@ -571,7 +554,18 @@ server_drain(struct server *s, int64_t drain_ms)
 
     /* One call of server_stop() ended server_run() and is used up; another ends this. */
     (void)eventfd_read(s->stop_fd, &calls);
-    accept_rest(s);
+    /*
+     * The kernel would reset clients that have connected before the listeners close, and what they have
+     * sent would be lost. In the backlog of an inherited socket they wait for the next process.
+     */
+    for (size_t i = 0; i < s->listener_count; i++) {
+        size_t batches = s->listeners[i].inherited
+                             ? 0
+                             : s->config.max_connections / ACCEPTS_IN_A_ROW + 1;
+
+        while (batches-- > 0 && accept_some(s, &s->listeners[i]))
+            continue;
+    }
     close_listeners(s);
     atomic_store(&s->shared.draining, true);
     server_wake(s);

@@ -90,30 +90,22 @@ read_key(struct tls_pair *p, struct bytes key, struct reason *why)
 
 enum { ID_BYTES = 32 };
 
-/* The public key of the private one, as a hash. */
-static int
-identify_key(gnutls_privkey_t key, unsigned char id[ID_BYTES])
-{
-    size_t len = ID_BYTES;
-    gnutls_pubkey_t public;
-    int error = gnutls_pubkey_init(&public);
-
-    if (error != 0)
-        return error;
-    error = gnutls_pubkey_import_privkey(public, key, 0, 0);
-    if (error == 0)
-        error = gnutls_pubkey_get_key_id(public, GNUTLS_KEYID_USE_SHA256, id, &len);
-    gnutls_pubkey_deinit(public);
-    return error;
-}
-
 static enum status
 check_fit(const struct tls_pair *p, struct reason *why)
 {
     unsigned char of_key[ID_BYTES], of_certificate[ID_BYTES];
     size_t len = ID_BYTES;
-    int error = identify_key(p->key, of_key);
+    gnutls_pubkey_t public;
+    int error = gnutls_pubkey_init(&public);
 
+    if (error == 0) {
+        error = gnutls_pubkey_import_privkey(public, p->key, 0, 0);
+        if (error == 0)
+            error =
+                gnutls_pubkey_get_key_id(public, GNUTLS_KEYID_USE_SHA256, of_key, &len);
+        gnutls_pubkey_deinit(public);
+    }
+    len = ID_BYTES;
     if (error == 0)
         error = gnutls_pubkey_get_key_id(p->chain[0].pubkey, GNUTLS_KEYID_USE_SHA256,
                                          of_certificate, &len);
@@ -286,20 +278,6 @@ add_name(struct names *n, const char *kind, const char *value, size_t len)
 }
 
 static void
-add_alternative(struct names *n, int type, char *value, size_t len)
-{
-    if (type == GNUTLS_SAN_DNSNAME) {
-        for (size_t i = 0; i < len; i++)
-            value[i] = (char)tolower((unsigned char)value[i]);
-        add_name(n, "dns:", value, len);
-    } else if (type == GNUTLS_SAN_RFC822NAME) {
-        add_name(n, "email:", value, len);
-    } else if (type == GNUTLS_SAN_URI) {
-        add_name(n, "uri:", value, len);
-    }
-}
-
-static void
 add_alternatives(struct names *n, gnutls_x509_crt_t crt)
 {
     for (unsigned i = 0;; i++) {
@@ -307,12 +285,17 @@ add_alternatives(struct names *n, gnutls_x509_crt_t crt)
         size_t len = sizeof(value);
         int type = gnutls_x509_crt_get_subject_alt_name(crt, i, value, &len, NULL);
 
-        if (type == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE)
-            return;
-        if (type >= 0)
-            add_alternative(n, type, value, len);
-        else if (type != GNUTLS_E_SHORT_MEMORY_BUFFER)
+        if (type == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE ||
+            (type < 0 && type != GNUTLS_E_SHORT_MEMORY_BUFFER))
             return; /* nothing behind it can be read either */
+        for (size_t k = 0; type == GNUTLS_SAN_DNSNAME && k < len; k++)
+            value[k] = (char)tolower((unsigned char)value[k]);
+        if (type == GNUTLS_SAN_DNSNAME)
+            add_name(n, "dns:", value, len);
+        else if (type == GNUTLS_SAN_RFC822NAME)
+            add_name(n, "email:", value, len);
+        else if (type == GNUTLS_SAN_URI)
+            add_name(n, "uri:", value, len);
     }
 }
 

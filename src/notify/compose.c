@@ -68,11 +68,14 @@ write_member(struct buf *out, const char *name, struct bytes value)
     json_string_write(out, value);
 }
 
-static void
-write_sentence(struct buf *out, const struct invitation *i)
+void
+document_invitation(struct buf *out, const struct invitation *i)
 {
     struct buf text;
 
+    buf_str(out, "{\"Message_Type\":");
+    json_string_write(out, bytes_str(i->again ? "UnsubscribeConfirmation"
+                                              : "SubscriptionConfirmation"));
     buf_init(&text, out->mem);
     document_sentence(&text, i);
     buf_str(&text,
@@ -81,15 +84,6 @@ write_sentence(struct buf *out, const struct invitation *i)
     write_member(out, "Message", buf_view(&text));
     out->failed = out->failed || text.failed;
     buf_fini(&text);
-}
-
-void
-document_invitation(struct buf *out, const struct invitation *i)
-{
-    buf_str(out, "{\"Message_Type\":");
-    json_string_write(out, bytes_str(i->again ? "UnsubscribeConfirmation"
-                                              : "SubscriptionConfirmation"));
-    write_sentence(out, i);
     write_member(out, "URL-Signature", i->signature);
     write_member(out, "URL-Methods", bytes_str("PUT"));
     write_member(out, "URL-Paths", i->path);
@@ -413,36 +407,31 @@ write_value(struct buf *out, const char *name, struct bytes value)
     }
 }
 
-/* The page that asks people whether they want it. */
-static void
-write_link(const struct composer *c, const struct invitation *i, struct buf *out)
-{
-    buf_str(out, c->config->mail.confirmation_url);
-    write_value(out, "?Signature=", i->signature);
-    write_value(out, "&Methods=", bytes_str("PUT"));
-    write_value(out, "&Paths=", i->path);
-    write_value(out, "&Project=", i->project);
-    write_value(out, "&Expires=", i->expires);
-    write_value(out, "&Url=", i->url);
-    if (bytes_present(i->url))
-        write_value(out, "", i->path);
-    write_value(out, "&Queue=", i->queue);
-}
-
 static enum status
 write_mail_invitation(struct composer *c, const struct store_delivery *d, struct buf *out)
 {
-    struct signed_invitation i;
-    enum status st = invite(c, d, &i);
+    struct signed_invitation s;
+    const struct invitation *i = &s.invitation;
+    enum status st = invite(c, d, &s);
 
     if (st == ST_OK) {
-        document_sentence(out, &i.invitation);
+        document_sentence(out, i);
         if (c->config->mail.confirmation_url != NULL) {
+            /* The page that asks people whether they want it. */
             buf_str(out, ", go to\n\n");
-            write_link(c, &i.invitation, out);
+            buf_str(out, c->config->mail.confirmation_url);
+            write_value(out, "?Signature=", i->signature);
+            write_value(out, "&Methods=", bytes_str("PUT"));
+            write_value(out, "&Paths=", i->path);
+            write_value(out, "&Project=", i->project);
+            write_value(out, "&Expires=", i->expires);
+            write_value(out, "&Url=", i->url);
+            if (bytes_present(i->url))
+                write_value(out, "", i->path);
+            write_value(out, "&Queue=", i->queue);
         } else {
             buf_str(out, ", send what this says:\n\n");
-            document_invitation(out, &i.invitation);
+            document_invitation(out, i);
         }
         buf_str(out, "\n");
     }

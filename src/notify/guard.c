@@ -5,11 +5,7 @@
 
 enum { MAPPED_BITS = 96 };
 
-/* An address of either family: IPv4 as a mapped one, ::ffff:0:0/96. */
-struct address {
-    unsigned char bytes[16];
-};
-
+/* Addresses of either family have 16 bytes: IPv4 as a mapped one, ::ffff:0:0/96. */
 static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 /* RFC 6052: a translator turns it into the IPv4 address at its end. */
 static const unsigned char nat64[12] = {0, 0x64, 0xff, 0x9b};
@@ -68,27 +64,27 @@ is_in(const unsigned char *bytes, const struct row *rows, size_t count)
 #define IS_IN(bytes, rows) is_in((bytes), (rows), sizeof(rows) / sizeof((rows)[0]))
 
 static bool
-is_public(const struct address *a)
+is_public(const unsigned char *a)
 {
     static const unsigned char global[] = {0x20};
 
-    if (same_bits(a->bytes, mapped, MAPPED_BITS))
-        return !IS_IN(a->bytes + sizeof(mapped), refused_ipv4);
-    return same_bits(a->bytes, global, 3) && !IS_IN(a->bytes, refused_ipv6);
+    if (same_bits(a, mapped, MAPPED_BITS))
+        return !IS_IN(a + sizeof(mapped), refused_ipv4);
+    return same_bits(a, global, 3) && !IS_IN(a, refused_ipv6);
 }
 
 /* ------------------------------------------------------------------ the list */
 
 static void
-map_ipv4(const void *four, struct address *out)
+map_ipv4(const void *four, unsigned char out[16])
 {
-    memmove(out->bytes + sizeof(mapped), four, 4); /* it may be in there */
-    memcpy(out->bytes, mapped, sizeof(mapped));
+    memmove(out + sizeof(mapped), four, 4); /* it may be in there */
+    memcpy(out, mapped, sizeof(mapped));
 }
 
 /* Reads "ADDRESS" into *out and tells how many bits may be given behind it. */
 static bool
-read_address(struct bytes text, struct address *out, unsigned *bits)
+read_address(struct bytes text, unsigned char out[16], unsigned *bits)
 {
     char copy[INET6_ADDRSTRLEN];
     struct in_addr four;
@@ -98,7 +94,7 @@ read_address(struct bytes text, struct address *out, unsigned *bits)
     memcpy(copy, text.data, text.len);
     copy[text.len] = '\0';
     *bits = 128;
-    if (inet_pton(AF_INET6, copy, out->bytes) == 1)
+    if (inet_pton(AF_INET6, copy, out) == 1)
         return true;
     if (inet_pton(AF_INET, copy, &four) != 1)
         return false;
@@ -112,16 +108,14 @@ static bool
 read_block(struct bytes text, struct address_block *out)
 {
     struct bytes first = bytes_cut(&text, '/');
-    struct address a;
     unsigned most;
     uint64_t bits;
 
-    if (!read_address(first, &a, &most))
+    if (!read_address(first, out->bytes, &most))
         return false;
     bits = most;
     if (bytes_present(text) && (!bytes_to_u64(text, &bits) || bits > most))
         return false;
-    memcpy(out->bytes, a.bytes, sizeof(out->bytes));
     out->bits = (unsigned)bits + (128 - most);
     return true;
 }
@@ -151,16 +145,16 @@ guard_read(struct bytes list, struct guard *out, struct reason *why)
 
 /* The address that is meant; false if it is of no family that we know. */
 static bool
-read_socket(const struct sockaddr *from, socklen_t len, struct address *out)
+read_socket(const struct sockaddr *from, socklen_t len, unsigned char out[16])
 {
     struct sockaddr_in6 six;
     struct sockaddr_in four;
 
     if (len >= sizeof(six) && from->sa_family == AF_INET6) {
         memcpy(&six, from, sizeof(six));
-        memcpy(out->bytes, &six.sin6_addr, sizeof(out->bytes));
-        if (same_bits(out->bytes, nat64, MAPPED_BITS))
-            map_ipv4(out->bytes + sizeof(nat64), out);
+        memcpy(out, &six.sin6_addr, 16);
+        if (same_bits(out, nat64, MAPPED_BITS))
+            map_ipv4(out + sizeof(nat64), out);
         return true;
     }
     if (len < sizeof(four) || from->sa_family != AF_INET)
@@ -173,12 +167,12 @@ read_socket(const struct sockaddr *from, socklen_t len, struct address *out)
 bool
 guard_admits(const struct guard *g, const struct sockaddr *address, socklen_t len)
 {
-    struct address a;
+    unsigned char a[16];
 
-    if (!read_socket(address, len, &a))
+    if (!read_socket(address, len, a))
         return false;
     for (size_t i = 0; i < g->count; i++)
-        if (same_bits(a.bytes, g->allowed[i].bytes, g->allowed[i].bits))
+        if (same_bits(a, g->allowed[i].bytes, g->allowed[i].bits))
             return true;
-    return is_public(&a);
+    return is_public(a);
 }

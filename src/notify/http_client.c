@@ -115,26 +115,6 @@ add_headers(struct http_client *c, struct delivery *p,
 #define SET(option, value) (l->easy_setopt(p->handle, (option), (value)) == CURLE_OK)
 
 static bool
-set_common(const struct http_client *c, struct delivery *p)
-{
-    const struct curl_library *l = &c->curl;
-
-    p->transfer = (struct curl_transfer){.url = p->url.data,
-                                         .ca = c->config->ca,
-                                         .timeout_ms = c->config->timeout_ms,
-                                         .body = count_body,
-                                         .ctx = p};
-    return curl_transfer_setup(l, p->handle, &p->transfer) && SET(CURLOPT_PRIVATE, p) &&
-           SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED) &&
-           SET(CURLOPT_CONNECTTIMEOUT_MS, (long)c->config->connect_ms) &&
-           SET(CURLOPT_MAXLIFETIME_CONN, (long)CONNECTION_LIFE_S) &&
-           /* A look-up that hangs is left behind, not waited for. */
-           SET(CURLOPT_QUICK_EXIT, 1L) && SET(CURLOPT_OPENSOCKETFUNCTION, open_socket) &&
-           SET(CURLOPT_OPENSOCKETDATA, p) &&
-           SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-}
-
-static bool
 set_hook(const struct http_client *c, struct delivery *p)
 {
     const struct curl_library *l = &c->curl;
@@ -167,7 +147,21 @@ set_mail(const struct http_client *c, struct delivery *p)
 bool
 curl_setup(const struct http_client *c, struct delivery *p)
 {
-    return set_common(c, p) &&
+    const struct curl_library *l = &c->curl;
+
+    p->transfer = (struct curl_transfer){.url = p->url.data,
+                                         .ca = c->config->ca,
+                                         .timeout_ms = c->config->timeout_ms,
+                                         .body = count_body,
+                                         .ctx = p};
+    return curl_transfer_setup(l, p->handle, &p->transfer) && SET(CURLOPT_PRIVATE, p) &&
+           SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED) &&
+           SET(CURLOPT_CONNECTTIMEOUT_MS, (long)c->config->connect_ms) &&
+           SET(CURLOPT_MAXLIFETIME_CONN, (long)CONNECTION_LIFE_S) &&
+           /* A look-up that hangs is left behind, not waited for. */
+           SET(CURLOPT_QUICK_EXIT, 1L) && SET(CURLOPT_OPENSOCKETFUNCTION, open_socket) &&
+           SET(CURLOPT_OPENSOCKETDATA, p) &&
+           SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) &&
            (p->target.kind == TARGET_MAIL ? set_mail(c, p) : set_hook(c, p));
 }
 
@@ -302,8 +296,12 @@ start_transfer(struct http_client *c, struct delivery *p, struct reason *why)
 enum status
 http_client_send(struct http_client *c, struct delivery *p, struct reason *why)
 {
-    enum status st = write_request(c, p, why);
+    enum status st = c->loaded ? ST_OK : curl_library_load(&c->curl, why);
 
+    if (st != ST_OK)
+        return st;
+    c->loaded = true;
+    st = write_request(c, p, why);
     if (st == ST_OK)
         st = start_transfer(c, p, why);
     if (st != ST_OK)
@@ -420,18 +418,6 @@ http_client_init(struct http_client *c, const struct notify_config *config)
     c->composer.config = config;
     arena_init(&c->composer.arena, config->mem);
     list_init(&c->sent);
-}
-
-enum status
-http_client_load(struct http_client *c, struct reason *why)
-{
-    enum status st;
-
-    if (c->loaded)
-        return ST_OK;
-    st = curl_library_load(&c->curl, why);
-    c->loaded = st == ST_OK;
-    return st;
 }
 
 void

@@ -26,11 +26,8 @@ struct http_client {
 void http_client_init(struct http_client *c, const struct notify_config *config);
 void http_client_fini(struct http_client *c);
 
-/* Loads libcurl, if it is not yet. ST_UNAVAILABLE: *why says what is missing. */
-enum status http_client_load(struct http_client *c, struct reason *why);
-
 /*
- * Sends it. ST_BAD_VALUE, ST_NOT_FOUND (there is no key to sign it with): it cannot be sent, with a reason;
+ * Sends it, with libcurl loaded if it is not yet. ST_BAD_VALUE, ST_NOT_FOUND (there is no key to sign it with): it cannot be sent, with a reason;
  * ST_UNAVAILABLE: not now, likewise; ST_NO_MEMORY. Then nothing was done.
  */
 enum status

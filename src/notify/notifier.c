@@ -118,52 +118,28 @@ finish_attempt(struct notify *n, struct delivery *p, const struct ending *how,
 
 /* ------------------------------------------------------------------ sending */
 
-/* It was not sent, for this reason. */
-static void
-not_sent(struct notify *n, struct delivery *p, enum status st, const struct reason *why)
-{
-    const struct ending impossible = {.kind = ENDING_IMPOSSIBLE};
-
-    host_leave(&n->hosts, p->host);
-    if (st == ST_BAD_VALUE || st == ST_NOT_FOUND) {
-        finish_attempt(n, p, &impossible, why, -1);
-        return;
-    }
-    if (st == ST_UNAVAILABLE)
-        delivery_log_missing(&n->delivery_log, why);
-    give_back(n, p, STORE_OUTCOME_PUT_OFF, st == ST_UNAVAILABLE ? MISSING_MS : RETRY_MS);
-}
-
 /* There is room for it at its host. */
 static void
 send_delivery(struct notify *n, struct delivery *p)
 {
+    const struct ending impossible = {.kind = ENDING_IMPOSSIBLE};
     struct reason why;
     enum status st;
 
     reason_init(&why);
-    st = http_client_load(&n->client, &why);
-    if (st == ST_OK)
-        st = http_client_send(&n->client, p, &why);
-    if (st == ST_OK)
+    st = http_client_send(&n->client, p, &why);
+    if (st == ST_OK) {
         host_begin(&n->hosts, p->host);
-    else
-        not_sent(n, p, st, &why);
-}
-
-/* It may be told: now, or when its host has room, or later. */
-static void
-dispatch(struct notify *n, struct delivery *p)
-{
-    int64_t wait_ms;
-
-    p->host = hosts_find(&n->hosts, p->target.place);
-    if (p->host == NULL)
-        give_back(n, p, STORE_OUTCOME_PUT_OFF, RETRY_MS);
-    else if (host_has_room(&n->hosts, p->host))
-        send_delivery(n, p);
-    else if (!host_wait(&n->hosts, p->host, &p->link, &wait_ms))
-        give_back(n, p, STORE_OUTCOME_PUT_OFF, wait_ms);
+        return;
+    }
+    host_leave(&n->hosts, p->host);
+    if (st == ST_BAD_VALUE || st == ST_NOT_FOUND) {
+        finish_attempt(n, p, &impossible, &why, -1);
+        return;
+    }
+    if (st == ST_UNAVAILABLE)
+        delivery_log_missing(&n->delivery_log, &why);
+    give_back(n, p, STORE_OUTCOME_PUT_OFF, st == ST_UNAVAILABLE ? MISSING_MS : RETRY_MS);
 }
 
 static void
@@ -178,13 +154,20 @@ send_waiting(struct notify *n)
 
 /* ------------------------------------------------------------------ taking */
 
-/* A crash may undo a change that is not durable, so its delivery waits. */
+/* Sends it now, or when its host has room, or later. A crash may undo a change that is not durable, so its
+ * delivery waits for the log. */
 static void
 send_if_durable(struct notify *n, struct delivery *p)
 {
+    int64_t wait_ms = RETRY_MS;
+
     switch (store_log_durability(n->config.store_log, p->lent.position)) {
     case STORE_DURABLE:
-        dispatch(n, p);
+        p->host = hosts_find(&n->hosts, p->target.place);
+        if (p->host != NULL && host_has_room(&n->hosts, p->host))
+            send_delivery(n, p);
+        else if (p->host == NULL || !host_wait(&n->hosts, p->host, &p->link, &wait_ms))
+            give_back(n, p, STORE_OUTCOME_PUT_OFF, wait_ms);
         break;
     case STORE_LOST:
         give_back(n, p, STORE_OUTCOME_PUT_OFF, MISSING_MS);

@@ -180,19 +180,6 @@ read_hosts(struct bytes rest, struct url *out, struct reason *why)
 }
 
 static enum status
-read_path(struct bytes path, struct url *out, struct reason *why)
-{
-    if (path.len == 0 || path.data[0] != '/' || path.len >= LINK_HOST_CAP)
-        return reason_give(
-            why, ST_BAD_VALUE,
-            "redis+unix:// must be followed by the absolute path of a socket");
-    memcpy(out->hosts[0].host, path.data, path.len);
-    out->hosts[0].host[path.len] = '\0';
-    out->host_count = 1;
-    return ST_OK;
-}
-
-static enum status
 read_parameter(struct bytes one, struct url *out, struct reason *why)
 {
     struct bytes name = bytes_cut(&one, '=');
@@ -241,8 +228,16 @@ url_read(const char *text, struct url *out, struct reason *why)
     rest.data += (is_local ? sizeof(local) : sizeof(tcp)) - 1;
     rest.len -= (is_local ? sizeof(local) : sizeof(tcp)) - 1;
     st = read_login(&rest, out, why);
-    if (st == ST_OK)
-        st = is_local ? read_path(rest, out, why) : read_hosts(rest, out, why);
+    if (st == ST_OK && is_local) {
+        if (rest.len == 0 || rest.data[0] != '/' || rest.len >= LINK_HOST_CAP)
+            return reason_give(
+                why, ST_BAD_VALUE,
+                "redis+unix:// must be followed by the absolute path of a socket");
+        memcpy(out->hosts[0].host, rest.data, rest.len);
+        out->host_count = 1;
+    } else if (st == ST_OK) {
+        st = read_hosts(rest, out, why);
+    }
     while (st == ST_OK && bytes_present(parameters))
         st = read_parameter(bytes_cut(&parameters, '&'), out, why);
     return st;

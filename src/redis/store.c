@@ -142,23 +142,6 @@ redis_check_url(const char *text, struct reason *why)
     return url_read(text, &url, why);
 }
 
-/* What needs no Redis. */
-static enum status
-open_parts(struct redis_store *s)
-{
-    enum status st = waiting_open(s);
-
-    if (st == ST_OK)
-        st = deliveries_open(s);
-    if (st == ST_OK)
-        st = stats_scan_open(s);
-    if (st == ST_OK)
-        st = entropy_reserve(&s->entropy, sizeof(s->hash_key));
-    if (st == ST_OK)
-        entropy_take(&s->entropy, &s->hash_key, sizeof(s->hash_key));
-    return st;
-}
-
 enum status
 redis_open(const struct redis_config *config, struct store **out, struct reason *why)
 {
@@ -171,7 +154,15 @@ redis_open(const struct redis_config *config, struct store **out, struct reason 
     s->config = *config;
     lock_init(&s->lock);
     entropy_init_system(&s->entropy);
-    st = open_parts(s);
+    st = waiting_open(s);
+    if (st == ST_OK)
+        st = deliveries_open(s);
+    if (st == ST_OK)
+        st = stats_scan_open(s);
+    if (st == ST_OK)
+        st = entropy_reserve(&s->entropy, sizeof(s->hash_key));
+    if (st == ST_OK)
+        entropy_take(&s->entropy, &s->hash_key, sizeof(s->hash_key));
     if (st == ST_OK)
         st = url_read(config->url, &s->url, why);
     if (st == ST_OK)

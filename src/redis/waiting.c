@@ -298,21 +298,6 @@ due_waitqueue(struct waiting *w, int64_t now_ms)
     return due == NULL ? NULL : container_of(due, struct waitqueue, look);
 }
 
-static bool
-take_due(struct waiting *w, int64_t now_ms, struct buf *text, struct store_queue *where)
-{
-    struct waitqueue *waitqueue;
-    bool good;
-
-    lock_acquire(&w->lock);
-    waitqueue = due_waitqueue(w, now_ms);
-    good = waitqueue != NULL && address_copy(&waitqueue->where, text, where);
-    if (waitqueue != NULL && !good)
-        wheel_arm(w->wheel, &waitqueue->look, now_ms + LOOK_AGAIN_MS);
-    lock_release(&w->lock);
-    return good;
-}
-
 int64_t
 waiting_housekeep(struct redis_store *s, int64_t now_ms)
 {
@@ -320,10 +305,21 @@ waiting_housekeep(struct redis_store *s, int64_t now_ms)
     struct waiting *w = s->waiting;
     struct store_queue where;
     struct buf text;
+    bool good = true;
 
     buf_init(&text, s->config.mem);
-    for (int i = 0; i < LOOKS && take_due(w, now_ms, &text, &where); i++)
-        wake_ready(s, &visit, &where);
+    for (int i = 0; i < LOOKS && good; i++) {
+        struct waitqueue *waitqueue;
+
+        lock_acquire(&w->lock);
+        waitqueue = due_waitqueue(w, now_ms);
+        good = waitqueue != NULL && address_copy(&waitqueue->where, &text, &where);
+        if (waitqueue != NULL && !good)
+            wheel_arm(w->wheel, &waitqueue->look, now_ms + LOOK_AGAIN_MS);
+        lock_release(&w->lock);
+        if (good)
+            wake_ready(s, &visit, &where);
+    }
     buf_fini(&text);
     return waiting_next_ms(s);
 }

@@ -401,7 +401,13 @@ mhd_on_connection(void *cls, struct MHD_Connection *connection, void **socket_ct
         ENSURE(c != NULL);
         c->mhd.connection = connection;
         c->mhd.daemon->conns++;
-        tls_begin(c);
+        if (c->kind == LISTEN_TLS) {
+            const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+            ENSURE(info != NULL); /* its daemon has TLS */
+            c->mhd.tls = info->tls_session;
+        }
         http_on_opened(c);
         /* Without memory for it the connection times out later than it could: no harm. */
         (void)watch_socket(m, c, EPOLL_CTL_ADD, 0);

@@ -92,10 +92,7 @@ int tls_certificate(gnutls_session_t session, const gnutls_datum_t *authorities,
                     int algorithm_count, gnutls_pcert_st **chain, unsigned *chain_count,
                     gnutls_privkey_t *key);
 
-/* libmicrohttpd has just got the connection: notes its session. */
-void tls_begin(struct conn *c);
-
-/* The same, when it can be suspended. */
+/* libmicrohttpd has just got the connection, which can be suspended. */
 void tls_wait(struct mhd *m, struct conn *c);
 
 /* Resumes some of those that are ready. */

@@ -59,18 +59,6 @@ tls_certificate(gnutls_session_t session, const gnutls_datum_t *authorities,
     return 0;
 }
 
-void
-tls_begin(struct conn *c)
-{
-    const union MHD_ConnectionInfo *info;
-
-    if (c->kind != LISTEN_TLS)
-        return;
-    info = MHD_get_connection_info(c->mhd.connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-    ENSURE(info != NULL); /* its daemon has TLS */
-    c->mhd.tls = info->tls_session;
-}
-
 /* Until what the handshake waits for. False: it cannot be watched, for want of memory: it goes on. */
 static bool
 suspend_handshake(struct mhd *m, struct conn *c)
