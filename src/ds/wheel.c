@@ -257,23 +257,13 @@ empty_next_slot(struct wheel *w, unsigned l, size_t *budget)
     return true;
 }
 
-/* Appends the deadlines of the next tick to due, in one step however many they are. */
-static void
-collect_next_tick(struct wheel *w)
-{
-    unsigned slot = (w->present + 1) % SLOTS;
-    struct list *head = &w->level[0].slot[slot];
-
-    if (!is_used(&w->level[0], slot))
-        return;
-    list_move(&w->due, head);
-    mark_unused(&w->level[0], slot);
-}
-
 /* Moves the present from just before `tick` onto it; false if the budget ended. */
 static bool
 enter_tick(struct wheel *w, uint64_t tick, size_t *budget)
 {
+    struct level *due = &w->level[0];
+    const unsigned slot = tick % SLOTS;
+
     ENSURE(tick == w->present + 1);
     for (unsigned l = 1; l < LEVELS && tick % unit_start(1, l) == 0; l++)
         if (!empty_next_slot(w, l, budget))
@@ -281,7 +271,10 @@ enter_tick(struct wheel *w, uint64_t tick, size_t *budget)
     if (*budget == 0)
         return false;
     --*budget;
-    collect_next_tick(w);
+    if (is_used(due, slot)) { /* in one step, however many they are */
+        list_move(&w->due, &due->slot[slot]);
+        mark_unused(due, slot);
+    }
     w->present = tick;
     return true;
 }

@@ -15,22 +15,21 @@ backlog_new(struct mem *mem, struct tally *tally)
 }
 
 void
+tally_backlog(struct tally *t, const struct backlog *b, size_t times)
+{
+    t->messages += times * b->messages.live;
+    t->claimed += times * b->claimed;
+    t->delayed += times * backlog_delayed(b);
+    t->original += times * b->original.count;
+    t->claims += times * b->claims.live;
+    t->bytes += times * b->bytes;
+}
+
+void
 backlog_count_in(struct backlog *b, struct tally *tally)
 {
-    const size_t delayed = backlog_delayed(b);
-
-    b->tally->messages -= b->messages.live;
-    b->tally->claimed -= b->claimed;
-    b->tally->delayed -= delayed;
-    b->tally->original -= b->original.count;
-    b->tally->claims -= b->claims.live;
-    b->tally->bytes -= b->bytes;
-    tally->messages += b->messages.live;
-    tally->claimed += b->claimed;
-    tally->delayed += delayed;
-    tally->original += b->original.count;
-    tally->claims += b->claims.live;
-    tally->bytes += b->bytes;
+    tally_backlog(b->tally, b, SIZE_MAX);
+    tally_backlog(tally, b, 1);
     b->tally = tally;
 }
 

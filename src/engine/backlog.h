@@ -48,6 +48,9 @@ struct backlog {
     struct list reclaim_link; /* in the shard's reclaim list */
 };
 
+/* Counts what a backlog has, so many times: 1, or SIZE_MAX to take it back. */
+void tally_backlog(struct tally *t, const struct backlog *b, size_t times);
+
 /* Makes an empty backlog; NULL without memory. */
 struct backlog *backlog_new(struct mem *mem, struct tally *tally);
 

@@ -57,8 +57,8 @@ claim_lengthen(struct shard *sh, struct message *m, const struct store_terms *te
     int64_t life_s = terms->ttl_s + terms->grace_s;
     int64_t until_ms;
 
-    if (life_s > sh->core->max_message_ttl_s)
-        life_s = sh->core->max_message_ttl_s;
+    if (life_s > sh->core->config.max_message_ttl_s)
+        life_s = sh->core->config.max_message_ttl_s;
     until_ms = core_deadline_ms(sh->core, now_ms, life_s);
     if (until_ms <= m->expires_ms)
         return;
@@ -194,7 +194,8 @@ claim_find(const struct queue *q, struct bytes text, int64_t now_ms)
     if (c == NULL || !ident_equal(claim_ident(c), id))
         return NULL;
     /* A claim keeps its messages alive, unless it lasts longer than a message may live. */
-    if (c->due.due_ms <= core_deadline_ms(core, c->started_ms, core->max_message_ttl_s))
+    if (c->due.due_ms <=
+        core_deadline_ms(core, c->started_ms, core->config.max_message_ttl_s))
         return c;
     for (size_t i = 0; i < c->count; i++)
         if (claim_message(c, i, now_ms) != NULL)

@@ -21,13 +21,7 @@ core_init(struct core *core, const struct engine_config *config)
                           .log = config->log,
                           .sealer = config->sealer,
                           .key = {words[0], words[1]},
-                          .message_ttl_s = config->message_ttl_s,
-                          .message_delay_s = config->message_delay_s,
-                          .max_message_ttl_s = config->max_message_ttl_s,
-                          .dead_letter_ttl_s = config->dead_letter_ttl_s,
-                          .round_up_ms = config->round_up_ms,
-                          .feed_bytes = config->feed_bytes,
-                          .require_confirmation = config->require_confirmation,
+                          .config = *config,
                           .tag_start = words[4] >> 32};
     atomic_init(&core->next_ms, WHEEL_NEVER);
     atomic_init(&core->tags_used, 0);

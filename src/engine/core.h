@@ -9,7 +9,6 @@
 
 #include "claimd/base/hash.h"
 #include "claimd/engine/engine.h"
-#include "claimd/store/log.h"
 #include "engine/directory.h"
 #include "engine/figures.h"
 
@@ -23,15 +22,10 @@ struct core {
     struct directory directory;
     struct project_limits limits;
     struct metrics_slots metrics_slots;
-    uint64_t feed_bytes;       /* that a feed may have; 0: any number */
-    bool require_confirmation; /* of subscriptions, before they get messages */
+    struct engine_config config;                        /* as given */
     _Atomic(struct store_listener *) delivery_listener; /* borrowed; NULL: none */
     _Atomic bool
         delivery_notified; /* that something is due, since it last found nothing */
-    int64_t message_ttl_s, message_delay_s; /* defaults */
-    int64_t max_message_ttl_s;
-    int64_t dead_letter_ttl_s;
-    int64_t round_up_ms; /* engine_config */
     uint64_t tag_start;
     _Atomic uint64_t tags_used;
     _Atomic uint64_t fence;  /* largest claim number of a queue that is gone */
@@ -62,7 +56,7 @@ void core_raise_fence(struct core *core, uint64_t number);
 static inline int64_t
 core_deadline_ms(const struct core *core, int64_t now_ms, int64_t seconds)
 {
-    return now_ms + seconds * 1000 + core->round_up_ms;
+    return now_ms + seconds * 1000 + core->config.round_up_ms;
 }
 
 /* Makes core->next_ms at most due_ms. */

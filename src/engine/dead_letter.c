@@ -294,8 +294,8 @@ extend_life(const struct dead_letter *dl, struct message *m)
     const struct core *core = dl->from.shard->core;
     const int64_t ttl_s = queue_settings(dl->from.queue)->dead_letter_ttl_s;
     const bool is_set = ttl_s != STORE_UNSET;
-    const int64_t until_ms =
-        core_deadline_ms(core, dl->from.now_ms, is_set ? ttl_s : core->dead_letter_ttl_s);
+    const int64_t until_ms = core_deadline_ms(
+        core, dl->from.now_ms, is_set ? ttl_s : core->config.dead_letter_ttl_s);
 
     if (is_set)
         m->posted_ms = dl->from.now_ms;

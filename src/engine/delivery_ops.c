@@ -1,6 +1,4 @@
 /* The store's operations for delivery to subscribers (claimd/store/subscription.h). */
-#include "claimd/base/invariant.h"
-#include "engine/changelog.h"
 #include "engine/subscription.h"
 #include "engine/visit.h"
 

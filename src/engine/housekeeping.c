@@ -1,7 +1,6 @@
 #include "engine/housekeeping.h"
 #include "claimd/base/invariant.h"
 #include "engine/changelog.h"
-#include "engine/claim.h"
 #include "engine/subscription.h"
 
 /* After so many slices an operation lets others of its thread go first. */
@@ -23,12 +22,6 @@ message_detach(struct shard *sh, struct message *m)
     seqmap_pool_trim(&sh->pool);
 }
 
-static void
-spend(size_t *budget, size_t done)
-{
-    *budget -= done < *budget ? done : *budget;
-}
-
 bool
 expire_claims(struct shard *sh, int64_t now_ms, size_t *budget)
 {
@@ -41,7 +34,7 @@ expire_claims(struct shard *sh, int64_t now_ms, size_t *budget)
         if (d == NULL)
             return whole;
         c = container_of(d, struct claim, due);
-        spend(budget, 1 + c->held);
+        *budget -= c->held < *budget ? 1 + c->held : *budget;
         if (c->backlog->queue != NULL)
             figures_count(&sh->figures, STORE_COUNT_BACK_EXPIRED, c->held);
         if (has_log(sh->core) && c->backlog->queue != NULL)
@@ -93,7 +86,7 @@ expire_messages(struct shard *sh, int64_t now_ms, size_t *budget)
 
         if (d == NULL)
             return whole;
-        spend(budget, 1);
+        --*budget;
         message_due(sh, container_of(d, struct message, due), now_ms);
     }
     return false;
@@ -117,9 +110,14 @@ expire_enter(struct shard *sh, int64_t *now_ms, enum expiry which)
 void
 reclaim_backlog(struct shard *sh, struct queue *q, struct backlog *fresh)
 {
-    struct backlog *b = queue_replace_backlog(q, fresh);
+    struct backlog *b = q->backlog;
 
     lock_assert_held(&sh->lock);
+    ENSURE(b != NULL && (fresh == NULL || fresh->messages.live == 0));
+    b->queue = NULL;
+    q->backlog = fresh;
+    if (fresh != NULL)
+        fresh->queue = q;
     directory_give(&q->entry, b->messages.live, b->bytes);
     if (b->messages.live == 0) {
         backlog_free(sh->core->mem, b);

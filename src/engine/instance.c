@@ -51,8 +51,6 @@ engine_limit(struct store *s, const struct engine_limits *limits)
     atomic_store(&l->bytes, limits->bytes);
 }
 
-/* ---------------------------------------------------------------------- state */
-
 void
 engine_live(struct store *s, uint64_t *messages, uint64_t *bytes)
 {
@@ -288,19 +286,12 @@ tally_audit(const struct shard *sh)
     while ((node = hashmap_walk(&sh->queues, node)) != NULL) {
         const struct queue *q = container_of(node, const struct queue, node);
 
-        sum.messages += q->backlog->messages.live;
-        sum.claimed += q->backlog->claimed;
-        sum.delayed += backlog_delayed(q->backlog);
-        sum.original += q->backlog->original.count;
-        sum.claims += q->backlog->claims.live;
-        sum.bytes += q->backlog->bytes;
+        tally_backlog(&sum, q->backlog, 1);
         subscriptions += q->feed == NULL ? 0 : q->feed->subscriptions.live;
         feed_bytes += q->feed == NULL ? 0 : q->feed->bytes;
     }
     return subscriptions == sh->subscriptions && feed_bytes == sh->feed_bytes &&
-           sum.messages == sh->alive.messages && sum.claimed == sh->alive.claimed &&
-           sum.delayed == sh->alive.delayed && sum.original == sh->alive.original &&
-           sum.claims == sh->alive.claims && sum.bytes == sh->alive.bytes;
+           memcmp(&sum, &sh->alive, sizeof(sum)) == 0;
 }
 
 static bool

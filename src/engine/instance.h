@@ -4,7 +4,6 @@
 #ifndef ENGINE_INSTANCE_H
 #define ENGINE_INSTANCE_H
 
-#include "claimd/store/store.h"
 #include "engine/core.h"
 
 struct shard;

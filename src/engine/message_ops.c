@@ -1,7 +1,4 @@
 /* The store's operations on messages. */
-#include "claimd/base/invariant.h"
-#include "engine/feed.h"
-#include "engine/housekeeping.h"
 #include "engine/subscription.h"
 #include "engine/visit.h"
 
@@ -66,9 +63,10 @@ append_messages(struct queue *q, const struct store_post *post, struct list *mes
     for (size_t i = 0; i < post->count; i++) {
         const struct store_draft *draft = &post->drafts[i];
         struct message *m = container_of(list_pop(messages), struct message, due.link);
-        int64_t ttl_s = first_set(draft->ttl_s, set->message_ttl_s, core->message_ttl_s);
+        int64_t ttl_s =
+            first_set(draft->ttl_s, set->message_ttl_s, core->config.message_ttl_s);
         int64_t delay_s =
-            first_set(draft->delay_s, set->message_delay_s, core->message_delay_s);
+            first_set(draft->delay_s, set->message_delay_s, core->config.message_delay_s);
         int64_t due_ms;
 
         m->seq = ++q->last_seq;
@@ -206,14 +204,6 @@ marker_seq(const struct queue *q, struct bytes marker)
     return 0;
 }
 
-static bool
-is_listed(const struct message *m, const struct store_filter *filter)
-{
-    return (filter->include_claimed || m->claim == NULL) &&
-           (filter->include_delayed || !m->delayed) &&
-           !(filter->hide_client && m->client == filter->client);
-}
-
 /*
  * Shows messages behind *seq, which moves on to the last one looked at. True when the page
  * is complete, or ends here because it shows something.
@@ -232,7 +222,9 @@ list_slice(const struct queue *q, const struct store_filter *filter, int64_t now
         if (m == NULL)
             return true;
         *seq = next;
-        if (!is_listed(m, filter)) {
+        if ((m->claim != NULL && !filter->include_claimed) ||
+            (m->delayed && !filter->include_delayed) ||
+            (filter->hide_client && m->client == filter->client)) {
             left_out++;
             continue;
         }

@@ -75,17 +75,3 @@ queue_free(struct mem *mem, struct queue *q)
         backlog_free(mem, q->backlog);
     mem_free(mem, q);
 }
-
-struct backlog *
-queue_replace_backlog(struct queue *q, struct backlog *fresh)
-{
-    struct backlog *old = q->backlog;
-
-    ENSURE(old != NULL && (fresh == NULL || fresh->messages.live == 0));
-
-    old->queue = NULL;
-    q->backlog = fresh;
-    if (fresh != NULL)
-        fresh->queue = q;
-    return old;
-}

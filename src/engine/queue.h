@@ -8,7 +8,6 @@
 #ifndef ENGINE_QUEUE_H
 #define ENGINE_QUEUE_H
 
-#include "claimd/ds/nameset.h"
 #include "engine/backlog.h"
 #include "engine/core.h"
 
@@ -85,8 +84,5 @@ queue_new(struct core *core, struct tally *tally, const struct store_queue *wher
 
 /* Frees a queue that is not linked, with its (empty) backlog if it has one. */
 void queue_free(struct mem *mem, struct queue *q);
-
-/* Gives the queue this one instead of its backlog, which is returned. */
-struct backlog *queue_replace_backlog(struct queue *q, struct backlog *fresh);
 
 #endif

@@ -1,5 +1,4 @@
 /* The store's operations on queues. */
-#include "engine/housekeeping.h"
 #include "engine/subscription.h"
 #include "engine/visit.h"
 
@@ -115,7 +114,7 @@ engine_queue_update(struct store *s, struct store_visit *outer,
     if (st == ST_OK) {
         old = v.queue->metadata;
         v.queue->metadata = fresh;
-        v.queue->version = shard_number(v.shard);
+        v.queue->version = ++v.shard->last_number;
         changelog_queue(v.queue, STORE_CHANGE_META, v.now_ms);
     }
     visit_leave(&v);

@@ -20,70 +20,64 @@ set_progress(struct subscription *s, const struct store_subscription_record *rec
     s->fallen_out = record->fallen_out;
 }
 
-static bool
-is_valid(const struct store_subscription_record *record, struct ident *id)
-{
-    return ident_read(store_id_bytes(&record->id), id) && record->number > 0 &&
-           ident_claim_number(*id) == record->number && record->ttl_s > 0 &&
-           record->ttl_s < INT64_MAX / 2000 &&
-           (record->pending == STORE_PENDING_NONE ||
-            record->pending == STORE_PENDING_CONFIRM ||
-            record->pending == STORE_PENDING_UNSUBSCRIBED);
-}
-
 static enum status
-enter_subscription(struct shard *replay_shard, struct feed *f, struct address *address,
+enter_subscription(struct shard *sh, struct feed *f, struct address *address,
                    struct ident id)
 {
-    struct subscription *s = subscription_new(replay_shard->core->mem, address);
+    struct subscription *s = subscription_new(sh->core->mem, address);
     enum status st;
 
     if (s == NULL)
         return ST_NO_MEMORY;
     s->id_high = id.high;
     s->id_low = id.low;
-    st = subscription_reserve(replay_shard, f, subscription_number(s));
+    st = subscription_reserve(sh, f, subscription_number(s));
     if (st == ST_OK)
-        subscription_enter(replay_shard, f, s);
+        subscription_enter(sh, f, s);
     else
-        subscription_free(replay_shard->core->mem, s);
+        subscription_free(sh->core->mem, s);
     return st;
 }
 
 enum status
-replay_feed_open(struct shard *replay_shard, struct feed **feed)
+replay_feed_open(struct shard *sh, struct feed **feed)
 {
     if (*feed == NULL)
-        *feed = feed_new(replay_shard->core->mem);
+        *feed = feed_new(sh->core->mem);
     return *feed == NULL ? ST_NO_MEMORY : ST_OK;
 }
 
 enum status
-replay_feed_subscription(struct shard *replay_shard, struct feed **feed,
+replay_feed_subscription(struct shard *sh, struct feed **feed,
                          const struct store_queue *where,
                          const struct store_subscription_record *record)
 {
-    struct mem *mem = replay_shard->core->mem;
+    struct mem *mem = sh->core->mem;
     struct subscription *s, *other;
     struct address *address;
     enum status st = ST_OK;
     struct ident id;
 
-    if (!is_valid(record, &id))
+    if (!ident_read(store_id_bytes(&record->id), &id) || record->number == 0 ||
+        ident_claim_number(id) != record->number || record->ttl_s <= 0 ||
+        record->ttl_s >= INT64_MAX / 2000 ||
+        (record->pending != STORE_PENDING_NONE &&
+         record->pending != STORE_PENDING_CONFIRM &&
+         record->pending != STORE_PENDING_UNSUBSCRIBED))
         return ST_BAD_VALUE;
-    if (replay_feed_open(replay_shard, feed) != ST_OK)
+    if (replay_feed_open(sh, feed) != ST_OK)
         return ST_NO_MEMORY;
     address = address_new(mem, where, record->subscriber, record->options);
     if (address == NULL)
         return ST_NO_MEMORY;
-    other = subscription_of(replay_shard, *feed, record->subscriber);
+    other = subscription_of(sh, *feed, record->subscriber);
     s = replayed_subscription(*feed, record);
     if (other != NULL && other != s)
-        subscription_remove(replay_shard, other); /* its end by time is not logged */
+        subscription_remove(sh, other); /* its end by time is not logged */
     if (s != NULL)
-        subscription_move(replay_shard, s, address);
+        subscription_move(sh, s, address);
     else
-        st = enter_subscription(replay_shard, *feed, address, id);
+        st = enter_subscription(sh, *feed, address, id);
     if (st != ST_OK)
         return st;
     s = replayed_subscription(*feed, record);
@@ -104,17 +98,17 @@ replay_feed_cursor(const struct feed *f, const struct store_subscription_record 
 }
 
 void
-replay_feed_gone(struct shard *replay_shard, struct feed *f,
+replay_feed_gone(struct shard *sh, struct feed *f,
                  const struct store_subscription_record *record)
 {
     struct subscription *s = replayed_subscription(f, record);
 
     if (s != NULL)
-        subscription_remove(replay_shard, s);
+        subscription_remove(sh, s);
 }
 
 void
-replay_feed_none(struct shard *replay_shard, struct feed **feed)
+replay_feed_none(struct shard *sh, struct feed **feed)
 {
     struct feed *f = *feed;
     struct subscription *s;
@@ -124,14 +118,14 @@ replay_feed_none(struct shard *replay_shard, struct feed **feed)
     if (f == NULL)
         return;
     while ((s = seqmap_next_live(&f->subscriptions, &number)) != NULL)
-        subscription_remove(replay_shard, s);
-    (void)feed_trim(f, replay_shard->core->mem, &replay_shard->pool, &budget);
-    feed_free(replay_shard->core->mem, f);
+        subscription_remove(sh, s);
+    (void)feed_trim(f, sh->core->mem, &sh->pool, &budget);
+    feed_free(sh->core->mem, f);
     *feed = NULL;
 }
 
 enum status
-replay_feed_post(struct shard *replay_shard, struct feed *f, struct message *m,
+replay_feed_post(struct shard *sh, struct feed *f, struct message *m,
                  const struct store_message_record *record)
 {
     const struct feed_entry as = {
@@ -141,19 +135,18 @@ replay_feed_post(struct shard *replay_shard, struct feed *f, struct message *m,
                        ? 0
                        : (record->delayed_until_ms - record->posted_ms) / 1000,
     };
-    struct mem *mem = replay_shard->core->mem;
+    struct mem *mem = sh->core->mem;
     enum status st;
 
     if (f == NULL)
         return ST_OK;
-    st = seqmap_pool_stock(&replay_shard->pool,
-                           seqmap_nodes_for(&f->entries, record->number, 1));
+    st = seqmap_pool_stock(&sh->pool, seqmap_nodes_for(&f->entries, record->number, 1));
     if (st == ST_OK)
         st = feed_stock(f, mem, 1);
     if (st != ST_OK)
         return st;
-    feed_put(f, &replay_shard->pool, m, record->number, &as);
-    return feed_keep_newest(f, &replay_shard->pool, replay_shard->core->feed_bytes);
+    feed_put(f, &sh->pool, m, record->number, &as);
+    return feed_keep_newest(f, &sh->pool, sh->core->config.feed_bytes);
 }
 
 /* Those who followed go on where they were, if they may; others begin behind all there is. */
@@ -161,7 +154,7 @@ static void
 start_cursor(struct shard *sh, struct subscription *s, uint64_t last_seq)
 {
     s->cursor.attached = false;
-    if (!s->confirmed && sh->core->require_confirmation) {
+    if (!s->confirmed && sh->core->config.require_confirmation) {
         s->follows = false;
     } else if (s->follows) {
         s->fallen_out += feed_lost_behind(s->feed, s->cursor.after);

@@ -129,13 +129,6 @@ shard_find(const struct shard *sh, const struct store_queue *where, uint64_t has
     return node == NULL ? NULL : container_of(node, struct queue, node);
 }
 
-uint64_t
-shard_number(struct shard *sh)
-{
-    lock_assert_held(&sh->lock);
-    return ++sh->last_number;
-}
-
 struct queue *
 shard_new_queue(struct shard *sh, const struct store_queue *where,
                 const struct store_metadata *metadata)
@@ -146,7 +139,7 @@ shard_new_queue(struct shard *sh, const struct store_queue *where,
 
     if (q == NULL)
         return NULL;
-    q->version = shard_number(sh);
+    q->version = ++sh->last_number;
     q->tag = core_next_tag(sh->core);
     q->fence_base = born > fence ? born : fence;
     queue_reserve_numbers(q);
@@ -213,8 +206,6 @@ shard_unlink(struct shard *sh, struct queue *q)
     q->waitqueue = NULL;
     q->shard = NULL;
 }
-
-/* ------------------------------------------------------------------ deadlines */
 
 void
 shard_wake_at(struct shard *sh, int64_t due_ms)

@@ -103,9 +103,6 @@ void shard_discard(struct shard *sh, struct queue *q);
 /* Takes a queue out of table and directory, and ends its wait queue. O(log n). Needs the lock. */
 void shard_unlink(struct shard *sh, struct queue *q);
 
-/* A number no other call on this shard has returned. Needs the lock. */
-uint64_t shard_number(struct shard *sh);
-
 /* Arm a deadline and make sure that housekeeping comes for it. Need the lock. */
 void shard_arm_claim(struct shard *sh, struct deadline *d, int64_t due_ms);
 void shard_arm_message(struct shard *sh, struct deadline *d, int64_t due_ms);

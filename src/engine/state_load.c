@@ -4,8 +4,6 @@
  * What is applied is logged like any change: the queue, STATE for the messages with their claims,
  * the subscriptions.
  */
-#include "claimd/base/invariant.h"
-#include "engine/housekeeping.h"
 #include "engine/subscription.h"
 #include "engine/visit.h"
 
@@ -130,7 +128,7 @@ make_subscription(struct load *l, struct mem *mem, const struct store_queue *whe
     s->ttl_s = record->ttl_s;
     s->confirmed = record->confirmed;
     if (record->pending == STORE_PENDING_CONFIRM &&
-        l->v.engine->core.require_confirmation)
+        l->v.engine->core.config.require_confirmation)
         s->pending = STORE_PENDING_CONFIRM;
     s->delivered = record->delivered;
     s->given_up = record->given_up;
@@ -446,20 +444,6 @@ enter_message(struct load *l, const struct store_message_record *record)
                       m->delayed ? record->delayed_until_ms : m->expires_ms);
 }
 
-static void
-enter_subscription(struct load *l, size_t i)
-{
-    struct subscription *s = l->subscriptions[i];
-    struct shard *sh = l->v.shard;
-
-    l->subscriptions[i] = NULL; /* the feed owns it now */
-    subscription_enter(sh, l->v.queue->feed, s);
-    subscription_attach(sh, s, l->v.queue->last_seq);
-    subscription_rest(sh, s);
-    subscription_arm(sh, s);
-    changelog_subscription(l->v.queue, STORE_CHANGE_SUBSCRIPTION, s, l->v.now_ms);
-}
-
 /* Nothing can fail any more. */
 static void
 load_commit(struct load *l)
@@ -492,8 +476,16 @@ load_commit(struct load *l)
         feed_open(sh, q, l->feed);
     l->feed = NULL;
     q->last_subscription = l->last_subscription;
-    for (size_t i = 0; i < l->subscription_count; i++)
-        enter_subscription(l, i);
+    for (size_t i = 0; i < l->subscription_count; i++) {
+        struct subscription *s = l->subscriptions[i];
+
+        l->subscriptions[i] = NULL; /* the feed owns it now */
+        subscription_enter(sh, q->feed, s);
+        subscription_attach(sh, s, q->last_seq);
+        subscription_rest(sh, s);
+        subscription_arm(sh, s);
+        changelog_subscription(q, STORE_CHANGE_SUBSCRIPTION, s, l->v.now_ms);
+    }
     figures_count(&sh->figures, STORE_COUNT_POSTED, l->message_count);
     seqmap_pool_trim(&sh->pool);
     queue_wake_waiters(q);

@@ -8,9 +8,6 @@
  * posted meanwhile have larger numbers and are in the log anyway. What was read and changes then
  * is logged like any change.
  */
-#include "engine/changelog.h"
-#include "engine/instance.h"
-#include "engine/shard.h"
 #include "engine/subscription.h"
 #include "engine/visit.h"
 

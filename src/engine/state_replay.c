@@ -15,7 +15,6 @@
  */
 #include "claimd/base/invariant.h"
 #include "engine/changelog.h"
-#include "engine/claim.h"
 #include "engine/housekeeping.h"
 #include "engine/instance.h"
 #include "engine/replay_feed.h"
@@ -32,11 +31,9 @@ struct replayed_queue {
 
 struct replay {
     struct core *core;
-    struct shard replay_shard;
+    struct shard shard;    /* the replay shard */
     struct hashmap queues; /* struct replayed_queue, owned */
 };
-
-/* ------------------------------------------------------------------ queues by their tags */
 
 static bool
 has_tag(const struct hashnode *node, const void *key)
@@ -65,7 +62,7 @@ replayed_new(struct replay *r, uint32_t tag)
     v = mem_calloc(mem, 1, sizeof(*v));
     if (v == NULL)
         return NULL;
-    v->backlog = backlog_new(mem, &r->replay_shard.alive);
+    v->backlog = backlog_new(mem, &r->shard.alive);
     if (v->backlog == NULL) {
         mem_free(mem, v);
         return NULL;
@@ -93,7 +90,7 @@ drop_message(struct replay *r, struct message *m)
     if (m == NULL)
         return;
     release_message(m);
-    backlog_remove(m->backlog, &r->replay_shard.pool, m);
+    backlog_remove(m->backlog, &r->shard.pool, m);
     message_unpin(r->core->mem, m);
 }
 
@@ -105,10 +102,10 @@ remove_contents(struct replay *r, struct backlog *b)
     uint64_t at = 0;
 
     while ((c = seqmap_next_live(&b->claims, &at)) != NULL)
-        claim_end(&r->replay_shard, c);
+        claim_end(&r->shard, c);
     for (at = 0; (m = seqmap_next_live(&b->messages, &at)) != NULL;)
         drop_message(r, m);
-    seqmap_pool_trim(&r->replay_shard.pool);
+    seqmap_pool_trim(&r->shard.pool);
 }
 
 static void
@@ -117,7 +114,7 @@ replayed_free(struct replay *r, struct replayed_queue *v)
     struct mem *mem = r->core->mem;
 
     remove_contents(r, v->backlog);
-    replay_feed_none(&r->replay_shard, &v->feed);
+    replay_feed_none(&r->shard, &v->feed);
     if (v->queue != NULL)
         queue_free(mem, v->queue); /* which has the backlog */
     else
@@ -165,7 +162,7 @@ add_number(struct replay *r, struct claim **c, uint64_t number)
         larger = claim_new(r->core->mem, 2 * (size_t)(*c)->room + 1);
         if (larger == NULL)
             return ST_NO_MEMORY;
-        claim_replace(&r->replay_shard, *c, larger);
+        claim_replace(&r->shard, *c, larger);
         *c = larger;
     }
     memmove(&(*c)->seqs[at + 1], &(*c)->seqs[at],
@@ -180,7 +177,7 @@ static enum status
 make_claim(struct replay *r, struct backlog *b, const struct store_claim_record *record,
            size_t room, struct claim **out)
 {
-    struct shard *sh = &r->replay_shard;
+    struct shard *sh = &r->shard;
     struct ident id;
     struct claim *c;
 
@@ -253,7 +250,7 @@ put_message(struct replay *r, struct replayed_queue *v,
 
     if (record->number == 0)
         return ST_BAD_VALUE;
-    st = backlog_reserve(v->backlog, &r->replay_shard.pool, record->number - 1, 1, 0);
+    st = backlog_reserve(v->backlog, &r->shard.pool, record->number - 1, 1, 0);
     if (st == ST_OK && record->original_id)
         st = hashmap_reserve(&v->backlog->original, 1);
     if (st != ST_OK)
@@ -272,7 +269,7 @@ put_message(struct replay *r, struct replayed_queue *v,
     m->posted_ms = record->posted_ms;
     m->delayed = record->delayed_until_ms != 0;
     set_message(m, record);
-    backlog_add(v->backlog, &r->replay_shard.pool, m);
+    backlog_add(v->backlog, &r->shard.pool, m);
     if (record->original_id)
         backlog_add_original(v->backlog, m);
     raise_number(&v->last_seq, record->number);
@@ -289,7 +286,7 @@ put_messages(struct replay *r, struct replayed_queue *v, struct store_change *ch
     while (st == ST_OK && change->next(change, &record)) {
         st = put_message(r, v, &record);
         if (st == ST_OK && change->kind == STORE_CHANGE_POST)
-            st = replay_feed_post(&r->replay_shard, v->feed,
+            st = replay_feed_post(&r->shard, v->feed,
                                   seqmap_find(&v->backlog->messages, record.number),
                                   &record);
     }
@@ -301,19 +298,19 @@ static enum status
 put_feed(struct replay *r, struct replayed_queue *v, struct store_change *change)
 {
     struct store_message_record record;
-    enum status st = replay_feed_open(&r->replay_shard, &v->feed);
+    enum status st = replay_feed_open(&r->shard, &v->feed);
 
     while (st == ST_OK && change->next(change, &record)) {
         struct message *m = seqmap_find(&v->backlog->messages, record.number);
 
         if (m != NULL && m->original == NULL) {
-            st = replay_feed_post(&r->replay_shard, v->feed, m, &record);
+            st = replay_feed_post(&r->shard, v->feed, m, &record);
             continue;
         }
         m = message_new(r->core->mem, record.body, NULL, record.client);
         if (m == NULL)
             return ST_NO_MEMORY;
-        st = replay_feed_post(&r->replay_shard, v->feed, m, &record);
+        st = replay_feed_post(&r->shard, v->feed, m, &record);
         message_unpin(r->core->mem, m); /* the feed's is left */
     }
     return st;
@@ -376,17 +373,15 @@ release_claim(struct replay *r, const struct replayed_queue *v,
     }
     c = seqmap_find(&v->backlog->claims, store_id_number(&change->claim.id));
     if (c != NULL)
-        claim_end(&r->replay_shard, c);
+        claim_end(&r->shard, c);
 }
-
-/* ------------------------------------------------------------------ queues */
 
 static enum status
 name_queue(struct replay *r, struct replayed_queue *v, const struct store_change *change)
 {
     struct mem *mem = r->core->mem;
     struct queue *q =
-        queue_new(r->core, &r->replay_shard.alive, &change->queue, change->metadata);
+        queue_new(r->core, &r->shard.alive, &change->queue, change->metadata);
 
     if (q == NULL)
         return ST_NO_MEMORY;
@@ -435,7 +430,7 @@ replay_begin(struct engine *e)
     if (r == NULL)
         return ST_NO_MEMORY;
     r->core = &e->core;
-    if (shard_init(&r->replay_shard, &e->core, &config, 0) != ST_OK) {
+    if (shard_init(&r->shard, &e->core, &config, 0) != ST_OK) {
         mem_free(e->core.mem, r);
         return ST_NO_MEMORY;
     }
@@ -469,7 +464,7 @@ apply_made(struct replay *r, struct replayed_queue *v, struct store_change *chan
 static enum status
 apply_existing(struct replay *r, struct replayed_queue *v, struct store_change *change)
 {
-    struct shard *sh = &r->replay_shard;
+    struct shard *sh = &r->shard;
     struct store_message_record record;
 
     switch (change->kind) {
@@ -538,9 +533,9 @@ engine_replay(struct store *s, struct store_change *change)
 
     if (st != ST_OK)
         return st;
-    lock_acquire(&e->replay->replay_shard.lock);
+    lock_acquire(&e->replay->shard.lock);
     st = apply(e->replay, change);
-    lock_release(&e->replay->replay_shard.lock);
+    lock_release(&e->replay->shard.lock);
     return st;
 }
 
@@ -552,12 +547,12 @@ engine_replay_drop(struct engine *e)
 
     if (r == NULL)
         return;
-    lock_acquire(&r->replay_shard.lock);
+    lock_acquire(&r->shard.lock);
     while ((node = hashmap_walk(&r->queues, NULL)) != NULL)
         replayed_free(r, container_of(node, struct replayed_queue, node));
-    lock_release(&r->replay_shard.lock);
+    lock_release(&r->shard.lock);
     hashmap_fini(&r->queues);
-    shard_fini(&r->replay_shard);
+    shard_fini(&r->shard);
     mem_free(e->core.mem, r);
     e->replay = NULL;
 }
@@ -582,18 +577,18 @@ move_to_shard(struct engine *e, struct replayed_queue *v)
     if (shard_find(sh, &q->where, hash) != NULL)
         return ST_BAD_VALUE; /* two of the same name */
     if (v->feed != NULL && v->feed->subscriptions.live == 0)
-        replay_feed_none(&r->replay_shard, &v->feed);
+        replay_feed_none(&r->shard, &v->feed);
     st = v->feed == NULL ? ST_OK : subscription_reserve(sh, v->feed, 1);
     if (st == ST_OK)
         st = shard_enlist(sh, q, 0);
     if (st != ST_OK)
         return st;
-    q->version = shard_number(sh);
+    q->version = ++sh->last_number;
     q->last_seq = q->reserved_seq = v->last_seq;
     q->last_claim = q->reserved_claim = v->last_claim;
     for (at = 0; (c = seqmap_next_live(&v->backlog->claims, &at)) != NULL; at++)
         if (c->held == 0) /* what it held has gone, or others have it */
-            claim_end(&r->replay_shard, c);
+            claim_end(&r->shard, c);
     backlog_count_in(v->backlog, &sh->alive);
     (void)directory_take(&q->entry, v->backlog->messages.live, v->backlog->bytes, NULL);
     shard_link(sh, q, hash);
@@ -633,11 +628,11 @@ move_all_to_shards(struct engine *e, int64_t now_ms)
             q == NULL ? &e->shards[0] : engine_shard(e, core_hash(&e->core, &q->where));
 
         node = hashmap_walk(queues, node);
-        lock_acquire(&e->replay->replay_shard.lock);
+        lock_acquire(&e->replay->shard.lock);
         (void)shard_enter(sh, now_ms);
         st = move_to_shard(e, v);
         shard_leave(sh);
-        lock_release(&e->replay->replay_shard.lock);
+        lock_release(&e->replay->shard.lock);
     }
     return st;
 }

@@ -4,8 +4,6 @@
 /* How much of a feed is freed by who makes it unneeded. */
 enum { TIDY_SLICE = 64 };
 
-/* ------------------------------------------------------------------ addresses */
-
 struct address *
 address_new(struct mem *mem, const struct store_queue *queue, struct bytes subscriber,
             struct bytes options)
@@ -249,7 +247,7 @@ subscription_notify(struct shard *sh, struct subscription *s, enum store_pending
 void
 subscription_attach(struct shard *sh, struct subscription *s, uint64_t last_seq)
 {
-    bool wanted = s->confirmed || !sh->core->require_confirmation;
+    bool wanted = s->confirmed || !sh->core->config.require_confirmation;
 
     if (wanted == s->cursor.attached)
         return;
@@ -279,7 +277,7 @@ feed_open(struct shard *sh, struct queue *q, struct feed *f)
 void
 feed_keep_within(struct shard *sh, struct feed *f)
 {
-    uint64_t most = sh->core->feed_bytes;
+    uint64_t most = sh->core->config.feed_bytes;
 
     while (most != 0 && f->bytes > most && f->entries.live > 1)
         figures_count(&sh->figures, STORE_COUNT_FALLEN_OUT,

@@ -1,7 +1,4 @@
 /* The store's operations on subscriptions. */
-#include "claimd/base/invariant.h"
-#include "engine/changelog.h"
-#include "engine/housekeeping.h"
 #include "engine/subscription.h"
 #include "engine/visit.h"
 
@@ -57,7 +54,7 @@ enter_new(struct visit *v, struct subscription *s, int64_t ttl_s, struct feed *m
     s->started_ms = v->now_ms;
     s->ttl_s = ttl_s;
     subscription_enter(v->shard, q->feed, s);
-    if (v->engine->core.require_confirmation)
+    if (v->engine->core.config.require_confirmation)
         s->pending = STORE_PENDING_CONFIRM;
     subscription_attach(v->shard, s, q->last_seq);
     subscription_rest(v->shard, s);
@@ -71,7 +68,7 @@ ask_again(struct visit *v, struct subscription *s)
 {
     enum status st;
 
-    if (s->confirmed || !v->engine->core.require_confirmation)
+    if (s->confirmed || !v->engine->core.config.require_confirmation)
         return ST_OK;
     st = visit_reserve(v, STORE_CHANGE_SUBSCRIPTION, 0, address_bytes(s->address));
     if (st != ST_OK)
@@ -296,7 +293,7 @@ change_subscription(struct visit *v, struct bytes id,
         s->started_ms = v->now_ms;
     }
     if (moves) { /* the other subscriber had confirmed, and failed */
-        if (v->engine->core.require_confirmation) {
+        if (v->engine->core.config.require_confirmation) {
             s->confirmed = false;
             subscription_attach(v->shard, s, v->queue->last_seq);
             subscription_notify(v->shard, s, STORE_PENDING_CONFIRM);

@@ -1,5 +1,4 @@
 #include "engine/visit.h"
-#include "claimd/base/invariant.h"
 
 enum status
 visit_enter(struct visit *v, struct store *s, struct store_visit *outer,

@@ -90,15 +90,6 @@ buffer_append(struct buffer *b, uint64_t lsn, struct store_change *change)
     return size;
 }
 
-static void
-buffer_append_mark(struct buffer *b, uint64_t lsn, const struct mark *mark,
-                   int64_t now_ms)
-{
-    if (b->open.count == 0)
-        begin_frame(b, lsn);
-    take_in(b, lsn, record_write_mark(b->bytes + b->used, mark, now_ms), now_ms);
-}
-
 void
 buffer_reset(struct buffer *b)
 {
@@ -246,12 +237,18 @@ uint64_t
 journal_mark(struct journal *j, enum record_mark what, uint64_t since)
 {
     struct mark mark = {.what = what, .since = since};
+    struct buffer *b;
     uint64_t position;
+    int64_t now_ms;
 
     store_used_marks(j->store, &mark.used);
     lock_acquire(&j->lock);
+    b = j->filling;
     position = j->next_lsn++;
-    buffer_append_mark(j->filling, position, &mark, journal_now_ms(j));
+    now_ms = journal_now_ms(j);
+    if (b->open.count == 0)
+        begin_frame(b, position);
+    take_in(b, position, record_write_mark(b->bytes + b->used, &mark, now_ms), now_ms);
     lock_release(&j->lock);
     return position;
 }

@@ -24,8 +24,6 @@ enum { SURELY_ENOUGH = 8 };
 /* Images that are shown at a time when nobody pays for them. */
 enum { CHECKPOINT_UNPAID = 4 << 20 };
 
-/* ------------------------------------------------------------------ telling */
-
 static void
 notify_listeners(struct journal *j)
 {

@@ -45,7 +45,7 @@ segment_head_write(uint8_t to[SEGMENT_HEAD_BYTES], const struct segment_head *he
     (void)wire_put(to + HEAD_NONCE, head->nonce, NONCE_BYTES);
     (void)wire_put_u64(to + HEAD_LSN, head->first_lsn);
     (void)wire_put_u64(to + HEAD_BYTES, head->bytes);
-    (void)wire_put_i64(to + HEAD_MADE, head->made_ms);
+    (void)wire_put_u64(to + HEAD_MADE, (uint64_t)head->made_ms);
     (void)wire_put_u32(to + HEAD_CRC, crc32c(0, to, HEAD_CRC));
 }
 
@@ -86,7 +86,7 @@ frame_seal(uint8_t *to, const struct frame *frame, const uint8_t nonce[NONCE_BYT
     (void)wire_put_u16(to + FRAME_KIND + 2, frame->flags);
     (void)wire_put(to + FRAME_NONCE, nonce, NONCE_BYTES);
     (void)wire_put_u64(to + FRAME_LSN, frame->first_lsn);
-    (void)wire_put_i64(to + FRAME_TIME, frame->time_ms);
+    (void)wire_put_u64(to + FRAME_TIME, (uint64_t)frame->time_ms);
     (void)wire_put_u32(to + FRAME_COUNT, frame->count);
     (void)wire_put_u32(to + FRAME_LENGTH, frame->length);
     (void)wire_put_u32(to + FRAME_ALIGN, ALIGN);

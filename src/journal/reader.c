@@ -42,13 +42,6 @@ reader_list(struct reader *r)
     return error == 0 ? ST_OK : reader_system_fails(r, "read", error);
 }
 
-/* True if damage does not end the reading. */
-static bool
-goes_on(const struct reader *r)
-{
-    return r->damage != NULL;
-}
-
 static void
 report_damage(struct reader *r, const char *name, uint64_t offset, const char *what,
               uint64_t from, uint64_t to)
@@ -65,7 +58,7 @@ report_damage(struct reader *r, const char *name, uint64_t offset, const char *w
 static enum status
 damaged(struct reader *r, uint64_t offset, const char *what, uint64_t next)
 {
-    if (!goes_on(r))
+    if (r->damage == NULL)
         return reader_fail(r, ST_BAD_VALUE,
                            "the journal is damaged: %s at byte %" PRIu64
                            " %s. The last LSN before that is %" PRIu64 READER_ADVICE,
@@ -159,7 +152,7 @@ do_without_head(struct reader *r, bool *skip)
     if (!*skip)
         memcpy(r->nonce, frame_nonce(at), NONCE_BYTES);
     return damaged(r, 0,
-                   *skip && goes_on(r)
+                   *skip && r->damage != NULL
                        ? "has neither a header nor a first frame, so its records are lost"
                        : "is not the header of a segment",
                    0);
@@ -177,7 +170,7 @@ check_owner(struct reader *r, const struct segment_head *head, bool *skip)
     memcpy(r->nonce, head->nonce, NONCE_BYTES);
     r->made_bytes = head->bytes;
     *skip = memcmp(s->journal, head->journal, NONCE_BYTES) != 0;
-    if (*skip && goes_on(r))
+    if (*skip && r->damage != NULL)
         report_damage(r, r->name, 0, "belongs to another journal", 1, 0);
     else if (*skip)
         return reader_fail(r, ST_BAD_VALUE,
@@ -208,7 +201,7 @@ check_position(struct reader *r)
         r->next_lsn = first;
     if (first == r->next_lsn)
         return ST_OK;
-    if (!goes_on(r))
+    if (r->damage == NULL)
         return reader_fail(
             r, ST_BAD_VALUE,
             "the journal is damaged: %s has no valid frame at byte %" PRIu64
@@ -368,7 +361,7 @@ read_frames(struct reader *r, bool last)
 {
     size_t offset = SEGMENT_HEAD_BYTES;
     /* In the others nothing is missing if the next one goes on where they end. */
-    bool look = !r->live && (last || goes_on(r));
+    bool look = !r->live && (last || r->damage != NULL);
     struct frame frame;
     enum status st = ST_OK;
 
@@ -441,7 +434,7 @@ lacks_end(struct reader *r, const struct durable_lsn *mark, bool segment_missing
     uint64_t last = r->next_lsn == 0 ? 0 : r->next_lsn - 1;
     char missing[DISK_NAME_CAP];
 
-    if (goes_on(r)) {
+    if (r->damage != NULL) {
         if (r->before[0] == '\0')
             report_damage(r, DURABLE_LSN_NAME, 0,
                           "names segments, but the directory has none", 1, mark->lsn);

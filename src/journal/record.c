@@ -229,14 +229,14 @@ put_optional(uint8_t *at, enum width width, const void *member,
         return at;
     switch (width) {
     case OPTIONAL_TIME:
-        return wire_put_i64(at, *(const int64_t *)member);
+        return wire_put(at, member, sizeof(int64_t));
     case OPTIONAL_ID:
         return put_id(at, member);
     case OPTIONAL_CLAIM:
         claim = pointed;
         at = put_id(at, &claim->id);
-        at = wire_put_i64(at, claim->started_ms);
-        return wire_put_i64(at, claim->ends_ms);
+        at = wire_put_u64(at, (uint64_t)claim->started_ms);
+        return wire_put_u64(at, (uint64_t)claim->ends_ms);
     default:
         return wire_put(at, pointed, sizeof(struct store_checksum));
     }
@@ -294,7 +294,7 @@ finish_record(uint8_t *to, uint8_t *end, enum record_type type, uint32_t tag,
     at = wire_put_u16(at, 0);
     at = wire_put_u32(at, tag);
     at = wire_put_u32(at, (uint32_t)count);
-    (void)wire_put_i64(at, now_ms);
+    (void)wire_put_u64(at, (uint64_t)now_ms);
     return (size_t)(end - to);
 }
 

@@ -32,8 +32,6 @@ segments_fini(struct segments *s)
     s->count = s->room = 0;
 }
 
-/* ------------------------------------------------------------------ names */
-
 void
 segment_name(char name[DISK_NAME_CAP], uint64_t first_lsn)
 {
@@ -326,8 +324,6 @@ segments_begin(struct segments *s, uint64_t first_lsn, int64_t now_ms)
     s->offset = SEGMENT_HEAD_BYTES;
     return error;
 }
-
-/* ------------------------------------------------------------------ writing */
 
 int
 segments_write(struct segments *s, const void *frames, size_t len)

@@ -77,12 +77,6 @@ wire_put_u64(uint8_t *at, uint64_t v)
 }
 
 static inline uint8_t *
-wire_put_i64(uint8_t *at, int64_t v)
-{
-    return wire_put_u64(at, (uint64_t)v);
-}
-
-static inline uint8_t *
 wire_put(uint8_t *at, const void *from, size_t len)
 {
     if (len > 0)

@@ -1136,8 +1136,8 @@ MUTANTS = [
      "who has to confirm gets messages before",
      SIMULATION,
      [("engine/subscription.c",
-       "    bool wanted = s->confirmed || !sh->core->require_confirmation;",
-       "    bool wanted = s->confirmed || !sh->core->require_confirmation ||\n"
+       "    bool wanted = s->confirmed || !sh->core->config.require_confirmation;",
+       "    bool wanted = s->confirmed || !sh->core->config.require_confirmation ||\n"
        "                  MUTANT(UNCONFIRMED_GET_MESSAGES);")]),
     ("CONFIRMED_FROM_THE_START",
      "who confirms is asked on",
