@@ -26,19 +26,6 @@ monotonic_ms(const struct clock *c)
     return (int64_t)ts.tv_sec * 1000 + (ts.tv_nsec + c->phase_ns) / MS_NS;
 }
 
-/* A hand that runs so far ahead of monotonic_ms(), and one that stands there. */
-static int64_t
-running(int64_t ahead_ms)
-{
-    return 2 * ahead_ms;
-}
-
-static int64_t
-standing(int64_t at_ms)
-{
-    return 2 * at_ms + 1;
-}
-
 static bool
 stands(int64_t hand)
 {
@@ -90,14 +77,14 @@ clock_init_since(struct clock *c, int64_t ms, int64_t stopwatch_ns)
     const int64_t begun_ns = stopwatch_ns % MS_NS;
 
     c->phase_ns = begun_ns <= 0 ? -begun_ns : MS_NS - begun_ns;
-    atomic_init(&c->hand, running(ms - (stopwatch_ns + c->phase_ns) / MS_NS));
+    atomic_init(&c->hand, 2 * (ms - (stopwatch_ns + c->phase_ns) / MS_NS));
 }
 
 void
 clock_init_manual(struct clock *c, int64_t start_ms)
 {
     c->phase_ns = 0;
-    atomic_init(&c->hand, standing(start_ms));
+    atomic_init(&c->hand, 2 * start_ms + 1);
 }
 
 int64_t
@@ -118,7 +105,7 @@ clock_stop(struct clock *c)
     int64_t hand = atomic_load(&c->hand);
 
     while (!stands(hand) &&
-           !atomic_compare_exchange_weak(&c->hand, &hand, standing(shown_ms(c, hand))))
+           !atomic_compare_exchange_weak(&c->hand, &hand, 2 * shown_ms(c, hand) + 1))
         continue;
 }
 
@@ -129,7 +116,7 @@ clock_start(struct clock *c)
 
     while (stands(hand) &&
            !atomic_compare_exchange_weak(&c->hand, &hand,
-                                         running(shown_ms(c, hand) - monotonic_ms(c))))
+                                         2 * (shown_ms(c, hand) - monotonic_ms(c))))
         continue;
 }
 

@@ -148,25 +148,6 @@ claim_replace(struct shard *sh, struct claim *c, struct claim *fresh)
     mem_free(sh->core->mem, c);
 }
 
-void
-claim_worked(struct shard *sh, const struct message *m, int64_t now_ms)
-{
-    figures_span(&sh->figures, STORE_SPAN_WORKED, m->claim->made_ms, now_ms);
-    buckets_add(&sh->figures.spans[STORE_SPAN_ATTEMPTS],
-                &store_span_bounds[STORE_SPAN_ATTEMPTS], m->claim_count);
-}
-
-void
-claim_uncount(struct claim *c)
-{
-    for (size_t i = 0; i < c->count; i++) {
-        struct message *m = claim_held(c, i);
-
-        if (m != NULL && m->claim_count > 0)
-            m->claim_count--;
-    }
-}
-
 uint64_t
 claim_fence(const struct queue *q, const struct claim *c)
 {

@@ -66,12 +66,6 @@ struct message *claim_message(const struct claim *c, size_t i, int64_t now_ms);
 /* Its fencing number (docs/worker.md). */
 uint64_t claim_fence(const struct queue *q, const struct claim *c);
 
-/* Counts how long a message that is about to be deleted was worked on, and how often. */
-void claim_worked(struct shard *sh, const struct message *m, int64_t now_ms);
-
-/* Takes back that it was made from what it holds: nobody has heard of it. */
-void claim_uncount(struct claim *c);
-
 /*
  * Puts `fresh`, which has room for more numbers, in the place of c, and frees that. It holds what
  * c did; its end is left to be armed.

@@ -270,7 +270,12 @@ engine_claim_release(struct store *s, struct store_visit *outer,
         st = visit_reserve_messages(&v, STORE_CHANGE_RELEASE, c->held, 0);
     if (c != NULL && st == ST_OK) {
         if (why == STORE_NOT_SEEN)
-            claim_uncount(c);
+            for (size_t i = 0; i < c->count; i++) { /* nobody has heard of the claim */
+                struct message *m = claim_held(c, i);
+
+                if (m != NULL && m->claim_count > 0)
+                    m->claim_count--;
+            }
         if (has_log(&v.engine->core))
             changelog_claim(v.queue, STORE_CHANGE_RELEASE, c, v.now_ms);
         figures_count(&v.shard->figures, store_release_counter(why), c->held);

@@ -323,8 +323,13 @@ struct discarded {
 static void
 discard_message(struct visit *v, struct message *m, struct discarded *d)
 {
-    if (m->claim != NULL)
-        claim_worked(v->shard, m, v->now_ms);
+    if (m->claim != NULL) {
+        struct figures *figures = &v->shard->figures;
+
+        figures_span(figures, STORE_SPAN_WORKED, m->claim->made_ms, v->now_ms);
+        buckets_add(&figures->spans[STORE_SPAN_ATTEMPTS],
+                    &store_span_bounds[STORE_SPAN_ATTEMPTS], m->claim_count);
+    }
     message_detach(v->shard, m);
     list_add_before(&d->messages, &m->due.link);
     d->count++;

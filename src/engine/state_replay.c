@@ -439,35 +439,24 @@ replay_begin(struct engine *e)
     return ST_OK;
 }
 
-/* Applies a record of a queue, which is made if it is not there. */
+/* Applies a record of a queue that is there. */
 static enum status
-apply_made(struct replay *r, struct replayed_queue *v, struct store_change *change)
-{
-    if (v == NULL)
-        v = replayed_new(r, change->tag);
-    if (v == NULL)
-        return ST_NO_MEMORY;
-    switch (change->kind) {
-    case STORE_CHANGE_QUEUE:
-        return put_queue(r, v, change);
-    case STORE_CHANGE_FEED:
-        return put_feed(r, v, change);
-    case STORE_CHANGE_CLAIM:
-    case STORE_CHANGE_RENEW:
-        return put_claim(r, v, change);
-    default:
-        return put_messages(r, v, change);
-    }
-}
-
-/* Applies a record that changes only a queue that is there. */
-static enum status
-apply_existing(struct replay *r, struct replayed_queue *v, struct store_change *change)
+apply_to_queue(struct replay *r, struct replayed_queue *v, struct store_change *change)
 {
     struct shard *sh = &r->shard;
     struct store_message_record record;
 
     switch (change->kind) {
+    case STORE_CHANGE_QUEUE:
+        return put_queue(r, v, change);
+    case STORE_CHANGE_POST:
+    case STORE_CHANGE_STATE:
+        return put_messages(r, v, change);
+    case STORE_CHANGE_FEED:
+        return put_feed(r, v, change);
+    case STORE_CHANGE_CLAIM:
+    case STORE_CHANGE_RENEW:
+        return put_claim(r, v, change);
     case STORE_CHANGE_META: /* a queue without a name is logged later, as it is then */
         return v->queue == NULL ? ST_OK : replace_metadata(r, v->queue, change->metadata);
     case STORE_CHANGE_PURGE:
@@ -511,7 +500,9 @@ apply(struct replay *r, struct store_change *change)
     case STORE_CHANGE_FEED:
     case STORE_CHANGE_CLAIM:
     case STORE_CHANGE_RENEW:
-        return apply_made(r, v, change);
+        if (v == NULL)
+            v = replayed_new(r, change->tag);
+        return v == NULL ? ST_NO_MEMORY : apply_to_queue(r, v, change);
     case STORE_CHANGE_MOVE:
         return move_messages(r, change);
     case STORE_CHANGE_QUEUE_GONE:
@@ -521,7 +512,7 @@ apply(struct replay *r, struct store_change *change)
             replayed_free(r, v);
         return ST_OK;
     default:
-        return v == NULL ? ST_OK : apply_existing(r, v, change);
+        return v == NULL ? ST_OK : apply_to_queue(r, v, change);
     }
 }
 

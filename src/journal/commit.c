@@ -201,7 +201,7 @@ journal_look_for_room(struct journal *j)
             j->disk_free = 0;
     }
     while (error == 0 && may_stock(j)) {
-        error = segments_stock(s);
+        error = segments_stock(s, s->segment_bytes);
         j->disk_free -= s->segment_bytes;
     }
     if (error != 0 && !disk_is_full(error)) {

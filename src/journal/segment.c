@@ -232,8 +232,8 @@ segments_drop(struct segments *s, size_t i)
 
 /* ------------------------------------------------------------------ making */
 
-static int
-make_spare(struct segments *s, uint64_t bytes)
+int
+segments_stock(struct segments *s, uint64_t bytes)
 {
     char name[DISK_NAME_CAP];
     struct disk_file *f;
@@ -255,12 +255,6 @@ make_spare(struct segments *s, uint64_t bytes)
 }
 
 int
-segments_stock(struct segments *s)
-{
-    return make_spare(s, s->segment_bytes);
-}
-
-int
 segments_squeeze(struct segments *s, uint64_t room)
 {
     uint64_t least = s->spares == 0 ? SQUEEZED_LEAST : s->segment_bytes / SQUEEZED_PARTS;
@@ -271,7 +265,7 @@ segments_squeeze(struct segments *s, uint64_t room)
         return 0; /* one can go */
     if (room >= s->segment_bytes || room < least)
         return 0;
-    return make_spare(s, room - room % SEGMENT_HEAD_BYTES);
+    return segments_stock(s, room - room % SEGMENT_HEAD_BYTES);
 }
 
 static int
@@ -300,7 +294,7 @@ segments_begin(struct segments *s, uint64_t first_lsn, int64_t now_ms)
     int error = segments_sync(s); /* the one before is whole when this one is there */
 
     if (error == 0 && s->spares == 0)
-        error = segments_stock(s);
+        error = segments_stock(s, s->segment_bytes);
     if (error != 0)
         return error;
     disk_close(s->disk, s->file);

@@ -122,8 +122,8 @@ int segments_cut(struct segments *s, uint64_t bytes);
 /* Forgets a segment and removes its file: the oldest, or the last if it has no record. */
 int segments_drop(struct segments *s, size_t i);
 
-/* Makes a spare, of which there may be SEGMENT_SPARES_MOST: ENOSPC... if that cannot be. */
-int segments_stock(struct segments *s);
+/* Makes a spare of so many bytes; there may be SEGMENT_SPARES_MOST: ENOSPC... if that cannot be. */
+int segments_stock(struct segments *s, uint64_t bytes);
 
 /*
  * Makes the spare that is used next, as long as there is room, if there is none for another

@@ -21,13 +21,18 @@ store_id_good(struct bytes text)
     return true;
 }
 
+static struct bytes
+number_text(const struct store_id *id)
+{
+    return bytes_of(id->text + ID_DIGITS - NUMBER_DIGITS, NUMBER_DIGITS);
+}
+
 uint64_t
 store_id_number(const struct store_id *id)
 {
     uint64_t number = 0;
 
-    (void)hex_read(bytes_of(id->text + ID_DIGITS - NUMBER_DIGITS, NUMBER_DIGITS),
-                   &number); /* 0: it is none */
+    (void)hex_read(number_text(id), &number); /* 0: it is none */
     return number;
 }
 
@@ -134,12 +139,6 @@ compare(const void *a, const void *b)
                                    : bytes_compare(x->text, y->text);
 
     return order != 0 ? order : (x->index > y->index) - (x->index < y->index);
-}
-
-static struct bytes
-number_text(const struct store_id *id)
-{
-    return bytes_of(id->text + ID_DIGITS - NUMBER_DIGITS, NUMBER_DIGITS);
 }
 
 /* Enters the keys of a record; returns how many there are now. */

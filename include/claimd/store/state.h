@@ -36,6 +36,10 @@
 struct store;
 struct store_visit;
 
+/* The first parameters of each operation on a queue. */
+#define STORE_OF_QUEUE                                                                   \
+    struct store *s, struct store_visit *visit, const struct store_queue *queue
+
 /* Messages that apply() takes at most; and how late a time may be, the year 5138. */
 enum { STORE_APPLY_MOST = 1 << 19 };
 #define STORE_MS_MOST INT64_C(100000000000000)
@@ -90,9 +94,7 @@ enum status store_records_check(struct mem *mem, const struct store_record *reco
  * Reads the next slice of a queue. ST_NOT_FOUND, of the first one; a queue that was deleted since
  * has no more slices.
  */
-typedef enum status
-store_read_fn(struct store *s, struct store_visit *visit, const struct store_queue *queue,
-              struct store_records *records);
+typedef enum status store_read_fn(STORE_OF_QUEUE, struct store_records *records);
 typedef void
 store_records_release_fn(const struct store *s, struct store_records *records);
 
@@ -106,9 +108,8 @@ store_records_release_fn(const struct store *s, struct store_records *records);
  * store_records_check(). ST_TOO_LARGE: too many for this store. ST_NOT_SEALED: a body must be
  * encrypted. Limits as for a post.
  */
-typedef enum status store_apply_fn(struct store *s, struct store_visit *visit,
-                                   const struct store_queue *queue,
-                                   const struct store_record *records, size_t count);
+typedef enum status
+store_apply_fn(STORE_OF_QUEUE, const struct store_record *records, size_t count);
 
 /*
  * Replays a record of the log (EXPIRED, DELAY_OVER, CLAIM_OVER: not needed, they follow from time).

@@ -63,27 +63,21 @@ struct store_visit {
 
 /* Makes a queue; *created tells whether it is new (an existing one is left alone). */
 typedef enum status
-store_queue_create_fn(struct store *s, struct store_visit *visit,
-                      const struct store_queue *queue,
-                      const struct store_metadata *metadata, bool *created);
+store_queue_create_fn(STORE_OF_QUEUE, const struct store_metadata *metadata,
+                      bool *created);
 
 /* One view with metadata. ST_NOT_FOUND. */
-typedef enum status
-store_queue_get_fn(struct store *s, struct store_visit *visit,
-                   const struct store_queue *queue, struct store_queues *out);
+typedef enum status store_queue_get_fn(STORE_OF_QUEUE, struct store_queues *out);
 
 /*
  * Replaces the metadata of a queue if its version is still `version`.
  * ST_NOT_FOUND; ST_CHANGED: read it again.
  */
-typedef enum status
-store_queue_update_fn(struct store *s, struct store_visit *visit,
-                      const struct store_queue *queue, uint64_t version,
-                      const struct store_metadata *metadata);
+typedef enum status store_queue_update_fn(STORE_OF_QUEUE, uint64_t version,
+                                          const struct store_metadata *metadata);
 
 /* Removes the queue with all it has, in O(1); fine if there is none. */
-typedef enum status store_queue_delete_fn(struct store *s, struct store_visit *visit,
-                                          const struct store_queue *queue);
+typedef enum status store_queue_delete_fn(STORE_OF_QUEUE);
 
 /* A page of the queues of a project. */
 typedef enum status
@@ -96,9 +90,7 @@ store_project_list_fn(struct store *s, struct store_visit *visit,
                       const struct store_page *page, struct store_queues *out);
 
 /* ST_NOT_FOUND for an unknown queue, with zeros in *out: API v2 shows them. */
-typedef enum status
-store_queue_stats_fn(struct store *s, struct store_visit *visit,
-                     const struct store_queue *queue, struct store_stats *out);
+typedef enum status store_queue_stats_fn(STORE_OF_QUEUE, struct store_stats *out);
 
 /*
  * Removes all messages, claimed and delayed ones too, or all subscriptions, or both, in O(1).
@@ -109,9 +101,7 @@ enum store_purge {
     STORE_PURGE_SUBSCRIPTIONS,
     STORE_PURGE_BOTH
 };
-typedef enum status
-store_queue_purge_fn(struct store *s, struct store_visit *visit,
-                     const struct store_queue *queue, enum store_purge what);
+typedef enum status store_queue_purge_fn(STORE_OF_QUEUE, enum store_purge what);
 
 /* ------------------------------------------------------------------ messages */
 
@@ -121,10 +111,8 @@ store_queue_purge_fn(struct store *s, struct store_visit *visit,
  * take so much in one piece (visit->log_most). ST_NOT_FOUND: see create_queue. ST_NOT_SEALED:
  * the queue's settings have `encrypt`, and not all bodies are sealed.
  */
-typedef enum status
-store_message_post_fn(struct store *s, struct store_visit *visit,
-                      const struct store_queue *queue, const struct store_post *post,
-                      struct store_id *ids);
+typedef enum status store_message_post_fn(STORE_OF_QUEUE, const struct store_post *post,
+                                          struct store_id *ids);
 
 /*
  * A page of messages, oldest first; an unknown queue gives an empty one. It looks at a
@@ -133,15 +121,12 @@ store_message_post_fn(struct store *s, struct store_visit *visit,
  * words, private to the store; zeros at first) where to go on when asked again.
  */
 typedef enum status
-store_message_list_fn(struct store *s, struct store_visit *visit,
-                      const struct store_queue *queue, const struct store_filter *filter,
+store_message_list_fn(STORE_OF_QUEUE, const struct store_filter *filter,
                       struct store_batch *out);
 
 /* The live messages among ids, in the order asked; others are left out. */
-typedef enum status
-store_message_get_fn(struct store *s, struct store_visit *visit,
-                     const struct store_queue *queue, const struct bytes *ids,
-                     size_t count, struct store_batch *out);
+typedef enum status store_message_get_fn(STORE_OF_QUEUE, const struct bytes *ids,
+                                         size_t count, struct store_batch *out);
 
 /* Which messages a delete accepts. If it refuses one, it deletes none. docs/api.md 8.6 */
 enum store_delete_rule {
@@ -160,17 +145,15 @@ struct store_delete {
 };
 
 /* Deletes those of the messages that exist. O(messages + claims). */
-typedef enum status store_message_delete_fn(struct store *s, struct store_visit *visit,
-                                            const struct store_queue *queue,
-                                            const struct store_delete *which);
+typedef enum status
+store_message_delete_fn(STORE_OF_QUEUE, const struct store_delete *which);
 
 /*
  * Removes and returns up to limit messages that are neither claimed nor delayed. With
  * visit->waiter: see store/waiter.h. ST_NO_ROOM, ST_SEALED: see struct store_batch.
  */
-typedef enum status store_message_pop_fn(struct store *s, struct store_visit *visit,
-                                         const struct store_queue *queue, size_t limit,
-                                         struct store_batch *out);
+typedef enum status
+store_message_pop_fn(STORE_OF_QUEUE, size_t limit, struct store_batch *out);
 
 /* ------------------------------------------------------------------ claims */
 
@@ -182,20 +165,16 @@ typedef enum status store_message_pop_fn(struct store *s, struct store_visit *vi
  * out->claim_number is larger than that of any claim made before in a queue of this name,
  * also if it was deleted and made again meanwhile: a fencing number (docs/worker.md).
  */
-typedef enum status
-store_claim_create_fn(struct store *s, struct store_visit *visit,
-                      const struct store_queue *queue, const struct store_terms *terms,
-                      size_t limit, struct store_batch *out);
+typedef enum status store_claim_create_fn(STORE_OF_QUEUE, const struct store_terms *terms,
+                                          size_t limit, struct store_batch *out);
 
 /* The claim and the messages it still holds, oldest first. ST_NOT_FOUND. */
-typedef enum status store_claim_get_fn(struct store *s, struct store_visit *visit,
-                                       const struct store_queue *queue,
-                                       struct bytes claim_id, struct store_batch *out);
+typedef enum status
+store_claim_get_fn(STORE_OF_QUEUE, struct bytes claim_id, struct store_batch *out);
 
 /* Starts the claim anew with these terms; *number as when it was made. ST_NOT_FOUND. */
 typedef enum status
-store_claim_renew_fn(struct store *s, struct store_visit *visit,
-                     const struct store_queue *queue, struct bytes claim_id,
+store_claim_renew_fn(STORE_OF_QUEUE, struct bytes claim_id,
                      const struct store_terms *terms, uint64_t *number);
 
 /* Why a claim ends early. */
@@ -214,9 +193,8 @@ store_release_counter(enum store_release why)
 
 /* Ends the claim. Messages that it still holds become ready at their old places. ST_OK also if
  * there is no such claim. */
-typedef enum status store_claim_release_fn(struct store *s, struct store_visit *visit,
-                                           const struct store_queue *queue,
-                                           struct bytes claim_id, enum store_release why);
+typedef enum status
+store_claim_release_fn(STORE_OF_QUEUE, struct bytes claim_id, enum store_release why);
 
 /* ------------------------------------------------------------------ subscriptions */
 
@@ -226,41 +204,31 @@ typedef enum status store_claim_release_fn(struct store *s, struct store_visit *
  * required.
  */
 typedef enum status
-store_subscription_create_fn(struct store *s, struct store_visit *visit,
-                             const struct store_queue *queue,
-                             const struct store_subscription_draft *draft,
+store_subscription_create_fn(STORE_OF_QUEUE, const struct store_subscription_draft *draft,
                              struct store_subscribed *out);
 
 /* One view. ST_NOT_FOUND. */
-typedef enum status
-store_subscription_get_fn(struct store *s, struct store_visit *visit,
-                          const struct store_queue *queue, struct bytes id,
-                          struct store_subscriptions *out);
+typedef enum status store_subscription_get_fn(STORE_OF_QUEUE, struct bytes id,
+                                              struct store_subscriptions *out);
 
 /* A page in the order of creation, behind a marker if it is one of ours, or the id of one that is
  * there; an unknown queue gives an empty one. */
 typedef enum status
-store_subscription_list_fn(struct store *s, struct store_visit *visit,
-                           const struct store_queue *queue, struct bytes marker,
-                           size_t limit, struct store_subscriptions *out);
+store_subscription_list_fn(STORE_OF_QUEUE, struct bytes marker, size_t limit,
+                           struct store_subscriptions *out);
 
 /* Changes what the draft names. ST_NOT_FOUND; ST_CONFLICT: the subscriber has another one.
  */
 typedef enum status
-store_subscription_update_fn(struct store *s, struct store_visit *visit,
-                             const struct store_queue *queue, struct bytes id,
+store_subscription_update_fn(STORE_OF_QUEUE, struct bytes id,
                              const struct store_subscription_draft *draft);
 
 /* Fine if there is none. */
-typedef enum status
-store_subscription_delete_fn(struct store *s, struct store_visit *visit,
-                             const struct store_queue *queue, struct bytes id);
+typedef enum status store_subscription_delete_fn(STORE_OF_QUEUE, struct bytes id);
 
 /* Confirms it, or takes that back and notifies its subscriber. ST_NOT_FOUND. */
 typedef enum status
-store_subscription_confirm_fn(struct store *s, struct store_visit *visit,
-                              const struct store_queue *queue, struct bytes id,
-                              bool confirmed);
+store_subscription_confirm_fn(STORE_OF_QUEUE, struct bytes id, bool confirmed);
 
 /*
  * Leases what has been due for delivery for the longest time, queue by queue in turns.
