@@ -41,25 +41,6 @@ parse_tokens(void *ctx, struct mem *mem, struct bytes text, size_t *line,
     return access_replace(new->access, text, new->policy, line, why);
 }
 
-/* Puts the policy and the tokens in force; there are none unless `auth` is tokens. */
-static enum status
-replace_tokens(struct admission *a, const struct config *config,
-               const struct policy *policy, struct config_errors *errors)
-{
-    const struct text_file file = {.path = config->tokens,
-                                   .option = "tokens",
-                                   .most = FILE_MOST,
-                                   .hint = "`claimd token new` makes one",
-                                   .secret = true};
-    struct new_tokens new = {a->access, policy};
-    struct reason unused;
-    size_t line;
-
-    if (config->auth == AUTH_BY_TOKENS)
-        return text_file_parse(&file, a->mem, parse_tokens, &new, errors);
-    return access_replace(a->access, BYTES_NONE, policy, &line, &unused);
-}
-
 enum status
 admission_reload(struct admission *a, const struct config *config,
                  struct config_errors *errors)
@@ -68,8 +49,16 @@ admission_reload(struct admission *a, const struct config *config,
         .path = config->policy, .option = "policy", .most = FILE_MOST};
     const struct text_file certificates_file = {
         .path = config->certificates, .option = "certificates", .most = FILE_MOST};
+    const struct text_file tokens_file = {.path = config->tokens,
+                                          .option = "tokens",
+                                          .most = FILE_MOST,
+                                          .hint = "`claimd token new` makes one",
+                                          .secret = true};
     struct token_list *certificates = NULL;
     struct policy policy = policy_default;
+    struct new_tokens new = {a->access, &policy};
+    struct reason unused;
+    size_t line;
     enum status st = ST_OK;
 
     if (config_has(policy_file.path))
@@ -77,8 +66,11 @@ admission_reload(struct admission *a, const struct config *config,
     if (st == ST_OK && config_has(certificates_file.path))
         st = text_file_parse(&certificates_file, a->mem, parse_certificates,
                              &certificates, errors);
-    if (st == ST_OK)
-        st = replace_tokens(a, config, &policy, errors);
+    /* Puts the policy and the tokens in force; there are none unless `auth` is tokens. */
+    if (st == ST_OK && config->auth == AUTH_BY_TOKENS)
+        st = text_file_parse(&tokens_file, a->mem, parse_tokens, &new, errors);
+    else if (st == ST_OK)
+        st = access_replace(a->access, BYTES_NONE, &policy, &line, &unused);
     if (st != ST_OK) {
         token_list_free(certificates);
         return st;
@@ -162,8 +154,10 @@ log_health(void *ctx, enum keystone_health health, const char *why)
 }
 
 static enum status
-open_wire(struct admission *a, struct config_errors *errors)
+open_keystone(struct admission *a, struct config_errors *errors)
 {
+    const struct executor_config executor = {
+        .mem = a->mem, .threads = KEYSTONE_THREADS, .line = KEYSTONE_LINE};
     const bool system = strcmp(a->config->keystone_ca, "system") == 0;
     const struct keystone_wire_config wire = {.mem = a->mem,
                                               .url = a->config->keystone_url,
@@ -171,22 +165,6 @@ open_wire(struct admission *a, struct config_errors *errors)
                                                   system ? NULL : a->config->keystone_ca,
                                               .service_token = give_service_token,
                                               .ctx = a};
-    struct reason why;
-    enum status st;
-
-    reason_init(&why);
-    st = keystone_wire_open(&wire, &a->wire, &why);
-    if (st != ST_UNAVAILABLE)
-        return st;
-    config_error(errors, "auth keystone %s", why.text);
-    return ST_BAD_VALUE;
-}
-
-static enum status
-open_keystone(struct admission *a, struct config_errors *errors)
-{
-    const struct executor_config executor = {
-        .mem = a->mem, .threads = KEYSTONE_THREADS, .line = KEYSTONE_LINE};
     struct keystone_config keystone = {
         .mem = a->mem,
         .cache_ms = a->config->keystone_cache_seconds * 1000,
@@ -200,8 +178,13 @@ open_keystone(struct admission *a, struct config_errors *errors)
     enum status st = read_service_token(a, token, errors);
 
     explicit_bzero(token, sizeof(token));
+    reason_init(&why);
     if (st == ST_OK)
-        st = open_wire(a, errors);
+        st = keystone_wire_open(&wire, &a->wire, &why);
+    if (st == ST_UNAVAILABLE) {
+        config_error(errors, "auth keystone %s", why.text);
+        st = ST_BAD_VALUE;
+    }
     if (st == ST_OK)
         st = executor_open(&executor, &a->executor);
     if (st == ST_UNAVAILABLE) {

@@ -492,25 +492,11 @@ daemon_announce(const struct daemon *d)
         (void)close(d->ready_fd);
 }
 
-/* The store ends with the process: what is in it then is lost, and that is said. */
-static void
-log_lost(struct daemon *d)
-{
-    struct store_totals totals;
-    enum status st;
-
-    do
-        st = store_totals(d->store, STORE_AT(clock_now_ms(d->store_setup.now)), &totals);
-    while (st == ST_AGAIN); /* much has fallen due; no other request waits here */
-    if (st == ST_OK && totals.messages > 0)
-        log_event(&d->log, d->config.ci ? LOG_INFO : LOG_WARN, "messages_lost",
-                  LOG_I("messages", totals.messages), LOG_I("claimed", totals.claimed),
-                  LOG_I("queues", totals.queues));
-}
-
 size_t
 daemon_serve(struct daemon *d)
 {
+    struct store_totals totals;
+    enum status st;
     int64_t drain_ms;
     size_t cut;
 
@@ -522,8 +508,17 @@ daemon_serve(struct daemon *d)
     log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", drain_ms));
     cut = server_drain(d->server, drain_ms);
     if (store_setup_log(&d->store_setup) == NULL && d->testapi == NULL &&
-        d->store_setup.redis == NULL)
-        log_lost(d);
+        d->store_setup.redis == NULL) {
+        /* The store ends with the process, and so do the messages in it. */
+        do
+            st = store_totals(d->store, STORE_AT(clock_now_ms(d->store_setup.now)),
+                              &totals);
+        while (st == ST_AGAIN); /* much has fallen due; no other request waits here */
+        if (st == ST_OK && totals.messages > 0)
+            log_event(&d->log, d->config.ci ? LOG_INFO : LOG_WARN, "messages_lost",
+                      LOG_I("messages", totals.messages),
+                      LOG_I("claimed", totals.claimed), LOG_I("queues", totals.queues));
+    }
     log_event(&d->log, cut == 0 ? LOG_INFO : LOG_WARN, "stopped",
               LOG_I("requests_cut_off", cut));
     return cut;
