@@ -56,47 +56,41 @@ conn_enter(struct conn_table *t, struct conn *c, enum conn_phase phase, int64_t 
         list_add_before(&t->phases[phase], &c->link);
 }
 
-/* The first connection of a phase, NULL if there is none. */
+/* The connection whose phase is over first, and when; NULL, INT64_MAX: there is none. */
 static struct conn *
-conn_first(const struct conn_table *t, enum conn_phase phase)
+find_earliest(const struct conn_table *t, int64_t *due_ms)
 {
-    const struct list *head = &t->phases[phase];
+    struct conn *earliest = NULL;
 
-    return list_empty(head) ? NULL : container_of(head->next, struct conn, link);
-}
+    *due_ms = INT64_MAX;
+    for (size_t i = 0; i < CONN_PHASES; i++) {
+        struct conn *c = container_of(t->phases[i].next, struct conn, link);
 
-static int64_t
-due_ms(const struct conn_table *t, const struct conn *c)
-{
-    int64_t limit_ms = t->limit_ms[c->phase];
-
-    return limit_ms == INT64_MAX ? INT64_MAX : c->since_ms + limit_ms;
+        if (list_empty(&t->phases[i]) || t->limit_ms[i] == INT64_MAX ||
+            c->since_ms + t->limit_ms[i] >= *due_ms)
+            continue;
+        *due_ms = c->since_ms + t->limit_ms[i];
+        earliest = c;
+    }
+    return earliest;
 }
 
 struct conn *
 conn_overdue(const struct conn_table *t, int64_t now_ms)
 {
-    for (size_t i = 0; i < CONN_PHASES; i++) {
-        struct conn *c = conn_first(t, (enum conn_phase)i);
+    int64_t due_ms;
+    struct conn *c = find_earliest(t, &due_ms);
 
-        if (c != NULL && due_ms(t, c) <= now_ms)
-            return c;
-    }
-    return NULL;
+    return due_ms <= now_ms ? c : NULL;
 }
 
 int64_t
 conn_next_ms(const struct conn_table *t)
 {
-    int64_t next = INT64_MAX;
+    int64_t due_ms;
 
-    for (size_t i = 0; i < CONN_PHASES; i++) {
-        const struct conn *c = conn_first(t, (enum conn_phase)i);
-
-        if (c != NULL && due_ms(t, c) < next)
-            next = due_ms(t, c);
-    }
-    return next;
+    (void)find_earliest(t, &due_ms);
+    return due_ms;
 }
 
 enum conn_unread

@@ -100,55 +100,41 @@ traffic_merge(struct traffic *to, const struct traffic *from)
 /* ------------------------------------------------------------------ requests */
 
 static void
-name_row(const struct traffic_row *row, struct label labels[2])
+write_codes(struct exposition *x, const struct traffic_row *row, struct label labels[3])
 {
-    labels[0] = (struct label){"route", bytes_str(row->route)};
-    labels[1] = (struct label){"method", bytes_str(api_method_name(row->method))};
-}
-
-static void
-write_codes(struct exposition *x, const struct traffic_row *row)
-{
-    struct label labels[3];
     char code[12];
 
-    name_row(row, labels);
     for (size_t i = 0; i <= TRAFFIC_CODES; i++) {
         uint64_t count = counter_read(&row->codes[i]);
 
         if (count == 0)
             continue;
-        if (i == TRAFFIC_CODES)
-            labels[2] = (struct label){"code", bytes_str("other")};
-        else {
-            (void)snprintf(code, sizeof(code), "%d", traffic_codes[i]);
-            labels[2] = (struct label){"code", bytes_str(code)};
-        }
+        (void)snprintf(code, sizeof(code), "%d",
+                       i == TRAFFIC_CODES ? 0 : traffic_codes[i]);
+        labels[2] =
+            (struct label){"code", bytes_str(i == TRAFFIC_CODES ? "other" : code)};
         exposition_sample(x, labels, 3, count);
     }
 }
 
 static void
-write_durations(struct exposition *x, const struct traffic_row *row)
+write_rows(struct exposition *x, const struct traffic *t, bool durations)
 {
-    struct label labels[2];
-
-    name_row(row, labels);
-    exposition_buckets(x, labels, 2, &row->took_us, &traffic_bounds_us, 6);
-}
-
-static void
-write_rows(struct exposition *x, const struct traffic *t,
-           void (*write)(struct exposition *x, const struct traffic_row *row))
-{
-    for (size_t i = 0; i < TRAFFIC_ROWS; i++) {
+    for (size_t i = 0; i <= TRAFFIC_ROWS; i++) {
         const struct traffic_row *row =
-            atomic_load_explicit(&t->rows[i], memory_order_relaxed);
+            i == TRAFFIC_ROWS ? &t->rest
+                              : atomic_load_explicit(&t->rows[i], memory_order_relaxed);
+        struct label labels[3];
 
-        if (row != NULL)
-            write(x, row);
+        if (row == NULL)
+            continue;
+        labels[0] = (struct label){"route", bytes_str(row->route)};
+        labels[1] = (struct label){"method", bytes_str(api_method_name(row->method))};
+        if (durations)
+            exposition_buckets(x, labels, 2, &row->took_us, &traffic_bounds_us, 6);
+        else
+            write_codes(x, row, labels);
     }
-    write(x, &t->rest);
 }
 
 static void
@@ -165,9 +151,9 @@ write_traffic(const struct traffic *t, struct exposition *x)
         "Includes long polling."};
 
     exposition_family(x, &requests);
-    write_rows(x, t, write_codes);
+    write_rows(x, t, false);
     exposition_family(x, &durations);
-    write_rows(x, t, write_durations);
+    write_rows(x, t, true);
 }
 
 /* ------------------------------------------------------------------ connections */

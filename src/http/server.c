@@ -159,20 +159,6 @@ open_acceptor(struct server *s, const char *tag)
                : ST_IO;
 }
 
-static void
-close_acceptor(struct server *s)
-{
-    if (s->epoll_fd >= 0) {
-        if (s->linger.slot_count > 0)
-            linger_fini(&s->linger);
-        (void)close(s->epoll_fd);
-    }
-    if (s->reserve_fd >= 0)
-        (void)close(s->reserve_fd);
-    if (s->stop_fd >= 0)
-        (void)close(s->stop_fd);
-}
-
 /* Sends 503; with TLS no word can be said. */
 static void
 refuse_socket(struct server *s, const struct listener *l, int fd, char id[REQUEST_ID_CAP])
@@ -615,7 +601,15 @@ server_free(struct server *s)
     (void)end_workers(s);
     for (size_t i = 0; i < s->worker_count; i++)
         worker_fini(&s->workers[i]);
-    close_acceptor(s);
+    if (s->epoll_fd >= 0) {
+        if (s->linger.slot_count > 0)
+            linger_fini(&s->linger);
+        (void)close(s->epoll_fd);
+    }
+    if (s->reserve_fd >= 0)
+        (void)close(s->reserve_fd);
+    if (s->stop_fd >= 0)
+        (void)close(s->stop_fd);
     close_listeners(s);
     if (s->shared.done_fd >= 0)
         (void)close(s->shared.done_fd);
