@@ -229,8 +229,8 @@ state_write(struct store *store, struct store_visit *visit, struct bytes project
 /* ------------------------------------------------------------------ checks */
 
 static enum status
-refuse(struct load *l, const struct record_line *line, const char *member,
-       const char *what)
+refuse_line(struct load *l, const struct record_line *line, const char *member,
+            const char *what)
 {
     return reason_give(l->reader.why, ST_BAD_VALUE, "line %zu: %s: %s", line->number,
                        member, what);
@@ -344,17 +344,17 @@ check_queues(struct load *l)
             all[count++] = (struct made){&l->lines[i], 0};
     for (size_t i = 1; i < count; i++)
         if (compare_queues(all[i - 1].line, all[i].line) == 0)
-            return refuse(l, all[i].line,
-                          all[i].line->where.kind == STORE_TOPIC ? "topic" : "queue",
-                          "another line has the same name");
+            return refuse_line(l, all[i].line,
+                               all[i].line->where.kind == STORE_TOPIC ? "topic" : "queue",
+                               "another line has the same name");
     for (size_t walk = 1; walk <= count; walk++) {
         struct made *at = &all[walk - 1];
 
         for (; at != NULL && at->walk == 0; at = next_of(at, all, count))
             at->walk = walk;
         if (at != NULL && at->walk == walk && next_of(at, all, count) != NULL)
-            return refuse(l, at->line, "metadata._dead_letter_queue",
-                          "the dead-letter queues form a cycle");
+            return refuse_line(l, at->line, "metadata._dead_letter_queue",
+                               "the dead-letter queues form a cycle");
     }
     return ST_OK;
 }
@@ -389,7 +389,8 @@ check_ids(struct load *l)
         if (bytes_equal(ids[i - 1]->where.project, ids[i]->where.project) &&
             strcmp(ids[i - 1]->record.message.id.text, ids[i]->record.message.id.text) ==
                 0)
-            return refuse(l, ids[i], "message.id", "another message has the same id");
+            return refuse_line(l, ids[i], "message.id",
+                               "another message has the same id");
     return ST_OK;
 }
 

@@ -56,28 +56,15 @@ add_user(void *ctx, struct bytes line, struct reason *why)
     return ST_OK;
 }
 
-static enum status
-take_users(struct auth *auth, struct bytes users, size_t *bad_line)
-{
-    struct reason unused;
-
-    auth->users = mem_alloc(auth->mem, users.len + 1);
-    auth->list = mem_calloc(auth->mem, line_list_count(users), sizeof(*auth->list));
-    if (auth->users == NULL || auth->list == NULL)
-        return ST_NO_MEMORY;
-    if (users.len > 0)
-        memcpy(auth->users, users.data, users.len);
-    return line_list_read(bytes_of(auth->users, users.len), add_user, auth, bad_line,
-                          &unused);
-}
-
 /* ------------------------------------------------------------------ life */
 
 enum status
 auth_new(const struct auth_config *config, struct auth **out, size_t *bad_line)
 {
     struct auth *auth = mem_calloc(config->mem, 1, sizeof(*auth));
+    const struct bytes users = config->users;
     enum status st = ST_OK;
+    struct reason unused;
 
     if (auth == NULL)
         return ST_NO_MEMORY;
@@ -85,8 +72,17 @@ auth_new(const struct auth_config *config, struct auth **out, size_t *bad_line)
     auth->key = config->key;
     auth->token_life_s = config->token_life_s;
     auth->region = config->region;
-    if (bytes_present(config->users))
-        st = take_users(auth, config->users, bad_line);
+    if (bytes_present(users)) {
+        auth->users = mem_alloc(auth->mem, users.len + 1);
+        auth->list = mem_calloc(auth->mem, line_list_count(users), sizeof(*auth->list));
+        if (auth->users == NULL || auth->list == NULL) {
+            st = ST_NO_MEMORY;
+        } else {
+            memcpy(auth->users, users.data, users.len);
+            st = line_list_read(bytes_of(auth->users, users.len), add_user, auth,
+                                bad_line, &unused);
+        }
+    }
     if (st != ST_OK) {
         auth_free(auth);
         return st;

@@ -147,14 +147,6 @@ write_sorted(struct bytes list, struct arena *arena, char *to)
 /* As the original has it: a backslash and an n, not a line feed. */
 static const struct bytes mark = BYTES_LIT("\\n");
 
-static char *
-append(char *to, struct bytes text)
-{
-    if (text.len > 0)
-        memcpy(to, text.data, text.len);
-    return to + text.len;
-}
-
 /* What is signed; absent without memory. */
 static struct bytes
 write_text(const struct grant *g, struct arena *arena)
@@ -165,13 +157,15 @@ write_text(const struct grant *g, struct arena *arena)
 
     if (text == NULL || write_sorted(g->paths, arena, to) != ST_OK)
         return BYTES_NONE;
-    to = append(to + g->paths.len, mark);
+    to += g->paths.len;
+    (void)bytes_lay(&to, mark);
     if (write_sorted(g->methods, arena, to) != ST_OK)
         return BYTES_NONE;
-    to = append(to + g->methods.len, mark);
-    to = append(to, g->project);
-    to = append(to, mark);
-    (void)append(to, g->expires);
+    to += g->methods.len;
+    (void)bytes_lay(&to, mark);
+    (void)bytes_lay(&to, g->project);
+    (void)bytes_lay(&to, mark);
+    (void)bytes_lay(&to, g->expires);
     return bytes_of(text, len);
 }
 
@@ -288,7 +282,7 @@ signer_vouch(struct signer *s, const struct hook *hook, char out[VOUCHER_CAP])
         st = sign_hook(&keys.keys[i], hook, digest);
         if (i > 0)
             *to++ = ' ';
-        to = append(to, version);
+        (void)bytes_lay(&to, version);
         to += base64_write(to, digest, sizeof(digest));
     }
     *to = '\0';

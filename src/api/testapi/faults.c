@@ -203,7 +203,7 @@ struct place {
 };
 
 static enum status
-refuse(const struct place *place, const char *name, const char *what)
+refuse_rule(const struct place *place, const char *name, const char *what)
 {
     return context_refuse(place->ctx, ST_BAD_VALUE, "faults[%zu].%s: %s", place->at, name,
                           what);
@@ -297,7 +297,7 @@ read_match(const struct place *place, json_t *object, struct fault_match *out)
     json_t *value;
 
     if (!json_is_object(object))
-        return refuse(place, "match", "it must be an object");
+        return refuse_rule(place, "match", "it must be an object");
     json_object_foreach(object, name, value)
     {
         struct bytes *slot = match_member(out, name);
@@ -342,9 +342,9 @@ read_fault(const struct place *place, const json_t *value, struct fault *out)
 
     reason_init(&why);
     if (!json_is_string(value))
-        return refuse(place, "fault", "it must be a string");
+        return refuse_rule(place, "fault", "it must be a string");
     if (fault_read(text_of(value), out, &why) != ST_OK)
-        return refuse(place, "fault", why.text);
+        return refuse_rule(place, "fault", why.text);
     return ST_OK;
 }
 
@@ -386,7 +386,7 @@ read_rule(const struct place *place, json_t *object, struct fault_rule *out)
             return st;
     }
     if (out->fault.kind == FAULT_NONE)
-        return refuse(place, "fault", "it is required");
+        return refuse_rule(place, "fault", "it is required");
     return ST_OK;
 }
 

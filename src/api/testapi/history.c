@@ -91,7 +91,7 @@ history_read_events(struct bytes text, uint32_t *out)
 }
 
 static bool
-show(void *arg, const struct history_entry *e)
+show_entry(void *arg, const struct history_entry *e)
 {
     struct testapi_page *page = arg;
 
@@ -130,7 +130,7 @@ testapi_write_page(struct context *ctx, struct testapi_page *page)
     struct next_page next;
 
     buf_byte(page->out, '[');
-    history_read(testapi_history(ctx->testapi), page->since, show, page);
+    history_read(testapi_history(ctx->testapi), page->since, show_entry, page);
     buf_byte(page->out, ']');
     if (!page->more)
         return;

@@ -62,16 +62,6 @@ is_full(const struct scan *s)
     return s->count == s->limit || s->looked >= LOOK_MOST;
 }
 
-/* Only the first listing of a page goes on where the store has left it. */
-static void
-resume(const struct scan *s, struct store_batch *batch)
-{
-    const struct progress *p = s->ctx->progress;
-
-    if (s->looked == 0 && bytes_equal(s->at.name, bytes_of(p->name, p->name_len)))
-        memcpy(batch->resume, p->resume, sizeof(batch->resume));
-}
-
 /* Its slice is over: whatever was found is a page, else the request is asked again. */
 static enum status
 go_on_later(struct scan *s, const struct store_batch *batch)
@@ -99,10 +89,13 @@ look_at_some(struct scan *s, bool *end)
                                         .limit = room < LOOK_SLICE ? room : LOOK_SLICE,
                                         .include_claimed = true,
                                         .include_delayed = true};
+    const struct progress *p = s->ctx->progress;
     struct store_batch batch = STORE_BATCH_INIT;
     enum status st;
 
-    resume(s, &batch);
+    /* Only the first listing of a page goes on where the store has left it. */
+    if (s->looked == 0 && bytes_equal(s->at.name, bytes_of(p->name, p->name_len)))
+        memcpy(batch.resume, p->resume, sizeof(batch.resume));
     st = store_message_list(s->ctx->store, &s->ctx->visit, &s->at, &filter, &batch);
     if (st == ST_AGAIN)
         return go_on_later(s, &batch);

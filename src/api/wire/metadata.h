@@ -68,16 +68,11 @@ bool metadata_reserved(struct bytes name);
  */
 struct patch_rule; /* one operation, checked; private */
 
-struct patch {
-    json_t *document; /* owned; NULL: nothing to release */
+struct patch {        /* zero: nothing to release */
+    json_t *document; /* owned */
     struct patch_rule *rules;
     size_t count;
 };
-
-#define PATCH_INIT                                                                       \
-    {                                                                                    \
-        NULL, NULL, 0                                                                    \
-    }
 
 /*
  * Reads a body, which may be too large (then, as in all other cases here, ST_BAD_BODY with

@@ -236,7 +236,7 @@ filters_make(const struct query *q, filter_name_fn *is_filter, struct arena *are
 
 /* The filter of this name that counts; NULL if there is none. */
 static const struct filter *
-find(const struct filters *f, struct bytes name)
+find_filter(const struct filters *f, struct bytes name)
 {
     size_t low = 0, high = f->count;
 
@@ -297,7 +297,7 @@ filters_match(const struct filters *f, struct bytes json)
     while (met < f->wanted && json_scan_member(&scan, &found) &&
            json_scan_value(&scan, &value)) {
         struct bytes name = plain_name(f, &found);
-        const struct filter *wanted = bytes_present(name) ? find(f, name) : NULL;
+        const struct filter *wanted = bytes_present(name) ? find_filter(f, name) : NULL;
 
         if (wanted == NULL)
             continue;
@@ -311,7 +311,7 @@ filters_match(const struct filters *f, struct bytes json)
 bool
 filters_have(const struct filters *f, const struct query_pair *pair)
 {
-    const struct filter *found = find(f, pair->name);
+    const struct filter *found = find_filter(f, pair->name);
 
     return found != NULL && found->pair == pair;
 }

@@ -159,7 +159,8 @@ enum { FIELDS_MOST = 11 };
  * `name` NULL: the object itself.
  */
 static enum status __attribute__((format(printf, 4, 5)))
-refuse(struct record_reader *r, const char *of, const char *name, const char *format, ...)
+refuse_member(struct record_reader *r, const char *of, const char *name,
+              const char *format, ...)
 {
     const bool both = of[0] != '\0' && name != NULL;
     char what[REASON_CAP];
@@ -180,8 +181,9 @@ place(struct record_reader *r, const char *of, const char *name, enum status st)
 {
     struct reason why = *r->why;
 
-    return st == ST_BAD_VALUE || st == ST_BAD_BODY ? refuse(r, of, name, "%s", why.text)
-                                                   : st;
+    return st == ST_BAD_VALUE || st == ST_BAD_BODY
+               ? refuse_member(r, of, name, "%s", why.text)
+               : st;
 }
 
 /* Borrowed from the line, or out of the arena if it has escapes. */
@@ -196,7 +198,7 @@ read_text(struct record_reader *r, const char *of, const char *name,
     if (decode_left_out(value))
         return ST_OK;
     if (value->kind != SCAN_STRING)
-        return refuse(r, of, name, "it must be a string");
+        return refuse_member(r, of, name, "it must be a string");
     inside = json_scan_inside(value);
     *out = inside;
     if (memchr(inside.data, '\\', inside.len) == NULL)
@@ -220,10 +222,11 @@ read_id(struct record_reader *r, const char *of, const char *name,
     if (st != ST_OK)
         return st;
     if (!store_id_good(text))
-        return refuse(r, of, name,
-                      "it is \"%s\". An id is 24 lower-case hexadecimal digits, and the "
-                      "first is a letter",
-                      received(text).text);
+        return refuse_member(
+            r, of, name,
+            "it is \"%s\". An id is 24 lower-case hexadecimal digits, and the "
+            "first is a letter",
+            received(text).text);
     memcpy(out->text, text.data, text.len);
     return ST_OK;
 }
@@ -250,26 +253,27 @@ read_field(struct record_reader *r, const char *of, const struct field *f,
         return read_id(r, of, f->name, value, to);
     case FIELD_FLAG:
         if (value->kind != SCAN_TRUE && value->kind != SCAN_FALSE)
-            return refuse(r, of, f->name, "it must be true or false");
+            return refuse_member(r, of, f->name, "it must be true or false");
         *flag = value->kind == SCAN_TRUE;
         break;
     case FIELD_SECONDS: /* with up to three decimals */
         if (value->kind != SCAN_INTEGER && value->kind != SCAN_REAL)
-            return refuse(r, of, f->name, "it must be a number of seconds");
+            return refuse_member(r, of, f->name, "it must be a number of seconds");
         seconds = json_number_read(value->text);
         if (!(seconds >= least_s && seconds <= (double)LONGEST_S))
-            return refuse(r, of, f->name,
-                          "it is %s. It must be between %g and %lld seconds",
-                          json_received(value).text, least_s, (long long)LONGEST_S);
+            return refuse_member(
+                r, of, f->name, "it is %s. It must be between %g and %lld seconds",
+                json_received(value).text, least_s, (long long)LONGEST_S);
         *ms = (int64_t)llround(seconds * 1000);
         break;
     default: /* FIELD_COUNT */
         if (value->kind != SCAN_INTEGER)
-            return refuse(r, of, f->name, "it must be an integer");
+            return refuse_member(r, of, f->name, "it must be an integer");
         count = json_scan_to_i64(value);
         if (count < 0 || count > f->bound)
-            return refuse(r, of, f->name, "it is %lld. It must be between 0 and %lld",
-                          (long long)count, (long long)f->bound);
+            return refuse_member(r, of, f->name,
+                                 "it is %lld. It must be between 0 and %lld",
+                                 (long long)count, (long long)f->bound);
         *number = (uint64_t)count;
     }
     return ST_OK;
@@ -288,12 +292,12 @@ read_object(struct record_reader *r, const char *of, struct bytes text,
     for (size_t i = 0; i < count; i++)
         names[i] = fields[i].name;
     if (decode_members(text, names, count, values, &seen) != ST_OK)
-        return refuse(r, of, NULL, "it must be an object");
+        return refuse_member(r, of, NULL, "it must be an object");
     if (bytes_present(seen.unknown))
-        return refuse(r, of, NULL, "it has the unknown member \"%s\"",
-                      received(seen.unknown).text);
+        return refuse_member(r, of, NULL, "it has the unknown member \"%s\"",
+                             received(seen.unknown).text);
     if (seen.twice != NULL)
-        return refuse(r, of, NULL, "it has the member \"%s\" twice", seen.twice);
+        return refuse_member(r, of, NULL, "it has the member \"%s\" twice", seen.twice);
     for (size_t i = 0; st == ST_OK && i < count; i++)
         st = read_field(r, of, &fields[i], &values[i], (char *)to + fields[i].offset);
     return st;
@@ -351,14 +355,14 @@ read_sealed(struct record_reader *r, const struct json_scan_value *value,
         uint64_t byte;
 
         if (!hex_read(bytes_of(text.data + 2 * i, 2), &byte))
-            return refuse(r, of_message, "sealed",
-                          "it must consist of hexadecimal digits");
+            return refuse_member(r, of_message, "sealed",
+                                 "it must consist of hexadecimal digits");
         body[i] = (char)byte;
     }
     *out = bytes_of(body, text.len / 2);
     return text.len % 2 == 0 && store_is_sealed(*out)
                ? ST_OK
-               : refuse(r, of_message, "sealed", "it is not an encrypted body");
+               : refuse_member(r, of_message, "sealed", "it is not an encrypted body");
 }
 
 static enum status
@@ -367,14 +371,14 @@ read_body(struct record_reader *r, const struct message *m, struct bytes *out)
     enum status st = ST_OK;
 
     if ((m->body.kind == SCAN_NONE) == (m->sealed.kind == SCAN_NONE))
-        return refuse(r, of_message, "body",
-                      "exactly one of body and sealed is required");
+        return refuse_member(r, of_message, "body",
+                             "exactly one of body and sealed is required");
     if (m->sealed.kind != SCAN_NONE)
         st = read_sealed(r, &m->sealed, out);
     else
         *out = m->body.text;
     if (st == ST_OK && out->len > (size_t)r->limits->max_messages_post_size)
-        return refuse(
+        return refuse_member(
             r, of_message, "body",
             "it is %zu bytes long. The maximum is %lld bytes (max_messages_post_size)",
             out->len, (long long)r->limits->max_messages_post_size);
@@ -403,8 +407,8 @@ read_checksum(struct record_reader *r, struct bytes text, struct bytes body,
         sum->digest[i] = (uint8_t)value;
     }
     return good ? ST_OK
-                : refuse(r, of_message, "checksum",
-                         "it must be MD5: followed by 32 hexadecimal digits");
+                : refuse_member(r, of_message, "checksum",
+                                "it must be MD5: followed by 32 hexadecimal digits");
 }
 
 /* A claim is called by its id, which is kept, or by any name, which becomes *name. */
@@ -420,9 +424,9 @@ read_claim(struct record_reader *r, struct bytes text, struct bytes *name,
     if (st != ST_OK)
         return st;
     if (c.id.len == 0)
-        return refuse(r, of_claim, "id", "it is required");
+        return refuse_member(r, of_claim, "id", "it is required");
     if (c.ttl - c.age > r->limits->max_claim_ttl * 1000)
-        return refuse(r, of_claim, "ttl", "ttl minus age exceeds max_claim_ttl");
+        return refuse_member(r, of_claim, "ttl", "ttl minus age exceeds max_claim_ttl");
     *claim = (struct store_claim_record){.started_ms = r->now_ms - c.age,
                                          .ends_ms = r->now_ms - c.age + c.ttl};
     if (store_id_good(c.id))
@@ -446,10 +450,11 @@ read_message(struct record_reader *r, struct bytes text, struct record_line *lin
     if (st != ST_OK)
         return st;
     if (m.ttl - m.age > r->limits->max_message_ttl * 1000)
-        return refuse(r, of_message, "ttl", "ttl minus age exceeds max_message_ttl");
+        return refuse_member(r, of_message, "ttl",
+                             "ttl minus age exceeds max_message_ttl");
     if (bytes_present(m.client) &&
         (m.client.len != 16 || !hex_read(m.client, &out->client)))
-        return refuse(r, of_message, "client", "it must be 16 hexadecimal digits");
+        return refuse_member(r, of_message, "client", "it must be 16 hexadecimal digits");
     out->id = m.id;
     out->posted_ms = r->now_ms - m.age;
     out->expires_ms = out->posted_ms + m.ttl;
@@ -497,9 +502,9 @@ read_subscription(struct record_reader *r, struct bytes text, struct record_line
     if (st != ST_OK)
         return st;
     if (!bytes_present(s.subscriber))
-        return refuse(r, of, "subscriber", "it is required");
+        return refuse_member(r, of, "subscriber", "it is required");
     if (s.options.kind != SCAN_OBJECT && !decode_left_out(&s.options))
-        return refuse(r, of, "options", "it must be an object");
+        return refuse_member(r, of, "options", "it must be an object");
     line->record = (struct store_record){
         .kind = STORE_RECORD_SUBSCRIPTION,
         .subscription = {.id = s.id,
@@ -539,11 +544,12 @@ static enum status
 read_head(struct record_reader *r, const struct json_scan_value *version)
 {
     if (version->kind != SCAN_INTEGER)
-        return refuse(r, "", "version", "it is %s. It must be %d",
-                      json_received(version).text, RECORD_JSON_VERSION);
+        return refuse_member(r, "", "version", "it is %s. It must be %d",
+                             json_received(version).text, RECORD_JSON_VERSION);
     if (json_scan_to_i64(version) != RECORD_JSON_VERSION)
-        return refuse(r, "", "version", "it is %s, but this server reads only version %d",
-                      json_received(version).text, RECORD_JSON_VERSION);
+        return refuse_member(r, "", "version",
+                             "it is %s, but this server reads only version %d",
+                             json_received(version).text, RECORD_JSON_VERSION);
     return ST_OK;
 }
 
@@ -560,22 +566,23 @@ read_queue(struct record_reader *r, const struct line *l, struct store_queue *ou
     if (st != ST_OK)
         return st;
     if (!bytes_present(out->project) || out->project.len > CALLER_PROJECT_MAX)
-        return refuse(r, "", "project", "it is required, and at most %d bytes long",
-                      CALLER_PROJECT_MAX);
+        return refuse_member(r, "", "project",
+                             "it is required, and at most %d bytes long",
+                             CALLER_PROJECT_MAX);
     if (r->only && !bytes_equal(out->project, r->project))
-        return refuse(
+        return refuse_member(
             r, "", "project",
             "it is \"%s\". In a request for one project it must be that project",
             received(out->project).text);
     if (topic && l->queue.kind != SCAN_NONE)
-        return refuse(r, "", NULL,
-                      "it has both a queue and a topic. Only one is allowed");
+        return refuse_member(r, "", NULL,
+                             "it has both a queue and a topic. Only one is allowed");
     st = read_text(r, "", kind, topic ? &l->topic : &l->queue, &out->name);
     if (st != ST_OK)
         return st;
     return bytes_present(out->name) && caller_queue_name(out->name) == ST_OK
                ? ST_OK
-               : refuse(
+               : refuse_member(
                      r, "", kind,
                      "it is \"%s\". It must be 1 to 64 characters from A-Z a-z 0-9 _ - .",
                      received(out->name).text);
@@ -593,8 +600,9 @@ read_end(struct record_reader *r, const struct json_scan_value *count,
     if (count->kind == SCAN_TRUE || count->kind == SCAN_NONE)
         return ST_OK;
     if (count->kind != SCAN_INTEGER)
-        return refuse(r, "", NULL, "end is %s. It must be the number of records, or true",
-                      json_received(count).text);
+        return refuse_member(r, "", NULL,
+                             "end is %s. It must be the number of records, or true",
+                             json_received(count).text);
     return read_field(r, "", &end, count, &out->announced);
 }
 
@@ -621,8 +629,8 @@ record_json_read(struct record_reader *r, struct bytes text, struct record_line 
     if ((l.metadata.kind != SCAN_NONE) + (l.message.kind != SCAN_NONE) +
             (l.subscription.kind != SCAN_NONE) >
         1)
-        return refuse(r, "", NULL,
-                      "only one of metadata, message and subscription is allowed");
+        return refuse_member(r, "", NULL,
+                             "only one of metadata, message and subscription is allowed");
     if (l.message.kind != SCAN_NONE)
         return read_message(r, l.message.text, out);
     if (l.subscription.kind != SCAN_NONE)
@@ -630,6 +638,7 @@ record_json_read(struct record_reader *r, struct bytes text, struct record_line 
     st = metadata_decode(decode_left_out(&l.metadata) ? bytes_str("") : l.metadata.text,
                          r->limits, r->arena, &out->record.metadata, r->why);
     return st == ST_TOO_LARGE
-               ? refuse(r, "", "metadata", "it is larger than max_queue_metadata allows")
+               ? refuse_member(r, "", "metadata",
+                               "it is larger than max_queue_metadata allows")
                : place(r, "", "metadata", st);
 }

@@ -133,7 +133,7 @@ find_type(struct bytes scheme)
 
 /* What stands behind the scheme: //HOST..., or somebody's address. */
 static bool
-names_somebody(enum subscriber_type type, struct bytes rest)
+has_address(enum subscriber_type type, struct bytes rest)
 {
     if (type == SUBSCRIBER_MAILTO)
         return bytes_cut(&rest, '?').len > 0;
@@ -166,7 +166,7 @@ check_uri(struct bytes uri, const struct api_limits *limits, struct reason *why)
         return reason_give(why, ST_BAD_VALUE,
                            "the scheme of subscriber must be %s (subscriber_types)",
                            types_text(limits->subscriber_types));
-    if (!names_somebody(type, rest))
+    if (!has_address(type, rest))
         return reason_give(why, ST_BAD_VALUE,
                            type == SUBSCRIBER_MAILTO
                                ? "subscriber has no address. Use mailto:ADDRESS"
@@ -341,7 +341,7 @@ member(const json_t *policy, const char *name)
 
 /* A member that is not what it must be. */
 static enum status
-refuse(struct reason *why, const char *name, const json_t *value, const char *what)
+refuse_policy(struct reason *why, const char *name, const json_t *value, const char *what)
 {
     return reason_give(why, ST_BAD_VALUE, "_retry_policy.%s is %s. It must be %s", name,
                        json_tree_received(value).text, what);
@@ -367,16 +367,16 @@ retry_policy_check(const json_t *policy, struct reason *why)
         const json_t *value = member(policy, integers[k]);
 
         if (value != NULL && !json_is_integer(value))
-            return refuse(why, integers[k], value, "an integer");
+            return refuse_policy(why, integers[k], value, "an integer");
     }
     while (json_is_string(backoff) && i < known &&
            strcmp(json_string_value(backoff), backoffs[i]) != 0)
         i++;
     if (backoff != NULL && (!json_is_string(backoff) || i == known))
-        return refuse(why, "retry_backoff_function", backoff,
-                      "linear, arithmetic, geometric or exponential");
+        return refuse_policy(why, "retry_backoff_function", backoff,
+                             "linear, arithmetic, geometric or exponential");
     if (flag != NULL && !json_is_boolean(flag))
-        return refuse(why, "ignore_subscription_override", flag, "true or false");
+        return refuse_policy(why, "ignore_subscription_override", flag, "true or false");
     if (minimum != NULL)
         least = json_integer_value(minimum);
     if (maximum != NULL)
