@@ -108,9 +108,8 @@ reserve_post(struct visit *v, const struct store_post *post)
         st =
             backlog_reserve(q->backlog, &v->shard->pool, q->last_seq, post->count, spare);
     if (st == ST_OK)
-        st = visit_reserve_queue(v);
-    if (st == ST_OK && !v->made)
-        st = changelog_reserve_numbers(q, post->count, 0);
+        st = v->made ? visit_reserve_queue(v)
+                     : changelog_reserve_numbers(q, post->count, 0);
     if (st == ST_OK)
         st = directory_take(&q->entry, post->count, bytes, &v->engine->core.limits);
     if (st != ST_OK)
