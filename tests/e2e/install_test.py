@@ -222,10 +222,10 @@ class Install(unittest.TestCase):
         with open(self.find("/bin/claimd"), "rb") as f:
             claimd = f.read()
         for said in (b"Drives a queue server and measures it.", b"X-Project-ID: %s",
-                     b"Number of keep-alive connections of all threads. Default: 16."):
+                     b"Number of keep-alive connections of all threads."):
             with self.subTest(text=said):
-                self.assertIn(said, generator)
-                self.assertNotIn(said, claimd)
+                self.assertGreaterEqual(generator.find(said), 0)
+                self.assertEqual(claimd.find(said), -1)
 
 
 if __name__ == "__main__":
