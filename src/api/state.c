@@ -13,8 +13,8 @@ load_read(struct load *l, struct bytes text)
     size_t most = 0; /* lines that are not empty */
 
     l->count = 0;
-    for (size_t i = 0; i < text.len; i++)
-        most += text.data[i] != '\n' && (i == 0 || text.data[i - 1] == '\n');
+    for (struct bytes rest = text; bytes_present(rest);)
+        most += bytes_cut(&rest, '\n').len > 0;
     if (!mem_admits(r->mem, most * (sizeof(*l->lines) + sizeof(*l->batch))))
         return ST_OVER_BUDGET;
     l->lines = arena_array(r->arena, most + 1, sizeof(*l->lines));

@@ -479,13 +479,46 @@ take_fields(struct record *r, const struct field *fields, struct store_message_r
     return true;
 }
 
+static_assert(
+    offsetof(struct store_message_record, client) ==
+        offsetof(struct store_message_record, number) + 24,
+    "take_plain_message() copies number, posted_ms, expires_ms and client at once");
+
+/*
+ * Takes a whole message without optional fields, as nearly all are. Without this, recovery costs a third
+ * more. False: it is another one, or damaged, and nothing was taken.
+ */
+static bool
+take_plain_message(struct record *r, struct store_message_record *out)
+{
+    enum {
+        COUNT_AT = 32,
+        BYTES_AT = COUNT_AT + 4,
+        LENGTH_AT = BYTES_AT + 4,
+        BODY_AT = LENGTH_AT + 4
+    };
+    uint32_t len;
+
+    if (r->left < BODY_AT || wire_u32(r->at + BYTES_AT) != 0)
+        return false;
+    len = wire_u32(r->at + LENGTH_AT);
+    if (len > r->left - BODY_AT)
+        return false;
+    memcpy(&out->number, r->at, COUNT_AT);
+    out->claim_count = wire_u32(r->at + COUNT_AT);
+    out->body = bytes_of((const char *)r->at + BODY_AT, len);
+    (void)take_bytes(r, BODY_AT + len);
+    return true;
+}
+
 static bool
 take_message(struct record *r, struct store_message_record *out)
 {
     const struct field *fields = row_of(r->type)->message;
 
     *out = (struct store_message_record){.number = 0};
-    if (!take_fields(r, fields, out))
+    if (!(fields == whole_message && take_plain_message(r, out)) &&
+        !take_fields(r, fields, out))
         return false;
     if (fields == named_message)
         out->number = out->old_number;

@@ -160,6 +160,23 @@ decimal_read(struct decimal *d, const unsigned char *at, const unsigned char *en
     }
 }
 
+/* Integers of 15 digits and these are exact doubles: so one operation rounds as strtod() does. */
+static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+enum { EXACT_DIGITS = 15, EXACT_POWER = sizeof(powers) / sizeof(powers[0]) - 1 };
+
+static double
+read_exact(const struct decimal *d)
+{
+    double value = 0;
+
+    for (size_t i = 0; i < d->count; i++)
+        value = value * 10 + (d->digits[i] - '0');
+    return d->exponent < 0 ? value / powers[-d->exponent] : value * powers[d->exponent];
+}
+
 double
 json_number_read(struct bytes text)
 {
@@ -173,6 +190,10 @@ json_number_read(struct bytes text)
     decimal_read(&d, at + negative, end);
     if (d.count == 0)
         return negative ? -0.0 : 0.0;
+    if (d.count <= EXACT_DIGITS && labs(d.exponent) <= EXACT_POWER) {
+        value = read_exact(&d);
+        return negative ? -value : value;
+    }
     /* Without a point in it strtod() does not care for the locale. */
     (void)snprintf(plain, sizeof(plain), "%.*se%ld", (int)d.count, d.digits, d.exponent);
     value = strtod(plain, NULL);

@@ -70,16 +70,16 @@ struct store_claim_record {
 
 /* A message as it is after the change (DELETE, EXPIRED: as it was). */
 struct store_message_record {
-    uint64_t number;     /* in its queue; MOVE: in the target; applied: ignored */
     uint64_t old_number; /* MOVE: in the source */
-    struct store_id id;  /* applied: empty: the store makes one */
-    bool original_id;    /* it keeps the id that another queue gave it */
+    uint64_t number;     /* in its queue; MOVE: in the target; applied: ignored */
+    int64_t posted_ms, expires_ms;
+    uint64_t client;
+    struct store_id id; /* applied: empty: the store makes one */
+    bool original_id;   /* it keeps the id that another queue gave it */
     const struct store_claim_record *claim; /* STATE: that holds it; NULL: none */
     struct bytes body;                      /* JSON text, or encrypted */
     const struct store_checksum *checksum;  /* NULL: none */
-    uint64_t client;
-    int64_t posted_ms, expires_ms;
-    int64_t delayed_until_ms; /* 0: not delayed */
+    int64_t delayed_until_ms;               /* 0: not delayed */
     uint32_t claim_count;
 };
 
