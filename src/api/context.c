@@ -10,6 +10,27 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+static const char *const method_names[] = {
+    [METHOD_GET] = "GET",         [METHOD_HEAD] = "HEAD",   [METHOD_POST] = "POST",
+    [METHOD_PUT] = "PUT",         [METHOD_PATCH] = "PATCH", [METHOD_DELETE] = "DELETE",
+    [METHOD_OPTIONS] = "OPTIONS",
+};
+
+const char *
+api_method_name(enum method method)
+{
+    return method < METHOD_OTHER ? method_names[method] : "other";
+}
+
+enum method
+api_method(struct bytes name)
+{
+    for (size_t i = 0; i < sizeof(method_names) / sizeof(method_names[0]); i++)
+        if (bytes_equal_str(name, method_names[i]))
+            return (enum method)i;
+    return METHOD_OTHER;
+}
+
 enum { DETAIL_MAX = 512 };
 
 int64_t

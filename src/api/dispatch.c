@@ -4,27 +4,6 @@
 #include "api/wire/uri.h"
 #include "claimd/base/invariant.h"
 
-static const char *const method_names[] = {
-    [METHOD_GET] = "GET",         [METHOD_HEAD] = "HEAD",   [METHOD_POST] = "POST",
-    [METHOD_PUT] = "PUT",         [METHOD_PATCH] = "PATCH", [METHOD_DELETE] = "DELETE",
-    [METHOD_OPTIONS] = "OPTIONS",
-};
-
-const char *
-api_method_name(enum method method)
-{
-    return method < METHOD_OTHER ? method_names[method] : "other";
-}
-
-enum method
-api_method(struct bytes name)
-{
-    for (size_t i = 0; i < sizeof(method_names) / sizeof(method_names[0]); i++)
-        if (bytes_equal_str(name, method_names[i]))
-            return (enum method)i;
-    return METHOD_OTHER;
-}
-
 /* ------------------------------------------------------------------ resources */
 
 /* The path of a pattern; *parameter is the name of the one it needs, NULL if none. */
@@ -91,9 +70,9 @@ resources_build(struct mem *mem, const struct route *rows, struct resources *out
     for (struct resource *r = all; r < all + out->count; r++) {
         for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
             if (r->routes[order[i]] != NULL)
-                allow_add(r->allow, method_names[order[i]]);
+                allow_add(r->allow, api_method_name(order[i]));
         strcpy(r->allow_all, r->allow);
-        allow_add(r->allow_all, method_names[METHOD_OPTIONS]);
+        allow_add(r->allow_all, api_method_name(METHOD_OPTIONS));
     }
     return ST_OK;
 }

@@ -238,7 +238,7 @@ leak_report_sum_up(const struct leak_report *r)
 }
 
 static void
-report_leaks(struct run *r, struct leak_report *report)
+report_leaks(struct test_run *r, struct leak_report *report)
 {
     struct mem *mem = mem_new(0);
     char of[48] = "";
@@ -279,7 +279,7 @@ exit_status_of(int status)
     return WIFSIGNALED(status) ? RUN_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void __attribute__((noreturn)) be_report(struct run *r, pid_t parent)
+static void __attribute__((noreturn)) be_report(struct test_run *r, pid_t parent)
 {
     struct leak_report report = {.to = stderr};
 
@@ -300,7 +300,7 @@ static void __attribute__((noreturn)) be_report(struct run *r, pid_t parent)
  * RUN_BROKEN, not all servers have told.
  */
 static int
-report_in_child(struct run *r)
+report_in_child(struct test_run *r)
 {
     const pid_t parent = getpid();
     pid_t pid = fork();
@@ -317,7 +317,7 @@ report_in_child(struct run *r)
 }
 
 static int
-run_with_servers(struct run *r)
+run_with_servers(struct test_run *r)
 {
     int status = run_servers_start(r), told;
 
@@ -343,7 +343,7 @@ run_with_servers(struct run *r)
 
 /* What the servers would complain about, and what is not theirs to choose. */
 static int
-check_options(struct run *r)
+check_options(struct test_run *r)
 {
     struct config_errors errors = {.to = stderr};
     enum config_action action;
@@ -373,7 +373,7 @@ check_options(struct run *r)
 }
 
 static int
-run_all(struct run *r)
+run_all(struct test_run *r)
 {
     int status = check_options(r);
 
@@ -395,7 +395,7 @@ run_all(struct run *r)
 static int
 run_start(char *const *argv)
 {
-    struct run r = {.log = -1, .signals = -1, .parent_end = -1};
+    struct test_run r = {.log = -1, .signals = -1, .parent_end = -1};
     int status, fd;
 
     do /* descriptors of ours must not take the places of standard input, output and error */

@@ -58,7 +58,7 @@ be_server(char *const *words, pid_t parent, int ready, int log)
 
 /* Starts a server; false: errno says why not. */
 static bool
-start_server(struct run *r, struct run_server *s)
+start_server(struct test_run *r, struct run_server *s)
 {
     const pid_t parent = getpid();
     int ends[2], error;
@@ -146,7 +146,7 @@ with_loopback(const char *name, const char *other)
  * OpenStack. It removes what the environment says of another cloud. False: no memory.
  */
 static bool
-prepare_environment(const struct run *r)
+prepare_environment(const struct test_run *r)
 {
     /* The servers are on this machine. Some programs look for the one name first, some for the other. */
     char *lower = with_loopback("no_proxy", "NO_PROXY");
@@ -183,7 +183,7 @@ be_command(char *const *words, pid_t parent, const sigset_t *blocked, int told)
 }
 
 int
-run_command_start(struct run *r)
+run_command_start(struct test_run *r)
 {
     const pid_t parent = getpid();
     char *const *words = r->words.command;
@@ -232,7 +232,7 @@ report_end(const struct run_server *s)
 }
 
 static void
-note_end(struct run *r, pid_t pid, int status)
+note_end(struct test_run *r, pid_t pid, int status)
 {
     if (pid == r->command) {
         r->command = 0;
@@ -254,7 +254,7 @@ note_end(struct run *r, pid_t pid, int status)
 
 /* Also children of others, which come to us where there is no init. */
 static void
-reap(struct run *r)
+reap(struct test_run *r)
 {
     int status;
     pid_t pid;
@@ -277,7 +277,7 @@ static const int taken[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
 #define PARENT_SIGNAL SIGRTMIN
 
 bool
-run_take_signals(struct run *r)
+run_take_signals(struct test_run *r)
 {
     sigset_t set;
 
@@ -306,7 +306,7 @@ run_take_signals(struct run *r)
 }
 
 static void
-become_orphan(struct run *r)
+become_orphan(struct test_run *r)
 {
     if (r->orphaned)
         return;
@@ -321,7 +321,7 @@ become_orphan(struct run *r)
 
 /* What the terminal sends goes to CMD by itself. */
 static void
-pass_signal_on(struct run *r, const struct signalfd_siginfo *info)
+pass_signal_on(struct test_run *r, const struct signalfd_siginfo *info)
 {
     const int number = (int)info->ssi_signo;
 
@@ -353,7 +353,7 @@ left_ms(int64_t until_ns)
  * two; until_ns (clock_stopwatch_ns()) 0: or for ever.
  */
 static void
-rest(struct run *r, struct pollfd *fds, size_t count, int64_t until_ns)
+rest(struct test_run *r, struct pollfd *fds, size_t count, int64_t until_ns)
 {
     struct signalfd_siginfo info;
 
@@ -370,7 +370,7 @@ rest(struct run *r, struct pollfd *fds, size_t count, int64_t until_ns)
 }
 
 void
-run_await_command(struct run *r)
+run_await_command(struct test_run *r)
 {
     struct pollfd fds[2];
 
@@ -412,7 +412,7 @@ read_address(struct run_server *s)
 
 /* Waits until all servers have told where they listen. */
 static int
-await_addresses(struct run *r)
+await_addresses(struct test_run *r)
 {
     struct pollfd fds[RUN_INSTANCES_MOST + 2];
 
@@ -446,7 +446,7 @@ await_addresses(struct run *r)
 }
 
 int
-run_servers_start(struct run *r)
+run_servers_start(struct test_run *r)
 {
     int status;
 
@@ -468,7 +468,7 @@ run_servers_start(struct run *r)
 
 /* Returns how many of them run. */
 static size_t
-signal_servers(const struct run *r, int number)
+signal_servers(const struct test_run *r, int number)
 {
     size_t count = 0;
 
@@ -478,7 +478,7 @@ signal_servers(const struct run *r, int number)
 }
 
 void
-run_servers_stop(struct run *r, bool hurried)
+run_servers_stop(struct test_run *r, bool hurried)
 {
     const int64_t until_ns =
         clock_stopwatch_ns() + (hurried ? HURRIED_S : STOPPING_S) * RUN_SECOND_NS;

@@ -68,7 +68,7 @@ struct run_server {
     char address[64]; /* "127.0.0.1:40123"; empty: it has not told yet */
 };
 
-struct run {
+struct test_run {
     struct run_words words;
     struct run_server *servers; /* owned */
     char region[CONFIG_TEXT_CAP];
@@ -88,7 +88,7 @@ struct run {
 };
 
 /* Starts CMD, which finds in its environment where the servers are. 0, or an exit status after an error message. */
-int run_command_start(struct run *r);
+int run_command_start(struct test_run *r);
 
 /* ------------------------------------------------------------------ waiting */
 
@@ -96,18 +96,18 @@ int run_command_start(struct run *r);
  * Signals are read from now on, and go to CMD if they are for it; the parent's death is ours. False:
  * errno.
  */
-bool run_take_signals(struct run *r);
+bool run_take_signals(struct test_run *r);
 
 /* Sleeps until CMD has ended. Kills it at kill_at_ns. */
-void run_await_command(struct run *r);
+void run_await_command(struct test_run *r);
 
 /* Starts all servers and waits until all have told where they listen. From then on none should end. An
  * exit status; other than COMMAND_GOOD after an error message. */
-int run_servers_start(struct run *r);
+int run_servers_start(struct test_run *r);
 
 /* Ends the servers, by SIGKILL when their time is over. They have less of it if we are to end, or
  * another signal comes. */
-void run_servers_stop(struct run *r, bool hurried);
+void run_servers_stop(struct test_run *r, bool hurried);
 
 /* ------------------------------------------------------------------ leaks */
 
