@@ -95,7 +95,7 @@ run(struct bytes old_text, struct bytes patch_text, struct fuzz_memory *m)
 {
     struct api_limits limits = api_limits_default;
     struct store_metadata old;
-    struct patch patch = {NULL};
+    struct patch patch = {.document = NULL};
     struct reason why;
 
     limits.max_queue_metadata = METADATA_MAX;

@@ -120,7 +120,7 @@ handle_queue_patch(struct context *ctx)
 {
     enum { ATTEMPTS = 16 }; /* that many other writers in a row are not plausible */
     const struct request *req = ctx->req;
-    struct patch patch = {NULL};
+    struct patch patch = {.document = NULL};
     enum status st = caller_patch_type(req->headers[API_HEADER_CONTENT_TYPE]);
 
     if (st != ST_OK)

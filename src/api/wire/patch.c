@@ -160,7 +160,7 @@ patch_read(struct bytes body, const struct api_limits *limits, struct arena *are
     struct reading r = {.arena = arena, .why = why};
     enum status st;
 
-    *out = (struct patch){NULL};
+    *out = (struct patch){.document = NULL};
     if (body.len > (size_t)limits->max_queue_metadata)
         return reason_give(
             why, ST_BAD_BODY,
@@ -176,7 +176,7 @@ void
 patch_fini(struct patch *patch)
 {
     json_decref(patch->document);
-    *patch = (struct patch){NULL};
+    *patch = (struct patch){.document = NULL};
 }
 
 /* ------------------------------------------------------------------ applying */
