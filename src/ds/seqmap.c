@@ -157,6 +157,19 @@ seqmap_nodes_for(const struct seqmap *map, uint64_t first, size_t count)
     return nodes;
 }
 
+size_t
+seqmap_nodes_up_to(const struct seqmap *map, uint64_t last, size_t count)
+{
+    unsigned height = common_height(0, last, map->root == NULL ? 1 : map->levels);
+
+    if (count == 0)
+        return 0;
+    if (map->root != NULL)
+        height = common_height(0, map->base, height);
+    return height - map->levels +
+           count * (height - 1); /* new roots, and a path for each */
+}
+
 static struct seqmap_node *
 take_empty_node(struct seqmap_pool *pool)
 {

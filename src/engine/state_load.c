@@ -279,18 +279,16 @@ reserve_subscription(struct load *l, struct feed *f, size_t i)
                : ST_OK;
 }
 
-/* Nodes of the pool: a number takes no more than the largest one does alone. */
 static enum status
 reserve_nodes(const struct load *l, struct feed *f)
 {
     const struct queue *q = l->v.queue;
-    size_t nodes =
-        l->claim_count * seqmap_nodes_for(&q->backlog->claims, l->last_claim, 1);
+    size_t nodes = seqmap_nodes_up_to(&q->backlog->claims, l->last_claim, l->claim_count);
     enum status st = ST_OK;
 
     if (f != NULL) {
-        nodes += l->subscription_count *
-                 seqmap_nodes_for(&f->subscriptions, l->last_subscription, 1);
+        nodes += seqmap_nodes_up_to(&f->subscriptions, l->last_subscription,
+                                    l->subscription_count);
         st = subscription_reserve(l->v.shard, f, l->last_subscription); /* the wheel */
     }
     if (st == ST_OK)

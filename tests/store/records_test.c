@@ -492,6 +492,37 @@ START_TEST(numbers_of_claims_go_on_behind_the_largest_one)
 }
 END_TEST
 
+START_TEST(claims_and_subscriptions_may_have_numbers_far_apart)
+{
+    static const char *const claim_ids[] = {"abcdefabcdef000000000001",
+                                            "bbcdefabcdef000000001000",
+                                            "cbcdefabcdef000001000000"};
+    static const char *const subscription_ids[] = {"c00000000000000000000001",
+                                                   "c00000000001000000001000",
+                                                   "c00000000002000001000000"};
+    struct store_claim_record claims[3];
+    struct store_record records[7];
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    records[0] = plain_queue();
+    for (size_t i = 0; i < 3; i++) {
+        claims[i] = (struct store_claim_record){.id = text_id(claim_ids[i]),
+                                                .started_ms = f.now_ms,
+                                                .ends_ms = f.now_ms + 60000};
+        records[1 + i] = written(&f, "1");
+        records[1 + i].message.claim = &claims[i];
+    }
+    records[4] = written_subscription(&f, "http://a", subscription_ids[0]);
+    records[5] = written_subscription(&f, "http://b", subscription_ids[1]);
+    records[6] = written_subscription(&f, "http://c", subscription_ids[2]);
+    ck_assert_status(apply(&f, records, 7), ST_OK);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_status(query(&f, claims[i].id), ST_OK);
+    fixture_close(&f);
+}
+END_TEST
+
 /* Applies a first slice without the queue. */
 static enum status
 apply_messages(struct fixture *f, const struct store_records *slice)

@@ -59,6 +59,9 @@ struct seqmap {
  */
 size_t seqmap_nodes_for(const struct seqmap *map, uint64_t first, size_t count);
 
+/* The same for any `count` numbers up to `last`, wherever they are. */
+size_t seqmap_nodes_up_to(const struct seqmap *map, uint64_t last, size_t count);
+
 /* Adds a number that is not in the map; item must not be NULL; nodes must be in stock. */
 void seqmap_insert(struct seqmap *map, struct seqmap_pool *pool, uint64_t seq, void *item,
                    bool ready);

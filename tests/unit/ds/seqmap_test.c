@@ -302,6 +302,43 @@ START_TEST(stocking_what_nodes_for_says_is_enough_for_any_range)
 }
 END_TEST
 
+START_TEST(stocking_what_nodes_up_to_says_is_enough_for_numbers_anywhere)
+{
+    struct fixture f;
+
+    fixture_open(&f);
+    f.random.state = random_seed("seqmap up to");
+    for (int round = 0; round < 2000; round++) {
+        uint64_t numbers[8], last = 0;
+        size_t count = 1 + random_below(&f.random, 8);
+
+        for (size_t held = random_below(&f.random, 3); held > 0; held--) {
+            uint64_t seq = pick(&f);
+
+            if (twin_find(&f, seq) == NULL)
+                insert(&f, seq, false);
+        }
+        for (size_t i = 0; i < count; i++) {
+            numbers[i] = pick(&f);
+            last = numbers[i] > last ? numbers[i] : last;
+        }
+        ck_assert_int_eq(
+            seqmap_pool_stock(&f.pool, seqmap_nodes_up_to(&f.map, last, count)), ST_OK);
+        mem_fail_from(f.mem, 1);
+        for (size_t i = 0; i < count; i++)
+            if (twin_find(&f, numbers[i]) == NULL)
+                insert_stocked(&f, numbers[i], true);
+        mem_fail_from(f.mem, 0);
+        ck_assert(seqmap_audit(&f.map));
+        while (f.count > 0)
+            take_out(&f, f.twin[0].seq);
+        seqmap_pool_fini(&f.pool);
+    }
+    ck_assert_uint_eq(seqmap_nodes_up_to(&f.map, 7, 0), 0);
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(one_item_is_one_leaf_whatever_its_number)
 {
     static const uint64_t numbers[] = {0, 1, 63, 64, 4096, 1ULL << 60, UINT64_MAX};
