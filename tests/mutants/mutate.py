@@ -1,13 +1,14 @@
 #!/usr/bin/python3
-"""Makes copies of sources with the deliberate bugs of table.py built in but asleep.
+"""Makes copies of sources with the deliberate bugs of table.py built in but inactive.
 
-    mutate.py files            the files below src that have any, one a line
+    mutate.py files SRC        the files below SRC that have bugs, one a line
     mutate.py tests            the tests that have to find them, one a line
+    mutate.py stale SRC        the bugs whose text is not in the source any more
     mutate.py make SRC OUT     writes the copies, OUT/mutant.h and OUT/mutant.c
 
-So the sources themselves say nothing of bugs. In a program that is linked with the copies,
-a bug is awake whose name stands in the environment variable MUTANT, or that the program
-itself puts into mutant_awake (OUT/mutant.h).
+So the sources themselves do not mention bugs. In a program that is linked with the copies, the
+environment variable MUTANT names the active bug. The program can also set mutant_awake
+(OUT/mutant.h). A bug that is stale is left out.
 """
 
 import os
@@ -15,7 +16,7 @@ import sys
 
 from table import MUTANTS, SIMULATION
 
-HEADER = """/* Made by mutate.py: the deliberate bugs, and which of them is awake. */
+HEADER = """/* Made by mutate.py: the deliberate bugs, and the active one. */
 #ifndef MUTANT_H
 #define MUTANT_H
 
@@ -40,7 +41,7 @@ extern enum mutant mutant_awake;
 #endif
 """
 
-GLUE = """/* Made by mutate.py: wakes the bug that the environment names. */
+GLUE = """/* Made by mutate.py: activates the bug that the environment names. */
 #include "mutant.h"
 
 #include <stdio.h>
@@ -75,13 +76,10 @@ wake(void)
 """
 
 
-def fail(message):
-    sys.exit("mutate.py: " + message)
-
-
-def files():
-    """The files that have bugs."""
-    return sorted({path for _, _, _, changes in MUTANTS for path, _, _ in changes})
+def files(source):
+    """The files that have bugs, without those that are gone."""
+    paths = {path for _, _, _, changes in MUTANTS for path, _, _ in changes}
+    return sorted(path for path in paths if os.path.exists(os.path.join(source, path)))
 
 
 def tests():
@@ -90,18 +88,27 @@ def tests():
                    if killer is not SIMULATION})
 
 
-def mutate(path, text):
-    """The text of a file with all the bugs that belong into it."""
-    for name, _, _, changes in MUTANTS:
-        for where, before, after in changes:
-            if where != path:
-                continue
-            if text.count(before) != 1:
-                fail("src/%s has the text that the bug %s replaces %d times. It must have it once. "
-                     "Change the row in tests/mutants/table.py to fit the source:\n%s"
-                     % (path, name, text.count(before), before))
-            text = text.replace(before, after)
-    return '#include "mutant.h"\n#line 1 "%s"\n' % path + text
+def build_in(source):
+    """The texts of the files with their bugs, the bugs that fit, and a reason for each other one."""
+    texts = {}
+    fitting = []
+    stale = {}
+    for path in files(source):
+        with open(os.path.join(source, path), encoding="utf-8") as original:
+            texts[path] = original.read()
+    for row in MUTANTS:
+        changed = dict(texts)
+        for path, before, after in row[3]:
+            count = changed.get(path, "").count(before)
+            if count != 1:
+                stale[row[0]] = ("src/%s has this text %d times instead of once:\n%s"
+                                 % (path, count, before))
+                break
+            changed[path] = changed[path].replace(before, after)
+        else:
+            texts = changed
+            fitting.append(row)
+    return texts, fitting, stale
 
 
 def write(path, text):
@@ -111,21 +118,24 @@ def write(path, text):
 
 
 def make(source, out):
-    for path in files():
-        with open(os.path.join(source, path), encoding="utf-8") as original:
-            write(os.path.join(out, path), mutate(path, original.read()))
+    texts, fitting, _ = build_in(source)
+    for path, text in texts.items():
+        write(os.path.join(out, path), '#include "mutant.h"\n#line 1 "%s"\n%s' % (path, text))
     rows = " \\\n".join('    X(%s, "%s", %s)'
                         % (name, text, "true" if killer is SIMULATION else "false")
-                        for name, text, killer, _ in MUTANTS)
+                        for name, text, killer, _ in fitting)
     write(os.path.join(out, "mutant.h"), HEADER % rows)
     write(os.path.join(out, "mutant.c"), GLUE)
 
 
 def main():
-    if sys.argv[1:] == ["files"]:
-        print("\n".join(files()))
+    if len(sys.argv) == 3 and sys.argv[1] == "files":
+        print("\n".join(files(sys.argv[2])))
     elif sys.argv[1:] == ["tests"]:
         print("\n".join(tests()))
+    elif len(sys.argv) == 3 and sys.argv[1] == "stale":
+        for name in build_in(sys.argv[2])[2]:
+            print(name)
     elif len(sys.argv) == 4 and sys.argv[1] == "make":
         make(*sys.argv[2:])
     else:

@@ -1,13 +1,13 @@
 /*
- * mutants: wakes each bug of table.py that is the simulation's and lets it find it.
+ * simulation: activates each bug of table.py that the simulation has to find, and runs seeds.
  *
- *   mutants [--seeds N] [NAME...]
+ *   simulation [--seeds N] [NAME...]
  *
  *   --seeds N    give up on a bug after so many seeds (200)
  *   NAME...      only these
  *
- * Prints a table of who was caught by which promise, in which seed, and how many steps the
- * shortest history has. Exit status 0 if all were caught.
+ * Prints a table of the promise that found each bug, the seed, and the steps of the shortest
+ * history. The exit status is 0 if all were found.
  */
 #include "mutant.h"
 #include "sim/run.h"

@@ -1,14 +1,14 @@
-"""The deliberate bugs that the tests have to find, and which test finds each.
+"""The deliberate bugs that the tests have to find, and the test that finds each.
 
 A row of MUTANTS is
 
-    (name, what it breaks, who finds it, [(file below src, text, text with the bug)])
+    (name, what it breaks, test, [(file below src, text, text with the bug)])
 
-where SIMULATION stands for the seeds of tests/sim, and a text for a test:
-"FOLDER/PROGRAM: CASE" of one written in C, "FOLDER/SCRIPT: CLASS.METHOD" of one in Python.
-MUTANT(NAME) is true in the text with the bug while that bug is awake. A row whose text is
-not found exactly once in its file is an error: then the source has changed, and the row
-must follow. mutate.py builds them in, kill.py and simulation.c wake them one at a time.
+The test is SIMULATION for the seeds of tests/sim. Otherwise it is "FOLDER/PROGRAM: CASE" for a
+test in C, or "FOLDER/SCRIPT: CLASS.METHOD" for one in Python. MUTANT(NAME) is true in the text with
+the bug while that bug is active. A row is stale if its text is not found exactly once in its file.
+scripts/mutate reports it and tests the others. mutate.py builds the bugs in, and kill.py and
+simulation.c activate them one at a time.
 """
 
 SIMULATION = None
