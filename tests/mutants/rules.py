@@ -31,7 +31,7 @@ CHOICE = re.compile(r"(?<=\? )(ST_\w+)(\s+:\s+)(ST_\w+)")
 CALL = re.compile(r"(?:[;{}):]|\belse)\s*\n[ \t]+((?:\(void\))?([a-z_]\w*)\()")
 
 # Without these calls memory leaks, secrets stay in memory, or threads race. Only sanitizers see that.
-UNSEEN_CALL = re.compile(r"(?:free|_fini|_destroy|bzero|va_end|lock_init)$")
+UNSEEN_CALL = re.compile(r"(?:free|decref|unpin|_fini|_destroy|bzero|va_end|lock_init)$")
 KEYWORD = {"if", "for", "while", "switch", "return", "sizeof"}
 
 
