@@ -36,7 +36,7 @@ struct context {
     const struct request *req;
     struct progress *progress;  /* of req */
     struct access_proof *proof; /* of req */
-    struct store_visit visit;   /* for all that the store is asked */
+    struct store_op op;         /* for all that the store is asked */
     bool waits;                 /* it may wait for a message */
     struct response *res;
     struct bytes path;          /* of the request, without a slash that means nothing */
@@ -138,7 +138,7 @@ enum status context_message_form(const struct context *ctx, struct message_form 
  * Requests that wait for a message (docs/api.md 11):
  *
  *     wait_begin()              may it wait, and for how long?
- *     ctx->visit.waiter = wait_place(ctx, i), then ask the store for the i-th queue
+ *     ctx->op.waiter = wait_place(ctx, i), then ask the store for the i-th queue
  *     nothing was taken: return wait_on(ctx, ...), which is ST_OK if it does not wait
  *     wait_done()               something was: it is in no other line any more
  */
@@ -157,7 +157,7 @@ bool wait_abandoned(const struct context *ctx);
 
 /*
  * Nothing was taken: ST_WAIT, or ST_OK if the answer is the one without waiting. stands:
- * the store has it in the line of each queue (visit.waits); if not, one was deleted.
+ * the store has it in the line of each queue (op.waits); if not, one was deleted.
  * ST_PROJECT_WAITERS: too many of its project wait already.
  */
 enum status wait_on(const struct context *ctx, bool stands);

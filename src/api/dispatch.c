@@ -393,8 +393,8 @@ enum api_next
 response_complete(struct context *ctx)
 {
     ENSURE_DEBUG(response_head_size(ctx->res) <= RESPONSE_HEAD_MAX);
-    ctx->res->position = ctx->visit.position;
-    return ctx->res->position == 0 ? API_SEND : API_HOLD;
+    ctx->res->lsn = ctx->op.lsn;
+    return ctx->res->lsn == 0 ? API_SEND : API_HOLD;
 }
 
 static enum api_next
@@ -408,7 +408,7 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
     res->code = 0;
     res->header_count = 0;
     res->route = NULL;
-    res->position = 0;
+    res->lsn = 0;
     res->claim_id = BYTES_NONE;
     res->fault.kind = FAULT_NONE;
     /* With this room a refusal can be written even when memory runs out on the way. */
@@ -454,7 +454,7 @@ show_plainly(struct context *ctx, const struct store_message *messages, size_t c
 static int64_t
 store_ms(const struct context *ctx)
 {
-    return ctx->visit.now_ms;
+    return ctx->op.now_ms;
 }
 
 static void

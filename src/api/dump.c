@@ -19,19 +19,19 @@ dump_queue(const struct dump *d)
 
 /* ------------------------------------------------------------------ going on */
 
-typedef enum status list_fn(struct store *s, struct store_visit *visit,
+typedef enum status list_fn(struct store *s, struct store_op *op,
                             const struct store_page *page, struct store_queues *out);
 
 /* The next name behind the marker of a page; ST_NOT_FOUND: there are no more. */
 static enum status
-next_name(struct store *s, struct store_visit *visit, list_fn *list,
-          struct store_page *page, char *text, size_t cap, size_t *len)
+next_name(struct store *s, struct store_op *op, list_fn *list, struct store_page *page,
+          char *text, size_t cap, size_t *len)
 {
     struct store_queues names = STORE_QUEUES_INIT;
     enum status st;
 
     page->limit = 1;
-    st = list(s, visit, page, &names);
+    st = list(s, op, page, &names);
     if (st == ST_OK && names.count == 0)
         st = ST_NOT_FOUND;
     if (st == ST_OK && names.queues[0].name.len > cap)
@@ -46,8 +46,7 @@ next_name(struct store *s, struct store_visit *visit, list_fn *list,
 }
 
 static enum status
-next_project(struct store *s, struct store_visit *visit, struct bytes only,
-             struct dump *d)
+next_project(struct store *s, struct store_op *op, struct bytes only, struct dump *d)
 {
     struct store_page page = {.kind = (enum store_kind)d->kind};
 
@@ -60,12 +59,12 @@ next_project(struct store *s, struct store_visit *visit, struct bytes only,
     }
     if (d->in_project)
         page.marker = project_of(d);
-    return next_name(s, visit, s->ops->project_list, &page, d->project, DUMP_PROJECT,
+    return next_name(s, op, s->vtable->project_list, &page, d->project, DUMP_PROJECT,
                      &d->project_len);
 }
 
 enum status
-dump_next(struct store *s, struct store_visit *visit, struct bytes only, struct dump *d)
+dump_next(struct store *s, struct store_op *op, struct bytes only, struct dump *d)
 {
     for (;;) {
         struct store_page page = {.project = project_of(d),
@@ -75,7 +74,7 @@ dump_next(struct store *s, struct store_visit *visit, struct bytes only, struct 
         if (d->behind_queue)
             page.marker = bytes_of(d->name, d->name_len);
         if (d->in_project)
-            st = next_name(s, visit, s->ops->queue_list, &page, d->name, DUMP_NAME,
+            st = next_name(s, op, s->vtable->queue_list, &page, d->name, DUMP_NAME,
                            &d->name_len);
         if (st == ST_OK)
             d->behind_queue = d->in_queue = true;
@@ -84,7 +83,7 @@ dump_next(struct store *s, struct store_visit *visit, struct bytes only, struct 
             return st;
         }
         d->behind_queue = false;
-        st = next_project(s, visit, only, d);
+        st = next_project(s, op, only, d);
         d->in_project = st == ST_OK;
         if (st == ST_NOT_FOUND && d->kind++ == STORE_TOPIC) {
             d->done = true;
@@ -98,14 +97,14 @@ dump_next(struct store *s, struct store_visit *visit, struct bytes only, struct 
 /* ------------------------------------------------------------------ lines */
 
 static enum status
-read_slice(struct store *s, struct store_visit *visit, struct dump *d,
+read_slice(struct store *s, struct store_op *op, struct dump *d,
            struct store_records *out)
 {
     const struct store_queue where = dump_queue(d);
     enum status st;
 
     memcpy(out->resume, d->resume, sizeof(out->resume));
-    st = store_read(s, visit, &where, out);
+    st = store_read(s, op, &where, out);
     if (st == ST_NOT_FOUND) {
         d->in_queue = false; /* it has gone meanwhile */
         return ST_OK;
@@ -118,37 +117,37 @@ read_slice(struct store *s, struct store_visit *visit, struct dump *d,
 }
 
 enum status
-dump_read(struct store *store, struct store_visit *visit, struct bytes project,
-          struct dump *d, struct store_records *out)
+dump_read(struct store *store, struct store_op *op, struct bytes project, struct dump *d,
+          struct store_records *out)
 {
     enum status st = ST_OK;
 
     while (st == ST_OK && !d->done && out->count == 0) {
         store_records_release(out);
-        st = d->in_queue ? read_slice(store, visit, d, out)
-                         : dump_next(store, visit, project, d);
+        st = d->in_queue ? read_slice(store, op, d, out)
+                         : dump_next(store, op, project, d);
     }
     return st;
 }
 
 enum status
-dump_lines(struct store *store, struct store_visit *visit, struct bytes project,
-           size_t bytes, struct dump *dump, struct buf *out)
+dump_lines(struct store *store, struct store_op *op, struct bytes project, size_t bytes,
+           struct dump *dump, struct buf *out)
 {
     const size_t before = out->len;
     enum status st = ST_OK;
 
     if (!dump->begun)
-        record_json_write_head(out, visit->now_ms);
+        record_json_write_head(out, op->now_ms);
     dump->begun = true;
     while (st == ST_OK && !dump->done && out->len - before < bytes) {
         struct store_records records = STORE_RECORDS_INIT;
 
-        st = dump_read(store, visit, project, dump, &records);
+        st = dump_read(store, op, project, dump, &records);
         for (size_t i = 0; i < records.count; i++) {
             const struct store_queue where = dump_queue(dump);
 
-            record_json_write(out, &where, &records.all[i], visit->now_ms);
+            record_json_write(out, &where, &records.all[i], op->now_ms);
         }
         store_records_release(&records);
         if (out->failed)

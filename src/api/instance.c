@@ -93,10 +93,10 @@ api_leave(const struct api *api, struct api_seat *seat)
 enum status
 api_seed(const struct api *api, struct bytes text, int64_t now_ms, struct reason *why)
 {
-    struct store_visit visit = {.now_ms = now_ms};
+    struct store_op op = {.now_ms = now_ms};
     struct arena arena;
     struct load l = {.store = api->config.store,
-                     .visit = &visit,
+                     .op = &op,
                      .reader = {.limits = &api->config.limits,
                                 .mem = api->config.mem,
                                 .arena = &arena,
@@ -143,7 +143,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .req = req,
                           .progress = &req->progress,
                           .proof = &req->proof,
-                          .visit = {.now_ms = req->now_ms, .flush_later = true},
+                          .op = {.now_ms = req->now_ms, .flush_later = true},
                           .path = req->path,
                           .res = res};
 

@@ -169,9 +169,9 @@ apply_batch(struct load *l, struct record_line *first, size_t count)
     enum status st = ST_CONFLICT;
 
     for (int i = 0; st == ST_CONFLICT && i < (replaces ? TRIES : 1); i++) {
-        st = replaces ? store_queue_delete(l->store, l->visit, &first->where) : ST_OK;
+        st = replaces ? store_queue_delete(l->store, l->op, &first->where) : ST_OK;
         if (st == ST_OK)
-            st = store_apply(l->store, l->visit, &first->where, l->batch, count);
+            st = store_apply(l->store, l->op, &first->where, l->batch, count);
     }
     if (st != ST_OK)
         return st == ST_NO_MEMORY ? st : refuse_batch(l, st, first, &first[count - 1]);
@@ -200,25 +200,25 @@ load_refusal(enum status st)
 /* ------------------------------------------------------------------ whole states */
 
 enum status
-state_write(struct store *store, struct store_visit *visit, struct bytes project,
+state_write(struct store *store, struct store_op *op, struct bytes project,
             struct buf *out)
 {
     struct dump dump = {.begun = false};
     uint64_t count = 1; /* with the head */
     enum status st = ST_OK;
 
-    record_json_write_head(out, visit->now_ms);
+    record_json_write_head(out, op->now_ms);
     while (!dump.done &&
            (st == ST_OK || st == ST_AGAIN)) { /* AGAIN: much was due before */
         struct store_records records = STORE_RECORDS_INIT;
         struct store_queue where;
 
-        st = dump_read(store, visit, project, &dump, &records);
+        st = dump_read(store, op, project, &dump, &records);
         where = dump_queue(&dump);
         if (bytes_present(project)) /* any project can have the lines */
             where.project = BYTES_NONE;
         for (size_t i = 0; i < records.count; i++)
-            record_json_write(out, &where, &records.all[i], visit->now_ms);
+            record_json_write(out, &where, &records.all[i], op->now_ms);
         count += records.count;
         store_records_release(&records);
     }
@@ -430,7 +430,7 @@ keep_old(const struct load *l, struct bytes project, struct slice **first)
         if (slice == NULL)
             return ST_NO_MEMORY;
         *slice = (struct slice){.records = STORE_RECORDS_INIT};
-        st = dump_read(l->store, l->visit, project, &dump, &slice->records);
+        st = dump_read(l->store, l->op, project, &dump, &slice->records);
         *first = slice;
         first = &slice->next;
         slice->where = dump_queue(&dump);
@@ -485,14 +485,14 @@ restore(struct load *l, const struct slice *old)
 
     for (size_t i = 0; i < l->count; i++) /* what stays fails to be put back */
         if (l->lines[i].record.kind == STORE_RECORD_QUEUE)
-            (void)store_queue_delete(l->store, l->visit, &l->lines[i].where);
+            (void)store_queue_delete(l->store, l->op, &l->lines[i].where);
     for (; old != NULL; old = old->next) {
         enum status st = ST_OK;
 
         if (begins_queue(old))
-            st = store_queue_delete(l->store, l->visit, &old->where);
+            st = store_queue_delete(l->store, l->op, &old->where);
         if (st == ST_OK && old->records.count > 0)
-            st = store_apply(l->store, l->visit, &old->where, old->records.all,
+            st = store_apply(l->store, l->op, &old->where, old->records.all,
                              old->records.count);
         all = all && st == ST_OK;
     }
@@ -508,7 +508,7 @@ exchange(struct load *l, const struct slice *old)
 
     for (const struct slice *s = old; st == ST_OK && s != NULL; s = s->next)
         if (begins_queue(s))
-            st = store_queue_delete(l->store, l->visit, &s->where);
+            st = store_queue_delete(l->store, l->op, &s->where);
     if (st == ST_OK)
         st = load_apply(l);
     if (st == ST_OK)

@@ -14,7 +14,7 @@
 
 struct load {
     struct store *store;
-    struct store_visit *visit;
+    struct store_op *op;
     struct record_reader reader;
     bool replace;              /* a queue that is there is deleted first */
     bool whole;                /* the lines are a whole state (state_check()) */
@@ -45,8 +45,8 @@ enum status load_refusal(enum status st);
 
 /* Writes a whole dump: of a project, whose lines do not name it, or (absent) of all. ST_NO_MEMORY,
  * and the store's. */
-enum status state_write(struct store *store, struct store_visit *visit,
-                        struct bytes project, struct buf *out);
+enum status state_write(struct store *store, struct store_op *op, struct bytes project,
+                        struct buf *out);
 
 /*
  * Checks lines that are a whole state: load_check(), queues, cycles of dead-letter queues, and ids

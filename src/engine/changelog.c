@@ -69,11 +69,11 @@ static uint64_t
 append_change(struct queue *q, struct store_change *change)
 {
     struct store_log *log = q->shard->core->log;
-    uint64_t position = log->append(log, change, &q->shard->room);
+    uint64_t lsn = log->append(log, change, &q->shard->room);
 
-    if (position != 0)
-        q->position = q->shard->position = position;
-    return position;
+    if (lsn != 0)
+        q->lsn = q->shard->lsn = lsn;
+    return lsn;
 }
 
 static bool
@@ -213,14 +213,14 @@ changelog_move(struct queue *source, struct queue *target, const struct moved *m
 {
     struct store_change change =
         change_of(source, STORE_CHANGE_MOVE, now_ms, next_moved, count, moved);
-    uint64_t position;
+    uint64_t lsn;
 
     change.target = target->where;
     change.target_tag = target->tag;
     change.target_transient = queue_transient(target);
-    position = append_change(source, &change);
-    if (position != 0)
-        target->position = target->shard->position = position;
+    lsn = append_change(source, &change);
+    if (lsn != 0)
+        target->lsn = target->shard->lsn = lsn;
 }
 
 void

@@ -1,6 +1,6 @@
 /* The store's operations on claims. */
 #include "engine/dead_letter.h"
-#include "engine/visit.h"
+#include "engine/txn.h"
 
 /*
  * A claim being made: everything that can fail has been done before it is filled. It is allocated
@@ -15,11 +15,11 @@ struct claim_build {
 };
 
 static void
-claim_build_free(struct engine *e, struct claim_build *t)
+claim_build_free(struct engine *e, struct claim_build *build)
 {
-    mem_free(e->core.mem, t->claim);
-    t->claim = NULL;
-    store_batch_release(&t->batch);
+    mem_free(e->core.mem, build->claim);
+    build->claim = NULL;
+    store_batch_release(&build->batch);
 }
 
 /* So many slices of dead letters are moved before others of the thread go first. */
@@ -40,12 +40,12 @@ lesser(size_t a, size_t b)
 static enum status
 clear_way(struct dead_letter *dl, size_t *room)
 {
-    struct visit *v = &dl->from;
+    struct txn *t = &dl->from;
     bool moved = false;
 
     for (int slices = 0;;) {
         uint64_t seq = 0;
-        size_t count = lesser(*room, visit_share(v));
+        size_t count = lesser(*room, txn_available(t));
         size_t clear = dead_letter_scan(dl, count, &seq);
         enum status st;
 
@@ -63,84 +63,84 @@ clear_way(struct dead_letter *dl, size_t *room)
         if (st == ST_SEALED)
             dead_letter_seal(dl);
         st = ++slices < CLEAR_SLICES
-                 ? dead_letter_enter(dl, &v->engine->store, v->outer, v->where)
+                 ? dead_letter_enter(dl, &t->engine->store, t->op, t->where)
                  : ST_AGAIN;
         if (st != ST_OK)
             return st;
     }
 }
 
-/* Takes the first `count` messages that the visit may take, and makes the claim live. */
+/* Takes the first `count` messages that the operation may take, and makes the claim live. */
 static void
-deliver_messages(struct visit *v, const struct store_terms *terms, size_t count,
-                 struct claim_build *t)
+deliver_messages(struct txn *t, const struct store_terms *terms, size_t count,
+                 struct claim_build *build)
 {
-    struct queue *q = v->queue;
-    struct claim *c = t->claim;
-    uint64_t seq = v->from_seq;
+    struct queue *q = t->queue;
+    struct claim *c = build->claim;
+    uint64_t seq = t->from_seq;
 
-    t->claim = NULL; /* the shard owns it now */
-    claim_start(v->shard, c, terms, v->now_ms);
-    claim_link(v->shard, c, q);
-    figures_count(&v->shard->figures, STORE_COUNT_CLAIMS, 1);
-    figures_count(&v->shard->figures, STORE_COUNT_CLAIMED, count);
-    ident_write(&t->batch.claim_id, claim_ident(c));
-    t->batch.claim_ttl_s = terms->ttl_s;
-    t->batch.claim_number = claim_fence(q, c);
+    build->claim = NULL; /* the shard owns it now */
+    claim_start(t->shard, c, terms, t->now_ms);
+    claim_link(t->shard, c, q);
+    figures_count(&t->shard->figures, STORE_COUNT_CLAIMS, 1);
+    figures_count(&t->shard->figures, STORE_COUNT_CLAIMED, count);
+    ident_write(&build->batch.claim_id, claim_ident(c));
+    build->batch.claim_ttl_s = terms->ttl_s;
+    build->batch.claim_number = claim_fence(q, c);
     while (count-- > 0) {
         struct message *m = seqmap_next_ready(&q->backlog->messages, &seq);
 
-        claim_take(v->shard, c, m, terms, v->now_ms);
-        batch_add(&t->batch, m, q->tag, v->now_ms);
+        claim_take(t->shard, c, m, terms, t->now_ms);
+        batch_add(&build->batch, m, q->tag, t->now_ms);
     }
-    visit_served(v);
-    if (has_log(&v->engine->core))
-        changelog_claim(q, STORE_CHANGE_CLAIM, c, v->now_ms);
-    changelog_numbers(q, v->now_ms);
+    txn_stop_waiting(t);
+    if (has_log(&t->engine->core))
+        changelog_claim(q, STORE_CHANGE_CLAIM, c, t->now_ms);
+    changelog_numbers(q, t->now_ms);
 }
 
 /* Makes the claim, or waits. ST_AGAIN: the locks are not held. */
 static enum status
 create_claim(struct dead_letter *dl, const struct store_terms *terms, size_t limit,
-             struct store_batch *out, struct claim_build *t)
+             struct store_batch *out, struct claim_build *build)
 {
-    struct visit *v = &dl->from;
-    size_t room = lesser(visit_share(v), limit);
+    struct txn *t = &dl->from;
+    size_t room = lesser(txn_available(t), limit);
     enum status st = ST_OK;
 
     if (room > 0)
-        st = claim_reserve(v->shard, v->queue);
+        st = claim_reserve(t->shard, t->queue);
     if (st == ST_OK && room > 0 && dl->target != NULL)
         st = clear_way(dl, &room);
     if (st != ST_OK)
         return st;
     if (room == 0)
-        return visit_wait(v, limit);
-    if (room > t->room) {
-        t->room = room; /* again, with more room */
+        return txn_wait(t, limit);
+    if (room > build->room) {
+        build->room = room; /* again, with more room */
         return ST_OK;
     }
-    st = batch_fits(v, room, out);
+    st = batch_fits(t, room, out);
     if (st == ST_OK)
-        st = batch_opened(v, room, out);
+        st = batch_opened(t, room, out);
     if (st == ST_OK)
-        st = claim_reserve(v->shard, v->queue); /* others may have used it up */
+        st = claim_reserve(t->shard, t->queue); /* others may have used it up */
     if (st == ST_OK)
-        st = changelog_reserve_numbers(v->queue, 0, 1);
+        st = changelog_reserve_numbers(t->queue, 0, 1);
     if (st == ST_OK)
-        st = visit_reserve_messages(v, STORE_CHANGE_CLAIM, room, 0);
+        st = txn_reserve_messages(t, STORE_CHANGE_CLAIM, room, 0);
     if (st == ST_OK)
-        deliver_messages(v, terms, room, t);
+        deliver_messages(t, terms, room, build);
     return st;
 }
 
 enum status
-engine_claim_create(struct store *s, struct store_visit *outer,
-                    const struct store_queue *where, const struct store_terms *terms,
-                    size_t limit, struct store_batch *out)
+engine_claim_create(struct store *s, struct store_op *op, const struct store_queue *where,
+                    const struct store_terms *terms, size_t limit,
+                    struct store_batch *out)
 {
-    struct claim_build t = {.batch = STORE_BATCH_INIT,
-                            .room = lesser(limit, FEW_MESSAGES)};
+    struct claim_build build = {.batch = STORE_BATCH_INIT,
+                                .room = lesser(limit, FEW_MESSAGES)};
     struct engine *e = engine_of(s);
     enum status st;
     size_t room;
@@ -148,126 +148,125 @@ engine_claim_create(struct store *s, struct store_visit *outer,
     do {
         struct dead_letter dl;
 
-        room = t.room;
+        room = build.room;
         dl.seals.metadata = NULL;
         dl.seals.count = 0;
         dl.seals.failed = ST_OK;
-        st = batch_open(e, room, &t.batch);
+        st = batch_open(e, room, &build.batch);
         if (st == ST_OK)
-            t.claim = claim_new(e->core.mem, room);
-        if (st == ST_OK && t.claim == NULL)
+            build.claim = claim_new(e->core.mem, room);
+        if (st == ST_OK && build.claim == NULL)
             st = ST_NO_MEMORY;
         if (st == ST_OK)
-            st = dead_letter_enter(&dl, s, outer, where);
+            st = dead_letter_enter(&dl, s, op, where);
         if (st != ST_OK)
             break;
-        st = create_claim(&dl, terms, limit, out, &t);
+        st = create_claim(&dl, terms, limit, out, &build);
         if (st != ST_AGAIN)
             dead_letter_leave(&dl);
         dead_letter_fini(&dl);
-        if (st == ST_OK && t.batch.count > 0) {
-            *out = t.batch;
+        if (st == ST_OK && build.batch.count > 0) {
+            *out = build.batch;
             return ST_OK;
         }
-        claim_build_free(e, &t);
-    } while (st == ST_OK && t.room > room);
-    claim_build_free(e, &t);
+        claim_build_free(e, &build);
+    } while (st == ST_OK && build.room > room);
+    claim_build_free(e, &build);
     if (st == ST_OK)
-        *out = t.batch; /* empty */
+        *out = build.batch; /* empty */
     return st;
 }
 
 /* Enters a queue for one of its claims; *claim is NULL if there is no such claim. */
 static enum status
-enter_claim(struct visit *v, struct store *s, struct store_visit *outer,
+enter_claim(struct txn *t, struct store *s, struct store_op *op,
             const struct store_queue *where, struct bytes claim_id, struct claim **claim)
 {
-    enum status st = visit_enter(v, s, outer, where, EXPIRE_CLAIMS);
+    enum status st = txn_begin(t, s, op, where, EXPIRE_CLAIMS);
 
     if (st == ST_OK)
-        *claim = v->queue == NULL ? NULL : claim_find(v->queue, claim_id, v->now_ms);
+        *claim = t->queue == NULL ? NULL : claim_find(t->queue, claim_id, t->now_ms);
     return st;
 }
 
 enum status
-engine_claim_get(struct store *s, struct store_visit *outer,
-                 const struct store_queue *where, struct bytes claim_id,
-                 struct store_batch *out)
+engine_claim_get(struct store *s, struct store_op *op, const struct store_queue *where,
+                 struct bytes claim_id, struct store_batch *out)
 {
     struct store_batch batch = STORE_BATCH_INIT;
-    struct visit v;
+    struct txn t;
     struct claim *c;
-    enum status st = enter_claim(&v, s, outer, where, claim_id, &c);
+    enum status st = enter_claim(&t, s, op, where, claim_id, &c);
 
     if (st != ST_OK)
         return st;
-    st = c == NULL ? ST_NOT_FOUND : batch_open(v.engine, c->held, &batch);
+    st = c == NULL ? ST_NOT_FOUND : batch_open(t.engine, c->held, &batch);
     if (st == ST_OK) {
         ident_write(&batch.claim_id, claim_ident(c));
         for (size_t i = 0; i < c->count; i++) {
-            struct message *m = claim_message(c, i, v.now_ms);
+            struct message *m = claim_message(c, i, t.now_ms);
 
             if (m != NULL)
-                batch_add(&batch, m, v.queue->tag, v.now_ms);
+                batch_add(&batch, m, t.queue->tag, t.now_ms);
         }
         batch.claim_ttl_s = (c->due.due_ms - c->started_ms) / 1000;
-        batch.claim_age_s = (v.now_ms - c->started_ms) / 1000;
-        batch.claim_number = claim_fence(v.queue, c);
+        batch.claim_age_s = (t.now_ms - c->started_ms) / 1000;
+        batch.claim_number = claim_fence(t.queue, c);
         *out = batch;
     }
-    visit_leave(&v);
+    txn_end(&t);
     return st;
 }
 
 static void
-renew_claim(struct visit *v, struct claim *c, const struct store_terms *terms)
+renew_claim(struct txn *t, struct claim *c, const struct store_terms *terms)
 {
-    claim_start(v->shard, c, terms, v->now_ms);
+    claim_start(t->shard, c, terms, t->now_ms);
     for (size_t i = 0; i < c->count; i++) {
-        struct message *m = claim_message(c, i, v->now_ms);
+        struct message *m = claim_message(c, i, t->now_ms);
 
         if (m != NULL)
-            claim_lengthen(v->shard, m, terms, v->now_ms);
+            claim_lengthen(t->shard, m, terms, t->now_ms);
     }
-    figures_count(&v->shard->figures, STORE_COUNT_RENEWALS, 1);
-    if (has_log(&v->engine->core))
-        changelog_claim(v->queue, STORE_CHANGE_RENEW, c, v->now_ms);
+    figures_count(&t->shard->figures, STORE_COUNT_RENEWALS, 1);
+    if (has_log(&t->engine->core))
+        changelog_claim(t->queue, STORE_CHANGE_RENEW, c, t->now_ms);
 }
 
 enum status
-engine_claim_renew(struct store *s, struct store_visit *outer,
-                   const struct store_queue *where, struct bytes claim_id,
-                   const struct store_terms *terms, uint64_t *number)
+engine_claim_renew(struct store *s, struct store_op *op, const struct store_queue *where,
+                   struct bytes claim_id, const struct store_terms *terms,
+                   uint64_t *number)
 {
-    struct visit v;
+    struct txn t;
     struct claim *c;
-    enum status st = enter_claim(&v, s, outer, where, claim_id, &c);
+    enum status st = enter_claim(&t, s, op, where, claim_id, &c);
 
     if (st != ST_OK)
         return st;
     st = c == NULL ? ST_NOT_FOUND
-                   : visit_reserve_messages(&v, STORE_CHANGE_RENEW, c->held, 0);
+                   : txn_reserve_messages(&t, STORE_CHANGE_RENEW, c->held, 0);
     if (st == ST_OK) {
-        *number = claim_fence(v.queue, c);
-        renew_claim(&v, c, terms);
+        *number = claim_fence(t.queue, c);
+        renew_claim(&t, c, terms);
     }
-    visit_leave(&v);
+    txn_end(&t);
     return st;
 }
 
 enum status
-engine_claim_release(struct store *s, struct store_visit *outer,
+engine_claim_release(struct store *s, struct store_op *op,
                      const struct store_queue *where, struct bytes claim_id,
                      enum store_release why)
 {
-    struct visit v;
+    struct txn t;
     struct claim *c;
-    enum status st = enter_claim(&v, s, outer, where, claim_id, &c);
+    enum status st = enter_claim(&t, s, op, where, claim_id, &c);
 
     if (st != ST_OK)
         return st;
     if (c != NULL)
-        st = visit_reserve_messages(&v, STORE_CHANGE_RELEASE, c->held, 0);
+        st = txn_reserve_messages(&t, STORE_CHANGE_RELEASE, c->held, 0);
     if (c != NULL && st == ST_OK) {
         if (why == STORE_NOT_SEEN)
             for (size_t i = 0; i < c->count; i++) { /* nobody has heard of the claim */
@@ -276,12 +275,12 @@ engine_claim_release(struct store *s, struct store_visit *outer,
                 if (m != NULL && m->claim_count > 0)
                     m->claim_count--;
             }
-        if (has_log(&v.engine->core))
-            changelog_claim(v.queue, STORE_CHANGE_RELEASE, c, v.now_ms);
-        figures_count(&v.shard->figures, store_release_counter(why), c->held);
-        claim_end(v.shard, c);
+        if (has_log(&t.engine->core))
+            changelog_claim(t.queue, STORE_CHANGE_RELEASE, c, t.now_ms);
+        figures_count(&t.shard->figures, store_release_counter(why), c->held);
+        claim_end(t.shard, c);
     }
-    visit_leave(&v);
+    txn_end(&t);
     return st;
 }
 

@@ -20,13 +20,13 @@ find_dead_letter_shard(struct dead_letter *dl)
 }
 
 enum status
-dead_letter_enter(struct dead_letter *dl, struct store *s, struct store_visit *outer,
+dead_letter_enter(struct dead_letter *dl, struct store *s, struct store_op *op,
                   const struct store_queue *where)
 {
     struct shard *lower = NULL; /* a lower target, locked before the source */
 
     for (;;) {
-        enum status st = visit_enter(&dl->from, s, outer, where, EXPIRE_ALL);
+        enum status st = txn_begin(&dl->from, s, op, where, EXPIRE_ALL);
 
         if (st != ST_OK) {
             if (lower != NULL)
@@ -55,7 +55,7 @@ dead_letter_leave(struct dead_letter *dl)
 {
     if (dl->target != NULL && dl->target != dl->from.shard)
         shard_leave(dl->target);
-    visit_leave(&dl->from);
+    txn_end(&dl->from);
 }
 
 /* True if m has been claimed as often as its queue allows. */
@@ -247,7 +247,7 @@ reserve_move(struct dead_letter *dl, struct move *move)
         st = changelog_reserve_numbers(move->target, move->count, 0);
     if (st == ST_OK &&
         !(queue_transient(dl->from.queue) && queue_transient(move->target)))
-        st = visit_reserve(&dl->from, STORE_CHANGE_MOVE, move->count, move->bytes);
+        st = txn_reserve(&dl->from, STORE_CHANGE_MOVE, move->count, move->bytes);
     return st;
 }
 

@@ -8,7 +8,7 @@
 #ifndef ENGINE_DEAD_LETTER_H
 #define ENGINE_DEAD_LETTER_H
 
-#include "engine/visit.h"
+#include "engine/txn.h"
 
 enum { DEAD_LETTER_SLICE = 64 }; /* messages moved in one go, at most */
 
@@ -25,18 +25,18 @@ struct dead_letter_seals {
     enum status failed; /* why a copy could not be made */
 };
 
-/* A visit to a queue and to its dead-letter queue. */
+/* A transaction on a queue and its dead-letter queue. */
 struct dead_letter {
-    struct visit from;
+    struct txn from;
     struct shard *target;     /* locked, may be from.shard; NULL: no dead letters */
     struct store_queue where; /* the dead-letter queue; texts of from.queue's metadata */
     uint64_t hash;            /* of where */
-    struct dead_letter_seals seals; /* kept between visits */
+    struct dead_letter_seals seals; /* kept between transactions */
 };
 
-/* Enters, with all expired that is due. ST_AGAIN: as visit_enter(). */
+/* Enters, with all expired that is due. ST_AGAIN: as txn_begin(). */
 enum status dead_letter_enter(struct dead_letter *dl, struct store *s,
-                              struct store_visit *outer, const struct store_queue *where);
+                              struct store_op *op, const struct store_queue *where);
 void dead_letter_leave(struct dead_letter *dl);
 
 /*

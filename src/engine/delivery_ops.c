@@ -1,6 +1,6 @@
 /* The store's operations for delivery to subscribers (claimd/store/subscription.h). */
 #include "engine/subscription.h"
-#include "engine/visit.h"
+#include "engine/txn.h"
 
 /* LOOKED: at so much a call looks; UNTOLD_MOST: deliveries that may be made twice after a
  * crash, for each subscription. GONE_AGAIN_MS: for what could not be logged. */
@@ -20,7 +20,7 @@ lease(struct shard *sh, struct subscription *s, struct store_delivery *out)
         .metadata = metadata->document.json,
         .expires_ms = subscription_ends_ms(s),
         .failed = subscription_failed(s),
-        .position = q->position,
+        .lsn = q->lsn,
         .pins = {address, metadata, NULL},
     };
     ident_write(&out->subscription, subscription_ident(s));
@@ -151,22 +151,21 @@ find_delivery(struct engine *e, int64_t now_ms, struct store_delivery *out)
 }
 
 enum status
-engine_delivery_next(struct store *s, struct store_visit *outer,
-                     struct store_delivery *out)
+engine_delivery_next(struct store *s, struct store_op *op, struct store_delivery *out)
 {
     struct engine *e = engine_of(s);
-    enum status st = find_delivery(e, outer->now_ms, out);
+    enum status st = find_delivery(e, op->now_ms, out);
 
     if (st == ST_NOT_FOUND) {
         /* What becomes due from here on notifies; what was due before is found now. */
         atomic_store(&e->core.delivery_notified, false);
-        st = find_delivery(e, outer->now_ms, out);
+        st = find_delivery(e, op->now_ms, out);
     }
     if (st != ST_OK)
         return st;
     out->store = s;
-    if (outer->position < out->position)
-        outer->position = out->position;
+    if (op->lsn < out->lsn)
+        op->lsn = out->lsn;
     return ST_OK;
 }
 
@@ -175,24 +174,24 @@ engine_delivery_next(struct store *s, struct store_visit *outer,
  * twice after a crash.
  */
 static void
-log_cursor(struct visit *v, struct subscription *s)
+log_cursor(struct txn *t, struct subscription *s)
 {
     uint64_t number;
 
-    if (!has_log(&v->engine->core) || queue_transient(v->queue))
+    if (!has_log(&t->engine->core) || queue_transient(t->queue))
         return; /* after a restart it begins behind whatever is there */
     if (++s->untold < UNTOLD_MOST && s->state == SUBSCRIPTION_RESTS &&
         feed_next(s->feed, &s->cursor, &number) != NULL)
         return;
-    if (visit_reserve(v, STORE_CHANGE_CURSOR, 0, 0) != ST_OK)
+    if (txn_reserve(t, STORE_CHANGE_CURSOR, 0, 0) != ST_OK)
         return;
     s->untold = 0;
-    changelog_subscription(v->queue, STORE_CHANGE_CURSOR, s, v->now_ms);
+    changelog_subscription(t->queue, STORE_CHANGE_CURSOR, s, t->now_ms);
 }
 
 /* A try was not the last one: it is leased again at again_ms. */
 static void
-put_off(struct visit *v, struct subscription *s, const struct store_delivery *d,
+put_off(struct txn *t, struct subscription *s, const struct store_delivery *d,
         bool failed, int64_t again_ms)
 {
     bool same = s->address == d->pins[0];
@@ -203,12 +202,12 @@ put_off(struct visit *v, struct subscription *s, const struct store_delivery *d,
         s->failures++;
         s->failed = same && !other && !overtaken ? s->failed + 1 : 0;
         s->failed_at = d->notice == STORE_NOTICE_MESSAGE ? d->number : 0;
-        figures_count(&v->shard->figures, STORE_COUNT_FAILED, 1);
+        figures_count(&t->shard->figures, STORE_COUNT_FAILED, 1);
     }
     if (d->notice != STORE_NOTICE_MESSAGE && !other && !overtaken)
         s->pending = (enum store_pending)(1 + d->notice);
-    if (again_ms <= v->now_ms || !same || other) {
-        subscription_rest(v->shard, s);
+    if (again_ms <= t->now_ms || !same || other) {
+        subscription_rest(t->shard, s);
         return;
     }
     s->state = SUBSCRIPTION_WAITS;
@@ -216,63 +215,63 @@ put_off(struct visit *v, struct subscription *s, const struct store_delivery *d,
 }
 
 static void
-finish_delivery(struct visit *v, struct subscription *s, const struct store_delivery *d,
+finish_delivery(struct txn *t, struct subscription *s, const struct store_delivery *d,
                 bool delivered)
 {
     s->failed = 0;
     if (d->notice == STORE_NOTICE_MESSAGE) {
         pass_message(s, d->number, d->ordinal);
         *(delivered ? &s->delivered : &s->given_up) += 1;
-        figures_count(&v->shard->figures,
+        figures_count(&t->shard->figures,
                       delivered ? STORE_COUNT_NOTIFIED : STORE_COUNT_GIVEN_UP, 1);
     }
-    subscription_rest(v->shard, s);
-    log_cursor(v, s);
+    subscription_rest(t->shard, s);
+    log_cursor(t, s);
 }
 
 static void
-apply_outcome(struct visit *v, struct subscription *s, const struct store_delivery *d,
+apply_outcome(struct txn *t, struct subscription *s, const struct store_delivery *d,
               enum store_outcome outcome, int64_t again_ms)
 {
     switch (outcome) {
     case STORE_OUTCOME_GONE:
-        if (visit_reserve(v, STORE_CHANGE_SUBSCRIPTION_GONE, 0, 0) == ST_OK) {
-            changelog_subscription(v->queue, STORE_CHANGE_SUBSCRIPTION_GONE, s,
-                                   v->now_ms);
-            subscription_remove(v->shard, s);
+        if (txn_reserve(t, STORE_CHANGE_SUBSCRIPTION_GONE, 0, 0) == ST_OK) {
+            changelog_subscription(t->queue, STORE_CHANGE_SUBSCRIPTION_GONE, s,
+                                   t->now_ms);
+            subscription_remove(t->shard, s);
             return;
         }
-        put_off(v, s, d, false, v->now_ms + GONE_AGAIN_MS); /* the log has no space now */
+        put_off(t, s, d, false, t->now_ms + GONE_AGAIN_MS); /* the log has no space now */
         break;
     case STORE_OUTCOME_FAILED:
     case STORE_OUTCOME_PUT_OFF:
-        put_off(v, s, d, outcome == STORE_OUTCOME_FAILED, again_ms);
+        put_off(t, s, d, outcome == STORE_OUTCOME_FAILED, again_ms);
         break;
     default:
-        finish_delivery(v, s, d, outcome == STORE_OUTCOME_DELIVERED);
+        finish_delivery(t, s, d, outcome == STORE_OUTCOME_DELIVERED);
     }
-    subscription_arm(v->shard, s);
+    subscription_arm(t->shard, s);
 }
 
 void
-engine_delivery_done(struct store *store, struct store_visit *outer,
+engine_delivery_done(struct store *store, struct store_op *op,
                      struct store_delivery *delivery, enum store_outcome outcome,
                      int64_t again_ms)
 {
     struct mem *mem = engine_of(store)->core.mem;
     struct subscription *s;
-    struct visit v;
+    struct txn t;
 
-    (void)visit_enter(&v, store, outer, &delivery->queue, EXPIRE_NOTHING);
-    s = v.queue == NULL
+    (void)txn_begin(&t, store, op, &delivery->queue, EXPIRE_NOTHING);
+    s = t.queue == NULL
             ? NULL
-            : subscription_find(v.queue->feed, store_id_bytes(&delivery->subscription),
-                                v.now_ms);
+            : subscription_find(t.queue->feed, store_id_bytes(&delivery->subscription),
+                                t.now_ms);
     if (s != NULL && s->state == SUBSCRIPTION_LEASED) {
-        apply_outcome(&v, s, delivery, outcome, again_ms);
-        feed_tidy(v.shard, v.queue->feed);
+        apply_outcome(&t, s, delivery, outcome, again_ms);
+        feed_tidy(t.shard, t.queue->feed);
     }
-    visit_leave(&v);
+    txn_end(&t);
     address_unpin(mem, delivery->pins[0]);
     metadata_unpin(mem, delivery->pins[1]);
     if (delivery->pins[2] != NULL)

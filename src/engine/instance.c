@@ -12,27 +12,27 @@ engine_shard(const struct engine *e, uint64_t hash)
 }
 
 enum status
-engine_ping(struct store *s, struct store_visit *visit)
+engine_ping(struct store *s, struct store_op *op)
 {
-    (void)s, (void)visit; /* memory is always there */
+    (void)s, (void)op; /* memory is always there */
     return ST_OK;
 }
 
 enum status
-engine_totals(struct store *s, struct store_visit *visit, struct store_totals *out)
+engine_totals(struct store *s, struct store_op *op, struct store_totals *out)
 {
     struct engine *e = engine_of(s);
 
     *out = (struct store_totals){0};
     for (size_t i = 0; i <= e->shard_mask; i++) {
         struct shard *sh = &e->shards[i];
-        int64_t now_ms = visit->now_ms;
+        int64_t now_ms = op->now_ms;
         enum status st = expire_enter(sh, &now_ms, EXPIRE_ALL);
 
         if (st != ST_OK)
             return st;
-        if (visit->position < sh->position)
-            visit->position = sh->position;
+        if (op->lsn < sh->lsn)
+            op->lsn = sh->lsn;
         out->queues += sh->queues.count;
         out->messages += sh->alive.messages;
         out->claimed += sh->alive.claimed;
@@ -126,7 +126,7 @@ engine_next_ms(struct store *s)
 /* ---------------------------------------------------------------------- figures */
 
 enum status
-engine_figures(struct store *s, struct store_visit *visit, struct store_figures *out)
+engine_figures(struct store *s, struct store_op *op, struct store_figures *out)
 {
     struct engine *e = engine_of(s);
 
@@ -135,7 +135,7 @@ engine_figures(struct store *s, struct store_visit *visit, struct store_figures 
         struct shard *sh = &e->shards[i];
         const struct tally *t = &sh->alive;
         int64_t lag_ms =
-            visit->now_ms - atomic_load_explicit(&sh->next_ms, memory_order_relaxed);
+            op->now_ms - atomic_load_explicit(&sh->next_ms, memory_order_relaxed);
 
         if (out->lag_ms < lag_ms)
             out->lag_ms = lag_ms;
@@ -143,7 +143,7 @@ engine_figures(struct store *s, struct store_visit *visit, struct store_figures 
             out->counts[j] += counter_read(&sh->figures.counts[j]);
         for (size_t j = 0; j < STORE_SPANS; j++)
             buckets_merge(&out->spans[j], &sh->figures.spans[j]);
-        (void)shard_enter(sh, visit->now_ms);
+        (void)shard_enter(sh, op->now_ms);
         out->all.claimable += t->messages - t->claimed - t->delayed;
         out->all.claimed += t->claimed;
         out->all.delayed += t->delayed;
@@ -207,14 +207,14 @@ fill_queue_figures(const struct queue *q, int64_t now_ms, struct store_queue_fig
 }
 
 enum status
-engine_queue_figures(struct store *s, struct store_visit *visit, size_t *at,
+engine_queue_figures(struct store *s, struct store_op *op, size_t *at,
                      struct store_queue_figures *out)
 {
     const struct metrics_slots *slots = &engine_of(s)->core.metrics_slots;
     struct shard *sh;
 
     while ((sh = metrics_slots_next(slots, at)) != NULL) {
-        int64_t now_ms = visit->now_ms;
+        int64_t now_ms = op->now_ms;
         const struct queue *q;
 
         /* A few slices of what is due: a reader of metrics does not do all the work. */
@@ -367,8 +367,8 @@ engine_close(struct store *s)
 
 #define ENGINE_OPERATION(name) .name = engine_##name,
 
-static const struct store_ops engine_ops = {STORE_OPERATIONS(ENGINE_OPERATION)};
-static const struct store_state_ops engine_state_ops = {
+static const struct store_vtable engine_ops = {STORE_OPERATIONS(ENGINE_OPERATION)};
+static const struct store_state_vtable engine_state_ops = {
     STORE_STATE_OPERATIONS(ENGINE_OPERATION)};
 
 enum status
@@ -382,7 +382,7 @@ engine_open(const struct engine_config *config, struct store **out)
     e = mem_calloc(config->mem, 1, sizeof(*e));
     if (e == NULL)
         return ST_NO_MEMORY;
-    e->store.ops = &engine_ops;
+    e->store.vtable = &engine_ops;
     e->store.state = &engine_state_ops;
     e->shard_mask = shards - 1;
     st = core_init(&e->core, config);

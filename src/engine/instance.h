@@ -28,7 +28,7 @@ engine_of(struct store *s)
 /* The shard of a hash; other bits than those that choose a chain in the shard's table. */
 struct shard *engine_shard(const struct engine *e, uint64_t hash);
 
-/* The operations: queue_ops.c, message_ops.c, ... for what they are about, visit.c to release a batch,
+/* The operations: queue_ops.c, message_ops.c, ... for what they are about, op.c to release a batch,
  * state_read.c, state_load.c, state_replay.c, and instance.c for all shards. */
 #define ENGINE_OPERATION(name) store_##name##_fn engine_##name;
 STORE_OPERATIONS(ENGINE_OPERATION)

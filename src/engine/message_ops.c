@@ -1,6 +1,6 @@
 /* The store's operations on messages. */
 #include "engine/subscription.h"
-#include "engine/visit.h"
+#include "engine/txn.h"
 
 /* ---------------------------------------------------------------------- post */
 
@@ -87,9 +87,9 @@ append_messages(struct queue *q, const struct store_post *post, struct list *mes
 
 /* Whatever can fail, fails here, while nothing has changed. */
 static enum status
-reserve_post(struct visit *v, const struct store_post *post)
+reserve_post(struct txn *t, const struct store_post *post)
 {
-    struct queue *q = v->queue;
+    struct queue *q = t->queue;
     const struct store_settings *set = queue_settings(q);
     size_t bytes = body_bytes(post), spare = 0;
     enum status st = ST_OK;
@@ -102,72 +102,71 @@ reserve_post(struct visit *v, const struct store_post *post)
             return ST_NOT_SEALED;
     if (st == ST_OK && feed_listens(q->feed)) {
         spare = feed_nodes(q->feed, q->last_seq, post->count);
-        st = feed_stock(q->feed, v->engine->core.mem, post->count);
+        st = feed_stock(q->feed, t->engine->core.mem, post->count);
     }
     if (st == ST_OK)
         st =
-            backlog_reserve(q->backlog, &v->shard->pool, q->last_seq, post->count, spare);
+            backlog_reserve(q->backlog, &t->shard->pool, q->last_seq, post->count, spare);
     if (st == ST_OK)
-        st = v->made ? visit_reserve_queue(v)
-                     : changelog_reserve_numbers(q, post->count, 0);
+        st =
+            t->made ? txn_reserve_queue(t) : changelog_reserve_numbers(q, post->count, 0);
     if (st == ST_OK)
-        st = directory_take(&q->entry, post->count, bytes, &v->engine->core.limits);
+        st = directory_take(&q->entry, post->count, bytes, &t->engine->core.limits);
     if (st != ST_OK)
         return st;
-    st = visit_reserve_messages(v, STORE_CHANGE_POST, post->count, bytes);
+    st = txn_reserve_messages(t, STORE_CHANGE_POST, post->count, bytes);
     if (st != ST_OK)
         directory_give(&q->entry, post->count, bytes);
     return st;
 }
 
 static void
-commit_post(struct visit *v, const struct store_post *post, struct list *messages)
+commit_post(struct txn *t, const struct store_post *post, struct list *messages)
 {
-    const uint64_t first = v->queue->last_seq + 1;
-    const bool made = visit_link_queue(v);
+    const uint64_t first = t->queue->last_seq + 1;
+    const bool made = txn_link_queue(t);
 
-    append_messages(v->queue, post, messages, v->now_ms);
-    figures_count(&v->shard->figures, STORE_COUNT_POSTED, post->count);
-    queue_wake_waiters(v->queue);
-    if (!has_log(&v->engine->core))
+    append_messages(t->queue, post, messages, t->now_ms);
+    figures_count(&t->shard->figures, STORE_COUNT_POSTED, post->count);
+    queue_wake_waiters(t->queue);
+    if (!has_log(&t->engine->core))
         return;
     if (made)
-        changelog_queue(v->queue, STORE_CHANGE_QUEUE, v->now_ms);
-    changelog_row(v->queue, STORE_CHANGE_POST, first, post->count, v->now_ms);
-    changelog_numbers(v->queue, v->now_ms);
+        changelog_queue(t->queue, STORE_CHANGE_QUEUE, t->now_ms);
+    changelog_row(t->queue, STORE_CHANGE_POST, first, post->count, t->now_ms);
+    changelog_numbers(t->queue, t->now_ms);
 }
 
 enum status
-engine_message_post(struct store *s, struct store_visit *outer,
-                    const struct store_queue *where, const struct store_post *post,
-                    struct store_id *ids)
+engine_message_post(struct store *s, struct store_op *op, const struct store_queue *where,
+                    const struct store_post *post, struct store_id *ids)
 {
     struct engine *e = engine_of(s);
     struct ident id = {0, 0};
     struct list messages;
-    struct visit v;
+    struct txn t;
     enum status st;
 
     ENSURE(post->count > 0);
-    housekeep_pay(e, outer->now_ms, post->count, post_bytes(post));
+    housekeep_pay(e, op->now_ms, post->count, post_bytes(post));
     if (!mem_admits(e->core.mem, post_bytes(post)))
         return ST_OVER_BUDGET;
     list_init(&messages);
     st = make_messages(e->core.mem, post, &messages);
     if (st != ST_OK)
         return st;
-    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* which cannot fail */
-    if (v.queue == NULL)
-        st = post->create_queue ? visit_make_queue(&v, NULL) : ST_NOT_FOUND;
+    (void)txn_begin(&t, s, op, where, EXPIRE_NOTHING); /* which cannot fail */
+    if (t.queue == NULL)
+        st = post->create_queue ? txn_make_queue(&t, NULL) : ST_NOT_FOUND;
     if (st == ST_OK)
-        st = reserve_post(&v, post);
+        st = reserve_post(&t, post);
     if (st == ST_OK) {
-        id = (struct ident){v.queue->tag, v.queue->last_seq};
-        commit_post(&v, post, &messages);
+        id = (struct ident){t.queue->tag, t.queue->last_seq};
+        commit_post(&t, post, &messages);
     }
-    visit_leave(&v);
+    txn_end(&t);
     if (st == ST_BEYOND_LOG)
-        outer->log_most = e->core.log->largest;
+        op->log_most = e->core.log->largest;
     message_unpin_all(e->core.mem, &messages);
     for (size_t i = 0; st == ST_OK && i < post->count; i++) {
         id.low++;
@@ -238,31 +237,30 @@ list_slice(const struct queue *q, const struct store_filter *filter, int64_t now
 }
 
 enum status
-engine_message_list(struct store *s, struct store_visit *outer,
-                    const struct store_queue *where, const struct store_filter *filter,
-                    struct store_batch *out)
+engine_message_list(struct store *s, struct store_op *op, const struct store_queue *where,
+                    const struct store_filter *filter, struct store_batch *out)
 {
     uint64_t tag = out->resume[0]; /* of the queue it began with; 0: not begun */
     uint64_t seq = out->resume[1];
     struct store_batch batch;
-    struct visit v;
+    struct txn t;
     enum status st;
 
     ENSURE(filter->limit > 0);
     st = batch_open(engine_of(s), filter->limit, &batch);
     if (st != ST_OK)
         return st;
-    st = visit_enter(&v, s, outer, where, EXPIRE_ALL);
+    st = txn_begin(&t, s, op, where, EXPIRE_ALL);
     if (st != ST_OK)
         goto out;
     /* A queue made anew is not the one the listing began in: that one has no more. */
-    if (v.queue != NULL && (tag == 0 || tag == v.queue->tag)) {
+    if (t.queue != NULL && (tag == 0 || tag == t.queue->tag)) {
         if (tag == 0)
-            seq = marker_seq(v.queue, filter->marker);
-        tag = v.queue->tag;
-        st = list_slice(v.queue, filter, v.now_ms, &seq, &batch) ? ST_OK : ST_AGAIN;
+            seq = marker_seq(t.queue, filter->marker);
+        tag = t.queue->tag;
+        st = list_slice(t.queue, filter, t.now_ms, &seq, &batch) ? ST_OK : ST_AGAIN;
     }
-    visit_leave(&v);
+    txn_end(&t);
 out:
     if (st == ST_OK) {
         *out = batch;
@@ -287,27 +285,26 @@ find_live(const struct queue *q, struct bytes text, int64_t now_ms)
 }
 
 enum status
-engine_message_get(struct store *s, struct store_visit *outer,
-                   const struct store_queue *where, const struct bytes *ids, size_t count,
-                   struct store_batch *out)
+engine_message_get(struct store *s, struct store_op *op, const struct store_queue *where,
+                   const struct bytes *ids, size_t count, struct store_batch *out)
 {
-    struct visit v;
+    struct txn t;
     enum status st = batch_open(engine_of(s), count, out);
 
     if (st != ST_OK)
         return st;
-    st = visit_enter(&v, s, outer, where, EXPIRE_CLAIMS);
+    st = txn_begin(&t, s, op, where, EXPIRE_CLAIMS);
     if (st != ST_OK) {
         store_batch_release(out);
         return st;
     }
-    for (size_t i = 0; v.queue != NULL && i < count; i++) {
-        struct message *m = find_live(v.queue, ids[i], v.now_ms);
+    for (size_t i = 0; t.queue != NULL && i < count; i++) {
+        struct message *m = find_live(t.queue, ids[i], t.now_ms);
 
         if (m != NULL)
-            batch_add(out, m, v.queue->tag, v.now_ms);
+            batch_add(out, m, t.queue->tag, t.now_ms);
     }
-    visit_leave(&v);
+    txn_end(&t);
     return ST_OK;
 }
 
@@ -320,29 +317,29 @@ struct discarded {
 };
 
 static void
-discard_message(struct visit *v, struct message *m, struct discarded *d)
+discard_message(struct txn *t, struct message *m, struct discarded *d)
 {
     if (m->claim != NULL) {
-        struct figures *figures = &v->shard->figures;
+        struct figures *figures = &t->shard->figures;
 
-        figures_span(figures, STORE_SPAN_WORKED, m->claim->made_ms, v->now_ms);
+        figures_span(figures, STORE_SPAN_WORKED, m->claim->made_ms, t->now_ms);
         buckets_add(&figures->spans[STORE_SPAN_ATTEMPTS],
                     &store_span_bounds[STORE_SPAN_ATTEMPTS], m->claim_count);
     }
-    message_detach(v->shard, m);
+    message_detach(t->shard, m);
     list_add_before(&d->messages, &m->due.link);
     d->count++;
 }
 
 /* Counts and logs the discarded messages, leaves, and drops the pins. */
 static void
-leave_discarded(struct visit *v, struct discarded *d, enum store_counter which)
+leave_discarded(struct txn *t, struct discarded *d, enum store_counter which)
 {
-    figures_count(&v->shard->figures, which, d->count);
-    if (has_log(&v->engine->core) && d->count > 0)
-        changelog_delete(v->queue, &d->messages, d->count, v->now_ms);
-    visit_leave(v);
-    message_unpin_all(v->engine->core.mem, &d->messages);
+    figures_count(&t->shard->figures, which, d->count);
+    if (has_log(&t->engine->core) && d->count > 0)
+        changelog_delete(t->queue, &d->messages, d->count, t->now_ms);
+    txn_end(t);
+    message_unpin_all(t->engine->core.mem, &d->messages);
 }
 
 /* Does the rule accept m? The named claims are marked; any_live: at least one of them. */
@@ -359,61 +356,61 @@ may_delete(enum store_delete_rule rule, const struct message *m, bool any_live)
 /* Does the rule accept all live messages? O(ids + claims): the claims are marked, and looked at
  * from the messages. */
 static enum status
-check_rule(const struct visit *v, const struct store_delete *which)
+check_rule(const struct txn *t, const struct store_delete *which)
 {
     const bool any_live =
-        claim_name(v->queue, which->claim_ids, which->claim_count, true, v->now_ms) > 0;
+        claim_name(t->queue, which->claim_ids, which->claim_count, true, t->now_ms) > 0;
     enum status st = ST_OK;
 
     for (size_t i = 0; st == ST_OK && i < which->count; i++) {
-        const struct message *m = find_live(v->queue, which->ids[i], v->now_ms);
+        const struct message *m = find_live(t->queue, which->ids[i], t->now_ms);
 
         if (m != NULL)
             st = may_delete(which->rule, m, any_live);
     }
-    (void)claim_name(v->queue, which->claim_ids, which->claim_count, false, v->now_ms);
+    (void)claim_name(t->queue, which->claim_ids, which->claim_count, false, t->now_ms);
     if (st != ST_OK && which->rule == STORE_DELETE_HELD)
-        figures_count(&v->shard->figures, STORE_COUNT_LATE_DELETES, 1);
+        figures_count(&t->shard->figures, STORE_COUNT_LATE_DELETES, 1);
     return st;
 }
 
 enum status
-engine_message_delete(struct store *s, struct store_visit *outer,
+engine_message_delete(struct store *s, struct store_op *op,
                       const struct store_queue *where, const struct store_delete *which)
 {
     struct discarded d = {.count = 0};
     size_t live = 0;
-    struct visit v;
-    enum status st = visit_enter(&v, s, outer, where, EXPIRE_CLAIMS);
+    struct txn t;
+    enum status st = txn_begin(&t, s, op, where, EXPIRE_CLAIMS);
 
     if (st != ST_OK)
         return st;
     list_init(&d.messages);
-    if (v.queue != NULL && which->rule != STORE_DELETE_ANY)
-        st = check_rule(&v, which);
+    if (t.queue != NULL && which->rule != STORE_DELETE_ANY)
+        st = check_rule(&t, which);
     /* A message that is named twice counts twice. */
-    for (size_t i = 0; v.queue != NULL && has_log(&v.engine->core) && i < which->count;
+    for (size_t i = 0; t.queue != NULL && has_log(&t.engine->core) && i < which->count;
          i++)
-        live += find_live(v.queue, which->ids[i], v.now_ms) != NULL;
+        live += find_live(t.queue, which->ids[i], t.now_ms) != NULL;
     if (st == ST_OK && live > 0)
-        st = visit_reserve_messages(&v, STORE_CHANGE_DELETE, live, 0);
-    for (size_t i = 0; v.queue != NULL && st == ST_OK && i < which->count; i++) {
-        struct message *m = find_live(v.queue, which->ids[i], v.now_ms);
+        st = txn_reserve_messages(&t, STORE_CHANGE_DELETE, live, 0);
+    for (size_t i = 0; t.queue != NULL && st == ST_OK && i < which->count; i++) {
+        struct message *m = find_live(t.queue, which->ids[i], t.now_ms);
 
         if (m != NULL)
-            discard_message(&v, m, &d);
+            discard_message(&t, m, &d);
     }
-    leave_discarded(&v, &d, STORE_COUNT_DELETED);
+    leave_discarded(&t, &d, STORE_COUNT_DELETED);
     return st;
 }
 
 enum status
-engine_message_pop(struct store *s, struct store_visit *outer,
-                   const struct store_queue *where, size_t limit, struct store_batch *out)
+engine_message_pop(struct store *s, struct store_op *op, const struct store_queue *where,
+                   size_t limit, struct store_batch *out)
 {
     struct store_batch batch = STORE_BATCH_INIT;
     struct discarded d = {.count = 0};
-    struct visit v;
+    struct txn t;
     enum status st;
     size_t room;
 
@@ -421,36 +418,36 @@ engine_message_pop(struct store *s, struct store_visit *outer,
     st = batch_open(engine_of(s), limit, &batch);
     if (st != ST_OK)
         return st;
-    st = visit_enter(&v, s, outer, where, EXPIRE_ALL);
+    st = txn_begin(&t, s, op, where, EXPIRE_ALL);
     if (st != ST_OK) {
         store_batch_release(&batch);
         return st;
     }
-    room = visit_share(&v);
+    room = txn_available(&t);
     if (room > limit)
         room = limit;
     if (room == 0) {
-        st = visit_wait(&v, limit);
+        st = txn_wait(&t, limit);
     } else {
-        st = batch_fits(&v, room, out);
+        st = batch_fits(&t, room, out);
         if (st == ST_OK)
-            st = batch_opened(&v, room, out);
+            st = batch_opened(&t, room, out);
         if (st == ST_OK)
-            st = visit_reserve_messages(&v, STORE_CHANGE_DELETE, room, 0);
+            st = txn_reserve_messages(&t, STORE_CHANGE_DELETE, room, 0);
         if (st == ST_OK) {
-            for (uint64_t seq = v.from_seq; room > 0; room--) {
-                struct message *m = seqmap_next_ready(&v.queue->backlog->messages, &seq);
+            for (uint64_t seq = t.from_seq; room > 0; room--) {
+                struct message *m = seqmap_next_ready(&t.queue->backlog->messages, &seq);
 
-                batch_add(&batch, m, v.queue->tag, v.now_ms);
+                batch_add(&batch, m, t.queue->tag, t.now_ms);
                 if (m->claim_count == 0)
-                    figures_span(&v.shard->figures, STORE_SPAN_WAITED, m->posted_ms,
-                                 v.now_ms);
-                discard_message(&v, m, &d);
+                    figures_span(&t.shard->figures, STORE_SPAN_WAITED, m->posted_ms,
+                                 t.now_ms);
+                discard_message(&t, m, &d);
             }
-            visit_served(&v);
+            txn_stop_waiting(&t);
         }
     }
-    leave_discarded(&v, &d, STORE_COUNT_POPPED);
+    leave_discarded(&t, &d, STORE_COUNT_POPPED);
     if (st == ST_OK)
         *out = batch;
     else

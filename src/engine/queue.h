@@ -44,7 +44,7 @@ struct queue {
     uint64_t fence_base;         /* added to it: the claim's fencing number */
     uint64_t reserved_seq,
         reserved_claim;          /* transient: the log says that they are used so far */
-    uint64_t position;           /* in the log, of its last change; 0: none */
+    uint64_t lsn;                /* in the log, of its last change; 0: none */
     struct list checkpoint_link; /* in the shard's list of all queues, see state_read.c */
     uint32_t checkpoint_no;      /* that has read it, or in which it was made */
     uint32_t tag;                /* of this incarnation, in message ids */

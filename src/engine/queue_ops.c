@@ -1,6 +1,6 @@
 /* The store's operations on queues. */
 #include "engine/subscription.h"
-#include "engine/visit.h"
+#include "engine/txn.h"
 
 static size_t
 document_bytes(const struct store_metadata *metadata)
@@ -9,44 +9,43 @@ document_bytes(const struct store_metadata *metadata)
 }
 
 enum status
-engine_queue_create(struct store *s, struct store_visit *outer,
-                    const struct store_queue *where,
+engine_queue_create(struct store *s, struct store_op *op, const struct store_queue *where,
                     const struct store_metadata *metadata, bool *created)
 {
     enum status st = ST_OK;
-    struct visit v;
+    struct txn t;
 
-    housekeep_pay(engine_of(s), outer->now_ms, 1, document_bytes(metadata));
-    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* which cannot fail */
-    *created = v.queue == NULL;
+    housekeep_pay(engine_of(s), op->now_ms, 1, document_bytes(metadata));
+    (void)txn_begin(&t, s, op, where, EXPIRE_NOTHING); /* which cannot fail */
+    *created = t.queue == NULL;
     if (*created) {
-        st = mem_admits(v.engine->core.mem,
+        st = mem_admits(t.engine->core.mem,
                         sizeof(struct queue) + document_bytes(metadata))
-                 ? visit_make_queue(&v, metadata)
+                 ? txn_make_queue(&t, metadata)
                  : ST_OVER_BUDGET;
         if (st == ST_OK)
-            st = visit_reserve_queue(&v);
-        if (st == ST_OK && visit_link_queue(&v))
-            changelog_queue(v.queue, STORE_CHANGE_QUEUE, v.now_ms);
+            st = txn_reserve_queue(&t);
+        if (st == ST_OK && txn_link_queue(&t))
+            changelog_queue(t.queue, STORE_CHANGE_QUEUE, t.now_ms);
     }
-    visit_leave(&v);
+    txn_end(&t);
     return st;
 }
 
 /* The metadata of a queue, pinned; NULL if there is no such queue. */
 static struct metadata *
-pinned_metadata(struct store *s, struct store_visit *outer,
-                const struct store_queue *where, uint64_t *version)
+pinned_metadata(struct store *s, struct store_op *op, const struct store_queue *where,
+                uint64_t *version)
 {
     struct metadata *md = NULL;
-    struct visit v;
+    struct txn t;
 
-    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* it does not expire */
-    if (v.queue != NULL) {
-        md = metadata_pin(v.queue->metadata);
-        *version = v.queue->version;
+    (void)txn_begin(&t, s, op, where, EXPIRE_NOTHING); /* it does not expire */
+    if (t.queue != NULL) {
+        md = metadata_pin(t.queue->metadata);
+        *version = t.queue->version;
     }
-    visit_leave(&v);
+    txn_end(&t);
     return md;
 }
 
@@ -59,8 +58,8 @@ show_metadata(struct store_queue_view *view, struct metadata *md, uint64_t versi
 }
 
 enum status
-engine_queue_get(struct store *s, struct store_visit *outer,
-                 const struct store_queue *where, struct store_queues *out)
+engine_queue_get(struct store *s, struct store_op *op, const struct store_queue *where,
+                 struct store_queues *out)
 {
     struct mem *mem = engine_of(s)->core.mem;
     struct store_queues queues = STORE_QUEUES_INIT;
@@ -72,7 +71,7 @@ engine_queue_get(struct store *s, struct store_visit *outer,
     view = mem_alloc(mem, sizeof(*view) + where->name.len);
     if (view == NULL)
         return ST_NO_MEMORY;
-    md = pinned_metadata(s, outer, where, &version);
+    md = pinned_metadata(s, op, where, &version);
     if (md == NULL) {
         mem_free(mem, view);
         return ST_NOT_FOUND;
@@ -88,115 +87,113 @@ engine_queue_get(struct store *s, struct store_visit *outer,
 }
 
 enum status
-engine_queue_update(struct store *s, struct store_visit *outer,
-                    const struct store_queue *where, uint64_t version,
-                    const struct store_metadata *metadata)
+engine_queue_update(struct store *s, struct store_op *op, const struct store_queue *where,
+                    uint64_t version, const struct store_metadata *metadata)
 {
     struct engine *e = engine_of(s);
     struct metadata *fresh, *old;
     enum status st = ST_OK;
-    struct visit v;
+    struct txn t;
 
-    housekeep_pay(e, outer->now_ms, 1, metadata->json.len);
+    housekeep_pay(e, op->now_ms, 1, metadata->json.len);
     if (!mem_admits(e->core.mem, metadata->json.len))
         return ST_OVER_BUDGET;
     fresh = metadata_new(e->core.mem, metadata);
     if (fresh == NULL)
         return ST_NO_MEMORY;
     old = fresh;
-    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* it does not expire */
-    if (v.queue == NULL)
+    (void)txn_begin(&t, s, op, where, EXPIRE_NOTHING); /* it does not expire */
+    if (t.queue == NULL)
         st = ST_NOT_FOUND;
-    else if (v.queue->version != version)
+    else if (t.queue->version != version)
         st = ST_CHANGED;
     else
-        st = visit_reserve(&v, STORE_CHANGE_META, 0, queue_bytes(v.where, metadata));
+        st = txn_reserve(&t, STORE_CHANGE_META, 0, queue_bytes(t.where, metadata));
     if (st == ST_OK) {
-        old = v.queue->metadata;
-        v.queue->metadata = fresh;
-        v.queue->version = ++v.shard->last_number;
-        changelog_queue(v.queue, STORE_CHANGE_META, v.now_ms);
+        old = t.queue->metadata;
+        t.queue->metadata = fresh;
+        t.queue->version = ++t.shard->last_number;
+        changelog_queue(t.queue, STORE_CHANGE_META, t.now_ms);
     }
-    visit_leave(&v);
+    txn_end(&t);
     metadata_unpin(e->core.mem, old);
     return st;
 }
 
 enum status
-engine_queue_delete(struct store *s, struct store_visit *outer,
-                    const struct store_queue *where)
+engine_queue_delete(struct store *s, struct store_op *op, const struct store_queue *where)
 {
     enum status st = ST_OK;
-    struct visit v;
+    struct txn t;
 
-    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* all of it goes */
-    if (v.queue != NULL)
-        st = visit_reserve(&v, STORE_CHANGE_QUEUE_GONE, 0, 0);
-    if (v.queue != NULL && st == ST_OK) {
-        changelog_queue(v.queue, STORE_CHANGE_QUEUE_GONE, v.now_ms);
-        v.shard->gone_position = v.queue->position;
-        figures_count(&v.shard->figures, STORE_COUNT_QUEUES_GONE, 1);
-        figures_count(&v.shard->figures, STORE_COUNT_DROPPED,
-                      v.queue->backlog->messages.live);
-        reclaim_queue(v.shard, v.queue);
-        v.queue = NULL;
+    (void)txn_begin(&t, s, op, where, EXPIRE_NOTHING); /* all of it goes */
+    if (t.queue != NULL)
+        st = txn_reserve(&t, STORE_CHANGE_QUEUE_GONE, 0, 0);
+    if (t.queue != NULL && st == ST_OK) {
+        changelog_queue(t.queue, STORE_CHANGE_QUEUE_GONE, t.now_ms);
+        t.shard->gone_lsn = t.queue->lsn;
+        figures_count(&t.shard->figures, STORE_COUNT_QUEUES_GONE, 1);
+        figures_count(&t.shard->figures, STORE_COUNT_DROPPED,
+                      t.queue->backlog->messages.live);
+        reclaim_queue(t.shard, t.queue);
+        t.queue = NULL;
     }
-    visit_leave(&v);
+    txn_end(&t);
     return st;
 }
 
 /* Whatever can fail, fails here; *fresh takes the place of the backlog. */
 static enum status
-reserve_purge(struct visit *v, bool messages, bool subscriptions, struct backlog **fresh)
+reserve_purge(struct txn *t, bool messages, bool subscriptions, struct backlog **fresh)
 {
     enum status st = ST_OK;
 
     if (messages) {
-        *fresh = backlog_new(v->engine->core.mem, &v->shard->alive);
+        *fresh = backlog_new(t->engine->core.mem, &t->shard->alive);
         if (*fresh == NULL)
             return ST_NO_MEMORY;
-        st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);
+        st = txn_reserve_messages(t, STORE_CHANGE_PURGE, 0, 0);
     }
     if (st == ST_OK && subscriptions)
-        st = visit_reserve(v, STORE_CHANGE_UNSUBSCRIBED, 0, 0);
+        st = txn_reserve(t, STORE_CHANGE_UNSUBSCRIBED, 0, 0);
     return st;
 }
 
 static void
-commit_purge(struct visit *v, struct backlog *fresh, bool subscriptions)
+commit_purge(struct txn *t, struct backlog *fresh, bool subscriptions)
 {
     if (fresh != NULL) {
-        figures_count(&v->shard->figures, STORE_COUNT_DROPPED,
-                      v->queue->backlog->messages.live);
-        reclaim_backlog(v->shard, v->queue, fresh);
-        changelog_queue(v->queue, STORE_CHANGE_PURGE, v->now_ms);
+        figures_count(&t->shard->figures, STORE_COUNT_DROPPED,
+                      t->queue->backlog->messages.live);
+        reclaim_backlog(t->shard, t->queue, fresh);
+        changelog_queue(t->queue, STORE_CHANGE_PURGE, t->now_ms);
     }
     if (!subscriptions)
         return;
-    feed_detach_all(v->shard, v->queue);
-    changelog_queue(v->queue, STORE_CHANGE_UNSUBSCRIBED, v->now_ms);
+    feed_detach_all(t->shard, t->queue);
+    changelog_queue(t->queue, STORE_CHANGE_UNSUBSCRIBED, t->now_ms);
 }
 
 enum status
-engine_queue_purge(struct store *s, struct store_visit *outer,
-                   const struct store_queue *where, enum store_purge what)
+engine_queue_purge(struct store *s, struct store_op *op, const struct store_queue *where,
+                   enum store_purge what)
 {
     struct backlog *fresh = NULL;
     bool messages, subscriptions;
     enum status st;
-    struct visit v;
+    struct txn t;
 
-    (void)visit_enter(&v, s, outer, where, EXPIRE_NOTHING); /* all of it goes */
-    messages = v.queue != NULL && what != STORE_PURGE_SUBSCRIPTIONS &&
-               v.queue->backlog->messages.live > 0;
+    (void)txn_begin(&t, s, op, where, EXPIRE_NOTHING); /* all of it goes */
+    messages = t.queue != NULL && what != STORE_PURGE_SUBSCRIPTIONS &&
+               t.queue->backlog->messages.live > 0;
     subscriptions =
-        v.queue != NULL && what != STORE_PURGE_MESSAGES && v.queue->feed != NULL;
-    st = reserve_purge(&v, messages, subscriptions, &fresh);
+        t.queue != NULL && what != STORE_PURGE_MESSAGES && t.queue->feed != NULL;
+    st = reserve_purge(&t, messages, subscriptions, &fresh);
     if (st == ST_OK)
-        commit_purge(&v, fresh, subscriptions);
+        commit_purge(&t, fresh, subscriptions);
     else if (fresh != NULL)
-        backlog_free(v.engine->core.mem, fresh);
-    visit_leave(&v);
+        backlog_free(t.engine->core.mem, fresh);
+    txn_end(&t);
     return st;
 }
 
@@ -209,29 +206,29 @@ show_end(struct store_end *out, const struct message *m, uint32_t tag, int64_t n
 }
 
 enum status
-engine_queue_stats(struct store *s, struct store_visit *outer,
-                   const struct store_queue *where, struct store_stats *out)
+engine_queue_stats(struct store *s, struct store_op *op, const struct store_queue *where,
+                   struct store_stats *out)
 {
-    struct visit v;
+    struct txn t;
     enum status st;
 
     *out = (struct store_stats){0};
-    st = visit_enter(&v, s, outer, where, EXPIRE_ALL);
+    st = txn_begin(&t, s, op, where, EXPIRE_ALL);
     if (st != ST_OK)
         return st;
-    if (v.queue == NULL)
+    if (t.queue == NULL)
         st = ST_NOT_FOUND;
-    else if (v.queue->backlog->messages.live > 0) {
-        const struct backlog *b = v.queue->backlog;
+    else if (t.queue->backlog->messages.live > 0) {
+        const struct backlog *b = t.queue->backlog;
         uint64_t seq = 0;
 
         out->total = b->messages.live;
         out->claimed = b->claimed;
-        show_end(&out->oldest, seqmap_next_live(&b->messages, &seq), v.queue->tag,
-                 v.now_ms);
-        show_end(&out->newest, seqmap_last(&b->messages, &seq), v.queue->tag, v.now_ms);
+        show_end(&out->oldest, seqmap_next_live(&b->messages, &seq), t.queue->tag,
+                 t.now_ms);
+        show_end(&out->newest, seqmap_last(&b->messages, &seq), t.queue->tag, t.now_ms);
     }
-    visit_leave(&v);
+    txn_end(&t);
     return st;
 }
 
@@ -249,7 +246,7 @@ engine_queues_release(const struct store *s, struct store_queues *queues)
 /* Fills in the metadata of the views; drops queues that have gone since they were named.
  */
 static void
-add_metadata(struct store *s, struct store_visit *outer, const struct store_page *page,
+add_metadata(struct store *s, struct store_op *op, const struct store_page *page,
              struct store_queues *queues)
 {
     struct store_queue where = {.project = page->project, .kind = page->kind};
@@ -261,7 +258,7 @@ add_metadata(struct store *s, struct store_visit *outer, const struct store_page
         struct metadata *md;
 
         where.name = queues->queues[i].name;
-        md = pinned_metadata(s, outer, &where, &version);
+        md = pinned_metadata(s, op, &where, &version);
         if (md == NULL)
             continue;
         view->name = where.name;
@@ -273,7 +270,7 @@ add_metadata(struct store *s, struct store_visit *outer, const struct store_page
 
 /* A page of names, without metadata. */
 static enum status
-list_names(struct store *s, struct store_visit *outer, const struct store_page *wanted,
+list_names(struct store *s, struct store_op *op, const struct store_page *wanted,
            bool projects, struct store_queues *out)
 {
     struct engine *e = engine_of(s);
@@ -289,9 +286,9 @@ list_names(struct store *s, struct store_visit *outer, const struct store_page *
     for (size_t i = 0; has_log(&e->core) && i <= e->shard_mask; i++) {
         struct shard *sh = &e->shards[i];
 
-        (void)shard_enter(sh, outer->now_ms);
-        if (outer->position < sh->position)
-            outer->position = sh->position;
+        (void)shard_enter(sh, op->now_ms);
+        if (op->lsn < sh->lsn)
+            op->lsn = sh->lsn;
         shard_leave(sh);
     }
     queues.more = queues.count == wanted->limit;
@@ -302,23 +299,23 @@ list_names(struct store *s, struct store_visit *outer, const struct store_page *
 }
 
 enum status
-engine_queue_list(struct store *s, struct store_visit *outer,
-                  const struct store_page *wanted, struct store_queues *out)
+engine_queue_list(struct store *s, struct store_op *op, const struct store_page *wanted,
+                  struct store_queues *out)
 {
     struct store_queues queues;
-    enum status st = list_names(s, outer, wanted, false, &queues);
+    enum status st = list_names(s, op, wanted, false, &queues);
 
     if (st != ST_OK)
         return st;
     if (wanted->with_metadata)
-        add_metadata(s, outer, wanted, &queues);
+        add_metadata(s, op, wanted, &queues);
     *out = queues;
     return ST_OK;
 }
 
 enum status
-engine_project_list(struct store *s, struct store_visit *outer,
-                    const struct store_page *wanted, struct store_queues *out)
+engine_project_list(struct store *s, struct store_op *op, const struct store_page *wanted,
+                    struct store_queues *out)
 {
-    return list_names(s, outer, wanted, true, out);
+    return list_names(s, op, wanted, true, out);
 }

@@ -52,15 +52,16 @@ struct shard {
     bool tells;               /* a subscription became due since the lock was taken */
     _Atomic bool has_news;    /* there may be feeds in `news` */
     uint64_t last_number;     /* source of versions */
-    uint64_t gone_position;   /* in the log, of the last deletion of a queue */
-    uint64_t position;        /* in the log, of the last change of any queue */
+    uint64_t gone_lsn;        /* in the log, of the last deletion of a queue */
+    uint64_t lsn;             /* in the log, of the last change of any queue */
     size_t room;              /* in the log, set aside for changes under way */
     struct list checkpoint_order; /* all queues: those that are not read yet first */
     struct checkpoint checkpoint;
-    bool checkpointing;              /* what is logged is of a checkpoint */
-    const struct store_actor *actor; /* of the visit that has the lock; NULL: not known */
-    int64_t now_ms;                  /* the latest time an operation brought */
-    _Atomic int64_t next_ms;         /* when housekeeping is next useful, or earlier */
+    bool checkpointing; /* what is logged is of a checkpoint */
+    const struct store_actor
+        *actor;              /* of the operation that has the lock; NULL: not known */
+    int64_t now_ms;          /* the latest time an operation brought */
+    _Atomic int64_t next_ms; /* when housekeeping is next useful, or earlier */
 };
 
 enum status shard_init(struct shard *sh, struct core *core,

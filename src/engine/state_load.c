@@ -5,7 +5,7 @@
  * the subscriptions.
  */
 #include "engine/subscription.h"
-#include "engine/visit.h"
+#include "engine/txn.h"
 
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@ struct loaded_claim {
 };
 
 struct load {
-    struct visit v;
+    struct txn txn;
     const struct store_record *records;
     size_t count;
     const struct store_metadata *metadata; /* of the queue that is made; NULL: none is */
@@ -128,7 +128,7 @@ make_subscription(struct load *l, struct mem *mem, const struct store_queue *whe
     s->ttl_s = record->ttl_s;
     s->confirmed = record->confirmed;
     if (record->pending == STORE_PENDING_CONFIRM &&
-        l->v.engine->core.config.require_confirmation)
+        l->txn.engine->core.config.require_confirmation)
         s->pending = STORE_PENDING_CONFIRM;
     s->delivered = record->delivered;
     s->given_up = record->given_up;
@@ -192,14 +192,14 @@ has_tag(const struct load *l, uint32_t tag)
 static enum status
 check_messages(const struct load *l)
 {
-    const struct queue *q = l->v.queue;
+    const struct queue *q = l->txn.queue;
 
     for (const struct list *at = l->messages.next; at != &l->messages; at = at->next) {
         const struct message *m = container_of(at, const struct message, due.link);
 
         if (queue_settings(q)->encrypt && !store_is_sealed(message_body(m)))
             return ST_NOT_SEALED;
-        if (m->original == NULL || l->v.made)
+        if (m->original == NULL || l->txn.made)
             continue;
         if (m->original->id.high == q->tag ||
             backlog_find(q->backlog, q->tag, m->original->id) != NULL)
@@ -214,9 +214,9 @@ read_ids(struct load *l)
 {
     size_t subscriptions = 0;
 
-    l->last_claim = l->v.queue->last_claim;
-    l->last_subscription = l->v.queue->last_subscription;
-    l->newest = subscription_newest(l->v.queue->feed);
+    l->last_claim = l->txn.queue->last_claim;
+    l->last_subscription = l->txn.queue->last_subscription;
+    l->newest = subscription_newest(l->txn.queue->feed);
     for (size_t i = 0; i < l->claim_count; i++)
         if (ident_read(store_id_bytes(&l->claims[i].record->id), &l->claims[i].id))
             raise_number(&l->last_claim, ident_claim_number(l->claims[i].id));
@@ -244,17 +244,17 @@ reserve_claim(struct load *l, size_t i)
     struct loaded_claim *c = &l->claims[i];
 
     if (c->id.high == 0) { /* none was given: the next number */
-        enum status st = entropy_reserve(&l->v.shard->entropy, IDENT_ENTROPY);
+        enum status st = entropy_reserve(&l->txn.shard->entropy, IDENT_ENTROPY);
 
         if (st != ST_OK)
             return st;
-        c->id = ident_claim(&l->v.shard->entropy, ++l->last_claim);
+        c->id = ident_claim(&l->txn.shard->entropy, ++l->last_claim);
     }
-    c->old = seqmap_find(&l->v.queue->backlog->claims, ident_claim_number(c->id));
+    c->old = seqmap_find(&l->txn.queue->backlog->claims, ident_claim_number(c->id));
     if (c->old != NULL && !ident_equal(claim_ident(c->old), c->id))
         return ST_CONFLICT;
-    c->claim =
-        claim_new(l->v.engine->core.mem, c->count + (c->old == NULL ? 0 : c->old->count));
+    c->claim = claim_new(l->txn.engine->core.mem,
+                         c->count + (c->old == NULL ? 0 : c->old->count));
     return c->claim == NULL ? ST_NO_MEMORY : ST_OK;
 }
 
@@ -262,7 +262,7 @@ static enum status
 reserve_subscription(struct load *l, struct feed *f, size_t i)
 {
     struct subscription *s = l->subscriptions[i];
-    struct shard *sh = l->v.shard;
+    struct shard *sh = l->txn.shard;
 
     if (s->id_high == 0) { /* likewise */
         enum status st = entropy_reserve(&sh->entropy, IDENT_ENTROPY);
@@ -282,18 +282,18 @@ reserve_subscription(struct load *l, struct feed *f, size_t i)
 static enum status
 reserve_nodes(const struct load *l, struct feed *f)
 {
-    const struct queue *q = l->v.queue;
+    const struct queue *q = l->txn.queue;
     size_t nodes = seqmap_nodes_up_to(&q->backlog->claims, l->last_claim, l->claim_count);
     enum status st = ST_OK;
 
     if (f != NULL) {
         nodes += seqmap_nodes_up_to(&f->subscriptions, l->last_subscription,
                                     l->subscription_count);
-        st = subscription_reserve(l->v.shard, f, l->last_subscription); /* the wheel */
+        st = subscription_reserve(l->txn.shard, f, l->last_subscription); /* the wheel */
     }
     if (st == ST_OK)
         st = hashmap_reserve(&q->backlog->original, l->message_count);
-    return st == ST_OK ? backlog_reserve(q->backlog, &l->v.shard->pool, q->last_seq,
+    return st == ST_OK ? backlog_reserve(q->backlog, &l->txn.shard->pool, q->last_seq,
                                          l->message_count, nodes)
                        : st;
 }
@@ -301,7 +301,7 @@ reserve_nodes(const struct load *l, struct feed *f)
 static enum status
 reserve_parts(struct load *l)
 {
-    struct feed *f = l->v.queue->feed;
+    struct feed *f = l->txn.queue->feed;
     enum status st = ST_OK;
 
     read_ids(l);
@@ -309,7 +309,7 @@ reserve_parts(struct load *l)
         st = reserve_claim(l, i);
     if (st == ST_OK && l->subscription_count > 0) {
         if (f == NULL)
-            f = l->feed = feed_new(l->v.engine->core.mem);
+            f = l->feed = feed_new(l->txn.engine->core.mem);
         st = f == NULL ? ST_NO_MEMORY
                        : hashmap_reserve(&f->subscribers, l->subscription_count);
     }
@@ -323,7 +323,7 @@ static struct logged {
     size_t count, bytes;
 } next_logged(const struct load *l, size_t *at)
 {
-    const struct store_log *log = l->v.engine->core.log;
+    const struct store_log *log = l->txn.engine->core.log;
     const size_t most = log->largest == 0 ? SIZE_MAX : log->largest / 2;
     struct logged out = {0, 0};
 
@@ -344,18 +344,18 @@ static struct logged {
 static enum status
 reserve_log(struct load *l)
 {
-    const struct visit *v = &l->v;
+    const struct txn *t = &l->txn;
     enum status st = ST_OK;
     size_t at = 0;
 
-    if (!v->made)
-        st = changelog_reserve_numbers(v->queue, l->message_count,
-                                       l->last_claim - v->queue->last_claim);
+    if (!t->made)
+        st = changelog_reserve_numbers(t->queue, l->message_count,
+                                       l->last_claim - t->queue->last_claim);
     for (struct logged next; st == ST_OK && (next = next_logged(l, &at)).count > 0;)
-        st = visit_reserve_messages(v, STORE_CHANGE_STATE, next.count, next.bytes);
+        st = txn_reserve_messages(t, STORE_CHANGE_STATE, next.count, next.bytes);
     for (size_t i = 0; st == ST_OK && i < l->subscription_count; i++)
-        st = visit_reserve(v, STORE_CHANGE_SUBSCRIPTION, 0,
-                           address_bytes(l->subscriptions[i]->address));
+        st = txn_reserve(t, STORE_CHANGE_SUBSCRIPTION, 0,
+                         address_bytes(l->subscriptions[i]->address));
     return st;
 }
 
@@ -363,35 +363,35 @@ reserve_log(struct load *l)
 static enum status
 load_reserve(struct load *l)
 {
-    const struct project_limits *limits = &l->v.engine->core.limits;
-    const bool exists = l->v.queue != NULL;
+    const struct project_limits *limits = &l->txn.engine->core.limits;
+    const bool exists = l->txn.queue != NULL;
     enum status st = ST_OK;
     struct queue *q;
 
     if (l->metadata == NULL && !exists)
         return ST_NOT_FOUND;
     if (exists &&
-        (l->metadata != NULL || (l->message_count > 0 && l->v.queue->feed != NULL)))
+        (l->metadata != NULL || (l->message_count > 0 && l->txn.queue->feed != NULL)))
         return ST_CONFLICT;
-    while (st == ST_OK && (!exists && !l->v.made)) {
-        st = visit_make_queue(&l->v, l->metadata);
-        if (st == ST_OK && has_tag(l, l->v.queue->tag)) { /* it needs another tag */
-            shard_discard(l->v.shard, l->v.queue);
-            l->v.made = false;
+    while (st == ST_OK && (!exists && !l->txn.made)) {
+        st = txn_make_queue(&l->txn, l->metadata);
+        if (st == ST_OK && has_tag(l, l->txn.queue->tag)) { /* it needs another tag */
+            shard_discard(l->txn.shard, l->txn.queue);
+            l->txn.made = false;
         }
     }
-    q = l->v.queue;
+    q = l->txn.queue;
     if (st == ST_OK)
         st = check_messages(l);
     if (st == ST_OK)
         st = reserve_parts(l);
     if (st == ST_OK)
-        st = visit_reserve_queue(&l->v);
+        st = txn_reserve_queue(&l->txn);
     if (st == ST_OK)
         st = directory_take(&q->entry, l->message_count, l->body_bytes, limits);
     if (st != ST_OK)
         return st;
-    st = has_log(&l->v.engine->core) ? reserve_log(l) : ST_OK;
+    st = has_log(&l->txn.engine->core) ? reserve_log(l) : ST_OK;
     if (st != ST_OK)
         directory_give(&q->entry, l->message_count, l->body_bytes);
     return st;
@@ -402,8 +402,8 @@ load_reserve(struct load *l)
 static void
 enter_claim(struct load *l, struct loaded_claim *c)
 {
-    struct shard *sh = l->v.shard;
-    struct backlog *b = l->v.queue->backlog;
+    struct shard *sh = l->txn.shard;
+    struct backlog *b = l->txn.queue->backlog;
 
     if (c->old != NULL) {
         claim_replace(sh, c->old, c->claim);
@@ -422,10 +422,10 @@ static void
 enter_message(struct load *l, const struct store_message_record *record)
 {
     struct message *m = container_of(list_pop(&l->messages), struct message, due.link);
-    struct queue *q = l->v.queue;
+    struct queue *q = l->txn.queue;
 
     m->seq = ++q->last_seq;
-    backlog_add(q->backlog, &l->v.shard->pool, m);
+    backlog_add(q->backlog, &l->txn.shard->pool, m);
     if (m->original != NULL)
         backlog_add_original(q->backlog, m);
     if (record->claim != NULL) {
@@ -438,7 +438,7 @@ enter_message(struct load *l, const struct store_message_record *record)
         c->seqs[c->count++] = m->seq;
         c->held++;
     }
-    shard_arm_message(l->v.shard, &m->due,
+    shard_arm_message(l->txn.shard, &m->due,
                       m->delayed ? record->delayed_until_ms : m->expires_ms);
 }
 
@@ -446,15 +446,15 @@ enter_message(struct load *l, const struct store_message_record *record)
 static void
 load_commit(struct load *l)
 {
-    struct queue *q = l->v.queue;
-    struct shard *sh = l->v.shard;
+    struct queue *q = l->txn.queue;
+    struct shard *sh = l->txn.shard;
     uint64_t before = q->last_seq;
 
     q->last_claim = l->last_claim;
-    if (l->v.made)
+    if (l->txn.made)
         queue_reserve_numbers(q);
-    if (visit_link_queue(&l->v))
-        changelog_queue(q, STORE_CHANGE_QUEUE, l->v.now_ms);
+    if (txn_link_queue(&l->txn))
+        changelog_queue(q, STORE_CHANGE_QUEUE, l->txn.now_ms);
     for (size_t i = 0; i < l->claim_count; i++)
         enter_claim(l, &l->claims[i]);
     for (size_t i = 0; i < l->count; i++)
@@ -462,13 +462,13 @@ load_commit(struct load *l)
             enter_message(l, &l->records[i].message);
     for (size_t i = 0; i < l->claim_count; i++)
         l->claims[i].claim = NULL; /* the backlog owns it now */
-    if (has_log(&l->v.engine->core)) {
+    if (has_log(&l->txn.engine->core)) {
         size_t at = 0;
 
         for (struct logged next; (next = next_logged(l, &at)).count > 0;
              before += next.count)
-            changelog_row(q, STORE_CHANGE_STATE, before + 1, next.count, l->v.now_ms);
-        changelog_numbers(q, l->v.now_ms);
+            changelog_row(q, STORE_CHANGE_STATE, before + 1, next.count, l->txn.now_ms);
+        changelog_numbers(q, l->txn.now_ms);
     }
     if (l->feed != NULL)
         feed_open(sh, q, l->feed);
@@ -482,7 +482,7 @@ load_commit(struct load *l)
         subscription_attach(sh, s, q->last_seq);
         subscription_rest(sh, s);
         subscription_arm(sh, s);
-        changelog_subscription(q, STORE_CHANGE_SUBSCRIPTION, s, l->v.now_ms);
+        changelog_subscription(q, STORE_CHANGE_SUBSCRIPTION, s, l->txn.now_ms);
     }
     figures_count(&sh->figures, STORE_COUNT_POSTED, l->message_count);
     seqmap_pool_trim(&sh->pool);
@@ -490,11 +490,11 @@ load_commit(struct load *l)
 }
 
 enum status
-engine_apply(struct store *s, struct store_visit *outer, const struct store_queue *where,
+engine_apply(struct store *s, struct store_op *op, const struct store_queue *where,
              const struct store_record *records, size_t count)
 {
     struct engine *e = engine_of(s);
-    struct load l = {.v.engine = e, .records = records, .count = count};
+    struct load l = {.txn.engine = e, .records = records, .count = count};
     struct store_flaw flaw;
     enum status st = store_records_check(e->core.mem, records, count, &flaw);
 
@@ -507,16 +507,16 @@ engine_apply(struct store *s, struct store_visit *outer, const struct store_queu
         l.message_count += records[i].kind == STORE_RECORD_MESSAGE;
         l.subscription_count += records[i].kind == STORE_RECORD_SUBSCRIPTION;
     }
-    housekeep_pay(e, outer->now_ms, l.message_count + 1, records_bytes(records, count));
+    housekeep_pay(e, op->now_ms, l.message_count + 1, records_bytes(records, count));
     if (!mem_admits(e->core.mem, records_bytes(records, count)))
         return ST_OVER_BUDGET;
     st = make_all(&l, e->core.mem, where);
     if (st == ST_OK) {
-        (void)visit_enter(&l.v, s, outer, where, EXPIRE_NOTHING); /* which cannot fail */
+        (void)txn_begin(&l.txn, s, op, where, EXPIRE_NOTHING); /* which cannot fail */
         st = load_reserve(&l);
         if (st == ST_OK)
             load_commit(&l);
-        visit_leave(&l.v);
+        txn_end(&l.txn);
     }
     free_all(&l, e->core.mem);
     return st;

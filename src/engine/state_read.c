@@ -9,7 +9,7 @@
  * is logged like any change.
  */
 #include "engine/subscription.h"
-#include "engine/visit.h"
+#include "engine/txn.h"
 
 enum { SLICE_MESSAGES = 256, SLICE_BYTES = 64 * 1024, SLICE_SUBSCRIPTIONS = 64 };
 
@@ -90,10 +90,10 @@ add_subscriptions(const struct queue *q, int64_t now_ms, uint64_t *at,
 enum { RESUME_TAG, RESUME_STAGE, RESUME_AT };
 
 static void
-read_queue_slice(const struct visit *v, enum state_stage stage, uint64_t at,
+read_queue_slice(const struct txn *t, enum state_stage stage, uint64_t at,
                  struct store_records *out)
 {
-    const struct queue *q = v->queue;
+    const struct queue *q = t->queue;
 
     if (stage == STATE_QUEUE) {
         add_record(out, STORE_RECORD_QUEUE, metadata_pin(q->metadata))->metadata =
@@ -104,7 +104,7 @@ read_queue_slice(const struct visit *v, enum state_stage stage, uint64_t at,
         stage = STATE_SUBSCRIPTIONS;
         at = 0;
     }
-    if (stage == STATE_SUBSCRIPTIONS && add_subscriptions(q, v->now_ms, &at, out))
+    if (stage == STATE_SUBSCRIPTIONS && add_subscriptions(q, t->now_ms, &at, out))
         stage = STATE_END;
     out->resume[RESUME_TAG] = q->tag;
     out->resume[RESUME_STAGE] = stage;
@@ -113,27 +113,27 @@ read_queue_slice(const struct visit *v, enum state_stage stage, uint64_t at,
 }
 
 enum status
-engine_read(struct store *s, struct store_visit *outer, const struct store_queue *where,
+engine_read(struct store *s, struct store_op *op, const struct store_queue *where,
             struct store_records *records)
 {
     const enum state_stage stage = (enum state_stage)records->resume[RESUME_STAGE];
     struct slice *slice = mem_alloc(engine_of(s)->core.mem, sizeof(*slice));
     struct store_records out = {.store = s, .pin = slice};
-    struct visit v;
+    struct txn t;
     enum status st;
 
     if (slice == NULL)
         return ST_NO_MEMORY;
     slice->claim_count = 0;
     out.all = slice->records;
-    st = visit_enter(&v, s, outer, where, EXPIRE_ALL);
+    st = txn_begin(&t, s, op, where, EXPIRE_ALL);
     if (st == ST_OK) {
-        if (v.queue == NULL && stage == STATE_QUEUE)
+        if (t.queue == NULL && stage == STATE_QUEUE)
             st = ST_NOT_FOUND;
-        else if (v.queue != NULL &&
-                 (stage == STATE_QUEUE || records->resume[RESUME_TAG] == v.queue->tag))
-            read_queue_slice(&v, stage, records->resume[RESUME_AT], &out);
-        visit_leave(&v);
+        else if (t.queue != NULL &&
+                 (stage == STATE_QUEUE || records->resume[RESUME_TAG] == t.queue->tag))
+            read_queue_slice(&t, stage, records->resume[RESUME_AT], &out);
+        txn_end(&t);
     }
     if (st == ST_OK)
         *records = out;

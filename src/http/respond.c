@@ -99,7 +99,7 @@ static bool
 wait_for_log(struct worker *w, struct exchange *ex)
 {
     enum store_durability durability =
-        store_log_durability(w->shared->config->store_log, ex->response.position);
+        store_log_durability(w->shared->config->store_log, ex->response.lsn);
     struct list *at = w->suspended.commits.prev;
 
     if (durability == STORE_DURABLE)
@@ -108,8 +108,7 @@ wait_for_log(struct worker *w, struct exchange *ex)
     worker_set_phase(w, ex->conn, CONN_SUSPENDED);
     /* In the order of LSNs: nearly always at the end. */
     while (at != &w->suspended.commits &&
-           container_of(at, struct exchange, commit)->response.position >
-               ex->response.position)
+           container_of(at, struct exchange, commit)->response.lsn > ex->response.lsn)
         at = at->prev;
     list_add_before(at->next, &ex->commit);
     if (durability ==

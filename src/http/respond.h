@@ -12,7 +12,7 @@
  *     WAITING   a message (store/waiter.h)        READY, GONE, its deadline, a drain, the
  *                                                 client's hang-up
  *     COMMIT    the log to be durable up to       the log; not by a hang-up. If it never will be:
- *               response.position                 closed without a response
+ *               response.LSN                 closed without a response
  *     REMOTE    the store, in a fiber             FIBER; not by a hang-up
  *     IDENTITY  Keystone, in a fiber              FIBER; not by a hang-up
  *     DELAYED   its time: a test wants it         its deadline, a drain; not by a hang-up

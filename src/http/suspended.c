@@ -184,7 +184,7 @@ suspended_commits(struct worker *w)
     while (!list_empty(&s->commits)) {
         struct exchange *ex = container_of(s->commits.next, struct exchange, commit);
         enum store_durability durability =
-            store_log_durability(w->shared->config->store_log, ex->response.position);
+            store_log_durability(w->shared->config->store_log, ex->response.lsn);
 
         if (durability == STORE_PENDING)
             return;

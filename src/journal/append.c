@@ -72,7 +72,7 @@ take_in(struct buffer *b, uint64_t lsn, size_t size, int64_t now_ms)
         b->open.time_ms = now_ms;
 }
 
-/* Appends a change under this position, for which there must be room. Returns its size; 0: it leaves
+/* Appends a change under this LSN, for which there must be room. Returns its size; 0: it leaves
  * nothing. */
 static size_t
 buffer_append(struct buffer *b, uint64_t lsn, struct store_change *change)
@@ -209,7 +209,7 @@ static uint64_t
 journal_append(struct store_log *log, struct store_change *change, size_t *room)
 {
     struct journal *j = journal_of(log);
-    uint64_t position = 0;
+    uint64_t lsn = 0;
     size_t size;
 
     if (change->kind == STORE_CHANGE_EXPIRED || change->kind == STORE_CHANGE_DELAY_OVER ||
@@ -223,14 +223,14 @@ journal_append(struct store_log *log, struct store_change *change, size_t *room)
         ENSURE(*room >= size && j->granted >= size);
         *room -= size;
         j->granted -= size;
-        position = j->next_lsn++;
+        lsn = j->next_lsn++;
         *(change->checkpoint ? &j->checkpointed : &j->appended) += size;
         j->news += !change->checkpoint;
         if (j->time_ms < change->now_ms)
             j->time_ms = change->now_ms;
     }
     unlock_and_wake(j, j->filling->used >= FLUSH_BYTES);
-    return change->checkpoint ? 0 : position;
+    return change->checkpoint ? 0 : lsn;
 }
 
 uint64_t
@@ -238,27 +238,27 @@ journal_mark(struct journal *j, enum record_mark what, uint64_t since)
 {
     struct mark mark = {.what = what, .since = since};
     struct buffer *b;
-    uint64_t position;
+    uint64_t lsn;
     int64_t now_ms;
 
     store_used_marks(j->store, &mark.used);
     lock_acquire(&j->lock);
     b = j->filling;
-    position = j->next_lsn++;
+    lsn = j->next_lsn++;
     now_ms = journal_now_ms(j);
     if (b->open.count == 0)
-        begin_frame(b, position);
-    take_in(b, position, record_write_mark(b->bytes + b->used, &mark, now_ms), now_ms);
+        begin_frame(b, lsn);
+    take_in(b, lsn, record_write_mark(b->bytes + b->used, &mark, now_ms), now_ms);
     lock_release(&j->lock);
-    return position;
+    return lsn;
 }
 
 static enum store_durability
-journal_durability(struct store_log *log, uint64_t position)
+journal_durability(struct store_log *log, uint64_t lsn)
 {
     struct journal *j = journal_of(log);
 
-    if (position <= atomic_load(&j->durable))
+    if (lsn <= atomic_load(&j->durable))
         return STORE_DURABLE;
     return atomic_load(&j->lost) ? STORE_LOST : STORE_PENDING;
 }

@@ -250,7 +250,7 @@ write_frame(struct journal *j, uint8_t *at, const struct frame *frame)
 }
 
 static bool
-make_durable(struct journal *j, uint64_t position)
+make_durable(struct journal *j, uint64_t lsn)
 {
     int64_t began_ns = clock_stopwatch_ns();
     int error = segments_sync(&j->segments);
@@ -262,7 +262,7 @@ make_durable(struct journal *j, uint64_t position)
                      error); /* and never try again: what is read back may lie */
         return false;
     }
-    atomic_store(&j->durable, position);
+    atomic_store(&j->durable, lsn);
     j->commits++;
     notify_listeners(j);
     return true;

@@ -38,7 +38,7 @@ disk_read(struct disk *d, struct disk_file *f, uint64_t offset, void *to, size_t
     while (have < len) {
         size_t part = 0;
         int error =
-            d->ops->read(d, f, offset + have, (char *)to + have, len - have, &part);
+            d->vtable->read(d, f, offset + have, (char *)to + have, len - have, &part);
 
         if (error != 0)
             return error;
@@ -58,8 +58,8 @@ disk_write(struct disk *d, struct disk_file *f, uint64_t offset, const void *fro
 
     while (written < len) {
         size_t part = 0;
-        int error = d->ops->write(d, f, offset + written, (const char *)from + written,
-                                  len - written, &part);
+        int error = d->vtable->write(d, f, offset + written, (const char *)from + written,
+                                     len - written, &part);
 
         if (error != 0)
             return error;
@@ -410,7 +410,7 @@ posix_shut(struct disk *d)
     free(d);
 }
 
-static const struct disk_ops posix_ops = {
+static const struct disk_vtable posix_ops = {
     .open = posix_open,
     .close = posix_close,
     .read = posix_read,
@@ -474,7 +474,7 @@ disk_open(const char *path, bool make, struct disk **out)
 
     if (p == NULL)
         return ENOMEM;
-    p->disk.ops = &posix_ops;
+    p->disk.vtable = &posix_ops;
     error = open_folder(path, make, &p->fd);
     if (error == 0)
         *out = &p->disk;

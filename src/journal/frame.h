@@ -81,7 +81,7 @@ bool frame_read(const uint8_t *from, size_t len, const uint8_t nonce[NONCE_BYTES
                 struct frame *out);
 
 /*
- * The first whole frame at or behind an offset, a multiple of 8, with positions from
+ * The first whole frame at or behind an offset, a multiple of 8, with LSNs from
  * `least` on; len if there is none.
  */
 size_t frame_search(const uint8_t *from, size_t len, size_t offset, uint64_t least,

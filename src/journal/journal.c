@@ -154,19 +154,19 @@ const struct bucket_bounds journal_sync_bounds = {14,
 void
 journal_figures(struct journal *j, struct journal_figures *out)
 {
-    uint64_t position;
+    uint64_t lsn;
     bool short_of_room;
 
     lock_acquire(&j->lock);
-    position = j->next_lsn - 1;
+    lsn = j->next_lsn - 1;
     short_of_room = j->short_of_room;
     lock_release(&j->lock);
     *out = (struct journal_figures){.segments = atomic_load(&j->count_shown),
                                     .bytes = atomic_load(&j->bytes_shown),
                                     .commits = atomic_load(&j->commits),
-                                    .records = position,
+                                    .records = lsn,
                                     .checkpoints = atomic_load(&j->checkpoint.done),
-                                    .position = position,
+                                    .lsn = lsn,
                                     .durable = atomic_load(&j->durable),
                                     .left = atomic_load(&j->left_shown),
                                     .short_of_room = short_of_room,

@@ -40,7 +40,7 @@ struct buffer {
 struct journal_checkpoints {
     _Atomic bool wanted; /* as soon as possible; set by anybody */
     bool under_way;      /* its records are being written */
-    uint64_t since;      /* position of its begin mark */
+    uint64_t since;      /* LSN of its begin mark */
     uint64_t
         ended; /* of its end mark; 0: none yet. Older segments go when it is durable */
     int64_t credit;        /* bytes of checkpoints that appended bytes have paid for */
@@ -78,7 +78,7 @@ struct journal {
     bool stopping;
     bool starting; /* what was there begins anew: there is one thread, and always room */
 
-    _Atomic uint64_t durable; /* position: up to it everything is */
+    _Atomic uint64_t durable; /* LSN: up to it everything is */
     _Atomic bool lost;        /* nothing more will be */
 
     struct lock watching;
@@ -118,7 +118,7 @@ void buffer_close(struct buffer *b);
 /* Empties it; keeps a little of its memory. */
 void buffer_reset(struct buffer *b);
 
-/* Appends a mark; returns its position. */
+/* Appends a mark; returns its LSN. */
 uint64_t journal_mark(struct journal *j, enum record_mark what, uint64_t since);
 
 /* The time that the next frame tells. Needs the lock. */

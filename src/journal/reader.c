@@ -54,7 +54,7 @@ report_damage(struct reader *r, const char *name, uint64_t offset, const char *w
     r->damage(r->arg, &damage);
 }
 
-/* Of the segment in turn; positions up to `next` are missing, if it comes later (0: none). */
+/* Of the segment in turn; LSNs up to `next` are missing, if it comes later (0: none). */
 static enum status
 damaged(struct reader *r, uint64_t offset, const char *what, uint64_t next)
 {
@@ -193,7 +193,7 @@ check_owner(struct reader *r, const struct segment_head *head, bool *skip)
 
 /* Nothing may be missing in front of a segment. */
 static enum status
-check_position(struct reader *r)
+check_lsn(struct reader *r)
 {
     uint64_t first = r->now.first_lsn;
 
@@ -242,7 +242,7 @@ check_head(struct reader *r, bool *skip)
         return st == ST_OK ? check_owner(r, &head, skip) : st;
     }
     st = check_owner(r, &head, skip);
-    return st == ST_OK && !*skip ? check_position(r) : st;
+    return st == ST_OK && !*skip ? check_lsn(r) : st;
 }
 
 /* ------------------------------------------------------------------ frames */

@@ -32,7 +32,7 @@ struct reader {
     bool test_only; /* no others are */
     char *error;    /* of JOURNAL_ERROR_CAP bytes */
 
-    /* A record that has this position; what is not ST_OK ends the reading. */
+    /* A record that has this LSN; what is not ST_OK ends the reading. */
     enum status (*record)(void *arg, struct reader *r, struct record *record);
     void (*frame)(void *arg, const struct reader *r); /* a whole one was read; or NULL */
     void (*segment)(void *arg, const struct journal_segment *segment); /* read; or NULL */
@@ -54,10 +54,9 @@ struct reader {
     uint64_t required;          /* features of its segments so far */
     struct journal_segment now; /* the segment in turn */
     char name[DISK_NAME_CAP], before[DISK_NAME_CAP];
-    uint64_t begins; /* position that the oldest segment begins with; 0: there is none */
-    uint64_t
-        checkpointed;    /* position at which the last whole checkpoint began; 0: none */
-    uint64_t before_end; /* where the last whole frame of the segment before ended */
+    uint64_t begins;       /* LSN that the oldest segment begins with; 0: there is none */
+    uint64_t checkpointed; /* LSN at which the last whole checkpoint began; 0: none */
+    uint64_t before_end;   /* where the last whole frame of the segment before ended */
 };
 
 /* Finds the segments, before anything is read: segments_list(). */
@@ -67,7 +66,7 @@ void reader_fini(struct reader *r);
 
 /*
  * After reading: does what is there need what stood before it? Segments are dropped when a
- * checkpoint has shown all that lived, so a journal begins with position 1, or a whole checkpoint began
+ * checkpoint has shown all that lived, so a journal begins with LSN 1, or a whole checkpoint began
  * behind its beginning.
  */
 bool reader_lacks_beginning(const struct reader *r);

@@ -102,7 +102,7 @@ note_name(void *arg, const char *name)
 }
 
 static int
-by_position(const void *a, const void *b)
+by_lsn(const void *a, const void *b)
 {
     uint64_t left = ((const struct segment *)a)->first_lsn;
     uint64_t right = ((const struct segment *)b)->first_lsn;
@@ -164,7 +164,7 @@ segments_list(struct segments *s)
     if (error == 0)
         error = l.error;
     if (s->count > 1)
-        qsort(s->all, s->count, sizeof(s->all[0]), by_position);
+        qsort(s->all, s->count, sizeof(s->all[0]), by_lsn);
     return error;
 }
 

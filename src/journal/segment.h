@@ -5,7 +5,7 @@
  *                                 syncs                  is begun          all that lives are
  *     nothing ---------> spare ---------------> written -----------> whole --- durable --> gone
  *
- * A segment is named by the position of its first record, in 16 hexadecimal digits. Spares
+ * A segment is named by the LSN of its first record, in 16 hexadecimal digits. Spares
  * are made ahead, so that a full disk leaves time; nobody reads them.
  *
  *   Threads  none: who commits
@@ -132,7 +132,7 @@ int segments_stock(struct segments *s, uint64_t bytes);
  */
 int segments_squeeze(struct segments *s, uint64_t room);
 
-/* Ends the segment that is written, if any, and begins the one of this position. */
+/* Ends the segment that is written, if any, and begins the one of this LSN. */
 int segments_begin(struct segments *s, uint64_t first_lsn, int64_t now_ms);
 
 /* True if a frame of so many bytes with its head fits into the one that is written. */
@@ -154,7 +154,7 @@ int segments_sync(struct segments *s);
 int segments_note_durable(struct segments *s, uint64_t lsn, size_t without);
 
 /*
- * Writes a seal, of the position that comes next, if it fits, and makes all that was written
+ * Writes a seal, of the LSN that comes next, if it fits, and makes all that was written
  * durable.
  */
 int segments_seal(struct segments *s, uint64_t next_lsn, int64_t now_ms);

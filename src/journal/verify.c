@@ -311,7 +311,7 @@ show_record(void *arg, struct reader *reader, struct record *record)
                                              [MARK_CLOSED] = "CLOSED"};
     struct look *l = arg;
     bool mark = record->type == RECORD_MARK;
-    struct journal_entry entry = {.position = reader->next_lsn,
+    struct journal_entry entry = {.lsn = reader->next_lsn,
                                   .type = record_type_name(record->type),
                                   .change = mark ? NULL : &record->change,
                                   .mark = mark ? mark_names[record->mark.what] : NULL,
@@ -324,7 +324,7 @@ show_record(void *arg, struct reader *reader, struct record *record)
         entry.queue = roster_name(&l->roster, record->change.tag);
     if (record->type == RECORD_MOVE)
         entry.target = roster_name(&l->roster, record->change.target_tag);
-    if (entry.position < l->from || l->eyes->entry == NULL)
+    if (entry.lsn < l->from || l->eyes->entry == NULL)
         return ST_OK;
     return l->eyes->entry(l->eyes->arg, &entry) ? ST_OK : ST_AGAIN;
 }
@@ -348,8 +348,8 @@ journal_show(struct disk *disk, bool live, uint64_t from, const struct journal_e
 
 /*
  * A journal is read twice: first for the names of all queues, which may come late, then for its
- * records. These are copied as they are, but for the marks of checkpoints, whose positions mean
- * nothing in the copy: it begins with position 1, so it needs no checkpoint to be whole.
+ * records. These are copied as they are, but for the marks of checkpoints, whose LSNs mean
+ * nothing in the copy: it begins with LSN 1, so it needs no checkpoint to be whole.
  */
 enum {
     FLUSH_AT = 1 << 20 /* a frame of the copy has so many bytes, or one record */

@@ -267,13 +267,13 @@ dump_server(const struct command_words *words)
 static int
 print_store(struct store *store, int64_t now_ms, const char *project, struct buf *out)
 {
-    struct store_visit visit = {.now_ms = now_ms};
+    struct store_op op = {.now_ms = now_ms};
     struct dump dump = {.begun = false};
     uint64_t count = 0;
 
     while (!dump.done) {
         enum status st =
-            dump_lines(store, &visit, project == NULL ? BYTES_NONE : bytes_str(project),
+            dump_lines(store, &op, project == NULL ? BYTES_NONE : bytes_str(project),
                        PAGE, &dump, out);
 
         if (st != ST_OK && st != ST_AGAIN)

@@ -115,7 +115,7 @@ print_entry(void *arg, const struct journal_entry *entry)
         !is_about(p, entry->target))
         return true;
     buf_reset(out, SIZE_MAX);
-    buf_printf(out, "{\"lsn\":%" PRIu64, entry->position);
+    buf_printf(out, "{\"lsn\":%" PRIu64, entry->lsn);
     write_time(out, "at", entry->now_ms);
     write_text(out, "type", bytes_str(entry->type));
     if (entry->change == NULL)

@@ -90,13 +90,13 @@ look_at_queue(struct expiry_log *e, const struct store_queue_figures *q, struct 
 void
 expiry_log_look(struct expiry_log *e)
 {
-    struct store_visit visit = {.now_ms = clock_now_ms(e->config.clock)};
+    struct store_op op = {.now_ms = clock_now_ms(e->config.clock)};
     struct store_queue_figures q;
     struct store_figures all;
     struct seen *last = e->last;
     size_t at = 0, count = 0;
 
-    if (store_figures(e->config.store, &visit, &all) != ST_OK)
+    if (store_figures(e->config.store, &op, &all) != ST_OK)
         return;                           /* the next look has it */
     if (all.rest.unread > e->rest.unread) /* of queues that are not shown, together */
         log_event(e->config.log, LOG_WARN, "messages_expired_unread",
@@ -105,7 +105,7 @@ expiry_log_look(struct expiry_log *e)
                   LOG_I("dead_letters", all.rest.dead_letters - e->rest.dead_letters));
     e->rest = all.rest;
     while (count < e->config.queues &&
-           store_queue_figures(e->config.store, &visit, &at, &q) == ST_OK)
+           store_queue_figures(e->config.store, &op, &at, &q) == ST_OK)
         look_at_queue(e, &q, &e->next[count++]);
     e->last = e->next;
     e->next = last;

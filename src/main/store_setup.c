@@ -127,7 +127,7 @@ store_setup_recover(struct store_setup *s, const struct config *config,
     const int64_t wall_ms = clock_now_ms(s->now), stopwatch_ns = clock_stopwatch_ns();
     struct journal_recovery recovery = {
         .now_ms = wall_ms, .accept_clock = config->accept_clock || s->steered != NULL};
-    struct store_visit visit = {.now_ms = wall_ms};
+    struct store_op op = {.now_ms = wall_ms};
     struct store_totals totals = {0};
     char error[JOURNAL_ERROR_CAP];
     enum status st;
@@ -140,8 +140,8 @@ store_setup_recover(struct store_setup *s, const struct config *config,
         config_error(errors, "journal %s: %s", config->journal, error);
         return st == ST_BAD_VALUE ? ST_CONFLICT : st;
     }
-    visit.now_ms = recovery.now_ms;
-    (void)store_totals(store, &visit, &totals); /* all that expired is gone by now */
+    op.now_ms = recovery.now_ms;
+    (void)store_totals(store, &op, &totals); /* all that expired is gone by now */
     log_event(s->log, LOG_INFO, "recovered", LOG_I("segments", recovery.segments),
               LOG_I("records", recovery.records), LOG_I("bytes", recovery.bytes),
               LOG_I("queues", totals.queues), LOG_I("messages", totals.messages));
@@ -206,7 +206,7 @@ write_journal(struct metrics_source *source, struct exposition *x)
     metric_write(x, FAMILY_GAUGE, "claimd_journal_undurable_records", NULL,
                  "Number of records that are not durable yet. Their responses wait for "
                  "the commit.",
-                 f.position > f.durable ? f.position - f.durable : 0, 0);
+                 f.lsn > f.durable ? f.lsn - f.durable : 0, 0);
     metric_write(x, FAMILY_COUNTER, "claimd_journal_sweeps", NULL,
                  "Number of completed checkpoints.", f.checkpoints, 0);
     exposition_family(x, &syncs);

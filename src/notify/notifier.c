@@ -78,12 +78,12 @@ static void
 give_back_lent(struct notify *n, struct store_delivery *lent, enum store_outcome outcome,
                int64_t wait_ms)
 {
-    struct store_visit visit = {.now_ms = now_ms(n), .flush_later = true};
-    const int64_t again_ms = visit.now_ms + wait_ms;
+    struct store_op op = {.now_ms = now_ms(n), .flush_later = true};
+    const int64_t again_ms = op.now_ms + wait_ms;
 
     if (outcome == STORE_OUTCOME_PUT_OFF)
         counter_add(&n->figures.put_off, 1);
-    store_delivery_done(n->config.store, &visit, lent, outcome, again_ms);
+    store_delivery_done(n->config.store, &op, lent, outcome, again_ms);
     n->gave_back = true;
     if (outcome != STORE_OUTCOME_FAILED && outcome != STORE_OUTCOME_PUT_OFF)
         return;
@@ -161,7 +161,7 @@ send_if_durable(struct notify *n, struct delivery *p)
 {
     int64_t wait_ms = RETRY_MS;
 
-    switch (store_log_durability(n->config.store_log, p->lent.position)) {
+    switch (store_log_durability(n->config.store_log, p->lent.lsn)) {
     case STORE_DURABLE:
         p->host = hosts_find(&n->hosts, p->target.place);
         if (p->host != NULL && host_has_room(&n->hosts, p->host))
@@ -189,9 +189,9 @@ static void
 take_due(struct notify *n)
 {
     for (size_t i = 0; n->more_due && i < TAKEN_A_ROUND && has_room(n); i++) {
-        struct store_visit visit = {.now_ms = now_ms(n), .flush_later = true};
+        struct store_op op = {.now_ms = now_ms(n), .flush_later = true};
         struct store_delivery lent = {.store = NULL};
-        enum status st = store_delivery_next(n->config.store, &visit, &lent);
+        enum status st = store_delivery_next(n->config.store, &op, &lent);
         struct delivery *p = st == ST_OK ? delivery_new(n->config.mem, &lent) : NULL;
 
         if (p != NULL)

@@ -81,16 +81,16 @@ add_keys(struct command *words, struct buf *key, size_t count)
 }
 
 void
-call_time(struct call *c, const struct store_visit *visit)
+call_time(struct call *c, const struct store_op *op)
 {
     if (c->store->config.test_clock)
-        call_number(c, visit->now_ms);
+        call_number(c, op->now_ms);
     else
         call_text(c, "");
 }
 
 static struct call
-begin_queue(struct redis_store *s, const struct store_visit *visit,
+begin_queue(struct redis_store *s, const struct store_op *op,
             const struct store_queue *where, size_t count)
 {
     struct buf key;
@@ -103,23 +103,23 @@ begin_queue(struct redis_store *s, const struct store_visit *visit,
     c.parts = count;
     add_keys(&c.words, &key, count);
     c.arguments = c.words.words.len;
-    call_time(&c, visit);
+    call_time(&c, op);
     buf_fini(&key);
     return c;
 }
 
 struct call
-call_begin(struct redis_store *s, const struct store_visit *visit,
+call_begin(struct redis_store *s, const struct store_op *op,
            const struct store_queue *where)
 {
-    return begin_queue(s, visit, where, PLAIN_PARTS);
+    return begin_queue(s, op, where, PLAIN_PARTS);
 }
 
 struct call
-call_begin_all(struct redis_store *s, const struct store_visit *visit,
+call_begin_all(struct redis_store *s, const struct store_op *op,
                const struct store_queue *where)
 {
-    return begin_queue(s, visit, where, ALL_PARTS);
+    return begin_queue(s, op, where, ALL_PARTS);
 }
 
 /* Puts the same words behind more keys of the queue. */

@@ -2,7 +2,7 @@
  * call: the store on Redis as its operations see it, and one call of a script about a queue, from its words
  * to its response.
  *
- *     struct call c = call_begin(s, visit, where);
+ *     struct call c = call_begin(s, op, where);
  *
  *     call_text(&c, ...);
  *     st = call_run(&c, SCRIPT_message_get, CALL_LOOKS);
@@ -54,11 +54,11 @@ redis_of(struct store *s)
     return container_of(s, struct redis_store, store);
 }
 
-/* The clock of this process: real time (ms of the stopwatch), in tests that of the visit. */
+/* The clock of this process: real time (ms of the stopwatch), in tests that of the operation. */
 static inline int64_t
-redis_clock_ms(const struct redis_store *s, int64_t visit_ms)
+redis_clock_ms(const struct redis_store *s, int64_t op_ms)
 {
-    return s->config.test_clock ? visit_ms : clock_stopwatch_ns() / 1000000;
+    return s->config.test_clock ? op_ms : clock_stopwatch_ns() / 1000000;
 }
 
 /* Logs the text, once a second at most. */
@@ -108,16 +108,16 @@ struct call {
 };
 
 /* Begins with the keys of a queue, and the time. To be ended: call_end(), call_finish(). */
-struct call call_begin(struct redis_store *s, const struct store_visit *visit,
+struct call call_begin(struct redis_store *s, const struct store_op *op,
                        const struct store_queue *where);
 
 /* The same with all keys that it may have. While its slot moves, Redis may refuse that. */
-struct call call_begin_all(struct redis_store *s, const struct store_visit *visit,
+struct call call_begin_all(struct redis_store *s, const struct store_op *op,
                            const struct store_queue *where);
 
 /* Begins with one key, and no time; call_time() adds it. Ends the key. */
 struct call call_begin_key(struct redis_store *s, struct buf *key);
-void call_time(struct call *c, const struct store_visit *visit);
+void call_time(struct call *c, const struct store_op *op);
 
 static inline void
 call_word(struct call *c, struct bytes word)
@@ -217,7 +217,7 @@ redisReply *call_take_response(struct call *c);
 /* ---------------------------------------------------------------------- lists of queues: queue_ops.c */
 
 /* Lists a new queue. ST_UNCONFIRMED: it may exist, but not be listed; the next post to it lists it. */
-enum status queue_index_add(struct redis_store *s, const struct store_visit *visit,
+enum status queue_index_add(struct redis_store *s, const struct store_op *op,
                             const struct store_queue *where, struct bytes tag);
 
 /* Removes the entry of a deleted queue. */
@@ -225,7 +225,7 @@ enum status queue_index_remove(struct redis_store *s, const struct store_queue *
                                struct bytes tag);
 
 /* Removes the entries of deleted queues of this name. */
-enum status queue_index_tidy(struct redis_store *s, const struct store_visit *visit,
+enum status queue_index_tidy(struct redis_store *s, const struct store_op *op,
                              const struct store_queue *where);
 
 /* Some entries of a list, and how many it has. */
@@ -279,8 +279,7 @@ void maintenance_end(struct maintenance *m);
  * have arrived. Dead letters that cannot arrive now stay in X: only a caller that waits for them needs the
  * status.
  */
-enum status
-outbox_deliver(const struct call *c, size_t from, const struct store_visit *visit,
-               const struct store_queue *where);
+enum status outbox_deliver(const struct call *c, size_t from, const struct store_op *op,
+                           const struct store_queue *where);
 
 #endif

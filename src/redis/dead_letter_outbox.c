@@ -55,10 +55,10 @@ read_dead_letter(struct bytes transfer_id, struct bytes text, struct dead_letter
 }
 
 static enum status
-post_body(struct redis_store *s, const struct store_visit *visit,
-          const struct store_queue *to, const struct dead_letter *l, struct bytes body)
+post_body(struct redis_store *s, const struct store_op *op, const struct store_queue *to,
+          const struct dead_letter *l, struct bytes body)
 {
-    struct call c = call_begin(s, visit, to);
+    struct call c = call_begin(s, op, to);
     enum status st;
 
     call_digits(&c, TAG_DIGITS);
@@ -71,14 +71,14 @@ post_body(struct redis_store *s, const struct store_visit *visit,
     call_word(&c, body);
     st = call_run(&c, SCRIPT_dead_letter_post, CALL_CHANGES);
     if (st == ST_OK && call_integer(&c, 1) != 0)
-        st = queue_index_add(s, visit, to, call_item(&c, 2));
+        st = queue_index_add(s, op, to, call_item(&c, 2));
     call_end(&c);
     return st;
 }
 
 /* Encrypts it for a queue with encrypted messages. */
 static enum status
-post_encrypted(struct redis_store *s, const struct store_visit *visit,
+post_encrypted(struct redis_store *s, const struct store_op *op,
                const struct store_queue *to, const struct dead_letter *l)
 {
     const struct store_sealer *sealer = s->config.sealer;
@@ -94,7 +94,7 @@ post_encrypted(struct redis_store *s, const struct store_visit *visit,
         return ST_NO_MEMORY;
     st = sealer->seal(sealer->arg, to, l->body, sealed);
     if (st == ST_OK)
-        st = post_body(s, visit, to, l, bytes_of(sealed, size));
+        st = post_body(s, op, to, l, bytes_of(sealed, size));
     mem_free(s->config.mem, sealed);
     return st;
 }
@@ -103,7 +103,7 @@ post_encrypted(struct redis_store *s, const struct store_visit *visit,
  * they forget them in a week. Those for the same queue in a row share a call. */
 static void
 forget_transfers(const struct call *c, size_t from, size_t count,
-                 const struct store_visit *visit, const struct store_queue *where)
+                 const struct store_op *op, const struct store_queue *where)
 {
     const struct cluster_config *config = &c->store->cluster.config;
     const int64_t ask_ms = config->patience_ms + 2 * config->link.answer_ms;
@@ -124,7 +124,7 @@ forget_transfers(const struct call *c, size_t from, size_t count,
         }
         if (!open) {
             to.name = l.name;
-            notice = call_begin(c->store, visit, &to);
+            notice = call_begin(c->store, op, &to);
             call_number(&notice, remembered_ms);
             open = true;
         }
@@ -136,7 +136,7 @@ forget_transfers(const struct call *c, size_t from, size_t count,
 }
 
 enum status
-outbox_deliver(const struct call *c, size_t from, const struct store_visit *visit,
+outbox_deliver(const struct call *c, size_t from, const struct store_op *op,
                const struct store_queue *where)
 {
     struct redis_store *s = c->store;
@@ -146,7 +146,7 @@ outbox_deliver(const struct call *c, size_t from, const struct store_visit *visi
 
     if (!call_has(c, from))
         return ST_OK;
-    done = call_begin(s, visit, where);
+    done = call_begin(s, op, where);
     for (size_t i = from; call_has(c, i + 1); i += 2) {
         struct dead_letter l;
         struct store_queue to;
@@ -156,10 +156,10 @@ outbox_deliver(const struct call *c, size_t from, const struct store_visit *visi
         if (!read_dead_letter(call_item(c, i), call_item(c, i + 1), &l))
             continue; /* the empty member that keeps the key there */
         to = (struct store_queue){where->project, l.name, where->kind};
-        st = post_body(s, visit, &to, &l, l.body);
+        st = post_body(s, op, &to, &l, l.body);
         if (st == ST_NOT_SEALED)
-            st = post_encrypted(s, visit, &to, &l);
-        waiting_wake(s, visit, &to);
+            st = post_encrypted(s, op, &to, &l);
+        waiting_wake(s, op, &to);
         if (st != ST_OK)
             break;
         call_word(&done, l.transfer_id);
@@ -170,7 +170,7 @@ outbox_deliver(const struct call *c, size_t from, const struct store_visit *visi
         enum status removed = call_run(&done, SCRIPT_outbox_done, CALL_CHANGES);
 
         if (removed == ST_OK)
-            forget_transfers(c, from, arrived, visit, where);
+            forget_transfers(c, from, arrived, op, where);
         st = st == ST_OK ? removed : st;
     }
     call_end(&done);

@@ -100,31 +100,31 @@ redis_batch_release(const struct store *s, struct store_batch *batch)
 
 /* The end of an operation that delivers messages. */
 static enum status
-finish_delivery(struct redis_store *s, struct store_visit *visit,
+finish_delivery(struct redis_store *s, struct store_op *op,
                 const struct store_queue *where, size_t limit, enum store_counter which,
                 const struct store_batch *out)
 {
     const struct batch_pin *pin;
 
     if (out->count == 0)
-        return waiting_found_nothing(s, visit, where, limit);
+        return waiting_found_nothing(s, op, where, limit);
     counters_add(s, which, out->count);
     pin = container_of(out->messages, struct batch_pin, messages[0]);
     for (size_t i = 0; i < out->count; i++)
         if (out->messages[i].claim_count <= 1)
             counters_span(s, STORE_SPAN_WAITED,
                           pin->now_ms - (int64_t)(uintptr_t)out->messages[i].pin);
-    waiting_served(s, visit, where);
+    waiting_served(s, op, where);
     return ST_OK;
 }
 
 /* Adds what scripts need that deliver messages: how many, those reserved for waiters in front, and the bytes
  * of bodies that the response may have. */
 static void
-add_limits(struct call *c, const struct store_visit *visit, size_t limit,
+add_limits(struct call *c, const struct store_op *op, size_t limit,
            const struct store_batch *batch)
 {
-    const size_t reserved = waiting_reserved(c->store, visit, c->where, &limit);
+    const size_t reserved = waiting_reserved(c->store, op, c->where, &limit);
 
     call_limit(c, limit);
     call_number(c, (int64_t)reserved);
@@ -142,13 +142,13 @@ add_opened(struct call *c, const struct store_batch *opened)
 }
 
 enum status
-redis_message_post(struct store *store, struct store_visit *visit,
+redis_message_post(struct store *store, struct store_op *op,
                    const struct store_queue *where, const struct store_post *post,
                    struct store_id *ids)
 {
     enum { ITS_TAG = 1, FIRST, UNLISTED, TELLS };
     struct redis_store *s = redis_of(store);
-    struct call c = call_begin(s, visit, where);
+    struct call c = call_begin(s, op, where);
     enum status st;
 
     if (post->create_queue)
@@ -173,11 +173,11 @@ redis_message_post(struct store *store, struct store_visit *visit,
     if (st == ST_OK)
         counters_add(s, STORE_COUNT_POSTED, post->count);
     if (st == ST_OK && call_integer(&c, TELLS) != 0)
-        delivery_is_due(s, visit, where, 0);
+        delivery_is_due(s, op, where, 0);
     if (st == ST_OK && call_integer(&c, UNLISTED) != 0)
-        st = queue_index_add(s, visit, where, call_item(&c, ITS_TAG));
+        st = queue_index_add(s, op, where, call_item(&c, ITS_TAG));
     call_end(&c);
-    waiting_wake(s, visit, where);
+    waiting_wake(s, op, where);
     return st;
 }
 
@@ -186,11 +186,11 @@ redis_message_post(struct store *store, struct store_visit *visit,
 enum { LAST = 3, LISTED, GOT = 3 };
 
 enum status
-redis_message_list(struct store *store, struct store_visit *visit,
+redis_message_list(struct store *store, struct store_op *op,
                    const struct store_queue *where, const struct store_filter *filter,
                    struct store_batch *out)
 {
-    struct call c = call_begin(redis_of(store), visit, where);
+    struct call c = call_begin(redis_of(store), op, where);
     uint64_t last;
     enum status st;
 
@@ -213,11 +213,11 @@ redis_message_list(struct store *store, struct store_visit *visit,
 }
 
 enum status
-redis_message_get(struct store *store, struct store_visit *visit,
+redis_message_get(struct store *store, struct store_op *op,
                   const struct store_queue *where, const struct bytes *ids, size_t count,
                   struct store_batch *out)
 {
-    struct call c = call_begin(redis_of(store), visit, where);
+    struct call c = call_begin(redis_of(store), op, where);
     enum status st;
 
     for (size_t i = 0; i < count; i++)
@@ -250,10 +250,10 @@ count_deleted(const struct call *c, enum status st, bool with_claim)
 }
 
 enum status
-redis_message_delete(struct store *store, struct store_visit *visit,
+redis_message_delete(struct store *store, struct store_op *op,
                      const struct store_queue *where, const struct store_delete *which)
 {
-    struct call c = call_begin(redis_of(store), visit, where);
+    struct call c = call_begin(redis_of(store), op, where);
     enum status st;
 
     call_number(&c, which->rule);
@@ -270,7 +270,7 @@ redis_message_delete(struct store *store, struct store_visit *visit,
 }
 
 enum status
-redis_message_pop(struct store *store, struct store_visit *visit,
+redis_message_pop(struct store *store, struct store_op *op,
                   const struct store_queue *where, size_t limit, struct store_batch *out)
 {
     struct redis_store *s = redis_of(store);
@@ -280,8 +280,8 @@ redis_message_pop(struct store *store, struct store_visit *visit,
 
     if (pin == NULL)
         return ST_NO_MEMORY;
-    c = call_begin(s, visit, where);
-    add_limits(&c, visit, limit, out);
+    c = call_begin(s, op, where);
+    add_limits(&c, op, limit, out);
     add_opened(&c, out->opened);
     st = call_run(&c, SCRIPT_message_pop, CALL_CHANGES);
     if (st == ST_NO_ROOM)
@@ -292,7 +292,7 @@ redis_message_pop(struct store *store, struct store_visit *visit,
         mem_free(s->config.mem, pin);
     call_end(&c);
     return st != ST_OK ? st
-                       : finish_delivery(s, visit, where, limit, STORE_COUNT_POPPED, out);
+                       : finish_delivery(s, op, where, limit, STORE_COUNT_POPPED, out);
 }
 
 /* ---------------------------------------------------------------------- claims */
@@ -329,12 +329,12 @@ write_claim_id(const struct call *c, struct store_id *out)
 /* Shows what was claimed, or would have been, in the space for it. Delivers dead letters. */
 static enum status
 show_claimed(struct call *c, struct batch_pin *pin, enum status st,
-             const struct store_visit *visit, struct store_batch *out)
+             const struct store_op *op, struct store_batch *out)
 {
     const size_t end = CREATED_MESSAGES + 4 * count_messages(c, CREATED_MESSAGES);
     const bool claimed = st == ST_OK && call_integer(c, NUMBER) > 0;
 
-    (void)outbox_deliver(c, end + 1, visit, c->where); /* else a later claim does */
+    (void)outbox_deliver(c, end + 1, op, c->where); /* else a later claim does */
     if (st == ST_NO_ROOM)
         out->room = (size_t)call_integer(c, NUMBER);
     if (st != ST_OK && st != ST_SEALED) {
@@ -353,9 +353,9 @@ show_claimed(struct call *c, struct batch_pin *pin, enum status st,
 
 /* Releases a claim that was made, but not confirmed: no client knows it. */
 static void
-release_unconfirmed(const struct call *c, const struct store_visit *visit)
+release_unconfirmed(const struct call *c, const struct store_op *op)
 {
-    struct store_visit again = {.now_ms = visit->now_ms};
+    struct store_op again = {.now_ms = op->now_ms};
     struct store_id id;
 
     if (call_integer(c, NUMBER) <= 0)
@@ -366,7 +366,7 @@ release_unconfirmed(const struct call *c, const struct store_visit *visit)
 }
 
 enum status
-redis_claim_create(struct store *store, struct store_visit *visit,
+redis_claim_create(struct store *store, struct store_op *op,
                    const struct store_queue *where, const struct store_terms *terms,
                    size_t limit, struct store_batch *out)
 {
@@ -377,19 +377,19 @@ redis_claim_create(struct store *store, struct store_visit *visit,
 
     if (pin == NULL)
         return ST_NO_MEMORY;
-    c = call_begin(s, visit, where);
+    c = call_begin(s, op, where);
     call_digits(&c, SECRET_DIGITS);
     call_number(&c, terms->ttl_s * 1000);
     call_number(&c, life_ms(s, terms));
-    add_limits(&c, visit, limit, out);
+    add_limits(&c, op, limit, out);
     call_word(&c, where->name);
     call_number(&c, s->config.dead_letter_ttl_s);
     add_opened(&c, out->opened);
     st = call_run(&c, SCRIPT_claim_create, CALL_CHANGES);
     if (st == ST_UNCONFIRMED)
-        release_unconfirmed(&c, visit);
+        release_unconfirmed(&c, op);
     if (st != ST_UNCONFIRMED && call_has(&c, BASE))
-        st = show_claimed(&c, pin, st, visit, out);
+        st = show_claimed(&c, pin, st, op, out);
     else
         mem_free(s->config.mem, pin);
     call_end(&c);
@@ -397,20 +397,19 @@ redis_claim_create(struct store *store, struct store_visit *visit,
         return st;
     if (out->count > 0)
         counters_add(s, STORE_COUNT_CLAIMS, 1);
-    return finish_delivery(s, visit, where, limit, STORE_COUNT_CLAIMED, out);
+    return finish_delivery(s, op, where, limit, STORE_COUNT_CLAIMED, out);
 }
 
 enum status
-redis_claim_get(struct store *store, struct store_visit *visit,
-                const struct store_queue *where, struct bytes claim_id,
-                struct store_batch *out)
+redis_claim_get(struct store *store, struct store_op *op, const struct store_queue *where,
+                struct bytes claim_id, struct store_batch *out)
 {
     struct call c;
     enum status st;
 
     if (!store_id_good(claim_id))
         return ST_NOT_FOUND; /* the batch has no place for it */
-    c = call_begin(redis_of(store), visit, where);
+    c = call_begin(redis_of(store), op, where);
     call_id(&c, claim_id);
     st = call_run(&c, SCRIPT_claim_get, CALL_LOOKS);
     if (st == ST_OK) {
@@ -428,13 +427,13 @@ redis_claim_get(struct store *store, struct store_visit *visit,
 }
 
 enum status
-redis_claim_renew(struct store *store, struct store_visit *visit,
+redis_claim_renew(struct store *store, struct store_op *op,
                   const struct store_queue *where, struct bytes claim_id,
                   const struct store_terms *terms, uint64_t *number)
 {
     enum { RENEWED_NUMBER = 1, RENEWED_BASE };
     struct redis_store *s = redis_of(store);
-    struct call c = call_begin(s, visit, where);
+    struct call c = call_begin(s, op, where);
     enum status st;
 
     call_id(&c, claim_id);
@@ -446,17 +445,17 @@ redis_claim_renew(struct store *store, struct store_visit *visit,
         counters_add(s, STORE_COUNT_RENEWALS, 1);
     }
     call_end(&c);
-    waiting_wake(s, visit, where); /* it may end earlier now */
+    waiting_wake(s, op, where); /* it may end earlier now */
     return st;
 }
 
 enum status
-redis_claim_release(struct store *store, struct store_visit *visit,
+redis_claim_release(struct store *store, struct store_op *op,
                     const struct store_queue *where, struct bytes claim_id,
                     enum store_release why)
 {
     struct redis_store *s = redis_of(store);
-    struct call c = call_begin(s, visit, where);
+    struct call c = call_begin(s, op, where);
     enum status st;
 
     call_id(&c, claim_id);
@@ -465,6 +464,6 @@ redis_claim_release(struct store *store, struct store_visit *visit,
     if (st == ST_OK)
         counters_add(s, store_release_counter(why), (uint64_t)call_integer(&c, 1));
     call_end(&c);
-    waiting_wake(s, visit, where);
+    waiting_wake(s, op, where);
     return st;
 }

@@ -331,8 +331,8 @@ check_rights(struct redis_store *s, struct reason *why)
 {
     static const struct store_queue none = {.project = BYTES_LIT(""),
                                             .name = BYTES_LIT("")};
-    const struct store_visit visit = {.now_ms = 0};
-    struct call c = call_begin(s, &visit, &none);
+    const struct store_op op = {.now_ms = 0};
+    struct call c = call_begin(s, &op, &none);
     enum status st;
 
     st = call_run(&c, SCRIPT_queue_get, CALL_LOOKS);

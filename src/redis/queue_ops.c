@@ -50,10 +50,10 @@ change_project(struct redis_store *s, const struct store_queue *where, struct by
 
 /* Removes the mark that the queue is not listed. *there: it exists. */
 static enum status
-mark_listed(struct redis_store *s, const struct store_visit *visit,
+mark_listed(struct redis_store *s, const struct store_op *op,
             const struct store_queue *where, struct bytes tag, bool *there)
 {
-    struct call c = call_begin(s, visit, where);
+    struct call c = call_begin(s, op, where);
     enum status st;
 
     call_word(&c, tag);
@@ -64,7 +64,7 @@ mark_listed(struct redis_store *s, const struct store_visit *visit,
 }
 
 enum status
-queue_index_add(struct redis_store *s, const struct store_visit *visit,
+queue_index_add(struct redis_store *s, const struct store_op *op,
                 const struct store_queue *where, struct bytes tag)
 {
     bool there;
@@ -74,7 +74,7 @@ queue_index_add(struct redis_store *s, const struct store_visit *visit,
     if (st == ST_OK)
         st = change_list(s, NULL, where->kind, where->project, SCRIPT_index_add);
     if (st == ST_OK)
-        st = mark_listed(s, visit, where, tag, &there);
+        st = mark_listed(s, op, where, tag, &there);
     if (st != ST_OK)
         return ST_UNCONFIRMED;
     if (!there)
@@ -163,7 +163,7 @@ queue_index_count(struct redis_store *s, struct bytes project, enum store_kind k
 }
 
 enum status
-queue_index_tidy(struct redis_store *s, const struct store_visit *visit,
+queue_index_tidy(struct redis_store *s, const struct store_op *op,
                  const struct store_queue *where)
 {
     enum { MOST = 16 };
@@ -177,7 +177,7 @@ queue_index_tidy(struct redis_store *s, const struct store_visit *visit,
 
         if (!bytes_equal(index_page_name(&page, i, &tag), where->name))
             break;
-        st = mark_listed(s, visit, where, tag, &there);
+        st = mark_listed(s, op, where, tag, &there);
         if (st == ST_OK && !there)
             st = queue_index_remove(s, where, tag);
     }
@@ -188,13 +188,13 @@ queue_index_tidy(struct redis_store *s, const struct store_visit *visit,
 /* ---------------------------------------------------------------------- changes */
 
 enum status
-redis_queue_create(struct store *store, struct store_visit *visit,
+redis_queue_create(struct store *store, struct store_op *op,
                    const struct store_queue *where, const struct store_metadata *metadata,
                    bool *created)
 {
     enum { NEW = 1, ITS_TAG, UNLISTED };
     struct redis_store *s = redis_of(store);
-    struct call c = call_begin(s, visit, where);
+    struct call c = call_begin(s, op, where);
     enum status st;
 
     call_digits(&c, TAG_DIGITS);
@@ -203,18 +203,18 @@ redis_queue_create(struct store *store, struct store_visit *visit,
     if (st == ST_OK) {
         *created = call_integer(&c, NEW) != 0;
         if (call_integer(&c, UNLISTED) != 0)
-            st = queue_index_add(s, visit, where, call_item(&c, ITS_TAG));
+            st = queue_index_add(s, op, where, call_item(&c, ITS_TAG));
     }
     call_end(&c);
     return st;
 }
 
 enum status
-redis_queue_update(struct store *store, struct store_visit *visit,
+redis_queue_update(struct store *store, struct store_op *op,
                    const struct store_queue *where, uint64_t version,
                    const struct store_metadata *metadata)
 {
-    struct call c = call_begin(redis_of(store), visit, where);
+    struct call c = call_begin(redis_of(store), op, where);
 
     call_number(&c, (int64_t)version);
     call_metadata(&c, metadata);
@@ -273,10 +273,10 @@ redis_queues_release(const struct store *store, struct store_queues *queues)
 
 /* Adds a queue with its metadata. ST_NOT_FOUND. */
 static enum status
-add_queue(struct redis_store *s, struct store_visit *visit,
-          const struct store_queue *where, struct store_queues *out)
+add_queue(struct redis_store *s, struct store_op *op, const struct store_queue *where,
+          struct store_queues *out)
 {
-    struct call c = call_begin(s, visit, where);
+    struct call c = call_begin(s, op, where);
     enum status st;
 
     st = call_run(&c, SCRIPT_queue_get, CALL_LOOKS);
@@ -288,14 +288,14 @@ add_queue(struct redis_store *s, struct store_visit *visit,
 }
 
 enum status
-redis_queue_get(struct store *store, struct store_visit *visit,
-                const struct store_queue *where, struct store_queues *out)
+redis_queue_get(struct store *store, struct store_op *op, const struct store_queue *where,
+                struct store_queues *out)
 {
     struct redis_store *s = redis_of(store);
     enum status st = open_queues(s, 1, out);
 
     if (st == ST_OK) {
-        st = add_queue(s, visit, where, out);
+        st = add_queue(s, op, where, out);
         if (st != ST_OK)
             store_queues_release(out);
     }
@@ -306,9 +306,8 @@ redis_queue_get(struct store *store, struct store_visit *visit,
 
 /* Adds a listed queue, unless it was deleted. */
 static enum status
-add_listed(struct redis_store *s, struct store_visit *visit,
-           const struct store_page *page, const struct index_page *listed, size_t i,
-           struct store_queues *out)
+add_listed(struct redis_store *s, struct store_op *op, const struct store_page *page,
+           const struct index_page *listed, size_t i, struct store_queues *out)
 {
     struct store_queue where = {.project = page->project, .kind = page->kind};
     struct bytes tag;
@@ -318,7 +317,7 @@ add_listed(struct redis_store *s, struct store_visit *visit,
     if (out->count > 0 && bytes_equal(out->queues[out->count - 1].name, where.name))
         return ST_OK; /* the entry of its predecessor is still there */
     if (page->with_metadata) {
-        st = add_queue(s, visit, &where, out);
+        st = add_queue(s, op, &where, out);
         if (st != ST_NOT_FOUND)
             return st;
         (void)queue_index_remove(s, &where, tag);
@@ -330,8 +329,8 @@ add_listed(struct redis_store *s, struct store_visit *visit,
 }
 
 enum status
-redis_queue_list(struct store *store, struct store_visit *visit,
-                 const struct store_page *page, struct store_queues *out)
+redis_queue_list(struct store *store, struct store_op *op, const struct store_page *page,
+                 struct store_queues *out)
 {
     struct redis_store *s = redis_of(store);
     enum status st = open_queues(s, page->limit, out);
@@ -342,7 +341,7 @@ redis_queue_list(struct store *store, struct store_visit *visit,
     st = queue_index_page(s, &page->project, page->kind, page->marker, page->limit,
                           &listed);
     for (size_t i = 0; st == ST_OK && i < listed.count; i++)
-        st = add_listed(s, visit, page, &listed, i, out);
+        st = add_listed(s, op, page, &listed, i, out);
     if (st == ST_OK) {
         out->total = listed.total;
         out->more = listed.count == page->limit;
@@ -375,7 +374,7 @@ add_projects(struct redis_store *s, const struct store_page *page,
 
 /* Reads the list until there are enough projects with queues. */
 enum status
-redis_project_list(struct store *store, struct store_visit *visit,
+redis_project_list(struct store *store, struct store_op *op,
                    const struct store_page *page, struct store_queues *out)
 {
     struct redis_store *s = redis_of(store);
@@ -383,7 +382,7 @@ redis_project_list(struct store *store, struct store_visit *visit,
     enum status st = open_queues(s, page->limit, out);
     struct buf last;
 
-    (void)visit; /* queues do not expire */
+    (void)op; /* queues do not expire */
     if (st != ST_OK)
         return st;
     buf_init(&last, s->config.mem);
@@ -412,11 +411,11 @@ redis_project_list(struct store *store, struct store_visit *visit,
 }
 
 enum status
-redis_queue_stats(struct store *store, struct store_visit *visit,
+redis_queue_stats(struct store *store, struct store_op *op,
                   const struct store_queue *where, struct store_stats *out)
 {
     enum { NOW = 1, TAG, HELD, TOTAL, OLD, OLD_HEAD, NEW, NEW_HEAD };
-    struct call c = call_begin(redis_of(store), visit, where);
+    struct call c = call_begin(redis_of(store), op, where);
     enum status st;
 
     *out = (struct store_stats){0};
@@ -442,7 +441,7 @@ redis_queue_stats(struct store *store, struct store_visit *visit,
 }
 
 enum status
-redis_queue_delete(struct store *store, struct store_visit *visit,
+redis_queue_delete(struct store *store, struct store_op *op,
                    const struct store_queue *where)
 {
     enum { TAG = 1, LETTERS, ROUNDS = 16 };
@@ -450,18 +449,18 @@ redis_queue_delete(struct store *store, struct store_visit *visit,
     enum status st = ST_AGAIN;
 
     for (int round = 0; st == ST_AGAIN && round < ROUNDS; round++) {
-        struct call c = call_begin_all(s, visit, where);
+        struct call c = call_begin_all(s, op, where);
 
         st = call_run(&c, SCRIPT_queue_delete, CALL_CHANGES);
         if (st == ST_AGAIN) {
-            st = outbox_deliver(&c, LETTERS, visit, where);
+            st = outbox_deliver(&c, LETTERS, op, where);
             st = st == ST_OK ? ST_AGAIN : st;
         } else if (st == ST_OK && call_has(&c, TAG)) {
             st = queue_index_remove(s, where, call_item(&c, TAG));
             counters_add(s, STORE_COUNT_QUEUES_GONE, 1);
             waiting_notify(s, where, true);
         } else if (st == ST_OK) {
-            st = queue_index_tidy(s, visit,
+            st = queue_index_tidy(s, op,
                                   where); /* an earlier deletion may have failed there */
         }
         call_end(&c);
@@ -470,10 +469,10 @@ redis_queue_delete(struct store *store, struct store_visit *visit,
 }
 
 enum status
-redis_queue_purge(struct store *store, struct store_visit *visit,
+redis_queue_purge(struct store *store, struct store_op *op,
                   const struct store_queue *where, enum store_purge what)
 {
-    struct call c = call_begin(redis_of(store), visit, where);
+    struct call c = call_begin(redis_of(store), op, where);
 
     call_number(&c, (int64_t)what);
     return call_finish(&c, SCRIPT_queue_purge, CALL_CHANGES);

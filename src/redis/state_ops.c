@@ -146,14 +146,14 @@ read_subscriptions(struct call *c, const uint64_t resume[3], struct store_record
 }
 
 enum status
-redis_read(struct store *store, struct store_visit *visit,
-           const struct store_queue *where, struct store_records *records)
+redis_read(struct store *store, struct store_op *op, const struct store_queue *where,
+           struct store_records *records)
 {
     const bool messages = records->resume[STAGE] == MESSAGES_STAGE;
     const bool first = records->resume[READ_TAG] == 0;
     struct store_records out = STORE_RECORDS_INIT;
     char tag[TAG_DIGITS + 1] = "";
-    struct call c = call_begin(redis_of(store), visit, where);
+    struct call c = call_begin(redis_of(store), op, where);
     enum status st;
 
     if (!first)
@@ -246,11 +246,11 @@ add_message(struct call *c, struct load *l, const struct store_message_record *m
 }
 
 static enum status
-apply(struct redis_store *s, struct store_visit *visit, const struct store_queue *where,
+apply(struct redis_store *s, struct store_op *op, const struct store_queue *where,
       struct load *l)
 {
     const bool makes = l->count > 0 && l->records[0].kind == STORE_RECORD_QUEUE;
-    struct call c = call_begin(s, visit, where);
+    struct call c = call_begin(s, op, where);
     enum status st;
 
     if (makes)
@@ -275,10 +275,10 @@ apply(struct redis_store *s, struct store_visit *visit, const struct store_queue
             add_message(&c, l, &l->records[i].message);
     st = call_run(&c, SCRIPT_queue_load, CALL_CHANGES);
     if (st == ST_OK && makes)
-        st = queue_index_add(s, visit, where, call_item(&c, 1));
+        st = queue_index_add(s, op, where, call_item(&c, 1));
     call_end(&c);
     if (st == ST_OK && l->subscriptions > 0)
-        delivery_is_due(s, visit, where, 0);
+        delivery_is_due(s, op, where, 0);
     return st;
 }
 
@@ -303,9 +303,8 @@ count_records(struct load *l, struct mem *mem)
 }
 
 enum status
-redis_apply(struct store *store, struct store_visit *visit,
-            const struct store_queue *where, const struct store_record *records,
-            size_t count)
+redis_apply(struct store *store, struct store_op *op, const struct store_queue *where,
+            const struct store_record *records, size_t count)
 {
     struct redis_store *s = redis_of(store);
     struct load l = {.records = records, .count = count};
@@ -317,8 +316,8 @@ redis_apply(struct store *store, struct store_visit *visit,
     if (st == ST_OK)
         st = ST_AGAIN; /* a message has the tag that the queue was to get */
     for (int i = 0; st == ST_AGAIN && i < APPLY_TRIES; i++)
-        st = apply(s, visit, where, &l);
+        st = apply(s, op, where, &l);
     mem_free(s->config.mem, l.claims);
-    waiting_wake(s, visit, where);
+    waiting_wake(s, op, where);
     return st;
 }

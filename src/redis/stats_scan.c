@@ -36,12 +36,12 @@ struct stats_scan {
 /* ---------------------------------------------------------------------- walking */
 
 /* Called for each queue. Another status than ST_OK ends the walk. */
-typedef enum status queue_fn(void *arg, struct redis_store *s, struct store_visit *visit,
+typedef enum status queue_fn(void *arg, struct redis_store *s, struct store_op *op,
                              const struct store_queue *where);
 
 struct walk {
     struct redis_store *store;
-    struct store_visit *visit;
+    struct store_op *op;
     size_t left; /* queues */
     queue_fn *visit_queue;
     void *arg;
@@ -87,7 +87,7 @@ visit_queue(struct walk *w, const struct bytes *project, struct bytes name)
     const struct store_queue where = {.project = *project, .name = name, .kind = w->kind};
 
     w->left--;
-    return w->visit_queue(w->arg, w->store, w->visit, &where);
+    return w->visit_queue(w->arg, w->store, w->op, &where);
 }
 
 static enum status
@@ -123,19 +123,18 @@ walk_projects(struct walk *w, name_fn *each, size_t most)
 
 /* Visits all queues, `most` at most. */
 static enum status
-walk_queues(struct redis_store *s, struct store_visit *visit, size_t most, queue_fn *fn,
+walk_queues(struct redis_store *s, struct store_op *op, size_t most, queue_fn *fn,
             void *arg)
 {
-    struct walk w = {
-        .store = s, .visit = visit, .left = most, .visit_queue = fn, .arg = arg};
+    struct walk w = {.store = s, .op = op, .left = most, .visit_queue = fn, .arg = arg};
 
     return walk_projects(&w, walk_project, SIZE_MAX);
 }
 
 static enum status
-count_queues(struct redis_store *s, struct store_visit *visit, uint64_t *queues)
+count_queues(struct redis_store *s, struct store_op *op, uint64_t *queues)
 {
-    struct walk w = {.store = s, .visit = visit, .left = SIZE_MAX};
+    struct walk w = {.store = s, .op = op, .left = SIZE_MAX};
     enum status st = walk_projects(&w, count_project, PROJECTS_MOST);
 
     *queues = w.queues;
@@ -172,7 +171,7 @@ copy_text(char *to, size_t *len, struct bytes from)
 
 /* Adds a queue to those that are shown. */
 static enum status
-add_queue(void *arg, struct redis_store *s, struct store_visit *visit,
+add_queue(void *arg, struct redis_store *s, struct store_op *op,
           const struct store_queue *where)
 {
     struct scan_result *result = arg;
@@ -184,7 +183,7 @@ add_queue(void *arg, struct redis_store *s, struct store_visit *visit,
     if (where->project.len > STORE_FIGURES_PROJECT ||
         where->name.len > STORE_FIGURES_NAME)
         return ST_OK;
-    c = call_begin(s, visit, where);
+    c = call_begin(s, op, where);
     st = call_run(&c, SCRIPT_queue_figures, CALL_LOOKS);
     if (st == ST_OK) {
         *out = (struct store_queue_figures){.kind = where->kind};
@@ -226,7 +225,7 @@ add_queue(void *arg, struct redis_store *s, struct store_visit *visit,
 
 struct scan_job {
     struct redis_store *store;
-    struct store_visit *visit;
+    struct store_op *op;
 };
 
 /* Asks for all that is shown. Queues that cannot be asked for are omitted. */
@@ -236,7 +235,7 @@ scan_if_old(void *arg)
     const struct scan_job *job = arg;
     struct redis_store *s = job->store;
     struct stats_scan *scan = s->stats_scan;
-    const int64_t now_ms = redis_clock_ms(s, job->visit->now_ms);
+    const int64_t now_ms = redis_clock_ms(s, job->op->now_ms);
 
     lock_acquire(&scan->scanning);
     if (!scan->taken || s->config.test_clock || now_ms - scan->taken_ms >= FRESH_MS) {
@@ -248,8 +247,8 @@ scan_if_old(void *arg)
         if (shown == NULL)
             shown = mem_calloc(s->config.mem, s->config.shown_queues + 1, sizeof(*shown));
         *next = (struct scan_result){.shown = shown};
-        if (shown != NULL && count_queues(s, job->visit, &next->queues) == ST_OK)
-            (void)walk_queues(s, job->visit, s->config.shown_queues, add_queue, next);
+        if (shown != NULL && count_queues(s, job->op, &next->queues) == ST_OK)
+            (void)walk_queues(s, job->op, s->config.shown_queues, add_queue, next);
         lock_acquire(&scan->lock);
         last = scan->last;
         scan->last = scan->next;
@@ -260,10 +259,10 @@ scan_if_old(void *arg)
 }
 
 enum status
-redis_figures(struct store *store, struct store_visit *visit, struct store_figures *out)
+redis_figures(struct store *store, struct store_op *op, struct store_figures *out)
 {
     struct redis_store *s = redis_of(store);
-    struct scan_job job = {s, visit};
+    struct scan_job job = {s, op};
     struct stats_scan *scan = s->stats_scan;
 
     *out = (struct store_figures){.queues = 0};
@@ -282,11 +281,11 @@ redis_figures(struct store *store, struct store_visit *visit, struct store_figur
 }
 
 enum status
-redis_queue_figures(struct store *store, struct store_visit *visit, size_t *at,
+redis_queue_figures(struct store *store, struct store_op *op, size_t *at,
                     struct store_queue_figures *out)
 {
     struct redis_store *s = redis_of(store);
-    struct scan_job job = {s, visit};
+    struct scan_job job = {s, op};
     struct stats_scan *scan = s->stats_scan;
     enum status st = ST_NOT_FOUND;
 
@@ -314,12 +313,12 @@ stats_scan_outbox_ms(const struct redis_store *s)
 }
 
 static enum status
-add_total(void *arg, struct redis_store *s, struct store_visit *visit,
+add_total(void *arg, struct redis_store *s, struct store_op *op,
           const struct store_queue *where)
 {
     struct store_totals *out = arg;
     struct store_stats stats;
-    enum status st = redis_queue_stats(&s->store, visit, where, &stats);
+    enum status st = redis_queue_stats(&s->store, op, where, &stats);
 
     if (st == ST_OK) {
         out->messages += stats.total;
@@ -329,22 +328,22 @@ add_total(void *arg, struct redis_store *s, struct store_visit *visit,
 }
 
 enum status
-redis_totals(struct store *store, struct store_visit *visit, struct store_totals *out)
+redis_totals(struct store *store, struct store_op *op, struct store_totals *out)
 {
     struct redis_store *s = redis_of(store);
     enum status st;
 
     *out = (struct store_totals){0};
-    st = count_queues(s, visit, &out->queues);
-    return st == ST_OK ? walk_queues(s, visit, TOTALS_MOST, add_total, out) : st;
+    st = count_queues(s, op, &out->queues);
+    return st == ST_OK ? walk_queues(s, op, TOTALS_MOST, add_total, out) : st;
 }
 
 static enum status
-audit_queue(void *arg, struct redis_store *s, struct store_visit *visit,
+audit_queue(void *arg, struct redis_store *s, struct store_op *op,
             const struct store_queue *where)
 {
     struct reason *why = arg;
-    struct call c = call_begin(s, visit, where);
+    struct call c = call_begin(s, op, where);
     enum status st;
 
     st = call_run(&c, SCRIPT_queue_audit, CALL_LOOKS);
@@ -360,11 +359,11 @@ bool
 redis_audit(struct store *store)
 {
     struct redis_store *s = redis_of(store);
-    struct store_visit visit = {.now_ms = 0}; /* no time passes for it */
+    struct store_op op = {.now_ms = 0}; /* no time passes for it */
     struct reason why;
 
     reason_init(&why);
-    if (walk_queues(s, &visit, SIZE_MAX, audit_queue, &why) == ST_OK)
+    if (walk_queues(s, &op, SIZE_MAX, audit_queue, &why) == ST_OK)
         return true;
     if (s->config.warn != NULL)
         s->config.warn(s->config.warn_arg, why.text);

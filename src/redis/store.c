@@ -20,11 +20,11 @@ check_nodes(void *arg)
 }
 
 enum status
-redis_ping(struct store *store, struct store_visit *visit)
+redis_ping(struct store *store, struct store_op *op)
 {
     struct ping p = {redis_of(store), ST_UNAVAILABLE};
 
-    (void)visit;
+    (void)op;
     (void)fiber_detour(check_nodes, &p);
     return p.status;
 }
@@ -92,12 +92,12 @@ redis_close(struct store *store)
     close_parts(s);
 }
 
-static const struct store_state_ops redis_state_ops = {
+static const struct store_state_vtable redis_state_ops = {
     .read = redis_read, .records_release = redis_records_release, .apply = redis_apply};
 
 #define OPERATION(name) .name = redis_##name,
 
-static const struct store_ops ops = {STORE_OPERATIONS(OPERATION)};
+static const struct store_vtable ops = {STORE_OPERATIONS(OPERATION)};
 
 static enum status
 connect(struct redis_store *s, struct reason *why)
@@ -150,7 +150,7 @@ redis_open(const struct redis_config *config, struct store **out, struct reason 
 
     if (s == NULL)
         return ST_NO_MEMORY;
-    s->store = (struct store){.ops = &ops, .state = &redis_state_ops, .blocks = true};
+    s->store = (struct store){.vtable = &ops, .state = &redis_state_ops, .blocks = true};
     s->config = *config;
     lock_init(&s->lock);
     entropy_init_system(&s->entropy);

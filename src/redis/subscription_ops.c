@@ -24,7 +24,7 @@ show_subscription_id(struct bytes text, struct store_id *out)
 }
 
 static void
-fill_view(const struct call *c, size_t at, const struct store_visit *visit,
+fill_view(const struct call *c, size_t at, const struct store_op *op,
           struct store_subscription *out)
 {
     const int64_t again_ms = call_integer(c, at + SHOWN_AGAIN);
@@ -36,24 +36,23 @@ fill_view(const struct call *c, size_t at, const struct store_visit *visit,
         .age_s =
             (call_integer(c, SHOWN_NOW) - call_integer(c, at + SHOWN_STARTED)) / 1000,
         .confirmed = call_integer(c, at + SHOWN_CONFIRMED) != 0,
-        .progress = {.delivered = (uint64_t)call_integer(c, at + SHOWN_DELIVERED),
-                     .given_up = (uint64_t)call_integer(c, at + SHOWN_GIVEN_UP),
-                     .fallen_out = (uint64_t)call_integer(c, at + SHOWN_FALLEN_OUT),
-                     .behind = (uint64_t)call_integer(c, at + SHOWN_BEHIND),
-                     .failures = (uint64_t)call_integer(c, at + SHOWN_FAILURES),
-                     .failed = (uint32_t)call_integer(c, at + SHOWN_FAILED),
-                     .lent = call_integer(c, at + SHOWN_LEASED) != 0,
-                     /* A time of Redis, by the clock of this process; 0: none. */
-                     .next_try_ms =
-                         again_ms == 0
-                             ? 0
-                             : again_ms - call_integer(c, SHOWN_NOW) + visit->now_ms}};
+        .progress = {
+            .delivered = (uint64_t)call_integer(c, at + SHOWN_DELIVERED),
+            .given_up = (uint64_t)call_integer(c, at + SHOWN_GIVEN_UP),
+            .fallen_out = (uint64_t)call_integer(c, at + SHOWN_FALLEN_OUT),
+            .behind = (uint64_t)call_integer(c, at + SHOWN_BEHIND),
+            .failures = (uint64_t)call_integer(c, at + SHOWN_FAILURES),
+            .failed = (uint32_t)call_integer(c, at + SHOWN_FAILED),
+            .lent = call_integer(c, at + SHOWN_LEASED) != 0,
+            /* A time of Redis, by the clock of this process; 0: none. */
+            .next_try_ms =
+                again_ms == 0 ? 0 : again_ms - call_integer(c, SHOWN_NOW) + op->now_ms}};
     show_subscription_id(call_item(c, at + SHOWN_ID), &out->id);
 }
 
 /* Shows them, and the marker behind the last one. The views take the response over. ST_NO_MEMORY. */
 static enum status
-show_subscriptions(struct call *c, const struct store_visit *visit,
+show_subscriptions(struct call *c, const struct store_op *op,
                    struct store_subscriptions *out)
 {
     const size_t count = show_subscription_count(c);
@@ -67,7 +66,7 @@ show_subscriptions(struct call *c, const struct store_visit *visit,
     if (shown == NULL)
         return ST_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
-        fill_view(c, SHOWN_FIRST + i * SHOWN_WORDS, visit, &shown->views[i]);
+        fill_view(c, SHOWN_FIRST + i * SHOWN_WORDS, op, &shown->views[i]);
     (void)snprintf(out->next.text, sizeof(out->next.text), "%lld",
                    (long long)call_integer(c, SHOWN_FIRST + (count - 1) * SHOWN_WORDS));
     out->store = &c->store->store;
@@ -90,14 +89,14 @@ redis_subscriptions_release(const struct store *store,
 }
 
 enum status
-redis_subscription_create(struct store *store, struct store_visit *visit,
+redis_subscription_create(struct store *store, struct store_op *op,
                           const struct store_queue *where,
                           const struct store_subscription_draft *draft,
                           struct store_subscribed *out)
 {
     enum { TAG = 1, UNLISTED, ID, CREATED, CONFIRMED };
     struct redis_store *s = redis_of(store);
-    struct call c = call_begin(s, visit, where);
+    struct call c = call_begin(s, op, where);
     enum status st;
 
     call_digits(&c, TAG_DIGITS);
@@ -111,36 +110,36 @@ redis_subscription_create(struct store *store, struct store_visit *visit,
         *out = (struct store_subscribed){.created = call_integer(&c, CREATED) != 0,
                                          .confirmed = call_integer(&c, CONFIRMED) != 0};
         show_subscription_id(call_item(&c, ID), &out->id);
-        delivery_is_due(s, visit, where, 0);
+        delivery_is_due(s, op, where, 0);
         if (call_integer(&c, UNLISTED) != 0)
-            st = queue_index_add(s, visit, where, call_item(&c, TAG));
+            st = queue_index_add(s, op, where, call_item(&c, TAG));
     }
     call_end(&c);
     return st;
 }
 
 enum status
-redis_subscription_get(struct store *store, struct store_visit *visit,
+redis_subscription_get(struct store *store, struct store_op *op,
                        const struct store_queue *where, struct bytes id,
                        struct store_subscriptions *out)
 {
-    struct call c = call_begin(redis_of(store), visit, where);
+    struct call c = call_begin(redis_of(store), op, where);
     enum status st;
 
     call_id(&c, id);
     st = call_run(&c, SCRIPT_subscription_get, CALL_LOOKS);
     if (st == ST_OK)
-        st = show_subscriptions(&c, visit, out);
+        st = show_subscriptions(&c, op, out);
     call_end(&c);
     return st;
 }
 
 enum status
-redis_subscription_list(struct store *store, struct store_visit *visit,
+redis_subscription_list(struct store *store, struct store_op *op,
                         const struct store_queue *where, struct bytes marker,
                         size_t limit, struct store_subscriptions *out)
 {
-    struct call c = call_begin(redis_of(store), visit, where);
+    struct call c = call_begin(redis_of(store), op, where);
     enum status st;
 
     call_marker(&c, marker);
@@ -148,7 +147,7 @@ redis_subscription_list(struct store *store, struct store_visit *visit,
     call_text(&c, "");
     st = call_run(&c, SCRIPT_subscription_list, CALL_LOOKS);
     if (st == ST_OK)
-        st = show_subscriptions(&c, visit, out);
+        st = show_subscriptions(&c, op, out);
     call_end(&c);
     return st;
 }
@@ -157,7 +156,7 @@ redis_subscription_list(struct store *store, struct store_visit *visit,
 
 /* Runs a change of one that exists; a delivery may be due then. */
 static enum status
-run_change(struct call *c, enum script script, const struct store_visit *visit,
+run_change(struct call *c, enum script script, const struct store_op *op,
            const struct store_queue *where)
 {
     struct redis_store *s = c->store;
@@ -167,17 +166,17 @@ run_change(struct call *c, enum script script, const struct store_visit *visit,
     if (st == ST_OK)
         when_ms = call_integer(c, 1);
     call_end(c);
-    delivery_is_due(s, visit, where, when_ms);
+    delivery_is_due(s, op, where, when_ms);
     return st;
 }
 
 enum status
-redis_subscription_update(struct store *store, struct store_visit *visit,
+redis_subscription_update(struct store *store, struct store_op *op,
                           const struct store_queue *where, struct bytes id,
                           const struct store_subscription_draft *draft)
 {
     struct redis_store *s = redis_of(store);
-    struct call c = call_begin(s, visit, where);
+    struct call c = call_begin(s, op, where);
 
     call_id(&c, id);
     call_number(&c, s->config.require_confirmation);
@@ -186,28 +185,28 @@ redis_subscription_update(struct store *store, struct store_visit *visit,
     call_number(&c, bytes_present(draft->options));
     call_word(&c, draft->options);
     call_number(&c, draft->ttl_s);
-    return run_change(&c, SCRIPT_subscription_update, visit, where);
+    return run_change(&c, SCRIPT_subscription_update, op, where);
 }
 
 enum status
-redis_subscription_confirm(struct store *store, struct store_visit *visit,
+redis_subscription_confirm(struct store *store, struct store_op *op,
                            const struct store_queue *where, struct bytes id,
                            bool confirmed)
 {
     struct redis_store *s = redis_of(store);
-    struct call c = call_begin(s, visit, where);
+    struct call c = call_begin(s, op, where);
 
     call_id(&c, id);
     call_number(&c, s->config.require_confirmation);
     call_number(&c, confirmed);
-    return run_change(&c, SCRIPT_subscription_confirm, visit, where);
+    return run_change(&c, SCRIPT_subscription_confirm, op, where);
 }
 
 enum status
-redis_subscription_delete(struct store *store, struct store_visit *visit,
+redis_subscription_delete(struct store *store, struct store_op *op,
                           const struct store_queue *where, struct bytes id)
 {
-    struct call c = call_begin(redis_of(store), visit, where);
+    struct call c = call_begin(redis_of(store), op, where);
 
     call_id(&c, id);
     return call_finish(&c, SCRIPT_subscription_delete, CALL_CHANGES);
@@ -274,7 +273,7 @@ read_member(struct bytes text, struct store_queue *out)
 
 /* Begins a call about a list, and about a queue in it (NULL: none). */
 static struct call
-begin_part(struct redis_store *s, const struct store_visit *visit, unsigned part,
+begin_part(struct redis_store *s, const struct store_op *op, unsigned part,
            const struct store_queue *where)
 {
     struct buf key, member;
@@ -283,7 +282,7 @@ begin_part(struct redis_store *s, const struct store_visit *visit, unsigned part
     buf_init(&key, s->config.mem);
     key_of_due(&key, part);
     c = call_begin_key(s, &key);
-    call_time(&c, visit);
+    call_time(&c, op);
     if (where == NULL)
         return c;
     buf_init(&member, s->config.mem);
@@ -296,7 +295,7 @@ begin_part(struct redis_store *s, const struct store_visit *visit, unsigned part
 }
 
 void
-delivery_is_due(struct redis_store *s, const struct store_visit *visit,
+delivery_is_due(struct redis_store *s, const struct store_op *op,
                 const struct store_queue *where, int64_t ms)
 {
     struct deliveries *d = s->deliveries;
@@ -311,7 +310,7 @@ delivery_is_due(struct redis_store *s, const struct store_visit *visit,
     key_of_queue(&key, where);
     part = key.failed ? 0 : slot_of(buf_view(&key)) % PARTS;
     buf_fini(&key);
-    c = begin_part(s, visit, part, where);
+    c = begin_part(s, op, part, where);
     call_number(&c, ms);
     (void)call_finish(&c, SCRIPT_due_enter, CALL_NOTES);
     lock_acquire(&d->lock);
@@ -346,7 +345,7 @@ enum {
 
 /* NULL: no memory. */
 static struct leased *
-new_leased(const struct call *c, size_t at, const struct store_visit *visit)
+new_leased(const struct call *c, size_t at, const struct store_op *op)
 {
     struct redis_store *s = c->store;
     const struct store_queue *where = c->where;
@@ -365,7 +364,7 @@ new_leased(const struct call *c, size_t at, const struct store_visit *visit)
         return NULL;
     to = leased->text;
     view = &leased->view;
-    leased->kept_ms = redis_clock_ms(s, visit->now_ms);
+    leased->kept_ms = redis_clock_ms(s, op->now_ms);
     leased->token = call_integer(c, at + TOKEN);
     leased->version = call_integer(c, at + VERSION);
     view->store = &s->store;
@@ -380,7 +379,7 @@ new_leased(const struct call *c, size_t at, const struct store_visit *visit)
         view->body = bytes_lay(&to, body);
     show_subscription_id(call_item(c, at + ID), &view->subscription);
     /* The end is Redis' time; here it is ours. */
-    view->expires_ms = visit->now_ms + call_integer(c, at + ENDS) - call_integer(c, NOW);
+    view->expires_ms = op->now_ms + call_integer(c, at + ENDS) - call_integer(c, NOW);
     view->failed = (uint32_t)call_integer(c, at + TRIES);
     view->number = view->ordinal = (uint64_t)call_integer(c, at + ORDINAL);
     view->ttl_s = call_integer(c, at + TTL);
@@ -391,11 +390,11 @@ new_leased(const struct call *c, size_t at, const struct store_visit *visit)
 
 /* Leases some of what is due in a queue. *when_ms: when to look at it again. */
 static enum status
-lease_some(struct redis_store *s, const struct store_visit *visit,
+lease_some(struct redis_store *s, const struct store_op *op,
            const struct store_queue *where, int64_t *when_ms)
 {
     struct deliveries *d = s->deliveries;
-    struct call c = call_begin(s, visit, where);
+    struct call c = call_begin(s, op, where);
     enum status st;
 
     call_limit(&c, s->maintenance == NULL ? 1 : LEASE_MOST);
@@ -407,7 +406,7 @@ lease_some(struct redis_store *s, const struct store_visit *visit,
             *when_ms = call_integer(&c, NOW) + AGAIN_MS;
     }
     for (size_t at = LEASED; st == ST_OK && call_has(&c, at); at += WORDS) {
-        struct leased *leased = new_leased(&c, at, visit);
+        struct leased *leased = new_leased(&c, at, op);
 
         if (leased == NULL)
             continue; /* it is leased again when its lease has ended */
@@ -422,7 +421,7 @@ lease_some(struct redis_store *s, const struct store_visit *visit,
 
 /* Takes a queue out of a list, and leases what is due there. ST_NOT_FOUND: none is due. */
 static enum status
-look_into(struct redis_store *s, const struct store_visit *visit, unsigned part)
+look_into(struct redis_store *s, const struct store_op *op, unsigned part)
 {
     enum { TAKEN_NOW = 1, NEXT, QUEUE, UNTIL };
     struct deliveries *d = s->deliveries;
@@ -434,16 +433,16 @@ look_into(struct redis_store *s, const struct store_visit *visit, unsigned part)
     lock_acquire(&d->lock);
     d->hurried[part] = false;
     lock_release(&d->lock);
-    c = begin_part(s, visit, part, NULL);
+    c = begin_part(s, op, part, NULL);
     call_number(&c, lease_ms(s));
     st = call_run(&c, SCRIPT_due_take, CALL_NOTES);
     if (st == ST_OK && call_integer(&c, NEXT) > 0 &&
         call_integer(&c, NEXT) - call_integer(&c, TAKEN_NOW) < wait_ms)
         wait_ms = call_integer(&c, NEXT) - call_integer(&c, TAKEN_NOW);
     if (st == ST_OK && read_member(call_item(&c, QUEUE), &where)) {
-        st = lease_some(s, visit, &where, &when_ms);
+        st = lease_some(s, op, &where, &when_ms);
         if (st == ST_OK) {
-            struct call put_back = begin_part(s, visit, part, &where);
+            struct call put_back = begin_part(s, op, part, &where);
 
             call_number(&put_back, call_integer(&c, UNTIL));
             call_number(&put_back, when_ms);
@@ -456,7 +455,7 @@ look_into(struct redis_store *s, const struct store_visit *visit, unsigned part)
     call_end(&c);
     lock_acquire(&d->lock);
     if (!d->hurried[part])
-        d->look_ms[part] = redis_clock_ms(s, visit->now_ms) + wait_ms;
+        d->look_ms[part] = redis_clock_ms(s, op->now_ms) + wait_ms;
     lock_release(&d->lock);
     return st;
 }
@@ -479,8 +478,7 @@ next_ready(struct deliveries *d, int64_t now_ms, unsigned *part)
 }
 
 enum status
-redis_delivery_next(struct store *store, struct store_visit *visit,
-                    struct store_delivery *out)
+redis_delivery_next(struct store *store, struct store_op *op, struct store_delivery *out)
 {
     enum { LOOKS = 2 * PARTS };
     struct redis_store *s = redis_of(store);
@@ -490,12 +488,12 @@ redis_delivery_next(struct store *store, struct store_visit *visit,
     for (int looks = 0;; looks++) {
         enum status st;
 
-        leased = next_ready(s->deliveries, redis_clock_ms(s, visit->now_ms), &part);
+        leased = next_ready(s->deliveries, redis_clock_ms(s, op->now_ms), &part);
         if (leased != NULL)
             break;
         if (looks == LOOKS)
             return ST_AGAIN;
-        st = part == PARTS ? ST_NOT_FOUND : look_into(s, visit, part);
+        st = part == PARTS ? ST_NOT_FOUND : look_into(s, op, part);
         if (part == PARTS || (st != ST_OK && st != ST_NOT_FOUND))
             return st;
     }
@@ -506,7 +504,7 @@ redis_delivery_next(struct store *store, struct store_visit *visit,
 /* ---------------------------------------------------------------------- outcomes */
 
 void
-redis_delivery_done(struct store *store, struct store_visit *visit,
+redis_delivery_done(struct store *store, struct store_op *op,
                     struct store_delivery *delivery, enum store_outcome outcome,
                     int64_t again_ms)
 {
@@ -514,7 +512,7 @@ redis_delivery_done(struct store *store, struct store_visit *visit,
     struct leased *leased = delivery->pins[0];
     const struct store_delivery *view = &leased->view;
     int64_t when_ms = -1;
-    struct call c = call_begin(s, visit, &view->queue);
+    struct call c = call_begin(s, op, &view->queue);
 
     call_text(&c, view->subscription.text);
     call_number(&c, leased->token);
@@ -522,7 +520,7 @@ redis_delivery_done(struct store *store, struct store_visit *visit,
     call_number(&c, view->notice);
     call_number(&c, (int64_t)view->ordinal);
     call_number(&c, (int64_t)outcome);
-    call_number(&c, again_ms - visit->now_ms);
+    call_number(&c, again_ms - op->now_ms);
     if (call_run(&c, SCRIPT_delivery_done, CALL_NOTES) == ST_OK) {
         if (outcome == STORE_OUTCOME_FAILED)
             counters_add(s, STORE_COUNT_FAILED, 1);
@@ -535,7 +533,7 @@ redis_delivery_done(struct store *store, struct store_visit *visit,
         when_ms = call_integer(&c, 1);
     }
     call_end(&c);
-    delivery_is_due(s, visit, &view->queue, when_ms);
+    delivery_is_due(s, op, &view->queue, when_ms);
     lock_acquire(&s->deliveries->lock);
     list_remove(&leased->link);
     lock_release(&s->deliveries->lock);
@@ -584,7 +582,7 @@ delivery_keep(struct redis_store *s)
 {
     struct deliveries *d = s->deliveries;
     const int64_t now_ms = clock_stopwatch_ns() / 1000000;
-    const struct store_visit visit = {.now_ms = now_ms};
+    const struct store_op op = {.now_ms = now_ms};
     struct store_wakeup *wakeup = NULL;
     struct store_delivery view;
     int64_t next_ms = INT64_MAX, token;
@@ -593,7 +591,7 @@ delivery_keep(struct redis_store *s)
     buf_init(&text, s->config.mem);
     /* One at a time: a node that does not respond delays the others no longer than that. */
     if (copy_oldest(d, now_ms, &text, &view, &token)) {
-        struct call c = call_begin(s, &visit, &view.queue);
+        struct call c = call_begin(s, &op, &view.queue);
 
         call_text(&c, view.subscription.text);
         call_number(&c, token);

@@ -57,7 +57,7 @@ void deliveries_close(struct redis_store *s);
 
 /* A queue has something to deliver at this time of the store (0: now; less: never). If Redis cannot be told,
  * the queue is found later. */
-void delivery_is_due(struct redis_store *s, const struct store_visit *visit,
+void delivery_is_due(struct redis_store *s, const struct store_op *op,
                      const struct store_queue *where, int64_t ms);
 
 /* For the maintenance thread: renews leases, and notifies the listener if something may be due. Returns when to

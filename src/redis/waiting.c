@@ -88,14 +88,14 @@ free_if_empty(struct waiting *w, struct waitqueue *waitqueue)
 
 /* How many messages are ready, and in how many ms that may change by itself (-1: never). */
 static enum status
-ask_ready(struct redis_store *s, const struct store_visit *visit,
+ask_ready(struct redis_store *s, const struct store_op *op,
           const struct store_queue *where, size_t *ready, int64_t *wait_ms)
 {
     enum { READY = 1, NOW, DUE };
     enum status st;
 
     do {
-        struct call c = call_begin(s, visit, where);
+        struct call c = call_begin(s, op, where);
 
         call_number(&c, s->waiting->kept ? WATCH_MS : 0);
         st = call_run(&c, SCRIPT_queue_ready, CALL_NOTES);
@@ -124,7 +124,7 @@ arm_timer(struct waiting *w, struct waitqueue *waitqueue, int64_t now_ms, int64_
 
 /* Asks how many messages are ready, and wakes as many waiters. */
 static void
-wake_ready(struct redis_store *s, const struct store_visit *visit,
+wake_ready(struct redis_store *s, const struct store_op *op,
            const struct store_queue *where)
 {
     struct waiting *w = s->waiting;
@@ -133,14 +133,14 @@ wake_ready(struct redis_store *s, const struct store_visit *visit,
     size_t ready = 0;
     struct waitqueue *waitqueue;
 
-    if (ask_ready(s, visit, where, &ready, &wait_ms) != ST_OK) {
+    if (ask_ready(s, op, where, &ready, &wait_ms) != ST_OK) {
         ready = 0;
         wait_ms = LOOK_AGAIN_MS;
     }
     lock_acquire(&w->lock);
     waitqueue = find_waitqueue(s, where);
     if (waitqueue != NULL) {
-        arm_timer(w, waitqueue, redis_clock_ms(s, visit->now_ms), wait_ms);
+        arm_timer(w, waitqueue, redis_clock_ms(s, op->now_ms), wait_ms);
         waitqueue->ready = ready;
         waitqueue_wake(waitqueue, ready, &wakeups);
     }
@@ -151,7 +151,7 @@ wake_ready(struct redis_store *s, const struct store_visit *visit,
 }
 
 void
-waiting_wake(struct redis_store *s, const struct store_visit *visit,
+waiting_wake(struct redis_store *s, const struct store_op *op,
              const struct store_queue *where)
 {
     struct waiting *w = s->waiting;
@@ -163,25 +163,25 @@ waiting_wake(struct redis_store *s, const struct store_visit *visit,
     waits = find_waitqueue(s, where) != NULL;
     lock_release(&w->lock);
     if (waits)
-        wake_ready(s, visit, where);
+        wake_ready(s, op, where);
 }
 
 /* ------------------------------------------------------------------ waiters */
 
 size_t
-waiting_reserved(struct redis_store *s, const struct store_visit *visit,
+waiting_reserved(struct redis_store *s, const struct store_op *op,
                  const struct store_queue *where, size_t *limit)
 {
     struct waiting *w = s->waiting;
     const struct waitqueue *waitqueue;
     size_t reserved = 0;
 
-    if (visit->waiter == NULL || atomic_load(&w->count) == 0)
+    if (op->waiter == NULL || atomic_load(&w->count) == 0)
         return 0;
     lock_acquire(&w->lock);
     waitqueue = find_waitqueue(s, where);
     if (waitqueue != NULL)
-        reserved = waitqueue_reserved(waitqueue, visit->waiter);
+        reserved = waitqueue_reserved(waitqueue, op->waiter);
     lock_release(&w->lock);
     if (reserved < STORE_RESERVED)
         return reserved;
@@ -190,27 +190,27 @@ waiting_reserved(struct redis_store *s, const struct store_visit *visit,
 }
 
 enum status
-waiting_found_nothing(struct redis_store *s, struct store_visit *visit,
+waiting_found_nothing(struct redis_store *s, struct store_op *op,
                       const struct store_queue *where, size_t wants)
 {
     struct waiting *w = s->waiting;
     struct waitqueue *waitqueue;
 
-    if (visit->waiter == NULL)
+    if (op->waiter == NULL)
         return ST_OK;
     lock_acquire(&w->lock);
     waitqueue = find_waitqueue(s, where);
     if (waitqueue == NULL)
-        waitqueue = make_waitqueue(s, where, redis_clock_ms(s, visit->now_ms));
+        waitqueue = make_waitqueue(s, where, redis_clock_ms(s, op->now_ms));
     if (waitqueue != NULL) {
-        visit->waiter->home = w;
-        waitqueue_enter(waitqueue, visit->waiter, wants);
-        visit->waits = true;
+        op->waiter->home = w;
+        waitqueue_enter(waitqueue, op->waiter, wants);
+        op->waits = true;
     }
     lock_release(&w->lock);
     if (waitqueue == NULL)
         return ST_NO_MEMORY;
-    wake_ready(s, visit, where); /* earlier messages woke no waiter */
+    wake_ready(s, op, where); /* earlier messages woke no waiter */
     return ST_OK;
 }
 
@@ -226,17 +226,17 @@ remove_waiter(struct waiting *w, struct store_waiter *waiter)
 }
 
 void
-waiting_served(struct redis_store *s, const struct store_visit *visit,
+waiting_served(struct redis_store *s, const struct store_op *op,
                const struct store_queue *where)
 {
     struct waiting *w = s->waiting;
 
-    if (visit->waiter != NULL && visit->waiter->home != NULL) {
+    if (op->waiter != NULL && op->waiter->home != NULL) {
         lock_acquire(&w->lock);
-        remove_waiter(w, visit->waiter);
+        remove_waiter(w, op->waiter);
         lock_release(&w->lock);
     }
-    waiting_wake(s, visit, where);
+    waiting_wake(s, op, where);
 }
 
 /* The waiters behind it are woken by the last known count, perhaps for nothing. */
@@ -301,7 +301,7 @@ due_waitqueue(struct waiting *w, int64_t now_ms)
 int64_t
 waiting_housekeep(struct redis_store *s, int64_t now_ms)
 {
-    const struct store_visit visit = {.now_ms = now_ms};
+    const struct store_op op = {.now_ms = now_ms};
     struct waiting *w = s->waiting;
     struct store_queue where;
     struct buf text;
@@ -318,7 +318,7 @@ waiting_housekeep(struct redis_store *s, int64_t now_ms)
             wheel_arm(w->wheel, &waitqueue->look, now_ms + LOOK_AGAIN_MS);
         lock_release(&w->lock);
         if (good)
-            wake_ready(s, &visit, &where);
+            wake_ready(s, &op, &where);
     }
     buf_fini(&text);
     return waiting_next_ms(s);

@@ -23,24 +23,24 @@ enum status waiting_open(struct redis_store *s);
 /* There is no waiter. Fine if it is not open. */
 void waiting_close(struct redis_store *s);
 
-/* How many ready messages are reserved for waiters in front of the visit's own. If that is too many to
+/* How many ready messages are reserved for waiters in front of the operation's own. If that is too many to
  * count, *limit becomes 0. */
-size_t waiting_reserved(struct redis_store *s, const struct store_visit *visit,
+size_t waiting_reserved(struct redis_store *s, const struct store_op *op,
                         const struct store_queue *where, size_t *limit);
 
 /*
  * An operation with a waiter has found nothing: the waiter waits for `wants` messages from now on
- * (visit->waits), and is woken if some have come meanwhile. ST_NO_MEMORY: it does not wait.
+ * (op->waits), and is woken if some have come meanwhile. ST_NO_MEMORY: it does not wait.
  */
-enum status waiting_found_nothing(struct redis_store *s, struct store_visit *visit,
+enum status waiting_found_nothing(struct redis_store *s, struct store_op *op,
                                   const struct store_queue *where, size_t wants);
 
 /* It has found something: its waiter leaves the wait queue, and others are woken if messages are left. */
-void waiting_served(struct redis_store *s, const struct store_visit *visit,
+void waiting_served(struct redis_store *s, const struct store_op *op,
                     const struct store_queue *where);
 
 /* Messages may have become ready: wakes the waiters that can have them. */
-void waiting_wake(struct redis_store *s, const struct store_visit *visit,
+void waiting_wake(struct redis_store *s, const struct store_op *op,
                   const struct store_queue *where);
 
 /* The queue has changed elsewhere, or (gone) was deleted, here or elsewhere: wakes the first waiter, or all. */

@@ -4,14 +4,14 @@ void
 store_close(struct store *s)
 {
     if (s != NULL)
-        s->ops->close(s);
+        s->vtable->close(s);
 }
 
 void
 store_batch_release(struct store_batch *batch)
 {
     if (batch->store != NULL)
-        batch->store->ops->batch_release(batch->store, batch);
+        batch->store->vtable->batch_release(batch->store, batch);
     *batch = STORE_BATCH_INIT;
 }
 
@@ -19,7 +19,7 @@ void
 store_queues_release(struct store_queues *queues)
 {
     if (queues->store != NULL)
-        queues->store->ops->queues_release(queues->store, queues);
+        queues->store->vtable->queues_release(queues->store, queues);
     *queues = STORE_QUEUES_INIT;
 }
 
@@ -27,8 +27,8 @@ void
 store_subscriptions_release(struct store_subscriptions *subscriptions)
 {
     if (subscriptions->store != NULL)
-        subscriptions->store->ops->subscriptions_release(subscriptions->store,
-                                                         subscriptions);
+        subscriptions->store->vtable->subscriptions_release(subscriptions->store,
+                                                            subscriptions);
     *subscriptions = STORE_SUBSCRIPTIONS_INIT;
 }
 

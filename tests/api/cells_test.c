@@ -371,10 +371,10 @@ path_of(struct walk *w, const struct cell *c)
 static struct store_totals
 totals(struct walk *w)
 {
-    struct store_visit visit = {.now_ms = w->f.c.now_ms};
+    struct store_op op = {.now_ms = w->f.c.now_ms};
     struct store_totals t;
 
-    ck_assert_int_eq(store_totals(w->f.store, &visit, &t), ST_OK);
+    ck_assert_int_eq(store_totals(w->f.store, &op, &t), ST_OK);
     return t;
 }
 

@@ -99,39 +99,39 @@ START_TEST(projects_with_odd_names_are_told_apart)
 }
 END_TEST
 
-static const struct store_ops *engine_ops;
+static const struct store_vtable *engine_ops;
 
 /* The first queue and then, as if it had been made anew meanwhile, once more. */
 static enum status
-show_twice(struct store *s, struct store_visit *visit, size_t *at,
+show_twice(struct store *s, struct store_op *op, size_t *at,
            struct store_queue_figures *out)
 {
     size_t place = 0;
 
-    return (*at)++ > 1 ? ST_NOT_FOUND : engine_ops->queue_figures(s, visit, &place, out);
+    return (*at)++ > 1 ? ST_NOT_FOUND : engine_ops->queue_figures(s, op, &place, out);
 }
 
 START_TEST(no_series_comes_twice)
 {
     static const char series[] =
         "\nclaimd_queue_claims{project=\"" API_CALL_PROJECT "\",queue=\"a\"} 0\n";
-    struct store_ops twice;
+    struct store_vtable twice;
     struct api_fixture f;
     const char *found;
 
     api_fixture_open(&f);
     post(&f, "a");
     post(&f, "b");
-    engine_ops = f.store->ops;
+    engine_ops = f.store->vtable;
     twice = *engine_ops;
     twice.queue_figures = show_twice;
-    f.store->ops = &twice;
+    f.store->vtable = &twice;
     ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
     found = strstr(api_answer(&f.c), series);
     ck_assert_ptr_nonnull(found);
     ck_assert_ptr_null(strstr(found + 1, series));
     ck_line(&f, "claimd_queue_messages{project=\"\",queue=\"\",state=\"claimable\"} 1");
-    f.store->ops = engine_ops;
+    f.store->vtable = engine_ops;
     api_fixture_close(&f);
 }
 END_TEST

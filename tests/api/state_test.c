@@ -492,22 +492,21 @@ START_TEST(one_state_is_put_after_the_other)
 END_TEST
 
 /* A store where others make queues again when they are deleted, so often. */
-static const struct store_ops *real;
-static const struct store_state_ops *real_state;
-static struct store_ops busy;
+static const struct store_vtable *real;
+static const struct store_state_vtable *real_state;
+static struct store_vtable busy;
 static int made;
 
 static enum status
-delete_and_make(struct store *s, struct store_visit *visit,
-                const struct store_queue *queue)
+delete_and_make(struct store *s, struct store_op *op, const struct store_queue *queue)
 {
     const struct store_metadata plain = {{NULL, 0}, STORE_SETTINGS_INIT};
-    enum status st = real->queue_delete(s, visit, queue);
+    enum status st = real->queue_delete(s, op, queue);
     bool created;
 
     if (st == ST_OK && made > 0) {
         made--;
-        st = real->queue_create(s, visit, queue, &plain, &created);
+        st = real->queue_create(s, op, queue, &plain, &created);
     }
     return st;
 }
@@ -515,10 +514,10 @@ delete_and_make(struct store *s, struct store_visit *visit,
 static void
 be_busy(int times)
 {
-    real = f.store->ops;
+    real = f.store->vtable;
     busy = *real;
     busy.queue_delete = delete_and_make;
-    f.store->ops = &busy;
+    f.store->vtable = &busy;
     made = times;
 }
 
@@ -527,7 +526,7 @@ START_TEST(a_queue_that_others_make_again_is_replaced_all_the_same)
     set("{'queue':'a','message':{'body':1}};{'queue':'b','message':{'body':2}}");
     be_busy(3);
     set("{'queue':'a','message':{'body':3}};{'queue':'c'}");
-    f.store->ops = real;
+    f.store->vtable = real;
     ck_assert_int_eq(made, 0);
     ck_api(&f, "GET", "/v2/queues/a/messages?echo=true", NULL, 200, NULL);
     ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":3"));
@@ -537,20 +536,19 @@ END_TEST
 
 /* Refuses to apply what has the body 13. */
 static enum status
-apply_or_refuse(struct store *s, struct store_visit *visit,
-                const struct store_queue *queue, const struct store_record *records,
-                size_t count)
+apply_or_refuse(struct store *s, struct store_op *op, const struct store_queue *queue,
+                const struct store_record *records, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (records[i].kind == STORE_RECORD_MESSAGE &&
             bytes_equal_str(records[i].message.body, "13"))
             return ST_PROJECT_BYTES;
-    return real_state->apply(s, visit, queue, records, count);
+    return real_state->apply(s, op, queue, records, count);
 }
 
 START_TEST(a_state_that_the_store_refuses_leaves_the_old_one)
 {
-    struct store_state_ops refusing = *f.store->state;
+    struct store_state_vtable refusing = *f.store->state;
     const char *before;
 
     post("a", "{'messages':[{'body':1,'ttl':300},{'body':2,'ttl':300,'delay':20}]}");

@@ -262,7 +262,7 @@ end_in_peace(struct world *w)
     world_note(w, "==== %s", end_texts[CRASH_PEACE]);
     stop(w);
     if (w->failures == 0)
-        w->acknowledged = figures.position;
+        w->acknowledged = figures.lsn;
     disk_shut(w->process);
     if (w->names_fail && w->failures > 0) /* while it ended */
         sim_disk_crash(w->disk);

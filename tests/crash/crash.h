@@ -4,7 +4,7 @@
  *
  * A seed is a disk and a row of lives. In each a store is started, works, and ends: by a power
  * cut, by kill -9, in peace; some of the time the disk fails, lies, is full or dies under it,
- * also while it starts. All that it tells its journal is kept here too, with its position. The
+ * also while it starts. All that it tells its journal is kept here too, with its LSN. The
  * log is one order, so after a restart the store must be what a replica is that was told just
  * what stands in the log; and everything whose answer could have gone out must be in it.
  */

@@ -95,7 +95,7 @@ draft(struct world *w, struct batch *b, size_t i)
 static void
 post(struct world *w)
 {
-    struct store_visit visit = {.now_ms = w->now_ms};
+    struct store_op op = {.now_ms = w->now_ms};
     int queue = some_queue(w);
     struct store_queue q = where(queue);
     struct store_post request = {.count = up_to(w, random_chance(&w->r, 80) ? 4 : BATCH),
@@ -109,10 +109,10 @@ post(struct world *w)
     request.drafts = b.drafts;
     request.checksums = random_chance(&w->r, 30) ? b.checksums : NULL;
     world_note(w, "post %zu to %s", request.count, names[queue]);
-    st = store_message_post(w->store, &visit, &q, &request, b.ids);
-    world_end_operation(w, st, &visit);
+    st = store_message_post(w->store, &op, &q, &request, b.ids);
+    world_end_operation(w, st, &op);
     for (size_t i = 0; st == ST_OK && i < request.count; i++) {
-        world_promise(w, visit.position, queue, &b.ids[i], 0);
+        world_promise(w, op.lsn, queue, &b.ids[i], 0);
         learn(w, w->messages, &w->message_count, queue, &b.ids[i]);
     }
 }
@@ -120,7 +120,7 @@ post(struct world *w)
 static void
 delete_one(struct world *w)
 {
-    struct store_visit visit = {.now_ms = w->now_ms};
+    struct store_op op = {.now_ms = w->now_ms};
     struct known m = recall(w, w->messages, w->message_count);
     struct known c = recall(w, w->claims, w->claim_count);
     struct bytes claim = random_chance(&w->r, 60) ? store_id_bytes(&c.id) : BYTES_NONE;
@@ -129,13 +129,13 @@ delete_one(struct world *w)
     world_note(w, "delete %s of %s with '%.*s'", m.id.text, names[m.queue],
                (int)claim.len, claim.data == NULL ? "" : claim.data);
     world_end_operation(
-        w, delete_message(w->store, &visit, &q, store_id_bytes(&m.id), claim), &visit);
+        w, delete_message(w->store, &op, &q, store_id_bytes(&m.id), claim), &op);
 }
 
 static void
 delete_many(struct world *w)
 {
-    struct store_visit visit = {.now_ms = w->now_ms};
+    struct store_op op = {.now_ms = w->now_ms};
     struct known m = recall(w, w->messages, w->message_count), kept[BATCH];
     struct store_queue q = where(m.queue);
     struct bytes ids[BATCH];
@@ -146,14 +146,13 @@ delete_many(struct world *w)
         ids[i] = store_id_bytes(&kept[i].id);
     }
     world_note(w, "delete %zu of %s", count, names[m.queue]);
-    world_end_operation(w, delete_messages(w->store, &visit, &q, ids, count, NULL, 0),
-                        &visit);
+    world_end_operation(w, delete_messages(w->store, &op, &q, ids, count, NULL, 0), &op);
 }
 
 static void
 pop(struct world *w)
 {
-    struct store_visit visit = {.now_ms = w->now_ms};
+    struct store_op op = {.now_ms = w->now_ms};
     struct store_batch out = STORE_BATCH_INIT;
     int queue = some_queue(w);
     struct store_queue q = where(queue);
@@ -161,8 +160,8 @@ pop(struct world *w)
     enum status st;
 
     world_note(w, "pop %zu from %s", limit, names[queue]);
-    st = store_message_pop(w->store, &visit, &q, limit, &out);
-    world_end_operation(w, st, &visit);
+    st = store_message_pop(w->store, &op, &q, limit, &out);
+    world_end_operation(w, st, &op);
     if (st == ST_OK)
         store_batch_release(&out);
 }
@@ -181,7 +180,7 @@ some_terms(struct world *w)
 static void
 claim(struct world *w)
 {
-    struct store_visit visit = {.now_ms = w->now_ms};
+    struct store_op op = {.now_ms = w->now_ms};
     struct store_terms terms = some_terms(w);
     struct store_batch out = STORE_BATCH_INIT;
     int queue = some_queue(w);
@@ -190,12 +189,12 @@ claim(struct world *w)
     enum status st;
 
     world_note(w, "claim %zu of %s for %" PRId64 " s", limit, names[queue], terms.ttl_s);
-    st = store_claim_create(w->store, &visit, &q, &terms, limit, &out);
-    world_end_operation(w, st, &visit);
+    st = store_claim_create(w->store, &op, &q, &terms, limit, &out);
+    world_end_operation(w, st, &op);
     if (st != ST_OK)
         return;
     if (out.count > 0) {
-        world_promise(w, visit.position, queue, &out.claim_id, out.claim_number);
+        world_promise(w, op.lsn, queue, &out.claim_id, out.claim_number);
         learn(w, w->claims, &w->claim_count, queue, &out.claim_id);
     }
     for (size_t i = 0; i < out.count; i++)
@@ -207,7 +206,7 @@ claim(struct world *w)
 static void
 renew(struct world *w)
 {
-    struct store_visit visit = {.now_ms = w->now_ms};
+    struct store_op op = {.now_ms = w->now_ms};
     struct known c = recall(w, w->claims, w->claim_count);
     struct store_terms terms = some_terms(w);
     struct store_queue q = where(c.queue);
@@ -216,15 +215,14 @@ renew(struct world *w)
     world_note(w, "renew %s of %s for %" PRId64 " s", c.id.text, names[c.queue],
                terms.ttl_s);
     world_end_operation(
-        w,
-        store_claim_renew(w->store, &visit, &q, store_id_bytes(&c.id), &terms, &number),
-        &visit);
+        w, store_claim_renew(w->store, &op, &q, store_id_bytes(&c.id), &terms, &number),
+        &op);
 }
 
 static void
 release(struct world *w)
 {
-    struct store_visit visit = {.now_ms = w->now_ms};
+    struct store_op op = {.now_ms = w->now_ms};
     struct known c = recall(w, w->claims, w->claim_count);
     struct store_queue q = where(c.queue);
     bool back = random_chance(&w->r, 50);
@@ -233,34 +231,34 @@ release(struct world *w)
                names[c.queue]);
     world_end_operation(
         w,
-        back ? store_claim_release(w->store, &visit, &q, store_id_bytes(&c.id),
+        back ? store_claim_release(w->store, &op, &q, store_id_bytes(&c.id),
                                    random_chance(&w->r, 50) ? STORE_NOT_SEEN
                                                             : STORE_NOT_SENT)
-             : store_claim_release(w->store, &visit, &q, store_id_bytes(&c.id),
+             : store_claim_release(w->store, &op, &q, store_id_bytes(&c.id),
                                    STORE_RELEASED),
-        &visit);
+        &op);
 }
 
 /* Some of what a claim holds, with that claim. */
 static void
 finish(struct world *w)
 {
-    struct store_visit visit = {.now_ms = w->now_ms};
+    struct store_op op = {.now_ms = w->now_ms};
     struct known c = recall(w, w->claims, w->claim_count);
     struct store_queue q = where(c.queue);
     struct bytes with = store_id_bytes(&c.id), ids[BATCH];
     struct store_batch held = STORE_BATCH_INIT;
     size_t count = 0;
 
-    if (store_claim_get(w->store, &visit, &q, with, &held) != ST_OK)
+    if (store_claim_get(w->store, &op, &q, with, &held) != ST_OK)
         return;
     for (size_t i = 0; i < held.count && count < BATCH; i++)
         if (random_chance(&w->r, 70))
             ids[count++] = store_id_bytes(&held.messages[i].id);
     world_note(w, "finish %zu of %s in %s", count, c.id.text, names[c.queue]);
     if (count > 0)
-        world_end_operation(
-            w, delete_messages(w->store, &visit, &q, ids, count, &with, 1), &visit);
+        world_end_operation(w, delete_messages(w->store, &op, &q, ids, count, &with, 1),
+                            &op);
     store_batch_release(&held);
 }
 
@@ -292,7 +290,7 @@ some_metadata(struct world *w, int queue, char json[TOLD_JSON_CAP])
 static void
 create(struct world *w)
 {
-    struct store_visit visit = {.now_ms = w->now_ms};
+    struct store_op op = {.now_ms = w->now_ms};
     int queue = random_chance(&w->r, 30) ? TRANSIENT : some_queue(w);
     struct store_queue q = where(queue);
     char json[TOLD_JSON_CAP];
@@ -300,51 +298,50 @@ create(struct world *w)
     bool created;
 
     world_note(w, "create %s", names[queue]);
-    world_end_operation(w, store_queue_create(w->store, &visit, &q, &metadata, &created),
-                        &visit);
+    world_end_operation(w, store_queue_create(w->store, &op, &q, &metadata, &created),
+                        &op);
 }
 
 static void
 update(struct world *w)
 {
-    struct store_visit visit = {.now_ms = w->now_ms};
+    struct store_op op = {.now_ms = w->now_ms};
     int queue = some_queue(w);
     struct store_queue q = where(queue);
     struct store_queues seen = STORE_QUEUES_INIT;
     char json[TOLD_JSON_CAP];
     struct store_metadata metadata = some_metadata(w, queue, json);
 
-    if (store_queue_get(w->store, &visit, &q, &seen) != ST_OK)
+    if (store_queue_get(w->store, &op, &q, &seen) != ST_OK)
         return;
     metadata.settings.transient = seen.queues[0].metadata.settings.transient;
     world_note(w, "update %s", names[queue]);
     world_end_operation(
-        w, store_queue_update(w->store, &visit, &q, seen.queues[0].version, &metadata),
-        &visit);
+        w, store_queue_update(w->store, &op, &q, seen.queues[0].version, &metadata), &op);
     store_queues_release(&seen);
 }
 
 static void
 remove_queue(struct world *w)
 {
-    struct store_visit visit = {.now_ms = w->now_ms};
+    struct store_op op = {.now_ms = w->now_ms};
     int queue = some_queue(w);
     struct store_queue q = where(queue);
 
     world_note(w, "delete %s", names[queue]);
-    world_end_operation(w, store_queue_delete(w->store, &visit, &q), &visit);
+    world_end_operation(w, store_queue_delete(w->store, &op, &q), &op);
 }
 
 static void
 purge(struct world *w)
 {
-    struct store_visit visit = {.now_ms = w->now_ms};
+    struct store_op op = {.now_ms = w->now_ms};
     int queue = some_queue(w);
     struct store_queue q = where(queue);
 
     world_note(w, "purge %s", names[queue]);
-    world_end_operation(w, store_queue_purge(w->store, &visit, &q, STORE_PURGE_MESSAGES),
-                        &visit);
+    world_end_operation(w, store_queue_purge(w->store, &op, &q, STORE_PURGE_MESSAGES),
+                        &op);
 }
 
 static void

@@ -43,19 +43,19 @@ commit(struct store_log *observer, struct store_change *change, size_t *room)
     struct world *w = world_of(observer);
     struct told *t = is_kept(change) ? told_copy(change) : NULL;
     enum store_change_kind kind = change->kind;
-    uint64_t position = w->journal_side->append(w->journal_side, change, room);
+    uint64_t lsn = w->journal_side->append(w->journal_side, change, room);
 
     if (t == NULL)
-        return position;
-    t->position = position;
-    if (position == 0) {
+        return lsn;
+    t->lsn = lsn;
+    if (lsn == 0) {
         free(t); /* of a transient queue */
         return 0;
     }
-    w->position = position;
+    w->lsn = lsn;
     w->kinds[kind]++;
     keep(w, t);
-    return position;
+    return lsn;
 }
 
 static void
@@ -76,13 +76,13 @@ world_observe(struct world *w)
 
 /* ---------------------------------------------------------------------- the log's order */
 
-/* Base is told of what stands in the log up to this position. Returns how much that is. */
+/* Base is told of what stands in the log up to this LSN. Returns how much that is. */
 static uint64_t
-advance(struct world *w, struct told_list *list, uint64_t position)
+advance(struct world *w, struct told_list *list, uint64_t lsn)
 {
     uint64_t n = 0;
 
-    for (; list->first != NULL && list->first->position <= position; n++) {
+    for (; list->first != NULL && list->first->lsn <= lsn; n++) {
         struct told *t = list->first;
 
         replica_apply(&w->base, t);
@@ -127,14 +127,14 @@ world_start_failed(struct world *w)
 }
 
 void
-world_started(struct world *w, uint64_t position)
+world_started(struct world *w, uint64_t lsn)
 {
-    if (position < w->acknowledged)
+    if (lsn < w->acknowledged)
         world_fail(w, "the log ends at %" PRIu64 ", but %" PRIu64 " was acknowledged",
-                   position, w->acknowledged);
-    w->figures->survived += advance(w, &w->before, position);
+                   lsn, w->acknowledged);
+    w->figures->survived += advance(w, &w->before, lsn);
     w->figures->lost += forget(&w->before);
-    w->acknowledged = position;
+    w->acknowledged = lsn;
     w->waiting_count = w->id_count = 0;
     w->starting = false;
     replica_copy(&w->live, &w->base);
@@ -210,7 +210,7 @@ grow(void *elements, size_t count, size_t *room, size_t size)
 }
 
 void
-world_promise(struct world *w, uint64_t position, int queue, const struct store_id *id,
+world_promise(struct world *w, uint64_t lsn, int queue, const struct store_id *id,
               uint64_t number)
 {
     uint64_t hash = told_hash(store_id_bytes(id));
@@ -221,13 +221,13 @@ world_promise(struct world *w, uint64_t position, int queue, const struct store_
         world_fail(w, "claim number %" PRIu64 " of %s, after %" PRIu64, number,
                    world_queue_name(queue), w->fences[queue]);
     w->ids = grow(w->ids, w->id_count, &w->id_room, sizeof(w->ids[0]));
-    w->ids[w->id_count++] = (struct promise_id){position, hash, number, queue};
+    w->ids[w->id_count++] = (struct promise_id){lsn, hash, number, queue};
 }
 
 void
 world_begin_operation(struct world *w)
 {
-    w->position = 0;
+    w->lsn = 0;
     memset(w->kinds, 0, sizeof(w->kinds));
 }
 
@@ -251,7 +251,7 @@ has_changed(const struct world *w)
 }
 
 void
-world_end_operation(struct world *w, enum status st, const struct store_visit *visit)
+world_end_operation(struct world *w, enum status st, const struct store_op *op)
 {
     w->figures->operations++;
     w->figures->refused += st != ST_OK;
@@ -260,12 +260,12 @@ world_end_operation(struct world *w, enum status st, const struct store_visit *v
         world_fail(w, "refused with %s, but it has happened", status_name(st));
     if (st != ST_OK)
         return;
-    if (visit->position < w->position)
-        world_fail(w, "an answer waits for %" PRIu64 ", not for %" PRIu64,
-                   visit->position, w->position);
+    if (op->lsn < w->lsn)
+        world_fail(w, "an answer waits for %" PRIu64 ", not for %" PRIu64, op->lsn,
+                   w->lsn);
     w->waiting =
         grow(w->waiting, w->waiting_count, &w->waiting_room, sizeof(w->waiting[0]));
-    w->waiting[w->waiting_count++] = visit->position;
+    w->waiting[w->waiting_count++] = op->lsn;
 }
 
 static void
@@ -276,7 +276,7 @@ acknowledge_ids(struct world *w)
     for (size_t i = 0; i < w->id_count; i++) {
         const struct promise_id *p = &w->ids[i];
 
-        if (store_log_durability(w->journal_side, p->position) != STORE_DURABLE) {
+        if (store_log_durability(w->journal_side, p->lsn) != STORE_DURABLE) {
             w->ids[left++] = *p;
             continue;
         }
@@ -293,12 +293,12 @@ world_ask(struct world *w)
     size_t left = 0;
 
     for (size_t i = 0; i < w->waiting_count; i++) {
-        uint64_t position = w->waiting[i];
+        uint64_t lsn = w->waiting[i];
 
-        if (store_log_durability(w->journal_side, position) != STORE_DURABLE)
-            w->waiting[left++] = position;
-        else if (w->acknowledged < position)
-            w->acknowledged = position;
+        if (store_log_durability(w->journal_side, lsn) != STORE_DURABLE)
+            w->waiting[left++] = lsn;
+        else if (w->acknowledged < lsn)
+            w->acknowledged = lsn;
     }
     w->waiting_count = left;
     acknowledge_ids(w);

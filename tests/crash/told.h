@@ -31,7 +31,7 @@ struct told_message {
 
 struct told {
     struct told *next;
-    uint64_t position;
+    uint64_t lsn;
     enum store_change_kind kind;
     int64_t now_ms;
     uint32_t tag, target_tag;

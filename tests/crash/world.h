@@ -19,9 +19,9 @@ struct known {
     int queue;
 };
 
-/* What is an answer's as soon as its position is durable. */
+/* What is an answer's as soon as its LSN is durable. */
 struct promise_id {
-    uint64_t position;
+    uint64_t lsn;
     uint64_t hash;   /* of an id; 0: none */
     uint64_t number; /* of a claim */
     int queue;
@@ -33,7 +33,7 @@ struct idset {
     size_t count, room;
 };
 
-/* Changes in the order of their positions, owned. */
+/* Changes in the order of their LSNs, owned. */
 struct told_list {
     struct told *first, *last;
 };
@@ -64,13 +64,13 @@ struct world {
     struct told_list told;     /* behind base */
     struct told_list before;   /* while it starts: what was told in earlier lives */
     bool starting;
-    uint64_t acknowledged; /* position up to which answers may have gone out */
+    uint64_t acknowledged; /* LSN up to which answers may have gone out */
 
     /* The operation under way. */
-    uint64_t position; /* of the latest change told */
+    uint64_t lsn; /* of the latest change told */
     unsigned kinds[STORE_CHANGE_KINDS];
 
-    uint64_t *waiting; /* owned: positions that answers wait for */
+    uint64_t *waiting; /* owned: LSNs that answers wait for */
     size_t waiting_count, waiting_room;
     struct promise_id *ids; /* owned: likewise */
     size_t id_count, id_room;
@@ -93,13 +93,12 @@ void world_observe(struct world *w);
 
 /* An operation begins; it has answered; it has told of no more than one change of a kind. */
 void world_begin_operation(struct world *w);
-void
-world_end_operation(struct world *w, enum status st, const struct store_visit *visit);
+void world_end_operation(struct world *w, enum status st, const struct store_op *op);
 void world_judge_operation(struct world *w, enum store_change_kind kind);
 
 /* The answer shows an id that is new (and a claim's number; 0: of a message). */
-void world_promise(struct world *w, uint64_t position, int queue,
-                   const struct store_id *id, uint64_t number);
+void world_promise(struct world *w, uint64_t lsn, int queue, const struct store_id *id,
+                   uint64_t number);
 
 /* Asks which answers may go out. */
 void world_ask(struct world *w);
@@ -108,8 +107,8 @@ void world_ask(struct world *w);
 void world_begin_start(struct world *w);
 void world_start_failed(struct world *w);
 
-/* It was, from the log up to this position. */
-void world_started(struct world *w, uint64_t position);
+/* It was, from the log up to this LSN. */
+void world_started(struct world *w, uint64_t lsn);
 
 void world_tell_fini(struct world *w);
 

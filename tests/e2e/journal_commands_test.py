@@ -100,12 +100,12 @@ class JournalCommands(unittest.TestCase):
         done = self.command("log", self.journal, *options, status=status)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
-    def spoil(self, position):
-        """Changes a byte in the frame of this position; they are found one behind another."""
+    def spoil(self, lsn):
+        """Changes a byte in the frame of this lsn; they are found one behind another."""
         path = self.path("journal", FIRST)
         with open(path, "r+b") as f:
             data, at = f.read(1 << 20), HEAD
-            while int.from_bytes(data[at + 24:at + 32], "little") != position or \
+            while int.from_bytes(data[at + 24:at + 32], "little") != lsn or \
                     int.from_bytes(data[at + 40:at + 44], "little") == 0:
                 self.assertEqual(data[at:at + 4], b"Frm\n")
                 at += 64 + int.from_bytes(data[at + 44:at + 48], "little")

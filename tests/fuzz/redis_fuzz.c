@@ -53,7 +53,7 @@ read_batch(struct store_batch *batch, enum status st, size_t most)
 
 /* Operations that show messages. */
 static void
-run_batch(struct store_on_fake *f, struct store_visit *visit, int which)
+run_batch(struct store_on_fake *f, struct store_op *op, int which)
 {
     const struct store_filter filter = {.limit = LIMIT};
     const struct store_terms terms = {.ttl_s = 60, .grace_s = 60};
@@ -63,21 +63,21 @@ run_batch(struct store_on_fake *f, struct store_visit *visit, int which)
 
     switch (which) {
     case 0:
-        st = store_message_list(f->store, visit, &f->queue, &filter, &batch);
+        st = store_message_list(f->store, op, &f->queue, &filter, &batch);
         break;
     case 1:
         most = 1;
-        st = store_message_get(f->store, visit, &f->queue, &id, 1, &batch);
+        st = store_message_get(f->store, op, &f->queue, &id, 1, &batch);
         break;
     case 2:
-        st = store_message_pop(f->store, visit, &f->queue, LIMIT, &batch);
+        st = store_message_pop(f->store, op, &f->queue, LIMIT, &batch);
         break;
     case 3:
-        st = store_claim_create(f->store, visit, &f->queue, &terms, LIMIT, &batch);
+        st = store_claim_create(f->store, op, &f->queue, &terms, LIMIT, &batch);
         break;
     default:
         most = SIZE_MAX; /* a claim has as many as it was made with */
-        st = store_claim_get(f->store, visit, &f->queue, id, &batch);
+        st = store_claim_get(f->store, op, &f->queue, id, &batch);
         break;
     }
     read_batch(&batch, st, most);
@@ -96,27 +96,26 @@ read_queues(struct store_queues *queues, size_t most)
 }
 
 static void
-run_queues(struct store_on_fake *f, struct store_visit *visit, int which)
+run_queues(struct store_on_fake *f, struct store_op *op, int which)
 {
     const struct store_page page = {
         .project = f->queue.project, .limit = LIMIT, .with_metadata = which == 1};
     struct store_queues queues = STORE_QUEUES_INIT;
-    enum status st = which == 0   ? store_queue_get(f->store, visit, &f->queue, &queues)
-                     : which == 3 ? store_project_list(f->store, visit, &page, &queues)
-                                  : store_queue_list(f->store, visit, &page, &queues);
+    enum status st = which == 0   ? store_queue_get(f->store, op, &f->queue, &queues)
+                     : which == 3 ? store_project_list(f->store, op, &page, &queues)
+                                  : store_queue_list(f->store, op, &page, &queues);
 
     if (st == ST_OK)
         read_queues(&queues, LIMIT);
 }
 
 static void
-run_subscriptions(struct store_on_fake *f, struct store_visit *visit, int which)
+run_subscriptions(struct store_on_fake *f, struct store_op *op, int which)
 {
     struct store_subscriptions seen = STORE_SUBSCRIPTIONS_INIT;
     enum status st =
-        which == 0
-            ? store_subscription_get(f->store, visit, &f->queue, id, &seen)
-            : store_subscription_list(f->store, visit, &f->queue, id, LIMIT, &seen);
+        which == 0 ? store_subscription_get(f->store, op, &f->queue, id, &seen)
+                   : store_subscription_list(f->store, op, &f->queue, id, LIMIT, &seen);
 
     if (st != ST_OK)
         return;
@@ -131,12 +130,12 @@ run_subscriptions(struct store_on_fake *f, struct store_visit *visit, int which)
 }
 
 static void
-run_read(struct store_on_fake *f, struct store_visit *visit, bool subscriptions)
+run_read(struct store_on_fake *f, struct store_op *op, bool subscriptions)
 {
     struct store_records records = {
         .resume = {0, subscriptions ? 0xa0000000 : 0, subscriptions ? 1 : 0}};
 
-    if (store_read(f->store, visit, &f->queue, &records) != ST_OK)
+    if (store_read(f->store, op, &f->queue, &records) != ST_OK)
         return;
     for (size_t i = 0; i < records.count; i++) {
         const struct store_record *r = &records.all[i];
@@ -156,11 +155,11 @@ run_read(struct store_on_fake *f, struct store_visit *visit, bool subscriptions)
 }
 
 static void
-run_delivery(struct store_on_fake *f, struct store_visit *visit)
+run_delivery(struct store_on_fake *f, struct store_op *op)
 {
     struct store_delivery delivery;
 
-    if (store_delivery_next(f->store, visit, &delivery) != ST_OK)
+    if (store_delivery_next(f->store, op, &delivery) != ST_OK)
         return;
     read_id(&delivery.subscription);
     read_text(delivery.queue.project);
@@ -169,12 +168,12 @@ run_delivery(struct store_on_fake *f, struct store_visit *visit)
     read_text(delivery.options);
     read_text(delivery.body);
     fuzz_check(delivery.notice <= STORE_NOTICE_UNSUBSCRIBED, "no such notice");
-    store_delivery_done(f->store, visit, &delivery, STORE_OUTCOME_DELIVERED, 0);
+    store_delivery_done(f->store, op, &delivery, STORE_OUTCOME_DELIVERED, 0);
 }
 
 /* Operations that show numbers, or nothing. */
 static void
-run_other(struct store_on_fake *f, struct store_visit *visit, int which)
+run_other(struct store_on_fake *f, struct store_op *op, int which)
 {
     const struct store_draft draft = {bytes_str("1"), 300, 0};
     const struct store_post post = {.drafts = &draft, .count = 1, .create_queue = true};
@@ -185,25 +184,25 @@ run_other(struct store_on_fake *f, struct store_visit *visit, int which)
 
     switch (which) {
     case 0:
-        st = store_queue_stats(f->store, visit, &f->queue, &stats);
+        st = store_queue_stats(f->store, op, &f->queue, &stats);
         if (st == ST_OK)
             read_id(&stats.oldest.id);
         break;
     case 1:
-        st = store_message_post(f->store, visit, &f->queue, &post, &posted);
+        st = store_message_post(f->store, op, &f->queue, &post, &posted);
         read_id(&posted);
         break;
     case 2:
-        st = delete_message(f->store, visit, &f->queue, id, id);
+        st = delete_message(f->store, op, &f->queue, id, id);
         break;
     case 3:
-        st = delete_messages(f->store, visit, &f->queue, &id, 1, NULL, 0);
+        st = delete_messages(f->store, op, &f->queue, &id, 1, NULL, 0);
         break;
     case 4:
-        st = store_queue_delete(f->store, visit, &f->queue);
+        st = store_queue_delete(f->store, op, &f->queue);
         break;
     default:
-        st = store_figures(f->store, visit, &figures);
+        st = store_figures(f->store, op, &figures);
         break;
     }
     (void)st; /* any will do */
@@ -212,7 +211,7 @@ run_other(struct store_on_fake *f, struct store_visit *visit, int which)
 static void
 run(struct store_on_fake *f, unsigned which)
 {
-    struct store_visit visit = {.now_ms = 1790000000000};
+    struct store_op op = {.now_ms = 1790000000000};
 
     switch (which % 20) {
     case 0:
@@ -220,27 +219,27 @@ run(struct store_on_fake *f, unsigned which)
     case 2:
     case 3:
     case 4:
-        run_batch(f, &visit, (int)(which % 20));
+        run_batch(f, &op, (int)(which % 20));
         break;
     case 5:
     case 6:
     case 7:
     case 8:
-        run_queues(f, &visit, (int)(which % 20) - 5);
+        run_queues(f, &op, (int)(which % 20) - 5);
         break;
     case 9:
     case 10:
-        run_subscriptions(f, &visit, (int)(which % 20) - 9);
+        run_subscriptions(f, &op, (int)(which % 20) - 9);
         break;
     case 11:
     case 12:
-        run_read(f, &visit, which % 20 == 12);
+        run_read(f, &op, which % 20 == 12);
         break;
     case 13:
-        run_delivery(f, &visit);
+        run_delivery(f, &op);
         break;
     default:
-        run_other(f, &visit, (int)(which % 20) - 14);
+        run_other(f, &op, (int)(which % 20) - 14);
         break;
     }
 }

@@ -29,7 +29,7 @@ open_store(struct fuzz_memory *m)
 
 /* One use of the store, and why it failed. */
 struct use {
-    struct store_visit visit;
+    struct store_op op;
     struct reason why;
     struct load load;
 };
@@ -37,9 +37,9 @@ struct use {
 static void
 use_begin(struct use *u, struct store *store, struct fuzz_memory *m)
 {
-    *u = (struct use){.visit = {.now_ms = NOW}};
+    *u = (struct use){.op = {.now_ms = NOW}};
     u->load = (struct load){.store = store,
-                            .visit = &u->visit,
+                            .op = &u->op,
                             .reader = {.limits = &api_limits_default,
                                        .mem = m->mem,
                                        .arena = &m->arena,
@@ -66,7 +66,7 @@ static struct bytes
 show(struct use *u, struct fuzz_memory *m)
 {
     buf_reset(&m->out, SIZE_MAX);
-    fuzz_check(state_write(u->load.store, &u->visit, BYTES_NONE, &m->out) == ST_OK,
+    fuzz_check(state_write(u->load.store, &u->op, BYTES_NONE, &m->out) == ST_OK,
                "it cannot be shown");
     return arena_copy(&m->arena, buf_view(&m->out));
 }

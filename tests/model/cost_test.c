@@ -381,15 +381,15 @@ call(struct store_listener *listener, enum store_news news)
 static bool
 ask(struct fixture *f, struct person *p)
 {
-    struct store_visit visit = {.now_ms = f->now_ms, .waiter = &p->place};
+    struct store_op op = {.now_ms = f->now_ms, .waiter = &p->place};
     struct store_batch batch = STORE_BATCH_INIT;
     bool got;
 
-    ck_assert_status(store_claim_create(f->store, &visit, &f->queue,
+    ck_assert_status(store_claim_create(f->store, &op, &f->queue,
                                         &(struct store_terms){300, 60}, 1, &batch),
                      ST_OK);
     got = batch.count > 0;
-    ck_assert_int_eq(visit.waits, !got);
+    ck_assert_int_eq(op.waits, !got);
     store_batch_release(&batch);
     return got;
 }

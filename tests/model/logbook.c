@@ -105,27 +105,27 @@ logbook_mark(struct logbook *log, struct store *durable)
 }
 
 void
-logbook_cut(struct logbook *log, uint64_t position)
+logbook_cut(struct logbook *log, uint64_t lsn)
 {
     size_t at = 0;
 
-    ck_assert_uint_le(log->first, position);
-    ck_assert_uint_le(position, log->next);
-    for (; log->first < position; log->first++)
+    ck_assert_uint_le(log->first, lsn);
+    ck_assert_uint_le(lsn, log->next);
+    for (; log->first < lsn; log->first++)
         at += record_size(log->bytes + at, log->len - at);
     log->len -= at;
     memmove(log->bytes, log->bytes + at, log->len);
 }
 
 void
-logbook_copy(struct logbook *log, const struct logbook *from, uint64_t position)
+logbook_copy(struct logbook *log, const struct logbook *from, uint64_t lsn)
 {
-    uint64_t at_position = from->first;
+    uint64_t at_lsn = from->first;
 
-    for (size_t at = 0; at < from->len && at_position < position; at_position++) {
+    for (size_t at = 0; at < from->len && at_lsn < lsn; at_lsn++) {
         size_t size = record_size(from->bytes + at, from->len - at);
 
-        if (at_position == log->next)
+        if (at_lsn == log->next)
             add(log, from->bytes + at, size);
         at += size;
     }

@@ -1,7 +1,7 @@
 /*
  * logbook: a log in memory: the records of what an engine tells, and an engine from them.
  *
- * Record number n has position n, from 1. A record must fit into what was granted for it,
+ * Record number n has LSN n, from 1. A record must fit into what was granted for it,
  * and nothing is told that was not asked for before, but for what needs no record.
  */
 #ifndef TESTS_MODEL_LOGBOOK_H
@@ -14,9 +14,9 @@
 
 struct logbook {
     struct store_log observer;
-    uint8_t *bytes; /* owned: the records from position `first` on */
+    uint8_t *bytes; /* owned: the records from LSN `first` on */
     size_t len, room;
-    uint64_t first, next; /* positions */
+    uint64_t first, next; /* LSNs */
     size_t granted[STORE_CHANGE_KINDS];
     size_t set_aside;
     struct random *random; /* NULL: nothing is refused */
@@ -29,18 +29,18 @@ struct logbook {
     void *listener;
 };
 
-/* An empty logbook whose first record has this position, owned. Aborts without memory. */
+/* An empty logbook whose first record has this LSN, owned. Aborts without memory. */
 struct logbook *logbook_new(uint64_t first);
 void logbook_free(struct logbook *log);
 
 /* Adds the used-up numbers of the store. */
 void logbook_mark(struct logbook *log, struct store *durable);
 
-/* Cuts off what is in front of a position. */
-void logbook_cut(struct logbook *log, uint64_t position);
+/* Cuts off what is in front of a LSN. */
+void logbook_cut(struct logbook *log, uint64_t lsn);
 
-/* Adds those records of another one that follow, in front of a position. */
-void logbook_copy(struct logbook *log, const struct logbook *from, uint64_t position);
+/* Adds those records of another one that follow, in front of a LSN. */
+void logbook_copy(struct logbook *log, const struct logbook *from, uint64_t lsn);
 
 /* Puts the records of another one, which ends where this begins, in front. */
 void logbook_prepend(struct logbook *log, const struct logbook *front);

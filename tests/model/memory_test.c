@@ -375,15 +375,15 @@ act_as_waiter(struct scene *s, bool pops)
     const struct store_terms terms = {300, 60};
     struct store_listener listener = {.notify = not_heard};
     struct store_waiter place = {.listener = &listener};
-    struct store_visit visit = {.now_ms = s->f.now_ms, .waiter = &place};
+    struct store_op op = {.now_ms = s->f.now_ms, .waiter = &place};
     struct store_batch shown = STORE_BATCH_INIT;
     enum status st =
-        pops ? store_message_pop(s->f.store, &visit, &s->f.queue, 3, &shown)
-             : store_claim_create(s->f.store, &visit, &s->f.queue, &terms, 3, &shown);
+        pops ? store_message_pop(s->f.store, &op, &s->f.queue, 3, &shown)
+             : store_claim_create(s->f.store, &op, &s->f.queue, &terms, 3, &shown);
 
     ck_assert(store_audit(s->f.store));
-    ck_assert(st == ST_OK || !visit.waits);
-    ck_assert_int_eq(visit.waits, place.waitqueue != NULL);
+    ck_assert(st == ST_OK || !op.waits);
+    ck_assert_int_eq(op.waits, place.waitqueue != NULL);
     store_waiter_leave(s->f.store, &place);
     store_batch_release(&shown);
     return st;

@@ -56,14 +56,14 @@ struct replica_queue {
 struct replica {
     struct store_log observer;
     struct replica_queue queues[QUEUES];
-    uint64_t position;     /* of the latest change */
-    uint64_t seen[QUEUES]; /* position of the latest change of a queue of this address */
+    uint64_t lsn;          /* of the latest change */
+    uint64_t seen[QUEUES]; /* LSN of the latest change of a queue of this address */
     unsigned granted[KINDS];
     size_t room[KINDS]; /* messages of the latest grant */
     size_t set_aside;   /* and not used or given back yet: one for each grant */
     uint64_t changes;   /* but for what time did */
     uint64_t told[KINDS], told_transient;
-    uint64_t flushed; /* position when it was flushed last */
+    uint64_t flushed; /* LSN when it was flushed last */
     struct random *random;
     unsigned refuse; /* percent */
     bool refused;    /* in the operation under way */
@@ -426,10 +426,10 @@ commit(struct store_log *observer, struct store_change *change, size_t *room)
     ck_assert_uint_gt(r->granted[change->kind], 0);
     r->granted[change->kind]--;
     ck_assert_uint_le(count, r->room[change->kind]);
-    r->seen[story_index(&change->queue)] = ++r->position;
+    r->seen[story_index(&change->queue)] = ++r->lsn;
     if (change->kind == STORE_CHANGE_MOVE)
-        r->seen[story_index(&change->target)] = r->position;
-    return r->position;
+        r->seen[story_index(&change->target)] = r->lsn;
+    return r->lsn;
 }
 
 /* ---------------------------------------------------------------------- comparing */
@@ -596,17 +596,17 @@ expect_grants_used(struct replica *r)
 static void
 step(struct history *h)
 {
-    struct store_visit visit;
+    struct store_op op;
     size_t queue = story_below(&h->story, QUEUES);
     uint64_t changes = h->r.changes, moves = h->r.told[STORE_CHANGE_MOVE];
     enum status st;
 
     story_move_time(&h->story);
-    visit = (struct store_visit){.now_ms = h->story.f.now_ms};
+    op = (struct store_op){.now_ms = h->story.f.now_ms};
     h->r.refused = false;
     if (random_chance(&h->story.random, h->fail_memory))
         mem_fail_nth(h->story.f.mem, 1 + story_below(&h->story, 12));
-    st = story_operate(&h->story, &visit, queue);
+    st = story_operate(&h->story, &op, queue);
     mem_fail_nth(h->story.f.mem, 0);
     ck_assert(store_audit(h->story.f.store));
     if (st == ST_UNAVAILABLE)
@@ -614,10 +614,10 @@ step(struct history *h)
     /* But for dead letters, which may have moved, a refusal changes nothing. */
     if (st != ST_OK && moves == h->r.told[STORE_CHANGE_MOVE])
         ck_assert_uint_eq(changes, h->r.changes);
-    ck_assert_uint_le(visit.position, h->r.position);
+    ck_assert_uint_le(op.lsn, h->r.lsn);
     if (st != ST_NO_MEMORY) /* which it may have said before it saw anything */
-        ck_assert_msg(visit.position >= h->r.seen[queue],
-                      "at %" PRIu64 " it has seen %" PRIu64 ": %s", visit.position,
+        ck_assert_msg(op.lsn >= h->r.seen[queue],
+                      "at %" PRIu64 " it has seen %" PRIu64 ": %s", op.lsn,
                       h->r.seen[queue], status_name(st));
     expect_grants_used(&h->r);
     ck_assert_uint_eq(h->r.set_aside, 0);
@@ -629,7 +629,7 @@ flush(struct store_log *observer)
 {
     struct replica *r = container_of(observer, struct replica, observer);
 
-    r->flushed = r->position;
+    r->flushed = r->lsn;
 }
 
 static void
@@ -704,53 +704,52 @@ START_TEST(a_list_of_queues_waits_for_what_it_shows)
     struct store_queues queues = STORE_QUEUES_INIT;
     struct store_page page = {.project = bytes_str("p"), .limit = 10};
     static struct history h;
-    struct store_visit visit;
+    struct store_op op;
 
     open_observed(&h, 1);
     for (int i = 0; i < 4; i++) {
         h.story.f.queue = story_queue((size_t)i);
         make_queue(&h.story.f, NULL);
-        visit = (struct store_visit){.now_ms = h.story.f.now_ms};
-        ck_assert_status(store_queue_list(h.story.f.store, &visit, &page, &queues),
-                         ST_OK);
+        op = (struct store_op){.now_ms = h.story.f.now_ms};
+        ck_assert_status(store_queue_list(h.story.f.store, &op, &page, &queues), ST_OK);
         ck_assert_uint_eq(queues.count, (size_t)i + 1);
-        ck_assert_uint_eq(visit.position, h.r.position);
+        ck_assert_uint_eq(op.lsn, h.r.lsn);
         store_queues_release(&queues);
     }
     delete_queue(&h.story.f); /* that something has gone is seen, too */
-    visit = (struct store_visit){.now_ms = h.story.f.now_ms};
-    ck_assert_status(store_queue_list(h.story.f.store, &visit, &page, &queues), ST_OK);
-    ck_assert_uint_eq(visit.position, h.r.position);
+    op = (struct store_op){.now_ms = h.story.f.now_ms};
+    ck_assert_status(store_queue_list(h.story.f.store, &op, &page, &queues), ST_OK);
+    ck_assert_uint_eq(op.lsn, h.r.lsn);
     store_queues_release(&queues);
     post(&h.story.f, 1);
-    visit = (struct store_visit){.now_ms = h.story.f.now_ms};
-    ck_assert_status(store_totals(h.story.f.store, &visit, &(struct store_totals){0}),
+    op = (struct store_op){.now_ms = h.story.f.now_ms};
+    ck_assert_status(store_totals(h.story.f.store, &op, &(struct store_totals){0}),
                      ST_OK);
-    ck_assert_uint_eq(visit.position, h.r.position);
+    ck_assert_uint_eq(op.lsn, h.r.lsn);
     fixture_close(&h.story.f);
 }
 END_TEST
 
-START_TEST(an_operation_flushes_unless_its_visit_does_it_later)
+START_TEST(an_operation_flushes_unless_the_caller_does_it_later)
 {
     struct store_draft draft = {bytes_str("1"), 3600, 0};
     struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
-    struct store_visit visit;
+    struct store_op op;
     struct store_id id;
     static struct history h;
 
     open_observed(&h, 1);
     h.story.f.queue = story_queue(0);
-    visit = (struct store_visit){.now_ms = h.story.f.now_ms, .flush_later = true};
+    op = (struct store_op){.now_ms = h.story.f.now_ms, .flush_later = true};
     ck_assert_status(
-        store_message_post(h.story.f.store, &visit, &h.story.f.queue, &one, &id), ST_OK);
-    ck_assert_uint_eq(visit.position, 2);
+        store_message_post(h.story.f.store, &op, &h.story.f.queue, &one, &id), ST_OK);
+    ck_assert_uint_eq(op.lsn, 2);
     ck_assert_uint_eq(h.r.flushed, 0);
     store_log_flush(&h.r.observer);
     ck_assert_uint_eq(h.r.flushed, 2);
-    visit.flush_later = false;
+    op.flush_later = false;
     ck_assert_status(
-        store_message_post(h.story.f.store, &visit, &h.story.f.queue, &one, &id), ST_OK);
+        store_message_post(h.story.f.store, &op, &h.story.f.queue, &one, &id), ST_OK);
     ck_assert_uint_eq(h.r.flushed, 3);
     fixture_close(&h.story.f);
 }
@@ -758,25 +757,25 @@ END_TEST
 
 START_TEST(who_sees_nothing_new_waits_for_nothing)
 {
-    struct store_visit visit;
+    struct store_op op;
     static struct history h;
 
     open_observed(&h, 1);
     h.story.f.queue = story_queue(0);
-    visit = (struct store_visit){.now_ms = h.story.f.now_ms};
-    ck_assert_status(store_queue_stats(h.story.f.store, &visit, &h.story.f.queue,
+    op = (struct store_op){.now_ms = h.story.f.now_ms};
+    ck_assert_status(store_queue_stats(h.story.f.store, &op, &h.story.f.queue,
                                        &(struct store_stats){0}),
                      ST_NOT_FOUND);
-    ck_assert_uint_eq(visit.position, 0);
+    ck_assert_uint_eq(op.lsn, 0);
     post(&h.story.f, 1);
     h.story.f.queue = story_queue(1); /* another one */
     make_queue(&h.story.f, NULL);
     h.story.f.queue = story_queue(0);
-    visit = (struct store_visit){.now_ms = h.story.f.now_ms};
-    ck_assert_status(store_queue_stats(h.story.f.store, &visit, &h.story.f.queue,
+    op = (struct store_op){.now_ms = h.story.f.now_ms};
+    ck_assert_status(store_queue_stats(h.story.f.store, &op, &h.story.f.queue,
                                        &(struct store_stats){0}),
                      ST_OK);
-    ck_assert_uint_eq(visit.position, 2); /* the queue, and its message */
+    ck_assert_uint_eq(op.lsn, 2); /* the queue, and its message */
     fixture_close(&h.story.f);
 }
 END_TEST

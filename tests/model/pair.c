@@ -218,15 +218,15 @@ told_by_engine(struct store_listener *listener, enum store_news news)
     return NULL;
 }
 
-/* The visits of an operation with a waiter, on both sides; NULL: with none. */
-struct visits {
-    struct store_visit twin, engine;
+/* The contexts of an operation with a waiter, on both sides; NULL: with none. */
+struct pair_ops {
+    struct store_op twin, engine;
 };
 
-static struct visits
-visits_of(const struct pair *p, const struct store_queue *queue, struct pair_waiter *w)
+static struct pair_ops
+ops_of(const struct pair *p, const struct store_queue *queue, struct pair_waiter *w)
 {
-    struct visits v = {.twin = {.now_ms = p->now_ms}, .engine = {.now_ms = p->now_ms}};
+    struct pair_ops v = {.twin = {.now_ms = p->now_ms}, .engine = {.now_ms = p->now_ms}};
 
     if (w == NULL)
         return v;
@@ -241,7 +241,7 @@ visits_of(const struct pair *p, const struct store_queue *queue, struct pair_wai
 }
 
 static void
-agree_waiting(const struct pair *p, enum status st, const struct visits *v,
+agree_waiting(const struct pair *p, enum status st, const struct pair_ops *v,
               struct pair_waiter *w)
 {
     if (w == NULL)
@@ -708,7 +708,7 @@ pair_pop(struct pair *p, const struct store_queue *queue, size_t limit, size_t r
          struct pair_waiter *w)
 {
     struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
-    struct visits v = visits_of(p, queue, w);
+    struct pair_ops v = ops_of(p, queue, w);
     enum status st;
 
     pair_note(p, queue, "pop %zu room %zu waiter %d", limit, room,
@@ -731,7 +731,7 @@ pair_claim(struct pair *p, const struct store_queue *queue,
            struct pair_waiter *w, struct id_pair *claim)
 {
     struct store_batch twin = STORE_BATCH_INIT, engine = STORE_BATCH_INIT;
-    struct visits v = visits_of(p, queue, w);
+    struct pair_ops v = ops_of(p, queue, w);
     enum status st;
 
     pair_note(p, queue, "claim %zu for %" PRId64 " + %" PRId64 " room %zu waiter %d",

@@ -27,7 +27,7 @@ struct tale {
     uint64_t
         numbers[STORY_QUEUES]; /* largest of the messages of a queue of this address */
     bool checkpointing;
-    uint64_t since; /* position of the checkpoint's begin */
+    uint64_t since; /* LSN of the checkpoint's begin */
     uint64_t whole; /* the log is enough if it goes to here or further */
     unsigned refuse, fail_memory;
     size_t shown; /* images of messages */
@@ -168,18 +168,18 @@ take_over(struct tale *t, const struct server *server)
 }
 
 /*
- * An engine that knows the tale's log and the one behind it, in front of a position. In its
+ * An engine that knows the tale's log and the one behind it, in front of a LSN. In its
  * own log is what it tells from then on.
  */
 static struct server
-replay_until(struct tale *t, const struct logbook *told, uint64_t position)
+replay_until(struct tale *t, const struct logbook *told, uint64_t lsn)
 {
-    struct server server = {.log = logbook_new(position), .mem = mem_new(0)};
+    struct server server = {.log = logbook_new(lsn), .mem = mem_new(0)};
     struct logbook *log = logbook_new(t->log->first);
 
     server.store = open_engine(t, server.mem, server.log);
-    logbook_copy(log, t->log, position);
-    logbook_copy(log, told, position);
+    logbook_copy(log, t->log, lsn);
+    logbook_copy(log, told, lsn);
     ck_assert_status(logbook_replay(log, durable_of(server.store)), ST_OK);
     ck_assert_status(store_replay_end(durable_of(server.store), t->story.f.now_ms),
                      ST_OK);
@@ -293,19 +293,19 @@ perhaps_checkpoint(struct tale *t, struct tally *tally)
 static void
 step(struct tale *t)
 {
-    struct store_visit visit;
+    struct store_op op;
     enum status st;
 
     story_move_time(&t->story);
-    visit = (struct store_visit){.now_ms = t->story.f.now_ms};
+    op = (struct store_op){.now_ms = t->story.f.now_ms};
     if (random_chance(&t->story.random, t->fail_memory))
         mem_fail_nth(t->story.f.mem, 1 + below(t, 12));
-    st = story_operate(&t->story, &visit, below(t, STORY_QUEUES));
+    st = story_operate(&t->story, &op, below(t, STORY_QUEUES));
     mem_fail_nth(t->story.f.mem, 0);
     ck_assert(store_audit(t->story.f.store));
     if (st == ST_UNAVAILABLE)
         ck_assert(t->log->refused);
-    ck_assert_uint_lt(visit.position, t->log->next);
+    ck_assert_uint_lt(op.lsn, t->log->next);
     logbook_settle(t->log);
 }
 

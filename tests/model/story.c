@@ -95,23 +95,23 @@ some_metadata(struct story *s)
 }
 
 static enum status
-do_create(struct story *s, struct store_visit *visit, size_t queue)
+do_create(struct story *s, struct store_op *op, size_t queue)
 {
     struct store_metadata md = some_metadata(s);
     struct store_queue where = story_queue(queue);
     bool created;
 
     md.settings.transient = story_below(s, 2) == 0;
-    return store_queue_create(s->f.store, visit, &where, &md, &created);
+    return store_queue_create(s->f.store, op, &where, &md, &created);
 }
 
 static enum status
-do_update(struct story *s, struct store_visit *visit, size_t queue)
+do_update(struct story *s, struct store_op *op, size_t queue)
 {
     struct store_metadata md = some_metadata(s);
     struct store_queues shown = STORE_QUEUES_INIT;
     struct store_queue where = story_queue(queue);
-    enum status st = store_queue_get(s->f.store, visit, &where, &shown);
+    enum status st = store_queue_get(s->f.store, op, &where, &shown);
     uint64_t version;
 
     if (st != ST_OK)
@@ -119,17 +119,17 @@ do_update(struct story *s, struct store_visit *visit, size_t queue)
     version = shown.queues[0].version;
     md.settings.transient = shown.queues[0].metadata.settings.transient;
     store_queues_release(&shown);
-    return store_queue_update(s->f.store, visit, &where, version, &md);
+    return store_queue_update(s->f.store, op, &where, version, &md);
 }
 
 static enum status
-do_remove(struct story *s, struct store_visit *visit, size_t queue)
+do_remove(struct story *s, struct store_op *op, size_t queue)
 {
     struct store_queue where = story_queue(queue);
 
     return story_below(s, 4) == 0
-               ? store_queue_delete(s->f.store, visit, &where)
-               : store_queue_purge(s->f.store, visit, &where,
+               ? store_queue_delete(s->f.store, op, &where)
+               : store_queue_purge(s->f.store, op, &where,
                                    1 + (enum store_purge)story_below(s, 3));
 }
 
@@ -149,7 +149,7 @@ write_body(struct story *s, char *room)
 }
 
 static enum status
-do_post(struct story *s, struct store_visit *visit, size_t queue)
+do_post(struct story *s, struct store_op *op, size_t queue)
 {
     size_t room = 24 + s->big_body;
     char *bodies = malloc(STORY_POST * room);
@@ -174,7 +174,7 @@ do_post(struct story *s, struct store_visit *visit, size_t queue)
         memset(sums, (int)(1 + story_below(s, 255)), sizeof(sums));
         post.checksums = sums;
     }
-    st = store_message_post(s->f.store, visit, &where, &post, ids);
+    st = store_message_post(s->f.store, op, &where, &post, ids);
     for (size_t i = 0; st == ST_OK && i < post.count; i++)
         remember(&s->messages, ids[i], queue);
     free(bodies);
@@ -182,17 +182,17 @@ do_post(struct story *s, struct store_visit *visit, size_t queue)
 }
 
 static enum status
-do_delete(struct story *s, struct store_visit *visit, size_t queue)
+do_delete(struct story *s, struct store_op *op, size_t queue)
 {
     struct store_queue where = story_queue(queue);
     struct bytes claim = some_claim(s, queue);
 
-    return delete_message(s->f.store, visit, &where, some_message(s, queue),
+    return delete_message(s->f.store, op, &where, some_message(s, queue),
                           story_below(s, 2) == 0 ? claim : BYTES_NONE);
 }
 
 static enum status
-do_delete_many(struct story *s, struct store_visit *visit, size_t queue)
+do_delete_many(struct story *s, struct store_op *op, size_t queue)
 {
     struct store_queue where = story_queue(queue);
     struct bytes ids[6], claim = some_claim(s, queue);
@@ -201,17 +201,17 @@ do_delete_many(struct story *s, struct store_visit *visit, size_t queue)
 
     for (size_t i = 0; i < count; i++)
         ids[i] = some_message(s, queue); /* some of them perhaps twice */
-    return delete_messages(s->f.store, visit, &where, ids, strict ? 1 : count,
+    return delete_messages(s->f.store, op, &where, ids, strict ? 1 : count,
                            strict ? &claim : NULL, strict);
 }
 
 static enum status
-do_pop(struct story *s, struct store_visit *visit, size_t queue)
+do_pop(struct story *s, struct store_op *op, size_t queue)
 {
     struct store_batch batch = STORE_BATCH_INIT;
     struct store_queue where = story_queue(queue);
     enum status st =
-        store_message_pop(s->f.store, visit, &where, 1 + story_below(s, 3), &batch);
+        store_message_pop(s->f.store, op, &where, 1 + story_below(s, 3), &batch);
 
     store_batch_release(&batch);
     return st;
@@ -220,14 +220,14 @@ do_pop(struct story *s, struct store_visit *visit, size_t queue)
 /* ---------------------------------------------------------------------- claims */
 
 static enum status
-do_claim(struct story *s, struct store_visit *visit, size_t queue)
+do_claim(struct story *s, struct store_op *op, size_t queue)
 {
     const struct store_terms terms = {1 + (int64_t)story_below(s, 100),
                                       1 + (int64_t)story_below(s, 100)};
     struct store_batch batch = STORE_BATCH_INIT;
     struct store_queue where = story_queue(queue);
-    enum status st = store_claim_create(s->f.store, visit, &where, &terms,
-                                        1 + story_below(s, 5), &batch);
+    enum status st =
+        store_claim_create(s->f.store, op, &where, &terms, 1 + story_below(s, 5), &batch);
 
     if (st == ST_OK && batch.count > 0) {
         remember(&s->claims, batch.claim_id, queue);
@@ -239,38 +239,38 @@ do_claim(struct story *s, struct store_visit *visit, size_t queue)
 }
 
 static enum status
-do_renew(struct story *s, struct store_visit *visit, size_t queue)
+do_renew(struct story *s, struct store_op *op, size_t queue)
 {
     const struct store_terms terms = {1 + (int64_t)story_below(s, 100), 10};
     struct store_queue where = story_queue(queue);
     uint64_t number;
 
-    return store_claim_renew(s->f.store, visit, &where, some_claim(s, queue), &terms,
+    return store_claim_renew(s->f.store, op, &where, some_claim(s, queue), &terms,
                              &number);
 }
 
 static enum status
-do_release(struct story *s, struct store_visit *visit, size_t queue)
+do_release(struct story *s, struct store_op *op, size_t queue)
 {
     struct store_queue where = story_queue(queue);
 
-    return store_claim_release(s->f.store, visit, &where, some_claim(s, queue),
+    return store_claim_release(s->f.store, op, &where, some_claim(s, queue),
                                STORE_RELEASED);
 }
 
 static enum status
-do_give_back(struct story *s, struct store_visit *visit, size_t queue)
+do_give_back(struct story *s, struct store_op *op, size_t queue)
 {
     struct store_queue where = story_queue(queue);
 
-    return store_claim_release(s->f.store, visit, &where, some_claim(s, queue),
+    return store_claim_release(s->f.store, op, &where, some_claim(s, queue),
                                story_below(s, 2) == 0 ? STORE_NOT_SEEN : STORE_NOT_SENT);
 }
 
 /* ---------------------------------------------------------------------- looking */
 
 static enum status
-do_look(struct story *s, struct store_visit *visit, size_t queue)
+do_look(struct story *s, struct store_op *op, size_t queue)
 {
     const struct store_filter filter = {.limit = 5};
     struct store_batch batch = STORE_BATCH_INIT;
@@ -280,16 +280,16 @@ do_look(struct story *s, struct store_visit *visit, size_t queue)
 
     switch (story_below(s, 4)) {
     case 0:
-        st = store_message_list(s->f.store, visit, &where, &filter, &batch);
+        st = store_message_list(s->f.store, op, &where, &filter, &batch);
         break;
     case 1:
-        st = store_message_get(s->f.store, visit, &where, &id, 1, &batch);
+        st = store_message_get(s->f.store, op, &where, &id, 1, &batch);
         break;
     case 2:
-        st = store_claim_get(s->f.store, visit, &where, some_claim(s, queue), &batch);
+        st = store_claim_get(s->f.store, op, &where, some_claim(s, queue), &batch);
         break;
     default:
-        return store_queue_stats(s->f.store, visit, &where, &(struct store_stats){0});
+        return store_queue_stats(s->f.store, op, &where, &(struct store_stats){0});
     }
     if (st == ST_OK)
         store_batch_release(&batch);
@@ -311,12 +311,12 @@ some_draft(struct story *s)
 }
 
 static enum status
-do_subscribe(struct story *s, struct store_visit *visit, size_t queue)
+do_subscribe(struct story *s, struct store_op *op, size_t queue)
 {
     struct store_subscription_draft draft = some_draft(s);
     struct store_queue where = story_queue(queue);
     struct store_subscribed out;
-    enum status st = store_subscription_create(s->f.store, visit, &where, &draft, &out);
+    enum status st = store_subscription_create(s->f.store, op, &where, &draft, &out);
 
     if (st == ST_OK && out.created)
         remember(&s->subscriptions, out.id, queue);
@@ -324,7 +324,7 @@ do_subscribe(struct story *s, struct store_visit *visit, size_t queue)
 }
 
 static enum status
-do_change(struct story *s, struct store_visit *visit, size_t queue)
+do_change(struct story *s, struct store_op *op, size_t queue)
 {
     struct bytes id = some_id(s, &s->subscriptions, queue);
     struct store_subscription_draft draft = some_draft(s);
@@ -332,45 +332,44 @@ do_change(struct story *s, struct store_visit *visit, size_t queue)
 
     switch (story_below(s, 4)) {
     case 0:
-        return store_subscription_delete(s->f.store, visit, &where, id);
+        return store_subscription_delete(s->f.store, op, &where, id);
     case 1:
         draft.subscriber = BYTES_NONE;
-        return store_subscription_update(s->f.store, visit, &where, id, &draft);
+        return store_subscription_update(s->f.store, op, &where, id, &draft);
     case 2:
-        return store_subscription_update(s->f.store, visit, &where, id, &draft);
+        return store_subscription_update(s->f.store, op, &where, id, &draft);
     default:
-        return store_subscription_confirm(s->f.store, visit, &where, id,
+        return store_subscription_confirm(s->f.store, op, &where, id,
                                           story_below(s, 3) > 0);
     }
 }
 
 /* Several, of whichever queue. */
 static enum status
-do_deliver(struct story *s, struct store_visit *visit, size_t queue)
+do_deliver(struct story *s, struct store_op *op, size_t queue)
 {
-    const struct store_visit begun = *visit;
+    const struct store_op begun = *op;
     struct store_queue where;
     struct store_delivery d;
     uint64_t more = 1 + story_below(s, 30);
 
-    while (more-- > 0 && store_delivery_next(s->f.store, visit, &d) == ST_OK) {
+    while (more-- > 0 && store_delivery_next(s->f.store, op, &d) == ST_OK) {
         uint64_t dice = story_below(s, 20);
         enum store_outcome outcome =
             dice < 14 ? STORE_OUTCOME_DELIVERED : (enum store_outcome)(dice % 4);
 
-        store_delivery_done(s->f.store, visit, &d,
-                            dice == 19 ? STORE_OUTCOME_GONE : outcome,
+        store_delivery_done(s->f.store, op, &d, dice == 19 ? STORE_OUTCOME_GONE : outcome,
                             s->f.now_ms + (int64_t)story_below(s, 5000));
     }
-    *visit = begun; /* these were others' */
+    *op = begun; /* these were others' */
     where = story_queue(queue);
-    (void)store_queue_stats(s->f.store, visit, &where, &(struct store_stats){0});
+    (void)store_queue_stats(s->f.store, op, &where, &(struct store_stats){0});
     return ST_OK;
 }
 
 /* What is done, and how often. */
 static const struct {
-    enum status (*act)(struct story *s, struct store_visit *visit, size_t queue);
+    enum status (*act)(struct story *s, struct store_op *op, size_t queue);
     unsigned share;
 } deeds[] = {
     {do_create, 2},      {do_update, 1}, {do_remove, 1},  {do_delete, 2},
@@ -380,7 +379,7 @@ static const struct {
 };
 
 enum status
-story_operate(struct story *s, struct store_visit *visit, size_t queue)
+story_operate(struct story *s, struct store_op *op, size_t queue)
 {
     unsigned all = 0, dice;
     size_t i = 0;
@@ -389,7 +388,7 @@ story_operate(struct story *s, struct store_visit *visit, size_t queue)
         all += deeds[k].share;
     for (dice = (unsigned)story_below(s, all); dice >= deeds[i].share; i++)
         dice -= deeds[i].share;
-    return deeds[i].act(s, visit, queue);
+    return deeds[i].act(s, op, queue);
 }
 
 void

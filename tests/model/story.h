@@ -40,7 +40,7 @@ size_t story_index(const struct store_queue *queue);
 uint64_t story_below(struct story *s, uint64_t n);
 
 /* Does something with a queue; claim numbers must grow. */
-enum status story_operate(struct story *s, struct store_visit *visit, size_t queue);
+enum status story_operate(struct story *s, struct store_op *op, size_t queue);
 
 /* Lets time pass, often to a deadline, or housekeeping come, or neither. */
 void story_move_time(struct story *s);

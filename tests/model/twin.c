@@ -7,13 +7,12 @@
 /* ---------------------------------------------------------------------- queues */
 
 static enum status
-twin_queue_create(struct store *s, struct store_visit *visit,
-                  const struct store_queue *where, const struct store_metadata *metadata,
-                  bool *created)
+twin_queue_create(struct store *s, struct store_op *op, const struct store_queue *where,
+                  const struct store_metadata *metadata, bool *created)
 {
     struct twin *t = twin_of(s);
 
-    (void)visit; /* queues do not expire */
+    (void)op; /* queues do not expire */
     *created = twin_find_queue(t, where) == NULL;
     if (*created)
         twin_add_queue(t, where, metadata);
@@ -58,12 +57,12 @@ twin_queues_release(const struct store *s, struct store_queues *queues)
 }
 
 static enum status
-twin_queue_get(struct store *s, struct store_visit *visit,
-               const struct store_queue *where, struct store_queues *out)
+twin_queue_get(struct store *s, struct store_op *op, const struct store_queue *where,
+               struct store_queues *out)
 {
     const struct twin_queue *q = twin_find_queue(twin_of(s), where);
 
-    (void)visit; /* queues do not expire */
+    (void)op; /* queues do not expire */
     if (q == NULL)
         return ST_NOT_FOUND;
     *out = open_queues(s, 1);
@@ -72,13 +71,12 @@ twin_queue_get(struct store *s, struct store_visit *visit,
 }
 
 static enum status
-twin_queue_update(struct store *s, struct store_visit *visit,
-                  const struct store_queue *where, uint64_t version,
-                  const struct store_metadata *metadata)
+twin_queue_update(struct store *s, struct store_op *op, const struct store_queue *where,
+                  uint64_t version, const struct store_metadata *metadata)
 {
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
 
-    (void)visit; /* queues do not expire */
+    (void)op; /* queues do not expire */
     if (q == NULL)
         return ST_NOT_FOUND;
     if (q->version != version)
@@ -88,12 +86,11 @@ twin_queue_update(struct store *s, struct store_visit *visit,
 }
 
 static enum status
-twin_queue_delete(struct store *s, struct store_visit *visit,
-                  const struct store_queue *where)
+twin_queue_delete(struct store *s, struct store_op *op, const struct store_queue *where)
 {
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
 
-    (void)visit; /* all of it goes, due or not */
+    (void)op; /* all of it goes, due or not */
     if (q != NULL) {
         twin_dismiss(twin_of(s), q);
         twin_remove_queue(twin_of(s), q);
@@ -102,7 +99,7 @@ twin_queue_delete(struct store *s, struct store_visit *visit,
 }
 
 static enum status
-twin_queue_list(struct store *s, struct store_visit *visit, const struct store_page *page,
+twin_queue_list(struct store *s, struct store_op *op, const struct store_page *page,
                 struct store_queues *out)
 {
     struct bytes project = page->project, marker = page->marker;
@@ -111,7 +108,7 @@ twin_queue_list(struct store *s, struct store_visit *visit, const struct store_p
     const struct twin_queue *q;
     struct bytes all = BYTES_NONE;
 
-    (void)visit; /* queues do not expire */
+    (void)op; /* queues do not expire */
     /* Metadata is always there: showing more than asked for is allowed. */
     *out = open_queues(s, limit);
     while (out->count < limit && (q = twin_queue_after(t, project, marker)) != NULL) {
@@ -146,14 +143,14 @@ project_after(const struct twin *t, struct bytes marker)
 }
 
 static enum status
-twin_project_list(struct store *s, struct store_visit *visit,
-                  const struct store_page *page, struct store_queues *out)
+twin_project_list(struct store *s, struct store_op *op, const struct store_page *page,
+                  struct store_queues *out)
 {
     const struct twin *t = twin_of(s);
     struct bytes marker = page->marker, all = BYTES_NONE;
     const struct twin_queue *q;
 
-    (void)visit; /* queues do not expire */
+    (void)op; /* queues do not expire */
     *out = open_queues(s, page->limit);
     while (out->count < page->limit && (q = project_after(t, marker)) != NULL) {
         marker = bytes_of(q->project, q->project_len);
@@ -177,10 +174,10 @@ show_end(const struct twin_message *m, int64_t now_ms, struct store_end *out)
 }
 
 static enum status
-twin_queue_stats(struct store *s, struct store_visit *visit,
-                 const struct store_queue *where, struct store_stats *out)
+twin_queue_stats(struct store *s, struct store_op *op, const struct store_queue *where,
+                 struct store_stats *out)
 {
-    const int64_t now_ms = visit->now_ms;
+    const int64_t now_ms = op->now_ms;
     const struct twin_queue *q = twin_find_queue(twin_of(s), where);
 
     *out = (struct store_stats){0};
@@ -201,14 +198,14 @@ twin_queue_stats(struct store *s, struct store_visit *visit,
 }
 
 static enum status
-twin_queue_purge(struct store *s, struct store_visit *visit,
-                 const struct store_queue *where, enum store_purge what)
+twin_queue_purge(struct store *s, struct store_op *op, const struct store_queue *where,
+                 enum store_purge what)
 {
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
     bool messages = what != STORE_PURGE_SUBSCRIPTIONS;
 
     if (q != NULL) /* all messages go, due or not; those that are due expired */
-        twin_forget(twin_of(s), q, visit->now_ms);
+        twin_forget(twin_of(s), q, op->now_ms);
     while (q != NULL && messages && q->message_count > 0)
         twin_free_message(twin_take_out(q, q->message_count - 1));
     if (q != NULL && what != STORE_PURGE_MESSAGES)
@@ -219,15 +216,15 @@ twin_queue_purge(struct store *s, struct store_visit *visit,
 /* ---------------------------------------------------------------------- life */
 
 static enum status
-twin_ping(struct store *s, struct store_visit *visit)
+twin_ping(struct store *s, struct store_op *op)
 {
     (void)s; /* memory is always there */
-    (void)visit;
+    (void)op;
     return ST_OK;
 }
 
 static enum status
-twin_totals(struct store *s, struct store_visit *visit, struct store_totals *out)
+twin_totals(struct store *s, struct store_op *op, struct store_totals *out)
 {
     const struct twin *t = twin_of(s);
 
@@ -238,7 +235,7 @@ twin_totals(struct store *s, struct store_visit *visit, struct store_totals *out
                                           .name = bytes_of(q->name, q->name_len)};
         struct store_stats stats;
 
-        if (twin_queue_stats(s, visit, &where, &stats) != ST_OK)
+        if (twin_queue_stats(s, op, &where, &stats) != ST_OK)
             continue;
         out->messages += stats.total;
         out->claimed += stats.claimed;
@@ -314,7 +311,7 @@ twin_figures_of(struct store *s, const struct store_queue *where, int64_t now_ms
 
 /* Without counts: only what expired is counted, by queue. */
 static enum status
-twin_figures(struct store *s, struct store_visit *visit, struct store_figures *out)
+twin_figures(struct store *s, struct store_op *op, struct store_figures *out)
 {
     const struct twin *t = twin_of(s);
 
@@ -322,7 +319,7 @@ twin_figures(struct store *s, struct store_visit *visit, struct store_figures *o
     for (size_t i = 0; i < t->queue_count; i++) {
         struct store_queue_figures q;
 
-        measure(t, t->queues[i], visit->now_ms, &q);
+        measure(t, t->queues[i], op->now_ms, &q);
         out->all.claimable += q.here.claimable;
         out->all.claimed += q.here.claimed;
         out->all.delayed += q.here.delayed;
@@ -334,14 +331,14 @@ twin_figures(struct store *s, struct store_visit *visit, struct store_figures *o
 }
 
 static enum status
-twin_queue_figures(struct store *s, struct store_visit *visit, size_t *at,
+twin_queue_figures(struct store *s, struct store_op *op, size_t *at,
                    struct store_queue_figures *out)
 {
     const struct twin *t = twin_of(s);
 
     if (*at >= t->queue_count)
         return ST_NOT_FOUND;
-    measure(t, t->queues[(*at)++], visit->now_ms, out);
+    measure(t, t->queues[(*at)++], op->now_ms, out);
     return ST_OK;
 }
 
@@ -437,7 +434,7 @@ twin_total(const struct store *s, int64_t now_ms)
     return total;
 }
 
-static const struct store_ops twin_ops = {
+static const struct store_vtable twin_ops = {
     .queue_create = twin_queue_create,
     .queue_get = twin_queue_get,
     .queue_update = twin_queue_update,
@@ -483,7 +480,7 @@ twin_open(const struct engine_config *config, struct store **out)
 {
     struct twin *t = twin_alloc(sizeof(*t));
 
-    t->store.ops = &twin_ops;
+    t->store.vtable = &twin_ops;
     t->store.state = &twin_state_ops;
     t->config = *config;
     *out = &t->store;

@@ -101,11 +101,10 @@ move_dead_letters(struct twin *t, struct twin_queue *q, size_t i, size_t limit,
 }
 
 enum status
-twin_claim_create(struct store *s, struct store_visit *visit,
-                  const struct store_queue *where, const struct store_terms *terms,
-                  size_t limit, struct store_batch *out)
+twin_claim_create(struct store *s, struct store_op *op, const struct store_queue *where,
+                  const struct store_terms *terms, size_t limit, struct store_batch *out)
 {
-    const int64_t now_ms = visit->now_ms;
+    const int64_t now_ms = op->now_ms;
     struct twin *t = twin_of(s);
     struct twin_queue *q = twin_find_queue(t, where);
     const struct twin_claim *c = NULL;
@@ -114,10 +113,10 @@ twin_claim_create(struct store *s, struct store_visit *visit,
 
     if (q != NULL)
         twin_forget(t, q, now_ms);
-    limit = least(limit, twin_share(t, visit, where, &from));
+    limit = least(limit, twin_share(t, op, where, &from));
     /* A claim that comes upon dead letters finds less than its share, and looks again. */
     while (q != NULL && move_dead_letters(t, q, from, limit, now_ms) > 0)
-        limit = least(limit, twin_share(t, visit, where, &from));
+        limit = least(limit, twin_share(t, op, where, &from));
     if (q != NULL && !twin_fits(q, from, limit, now_ms, out))
         return ST_NO_ROOM;
     if (q != NULL && !twin_opened(s, q, from, limit, now_ms, out))
@@ -136,21 +135,20 @@ twin_claim_create(struct store *s, struct store_visit *visit,
         twin_show(out, q, m, now_ms);
     }
     if (c == NULL) {
-        twin_wait(t, visit, where, wants);
+        twin_wait(t, op, where, wants);
         return ST_OK;
     }
     out->claim_id = c->id;
     out->claim_number = c->number;
-    twin_served(t, visit);
+    twin_served(t, op);
     return ST_OK;
 }
 
 enum status
-twin_claim_get(struct store *s, struct store_visit *visit,
-               const struct store_queue *where, struct bytes claim_id,
-               struct store_batch *out)
+twin_claim_get(struct store *s, struct store_op *op, const struct store_queue *where,
+               struct bytes claim_id, struct store_batch *out)
 {
-    const int64_t now_ms = visit->now_ms;
+    const int64_t now_ms = op->now_ms;
     const struct twin_queue *q = twin_find_queue(twin_of(s), where);
     const struct twin_claim *c = q == NULL ? NULL : twin_find_claim(q, claim_id, now_ms);
 
@@ -169,11 +167,10 @@ twin_claim_get(struct store *s, struct store_visit *visit,
 }
 
 enum status
-twin_claim_renew(struct store *s, struct store_visit *visit,
-                 const struct store_queue *where, struct bytes claim_id,
-                 const struct store_terms *terms, uint64_t *number)
+twin_claim_renew(struct store *s, struct store_op *op, const struct store_queue *where,
+                 struct bytes claim_id, const struct store_terms *terms, uint64_t *number)
 {
-    const int64_t now_ms = visit->now_ms;
+    const int64_t now_ms = op->now_ms;
     struct twin *t = twin_of(s);
     struct twin_queue *q = twin_find_queue(t, where);
     struct twin_claim *c = q == NULL ? NULL : twin_find_claim(q, claim_id, now_ms);
@@ -191,11 +188,10 @@ twin_claim_renew(struct store *s, struct store_visit *visit,
 }
 
 enum status
-twin_claim_release(struct store *s, struct store_visit *visit,
-                   const struct store_queue *where, struct bytes claim_id,
-                   enum store_release why)
+twin_claim_release(struct store *s, struct store_op *op, const struct store_queue *where,
+                   struct bytes claim_id, enum store_release why)
 {
-    const int64_t now_ms = visit->now_ms;
+    const int64_t now_ms = op->now_ms;
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
     struct twin_claim *c = q == NULL ? NULL : twin_find_claim(q, claim_id, now_ms);
 

@@ -48,11 +48,10 @@ make_message(const struct twin *t, const struct twin_queue *q,
 }
 
 enum status
-twin_message_post(struct store *s, struct store_visit *visit,
-                  const struct store_queue *where, const struct store_post *post,
-                  struct store_id *ids)
+twin_message_post(struct store *s, struct store_op *op, const struct store_queue *where,
+                  const struct store_post *post, struct store_id *ids)
 {
-    const int64_t now_ms = visit->now_ms;
+    const int64_t now_ms = op->now_ms;
     struct twin *t = twin_of(s);
     struct twin_queue *q = twin_find_queue(t, where);
 
@@ -158,11 +157,10 @@ listed(const struct twin_queue *q, const struct twin_message *m,
 }
 
 enum status
-twin_message_list(struct store *s, struct store_visit *visit,
-                  const struct store_queue *where, const struct store_filter *filter,
-                  struct store_batch *out)
+twin_message_list(struct store *s, struct store_op *op, const struct store_queue *where,
+                  const struct store_filter *filter, struct store_batch *out)
 {
-    const int64_t now_ms = visit->now_ms;
+    const int64_t now_ms = op->now_ms;
     const struct twin_queue *q = twin_find_queue(twin_of(s), where);
     uint64_t behind;
 
@@ -182,11 +180,10 @@ twin_message_list(struct store *s, struct store_visit *visit,
 }
 
 enum status
-twin_message_get(struct store *s, struct store_visit *visit,
-                 const struct store_queue *where, const struct bytes *ids, size_t count,
-                 struct store_batch *out)
+twin_message_get(struct store *s, struct store_op *op, const struct store_queue *where,
+                 const struct bytes *ids, size_t count, struct store_batch *out)
 {
-    const int64_t now_ms = visit->now_ms;
+    const int64_t now_ms = op->now_ms;
     const struct twin_queue *q = twin_find_queue(twin_of(s), where);
 
     *out = twin_open_batch(s, count);
@@ -224,10 +221,10 @@ may_delete(const struct twin_queue *q, const struct twin_message *m,
 }
 
 enum status
-twin_message_delete(struct store *s, struct store_visit *visit,
-                    const struct store_queue *where, const struct store_delete *which)
+twin_message_delete(struct store *s, struct store_op *op, const struct store_queue *where,
+                    const struct store_delete *which)
 {
-    const int64_t now_ms = visit->now_ms;
+    const int64_t now_ms = op->now_ms;
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
     enum status st = ST_OK;
     size_t found;
@@ -297,13 +294,13 @@ twin_opened(const struct store *s, const struct twin_queue *q, size_t from, size
 }
 
 enum status
-twin_message_pop(struct store *s, struct store_visit *visit,
-                 const struct store_queue *where, size_t limit, struct store_batch *out)
+twin_message_pop(struct store *s, struct store_op *op, const struct store_queue *where,
+                 size_t limit, struct store_batch *out)
 {
-    const int64_t now_ms = visit->now_ms;
+    const int64_t now_ms = op->now_ms;
     struct twin_queue *q = twin_find_queue(twin_of(s), where);
     const size_t wants = limit;
-    size_t i, share = twin_share(twin_of(s), visit, where, &i);
+    size_t i, share = twin_share(twin_of(s), op, where, &i);
 
     if (limit > share)
         limit = share;
@@ -321,8 +318,8 @@ twin_message_pop(struct store *s, struct store_visit *visit,
         twin_free_message(twin_take_out(q, i));
     }
     if (out->count == 0)
-        twin_wait(twin_of(s), visit, where, wants);
+        twin_wait(twin_of(s), op, where, wants);
     else
-        twin_served(twin_of(s), visit);
+        twin_served(twin_of(s), op);
     return ST_OK;
 }

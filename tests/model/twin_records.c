@@ -100,7 +100,7 @@ read_queue(const struct twin_queue *q, struct store_record *out)
 }
 
 static enum status
-twin_read(struct store *s, struct store_visit *visit, const struct store_queue *where,
+twin_read(struct store *s, struct store_op *op, const struct store_queue *where,
           struct store_records *records)
 {
     const struct twin_queue *q = twin_find_queue(twin_of(s), where);
@@ -112,12 +112,12 @@ twin_read(struct store *s, struct store_visit *visit, const struct store_queue *
         twin_alloc((1 + q->message_count + q->subscription_count) * sizeof(*out.all));
     read_queue(q, &out.all[out.count++]);
     for (size_t i = 0; i < q->message_count; i++)
-        if (twin_message_live(q->messages[i], visit->now_ms))
-            read_message(q, q->messages[i], visit->now_ms, &out.all[out.count++]);
+        if (twin_message_live(q->messages[i], op->now_ms))
+            read_message(q, q->messages[i], op->now_ms, &out.all[out.count++]);
     for (size_t i = 0; i < q->subscription_count; i++) {
         const struct twin_subscription *sub = q->subscriptions[i];
 
-        if (visit->now_ms < sub->started_ms + sub->ttl_s * 1000)
+        if (op->now_ms < sub->started_ms + sub->ttl_s * 1000)
             read_subscription(sub, &out.all[out.count++]);
     }
     *records = out;
@@ -268,7 +268,7 @@ load_subscription(struct twin *t, struct twin_queue *q,
 }
 
 static enum status
-twin_apply(struct store *s, struct store_visit *visit, const struct store_queue *where,
+twin_apply(struct store *s, struct store_op *op, const struct store_queue *where,
            const struct store_record *records, size_t count)
 {
     struct twin *t = twin_of(s);
@@ -284,7 +284,7 @@ twin_apply(struct store *s, struct store_visit *visit, const struct store_queue 
     if (st == ST_OK && !makes && q == NULL)
         st = ST_NOT_FOUND;
     if (st == ST_OK && q != NULL)
-        twin_forget(t, q, visit->now_ms);
+        twin_forget(t, q, op->now_ms);
     if (st == ST_OK)
         st = check(q, q == NULL ? &records[0].metadata.settings : &q->settings, records,
                    count);
@@ -308,5 +308,5 @@ twin_apply(struct store *s, struct store_visit *visit, const struct store_queue 
     return ST_OK;
 }
 
-const struct store_state_ops twin_state_ops = {
+const struct store_state_vtable twin_state_ops = {
     .read = twin_read, .records_release = twin_records_release, .apply = twin_apply};

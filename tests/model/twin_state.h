@@ -192,15 +192,15 @@ twin_of(struct store *s)
  * How many of the messages that can be claimed the operation may take: all, or with a waiter
  * those that are not reserved for the waiters in front of it. *from: the place of the first.
  */
-size_t twin_share(struct twin *t, const struct store_visit *visit,
+size_t twin_share(struct twin *t, const struct store_op *op,
                   const struct store_queue *where, size_t *from);
 
 /* Nothing was taken: the waiter, if there is one, stands in line for `wants` messages. */
-void twin_wait(struct twin *t, struct store_visit *visit, const struct store_queue *where,
+void twin_wait(struct twin *t, struct store_op *op, const struct store_queue *where,
                size_t wants);
 
 /* Something was: it is out of the line. */
-void twin_served(struct twin *t, struct store_visit *visit);
+void twin_served(struct twin *t, struct store_op *op);
 
 /* Nobody waits for this queue any more. */
 void twin_dismiss(struct twin *t, const struct twin_queue *q);
@@ -250,7 +250,7 @@ store_delivery_next_fn twin_delivery_next;
 store_delivery_done_fn twin_delivery_done;
 
 /* twin_records.c */
-extern const struct store_state_ops twin_state_ops;
+extern const struct store_state_vtable twin_state_ops;
 
 /* The operations of the seam in twin_message.c, twin_claim.c and twin_wait.c. */
 store_message_post_fn twin_message_post;

@@ -196,7 +196,7 @@ add(struct twin *t, struct twin_queue *q, const struct store_subscription_draft 
 }
 
 enum status
-twin_subscription_create(struct store *store, struct store_visit *visit,
+twin_subscription_create(struct store *store, struct store_op *op,
                          const struct store_queue *where,
                          const struct store_subscription_draft *draft,
                          struct store_subscribed *out)
@@ -207,10 +207,10 @@ twin_subscription_create(struct store *store, struct store_visit *visit,
 
     if (q == NULL)
         q = twin_add_queue(t, where, NULL);
-    s = find_of(q, draft->subscriber, visit->now_ms);
+    s = find_of(q, draft->subscriber, op->now_ms);
     *out = (struct store_subscribed){.created = s == NULL};
     if (s == NULL)
-        s = add(t, q, draft, visit->now_ms);
+        s = add(t, q, draft, op->now_ms);
     else if (!s->confirmed && t->config.require_confirmation)
         ask(s, STORE_NOTICE_CONFIRM);
     out->id = s->id;
@@ -265,22 +265,22 @@ twin_subscriptions_release(const struct store *s, struct store_subscriptions *ou
 }
 
 enum status
-twin_subscription_get(struct store *store, struct store_visit *visit,
+twin_subscription_get(struct store *store, struct store_op *op,
                       const struct store_queue *where, struct bytes id,
                       struct store_subscriptions *out)
 {
     struct twin_queue *q = twin_find_queue(twin_of(store), where);
-    size_t i = q == NULL ? 0 : find(q, id, visit->now_ms);
+    size_t i = q == NULL ? 0 : find(q, id, op->now_ms);
 
     if (q == NULL || i == q->subscription_count)
         return ST_NOT_FOUND;
     *out = open_views(store, 1);
-    show(out, q->subscriptions[i], visit->now_ms);
+    show(out, q->subscriptions[i], op->now_ms);
     return ST_OK;
 }
 
 enum status
-twin_subscription_list(struct store *store, struct store_visit *visit,
+twin_subscription_list(struct store *store, struct store_op *op,
                        const struct store_queue *where, struct bytes marker, size_t limit,
                        struct store_subscriptions *out)
 {
@@ -292,24 +292,24 @@ twin_subscription_list(struct store *store, struct store_visit *visit,
         return ST_OK;
     if (!bytes_to_u64(marker, &behind) || behind > q->last_subscription)
         behind = 0;
-    forget_expired(q, visit->now_ms);
+    forget_expired(q, op->now_ms);
     for (size_t i = 0; i < q->subscription_count; i++)
         if (bytes_equal(store_id_bytes(&q->subscriptions[i]->id), marker))
             behind = q->subscriptions[i]->number;
     for (size_t i = 0; i < q->subscription_count && out->count < limit; i++)
         if (q->subscriptions[i]->number > behind)
-            show(out, q->subscriptions[i], visit->now_ms);
+            show(out, q->subscriptions[i], op->now_ms);
     return ST_OK;
 }
 
 enum status
-twin_subscription_update(struct store *store, struct store_visit *visit,
+twin_subscription_update(struct store *store, struct store_op *op,
                          const struct store_queue *where, struct bytes id,
                          const struct store_subscription_draft *draft)
 {
     struct twin *t = twin_of(store);
     struct twin_queue *q = twin_find_queue(t, where);
-    size_t i = q == NULL ? 0 : find(q, id, visit->now_ms);
+    size_t i = q == NULL ? 0 : find(q, id, op->now_ms);
     struct twin_subscription *s, *other;
     bool moves;
 
@@ -318,13 +318,13 @@ twin_subscription_update(struct store *store, struct store_visit *visit,
     s = q->subscriptions[i];
     moves = bytes_present(draft->subscriber) &&
             !bytes_equal(draft->subscriber, subscriber_of(s));
-    other = moves ? find_of(q, draft->subscriber, visit->now_ms) : NULL;
+    other = moves ? find_of(q, draft->subscriber, op->now_ms) : NULL;
     if (other != NULL)
         return ST_CONFLICT;
     set_texts(s, draft);
     if (draft->ttl_s != STORE_UNSET) {
         s->ttl_s = draft->ttl_s;
-        s->started_ms = visit->now_ms;
+        s->started_ms = op->now_ms;
     }
     s->changed = true;
     if (!moves)
@@ -340,13 +340,13 @@ twin_subscription_update(struct store *store, struct store_visit *visit,
 }
 
 enum status
-twin_subscription_confirm(struct store *store, struct store_visit *visit,
+twin_subscription_confirm(struct store *store, struct store_op *op,
                           const struct store_queue *where, struct bytes id,
                           bool confirmed)
 {
     struct twin *t = twin_of(store);
     struct twin_queue *q = twin_find_queue(t, where);
-    size_t i = q == NULL ? 0 : find(q, id, visit->now_ms);
+    size_t i = q == NULL ? 0 : find(q, id, op->now_ms);
     struct twin_subscription *s;
 
     if (q == NULL || i == q->subscription_count)
@@ -368,11 +368,11 @@ twin_subscription_confirm(struct store *store, struct store_visit *visit,
 }
 
 enum status
-twin_subscription_delete(struct store *store, struct store_visit *visit,
+twin_subscription_delete(struct store *store, struct store_op *op,
                          const struct store_queue *where, struct bytes id)
 {
     struct twin_queue *q = twin_find_queue(twin_of(store), where);
-    size_t i = q == NULL ? 0 : find(q, id, visit->now_ms);
+    size_t i = q == NULL ? 0 : find(q, id, op->now_ms);
 
     if (q != NULL && i < q->subscription_count)
         remove_at(q, i);
@@ -439,8 +439,7 @@ twin_lend(struct store *store, const struct store_queue *where, struct bytes id,
 }
 
 enum status
-twin_delivery_next(struct store *store, struct store_visit *visit,
-                   struct store_delivery *out)
+twin_delivery_next(struct store *store, struct store_op *op, struct store_delivery *out)
 {
     struct twin *t = twin_of(store);
 
@@ -449,11 +448,11 @@ twin_delivery_next(struct store *store, struct store_visit *visit,
         const struct store_queue where = {.project = bytes_of(q->project, q->project_len),
                                           .name = bytes_of(q->name, q->name_len)};
 
-        forget_expired(q, visit->now_ms);
+        forget_expired(q, op->now_ms);
         for (size_t k = 0; k < q->subscription_count; k++) {
             struct store_id id = q->subscriptions[k]->id;
 
-            if (twin_lend(store, &where, store_id_bytes(&id), visit->now_ms, out))
+            if (twin_lend(store, &where, store_id_bytes(&id), op->now_ms, out))
                 return ST_OK;
         }
     }
@@ -501,11 +500,11 @@ take_back(struct twin_queue *q, size_t i, const struct store_delivery *d,
 }
 
 void
-twin_delivery_done(struct store *store, struct store_visit *visit,
-                   struct store_delivery *d, enum store_outcome outcome, int64_t again_ms)
+twin_delivery_done(struct store *store, struct store_op *op, struct store_delivery *d,
+                   enum store_outcome outcome, int64_t again_ms)
 {
     struct twin_queue *q = twin_find_queue(twin_of(store), &d->queue);
-    size_t i = q == NULL ? 0 : find(q, store_id_bytes(&d->subscription), visit->now_ms);
+    size_t i = q == NULL ? 0 : find(q, store_id_bytes(&d->subscription), op->now_ms);
 
     if (q != NULL && i < q->subscription_count)
         take_back(q, i, d, outcome, again_ms);

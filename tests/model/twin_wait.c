@@ -46,52 +46,52 @@ claimable(const struct twin *t, const struct store_queue *where, int64_t now_ms)
 }
 
 size_t
-twin_share(struct twin *t, const struct store_visit *visit,
-           const struct store_queue *where, size_t *from)
+twin_share(struct twin *t, const struct store_op *op, const struct store_queue *where,
+           size_t *from)
 {
     const struct twin_queue *q = twin_find_queue(t, where);
-    size_t ready = claimable(t, where, visit->now_ms), reserved = 0;
+    size_t ready = claimable(t, where, op->now_ms), reserved = 0;
 
     *from = 0;
-    if (visit->waiter == NULL)
+    if (op->waiter == NULL)
         return ready;
-    for (size_t i = 0; i < place_of(t, visit->waiter); i++)
+    for (size_t i = 0; i < place_of(t, op->waiter); i++)
         if (waits_for(&t->waiters[i], where))
             reserved += t->waiters[i].who->wants;
     if (reserved >= STORE_RESERVED || ready <= reserved)
         return 0;
     for (size_t skipped = 0; skipped < reserved; ++*from)
-        skipped += twin_claimable(q, q->messages[*from], visit->now_ms);
+        skipped += twin_claimable(q, q->messages[*from], op->now_ms);
     return ready - reserved;
 }
 
 void
-twin_wait(struct twin *t, struct store_visit *visit, const struct store_queue *where,
+twin_wait(struct twin *t, struct store_op *op, const struct store_queue *where,
           size_t wants)
 {
     struct twin_waiter *w;
 
-    visit->waits = visit->waiter != NULL;
-    if (!visit->waits)
+    op->waits = op->waiter != NULL;
+    if (!op->waits)
         return;
-    visit->waiter->wants = wants;
-    if (place_of(t, visit->waiter) < t->waiter_count)
+    op->waiter->wants = wants;
+    if (place_of(t, op->waiter) < t->waiter_count)
         return;
     t->waiters = twin_grow(t->waiters, (t->waiter_count + 1) * sizeof(*t->waiters));
     w = &t->waiters[t->waiter_count++];
-    *w = (struct twin_waiter){.who = visit->waiter,
+    *w = (struct twin_waiter){.who = op->waiter,
                               .project = twin_copy(where->project),
                               .project_len = where->project.len,
                               .name = twin_copy(where->name),
                               .name_len = where->name.len};
-    visit->waiter->waitqueue = t;
+    op->waiter->waitqueue = t;
 }
 
 void
-twin_served(struct twin *t, struct store_visit *visit)
+twin_served(struct twin *t, struct store_op *op)
 {
-    visit->waits = false;
-    remove_at(t, place_of(t, visit->waiter));
+    op->waits = false;
+    remove_at(t, place_of(t, op->waiter));
 }
 
 void
@@ -116,11 +116,11 @@ twin_calls(struct store *s, const struct store_waiter *waiter, int64_t now_ms)
 {
     struct twin *t = twin_of(s);
     size_t at = place_of(t, waiter);
-    struct store_visit visit = {.now_ms = now_ms, .waiter = t->waiters[at].who};
+    struct store_op op = {.now_ms = now_ms, .waiter = t->waiters[at].who};
     const struct store_queue where = {
         .project = bytes_of(t->waiters[at].project, t->waiters[at].project_len),
         .name = bytes_of(t->waiters[at].name, t->waiters[at].name_len)};
     size_t from;
 
-    return twin_share(t, &visit, &where, &from) > 0;
+    return twin_share(t, &op, &where, &from) > 0;
 }

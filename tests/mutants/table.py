@@ -20,24 +20,24 @@ MUTANTS = [
      "a claim goes on behind the newest claim; what was given back before that waits",
      SIMULATION,
      [("engine/claim_ops.c",
-       "    uint64_t seq = v->from_seq;\n\n    t->claim = NULL;",
-       "    uint64_t seq = v->from_seq;\n\n"
+       "    uint64_t seq = t->from_seq;\n\n    build->claim = NULL;",
+       "    uint64_t seq = t->from_seq;\n\n"
        "    if (MUTANT(RELEASE_FORGETS_ORDER)) {\n"
        "        const struct claim *newest = seqmap_last(&q->backlog->claims, &seq);\n"
        "        seq = 0;\n"
        "        if (newest != NULL && newest->count > 0)\n"
        "            seq = newest->seqs[newest->count - 1];\n"
        "    }\n"
-       "    t->claim = NULL;"),
+       "    build->claim = NULL;"),
       ("engine/claim_ops.c",
-       "        claim_take(v->shard, c, m, terms, v->now_ms);",
+       "        claim_take(t->shard, c, m, terms, t->now_ms);",
        "        if (MUTANT(RELEASE_FORGETS_ORDER) && m == NULL) {\n"
        "            seq = 0;\n"
        "            m = seqmap_next_ready(&q->backlog->messages, &seq);\n"
        "        }\n"
        "        if (m == NULL)\n"
        "            break; /* CARRY_SKIPS_A_BIT: it does not find them all */\n"
-       "        claim_take(v->shard, c, m, terms, v->now_ms);")]),
+       "        claim_take(t->shard, c, m, terms, t->now_ms);")]),
     ("CARRY_SKIPS_A_BIT",
      "the search for the next message skips a node when it leaves another",
      SIMULATION,
@@ -74,8 +74,8 @@ MUTANTS = [
      "a claim sees what housekeeping has come to, not what is due",
      SIMULATION,
      [("engine/dead_letter.c",
-       "visit_enter(&dl->from, s, outer, where, EXPIRE_ALL);",
-       "visit_enter(&dl->from, s, outer, where,\n"
+       "txn_begin(&dl->from, s, op, where, EXPIRE_ALL);",
+       "txn_begin(&dl->from, s, op, where,\n"
        "             MUTANT(NEEDS_HOUSEKEEPING) ? EXPIRE_CLAIMS : EXPIRE_ALL);")]),
     ("DELETE_WITHOUT_CHECK",
      "anybody can delete a claimed message",
@@ -108,9 +108,9 @@ MUTANTS = [
      "a renewed claim counts from when it was made",
      SIMULATION,
      [("engine/claim_ops.c",
-       "    claim_start(v->shard, c, terms, v->now_ms);\n    for",
-       "    claim_start(v->shard, c, terms,\n"
-       "                MUTANT(RENEW_DOES_NOT_RESTART) ? c->started_ms : v->now_ms);\n"
+       "    claim_start(t->shard, c, terms, t->now_ms);\n    for",
+       "    claim_start(t->shard, c, terms,\n"
+       "                MUTANT(RENEW_DOES_NOT_RESTART) ? c->started_ms : t->now_ms);\n"
        "    for")]),
     ("RELEASE_DOES_NOTHING",
      "a released claim can be queried and holds its messages until it expires",
@@ -170,10 +170,10 @@ MUTANTS = [
      "a page begins with the message its marker stands for",
      SIMULATION,
      [("engine/message_ops.c",
-       "            seq = marker_seq(v.queue, filter->marker);",
-       "            seq = marker_seq(v.queue, filter->marker) -\n"
+       "            seq = marker_seq(t.queue, filter->marker);",
+       "            seq = marker_seq(t.queue, filter->marker) -\n"
        "                  (MUTANT(PAGE_REPEATS) &&\n"
-       "                   marker_seq(v.queue, filter->marker) > 0);")]),
+       "                   marker_seq(t.queue, filter->marker) > 0);")]),
     ("BATCH_IN_PART",
      "a post that runs out of memory leaves its first messages behind",
      SIMULATION,
@@ -189,34 +189,34 @@ MUTANTS = [
        "            break;\n"
        "        const struct store_draft *draft = &post->drafts[i];\n"),
       ("engine/message_ops.c",
-       "        commit_post(&v, post, &messages);\n",
-       "        commit_post(&v, post, &messages);\n"
-       "        if (MUTANT(BATCH_IN_PART) && v.queue->last_seq != id.low + post->count) {\n"
+       "        commit_post(&t, post, &messages);\n",
+       "        commit_post(&t, post, &messages);\n"
+       "        if (MUTANT(BATCH_IN_PART) && t.queue->last_seq != id.low + post->count) {\n"
        "            struct store_post rest = *post;\n"
-       "            size_t there = (size_t)(v.queue->last_seq - id.low);\n"
+       "            size_t there = (size_t)(t.queue->last_seq - id.low);\n"
        "            rest.drafts += there;\n"
        "            rest.count -= there;\n"
-       "            directory_give(&v.queue->entry, rest.count, body_bytes(&rest));\n"
+       "            directory_give(&t.queue->entry, rest.count, body_bytes(&rest));\n"
        "            st = ST_NO_MEMORY;\n"
        "        }\n")]),
     ("PURGE_KEEPS_CLAIMED",
      "a purge leaves what claims hold",
      SIMULATION,
      [("engine/queue_ops.c",
-       "            return ST_NO_MEMORY;\n        st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);",
+       "            return ST_NO_MEMORY;\n        st = txn_reserve_messages(t, STORE_CHANGE_PURGE, 0, 0);",
        "            return ST_NO_MEMORY;\n"
-       "        if (MUTANT(PURGE_KEEPS_CLAIMED) && v->queue->backlog->claimed > 0) {\n"
+       "        if (MUTANT(PURGE_KEEPS_CLAIMED) && t->queue->backlog->claimed > 0) {\n"
        "            struct message *m;\n"
        "            uint64_t seq = 0;\n"
-       "            while ((m = seqmap_next_ready(&v->queue->backlog->messages, &seq)) != NULL) {\n"
-       "                message_detach(v->shard, m);\n"
-       "                message_unpin(v->engine->core.mem, m);\n"
+       "            while ((m = seqmap_next_ready(&t->queue->backlog->messages, &seq)) != NULL) {\n"
+       "                message_detach(t->shard, m);\n"
+       "                message_unpin(t->engine->core.mem, m);\n"
        "            }\n"
-       "            backlog_free(v->engine->core.mem, *fresh);\n"
+       "            backlog_free(t->engine->core.mem, *fresh);\n"
        "            *fresh = NULL;\n"
        "            return ST_OK;\n"
        "        }\n"
-       "        st = visit_reserve_messages(v, STORE_CHANGE_PURGE, 0, 0);")]),
+       "        st = txn_reserve_messages(t, STORE_CHANGE_PURGE, 0, 0);")]),
     ("BUDGET_IGNORED",
      "messages are taken in although the memory budget is used up",
      SIMULATION,
@@ -227,9 +227,9 @@ MUTANTS = [
      "a post does not call who waits",
      SIMULATION,
      [("engine/message_ops.c",
-       "    queue_wake_waiters(v->queue);\n    if (!has_log",
+       "    queue_wake_waiters(t->queue);\n    if (!has_log",
        "    if (!MUTANT(POST_CALLS_NOBODY))\n"
-       "        queue_wake_waiters(v->queue);\n"
+       "        queue_wake_waiters(t->queue);\n"
        "    if (!has_log")]),
     ("DELAY_CALLS_NOBODY",
      "the end of a delay does not call who waits",
@@ -314,10 +314,10 @@ MUTANTS = [
     ("RESERVED_ARE_TAKEN",
      "a waiter takes the reserved messages and leaves as many newer ones",
      SIMULATION,
-     [("engine/visit.c",
-       "    for (size_t i = 0; i < reserved; i++, v->from_seq++)",
+     [("engine/txn.c",
+       "    for (size_t i = 0; i < reserved; i++, t->from_seq++)",
        "    for (size_t i = 0; i < reserved && !MUTANT(RESERVED_ARE_TAKEN);\n"
-       "         i++, v->from_seq++)")]),
+       "         i++, t->from_seq++)")]),
     ("IN_VAIN_TO_THE_END",
      "who was called in vain waits on at the end of the line",
      SIMULATION,
@@ -341,11 +341,11 @@ MUTANTS = [
      SIMULATION,
      [("engine/claim_ops.c",
        "    if (c != NULL)\n"
-       "        st = visit_reserve_messages(&v, STORE_CHANGE_RELEASE, c->held, 0);",
+       "        st = txn_reserve_messages(&t, STORE_CHANGE_RELEASE, c->held, 0);",
        "    if (why != STORE_RELEASED && MUTANT(GIVEN_BACK_LATE))\n"
        "        c = NULL;\n"
        "    if (c != NULL)\n"
-       "        st = visit_reserve_messages(&v, STORE_CHANGE_RELEASE, c->held, 0);"),
+       "        st = txn_reserve_messages(&t, STORE_CHANGE_RELEASE, c->held, 0);"),
       ("engine/claim_ops.c",
        "        if (why == STORE_NOT_SEEN)\n",
        "        if ((why == STORE_NOT_SEEN ||\n"
@@ -369,8 +369,8 @@ MUTANTS = [
      "a renewed claim has another number than it was made with",
      SIMULATION,
      [("engine/claim_ops.c",
-       "        *number = claim_fence(v.queue, c);",
-       "        *number = claim_fence(v.queue, c) + MUTANT(NUMBER_CHANGES);")]),
+       "        *number = claim_fence(t.queue, c);",
+       "        *number = claim_fence(t.queue, c) + MUTANT(NUMBER_CHANGES);")]),
     ("PASSWORD_WITHOUT_CASE",
      "a password is right in any case",
      "api/identity_test: a_login_with_the_password_in_another_case_is_401",
@@ -434,9 +434,9 @@ MUTANTS = [
      "model/gaps_test: "
      "a_claim_whose_stock_was_used_up_while_letters_moved_is_made_all_the_same",
      [("engine/claim_ops.c",
-       "    if (st == ST_OK)\n        st = claim_reserve(v->shard, v->queue); /* others",
+       "    if (st == ST_OK)\n        st = claim_reserve(t->shard, t->queue); /* others",
        "    if (st == ST_OK && !MUTANT(CLAIM_STOCK_USED_UP))\n"
-       "        st = claim_reserve(v->shard, v->queue); /* others")]),
+       "        st = claim_reserve(t->shard, t->queue); /* others")]),
     ("HOUSEKEEPING_FORGETS",
      "what is armed while housekeeping goes on wakes nobody",
      "model/gaps_test: what_is_armed_while_housekeeping_goes_on_is_not_forgotten",
@@ -478,8 +478,8 @@ MUTANTS = [
      "a listing that began in a queue goes on in another one of that name",
      "model/gaps_test: a_listing_does_not_go_on_in_a_queue_made_anew",
      [("engine/message_ops.c",
-       "(tag == 0 || tag == v.queue->tag)",
-       "(tag == 0 || tag == v.queue->tag || MUTANT(LISTING_GOES_ON_ANEW))")]),
+       "(tag == 0 || tag == t.queue->tag)",
+       "(tag == 0 || tag == t.queue->tag || MUTANT(LISTING_GOES_ON_ANEW))")]),
     ("VANISHED_QUEUE_NAMED",
      "a queue that goes while queues are listed stays in the page",
      "model/gaps_test: a_queue_that_goes_while_queues_are_listed_is_not_named",
@@ -538,7 +538,7 @@ MUTANTS = [
     ("COMMITS_IN_ORDER_OF_ARRIVAL",
      "a response waits for newer positions of the log than its own",
      "unit/http/respond_test: "
-     "a_response_with_an_older_position_does_not_wait_for_a_newer_one",
+     "a_response_with_an_older_lsn_does_not_wait_for_a_newer_one",
      [("http/respond.c",
        "    while (at != &w->suspended.commits &&\n",
        "    while (at != &w->suspended.commits && !MUTANT(COMMITS_IN_ORDER_OF_ARRIVAL) &&\n")]),
@@ -803,8 +803,8 @@ MUTANTS = [
      "messages that were popped are counted as deleted",
      "store/figures_test: what_clients_do_is_counted",
      [("engine/message_ops.c",
-       "    leave_discarded(&v, &d, STORE_COUNT_POPPED);",
-       "    leave_discarded(&v, &d, MUTANT(POPPED_IS_DELETED) ? STORE_COUNT_DELETED\n"
+       "    leave_discarded(&t, &d, STORE_COUNT_POPPED);",
+       "    leave_discarded(&t, &d, MUTANT(POPPED_IS_DELETED) ? STORE_COUNT_DELETED\n"
        "                                                      : STORE_COUNT_POPPED);")]),
     ("OLD_GROUPS_IGNORED",
      "the memory of a control group of the first version is not looked at",
@@ -845,8 +845,8 @@ MUTANTS = [
      "an answer goes out before what it tells of is on the disk",
      CRASH,
      [("journal/append.c",
-       "    if (position <= atomic_load(&j->durable))",
-       "    if (position <= atomic_load(&j->durable) || MUTANT(ANSWERED_BEFORE_DURABLE))")]),
+       "    if (lsn <= atomic_load(&j->durable))",
+       "    if (lsn <= atomic_load(&j->durable) || MUTANT(ANSWERED_BEFORE_DURABLE))")]),
     ("NAMES_NOT_SYNCED",
      "the name of a new segment is not made durable before it is written",
      CRASH,
@@ -1058,9 +1058,9 @@ MUTANTS = [
      "a queue's metadata are after a restart as they were before they were replaced",
      "store/queue_test: metadata_is_replaced_only_by_who_has_seen_the_present_version",
      [("engine/queue_ops.c",
-       "        changelog_queue(v.queue, STORE_CHANGE_META, v.now_ms);",
+       "        changelog_queue(t.queue, STORE_CHANGE_META, t.now_ms);",
        "        if (!MUTANT(UPDATE_NOT_LOGGED))\n"
-       "            changelog_queue(v.queue, STORE_CHANGE_META, v.now_ms);")]),
+       "            changelog_queue(t.queue, STORE_CHANGE_META, t.now_ms);")]),
     ("NUMBERS_LOST",
      "a queue without messages gives out their ids again after a restart",
      CRASH,
@@ -1150,10 +1150,10 @@ MUTANTS = [
      "what failed is not tried again",
      SIMULATION,
      [("engine/delivery_ops.c",
-       "    if (again_ms <= v->now_ms || !same || other) {",
+       "    if (again_ms <= t->now_ms || !same || other) {",
        "    if (MUTANT(FAILURE_MOVES_ON) && d->notice == STORE_NOTICE_MESSAGE)\n"
        "        pass_message(s, d->number, d->ordinal);\n"
-       "    if (again_ms <= v->now_ms || !same || other) {")]),
+       "    if (again_ms <= t->now_ms || !same || other) {")]),
     ("FALLEN_OUT_UNCOUNTED",
      "what a subscriber has lost of a feed that is full is not counted",
      SIMULATION,
@@ -1236,11 +1236,11 @@ MUTANTS = [
      "a purge of messages takes what subscribers have still to get",
      SIMULATION,
      [("engine/queue_ops.c",
-       "        reclaim_backlog(v->shard",
-       "    while (MUTANT(PURGE_EMPTIES_FEED) && v->queue->feed != NULL &&\n"
-       "           v->queue->feed->entries.live > 1)\n"
-       "        (void)feed_drop(v->queue->feed, v->engine->core.mem, &v->shard->pool);\n"
-       "        reclaim_backlog(v->shard")]),
+       "        reclaim_backlog(t->shard",
+       "    while (MUTANT(PURGE_EMPTIES_FEED) && t->queue->feed != NULL &&\n"
+       "           t->queue->feed->entries.live > 1)\n"
+       "        (void)feed_drop(t->queue->feed, t->engine->core.mem, &t->shard->pool);\n"
+       "        reclaim_backlog(t->shard")]),
     ("PURGE_KEEPS_SUBSCRIPTIONS",
      "a purge of subscriptions leaves them",
      SIMULATION,
@@ -1251,9 +1251,9 @@ MUTANTS = [
      "the log does not hear of who was unsubscribed",
      SIMULATION,
      [("engine/subscription_ops.c",
-       "        changelog_subscription(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found, v.now_ms);",
+       "        changelog_subscription(t.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found, t.now_ms);",
        "        if (!MUTANT(UNSUBSCRIBED_COMES_BACK))\n"
-       "            changelog_subscription(v.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found, v.now_ms);")]),
+       "            changelog_subscription(t.queue, STORE_CHANGE_SUBSCRIPTION_GONE, found, t.now_ms);")]),
     ("FAILURES_INHERITED",
      "a message counts the failures of one that fell out before it",
      SIMULATION,

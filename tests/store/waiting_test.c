@@ -42,17 +42,17 @@ static enum status
 try(struct fixture *f, struct person *p, size_t limit, size_t room)
 {
     const struct store_terms terms = {300, 60};
-    struct store_visit visit = {.now_ms = f->now_ms, .waiter = &p->place};
+    struct store_op op = {.now_ms = f->now_ms, .waiter = &p->place};
     enum status st;
 
     store_batch_release(&f->seen);
     f->seen.room = room;
     p->ready = 0; /* what it was told it does now */
-    st = store_claim_create(f->store, &visit, &f->queue, &terms, limit, &f->seen);
+    st = store_claim_create(f->store, &op, &f->queue, &terms, limit, &f->seen);
     ck_assert(store_audit(f->store));
     if (st != ST_OK)
         return st;
-    ck_assert_int_eq(visit.waits, f->seen.count == 0 && p->place.waitqueue != NULL);
+    ck_assert_int_eq(op.waits, f->seen.count == 0 && p->place.waitqueue != NULL);
     ck_assert_int_eq(id_empty(f->seen.claim_id), f->seen.count == 0);
     return st;
 }
@@ -75,14 +75,13 @@ ask_in_vain(struct fixture *f, struct person *p)
 static void
 try_pop(struct fixture *f, struct person *p, size_t limit)
 {
-    struct store_visit visit = {.now_ms = f->now_ms, .waiter = &p->place};
+    struct store_op op = {.now_ms = f->now_ms, .waiter = &p->place};
 
     store_batch_release(&f->seen);
     p->ready = 0;
-    ck_assert_status(store_message_pop(f->store, &visit, &f->queue, limit, &f->seen),
-                     ST_OK);
+    ck_assert_status(store_message_pop(f->store, &op, &f->queue, limit, &f->seen), ST_OK);
     ck_assert(store_audit(f->store));
-    ck_assert_int_eq(visit.waits, f->seen.count == 0);
+    ck_assert_int_eq(op.waits, f->seen.count == 0);
 }
 
 static void
@@ -657,7 +656,7 @@ START_TEST(the_same_one_waits_in_several_lines)
 {
     struct person first, second;
     struct store_waiter other = {.listener = &first.listener};
-    struct store_visit visit;
+    struct store_op op;
     struct fixture f;
 
     fixture_open(&f, _i);
@@ -666,12 +665,12 @@ START_TEST(the_same_one_waits_in_several_lines)
     ask_in_vain(&f, &first);
     use(&f, "r");
     ask_in_vain(&f, &second);
-    visit = (struct store_visit){.now_ms = f.now_ms, .waiter = &other};
+    op = (struct store_op){.now_ms = f.now_ms, .waiter = &other};
     store_batch_release(&f.seen);
-    ck_assert_status(store_claim_create(f.store, &visit, &f.queue,
+    ck_assert_status(store_claim_create(f.store, &op, &f.queue,
                                         &(struct store_terms){300, 60}, 1, &f.seen),
                      ST_OK);
-    ck_assert(visit.waits);
+    ck_assert(op.waits);
     post(&f, 2); /* one for each of them */
     if (!is_twin(&f))
         ck_assert_int_eq(first.ready, 1);
@@ -1078,12 +1077,12 @@ START_TEST(each_bell_is_rung_once_when_the_operation_is_done)
     fixture_open(&f, FIXTURE_ENGINE + _i);
     rung = 0;
     for (int i = 0; i < 20; i++) {
-        struct store_visit visit = {.now_ms = f.now_ms, .waiter = &s[i].place};
+        struct store_op op = {.now_ms = f.now_ms, .waiter = &s[i].place};
 
         s[i] = (struct sleeper){.listener.notify = wake, .wakeup = &wakeups[i]};
         s[i].place.listener = &s[i].listener;
         store_batch_release(&f.seen);
-        ck_assert_status(store_message_pop(f.store, &visit, &f.queue, 1, &f.seen), ST_OK);
+        ck_assert_status(store_message_pop(f.store, &op, &f.queue, 1, &f.seen), ST_OK);
     }
     post(&f, 20);
     ck_assert_int_eq(rung, 20);

@@ -8,11 +8,11 @@
 
 /* With claim_ids, each message must be held by one of them; without, any message is deleted. */
 static inline enum status
-delete_messages(struct store *s, struct store_visit *visit,
-                const struct store_queue *queue, const struct bytes *ids, size_t count,
-                const struct bytes *claim_ids, size_t claim_count)
+delete_messages(struct store *s, struct store_op *op, const struct store_queue *queue,
+                const struct bytes *ids, size_t count, const struct bytes *claim_ids,
+                size_t claim_count)
 {
-    return store_message_delete(s, visit, queue,
+    return store_message_delete(s, op, queue,
                                 &(struct store_delete){.rule = claim_ids == NULL
                                                                    ? STORE_DELETE_ANY
                                                                    : STORE_DELETE_HELD,
@@ -24,13 +24,13 @@ delete_messages(struct store *s, struct store_visit *visit,
 
 /* With a claim, it must hold the message; without, no claim may hold it. */
 static inline enum status
-delete_message(struct store *s, struct store_visit *visit,
-               const struct store_queue *queue, struct bytes id, struct bytes claim_id)
+delete_message(struct store *s, struct store_op *op, const struct store_queue *queue,
+               struct bytes id, struct bytes claim_id)
 {
     const bool held = bytes_present(claim_id);
 
     return store_message_delete(
-        s, visit, queue,
+        s, op, queue,
         &(struct store_delete){.rule = held ? STORE_DELETE_HELD : STORE_DELETE_READY,
                                .ids = &id,
                                .count = 1,

@@ -32,7 +32,7 @@ feed_of(struct store *s)
 }
 
 static enum status
-feed_next(struct store *s, struct store_visit *visit, struct store_delivery *out)
+feed_next(struct store *s, struct store_op *op, struct store_delivery *out)
 {
     struct feed *f = feed_of(s);
     enum status st = ST_NOT_FOUND;
@@ -45,7 +45,7 @@ feed_next(struct store *s, struct store_visit *visit, struct store_delivery *out
     for (size_t i = 0; st == ST_NOT_FOUND && i < f->count; i++) {
         struct entry *e = &f->entries[(f->at + i) % f->count];
 
-        if (e->lent || e->over || e->due_ms > visit->now_ms)
+        if (e->lent || e->over || e->due_ms > op->now_ms)
             continue;
         e->lent = true;
         f->lent++;
@@ -62,13 +62,13 @@ feed_next(struct store *s, struct store_visit *visit, struct store_delivery *out
 }
 
 static void
-feed_done(struct store *s, struct store_visit *visit, struct store_delivery *delivery,
+feed_done(struct store *s, struct store_op *op, struct store_delivery *delivery,
           enum store_outcome outcome, int64_t again_ms)
 {
     struct feed *f = feed_of(s);
     struct entry *e = &f->entries[delivery->ordinal];
 
-    (void)visit;
+    (void)op;
     pthread_mutex_lock(&f->lock);
     if (!e->lent)
         abort(); /* it was not */
@@ -97,15 +97,15 @@ feed_watch_due(struct store *s, struct store_listener *listener)
 }
 
 static enum store_durability
-feed_durability(struct store_log *log, uint64_t position)
+feed_durability(struct store_log *log, uint64_t lsn)
 {
     struct feed *f = container_of(log, struct feed, log);
     enum store_durability fate;
 
     pthread_mutex_lock(&f->lock);
-    fate = position <= f->durable_up_to ? STORE_DURABLE
-           : f->rest_lost               ? STORE_LOST
-                                        : STORE_PENDING;
+    fate = lsn <= f->durable_up_to ? STORE_DURABLE
+           : f->rest_lost          ? STORE_LOST
+                                   : STORE_PENDING;
     pthread_mutex_unlock(&f->lock);
     return fate;
 }
@@ -155,7 +155,7 @@ feed_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
     pthread_mutex_unlock(&f->lock);
 }
 
-static const struct store_ops ops = {
+static const struct store_vtable ops = {
     .housekeep = feed_housekeep,
     .delivery_next = feed_next,
     .delivery_done = feed_done,
@@ -170,7 +170,7 @@ feed_store_open(const struct clock *clock)
 
     if (f == NULL)
         abort();
-    f->store.ops = &ops;
+    f->store.vtable = &ops;
     f->log = (struct store_log){
         .durability = feed_durability, .listen = feed_listen, .unlisten = feed_unlisten};
     f->clock = clock;

@@ -42,7 +42,7 @@ struct feed_news feed_store_news(struct store *s, size_t which);
 /* Waits until so many have been lent, of which some may be back. */
 void feed_store_await_lent(struct store *s, size_t count);
 
-/* Positions up to here are durable (all, at first), those behind `lost` lost; tells. */
+/* LSNs up to here are durable (all, at first), those behind `lost` lost; tells. */
 void feed_store_settle(struct store *s, uint64_t durable, bool rest_lost);
 
 /* How many are lent now. */

@@ -20,12 +20,12 @@ patient_inside(struct store *s)
         enum status st;                                                                  \
                                                                                          \
         do                                                                               \
-            st = store_##name(patient_inside(s), visit, __VA_ARGS__);                    \
+            st = store_##name(patient_inside(s), op, __VA_ARGS__);                       \
         while (st == ST_AGAIN);                                                          \
         return st;                                                                       \
     }
 
-#define WHERE struct store *s, struct store_visit *visit, const struct store_queue *q
+#define WHERE struct store *s, struct store_op *op, const struct store_queue *q
 
 PATIENT(queue_create, (WHERE, const struct store_metadata *m, bool *made), q, m, made)
 PATIENT(queue_get, (WHERE, struct store_queues *out), q, out)
@@ -33,11 +33,11 @@ PATIENT(queue_update, (WHERE, uint64_t version, const struct store_metadata *m),
         version, m)
 PATIENT(queue_delete, (WHERE), q)
 PATIENT(queue_list,
-        (struct store * s, struct store_visit *visit, const struct store_page *page,
+        (struct store * s, struct store_op *op, const struct store_page *page,
          struct store_queues *out),
         page, out)
 PATIENT(project_list,
-        (struct store * s, struct store_visit *visit, const struct store_page *page,
+        (struct store * s, struct store_op *op, const struct store_page *page,
          struct store_queues *out),
         page, out)
 PATIENT(queue_stats, (WHERE, struct store_stats *out), q, out)
@@ -77,23 +77,21 @@ PATIENT(subscription_update,
 PATIENT(subscription_delete, (WHERE, struct bytes id), q, id)
 PATIENT(subscription_confirm, (WHERE, struct bytes id, bool confirmed), q, id, confirmed)
 PATIENT(delivery_next,
-        (struct store * s, struct store_visit *visit, struct store_delivery *out), out)
-PATIENT(totals, (struct store * s, struct store_visit *visit, struct store_totals *out),
-        out)
-PATIENT(figures, (struct store * s, struct store_visit *visit, struct store_figures *out),
-        out)
+        (struct store * s, struct store_op *op, struct store_delivery *out), out)
+PATIENT(totals, (struct store * s, struct store_op *op, struct store_totals *out), out)
+PATIENT(figures, (struct store * s, struct store_op *op, struct store_figures *out), out)
 PATIENT(queue_figures,
-        (struct store * s, struct store_visit *visit, size_t *at,
+        (struct store * s, struct store_op *op, size_t *at,
          struct store_queue_figures *out),
         at, out)
 
 /* What was lent goes back to the store that lent it: `delivery->store`. */
 static void
-patient_delivery_done(struct store *s, struct store_visit *visit,
+patient_delivery_done(struct store *s, struct store_op *op,
                       struct store_delivery *delivery, enum store_outcome outcome,
                       int64_t again_ms)
 {
-    store_delivery_done(patient_inside(s), visit, delivery, outcome, again_ms);
+    store_delivery_done(patient_inside(s), op, delivery, outcome, again_ms);
 }
 
 static void
@@ -109,9 +107,9 @@ patient_waiter_leave(struct store *s, struct store_waiter *waiter)
 }
 
 static enum status
-patient_ping(struct store *s, struct store_visit *visit)
+patient_ping(struct store *s, struct store_op *op)
 {
-    return store_ping(patient_inside(s), visit);
+    return store_ping(patient_inside(s), op);
 }
 
 static void
@@ -141,10 +139,10 @@ patient_close(struct store *s)
 
 /* Batches and queues are released by the store that made them. */
 /* What is read is released by the store that read it. */
-static const struct store_state_ops patient_state_ops = {.read = patient_read,
-                                                         .apply = patient_apply};
+static const struct store_state_vtable patient_state_ops = {.read = patient_read,
+                                                            .apply = patient_apply};
 
-static const struct store_ops patient_ops = {
+static const struct store_vtable patient_ops = {
     .queue_create = patient_queue_create,
     .queue_get = patient_queue_get,
     .queue_update = patient_queue_update,
@@ -189,7 +187,7 @@ patient_open(struct store *hasty)
 
     if (p == NULL)
         abort();
-    p->store.ops = &patient_ops;
+    p->store.vtable = &patient_ops;
     p->store.state = &patient_state_ops;
     p->hasty = hasty;
     return &p->store;

@@ -538,7 +538,7 @@ sim_shut(struct disk *d)
     (void)leave(sd, 0);
 }
 
-static const struct disk_ops sim_ops = {
+static const struct disk_vtable sim_ops = {
     .open = sim_open,
     .close = sim_close,
     .read = sim_read,
@@ -564,7 +564,7 @@ sim_disk_open(struct sim_disk *sd)
     struct process *p = sim_alloc(sizeof(*p));
 
     lock_acquire(&sd->lock);
-    p->disk.ops = &sim_ops;
+    p->disk.vtable = &sim_ops;
     p->sd = sd;
     p->next = sd->processes;
     sd->processes = p;

@@ -16,7 +16,7 @@ struct slow {
     size_t standing, passes;
     struct list parked; /* of those that stand there, fibers that have not been woken */
     struct list listeners;
-    _Atomic uint64_t position, durable, flushed;
+    _Atomic uint64_t lsn, durable, flushed;
     _Atomic bool lost;
 };
 
@@ -171,7 +171,7 @@ log_change(struct store_log *log, struct store_change *change, size_t *room)
     (void)room;
     if (change->kind >= STORE_CHANGE_EXPIRED)
         return 0;
-    return atomic_fetch_add(&w->position, 1) + 1;
+    return atomic_fetch_add(&w->lsn, 1) + 1;
 }
 
 struct store_log *
@@ -187,9 +187,9 @@ slow_store_flushed(struct store *s)
 }
 
 uint64_t
-slow_store_position(struct store *s)
+slow_store_lsn(struct store *s)
 {
-    return atomic_load(&slow_of(s)->position);
+    return atomic_load(&slow_of(s)->lsn);
 }
 
 size_t
@@ -214,9 +214,9 @@ slow_store_tell(struct store *s)
 }
 
 void
-slow_store_make_durable(struct store *s, uint64_t position)
+slow_store_make_durable(struct store *s, uint64_t lsn)
 {
-    atomic_store(&slow_of(s)->durable, position);
+    atomic_store(&slow_of(s)->durable, lsn);
     (void)slow_store_tell(s);
 }
 
@@ -228,11 +228,11 @@ slow_store_lose(struct store *s)
 }
 
 static enum store_durability
-slow_durability(struct store_log *log, uint64_t position)
+slow_durability(struct store_log *log, uint64_t lsn)
 {
     struct slow *w = container_of(log, struct slow, log);
 
-    if (position <= atomic_load(&w->durable))
+    if (lsn <= atomic_load(&w->durable))
         return STORE_DURABLE;
     return atomic_load(&w->lost) ? STORE_LOST : STORE_PENDING;
 }
@@ -242,7 +242,7 @@ slow_flush(struct store_log *log)
 {
     struct slow *w = container_of(log, struct slow, log);
 
-    atomic_store(&w->flushed, atomic_load(&w->position)); /* tests say what is durable */
+    atomic_store(&w->flushed, atomic_load(&w->lsn)); /* tests say what is durable */
 }
 
 static void
@@ -273,10 +273,10 @@ slow_unlisten(struct store_log *log, struct store_listener *listener)
     {                                                                                    \
         struct store *inside = enter(s);                                                 \
                                                                                          \
-        return inside == NULL ? ST_AGAIN : store_##name(inside, visit, __VA_ARGS__);     \
+        return inside == NULL ? ST_AGAIN : store_##name(inside, op, __VA_ARGS__);        \
     }
 
-#define WHERE struct store *s, struct store_visit *visit, const struct store_queue *q
+#define WHERE struct store *s, struct store_op *op, const struct store_queue *q
 
 SLOW(queue_create, (WHERE, const struct store_metadata *m, bool *made), q, m, made)
 SLOW(queue_get, (WHERE, struct store_queues *out), q, out)
@@ -284,11 +284,11 @@ SLOW(queue_update, (WHERE, uint64_t version, const struct store_metadata *m), q,
      m)
 SLOW(queue_delete, (WHERE), q)
 SLOW(queue_list,
-     (struct store * s, struct store_visit *visit, const struct store_page *page,
+     (struct store * s, struct store_op *op, const struct store_page *page,
       struct store_queues *out),
      page, out)
 SLOW(project_list,
-     (struct store * s, struct store_visit *visit, const struct store_page *page,
+     (struct store * s, struct store_op *op, const struct store_page *page,
       struct store_queues *out),
      page, out)
 SLOW(queue_purge, (WHERE, enum store_purge what), q, what)
@@ -322,14 +322,12 @@ SLOW(subscription_update,
      (WHERE, struct bytes id, const struct store_subscription_draft *draft), q, id, draft)
 SLOW(subscription_delete, (WHERE, struct bytes id), q, id)
 SLOW(subscription_confirm, (WHERE, struct bytes id, bool confirmed), q, id, confirmed)
-SLOW(delivery_next,
-     (struct store * s, struct store_visit *visit, struct store_delivery *out), out)
-SLOW(totals, (struct store * s, struct store_visit *visit, struct store_totals *out), out)
-SLOW(figures, (struct store * s, struct store_visit *visit, struct store_figures *out),
+SLOW(delivery_next, (struct store * s, struct store_op *op, struct store_delivery *out),
      out)
+SLOW(totals, (struct store * s, struct store_op *op, struct store_totals *out), out)
+SLOW(figures, (struct store * s, struct store_op *op, struct store_figures *out), out)
 SLOW(queue_figures,
-     (struct store * s, struct store_visit *visit, size_t *at,
-      struct store_queue_figures *out),
+     (struct store * s, struct store_op *op, size_t *at, struct store_queue_figures *out),
      at, out)
 
 static enum status
@@ -337,26 +335,25 @@ slow_queue_stats(WHERE, struct store_stats *out)
 {
     struct store *inside = stats_pass(s) ? slow_of(s)->inside : enter(s);
 
-    return inside == NULL ? ST_AGAIN : store_queue_stats(inside, visit, q, out);
+    return inside == NULL ? ST_AGAIN : store_queue_stats(inside, op, q, out);
 }
 
 static enum status
-slow_ping(struct store *s, struct store_visit *visit)
+slow_ping(struct store *s, struct store_op *op)
 {
     struct store *inside = enter(s);
 
-    return inside == NULL ? ST_AGAIN : store_ping(inside, visit);
+    return inside == NULL ? ST_AGAIN : store_ping(inside, op);
 }
 
 /* What follows never waits. */
 
 /* What was lent goes back to the store that lent it: `delivery->store`. */
 static void
-slow_delivery_done(struct store *s, struct store_visit *visit,
-                   struct store_delivery *delivery, enum store_outcome outcome,
-                   int64_t again_ms)
+slow_delivery_done(struct store *s, struct store_op *op, struct store_delivery *delivery,
+                   enum store_outcome outcome, int64_t again_ms)
 {
-    store_delivery_done(slow_of(s)->inside, visit, delivery, outcome, again_ms);
+    store_delivery_done(slow_of(s)->inside, op, delivery, outcome, again_ms);
 }
 
 static void
@@ -402,11 +399,11 @@ slow_close(struct store *s)
     free(w);
 }
 
-static const struct store_state_ops slow_state_ops = {.read = slow_read,
-                                                      .apply = slow_apply};
+static const struct store_state_vtable slow_state_ops = {.read = slow_read,
+                                                         .apply = slow_apply};
 
 /* Batches and queues are released by the store that made them. */
-static const struct store_ops slow_ops = {
+static const struct store_vtable slow_ops = {
     .queue_create = slow_queue_create,
     .queue_get = slow_queue_get,
     .queue_update = slow_queue_update,
@@ -452,7 +449,7 @@ slow_store_open(const struct engine_config *config, unsigned kinds)
 
     if (w == NULL)
         abort();
-    w->store.ops = &slow_ops;
+    w->store.vtable = &slow_ops;
     w->store.state = &slow_state_ops;
     w->store.blocks = (kinds & SLOW_STORE_BLOCKS) != 0;
     w->slices = (kinds & SLOW_STORE_SLICES) != 0;

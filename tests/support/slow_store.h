@@ -4,7 +4,7 @@
  *   Gate    operations of one that blocks wait at a gate while it is shut; in a fiber they park
  *           there, if it is of that kind, too
  *   Slices  while the gate of one that slices is shut, operations are not finished: ST_AGAIN
- *   Log     every change of one that has a log gets a position, from 1; it is durable when
+ *   Log     every change of one that has a log gets a LSN, from 1; it is durable when
  *           the test says so, or lost
  *
  *   Threads  any
@@ -44,14 +44,14 @@ void slow_store_let_stats(struct store *s);
 /* To be given to whatever waits for it. */
 struct store_log *slow_store_log(struct store *s);
 
-/* The position of the latest change. */
-uint64_t slow_store_position(struct store *s);
+/* The LSN of the latest change. */
+uint64_t slow_store_lsn(struct store *s);
 
 /* What it was when somebody has flushed the log last. */
 uint64_t slow_store_flushed(struct store *s);
 
-/* All up to a position is durable. Tells the listeners. */
-void slow_store_make_durable(struct store *s, uint64_t position);
+/* All up to a LSN is durable. Tells the listeners. */
+void slow_store_make_durable(struct store *s, uint64_t lsn);
 
 /* Whatever is not durable is lost, and so is what comes. Tells the listeners. */
 void slow_store_lose(struct store *s);

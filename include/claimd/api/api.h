@@ -186,7 +186,7 @@ struct response {
     const char *route;             /* its pattern, a literal, for metrics; NULL: none */
     enum status status;            /* the outcome, for log and metrics */
     struct response_subject about; /* for the log */
-    uint64_t position; /* in the store's log, of what the answer tells; 0: of none */
+    uint64_t lsn; /* in the store's log, of what the answer tells; 0: of none */
     struct store_queue claim_queue; /* with claim_id: whose it is; of the arena */
     struct bytes
         claim_id; /* that was made, to be released if it is not sent; absent: none */
@@ -242,7 +242,7 @@ void api_leave(const struct api *api, struct api_seat *seat);
 
 enum api_next {
     API_SEND, /* the response is complete */
-    API_HOLD, /* it is, but must not go out before res->position is durable (store_durability();
+    API_HOLD, /* it is, but must not go out before res->LSN is durable (store_durability();
                   if that is lost, nobody may hear of it: close the connection) */
     API_AGAIN, /* a slice is done: give others their turn, then call again with the same */
     API_WAIT   /* there is nothing to take: call again with the same when req->waiting's

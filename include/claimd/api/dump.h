@@ -28,21 +28,20 @@ struct dump {
  * Reads the next slice, of dump_queue(dump), into empty records; they stay empty when it is done.
  * Statuses as dump_lines().
  */
-enum status dump_read(struct store *store, struct store_visit *visit,
-                      struct bytes project, struct dump *dump, struct store_records *out);
+enum status dump_read(struct store *store, struct store_op *op, struct bytes project,
+                      struct dump *dump, struct store_records *out);
 struct store_queue dump_queue(const struct dump *dump);
 
 /* Goes to the next queue or topic without reading it; the dump is done if there is none. */
-enum status dump_next(struct store *store, struct store_visit *visit,
-                      struct bytes project, struct dump *dump);
+enum status dump_next(struct store *store, struct store_op *op, struct bytes project,
+                      struct dump *dump);
 
 /*
  * Writes lines until there are `bytes` of them, or it is done. project: absent: of all. ST_AGAIN: so
  * much has fallen due that others should come first; ask again. ST_NO_MEMORY, and the store's.
  */
-enum status
-dump_lines(struct store *store, struct store_visit *visit, struct bytes project,
-           size_t bytes, struct dump *dump, struct buf *out);
+enum status dump_lines(struct store *store, struct store_op *op, struct bytes project,
+                       size_t bytes, struct dump *dump, struct buf *out);
 
 /* How far it has come, as a text for others, and back; false: it is none. */
 void dump_write_marker(const struct dump *dump, struct buf *out);

@@ -33,7 +33,7 @@ enum disk_mode {
 };
 
 /* read and write may do less than they are asked for, but nothing only at the end of a file. */
-struct disk_ops {
+struct disk_vtable {
     int (*open)(struct disk *d, const char *name, enum disk_mode mode,
                 struct disk_file **out);
     void (*close)(struct disk *d, struct disk_file *f);
@@ -58,7 +58,7 @@ struct disk_ops {
 
 /* An implementation embeds it first. */
 struct disk {
-    const struct disk_ops *ops;
+    const struct disk_vtable *vtable;
 };
 
 /*
@@ -90,18 +90,18 @@ static inline void
 disk_shut(struct disk *d)
 {
     if (d != NULL)
-        d->ops->shut(d);
+        d->vtable->shut(d);
 }
 
 /* Opens a file, owned: disk_close() it. */
-#define disk_file_open(d, name, mode, out) ((d)->ops->open((d), (name), (mode), (out)))
+#define disk_file_open(d, name, mode, out) ((d)->vtable->open((d), (name), (mode), (out)))
 
 /* NULL is fine. */
 static inline void
 disk_close(struct disk *d, struct disk_file *f)
 {
     if (f != NULL)
-        d->ops->close(d, f);
+        d->vtable->close(d, f);
 }
 
 /* Reads len bytes from offset; fewer (*got) only at the end of the file. */
@@ -113,42 +113,42 @@ int disk_write(struct disk *d, struct disk_file *f, uint64_t offset, const void 
                size_t len);
 
 /* What was written before is durable when it returns 0. After an error nobody knows. */
-#define disk_sync(d, f) ((d)->ops->sync((d), (f)))
+#define disk_sync(d, f) ((d)->vtable->sync((d), (f)))
 
 /*
  * Makes the file `size` bytes long, unless it is longer, of zeros where nothing was written,
  * and their room its own: writing there cannot be refused for want of room. If that fails,
  * the file is as long as before.
  */
-#define disk_allocate(d, f, size) ((d)->ops->allocate((d), (f), (size)))
+#define disk_allocate(d, f, size) ((d)->vtable->allocate((d), (f), (size)))
 
 /*
  * Makes the file no longer than `size`, and gives back the room behind it, where there must be
  * nothing but zeros: so it does not matter that after a crash it may be as long as before.
  */
-#define disk_cut(d, f, size) ((d)->ops->cut((d), (f), (size)))
+#define disk_cut(d, f, size) ((d)->vtable->cut((d), (f), (size)))
 
-#define disk_size(d, f, out) ((d)->ops->size((d), (f), (out)))
+#define disk_size(d, f, out) ((d)->vtable->size((d), (f), (out)))
 
 /*
  * Has what is read of a synced file from now on come from the device, not from memory, where
  * the file system can do that.
  */
-#define disk_forget(d, f) ((d)->ops->forget((d), (f)))
+#define disk_forget(d, f) ((d)->vtable->forget((d), (f)))
 
 /* Gives a file another name, in one step; a file of that name is gone then. */
-#define disk_rename(d, from, to) ((d)->ops->rename((d), (from), (to)))
+#define disk_rename(d, from, to) ((d)->vtable->rename((d), (from), (to)))
 
-#define disk_unlink(d, name) ((d)->ops->unlink((d), (name)))
+#define disk_unlink(d, name) ((d)->vtable->unlink((d), (name)))
 
 /*
  * Names what stands in the directory, files or not, in no order; a name that is too long is
  * cut off. `each` may do what it likes with the disk.
  */
-#define disk_list(d, each, arg) ((d)->ops->list((d), (each), (arg)))
+#define disk_list(d, each, arg) ((d)->vtable->list((d), (each), (arg)))
 
 /* Files made, renamed and unlinked before are so after a crash when it returns 0. */
-#define disk_sync_names(d) ((d)->ops->sync_names((d)))
+#define disk_sync_names(d) ((d)->vtable->sync_names((d)))
 
 /*
  * Makes the file if need be and takes its lock and the directory's, for as long as the file is
@@ -156,15 +156,15 @@ int disk_write(struct disk *d, struct disk_file *f, uint64_t offset, const void 
  * has one of them. The lock of the directory stays when the file is deleted; a file system
  * without such locks does without.
  */
-#define disk_lock(d, name, out) ((d)->ops->lock((d), (name), (out)))
+#define disk_lock(d, name, out) ((d)->vtable->lock((d), (name), (out)))
 
 /*
  * Is this locked file still the one of that name? ESTALE: it was deleted or replaced, and
  * another process may have locked its successor.
  */
-#define disk_check_lock(d, name, f) ((d)->ops->check_lock((d), (name), (f)))
+#define disk_check_lock(d, name, f) ((d)->vtable->check_lock((d), (name), (f)))
 
 /* How many bytes more can be written by this process. */
-#define disk_free_bytes(d, out) ((d)->ops->free_bytes((d), (out)))
+#define disk_free_bytes(d, out) ((d)->vtable->free_bytes((d), (out)))
 
 #endif

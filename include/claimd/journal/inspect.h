@@ -32,12 +32,12 @@ struct journal_damage {
     const char *name; /* of the file */
     uint64_t offset;
     const char *what;  /* "is no frame, but there are some behind it" */
-    uint64_t from, to; /* positions that are missing; from > to: none */
+    uint64_t from, to; /* LSNs that are missing; from > to: none */
 };
 
 /* A record, and the queues that it is about as far as they are known by then. */
 struct journal_entry {
-    uint64_t position;
+    uint64_t lsn;
     const char *type;            /* "POST" */
     struct store_change *change; /* next() shows its messages; NULL: a mark */
     const char *mark;            /* of a mark: "OPENED" */
@@ -60,7 +60,7 @@ struct journal_findings {
     int64_t last_ms;   /* time of the last frame; 0: none */
     uint64_t torn_bytes;
     uint64_t damages; /* told of */
-    uint64_t lost;    /* positions that are missing, or could not be placed */
+    uint64_t lost;    /* LSNs that are missing, or could not be placed */
     int64_t now_ms;   /* in: the time that a store is to go on from, unless it is later */
     bool replayed;    /* the store has all of it, and can be asked */
 };
@@ -80,7 +80,7 @@ journal_verify(struct disk *disk, struct store *store, const struct journal_eyes
                struct journal_findings *out, char error[JOURNAL_ERROR_CAP]);
 
 /*
- * Shows records with positions from `from` on. While another process writes (live) its last
+ * Shows records with LSNs from `from` on. While another process writes (live) its last
  * frame may be half there: what comes behind the last whole one is not looked at.
  */
 enum status
@@ -88,7 +88,7 @@ journal_show(struct disk *disk, bool live, uint64_t from, const struct journal_e
              struct journal_findings *out, char error[JOURNAL_ERROR_CAP]);
 
 /*
- * Writes what is left of a journal as a new one, with positions of its own, to an empty disk.
+ * Writes what is left of a journal as a new one, with LSNs of its own, to an empty disk.
  * What belongs to a queue whose name is lost is told of like damage; a queue that another one
  * of the same name came after goes without a word. eyes->damage is told what is missing, in
  * order; eyes->entry nothing.

@@ -7,8 +7,8 @@
  *     journal_start()    a thread commits; or the owner does with journal_step()
  *     journal_close()    what was logged is durable; the store is closed after it
  *
- * A change is written into a buffer under the store's lock and has a position. The committer
- * takes the buffer, writes it as a frame, syncs, and only then says that the positions in it
+ * A change is written into a buffer under the store's lock and has a LSN. The committer
+ * takes the buffer, writes it as a frame, syncs, and only then says that the LSNs in it
  * are durable: hundreds of answers wait for one sync, and nobody waits for a timer.
  *
  *   Threads   the log's functions, journal_checkpoint() and journal_figures() from any; open,
@@ -120,7 +120,7 @@ void journal_checkpoint(struct journal *j);
 struct journal_figures {
     uint64_t segments, bytes; /* of the directory */
     uint64_t commits, records, checkpoints;
-    uint64_t position, durable;
+    uint64_t lsn, durable;
     uint64_t left;        /* bytes that it may still take, when that was looked at */
     bool short_of_room;   /* posts are refused */
     bool lost;            /* nothing becomes durable any more */

@@ -29,7 +29,7 @@ struct redis_config {
     size_t shown_queues;                                       /* likewise */
     size_t threads;       /* that ask it at a time; 0: one */
     const char *password; /* instead of that in the URL; NULL: that one */
-    bool test_clock;      /* the visits' time is the store's, not that of Redis */
+    bool test_clock;      /* the time of operations is the store's, not that of Redis */
     /* Gets a sentence about a setting that may lose data and, from time to time, about why Redis could not run
      * a request; NULL: none. */
     void (*warn)(void *arg, const char *text);

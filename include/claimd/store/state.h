@@ -6,7 +6,7 @@
  * subscriptions. apply() takes such a slice, or one that somebody wrote, and numbers it anew: the
  * messages come behind those that are there.
  *
- *   Moment    a slice is what was there at visit->now_ms. Other clients may change the queue
+ *   Moment    a slice is what was there at op->now_ms. Other clients may change the queue
  *             between two slices
  *   Ids       messages, claims and subscriptions keep theirs. The fencing number of a claim is
  *             another, larger one
@@ -34,11 +34,11 @@
 #include "claimd/store/record.h"
 
 struct store;
-struct store_visit;
+struct store_op;
 
 /* The first parameters of each operation on a queue. */
 #define STORE_OF_QUEUE                                                                   \
-    struct store *s, struct store_visit *visit, const struct store_queue *queue
+    struct store *s, struct store_op *op, const struct store_queue *queue
 
 /* Messages that apply() takes at most; and how late a time may be, the year 5138. */
 enum { STORE_APPLY_MOST = 1 << 19 };
@@ -159,13 +159,13 @@ typedef enum status store_checkpoint_fn(struct store *s, bool *done);
 
 #define STORE_STATE_OPERATION(name) store_##name##_fn *name;
 
-struct store_state_ops {
+struct store_state_vtable {
     STORE_STATE_OPERATIONS(STORE_STATE_OPERATION)
 };
 
 #undef STORE_STATE_OPERATION
 
-/* store_read(s, visit, queue, records) is s->state->read(...). `s` must have no side effects. */
+/* store_read(s, op, queue, records) is s->state->read(...). `s` must have no side effects. */
 #define store_read(s, ...)             ((s)->state->read((s), __VA_ARGS__))
 #define store_apply(s, ...)            ((s)->state->apply((s), __VA_ARGS__))
 #define store_replay(s, change)        ((s)->state->replay((s), (change)))

@@ -5,9 +5,9 @@
  * read-only views out (store/types.h, store/subscription.h). Every implementation passes the same suite
  * (tests/store).
  *
- *   Visit      every operation is one visit: it takes place at `visit->now_ms`, and
- *              whatever is due by then has happened before it looks (promise "on time",
- *              docs/engine.md). It leaves there what an answer must wait for
+ *   Time       an operation takes place at `op->now_ms`. Everything that is due by then has
+ *              happened before it reads the queue (promise "on time", docs/engine.md)
+ *   Log        `op->lsn` says what a response must wait for
  *   Refusal    an operation that does not return ST_OK has changed nothing
  *   Threads    any operation from any thread; batches belong to the thread that asked
  *   Blocking   operations of a store whose `blocks` is set may wait for a disk or a
@@ -44,20 +44,21 @@ struct store_actor {
     const char *action;  /* what was asked for, as a policy names it; a literal */
 };
 
-struct store_visit {
+/* The context of one call of an operation, borrowed for the call. */
+struct store_op {
     int64_t now_ms;                  /* in: real or not, it is the store's time */
     const struct store_actor *actor; /* in: borrowed for the call; NULL: unknown */
     struct store_waiter *waiter; /* in: claim_create, pop: waits if there is nothing */
-    bool flush_later;  /* in: the caller calls store_log_flush() before it rests */
-    bool waits;        /* out: it does */
-    uint64_t position; /* out: in the log, of what the operation has changed or seen; an
+    bool flush_later; /* in: the caller calls store_log_flush() before it rests */
+    bool waits;       /* out: it does */
+    uint64_t lsn;     /* out: in the log, of what the operation has changed or seen; an
                           answer must not go out before store_log_durability() says DURABLE */
-    size_t log_most;   /* out, of a post that is ST_BEYOND_LOG: bytes that its log would
+    size_t log_most;  /* out, of a post that is ST_BEYOND_LOG: bytes that its log would
                           have taken */
 };
 
-/* A visit that does not wait, for the length of a block. */
-#define STORE_AT(ms) (&(struct store_visit){.now_ms = (ms)})
+/* An operation at this time that does not wait. It lives until the end of the block. */
+#define STORE_AT(ms) (&(struct store_op){.now_ms = (ms)})
 
 /* ------------------------------------------------------------------ queues */
 
@@ -81,13 +82,13 @@ typedef enum status store_queue_delete_fn(STORE_OF_QUEUE);
 
 /* A page of the queues of a project. */
 typedef enum status
-store_queue_list_fn(struct store *s, struct store_visit *visit,
-                    const struct store_page *page, struct store_queues *out);
+store_queue_list_fn(struct store *s, struct store_op *op, const struct store_page *page,
+                    struct store_queues *out);
 
 /* A page of the projects that have queues of page->kind, by name; page->project means nothing. */
 typedef enum status
-store_project_list_fn(struct store *s, struct store_visit *visit,
-                      const struct store_page *page, struct store_queues *out);
+store_project_list_fn(struct store *s, struct store_op *op, const struct store_page *page,
+                      struct store_queues *out);
 
 /* ST_NOT_FOUND for an unknown queue, with zeros in *out: API v2 shows them. */
 typedef enum status store_queue_stats_fn(STORE_OF_QUEUE, struct store_stats *out);
@@ -108,7 +109,7 @@ typedef enum status store_queue_purge_fn(STORE_OF_QUEUE, enum store_purge what);
 /*
  * Stores all messages or none, in order; ids[count] are filled in.
  * ST_TOO_LARGE: request_bytes above the queue's limit. ST_BEYOND_LOG: the log does not
- * take so much in one piece (visit->log_most). ST_NOT_FOUND: see create_queue. ST_NOT_SEALED:
+ * take so much in one piece (op->log_most). ST_NOT_FOUND: see create_queue. ST_NOT_SEALED:
  * the queue's settings have `encrypt`, and not all bodies are sealed.
  */
 typedef enum status store_message_post_fn(STORE_OF_QUEUE, const struct store_post *post,
@@ -150,7 +151,7 @@ store_message_delete_fn(STORE_OF_QUEUE, const struct store_delete *which);
 
 /*
  * Removes and returns up to limit messages that are neither claimed nor delayed. With
- * visit->waiter: see store/waiter.h. ST_NO_ROOM, ST_SEALED: see struct store_batch.
+ * op->waiter: see store/waiter.h. ST_NO_ROOM, ST_SEALED: see struct store_batch.
  */
 typedef enum status
 store_message_pop_fn(STORE_OF_QUEUE, size_t limit, struct store_batch *out);
@@ -159,7 +160,7 @@ store_message_pop_fn(STORE_OF_QUEUE, size_t limit, struct store_batch *out);
 
 /*
  * Claims up to limit messages, oldest first. An empty batch without claim_id: there was
- * nothing to claim, and no claim was made. With visit->waiter: see store/waiter.h.
+ * nothing to claim, and no claim was made. With op->waiter: see store/waiter.h.
  * ST_NO_ROOM, ST_SEALED: see struct store_batch.
  *
  * out->claim_number is larger than that of any claim made before in a queue of this name,
@@ -235,11 +236,11 @@ store_subscription_confirm_fn(STORE_OF_QUEUE, struct bytes id, bool confirmed);
  * ST_NOT_FOUND: nothing is due; the listener is notified when something is. ST_AGAIN: a slice
  * of what has fallen out was passed over.
  */
-typedef enum status store_delivery_next_fn(struct store *s, struct store_visit *visit,
-                                           struct store_delivery *out);
+typedef enum status
+store_delivery_next_fn(struct store *s, struct store_op *op, struct store_delivery *out);
 
 /* Ends the lease of a delivery; again_ms: when it is leased again. */
-typedef void store_delivery_done_fn(struct store *s, struct store_visit *visit,
+typedef void store_delivery_done_fn(struct store *s, struct store_op *op,
                                     struct store_delivery *delivery,
                                     enum store_outcome outcome, int64_t again_ms);
 
@@ -257,24 +258,24 @@ typedef void store_waiter_leave_fn(struct store *s, struct store_waiter *waiter)
 /* ------------------------------------------------------------------ life */
 
 /* ST_OK if the store can be used at all. */
-typedef enum status store_ping_fn(struct store *s, struct store_visit *visit);
+typedef enum status store_ping_fn(struct store *s, struct store_op *op);
 
 /* Counts everything, in O(1) for each part of the store; not the picture of one instant. */
 typedef enum status
-store_totals_fn(struct store *s, struct store_visit *visit, struct store_totals *out);
+store_totals_fn(struct store *s, struct store_op *op, struct store_totals *out);
 
 /*
  * What the store has done and what is in it. Costs O(1) for each part of the store, and
  * nothing expires for it: out->lag_ms says for how long something has been due.
  */
 typedef enum status
-store_figures_fn(struct store *s, struct store_visit *visit, struct store_figures *out);
+store_figures_fn(struct store *s, struct store_op *op, struct store_figures *out);
 
 /*
  * The figures of the next of the queues that are shown one by one, from place *at on (0 at
  * first), which moves behind it. ST_NOT_FOUND: there are no more.
  */
-typedef enum status store_queue_figures_fn(struct store *s, struct store_visit *visit,
+typedef enum status store_queue_figures_fn(struct store *s, struct store_op *op,
                                            size_t *at, struct store_queue_figures *out);
 
 /*
@@ -344,58 +345,58 @@ typedef void store_subscriptions_release_fn(const struct store *s,
 
 #define STORE_OPERATION(name) store_##name##_fn *name;
 
-struct store_ops {
+struct store_vtable {
     STORE_OPERATIONS(STORE_OPERATION)
 };
 
 #undef STORE_OPERATION
 
 struct store {
-    const struct store_ops *ops;
-    const struct store_state_ops *state;
+    const struct store_vtable *vtable;
+    const struct store_state_vtable *state;
     bool blocks; /* operations may wait for something other than a lock; in a fiber they
                     park (base/fiber.h) */
 };
 
-/* Calls an operation: store_ping(s, visit) is s->ops->ping(s, visit). `s` must have no side effects. */
-#define store_queue_create(s, ...)   ((s)->ops->queue_create((s), __VA_ARGS__))
-#define store_queue_get(s, ...)      ((s)->ops->queue_get((s), __VA_ARGS__))
-#define store_queue_update(s, ...)   ((s)->ops->queue_update((s), __VA_ARGS__))
-#define store_queue_delete(s, ...)   ((s)->ops->queue_delete((s), __VA_ARGS__))
-#define store_queue_list(s, ...)     ((s)->ops->queue_list((s), __VA_ARGS__))
-#define store_project_list(s, ...)   ((s)->ops->project_list((s), __VA_ARGS__))
-#define store_queue_stats(s, ...)    ((s)->ops->queue_stats((s), __VA_ARGS__))
-#define store_queue_purge(s, ...)    ((s)->ops->queue_purge((s), __VA_ARGS__))
-#define store_message_post(s, ...)   ((s)->ops->message_post((s), __VA_ARGS__))
-#define store_message_list(s, ...)   ((s)->ops->message_list((s), __VA_ARGS__))
-#define store_message_get(s, ...)    ((s)->ops->message_get((s), __VA_ARGS__))
-#define store_message_delete(s, ...) ((s)->ops->message_delete((s), __VA_ARGS__))
-#define store_message_pop(s, ...)    ((s)->ops->message_pop((s), __VA_ARGS__))
-#define store_claim_create(s, ...)   ((s)->ops->claim_create((s), __VA_ARGS__))
-#define store_claim_get(s, ...)      ((s)->ops->claim_get((s), __VA_ARGS__))
-#define store_claim_renew(s, ...)    ((s)->ops->claim_renew((s), __VA_ARGS__))
-#define store_claim_release(s, ...)  ((s)->ops->claim_release((s), __VA_ARGS__))
+/* Calls an operation: store_ping(s, op) is s->vtable->ping(s, visit). `s` must have no side effects. */
+#define store_queue_create(s, ...)   ((s)->vtable->queue_create((s), __VA_ARGS__))
+#define store_queue_get(s, ...)      ((s)->vtable->queue_get((s), __VA_ARGS__))
+#define store_queue_update(s, ...)   ((s)->vtable->queue_update((s), __VA_ARGS__))
+#define store_queue_delete(s, ...)   ((s)->vtable->queue_delete((s), __VA_ARGS__))
+#define store_queue_list(s, ...)     ((s)->vtable->queue_list((s), __VA_ARGS__))
+#define store_project_list(s, ...)   ((s)->vtable->project_list((s), __VA_ARGS__))
+#define store_queue_stats(s, ...)    ((s)->vtable->queue_stats((s), __VA_ARGS__))
+#define store_queue_purge(s, ...)    ((s)->vtable->queue_purge((s), __VA_ARGS__))
+#define store_message_post(s, ...)   ((s)->vtable->message_post((s), __VA_ARGS__))
+#define store_message_list(s, ...)   ((s)->vtable->message_list((s), __VA_ARGS__))
+#define store_message_get(s, ...)    ((s)->vtable->message_get((s), __VA_ARGS__))
+#define store_message_delete(s, ...) ((s)->vtable->message_delete((s), __VA_ARGS__))
+#define store_message_pop(s, ...)    ((s)->vtable->message_pop((s), __VA_ARGS__))
+#define store_claim_create(s, ...)   ((s)->vtable->claim_create((s), __VA_ARGS__))
+#define store_claim_get(s, ...)      ((s)->vtable->claim_get((s), __VA_ARGS__))
+#define store_claim_renew(s, ...)    ((s)->vtable->claim_renew((s), __VA_ARGS__))
+#define store_claim_release(s, ...)  ((s)->vtable->claim_release((s), __VA_ARGS__))
 #define store_subscription_create(s, ...)                                                \
-    ((s)->ops->subscription_create((s), __VA_ARGS__))
-#define store_subscription_get(s, ...)  ((s)->ops->subscription_get((s), __VA_ARGS__))
-#define store_subscription_list(s, ...) ((s)->ops->subscription_list((s), __VA_ARGS__))
+    ((s)->vtable->subscription_create((s), __VA_ARGS__))
+#define store_subscription_get(s, ...)  ((s)->vtable->subscription_get((s), __VA_ARGS__))
+#define store_subscription_list(s, ...) ((s)->vtable->subscription_list((s), __VA_ARGS__))
 #define store_subscription_update(s, ...)                                                \
-    ((s)->ops->subscription_update((s), __VA_ARGS__))
+    ((s)->vtable->subscription_update((s), __VA_ARGS__))
 #define store_subscription_delete(s, ...)                                                \
-    ((s)->ops->subscription_delete((s), __VA_ARGS__))
+    ((s)->vtable->subscription_delete((s), __VA_ARGS__))
 #define store_subscription_confirm(s, ...)                                               \
-    ((s)->ops->subscription_confirm((s), __VA_ARGS__))
-#define store_delivery_next(s, ...)  ((s)->ops->delivery_next((s), __VA_ARGS__))
-#define store_delivery_done(s, ...)  ((s)->ops->delivery_done((s), __VA_ARGS__))
-#define store_delivery_watch(s, ...) ((s)->ops->delivery_watch((s), __VA_ARGS__))
-#define store_waiter_leave(s, ...)   ((s)->ops->waiter_leave((s), __VA_ARGS__))
-#define store_ping(s, ...)           ((s)->ops->ping((s), __VA_ARGS__))
-#define store_totals(s, ...)         ((s)->ops->totals((s), __VA_ARGS__))
-#define store_figures(s, ...)        ((s)->ops->figures((s), __VA_ARGS__))
-#define store_queue_figures(s, ...)  ((s)->ops->queue_figures((s), __VA_ARGS__))
-#define store_housekeep(s, ...)      ((s)->ops->housekeep((s), __VA_ARGS__))
-#define store_next_ms(s)             ((s)->ops->next_ms(s))
-#define store_audit(s)               ((s)->ops->audit(s))
+    ((s)->vtable->subscription_confirm((s), __VA_ARGS__))
+#define store_delivery_next(s, ...)  ((s)->vtable->delivery_next((s), __VA_ARGS__))
+#define store_delivery_done(s, ...)  ((s)->vtable->delivery_done((s), __VA_ARGS__))
+#define store_delivery_watch(s, ...) ((s)->vtable->delivery_watch((s), __VA_ARGS__))
+#define store_waiter_leave(s, ...)   ((s)->vtable->waiter_leave((s), __VA_ARGS__))
+#define store_ping(s, ...)           ((s)->vtable->ping((s), __VA_ARGS__))
+#define store_totals(s, ...)         ((s)->vtable->totals((s), __VA_ARGS__))
+#define store_figures(s, ...)        ((s)->vtable->figures((s), __VA_ARGS__))
+#define store_queue_figures(s, ...)  ((s)->vtable->queue_figures((s), __VA_ARGS__))
+#define store_housekeep(s, ...)      ((s)->vtable->housekeep((s), __VA_ARGS__))
+#define store_next_ms(s)             ((s)->vtable->next_ms(s))
+#define store_audit(s)               ((s)->vtable->audit(s))
 store_close_fn store_close; /* fine for NULL */
 
 /* Give back what is shown, and set it empty. Fine when empty. */

@@ -93,7 +93,7 @@ struct store_delivery {
     struct bytes body;                /* MESSAGE, as are these */
     int64_t ttl_s, delay_s;           /* delay_s: 0 without */
     uint32_t failed;                  /* tries of it that failed */
-    uint64_t position;                /* in the log: no delivery before it is durable */
+    uint64_t lsn;                     /* in the log: no delivery before it is durable */
     uint64_t number, ordinal;         /* private to the store, as are the pins */
     void *pins[3];
 };

@@ -223,7 +223,7 @@ static enum status
 deliver_claimed(struct context *ctx, const void *terms, size_t limit,
                 struct store_batch *out)
 {
-    return store_claim_create(ctx->store, &ctx->visit, &ctx->queue, terms, limit, out);
+    return store_claim_create(ctx->store, &ctx->op, &ctx->queue, terms, limit, out);
 }
 
 /*
@@ -267,10 +267,10 @@ claim_one(struct context *ctx, size_t i, const struct decoded_terms *said, bool 
     *made = false;
     if (st != ST_OK || claimed.location == NULL || claimed.number == NULL)
         return ST_NO_MEMORY;
-    ctx->visit.waiter = wait_place(ctx, i);
+    ctx->op.waiter = wait_place(ctx, i);
     st = deliver_messages(ctx, &claimed.form, deliver_claimed, &said->terms, said->limit,
                           &batch);
-    ctx->visit.waiter = NULL;
+    ctx->op.waiter = NULL;
     if (st == ST_OK && batch.claim_id.text[0] != '\0') {
         *made = true;
         st = write_claimed(ctx, &claimed, &batch);
@@ -294,7 +294,7 @@ claim_first(struct context *ctx, const struct bytes *names, size_t count,
         st = claim_one(ctx, i, said, &made);
         if (st != ST_OK || made)
             return st;
-        stands = stands && ctx->visit.waits;
+        stands = stands && ctx->op.waits;
     }
     if (st == ST_OK)
         st = wait_on(ctx, stands);
@@ -396,8 +396,7 @@ enum status
 handle_claim_show(struct context *ctx)
 {
     struct store_batch batch = STORE_BATCH_INIT;
-    enum status st =
-        store_claim_get(ctx->store, &ctx->visit, &ctx->queue, ctx->id, &batch);
+    enum status st = store_claim_get(ctx->store, &ctx->op, &ctx->queue, ctx->id, &batch);
 
     if (st == ST_NOT_FOUND)
         return refuse_unknown(ctx);
@@ -423,7 +422,7 @@ handle_claim_renew(struct context *ctx)
         return st;
     if (room == NULL)
         return ST_NO_MEMORY;
-    st = store_claim_renew(ctx->store, &ctx->visit, &ctx->queue, ctx->id, &said.terms,
+    st = store_claim_renew(ctx->store, &ctx->op, &ctx->queue, ctx->id, &said.terms,
                            &number);
     if (st == ST_NOT_FOUND)
         return refuse_unknown(ctx);
@@ -437,8 +436,8 @@ handle_claim_renew(struct context *ctx)
 enum status
 handle_claim_release(struct context *ctx)
 {
-    enum status st = store_claim_release(ctx->store, &ctx->visit, &ctx->queue, ctx->id,
-                                         STORE_RELEASED);
+    enum status st =
+        store_claim_release(ctx->store, &ctx->op, &ctx->queue, ctx->id, STORE_RELEASED);
 
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }

@@ -21,7 +21,7 @@ handle_dump(struct context *ctx)
         return context_refuse(
             ctx, ST_BAD_PARAMETER,
             "the parameter marker must be from a response of this server");
-    st = dump_lines(ctx->store, &ctx->visit, query_get(&ctx->query, "project"), DUMP_PAGE,
+    st = dump_lines(ctx->store, &ctx->op, query_get(&ctx->query, "project"), DUMP_PAGE,
                     &dump, out);
     if (st != ST_OK)
         return st;
@@ -42,11 +42,11 @@ enum status
 handle_load(struct context *ctx)
 {
     struct load l = {.store = ctx->store,
-                     .visit = &ctx->visit,
+                     .op = &ctx->op,
                      .reader = {.limits = ctx->limits,
                                 .mem = ctx->mem,
                                 .arena = ctx->req->arena,
-                                .now_ms = ctx->visit.now_ms,
+                                .now_ms = ctx->op.now_ms,
                                 .why = &ctx->why}};
     enum status st = context_read_bool(ctx, "replace", &l.replace);
 

@@ -6,7 +6,7 @@
 enum status
 handle_ping(struct context *ctx)
 {
-    enum status st = store_ping(ctx->store, &ctx->visit);
+    enum status st = store_ping(ctx->store, &ctx->op);
 
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
@@ -47,7 +47,7 @@ handle_readyz(struct context *ctx)
  */
 struct trial {
     struct store *store;
-    struct store_visit *visit;
+    struct store_op *op;
     struct store_queue queue;
     struct store_id ids[2];
     struct store_id claim;
@@ -59,7 +59,7 @@ try_create(struct trial *t)
     const struct store_metadata none = {BYTES_NONE, STORE_SETTINGS_INIT};
     bool created;
 
-    return store_queue_create(t->store, t->visit, &t->queue, &none, &created);
+    return store_queue_create(t->store, t->op, &t->queue, &none, &created);
 }
 
 static enum status
@@ -69,7 +69,7 @@ try_post(struct trial *t)
     const struct store_draft drafts[] = {draft, draft};
     const struct store_post post = {.drafts = drafts, .count = 2};
 
-    return store_message_post(t->store, t->visit, &t->queue, &post, t->ids);
+    return store_message_post(t->store, t->op, &t->queue, &post, t->ids);
 }
 
 static enum status
@@ -77,7 +77,7 @@ try_claim(struct trial *t)
 {
     const struct store_terms terms = {60, 60};
     struct store_batch batch = STORE_BATCH_INIT;
-    enum status st = store_claim_create(t->store, t->visit, &t->queue, &terms, 2, &batch);
+    enum status st = store_claim_create(t->store, t->op, &t->queue, &terms, 2, &batch);
 
     t->claim = batch.claim_id;
     if (st == ST_OK && batch.count != 2)
@@ -91,7 +91,7 @@ try_list(struct trial *t)
 {
     const struct store_filter filter = {.limit = 2, .include_claimed = true};
     struct store_batch batch = STORE_BATCH_INIT;
-    enum status st = store_message_list(t->store, t->visit, &t->queue, &filter, &batch);
+    enum status st = store_message_list(t->store, t->op, &t->queue, &filter, &batch);
 
     if (st == ST_OK && batch.count != 2)
         st = ST_INTERNAL;
@@ -104,7 +104,7 @@ try_delete(struct trial *t)
 {
     const struct bytes id = store_id_bytes(&t->ids[0]), claim = store_id_bytes(&t->claim);
 
-    return store_message_delete(t->store, t->visit, &t->queue,
+    return store_message_delete(t->store, t->op, &t->queue,
                                 &(struct store_delete){.rule = STORE_DELETE_HELD,
                                                        .ids = &id,
                                                        .count = 1,
@@ -115,7 +115,7 @@ try_delete(struct trial *t)
 static enum status
 try_release(struct trial *t)
 {
-    return store_claim_release(t->store, t->visit, &t->queue, store_id_bytes(&t->claim),
+    return store_claim_release(t->store, t->op, &t->queue, store_id_bytes(&t->claim),
                                STORE_RELEASED);
 }
 
@@ -124,14 +124,14 @@ try_delete_many(struct trial *t)
 {
     const struct bytes id = store_id_bytes(&t->ids[1]);
 
-    return store_message_delete(t->store, t->visit, &t->queue,
+    return store_message_delete(t->store, t->op, &t->queue,
                                 &(struct store_delete){.ids = &id, .count = 1});
 }
 
 static enum status
 try_delete_queue(struct trial *t)
 {
-    return store_queue_delete(t->store, t->visit, &t->queue);
+    return store_queue_delete(t->store, t->op, &t->queue);
 }
 
 static enum status
@@ -146,7 +146,7 @@ trial_init(struct trial *t, struct context *ctx)
     memset(project, 'h', CALLER_PROJECT_MAX + 1);
     *t = (struct trial){
         .store = ctx->store,
-        .visit = &ctx->visit,
+        .op = &ctx->op,
         .queue = {.project = bytes_of(project, CALLER_PROJECT_MAX + 1), .name = name},
     };
     return ST_OK;
@@ -198,10 +198,10 @@ handle_health_show(struct context *ctx)
     struct buf *out = &ctx->res->body;
     struct store_totals totals;
     struct trial trial;
-    enum status st = store_ping(ctx->store, &ctx->visit);
+    enum status st = store_ping(ctx->store, &ctx->op);
 
     if (st == ST_OK) /* before the trial has messages of its own */
-        st = store_totals(ctx->store, &ctx->visit, &totals);
+        st = store_totals(ctx->store, &ctx->op, &totals);
     if (st == ST_OK)
         st = trial_init(&trial, ctx);
     if (st != ST_OK)

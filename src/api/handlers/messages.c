@@ -24,7 +24,7 @@ post_limit(struct context *ctx)
     int64_t max = STORE_UNSET;
 
     if (ctx->version->queue_settings &&
-        store_queue_get(ctx->store, &ctx->visit, &ctx->queue, &found) == ST_OK)
+        store_queue_get(ctx->store, &ctx->op, &ctx->queue, &found) == ST_OK)
         max = found.queues[0].metadata.settings.max_post_bytes;
     store_queues_release(&found);
     return max == STORE_UNSET ? ctx->limits->max_messages_post_size : max;
@@ -197,12 +197,11 @@ handle_message_post(struct context *ctx)
         .create_queue = v->posts_make_queue,
         .checksums = checksums,
     };
-    st = store_message_post(ctx->store, &ctx->visit, &ctx->queue, &post, posted.ids);
+    st = store_message_post(ctx->store, &ctx->op, &ctx->queue, &post, posted.ids);
     if (st == ST_NOT_SEALED) { /* only now, so that other queues pay nothing for it */
         st = encrypt_post(ctx, &post);
         if (st == ST_OK)
-            st = store_message_post(ctx->store, &ctx->visit, &ctx->queue, &post,
-                                    posted.ids);
+            st = store_message_post(ctx->store, &ctx->op, &ctx->queue, &post, posted.ids);
     }
     if (st == ST_TOO_LARGE)
         return refuse_size(ctx, post_limit(ctx));
@@ -214,7 +213,7 @@ handle_message_post(struct context *ctx)
                               "%zu bytes, and each message needs up to %d bytes besides "
                               "its body. Post them "
                               "in several requests",
-                              decoded.count, ctx->visit.log_most, STORE_LOG_EACH);
+                              decoded.count, ctx->op.log_most, STORE_LOG_EACH);
     if (st == ST_NOT_FOUND)
         return context_refuse_queue(ctx);
     return st == ST_OK ? posted_write(ctx, &posted) : st;
@@ -343,8 +342,7 @@ list_page(struct context *ctx)
     if (st != ST_OK)
         return st;
     memcpy(batch.resume, ctx->progress->resume, sizeof(batch.resume));
-    st =
-        store_message_list(ctx->store, &ctx->visit, &ctx->queue, &listing.filter, &batch);
+    st = store_message_list(ctx->store, &ctx->op, &ctx->queue, &listing.filter, &batch);
     if (st == ST_AGAIN)
         memcpy(ctx->progress->resume, batch.resume, sizeof(batch.resume));
     if (st == ST_OK)
@@ -378,7 +376,7 @@ list_ids(struct context *ctx, const struct bytes *ids, size_t count)
 {
     struct store_batch batch = STORE_BATCH_INIT;
     enum status st =
-        store_message_get(ctx->store, &ctx->visit, &ctx->queue, ids, count, &batch);
+        store_message_get(ctx->store, &ctx->op, &ctx->queue, ids, count, &batch);
 
     if (st == ST_OK)
         st = decrypt_batch(ctx, &batch, batch.count);
@@ -418,7 +416,7 @@ handle_message_get(struct context *ctx)
 
     if (st != ST_OK)
         return st;
-    st = store_message_get(ctx->store, &ctx->visit, &ctx->queue, &ctx->id, 1, &batch);
+    st = store_message_get(ctx->store, &ctx->op, &ctx->queue, &ctx->id, 1, &batch);
     if (st == ST_OK && batch.count == 0)
         st = context_refuse(
             ctx, ST_NOT_FOUND,
@@ -445,7 +443,7 @@ handle_message_delete(struct context *ctx)
     const struct bytes claim_id = query_get(&ctx->query, "claim_id");
     const bool held = bytes_present(claim_id);
     enum status st = store_message_delete(
-        ctx->store, &ctx->visit, &ctx->queue,
+        ctx->store, &ctx->op, &ctx->queue,
         &(struct store_delete){.rule = held ? STORE_DELETE_HELD : STORE_DELETE_READY,
                                .ids = &ctx->id,
                                .count = 1,
@@ -492,7 +490,7 @@ static enum status
 delete_ids(struct context *ctx, const struct selection *sel)
 {
     enum status st = store_message_delete(
-        ctx->store, &ctx->visit, &ctx->queue,
+        ctx->store, &ctx->op, &ctx->queue,
         &(struct store_delete){.rule = sel->claim_count > 0 ? STORE_DELETE_HELD
                                                             : STORE_DELETE_ANY,
                                .ids = sel->ids,
@@ -537,7 +535,7 @@ deliver_popped(struct context *ctx, const void *terms, size_t limit,
                struct store_batch *out)
 {
     (void)terms; /* a pop has none */
-    return store_message_pop(ctx->store, &ctx->visit, &ctx->queue, limit, out);
+    return store_message_pop(ctx->store, &ctx->op, &ctx->queue, limit, out);
 }
 
 static enum status
@@ -549,11 +547,11 @@ pop(struct context *ctx, size_t limit)
     struct store_batch batch = STORE_BATCH_INIT;
     enum status st = wait_begin(ctx, 1);
 
-    ctx->visit.waiter = wait_place(ctx, 0);
+    ctx->op.waiter = wait_place(ctx, 0);
     if (st == ST_OK && !wait_abandoned(ctx))
         st = deliver_messages(ctx, &form, deliver_popped, NULL, limit, &batch);
     if (st == ST_OK && batch.count == 0)
-        st = wait_on(ctx, ctx->visit.waits);
+        st = wait_on(ctx, ctx->op.waits);
     if (st != ST_OK) {
         store_batch_release(&batch);
         return st;

@@ -257,7 +257,7 @@ read_queues(struct context *ctx, const struct store_figures *f, struct shown_que
             return ST_NO_MEMORY;
     }
     while (st == ST_OK && out->count < room) {
-        st = store_queue_figures(ctx->store, &ctx->visit, &at, &out->queues[out->count]);
+        st = store_queue_figures(ctx->store, &ctx->op, &at, &out->queues[out->count]);
         if (st == ST_OK)
             take_queue(out);
     }
@@ -338,7 +338,7 @@ handle_metrics(struct context *ctx)
 
     if (ctx->metrics == NULL)
         return ST_NO_PATH;
-    st = store_figures(ctx->store, &ctx->visit, &figures);
+    st = store_figures(ctx->store, &ctx->op, &figures);
     if (st == ST_OK)
         st = read_queues(ctx, &figures, &shown);
     if (st != ST_OK)
@@ -346,7 +346,7 @@ handle_metrics(struct context *ctx)
     exposition_begin(&x, &ctx->res->body, format);
     exposition_single(&x, &ready,
                       health_reservation(ctx) == NULL &&
-                          store_ping(ctx->store, &ctx->visit) == ST_OK);
+                          store_ping(ctx->store, &ctx->op) == ST_OK);
     write_queues(&x, &shown);
     exposition_single(&x, &queues, figures.queues);
     exposition_single(&x, &subscriptions, figures.subscriptions);
@@ -360,6 +360,6 @@ handle_metrics(struct context *ctx)
     exposition_end(&x);
     answer_header(ctx, "Content-Type", exposition_type(format));
     ctx->res->code = 200;
-    ctx->visit.position = 0; /* what is counted need not be durable */
+    ctx->op.lsn = 0; /* what is counted need not be durable */
     return ST_OK;
 }

@@ -169,7 +169,7 @@ write_queues(struct context *ctx, struct listing *l)
         struct store_queues some = STORE_QUEUES_INIT;
 
         page.marker = l->marker;
-        st = store_queue_list(ctx->store, &ctx->visit, &page, &some);
+        st = store_queue_list(ctx->store, &ctx->op, &page, &some);
         if (st == ST_OK)
             st = write_some(ctx, l, &some);
         more = some.more && some.count > 0;

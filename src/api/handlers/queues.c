@@ -40,8 +40,7 @@ handle_queue_create(struct context *ctx)
     if (st == ST_OK)
         st = answer_location(ctx, "", BYTES_NONE);
     if (st == ST_OK)
-        st =
-            store_queue_create(ctx->store, &ctx->visit, &ctx->queue, &metadata, &created);
+        st = store_queue_create(ctx->store, &ctx->op, &ctx->queue, &metadata, &created);
     return st == ST_OK ? answer_empty(ctx, created ? 201 : 204) : st;
 }
 
@@ -49,7 +48,7 @@ handle_queue_create(struct context *ctx)
 enum status
 handle_queue_delete(struct context *ctx)
 {
-    enum status st = store_queue_delete(ctx->store, &ctx->visit, &ctx->queue);
+    enum status st = store_queue_delete(ctx->store, &ctx->op, &ctx->queue);
 
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
@@ -71,7 +70,7 @@ handle_queue_show(struct context *ctx)
 {
     const struct store_metadata nothing = {BYTES_NONE, STORE_SETTINGS_INIT};
     struct store_queues found = STORE_QUEUES_INIT;
-    enum status st = store_queue_get(ctx->store, &ctx->visit, &ctx->queue, &found);
+    enum status st = store_queue_get(ctx->store, &ctx->op, &ctx->queue, &found);
 
     if (st == ST_OK)
         st = queue_write_metadata(ctx, &found.queues[0].metadata);
@@ -94,7 +93,7 @@ patch_once(struct context *ctx, const struct patch *patch)
 {
     struct store_queues found = STORE_QUEUES_INIT;
     struct store_metadata changed;
-    enum status st = store_queue_get(ctx->store, &ctx->visit, &ctx->queue, &found);
+    enum status st = store_queue_get(ctx->store, &ctx->op, &ctx->queue, &found);
 
     if (st == ST_OK)
         st = patch_apply(patch, &found.queues[0].metadata, ctx->limits, ctx->req->arena,
@@ -108,7 +107,7 @@ patch_once(struct context *ctx, const struct patch *patch)
     if (st == ST_OK)
         st = ctx->res->body.failed
                  ? ST_NO_MEMORY
-                 : store_queue_update(ctx->store, &ctx->visit, &ctx->queue,
+                 : store_queue_update(ctx->store, &ctx->op, &ctx->queue,
                                       found.queues[0].version, &changed);
     store_queues_release(&found);
     return st;
@@ -162,7 +161,7 @@ enum status
 handle_queue_stats(struct context *ctx)
 {
     struct store_stats stats = {.total = 0};
-    enum status st = store_queue_stats(ctx->store, &ctx->visit, &ctx->queue, &stats);
+    enum status st = store_queue_stats(ctx->store, &ctx->op, &ctx->queue, &stats);
 
     if (st == ST_NOT_FOUND && ctx->version->queues_must_exist)
         return context_refuse_queue(ctx);
@@ -186,7 +185,7 @@ enum status
 handle_queue_exists(struct context *ctx)
 {
     struct store_queues found = STORE_QUEUES_INIT;
-    enum status st = store_queue_get(ctx->store, &ctx->visit, &ctx->queue, &found);
+    enum status st = store_queue_get(ctx->store, &ctx->op, &ctx->queue, &found);
 
     store_queues_release(&found);
     ctx->bare_errors = st == ST_NOT_FOUND;
@@ -230,12 +229,12 @@ replace_metadata(struct context *ctx, struct store_metadata *metadata)
     for (int i = 0; i < ATTEMPTS && st == ST_CHANGED; i++) {
         struct store_queues found = STORE_QUEUES_INIT;
 
-        st = store_queue_get(ctx->store, &ctx->visit, &ctx->queue, &found);
+        st = store_queue_get(ctx->store, &ctx->op, &ctx->queue, &found);
         if (st == ST_OK)
             st = metadata_keep(metadata, &found.queues[0].metadata.settings,
                                ctx->req->arena);
         if (st == ST_OK)
-            st = store_queue_update(ctx->store, &ctx->visit, &ctx->queue,
+            st = store_queue_update(ctx->store, &ctx->op, &ctx->queue,
                                     found.queues[0].version, metadata);
         store_queues_release(&found);
     }
@@ -327,7 +326,7 @@ handle_queue_purge(struct context *ctx)
     enum status st = read_purge(ctx, &purge);
 
     if (st == ST_OK && (purge.messages || purge.subscriptions))
-        st = store_queue_purge(ctx->store, &ctx->visit, &ctx->queue,
+        st = store_queue_purge(ctx->store, &ctx->op, &ctx->queue,
                                !purge.subscriptions ? STORE_PURGE_MESSAGES
                                : !purge.messages    ? STORE_PURGE_SUBSCRIPTIONS
                                                     : STORE_PURGE_BOTH);

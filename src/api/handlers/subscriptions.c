@@ -21,7 +21,7 @@ static void
 write_one(struct context *ctx, const struct store_subscription *s)
 {
     if (ctx->version == &version_claimd)
-        subscription_write_progress(&ctx->res->body, ctx->visit.now_ms, s);
+        subscription_write_progress(&ctx->res->body, ctx->op.now_ms, s);
     else
         subscription_write(&ctx->res->body, ctx->queue.name, s);
 }
@@ -76,7 +76,7 @@ handle_subscription_list(struct context *ctx)
 
     if (st != ST_OK)
         return st;
-    st = store_subscription_list(ctx->store, &ctx->visit, &ctx->queue,
+    st = store_subscription_list(ctx->store, &ctx->op, &ctx->queue,
                                  query_get(&ctx->query, "marker"), limit, &page);
     if (st == ST_OK)
         st = write_page(ctx, limit, &page);
@@ -90,7 +90,7 @@ handle_subscription_show(struct context *ctx)
 {
     struct store_subscriptions found = STORE_SUBSCRIPTIONS_INIT;
     enum status st =
-        store_subscription_get(ctx->store, &ctx->visit, &ctx->queue, ctx->id, &found);
+        store_subscription_get(ctx->store, &ctx->op, &ctx->queue, ctx->id, &found);
 
     if (st == ST_OK)
         write_one(ctx, &found.views[0]);
@@ -127,13 +127,13 @@ handle_subscription_create(struct context *ctx)
     enum status st = context_read_body(ctx);
 
     if (st == ST_OK)
-        st = decode_subscription(ctx->req->body, ctx->limits, ctx->visit.now_ms,
+        st = decode_subscription(ctx->req->body, ctx->limits, ctx->op.now_ms,
                                  ctx->req->arena, &draft, &ctx->why);
     if (st != ST_OK)
         return st;
     st = answer_location(ctx, tail, BYTES_NONE);
     if (st == ST_OK)
-        st = store_subscription_create(ctx->store, &ctx->visit, &ctx->queue, &draft,
+        st = store_subscription_create(ctx->store, &ctx->op, &ctx->queue, &draft,
                                        &subscribed);
     return st == ST_OK ? answer_subscribed(ctx, &subscribed) : st;
 }
@@ -149,14 +149,14 @@ handle_subscription_update(struct context *ctx)
     enum status st = context_read_body(ctx);
 
     if (st == ST_OK)
-        st = decode_subscription_change(ctx->req->body, ctx->limits, ctx->visit.now_ms,
+        st = decode_subscription_change(ctx->req->body, ctx->limits, ctx->op.now_ms,
                                         ctx->req->arena, &draft, &ctx->why);
     if (st != ST_OK)
         return st;
     location = context_path(ctx, "/subscriptions/", ctx->id);
     if (location == NULL)
         return ST_NO_MEMORY;
-    st = store_subscription_update(ctx->store, &ctx->visit, &ctx->queue, ctx->id, &draft);
+    st = store_subscription_update(ctx->store, &ctx->op, &ctx->queue, ctx->id, &draft);
     if (st == ST_NOT_FOUND)
         return refuse_unknown(ctx);
     if (st == ST_CONFLICT)
@@ -173,7 +173,7 @@ enum status
 handle_subscription_delete(struct context *ctx)
 {
     enum status st =
-        store_subscription_delete(ctx->store, &ctx->visit, &ctx->queue, ctx->id);
+        store_subscription_delete(ctx->store, &ctx->op, &ctx->queue, ctx->id);
 
     return st == ST_OK ? answer_empty(ctx, 204) : st;
 }
@@ -196,8 +196,8 @@ handle_subscription_confirm(struct context *ctx)
     location = arena_printf(ctx->req->arena, "%s/confirm", item);
     if (!bytes_present(location))
         return ST_NO_MEMORY;
-    st = store_subscription_confirm(ctx->store, &ctx->visit, &ctx->queue, ctx->id,
-                                    confirmed);
+    st =
+        store_subscription_confirm(ctx->store, &ctx->op, &ctx->queue, ctx->id, confirmed);
     if (st == ST_NOT_FOUND)
         return refuse_unknown(ctx);
     if (st != ST_OK)

@@ -132,7 +132,7 @@ note_move(const struct context *ctx, const struct clock_request *request)
 {
     static const char *const states[] = {"", "frozen", "running"};
     struct bytes text = bytes_str(states[request->state]);
-    struct history_entry e = {.at_ms = ctx->visit.now_ms, .event = HISTORY_CLOCK};
+    struct history_entry e = {.at_ms = ctx->op.now_ms, .event = HISTORY_CLOCK};
 
     if (request->move == TO_NEXT)
         text = bytes_str("to the next");

@@ -16,7 +16,7 @@
 static void
 note_fault(const struct context *ctx, const struct fault *fault)
 {
-    struct history_entry e = {.at_ms = ctx->visit.now_ms,
+    struct history_entry e = {.at_ms = ctx->op.now_ms,
                               .event = HISTORY_FAULT,
                               .queue = ctx->queue,
                               .client = ctx->actor.client,
@@ -125,8 +125,8 @@ end_claim(struct context *ctx)
     if (!bytes_present(res->claim_id))
         return;
     do
-        st = store_claim_release(ctx->store, &ctx->visit, &res->claim_queue,
-                                 res->claim_id, STORE_RELEASED);
+        st = store_claim_release(ctx->store, &ctx->op, &res->claim_queue, res->claim_id,
+                                 STORE_RELEASED);
     while (st == ST_AGAIN);
     /* Should it fail, the claim is over already, or ends when its time is over. */
     res->claim_id = BYTES_NONE;
@@ -189,7 +189,7 @@ name_actor(struct context *ctx)
     };
     if (!bytes_present(ctx->actor.claim))
         ctx->actor.claim = query_get(&ctx->query, "claim_ids");
-    ctx->visit.actor = &ctx->actor;
+    ctx->op.actor = &ctx->actor;
 }
 
 /* That the request was refused, or that it was told and has got something. */
@@ -198,7 +198,7 @@ note_outcome(struct context *ctx, enum status st, bool called)
 {
     const struct response *res = ctx->res;
     struct history_entry e = {
-        .at_ms = ctx->visit.now_ms,
+        .at_ms = ctx->op.now_ms,
         .event = HISTORY_REFUSED,
         .queue = {res->about.project, res->about.queue, ctx->queue.kind},
         .client = ctx->req->headers[API_HEADER_CLIENT_ID],
@@ -224,7 +224,7 @@ note_outcome(struct context *ctx, enum status st, bool called)
 static void
 note_some(struct context *ctx, const struct store_message *messages, size_t count)
 {
-    struct history_entry e = {.at_ms = ctx->visit.now_ms,
+    struct history_entry e = {.at_ms = ctx->op.now_ms,
                               .event = HISTORY_SHOWN,
                               .queue = ctx->queue,
                               .client = ctx->req->headers[API_HEADER_CLIENT_ID],

@@ -275,7 +275,7 @@ handle_expect(struct context *ctx)
     if (!bytes_present(ctx->queue.name))
         return context_refuse(ctx, ST_BAD_PARAMETER, "the parameter queue is required");
     waits = await(ctx, &wanted); /* before it is looked: nothing is missed */
-    st = store_queue_stats(ctx->store, &ctx->visit, &ctx->queue, &found);
+    st = store_queue_stats(ctx->store, &ctx->op, &ctx->queue, &found);
     if (st != ST_OK && st != ST_NOT_FOUND)
         return st;
     if (is_met(wanted.messages, found.total) && is_met(wanted.claimed, found.claimed) &&

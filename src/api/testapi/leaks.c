@@ -31,7 +31,7 @@ suspect(struct scan *s, enum leak_kind kind, struct store_id id, int64_t age_s)
     *leak = (struct leak){.kind = kind,
                           .queue = s->at,
                           .id = id,
-                          .at_ms = s->ctx->visit.now_ms - age_s * 1000};
+                          .at_ms = s->ctx->op.now_ms - age_s * 1000};
     return leak;
 }
 
@@ -46,7 +46,7 @@ look_at_claim(struct scan *s, const struct store_message *m)
     if (bytes_equal(id, store_id_bytes(&s->claim)))
         return ST_OK;
     s->claim = m->claim_id;
-    st = store_claim_get(s->ctx->store, &s->ctx->visit, &s->at, id, &held);
+    st = store_claim_get(s->ctx->store, &s->ctx->op, &s->at, id, &held);
     if (st == ST_OK && held.count > 0 &&
         bytes_equal(store_id_bytes(&held.messages[0].id), store_id_bytes(&m->id)))
         suspect(s, LEAK_CLAIM, m->claim_id, held.claim_age_s)->messages = held.count;
@@ -96,7 +96,7 @@ look_at_some(struct scan *s, bool *end)
     /* Only the first listing of a page goes on where the store has left it. */
     if (s->looked == 0 && bytes_equal(s->at.name, bytes_of(p->name, p->name_len)))
         memcpy(batch.resume, p->resume, sizeof(batch.resume));
-    st = store_message_list(s->ctx->store, &s->ctx->visit, &s->at, &filter, &batch);
+    st = store_message_list(s->ctx->store, &s->ctx->op, &s->at, &filter, &batch);
     if (st == ST_AGAIN)
         return go_on_later(s, &batch);
     for (size_t i = 0; i < batch.count && st == ST_OK; i++) {
@@ -131,7 +131,7 @@ static enum status
 go_to_next_queue(struct scan *s)
 {
     struct context *ctx = s->ctx;
-    enum status st = dump_next(ctx->store, &ctx->visit, s->only, &s->walk);
+    enum status st = dump_next(ctx->store, &ctx->op, s->only, &s->walk);
     struct store_queue queue = dump_queue(&s->walk);
 
     s->behind = (struct store_id){""};

@@ -22,11 +22,11 @@ handle_reset(struct context *ctx)
     if (!testapi_is_quiet(ctx->testapi))
         return ST_AGAIN;
     for (int i = 0; st == ST_OK && i < RESET_SLICE && !walk.done; i++) {
-        st = dump_next(ctx->store, &ctx->visit, project, &walk);
+        st = dump_next(ctx->store, &ctx->op, project, &walk);
         if (st == ST_OK && !walk.done) {
             const struct store_queue queue = dump_queue(&walk);
 
-            st = store_queue_delete(ctx->store, &ctx->visit, &queue);
+            st = store_queue_delete(ctx->store, &ctx->op, &queue);
         }
     }
     if (st != ST_OK)
@@ -36,7 +36,7 @@ handle_reset(struct context *ctx)
     if (!bytes_present(project)) /* which cannot fail */
         (void)faults_replace(testapi_faults(ctx->testapi), NULL, 0);
     history_add(testapi_history(ctx->testapi),
-                &(const struct history_entry){.at_ms = ctx->visit.now_ms,
+                &(const struct history_entry){.at_ms = ctx->op.now_ms,
                                               .event = HISTORY_RESET,
                                               .queue.project = project});
     return answer_empty(ctx, 204);
@@ -49,7 +49,7 @@ enum status
 handle_state_show(struct context *ctx)
 {
     enum status st =
-        state_write(ctx->store, &ctx->visit, testapi_project(ctx), &ctx->res->body);
+        state_write(ctx->store, &ctx->op, testapi_project(ctx), &ctx->res->body);
 
     if (st != ST_OK)
         return st;
@@ -64,11 +64,11 @@ replace(struct context *ctx)
 {
     struct bytes project = testapi_project(ctx);
     struct load l = {.store = ctx->store,
-                     .visit = &ctx->visit,
+                     .op = &ctx->op,
                      .reader = {.limits = ctx->limits,
                                 .mem = ctx->mem,
                                 .arena = ctx->req->arena,
-                                .now_ms = ctx->visit.now_ms,
+                                .now_ms = ctx->op.now_ms,
                                 .project = project,
                                 .only = bytes_present(project),
                                 .why = &ctx->why}};

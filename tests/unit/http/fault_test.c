@@ -382,7 +382,7 @@ START_TEST(what_a_fault_hides_is_durable_first)
         expect_silence(&f, fd); /* not even closed */
         pass_s(&f, 10);         /* and the delay has not begun */
         expect_silence(&f, fd);
-        slow_store_make_durable(f.store, slow_store_position(f.store));
+        slow_store_make_durable(f.store, slow_store_lsn(f.store));
         if (i == 2)
             expect_silence(&f, fd);
         pass_s(&f, 6);

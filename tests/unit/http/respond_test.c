@@ -599,7 +599,7 @@ open_log(struct server_fixture *f)
 static void
 make_all_durable(const struct server_fixture *f)
 {
-    slow_store_make_durable(f->store, slow_store_position(f->store));
+    slow_store_make_durable(f->store, slow_store_lsn(f->store));
 }
 
 /* How many deliveries of the only message of queue q count. */
@@ -627,7 +627,7 @@ START_TEST(an_answer_is_held_until_what_it_tells_is_durable)
     open_log(&f);
     fd = begin(&f, POST("q"));
     expect_silence(&f, fd);
-    ck_assert_uint_eq(slow_store_position(f.store), 2); /* the queue, and its message */
+    ck_assert_uint_eq(slow_store_lsn(f.store), 2); /* the queue, and its message */
     ck_assert_uint_eq(stats_of(&f).total, 1);
     slow_store_make_durable(f.store, 1);
     expect_silence(&f, fd);
@@ -645,7 +645,7 @@ START_TEST(a_worker_flushes_the_log_before_it_rests)
     open_log(&f);
     fd = begin(&f, POST("q"));
     server_fixture_settle(&f);
-    ck_assert_uint_eq(slow_store_position(f.store), 2);
+    ck_assert_uint_eq(slow_store_lsn(f.store), 2);
     ck_assert_uint_eq(slow_store_flushed(f.store), 2);
     make_all_durable(&f);
     end(fd, 201);
@@ -674,7 +674,7 @@ START_TEST(answers_are_let_go_in_the_order_of_the_log)
 }
 END_TEST
 
-START_TEST(a_response_with_an_older_position_does_not_wait_for_a_newer_one)
+START_TEST(a_response_with_an_older_lsn_does_not_wait_for_a_newer_one)
 {
     struct server_fixture f;
     int older, newer, reader;
@@ -684,7 +684,7 @@ START_TEST(a_response_with_an_older_position_does_not_wait_for_a_newer_one)
     expect_silence(&f, older);
     newer = begin(&f, POST("other"));
     expect_silence(&f, newer);
-    reader = begin(&f, STATS); /* of q, so its position is that of the first post */
+    reader = begin(&f, STATS); /* of q, so its LSN is that of the first post */
     expect_silence(&f, reader);
     slow_store_make_durable(f.store, 2);
     end(older, 201);
@@ -863,7 +863,7 @@ START_TEST(a_claim_that_was_held_for_nobody_is_given_back)
     open_log(&f);
     slow_store_make_durable(f.store, UINT64_MAX);
     ask_once(&f, POST("q"), 201);
-    slow_store_make_durable(f.store, slow_store_position(f.store));
+    slow_store_make_durable(f.store, slow_store_lsn(f.store));
     fd = begin(&f, CLAIM);
     expect_silence(&f, fd);
     ck_assert_uint_eq(stats_of(&f).claimed, 1);
@@ -1355,7 +1355,7 @@ START_TEST(a_store_that_blocks_may_have_a_log)
 
     open_blocking(&f, 0, SLOW_STORE_LOGS);
     fd = begin(&f, POST("q") HOME);
-    while (slow_store_position(f.store) < 2)
+    while (slow_store_lsn(f.store) < 2)
         server_fixture_settle(&f);
     expect_silence(&f, fd);
     make_all_durable(&f);

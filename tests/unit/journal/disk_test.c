@@ -526,7 +526,7 @@ write_nothing(struct disk *d, struct disk_file *file, uint64_t offset, const voi
 
 START_TEST(a_disk_that_writes_nothing_and_says_nothing_is_not_asked_for_ever)
 {
-    static const struct disk_ops ops = {.write = write_nothing};
+    static const struct disk_vtable ops = {.write = write_nothing};
     struct disk d = {&ops};
 
     ck_assert_int_eq(disk_write(&d, NULL, 0, "text", 4), EIO);

@@ -79,7 +79,7 @@ inside_of(struct disk *d)
         int error;                                                                       \
                                                                                          \
         memory.armed = false;                                                            \
-        error = inside_of(d)->ops->name(inside_of(d), __VA_ARGS__);                      \
+        error = inside_of(d)->vtable->name(inside_of(d), __VA_ARGS__);                   \
         memory.armed = armed;                                                            \
         return error;                                                                    \
     }
@@ -112,7 +112,7 @@ aside_sync_names(struct disk *d)
     int error;
 
     memory.armed = false;
-    error = inside_of(d)->ops->sync_names(inside_of(d));
+    error = inside_of(d)->vtable->sync_names(inside_of(d));
     memory.armed = armed;
     return error;
 }
@@ -120,16 +120,16 @@ aside_sync_names(struct disk *d)
 static void
 aside_close(struct disk *d, struct disk_file *f)
 {
-    inside_of(d)->ops->close(inside_of(d), f);
+    inside_of(d)->vtable->close(inside_of(d), f);
 }
 
 static void
 aside_forget(struct disk *d, struct disk_file *f)
 {
-    inside_of(d)->ops->forget(inside_of(d), f);
+    inside_of(d)->vtable->forget(inside_of(d), f);
 }
 
-static const struct disk_ops aside_ops = {
+static const struct disk_vtable aside_ops = {
     .open = aside_open,
     .close = aside_close,
     .read = aside_read,
@@ -184,10 +184,10 @@ use_store(struct deed *deed, struct store *store, struct journal *j)
     struct store_terms terms = {.ttl_s = 300, .grace_s = 60};
 
     for (int i = 0; i < 3; i++) {
-        struct store_visit visit = {.now_ms = START_MS};
+        struct store_op op = {.now_ms = START_MS};
         struct store_batch batch = STORE_BATCH_INIT;
         struct store_id id;
-        bool posted = store_message_post(store, &visit, &queue_q, &one, &id) == ST_OK;
+        bool posted = store_message_post(store, &op, &queue_q, &one, &id) == ST_OK;
 
         (void)store_claim_create(store, STORE_AT(START_MS), &queue_q, &terms, 2, &batch);
         store_batch_release(&batch);
@@ -195,8 +195,8 @@ use_store(struct deed *deed, struct store *store, struct journal *j)
             journal_checkpoint(j);
         while (journal_step(j))
             continue;
-        deed->posted += posted && store_log_durability(journal_log(j), visit.position) ==
-                                      STORE_DURABLE;
+        deed->posted +=
+            posted && store_log_durability(journal_log(j), op.lsn) == STORE_DURABLE;
     }
 }
 

@@ -80,7 +80,7 @@ commit(struct world *w)
 
 /*
  * Frames of the first segment: OPENED; QUEUE and POST of 1; POST of 2 ... of 5, and no end
- * in peace. Positions: 1; 2 and 3; 4 ... 7.
+ * in peace. LSNs: 1; 2 and 3; 4 ... 7.
  */
 static void
 five_posts(struct world *w)
@@ -164,7 +164,7 @@ verify(struct world *w, struct seen *seen, int *messages)
 {
     struct mem *mem = mem_new(0);
     struct engine_config config = fixture_config(mem);
-    struct store_visit visit = {.now_ms = START_MS};
+    struct store_op op = {.now_ms = START_MS};
     struct store_totals totals;
     struct store *store;
     enum status st;
@@ -175,7 +175,7 @@ verify(struct world *w, struct seen *seen, int *messages)
                         w->error);
     *messages = -1;
     if (st == ST_OK && seen->found.replayed) {
-        ck_assert_status(store_totals(store, &visit, &totals), ST_OK);
+        ck_assert_status(store_totals(store, &op, &totals), ST_OK);
         *messages = (int)totals.messages;
     }
     store_close(store);
@@ -184,7 +184,7 @@ verify(struct world *w, struct seen *seen, int *messages)
     return st;
 }
 
-/* One damage, with these positions missing. */
+/* One damage, with these LSNs missing. */
 static void
 expect_damage(struct world *w, uint64_t offset, uint64_t from, uint64_t to)
 {
@@ -204,7 +204,7 @@ expect_damage(struct world *w, uint64_t offset, uint64_t from, uint64_t to)
 static uint64_t
 salvage(struct world *w, struct seen *seen)
 {
-    struct store_visit visit = {.now_ms = START_MS};
+    struct store_op op = {.now_ms = START_MS};
     struct store_totals totals;
     struct world saved;
 
@@ -215,7 +215,7 @@ salvage(struct world *w, struct seen *seen)
                      ST_OK);
     sim_disk_crash_losing_all(saved.disk); /* it was made durable */
     ck_assert_status(start(&saved), ST_OK);
-    ck_assert_status(store_totals(saved.f.store, &visit, &totals), ST_OK);
+    ck_assert_status(store_totals(saved.f.store, &op, &totals), ST_OK);
     stop(&saved);
     sim_disk_free(saved.disk);
     return totals.messages;
@@ -329,17 +329,17 @@ END_TEST
 LOOP_TEST(a_flipped_bit_is_one_damage_and_costs_its_frame_alone, 3)
 {
     unsigned n = (unsigned)_i + 2;
-    uint64_t position = n + 2;
+    uint64_t lsn = n + 2;
     struct world w;
     struct seen seen;
 
     five_posts(&w);
     sim_disk_flip(w.disk, first, frame_at(w.disk, n) + 100, 3);
-    expect_damage(&w, frame_at(w.disk, n), position, position);
+    expect_damage(&w, frame_at(w.disk, n), lsn, lsn);
     ck_assert_uint_eq(salvage(&w, &seen), 4);
     ck_assert_uint_eq(seen.damages, 1);
-    ck_assert_uint_eq(seen.last.from, position);
-    ck_assert_uint_eq(seen.last.to, position);
+    ck_assert_uint_eq(seen.last.from, lsn);
+    ck_assert_uint_eq(seen.last.to, lsn);
     sim_disk_free(w.disk);
 }
 END_TEST
@@ -505,7 +505,7 @@ remove_segment(struct sim_disk *disk, const char *name)
     ck_assert_int_eq(disk_unlink(sim_disk_open(disk), name), 0);
 }
 
-/* From the first position of one segment to that of the next. */
+/* From the first LSN of one segment to that of the next. */
 LOOP_TEST(a_missing_segment_is_damage_and_the_others_are_saved, 3)
 {
     struct names names;
@@ -827,7 +827,7 @@ END_TEST
  * Only the segment is seen that the checkpoint began in, and not its end.
  */
 static struct {
-    const struct disk_ops *real;
+    const struct disk_vtable *real;
     struct traffic *traffic; /* NULL: it is read at once */
 } torn_list;
 
@@ -854,7 +854,7 @@ START_TEST(a_directory_that_changes_while_it_is_read_is_read_again)
     const struct journal_linker linker = {.link = NULL};
     struct traffic traffic = {.checkpoint_at = 1};
     struct journal_backup_figures made;
-    struct disk_ops ops;
+    struct disk_vtable ops;
     struct world w, copy;
     struct seen seen;
     struct disk *d;
@@ -866,14 +866,14 @@ START_TEST(a_directory_that_changes_while_it_is_read_is_read_again)
     init_world(&copy, sim_disk_new(2));
     before = stats(&w.f).total;
     d = sim_disk_open(w.disk);
-    torn_list.real = d->ops;
+    torn_list.real = d->vtable;
     torn_list.traffic = &traffic;
-    ops = *d->ops;
+    ops = *d->vtable;
     ops.list = list_too_little;
-    d->ops = &ops;
+    d->vtable = &ops;
     ck_assert_status(journal_backup(d, sim_disk_open(copy.disk), &linker, &made, w.error),
                      ST_OK);
-    d->ops = torn_list.real;
+    d->vtable = torn_list.real;
     ck_assert_uint_eq(traffic.pauses, 1);
     ck_assert_status(verify(&copy, &seen, &messages), ST_OK);
     ck_assert_uint_eq(seen.damages, 0);

@@ -152,21 +152,18 @@ END_TEST
 
 START_TEST(nothing_is_durable_before_it_is)
 {
-    struct store_visit visit = {.now_ms = START_MS};
+    struct store_op op = {.now_ms = START_MS};
     struct world w;
 
     open_world(&w, 1);
     commit_all(&w);
     post(&w.f, 1);
     ck_assert_status(
-        store_queue_stats(w.f.store, &visit, &w.f.queue, &(struct store_stats){0}),
-        ST_OK);
-    ck_assert_uint_gt(visit.position, 0);
-    ck_assert_int_eq(store_log_durability(journal_log(w.journal), visit.position),
-                     STORE_PENDING);
+        store_queue_stats(w.f.store, &op, &w.f.queue, &(struct store_stats){0}), ST_OK);
+    ck_assert_uint_gt(op.lsn, 0);
+    ck_assert_int_eq(store_log_durability(journal_log(w.journal), op.lsn), STORE_PENDING);
     ck_assert(journal_step(w.journal));
-    ck_assert_int_eq(store_log_durability(journal_log(w.journal), visit.position),
-                     STORE_DURABLE);
+    ck_assert_int_eq(store_log_durability(journal_log(w.journal), op.lsn), STORE_DURABLE);
     ck_assert(!journal_step(w.journal)); /* there is no more */
     close_world(&w);
 }
@@ -174,22 +171,20 @@ END_TEST
 
 START_TEST(after_a_sync_that_failed_nothing_is_durable_any_more)
 {
-    struct store_visit visit = {.now_ms = START_MS};
+    struct store_op op = {.now_ms = START_MS};
     struct world w;
 
     open_world(&w, 1);
     post(&w.f, 1);
     commit_all(&w);
     post(&w.f, 1);
-    (void)store_queue_stats(w.f.store, &visit, &w.f.queue, &(struct store_stats){0});
+    (void)store_queue_stats(w.f.store, &op, &w.f.queue, &(struct store_stats){0});
     sim_disk_fail(w.disk, SIM_SYNC, 1, EIO);
     ck_assert(!journal_step(w.journal));
     ck_assert_uint_eq(w.failures, 1);
-    ck_assert_int_eq(store_log_durability(journal_log(w.journal), visit.position),
-                     STORE_LOST);
+    ck_assert_int_eq(store_log_durability(journal_log(w.journal), op.lsn), STORE_LOST);
     ck_assert(!journal_step(w.journal)); /* it is not tried again */
-    ck_assert_int_eq(store_log_durability(journal_log(w.journal), visit.position),
-                     STORE_LOST);
+    ck_assert_int_eq(store_log_durability(journal_log(w.journal), op.lsn), STORE_LOST);
     ck_assert_status(cut(&w), ST_OK);
     list_all(&w.f);
     expect(&w.f, 1);
@@ -269,7 +264,7 @@ END_TEST
 
 /* The disk after a power cut while the oldest segment goes; NULL: it has not gone. */
 static struct {
-    const struct disk_ops *real;
+    const struct disk_vtable *real;
     struct sim_disk *from, *kept;
 } unlinking;
 
@@ -289,7 +284,7 @@ START_TEST(the_oldest_segment_goes_when_the_end_of_the_checkpoint_is_durable)
 {
     struct journal_figures figures;
     struct world w, after;
-    struct disk_ops ops;
+    struct disk_vtable ops;
     struct disk *disk;
 
     open_world(&w, 1);
@@ -305,11 +300,11 @@ START_TEST(the_oldest_segment_goes_when_the_end_of_the_checkpoint_is_durable)
     stop(&w);
     sim_disk_kill(w.disk);
     disk = sim_disk_open(w.disk);
-    unlinking.real = disk->ops;
+    unlinking.real = disk->vtable;
     unlinking.from = w.disk;
-    ops = *disk->ops;
+    ops = *disk->vtable;
     ops.unlink = keep_and_unlink;
-    disk->ops = &ops;
+    disk->vtable = &ops;
     ck_assert_status(begin(&w, &(struct journal_config){.disk = disk,
                                                         .segment_bytes = SEGMENT,
                                                         .seeded = true,
@@ -502,7 +497,7 @@ END_TEST
 
 START_TEST(a_full_disk_refuses_posts_and_lets_go)
 {
-    struct store_visit visit = {.now_ms = START_MS};
+    struct store_op op = {.now_ms = START_MS};
     struct store_draft draft = {bytes_str("1"), 3600, 0};
     struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
     struct store_id id;
@@ -514,7 +509,7 @@ START_TEST(a_full_disk_refuses_posts_and_lets_go)
     commit_all(&w);
     sim_disk_set_room(w.disk, 3 * SEGMENT);
     for (int i = 0; st == ST_OK && i < 100000; i++) {
-        st = store_message_post(w.f.store, &visit, &w.f.queue, &one, &id);
+        st = store_message_post(w.f.store, &op, &w.f.queue, &one, &id);
         if (i % 100 == 0)
             commit_all(&w);
     }
@@ -524,9 +519,9 @@ START_TEST(a_full_disk_refuses_posts_and_lets_go)
     commit_all(&w);
     sim_disk_set_room(w.disk, SIM_NO_LIMIT);
     ck_assert_status(delete_free(&w.f, 1), ST_OK);
-    (void)store_queue_purge(w.f.store, &visit, &w.f.queue, STORE_PURGE_MESSAGES);
+    (void)store_queue_purge(w.f.store, &op, &w.f.queue, STORE_PURGE_MESSAGES);
     commit_all(&w);
-    ck_assert_status(store_message_post(w.f.store, &visit, &w.f.queue, &one, &id), ST_OK);
+    ck_assert_status(store_message_post(w.f.store, &op, &w.f.queue, &one, &id), ST_OK);
     commit_all(&w);
     ck_assert_status(cut(&w), ST_OK);
     ck_assert_uint_eq(stats(&w.f).total, 1);
@@ -536,7 +531,7 @@ END_TEST
 
 START_TEST(a_journal_at_its_limit_refuses_posts_and_names_the_option)
 {
-    struct store_visit visit = {.now_ms = START_MS};
+    struct store_op op = {.now_ms = START_MS};
     struct store_draft draft = {bytes_str("1"), 3600, 0};
     struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
     struct world w = {.disk = sim_disk_new(1), .f.now_ms = START_MS};
@@ -549,7 +544,7 @@ START_TEST(a_journal_at_its_limit_refuses_posts_and_names_the_option)
     w.f.queue = (struct store_queue){.project = bytes_str("p"), .name = bytes_str("q")};
     ck_assert_status(begin(&w, &config), ST_OK);
     for (int i = 0; st == ST_OK && i < 100000; i++) {
-        st = store_message_post(w.f.store, &visit, &w.f.queue, &one, &id);
+        st = store_message_post(w.f.store, &op, &w.f.queue, &one, &id);
         if (i % 100 == 0)
             commit_all(&w);
     }
@@ -562,7 +557,7 @@ END_TEST
 START_TEST(a_post_beyond_what_a_frame_holds_is_refused_for_that)
 {
     enum { MANY = 1000 };
-    struct store_visit visit = {.now_ms = START_MS};
+    struct store_op op = {.now_ms = START_MS};
     static struct store_draft drafts[MANY];
     static struct store_id ids[MANY];
     struct store_post all = {.drafts = drafts, .count = MANY, .create_queue = true};
@@ -572,13 +567,13 @@ START_TEST(a_post_beyond_what_a_frame_holds_is_refused_for_that)
         drafts[i] = (struct store_draft){bytes_str("1"), 3600, 0};
     open_world(&w, 1);
     post(&w.f, 1);
-    ck_assert_status(store_message_post(w.f.store, &visit, &w.f.queue, &all, ids),
+    ck_assert_status(store_message_post(w.f.store, &op, &w.f.queue, &all, ids),
                      ST_BEYOND_LOG);
-    ck_assert_uint_lt(visit.log_most, SEGMENT / 2);
-    ck_assert_uint_gt(visit.log_most, SEGMENT / 2 - 4096);
+    ck_assert_uint_lt(op.log_most, SEGMENT / 2);
+    ck_assert_uint_gt(op.log_most, SEGMENT / 2 - 4096);
     ck_assert_uint_eq(stats(&w.f).total, 1);
-    all.count = (visit.log_most - 500) / (STORE_LOG_EACH + 1);
-    ck_assert_status(store_message_post(w.f.store, &visit, &w.f.queue, &all, ids), ST_OK);
+    all.count = (op.log_most - 500) / (STORE_LOG_EACH + 1);
+    ck_assert_status(store_message_post(w.f.store, &op, &w.f.queue, &all, ids), ST_OK);
     commit_all(&w);
     ck_assert_status(cut(&w), ST_OK);
     ck_assert_uint_eq(stats(&w.f).total, 1 + all.count);
@@ -589,7 +584,7 @@ END_TEST
 START_TEST(anybody_may_look_and_want_a_sweep_while_it_commits)
 {
     enum { SWEEPS = 3, TURNS_MOST = 1000000, BEHIND_MOST = 50 };
-    struct store_visit visit = {.now_ms = START_MS};
+    struct store_op op = {.now_ms = START_MS};
     struct store_draft draft = {bytes_str("1"), 3600, 0};
     struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
     struct journal_figures seen = {0}, before;
@@ -606,11 +601,11 @@ START_TEST(anybody_may_look_and_want_a_sweep_while_it_commits)
         ck_assert_uint_ge(seen.commits, before.commits);
         ck_assert_uint_ge(seen.checkpoints, before.checkpoints);
         ck_assert_uint_ge(seen.segments, 1);
-        if (seen.position > seen.durable + BEHIND_MOST) {
+        if (seen.lsn > seen.durable + BEHIND_MOST) {
             (void)sched_yield(); /* it catches up */
             continue;
         }
-        ck_assert_status(store_message_post(w.f.store, &visit, &w.f.queue, &one, &id),
+        ck_assert_status(store_message_post(w.f.store, &op, &w.f.queue, &one, &id),
                          ST_OK);
         journal_checkpoint(w.journal);
         store_log_flush(journal_log(w.journal));
@@ -654,7 +649,7 @@ START_TEST(every_segment_has_a_nonce_of_its_own)
     commit_all(&w);
     journal_figures(w.journal, &figures);
     ck_assert_status(cut(&w), ST_OK);
-    snprintf(names[1], sizeof(names[1]), "%016" PRIx64 ".log", figures.position + 1);
+    snprintf(names[1], sizeof(names[1]), "%016" PRIx64 ".log", figures.lsn + 1);
     for (int i = 0; i < 2; i++) {
         heads[i] = sim_disk_get(w.disk, names[i], &len);
         ck_assert_ptr_nonnull(heads[i]);
@@ -670,7 +665,7 @@ END_TEST
 START_TEST(what_is_taken_in_at_once_fits_on_a_full_disk)
 {
     static char body[4000];
-    struct store_visit visit = {.now_ms = START_MS};
+    struct store_op op = {.now_ms = START_MS};
     struct store_draft draft = {bytes_of(body, sizeof(body)), 3600, 0};
     struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
     enum status st = ST_OK;
@@ -683,16 +678,15 @@ START_TEST(what_is_taken_in_at_once_fits_on_a_full_disk)
     commit_all(&w);
     sim_disk_set_room(w.disk, 0);
     for (int round = 0; round < 10 && st != ST_FULL; round++) {
-        while ((st = store_message_post(w.f.store, &visit, &w.f.queue, &one, &id)) ==
-               ST_OK)
+        while ((st = store_message_post(w.f.store, &op, &w.f.queue, &one, &id)) == ST_OK)
             ck_assert_int_lt(++taken, 1000);
         commit_all(&w);
         ck_assert_uint_eq(w.failures, 0);
     }
     ck_assert_status(st, ST_FULL);
     ck_assert_int_ge(taken, 10);
-    ck_assert_status(
-        store_queue_purge(w.f.store, &visit, &w.f.queue, STORE_PURGE_MESSAGES), ST_OK);
+    ck_assert_status(store_queue_purge(w.f.store, &op, &w.f.queue, STORE_PURGE_MESSAGES),
+                     ST_OK);
     commit_all(&w);
     ck_assert_uint_eq(w.failures, 0);
     close_world(&w);

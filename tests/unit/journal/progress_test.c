@@ -65,11 +65,11 @@ live(struct store *s, uint64_t *messages, uint64_t *bytes)
 }
 
 /* The log has few segments: nothing is in a checkpoint. */
-static const struct store_state_ops slow_state_ops = {.replay = replay,
-                                                      .replay_marks = replay_marks,
-                                                      .replay_end = replay_end,
-                                                      .marks = marks,
-                                                      .live = live};
+static const struct store_state_vtable slow_state_ops = {.replay = replay,
+                                                         .replay_marks = replay_marks,
+                                                         .replay_end = replay_end,
+                                                         .marks = marks,
+                                                         .live = live};
 
 static void
 note(void *arg, const struct journal_progress *progress)

@@ -267,7 +267,7 @@ START_TEST(when_the_disk_is_full_what_has_room_goes_on)
     ck_assert_uint_eq(size_of(d, other), 0);
     ck_assert_int_eq(disk_allocate(d, other, 60), 0);
     write_at(d, file, 996, "text");
-    ck_assert_int_eq(d->ops->write(d, other, 58, buf, sizeof(buf), &done), 0);
+    ck_assert_int_eq(d->vtable->write(d, other, 58, buf, sizeof(buf), &done), 0);
     ck_assert_uint_eq(done, 42); /* what fits */
     ck_assert_int_eq(disk_write(d, other, 100, "x", 1), ENOSPC);
     ck_assert_int_eq(disk_write(d, file, 998, "text", 4), ENOSPC);
@@ -317,9 +317,9 @@ operate(enum sim_op op, struct disk_file *file)
         error = disk_file_open(d, "a", DISK_READ, &opened);
         break;
     case SIM_READ:
-        return d->ops->read(d, file, 0, &byte, 1, &count);
+        return d->vtable->read(d, file, 0, &byte, 1, &count);
     case SIM_WRITE:
-        return d->ops->write(d, file, 0, &byte, 1, &count);
+        return d->vtable->write(d, file, 0, &byte, 1, &count);
     case SIM_SYNC:
         return disk_sync(d, file);
     case SIM_ALLOCATE:

@@ -472,7 +472,7 @@ START_TEST(nothing_is_sent_before_it_is_durable)
     size_t which;
 
     feed_store_settle(f.store, 4, false);
-    d.position = 5;
+    d.lsn = 5;
     begin();
     which = feed_store_add(f.store, &d);
     feed_store_await_lent(f.store, 1);
@@ -489,7 +489,7 @@ START_TEST(what_is_lost_is_never_sent)
     size_t which;
 
     feed_store_settle(f.store, 4, false);
-    d.position = 5;
+    d.lsn = 5;
     begin();
     which = feed_store_add(f.store, &d);
     feed_store_await_lent(f.store, 1);

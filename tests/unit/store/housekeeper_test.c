@@ -30,8 +30,8 @@ idle_next_ms(struct store *s)
     return ((struct idle_store *)s)->next_ms;
 }
 
-static const struct store_ops idle_ops = {.housekeep = idle_housekeep,
-                                          .next_ms = idle_next_ms};
+static const struct store_vtable idle_ops = {.housekeep = idle_housekeep,
+                                             .next_ms = idle_next_ms};
 
 struct fixture {
     struct mem *mem;
@@ -45,7 +45,7 @@ static void
 fixture_open(struct fixture *f, int64_t next_ms, int slices)
 {
     f->idle = (struct idle_store){
-        .store = {.ops = &idle_ops}, .next_ms = next_ms, .slices = slices};
+        .store = {.vtable = &idle_ops}, .next_ms = next_ms, .slices = slices};
     clock_init_system(&f->clock);
     f->shared = (struct housekeeper){.store = &f->idle.store, .clock = &f->clock};
     f->mem = mem_new(0);

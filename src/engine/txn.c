@@ -1,0 +1,225 @@
+#include "engine/txn.h"
+
+enum status
+txn_begin(struct txn *t, struct store *s, struct store_op *op,
+          const struct store_queue *where, enum expiry which)
+{
+    struct engine *e = engine_of(s);
+    enum status st = ST_OK;
+
+    t->engine = e;
+    t->op = op;
+    t->where = where;
+    t->hash = core_hash(&e->core, where);
+    t->shard = engine_shard(e, t->hash);
+    t->now_ms = op->now_ms;
+    t->from_seq = 0;
+    t->made = false;
+    op->waits = false;
+    if (which == EXPIRE_NOTHING)
+        t->now_ms = shard_enter(t->shard, t->now_ms);
+    else
+        st = expire_enter(t->shard, &t->now_ms, which);
+    if (st != ST_OK)
+        return st;
+    t->shard->actor = op->actor;
+    t->queue = shard_find(t->shard, where, t->hash);
+    return ST_OK;
+}
+
+/* Out of line: almost no transaction needs it. */
+static void __attribute__((noinline)) discard_queue(struct txn *t)
+{
+    shard_discard(t->shard, t->queue);
+    t->queue = NULL;
+}
+
+void
+txn_end(struct txn *t)
+{
+    uint64_t lsn;
+
+    if (__builtin_expect(t->made, 0))
+        discard_queue(t);
+    lsn = t->queue != NULL ? t->queue->lsn : t->shard->gone_lsn;
+    if (t->op->lsn < lsn)
+        t->op->lsn = lsn;
+    t->shard->actor = NULL;
+    shard_leave(t->shard);
+    if (!t->op->flush_later)
+        store_log_flush(t->engine->core.log);
+}
+
+enum status
+txn_make_queue(struct txn *t, const struct store_metadata *metadata)
+{
+    t->queue = shard_new_queue(t->shard, t->where, metadata);
+    t->made = t->queue != NULL;
+    return t->made ? ST_OK : ST_NO_MEMORY;
+}
+
+enum status
+txn_reserve_queue(const struct txn *t)
+{
+    enum status st = ST_OK;
+
+    if (t->made)
+        st =
+            shard_enlist(t->shard, t->queue, atomic_load(&t->engine->core.limits.queues));
+    return t->made && st == ST_OK
+               ? txn_reserve(t, STORE_CHANGE_QUEUE, 0,
+                             queue_bytes(t->where, &t->queue->metadata->document))
+               : st;
+}
+
+bool
+txn_link_queue(struct txn *t)
+{
+    if (!t->made)
+        return false;
+    t->made = false;
+    shard_link(t->shard, t->queue, t->hash);
+    figures_count(&t->shard->figures, STORE_COUNT_QUEUES_MADE, 1);
+    return true;
+}
+
+size_t
+txn_available(struct txn *t)
+{
+    size_t ready = t->queue == NULL ? 0 : t->queue->backlog->messages.ready, reserved = 0;
+    const struct waitqueue *waitqueue;
+
+    t->from_seq = 0;
+    if (t->op->waiter == NULL || ready == 0)
+        return ready;
+    waitqueue = t->queue->waitqueue;
+    if (waitqueue != NULL)
+        reserved = waitqueue_reserved(waitqueue, t->op->waiter);
+    if (reserved >= ready)
+        return 0;
+    for (size_t i = 0; i < reserved; i++, t->from_seq++)
+        (void)seqmap_next_ready(&t->queue->backlog->messages, &t->from_seq);
+    return ready - reserved;
+}
+
+enum status
+txn_wait(struct txn *t, size_t wants)
+{
+    struct store_waiter *w = t->op->waiter;
+    enum status st;
+
+    if (w == NULL)
+        return ST_OK;
+    /* Its queue was deleted, and it is about to hear of that. */
+    if (w->waitqueue != NULL && ((struct waitqueue *)w->waitqueue)->ended) {
+        shard_stop_waiting(t->shard, w);
+        return ST_OK;
+    }
+    st = shard_wait(t->shard, t->where, t->hash, t->queue, w, wants);
+    t->op->waits = st == ST_OK;
+    /* Dead letters that could not be moved are in its way: it is called to try again. */
+    if (st == ST_OK && txn_available(t) > 0)
+        waitqueue_mark_dirty(w->waitqueue);
+    return st;
+}
+
+enum status
+batch_open(struct engine *e, size_t room, struct store_batch *out)
+{
+    struct store_batch batch = STORE_BATCH_INIT;
+
+    if (room > SIZE_MAX / sizeof(*batch.messages))
+        return ST_NO_MEMORY;
+    batch.messages = mem_alloc(e->core.mem, room * sizeof(*batch.messages));
+    if (batch.messages == NULL)
+        return ST_NO_MEMORY;
+    batch.store = &e->store;
+    *out = batch;
+    return ST_OK;
+}
+
+enum status
+batch_fits(const struct txn *t, size_t count, struct store_batch *out)
+{
+    const struct backlog *b = t->queue->backlog;
+    const struct message *m;
+    size_t need = 0;
+
+    if (out->room == 0)
+        return ST_OK;
+    for (uint64_t seq = t->from_seq;
+         count > 0 && (m = seqmap_next_ready(&b->messages, &seq)) != NULL; count--, seq++)
+        need += m->body_len;
+    if (need <= out->room)
+        return ST_OK;
+    out->room = need;
+    return ST_NO_ROOM;
+}
+
+/* True if none of the first `count` messages that the operation may take is sealed and missing in
+ * `opened`; both are in the order of their queue. */
+static bool
+are_opened(const struct txn *t, size_t count, const struct store_batch *opened)
+{
+    const struct backlog *b = t->queue->backlog;
+    const struct message *m;
+    size_t at = 0;
+
+    for (uint64_t seq = t->from_seq;
+         count > 0 && (m = seqmap_next_ready(&b->messages, &seq)) != NULL;
+         count--, seq++) {
+        if (!store_is_sealed(message_body(m)))
+            continue;
+        while (at < opened->count && opened->messages[at].pin != m)
+            at++;
+        if (at == opened->count)
+            return false;
+    }
+    return true;
+}
+
+enum status
+batch_opened(const struct txn *t, size_t count, struct store_batch *out)
+{
+    const struct backlog *b = t->queue->backlog;
+    struct message *m;
+    enum status st;
+
+    if (out->opened == NULL || are_opened(t, count, out->opened))
+        return ST_OK;
+    st = batch_open(t->engine, count, out);
+    if (st != ST_OK)
+        return st;
+    for (uint64_t seq = t->from_seq;
+         count > 0 && (m = seqmap_next_ready(&b->messages, &seq)) != NULL; count--, seq++)
+        batch_add(out, m, t->queue->tag, t->now_ms);
+    return ST_SEALED;
+}
+
+void
+batch_add(struct store_batch *batch, struct message *m, uint32_t tag, int64_t now_ms)
+{
+    struct store_message *out = &batch->messages[batch->count++];
+
+    ident_write(&out->id, message_ident(m, tag));
+    out->claim_id = batch->claim_id;
+    if (batch->claim_id.text[0] == '\0' && m->claim != NULL)
+        ident_write(&out->claim_id, claim_ident(m->claim));
+    out->body = message_body(m);
+    out->checksum = message_checksum(m);
+    out->ttl_s = (m->expires_ms - m->posted_ms) / 1000;
+    out->age_s = (now_ms - m->posted_ms) / 1000;
+    out->claim_count = m->claim_count;
+    out->pin = m;
+    message_pin(m);
+}
+
+void
+engine_batch_release(const struct store *s, struct store_batch *batch)
+{
+    struct mem *mem = ((const struct engine *)s)->core.mem;
+
+    for (size_t i = 0; i < batch->count; i++)
+        message_unpin(mem, batch->messages[i].pin);
+    mem_free(mem, batch->messages);
+}
