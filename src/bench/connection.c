@@ -93,7 +93,7 @@ connection_init(struct connection *c, const struct plan *plan, unsigned number,
     if (plan->scenario == SCENARIO_DELIVERY && number >= plan->producers) {
         const unsigned index = number - plan->producers;
 
-        /* The first claims are spread over a pause, as later ones are. */
+        /* Spread the first claims over one pause, as later ones are. */
         c->actor.worker = true;
         c->actor.queue = index % plan->queues;
         c->resume_ns = plan->pace.start_ns +
@@ -154,7 +154,7 @@ connection_read(struct connection *c)
 }
 
 void
-pauses_add(struct pauses *p, struct connection *c)
+pauses_add(struct pause_list *p, struct connection *c)
 {
     struct connection *before = p->last;
 
@@ -167,7 +167,7 @@ pauses_add(struct pauses *p, struct connection *c)
 }
 
 void
-pauses_remove(struct pauses *p, struct connection *c)
+pauses_remove(struct pause_list *p, struct connection *c)
 {
     *(c->earlier == NULL ? &p->first : &c->earlier->later) = c->later;
     *(c->later == NULL ? &p->last : &c->later->earlier) = c->earlier;

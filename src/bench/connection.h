@@ -1,6 +1,6 @@
 /*
- * connection: where the measured server listens, and one connection to it: its socket, its buffers
- * and its actor.
+ * connection: the address of the measured server, and one connection to it with its socket, buffers and
+ * actor. A driver is a thread that runs many connections.
  */
 #ifndef BENCH_CONNECTION_H
 #define BENCH_CONNECTION_H
@@ -18,14 +18,14 @@ struct endpoint {
 };
 
 /*
- * Resolves "http://HOST:PORT", "HOST:PORT", "[v6]:PORT" or "unix:PATH". False if it is
- * none of these or the name does not resolve.
+ * Resolves "http://HOST:PORT", "HOST:PORT", "[v6]:PORT" or "unix:PATH". False if the text has another
+ * form or the name does not resolve.
  */
 bool endpoint_parse(const char *text, struct endpoint *out);
 
 /*
- * Starts a non-blocking connection without Nagle's delay. Returns the socket (owned), or
- * -1 with errno; the connection is ready when it becomes writable.
+ * Starts a non-blocking connection with TCP_NODELAY. Returns the socket, owned, or -1 with errno. The
+ * connection is ready when the socket becomes writable.
  */
 int endpoint_connect(const struct endpoint *e);
 
@@ -33,10 +33,10 @@ int endpoint_connect(const struct endpoint *e);
 
 enum connection_state {
     CONNECTION_CONNECTING,
-    CONNECTION_WAITING, /* open loop: until its next request is due */
-    CONNECTION_PAUSING, /* until resume_ns */
-    CONNECTION_ASKING,  /* a request is on its way */
-    CONNECTION_FINISHED /* closed */
+    CONNECTION_WAITING,   /* open loop: its next request is not due yet */
+    CONNECTION_PAUSING,   /* until resume_ns */
+    CONNECTION_IN_FLIGHT, /* a request has no response yet */
+    CONNECTION_FINISHED   /* closed */
 };
 
 struct connection {
@@ -44,78 +44,77 @@ struct connection {
     enum connection_state state;
     bool wants_write;  /* EPOLLOUT is in the epoll set */
     unsigned number;   /* over all threads */
-    unsigned requests; /* of the present step */
-    unsigned broken;   /* connections lost in a row, without an answer between */
-    uint64_t round;    /* open loop: of the next request */
-    int64_t start_ns;  /* of the present step: when it was meant to start */
-    int64_t resume_ns; /* the next step does not start sooner */
-    struct connection *earlier, *later; /* PAUSING: in the driver's pauses */
+    unsigned requests; /* of the current step */
+    unsigned broken;   /* connections lost in a row, without a response in between */
+    uint64_t round;    /* open loop: round of the next request (pace_due()) */
+    int64_t start_ns;  /* time at which the current step was meant to start */
+    int64_t resume_ns; /* the next step does not start earlier */
+    struct connection *earlier, *later; /* PAUSING: links of the pause list */
     struct step step;
-    size_t sent;    /* of out */
-    struct buf out; /* the present request */
-    struct buf in;  /* what has come of the answer */
+    size_t sent;    /* bytes of out */
+    struct buf out; /* requests of the current step */
+    struct buf in;  /* the response, as far as it has arrived */
     struct actor actor;
 };
 
 enum connection_io {
-    CONNECTION_IO_DONE,  /* everything written; or something was read */
-    CONNECTION_IO_AGAIN, /* the socket is full; or nothing was there */
-    CONNECTION_IO_ENDED  /* the server closed the connection, or it broke */
+    CONNECTION_IO_DONE,  /* everything was written, or some bytes were read */
+    CONNECTION_IO_AGAIN, /* the socket is full, or it has no data */
+    CONNECTION_IO_ENDED  /* the server closed the connection, or it failed */
 };
 
 void connection_init(struct connection *c, const struct plan *plan, unsigned number,
                      struct mem *mem);
 void connection_fini(struct connection *c);
 
-/* Closes the socket and forgets half an answer; the actor stays. */
+/* Closes the socket and drops an incomplete response. Keeps the actor. */
 void connection_close(struct connection *c);
 
-/* Writes what is left of out / reads once into in. */
+/* Writes the rest of out. */
 enum connection_io connection_write(struct connection *c);
+
+/* Reads once and appends to in. */
 enum connection_io connection_read(struct connection *c);
 
 /* ------------------------------------------------------------------ pauses */
 
 /*
- * The connections of a driver that pause, the soonest to go on first.
+ * The pausing connections of a driver, ordered by resume_ns, earliest first.
  *
- *   Cost     add O(those that pause longer): an eighth of all, as pauses are of about
- *            one length; remove O(1)
- *   Memory   none: the links stand in the connections
+ *   Cost     add O(connections that resume later), about an eighth of all, because all pauses have
+ *            about the same length; remove O(1)
+ *   Memory   none: the links are in the connections
  */
-struct pauses {
+struct pause_list {
     struct connection *first; /* NULL: none pauses */
     struct connection *last;
 };
 
-/* Lets c, which is not in p, pause until its resume_ns. */
-void pauses_add(struct pauses *p, struct connection *c);
+/* Adds c, which is not in p. */
+void pauses_add(struct pause_list *p, struct connection *c);
 
-/* Takes c, which is in p, out. */
-void pauses_remove(struct pauses *p, struct connection *c);
+/* Removes c, which is in p. */
+void pauses_remove(struct pause_list *p, struct connection *c);
 
 /* ------------------------------------------------------------------ driver */
 
 /*
- * One thread of the load generator, with its own epoll set. Driver d of T has the connections d, d+T,
- * d+2T ... of the plan, one request in flight on each.
+ * A thread of the load generator with its own epoll set. Driver d of T runs the connections d, d+T,
+ * d+2T ... of the plan. Each connection has at most one step in flight.
  */
 struct driver; /* opaque */
 
-/* Starts a thread for a phase; plan and stats are borrowed until driver_join(). NULL and
- * errno if it cannot. */
+/* Starts a thread for a phase. plan and stats are borrowed until driver_join(). NULL on failure. */
 struct driver *
 driver_start(const struct plan *plan, unsigned number, struct stats *stats);
 
-/* Asks the driver to stop at once; from any thread. */
+/* Asks the driver to stop at once. Any thread. */
 void driver_cancel(struct driver *d);
 
-/* True once the driver has nothing left to do. */
+/* True once the thread has finished its work. Any thread. */
 bool driver_ended(const struct driver *d);
 
-/*
- * Waits for the end and frees d. Returns NULL, or why the phase failed: a constant text.
- */
+/* Waits for the end of the thread and frees d. Returns NULL, or why the phase failed: a constant text. */
 const char *driver_join(struct driver *d);
 
 #endif

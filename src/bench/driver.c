@@ -9,13 +9,12 @@
 
 #define EVENTS 256
 
-/* A connection that breaks this often in a row, without an answer between, is a failure.
- */
+/* If a connection breaks so often in a row without a response, the phase fails. */
 #define BROKEN_MAX 20U
 
 /*
- * A sleeper wakes 10 to 30 us late on a virtual machine; a request due sooner than this
- * is waited for in a loop, so that it starts when it should.
+ * A sleeping thread wakes 10 to 30 us late on a virtual machine. So a driver does not sleep if a request
+ * is due within this time.
  */
 #define SPIN_NS INT64_C(40000)
 
@@ -26,11 +25,11 @@ struct driver {
     pthread_t thread;
     int epoll;
     unsigned count;  /* connections */
-    unsigned active; /* connections not finished */
-    unsigned paced;  /* the first so many connections keep the pace of an open loop */
-    unsigned cursor; /* of these: the next to become due ... */
-    uint64_t round;  /* ... for this round */
-    struct pauses pauses;
+    unsigned active; /* connections that are not finished */
+    unsigned paced;  /* the first connections, which follow the pace of an open loop */
+    unsigned cursor; /* the one of them that is due next ... */
+    uint64_t round;  /* ... in this round */
+    struct pause_list pauses;
     const char *failure;
     _Atomic bool cancelled;
     _Atomic bool ended;
@@ -60,7 +59,7 @@ finish_connection(struct driver *d, struct connection *c)
     d->active--;
 }
 
-/* (Re)registers c; the socket is watched for writing only while there is a reason to. */
+/* Sets the events of c in the epoll set: reading, and writing if `write`. */
 static void
 watch_socket(struct driver *d, struct connection *c, bool write, int how)
 {
@@ -90,8 +89,8 @@ open_connection(struct driver *d, struct connection *c)
 }
 
 /*
- * A connection that ended before the answer: the request is lost, and asked again on a
- * new connection (its latency goes on counting).
+ * Reopens a connection that ended before the response. The driver sends the request again, and its
+ * latency still counts from the first time.
  */
 static void
 reconnect(struct driver *d, struct connection *c)
@@ -125,13 +124,13 @@ send_out(struct driver *d, struct connection *c)
     }
 }
 
-/* Builds the request of c->step; false if the protocol has nothing to say for it. */
+/* Writes the requests of c->step. False if the step needs none. */
 static bool
 build_request(struct driver *d, struct connection *c)
 {
     buf_reset(&c->out, SIZE_MAX);
     c->sent = 0;
-    c->requests = d->plan->protocol->ask(d->plan, &c->actor, &c->step, &c->out);
+    c->requests = d->plan->protocol->build(d->plan, &c->actor, &c->step, &c->out);
     if (c->out.failed)
         driver_fail(d, "out of memory");
     return c->requests > 0;
@@ -143,20 +142,20 @@ paced(const struct plan *plan, const struct connection *c)
     return plan->pace.rate > 0 && c->number < plan->pace.connections;
 }
 
-/* DELIVERY: true when all messages that were due have arrived, or have been refused. */
+/* True in DELIVERY when all messages that were due have been claimed or refused. */
 static bool
-delivered(const struct plan *plan)
+delivery_is_complete(const struct plan *plan)
 {
     return plan->scenario == SCENARIO_DELIVERY &&
            atomic_load_explicit(plan->quota, memory_order_relaxed) <= 0;
 }
 
 /*
- * Decides when the next step starts: false if it is not due yet. Behind the end of an
- * open loop what was begun is finished without pace.
+ * Sets the start of the next step. False if it is not due yet. After the end of an open loop, the steps
+ * of a round that has begun have no pace.
  */
 static bool
-take_turn(const struct driver *d, struct connection *c, int64_t now)
+step_is_due(const struct driver *d, struct connection *c, int64_t now)
 {
     const struct pace *pace = &d->plan->pace;
     int64_t due;
@@ -174,9 +173,9 @@ take_turn(const struct driver *d, struct connection *c, int64_t now)
     return true;
 }
 
-/* Sends the next request of a connection that is free, or lets it wait or finish. */
+/* Sends the next request of a connection, or makes the connection wait, pause or finish. */
 static void
-proceed(struct driver *d, struct connection *c, int64_t now)
+start_next_step(struct driver *d, struct connection *c, int64_t now)
 {
     const struct plan *plan = d->plan;
     struct actor *a = &c->actor;
@@ -187,7 +186,7 @@ proceed(struct driver *d, struct connection *c, int64_t now)
         bool at_start = scenario_at_start(plan, a), over = now >= plan->to_ns;
 
         if (a->worker)
-            over = delivered(plan);
+            over = delivery_is_complete(plan);
         else if (paced(plan, c))
             over = pace_due(&plan->pace, c->number, c->round) >= plan->to_ns;
         if (at_start &&
@@ -200,11 +199,11 @@ proceed(struct driver *d, struct connection *c, int64_t now)
             pauses_add(&d->pauses, c);
             return;
         }
-        if (!take_turn(d, c, now)) {
+        if (!step_is_due(d, c, now)) {
             c->state = CONNECTION_WAITING;
             return;
         }
-        /* With more queues than connections, a connection serves several in turn. */
+        /* With more queues than connections, a connection uses several in turn. */
         if (at_start && plan->queues > others && plan->scenario != SCENARIO_PREPARE &&
             !a->worker)
             a->queue = (a->queue + others) % plan->queues;
@@ -213,13 +212,13 @@ proceed(struct driver *d, struct connection *c, int64_t now)
             return;
         }
     } while (!build_request(d, c));
-    c->state = CONNECTION_ASKING;
+    c->state = CONNECTION_IN_FLIGHT;
     send_out(d, c);
 }
 
-/* A new connection: greet, send again what was lost, or go on. */
+/* After connecting: sends the greeting of the protocol, a lost request, or the next one. */
 static void
-connected(struct driver *d, struct connection *c, int64_t now)
+finish_connecting(struct driver *d, struct connection *c, int64_t now)
 {
     int error = 0;
     socklen_t len = sizeof error;
@@ -232,40 +231,40 @@ connected(struct driver *d, struct connection *c, int64_t now)
     }
     watch_socket(d, c, false, EPOLL_CTL_MOD);
     if (c->requests > 0 && c->step.op != OP_HELLO) {
-        c->state = CONNECTION_ASKING;
+        c->state = CONNECTION_IN_FLIGHT;
         c->sent = 0;
         send_out(d, c);
         return;
     }
     c->step = (struct step){.op = OP_HELLO};
     if (build_request(d, c)) {
-        c->state = CONNECTION_ASKING;
+        c->state = CONNECTION_IN_FLIGHT;
         c->start_ns = now;
         send_out(d, c);
         return;
     }
-    proceed(d, c, now);
+    start_next_step(d, c, now);
 }
 
 static void
-add_live(_Atomic uint64_t *counter, uint64_t n)
+live_add(_Atomic uint64_t *counter, uint64_t n)
 {
-    /* Only this thread writes: no locked instruction needed. */
+    /* Only this thread writes, so no locked instruction is needed. */
     atomic_store_explicit(counter,
                           atomic_load_explicit(counter, memory_order_relaxed) + n,
                           memory_order_relaxed);
 }
 
-/* Where what started at this time is counted. */
+/* The statistics for requests that started at this time. */
 static struct op_stats *
-stats_of(struct driver *d, int64_t start_ns)
+op_stats_at(struct driver *d, int64_t start_ns)
 {
     bool storm = start_ns >= d->plan->storm_from_ns && start_ns < d->plan->storm_to_ns;
 
-    return storm ? &d->stats->storm : &d->stats->calm;
+    return storm ? &d->stats->storm : &d->stats->normal;
 }
 
-/* DELIVERY: what has arrived need not be waited for, and what is refused neither. */
+/* DELIVERY: counts messages that were claimed or refused. */
 static void
 record_delivery(struct driver *d, const struct connection *c, const struct reply *reply,
                 int64_t now)
@@ -280,29 +279,29 @@ record_delivery(struct driver *d, const struct connection *c, const struct reply
         int64_t due = a->arrived_due_ns[i];
 
         if (due < plan->pace.start_ns || due >= plan->to_ns)
-            continue; /* of another run, or of a backlog */
+            continue; /* posted by another run, or for a backlog */
         settled++;
         if (due >= plan->from_ns)
-            histogram_record(&stats_of(d, due)->delivery, now - due);
+            histogram_record(&op_stats_at(d, due)->delivery, now - due);
     }
     if (settled > 0)
         atomic_fetch_sub_explicit(plan->quota, settled, memory_order_relaxed);
 }
 
 static void
-record_answer(struct driver *d, const struct connection *c, const struct reply *reply,
-              int64_t now)
+record_response(struct driver *d, const struct connection *c, const struct reply *reply,
+                int64_t now)
 {
     const struct plan *plan = d->plan;
     struct stats *stats = d->stats;
-    struct op_stats *s = stats_of(d, c->start_ns);
+    struct op_stats *s = op_stats_at(d, c->start_ns);
     enum op op = c->step.op;
 
     if (op == scenario_counted(plan))
-        add_live(&stats->live.messages, reply->messages);
-    add_live(&stats->live.requests, c->requests);
+        live_add(&stats->live.messages, reply->messages);
+    live_add(&stats->live.requests, c->requests);
     if (reply->refused != 0) {
-        add_live(&stats->live.errors, 1);
+        live_add(&stats->live.errors, 1);
         if (stats->first_error == 0)
             stats->first_error = reply->refused;
     }
@@ -316,10 +315,11 @@ record_answer(struct driver *d, const struct connection *c, const struct reply *
 }
 
 static void
-answered(struct driver *d, struct connection *c, const struct reply *reply, int64_t now)
+finish_request(struct driver *d, struct connection *c, const struct reply *reply,
+               int64_t now)
 {
     if (c->step.op != OP_HELLO)
-        record_answer(d, c, reply, now);
+        record_response(d, c, reply, now);
     if (d->plan->scenario == SCENARIO_DELIVERY) {
         int64_t pause = scenario_pause(d->plan, &c->actor, &c->step, reply->messages,
                                        now - c->start_ns);
@@ -328,7 +328,7 @@ answered(struct driver *d, struct connection *c, const struct reply *reply, int6
         c->resume_ns = pause > 0 ? now + pause : 0;
     }
     if (c->step.op == OP_CLAIM && reply->messages == 0)
-        c->actor.dry = true;
+        c->actor.queue_empty = true;
     c->requests = 0;
     c->broken = 0;
     c->in.len = 0;
@@ -337,16 +337,16 @@ answered(struct driver *d, struct connection *c, const struct reply *reply, int6
         open_connection(d, c);
         return;
     }
-    proceed(d, c, now);
+    start_next_step(d, c, now);
 }
 
 static void
-read_answer(struct driver *d, struct connection *c)
+read_response(struct driver *d, struct connection *c)
 {
     bool ended = connection_read(c) == CONNECTION_IO_ENDED;
     struct reply reply;
 
-    if (c->state != CONNECTION_ASKING || (ended && c->in.len == 0)) {
+    if (c->state != CONNECTION_IN_FLIGHT || (ended && c->in.len == 0)) {
         if (ended)
             reconnect(d, c);
         return;
@@ -357,7 +357,7 @@ read_answer(struct driver *d, struct connection *c)
         break;
     case READING_DONE:
         reply.close = reply.close || ended;
-        answered(d, c, &reply, stopwatch_now());
+        finish_request(d, c, &reply, stopwatch_now());
         break;
     case READING_BROKEN:
         driver_fail(d, "the server sent an invalid response");
@@ -366,7 +366,7 @@ read_answer(struct driver *d, struct connection *c)
     }
 }
 
-/* Open loop: starts every waiting connection that has become due, in the order of the plan. */
+/* Open loop: starts each waiting connection that is due, in the order of due times. */
 static void
 start_due(struct driver *d, int64_t now)
 {
@@ -376,7 +376,7 @@ start_due(struct driver *d, int64_t now)
         struct connection *c = &d->connections[d->cursor];
 
         if (c->state == CONNECTION_WAITING)
-            proceed(d, c, now);
+            start_next_step(d, c, now);
         if (++d->cursor == d->paced) {
             d->cursor = 0;
             d->round++;
@@ -384,7 +384,7 @@ start_due(struct driver *d, int64_t now)
     }
 }
 
-/* Waits for events, and not beyond the next due time or the end of a pause. */
+/* Waits for events until the next due time or the end of a pause, at most 100 ms. */
 static int
 wait_events(struct driver *d, struct epoll_event *events, int64_t now)
 {
@@ -405,12 +405,12 @@ wait_events(struct driver *d, struct epoll_event *events, int64_t now)
 }
 
 /*
- * Looks at connections that no event can reach: a waiting one learns of the end of an open loop from
- * here. Once all has been delivered, a worker that waits or pauses would do so for nothing; a claim
- * that is under way is given up with its connection, for there is nothing to claim.
+ * Ends connections that no event reaches. A waiting connection finishes at the end of an open loop. Once
+ * delivery is complete, a worker finishes even if its claim has no response yet: nothing is left to
+ * claim.
  */
 static void
-end_idle(struct driver *d, int64_t now, bool all_delivered)
+end_idle_connections(struct driver *d, int64_t now, bool all_delivered)
 {
     for (unsigned i = 0; i < d->count; i++) {
         struct connection *c = &d->connections[i];
@@ -419,7 +419,7 @@ end_idle(struct driver *d, int64_t now, bool all_delivered)
             scenario_at_start(d->plan, &c->actor))
             finish_connection(d, c);
         else if (d->paced > 0 && now >= d->plan->to_ns && c->state == CONNECTION_WAITING)
-            proceed(d, c, now);
+            start_next_step(d, c, now);
     }
 }
 
@@ -438,22 +438,22 @@ driver_loop(struct driver *d)
         for (int i = 0; i < n; i++) {
             c = events[i].data.ptr;
             if (c->state == CONNECTION_CONNECTING)
-                connected(d, c, stopwatch_now());
+                finish_connecting(d, c, stopwatch_now());
             else if (c->state != CONNECTION_FINISHED &&
                      (events[i].events & EPOLLOUT) != 0)
                 send_out(d, c);
             else if (c->state != CONNECTION_FINISHED)
-                read_answer(d, c);
+                read_response(d, c);
         }
         now = stopwatch_now();
         while ((c = d->pauses.first) != NULL && c->resume_ns <= now) {
             pauses_remove(&d->pauses, c);
             c->state = CONNECTION_WAITING;
-            proceed(d, c, now);
+            start_next_step(d, c, now);
         }
-        all_delivered = delivered(d->plan);
+        all_delivered = delivery_is_complete(d->plan);
         if (all_delivered || (d->paced > 0 && now >= d->plan->to_ns))
-            end_idle(d, now, all_delivered);
+            end_idle_connections(d, now, all_delivered);
         if (d->paced > 0 && now < d->plan->to_ns)
             start_due(d, now);
     }
@@ -465,8 +465,8 @@ count_unfinished(struct driver *d)
     for (unsigned i = 0; i < d->count; i++) {
         struct connection *c = &d->connections[i];
 
-        /* No message waits for a worker's claim. */
-        if (c->state == CONNECTION_ASKING && c->start_ns < d->plan->to_ns &&
+        /* A claim of a worker without a response is not unfinished: it may be waiting. */
+        if (c->state == CONNECTION_IN_FLIGHT && c->start_ns < d->plan->to_ns &&
             !(c->actor.worker && c->step.op == OP_CLAIM))
             d->stats->unfinished++;
         if (c->state == CONNECTION_FINISHED || !paced(d->plan, c))
@@ -482,7 +482,7 @@ driver_main(void *arg)
 {
     struct driver *d = arg;
 
-    (void)prctl(PR_SET_TIMERSLACK, 1UL); /* waking late would count as latency */
+    (void)prctl(PR_SET_TIMERSLACK, 1UL); /* a late wake-up would count as latency */
     for (unsigned i = 0; i < d->count; i++)
         open_connection(d, &d->connections[i]);
     driver_loop(d);
@@ -502,9 +502,9 @@ driver_free(struct driver *d)
     free(d);
 }
 
-/* How many of the first connections belong to a driver. */
+/* Number of the first `connections` connections that belong to a driver. */
 static unsigned
-of_driver(const struct plan *plan, unsigned number, unsigned connections)
+driver_share(const struct plan *plan, unsigned number, unsigned connections)
 {
     return connections <= number
                ? 0
@@ -514,7 +514,7 @@ of_driver(const struct plan *plan, unsigned number, unsigned connections)
 struct driver *
 driver_start(const struct plan *plan, unsigned number, struct stats *stats)
 {
-    unsigned count = of_driver(plan, number, plan->connections);
+    unsigned count = driver_share(plan, number, plan->connections);
     struct driver *d = calloc(1, sizeof *d + count * sizeof d->connections[0]);
 
     if (d == NULL)
@@ -523,7 +523,8 @@ driver_start(const struct plan *plan, unsigned number, struct stats *stats)
     d->stats = stats;
     d->count = count;
     d->active = count;
-    d->paced = plan->pace.rate > 0 ? of_driver(plan, number, plan->pace.connections) : 0;
+    d->paced =
+        plan->pace.rate > 0 ? driver_share(plan, number, plan->pace.connections) : 0;
     d->mem = mem_new(0);
     if (d->mem == NULL) {
         free(d);

@@ -1,9 +1,9 @@
 /*
  * claimd-bench: a load generator for servers that speak the Zaqar API v2, beanstalkd's protocol
- * or redis lists. docs/performance.md says how it measures.
+ * or redis lists. docs/performance.md describes how it measures.
  *
- * Its exit status is 0 if it measured, 1 if the run failed or requests were refused, 2 for wrong
- * arguments.
+ * Exit status: 0 after a measurement, 1 if the run failed or the server refused requests, 2 if the
+ * arguments are wrong.
  */
 #include "bench/run.h"
 
@@ -13,7 +13,7 @@
 
 typedef void report_fn(const struct options *o, const struct result *r, FILE *out);
 
-/* True when nothing was asked for or everything was written. */
+/* Writes a report to a file. False after a message; true if path is NULL. */
 static bool
 write_file(const char *path, report_fn *write, const struct options *o,
            const struct result *r)
@@ -40,7 +40,7 @@ main(int argc, char **argv)
     struct options options;
     struct result result;
     struct rlimit limit;
-    bool fine, json, csv;
+    bool good;
 
     if (!options_parse(&options, argc, argv))
         return 2;
@@ -52,15 +52,14 @@ main(int argc, char **argv)
         limit.rlim_cur = limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit); /* a failure shows when connecting */
     }
-    fine = run_all(&options, &result);
-    if (fine) {
-        json = write_file(options.json, report_json, &options, &result);
-        csv = write_file(options.csv, report_csv, &options, &result);
-        fine = write_file(options.svg, plot_svg, &options, &result) && json && csv;
+    good = run_all(&options, &result);
+    if (good) {
+        good = write_file(options.json, report_json, &options, &result);
+        good = write_file(options.csv, report_csv, &options, &result) && good;
         if (!options.quiet)
             report_text(&options, &result, stdout);
     }
-    fine = fine && stats_errors(result.stats) == 0;
+    good = good && stats_errors(result.stats) == 0;
     result_fini(&result);
-    return fine ? 0 : 1;
+    return good ? 0 : 1;
 }

@@ -12,7 +12,7 @@ struct option_row {
     size_t offset;
     int64_t least, most; /* WHOLE and REAL */
     const char *value;   /* name of the value in the help */
-    const char *initial; /* default; NULL: none, or the help says it */
+    const char *initial; /* default; NULL: none, or the help names it */
     const char *help;
 };
 
@@ -82,12 +82,10 @@ static const struct option_row rows[] = {
     {"keep", KIND_FLAG, AT(keep), 0, 0, NULL, NULL,
      "Keep the existing queues and their messages."},
     {"label", KIND_TEXT, AT(label), 0, 0, "TEXT", NULL,
-     "Name of this run in files and plots."},
+     "Name of this run in reports and charts."},
     {"json", KIND_TEXT, AT(json), 0, 0, "FILE", NULL, "Write all results as JSON."},
     {"csv", KIND_TEXT, AT(csv), 0, 0, "FILE", NULL,
      "Write one row per operation as CSV."},
-    {"svg", KIND_TEXT, AT(svg), 0, 0, "FILE", NULL,
-     "Plot latency by percentile and throughput over time."},
     {"quiet", KIND_FLAG, AT(quiet), 0, 0, NULL, NULL, "Print no progress and no report."},
     {"help", KIND_FLAG, AT(help), 0, 0, NULL, NULL, "Print this help."},
 };
@@ -95,7 +93,7 @@ static const struct option_row rows[] = {
 #define ROWS (sizeof rows / sizeof rows[0])
 
 static bool
-set_row(struct options *o, const struct option_row *row, const char *text)
+option_set(struct options *o, const struct option_row *row, const char *text)
 {
     char *field = (char *)o + row->offset, *end;
     int64_t whole;
@@ -138,9 +136,9 @@ bench_error(const char *what, const char *why)
     return false;
 }
 
-/* "--name value" or "--name=value"; *i is moved to the last argument used. */
+/* Reads "--name value" or "--name=value", and moves *i to the last argument used. */
 static bool
-parse_one(struct options *o, int argc, char **argv, int *i)
+option_parse(struct options *o, int argc, char **argv, int *i)
 {
     struct bytes rest = bytes_str(argv[*i]);
     const struct option_row *row = NULL;
@@ -164,14 +162,13 @@ parse_one(struct options *o, int argc, char **argv, int *i)
     if ((row->kind == KIND_FLAG) != (value == NULL))
         return bench_error(
             value == NULL ? "option needs a value" : "option takes no value", shown);
-    if (!set_row(o, row, value))
+    if (!option_set(o, row, value))
         return bench_error("bad value for", shown);
     return true;
 }
 
-/* The storm, and how to delete. */
 static bool
-decide_names(struct options *o)
+storm_and_deleting_set(struct options *o)
 {
     const char *storm = o->storm_name, *deleting = o->deleting_name;
 
@@ -192,7 +189,7 @@ decide_names(struct options *o)
 }
 
 static bool
-decide_delivery(const struct options *o)
+delivery_check(const struct options *o)
 {
     if (o->wait > 0 && o->protocol != &protocol_zaqar)
         return bench_error("--wait needs the protocol", "zaqar");
@@ -214,7 +211,7 @@ decide_delivery(const struct options *o)
 }
 
 static bool
-read_token(struct options *o)
+token_read(struct options *o)
 {
     FILE *file;
     bool good;
@@ -225,16 +222,17 @@ read_token(struct options *o)
     if (file == NULL)
         return bench_error("cannot read", o->token_file);
     good = fgets(o->token, sizeof o->token, file) != NULL;
-    (void)fclose(file); /* it was only read */
+    (void)fclose(file); /* read only: nothing can be lost */
     o->token[strcspn(o->token, "\n")] = '\0';
     return (good && o->token[0] != '\0') ||
            bench_error("the first line of the file has no token", o->token_file);
 }
 
+/* Derives the fields behind the names, and checks what the table cannot. */
 static bool
-decide(struct options *o)
+options_complete(struct options *o)
 {
-    if (!read_token(o))
+    if (!token_read(o) || !storm_and_deleting_set(o))
         return false;
     o->protocol = protocol_find(o->protocol_name);
     if (o->protocol == NULL)
@@ -251,7 +249,7 @@ decide(struct options *o)
         o->threads = o->connections;
     if (o->held > o->backlog)
         return bench_error("value is larger than --backlog", "--held");
-    return decide_delivery(o);
+    return delivery_check(o);
 }
 
 bool
@@ -260,12 +258,12 @@ options_parse(struct options *o, int argc, char **argv)
     *o = (struct options){.client_id = "c1a1b0de-0000-4000-8000-00000000beac"};
     for (size_t i = 0; i < ROWS; i++)
         if (rows[i].initial != NULL)
-            (void)set_row(o, &rows[i], rows[i].initial);
+            (void)option_set(o, &rows[i], rows[i].initial);
     for (int i = 1; i < argc; i++) {
-        if (!parse_one(o, argc, argv, &i))
+        if (!option_parse(o, argc, argv, &i))
             return false;
     }
-    return decide_names(o) && decide(o);
+    return options_complete(o);
 }
 
 void

@@ -15,25 +15,23 @@ struct options {
     const char *queue;
     const char *project;
     const char *client_id;
-    const char *token_file; /* NULL: no token is sent */
+    const char *token_file; /* NULL: requests carry no token */
     char token[256];        /* from that file; "": none */
-    const char *label;      /* of the plots and files; NULL: the protocol's name */
-    const char *json;       /* file names; NULL: not written */
-    const char *csv;
-    const char *svg;
+    const char *label;      /* name of the run in reports; NULL: the protocol's name */
+    const char *json, *csv; /* file names; NULL: not written */
     int64_t batch;
     int64_t connections;
     int64_t threads;
     int64_t queues;
     int64_t body_bytes;
     int64_t backlog; /* messages posted before measuring, over all queues */
-    int64_t held;    /* how many of them are claimed before measuring */
+    int64_t held;    /* messages of the backlog to claim before measuring */
     int64_t message_ttl;
     int64_t claim_ttl;
     int64_t claim_grace;
-    int64_t wait;      /* seconds that claims prefer to wait; 0: none */
-    int64_t poll;      /* ms; DELIVERY */
-    int64_t producers; /* of the connections; DELIVERY */
+    int64_t wait;      /* long polling of claims, seconds; 0: none */
+    int64_t poll;      /* DELIVERY: pause after an empty claim, ms */
+    int64_t producers; /* DELIVERY: number of connections that post */
     int64_t storm_count;
     int64_t storm_lead; /* seconds from the start of filling to the storm */
     int64_t storm_queues;
@@ -41,12 +39,12 @@ struct options {
     double warmup;
     double rate; /* requests a second; 0: closed loop */
     bool quiet;
-    bool spin; /* never sleep while waiting for answers */
-    bool keep; /* do not make the queues anew */
+    bool spin; /* never sleep while waiting for responses */
+    bool keep; /* keep the queues and their messages */
     bool help;
     struct process_list server;
 
-    /* Decided from the names above. */
+    /* Derived from the names above. */
     const struct protocol *protocol;
     enum scenario scenario;
     enum delete_mode deleting;
@@ -54,8 +52,8 @@ struct options {
 };
 
 /*
- * Reads argv[1..]. False after a message on standard error when an argument is unknown,
- * lacks its value or is out of range. Texts are borrowed from argv.
+ * Reads argv[1..]. False after a message on standard error if an argument is unknown, lacks its
+ * value or is out of range. Texts are borrowed from argv.
  */
 bool options_parse(struct options *o, int argc, char **argv);
 

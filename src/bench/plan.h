@@ -1,6 +1,6 @@
 /*
- * plan: what the drivers of one phase share and do not change, what a connection remembers between
- * requests, and which request it sends next.
+ * plan: the constant settings of a phase, which all drivers share; the state of a connection between two
+ * requests (actor); and the choice of its next request (scenario).
  */
 #ifndef BENCH_PLAN_H
 #define BENCH_PLAN_H
@@ -12,10 +12,7 @@
 
 /* ------------------------------------------------------------------ time */
 
-/*
- * Nanoseconds for measuring. A load generator needs finer time than base/clock
- * gives, and none of what it measures may depend on the wall clock.
- */
+/* Monotonic time in nanoseconds: measurements must not depend on the wall clock. */
 #define STOPWATCH_SECOND INT64_C(1000000000)
 
 static inline int64_t
@@ -28,20 +25,19 @@ stopwatch_now(void)
 }
 
 /*
- * When each request of an open loop is meant to start.
+ * Due times of the requests of an open loop.
  *
- * The requests of a run are numbered 0, 1, 2 ... and are due at equal distances; request
- * n belongs to connection n mod connections. A connection that is late sends at once, and
- * its latency counts from the due time: a server that stalls is charged for every request
- * that should have been sent meanwhile (no coordinated omission).
+ * Requests are numbered 0, 1, 2 ... and are due at equal distances. Request n belongs to connection
+ * n mod connections. A late connection sends at once, and its latency counts from the due time. So a
+ * stall of the server counts for every request that was due meanwhile (no coordinated omission).
  */
 struct pace {
-    double rate;          /* requests a second over all connections; 0: closed loop */
-    int64_t start_ns;     /* when request 0 is due */
+    double rate;          /* requests per second of all connections; 0: closed loop */
+    int64_t start_ns;     /* due time of request 0 */
     unsigned connections; /* over all threads, > 0 */
 };
 
-/* When the round-th request of a connection is due; needs rate > 0. */
+/* Due time of the round-th request of a connection. Needs rate > 0. */
 static inline int64_t
 pace_due(const struct pace *p, unsigned connection, uint64_t round)
 {
@@ -50,7 +46,7 @@ pace_due(const struct pace *p, unsigned connection, uint64_t round)
     return p->start_ns + (int64_t)(number * (double)STOPWATCH_SECOND / p->rate);
 }
 
-/* How many requests are due before end_ns; needs rate > 0. */
+/* Number of requests that are due before end_ns. Needs rate > 0. */
 static inline int64_t
 pace_count(const struct pace *p, int64_t end_ns)
 {
@@ -58,7 +54,7 @@ pace_count(const struct pace *p, int64_t end_ns)
     double about = (double)(end_ns - p->start_ns) * p->rate / (double)STOPWATCH_SECOND;
     uint64_t count = about < 1 ? 0 : (uint64_t)about - 1;
 
-    /* The product is rounded: the due times themselves decide. */
+    /* The product is rounded, so compare the due times themselves. */
     while (pace_due(&one, 0, count) < end_ns)
         count++;
     return (int64_t)count;
@@ -66,7 +62,7 @@ pace_count(const struct pace *p, int64_t end_ns)
 
 /* ------------------------------------------------------------------ plan */
 
-#define BATCH_MAX   100U /* messages a request: Rackspace's largest claim */
+#define BATCH_MAX   100U /* messages per request: the largest claim of Rackspace */
 #define BODY_NUMBER 16U  /* hexadecimal digits that make every body different */
 
 /* X(name, text, help) */
@@ -90,44 +86,42 @@ enum scenario {
         SCENARIO_COUNT
 };
 
-/* How a scenario deletes what it has claimed. */
 enum delete_mode { DELETE_ONE_BY_ONE, DELETE_IN_BULK };
 
 struct protocol;
 struct endpoint;
 
 struct plan {
-    const struct protocol *protocol; /* borrowed for the phase, as all pointers here */
+    const struct protocol *protocol; /* all pointers are borrowed for the phase */
     const struct endpoint *endpoint;
     enum scenario scenario;
     enum delete_mode deleting;
-    bool spin;            /* poll for answers instead of sleeping */
-    unsigned connections; /* over all threads */
+    bool spin;            /* poll for responses instead of sleeping */
+    unsigned connections; /* of all threads */
     unsigned threads;
     unsigned queues;
-    unsigned batch;         /* messages a request, <= BATCH_MAX */
+    unsigned batch;         /* messages per request, at most BATCH_MAX */
     const char *queue_base; /* queues are BASE-0, BASE-1 ... */
-    struct bytes body_head; /* a body is head, BODY_NUMBER digits, tail */
+    struct bytes body_head; /* a body consists of head, BODY_NUMBER digits and tail */
     struct bytes body_tail;
-    struct bytes http_tail; /* " HTTP/1.1" and the headers every request has */
+    struct bytes http_tail; /* " HTTP/1.1" and the headers of every request */
     int64_t message_ttl;    /* seconds */
     int64_t claim_ttl;
     int64_t claim_grace;
-    int64_t wait; /* claims ask the server to wait so many seconds; 0: they do not */
-    unsigned producers; /* DELIVERY: the first so many connections post ... */
-    int64_t poll_ns;    /* ... the others pause so long behind an empty claim */
+    int64_t wait;       /* long polling of claims, seconds; 0: none */
+    unsigned producers; /* DELIVERY: the first connections post, the others are workers */
+    int64_t poll_ns;    /* DELIVERY: pause of a worker after an empty claim */
 
-    /* When set, lifetimes (FILL) or claims (HOLD) end within a second after expire_ns. */
+    /* If not 0, messages (FILL) or claims (HOLD) expire in the second after expire_ns. */
     int64_t expire_ns;
 
     struct pace pace;
-    int64_t from_ns;       /* requests that start in [from_ns, to_ns) are recorded */
-    int64_t to_ns;         /* none starts later, except to finish what was begun */
-    int64_t give_up_ns;    /* whatever is still missing then is cut off */
-    int64_t storm_from_ns; /* requests that start in this window are counted apart */
-    int64_t storm_to_ns;
+    int64_t from_ns;    /* requests that start in [from_ns, to_ns) are recorded */
+    int64_t to_ns;      /* later requests only finish rounds that have begun */
+    int64_t give_up_ns; /* the phase ends, even if responses are missing */
+    int64_t storm_from_ns, storm_to_ns; /* requests that start in between count apart */
 
-    /* PREPARE, FILL, HOLD: how much is left to do; DELIVERY: messages still to arrive. */
+    /* PREPARE, FILL, HOLD: remaining queues or messages; DELIVERY: messages not yet claimed. */
     _Atomic int64_t *quota;
 };
 
@@ -139,33 +133,35 @@ plan_body_len(const struct plan *p)
 
 /* ------------------------------------------------------------------ actor */
 
-/* An id as the server wrote it. */
-struct token {
+/* A message or claim id, as the server wrote it. */
+struct id {
     uint8_t len; /* 0: none */
     char text[63];
 };
 
-/* What one connection remembers between requests. */
+/* State of one connection between requests. */
 struct actor {
-    uint64_t random; /* state of a small generator, never 0 */
-    uint64_t serial; /* of the next body; its high bits are the connection's number */
+    uint64_t random; /* state of the random generator, never 0 */
+    uint64_t
+        serial; /* number of the next body; the high bits are the connection's number */
     unsigned queue;
-    bool posted;   /* CYCLE: the claim comes next */
-    bool created;  /* PREPARE: the queue was dropped, its creation comes next */
-    bool dry;      /* HOLD: nothing left to claim */
-    bool worker;   /* DELIVERY: claims and deletes; the others post */
-    unsigned held; /* messages in hand are ids[next .. held) */
+    bool posted;      /* CYCLE: the claim is next */
+    bool dropped;     /* PREPARE: the queue was deleted, its creation is next */
+    bool queue_empty; /* HOLD: nothing is left to claim */
+    bool worker;      /* DELIVERY: claims and deletes; the others post */
+    unsigned held;    /* claimed messages are ids[next .. held) */
     unsigned next;
-    struct token claim;
-    struct token ids[BATCH_MAX];
-    int64_t due_ns; /* DELIVERY: when the present post was due; its bodies say so */
-    unsigned arrived;
-    int64_t arrived_due_ns[BATCH_MAX]; /* DELIVERY: what the bodies in hand say */
+    struct id claim;
+    struct id ids[BATCH_MAX];
+    /* DELIVERY: a body contains the due time of its post. */
+    int64_t due_ns;   /* of the current post */
+    unsigned arrived; /* messages of the last claim */
+    int64_t arrived_due_ns[BATCH_MAX];
 };
 
-/* Keeps text as a token; false if it is too long. */
+/* Copies an id. False if it is empty or too long. */
 static inline bool
-token_set(struct token *t, const char *text, size_t len)
+id_set(struct id *t, const char *text, size_t len)
 {
     if (len == 0 || len > sizeof t->text)
         return false;
@@ -175,19 +171,19 @@ token_set(struct token *t, const char *text, size_t len)
 }
 
 static inline struct bytes
-token_view(const struct token *t)
+id_view(const struct id *t)
 {
     return bytes_of(t->text, t->len);
 }
 
 static inline void
-actor_drop_held(struct actor *a)
+actor_drop_messages(struct actor *a)
 {
     a->held = 0;
     a->next = 0;
 }
 
-/* xorshift64 (Marsaglia 2003): good enough to pick scenarios. */
+/* xorshift64 (Marsaglia 2003). */
 static inline uint64_t
 actor_random(struct actor *a)
 {
@@ -201,40 +197,36 @@ actor_random(struct actor *a)
 
 struct step {
     enum op op;
-    unsigned count; /* messages to post, to claim, to delete or to list */
-    int64_t ttl;    /* POST: of the messages; CLAIM: of the claim; seconds */
+    unsigned count; /* messages to post, claim, delete or list */
+    int64_t ttl;    /* of the messages (POST) or of the claim (CLAIM), seconds */
 };
 
 extern const struct scenario_text {
-    const char *name, *help; /* name NULL: a phase, not for the command line */
+    const char *name, *help; /* name NULL: a phase that the command line cannot name */
 } scenarios[SCENARIO_COUNT];
 
-/* The scenario with this name on the command line; SCENARIO_COUNT if there is none. */
+/* Finds a scenario by its name on the command line. SCENARIO_COUNT if there is none. */
 enum scenario scenario_find(const char *name);
 
-/*
- * True when the actor holds nothing and stands between two rounds: the place to stop, so
- * that a run leaves nothing claimed behind.
- */
+/* True if the actor is between two rounds and holds no messages. A run stops only there. */
 bool scenario_at_start(const struct plan *plan, const struct actor *a);
 
 /*
- * Chooses the next step, which starts (or was due, in an open loop) at start_ns; false
- * when the phase's quota is used up.
+ * Chooses the next step. start_ns is its start or, in an open loop, its due time. False if the quota of
+ * the phase is used up.
  */
 bool scenario_next(const struct plan *plan, struct actor *a, int64_t start_ns,
                    struct step *out);
 
 /*
- * How long a connection pauses behind a step that has moved so many messages and took so
- * long, ns: DELIVERY, poll_ns behind an empty claim. One that took as long as the pause is
- * one that the server has waited with. A pause is up to a quarter shorter or longer:
- * workers that happened to poll at the same moment would do so for ever.
+ * Pause of a connection after a step, ns: about poll_ns after an empty claim in DELIVERY, otherwise 0.
+ * With long polling, there is no pause after a claim for which the server waited at least poll_ns. A
+ * random quarter is added or subtracted, so that workers do not poll in step.
  */
 int64_t scenario_pause(const struct plan *plan, struct actor *a, const struct step *step,
                        unsigned messages, int64_t took_ns);
 
-/* The operation whose messages are the scenario's throughput. */
+/* The operation whose messages count as the throughput of the scenario. */
 enum op scenario_counted(const struct plan *plan);
 
 #endif

@@ -43,12 +43,12 @@ protocol_add_body(const struct plan *plan, struct actor *a, struct buf *out)
 }
 
 void
-actor_move_on(struct actor *a, const struct step *step)
+actor_apply_step(struct actor *a, const struct step *step)
 {
     if (step->op == OP_DELETE || step->op == OP_BULK_DELETE)
         a->next += step->count;
     if (step->op == OP_RELEASE)
-        actor_drop_held(a);
+        actor_drop_messages(a);
 }
 
 static bool
@@ -61,9 +61,9 @@ is_header(struct bytes line, const char *name, size_t name_len, struct bytes *va
     return true;
 }
 
-/* Looks at the first letter before comparing: most headers are of no interest. */
+/* Compares the first letter first, because most headers do not matter. False if the header is invalid. */
 static bool
-read_header(struct bytes line, struct http_answer *head)
+read_header(struct bytes line, struct http_response *head)
 {
     struct bytes value;
 
@@ -87,9 +87,9 @@ read_header(struct bytes line, struct http_answer *head)
     }
 }
 
-/* Reads the lines of text, which ends with the CRLF of the last header. */
+/* Reads a head, which ends with the CRLF of the last header. */
 static bool
-read_head(struct bytes text, struct http_answer *head)
+read_head(struct bytes text, struct http_response *head)
 {
     const char *at = text.data;
     const char *end = text.data + text.len;
@@ -109,8 +109,8 @@ read_head(struct bytes text, struct http_answer *head)
                       !bytes_to_i64(bytes_of(line.data + 9, 3), &status) || status < 100))
             return false;
         if (first)
-            *head =
-                (struct http_answer){.status = (int)status, .close = line.data[7] == '0'};
+            *head = (struct http_response){.status = (int)status,
+                                           .close = line.data[7] == '0'};
         else if (!read_header(line, head))
             return false;
         first = false;
@@ -120,7 +120,7 @@ read_head(struct bytes text, struct http_answer *head)
 }
 
 enum reading
-http_answer_read(struct bytes in, bool ended, struct http_answer *out)
+http_response_read(struct bytes in, bool ended, struct http_response *out)
 {
     const char *end = in.len == 0 ? NULL : memmem(in.data, in.len, "\r\n\r\n", 4);
     size_t head_len;

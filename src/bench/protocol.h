@@ -1,4 +1,4 @@
-/* protocol: how the steps of a scenario are said in one server's language. */
+/* protocol: writes the steps of a scenario as requests of one protocol, and reads the responses. */
 #ifndef BENCH_PROTOCOL_H
 #define BENCH_PROTOCOL_H
 
@@ -6,29 +6,26 @@
 #include "claimd/base/buf.h"
 
 enum reading {
-    READING_MORE,  /* not whole yet: call again with more bytes */
-    READING_DONE,  /* whole */
-    READING_BROKEN /* not an answer in this protocol */
+    READING_MORE,  /* incomplete: call again with more bytes */
+    READING_DONE,  /* complete */
+    READING_BROKEN /* not a response of this protocol */
 };
 
 struct reply {
-    size_t length;     /* bytes of input the answer took */
-    unsigned messages; /* how many messages the step has moved */
-    int refused;       /* 0, or the status (HTTP) or 1 (others) of a refusal */
+    size_t length;     /* of the response, bytes */
+    unsigned messages; /* posted, claimed, deleted or listed by the step */
+    int refused;       /* 0; if the server refused the step, the HTTP status, or 1 */
     bool close;        /* the server will close the connection */
 };
 
 struct protocol {
     const char *name;
 
-    /*
-     * Appends the request(s) of a step to out. Returns how many requests that makes; 0
-     * if this protocol has nothing to say here.
-     */
-    unsigned (*ask)(const struct plan *plan, struct actor *a, const struct step *step,
-                    struct buf *out);
+    /* Appends the requests of a step to out. Returns their number, 0 if the step needs none. */
+    unsigned (*build)(const struct plan *plan, struct actor *a, const struct step *step,
+                      struct buf *out);
 
-    /* As protocol_read(); *rest begins with the answer, and goes on behind it. */
+    /* As protocol_read(). *rest begins with the response; the function moves it behind that. */
     enum reading (*read)(const struct plan *plan, struct actor *a,
                          const struct step *step, struct bytes *rest, bool ended,
                          struct reply *out);
@@ -38,28 +35,28 @@ extern const struct protocol protocol_zaqar;
 extern const struct protocol protocol_beanstalk;
 extern const struct protocol protocol_redis;
 
-/* The protocol of this name, NULL if there is none. */
+/* Finds a protocol by name. NULL if there is none. */
 const struct protocol *protocol_find(const char *name);
 
 /*
- * Reads the whole answer to a step at the start of `in` and moves the actor on; `ended`: the server
- * closed the connection. The actor changes only on READING_DONE.
+ * Reads the response to a step at the start of `in`, and applies it to the actor. `ended` says that the
+ * server closed the connection. The actor changes only on READING_DONE.
  */
 enum reading
 protocol_read(const struct plan *plan, struct actor *a, const struct step *step,
               struct bytes in, bool ended, struct reply *out);
 
-/* ------------------------------------------------------------------ what protocols share */
+/* ------------------------------------------------------------------ shared by protocols */
 
-/* Appends the actor's next body: with its number, in DELIVERY with its due time. */
+/* Appends the next body of the actor, with its number or, in DELIVERY, its due time. */
 void protocol_add_body(const struct plan *plan, struct actor *a, struct buf *out);
 
-/* Moves the actor on behind a step that was answered. */
-void actor_move_on(struct actor *a, const struct step *step);
+/* Removes the messages of a delete or release from the actor, after the response. */
+void actor_apply_step(struct actor *a, const struct step *step);
 
 /*
- * Cuts the line before the first LF off *rest, without its CRLF. False if no whole line
- * is there; *rest is left alone then.
+ * Cuts the line before the first LF off *rest, without its CRLF. False, and *rest is unchanged, if there
+ * is no complete line.
  */
 static inline bool
 line_cut(struct bytes *rest, struct bytes *line)
@@ -75,7 +72,7 @@ line_cut(struct bytes *rest, struct bytes *line)
     return true;
 }
 
-/* Cuts a block of len bytes and its CRLF off *rest; false if it is not there yet. */
+/* Cuts a block of len bytes and its CRLF off *rest. False if it is incomplete. */
 static inline bool
 block_cut(struct bytes *rest, size_t len, struct bytes *block)
 {
@@ -96,22 +93,21 @@ line_starts(struct bytes line, const char *text)
 
 /* ------------------------------------------------------------------ HTTP */
 
-struct http_answer {
+struct http_response {
     int status;
     bool close;            /* the server will close the connection */
     bool has_length;       /* the head has the length of the body */
     uint64_t body_length;  /* bytes */
-    size_t length;         /* head and body, bytes */
-    struct bytes body;     /* into the input; empty when there is none */
-    struct bytes location; /* value of Location, into the input; absent when missing */
+    size_t length;         /* of head and body, bytes */
+    struct bytes body;     /* borrowed from the input */
+    struct bytes location; /* value of Location, borrowed from the input; may be absent */
 };
 
 /*
- * Finds the end of one HTTP/1.x answer at the start of `in`, and the few things in it that a load
- * generator needs, in one pass over the head. Chunked bodies, which no measured server sends, are
- * reported as broken. `ended` says that the server closed the
- * connection: a body without a length is whole then. *out is defined on READING_DONE.
+ * Reads one HTTP/1.x response at the start of `in`, in one pass over the head. `ended` says that the
+ * server closed the connection, which completes a body without a length. Chunked bodies count as broken:
+ * no measured server sends them. *out is defined on READING_DONE.
  */
-enum reading http_answer_read(struct bytes in, bool ended, struct http_answer *out);
+enum reading http_response_read(struct bytes in, bool ended, struct http_response *out);
 
 #endif

@@ -1,8 +1,8 @@
 #include "bench/protocol.h"
 
 /*
- * beanstalkd 1.12: put, reserve, delete, release. It knows no batches; a step of several
- * messages is sent as a pipelined run of commands, the best its protocol allows.
+ * beanstalkd 1.12: put, reserve, delete, release. The protocol has no batches, so a step of several
+ * messages is a pipeline of commands.
  */
 
 static void
@@ -17,17 +17,16 @@ add_tube(const struct plan *plan, const struct actor *a, const char *command,
 }
 
 static void
-add_with_id(const char *command, const struct token *id, const char *rest,
-            struct buf *out)
+add_with_id(const char *command, const struct id *id, const char *rest, struct buf *out)
 {
     buf_str(out, command);
-    buf_bytes(out, token_view(id));
+    buf_bytes(out, id_view(id));
     buf_str(out, rest);
 }
 
 static unsigned
-beanstalk_ask(const struct plan *plan, struct actor *a, const struct step *step,
-              struct buf *out)
+beanstalk_build(const struct plan *plan, struct actor *a, const struct step *step,
+                struct buf *out)
 {
     unsigned i;
 
@@ -80,9 +79,9 @@ read_claim(struct actor *a, const struct step *step, struct bytes *rest,
             continue;
         if (!line_starts(line, "RESERVED "))
             return READING_BROKEN;
-        (void)bytes_cut(&line, ' '); /* "RESERVED <id> <bytes>" and the block behind it */
+        (void)bytes_cut(&line, ' '); /* "RESERVED <id> <bytes>", then the block */
         id = bytes_cut(&line, ' ');
-        if (!token_set(&a->ids[held], id.data, id.len) || !bytes_to_u64(line, &size))
+        if (!id_set(&a->ids[held], id.data, id.len) || !bytes_to_u64(line, &size))
             return READING_BROKEN;
         if (!block_cut(rest, (size_t)size, &block))
             return READING_MORE;
@@ -94,7 +93,7 @@ read_claim(struct actor *a, const struct step *step, struct bytes *rest,
     return READING_DONE;
 }
 
-/* Reads `count` lines, which must all start with good. */
+/* Reads `count` lines and counts those that start with `good`. The others are refusals. */
 static enum reading
 read_lines(unsigned count, const char *good, struct bytes *rest, struct reply *out)
 {
@@ -138,12 +137,12 @@ beanstalk_read(const struct plan *plan, struct actor *a, const struct step *step
         return read_lines(3, "", rest, out);
     }
     if (r == READING_DONE)
-        actor_move_on(a, step);
+        actor_apply_step(a, step);
     return r;
 }
 
 const struct protocol protocol_beanstalk = {
     .name = "beanstalk",
-    .ask = beanstalk_ask,
+    .build = beanstalk_build,
     .read = beanstalk_read,
 };

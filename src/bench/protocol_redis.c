@@ -1,9 +1,8 @@
 #include "bench/protocol.h"
 
 /*
- * Redis lists used by hand, as its manual suggests for reliable queues: LPUSH to post,
- * LMOVE to a list of one's own to claim, LREM from there to delete. No lease, no ids, no
- * message lifetime: what is left of a queue when everything else is taken away.
+ * Redis lists, as the manual of Redis suggests for reliable queues: LPUSH posts, LMOVE to a list of the
+ * connection claims, LREM from there deletes. There are no leases, ids or TTLs.
  */
 
 static void
@@ -34,7 +33,7 @@ add_queue(const struct plan *plan, const struct actor *a, struct buf *out)
     add_arg(out, bytes_of(name, len + 9));
 }
 
-/* The connection's own list of claimed messages, named after its serial's high bits. */
+/* The connection's list of claimed messages, named after the high bits of its serial. */
 static void
 add_held(const struct actor *a, struct buf *out)
 {
@@ -54,8 +53,8 @@ add_command(struct buf *out, unsigned args, const char *name)
 }
 
 static unsigned
-redis_ask(const struct plan *plan, struct actor *a, const struct step *step,
-          struct buf *out)
+redis_build(const struct plan *plan, struct actor *a, const struct step *step,
+            struct buf *out)
 {
     unsigned i;
 
@@ -89,7 +88,7 @@ redis_ask(const struct plan *plan, struct actor *a, const struct step *step,
             add_arg(out, bytes_str("1"));
             add_length(plan_body_len(plan), out);
             buf_bytes(out, plan->body_head);
-            buf_bytes(out, token_view(&a->ids[a->next + i]));
+            buf_bytes(out, id_view(&a->ids[a->next + i]));
             buf_bytes(out, plan->body_tail);
             buf_str(out, "\r\n");
         }
@@ -113,14 +112,14 @@ redis_ask(const struct plan *plan, struct actor *a, const struct step *step,
     }
 }
 
-/* One reply: a status, a number, an error, or a block (absent for nil). */
-struct item {
+/* One reply of Redis: a status, a number, an error, or a block, which is absent for nil. */
+struct redis_reply {
     char kind;
     struct bytes block;
 };
 
 static enum reading
-read_item(struct bytes *rest, struct item *out)
+read_reply(struct bytes *rest, struct redis_reply *out)
 {
     struct bytes line;
     int64_t size;
@@ -129,7 +128,7 @@ read_item(struct bytes *rest, struct item *out)
         return READING_MORE;
     if (line.len == 0)
         return READING_BROKEN;
-    *out = (struct item){.kind = line.data[0], .block = BYTES_NONE};
+    *out = (struct redis_reply){.kind = line.data[0], .block = BYTES_NONE};
     if (out->kind != '$')
         return READING_DONE;
     if (!bytes_to_i64(bytes_of(line.data + 1, line.len - 1), &size))
@@ -139,15 +138,15 @@ read_item(struct bytes *rest, struct item *out)
     return block_cut(rest, (size_t)size, &out->block) ? READING_DONE : READING_MORE;
 }
 
-/* Remembers the body's number, which is what tells bodies apart. */
+/* Keeps the number in each body as its id. */
 static enum reading
-read_moved(const struct plan *plan, struct actor *a, unsigned count, struct bytes *rest)
+read_claimed(const struct plan *plan, struct actor *a, unsigned count, struct bytes *rest)
 {
     unsigned held = 0;
 
     for (unsigned i = 0; i < count; i++) {
-        struct item item;
-        enum reading r = read_item(rest, &item);
+        struct redis_reply item;
+        enum reading r = read_reply(rest, &item);
 
         if (r != READING_DONE)
             return r;
@@ -155,7 +154,7 @@ read_moved(const struct plan *plan, struct actor *a, unsigned count, struct byte
             continue;
         if (item.block.len != plan_body_len(plan))
             return READING_BROKEN;
-        token_set(&a->ids[held++], item.block.data + plan->body_head.len, BODY_NUMBER);
+        id_set(&a->ids[held++], item.block.data + plan->body_head.len, BODY_NUMBER);
     }
     a->held = held;
     a->next = 0;
@@ -163,11 +162,11 @@ read_moved(const struct plan *plan, struct actor *a, unsigned count, struct byte
 }
 
 static enum reading
-read_plain(unsigned count, struct bytes *rest, struct reply *out)
+read_replies(unsigned count, struct bytes *rest, struct reply *out)
 {
     for (unsigned i = 0; i < count; i++) {
-        struct item item;
-        enum reading r = read_item(rest, &item);
+        struct redis_reply item;
+        enum reading r = read_reply(rest, &item);
 
         if (r != READING_DONE)
             return r;
@@ -178,7 +177,7 @@ read_plain(unsigned count, struct bytes *rest, struct reply *out)
 }
 
 static enum reading
-read_range(struct bytes *rest, struct reply *out)
+read_listing(struct bytes *rest, struct reply *out)
 {
     struct bytes line;
     uint64_t count;
@@ -189,7 +188,7 @@ read_range(struct bytes *rest, struct reply *out)
     if (!line_starts(line, "*") ||
         !bytes_to_u64(bytes_of(line.data + 1, line.len - 1), &count))
         return READING_BROKEN;
-    r = read_plain((unsigned)count, rest, out);
+    r = read_replies((unsigned)count, rest, out);
     out->messages = (unsigned)count;
     return r;
 }
@@ -203,30 +202,30 @@ redis_read(const struct plan *plan, struct actor *a, const struct step *step,
     (void)ended;
     switch (step->op) {
     case OP_CLAIM:
-        r = read_moved(plan, a, step->count, rest);
+        r = read_claimed(plan, a, step->count, rest);
         out->messages = a->held;
         return r;
     case OP_DELETE:
     case OP_BULK_DELETE:
         out->messages = step->count;
-        r = read_plain(step->count, rest, out);
+        r = read_replies(step->count, rest, out);
         break;
     case OP_RELEASE:
-        r = read_plain(a->held, rest, out);
+        r = read_replies(a->held, rest, out);
         break;
     case OP_LIST:
-        return read_range(rest, out);
+        return read_listing(rest, out);
     default:
         out->messages = step->op == OP_POST ? step->count : 0;
-        return read_plain(1, rest, out);
+        return read_replies(1, rest, out);
     }
     if (r == READING_DONE)
-        actor_move_on(a, step);
+        actor_apply_step(a, step);
     return r;
 }
 
 const struct protocol protocol_redis = {
     .name = "redis",
-    .ask = redis_ask,
+    .build = redis_build,
     .read = redis_read,
 };

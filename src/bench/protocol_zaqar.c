@@ -1,10 +1,9 @@
 #include "bench/protocol.h"
 
 /*
- * Requests are put together from ready pieces and answers are searched for the one text
- * that matters, "/messages/{id}", instead of being parsed: bodies are our own and never
- * hold it (and in DELIVERY for "n", the number in the bodies, which nothing else has as a
- * text of its own). The load generator must stay cheaper than what it measures.
+ * Zaqar API v2. The load generator must cost less than the server, so it does not parse JSON. It searches
+ * responses for "/messages/{id}" and, in DELIVERY, for the member "n" of bodies. No other part of a
+ * response contains these texts.
  */
 
 static void
@@ -19,9 +18,9 @@ add_path(const struct plan *plan, const struct actor *a, const char *method,
     buf_str(out, below);
 }
 
-/* `wait` is what the request prefers the server to wait, in seconds; 0: nothing. */
+/* wait: seconds for "Prefer: wait"; 0: none. */
 static void
-add_body_head(const struct plan *plan, int64_t wait, size_t length, struct buf *out)
+add_headers(const struct plan *plan, int64_t wait, size_t length, struct buf *out)
 {
     buf_bytes(out, plan->http_tail);
     if (wait > 0) {
@@ -46,8 +45,8 @@ digits_of(int64_t value)
 
 /* {"messages": [{"body": B, "ttl": 300}, ...]} */
 static void
-ask_post(const struct plan *plan, struct actor *a, const struct step *step,
-         struct buf *out)
+build_post(const struct plan *plan, struct actor *a, const struct step *step,
+           struct buf *out)
 {
     static const char open[] = "{\"messages\": [";
     static const char item[] = "{\"body\": ";
@@ -56,8 +55,8 @@ ask_post(const struct plan *plan, struct actor *a, const struct step *step,
         sizeof item - 1 + plan_body_len(plan) + sizeof ttl - 1 + digits_of(step->ttl) + 1;
 
     add_path(plan, a, "POST", "/messages", out);
-    add_body_head(plan, 0,
-                  sizeof open - 1 + each * step->count + 2 * (step->count - 1) + 2, out);
+    add_headers(plan, 0, sizeof open - 1 + each * step->count + 2 * (step->count - 1) + 2,
+                out);
     buf_add(out, open, sizeof open - 1);
     for (unsigned i = 0; i < step->count; i++) {
         if (i > 0)
@@ -72,18 +71,18 @@ ask_post(const struct plan *plan, struct actor *a, const struct step *step,
 }
 
 static void
-ask_claim(const struct plan *plan, const struct actor *a, const struct step *step,
-          struct buf *out)
+build_claim(const struct plan *plan, const struct actor *a, const struct step *step,
+            struct buf *out)
 {
     static const char ttl[] = "{\"ttl\": ";
     static const char grace[] = ", \"grace\": ";
 
     add_path(plan, a, "POST", "/claims?limit=", out);
     buf_u64(out, step->count);
-    add_body_head(plan, plan->wait,
-                  sizeof ttl - 1 + digits_of(step->ttl) + sizeof grace - 1 +
-                      digits_of(plan->claim_grace) + 1,
-                  out);
+    add_headers(plan, plan->wait,
+                sizeof ttl - 1 + digits_of(step->ttl) + sizeof grace - 1 +
+                    digits_of(plan->claim_grace) + 1,
+                out);
     buf_add(out, ttl, sizeof ttl - 1);
     buf_i64(out, step->ttl);
     buf_add(out, grace, sizeof grace - 1);
@@ -92,15 +91,15 @@ ask_claim(const struct plan *plan, const struct actor *a, const struct step *ste
 }
 
 static unsigned
-zaqar_ask(const struct plan *plan, struct actor *a, const struct step *step,
-          struct buf *out)
+zaqar_build(const struct plan *plan, struct actor *a, const struct step *step,
+            struct buf *out)
 {
     switch (step->op) {
     case OP_POST:
-        ask_post(plan, a, step, out);
+        build_post(plan, a, step, out);
         return 1;
     case OP_CLAIM:
-        ask_claim(plan, a, step, out);
+        build_claim(plan, a, step, out);
         return 1;
     case OP_DROP:
         add_path(plan, a, "DELETE", "", out);
@@ -110,23 +109,23 @@ zaqar_ask(const struct plan *plan, struct actor *a, const struct step *step,
         break;
     case OP_DELETE:
         add_path(plan, a, "DELETE", "/messages/", out);
-        buf_bytes(out, token_view(&a->ids[a->next]));
+        buf_bytes(out, id_view(&a->ids[a->next]));
         buf_str(out, "?claim_id=");
-        buf_bytes(out, token_view(&a->claim));
+        buf_bytes(out, id_view(&a->claim));
         break;
     case OP_BULK_DELETE:
         add_path(plan, a, "DELETE", "/messages?ids=", out);
         for (unsigned i = 0; i < step->count; i++) {
             if (i > 0)
                 buf_byte(out, ',');
-            buf_bytes(out, token_view(&a->ids[a->next + i]));
+            buf_bytes(out, id_view(&a->ids[a->next + i]));
         }
         buf_str(out, "&claim_ids=");
-        buf_bytes(out, token_view(&a->claim));
+        buf_bytes(out, id_view(&a->claim));
         break;
     case OP_RELEASE:
         add_path(plan, a, "DELETE", "/claims/", out);
-        buf_bytes(out, token_view(&a->claim));
+        buf_bytes(out, id_view(&a->claim));
         break;
     case OP_LIST:
         add_path(plan, a, "GET", "/messages?echo=true&limit=", out);
@@ -136,15 +135,12 @@ zaqar_ask(const struct plan *plan, struct actor *a, const struct step *step,
     case OP_COUNT:
         return 0;
     }
-    buf_bytes(out, plan->http_tail); /* these have no body */
+    buf_bytes(out, plan->http_tail); /* requests without a body */
     buf_str(out, "\r\n");
     return 1;
 }
 
-/*
- * Finds the next "/messages/{id}" at or behind *at; the id is cut at the end of the text
- * or of the path. Moves *at behind it.
- */
+/* Finds the next "/messages/{id}" from *at on, and moves *at behind the id. */
 static bool
 next_id(struct bytes text, size_t *at, struct bytes *id)
 {
@@ -165,7 +161,7 @@ next_id(struct bytes text, size_t *at, struct bytes *id)
     return true;
 }
 
-/* Finds the number of the next body at or behind *at, and moves *at behind its name. */
+/* Finds the next member "n" from *at on, reads its number, and moves *at behind the name. */
 static bool
 next_number(struct bytes text, size_t *at, uint64_t *number)
 {
@@ -179,7 +175,7 @@ next_number(struct bytes text, size_t *at, uint64_t *number)
         if (found == NULL)
             return false;
         *at = start = (size_t)(found - text.data) + sizeof mark - 1;
-        /* A server may write the document anew, with spaces of its own. */
+        /* A server may write the body again, with other spaces. */
         while (start < text.len && memchr(": \"", text.data[start], 3) != NULL)
             start++;
         if (text.len - start >= BODY_NUMBER &&
@@ -189,22 +185,19 @@ next_number(struct bytes text, size_t *at, uint64_t *number)
     return false;
 }
 
-/*
- * Takes the claim and its messages into the actor's hand. Location is ".../claims/{id}", perhaps with
- * a host in front.
- */
+/* Stores the ids of the claim and its messages in the actor. Location is ".../claims/{id}". */
 static bool
-take_claim(struct actor *a, const struct http_answer *answer)
+hold_claim(struct actor *a, const struct http_response *response)
 {
-    struct bytes where = answer->location, id;
+    struct bytes where = response->location, id;
     const char *slash = where.len == 0 ? NULL : memrchr(where.data, '/', where.len);
     size_t at = 0;
 
     if (slash == NULL ||
-        !token_set(&a->claim, slash + 1, where.len - (size_t)(slash - where.data) - 1))
+        !id_set(&a->claim, slash + 1, where.len - (size_t)(slash - where.data) - 1))
         return false;
-    while (a->held < BATCH_MAX && next_id(answer->body, &at, &id)) {
-        if (!token_set(&a->ids[a->held], id.data, id.len))
+    while (a->held < BATCH_MAX && next_id(response->body, &at, &id)) {
+        if (!id_set(&a->ids[a->held], id.data, id.len))
             return false;
         a->held++;
     }
@@ -212,10 +205,10 @@ take_claim(struct actor *a, const struct http_answer *answer)
 }
 
 static bool
-apply_answer(const struct plan *plan, struct actor *a, const struct step *step,
-             const struct http_answer *answer, struct reply *out)
+apply_response(const struct plan *plan, struct actor *a, const struct step *step,
+               const struct http_response *response, struct reply *out)
 {
-    bool refused = answer->status < 200 || answer->status > 299;
+    bool refused = response->status < 200 || response->status > 299;
     uint64_t number;
     struct bytes id;
     size_t at = 0;
@@ -227,27 +220,27 @@ apply_answer(const struct plan *plan, struct actor *a, const struct step *step,
         out->messages = refused ? 0 : step->count;
         break;
     case OP_CLAIM:
-        actor_drop_held(a);
-        if (answer->status == 201 && !take_claim(a, answer))
+        actor_drop_messages(a);
+        if (response->status == 201 && !hold_claim(a, response))
             return false;
-        a->arrived = 0; /* the bodies of DELIVERY say when they were due */
+        a->arrived = 0;
         while (plan->scenario == SCENARIO_DELIVERY && a->arrived < BATCH_MAX &&
-               next_number(answer->body, &at, &number))
+               next_number(response->body, &at, &number))
             a->arrived_due_ns[a->arrived++] = (int64_t)number;
         out->messages = a->held;
         break;
     case OP_LIST:
-        while (next_id(answer->body, &at, &id))
+        while (next_id(response->body, &at, &id))
             out->messages++;
         break;
     case OP_DROP:
-        refused = refused && answer->status != 404;
+        refused = refused && response->status != 404;
         break;
     default:
         break;
     }
-    actor_move_on(a, step);
-    out->refused = refused ? answer->status : 0;
+    actor_apply_step(a, step);
+    out->refused = refused ? response->status : 0;
     return true;
 }
 
@@ -255,18 +248,18 @@ static enum reading
 zaqar_read(const struct plan *plan, struct actor *a, const struct step *step,
            struct bytes *rest, bool ended, struct reply *out)
 {
-    struct http_answer answer;
-    enum reading r = http_answer_read(*rest, ended, &answer);
+    struct http_response response;
+    enum reading r = http_response_read(*rest, ended, &response);
 
     if (r != READING_DONE)
         return r;
-    *rest = bytes_of(rest->data + answer.length, rest->len - answer.length);
-    out->close = answer.close;
-    return apply_answer(plan, a, step, &answer, out) ? READING_DONE : READING_BROKEN;
+    *rest = bytes_of(rest->data + response.length, rest->len - response.length);
+    out->close = response.close;
+    return apply_response(plan, a, step, &response, out) ? READING_DONE : READING_BROKEN;
 }
 
 const struct protocol protocol_zaqar = {
     .name = "zaqar",
-    .ask = zaqar_ask,
+    .build = zaqar_build,
     .read = zaqar_read,
 };

@@ -2,7 +2,15 @@
 
 #include <inttypes.h>
 
-/* The percentiles that every report shows. */
+/* A row of a report: an operation, or the delivery of messages from post to claim. */
+struct report_row {
+    const char *name;
+    uint64_t requests, messages, errors; /* requests 0: the row is of deliveries */
+    const struct histogram *latency;     /* borrowed */
+};
+
+#define REPORT_ROWS (OP_COUNT + 1)
+
 static const struct {
     const char *name;
     double percent;
@@ -10,7 +18,8 @@ static const struct {
 
 #define PERCENTILES (sizeof percentiles / sizeof percentiles[0])
 
-size_t
+/* Makes a row for each operation that the run used. Returns their number. */
+static size_t
 report_rows(const struct op_stats *s, struct report_row rows[REPORT_ROWS])
 {
     size_t count = 0;
@@ -26,7 +35,8 @@ report_rows(const struct op_stats *s, struct report_row rows[REPORT_ROWS])
     return count;
 }
 
-double
+/* A percentile in microseconds. */
+static double
 report_us(const struct histogram *h, double percent)
 {
     return (double)histogram_percentile(h, percent) / 1000.0;
@@ -41,11 +51,11 @@ per_second(const struct result *r, uint64_t count)
 static double
 messages_per_second(const struct result *r)
 {
-    return per_second(r, r->stats->calm.messages[r->counted] +
+    return per_second(r, r->stats->normal.messages[r->counted] +
                              r->stats->storm.messages[r->counted]);
 }
 
-/* The server's CPU in microseconds a request; 0 when it was not accounted. */
+/* CPU time of the server per request, in microseconds. 0 if it was not measured. */
 static double
 server_cpu_us(const struct result *r)
 {
@@ -54,7 +64,7 @@ server_cpu_us(const struct result *r)
     return r->server_cpu_seconds * 1e6 / (double)r->server_requests;
 }
 
-/* RSS a backlog message in bytes; 0 when it was not measured. */
+/* RSS per message of the backlog, in bytes. 0 if it was not measured. */
 static double
 resident_bytes(const struct options *o, const struct result *r)
 {
@@ -63,7 +73,7 @@ resident_bytes(const struct options *o, const struct result *r)
     return (double)(r->resident_after - r->resident_before) / (double)o->backlog;
 }
 
-const char *
+static const char *
 report_label(const struct options *o)
 {
     return o->label != NULL ? o->label : o->protocol_name;
@@ -72,7 +82,7 @@ report_label(const struct options *o)
 /* ------------------------------------------------------------------ text */
 
 static void
-text_rows(const struct op_stats *s, const char *title, FILE *out)
+write_operations(const struct op_stats *s, const char *title, FILE *out)
 {
     struct report_row rows[REPORT_ROWS];
     size_t count = report_rows(s, rows);
@@ -125,9 +135,9 @@ report_text(const struct options *o, const struct result *r, FILE *out)
                 resident_bytes(o, r), o->body_bytes);
     fprintf(out, "generator CPU  %10.0f %% of one core\n",
             r->server_seconds > 0 ? 100 * r->own_cpu_seconds / r->server_seconds : 0);
-    text_rows(&s->calm, "operation", out);
+    write_operations(&s->normal, "operation", out);
     if (r->storm_at > 0)
-        text_rows(&s->storm, "in the storm", out);
+        write_operations(&s->storm, "in the storm", out);
     if (stats_errors(s) > 0)
         fprintf(out, "\nrefused        %10" PRIu64 " (the first with status %d)\n",
                 stats_errors(s), s->first_error);
@@ -135,18 +145,18 @@ report_text(const struct options *o, const struct result *r, FILE *out)
         fprintf(out, "\nno response    %10" PRIu64 " requests that were due\n",
                 s->unfinished);
     if (r->undelivered > 0)
-        fprintf(out, "\nnot delivered  %10" PRIu64 " messages that were due\n",
+        fprintf(out, "\nnot delivery_is_complete  %10" PRIu64 " messages that were due\n",
                 r->undelivered);
     if (s->empty_claims > 0)
         fprintf(out, "\nempty claims   %10" PRIu64 "\n", s->empty_claims);
 }
 
-/* Names of operations have no commas or quotes: nothing to escape. */
+/* Names of operations contain no commas and no quotes. */
 void
 report_csv(const struct options *o, const struct result *r, FILE *out)
 {
     struct report_row rows[REPORT_ROWS];
-    size_t count = report_rows(&r->stats->calm, rows);
+    size_t count = report_rows(&r->stats->normal, rows);
 
     fprintf(out,
             "label,scenario,batch,connections,rate,operation,requests,messages,errors,"
@@ -166,11 +176,11 @@ report_csv(const struct options *o, const struct result *r, FILE *out)
 
 /* ------------------------------------------------------------------ JSON */
 
-/* Samples are summed to this many, one a second: enough for a plot. */
+/* Samples per point of the series: one point per second. */
 #define SERIES_SPAN 10U
 
 static void
-json_member(const char *name, const char *text, FILE *out)
+json_text(const char *name, const char *text, FILE *out)
 {
     fprintf(out, "  \"%s\": \"", name);
     for (; *text != '\0'; text++) {
@@ -186,9 +196,7 @@ json_member(const char *name, const char *text, FILE *out)
     fprintf(out, "\",\n");
 }
 
-/*
- * The rest of an object. "curve" is [[percent, us], ...], ever closer to 100: the line of the plot.
- */
+/* Writes the latencies and the end of an object. "curve" is [[percent, us], ...] for a chart. */
 static void
 json_latency(const struct histogram *h, FILE *out)
 {
@@ -249,7 +257,7 @@ json_series(const struct series *s, FILE *out)
 }
 
 static void
-json_figures(const struct options *o, const struct result *r, FILE *out)
+json_totals(const struct options *o, const struct result *r, FILE *out)
 {
     const struct stats *s = r->stats;
 
@@ -277,10 +285,10 @@ void
 report_json(const struct options *o, const struct result *r, FILE *out)
 {
     fprintf(out, "{\n");
-    json_member("label", report_label(o), out);
-    json_member("protocol", o->protocol_name, out);
-    json_member("scenario", scenarios[o->scenario].name, out);
-    json_member("endpoint", o->endpoint, out);
+    json_text("label", report_label(o), out);
+    json_text("protocol", o->protocol_name, out);
+    json_text("scenario", scenarios[o->scenario].name, out);
+    json_text("endpoint", o->endpoint, out);
     fprintf(out,
             "  \"batch\": %" PRId64 ",\n  \"connections\": %" PRId64
             ",\n  \"threads\": %" PRId64 ",\n  \"queues\": %" PRId64
@@ -289,14 +297,14 @@ report_json(const struct options *o, const struct result *r, FILE *out)
             ",\n",
             o->batch, o->connections, o->threads, o->queues, o->backlog, o->held,
             o->body_bytes, o->rate, o->wait);
-    json_figures(o, r, out);
-    json_operations("operations", &r->stats->calm, out);
+    json_totals(o, r, out);
+    json_operations("operations", &r->stats->normal, out);
     if (o->scenario == SCENARIO_DELIVERY) {
         fprintf(out,
                 "  \"producers\": %" PRId64 ",\n  \"poll_ms\": %" PRId64
                 ",\n  \"undelivered\": %" PRIu64 ",\n",
                 o->producers, o->poll, r->undelivered);
-        json_delivery("delivery", &r->stats->calm, out);
+        json_delivery("delivery", &r->stats->normal, out);
         if (r->storm_at > 0)
             json_delivery("storm_delivery", &r->stats->storm, out);
     }

@@ -12,34 +12,33 @@
 
 #define SAMPLE_NS (STOPWATCH_SECOND / 10)
 
-/* What the meters show at one moment, or the difference of two. */
+/* CPU times and requests at one moment, or their difference between two. */
 struct meters {
     int64_t at_ns;
     double server_cpu, own_cpu; /* seconds */
     uint64_t requests;
 };
 
-/* The drivers of one plan, run to their end and watched. */
+/* Runs the drivers of a plan to their end, and samples them. */
 struct phase {
     const struct plan *plan;           /* borrowed */
-    const char *title;                 /* for progress; NULL: show nothing */
-    struct stats *stats;               /* merged into; owned by the caller */
-    struct series *series;             /* NULL: none kept */
-    const struct process_list *server; /* NULL or empty: not accounted */
+    const char *title;                 /* in lines of progress; NULL: print none */
+    struct stats *stats;               /* borrowed; receives the sum of the drivers */
+    struct series *series;             /* NULL: keep no series */
+    const struct process_list *server; /* NULL or empty: not measured */
 
     struct driver *drivers[THREADS_MAX];
     struct stats *counts[THREADS_MAX]; /* of the drivers */
     unsigned count;
-    bool begun;          /* `from` is defined */
-    bool done;           /* and so is `used` */
-    struct meters from;  /* at plan->from_ns */
-    struct meters used;  /* from then until plan->to_ns; zero before */
-    struct sample shown; /* at the last line of progress */
-    unsigned turns;      /* of phase_tick() */
+    bool begun, done;      /* `from` is defined; `used` is defined */
+    struct meters from;    /* at plan->from_ns */
+    struct meters used;    /* between from_ns and to_ns of the plan */
+    struct sample printed; /* of the last line of progress */
+    unsigned ticks;        /* calls of phase_tick() */
 };
 
 static struct sample
-take_sample(const struct phase *p, int64_t now)
+sample_read(const struct phase *p, int64_t now)
 {
     struct sample s = {.at = (double)(now - p->plan->from_ns) / (double)STOPWATCH_SECOND};
 
@@ -59,9 +58,9 @@ read_meters(const struct phase *p, int64_t now)
     struct process_usage usage = {.cpu_seconds = 0};
 
     if (p->server != NULL)
-        (void)process_usage(p->server, &usage); /* a dead server fails elsewhere */
+        (void)process_usage(p->server, &usage); /* 0 if the server is gone */
     return (struct meters){now, usage.cpu_seconds, process_own_cpu(),
-                           take_sample(p, now).requests};
+                           sample_read(p, now).requests};
 }
 
 static void
@@ -75,16 +74,16 @@ end_meters(struct phase *p, int64_t now)
     p->done = true;
 }
 
-/* One turn of the watching thread; nothing in it costs the drivers more than a load. */
+/* Samples the drivers. It costs them no more than loads of their counters. */
 static void
 phase_tick(struct phase *p)
 {
     int64_t now = stopwatch_now();
-    struct sample s = take_sample(p, now);
+    struct sample s = sample_read(p, now);
     double span;
 
-    if (p->turns == 0)
-        p->shown = s;
+    if (p->ticks == 0)
+        p->printed = s;
     if (!p->begun && now >= p->plan->from_ns) {
         p->from = read_meters(p, now);
         p->begun = true;
@@ -92,15 +91,15 @@ phase_tick(struct phase *p)
     if (p->begun && !p->done && now >= p->plan->to_ns)
         end_meters(p, now);
     if (p->begun && !p->done && p->series != NULL)
-        (void)series_add(p->series, s); /* a plot with a gap is no failure */
-    span = s.at - p->shown.at;
-    if (++p->turns % 10 != 0 || p->done || p->title == NULL || span <= 0)
+        (void)series_add(p->series, s); /* without memory, the series has a gap */
+    span = s.at - p->printed.at;
+    if (++p->ticks % 10 != 0 || p->done || p->title == NULL || span <= 0)
         return;
     fprintf(stderr, "%-8s %6.1f s  %9.0f requests/s  %9.0f messages/s  %llu errors\n",
-            p->title, s.at, (double)(s.requests - p->shown.requests) / span,
-            (double)(s.messages - p->shown.messages) / span,
+            p->title, s.at, (double)(s.requests - p->printed.requests) / span,
+            (double)(s.messages - p->printed.messages) / span,
             (unsigned long long)s.errors);
-    p->shown = s;
+    p->printed = s;
 }
 
 static const char *
@@ -121,7 +120,7 @@ start_drivers(struct phase *p)
     return NULL;
 }
 
-/* Returns NULL, or why it failed: a constant text. Blocks until all drivers have ended. */
+/* Blocks until all drivers have ended. Returns NULL, or why the phase failed: a constant text. */
 static const char *
 phase_run(struct phase *p)
 {
@@ -133,8 +132,8 @@ phase_run(struct phase *p)
         int64_t now;
 
         phase_tick(p);
-        now =
-            stopwatch_now(); /* sleep to the next sample, or to the begin or end of measuring */
+        /* Sleep until the next sample, or until the measurement begins or ends. */
+        now = stopwatch_now();
         if (now < p->plan->from_ns && p->plan->from_ns - now < SAMPLE_NS)
             wait.tv_nsec = p->plan->from_ns - now;
         else if (now < p->plan->to_ns && p->plan->to_ns - now < SAMPLE_NS)
@@ -159,24 +158,24 @@ phase_run(struct phase *p)
 
 /* ------------------------------------------------------------------ all phases */
 
-/* After the end, answers are waited for this long; what is missing then is unfinished. */
+/* Time to wait for responses after the end. A request without one is then unfinished. */
 #define PATIENCE_NS (10 * STOPWATCH_SECOND)
 
-/* Messages a claim when many are to be held: what every server allows. */
+/* Messages per claim of a HOLD phase: every server allows so many. */
 #define HOLD_BATCH 20U
 
-/* Messages a post when many are to be queued, as long as the request stays small. */
+/* Messages per post of a FILL phase, unless the request becomes larger than FILL_BYTES. */
 #define FILL_BATCH 20U
 #define FILL_BYTES 100000U
 
-struct run {
+struct measurement {
     const struct options *options;
     struct result *result;
     struct mem *mem;
     struct endpoint endpoint;
     struct buf body_tail;
     struct buf http_tail;
-    struct plan base; /* what the phases have in common */
+    struct plan base; /* settings of all phases */
     char storm_base[64];
 };
 
@@ -187,7 +186,7 @@ ns_of(double seconds)
 }
 
 static void
-build_base(struct run *run)
+build_base_plan(struct measurement *run)
 {
     /* {"n":"0000000000000000","d":"xxxx"}, body_bytes long */
     static const char head[] = "{\"n\":\"", data[] = "\",\"d\":\"";
@@ -226,9 +225,9 @@ build_base(struct run *run)
     snprintf(run->storm_base, sizeof run->storm_base, "%s-storm", o->queue);
 }
 
-/* A phase that ends when its quota is used up; any refused request is a failure. */
+/* Runs a phase until its quota is used up. A refused request is a failure. */
 static bool
-run_quota(const struct run *run, const struct plan *plan, const char *title,
+run_quota(const struct measurement *run, const struct plan *plan, const char *title,
           int64_t quota)
 {
     _Atomic int64_t left = quota;
@@ -255,8 +254,9 @@ run_quota(const struct run *run, const struct plan *plan, const char *title,
     return failure == NULL;
 }
 
+/* Deletes and creates the queues, unless --keep is given. */
 static bool
-prepare(const struct run *run, const char *queue_base, unsigned queues)
+create_queues(const struct measurement *run, const char *queue_base, unsigned queues)
 {
     struct plan p = run->base;
 
@@ -268,9 +268,9 @@ prepare(const struct run *run, const char *queue_base, unsigned queues)
     return run_quota(run, &p, "prepare", queues);
 }
 
-/* Posts in larger batches: filling is not what is measured. */
+/* Posts in larger batches, because filling is not measured. */
 static bool
-fill_queues(const struct run *run, struct plan p, int64_t count)
+fill_queues(const struct measurement *run, struct plan p, int64_t count)
 {
     p.scenario = SCENARIO_FILL;
     if (p.batch < FILL_BATCH && plan_body_len(&p) * FILL_BATCH <= FILL_BYTES)
@@ -279,7 +279,7 @@ fill_queues(const struct run *run, struct plan p, int64_t count)
 }
 
 static bool
-hold_messages(const struct run *run, struct plan p, unsigned batch, int64_t count)
+hold_messages(const struct measurement *run, struct plan p, unsigned batch, int64_t count)
 {
     p.scenario = SCENARIO_HOLD;
     p.batch = batch;
@@ -287,16 +287,16 @@ hold_messages(const struct run *run, struct plan p, unsigned batch, int64_t coun
 }
 
 static uint64_t
-resident(const struct run *run)
+resident_bytes(const struct measurement *run)
 {
     struct process_usage usage = {.resident_bytes = 0};
 
-    (void)process_usage(&run->options->server, &usage); /* 0 when it cannot be read */
+    (void)process_usage(&run->options->server, &usage); /* 0 if it fails */
     return usage.resident_bytes;
 }
 
 static bool
-make_backlog(struct run *run)
+make_backlog(struct measurement *run)
 {
     const struct options *o = run->options;
     struct plan p = run->base;
@@ -305,19 +305,19 @@ make_backlog(struct run *run)
     if (o->backlog == 0)
         return true;
     p.message_ttl = o->message_ttl;
-    run->result->resident_before = resident(run);
+    run->result->resident_before = resident_bytes(run);
     if (!fill_queues(run, p, o->backlog))
         return false;
     run->result->fill_seconds =
         (double)(stopwatch_now() - begin) / (double)STOPWATCH_SECOND;
-    run->result->resident_after = resident(run);
+    run->result->resident_after = resident_bytes(run);
     p.claim_ttl = 43200;
     return o->held == 0 || hold_messages(run, p, HOLD_BATCH, o->held);
 }
 
-/* Lets storm_count messages or claims fall due in the second behind storm_ns. */
+/* Makes storm_count messages or claims that expire in the second after *storm_ns. */
 static bool
-make_storm(struct run *run, int64_t *storm_ns)
+make_storm(struct measurement *run, int64_t *storm_ns)
 {
     const struct options *o = run->options;
     struct plan p = run->base;
@@ -325,7 +325,7 @@ make_storm(struct run *run, int64_t *storm_ns)
     *storm_ns = 0;
     if (o->storm == STORM_NONE)
         return true;
-    if (!prepare(run, run->storm_base, (unsigned)o->storm_queues))
+    if (!create_queues(run, run->storm_base, (unsigned)o->storm_queues))
         return false;
     *storm_ns = stopwatch_now() + o->storm_lead * STOPWATCH_SECOND;
     p.queue_base = run->storm_base;
@@ -344,12 +344,11 @@ make_storm(struct run *run, int64_t *storm_ns)
 }
 
 /*
- * Sets when the measurement begins and ends. A storm stands in its middle: half the
- * duration before it, and half behind; its window is the second in which all falls due
- * and one more for what that leaves to do.
+ * Sets the begin and end of the measurement. A storm is in its middle, with half of the duration before
+ * and half after it. The storm window is the second in which everything expires and the one after it.
  */
 static void
-set_times(struct run *run, struct plan *p, int64_t storm_ns)
+set_times(struct measurement *run, struct plan *p, int64_t storm_ns)
 {
     const struct options *o = run->options;
     int64_t now = stopwatch_now();
@@ -375,7 +374,7 @@ set_times(struct run *run, struct plan *p, int64_t storm_ns)
 }
 
 static bool
-measure(struct run *run, int64_t storm_ns)
+measure(struct measurement *run, int64_t storm_ns)
 {
     const struct options *o = run->options;
     struct result *r = run->result;
@@ -389,7 +388,7 @@ measure(struct run *run, int64_t storm_ns)
     if (o->server.count > 0)
         phase.server = &o->server;
     set_times(run, &p, storm_ns);
-    p.wait = o->wait; /* preparing neither waits nor pauses */
+    p.wait = o->wait; /* the phases before neither wait nor pause */
     if (p.scenario == SCENARIO_DELIVERY) {
         p.producers = (unsigned)o->producers;
         p.poll_ns = o->poll * (STOPWATCH_SECOND / 1000);
@@ -411,7 +410,7 @@ measure(struct run *run, int64_t storm_ns)
 bool
 run_all(const struct options *o, struct result *out)
 {
-    struct run run = {.options = o, .result = out};
+    struct measurement run = {.options = o, .result = out};
     int64_t storm_ns;
     bool fine = false;
 
@@ -427,9 +426,9 @@ run_all(const struct options *o, struct result *out)
         bench_error("the endpoint is not a valid address", o->endpoint);
         goto release;
     }
-    build_base(&run);
+    build_base_plan(&run);
     fine = !run.body_tail.failed && !run.http_tail.failed &&
-           prepare(&run, o->queue, (unsigned)o->queues) && make_backlog(&run) &&
+           create_queues(&run, o->queue, (unsigned)o->queues) && make_backlog(&run) &&
            make_storm(&run, &storm_ns) && measure(&run, storm_ns);
 release:
     buf_fini(&run.body_tail);

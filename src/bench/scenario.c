@@ -20,14 +20,14 @@ scenario_find(const char *name)
 bool
 scenario_at_start(const struct plan *plan, const struct actor *a)
 {
-    if (a->next < a->held || a->created)
+    if (a->next < a->held || a->dropped)
         return false;
     return plan->scenario != SCENARIO_CYCLE || !a->posted;
 }
 
-/* Takes up to `want` off the quota; 0 when it is used up. */
+/* Takes up to `want` from the quota. 0 if it is used up. */
 static unsigned
-take_quota(const struct plan *plan, unsigned want)
+quota_take(const struct plan *plan, unsigned want)
 {
     int64_t before = atomic_fetch_sub(plan->quota, want);
 
@@ -37,11 +37,11 @@ take_quota(const struct plan *plan, unsigned want)
 }
 
 /*
- * A post or a claim. What is to expire together gets the seconds until expire_ns, rounded up, so that
- * all falls due in the second behind it.
+ * A post or a claim. For a storm, its TTL is the time to expire_ns, rounded up to seconds, so everything
+ * expires in the second after expire_ns.
  */
 static struct step
-step_of(const struct plan *plan, enum op op, unsigned count, int64_t start_ns)
+step_make(const struct plan *plan, enum op op, unsigned count, int64_t start_ns)
 {
     const enum scenario expiring = op == OP_POST ? SCENARIO_FILL : SCENARIO_HOLD;
     struct step s = {.op = op, .count = count};
@@ -64,33 +64,33 @@ step_delete(const struct plan *plan, const struct actor *a)
 }
 
 /*
- * As many messages are posted as are claimed for good: of what is claimed, a quarter is
- * released. One request in ten is a listing.
+ * A quarter of the claims is released. The shares of posts and claims are such that the number of
+ * messages stays about the same. One request in ten is a listing.
  */
 static struct step
-next_of_mixed(const struct plan *plan, struct actor *a, int64_t start_ns)
+mixed_next(const struct plan *plan, struct actor *a, int64_t start_ns)
 {
     uint64_t dice = actor_random(a) % 100;
 
     if (a->next < a->held) {
-        /* A hand that was begun is emptied the same way. */
+        /* If some messages of the claim are deleted, the others are deleted, too. */
         if (a->next == 0 && dice < 25)
             return (struct step){.op = OP_RELEASE, .count = a->held};
         return step_delete(plan, a);
     }
     if (dice < 15)
         return (struct step){.op = OP_LIST, .count = plan->batch};
-    return step_of(plan, dice < 52 ? OP_POST : OP_CLAIM, plan->batch, start_ns);
+    return step_make(plan, dice < 52 ? OP_POST : OP_CLAIM, plan->batch, start_ns);
 }
 
-/* PREPARE: each queue is dropped and made again; the quota counts queues down. */
+/* PREPARE: deletes and creates each queue. The quota is the number of queues left. */
 static bool
-next_of_prepare(const struct plan *plan, struct actor *a, struct step *out)
+prepare_next(const struct plan *plan, struct actor *a, struct step *out)
 {
     int64_t left;
 
-    if (a->created) {
-        a->created = false;
+    if (a->dropped) {
+        a->dropped = false;
         *out = (struct step){.op = OP_CREATE};
         return true;
     }
@@ -98,7 +98,7 @@ next_of_prepare(const struct plan *plan, struct actor *a, struct step *out)
     if (left <= 0)
         return false;
     a->queue = (unsigned)(left - 1);
-    a->created = true;
+    a->dropped = true;
     *out = (struct step){.op = OP_DROP};
     return true;
 }
@@ -111,43 +111,44 @@ scenario_next(const struct plan *plan, struct actor *a, int64_t start_ns,
 
     switch (plan->scenario) {
     case SCENARIO_POST:
-        *out = step_of(plan, OP_POST, plan->batch, start_ns);
+        *out = step_make(plan, OP_POST, plan->batch, start_ns);
         return true;
     case SCENARIO_RELEASE:
         if (a->held > 0)
             *out = (struct step){.op = OP_RELEASE, .count = a->held};
         else
-            *out = step_of(plan, OP_CLAIM, plan->batch, start_ns);
+            *out = step_make(plan, OP_CLAIM, plan->batch, start_ns);
         return true;
     case SCENARIO_CYCLE:
         if (a->next >= a->held)
             a->posted = !a->posted;
-        *out = a->next < a->held
-                   ? step_delete(plan, a)
-                   : step_of(plan, a->posted ? OP_POST : OP_CLAIM, plan->batch, start_ns);
+        *out = a->next < a->held ? step_delete(plan, a)
+                                 : step_make(plan, a->posted ? OP_POST : OP_CLAIM,
+                                             plan->batch, start_ns);
         return true;
     case SCENARIO_LIST:
         *out = (struct step){.op = OP_LIST, .count = plan->batch};
         return true;
     case SCENARIO_MIXED:
-        *out = next_of_mixed(plan, a, start_ns);
+        *out = mixed_next(plan, a, start_ns);
         return true;
     case SCENARIO_DELIVERY:
-        a->due_ns = start_ns; /* the bodies of producers say it */
-        *out = a->worker && a->next < a->held
-                   ? step_delete(plan, a)
-                   : step_of(plan, a->worker ? OP_CLAIM : OP_POST, plan->batch, start_ns);
+        a->due_ns = start_ns;
+        *out =
+            a->worker && a->next < a->held
+                ? step_delete(plan, a)
+                : step_make(plan, a->worker ? OP_CLAIM : OP_POST, plan->batch, start_ns);
         return true;
     case SCENARIO_PREPARE:
-        return next_of_prepare(plan, a, out);
+        return prepare_next(plan, a, out);
     case SCENARIO_FILL:
-        count = take_quota(plan, plan->batch);
-        *out = step_of(plan, OP_POST, count, start_ns);
+        count = quota_take(plan, plan->batch);
+        *out = step_make(plan, OP_POST, count, start_ns);
         return count > 0;
     case SCENARIO_HOLD:
-        actor_drop_held(a);
-        count = a->dry ? 0 : take_quota(plan, plan->batch);
-        *out = step_of(plan, OP_CLAIM, count, start_ns);
+        actor_drop_messages(a);
+        count = a->queue_empty ? 0 : quota_take(plan, plan->batch);
+        *out = step_make(plan, OP_CLAIM, count, start_ns);
         return count > 0;
     case SCENARIO_COUNT:
         break;

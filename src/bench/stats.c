@@ -11,7 +11,7 @@
 #define VALUE_MAX ((UINT64_C(1) << HISTOGRAM_VALUE_BITS) - 1)
 
 /*
- * Bucket numbers are the value's highest 8 bits with the exponent in front:
+ * A bucket number consists of the exponent and the highest 8 bits of the value:
  *
  *   value  0..127     128..255    256..511 (steps of 2)   512..1023 (steps of 4)
  *   bucket 0..127     128..255    256..383                384..511
@@ -69,7 +69,7 @@ uint64_t
 histogram_percentile(const struct histogram *h, double percent)
 {
     double exact = percent / 100.0 * (double)h->total;
-    uint64_t rank = (uint64_t)exact; /* values to cover: rounded up, at least one */
+    uint64_t rank = (uint64_t)exact; /* rounded up below, at least 1 */
     uint64_t seen = 0;
 
     if (h->total == 0)
@@ -113,7 +113,7 @@ op_stats_merge(struct op_stats *into, const struct op_stats *from)
 void
 stats_merge(struct stats *into, const struct stats *from)
 {
-    op_stats_merge(&into->calm, &from->calm);
+    op_stats_merge(&into->normal, &from->normal);
     op_stats_merge(&into->storm, &from->storm);
     into->empty_claims += from->empty_claims;
     into->unfinished += from->unfinished;
@@ -127,7 +127,7 @@ stats_requests(const struct stats *s)
     uint64_t sum = 0;
 
     for (size_t i = 0; i < OP_COUNT; i++)
-        sum += s->calm.requests[i] + s->storm.requests[i];
+        sum += s->normal.requests[i] + s->storm.requests[i];
     return sum;
 }
 
@@ -137,7 +137,7 @@ stats_errors(const struct stats *s)
     uint64_t sum = 0;
 
     for (size_t i = 0; i < OP_COUNT; i++)
-        sum += s->calm.errors[i] + s->storm.errors[i];
+        sum += s->normal.errors[i] + s->storm.errors[i];
     return sum;
 }
 
@@ -172,8 +172,8 @@ series_rate(const struct series *s, size_t i, size_t span, bool messages)
 /* ------------------------------------------------------------------ processes */
 
 /*
- * Fields are counted from behind the last ")", as the command's name may hold anything:
- * state is field 3, utime 14, stime 15, rss 24.
+ * The command's name may contain anything, so fields are counted from the last ")": state is field 3,
+ * utime 14, stime 15, rss 24.
  */
 bool
 process_parse_stat(const char *text, uint64_t *ticks, uint64_t *resident_pages)

@@ -1,6 +1,6 @@
 /*
- * stats: what a run counts: latencies, requests by operation, throughput over time, and what the kernel
- * says a process has used, from /proc.
+ * stats: the measurements of a run: latencies, requests by operation, throughput over time, and the CPU
+ * time and memory of processes, from /proc.
  */
 #ifndef BENCH_STATS_H
 #define BENCH_STATS_H
@@ -13,11 +13,10 @@
 /* ------------------------------------------------------------------ histogram */
 
 /*
- * histogram: how often which latency was seen, in log-linear buckets.
+ * histogram: the number of values in each of log-linear buckets.
  *
- * Below 256 ns every value has its own bucket; above, each power of two is cut into 128
- * equal parts, so that a reported value is at most 0.8 % above the recorded one
- * (the idea of G. Tene's HdrHistogram).
+ * Below 256 ns every value has its own bucket. Above, 128 buckets divide each power of two, so a
+ * reported value is at most 0.8 % above the recorded one (after G. Tene's HdrHistogram).
  *
  *   Cost     record O(1), percentile O(buckets)
  *   Range    0 .. 2^40 - 1 ns (18 minutes); longer values count as the longest
@@ -42,8 +41,8 @@ void histogram_record(struct histogram *h, int64_t value_ns);
 void histogram_merge(struct histogram *h, const struct histogram *from);
 
 /*
- * The least bucket value that at least percent (0..100) of the recorded values do not
- * exceed, never above the exact maximum; 0 for an empty histogram.
+ * The smallest bucket value that at least percent (0..100) of the recorded values do not exceed. Never
+ * above the exact maximum. 0 for an empty histogram.
  */
 uint64_t histogram_percentile(const struct histogram *h, double percent);
 
@@ -82,11 +81,11 @@ struct op_stats {
     struct histogram latency[OP_COUNT];
     uint64_t requests[OP_COUNT]; /* a pipelined run of commands counts each */
     uint64_t messages[OP_COUNT];
-    uint64_t errors[OP_COUNT]; /* refused or not understood */
+    uint64_t errors[OP_COUNT]; /* refused or invalid */
     struct histogram delivery; /* DELIVERY: from the message's due time to its claim */
 };
 
-/* Written by one driver, sampled by the thread that shows progress. */
+/* One driver writes it; the main thread samples it for the progress. */
 struct live_stats {
     _Atomic uint64_t requests;
     _Atomic uint64_t messages;
@@ -95,16 +94,16 @@ struct live_stats {
 
 struct stats {
     struct live_stats live;
-    struct op_stats calm;
+    struct op_stats normal;
     struct op_stats storm; /* requests that started inside the phase's storm window */
     uint64_t empty_claims; /* claims that found nothing */
-    uint64_t unfinished;   /* requests due but not answered when the run was cut off */
+    uint64_t unfinished;   /* requests that were due and had no response at the end */
     int first_error;       /* status of the first refused request; 0: none */
 };
 
 void stats_merge(struct stats *into, const struct stats *from);
 
-/* Of all operations, in the storm, too. */
+/* Sums over all operations, inside and outside the storm window. */
 uint64_t stats_requests(const struct stats *s);
 uint64_t stats_errors(const struct stats *s);
 
@@ -113,7 +112,7 @@ uint64_t stats_errors(const struct stats *s);
 /* Throughput over time, one sample every 100 ms. */
 struct sample {
     double at;         /* seconds since the start of the measurement */
-    uint64_t requests; /* all since the start of the phase */
+    uint64_t requests; /* since the start of the phase, as are the other two */
     uint64_t messages;
     uint64_t errors;
 };
@@ -144,13 +143,13 @@ struct process_usage {
     uint64_t resident_bytes; /* RSS */
 };
 
-/* Adds up over the list; false if one of the processes cannot be read. */
+/* Sums over the list. False if one of the processes cannot be read. */
 bool process_usage(const struct process_list *list, struct process_usage *out);
 
 /* CPU seconds of the calling process. */
 double process_own_cpu(void);
 
-/* CPU ticks (user + system) from the text of /proc/PID/stat; false if it is none. */
+/* Reads CPU ticks (user + system) and RSS from the text of /proc/PID/stat. False if it is malformed. */
 bool process_parse_stat(const char *text, uint64_t *ticks, uint64_t *resident_pages);
 
 #endif

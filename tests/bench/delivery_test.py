@@ -19,7 +19,9 @@ import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "scripts"))
 
+from bench_lib import plots  # noqa: E402
 from daemon import Daemon  # noqa: E402
 
 GENERATOR, CLAIMD = sys.argv[1:3]
@@ -106,7 +108,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class Delivery(unittest.TestCase):
     def run_it(self, address, *arguments, status=0):
         with tempfile.TemporaryDirectory() as folder:
-            out = {kind: os.path.join(folder, "out." + kind) for kind in ("json", "csv", "svg")}
+            out = {kind: os.path.join(folder, "out." + kind) for kind in ("json", "csv")}
             ended = subprocess.run(
                 [GENERATOR, "--endpoint", address, "--scenario", "delivery",
                  *map(str, arguments), *("--%s=%s" % item for item in out.items())],
@@ -116,9 +118,7 @@ class Delivery(unittest.TestCase):
                 report = json.load(file)
             with open(out["csv"]) as file:
                 csv = file.read()
-            with open(out["svg"]) as file:
-                svg = file.read()
-        for text in (ended.stdout, csv, svg):
+        for text in (ended.stdout, csv, plots.of_run(report)):
             self.assertIn("post to claim", text)
         self.assertEqual(report["unfinished"], 0)
         return report

@@ -8,7 +8,7 @@
 
 /* The list is in order, in both directions, and has so many members. */
 static void
-check_pauses(const struct pauses *p, size_t count)
+check_pauses(const struct pause_list *p, size_t count)
 {
     const struct connection *before = NULL;
     size_t n = 0;
@@ -22,10 +22,10 @@ check_pauses(const struct pauses *p, size_t count)
     ck_assert_uint_eq(n, count);
 }
 
-START_TEST(whoever_goes_on_first_is_first_in_whatever_order_they_come_and_go)
+START_TEST(pausing_connections_are_in_the_order_of_their_ends)
 {
     struct connection *all = calloc(COUNT, sizeof *all);
-    struct pauses p = {.first = NULL};
+    struct pause_list p = {.first = NULL};
 
     ck_assert_ptr_nonnull(all);
     check_pauses(&p, 0);
@@ -42,10 +42,10 @@ START_TEST(whoever_goes_on_first_is_first_in_whatever_order_they_come_and_go)
 }
 END_TEST
 
-START_TEST(of_two_that_go_on_at_the_same_time_the_first_to_come_is_first)
+START_TEST(connections_with_the_same_end_are_in_the_order_of_their_pauses)
 {
     struct connection *both = calloc(2, sizeof *both);
-    struct pauses p = {.first = NULL};
+    struct pause_list p = {.first = NULL};
 
     ck_assert_ptr_nonnull(both);
     pauses_add(&p, &both[0]);

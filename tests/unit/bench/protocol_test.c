@@ -46,13 +46,13 @@ ask(struct fixture *f, const char *expected)
 
     ck_assert(scenario_next(&f->plan, &f->actor, 0, &step));
     buf_reset(&f->out, SIZE_MAX);
-    ck_assert_uint_gt(f->plan.protocol->ask(&f->plan, &f->actor, &step, &f->out), 0);
+    ck_assert_uint_gt(f->plan.protocol->build(&f->plan, &f->actor, &step, &f->out), 0);
     buf_byte(&f->out, '\0');
     ck_assert_str_eq(f->out.data, expected);
     return step;
 }
 
-/* Gives the answer byte by byte more; nothing is done before it is whole. */
+/* Gives the response byte by byte. Nothing changes before the last byte. */
 static struct reply
 answer(struct fixture *f, struct step step, const char *text)
 {
@@ -188,7 +188,7 @@ START_TEST(a_producer_says_in_the_bodies_when_they_were_due)
     delivery_open(&f);
     f.actor.worker = false;
     ck_assert(scenario_next(&f.plan, &f.actor, 0x123456789a, &step));
-    ck_assert_uint_eq(f.plan.protocol->ask(&f.plan, &f.actor, &step, &f.out), 1);
+    ck_assert_uint_eq(f.plan.protocol->build(&f.plan, &f.actor, &step, &f.out), 1);
     buf_byte(&f.out, '\0');
     ck_assert_str_eq(f.out.data,
                      "POST /v2/queues/q-0/messages HTTP/1.1\r\nHost: h\r\n"
@@ -207,7 +207,7 @@ START_TEST(a_worker_asks_the_server_to_wait_reads_when_it_was_due_and_deletes)
 
     delivery_open(&f);
     step = ask(&f, waiting_claim);
-    /* The second as a server may write it anew; the third is of somebody else. */
+    /* The second as a server may write it anew; the third belongs to another producer. */
     answer(
         &f, step,
         "HTTP/1.1 201 Created\r\nLocation: /v2/queues/q-0/claims/c9\r\n"
@@ -265,7 +265,7 @@ START_TEST(a_worker_pauses_behind_an_empty_claim_that_the_server_has_not_waited_
     ck_assert_int_eq(scenario_pause(&f.plan, &f.actor, &claim, 0, 8000), 0);
     ck_assert_int_eq(scenario_pause(&f.plan, &f.actor, &claim, 1, 10), 0);
     ck_assert_int_eq(scenario_pause(&f.plan, &f.actor, &delete, 0, 10), 0);
-    f.plan.wait = 0; /* a slow answer is no wait then */
+    f.plan.wait = 0; /* then a slow response is no long polling */
     ck_assert_int_ge(scenario_pause(&f.plan, &f.actor, &claim, 0, 90000), 6000);
     f.plan.scenario = SCENARIO_CYCLE;
     ck_assert_int_eq(scenario_pause(&f.plan, &f.actor, &claim, 0, 10), 0);

@@ -10,17 +10,17 @@ static const char claimed[] = "HTTP/1.1 201 Created\r\n"
                               "{\"messages\":[]}";
 
 static enum reading
-read_text(const char *text, bool ended, struct http_answer *out)
+read_text(const char *text, bool ended, struct http_response *out)
 {
-    return http_answer_read(bytes_str(text), ended, out);
+    return http_response_read(bytes_str(text), ended, out);
 }
 
-START_TEST(an_answer_is_whole_at_its_last_byte_and_not_before)
+START_TEST(a_response_is_complete_at_its_last_byte_and_not_before)
 {
-    struct http_answer a;
+    struct http_response a;
 
     for (size_t len = 0; len < sizeof claimed - 1; len++)
-        ck_assert_int_eq(http_answer_read(bytes_of(claimed, len), false, &a),
+        ck_assert_int_eq(http_response_read(bytes_of(claimed, len), false, &a),
                          READING_MORE);
     ck_assert_int_eq(read_text(claimed, false, &a), READING_DONE);
     ck_assert_int_eq(a.status, 201);
@@ -31,9 +31,9 @@ START_TEST(an_answer_is_whole_at_its_last_byte_and_not_before)
 }
 END_TEST
 
-START_TEST(bytes_behind_the_answer_are_left_for_the_next)
+START_TEST(bytes_behind_the_response_are_left_for_the_next)
 {
-    struct http_answer a;
+    struct http_response a;
 
     ck_assert_int_eq(
         read_text("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1", false, &a),
@@ -45,7 +45,7 @@ END_TEST
 
 START_TEST(a_204_has_no_body_and_needs_no_length)
 {
-    struct http_answer a;
+    struct http_response a;
 
     ck_assert_int_eq(read_text("HTTP/1.1 204 No Content\r\n\r\n", false, &a),
                      READING_DONE);
@@ -57,7 +57,7 @@ END_TEST
 START_TEST(a_body_without_length_ends_with_the_connection)
 {
     static const char text[] = "HTTP/1.0 200 OK\r\nServer: old\r\n\r\nall of it";
-    struct http_answer a;
+    struct http_response a;
 
     ck_assert_int_eq(read_text(text, false, &a), READING_MORE);
     ck_assert_int_eq(read_text(text, true, &a), READING_DONE);
@@ -66,9 +66,9 @@ START_TEST(a_body_without_length_ends_with_the_connection)
 }
 END_TEST
 
-START_TEST(the_server_may_say_that_it_closes)
+START_TEST(the_header_connection_announces_the_close)
 {
-    struct http_answer a;
+    struct http_response a;
 
     ck_assert_int_eq(
         read_text("HTTP/1.1 400 Bad\r\nConnection: Close\r\nContent-Length: 0\r\n\r\n",
@@ -79,7 +79,7 @@ START_TEST(the_server_may_say_that_it_closes)
 }
 END_TEST
 
-START_TEST(what_is_no_answer_is_broken)
+START_TEST(other_bytes_are_a_broken_response)
 {
     static const char *const texts[] = {
         "\r\n\r\n",
@@ -90,19 +90,19 @@ START_TEST(what_is_no_answer_is_broken)
         "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     };
-    struct http_answer a;
+    struct http_response a;
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         ck_assert_int_eq(read_text(texts[i], false, &a), READING_BROKEN);
 }
 END_TEST
 
-START_TEST(an_answer_cut_off_by_the_end_is_broken)
+START_TEST(an_incomplete_response_on_a_closed_connection_is_broken)
 {
-    struct http_answer a;
+    struct http_response a;
 
-    ck_assert_int_eq(http_answer_read(bytes_of(claimed, 30), true, &a), READING_BROKEN);
-    ck_assert_int_eq(http_answer_read(bytes_of(claimed, sizeof claimed - 3), true, &a),
+    ck_assert_int_eq(http_response_read(bytes_of(claimed, 30), true, &a), READING_BROKEN);
+    ck_assert_int_eq(http_response_read(bytes_of(claimed, sizeof claimed - 3), true, &a),
                      READING_BROKEN);
 }
 END_TEST
