@@ -4,12 +4,6 @@
 
 #include <stdio.h>
 
-static bool
-is_open(const struct exposition *x)
-{
-    return x->format == EXPOSITION_OPENMETRICS;
-}
-
 const char *
 exposition_type(enum exposition_format format)
 {
@@ -24,58 +18,41 @@ exposition_begin(struct exposition *x, struct buf *out, enum exposition_format f
     *x = (struct exposition){.out = out, .format = format};
 }
 
-/* What the names of samples end with besides the family's. */
-static const char *
-suffix_of(const struct family *family)
-{
-    switch (family->kind) {
-    case FAMILY_COUNTER:
-        return "_total";
-    case FAMILY_INFO:
-        return "_info";
-    case FAMILY_GAUGE:
-    case FAMILY_HISTOGRAM:
-        break;
-    }
-    return "";
-}
-
-static const char *
-kind_name(const struct exposition *x, const struct family *family)
-{
-    switch (family->kind) {
-    case FAMILY_COUNTER:
-        return "counter";
-    case FAMILY_HISTOGRAM:
-        return "histogram";
-    case FAMILY_INFO:
-        return is_open(x) ? "info" : "gauge";
-    case FAMILY_GAUGE:
-        break;
-    }
-    return "gauge";
-}
+/* By kind of family: the ends of the names of samples, and the names of types. */
+static const char *const suffixes[] = {[FAMILY_COUNTER] = "_total",
+                                       [FAMILY_GAUGE] = "",
+                                       [FAMILY_HISTOGRAM] = "",
+                                       [FAMILY_INFO] = "_info"};
+static const char *const prometheus_types[] = {[FAMILY_COUNTER] = "counter",
+                                               [FAMILY_GAUGE] = "gauge",
+                                               [FAMILY_HISTOGRAM] = "histogram",
+                                               [FAMILY_INFO] = "gauge"};
 
 static void
 write_head(struct exposition *x, const char *keyword, const char *text)
 {
     buf_printf(x->out, "# %s %s%s %s\n", keyword, x->family->name,
-               is_open(x) ? "" : suffix_of(x->family), text);
+               x->format == EXPOSITION_OPENMETRICS ? "" : suffixes[x->family->kind],
+               text);
 }
 
 void
 exposition_family(struct exposition *x, const struct family *family)
 {
+    const bool open = x->format == EXPOSITION_OPENMETRICS;
+
     x->family = family;
     write_head(x, "HELP", family->help);
-    write_head(x, "TYPE", kind_name(x, family));
-    if (is_open(x) && family->unit != NULL)
+    write_head(x, "TYPE",
+               open && family->kind == FAMILY_INFO ? "info"
+                                                   : prometheus_types[family->kind]);
+    if (open && family->unit != NULL)
         write_head(x, "UNIT", family->unit);
 }
 
 /*
- * Escaped. What is not UTF-8, or a control character, stands there as \xNN, as text; two
- * values never become the same.
+ * Writes the value of a label with escapes. Invalid UTF-8 and control characters become the text \xNN. Two
+ * different values never become the same text.
  */
 static void
 write_value(struct buf *out, struct bytes text)
@@ -85,16 +62,15 @@ write_value(struct buf *out, struct bytes text)
     while (at < end) {
         const unsigned char *behind = utf8_pass(at, end);
 
-        /* A backslash that would look like the begin of \xNN is written so, too. */
+        /* A backslash before x also becomes \xNN, because it would look like that text. */
         if (behind == NULL || (*at < ' ' && *at != '\n') || *at == 0x7f ||
             (*at == '\\' && behind < end && *behind == 'x'))
             buf_printf(out, "\\\\x%02x", *at++);
-        else if (*at == '\n')
-            buf_str(out, "\\n"), at = behind;
         else {
-            if (*at == '"' || *at == '\\')
+            if (*at == '"' || *at == '\\' || *at == '\n')
                 buf_byte(out, '\\');
-            buf_add(out, at, (size_t)(behind - at));
+            buf_add(out, *at == '\n' ? (const unsigned char *)"n" : at,
+                    (size_t)(behind - at));
             at = behind;
         }
     }
@@ -109,7 +85,7 @@ write_label(struct buf *out, const char *name, struct bytes value)
     buf_byte(out, '"');
 }
 
-/* The name of a sample with its labels, and perhaps the bound of a bucket. */
+/* Writes the name of a sample with its labels. bound: of a bucket; NULL: none. */
 static void
 write_name(struct exposition *x, const char *suffix, const struct label *labels,
            size_t count, const char *bound)
@@ -136,7 +112,7 @@ write_name(struct exposition *x, const char *suffix, const struct label *labels,
 
 enum { NUMBER_CAP = 32 };
 
-/* "1.5"; at least one digit behind the point. */
+/* Formats a decimal such as "1.5", with at least one digit after the point. */
 static const char *
 decimal(char out[NUMBER_CAP], uint64_t value, unsigned digits)
 {
@@ -164,7 +140,7 @@ void
 exposition_sample(struct exposition *x, const struct label *labels, size_t count,
                   uint64_t value)
 {
-    write_name(x, suffix_of(x->family), labels, count, NULL);
+    write_name(x, suffixes[x->family->kind], labels, count, NULL);
     write_number(x, value);
 }
 
@@ -174,7 +150,7 @@ exposition_decimal(struct exposition *x, const struct label *labels, size_t coun
 {
     char text[NUMBER_CAP];
 
-    write_name(x, suffix_of(x->family), labels, count, NULL);
+    write_name(x, suffixes[x->family->kind], labels, count, NULL);
     buf_str(x->out, decimal(text, value, digits));
     buf_byte(x->out, '\n');
 }
@@ -210,7 +186,7 @@ exposition_single(struct exposition *x, const struct family *family, uint64_t va
 void
 exposition_end(struct exposition *x)
 {
-    if (is_open(x))
+    if (x->format == EXPOSITION_OPENMETRICS)
         buf_str(x->out, "# EOF\n");
 }
 

@@ -1,14 +1,15 @@
 /*
- * exposition: figures as the text that Prometheus and its like read.
+ * exposition: writes metrics as text for Prometheus and compatible scrapers.
  *
  *     PROMETHEUS    text format 0.0.4
- *     OPENMETRICS   OpenMetrics 1.0, for those whose Accept asks for it
+ *     OPENMETRICS   OpenMetrics 1.0, if the header Accept asks for it
  *
- * A family has a head, and behind it its samples one by one; a family comes once. In both
- * formats a sample has the same name: those of counters end in _total, which the head of
- * OpenMetrics leaves out.
+ * A family consists of a head and its samples. Each family must be written once. A sample has the same
+ * name in both formats. Samples of counters end with _total, which the head in OpenMetrics omits.
  *
- *   Errors   the buffer tells of a lack of memory, as always
+ *   Cost     O(bytes written)
+ *   Errors   if there is no memory, the buffer is marked as failed
+ *   Threads  one for each exposition
  *   Source   https://prometheus.io/docs/instrumenting/exposition_formats/ and
  *            https://github.com/prometheus/OpenMetrics
  */
@@ -25,8 +26,8 @@ enum family_kind { FAMILY_COUNTER, FAMILY_GAUGE, FAMILY_HISTOGRAM, FAMILY_INFO }
 struct family {
     const char *name; /* a literal, without _total and _info */
     enum family_kind kind;
-    const char *unit; /* "seconds": the name ends with it; NULL: it counts */
-    const char *help; /* without backslashes, quotes and ends of lines */
+    const char *unit; /* "seconds", with which the name ends; NULL: a count */
+    const char *help; /* without backslashes, quotes and line feeds */
 };
 
 struct label {
@@ -37,47 +38,47 @@ struct label {
 struct exposition {
     struct buf *out; /* borrowed */
     enum exposition_format format;
-    const struct family *family; /* whose samples are written */
+    const struct family *family; /* borrowed: of the samples that follow */
 };
 
-/* The value of the Content-Type that goes with it. */
+/* The value of Content-Type. */
 const char *exposition_type(enum exposition_format format);
 
 void
 exposition_begin(struct exposition *x, struct buf *out, enum exposition_format format);
 
-/* The head of a family, borrowed until the next one. */
+/* Writes the head of a family, which is borrowed until the next one. */
 void exposition_family(struct exposition *x, const struct family *family);
 
-/* One sample of a counter, gauge or info (value 1). */
+/* Writes one sample of a counter, gauge or info (value 1). */
 void exposition_sample(struct exposition *x, const struct label *labels, size_t count,
                        uint64_t value);
 
-/* The same in units of 10^-digits: 1500 with 3 digits is 1.5. */
+/* Writes a sample whose value is in units of 10^-digits: 1500 with 3 digits is 1.5. */
 void exposition_decimal(struct exposition *x, const struct label *labels, size_t count,
                         uint64_t value, unsigned digits);
 
-/* All samples of one histogram, bounds and sum in units of 10^-digits. */
+/* Writes all samples of one histogram. Bounds and sum are in units of 10^-digits. */
 void exposition_buckets(struct exposition *x, const struct label *labels, size_t count,
                         const struct buckets *buckets, const struct bucket_bounds *bounds,
                         unsigned digits);
 
-/* A family of one sample without labels. */
+/* Writes a family with one sample without labels. */
 void exposition_single(struct exposition *x, const struct family *family, uint64_t value);
 
 void exposition_end(struct exposition *x);
 
-/* A part of the program that has figures; embedded where they are. */
+/* A part of the program that has metrics. It is a member of the structure of that part. */
 struct metrics_source {
     struct metrics_source *next;
-    /* Writes its families. Any thread; others may be counting. */
+    /* Writes the families of the part. Any thread, even while others change the counters. */
     void (*write)(struct metrics_source *source, struct exposition *x);
 };
 
-/* All sources. Added to before anybody asks. */
+/* All sources. Add them before the first metrics_write(). */
 struct metrics {
     struct metrics_source *first, *last;
-    size_t shown_queues; /* of which queues are shown one by one, at most */
+    size_t shown_queues; /* maximum number of queues with their own series */
 };
 
 void metrics_add(struct metrics *m, struct metrics_source *source);
