@@ -9,7 +9,7 @@ struct faults {
     struct lock lock;
     struct mem *mem;
     _Atomic size_t count;     /* written under the lock */
-    struct fault_rule *rules; /* owned; their texts stand behind them. NULL: none */
+    struct fault_rule *rules; /* owned, with their texts behind them; NULL: none */
 };
 
 enum status
@@ -36,7 +36,7 @@ faults_free(struct faults *f)
 }
 
 static struct fault_rule *
-copy_rules(struct mem *mem, const struct fault_rule *rules, size_t count)
+rules_copy(struct mem *mem, const struct fault_rule *rules, size_t count)
 {
     size_t size = count * sizeof(*rules);
     struct fault_rule *copy;
@@ -72,7 +72,7 @@ faults_replace(struct faults *f, const struct fault_rule *rules, size_t count)
     struct fault_rule *copy = NULL, *old;
 
     if (count > 0) {
-        copy = copy_rules(f->mem, rules, count);
+        copy = rules_copy(f->mem, rules, count);
         if (copy == NULL)
             return ST_NO_MEMORY;
     }
@@ -86,29 +86,30 @@ faults_replace(struct faults *f, const struct fault_rule *rules, size_t count)
 }
 
 void
-faults_read(struct faults *f, fault_show_fn *show, void *ctx)
+faults_read(struct faults *f, fault_visit_fn *visit, void *ctx)
 {
     lock_acquire(&f->lock);
     for (size_t i = 0; i < f->count; i++)
-        show(ctx, &f->rules[i]);
+        visit(ctx, &f->rules[i]);
     lock_release(&f->lock);
 }
 
 static bool
-is_any_or(struct bytes wanted, struct bytes text)
+text_matches(struct bytes wanted, struct bytes text)
 {
     return !bytes_present(wanted) || bytes_equal(wanted, text);
 }
 
 static bool
-matches(const struct fault_rule *rule, const struct fault_match *request)
+rule_matches(const struct fault_rule *rule, const struct fault_match *request)
 {
     const struct fault_match *m = &rule->match;
 
     return (rule->times == 0 || rule->struck < rule->times) &&
-           is_any_or(m->action, request->action) &&
-           is_any_or(m->method, request->method) && is_any_or(m->queue, request->queue) &&
-           is_any_or(m->project, request->project) &&
+           text_matches(m->action, request->action) &&
+           text_matches(m->method, request->method) &&
+           text_matches(m->queue, request->queue) &&
+           text_matches(m->project, request->project) &&
            (!bytes_present(m->client) || bytes_equal_nocase(m->client, request->client));
 }
 
@@ -123,7 +124,7 @@ faults_strike(struct faults *f, const struct fault_match *request, struct fault 
     for (size_t i = 0; i < f->count; i++) {
         struct fault_rule *rule = &f->rules[i];
 
-        if (!matches(rule, request))
+        if (!rule_matches(rule, request))
             continue;
         rule->matched++;
         struck =

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* An entry that is kept; its texts stand behind it. */
-struct kept {
+/* An entry with its texts. */
+struct stored_entry {
     struct list link;
     size_t bytes;
     struct history_entry entry;
@@ -19,7 +19,7 @@ struct kept {
 struct history {
     struct lock lock;
     struct mem *mem;
-    struct list all; /* oldest first */
+    struct list all; /* struct stored_entry, oldest first */
     size_t count, bytes;
     uint64_t last, lost;
     uint64_t last_of[HISTORY_EVENTS];
@@ -48,9 +48,9 @@ history_new(struct mem *mem, struct history **out)
 }
 
 static void
-drop_oldest(struct history *h)
+entry_drop_oldest(struct history *h)
 {
-    struct kept *k = container_of(list_pop(&h->all), struct kept, link);
+    struct stored_entry *k = container_of(list_pop(&h->all), struct stored_entry, link);
 
     h->count--;
     h->bytes -= k->bytes;
@@ -65,20 +65,20 @@ history_free(struct history *h)
         return;
     ENSURE(list_empty(&h->listeners));
     while (h->count > 0)
-        drop_oldest(h);
+        entry_drop_oldest(h);
     lock_fini(&h->lock);
     mem_free(h->mem, h);
 }
 
-static struct kept *
-entry_copy(struct history *h, const struct history_entry *entry)
+static struct stored_entry *
+entry_store(struct history *h, const struct history_entry *entry)
 {
     enum { TEXTS = 8 };
     struct history_entry copy = *entry;
     struct bytes *const texts[TEXTS] = {
         &copy.queue.project, &copy.queue.name, &copy.target.project, &copy.target.name,
         &copy.client,        &copy.claim,      &copy.text,           &copy.ids};
-    struct kept *k;
+    struct stored_entry *k;
     size_t bytes = sizeof(*k);
     char *at;
 
@@ -100,10 +100,10 @@ void
 history_add(struct history *h, const struct history_entry *entry)
 {
     struct wakeups wakeups = {.count = 0};
-    struct kept *k;
+    struct stored_entry *k;
 
     lock_acquire(&h->lock);
-    k = entry_copy(h, entry);
+    k = entry_store(h, entry);
     h->last++;
     h->last_of[entry->event] = h->last;
     if (k == NULL) {
@@ -115,7 +115,7 @@ history_add(struct history *h, const struct history_entry *entry)
         h->bytes += k->bytes;
     }
     while (h->count > HISTORY_MOST || h->bytes > HISTORY_BYTES)
-        drop_oldest(h);
+        entry_drop_oldest(h);
     for (struct list *at = h->listeners.next; at != &h->listeners; at = at->next) {
         struct store_listener *w = container_of(at, struct store_listener, link);
 
@@ -160,34 +160,34 @@ history_lost(struct history *h)
     return lost;
 }
 
-static struct kept *
-kept_of(struct list *link)
+static struct stored_entry *
+entry_of_link(struct list *link)
 {
-    return container_of(link, struct kept, link);
+    return container_of(link, struct stored_entry, link);
 }
 
 uint64_t
-history_gone(struct history *h, uint64_t since)
+history_missing(struct history *h, uint64_t since)
 {
     uint64_t first;
 
     lock_acquire(&h->lock);
-    first = list_empty(&h->all) ? h->last + 1 : kept_of(h->all.next)->entry.number;
+    first = list_empty(&h->all) ? h->last + 1 : entry_of_link(h->all.next)->entry.number;
     lock_release(&h->lock);
     return first > since + 1 ? first - since - 1 : 0;
 }
 
 void
-history_read(struct history *h, uint64_t since, history_show_fn *show, void *ctx)
+history_read(struct history *h, uint64_t since, history_visit_fn *visit, void *ctx)
 {
     struct list *at;
 
     lock_acquire(&h->lock);
-    at = h->all.prev; /* who asks mostly wants the latest */
-    while (at != &h->all && kept_of(at)->entry.number > since)
+    at = h->all.prev; /* from the end, because callers mostly want the latest entries */
+    while (at != &h->all && entry_of_link(at)->entry.number > since)
         at = at->prev;
     for (at = at->next; at != &h->all; at = at->next)
-        if (!show(ctx, &kept_of(at)->entry))
+        if (!visit(ctx, &entry_of_link(at)->entry))
             break;
     lock_release(&h->lock);
 }
@@ -210,21 +210,21 @@ history_unwatch(struct history *h, struct store_listener *listener)
 
 /* ------------------------------------------------------------------ leaks */
 
-/* Entries that are read before others may add some. */
+/* Entries that leak_look_up() reads under the lock at a time. */
 enum { READ_SLICE = 256 };
 
 struct suspect {
     struct hashnode node;
     struct leak *leak; /* borrowed */
-    bool shown;        /* since it was posted or moved */
-    struct bytes taken_by;
+    bool shown;        /* after it was posted or moved */
+    struct bytes claimed_by;
 };
 
 struct lookup {
     struct arena *arena;
     struct hashmap suspects; /* by id */
-    uint64_t last;           /* entry that was read */
-    size_t left;             /* entries of the slice */
+    uint64_t last;           /* number of the last entry that was read */
+    size_t left;             /* entries left in the slice */
     enum status status;
 };
 
@@ -234,9 +234,9 @@ const char *const leak_kind_names[] = {
 #undef LEAK_NAME
 };
 
-/* The server makes the ids, so nobody can build a chain of them. */
+/* The server makes the ids, so clients cannot cause collisions. */
 static uint64_t
-hash_of(struct bytes id)
+id_hash(struct bytes id)
 {
     static const struct hash_key no_secret;
 
@@ -244,7 +244,7 @@ hash_of(struct bytes id)
 }
 
 static bool
-has_id(const struct hashnode *node, const void *key)
+suspect_has_id(const struct hashnode *node, const void *key)
 {
     const struct suspect *s = container_of(node, const struct suspect, node);
 
@@ -254,13 +254,13 @@ has_id(const struct hashnode *node, const void *key)
 static struct suspect *
 suspect_find(const struct lookup *l, struct bytes id)
 {
-    struct hashnode *node = hashmap_find(&l->suspects, hash_of(id), has_id, &id);
+    struct hashnode *node = hashmap_find(&l->suspects, id_hash(id), suspect_has_id, &id);
 
     return node == NULL ? NULL : container_of(node, struct suspect, node);
 }
 
 static enum status
-suspects_add(struct lookup *l, struct leak *leaks, size_t count)
+lookup_add_suspects(struct lookup *l, struct leak *leaks, size_t count)
 {
     struct suspect *all = arena_array(l->arena, count, sizeof(*all));
     enum status st = all == NULL ? ST_NO_MEMORY : hashmap_reserve(&l->suspects, count);
@@ -271,13 +271,13 @@ suspects_add(struct lookup *l, struct leak *leaks, size_t count)
         if (suspect_find(l, id) != NULL)
             continue;
         all[i] = (struct suspect){.leak = &leaks[i]};
-        hashmap_insert(&l->suspects, &all[i].node, hash_of(id));
+        hashmap_insert(&l->suspects, &all[i].node, id_hash(id));
     }
     return st;
 }
 
 static void
-text_keep(struct lookup *l, struct bytes text, struct bytes *out)
+lookup_keep_text(struct lookup *l, struct bytes text, struct bytes *out)
 {
     if (!bytes_present(text) || (bytes_present(*out) && bytes_equal(*out, text)))
         return;
@@ -287,51 +287,51 @@ text_keep(struct lookup *l, struct bytes text, struct bytes *out)
 }
 
 static void
-learn_of_message(struct lookup *l, struct suspect *s, const struct history_entry *e)
+message_apply_entry(struct lookup *l, struct suspect *s, const struct history_entry *e)
 {
     struct leak *leak = s->leak;
 
     if (e->event == HISTORY_SHOWN)
         s->shown = true;
     else if (e->event == HISTORY_CLAIMED)
-        text_keep(l, e->client, &s->taken_by);
+        lookup_keep_text(l, e->client, &s->claimed_by);
     else
         leak->at_ms = e->at_ms;
     if (e->event == HISTORY_POSTED)
-        text_keep(l, e->client, &leak->client);
+        lookup_keep_text(l, e->client, &leak->client);
     if (e->event != HISTORY_DEAD_LETTER)
         return;
     leak->kind = LEAK_DEAD_LETTER;
     s->shown = false;
-    text_keep(l, e->queue.name, &leak->from);
+    lookup_keep_text(l, e->queue.name, &leak->from);
 }
 
 static void
-learn_from_entry(struct lookup *l, const struct history_entry *e)
+lookup_apply_entry(struct lookup *l, const struct history_entry *e)
 {
     struct suspect *s = e->event == HISTORY_CLAIMED ? suspect_find(l, e->claim) : NULL;
     struct bytes ids = e->ids;
 
     if (s != NULL && s->leak->kind == LEAK_CLAIM) {
         s->leak->at_ms = e->at_ms;
-        text_keep(l, e->client, &s->leak->client);
+        lookup_keep_text(l, e->client, &s->leak->client);
     }
     while (ids.len > 0) {
         s = suspect_find(l, bytes_cut(&ids, ' '));
         if (s != NULL && s->leak->kind != LEAK_CLAIM)
-            learn_of_message(l, s, e);
+            message_apply_entry(l, s, e);
     }
 }
 
 static bool
-read_entry(void *ctx, const struct history_entry *e)
+lookup_read_entry(void *ctx, const struct history_entry *e)
 {
     struct lookup *l = ctx;
 
     l->last = e->number;
     if (e->event == HISTORY_POSTED || e->event == HISTORY_SHOWN ||
         e->event == HISTORY_CLAIMED || e->event == HISTORY_DEAD_LETTER)
-        learn_from_entry(l, e);
+        lookup_apply_entry(l, e);
     return --l->left > 0 && l->status == ST_OK;
 }
 
@@ -344,10 +344,10 @@ leak_look_up(struct history *h, struct arena *arena, struct leak *suspects, size
     if (count == 0)
         return ST_OK;
     hashmap_init(&l.suspects, arena->mem);
-    l.status = suspects_add(&l, suspects, count);
+    l.status = lookup_add_suspects(&l, suspects, count);
     while (l.status == ST_OK && l.left == 0) {
         l.left = READ_SLICE;
-        history_read(h, l.last, read_entry, &l);
+        history_read(h, l.last, lookup_read_entry, &l);
     }
     while (l.status == ST_OK && (node = hashmap_walk(&l.suspects, node)) != NULL) {
         struct suspect *s = container_of(node, struct suspect, node);
@@ -355,7 +355,7 @@ leak_look_up(struct history *h, struct arena *arena, struct leak *suspects, size
         if (s->shown)
             s->leak->kind = LEAK_NONE;
         else if (s->leak->kind == LEAK_DEAD_LETTER)
-            s->leak->client = s->taken_by;
+            s->leak->client = s->claimed_by;
     }
     hashmap_fini(&l.suspects);
     return l.status;

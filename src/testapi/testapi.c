@@ -18,23 +18,23 @@ struct testapi {
     struct store *store;   /* borrowed */
     void (*moved)(void *ctx);
     void *moved_ctx;
-    struct lock lock;        /* of `calls` */
-    struct list calls;       /* requests that wait */
-    _Atomic int64_t called;  /* those that were told and have not asked again */
-    _Atomic bool exchanging; /* somebody puts a whole state in the place of another */
+    struct lock lock;         /* guards `waiters` */
+    struct list waiters;      /* struct testapi_waiter */
+    _Atomic int64_t unserved; /* waiters that were notified and have not retried yet */
+    _Atomic bool loading;     /* a request replaces the whole state */
 };
 
-/* ------------------------------------------------------------------ the observer of the store */
+/* ------------------------------------------------------------------ log of the store */
 
 static struct testapi *
-testapi_of(struct store_log *observer)
+observer_testapi(struct store_log *observer)
 {
     return container_of(observer, struct testapi, observer);
 }
 
-/* What a change is in the history; HISTORY_EVENTS: nothing. */
+/* The event of a change. HISTORY_EVENTS: the history does not record it. */
 static enum history_event
-event_of(const struct store_change *change)
+change_event(const struct store_change *change)
 {
     static const struct {
         enum store_change_kind kind;
@@ -66,7 +66,7 @@ event_of(const struct store_change *change)
     return HISTORY_EVENTS;
 }
 
-/* Writes the ids of a change's messages, which its log is still to see. */
+/* Writes the ids of the messages of a change. Leaves the change as it is, for the journal. */
 static void
 write_ids(const struct store_change *change, struct buf *out, size_t *count)
 {
@@ -84,7 +84,7 @@ write_ids(const struct store_change *change, struct buf *out, size_t *count)
 }
 
 static void
-note(struct testapi *testapi, const struct store_change *change)
+note_change(struct testapi *testapi, const struct store_change *change)
 {
     const enum store_change_kind kind = change->kind;
     const bool by_time = kind == STORE_CHANGE_EXPIRED ||
@@ -94,7 +94,7 @@ note(struct testapi *testapi, const struct store_change *change)
     struct history_entry e = {.at_ms = change->now_ms, .queue = change->queue};
     struct buf ids;
 
-    e.event = event_of(change);
+    e.event = change_event(change);
     if (change->checkpoint || e.event == HISTORY_EVENTS)
         return;
     buf_init(&ids, testapi->mem);
@@ -110,42 +110,42 @@ note(struct testapi *testapi, const struct store_change *change)
         e.ends_ms = change->claim.ends_ms;
     if (e.event == HISTORY_DEAD_LETTER)
         e.target = change->target;
-    e.ids = buf_view(&ids); /* without memory: as far as it went */
+    e.ids = buf_view(&ids); /* without memory, some are missing */
     history_add(testapi->history, &e);
     buf_fini(&ids);
 }
 
 static enum status
-reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint,
-        size_t count, size_t bytes, size_t *room)
+observer_reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint,
+                 size_t count, size_t bytes, size_t *room)
 {
-    struct store_log *log = testapi_of(observer)->log;
+    struct store_log *log = observer_testapi(observer)->log;
 
     return log == NULL ? ST_OK : log->reserve(log, kind, checkpoint, count, bytes, room);
 }
 
 static uint64_t
-commit(struct store_log *observer, struct store_change *change, size_t *room)
+observer_append(struct store_log *observer, struct store_change *change, size_t *room)
 {
-    struct testapi *testapi = testapi_of(observer);
+    struct testapi *testapi = observer_testapi(observer);
 
-    note(testapi, change);
+    note_change(testapi, change);
     return testapi->log == NULL ? 0 : testapi->log->append(testapi->log, change, room);
 }
 
 static void
-give_back(struct store_log *observer, size_t room)
+observer_give_back(struct store_log *observer, size_t room)
 {
-    struct store_log *log = testapi_of(observer)->log;
+    struct store_log *log = observer_testapi(observer)->log;
 
     if (log != NULL)
         log->give_back(log, room);
 }
 
 static void
-flush(struct store_log *observer)
+observer_flush(struct store_log *observer)
 {
-    store_log_flush(testapi_of(observer)->log);
+    store_log_flush(observer_testapi(observer)->log);
 }
 
 /* ------------------------------------------------------------------ life */
@@ -162,9 +162,11 @@ testapi_new(struct mem *mem, struct testapi **out)
     clock_init_system(&testapi->clock);
     clock_init_system(&testapi->real);
     lock_init(&testapi->lock);
-    list_init(&testapi->calls);
-    testapi->observer = (struct store_log){
-        .reserve = reserve, .append = commit, .give_back = give_back, .flush = flush};
+    list_init(&testapi->waiters);
+    testapi->observer = (struct store_log){.reserve = observer_reserve,
+                                           .append = observer_append,
+                                           .give_back = observer_give_back,
+                                           .flush = observer_flush};
     st = history_new(mem, &testapi->history);
     if (st == ST_OK)
         st = faults_new(mem, &testapi->faults);
@@ -180,7 +182,7 @@ testapi_free(struct testapi *testapi)
 {
     if (testapi == NULL)
         return;
-    ENSURE(list_empty(&testapi->calls));
+    ENSURE(list_empty(&testapi->waiters));
     faults_free(testapi->faults);
     history_free(testapi->history);
     lock_fini(&testapi->lock);
@@ -223,15 +225,15 @@ testapi_attach(struct testapi *testapi, struct store *store, void (*moved)(void 
 }
 
 bool
-testapi_begin_exchange(struct testapi *testapi)
+testapi_begin_load(struct testapi *testapi)
 {
-    return !atomic_exchange(&testapi->exchanging, true);
+    return !atomic_exchange(&testapi->loading, true);
 }
 
 void
-testapi_end_exchange(struct testapi *testapi)
+testapi_end_load(struct testapi *testapi)
 {
-    atomic_store(&testapi->exchanging, false);
+    atomic_store(&testapi->loading, false);
 }
 
 /* ------------------------------------------------------------------ time */
@@ -245,7 +247,7 @@ testapi_time(const struct testapi *testapi, struct testapi_time *out)
 }
 
 void
-testapi_stop(struct testapi *testapi, bool stop)
+testapi_freeze(struct testapi *testapi, bool stop)
 {
     (stop ? clock_stop : clock_start)(&testapi->clock);
     testapi->moved(testapi->moved_ctx);
@@ -256,11 +258,11 @@ testapi_move(struct testapi *testapi, int64_t until_ms, uint64_t since)
 {
     int64_t now_ms, next_ms;
 
-    if (!testapi_is_quiet(testapi))
-        return false; /* they come first, at the time at which they were called */
+    if (!testapi_retries_are_done(testapi))
+        return false; /* waiters retry at the time at which they were notified */
     now_ms = clock_now_ms(&testapi->clock);
     next_ms = store_next_ms(testapi->store);
-    if (next_ms <= now_ms) { /* in slices, like others' work */
+    if (next_ms <= now_ms) { /* a slice, as in other requests */
         store_housekeep(testapi->store, now_ms, &next_ms);
         return false;
     }
@@ -277,95 +279,96 @@ testapi_move(struct testapi *testapi, int64_t until_ms, uint64_t since)
 
 /* ------------------------------------------------------------------ waiters */
 
-struct testapi_call {
-    struct store_listener listener; /* what the store knows */
+struct testapi_waiter {
+    struct store_listener listener; /* for the store */
     struct store_listener *inner;   /* borrowed */
     struct testapi *testapi;        /* borrowed */
-    struct list link;               /* among the test API's */
-    _Atomic bool told;
-    struct bytes project; /* stands behind this structure */
+    struct list link;               /* in testapi.waiters */
+    _Atomic bool notified;          /* and has not retried yet */
+    struct bytes project;           /* its text is behind this structure */
     char text[];
 };
 
 static struct store_wakeup *
-call_notify(struct store_listener *listener, enum store_news news)
+waiter_notify(struct store_listener *listener, enum store_news news)
 {
-    struct testapi_call *call = container_of(listener, struct testapi_call, listener);
+    struct testapi_waiter *w = container_of(listener, struct testapi_waiter, listener);
 
-    if (!atomic_exchange(&call->told, true))
-        atomic_fetch_add(&call->testapi->called, 1);
-    return call->inner->notify(call->inner, news);
+    if (!atomic_exchange(&w->notified, true))
+        atomic_fetch_add(&w->testapi->unserved, 1);
+    return w->inner->notify(w->inner, news);
 }
 
-struct testapi_call *
-testapi_call_new(struct testapi *testapi, struct bytes project,
-                 struct store_listener *inner)
+struct testapi_waiter *
+testapi_waiter_new(struct testapi *testapi, struct bytes project,
+                   struct store_listener *inner)
 {
-    struct testapi_call *call = mem_calloc(testapi->mem, 1, sizeof(*call) + project.len);
+    struct testapi_waiter *w = mem_calloc(testapi->mem, 1, sizeof(*w) + project.len);
 
-    if (call == NULL)
+    if (w == NULL)
         return NULL;
-    call->listener.notify = call_notify;
-    call->inner = inner;
-    call->testapi = testapi;
+    w->listener.notify = waiter_notify;
+    w->inner = inner;
+    w->testapi = testapi;
     if (project.len > 0)
-        memcpy(call->text, project.data, project.len);
-    call->project = bytes_of(call->text, project.len);
+        memcpy(w->text, project.data, project.len);
+    w->project = bytes_of(w->text, project.len);
     lock_acquire(&testapi->lock);
-    list_add_before(&testapi->calls, &call->link);
+    list_add_before(&testapi->waiters, &w->link);
     lock_release(&testapi->lock);
-    return call;
+    return w;
 }
 
 struct store_listener *
-testapi_call_listener(struct testapi_call *call)
+testapi_waiter_listener(struct testapi_waiter *w)
 {
-    return &call->listener;
+    return &w->listener;
 }
 
 void
-testapi_call_free(struct testapi_call *call)
+testapi_waiter_free(struct testapi_waiter *w)
 {
-    if (call == NULL)
+    if (w == NULL)
         return;
-    lock_acquire(&call->testapi->lock);
-    list_remove(&call->link);
-    lock_release(&call->testapi->lock);
-    if (testapi_call_take(call))
-        testapi_call_served(call->testapi);
-    mem_free(call->testapi->mem, call);
+    lock_acquire(&w->testapi->lock);
+    list_remove(&w->link);
+    lock_release(&w->testapi->lock);
+    if (testapi_waiter_begin_retry(w))
+        testapi_waiter_end_retry(w->testapi);
+    mem_free(w->testapi->mem, w);
 }
 
 bool
-testapi_call_take(struct testapi_call *call)
+testapi_waiter_begin_retry(struct testapi_waiter *w)
 {
-    return call != NULL && atomic_exchange(&call->told, false);
+    return w != NULL && atomic_exchange(&w->notified, false);
 }
 
 void
-testapi_call_served(struct testapi *testapi)
+testapi_waiter_end_retry(struct testapi *testapi)
 {
-    atomic_fetch_sub(&testapi->called, 1);
+    atomic_fetch_sub(&testapi->unserved, 1);
 }
 
 void
-testapi_dismiss(struct testapi *testapi, struct bytes project)
+testapi_end_waits(struct testapi *testapi, struct bytes project)
 {
     struct wakeups wakeups = {.count = 0};
 
     lock_acquire(&testapi->lock);
-    for (struct list *at = testapi->calls.next; at != &testapi->calls; at = at->next) {
-        struct testapi_call *call = container_of(at, struct testapi_call, link);
+    for (struct list *at = testapi->waiters.next; at != &testapi->waiters;
+         at = at->next) {
+        struct testapi_waiter *w = container_of(at, struct testapi_waiter, link);
 
-        if (!bytes_present(project) || bytes_equal(project, call->project))
-            wakeups_defer(&wakeups, call_notify(&call->listener, STORE_GONE));
+        if (!bytes_present(project) || bytes_equal(project, w->project))
+            wakeups_defer(&wakeups, waiter_notify(&w->listener, STORE_GONE));
     }
     lock_release(&testapi->lock);
     wakeups_fire(&wakeups);
 }
 
 bool
-testapi_is_quiet(const struct testapi *testapi)
+testapi_retries_are_done(const struct testapi *testapi)
 {
-    return atomic_load(&testapi->called) <= 0;
+    return atomic_load(&testapi->unserved) <= 0;
 }

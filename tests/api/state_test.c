@@ -477,17 +477,17 @@ START_TEST(one_state_is_put_after_the_other)
     const char *lines = json("{'queue':'q'}");
     struct asking put;
 
-    ck_assert(testapi_begin_exchange(f.testapi));
+    ck_assert(testapi_begin_load(f.testapi));
     asking_prepare(&put, &f, "PUT", STATE, NULL);
     put.req.body = bytes_str(lines);
     ck_assert_int_eq(asking_ask(&put), API_AGAIN);
     ck_assert_int_eq(asking_ask(&put), API_AGAIN);
-    testapi_end_exchange(f.testapi);
+    testapi_end_load(f.testapi);
     ck_assert_int_ne(asking_ask(&put), API_AGAIN);
     ck_assert_int_eq(put.res.code, 204);
     asking_forget(&put);
-    ck_assert(testapi_begin_exchange(f.testapi)); /* nobody is at it */
-    testapi_end_exchange(f.testapi);
+    ck_assert(testapi_begin_load(f.testapi)); /* nobody is at it */
+    testapi_end_load(f.testapi);
 }
 END_TEST
 

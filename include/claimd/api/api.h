@@ -109,8 +109,9 @@ struct waiting {
     struct store_waiter one, *places; /* the rest is the API's */
     struct api_tenant *tenant;
     size_t place_count;
-    struct testapi_call *call; /* owned; with the test API, while it waits */
-    struct history *watched;   /* the listener hears of its entries; NULL: it does not */
+    struct testapi_waiter
+        *testapi_waiter;     /* owned; NULL: no test API, or it does not wait */
+    struct history *watched; /* the listener hears of its entries; NULL: it does not */
 };
 
 /* What a connection has of its project's share; zero at first. See api_leave(). */

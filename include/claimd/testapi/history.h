@@ -1,13 +1,13 @@
 /*
- * testapi/history: what happened in a server that tests are run against, in order.
+ * testapi/history: the events of a server with the test API, in order (docs/api.md 23.5).
  *
- * An entry is made when something has happened: by the store's log under the lock where
- * it happens, so those of one queue are in the order of its changes; and by the API for what it
- * has refused or shown.
+ * The log of the store adds an entry for each change, under the lock of the change. So the entries of a
+ * queue are in the order of its changes. The API adds entries for refused requests and for messages that
+ * it showed.
  *
- *   Bounds   HISTORY_MOST entries, and HISTORY_BYTES of texts: the oldest go first. An entry for
- *            which there is no memory is missing; both are counted (`lost`)
- *   Cost     adding O(its length); reading O(entries read)
+ *   Bounds   HISTORY_MOST entries with HISTORY_BYTES; beyond, the oldest are dropped. `lost` counts these,
+ *            and entries that were not added because there was no memory
+ *   Cost     adding O(length of the entry); reading O(entries read)
  *   Threads  any
  */
 #ifndef CLAIMD_TESTAPI_HISTORY_H
@@ -27,15 +27,15 @@ enum { HISTORY_MOST = 10000, HISTORY_BYTES = 4 << 20, HISTORY_IDS = 100 };
     X(QUEUE_DELETED, "queue_deleted")                                                    \
     X(PURGED, "purged")                                                                  \
     X(POSTED, "posted")                                                                  \
-    X(SHOWN, "shown") /* by a listing, or because they were named */                     \
+    X(SHOWN, "shown") /* listed, or read by id */                                        \
     X(CLAIMED, "claimed")                                                                \
     X(RENEWED, "renewed")                                                                \
     X(RELEASED, "released")                                                              \
-    X(FINISHED, "finished") /* deleted with the claim that held them */                  \
-    X(DELETED, "deleted")   /* without one, or popped */                                 \
+    X(FINISHED, "finished") /* deleted with their claim */                               \
+    X(DELETED, "deleted")   /* deleted without a claim, or popped */                     \
     X(SUBSCRIBED, "subscribed")                                                          \
     X(UNSUBSCRIBED, "unsubscribed")                                                      \
-    X(CLAIM_ENDED, "claim_ended") /* these four are what time does */                    \
+    X(CLAIM_ENDED, "claim_ended") /* time causes this event and the next three */        \
     X(DELAY_ENDED, "delay_ended")                                                        \
     X(EXPIRED, "message_expired")                                                        \
     X(DEAD_LETTER, "dead_letter_moved")                                                  \
@@ -54,19 +54,19 @@ enum history_event {
 
 extern const char *const history_event_names[HISTORY_EVENTS];
 
-/* What is not known, or does not apply, is absent, 0 or NULL. */
+/* A member that is unknown or does not apply is absent, 0 or NULL. */
 struct history_entry {
     uint64_t number; /* from 1; set by history_add() */
     int64_t at_ms;   /* the store's time */
     enum history_event event;
-    struct store_queue queue;  /* without a name: none */
-    struct store_queue target; /* DEAD_LETTER: where they went */
+    struct store_queue queue;
+    struct store_queue target; /* DEAD_LETTER: the dead-letter queue */
     struct bytes client;       /* the Client-ID of the request */
-    const char *action;        /* what was asked for, as a policy names it; a literal */
+    const char *action;        /* of the request, by its name in a policy; a literal */
     struct bytes claim;        /* id */
-    int64_t ends_ms;           /* CLAIMED, RENEWED: when the claim ends */
+    int64_t ends_ms;           /* CLAIMED, RENEWED: end of the claim */
     int status;                /* REFUSED */
-    struct bytes text;         /* REFUSED, FAULT: what it is, for people */
+    struct bytes text;         /* REFUSED, FAULT: description */
     size_t count;              /* messages */
     struct bytes ids;          /* the first HISTORY_IDS of them, joined by spaces */
 };
@@ -76,50 +76,51 @@ struct history;
 /* Owned. ST_NO_MEMORY. */
 enum status history_new(struct mem *mem, struct history **out);
 
-/* No listener is left. */
+/* All listeners must be removed before. NULL is fine. */
 void history_free(struct history *h);
 
-/* Adds an entry, of which all is copied, and notifies the listeners. */
+/* Adds a copy of the entry, with the next number, and notifies the listeners. */
 void history_add(struct history *h, const struct history_entry *entry);
 
-/* The number of the latest entry; 0: there was none. */
+/* Number of the latest entry. 0: there was none. */
 uint64_t history_last(struct history *h);
 
-/* The number of the latest of these events; 0: there was none. */
+/* Number of the latest entry with one of the events from `first` to `last`. 0: there was none. */
 uint64_t
 history_last_of(struct history *h, enum history_event first, enum history_event last);
 
-/* How many entries there are no more, or never were. */
+/* Number of entries that were dropped or not added. */
 uint64_t history_lost(struct history *h);
 
-/* How many of the entries behind this number there are no more, at the beginning. */
-uint64_t history_gone(struct history *h, uint64_t since);
+/* Number of dropped entries with a number above `since`. */
+uint64_t history_missing(struct history *h, uint64_t since);
 
 /*
- * Shows the entries with larger numbers, oldest first, until `show` says false. Called under
- * the lock: it only copies.
+ * Visits the entries with numbers above `since`, oldest first, until `visit` returns false. The history
+ * calls it under its lock, so it must only copy.
  */
-typedef bool history_show_fn(void *ctx, const struct history_entry *entry);
-void history_read(struct history *h, uint64_t since, history_show_fn *show, void *ctx);
+typedef bool history_visit_fn(void *ctx, const struct history_entry *entry);
+void history_read(struct history *h, uint64_t since, history_visit_fn *visit, void *ctx);
 
-/* Has a listener told (STORE_READY) of each entry, or not any more. */
+/* Adds or removes a listener, which gets STORE_READY after each new entry. */
 void history_watch(struct history *h, struct store_listener *listener);
 void history_unwatch(struct history *h, struct store_listener *listener);
 
 /* ------------------------------------------------------------------ leaks */
 
 /*
- * What tests have forgotten, as far as the history can tell. A store knows which claims live, and which
- * messages no client ever claimed. The history knows the clients, and which messages a client at least
- * looked at, while it reaches back: a message whose post it has forgotten counts as never read.
+ * Leaks are claims and messages that tests left behind (docs/api.md 23.8). The store knows the live
+ * claims, and the messages that no client ever claimed. The history knows the clients, and the messages
+ * that a client read, as far as it reaches back. If the entries of a message were dropped, the message
+ * counts as never read.
  */
 
 /* X(NAME, text) */
 #define LEAK_LIST(X)                                                                     \
     X(NONE, "none")                                                                      \
-    X(CLAIM, "claim")             /* lives: neither finished nor released */             \
-    X(UNREAD, "unread")           /* a message: never claimed, nor shown */              \
-    X(DEAD_LETTER, "dead_letter") /* the same since it was moved for its claims */
+    X(CLAIM, "claim")             /* a live claim */                                     \
+    X(UNREAD, "unread")           /* a message that was never claimed and never shown */ \
+    X(DEAD_LETTER, "dead_letter") /* a dead letter, likewise since it was moved */
 
 enum leak_kind {
 #define LEAK_ENUM(name, text) LEAK_##name,
@@ -131,21 +132,21 @@ extern const char *const leak_kind_names[];
 
 struct leak {
     enum leak_kind kind;
-    struct store_queue queue; /* borrowed: where it is */
-    struct store_id id;       /* of the claim, or the message */
-    size_t messages;          /* CLAIM: that it holds */
-    int64_t at_ms;            /* when it was made, posted, or moved */
-    struct bytes client; /* who has claimed it (DEAD_LETTER: the last time) or, UNREAD,
-                                 posted it; absent: not known */
-    struct bytes from;   /* DEAD_LETTER: the queue that it was moved from */
+    struct store_queue queue; /* borrowed */
+    struct store_id id;       /* of the claim or the message */
+    size_t messages;          /* CLAIM: number of its messages */
+    int64_t at_ms;            /* time of the claim, the post, or the move */
+    struct bytes client; /* that posted it (UNREAD) or last claimed it; absent: unknown */
+    struct bytes from;   /* DEAD_LETTER: the queue from which it was moved */
 };
 
 /*
- * Looks up suspects in the history: CLAIM for live claims, UNREAD for messages that have not been
- * claimed where they are; at_ms as the store knows it. It fills in the client, the time, and the kind
- * (UNREAD may become DEAD_LETTER or NONE); texts are the arena's. ST_NO_MEMORY.
+ * Looks up suspects in the history. The caller sets the kind to CLAIM for a live claim, or to UNREAD for
+ * a message that was never claimed in its queue, and at_ms to the time in the store. The function sets
+ * the client and the time, and may change UNREAD to DEAD_LETTER or NONE. Texts belong to the arena.
+ * ST_NO_MEMORY.
  *
- *   Cost   O(suspects + all ids in the history); others wait for a slice of it at most
+ *   Cost   O(suspects + all ids in the history); holds the lock for a slice of the history at a time
  */
 enum status
 leak_look_up(struct history *h, struct arena *arena, struct leak *suspects, size_t count);

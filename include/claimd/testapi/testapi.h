@@ -1,12 +1,13 @@
 /*
- * testapi: what a server has besides when tests are run against it (docs/ci.md): a clock that they
- * move, a history of what happened, and rules for what is to go wrong.
+ * testapi: the test API of a server with `ci` (docs/ci.md): a clock that tests move, a history of events,
+ * and rules that inject faults.
  *
- * It stands beside the store: it observes its changes, passes them on to the log if there is
- * one, and moves the clock by which the store lives. Without `ci` there is no test API, and nothing
- * of this costs anything.
+ * The test API is a log of the store. It records each change in the history, and forwards the change to
+ * the journal if there is one. It owns the clock of the store. Without `ci`, no test API exists, and it
+ * costs nothing.
  *
- *   Threads  any, but for testapi_new(), testapi_attach() and testapi_free()
+ *   Memory   of the account given to testapi_new(); see history.h and faults.h for the bounds
+ *   Threads  any, except for testapi_new(), testapi_attach() and testapi_free()
  */
 #ifndef CLAIMD_TESTAPI_TESTAPI_H
 #define CLAIMD_TESTAPI_TESTAPI_H
@@ -18,78 +19,84 @@
 
 struct testapi;
 
-/* A test API whose clock runs with the wall clock; owned. ST_NO_MEMORY. */
+/* Makes a test API, owned. Its clock runs with the wall clock. ST_NO_MEMORY. */
 enum status testapi_new(struct mem *mem, struct testapi **out);
 
-/* After the store. */
+/* Call it after the store is closed. NULL is fine. */
 void testapi_free(struct testapi *testapi);
 
-/* The store's clock. Only the test API moves it once it is attached. */
+/* The clock of the store. Once a store is attached, only the test API moves it. */
 struct clock *testapi_clock(struct testapi *testapi);
 
 struct history *testapi_history(struct testapi *testapi);
 struct faults *testapi_faults(struct testapi *testapi);
 
-/* The log for the store, which passes everything on to `log`, if not NULL. */
+/* The log for the store. It forwards all calls to `log`, unless that is NULL. */
 struct store_log *testapi_log(struct testapi *testapi, struct store_log *log);
 
-/* This is the store; moved(ctx) is called, from any thread, when its clock was moved. */
+/* Sets the store. After each move of its clock, the test API calls moved(ctx), on any thread. */
 void testapi_attach(struct testapi *testapi, struct store *store,
                     void (*moved)(void *ctx), void *ctx);
 
 /* ------------------------------------------------------------------ time */
 
-/* The clock can be moved by so much at a time: 366 days. */
+/* The longest move of the clock at a time: 366 days. */
 enum { TESTAPI_STEP_MOST_S = 366 * 24 * 3600 };
 
 struct testapi_time {
-    int64_t now_ms, ahead_ms; /* of the wall clock */
+    int64_t now_ms;   /* of the store's clock */
+    int64_t ahead_ms; /* how far that is ahead of the wall clock */
     bool stands;
 };
 void testapi_time(const struct testapi *testapi, struct testapi_time *out);
 
-/* Stops the clock, or starts it from where it stands. */
-void testapi_stop(struct testapi *testapi, bool stop);
+/* Stops the clock, or starts it again from its present time. */
+void testapi_freeze(struct testapi *testapi, bool stop);
 
 /*
- * Moves the clock towards until_ms, from one deadline to the next: a step, or a slice of what
- * is due. True: it is there, and all that was due by then has happened. Between two steps all
- * waiters that were called have been served. `since`: it stops when something that time does has
- * happened behind this number of the history; UINT64_MAX: it does not.
+ * Moves the clock one step towards until_ms: to the next deadline of the store, or by a slice of what is
+ * due. True once the clock is there and everything due has happened. Otherwise the caller calls it again.
+ * Between two steps, each notified waiter has retried its operation.
+ *
+ * If `since` is not UINT64_MAX, the move also ends when the history has an event caused by time with a
+ * number above `since`.
  */
 bool testapi_move(struct testapi *testapi, int64_t until_ms, uint64_t since);
 
-/* One whole state replaces another at a time. False: another request replaces one now. */
-bool testapi_begin_exchange(struct testapi *testapi);
-void testapi_end_exchange(struct testapi *testapi);
+/* Begins to replace the whole state of the store. False if another request replaces it now. */
+bool testapi_begin_load(struct testapi *testapi);
+void testapi_end_load(struct testapi *testapi);
 
 /* ------------------------------------------------------------------ waiters */
 
 /*
- * A request that waits for a message is told by the store, and asks again a moment later. The
- * test API stands between: while a request that was told has not asked again, time does not go on.
+ * The store notifies a waiting request, and the request retries its operation a moment later. A
+ * testapi_waiter is a listener between the two. It counts the notified requests that have not retried yet.
+ * Meanwhile the clock does not move.
  */
-struct testapi_call;
+struct testapi_waiter;
 
 /*
- * Makes the call of a request of this project, owned: what the store tells testapi_call_listener()
- * is passed on to `inner`, which is borrowed. NULL without memory.
+ * Makes a waiter for a request of this project, owned. Its listener forwards each notification to `inner`,
+ * which is borrowed. NULL without memory.
  */
-struct testapi_call *testapi_call_new(struct testapi *testapi, struct bytes project,
-                                      struct store_listener *inner);
-struct store_listener *testapi_call_listener(struct testapi_call *call);
+struct testapi_waiter *testapi_waiter_new(struct testapi *testapi, struct bytes project,
+                                          struct store_listener *inner);
+struct store_listener *testapi_waiter_listener(struct testapi_waiter *waiter);
 
-/* It waits no more, and the store does not know its listener any more. Fine with NULL. */
-void testapi_call_free(struct testapi_call *call);
+/* Frees a waiter whose listener the store no longer has. NULL is fine. */
+void testapi_waiter_free(struct testapi_waiter *waiter);
 
-/* It asks again; true: because it was told. Then testapi_call_served() comes when it has asked. */
-bool testapi_call_take(struct testapi_call *call);
-void testapi_call_served(struct testapi *testapi);
+/*
+ * The request retries. True if it was notified. Call testapi_waiter_end_retry() after the retry then.
+ */
+bool testapi_waiter_begin_retry(struct testapi_waiter *waiter);
+void testapi_waiter_end_retry(struct testapi *testapi);
 
-/* Tells all waiting requests, of one project or (absent) of all, that their waiting is over. */
-void testapi_dismiss(struct testapi *testapi, struct bytes project);
+/* Ends the long polling of all requests of a project; absent: of all projects. */
+void testapi_end_waits(struct testapi *testapi, struct bytes project);
 
-/* Has each request that was told asked again? */
-bool testapi_is_quiet(const struct testapi *testapi);
+/* True if each notified request has retried its operation. */
+bool testapi_retries_are_done(const struct testapi *testapi);
 
 #endif

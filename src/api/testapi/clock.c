@@ -158,7 +158,7 @@ move_begin(struct context *ctx, const struct clock_request *request)
                               request->ms / 1000, time.ahead_ms);
     note_move(ctx, request);
     if (request->state != LEAVE)
-        testapi_stop(ctx->testapi, request->state == STOP);
+        testapi_freeze(ctx->testapi, request->state == STOP);
     until = time.now_ms;
     if (request->move == TO_AHEAD)
         until += request->ms - time.ahead_ms;
@@ -200,7 +200,7 @@ move(struct context *ctx, read_fn *read)
     buf_byte(&ctx->res->body, '{');
     write_time(ctx);
     buf_printf(page.out, ",\"lost\":%" PRIu64 ",\"events\":",
-               history_gone(testapi_history(ctx->testapi), page.since));
+               history_missing(testapi_history(ctx->testapi), page.since));
     testapi_write_page(ctx, &page);
     buf_byte(&ctx->res->body, '}');
     return answer_json(ctx, 200);

@@ -255,7 +255,8 @@ note_shown(struct context *ctx, const struct store_message *messages, size_t cou
 static enum api_next
 handle(const struct api *api, struct request *req, struct context *ctx)
 {
-    const bool called = req->waiting != NULL && testapi_call_take(req->waiting->call);
+    const bool called =
+        req->waiting != NULL && testapi_waiter_begin_retry(req->waiting->testapi_waiter);
     enum api_next next = steps_plain.handle(api, req, ctx);
 
     if (next == API_SEND || next == API_HOLD) {
@@ -266,7 +267,7 @@ handle(const struct api *api, struct request *req, struct context *ctx)
         next = response_complete(ctx);
     }
     if (called)
-        testapi_call_served(ctx->testapi);
+        testapi_waiter_end_retry(ctx->testapi);
     return next;
 }
 
@@ -285,9 +286,11 @@ listen_between(struct context *ctx)
 {
     struct waiting *waiting = ctx->req->waiting;
 
-    waiting->call =
-        testapi_call_new(ctx->testapi, ctx->queue.project, &waiting->listener);
-    return waiting->call == NULL ? NULL : testapi_call_listener(waiting->call);
+    waiting->testapi_waiter =
+        testapi_waiter_new(ctx->testapi, ctx->queue.project, &waiting->listener);
+    return waiting->testapi_waiter == NULL
+               ? NULL
+               : testapi_waiter_listener(waiting->testapi_waiter);
 }
 
 static int64_t
@@ -304,8 +307,9 @@ stop_waiting(const struct api *api, struct request *req)
     steps_plain.stop_waiting(api, req);
     if (waiting == NULL)
         return;
-    testapi_call_free(waiting->call); /* the store does not know it any more */
-    waiting->call = NULL;
+    testapi_waiter_free(
+        waiting->testapi_waiter); /* the store does not know it any more */
+    waiting->testapi_waiter = NULL;
     if (waiting->watched != NULL)
         history_unwatch(waiting->watched, &waiting->listener);
     waiting->watched = NULL;

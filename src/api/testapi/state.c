@@ -17,9 +17,9 @@ handle_reset(struct context *ctx)
     enum status st = ST_OK;
 
     if (!ctx->progress->begun)
-        testapi_dismiss(ctx->testapi, project);
+        testapi_end_waits(ctx->testapi, project);
     ctx->progress->begun = true;
-    if (!testapi_is_quiet(ctx->testapi))
+    if (!testapi_retries_are_done(ctx->testapi))
         return ST_AGAIN;
     for (int i = 0; st == ST_OK && i < RESET_SLICE && !walk.done; i++) {
         st = dump_next(ctx->store, &ctx->op, project, &walk);
@@ -96,9 +96,9 @@ handle_state_set(struct context *ctx)
                               API_SEED_MOST);
     if (ctx->req->body.len == 0)
         return context_refuse(ctx, ST_BAD_BODY, "a body is required");
-    if (!testapi_begin_exchange(ctx->testapi))
+    if (!testapi_begin_load(ctx->testapi))
         return ST_AGAIN;
     st = replace(ctx);
-    testapi_end_exchange(ctx->testapi);
+    testapi_end_load(ctx->testapi);
     return st;
 }

@@ -104,7 +104,7 @@ START_TEST(a_rule_without_a_match_is_for_every_request)
 }
 END_TEST
 
-START_TEST(a_rule_is_for_what_it_names)
+START_TEST(a_rule_matches_the_requests_that_it_names)
 {
     static const struct {
         struct fault_match match;
@@ -133,7 +133,7 @@ START_TEST(a_rule_is_for_what_it_names)
 }
 END_TEST
 
-START_TEST(what_a_request_lacks_matches_no_rule_for_it)
+START_TEST(a_request_without_a_property_matches_no_rule_that_names_it)
 {
     set((struct fault_rule){.match.queue = BYTES_LIT("q")});
     ck_assert(!strikes("queues:get_all", NULL, "c", FAULT_HALF));

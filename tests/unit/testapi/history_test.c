@@ -98,10 +98,10 @@ START_TEST(the_oldest_go_and_are_counted)
         add(HISTORY_POSTED, i);
     ck_assert_uint_eq(history_last(h), HISTORY_MOST + 3);
     ck_assert_uint_eq(history_lost(h), 3);
-    ck_assert_uint_eq(history_gone(h, 0), 3);
-    ck_assert_uint_eq(history_gone(h, 2), 1);
-    ck_assert_uint_eq(history_gone(h, 3), 0);
-    ck_assert_uint_eq(history_gone(h, HISTORY_MOST + 3), 0);
+    ck_assert_uint_eq(history_missing(h, 0), 3);
+    ck_assert_uint_eq(history_missing(h, 2), 1);
+    ck_assert_uint_eq(history_missing(h, 3), 0);
+    ck_assert_uint_eq(history_missing(h, HISTORY_MOST + 3), 0);
     ck_assert_uint_eq(look(0, SIZE_MAX).count, HISTORY_MOST);
     ck_assert_uint_eq(look(0, SIZE_MAX).first, 4);
 }
@@ -166,7 +166,7 @@ fire(struct store_wakeup *wakeup)
     container_of(wakeup, struct witness, wakeup)->rung++;
 }
 
-START_TEST(who_watches_is_told_and_rung)
+START_TEST(a_listener_is_notified_and_woken)
 {
     struct witness all[20];
 

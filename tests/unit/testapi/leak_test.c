@@ -75,7 +75,7 @@ START_TEST(kinds_have_names)
 }
 END_TEST
 
-START_TEST(what_the_history_does_not_know_stays_as_it_is)
+START_TEST(a_suspect_without_entries_stays_as_it_is)
 {
     const struct leak leak = look_up("a");
 
@@ -95,7 +95,7 @@ START_TEST(each_message_of_a_post_is_found)
 }
 END_TEST
 
-START_TEST(what_was_shown_has_not_leaked)
+START_TEST(a_message_that_was_shown_has_not_leaked)
 {
     note(HISTORY_POSTED, 1, "me", "a b");
     note(HISTORY_SHOWN, 2, "you", "b");
