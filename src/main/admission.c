@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* KEYSTONE_LINE: questions that may wait for a thread. */
+/* KEYSTONE_LINE: maximum number of requests that wait for a thread. */
 enum { FILE_MOST = 16 << 20, KEYSTONE_THREADS = 8, KEYSTONE_LINE = 256 };
 
 static enum status
@@ -14,11 +14,11 @@ parse_policy(void *policy, struct mem *mem, struct bytes text, size_t *line,
              struct reason *why)
 {
     (void)mem;
-    (void)line; /* the reason names it */
+    (void)line; /* the reason names the line */
     return policy_read(policy, text, why);
 }
 
-/* ctx: where the list goes. */
+/* ctx: struct token_list **, the result. */
 static enum status
 parse_certificates(void *ctx, struct mem *mem, struct bytes text, size_t *line,
                    struct reason *why)
@@ -26,7 +26,7 @@ parse_certificates(void *ctx, struct mem *mem, struct bytes text, size_t *line,
     return token_list_read(mem, text, certificate_line_read, ctx, line, why);
 }
 
-struct new_tokens {
+struct token_parser {
     struct access *access;
     const struct policy *policy;
 };
@@ -35,7 +35,7 @@ static enum status
 parse_tokens(void *ctx, struct mem *mem, struct bytes text, size_t *line,
              struct reason *why)
 {
-    const struct new_tokens *new = ctx;
+    const struct token_parser *new = ctx;
 
     (void)mem;
     return access_replace(new->access, text, new->policy, line, why);
@@ -56,7 +56,7 @@ admission_reload(struct admission *a, const struct config *config,
                                           .secret = true};
     struct token_list *certificates = NULL;
     struct policy policy = policy_default;
-    struct new_tokens new = {a->access, &policy};
+    struct token_parser new = {a->access, &policy};
     struct reason unused;
     size_t line;
     enum status st = ST_OK;
@@ -66,7 +66,7 @@ admission_reload(struct admission *a, const struct config *config,
     if (st == ST_OK && config_has(certificates_file.path))
         st = text_file_parse(&certificates_file, a->mem, parse_certificates,
                              &certificates, errors);
-    /* Puts the policy and the tokens in force; there are none unless `auth` is tokens. */
+    /* Put the policy and the tokens in force. Only `auth = tokens` has tokens. */
     if (st == ST_OK && config->auth == AUTH_BY_TOKENS)
         st = text_file_parse(&tokens_file, a->mem, parse_tokens, &new, errors);
     else if (st == ST_OK)
@@ -82,7 +82,7 @@ admission_reload(struct admission *a, const struct config *config,
 }
 
 static enum status
-make_key(void *out, size_t size)
+random_key(void *out, size_t size)
 {
     struct entropy entropy;
     enum status st;
@@ -94,9 +94,9 @@ make_key(void *out, size_t size)
     return st;
 }
 
-/* Reads the service token as it is now, with a NUL behind it. */
+/* Reads the service token from its file. */
 static enum status
-read_service_token(const struct admission *a, char out[KEYSTONE_TOKEN_MAX + 1],
+service_token_read(const struct admission *a, char out[KEYSTONE_TOKEN_MAX + 1],
                    struct config_errors *errors)
 {
     const struct text_file file = {.path = a->config->keystone_token_file,
@@ -124,12 +124,12 @@ read_service_token(const struct admission *a, char out[KEYSTONE_TOKEN_MAX + 1],
     return st;
 }
 
-/* The wire asks for it each time. */
+/* Keystone's client reads the token before each request. */
 static enum status
-give_service_token(void *ctx, char out[KEYSTONE_TOKEN_MAX + 1], struct reason *why)
+service_token_get(void *ctx, char out[KEYSTONE_TOKEN_MAX + 1], struct reason *why)
 {
     struct config_errors errors = {.to = NULL};
-    enum status st = read_service_token(ctx, out, &errors);
+    enum status st = service_token_read(ctx, out, &errors);
 
     if (st == ST_BAD_VALUE)
         return reason_give(why, ST_UNAVAILABLE, "%s", errors.last);
@@ -137,7 +137,7 @@ give_service_token(void *ctx, char out[KEYSTONE_TOKEN_MAX + 1], struct reason *w
 }
 
 static void
-log_health(void *ctx, enum keystone_health health, const char *why)
+log_keystone_health(void *ctx, enum keystone_health health, const char *why)
 {
     const struct admission *a = ctx;
 
@@ -163,19 +163,19 @@ open_keystone(struct admission *a, struct config_errors *errors)
                                               .url = a->config->keystone_url,
                                               .ca =
                                                   system ? NULL : a->config->keystone_ca,
-                                              .service_token = give_service_token,
+                                              .service_token = service_token_get,
                                               .ctx = a};
     struct keystone_config keystone = {
         .mem = a->mem,
         .cache_ms = a->config->keystone_cache_seconds * 1000,
         .timeout_ms = a->config->keystone_timeout_ms,
         .cache_tokens = (size_t)a->config->keystone_cache_tokens,
-        .health = log_health,
+        .health = log_keystone_health,
         .ctx = a,
     };
     struct reason why;
     char token[KEYSTONE_TOKEN_MAX + 1];
-    enum status st = read_service_token(a, token, errors);
+    enum status st = service_token_read(a, token, errors);
 
     explicit_bzero(token, sizeof(token));
     reason_init(&why);
@@ -194,7 +194,7 @@ open_keystone(struct admission *a, struct config_errors *errors)
     if (st == ST_OK)
         st = role_map_read(&keystone.roles, bytes_str(a->config->keystone_roles), &why);
     if (st == ST_OK)
-        st = make_key(&keystone.key, sizeof(keystone.key));
+        st = random_key(&keystone.key, sizeof(keystone.key));
     keystone.wire = a->wire;
     keystone.executor = a->executor;
     if (st == ST_OK)
@@ -261,7 +261,7 @@ identity_open(const struct config *config, struct mem *mem, struct auth **out,
         st = ST_BAD_VALUE;
     }
     if (st == ST_OK)
-        st = make_key(&auth.key, sizeof(auth.key));
+        st = random_key(&auth.key, sizeof(auth.key));
     if (st == ST_OK)
         st = auth_new(&auth, out, &bad_line);
     text_file_drop(mem, auth.users);

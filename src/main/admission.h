@@ -1,6 +1,4 @@
-/*
- * admission: access of clients, from the files and the Keystone server that the options name.
- */
+/* admission: opens the access control of clients, with the files and the Keystone server of the options. */
 #ifndef MAIN_ADMISSION_H
 #define MAIN_ADMISSION_H
 
@@ -9,21 +7,21 @@
 #include "claimd/base/log.h"
 #include "main/config.h"
 
-/* It must stay where it is while it is open. */
+/* Must not move in memory while it is open. */
 struct admission {
     const struct config *config; /* borrowed */
     struct mem *mem;             /* borrowed */
-    const struct log *log;       /* borrowed; NULL: it logs nothing */
-    struct access *access;       /* NULL: every client has access */
-    /* With keystone, else NULL: */
+    const struct log *log;       /* borrowed; NULL: no log */
+    struct access *access;       /* owned; NULL: every client has access */
+    /* Owned; NULL without Keystone. */
     struct keystone_wire *wire;
     struct executor *executor;
     struct keystone *keystone;
 };
 
 /*
- * Opens one, to be closed in any case. ST_BAD_VALUE after error messages about the files, or what
- * is missing; ST_NO_MEMORY.
+ * Opens the access control. Call admission_close() in any case. ST_BAD_VALUE after error messages;
+ * ST_NO_MEMORY.
  */
 enum status
 admission_open(struct admission *a, const struct config *config, struct mem *mem,
@@ -33,16 +31,16 @@ admission_open(struct admission *a, const struct config *config, struct mem *mem
 void admission_close(struct admission *a);
 
 /*
- * Reads the files that *config names now, and clears the cache of Keystone. ST_BAD_VALUE
- * after error messages: then all is as before.
+ * Reads the files that *config names, and clears the cache of Keystone. ST_BAD_VALUE after error messages,
+ * and nothing is changed.
  */
 enum status admission_reload(struct admission *a, const struct config *config,
                              struct config_errors *errors);
 
 /*
- * Makes the auth of the identity stub, owned; NULL in *out if the stub is off. config is borrowed for
- * its life. ST_BAD_VALUE after error messages about the list of users. The list is read once: it may
- * be a pipe.
+ * Makes the auth of the identity stub, owned; *out is NULL if the stub is off. config is borrowed for its
+ * life. The list of users is read only once, so it may be a pipe. ST_BAD_VALUE after error messages about
+ * the list; ST_NO_MEMORY.
  */
 enum status identity_open(const struct config *config, struct mem *mem, struct auth **out,
                           struct config_errors *errors);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One line, with the help to read for a command that was misused. */
+/* Prints one line; misused: names the help of this command; NULL: no help. */
 static void __attribute__((format(printf, 2, 0)))
 print_failure(const struct command *misused, const char *format, va_list args)
 {
@@ -18,7 +18,7 @@ print_failure(const struct command *misused, const char *format, va_list args)
     char line[JOURNAL_ERROR_CAP + 256];
 
     (void)vsnprintf(line, sizeof(line), format, args);
-    (void)fflush(stdout); /* in the order in which it was said */
+    (void)fflush(stdout); /* keep the order of both outputs */
     if (misused != NULL)
         config_error(&errors, "%s. See claimd %s --help", line, misused->name);
     else
@@ -48,7 +48,7 @@ command_misused(const struct command *command, const char *format, ...)
 }
 
 struct disk *
-command_open(const char *path, bool make)
+command_open_dir(const char *path, bool make)
 {
     struct disk *d = NULL;
     int error = disk_open(path, make, &d);
@@ -64,7 +64,7 @@ command_journal_open(struct command_journal *j, const char *path, const char *ad
 {
     int error;
 
-    *j = (struct command_journal){.path = path, .disk = command_open(path, false)};
+    *j = (struct command_journal){.path = path, .disk = command_open_dir(path, false)};
     if (j->disk == NULL)
         return false;
     error = journal_hold(j->disk, &j->lock);
@@ -99,9 +99,9 @@ count_name(void *arg, const char *name)
 }
 
 struct disk *
-command_open_empty(const char *path)
+command_open_empty_dir(const char *path)
 {
-    struct disk *d = command_open(path, true);
+    struct disk *d = command_open_dir(path, true);
     size_t names = 0;
     int error = d == NULL ? 0 : disk_list(d, count_name, &names);
 

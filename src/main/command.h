@@ -1,4 +1,4 @@
-/* command: what claimd does besides serving, named by its first argument. */
+/* command: the subcommands of claimd, such as `claimd verify`, and functions that they share. */
 #ifndef MAIN_COMMAND_H
 #define MAIN_COMMAND_H
 
@@ -9,97 +9,96 @@
 
 struct help_entry;
 
-/* What a command returns: exit statuses. */
+/* Exit statuses of commands. */
+enum { COMMAND_GOOD, COMMAND_FAILED, COMMAND_USAGE, COMMAND_DAMAGED };
+
 enum {
-    COMMAND_GOOD = 0,
-    COMMAND_FAILED =
-        1, /* it could not be done: also when another process is in the way */
-    COMMAND_USAGE = 2,
-    COMMAND_DAMAGED = 3
+    COMMAND_ARGUMENTS = 3,
+    COMMAND_OPTIONS = 4,
+    COMMAND_USAGES = 3,
+    COMMAND_STATUSES = 4
 };
 
-enum { COMMAND_PLACES = 3, COMMAND_OPTIONS = 4, COMMAND_CALLS = 3, COMMAND_STATUSES = 4 };
-
-/* Words of a command line; the values are borrowed from it. */
-struct command_words {
-    const char *places[COMMAND_PLACES]; /* in their order; NULL: not there */
-    const char *values[COMMAND_OPTIONS];
-    struct mem *mem; /* for the command */
+/* Arguments of a command, borrowed from the command line. */
+struct command_args {
+    const char *positional[COMMAND_ARGUMENTS]; /* NULL: missing */
+    const char *values[COMMAND_OPTIONS];       /* by index of the option; NULL: missing */
+    struct mem *mem;                           /* for the command */
 };
 
 struct command_option {
-    const char *name, *value, *what; /* "--from", "LSN", or NULL: it has no value;
-                                        name NULL: no more */
+    const char *name;  /* "--from"; NULL: the end of the list */
+    const char *value; /* "LSN"; NULL: the option has no value */
+    const char *text;  /* description */
 };
 
-/* How a command is called, and what help and manual tell of it (help.h says how). */
+/* A command, with its texts for help and the manual (help.h describes the markup). */
 struct command {
     const char *name;
-    const char *call, *summary;        /* "verify DIR", and a line */
-    const char *usages[COMMAND_CALLS]; /* behind "claimd ", in full; NULL: no more */
-    const char *about;                 /* paragraphs, with an empty line in between */
+    const char *synopsis, *summary;     /* "verify DIR", and one sentence */
+    const char *usages[COMMAND_USAGES]; /* all forms, without "claimd "; NULL: the end */
+    const char *about;                  /* paragraphs, with an empty line in between */
     struct command_option options[COMMAND_OPTIONS];
-    const char *example; /* a command line */
-    const char
-        *ends[COMMAND_STATUSES]; /* what an exit status means; NULL: there is none */
-    const struct help_entry *other_ends; /* and others; NULL: none */
+    const char *example;                     /* a command line */
+    const char *statuses[COMMAND_STATUSES];  /* their meanings; NULL: not used */
+    const struct help_entry *other_statuses; /* NULL: none */
 
-    const char *program; /* NULL, or the one that is started with the arguments instead */
-    size_t places;       /* that may be there */
-    size_t least;        /* that must be there */
-    const char *needs;   /* these, in words: "a directory" */
-    const char
-        *verbs; /* of which the first place is one, "new list"; NULL: it is a path */
-    int (*run)(const struct command_words *words);
-    int (*start)(char *const *argv); /* instead of `run`: reads its words itself, among
-                                        them options of the server */
+    const char *program;       /* implements the command; NULL: `run` or `start` does */
+    size_t max_args, min_args; /* positional arguments */
+    const char *needs;         /* the required ones, in words: "a directory" */
+    const char *actions;       /* values of the first argument: "new list"; NULL: any */
+    int (*run)(const struct command_args *args);
+    int (*start)(char *const *argv); /* instead of `run`: reads the arguments itself */
 };
 
 extern const struct command command_verify, command_log, command_backup, command_token,
     command_health, command_dump, command_load, command_bench, command_run_tests,
-    command_generate; /* the last is not shown */
+    command_generate; /* help does not show the last one */
 
-/* All of them. */
+/* All commands that help shows. */
 extern const struct command *const commands[];
 extern const size_t command_count;
 
-/* The command with this name, NULL if there is none. */
+/* Finds a command, also command_generate, by name. NULL if there is none. */
 const struct command *command_find(const char *name);
 
-/* Reads the arguments behind the name and runs it. Returns the exit status. */
+/* Reads the arguments behind the name and runs the command, or prints its help. Returns the exit status. */
 int command_run(const struct command *command, char *const *argv);
 
-/* ------------------------------------------------------------------ what they share */
+/* ------------------------------------------------------------------ shared by commands */
 
-/* One line on standard error; returns `status`. */
+/* Prints an error as one line. Returns `status`. */
 int __attribute__((format(printf, 2, 3)))
 command_fails(int status, const char *format, ...);
 
-/* The same for wrong arguments, with the help to read; returns COMMAND_USAGE. */
+/* Prints an error about the arguments, and names the help. Returns COMMAND_USAGE. */
 int __attribute__((format(printf, 2, 3)))
 command_misused(const struct command *command, const char *format, ...);
 
-/* Opens a directory, or makes it first; NULL after an error message. */
-struct disk *command_open(const char *path, bool make);
+/* Opens a directory; `make`: creates it if it does not exist. NULL after an error message. */
+struct disk *command_open_dir(const char *path, bool make);
 
-/* The directory of a journal, for a command that reads it. */
+/* Opens a directory without files, or creates one. NULL after an error message. */
+struct disk *command_open_empty_dir(const char *path);
+
+/* The directory of a journal that a command reads. */
 struct command_journal {
     const char *path;
     struct disk *disk;
-    struct disk_file *lock; /* NULL: it is not locked */
-    bool in_use;            /* another process writes it */
+    struct disk_file *lock; /* NULL: not locked */
+    bool in_use;            /* another process writes the journal */
 };
 
 /*
- * Opens the directory and locks it. If another process uses it, that is an error, with `advice` behind
- * it; with NULL it is none, and the command does not keep it locked either. False after an error
- * message. To be closed in any case.
+ * Opens the directory and locks it. If another process uses it, prints an error that ends with `advice`.
+ * If `advice` is NULL, use by another process is no error, and the directory does not stay locked. False
+ * after an error message. Call command_journal_close() in any case.
  */
 bool
 command_journal_open(struct command_journal *j, const char *path, const char *advice);
 void command_journal_close(struct command_journal *j);
 
-/* A store with everything that a journal has. */
+/* A store with the contents of a journal. */
 struct command_replay {
     struct mem *mem;
     struct store *store;
@@ -107,19 +106,16 @@ struct command_replay {
     struct journal_findings found;
 };
 
-/* Replays a journal. An exit status, after an error message. To be closed in any case. */
+/* Replays a journal. Returns an exit status, after an error message if it is not 0. Call
+ * command_replay_close() in any case. */
 int command_replay_open(struct command_replay *r, struct disk *d, const char *path,
                         const struct journal_eyes *eyes);
 void command_replay_close(struct command_replay *r);
 
-/* Opens a new directory, or one without files; NULL after an error message. */
-struct disk *command_open_empty(const char *path);
-
 /*
- * Requests a target of the server at ADDRESS:PORT, [IPv6]:PORT or unix:PATH, over plain HTTP without
- * libcurl. Returns the status of the response, and in *body its body, as far as it came until the server
- * closed the connection or until until_ns, a time of clock_stopwatch_ns(). 0: there was no response. -1:
- * it cannot connect, and errno says why.
+ * Sends GET for a target to the server at ADDRESS:PORT, [IPv6]:PORT or unix:PATH, over plain HTTP without
+ * libcurl. Returns the status of the response and, in *body, its body, as far as it arrived before until_ns
+ * (clock_stopwatch_ns()). 0: no response. -1: no connection; errno has the reason.
  */
 int http_get(const char *address, const char *target, int64_t until_ns, struct buf *body);
 

@@ -1,6 +1,6 @@
 /*
- * claimd dump and claimd load: all that a server, or a journal that no process uses, has, as lines of
- * JSON, and these lines into a server.
+ * claimd dump writes the contents of a server, or of a journal that no process uses, as lines of JSON.
+ * claimd load sends such lines to a server.
  */
 #include "claimd/api/dump.h"
 #include "claimd/engine/engine.h"
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Places of the options in the words of both commands. */
+/* Indexes of the options of both commands. */
 enum { URL, JOURNAL, PROJECT, DUMP_TOKEN_FILE, LOAD_TOKEN_FILE = 1, EXISTING };
 
 /* ------------------------------------------------------------------ requests by libcurl */
@@ -51,8 +51,8 @@ web_client_close(struct web_client *c)
 }
 
 /*
- * Opens one for the URL of a server (NULL: that of a server with default options) and a file with a
- * token for X-Auth-Token (NULL: none). False after an error message. To be closed only on success.
+ * Opens a client for a URL (NULL: of a server with default options) and a file with a token for X-Auth-Token
+ * (NULL: no token). False after an error message. Call web_client_close() only after success.
  */
 static bool
 web_client_open(struct web_client *c, const char *url, const char *token_file,
@@ -78,7 +78,8 @@ web_client_open(struct web_client *c, const char *url, const char *token_file,
             config_error(&errors, "%s", why.text);
     }
     if (st == ST_OK) {
-        (void)c->curl.global_init(CURL_GLOBAL_DEFAULT); /* easy_init() would do it */
+        (void)c->curl.global_init(
+            CURL_GLOBAL_DEFAULT); /* easy_init() repeats it on failure */
         c->handle = c->curl.easy_init();
         (void)snprintf(line, sizeof(line), "X-Auth-Token: %s",
                        token == NULL ? "" : token);
@@ -98,12 +99,12 @@ web_client_open(struct web_client *c, const char *url, const char *token_file,
 }
 
 /*
- * Requests url + target, with a body (POST) or, absent, without (GET). *code: of the response, whose
- * body replaces what `out` has. An exit status; after an error message there is no response.
+ * Sends a POST with the body or, if that is absent, a GET to the target. *code is the status of the
+ * response, and `out` its body. Returns an exit status; after an error message there is no response.
  */
 static int
-web_client_ask(struct web_client *c, const char *target, struct bytes body, int *code,
-               struct buf *out)
+web_client_request(struct web_client *c, const char *target, struct bytes body, int *code,
+                   struct buf *out)
 {
     const bool is_unix = strncmp(c->url, "unix:", 5) == 0;
     size_t len = strlen(c->url);
@@ -115,7 +116,7 @@ web_client_ask(struct web_client *c, const char *target, struct bytes body, int 
     c->curl.easy_reset(c->handle);
     while (len > 0 && c->url[len - 1] == '/')
         len--;
-    if (is_unix) { /* any host will do */
+    if (is_unix) { /* the host does not matter */
         (void)c->curl.easy_setopt(c->handle, CURLOPT_UNIX_SOCKET_PATH, c->url + 5);
         (void)snprintf(url, sizeof(url), "http://localhost%s", target);
     } else {
@@ -149,10 +150,10 @@ web_client_ask(struct web_client *c, const char *target, struct bytes body, int 
 
 /* ------------------------------------------------------------------ dump */
 
-/* Bytes of lines that are written at once from a journal. */
+/* Size of a page of lines from a journal. */
 enum { PAGE = 256 * 1024 };
 
-/* Prints lines and counts them, or the end for absent ones: so a loader knows that the dump is whole. */
+/* Prints and counts lines or, if they are absent, the last line, which proves that the dump is complete. */
 static int
 print_lines(struct bytes lines, uint64_t *count)
 {
@@ -160,7 +161,7 @@ print_lines(struct bytes lines, uint64_t *count)
     bool good;
 
     for (; rest.len > 0; (void)bytes_cut(&rest, '\n'))
-        ++*count; /* each line has an end */
+        ++*count;
     good = bytes_present(lines)
                ? fwrite(lines.data, 1, lines.len, stdout) == lines.len
                : printf("{\"end\":%" PRIu64 "}\n", *count) >= 0 && fflush(stdout) == 0;
@@ -177,9 +178,9 @@ write_parameter(struct buf *out, const char *name, struct bytes value)
         buf_printf(out, "%%%02x", (unsigned char)value.data[i]);
 }
 
-/* Takes the last line off a page: {"next":"MARKER"} or {"end":true}. False: it is another. */
+/* Cuts the last line off a page, {"next":"MARKER"} or {"end":...}. False if it is another line. */
 static bool
-take_last_line(struct bytes *page, struct bytes *marker)
+cut_last_line(struct bytes *page, struct bytes *marker)
 {
     static const char next[] = "{\"next\":\"", end[] = "{\"end\":";
     size_t at = page->len > 0 ? page->len - 1 : 0;
@@ -198,14 +199,14 @@ take_last_line(struct bytes *page, struct bytes *marker)
     return true;
 }
 
-/* Prints a page, and leaves the target of the next one; empty: there is none. */
+/* Prints a page, and sets the target of the next one; empty: there is none. */
 static int
 print_page(const char *project, struct buf *page, struct buf *target, uint64_t *count)
 {
     struct bytes lines = buf_view(page), marker;
     int status;
 
-    if (!take_last_line(&lines, &marker))
+    if (!cut_last_line(&lines, &marker))
         return command_fails(COMMAND_FAILED, "the response is not a dump. Check the URL");
     status = print_lines(lines, count);
     buf_reset(target, SIZE_MAX);
@@ -234,7 +235,7 @@ dump_pages(struct web_client *c, const char *project, struct buf *page,
         buf_byte(target, '\0');
         if (target->failed)
             return command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
-        status = web_client_ask(c, target->data, BYTES_NONE, &code, page);
+        status = web_client_request(c, target->data, BYTES_NONE, &code, page);
         if (status == COMMAND_GOOD && code != 200)
             return command_fails(COMMAND_FAILED, "%s responded with status %d. %.*s",
                                  c->url, code, page->len > 300 ? 300 : (int)page->len,
@@ -246,18 +247,17 @@ dump_pages(struct web_client *c, const char *project, struct buf *page,
 }
 
 static int
-dump_server(const struct command_words *words)
+dump_server(const struct command_args *args)
 {
     struct buf page, target;
     struct web_client c;
     int status;
 
-    if (!web_client_open(&c, words->values[URL], words->values[DUMP_TOKEN_FILE],
-                         words->mem))
+    if (!web_client_open(&c, args->values[URL], args->values[DUMP_TOKEN_FILE], args->mem))
         return COMMAND_FAILED;
-    buf_init(&page, words->mem);
-    buf_init(&target, words->mem);
-    status = dump_pages(&c, words->values[PROJECT], &page, &target);
+    buf_init(&page, args->mem);
+    buf_init(&target, args->mem);
+    status = dump_pages(&c, args->values[PROJECT], &page, &target);
     buf_fini(&target);
     buf_fini(&page);
     web_client_close(&c);
@@ -285,7 +285,7 @@ print_store(struct store *store, int64_t now_ms, const char *project, struct buf
     return print_lines(BYTES_NONE, &count);
 }
 
-/* A journal of a clock that is ahead (ci) is dumped at the time that it has come to. */
+/* Dumps a journal whose clock is ahead of ours (ci) at the time of the journal. */
 static int
 dump_replayed(struct disk *d, const char *path, const char *project)
 {
@@ -311,31 +311,31 @@ dump_replayed(struct disk *d, const char *path, const char *project)
 }
 
 static int
-run_dump(const struct command_words *words)
+run_dump(const struct command_args *args)
 {
-    const char *journal = words->values[JOURNAL];
+    const char *journal = args->values[JOURNAL];
     struct command_journal j;
     int status = COMMAND_FAILED;
 
-    if (fcntl(STDOUT_FILENO, F_GETFD) < 0) /* what is opened next would take its place */
+    if (fcntl(STDOUT_FILENO, F_GETFD) < 0) /* the next open() would take its place */
         return command_fails(COMMAND_FAILED, "standard output is closed");
     if (journal != NULL &&
-        (words->values[URL] != NULL || words->values[DUMP_TOKEN_FILE] != NULL))
+        (args->values[URL] != NULL || args->values[DUMP_TOKEN_FILE] != NULL))
         return command_misused(&command_dump,
                                "--journal cannot be used with --url or --token-file");
     if (journal == NULL)
-        return dump_server(words);
+        return dump_server(args);
     if (command_journal_open(&j, journal,
                              "Dump from that process with --url, or dump a copy made by "
                              "claimd backup"))
-        status = dump_replayed(j.disk, journal, words->values[PROJECT]);
+        status = dump_replayed(j.disk, journal, args->values[PROJECT]);
     command_journal_close(&j);
     return status;
 }
 
 const struct command command_dump = {
     .name = "dump",
-    .call = "dump [OPTION]...",
+    .synopsis = "dump [OPTION]...",
     .summary = "Write everything a server has as lines of JSON.",
     .usages = {"dump [--url URL] [--token-file FILE] [--project P]",
                "dump --journal DIR [--project P]"},
@@ -353,7 +353,7 @@ const struct command command_dump = {
                 {"--token-file", "FILE",
                  "File with a token of an operator or admin for all projects."}},
     .example = "claimd dump --url http://127.0.0.1:8888 > claimd.dump",
-    .ends =
+    .statuses =
         {"The dump is complete. Its last line contains the number of lines before it.",
          "The dump could not be read or written completely.", "The arguments are wrong.",
          "The journal is damaged."},
@@ -361,23 +361,24 @@ const struct command command_dump = {
 
 /* ------------------------------------------------------------------ load */
 
-/* A batch: lines of one queue, so that it is loaded as a whole or not at all. */
+/* A batch has lines of one queue. The server loads it completely or not at all. */
 enum { BATCH_BYTES = 256 * 1024, BATCH_LINES = 2000, TRIES = 60 };
 
 struct loading {
     struct web_client *client;
     const char *target;
-    struct buf batch, answer;
-    struct buf address;   /* what the lines of the batch begin with */
-    uint64_t lines;       /* read so far */
-    uint64_t first, held; /* of the batch: its first line, how many it has */
+    struct buf batch, response;
+    struct buf address; /* common begin of the lines of the batch */
+    uint64_t lines;     /* read so far */
+    uint64_t first,
+        batch_lines; /* of the batch: number of its first line, and its lines */
     uint64_t queues, messages, subscriptions;
     struct dump_check check;
 };
 
-/* What a line begins with up to what it has: whose it is. 0: it is another kind of line. */
+/* Length of the begin of a line that names its queue. 0: the line is of another kind. */
 static size_t
-address_of(const char *line)
+address_length(const char *line)
 {
     static const char *const members[] = {
         ",\"metadata\":", ",\"message\":", ",\"subscription\":"};
@@ -392,7 +393,7 @@ address_of(const char *line)
     return least;
 }
 
-/* Sends the batch; again for a while, if the server cannot take it now. */
+/* Sends the batch. Retries for a minute while the server responds with 503. */
 static int
 send_batch(struct loading *l)
 {
@@ -400,15 +401,15 @@ send_batch(struct loading *l)
     uint64_t queues, messages, subscriptions;
     int code = 503;
 
-    if (l->held == 0)
+    if (l->batch_lines == 0)
         return COMMAND_GOOD;
     for (int i = 0; code == 503 && i < TRIES; i++) {
         int status;
 
         if (i > 0)
             (void)nanosleep(&second, NULL);
-        status =
-            web_client_ask(l->client, l->target, buf_view(&l->batch), &code, &l->answer);
+        status = web_client_request(l->client, l->target, buf_view(&l->batch), &code,
+                                    &l->response);
         if (status != COMMAND_GOOD)
             return status;
     }
@@ -416,28 +417,28 @@ send_batch(struct loading *l)
         return command_fails(COMMAND_FAILED,
                              "the server refused lines %" PRIu64 " to %" PRIu64
                              " with status %d. %.*s",
-                             l->first, l->first + l->held - 1, code,
-                             l->answer.len > 600 ? 600 : (int)l->answer.len,
-                             l->answer.len == 0 ? "" : l->answer.data);
-    buf_byte(&l->answer, '\0');
-    if (!l->answer.failed && sscanf(l->answer.data,
-                                    "{\"queues\":%" SCNu64 ",\"messages\":%" SCNu64
-                                    ",\"subscriptions\":%" SCNu64,
-                                    &queues, &messages, &subscriptions) == 3) {
+                             l->first, l->first + l->batch_lines - 1, code,
+                             l->response.len > 600 ? 600 : (int)l->response.len,
+                             l->response.len == 0 ? "" : l->response.data);
+    buf_byte(&l->response, '\0');
+    if (!l->response.failed && sscanf(l->response.data,
+                                      "{\"queues\":%" SCNu64 ",\"messages\":%" SCNu64
+                                      ",\"subscriptions\":%" SCNu64,
+                                      &queues, &messages, &subscriptions) == 3) {
         l->queues += queues;
         l->messages += messages;
         l->subscriptions += subscriptions;
     }
-    l->held = 0;
+    l->batch_lines = 0;
     buf_reset(&l->batch, SIZE_MAX);
     return COMMAND_GOOD;
 }
 
 static int
-take_line(struct loading *l, const char *line, size_t len)
+load_line(struct loading *l, const char *line, size_t len)
 {
     static const char head[] = "{\"claimd\":";
-    size_t address = address_of(line);
+    size_t address = address_length(line);
     enum dump_record record = DUMP_CONTENT;
     int status = COMMAND_GOOD;
     uint64_t announced = 0;
@@ -450,14 +451,14 @@ take_line(struct loading *l, const char *line, size_t len)
         record = DUMP_END;
     if (dump_check_record(&l->check, record, announced, &why) != ST_OK)
         return command_fails(COMMAND_FAILED, "line %" PRIu64 ": %s", l->lines, why.text);
-    if (l->held == BATCH_LINES || l->batch.len >= BATCH_BYTES || address == 0 ||
+    if (l->batch_lines == BATCH_LINES || l->batch.len >= BATCH_BYTES || address == 0 ||
         !bytes_equal(bytes_of(line, address), buf_view(&l->address)))
         status = send_batch(l); /* the line cannot join the batch */
     if (status != COMMAND_GOOD || record == DUMP_END)
         return status;
-    if (l->held == 0)
+    if (l->batch_lines == 0)
         l->first = l->lines;
-    l->held++;
+    l->batch_lines++;
     buf_add(&l->batch, line, len);
     if (strncmp(line, head, sizeof(head) - 1) == 0)
         buf_str(&l->batch, "\n{\"end\":1}\n"); /* the server checks the version */
@@ -479,7 +480,7 @@ load_lines(struct loading *l)
 
     l->check.needs_end = true;
     while (status == COMMAND_GOOD && (len = getline(&line, &cap, stdin)) > 0)
-        status = take_line(l, line, (size_t)len);
+        status = load_line(l, line, (size_t)len);
     free(line);
     if (status == COMMAND_GOOD)
         status = send_batch(l);
@@ -494,9 +495,9 @@ load_lines(struct loading *l)
 }
 
 static int
-run_load(const struct command_words *words)
+run_load(const struct command_args *args)
 {
-    const char *existing = words->values[EXISTING];
+    const char *existing = args->values[EXISTING];
     bool replace = existing != NULL && strcmp(existing, "replace") == 0;
     struct web_client c;
     struct loading l = {.client = &c,
@@ -507,14 +508,13 @@ run_load(const struct command_words *words)
         return command_misused(&command_load,
                                "--existing is \"%s\". It must be refuse or replace",
                                existing);
-    if (!web_client_open(&c, words->values[URL], words->values[LOAD_TOKEN_FILE],
-                         words->mem))
+    if (!web_client_open(&c, args->values[URL], args->values[LOAD_TOKEN_FILE], args->mem))
         return COMMAND_FAILED;
-    buf_init(&l.batch, words->mem);
-    buf_init(&l.answer, words->mem);
-    buf_init(&l.address, words->mem);
+    buf_init(&l.batch, args->mem);
+    buf_init(&l.response, args->mem);
+    buf_init(&l.address, args->mem);
     status = load_lines(&l);
-    buf_fini(&l.answer);
+    buf_fini(&l.response);
     buf_fini(&l.batch);
     buf_fini(&l.address);
     web_client_close(&c);
@@ -523,7 +523,7 @@ run_load(const struct command_words *words)
 
 const struct command command_load = {
     .name = "load",
-    .call = "load [OPTION]...",
+    .synopsis = "load [OPTION]...",
     .summary = "Load a dump into a server.",
     .usages = {"load [--url URL] [--token-file FILE] [--existing refuse|replace]"},
     .about =
@@ -539,7 +539,7 @@ const struct command command_load = {
                 {"--existing", "refuse|replace",
                  "How to treat a queue that already exists. Default: refuse"}},
     .example = "claimd load --url http://127.0.0.1:8888 < claimd.dump",
-    .ends = {"Everything is loaded.",
-             "The server refused a line, or the dump is incomplete.",
-             "The arguments are wrong."},
+    .statuses = {"Everything is loaded.",
+                 "The server refused a line, or the dump is incomplete.",
+                 "The arguments are wrong."},
     .run = run_load};

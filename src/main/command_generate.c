@@ -1,11 +1,11 @@
 /*
- * claimd generate: files that follow from the tables of options and commands, for builds of
- * packages and documents. No help shows it.
+ * claimd generate: writes files from the tables of options and commands, for builds of packages and
+ * documents. Help does not show this command.
  *
  *     generate bash|zsh                completions
  *     generate options                 docs/options.md
- *     generate config [NAME=VALUE...]  a configuration file with every default as a comment;
- *                                      of two options at most a value
+ *     generate config [NAME=VALUE...]  a configuration file with every default as a comment, and values for
+ *                                      at most two options
  */
 #include "claimd/auth/policy.h"
 #include "main/command.h"
@@ -27,9 +27,9 @@ takes_words(const struct option *option)
     return option->words != NULL && !option_is_switch(option);
 }
 
-/* "--max-wait" between two texts. */
+/* Prints an option such as "--max-wait" between two texts. */
 static void
-put_name(const char *before, const struct option *option, const char *behind)
+print_name(const char *before, const struct option *option, const char *behind)
 {
     char name[CONFIG_TEXT_CAP];
 
@@ -37,28 +37,28 @@ put_name(const char *before, const struct option *option, const char *behind)
     (void)printf("%s--%s%s", before, name, behind);
 }
 
-/* "a|b|c" with spaces. */
+/* Prints "a|b|c" with spaces instead of bars. */
 static void
-put_words(const char *words)
+print_words(const char *words)
 {
     for (; *words != '\0'; words++)
         (void)putchar(*words == '|' ? ' ' : *words);
 }
 
 static void
-put_roles(void)
+print_roles(void)
 {
     for (enum role role = 0; role < ROLE_COUNT; role++)
         (void)printf("%s%s", role == 0 ? "" : " ", role_name(role));
 }
 
-/* Every option for which `is` holds (NULL: every one), with a text in front of each. */
+/* Prints all options for which `is` returns true (NULL: all), each behind a text. */
 static void
-put_names(const char *before, bool is(const struct option *option))
+print_names(const char *before, bool is(const struct option *option))
 {
     for (size_t i = 0; i < option_count; i++)
         if (is == NULL || is(&options[i]))
-            put_name(before, &options[i], "");
+            print_name(before, &options[i], "");
 }
 
 static bool
@@ -68,7 +68,7 @@ takes_other(const struct option *option)
 }
 
 static void
-put_command_names(void)
+print_command_names(void)
 {
     for (size_t i = 0; i < command_count; i++)
         (void)printf("%s%s", i == 0 ? "" : " ", commands[i]->name);
@@ -88,7 +88,7 @@ static const char bash_head[] =
     "    COMPREPLY=()\n"
     "    case $before in\n";
 
-/* First what comes behind an option that has a value. */
+/* The first case completes values of options, the second one the arguments of commands. */
 static void
 generate_bash(void)
 {
@@ -96,19 +96,19 @@ generate_bash(void)
     for (size_t i = 0; i < option_count; i++) {
         if (!takes_words(&options[i]))
             continue;
-        put_name("    ", &options[i], ") _claimd_words '");
-        put_words(options[i].words);
+        print_name("    ", &options[i], ") _claimd_words '");
+        print_words(options[i].words);
         (void)fputs("'; return ;;\n", stdout);
     }
     (void)fputs("    --role) _claimd_words '", stdout);
-    put_roles();
+    print_roles();
     (void)fputs("'; return ;;\n", stdout);
     (void)fputs("    --config | --salvage | --log", stdout);
-    put_names(" | ", takes_file);
+    print_names(" | ", takes_file);
     (void)fputs(")\n        _claimd_files; return ;;\n", stdout);
     (void)fputs("    --projects | --expires | --queue | --project | --from | --instances",
                 stdout);
-    put_names(" | ", takes_other);
+    print_names(" | ", takes_other);
     (void)fputs(")\n        return ;;\n    esac\n    case $command in\n", stdout);
     for (size_t i = 0; i < command_count; i++) {
         const struct command *c = commands[i];
@@ -118,26 +118,26 @@ generate_bash(void)
             continue;
         }
         (void)printf("    %s) _claimd_words '%s", c->name,
-                     c->verbs == NULL ? "" : c->verbs);
+                     c->actions == NULL ? "" : c->actions);
         for (size_t k = 0; k < COMMAND_OPTIONS && c->options[k].name != NULL; k++)
             (void)printf(" %s", c->options[k].name);
         if (c->start != NULL)
-            put_names(" ", NULL);
-        (void)printf(" --help'%s ;;\n", c->verbs == NULL ? "; _claimd_files" : "");
+            print_names(" ", NULL);
+        (void)printf(" --help'%s ;;\n", c->actions == NULL ? "; _claimd_files" : "");
     }
     (void)fputs("    *)\n        _claimd_words '"
                 "--config --print-config --check-config --version --help",
                 stdout);
-    put_names(" ", NULL);
+    print_names(" ", NULL);
     (void)fputs("'\n        ((COMP_CWORD > 1)) || _claimd_words '", stdout);
-    put_command_names();
+    print_command_names();
     (void)fputs("' ;;\n    esac\n}\ncomplete -F _claimd claimd\n", stdout);
 }
 
 static void
-put_zsh_option(const struct option *option)
+print_zsh_option(const struct option *option)
 {
-    put_name("        '", option, "[");
+    print_name("        '", option, "[");
     for (const char *text = option->help; *text != '\0'; text++) {
         if (*text == '\'') /* inside '[...]' of a word in single quotes */
             (void)fputs("'\\''", stdout);
@@ -149,7 +149,7 @@ put_zsh_option(const struct option *option)
     (void)putchar(']');
     if (takes_words(option)) {
         (void)fputs(":word:(", stdout);
-        put_words(option->words);
+        print_words(option->words);
         (void)putchar(')');
     } else if (takes_file(option)) {
         (void)fputs(":file:_files", stdout);
@@ -160,15 +160,15 @@ put_zsh_option(const struct option *option)
 }
 
 static void
-put_zsh_command(const struct command *c)
+print_zsh_command(const struct command *c)
 {
     if (c->program != NULL) {
         (void)printf("    %s) _arguments --help ;;\n", c->name);
         return;
     }
     (void)printf("    %s)\n        _arguments", c->name);
-    if (c->verbs != NULL)
-        (void)printf(" '1:what:(%s)'", c->verbs);
+    if (c->actions != NULL)
+        (void)printf(" '1:what:(%s)'", c->actions);
     for (size_t k = 0; k < COMMAND_OPTIONS && c->options[k].name != NULL; k++) {
         if (c->options[k].value == NULL) {
             (void)printf(" %s", c->options[k].name);
@@ -177,14 +177,14 @@ put_zsh_command(const struct command *c)
         (void)printf(" '%s:value:", c->options[k].name);
         if (strcmp(c->options[k].name, "--role") == 0) {
             (void)putchar('(');
-            put_roles();
+            print_roles();
             (void)fputs(")'", stdout);
         } else {
             (void)fputs("_files'", stdout);
         }
     }
     (void)printf(" --help%s%s ;;\n", c->start == NULL ? "" : " $options",
-                 c->verbs == NULL ? " '*:file:_files'" : "");
+                 c->actions == NULL ? " '*:file:_files'" : "");
 }
 
 static const char zsh_head[] =
@@ -199,7 +199,7 @@ static const char zsh_head[] =
     "        '--version[print the version]'\n"
     "        '--help[print the usage, the options of a group, or everything]'\n";
 
-/* Either the options of serving, or those of the command that is the first word. */
+/* Completes the options of the server, or the arguments of the command in the first word. */
 static const char zsh_choice[] = ")\n"
                                  "\n"
                                  "if ((CURRENT == 2)); then\n"
@@ -219,12 +219,12 @@ generate_zsh(void)
 {
     (void)fputs(zsh_head, stdout);
     for (size_t i = 0; i < option_count; i++)
-        put_zsh_option(&options[i]);
+        print_zsh_option(&options[i]);
     (void)fputs(")\ncommands=(", stdout);
-    put_command_names();
+    print_command_names();
     (void)fputs(zsh_choice, stdout);
     for (size_t i = 0; i < command_count; i++)
-        put_zsh_command(commands[i]);
+        print_zsh_command(commands[i]);
     (void)fputs("esac\n", stdout);
 }
 
@@ -235,7 +235,7 @@ static const char config_head[] =
     "# variables (CLAIMD_MAX_WAIT=20) and the command line override this file.\n";
 
 static void
-put_setting(const struct option *option, const char *const *assignments, size_t count)
+print_setting(const struct option *option, const char *const *assignments, size_t count)
 {
     (void)fputs("# ", stdout);
     help_fill(option->help, 2, "# ", stdout);
@@ -268,7 +268,7 @@ generate_config(const char *const *assignments, size_t count)
         if (option_begins_group(&options[i]))
             (void)printf("\n# ---- %s\n", options[i].group);
         (void)putchar('\n');
-        put_setting(&options[i], assignments, count);
+        print_setting(&options[i], assignments, count);
     }
     return COMMAND_GOOD;
 }
@@ -309,19 +309,19 @@ generate_options(void)
 }
 
 static int
-run_generate(const struct command_words *words)
+run_generate(const struct command_args *args)
 {
     static const struct {
         const char *what;
         void (*print)(void);
     } files[] = {
         {"bash", generate_bash}, {"zsh", generate_zsh}, {"options", generate_options}};
-    const char *what = words->places[0];
+    const char *what = args->positional[0];
 
     if (strcmp(what, "config") == 0)
-        return generate_config(words->places + 1, 2);
+        return generate_config(args->positional + 1, 2);
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-        if (strcmp(what, files[i].what) == 0 && words->places[1] == NULL) {
+        if (strcmp(what, files[i].what) == 0 && args->positional[1] == NULL) {
             files[i].print();
             return COMMAND_GOOD;
         }
@@ -330,14 +330,14 @@ run_generate(const struct command_words *words)
 
 const struct command command_generate = {
     .name = "generate",
-    .call = "generate WHAT",
+    .synopsis = "generate WHAT",
     .summary = "Print files for a package.",
     .usages = {"generate bash|zsh|options", "generate config [NAME=VALUE [NAME=VALUE]]"},
     .about =
         "Prints completions for a shell, the page docs/options.md, or a configuration "
         "file with every default.",
     .example = "claimd generate config > claimd.conf",
-    .places = 3,
-    .least = 1,
+    .max_args = 3,
+    .min_args = 1,
     .needs = "bash, zsh, options or config",
     .run = run_generate};

@@ -1,4 +1,4 @@
-/* claimd health: is a server ready? For containers without curl. */
+/* claimd health: checks whether a server is ready, for containers without curl. */
 #include "claimd/base/clock.h"
 #include "claimd/http/listen.h"
 #include "claimd/json/scan.h"
@@ -16,12 +16,12 @@
 
 /* ------------------------------------------------------------------ GET requests */
 
-/* RESPONSE_MOST: more than any response has. */
+/* LINE_MOST: of the first line. RESPONSE_MOST: larger than any response of claimd. */
 enum { HOST_CAP = 256, LINE_MOST = 255, PIECE = 16384, RESPONSE_MOST = 16 << 20 };
 
-/* The socket waits as long as there is time, for connecting, too. False: there is none. */
+/* Sets the remaining time as the limit for connect, send and receive. False if none is left. */
 static bool
-be_patient(int fd, int64_t until_ns)
+set_time_limit(int fd, int64_t until_ns)
 {
     int64_t left_us = (until_ns - clock_stopwatch_ns()) / 1000;
     const struct timeval left = {.tv_sec = left_us / 1000000,
@@ -33,15 +33,15 @@ be_patient(int fd, int64_t until_ns)
            setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &left, sizeof(left)) == 0;
 }
 
-/* -1: errno says why not. */
+/* Returns a socket, owned, or -1 and errno. */
 static int
-dial_address(const struct sockaddr *address, socklen_t size, int64_t until_ns)
+connect_address(const struct sockaddr *address, socklen_t size, int64_t until_ns)
 {
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), error;
 
     if (fd < 0)
         return -1;
-    if (be_patient(fd, until_ns) && connect(fd, address, size) == 0)
+    if (set_time_limit(fd, until_ns) && connect(fd, address, size) == 0)
         return fd;
     error = errno;
     (void)close(fd);
@@ -50,7 +50,7 @@ dial_address(const struct sockaddr *address, socklen_t size, int64_t until_ns)
 }
 
 static int
-dial(const char *address, int64_t until_ns)
+connect_to(const char *address, int64_t until_ns)
 {
     struct sockaddr_un local = {.sun_family = AF_UNIX};
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
@@ -65,7 +65,7 @@ dial(const char *address, int64_t until_ns)
         if (strlen(address + 5) >= sizeof(local.sun_path))
             return -1;
         memcpy(local.sun_path, address + 5, strlen(address + 5) + 1);
-        return dial_address((const struct sockaddr *)&local, sizeof(local), until_ns);
+        return connect_address((const struct sockaddr *)&local, sizeof(local), until_ns);
     }
     if (len > 1 && address[0] == '[' && address[len - 1] == ']') { /* "[::1]:80" */
         address++;
@@ -76,15 +76,12 @@ dial(const char *address, int64_t until_ns)
     if (len == 0 || len >= HOST_CAP || getaddrinfo(host, colon + 1, &hints, &all) != 0)
         return -1;
     for (const struct addrinfo *one = all; one != NULL && fd < 0; one = one->ai_next)
-        fd = dial_address(one->ai_addr, one->ai_addrlen, until_ns);
+        fd = connect_address(one->ai_addr, one->ai_addrlen, until_ns);
     freeaddrinfo(all);
     return fd;
 }
 
-/*
- * Sends the request, and receives until the server closes, or sends a first line that is too long for
- * HTTP.
- */
+/* Sends the request, and receives until the server closes or its first line is too long for HTTP. */
 static void
 http_exchange(int fd, const char *target, int64_t until_ns, struct buf *out)
 {
@@ -101,7 +98,7 @@ http_exchange(int fd, const char *target, int64_t until_ns, struct buf *out)
     if (len < 0 || (size_t)len >= sizeof(request) ||
         send(fd, request, (size_t)len, MSG_NOSIGNAL) != (ssize_t)len)
         return;
-    while (out->len < RESPONSE_MOST && be_patient(fd, until_ns) &&
+    while (out->len < RESPONSE_MOST && set_time_limit(fd, until_ns) &&
            (n = recv(fd, piece, sizeof(piece), 0)) > 0) {
         buf_add(out, piece, (size_t)n);
         if (out->len >= LINE_MOST && memchr(out->data, '\n', LINE_MOST) == NULL)
@@ -113,7 +110,7 @@ int
 http_get(const char *address, const char *target, int64_t until_ns, struct buf *body)
 {
     static const char version[] = "HTTP/1.1 ", mark[] = "\r\n\r\n";
-    int fd = dial(address, until_ns);
+    int fd = connect_to(address, until_ns);
     const char *digits, *end;
     int status;
 
@@ -128,7 +125,7 @@ http_get(const char *address, const char *target, int64_t until_ns, struct buf *
     if (strspn(digits, "0123456789") != 3)
         return 0;
     status = (digits[0] - '0') * 100 + (digits[1] - '0') * 10 + (digits[2] - '0');
-    /* Leaves the body only; nothing if the head is not whole. */
+    /* Remove the head. If it is incomplete, there is no body. */
     end = memmem(body->data, body->len, mark, sizeof(mark) - 1);
     body->len =
         end == NULL ? 0 : body->len - (size_t)(end - body->data) - (sizeof(mark) - 1);
@@ -141,7 +138,7 @@ http_get(const char *address, const char *target, int64_t until_ns, struct buf *
 
 enum { PATIENCE_S = 5 };
 
-/* The first address of CLAIMD_LISTEN without TLS, or what the server has without it. */
+/* The first address of CLAIMD_LISTEN without TLS, or the default of the option listen. */
 static const char *
 own_address(struct listen_list *list)
 {
@@ -158,7 +155,7 @@ own_address(struct listen_list *list)
     return list->entries[0].address;
 }
 
-/* The description of an error document, as it is written there; absent: there is none. */
+/* The member "description" of an error document, with its escapes. Absent if there is none. */
 static struct bytes
 find_description(struct bytes document)
 {
@@ -176,10 +173,10 @@ find_description(struct bytes document)
 }
 
 static int
-run_health(const struct command_words *words)
+run_health(const struct command_args *args)
 {
     const int64_t until_ns = clock_stopwatch_ns() + INT64_C(1000000000) * PATIENCE_S;
-    const char *address = words->places[0];
+    const char *address = args->positional[0];
     struct listen_list list;
     struct bytes why;
     struct buf body;
@@ -187,7 +184,7 @@ run_health(const struct command_words *words)
 
     if (address == NULL)
         address = own_address(&list);
-    buf_init(&body, words->mem);
+    buf_init(&body, args->mem);
     code = http_get(address, "/readyz", until_ns, &body);
     why = find_description(buf_view(&body));
     if (code < 0)
@@ -210,7 +207,7 @@ run_health(const struct command_words *words)
 
 const struct command command_health = {
     .name = "health",
-    .call = "health [ADDRESS]",
+    .synopsis = "health [ADDRESS]",
     .summary = "Check whether a server is ready.",
     .usages = {"health [ADDRESS]"},
     .about =
@@ -219,8 +216,9 @@ const struct command command_health = {
         "127.0.0.1:8888. The command speaks plain HTTP, not TLS. "
         "The time limit is 5 seconds. Use it in containers without curl.",
     .example = "claimd health 127.0.0.1:8888",
-    .ends = {"The server is ready.", "The server is not ready, or it does not respond.",
-             "The arguments are wrong."},
-    .places = 1,
+    .statuses = {"The server is ready.",
+                 "The server is not ready, or it does not respond.",
+                 "The arguments are wrong."},
+    .max_args = 1,
     .needs = "an address",
     .run = run_health};

@@ -1,4 +1,4 @@
-/* claimd verify and claimd backup: checks a journal, saves what is intact, copies it. */
+/* claimd verify and claimd backup: check a journal and save its intact records; copy a journal. */
 #include "main/command.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ print_segment(void *arg, const struct journal_segment *s)
     (void)putchar('\n');
 }
 
-/* ": missing LSN 4 to 7"; nothing if none is. */
+/* Prints ": missing LSN 4 to 7", or nothing if no record is missing. */
 static void
 print_missing(const struct journal_damage *damage)
 {
@@ -104,7 +104,7 @@ salvage_journal(struct disk *from, const char *path)
 {
     const struct journal_eyes eyes = {.damage = print_salvage_damage};
     struct journal_findings found = {0};
-    struct disk *to = command_open_empty(path);
+    struct disk *to = command_open_empty_dir(path);
     char error[JOURNAL_ERROR_CAP];
     int status = COMMAND_GOOD;
 
@@ -122,13 +122,14 @@ salvage_journal(struct disk *from, const char *path)
 }
 
 static int
-run_verify(const struct command_words *words)
+run_verify(const struct command_args *args)
 {
-    const char *out = words->values[0];
+    const char *out = args->values[0];
     struct command_journal j;
     int status = COMMAND_FAILED;
 
-    if (command_journal_open(&j, words->places[0], "Verify a copy made by claimd backup"))
+    if (command_journal_open(&j, args->positional[0],
+                             "Verify a copy made by claimd backup"))
         status = verify_journal(j.disk, j.path);
     if (out != NULL && (status == COMMAND_GOOD || status == COMMAND_DAMAGED) &&
         salvage_journal(j.disk, out) != COMMAND_GOOD)
@@ -139,7 +140,7 @@ run_verify(const struct command_words *words)
 
 const struct command command_verify = {
     .name = "verify",
-    .call = "verify DIR [--salvage OUT]",
+    .synopsis = "verify DIR [--salvage OUT]",
     .summary = "Check a journal, and save what is intact.",
     .usages = {"verify DIR [--salvage OUT]"},
     .about =
@@ -151,23 +152,23 @@ const struct command command_verify = {
           "Write the intact records to OUT, a new or empty directory, as a journal that "
           "claimd can serve. The command reports what is missing."}},
     .example = "claimd verify /var/lib/claimd --salvage /var/lib/claimd-salvaged",
-    .ends = {"The journal is good. A torn last frame after a crash is no damage.",
-             "The journal cannot be read, or a process uses it.",
-             "The arguments are wrong.",
-             "The journal is damaged, even if --salvage saved a part."},
-    .places = 1,
-    .least = 1,
+    .statuses = {"The journal is good. A torn last frame after a crash is no damage.",
+                 "The journal cannot be read, or a process uses it.",
+                 "The arguments are wrong.",
+                 "The journal is damaged, even if --salvage saved a part."},
+    .max_args = 1,
+    .min_args = 1,
     .needs = "a directory",
     .run = run_verify};
 
 /* ------------------------------------------------------------------ backup */
 
-/* Two directories: links are made from one to the other. */
+/* Descriptors of two directories: the source and the target of links. */
 struct folders {
     int from, to;
 };
 
-/* A segment that is closed is never written again: both may have it. */
+/* A closed segment never changes, so both directories can link it. */
 static int
 link_segment(void *arg, const char *name)
 {
@@ -177,10 +178,11 @@ link_segment(void *arg, const char *name)
 }
 
 static int
-copy_journal(struct disk *from, struct disk *to, const struct command_words *words)
+copy_journal(struct disk *from, struct disk *to, const struct command_args *args)
 {
-    struct folders folders = {open(words->places[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-                              open(words->places[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    struct folders folders = {
+        open(args->positional[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+        open(args->positional[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     struct journal_linker linker = {.link = link_segment, .arg = &folders};
     struct journal_backup_figures made;
     char error[JOURNAL_ERROR_CAP];
@@ -194,10 +196,10 @@ copy_journal(struct disk *from, struct disk *to, const struct command_words *wor
     if (folders.to >= 0)
         (void)close(folders.to);
     if (st != ST_OK)
-        return command_fails(COMMAND_FAILED, "%s: %s", words->places[0], error);
+        return command_fails(COMMAND_FAILED, "%s: %s", args->positional[0], error);
     (void)printf("%s has %" PRIu64 " segments up to LSN %" PRIu64 ", %" PRIu64
                  " linked, %" PRIu64 " bytes copied\n",
-                 words->places[1], made.segments,
+                 args->positional[1], made.segments,
                  made.next_lsn == 0 ? 0 : made.next_lsn - 1, made.linked,
                  made.copied_bytes);
     if (made.restarts > 0)
@@ -209,14 +211,14 @@ copy_journal(struct disk *from, struct disk *to, const struct command_words *wor
 }
 
 static int
-run_backup(const struct command_words *words)
+run_backup(const struct command_args *args)
 {
-    struct disk *from = command_open(words->places[0], false);
-    struct disk *to = from == NULL ? NULL : command_open_empty(words->places[1]);
+    struct disk *from = command_open_dir(args->positional[0], false);
+    struct disk *to = from == NULL ? NULL : command_open_empty_dir(args->positional[1]);
     int status = COMMAND_FAILED;
 
     if (to != NULL)
-        status = copy_journal(from, to, words);
+        status = copy_journal(from, to, args);
     disk_shut(to);
     disk_shut(from);
     return status;
@@ -224,7 +226,7 @@ run_backup(const struct command_words *words)
 
 const struct command command_backup = {
     .name = "backup",
-    .call = "backup DIR OUT",
+    .synopsis = "backup DIR OUT",
     .summary = "Copy a journal, even while claimd writes it.",
     .usages = {"backup DIR OUT"},
     .about =
@@ -234,8 +236,8 @@ const struct command command_backup = {
         "instead of copied. `claimd verify OUT` checks the copy, and `claimd --journal "
         "OUT` serves it.",
     .example = "claimd backup /var/lib/claimd /srv/claimd-backup",
-    .ends = {"The copy is complete.", "The copy failed.", "The arguments are wrong."},
-    .places = 2,
-    .least = 2,
+    .statuses = {"The copy is complete.", "The copy failed.", "The arguments are wrong."},
+    .max_args = 2,
+    .min_args = 2,
     .needs = "two directories",
     .run = run_backup};

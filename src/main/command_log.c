@@ -1,4 +1,4 @@
-/* claimd log: the records of a journal as lines of JSON. */
+/* claimd log: prints the records of a journal as lines of JSON. */
 #include "claimd/base/clock.h"
 #include "claimd/json/string.h"
 #include "main/command.h"
@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 struct printer {
-    const char *queue, *project; /* print only records about these; NULL: about any */
+    const char *queue, *project; /* print only records about these; NULL: any */
     struct buf line;
 };
 
@@ -95,7 +95,7 @@ write_change(struct buf *out, struct store_change *change)
     write_messages(out, change);
 }
 
-/* False: there was no memory for the line, or standard output failed. */
+/* False if there is no memory for the line, or standard output fails. */
 static bool
 print_line(struct buf *line)
 {
@@ -122,7 +122,7 @@ print_entry(void *arg, const struct journal_entry *entry)
         write_text(out, "mark", bytes_str(entry->mark));
     if (entry->since > 0)
         write_number(out, "since", entry->since);
-    if (entry->queue != NULL) { /* known by then */
+    if (entry->queue != NULL) {
         write_text(out, "project", entry->queue->project);
         write_text(out, entry->queue->kind == STORE_TOPIC ? "topic" : "queue",
                    entry->queue->name);
@@ -151,9 +151,9 @@ print_damage(void *arg, const struct journal_damage *damage)
 }
 
 static int
-run_log(const struct command_words *words)
+run_log(const struct command_args *args)
 {
-    struct printer p = {.queue = words->values[0], .project = words->values[1]};
+    struct printer p = {.queue = args->values[0], .project = args->values[1]};
     const struct journal_eyes eyes = {
         .damage = print_damage, .entry = print_entry, .arg = &p};
     struct journal_findings found = {0};
@@ -162,12 +162,12 @@ run_log(const struct command_words *words)
     uint64_t from = 0;
     int status;
 
-    if (words->values[2] != NULL && !bytes_to_u64(bytes_str(words->values[2]), &from))
+    if (args->values[2] != NULL && !bytes_to_u64(bytes_str(args->values[2]), &from))
         return command_misused(&command_log,
                                "--from is \"%s\". It must be an LSN, which is a number",
-                               words->values[2]);
-    buf_init(&p.line, words->mem);
-    if (!command_journal_open(&j, words->places[0], NULL))
+                               args->values[2]);
+    buf_init(&p.line, args->mem);
+    if (!command_journal_open(&j, args->positional[0], NULL))
         status = COMMAND_FAILED;
     else if (journal_show(j.disk, j.in_use, from, &eyes, &found, error) != ST_OK)
         status = command_fails(COMMAND_FAILED, "%s: %s", j.path, error);
@@ -184,7 +184,7 @@ run_log(const struct command_words *words)
 
 const struct command command_log = {
     .name = "log",
-    .call = "log DIR",
+    .synopsis = "log DIR",
     .summary = "Print a journal, record by record.",
     .usages = {"log DIR [--queue NAME] [--project ID] [--from LSN]"},
     .about =
@@ -195,10 +195,10 @@ const struct command command_log = {
                 {"--project", "ID", "Print only records about queues of this project."},
                 {"--from", "LSN", "Start at this LSN (log sequence number)."}},
     .example = "claimd log /var/lib/claimd --queue billing",
-    .ends = {"All records were printed.", "The journal could not be read.",
-             "The arguments are wrong.",
-             "The journal is damaged. The command skipped the damaged parts."},
-    .places = 1,
-    .least = 1,
+    .statuses = {"All records were printed.", "The journal could not be read.",
+                 "The arguments are wrong.",
+                 "The journal is damaged. The command skipped the damaged parts."},
+    .max_args = 1,
+    .min_args = 1,
     .needs = "a directory",
     .run = run_log};

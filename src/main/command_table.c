@@ -1,4 +1,4 @@
-/* All commands: finds the one that is named, reads its arguments and runs it. */
+/* The table of commands: finds a command, reads its arguments and runs it. */
 #include "main/command.h"
 #include "main/help.h"
 
@@ -11,7 +11,7 @@ const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 
 const struct command command_bench = {
     .name = "bench",
-    .call = "bench [OPTION]...",
+    .synopsis = "bench [OPTION]...",
     .summary = "Measure a server under load.",
     .usages = {"bench [OPTION]..."},
     .about =
@@ -19,8 +19,8 @@ const struct command command_bench = {
         "claimd. `claimd bench --help` prints its options. claimd looks for the program "
         "in its own directory and then in PATH.",
     .example = "claimd bench --help",
-    .ends = {[COMMAND_USAGE] =
-                 "claimd-bench is missing. Otherwise the exit status is its own."},
+    .statuses = {[COMMAND_USAGE] =
+                     "claimd-bench is missing. Otherwise the exit status is its own."},
     .program = "claimd-bench"};
 
 const struct command *
@@ -35,37 +35,37 @@ command_find(const char *name)
 }
 
 static int
-read_words(const struct command *c, char *const *argv, struct command_words *words)
+read_args(const struct command *c, char *const *argv, struct command_args *args)
 {
-    size_t places = 0;
+    size_t count = 0;
 
     for (; *argv != NULL; argv++) {
         bool option = strncmp(*argv, "--", 2) == 0;
-        const char **value = NULL; /* where that of the option goes */
+        const char **value = NULL; /* place for the value of the option */
 
         for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++)
             if (strcmp(c->options[i].name, *argv) == 0)
-                value = &words->values[i];
+                value = &args->values[i];
         if (option && value == NULL)
             return command_misused(c, "%s is not an option of %s", *argv, c->name);
         if (option && (argv[1] == NULL || *value != NULL))
             return command_misused(c, "%s %s", *argv,
                                    argv[1] == NULL ? "needs a value" : "is given twice");
-        if (!option && places == c->places)
+        if (!option && count == c->max_args)
             return command_misused(c, "%s is one argument too many", *argv);
         if (option)
             *value = *++argv;
         else
-            words->places[places++] = *argv;
+            args->positional[count++] = *argv;
     }
-    return places >= c->least ? COMMAND_GOOD
-                              : command_misused(c, "%s needs %s", c->name, c->needs);
+    return count >= c->min_args ? COMMAND_GOOD
+                                : command_misused(c, "%s needs %s", c->name, c->needs);
 }
 
 int
 command_run(const struct command *command, char *const *argv)
 {
-    struct command_words words = {.mem = NULL};
+    struct command_args args = {.mem = NULL};
     int status = COMMAND_GOOD;
     bool wants_help = false;
 
@@ -76,13 +76,13 @@ command_run(const struct command *command, char *const *argv)
     } else if (command->start != NULL) {
         return command->start(argv);
     } else {
-        status = read_words(command, argv, &words);
-        words.mem = mem_new(0);
+        status = read_args(command, argv, &args);
+        args.mem = mem_new(0);
         if (status == COMMAND_GOOD)
-            status = words.mem == NULL
+            status = args.mem == NULL
                          ? command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY))
-                         : command->run(&words);
-        mem_destroy(words.mem);
+                         : command->run(&args);
+        mem_destroy(args.mem);
     }
     if (status == COMMAND_GOOD && (fflush(stdout) != 0 || ferror(stdout)))
         return COMMAND_FAILED;

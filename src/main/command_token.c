@@ -1,9 +1,8 @@
 /*
- * claimd token: makes, lists and revokes tokens, in the file that the option tokens names.
+ * claimd token: makes, lists and revokes tokens in a file.
  *
- * One process at a time changes the file, and in one step: another file is written beside it,
- * synced, and takes its name. So a reader sees the text as it was or as it is. Owner and mode stay, and
- * so do symbolic links that lead to it.
+ * One process at a time changes the file. It writes a new file in the same directory, syncs it and renames
+ * it, so a reader sees either the old or the new text. Owner, mode and symbolic links do not change.
  */
 #include "claimd/auth/access.h"
 #include "claimd/base/clock.h"
@@ -22,14 +21,13 @@
 #include <unistd.h>
 
 struct token_file {
-    char path[PATH_MAX]; /* where it is: without links */
+    char path[PATH_MAX]; /* without symbolic links */
     int fd;              /* locked; -1: not open */
 };
 
 /*
- * A file that root has made in a folder of root that is closed to others belongs to the folder's
- * group, which may read it: so the service does, and no other user. Elsewhere it stays with its
- * owner alone.
+ * Lets the group of the directory read a new file, if root made it in a directory of root that is closed
+ * to other users. So the service can read the file and no other user can. Returns 0 or an errno.
  */
 static int
 share_with_group(int fd, const char *path)
@@ -47,7 +45,7 @@ share_with_group(int fd, const char *path)
     return 0;
 }
 
-/* Opens it, or makes it first. -1: errno says why not. */
+/* Opens the file; `make`: creates it if it does not exist. Returns -1 and errno on failure. */
 static int
 open_or_make(const char *path, bool make)
 {
@@ -62,15 +60,14 @@ open_or_make(const char *path, bool make)
     if (error == 0)
         return fd;
     (void)close(fd);
-    (void)unlink(path); /* it is empty: the next one tries again */
+    (void)unlink(path); /* so that the next command tries again */
     errno = error;
     return -1;
 }
 
 /*
- * Opens it and waits for its lock; with `make` a file that is not there is made, for its owner
- * only, or by root for the group of a folder that is closed to others (/etc/claimd of the
- * package), which may read it. It takes no device, and of a link the file behind it. 0 or an errno.
+ * Opens a regular file, or the one behind a symbolic link, and waits for its lock. `make`: creates it if it
+ * does not exist, readable for the owner only, except as share_with_group() says. Returns 0 or an errno.
  */
 static int
 token_file_open(struct token_file *f, const char *path, bool make)
@@ -91,7 +88,7 @@ token_file_open(struct token_file *f, const char *path, bool make)
             error = errno;
         else if (flock(fd, LOCK_EX) != 0)
             error = errno;
-        /* The process that had the lock may have replaced the file. */
+        /* The process that had the lock may have replaced the file. Then open the new one. */
         if (error == 0 && stat(f->path, &named) == 0 && own.st_dev == named.st_dev &&
             own.st_ino == named.st_ino)
             f->fd = fd;
@@ -134,7 +131,7 @@ sync_folder(const char *path)
     return error;
 }
 
-/* Replaces the text. 0 or an errno: then it is as before. */
+/* Replaces the text of the file. Returns 0, or an errno, and the file is unchanged. */
 static int
 token_file_replace(const struct token_file *f, struct bytes text)
 {
@@ -147,7 +144,7 @@ token_file_replace(const struct token_file *f, struct bytes text)
     fd = mkostemp(beside, O_CLOEXEC);
     if (fd < 0)
         return errno;
-    /* Owner first: a change of owner may take rights away. */
+    /* Owner first, because a change of owner may clear mode bits. */
     if (fstat(f->fd, &st) != 0 || fchown(fd, st.st_uid, st.st_gid) != 0 ||
         fchmod(fd, st.st_mode & 07777) != 0)
         error = errno;
@@ -165,30 +162,30 @@ enum { FILE_MOST = 16 << 20, DAY_S = 24 * 3600 };
 
 enum { VALUE_ROLE, VALUE_PROJECTS, VALUE_EXPIRES, VALUE_TOKENS };
 
-/* A change, or a look. */
-struct task {
-    const struct command_words *words;
+/* The work of one command. */
+struct token_task {
+    const struct command_args *args;
     const char *path;
     struct token_file file;
     struct bytes text;      /* of the file, owned */
-    struct buf next;        /* what it becomes */
-    struct token_line line; /* the new one */
-    size_t found;           /* lines with the name */
+    struct buf next;        /* the new text */
+    struct token_line line; /* of the new token */
+    size_t found;           /* lines with the name of the argument */
 };
 
 static int
-fails(const struct task *t, int error)
+task_fails(const struct token_task *t, int error)
 {
     return command_fails(COMMAND_FAILED, "%s: %s", t->path, strerror(error));
 }
 
 static int
-replace_text(struct task *t)
+write_file(struct token_task *t)
 {
     int error =
         t->next.failed ? ENOMEM : token_file_replace(&t->file, buf_view(&t->next));
 
-    return error == 0 ? COMMAND_GOOD : fails(t, error);
+    return error == 0 ? COMMAND_GOOD : task_fails(t, error);
 }
 
 static int
@@ -205,7 +202,7 @@ read_expiry(const char *text, int64_t *out_ms)
         return COMMAND_GOOD;
     if (len > 0 && text[len - 1] == 'd' && bytes_to_i64(bytes_of(text, len - 1), &days) &&
         days >= 1 && days <= 36500) {
-        *out_ms = (now_ms / 1000 + days * DAY_S) * 1000; /* "90d" from now */
+        *out_ms = (now_ms / 1000 + days * DAY_S) * 1000;
         return COMMAND_GOOD;
     }
     if (token_time_read(bytes_str(text), out_ms) && *out_ms > now_ms)
@@ -217,9 +214,9 @@ read_expiry(const char *text, int64_t *out_ms)
         text);
 }
 
-/* The line is checked as it will be read. */
+/* Checks that claimd will read the line. */
 static int
-check_line(const struct token_line *line, struct mem *mem)
+line_check(const struct token_line *line, struct mem *mem)
 {
     struct token_line again;
     struct reason why;
@@ -237,10 +234,10 @@ check_line(const struct token_line *line, struct mem *mem)
 }
 
 static int
-describe_token(struct task *t)
+line_from_args(struct token_task *t)
 {
-    const char *role = t->words->values[VALUE_ROLE];
-    const char *projects = t->words->values[VALUE_PROJECTS];
+    const char *role = t->args->values[VALUE_ROLE];
+    const char *projects = t->args->values[VALUE_PROJECTS];
     struct token_line *l = &t->line;
     struct reason why;
     int status;
@@ -252,18 +249,18 @@ describe_token(struct task *t)
         (void)role_refuse(bytes_str(role), &why);
         return command_misused(&command_token, "%s", why.text);
     }
-    if (strpbrk(t->words->places[1], " \t") != NULL)
+    if (strpbrk(t->args->positional[1], " \t") != NULL)
         return command_misused(&command_token,
                                "the name is \"%s\". It must not contain spaces",
-                               t->words->places[1]);
-    l->name = bytes_str(t->words->places[1]);
+                               t->args->positional[1]);
+    l->name = bytes_str(t->args->positional[1]);
     l->projects = bytes_str(projects == NULL ? "*" : projects);
-    status = read_expiry(t->words->values[VALUE_EXPIRES], &l->expires_ms);
-    return status == COMMAND_GOOD ? check_line(l, t->words->mem) : status;
+    status = read_expiry(t->args->values[VALUE_EXPIRES], &l->expires_ms);
+    return status == COMMAND_GOOD ? line_check(l, t->args->mem) : status;
 }
 
 static int
-end_new(struct task *t)
+token_new(struct token_task *t)
 {
     char token[TOKEN_TEXT_LEN + 1];
     struct entropy entropy;
@@ -275,12 +272,12 @@ end_new(struct task *t)
     token_make(&entropy, token);
     token_digest_of(bytes_str(token), &t->line.digest);
     token_line_write(&t->next, &t->line);
-    status = replace_text(t);
+    status = write_file(t);
     if (status == COMMAND_GOOD && (puts(token) < 0 || fflush(stdout) != 0))
         return command_fails(COMMAND_FAILED,
                              "the token could not be printed and is lost. Revoke %s "
                              "and make another",
-                             t->words->places[1]);
+                             t->args->positional[1]);
     return status;
 }
 
@@ -297,29 +294,28 @@ print_token(const struct token_line *line)
 }
 
 static int
-end_revoke(struct task *t)
+token_revoke(struct token_task *t)
 {
-    return t->found > 0 ? replace_text(t)
+    return t->found > 0 ? write_file(t)
                         : command_fails(COMMAND_FAILED, "%s has no token %s", t->path,
-                                        t->words->places[1]);
+                                        t->args->positional[1]);
 }
 
-static const struct verb {
+static const struct token_action {
     const char *name;
-    bool named, changes, makes;
-    int (*end)(
-        struct task *t); /* once all lines were read; NULL: nothing is left to do */
-} verbs[] = {
-    {"new", true, true, true, end_new},
+    bool named, changes, makes; /* needs a name, changes the file, adds a token */
+    int (*finish)(struct token_task *t); /* after all lines were read; NULL: nothing */
+} token_actions[] = {
+    {"new", true, true, true, token_new},
     {"list", false, false, false, NULL},
-    {"revoke", true, true, false, end_revoke},
+    {"revoke", true, true, false, token_revoke},
 };
 
-/* Prints each line, or keeps it for the next text, also those without a token. */
+/* Prints each token, or copies each line to the new text, except those with the name. */
 static int
-walk_lines(struct task *t, const struct verb *verb)
+read_lines(struct token_task *t, const struct token_action *action)
 {
-    const char *name = t->words->places[1];
+    const char *name = t->args->positional[1];
     struct bytes rest = t->text;
 
     for (size_t number = 1; rest.len > 0; number++) {
@@ -332,16 +328,16 @@ walk_lines(struct task *t, const struct verb *verb)
         reason_init(&why);
         if (!blank && token_line_read(line, &read, &why) != ST_OK)
             return command_fails(COMMAND_FAILED, "%s:%zu: %s", t->path, number, why.text);
-        same = !blank && verb->named && bytes_equal_str(read.name, name);
+        same = !blank && action->named && bytes_equal_str(read.name, name);
         t->found += same;
-        if (same && verb->makes)
+        if (same && action->makes)
             return command_fails(
                 COMMAND_FAILED,
                 "%s already has a token %s. Revoke it, or use another name", t->path,
                 name);
-        if (!verb->changes && !blank)
+        if (!action->changes && !blank)
             print_token(&read);
-        if (verb->changes && !same) {
+        if (action->changes && !same) {
             buf_bytes(&t->next, line);
             buf_byte(&t->next, '\n');
         }
@@ -350,52 +346,52 @@ walk_lines(struct task *t, const struct verb *verb)
 }
 
 static int
-run_verb(struct task *t, const struct verb *verb)
+run_action(struct token_task *t, const struct token_action *action)
 {
     struct text_file file = {.path = t->path, .option = "tokens", .most = FILE_MOST};
     struct config_errors errors = {.to = stderr};
-    int error = 0, status = verb->makes ? describe_token(t) : COMMAND_GOOD;
+    int error = 0, status = action->makes ? line_from_args(t) : COMMAND_GOOD;
     enum status st;
 
     if (status != COMMAND_GOOD)
         return status;
-    if (verb->changes) {
-        error = token_file_open(&t->file, t->path, verb->makes);
+    if (action->changes) {
+        error = token_file_open(&t->file, t->path, action->makes);
         file.path = t->file.path;
     }
     if (error != 0)
-        return fails(t, error);
-    st = text_file_read(&file, t->words->mem, &t->text, &errors);
+        return task_fails(t, error);
+    st = text_file_read(&file, t->args->mem, &t->text, &errors);
     if (st != ST_OK)
-        return st == ST_NO_MEMORY ? fails(t, ENOMEM) : COMMAND_FAILED;
-    status = walk_lines(t, verb);
-    return status == COMMAND_GOOD && verb->end != NULL ? verb->end(t) : status;
+        return st == ST_NO_MEMORY ? task_fails(t, ENOMEM) : COMMAND_FAILED;
+    status = read_lines(t, action);
+    return status == COMMAND_GOOD && action->finish != NULL ? action->finish(t) : status;
 }
 
 static int
-run_token(const struct command_words *words)
+run_token(const struct command_args *args)
 {
-    const char *path = words->values[VALUE_TOKENS];
-    const struct verb *verb = NULL;
-    struct task t = {.words = words,
-                     .path = path != NULL ? path : "/etc/claimd/tokens",
-                     .file = {.fd = -1}};
+    const char *path = args->values[VALUE_TOKENS];
+    const struct token_action *action = NULL;
+    struct token_task t = {.args = args,
+                           .path = path != NULL ? path : "/etc/claimd/tokens",
+                           .file = {.fd = -1}};
     int status;
 
-    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
-        if (strcmp(verbs[i].name, words->places[0]) == 0)
-            verb = &verbs[i];
-    if (verb == NULL)
+    for (size_t i = 0; i < sizeof(token_actions) / sizeof(token_actions[0]); i++)
+        if (strcmp(token_actions[i].name, args->positional[0]) == 0)
+            action = &token_actions[i];
+    if (action == NULL)
         return command_misused(&command_token,
                                "token has no action \"%s\". Use new, list or revoke",
-                               words->places[0]);
-    if (verb->named != (words->places[1] != NULL))
-        return command_misused(&command_token, "token %s %s", verb->name,
-                               verb->named ? "needs a name" : "takes no name");
-    buf_init(&t.next, words->mem);
-    status = run_verb(&t, verb);
+                               args->positional[0]);
+    if (action->named != (args->positional[1] != NULL))
+        return command_misused(&command_token, "token %s %s", action->name,
+                               action->named ? "needs a name" : "takes no name");
+    buf_init(&t.next, args->mem);
+    status = run_action(&t, action);
     buf_fini(&t.next);
-    mem_free(words->mem, (void *)t.text.data);
+    mem_free(args->mem, (void *)t.text.data);
     if (t.file.fd >= 0)
         (void)close(t.file.fd);
     return status;
@@ -403,7 +399,7 @@ run_token(const struct command_words *words)
 
 const struct command command_token = {
     .name = "token",
-    .call = "token new|list|revoke",
+    .synopsis = "token new|list|revoke",
     .summary = "Make, list and revoke access tokens.",
     .usages = {"token new NAME --role ROLE [--projects P,P...] [--expires WHEN] "
                "[--tokens FILE]",
@@ -421,10 +417,10 @@ const struct command command_token = {
                  "2027-03-31T00:00:00Z. Default: never"},
                 {"--tokens", "FILE", "File of tokens. Default: /etc/claimd/tokens"}},
     .example = "claimd token new billing --role worker --expires 90d",
-    .ends = {"Done.", "The file could not be read or written.",
-             "The arguments are wrong."},
-    .places = 2,
-    .least = 1,
+    .statuses = {"Done.", "The file could not be read or written.",
+                 "The arguments are wrong."},
+    .max_args = 2,
+    .min_args = 1,
     .needs = "new, list or revoke",
-    .verbs = "new list revoke",
+    .actions = "new list revoke",
     .run = run_token};

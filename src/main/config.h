@@ -1,12 +1,12 @@
 /*
- * config: everything an operator can set, as plain values.
+ * config: the values of all options.
  *
- * Filled from the options table (option.h) in this order, later ones winning: defaults,
- * the profile, the file, the environment, the command line.
+ * The sources are, in the order of increasing precedence: defaults, the profile, the file, the environment,
+ * the command line. The option table (option.h) describes each option.
  *
  *     config_load.c     reads all sources, also again after SIGHUP
  *     config_file.c     reads the INI file
- *     config_check.c    finds options that contradict each other or the files that they name
+ *     config_check.c    finds options that contradict each other, have no effect, or name bad files
  */
 #ifndef MAIN_CONFIG_H
 #define MAIN_CONFIG_H
@@ -21,21 +21,20 @@
 #define CONFIG_ERROR_CAP 512
 
 /*
- * What is wrong with a configuration, reported line by line. Code that reads or checks an option
- * reports an error here and goes on, so that one start reports all errors. Each line names an option, a
- * variable, or a file and line.
+ * Errors of a configuration. Code that reads or checks options reports an error here and goes on, so that
+ * one start reports all errors. Each line names an option, a variable, or a file and line.
  */
 enum { CONFIG_ERROR_LINE = 1024 };
 
 struct config_errors {
-    FILE *to;                     /* borrowed; NULL: errors are only counted, and kept */
-    size_t count;                 /* so far */
-    char last[CONFIG_ERROR_LINE]; /* the latest, without "claimd: "; empty: none */
+    FILE *to; /* borrowed; NULL: print nothing */
+    size_t count;
+    char last[CONFIG_ERROR_LINE]; /* without "claimd: "; empty: none */
     char first[CONFIG_ERROR_LINE];
 };
 
-/* Writes "claimd: " and the text as one line. What is too long for a line is cut, and
- * control characters become question marks. */
+/* Prints "claimd: " and the text as one line. Cuts a text that is too long. Control characters become
+ * question marks. */
 void __attribute__((format(printf, 2, 3)))
 config_error(struct config_errors *c, const char *format, ...);
 
@@ -59,14 +58,14 @@ enum config_source {
     CONFIG_COMMAND_LINE
 };
 
-/* Where a value was set. */
+/* The source of a value. */
 struct config_origin {
     enum config_source source;
-    int line;     /* of the file, else 0 */
-    bool refused; /* what was set there last was not taken: what stands is older */
+    int line;     /* of the file; 0: another source */
+    bool refused; /* the value of that source is invalid, so an older one is in force */
 };
 
-/* What the command line asks for. */
+/* The action that the command line requests. */
 enum config_action {
     ACTION_SERVE,
     ACTION_HELP,
@@ -82,10 +81,10 @@ struct config {
     char listen[CONFIG_TEXT_CAP];
     int64_t socket_mode;
     char socket_group[CONFIG_TEXT_CAP]; /* a name, a number, or "none" */
-    int64_t workers;                    /* 0: one a core, at most 16 */
+    int64_t workers;                    /* 0: one per core, at most 16 */
     int64_t shards;
     struct api_project_limits project_limits;
-    int64_t max_memory; /* bytes; 0: no budget; OPTION_WORD: half of what there is */
+    int64_t max_memory; /* bytes; 0: no budget; OPTION_WORD: half of the memory */
     int64_t max_connections;
     int64_t max_waiters;
     int64_t max_header_size; /* bytes */
@@ -112,7 +111,7 @@ struct config {
     char webhook_keys[CONFIG_TEXT_CAP]; /* a path, or "none" */
     bool require_confirmation;
     char public_url[CONFIG_TEXT_CAP]; /* or "none" */
-    int64_t subscription_backlog;     /* bytes; 0: any number */
+    int64_t subscription_backlog;     /* bytes; 0: no limit */
     char smtp_server[CONFIG_TEXT_CAP], smtp_from[CONFIG_TEXT_CAP],
         smtp_user[CONFIG_TEXT_CAP]; /* or "none" */
     char smtp_password_file[CONFIG_TEXT_CAP],
@@ -134,16 +133,16 @@ struct config {
     char store_password_file[CONFIG_TEXT_CAP]; /* a path, or "none" */
     int64_t store_threads;
     char journal[CONFIG_TEXT_CAP]; /* a directory, or "none" */
-    int64_t journal_max_bytes;     /* 0: what the disk has room for */
+    int64_t journal_max_bytes;     /* 0: the space of the disk */
     bool accept_clock;
-    char file[CONFIG_TEXT_CAP]; /* the file that was read, empty if none */
-    /* How it was called, for reload_read(); borrowed. */
+    char file[CONFIG_TEXT_CAP]; /* the file that was read; empty: none */
+    /* Arguments and environment of the process, for reload_read(); borrowed. */
     int argc;
     char *const *argv, *const *envp;
-    const char *help_topic; /* of ACTION_HELP: the word behind --help, NULL: none */
-    /* No options: what a supervisor puts into the environment (sd_notify(3)); or NULL. */
+    const char *help_topic; /* ACTION_HELP: the word behind --help; NULL: none */
+    /* Variables of a supervisor (sd_notify(3)), which are no options; NULL: not set. */
     const char *notify_socket, *watchdog_usec, *watchdog_pid;
-    const char *journal_stream; /* "device:inode" of journald's, if it reads our log */
+    const char *journal_stream; /* "device:inode" of the log that journald reads */
     const char *listen_pid, *listen_fds,
         *listen_names;                                /* likewise: main/listen_policy.h */
     struct config_origin origins[CONFIG_OPTIONS_MAX]; /* by index in the options table */
@@ -156,7 +155,7 @@ config_has(const char *value)
     return strcmp(value, "none") != 0;
 }
 
-/* dead_letter_ttl, which max_message_ttl caps as it does the lives of all messages. */
+/* dead_letter_ttl, capped by max_message_ttl. */
 static inline int64_t
 config_dead_letter_ttl(const struct config *config)
 {
@@ -169,11 +168,11 @@ config_dead_letter_ttl(const struct config *config)
 /* ------------------------------------------------------------------ loading */
 
 /*
- * Fills *out from the command line, the environment and the file that they name. *action says what
- * the operator asked for. ST_BAD_VALUE after messages about all errors. Help and version win
- * over errors that come behind them.
+ * Fills *out from the command line, the environment and the file that they name, and sets *action.
+ * ST_BAD_VALUE after messages about all errors. If the command line requests help or version before its
+ * first error, the action is that and nothing else is read.
  *
- * Of files it reads only that one: config_check_files() reads those that options name.
+ * config_check_files() reads the files that options name.
  */
 enum status
 config_load(int argc, char *const *argv, char *const *envp, struct config *out,
@@ -187,16 +186,16 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
  *     [claimd]              ; the only section; keys may also stand before it
  *     listen = [::]:8888
  *
- * False if the file cannot be read as a whole: it must be a regular file of at most 1 MB, so that
- * neither a pipe nor a device can hold up the start or a reload.
+ * False if the file cannot be read completely. It must be a regular file of at most 1 MB, so that no pipe
+ * or device blocks the start or a reload.
  */
 bool
 config_file_apply(struct config *config, const char *path, struct config_errors *errors);
 
-/* Prints all values as a file that config_load() would read. */
+/* Prints all values in the form of a file for config_load(). */
 void config_print(const struct config *config, FILE *to);
 
-/* What the profile rackspace sets; ends with a row without an option. */
+/* The settings of the profile rackspace. The last row has no option. */
 struct config_setting {
     const char *option, *value;
 };
@@ -204,27 +203,27 @@ extern const struct config_setting config_rackspace[];
 
 /* ------------------------------------------------------------------ reloading */
 
-/* The options as their sources have them now, beside those in force. */
+/* The present values of the sources, compared with those in force. */
 struct reload {
-    struct config next; /* that may be put in force */
-    size_t changed;     /* options that have another value in it */
+    struct config next; /* the values to put in force */
+    size_t changed;     /* number of options with a new value in `next` */
     size_t kept_count;
-    const struct option *kept[CONFIG_OPTIONS_MAX]; /* only a restart changes these */
+    const struct option *kept[CONFIG_OPTIONS_MAX]; /* changed, but need a restart */
 };
 
 /*
- * Reads the same command line, environment and file again. Options that only a restart changes keep
- * their values. ST_BAD_VALUE after messages about all errors; then *r is of no use.
+ * Reads the same command line, environment and file again. Options that need a restart keep their values.
+ * ST_BAD_VALUE after messages about all errors; then *r is not defined.
  */
 enum status
 reload_read(struct reload *r, const struct config *now, struct config_errors *errors);
 
-/* Puts into *now what has changed; of other options not a byte is written. */
-void reload_take(const struct reload *r, struct config *now);
+/* Copies the options that SIGHUP may change into *now, and writes no byte of the others. */
+void reload_apply(const struct reload *r, struct config *now);
 
 /* ------------------------------------------------------------------ checking */
 
-/* Where a value comes from: "/etc/claimd.conf:3", "command line". */
+/* The source of a value as a text: "/etc/claimd.conf:3", "command line". */
 struct config_place {
     char text[CONFIG_TEXT_CAP];
 };
@@ -232,24 +231,24 @@ struct config_place
 config_where(const struct config *config, const struct option *option);
 
 /*
- * Reports options that contradict each other. ST_BAD_VALUE if there are any errors. `complete`: the
- * file was read; without it, values may contradict each other that would not with it.
+ * Reports options that contradict each other. ST_BAD_VALUE if *errors has any error. `complete` says that the
+ * file was read. Otherwise the order of limits is not checked, because the file may set some of them.
  */
 enum status
 config_check(const struct config *config, bool complete, struct config_errors *errors);
 
 /*
- * Reads each file that options name and that nothing else opens as claimd is configured, for
- * --check-config: the next change may need it, or claimd opens it only while it serves. Reports those
- * that cannot be read. It leaves out the file of tokens, which an image names although `auth = none`
- * makes it unnecessary.
+ * For --check-config: reads each file that an option names and that the start does not open with this
+ * configuration, and reports files that cannot be read. A later change may need such a file, or claimd
+ * opens it while serving. The file of tokens is not read: the container image names it even with
+ * `auth = none`.
  */
 void config_check_files(const struct config *config, const struct listen_list *list,
                         struct mem *mem, struct config_errors *errors);
 
 /*
- * Calls `report` for each option that has another value than its default but no effect, such as
- * tls_certificate where no listener has TLS.
+ * Calls `report` for each option that differs from its default but has no effect, such as tls_certificate
+ * without a TLS listener.
  */
 typedef void
 config_report_fn(void *ctx, const char *option, const char *where, const char *why);
@@ -258,29 +257,29 @@ void config_check_effect(const struct config *config, const struct listen_list *
 
 /* ------------------------------------------------------------------ listeners */
 
-/* True if there are sockets for this process; it reads nothing but the environment. */
+/* True if a supervisor passes sockets to this process (LISTEN_FDS). */
 bool activation_wanted(const struct config *config);
 
 /*
- * Makes a list of them, checks what each is and which clients it admits, and takes the variables
- * out of the environment. ST_BAD_VALUE after error messages.
+ * Lists the sockets, checks their kinds and which clients each admits, and removes the variables from the
+ * environment. ST_BAD_VALUE after error messages.
  */
-enum status activation_take(const struct config *config, struct listen_list *out,
+enum status activation_read(const struct config *config, struct listen_list *out,
                             struct config_errors *errors);
 
 /*
- * Finds the number of the group that socket_group names; -1 if it is "none". ST_BAD_VALUE
- * after an error message: there is no such group, or it cannot be looked up.
+ * Finds the number of the group that socket_group names; -1 for "none". ST_BAD_VALUE after an error message
+ * if the group does not exist or cannot be looked up.
  */
 enum status socket_group_find(const struct config *config, int64_t *out,
                               struct config_errors *errors);
 
-/* True if only this machine can reach this listening address. */
+/* True if only this machine can reach the address. */
 bool listen_is_loopback(const char *address);
 
 /*
- * Reports each address that other machines can reach although nothing keeps them out; `where` says
- * what has named the addresses ("/etc/claimd.conf:3").
+ * Reports each address that other machines can reach without authentication, unless an option allows it.
+ * `where` is the source of the addresses ("/etc/claimd.conf:3").
  */
 void listen_policy_check(const struct config *config, const struct listen_list *list,
                          const char *where, struct config_errors *errors);

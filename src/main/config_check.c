@@ -14,25 +14,22 @@
 #include <sys/stat.h>
 
 static struct config_place
-where_is(const struct config *config, const char *name)
+option_where(const struct config *config, const char *name)
 {
     return config_where(config, option_find(bytes_str(name)));
 }
 
-/* Reports an option's value, and where that comes from: "NAME (FILE:3) WHY". */
+/* Reports "NAME (FILE:3) WHY". */
 static void
-refuse_option(const struct config *config, const char *name, struct config_errors *errors,
+option_refuse(const struct config *config, const char *name, struct config_errors *errors,
               const char *why)
 {
-    config_error(errors, "%s (%s) %s", name, where_is(config, name).text, why);
+    config_error(errors, "%s (%s) %s", name, option_where(config, name).text, why);
 }
 
-/*
- * True unless the last value of one of these options, "a b c", was refused: then it is not known
- * which value is meant.
- */
+/* True unless the last value of one of the options "a b c" was refused, so that its value is unknown. */
 static bool
-are_known(const struct config *config, const char *names)
+options_are_known(const struct config *config, const char *names)
 {
     struct bytes rest = bytes_str(names);
 
@@ -42,7 +39,7 @@ are_known(const struct config *config, const char *names)
     return true;
 }
 
-/* The first must not be more than the second. */
+/* The first option must not be larger than the second. */
 static const struct {
     const char *least, *most;
 } ordered[] = {
@@ -64,39 +61,40 @@ check_order(const struct config *config, struct config_errors *errors)
         const int64_t a = option_number(option_find(bytes_str(least)), config);
         const int64_t b = option_number(option_find(bytes_str(most)), config);
 
-        if (a > b && are_known(config, least) && are_known(config, most))
+        if (a > b && options_are_known(config, least) && options_are_known(config, most))
             config_error(errors, "%s (%lld, %s) is more than %s (%lld, %s)", least,
-                         (long long)a, where_is(config, least).text, most, (long long)b,
-                         where_is(config, most).text);
+                         (long long)a, option_where(config, least).text, most,
+                         (long long)b, option_where(config, most).text);
     }
 }
 
 static void
 check_numbers(const struct config *config, struct config_errors *errors)
 {
-    /* A post is one record, and a record one frame, of which half is left for the rest of it. */
+    /* A post is one record in one frame. Half of the frame is for the rest of the record. */
     enum { POST_MOST = 8 << 20 };
     /*
-     * With less there is no room for a segment that is written, two spares, and what a checkpoint
-     * writes before anything goes: no post would ever be taken.
+     * Below, there is no space for the current segment, two spare ones, and a checkpoint before it frees
+     * any. Then claimd would refuse every post.
      */
     enum { JOURNAL_LEAST = 32 << 20 };
 
-    if (are_known(config, "shards") && (config->shards & (config->shards - 1)) != 0)
+    if (options_are_known(config, "shards") &&
+        (config->shards & (config->shards - 1)) != 0)
         config_error(errors, "shards must be a power of two, not %lld (%s)",
-                     (long long)config->shards, where_is(config, "shards").text);
-    if (are_known(config, "max_messages_post_size") && config_has(config->journal) &&
-        config->limits.max_messages_post_size > POST_MOST)
+                     (long long)config->shards, option_where(config, "shards").text);
+    if (options_are_known(config, "max_messages_post_size") &&
+        config_has(config->journal) && config->limits.max_messages_post_size > POST_MOST)
         config_error(
             errors,
             "max_messages_post_size must be at most 8M with a journal, not %lld (%s)",
             (long long)config->limits.max_messages_post_size,
-            where_is(config, "max_messages_post_size").text);
-    if (are_known(config, "journal_max_bytes") && config->journal_max_bytes != 0 &&
-        config->journal_max_bytes < JOURNAL_LEAST)
+            option_where(config, "max_messages_post_size").text);
+    if (options_are_known(config, "journal_max_bytes") &&
+        config->journal_max_bytes != 0 && config->journal_max_bytes < JOURNAL_LEAST)
         config_error(errors, "journal_max_bytes must be 0 or at least 32M, not %lld (%s)",
                      (long long)config->journal_max_bytes,
-                     where_is(config, "journal_max_bytes").text);
+                     option_where(config, "journal_max_bytes").text);
 }
 
 static void
@@ -107,20 +105,20 @@ check_store(const struct config *config, struct config_errors *errors)
 
     if (!store_is_redis(config)) {
         if (config_has(config->store_password_file))
-            refuse_option(
+            option_refuse(
                 config, "store_password_file", errors,
                 "is for a store on Redis only. Remove it, or set store to a Redis URL");
         return;
     }
     reason_init(&why);
     if (redis_check_url(config->store, &why) != ST_OK)
-        refuse_option(config, "store", errors, why.text);
+        option_refuse(config, "store", errors, why.text);
     if (config_has(config->journal))
-        refuse_option(config, "journal", errors,
+        option_refuse(config, "journal", errors,
                       "is for a store in memory only, because Redis keeps its data "
                       "itself. Set it to none");
     if (config->ci)
-        refuse_option(config, "ci", errors,
+        option_refuse(config, "ci", errors,
                       "is for a store in memory only. Remove it, or set store to memory");
     if (limits->queues != 0 || limits->messages != 0 || limits->bytes != 0)
         config_error(
@@ -136,21 +134,21 @@ check_listeners(const struct config *config, struct config_errors *errors)
     struct reason unused;
 
     /*
-     * Only known values tell which clients an address admits. With activation claimd does not listen
-     * there, and activation_take() checks the sockets. A bad list was refused when it was set.
+     * The check needs known values. With socket activation, claimd does not use `listen`, and
+     * activation_read() checks the sockets. An invalid list was reported when it was set.
      */
     if (!activation_wanted(config) &&
-        are_known(config, "listen auth insecure_listen identity_stub "
-                          "identity_stub_anywhere ci ci_anywhere") &&
+        options_are_known(config, "listen auth insecure_listen identity_stub "
+                                  "identity_stub_anywhere ci ci_anywhere") &&
         listen_read(config->listen, &list, &unused) == ST_OK)
-        listen_policy_check(config, &list, where_is(config, "listen").text, errors);
-    if (are_known(config, "allowed_hosts") &&
+        listen_policy_check(config, &list, option_where(config, "listen").text, errors);
+    if (options_are_known(config, "allowed_hosts") &&
         !host_list_is_valid(bytes_str(config->allowed_hosts)))
         config_error(
             errors,
             "allowed_hosts must be names without ports, joined by commas, not \"%s\" "
             "(%s)",
-            config->allowed_hosts, where_is(config, "allowed_hosts").text);
+            config->allowed_hosts, option_where(config, "allowed_hosts").text);
 }
 
 static void
@@ -159,13 +157,13 @@ check_access(const struct config *config, struct config_errors *errors)
     bool listed = config_has(config->certificates),
          asked = config_has(config->tls_client_ca);
 
-    /* The stub's tokens are no protection, and there is one kind of tokens at a time. */
+    /* Tokens of the stub protect nothing, and there is only one kind of tokens. */
     if (config->auth != AUTH_BY_NONE && config->identity_stub)
         config_error(errors,
                      "identity_stub and auth cannot be used together. Remove one");
-    if (!are_known(config, "auth certificates tls_client_ca"))
+    if (!options_are_known(config, "auth certificates tls_client_ca"))
         return;
-    /* Certificates of clients mean something only if all of it is there. */
+    /* Certificates of clients need all three options. */
     if (listed != asked)
         config_error(errors, "%s has no effect without %s",
                      listed ? "certificates" : "tls_client_ca",
@@ -194,10 +192,7 @@ check_keystone(const struct config *config, struct config_errors *errors)
         config_error(errors, "keystone_roles: %s", why.text);
 }
 
-/*
- * True for one of two schemes and something behind it, of bytes that stand for themselves wherever a
- * URL stands.
- */
+/* True for a URL with one of the two schemes, without bytes that have a meaning in URLs or texts. */
 static bool
 is_plain_url(const char *url, const char *plain, const char *secure)
 {
@@ -217,7 +212,7 @@ check_url(const struct config *config, const char *name, const char *url,
           struct config_errors *errors)
 {
     if (config_has(url) && !is_plain_url(url, "http://", "https://"))
-        refuse_option(
+        option_refuse(
             config, name, errors,
             "must be http:// or https://, a host, and perhaps a path that does not "
             "end with a slash");
@@ -232,21 +227,21 @@ check_notifications(const struct config *config, struct config_errors *errors)
 
     reason_init(&why);
     if (guard_read(bytes_str(config->notify_allow), &guard, &why) != ST_OK)
-        refuse_option(config, "notify_allow", errors, why.text);
+        option_refuse(config, "notify_allow", errors, why.text);
     check_url(config, "public_url", config->public_url, errors);
     check_url(config, "external_confirmation_url", config->external_confirmation_url,
               errors);
     if (has_server && !is_plain_url(config->smtp_server, "smtp://", "smtps://"))
-        refuse_option(config, "smtp_server", errors,
+        option_refuse(config, "smtp_server", errors,
                       "must be smtp:// or smtps://, a host, and perhaps a port");
     if (has_server && strchr(config->smtp_from, '@') == NULL)
-        refuse_option(config, "smtp_from", errors,
+        option_refuse(config, "smtp_from", errors,
                       "must be an email address if smtp_server is set");
     if (config_has(config->smtp_user) != config_has(config->smtp_password_file))
-        refuse_option(config, "smtp_user", errors,
+        option_refuse(config, "smtp_user", errors,
                       "and smtp_password_file must be set together");
     if (config->require_confirmation && !config_has(config->signing_keys))
-        refuse_option(config, "require_confirmation", errors,
+        option_refuse(config, "require_confirmation", errors,
                       "needs signing_keys, which sign the requests for confirmation");
 }
 
@@ -259,7 +254,7 @@ config_check(const struct config *config, bool complete, struct config_errors *e
     check_store(config, errors);
     check_listeners(config, errors);
     check_access(config, errors);
-    if (!config->ci && are_known(config, "ci ci_anywhere ci_short seed")) {
+    if (!config->ci && options_are_known(config, "ci ci_anywhere ci_short seed")) {
         if (config->ci_anywhere)
             config_error(errors, "ci_anywhere has no effect without ci");
         if (config->ci_short)
@@ -274,7 +269,7 @@ config_check(const struct config *config, bool complete, struct config_errors *e
 
 /* ------------------------------------------------------------------ files */
 
-/* claimd makes the directory at the start, if it is not there, but not what it is in. */
+/* The directory may be missing, because the start creates it. Its parent must exist. */
 static void
 check_journal(const struct config *config, struct config_errors *errors)
 {
@@ -306,7 +301,7 @@ config_check_files(const struct config *config, const struct listen_list *list,
     const bool auth = config->auth != AUTH_BY_NONE;
     const struct {
         const char *option;
-        bool opened; /* by the part that it is for */
+        bool opened; /* the start opens and checks the file */
         bool secret, is_ca;
     } files[] = {
         {"tls_client_ca", certificate_wanted(list), false, true},
@@ -344,8 +339,9 @@ config_check_files(const struct config *config, const struct listen_list *list,
 
 /* ------------------------------------------------------------------ effect */
 
+/* The kinds of listeners in a list. */
 struct listeners {
-    bool tls, unix_socket, open_loopback;
+    bool tls, unix_socket, open_loopback; /* open: without authentication */
 };
 
 static struct listeners
@@ -370,7 +366,7 @@ config_check_effect(const struct config *config, const struct listen_list *list,
 {
     const struct listeners has = listeners_find(config, list);
     const struct {
-        bool met; /* then the options have an effect */
+        bool met; /* the condition under which the options have an effect */
         const char *options, *missing;
     } needs[] = {
         {has.tls, "tls_certificate tls_key tls_client_ca",

@@ -8,45 +8,45 @@
 
 enum { SIZE_MOST = 1 << 20 };
 
-/* What inih's callbacks know. */
-struct reading {
+/* State of a file, for the callbacks of inih. */
+struct ini_reader {
     FILE *file;
     struct config *config;
     const char *path;
     struct config_errors *errors;
-    size_t left;      /* bytes that may still be read */
-    int line;         /* the one that was read last */
-    bool needs_key;   /* it must have a key, or it cannot be understood ... */
-    bool has_key;     /* ... and inih has found one */
-    int odd_line;     /* the first one that could not be understood; 0: none */
-    int section_line; /* of the last [section]; 0: none */
-    int told_line;    /* that of the last one that was complained about; -1: none */
+    size_t left;       /* bytes that may still be read */
+    int line;          /* number of the last line */
+    bool needs_key;    /* the line is neither blank nor a comment nor a section */
+    bool has_key;      /* inih has found a key in the line */
+    int odd_line;      /* the first line that needs a key and has none; 0: none */
+    int section_line;  /* the last [section]; 0: none */
+    int reported_line; /* the last reported [section]; -1: none */
 };
 
 static void
-line_error(struct reading *r, const char *what, const char *why)
+line_error(struct ini_reader *r, const char *what, const char *why)
 {
     config_error(r->errors, "%s:%d: %s%s%s", r->path, r->line, what,
                  why[0] == '\0' ? "" : " ", why);
 }
 
 static void
-fail_to_understand(struct reading *r)
+report_odd_line(struct ini_reader *r)
 {
     line_error(r, "this is neither a key with a value nor a [section]", "");
     if (r->odd_line == 0)
         r->odd_line = r->line;
 }
 
-/* Reads a line without its end. False at the end of the file; *whole tells if it fits. */
+/* Reads a line without its end. False at the end of the file. *whole: it fits and has no NUL. */
 static bool
-take_line(struct reading *r, char *out, size_t cap, bool *whole)
+read_raw_line(struct ini_reader *r, char *out, size_t cap, bool *whole)
 {
     size_t len = 0;
     bool any = false;
 
     *whole = true;
-    while (r->left > 0) { /* what is behind more than a file may have is not read */
+    while (r->left > 0) {
         const int c = getc(r->file);
 
         if (c == EOF)
@@ -64,20 +64,20 @@ take_line(struct reading *r, char *out, size_t cap, bool *whole)
     return any;
 }
 
-/* Gives inih a line. One that does not fit is complained about and becomes a blank one. */
+/* Gives inih a line. Reports a line that does not fit, and makes it blank. */
 static char *
-read_line(char *out, int cap, void *ctx)
+next_line(char *out, int cap, void *ctx)
 {
-    static const char mark[] = "\xEF\xBB\xBF"; /* with which some editors begin */
-    struct reading *r = ctx;
+    static const char mark[] = "\xEF\xBB\xBF"; /* byte order mark of some editors */
+    struct ini_reader *r = ctx;
     bool whole;
     char start;
 
-    /* Of the lines that it does not understand inih reports only the first. */
+    /* inih reports only the first line without a key. */
     if (r->needs_key && !r->has_key)
-        fail_to_understand(r);
+        report_odd_line(r);
     r->needs_key = r->has_key = false;
-    if (!take_line(r, out, (size_t)cap, &whole))
+    if (!read_raw_line(r, out, (size_t)cap, &whole))
         return NULL;
     r->line++;
     if (r->line == 1 && strncmp(out, mark, sizeof(mark) - 1) == 0)
@@ -86,7 +86,7 @@ read_line(char *out, int cap, void *ctx)
         line_error(r, "the line is too long, or no text", "");
         out[0] = '\0';
     }
-    /* All but blank lines, comments and sections must have a key with a value. */
+    /* Lines except blank lines, comments and sections must have a key with a value. */
     start = out[strspn(out, " \t\r\v\f")];
     if (start == '[' && strchr(out, ']') != NULL)
         r->section_line = r->line;
@@ -96,19 +96,19 @@ read_line(char *out, int cap, void *ctx)
 }
 
 static int
-take_key(void *ctx, const char *section, const char *name, const char *value)
+set_key(void *ctx, const char *section, const char *name, const char *value)
 {
-    struct reading *r = ctx;
+    struct ini_reader *r = ctx;
     const int line = r->line;
     const struct option *option = option_find(bytes_str(name));
     struct config_origin *origin;
     char why[CONFIG_ERROR_CAP];
 
     r->has_key = true;
-    /* Keys stand before all sections or in ours. Of another the keys are checked all the same. */
+    /* Keys are before all sections or in [claimd]. Keys in another section are checked, too. */
     if (section[0] != '\0' && strcmp(section, "claimd") != 0 &&
-        r->told_line != r->section_line) {
-        r->line = r->told_line = r->section_line;
+        r->reported_line != r->section_line) {
+        r->line = r->reported_line = r->section_line;
         line_error(r, section, "is not a section. The only section is claimd");
         r->line = line;
     }
@@ -134,10 +134,7 @@ take_key(void *ctx, const char *section, const char *name, const char *value)
     return 1;
 }
 
-/*
- * Opens the file without waiting: a pipe may have no writer, and a device no end. NULL after a
- * complaint.
- */
+/* Opens a regular file, without blocking if the path names a pipe or a device. NULL after an error message. */
 static FILE *
 open_file(const char *path, struct config_errors *errors)
 {
@@ -161,34 +158,34 @@ open_file(const char *path, struct config_errors *errors)
     else
         config_error(errors, "%s: %s. --config takes a regular file", path, why);
     if (fd >= 0)
-        (void)close(fd); /* nothing was written */
+        (void)close(fd);
     return NULL;
 }
 
 bool
 config_file_apply(struct config *config, const char *path, struct config_errors *errors)
 {
-    struct reading r = {.file = open_file(path, errors),
-                        .left = SIZE_MOST + 1,
-                        .config = config,
-                        .path = path,
-                        .told_line = -1,
-                        .errors = errors};
+    struct ini_reader r = {.file = open_file(path, errors),
+                           .left = SIZE_MOST + 1,
+                           .config = config,
+                           .path = path,
+                           .reported_line = -1,
+                           .errors = errors};
     bool readable;
     int failed;
 
     if (r.file == NULL)
         return false;
-    failed = ini_parse_stream(read_line, &r, take_key, &r);
+    failed = ini_parse_stream(next_line, &r, set_key, &r);
     if (failed > 0 && failed != r.odd_line) {
-        r.line = failed; /* we thought that we understood it */
-        fail_to_understand(&r);
+        r.line = failed; /* inih refuses a line that next_line() accepted */
+        report_odd_line(&r);
     }
     readable = failed >= 0 && !ferror(r.file) && r.left > 0;
     if (r.left == 0)
         config_error(errors, "%s is larger than %d bytes, the maximum", path, SIZE_MOST);
     else if (!readable)
         config_error(errors, "%s cannot be read", path);
-    (void)fclose(r.file); /* nothing was written */
+    (void)fclose(r.file); /* read only */
     return readable;
 }

@@ -60,7 +60,7 @@ config_print(const struct config *config, FILE *to)
     }
 }
 
-/* Writes a name with every `from` replaced by `to`, and in small letters. */
+/* Copies a name in lower case and with `to` for each `from`. False if it is too long. */
 static bool
 respell(struct bytes name, char from, char to, char out[CONFIG_TEXT_CAP])
 {
@@ -75,7 +75,7 @@ respell(struct bytes name, char from, char to, char out[CONFIG_TEXT_CAP])
     return true;
 }
 
-/* Sets an option; `shown` is how the source calls it. */
+/* Sets an option. `shown` is its name in the source. */
 static void
 set_option(struct config *config, const struct option *option, struct bytes value,
            enum config_source source, const char *shown, struct config_errors *errors)
@@ -89,9 +89,9 @@ set_option(struct config *config, const struct option *option, struct bytes valu
         (struct config_origin){.source = source, .refused = refused};
 }
 
-/* One variable, of any program. */
+/* Reads a variable, which may belong to another program. */
 static void
-take_variable(struct config *config, const char *variable, struct config_errors *errors)
+read_variable(struct config *config, const char *variable, struct config_errors *errors)
 {
     struct bytes value = bytes_str(variable), key = bytes_cut(&value, '=');
     const size_t prefix = sizeof(env_prefix) - 1;
@@ -103,7 +103,7 @@ take_variable(struct config *config, const char *variable, struct config_errors 
         return;
     (void)snprintf(shown, sizeof(shown), "%.*s", (int)(key.len & 0xff), key.data);
     short_enough = respell(bytes_of(key.data + prefix, key.len - prefix), '_', '_', name);
-    /* Kubernetes and Docker set some for a service called claimd, `claimd run` others. */
+    /* Kubernetes and Docker set some for a service called claimd. `claimd run` sets others. */
     if (short_enough && (strncmp(name, "service_", 8) == 0 || strcmp(name, "port") == 0 ||
                          strncmp(name, "port_", 5) == 0 || strcmp(name, "url") == 0 ||
                          strncmp(name, "url_", 4) == 0 || strcmp(name, "config") == 0))
@@ -120,9 +120,9 @@ take_variable(struct config *config, const char *variable, struct config_errors 
         set_option(config, option, value, CONFIG_ENVIRONMENT, shown, errors);
 }
 
-/* What a supervisor says, which is no option. */
+/* Reads a variable of a supervisor, which is no option. */
 static void
-take_notice(struct config *config, const char *variable)
+read_supervisor_variable(struct config *config, const char *variable)
 {
     const struct {
         const char *name;
@@ -140,9 +140,9 @@ take_notice(struct config *config, const char *variable)
             *notices[i].value = variable + strlen(notices[i].name);
 }
 
-/* A walk over the arguments. */
+/* The arguments, and the results of reading them. */
 struct args {
-    int argc, at;
+    int argc, at; /* at: index of the current argument */
     char *const *argv;
     enum config_action action;
     const char *file;
@@ -150,7 +150,7 @@ struct args {
 };
 
 static bool
-take_action(struct args *args, const char *arg)
+read_action(struct args *args, const char *arg)
 {
     static const struct {
         const char *text;
@@ -178,7 +178,7 @@ take_action(struct args *args, const char *arg)
     return false;
 }
 
-/* Help and version need no configuration. */
+/* True for help and version, which need no configuration. */
 static bool
 is_question(enum config_action action)
 {
@@ -186,11 +186,11 @@ is_question(enum config_action action)
 }
 
 /*
- * The value of an option: behind "=", or the next argument. A switch takes the next argument only if
- * that is a word for true or false; alone it means true. Absent if there is none.
+ * The value of an option: the text behind "=", or the next argument. For a switch, the next argument is the
+ * value only if it means true or false. Otherwise the value is true. Absent if there is none.
  */
 static struct bytes
-take_value(struct args *args, bool is_switch, struct bytes behind_equals)
+option_value(struct args *args, bool is_switch, struct bytes behind_equals)
 {
     const bool last = args->at + 1 >= args->argc;
     const struct bytes next = last ? BYTES_NONE : bytes_str(args->argv[args->at + 1]);
@@ -204,9 +204,9 @@ take_value(struct args *args, bool is_switch, struct bytes behind_equals)
     return next;
 }
 
-/* One option. */
+/* Reads an option. If config is NULL, keeps only the file that --config names. */
 static void
-take_option(struct args *args, struct config *config, struct config_errors *errors)
+read_option(struct args *args, struct config *config, struct config_errors *errors)
 {
     struct bytes value = bytes_str(args->argv[args->at]), key = bytes_cut(&value, '=');
     const struct option *option = NULL;
@@ -227,7 +227,7 @@ take_option(struct args *args, struct config *config, struct config_errors *erro
                      shown);
         return;
     }
-    value = take_value(args, option != NULL && option_is_switch(option), value);
+    value = option_value(args, option != NULL && option_is_switch(option), value);
     if (!bytes_present(value) || (is_file && value.len == 0))
         config_error(errors, "command line: %s needs a value", shown);
     else if (is_file)
@@ -236,22 +236,22 @@ take_option(struct args *args, struct config *config, struct config_errors *erro
         set_option(config, option, value, CONFIG_COMMAND_LINE, shown, errors);
 }
 
-/* With config NULL only looks for the file and the action. */
+/* Reads all arguments. If config is NULL, keeps only the file and the action. */
 static void
-take_arguments(struct args *args, struct config *config, struct config_errors *errors)
+read_arguments(struct args *args, struct config *config, struct config_errors *errors)
 {
     for (args->at = 1; args->at < args->argc; args->at++) {
-        if (!take_action(args, args->argv[args->at]))
-            take_option(args, config, errors);
+        if (!read_action(args, args->argv[args->at]))
+            read_option(args, config, errors);
         else if (is_question(args->action) && errors->count == 0)
             return;
     }
 }
 
 /*
- * rackspace: what the documentation of Cloud Queues lets its clients do. The PHP SDK asks
- * for pages of 100 queues, and shows none when that is refused. A Client-ID is a text
- * that the client has chosen: the guide's examples have names like QClient1 beside UUIDs.
+ * The profile rackspace follows the documentation of Cloud Queues. The PHP SDK requests pages of 100
+ * queues, and shows no queue if the server refuses. A Client-ID may be any text: examples in the guide have
+ * names such as QClient1 beside UUIDs.
  */
 const struct config_setting config_rackspace[] = {
     {"max_queues_per_page", "100"},   {"max_messages_per_claim_or_pop", "100"},
@@ -264,7 +264,7 @@ static const struct config_setting ci_short[] = {{"min_message_ttl", "1"},
                                                  {"min_claim_grace", "1"},
                                                  {NULL, NULL}};
 
-/* Gives options that no source has set the values of a profile. */
+/* Sets the options of a profile that no source has set. */
 static void
 apply_settings(struct config *config, const struct config_setting *setting)
 {
@@ -277,7 +277,7 @@ apply_settings(struct config *config, const struct config_setting *setting)
         if (origin->source != CONFIG_DEFAULT)
             continue;
         st = option_set(option, config, bytes_str(setting->value), why);
-        ENSURE_EQ(st, ST_OK); /* all that is set here is ours */
+        ENSURE_EQ(st, ST_OK); /* the values are constants */
         origin->source = CONFIG_PROFILE;
     }
 }
@@ -287,17 +287,17 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
             enum config_action *action, struct config_errors *errors)
 {
     struct args args = {.argc = argc, .argv = argv, .action = ACTION_SERVE};
-    struct config_errors unheard = {.to = NULL};
+    struct config_errors first_pass = {.to = NULL};
     static const char file_name[] = "config=";
     const size_t prefix = sizeof(env_prefix) - 1;
     const char *file = NULL;
     bool complete = true;
 
-    /* Twice over the arguments: the file they name must be read before they count. */
-    take_arguments(&args, NULL, &unheard);
+    /* Read the arguments twice: first for the file that they name, which they override. */
+    read_arguments(&args, NULL, &first_pass);
     *action = args.action;
     out->help_topic = args.topic;
-    if (is_question(*action) && unheard.count == 0)
+    if (is_question(*action) && first_pass.count == 0)
         return ST_OK;
     *out = (struct config){
         .limits = api_limits_default, .argc = argc, .argv = argv, .envp = envp};
@@ -316,10 +316,10 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
         complete = config_file_apply(out, file, errors);
     }
     for (; *envp != NULL; envp++) {
-        take_notice(out, *envp);
-        take_variable(out, *envp, errors);
+        read_supervisor_variable(out, *envp);
+        read_variable(out, *envp, errors);
     }
-    take_arguments(&args, out, errors);
+    read_arguments(&args, out, errors);
     if (out->profile == PROFILE_RACKSPACE)
         apply_settings(out, config_rackspace);
     if (out->ci_short)
@@ -347,12 +347,12 @@ reload_read(struct reload *r, const struct config *now, struct config_errors *er
         r->kept[r->kept_count++] = &options[i];
         option_copy(&options[i], &r->next, now);
     }
-    /* What was good with the new ones need not be with the old ones. */
+    /* New values of some options may contradict old values of others. */
     return r->kept_count == 0 ? ST_OK : config_check(&r->next, true, errors);
 }
 
 void
-reload_take(const struct reload *r, struct config *now)
+reload_apply(const struct reload *r, struct config *now)
 {
     for (size_t i = 0; i < option_count; i++)
         if (options[i].live)

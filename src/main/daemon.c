@@ -11,20 +11,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* LAST_WORDS_MS: how long the end waits for the reader of the log. */
-enum { WORKERS_AT_MOST = 16, LAST_WORDS_MS = 1000 };
+/* LOG_END_MS: maximum time to write the remaining log lines at the end. */
+enum { WORKERS_MOST = 16, LOG_END_MS = 1000 };
 
 static size_t
 count_workers(int64_t wanted)
 {
     long cores = wanted > 0 ? wanted : sysconf(_SC_NPROCESSORS_ONLN);
 
-    if (wanted <= 0 && cores > WORKERS_AT_MOST)
-        cores = WORKERS_AT_MOST;
+    if (wanted <= 0 && cores > WORKERS_MOST)
+        cores = WORKERS_MOST;
     return cores < 1 ? 1 : (size_t)cores;
 }
 
-/* From here on no thread waits for the reader of the log. */
+/* Starts the log thread. Then no other thread waits for the reader of the log. */
 static enum status
 open_log(struct daemon *d, const struct config *config, struct config_errors *errors)
 {
@@ -32,7 +32,7 @@ open_log(struct daemon *d, const struct config *config, struct config_errors *er
     char stream[64] = "";
     enum status st;
 
-    /* Does standard error lead to journald? See sd-daemon(3), and JOURNAL_STREAM in systemd.exec(5). */
+    /* Lines for journald have priorities: sd-daemon(3), and JOURNAL_STREAM in systemd.exec(5). */
     if (config->journal_stream != NULL && fstat(STDERR_FILENO, &error) == 0)
         (void)snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)error.st_dev,
                        (uintmax_t)error.st_ino);
@@ -90,10 +90,10 @@ open_api(struct daemon *d, const struct config *config)
     const struct api_config api = {.limits = config->limits,
                                    .store = d->store,
                                    .mem = d->mem,
-                                   .auth = d->named.auth,
-                                   .access = d->named.admission.access,
-                                   .signer = d->named.signer,
-                                   .seal = d->named.seal,
+                                   .auth = d->resources.auth,
+                                   .access = d->resources.admission.access,
+                                   .signer = d->resources.signer,
+                                   .seal = d->resources.seal,
                                    .real = d->clock,
                                    .condition = &d->condition,
                                    .metrics = &d->metrics,
@@ -106,7 +106,7 @@ open_api(struct daemon *d, const struct config *config)
     return api_new(&api, &d->api);
 }
 
-/* Replaces the contents of the store at the start. */
+/* Replaces the contents of the store by the file of the option seed. */
 static enum status
 load_seed(struct daemon *d, const struct config *config, struct config_errors *errors)
 {
@@ -125,12 +125,12 @@ load_seed(struct daemon *d, const struct config *config, struct config_errors *e
     mem_free(d->mem, (void *)text.data);
     if (st != ST_OK)
         config_error(errors, "seed %s: %s", config->seed, why.text);
-    return st == ST_BAD_BODY ? ST_BAD_VALUE : st; /* the file is wrong, in either case */
+    return st == ST_BAD_BODY ? ST_BAD_VALUE : st;
 }
 
-/* NULL for the word that stands for nothing. */
+/* The text, or NULL if it is this word. */
 static const char *
-unless(const char *text, const char *word)
+null_if(const char *text, const char *word)
 {
     return strcmp(text, word) == 0 ? NULL : text;
 }
@@ -145,27 +145,27 @@ open_notify(struct daemon *d, const struct config *config)
         .clock = d->store_setup.now,
         .real = d->clock,
         .log = &d->log,
-        .signer = d->named.signer,
-        .webhooks = d->named.webhooks,
+        .signer = d->resources.signer,
+        .webhooks = d->resources.webhooks,
         .open_body = sealing_open_body,
-        .open_ctx = d->named.seal,
-        .mail = {.url = unless(config->smtp_server, "none"),
-                 .user = unless(config->smtp_user, "none"),
-                 .password = d->named.smtp_password,
+        .open_ctx = d->resources.seal,
+        .mail = {.url = null_if(config->smtp_server, "none"),
+                 .user = null_if(config->smtp_user, "none"),
+                 .password = d->resources.smtp_password,
                  .from = config->smtp_from,
-                 .confirmation_url = unless(config->external_confirmation_url, "none")},
+                 .confirmation_url = null_if(config->external_confirmation_url, "none")},
         .workers = (size_t)config->max_notifier_workers,
         .timeout_ms = config->notify_timeout_ms,
         .connect_ms = config->notify_timeout_ms / 2,
-        .ca = unless(config->notify_ca, "system"),
+        .ca = null_if(config->notify_ca, "system"),
         .agent = "claimd/" CLAIMD_VERSION,
-        .public_url = unless(config->public_url, "none"),
+        .public_url = null_if(config->public_url, "none"),
         .subscription_ttl_s = config->limits.default_subscription_ttl,
     };
     struct reason why;
     enum status st = guard_read(bytes_str(config->notify_allow), &notify.guard, &why);
 
-    ENSURE(st == ST_OK); /* config_check() has seen it */
+    ENSURE(st == ST_OK); /* config_check() has read it before */
     return notify_open(&notify, &d->notify);
 }
 
@@ -185,10 +185,10 @@ open_server(struct daemon *d, const struct config *config, struct config_errors 
         .mem = d->mem,
         .clock = d->store_setup.now,
         .log = &d->log,
-        .listen = &d->named.listen,
+        .listen = &d->resources.listen,
         .socket_mode = (unsigned)config->socket_mode,
-        .socket_group = d->named.socket_group,
-        .tls = d->named.tls,
+        .socket_group = d->resources.socket_group,
+        .tls = d->resources.tls,
         .open_to_all = config->auth == AUTH_BY_NONE,
         .workers = count_workers(config->workers),
         .max_connections = (size_t)config->max_connections,
@@ -209,50 +209,50 @@ open_server(struct daemon *d, const struct config *config, struct config_errors 
 }
 
 static enum status
-first_of(enum status before, enum status now)
+first_error(enum status before, enum status now)
 {
     return before == ST_OK ? now : before;
 }
 
-/* Takes all of it. Reports all errors. */
+/* Opens all resources. Reports all errors. */
 static enum status
-named_open(struct named *n, const struct config *config, struct mem *mem,
-           const struct log *log, struct config_errors *errors)
+resources_open(struct resources *r, const struct config *config, struct mem *mem,
+               const struct log *log, struct config_errors *errors)
 {
     struct reason why;
     enum status st;
 
     if (activation_wanted(config)) {
-        st = activation_take(config, &n->listen, errors);
+        st = activation_read(config, &r->listen, errors);
     } else {
-        st = listen_read(config->listen, &n->listen, &why);
+        st = listen_read(config->listen, &r->listen, &why);
         if (st != ST_OK)
             config_error(errors, "listen %s", why.text);
     }
-    if (st == ST_OK) /* it depends on where */
-        st = certificate_open(config, &n->listen, mem, &n->tls, errors);
-    st = first_of(st, socket_group_find(config, &n->socket_group, errors));
-    st = first_of(st, admission_open(&n->admission, config, mem, log, errors));
-    st = first_of(
-        st, signing_open("signing_keys", config->signing_keys, mem, &n->signer, errors));
-    st = first_of(st, signing_open("webhook_keys", config->webhook_keys, mem,
-                                   &n->webhooks, errors));
-    st = first_of(st, password_read("smtp_password_file", config->smtp_password_file, mem,
-                                    &n->smtp_password, errors));
-    st = first_of(st, sealing_open(config, mem, log, &n->seal, errors));
-    return first_of(st, identity_open(config, mem, &n->auth, errors));
+    if (st == ST_OK) /* certificates depend on the listeners */
+        st = certificate_open(config, &r->listen, mem, &r->tls, errors);
+    st = first_error(st, socket_group_find(config, &r->socket_group, errors));
+    st = first_error(st, admission_open(&r->admission, config, mem, log, errors));
+    st = first_error(
+        st, signing_open("signing_keys", config->signing_keys, mem, &r->signer, errors));
+    st = first_error(st, signing_open("webhook_keys", config->webhook_keys, mem,
+                                      &r->webhooks, errors));
+    st = first_error(st, password_read("smtp_password_file", config->smtp_password_file,
+                                       mem, &r->smtp_password, errors));
+    st = first_error(st, sealing_open(config, mem, log, &r->seal, errors));
+    return first_error(st, identity_open(config, mem, &r->auth, errors));
 }
 
 static void
-named_close(struct named *n, struct mem *mem)
+resources_close(struct resources *r, struct mem *mem)
 {
-    admission_close(&n->admission);
-    signer_free(n->signer);
-    seal_free(n->seal);
-    signer_free(n->webhooks);
-    text_file_drop_word(mem, n->smtp_password);
-    auth_free(n->auth);
-    tls_free(n->tls);
+    admission_close(&r->admission);
+    signer_free(r->signer);
+    seal_free(r->seal);
+    signer_free(r->webhooks);
+    text_file_drop_word(mem, r->smtp_password);
+    auth_free(r->auth);
+    tls_free(r->tls);
 }
 
 static void
@@ -266,27 +266,27 @@ enum status
 daemon_check(const struct config *config, struct config_errors *errors)
 {
     struct mem *mem = mem_new(0);
-    struct named named = {.auth = NULL};
+    struct resources resources = {.auth = NULL};
     enum status st;
 
     if (mem == NULL)
         return ST_NO_MEMORY;
-    st = named_open(&named, config, mem, NULL, errors);
-    config_check_files(config, &named.listen, mem, errors);
+    st = resources_open(&resources, config, mem, NULL, errors);
+    config_check_files(config, &resources.listen, mem, errors);
     if (errors->count == 0 && errors->to != NULL)
-        config_check_effect(config, &named.listen, print_without_effect, errors->to);
-    named_close(&named, mem);
+        config_check_effect(config, &resources.listen, print_without_effect, errors->to);
+    resources_close(&resources, mem);
     mem_destroy(mem);
     return st;
 }
 
-/* The store's clock was moved. */
+/* The test API has moved the clock of the store. */
 static void
-store_clock_moved(void *ctx)
+clock_moved(void *ctx)
 {
     struct daemon *d = ctx;
 
-    store_setup_age(&d->store_setup);
+    store_setup_clock_moved(&d->store_setup);
     server_wake(d->server);
 }
 
@@ -294,7 +294,7 @@ static enum status
 open_parts(struct daemon *d, const struct config *config, struct config_errors *errors)
 {
     struct expiry_log_config expiry_log;
-    enum status st = named_open(&d->named, config, d->mem, &d->log, errors);
+    enum status st = resources_open(&d->resources, config, d->mem, &d->log, errors);
 
     if (st == ST_OK)
         st = open_log(d, config, errors);
@@ -305,7 +305,7 @@ open_parts(struct daemon *d, const struct config *config, struct config_errors *
                               d->testapi == NULL ? NULL : testapi_clock(d->testapi),
                               errors);
     if (st == ST_OK)
-        d->sealer = sealing_sealer(d->named.seal);
+        d->sealer = sealing_sealer(d->resources.seal);
     if (st == ST_OK && store_is_redis(config))
         st = store_setup_connect(&d->store_setup, config, d->mem, &d->sealer, &d->store,
                                  errors);
@@ -332,16 +332,16 @@ open_parts(struct daemon *d, const struct config *config, struct config_errors *
         return st;
     d->metrics.shown_queues = (size_t)config->metrics_queues;
     server_measure(d->server, &d->metrics);
-    store_setup_measure(&d->store_setup, &d->metrics);
+    store_setup_add_metrics(&d->store_setup, &d->metrics);
     notify_measure(d->notify, &d->metrics);
     metrics_add(&d->metrics, &d->process.source);
-    sealing_measure(&d->sealing, d->named.seal, &d->metrics);
+    sealing_add_metrics(&d->sealing, d->resources.seal, &d->metrics);
     if (d->testapi != NULL)
-        testapi_attach(d->testapi, d->store, store_clock_moved, d);
+        testapi_attach(d->testapi, d->store, clock_moved, d);
     return ST_OK;
 }
 
-/* "http", "tls", "metrics" or "unix"; with `ci` what serves the test API says so. */
+/* Logs each listener with its kind: http, tls, metrics or unix. */
 static void
 log_listeners(struct daemon *d, const struct config *config)
 {
@@ -383,18 +383,18 @@ log_started(struct daemon *d, const struct config *config)
               LOG_S("kind", store_is_redis(config) ? "redis" : "memory"));
     if (config_has(config->journal))
         log_event(&d->log, LOG_INFO, "journal", LOG_S("directory", config->journal));
-    else if (!store_is_redis(config)) /* tests want it so */
+    else if (!store_is_redis(config)) /* no warning in tests */
         log_event(&d->log, config->ci ? LOG_INFO : LOG_WARN, "no_journal",
                   LOG_S("warning", "a restart loses all messages. To keep them, set the "
                                    "option journal to a directory"));
     for (int i = 0; i <= config->auth; i++)
         auth = bytes_cut(&words, '|');
     log_event(&d->log, LOG_INFO, "auth", LOG_B("kind", auth));
-    config_check_effect(config, &d->named.listen, log_without_effect, d);
-    if (d->named.tls != NULL)
-        certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
-    sealing_log(d->named.seal, &d->log);
-    /* With ci, listen_policy.c has allowed only local clients. */
+    config_check_effect(config, &d->resources.listen, log_without_effect, d);
+    if (d->resources.tls != NULL)
+        certificate_log(d->resources.tls, &d->log, clock_now_ms(d->clock));
+    sealing_log(d->resources.seal, &d->log);
+    /* With ci, the addresses are local ones (listen_policy.c). */
     if (config->identity_stub)
         log_event(&d->log, config->ci ? LOG_INFO : LOG_WARN, "identity_stub",
                   LOG_S("warning", "for development only. It protects nothing"));
@@ -441,7 +441,7 @@ fail:
     if (errors->count == before)
         config_error(errors, "cannot start: %s", status_text(st));
     if (d != NULL)
-        (void)supervisor_tell(&d->supervisor, NULL, "%s", errors->last);
+        (void)supervisor_notify(&d->supervisor, NULL, "%s", errors->last);
     daemon_close(d);
     return st;
 }
@@ -454,19 +454,19 @@ daemon_scheme(const struct daemon *d, size_t index)
 }
 
 bool
-daemon_tell_state(const struct daemon *d, const char *assignments)
+daemon_notify_state(const struct daemon *d, const char *assignments)
 {
     char places[LISTEN_MAX * CONFIG_TEXT_CAP];
     size_t len = 0;
 
     if (atomic_load(&d->condition.closed))
-        return supervisor_tell(&d->supervisor, assignments,
-                               "maintenance: posts are refused");
+        return supervisor_notify(&d->supervisor, assignments,
+                                 "maintenance: posts are refused");
     for (size_t i = 0; i < server_listener_count(d->server); i++)
         len += (size_t)snprintf(places + len, sizeof(places) - len, "%s%s%s",
                                 i == 0 ? "" : ", ", daemon_scheme(d, i),
                                 server_address(d->server, i));
-    return supervisor_tell(&d->supervisor, assignments, "listening on %s", places);
+    return supervisor_notify(&d->supervisor, assignments, "listening on %s", places);
 }
 
 void
@@ -475,13 +475,13 @@ daemon_announce(const struct daemon *d)
     char lines[LISTEN_MAX * CONFIG_TEXT_CAP];
     size_t len = 0;
 
-    if (!daemon_tell_state(d, "READY=1"))
+    if (!daemon_notify_state(d, "READY=1"))
         log_event(&d->log, LOG_WARN, "notify_failed", LOG_S("message", "READY=1"));
     for (size_t i = 0; i < server_listener_count(d->server); i++)
         len += (size_t)snprintf(lines + len, sizeof(lines) - len,
                                 "claimd listening on %s%s\n", daemon_scheme(d, i),
                                 server_address(d->server, i));
-    /* Without a reader nothing is lost: serving goes on. */
+    /* If standard output is closed, claimd serves all the same. */
     (void)fputs(lines, stdout);
     (void)fflush(stdout);
     if (d->ready_fd < 0)
@@ -503,17 +503,17 @@ daemon_serve(struct daemon *d)
     server_run(d->server);
     atomic_store(&d->condition.draining, true);
     drain_ms = atomic_load(&d->drain_ms);
-    (void)supervisor_tell(&d->supervisor, "STOPPING=1",
-                          "draining, for %" PRId64 " s at most", drain_ms / 1000);
+    (void)supervisor_notify(&d->supervisor, "STOPPING=1",
+                            "draining, for %" PRId64 " s at most", drain_ms / 1000);
     log_event(&d->log, LOG_INFO, "draining", LOG_I("at_most_ms", drain_ms));
     cut = server_drain(d->server, drain_ms);
     if (store_setup_log(&d->store_setup) == NULL && d->testapi == NULL &&
         d->store_setup.redis == NULL) {
-        /* The store ends with the process, and so do the messages in it. */
+        /* The messages in memory end with the process. */
         do
             st = store_totals(d->store, STORE_AT(clock_now_ms(d->store_setup.now)),
                               &totals);
-        while (st == ST_AGAIN); /* much has fallen due; no other request waits here */
+        while (st == ST_AGAIN); /* slices of expiry */
         if (st == ST_OK && totals.messages > 0)
             log_event(&d->log, d->config.ci ? LOG_INFO : LOG_WARN, "messages_lost",
                       LOG_I("messages", totals.messages),
@@ -547,18 +547,17 @@ daemon_close(struct daemon *d)
     if (d == NULL)
         return;
     expiry_log_close(d->expiry_log);
-    /* Its threads know the server; no request is left. */
+    /* Its threads use the server. No request is left. */
     store_setup_disconnect(&d->store_setup, d->mem);
     server_free(d->server);
     api_free(d->api);
     notify_close(d->notify);
-    named_close(&d->named, d->mem);
+    resources_close(&d->resources, d->mem);
     store_setup_close(&d->store_setup);
     process_metrics_fini(&d->process);
     store_close(d->store);
     testapi_free(d->testapi);
     mem_destroy(d->mem);
-    /* Lines that are not read within that time are lost. */
-    (void)log_writer_end(&d->log, LAST_WORDS_MS);
+    (void)log_writer_end(&d->log, LOG_END_MS);
     free(d);
 }

@@ -1,10 +1,12 @@
 /*
- * daemon: the parts of claimd, wired together and taken apart again.
+ * daemon: makes the parts of claimd, connects them, and frees them.
  *
- *     mem -> log -> journal -> engine -> auth -> api -> server
+ *     mem -> auth, keys -> log -> journal -> store -> api -> notify -> server
  *
- * Built in this order, freed in reverse. It knows no signals and no command line, so a
- * test can run one, or ten, with a clock of its own.
+ * The parts are made in this order. A daemon knows no signals and no command line, so a test can run
+ * several of them with its own clock.
+ *
+ *   Threads  daemon_stop() and daemon_clock_moved() any; the others one
  */
 #ifndef MAIN_DAEMON_H
 #define MAIN_DAEMON_H
@@ -18,35 +20,36 @@ struct store;
 struct daemon; /* opaque */
 
 /*
- * Builds everything and listens, without accepting yet. clock is borrowed for the
- * daemon's life, config likewise. On failure there are complaints; ST_BAD_VALUE: it is
- * the configuration that is wrong; ST_CONFLICT: the journal is not to be used as it is.
+ * Makes all parts, and listens without accepting connections yet. clock is borrowed for the life of the
+ * daemon; config is copied. On failure *errors has messages. ST_BAD_VALUE: the configuration is wrong.
+ * ST_CONFLICT: the journal must not be used as it is.
  */
 enum status daemon_open(const struct config *config, const struct clock *clock,
                         struct daemon **out, struct config_errors *errors);
 
 /*
- * What daemon_open() would complain about in what the configuration names outside of
- * itself. ST_BAD_VALUE after error messages.
+ * Reports errors that daemon_open() would report about files, groups and sockets, without making a daemon.
+ * ST_BAD_VALUE after error messages.
  */
 enum status daemon_check(const struct config *config, struct config_errors *errors);
 
 /*
- * Tells that it is ready: first the supervisor (main/supervisor.h); then it writes
- * "claimd listening on http://127.0.0.1:40123" (or "unix:/path") as a line for each
- * address, in their order, to standard output and, if there is one, to ready_fd, which is
- * closed.
+ * Announces that the daemon is ready. Notifies the supervisor (main/supervisor.h), and then writes a line
+ * for each address, such as "claimd listening on http://127.0.0.1:40123" or "... unix:/path", to standard
+ * output and to ready_fd, which it closes.
  */
 void daemon_announce(const struct daemon *d);
 
-/* Serves until daemon_stop(), then drains. Returns how many requests were cut off. */
+/* Serves until daemon_stop(), then drains. Returns the number of requests that were cut off. */
 size_t daemon_serve(struct daemon *d);
 
-/* Ends daemon_serve(); called once more it ends the drain. Async-signal-safe. */
+/* Ends daemon_serve(). A second call ends the drain. Async-signal-safe. */
 void daemon_stop(struct daemon *d);
 
-/* Housekeeping up to the present, and a wake-up for all requests that wait for a time. To be called
- * when a manual clock was moved. */
+/*
+ * Does the housekeeping of the store up to the present, and wakes all requests that wait for a time. Call it
+ * after a move of a manual clock.
+ */
 void daemon_clock_moved(struct daemon *d);
 
 /* Frees a daemon that does not serve. */

@@ -1,7 +1,4 @@
-/*
- * daemon_private: what a daemon is made of, for daemon.c, which puts it together and takes it
- * apart, and program.c, which changes it while it runs.
- */
+/* daemon_private: the parts of a daemon, for daemon.c and for program.c, which reloads options. */
 #ifndef MAIN_DAEMON_PRIVATE_H
 #define MAIN_DAEMON_PRIVATE_H
 
@@ -18,14 +15,14 @@
 #include "main/store_setup.h"
 #include "main/supervisor.h"
 
-/* What the configuration only names: taken from outside. */
-struct named {
+/* Resources outside of the process that the configuration names. */
+struct resources {
     struct listen_list listen;
     int64_t socket_group; /* -1: none */
-    struct tls *tls;      /* owned; NULL: there is none */
+    struct tls *tls;      /* owned; NULL: no listener has TLS */
     struct admission admission;
     struct signer *signer, *webhooks; /* owned */
-    char *smtp_password;              /* owned; NULL: there is none */
+    char *smtp_password;              /* owned; NULL: none */
     struct seal *seal;                /* owned */
     struct auth *auth;                /* owned; NULL: no identity stub */
 };
@@ -36,12 +33,12 @@ struct daemon {
     struct supervisor supervisor;
     struct watchdog watchdog;
     struct mem *mem;
-    struct testapi *testapi; /* NULL: there is none */
+    struct testapi *testapi; /* NULL without `ci` */
     struct store_setup store_setup;
     struct store *store;
     struct store_sealer sealer;
-    struct config config; /* the live options belong to the thread of the signals */
-    struct named named;
+    struct config config; /* the signal thread changes reloadable options */
+    struct resources resources;
     struct api_condition condition;
     struct metrics metrics;
     struct process_metrics process;
@@ -54,16 +51,16 @@ struct daemon {
     int ready_fd; /* -1: none */
 };
 
-/* The scheme of a listener, as a client may write it. */
+/* The scheme of a listener in a URL, such as "http://". */
 const char *daemon_scheme(const struct daemon *d, size_t index);
 
-/* What the supervisor shows while all is well, after `assignments`. */
-bool daemon_tell_state(const struct daemon *d, const char *assignments);
+/* Sends `assignments` (NULL: none) and a status with the addresses to the supervisor. False if it failed. */
+bool daemon_notify_state(const struct daemon *d, const char *assignments);
 
 /* The limits of the store. */
 struct engine_limits daemon_stored_limits(const struct config *config);
 
-/* One request in so many has a line in the log; 0: none has. */
+/* One of so many requests has a line in the log; 0: no request has one. */
 uint64_t daemon_logged_requests(const struct config *config);
 
 #endif

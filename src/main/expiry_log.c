@@ -6,19 +6,19 @@
 
 #include <pthread.h>
 
-enum { EACH_S = 60 };
+enum { INTERVAL_S = 60 };
 
-/* The counters of a queue at a look. */
-struct seen {
-    uint64_t mark; /* hash of its address */
+/* The counters of a queue at a check. */
+struct queue_counters {
+    uint64_t queue; /* hash of project, name and kind */
     uint64_t unread, dead_letters;
 };
 
 struct expiry_log {
     struct expiry_log_config config;
-    struct seen *last, *next; /* owned, with space for config.queues */
+    struct queue_counters *last, *next; /* owned, with space for config.queues */
     size_t last_count;
-    struct store_expired rest; /* at the last look */
+    struct store_expired rest; /* of all other queues, at the last check */
     struct lock lock;          /* guards stopping */
     pthread_cond_t stop;
     bool started, stopping;
@@ -29,7 +29,7 @@ enum status
 expiry_log_open(const struct expiry_log_config *config, struct expiry_log **out)
 {
     struct expiry_log *e = mem_calloc(config->mem, 1, sizeof(*e));
-    const size_t each = sizeof(struct seen);
+    const size_t each = sizeof(struct queue_counters);
     pthread_condattr_t attributes;
 
     if (e == NULL)
@@ -50,7 +50,7 @@ expiry_log_open(const struct expiry_log_config *config, struct expiry_log **out)
     return ST_OK;
 }
 
-/* A queue that was created again begins at 0. */
+/* The increase of a counter. The counters of a queue that was created again begin at 0. */
 static uint64_t
 growth(uint64_t last, uint64_t now)
 {
@@ -58,25 +58,26 @@ growth(uint64_t last, uint64_t now)
 }
 
 static void
-look_at_queue(struct expiry_log *e, const struct store_queue_figures *q, struct seen *now)
+log_queue(struct expiry_log *e, const struct store_queue_figures *q,
+          struct queue_counters *now)
 {
-    static const struct hash_key none; /* a collision costs a line of the log */
+    static const struct hash_key none; /* a collision only costs a line of the log */
     const struct bytes project = bytes_of(q->project, q->project_len),
                        name = bytes_of(q->name, q->name_len);
-    struct seen last = {.mark = 0};
+    struct queue_counters last = {.queue = 0};
     uint64_t unread;
 
-    *now = (struct seen){hash_mix(hash_bytes(&none, project) + q->kind) ^
-                             hash_bytes(&none, name),
-                         q->expired.unread, q->expired.dead_letters};
+    *now = (struct queue_counters){hash_mix(hash_bytes(&none, project) + q->kind) ^
+                                       hash_bytes(&none, name),
+                                   q->expired.unread, q->expired.dead_letters};
     /*
-     * Counters in memory begin with the queue; those in Redis may be older than this process, so a
-     * queue that was not there at the last look is as it is now.
+     * Counters in memory begin with the queue. Counters in Redis may be older than this process. So a queue
+     * that is new here has the same counters as at the last check.
      */
     if (e->config.store->blocks)
         last = *now;
     for (size_t i = 0; i < e->last_count; i++)
-        if (e->last[i].mark == now->mark)
+        if (e->last[i].queue == now->queue)
             last = e->last[i];
     unread = growth(last.unread, now->unread);
     if (unread > 0)
@@ -88,17 +89,17 @@ look_at_queue(struct expiry_log *e, const struct store_queue_figures *q, struct 
 }
 
 void
-expiry_log_look(struct expiry_log *e)
+expiry_log_check(struct expiry_log *e)
 {
     struct store_op op = {.now_ms = clock_now_ms(e->config.clock)};
     struct store_queue_figures q;
     struct store_figures all;
-    struct seen *last = e->last;
+    struct queue_counters *last = e->last;
     size_t at = 0, count = 0;
 
     if (store_figures(e->config.store, &op, &all) != ST_OK)
-        return;                           /* the next look has it */
-    if (all.rest.unread > e->rest.unread) /* of queues that are not shown, together */
+        return; /* the next check includes it */
+    if (all.rest.unread > e->rest.unread)
         log_event(e->config.log, LOG_WARN, "messages_expired_unread",
                   LOG_S("queues", "not shown by metrics_queues"),
                   LOG_I("messages", all.rest.unread - e->rest.unread),
@@ -106,24 +107,24 @@ expiry_log_look(struct expiry_log *e)
     e->rest = all.rest;
     while (count < e->config.queues &&
            store_queue_figures(e->config.store, &op, &at, &q) == ST_OK)
-        look_at_queue(e, &q, &e->next[count++]);
+        log_queue(e, &q, &e->next[count++]);
     e->last = e->next;
     e->next = last;
     e->last_count = count;
 }
 
 static void *
-thread_main(void *arg)
+expiry_log_main(void *arg)
 {
     struct expiry_log *e = arg;
 
-    expiry_log_look(e);
+    expiry_log_check(e);
     lock_acquire(&e->lock);
     while (!e->stopping) {
-        if (lock_wait_s(&e->lock, &e->stop, EACH_S))
+        if (lock_wait_s(&e->lock, &e->stop, INTERVAL_S))
             continue;
         lock_release(&e->lock);
-        expiry_log_look(e);
+        expiry_log_check(e);
         lock_acquire(&e->lock);
     }
     lock_release(&e->lock);
@@ -133,7 +134,7 @@ thread_main(void *arg)
 enum status
 expiry_log_start(struct expiry_log *e)
 {
-    const enum status st = thread_start(&e->thread, thread_main, e);
+    const enum status st = thread_start(&e->thread, expiry_log_main, e);
 
     e->started = st == ST_OK;
     return st;

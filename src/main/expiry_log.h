@@ -1,12 +1,12 @@
 /*
- * expiry_log: once a minute, a line in the log for each queue in which messages expired unread.
+ * expiry_log: logs once a minute each queue in which messages expired unread.
  *
- * Its thread reads the counters of the queues that /metrics shows, and those of all other queues
- * together, and compares them with the counters of the minute before.
+ * A thread reads the counters of the queues that /metrics shows, and the sums of all other queues. It compares
+ * them with those of the minute before.
  *
- *   Cost     a minute: one store_queue_figures() for each shown queue, however many there are
- *   Memory   24 bytes for each shown queue, twice
- *   Threads  its own; expiry_log_look() is for the thread, or for a test without one
+ *   Cost     per minute: one store_queue_figures() for each shown queue
+ *   Memory   48 bytes for each shown queue
+ *   Threads  one of its own; only that thread, or a test without it, calls expiry_log_check()
  */
 #ifndef MAIN_EXPIRY_LOG_H
 #define MAIN_EXPIRY_LOG_H
@@ -18,24 +18,24 @@
 struct expiry_log;
 
 struct expiry_log_config {
-    struct mem *mem; /* borrowed, as is all that follows */
+    struct mem *mem; /* all pointers are borrowed */
     struct store *store;
-    const struct clock *clock; /* the store's time */
+    const struct clock *clock; /* of the store */
     const struct log *log;
-    size_t queues; /* that are shown, at most */
+    size_t queues; /* maximum number of queues that /metrics shows */
 };
 
-/* Makes one without a thread, owned: expiry_log_close() it. ST_NO_MEMORY. */
+/* Makes one without a thread, owned. ST_NO_MEMORY. */
 enum status
 expiry_log_open(const struct expiry_log_config *config, struct expiry_log **out);
 
 /* Starts the thread. ST_UNAVAILABLE. */
 enum status expiry_log_start(struct expiry_log *e);
 
-/* Logs what expired unread since the last look. */
-void expiry_log_look(struct expiry_log *e);
+/* Logs the messages that expired unread since the last check. */
+void expiry_log_check(struct expiry_log *e);
 
-/* Ends the thread, if there is one. Fine for NULL. */
+/* Ends the thread and frees e. NULL is fine. */
 void expiry_log_close(struct expiry_log *e);
 
 #endif

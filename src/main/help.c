@@ -37,7 +37,7 @@ help_fill(const char *text, size_t at, const char *before, FILE *to)
     (void)fputc('\n', to);
 }
 
-/* A text below its name, behind a label. */
+/* Prints an indented text behind a label. */
 static void
 print_below(const char *label, const char *text, FILE *to)
 {
@@ -60,7 +60,7 @@ print_entries(const char *heading, const struct help_entry *entries, FILE *to)
         print_entry(entries->name, entries->text, to);
 }
 
-/* "--max-wait SECONDS". */
+/* Prints an option such as "--max-wait SECONDS". Returns the number of columns. */
 static int
 print_option_name(const struct option *option, FILE *to)
 {
@@ -79,7 +79,7 @@ print_option(const struct option *option, FILE *to)
     print_below("", option->help, to);
     if (option->example != NULL)
         print_below("Example: ", option->example, to);
-    if (option->kind == OPTION_TEXT) { /* which may be a long one */
+    if (option->kind == OPTION_TEXT) { /* the default may need several lines */
         print_below("Default: ", option->initial, to);
         return;
     }
@@ -91,7 +91,7 @@ print_option(const struct option *option, FILE *to)
     (void)fputc('\n', to);
 }
 
-/* The options of a group, all for NULL; how many there are. */
+/* Prints the options of a group; NULL: of all groups. Returns their number. */
 static size_t
 print_options(const char *group, FILE *to)
 {
@@ -108,7 +108,7 @@ print_options(const char *group, FILE *to)
     return count;
 }
 
-/* The options that most servers need, with the first sentence of each description. */
+/* Prints the options that most servers need, with the first sentence of each description. */
 static void
 print_common_options(FILE *to)
 {
@@ -171,7 +171,7 @@ help_print(const char *topic, FILE *to)
         "Commands (claimd COMMAND --help says more)\n",
         to);
     for (size_t i = 0; i < command_count; i++)
-        (void)fprintf(to, "  %-*s%s\n", SHORT_NAME, commands[i]->call,
+        (void)fprintf(to, "  %-*s%s\n", SHORT_NAME, commands[i]->synopsis,
                       commands[i]->summary);
     if (topic == NULL) {
         print_common_options(to);
@@ -200,7 +200,7 @@ help_print(const char *topic, FILE *to)
 void
 help_print_command(const struct command *c, FILE *to)
 {
-    for (size_t i = 0; i < COMMAND_CALLS && c->usages[i] != NULL; i++) {
+    for (size_t i = 0; i < COMMAND_USAGES && c->usages[i] != NULL; i++) {
         (void)fprintf(to, "%s claimd ", i == 0 ? "Usage:" : "      ");
         help_fill(c->usages[i], 14, "           ", to);
     }
@@ -211,16 +211,17 @@ help_print_command(const struct command *c, FILE *to)
 
         (void)fprintf(to, "  %s%s%s\n", c->options[i].name, value == NULL ? "" : " ",
                       value == NULL ? "" : value);
-        print_below("", c->options[i].what, to);
+        print_below("", c->options[i].text, to);
     }
     print_entry("--help", "Print this help and exit.", to);
     (void)fprintf(to, "\nExample\n  %s\n\nExit status\n", c->example);
     for (int i = 0; i < COMMAND_STATUSES; i++)
-        if (c->ends[i] != NULL) {
+        if (c->statuses[i] != NULL) {
             (void)fprintf(to, "  %d  ", i);
-            help_fill(c->ends[i], 5, "     ", to);
+            help_fill(c->statuses[i], 5, "     ", to);
         }
-    for (const struct help_entry *e = c->other_ends; e != NULL && e->name != NULL; e++) {
+    for (const struct help_entry *e = c->other_statuses; e != NULL && e->name != NULL;
+         e++) {
         (void)fprintf(to, "  %s  ", e->name);
         help_fill(e->text, strlen(e->name) + 4, "     ", to);
     }

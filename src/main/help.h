@@ -1,7 +1,7 @@
 /*
- * help: what `claimd --help` and `claimd COMMAND --help` print, out of the tables.
+ * help: prints `claimd --help` and `claimd COMMAND --help` from the tables of options and commands.
  *
- * Texts are plain; `text in backquotes` is a name that stands somewhere exactly so.
+ * Texts are plain. A `text in backquotes` is a name in its exact spelling.
  */
 #ifndef MAIN_HELP_H
 #define MAIN_HELP_H
@@ -12,33 +12,33 @@
 
 struct command;
 
-/* A name, and what help and manual say of it. */
+/* A name and its description in help and manual. */
 struct help_entry {
     const char *name, *text;
 };
 
-/* What there is besides options and commands. Each ends with a row without a name. */
-extern const struct help_entry help_arguments[]; /* that are no options */
+/* Other topics of the help. Each list ends with a row without a name. */
+extern const struct help_entry help_arguments[]; /* arguments that are no options */
 extern const struct help_entry help_signals[];
-extern const struct help_entry help_exits[]; /* what the exit statuses mean */
+extern const struct help_entry help_exits[];
 extern const struct help_entry help_variables[];
 extern const struct help_entry help_files[];
 
 /*
- * Prints how to use the program: in short (NULL), all of it ("all"), or the options of a group. False:
- * there is no such group, and nothing was printed.
+ * Prints the usage with the common options (NULL), with everything ("all"), or the options of a group.
+ * False if there is no such group; then nothing was printed.
  */
 bool help_print(const char *topic, FILE *to);
 
-/* Prints a line or two with the names of the groups. */
+/* Prints the names of the groups. */
 void help_print_groups(FILE *to);
 
-/* Prints how to use a command. */
+/* Prints the help of a command. */
 void help_print_command(const struct command *command, FILE *to);
 
 /*
- * Prints a text word by word, in lines of at most 79 columns if no word is longer. `before` begins
- * each line but the first, whose first word stands at the column `at`. An empty line stays one.
+ * Prints a text in lines of at most 79 columns, unless a word is longer. The first word is at column `at`.
+ * `before` begins each further line. Empty lines remain.
  */
 void help_fill(const char *text, size_t at, const char *before, FILE *to);
 

@@ -47,8 +47,8 @@ parse_encryption_keys(void *seal, struct mem *mem, struct bytes text, size_t *li
 }
 
 static void
-log_trouble(void *arg, enum status st, const char key_id[SEAL_KEY_ID_DIGITS + 1],
-            struct bytes project)
+log_decryption_failure(void *arg, enum status st,
+                       const char key_id[SEAL_KEY_ID_DIGITS + 1], struct bytes project)
 {
     log_event(arg, LOG_ERROR,
               st == ST_NO_KEY ? "encryption_key_missing" : "encrypted_message_damaged",
@@ -60,7 +60,8 @@ sealing_open(const struct config *config, struct mem *mem, const struct log *log
              struct seal **out, struct config_errors *errors)
 {
     const struct seal_config wanted = {.mem = mem,
-                                       .trouble = log == NULL ? NULL : log_trouble,
+                                       .trouble =
+                                           log == NULL ? NULL : log_decryption_failure,
                                        .arg = (void *)(uintptr_t)log};
     const struct text_file file = {.path = config->encryption_keys,
                                    .option = "encryption_keys",
@@ -138,7 +139,8 @@ write_sealing(struct metrics_source *source, struct exposition *x)
 }
 
 void
-sealing_measure(struct sealing_source *source, struct seal *seal, struct metrics *metrics)
+sealing_add_metrics(struct sealing_source *source, struct seal *seal,
+                    struct metrics *metrics)
 {
     *source = (struct sealing_source){.source.write = write_sealing, .seal = seal};
     metrics_add(metrics, &source->source);

@@ -1,4 +1,4 @@
-/* key_files: keys and certificates, from the files that the options name. */
+/* key_files: reads keys and certificates from the files that options name. */
 #ifndef MAIN_KEY_FILES_H
 #define MAIN_KEY_FILES_H
 
@@ -15,8 +15,8 @@
 /* ------------------------------------------------------------------ signatures */
 
 /*
- * Makes a signer of pre-signed URLs or web hooks with the keys of the file that this option names,
- * owned; without any for "none". ST_BAD_VALUE after an error message; ST_NO_MEMORY.
+ * Makes a signer for pre-signed URLs or web hooks, owned, with the keys of the file that the option names;
+ * without keys for "none". ST_BAD_VALUE after an error message; ST_NO_MEMORY.
  */
 enum status signing_open(const char *option, const char *path, struct mem *mem,
                          struct signer **out, struct config_errors *errors);
@@ -24,55 +24,56 @@ enum status signing_open(const char *option, const char *path, struct mem *mem,
 /* ------------------------------------------------------------------ encrypted queues */
 
 /*
- * Makes a seal with the keys of the file, owned; without any if none is named. It logs bodies that
- * it cannot decrypt (NULL: it does not). ST_BAD_VALUE after an error message; ST_NO_MEMORY.
+ * Makes a seal, owned, with the keys of the file; without keys for "none". The seal logs bodies that it cannot
+ * decrypt, unless log is NULL. ST_BAD_VALUE after an error message; ST_NO_MEMORY.
  */
 enum status
 sealing_open(const struct config *config, struct mem *mem, const struct log *log,
              struct seal **out, struct config_errors *errors);
 
-/* What the store needs to seal by itself; borrows the seal. */
+/* The functions with which the store encrypts bodies. Borrows the seal. */
 struct store_sealer sealing_sealer(struct seal *seal);
 
-/* Writes the body of a message of this queue as it was posted; seal is a struct seal. ST_NO_MEMORY;
- * statuses of seal_open(). */
+/* Appends the body of a message of this queue, decrypted if it is sealed. seal: a struct seal. ST_NO_MEMORY,
+ * and the statuses of seal_open(). */
 enum status sealing_open_body(void *seal, const struct store_queue *queue,
                               struct bytes body, struct buf *out);
 
-/* Its metrics; there are none until there is a key, or one is missing. */
+/* The metrics of a seal. Nothing is written without keys, unless a key was missing. */
 struct sealing_source {
     struct metrics_source source;
     struct seal *seal; /* borrowed */
 };
 
-void sealing_measure(struct sealing_source *source, struct seal *seal,
-                     struct metrics *metrics);
+void sealing_add_metrics(struct sealing_source *source, struct seal *seal,
+                         struct metrics *metrics);
 
-/* Logs which keys there are, if any. */
+/* Logs the ids of the keys. */
 void sealing_log(struct seal *seal, const struct log *log);
 
 /* ------------------------------------------------------------------ TLS */
 
 /*
- * Makes a tls, owned; NULL in *out if nothing in the list is for TLS. ST_BAD_VALUE after
- * error messages: no files are named, or they cannot be used; ST_NO_MEMORY.
+ * Makes a tls, owned; *out is NULL if no listener of the list has TLS. ST_BAD_VALUE after an error message if
+ * the options name no files or bad ones; ST_NO_MEMORY.
  */
 enum status
 certificate_open(const struct config *config, const struct listen_list *list,
                  struct mem *mem, struct tls **out, struct config_errors *errors);
 
-/* True if something in the list is for TLS. */
+/* True if a listener of the list has TLS. */
 bool certificate_wanted(const struct listen_list *list);
 
-/* Reports that the named pair cannot be used: for where nothing opens it. */
+/* Reports a certificate and key that cannot be used, for configurations without TLS listeners. */
 void certificate_check(const struct config *config, struct mem *mem,
                        struct config_errors *errors);
 
-/* Reads the files: a pair, pinned for the caller. ST_BAD_VALUE after an error message; ST_NO_MEMORY. */
+/* Reads certificate and key as a pair, pinned for the caller. ST_BAD_VALUE after an error message;
+ * ST_NO_MEMORY. */
 enum status certificate_read(const struct config *config, struct mem *mem,
                              struct tls_pair **out, struct config_errors *errors);
 
-/* Logs until when it is valid, and warns if it is not valid now. */
+/* Logs the end of the certificate, or a warning if it is not valid now. */
 void certificate_log(struct tls *tls, const struct log *log, int64_t now_ms);
 
 #endif

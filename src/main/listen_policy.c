@@ -1,13 +1,13 @@
 /*
- * The sockets that a supervisor such as systemd hands on, the group of a Unix socket, and which clients an
- * address may admit.
+ * The sockets that a supervisor such as systemd passes to claimd, the group of a Unix socket, and the addresses
+ * that claimd serves without authentication.
  *
- *     LISTEN_PID      the process that the sockets are for: claimd takes them only if that is itself
- *     LISTEN_FDS      how many there are; the first is descriptor 3
- *     LISTEN_FDNAMES  what each is for, with colons in between (FileDescriptorName=)
+ *     LISTEN_PID      the process that must use the sockets
+ *     LISTEN_FDS      the number of sockets; the first is descriptor 3
+ *     LISTEN_FDNAMES  the use of each, with colons in between (FileDescriptorName=)
  *
- * They take the place of the option `listen`. Since the supervisor keeps them open, a client that
- * connects while claimd is started again waits in the backlog, and is served then.
+ * The sockets replace the option `listen`. The supervisor keeps them open, so a client that connects during a
+ * restart waits in the backlog.
  */
 #include "main/option.h"
 
@@ -25,7 +25,7 @@ listen_is_loopback(const char *address)
     char host[INET_ADDRSTRLEN];
     struct in_addr ip;
 
-    /* 127.0.0.0/8, in any of the ways to write it; a name never is, 127.example.org neither. */
+    /* 127.0.0.0/8 in any notation. A name is not in it, not even 127.example.org. */
     (void)snprintf(host, sizeof(host), "%.*s", (int)strcspn(address, ":"), address);
     if (strcspn(address, ":") < sizeof(host) && inet_aton(host, &ip) != 0 &&
         ntohl(ip.s_addr) >> 24 == 127)
@@ -77,7 +77,7 @@ static const struct {
     enum listen_kind kind;
 } names[] = {
     {BYTES_LIT("api"), LISTEN_API},
-    {BYTES_LIT("claimd.socket"), LISTEN_API}, /* what systemd calls it by itself */
+    {BYTES_LIT("claimd.socket"), LISTEN_API}, /* default name of systemd */
     {BYTES_LIT("unknown"), LISTEN_API},
     {BYTES_LIT(""), LISTEN_API},
     {BYTES_LIT("tls"), LISTEN_TLS},
@@ -85,7 +85,7 @@ static const struct {
 };
 
 static bool
-is_number(const char *text, uint64_t *out)
+read_number(const char *text, uint64_t *out)
 {
     return text != NULL && bytes_to_u64(bytes_str(text), out);
 }
@@ -95,14 +95,15 @@ activation_wanted(const struct config *config)
 {
     uint64_t pid, count;
 
-    if (is_number(config->listen_fds, &count) && count == 0)
+    if (read_number(config->listen_fds, &count) && count == 0)
         return false;
-    return config->listen_fds != NULL && is_number(config->listen_pid, &pid) &&
+    return config->listen_fds != NULL && read_number(config->listen_pid, &pid) &&
            pid == (uint64_t)getpid();
 }
 
 static void
-take_one(int fd, struct bytes name, struct listen_list *out, struct config_errors *errors)
+activation_add(int fd, struct bytes name, struct listen_list *out,
+               struct config_errors *errors)
 {
     size_t i = 0;
     const char *why;
@@ -121,7 +122,7 @@ take_one(int fd, struct bytes name, struct listen_list *out, struct config_error
 }
 
 enum status
-activation_take(const struct config *config, struct listen_list *out,
+activation_read(const struct config *config, struct listen_list *out,
                 struct config_errors *errors)
 {
     struct bytes rest =
@@ -130,11 +131,11 @@ activation_take(const struct config *config, struct listen_list *out,
     uint64_t count;
 
     out->count = 0;
-    /* Programs that claimd starts must not take the sockets. */
-    (void)unsetenv("LISTEN_PID"); /* fails for names with an equals sign only */
+    /* Processes that claimd starts must not use the sockets. */
+    (void)unsetenv("LISTEN_PID"); /* cannot fail */
     (void)unsetenv("LISTEN_FDS");
     (void)unsetenv("LISTEN_FDNAMES");
-    if (!is_number(config->listen_fds, &count) || count > LISTEN_MAX) {
+    if (!read_number(config->listen_fds, &count) || count > LISTEN_MAX) {
         config_error(errors, "LISTEN_FDS is \"%.20s\". It must be 0 to %d",
                      config->listen_fds, LISTEN_MAX);
         return ST_BAD_VALUE;
@@ -147,20 +148,20 @@ activation_take(const struct config *config, struct listen_list *out,
         struct bytes name =
             bytes_present(rest) ? bytes_cut(&rest, ':') : bytes_str("unknown");
 
-        take_one(FIRST_FD + i, name, out, errors);
+        activation_add(FIRST_FD + i, name, out, errors);
     }
     listen_policy_check(config, out, "socket activation", errors);
     return errors->count == before ? ST_OK : ST_BAD_VALUE;
 }
-/* Groups may have very many members; a record that needs more is not looked at. */
+/* Sizes of the buffer for a group record, which contains all members. */
 enum { RECORD_FIRST = 1024, RECORD_MAX = 16 * 1024 * 1024 };
 
-/* (gid_t)-1 means "leave it", so no group has it. */
+/* No group has the number (gid_t)-1. */
 #define GROUP_MAX (INT64_C(4294967295) - 1)
 
-/* Looks a name up: 0 and *out, -1 for none, if it is unknown; else an error. */
+/* Looks up a group. Returns 0 with its number in *out, -1 if it is unknown, or an errno. */
 static int
-look_up(const char *name, int64_t *out)
+group_find(const char *name, int64_t *out)
 {
     int failed = ERANGE;
 
@@ -178,7 +179,7 @@ look_up(const char *name, int64_t *out)
             *out = (int64_t)group.gr_gid;
         free(record);
     }
-    /* What some sources say of a name that they do not know. */
+    /* Some sources return these for an unknown name. */
     return failed == ENOENT || failed == ESRCH || failed == EBADF || failed == EPERM
                ? 0
                : failed;
@@ -199,7 +200,7 @@ socket_group_find(const struct config *config, int64_t *out, struct config_error
         *out = (int64_t)number;
         return ST_OK;
     }
-    failed = look_up(name, out);
+    failed = group_find(name, out);
     if (failed == 0 && *out >= 0)
         return ST_OK;
     where = config_where(config, option_find(bytes_str("socket_group")));

@@ -10,27 +10,26 @@
 extern char **environ;
 
 /*
- * How malloc deals with the system. Left alone it learns from the first large answer that
- * is freed to keep up to 64 MB on top of each heap for ever. Large buffers shall come from
- * the heap, as it would learn too: mapping each costs a page fault for every 4 KB. But of
- * what is free on top more than a megabyte goes back. (128 KB, malloc's first guess for
- * both, cost a fifth of the requests in the soak.)
+ * Fixed thresholds of malloc. By default malloc raises them after the first large buffer is freed, and
+ * then keeps up to 64 MB of free memory per heap. Buffers below MMAP_THRESHOLD come from the heap, because
+ * a mapping costs a page fault per 4 KB. malloc returns free memory at the top of a heap beyond
+ * TRIM_THRESHOLD to the system. (With 128 KB, the initial value of both, the soak test served a fifth
+ * fewer requests.)
  */
-enum { MAP_FROM = 4 * 1024 * 1024, KEEP_ON_TOP = 1024 * 1024 };
+enum { MMAP_THRESHOLD = 4 * 1024 * 1024, TRIM_THRESHOLD = 1024 * 1024 };
 
 /*
- * Becomes the program of this name that stands beside the running executable, else one in
- * PATH, with the arguments argv[1..]. Returns only if there is none or it cannot be run:
- * an exit status, after a line on standard error.
+ * Replaces this process by the program of this name in the directory of the running executable, or else in
+ * PATH. argv[1..] are the arguments. Returns an exit status after an error message if that fails.
  */
 static int
-become_program(const char *program, char **argv)
+exec_program(const char *program, char **argv)
 {
     struct config_errors errors = {.to = stderr};
     char folder[PATH_MAX], path[PATH_MAX + NAME_MAX + 1];
     ssize_t len;
 
-    /* The folder of the running executable, with its last slash; "" if nothing tells. */
+    /* The directory of the running executable, with a slash at the end; "" if it is unknown. */
     len = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
     while (len > 0 && folder[len - 1] != '/')
         len--;
@@ -38,7 +37,7 @@ become_program(const char *program, char **argv)
     if (folder[0] != '\0') {
         (void)snprintf(path, sizeof(path), "%s%s", folder, program);
         argv[0] = path;
-        (void)execv(path, argv); /* comes back only to tell why not */
+        (void)execv(path, argv); /* returns only on failure */
         if (errno != ENOENT) {
             config_error(&errors, "cannot run %s: %s", path, strerror(errno));
             return EXIT_USAGE;
@@ -55,7 +54,6 @@ become_program(const char *program, char **argv)
     return EXIT_USAGE;
 }
 
-/* A first argument without hyphens names a subcommand; serving has no name. */
 int
 main(int argc, char **argv)
 {
@@ -66,11 +64,11 @@ main(int argc, char **argv)
     int status;
 
     if (command != NULL && command->program != NULL)
-        return become_program(command->program, argv + 1);
+        return exec_program(command->program, argv + 1);
     if (command != NULL)
         return command_run(command, argv + 2);
-    (void)mallopt(M_MMAP_THRESHOLD, MAP_FROM); /* where it is refused, it is slower */
-    (void)mallopt(M_TRIM_THRESHOLD, KEEP_ON_TOP);
+    (void)mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD); /* a failure only costs speed */
+    (void)mallopt(M_TRIM_THRESHOLD, TRIM_THRESHOLD);
     clock_init_system(&clock);
     if (!program_begin(&program, &config, &status))
         return status;

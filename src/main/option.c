@@ -5,13 +5,13 @@
 #include <stdarg.h>
 
 static const void *
-field(const struct option *option, const struct config *config)
+option_field(const struct option *option, const struct config *config)
 {
     return (const char *)config + option->offset;
 }
 
 static enum status __attribute__((format(printf, 2, 3)))
-bad(char why[CONFIG_ERROR_CAP], const char *format, ...)
+refuse_value(char why[CONFIG_ERROR_CAP], const char *format, ...)
 {
     va_list args;
 
@@ -30,7 +30,7 @@ option_find(struct bytes name)
     return NULL;
 }
 
-/* How many bits a size's suffix stands for, which is cut off; 0 without one. */
+/* Cuts the suffix off a size, and returns its power of two. 0 without a suffix. */
 static unsigned
 cut_suffix(struct bytes *value)
 {
@@ -46,18 +46,18 @@ cut_suffix(struct bytes *value)
     return 10 * (unsigned)((at - suffixes) / 2 + 1);
 }
 
-/* What a number may be; `kind` is said of one that cannot be read. */
+/* Explains the allowed numbers. `kind` describes the form, for a value that is no number. */
 static enum status
-bad_number(const struct option *option, char why[CONFIG_ERROR_CAP], const char *kind)
+refuse_number(const struct option *option, char why[CONFIG_ERROR_CAP], const char *kind)
 {
     const char *word = option->words == NULL ? "" : option->words;
     const char *or_else = option->words == NULL ? "" : " or ";
 
     if (option->max == INT64_MAX)
-        return bad(why, "must be %s%s%sat least %lld", word, or_else, kind,
-                   (long long)option->min);
-    return bad(why, "must be %s%s%s%lld to %lld", word, or_else, kind,
-               (long long)option->min, (long long)option->max);
+        return refuse_value(why, "must be %s%s%sat least %lld", word, or_else, kind,
+                            (long long)option->min);
+    return refuse_value(why, "must be %s%s%s%lld to %lld", word, or_else, kind,
+                        (long long)option->min, (long long)option->max);
 }
 
 static enum status
@@ -74,18 +74,18 @@ set_number(const struct option *option, int64_t *out, struct bytes value,
     }
     shift = option->kind == OPTION_SIZE ? cut_suffix(&value) : 0;
     if (!bytes_to_i64(value, &number))
-        return bad_number(option, why,
-                          option->kind == OPTION_SIZE
-                              ? "a number of bytes (such as 262144 or 256K), "
-                              : "a whole number, ");
+        return refuse_number(option, why,
+                             option->kind == OPTION_SIZE
+                                 ? "a number of bytes (such as 262144 or 256K), "
+                                 : "a whole number, ");
     in_range = number <= option->max >> shift && (number >= 0 || shift == 0);
     if (!in_range || number * (1LL << shift) < option->min)
-        return bad_number(option, why, "");
+        return refuse_number(option, why, "");
     *out = number * (1LL << shift);
     return ST_OK;
 }
 
-/* Permissions as chmod(1) takes them: "660" and "0660". */
+/* Reads octal permissions such as "660" and "0660". */
 static enum status
 set_mode(const struct option *option, int64_t *out, struct bytes value,
          char why[CONFIG_ERROR_CAP])
@@ -98,13 +98,14 @@ set_mode(const struct option *option, int64_t *out, struct bytes value,
         mode = mode * 8 + (value.data[i] - '0');
     }
     if (!good || mode < option->min || mode > option->max)
-        return bad(why, "must be octal permissions from 0 to 0%llo, such as 0660",
-                   (unsigned long long)option->max);
+        return refuse_value(why,
+                            "must be octal permissions from 0 to 0%llo, such as 0660",
+                            (unsigned long long)option->max);
     *out = mode;
     return ST_OK;
 }
 
-/* The place of a word in "a|b|c", -1 if it is none of them. */
+/* The index of a word in "a|b|c", -1 if it is missing. */
 static int
 word_index(struct bytes words, struct bytes value)
 {
@@ -141,12 +142,12 @@ set_word(const struct option *option, int *out, struct bytes value,
                                          : word_index(bytes_str(option->words), value);
 
     if (index < 0)
-        return bad(why, "must be one of %s", option->words);
+        return refuse_value(why, "must be one of %s", option->words);
     *out = index;
     return ST_OK;
 }
 
-/* Words joined by commas, at least one, with or without blanks around them. */
+/* Reads one or more words, joined by commas, perhaps with blanks around them. */
 static enum status
 set_words(const struct option *option, unsigned *out, struct bytes value,
           char why[CONFIG_ERROR_CAP])
@@ -158,7 +159,8 @@ set_words(const struct option *option, unsigned *out, struct bytes value,
         int index = word_index(bytes_str(option->words), word);
 
         if (index < 0)
-            return bad(why, "must be some of %s, joined by commas", option->words);
+            return refuse_value(why, "must be some of %s, joined by commas",
+                                option->words);
         set |= 1U << index;
     }
     *out = set;
@@ -169,10 +171,10 @@ static enum status
 set_text(char *out, struct bytes value, char why[CONFIG_ERROR_CAP])
 {
     if (value.len == 0)
-        return bad(why, "must not be empty");
+        return refuse_value(why, "must not be empty");
     if (value.len > OPTION_TEXT_MAX)
-        return bad(why, "must have at most %d characters, not %zu", OPTION_TEXT_MAX,
-                   value.len);
+        return refuse_value(why, "must have at most %d characters, not %zu",
+                            OPTION_TEXT_MAX, value.len);
     memcpy(out, value.data, value.len);
     out[value.len] = '\0';
     return ST_OK;
@@ -210,7 +212,7 @@ set_value(const struct option *option, struct config *config, struct bytes value
         if (set_text(text, value, why) != ST_OK)
             return ST_BAD_VALUE;
         if (listen_read(text, &unused, &reason) != ST_OK)
-            return bad(why, "%s", reason.text);
+            return refuse_value(why, "%s", reason.text);
         memcpy(out, text, value.len + 1);
         return ST_OK;
     }
@@ -225,7 +227,7 @@ option_set(const struct option *option, struct config *config, struct bytes valu
     enum status st = set_value(option, config, value, why);
     const bool whole = value.len <= SHOWN;
 
-    /* Of several addresses listen_read() has said which; a URL may have a password. */
+    /* Messages of listen_read() quote the value themselves. A URL may contain a password. */
     if (st != ST_OK && strchr(why, '"') == NULL &&
         !bytes_contain(value, bytes_str("://"))) {
         const size_t len = strlen(why);
@@ -236,9 +238,9 @@ option_set(const struct option *option, struct config *config, struct bytes valu
     return st;
 }
 
-/* Of what is compared and copied; of a text all bytes. */
+/* Size of the field, bytes. */
 static size_t
-field_size(const struct option *option)
+option_size(const struct option *option)
 {
     static const size_t sizes[] = {
         [OPTION_NUMBER] = sizeof(int64_t), [OPTION_SIZE] = sizeof(int64_t),
@@ -253,17 +255,17 @@ field_size(const struct option *option)
 bool
 option_same(const struct option *option, const struct config *a, const struct config *b)
 {
-    const void *left = field(option, a), *right = field(option, b);
+    const void *left = option_field(option, a), *right = option_field(option, b);
 
-    if (field_size(option) == CONFIG_TEXT_CAP) /* what stands behind its end may differ */
+    if (option_size(option) == CONFIG_TEXT_CAP) /* bytes behind the NUL may differ */
         return strcmp(left, right) == 0;
-    return memcmp(left, right, field_size(option)) == 0;
+    return memcmp(left, right, option_size(option)) == 0;
 }
 
 void
 option_copy(const struct option *option, struct config *to, const struct config *from)
 {
-    memcpy((char *)to + option->offset, field(option, from), field_size(option));
+    memcpy((char *)to + option->offset, option_field(option, from), option_size(option));
     to->origins[option - options] = from->origins[option - options];
 }
 
@@ -293,10 +295,10 @@ option_spell(const struct option *option, char out[CONFIG_TEXT_CAP])
 int64_t
 option_number(const struct option *option, const struct config *config)
 {
-    return *(const int64_t *)field(option, config);
+    return *(const int64_t *)option_field(option, config);
 }
 
-/* Those of the words "a|b|c" whose bits are set. */
+/* Prints the words of "a|b|c" whose bits are set. */
 static void
 print_words(const char *words, unsigned set, FILE *to)
 {
@@ -317,7 +319,7 @@ void
 option_print(const struct option *option, const struct config *config, FILE *to)
 {
     static const char *const suffixes[] = {"", "K", "M", "G", "T"};
-    const void *at = field(option, config);
+    const void *at = option_field(option, config);
     int64_t size;
     size_t i = 0;
 

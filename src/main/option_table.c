@@ -4,7 +4,7 @@
 
 #define YEAR (INT64_C(365) * 24 * 3600)
 
-/* Flags of a row: SIGHUP changes the option; the short help shows it. */
+/* Flags of a row: SIGHUP changes the option (LIVE); the short help shows it (COMMON). */
 enum { LIVE = 1, COMMON = 2 };
 
 #define ROW(flags, kind, name, field, min, max, words, value, initial, example, help)    \

@@ -11,12 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Counting descriptors takes a moment when there are many: once a second is enough. */
-enum { COUNT_EVERY_NS = 1000000000 };
+/* COUNT_EVERY_NS: counting many descriptors takes time, so once a second is enough. */
+enum { COUNT_EVERY_NS = 1000000000, TEXT_CAP = 4096 };
 
-enum { TEXT_CAP = 4096 };
-
-/* Reads a file whole, without the line feed at its end; false: there is none, or it is long. */
+/* Reads a file without the line feed at its end. False if it is missing, empty or too long. */
 static bool
 read_text(const char *path, char text[TEXT_CAP])
 {
@@ -36,7 +34,7 @@ read_text(const char *path, char text[TEXT_CAP])
 }
 
 static uint64_t
-descriptors(struct process_metrics *v)
+count_descriptors(struct process_metrics *v)
 {
     int64_t now_ns = clock_stopwatch_ns();
     uint64_t count = 0;
@@ -49,7 +47,7 @@ descriptors(struct process_metrics *v)
             count++;
         if (dir != NULL)
             (void)closedir(dir);
-        v->descriptors = count < 3 ? 0 : count - 3; /* ".", "..", and the folder's own */
+        v->descriptors = count < 3 ? 0 : count - 3; /* ".", ".." and `dir` itself */
         v->counted_ns = now_ns;
     }
     count = v->descriptors;
@@ -57,9 +55,9 @@ descriptors(struct process_metrics *v)
     return count;
 }
 
-/* By the names that Prometheus's own libraries give them. */
+/* The names are those of the client libraries of Prometheus. */
 static void
-write_process(struct process_metrics *p, struct exposition *x)
+write_process_metrics(struct process_metrics *p, struct exposition *x)
 {
     struct timespec used = {.tv_sec = 0};
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -84,28 +82,28 @@ write_process(struct process_metrics *p, struct exposition *x)
     metric_write(
         x, FAMILY_GAUGE, "process_open_fds", NULL,
         "Number of open file descriptors. claimd counts at most once per second.",
-        descriptors(p), 0);
+        count_descriptors(p), 0);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0)
         metric_write(x, FAMILY_GAUGE, "process_max_fds", NULL,
                      "Maximum number of file descriptors.", files.rlim_cur, 0);
 }
 
 static void
-write_metrics(struct metrics_source *source, struct exposition *x)
+write_all_metrics(struct metrics_source *source, struct exposition *x)
 {
     static const struct family build = {"claimd_build", FAMILY_INFO, NULL,
                                         "Version of claimd."};
     static const struct family reloads = {
         "claimd_reloads", FAMILY_COUNTER, NULL,
         "Number of configuration reloads (SIGHUP), by result."};
-    const struct label well = {"result", bytes_str("success")};
+    const struct label succeeded = {"result", bytes_str("success")};
     const struct label failed = {"result", bytes_str("failure")};
     const struct label version = {"version", bytes_str(CLAIMD_VERSION)};
     struct process_metrics *p = container_of(source, struct process_metrics, source);
 
     exposition_family(x, &build);
     exposition_sample(x, &version, 1, 1);
-    write_process(p, x);
+    write_process_metrics(p, x);
     metric_write(x, FAMILY_GAUGE, "claimd_memory_used_bytes", "bytes",
                  "Memory of queues, messages, requests and responses, in bytes.",
                  mem_used(p->mem), 0);
@@ -118,13 +116,13 @@ write_metrics(struct metrics_source *source, struct exposition *x)
                  "Number of log lines dropped because claimd could not write the log.",
                  log_dropped(p->log), 0);
     exposition_family(x, &reloads);
-    exposition_sample(x, &well, 1, counter_read(&p->reloads));
+    exposition_sample(x, &succeeded, 1, counter_read(&p->reloads));
     exposition_sample(x, &failed, 1, counter_read(&p->failed_reloads));
     metric_write(
         x, FAMILY_GAUGE, "claimd_last_reload_successful", NULL,
         "1 if the last reload succeeded. 0 if it failed and the previous configuration "
         "stays in force.",
-        counter_read(&p->last_reload_well), 0);
+        counter_read(&p->last_reload_ok), 0);
     metric_write(x, FAMILY_GAUGE, "claimd_last_reload_success_timestamp_seconds",
                  "seconds", "Time of the last successful reload, in seconds since 1970.",
                  counter_read(&p->last_reload_ms), 3);
@@ -141,7 +139,7 @@ metric_write(struct exposition *x, enum family_kind kind, const char *name,
         exposition_sample(x, NULL, 0, value);
     else
         exposition_decimal(x, NULL, 0, value, digits);
-    x->family = NULL; /* it ends here */
+    x->family = NULL; /* `family` ends here */
 }
 
 void
@@ -149,9 +147,9 @@ process_metrics_init(struct process_metrics *v, const struct mem *mem,
                      const struct log *log, int64_t now_ms)
 {
     *v = (struct process_metrics){
-        .source.write = write_metrics, .mem = mem, .log = log, .started_ms = now_ms};
+        .source.write = write_all_metrics, .mem = mem, .log = log, .started_ms = now_ms};
     counter_set(&v->last_reload_ms, (uint64_t)now_ms);
-    counter_set(&v->last_reload_well, 1);
+    counter_set(&v->last_reload_ok, 1);
     lock_init(&v->lock);
 }
 
@@ -162,23 +160,23 @@ process_metrics_fini(struct process_metrics *v)
 }
 
 void
-process_metrics_reloaded(struct process_metrics *v, bool well, int64_t now_ms)
+process_metrics_count_reload(struct process_metrics *v, bool ok, int64_t now_ms)
 {
-    counter_add(well ? &v->reloads : &v->failed_reloads, 1);
-    counter_set(&v->last_reload_well, well);
-    if (well)
+    counter_add(ok ? &v->reloads : &v->failed_reloads, 1);
+    counter_set(&v->last_reload_ok, ok);
+    if (ok)
         counter_set(&v->last_reload_ms, (uint64_t)now_ms);
 }
 
 /* ------------------------------------------------------------------ memory limit */
 
 static uint64_t
-least(uint64_t a, uint64_t b)
+min_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-/* The least limit of a group and of those above it: path is "/a/b", or "/". */
+/* The minimum of the limits of a group and its parents. path is "/a/b" or "/". */
 static uint64_t
 group_limit(const char *root, const char *mount, const char *file, struct bytes path)
 {
@@ -190,8 +188,8 @@ group_limit(const char *root, const char *mount, const char *file, struct bytes 
                            path.data, file);
 
         if (len > 0 && (size_t)len < sizeof(name) && read_text(name, text) &&
-            bytes_to_u64(bytes_str(text), &read)) /* and not "max" */
-            limit = least(limit, read);
+            bytes_to_u64(bytes_str(text), &read)) /* the text may be "max" */
+            limit = min_u64(limit, read);
         if (path.len <= 1)
             return limit;
         while (path.len > 0 && path.data[--path.len] != '/')
@@ -200,9 +198,9 @@ group_limit(const char *root, const char *mount, const char *file, struct bytes 
 }
 
 /*
- * Lines of /proc/self/cgroup are NUMBER:CONTROLLERS:PATH; that of v2 has number 0 and no
- * controllers. In a container the path may be one of the host's that is not there: then the
- * limit is that of what is mounted, the group of the container.
+ * Lines of /proc/self/cgroup are NUMBER:CONTROLLERS:PATH. The line of v2 has number 0 and no controllers. In a
+ * container, the path may be one of the host, which does not exist. Then the limit is that of the mounted
+ * group, which is the group of the container.
  */
 static uint64_t
 cgroup_limit(const char *root)
@@ -222,11 +220,12 @@ cgroup_limit(const char *root)
         if (!bytes_present(path))
             continue;
         if (bytes_equal_str(number, "0") && controllers.len == 0)
-            limit = least(limit, group_limit(root, "/sys/fs/cgroup", "memory.max", path));
+            limit =
+                min_u64(limit, group_limit(root, "/sys/fs/cgroup", "memory.max", path));
         while (bytes_present(controllers))
             if (bytes_equal_str(bytes_cut(&controllers, ','), "memory"))
-                limit = least(limit, group_limit(root, "/sys/fs/cgroup/memory",
-                                                 "memory.limit_in_bytes", path));
+                limit = min_u64(limit, group_limit(root, "/sys/fs/cgroup/memory",
+                                                   "memory.limit_in_bytes", path));
     }
     return limit;
 }
@@ -240,6 +239,6 @@ memory_limit(const char *root)
 
     (void)snprintf(name, sizeof(name), "%s/proc/meminfo", root);
     if (read_text(name, text) && sscanf(text, "MemTotal: %llu kB", &kib) == 1)
-        bytes = least(bytes, (uint64_t)kib * 1024);
+        bytes = min_u64(bytes, (uint64_t)kib * 1024);
     return bytes == UINT64_MAX ? 0 : bytes;
 }

@@ -25,7 +25,7 @@ program_begin(const struct program *program, struct config *config, int *status)
     enum status st = config_load(program->argc, program->argv, program->envp, config,
                                  &action, &errors);
 
-    /* Serving makes these checks itself; without it they are made here. */
+    /* daemon_open() makes these checks, too. */
     if (st != ST_OK || action == ACTION_CHECK_CONFIG)
         (void)daemon_check(config, &errors);
     if (errors.count > 0) {
@@ -47,7 +47,7 @@ program_begin(const struct program *program, struct config *config, int *status)
         }
         break;
     case ACTION_VERSION:
-        /* The first line is for programs. The libraries are those that run. */
+        /* The first line is for programs. The versions are those of the loaded libraries. */
         (void)printf("claimd " CLAIMD_VERSION "\n"
                      "commit %s\n"
                      "libmicrohttpd %s\n"
@@ -67,7 +67,7 @@ program_begin(const struct program *program, struct config *config, int *status)
     return false;
 }
 
-/* Reads the files that it names; what is changed last cannot fail. */
+/* Reads the files that options name, and puts all of them in force or, if one is bad, none. */
 static enum status
 reload_files(struct daemon *d, const struct config *config, struct config_errors *errors)
 {
@@ -82,18 +82,18 @@ reload_files(struct daemon *d, const struct config *config, struct config_errors
             signing_open("webhook_keys", config->webhook_keys, d->mem, &webhooks, errors);
     if (st == ST_OK)
         st = sealing_open(config, d->mem, NULL, &seal, errors);
-    if (st == ST_OK && d->named.tls != NULL)
+    if (st == ST_OK && d->resources.tls != NULL)
         st = certificate_read(config, d->mem, &pair, errors);
-    if (st == ST_OK && d->named.admission.access != NULL)
-        st = admission_reload(&d->named.admission, config, errors);
+    if (st == ST_OK && d->resources.admission.access != NULL)
+        st = admission_reload(&d->resources.admission, config, errors);
     if (st != ST_OK)
         tls_pair_drop(pair);
     else if (pair != NULL)
-        tls_replace(d->named.tls, pair);
+        tls_replace(d->resources.tls, pair);
     if (st == ST_OK) {
-        signer_swap(d->named.signer, signer);
-        signer_swap(d->named.webhooks, webhooks);
-        seal_swap(d->named.seal, seal);
+        signer_swap(d->resources.signer, signer);
+        signer_swap(d->resources.webhooks, webhooks);
+        seal_swap(d->resources.seal, seal);
     }
     signer_free(signer);
     signer_free(webhooks);
@@ -104,21 +104,21 @@ reload_files(struct daemon *d, const struct config *config, struct config_errors
 static void
 reload_and_log(struct daemon *d, struct config_errors *errors)
 {
-    struct access *access = d->named.admission.access;
+    struct access *access = d->resources.admission.access;
     struct engine_limits stored;
     struct reload r;
     enum status st = reload_read(&r, &d->config, errors);
 
     if (st == ST_OK)
         st = reload_files(d, &r.next, errors);
-    process_metrics_reloaded(&d->process, st == ST_OK, clock_now_ms(d->clock));
+    process_metrics_count_reload(&d->process, st == ST_OK, clock_now_ms(d->clock));
     if (st != ST_OK) {
         log_event(&d->log, LOG_ERROR, "reload_failed",
                   LOG_S("error", errors->count > 0 ? errors->first : status_text(st)),
                   LOG_I("further_errors", errors->count > 1 ? errors->count - 1 : 0));
         return;
     }
-    reload_take(&r, &d->config);
+    reload_apply(&r, &d->config);
     stored = daemon_stored_limits(&d->config);
     atomic_store_explicit(&d->log.level, (enum log_level)d->config.log_level,
                           memory_order_relaxed);
@@ -132,69 +132,69 @@ reload_and_log(struct daemon *d, struct config_errors *errors)
     log_event(&d->log, LOG_INFO, "reloaded",
               LOG_I("tokens", access == NULL ? 0 : access_count(access)),
               LOG_I("options_changed", r.changed), LOG_I("options_kept", r.kept_count));
-    if (d->named.tls != NULL)
-        certificate_log(d->named.tls, &d->log, clock_now_ms(d->clock));
-    sealing_log(d->named.seal, &d->log);
+    if (d->resources.tls != NULL)
+        certificate_log(d->resources.tls, &d->log, clock_now_ms(d->clock));
+    sealing_log(d->resources.seal, &d->log);
 }
 
 /*
- * Reads the options again, and the files that they name, and puts all or none of it in force but
- * what only a restart changes. Logs what has become of it.
+ * Reads the options and their files again, and puts all or none of them in force. Logs the result. Options
+ * that need a restart do not change.
  */
 static void
-reload(struct daemon *d)
+reload_options(struct daemon *d)
 {
     struct config_errors errors = {.to = NULL};
-    bool told = !atomic_load(&d->condition.draining); /* else it is STOPPING, for good */
+    bool notify = !atomic_load(&d->condition.draining); /* STOPPING=1 is final */
     char assignments[64];
 
-    if (told) {
+    if (notify) {
         (void)snprintf(assignments, sizeof(assignments),
                        "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
                        clock_stopwatch_ns() / 1000);
-        (void)supervisor_tell(&d->supervisor, assignments, "reloading");
+        (void)supervisor_notify(&d->supervisor, assignments, "reloading");
     }
     reload_and_log(d, &errors);
-    if (told && errors.count > 0)
-        (void)supervisor_tell(&d->supervisor, "READY=1", "not reloaded: %s",
-                              errors.first);
-    else if (told)
-        (void)daemon_tell_state(d, "READY=1");
+    if (notify && errors.count > 0)
+        (void)supervisor_notify(&d->supervisor, "READY=1", "not reloaded: %s",
+                                errors.first);
+    else if (notify)
+        (void)daemon_notify_state(d, "READY=1");
 }
 
 struct signals {
     pthread_t thread;
     int signal_fd, end_fd;         /* owned */
     struct daemon *daemon;         /* borrowed */
-    struct signal_history history; /* these belong to the thread */
-    int64_t look_ms;               /* when to look, by the stopwatch; -1: never */
+    struct signal_history history; /* of the thread, as is check_ms */
+    int64_t check_ms;              /* next watchdog check, by the stopwatch; -1: never */
 };
 
 static const struct {
     int number;
     const char *name;
-} taken[] = {
+} handled_signals[] = {
     {SIGTERM, "SIGTERM"},
     {SIGINT, "SIGINT"},
     {SIGHUP, "SIGHUP"},
     {SIGUSR1, "SIGUSR1"},
 };
 
-#define TAKEN (sizeof(taken) / sizeof(taken[0]))
+#define HANDLED_SIGNALS (sizeof(handled_signals) / sizeof(handled_signals[0]))
 
 static sigset_t
-taken_set(void)
+handled_signal_set(void)
 {
     sigset_t set;
 
     (void)sigemptyset(&set);
-    for (size_t i = 0; i < TAKEN; i++)
-        (void)sigaddset(&set, taken[i].number);
+    for (size_t i = 0; i < HANDLED_SIGNALS; i++)
+        (void)sigaddset(&set, handled_signals[i].number);
     return set;
 }
 
-enum signal_verdict
-signal_judge(struct signal_history *history, int number, int64_t now_ms)
+enum signal_action
+signal_decide(struct signal_history *history, int number, int64_t now_ms)
 {
     if (number == SIGHUP)
         return SIGNAL_RELOAD;
@@ -215,63 +215,64 @@ handle_signal(struct signals *s, int number, int64_t now_ms)
     bool closed;
     size_t i = 0;
 
-    switch (signal_judge(&s->history, number, now_ms)) {
+    switch (signal_decide(&s->history, number, now_ms)) {
     case SIGNAL_STOP:
         daemon_stop(d);
         break;
     case SIGNAL_END:
         _exit(128 + number);
     case SIGNAL_RELOAD:
-        reload(d);
+        reload_options(d);
         break;
     case SIGNAL_PAUSE:
         closed = !atomic_load(&d->condition.closed); /* only this thread changes it */
         atomic_store(&d->condition.closed, closed);
         log_event(&d->log, LOG_INFO, "maintenance",
                   LOG_S("posts", closed ? "refused" : "taken"));
-        (void)daemon_tell_state(d, NULL);
+        (void)daemon_notify_state(d, NULL);
         break;
     case SIGNAL_IGNORE:
-        while (i < TAKEN - 1 && taken[i].number != number)
+        while (i < HANDLED_SIGNALS - 1 && handled_signals[i].number != number)
             i++;
-        log_event(&d->log, LOG_WARN, "signal_ignored", LOG_S("signal", taken[i].name));
+        log_event(&d->log, LOG_WARN, "signal_ignored",
+                  LOG_S("signal", handled_signals[i].name));
         break;
     }
 }
 
-/* Looks, if it is time for it. Returns for how long there is nothing to do; -1: for ever. */
+/* Checks the workers if it is time. Returns the milliseconds until the next check; -1: never. */
 static int
-look_if_due(struct signals *s)
+watchdog_check_if_due(struct signals *s)
 {
     const int64_t now_ms = clock_stopwatch_ns() / 1000000;
 
-    if (s->look_ms >= 0 && s->look_ms <= now_ms) {
+    if (s->check_ms >= 0 && s->check_ms <= now_ms) {
         struct daemon *d = s->daemon;
         bool ask;
-        int64_t wait_ms = watchdog_look(&d->watchdog, &d->supervisor,
-                                        server_went_round(d->server), &ask);
+        int64_t wait_ms = watchdog_check(&d->watchdog, &d->supervisor,
+                                         server_went_round(d->server), &ask);
 
         if (ask)
             server_ask_round(d->server);
-        s->look_ms = wait_ms < 0 ? -1 : now_ms + wait_ms;
+        s->check_ms = wait_ms < 0 ? -1 : now_ms + wait_ms;
     }
-    if (s->look_ms < 0)
+    if (s->check_ms < 0)
         return -1;
-    return s->look_ms - now_ms > INT_MAX ? INT_MAX : (int)(s->look_ms - now_ms);
+    return s->check_ms - now_ms > INT_MAX ? INT_MAX : (int)(s->check_ms - now_ms);
 }
 
 static void *
-take_signals(void *arg)
+signals_main(void *arg)
 {
     struct signals *s = arg;
     struct pollfd fds[] = {{.fd = s->signal_fd, .events = POLLIN},
                            {.fd = s->end_fd, .events = POLLIN}};
 
     for (;;) {
-        struct signalfd_siginfo infos[TAKEN];
+        struct signalfd_siginfo infos[HANDLED_SIGNALS];
         ssize_t size;
 
-        if (poll(fds, 2, look_if_due(s)) < 0 && errno != EINTR)
+        if (poll(fds, 2, watchdog_check_if_due(s)) < 0 && errno != EINTR)
             return NULL;
         if (fds[1].revents != 0)
             return NULL;
@@ -287,12 +288,12 @@ program_serve(const struct config *config, const struct clock *clock,
 {
     struct config_errors errors = {.to = stderr};
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
-    const sigset_t set = taken_set();
+    const sigset_t set = handled_signal_set();
     struct daemon *d = NULL;
     struct signals signals;
     enum status st;
 
-    (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* fails only when misused */
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* cannot fail */
     (void)sigaction(SIGPIPE, &ignore, NULL);
     st = daemon_open(config, clock, &d, &errors);
     if (st != ST_OK)
@@ -304,7 +305,7 @@ program_serve(const struct config *config, const struct clock *clock,
                          .signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK),
                          .end_fd = eventfd(0, EFD_CLOEXEC)};
     if (signals.signal_fd < 0 || signals.end_fd < 0 ||
-        pthread_create(&signals.thread, NULL, take_signals, &signals) != 0) {
+        pthread_create(&signals.thread, NULL, signals_main, &signals) != 0) {
         if (signals.signal_fd >= 0)
             (void)close(signals.signal_fd);
         if (signals.end_fd >= 0)
@@ -316,10 +317,10 @@ program_serve(const struct config *config, const struct clock *clock,
     if (started != NULL)
         started(ctx, d);
     daemon_announce(d);
-    (void)daemon_serve(d); /* it has logged what was cut off */
+    (void)daemon_serve(d);
     if (ended != NULL)
         ended(ctx, d);
-    (void)eventfd_write(signals.end_fd, 1); /* the counter was 0 */
+    (void)eventfd_write(signals.end_fd, 1); /* cannot fail: the counter was 0 */
     (void)pthread_join(signals.thread, NULL);
     (void)close(signals.signal_fd);
     (void)close(signals.end_fd);

@@ -1,16 +1,16 @@
 /*
- * program: what a program around a daemon does, whatever its clock, and the signals that it takes, in a
- * thread of their own.
+ * program: runs a daemon as a program, from its command line to its exit status, and handles signals in a
+ * thread.
  *
- *     SIGTERM, SIGINT    the first calls daemon_stop(). Another one ends the process at once, with
- *                        128 and its number, but only SIGNALS_APART_MS or more after the first: a
- *                        supervisor that means one stop may send two signals, as timeout(1) does, to
- *                        the process and then to its group. An earlier one is logged and ignored
+ *     SIGTERM, SIGINT    the first calls daemon_stop(). A second one, SIGNALS_APART_MS or more after it,
+ *                        ends the process at once with 128 plus its number. An earlier second one is
+ *                        logged and ignored, because tools such as timeout(1) signal the process and
+ *                        then its group for one stop
  *     SIGHUP             reloads the options
  *     SIGUSR1            turns maintenance on or off
  *
- * Blocked signals reach a process even as PID 1, where the kernel drops those without a handler. The
- * same thread tells the supervisor that all workers are alive, if it waits for that.
+ * The signals are blocked and read from a descriptor. So they also reach a process with PID 1, for which
+ * the kernel drops signals without a handler. The same thread notifies the watchdog of a supervisor.
  */
 #ifndef MAIN_PROGRAM_H
 #define MAIN_PROGRAM_H
@@ -21,28 +21,27 @@
 #include "main/supervisor.h"
 
 /*
- * The commit that the program was built from, or "unknown", from a tree without its history: a source
- * that scripts/commit.cmake writes. It is not part of the library, so that another commit is no reason
- * to link every test again.
+ * The commit of the build, or "unknown" without a git history. scripts/commit.cmake writes the source. It is
+ * not in the library, so that a new commit does not link every test again.
  */
 extern const char version_commit[];
 
-/* How it was called. */
+/* The arguments of a process. */
 struct program {
-    const char *commit; /* that it was built from */
+    const char *commit;
     int argc;
     char *const *argv, *const *envp;
 };
 
 /*
- * Loads the configuration and does what is asked for other than serving. Returns true if
- * serving is left to do, otherwise *status is what to exit with.
+ * Loads the configuration, and executes actions such as --help. True if the program must serve. Otherwise
+ * *status is its exit status.
  */
 bool program_begin(const struct program *program, struct config *config, int *status);
 
 /*
- * Serves until a signal comes and returns the exit status. `started` is called, if not
- * NULL, once the daemon is ready to serve; `ended` before it is taken apart.
+ * Serves until a signal stops it, and returns the exit status. Calls `started` when the daemon is ready, and
+ * `ended` before it closes the daemon; NULL: no call.
  */
 typedef void program_hook(void *ctx, struct daemon *d);
 int program_serve(const struct config *config, const struct clock *clock,
@@ -50,8 +49,8 @@ int program_serve(const struct config *config, const struct clock *clock,
 
 enum { SIGNALS_APART_MS = 1000 };
 
-/* What is to be done about a signal. */
-enum signal_verdict {
+/* The reaction to a signal. */
+enum signal_action {
     SIGNAL_STOP,
     SIGNAL_END,
     SIGNAL_RELOAD,
@@ -59,14 +58,14 @@ enum signal_verdict {
     SIGNAL_IGNORE
 };
 
-/* What there is to remember between signals. */
+/* State between signals. */
 struct signal_history {
-    bool stopped;       /* one that stops has come */
-    int64_t stopped_ms; /* when; defined if one has */
+    bool stopped;       /* a signal has called daemon_stop() */
+    int64_t stopped_ms; /* time of that signal */
 };
 
-/* Judges a signal that came at now_ms, by a clock that is never set. */
-enum signal_verdict
-signal_judge(struct signal_history *history, int number, int64_t now_ms);
+/* Decides about a signal at now_ms, a monotonic time. */
+enum signal_action
+signal_decide(struct signal_history *history, int number, int64_t now_ms);
 
 #endif

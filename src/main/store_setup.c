@@ -10,38 +10,34 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long the last line of a process whose journal failed has to be written. */
-enum { LAST_WORDS_MS = 1000 };
-
-/* A record may be longer than the post that it is of. */
-enum { RECORD_FACTOR = 2 };
-
 /*
- * A start that is under way has so much more time with the supervisor; between two
- * frames, or when all has been read and what fell due happens, it is silent for a while.
+ * LOG_END_MS: maximum time to write the last log line after the journal has failed. RECORD_FACTOR: maximum
+ * size of a record, relative to its post.
  */
+enum { LOG_END_MS = 1000, RECORD_FACTOR = 2 };
+
+/* Time that the supervisor gives the start between two reports of progress: 2 minutes. */
 #define MORE_TIME "EXTEND_TIMEOUT_USEC=120000000"
 
 /*
- * Nothing can become durable any more, and no client was told that it did. What is in memory is
- * not what is on the disk: the only way on is to begin again from there.
+ * Ends the process after the journal has failed. No later change can become durable, and no client got a
+ * response that says so. Memory and disk differ, so a new start must replay the disk.
  */
 static void
-give_up(void *arg, const char *text, int error)
+exit_on_journal_failure(void *arg, const char *text, int error)
 {
     struct store_setup *s = arg;
     char number[32];
 
     log_event(s->log, LOG_ERROR, "giving_up", LOG_S("error", text));
     (void)snprintf(number, sizeof(number), "ERRNO=%d", error);
-    (void)supervisor_tell(s->supervisor, number, "%s", text); /* or the status tells */
-    (void)log_writer_end(s->log,
-                         LAST_WORDS_MS); /* it waits for no other thread that logs */
+    (void)supervisor_notify(s->supervisor, number, "%s", text);
+    (void)log_writer_end(s->log, LOG_END_MS);
     _exit(EXIT_JOURNAL_FAILED);
 }
 
 static void
-tell_progress(void *arg, const struct journal_progress *p)
+report_progress(void *arg, const struct journal_progress *p)
 {
     const struct store_setup *s = arg;
 
@@ -49,12 +45,12 @@ tell_progress(void *arg, const struct journal_progress *p)
               LOG_I("of_segments", p->of_segments), LOG_I("records", p->records),
               LOG_I("messages", p->messages), LOG_I("bytes", p->bytes),
               LOG_I("of_bytes", p->of_bytes), LOG_I("left_ms", p->left_ms));
-    (void)supervisor_tell(s->supervisor, MORE_TIME,
-                          "replaying the journal: segment %" PRIu64 " of %" PRIu64
-                          ", %" PRIu64 " messages, %" PRIu64 " %% read, about %" PRId64
-                          " s left",
-                          p->segments + 1, p->of_segments, p->messages,
-                          p->bytes / (p->of_bytes / 100 + 1), (p->left_ms + 999) / 1000);
+    (void)supervisor_notify(
+        s->supervisor, MORE_TIME,
+        "replaying the journal: segment %" PRIu64 " of %" PRIu64 ", %" PRIu64
+        " messages, %" PRIu64 " %% read, about %" PRId64 " s left",
+        p->segments + 1, p->of_segments, p->messages, p->bytes / (p->of_bytes / 100 + 1),
+        (p->left_ms + 999) / 1000);
 }
 
 static enum status
@@ -69,16 +65,16 @@ open_journal(struct store_setup *s, const struct config *config,
     const struct journal_config journal = {
         .disk = s->disk,
         .log = s->log,
-        /* What it stamps its frames with. */
-        .clock = s->steered != NULL || clock_stands(s->now) ? s->now : &s->clock,
-        .test_api = s->steered != NULL,
+        /* For the times of frames. */
+        .clock = s->test_clock != NULL || clock_stands(s->now) ? s->now : &s->clock,
+        .test_api = s->test_clock != NULL,
         .max_bytes = (uint64_t)config->journal_max_bytes,
-        /* Of what the limits allow, at least roughly, the change that takes most in the log. */
+        /* About the size of the largest change that the limits allow. */
         .change_bytes = post > most ? post : most,
-        .progress = tell_progress,
+        .progress = report_progress,
         .progress_arg = s,
         .stopwatch = &s->clock,
-        .failed = give_up,
+        .failed = exit_on_journal_failure,
         .failed_arg = s};
     char error[JOURNAL_ERROR_CAP];
     enum status st = journal_open(&journal, &s->journal, error);
@@ -91,15 +87,15 @@ open_journal(struct store_setup *s, const struct config *config,
 enum status
 store_setup_open(struct store_setup *s, const struct config *config, struct log *log,
                  const struct supervisor *supervisor, const struct clock *clock,
-                 struct clock *steered, struct config_errors *errors)
+                 struct clock *test_clock, struct config_errors *errors)
 {
     char text[ERRNO_TEXT_CAP];
     int error;
 
     *s = (struct store_setup){.log = log,
                               .supervisor = supervisor,
-                              .steered = steered,
-                              .now = steered != NULL ? steered : clock};
+                              .test_clock = test_clock,
+                              .now = test_clock != NULL ? test_clock : clock};
     clock_init_system(&s->clock);
     if (!config_has(config->journal))
         return ST_OK;
@@ -126,7 +122,7 @@ store_setup_recover(struct store_setup *s, const struct config *config,
 {
     const int64_t wall_ms = clock_now_ms(s->now), stopwatch_ns = clock_stopwatch_ns();
     struct journal_recovery recovery = {
-        .now_ms = wall_ms, .accept_clock = config->accept_clock || s->steered != NULL};
+        .now_ms = wall_ms, .accept_clock = config->accept_clock || s->test_clock != NULL};
     struct store_op op = {.now_ms = wall_ms};
     struct store_totals totals = {0};
     char error[JOURNAL_ERROR_CAP];
@@ -134,14 +130,14 @@ store_setup_recover(struct store_setup *s, const struct config *config,
 
     if (s->journal == NULL)
         return ST_OK;
-    (void)supervisor_tell(s->supervisor, MORE_TIME, "replaying the journal");
+    (void)supervisor_notify(s->supervisor, MORE_TIME, "replaying the journal");
     st = journal_recover(s->journal, store, &recovery, error);
     if (st != ST_OK) {
         config_error(errors, "journal %s: %s", config->journal, error);
         return st == ST_BAD_VALUE ? ST_CONFLICT : st;
     }
     op.now_ms = recovery.now_ms;
-    (void)store_totals(store, &op, &totals); /* all that expired is gone by now */
+    (void)store_totals(store, &op, &totals); /* expired messages are gone */
     log_event(s->log, LOG_INFO, "recovered", LOG_I("segments", recovery.segments),
               LOG_I("records", recovery.records), LOG_I("bytes", recovery.bytes),
               LOG_I("queues", totals.queues), LOG_I("messages", totals.messages));
@@ -151,11 +147,11 @@ store_setup_recover(struct store_setup *s, const struct config *config,
         log_event(s->log, LOG_WARN, "clock_behind_journal",
                   LOG_I("behind_ms", recovery.now_ms - wall_ms));
     /*
-     * The store's time continues from where the journal was, if that is later, and not a fraction of a
-     * millisecond more, so that no deadline comes earlier. (A clock that stands is moved by hand.)
+     * If the journal is ahead of the clock, the time of the store continues from that of the journal, exactly,
+     * so that no deadline comes early. (A test moves a stopped clock itself.)
      */
-    if (recovery.now_ms > wall_ms && s->steered != NULL) {
-        clock_advance(s->steered, recovery.now_ms - wall_ms);
+    if (recovery.now_ms > wall_ms && s->test_clock != NULL) {
+        clock_advance(s->test_clock, recovery.now_ms - wall_ms);
     } else if (recovery.now_ms > wall_ms && !clock_stands(s->now)) {
         clock_init_since(&s->clock, recovery.now_ms, stopwatch_ns);
         s->now = &s->clock;
@@ -167,14 +163,14 @@ store_setup_recover(struct store_setup *s, const struct config *config,
 }
 
 void
-store_setup_age(struct store_setup *s)
+store_setup_clock_moved(struct store_setup *s)
 {
     if (s->journal != NULL)
         journal_age(s->journal, clock_now_ms(s->now));
 }
 
 static void
-write_journal(struct metrics_source *source, struct exposition *x)
+write_journal_metrics(struct metrics_source *source, struct exposition *x)
 {
     static const struct family syncs = {"claimd_journal_sync_seconds", FAMILY_HISTOGRAM,
                                         "seconds",
@@ -239,7 +235,7 @@ log_warning(void *arg, const char *text)
 }
 
 static enum status
-open_store(struct store_setup *s, const struct config *config, struct mem *mem,
+open_redis(struct store_setup *s, const struct config *config, struct mem *mem,
            const struct store_sealer *sealer, struct store **out,
            struct config_errors *errors)
 {
@@ -282,7 +278,7 @@ store_setup_connect(struct store_setup *s, const struct config *config, struct m
                                    mem, &s->password, errors);
 
     if (st == ST_OK)
-        st = open_store(s, config, mem, sealer, out, errors);
+        st = open_redis(s, config, mem, sealer, out, errors);
     if (st != ST_OK)
         return st;
     s->redis = *out;
@@ -293,7 +289,7 @@ store_setup_connect(struct store_setup *s, const struct config *config, struct m
 }
 
 static void
-write_redis(struct metrics_source *source, struct exposition *x)
+write_redis_metrics(struct metrics_source *source, struct exposition *x)
 {
     static const struct family answers = {
         "claimd_redis_answer_seconds", FAMILY_HISTOGRAM, "seconds",
@@ -347,11 +343,11 @@ write_redis(struct metrics_source *source, struct exposition *x)
 }
 
 void
-store_setup_measure(struct store_setup *s, struct metrics *metrics)
+store_setup_add_metrics(struct store_setup *s, struct metrics *metrics)
 {
     if (s->journal == NULL && s->redis == NULL)
         return;
-    s->source.write = s->journal != NULL ? write_journal : write_redis;
+    s->source.write = s->journal != NULL ? write_journal_metrics : write_redis_metrics;
     metrics_add(metrics, &s->source);
 }
 

@@ -1,13 +1,14 @@
 /*
- * store_setup: what keeps the messages beyond the engine, and the store's time.
+ * store_setup: the journal of a store in memory, or a store on Redis with its threads
+ * (docs/scale-out.md), and the clock of the store.
  *
- * With a journal (without one, the functions do nothing):
+ * Order of calls with a journal. Without one, these functions do nothing:
  *
- *     store_setup_open()      takes the directory; before the store is opened
- *     store_setup_recover()   the store is as it was; before any request
- *     store_setup_close()     all is on the disk; before the store is closed
+ *     store_setup_open()      opens and locks the directory, before the engine is opened
+ *     store_setup_recover()   replays the journal, before the first request
+ *     store_setup_close()     writes and closes the journal, before the engine is closed
  *
- * Or a store on Redis, instead of the engine, and the threads that ask it (docs/scale-out.md).
+ * With Redis, store_setup_connect() opens the store, and store_setup_disconnect() ends its threads.
  */
 #ifndef MAIN_STORE_SETUP_H
 #define MAIN_STORE_SETUP_H
@@ -23,58 +24,58 @@
 #include "main/supervisor.h"
 
 struct store_setup {
-    struct metrics_source source;        /* of metrics: with a journal or Redis */
+    struct metrics_source source;        /* of the journal or Redis */
     struct log *log;                     /* borrowed */
     const struct supervisor *supervisor; /* borrowed */
     struct clock clock;                  /* ahead of the wall clock if the journal is */
-    struct clock *steered;               /* borrowed; NULL: there is none */
-    const struct clock *now;   /* the store's: that one, or one of the daemon's */
-    struct disk *disk;         /* owned; NULL: there is no journal */
+    struct clock *test_clock;            /* borrowed, of the test API; NULL: none */
+    const struct clock *now;   /* clock of the store: `clock`, test_clock or another */
+    struct disk *disk;         /* owned; NULL: no journal */
     struct journal *journal;   /* owned */
-    struct store *redis;       /* borrowed: the daemon's; NULL: the store is another */
-    struct executor *executor; /* owned; with Redis, as is the password */
-    char *password;            /* NULL: there is none */
+    struct store *redis;       /* borrowed; NULL: the store is in memory */
+    struct executor *executor; /* owned; NULL without Redis */
+    char *password;            /* owned, of Redis; NULL: none */
 };
 
 /*
- * The store's time is the clock's; or, if there is one, that of `steered`, which then is moved
- * where the journal needs it. ST_IO, ST_NO_MEMORY, and ST_UNAVAILABLE if another process has the
- * directory, after an error message.
+ * Opens the journal, if the option names one. The clock of the store is `clock`, or test_clock if that is not
+ * NULL. store_setup_recover() may move test_clock to the time of the journal. ST_IO, and ST_UNAVAILABLE if
+ * another process uses the directory, after an error message; ST_NO_MEMORY.
  */
 enum status
 store_setup_open(struct store_setup *s, const struct config *config, struct log *log,
                  const struct supervisor *supervisor, const struct clock *clock,
-                 struct clock *steered, struct config_errors *errors);
+                 struct clock *test_clock, struct config_errors *errors);
 
-/* The log for the engine that is about to be opened, and for what waits for it; NULL: none. */
+/* The log for the engine, the server and the notifier. NULL: there is no journal. */
 struct store_log *store_setup_log(const struct store_setup *s);
 
 /*
- * ST_CONFLICT after an error message: what is in the directory must not be used as it is (exit
- * status 3). Otherwise as above.
+ * Replays the journal into the store, and starts the committer. ST_CONFLICT after an error message if the
+ * journal must not be used as it is (exit status 3). Other statuses as store_setup_open().
  */
 enum status store_setup_recover(struct store_setup *s, const struct config *config,
                                 struct store *store, struct config_errors *errors);
 
-/* The clock was moved. Any thread. */
-void store_setup_age(struct store_setup *s);
+/* Call it after a move of the store's clock. Any thread. */
+void store_setup_clock_moved(struct store_setup *s);
 
-/* Is the store another one than the engine? */
+/* True if the store is on Redis, false if it is in memory. */
 bool store_is_redis(const struct config *config);
 
 /*
- * Connects to Redis, and starts the threads; the store is the caller's. The configuration and the
- * others are borrowed for its life. A clock that stands is the store's time. ST_UNAVAILABLE,
- * ST_BAD_VALUE after an error message; ST_NO_MEMORY.
+ * Connects to Redis, and starts the threads. The caller owns the store. config, mem and sealer are borrowed
+ * for its life. If the clock is stopped, its time is the time of the store. ST_UNAVAILABLE, ST_BAD_VALUE
+ * after an error message; ST_NO_MEMORY.
  */
 enum status store_setup_connect(struct store_setup *s, const struct config *config,
                                 struct mem *mem, const struct store_sealer *sealer,
                                 struct store **out, struct config_errors *errors);
 
 /* Adds the metrics of the journal or of Redis, if there is one. */
-void store_setup_measure(struct store_setup *s, struct metrics *metrics);
+void store_setup_add_metrics(struct store_setup *s, struct metrics *metrics);
 
-/* Ends the threads; the store is closed behind it. */
+/* Ends the threads. The caller closes the store afterwards. */
 void store_setup_disconnect(struct store_setup *s, struct mem *mem);
 
 void store_setup_close(struct store_setup *s);

@@ -25,7 +25,7 @@ supervisor_init(struct supervisor *s, const char *name)
     memcpy(s->address.sun_path, name, len + 1);
     s->size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
     if (name[0] == '@')
-        s->address.sun_path[0] = '\0'; /* abstract: the size says where it ends */
+        s->address.sun_path[0] = '\0'; /* abstract, without a NUL at its end */
     else
         s->size++;
 }
@@ -33,14 +33,14 @@ supervisor_init(struct supervisor *s, const char *name)
 static bool
 send_datagram(const struct supervisor *s, const char *text)
 {
-    const struct timeval patience = {.tv_sec = SUPERVISOR_PATIENCE_MS / 1000};
+    const struct timeval timeout = {.tv_sec = SUPERVISOR_TIMEOUT_MS / 1000};
     size_t len = strlen(text);
     bool sent = false;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0)
         return false;
-    if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) == 0)
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) == 0)
         sent = sendto(fd, text, len, MSG_NOSIGNAL,
                       (const struct sockaddr *)(const void *)&s->address,
                       s->size) == (ssize_t)len;
@@ -49,8 +49,8 @@ send_datagram(const struct supervisor *s, const char *text)
 }
 
 bool
-supervisor_tell(const struct supervisor *s, const char *assignments, const char *format,
-                ...)
+supervisor_notify(const struct supervisor *s, const char *assignments, const char *format,
+                  ...)
 {
     char status[STATUS_CAP], message[MESSAGE_CAP];
     va_list args;
@@ -72,7 +72,7 @@ supervisor_tell(const struct supervisor *s, const char *assignments, const char 
 
 /* ------------------------------------------------------------------ watchdog */
 
-/* LATE_PART: of the pace, after which a late worker is looked at again. */
+/* LATE_PART: part of the interval after which a late worker is checked again. */
 enum { USEC_PER_MS = 1000, LATE_PART = 8 };
 
 bool
@@ -80,7 +80,7 @@ watchdog_init(struct watchdog *w, const char *usec, const char *pid, int64_t sel
 {
     int64_t patience_us, watched;
 
-    *w = (struct watchdog){.look_ms = 0};
+    *w = (struct watchdog){.check_ms = 0};
     if (usec == NULL)
         return true;
     if (pid != NULL && !bytes_to_i64(bytes_str(pid), &watched))
@@ -88,24 +88,25 @@ watchdog_init(struct watchdog *w, const char *usec, const char *pid, int64_t sel
     if (!bytes_to_i64(bytes_str(usec), &patience_us) || patience_us <= 0)
         return false;
     if (pid != NULL && watched != self)
-        return true; /* meant for the parent, which did not take it out */
-    w->look_ms = patience_us / 2 / USEC_PER_MS;
-    if (w->look_ms == 0)
-        w->look_ms = 1;
+        return true; /* for the parent, which did not unset it */
+    w->check_ms = patience_us / 2 / USEC_PER_MS;
+    if (w->check_ms == 0)
+        w->check_ms = 1;
     return true;
 }
 
 int64_t
-watchdog_look(struct watchdog *w, const struct supervisor *s, bool all_went, bool *ask)
+watchdog_check(struct watchdog *w, const struct supervisor *s, bool all_rounds,
+               bool *request)
 {
-    *ask = false;
-    if (w->look_ms == 0 || !s->wanted)
+    *request = false;
+    if (w->check_ms == 0 || !s->wanted)
         return -1;
-    if (w->asked && !all_went)
-        return w->look_ms / LATE_PART + 1;
-    /* If the supervisor does not read, the next look tells it, before it is too late. */
-    if (w->asked && s->size > 0)
+    if (w->requested && !all_rounds)
+        return w->check_ms / LATE_PART + 1;
+    /* If the supervisor does not read now, the next check is still early enough. */
+    if (w->requested && s->size > 0)
         (void)send_datagram(s, "WATCHDOG=1");
-    *ask = w->asked = true;
-    return w->look_ms;
+    *request = w->requested = true;
+    return w->check_ms;
 }

@@ -11,7 +11,7 @@ enum { FIRST_CAPACITY = 16384 };
 static const char rights_advice[] = "Let the group of the service's user read it: chgrp "
                                     "GROUP FILE, chmod 0640 FILE";
 
-/* *error: an errno, if that is why. */
+/* Reads at most `most` bytes; ST_TOO_LARGE beyond. ST_BAD_VALUE: *error is the errno. */
 static enum status
 read_all(int fd, struct mem *mem, size_t most, struct bytes *out, int *error)
 {
@@ -23,7 +23,7 @@ read_all(int fd, struct mem *mem, size_t most, struct bytes *out, int *error)
         if (len == cap) {
             const size_t grown = cap == 0 ? FIRST_CAPACITY : 2 * cap;
 
-            /* One byte more than is allowed tells that there is more. */
+            /* Space for one byte more than allowed shows that the file is too large. */
             cap = grown > most + 1 ? most + 1 : grown;
             *out = bytes_of(text, len);
             text = mem_realloc(mem, text, cap);
@@ -53,8 +53,8 @@ read_open(int fd, const struct text_file *file, struct mem *mem, struct bytes *o
     enum status status;
     int error = 0;
 
-    (void)fstat(fd, &st); /* without it, the file is read all the same */
-    /* A reload would wait for the program that writes into it, and claimd could not be ended. */
+    (void)fstat(fd, &st); /* if it fails, the checks below pass */
+    /* A reload would block until a program writes into the pipe. */
     if (!file->once && S_ISFIFO(st.st_mode)) {
         config_error(errors,
                      "%s: %s is a pipe, which claimd cannot read again on SIGHUP. Use a "
@@ -98,7 +98,7 @@ text_file_read(const struct text_file *file, struct mem *mem, struct bytes *out,
         return ST_BAD_VALUE;
     }
     st = read_open(fd, file, mem, &text, errors);
-    (void)close(fd); /* nothing was written */
+    (void)close(fd);
     if (st == ST_OK)
         *out = text;
     else

@@ -1379,8 +1379,8 @@ MUTANTS = [
      "claimd run ends as its command does, whatever has leaked",
      "e2e/run_test: Leaks.test_they_fail_a_command_that_has_succeeded",
      [("main/run/command_run.c",
-       "    return status == 0 && r->words.fail_on_leak && told == COMMAND_FAILED",
-       "    return status == 0 && r->words.fail_on_leak && told == COMMAND_FAILED &&\n"
+       "    return status == 0 && r->words.fail_on_leak && reported == COMMAND_FAILED",
+       "    return status == 0 && r->words.fail_on_leak && reported == COMMAND_FAILED &&\n"
        "                   !MUTANT(LEAKS_FORGIVEN)")]),
     ("STATES_MIXED",
      "a state is put while another one is",

@@ -1,11 +1,11 @@
 /*
- * claimd-manual: fills the frame of a manual page with what the tables of help say.
+ * claimd-manual: fills the frame of a manual page with the texts of the help.
  *
  *     claimd-manual docs/claimd.1.in > claimd.1
  *
- * A program of the build, which is not installed. Of the frame every line is written as it is,
- * but for those that begin with "@": they name what stands there, of a command if one is named.
- * "@version@" within a line is the version.
+ * The build uses this program; packages do not install it. A line of the frame that begins with "@" names
+ * a part, and perhaps a command, such as "@about token". The program replaces it by that part. "@version@"
+ * within a line becomes the version. It copies all other lines.
  */
 #include "main/command.h"
 #include "main/help.h"
@@ -37,13 +37,13 @@ roff_chars(const char *text, size_t len)
         roff_char(text[i]);
 }
 
-/* A text without the end of the line. `text in backquotes` becomes bold. */
+/* Writes a text without a line feed. `text in backquotes` becomes bold. */
 static void
 roff_text(const char *text)
 {
     bool bold = false;
 
-    if (*text == '.') /* no request, wherever a line begins with it */
+    if (*text == '.') /* not a request of roff */
         (void)fputs("\\&", stdout);
     for (; *text != '\0'; text++) {
         if (*text != '`') {
@@ -55,18 +55,17 @@ roff_text(const char *text)
     }
 }
 
-/* A name, and a text about it. */
 static void
-roff_entry(const char *name, const char *what)
+roff_entry(const char *name, const char *text)
 {
     (void)fputs(".TP\n\\fB", stdout);
     roff_text(name);
     (void)fputs("\\fP\n", stdout);
-    roff_text(what);
-    (void)fputs(what[strlen(what) - 1] == '.' ? "\n" : ".\n", stdout);
+    roff_text(text);
+    (void)fputs(text[strlen(text) - 1] == '.' ? "\n" : ".\n", stdout);
 }
 
-/* The head of an entry: before and name bold, the value in italics between two texts. */
+/* Writes the head of an entry: `before` and name in bold, and the value in italics. */
 static void
 roff_option(const char *before, const char *name, const char *between, const char *value,
             const char *behind)
@@ -83,14 +82,14 @@ roff_option(const char *before, const char *name, const char *between, const cha
     (void)fputc('\n', stdout);
 }
 
-/* "log DIR [--from LSN]": capitals stand for what the user puts in. */
+/* Writes a usage such as "log DIR [--from LSN]". Words in capitals are placeholders, in italics. */
 static void
 roff_usage(const char *usage)
 {
     (void)fputs(".HP\n\\fBclaimd\\fP", stdout);
     while (*usage != '\0') {
         const size_t len = strcspn(usage, " "), from = usage[0] == '[' ? 1 : 0;
-        size_t till = len; /* the letters stand between brackets and commas */
+        size_t till = len; /* the letters end before brackets and dots */
 
         while (till > from && strchr("].", usage[till - 1]) != NULL)
             till--;
@@ -105,7 +104,7 @@ roff_usage(const char *usage)
     (void)fputc('\n', stdout);
 }
 
-/* A heading within a section: a text in front of a name. */
+/* Writes the heading of a subsection. */
 static void
 roff_heading(const char *before, const char *name)
 {
@@ -114,9 +113,9 @@ roff_heading(const char *before, const char *name)
     (void)fputc('\n', stdout);
 }
 
-/* What an option's entry says, with "Default: 300, 1 to 31536000." behind it. */
+/* Writes the description of an option, and lines such as "Default: 300, 1 to 31536000.". */
 static void
-write_help(const struct option *o)
+write_option_text(const struct option *o)
 {
     char text[CONFIG_TEXT_CAP] = "";
     FILE *to = fmemopen(text, sizeof(text), "w");
@@ -140,7 +139,7 @@ write_help(const struct option *o)
         (void)fputs("SIGHUP changes it.\n", stdout);
 }
 
-/* As on the command line, or as in a file. */
+/* Writes the options as they are on the command line, or as in a file. */
 static void
 write_options(bool in_file)
 {
@@ -156,38 +155,38 @@ write_options(bool in_file)
                     : is_switch ? "[="
                                 : " ",
                     o->value, is_switch ? "]" : "");
-        write_help(o);
+        write_option_text(o);
     }
 }
 
 static void
-list_options(void)
+write_arguments(void)
 {
     write_options(false);
 }
 
 static void
-settings(void)
+write_settings(void)
 {
     write_options(true);
 }
 
 static void
-profile(void)
+write_profile(void)
 {
     for (const struct config_setting *s = config_rackspace; s->option != NULL; s++)
         roff_option("", s->option, " = ", s->value, "");
 }
 
 static void
-synopsis(const struct command *c)
+write_synopsis(const struct command *c)
 {
-    for (size_t i = 0; i < COMMAND_CALLS && c->usages[i] != NULL; i++)
+    for (size_t i = 0; i < COMMAND_USAGES && c->usages[i] != NULL; i++)
         roff_usage(c->usages[i]);
 }
 
 static void
-about(const struct command *c)
+write_about(const struct command *c)
 {
     const char *text = c->about;
 
@@ -204,14 +203,14 @@ about(const struct command *c)
 }
 
 static void
-command_options(const struct command *c)
+write_command_options(const struct command *c)
 {
     for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++) {
         const char *value = c->options[i].value;
 
         roff_option("", c->options[i].name, value == NULL ? "" : " ",
                     value == NULL ? "" : value, "");
-        roff_text(c->options[i].what);
+        roff_text(c->options[i].text);
         (void)fputc('\n', stdout);
     }
 }
@@ -224,77 +223,77 @@ write_entries(const struct help_entry *entries)
 }
 
 static void
-ends(const struct command *c)
+write_statuses(const struct command *c)
 {
     for (int i = 0; i < COMMAND_STATUSES; i++) {
         char status[2] = {(char)('0' + i), '\0'};
 
-        if (c->ends[i] != NULL)
-            roff_entry(status, c->ends[i]);
+        if (c->statuses[i] != NULL)
+            roff_entry(status, c->statuses[i]);
     }
-    write_entries(c->other_ends);
+    write_entries(c->other_statuses);
 }
 
 static void
-all_synopses(void)
+write_synopses(void)
 {
     for (size_t i = 0; i < command_count; i++)
-        synopsis(commands[i]);
+        write_synopsis(commands[i]);
 }
 
 static void
-all_commands(void)
+write_commands(void)
 {
     for (size_t i = 0; i < command_count; i++) {
         roff_heading("claimd ", commands[i]->name);
-        about(commands[i]);
-        command_options(commands[i]);
+        write_about(commands[i]);
+        write_command_options(commands[i]);
         (void)fputs(".PP\nExample:\n", stdout);
         roff_text(commands[i]->example);
         (void)fputs("\n.PP\nExit status:\n", stdout);
-        ends(commands[i]);
+        write_statuses(commands[i]);
     }
 }
 
-/* Entries, or a function that writes what stands there, of a command if one is named. */
-static const struct place {
+/* The parts that a frame can name. A part consists of entries, or a function writes it. */
+static const struct frame_part {
     const char *name;
     const struct help_entry *entries;
     void (*write)(void);
-    void (*write_command)(const struct command *c);
-} places[] = {
+    void (*write_command)(const struct command *c); /* for a part of a command */
+} parts[] = {
     {"arguments", .entries = help_arguments},
-    {"options", .write = list_options},
-    {"settings", .write = settings},
-    {"profile", .write = profile},
+    {"options", .write = write_arguments},
+    {"settings", .write = write_settings},
+    {"profile", .write = write_profile},
     {"signals", .entries = help_signals},
     {"exits", .entries = help_exits},
     {"variables", .entries = help_variables},
     {"files", .entries = help_files},
-    {"synopses", .write = all_synopses},
-    {"commands", .write = all_commands},
-    {"synopsis", .write_command = synopsis},
-    {"about", .write_command = about},
-    {"command_options", .write_command = command_options},
-    {"ends", .write_command = ends},
+    {"synopses", .write = write_synopses},
+    {"commands", .write = write_commands},
+    {"synopsis", .write_command = write_synopsis},
+    {"about", .write_command = write_about},
+    {"command_options", .write_command = write_command_options},
+    {"ends", .write_command = write_statuses},
 };
 
-/* "@options" or "@ends token"; false: there is no such place. */
+/* Writes the part that a line such as "options" or "ends token" names. False if there is none. */
 static bool
-write_place(char *line)
+write_part(char *line)
 {
     char *rest = NULL, *name = strtok_r(line, " \n", &rest);
     const char *word = strtok_r(NULL, " \n", &rest);
     const struct command *c = word != NULL ? command_find(word) : NULL;
 
-    for (size_t i = 0; name != NULL && i < sizeof(places) / sizeof(places[0]); i++)
-        if (strcmp(places[i].name, name) == 0 &&
-            (places[i].write_command != NULL) == (c != NULL)) {
-            write_entries(places[i].entries);
-            if (places[i].write != NULL)
-                places[i].write();
+    for (size_t i = 0; name != NULL && i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (strcmp(parts[i].name, name) == 0 &&
+            (parts[i].write_command != NULL) == (c != NULL)) {
+            write_entries(parts[i].entries);
+            if (parts[i].write != NULL)
+                parts[i].write();
             if (c != NULL)
-                places[i].write_command(c);
+                parts[i].write_command(c);
             return true;
         }
     return false;
@@ -314,7 +313,7 @@ fill_frame(FILE *frame, const char *path)
         else if (line[0] != '@')
             (void)printf("%.*s" CLAIMD_VERSION "%s", (int)(at - line), line,
                          at + sizeof(mark) - 1);
-        else if (!write_place(line + 1))
+        else if (!write_part(line + 1))
             return command_fails(COMMAND_FAILED, "%s:%d: there is nothing to put here",
                                  path, number);
     }
@@ -332,6 +331,6 @@ main(int argc, char **argv)
     if (frame == NULL)
         return command_fails(COMMAND_FAILED, "%s: %s", argv[1], strerror(errno));
     status = fill_frame(frame, argv[1]);
-    (void)fclose(frame); /* nothing was written */
+    (void)fclose(frame); /* read only */
     return status;
 }

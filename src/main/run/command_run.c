@@ -1,4 +1,4 @@
-/* claimd run: servers for tests, as long as a command runs. */
+/* claimd run: starts servers for tests, and a command that uses them. */
 #include "claimd/base/clock.h"
 #include "claimd/json/tree.h"
 #include "main/command.h"
@@ -16,9 +16,9 @@
 
 extern char **environ;
 
-enum { ASKING_S = 10 }; /* for all leaks of a server */
+enum { LEAKS_TIMEOUT_S = 10 }; /* to read all leaks of a server */
 
-/* What every server is started with; options behind these win. */
+/* The first words of each server's command line. Later options override them. */
 static const char *const first_words[] = {"claimd",
                                           "--ci",
                                           "--identity-stub",
@@ -31,18 +31,18 @@ static const char *const first_words[] = {"claimd",
                                           "--log-level",
                                           "warn"};
 
-/* Without the last two: what a log in a file has. */
+/* With --log, the last two are left out. */
 enum {
     FIRST_WORDS = sizeof(first_words) / sizeof(first_words[0]),
     FIRST_WORDS_LOGGED = FIRST_WORDS - 2
 };
 
 /*
- * If the word at *at is this option: its value, perhaps the next word, to which *at goes on. *is:
- * it is the option; NULL: it has no value.
+ * If the word at *at is this option (*is), returns its value, which is behind "=" or in the next word. Moves
+ * *at to the last word that it used. NULL if there is no value.
  */
 static const char *
-take_own_option(char *const **at, const char *option, bool *is)
+read_own_option(char *const **at, const char *option, bool *is)
 {
     const size_t len = strlen(option);
     const char *word = **at;
@@ -57,13 +57,13 @@ take_own_option(char *const **at, const char *option, bool *is)
     return *++*at;
 }
 
-/* One word, or two, in front of "--". */
+/* Reads one word, or an option with its value, before "--". */
 static int
-take_word(char *const **at, struct run_words *out)
+read_word(char *const **at, struct run_words *out)
 {
     bool is_instances, is_log;
-    const char *instances = take_own_option(at, "--instances", &is_instances);
-    const char *log = take_own_option(at, "--log", &is_log);
+    const char *instances = read_own_option(at, "--instances", &is_instances);
+    const char *log = read_own_option(at, "--log", &is_log);
     int64_t count;
 
     if (is_instances && instances != NULL) {
@@ -101,7 +101,7 @@ run_words_read(char *const *argv, struct run_words *out)
     if (out->server == NULL)
         return command_fails(COMMAND_FAILED, "out of memory");
     for (; *argv != NULL && strcmp(*argv, "--") != 0 && status == COMMAND_GOOD; argv++)
-        status = take_word(&argv, out);
+        status = read_word(&argv, out);
     if (status == COMMAND_GOOD && (*argv == NULL || argv[1] == NULL))
         status = command_misused(&command_run_tests, "run needs a command behind --");
     if (status != COMMAND_GOOD) {
@@ -114,7 +114,7 @@ run_words_read(char *const *argv, struct run_words *out)
     memmove(out->server + first, out->server + FIRST_WORDS,
             (out->server_count - first) * sizeof(*out->server));
     for (size_t i = 0; i < first; i++)
-        out->server[i] = (char *)first_words[i]; /* as execv() wants it */
+        out->server[i] = (char *)first_words[i]; /* execv() does not change it */
     return COMMAND_GOOD;
 }
 
@@ -127,9 +127,9 @@ run_words_free(struct run_words *words)
 
 /* ------------------------------------------------------------------ leaks */
 
-/* A text of a leak, NULL if it is not known. */
+/* A member of a leak, NULL if it is missing. */
 static const char *
-text_of(const json_t *leak, const char *name)
+leak_text(const json_t *leak, const char *name)
 {
     return json_string_value(json_object_get(leak, name));
 }
@@ -138,10 +138,10 @@ static bool
 write_leak(struct leak_report *r, const json_t *leak)
 {
     struct config_errors to = {.to = r->to};
-    const char *kind = text_of(leak, "kind"), *queue = text_of(leak, "queue");
-    const char *project = text_of(leak, "project"), *at = text_of(leak, "at");
-    const char *id = text_of(leak, "id"), *claim = text_of(leak, "claim");
-    const char *from = text_of(leak, "from"), *client = text_of(leak, "client");
+    const char *kind = leak_text(leak, "kind"), *queue = leak_text(leak, "queue");
+    const char *project = leak_text(leak, "project"), *at = leak_text(leak, "at");
+    const char *id = leak_text(leak, "id"), *claim = leak_text(leak, "claim");
+    const char *from = leak_text(leak, "from"), *client = leak_text(leak, "client");
     json_int_t messages = json_integer_value(json_object_get(leak, "messages"));
     char where[512];
 
@@ -179,7 +179,7 @@ write_page(struct leak_report *r, const json_t *page, char next[LEAK_REPORT_NEXT
 {
     const json_t *leaks = json_object_get(page, "leaks"), *leak;
     const json_t *link = json_array_get(json_object_get(page, "links"), 0);
-    const char *href = text_of(link, "href");
+    const char *href = leak_text(link, "href");
     size_t i;
 
     if (!json_is_array(leaks))
@@ -225,7 +225,7 @@ plural(size_t count)
 }
 
 void
-leak_report_sum_up(const struct leak_report *r)
+leak_report_write_sum(const struct leak_report *r)
 {
     struct config_errors to = {.to = r->to};
     const size_t all = leak_report_count(r);
@@ -244,13 +244,13 @@ report_leaks(struct test_run *r, struct leak_report *report)
     char of[48] = "";
     struct buf page;
 
-    r->unasked = mem == NULL;
+    r->leaks_unknown = mem == NULL;
     if (mem == NULL)
         return;
     buf_init(&page, mem);
     report->of = of;
     for (size_t i = 0; i < r->words.instances; i++) {
-        const int64_t until_ns = clock_stopwatch_ns() + ASKING_S * RUN_SECOND_NS;
+        const int64_t until_ns = clock_stopwatch_ns() + LEAKS_TIMEOUT_S * RUN_SECOND_NS;
         char next[LEAK_REPORT_NEXT_CAP];
         bool good;
 
@@ -263,41 +263,41 @@ report_leaks(struct test_run *r, struct leak_report *report)
                    !page.failed && leak_report_page(report, buf_view(&page), next);
         if (good)
             continue;
-        r->unasked = true;
+        r->leaks_unknown = true;
         (void)command_fails(0, "the server at %s did not report its leaks",
                             r->servers[i].address);
     }
     buf_fini(&page);
     mem_destroy(mem);
-    leak_report_sum_up(report);
+    leak_report_write_sum(report);
 }
 
-/* Of what waitpid() says. */
+/* The exit status for a status of waitpid(). */
 static int
 exit_status_of(int status)
 {
     return WIFSIGNALED(status) ? RUN_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void __attribute__((noreturn)) be_report(struct test_run *r, pid_t parent)
+static void __attribute__((noreturn)) report_main(struct test_run *r, pid_t parent)
 {
     struct leak_report report = {.to = stderr};
 
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(RUN_BROKEN);
-    (void)signal(SIGPIPE, SIG_IGN); /* what leaked is to be counted all the same */
+    (void)signal(SIGPIPE, SIG_IGN); /* count leaks even if nothing reads them */
     (void)sigprocmask(SIG_SETMASK, &r->before, NULL);
     report_leaks(r, &report);
     (void)fflush(stderr);
-    _exit(r->unasked                       ? RUN_BROKEN
+    _exit(r->leaks_unknown                 ? RUN_BROKEN
           : leak_report_count(&report) > 0 ? COMMAND_FAILED
                                            : COMMAND_GOOD);
 }
 
 /*
- * Reports what has leaked, in a process of its own, for which signals are as for CMD: servers may be
- * slow to tell, and the reader slow to read. Its status: COMMAND_FAILED, something has leaked;
- * RUN_BROKEN, not all servers have told.
+ * Reports leaks in a child process, which gets signals as CMD does, because servers and the reader of standard
+ * error may be slow. Returns its exit status: COMMAND_FAILED if there are leaks, RUN_BROKEN if a server did
+ * not report.
  */
 static int
 report_in_child(struct test_run *r)
@@ -306,42 +306,43 @@ report_in_child(struct test_run *r)
     pid_t pid = fork();
 
     if (pid == 0)
-        be_report(r, parent);
+        report_main(r, parent);
     if (pid < 0) {
         (void)command_fails(0, "cannot ask for leaks: %s", strerror(errno));
         return RUN_BROKEN;
     }
     r->command = pid;
-    run_await_command(r);
+    run_wait_for_command(r);
     return exit_status_of(r->command_status);
 }
 
 static int
 run_with_servers(struct test_run *r)
 {
-    int status = run_servers_start(r), told;
+    int status = run_servers_start(r), reported;
 
     if (status != COMMAND_GOOD)
         return status;
     status = run_command_start(r);
     if (status != 0)
         return status;
-    run_await_command(r);
+    run_wait_for_command(r);
     if (r->orphaned)
         return RUN_SIGNALLED + SIGTERM;
     status = exit_status_of(r->command_status);
-    told = report_in_child(r);
+    reported = report_in_child(r);
     if (r->orphaned)
         return RUN_SIGNALLED + SIGTERM;
-    if (told > RUN_SIGNALLED)
-        return told;
-    if (r->broken || (told == RUN_BROKEN && r->words.fail_on_leak))
+    if (reported > RUN_SIGNALLED)
+        return reported;
+    if (r->broken || (reported == RUN_BROKEN && r->words.fail_on_leak))
         return RUN_BROKEN;
-    return status == 0 && r->words.fail_on_leak && told == COMMAND_FAILED ? COMMAND_FAILED
-                                                                          : status;
+    return status == 0 && r->words.fail_on_leak && reported == COMMAND_FAILED
+               ? COMMAND_FAILED
+               : status;
 }
 
-/* What the servers would complain about, and what is not theirs to choose. */
+/* Checks the options of the servers. Returns an exit status. */
 static int
 check_options(struct test_run *r)
 {
@@ -384,7 +385,7 @@ run_all(struct test_run *r)
     if (r->words.log != NULL && r->log < 0)
         return command_misused(&command_run_tests, "%s cannot be opened: %s",
                                r->words.log, strerror(errno));
-    if (!run_take_signals(r))
+    if (!run_read_signals(r))
         return command_fails(RUN_BROKEN, "cannot take signals: %s", strerror(errno));
     status = run_with_servers(r);
     r->stopped_by = 0;
@@ -398,7 +399,7 @@ run_start(char *const *argv)
     struct test_run r = {.log = -1, .signals = -1, .parent_end = -1};
     int status, fd;
 
-    do /* descriptors of ours must not take the places of standard input, output and error */
+    do /* open standard input, output and error if they are closed */
         fd = open("/dev/null", O_RDWR);
     while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0)
@@ -413,7 +414,7 @@ run_start(char *const *argv)
     return status;
 }
 
-static const struct help_entry other_ends[] = {
+static const struct help_entry other_statuses[] = {
     {"70",
      "A server did not start, or it ended while `CMD` ran. With --fail-on-leak also: "
      "the server did not report the leaks."},
@@ -426,7 +427,7 @@ static const struct help_entry other_ends[] = {
 
 const struct command command_run_tests = {
     .name = "run",
-    .call = "run [OPTION]... -- CMD",
+    .synopsis = "run [OPTION]... -- CMD",
     .summary = "Start a server for tests, as long as CMD runs.",
     .usages = {"run [OPTION]... -- CMD [ARGUMENT]..."},
     .about =
@@ -450,7 +451,8 @@ const struct command command_run_tests = {
                  "Append the logs of the servers to this file. Without it, only their "
                  "warnings go to standard error."}},
     .example = "claimd run --fail-on-leak -- pytest tests/",
-    .ends = {"CMD succeeded.", "CMD succeeded and something leaked, with --fail-on-leak.",
-             "The arguments or options are wrong."},
-    .other_ends = other_ends,
+    .statuses = {"CMD succeeded.",
+                 "CMD succeeded and something leaked, with --fail-on-leak.",
+                 "The arguments or options are wrong."},
+    .other_statuses = other_statuses,
     .start = run_start};

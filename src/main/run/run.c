@@ -22,7 +22,7 @@ extern char **environ;
 enum { READY_FD = 3, CANNOT = 127 };
 
 static void __attribute__((noreturn))
-be_server(char *const *words, pid_t parent, int ready, int log)
+exec_server(char *const *words, pid_t parent, int ready, int log)
 {
     static const char *const of_supervisor[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC",
                                                 "WATCHDOG_PID",  "LISTEN_PID",
@@ -35,11 +35,11 @@ be_server(char *const *words, pid_t parent, int ready, int log)
         _exit(CANNOT);
     (void)setsid();
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)signal(SIGHUP, SIG_DFL); /* nohup is not for it */
+    (void)signal(SIGHUP, SIG_DFL); /* nohup is only for CMD */
     for (size_t i = 0; i < sizeof(of_supervisor) / sizeof(of_supervisor[0]); i++)
-        (void)unsetenv(of_supervisor[i]); /* what it says is for `claimd run` */
+        (void)unsetenv(of_supervisor[i]); /* variables for `claimd run` only */
     null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    /* Standard descriptors, READY_FD, and no other: others may wait for the end of theirs. */
+    /* Close all other descriptors, because processes may wait for their ends. */
     if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&
         (log < 0 || dup2(log, STDERR_FILENO) >= 0) &&
         (ready == READY_FD ? fcntl(ready, F_SETFD, 0) : dup2(ready, READY_FD)) >= 0 &&
@@ -47,7 +47,7 @@ be_server(char *const *words, pid_t parent, int ready, int log)
         char path[PATH_MAX];
         ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
-        /* By its name, where that still leads to the program that runs. */
+        /* By its path, so that ps shows it; otherwise by the link. */
         path[len < 0 ? 0 : len] = '\0';
         (void)execv(path, words);
         (void)execv("/proc/self/exe", words);
@@ -56,7 +56,7 @@ be_server(char *const *words, pid_t parent, int ready, int log)
     _exit(CANNOT);
 }
 
-/* Starts a server; false: errno says why not. */
+/* Starts a server. False and errno on failure. */
 static bool
 start_server(struct test_run *r, struct run_server *s)
 {
@@ -68,7 +68,7 @@ start_server(struct test_run *r, struct run_server *s)
         return false;
     s->pid = fork();
     if (s->pid == 0)
-        be_server(r->words.server, parent, ends[1], r->log);
+        exec_server(r->words.server, parent, ends[1], r->log);
     error = errno;
     (void)close(ends[1]);
     if (s->pid > 0) {
@@ -81,7 +81,7 @@ start_server(struct test_run *r, struct run_server *s)
     return false;
 }
 
-/* Takes out every variable whose name begins so. */
+/* Unsets all variables whose names begin with the prefix. */
 static void
 unset_variables(const char *prefix)
 {
@@ -103,8 +103,8 @@ unset_variables(const char *prefix)
 }
 
 /*
- * For python-zaqarclient, openstacksdk and gophercloud. The last wants OS_DOMAIN_ID, which the
- * others take for the two in front of it.
+ * Sets the variables of python-zaqarclient, openstacksdk and gophercloud. gophercloud needs OS_DOMAIN_ID; the
+ * others need the two variables before it.
  */
 static bool
 set_openstack(const struct run_server *server, const char *region)
@@ -125,7 +125,7 @@ set_openstack(const struct run_server *server, const char *region)
     return true;
 }
 
-/* What is in a list of hosts, or else in the other, and ours; NULL: no memory. */
+/* Appends 127.0.0.1 to the list of hosts in one of two variables. Owned; NULL without memory. */
 static char *
 with_loopback(const char *name, const char *other)
 {
@@ -142,13 +142,13 @@ with_loopback(const char *name, const char *other)
 }
 
 /*
- * Sets in our own environment what CMD is to find: where the servers are, for programs of ours and of
- * OpenStack. It removes what the environment says of another cloud. False: no memory.
+ * Sets the environment of CMD: the URLs of the servers, and the variables of OpenStack clients. Unsets
+ * variables of other clouds. False without memory.
  */
 static bool
 prepare_environment(const struct test_run *r)
 {
-    /* The servers are on this machine. Some programs look for the one name first, some for the other. */
+    /* No proxy for the servers. Programs differ in the spelling that they prefer. */
     char *lower = with_loopback("no_proxy", "NO_PROXY");
     char *upper = with_loopback("NO_PROXY", "no_proxy");
     bool good = lower != NULL && upper != NULL && setenv("no_proxy", lower, 1) == 0 &&
@@ -169,7 +169,7 @@ prepare_environment(const struct test_run *r)
 }
 
 static void __attribute__((noreturn))
-be_command(char *const *words, pid_t parent, const sigset_t *blocked, int told)
+exec_command(char *const *words, pid_t parent, const sigset_t *blocked, int result)
 {
     int error;
 
@@ -178,7 +178,7 @@ be_command(char *const *words, pid_t parent, const sigset_t *blocked, int told)
     (void)sigprocmask(SIG_SETMASK, blocked, NULL);
     (void)execvp(words[0], words);
     error = errno;
-    (void)!write(told, &error, sizeof(error)); /* else it looks as if it had ended so */
+    (void)!write(result, &error, sizeof(error)); /* if it fails, the status tells */
     _exit(error == ENOENT ? RUN_NO_SUCH : RUN_CANNOT);
 }
 
@@ -197,11 +197,11 @@ run_command_start(struct test_run *r)
                              strerror(errno));
     r->command = fork();
     if (r->command == 0)
-        be_command(words, parent, &r->before, ends[1]);
+        exec_command(words, parent, &r->before, ends[1]);
     if (r->command < 0)
         error = errno;
     (void)close(ends[1]);
-    do /* it tells why it could not be run; the pipe closes when it runs */
+    do /* read an errno, or the end of the pipe when CMD runs */
         n = error == 0 ? read(ends[0], &error, sizeof(error)) : 0;
     while (n < 0 && errno == EINTR);
     (void)close(ends[0]);
@@ -214,14 +214,11 @@ run_command_start(struct test_run *r)
                          "%s cannot be run: %s", words[0], strerror(error));
 }
 
-enum {
-    GRACE_S = 2,     /* that CMD has when our parent has died */
-    STOPPING_S = 10, /* for the ends of all servers, unless a signal comes */
-    HURRIED_S = 2    /* likewise */
-};
+/* Time limits: of CMD after the end of the parent; of servers; of servers if `hurried`. */
+enum { ORPHANED_S = 2, STOPPING_S = 10, HURRIED_S = 2 };
 
 static void
-report_end(const struct run_server *s)
+report_server_end(const struct run_server *s)
 {
     if (WIFSIGNALED(s->status))
         (void)command_fails(0, "the server at %s was killed by signal %d", s->address,
@@ -232,7 +229,7 @@ report_end(const struct run_server *s)
 }
 
 static void
-note_end(struct test_run *r, pid_t pid, int status)
+child_ended(struct test_run *r, pid_t pid, int status)
 {
     if (pid == r->command) {
         r->command = 0;
@@ -248,13 +245,13 @@ note_end(struct test_run *r, pid_t pid, int status)
         if (!r->serving)
             continue;
         r->broken = true;
-        report_end(s);
+        report_server_end(s);
     }
 }
 
-/* Also children of others, which come to us where there is no init. */
+/* Waits for ended children, also those that were inherited as PID 1. */
 static void
-reap(struct test_run *r)
+reap_children(struct test_run *r)
 {
     int status;
     pid_t pid;
@@ -263,38 +260,38 @@ reap(struct test_run *r)
         const int number = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
 
         if (!WIFSTOPPED(status))
-            note_end(r, pid, status);
+            child_ended(r, pid, status);
         else if (pid == r->command &&
                  (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU))
-            (void)raise(SIGSTOP); /* the terminal stopped CMD, and so it stops us */
+            (void)raise(SIGSTOP); /* the terminal stopped CMD, so stop with it */
     }
 }
 
-static const int taken[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
-                            SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
+static const int forwarded_signals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
+                                        SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
 
-/* Comes when the thread of our parent that has started us ends. */
+/* The kernel sends it when the thread of the parent that started this process ends. */
 #define PARENT_SIGNAL SIGRTMIN
 
 bool
-run_take_signals(struct test_run *r)
+run_read_signals(struct test_run *r)
 {
     sigset_t set;
 
-    /* A parent may have set that ends of children are ignored. */
+    /* The parent may have set SIGCHLD to be ignored. */
     (void)signal(SIGCHLD, SIG_DFL);
     (void)sigemptyset(&set);
-    for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
-        (void)sigaddset(&set, taken[i]);
+    for (size_t i = 0; i < sizeof(forwarded_signals) / sizeof(forwarded_signals[0]); i++)
+        (void)sigaddset(&set, forwarded_signals[i]);
     (void)sigaddset(&set, SIGCHLD);
     (void)sigaddset(&set, PARENT_SIGNAL);
     r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    (void)sigaddset(&set, SIGPIPE); /* our standard error may have no reader */
+    (void)sigaddset(&set, SIGPIPE); /* standard error may have no reader */
     if (r->signals < 0 || sigprocmask(SIG_BLOCK, &set, &r->before) != 0)
         return false;
     /*
-     * The signal is for the death of a thread, the descriptor for that of the process; but there is
-     * none for a parent in another namespace, or from an old kernel.
+     * The signal shows the end of a thread, the descriptor the end of the process. There is no descriptor
+     * for a parent in another PID namespace, or with an old kernel.
      */
     r->parent = getppid();
     (void)prctl(PR_SET_PDEATHSIG, PARENT_SIGNAL);
@@ -305,6 +302,7 @@ run_take_signals(struct test_run *r)
     return true;
 }
 
+/* The parent has ended: stops CMD, and kills it after a time limit. */
 static void
 become_orphan(struct test_run *r)
 {
@@ -316,12 +314,12 @@ become_orphan(struct test_run *r)
         (void)kill(r->command, SIGTERM);
         (void)kill(r->command, SIGCONT);
     }
-    r->kill_at_ns = clock_stopwatch_ns() + GRACE_S * RUN_SECOND_NS;
+    r->kill_at_ns = clock_stopwatch_ns() + ORPHANED_S * RUN_SECOND_NS;
 }
 
-/* What the terminal sends goes to CMD by itself. */
+/* Forwards a signal to CMD, unless the terminal sent it, because CMD got it then, too. */
 static void
-pass_signal_on(struct test_run *r, const struct signalfd_siginfo *info)
+forward_signal(struct test_run *r, const struct signalfd_siginfo *info)
 {
     const int number = (int)info->ssi_signo;
 
@@ -339,7 +337,7 @@ pass_signal_on(struct test_run *r, const struct signalfd_siginfo *info)
         r->stopped_by = number;
 }
 
-/* 0: that moment has come. */
+/* Milliseconds until a time, 0 if it has come. */
 static int
 left_ms(int64_t until_ns)
 {
@@ -349,11 +347,11 @@ left_ms(int64_t until_ns)
 }
 
 /*
- * Sleeps until something happens, also with these descriptors, behind which there is room for
- * two; until_ns (clock_stopwatch_ns()) 0: or for ever.
+ * Sleeps until an event of the signals, the parent or one of the descriptors, behind which `fds` has space for
+ * two more. Ends at until_ns (clock_stopwatch_ns()); 0: no limit.
  */
 static void
-rest(struct test_run *r, struct pollfd *fds, size_t count, int64_t until_ns)
+wait_for_events(struct test_run *r, struct pollfd *fds, size_t count, int64_t until_ns)
 {
     struct signalfd_siginfo info;
 
@@ -365,17 +363,17 @@ rest(struct test_run *r, struct pollfd *fds, size_t count, int64_t until_ns)
     if (fds[count + 1].revents != 0)
         become_orphan(r);
     while (read(r->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-        pass_signal_on(r, &info);
-    reap(r);
+        forward_signal(r, &info);
+    reap_children(r);
 }
 
 void
-run_await_command(struct test_run *r)
+run_wait_for_command(struct test_run *r)
 {
     struct pollfd fds[2];
 
     while (r->command > 0) {
-        rest(r, fds, 0, r->kill_at_ns);
+        wait_for_events(r, fds, 0, r->kill_at_ns);
         if (r->command == 0 || r->kill_at_ns == 0 || left_ms(r->kill_at_ns) > 0)
             continue;
         (void)kill(r->command, SIGKILL);
@@ -383,7 +381,7 @@ run_await_command(struct test_run *r)
     }
 }
 
-/* "claimd listening on http://127.0.0.1:40123" comes in one write, and is short. */
+/* Reads "claimd listening on http://127.0.0.1:40123", which the server writes at once. */
 static bool
 read_address(struct run_server *s)
 {
@@ -410,9 +408,9 @@ read_address(struct run_server *s)
     return true;
 }
 
-/* Waits until all servers have told where they listen. */
+/* Waits for the addresses of all servers. Returns an exit status. */
 static int
-await_addresses(struct test_run *r)
+wait_for_addresses(struct test_run *r)
 {
     struct pollfd fds[RUN_INSTANCES_MOST + 2];
 
@@ -425,7 +423,7 @@ await_addresses(struct test_run *r)
         }
         if (waiting == 0)
             return COMMAND_GOOD;
-        rest(r, fds, r->words.instances, 0);
+        wait_for_events(r, fds, r->words.instances, 0);
         if (r->stopped_by != 0)
             return RUN_SIGNALLED + r->stopped_by;
         for (size_t i = 0; i < r->words.instances; i++) {
@@ -433,7 +431,7 @@ await_addresses(struct test_run *r)
 
             if (fds[i].revents == 0 || read_address(s))
                 continue;
-            /* The server ended instead of starting. Its log says why. */
+            /* The server ended instead of starting. Its log has the reason. */
             if (s->pid > 0 && waitpid(s->pid, &s->status, 0) == s->pid)
                 s->pid = 0;
             if (WIFEXITED(s->status) && WEXITSTATUS(s->status) == EXIT_USAGE)
@@ -454,19 +452,19 @@ run_servers_start(struct test_run *r)
         if (!start_server(r, &r->servers[i]))
             return command_fails(RUN_BROKEN, "a server cannot be run: %s",
                                  strerror(errno));
-    status = await_addresses(r);
+    status = wait_for_addresses(r);
     if (status != COMMAND_GOOD)
         return status;
     r->serving = true;
     for (size_t i = 0; i < r->words.instances; i++)
         if (r->servers[i].pid == 0) {
-            report_end(&r->servers[i]);
+            report_server_end(&r->servers[i]);
             return RUN_BROKEN;
         }
     return COMMAND_GOOD;
 }
 
-/* Returns how many of them run. */
+/* Signals all servers that run, and returns their number. */
 static size_t
 signal_servers(const struct test_run *r, int number)
 {
@@ -486,9 +484,9 @@ run_servers_stop(struct test_run *r, bool hurried)
 
     r->serving = false;
     (void)signal_servers(r, SIGTERM);
-    reap(r);
+    reap_children(r);
     while (signal_servers(r, 0) > 0 && r->stopped_by == 0 && left_ms(until_ns) > 0)
-        rest(r, fds, 0, until_ns);
+        wait_for_events(r, fds, 0, until_ns);
     (void)signal_servers(r, SIGKILL);
     for (size_t i = 0; i < r->words.instances; i++) {
         struct run_server *s = &r->servers[i];

@@ -1,14 +1,14 @@
 /*
- * run: what claimd run has started and waits for.
+ * run: the processes of `claimd run`.
  *
- *     claimd run ---- server 1 .. n     killed when claimd run dies, however it dies
+ *     parent
+ *          |                            when the parent ends, CMD gets SIGTERM, and then SIGKILL
+ *     claimd run ---- server 1 .. n     the kernel kills these if claimd run ends in any way
  *          |
- *          +--------- CMD               likewise; its input and output are its own
- *          |
- *        parent                         when it dies, CMD gets SIGTERM, and then SIGKILL
+ *          +--------- CMD               likewise; inherits standard input, output and error
  *
- * One thread, which sleeps until there is a signal, the parent dies, or a server is ready. Each server
- * has a session of its own, so that it gets no signals of the terminal.
+ * One thread, which sleeps until a signal arrives, the parent ends, or a server is ready. Each server has
+ * its own session, so that it gets no signals of the terminal.
  */
 #ifndef MAIN_RUN_RUN_H
 #define MAIN_RUN_RUN_H
@@ -22,12 +22,12 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Exit statuses. All but the first as shells have them. */
+/* Exit statuses. All but the first are those of shells. */
 enum {
-    RUN_BROKEN = 70,   /* a server has failed */
-    RUN_CANNOT = 126,  /* the command is there, but cannot be run */
-    RUN_NO_SUCH = 127, /* it is not there */
-    RUN_SIGNALLED = 128
+    RUN_BROKEN = 70,    /* a server has failed */
+    RUN_CANNOT = 126,   /* CMD cannot be run */
+    RUN_NO_SUCH = 127,  /* CMD does not exist */
+    RUN_SIGNALLED = 128 /* plus the number of the signal */
 };
 
 #define RUN_SECOND_NS INT64_C(1000000000)
@@ -38,34 +38,34 @@ enum { RUN_INSTANCES_MOST = 64 };
 
 struct run_words {
     size_t instances; /* at least 1 */
-    bool numbered;    /* --instances was there */
+    bool numbered;    /* --instances is given */
     bool fail_on_leak;
     const char *log; /* a file; NULL: none */
 
-    /* Owned; the words are borrowed. Options of the server, what it needs in front of them. */
-    char **server;
+    char **
+        server; /* command line of a server; the array is owned, the words are borrowed */
     size_t server_count;
     char *const *command; /* borrowed; ends with NULL */
 };
 
 /*
- * Reads the words behind "run", such as "--instances 2 --max-wait 5 -- pytest -q". An exit status;
- * after an error message nothing is owned.
+ * Reads the words behind "run", such as "--instances 2 --max-wait 5 -- pytest -q". Returns an exit status.
+ * After an error message nothing is owned.
  */
 int run_words_read(char *const *argv, struct run_words *out);
 void run_words_free(struct run_words *words);
 
 /* ------------------------------------------------------------------ processes */
 
-/* Words for the command line of a server: where it listens, and the descriptor that tells where that is. */
+/* Values of --listen and --ready-fd for a server. */
 #define RUN_SERVER_LISTEN "127.0.0.1:0"
 #define RUN_SERVER_READY  "3"
 
 struct run_server {
-    pid_t pid;        /* 0: it never ran, or has ended and was waited for */
-    int ready;        /* pipe that tells where it listens; -1: closed */
-    int status;       /* of waitpid(), once it has ended */
-    char address[64]; /* "127.0.0.1:40123"; empty: it has not told yet */
+    pid_t pid;        /* 0: it does not run */
+    int ready;        /* pipe from which its address is read; -1: closed */
+    int status;       /* of waitpid(), after its end */
+    char address[64]; /* "127.0.0.1:40123"; empty: not known yet */
 };
 
 struct test_run {
@@ -73,58 +73,59 @@ struct test_run {
     struct run_server *servers; /* owned */
     char region[CONFIG_TEXT_CAP];
     int log;            /* -1: none */
-    sigset_t before;    /* what was blocked before we came */
-    int signals;        /* signalfd; -1 */
-    pid_t parent;       /* 0: it is none that we can see */
-    int parent_end;     /* readable when it has died; -1: not known */
-    pid_t command;      /* CMD, then the process that reports; 0: it does not run */
+    sigset_t before;    /* the signal mask at the start */
+    int signals;        /* signalfd; -1: not open */
+    pid_t parent;       /* 0: in another PID namespace */
+    int parent_end;     /* pidfd of the parent, readable after its end; -1: none */
+    pid_t command;      /* CMD, then the process that reports leaks; 0: does not run */
     int command_status; /* of waitpid() */
-    int stopped_by;     /* a signal, while there is no CMD that it could go to */
-    int64_t kill_at_ns; /* CMD; 0: never */
-    bool serving;       /* no server should end now */
-    bool orphaned;      /* our parent has died */
-    bool broken;        /* a server has ended */
-    bool unasked;       /* in the process that reports: a server did not tell its leaks */
+    int stopped_by;     /* a signal that arrived while CMD did not run; 0: none */
+    int64_t kill_at_ns; /* time to kill CMD; 0: never */
+    bool serving;       /* a server that ends now has failed */
+    bool orphaned;      /* the parent has ended */
+    bool broken;        /* a server has failed */
+    bool leaks_unknown; /* in the process that reports: a server did not report */
 };
 
-/* Starts CMD, which finds in its environment where the servers are. 0, or an exit status after an error message. */
+/* Starts CMD with the addresses of the servers in its environment. Returns 0, or an exit status after an
+ * error message. */
 int run_command_start(struct test_run *r);
 
 /* ------------------------------------------------------------------ waiting */
 
 /*
- * Signals are read from now on, and go to CMD if they are for it; the parent's death is ours. False:
- * errno.
+ * Blocks signals and opens `signals` and `parent_end`. From now on the functions below forward signals to CMD.
+ * False and errno on failure.
  */
-bool run_take_signals(struct test_run *r);
+bool run_read_signals(struct test_run *r);
 
-/* Sleeps until CMD has ended. Kills it at kill_at_ns. */
-void run_await_command(struct test_run *r);
+/* Waits for the end of CMD. Kills it at kill_at_ns. */
+void run_wait_for_command(struct test_run *r);
 
-/* Starts all servers and waits until all have told where they listen. From then on none should end. An
- * exit status; other than COMMAND_GOOD after an error message. */
+/* Starts all servers, and waits for their addresses. Returns an exit status; if it is not COMMAND_GOOD, after an
+ * error message. */
 int run_servers_start(struct test_run *r);
 
-/* Ends the servers, by SIGKILL when their time is over. They have less of it if we are to end, or
- * another signal comes. */
+/* Ends the servers: by SIGTERM and, after a time limit, by SIGKILL. The limit is shorter if `hurried` or if a
+ * signal arrives. */
 void run_servers_stop(struct test_run *r, bool hurried);
 
 /* ------------------------------------------------------------------ leaks */
 
-/* A server's report of what tests have forgotten (docs/api.md 23.8), for people. */
+/* Prints the leaks that servers report (docs/api.md 23.8). */
 
-/* Lines that are written of each kind; what there is more is only counted. */
+/* Maximum number of printed leaks of each kind. Further ones are only counted. */
 enum { LEAK_REPORT_LINES = 100 };
 
 struct leak_report {
     FILE *to;
-    const char *of; /* written behind each line: " (instance 2)"; "" for none */
+    const char *of; /* the end of each line: " (instance 2)", or "" */
     size_t claims, unread, dead_letters;
 };
 
 /*
- * Writes the leaks of a page, a document of GET /claimd/leaks. False: it is none. next: the target
- * of the next page; empty: there is none.
+ * Prints the leaks of a response to GET /claimd/leaks. False if the text is no such document. next: the
+ * target of the next page; empty: there is none.
  */
 enum { LEAK_REPORT_NEXT_CAP = 4096 };
 bool leak_report_page(struct leak_report *r, struct bytes page,
@@ -132,7 +133,7 @@ bool leak_report_page(struct leak_report *r, struct bytes page,
 
 size_t leak_report_count(const struct leak_report *r);
 
-/* A line with what there was; nothing if there was nothing. */
-void leak_report_sum_up(const struct leak_report *r);
+/* Prints a line with the numbers of leaks, or nothing if there was none. */
+void leak_report_write_sum(const struct leak_report *r);
 
 #endif

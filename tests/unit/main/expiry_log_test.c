@@ -56,7 +56,7 @@ look_after(struct scene *s, int64_t seconds)
 
     wait_s(&s->f, seconds);
     clock_advance(&s->clock, seconds * 1000);
-    expiry_log_look(s->expiry_log);
+    expiry_log_check(s->expiry_log);
     n = read(s->reader, s->text, sizeof(s->text) - 1);
     s->text[n > 0 ? n : 0] = '\0';
     return n > 0 ? strchr(s->text, ' ') + 1 : "";

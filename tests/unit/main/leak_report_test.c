@@ -67,7 +67,7 @@ START_TEST(pages_are_summed_up)
     ck_assert_str_eq(next, "/claimd/leaks?marker=x");
     ck_assert(page("{\"leaks\":[" UNREAD "]}"));
     ck_assert_str_eq(next, "");
-    leak_report_sum_up(&report);
+    leak_report_write_sum(&report);
     (void)fflush(report.to);
     ck_assert_ptr_nonnull(strstr(
         text, "claimd: 3 leaks: 1 claim, 2 messages never read, 0 dead letters\n"));
@@ -77,7 +77,7 @@ END_TEST
 START_TEST(nothing_has_no_line)
 {
     ck_assert(page("{\"leaks\":[]}"));
-    leak_report_sum_up(&report);
+    leak_report_write_sum(&report);
     (void)fflush(report.to);
     ck_assert_uint_eq(len, 0);
 }

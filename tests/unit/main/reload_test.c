@@ -94,7 +94,7 @@ START_TEST(live_options_change_and_others_wait_for_a_restart)
     ck_assert_str_eq(f.r.kept[0]->name, "listen");
     ck_assert_str_eq(f.r.kept[1]->name, "shards");
     ck_assert_str_eq(f.r.kept[2]->name, "log_format");
-    reload_take(&f.r, &f.now);
+    reload_apply(&f.r, &f.now);
     ck_assert_str_eq(f.now.tokens, "/b");
     ck_assert_int_eq(f.now.project_limits.bytes, 1 << 20);
     ck_assert(f.now.access_log);
@@ -110,7 +110,7 @@ START_TEST(what_is_no_more_in_the_file_is_the_default_again)
     fixture_open("project_max_queues = 7\nlog_level = error\n");
     ck_assert_int_eq(again(""), ST_OK);
     ck_assert_uint_eq(f.r.changed, 2);
-    reload_take(&f.r, &f.now);
+    reload_apply(&f.r, &f.now);
     ck_assert_int_eq(f.now.project_limits.queues, 0);
     ck_assert_int_eq(f.now.log_level, 2);
     fixture_close();

@@ -65,9 +65,9 @@ START_TEST(it_tells_assignments_and_a_status)
 
     ear_open(&ear);
     supervisor_init(&s, ear.name);
-    ck_assert(supervisor_tell(&s, "READY=1", "listening on %s", "there"));
+    ck_assert(supervisor_notify(&s, "READY=1", "listening on %s", "there"));
     ck_assert_str_eq(ear_hear(&ear, text), "READY=1\nSTATUS=listening on there");
-    ck_assert(supervisor_tell(&s, NULL, "%d of %d", 1, 2));
+    ck_assert(supervisor_notify(&s, NULL, "%d of %d", 1, 2));
     ck_assert_str_eq(ear_hear(&ear, text), "STATUS=1 of 2");
     ear_close(&ear);
 }
@@ -85,7 +85,7 @@ START_TEST(an_abstract_name_begins_with_an_at)
     ear_bind(&ear, ear.name, (size_t)len);
     ear.name[0] = '@';
     supervisor_init(&s, ear.name);
-    ck_assert(supervisor_tell(&s, "STOPPING=1", "over"));
+    ck_assert(supervisor_notify(&s, "STOPPING=1", "over"));
     ck_assert_str_eq(ear_hear(&ear, text), "STOPPING=1\nSTATUS=over");
     ck_assert_int_eq(close(ear.fd), 0);
 }
@@ -100,10 +100,10 @@ START_TEST(a_text_makes_no_lines_of_its_own_and_may_be_long)
 
     ear_open(&ear);
     supervisor_init(&s, ear.name);
-    ck_assert(supervisor_tell(&s, NULL, "a%sREADY=1\tb", "\n"));
+    ck_assert(supervisor_notify(&s, NULL, "a%sREADY=1\tb", "\n"));
     ck_assert_str_eq(ear_hear(&ear, text), "STATUS=a?READY=1?b");
     memset(all, 'x', sizeof(all) - 1);
-    ck_assert(supervisor_tell(&s, "ERRNO=5", "%s", all));
+    ck_assert(supervisor_notify(&s, "ERRNO=5", "%s", all));
     ck_assert_uint_eq(strlen(ear_hear(&ear, text)), strlen("ERRNO=5\nSTATUS=") + 1023);
     ear_close(&ear);
 }
@@ -114,9 +114,9 @@ START_TEST(where_nobody_wants_to_know_all_is_well)
     struct supervisor s;
 
     supervisor_init(&s, NULL);
-    ck_assert(supervisor_tell(&s, "READY=1", "here"));
+    ck_assert(supervisor_notify(&s, "READY=1", "here"));
     supervisor_init(&s, "");
-    ck_assert(supervisor_tell(&s, "READY=1", "here"));
+    ck_assert(supervisor_notify(&s, "READY=1", "here"));
 }
 END_TEST
 
@@ -126,13 +126,13 @@ START_TEST(who_cannot_be_reached_is_not_told)
     struct supervisor s;
 
     supervisor_init(&s, "/nowhere/at/all");
-    ck_assert(!supervisor_tell(&s, "READY=1", "here"));
+    ck_assert(!supervisor_notify(&s, "READY=1", "here"));
     supervisor_init(&s, "vsock:2:1234");
-    ck_assert(!supervisor_tell(&s, "READY=1", "here"));
+    ck_assert(!supervisor_notify(&s, "READY=1", "here"));
     supervisor_init(&s, "@");
-    ck_assert(!supervisor_tell(&s, "READY=1", "here"));
+    ck_assert(!supervisor_notify(&s, "READY=1", "here"));
     memset(name + 1, 'x', sizeof(name) - 2);
     supervisor_init(&s, name);
-    ck_assert(!supervisor_tell(&s, "READY=1", "here"));
+    ck_assert(!supervisor_notify(&s, "READY=1", "here"));
 }
 END_TEST

@@ -61,7 +61,7 @@ static int64_t
 crew_look(struct watchdog *w, const struct supervisor *s, struct crew *crew)
 {
     bool ask;
-    int64_t next_ms = watchdog_look(w, s, crew->went, &ask);
+    int64_t next_ms = watchdog_check(w, s, crew->went, &ask);
 
     crew->asked += ask;
     return next_ms;
@@ -141,13 +141,13 @@ START_TEST(what_is_no_time_and_no_process_is_refused)
 
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
         ck_assert_msg(!watchdog_init(&w, times[i], NULL, SELF), "%s", times[i]);
-        ck_assert_int_eq(w.look_ms, 0);
+        ck_assert_int_eq(w.check_ms, 0);
     }
     ck_assert(!watchdog_init(&w, "1000000", "init", SELF));
     ck_assert(watchdog_init(&w, "1000000", NULL, SELF)); /* whoever it is */
-    ck_assert_int_eq(w.look_ms, 500);
+    ck_assert_int_eq(w.check_ms, 500);
     ck_assert(watchdog_init(&w, "1", "42", SELF));
-    ck_assert_int_eq(w.look_ms, 1);
+    ck_assert_int_eq(w.check_ms, 1);
 }
 END_TEST
 
@@ -157,7 +157,7 @@ static int64_t
 server_look(struct watchdog *w, const struct supervisor *s, struct server *server)
 {
     bool ask;
-    int64_t next_ms = watchdog_look(w, s, server_went_round(server), &ask);
+    int64_t next_ms = watchdog_check(w, s, server_went_round(server), &ask);
 
     if (ask)
         server_ask_round(server);
