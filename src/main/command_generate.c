@@ -4,6 +4,7 @@
  *
  *     generate bash|zsh                completions
  *     generate options                 docs/options.md
+ *     generate manual FRAME            a manual page, from its frame in docs
  *     generate config [NAME=VALUE...]  a configuration file with every default as a comment, and values for
  *                                      at most two options
  */
@@ -320,6 +321,8 @@ run_generate(const struct command_args *args)
 
     if (strcmp(what, "config") == 0)
         return generate_config(args->positional + 1, 2);
+    if (strcmp(what, "manual") == 0 && args->positional[1] != NULL)
+        return manual_print(args->positional[1]);
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (strcmp(what, files[i].what) == 0 && args->positional[1] == NULL) {
             files[i].print();
@@ -332,12 +335,13 @@ const struct command command_generate = {
     .name = "generate",
     .synopsis = "generate WHAT",
     .summary = "Print files for a package.",
-    .usages = {"generate bash|zsh|options", "generate config [NAME=VALUE [NAME=VALUE]]"},
+    .usages = {"generate bash|zsh|options", "generate manual FRAME",
+               "generate config [NAME=VALUE [NAME=VALUE]]"},
     .about =
-        "Prints completions for a shell, the page docs/options.md, or a configuration "
-        "file with every default.",
+        "Prints completions for a shell, the page docs/options.md, a manual page, or a "
+        "configuration file with every default.",
     .example = "claimd generate config > claimd.conf",
     .max_args = 3,
     .min_args = 1,
-    .needs = "bash, zsh, options or config",
+    .needs = "bash, zsh, options, manual or config",
     .run = run_generate};

@@ -42,4 +42,7 @@ void help_print_command(const struct command *command, FILE *to);
  */
 void help_fill(const char *text, size_t at, const char *before, FILE *to);
 
+/* Prints a manual page from its frame (manual.c). Returns an exit status. */
+int manual_print(const char *frame_path);
+
 #endif

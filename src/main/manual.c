@@ -1,20 +1,17 @@
 /*
- * claimd-manual: fills the frame of a manual page with the texts of the help.
+ * claimd generate manual: fills the frame of a manual page, such as docs/claimd.1.in, with the texts of the
+ * help.
  *
- *     claimd-manual docs/claimd.1.in > claimd.1
- *
- * The build uses this program; packages do not install it. A line of the frame that begins with "@" names
- * a part, and perhaps a command, such as "@about token". The program replaces it by that part. "@version@"
- * within a line becomes the version. It copies all other lines.
+ * A line of the frame that begins with "@" names a part, such as "@options", and perhaps a command, such as "@about
+ * token". The part replaces the line. "@version@" within a line becomes the version. All other lines are copied.
  */
+#include "claimd/base/invariant.h"
 #include "main/command.h"
 #include "main/help.h"
 #include "main/option.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void
@@ -37,7 +34,7 @@ roff_chars(const char *text, size_t len)
         roff_char(text[i]);
 }
 
-/* Writes a text without a line feed. `text in backquotes` becomes bold. */
+/* Writes a text without a line feed. `text in backquotes` becomes bold. An empty line begins a paragraph. */
 static void
 roff_text(const char *text)
 {
@@ -46,12 +43,15 @@ roff_text(const char *text)
     if (*text == '.') /* not a request of roff */
         (void)fputs("\\&", stdout);
     for (; *text != '\0'; text++) {
-        if (*text != '`') {
+        if (*text == '`') {
+            bold = !bold;
+            (void)fputs(bold ? "\\fB" : "\\fP", stdout);
+        } else if (strncmp(text, "\n\n", 2) == 0) {
+            (void)fputs("\n.PP\n", stdout);
+            text++;
+        } else {
             roff_char(*text);
-            continue;
         }
-        bold = !bold;
-        (void)fputs(bold ? "\\fB" : "\\fP", stdout);
     }
 }
 
@@ -120,10 +120,9 @@ write_option_text(const struct option *o)
     char text[CONFIG_TEXT_CAP] = "";
     FILE *to = fmemopen(text, sizeof(text), "w");
 
-    if (to == NULL)
-        exit(1);
+    ENSURE(to != NULL);
     option_print_default(o, to);
-    (void)fclose(to); /* to memory */
+    (void)fclose(to);
     roff_text(o->help);
     (void)fputs("\nDefault: ", stdout);
     roff_text(text);
@@ -188,18 +187,8 @@ write_synopsis(const struct command *c)
 static void
 write_about(const struct command *c)
 {
-    const char *text = c->about;
-
-    while (*text != '\0') {
-        const char *end = strstr(text, "\n\n");
-        size_t len = end == NULL ? strlen(text) : (size_t)(end - text);
-        char paragraph[2048];
-
-        (void)snprintf(paragraph, sizeof(paragraph), "%.*s", (int)len, text);
-        roff_text(paragraph);
-        (void)fputs(end == NULL ? "\n" : "\n.PP\n", stdout);
-        text += len + (end == NULL ? 0 : 2);
-    }
+    roff_text(c->about);
+    (void)fputc('\n', stdout);
 }
 
 static void
@@ -235,32 +224,23 @@ write_statuses(const struct command *c)
 }
 
 static void
-write_synopses(void)
+write_command(const struct command *c)
 {
-    for (size_t i = 0; i < command_count; i++)
-        write_synopsis(commands[i]);
+    roff_heading("claimd ", c->name);
+    write_about(c);
+    write_command_options(c);
+    (void)fputs(".PP\nExample:\n", stdout);
+    roff_text(c->example);
+    (void)fputs("\n.PP\nExit status:\n", stdout);
+    write_statuses(c);
 }
 
-static void
-write_commands(void)
-{
-    for (size_t i = 0; i < command_count; i++) {
-        roff_heading("claimd ", commands[i]->name);
-        write_about(commands[i]);
-        write_command_options(commands[i]);
-        (void)fputs(".PP\nExample:\n", stdout);
-        roff_text(commands[i]->example);
-        (void)fputs("\n.PP\nExit status:\n", stdout);
-        write_statuses(commands[i]);
-    }
-}
-
-/* The parts that a frame can name. A part consists of entries, or a function writes it. */
+/* The parts that a frame can name. A part has entries, or a function writes it. */
 static const struct frame_part {
     const char *name;
     const struct help_entry *entries;
     void (*write)(void);
-    void (*write_command)(const struct command *c); /* for a part of a command */
+    void (*write_command)(const struct command *c); /* for one command, or for each */
 } parts[] = {
     {"arguments", .entries = help_arguments},
     {"options", .write = write_arguments},
@@ -270,42 +250,48 @@ static const struct frame_part {
     {"exits", .entries = help_exits},
     {"variables", .entries = help_variables},
     {"files", .entries = help_files},
-    {"synopses", .write = write_synopses},
-    {"commands", .write = write_commands},
+    {"command", .write_command = write_command},
     {"synopsis", .write_command = write_synopsis},
     {"about", .write_command = write_about},
     {"command_options", .write_command = write_command_options},
-    {"ends", .write_command = write_statuses},
+    {"statuses", .write_command = write_statuses},
 };
 
-/* Writes the part that a line such as "options" or "ends token" names. False if there is none. */
+/* Writes the part that a line such as "options" or "about token" names. False if there is none. */
 static bool
 write_part(char *line)
 {
     char *rest = NULL, *name = strtok_r(line, " \n", &rest);
     const char *word = strtok_r(NULL, " \n", &rest);
     const struct command *c = word != NULL ? command_find(word) : NULL;
+    const struct frame_part *part = parts,
+                            *end = parts + sizeof(parts) / sizeof(parts[0]);
 
-    for (size_t i = 0; name != NULL && i < sizeof(parts) / sizeof(parts[0]); i++)
-        if (strcmp(parts[i].name, name) == 0 &&
-            (parts[i].write_command != NULL) == (c != NULL)) {
-            write_entries(parts[i].entries);
-            if (parts[i].write != NULL)
-                parts[i].write();
-            if (c != NULL)
-                parts[i].write_command(c);
-            return true;
-        }
-    return false;
+    while (part < end && (name == NULL || strcmp(part->name, name) != 0))
+        part++;
+    if (part == end || (word != NULL && (c == NULL || part->write_command == NULL)))
+        return false;
+    write_entries(part->entries);
+    if (part->write != NULL)
+        part->write();
+    for (size_t i = 0; part->write_command != NULL && i < command_count; i++)
+        if (c == NULL || c == commands[i])
+            part->write_command(commands[i]);
+    return true;
 }
 
-static int
-fill_frame(FILE *frame, const char *path)
+int
+manual_print(const char *frame_path)
 {
     static const char mark[] = "@version@";
+    FILE *frame = fopen(frame_path, "re");
     char line[1024];
+    int status = COMMAND_GOOD;
 
-    for (int number = 1; fgets(line, sizeof(line), frame) != NULL; number++) {
+    if (frame == NULL)
+        return command_fails(COMMAND_FAILED, "%s: %s", frame_path, strerror(errno));
+    for (int number = 1;
+         status == COMMAND_GOOD && fgets(line, sizeof(line), frame) != NULL; number++) {
         const char *at = strstr(line, mark);
 
         if (line[0] != '@' && at == NULL)
@@ -314,23 +300,11 @@ fill_frame(FILE *frame, const char *path)
             (void)printf("%.*s" CLAIMD_VERSION "%s", (int)(at - line), line,
                          at + sizeof(mark) - 1);
         else if (!write_part(line + 1))
-            return command_fails(COMMAND_FAILED, "%s:%d: there is nothing to put here",
-                                 path, number);
+            status = command_fails(COMMAND_FAILED, "%s:%d: there is nothing to put here",
+                                   frame_path, number);
     }
-    return ferror(frame) || fflush(stdout) != 0 ? COMMAND_FAILED : COMMAND_GOOD;
-}
-
-int
-main(int argc, char **argv)
-{
-    FILE *frame = argc == 2 ? fopen(argv[1], "re") : NULL;
-    int status;
-
-    if (argc != 2)
-        return command_fails(COMMAND_USAGE, "usage: claimd-manual FRAME");
-    if (frame == NULL)
-        return command_fails(COMMAND_FAILED, "%s: %s", argv[1], strerror(errno));
-    status = fill_frame(frame, argv[1]);
+    if (ferror(frame))
+        status = COMMAND_FAILED;
     (void)fclose(frame); /* read only */
     return status;
 }
