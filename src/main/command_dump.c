@@ -222,42 +222,36 @@ print_page(const char *project, struct buf *page, struct buf *target, uint64_t *
 }
 
 static int
-dump_pages(struct web_client *c, const char *project, struct buf *page,
-           struct buf *target)
-{
-    uint64_t count = 0;
-    int status = COMMAND_GOOD, code = 0;
-
-    buf_str(target, "/claimd/dump");
-    if (project != NULL)
-        write_parameter(target, "?project", bytes_str(project));
-    while (status == COMMAND_GOOD && target->len > 0) {
-        buf_byte(target, '\0');
-        if (target->failed)
-            return command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
-        status = web_client_request(c, target->data, BYTES_NONE, &code, page);
-        if (status == COMMAND_GOOD && code != 200)
-            return command_fails(COMMAND_FAILED, "%s responded with status %d. %.*s",
-                                 c->url, code, page->len > 300 ? 300 : (int)page->len,
-                                 page->len == 0 ? "" : page->data);
-        if (status == COMMAND_GOOD)
-            status = print_page(project, page, target, &count);
-    }
-    return status == COMMAND_GOOD ? print_lines(BYTES_NONE, &count) : status;
-}
-
-static int
 dump_server(const struct command_args *args)
 {
+    const char *project = args->values[PROJECT];
+    int status = COMMAND_GOOD, code = 0;
     struct buf page, target;
     struct web_client c;
-    int status;
+    uint64_t count = 0;
 
     if (!web_client_open(&c, args->values[URL], args->values[DUMP_TOKEN_FILE], args->mem))
         return COMMAND_FAILED;
     buf_init(&page, args->mem);
     buf_init(&target, args->mem);
-    status = dump_pages(&c, args->values[PROJECT], &page, &target);
+    buf_str(&target, "/claimd/dump");
+    if (project != NULL)
+        write_parameter(&target, "?project", bytes_str(project));
+    while (status == COMMAND_GOOD && target.len > 0) {
+        buf_byte(&target, '\0');
+        if (target.failed)
+            status = command_fails(COMMAND_FAILED, "%s", status_text(ST_NO_MEMORY));
+        else
+            status = web_client_request(&c, target.data, BYTES_NONE, &code, &page);
+        if (status == COMMAND_GOOD && code != 200)
+            status = command_fails(COMMAND_FAILED, "%s responded with status %d. %.*s",
+                                   c.url, code, page.len > 300 ? 300 : (int)page.len,
+                                   page.len == 0 ? "" : page.data);
+        if (status == COMMAND_GOOD)
+            status = print_page(project, &page, &target, &count);
+    }
+    if (status == COMMAND_GOOD)
+        status = print_lines(BYTES_NONE, &count);
     buf_fini(&target);
     buf_fini(&page);
     web_client_close(&c);

@@ -182,17 +182,6 @@ static const struct {
 
 #define HANDLED_SIGNALS (sizeof(handled_signals) / sizeof(handled_signals[0]))
 
-static sigset_t
-handled_signal_set(void)
-{
-    sigset_t set;
-
-    (void)sigemptyset(&set);
-    for (size_t i = 0; i < HANDLED_SIGNALS; i++)
-        (void)sigaddset(&set, handled_signals[i].number);
-    return set;
-}
-
 enum signal_action
 signal_decide(struct signal_history *history, int number, int64_t now_ms)
 {
@@ -288,11 +277,14 @@ program_serve(const struct config *config, const struct clock *clock,
 {
     struct config_errors errors = {.to = stderr};
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
-    const sigset_t set = handled_signal_set();
+    sigset_t set;
     struct daemon *d = NULL;
     struct signals signals;
     enum status st;
 
+    (void)sigemptyset(&set);
+    for (size_t i = 0; i < HANDLED_SIGNALS; i++)
+        (void)sigaddset(&set, handled_signals[i].number);
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* cannot fail */
     (void)sigaction(SIGPIPE, &ignore, NULL);
     st = daemon_open(config, clock, &d, &errors);

@@ -125,15 +125,28 @@ history_add(struct history *h, const struct history_entry *entry)
     wakeups_fire(&wakeups);
 }
 
+/* Reads a counter under the lock. */
+static uint64_t
+counter_read_locked(struct history *h, const uint64_t *counter)
+{
+    uint64_t value;
+
+    lock_acquire(&h->lock);
+    value = *counter;
+    lock_release(&h->lock);
+    return value;
+}
+
 uint64_t
 history_last(struct history *h)
 {
-    uint64_t last;
+    return counter_read_locked(h, &h->last);
+}
 
-    lock_acquire(&h->lock);
-    last = h->last;
-    lock_release(&h->lock);
-    return last;
+uint64_t
+history_lost(struct history *h)
+{
+    return counter_read_locked(h, &h->lost);
 }
 
 uint64_t
@@ -147,17 +160,6 @@ history_last_of(struct history *h, enum history_event first, enum history_event 
             found = h->last_of[i];
     lock_release(&h->lock);
     return found;
-}
-
-uint64_t
-history_lost(struct history *h)
-{
-    uint64_t lost;
-
-    lock_acquire(&h->lock);
-    lost = h->lost;
-    lock_release(&h->lock);
-    return lost;
 }
 
 static struct stored_entry *
