@@ -3,8 +3,6 @@
 #include "claimd/json/string.h"
 #include "main/command.h"
 
-#include <inttypes.h>
-
 struct printer {
     const char *queue, *project; /* print only records about these; NULL: any */
     struct buf line;
@@ -18,75 +16,69 @@ is_about(const struct printer *p, const struct store_queue *q)
 }
 
 static void
-write_text(struct buf *out, const char *name, struct bytes text)
-{
-    buf_printf(out, ",\"%s\":", name);
-    json_string_write(out, text);
-}
-
-static void
-write_number(struct buf *out, const char *name, uint64_t number)
-{
-    buf_printf(out, ",\"%s\":%" PRIu64, name, number);
-}
-
-static void
 write_time(struct buf *out, const char *name, int64_t ms)
 {
     char text[CLOCK_TEXT_CAP];
 
     clock_text(ms, text);
-    write_text(out, name, bytes_str(text));
+    json_write_text(out, name, bytes_str(text));
 }
 
 static void
 write_messages(struct buf *out, struct store_change *change)
 {
     const enum store_change_kind kind = change->kind;
-    const char *before = ",\"messages\":[{";
     struct store_message_record m;
+    bool any = false;
 
     while (change->count > 0 && change->next(change, &m)) {
-        buf_printf(out, "%s\"number\":%" PRIu64, before, m.number);
-        before = "},{";
+        if (!any) {
+            json_write_name(out, "messages");
+            buf_byte(out, '[');
+        }
+        any = true;
+        json_write_comma(out);
+        buf_byte(out, '{');
+        json_write_u64(out, "number", m.number);
         if (kind == STORE_CHANGE_MOVE)
-            write_number(out, "old_number", m.old_number);
+            json_write_u64(out, "old_number", m.old_number);
         if (m.original_id)
-            write_text(out, "id", bytes_str(m.id.text));
+            json_write_text(out, "id", bytes_str(m.id.text));
         if (kind == STORE_CHANGE_POST || kind == STORE_CHANGE_STATE ||
             kind == STORE_CHANGE_MOVE)
-            write_number(out, "bytes", m.body.len);
+            json_write_u64(out, "bytes", m.body.len);
         if (store_is_sealed(m.body))
-            buf_str(out, ",\"sealed\":true");
+            json_write_flag(out, "sealed", true);
         if (m.claim_count > 0)
-            write_number(out, "claim_count", m.claim_count);
+            json_write_u64(out, "claim_count", m.claim_count);
         if (m.claim != NULL)
-            write_text(out, "claim", bytes_str(m.claim->id.text));
+            json_write_text(out, "claim", bytes_str(m.claim->id.text));
+        buf_byte(out, '}');
     }
-    if (before[0] == '}')
-        buf_str(out, "}]");
+    if (any)
+        buf_byte(out, ']');
 }
 
 static void
 write_change(struct buf *out, struct store_change *change)
 {
-    write_number(out, "tag", change->tag);
+    json_write_u64(out, "tag", change->tag);
     switch (change->kind) {
     case STORE_CHANGE_MOVE:
-        write_number(out, "target_tag", change->target_tag);
+        json_write_u64(out, "target_tag", change->target_tag);
         break;
     case STORE_CHANGE_QUEUE:
-        write_number(out, "last_number", change->last_number);
-        write_number(out, "last_claim", change->last_claim);
-        write_number(out, "metadata_bytes", change->metadata->json.len);
+        json_write_u64(out, "last_number", change->last_number);
+        json_write_u64(out, "last_claim", change->last_claim);
+        json_write_u64(out, "metadata_bytes", change->metadata->json.len);
         break;
     case STORE_CHANGE_META:
-        write_number(out, "metadata_bytes", change->metadata->json.len);
+        json_write_u64(out, "metadata_bytes", change->metadata->json.len);
         break;
     case STORE_CHANGE_CLAIM:
     case STORE_CHANGE_RENEW:
     case STORE_CHANGE_RELEASE:
-        write_text(out, "claim", bytes_str(change->claim.id.text));
+        json_write_text(out, "claim", bytes_str(change->claim.id.text));
         write_time(out, "ends", change->claim.ends_ms);
         break;
     default:
@@ -115,20 +107,21 @@ print_entry(void *arg, const struct journal_entry *entry)
         !is_about(p, entry->target))
         return true;
     buf_reset(out, SIZE_MAX);
-    buf_printf(out, "{\"lsn\":%" PRIu64, entry->lsn);
+    buf_byte(out, '{');
+    json_write_u64(out, "lsn", entry->lsn);
     write_time(out, "at", entry->now_ms);
-    write_text(out, "type", bytes_str(entry->type));
+    json_write_text(out, "type", bytes_str(entry->type));
     if (entry->change == NULL)
-        write_text(out, "mark", bytes_str(entry->mark));
+        json_write_text(out, "mark", bytes_str(entry->mark));
     if (entry->since > 0)
-        write_number(out, "since", entry->since);
+        json_write_u64(out, "since", entry->since);
     if (entry->queue != NULL) {
-        write_text(out, "project", entry->queue->project);
-        write_text(out, entry->queue->kind == STORE_TOPIC ? "topic" : "queue",
-                   entry->queue->name);
+        json_write_text(out, "project", entry->queue->project);
+        json_write_text(out, entry->queue->kind == STORE_TOPIC ? "topic" : "queue",
+                        entry->queue->name);
     }
     if (entry->target != NULL)
-        write_text(out, "target", entry->target->name);
+        json_write_text(out, "target", entry->target->name);
     if (entry->change != NULL)
         write_change(out, entry->change);
     return print_line(out);
@@ -140,12 +133,13 @@ print_damage(void *arg, const struct journal_damage *damage)
     struct buf *out = &((struct printer *)arg)->line;
 
     buf_reset(out, SIZE_MAX);
-    buf_printf(out, "{\"damaged\":\"%s\"", damage->name);
-    write_number(out, "offset", damage->offset);
-    write_text(out, "what", bytes_str(damage->what));
+    buf_byte(out, '{');
+    json_write_text(out, "damaged", bytes_str(damage->name));
+    json_write_u64(out, "offset", damage->offset);
+    json_write_text(out, "what", bytes_str(damage->what));
     if (damage->from <= damage->to) {
-        write_number(out, "missing_from", damage->from);
-        write_number(out, "missing_to", damage->to);
+        json_write_u64(out, "missing_from", damage->from);
+        json_write_u64(out, "missing_to", damage->to);
     }
     (void)print_line(out);
 }

@@ -554,7 +554,6 @@ daemon_close(struct daemon *d)
     notify_close(d->notify);
     resources_close(&d->resources, d->mem);
     store_setup_close(&d->store_setup);
-    process_metrics_fini(&d->process);
     store_close(d->store);
     testapi_free(d->testapi);
     mem_destroy(d->mem);

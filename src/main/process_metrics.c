@@ -33,26 +33,25 @@ read_text(const char *path, char text[TEXT_CAP])
     return true;
 }
 
+/* Counts open descriptors, at most once a second. Two threads may count at the same time. */
 static uint64_t
-count_descriptors(struct process_metrics *v)
+count_descriptors(struct process_metrics *p)
 {
-    int64_t now_ns = clock_stopwatch_ns();
+    const int64_t now_ns = clock_stopwatch_ns(), counted_ns = atomic_load(&p->counted_ns);
     uint64_t count = 0;
-    DIR *dir = NULL;
+    DIR *dir;
 
-    lock_acquire(&v->lock);
-    if (v->counted_ns == 0 || now_ns - v->counted_ns >= COUNT_EVERY_NS) {
+    if (counted_ns == 0 || now_ns - counted_ns >= COUNT_EVERY_NS) {
         dir = opendir("/proc/self/fd");
         while (dir != NULL && readdir(dir) != NULL)
             count++;
         if (dir != NULL)
             (void)closedir(dir);
-        v->descriptors = count < 3 ? 0 : count - 3; /* ".", ".." and `dir` itself */
-        v->counted_ns = now_ns;
+        /* Without ".", ".." and the descriptor of `dir`. */
+        atomic_store(&p->descriptors, count < 3 ? 0 : count - 3);
+        atomic_store(&p->counted_ns, now_ns);
     }
-    count = v->descriptors;
-    lock_release(&v->lock);
-    return count;
+    return atomic_load(&p->descriptors);
 }
 
 /* The names are those of the client libraries of Prometheus. */
@@ -143,29 +142,22 @@ metric_write(struct exposition *x, enum family_kind kind, const char *name,
 }
 
 void
-process_metrics_init(struct process_metrics *v, const struct mem *mem,
+process_metrics_init(struct process_metrics *p, const struct mem *mem,
                      const struct log *log, int64_t now_ms)
 {
-    *v = (struct process_metrics){
+    *p = (struct process_metrics){
         .source.write = write_all_metrics, .mem = mem, .log = log, .started_ms = now_ms};
-    counter_set(&v->last_reload_ms, (uint64_t)now_ms);
-    counter_set(&v->last_reload_ok, 1);
-    lock_init(&v->lock);
+    counter_set(&p->last_reload_ms, (uint64_t)now_ms);
+    counter_set(&p->last_reload_ok, 1);
 }
 
 void
-process_metrics_fini(struct process_metrics *v)
+process_metrics_count_reload(struct process_metrics *p, bool ok, int64_t now_ms)
 {
-    lock_fini(&v->lock);
-}
-
-void
-process_metrics_count_reload(struct process_metrics *v, bool ok, int64_t now_ms)
-{
-    counter_add(ok ? &v->reloads : &v->failed_reloads, 1);
-    counter_set(&v->last_reload_ok, ok);
+    counter_add(ok ? &p->reloads : &p->failed_reloads, 1);
+    counter_set(&p->last_reload_ok, ok);
     if (ok)
-        counter_set(&v->last_reload_ms, (uint64_t)now_ms);
+        counter_set(&p->last_reload_ms, (uint64_t)now_ms);
 }
 
 /* ------------------------------------------------------------------ memory limit */

@@ -2,16 +2,17 @@
  * process_metrics: metrics of the process (docs/metrics.md): version, memory, processor time, descriptors, log
  * and reloads. Also the limit of its memory.
  *
- *   Threads  any, except for process_metrics_init() and process_metrics_fini()
+ *   Threads  any, except for process_metrics_init()
  */
 #ifndef MAIN_PROCESS_METRICS_H
 #define MAIN_PROCESS_METRICS_H
 
 #include "claimd/base/clock.h"
-#include "claimd/base/lock.h"
 #include "claimd/base/log.h"
 #include "claimd/base/mem.h"
 #include "claimd/metrics/exposition.h"
+
+#include <stdatomic.h>
 
 /* Writes a family with one sample without labels. The value is in units of 10^-digits. */
 void metric_write(struct exposition *x, enum family_kind kind, const char *name,
@@ -24,17 +25,15 @@ struct process_metrics {
     int64_t started_ms;                     /* wall clock */
     struct counter reloads, failed_reloads; /* the signal thread writes these four */
     struct counter last_reload_ms, last_reload_ok; /* ok: 1 or 0 */
-    struct lock lock;                              /* guards the two members below */
-    int64_t counted_ns; /* time of the last count of descriptors; 0: never */
-    uint64_t descriptors;
+    _Atomic int64_t counted_ns; /* time of the last count of descriptors; 0: never */
+    _Atomic uint64_t descriptors;
 };
 
-void process_metrics_init(struct process_metrics *v, const struct mem *mem,
+void process_metrics_init(struct process_metrics *p, const struct mem *mem,
                           const struct log *log, int64_t now_ms);
-void process_metrics_fini(struct process_metrics *v);
 
 /* Counts a reload. */
-void process_metrics_count_reload(struct process_metrics *v, bool ok, int64_t now_ms);
+void process_metrics_count_reload(struct process_metrics *p, bool ok, int64_t now_ms);
 
 /*
  * The minimum of the memory of the machine and the limits of the control groups of the process, in bytes

@@ -25,7 +25,7 @@ START_TEST(the_distance_does_not_drift_over_a_day)
 }
 END_TEST
 
-START_TEST(what_is_due_before_an_instant_can_be_counted)
+START_TEST(requests_that_are_due_before_a_time_can_be_counted)
 {
     static const double rates[] = {0.3, 3, 7, 1000, 29999.5, 1000000};
 

@@ -272,7 +272,7 @@ START_TEST(the_environment_can_name_the_file)
 }
 END_TEST
 
-START_TEST(what_is_unknown_is_an_error_wherever_it_stands)
+START_TEST(an_unknown_option_is_an_error_in_every_source)
 {
     struct loading l;
 
@@ -295,7 +295,7 @@ START_TEST(what_is_unknown_is_an_error_wherever_it_stands)
 }
 END_TEST
 
-START_TEST(what_claimd_run_has_set_is_no_option)
+START_TEST(variables_of_claimd_run_are_no_options)
 {
     struct loading l;
 
@@ -570,7 +570,7 @@ START_TEST(every_option_has_a_name_of_its_own_and_a_default_within_its_bounds)
 }
 END_TEST
 
-START_TEST(a_profile_sets_what_nobody_else_has_set)
+START_TEST(a_profile_sets_options_that_no_source_has_set)
 {
     struct loading l;
 
@@ -777,7 +777,7 @@ START_TEST(everything_that_is_wrong_is_told_at_once)
 }
 END_TEST
 
-START_TEST(what_cannot_be_read_does_not_hide_the_rest)
+START_TEST(an_unreadable_value_does_not_hide_other_errors)
 {
     struct loading l;
 
@@ -792,7 +792,7 @@ START_TEST(what_cannot_be_read_does_not_hide_the_rest)
 }
 END_TEST
 
-START_TEST(a_complaint_is_one_line_whatever_was_given)
+START_TEST(an_error_is_one_line_for_any_value)
 {
     struct loading l;
 

@@ -62,7 +62,7 @@ look_after(struct scene *s, int64_t seconds)
     return n > 0 ? strchr(s->text, ' ') + 1 : "";
 }
 
-START_TEST(each_look_tells_what_expired_since_the_last_one)
+START_TEST(each_check_logs_messages_that_expired_since_the_last_one)
 {
     struct scene s;
 

@@ -94,7 +94,7 @@ START_TEST(many_are_counted)
 }
 END_TEST
 
-START_TEST(what_is_no_page_is_refused)
+START_TEST(a_text_that_is_no_page_is_refused)
 {
     static const char *const pages[] = {
         "",

@@ -68,7 +68,7 @@ expect_error(const char *part)
                   f.errors.last);
 }
 
-START_TEST(what_has_not_changed_changes_nothing)
+START_TEST(unchanged_options_change_nothing)
 {
     fixture_open("log_level = warn\nshards = 8\nmax_memory = half\nlisten = [::1]:0\n");
     ck_assert_int_eq(reload_read(&f.r, &f.now, &f.errors), ST_OK);
@@ -105,7 +105,7 @@ START_TEST(live_options_change_and_others_wait_for_a_restart)
 }
 END_TEST
 
-START_TEST(what_is_no_more_in_the_file_is_the_default_again)
+START_TEST(an_option_that_left_the_file_has_its_default_again)
 {
     fixture_open("project_max_queues = 7\nlog_level = error\n");
     ck_assert_int_eq(again(""), ST_OK);
@@ -117,7 +117,7 @@ START_TEST(what_is_no_more_in_the_file_is_the_default_again)
 }
 END_TEST
 
-START_TEST(what_stands_above_the_file_still_does)
+START_TEST(environment_and_command_line_still_override_the_file)
 {
     fixture_open("drain_seconds = 1\n");
     f.envp[0] = (char *)(uintptr_t) "CLAIMD_DRAIN_SECONDS=5";
@@ -139,7 +139,7 @@ START_TEST(a_broken_file_is_told_of_with_its_line)
 }
 END_TEST
 
-START_TEST(what_cannot_be_read_twice_is_not_read_again)
+START_TEST(a_missing_file_and_a_pipe_are_errors_of_a_reload)
 {
     fixture_open("");
     ck_assert_int_eq(unlink(f.path), 0);

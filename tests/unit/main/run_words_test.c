@@ -88,7 +88,7 @@ START_TEST(others_that_begin_alike_are_the_servers)
 }
 END_TEST
 
-START_TEST(what_is_wrong_is_refused)
+START_TEST(wrong_words_are_refused)
 {
     ck_assert_int_eq(run_words_read((char *const[]){NULL}, &words), COMMAND_USAGE);
     ck_assert_int_eq(read_words("--"), COMMAND_USAGE);

@@ -120,7 +120,7 @@ START_TEST(where_nobody_wants_to_know_all_is_well)
 }
 END_TEST
 
-START_TEST(who_cannot_be_reached_is_not_told)
+START_TEST(an_unreachable_supervisor_is_not_notified)
 {
     char name[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 1] = "/";
     struct supervisor s;

@@ -114,7 +114,7 @@ START_TEST(a_file_without_rights_names_the_user_and_the_remedy)
 }
 END_TEST
 
-START_TEST(nobody_is_waited_for_who_might_write_into_a_pipe)
+START_TEST(a_pipe_is_refused_without_waiting_for_a_writer)
 {
     struct text_file file = named();
     int writer;
@@ -129,7 +129,7 @@ START_TEST(nobody_is_waited_for_who_might_write_into_a_pipe)
 }
 END_TEST
 
-START_TEST(what_is_read_once_may_be_a_pipe)
+START_TEST(a_file_that_is_read_once_may_be_a_pipe)
 {
     struct text_file file = named();
     char by_number[32];

@@ -76,7 +76,7 @@ watchdog_of(const char *usec)
     return w;
 }
 
-START_TEST(it_tells_twice_as_often_as_it_must_what_it_has_seen)
+START_TEST(it_notifies_twice_as_often_as_it_must)
 {
     struct watchdog w = watchdog_of("120000000");
     struct crew crew = {.went = true};
@@ -133,7 +133,7 @@ START_TEST(it_never_looks_where_nobody_watches)
 }
 END_TEST
 
-START_TEST(what_is_no_time_and_no_process_is_refused)
+START_TEST(values_that_are_no_time_or_process_are_refused)
 {
     static const char *const times[] = {"",     "0",  "-1",
                                         "soon", "1s", "18446744073709551615"};
@@ -211,7 +211,7 @@ START_TEST(a_worker_that_is_stuck_in_the_store_is_not_alive_and_an_idle_one_is)
 }
 END_TEST
 
-START_TEST(who_has_ended_is_not_waited_for)
+START_TEST(a_worker_that_has_ended_is_not_waited_for)
 {
     struct server_fixture f;
 
