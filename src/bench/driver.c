@@ -107,7 +107,7 @@ reconnect(struct driver *d, struct connection *c)
 }
 
 static void
-send_out(struct driver *d, struct connection *c)
+send_requests(struct driver *d, struct connection *c)
 {
     switch (connection_write(c)) {
     case CONNECTION_IO_DONE:
@@ -137,7 +137,7 @@ build_request(struct driver *d, struct connection *c)
 }
 
 static bool
-paced(const struct plan *plan, const struct connection *c)
+is_paced(const struct plan *plan, const struct connection *c)
 {
     return plan->pace.rate > 0 && c->number < plan->pace.connections;
 }
@@ -161,7 +161,7 @@ step_is_due(const struct driver *d, struct connection *c, int64_t now)
     int64_t due;
 
     c->start_ns = now;
-    if (!paced(d->plan, c))
+    if (!is_paced(d->plan, c))
         return true;
     due = pace_due(pace, c->number, c->round);
     if (due >= d->plan->to_ns)
@@ -187,7 +187,7 @@ start_next_step(struct driver *d, struct connection *c, int64_t now)
 
         if (a->worker)
             over = delivery_is_complete(plan);
-        else if (paced(plan, c))
+        else if (is_paced(plan, c))
             over = pace_due(&plan->pace, c->number, c->round) >= plan->to_ns;
         if (at_start &&
             (over || atomic_load_explicit(&d->cancelled, memory_order_relaxed))) {
@@ -213,7 +213,7 @@ start_next_step(struct driver *d, struct connection *c, int64_t now)
         }
     } while (!build_request(d, c));
     c->state = CONNECTION_IN_FLIGHT;
-    send_out(d, c);
+    send_requests(d, c);
 }
 
 /* After connecting: sends the greeting of the protocol, a lost request, or the next one. */
@@ -233,14 +233,14 @@ finish_connecting(struct driver *d, struct connection *c, int64_t now)
     if (c->requests > 0 && c->step.op != OP_HELLO) {
         c->state = CONNECTION_IN_FLIGHT;
         c->sent = 0;
-        send_out(d, c);
+        send_requests(d, c);
         return;
     }
     c->step = (struct step){.op = OP_HELLO};
     if (build_request(d, c)) {
         c->state = CONNECTION_IN_FLIGHT;
         c->start_ns = now;
-        send_out(d, c);
+        send_requests(d, c);
         return;
     }
     start_next_step(d, c, now);
@@ -441,7 +441,7 @@ driver_loop(struct driver *d)
                 finish_connecting(d, c, stopwatch_now());
             else if (c->state != CONNECTION_FINISHED &&
                      (events[i].events & EPOLLOUT) != 0)
-                send_out(d, c);
+                send_requests(d, c);
             else if (c->state != CONNECTION_FINISHED)
                 read_response(d, c);
         }
@@ -469,7 +469,7 @@ count_unfinished(struct driver *d)
         if (c->state == CONNECTION_IN_FLIGHT && c->start_ns < d->plan->to_ns &&
             !(c->actor.worker && c->step.op == OP_CLAIM))
             d->stats->unfinished++;
-        if (c->state == CONNECTION_FINISHED || !paced(d->plan, c))
+        if (c->state == CONNECTION_FINISHED || !is_paced(d->plan, c))
             continue;
         for (uint64_t r = c->round;
              pace_due(&d->plan->pace, c->number, r) < d->plan->to_ns; r++)

@@ -43,7 +43,7 @@ report_us(const struct histogram *h, double percent)
 }
 
 static double
-per_second(const struct result *r, uint64_t count)
+rate_of(const struct result *r, uint64_t count)
 {
     return r->seconds > 0 ? (double)count / r->seconds : 0;
 }
@@ -51,8 +51,8 @@ per_second(const struct result *r, uint64_t count)
 static double
 messages_per_second(const struct result *r)
 {
-    return per_second(r, r->stats->normal.messages[r->counted] +
-                             r->stats->storm.messages[r->counted]);
+    return rate_of(r, r->stats->normal.messages[r->counted] +
+                          r->stats->storm.messages[r->counted]);
 }
 
 /* CPU time of the server per request, in microseconds. 0 if it was not measured. */
@@ -66,7 +66,7 @@ server_cpu_us(const struct result *r)
 
 /* RSS per message of the backlog, in bytes. 0 if it was not measured. */
 static double
-resident_bytes(const struct options *o, const struct result *r)
+resident_per_message(const struct options *o, const struct result *r)
 {
     if (!r->has_server || o->backlog == 0 || r->resident_after < r->resident_before)
         return 0;
@@ -124,7 +124,7 @@ report_text(const struct options *o, const struct result *r, FILE *out)
     fputc('\n', out);
     fprintf(out, "messages       %10.0f per second\n", messages_per_second(r));
     fprintf(out, "requests       %10.0f per second\n",
-            per_second(r, stats_requests(r->stats)));
+            rate_of(r, stats_requests(r->stats)));
     if (r->has_server)
         fprintf(out, "server CPU     %10.2f s per million requests, %.0f %% busy\n",
                 server_cpu_us(r),
@@ -132,7 +132,7 @@ report_text(const struct options *o, const struct result *r, FILE *out)
                                       : 0);
     if (r->has_server && o->backlog > 0)
         fprintf(out, "resident       %10.1f bytes per message of %" PRId64 "\n",
-                resident_bytes(o, r), o->body_bytes);
+                resident_per_message(o, r), o->body_bytes);
     fprintf(out, "generator CPU  %10.0f %% of one core\n",
             r->server_seconds > 0 ? 100 * r->own_cpu_seconds / r->server_seconds : 0);
     write_operations(&s->normal, "operation", out);
@@ -264,7 +264,7 @@ json_totals(const struct options *o, const struct result *r, FILE *out)
     fprintf(out, "  \"seconds\": %.3f,\n", r->seconds);
     fprintf(out, "  \"messages_per_second\": %.1f,\n", messages_per_second(r));
     fprintf(out, "  \"requests_per_second\": %.1f,\n",
-            per_second(r, stats_requests(r->stats)));
+            rate_of(r, stats_requests(r->stats)));
     fprintf(out, "  \"errors\": %" PRIu64 ",\n", stats_errors(s));
     fprintf(out, "  \"unfinished\": %" PRIu64 ",\n", s->unfinished);
     fprintf(out, "  \"empty_claims\": %" PRIu64 ",\n", s->empty_claims);
@@ -278,7 +278,7 @@ json_totals(const struct options *o, const struct result *r, FILE *out)
         fprintf(out,
                 "  \"resident_bytes_per_message\": %.1f,\n"
                 "  \"resident_bytes\": %" PRIu64 ",\n  \"fill_seconds\": %.3f,\n",
-                resident_bytes(o, r), r->resident_after, r->fill_seconds);
+                resident_per_message(o, r), r->resident_after, r->fill_seconds);
 }
 
 void

@@ -225,13 +225,12 @@ build_base_plan(struct measurement *run)
     snprintf(run->storm_base, sizeof run->storm_base, "%s-storm", o->queue);
 }
 
-/* Runs a phase until its quota is used up. A refused request is a failure. */
+/* Runs a phase with this plan until its quota is used up. A refused request is a failure. */
 static bool
-run_quota(const struct measurement *run, const struct plan *plan, const char *title,
-          int64_t quota)
+run_quota(const struct measurement *run, struct plan p, enum scenario scenario,
+          const char *title, int64_t quota)
 {
     _Atomic int64_t left = quota;
-    struct plan p = *plan;
     struct phase phase = {.plan = &p, .title = run->options->quiet ? NULL : title};
     struct stats *stats = calloc(1, sizeof(struct stats));
     const char *failure;
@@ -239,6 +238,7 @@ run_quota(const struct measurement *run, const struct plan *plan, const char *ti
 
     if (stats == NULL)
         return bench_error(title, "out of memory");
+    p.scenario = scenario;
     p.quota = &left;
     p.from_ns = stopwatch_now();
     phase.stats = stats;
@@ -262,28 +262,18 @@ create_queues(const struct measurement *run, const char *queue_base, unsigned qu
 
     if (run->options->keep)
         return true;
-    p.scenario = SCENARIO_PREPARE;
     p.queue_base = queue_base;
     p.queues = queues;
-    return run_quota(run, &p, "prepare", queues);
+    return run_quota(run, p, SCENARIO_PREPARE, "prepare", queues);
 }
 
 /* Posts in larger batches, because filling is not measured. */
 static bool
 fill_queues(const struct measurement *run, struct plan p, int64_t count)
 {
-    p.scenario = SCENARIO_FILL;
     if (p.batch < FILL_BATCH && plan_body_len(&p) * FILL_BATCH <= FILL_BYTES)
         p.batch = FILL_BATCH;
-    return run_quota(run, &p, "fill", count);
-}
-
-static bool
-hold_messages(const struct measurement *run, struct plan p, unsigned batch, int64_t count)
-{
-    p.scenario = SCENARIO_HOLD;
-    p.batch = batch;
-    return run_quota(run, &p, "hold", count);
+    return run_quota(run, p, SCENARIO_FILL, "fill", count);
 }
 
 static uint64_t
@@ -312,7 +302,8 @@ make_backlog(struct measurement *run)
         (double)(stopwatch_now() - begin) / (double)STOPWATCH_SECOND;
     run->result->resident_after = resident_bytes(run);
     p.claim_ttl = 43200;
-    return o->held == 0 || hold_messages(run, p, HOLD_BATCH, o->held);
+    p.batch = HOLD_BATCH;
+    return o->held == 0 || run_quota(run, p, SCENARIO_HOLD, "hold", o->held);
 }
 
 /* Makes storm_count messages or claims that expire in the second after *storm_ns. */
@@ -335,7 +326,9 @@ make_storm(struct measurement *run, int64_t *storm_ns)
     if (!fill_queues(run, p, o->storm_count))
         return false;
     p.expire_ns = *storm_ns;
-    if (o->storm == STORM_CLAIMS && !hold_messages(run, p, 1, o->storm_count))
+    p.batch = 1;
+    if (o->storm == STORM_CLAIMS &&
+        !run_quota(run, p, SCENARIO_HOLD, "hold", o->storm_count))
         return false;
     if (stopwatch_now() + ns_of(o->warmup) + STOPWATCH_SECOND > *storm_ns)
         return bench_error(
@@ -374,7 +367,7 @@ set_times(struct measurement *run, struct plan *p, int64_t storm_ns)
 }
 
 static bool
-measure(struct measurement *run, int64_t storm_ns)
+run_scenario(struct measurement *run, int64_t storm_ns)
 {
     const struct options *o = run->options;
     struct result *r = run->result;
@@ -429,7 +422,7 @@ run_all(const struct options *o, struct result *out)
     build_base_plan(&run);
     fine = !run.body_tail.failed && !run.http_tail.failed &&
            create_queues(&run, o->queue, (unsigned)o->queues) && make_backlog(&run) &&
-           make_storm(&run, &storm_ns) && measure(&run, storm_ns);
+           make_storm(&run, &storm_ns) && run_scenario(&run, storm_ns);
 release:
     buf_fini(&run.body_tail);
     buf_fini(&run.http_tail);

@@ -62,7 +62,7 @@ config_print(const struct config *config, FILE *to)
 
 /* Copies a name in lower case and with `to` for each `from`. False if it is too long. */
 static bool
-respell(struct bytes name, char from, char to, char out[CONFIG_TEXT_CAP])
+name_respell(struct bytes name, char from, char to, char out[CONFIG_TEXT_CAP])
 {
     if (name.len >= CONFIG_TEXT_CAP)
         return false;
@@ -102,7 +102,8 @@ read_variable(struct config *config, const char *variable, struct config_errors 
     if (key.len <= prefix || strncmp(variable, env_prefix, prefix) != 0)
         return;
     (void)snprintf(shown, sizeof(shown), "%.*s", (int)(key.len & 0xff), key.data);
-    short_enough = respell(bytes_of(key.data + prefix, key.len - prefix), '_', '_', name);
+    short_enough =
+        name_respell(bytes_of(key.data + prefix, key.len - prefix), '_', '_', name);
     /* Kubernetes and Docker set some for a service called claimd. `claimd run` sets others. */
     if (short_enough && (strncmp(name, "service_", 8) == 0 || strcmp(name, "port") == 0 ||
                          strncmp(name, "port_", 5) == 0 || strcmp(name, "url") == 0 ||
@@ -218,7 +219,7 @@ read_option(struct args *args, struct config *config, struct config_errors *erro
         shown[key.len] = '\0';
     is_named = key.len >= 3 && key.data[0] == '-' && key.data[1] == '-' &&
                memchr(key.data, '_', key.len) == NULL &&
-               respell(bytes_of(key.data + 2, key.len - 2), '-', '_', name);
+               name_respell(bytes_of(key.data + 2, key.len - 2), '-', '_', name);
     is_file = is_named && strcmp(name, "config") == 0;
     if (is_named && !is_file)
         option = option_find(bytes_str(name));

@@ -26,21 +26,21 @@ count_workers(int64_t wanted)
 
 /* Starts the log thread. Then no other thread waits for the reader of the log. */
 static enum status
-open_log(struct daemon *d, const struct config *config, struct config_errors *errors)
+open_log(struct daemon *d, struct config_errors *errors)
 {
     struct stat error;
     char stream[64] = "";
     enum status st;
 
     /* Lines for journald have priorities: sd-daemon(3), and JOURNAL_STREAM in systemd.exec(5). */
-    if (config->journal_stream != NULL && fstat(STDERR_FILENO, &error) == 0)
+    if (d->config.journal_stream != NULL && fstat(STDERR_FILENO, &error) == 0)
         (void)snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)error.st_dev,
                        (uintmax_t)error.st_ino);
     d->log = (struct log){.fd = STDERR_FILENO,
-                          .level = (enum log_level)config->log_level,
-                          .format = (enum log_format)config->log_format,
+                          .level = (enum log_level)d->config.log_level,
+                          .format = (enum log_format)d->config.log_format,
                           .priorities = stream[0] != '\0' &&
-                                        strcmp(stream, config->journal_stream) == 0,
+                                        strcmp(stream, d->config.journal_stream) == 0,
                           .clock = d->clock};
     st = log_writer_start(&d->log);
     if (st == ST_UNAVAILABLE)
@@ -57,8 +57,9 @@ daemon_stored_limits(const struct config *config)
 }
 
 static enum status
-open_engine(struct daemon *d, const struct config *config, struct config_errors *errors)
+open_engine(struct daemon *d, struct config_errors *errors)
 {
+    const struct config *config = &d->config;
     const struct engine_config engine = {
         .mem = d->mem,
         .shards = (size_t)config->shards,
@@ -85,9 +86,9 @@ open_engine(struct daemon *d, const struct config *config, struct config_errors 
 }
 
 static enum status
-open_api(struct daemon *d, const struct config *config)
+open_api(struct daemon *d)
 {
-    const struct api_config api = {.limits = config->limits,
+    const struct api_config api = {.limits = d->config.limits,
                                    .store = d->store,
                                    .mem = d->mem,
                                    .auth = d->resources.auth,
@@ -98,25 +99,26 @@ open_api(struct daemon *d, const struct config *config)
                                    .condition = &d->condition,
                                    .metrics = &d->metrics,
                                    .testapi = d->testapi,
-                                   .project_limits = config->project_limits,
-                                   .allowed_hosts = config_has(config->allowed_hosts)
-                                                        ? bytes_str(config->allowed_hosts)
-                                                        : BYTES_NONE};
+                                   .project_limits = d->config.project_limits,
+                                   .allowed_hosts =
+                                       config_has(d->config.allowed_hosts)
+                                           ? bytes_str(d->config.allowed_hosts)
+                                           : BYTES_NONE};
 
     return api_new(&api, &d->api);
 }
 
 /* Replaces the contents of the store by the file of the option seed. */
 static enum status
-load_seed(struct daemon *d, const struct config *config, struct config_errors *errors)
+load_seed(struct daemon *d, struct config_errors *errors)
 {
     const struct text_file file = {
-        .path = config->seed, .option = "seed", .most = API_SEED_MOST, .once = true};
+        .path = d->config.seed, .option = "seed", .most = API_SEED_MOST, .once = true};
     struct bytes text;
     struct reason why;
     enum status st;
 
-    if (!config_has(config->seed))
+    if (!config_has(d->config.seed))
         return ST_OK;
     st = text_file_read(&file, d->mem, &text, errors);
     if (st != ST_OK)
@@ -124,7 +126,7 @@ load_seed(struct daemon *d, const struct config *config, struct config_errors *e
     st = api_seed(d->api, text, clock_now_ms(d->store_setup.now), &why);
     mem_free(d->mem, (void *)text.data);
     if (st != ST_OK)
-        config_error(errors, "seed %s: %s", config->seed, why.text);
+        config_error(errors, "seed %s: %s", d->config.seed, why.text);
     return st == ST_BAD_BODY ? ST_BAD_VALUE : st;
 }
 
@@ -136,8 +138,9 @@ null_if(const char *text, const char *word)
 }
 
 static enum status
-open_notify(struct daemon *d, const struct config *config)
+open_notify(struct daemon *d)
 {
+    const struct config *config = &d->config;
     struct notify_config notify = {
         .mem = d->mem,
         .store = d->store,
@@ -176,8 +179,9 @@ daemon_logged_requests(const struct config *config)
 }
 
 static enum status
-open_server(struct daemon *d, const struct config *config, struct config_errors *errors)
+open_server(struct daemon *d, struct config_errors *errors)
 {
+    const struct config *config = &d->config;
     const struct server_config server = {
         .api = d->api,
         .store = d->store,
@@ -282,7 +286,7 @@ daemon_check(const struct config *config, struct config_errors *errors)
 
 /* The test API has moved the clock of the store. */
 static void
-clock_moved(void *ctx)
+notify_clock_moved(void *ctx)
 {
     struct daemon *d = ctx;
 
@@ -291,13 +295,14 @@ clock_moved(void *ctx)
 }
 
 static enum status
-open_parts(struct daemon *d, const struct config *config, struct config_errors *errors)
+open_parts(struct daemon *d, struct config_errors *errors)
 {
+    const struct config *config = &d->config;
     struct expiry_log_config expiry_log;
     enum status st = resources_open(&d->resources, config, d->mem, &d->log, errors);
 
     if (st == ST_OK)
-        st = open_log(d, config, errors);
+        st = open_log(d, errors);
     if (st == ST_OK && config->ci)
         st = testapi_new(d->mem, &d->testapi);
     if (st == ST_OK)
@@ -310,15 +315,15 @@ open_parts(struct daemon *d, const struct config *config, struct config_errors *
         st = store_setup_connect(&d->store_setup, config, d->mem, &d->sealer, &d->store,
                                  errors);
     else if (st == ST_OK)
-        st = open_engine(d, config, errors);
+        st = open_engine(d, errors);
     if (st == ST_OK)
-        st = open_api(d, config);
+        st = open_api(d);
     if (st == ST_OK)
-        st = load_seed(d, config, errors);
+        st = load_seed(d, errors);
     if (st == ST_OK)
-        st = open_notify(d, config);
+        st = open_notify(d);
     if (st == ST_OK)
-        st = open_server(d, config, errors);
+        st = open_server(d, errors);
     expiry_log = (struct expiry_log_config){.mem = d->mem,
                                             .store = d->store,
                                             .clock = d->store_setup.now,
@@ -337,13 +342,13 @@ open_parts(struct daemon *d, const struct config *config, struct config_errors *
     metrics_add(&d->metrics, &d->process.source);
     sealing_add_metrics(&d->sealing, d->resources.seal, &d->metrics);
     if (d->testapi != NULL)
-        testapi_attach(d->testapi, d->store, clock_moved, d);
+        testapi_attach(d->testapi, d->store, notify_clock_moved, d);
     return ST_OK;
 }
 
 /* Logs each listener with its kind: http, tls, metrics or unix. */
 static void
-log_listeners(struct daemon *d, const struct config *config)
+log_listeners(struct daemon *d)
 {
     for (size_t i = 0; i < server_listener_count(d->server); i++) {
         const enum listen_kind kind = server_listen_kind(d->server, i);
@@ -352,7 +357,7 @@ log_listeners(struct daemon *d, const struct config *config)
 
         if (kind == LISTEN_API)
             name = strncmp(address, "unix", 4) == 0 ? "unix" : "http";
-        if (config->ci && kind != LISTEN_METRICS)
+        if (d->config.ci && kind != LISTEN_METRICS)
             log_event(&d->log, LOG_INFO, "listening", LOG_S("address", address),
                       LOG_S("kind", name), LOG_S("test_api", "yes"));
         else
@@ -371,14 +376,15 @@ log_without_effect(void *ctx, const char *option, const char *where, const char 
 }
 
 static void
-log_started(struct daemon *d, const struct config *config)
+log_started(struct daemon *d)
 {
+    const struct config *config = &d->config;
     struct bytes words = bytes_str(AUTH_WORDS), auth = BYTES_NONE;
 
     log_event(&d->log, LOG_INFO, "started", LOG_S("version", CLAIMD_VERSION),
               LOG_I("workers", count_workers(config->workers)),
               LOG_I("max_memory", mem_budget(d->mem)));
-    log_listeners(d, config);
+    log_listeners(d);
     log_event(&d->log, LOG_INFO, "store",
               LOG_S("kind", store_is_redis(config) ? "redis" : "memory"));
     if (config_has(config->journal))
@@ -405,19 +411,17 @@ log_started(struct daemon *d, const struct config *config)
 }
 
 enum status
-daemon_open(const struct config *wanted, const struct clock *clock, struct daemon **out,
+daemon_open(const struct config *config, const struct clock *clock, struct daemon **out,
             struct config_errors *errors)
 {
     struct daemon *d = calloc(1, sizeof(*d));
-    const struct config *config;
     size_t before = errors->count;
     enum status st = ST_NO_MEMORY;
 
     if (d == NULL)
         goto fail;
     d->clock = clock;
-    d->config = *wanted;
-    config = &d->config;
+    d->config = *config;
     supervisor_init(&d->supervisor, config->notify_socket);
     d->drain_ms = config->drain_seconds * 1000;
     d->ready_fd = (int)config->ready_fd;
@@ -426,10 +430,10 @@ daemon_open(const struct config *wanted, const struct clock *clock, struct daemo
     process_metrics_init(&d->process, d->mem, &d->log, clock_now_ms(clock));
     if (d->mem == NULL)
         goto fail;
-    st = open_parts(d, config, errors);
+    st = open_parts(d, errors);
     if (st != ST_OK)
         goto fail;
-    log_started(d, config);
+    log_started(d);
     if (!watchdog_init(&d->watchdog, config->watchdog_usec, config->watchdog_pid,
                        getpid()))
         log_event(&d->log, LOG_WARN, "watchdog_not_understood",

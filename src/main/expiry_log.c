@@ -52,7 +52,7 @@ expiry_log_open(const struct expiry_log_config *config, struct expiry_log **out)
 
 /* The increase of a counter. The counters of a queue that was created again begin at 0. */
 static uint64_t
-growth(uint64_t last, uint64_t now)
+counter_growth(uint64_t last, uint64_t now)
 {
     return now >= last ? now - last : now;
 }
@@ -79,13 +79,13 @@ log_queue(struct expiry_log *e, const struct store_queue_figures *q,
     for (size_t i = 0; i < e->last_count; i++)
         if (e->last[i].queue == now->queue)
             last = e->last[i];
-    unread = growth(last.unread, now->unread);
+    unread = counter_growth(last.unread, now->unread);
     if (unread > 0)
-        log_event(e->config.log, LOG_WARN, "messages_expired_unread",
-                  LOG_B("project", project),
-                  LOG_B(q->kind == STORE_TOPIC ? "topic" : "queue", name),
-                  LOG_I("messages", unread),
-                  LOG_I("dead_letters", growth(last.dead_letters, now->dead_letters)));
+        log_event(
+            e->config.log, LOG_WARN, "messages_expired_unread", LOG_B("project", project),
+            LOG_B(q->kind == STORE_TOPIC ? "topic" : "queue", name),
+            LOG_I("messages", unread),
+            LOG_I("dead_letters", counter_growth(last.dead_letters, now->dead_letters)));
 }
 
 void

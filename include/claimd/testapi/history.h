@@ -5,8 +5,8 @@
  * queue are in the order of its changes. The API adds entries for refused requests and for messages that
  * it showed.
  *
- *   Bounds   HISTORY_MOST entries with HISTORY_BYTES; beyond, the oldest are dropped. `lost` counts these,
- *            and entries that were not added because there was no memory
+ *   Bounds   HISTORY_MOST entries, and HISTORY_BYTES of memory. Beyond, the oldest are dropped. `lost` counts
+ *            them, and entries that were not added because there was no memory
  *   Cost     adding O(length of the entry); reading O(entries read)
  *   Threads  any
  */

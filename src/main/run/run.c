@@ -47,7 +47,7 @@ exec_server(char *const *words, pid_t parent, int ready, int log)
         char path[PATH_MAX];
         ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
-        /* By its path, so that ps shows it; otherwise by the link. */
+        /* By its path, if that still exists, otherwise by the link. */
         path[len < 0 ? 0 : len] = '\0';
         (void)execv(path, words);
         (void)execv("/proc/self/exe", words);
@@ -302,7 +302,7 @@ run_read_signals(struct test_run *r)
     return true;
 }
 
-/* The parent has ended: stops CMD, and kills it after a time limit. */
+/* Ends CMD after the end of the parent: by SIGTERM now, and by SIGKILL at kill_at_ns. */
 static void
 become_orphan(struct test_run *r)
 {
