@@ -114,7 +114,9 @@ void driver_cancel(struct driver *d);
 /* True once the thread has finished its work. Any thread. */
 bool driver_ended(const struct driver *d);
 
-/* Waits for the end of the thread and frees d. Returns NULL, or why the phase failed: a constant text. */
+/*
+ * Waits for the end of the thread and frees d. Returns NULL, or why the phase failed: a constant text.
+ */
 const char *driver_join(struct driver *d);
 
 #endif

@@ -405,9 +405,8 @@ wait_events(struct driver *d, struct epoll_event *events, int64_t now)
 }
 
 /*
- * Ends connections that no event reaches. A waiting connection finishes at the end of an open loop. Once
- * delivery is complete, a worker finishes even if its claim has no response yet: nothing is left to
- * claim.
+ * Ends connections that no event reaches. A waiting connection finishes at the end of an open loop. A
+ * worker finishes once delivery is complete, even if its claim has no response yet.
  */
 static void
 end_idle_connections(struct driver *d, int64_t now, bool all_delivered)

@@ -61,7 +61,7 @@ is_header(struct bytes line, const char *name, size_t name_len, struct bytes *va
     return true;
 }
 
-/* Compares the first letter first, because most headers do not matter. False if the header is invalid. */
+/* Compares the first letter first, because most headers do not matter. False if invalid. */
 static bool
 read_header(struct bytes line, struct http_response *head)
 {
@@ -91,32 +91,19 @@ read_header(struct bytes line, struct http_response *head)
 static bool
 read_head(struct bytes text, struct http_response *head)
 {
-    const char *at = text.data;
-    const char *end = text.data + text.len;
-    bool first = true;
+    struct bytes line;
     int64_t status;
 
-    while (at < end) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        struct bytes line;
-
-        if (stop == NULL || stop == at)
+    /* "HTTP/1.1 201 Created" */
+    if (!line_cut(&text, &line) || line.len < 12 ||
+        memcmp(line.data, "HTTP/1.", 7) != 0 || line.data[8] != ' ' ||
+        !bytes_to_i64(bytes_of(line.data + 9, 3), &status) || status < 100)
+        return false;
+    *head = (struct http_response){.status = (int)status, .close = line.data[7] == '0'};
+    while (line_cut(&text, &line))
+        if (line.len == 0 || !read_header(line, head))
             return false;
-        line = bytes_of(at, (size_t)(stop - at));
-        /* "HTTP/1.1 201 Created" */
-        if (first && (line.len < 12 || memcmp(line.data, "HTTP/1.", 7) != 0 ||
-                      line.data[8] != ' ' ||
-                      !bytes_to_i64(bytes_of(line.data + 9, 3), &status) || status < 100))
-            return false;
-        if (first)
-            *head = (struct http_response){.status = (int)status,
-                                           .close = line.data[7] == '0'};
-        else if (!read_header(line, head))
-            return false;
-        first = false;
-        at = stop + 1;
-    }
-    return !first;
+    return true;
 }
 
 enum reading

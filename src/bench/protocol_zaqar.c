@@ -1,9 +1,9 @@
 #include "bench/protocol.h"
 
 /*
- * Zaqar API v2. The load generator must cost less than the server, so it does not parse JSON. It searches
- * responses for "/messages/{id}" and, in DELIVERY, for the member "n" of bodies. No other part of a
- * response contains these texts.
+ * Zaqar API v2. The load generator must cost less than the server, so it does not parse JSON. It
+ * searches responses for "/messages/{id}" and, in DELIVERY, for the member "n" of bodies. No other part
+ * of a response contains these texts.
  */
 
 static void

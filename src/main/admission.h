@@ -1,4 +1,6 @@
-/* admission: opens the access control of clients, with the files and the Keystone server of the options. */
+/*
+ * admission: opens the access control of clients, with the files and the Keystone server of the options.
+ */
 #ifndef MAIN_ADMISSION_H
 #define MAIN_ADMISSION_H
 
@@ -31,16 +33,16 @@ admission_open(struct admission *a, const struct config *config, struct mem *mem
 void admission_close(struct admission *a);
 
 /*
- * Reads the files that *config names, and clears the cache of Keystone. ST_BAD_VALUE after error messages,
- * and nothing is changed.
+ * Reads the files that *config names, and clears the cache of Keystone. ST_BAD_VALUE after error
+ * messages, and nothing is changed.
  */
 enum status admission_reload(struct admission *a, const struct config *config,
                              struct config_errors *errors);
 
 /*
- * Makes the auth of the identity stub, owned; *out is NULL if the stub is off. config is borrowed for its
- * life. The list of users is read only once, so it may be a pipe. ST_BAD_VALUE after error messages about
- * the list; ST_NO_MEMORY.
+ * Makes the auth of the identity stub, owned; *out is NULL if the stub is off. config is borrowed for
+ * its life. The list of users is read only once, so it may be a pipe. ST_BAD_VALUE after error messages
+ * about the list; ST_NO_MEMORY.
  */
 enum status identity_open(const struct config *config, struct mem *mem, struct auth **out,
                           struct config_errors *errors);

@@ -62,7 +62,9 @@ extern const size_t command_count;
 /* Finds a command, also command_generate, by name. NULL if there is none. */
 const struct command *command_find(const char *name);
 
-/* Reads the arguments behind the name and runs the command, or prints its help. Returns the exit status. */
+/*
+ * Reads the arguments behind the name and runs the command, or prints its help. Returns the exit status.
+ */
 int command_run(const struct command *command, char *const *argv);
 
 /* ------------------------------------------------------------------ shared by commands */
@@ -113,9 +115,9 @@ int command_replay_open(struct command_replay *r, struct disk *d, const char *pa
 void command_replay_close(struct command_replay *r);
 
 /*
- * Sends GET for a target to the server at ADDRESS:PORT, [IPv6]:PORT or unix:PATH, over plain HTTP without
- * libcurl. Returns the status of the response and, in *body, its body, as far as it arrived before until_ns
- * (clock_stopwatch_ns()). 0: no response. -1: no connection; errno has the reason.
+ * Sends GET for a target to the server at ADDRESS:PORT, [IPv6]:PORT or unix:PATH, over plain HTTP
+ * without libcurl. Returns the status of the response and, in *body, its body, as far as it arrived
+ * before until_ns (clock_stopwatch_ns()). 0: no response. -1: no connection; errno has the reason.
  */
 int http_get(const char *address, const char *target, int64_t until_ns, struct buf *body);
 

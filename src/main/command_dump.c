@@ -51,8 +51,8 @@ web_client_close(struct web_client *c)
 }
 
 /*
- * Opens a client for a URL (NULL: of a server with default options) and a file with a token for X-Auth-Token
- * (NULL: no token). False after an error message. Call web_client_close() only after success.
+ * Opens a client for a URL (NULL: of a server with default options) and a file with a token (NULL:
+ * none). False after an error message. Call web_client_close() only after success.
  */
 static bool
 web_client_open(struct web_client *c, const char *url, const char *token_file,
@@ -153,7 +153,9 @@ web_client_request(struct web_client *c, const char *target, struct bytes body, 
 /* Size of a page of lines from a journal. */
 enum { PAGE = 256 * 1024 };
 
-/* Prints and counts lines or, if they are absent, the last line, which proves that the dump is complete. */
+/*
+ * Prints and counts lines or, if they are absent, the last line, which proves that the dump is complete.
+ */
 static int
 print_lines(struct bytes lines, uint64_t *count)
 {

@@ -1,8 +1,9 @@
 /*
  * claimd token: makes, lists and revokes tokens in a file.
  *
- * One process at a time changes the file. It writes a new file in the same directory, syncs it and renames
- * it, so a reader sees either the old or the new text. Owner, mode and symbolic links do not change.
+ * One process at a time changes the file. It writes a new file in the same directory, syncs it and
+ * renames it, so a reader sees either the old or the new text. Owner, mode and symbolic links do not
+ * change.
  */
 #include "claimd/auth/access.h"
 #include "claimd/base/clock.h"
@@ -66,8 +67,8 @@ open_or_make(const char *path, bool make)
 }
 
 /*
- * Opens a regular file, or the one behind a symbolic link, and waits for its lock. `make`: creates it if it
- * does not exist, readable for the owner only, except as share_with_group() says. Returns 0 or an errno.
+ * Opens a regular file, or the one behind a symbolic link, and waits for its lock. `make`: creates it,
+ * readable for the owner only, except as share_with_group() says. Returns 0 or an errno.
  */
 static int
 token_file_open(struct token_file *f, const char *path, bool make)

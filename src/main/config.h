@@ -1,8 +1,8 @@
 /*
  * config: the values of all options.
  *
- * The sources are, in the order of increasing precedence: defaults, the profile, the file, the environment,
- * the command line. The option table (option.h) describes each option.
+ * The sources are, in the order of increasing precedence: defaults, the profile, the file, the
+ * environment, the command line. The option table (option.h) describes each option.
  *
  *     config_load.c     reads all sources, also again after SIGHUP
  *     config_file.c     reads the INI file
@@ -21,8 +21,8 @@
 #define CONFIG_ERROR_CAP 512
 
 /*
- * Errors of a configuration. Code that reads or checks options reports an error here and goes on, so that
- * one start reports all errors. Each line names an option, a variable, or a file and line.
+ * Errors of a configuration. Code that reads or checks options reports an error here and goes on, so
+ * that one start reports all errors. Each line names an option, a variable, or a file and line.
  */
 enum { CONFIG_ERROR_LINE = 1024 };
 
@@ -186,8 +186,8 @@ config_load(int argc, char *const *argv, char *const *envp, struct config *out,
  *     [claimd]              ; the only section; keys may also stand before it
  *     listen = [::]:8888
  *
- * False if the file cannot be read completely. It must be a regular file of at most 1 MB, so that no pipe
- * or device blocks the start or a reload.
+ * False if the file cannot be read completely. It must be a regular file of at most 1 MB, so that no
+ * pipe or device blocks the start or a reload.
  */
 bool
 config_file_apply(struct config *config, const char *path, struct config_errors *errors);
@@ -212,8 +212,8 @@ struct reload {
 };
 
 /*
- * Reads the same command line, environment and file again. Options that need a restart keep their values.
- * ST_BAD_VALUE after messages about all errors; then *r is not defined.
+ * Reads the same command line, environment and file again. Options that need a restart keep their
+ * values. ST_BAD_VALUE after messages about all errors; then *r is not defined.
  */
 enum status
 reload_read(struct reload *r, const struct config *now, struct config_errors *errors);
@@ -231,8 +231,8 @@ struct config_place
 config_where(const struct config *config, const struct option *option);
 
 /*
- * Reports options that contradict each other. ST_BAD_VALUE if *errors has any error. `complete` says that the
- * file was read. Otherwise the order of limits is not checked, because the file may set some of them.
+ * Reports options that contradict each other. ST_BAD_VALUE if *errors has any error. `complete`: the
+ * file was read. Otherwise the order of limits is not checked, because the file may set some.
  */
 enum status
 config_check(const struct config *config, bool complete, struct config_errors *errors);
@@ -247,8 +247,8 @@ void config_check_files(const struct config *config, const struct listen_list *l
                         struct mem *mem, struct config_errors *errors);
 
 /*
- * Calls `report` for each option that differs from its default but has no effect, such as tls_certificate
- * without a TLS listener.
+ * Calls `report` for each option that differs from its default but has no effect, such as
+ * tls_certificate without a TLS listener.
  */
 typedef void
 config_report_fn(void *ctx, const char *option, const char *where, const char *why);
@@ -261,15 +261,15 @@ void config_check_effect(const struct config *config, const struct listen_list *
 bool activation_wanted(const struct config *config);
 
 /*
- * Lists the sockets, checks their kinds and which clients each admits, and removes the variables from the
- * environment. ST_BAD_VALUE after error messages.
+ * Lists the sockets, checks their kinds and which clients each admits, and removes the variables from
+ * the environment. ST_BAD_VALUE after error messages.
  */
 enum status activation_read(const struct config *config, struct listen_list *out,
                             struct config_errors *errors);
 
 /*
- * Finds the number of the group that socket_group names; -1 for "none". ST_BAD_VALUE after an error message
- * if the group does not exist or cannot be looked up.
+ * Finds the number of the group that socket_group names; -1 for "none". ST_BAD_VALUE after an error
+ * message if the group does not exist or cannot be looked up.
  */
 enum status socket_group_find(const struct config *config, int64_t *out,
                               struct config_errors *errors);

@@ -134,7 +134,7 @@ set_key(void *ctx, const char *section, const char *name, const char *value)
     return 1;
 }
 
-/* Opens a regular file, without blocking if the path names a pipe or a device. NULL after an error message. */
+/* Opens a regular file, and never blocks on a pipe or a device. NULL after an error message. */
 static FILE *
 open_file(const char *path, struct config_errors *errors)
 {

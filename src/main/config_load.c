@@ -187,8 +187,8 @@ is_question(enum config_action action)
 }
 
 /*
- * The value of an option: the text behind "=", or the next argument. For a switch, the next argument is the
- * value only if it means true or false. Otherwise the value is true. Absent if there is none.
+ * The value of an option: the text behind "=", or the next argument. For a switch, the next argument is
+ * the value only if it means true or false. Otherwise the value is true. Absent if there is none.
  */
 static struct bytes
 option_value(struct args *args, bool is_switch, struct bytes behind_equals)
@@ -251,8 +251,8 @@ read_arguments(struct args *args, struct config *config, struct config_errors *e
 
 /*
  * The profile rackspace follows the documentation of Cloud Queues. The PHP SDK requests pages of 100
- * queues, and shows no queue if the server refuses. A Client-ID may be any text: examples in the guide have
- * names such as QClient1 beside UUIDs.
+ * queues, and shows no queue if the server refuses. A Client-ID may be any text: examples in the guide
+ * have names such as QClient1 beside UUIDs.
  */
 const struct config_setting config_rackspace[] = {
     {"max_queues_per_page", "100"},   {"max_messages_per_claim_or_pop", "100"},

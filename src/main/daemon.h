@@ -28,15 +28,15 @@ enum status daemon_open(const struct config *config, const struct clock *clock,
                         struct daemon **out, struct config_errors *errors);
 
 /*
- * Reports errors that daemon_open() would report about files, groups and sockets, without making a daemon.
- * ST_BAD_VALUE after error messages.
+ * Reports errors that daemon_open() would report about files, groups and sockets, without making a
+ * daemon. ST_BAD_VALUE after error messages.
  */
 enum status daemon_check(const struct config *config, struct config_errors *errors);
 
 /*
- * Announces that the daemon is ready. Notifies the supervisor (main/supervisor.h), and then writes a line
- * for each address, such as "claimd listening on http://127.0.0.1:40123" or "... unix:/path", to standard
- * output and to ready_fd, which it closes.
+ * Announces that the daemon is ready. Notifies the supervisor (main/supervisor.h), and then writes a
+ * line for each address, such as "claimd listening on http://127.0.0.1:40123" or "... unix:/path", to
+ * standard output and to ready_fd, which it closes.
  */
 void daemon_announce(const struct daemon *d);
 
@@ -47,8 +47,8 @@ size_t daemon_serve(struct daemon *d);
 void daemon_stop(struct daemon *d);
 
 /*
- * Does the housekeeping of the store up to the present, and wakes all requests that wait for a time. Call it
- * after a move of a manual clock.
+ * Does the housekeeping of the store up to the present, and wakes all requests that wait for a time.
+ * Call it after a move of a manual clock.
  */
 void daemon_clock_moved(struct daemon *d);
 

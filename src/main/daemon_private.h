@@ -54,7 +54,7 @@ struct daemon {
 /* The scheme of a listener in a URL, such as "http://". */
 const char *daemon_scheme(const struct daemon *d, size_t index);
 
-/* Sends `assignments` (NULL: none) and a status with the addresses to the supervisor. False if it failed. */
+/* Notifies the supervisor of `assignments` (NULL: none) and the addresses. False on failure. */
 bool daemon_notify_state(const struct daemon *d, const char *assignments);
 
 /* The limits of the store. */

@@ -71,8 +71,8 @@ log_queue(struct expiry_log *e, const struct store_queue_figures *q,
                                        hash_bytes(&none, name),
                                    q->expired.unread, q->expired.dead_letters};
     /*
-     * Counters in memory begin with the queue. Counters in Redis may be older than this process. So a queue
-     * that is new here has the same counters as at the last check.
+     * Counters in memory begin with the queue. Counters in Redis may be older than this process. So a
+     * queue that is new here has the same counters as at the last check.
      */
     if (e->config.store->blocks)
         last = *now;

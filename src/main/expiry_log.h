@@ -1,8 +1,8 @@
 /*
  * expiry_log: logs once a minute each queue in which messages expired unread.
  *
- * A thread reads the counters of the queues that /metrics shows, and the sums of all other queues. It compares
- * them with those of the minute before.
+ * A thread reads the counters of the queues that /metrics shows, and the sums of all other queues. It
+ * compares them with those of the minute before.
  *
  *   Cost     per minute: one store_queue_figures() for each shown queue
  *   Memory   48 bytes for each shown queue

@@ -37,8 +37,8 @@ void help_print_groups(FILE *to);
 void help_print_command(const struct command *command, FILE *to);
 
 /*
- * Prints a text in lines of at most 79 columns, unless a word is longer. The first word is at column `at`.
- * `before` begins each further line. Empty lines remain.
+ * Prints a text in lines of at most 79 columns, unless a word is longer. The first word is at column
+ * `at`. `before` begins each further line. Empty lines remain.
  */
 void help_fill(const char *text, size_t at, const char *before, FILE *to);
 

@@ -15,8 +15,8 @@
 /* ------------------------------------------------------------------ signatures */
 
 /*
- * Makes a signer for pre-signed URLs or web hooks, owned, with the keys of the file that the option names;
- * without keys for "none". ST_BAD_VALUE after an error message; ST_NO_MEMORY.
+ * Makes a signer for pre-signed URLs or web hooks, owned, with the keys of the file that the option
+ * names; without keys for "none". ST_BAD_VALUE after an error message; ST_NO_MEMORY.
  */
 enum status signing_open(const char *option, const char *path, struct mem *mem,
                          struct signer **out, struct config_errors *errors);
@@ -24,8 +24,8 @@ enum status signing_open(const char *option, const char *path, struct mem *mem,
 /* ------------------------------------------------------------------ encrypted queues */
 
 /*
- * Makes a seal, owned, with the keys of the file; without keys for "none". The seal logs bodies that it cannot
- * decrypt, unless log is NULL. ST_BAD_VALUE after an error message; ST_NO_MEMORY.
+ * Makes a seal, owned, with the keys of the file; without keys for "none". The seal logs bodies that it
+ * cannot decrypt, unless log is NULL. ST_BAD_VALUE after an error message; ST_NO_MEMORY.
  */
 enum status
 sealing_open(const struct config *config, struct mem *mem, const struct log *log,
@@ -34,8 +34,10 @@ sealing_open(const struct config *config, struct mem *mem, const struct log *log
 /* The functions with which the store encrypts bodies. Borrows the seal. */
 struct store_sealer sealing_sealer(struct seal *seal);
 
-/* Appends the body of a message of this queue, decrypted if it is sealed. seal: a struct seal. ST_NO_MEMORY,
- * and the statuses of seal_open(). */
+/*
+ * Appends the body of a message of this queue, decrypted if it is sealed. seal: a struct seal.
+ * ST_NO_MEMORY, and the statuses of seal_open().
+ */
 enum status sealing_open_body(void *seal, const struct store_queue *queue,
                               struct bytes body, struct buf *out);
 
@@ -54,8 +56,8 @@ void sealing_log(struct seal *seal, const struct log *log);
 /* ------------------------------------------------------------------ TLS */
 
 /*
- * Makes a tls, owned; *out is NULL if no listener of the list has TLS. ST_BAD_VALUE after an error message if
- * the options name no files or bad ones; ST_NO_MEMORY.
+ * Makes a tls, owned; *out is NULL if no listener of the list has TLS. ST_BAD_VALUE after an error
+ * message if the options name no files or bad ones; ST_NO_MEMORY.
  */
 enum status
 certificate_open(const struct config *config, const struct listen_list *list,

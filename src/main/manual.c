@@ -1,9 +1,10 @@
 /*
- * claimd generate manual: fills the frame of a manual page, such as docs/claimd.1.in, with the texts of the
- * help.
+ * claimd generate manual: fills the frame of a manual page, such as docs/claimd.1.in, with the texts of
+ * the help.
  *
- * A line of the frame that begins with "@" names a part, such as "@options", and perhaps a command, such as "@about
- * token". The part replaces the line. "@version@" within a line becomes the version. All other lines are copied.
+ * A line of the frame that begins with "@" names a part, such as "@options", and perhaps a command, such
+ * as "@about token". The part replaces the line. "@version@" within a line becomes the version. All
+ * other lines are copied.
  */
 #include "claimd/base/invariant.h"
 #include "main/command.h"
@@ -34,7 +35,7 @@ roff_chars(const char *text, size_t len)
         roff_char(text[i]);
 }
 
-/* Writes a text without a line feed. `text in backquotes` becomes bold. An empty line begins a paragraph. */
+/* Writes a text without a line feed. Backquotes make bold. An empty line begins a paragraph. */
 static void
 roff_text(const char *text)
 {

@@ -55,8 +55,8 @@ extern const size_t option_count;
 const struct option *option_find(struct bytes name);
 
 /*
- * Parses a value and stores it. ST_BAD_VALUE, and nothing is stored, with the allowed and the received value
- * in why[CONFIG_ERROR_CAP]: "must be 1 to 31536000 (received \"0\")".
+ * Parses a value and stores it. ST_BAD_VALUE, and nothing is stored, with the allowed and the received
+ * value in why[CONFIG_ERROR_CAP]: "must be 1 to 31536000 (received \"0\")".
  */
 enum status option_set(const struct option *option, struct config *config,
                        struct bytes value, char why[CONFIG_ERROR_CAP]);

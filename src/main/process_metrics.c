@@ -190,9 +190,9 @@ group_limit(const char *root, const char *mount, const char *file, struct bytes 
 }
 
 /*
- * Lines of /proc/self/cgroup are NUMBER:CONTROLLERS:PATH. The line of v2 has number 0 and no controllers. In a
- * container, the path may be one of the host, which does not exist. Then the limit is that of the mounted
- * group, which is the group of the container.
+ * Lines of /proc/self/cgroup are NUMBER:CONTROLLERS:PATH. The line of v2 has number 0 and no
+ * controllers. In a container, the path may be one of the host, which does not exist. Then the limit is
+ * that of the mounted group, which is the group of the container.
  */
 static uint64_t
 cgroup_limit(const char *root)

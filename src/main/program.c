@@ -138,8 +138,8 @@ reload_and_log(struct daemon *d, struct config_errors *errors)
 }
 
 /*
- * Reads the options and their files again, and puts all or none of them in force. Logs the result. Options
- * that need a restart do not change.
+ * Reads the options and their files again, and puts all or none of them in force. Logs the result.
+ * Options that need a restart do not change.
  */
 static void
 reload_options(struct daemon *d)

@@ -1,6 +1,6 @@
 /*
- * program: runs a daemon as a program, from its command line to its exit status, and handles signals in a
- * thread.
+ * program: runs a daemon as a program, from its command line to its exit status, and handles signals in
+ * a thread.
  *
  *     SIGTERM, SIGINT    the first calls daemon_stop(). A second one, SIGNALS_APART_MS or more after it,
  *                        ends the process at once with 128 plus its number. An earlier second one is
@@ -21,8 +21,8 @@
 #include "main/supervisor.h"
 
 /*
- * The commit of the build, or "unknown" without a git history. scripts/commit.cmake writes the source. It is
- * not in the library, so that a new commit does not link every test again.
+ * The commit of the build, or "unknown" without a git history. scripts/commit.cmake writes the source.
+ * It is not in the library, so that a new commit does not link every test again.
  */
 extern const char version_commit[];
 
@@ -34,14 +34,14 @@ struct program {
 };
 
 /*
- * Loads the configuration, and executes actions such as --help. True if the program must serve. Otherwise
- * *status is its exit status.
+ * Loads the configuration, and executes actions such as --help. True if the program must serve.
+ * Otherwise *status is its exit status.
  */
 bool program_begin(const struct program *program, struct config *config, int *status);
 
 /*
- * Serves until a signal stops it, and returns the exit status. Calls `started` when the daemon is ready, and
- * `ended` before it closes the daemon; NULL: no call.
+ * Serves until a signal stops it, and returns the exit status. Calls `started` when the daemon is ready,
+ * and `ended` before it closes the daemon; NULL: no call.
  */
 typedef void program_hook(void *ctx, struct daemon *d);
 int program_serve(const struct config *config, const struct clock *clock,

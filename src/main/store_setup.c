@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /*
- * LOG_END_MS: maximum time to write the last log line after the journal has failed. RECORD_FACTOR: maximum
- * size of a record, relative to its post.
+ * LOG_END_MS: maximum time to write the last log line after the journal has failed. RECORD_FACTOR:
+ * maximum size of a record, relative to its post.
  */
 enum { LOG_END_MS = 1000, RECORD_FACTOR = 2 };
 
@@ -147,8 +147,8 @@ store_setup_recover(struct store_setup *s, const struct config *config,
         log_event(s->log, LOG_WARN, "clock_behind_journal",
                   LOG_I("behind_ms", recovery.now_ms - wall_ms));
     /*
-     * If the journal is ahead of the clock, the time of the store continues from that of the journal, exactly,
-     * so that no deadline comes early. (A test moves a stopped clock itself.)
+     * If the journal is ahead of the clock, the time of the store continues from that of the journal,
+     * exactly, so that no deadline comes early. (A test moves a stopped clock itself.)
      */
     if (recovery.now_ms > wall_ms && s->test_clock != NULL) {
         clock_advance(s->test_clock, recovery.now_ms - wall_ms);

@@ -5,7 +5,8 @@
  *     READY=1  RELOADING=1  STOPPING=1  WATCHDOG=1  STATUS=...  ERRNO=...
  *     MONOTONIC_USEC=...  EXTEND_TIMEOUT_USEC=...
  *
- * Without a supervisor, nothing is sent. Each notification opens a socket, because notifications are rare.
+ * Without a supervisor, nothing is sent. Each notification opens a socket, because notifications are
+ * rare.
  *
  *   Cost     blocks for at most SUPERVISOR_TIMEOUT_MS if the supervisor does not read
  *   Threads  any
@@ -38,9 +39,9 @@ struct supervisor {
 void supervisor_init(struct supervisor *s, const char *name);
 
 /*
- * Sends assignments (lines such as "READY=1"; NULL: none), and a STATUS with the text. Cuts a text that is too
- * long, and replaces control characters by question marks. False if there is a supervisor and it did not
- * get the datagram.
+ * Sends assignments (lines such as "READY=1"; NULL: none), and a STATUS with the text. Cuts a text that
+ * is too long, and replaces control characters by question marks. False if there is a supervisor and it
+ * did not get the datagram.
  */
 bool __attribute__((format(printf, 3, 4)))
 supervisor_notify(const struct supervisor *s, const char *assignments, const char *format,
@@ -65,14 +66,14 @@ struct watchdog {
 };
 
 /*
- * usec, pid: the values of WATCHDOG_USEC and WATCHDOG_PID, or NULL. self: this process. False if the values
- * are invalid. Then there is no watchdog.
+ * usec, pid: the values of WATCHDOG_USEC and WATCHDOG_PID, or NULL. self: this process. False if the
+ * values are invalid. Then there is no watchdog.
  */
 bool watchdog_init(struct watchdog *w, const char *usec, const char *pid, int64_t self);
 
 /*
- * Checks the workers. all_rounds: each has finished a round since the last request. Returns the milliseconds
- * until the next check, -1 for never. *request: the caller must request another round. One thread.
+ * Checks the workers. all_rounds: each has finished a round since the last request. *request: the caller
+ * must request another. Returns the milliseconds until the next check, -1 for never. One thread.
  */
 int64_t watchdog_check(struct watchdog *w, const struct supervisor *s, bool all_rounds,
                        bool *request);

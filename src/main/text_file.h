@@ -20,8 +20,8 @@ struct text_file {
 };
 
 /*
- * Reads a file into memory, owned: free it by text_file_drop(). Refuses pipes without waiting for a writer,
- * unless file->once. ST_BAD_VALUE after an error message; ST_NO_MEMORY.
+ * Reads a file into memory, owned: free it by text_file_drop(). Refuses pipes without waiting for a
+ * writer, unless file->once. ST_BAD_VALUE after an error message; ST_NO_MEMORY.
  */
 enum status text_file_read(const struct text_file *file, struct mem *mem,
                            struct bytes *out, struct config_errors *errors);
@@ -30,8 +30,8 @@ enum status text_file_read(const struct text_file *file, struct mem *mem,
 void text_file_drop(struct mem *mem, struct bytes text);
 
 /*
- * Reads a file and calls `parse` with its text. If `parse` returns ST_BAD_VALUE, it sets the reason and the
- * line (0: none) for the error message "OPTION: PATH:LINE: WHY". Other statuses as text_file_read().
+ * Reads a file and calls `parse` with its text. If `parse` returns ST_BAD_VALUE, it sets the reason and
+ * the line (0: none) for the error message "OPTION: PATH:LINE: WHY". Other statuses as text_file_read().
  */
 typedef enum status text_file_parser(void *ctx, struct mem *mem, struct bytes text,
                                      size_t *line, struct reason *why);
@@ -40,8 +40,8 @@ text_file_parse(const struct text_file *file, struct mem *mem, text_file_parser 
                 void *ctx, struct config_errors *errors);
 
 /*
- * Reads a secret without the blanks around it, as a string, owned: free it by text_file_drop_word(). Statuses
- * as text_file_read().
+ * Reads a secret without the blanks around it, as a string, owned: free it by text_file_drop_word().
+ * Statuses as text_file_read().
  */
 enum status text_file_word(const struct text_file *file, struct mem *mem, char **out,
                            struct config_errors *errors);

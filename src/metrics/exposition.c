@@ -51,8 +51,8 @@ exposition_family(struct exposition *x, const struct family *family)
 }
 
 /*
- * Writes the value of a label with escapes. Invalid UTF-8 and control characters become the text \xNN. Two
- * different values never become the same text.
+ * Writes the value of a label with escapes. Invalid UTF-8 and control characters become the text \xNN.
+ * Two different values never become the same text.
  */
 static void
 write_value(struct buf *out, struct bytes text)

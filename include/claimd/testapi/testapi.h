@@ -1,6 +1,6 @@
 /*
- * testapi: the test API of a server with `ci` (docs/ci.md): a clock that tests move, a history of events,
- * and rules that inject faults.
+ * testapi: the test API of a server with `ci` (docs/ci.md): a clock that tests move, a history of
+ * events, and rules that inject faults.
  *
  * The test API is a log of the store. It records each change in the history, and forwards the change to
  * the journal if there is one. It owns the clock of the store. Without `ci`, no test API exists, and it
@@ -55,8 +55,8 @@ void testapi_freeze(struct testapi *testapi, bool stop);
 
 /*
  * Moves the clock one step towards until_ms: to the next deadline of the store, or by a slice of what is
- * due. True once the clock is there and everything due has happened. Otherwise the caller calls it again.
- * Between two steps, each notified waiter has retried its operation.
+ * due. True once the clock is there and everything due has happened. Otherwise the caller calls it
+ * again. Between two steps, each notified waiter has retried its operation.
  *
  * If `since` is not UINT64_MAX, the move also ends when the history has an event caused by time with a
  * number above `since`.
@@ -71,14 +71,14 @@ void testapi_end_load(struct testapi *testapi);
 
 /*
  * The store notifies a waiting request, and the request retries its operation a moment later. A
- * testapi_waiter is a listener between the two. It counts the notified requests that have not retried yet.
- * Meanwhile the clock does not move.
+ * testapi_waiter is a listener between the two. It counts the notified requests that have not retried
+ * yet. Meanwhile the clock does not move.
  */
 struct testapi_waiter;
 
 /*
- * Makes a waiter for a request of this project, owned. Its listener forwards each notification to `inner`,
- * which is borrowed. NULL without memory.
+ * Makes a waiter for a request of this project, owned. Its listener forwards each notification to
+ * `inner`, which is borrowed. NULL without memory.
  */
 struct testapi_waiter *testapi_waiter_new(struct testapi *testapi, struct bytes project,
                                           struct store_listener *inner);

@@ -103,8 +103,8 @@ unset_variables(const char *prefix)
 }
 
 /*
- * Sets the variables of python-zaqarclient, openstacksdk and gophercloud. gophercloud needs OS_DOMAIN_ID; the
- * others need the two variables before it.
+ * Sets the variables of python-zaqarclient, openstacksdk and gophercloud. gophercloud needs
+ * OS_DOMAIN_ID; the others need the two variables before it.
  */
 static bool
 set_openstack(const struct run_server *server, const char *region)
@@ -290,8 +290,8 @@ run_read_signals(struct test_run *r)
     if (r->signals < 0 || sigprocmask(SIG_BLOCK, &set, &r->before) != 0)
         return false;
     /*
-     * The signal shows the end of a thread, the descriptor the end of the process. There is no descriptor
-     * for a parent in another PID namespace, or with an old kernel.
+     * The signal shows the end of a thread, the descriptor the end of the process. There is no
+     * descriptor for a parent in another PID namespace, or with an old kernel.
      */
     r->parent = getppid();
     (void)prctl(PR_SET_PDEATHSIG, PARENT_SIGNAL);
@@ -347,8 +347,8 @@ left_ms(int64_t until_ns)
 }
 
 /*
- * Sleeps until an event of the signals, the parent or one of the descriptors, behind which `fds` has space for
- * two more. Ends at until_ns (clock_stopwatch_ns()); 0: no limit.
+ * Sleeps until an event of the signals, the parent or one of the descriptors, behind which `fds` has
+ * space for two more. Ends at until_ns (clock_stopwatch_ns()); 0: no limit.
  */
 static void
 wait_for_events(struct test_run *r, struct pollfd *fds, size_t count, int64_t until_ns)

@@ -49,8 +49,8 @@ struct run_words {
 };
 
 /*
- * Reads the words behind "run", such as "--instances 2 --max-wait 5 -- pytest -q". Returns an exit status.
- * After an error message nothing is owned.
+ * Reads the words behind "run", such as "--instances 2 --max-wait 5 -- pytest -q". Returns an exit
+ * status. After an error message nothing is owned.
  */
 int run_words_read(char *const *argv, struct run_words *out);
 void run_words_free(struct run_words *words);
@@ -94,20 +94,24 @@ int run_command_start(struct test_run *r);
 /* ------------------------------------------------------------------ waiting */
 
 /*
- * Blocks signals and opens `signals` and `parent_end`. From now on the functions below forward signals to CMD.
- * False and errno on failure.
+ * Blocks signals and opens `signals` and `parent_end`. From now on the functions below forward signals
+ * to CMD. False and errno on failure.
  */
 bool run_read_signals(struct test_run *r);
 
 /* Waits for the end of CMD. Kills it at kill_at_ns. */
 void run_wait_for_command(struct test_run *r);
 
-/* Starts all servers, and waits for their addresses. Returns an exit status; if it is not COMMAND_GOOD, after an
- * error message. */
+/*
+ * Starts all servers, and waits for their addresses. Returns an exit status; if it is not COMMAND_GOOD,
+ * after an error message.
+ */
 int run_servers_start(struct test_run *r);
 
-/* Ends the servers: by SIGTERM and, after a time limit, by SIGKILL. The limit is shorter if `hurried` or if a
- * signal arrives. */
+/*
+ * Ends the servers: by SIGTERM and, after a time limit, by SIGKILL. The limit is shorter if `hurried` or
+ * if a signal arrives.
+ */
 void run_servers_stop(struct test_run *r, bool hurried);
 
 /* ------------------------------------------------------------------ leaks */
