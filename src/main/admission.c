@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* KEYSTONE_LINE: maximum number of requests that wait for a thread. */
-enum { FILE_MOST = 16 << 20, KEYSTONE_THREADS = 8, KEYSTONE_LINE = 256 };
+enum { KEYSTONE_THREADS = 8, KEYSTONE_LINE = 256 };
 
 static enum status
 parse_policy(void *policy, struct mem *mem, struct bytes text, size_t *line,
@@ -45,30 +45,20 @@ enum status
 admission_reload(struct admission *a, const struct config *config,
                  struct config_errors *errors)
 {
-    const struct text_file policy_file = {
-        .path = config->policy, .option = "policy", .most = FILE_MOST};
-    const struct text_file certificates_file = {
-        .path = config->certificates, .option = "certificates", .most = FILE_MOST};
-    const struct text_file tokens_file = {.path = config->tokens,
-                                          .option = "tokens",
-                                          .most = FILE_MOST,
-                                          .hint = "`claimd token new` makes one",
-                                          .secret = true};
     struct token_list *certificates = NULL;
     struct policy policy = policy_default;
     struct token_parser new = {a->access, &policy};
     struct reason unused;
     size_t line;
-    enum status st = ST_OK;
+    enum status st =
+        option_file_parse(config, "policy", a->mem, parse_policy, &policy, errors);
 
-    if (config_has(policy_file.path))
-        st = text_file_parse(&policy_file, a->mem, parse_policy, &policy, errors);
-    if (st == ST_OK && config_has(certificates_file.path))
-        st = text_file_parse(&certificates_file, a->mem, parse_certificates,
-                             &certificates, errors);
+    if (st == ST_OK)
+        st = option_file_parse(config, "certificates", a->mem, parse_certificates,
+                               &certificates, errors);
     /* Put the policy and the tokens in force. Only `auth = tokens` has tokens. */
     if (st == ST_OK && config->auth == AUTH_BY_TOKENS)
-        st = text_file_parse(&tokens_file, a->mem, parse_tokens, &new, errors);
+        st = option_file_parse(config, "tokens", a->mem, parse_tokens, &new, errors);
     else if (st == ST_OK)
         st = access_replace(a->access, BYTES_NONE, &policy, &line, &unused);
     if (st != ST_OK) {
@@ -99,10 +89,7 @@ static enum status
 service_token_read(const struct admission *a, char out[KEYSTONE_TOKEN_MAX + 1],
                    struct config_errors *errors)
 {
-    const struct text_file file = {.path = a->config->keystone_token_file,
-                                   .option = "keystone_token_file",
-                                   .most = FILE_MOST,
-                                   .secret = true};
+    const struct text_file file = option_file(a->config, "keystone_token_file");
     struct bytes text, token;
     bool good;
     enum status st = text_file_read(&file, a->mem, &text, errors);
@@ -235,22 +222,18 @@ enum status
 identity_open(const struct config *config, struct mem *mem, struct auth **out,
               struct config_errors *errors)
 {
-    enum { LIST_MOST = 1 << 20, TOKEN_LIFE_S = 12 * 3600 };
-    const struct text_file file = {.path = config->identity_users,
-                                   .option = "identity_users",
-                                   .most = LIST_MOST,
-                                   .once = true};
+    enum { TOKEN_LIFE_S = 12 * 3600 };
+    const struct text_file file = option_file(config, "identity_users");
     struct auth_config auth = {
         .mem = mem, .token_life_s = TOKEN_LIFE_S, .region = config->identity_region};
     size_t bad_line = 0;
     struct bytes rest;
-    enum status st = ST_OK;
+    enum status st;
 
     *out = NULL;
     if (!config->identity_stub)
         return ST_OK;
-    if (strcmp(file.path, "any") != 0)
-        st = text_file_read(&file, mem, &auth.users, errors);
+    st = text_file_read(&file, mem, &auth.users, errors);
     rest = st == ST_OK ? auth.users : BYTES_NONE;
     for (size_t number = 1; bytes_present(rest); number++) {
         if (auth_line_check(bytes_cut(&rest, '\n')))

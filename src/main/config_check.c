@@ -296,35 +296,32 @@ void
 config_check_files(const struct config *config, const struct listen_list *list,
                    struct mem *mem, struct config_errors *errors)
 {
-    enum { FILE_MOST = 16 << 20 };
     const struct bytes begin = bytes_str("-----BEGIN CERTIFICATE-----");
     const bool auth = config->auth != AUTH_BY_NONE;
     const struct {
         const char *option;
         bool opened; /* the start opens and checks the file */
-        bool secret, is_ca;
+        bool is_ca;
     } files[] = {
-        {"tls_client_ca", certificate_wanted(list), false, true},
-        {"certificates", auth, false, false},
-        {"policy", auth, false, false},
-        {"notify_ca", false, false, true},
-        {"keystone_ca", false, false, true},
-        {"keystone_token_file", config->auth == AUTH_BY_KEYSTONE, true, false},
-        {"identity_users", config->identity_stub, false, false},
-        {"store_password_file", false, true, false},
-        {"seed", false, false, false},
+        {"tls_client_ca", certificate_wanted(list), true},
+        {"certificates", auth, false},
+        {"policy", auth, false},
+        {"notify_ca", false, true},
+        {"keystone_ca", false, true},
+        {"keystone_token_file", config->auth == AUTH_BY_KEYSTONE, false},
+        {"identity_users", config->identity_stub, false},
+        {"store_password_file", false, false},
+        {"seed", false, false},
     };
 
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         const struct option *option = option_find(bytes_str(files[i].option));
-        const struct text_file file = {.path = (const char *)config + option->offset,
-                                       .option = option->name,
-                                       .most = FILE_MOST,
-                                       .secret = files[i].secret};
-
+        struct text_file file = option_file(config, option->name);
         struct bytes text;
 
-        if (files[i].opened || strcmp(file.path, option->initial) == 0 ||
+        file.once = false; /* the start reads it again */
+        if (files[i].opened || file.path == NULL ||
+            strcmp(file.path, option->initial) == 0 ||
             text_file_read(&file, mem, &text, errors) != ST_OK)
             continue;
         if (files[i].is_ca && !bytes_contain(text, begin))

@@ -112,16 +112,13 @@ open_api(struct daemon *d)
 static enum status
 load_seed(struct daemon *d, struct config_errors *errors)
 {
-    const struct text_file file = {
-        .path = d->config.seed, .option = "seed", .most = API_SEED_MOST, .once = true};
+    const struct text_file file = option_file(&d->config, "seed");
     struct bytes text;
     struct reason why;
     enum status st;
 
-    if (!config_has(d->config.seed))
-        return ST_OK;
     st = text_file_read(&file, d->mem, &text, errors);
-    if (st != ST_OK)
+    if (st != ST_OK || file.path == NULL)
         return st;
     st = api_seed(d->api, text, clock_now_ms(d->store_setup.now), &why);
     mem_free(d->mem, (void *)text.data);
@@ -223,6 +220,7 @@ static enum status
 resources_open(struct resources *r, const struct config *config, struct mem *mem,
                const struct log *log, struct config_errors *errors)
 {
+    const struct text_file password = option_file(config, "smtp_password_file");
     struct reason why;
     enum status st;
 
@@ -237,12 +235,9 @@ resources_open(struct resources *r, const struct config *config, struct mem *mem
         st = certificate_open(config, &r->listen, mem, &r->tls, errors);
     st = first_error(st, socket_group_find(config, &r->socket_group, errors));
     st = first_error(st, admission_open(&r->admission, config, mem, log, errors));
-    st = first_error(
-        st, signing_open("signing_keys", config->signing_keys, mem, &r->signer, errors));
-    st = first_error(st, signing_open("webhook_keys", config->webhook_keys, mem,
-                                      &r->webhooks, errors));
-    st = first_error(st, password_read("smtp_password_file", config->smtp_password_file,
-                                       mem, &r->smtp_password, errors));
+    st = first_error(st, signing_open(config, "signing_keys", mem, &r->signer, errors));
+    st = first_error(st, signing_open(config, "webhook_keys", mem, &r->webhooks, errors));
+    st = first_error(st, text_file_word(&password, mem, &r->smtp_password, errors));
     st = first_error(st, sealing_open(config, mem, log, &r->seal, errors));
     return first_error(st, identity_open(config, mem, &r->auth, errors));
 }

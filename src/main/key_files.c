@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-enum { KEYS_MOST = 65536, CERTIFICATES_MOST = 1 << 20 };
-
 /* ------------------------------------------------------------------ signatures */
 
 static enum status
@@ -19,16 +17,14 @@ parse_signing_keys(void *signer, struct mem *mem, struct bytes text, size_t *lin
 }
 
 enum status
-signing_open(const char *option, const char *path, struct mem *mem, struct signer **out,
-             struct config_errors *errors)
+signing_open(const struct config *config, const char *option, struct mem *mem,
+             struct signer **out, struct config_errors *errors)
 {
-    const struct text_file file = {
-        .path = path, .option = option, .most = KEYS_MOST, .secret = true};
     struct signer *signer = NULL;
     enum status st = signer_new(mem, &signer);
 
-    if (st == ST_OK && config_has(path))
-        st = text_file_parse(&file, mem, parse_signing_keys, signer, errors);
+    if (st == ST_OK)
+        st = option_file_parse(config, option, mem, parse_signing_keys, signer, errors);
     if (st == ST_OK)
         *out = signer;
     else
@@ -63,15 +59,12 @@ sealing_open(const struct config *config, struct mem *mem, const struct log *log
                                        .trouble =
                                            log == NULL ? NULL : log_decryption_failure,
                                        .arg = (void *)(uintptr_t)log};
-    const struct text_file file = {.path = config->encryption_keys,
-                                   .option = "encryption_keys",
-                                   .most = KEYS_MOST,
-                                   .secret = true};
     struct seal *seal = NULL;
     enum status st = seal_new(&wanted, &seal);
 
-    if (st == ST_OK && config_has(file.path))
-        st = text_file_parse(&file, mem, parse_encryption_keys, seal, errors);
+    if (st == ST_OK)
+        st = option_file_parse(config, "encryption_keys", mem, parse_encryption_keys,
+                               seal, errors);
     if (st == ST_OK)
         *out = seal;
     else
@@ -172,13 +165,8 @@ enum status
 certificate_read(const struct config *config, struct mem *mem, struct tls_pair **out,
                  struct config_errors *errors)
 {
-    const struct text_file chain_file = {.path = config->tls_certificate,
-                                         .option = "tls_certificate",
-                                         .most = CERTIFICATES_MOST};
-    const struct text_file key_file = {.path = config->tls_key,
-                                       .option = "tls_key",
-                                       .most = CERTIFICATES_MOST,
-                                       .secret = true};
+    const struct text_file chain_file = option_file(config, "tls_certificate");
+    const struct text_file key_file = option_file(config, "tls_key");
     struct reason why;
     struct bytes chain, key;
     enum status st = text_file_read(&chain_file, mem, &chain, errors);
@@ -202,11 +190,8 @@ enum status
 certificate_open(const struct config *config, const struct listen_list *list,
                  struct mem *mem, struct tls **out, struct config_errors *errors)
 {
-    const struct text_file file = {.path = config->tls_client_ca,
-                                   .option = "tls_client_ca",
-                                   .most = CERTIFICATES_MOST,
-                                   .once = true};
-    struct bytes authorities = BYTES_NONE;
+    const struct text_file file = option_file(config, "tls_client_ca");
+    struct bytes authorities;
     struct tls_pair *pair;
     struct reason why;
     enum status st;
@@ -221,8 +206,7 @@ certificate_open(const struct config *config, const struct listen_list *list,
     st = certificate_read(config, mem, &pair, errors);
     if (st != ST_OK)
         return st;
-    if (config_has(file.path))
-        st = text_file_read(&file, mem, &authorities, errors);
+    st = text_file_read(&file, mem, &authorities, errors);
     if (st != ST_OK) {
         tls_pair_drop(pair);
         return st;

@@ -18,7 +18,7 @@
  * Makes a signer for pre-signed URLs or web hooks, owned, with the keys of the file that the option
  * names; without keys for "none". ST_BAD_VALUE after an error message; ST_NO_MEMORY.
  */
-enum status signing_open(const char *option, const char *path, struct mem *mem,
+enum status signing_open(const struct config *config, const char *option, struct mem *mem,
                          struct signer **out, struct config_errors *errors);
 
 /* ------------------------------------------------------------------ encrypted queues */

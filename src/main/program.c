@@ -74,12 +74,10 @@ reload_files(struct daemon *d, const struct config *config, struct config_errors
     struct tls_pair *pair = NULL;
     struct signer *signer = NULL, *webhooks = NULL;
     struct seal *seal = NULL;
-    enum status st =
-        signing_open("signing_keys", config->signing_keys, d->mem, &signer, errors);
+    enum status st = signing_open(config, "signing_keys", d->mem, &signer, errors);
 
     if (st == ST_OK)
-        st =
-            signing_open("webhook_keys", config->webhook_keys, d->mem, &webhooks, errors);
+        st = signing_open(config, "webhook_keys", d->mem, &webhooks, errors);
     if (st == ST_OK)
         st = sealing_open(config, d->mem, NULL, &seal, errors);
     if (st == ST_OK && d->resources.tls != NULL)

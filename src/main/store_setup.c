@@ -274,8 +274,8 @@ store_setup_connect(struct store_setup *s, const struct config *config, struct m
     const struct executor_config executor = {.mem = mem,
                                              .threads = (size_t)config->store_threads,
                                              .line = (size_t)config->max_connections};
-    enum status st = password_read("store_password_file", config->store_password_file,
-                                   mem, &s->password, errors);
+    const struct text_file password = option_file(config, "store_password_file");
+    enum status st = text_file_word(&password, mem, &s->password, errors);
 
     if (st == ST_OK)
         st = open_redis(s, config, mem, sealer, out, errors);

@@ -1,5 +1,8 @@
 #include "main/text_file.h"
 
+#include "claimd/base/invariant.h"
+#include "main/option.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -7,6 +10,54 @@
 #include <unistd.h>
 
 enum { FIRST_CAPACITY = 16384 };
+
+/* Maximum sizes, bytes. */
+enum {
+    PASSWORD_MOST = 1024,
+    KEYS_MOST = 65536,
+    PEM_MOST = 1 << 20,
+    LIST_MOST = 16 << 20
+};
+
+static const struct text_file files[] = {
+    {.option = "certificates", .most = LIST_MOST},
+    {.option = "encryption_keys", .most = KEYS_MOST, .secret = true},
+    {.option = "identity_users", .most = 1 << 20, .once = true},
+    {.option = "keystone_ca", .most = LIST_MOST},
+    {.option = "keystone_token_file", .most = LIST_MOST, .secret = true},
+    {.option = "notify_ca", .most = LIST_MOST},
+    {.option = "policy", .most = LIST_MOST},
+    {.option = "seed", .most = API_SEED_MOST, .once = true},
+    {.option = "signing_keys", .most = KEYS_MOST, .secret = true},
+    {.option = "smtp_password_file", .most = PASSWORD_MOST, .secret = true},
+    {.option = "store_password_file", .most = PASSWORD_MOST, .secret = true},
+    {.option = "tls_certificate", .most = PEM_MOST},
+    {.option = "tls_client_ca", .most = PEM_MOST, .once = true},
+    {.option = "tls_key", .most = PEM_MOST, .secret = true},
+    {.option = "tokens",
+     .most = LIST_MOST,
+     .hint = "`claimd token new` makes one",
+     .secret = true},
+    {.option = "webhook_keys", .most = KEYS_MOST, .secret = true},
+};
+
+struct text_file
+option_file(const struct config *config, const char *option)
+{
+    const struct option *row = option_find(bytes_str(option));
+    const char *path = (const char *)config + row->offset;
+    struct text_file file;
+    size_t i = 0;
+
+    while (i < sizeof(files) / sizeof(files[0]) && strcmp(files[i].option, option) != 0)
+        i++;
+    ENSURE(i < sizeof(files) / sizeof(files[0]));
+    file = files[i];
+    if (path[0] == '/' ||
+        strcmp(path, row->initial) != 0) /* none, any, system: no file */
+        file.path = path;
+    return file;
+}
 
 static const char rights_advice[] = "Let the group of the service's user read it: chgrp "
                                     "GROUP FILE, chmod 0640 FILE";
@@ -83,11 +134,15 @@ enum status
 text_file_read(const struct text_file *file, struct mem *mem, struct bytes *out,
                struct config_errors *errors)
 {
-    int fd =
-        open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | (file->once ? 0 : O_NONBLOCK));
+    const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (file->once ? 0 : O_NONBLOCK);
     struct bytes text = BYTES_NONE;
     enum status st;
+    int fd;
 
+    *out = BYTES_NONE;
+    if (file->path == NULL)
+        return ST_OK;
+    fd = open(file->path, flags);
     if (fd < 0) {
         const char *hint = errno == ENOENT ? file->hint : NULL;
         char why[ERRNO_TEXT_CAP];
@@ -117,23 +172,24 @@ text_file_drop(struct mem *mem, struct bytes text)
 }
 
 enum status
-text_file_parse(const struct text_file *file, struct mem *mem, text_file_parser *parse,
-                void *ctx, struct config_errors *errors)
+option_file_parse(const struct config *config, const char *option, struct mem *mem,
+                  text_file_parser *parse, void *ctx, struct config_errors *errors)
 {
+    const struct text_file file = option_file(config, option);
     struct reason why;
     struct bytes text;
     size_t line = 0;
-    enum status st = text_file_read(file, mem, &text, errors);
+    enum status st = text_file_read(&file, mem, &text, errors);
 
-    if (st != ST_OK)
+    if (st != ST_OK || file.path == NULL)
         return st;
     reason_init(&why);
     st = parse(ctx, mem, text, &line, &why);
     text_file_drop(mem, text);
     if (st == ST_BAD_VALUE && line == 0)
-        config_error(errors, "%s: %s: %s", file->option, file->path, why.text);
+        config_error(errors, "%s: %s: %s", option, file.path, why.text);
     else if (st == ST_BAD_VALUE)
-        config_error(errors, "%s: %s:%zu: %s", file->option, file->path, line, why.text);
+        config_error(errors, "%s: %s:%zu: %s", option, file.path, line, why.text);
     return st;
 }
 
@@ -145,7 +201,7 @@ text_file_word(const struct text_file *file, struct mem *mem, char **out,
     enum status st = text_file_read(file, mem, &text, errors);
 
     *out = NULL;
-    if (st != ST_OK)
+    if (st != ST_OK || file->path == NULL)
         return st;
     word = bytes_trim(text);
     *out = mem_calloc(mem, 1, word.len + 1);
@@ -160,16 +216,4 @@ text_file_drop_word(struct mem *mem, char *word)
 {
     if (word != NULL)
         text_file_drop(mem, bytes_str(word));
-}
-
-enum status
-password_read(const char *option, const char *path, struct mem *mem, char **out,
-              struct config_errors *errors)
-{
-    enum { PASSWORD_MOST = 1024 };
-    const struct text_file file = {
-        .path = path, .option = option, .most = PASSWORD_MOST, .secret = true};
-
-    *out = NULL;
-    return config_has(path) ? text_file_word(&file, mem, out, errors) : ST_OK;
 }
