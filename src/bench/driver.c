@@ -271,21 +271,21 @@ record_delivery(struct driver *d, const struct connection *c, const struct reply
 {
     const struct plan *plan = d->plan;
     const struct actor *a = &c->actor;
-    int64_t settled = 0;
+    int64_t done = 0;
 
     if (c->step.op == OP_POST && reply->refused != 0)
-        settled = c->step.count;
+        done = c->step.count;
     for (unsigned i = 0; c->step.op == OP_CLAIM && i < a->arrived; i++) {
         int64_t due = a->arrived_due_ns[i];
 
         if (due < plan->pace.start_ns || due >= plan->to_ns)
             continue; /* posted by another run, or for a backlog */
-        settled++;
+        done++;
         if (due >= plan->from_ns)
             histogram_record(&op_stats_at(d, due)->delivery, now - due);
     }
-    if (settled > 0)
-        atomic_fetch_sub_explicit(plan->quota, settled, memory_order_relaxed);
+    if (done > 0)
+        atomic_fetch_sub_explicit(plan->quota, done, memory_order_relaxed);
 }
 
 static void

@@ -155,7 +155,7 @@ static void
 check_access(const struct config *config, struct config_errors *errors)
 {
     bool listed = config_has(config->certificates),
-         asked = config_has(config->tls_client_ca);
+         has_ca = config_has(config->tls_client_ca);
 
     /* Tokens of the stub protect nothing, and there is only one kind of tokens. */
     if (config->auth != AUTH_BY_NONE && config->identity_stub)
@@ -164,7 +164,7 @@ check_access(const struct config *config, struct config_errors *errors)
     if (!options_are_known(config, "auth certificates tls_client_ca"))
         return;
     /* Certificates of clients need all three options. */
-    if (listed != asked)
+    if (listed != has_ca)
         config_error(errors, "%s has no effect without %s",
                      listed ? "certificates" : "tls_client_ca",
                      listed ? "tls_client_ca" : "certificates");

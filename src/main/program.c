@@ -235,11 +235,11 @@ watchdog_check_if_due(struct signals *s)
 
     if (s->check_ms >= 0 && s->check_ms <= now_ms) {
         struct daemon *d = s->daemon;
-        bool ask;
+        bool request;
         int64_t wait_ms = watchdog_check(&d->watchdog, &d->supervisor,
-                                         server_went_round(d->server), &ask);
+                                         server_went_round(d->server), &request);
 
-        if (ask)
+        if (request)
             server_ask_round(d->server);
         s->check_ms = wait_ms < 0 ? -1 : now_ms + wait_ms;
     }

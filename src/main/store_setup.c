@@ -21,7 +21,7 @@ enum { LOG_END_MS = 1000, RECORD_FACTOR = 2 };
 
 /*
  * Ends the process after the journal has failed. No later change can become durable, and no client got a
- * response that says so. Memory and disk differ, so a new start must replay the disk.
+ * response to one. Memory and disk differ, so a new start must replay the disk.
  */
 static void
 exit_on_journal_failure(void *arg, const char *text, int error)
@@ -291,7 +291,7 @@ store_setup_connect(struct store_setup *s, const struct config *config, struct m
 static void
 write_redis_metrics(struct metrics_source *source, struct exposition *x)
 {
-    static const struct family answers = {
+    static const struct family responses = {
         "claimd_redis_answer_seconds", FAMILY_HISTOGRAM, "seconds",
         "Time from a request to the response of its script, in seconds."};
     static const struct family confirmations = {
@@ -336,7 +336,7 @@ write_redis_metrics(struct metrics_source *source, struct exposition *x)
         x, FAMILY_GAUGE, "claimd_redis_outbox_age_seconds", "seconds",
         "Age of the oldest dead letter in transfer among the shown queues, in seconds.",
         (uint64_t)f.outbox_age_ms, 3);
-    exposition_family(x, &answers);
+    exposition_family(x, &responses);
     exposition_buckets(x, NULL, 0, &f.answers, &redis_times, 6);
     exposition_family(x, &confirmations);
     exposition_buckets(x, NULL, 0, &f.confirmations, &redis_times, 6);
