@@ -102,7 +102,7 @@ START_TEST(no_percentile_exceeds_the_exact_maximum)
 }
 END_TEST
 
-START_TEST(an_empty_histogram_answers_zero)
+START_TEST(the_percentiles_of_an_empty_histogram_are_zero)
 {
     struct histogram *h = fresh();
 

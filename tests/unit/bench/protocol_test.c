@@ -180,7 +180,7 @@ static const char waiting_claim[] =
     "Content-Type: application/json\r\nContent-Length: 24\r\n\r\n"
     "{\"ttl\": 60, \"grace\": 70}";
 
-START_TEST(a_producer_says_in_the_bodies_when_they_were_due)
+START_TEST(bodies_of_a_producer_contain_their_due_time)
 {
     struct fixture f;
     struct step step;
@@ -200,7 +200,7 @@ START_TEST(a_producer_says_in_the_bodies_when_they_were_due)
 }
 END_TEST
 
-START_TEST(a_worker_asks_the_server_to_wait_reads_when_it_was_due_and_deletes)
+START_TEST(a_worker_claims_with_long_polling_reads_due_times_and_deletes)
 {
     struct fixture f;
     struct step step;

@@ -306,7 +306,7 @@ START_TEST(variables_of_claimd_run_are_no_options)
 }
 END_TEST
 
-START_TEST(a_bad_value_is_an_error_that_says_where)
+START_TEST(the_error_of_a_bad_value_names_its_source)
 {
     struct loading l;
 
@@ -726,7 +726,7 @@ START_TEST(there_is_one_kind_of_tokens)
 }
 END_TEST
 
-START_TEST(everything_that_is_wrong_is_told_at_once)
+START_TEST(one_start_reports_all_errors)
 {
     static const char *const told[] = {
         ":2: workers must be 0 to 128",
@@ -805,7 +805,7 @@ START_TEST(an_error_is_one_line_for_any_value)
 }
 END_TEST
 
-START_TEST(an_address_to_listen_on_is_checked_where_it_is_set)
+START_TEST(a_bad_address_to_listen_on_is_an_error_of_its_source)
 {
     struct loading l;
 

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-START_TEST(without_a_thread_for_the_log_it_says_so_and_does_not_start)
+START_TEST(without_a_thread_for_the_log_the_start_fails_with_an_error)
 {
     char *argv[] = {(char *)(uintptr_t) "claimd", (char *)(uintptr_t) "--listen",
                     (char *)(uintptr_t) "127.0.0.1:0", NULL};

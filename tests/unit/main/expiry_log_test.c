@@ -112,7 +112,7 @@ START_TEST(a_queue_that_was_created_again_is_counted_from_zero)
 END_TEST
 
 /* The store shows more queues than this log has space for. */
-START_TEST(a_look_is_bounded_by_the_queues_that_are_shown)
+START_TEST(a_check_is_bounded_by_the_queues_that_are_shown)
 {
     char name[16];
     struct scene s;
@@ -155,7 +155,7 @@ START_TEST(queues_that_are_not_shown_have_one_line_together)
 }
 END_TEST
 
-START_TEST(the_thread_ends_when_it_is_told)
+START_TEST(closing_ends_the_thread)
 {
     struct scene s;
 

@@ -127,7 +127,7 @@ START_TEST(environment_and_command_line_still_override_the_file)
 }
 END_TEST
 
-START_TEST(a_broken_file_is_told_of_with_its_line)
+START_TEST(the_error_of_a_broken_file_names_its_line)
 {
     fixture_open("drain_seconds = 1\n");
     ck_assert_int_eq(again("drain_seconds = 2\nshards = many\n"), ST_BAD_VALUE);

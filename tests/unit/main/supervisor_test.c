@@ -1,4 +1,4 @@
-/* What somebody who listens at NOTIFY_SOCKET is told. */
+/* Notifications to the socket that NOTIFY_SOCKET names. */
 #include "main/supervisor.h"
 
 #include "support/check_main.h"
@@ -9,67 +9,69 @@
 
 enum { MESSAGE_CAP = 4096 };
 
-/* Somebody who listens. */
-struct ear {
+/* The socket of a supervisor. */
+struct notify_socket {
     int fd;
     char folder[64];
     char name[128]; /* as NOTIFY_SOCKET has it */
 };
 
 static void
-ear_bind(struct ear *ear, const char *path, size_t len)
+socket_bind(struct notify_socket *receiver, const char *path, size_t len)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
 
     memcpy(address.sun_path, path, len);
-    ear->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-    ck_assert_int_ge(ear->fd, 0);
-    ck_assert_int_eq(bind(ear->fd, (const struct sockaddr *)(const void *)&address,
+    receiver->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+    ck_assert_int_ge(receiver->fd, 0);
+    ck_assert_int_eq(bind(receiver->fd, (const struct sockaddr *)(const void *)&address,
                           (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)),
                      0);
 }
 
 static void
-ear_open(struct ear *ear)
+socket_open(struct notify_socket *receiver)
 {
-    (void)snprintf(ear->folder, sizeof(ear->folder), "/tmp/claimd-supervisor-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(ear->folder));
-    (void)snprintf(ear->name, sizeof(ear->name), "%s/notify", ear->folder);
-    ear_bind(ear, ear->name, strlen(ear->name) + 1);
+    (void)snprintf(receiver->folder, sizeof(receiver->folder),
+                   "/tmp/claimd-supervisor-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(receiver->folder));
+    (void)snprintf(receiver->name, sizeof(receiver->name), "%s/notify", receiver->folder);
+    socket_bind(receiver, receiver->name, strlen(receiver->name) + 1);
 }
 
 static void
-ear_close(struct ear *ear)
+socket_close(struct notify_socket *receiver)
 {
-    ck_assert_int_eq(close(ear->fd), 0);
-    ck_assert_int_eq(unlink(ear->name), 0);
-    ck_assert_int_eq(rmdir(ear->folder), 0);
+    ck_assert_int_eq(close(receiver->fd), 0);
+    ck_assert_int_eq(unlink(receiver->name), 0);
+    ck_assert_int_eq(rmdir(receiver->folder), 0);
 }
 
 /* The next message, which is there already. */
 static const char *
-ear_hear(struct ear *ear, char text[MESSAGE_CAP])
+socket_receive(struct notify_socket *receiver, char text[MESSAGE_CAP])
 {
-    ssize_t len = recv(ear->fd, text, MESSAGE_CAP - 1, 0);
+    ssize_t len = recv(receiver->fd, text, MESSAGE_CAP - 1, 0);
 
     ck_assert_int_ge(len, 0);
     text[len] = '\0';
     return text;
 }
 
-START_TEST(it_tells_assignments_and_a_status)
+START_TEST(it_sends_assignments_and_a_status)
 {
     char text[MESSAGE_CAP];
     struct supervisor s;
-    struct ear ear;
+    struct notify_socket receiver;
 
-    ear_open(&ear);
-    supervisor_init(&s, ear.name);
+    socket_open(&receiver);
+    supervisor_init(&s, receiver.name);
     ck_assert(supervisor_notify(&s, "READY=1", "listening on %s", "there"));
-    ck_assert_str_eq(ear_hear(&ear, text), "READY=1\nSTATUS=listening on there");
+    ck_assert_str_eq(socket_receive(&receiver, text),
+                     "READY=1\nSTATUS=listening on there");
     ck_assert(supervisor_notify(&s, NULL, "%d of %d", 1, 2));
-    ck_assert_str_eq(ear_hear(&ear, text), "STATUS=1 of 2");
-    ear_close(&ear);
+    ck_assert_str_eq(socket_receive(&receiver, text), "STATUS=1 of 2");
+    socket_close(&receiver);
 }
 END_TEST
 
@@ -77,17 +79,17 @@ START_TEST(an_abstract_name_begins_with_an_at)
 {
     char text[MESSAGE_CAP];
     struct supervisor s;
-    struct ear ear;
-    int len =
-        snprintf(ear.name, sizeof(ear.name), "@claimd-supervisor-%ld", (long)getpid());
+    struct notify_socket receiver;
+    int len = snprintf(receiver.name, sizeof(receiver.name), "@claimd-supervisor-%ld",
+                       (long)getpid());
 
-    ear.name[0] = '\0';
-    ear_bind(&ear, ear.name, (size_t)len);
-    ear.name[0] = '@';
-    supervisor_init(&s, ear.name);
+    receiver.name[0] = '\0';
+    socket_bind(&receiver, receiver.name, (size_t)len);
+    receiver.name[0] = '@';
+    supervisor_init(&s, receiver.name);
     ck_assert(supervisor_notify(&s, "STOPPING=1", "over"));
-    ck_assert_str_eq(ear_hear(&ear, text), "STOPPING=1\nSTATUS=over");
-    ck_assert_int_eq(close(ear.fd), 0);
+    ck_assert_str_eq(socket_receive(&receiver, text), "STOPPING=1\nSTATUS=over");
+    ck_assert_int_eq(close(receiver.fd), 0);
 }
 END_TEST
 
@@ -96,16 +98,17 @@ START_TEST(a_text_makes_no_lines_of_its_own_and_may_be_long)
     static char all[3000];
     char text[MESSAGE_CAP];
     struct supervisor s;
-    struct ear ear;
+    struct notify_socket receiver;
 
-    ear_open(&ear);
-    supervisor_init(&s, ear.name);
+    socket_open(&receiver);
+    supervisor_init(&s, receiver.name);
     ck_assert(supervisor_notify(&s, NULL, "a%sREADY=1\tb", "\n"));
-    ck_assert_str_eq(ear_hear(&ear, text), "STATUS=a?READY=1?b");
+    ck_assert_str_eq(socket_receive(&receiver, text), "STATUS=a?READY=1?b");
     memset(all, 'x', sizeof(all) - 1);
     ck_assert(supervisor_notify(&s, "ERRNO=5", "%s", all));
-    ck_assert_uint_eq(strlen(ear_hear(&ear, text)), strlen("ERRNO=5\nSTATUS=") + 1023);
-    ear_close(&ear);
+    ck_assert_uint_eq(strlen(socket_receive(&receiver, text)),
+                      strlen("ERRNO=5\nSTATUS=") + 1023);
+    socket_close(&receiver);
 }
 END_TEST
 

@@ -1,4 +1,4 @@
-/* When a supervisor is told that the workers are alive. */
+/* Signs of life for a supervisor, while all workers are alive. */
 #include "main/supervisor.h"
 
 #include "support/check_main.h"
@@ -12,38 +12,38 @@
 
 enum { MINUTE_MS = 60000, SELF = 42 };
 
-/* Somebody who listens at NOTIFY_SOCKET. */
-struct ear {
+/* The socket of a supervisor. */
+struct notify_socket {
     int fd;
     struct supervisor supervisor;
 };
 
 static void
-ear_open(struct ear *ear)
+socket_open(struct notify_socket *receiver)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char name[64];
     int len = snprintf(name, sizeof(name), "@claimd-watchdog-%ld", (long)getpid());
 
     memcpy(address.sun_path + 1, name + 1, (size_t)len - 1);
-    ear->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-    ck_assert_int_ge(ear->fd, 0);
+    receiver->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+    ck_assert_int_ge(receiver->fd, 0);
     ck_assert_int_eq(
-        bind(ear->fd, (const struct sockaddr *)(const void *)&address,
+        bind(receiver->fd, (const struct sockaddr *)(const void *)&address,
              (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)len)),
         0);
-    supervisor_init(&ear->supervisor, name);
+    supervisor_init(&receiver->supervisor, name);
 }
 
-/* How often it was told since the last call. */
+/* Number of signs of life since the last call. */
 static int
-heard(const struct ear *ear)
+count_received(const struct notify_socket *receiver)
 {
     char text[64];
     ssize_t len;
     int count = 0;
 
-    while ((len = recv(ear->fd, text, sizeof(text) - 1, 0)) > 0) {
+    while ((len = recv(receiver->fd, text, sizeof(text) - 1, 0)) > 0) {
         text[len] = '\0';
         ck_assert_str_eq(text, "WATCHDOG=1");
         count++;
@@ -51,19 +51,20 @@ heard(const struct ear *ear)
     return count;
 }
 
-/* Workers that do as the test says. */
-struct crew {
+/* Workers that the test controls. */
+struct test_workers {
     int asked;
     bool went;
 };
 
 static int64_t
-crew_look(struct watchdog *w, const struct supervisor *s, struct crew *crew)
+workers_check(struct watchdog *w, const struct supervisor *s,
+              struct test_workers *workers)
 {
     bool ask;
-    int64_t next_ms = watchdog_check(w, s, crew->went, &ask);
+    int64_t next_ms = watchdog_check(w, s, workers->went, &ask);
 
-    crew->asked += ask;
+    workers->asked += ask;
     return next_ms;
 }
 
@@ -79,57 +80,58 @@ watchdog_of(const char *usec)
 START_TEST(it_notifies_twice_as_often_as_it_must)
 {
     struct watchdog w = watchdog_of("120000000");
-    struct crew crew = {.went = true};
-    struct ear ear;
+    struct test_workers workers = {.went = true};
+    struct notify_socket receiver;
 
-    ear_open(&ear);
-    ck_assert_int_eq(crew_look(&w, &ear.supervisor, &crew), MINUTE_MS);
-    ck_assert_int_eq(heard(&ear), 0); /* it has only asked */
-    ck_assert_int_eq(crew_look(&w, &ear.supervisor, &crew), MINUTE_MS);
-    ck_assert_int_eq(heard(&ear), 1);
-    ck_assert_int_eq(crew_look(&w, &ear.supervisor, &crew), MINUTE_MS);
-    ck_assert_int_eq(heard(&ear), 1);
-    ck_assert_int_eq(crew.asked, 3);
-    ck_assert_int_eq(close(ear.fd), 0);
+    socket_open(&receiver);
+    ck_assert_int_eq(workers_check(&w, &receiver.supervisor, &workers), MINUTE_MS);
+    ck_assert_int_eq(count_received(&receiver), 0); /* only a request to the workers */
+    ck_assert_int_eq(workers_check(&w, &receiver.supervisor, &workers), MINUTE_MS);
+    ck_assert_int_eq(count_received(&receiver), 1);
+    ck_assert_int_eq(workers_check(&w, &receiver.supervisor, &workers), MINUTE_MS);
+    ck_assert_int_eq(count_received(&receiver), 1);
+    ck_assert_int_eq(workers.asked, 3);
+    ck_assert_int_eq(close(receiver.fd), 0);
 }
 END_TEST
 
-START_TEST(it_says_nothing_while_a_worker_hangs_and_looks_again_soon)
+START_TEST(it_sends_nothing_while_a_worker_hangs_and_checks_again_soon)
 {
     struct watchdog w = watchdog_of("120000000");
-    struct crew crew = {.went = false};
-    struct ear ear;
+    struct test_workers workers = {.went = false};
+    struct notify_socket receiver;
 
-    ear_open(&ear);
-    ck_assert_int_eq(crew_look(&w, &ear.supervisor, &crew), MINUTE_MS);
+    socket_open(&receiver);
+    ck_assert_int_eq(workers_check(&w, &receiver.supervisor, &workers), MINUTE_MS);
     for (int i = 0; i < 100; i++)
-        ck_assert_int_eq(crew_look(&w, &ear.supervisor, &crew), MINUTE_MS / 8 + 1);
-    ck_assert_int_eq(heard(&ear), 0);
-    ck_assert_int_eq(crew.asked, 1);
-    crew.went = true;
-    ck_assert_int_eq(crew_look(&w, &ear.supervisor, &crew), MINUTE_MS);
-    ck_assert_int_eq(heard(&ear), 1);
-    ck_assert_int_eq(close(ear.fd), 0);
+        ck_assert_int_eq(workers_check(&w, &receiver.supervisor, &workers),
+                         MINUTE_MS / 8 + 1);
+    ck_assert_int_eq(count_received(&receiver), 0);
+    ck_assert_int_eq(workers.asked, 1);
+    workers.went = true;
+    ck_assert_int_eq(workers_check(&w, &receiver.supervisor, &workers), MINUTE_MS);
+    ck_assert_int_eq(count_received(&receiver), 1);
+    ck_assert_int_eq(close(receiver.fd), 0);
 }
 END_TEST
 
-START_TEST(it_never_looks_where_nobody_watches)
+START_TEST(it_never_checks_without_a_watchdog)
 {
-    struct crew crew = {.went = true};
-    struct supervisor nobody;
+    struct test_workers workers = {.went = true};
+    struct supervisor no_supervisor;
     struct watchdog w;
-    struct ear ear;
+    struct notify_socket receiver;
 
-    ear_open(&ear);
-    supervisor_init(&nobody, NULL);
+    socket_open(&receiver);
+    supervisor_init(&no_supervisor, NULL);
     ck_assert(watchdog_init(&w, NULL, NULL, SELF));
-    ck_assert_int_eq(crew_look(&w, &ear.supervisor, &crew), -1);
+    ck_assert_int_eq(workers_check(&w, &receiver.supervisor, &workers), -1);
     ck_assert(watchdog_init(&w, "1000000", "43", SELF)); /* it watches another process */
-    ck_assert_int_eq(crew_look(&w, &ear.supervisor, &crew), -1);
+    ck_assert_int_eq(workers_check(&w, &receiver.supervisor, &workers), -1);
     w = watchdog_of("1000000");
-    ck_assert_int_eq(crew_look(&w, &nobody, &crew), -1);
-    ck_assert_int_eq(crew.asked, 0);
-    ck_assert_int_eq(close(ear.fd), 0);
+    ck_assert_int_eq(workers_check(&w, &no_supervisor, &workers), -1);
+    ck_assert_int_eq(workers.asked, 0);
+    ck_assert_int_eq(close(receiver.fd), 0);
 }
 END_TEST
 
@@ -154,7 +156,7 @@ END_TEST
 /* ------------------------------------------------------------------ real workers */
 
 static int64_t
-server_look(struct watchdog *w, const struct supervisor *s, struct server *server)
+server_check(struct watchdog *w, const struct supervisor *s, struct server *server)
 {
     bool ask;
     int64_t next_ms = watchdog_check(w, s, server_went_round(server), &ask);
@@ -185,29 +187,29 @@ START_TEST(a_worker_that_is_stuck_in_the_store_is_not_alive_and_an_idle_one_is)
         .workers = 2, .slow = true, .slow_kinds = SLOW_STORE_BLOCKS};
     struct watchdog w = watchdog_of("120000000");
     struct server_fixture f;
-    struct ear ear;
+    struct notify_socket receiver;
     pthread_t client;
 
-    ear_open(&ear);
+    socket_open(&receiver);
     server_fixture_open_with(&f, &options);
-    f.store->blocks = false; /* it does, and nobody has told the worker */
-    (void)server_look(&w, &ear.supervisor, f.server);
-    await_round(&f); /* nobody asks for anything: they were woken for this */
+    f.store->blocks = false; /* it does, and no_supervisor has told the worker */
+    (void)server_check(&w, &receiver.supervisor, f.server);
+    await_round(&f); /* no_supervisor asks for anything: they were woken for this */
     slow_store_shut(f.store);
     ck_assert_int_eq(pthread_create(&client, NULL, post_one, &f), 0);
     slow_store_await(f.store, 1);
-    ck_assert_int_eq(server_look(&w, &ear.supervisor, f.server), MINUTE_MS);
-    ck_assert_int_eq(heard(&ear), 1); /* of the round before */
+    ck_assert_int_eq(server_check(&w, &receiver.supervisor, f.server), MINUTE_MS);
+    ck_assert_int_eq(count_received(&receiver), 1); /* of the round before */
     for (int i = 0; i < 1000; i++)
-        ck_assert_int_lt(server_look(&w, &ear.supervisor, f.server), MINUTE_MS);
-    ck_assert_int_eq(heard(&ear), 0);
+        ck_assert_int_lt(server_check(&w, &receiver.supervisor, f.server), MINUTE_MS);
+    ck_assert_int_eq(count_received(&receiver), 0);
     slow_store_unshut(f.store);
     ck_assert_int_eq(pthread_join(client, NULL), 0);
     await_round(&f);
-    ck_assert_int_eq(server_look(&w, &ear.supervisor, f.server), MINUTE_MS);
-    ck_assert_int_eq(heard(&ear), 1);
+    ck_assert_int_eq(server_check(&w, &receiver.supervisor, f.server), MINUTE_MS);
+    ck_assert_int_eq(count_received(&receiver), 1);
     server_fixture_close(&f);
-    ck_assert_int_eq(close(ear.fd), 0);
+    ck_assert_int_eq(close(receiver.fd), 0);
 }
 END_TEST
 

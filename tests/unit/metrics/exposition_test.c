@@ -48,7 +48,7 @@ START_TEST(a_counter_ends_in_total)
 }
 END_TEST
 
-START_TEST(a_unit_is_told_by_openmetrics_only)
+START_TEST(only_openmetrics_has_units)
 {
     exposition_family(&x, &age);
     exposition_decimal(&x, NULL, 0, 1500, 3);
