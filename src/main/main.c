@@ -25,7 +25,6 @@ enum { MMAP_THRESHOLD = 4 * 1024 * 1024, TRIM_THRESHOLD = 1024 * 1024 };
 static int
 exec_program(const char *program, char **argv)
 {
-    struct config_errors errors = {.to = stderr};
     char folder[PATH_MAX], path[PATH_MAX + NAME_MAX + 1];
     ssize_t len;
 
@@ -38,20 +37,16 @@ exec_program(const char *program, char **argv)
         (void)snprintf(path, sizeof(path), "%s%s", folder, program);
         argv[0] = path;
         (void)execv(path, argv); /* returns only on failure */
-        if (errno != ENOENT) {
-            config_error(&errors, "cannot run %s: %s", path, strerror(errno));
-            return EXIT_USAGE;
-        }
+        if (errno != ENOENT)
+            return command_fails(EXIT_USAGE, "cannot run %s: %s", path, strerror(errno));
     }
     (void)snprintf(path, sizeof(path), "%s", program);
     argv[0] = path;
     (void)execvp(path, argv);
-    if (errno == ENOENT)
-        config_error(&errors, "%s is missing. It is neither in %s nor in PATH", program,
-                     folder[0] == '\0' ? "the directory of claimd" : folder);
-    else
-        config_error(&errors, "cannot run %s: %s", program, strerror(errno));
-    return EXIT_USAGE;
+    if (errno != ENOENT)
+        return command_fails(EXIT_USAGE, "cannot run %s: %s", program, strerror(errno));
+    return command_fails(EXIT_USAGE, "%s is missing. It is neither in %s nor in PATH",
+                         program, folder[0] == '\0' ? "the directory of claimd" : folder);
 }
 
 int
