@@ -40,7 +40,7 @@ fixture_close(struct fixture *f)
 
 /* Lets the scenario choose, writes the request, and checks it. */
 static struct step
-ask(struct fixture *f, const char *expected)
+next_request(struct fixture *f, const char *expected)
 {
     struct step step;
 
@@ -54,7 +54,7 @@ ask(struct fixture *f, const char *expected)
 
 /* Gives the response byte by byte. Nothing changes before the last byte. */
 static struct reply
-answer(struct fixture *f, struct step step, const char *text)
+respond(struct fixture *f, struct step step, const char *text)
 {
     struct reply reply;
     size_t len = strlen(text);
@@ -83,16 +83,17 @@ post_and_claim(struct fixture *f)
     struct step step;
     struct reply reply;
 
-    step = ask(f, "POST /v2/queues/q-0/messages HTTP/1.1\r\nHost: h\r\n"
-                  "Content-Type: application/json\r\nContent-Length: 98\r\n\r\n"
-                  "{\"messages\": [{\"body\": \"0000000000000000\", \"ttl\": 300}, "
-                  "{\"body\": \"0000000000000001\", \"ttl\": 300}]}");
-    reply = answer(f, step, zaqar_posted);
+    step =
+        next_request(f, "POST /v2/queues/q-0/messages HTTP/1.1\r\nHost: h\r\n"
+                        "Content-Type: application/json\r\nContent-Length: 98\r\n\r\n"
+                        "{\"messages\": [{\"body\": \"0000000000000000\", \"ttl\": 300}, "
+                        "{\"body\": \"0000000000000001\", \"ttl\": 300}]}");
+    reply = respond(f, step, zaqar_posted);
     ck_assert_uint_eq(reply.messages, 2);
-    step = ask(f, "POST /v2/queues/q-0/claims?limit=2 HTTP/1.1\r\nHost: h\r\n"
-                  "Content-Type: application/json\r\nContent-Length: 24\r\n\r\n"
-                  "{\"ttl\": 60, \"grace\": 70}");
-    reply = answer(f, step, zaqar_claimed);
+    step = next_request(f, "POST /v2/queues/q-0/claims?limit=2 HTTP/1.1\r\nHost: h\r\n"
+                           "Content-Type: application/json\r\nContent-Length: 24\r\n\r\n"
+                           "{\"ttl\": 60, \"grace\": 70}");
+    reply = respond(f, step, zaqar_claimed);
     ck_assert_uint_eq(reply.messages, 2);
     ck_assert(!scenario_at_start(&f->plan, &f->actor));
 }
@@ -106,9 +107,10 @@ START_TEST(a_cycle_posts_claims_and_deletes_in_bulk)
 
     fixture_open(&f, &protocol_zaqar);
     post_and_claim(&f);
-    step = ask(&f, "DELETE /v2/queues/q-0/messages?ids=a1,a2&claim_ids=c9 HTTP/1.1\r\n"
-                   "Host: h\r\n\r\n");
-    ck_assert_uint_eq(answer(&f, step, "HTTP/1.1 204 Fine\r\n\r\n").messages, 2);
+    step = next_request(
+        &f, "DELETE /v2/queues/q-0/messages?ids=a1,a2&claim_ids=c9 HTTP/1.1\r\n"
+            "Host: h\r\n\r\n");
+    ck_assert_uint_eq(respond(&f, step, "HTTP/1.1 204 Fine\r\n\r\n").messages, 2);
     ck_assert(scenario_at_start(&f.plan, &f.actor));
     fixture_close(&f);
 }
@@ -122,12 +124,12 @@ START_TEST(a_cycle_deletes_one_by_one_with_its_claim)
     fixture_open(&f, &protocol_zaqar);
     f.plan.deleting = DELETE_ONE_BY_ONE;
     post_and_claim(&f);
-    step = ask(&f, "DELETE /v2/queues/q-0/messages/a1?claim_id=c9 HTTP/1.1\r\n"
-                   "Host: h\r\n\r\n");
-    ck_assert_uint_eq(answer(&f, step, "HTTP/1.1 204 Fine\r\n\r\n").messages, 1);
-    step = ask(&f, "DELETE /v2/queues/q-0/messages/a2?claim_id=c9 HTTP/1.1\r\n"
-                   "Host: h\r\n\r\n");
-    answer(&f, step, "HTTP/1.1 204 Fine\r\n\r\n");
+    step = next_request(&f, "DELETE /v2/queues/q-0/messages/a1?claim_id=c9 HTTP/1.1\r\n"
+                            "Host: h\r\n\r\n");
+    ck_assert_uint_eq(respond(&f, step, "HTTP/1.1 204 Fine\r\n\r\n").messages, 1);
+    step = next_request(&f, "DELETE /v2/queues/q-0/messages/a2?claim_id=c9 HTTP/1.1\r\n"
+                            "Host: h\r\n\r\n");
+    respond(&f, step, "HTTP/1.1 204 Fine\r\n\r\n");
     ck_assert(scenario_at_start(&f.plan, &f.actor));
     fixture_close(&f);
 }
@@ -140,7 +142,7 @@ START_TEST(a_refused_request_counts_no_messages_and_keeps_its_status)
     struct reply reply;
 
     fixture_open(&f, &protocol_zaqar);
-    reply = answer(&f, step, "HTTP/1.1 503 Full\r\nContent-Length: 0\r\n\r\n");
+    reply = respond(&f, step, "HTTP/1.1 503 Full\r\nContent-Length: 0\r\n\r\n");
     ck_assert_int_eq(reply.refused, 503);
     ck_assert_uint_eq(reply.messages, 0);
     fixture_close(&f);
@@ -154,7 +156,7 @@ START_TEST(an_empty_claim_leaves_the_hand_empty)
     struct reply reply;
 
     fixture_open(&f, &protocol_zaqar);
-    reply = answer(&f, step, "HTTP/1.1 204 Nothing\r\n\r\n");
+    reply = respond(&f, step, "HTTP/1.1 204 Nothing\r\n\r\n");
     ck_assert_int_eq(reply.refused, 0);
     ck_assert_uint_eq(f.actor.held, 0);
     fixture_close(&f);
@@ -206,9 +208,9 @@ START_TEST(a_worker_claims_with_long_polling_reads_due_times_and_deletes)
     struct step step;
 
     delivery_open(&f);
-    step = ask(&f, waiting_claim);
+    step = next_request(&f, waiting_claim);
     /* The second as a server may write it anew; the third belongs to another producer. */
-    answer(
+    respond(
         &f, step,
         "HTTP/1.1 201 Created\r\nLocation: /v2/queues/q-0/claims/c9\r\n"
         "Content-Length: 198\r\n\r\n"
@@ -220,12 +222,12 @@ START_TEST(a_worker_claims_with_long_polling_reads_due_times_and_deletes)
     ck_assert_uint_eq(f.actor.arrived, 2);
     ck_assert_int_eq(f.actor.arrived_due_ns[0], 0x123456789a);
     ck_assert_int_eq(f.actor.arrived_due_ns[1], 0xff);
-    step = ask(&f, "DELETE /v2/queues/q-0/messages/a1?claim_id=c9 HTTP/1.1\r\n"
-                   "Host: h\r\n\r\n");
-    answer(&f, step, "HTTP/1.1 204 Fine\r\n\r\n");
+    step = next_request(&f, "DELETE /v2/queues/q-0/messages/a1?claim_id=c9 HTTP/1.1\r\n"
+                            "Host: h\r\n\r\n");
+    respond(&f, step, "HTTP/1.1 204 Fine\r\n\r\n");
     f.actor.next = f.actor.held;
     ck_assert(scenario_at_start(&f.plan, &f.actor));
-    ask(&f, waiting_claim);
+    next_request(&f, waiting_claim);
     fixture_close(&f);
 }
 END_TEST
@@ -236,9 +238,9 @@ START_TEST(a_worker_without_patience_does_not_ask_for_any)
 
     delivery_open(&f);
     f.plan.wait = 0;
-    ask(&f, "POST /v2/queues/q-0/claims?limit=2 HTTP/1.1\r\nHost: h\r\n"
-            "Content-Type: application/json\r\nContent-Length: 24\r\n\r\n"
-            "{\"ttl\": 60, \"grace\": 70}");
+    next_request(&f, "POST /v2/queues/q-0/claims?limit=2 HTTP/1.1\r\nHost: h\r\n"
+                     "Content-Type: application/json\r\nContent-Length: 24\r\n\r\n"
+                     "{\"ttl\": 60, \"grace\": 70}");
     fixture_close(&f);
 }
 END_TEST
@@ -281,14 +283,14 @@ START_TEST(beanstalk_pipelines_a_batch)
     struct step step;
 
     fixture_open(&f, &protocol_beanstalk);
-    step = ask(&f, "put 1024 0 3600 18\r\n\"0000000000000000\"\r\n"
-                   "put 1024 0 3600 18\r\n\"0000000000000001\"\r\n");
-    ck_assert_uint_eq(answer(&f, step, "INSERTED 7\r\nINSERTED 8\r\n").messages, 2);
-    step = ask(&f, "reserve-with-timeout 0\r\nreserve-with-timeout 0\r\n");
+    step = next_request(&f, "put 1024 0 3600 18\r\n\"0000000000000000\"\r\n"
+                            "put 1024 0 3600 18\r\n\"0000000000000001\"\r\n");
+    ck_assert_uint_eq(respond(&f, step, "INSERTED 7\r\nINSERTED 8\r\n").messages, 2);
+    step = next_request(&f, "reserve-with-timeout 0\r\nreserve-with-timeout 0\r\n");
     ck_assert_uint_eq(
-        answer(&f, step, "RESERVED 7 3\r\nabc\r\nRESERVED 8 3\r\nd\ne\r\n").messages, 2);
-    step = ask(&f, "delete 7\r\ndelete 8\r\n");
-    ck_assert_uint_eq(answer(&f, step, "DELETED\r\nDELETED\r\n").messages, 2);
+        respond(&f, step, "RESERVED 7 3\r\nabc\r\nRESERVED 8 3\r\nd\ne\r\n").messages, 2);
+    step = next_request(&f, "delete 7\r\ndelete 8\r\n");
+    ck_assert_uint_eq(respond(&f, step, "DELETED\r\nDELETED\r\n").messages, 2);
     ck_assert(scenario_at_start(&f.plan, &f.actor));
     fixture_close(&f);
 }
@@ -300,7 +302,7 @@ START_TEST(beanstalk_may_have_fewer_than_asked_for)
     struct step step = {.op = OP_CLAIM, .count = 2};
 
     fixture_open(&f, &protocol_beanstalk);
-    answer(&f, step, "RESERVED 7 1\r\nx\r\nTIMED_OUT\r\n");
+    respond(&f, step, "RESERVED 7 1\r\nx\r\nTIMED_OUT\r\n");
     ck_assert_uint_eq(f.actor.held, 1);
     fixture_close(&f);
 }
@@ -313,15 +315,16 @@ START_TEST(redis_moves_to_a_list_of_its_own_and_removes_from_there)
 
     fixture_open(&f, &protocol_redis);
     f.plan.batch = 1;
-    step = ask(&f, "*3\r\n$5\r\nLPUSH\r\n$10\r\nq-00000000\r\n"
-                   "$18\r\n\"0000000000000000\"\r\n");
-    answer(&f, step, ":1\r\n");
-    step = ask(&f, "*5\r\n$5\r\nLMOVE\r\n$10\r\nq-00000000\r\n$13\r\nheld:00000000\r\n"
-                   "$5\r\nRIGHT\r\n$4\r\nLEFT\r\n");
-    ck_assert_uint_eq(answer(&f, step, "$18\r\n\"0000000000000000\"\r\n").messages, 1);
-    step = ask(&f, "*4\r\n$4\r\nLREM\r\n$13\r\nheld:00000000\r\n$1\r\n1\r\n"
-                   "$18\r\n\"0000000000000000\"\r\n");
-    answer(&f, step, ":1\r\n");
+    step = next_request(&f, "*3\r\n$5\r\nLPUSH\r\n$10\r\nq-00000000\r\n"
+                            "$18\r\n\"0000000000000000\"\r\n");
+    respond(&f, step, ":1\r\n");
+    step = next_request(
+        &f, "*5\r\n$5\r\nLMOVE\r\n$10\r\nq-00000000\r\n$13\r\nheld:00000000\r\n"
+            "$5\r\nRIGHT\r\n$4\r\nLEFT\r\n");
+    ck_assert_uint_eq(respond(&f, step, "$18\r\n\"0000000000000000\"\r\n").messages, 1);
+    step = next_request(&f, "*4\r\n$4\r\nLREM\r\n$13\r\nheld:00000000\r\n$1\r\n1\r\n"
+                            "$18\r\n\"0000000000000000\"\r\n");
+    respond(&f, step, ":1\r\n");
     ck_assert(scenario_at_start(&f.plan, &f.actor));
     fixture_close(&f);
 }
