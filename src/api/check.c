@@ -1,7 +1,7 @@
 #include "api/caller.h"
 #include "api/context.h"
 #include "api/quota.h"
-#include "api/wire/iso_time.h"
+#include "api/wire/decode.h"
 
 static bool
 is_listed(struct bytes list, struct bytes entry)

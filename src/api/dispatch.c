@@ -1,7 +1,7 @@
 #include "api/context.h"
 
 #include "api/quota.h"
-#include "api/wire/uri.h"
+#include "api/wire/query.h"
 #include "claimd/base/invariant.h"
 
 /* ------------------------------------------------------------------ resources */

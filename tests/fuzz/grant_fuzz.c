@@ -4,7 +4,7 @@
  *
  * Input: sections of paths, methods, project, end; then the same four as they are shown.
  */
-#include "api/wire/iso_time.h"
+#include "api/wire/decode.h"
 #include "claimd/auth/signer.h"
 #include "fuzz/fuzz.h"
 

@@ -420,7 +420,7 @@ MUTANTS = [
     ("METADATA_CANNOT_SHRINK",
      "metadata that is too large already cannot be made smaller bit by bit",
      "unit/api/wire/patch_test: metadata_that_is_too_large_may_shrink_but_not_grow",
-     [("api/wire/patch.c",
+     [("api/wire/metadata.c",
        "        made.json.len > old->json.len)",
        "        (MUTANT(METADATA_CANNOT_SHRINK) || made.json.len > old->json.len))")]),
     ("TIME_GOES_BACK",

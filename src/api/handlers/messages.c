@@ -1,6 +1,6 @@
 #include "api/handlers/handlers.h"
 #include "api/wire/message.h"
-#include "api/wire/uri.h"
+#include "api/wire/query.h"
 
 /* ------------------------------------------------------------------ post */
 

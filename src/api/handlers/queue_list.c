@@ -1,7 +1,6 @@
 #include "api/handlers/handlers.h"
 #include "api/wire/metadata.h"
 #include "api/wire/query.h"
-#include "api/wire/uri.h"
 #include "claimd/base/invariant.h"
 #include "claimd/json/string.h"
 

@@ -1,7 +1,7 @@
 /* Subscriptions (docs/api.md 18). */
 #include "api/handlers/handlers.h"
+#include "api/wire/query.h"
 #include "api/wire/subscription.h"
-#include "api/wire/uri.h"
 
 static const char tail[] = "/subscriptions";
 

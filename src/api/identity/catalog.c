@@ -1,6 +1,6 @@
 /* The services an SDK can find: all of them are this server. */
 #include "api/identity/identity.h"
-#include "api/wire/uri.h"
+#include "api/wire/query.h"
 #include "claimd/json/tree.h"
 
 struct service {

@@ -1,7 +1,7 @@
 /* The history of a server that tests are run against, and what they expect of its queues
  * (docs/api.md 23.5, 23.6). */
 #include "api/testapi/handlers.h"
-#include "api/wire/uri.h"
+#include "api/wire/query.h"
 #include "claimd/base/clock.h"
 #include "claimd/json/string.h"
 

@@ -1,6 +1,6 @@
 /* What tests have forgotten (docs/api.md 23.8), and what they have looked at. */
 #include "api/testapi/handlers.h"
-#include "api/wire/uri.h"
+#include "api/wire/query.h"
 #include "claimd/api/dump.h"
 #include "claimd/json/string.h"
 #include "claimd/testapi/history.h"

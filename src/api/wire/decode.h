@@ -120,4 +120,26 @@ integer_refuse(struct reason *why, enum status st, const char *name,
 /* Of two outcomes of one body the one to answer: a wrong type before a wrong value. */
 enum status decode_worse(enum status a, enum status b);
 
+/* ------------------------------------------------------------------ dates */
+
+/*
+ * Dates as people and programs write them (ISO 8601).
+ *
+ *     2099-01-01T00:00:00        UTC, unless a zone says otherwise
+ *     2099-01-01T02:00:00+02:00  also +0200 and +02; Z is UTC
+ *     2099-01-01 00:00:00.25     a blank will do; parts of a second do not count
+ *     2099-01-01T00:00           no seconds
+ *     2099-01-01                 its beginning
+ */
+
+/*
+ * False: it is none of these, there is no such day, or in UTC its year has not four digits;
+ * *out_ms is as it was.
+ */
+bool iso_time_read(struct bytes text, int64_t *out_ms);
+
+/* Writes "YYYY-MM-DDTHH:MM:SS" in UTC and a NUL. */
+#define ISO_TIME_CAP 20
+void iso_time_write(int64_t ms, char out[ISO_TIME_CAP]);
+
 #endif

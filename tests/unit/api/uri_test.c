@@ -1,4 +1,4 @@
-#include "api/wire/uri.h"
+#include "api/wire/query.h"
 #include "support/arena_fixture.h"
 
 ARENA_CASE("uri");

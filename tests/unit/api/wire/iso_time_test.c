@@ -1,4 +1,4 @@
-#include "api/wire/iso_time.h"
+#include "api/wire/decode.h"
 #include "support/check_main.h"
 
 /* 2099-01-01T00:00:00Z */
