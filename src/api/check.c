@@ -253,7 +253,7 @@ check_guarded(struct context *ctx)
 static enum status
 check_token(struct context *ctx)
 {
-    if (ctx->req->door == API_DOOR_METRICS || ctx->is_signed)
+    if (ctx->req->listener == API_LISTENER_METRICS || ctx->is_signed)
         return ST_OK;
     if (is_guarded(ctx))
         return check_guarded(ctx);

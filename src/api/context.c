@@ -146,7 +146,7 @@ context_read_list(struct context *ctx, const char *name, int64_t max, const char
 /* ------------------------------------------------------------------ answering */
 
 void
-answer_header(struct context *ctx, const char *name, const char *value)
+response_add_header(struct context *ctx, const char *name, const char *value)
 {
     struct response *res = ctx->res;
 
@@ -156,13 +156,13 @@ answer_header(struct context *ctx, const char *name, const char *value)
 }
 
 enum status
-answer_header_copy(struct context *ctx, const char *name, struct bytes value)
+response_copy_header(struct context *ctx, const char *name, struct bytes value)
 {
     struct bytes copy = arena_copy(ctx->req->arena, value);
 
     if (!bytes_present(copy))
         return ST_NO_MEMORY;
-    answer_header(ctx, name, copy.data);
+    response_add_header(ctx, name, copy.data);
     return ST_OK;
 }
 
@@ -199,18 +199,18 @@ context_path(const struct context *ctx, const char *tail, struct bytes id)
 }
 
 enum status
-answer_location(struct context *ctx, const char *tail, struct bytes id)
+response_add_location(struct context *ctx, const char *tail, struct bytes id)
 {
     const char *text = context_path(ctx, tail, id);
 
     if (text == NULL)
         return ST_NO_MEMORY;
-    answer_header(ctx, "Location", text);
+    response_add_header(ctx, "Location", text);
     return ST_OK;
 }
 
 enum status
-answer_empty(struct context *ctx, int code)
+response_empty(struct context *ctx, int code)
 {
     ctx->res->code = code;
     ctx->res->body.len = 0;
@@ -218,10 +218,10 @@ answer_empty(struct context *ctx, int code)
 }
 
 enum status
-answer_json(struct context *ctx, int code)
+response_json(struct context *ctx, int code)
 {
     ctx->res->code = code;
-    answer_header(ctx, "Content-Type", "application/json");
+    response_add_header(ctx, "Content-Type", "application/json");
     return ST_OK;
 }
 
@@ -302,14 +302,14 @@ wait_begin(struct context *ctx, size_t queues)
     ctx->wait_refused = st == ST_PROJECT_WAITERS;
     if (st != ST_OK)
         return ctx->wait_refused ? ST_OK : st; /* there may be something to take */
-    answer_header(ctx, "Preference-Applied", applied.data);
+    response_add_header(ctx, "Preference-Applied", applied.data);
     ctx->req->waiting->wait_ms = seconds * 1000;
     ctx->waits = true;
     return ST_OK;
 }
 
 struct store_waiter *
-wait_place(const struct context *ctx, size_t i)
+wait_waiter(const struct context *ctx, size_t i)
 {
     return ctx->waits ? &ctx->req->waiting->places[i] : NULL;
 }
@@ -321,7 +321,7 @@ wait_abandoned(const struct context *ctx)
 }
 
 enum status
-wait_on(const struct context *ctx, bool stands)
+wait_result(const struct context *ctx, bool stands)
 {
     if (ctx->wait_refused)
         return ST_PROJECT_WAITERS;
@@ -515,11 +515,11 @@ problem_write(struct response *res, enum status st, struct bytes detail)
     if (!res->body.failed)
         add_header(res, "Content-Type", "application/json");
     else
-        start_over(res, p); /* not even PROBLEM_ROOM: the code and Retry-After must do */
+        start_over(res, p); /* not even PROBLEM_SPACE: the code and Retry-After must do */
 }
 
 void
-problem_change_header(struct response *res, const char *name, const char *value)
+problem_set_header(struct response *res, const char *name, const char *value)
 {
     for (size_t i = 0; i < res->header_count; i++)
         if (strcmp(res->headers[i].name, name) == 0)

@@ -29,7 +29,7 @@ struct context {
     struct testapi *testapi;       /* NULL: no tests are run against it */
     struct store_actor actor;      /* with the test API: who asks */
     struct quotas *quotas;
-    bool wait_refused; /* too many of its project wait: see wait_on() */
+    bool wait_refused; /* too many of its project wait: see wait_result() */
     const struct version *version;
     const struct resource *resource;
     const struct route *route; /* with its action; NULL: the resource lacks the method */
@@ -108,10 +108,11 @@ enum status context_read_list(struct context *ctx, const char *name, int64_t max
  * Adds a header; the value is borrowed, lives as long as the arena, and is no longer than
  * RESPONSE_VALUE_MAX.
  */
-void answer_header(struct context *ctx, const char *name, const char *value);
+void response_add_header(struct context *ctx, const char *name, const char *value);
 
 /* The same with a copy of the value, which need not end with a NUL. ST_NO_MEMORY. */
-enum status answer_header_copy(struct context *ctx, const char *name, struct bytes value);
+enum status
+response_copy_header(struct context *ctx, const char *name, struct bytes value);
 
 /* What the request is about: "queue" or "topic". */
 const char *context_noun(const struct context *ctx);
@@ -121,13 +122,13 @@ const char *context_noun(const struct context *ctx);
 char *context_path(const struct context *ctx, const char *tail, struct bytes id);
 
 /* Adds Location with this path. ST_NO_MEMORY. */
-enum status answer_location(struct context *ctx, const char *tail, struct bytes id);
+enum status response_add_location(struct context *ctx, const char *tail, struct bytes id);
 
 /* An answer without a body; ST_OK. */
-enum status answer_empty(struct context *ctx, int code);
+enum status response_empty(struct context *ctx, int code);
 
 /* An answer with the JSON that stands in res->body by now; ST_OK. */
-enum status answer_json(struct context *ctx, int code);
+enum status response_json(struct context *ctx, int code);
 
 /* How the messages of the request's queue are shown, outside of claims. ST_NO_MEMORY. */
 enum status context_message_form(const struct context *ctx, struct message_form *out);
@@ -138,8 +139,8 @@ enum status context_message_form(const struct context *ctx, struct message_form 
  * Requests that wait for a message (docs/api.md 11):
  *
  *     wait_begin()              may it wait, and for how long?
- *     ctx->op.waiter = wait_place(ctx, i), then ask the store for the i-th queue
- *     nothing was taken: return wait_on(ctx, ...), which is ST_OK if it does not wait
+ *     ctx->op.waiter = wait_waiter(ctx, i), then ask the store for the i-th queue
+ *     nothing was taken: return wait_result(ctx, ...), which is ST_OK if it does not wait
  *     wait_done()               something was: it is in no other line any more
  */
 
@@ -150,7 +151,7 @@ enum status context_message_form(const struct context *ctx, struct message_form 
 enum status wait_begin(struct context *ctx, size_t queues);
 
 /* Its place in the line of the i-th queue; NULL if it does not wait. */
-struct store_waiter *wait_place(const struct context *ctx, size_t i);
+struct store_waiter *wait_waiter(const struct context *ctx, size_t i);
 
 /* The client has hung up: nothing must be taken. */
 bool wait_abandoned(const struct context *ctx);
@@ -160,7 +161,7 @@ bool wait_abandoned(const struct context *ctx);
  * the store has it in the line of each queue (op.waits); if not, one was deleted.
  * ST_PROJECT_WAITERS: too many of its project wait already.
  */
-enum status wait_on(const struct context *ctx, bool stands);
+enum status wait_result(const struct context *ctx, bool stands);
 
 /* It waits no more, in any line. */
 void wait_done(struct store *store, struct mem *mem, struct waiting *waiting);
@@ -179,12 +180,12 @@ int64_t prefer_wait(struct bytes header);
  */
 
 /* Room in a response's body that problem_write() needs to succeed without memory. */
-#define PROBLEM_ROOM 256
+#define PROBLEM_SPACE 256
 
 /*
  * Makes res the answer for a status other than ST_OK, whatever stood in it before but its
  * Allow header. The detail explains this very case; absent: the text of the status. Never
- * fails: when memory is out, what is written is a prepared 503 that fits PROBLEM_ROOM.
+ * fails: when memory is out, what is written is a prepared 503 that fits PROBLEM_SPACE.
  */
 void problem_write(struct response *res, enum status st, struct bytes detail);
 
@@ -192,7 +193,7 @@ void problem_write(struct response *res, enum status st, struct bytes detail);
 void problem_write_bare(struct response *res, enum status st);
 
 /* Changes a header of a refusal, if it has it: Retry-After, or WWW-Authenticate of a 401. */
-void problem_change_header(struct response *res, const char *name, const char *value);
+void problem_set_header(struct response *res, const char *name, const char *value);
 
 /* {"title": ..., "description": ...}; an absent description is left out. */
 void problem_document(struct buf *out, struct bytes title, struct bytes description);

@@ -165,7 +165,7 @@ path_drop_slash(struct path *path)
 }
 
 bool
-path_take_project(struct path *path, struct bytes *raw, struct bytes *project)
+path_cut_project(struct path *path, struct bytes *raw, struct bytes *project)
 {
     if (path->depth < 3 || path->segments[1].len == 0 ||
         is_collection(path->segments[1]) || !is_collection(path->segments[2]))
@@ -222,13 +222,13 @@ refuse_version(struct context *ctx, const struct path *path)
 
 /* Hrefs keep the project in front when the request had it there (see context.h). */
 static enum status
-take_project(struct context *ctx, struct path *path)
+read_project_of_path(struct context *ctx, struct path *path)
 {
     struct bytes raw, tidy;
     enum status st;
 
     ctx->base = ctx->version->base;
-    if (!path_take_project(path, &raw, &ctx->path_project))
+    if (!path_cut_project(path, &raw, &ctx->path_project))
         return ST_OK;
     st = uri_tidy(ctx->req->arena, raw, &tidy);
     if (st != ST_OK)
@@ -240,7 +240,7 @@ take_project(struct context *ctx, struct path *path)
 
 /* What the path names: a queue or topic, then perhaps something in it. */
 static void
-take_names(struct context *ctx, const struct path *path)
+read_names(struct context *ctx, const struct path *path)
 {
     const struct resource *r = ctx->resource;
 
@@ -281,7 +281,7 @@ find_resource(const struct api *api, struct context *ctx)
     if (served == NULL)
         return refuse_version(ctx, &path);
     ctx->version = served->version;
-    st = take_project(ctx, &path);
+    st = read_project_of_path(ctx, &path);
     if (st != ST_OK)
         return st;
     if (path_drop_slash(&path))
@@ -290,14 +290,14 @@ find_resource(const struct api *api, struct context *ctx)
     if (ctx->resource == NULL)
         return refuse_path(ctx, &path);
     get = ctx->resource->routes[METHOD_GET];
-    if (ctx->req->door != API_DOOR_MAIN &&
+    if (ctx->req->listener != API_LISTENER_MAIN &&
         (get == NULL || (get->flags & ROUTE_METRICS) == 0))
         return context_refuse(ctx, ST_NO_PATH,
                               "this address serves only health checks and metrics");
     if (get != NULL && (get->flags & ROUTE_ADMIN) != 0 && !ctx->limits->admin_mode)
         return context_refuse(ctx, ST_NO_PATH, "%s requires the option admin_mode",
                               ctx->resource->pattern);
-    take_names(ctx, &path);
+    read_names(ctx, &path);
     return ST_OK;
 }
 
@@ -325,7 +325,7 @@ locate_content(struct context *ctx)
         return ST_NO_MEMORY;
     st = uri_tidy(req->arena, text, &text);
     if (st == ST_OK && text.len <= RESPONSE_VALUE_MAX)
-        st = answer_header_copy(ctx, "Content-Location", text);
+        st = response_copy_header(ctx, "Content-Location", text);
     return st;
 }
 
@@ -334,7 +334,7 @@ locate_content(struct context *ctx)
  * be allowed; that there are too many is said after them, as the contract wants it.
  */
 static enum status
-answer(const struct api *api, struct context *ctx)
+route_and_run(const struct api *api, struct context *ctx)
 {
     const struct request *req = ctx->req;
     enum status st = check_host(ctx, api->config.allowed_hosts), parsed;
@@ -353,9 +353,9 @@ answer(const struct api *api, struct context *ctx)
     if (req->method == METHOD_OPTIONS || ctx->route == NULL) {
         const bool options = req->method == METHOD_OPTIONS;
 
-        answer_header(ctx, "Allow",
-                      options ? ctx->resource->allow : ctx->resource->allow_all);
-        return options ? answer_empty(ctx, 200) : ST_BAD_METHOD;
+        response_add_header(ctx, "Allow",
+                            options ? ctx->resource->allow : ctx->resource->allow_all);
+        return options ? response_empty(ctx, 200) : ST_BAD_METHOD;
     }
     if (parsed == ST_BAD_PARAMETER)
         return context_refuse(ctx, parsed,
@@ -412,7 +412,7 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
     res->claim_id = BYTES_NONE;
     res->fault.kind = FAULT_NONE;
     /* With this room a refusal can be written even when memory runs out on the way. */
-    st = buf_reserve(&res->body, PROBLEM_ROOM) ? answer(api, ctx) : ST_NO_MEMORY;
+    st = buf_reserve(&res->body, PROBLEM_SPACE) ? route_and_run(api, ctx) : ST_NO_MEMORY;
     if (st == ST_AGAIN || st == ST_WAIT) {
         arena_rewind(req->arena, mark);
         buf_reset(&res->body, st == ST_AGAIN ? SIZE_MAX : 0);
@@ -430,8 +430,7 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
     else if (st != ST_OK)
         problem_write(res, st, ctx->detail);
     if (st == ST_UNAUTHORIZED && api->config.access != NULL)
-        problem_change_header(res, "WWW-Authenticate",
-                              access_challenge(api->config.access));
+        problem_set_header(res, "WWW-Authenticate", access_challenge(api->config.access));
     res->status = st;
     res->about = subject_of(ctx);
     return response_complete(ctx);

@@ -10,7 +10,7 @@ static const struct api_condition good_condition;
 /* ------------------------------------------------------------------ life */
 
 static enum status
-serve(struct api *api, const struct version *version, struct served *out)
+enable_version(struct api *api, const struct version *version, struct served *out)
 {
     out->version = version;
     return resources_build(api->config.mem, version->routes, &out->resources);
@@ -18,7 +18,7 @@ serve(struct api *api, const struct version *version, struct served *out)
 
 /* Those that are switched on, newest first: it has the most clients. */
 static enum status
-serve_enabled(struct api *api)
+enable_versions(struct api *api)
 {
     const struct {
         const struct version *version;
@@ -32,11 +32,11 @@ serve_enabled(struct api *api)
         {&version_testapi, api->config.testapi != NULL},
         {&version_identity, api->config.auth != NULL},
     };
-    enum status st = serve(api, &version_root, &api->root);
+    enum status st = enable_version(api, &version_root, &api->root);
 
     for (size_t i = 0; i < VERSIONS_MAX && st == ST_OK; i++)
         if (known[i].enabled)
-            st = serve(api, known[i].version, &api->served[api->count++]);
+            st = enable_version(api, known[i].version, &api->served[api->count++]);
     return st;
 }
 
@@ -55,7 +55,7 @@ api_new(const struct api_config *config, struct api **out)
     st = quotas_new(api->config.mem, &api->quotas);
     if (st == ST_OK) {
         quotas_set(api->quotas, &config->project_limits);
-        st = serve_enabled(api);
+        st = enable_versions(api);
     }
     if (st != ST_OK) {
         api_free(api);
@@ -84,10 +84,10 @@ api_limit(struct api *api, const struct api_project_limits *limits)
 }
 
 void
-api_leave(const struct api *api, struct api_seat *seat)
+api_connection_closed(const struct api *api, struct api_seat *seat)
 {
     (void)api; /* the seat knows where it belongs */
-    quotas_leave(seat);
+    quotas_disconnect(seat);
 }
 
 enum status
@@ -95,14 +95,14 @@ api_seed(const struct api *api, struct bytes text, int64_t now_ms, struct reason
 {
     struct store_op op = {.now_ms = now_ms};
     struct arena arena;
-    struct load l = {.store = api->config.store,
-                     .op = &op,
-                     .reader = {.limits = &api->config.limits,
-                                .mem = api->config.mem,
-                                .arena = &arena,
-                                .now_ms = now_ms,
-                                .project = bytes_str(API_SEED_PROJECT),
-                                .why = why}};
+    struct record_load l = {.store = api->config.store,
+                            .op = &op,
+                            .reader = {.limits = &api->config.limits,
+                                       .mem = api->config.mem,
+                                       .arena = &arena,
+                                       .now_ms = now_ms,
+                                       .project = bytes_str(API_SEED_PROJECT),
+                                       .why = why}};
     enum status st;
 
     reason_init(why);

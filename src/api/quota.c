@@ -65,7 +65,7 @@ quotas_new(struct mem *mem, struct quotas **out)
 }
 
 static void
-forget(struct mem *mem, struct api_tenant *t)
+tenant_free(struct mem *mem, struct api_tenant *t)
 {
     list_remove(&t->use);
     hashmap_remove(&t->part->tenants, &t->node);
@@ -88,7 +88,7 @@ quotas_free(struct quotas *q)
 
         while (!list_empty(&part->by_use)) {
             ENSURE(tenant_of(part->by_use.next)->connections == 0);
-            forget(q->mem, tenant_of(part->by_use.next));
+            tenant_free(q->mem, tenant_of(part->by_use.next));
         }
         hashmap_fini(&part->tenants);
         lock_fini(&part->lock);
@@ -129,7 +129,7 @@ is_tenant(const struct hashnode *node, const void *key)
 
 /* Forgets some of those who have nothing, and whose bucket is full again. */
 static void
-forget_idle(struct quotas *q, struct part *part, int64_t now_ms)
+free_idle_tenants(struct quotas *q, struct part *part, int64_t now_ms)
 {
     for (int i = 0; i < FORGET && !list_empty(&part->by_use); i++) {
         struct api_tenant *t = tenant_of(part->by_use.next);
@@ -140,18 +140,18 @@ forget_idle(struct quotas *q, struct part *part, int64_t now_ms)
             list_remove(&t->use);
             list_add_before(&part->by_use, &t->use);
         } else {
-            forget(q->mem, t);
+            tenant_free(q->mem, t);
         }
     }
 }
 
 static struct api_tenant *
-make_tenant(struct quotas *q, struct part *part, struct bytes project, uint64_t hash,
-            int64_t now_ms)
+tenant_new(struct quotas *q, struct part *part, struct bytes project, uint64_t hash,
+           int64_t now_ms)
 {
     struct api_tenant *t;
 
-    forget_idle(q, part, now_ms);
+    free_idle_tenants(q, part, now_ms);
     if (hashmap_reserve(&part->tenants, 1) != ST_OK)
         return NULL;
     t = mem_calloc(q->mem, 1, sizeof(*t) + project.len);
@@ -170,7 +170,7 @@ make_tenant(struct quotas *q, struct part *part, struct bytes project, uint64_t 
 
 /* Enters the part of a project and finds what is known of it; NULL without memory. */
 static struct api_tenant *
-enter(struct quotas *q, struct bytes project, int64_t now_ms, struct part **part)
+tenant_lock(struct quotas *q, struct bytes project, int64_t now_ms, struct part **part)
 {
     uint64_t hash = hash_bytes(&q->key, project);
     struct hashnode *node;
@@ -179,7 +179,7 @@ enter(struct quotas *q, struct bytes project, int64_t now_ms, struct part **part
     lock_acquire(&(*part)->lock);
     node = hashmap_find(&(*part)->tenants, hash, is_tenant, &project);
     if (node == NULL)
-        return make_tenant(q, *part, project, hash, now_ms);
+        return tenant_new(q, *part, project, hash, now_ms);
     return container_of(node, struct api_tenant, node);
 }
 
@@ -187,7 +187,7 @@ enter(struct quotas *q, struct bytes project, int64_t now_ms, struct part **part
 
 /* Fills the bucket with what has come since, and takes one out. */
 static bool
-take_token(struct api_tenant *t, int64_t rate, int64_t now_ms)
+use_token(struct api_tenant *t, int64_t rate, int64_t now_ms)
 {
     int64_t passed_ms = now_ms - t->asked_ms;
 
@@ -207,7 +207,7 @@ take_token(struct api_tenant *t, int64_t rate, int64_t now_ms)
 
 /* Takes the seat for t, if it is not t's already. */
 static bool
-take_seat(struct api_tenant *t, int64_t most, struct api_seat *seat)
+use_seat(struct api_tenant *t, int64_t most, struct api_seat *seat)
 {
     if (seat->tenant == t)
         return true;
@@ -233,13 +233,13 @@ quotas_admit(struct quotas *q, struct bytes project, int64_t now_ms,
     /* Over a connection for several projects the last one counts. */
     if (seat != NULL && seat->tenant != NULL &&
         !bytes_equal(seat->tenant->project, project))
-        quotas_leave(seat);
-    t = enter(q, project, now_ms, &part);
+        quotas_disconnect(seat);
+    t = tenant_lock(q, project, now_ms, &part);
     if (t == NULL)
         st = ST_NO_MEMORY;
-    else if (most > 0 && seat != NULL && !take_seat(t, most, seat))
+    else if (most > 0 && seat != NULL && !use_seat(t, most, seat))
         st = ST_PROJECT_CONNECTIONS;
-    else if (rate > 0 && !take_token(t, rate, now_ms))
+    else if (rate > 0 && !use_token(t, rate, now_ms))
         st = ST_PROJECT_REQUESTS;
     if (t != NULL) {
         list_remove(&t->use);
@@ -250,7 +250,7 @@ quotas_admit(struct quotas *q, struct bytes project, int64_t now_ms,
 }
 
 void
-quotas_leave(struct api_seat *seat)
+quotas_disconnect(struct api_seat *seat)
 {
     struct api_tenant *t = seat->tenant;
     struct part *part;
@@ -279,7 +279,7 @@ quotas_wait_begin(struct quotas *q, struct bytes project, int64_t now_ms,
     *tenant = NULL;
     if (most == 0)
         return ST_OK;
-    t = enter(q, project, now_ms, &part);
+    t = tenant_lock(q, project, now_ms, &part);
     if (t == NULL)
         st = ST_NO_MEMORY;
     else if (t->waiters >= most)

@@ -36,7 +36,7 @@ enum status quotas_admit(struct quotas *q, struct bytes project, int64_t now_ms,
                          struct api_seat *seat);
 
 /* The seat is free again; fine if nobody had it. */
-void quotas_leave(struct api_seat *seat);
+void quotas_disconnect(struct api_seat *seat);
 
 /*
  * A request of the project is about to wait; *tenant is then for quotas_wait_end(), NULL if

@@ -122,7 +122,7 @@ resource_route(const struct resource *r, enum method method, const struct query 
  * Takes the project out of /{version}/{project}/queues/... (or topics) and returns its place: 1 if
  * there was one, else 0. Neither word right behind the version is ever a project.
  */
-bool path_take_project(struct path *path, struct bytes *raw, struct bytes *project);
+bool path_cut_project(struct path *path, struct bytes *raw, struct bytes *project);
 
 /*
  * Drops one slash behind a whole path, which means the same with and without; true if

@@ -6,7 +6,7 @@
 /* ------------------------------------------------------------------ reading */
 
 enum status
-load_read(struct load *l, struct bytes text)
+load_read(struct record_load *l, struct bytes text)
 {
     struct record_reader *r = &l->reader;
     struct dump_check check = {0};
@@ -62,7 +62,7 @@ compare_names(const void *a, const void *b)
 
 /* One claim holds the messages of a batch whose claims have the same name: that of the first. */
 static enum status
-join_claims(struct load *l, struct record_line *first, size_t count)
+join_claims(struct record_load *l, struct record_line *first, size_t count)
 {
     struct record_line **named = arena_array(l->reader.arena, count, sizeof(*named));
     size_t names = 0;
@@ -84,7 +84,7 @@ join_claims(struct load *l, struct record_line *first, size_t count)
 
 /* May a line join the batch of `before`? Messages come before subscriptions. */
 static bool
-joins(const struct record_line *before, const struct record_line *line)
+joins_batch(const struct record_line *before, const struct record_line *line)
 {
     return store_queue_equal(&before->where, &line->where) &&
            line->record.kind != STORE_RECORD_QUEUE &&
@@ -92,18 +92,19 @@ joins(const struct record_line *before, const struct record_line *line)
             before->record.kind != STORE_RECORD_SUBSCRIPTION);
 }
 
-typedef enum status batch_fn(struct load *l, struct record_line *first, size_t count);
+typedef enum status
+batch_fn(struct record_load *l, struct record_line *first, size_t count);
 
 /* Calls `run` for each batch, whose records are in l->batch. */
 static enum status
-for_each_batch(struct load *l, batch_fn *run)
+for_each_batch(struct record_load *l, batch_fn *run)
 {
     enum status st = ST_OK;
     size_t first = 0;
 
     for (size_t i = 0; st == ST_OK && i < l->count; i++) {
         l->batch[i - first] = l->lines[i].record;
-        if (i + 1 < l->count && joins(&l->lines[i], &l->lines[i + 1]))
+        if (i + 1 < l->count && joins_batch(&l->lines[i], &l->lines[i + 1]))
             continue;
         st = run(l, &l->lines[first], i + 1 - first);
         first = i + 1;
@@ -112,7 +113,7 @@ for_each_batch(struct load *l, batch_fn *run)
 }
 
 static enum status
-check_batch(struct load *l, struct record_line *first, size_t count)
+check_batch(struct record_load *l, struct record_line *first, size_t count)
 {
     static const char *const of[] = {[STORE_RECORD_QUEUE] = "",
                                      [STORE_RECORD_MESSAGE] = "message.",
@@ -130,7 +131,7 @@ check_batch(struct load *l, struct record_line *first, size_t count)
 }
 
 enum status
-load_check(struct load *l)
+load_check(struct record_load *l)
 {
     l->batch = arena_array(l->reader.arena, l->count + 1, sizeof(*l->batch));
     if (l->batch == NULL)
@@ -139,7 +140,7 @@ load_check(struct load *l)
 }
 
 static enum status
-refuse_batch(struct load *l, enum status st, const struct record_line *first,
+refuse_batch(struct record_load *l, enum status st, const struct record_line *first,
              const struct record_line *last)
 {
     const struct store_queue *where = &first->where;
@@ -163,7 +164,7 @@ refuse_batch(struct load *l, enum status st, const struct record_line *first,
 enum { TRIES = 8 };
 
 static enum status
-apply_batch(struct load *l, struct record_line *first, size_t count)
+apply_batch(struct record_load *l, struct record_line *first, size_t count)
 {
     const bool replaces = l->replace && first->record.kind == STORE_RECORD_QUEUE;
     enum status st = ST_CONFLICT;
@@ -184,7 +185,7 @@ apply_batch(struct load *l, struct record_line *first, size_t count)
 }
 
 enum status
-load_apply(struct load *l)
+load_apply(struct record_load *l)
 {
     return for_each_batch(l, apply_batch);
 }
@@ -229,7 +230,7 @@ state_write(struct store *store, struct store_op *op, struct bytes project,
 /* ------------------------------------------------------------------ checks */
 
 static enum status
-refuse_line(struct load *l, const struct record_line *line, const char *member,
+refuse_line(struct record_load *l, const struct record_line *line, const char *member,
             const char *what)
 {
     return reason_give(l->reader.why, ST_BAD_VALUE, "line %zu: %s: %s", line->number,
@@ -262,7 +263,7 @@ compare_lines(const void *a, const void *b)
 
 /* Is the i-th line the first one of a queue that has no line of its own? */
 static bool
-lacks_queue(const struct load *l, size_t i)
+lacks_queue(const struct record_load *l, size_t i)
 {
     return l->lines[i].record.kind != STORE_RECORD_QUEUE &&
            (i == 0 || compare_queues(&l->lines[i], &l->lines[i - 1]) != 0);
@@ -270,7 +271,7 @@ lacks_queue(const struct load *l, size_t i)
 
 /* Sorts the lines, and adds one for each queue that has none of its own. */
 static enum status
-complete_lines(struct load *l)
+complete_lines(struct record_load *l)
 {
     size_t count = 0, missing = 0;
     struct record_line *lines;
@@ -306,7 +307,7 @@ struct made {
 
 /* Where the dead letters of a queue go; NULL: they stay, or their target is not among these. */
 static struct made *
-next_of(const struct made *at, struct made *all, size_t count)
+find_dead_letter_queue(const struct made *at, struct made *all, size_t count)
 {
     const struct store_settings *set = &at->line->record.metadata.settings;
     size_t low = 0, high = count;
@@ -332,7 +333,7 @@ next_of(const struct made *at, struct made *all, size_t count)
  * earlier one has been, so each queue is looked at once.
  */
 static enum status
-check_queues(struct load *l)
+check_queues(struct record_load *l)
 {
     struct made *all = arena_array(l->reader.arena, l->count + 1, sizeof(*all));
     size_t count = 0;
@@ -350,9 +351,10 @@ check_queues(struct load *l)
     for (size_t walk = 1; walk <= count; walk++) {
         struct made *at = &all[walk - 1];
 
-        for (; at != NULL && at->walk == 0; at = next_of(at, all, count))
+        for (; at != NULL && at->walk == 0; at = find_dead_letter_queue(at, all, count))
             at->walk = walk;
-        if (at != NULL && at->walk == walk && next_of(at, all, count) != NULL)
+        if (at != NULL && at->walk == walk &&
+            find_dead_letter_queue(at, all, count) != NULL)
             return refuse_line(l, at->line, "metadata._dead_letter_queue",
                                "the dead-letter queues form a cycle");
     }
@@ -373,7 +375,7 @@ compare_ids(const void *a, const void *b)
 
 /* A message is in one queue: a dead letter takes its id along. */
 static enum status
-check_ids(struct load *l)
+check_ids(struct record_load *l)
 {
     struct record_line **ids = arena_array(l->reader.arena, l->count + 1, sizeof(*ids));
     size_t count = 0;
@@ -395,7 +397,7 @@ check_ids(struct load *l)
 }
 
 enum status
-state_check(struct load *l)
+state_check(struct record_load *l)
 {
     enum status st = complete_lines(l);
 
@@ -410,26 +412,27 @@ state_check(struct load *l)
 /* ------------------------------------------------------------------ replacing */
 
 /* A slice of the old state. */
-struct slice {
-    struct slice *next;
+struct old_slice {
+    struct old_slice *next;
     struct store_queue where;
     struct store_records records;
 };
 
 /* Reads the old state into *first. */
 static enum status
-keep_old(const struct load *l, struct bytes project, struct slice **first)
+read_old_state(const struct record_load *l, struct bytes project,
+               struct old_slice **first)
 {
     struct arena *arena = l->reader.arena;
     struct dump dump = {.begun = false};
     enum status st = ST_OK;
 
     while (!dump.done && (st == ST_OK || st == ST_AGAIN)) {
-        struct slice *slice = arena_alloc(arena, sizeof(*slice));
+        struct old_slice *slice = arena_alloc(arena, sizeof(*slice));
 
         if (slice == NULL)
             return ST_NO_MEMORY;
-        *slice = (struct slice){.records = STORE_RECORDS_INIT};
+        *slice = (struct old_slice){.records = STORE_RECORDS_INIT};
         st = dump_read(l->store, l->op, project, &dump, &slice->records);
         *first = slice;
         first = &slice->next;
@@ -458,7 +461,7 @@ bytes_of_record(const struct store_record *r)
  * until all is over.
  */
 static bool
-has_capacity(const struct load *l, const struct slice *old)
+has_capacity(const struct record_load *l, const struct old_slice *old)
 {
     size_t total = 0;
 
@@ -472,14 +475,14 @@ has_capacity(const struct load *l, const struct slice *old)
 
 /* Is it the first one of a queue? */
 static bool
-begins_queue(const struct slice *slice)
+begins_queue(const struct old_slice *slice)
 {
     return slice->records.count > 0 && slice->records.all[0].kind == STORE_RECORD_QUEUE;
 }
 
 /* Puts all of the old state back that can be; false: that was not all. */
 static bool
-restore(struct load *l, const struct slice *old)
+restore_old_state(struct record_load *l, const struct old_slice *old)
 {
     bool all = true;
 
@@ -501,12 +504,12 @@ restore(struct load *l, const struct slice *old)
 
 /* Applies the new lines in place of the old state. */
 static enum status
-exchange(struct load *l, const struct slice *old)
+replace_or_restore(struct record_load *l, const struct old_slice *old)
 {
     enum status st = ST_OK;
     struct reason first;
 
-    for (const struct slice *s = old; st == ST_OK && s != NULL; s = s->next)
+    for (const struct old_slice *s = old; st == ST_OK && s != NULL; s = s->next)
         if (begins_queue(s))
             st = store_queue_delete(l->store, l->op, &s->where);
     if (st == ST_OK)
@@ -514,29 +517,29 @@ exchange(struct load *l, const struct slice *old)
     if (st == ST_OK)
         return ST_OK;
     first = *l->reader.why;
-    if (!restore(l, old))
+    if (!restore_old_state(l, old))
         (void)reason_give(l->reader.why, st, "%s. Part of the old state was not restored",
                           first.text[0] == '\0' ? status_text(st) : first.text);
     return st;
 }
 
 enum status
-state_replace(struct load *l, struct bytes project)
+state_replace(struct record_load *l, struct bytes project)
 {
-    struct slice *old = NULL;
-    enum status st = keep_old(l, project, &old);
+    struct old_slice *old = NULL;
+    enum status st = read_old_state(l, project, &old);
 
     if (st == ST_OK && !has_capacity(l, old))
         st = ST_OVER_BUDGET;
     if (st == ST_OK)
-        st = exchange(l, old);
+        st = replace_or_restore(l, old);
     for (; old != NULL; old = old->next)
         store_records_release(&old->records);
     return st;
 }
 
 enum status
-state_seed(struct load *l, struct bytes text)
+state_seed(struct record_load *l, struct bytes text)
 {
     enum status st = load_read(l, text);
     size_t first = 0;
@@ -545,7 +548,7 @@ state_seed(struct load *l, struct bytes text)
         st = state_check(l);
     for (size_t i = 1; st == ST_OK && i <= l->count; i++) {
         const struct bytes project = l->lines[first].where.project;
-        struct load part = *l; /* the lines of a project */
+        struct record_load part = *l; /* the lines of a project */
 
         if (i < l->count && bytes_equal(l->lines[i].where.project, project))
             continue;

@@ -12,7 +12,7 @@
 #include "api/wire/record_json.h"
 #include "claimd/api/dump.h"
 
-struct load {
+struct record_load {
     struct store *store;
     struct store_op *op;
     struct record_reader reader;
@@ -26,16 +26,16 @@ struct load {
 
 /* Reads all lines of a text. ST_BAD_BODY, ST_BAD_VALUE, with the number of the line; ST_NO_MEMORY,
  * ST_OVER_BUDGET. */
-enum status load_read(struct load *l, struct bytes text);
+enum status load_read(struct record_load *l, struct bytes text);
 
 /* Checks the lines as the store will, and joins claims. ST_BAD_VALUE; ST_NO_MEMORY. */
-enum status load_check(struct load *l);
+enum status load_check(struct record_load *l);
 
 /*
  * Applies lines that were checked, those of a queue that are side by side together. ST_CONFLICT with
  * a reason, and the store's statuses.
  */
-enum status load_apply(struct load *l);
+enum status load_apply(struct record_load *l);
 
 /* A refusal as it is answered: a limit of a project is no 429 here, since asking again later is of
  * no use. */
@@ -53,7 +53,7 @@ enum status state_write(struct store *store, struct store_op *op, struct bytes p
  * across queues. Sorts them, and adds lines for queues that have none. ST_BAD_VALUE with a reason;
  * ST_NO_MEMORY.
  */
-enum status state_check(struct load *l);
+enum status state_check(struct record_load *l);
 
 /*
  * Deletes all that the project, or (absent) any project, has, and applies the lines of the load
@@ -61,9 +61,9 @@ enum status state_check(struct load *l);
  * clients may use the queues meanwhile: their changes are lost with what is replaced. A reason, if it
  * is a line's. Statuses of load_apply(); ST_OVER_BUDGET: no memory for both.
  */
-enum status state_replace(struct load *l, struct bytes project);
+enum status state_replace(struct record_load *l, struct bytes project);
 
 /* Replaces all projects that a text has lines of (--seed). */
-enum status state_seed(struct load *l, struct bytes text);
+enum status state_seed(struct record_load *l, struct bytes text);
 
 #endif

@@ -42,7 +42,8 @@ conn_table_remove(struct conn_table *t, struct conn *c)
 }
 
 void
-conn_enter(struct conn_table *t, struct conn *c, enum conn_phase phase, int64_t now_ms)
+conn_set_phase(struct conn_table *t, struct conn *c, enum conn_phase phase,
+               int64_t now_ms)
 {
     ENSURE(phase <= CONN_CLOSING);
     if (c->phase == CONN_CLOSING)

@@ -121,8 +121,8 @@ void conn_table_add(struct conn_table *t, struct conn *c, int64_t now_ms);
 void conn_table_remove(struct conn_table *t, struct conn *c);
 
 /* Begins a phase. A closing connection stays so. */
-void
-conn_enter(struct conn_table *t, struct conn *c, enum conn_phase phase, int64_t now_ms);
+void conn_set_phase(struct conn_table *t, struct conn *c, enum conn_phase phase,
+                    int64_t now_ms);
 
 /* A connection whose phase lasts too long, NULL if there is none. */
 struct conn *conn_overdue(const struct conn_table *t, int64_t now_ms);

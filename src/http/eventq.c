@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 static void
-fire(struct store_wakeup *wakeup)
+fire_wakeup(struct store_wakeup *wakeup)
 {
     eventq_wake(container_of(wakeup, struct eventq, wakeup));
 }
@@ -13,7 +13,7 @@ enum status
 eventq_init(struct eventq *q)
 {
     q->source.kind = SOURCE_EVENTQ;
-    q->wakeup.fire = fire;
+    q->wakeup.fire = fire_wakeup;
     lock_init(&q->lock);
     list_init(&q->events);
     atomic_init(&q->notified, false);

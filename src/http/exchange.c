@@ -67,7 +67,7 @@ exchange_pool_fini(struct exchange_pool *pool)
 }
 
 static struct exchange *
-exchange_take(struct exchange_pool *pool)
+exchange_new(struct exchange_pool *pool)
 {
     struct exchange *ex = pool->spare;
 
@@ -112,7 +112,7 @@ split_target(struct bytes target, struct bytes *path, struct bytes *query)
 struct exchange *
 exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target)
 {
-    struct exchange *ex = exchange_take(pool);
+    struct exchange *ex = exchange_new(pool);
     struct bytes copy;
 
     if (ex == NULL)
@@ -133,7 +133,8 @@ exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target
     ex->request.tls = conn->mhd.tls != NULL;
     ex->request.check_host = conn->check_host;
     ex->request.certificate = conn->certificate;
-    ex->request.door = conn->kind == LISTEN_METRICS ? API_DOOR_METRICS : API_DOOR_MAIN;
+    ex->request.listener =
+        conn->kind == LISTEN_METRICS ? API_LISTENER_METRICS : API_LISTENER_MAIN;
     return ex;
 }
 
@@ -176,7 +177,7 @@ exchange_refuse_body(struct exchange *ex)
 }
 
 void
-exchange_take_body(struct exchange *ex, const char *data, size_t len, size_t limit)
+exchange_append_body(struct exchange *ex, const char *data, size_t len, size_t limit)
 {
     ex->received += len;
     if (ex->state == EXCHANGE_DISCARD)

@@ -136,7 +136,8 @@ void exchange_end(struct exchange_pool *pool, struct exchange *ex);
  * Keeps a piece of body, up to `limit` bytes in all; beyond that, without memory, or when a
  * large body does not fit into the budget, forgets what was kept and remembers why.
  */
-void exchange_take_body(struct exchange *ex, const char *data, size_t len, size_t limit);
+void
+exchange_append_body(struct exchange *ex, const char *data, size_t len, size_t limit);
 
 /* The body is known to be longer than allowed. */
 void exchange_refuse_body(struct exchange *ex);

@@ -17,7 +17,7 @@ static const char unix_prefix[] = "unix:";
 enum { PORT_MAX = 65535, HOST_CAP = 256 };
 
 /* A text cut in two: "[::1]:80" is "::1" in brackets and "80". */
-struct parts {
+struct address_parts {
     char host[HOST_CAP];
     const char *port;
     bool bracketed;
@@ -34,7 +34,7 @@ unix_path(const char *text)
 
 /* Cuts at the last colon. */
 static enum status
-cut_address(const char *text, struct parts *out, struct reason *why)
+cut_address(const char *text, struct address_parts *out, struct reason *why)
 {
     const char *colon = strrchr(text, ':');
     size_t len = colon == NULL ? 0 : (size_t)(colon - text);
@@ -82,7 +82,7 @@ is_ipv6(const char *host)
 }
 
 static enum status
-check_host(const struct parts *parts, struct reason *why)
+check_host(const struct address_parts *parts, struct reason *why)
 {
     const char *host = parts->host, *dot = strrchr(host, '.');
     const char *last = dot == NULL ? host : dot + 1;
@@ -111,7 +111,8 @@ check_host(const struct parts *parts, struct reason *why)
 
 /* Checks the form of a text, and cuts it; *path: of "unix:/path", NULL: of another kind. */
 static enum status
-read_parts(const char *text, const char **path, struct parts *out, struct reason *why)
+read_parts(const char *text, const char **path, struct address_parts *out,
+           struct reason *why)
 {
     const size_t cap = sizeof(((struct sockaddr_un *)NULL)->sun_path);
     enum status st;
@@ -139,7 +140,7 @@ enum status
 address_check(const char *text, struct reason *why)
 {
     const char *path;
-    struct parts parts;
+    struct address_parts parts;
 
     return read_parts(text, &path, &parts, why);
 }
@@ -152,7 +153,7 @@ address_parse(const char *text, struct address *out, struct reason *why)
                                    .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     const char *path;
-    struct parts parts;
+    struct address_parts parts;
     enum status st = read_parts(text, &path, &parts, why);
     int failed;
 
@@ -238,7 +239,7 @@ listen_scheme(enum listen_kind kind, const char *address)
 }
 
 static enum listen_kind
-take_prefix(const char **text)
+skip_prefix(const char **text)
 {
     for (int kind = LISTEN_API + 1; kind < KINDS; kind++) {
         size_t len = strlen(kinds[kind].prefix);
@@ -264,7 +265,7 @@ read_entry(struct bytes text, struct listen_entry *out, struct reason *why)
                            "has an address that is too long: %zu characters", text.len);
     memcpy(whole, text.data, text.len);
     whole[text.len] = '\0';
-    out->kind = take_prefix(&address);
+    out->kind = skip_prefix(&address);
     out->inherited = -1;
     (void)snprintf(out->address, sizeof(out->address), "%s", address);
     /* Letters and a colon before what is an address otherwise. */
@@ -287,7 +288,7 @@ is_everywhere(struct bytes host)
 
 /* Would the second of them find its address taken? Port 0 is another port each time. */
 static bool
-collide(const struct listen_entry *a, const struct listen_entry *b)
+addresses_collide(const struct listen_entry *a, const struct listen_entry *b)
 {
     const char *a_port = strrchr(a->address, ':'), *b_port = strrchr(b->address, ':');
     const struct bytes a_host = bytes_of(a->address, (size_t)(a_port - a->address));
@@ -314,7 +315,7 @@ listen_read(const char *text, struct listen_list *out, struct reason *why)
 
         text += strspn(text, blanks);
         address = text;
-        (void)take_prefix(&address);
+        (void)skip_prefix(&address);
         len = strcspn(text, unix_path(address) != NULL ? "," : ", \t");
         if (len == 0)
             return reason_give(why, ST_BAD_VALUE, "must have an address %s its comma",
@@ -326,7 +327,7 @@ listen_read(const char *text, struct listen_list *out, struct reason *why)
         if (st != ST_OK)
             return st;
         for (const struct listen_entry *e = out->entries; e < last; e++)
-            if (collide(e, last))
+            if (addresses_collide(e, last))
                 return reason_give(
                     why, ST_BAD_VALUE,
                     "has %s%.150s and %s%.150s, which are the same address",
@@ -346,7 +347,7 @@ listen_read(const char *text, struct listen_list *out, struct reason *why)
 
 /* The error of a socket, NULL if it is a stream socket that listens. */
 static const char *
-judge_socket(int fd)
+check_socket(int fd)
 {
     int type = 0, listens = 0;
     socklen_t type_len = sizeof(type), listens_len = sizeof(listens);
@@ -367,7 +368,7 @@ listen_inherit(int fd, enum listen_kind kind, struct listen_entry *out, const ch
     struct address address = {.len = sizeof(address.sock)};
     int flags;
 
-    *why = judge_socket(fd);
+    *why = check_socket(fd);
     if (*why != NULL)
         return false;
     flags = fcntl(fd, F_GETFL);
@@ -385,14 +386,14 @@ listen_inherit(int fd, enum listen_kind kind, struct listen_entry *out, const ch
 /* ------------------------------------------------------------------ listening sockets */
 
 static bool
-is_local(const struct listener *l)
+is_unix_socket(const struct listener *l)
 {
     return l->address.sock.any.sa_family == AF_UNIX;
 }
 
 /* True if a server answers on this Unix socket. */
 static bool
-is_live(const struct address *address)
+has_live_server(const struct address *address)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool live;
@@ -418,7 +419,7 @@ bind_local(struct listener *l, const struct listener_access *access)
     const char *path = l->address.sock.local.sun_path;
     struct stat st;
 
-    if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && !is_live(&l->address))
+    if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && !has_live_server(&l->address))
         (void)unlink(path); /* bind() tells if this failed */
     if (fchmod(l->fd, 0) != 0 || bind(l->fd, &l->address.sock.any, l->address.len) != 0)
         return false;
@@ -434,7 +435,7 @@ bind_local(struct listener *l, const struct listener_access *access)
 }
 
 static void
-set_options(int fd, int family)
+set_socket_options(int fd, int family)
 {
     int on = 1;
 
@@ -449,7 +450,7 @@ set_options(int fd, int family)
 
 /* The socket listens: notes its address. */
 static bool
-note_address(struct listener *l)
+read_bound_address(struct listener *l)
 {
     l->address.len = sizeof(l->address.sock);
     if (getsockname(l->fd, &l->address.sock.any, &l->address.len) != 0)
@@ -470,10 +471,10 @@ listener_open(struct listener *l, const struct listen_entry *entry,
     if (entry->inherited >= 0) {
         l->fd = entry->inherited;
         l->inherited = true;
-        if (!note_address(l))
+        if (!read_bound_address(l))
             return reason_give(why, ST_IO, "cannot listen on %s: %s", entry->address,
                                strerror(errno));
-        set_options(l->fd, l->address.sock.any.sa_family);
+        set_socket_options(l->fd, l->address.sock.any.sa_family);
         return ST_OK;
     }
     st = address_parse(entry->address, &l->address, &what);
@@ -483,15 +484,16 @@ listener_open(struct listener *l, const struct listen_entry *entry,
     l->fd = socket(l->address.sock.any.sa_family,
                    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (l->fd >= 0) {
-        set_options(l->fd, l->address.sock.any.sa_family);
-        if ((is_local(l) ? bind_local(l, access)
-                         : bind(l->fd, &l->address.sock.any, l->address.len) == 0) &&
-            listen(l->fd, SOMAXCONN) == 0 && note_address(l))
+        set_socket_options(l->fd, l->address.sock.any.sa_family);
+        if ((is_unix_socket(l)
+                 ? bind_local(l, access)
+                 : bind(l->fd, &l->address.sock.any, l->address.len) == 0) &&
+            listen(l->fd, SOMAXCONN) == 0 && read_bound_address(l))
             return ST_OK;
     }
     (void)reason_give(why, ST_IO, "cannot listen on %s: %s%s", entry->address,
                       errno == EADDRINUSE ? "address already in use" : strerror(errno),
-                      errno == EACCES && !is_local(l)
+                      errno == EACCES && !is_unix_socket(l)
                           ? ". A port below 1024 needs CAP_NET_BIND_SERVICE, or a socket "
                             "from claimd.socket"
                           : "");
@@ -510,8 +512,8 @@ listener_close(struct listener *l)
     if (l->fd < 0)
         return;
     /* Our file's number is not given to another while our socket is open. */
-    if (is_local(l) && !l->inherited && lstat(path, &st) == 0 && st.st_dev == l->device &&
-        st.st_ino == l->inode)
+    if (is_unix_socket(l) && !l->inherited && lstat(path, &st) == 0 &&
+        st.st_dev == l->device && st.st_ino == l->inode)
         (void)unlink(path); /* another process may be quicker */
     (void)close(l->fd);
     l->fd = -1;

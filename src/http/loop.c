@@ -107,7 +107,7 @@ worker_fini(struct worker *w)
 /* ------------------------------------------------------------------ a round */
 
 static int64_t
-earlier(int64_t a, int64_t b)
+earlier_ms(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -146,7 +146,7 @@ close_idle(struct worker *w)
 
 /* All of a round except sleeping. Returns for how long there is nothing to do; -1: for ever. */
 static int64_t
-work(struct worker *w)
+run_round(struct worker *w)
 {
     const int64_t now_ms = w->loop.round.now_ms;
     int64_t next_ms, sleep_ms;
@@ -159,12 +159,12 @@ work(struct worker *w)
         request_time_out(w, c);
     if (atomic_load(&w->shared->draining)) {
         suspended_drain(w);
-        next_ms = earlier(next_ms, close_idle(w));
+        next_ms = earlier_ms(next_ms, close_idle(w));
     }
-    next_ms = earlier(next_ms, suspended_expire(w));
-    next_ms = earlier(next_ms, conn_next_ms(&w->conns.table));
-    next_ms = earlier(next_ms, linger_expire(&w->conns.linger, now_ms));
-    next_ms = earlier(next_ms, request_log_settle(&w->shared->log, now_ms));
+    next_ms = earlier_ms(next_ms, suspended_expire(w));
+    next_ms = earlier_ms(next_ms, conn_next_ms(&w->conns.table));
+    next_ms = earlier_ms(next_ms, linger_expire(&w->conns.linger, now_ms));
+    next_ms = earlier_ms(next_ms, request_log_expire(&w->shared->log, now_ms));
     if (mhd_is_due(w->conns.mhd) || !list_empty(&w->suspended.turns) ||
         atomic_load(&w->suspended.log_moved))
         next_ms = now_ms;
@@ -221,7 +221,7 @@ run_loop(struct worker *w)
         for (int i = 0; i < n; i++)
             handle_source(w, events[i].data.ptr);
         (void)handle_events(w);
-        sleep_ms = work(w);
+        sleep_ms = run_round(w);
     }
 }
 

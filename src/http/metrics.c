@@ -45,7 +45,7 @@ make_row(struct traffic *t, size_t place, const char *route, enum method method)
 }
 
 static struct traffic_row *
-row_of(struct traffic *t, const char *route, enum method method)
+find_row(struct traffic *t, const char *route, enum method method)
 {
     size_t place = hash_mix((uint64_t)(uintptr_t)route + (uint64_t)method) % TRAFFIC_ROWS;
 
@@ -71,7 +71,7 @@ traffic_count(struct traffic *t, const char *route, enum method method, int code
         return;
     while (i < TRAFFIC_CODES && traffic_codes[i] != code)
         i++;
-    row = route == NULL ? &t->rest : row_of(t, route, method);
+    row = route == NULL ? &t->rest : find_row(t, route, method);
     counter_add(&row->codes[i], 1);
     buckets_add(&row->took_us, &traffic_bounds_us, took_us > 0 ? (uint64_t)took_us : 0);
 }
@@ -93,7 +93,7 @@ traffic_merge(struct traffic *to, const struct traffic *from)
             atomic_load_explicit(&from->rows[i], memory_order_acquire);
 
         if (row != NULL)
-            merge_row(row_of(to, row->route, row->method), row);
+            merge_row(find_row(to, row->route, row->method), row);
     }
 }
 

@@ -61,7 +61,7 @@ http_on_body(struct conn *c, const char *data, size_t len)
     struct exchange *ex = c->exchange;
     size_t limit = api_body_limit(w->shared->config->api, ex->request.path);
 
-    exchange_take_body(ex, data, len, limit);
+    exchange_append_body(ex, data, len, limit);
     if (ex->received <= limit || ex->received - limit <= BODY_DISCARD_MOST)
         return true;
     /* It is chunked: of others the length was known before. */
@@ -120,7 +120,7 @@ http_on_closed(struct conn *c)
 {
     struct worker *w = worker_of(c);
 
-    api_leave(w->shared->config->api, &c->seat);
+    api_connection_closed(w->shared->config->api, &c->seat);
     if (c->phase != CONN_CLOSING)
         linger_if_sending(w, c);
     conn_table_remove(&w->conns.table, c);

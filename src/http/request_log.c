@@ -112,7 +112,7 @@ count_refused(struct request_log *r, enum status why, int64_t now_ms,
 }
 
 int64_t
-request_log_settle(struct request_log *l, int64_t now_ms)
+request_log_expire(struct request_log *l, int64_t now_ms)
 {
     struct refused_reason over[ST_COUNT];
     int64_t next_ms = INT64_MAX;
@@ -177,20 +177,20 @@ write_refused(struct request_log *l, int64_t now_ms, const struct exchange *ex)
               LOG_S("client", client_of(ex, client)), LOG_I("suppressed", suppressed));
 }
 
-struct fields {
+struct log_fields {
     struct log_field all[16];
     size_t count;
 };
 
 static void
-add_number(struct fields *f, const char *key, int64_t number)
+add_number(struct log_fields *f, const char *key, int64_t number)
 {
     f->all[f->count++] = LOG_I(key, number);
 }
 
 /* An absent or empty text has no field. */
 static void
-add_text(struct fields *f, const char *key, struct bytes text)
+add_text(struct log_fields *f, const char *key, struct bytes text)
 {
     if (text.len > 0)
         f->all[f->count++] = LOG_B(key, text);
@@ -202,7 +202,7 @@ write_request(const struct log *log, enum log_level level, const struct exchange
     int64_t duration_ns = clock_stopwatch_ns() - ex->started_ns;
     const struct response_subject *about = &ex->response.about;
     enum status why = reason_of(ex);
-    struct fields f = {.count = 0};
+    struct log_fields f = {.count = 0};
     char client[ADDRESS_TEXT_CAP];
 
     add_text(&f, "method", bytes_str(ex->method));

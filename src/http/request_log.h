@@ -64,7 +64,7 @@ void request_log_write(struct request_log *l, uint64_t *logged, int64_t now_ms,
  * Logs the reasons that are over: all of them if now_ms is INT64_MAX, since no more requests will
  * come. Returns when to call it again, INT64_MAX for never.
  */
-int64_t request_log_settle(struct request_log *l, int64_t now_ms);
+int64_t request_log_expire(struct request_log *l, int64_t now_ms);
 
 /* ------------------------------------------------------------------ for tests */
 

@@ -36,7 +36,7 @@ remove_from_lists(struct worker *w, struct exchange *ex)
 
 /* Delays what the connection of an exchange sends next. */
 static void
-delay_response(struct worker *w, struct exchange *ex)
+delay_sending(struct worker *w, struct exchange *ex)
 {
     const int64_t now_ms = w->loop.round.now_ms;
 
@@ -62,7 +62,7 @@ is_finished(struct worker *w, struct exchange *ex)
     if (ex->response.fault.kind != FAULT_LATENCY || worker_is_draining(w))
         return true;
     set_state(w, ex, EXCHANGE_DELAYED);
-    delay_response(w, ex);
+    delay_sending(w, ex);
     return false;
 }
 
@@ -235,14 +235,14 @@ handle_request(struct worker *w, struct exchange *ex)
 }
 
 void
-respond_again(struct worker *w, struct exchange *ex)
+respond_retry(struct worker *w, struct exchange *ex)
 {
     if (handle_request(w, ex))
         make_ready(w, ex);
 }
 
 void
-respond_go_on(struct worker *w, struct exchange *ex)
+respond_resume_fiber(struct worker *w, struct exchange *ex)
 {
     const char *outer = invariant_context(ex->id);
     enum fiber_state state;
@@ -262,7 +262,7 @@ respond_slice(struct worker *w, struct exchange *ex)
 
     ENSURE(ex->state == EXCHANGE_TURN);
     if (api_may_block(w->shared->config->api, &ex->request)) {
-        respond_again(w, ex);
+        respond_retry(w, ex);
         return true;
     }
     next = call_api(w->shared->config, ex);
@@ -296,7 +296,7 @@ enum { PIECE = 16384 };
 
 /* Is another piece due? Behind each the connection is suspended, so that it costs nothing. */
 static bool
-take_piece(struct worker *w, struct exchange *ex)
+piece_is_due(struct worker *w, struct exchange *ex)
 {
     if (ex->piece == PIECE_DUE) {
         ex->piece = PIECE_SENT;
@@ -304,7 +304,7 @@ take_piece(struct worker *w, struct exchange *ex)
     }
     if (ex->piece == PIECE_SENT) {
         ex->piece = PIECE_WAITS;
-        delay_response(w, ex);
+        delay_sending(w, ex);
         mhd_suspend(ex->conn);
     }
     return false;
@@ -323,7 +323,7 @@ read_piece(struct exchange *ex, uint64_t at, char *out, size_t cap)
 
     if (at >= end || ex->conn->phase == CONN_CLOSING)
         return -1;
-    if (slow && !take_piece(w, ex))
+    if (slow && !piece_is_due(w, ex))
         return 0;
     if (len > end - at)
         len = end - at;
@@ -334,7 +334,7 @@ read_piece(struct exchange *ex, uint64_t at, char *out, size_t cap)
 }
 
 void
-respond_delay_over(struct worker *w, struct exchange *ex)
+respond_delay_ended(struct worker *w, struct exchange *ex)
 {
     remove_from_lists(w, ex);
     if (ex->state == EXCHANGE_DELAYED) {

@@ -12,7 +12,7 @@
  *     WAITING   a message (store/waiter.h)        READY, GONE, its deadline, a drain, the
  *                                                 client's hang-up
  *     COMMIT    the log to be durable up to       the log; not by a hang-up. If it never will be:
- *               response.LSN                 closed without a response
+ *               response.lsn                 closed without a response
  *     REMOTE    the store, in a fiber             FIBER; not by a hang-up
  *     IDENTITY  Keystone, in a fiber              FIBER; not by a hang-up
  *     DELAYED   its time: a test wants it         its deadline, a drain; not by a hang-up
@@ -54,19 +54,19 @@ void request_time_out(struct worker *w, struct conn *c);
 bool respond_request(struct worker *w, struct exchange *ex, bool closing);
 
 /* Calls the API again for a suspended exchange. */
-void respond_again(struct worker *w, struct exchange *ex);
+void respond_retry(struct worker *w, struct exchange *ex);
 
 /* Calls the API for the next slice of an exchange in TURN. True: it is not in TURN any more. */
 bool respond_slice(struct worker *w, struct exchange *ex);
 
 /* The parked fiber of an exchange was woken: goes on with it. */
-void respond_go_on(struct worker *w, struct exchange *ex);
+void respond_resume_fiber(struct worker *w, struct exchange *ex);
 
 /* The response of a suspended exchange exists, and a client may know it. */
 void respond_finish(struct worker *w, struct exchange *ex);
 
 /* The delay of a response, or between two pieces of it, is over. */
-void respond_delay_over(struct worker *w, struct exchange *ex);
+void respond_delay_ended(struct worker *w, struct exchange *ex);
 
 /* Takes an exchange off all lists, and closes its connection (mhd_end()). */
 void respond_abort(struct worker *w, struct conn *c, enum refusal why);

@@ -60,7 +60,7 @@ enum {
  * has one, and there is always one connection: when that is too much, accept4() tells.
  */
 static void
-share_descriptors(struct server *s, size_t available)
+divide_descriptors(struct server *s, size_t available)
 {
     const size_t loops = s->config.workers + 1;
     size_t linger = available / 4, slots;
@@ -77,7 +77,7 @@ share_descriptors(struct server *s, size_t available)
 
 /* Daemons of libmicrohttpd that so many connections may need besides the first ones. */
 static size_t
-more_daemons(const struct server *s, size_t connections)
+extra_daemons(const struct server *s, size_t connections)
 {
     return mhd_daemons(&s->config, connections) - mhd_daemons(&s->config, 0);
 }
@@ -87,13 +87,13 @@ more_daemons(const struct server *s, size_t connections)
  * max_connections to what the limit allows.
  */
 static void
-fit_connections(struct server *s)
+fit_connection_limit(struct server *s)
 {
     const size_t wanted = s->config.max_connections, workers = s->config.workers;
     const size_t own = OWN_DESCRIPTORS + s->config.listen->count - 1 +
                        workers * (WORKER_DESCRIPTORS + mhd_daemons(&s->config, 0) - 1);
     const size_t need =
-        own + (workers + 1) * LINGER_SLOTS + wanted + more_daemons(s, wanted);
+        own + (workers + 1) * LINGER_SLOTS + wanted + extra_daemons(s, wanted);
     struct rlimit files;
     size_t taken;
 
@@ -103,8 +103,8 @@ fit_connections(struct server *s)
     files.rlim_cur = files.rlim_max < need ? files.rlim_max : (rlim_t)need;
     if (setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
         return; /* when it could not be raised, accept4() tells in time */
-    taken = own + more_daemons(s, files.rlim_cur);
-    share_descriptors(s, files.rlim_cur > taken ? files.rlim_cur - taken : 0);
+    taken = own + extra_daemons(s, files.rlim_cur);
+    divide_descriptors(s, files.rlim_cur > taken ? files.rlim_cur - taken : 0);
     if (s->config.max_connections < wanted)
         log_event(s->config.log, LOG_WARN, "max_connections_lowered",
                   LOG_I("max_connections", s->config.max_connections),
@@ -256,7 +256,7 @@ accept_one(const struct listener *l, union peer *peer, socklen_t *peer_len)
  * time, which is told to come back; if that does not help, all listeners rest a moment.
  */
 static void
-refuse_for_want_of_descriptors(struct server *s, const struct listener *l, int why)
+refuse_without_descriptors(struct server *s, const struct listener *l, int why)
 {
     char id[REQUEST_ID_CAP];
     union peer peer;
@@ -306,7 +306,7 @@ accept_some(struct server *s, const struct listener *l)
         }
         why = errno;
         if (why == EMFILE || why == ENFILE || why == ENOBUFS || why == ENOMEM)
-            refuse_for_want_of_descriptors(s, l, why);
+            refuse_without_descriptors(s, l, why);
         else if (why != EINTR && why != ECONNABORTED)
             return false; /* no client is waiting any more */
         if (s->paused)
@@ -418,7 +418,7 @@ server_open(const struct server_config *config, struct server **out, struct reas
         return reason_give(why, ST_NO_MEMORY, "%s", status_text(ST_NO_MEMORY));
     s->config = *config;
     s->shared.done_fd = -1;
-    fit_connections(s);
+    fit_connection_limit(s);
     s->shared.config = &s->config;
     s->shared.housekeeper =
         (struct housekeeper){.store = config->store, .clock = config->clock};
@@ -557,7 +557,7 @@ server_drain(struct server *s, int64_t drain_ms)
     server_wake(s);
     await_workers(s, drain_ms);
     cut = end_workers(s);
-    (void)request_log_settle(&s->shared.log, INT64_MAX); /* no more will come */
+    (void)request_log_expire(&s->shared.log, INT64_MAX); /* no more will come */
     return cut;
 }
 

@@ -113,7 +113,7 @@ retry_waiting(struct worker *w, struct exchange *ex, enum waiting_end end)
     if (ex->conn->hung_up || (poll(&fd, 1, 0) > 0 && fd.revents != 0))
         end = WAITING_ABANDONED;
     ex->waiting.end = end;
-    respond_again(w, ex);
+    respond_retry(w, ex);
 }
 
 void
@@ -123,7 +123,7 @@ suspended_event(struct worker *w, struct conn *c, unsigned bits)
 
     if ((bits & EVENT_FIBER) != 0) {
         ENSURE(ex != NULL && ex->fiber != NULL);
-        respond_go_on(w, ex);
+        respond_resume_fiber(w, ex);
     }
     if (ex == NULL || c->phase == CONN_CLOSING)
         return;
@@ -155,7 +155,7 @@ end_wait(struct worker *w, struct exchange *ex)
     if (ex->state == EXCHANGE_WAITING)
         retry_waiting(w, ex, WAITING_OVER);
     else
-        respond_delay_over(w, ex);
+        respond_delay_ended(w, ex);
 }
 
 int64_t

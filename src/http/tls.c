@@ -26,7 +26,7 @@ gnutls_reason(struct reason *why, const char *what, int error)
 }
 
 static gnutls_datum_t
-datum(struct bytes text)
+as_datum(struct bytes text)
 {
     return (gnutls_datum_t){(unsigned char *)(uintptr_t)text.data, (unsigned)text.len};
 }
@@ -51,7 +51,7 @@ read_times(struct tls_pair *p, struct reason *why)
 static enum status
 read_chain(struct tls_pair *p, struct bytes chain, struct reason *why)
 {
-    gnutls_datum_t text = datum(chain);
+    gnutls_datum_t text = as_datum(chain);
     unsigned count = TLS_CHAIN_MAX;
     int error =
         gnutls_pcert_list_import_x509_raw(p->chain, &count, &text, GNUTLS_X509_FMT_PEM,
@@ -75,7 +75,7 @@ read_chain(struct tls_pair *p, struct bytes chain, struct reason *why)
 static enum status
 read_key(struct tls_pair *p, struct bytes key, struct reason *why)
 {
-    gnutls_datum_t text = datum(key);
+    gnutls_datum_t text = as_datum(key);
     int error = gnutls_privkey_init(&p->key);
 
     if (error != 0)
@@ -91,7 +91,7 @@ read_key(struct tls_pair *p, struct bytes key, struct reason *why)
 enum { ID_BYTES = 32 };
 
 static enum status
-check_fit(const struct tls_pair *p, struct reason *why)
+check_key_matches(const struct tls_pair *p, struct reason *why)
 {
     unsigned char of_key[ID_BYTES], of_certificate[ID_BYTES];
     size_t len = ID_BYTES;
@@ -133,7 +133,7 @@ tls_pair_read(struct mem *mem, struct bytes chain, struct bytes key,
     if (st == ST_OK)
         st = read_key(p, key, why);
     if (st == ST_OK)
-        st = check_fit(p, why);
+        st = check_key_matches(p, why);
     if (st != ST_OK) {
         tls_pair_drop(p);
         return st;
@@ -161,9 +161,9 @@ tls_pair_drop(struct tls_pair *pair)
 
 /* Checks and keeps them, if there are any. */
 static enum status
-take_authorities(struct tls *t, struct bytes authorities, struct reason *why)
+copy_authorities(struct tls *t, struct bytes authorities, struct reason *why)
 {
-    gnutls_datum_t text = datum(authorities);
+    gnutls_datum_t text = as_datum(authorities);
     gnutls_x509_crt_t *list = NULL;
     unsigned count = 0;
     int error;
@@ -198,7 +198,7 @@ tls_new(struct mem *mem, struct tls_pair *pair, struct bytes authorities,
     t->mem = mem;
     t->pair = pair;
     lock_init(&t->lock);
-    st = take_authorities(t, authorities, why);
+    st = copy_authorities(t, authorities, why);
     if (st != ST_OK) {
         tls_free(t);
         return st;
@@ -251,17 +251,17 @@ tls_pin(struct tls *t)
 /* ------------------------------------------------------------------ certificates of clients */
 
 /* Without memory for it. */
-static struct certificate unknown = {.good = false};
+static struct certificate unverified = {.good = false};
 
 /* Text with room for TLS_CLIENT_CERT_BYTES, and how much of it there is. */
-struct names {
+struct name_lines {
     char *text;
     size_t len;
 };
 
 /* Adds "kind:value" as a line, unless it is too long or has control characters. */
 static void
-add_name(struct names *n, const char *kind, const char *value, size_t len)
+add_name(struct name_lines *n, const char *kind, const char *value, size_t len)
 {
     size_t kind_len = strlen(kind), whole = kind_len + len + (n->len > 0 ? 1 : 0);
 
@@ -278,7 +278,7 @@ add_name(struct names *n, const char *kind, const char *value, size_t len)
 }
 
 static void
-add_alternatives(struct names *n, gnutls_x509_crt_t crt)
+add_alternatives(struct name_lines *n, gnutls_x509_crt_t crt)
 {
     for (unsigned i = 0;; i++) {
         char value[TLS_CLIENT_CERT_BYTES];
@@ -302,7 +302,7 @@ add_alternatives(struct names *n, gnutls_x509_crt_t crt)
 size_t
 tls_client_cert_names(const gnutls_datum_t *der, char text[TLS_CLIENT_CERT_BYTES])
 {
-    struct names names = {.text = text};
+    struct name_lines names = {.text = text};
     gnutls_datum_t dn = {NULL, 0};
     gnutls_x509_crt_t crt;
 
@@ -333,11 +333,11 @@ tls_client_cert_read(struct mem *mem, gnutls_session_t session)
     if (peers == NULL || count == 0)
         return NULL;
     if (gnutls_certificate_verify_peers(session, &purpose, 1, &wrong) != 0 || wrong != 0)
-        return &unknown;
+        return &unverified;
     len = tls_client_cert_names(&peers[0], text);
     cert = mem_alloc(mem, sizeof(*cert) + len);
     if (cert == NULL)
-        return &unknown;
+        return &unverified;
     memcpy(cert + 1, text, len);
     *cert = (struct certificate){.good = true,
                                  .names = bytes_of((const char *)(cert + 1), len)};
@@ -347,6 +347,6 @@ tls_client_cert_read(struct mem *mem, gnutls_session_t session)
 void
 tls_client_cert_free(struct mem *mem, struct certificate *cert)
 {
-    if (cert != &unknown)
+    if (cert != &unverified)
         mem_free(mem, cert);
 }

@@ -97,7 +97,7 @@ worker_is_draining(const struct worker *w)
 static inline void
 worker_set_phase(struct worker *w, struct conn *c, enum conn_phase phase)
 {
-    conn_enter(&w->conns.table, c, phase, w->loop.round.now_ms);
+    conn_set_phase(&w->conns.table, c, phase, w->loop.round.now_ms);
 }
 
 /* Makes everything a worker needs, without a thread. ST_NO_MEMORY, ST_IO. */

@@ -188,10 +188,10 @@ try_route_with_certificates(struct api_fixture *f, const struct route *r)
     ck_assert(lets_in(f, r, path, true, "dns:admin.example", NULL) == (open || !guarded));
     f->c.headers[API_HEADER_ORIGIN] = NULL;
     /* Behind the door for metrics there is none of these. */
-    f->c.door = API_DOOR_METRICS;
+    f->c.listener = API_LISTENER_METRICS;
     (void)lets_in(f, r, path, true, "dns:admin.example", NULL);
     ck_assert((f->c.res.code == 404) == ((r->flags & ROUTE_METRICS) == 0));
-    f->c.door = API_DOOR_MAIN;
+    f->c.listener = API_LISTENER_MAIN;
 }
 
 static void

@@ -1021,7 +1021,7 @@ START_TEST(behind_the_door_for_metrics_are_health_and_metrics_only_whoever_asks)
     open_walk(&w, false);
     for (size_t i = 0; i < COUNT(shown); i++) {
         show(&w, &(const struct cell){NULL, 0, &namings[0], &shown[i]}, &certificate);
-        w.f.c.door = API_DOOR_METRICS;
+        w.f.c.listener = API_LISTENER_METRICS;
         for (size_t p = 0; p < COUNT(places); p++)
             for (size_t m = 0; m < METHODS; m++) {
                 bool there = has_word(" /metrics /livez /readyz ", places[p].path);

@@ -97,8 +97,8 @@ START_TEST(connections_count_for_the_project_they_asked_for_last)
     ck_assert_int_eq(ask(&f, &seats[0]), 200);
     f.c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
     ck_assert_int_eq(ask(&f, &seats[1]), 200);
-    api_leave(f.api, &seats[0]);
-    api_leave(f.api, &seats[1]);
+    api_connection_closed(f.api, &seats[0]);
+    api_connection_closed(f.api, &seats[1]);
     api_fixture_close(&f);
 }
 END_TEST

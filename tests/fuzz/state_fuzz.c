@@ -31,21 +31,21 @@ open_store(struct fuzz_memory *m)
 struct use {
     struct store_op op;
     struct reason why;
-    struct load load;
+    struct record_load load;
 };
 
 static void
 use_begin(struct use *u, struct store *store, struct fuzz_memory *m)
 {
     *u = (struct use){.op = {.now_ms = NOW}};
-    u->load = (struct load){.store = store,
-                            .op = &u->op,
-                            .reader = {.limits = &api_limits_default,
-                                       .mem = m->mem,
-                                       .arena = &m->arena,
-                                       .now_ms = NOW,
-                                       .project = bytes_str("p"),
-                                       .why = &u->why}};
+    u->load = (struct record_load){.store = store,
+                                   .op = &u->op,
+                                   .reader = {.limits = &api_limits_default,
+                                              .mem = m->mem,
+                                              .arena = &m->arena,
+                                              .now_ms = NOW,
+                                              .project = bytes_str("p"),
+                                              .why = &u->why}};
 }
 
 static bool

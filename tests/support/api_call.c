@@ -54,7 +54,7 @@ api_call_bytes(struct api_caller *c, enum method method, struct bytes target,
 {
     const char *mark = target.len == 0 ? NULL : memchr(target.data, '?', target.len);
     struct request req = {.method = method,
-                          .door = c->door,
+                          .listener = c->listener,
                           .certificate = c->certificate,
                           .path = target,
                           .body = body,

@@ -24,7 +24,7 @@ struct api_caller {
     const char *headers[API_HEADER_COUNT]; /* sent with each call; NULL: not sent */
     bool body_too_large;                   /* pretend that the body was not kept */
     struct api_seat *seat;                 /* of the connection it comes over, or NULL */
-    enum api_door door;                    /* where it knocks */
+    enum api_listener listener;            /* of the connection */
     const struct certificate *certificate; /* shown with each call; NULL: none */
     struct arena arena;                    /* the last call's, until the next */
     struct response res;                   /* the last answer */

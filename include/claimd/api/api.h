@@ -114,20 +114,20 @@ struct waiting {
     struct history *watched; /* the listener hears of its entries; NULL: it does not */
 };
 
-/* What a connection has of its project's share; zero at first. See api_leave(). */
+/* What a connection has of its project's share; zero at first. See api_connection_closed(). */
 struct api_seat {
     struct api_tenant *tenant; /* the API's */
 };
 
 /* Where a request has come in. */
-enum api_door {
-    API_DOOR_MAIN,
-    API_DOOR_METRICS /* nothing but health and metrics, and these without a token */
+enum api_listener {
+    API_LISTENER_MAIN,
+    API_LISTENER_METRICS /* nothing but health and metrics, and these without a token */
 };
 
 struct request {
     enum method method;
-    enum api_door door;
+    enum api_listener listener;
     bool tls;           /* it came over TLS: what it is told of this server is, too */
     bool check_host;    /* refuse a Host that a page of another site may have sent */
     struct bytes path;  /* as sent, still percent-encoded, without the query */
@@ -239,11 +239,11 @@ void api_free(struct api *api);
 void api_limit(struct api *api, const struct api_project_limits *limits);
 
 /* A connection has ended: what it had is its project's again. */
-void api_leave(const struct api *api, struct api_seat *seat);
+void api_connection_closed(const struct api *api, struct api_seat *seat);
 
 enum api_next {
     API_SEND, /* the response is complete */
-    API_HOLD, /* it is, but must not go out before res->LSN is durable (store_durability();
+    API_HOLD, /* it is, but must not go out before res->lsn is durable (store_durability();
                   if that is lost, nobody may hear of it: close the connection) */
     API_AGAIN, /* a slice is done: give others their turn, then call again with the same */
     API_WAIT   /* there is nothing to take: call again with the same when req->waiting's

@@ -127,7 +127,7 @@ deliver_messages(struct context *ctx, const struct message_form *form,
      * others do. Fewer are better than none: when memory is short, workers make room.
      */
     for (;;) {
-        size_t documents = message_room(form, limit) + FRAME;
+        size_t documents = message_space(form, limit) + FRAME;
 
         if (bodies > SIZE_MAX - documents ||
             !buf_reserve(&ctx->res->body, documents + bodies)) {
@@ -150,7 +150,7 @@ deliver_messages(struct context *ctx, const struct message_form *form,
 enum { NUMBER_CAP = DECIMAL_CAP + 1 }; /* the digits of a claim's number, and a NUL */
 
 static enum status
-decode(struct context *ctx, enum terms_form form, struct decoded_terms *out)
+read_terms(struct context *ctx, enum terms_form form, struct decoded_terms *out)
 {
     enum status st = context_read_body(ctx);
 
@@ -159,7 +159,7 @@ decode(struct context *ctx, enum terms_form form, struct decoded_terms *out)
 }
 
 static enum status
-refuse_unknown(struct context *ctx)
+refuse_unknown_claim(struct context *ctx)
 {
     return context_refuse(
         ctx, ST_NOT_FOUND,
@@ -193,10 +193,10 @@ reserve_number(struct context *ctx)
 }
 
 static void
-answer_number(struct context *ctx, char *room, uint64_t number)
+add_claim_number(struct context *ctx, char *room, uint64_t number)
 {
     room[decimal_write(room, number)] = '\0';
-    answer_header(ctx, "Claim-Number", room);
+    response_add_header(ctx, "Claim-Number", room);
 }
 
 static enum status
@@ -209,14 +209,14 @@ write_claimed(struct context *ctx, struct claimed *claimed,
     strcat(claimed->location + len, batch->claim_id.text);
     ctx->res->claim_queue = ctx->queue;
     ctx->res->claim_id = bytes_str(claimed->location + len);
-    answer_header(ctx, "Location", claimed->location);
-    answer_number(ctx, claimed->number, batch->claim_number);
+    response_add_header(ctx, "Location", claimed->location);
+    add_claim_number(ctx, claimed->number, batch->claim_number);
     if (!ctx->version->bare_arrays)
         buf_str(out, "{\"messages\":");
     message_write_all(out, &claimed->form, batch->messages, batch->count);
     if (!ctx->version->bare_arrays)
         buf_byte(out, '}');
-    return answer_json(ctx, 201);
+    return response_json(ctx, 201);
 }
 
 static enum status
@@ -240,7 +240,7 @@ read_claim(struct context *ctx, struct decoded_terms *out)
         context_read_limit(ctx, "limit", most, "max_messages_per_claim_or_pop", &limit);
 
     if (st == ST_OK)
-        st = decode(ctx, ctx->version->claim, out);
+        st = read_terms(ctx, ctx->version->claim, out);
     if (st != ST_OK)
         return st;
     if (limit > 0)
@@ -267,7 +267,7 @@ claim_one(struct context *ctx, size_t i, const struct decoded_terms *said, bool 
     *made = false;
     if (st != ST_OK || claimed.location == NULL || claimed.number == NULL)
         return ST_NO_MEMORY;
-    ctx->op.waiter = wait_place(ctx, i);
+    ctx->op.waiter = wait_waiter(ctx, i);
     st = deliver_messages(ctx, &claimed.form, deliver_claimed, &said->terms, said->limit,
                           &batch);
     ctx->op.waiter = NULL;
@@ -297,8 +297,8 @@ claim_first(struct context *ctx, const struct bytes *names, size_t count,
         stands = stands && ctx->op.waits;
     }
     if (st == ST_OK)
-        st = wait_on(ctx, stands);
-    return st == ST_OK ? answer_empty(ctx, 204) : st;
+        st = wait_result(ctx, stands);
+    return st == ST_OK ? response_empty(ctx, 204) : st;
 }
 
 /* POST .../claims?limit=N */
@@ -380,7 +380,7 @@ write_claim(struct context *ctx, const struct store_batch *batch)
 
     if (href == NULL || number == NULL || claimed_form(ctx, &form) != ST_OK)
         return ST_NO_MEMORY;
-    answer_number(ctx, number, batch->claim_number);
+    add_claim_number(ctx, number, batch->claim_number);
     buf_byte(out, '{');
     json_write_i64(out, "age", batch->claim_age_s);
     json_write_i64(out, "ttl", batch->claim_ttl_s);
@@ -388,7 +388,7 @@ write_claim(struct context *ctx, const struct store_batch *batch)
     json_write_name(out, "messages");
     message_write_all(out, &form, batch->messages, batch->count);
     buf_byte(out, '}');
-    return answer_json(ctx, 200);
+    return response_json(ctx, 200);
 }
 
 /* GET .../claims/{id} */
@@ -399,7 +399,7 @@ handle_claim_show(struct context *ctx)
     enum status st = store_claim_get(ctx->store, &ctx->op, &ctx->queue, ctx->id, &batch);
 
     if (st == ST_NOT_FOUND)
-        return refuse_unknown(ctx);
+        return refuse_unknown_claim(ctx);
     if (st != ST_OK)
         return st;
     st = decrypt_batch(ctx, &batch, batch.count);
@@ -416,7 +416,7 @@ handle_claim_renew(struct context *ctx)
     char *room = reserve_number(ctx);
     struct decoded_terms said;
     uint64_t number;
-    enum status st = decode(ctx, ctx->version->renew, &said);
+    enum status st = read_terms(ctx, ctx->version->renew, &said);
 
     if (st != ST_OK)
         return st;
@@ -425,11 +425,11 @@ handle_claim_renew(struct context *ctx)
     st = store_claim_renew(ctx->store, &ctx->op, &ctx->queue, ctx->id, &said.terms,
                            &number);
     if (st == ST_NOT_FOUND)
-        return refuse_unknown(ctx);
+        return refuse_unknown_claim(ctx);
     if (st != ST_OK)
         return st;
-    answer_number(ctx, room, number);
-    return answer_empty(ctx, 204);
+    add_claim_number(ctx, room, number);
+    return response_empty(ctx, 204);
 }
 
 /* DELETE .../claims/{id} */
@@ -439,5 +439,5 @@ handle_claim_release(struct context *ctx)
     enum status st =
         store_claim_release(ctx->store, &ctx->op, &ctx->queue, ctx->id, STORE_RELEASED);
 
-    return st == ST_OK ? answer_empty(ctx, 204) : st;
+    return st == ST_OK ? response_empty(ctx, 204) : st;
 }

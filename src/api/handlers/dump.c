@@ -32,7 +32,7 @@ handle_dump(struct context *ctx)
         dump_write_marker(&dump, out);
         buf_str(out, "\"}\n");
     }
-    answer_header(ctx, "Content-Type", "application/jsonl");
+    response_add_header(ctx, "Content-Type", "application/jsonl");
     ctx->res->code = 200;
     return ST_OK;
 }
@@ -41,13 +41,13 @@ handle_dump(struct context *ctx)
 enum status
 handle_load(struct context *ctx)
 {
-    struct load l = {.store = ctx->store,
-                     .op = &ctx->op,
-                     .reader = {.limits = ctx->limits,
-                                .mem = ctx->mem,
-                                .arena = ctx->req->arena,
-                                .now_ms = ctx->op.now_ms,
-                                .why = &ctx->why}};
+    struct record_load l = {.store = ctx->store,
+                            .op = &ctx->op,
+                            .reader = {.limits = ctx->limits,
+                                       .mem = ctx->mem,
+                                       .arena = ctx->req->arena,
+                                       .now_ms = ctx->op.now_ms,
+                                       .why = &ctx->why}};
     enum status st = context_read_bool(ctx, "replace", &l.replace);
 
     if (st != ST_OK)
@@ -68,5 +68,5 @@ handle_load(struct context *ctx)
                "{\"queues\":%" PRIu64 ",\"messages\":%" PRIu64
                ",\"subscriptions\":%" PRIu64 "}",
                l.queues, l.messages, l.subscriptions);
-    return answer_json(ctx, 200);
+    return response_json(ctx, 200);
 }

@@ -8,14 +8,14 @@ handle_ping(struct context *ctx)
 {
     enum status st = store_ping(ctx->store, &ctx->op);
 
-    return st == ST_OK ? answer_empty(ctx, 204) : st;
+    return st == ST_OK ? response_empty(ctx, 204) : st;
 }
 
 /* GET, HEAD /livez: whoever can answer lives. */
 enum status
 handle_livez(struct context *ctx)
 {
-    return answer_empty(ctx, 204);
+    return response_empty(ctx, 204);
 }
 
 const char *
@@ -213,5 +213,5 @@ handle_health_show(struct context *ctx)
                "},\"message_volume\":{\"free\":%llu,\"claimed\":%llu,\"total\":%llu}}",
                (unsigned long long)(totals.messages - totals.claimed),
                (unsigned long long)totals.claimed, (unsigned long long)totals.messages);
-    return answer_json(ctx, 200);
+    return response_json(ctx, 200);
 }

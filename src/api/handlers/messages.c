@@ -103,8 +103,8 @@ posted_write(struct context *ctx, const struct posted *posted)
         buf_byte(out, '"');
     }
     buf_str(out, ctx->version->tells_partial ? "],\"partial\":false}" : "]}");
-    answer_header(ctx, "Location", posted_location(posted));
-    return answer_json(ctx, 201);
+    response_add_header(ctx, "Location", posted_location(posted));
+    return response_json(ctx, 201);
 }
 
 /*
@@ -222,19 +222,19 @@ handle_message_post(struct context *ctx)
 /* ------------------------------------------------------------------ list */
 
 /* The parameters of a listing; those given are repeated in the link. */
-struct listing {
+struct message_listing {
     struct store_filter filter;
     bool echo;
 };
 
 static enum status
-read_listing(struct context *ctx, struct listing *out)
+read_listing(struct context *ctx, struct message_listing *out)
 {
     const struct api_limits *l = ctx->limits;
     struct store_filter *f = &out->filter;
     enum status st;
 
-    *out = (struct listing){
+    *out = (struct message_listing){
         .filter = {.marker = query_get(&ctx->query, "marker"),
                    .limit = (size_t)limits_page(l, l->max_messages_per_page),
                    .client = ctx->client}};
@@ -254,7 +254,7 @@ read_listing(struct context *ctx, struct listing *out)
 
 static void
 write_next_page(struct context *ctx, const struct message_form *form,
-                const struct listing *listing, const struct store_batch *batch)
+                const struct message_listing *listing, const struct store_batch *batch)
 {
     const struct query *q = &ctx->query;
     struct next_page next;
@@ -293,7 +293,7 @@ shorten_page(struct context *ctx, const struct message_form *form,
     enum status st = ST_NO_MEMORY;
 
     for (; shown > 1; shown /= 2) {
-        size_t room = message_room(form, shown) + PAGE_FRAME;
+        size_t room = message_space(form, shown) + PAGE_FRAME;
 
         for (size_t i = 0; i < shown; i++)
             room += batch->messages[i].body.len;
@@ -310,7 +310,8 @@ shorten_page(struct context *ctx, const struct message_form *form,
 }
 
 static enum status
-write_page(struct context *ctx, const struct listing *listing, struct store_batch *batch)
+write_page(struct context *ctx, const struct message_listing *listing,
+           struct store_batch *batch)
 {
     struct buf *out = &ctx->res->body;
     struct message_form form;
@@ -320,7 +321,7 @@ write_page(struct context *ctx, const struct listing *listing, struct store_batc
     if (st != ST_OK)
         return st;
     if (batch->count == 0 && ctx->version->empty_is_204)
-        return answer_empty(ctx, 204);
+        return response_empty(ctx, 204);
     st = shorten_page(ctx, &form, batch, &shown);
     if (st != ST_OK)
         return st;
@@ -329,14 +330,14 @@ write_page(struct context *ctx, const struct listing *listing, struct store_batc
     write_next_page(ctx, &form, listing, batch);
     buf_byte(out, '}');
     ctx->steps->shown(ctx, batch->messages, shown);
-    return answer_json(ctx, 200);
+    return response_json(ctx, 200);
 }
 
 static enum status
 list_page(struct context *ctx)
 {
     struct store_batch batch = STORE_BATCH_INIT;
-    struct listing listing;
+    struct message_listing listing;
     enum status st = read_listing(ctx, &listing);
 
     if (st != ST_OK)
@@ -368,7 +369,7 @@ write_found(struct context *ctx, const struct store_batch *batch)
     if (!ctx->version->bare_arrays)
         buf_byte(out, '}');
     ctx->steps->shown(ctx, batch->messages, batch->count);
-    return answer_json(ctx, 200);
+    return response_json(ctx, 200);
 }
 
 static enum status
@@ -383,7 +384,7 @@ list_ids(struct context *ctx, const struct bytes *ids, size_t count)
     if (st == ST_OK && batch.count > 0)
         st = write_found(ctx, &batch);
     else if (st == ST_OK && ctx->version->empty_is_204)
-        st = answer_empty(ctx, 204);
+        st = response_empty(ctx, 204);
     else if (st == ST_OK)
         st = context_refuse(ctx, ST_NOT_FOUND, "%s %.*s has none of these messages",
                             context_noun(ctx), (int)ctx->queue.name.len,
@@ -428,7 +429,7 @@ handle_message_get(struct context *ctx)
     if (st == ST_OK) {
         message_write(&ctx->res->body, &form, &batch.messages[0]);
         ctx->steps->shown(ctx, batch.messages, 1);
-        st = answer_json(ctx, 200);
+        st = response_json(ctx, 200);
     }
     store_batch_release(&batch);
     return st;
@@ -458,7 +459,7 @@ handle_message_delete(struct context *ctx)
             ctx, st,
             "the claim does not hold this message. It has ended, or it never held the "
             "message. Another worker may have the message now");
-    return st == ST_OK ? answer_empty(ctx, 204) : st;
+    return st == ST_OK ? response_empty(ctx, 204) : st;
 }
 
 /* ------------------------------------------------------------------ by ids */
@@ -504,7 +505,7 @@ delete_ids(struct context *ctx, const struct selection *sel)
             ctx, sel->strict ? ST_CLAIMED : ST_NOT_CLAIMED,
             "nothing was deleted. A claim in claim_ids must hold each message in ids. "
             "Delete the messages one by one to find those that another worker may have");
-    return st == ST_OK ? answer_empty(ctx, 204) : st;
+    return st == ST_OK ? response_empty(ctx, 204) : st;
 }
 
 /* DELETE .../messages?ids=A,B&claim_ids=C,D */
@@ -539,7 +540,7 @@ deliver_popped(struct context *ctx, const void *terms, size_t limit,
 }
 
 static enum status
-pop(struct context *ctx, size_t limit)
+pop_messages(struct context *ctx, size_t limit)
 {
     const struct message_form form = {.shape = MESSAGE_POP,
                                       .checksum = ctx->limits->enable_checksum};
@@ -547,11 +548,11 @@ pop(struct context *ctx, size_t limit)
     struct store_batch batch = STORE_BATCH_INIT;
     enum status st = wait_begin(ctx, 1);
 
-    ctx->op.waiter = wait_place(ctx, 0);
+    ctx->op.waiter = wait_waiter(ctx, 0);
     if (st == ST_OK && !wait_abandoned(ctx))
         st = deliver_messages(ctx, &form, deliver_popped, NULL, limit, &batch);
     if (st == ST_OK && batch.count == 0)
-        st = wait_on(ctx, ctx->op.waits);
+        st = wait_result(ctx, ctx->op.waits);
     if (st != ST_OK) {
         store_batch_release(&batch);
         return st;
@@ -560,7 +561,7 @@ pop(struct context *ctx, size_t limit)
     message_write_all(out, &form, batch.messages, batch.count);
     buf_byte(out, '}');
     store_batch_release(&batch);
-    return answer_json(ctx, 200);
+    return response_json(ctx, 200);
 }
 
 /* DELETE .../messages?pop=N */
@@ -582,5 +583,5 @@ handle_message_pop(struct context *ctx)
     if (sel.claim_count > 0)
         return context_refuse(ctx, ST_BAD_VALUE,
                               "the parameter claim_ids can be used only with ids");
-    return pop(ctx, limit);
+    return pop_messages(ctx, limit);
 }

@@ -216,7 +216,7 @@ subtract(uint64_t *rest, uint64_t part)
  * come twice. O(queues).
  */
 static void
-take_queue(struct shown_queues *shown)
+add_queue(struct shown_queues *shown)
 {
     static const struct hash_key none; /* a collision costs a comparison */
     const struct store_queue_figures *q = &shown->queues[shown->count];
@@ -259,7 +259,7 @@ read_queues(struct context *ctx, const struct store_figures *f, struct shown_que
     while (st == ST_OK && out->count < room) {
         st = store_queue_figures(ctx->store, &ctx->op, &at, &out->queues[out->count]);
         if (st == ST_OK)
-            take_queue(out);
+            add_queue(out);
     }
     return st == ST_NOT_FOUND ? ST_OK : st;
 }
@@ -358,7 +358,7 @@ handle_metrics(struct context *ctx)
     write_quotas(&x, ctx->quotas);
     metrics_write(ctx->metrics, &x);
     exposition_end(&x);
-    answer_header(ctx, "Content-Type", exposition_type(format));
+    response_add_header(ctx, "Content-Type", exposition_type(format));
     ctx->res->code = 200;
     ctx->op.lsn = 0; /* what is counted need not be durable */
     return ST_OK;

@@ -298,8 +298,8 @@ handle_openapi(struct context *ctx)
 
         copy_document(ctx, openapi_json, conditions);
     }
-    answer_header(ctx, "Cache-Control", "max-age=60");
-    return answer_json(ctx, 200);
+    response_add_header(ctx, "Cache-Control", "max-age=60");
+    return response_json(ctx, 200);
 }
 
 /* GET / */
@@ -313,7 +313,7 @@ handle_versions(struct context *ctx)
     };
 
     copy_document(ctx, versions_json, conditions);
-    return answer_json(ctx, 300);
+    return response_json(ctx, 300);
 }
 
 /* GET /VERSION/ */
@@ -328,8 +328,8 @@ handle_home(struct context *ctx)
     };
 
     copy_document(ctx, home_json, conditions);
-    answer_header(ctx, "Content-Type", "application/json-home");
-    answer_header(ctx, "Cache-Control", "max-age=86400");
+    response_add_header(ctx, "Content-Type", "application/json-home");
+    response_add_header(ctx, "Cache-Control", "max-age=86400");
     ctx->res->code = 200;
     return ST_OK;
 }

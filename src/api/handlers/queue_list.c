@@ -5,7 +5,7 @@
 #include "claimd/json/string.h"
 
 /* Queues asked for by one call of the store while filters are applied. */
-enum { ASK = 32 };
+enum { QUEUES_A_CALL = 32 };
 
 /*
  * What a slice may cost: QUEUE_COST for each queue looked at and the bytes of metadata that
@@ -14,7 +14,7 @@ enum { ASK = 32 };
 enum { SLICE_COST = 32768, QUEUE_COST = 64 };
 
 /* The parameters of a listing and how far it has come. */
-struct listing {
+struct queue_listing {
     size_t limit;
     bool detailed, with_count;
     struct filters filters; /* on metadata */
@@ -48,7 +48,7 @@ is_topic_filter(struct bytes name)
 }
 
 static enum status
-read_listing(struct context *ctx, struct listing *out)
+read_listing(struct context *ctx, struct queue_listing *out)
 {
     const struct api_limits *l = ctx->limits;
     const struct progress *p = ctx->progress;
@@ -56,9 +56,9 @@ read_listing(struct context *ctx, struct listing *out)
     enum status st;
 
     /* The first slice begins where the client wants, the others where the last one stood. */
-    *out = (struct listing){.limit = (size_t)limits_page(l, l->max_queues_per_page),
-                            .marker = p->begun ? bytes_of(p->name, p->name_len)
-                                               : query_get(q, "marker")};
+    *out = (struct queue_listing){.limit = (size_t)limits_page(l, l->max_queues_per_page),
+                                  .marker = p->begun ? bytes_of(p->name, p->name_len)
+                                                     : query_get(q, "marker")};
     st = context_read_limit(ctx, "limit", l->max_queues_per_page, "max_queues_per_page",
                             &out->limit);
     if (st != ST_OK)
@@ -77,7 +77,7 @@ read_listing(struct context *ctx, struct listing *out)
 
 /* Looks at a queue, and counts what that costs. */
 static bool
-is_wanted(struct listing *l, const struct store_queue_view *queue)
+is_wanted(struct queue_listing *l, const struct store_queue_view *queue)
 {
     l->cost += QUEUE_COST;
     if (bytes_present(l->name) && !bytes_contain(queue->name, l->name))
@@ -89,7 +89,7 @@ is_wanted(struct listing *l, const struct store_queue_view *queue)
 }
 
 static enum status
-write_queue(struct context *ctx, const struct listing *l,
+write_queue(struct context *ctx, const struct queue_listing *l,
             const struct store_queue_view *queue)
 {
     struct buf *out = &ctx->res->body;
@@ -112,26 +112,27 @@ write_queue(struct context *ctx, const struct listing *l,
 }
 
 static bool
-is_picky(const struct listing *l)
+is_filtered(const struct queue_listing *l)
 {
     return l->filters.wanted > 0 || bytes_present(l->name);
 }
 
 static bool
-used_up(const struct listing *l)
+slice_is_used_up(const struct queue_listing *l)
 {
-    return is_picky(l) && l->cost >= SLICE_COST;
+    return is_filtered(l) && l->cost >= SLICE_COST;
 }
 
 /* Shows what is wanted of some queues, and notes how far it came. */
 static enum status
-write_some(struct context *ctx, struct listing *l, const struct store_queues *some)
+write_some(struct context *ctx, struct queue_listing *l, const struct store_queues *some)
 {
     const struct store_queue_view *last = NULL;
     enum status st = ST_OK;
     size_t i;
 
-    for (i = 0; i < some->count && l->shown < l->limit && !used_up(l) && st == ST_OK;
+    for (i = 0;
+         i < some->count && l->shown < l->limit && !slice_is_used_up(l) && st == ST_OK;
          i++) {
         if (!is_wanted(l, &some->queues[i]))
             continue;
@@ -154,11 +155,11 @@ write_some(struct context *ctx, struct listing *l, const struct store_queues *so
  * slice is used up, a page with something to show ends early.
  */
 static enum status
-write_queues(struct context *ctx, struct listing *l)
+write_queues(struct context *ctx, struct queue_listing *l)
 {
     struct store_page page = {.project = ctx->queue.project,
                               .kind = ctx->queue.kind,
-                              .limit = is_picky(l) ? ASK : l->limit,
+                              .limit = is_filtered(l) ? QUEUES_A_CALL : l->limit,
                               .with_metadata = l->detailed || l->filters.wanted > 0};
     struct progress *p = ctx->progress;
     bool more;
@@ -174,8 +175,8 @@ write_queues(struct context *ctx, struct listing *l)
         more = some.more && some.count > 0;
         l->total = some.total;
         store_queues_release(&some);
-    } while (st == ST_OK && l->shown < l->limit && more && !used_up(l));
-    if (st != ST_OK || !used_up(l))
+    } while (st == ST_OK && l->shown < l->limit && more && !slice_is_used_up(l));
+    if (st != ST_OK || !slice_is_used_up(l))
         return st;
     if (l->shown > 0) {
         l->last = l->marker; /* what was left out needs no second look */
@@ -190,7 +191,7 @@ write_queues(struct context *ctx, struct listing *l)
 }
 
 static enum status
-write_next_page(struct context *ctx, const struct listing *l)
+write_next_page(struct context *ctx, const struct queue_listing *l)
 {
     const struct query *q = &ctx->query;
     bool filters = ctx->version->queue_filters;
@@ -223,7 +224,7 @@ enum status
 handle_queue_list(struct context *ctx)
 {
     struct buf *out = &ctx->res->body;
-    struct listing l;
+    struct queue_listing l;
     enum status st = read_listing(ctx, &l);
 
     if (st != ST_OK)
@@ -233,7 +234,7 @@ handle_queue_list(struct context *ctx)
     if (st != ST_OK)
         return st;
     if (l.shown == 0 && ctx->version->empty_is_204)
-        return answer_empty(ctx, 204);
+        return response_empty(ctx, 204);
     buf_byte(out, ']');
     if (l.shown == 0)
         next_page_none(out);
@@ -242,5 +243,5 @@ handle_queue_list(struct context *ctx)
     if (l.with_count)
         json_write_u64(out, "count", l.total);
     buf_byte(out, '}');
-    return st == ST_OK ? answer_json(ctx, 200) : st;
+    return st == ST_OK ? response_json(ctx, 200) : st;
 }

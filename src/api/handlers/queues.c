@@ -38,10 +38,10 @@ handle_queue_create(struct context *ctx)
     enum status st = ctx->version->puts_metadata ? read_metadata(ctx, &metadata) : ST_OK;
 
     if (st == ST_OK)
-        st = answer_location(ctx, "", BYTES_NONE);
+        st = response_add_location(ctx, "", BYTES_NONE);
     if (st == ST_OK)
         st = store_queue_create(ctx->store, &ctx->op, &ctx->queue, &metadata, &created);
-    return st == ST_OK ? answer_empty(ctx, created ? 201 : 204) : st;
+    return st == ST_OK ? response_empty(ctx, created ? 201 : 204) : st;
 }
 
 /* DELETE .../queues/{queue} */
@@ -50,7 +50,7 @@ handle_queue_delete(struct context *ctx)
 {
     enum status st = store_queue_delete(ctx->store, &ctx->op, &ctx->queue);
 
-    return st == ST_OK ? answer_empty(ctx, 204) : st;
+    return st == ST_OK ? response_empty(ctx, 204) : st;
 }
 
 /* ------------------------------------------------------------------ show */
@@ -79,7 +79,7 @@ handle_queue_show(struct context *ctx)
     else if (st == ST_NOT_FOUND)
         st = queue_write_metadata(ctx, &nothing);
     store_queues_release(&found);
-    return st == ST_OK ? answer_json(ctx, 200) : st;
+    return st == ST_OK ? response_json(ctx, 200) : st;
 }
 
 /* ------------------------------------------------------------------ patch */
@@ -138,7 +138,7 @@ handle_queue_patch(struct context *ctx)
     patch_fini(&patch);
     if (st == ST_NOT_FOUND)
         return context_refuse_queue(ctx);
-    return st == ST_OK ? answer_json(ctx, 200) : st;
+    return st == ST_OK ? response_json(ctx, 200) : st;
 }
 
 /* ------------------------------------------------------------------ statistics */
@@ -177,7 +177,7 @@ handle_queue_stats(struct context *ctx)
         write_end(ctx, "newest", &stats.newest);
     }
     buf_str(&ctx->res->body, "}}");
-    return answer_json(ctx, 200);
+    return response_json(ctx, 200);
 }
 
 /* GET, HEAD .../queues/{queue}: whether there is such a queue, without a word. */
@@ -189,7 +189,7 @@ handle_queue_exists(struct context *ctx)
 
     store_queues_release(&found);
     ctx->bare_errors = st == ST_NOT_FOUND;
-    return st == ST_OK ? answer_empty(ctx, 204) : st;
+    return st == ST_OK ? response_empty(ctx, 204) : st;
 }
 
 /* ------------------------------------------------------------------ version 1 */
@@ -253,12 +253,12 @@ handle_metadata_put(struct context *ctx)
     if (st == ST_OK)
         st = read_metadata(ctx, &metadata);
     if (st == ST_OK)
-        st = answer_location(ctx, "/metadata", BYTES_NONE);
+        st = response_add_location(ctx, "/metadata", BYTES_NONE);
     if (st == ST_OK)
         st = replace_metadata(ctx, &metadata);
     if (st == ST_NOT_FOUND)
         return context_refuse_queue(ctx);
-    return st == ST_OK ? answer_empty(ctx, 204) : st;
+    return st == ST_OK ? response_empty(ctx, 204) : st;
 }
 
 /* ------------------------------------------------------------------ purging */
@@ -330,5 +330,5 @@ handle_queue_purge(struct context *ctx)
                                !purge.subscriptions ? STORE_PURGE_MESSAGES
                                : !purge.messages    ? STORE_PURGE_SUBSCRIPTIONS
                                                     : STORE_PURGE_BOTH);
-    return st == ST_OK ? answer_empty(ctx, 204) : st;
+    return st == ST_OK ? response_empty(ctx, 204) : st;
 }

@@ -27,10 +27,11 @@ enum { PATHS, METHODS, EXPIRES, MEMBERS };
 /* ------------------------------------------------------------------ reading */
 
 /* Takes an item of a list. */
-typedef enum status take_fn(struct context *ctx, struct bytes inside, struct share *out);
+typedef enum status
+add_item_fn(struct context *ctx, struct bytes inside, struct share *out);
 
 static enum status
-take_path(struct context *ctx, struct bytes inside, struct share *out)
+add_path(struct context *ctx, struct bytes inside, struct share *out)
 {
     for (size_t i = 0; i < PART_COUNT; i++)
         if (json_string_equals(inside, bytes_str(parts[i]))) {
@@ -48,7 +49,7 @@ take_path(struct context *ctx, struct bytes inside, struct share *out)
  * undone: a caller may write any letter as one.
  */
 static enum status
-take_method(struct context *ctx, struct bytes inside, struct share *out)
+add_method(struct context *ctx, struct bytes inside, struct share *out)
 {
     size_t len = 0;
 
@@ -72,7 +73,7 @@ take_method(struct context *ctx, struct bytes inside, struct share *out)
 
 static enum status
 read_list(struct context *ctx, const struct json_scan_value *list, const char *name,
-          take_fn *take, struct share *out)
+          add_item_fn *add, struct share *out)
 {
     enum status st = ST_OK;
     struct json_scan s;
@@ -91,7 +92,7 @@ read_list(struct context *ctx, const struct json_scan_value *list, const char *n
             return context_refuse(ctx, ST_BAD_VALUE,
                                   "%s has %s. It must be an array of strings", name,
                                   json_received(&item).text);
-        st = take(ctx, json_scan_inside(&item), out);
+        st = add(ctx, json_scan_inside(&item), out);
     }
     return st;
 }
@@ -119,7 +120,7 @@ read_end(struct context *ctx, const struct json_scan_value *expires, struct shar
 }
 
 static int
-compare(const void *a, const void *b)
+compare_methods(const void *a, const void *b)
 {
     return strcmp(a, b);
 }
@@ -143,9 +144,9 @@ read_share(struct context *ctx, struct share *out)
         return context_refuse(ctx, ST_BAD_VALUE,
                               "the body has an unknown member. The allowed members are "
                               "paths, methods and expires");
-    st = read_list(ctx, &m[PATHS], names[PATHS], take_path, out);
+    st = read_list(ctx, &m[PATHS], names[PATHS], add_path, out);
     if (st == ST_OK)
-        st = read_list(ctx, &m[METHODS], names[METHODS], take_method, out);
+        st = read_list(ctx, &m[METHODS], names[METHODS], add_method, out);
     if (st == ST_OK)
         st = read_end(ctx, &m[EXPIRES], out);
     if (st != ST_OK)
@@ -153,8 +154,8 @@ read_share(struct context *ctx, struct share *out)
     if (memchr(out->shown, true, sizeof(out->shown)) == NULL)
         out->shown[PART_MESSAGES] = true;
     if (out->method_count == 0)
-        (void)take_method(ctx, bytes_str("GET"), out);
-    qsort(out->methods, out->method_count, sizeof(out->methods[0]), compare);
+        (void)add_method(ctx, bytes_str("GET"), out);
+    qsort(out->methods, out->method_count, sizeof(out->methods[0]), compare_methods);
     return ST_OK;
 }
 
@@ -185,7 +186,7 @@ write_lists(struct context *ctx, const struct share *share, struct buf *paths,
 }
 
 static enum status
-answer_grant(struct context *ctx, const struct grant *grant)
+respond_grant(struct context *ctx, const struct grant *grant)
 {
     struct buf *out = &ctx->res->body;
     char signature[SIGNATURE_DIGITS + 1];
@@ -205,7 +206,7 @@ answer_grant(struct context *ctx, const struct grant *grant)
     json_write_text(out, "expires", grant->expires);
     json_write_text(out, "signature", bytes_str(signature));
     buf_byte(out, '}');
-    return answer_json(ctx, 200);
+    return response_json(ctx, 200);
 }
 
 /* POST .../queues/{queue}/share */
@@ -229,11 +230,11 @@ handle_queue_share(struct context *ctx)
     iso_time_write(share.ends_ms, expires);
     st = write_lists(ctx, &share, &paths, &methods);
     if (st == ST_OK)
-        st = answer_grant(ctx,
-                          &(struct grant){.paths = bytes_of(paths.data, paths.len),
-                                          .methods = bytes_of(methods.data, methods.len),
-                                          .project = ctx->queue.project,
-                                          .expires = bytes_str(expires)});
+        st = respond_grant(ctx,
+                           &(struct grant){.paths = bytes_of(paths.data, paths.len),
+                                           .methods = bytes_of(methods.data, methods.len),
+                                           .project = ctx->queue.project,
+                                           .expires = bytes_str(expires)});
     buf_fini(&paths);
     buf_fini(&methods);
     return st;

@@ -6,7 +6,7 @@
 static const char tail[] = "/subscriptions";
 
 static enum status
-refuse_unknown(struct context *ctx)
+refuse_unknown_subscription(struct context *ctx)
 {
     return context_refuse(ctx, ST_NOT_FOUND,
                           "%s %.*s has no subscription with the id \"%s\"",
@@ -18,7 +18,7 @@ refuse_unknown(struct context *ctx)
 
 /* Writes a subscription as clients see it, or below /claimd/ its progress, as operators do. */
 static void
-write_one(struct context *ctx, const struct store_subscription *s)
+write_subscription(struct context *ctx, const struct store_subscription *s)
 {
     if (ctx->version == &version_claimd)
         subscription_write_progress(&ctx->res->body, ctx->op.now_ms, s);
@@ -56,12 +56,12 @@ write_page(struct context *ctx, size_t limit, const struct store_subscriptions *
     for (size_t i = 0; i < page->count; i++) {
         if (i > 0)
             buf_byte(out, ',');
-        write_one(ctx, &page->views[i]);
+        write_subscription(ctx, &page->views[i]);
     }
     buf_byte(out, ']');
     st = write_next_page(ctx, limit, page);
     buf_byte(out, '}');
-    return st == ST_OK ? answer_json(ctx, 200) : st;
+    return st == ST_OK ? response_json(ctx, 200) : st;
 }
 
 /* GET .../subscriptions */
@@ -93,18 +93,18 @@ handle_subscription_show(struct context *ctx)
         store_subscription_get(ctx->store, &ctx->op, &ctx->queue, ctx->id, &found);
 
     if (st == ST_OK)
-        write_one(ctx, &found.views[0]);
+        write_subscription(ctx, &found.views[0]);
     store_subscriptions_release(&found);
     if (st == ST_NOT_FOUND)
-        return refuse_unknown(ctx);
-    return st == ST_OK ? answer_json(ctx, 200) : st;
+        return refuse_unknown_subscription(ctx);
+    return st == ST_OK ? response_json(ctx, 200) : st;
 }
 
 /* ------------------------------------------------------------------ create */
 
 /* A subscriber that has confirmed is in the way, else it is asked again. */
 static enum status
-answer_subscribed(struct context *ctx, const struct store_subscribed *subscribed)
+respond_subscribed(struct context *ctx, const struct store_subscribed *subscribed)
 {
     struct buf *out = &ctx->res->body;
 
@@ -115,7 +115,7 @@ answer_subscribed(struct context *ctx, const struct store_subscribed *subscribed
     buf_str(out, "{\"subscription_id\":\"");
     buf_bytes(out, store_id_bytes(&subscribed->id));
     buf_str(out, "\"}");
-    return answer_json(ctx, 201);
+    return response_json(ctx, 201);
 }
 
 /* POST .../subscriptions */
@@ -131,11 +131,11 @@ handle_subscription_create(struct context *ctx)
                                  ctx->req->arena, &draft, &ctx->why);
     if (st != ST_OK)
         return st;
-    st = answer_location(ctx, tail, BYTES_NONE);
+    st = response_add_location(ctx, tail, BYTES_NONE);
     if (st == ST_OK)
         st = store_subscription_create(ctx->store, &ctx->op, &ctx->queue, &draft,
                                        &subscribed);
-    return st == ST_OK ? answer_subscribed(ctx, &subscribed) : st;
+    return st == ST_OK ? respond_subscribed(ctx, &subscribed) : st;
 }
 
 /* ------------------------------------------------------------------ change */
@@ -158,14 +158,15 @@ handle_subscription_update(struct context *ctx)
         return ST_NO_MEMORY;
     st = store_subscription_update(ctx->store, &ctx->op, &ctx->queue, ctx->id, &draft);
     if (st == ST_NOT_FOUND)
-        return refuse_unknown(ctx);
+        return refuse_unknown_subscription(ctx);
     if (st == ST_CONFLICT)
         return context_refuse(
             ctx, st, "the subscriber already has another subscription to this queue");
     if (st != ST_OK)
         return st;
-    answer_header(ctx, "Location", location); /* with an id that the store has made */
-    return answer_empty(ctx, 204);
+    response_add_header(ctx, "Location",
+                        location); /* with an id that the store has made */
+    return response_empty(ctx, 204);
 }
 
 /* DELETE .../subscriptions/{id} */
@@ -175,7 +176,7 @@ handle_subscription_delete(struct context *ctx)
     enum status st =
         store_subscription_delete(ctx->store, &ctx->op, &ctx->queue, ctx->id);
 
-    return st == ST_OK ? answer_empty(ctx, 204) : st;
+    return st == ST_OK ? response_empty(ctx, 204) : st;
 }
 
 /* PUT .../subscriptions/{id}/confirm */
@@ -199,9 +200,9 @@ handle_subscription_confirm(struct context *ctx)
     st =
         store_subscription_confirm(ctx->store, &ctx->op, &ctx->queue, ctx->id, confirmed);
     if (st == ST_NOT_FOUND)
-        return refuse_unknown(ctx);
+        return refuse_unknown_subscription(ctx);
     if (st != ST_OK)
         return st;
-    answer_header(ctx, "Location", location.data);
-    return answer_empty(ctx, 204);
+    response_add_header(ctx, "Location", location.data);
+    return response_empty(ctx, 204);
 }

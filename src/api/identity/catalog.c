@@ -24,20 +24,21 @@ static const struct service services[] = {
 #define SERVICES (sizeof(services) / sizeof(services[0]))
 
 /* What both versions write about an endpoint. */
-struct place {
+struct endpoint_place {
     struct bytes origin, project; /* the project as a segment of a path */
     const char *region;
 };
 
 static json_t *
-endpoint_url(const struct place *at, const struct service *s, const char *path)
+endpoint_url(const struct endpoint_place *at, const struct service *s, const char *path)
 {
     return json_pack("s++", at->origin.data, path,
                      s->with_project ? at->project.data : "");
 }
 
 static json_t *
-endpoint_v3(const struct place *at, const struct service *s, const char *interface)
+endpoint_v3(const struct endpoint_place *at, const struct service *s,
+            const char *interface)
 {
     return json_pack("{s:s++, s:s, s:s, s:s, s:o}", "id", s->type, "-", interface,
                      "interface", interface, "region", at->region, "region_id",
@@ -45,7 +46,7 @@ endpoint_v3(const struct place *at, const struct service *s, const char *interfa
 }
 
 static json_t *
-service_v3(const struct place *at, const struct service *s)
+service_v3(const struct endpoint_place *at, const struct service *s)
 {
     return json_pack("{s:s, s:s, s:s, s:[o,o,o]}", "id", s->type, "type", s->type, "name",
                      s->name, "endpoints", endpoint_v3(at, s, "public"),
@@ -53,7 +54,7 @@ service_v3(const struct place *at, const struct service *s)
 }
 
 static json_t *
-service_v2(const struct place *at, const struct service *s)
+service_v2(const struct endpoint_place *at, const struct service *s)
 {
     return json_pack("{s:s, s:s, s:[{s:s, s:s, s:s, s:o, s:o, s:o}], s:[]}", "type",
                      s->type, "name", s->name, "endpoints", "id", s->type, "region",
@@ -64,10 +65,11 @@ service_v2(const struct place *at, const struct service *s)
 }
 
 static enum status
-catalog(struct context *ctx, struct bytes project,
-        json_t *(*describe)(const struct place *, const struct service *), json_t **out)
+build_catalog(struct context *ctx, struct bytes project,
+              json_t *(*describe)(const struct endpoint_place *, const struct service *),
+              json_t **out)
 {
-    struct place at = {.region = auth_region(ctx->auth)};
+    struct endpoint_place at = {.region = auth_region(ctx->auth)};
     enum status st = identity_origin(ctx, &at.origin);
     json_t *list;
 
@@ -89,25 +91,27 @@ catalog(struct context *ctx, struct bytes project,
 enum status
 identity_catalog_v3(struct context *ctx, struct bytes project, json_t **out)
 {
-    return catalog(ctx, project, service_v3, out);
+    return build_catalog(ctx, project, service_v3, out);
 }
 
 enum status
 identity_catalog_v2(struct context *ctx, struct bytes project, json_t **out)
 {
-    return catalog(ctx, project, service_v2, out);
+    return build_catalog(ctx, project, service_v2, out);
 }
 
 /* ------------------------------------------------------------------ versions */
 
 /* How SDKs find out which versions of Keystone they may speak. */
 
-struct keystone {
+struct keystone_version {
     const char *id, *updated, *path;
 };
 
-static const struct keystone v3 = {"v3.14", "2020-04-07T00:00:00Z", "/identity/v3/"};
-static const struct keystone v2 = {"v2.0", "2014-04-17T00:00:00Z", "/identity/v2.0/"};
+static const struct keystone_version v3 = {"v3.14", "2020-04-07T00:00:00Z",
+                                           "/identity/v3/"};
+static const struct keystone_version v2 = {"v2.0", "2014-04-17T00:00:00Z",
+                                           "/identity/v2.0/"};
 
 /* What a Host header may consist of: it is going to stand in links. */
 static bool
@@ -141,17 +145,17 @@ identity_origin(struct context *ctx, struct bytes *out)
 }
 
 enum status
-identity_answer(struct context *ctx, int code, json_t *tree)
+identity_respond(struct context *ctx, int code, json_t *tree)
 {
     if (tree == NULL)
         return ST_NO_MEMORY;
     json_tree_write(&ctx->res->body, tree);
     json_decref(tree);
-    return answer_json(ctx, code);
+    return response_json(ctx, code);
 }
 
 static json_t *
-describe(const struct keystone *k, struct bytes origin)
+describe_version(const struct keystone_version *k, struct bytes origin)
 {
     return json_pack("{s:s, s:s, s:s, s:[{s:s, s:s+}], s:[{s:s, s:s}]}", "id", k->id,
                      "status", "stable", "updated", k->updated, "links", "rel", "self",
@@ -168,32 +172,34 @@ identity_list_versions(struct context *ctx)
 
     if (st != ST_OK)
         return st;
-    return identity_answer(ctx, 300,
-                           json_pack("{s:{s:[o,o]}}", "versions", "values",
-                                     describe(&v3, origin), describe(&v2, origin)));
+    return identity_respond(ctx, 300,
+                            json_pack("{s:{s:[o,o]}}", "versions", "values",
+                                      describe_version(&v3, origin),
+                                      describe_version(&v2, origin)));
 }
 
 static enum status
-show(struct context *ctx, const struct keystone *k)
+show_version(struct context *ctx, const struct keystone_version *k)
 {
     struct bytes origin;
     enum status st = identity_origin(ctx, &origin);
 
     if (st != ST_OK)
         return st;
-    return identity_answer(ctx, 200, json_pack("{s:o}", "version", describe(k, origin)));
+    return identity_respond(ctx, 200,
+                            json_pack("{s:o}", "version", describe_version(k, origin)));
 }
 
 enum status
 identity_show_v3(struct context *ctx)
 {
-    return show(ctx, &v3);
+    return show_version(ctx, &v3);
 }
 
 enum status
 identity_show_v2(struct context *ctx)
 {
-    return show(ctx, &v2);
+    return show_version(ctx, &v2);
 }
 
 /* ------------------------------------------------------------------ routes */

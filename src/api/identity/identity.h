@@ -36,7 +36,7 @@ enum status
 identity_caller(struct context *ctx, enum api_header header, struct auth_caller *out);
 
 /* Answers with a tree, which it takes; NULL: ST_NO_MEMORY. */
-enum status identity_answer(struct context *ctx, int code, json_t *tree);
+enum status identity_respond(struct context *ctx, int code, json_t *tree);
 
 /* catalog.c: the services, as v3 and as v2.0 show them; owned trees. ST_NO_MEMORY,
  * ST_BAD_VALUE. */

@@ -112,17 +112,17 @@ login_admit(struct context *ctx, const struct login *login, struct auth_caller *
 /* ------------------------------------------------------------------ answers */
 
 static enum status
-answer_v3(struct context *ctx, const struct auth_caller *caller, struct bytes token)
+respond_v3(struct context *ctx, const struct auth_caller *caller, struct bytes token)
 {
     json_t *tree;
-    enum status st = answer_header_copy(ctx, "X-Subject-Token", token);
+    enum status st = response_copy_header(ctx, "X-Subject-Token", token);
 
     if (st == ST_OK)
         st = identity_describe(ctx, caller, &tree);
     if (st != ST_OK)
         return st;
-    answer_header(ctx, "Vary", "X-Auth-Token");
-    return identity_answer(ctx, 201, tree);
+    response_add_header(ctx, "Vary", "X-Auth-Token");
+    return identity_respond(ctx, 201, tree);
 }
 
 static json_t *
@@ -150,28 +150,28 @@ access_user(const struct context *ctx, const struct auth_caller *caller)
 }
 
 static enum status
-answer_v2(struct context *ctx, const struct auth_caller *caller, struct bytes token)
+respond_v2(struct context *ctx, const struct auth_caller *caller, struct bytes token)
 {
     json_t *catalog;
     enum status st = identity_catalog_v2(ctx, caller->project, &catalog);
 
     if (st != ST_OK)
         return st;
-    return identity_answer(ctx, 200,
-                           json_pack("{s:{s:o, s:o, s:o}}", "access", "token",
-                                     access_token(ctx, caller, token), "user",
-                                     access_user(ctx, caller), "serviceCatalog",
-                                     catalog));
+    return identity_respond(ctx, 200,
+                            json_pack("{s:{s:o, s:o, s:o}}", "access", "token",
+                                      access_token(ctx, caller, token), "user",
+                                      access_user(ctx, caller), "serviceCatalog",
+                                      catalog));
 }
 
 /* ------------------------------------------------------------------ handlers */
 
 typedef void read_fn(const json_t *auth, struct login *out);
 typedef enum status
-answer_fn(struct context *ctx, const struct auth_caller *caller, struct bytes token);
+respond_fn(struct context *ctx, const struct auth_caller *caller, struct bytes token);
 
 static enum status
-log_in(struct context *ctx, read_fn *read, answer_fn *answer)
+log_in(struct context *ctx, read_fn *read, respond_fn *respond)
 {
     struct auth_caller caller;
     struct login login;
@@ -186,7 +186,7 @@ log_in(struct context *ctx, read_fn *read, answer_fn *answer)
     read(json_object_get(document, "auth"), &login);
     st = login_admit(ctx, &login, &caller, &token);
     if (st == ST_OK)
-        st = answer(ctx, &caller, token);
+        st = respond(ctx, &caller, token);
     json_decref(document);
     return st;
 }
@@ -195,14 +195,14 @@ log_in(struct context *ctx, read_fn *read, answer_fn *answer)
 enum status
 identity_login_v3(struct context *ctx)
 {
-    return log_in(ctx, login_read_v3, answer_v3);
+    return log_in(ctx, login_read_v3, respond_v3);
 }
 
 /* POST /identity/v2.0/tokens */
 enum status
 identity_login_v2(struct context *ctx)
 {
-    return log_in(ctx, login_read_v2, answer_v2);
+    return log_in(ctx, login_read_v2, respond_v2);
 }
 
 /* ------------------------------------------------------------------ tokens */
@@ -220,7 +220,7 @@ identity_caller(struct context *ctx, enum api_header header, struct auth_caller 
 
 /* A user or a project: its name is its id. */
 static json_t *
-named(struct bytes name)
+named_object(struct bytes name)
 {
     return json_pack("{s:s%, s:s%, s:{s:s, s:s}}", "id", name.data, name.len, "name",
                      name.data, name.len, "domain", "id", "default", "name", "Default");
@@ -238,10 +238,10 @@ identity_describe(struct context *ctx, const struct auth_caller *caller, json_t 
     clock_text(context_real_ms(ctx), issued);
     clock_text(caller->expires_ms, expires);
     *out = json_pack("{s:{s:[s], s:o, s:o, s:b, s:s, s:s, s:[{s:s, s:s}], s:[], s:o}}",
-                     "token", "methods", "password", "user", named(caller->user),
-                     "project", named(caller->project), "is_domain", 0, "issued_at",
-                     issued, "expires_at", expires, "roles", "id", "member", "name",
-                     "member", "audit_ids", "catalog", catalog);
+                     "token", "methods", "password", "user", named_object(caller->user),
+                     "project", named_object(caller->project), "is_domain", 0,
+                     "issued_at", issued, "expires_at", expires, "roles", "id", "member",
+                     "name", "member", "audit_ids", "catalog", catalog);
     return *out == NULL ? ST_NO_MEMORY : ST_OK;
 }
 
@@ -254,13 +254,13 @@ identity_show_token(struct context *ctx)
     enum status st = identity_caller(ctx, API_HEADER_SUBJECT_TOKEN, &caller);
 
     if (st == ST_OK)
-        st = answer_header_copy(ctx, "X-Subject-Token",
-                                ctx->req->headers[API_HEADER_SUBJECT_TOKEN]);
+        st = response_copy_header(ctx, "X-Subject-Token",
+                                  ctx->req->headers[API_HEADER_SUBJECT_TOKEN]);
     if (st == ST_OK)
         st = identity_describe(ctx, &caller, &tree);
     if (st != ST_OK)
         return st;
-    return identity_answer(ctx, 200, tree);
+    return identity_respond(ctx, 200, tree);
 }
 
 /* DELETE /identity/v3/auth/tokens: a token without state cannot be taken back. */
@@ -270,7 +270,7 @@ identity_revoke_token(struct context *ctx)
     struct auth_caller caller;
     enum status st = identity_caller(ctx, API_HEADER_SUBJECT_TOKEN, &caller);
 
-    return st == ST_OK ? answer_empty(ctx, 204) : st;
+    return st == ST_OK ? response_empty(ctx, 204) : st;
 }
 
 /* ------------------------------------------------------------------ the projects */
@@ -284,12 +284,12 @@ identity_list_projects(struct context *ctx)
 
     if (st != ST_OK)
         return st;
-    return identity_answer(ctx, 200,
-                           json_pack("{s:[{s:s%, s:s%, s:s, s:b, s:{}}], s:{s:n, s:n}}",
-                                     "projects", "id", caller.project.data,
-                                     caller.project.len, "name", caller.project.data,
-                                     caller.project.len, "domain_id", "default",
-                                     "enabled", 1, "links", "links", "next", "previous"));
+    return identity_respond(
+        ctx, 200,
+        json_pack("{s:[{s:s%, s:s%, s:s, s:b, s:{}}], s:{s:n, s:n}}", "projects", "id",
+                  caller.project.data, caller.project.len, "name", caller.project.data,
+                  caller.project.len, "domain_id", "default", "enabled", 1, "links",
+                  "links", "next", "previous"));
 }
 
 /* GET /identity/v2.0/tenants */
@@ -301,11 +301,11 @@ identity_list_tenants(struct context *ctx)
 
     if (st != ST_OK)
         return st;
-    return identity_answer(ctx, 200,
-                           json_pack("{s:[{s:s%, s:s%, s:b}], s:[]}", "tenants", "id",
-                                     caller.project.data, caller.project.len, "name",
-                                     caller.project.data, caller.project.len, "enabled",
-                                     1, "tenants_links"));
+    return identity_respond(ctx, 200,
+                            json_pack("{s:[{s:s%, s:s%, s:b}], s:[]}", "tenants", "id",
+                                      caller.project.data, caller.project.len, "name",
+                                      caller.project.data, caller.project.len, "enabled",
+                                      1, "tenants_links"));
 }
 
 /* GET /identity/v3/auth/catalog */
@@ -320,6 +320,6 @@ identity_show_catalog(struct context *ctx)
         st = identity_catalog_v3(ctx, caller.project, &catalog);
     if (st != ST_OK)
         return st;
-    return identity_answer(
+    return identity_respond(
         ctx, 200, json_pack("{s:o, s:{s:n}}", "catalog", catalog, "links", "next"));
 }

@@ -35,7 +35,7 @@ handle_clock_show(struct context *ctx)
     buf_byte(&ctx->res->body, '{');
     write_time(ctx);
     buf_byte(&ctx->res->body, '}');
-    return answer_json(ctx, 200);
+    return response_json(ctx, 200);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -122,7 +122,7 @@ read_fn(struct context *ctx, const json_t *body, struct clock_request *out);
 
 /* A move takes several calls: until when, and what the history had before, are put down. */
 static uint64_t
-since(const struct context *ctx)
+history_before(const struct context *ctx)
 {
     return ctx->progress->resume[1];
 }
@@ -174,7 +174,7 @@ move_begin(struct context *ctx, const struct clock_request *request)
 
 /* Asked again until the clock is where it is to be. */
 static enum status
-move(struct context *ctx, read_fn *read)
+handle_move(struct context *ctx, read_fn *read)
 {
     struct clock_request request = {LEAVE, STAY, 0};
     struct testapi_page page;
@@ -190,32 +190,32 @@ move(struct context *ctx, read_fn *read)
     if (st != ST_OK)
         return st;
     if (!testapi_move(ctx->testapi, (int64_t)ctx->progress->resume[0],
-                      request.move == TO_NEXT ? since(ctx) : UINT64_MAX))
+                      request.move == TO_NEXT ? history_before(ctx) : UINT64_MAX))
         return ST_AGAIN;
     /* What time did meanwhile. */
     page = (struct testapi_page){.out = &ctx->res->body,
                                  .events = TESTAPI_EVENTS_OF_TIME,
                                  .limit = TESTAPI_PAGE,
-                                 .since = since(ctx)};
+                                 .since = history_before(ctx)};
     buf_byte(&ctx->res->body, '{');
     write_time(ctx);
     buf_printf(page.out, ",\"lost\":%" PRIu64 ",\"events\":",
                history_missing(testapi_history(ctx->testapi), page.since));
     testapi_write_page(ctx, &page);
     buf_byte(&ctx->res->body, '}');
-    return answer_json(ctx, 200);
+    return response_json(ctx, 200);
 }
 
 /* PUT /claimd/clock */
 enum status
 handle_clock_set(struct context *ctx)
 {
-    return move(ctx, read_setting);
+    return handle_move(ctx, read_setting);
 }
 
 /* POST /claimd/clock/advance */
 enum status
 handle_clock_advance(struct context *ctx)
 {
-    return move(ctx, read_step);
+    return handle_move(ctx, read_step);
 }

@@ -47,7 +47,7 @@ read_header(struct context *ctx, struct bytes header, struct fault *out)
 
 /* What befalls it, for this and all further calls. */
 static enum status
-fault_find(struct context *ctx, struct injected_fault *injected)
+find_fault(struct context *ctx, struct injected_fault *injected)
 {
     struct bytes header = ctx->req->headers[API_HEADER_FAULT];
     struct fault fault = {.kind = FAULT_NONE};
@@ -95,7 +95,7 @@ static enum status
 fault_pre(struct context *ctx)
 {
     struct injected_fault *injected = &ctx->progress->injected;
-    enum status st = injected->found ? ST_OK : fault_find(ctx, injected);
+    enum status st = injected->found ? ST_OK : find_fault(ctx, injected);
 
     if (st != ST_OK)
         return st;
@@ -143,7 +143,7 @@ fault_post(struct context *ctx, enum status st)
     case FAULT_STATUS:
         text = arena_printf(ctx->req->arena, "%" PRId64, fault->retry_after_s);
         if (fault->retry_after_s >= 0 && bytes_present(text))
-            problem_change_header(ctx->res, "Retry-After", text.data);
+            problem_set_header(ctx->res, "Retry-After", text.data);
         break;
     case FAULT_END_CLAIM:
         if (st == ST_OK)
@@ -222,7 +222,7 @@ note_outcome(struct context *ctx, enum status st, bool called)
 }
 
 static void
-note_some(struct context *ctx, const struct store_message *messages, size_t count)
+note_shown_page(struct context *ctx, const struct store_message *messages, size_t count)
 {
     struct history_entry e = {.at_ms = ctx->op.now_ms,
                               .event = HISTORY_SHOWN,
@@ -247,13 +247,14 @@ static void
 note_shown(struct context *ctx, const struct store_message *messages, size_t count)
 {
     for (size_t i = 0; i < count; i += HISTORY_IDS)
-        note_some(ctx, messages + i, count - i < HISTORY_IDS ? count - i : HISTORY_IDS);
+        note_shown_page(ctx, messages + i,
+                        count - i < HISTORY_IDS ? count - i : HISTORY_IDS);
 }
 
 /* ------------------------------------------------------------------ steps */
 
 static enum api_next
-handle(const struct api *api, struct request *req, struct context *ctx)
+handle_and_note(const struct api *api, struct request *req, struct context *ctx)
 {
     const bool called =
         req->waiting != NULL && testapi_waiter_begin_retry(req->waiting->testapi_waiter);
@@ -272,7 +273,7 @@ handle(const struct api *api, struct request *req, struct context *ctx)
 }
 
 static enum status
-run(struct context *ctx)
+run_with_fault(struct context *ctx)
 {
     enum status st;
 
@@ -282,7 +283,7 @@ run(struct context *ctx)
 }
 
 static struct store_listener *
-listen_between(struct context *ctx)
+listen_counted(struct context *ctx)
 {
     struct waiting *waiting = ctx->req->waiting;
 
@@ -329,9 +330,9 @@ body_limit(const struct api *api, struct bytes path)
 }
 
 const struct api_steps steps_testapi = {
-    .handle = handle,
-    .run = run,
-    .listen = listen_between,
+    .handle = handle_and_note,
+    .run = run_with_fault,
+    .listen = listen_counted,
     .shown = note_shown,
     .real_ms = real_ms,
     .stop_waiting = stop_waiting,

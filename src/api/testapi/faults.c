@@ -191,19 +191,19 @@ handle_faults_show(struct context *ctx)
     buf_str(out, "{\"faults\":[");
     faults_read(testapi_faults(ctx->testapi), write_rule, out);
     buf_str(out, "]}");
-    return answer_json(ctx, 200);
+    return response_json(ctx, 200);
 }
 
 /* ------------------------------------------------------------------ reading */
 
 /* Where a rule is wrong. */
-struct place {
+struct rule_place {
     struct context *ctx;
     size_t at;
 };
 
 static enum status
-refuse_rule(const struct place *place, const char *name, const char *what)
+refuse_rule(const struct rule_place *place, const char *name, const char *what)
 {
     return context_refuse(place->ctx, ST_BAD_VALUE, "faults[%zu].%s: %s", place->at, name,
                           what);
@@ -211,7 +211,7 @@ refuse_rule(const struct place *place, const char *name, const char *what)
 
 /* A member of the match, with the value that was received. */
 static enum status
-refuse_match(const struct place *place, const char *name, const char *what,
+refuse_match(const struct rule_place *place, const char *name, const char *what,
              struct bytes value)
 {
     return context_refuse(place->ctx, ST_BAD_VALUE,
@@ -233,7 +233,7 @@ name_action(int action)
 
 /* The same with all names that there are, which may be longer than other refusals. */
 static enum status
-refuse_name(const struct place *place, const char *member, struct bytes value,
+refuse_name(const struct rule_place *place, const char *member, struct bytes value,
             const char *(*name)(int index), int count)
 {
     struct context *ctx = place->ctx;
@@ -259,7 +259,7 @@ text_of(const json_t *value)
 
 /* Is what a member of a match says possible? */
 static enum status
-check_match(const struct place *place, const char *name, struct bytes value)
+check_match(const struct rule_place *place, const char *name, struct bytes value)
 {
     if (strcmp(name, "method") == 0)
         return api_method(value) != METHOD_OTHER
@@ -290,7 +290,7 @@ match_member(struct fault_match *m, const char *name)
 
 /* The texts stay the tree's. */
 static enum status
-read_match(const struct place *place, json_t *object, struct fault_match *out)
+read_match(const struct rule_place *place, json_t *object, struct fault_match *out)
 {
     enum status st = ST_OK;
     const char *name;
@@ -321,7 +321,7 @@ read_match(const struct place *place, json_t *object, struct fault_match *out)
 }
 
 static enum status
-read_count(const struct place *place, const char *name, const json_t *value,
+read_count(const struct rule_place *place, const char *name, const json_t *value,
            int64_t least, uint64_t *out)
 {
     if (!json_is_integer(value) || json_integer_value(value) < least ||
@@ -336,7 +336,7 @@ read_count(const struct place *place, const char *name, const json_t *value,
 }
 
 static enum status
-read_fault(const struct place *place, const json_t *value, struct fault *out)
+read_fault(const struct rule_place *place, const json_t *value, struct fault *out)
 {
     struct reason why;
 
@@ -349,7 +349,7 @@ read_fault(const struct place *place, const json_t *value, struct fault *out)
 }
 
 static enum status
-read_member(const struct place *place, const char *name, json_t *value,
+read_member(const struct rule_place *place, const char *name, json_t *value,
             struct fault_rule *out)
 {
     if (strcmp(name, "match") == 0)
@@ -369,7 +369,7 @@ read_member(const struct place *place, const char *name, json_t *value,
 }
 
 static enum status
-read_rule(const struct place *place, json_t *object, struct fault_rule *out)
+read_rule(const struct rule_place *place, json_t *object, struct fault_rule *out)
 {
     enum status st = ST_OK;
     const char *name;
@@ -414,11 +414,12 @@ handle_faults_set(struct context *ctx)
     if (st == ST_OK && rules == NULL)
         st = ST_NO_MEMORY;
     for (size_t i = 0; st == ST_OK && i < count; i++)
-        st = read_rule(&(const struct place){ctx, i}, json_array_get(list, i), &rules[i]);
+        st = read_rule(&(const struct rule_place){ctx, i}, json_array_get(list, i),
+                       &rules[i]);
     if (st == ST_OK)
         st = faults_replace(testapi_faults(ctx->testapi), rules, count);
     json_decref(body);
-    return st == ST_OK ? answer_empty(ctx, 204) : st;
+    return st == ST_OK ? response_empty(ctx, 204) : st;
 }
 
 /* DELETE /claimd/faults */
@@ -427,5 +428,5 @@ handle_faults_delete(struct context *ctx)
 {
     enum status st = faults_replace(testapi_faults(ctx->testapi), NULL, 0);
 
-    return st == ST_OK ? answer_empty(ctx, 204) : st;
+    return st == ST_OK ? response_empty(ctx, 204) : st;
 }

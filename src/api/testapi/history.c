@@ -91,7 +91,7 @@ history_read_events(struct bytes text, uint32_t *out)
 }
 
 static bool
-show_entry(void *arg, const struct history_entry *e)
+write_entry(void *arg, const struct history_entry *e)
 {
     struct testapi_page *page = arg;
 
@@ -130,7 +130,7 @@ testapi_write_page(struct context *ctx, struct testapi_page *page)
     struct next_page next;
 
     buf_byte(page->out, '[');
-    history_read(testapi_history(ctx->testapi), page->since, show_entry, page);
+    history_read(testapi_history(ctx->testapi), page->since, write_entry, page);
     buf_byte(page->out, ']');
     if (!page->more)
         return;
@@ -200,7 +200,7 @@ handle_history(struct context *ctx)
                history_lost(h));
     testapi_write_page(ctx, &page);
     buf_byte(page.out, '}');
-    return answer_json(ctx, 200);
+    return response_json(ctx, 200);
 }
 
 /* ------------------------------------------------------------------ expecting */
@@ -244,7 +244,7 @@ is_met(int64_t expected, uint64_t found)
 
 /* Whoever waits is told of whatever happens; may it wait? */
 static bool
-await(struct context *ctx, const struct expected *wanted)
+watch_history(struct context *ctx, const struct expected *wanted)
 {
     struct waiting *waiting = ctx->req->waiting;
 
@@ -274,7 +274,7 @@ handle_expect(struct context *ctx)
     ctx->queue.project = bytes_present(project) ? project : bytes_str("");
     if (!bytes_present(ctx->queue.name))
         return context_refuse(ctx, ST_BAD_PARAMETER, "the parameter queue is required");
-    waits = await(ctx, &wanted); /* before it is looked: nothing is missed */
+    waits = watch_history(ctx, &wanted); /* before it is looked: nothing is missed */
     st = store_queue_stats(ctx->store, &ctx->op, &ctx->queue, &found);
     if (st != ST_OK && st != ST_NOT_FOUND)
         return st;
@@ -284,7 +284,7 @@ handle_expect(struct context *ctx)
                    "{\"messages\":%" PRIu64 ",\"claimed\":%" PRIu64 ",\"free\":%" PRIu64
                    "}",
                    found.total, found.claimed, found.total - found.claimed);
-        return answer_json(ctx, 200);
+        return response_json(ctx, 200);
     }
     if (waits)
         return ST_WAIT;

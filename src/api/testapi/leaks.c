@@ -24,7 +24,7 @@ struct scan {
 /* ------------------------------------------------------------------ suspects */
 
 static struct leak *
-suspect(struct scan *s, enum leak_kind kind, struct store_id id, int64_t age_s)
+add_leak(struct scan *s, enum leak_kind kind, struct store_id id, int64_t age_s)
 {
     struct leak *leak = &s->found[s->count++];
 
@@ -49,7 +49,7 @@ look_at_claim(struct scan *s, const struct store_message *m)
     st = store_claim_get(s->ctx->store, &s->ctx->op, &s->at, id, &held);
     if (st == ST_OK && held.count > 0 &&
         bytes_equal(store_id_bytes(&held.messages[0].id), store_id_bytes(&m->id)))
-        suspect(s, LEAK_CLAIM, m->claim_id, held.claim_age_s)->messages = held.count;
+        add_leak(s, LEAK_CLAIM, m->claim_id, held.claim_age_s)->messages = held.count;
     store_batch_release(&held);
     return st == ST_NOT_FOUND ? ST_OK : st; /* it has ended meanwhile */
 }
@@ -64,7 +64,7 @@ is_full(const struct scan *s)
 
 /* Its slice is over: whatever was found is a page, else the request is asked again. */
 static enum status
-go_on_later(struct scan *s, const struct store_batch *batch)
+end_slice(struct scan *s, const struct store_batch *batch)
 {
     struct progress *p = s->ctx->progress;
 
@@ -98,14 +98,14 @@ look_at_some(struct scan *s, bool *end)
         memcpy(batch.resume, p->resume, sizeof(batch.resume));
     st = store_message_list(s->ctx->store, &s->ctx->op, &s->at, &filter, &batch);
     if (st == ST_AGAIN)
-        return go_on_later(s, &batch);
+        return end_slice(s, &batch);
     for (size_t i = 0; i < batch.count && st == ST_OK; i++) {
         const struct store_message *m = &batch.messages[i];
 
         if (m->claim_id.text[0] != '\0')
             st = look_at_claim(s, m);
         else if (m->claim_count == 0)
-            (void)suspect(s, LEAK_UNREAD, m->id, m->age_s);
+            (void)add_leak(s, LEAK_UNREAD, m->id, m->age_s);
     }
     s->looked += batch.count + 1;
     *end = batch.count == 0;
@@ -212,7 +212,7 @@ write_next_page(const struct scan *s)
 }
 
 static enum status
-answer_found(const struct scan *s)
+respond_found(const struct scan *s)
 {
     struct buf *out = &s->ctx->res->body;
     enum status st = ST_OK;
@@ -228,7 +228,7 @@ answer_found(const struct scan *s)
     if (!s->ended)
         st = write_next_page(s);
     buf_byte(out, '}');
-    return st == ST_OK ? answer_json(s->ctx, 200) : st;
+    return st == ST_OK ? response_json(s->ctx, 200) : st;
 }
 
 static enum status
@@ -286,5 +286,5 @@ handle_leaks(struct context *ctx)
     if (st == ST_OK)
         st = leak_look_up(testapi_history(ctx->testapi), ctx->req->arena, s.found,
                           s.count);
-    return st == ST_OK ? answer_found(&s) : st;
+    return st == ST_OK ? respond_found(&s) : st;
 }

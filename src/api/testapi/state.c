@@ -39,7 +39,7 @@ handle_reset(struct context *ctx)
                 &(const struct history_entry){.at_ms = ctx->op.now_ms,
                                               .event = HISTORY_RESET,
                                               .queue.project = project});
-    return answer_empty(ctx, 204);
+    return response_empty(ctx, 204);
 }
 
 /* ------------------------------------------------------------------ state */
@@ -53,25 +53,25 @@ handle_state_show(struct context *ctx)
 
     if (st != ST_OK)
         return st;
-    answer_header(ctx, "Content-Type", "application/jsonl");
+    response_add_header(ctx, "Content-Type", "application/jsonl");
     ctx->res->code = 200;
     return ST_OK;
 }
 
 /* All of it is checked before anything is changed. */
 static enum status
-replace(struct context *ctx)
+replace_state(struct context *ctx)
 {
     struct bytes project = testapi_project(ctx);
-    struct load l = {.store = ctx->store,
-                     .op = &ctx->op,
-                     .reader = {.limits = ctx->limits,
-                                .mem = ctx->mem,
-                                .arena = ctx->req->arena,
-                                .now_ms = ctx->op.now_ms,
-                                .project = project,
-                                .only = bytes_present(project),
-                                .why = &ctx->why}};
+    struct record_load l = {.store = ctx->store,
+                            .op = &ctx->op,
+                            .reader = {.limits = ctx->limits,
+                                       .mem = ctx->mem,
+                                       .arena = ctx->req->arena,
+                                       .now_ms = ctx->op.now_ms,
+                                       .project = project,
+                                       .only = bytes_present(project),
+                                       .why = &ctx->why}};
     enum status st;
 
     st = load_read(&l, ctx->req->body);
@@ -81,7 +81,7 @@ replace(struct context *ctx)
         st = state_replace(&l, project);
     if (st != ST_OK)
         return ctx->why.text[0] == '\0' ? st : load_refusal(st);
-    return answer_empty(ctx, 204);
+    return response_empty(ctx, 204);
 }
 
 /* PUT /claimd/state: one after the other. */
@@ -98,7 +98,7 @@ handle_state_set(struct context *ctx)
         return context_refuse(ctx, ST_BAD_BODY, "a body is required");
     if (!testapi_begin_load(ctx->testapi))
         return ST_AGAIN;
-    st = replace(ctx);
+    st = replace_state(ctx);
     testapi_end_load(ctx->testapi);
     return st;
 }

@@ -9,7 +9,7 @@
 /* Most posts have ten messages or fewer. */
 #define DRAFTS_FIRST 16
 
-struct reader {
+struct post_reader {
     struct json_scan scan;
     enum post_form form;
     const struct api_limits *limits; /* borrowed */
@@ -24,27 +24,27 @@ struct reader {
 
 /* What a message said; SCAN_NONE: left out. Of members named twice the last one counts.
  */
-struct fields {
+struct post_fields {
     struct json_scan_value body, ttl, delay;
 };
 
 /* What the document calls its messages. */
 static const char *
-list_name(const struct reader *r)
+list_name(const struct post_reader *r)
 {
     return r->form == POST_V1 ? "" : "messages";
 }
 
 /* True if st is worse than all before, so that its reason is the one to give. */
 static bool
-is_worst(const struct reader *r, enum status st)
+is_worst(const struct post_reader *r, enum status st)
 {
     return decode_worse(r->st, st) != r->st;
 }
 
 /* The message that is read is bad: a member of it ("" for all of it), and what it should be. */
 static void
-blame(struct reader *r, enum status st, const char *member, const char *what)
+refuse_item(struct post_reader *r, enum status st, const char *member, const char *what)
 {
     if (!is_worst(r, st))
         return;
@@ -53,8 +53,9 @@ blame(struct reader *r, enum status st, const char *member, const char *what)
 
 /* Likewise, where the member is an integer. */
 static void
-blame_integer(struct reader *r, enum status st, const char *member,
-              const struct json_scan_value *value, const struct integer_range *range)
+refuse_item_integer(struct post_reader *r, enum status st, const char *member,
+                    const struct json_scan_value *value,
+                    const struct integer_range *range)
 {
     char name[64];
 
@@ -65,7 +66,7 @@ blame_integer(struct reader *r, enum status st, const char *member,
 }
 
 static bool
-drafts_grow(struct reader *r)
+drafts_grow(struct post_reader *r)
 {
     size_t cap = r->cap == 0 ? DRAFTS_FIRST : r->cap * 2;
     struct store_draft *grown = arena_array(r->arena, cap, sizeof(*grown));
@@ -80,7 +81,7 @@ drafts_grow(struct reader *r)
 }
 
 static void
-read_fields(struct reader *r, struct fields *f)
+read_fields(struct post_reader *r, struct post_fields *f)
 {
     struct json_scan_name name;
 
@@ -98,36 +99,36 @@ read_fields(struct reader *r, struct fields *f)
 }
 
 static void
-draft_read(struct reader *r, const struct fields *f, struct store_draft *draft)
+draft_read(struct post_reader *r, const struct post_fields *f, struct store_draft *draft)
 {
     enum status ttl = decode_integer(&f->ttl, &r->ttl, &draft->ttl_s);
     enum status delay = decode_integer(&f->delay, &r->delay, &draft->delay_s);
 
     draft->body = f->body.text;
     if (f->body.kind == SCAN_NONE)
-        blame(r, ST_BAD_BODY, ".body", "is missing");
+        refuse_item(r, ST_BAD_BODY, ".body", "is missing");
     if (r->form == POST_V1 && (f->ttl.kind == SCAN_NONE || f->ttl.kind == SCAN_NULL))
-        blame(r, ST_BAD_BODY, ".ttl", "is missing");
+        refuse_item(r, ST_BAD_BODY, ".ttl", "is missing");
     if (ttl != ST_OK)
-        blame_integer(r, ttl, "ttl", &f->ttl, &r->ttl);
+        refuse_item_integer(r, ttl, "ttl", &f->ttl, &r->ttl);
     if (delay != ST_OK)
-        blame_integer(r, delay, "delay", &f->delay, &r->delay);
+        refuse_item_integer(r, delay, "delay", &f->delay, &r->delay);
 }
 
 /* One item of the list of messages. After a bad one the others are only checked. */
 static void
-read_message(struct reader *r)
+read_message(struct post_reader *r)
 {
     /* v2 leaves it to the queue to fill in members left out. */
     struct store_draft draft = {
         .ttl_s = r->form == POST_V1_1 ? r->limits->default_message_ttl : STORE_UNSET,
         .delay_s = r->form == POST_V2 ? STORE_UNSET : 0};
-    struct fields f = {
+    struct post_fields f = {
         {SCAN_NONE, BYTES_NONE}, {SCAN_NONE, BYTES_NONE}, {SCAN_NONE, BYTES_NONE}};
 
     if (!json_scan_enter(&r->scan, SCAN_OBJECT)) {
         (void)json_scan_value(&r->scan, NULL);
-        blame(r, ST_BAD_BODY, "", "must be an object");
+        refuse_item(r, ST_BAD_BODY, "", "must be an object");
         return;
     }
     read_fields(r, &f);
@@ -140,7 +141,7 @@ read_message(struct reader *r)
 
 /* A list of messages, which replaces one read before (a member named twice). */
 static void
-read_messages(struct reader *r)
+read_messages(struct post_reader *r)
 {
     r->count = r->index = 0;
     r->st = ST_OK;
@@ -158,7 +159,7 @@ read_messages(struct reader *r)
 }
 
 static void
-read_object(struct reader *r)
+read_object(struct post_reader *r)
 {
     struct json_scan_name name;
     bool found = false;
@@ -176,7 +177,7 @@ read_object(struct reader *r)
 }
 
 static void
-read_document(struct reader *r)
+read_document(struct post_reader *r)
 {
     enum json_scan_kind top = json_scan_peek(&r->scan);
 
@@ -199,7 +200,7 @@ enum status
 decode_post(struct bytes body, enum post_form form, const struct api_limits *limits,
             struct arena *arena, struct decoded_post *out, struct reason *why)
 {
-    struct reader r = {
+    struct post_reader r = {
         .form = form,
         .limits = limits,
         .ttl = {limits->min_message_ttl, limits->max_message_ttl,
@@ -379,7 +380,7 @@ struct time_reader {
 };
 
 static bool
-take(struct time_reader *r, char c)
+skip_char(struct time_reader *r, char c)
 {
     if (r->rest.len == 0 || *r->rest.data != c)
         return false;
@@ -388,9 +389,9 @@ take(struct time_reader *r, char c)
 }
 
 static void
-expect(struct time_reader *r, char c)
+expect_char(struct time_reader *r, char c)
 {
-    if (!take(r, c))
+    if (!skip_char(r, c))
         r->bad = true;
 }
 
@@ -402,7 +403,7 @@ next_is_digit(const struct time_reader *r)
 
 /* Just so many digits, with a value from `least` to `most`. */
 static int
-number(struct time_reader *r, int digits, int least, int most)
+read_digits(struct time_reader *r, int digits, int least, int most)
 {
     int value = 0;
 
@@ -422,13 +423,13 @@ number(struct time_reader *r, int digits, int least, int most)
 static void
 read_second(struct time_reader *r, struct tm *tm)
 {
-    tm->tm_sec = number(r, 2, 0, 59);
-    if (!take(r, '.') && !take(r, ','))
+    tm->tm_sec = read_digits(r, 2, 0, 59);
+    if (!skip_char(r, '.') && !skip_char(r, ','))
         return;
     if (!next_is_digit(r))
         r->bad = true;
     while (next_is_digit(r))
-        (void)number(r, 1, 0, 9);
+        (void)read_digits(r, 1, 0, 9);
 }
 
 /* Seconds that a clock there is ahead of UTC. */
@@ -437,14 +438,14 @@ read_zone(struct time_reader *r)
 {
     int sign, seconds;
 
-    if (r->rest.len == 0 || take(r, 'Z') || take(r, 'z'))
+    if (r->rest.len == 0 || skip_char(r, 'Z') || skip_char(r, 'z'))
         return 0;
-    sign = take(r, '-') ? -1 : 1;
+    sign = skip_char(r, '-') ? -1 : 1;
     if (sign > 0)
-        expect(r, '+');
-    seconds = number(r, 2, 0, 23) * 3600;
-    if (take(r, ':') || r->rest.len > 0)
-        seconds += number(r, 2, 0, 59) * 60;
+        expect_char(r, '+');
+    seconds = read_digits(r, 2, 0, 23) * 3600;
+    if (skip_char(r, ':') || r->rest.len > 0)
+        seconds += read_digits(r, 2, 0, 59) * 60;
     return sign * seconds;
 }
 
@@ -456,18 +457,18 @@ iso_time_read(struct bytes text, int64_t *out_ms)
     int zone = 0, day;
     int64_t seconds;
 
-    tm.tm_year = number(&r, 4, 1000, 9999) - 1900;
-    expect(&r, '-');
-    tm.tm_mon = number(&r, 2, 1, 12) - 1;
-    expect(&r, '-');
-    tm.tm_mday = number(&r, 2, 1, 31);
+    tm.tm_year = read_digits(&r, 4, 1000, 9999) - 1900;
+    expect_char(&r, '-');
+    tm.tm_mon = read_digits(&r, 2, 1, 12) - 1;
+    expect_char(&r, '-');
+    tm.tm_mday = read_digits(&r, 2, 1, 31);
     if (r.rest.len > 0) {
-        if (!take(&r, 'T') && !take(&r, 't'))
-            expect(&r, ' ');
-        tm.tm_hour = number(&r, 2, 0, 23);
-        expect(&r, ':');
-        tm.tm_min = number(&r, 2, 0, 59);
-        if (take(&r, ':'))
+        if (!skip_char(&r, 'T') && !skip_char(&r, 't'))
+            expect_char(&r, ' ');
+        tm.tm_hour = read_digits(&r, 2, 0, 23);
+        expect_char(&r, ':');
+        tm.tm_min = read_digits(&r, 2, 0, 59);
+        if (skip_char(&r, ':'))
             read_second(&r, &tm);
         zone = read_zone(&r);
     }

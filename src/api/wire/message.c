@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 size_t
-message_room(const struct message_form *form, size_t count)
+message_space(const struct message_form *form, size_t count)
 {
     /* The words and brackets of one document, its numbers and its checksum. */
     enum { FRAME = 128, NUMBERS = 3 * 20, CHECKSUM = CHECKSUM_LEN + 16 };
@@ -20,18 +20,18 @@ message_room(const struct message_form *form, size_t count)
  * Ids and hrefs are ASCII without anything to escape.
  */
 static char *
-put(char *at, const char *text, size_t len)
+put_bytes(char *at, const char *text, size_t len)
 {
     memcpy(at, text, len);
     return at + len;
 }
 
-#define PUT(at, literal) put(at, literal, sizeof(literal) - 1)
+#define PUT(at, literal) put_bytes(at, literal, sizeof(literal) - 1)
 
 static char *
 put_id(char *at, const struct store_id *id)
 {
-    return put(at, id->text, strlen(id->text));
+    return put_bytes(at, id->text, strlen(id->text));
 }
 
 static char *
@@ -46,7 +46,7 @@ static char *
 put_href(char *at, const struct message_form *form, const struct store_message *message)
 {
     at = PUT(at, "\"href\":\"");
-    at = put(at, form->href.data, form->href.len);
+    at = put_bytes(at, form->href.data, form->href.len);
     at = PUT(at, "/");
     at = put_id(at, &message->id);
     if (message->claim_id.text[0] != '\0' && !form->hide_claim) {
@@ -73,7 +73,7 @@ put_message(char *at, const struct message_form *form,
     at = PUT(at, ",\"age\":");
     at = put_number(at, message->age_s);
     at = PUT(at, ",\"body\":");
-    at = put(at, message->body.data, message->body.len);
+    at = put_bytes(at, message->body.data, message->body.len);
     if (form->shape == MESSAGE_POP) {
         at = PUT(at, ",\"claim_id\":null,\"claim_count\":");
         at = put_number(at, message->claim_count);
@@ -87,7 +87,7 @@ message_write(struct buf *out, const struct message_form *form,
 {
     char *start, *at;
 
-    if (!buf_reserve(out, message_room(form, 1) + message->body.len))
+    if (!buf_reserve(out, message_space(form, 1) + message->body.len))
         return;
     start = out->data + out->len;
     at = put_message(start, form, message);

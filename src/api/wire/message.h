@@ -35,7 +35,7 @@ void message_write(struct buf *out, const struct message_form *form,
  * More than message_write_all() adds for `count` messages besides their bodies. With that
  * room reserved it cannot fail.
  */
-size_t message_room(const struct message_form *form, size_t count);
+size_t message_space(const struct message_form *form, size_t count);
 
 /* Message documents separated by commas and enclosed in brackets. */
 void message_write_all(struct buf *out, const struct message_form *form,

@@ -49,7 +49,7 @@ metadata_reserved(struct bytes name)
 
 /* A member that is set; NULL for one that is absent or null. */
 static const json_t *
-member(const json_t *document, enum reserved which)
+reserved_value(const json_t *document, enum reserved which)
 {
     const json_t *value = json_object_get(document, reserved_names[which]);
 
@@ -143,7 +143,7 @@ metadata_check(const json_t *document, const struct api_limits *limits,
                struct reason *why)
 {
     for (enum reserved i = 0; i < RESERVED_COUNT; i++) {
-        const json_t *value = member(document, i);
+        const json_t *value = reserved_value(document, i);
         enum status st = value == NULL ? ST_OK : check_member(i, value, limits, why);
 
         if (st != ST_OK)
@@ -155,9 +155,9 @@ metadata_check(const json_t *document, const struct api_limits *limits,
 /* ------------------------------------------------------------------ in and out */
 
 static int64_t
-setting(const json_t *document, enum reserved which)
+integer_setting(const json_t *document, enum reserved which)
 {
-    const json_t *value = member(document, which);
+    const json_t *value = reserved_value(document, which);
 
     return value == NULL ? STORE_UNSET : json_integer_value(value);
 }
@@ -165,16 +165,16 @@ setting(const json_t *document, enum reserved which)
 static enum status
 extract_settings(const json_t *document, struct arena *arena, struct store_settings *out)
 {
-    const json_t *dead_letter = member(document, RESERVED_DEAD_LETTER);
+    const json_t *dead_letter = reserved_value(document, RESERVED_DEAD_LETTER);
 
     *out = (struct store_settings)STORE_SETTINGS_INIT;
-    out->max_post_bytes = setting(document, RESERVED_POST_SIZE);
-    out->message_ttl_s = setting(document, RESERVED_TTL);
-    out->message_delay_s = setting(document, RESERVED_DELAY);
-    out->max_claim_count = setting(document, RESERVED_CLAIM_COUNT);
-    out->dead_letter_ttl_s = setting(document, RESERVED_DEAD_LETTER_TTL);
-    out->transient = member(document, RESERVED_PERSISTENCE) != NULL;
-    out->encrypt = json_is_true(member(document, RESERVED_ENCRYPT));
+    out->max_post_bytes = integer_setting(document, RESERVED_POST_SIZE);
+    out->message_ttl_s = integer_setting(document, RESERVED_TTL);
+    out->message_delay_s = integer_setting(document, RESERVED_DELAY);
+    out->max_claim_count = integer_setting(document, RESERVED_CLAIM_COUNT);
+    out->dead_letter_ttl_s = integer_setting(document, RESERVED_DEAD_LETTER_TTL);
+    out->transient = reserved_value(document, RESERVED_PERSISTENCE) != NULL;
+    out->encrypt = json_is_true(reserved_value(document, RESERVED_ENCRYPT));
     if (json_string_length(dead_letter) == 0)
         return ST_OK;
     out->dead_letter = arena_copy(
@@ -183,7 +183,7 @@ extract_settings(const json_t *document, struct arena *arena, struct store_setti
 }
 
 static enum status
-print(const json_t *document, struct arena *arena, struct bytes *out)
+print_document(const json_t *document, struct arena *arena, struct bytes *out)
 {
     struct bytes text = BYTES_LIT("");
     struct buf buf;
@@ -207,7 +207,7 @@ metadata_store(const json_t *document, struct arena *arena, struct store_metadat
     enum status st = extract_settings(document, arena, &made.settings);
 
     if (st == ST_OK)
-        st = print(document, arena, &made.json);
+        st = print_document(document, arena, &made.json);
     if (st == ST_OK)
         *out = made;
     return st;
@@ -393,21 +393,21 @@ read_op(const json_t *operation, enum patch_op *out)
 }
 
 /* What is read: one operation after the other. */
-struct reading {
+struct patch_reader {
     struct arena *arena; /* borrowed, as what follows */
     struct reason *why;
     size_t index; /* of the operation */
 };
 
 static enum status
-refuse(const struct reading *r, const char *what)
+refuse_operation(const struct patch_reader *r, const char *what)
 {
     return reason_give(r->why, ST_BAD_BODY, "[%zu]%s", r->index, what);
 }
 
 static enum status
-refuse_value(const struct reading *r, const char *member, const json_t *value,
-             const char *allowed)
+refuse_operation_value(const struct patch_reader *r, const char *member,
+                       const json_t *value, const char *allowed)
 {
     return reason_give(r->why, ST_BAD_BODY, "[%zu]%s is %s. It must be %s", r->index,
                        member, json_tree_received(value).text, allowed);
@@ -415,7 +415,7 @@ refuse_value(const struct reading *r, const char *member, const json_t *value,
 
 /* Undoes ~0 and ~1 of a part of a JSON pointer. ST_BAD_BODY: any other escape, a NUL. */
 static enum status
-unescape(const struct reading *r, struct bytes part, struct bytes *out)
+unescape_pointer(const struct patch_reader *r, struct bytes part, struct bytes *out)
 {
     char *copy = arena_alloc(r->arena, part.len);
     size_t len = 0;
@@ -427,12 +427,12 @@ unescape(const struct reading *r, struct bytes part, struct bytes *out)
 
         if (c == '~') {
             if (++i == part.len || (part.data[i] != '0' && part.data[i] != '1'))
-                return refuse(r,
-                              ".path has an invalid escape. Only ~0 and ~1 are allowed");
+                return refuse_operation(
+                    r, ".path has an invalid escape. Only ~0 and ~1 are allowed");
             c = part.data[i] == '0' ? '~' : '/';
         }
         if (c == '\0') /* jansson could not keep it in a name */
-            return refuse(r, ".path must not hold a NUL character");
+            return refuse_operation(r, ".path must not hold a NUL character");
         copy[len++] = c;
     }
     *out = bytes_of(copy, len);
@@ -453,7 +453,7 @@ split_path(struct bytes path, struct bytes *first, struct bytes *second)
 }
 
 static enum status
-read_path(const struct reading *r, const json_t *operation, struct bytes *root,
+read_path(const struct patch_reader *r, const json_t *operation, struct bytes *root,
           struct bytes *name)
 {
     const json_t *path = json_object_get(operation, "path");
@@ -463,24 +463,24 @@ read_path(const struct reading *r, const json_t *operation, struct bytes *root,
     if (!json_is_string(path) ||
         !split_path(bytes_of(json_string_value(path), json_string_length(path)), &first,
                     &second))
-        return refuse_value(r, ".path", path,
-                            "a JSON pointer of two parts, such as /metadata/NAME");
-    st = unescape(r, first, root);
-    return st == ST_OK ? unescape(r, second, name) : st;
+        return refuse_operation_value(
+            r, ".path", path, "a JSON pointer of two parts, such as /metadata/NAME");
+    st = unescape_pointer(r, first, root);
+    return st == ST_OK ? unescape_pointer(r, second, name) : st;
 }
 
 static enum status
-read_rule(const struct reading *r, const json_t *operation, struct patch_rule *out)
+read_rule(const struct patch_reader *r, const json_t *operation, struct patch_rule *out)
 {
     static const struct bytes metadata = BYTES_LIT("metadata");
     struct bytes root;
     enum status st;
 
     if (!json_is_object(operation))
-        return refuse(r, " must be an object with op, path and value");
+        return refuse_operation(r, " must be an object with op, path and value");
     if (!read_op(operation, &out->op))
-        return refuse_value(r, ".op", json_object_get(operation, "op"),
-                            "add, replace or remove");
+        return refuse_operation_value(r, ".op", json_object_get(operation, "op"),
+                                      "add, replace or remove");
     st = read_path(r, operation, &root, &out->name);
     if (st != ST_OK)
         return st;
@@ -489,12 +489,12 @@ read_rule(const struct reading *r, const json_t *operation, struct patch_rule *o
         return ST_OK;
     out->value = json_object_get(operation, "value");
     if (!bytes_equal_nocase(root, metadata))
-        return refuse(r, ".path must begin with /metadata/");
-    return out->value != NULL ? ST_OK : refuse(r, ".value is required");
+        return refuse_operation(r, ".path must begin with /metadata/");
+    return out->value != NULL ? ST_OK : refuse_operation(r, ".value is required");
 }
 
 static enum status
-read_rules(struct patch *patch, struct reading *r)
+read_rules(struct patch *patch, struct patch_reader *r)
 {
     size_t count = json_array_size(patch->document);
 
@@ -522,7 +522,7 @@ enum status
 patch_read(struct bytes body, const struct api_limits *limits, struct arena *arena,
            struct patch *out, struct reason *why)
 {
-    struct reading r = {.arena = arena, .why = why};
+    struct patch_reader r = {.arena = arena, .why = why};
     enum status st;
 
     *out = (struct patch){.document = NULL};

@@ -409,7 +409,7 @@ next_page_begin(struct next_page *next, struct buf *out, struct bytes path)
 }
 
 static void
-parameter(struct next_page *next, struct bytes name)
+next_page_parameter(struct next_page *next, struct bytes name)
 {
     buf_byte(next->out, next->mark);
     uri_write(next->out, name);
@@ -420,21 +420,21 @@ parameter(struct next_page *next, struct bytes name)
 void
 next_page_number(struct next_page *next, const char *name, uint64_t value)
 {
-    parameter(next, bytes_str(name));
+    next_page_parameter(next, bytes_str(name));
     buf_u64(next->out, value);
 }
 
 void
 next_page_bool(struct next_page *next, const char *name, bool value)
 {
-    parameter(next, bytes_str(name));
+    next_page_parameter(next, bytes_str(name));
     buf_str(next->out, value ? "true" : "false");
 }
 
 void
 next_page_text(struct next_page *next, struct bytes name, struct bytes value)
 {
-    parameter(next, name);
+    next_page_parameter(next, name);
     uri_write(next->out, value);
 }
 

@@ -131,7 +131,7 @@ record_json_write(struct buf *out, const struct store_queue *where,
 /* ------------------------------------------------------------------ values */
 
 /* A member that an object may have. */
-struct field {
+struct record_field {
     const char *name;
     enum {
         FIELD_VALUE,
@@ -177,7 +177,7 @@ refuse_member(struct record_reader *r, const char *of, const char *name,
 
 /* The reason of a refusal by another check gets its place. */
 static enum status
-place(struct record_reader *r, const char *of, const char *name, enum status st)
+locate_reason(struct record_reader *r, const char *of, const char *name, enum status st)
 {
     struct reason why = *r->why;
 
@@ -233,7 +233,7 @@ read_id(struct record_reader *r, const char *of, const char *name,
 
 /* Reads a value to *to, which stays as it is if the member is left out, or null. */
 static enum status
-read_field(struct record_reader *r, const char *of, const struct field *f,
+read_field(struct record_reader *r, const char *of, const struct record_field *f,
            const struct json_scan_value *value, void *to)
 {
     const double least_s = (double)f->bound / 1000;
@@ -282,7 +282,7 @@ read_field(struct record_reader *r, const char *of, const struct field *f,
 /* Reads an object whose members are among these, each of them once, into the structure *to. */
 static enum status
 read_object(struct record_reader *r, const char *of, struct bytes text,
-            const struct field *fields, size_t count, void *to)
+            const struct record_field *fields, size_t count, void *to)
 {
     struct json_scan_value values[FIELDS_MOST];
     const char *names[FIELDS_MOST];
@@ -308,7 +308,7 @@ read_object(struct record_reader *r, const char *of, struct bytes text,
 
 /* ------------------------------------------------------------------ messages */
 
-struct message {
+struct message_json {
     struct store_id id;
     int64_t ttl, age, delay; /* ms */
     struct json_scan_value body, sealed, claim;
@@ -316,23 +316,28 @@ struct message {
     uint64_t claim_count;
 };
 
-static const struct field message_fields[] = {
-    FIELD(message, id, ID, 0),         FIELD(message, ttl, SECONDS, 1),
-    FIELD(message, age, SECONDS, 0),   FIELD(message, delay, SECONDS, 0),
-    FIELD(message, body, VALUE, 0),    FIELD(message, sealed, VALUE, 0),
-    FIELD(message, checksum, TEXT, 0), FIELD(message, client, TEXT, 0),
-    FIELD(message, claim, VALUE, 0),   FIELD(message, claim_count, COUNT, UINT32_MAX),
+static const struct record_field message_fields[] = {
+    FIELD(message_json, id, ID, 0),
+    FIELD(message_json, ttl, SECONDS, 1),
+    FIELD(message_json, age, SECONDS, 0),
+    FIELD(message_json, delay, SECONDS, 0),
+    FIELD(message_json, body, VALUE, 0),
+    FIELD(message_json, sealed, VALUE, 0),
+    FIELD(message_json, checksum, TEXT, 0),
+    FIELD(message_json, client, TEXT, 0),
+    FIELD(message_json, claim, VALUE, 0),
+    FIELD(message_json, claim_count, COUNT, UINT32_MAX),
 };
 
-struct claim {
+struct claim_json {
     struct bytes id;
     int64_t ttl, age; /* ms */
 };
 
-static const struct field claim_fields[] = {
-    FIELD(claim, id, TEXT, 0),
-    FIELD(claim, ttl, SECONDS, 1),
-    FIELD(claim, age, SECONDS, 0),
+static const struct record_field claim_fields[] = {
+    FIELD(claim_json, id, TEXT, 0),
+    FIELD(claim_json, ttl, SECONDS, 1),
+    FIELD(claim_json, age, SECONDS, 0),
 };
 
 static const char of_message[] = "message", of_claim[] = "message.claim";
@@ -366,7 +371,7 @@ read_sealed(struct record_reader *r, const struct json_scan_value *value,
 }
 
 static enum status
-read_body(struct record_reader *r, const struct message *m, struct bytes *out)
+read_body(struct record_reader *r, const struct message_json *m, struct bytes *out)
 {
     enum status st = ST_OK;
 
@@ -416,7 +421,7 @@ static enum status
 read_claim(struct record_reader *r, struct bytes text, struct bytes *name,
            const struct store_claim_record **out)
 {
-    struct claim c = {.ttl = r->limits->default_claim_ttl * 1000};
+    struct claim_json c = {.ttl = r->limits->default_claim_ttl * 1000};
     struct store_claim_record *claim = arena_alloc(r->arena, sizeof(*claim));
     enum status st =
         claim == NULL ? ST_NO_MEMORY : READ_OBJECT(r, of_claim, text, claim_fields, &c);
@@ -440,8 +445,8 @@ read_claim(struct record_reader *r, struct bytes text, struct bytes *name,
 static enum status
 read_message(struct record_reader *r, struct bytes text, struct record_line *line)
 {
-    struct message m = {.ttl = r->limits->default_message_ttl * 1000,
-                        .claim_count = UINT64_MAX};
+    struct message_json m = {.ttl = r->limits->default_message_ttl * 1000,
+                             .claim_count = UINT64_MAX};
     struct store_message_record *out = &line->record.message;
     enum status st = READ_OBJECT(r, of_message, text, message_fields, &m);
     const bool claimed = !decode_left_out(&m.claim);
@@ -469,7 +474,7 @@ read_message(struct record_reader *r, struct bytes text, struct record_line *lin
 
 /* ------------------------------------------------------------------ subscriptions */
 
-struct subscription {
+struct subscription_json {
     struct store_id id;
     struct bytes subscriber;
     struct json_scan_value options;
@@ -479,24 +484,24 @@ struct subscription {
     uint64_t delivered, given_up, fallen_out;
 };
 
-static const struct field subscription_fields[] = {
-    FIELD(subscription, id, ID, 0),
-    FIELD(subscription, subscriber, TEXT, 0),
-    FIELD(subscription, options, VALUE, 0),
-    FIELD(subscription, ttl, COUNT, STORE_MS_MOST / 1000),
-    FIELD(subscription, age, SECONDS, 0),
-    FIELD(subscription, confirmed, FLAG, 0),
-    FIELD(subscription, asked, FLAG, 0),
-    FIELD(subscription, delivered, COUNT, INT64_MAX),
-    FIELD(subscription, given_up, COUNT, INT64_MAX),
-    FIELD(subscription, fallen_out, COUNT, INT64_MAX),
+static const struct record_field subscription_fields[] = {
+    FIELD(subscription_json, id, ID, 0),
+    FIELD(subscription_json, subscriber, TEXT, 0),
+    FIELD(subscription_json, options, VALUE, 0),
+    FIELD(subscription_json, ttl, COUNT, STORE_MS_MOST / 1000),
+    FIELD(subscription_json, age, SECONDS, 0),
+    FIELD(subscription_json, confirmed, FLAG, 0),
+    FIELD(subscription_json, asked, FLAG, 0),
+    FIELD(subscription_json, delivered, COUNT, INT64_MAX),
+    FIELD(subscription_json, given_up, COUNT, INT64_MAX),
+    FIELD(subscription_json, fallen_out, COUNT, INT64_MAX),
 };
 
 static enum status
 read_subscription(struct record_reader *r, struct bytes text, struct record_line *line)
 {
     static const char of[] = "subscription";
-    struct subscription s = {.ttl = (uint64_t)r->limits->default_subscription_ttl};
+    struct subscription_json s = {.ttl = (uint64_t)r->limits->default_subscription_ttl};
     enum status st = READ_OBJECT(r, of, text, subscription_fields, &s);
 
     if (st != ST_OK)
@@ -518,26 +523,27 @@ read_subscription(struct record_reader *r, struct bytes text, struct record_line
                          .delivered = s.delivered,
                          .given_up = s.given_up,
                          .fallen_out = s.fallen_out}};
-    return place(r, of, NULL,
-                 subscription_check(s.subscriber, line->record.subscription.options,
-                                    r->limits, r->why));
+    return locate_reason(r, of, NULL,
+                         subscription_check(s.subscriber,
+                                            line->record.subscription.options, r->limits,
+                                            r->why));
 }
 
 /* ------------------------------------------------------------------ lines */
 
-struct line {
+struct line_json {
     struct json_scan_value claimd, version, now_ms; /* the head */
     struct json_scan_value project, queue, topic, metadata, message, subscription;
     struct json_scan_value end, next;
 };
 
-static const struct field line_fields[] = {
-    FIELD(line, claimd, VALUE, 0),       FIELD(line, version, VALUE, 0),
-    FIELD(line, now_ms, VALUE, 0),       FIELD(line, project, VALUE, 0),
-    FIELD(line, queue, VALUE, 0),        FIELD(line, topic, VALUE, 0),
-    FIELD(line, metadata, VALUE, 0),     FIELD(line, message, VALUE, 0),
-    FIELD(line, subscription, VALUE, 0), FIELD(line, end, VALUE, 0),
-    FIELD(line, next, VALUE, 0),
+static const struct record_field line_fields[] = {
+    FIELD(line_json, claimd, VALUE, 0),       FIELD(line_json, version, VALUE, 0),
+    FIELD(line_json, now_ms, VALUE, 0),       FIELD(line_json, project, VALUE, 0),
+    FIELD(line_json, queue, VALUE, 0),        FIELD(line_json, topic, VALUE, 0),
+    FIELD(line_json, metadata, VALUE, 0),     FIELD(line_json, message, VALUE, 0),
+    FIELD(line_json, subscription, VALUE, 0), FIELD(line_json, end, VALUE, 0),
+    FIELD(line_json, next, VALUE, 0),
 };
 
 static enum status
@@ -554,7 +560,7 @@ read_head(struct record_reader *r, const struct json_scan_value *version)
 }
 
 static enum status
-read_queue(struct record_reader *r, const struct line *l, struct store_queue *out)
+read_queue(struct record_reader *r, const struct line_json *l, struct store_queue *out)
 {
     const bool topic = l->topic.kind != SCAN_NONE;
     const char *kind = topic ? "topic" : "queue";
@@ -593,7 +599,7 @@ static enum status
 read_end(struct record_reader *r, const struct json_scan_value *count,
          struct record_line *out)
 {
-    static const struct field end = {"end", FIELD_COUNT, 0, INT64_MAX};
+    static const struct record_field end = {"end", FIELD_COUNT, 0, INT64_MAX};
 
     out->what = LINE_END;
     out->announced = UINT64_MAX;
@@ -609,7 +615,7 @@ read_end(struct record_reader *r, const struct json_scan_value *count,
 enum status
 record_json_read(struct record_reader *r, struct bytes text, struct record_line *out)
 {
-    struct line l;
+    struct line_json l;
     enum status st;
 
     *out = (struct record_line){.what = LINE_HEAD};
@@ -640,5 +646,5 @@ record_json_read(struct record_reader *r, struct bytes text, struct record_line 
     return st == ST_TOO_LARGE
                ? refuse_member(r, "", "metadata",
                                "it is larger than max_queue_metadata allows")
-               : place(r, "", "metadata", st);
+               : locate_reason(r, "", "metadata", st);
 }

@@ -332,7 +332,7 @@ enum { RETRY_INTEGERS(DEFAULT) };
 
 /* A member that is null counts as left out. */
 static const json_t *
-member(const json_t *policy, const char *name)
+policy_member(const json_t *policy, const char *name)
 {
     const json_t *value = json_object_get(policy, name);
 
@@ -353,10 +353,10 @@ retry_policy_check(const json_t *policy, struct reason *why)
     static const char *const integers[] = {RETRY_INTEGERS(INTEGER)};
     static const char *const backoffs[] = {RETRY_BACKOFFS(BACKOFF)};
     const size_t known = sizeof(backoffs) / sizeof(backoffs[0]);
-    const json_t *flag = member(policy, "ignore_subscription_override");
-    const json_t *backoff = member(policy, "retry_backoff_function");
-    const json_t *minimum = member(policy, "minimum_delay");
-    const json_t *maximum = member(policy, "maximum_delay");
+    const json_t *flag = policy_member(policy, "ignore_subscription_override");
+    const json_t *backoff = policy_member(policy, "retry_backoff_function");
+    const json_t *minimum = policy_member(policy, "minimum_delay");
+    const json_t *maximum = policy_member(policy, "maximum_delay");
     int64_t least = minimum_delay_default, most = maximum_delay_default;
     size_t i = 0;
 
@@ -364,7 +364,7 @@ retry_policy_check(const json_t *policy, struct reason *why)
         return reason_give(why, ST_BAD_VALUE, "_retry_policy is %s. It must be an object",
                            json_tree_received(policy).text);
     for (size_t k = 0; k < sizeof(integers) / sizeof(integers[0]); k++) {
-        const json_t *value = member(policy, integers[k]);
+        const json_t *value = policy_member(policy, integers[k]);
 
         if (value != NULL && !json_is_integer(value))
             return refuse_policy(why, integers[k], value, "an integer");

@@ -6,7 +6,7 @@
 static void
 set_phase(struct mhd *m, struct conn *c, enum conn_phase phase)
 {
-    conn_enter(m->config.table, c, phase, m->config.round->now_ms);
+    conn_set_phase(m->config.table, c, phase, m->config.round->now_ms);
 }
 
 /* ------------------------------------------------------------------ space for the response */
@@ -71,7 +71,7 @@ static const struct bytes value_chunked = BYTES_LIT("chunked");
 static const struct bytes value_continue = BYTES_LIT("100-continue");
 
 /* One pass over the headers. */
-struct pass {
+struct head_reader {
     struct request *req;
     struct head *head;
     const char *end; /* of the text before the header that comes next, without CR LF */
@@ -85,13 +85,13 @@ struct pass {
  * client's, or moved because it was folded.
  */
 static bool
-follows(const char *end, const char *next)
+is_adjacent(const char *end, const char *next)
 {
     return next == end + 1 || next == end + 2;
 }
 
 static void
-take_api_header(struct pass *p, enum api_header which, struct bytes value)
+set_api_header(struct head_reader *p, enum api_header which, struct bytes value)
 {
     struct bytes *slot = &p->req->headers[which];
 
@@ -116,7 +116,7 @@ take_api_header(struct pass *p, enum api_header which, struct bytes value)
 }
 
 static void
-take_framing_header(struct pass *p, struct bytes name, struct bytes value)
+read_framing_header(struct head_reader *p, struct bytes name, struct bytes value)
 {
     uint64_t length;
 
@@ -154,30 +154,30 @@ find_api_header(struct bytes name)
 }
 
 static enum MHD_Result
-take_header(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
+read_header(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
             const char *text, size_t text_len)
 {
-    struct pass *p = ctx;
+    struct head_reader *p = ctx;
     struct bytes name = bytes_of(key, key_len);
     struct bytes value = bytes_trim(bytes_of(text, text_len));
     enum api_header which = find_api_header(name);
 
     (void)kind; /* only headers were asked for */
     p->head->use.records++;
-    if (!follows(p->end, key) || key_len == 0 || key[key_len - 1] == ' ' ||
+    if (!is_adjacent(p->end, key) || key_len == 0 || key[key_len - 1] == ' ' ||
         key[key_len - 1] == '\t')
         p->st = ST_BAD_VALUE;
     p->end = text + text_len;
     if (which != API_HEADER_COUNT)
-        take_api_header(p, which, value);
+        set_api_header(p, which, value);
     else
-        take_framing_header(p, name, value);
+        read_framing_header(p, name, value);
     return p->st == ST_OK ? MHD_YES : MHD_NO;
 }
 
 /* Is the head within the limits, and does it leave space for that of the response? */
 static enum refusal
-judge_size(const struct mhd *m, const struct exchange *ex)
+check_head_size(const struct mhd *m, const struct exchange *ex)
 {
     const struct server_config *server = m->config.server;
     const struct head_use *use = &ex->head.use;
@@ -201,7 +201,7 @@ read_head(const struct mhd *m, struct exchange *ex, const char *method,
 {
     struct MHD_Connection *connection = ex->conn->mhd.connection;
     const struct bytes target = ex->raw_target;
-    struct pass p = {
+    struct head_reader p = {
         .req = &ex->request, .head = &ex->head, .end = version + strlen(version)};
     size_t size =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
@@ -209,10 +209,10 @@ read_head(const struct mhd *m, struct exchange *ex, const char *method,
     const char *end = method + size;
 
     ex->head = (struct head){.use = {.head = size}, .end = end};
-    if (!follows(method + strlen(method), target.data) ||
+    if (!is_adjacent(method + strlen(method), target.data) ||
         version != target.data + target.len + 1)
         return REFUSAL_BAD_HEAD;
-    (void)MHD_get_connection_values_n(connection, MHD_HEADER_KIND, take_header, &p);
+    (void)MHD_get_connection_values_n(connection, MHD_HEADER_KIND, read_header, &p);
     if (p.st != ST_OK)
         return p.st == ST_NO_MEMORY ? REFUSAL_NO_MEMORY : REFUSAL_BAD_HEAD;
     if (ex->head.use.cookies > 0) {
@@ -230,7 +230,7 @@ read_head(const struct mhd *m, struct exchange *ex, const char *method,
         return REFUSAL_BAD_HEAD;
     if (p.lengths > 1 || p.encodings > 1 || (p.lengths > 0 && p.encodings > 0))
         return REFUSAL_BAD_HEAD;
-    return judge_size(m, ex);
+    return check_head_size(m, ex);
 }
 
 static enum MHD_Result
@@ -324,7 +324,7 @@ pass_request(struct mhd *m, struct conn *c, const char *method, const char *vers
         list_remove(&c->mhd.chunked);
         (void)MHD_get_connection_values_n(c->mhd.connection, MHD_FOOTER_KIND, add_trailer,
                                           &ex->head.use);
-        return http_on_whole(c, judge_size(m, ex));
+        return http_on_whole(c, check_head_size(m, ex));
     }
     if (*upload_len == 0)
         return http_on_whole(c, REFUSAL_NONE);

@@ -114,7 +114,7 @@ daemon_open(struct mhd *m, bool tls)
 
 /* TLS is a property of a daemon: a worker has a first one without it, and one with it. */
 static size_t
-first_daemons(const struct server_config *server)
+initial_daemons(const struct server_config *server)
 {
     return server->tls == NULL ? 1 : 2;
 }
@@ -122,7 +122,7 @@ first_daemons(const struct server_config *server)
 size_t
 mhd_daemons(const struct server_config *config, size_t connections)
 {
-    return first_daemons(config) * (1 + connections / MHD_DAEMON_CONNS);
+    return initial_daemons(config) * (1 + connections / MHD_DAEMON_CONNS);
 }
 
 enum status
@@ -146,7 +146,7 @@ mhd_open(const struct mhd_config *config, struct mhd **out)
     m->daemons = mem_calloc(server->mem, m->capacity, sizeof(*m->daemons));
     if (m->no_memory == NULL || m->daemons == NULL)
         st = ST_NO_MEMORY;
-    while (st == ST_OK && m->count < first_daemons(server))
+    while (st == ST_OK && m->count < initial_daemons(server))
         st = daemon_open(m, m->count > 0);
     if (st != ST_OK) {
         mhd_close(m);
@@ -171,7 +171,7 @@ resume_all(struct mhd *m)
             at = at->next;
             if (!c->mhd.suspended)
                 continue;
-            conn_enter(m->config.table, c, CONN_CLOSING, m->config.round->now_ms);
+            conn_set_phase(m->config.table, c, CONN_CLOSING, m->config.round->now_ms);
             mhd_resume(c);
         }
     }
@@ -289,7 +289,7 @@ mhd_end(struct conn *c, enum refusal why)
 
     if (why != REFUSAL_NONE && c->exchange != NULL && c->exchange->code == 0)
         mhd_refuse_past(c->exchange, why);
-    conn_enter(m->config.table, c, CONN_CLOSING, m->config.round->now_ms);
+    conn_set_phase(m->config.table, c, CONN_CLOSING, m->config.round->now_ms);
     (void)shutdown(c->fd, how);
     mhd_resume(c);
     if (c->mhd.was_suspended)
@@ -352,7 +352,7 @@ run_due(struct mhd *m)
             next_ms = d->due_ms;
     }
     /* The last ones close if they are empty; the first ones stay. */
-    while (m->count > first_daemons(m->config.server) &&
+    while (m->count > initial_daemons(m->config.server) &&
            m->daemons[m->count - 1].conns == 0)
         daemon_close(&m->daemons[--m->count]);
     return next_ms;

@@ -91,7 +91,7 @@ mhd_respond(struct exchange *ex, bool closing, const struct mhd_pieces *pieces)
 
 /* ------------------------------------------------------------------ refusals */
 
-struct row {
+struct refusal_row {
     int code;
     const char *reason;
     const char *retry_after;
@@ -101,7 +101,7 @@ struct row {
 #define DOCUMENT(title, description)                                                     \
     "{\"title\": \"" title "\", \"description\": \"" description "\"}"
 
-static const struct row rows[REFUSAL_COUNT] = {
+static const struct refusal_row rows[REFUSAL_COUNT] = {
     [REFUSAL_BUSY] = {503, "Service Unavailable", "1",
                       DOCUMENT("Service temporarily unavailable",
                                "The server has reached its maximum number of "
@@ -144,7 +144,7 @@ static const struct row rows[REFUSAL_COUNT] = {
 struct MHD_Response *
 mhd_make_refusal(enum refusal which, bool closing, const char *id)
 {
-    const struct row *row = &rows[which];
+    const struct refusal_row *row = &rows[which];
     struct MHD_Response *mr = borrow_body(bytes_str(row->document));
 
     if (mr == NULL)
@@ -197,7 +197,7 @@ mhd_refuse(struct mhd *m, struct conn *c, enum refusal which, bool closing)
 void
 mhd_refuse_socket(int fd, enum refusal which, const char *id)
 {
-    const struct row *row = &rows[which];
+    const struct refusal_row *row = &rows[which];
     char text[1024];
     int len = snprintf(text, sizeof(text),
                        "HTTP/1.1 %d %s\r\n"

@@ -59,7 +59,7 @@ START_TEST(without_limits_nothing_is_remembered)
     ck_assert_int_eq(quotas_wait_begin(quotas, bytes_str("p"), NOW_MS, &tenant), ST_OK);
     ck_assert_ptr_null(tenant);
     quotas_wait_end(tenant);
-    quotas_leave(&seat);
+    quotas_disconnect(&seat);
     ck_assert_uint_eq(quotas_tenants(quotas), 0);
 }
 END_TEST
@@ -111,12 +111,12 @@ START_TEST(a_connection_has_one_seat_and_gives_it_back)
     ck_assert_int_eq(admit("p", NOW_MS, &seats[2]), ST_PROJECT_CONNECTIONS);
     ck_assert_ptr_null(seats[2].tenant);
     ck_assert_int_eq(admit("other", NOW_MS, &seats[2]), ST_OK);
-    quotas_leave(&seats[0]);
-    quotas_leave(&seats[0]);
+    quotas_disconnect(&seats[0]);
+    quotas_disconnect(&seats[0]);
     ck_assert_int_eq(admit("p", NOW_MS, &seats[2]), ST_OK); /* and leaves the other one */
     ck_assert_int_eq(admit("other", NOW_MS, &seats[0]), ST_OK);
     for (int i = 0; i < 3; i++)
-        quotas_leave(&seats[i]);
+        quotas_disconnect(&seats[i]);
 }
 END_TEST
 
@@ -158,7 +158,7 @@ START_TEST(who_has_nothing_is_forgotten)
         ck_assert_int_eq(admit("stays", NOW_MS + 10 * CROWD, &other),
                          ST_PROJECT_CONNECTIONS);
     }
-    quotas_leave(&seat);
+    quotas_disconnect(&seat);
 }
 END_TEST
 

@@ -14,11 +14,11 @@ START_TEST(each_phase_has_its_own_limit)
     conn_table_init(&t, IDLE_MS, REQUEST_MS);
     conn_table_add(&t, &c, 1000);
     ck_assert_int_eq(conn_next_ms(&t), 1000 + IDLE_MS);
-    conn_enter(&t, &c, CONN_RECEIVING, 2000);
+    conn_set_phase(&t, &c, CONN_RECEIVING, 2000);
     ck_assert_int_eq(conn_next_ms(&t), 2000 + REQUEST_MS);
-    conn_enter(&t, &c, CONN_RESPONDING, 3000);
+    conn_set_phase(&t, &c, CONN_RESPONDING, 3000);
     ck_assert_int_eq(conn_next_ms(&t), 3000 + REQUEST_MS);
-    conn_enter(&t, &c, CONN_WAITING, 4000);
+    conn_set_phase(&t, &c, CONN_WAITING, 4000);
     ck_assert_int_eq(conn_next_ms(&t), 4000 + IDLE_MS);
     conn_table_remove(&t, &c);
     ck_assert_int_eq(conn_next_ms(&t), INT64_MAX);
@@ -33,12 +33,12 @@ START_TEST(the_first_overdue_is_found_and_not_before_its_time)
     conn_table_init(&t, IDLE_MS, REQUEST_MS);
     conn_table_add(&t, &early, 0);
     conn_table_add(&t, &late, 0);
-    conn_enter(&t, &late, CONN_RECEIVING, 20);
-    conn_enter(&t, &early, CONN_RECEIVING, 10);
-    conn_enter(&t, &late, CONN_RECEIVING, 30); /* behind early again */
+    conn_set_phase(&t, &late, CONN_RECEIVING, 20);
+    conn_set_phase(&t, &early, CONN_RECEIVING, 10);
+    conn_set_phase(&t, &late, CONN_RECEIVING, 30); /* behind early again */
     ck_assert_ptr_null(conn_overdue(&t, 10 + REQUEST_MS - 1));
     ck_assert_ptr_eq(conn_overdue(&t, 10 + REQUEST_MS), &early);
-    conn_enter(&t, &early, CONN_CLOSING, 10 + REQUEST_MS);
+    conn_set_phase(&t, &early, CONN_CLOSING, 10 + REQUEST_MS);
     ck_assert_ptr_null(conn_overdue(&t, 10 + REQUEST_MS));
     ck_assert_ptr_eq(conn_overdue(&t, 30 + REQUEST_MS), &late);
 }
@@ -51,8 +51,8 @@ START_TEST(a_closing_connection_counts_but_has_no_limit_and_no_way_back)
 
     conn_table_init(&t, IDLE_MS, REQUEST_MS);
     conn_table_add(&t, &c, 0);
-    conn_enter(&t, &c, CONN_CLOSING, 0);
-    conn_enter(&t, &c, CONN_WAITING, 0);
+    conn_set_phase(&t, &c, CONN_CLOSING, 0);
+    conn_set_phase(&t, &c, CONN_WAITING, 0);
     ck_assert(list_empty(&t.phases[CONN_WAITING]));
     ck_assert_int_eq(conn_next_ms(&t), INT64_MAX);
     ck_assert_uint_eq(t.count, 1);
@@ -70,9 +70,9 @@ START_TEST(unfinished_are_those_with_a_request_under_way)
     for (int i = 0; i < 4; i++)
         conn_table_add(&t, &c[i], 0);
     ck_assert_uint_eq(conn_unfinished(&t), 0);
-    conn_enter(&t, &c[1], CONN_RECEIVING, 0);
-    conn_enter(&t, &c[2], CONN_RESPONDING, 0);
-    conn_enter(&t, &c[3], CONN_CLOSING, 0);
+    conn_set_phase(&t, &c[1], CONN_RECEIVING, 0);
+    conn_set_phase(&t, &c[2], CONN_RESPONDING, 0);
+    conn_set_phase(&t, &c[3], CONN_CLOSING, 0);
     ck_assert_uint_eq(conn_unfinished(&t), 2);
 }
 END_TEST
@@ -84,7 +84,7 @@ START_TEST(a_suspended_request_has_no_limit_and_is_unfinished)
 
     conn_table_init(&t, IDLE_MS, REQUEST_MS);
     conn_table_add(&t, &c, 0);
-    conn_enter(&t, &c, CONN_SUSPENDED, 0);
+    conn_set_phase(&t, &c, CONN_SUSPENDED, 0);
     ck_assert_int_eq(conn_next_ms(&t), INT64_MAX);
     ck_assert_ptr_null(conn_overdue(&t, INT64_MAX - 1));
     ck_assert_uint_eq(conn_unfinished(&t), 1);
@@ -101,9 +101,9 @@ START_TEST(each_phase_counts_its_connections)
     conn_table_init(&t, IDLE_MS, REQUEST_MS);
     for (int i = 0; i < 3; i++)
         conn_table_add(&t, &c[i], 0);
-    conn_enter(&t, &c[0], CONN_RECEIVING, 0);
-    conn_enter(&t, &c[0], CONN_SUSPENDED, 0);
-    conn_enter(&t, &c[1], CONN_CLOSING, 0);
+    conn_set_phase(&t, &c[0], CONN_RECEIVING, 0);
+    conn_set_phase(&t, &c[0], CONN_SUSPENDED, 0);
+    conn_set_phase(&t, &c[1], CONN_CLOSING, 0);
     ck_assert_uint_eq(counter_read(&t.counts[CONN_WAITING]), 1);
     ck_assert_uint_eq(counter_read(&t.counts[CONN_RECEIVING]), 0);
     ck_assert_uint_eq(counter_read(&t.counts[CONN_SUSPENDED]), 1);

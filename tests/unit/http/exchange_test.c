@@ -74,7 +74,7 @@ START_TEST(a_body_is_put_together_from_its_pieces)
     ck_assert_ptr_nonnull(ex);
     ex->state = EXCHANGE_BODY;
     for (int i = 0; i < LIMIT; i++)
-        exchange_take_body(ex, "x", 1, LIMIT);
+        exchange_append_body(ex, "x", 1, LIMIT);
     ck_assert_int_eq(ex->state, EXCHANGE_BODY);
     ck_assert_uint_eq(ex->body.len, LIMIT);
     ck_assert(!ex->request.body_too_large);
@@ -89,10 +89,10 @@ START_TEST(a_body_above_the_limit_is_forgotten_and_counted)
     ck_assert_ptr_nonnull(ex);
     ex->state = EXCHANGE_BODY;
     for (int i = 0; i <= LIMIT; i++)
-        exchange_take_body(ex, "x", 1, LIMIT);
+        exchange_append_body(ex, "x", 1, LIMIT);
     ck_assert(ex->request.body_too_large);
     ck_assert_ptr_null(ex->body.data);
-    exchange_take_body(ex, "xxx", 3, LIMIT);
+    exchange_append_body(ex, "xxx", 3, LIMIT);
     ck_assert_uint_eq(ex->received, LIMIT + 4);
     ck_assert_ptr_null(ex->body.data);
     exchange_end(&f.pool, ex);
@@ -108,7 +108,7 @@ START_TEST(a_promise_of_a_long_body_sets_little_memory_aside)
     ex->state = EXCHANGE_BODY;
     ex->head.content_length = 64 * 1024 * 1024;
     before = mem_used(f.mem);
-    exchange_take_body(ex, "x", 1, 64 * 1024 * 1024);
+    exchange_append_body(ex, "x", 1, 64 * 1024 * 1024);
     ck_assert_uint_lt(mem_used(f.mem) - before, 20000);
     exchange_end(&f.pool, ex);
 }
@@ -121,9 +121,9 @@ START_TEST(without_memory_for_a_body_the_rest_is_swallowed)
     ck_assert_ptr_nonnull(ex);
     ex->state = EXCHANGE_BODY;
     mem_fail_from(f.mem, 1);
-    exchange_take_body(ex, "x", 1, LIMIT);
+    exchange_append_body(ex, "x", 1, LIMIT);
     mem_fail_from(f.mem, 0);
-    exchange_take_body(ex, "x", 1, LIMIT);
+    exchange_append_body(ex, "x", 1, LIMIT);
     ck_assert(ex->no_memory);
     ck_assert(!ex->request.body_too_large);
     ck_assert_ptr_null(ex->body.data);
@@ -140,10 +140,10 @@ START_TEST(beyond_the_budget_small_bodies_are_taken_and_large_ones_are_not)
     ck_assert_ptr_nonnull(ex);
     ex->state = EXCHANGE_BODY;
     mem_set_budget(f.mem, 1);
-    exchange_take_body(ex, piece, SMALL, LARGE);
+    exchange_append_body(ex, piece, SMALL, LARGE);
     ck_assert_int_eq(ex->state, EXCHANGE_BODY);
     ck_assert_uint_eq(ex->body.len, SMALL);
-    exchange_take_body(ex, piece, 1, LARGE);
+    exchange_append_body(ex, piece, 1, LARGE);
     ck_assert(ex->no_memory);
     ck_assert_ptr_null(ex->body.data);
     mem_set_budget(f.mem, 0);
@@ -211,7 +211,7 @@ START_TEST(an_exchange_is_used_again_and_remembers_nothing)
 
     ck_assert_ptr_nonnull(ex);
     ex->state = EXCHANGE_BODY;
-    exchange_take_body(ex, "body", 4, LIMIT);
+    exchange_append_body(ex, "body", 4, LIMIT);
     ex->code = 201;
     ex->response.header_count = 2;
     buf_str(&ex->response.body, "answer");
@@ -219,7 +219,7 @@ START_TEST(an_exchange_is_used_again_and_remembers_nothing)
     attempts = mem_attempts(f.mem);
     again = exchange_begin(&f.pool, &f.conn, "/second");
     ck_assert_ptr_eq(again, ex);
-    exchange_take_body(again, "body", 4, LIMIT);
+    exchange_append_body(again, "body", 4, LIMIT);
     buf_str(&again->response.body, "answer");
     ck_assert_uint_eq(mem_attempts(f.mem), attempts); /* all of it was still there */
     ck_assert_int_eq(again->code, 0);
@@ -301,8 +301,8 @@ START_TEST(the_listener_decides_what_a_request_reaches)
 {
     static const struct {
         enum listen_kind kind;
-        int door;
-    } rows[] = {{LISTEN_METRICS, API_DOOR_METRICS}, {LISTEN_TLS, API_DOOR_MAIN}};
+        int listener;
+    } rows[] = {{LISTEN_METRICS, API_LISTENER_METRICS}, {LISTEN_TLS, API_LISTENER_MAIN}};
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct exchange *ex;
@@ -312,7 +312,7 @@ START_TEST(the_listener_decides_what_a_request_reaches)
             rows[i].kind == LISTEN_TLS ? (void *)&f : NULL; /* never followed */
         ex = exchange_begin(&f.pool, &f.conn, "/");
         ck_assert_ptr_nonnull(ex);
-        ck_assert_int_eq(ex->request.door, rows[i].door);
+        ck_assert_int_eq(ex->request.listener, rows[i].listener);
         ck_assert(ex->request.tls == (rows[i].kind == LISTEN_TLS));
         exchange_end(&f.pool, ex);
     }

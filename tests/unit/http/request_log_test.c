@@ -83,7 +83,7 @@ answered(int code, enum status why)
 static int64_t
 settle(void)
 {
-    return request_log_settle(&f.requests, f.now_ms);
+    return request_log_expire(&f.requests, f.now_ms);
 }
 
 START_TEST(with_the_access_log_every_request_has_its_line)
@@ -265,9 +265,9 @@ START_TEST(at_the_end_the_rest_is_told)
     answered(503, ST_OVER_BUDGET);
     answered(503, ST_OVER_BUDGET);
     (void)written();
-    (void)request_log_settle(&f.requests, INT64_MAX);
+    (void)request_log_expire(&f.requests, INT64_MAX);
     ck_assert_ptr_nonnull(strstr(written(), " requests=2 suppressed=1\n"));
-    (void)request_log_settle(&f.requests, INT64_MAX);
+    (void)request_log_expire(&f.requests, INT64_MAX);
     ck_assert_str_eq(written(), "");
     fixture_close();
 }

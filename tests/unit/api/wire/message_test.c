@@ -126,7 +126,7 @@ START_TEST(the_room_for_messages_is_enough_for_the_longest_ones)
 {
     struct message_form form = form_of(MESSAGE_FULL);
     struct store_message longest = message;
-    size_t room = message_room(&form, 1);
+    size_t room = message_space(&form, 1);
 
     memset(longest.id.text, 'f', STORE_ID_CAP - 1);
     memset(longest.claim_id.text, 'f', STORE_ID_CAP - 1);
