@@ -57,9 +57,8 @@ conn_set_phase(struct conn_table *t, struct conn *c, enum conn_phase phase,
         list_add_before(&t->phases[phase], &c->link);
 }
 
-/* The connection whose phase is over first, and when; NULL, INT64_MAX: there is none. */
-static struct conn *
-find_earliest(const struct conn_table *t, int64_t *due_ms)
+struct conn *
+conn_earliest(const struct conn_table *t, int64_t *due_ms)
 {
     struct conn *earliest = NULL;
 
@@ -76,24 +75,6 @@ find_earliest(const struct conn_table *t, int64_t *due_ms)
     return earliest;
 }
 
-struct conn *
-conn_overdue(const struct conn_table *t, int64_t now_ms)
-{
-    int64_t due_ms;
-    struct conn *c = find_earliest(t, &due_ms);
-
-    return due_ms <= now_ms ? c : NULL;
-}
-
-int64_t
-conn_next_ms(const struct conn_table *t)
-{
-    int64_t due_ms;
-
-    (void)find_earliest(t, &due_ms);
-    return due_ms;
-}
-
 enum conn_unread
 conn_unread(const struct conn *c)
 {
@@ -103,7 +84,6 @@ conn_unread(const struct conn *c)
     if (c->mhd.tls != NULL && gnutls_record_check_pending(c->mhd.tls) > 0)
         return UNREAD_DATA;
     n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-
     if (n > 0)
         return UNREAD_DATA;
     return n < 0 && (errno == EAGAIN || errno == EINTR) ? UNREAD_NOTHING : UNREAD_END;
@@ -138,7 +118,8 @@ linger_init(struct linger_set *l, int epoll_fd, size_t slot_count)
 static void
 slot_close(struct linger_set *l, struct linger_slot *slot)
 {
-    /* A forked child may have the socket open, too: closing is not enough. */
+    ENSURE(slot->fd >= 0 && l->count > 0);
+    /* close() does not end the events of a socket that a forked child has open, too. */
     (void)epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, slot->fd, NULL);
     (void)close(slot->fd);
     slot->fd = -1;
@@ -166,7 +147,7 @@ linger_add(struct linger_set *l, int fd, int64_t now_ms)
     if (slot->fd >= 0)
         slot_close(l, slot);
     event.data.ptr = &slot->source;
-    (void)shutdown(fd, SHUT_WR); /* fails when the client is gone: noticed when reading */
+    (void)shutdown(fd, SHUT_WR); /* fails if the client is gone: recv() reports that */
     if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
         (void)close(fd);
         return;

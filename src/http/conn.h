@@ -8,13 +8,12 @@
  *                     |                 CLOSING (socket shut down)       |
  *                     +--------------------------------------------------+
  *
- * The limits are on the whole of a phase, so that one byte now and then does not keep a connection
- * for ever. SUSPENDED has none here (respond.h). libmicrohttpd reports a request when its target is
- * known, not when its first byte arrives: WAITING includes the request line.
+ * A limit is for a whole phase, so a client that sends a byte now and then cannot keep a connection
+ * for ever. SUSPENDED has no limit here (see respond.h). libmicrohttpd reports a request when its
+ * target is known, not when its first byte arrives. So WAITING includes the request line.
  *
- *   Cost     every step O(1): within a phase connections stand in the order of their
- *            deadlines, since the limit is the same for all
- *   Threads  the accepting thread makes a conn and gives it away; from then on its worker's
+ *   Cost     O(1) for each call: a phase has one limit, so its list is in the order of deadlines
+ *   Threads  the accepting thread creates a conn and pushes it to a worker, which owns it then
  */
 #ifndef HTTP_CONN_H
 #define HTTP_CONN_H
@@ -41,7 +40,7 @@ enum conn_phase {
     CONN_CLOSING = CONN_PHASES /* shut down; libmicrohttpd is about to notice */
 };
 
-/* The client's address; Unix sockets have no name worth keeping. */
+/* The client's address. That of a Unix socket is not kept: clients do not bind theirs. */
 union peer {
     struct sockaddr any;
     struct sockaddr_in v4;
@@ -71,15 +70,15 @@ struct mhd_conn {
     struct mhd_pieces pieces;          /* of the response under way */
     bool suspended;                    /* libmicrohttpd leaves it alone */
     bool was_suspended;                /* now or before */
-    bool in_body;                      /* libmicrohttpd is giving us a piece of a body */
-    unsigned round;                    /* in which libmicrohttpd called us for it last */
-    unsigned idle_rounds;        /* in a row, in which it had input and was not read */
-    unsigned replays;            /* ends of input that will still be replayed */
-    gnutls_session_t tls;        /* libmicrohttpd's; NULL: none */
-    struct tls_pair *pair;       /* pinned during the handshake */
+    bool in_body;                      /* within the callback for a piece of a body */
+    unsigned round;                    /* of the last callback for this connection */
+    unsigned idle_rounds;  /* in a row, with input that libmicrohttpd did not read */
+    unsigned replays;      /* ends of input that will still be replayed */
+    gnutls_session_t tls;  /* libmicrohttpd's; NULL: none */
+    struct tls_pair *pair; /* pinned during the handshake */
     struct list pending_suspend; /* to be suspended when libmicrohttpd returns */
     struct list chunked;         /* in the middle of a chunked body */
-    struct list ended;           /* the client sends no more: to be replayed */
+    struct list ended;           /* the client sends no more, which is to be replayed */
     struct list handshake;       /* tls_pending or tls_handshaking */
 };
 
@@ -87,7 +86,7 @@ struct mhd_conn {
 
 struct conn {
     struct source source;
-    struct event event;    /* brings the connection, and then what happens to it */
+    struct event event;    /* delivers the connection to the worker, then its events */
     struct eventq *eventq; /* of its worker, borrowed */
     struct list link;      /* in the list of its phase */
     struct list turn;      /* in a list of struct suspended */
@@ -120,38 +119,34 @@ void conn_table_init(struct conn_table *t, int64_t idle_ms, int64_t request_ms);
 void conn_table_add(struct conn_table *t, struct conn *c, int64_t now_ms);
 void conn_table_remove(struct conn_table *t, struct conn *c);
 
-/* Begins a phase. A closing connection stays so. */
+/* Begins a phase. A closing connection stays in CLOSING. */
 void conn_set_phase(struct conn_table *t, struct conn *c, enum conn_phase phase,
                     int64_t now_ms);
 
-/* A connection whose phase lasts too long, NULL if there is none. */
-struct conn *conn_overdue(const struct conn_table *t, int64_t now_ms);
-
-/* When the next connection is overdue, INT64_MAX if never. */
-int64_t conn_next_ms(const struct conn_table *t);
+/* The connection whose limit ends first, and when. Without one: NULL and INT64_MAX. */
+struct conn *conn_earliest(const struct conn_table *t, int64_t *due_ms);
 
 /*
- * The input that waits to be read, in the socket or in the buffer of TLS. Of bytes in the
- * socket it is not known yet what they are: a record of TLS need not be of a request. A system
- * call.
+ * Tells whether input waits in the socket or in the buffer of TLS. Bytes of TLS in the socket need
+ * not belong to a request. Makes a system call.
  */
 enum conn_unread { UNREAD_NOTHING, UNREAD_DATA, UNREAD_END };
 enum conn_unread conn_unread(const struct conn *c);
 
-/* Connections with a request under way, or unread. O(n): for the end of a drain. */
+/* Counts connections with a request under way or unread. O(n): for the end of a drain. */
 size_t conn_unfinished(const struct conn_table *t);
 
 /* ------------------------------------------------------------------ lingering close */
 
 /*
- * The lingering close of sockets that got a response before everything they sent was read.
+ * The lingering close of sockets that got a response before claimd had read all of their input.
  *
  * Closing a socket with unread bytes resets the connection, and the reset may destroy the response
- * on its way. So such a socket is kept half open: it says "no more from us", discards what still
- * comes, and is closed at the end of the input, after a short time, or when too much came.
- * (SO_LINGER is another thing: it is about bytes of ours.)
+ * on its way. So claimd ends its own side of such a socket, discards further input, and closes the
+ * socket at the end of the input, after LINGER_MS, or after LINGER_BYTES. (SO_LINGER concerns bytes
+ * that claimd sends.)
  *
- *   Bounds   at most LINGER_SLOTS sockets; the oldest makes way for a new one
+ *   Bounds   at most LINGER_SLOTS sockets; a new one replaces the oldest
  *   Threads  none: belongs to one event loop
  */
 enum { LINGER_SLOTS = 64, LINGER_MS = 2000, LINGER_BYTES = 16 * 1024 * 1024 };
@@ -159,30 +154,29 @@ enum { LINGER_SLOTS = 64, LINGER_MS = 2000, LINGER_BYTES = 16 * 1024 * 1024 };
 struct linger_slot {
     struct source source;
     int fd;           /* owned; -1: free */
-    int64_t until_ms; /* closed then at the latest */
-    size_t left;      /* bytes that may still come */
+    int64_t until_ms; /* time limit */
+    size_t left;      /* bytes that may still arrive */
 };
 
 struct linger_set {
-    int epoll_fd;      /* borrowed: the loop that calls linger_read() */
-    size_t slot_count; /* those that are used, from the first */
-    size_t count;
+    int epoll_fd;      /* borrowed, of the loop that calls linger_read() */
+    size_t slot_count; /* slots in use, from the first; 1 to LINGER_SLOTS */
+    size_t count;      /* sockets */
     struct linger_slot slots[LINGER_SLOTS];
 };
 
-/* For at most slot_count sockets, 1 to LINGER_SLOTS. */
 void linger_init(struct linger_set *l, int epoll_fd, size_t slot_count);
 
-/* Closes all. */
+/* Closes all sockets. */
 void linger_fini(struct linger_set *l);
 
-/* Takes fd; its events are of SOURCE_LINGER. */
+/* Owns fd from now on. Its events are of SOURCE_LINGER. */
 void linger_add(struct linger_set *l, int fd, int64_t now_ms);
 
-/* Reads and discards; closes at the end of the input. */
+/* Reads and discards input. Closes the socket at the end of the input. */
 void linger_read(struct linger_set *l, struct source *source);
 
-/* Closes what is overdue. Returns when the next is due, INT64_MAX if nothing lingers. */
+/* Closes sockets at their time limit. Returns the next limit, INT64_MAX if nothing lingers. */
 int64_t linger_expire(struct linger_set *l, int64_t now_ms);
 
 #endif

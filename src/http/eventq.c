@@ -1,5 +1,7 @@
 #include "http/eventq.h"
 
+#include "claimd/base/invariant.h"
+
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -33,6 +35,7 @@ eventq_fini(struct eventq *q)
 bool
 eventq_push(struct eventq *q, struct event *event, enum event_bits bits)
 {
+    ENSURE(bits != 0);
     lock_acquire(&q->lock);
     event->bits |= (unsigned)bits;
     if (!list_linked(&event->link))
@@ -51,8 +54,7 @@ eventq_notify(struct eventq *q)
 void
 eventq_wake(struct eventq *q)
 {
-    /* The only failure is a full counter, which is as good as a wake-up. */
-    (void)eventfd_write(q->fd, 1);
+    (void)eventfd_write(q->fd, 1); /* fails only if the counter is full: fd is readable */
 }
 
 void
@@ -95,6 +97,7 @@ eventq_take(struct eventq *q, unsigned *bits)
         event = container_of(link, struct event, link);
         *bits = event->bits;
         event->bits = 0;
+        ENSURE(*bits != 0);
     }
     lock_release(&q->lock);
     return event;

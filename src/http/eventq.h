@@ -1,17 +1,17 @@
 /*
  * eventq: the queue through which a worker gets its connections and their events.
  *
- * A connection embeds one event. The first push brings the connection itself, later ones say what
- * has happened to it. Bits accumulate until the worker takes the event, so each connection is in
- * the queue once at most.
+ * A connection embeds one event. The first push delivers the connection itself, and each later one
+ * a bit for what has happened. Bits accumulate until the worker takes the event, so a connection is
+ * in the queue at most once.
  *
- * A worker looks into its queue before it sleeps, so only a sleeping one has to be woken. Both
- * sides write their own flag and then read the other's, in one order for all threads. So either
+ * A worker polls its queue before it sleeps, so only a sleeping worker needs a wake-up. Each side
+ * writes its own flag and then reads the flag of the other side, sequentially consistent. So either
  * the pushing thread sees that the worker sleeps, or the worker sees the notification.
  *
  *   Bounds   as many events as there are connections
- *   Threads  push, notify and wake from any, the first two also under a lock of the store; the
- *            rest from the worker
+ *   Threads  any thread pushes, notifies and wakes; push and notify also under a lock of the store.
+ *            Only the worker calls the other functions
  */
 #ifndef HTTP_EVENTQ_H
 #define HTTP_EVENTQ_H
@@ -26,8 +26,8 @@
  * data points at it.
  */
 enum source_kind {
-    SOURCE_STOP,     /* server: it must stop */
-    SOURCE_LISTENER, /* server: a client connects */
+    SOURCE_STOP,     /* of the server: server_stop() was called */
+    SOURCE_LISTENER, /* of the server: a client connects */
     SOURCE_EVENTQ,   /* struct eventq */
     SOURCE_MHD,      /* a daemon of libmicrohttpd (mhd/mhd.h) */
     SOURCE_CONN,     /* struct conn */
@@ -42,7 +42,7 @@ enum event_bits {
     EVENT_ARRIVED = 1, /* a new connection */
     EVENT_READY = 2,   /* there may be a message for its waiter */
     EVENT_GONE = 4,    /* the queue of its waiter was deleted */
-    EVENT_FIBER = 8    /* its fiber may go on */
+    EVENT_FIBER = 8    /* its fiber is ready to resume */
 };
 
 struct event {
@@ -55,7 +55,7 @@ struct eventq {
     struct store_wakeup wakeup; /* wakes the worker */
     struct lock lock;           /* guards events, and the bits in them */
     struct list events;
-    _Atomic bool notified; /* there is something to look at */
+    _Atomic bool notified; /* since the last poll */
     _Atomic bool sleeping; /* the worker sleeps, or is about to */
     int fd;                /* owned eventfd; readable when the worker must wake up */
 };
@@ -64,34 +64,34 @@ struct eventq {
 enum status eventq_init(struct eventq *q);
 void eventq_fini(struct eventq *q);
 
-/* Adds bits and notifies. True: as eventq_notify(). */
+/* Adds bits and notifies. Returns what eventq_notify() returns. */
 bool eventq_push(struct eventq *q, struct event *event, enum event_bits bits);
 
 /*
- * Notes that there is something to look at. True if the worker sleeps: it must be woken, with
- * eventq_wake(). Only the first caller since it went to sleep gets true.
+ * Notifies the worker. True if the worker sleeps, and the caller must call eventq_wake(). Only the
+ * first caller since the worker went to sleep gets true.
  */
 bool eventq_notify(struct eventq *q);
 
-/* Makes fd readable; async-signal-safe. */
+/* Makes fd readable. Async-signal-safe. */
 void eventq_wake(struct eventq *q);
 
 /* Makes fd unreadable again. */
 void eventq_reset(struct eventq *q);
 
-/* The worker is about to sleep. False: there is something to look at, it must not sleep. */
+/* The worker is about to sleep. False: there was a notification, and it must not sleep. */
 bool eventq_prepare_sleep(struct eventq *q);
 
-/* It does not sleep any more. */
+/* The worker does not sleep any more. */
 void eventq_cancel_sleep(struct eventq *q);
 
-/* Was there a notification since the last poll? To be asked before events are taken. */
+/* True if there was a notification since the last poll. Call it before eventq_take(). */
 bool eventq_poll(struct eventq *q);
 
-/* Takes the oldest event, and its bits; NULL when there is none. */
+/* Takes the oldest event and its bits. NULL if the queue is empty. */
 struct event *eventq_take(struct eventq *q, unsigned *bits);
 
-/* Removes an event, if it is in the queue. No more pushes may be under way. */
+/* Removes an event, if it is in the queue. No push of this event may be under way. */
 void eventq_cancel(struct eventq *q, struct event *event);
 
 #endif

@@ -26,16 +26,15 @@ request_ids_next(struct request_ids *ids, char out[REQUEST_ID_CAP])
 
 /* ------------------------------------------------------------------ exchanges */
 
-/* Memory that is reserved at once for a body of known length: a client may promise and not
- * send, so more memory comes only with more bytes. */
+/* Bytes reserved at once for a body of known length. A client may not send what it announces. */
 enum { FIRST_RESERVE = 16384 };
 
 /*
- * Bodies count before they are whole, or clients that send almost all of a post and then wait would
- * take any amount of memory. Only posts and metadata are larger than BODY_FREE: claims and deletions
- * go on when the budget is used up. Likewise responses, for clients that ask and do not read. But
- * reading must go on when messages have used up their share, so responses have one of their own
- * (base/mem.h), and are shorter when that is small.
+ * Incomplete bodies count against the budget. Otherwise clients that send almost all of a post could
+ * take any amount of memory. Only posts and metadata are larger than BODY_FREE, so claims and
+ * deletions work when the budget is used up. Responses count, too, because a client may not read
+ * them. Clients must be able to read while messages use up the budget, so responses have a budget of
+ * their own (base/mem.h), and pages are shorter when that is small.
  */
 enum { BODY_FREE = 16384, RESPONSE_FREE = 65536 };
 
@@ -123,6 +122,7 @@ exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target
         exchange_free(pool, ex);
         return NULL;
     }
+    ENSURE(ex->conn == NULL && ex->state == EXCHANGE_HEAD);
     ex->conn = conn;
     ex->request.seat = &conn->seat;
     split_target(copy, &ex->request.path, &ex->request.query);
@@ -154,7 +154,8 @@ exchange_end(struct exchange_pool *pool, struct exchange *ex)
     struct arena arena = ex->arena;
     struct buf body = ex->body, response = ex->response.body;
 
-    ENSURE(ex->conn != NULL); /* it is in use, so it ends for the first time */
+    ENSURE(ex->conn != NULL); /* in use */
+    ENSURE(ex->fiber == NULL && !list_linked(&ex->commit) && !ex->counted);
     arena_reset(&arena);
     buf_reset(&body, EXCHANGE_KEEP);
     buf_reset(&response, EXCHANGE_KEEP);
@@ -189,7 +190,7 @@ exchange_append_body(struct exchange *ex, const char *data, size_t len, size_t l
     if (ex->body.data == NULL && ex->head.content_length > len)
         (void)buf_reserve(&ex->body, ex->head.content_length < FIRST_RESERVE
                                          ? (size_t)ex->head.content_length
-                                         : FIRST_RESERVE); /* buf_add() notices */
+                                         : FIRST_RESERVE); /* buf_add() fails as well */
     buf_add(&ex->body, data, len);
     if (ex->body.failed) {
         ex->state = EXCHANGE_DISCARD;

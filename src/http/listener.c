@@ -16,14 +16,14 @@ static const char unix_prefix[] = "unix:";
 
 enum { PORT_MAX = 65535, HOST_CAP = 256 };
 
-/* A text cut in two: "[::1]:80" is "::1" in brackets and "80". */
+/* An address without its colon: "[::1]:80" is "::1", bracketed, and "80". */
 struct address_parts {
     char host[HOST_CAP];
     const char *port;
     bool bracketed;
 };
 
-/* The path of "unix:/path", NULL if it is another kind of address. */
+/* The path of "unix:/path". NULL for another kind of address. */
 static const char *
 unix_path(const char *text)
 {
@@ -66,7 +66,7 @@ cut_address(const char *text, struct address_parts *out, struct reason *why)
     return ST_OK;
 }
 
-/* An IPv6 address, perhaps with a zone: "fe80::1%eth0". */
+/* True for an IPv6 address, also with a zone: "fe80::1%eth0". */
 static bool
 is_ipv6(const char *host)
 {
@@ -100,7 +100,7 @@ check_host(const struct address_parts *parts, struct reason *why)
             return reason_give(
                 why, ST_BAD_VALUE,
                 "must have an address or the name of a host, not \"%.100s\"", host);
-    /* No name ends in a number: what does must be an address. */
+    /* The last label of a name is never a number, so this must be an address. */
     if (last[0] != '\0' && last[strspn(last, "0123456789")] == '\0' &&
         inet_aton(host, &address) == 0)
         return reason_give(
@@ -109,7 +109,7 @@ check_host(const struct address_parts *parts, struct reason *why)
     return ST_OK;
 }
 
-/* Checks the form of a text, and cuts it; *path: of "unix:/path", NULL: of another kind. */
+/* Checks the form of an address and splits it. *path: of "unix:/path"; NULL: another kind. */
 static enum status
 read_parts(const char *text, const char **path, struct address_parts *out,
            struct reason *why)
@@ -214,8 +214,6 @@ address_text(const struct sockaddr *sock, socklen_t len, char out[ADDRESS_TEXT_C
 
 /* ------------------------------------------------------------------ kinds */
 
-static const char blanks[] = " \t";
-
 static const struct {
     const char *name, *prefix;
 } kinds[] = {[LISTEN_API] = {"api", ""},
@@ -268,7 +266,7 @@ read_entry(struct bytes text, struct listen_entry *out, struct reason *why)
     out->kind = skip_prefix(&address);
     out->inherited = -1;
     (void)snprintf(out->address, sizeof(out->address), "%s", address);
-    /* Letters and a colon before what is an address otherwise. */
+    /* Letters and a colon in front of a valid address are an unknown prefix. */
     prefix = strspn(address, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
     if (prefix > 0 && address[prefix] == ':' && unix_path(address) == NULL &&
         address_check(address + prefix + 1, why) == ST_OK)
@@ -286,7 +284,7 @@ is_everywhere(struct bytes host)
     return bytes_equal_str(host, "0.0.0.0") || bytes_equal_str(host, "[::]");
 }
 
-/* Would the second of them find its address taken? Port 0 is another port each time. */
+/* True if the second listener would find its address in use. Port 0 is a new port each time. */
 static bool
 addresses_collide(const struct listen_entry *a, const struct listen_entry *b)
 {
@@ -313,7 +311,7 @@ listen_read(const char *text, struct listen_list *out, struct reason *why)
         enum status st;
         size_t len;
 
-        text += strspn(text, blanks);
+        text += strspn(text, " \t");
         address = text;
         (void)skip_prefix(&address);
         len = strcspn(text, unix_path(address) != NULL ? "," : ", \t");
@@ -335,7 +333,7 @@ listen_read(const char *text, struct listen_list *out, struct reason *why)
                     last->address);
         out->count++;
         text += len;
-        text += strspn(text, blanks);
+        text += strspn(text, " \t");
         if (*text == '\0')
             return ST_OK;
         if (*text == ',')
@@ -345,7 +343,7 @@ listen_read(const char *text, struct listen_list *out, struct reason *why)
 
 /* ------------------------------------------------------------------ inherited */
 
-/* The error of a socket, NULL if it is a stream socket that listens. */
+/* The error of a socket. NULL if it is a stream socket that listens. */
 static const char *
 check_socket(int fd)
 {
@@ -399,9 +397,9 @@ has_live_server(const struct address *address)
     bool live;
 
     if (fd < 0)
-        return true; /* not known: better refuse than steal */
-    /* Any other error tells that a server listens (EAGAIN: the backlog is full), or nothing at
-     * all (EACCES: it is not for us). */
+        return true; /* unknown: rather refuse than replace a live socket */
+    /* Other errors mean that a server listens (EAGAIN: its backlog is full) or tell nothing (EACCES).
+     */
     live = connect(fd, &address->sock.any, address->len) == 0 ||
            (errno != ECONNREFUSED && errno != ENOENT);
     (void)close(fd);
@@ -409,9 +407,9 @@ has_live_server(const struct address *address)
 }
 
 /*
- * Binds a Unix socket, whose file a server that is gone may have left behind, and then gives its file
- * the group and permissions that are configured. Linux makes the file with the permissions of the
- * socket: none at first. No client can connect before listen() anyway.
+ * Binds a Unix socket, after it has removed the file of a server that is gone. Then gives the file its
+ * group and its permissions. Linux creates the file with the permissions of the socket, which are none
+ * at first. No client can connect before listen().
  */
 static bool
 bind_local(struct listener *l, const struct listener_access *access)
@@ -420,7 +418,7 @@ bind_local(struct listener *l, const struct listener_access *access)
     struct stat st;
 
     if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && !has_live_server(&l->address))
-        (void)unlink(path); /* bind() tells if this failed */
+        (void)unlink(path); /* bind() fails if this fails */
     if (fchmod(l->fd, 0) != 0 || bind(l->fd, &l->address.sock.any, l->address.len) != 0)
         return false;
     if (lstat(path, &st) == 0 &&
@@ -430,7 +428,7 @@ bind_local(struct listener *l, const struct listener_access *access)
         l->inode = st.st_ino;
         return true;
     }
-    (void)unlink(path); /* it was made a moment ago */
+    (void)unlink(path); /* bind() has created it */
     return false;
 }
 
@@ -441,14 +439,14 @@ set_socket_options(int fd, int family)
 
     if (family == AF_UNIX)
         return;
-    /* All three are improvements, not conditions: their failure is no reason to stop.
-     * Accepted sockets inherit TCP_NODELAY. */
+    /* claimd works without these options, so a failure is no error. Accepted sockets inherit
+     * TCP_NODELAY. */
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
-/* The socket listens: notes its address. */
+/* Fills in the address of a socket that listens. */
 static bool
 read_bound_address(struct listener *l)
 {
@@ -511,10 +509,10 @@ listener_close(struct listener *l)
 
     if (l->fd < 0)
         return;
-    /* Our file's number is not given to another while our socket is open. */
+    /* The inode of our file is not used again while our socket is open. */
     if (is_unix_socket(l) && !l->inherited && lstat(path, &st) == 0 &&
         st.st_dev == l->device && st.st_ino == l->inode)
-        (void)unlink(path); /* another process may be quicker */
+        (void)unlink(path); /* another process may have removed it */
     (void)close(l->fd);
     l->fd = -1;
 }

@@ -1,6 +1,9 @@
 /*
- * listener: a listening socket, TCP or Unix, and its name in the file system; and socket addresses as texts:
- * "127.0.0.1:8888", "[::1]:0" and "unix:/path".
+ * listener: listening sockets, TCP and Unix, with the files of the latter, and socket addresses as
+ * texts: "127.0.0.1:8888", "[::1]:0" and "unix:/path".
+ *
+ *   Errors   a reason that continues the name of the option or the address ("must be ...")
+ *   Threads  the thread of the server
  */
 #ifndef HTTP_LISTENER_H
 #define HTTP_LISTENER_H
@@ -24,15 +27,14 @@ struct address {
     socklen_t len;
 };
 
-/* ST_BAD_VALUE: the text has not the form of a listening address, with a reason that goes on behind the name
- * of the address ("must be ..."). Names are not looked up. */
+/* Checks the form of a listening address, without looking up names. ST_BAD_VALUE with a reason. */
 enum status address_check(const char *text, struct reason *why);
 
-/* Reads a listening address. Names are looked up, and the first result counts. ST_BAD_VALUE: as
- * address_check(); ST_IO: there is nothing by this name, with a reason. */
+/* Reads a listening address, and looks up its name: the first result counts. ST_BAD_VALUE; ST_IO: the
+ * name has no address. Both with a reason. */
 enum status address_parse(const char *text, struct address *out, struct reason *why);
 
-/* Writes the address as address_parse() would take it; "unix" for an unnamed socket. */
+/* Writes an address as address_parse() reads it. "unix" for an unnamed socket. */
 void address_text(const struct sockaddr *sock, socklen_t len, char out[ADDRESS_TEXT_CAP]);
 
 /* Permissions of a Unix socket. */
@@ -42,33 +44,31 @@ struct listener_access {
 };
 
 struct listener {
-    struct source source;  /* of the server's events */
-    enum listen_kind kind; /* what is served there */
-    bool watched;          /* in the server's epoll set */
-    bool inherited;        /* others have the socket, too, and will go on with it */
-    int fd;                /* owned; -1 when closed */
-    bool
-        loopback; /* TCP: 127.0.0.0/8 or ::1, which only programs of this machine reach */
-    struct address address;      /* the real one, after port 0 was resolved */
-    char text[ADDRESS_TEXT_CAP]; /* the same as text */
-    dev_t device; /* of the Unix socket's file: by which we know it again */
+    struct source source; /* of the server's epoll set */
+    enum listen_kind kind;
+    bool watched;           /* in the server's epoll set */
+    bool inherited;         /* another process has the socket, too, and keeps it */
+    int fd;                 /* owned; -1 when closed */
+    bool loopback;          /* TCP: 127.0.0.0/8 or ::1, for programs of this machine */
+    struct address address; /* with the real port */
+    char text[ADDRESS_TEXT_CAP]; /* of `address` */
+    dev_t device;                /* with `inode` the identity of the Unix socket's file */
     ino_t inode;
 };
 
 /*
- * Binds and listens, without blocking. A Unix socket without a server is replaced; a live one is
- * refused like a taken port. The file never has more permissions than `access`: it is made with
- * none, given to its group, and then gets them. Only then does the socket listen. An inherited
- * socket is taken as it is. ST_BAD_VALUE, ST_IO, with a reason.
+ * Binds and listens, without blocking. Replaces the file of a Unix socket that no server listens on,
+ * and refuses the address of a live server. The file never has more permissions than `access`:
+ * listener_open() creates it without permissions, gives it to its group, adds the permissions, and
+ * then listens. It uses an inherited socket as it is. ST_BAD_VALUE, ST_IO, with a reason.
  */
 enum status listener_open(struct listener *l, const struct listen_entry *listen,
                           const struct listener_access *access, struct reason *why);
 
 /*
- * Stops listening and removes the Unix socket's file, if it is one that we have made: when it was
- * removed meanwhile, and another server has made one by the same name, that one stays.
- * (Between looking and removing there is a moment: a process that replaces the file just then
- * loses it. Files can be removed by their name only.) Fine when closed already.
+ * Stops listening. Removes the file of the Unix socket if it is the one that listener_open() created,
+ * not one that another server has created since. (Files can be removed by name only, so a file that
+ * another process creates between the check and the removal is lost.) Does nothing if closed.
  */
 void listener_close(struct listener *l);
 

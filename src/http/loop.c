@@ -13,8 +13,8 @@ enum { EPOLL_EVENTS = 32, EVENTS_A_ROUND = 256 };
 /* ------------------------------------------------------------------ events */
 
 /*
- * Takes events if there was a notification, so many at most that others need not wait for long.
- * True: there are more.
+ * If there was a notification, handles up to EVENTS_A_ROUND events, so that other work need not wait
+ * for long. True if more events are left.
  */
 static bool
 handle_events(struct worker *w)
@@ -58,7 +58,7 @@ worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
 
     *w = (struct worker){.shared = shared};
     atomic_init(&w->loop.seen_round, 0);
-    atomic_init(&w->loop.over, false);
+    atomic_init(&w->loop.ended, false);
     exchange_pool_init(&w->exchanges, shared->config->mem);
     traffic_init(&w->traffic, shared->config->mem);
     request_ids_init(&w->ids, tag, index);
@@ -92,6 +92,7 @@ worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
 void
 worker_fini(struct worker *w)
 {
+    ENSURE(!w->started);
     mhd_close(w->conns.mhd);
     w->conns.mhd = NULL;
     suspended_fini(w);
@@ -113,14 +114,14 @@ earlier_ms(int64_t a, int64_t b)
 }
 
 /*
- * If another process goes on with the listening sockets, no client need notice the change: one that
- * has connected this short a time before is about to send its first request.
+ * If another process continues with the listening sockets, no client need notice the change. A
+ * client that connected this short a time ago is about to send its first request.
  */
-enum { NEWCOMER_MS = 1000 };
+enum { NEW_CONNECTION_MS = 1000 };
 
 /*
- * Draining: closes connections that wait for nothing. Input in the kernel is a request that
- * libmicrohttpd is about to read. Returns when to look again.
+ * During a drain: closes connections without a request. Input in the kernel is a request that
+ * libmicrohttpd is about to read. Returns when to call this again.
  */
 static int64_t
 close_idle(struct worker *w)
@@ -131,7 +132,7 @@ close_idle(struct worker *w)
     while (at != head) {
         struct conn *c = container_of(at, struct conn, link);
         int64_t until_ms =
-            w->shared->relieved && !c->used ? c->since_ms + NEWCOMER_MS : 0;
+            w->shared->has_successor && !c->used ? c->since_ms + NEW_CONNECTION_MS : 0;
 
         at = at->next;
         if (conn_unread(c) == UNREAD_DATA)
@@ -144,25 +145,27 @@ close_idle(struct worker *w)
     return next_ms;
 }
 
-/* All of a round except sleeping. Returns for how long there is nothing to do; -1: for ever. */
+/* All of a round except sleeping. Returns how long the worker may sleep; -1: until an event. */
 static int64_t
 run_round(struct worker *w)
 {
     const int64_t now_ms = w->loop.round.now_ms;
-    int64_t next_ms, sleep_ms;
+    int64_t next_ms, limit_ms, sleep_ms;
     struct conn *c;
 
     suspended_slices(w);
     suspended_commits(w);
     next_ms = mhd_run(w->conns.mhd);
-    while ((c = conn_overdue(&w->conns.table, now_ms)) != NULL)
+    while ((c = conn_earliest(&w->conns.table, &limit_ms)) != NULL && limit_ms <= now_ms)
         request_time_out(w, c);
     if (atomic_load(&w->shared->draining)) {
         suspended_drain(w);
         next_ms = earlier_ms(next_ms, close_idle(w));
     }
     next_ms = earlier_ms(next_ms, suspended_expire(w));
-    next_ms = earlier_ms(next_ms, conn_next_ms(&w->conns.table));
+    (void)conn_earliest(&w->conns.table,
+                        &limit_ms); /* drains and waiters change phases */
+    next_ms = earlier_ms(next_ms, limit_ms);
     next_ms = earlier_ms(next_ms, linger_expire(&w->conns.linger, now_ms));
     next_ms = earlier_ms(next_ms, request_log_expire(&w->shared->log, now_ms));
     if (mhd_is_due(w->conns.mhd) || !list_empty(&w->suspended.turns) ||
@@ -182,7 +185,8 @@ handle_source(struct worker *w, struct source *source)
     switch (source->kind) {
     case SOURCE_EVENTQ:
         eventq_reset(&w->loop.events);
-        housekeeping_hurry(&w->housekeeping); /* a test may have moved the clock */
+        housekeeping_hurry(
+            &w->housekeeping); /* a test may have moved the store's clock */
         return;
     case SOURCE_LINGER:
         linger_read(&w->conns.linger, source);
@@ -203,7 +207,7 @@ run_loop(struct worker *w)
     while (!atomic_load(&w->shared->cut)) {
         int n;
 
-        /* Draining, and all clients have been served, have received it, and have gone. */
+        /* The drain is over: all connections, and all responses on their way, have ended. */
         if (atomic_load(&w->shared->draining) && w->conns.linger.count == 0 &&
             atomic_load_explicit(&w->conns.load, memory_order_acquire) == 0)
             break;
@@ -227,7 +231,7 @@ run_loop(struct worker *w)
 
 /* ------------------------------------------------------------------ the thread */
 
-/* Waits until all fibers have ended. */
+/* Waits until all fibers have ended. They use exchanges, which must not be freed before. */
 static void
 await_fibers(struct worker *w)
 {
@@ -252,14 +256,14 @@ thread_main(void *arg)
 
     w->loop.round.now_ms = clock_now_ms(&w->shared->real);
     run_loop(w);
-    atomic_store_explicit(&w->loop.over, true, memory_order_release);
+    atomic_store_explicit(&w->loop.ended, true, memory_order_release);
     await_fibers(w);
-    while (handle_events(w)) /* what came in the last moment is closed with the rest */
+    while (handle_events(w)) /* adds the last connections, to be closed with the others */
         continue;
     w->cut_off += conn_unfinished(&w->conns.table);
     mhd_close(w->conns.mhd);
     w->conns.mhd = NULL;
-    ENSURE(w->conns.table.count == 0);
+    ENSURE(w->conns.table.count == 0 && w->suspended.in_fibers == 0);
     (void)eventfd_write(w->shared->done_fd, 1); /* fails only when the counter is full */
     return NULL;
 }
@@ -267,8 +271,10 @@ thread_main(void *arg)
 enum status
 worker_start(struct worker *w)
 {
-    const enum status st = thread_start(&w->thread, thread_main, w);
+    enum status st;
 
+    ENSURE(!w->started);
+    st = thread_start(&w->thread, thread_main, w);
     w->started = st == ST_OK;
     return st;
 }

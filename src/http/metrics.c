@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* No more rows than that, so that a search ends soon. */
+/* Maximum number of rows, so that a search ends soon. */
 enum { ROWS_MOST = TRAFFIC_ROWS * 3 / 4 };
 
 const int traffic_codes[TRAFFIC_CODES] = {200, 201, 204, 304, 400, 401, 403, 404,

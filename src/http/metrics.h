@@ -1,12 +1,11 @@
 /*
- * metrics: what the front end counts, and how /metrics shows it.
+ * metrics: the counters of the front end, and their families in /metrics.
  *
- * Traffic is how many requests a worker has completed, by route, method and status, and how long
- * they took. A route is known by its pattern, a literal, so its address is enough. Rows are made
- * when they are first needed: most routes are never used.
+ * struct traffic counts the requests that a worker has completed, by route, method and status, and
+ * how long they took. The address of a route's pattern, a literal, identifies the route. A row is
+ * created at its first request, because most routes are never used.
  *
- *   Memory   about 700 bytes for a route and method in use; without memory it counts among the
- *            others (no route, no method)
+ *   Memory   about 700 bytes for a route and method in use. Without memory, requests count in `rest`
  *   Cost     a search in a small table, and some additions
  *   Threads  the worker counts; any thread reads
  */
@@ -23,7 +22,7 @@ enum { TRAFFIC_ROWS = 256, TRAFFIC_CODES = 24 };
 struct traffic_row {
     const char *route; /* borrowed for ever */
     enum method method;
-    struct counter codes[TRAFFIC_CODES + 1]; /* traffic_codes, and all others */
+    struct counter codes[TRAFFIC_CODES + 1]; /* by traffic_codes; the last: other codes */
     struct buckets took_us;
 };
 
@@ -31,7 +30,7 @@ struct traffic {
     struct mem *mem;                                  /* borrowed */
     _Atomic(struct traffic_row *) rows[TRAFFIC_ROWS]; /* owned; by a hash, NULL: free */
     size_t count;
-    struct traffic_row rest;
+    struct traffic_row rest; /* requests without a route, or without a row */
 };
 
 extern const int traffic_codes[TRAFFIC_CODES];
@@ -39,17 +38,14 @@ extern const int traffic_codes[TRAFFIC_CODES];
 void traffic_init(struct traffic *t, struct mem *mem);
 void traffic_fini(struct traffic *t);
 
-/* Counts a response; code 0: the request ended without one, and is not counted. */
+/* Counts a response. Code 0: the request ended without one, and does not count. */
 void traffic_count(struct traffic *t, const char *route, enum method method, int code,
                    int64_t took_us);
 
-/*
- * Adds the counts of `from`, while its worker goes on counting, to `to`, which is the caller's.
- * Without memory for a row it counts among the rest.
- */
+/* Adds the counts of `from`, while its worker may count, to `to`, which the caller owns. */
 void traffic_merge(struct traffic *to, const struct traffic *from);
 
-/* Of all workers together. */
+/* Sums over all workers. */
 struct http_counts {
     size_t workers, max_connections, max_waiters;
     uint64_t accepted, refused;          /* connections */

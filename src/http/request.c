@@ -1,3 +1,4 @@
+#include "claimd/base/invariant.h"
 #include "http/respond.h"
 
 #include <errno.h>
@@ -27,6 +28,8 @@ http_on_target(struct conn *c, const char *target)
 static bool
 refuse_request(struct worker *w, struct conn *c, enum refusal which)
 {
+    ENSURE(which != REFUSAL_NONE);
+    ENSURE(which != REFUSAL_NONE);
     c->linger = true; /* the client may still be sending */
     worker_set_phase(w, c, CONN_RESPONDING);
     return mhd_refuse(w->conns.mhd, c, which, true);
@@ -39,6 +42,8 @@ http_on_head(struct conn *c, enum refusal wrong)
     struct exchange *ex = c->exchange;
     size_t limit;
 
+    ENSURE(ex != NULL && ex->state == EXCHANGE_BODY);
+    ENSURE(ex != NULL && ex->state == EXCHANGE_BODY);
     if (wrong != REFUSAL_NONE)
         return refuse_request(w, c, wrong);
     if (request_log_one_in(&w->shared->log) > 0)
@@ -64,14 +69,14 @@ http_on_body(struct conn *c, const char *data, size_t len)
     exchange_append_body(ex, data, len, limit);
     if (ex->received <= limit || ex->received - limit <= BODY_DISCARD_MOST)
         return true;
-    /* It is chunked: of others the length was known before. */
+    ENSURE(ex->head.chunked); /* otherwise http_on_head() would have refused it */
     return refuse_request(w, c, REFUSAL_TOO_LARGE);
 }
 
 /*
- * With a chunked body the connection ends with the response: of chunks claimd sees only what
- * libmicrohttpd makes of them, and a proxy in front may have taken another byte for their end. So
- * bytes behind it are never taken for a request.
+ * After a chunked body the connection ends with the response. claimd sees chunks only as
+ * libmicrohttpd decodes them, and a proxy in front may have seen another end of the body. So claimd
+ * never reads bytes behind the body as a request.
  */
 bool
 http_on_whole(struct conn *c, enum refusal wrong)
@@ -96,9 +101,9 @@ http_on_ended(struct conn *c, bool sent)
 }
 
 /*
- * Keeps a socket half open whose client may not have seen the response yet. With TLS a client
- * sends record by record: that nothing is there does not say that nothing is on its way, and
- * claimd does not hear what libmicrohttpd refuses by itself before a target is known.
+ * Keeps a socket half open if its client may not have received the response yet. A client with TLS
+ * sends record by record, so an empty socket does not mean that nothing is on its way. And claimd
+ * gets no callback for what libmicrohttpd refuses before a target is known.
  */
 static void
 linger_if_sending(struct worker *w, const struct conn *c)
@@ -120,6 +125,8 @@ http_on_closed(struct conn *c)
 {
     struct worker *w = worker_of(c);
 
+    ENSURE(c->exchange == NULL);
+    ENSURE(c->exchange == NULL);
     api_connection_closed(w->shared->config->api, &c->seat);
     if (c->phase != CONN_CLOSING)
         linger_if_sending(w, c);

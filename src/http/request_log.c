@@ -1,5 +1,6 @@
 #include "http/request_log.h"
 
+#include "claimd/base/invariant.h"
 #include "http/listener.h"
 
 void
@@ -18,7 +19,7 @@ request_log_fini(struct request_log *l)
     lock_fini(&l->lock);
 }
 
-/* ------------------------------------------------------------------ ids of others */
+/* ------------------------------------------------------------------ ids of the client */
 
 struct bytes
 trace_id(struct bytes text)
@@ -31,7 +32,7 @@ trace_id(struct bytes text)
     return text;
 }
 
-/* So many lower-case hexadecimal digits; *zero: all of them are 0. */
+/* True for `len` lower-case hexadecimal digits. *zero: all digits are 0. */
 static bool
 has_digits(struct bytes text, size_t len, bool *zero)
 {
@@ -48,7 +49,7 @@ has_digits(struct bytes text, size_t len, bool *zero)
     return true;
 }
 
-/* Versions behind 00 may have more at the end, but begin the same; ff is none. */
+/* Versions after 00 may have more fields at the end. ff is not a version. */
 struct bytes
 trace_parent(struct bytes text)
 {
@@ -83,10 +84,7 @@ request_log_keep_trace(struct exchange *ex)
 
 /* ------------------------------------------------------------------ refused requests */
 
-/*
- * Counts a refused request. True if it is to be logged; *suppressed is then how many were not, since
- * the last one that was.
- */
+/* Counts a refused request. True if it gets a line, with the number of requests since the last line. */
 static bool
 count_refused(struct request_log *r, enum status why, int64_t now_ms,
               uint64_t *suppressed)
@@ -146,7 +144,7 @@ request_log_expire(struct request_log *l, int64_t now_ms)
 
 /* ------------------------------------------------------------------ lines */
 
-/* The API says why; a 503 without its word is the front end's, which is out of memory. */
+/* The status from the API. If the API was not called, 503 means that the front end has no memory. */
 static enum status
 reason_of(const struct exchange *ex)
 {
@@ -182,13 +180,7 @@ struct log_fields {
     size_t count;
 };
 
-static void
-add_number(struct log_fields *f, const char *key, int64_t number)
-{
-    f->all[f->count++] = LOG_I(key, number);
-}
-
-/* An absent or empty text has no field. */
+/* Adds a text, unless it is absent or empty. */
 static void
 add_text(struct log_fields *f, const char *key, struct bytes text)
 {
@@ -208,9 +200,9 @@ write_request(const struct log *log, enum log_level level, const struct exchange
     add_text(&f, "method", bytes_str(ex->method));
     add_text(&f, "path", ex->request.path);
     add_text(&f, "query", ex->request.query);
-    add_number(&f, "status", ex->code);
-    add_number(&f, "bytes", (int64_t)ex->sent);
-    add_number(&f, "duration_us", duration_ns / 1000);
+    f.all[f.count++] = LOG_I("status", ex->code);
+    f.all[f.count++] = LOG_I("bytes", ex->sent);
+    f.all[f.count++] = LOG_I("duration_us", duration_ns / 1000);
     add_text(&f, "request_id", bytes_str(ex->id));
     add_text(&f, "client", bytes_str(client_of(ex, client)));
     add_text(&f, "project", about->project);
@@ -220,6 +212,7 @@ write_request(const struct log *log, enum log_level level, const struct exchange
     add_text(&f, "traceparent", ex->traceparent);
     if (why != ST_OK)
         add_text(&f, "reason", bytes_str(status_name(why)));
+    ENSURE(f.count <= sizeof(f.all) / sizeof(f.all[0]));
     log_write(log, level, "request", f.all, f.count);
 }
 

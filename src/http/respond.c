@@ -23,7 +23,7 @@ set_state(struct worker *w, struct exchange *ex, enum exchange_state state)
     ex->state = state;
 }
 
-/* Takes an exchange off the list that it is suspended in: the API is not called for it again. */
+/* Removes an exchange from the list that it is suspended in. */
 static void
 remove_from_lists(struct worker *w, struct exchange *ex)
 {
@@ -34,7 +34,7 @@ remove_from_lists(struct worker *w, struct exchange *ex)
     wheel_disarm(w->suspended.deadlines, &ex->due);
 }
 
-/* Delays what the connection of an exchange sends next. */
+/* Delays what the connection of an exchange sends next, for an injected fault. */
 static void
 delay_sending(struct worker *w, struct exchange *ex)
 {
@@ -42,20 +42,21 @@ delay_sending(struct worker *w, struct exchange *ex)
 
     worker_set_phase(w, ex->conn, CONN_SUSPENDED);
     list_add_before(&w->suspended.delayed, &ex->conn->turn);
-    /* not a moment too early: now_ms is rounded down */
+    /* + 1 because now_ms is rounded down */
     wheel_arm(w->suspended.deadlines, &ex->due, now_ms + ex->response.fault.ms + 1);
 }
 
-/* The response of a suspended exchange exists: libmicrohttpd asks for it. */
+/* The response of a suspended exchange exists: resumes the connection, which then asks for it. */
 static void
 make_ready(struct worker *w, struct exchange *ex)
 {
+    ENSURE(is_suspended(ex->state) && !list_linked(&ex->conn->turn));
     set_state(w, ex, EXCHANGE_READY);
     worker_set_phase(w, ex->conn, CONN_RESPONDING);
     mhd_resume(ex->conn);
 }
 
-/* The response exists, and the client may know it. True: it is sent now. */
+/* The response exists and may be sent. True: now; false: after an injected delay. */
 static bool
 is_finished(struct worker *w, struct exchange *ex)
 {
@@ -66,7 +67,7 @@ is_finished(struct worker *w, struct exchange *ex)
     return false;
 }
 
-/* Its turn comes later: behind others, or when a fiber is free. */
+/* Adds an exchange to the end of a list in TURN. False: it is suspended. */
 static bool
 wait_for_turn(struct worker *w, struct exchange *ex, struct list *turns)
 {
@@ -81,14 +82,14 @@ wait_for_message(struct worker *w, struct exchange *ex)
 {
     struct conn *c = ex->conn;
 
-    ENSURE(ex->counted); /* only then was it allowed to wait */
+    ENSURE(ex->counted && ex->waiting.end == WAITING_ON); /* else it must not wait */
     set_state(w, ex, EXCHANGE_WAITING);
     worker_set_phase(w, c, CONN_SUSPENDED);
     list_add_before(&w->suspended.waiting, &c->turn);
-    if (ex->until_ms == 0) /* not a moment too early: now_ms is rounded down */
+    if (ex->until_ms == 0) /* + 1 because now_ms is rounded down */
         ex->until_ms = w->loop.round.now_ms + ex->waiting.wait_ms + 1;
     wheel_arm(w->suspended.deadlines, &ex->due, ex->until_ms);
-    /* If the client has gone, it ends in the next round, when it is suspended. */
+    /* If the client has gone, the next round ends the exchange, which is suspended by then. */
     if (c->hung_up && eventq_push(c->eventq, &c->event, EVENT_READY))
         eventq_wake(c->eventq);
     return false;
@@ -106,13 +107,12 @@ wait_for_log(struct worker *w, struct exchange *ex)
         return true;
     set_state(w, ex, EXCHANGE_COMMIT);
     worker_set_phase(w, ex->conn, CONN_SUSPENDED);
-    /* In the order of LSNs: nearly always at the end. */
+    /* The list is in the order of LSNs. The place is nearly always the end. */
     while (at != &w->suspended.commits &&
            container_of(at, struct exchange, commit)->response.lsn > ex->response.lsn)
         at = at->prev;
     list_add_before(at->next, &ex->commit);
-    if (durability ==
-        STORE_LOST) /* the log notifies of other changes, but not of this one */
+    if (durability == STORE_LOST) /* the log will not notify of this change */
         atomic_store(&w->suspended.log_moved, true);
     return false;
 }
@@ -129,7 +129,7 @@ notify_waiter(struct store_listener *listener, enum store_news news)
     return eventq_push(q, &ex->conn->event, bits) ? &q->wakeup : NULL;
 }
 
-/* A request that wants to wait for messages may, if there are fewer of them than max_waiters. */
+/* Permits long polling for a request that may want it, if fewer than max_waiters do. */
 static void
 count_waiter(struct worker *w, struct exchange *ex)
 {
@@ -178,10 +178,11 @@ run_fiber(void *arg)
     ex->next_step = call_api(worker_of(ex->conn)->shared->config, ex);
 }
 
-/* Continues as the API has said. True: the exchange has its response. */
+/* Does what the API returned. True: the exchange has its response. */
 static bool
 continue_with(struct worker *w, struct exchange *ex, enum api_next next)
 {
+    ENSURE(ex->fiber == NULL);
     remove_from_lists(w, ex);
     if (next == API_SEND || next == API_HOLD)
         uncount_waiter(w, ex);
@@ -194,7 +195,7 @@ continue_with(struct worker *w, struct exchange *ex, enum api_next next)
     return is_finished(w, ex);
 }
 
-/* After a fiber has run for a while. True: the exchange has its response. */
+/* After a fiber has parked or ended. True: the exchange has its response. */
 static bool
 after_fiber(struct worker *w, struct exchange *ex, enum fiber_state state)
 {
@@ -208,7 +209,7 @@ after_fiber(struct worker *w, struct exchange *ex, enum fiber_state state)
     }
     fiber_give(&w->suspended.fibers, ex->fiber);
     ex->fiber = NULL;
-    starved = list_pop(&w->suspended.starved); /* a fiber is free for it */
+    starved = list_pop(&w->suspended.starved); /* a fiber is free now */
     if (starved != NULL)
         list_add_before(&w->suspended.turns, starved);
     return continue_with(w, ex, ex->next_step);
@@ -248,6 +249,7 @@ respond_resume_fiber(struct worker *w, struct exchange *ex)
     enum fiber_state state;
 
     ENSURE(ex->state == EXCHANGE_REMOTE || ex->state == EXCHANGE_IDENTITY);
+    ENSURE(w->suspended.in_fibers > 0);
     w->suspended.in_fibers--;
     state = fiber_go_on(ex->fiber);
     (void)invariant_context(outer);
@@ -289,12 +291,12 @@ respond_abort(struct worker *w, struct conn *c, enum refusal why)
     mhd_end(c, why);
 }
 
-/* ------------------------------------------------------------------ faults that a test wants */
+/* ------------------------------------------------------------------ injected faults */
 
-/* Bytes of a piece at most, unless a rule asks for more. */
+/* Bytes of a piece at most, unless the fault asks for more. */
 enum { PIECE = 16384 };
 
-/* Is another piece due? Behind each the connection is suspended, so that it costs nothing. */
+/* True if the next piece is due. If one was just sent, suspends the connection for a while. */
 static bool
 piece_is_due(struct worker *w, struct exchange *ex)
 {
@@ -350,8 +352,8 @@ respond_delay_ended(struct worker *w, struct exchange *ex)
 /* ------------------------------------------------------------------ claims that were not received */
 
 /*
- * A number that grows with each byte that the kernel has taken for this socket; 0 if it
- * cannot tell (a Unix socket). A system call.
+ * Returns a number that grows with each byte that the kernel takes for this socket. 0 if the kernel
+ * does not tell, as for a Unix socket. Makes a system call.
  */
 static uint64_t
 sent_bytes(int fd)
@@ -366,13 +368,13 @@ sent_bytes(int fd)
     return 1 + info.tcpi_bytes_sent - info.tcpi_bytes_retrans + info.tcpi_notsent_bytes;
 }
 
-/* A claim to be released, by the executor if the store blocks. */
+/* A claim to release, by the executor if the store blocks. */
 struct release {
     struct executor_job job;
     const struct server_config *config;
     struct store_queue queue;
     struct bytes claim_id;
-    bool unseen;
+    bool unseen; /* the client has received no byte of the response */
     char text[];
 };
 
@@ -387,7 +389,7 @@ release_claim(const struct release *r)
                                  &r->queue, r->claim_id,
                                  r->unseen ? STORE_NOT_SEEN : STORE_NOT_SENT);
     while (st == ST_AGAIN);
-    /* Should it fail, the claim ends when its time is over. */
+    /* If the release fails, the claim expires. */
 }
 
 static void
@@ -400,9 +402,8 @@ run_release(struct executor_job *job)
 }
 
 /*
- * Releases the claim of a response that its client did not receive. unseen: not even a byte of it,
- * so that the delivery does not count. If the executor has too much to do, the claim ends when its
- * time is over.
+ * Releases the claim of a response that its client did not receive. unseen: the delivery does not
+ * count. If the executor is overloaded, the claim expires instead.
  */
 static void
 release_unreceived(const struct worker *w, const struct exchange *ex, bool unseen)
@@ -449,8 +450,8 @@ http_on_ready(struct conn *c)
     struct mhd_pieces pieces = {.read = read_piece};
 
     /*
-     * Should the response be lost here, the connection is closed: what the request asked for
-     * may have happened, and 503 would say that it has not.
+     * If libmicrohttpd cannot queue the response, the connection is closed. 503 would say that
+     * nothing has happened, but the request may have had its effect.
      */
     if (kind == FAULT_NONE)
         return mhd_respond(ex, closing, NULL);
@@ -494,7 +495,7 @@ respond_end(struct worker *w, struct exchange *ex, bool sent)
     uncount_waiter(w, ex);
     api_stop_waiting(w->shared->config->api, &ex->request);
     if (ex->request.waiting != NULL)
-        eventq_cancel(ex->conn->eventq, &ex->conn->event); /* no more are under way */
+        eventq_cancel(ex->conn->eventq, &ex->conn->event); /* its waiters are gone */
     if (!sent && bytes_present(ex->response.claim_id)) {
         bool unseen =
             ex->state != EXCHANGE_RESPONDED ||

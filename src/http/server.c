@@ -16,48 +16,45 @@
 #include <unistd.h>
 
 /*
- * The thread that runs the server takes connections from the listeners and hands each to the worker with
- * the fewest.
- *
- * A connection beyond the limit gets 503 with Retry-After and is closed: a client that waits in a
- * backlog learns nothing. If the process runs out of descriptors, the server gives up one that it
- * keeps in reserve for the moment it takes to tell the client the same.
+ * A connection beyond the limit gets 503 with Retry-After and is closed, because a client in a backlog
+ * learns nothing. If the process runs out of descriptors, the server closes its reserve descriptor for
+ * the moment that this response takes.
  */
 struct server {
     struct metrics_source source;
     struct server_config config;
     struct listener listeners[LISTEN_MAX];
-    size_t listener_count; /* open ones */
+    size_t listener_count; /* initialised */
     struct worker_shared shared;
     /* Of the thread that accepts: */
     struct source stop;
     int epoll_fd, stop_fd; /* owned */
-    int reserve_fd;        /* owned; -1 while it is given up */
-    bool refusing;         /* the last connection was one too many */
-    bool exhausted;        /* accepting failed for want of descriptors or memory */
-    bool paused;           /* the listeners are out of the epoll set for a moment */
+    int reserve_fd;        /* owned; -1 while it is closed */
+    bool refusing;         /* the last connection was beyond the limit */
+    bool exhausted;        /* accept4() failed without descriptors or memory */
+    bool paused;           /* listeners are out of the epoll set, for PAUSE_MS */
     struct counter accepted, refused; /* connections; for any thread to read */
     int64_t now_ms;
     struct request_ids ids;
     struct linger_set linger;
-    size_t worker_count; /* initialised ones */
+    size_t worker_count; /* initialised */
     struct worker workers[];
 };
 
-/* Descriptors a server needs for itself and for each worker, with some to spare. */
+/* Descriptors of the server and of each worker, with some to spare. */
 enum { OWN_DESCRIPTORS = 24, WORKER_DESCRIPTORS = 4 };
 
 enum {
     EVENTS = 32,
     ACCEPTS_IN_A_ROW = 64,
-    PAUSE_MS = 100, /* without descriptors: until the next try */
-    SOURCE = 255    /* in request ids; workers count from 0 */
+    PAUSE_MS = 100,       /* until the next try without descriptors */
+    ACCEPTOR_SOURCE = 255 /* in request ids; workers count from 0 */
 };
 
 /*
- * Divides what descriptors there are: a quarter, if it need be that much, for lingering
- * sockets, of which each event loop has its own; the rest for connections. A loop always
- * has one, and there is always one connection: when that is too much, accept4() tells.
+ * Divides the available descriptors: up to a quarter for the lingering sockets of the event loops, the
+ * rest for connections. Each loop has at least one, and so have the connections. If that is too much,
+ * accept4() fails.
  */
 static void
 divide_descriptors(struct server *s, size_t available)
@@ -75,7 +72,7 @@ divide_descriptors(struct server *s, size_t available)
     s->shared.linger_slots = slots < 1 ? 1 : slots < LINGER_SLOTS ? slots : LINGER_SLOTS;
 }
 
-/* Daemons of libmicrohttpd that so many connections may need besides the first ones. */
+/* Daemons of libmicrohttpd that so many connections may need besides the initial ones. */
 static size_t
 extra_daemons(const struct server *s, size_t connections)
 {
@@ -102,7 +99,7 @@ fit_connection_limit(struct server *s)
         return;
     files.rlim_cur = files.rlim_max < need ? files.rlim_max : (rlim_t)need;
     if (setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
-        return; /* when it could not be raised, accept4() tells in time */
+        return; /* if the limit is still too low, accept4() fails in time */
     taken = own + extra_daemons(s, files.rlim_cur);
     divide_descriptors(s, files.rlim_cur > taken ? files.rlim_cur - taken : 0);
     if (s->config.max_connections < wanted)
@@ -128,7 +125,7 @@ watch_source(struct server *s, int fd, struct source *source)
     return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* False: not all could be watched. */
+/* Adds the listeners to the epoll set. False if one could not be added. */
 static bool
 watch_listeners(struct server *s)
 {
@@ -148,7 +145,7 @@ static enum status
 open_acceptor(struct server *s, const char *tag)
 {
     s->stop.kind = SOURCE_STOP;
-    request_ids_init(&s->ids, tag, SOURCE);
+    request_ids_init(&s->ids, tag, ACCEPTOR_SOURCE);
     s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
     linger_init(&s->linger, s->epoll_fd, s->shared.linger_slots);
@@ -159,7 +156,7 @@ open_acceptor(struct server *s, const char *tag)
                : ST_IO;
 }
 
-/* Sends 503; with TLS no word can be said. */
+/* Sends 503, unless the listener has TLS. */
 static void
 refuse_socket(struct server *s, const struct listener *l, int fd, char id[REQUEST_ID_CAP])
 {
@@ -169,7 +166,7 @@ refuse_socket(struct server *s, const struct listener *l, int fd, char id[REQUES
         mhd_refuse_socket(fd, REFUSAL_BUSY, id);
 }
 
-/* Takes fd. */
+/* Owns fd. */
 static void
 refuse_connection(struct server *s, const struct listener *l, int fd)
 {
@@ -191,7 +188,7 @@ refuse_connection(struct server *s, const struct listener *l, int fd)
     s->refusing = true;
 }
 
-/* The worker with the fewest connections; NULL when all together have too many. */
+/* The worker with the fewest connections. NULL if all together have reached max_connections. */
 static struct worker *
 choose_worker(struct server *s)
 {
@@ -211,7 +208,7 @@ choose_worker(struct server *s)
     return total < s->config.max_connections ? best : NULL;
 }
 
-/* Hands an accepted socket to a worker, or refuses it. Takes fd. */
+/* Hands an accepted socket to a worker, or refuses it. Owns fd. */
 static void
 assign_connection(struct server *s, const struct listener *l, int fd,
                   const union peer *peer, socklen_t peer_len)
@@ -238,8 +235,8 @@ assign_connection(struct server *s, const struct listener *l, int fd,
     atomic_fetch_add_explicit(&w->conns.load, 1, memory_order_relaxed);
     c->source.kind = SOURCE_CONN;
     c->eventq = &w->loop.events;
-    if (eventq_push(&w->loop.events, &c->event,
-                    EVENT_ARRIVED)) /* c is the worker's now */
+    /* From here on the worker owns c. */
+    if (eventq_push(&w->loop.events, &c->event, EVENT_ARRIVED))
         eventq_wake(&w->loop.events);
 }
 
@@ -252,8 +249,8 @@ accept_one(const struct listener *l, union peer *peer, socklen_t *peer_len)
 }
 
 /*
- * No descriptor or memory for another connection. The reserve makes room for one at a
- * time, which is told to come back; if that does not help, all listeners rest a moment.
+ * There is no descriptor or no memory for another connection. With the reserve descriptor the server
+ * sends one client 503. If that fails, too, it pauses all listeners.
  */
 static void
 refuse_without_descriptors(struct server *s, const struct listener *l, int why)
@@ -308,7 +305,7 @@ accept_some(struct server *s, const struct listener *l)
         if (why == EMFILE || why == ENFILE || why == ENOBUFS || why == ENOMEM)
             refuse_without_descriptors(s, l, why);
         else if (why != EINTR && why != ECONNABORTED)
-            return false; /* no client is waiting any more */
+            return false; /* the backlog is empty */
         if (s->paused)
             return false;
     }
@@ -336,7 +333,7 @@ server_run(struct server *s)
 
             if (source->kind == SOURCE_STOP)
                 return;
-            if (source->kind == SOURCE_LISTENER) /* the rest in the next round */
+            if (source->kind == SOURCE_LISTENER) /* the next round accepts the rest */
                 (void)accept_some(s, container_of(source, struct listener, source));
             else
                 linger_read(&s->linger, source);
@@ -362,7 +359,7 @@ start_workers(struct server *s, const char *tag)
     return st;
 }
 
-/* Ends the workers at once; returns the requests cut off. */
+/* Ends the workers at once. Returns how many requests were cut off. */
 static size_t
 end_workers(struct server *s)
 {
@@ -391,13 +388,13 @@ open_listeners(struct server *s, struct reason *why)
 
         if (st != ST_OK)
             return st;
+        ENSURE(s->listeners[i].fd >= 0);
         s->listener_count++;
-        s->shared.relieved = s->shared.relieved || s->listeners[i].inherited;
+        s->shared.has_successor = s->shared.has_successor || s->listeners[i].inherited;
     }
     return ST_OK;
 }
 
-/* They are still there, closed. */
 static void
 close_listeners(struct server *s)
 {
@@ -504,7 +501,7 @@ server_went_round(const struct server *s)
 
         if (atomic_load_explicit(&w->loop.seen_round, memory_order_acquire) ==
                 w->loop.asked_round &&
-            !atomic_load_explicit(&w->loop.over, memory_order_acquire))
+            !atomic_load_explicit(&w->loop.ended, memory_order_acquire))
             return false;
     }
     return true;
@@ -538,11 +535,11 @@ server_drain(struct server *s, int64_t drain_ms)
     eventfd_t calls;
     size_t cut;
 
-    /* One call of server_stop() ended server_run() and is used up; another ends this. */
+    /* Clears the server_stop() that ended server_run(). Another one ends this drain. */
     (void)eventfd_read(s->stop_fd, &calls);
     /*
-     * The kernel would reset clients that have connected before the listeners close, and what they have
-     * sent would be lost. In the backlog of an inherited socket they wait for the next process.
+     * Accepts the clients in the backlogs. Otherwise close() would reset their connections, and lose
+     * their requests. In the backlog of an inherited socket, clients wait for the next process.
      */
     for (size_t i = 0; i < s->listener_count; i++) {
         size_t batches = s->listeners[i].inherited
@@ -557,7 +554,7 @@ server_drain(struct server *s, int64_t drain_ms)
     server_wake(s);
     await_workers(s, drain_ms);
     cut = end_workers(s);
-    (void)request_log_expire(&s->shared.log, INT64_MAX); /* no more will come */
+    (void)request_log_expire(&s->shared.log, INT64_MAX);
     return cut;
 }
 

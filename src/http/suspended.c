@@ -4,11 +4,8 @@
 
 #include <poll.h>
 
-/* Slices done in a round: what the others wait for at most. */
-enum { SLICES_A_ROUND = 4 };
-
-/* So many deadlines are looked at in one go. */
-enum { EXPIRE_BUDGET = 4096 };
+/* SLICES_A_ROUND bounds how long other requests wait. EXPIRE_BUDGET: of wheel_advance(). */
+enum { SLICES_A_ROUND = 4, EXPIRE_BUDGET = 4096 };
 
 /* ------------------------------------------------------------------ life */
 
@@ -17,22 +14,22 @@ notify_of_log(struct store_listener *listener, enum store_news news)
 {
     struct worker *w = container_of(listener, struct worker, suspended.log);
 
-    (void)news; /* there is only one */
+    (void)news; /* a log sends only one kind */
     atomic_store(&w->suspended.log_moved, true);
     return eventq_notify(&w->loop.events) ? &w->loop.events.wakeup : NULL;
 }
 
-/* Fibers of a worker, and of all. A stack is two mappings; Linux allows a process 65 530. */
+/* Fibers of a worker, and of all. A stack takes two mappings. Linux allows a process 65,530. */
 enum { FIBERS_MOST = 1024, FIBERS_ALL = 16384 };
 
-/* A parked fiber may go on: its worker may do so at once. */
+/* For a fiber pool: has the worker resume a parked fiber. */
 static void
 wake_fiber(void *arg)
 {
     struct conn *c = ((struct exchange *)arg)->conn;
     struct eventq *q = c->eventq;
 
-    if (eventq_push(q, &c->event, EVENT_FIBER)) /* c may be gone */
+    if (eventq_push(q, &c->event, EVENT_FIBER)) /* after it, c may be freed */
         eventq_wake(q);
 }
 
@@ -81,8 +78,9 @@ conn_of_turn(struct list *link)
 }
 
 /*
- * Most slices are of the first exchange, so that many long ones are not all late. The last is of the
- * next one, which then goes to the end of the list, so that short ones need not wait for long ones.
+ * All slices but one go to the first exchange, so that of many long requests the first ends soon. The
+ * last slice goes to the second exchange, which then moves to the end, so that a short request need
+ * not wait for a long one.
  */
 void
 suspended_slices(struct worker *w)
@@ -103,13 +101,14 @@ suspended_slices(struct worker *w)
 
 /* ------------------------------------------------------------------ long polling */
 
-/* Calls the API again for a waiter: for the last time, unless it goes on (WAITING_ON). */
+/* Calls the API again for an exchange in WAITING. Unless `end` is WAITING_ON, for the last time. */
 static void
 retry_waiting(struct worker *w, struct exchange *ex, enum waiting_end end)
 {
     struct pollfd fd = {.fd = ex->conn->fd, .events = POLLRDHUP};
 
-    /* If the client has gone, perhaps unnoticed so far, nothing is claimed for it. */
+    ENSURE(ex->state == EXCHANGE_WAITING);
+    /* The client may have gone without an event so far. Then the request must not claim. */
     if (ex->conn->hung_up || (poll(&fd, 1, 0) > 0 && fd.revents != 0))
         end = WAITING_ABANDONED;
     ex->waiting.end = end;
@@ -128,7 +127,7 @@ suspended_event(struct worker *w, struct conn *c, unsigned bits)
     if (ex == NULL || c->phase == CONN_CLOSING)
         return;
     if (ex->state == EXCHANGE_REMOTE || ex->state == EXCHANGE_IDENTITY) {
-        ex->events |= bits; /* for when the fiber is back */
+        ex->events |= bits; /* handled after the fiber, which has the exchange now */
     } else if (ex->state == EXCHANGE_WAITING) {
         bits |= ex->events;
         ex->events = 0;
@@ -148,7 +147,7 @@ http_on_hung_up(struct conn *c)
 
 /* ------------------------------------------------------------------ ends of waits */
 
-/* The time of a waiter, or of a delay, is over. */
+/* Ends the long polling or the delay of an exchange. */
 static void
 end_wait(struct worker *w, struct exchange *ex)
 {
@@ -177,7 +176,7 @@ suspended_commits(struct worker *w)
 {
     struct suspended *s = &w->suspended;
 
-    /* The note is taken also if nothing waits, or the worker would not sleep any more. */
+    /* Clears log_moved also if nothing waits. Otherwise the worker would never sleep again. */
     if (!atomic_load_explicit(&s->log_moved, memory_order_relaxed) ||
         !atomic_exchange(&s->log_moved, false))
         return;
@@ -186,13 +185,15 @@ suspended_commits(struct worker *w)
         enum store_durability durability =
             store_log_durability(w->shared->config->store_log, ex->response.lsn);
 
+        ENSURE(ex->state == EXCHANGE_COMMIT && ex->response.lsn != 0);
+        ENSURE(ex->state == EXCHANGE_COMMIT && ex->response.lsn != 0);
         if (durability == STORE_PENDING)
             return;
         list_remove(&ex->commit);
         if (durability == STORE_DURABLE)
             respond_finish(w, ex);
         else
-            respond_abort(w, ex->conn, REFUSAL_NONE); /* no client may know */
+            respond_abort(w, ex->conn, REFUSAL_NONE); /* no client may learn of it */
     }
 }
 
@@ -203,7 +204,7 @@ end_all(struct worker *w, struct list *conns)
         struct conn *c = conn_of_turn(conns->next);
 
         if (!mhd_is_suspended(c))
-            return; /* in the next round */
+            return; /* the next round continues */
         end_wait(w, c->exchange);
     }
 }

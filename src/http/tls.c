@@ -1,5 +1,6 @@
 #include "claimd/http/tls.h"
 
+#include "claimd/base/invariant.h"
 #include "claimd/base/lock.h"
 
 #include <ctype.h>
@@ -15,7 +16,7 @@ struct tls {
 
 /* ------------------------------------------------------------------ reading */
 
-/* The error of GnuTLS about one of the two. */
+/* The error of GnuTLS about a part. */
 static enum status
 gnutls_reason(struct reason *why, const char *what, int error)
 {
@@ -142,13 +143,16 @@ tls_pair_read(struct mem *mem, struct bytes chain, struct bytes key,
     return ST_OK;
 }
 
-/* ------------------------------------------------------------------ a pair */
-
 void
 tls_pair_drop(struct tls_pair *pair)
 {
-    if (pair == NULL ||
-        atomic_fetch_sub_explicit(&pair->pins, 1, memory_order_acq_rel) > 1)
+    unsigned pins;
+
+    if (pair == NULL)
+        return;
+    pins = atomic_fetch_sub_explicit(&pair->pins, 1, memory_order_acq_rel);
+    ENSURE(pins > 0);
+    if (pins > 1)
         return;
     for (unsigned i = 0; i < pair->count; i++)
         gnutls_pcert_deinit(&pair->chain[i]);
@@ -157,9 +161,9 @@ tls_pair_drop(struct tls_pair *pair)
     mem_free(pair->mem, pair);
 }
 
-/* ------------------------------------------------------------------ the one in force */
+/* ------------------------------------------------------------------ the pair in force */
 
-/* Checks and keeps them, if there are any. */
+/* Checks and copies the authorities, if there are any. */
 static enum status
 copy_authorities(struct tls *t, struct bytes authorities, struct reason *why)
 {
@@ -240,20 +244,22 @@ struct tls_pair *
 tls_pin(struct tls *t)
 {
     struct tls_pair *pair;
+    unsigned pins;
 
     lock_acquire(&t->lock);
     pair = t->pair;
-    atomic_fetch_add_explicit(&pair->pins, 1, memory_order_relaxed);
+    pins = atomic_fetch_add_explicit(&pair->pins, 1, memory_order_relaxed);
+    ENSURE(pins > 0); /* at least that of t */
     lock_release(&t->lock);
     return pair;
 }
 
 /* ------------------------------------------------------------------ certificates of clients */
 
-/* Without memory for it. */
+/* A certificate that failed the checks, or for which there is no memory. */
 static struct certificate unverified = {.good = false};
 
-/* Text with room for TLS_CLIENT_CERT_BYTES, and how much of it there is. */
+/* A text of up to TLS_CLIENT_CERT_BYTES. */
 struct name_lines {
     char *text;
     size_t len;
@@ -287,7 +293,7 @@ add_alternatives(struct name_lines *n, gnutls_x509_crt_t crt)
 
         if (type == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE ||
             (type < 0 && type != GNUTLS_E_SHORT_MEMORY_BUFFER))
-            return; /* nothing behind it can be read either */
+            return; /* the end, or an error for all further names */
         for (size_t k = 0; type == GNUTLS_SAN_DNSNAME && k < len; k++)
             value[k] = (char)tolower((unsigned char)value[k]);
         if (type == GNUTLS_SAN_DNSNAME)

@@ -5,10 +5,13 @@
  *       +- libmicrohttpd's epoll descriptors     -> mhd_run()
  *       +- event queue: connections and events   -> mhd_add(), suspended_event()
  *       +- connections, for their end only       -> mhd_event()
- *       +- lingering sockets                     -> read and discard
+ *       +- lingering sockets                     -> linger_read()
  *     time-out: the least of libmicrohttpd's, the phases', the suspended requests' and the store's
  *
- * Requests that take long or have to wait are in respond.h.
+ * respond.h has the requests that take long or have to wait.
+ *
+ *   Threads  the server creates, starts, joins and frees a worker. All else runs in its own thread,
+ *            except the atomics, which any thread reads
  */
 #ifndef HTTP_WORKER_H
 #define HTTP_WORKER_H
@@ -20,14 +23,14 @@
 
 #include <pthread.h>
 
-/* Shared by all workers of a server; written before they start, or atomic. */
+/* Shared by all workers of a server. Written before they start, or atomic. */
 struct worker_shared {
     const struct server_config *config; /* borrowed */
     struct housekeeper housekeeper;
     struct request_log log;
-    struct clock real;   /* for time-outs of connections, whatever clock the store has */
+    struct clock real;   /* for time limits of connections; the store may have another */
     size_t linger_slots; /* lingering sockets of each event loop, at most */
-    bool relieved;       /* another process goes on with the listening sockets */
+    bool has_successor;  /* another process continues with the listening sockets */
     _Atomic size_t waiters; /* long-polling requests */
     _Atomic bool draining;  /* finish the requests under way, then end */
     _Atomic bool cut;       /* end now */
@@ -39,31 +42,32 @@ struct loop {
     struct eventq events;
     struct round round;
     _Atomic unsigned seen_round; /* round.number, for other threads */
-    _Atomic bool over;           /* there will be no more rounds */
-    unsigned asked_round; /* seen_round when a round was asked for; the asking thread's */
+    _Atomic bool ended;          /* after the last round */
+    unsigned asked_round;        /* seen_round at server_ask_round(); of its thread */
 };
 
 struct connections {
-    struct mhd *mhd; /* owned; has those in the table */
+    struct mhd *mhd; /* owned; has the connections of the table */
     struct conn_table table;
     struct linger_set linger;
-    _Atomic size_t load; /* pushed and not closed; the server adds, the worker takes */
+    _Atomic size_t
+        load; /* pushed and not closed; the server adds, the worker subtracts */
 };
 
 /* Exchanges whose response has to wait (respond.h). */
 struct suspended {
-    struct wheel *deadlines;   /* of those in `waiting` and `delayed`; owned */
-    struct list waiting;       /* connections of exchanges WAITING, by `turn` */
-    struct list turns;         /* those in TURN, next one first, likewise, */
-    struct list starved;       /* and those in TURN for which no fiber is free */
-    struct list delayed;       /* connections DELAYED, or between two pieces, likewise */
+    struct wheel *deadlines; /* of the exchanges of `waiting` and `delayed`; owned */
+    /* Connections, linked by `turn`, of exchanges in these states: */
+    struct list waiting;       /* WAITING */
+    struct list turns;         /* TURN, in the order of their slices */
+    struct list starved;       /* TURN, without a free fiber */
+    struct list delayed;       /* DELAYED, or RESPONDED and between two pieces */
     struct list commits;       /* exchanges in COMMIT, by LSN */
     size_t in_fibers;          /* exchanges in REMOTE or IDENTITY */
-    struct fiber_pool fibers;  /* which have them */
+    struct fiber_pool fibers;  /* of all requests that may block */
     struct store_listener log; /* notified when the log has made progress */
     _Atomic bool log_moved;
-    struct counter
-        counts[EXCHANGE_STATES]; /* exchanges in each of these states; for any thread */
+    struct counter counts[EXCHANGE_STATES]; /* exchanges by state; for any thread */
 };
 
 struct worker {
@@ -77,9 +81,8 @@ struct worker {
     struct request_ids ids;
     struct housekeeping housekeeping;
     struct traffic traffic;
-    uint64_t logged; /* requests that could have had a line in the access log */
-    size_t
-        cut_off; /* requests that a drain has not finished; final after worker_join() */
+    uint64_t logged; /* requests that the access log samples */
+    size_t cut_off;  /* requests that a drain did not finish; final after worker_join() */
 };
 
 static inline struct worker *
@@ -100,14 +103,14 @@ worker_set_phase(struct worker *w, struct conn *c, enum conn_phase phase)
     conn_set_phase(&w->conns.table, c, phase, w->loop.round.now_ms);
 }
 
-/* Makes everything a worker needs, without a thread. ST_NO_MEMORY, ST_IO. */
+/* Initialises a worker without a thread. ST_NO_MEMORY, ST_IO. */
 enum status worker_init(struct worker *w, struct worker_shared *shared, const char *tag,
                         unsigned index);
 
 /* Starts the thread. ST_UNAVAILABLE. */
 enum status worker_start(struct worker *w);
 
-/* Waits for the thread's end, which shared->draining or cut bring about. */
+/* Waits for the thread to end, after shared->draining or shared->cut was set. */
 void worker_join(struct worker *w);
 
 /* Frees a worker whose thread has ended or was never started. */

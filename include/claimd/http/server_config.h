@@ -1,5 +1,5 @@
 /*
- * server_config: what a server needs, and its limits. All pointers are borrowed for the server's life.
+ * server_config: the parts and the limits of a server. All pointers are borrowed for the server's life.
  */
 #ifndef CLAIMD_HTTP_SERVER_CONFIG_H
 #define CLAIMD_HTTP_SERVER_CONFIG_H
@@ -14,26 +14,26 @@
 struct tls; /* claimd/http/tls.h */
 
 struct server_config {
-    const struct api *api; /* borrowed for the server's life, as all pointers here */
-    struct store *store;   /* for housekeeping */
+    const struct api *api;
+    struct store *store;         /* for housekeeping */
     struct store_log *store_log; /* responses wait for it; NULL: the store has none */
     struct mem *mem;
     const struct clock *clock;
     const struct log *log;
     const struct listen_list *listen;
     unsigned socket_mode; /* permissions of a Unix socket's file */
-    int64_t socket_group; /* its group, by number; -1: as the process makes files */
-    bool open_to_all; /* requests need no token: check_host of those on the loopback */
-    size_t workers;
-    struct tls *tls;           /* for listeners with TLS; NULL: there is none */
-    size_t max_connections;    /* over all workers */
-    size_t max_waiters;        /* requests that wait for a message, over all workers */
+    int64_t socket_group; /* numeric group of that file; -1: the default of the process */
+    bool open_to_all;     /* requests need no token: check Host on loopback listeners */
+    size_t workers;       /* 1 to 254 */
+    struct tls *tls;      /* for listeners with TLS; NULL: there is none */
+    size_t max_connections;    /* of all workers */
+    size_t max_waiters;        /* long-polling requests of all workers */
     struct executor *executor; /* for blocking work of a store on Redis; else NULL */
     size_t fibers; /* of a worker, for requests that may block; 0: the default */
-    size_t max_header_bytes; /* request line and headers */
-    size_t max_headers;      /* lines of them; each costs a connection 64 bytes */
-    int64_t idle_seconds;    /* a connection without progress is closed after this */
-    int64_t request_seconds; /* a request must be whole this long after its first byte */
+    size_t max_header_bytes;    /* request line and headers */
+    size_t max_headers;         /* lines of them; each costs a connection 64 bytes */
+    int64_t idle_seconds;       /* time limit of a connection without a request */
+    int64_t request_seconds;    /* time limit of receiving and of sending */
     uint64_t access_log_one_in; /* see server_log_requests() */
 };
 

@@ -1,15 +1,14 @@
 /*
- * tls: the certificate that a server shows, and its key; both can be replaced while
- * connections come in.
+ * tls: the certificate of a server and its key, which can be replaced while connections come in.
  *
- * A handshake pins the pair that is in force when it begins. So after a replacement new
- * handshakes have the new pair, those under way end with the one they began with, and
- * the last dropped pin frees it.
+ * A handshake pins the pair in force when it begins. After a replacement, new handshakes use the new
+ * pair, and those under way end with the old one. The last dropped pin frees a pair.
  *
  *   Protocol  TLS 1.2 and 1.3, with forward secrecy and authenticated encryption only
  *             (TLS_PRIORITIES; docs/adr/0009-tls.md)
  *   Threads   any; the lock is held for a pointer and a count
  *   Memory    GnuTLS's own, beside the budget
+ *   Errors    ST_BAD_VALUE with a reason that names the part ("the key ..."); ST_NO_MEMORY
  */
 #ifndef CLAIMD_HTTP_TLS_H
 #define CLAIMD_HTTP_TLS_H
@@ -26,25 +25,23 @@
     "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"        \
     "-CIPHER-ALL:+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305:-MAC-ALL:+AEAD"
 
-/* So many certificates a chain may have. */
-enum { TLS_CHAIN_MAX = 16 };
+enum { TLS_CHAIN_MAX = 16 }; /* certificates of a chain */
 
 struct tls; /* opaque */
 
-/* A chain of certificates and the key of its first one. Does not change. */
+/* A chain of certificates and the key of the first certificate. Immutable but for the pins. */
 struct tls_pair {
     struct mem *mem; /* borrowed */
     _Atomic unsigned pins;
     gnutls_pcert_st chain[TLS_CHAIN_MAX]; /* owned, as the key is */
     unsigned count;
-    gnutls_privkey_t key;       /* NULL: not there yet */
+    gnutls_privkey_t key;       /* NULL: not read yet */
     int64_t begins_ms, ends_ms; /* validity of the first certificate; real time */
 };
 
 /*
- * Reads a chain (the server's certificate first) and its key, both PEM. The pair is pinned
- * once, for the caller. ST_BAD_VALUE: *why says what is wrong, which of the two is meant
- * first ("the key is not that of the certificate"); ST_NO_MEMORY.
+ * Reads a chain (the server's certificate first) and its key, both PEM. The caller has a pin of the
+ * new pair.
  */
 enum status tls_pair_read(struct mem *mem, struct bytes chain, struct bytes key,
                           struct tls_pair **out, struct reason *why);
@@ -53,20 +50,19 @@ enum status tls_pair_read(struct mem *mem, struct bytes chain, struct bytes key,
 void tls_pair_drop(struct tls_pair *pair);
 
 /*
- * Makes a tls, owned, that has the pair; takes the caller's pin. authorities: PEM of those whose
- * certificates clients are asked for; absent: they are not asked. ST_BAD_VALUE: *why says
- * what is wrong with the authorities; ST_NO_MEMORY. The pin is taken in any case.
+ * Makes a tls with the pair. Owns the caller's pin, also after a failure. authorities: PEM of the
+ * authorities whose certificates clients may send; absent: claimd asks for none.
  */
 enum status tls_new(struct mem *mem, struct tls_pair *pair, struct bytes authorities,
                     struct tls **out, struct reason *why);
 
-/* Frees it; pairs that are pinned elsewhere live on. NULL is fine. */
+/* Frees a tls. A pair with other pins lives on. NULL is fine. */
 void tls_free(struct tls *t);
 
-/* Another pair for new handshakes; takes the caller's pin. */
+/* Sets the pair for new handshakes. Owns the caller's pin. */
 void tls_replace(struct tls *t, struct tls_pair *pair);
 
-/* The authorities, ending with a NUL; NULL: there are none. */
+/* The authorities, ending with a NUL. NULL: there are none. */
 const char *tls_authorities(const struct tls *t);
 
 /* Pins the pair in force. */
@@ -74,20 +70,20 @@ struct tls_pair *tls_pin(struct tls *t);
 
 /* ------------------------------------------------------------------ certificates of clients */
 
-/* Longest names of a certificate. Longer ones, and those with control characters, are left out. */
+/* Maximum length of all names. Longer names, and names with control characters, are left out. */
 enum { TLS_CLIENT_CERT_BYTES = 4096 };
 
 /*
- * Writes the names of a certificate (DER): "dns:worker1.example", "subject:CN=Pages" and so on,
- * a line each, without a line feed at the end. Returns their length.
+ * Writes the names of a certificate (DER), one a line: "dns:worker1.example", "subject:CN=Pages".
+ * The last line has no line feed. Returns the length.
  */
 size_t tls_client_cert_names(const gnutls_datum_t *der, char text[TLS_CLIENT_CERT_BYTES]);
 
 /*
- * The certificate that a client has sent in its handshake. libmicrohttpd 0.9.75 asks for one and
- * never looks at it. So it is verified here: whether it is of a known authority, has not expired,
- * and is made for clients of TLS. Only a good one has names. Owned; NULL: none was sent. Without
- * memory it is not good.
+ * Reads the certificate that a client sent in its handshake. libmicrohttpd 0.9.75 asks for a
+ * certificate and does not verify it. So this function checks the authority, the validity and the
+ * purpose, a TLS client. Only a good certificate has names. Owned. NULL: the client sent none.
+ * Without memory, the result is not good.
  */
 struct certificate *tls_client_cert_read(struct mem *mem, gnutls_session_t session);
 void tls_client_cert_free(struct mem *mem, struct certificate *cert);

@@ -12,26 +12,26 @@ set_phase(struct mhd *m, struct conn *c, enum conn_phase phase)
 /* ------------------------------------------------------------------ space for the response */
 
 /*
- * A connection of libmicrohttpd has one block of memory. From its beginning grow the head of the
- * request and what the client has sent behind it, from its end a record for each header and cookie.
- * The head of the response has to fit in between. If it does not, libmicrohttpd closes the
- * connection without a word.
+ * A connection of libmicrohttpd has one block of memory. The head of the request, and the bytes that
+ * the client sends behind it, grow from its beginning. Records, one for each header and cookie, grow
+ * from its end. The head of the response has to fit in between. If it does not, libmicrohttpd closes
+ * the connection without a response.
  *
  *     | head | sent behind it |      free      | copy of cookies | records |
  *
- * So the block is large enough for a request at its limits. A request that still leaves too little
- * (by its cookies) is refused before anything is executed.
+ * So the block is large enough for a request at its limits. If the cookies of a request leave too
+ * little, claimd refuses it before it has any effect.
  */
 
 /*
- * Of libmicrohttpd 0.9.75: the size of a record; how much a read buffer that is full and must
- * grow may overshoot the head; its least alignment.
+ * Of libmicrohttpd 0.9.75: bytes of a record; bytes beyond the head by which a full read buffer grows;
+ * alignment of an allocation.
  */
 enum { RECORD = 64, OVERSHOOT = 256, ALIGNMENT = 16 };
 
 /*
- * Besides the API's headers the head of a response has: status line, date, length, request id,
- * connection, and the empty line; 190 bytes at most.
+ * The head of a response. Besides the API's headers it has a status line, date, length, request id,
+ * connection, and an empty line, at most 190 bytes.
  */
 enum { RESPONSE = RESPONSE_HEAD_MAX + 256 };
 
@@ -41,7 +41,7 @@ head_space_block(size_t max_head, size_t max_lines)
     size_t behind = max_lines * RECORD + RESPONSE;
     size_t whole = max_head + OVERSHOOT + behind;
 
-    /* The read buffer begins with half of the block, which may be full of what comes next. */
+    /* The first read buffer takes half of the block, and may be full of the next request. */
     return whole > 2 * behind ? whole : 2 * behind;
 }
 
@@ -57,10 +57,10 @@ head_space_suffices(size_t block, const struct head_use *use)
 /* ------------------------------------------------------------------ headers */
 
 /*
- * libmicrohttpd is lenient: it cuts texts at NUL bytes, joins folded lines wrongly, takes the first
- * of several Content-Lengths and prefers Transfer-Encoding to them. claimd refuses what two parsers
- * could read differently. So nothing is smuggled past a proxy, and nothing is stored that was not
- * sent.
+ * libmicrohttpd is lenient: it cuts texts at NUL bytes, joins folded lines wrongly, uses the first of
+ * several Content-Lengths, and prefers Transfer-Encoding to them. claimd refuses a head that two
+ * parsers could read differently. So no client can smuggle a request past a proxy, and claimd stores
+ * what was sent.
  */
 
 static const struct bytes name_length = BYTES_LIT("Content-Length");
@@ -74,15 +74,14 @@ static const struct bytes value_continue = BYTES_LIT("100-continue");
 struct head_reader {
     struct request *req;
     struct head *head;
-    const char *end; /* of the text before the header that comes next, without CR LF */
-    size_t lengths, encodings;
+    const char *end; /* of the text in front of the next header, without CR LF */
+    size_t lengths, encodings; /* headers of this name */
     enum status st;
 };
 
 /*
- * libmicrohttpd writes one or two NULs over a line's end, so the next text begins one or
- * two bytes behind the last; otherwise something in between was cut off at a NUL of the
- * client's, or moved because it was folded.
+ * libmicrohttpd writes one or two NULs over the end of a line, so the next text begins one or two
+ * bytes behind the last. Otherwise it has cut a text at a NUL of the client, or moved a folded line.
  */
 static bool
 is_adjacent(const char *end, const char *next)
@@ -96,7 +95,7 @@ set_api_header(struct head_reader *p, enum api_header which, struct bytes value)
     struct bytes *slot = &p->req->headers[which];
 
     if (bytes_present(*slot) && which == API_HEADER_HOST) {
-        p->st = ST_BAD_VALUE; /* two parsers may take different ones */
+        p->st = ST_BAD_VALUE; /* two parsers may use different ones */
         return;
     }
     if (bytes_present(*slot)) {
@@ -134,13 +133,13 @@ read_framing_header(struct head_reader *p, struct bytes name, struct bytes value
     } else if (bytes_equal_nocase(name, name_expect)) {
         p->head->expects_continue = bytes_equal_nocase(value, value_continue);
     } else if (bytes_equal_nocase(name, name_cookie) && p->head->use.cookies == 0) {
-        p->head->use.cookies = value.len; /* libmicrohttpd looks at the first one only */
+        p->head->use.cookies = value.len; /* libmicrohttpd reads only the first one */
     }
 }
 
 /*
- * Which header of the API has this name; API_HEADER_COUNT: none. Most names mean nothing to the
- * API, so each comparison begins with a length that is a constant.
+ * The header of the API with this name; API_HEADER_COUNT: none. Most names mean nothing to the API, so
+ * each comparison begins with a constant length.
  */
 static enum api_header
 find_api_header(struct bytes name)
@@ -162,7 +161,7 @@ read_header(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
     struct bytes value = bytes_trim(bytes_of(text, text_len));
     enum api_header which = find_api_header(name);
 
-    (void)kind; /* only headers were asked for */
+    (void)kind; /* always MHD_HEADER_KIND */
     p->head->use.records++;
     if (!is_adjacent(p->end, key) || key_len == 0 || key[key_len - 1] == ' ' ||
         key[key_len - 1] == '\t')
@@ -175,7 +174,7 @@ read_header(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
     return p->st == ST_OK ? MHD_YES : MHD_NO;
 }
 
-/* Is the head within the limits, and does it leave space for that of the response? */
+/* Refuses a head beyond the limits, or one that leaves too little space for the response's head. */
 static enum refusal
 check_head_size(const struct mhd *m, const struct exchange *ex)
 {
@@ -192,8 +191,8 @@ check_head_size(const struct mhd *m, const struct exchange *ex)
 
 /*
  * Reads the headers into ex->head and ex->request, which then point into libmicrohttpd's memory or
- * the arena. `method` and `version` are the callback's arguments: their places in memory tell
- * whether anything was cut out between them. Returns why it must be refused; REFUSAL_NONE.
+ * the arena. `method` and `version` are the callback's arguments, whose addresses tell whether
+ * libmicrohttpd has cut out anything between them.
  */
 static enum refusal
 read_head(const struct mhd *m, struct exchange *ex, const char *method,
@@ -221,8 +220,8 @@ read_head(const struct mhd *m, struct exchange *ex, const char *method,
         ex->head.use.records += count < 0 ? 0 : (size_t)count;
     }
     /*
-     * Lines end where libmicrohttpd has put NULs; a CR that is left stands alone somewhere, and
-     * others may take it for the end of a line. HTTP/1.1 requires a Host.
+     * libmicrohttpd has replaced the ends of lines by NULs. A CR that is left is inside of a line, and
+     * other parsers may see the end of a line there. HTTP/1.1 requires a Host.
      */
     if (end - p.end < 2 || end - p.end > 4 || memchr(method, '\r', size) != NULL ||
         (!bytes_present(ex->request.headers[API_HEADER_HOST]) &&
@@ -239,7 +238,7 @@ add_trailer(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
 {
     struct head_use *use = ctx;
 
-    (void)kind, (void)key, (void)text; /* claimd uses none of them */
+    (void)kind, (void)key, (void)text; /* claimd uses no trailers */
     use->records++;
     use->head += key_len + text_len + 4;
     return MHD_YES;
@@ -254,6 +253,7 @@ mhd_on_target(void *cls, const char *target, struct MHD_Connection *connection)
     struct conn *c = mhd_conn_of(connection);
     char *mark;
 
+    ENSURE(c->exchange == NULL);
     m->called = true;
     set_phase(m, c, CONN_RECEIVING);
     if (!c->used)
@@ -261,9 +261,9 @@ mhd_on_target(void *cls, const char *target, struct MHD_Connection *connection)
     c->used = true;
     http_on_target(c, target == NULL ? "" : target);
     /*
-     * libmicrohttpd looks for arguments behind the question mark next, and would use up the
-     * connection's memory for a record of each. It finds an empty text. (It shows its own memory,
-     * which it is about to change itself.)
+     * Next, libmicrohttpd would search for arguments behind the question mark, and use up the
+     * connection's memory for their records. So claimd ends the text there. (The text is in
+     * libmicrohttpd's own memory, which it is about to change itself.)
      */
     mark = target == NULL ? NULL : (char *)(uintptr_t)strchr(target, '?');
     if (mark != NULL)
@@ -272,9 +272,9 @@ mhd_on_target(void *cls, const char *target, struct MHD_Connection *connection)
 }
 
 /*
- * Refuses a piece if the line in front of it, with the size of the chunk, ends with a bare LF, which
- * others may not take for its end. It can be seen only where line and chunk came together: a piece
- * that came later stands where the last one began.
+ * Refuses a piece if the line in front of it, with the size of the chunk, ends with a bare LF: other
+ * parsers may not see the end of the line there. claimd sees the line only if it came together with
+ * the chunk. Otherwise the piece is at the address of the last one.
  */
 static bool
 pass_body(struct conn *c, const char *data, size_t len)
@@ -286,6 +286,7 @@ pass_body(struct conn *c, const char *data, size_t len)
         mhd_refuse_past(c->exchange, REFUSAL_CHUNKS);
         return false;
     }
+    ENSURE(!c->mhd.in_body);
     c->mhd.in_body = true;
     next = http_on_body(c, data, len);
     c->mhd.in_body = false;
@@ -319,7 +320,8 @@ pass_request(struct mhd *m, struct conn *c, const char *method, const char *vers
     if (ex->state == EXCHANGE_READY)
         return http_on_ready(c);
     if (ex->state >= EXCHANGE_TURN)
-        return true; /* about to be suspended */
+        return true; /* about to be suspended, or responded to */
+    ENSURE(ex->state == EXCHANGE_BODY || ex->state == EXCHANGE_DISCARD);
     if (*upload_len == 0 && ex->head.chunked) {
         list_remove(&c->mhd.chunked);
         (void)MHD_get_connection_values_n(c->mhd.connection, MHD_FOOTER_KIND, add_trailer,
@@ -344,7 +346,7 @@ mhd_on_request(void *cls, struct MHD_Connection *connection, const char *url,
     const char *outer = invariant_context(ex == NULL ? NULL : ex->id);
     bool next;
 
-    (void)url; /* the raw target is what counts */
+    (void)url; /* decoded; claimd uses the raw target */
     m->called = true;
     next = pass_request(m, c, method, version, upload, upload_len);
     (void)invariant_context(outer);
@@ -376,7 +378,7 @@ mhd_on_completed(void *cls, struct MHD_Connection *connection, void **ctx,
     struct conn *c = ex == NULL ? mhd_conn_of(connection) : ex->conn;
 
     m->called = true;
-    /* An error of libmicrohttpd's own: it has responded without reading everything. */
+    /* libmicrohttpd has sent a page of its own, without reading everything. */
     if (how == MHD_REQUEST_TERMINATED_WITH_ERROR &&
         (c->exchange == NULL || c->exchange->code == 0))
         c->linger = true;
@@ -409,17 +411,17 @@ mhd_on_connection(void *cls, struct MHD_Connection *connection, void **socket_ct
             c->mhd.tls = info->tls_session;
         }
         http_on_opened(c);
-        /* Without memory for it the connection times out later than it could: no harm. */
+        /* Without memory to watch it, the connection only times out later. */
         (void)watch_socket(m, c, EPOLL_CTL_ADD, 0);
         m->adding = NULL;
         return;
     }
-    end_request(c, false); /* libmicrohttpd may have ended without saying so */
+    end_request(c, false); /* libmicrohttpd may not have called mhd_on_completed() */
     tls_end(m, c);
     remove_link(&c->mhd.ended);
     /*
-     * Closing the descriptor would do only if nothing else has the socket open, such as a child
-     * of this process that was forked and has not executed its program yet.
+     * close() would not end the events if a child of this process, which has not executed its program
+     * yet, has the socket open, too.
      */
     (void)epoll_ctl(m->config.epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
     ENSURE(c->mhd.daemon->conns > 0);
@@ -430,8 +432,8 @@ mhd_on_connection(void *cls, struct MHD_Connection *connection, void **socket_ct
 /* ------------------------------------------------------------------ built-in pages */
 
 /*
- * The connection whose head is complete, and has neither been given to us nor been responded to.
- * NULL if there is none; there is never more than one.
+ * The connection with a complete head for which libmicrohttpd has neither called mhd_on_request() nor
+ * sent a response. There is never more than one. NULL if there is none.
  */
 static struct conn *
 find_only_head(const struct mhd *m)
@@ -452,7 +454,7 @@ find_only_head(const struct mhd *m)
     return NULL;
 }
 
-/* The only connection in the middle of a chunked body; NULL if there are others, or none. */
+/* The only connection in the middle of a chunked body. NULL if there is none or more than one. */
 static struct conn *
 find_only_chunked(const struct mhd *m)
 {
@@ -483,13 +485,13 @@ mhd_replace_page(struct mhd *m, unsigned code)
     if (c == NULL || c->exchange->code != 0)
         return;
     if (c->mhd.tls != NULL && which == REFUSAL_CHUNKS)
-        return; /* the built-in page comes once, and is better than none */
+        return; /* the built-in page is better than none */
     if (code == MHD_HTTP_CONTENT_TOO_LARGE)
         which = REFUSAL_BEYOND;
     else if (code == MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE)
         which = REFUSAL_HEADERS;
     mhd_refuse_past(c->exchange, which);
-    (void)shutdown(c->fd, SHUT_WR); /* what libmicrohttpd sends now goes nowhere */
-    if (c->mhd.tls != NULL) /* nor is it asked again, when it gives the request to us */
+    (void)shutdown(c->fd, SHUT_WR); /* discards the built-in page */
+    if (c->mhd.tls != NULL)         /* mhd_on_request() must not respond, either */
         set_phase(m, c, CONN_CLOSING);
 }

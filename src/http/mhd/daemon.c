@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 
-/* How often libmicrohttpd is run in a row while it says that work is left. */
+/* How often a round runs a daemon while it claims that work is left. */
 enum { RUNS_IN_A_ROW = 16 };
 
 /*
- * If libmicrohttpd says for IDLE_POLLS rounds, in which it called nothing of ours, that work is left,
- * the daemon takes naps. Any event ends them. (A connection that was suspended while it was stuck
- * takes a second to end: mhd_end().)
+ * If a daemon claims for IDLE_POLLS rounds without a callback that work is left, it takes naps. Any
+ * event ends them. (A connection that was suspended while it was stuck takes a second to end:
+ * mhd_end().)
  */
 enum { IDLE_POLLS = 8, NAP_MS = 10 };
 
@@ -22,7 +22,7 @@ static const char built_in_page[] = "Error processing request";
 
 /* ------------------------------------------------------------------ opening */
 
-/* Its other log lines are about what clients do, too: for debugging only. */
+/* The log of libmicrohttpd. Its lines report what clients do, so they have level debug. */
 static void __attribute__((format(printf, 2, 0)))
 log_mhd(void *cls, const char *format, va_list args)
 {
@@ -59,8 +59,8 @@ daemon_start(struct mhd *m, bool tls)
     const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
                            MHD_ALLOW_SUSPEND_RESUME | (tls ? MHD_USE_TLS : 0);
     /*
-     * libmicrohttpd's own time limit counts from the last byte. It reads the clock six times a
-     * request, so it is left off if every phase ends by our limits before.
+     * libmicrohttpd's own time limit counts from the last byte, and reads the clock six times a
+     * request. It is off if the limits of the phases end each connection before.
      */
     const unsigned timeout_s = server->idle_seconds < server->request_seconds
                                    ? (unsigned)server->idle_seconds
@@ -100,6 +100,7 @@ daemon_open(struct mhd *m, bool tls)
 
     *d = (struct mhd_daemon){
         .source = {SOURCE_MHD}, .mhd = m, .tls = tls, .due_ms = INT64_MAX};
+    ENSURE(m->count < m->capacity);
     d->daemon = daemon_start(m, tls);
     if (d->daemon == NULL)
         return ST_NO_MEMORY;
@@ -112,7 +113,7 @@ daemon_open(struct mhd *m, bool tls)
     return ST_OK;
 }
 
-/* TLS is a property of a daemon: a worker has a first one without it, and one with it. */
+/* TLS is a property of a daemon. So a worker has a daemon without TLS, and one with it if needed. */
 static size_t
 initial_daemons(const struct server_config *server)
 {
@@ -156,13 +157,11 @@ mhd_open(const struct mhd_config *config, struct mhd **out)
     return ST_OK;
 }
 
-/* libmicrohttpd cannot be stopped while it leaves connections alone. */
+/* Resumes all connections, because a daemon with suspended connections cannot be stopped. */
 static void
 resume_all(struct mhd *m)
 {
-    const size_t phases = CONN_PHASES;
-
-    for (size_t i = 0; i < phases; i++) {
+    for (size_t i = 0; i < CONN_PHASES; i++) {
         struct list *head = &m->config.table->phases[i], *at = head->next;
 
         while (at != head) {
@@ -220,7 +219,7 @@ choose_daemon(struct mhd *m, bool tls)
         if (d->conns < least->conns)
             least = d;
     }
-    /* Without memory or descriptors for another one it is only slower. */
+    /* Without memory or descriptors for another daemon, the fullest ones grow and get slower. */
     if (m->count < m->capacity && daemon_open(m, tls) == ST_OK)
         return &m->daemons[m->count - 1];
     return least;
@@ -240,7 +239,7 @@ mhd_add(struct mhd *m, struct conn *c)
         return true;
     }
     if (m->adding == NULL)
-        return true; /* it was opened, and has been closed */
+        return true; /* libmicrohttpd has opened it and closed it again */
     m->adding = NULL;
     return false;
 }
@@ -272,19 +271,19 @@ mhd_resume(struct conn *c)
         return;
     MHD_resume_connection(c->mhd.connection);
     c->mhd.suspended = false;
-    c->mhd.daemon->due = true; /* or libmicrohttpd would not notice */
+    c->mhd.daemon->due = true; /* libmicrohttpd notices it only when it runs */
 }
 
 /*
- * libmicrohttpd sees the end of a connection in its epoll set, and closes. One that was suspended
- * while it was stuck is not in there any more. Then libmicrohttpd looks only at the time, of which a
- * second is the least.
+ * libmicrohttpd sees the end of a connection in its epoll set, and closes. A connection that was
+ * suspended while it was stuck is no longer in that set. For such a connection libmicrohttpd only
+ * checks the time limit, which is at least a second.
  */
 void
 mhd_end(struct conn *c, enum refusal why)
 {
     struct mhd *m = mhd_of(c);
-    /* Over TLS libmicrohttpd sends an idle client a proper end when it sees the end of the input. */
+    /* After the end of the input, libmicrohttpd ends the session of an idle client with TLS. */
     int how = c->mhd.tls != NULL && c->phase == CONN_WAITING ? SHUT_RD : SHUT_RDWR;
 
     if (why != REFUSAL_NONE && c->exchange != NULL && c->exchange->code == 0)
@@ -295,16 +294,16 @@ mhd_end(struct conn *c, enum refusal why)
     if (c->mhd.was_suspended)
         (void)MHD_set_connection_option(c->mhd.connection, MHD_CONNECTION_OPTION_TIMEOUT,
                                         1U);
-    c->mhd.daemon->due = true; /* it may have to look at the time again */
+    c->mhd.daemon->due = true; /* for the new time limit */
 }
 
 /* ------------------------------------------------------------------ the loop */
 
-/* Lets one daemon work; says when it wants to again. */
+/* Runs a daemon. Returns when it must run again. */
 static int64_t
 run_daemon(struct mhd *m, struct mhd_daemon *d)
 {
-    /* In naps once is enough: it has had its chances. */
+    /* In naps one run is enough. */
     int runs = d->idle_polls < IDLE_POLLS ? RUNS_IN_A_ROW : 1;
     MHD_UNSIGNED_LONG_LONG left = 0;
     struct list *link;
@@ -351,14 +350,14 @@ run_due(struct mhd *m)
         if (d->due_ms < next_ms)
             next_ms = d->due_ms;
     }
-    /* The last ones close if they are empty; the first ones stay. */
+    /* Closes empty daemons at the end, except the initial ones. */
     while (m->count > initial_daemons(m->config.server) &&
            m->daemons[m->count - 1].conns == 0)
         daemon_close(&m->daemons[--m->count]);
     return next_ms;
 }
 
-/* Once more for events that the first run caused: a message was posted, and a waiter is here. */
+/* Runs the daemons once more for events of the first run, such as a post that wakes a waiter. */
 int64_t
 mhd_run(struct mhd *m)
 {

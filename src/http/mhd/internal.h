@@ -1,5 +1,5 @@
 /*
- * mhd/internal: what the parts of the wall (mhd.h) know of each other.
+ * mhd/internal: structures and functions that the parts of the wall (mhd.h) share.
  */
 #ifndef HTTP_MHD_INTERNAL_H
 #define HTTP_MHD_INTERNAL_H
@@ -17,9 +17,10 @@ struct mhd_daemon {
     struct MHD_Daemon *daemon; /* owned; NULL: not open */
     bool tls;                  /* it speaks TLS */
     size_t conns;
-    bool due;            /* something has happened: it must run in this round */
-    int64_t due_ms;      /* when it must run anyway; real time, INT64_MAX: never */
-    unsigned idle_polls; /* rounds in a row in which it had work but did none */
+    bool due;       /* it must run in this round */
+    int64_t due_ms; /* when it must run anyway; real time, INT64_MAX: never */
+    unsigned
+        idle_polls; /* rounds in a row in which it claimed to have work but did none */
 };
 
 struct mhd {
@@ -28,8 +29,8 @@ struct mhd {
     size_t count, capacity;
     struct MHD_Response *no_memory; /* owned; a prepared response */
     size_t block;                   /* memory of a connection */
-    struct conn *adding;            /* while libmicrohttpd adds it */
-    bool called;                    /* the daemon that runs has called us */
+    struct conn *adding;            /* within MHD_add_connection() */
+    bool called;                    /* the daemon that runs has called a callback */
     struct list pending_suspend, chunked, ended, tls_pending, tls_handshaking;
 };
 
@@ -62,23 +63,26 @@ void mhd_on_connection(void *cls, struct MHD_Connection *connection, void **sock
                        enum MHD_ConnectionNotificationCode what);
 
 /*
- * libmicrohttpd is about to send a built-in page, and does not say to which connection. If that has
- * a whole head which it cannot take (Content-Length is no number, the cookies do not fit into its
- * memory), it would respond twice. If it is the only one in the middle of a chunked body, the
- * chunks are malformed. Both get a document of claimd's, past libmicrohttpd, and nothing more. A
- * connection without a whole head, or one among several, gets the built-in page.
+ * libmicrohttpd is about to send a built-in page, and does not tell to which connection. Two kinds of
+ * connections get a document of claimd past libmicrohttpd, and nothing more:
+ *
+ * - the one with a whole head that libmicrohttpd cannot read (Content-Length is no number, or the
+ *   cookies do not fit into its memory), because libmicrohttpd would respond twice
+ * - the only one in the middle of a chunked body, because its chunks are malformed
+ *
+ * Any other connection gets the built-in page.
  */
 void mhd_replace_page(struct mhd *m, unsigned code);
 
-/* The memory of a connection, for heads of this size and so many lines. */
+/* The memory of a connection, for heads of at most this size and so many lines. */
 size_t head_space_block(size_t max_head, size_t max_lines);
 
-/* True if the response's head fits into the block, whatever the client has sent behind. */
+/* True if the head of a response fits into the block, whatever the client sends behind its head. */
 bool head_space_suffices(size_t block, const struct head_use *use);
 
 /* ------------------------------------------------------------------ response.c */
 
-/* The response of a refusal; id: NULL: it has no request id. NULL without memory. */
+/* Makes the response of a refusal. id: may be NULL. NULL without memory. */
 struct MHD_Response *mhd_make_refusal(enum refusal which, bool closing, const char *id);
 
 /* Refuses past libmicrohttpd, which must then close. With TLS the client gets no response. */
@@ -86,44 +90,44 @@ void mhd_refuse_past(struct exchange *ex, enum refusal which);
 
 /* ------------------------------------------------------------------ sockets.c */
 
-/* For MHD_OPTION_HTTPS_CERT_CALLBACK: the pair in force, pinned by the connection. */
+/* For MHD_OPTION_HTTPS_CERT_CALLBACK: pins the pair in force for the connection. */
 int tls_certificate(gnutls_session_t session, const gnutls_datum_t *authorities,
                     int authority_count, const gnutls_pk_algorithm_t *algorithms,
                     int algorithm_count, gnutls_pcert_st **chain, unsigned *chain_count,
                     gnutls_privkey_t *key);
 
-/* libmicrohttpd has just got the connection, which can be suspended. */
+/* Suspends a connection that was just added, until its client sends the handshake. */
 void tls_wait(struct mhd *m, struct conn *c);
 
-/* Resumes some of those that are ready. */
+/* Resumes some connections whose handshake can continue. */
 void tls_admit(struct mhd *m);
 
-/* After a run of libmicrohttpd: suspends those again for which nothing is left to read. */
+/* After a run of libmicrohttpd: suspends connections in a handshake with nothing left to read. */
 void tls_suspend_idle(struct mhd *m);
 
-/* Its first request is there: the handshake is over. Verifies the client's certificate. */
+/* The first request of c is there, so the handshake is over. Verifies the client's certificate. */
 void tls_handshake_done(struct mhd *m, struct conn *c);
 
 /* The connection ends. Its session is gone. */
 void tls_end(struct mhd *m, struct conn *c);
 
 /*
- * Has the worker's epoll set tell, once, when the client of c stops sending, or `what` happens
- * before (EPOLLIN, or 0). Once, because the end of input is reported again with all that happens
- * afterwards. how: EPOLL_CTL_ADD at first, then EPOLL_CTL_MOD. False without memory.
+ * Asks the worker's epoll set for one event, when the client of c stops sending or when `what`
+ * happens (EPOLLIN, EPOLLOUT, or 0). Only one, because epoll reports the end of input again with each
+ * later event. how: EPOLL_CTL_ADD at first, then EPOLL_CTL_MOD. False without memory.
  */
 bool watch_socket(struct mhd *m, struct conn *c, int how, uint32_t what);
 
 /*
  * The client of c sends no more. libmicrohttpd misses that if the end of the input comes together
- * with the last bytes (it waits for another edge after a short read), and would keep the connection
- * until it times out. So the end is replayed, as an edge of ours, whenever libmicrohttpd waits for
- * input and has read all of it.
+ * with the last bytes, because it waits for another edge after a short read. It would keep the
+ * connection until a time-out. So claimd replays the end, as an edge of its own, when libmicrohttpd
+ * waits for input and has read all of it.
  */
 void replay_rdhup(struct mhd *m, struct conn *c);
 void replay_rdhups(struct mhd *m);
 
-/* After a round in which libmicrohttpd had work without end in this daemon: see sockets.c. */
+/* After a round in which libmicrohttpd always had work in this daemon: see sockets.c. */
 void chunk_watchdog(struct mhd *m, const struct mhd_daemon *d);
 
 #endif

@@ -1,29 +1,29 @@
 /*
  * mhd: the wall around libmicrohttpd. All workarounds for the library are behind it. The rest of
- * the front end sees `conn` and `exchange`, implements the functions http_on_*, and makes the
- * calls below.
+ * the front end uses `conn` and `exchange`, implements the functions http_on_*, and calls the
+ * functions below.
  *
- * A request on its way:
+ * The way of a request:
  *
  *     mhd_run() --> target --> head --> body, piece by piece --> whole --> mhd_respond()
  *                                                                  |  or mhd_suspend(), until
  *                                                                  |  mhd_resume() --> ready
  *                     ended, when the response is sent or lost <---+
  *
- * libmicrohttpd runs in external mode: without threads, without a listening socket. Its epoll sets
- * are in the worker's. Behind the wall, so that nothing else need know it:
+ * libmicrohttpd runs in external mode, without threads and without a listening socket. The worker's
+ * epoll set contains its epoll sets. The files behind the wall:
  *
- *   daemon.c     One daemon has at most 512 connections, because resuming one walks all suspended
- *                ones. The options, and a nap for a daemon that claims to have work without end.
- *   callbacks.c  From libmicrohttpd's callbacks to the functions http_on_*. Its built-in HTML pages are
- *                replaced by claimd's documents where the connection is known. Heads that two parsers
- *                could read differently are refused, and heads that leave too little space in the
+ *   daemon.c     Daemons and their options. A daemon has at most 512 connections, because resuming
+ *                one walks all suspended ones. A daemon that always claims to have work takes naps.
+ *   callbacks.c  From libmicrohttpd's callbacks to the functions http_on_*. claimd replaces the
+ *                built-in HTML pages where it knows the connection. It refuses a head that two
+ *                parsers could read differently, and a head that leaves too little of the
  *                connection's memory for the head of a response.
- *   response.c   Responses, through libmicrohttpd or past it, straight to the socket.
- *   sockets.c    Handshakes of TLS: a few in each round, and none while there is nothing to read.
- *                Ends of input that libmicrohttpd misses, and chunked bodies that it cannot read.
+ *   response.c   Responses through libmicrohttpd, or past it straight to the socket.
+ *   sockets.c    Handshakes of TLS, a few in each round and none while there is nothing to read. Ends
+ *                of input that libmicrohttpd misses. Chunked bodies that it cannot read.
  *
- *   Threads  each struct mhd belongs to one worker
+ *   Threads  a struct mhd belongs to one worker
  */
 #ifndef HTTP_MHD_MHD_H
 #define HTTP_MHD_MHD_H
@@ -39,7 +39,7 @@ enum refusal {
     REFUSAL_BUSY,      /* 503: too many connections */
     REFUSAL_NO_MEMORY, /* 503: no memory for this request */
     REFUSAL_OVERDUE,   /* 503: no response within the time limit of a request */
-    REFUSAL_SLOW,      /* 408: the request was not whole in time */
+    REFUSAL_SLOW,      /* 408: the request was incomplete at its time limit */
     REFUSAL_BAD_HEAD,  /* 400: the head contradicts itself */
     REFUSAL_TOO_LARGE, /* 400: a body far above the limit */
     REFUSAL_CHUNKS,    /* 400: malformed chunks */
@@ -50,15 +50,15 @@ enum refusal {
 };
 
 /*
- * The front end's part of a request, which the wall calls (request.c, respond.c, suspended.c). All
- * run in the worker, within mhd_run(). False: libmicrohttpd closes the connection.
+ * The wall calls these functions of the front end (request.c, respond.c, suspended.c), in the worker,
+ * within mhd_run(). False: libmicrohttpd closes the connection.
  */
 void http_on_opened(struct conn *c);
 
-/* The target is known: begins c->exchange. It stays NULL without memory. */
+/* The target is known: begins c->exchange. Without memory it stays NULL. */
 void http_on_target(struct conn *c, const char *target);
 
-/* The head is in c->exchange. wrong: to be refused so; REFUSAL_NONE: the body follows. */
+/* The head is in c->exchange. wrong: why to refuse the request; REFUSAL_NONE: a body follows. */
 bool http_on_head(struct conn *c, enum refusal wrong);
 bool http_on_body(struct conn *c, const char *data, size_t len);
 bool http_on_whole(struct conn *c, enum refusal wrong);
@@ -66,27 +66,27 @@ bool http_on_whole(struct conn *c, enum refusal wrong);
 /* The exchange is EXCHANGE_READY: queues its response. */
 bool http_on_ready(struct conn *c);
 
-/* The request is over. sent: the kernel has the whole response. c->exchange ends. */
+/* The request has ended. sent: the kernel has the whole response. Ends c->exchange. */
 void http_on_ended(struct conn *c, bool sent);
 
-/* The client has closed its side of the connection: it does not wait for a message any more. */
+/* The client has closed its side of the connection, so it does not wait for a message any more. */
 void http_on_hung_up(struct conn *c);
 
-/* The socket is about to be closed: frees c. */
+/* The socket is about to be closed. Frees c. */
 void http_on_closed(struct conn *c);
 
-/* Between two runs in one round: handles the events that the first one caused. */
+/* Between two runs of a round: handles the events that the first run caused. */
 void http_between_runs(struct worker *w);
 
 /* The present round of the worker's loop. */
 struct round {
-    int64_t now_ms;       /* real time when it began */
-    int64_t stopwatch_ns; /* the same of clock_stopwatch_ns() */
+    int64_t now_ms;       /* real time at its beginning */
+    int64_t stopwatch_ns; /* clock_stopwatch_ns() at its beginning */
     unsigned number;
 };
 
 struct mhd_config {
-    struct worker *worker; /* borrowed for its life, as all pointers here */
+    struct worker *worker; /* borrowed for the life of the mhd, as all pointers here */
     const struct server_config *server;
     struct conn_table *table;
     const struct round *round;
@@ -95,13 +95,13 @@ struct mhd_config {
 
 struct mhd; /* opaque */
 
-/* Opens the daemons that each worker has: one, and one for TLS. ST_NO_MEMORY, ST_IO. */
+/* Opens the initial daemons of a worker: one, and one for TLS. ST_NO_MEMORY, ST_IO. */
 enum status mhd_open(const struct mhd_config *config, struct mhd **out);
 
-/* Ends all connections at once, and frees it. NULL is fine. */
+/* Ends all connections at once, and frees the mhd. NULL is fine. */
 void mhd_close(struct mhd *m);
 
-/* The daemons, each with a descriptor, that a worker with so many connections needs at most. */
+/* Maximum number of daemons, each with a descriptor, of a worker with so many connections. */
 size_t mhd_daemons(const struct server_config *config, size_t connections);
 
 /* ------------------------------------------------------------------ the loop */
@@ -109,24 +109,25 @@ size_t mhd_daemons(const struct server_config *config, size_t connections);
 /* Handles an event of SOURCE_MHD or SOURCE_CONN. */
 void mhd_event(struct mhd *m, struct source *source);
 
-/* Lets libmicrohttpd work where there is something to do. Returns when to run it again. */
+/* Runs the daemons that are due. Returns when to call this again. */
 int64_t mhd_run(struct mhd *m);
 
-/* True if it must run again without delay. */
+/* True if mhd_run() must be called again without delay. */
 bool mhd_is_due(const struct mhd *m);
 
 /* ------------------------------------------------------------------ connections */
 
 /*
- * Gives a connection to libmicrohttpd, which takes its descriptor. False: out of memory before
- * `opened` was called; the socket is closed, and c is the caller's.
+ * Adds a connection to libmicrohttpd, which owns its descriptor then. False: no memory before
+ * http_on_opened(). The socket is closed, and the caller owns c.
  */
 bool mhd_add(struct mhd *m, struct conn *c);
 
 /*
- * Has libmicrohttpd leave a connection alone, also within its call. (Suspended there, a connection
- * would be read from first when it resumes, and closed if its client has ended its input. So it is
- * suspended when libmicrohttpd returns, unless the rest of a body would be read meanwhile.)
+ * Makes libmicrohttpd leave a connection alone. (Within a callback, the suspension takes effect when
+ * libmicrohttpd returns, unless it would read the rest of a body meanwhile. A connection that is
+ * suspended within a callback is read first when it resumes, and closed if its client has ended its
+ * input.)
  */
 void mhd_suspend(struct conn *c);
 
@@ -136,33 +137,33 @@ mhd_is_suspended(const struct conn *c)
     return c->mhd.suspended;
 }
 
-/* libmicrohttpd goes on with it, in this round or the next. Fine if it is not suspended. */
+/* Resumes a connection, in this round or the next. Does nothing if it is not suspended. */
 void mhd_resume(struct conn *c);
 
 /*
- * Closes a connection: its phase becomes CONN_CLOSING, and libmicrohttpd notices. why: tells the
- * client first, if no response has begun and there is no TLS; REFUSAL_NONE: says nothing.
+ * Closes a connection: its phase becomes CONN_CLOSING, and libmicrohttpd notices. why: sends this
+ * refusal first, if no response has begun and there is no TLS. REFUSAL_NONE: sends nothing.
  */
 void mhd_end(struct conn *c, enum refusal why);
 
 /* ------------------------------------------------------------------ responses */
 
 /*
- * Queues ex->response, whose body is borrowed until the exchange ends. closing: the connection ends
- * after it. pieces: NULL: the body is sent as it is. False without memory.
+ * Queues ex->response, and borrows its body until the exchange ends. closing: the connection ends
+ * with the response. pieces: NULL: the body is sent as a whole. False without memory.
  */
 bool mhd_respond(struct exchange *ex, bool closing, const struct mhd_pieces *pieces);
 
 /*
- * Refuses the request of c, which may have no exchange for want of memory. In the middle of a body,
- * or before it without TLS, the document goes past libmicrohttpd and the connection ends. False: it
- * must be closed.
+ * Refuses the request of c, which has no exchange if there was no memory for one. In the middle of a
+ * body, or before it without TLS, the document goes past libmicrohttpd. False: the connection must be
+ * closed.
  */
 bool mhd_refuse(struct mhd *m, struct conn *c, enum refusal which, bool closing);
 
 /*
- * Writes a whole refusal to a socket, with "Connection: close"; id is the request id. Bytes that
- * the socket's buffer does not take at once are lost: a client that slow gets no explanation.
+ * Writes a whole refusal with "Connection: close" and the request id to a socket. Bytes for which the
+ * socket has no space at once are lost.
  */
 void mhd_refuse_socket(int fd, enum refusal which, const char *id);
 

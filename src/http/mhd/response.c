@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* libmicrohttpd's interface is older than const. */
+/* libmicrohttpd does not write to the body, but its parameter is not const. */
 static struct MHD_Response *
 borrow_body(struct bytes body)
 {
@@ -41,12 +41,14 @@ add_headers(struct MHD_Response *mr, const struct response *res, const char *id,
     return add_header(mr, "X-Request-ID", id);
 }
 
-/* Queues mr and gives up our reference to it. */
+/* Queues mr and drops the reference to it. */
 static bool
 queue_response(struct exchange *ex, struct MHD_Response *mr, int code, size_t len)
 {
-    enum MHD_Result ok = MHD_queue_response(ex->conn->mhd.connection, (unsigned)code, mr);
+    enum MHD_Result ok;
 
+    ENSURE(ex->state != EXCHANGE_RESPONDED && !ex->conn->mhd.suspended);
+    ok = MHD_queue_response(ex->conn->mhd.connection, (unsigned)code, mr);
     MHD_destroy_response(mr);
     if (ok == MHD_NO)
         return false;
@@ -56,7 +58,7 @@ queue_response(struct exchange *ex, struct MHD_Response *mr, int code, size_t le
     return true;
 }
 
-/* libmicrohttpd asks for a piece. */
+/* For MHD_create_response_from_callback(). */
 static ssize_t
 read_piece(void *cls, uint64_t at, char *out, size_t cap)
 {
@@ -162,7 +164,8 @@ mhd_make_refusal(enum refusal which, bool closing, const char *id)
 void
 mhd_refuse_past(struct exchange *ex, enum refusal which)
 {
-    if (ex->conn->mhd.tls == NULL) /* what TLS has begun only TLS can go on with */
+    ENSURE(which > REFUSAL_NONE && which < REFUSAL_COUNT);
+    if (ex->conn->mhd.tls == NULL) /* clear text would break a stream of TLS */
         mhd_refuse_socket(ex->conn->fd, which, ex->id);
     ex->code = rows[which].code;
     ex->sent = strlen(rows[which].document);
@@ -170,8 +173,8 @@ mhd_refuse_past(struct exchange *ex, enum refusal which)
 }
 
 /*
- * libmicrohttpd takes no response in the middle of a body, and after a bad head its memory may have
- * no space for one. There the document goes past it. With TLS only libmicrohttpd can send.
+ * In the middle of a body libmicrohttpd accepts no response, and after a bad head its memory may lack
+ * space for one. In both cases the document goes past libmicrohttpd, except with TLS.
  */
 bool
 mhd_refuse(struct mhd *m, struct conn *c, enum refusal which, bool closing)

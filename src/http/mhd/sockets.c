@@ -18,22 +18,22 @@ watch_socket(struct mhd *m, struct conn *c, int how, uint32_t what)
 /* ------------------------------------------------------------------ handshakes of TLS */
 
 /*
- * libmicrohttpd 0.9.75 makes a handshake when the connection is readable, but does not note when it
- * has read all there was. It would try again and again until the client goes on, with every client
- * that stops half way. So a connection that has not brought a request yet is suspended unless there
- * is something to read, which the worker's own epoll set tells:
+ * libmicrohttpd 0.9.75 continues a handshake when the connection is readable, but does not notice when
+ * it has read everything. With a client that stops half way, it would try again and again. So a
+ * connection without a request yet is suspended while there is nothing to read. The worker's own epoll
+ * set tells when there is:
  *
  *     added --> suspended --readable--> tls_pending --its turn--> tls_handshaking --> first request
  *                   ^                                                    |
  *                   +--------------- nothing to read --------------------+
  *
- * A handshake takes the processor for a millisecond or so. A few have their turn in each round, so
- * that other clients are served in between. A connection whose client has gone before its turn is
- * only closed. Half a handshake costs nothing until the client goes on, or its time is up.
+ * A handshake takes about a millisecond of the processor. Each round admits a few, so that the worker
+ * serves other clients in between. If the client has gone, the connection is only closed. Half a
+ * handshake costs nothing until the client continues, or its time limit.
  */
 
-/* LOOKED_AT_A_ROUND: with those whose client has gone, which costs little. */
-enum { ADMITTED_A_ROUND = 4, LOOKED_AT_A_ROUND = 64 };
+/* CHECKED_A_ROUND includes connections whose client has gone, which cost little. */
+enum { ADMITTED_A_ROUND = 4, CHECKED_A_ROUND = 64 };
 
 static struct conn *
 conn_of_handshake(struct list *link)
@@ -59,7 +59,7 @@ tls_certificate(gnutls_session_t session, const gnutls_datum_t *authorities,
     return 0;
 }
 
-/* Until what the handshake waits for. False: it cannot be watched, for want of memory: it goes on. */
+/* Suspends a connection until its socket is ready for the handshake. False without memory. */
 static bool
 suspend_handshake(struct mhd *m, struct conn *c)
 {
@@ -80,18 +80,18 @@ tls_wait(struct mhd *m, struct conn *c)
 void
 tls_admit(struct mhd *m)
 {
-    int admitted = 0, looked_at = 0;
+    int admitted = 0, checked = 0;
     char input[4096];
 
-    while (!list_empty(&m->tls_pending) && looked_at++ < LOOKED_AT_A_ROUND &&
+    while (!list_empty(&m->tls_pending) && checked++ < CHECKED_A_ROUND &&
            admitted < ADMITTED_A_ROUND) {
         struct conn *c = conn_of_handshake(list_pop(&m->tls_pending));
         struct pollfd fd = {.fd = c->fd, .events = POLLRDHUP};
 
         if (!c->mhd.suspended)
             continue; /* it is about to close */
-        /* If the client has ended its side before it has seen our certificate, the handshake leads
-         * nowhere. GnuTLS would respond, and sign, before it sees the end. */
+        /* If the client has ended its side before it got our certificate, the handshake cannot
+         * succeed. But GnuTLS would respond, and sign, before it reads the end. So the input goes. */
         if (c->mhd.pair == NULL && poll(&fd, 1, 0) > 0)
             while (recv(c->fd, input, sizeof(input), MSG_DONTWAIT) > 0)
                 continue;
@@ -118,15 +118,14 @@ tls_suspend_idle(struct mhd *m)
             continue;
         list_remove(&c->mhd.handshake);
         /*
-         * If the client's message ends the handshake, nothing is sent that could carry an
-         * acknowledgement, for which a client without TCP_NODELAY waits 40 ms before its request.
-         * On a Unix socket it fails, and is not needed.
+         * If the client's message ends the handshake, claimd sends nothing that could carry the
+         * acknowledgement. A client without TCP_NODELAY would wait 40 ms for it before its request.
+         * A Unix socket has no such option, and needs none.
          */
         (void)setsockopt(c->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
     }
 }
 
-/* The handshake is over, one way or another. */
 static void
 end_handshake(struct conn *c)
 {
@@ -157,7 +156,7 @@ tls_end(struct mhd *m, struct conn *c)
 
 /* ------------------------------------------------------------------ ends of input */
 
-/* The first edge may come too early: there is something left to read. */
+/* Two, because the first edge may come before libmicrohttpd has read everything. */
 enum { REPLAYS = 2 };
 
 void
@@ -177,11 +176,12 @@ replay_rdhups(struct mhd *m)
         struct conn *c = container_of(at, struct conn, mhd.ended);
 
         at = at->next;
-        /* While a response is under way it has to wait until that is over. */
+        ENSURE(c->hung_up && c->mhd.replays > 0);
+        /* While a response is under way, the replay waits for mhd_on_completed(). */
         if (c->phase != CONN_WAITING && c->phase != CONN_RECEIVING)
             c->mhd.replays = 1;
         else {
-            (void)shutdown(c->fd, SHUT_RD); /* what was sent can still be read */
+            (void)shutdown(c->fd, SHUT_RD); /* bytes in the socket can still be read */
             c->mhd.daemon->due = true;
         }
         if (--c->mhd.replays == 0)
@@ -192,17 +192,17 @@ replay_rdhups(struct mhd *m)
 /* ------------------------------------------------------------------ chunked bodies */
 
 /*
- * If the line with the size of a chunk is longer than the memory of its connection, libmicrohttpd
- * can neither read on nor give up. It says for ever that work is left, and not where. So a worker
- * that was told so in vain looks at the connections that are in the middle of a chunked body and
- * for which libmicrohttpd did not call in this round:
+ * If the line with the size of a chunk is longer than the memory of its connection, libmicrohttpd can
+ * neither read further nor fail. It always claims that work is left, and does not tell where. After
+ * such a round, chunk_watchdog() checks the connections in the middle of a chunked body for which
+ * there was no callback in this round:
  *
- *     bytes or the end of them wait in the socket,      libmicrohttpd does not read them:
+ *     bytes or the end of input wait in the socket,     libmicrohttpd does not read them:
  *     IDLE_ROUNDS rounds in a row                       refused and closed
  *     nothing waits                                     stuck, or merely slow: suspended until the
  *                                                       client sends more, which costs nothing
  *
- * A round without such work costs nothing; else a system call or two for each chunked body.
+ * Other rounds cost nothing. Such a round costs one or two system calls for each chunked body.
  */
 enum { IDLE_ROUNDS = 3 };
 
@@ -221,7 +221,7 @@ chunk_watchdog(struct mhd *m, const struct mhd_daemon *d)
             c->mhd.idle_rounds = 0;
         } else if (conn_unread(c) == UNREAD_NOTHING) {
             c->mhd.idle_rounds = 0;
-            /* Not watched, for want of memory: it goes on until its time is up. */
+            /* Without memory to watch it, the connection stays until its time limit. */
             if (watch_socket(m, c, EPOLL_CTL_MOD, EPOLLIN))
                 mhd_suspend_now(c);
         } else if (++c->mhd.idle_rounds >= IDLE_ROUNDS) {
@@ -241,7 +241,8 @@ mhd_event(struct mhd *m, struct source *source)
         container_of(source, struct mhd_daemon, source)->due = true;
         return;
     }
-    c = container_of(source, struct conn, source); /* freed in mhd_run() only: alive */
+    ENSURE(source->kind == SOURCE_CONN);
+    c = container_of(source, struct conn, source); /* alive: only mhd_run() frees it */
     if (c->mhd.suspended && c->phase == CONN_RECEIVING) {
         (void)watch_socket(m, c, EPOLL_CTL_MOD, 0); /* it was in the set before */
         mhd_resume(c);

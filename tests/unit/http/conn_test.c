@@ -6,6 +6,25 @@
 
 enum { IDLE_MS = 60000, REQUEST_MS = 30000 };
 
+static int64_t
+next_ms(const struct conn_table *t)
+{
+    int64_t due_ms;
+
+    (void)conn_earliest(t, &due_ms);
+    return due_ms;
+}
+
+/* The connection whose limit has ended at now_ms, NULL if there is none. */
+static struct conn *
+overdue(const struct conn_table *t, int64_t now_ms)
+{
+    int64_t due_ms;
+    struct conn *c = conn_earliest(t, &due_ms);
+
+    return due_ms <= now_ms ? c : NULL;
+}
+
 START_TEST(each_phase_has_its_own_limit)
 {
     struct conn_table t;
@@ -13,15 +32,15 @@ START_TEST(each_phase_has_its_own_limit)
 
     conn_table_init(&t, IDLE_MS, REQUEST_MS);
     conn_table_add(&t, &c, 1000);
-    ck_assert_int_eq(conn_next_ms(&t), 1000 + IDLE_MS);
+    ck_assert_int_eq(next_ms(&t), 1000 + IDLE_MS);
     conn_set_phase(&t, &c, CONN_RECEIVING, 2000);
-    ck_assert_int_eq(conn_next_ms(&t), 2000 + REQUEST_MS);
+    ck_assert_int_eq(next_ms(&t), 2000 + REQUEST_MS);
     conn_set_phase(&t, &c, CONN_RESPONDING, 3000);
-    ck_assert_int_eq(conn_next_ms(&t), 3000 + REQUEST_MS);
+    ck_assert_int_eq(next_ms(&t), 3000 + REQUEST_MS);
     conn_set_phase(&t, &c, CONN_WAITING, 4000);
-    ck_assert_int_eq(conn_next_ms(&t), 4000 + IDLE_MS);
+    ck_assert_int_eq(next_ms(&t), 4000 + IDLE_MS);
     conn_table_remove(&t, &c);
-    ck_assert_int_eq(conn_next_ms(&t), INT64_MAX);
+    ck_assert_int_eq(next_ms(&t), INT64_MAX);
 }
 END_TEST
 
@@ -36,11 +55,11 @@ START_TEST(the_first_overdue_is_found_and_not_before_its_time)
     conn_set_phase(&t, &late, CONN_RECEIVING, 20);
     conn_set_phase(&t, &early, CONN_RECEIVING, 10);
     conn_set_phase(&t, &late, CONN_RECEIVING, 30); /* behind early again */
-    ck_assert_ptr_null(conn_overdue(&t, 10 + REQUEST_MS - 1));
-    ck_assert_ptr_eq(conn_overdue(&t, 10 + REQUEST_MS), &early);
+    ck_assert_ptr_null(overdue(&t, 10 + REQUEST_MS - 1));
+    ck_assert_ptr_eq(overdue(&t, 10 + REQUEST_MS), &early);
     conn_set_phase(&t, &early, CONN_CLOSING, 10 + REQUEST_MS);
-    ck_assert_ptr_null(conn_overdue(&t, 10 + REQUEST_MS));
-    ck_assert_ptr_eq(conn_overdue(&t, 30 + REQUEST_MS), &late);
+    ck_assert_ptr_null(overdue(&t, 10 + REQUEST_MS));
+    ck_assert_ptr_eq(overdue(&t, 30 + REQUEST_MS), &late);
 }
 END_TEST
 
@@ -54,7 +73,7 @@ START_TEST(a_closing_connection_counts_but_has_no_limit_and_no_way_back)
     conn_set_phase(&t, &c, CONN_CLOSING, 0);
     conn_set_phase(&t, &c, CONN_WAITING, 0);
     ck_assert(list_empty(&t.phases[CONN_WAITING]));
-    ck_assert_int_eq(conn_next_ms(&t), INT64_MAX);
+    ck_assert_int_eq(next_ms(&t), INT64_MAX);
     ck_assert_uint_eq(t.count, 1);
     conn_table_remove(&t, &c);
     ck_assert_uint_eq(t.count, 0);
@@ -85,8 +104,8 @@ START_TEST(a_suspended_request_has_no_limit_and_is_unfinished)
     conn_table_init(&t, IDLE_MS, REQUEST_MS);
     conn_table_add(&t, &c, 0);
     conn_set_phase(&t, &c, CONN_SUSPENDED, 0);
-    ck_assert_int_eq(conn_next_ms(&t), INT64_MAX);
-    ck_assert_ptr_null(conn_overdue(&t, INT64_MAX - 1));
+    ck_assert_int_eq(next_ms(&t), INT64_MAX);
+    ck_assert_ptr_null(overdue(&t, INT64_MAX - 1));
     ck_assert_uint_eq(conn_unfinished(&t), 1);
     conn_table_remove(&t, &c);
     ck_assert_uint_eq(conn_unfinished(&t), 0);
