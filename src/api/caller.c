@@ -12,7 +12,7 @@ caller_content_type(struct bytes content_type, bool has_body)
 {
     static const struct bytes form = BYTES_LIT("application/x-www-form-urlencoded");
 
-    /* Exactly this, as in the original: with parameters it passes. */
+    /* As in Zaqar, a type with parameters is allowed. */
     return has_body && bytes_equal_nocase(content_type, form) ? ST_BAD_CONTENT_TYPE
                                                               : ST_OK;
 }
@@ -28,11 +28,11 @@ range_fit(struct bytes range)
         return 3;
     if (bytes_equal_nocase(range, any_of_type))
         return 2;
-    /* A lone star is what some old Java clients send. */
+    /* Some old Java clients send a single star. */
     return bytes_equal_str(range, "*/*") || bytes_equal_str(range, "*");
 }
 
-/* True if a quality value is zero: "0", "0." and "0.000" are, anything else is not. */
+/* True for a quality value of zero: "0", "0." or "0.000". */
 static bool
 quality_is_zero(struct bytes quality)
 {
@@ -66,7 +66,7 @@ caller_accept(struct bytes accept)
 
     if (bytes_trim(accept).len == 0)
         return ST_OK;
-    /* The closest range decides; of equally close ones any that allows. */
+    /* The most specific range decides. Of several, one that allows is enough. */
     while (bytes_present(accept)) {
         struct bytes parameters = bytes_cut(&accept, ',');
         struct bytes range = bytes_trim(bytes_cut(&parameters, ';'));
@@ -94,7 +94,7 @@ caller_names_type(struct bytes accept, struct bytes type)
     return false;
 }
 
-/* Takes the prefix off, whatever its case. */
+/* Removes a prefix, in any case. */
 static void
 strip_prefix(struct bytes *text, struct bytes prefix)
 {
@@ -105,7 +105,7 @@ strip_prefix(struct bytes *text, struct bytes prefix)
     text->len -= prefix.len;
 }
 
-/* The way nearly all clients write it: 8-4-4-4-12 digits. False for any other form. */
+/* Reads the usual form of a UUID, 8-4-4-4-12 digits. False for any other form. */
 static bool
 uuid_read_canonical(struct bytes text, uint64_t halves[2])
 {
@@ -127,10 +127,7 @@ uuid_read_canonical(struct bytes text, uint64_t halves[2])
     return true;
 }
 
-/*
- * Reads a UUID as the original does: prefix and braces come off, hyphens are dropped
- * wherever they stand, and 32 hexadecimal digits must be left.
- */
+/* Reads a UUID as Zaqar does: without prefix, braces and hyphens, 32 hexadecimal digits are left. */
 static bool
 uuid_read(struct bytes text, uint64_t halves[2])
 {
@@ -163,7 +160,7 @@ uuid_read(struct bytes text, uint64_t halves[2])
 enum status
 caller_client(struct bytes client_id, const struct api_limits *limits, uint64_t *out)
 {
-    /* No secret: who hides from whose listings is all that a collision could change. */
+    /* Not a secret: a collision only hides messages from a client's own listing. */
     static const struct hash_key key = {0x636c69656e742d69ULL, 0x642069732074657aULL};
     uint64_t halves[2];
 
@@ -242,8 +239,8 @@ cut_port(struct bytes host)
 }
 
 /*
- * No name of the DNS consists of digits and dots, or has brackets. So a host that does is an
- * address to a browser, or nothing. This one may have a port.
+ * A name of the DNS neither consists of digits and dots nor has brackets. So a browser reads such a
+ * host as an address. The host may have a port.
  */
 static bool
 is_ipv4(struct bytes host)
@@ -256,9 +253,8 @@ is_ipv4(struct bytes host)
     return i > 0 && (i == host.len || host.data[i] == ':');
 }
 
-/* Without a port. */
 static bool
-is_ipv6(struct bytes name)
+is_ipv6(struct bytes name) /* without a port */
 {
     if (name.len <= 2 || name.data[0] != '[' || name.data[name.len - 1] != ']')
         return false;

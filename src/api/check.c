@@ -12,7 +12,7 @@ is_listed(struct bytes list, struct bytes entry)
     return false;
 }
 
-/* Is the path one of these, or below one of them? As sent: nothing is decoded. */
+/* True if the path, as sent, is in the list or below an entry of it. */
 static bool
 is_within(struct bytes list, struct bytes path)
 {
@@ -27,7 +27,7 @@ is_within(struct bytes list, struct bytes path)
     return false;
 }
 
-/* A request that has one, if only an empty one, is let in by it or not at all. */
+/* A request with a signature, even an empty one, is admitted by its signature or not at all. */
 static enum status
 check_signature(struct context *ctx)
 {
@@ -61,7 +61,7 @@ has_flag(const struct context *ctx, enum route_flag flag)
     return ctx->route != NULL && (ctx->route->flags & flag) != 0;
 }
 
-/* What a resource does not have, OPTIONS among it, needs what its methods need. */
+/* For a method that the resource lacks, and for OPTIONS, its methods decide. */
 static bool
 is_guarded(const struct context *ctx)
 {
@@ -75,7 +75,7 @@ is_guarded(const struct context *ctx)
     return false;
 }
 
-/* A version that does not ask for a Client-ID checks one that is sent nevertheless. */
+/* Checks a Client-ID that is required or sent. */
 static enum status
 check_client(struct context *ctx)
 {
@@ -101,7 +101,7 @@ check_client(struct context *ctx)
     return st;
 }
 
-/* A project in the path takes the place of the header, as a proxy in front would do. */
+/* A project in the path replaces the header. */
 static struct bytes
 named_project(const struct context *ctx)
 {
@@ -109,7 +109,7 @@ named_project(const struct context *ctx)
                                             : ctx->req->headers[API_HEADER_PROJECT_ID];
 }
 
-/* The token of a request, from either of two headers; ST_UNAUTHORIZED: of both. */
+/* Reads the token from one of two headers. ST_UNAUTHORIZED: the headers have different tokens. */
 static enum status
 find_token(struct context *ctx, struct bytes *out)
 {
@@ -148,9 +148,9 @@ check_host(struct context *ctx, struct bytes allowed)
 }
 
 /*
- * A browser says in Origin whose page it asks for. A page of another site can make it send what
- * needs no header, such as a claim of version 1; without a token that is refused. A certificate is
- * shown by the browser itself, and tells nothing of who asks.
+ * A browser sends the site of its page in Origin. A page of another site can make a browser send
+ * requests that need no header, such as a claim of API v1. So claimd refuses a foreign origin without
+ * a token. A client certificate does not help, because the browser sends it for every page.
  */
 static enum status
 check_origin(struct context *ctx)
@@ -182,7 +182,10 @@ refuse_access(struct context *ctx, enum status st)
     return st;
 }
 
-/* Who has no good token hears of it first; what a good one is not enough for comes later. */
+/*
+ * Refuses a request without a valid token at once. If the token is valid but does not permit the
+ * request, check_project() refuses it later, in the order of the contract.
+ */
 static enum status
 check_access(struct context *ctx)
 {
@@ -226,7 +229,7 @@ check_stub_token(struct context *ctx)
     return st;
 }
 
-/* It has no project whose turn would come, and the stub's tokens have one. */
+/* A guarded request has no project, so it is refused here. A token of the stub has a project. */
 static enum status
 check_guarded(struct context *ctx)
 {
@@ -249,7 +252,7 @@ check_guarded(struct context *ctx)
                                         "is not for all projects");
 }
 
-/* A token is read wherever one is sent, but where anybody may come in. */
+/* Reads a token wherever one is sent, except on open routes. */
 static enum status
 check_token(struct context *ctx)
 {
@@ -261,14 +264,14 @@ check_token(struct context *ctx)
         return ST_OK;
     if (ctx->access != NULL)
         return check_access(ctx);
-    /* Without a token the headers are believed, unless there is a list of users. */
+    /* Without a token, claimd believes the headers, unless the stub has a list of users. */
     return requires_stub_token(ctx) ||
                    (ctx->auth != NULL && ctx->req->headers[API_HEADER_AUTH_TOKEN].len > 0)
                ? check_stub_token(ctx)
                : check_origin(ctx);
 }
 
-/* A token is good for its own project, also for a caller who does not name it. */
+/* A token is valid for its own project, which the request need not name. */
 static enum status
 check_token_project(struct context *ctx)
 {
@@ -291,7 +294,7 @@ check_project(struct context *ctx)
     if (bytes_present(ctx->token_project))
         return check_token_project(ctx);
     if (!bytes_present(project) && !ctx->version->headers_required) {
-        ctx->queue.project = bytes_str(""); /* the nameless one */
+        ctx->queue.project = bytes_str(""); /* the project with the empty name */
         return ST_OK;
     }
     ctx->queue.project = project;
@@ -324,6 +327,7 @@ check_request(struct context *ctx)
         return st;
     st = quotas_admit(ctx->quotas, ctx->queue.project, context_real_ms(ctx),
                       ctx->req->seat);
-    ctx->progress->admitted = st == ST_OK; /* once, however often the API is called */
+    ctx->progress->admitted =
+        st == ST_OK; /* so that a later slice does not count again */
     return st;
 }

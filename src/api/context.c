@@ -50,7 +50,7 @@ context_refuse(struct context *ctx, enum status st, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(text, sizeof(text), format, args); /* a longer one is cut */
     va_end(args);
-    /* Without memory the explanation is absent, and that of the status is given. */
+    /* Without memory the detail is absent, and the response has the text of the status. */
     ctx->detail = arena_copy(ctx->req->arena, bytes_str(text));
     return st;
 }
@@ -60,6 +60,15 @@ context_refuse_queue(struct context *ctx)
 {
     return context_refuse(ctx, ST_NOT_FOUND, "%s %.*s does not exist", context_noun(ctx),
                           (int)ctx->queue.name.len, ctx->queue.name.data);
+}
+
+enum status
+context_refuse_id(struct context *ctx, const char *item, bool may_expire)
+{
+    return context_refuse(ctx, ST_NOT_FOUND, "%s %.*s has no %s with the id \"%s\"%s",
+                          context_noun(ctx), (int)ctx->queue.name.len,
+                          ctx->queue.name.data, item, received(ctx->id).text,
+                          may_expire ? ". It may have expired" : "");
 }
 
 enum status
@@ -143,7 +152,7 @@ context_read_list(struct context *ctx, const char *name, int64_t max, const char
     return st;
 }
 
-/* ------------------------------------------------------------------ answering */
+/* ------------------------------------------------------------------ responding */
 
 void
 response_add_header(struct context *ctx, const char *name, const char *value)
@@ -218,11 +227,17 @@ response_empty(struct context *ctx, int code)
 }
 
 enum status
-response_json(struct context *ctx, int code)
+response_typed(struct context *ctx, int code, const char *type)
 {
     ctx->res->code = code;
-    response_add_header(ctx, "Content-Type", "application/json");
+    response_add_header(ctx, "Content-Type", type);
     return ST_OK;
+}
+
+enum status
+response_json(struct context *ctx, int code)
+{
+    return response_typed(ctx, code, "application/json");
 }
 
 enum status
@@ -244,33 +259,33 @@ context_message_form(const struct context *ctx, struct message_form *out)
 /* ------------------------------------------------------------------ waiting */
 
 static void
-free_places(struct mem *mem, struct waiting *waiting)
+free_waiters(struct mem *mem, struct waiting *waiting)
 {
-    if (waiting->places != &waiting->one)
-        mem_free(mem, waiting->places);
-    waiting->places = NULL;
-    waiting->place_count = 0;
+    if (waiting->waiters != &waiting->single)
+        mem_free(mem, waiting->waiters);
+    waiting->waiters = NULL;
+    waiting->waiter_count = 0;
 }
 
-/* Makes the places in the lines of so many queues, which last as long as the waiting. */
+/* Makes the waiters of so many queues, which last as long as the waiting. */
 static enum status
-make_places(struct context *ctx, size_t queues)
+make_waiters(struct context *ctx, size_t queues)
 {
     struct waiting *waiting = ctx->req->waiting;
     struct store_listener *listener;
     enum status st;
 
-    if (waiting->place_count > 0)
-        return ST_OK; /* asked again */
-    waiting->places = &waiting->one;
+    if (waiting->waiter_count > 0)
+        return ST_OK; /* not the first call */
+    waiting->waiters = &waiting->single;
     if (queues > 1)
-        waiting->places = mem_calloc(ctx->mem, queues, sizeof(*waiting->places));
-    if (waiting->places == NULL)
+        waiting->waiters = mem_calloc(ctx->mem, queues, sizeof(*waiting->waiters));
+    if (waiting->waiters == NULL)
         return ST_NO_MEMORY;
     st = quotas_wait_begin(ctx->quotas, ctx->queue.project, context_real_ms(ctx),
                            &waiting->tenant);
     if (st != ST_OK) {
-        free_places(ctx->mem, waiting);
+        free_waiters(ctx->mem, waiting);
         return st;
     }
     listener = ctx->steps->listen(ctx);
@@ -278,9 +293,9 @@ make_places(struct context *ctx, size_t queues)
         wait_done(ctx->store, ctx->mem, waiting);
         return ST_NO_MEMORY;
     }
-    waiting->place_count = queues;
+    waiting->waiter_count = queues;
     for (size_t i = 0; i < queues; i++)
-        waiting->places[i] = (struct store_waiter){.listener = listener};
+        waiting->waiters[i] = (struct store_waiter){.listener = listener};
     return ST_OK;
 }
 
@@ -298,10 +313,10 @@ wait_begin(struct context *ctx, size_t queues)
     applied = arena_printf(ctx->req->arena, "wait=%" PRId64, seconds);
     if (!bytes_present(applied))
         return ST_NO_MEMORY;
-    st = make_places(ctx, queues);
+    st = make_waiters(ctx, queues);
     ctx->wait_refused = st == ST_PROJECT_WAITERS;
     if (st != ST_OK)
-        return ctx->wait_refused ? ST_OK : st; /* there may be something to take */
+        return ctx->wait_refused ? ST_OK : st; /* there may be messages without waiting */
     response_add_header(ctx, "Preference-Applied", applied.data);
     ctx->req->waiting->wait_ms = seconds * 1000;
     ctx->waits = true;
@@ -311,7 +326,7 @@ wait_begin(struct context *ctx, size_t queues)
 struct store_waiter *
 wait_waiter(const struct context *ctx, size_t i)
 {
-    return ctx->waits ? &ctx->req->waiting->places[i] : NULL;
+    return ctx->waits ? &ctx->req->waiting->waiters[i] : NULL;
 }
 
 bool
@@ -321,27 +336,27 @@ wait_abandoned(const struct context *ctx)
 }
 
 enum status
-wait_result(const struct context *ctx, bool stands)
+wait_result(const struct context *ctx, bool queued)
 {
     if (ctx->wait_refused)
         return ST_PROJECT_WAITERS;
-    return ctx->waits && stands && ctx->req->waiting->end == WAITING_ON ? ST_WAIT : ST_OK;
+    return ctx->waits && queued && ctx->req->waiting->end == WAITING_ON ? ST_WAIT : ST_OK;
 }
 
 void
 wait_done(struct store *store, struct mem *mem, struct waiting *waiting)
 {
-    for (size_t i = 0; i < waiting->place_count; i++)
-        store_waiter_leave(store, &waiting->places[i]);
-    free_places(mem, waiting);
+    for (size_t i = 0; i < waiting->waiter_count; i++)
+        store_waiter_leave(store, &waiting->waiters[i]);
+    free_waiters(mem, waiting);
     quotas_wait_end(waiting->tenant);
 }
 
 /* ------------------------------------------------------------------ the header Prefer */
 
-/* Takes what stands in front of the next `mark` outside of quoted strings off *rest. */
+/* Cuts *rest at the next `mark` outside of quoted strings, and returns the part before it. */
 static struct bytes
-take_until(struct bytes *rest, char mark)
+cut_unquoted(struct bytes *rest, char mark)
 {
     bool quoted = false;
     struct bytes taken;
@@ -363,7 +378,7 @@ take_until(struct bytes *rest, char mark)
     return taken;
 }
 
-/* delta-seconds: digits and nothing else. */
+/* Reads delta-seconds, which consist of digits. */
 static int64_t
 read_seconds(struct bytes text)
 {
@@ -383,9 +398,9 @@ int64_t
 prefer_wait(struct bytes header)
 {
     while (header.len > 0) {
-        struct bytes preference = take_until(&header, ',');
-        struct bytes value = take_until(&preference, ';'); /* without its parameters */
-        struct bytes name = take_until(&value, '=');
+        struct bytes preference = cut_unquoted(&header, ',');
+        struct bytes value = cut_unquoted(&preference, ';'); /* without its parameters */
+        struct bytes name = cut_unquoted(&value, '=');
 
         if (bytes_equal_nocase(bytes_trim(name), bytes_str("wait")))
             return read_seconds(bytes_trim(value));
@@ -403,7 +418,7 @@ struct problem {
 
 #define RETRY(seconds) "Retry-After", seconds
 
-/* Titles are tested by clients: they are those of docs/api.md 4.3. */
+/* Clients test the titles, which docs/api.md 4.3 lists. */
 static const struct problem problems[ST_COUNT] = {
     [ST_NO_MEMORY] = {503, "Service temporarily unavailable", RETRY("1")},
     [ST_OVER_BUDGET] = {503, "Service temporarily unavailable", RETRY("5")},
@@ -450,7 +465,7 @@ static const struct problem problems[ST_COUNT] = {
     [ST_INTERNAL] = {500, "Internal server error", NULL, NULL},
 };
 
-/* Whatever has no row (ST_OK among them) is a mistake of ours. */
+/* A status without a row, such as ST_OK, is a bug. */
 static const struct problem *
 problem_of(enum status st)
 {
@@ -463,8 +478,7 @@ add_header(struct response *res, const char *name, const char *value)
     res->headers[res->header_count++] = (struct response_header){name, value};
 }
 
-/* Forgets the answer begun, but keeps the methods that a 405 has to name, and where what is in
- * the way of a 409 is. */
+/* Discards the response, except the methods of a 405 and the Location of a 409. */
 static void
 start_over(struct response *res, const struct problem *p)
 {
@@ -485,7 +499,7 @@ start_over(struct response *res, const struct problem *p)
 static struct bytes
 description(enum status st, struct bytes detail)
 {
-    if (st == ST_BAD_METHOD) /* its Allow header says it all */
+    if (st == ST_BAD_METHOD) /* its Allow header explains it */
         return BYTES_NONE;
     return bytes_present(detail) ? detail : bytes_str(status_text(st));
 }
@@ -515,7 +529,7 @@ problem_write(struct response *res, enum status st, struct bytes detail)
     if (!res->body.failed)
         add_header(res, "Content-Type", "application/json");
     else
-        start_over(res, p); /* not even PROBLEM_SPACE: the code and Retry-After must do */
+        start_over(res, p); /* without PROBLEM_SPACE: only the code and Retry-After */
 }
 
 void

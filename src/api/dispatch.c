@@ -6,7 +6,7 @@
 
 /* ------------------------------------------------------------------ resources */
 
-/* The path of a pattern; *parameter is the name of the one it needs, NULL if none. */
+/* The path of a pattern. *parameter: the name behind its question mark; NULL: none. */
 static struct bytes
 pattern_split(const char *pattern, const char **parameter)
 {
@@ -29,7 +29,7 @@ resource_init(struct resource *r, const char *pattern)
     }
 }
 
-/* Adds a name to a list in an Allow header; the list has room for all methods. */
+/* Adds a name to the list of an Allow header, which has space for all methods. */
 static void
 allow_add(char *list, const char *name)
 {
@@ -41,7 +41,7 @@ allow_add(char *list, const char *name)
 enum status
 resources_build(struct mem *mem, const struct route *rows, struct resources *out)
 {
-    /* In alphabetical order, as the original does it. */
+    /* In alphabetical order, as Zaqar does. */
     static const enum method order[] = {METHOD_DELETE, METHOD_GET,  METHOD_HEAD,
                                         METHOD_PATCH,  METHOD_POST, METHOD_PUT};
     struct resource *all, *last = NULL;
@@ -178,7 +178,7 @@ path_cut_project(struct path *path, struct bytes *raw, struct bytes *project)
     return true;
 }
 
-/* ------------------------------------------------------------------ finding the way */
+/* ------------------------------------------------------------------ finding the resource */
 
 static const struct served *
 find_version(const struct api *api, const struct path *path)
@@ -192,7 +192,7 @@ find_version(const struct api *api, const struct path *path)
             if (found == NULL || resource_find(&s->resources, path) != NULL)
                 found = s;
         } else if (found != NULL) {
-            break; /* those of one name stand behind one another */
+            break; /* versions of one name are side by side */
         }
     }
     if (found != NULL)
@@ -200,7 +200,7 @@ find_version(const struct api *api, const struct path *path)
     return resource_find(&api->root.resources, path) != NULL ? &api->root : NULL;
 }
 
-/* There are versions that an operator has switched off, or not on: that is worth a word. */
+/* Explains that a version is disabled. */
 static enum status
 refuse_version(struct context *ctx, const struct path *path)
 {
@@ -220,7 +220,7 @@ refuse_version(struct context *ctx, const struct path *path)
     return ST_NO_PATH;
 }
 
-/* Hrefs keep the project in front when the request had it there (see context.h). */
+/* Cuts the project out of the path. Hrefs have it at the same place (ctx->base). */
 static enum status
 read_project_of_path(struct context *ctx, struct path *path)
 {
@@ -238,7 +238,7 @@ read_project_of_path(struct context *ctx, struct path *path)
     return bytes_present(ctx->base) ? ST_OK : ST_NO_MEMORY;
 }
 
-/* What the path names: a queue or topic, then perhaps something in it. */
+/* Fills in the queue or topic, and the id, from the path. */
 static void
 read_names(struct context *ctx, const struct path *path)
 {
@@ -252,7 +252,7 @@ read_names(struct context *ctx, const struct path *path)
         ctx->id = path->segments[4];
 }
 
-/* What stands in for the resource that a path does not have. */
+/* Refuses a path without a resource. */
 static enum status
 refuse_path(struct context *ctx, const struct path *path)
 {
@@ -301,11 +301,11 @@ find_resource(const struct api *api, struct context *ctx)
     return ST_OK;
 }
 
-/* ------------------------------------------------------------------ answering */
+/* ------------------------------------------------------------------ responding */
 
 /*
- * Content-Location, for the routes that promise it: what was asked for, as it was sent. One
- * for which a head has no room is left out: a shorter one would name something else.
+ * Adds Content-Location, for the routes that promise it: path and query as sent. If it does not fit
+ * into the head, it is left out, because a shorter one would name another resource.
  */
 static enum status
 locate_content(struct context *ctx)
@@ -330,8 +330,9 @@ locate_content(struct context *ctx)
 }
 
 /*
- * The parameters are read before the checks, because one may decide what the caller has to
- * be allowed; that there are too many is said after them, as the contract wants it.
+ * Finds and checks the route of a request, and runs it. Reads the parameters before the checks,
+ * because a parameter may decide the action. Too many parameters are refused after the checks, as the
+ * contract says.
  */
 static enum status
 route_and_run(const struct api *api, struct context *ctx)
@@ -345,7 +346,7 @@ route_and_run(const struct api *api, struct context *ctx)
         return st;
     parsed = query_parse(req->query, req->arena, &ctx->query);
     ctx->route = resource_route(ctx->resource, req->method, &ctx->query);
-    if (ctx->route != NULL) /* figures are of what there is, not of what is asked */
+    if (ctx->route != NULL) /* metrics have only routes that exist */
         ctx->res->route = ctx->resource->pattern;
     st = check_request(ctx);
     if (st != ST_OK)
@@ -367,7 +368,7 @@ route_and_run(const struct api *api, struct context *ctx)
     return st == ST_OK ? locate_content(ctx) : st;
 }
 
-/* The claim is the one that the path or the query names, or that was made. */
+/* The claim is that of the path or of the query, or a new one. */
 static struct response_subject
 subject_of(const struct context *ctx)
 {
@@ -411,7 +412,7 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
     res->lsn = 0;
     res->claim_id = BYTES_NONE;
     res->fault.kind = FAULT_NONE;
-    /* With this room a refusal can be written even when memory runs out on the way. */
+    /* In this space a refusal can be written without memory. */
     st = buf_reserve(&res->body, PROBLEM_SPACE) ? route_and_run(api, ctx) : ST_NO_MEMORY;
     if (st == ST_AGAIN || st == ST_WAIT) {
         arena_rewind(req->arena, mark);
@@ -459,7 +460,7 @@ store_ms(const struct context *ctx)
 static void
 stop_waiting(const struct api *api, struct request *req)
 {
-    if (req->waiting != NULL && req->waiting->place_count > 0)
+    if (req->waiting != NULL && req->waiting->waiter_count > 0)
         wait_done(api->config.store, api->config.mem, req->waiting);
     access_proof_drop(&req->proof);
 }
@@ -471,7 +472,7 @@ may_wait(const struct api *api, const struct request *req)
     return bytes_present(req->headers[API_HEADER_PREFER]);
 }
 
-/* Of lines, besides the longest message. */
+/* Bytes of lines to load, besides the longest message. */
 enum { LOAD_BYTES = 1 << 20 };
 
 static size_t

@@ -17,12 +17,12 @@ dump_queue(const struct dump *d)
                                 (enum store_kind)d->kind};
 }
 
-/* ------------------------------------------------------------------ going on */
+/* ------------------------------------------------------------------ queues */
 
 typedef enum status list_fn(struct store *s, struct store_op *op,
                             const struct store_page *page, struct store_queues *out);
 
-/* The next name behind the marker of a page; ST_NOT_FOUND: there are no more. */
+/* Reads the next name behind the marker of a page. ST_NOT_FOUND: there is none. */
 static enum status
 next_name(struct store *s, struct store_op *op, list_fn *list, struct store_page *page,
           char *text, size_t cap, size_t *len)
@@ -106,7 +106,7 @@ read_slice(struct store *s, struct store_op *op, struct dump *d,
     memcpy(out->resume, d->resume, sizeof(out->resume));
     st = store_read(s, op, &where, out);
     if (st == ST_NOT_FOUND) {
-        d->in_queue = false; /* it has gone meanwhile */
+        d->in_queue = false; /* deleted meanwhile */
         return ST_OK;
     }
     if (st == ST_OK) {
@@ -137,18 +137,23 @@ dump_lines(struct store *store, struct store_op *op, struct bytes project, size_
     const size_t before = out->len;
     enum status st = ST_OK;
 
-    if (!dump->begun)
+    if (!dump->begun) {
         record_json_write_head(out, op->now_ms);
+        dump->lines++;
+    }
     dump->begun = true;
     while (st == ST_OK && !dump->done && out->len - before < bytes) {
         struct store_records records = STORE_RECORDS_INIT;
 
         st = dump_read(store, op, project, dump, &records);
         for (size_t i = 0; i < records.count; i++) {
-            const struct store_queue where = dump_queue(dump);
+            struct store_queue where = dump_queue(dump);
 
+            if (dump->without_project)
+                where.project = BYTES_NONE;
             record_json_write(out, &where, &records.all[i], op->now_ms);
         }
+        dump->lines += records.count;
         store_records_release(&records);
         if (out->failed)
             return ST_NO_MEMORY;
@@ -169,7 +174,7 @@ write_hex(struct buf *out, const char *text, size_t len)
     }
 }
 
-/* flags.project.name.words */
+/* FLAGS.PROJECT.NAME.RESUME.RESUME.RESUME; the names in hexadecimal */
 void
 dump_write_marker(const struct dump *d, struct buf *out)
 {

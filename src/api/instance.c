@@ -1,10 +1,10 @@
-/* An api: how it is made, what may change of it, and the functions that a front end calls. */
+/* The api: its life, its limits, and the functions that a front end calls. */
 #include "api/context.h"
 #include "api/quota.h"
 #include "api/state.h"
 #include "claimd/api/limits.h"
 
-/* Of one that nobody operates. */
+/* The condition of an api without one: neither draining nor closed. */
 static const struct api_condition good_condition;
 
 /* ------------------------------------------------------------------ life */
@@ -16,7 +16,7 @@ enable_version(struct api *api, const struct version *version, struct served *ou
     return resources_build(api->config.mem, version->routes, &out->resources);
 }
 
-/* Those that are switched on, newest first: it has the most clients. */
+/* Enables the versions that are configured, newest first, because it has the most clients. */
 static enum status
 enable_versions(struct api *api)
 {
@@ -86,7 +86,7 @@ api_limit(struct api *api, const struct api_project_limits *limits)
 void
 api_connection_closed(const struct api *api, struct api_seat *seat)
 {
-    (void)api; /* the seat knows where it belongs */
+    (void)api; /* the seat has its tenant */
     quotas_disconnect(seat);
 }
 

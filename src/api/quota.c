@@ -9,13 +9,14 @@
 
 #include <stdatomic.h>
 
-/* FORGET: of so many the oldest are looked at when one comes. */
-enum { PARTS = 16, MILLI = 1000, SECOND_MS = 1000, FORGET = 2 };
+/* CHECKED_IDLE: tenants that free_idle_tenants() checks, the oldest first. */
+enum { PARTS = 16, MILLI = 1000, SECOND_MS = 1000, CHECKED_IDLE = 2 };
 
+/* A part of all tenants, by the hash of the project. */
 struct part {
     struct lock lock;
     struct hashmap tenants; /* owned, by project */
-    struct list by_use;     /* the same; the one that asked longest ago first */
+    struct list by_use;     /* the same, by the time of the last request */
 };
 
 struct api_tenant {
@@ -33,7 +34,7 @@ struct quotas {
     struct mem *mem; /* borrowed */
     struct hash_key key;
     _Atomic int64_t requests, connections, waiters; /* limits; 0: none */
-    _Atomic int64_t queues, messages, bytes;        /* the store's, only to be shown */
+    _Atomic int64_t queues, messages, bytes;        /* only to show: the store's limits */
     _Atomic uint64_t refused[QUOTA_KINDS];
     struct part parts[PARTS];
 };
@@ -127,11 +128,12 @@ is_tenant(const struct hashnode *node, const void *key)
                        *(const struct bytes *)key);
 }
 
-/* Forgets some of those who have nothing, and whose bucket is full again. */
+/* Frees some tenants without connections and waiters whose bucket is full again. */
 static void
 free_idle_tenants(struct quotas *q, struct part *part, int64_t now_ms)
 {
-    for (int i = 0; i < FORGET && !list_empty(&part->by_use); i++) {
+    lock_assert_held(&part->lock);
+    for (int i = 0; i < CHECKED_IDLE && !list_empty(&part->by_use); i++) {
         struct api_tenant *t = tenant_of(part->by_use.next);
 
         if (now_ms - t->asked_ms < SECOND_MS)
@@ -168,7 +170,7 @@ tenant_new(struct quotas *q, struct part *part, struct bytes project, uint64_t h
     return t;
 }
 
-/* Enters the part of a project and finds what is known of it; NULL without memory. */
+/* Locks the part of a project, and finds or makes its tenant. NULL without memory. */
 static struct api_tenant *
 tenant_lock(struct quotas *q, struct bytes project, int64_t now_ms, struct part **part)
 {
@@ -185,14 +187,15 @@ tenant_lock(struct quotas *q, struct bytes project, int64_t now_ms, struct part 
 
 /* ------------------------------------------------------------------ requests */
 
-/* Fills the bucket with what has come since, and takes one out. */
+/* Fills the bucket for the time since the last request, and uses a token. False without one. */
 static bool
 use_token(struct api_tenant *t, int64_t rate, int64_t now_ms)
 {
     int64_t passed_ms = now_ms - t->asked_ms;
 
+    lock_assert_held(&t->part->lock);
     if (passed_ms > SECOND_MS)
-        passed_ms = SECOND_MS; /* it is full then */
+        passed_ms = SECOND_MS; /* the bucket is full then */
     if (passed_ms > 0) {
         t->level += passed_ms * rate;
         t->asked_ms = now_ms;
@@ -205,10 +208,11 @@ use_token(struct api_tenant *t, int64_t rate, int64_t now_ms)
     return true;
 }
 
-/* Takes the seat for t, if it is not t's already. */
+/* Counts the connection for t, if it is not counted yet. False at the limit. */
 static bool
 use_seat(struct api_tenant *t, int64_t most, struct api_seat *seat)
 {
+    lock_assert_held(&t->part->lock);
     if (seat->tenant == t)
         return true;
     if (t->connections >= most)
@@ -230,7 +234,7 @@ quotas_admit(struct quotas *q, struct bytes project, int64_t now_ms,
 
     if (rate == 0 && (most == 0 || seat == NULL))
         return ST_OK;
-    /* Over a connection for several projects the last one counts. */
+    /* A connection with requests of several projects counts for the last one. */
     if (seat != NULL && seat->tenant != NULL &&
         !bytes_equal(seat->tenant->project, project))
         quotas_disconnect(seat);
@@ -258,7 +262,7 @@ quotas_disconnect(struct api_seat *seat)
     if (t == NULL)
         return;
     seat->tenant = NULL;
-    part = t->part; /* t may be gone when the lock is free */
+    part = t->part; /* t may be freed when the lock is released */
     lock_acquire(&part->lock);
     ENSURE(t->connections > 0);
     t->connections--;
@@ -306,7 +310,7 @@ quotas_wait_end(struct api_tenant *t)
     lock_release(&part->lock);
 }
 
-/* ------------------------------------------------------------------ figures */
+/* ------------------------------------------------------------------ refusals */
 
 void
 quotas_count(struct quotas *q, enum status st)

@@ -1,13 +1,13 @@
 /*
- * quota: how much of the server a project may have at a time (docs/api.md 16): requests a
- * second, connections, requests that wait. What it may have stored is the store's to see to.
+ * quota: limits of a project (docs/api.md 16): requests per second, connections, and long-polling
+ * requests. The store limits what a project stores.
  *
- * Requests a second are a bucket of tokens (of one second's worth) that fills with the time. A
- * tenant is what is remembered of a project; one that has nothing and has asked for nothing for
- * a second is forgotten when others come.
+ * A token bucket with the tokens of one second limits the requests. A tenant is the structure of a
+ * project. A tenant without connections and waiters is freed after a second without requests, when
+ * another tenant is made.
  *
- *   Memory   some 200 bytes for a project that is active; nothing while no limit is set
- *   Cost     without limits one look at an atomic; else a lock of a sixteenth of all, and O(1)
+ *   Memory   about 200 bytes for an active project; nothing while no limit is set
+ *   Cost     without limits one read of an atomic; else O(1) and a lock, one of sixteen
  *   Threads  any
  */
 #ifndef API_QUOTA_H
@@ -21,39 +21,41 @@ struct quotas; /* opaque */
 /* ST_NO_MEMORY; ST_UNAVAILABLE: no entropy for the key of its table. */
 enum status quotas_new(struct mem *mem, struct quotas **out);
 
-/* Nobody may have a seat or wait. */
+/* No connection may be counted, and no request may wait. NULL is fine. */
 void quotas_free(struct quotas *q);
 
-/* From now on these limits count. */
+/* Sets and reads the limits. */
 void quotas_set(struct quotas *q, const struct api_project_limits *limits);
 void quotas_get(const struct quotas *q, struct api_project_limits *out);
 
 /*
- * A request of the project, over the connection whose seat this is (NULL: no matter which).
+ * Counts a request of the project, and the connection of this seat (NULL: none).
  * ST_PROJECT_REQUESTS, ST_PROJECT_CONNECTIONS, ST_NO_MEMORY.
  */
 enum status quotas_admit(struct quotas *q, struct bytes project, int64_t now_ms,
                          struct api_seat *seat);
 
-/* The seat is free again; fine if nobody had it. */
+/* The connection of this seat has ended. Does nothing if it was not counted. */
 void quotas_disconnect(struct api_seat *seat);
 
 /*
- * A request of the project is about to wait; *tenant is then for quotas_wait_end(), NULL if
- * there is no limit. ST_PROJECT_WAITERS, ST_NO_MEMORY.
+ * Counts a request that is about to wait. *tenant is for quotas_wait_end(); NULL without a limit.
+ * ST_PROJECT_WAITERS, ST_NO_MEMORY.
  */
 enum status quotas_wait_begin(struct quotas *q, struct bytes project, int64_t now_ms,
                               struct api_tenant **tenant);
+
+/* NULL is fine. */
 void quotas_wait_end(struct api_tenant *tenant);
 
-/* Counts a request that was refused for one of the limits; fine for any status. */
+/* Counts a refusal, if its status is that of a limit. */
 void quotas_count(struct quotas *q, enum status st);
 
-/* How many were, by status from ST_PROJECT_QUEUES on. */
+/* The number of refusals, by status from ST_PROJECT_QUEUES on. */
 enum { QUOTA_KINDS = ST_PROJECT_WAITERS - ST_PROJECT_QUEUES + 1 };
 uint64_t quotas_refused(const struct quotas *q, size_t kind);
 
-/* How many projects are remembered; for tests. O(1) a sixteenth. */
+/* The number of tenants, for tests. */
 size_t quotas_tenants(struct quotas *q);
 
 #endif

@@ -1,19 +1,19 @@
 /*
- * route: which handler a path and a method lead to (dispatch.c).
+ * route: from a path and a method to a handler (dispatch.c).
  *
- * A version of the API is a table of rows (pattern, method, handler). From it api_new()
- * builds the resources once: one for each pattern, split into segments, with its handlers
- * by method and the text of its Allow header.
+ * A version of the API is a table of rows (pattern, method, handler). api_new() builds resources from
+ * the rows: one for each pattern, with its segments, its rows by method, and its Allow header.
  *
- * What a parameter makes another action has a row of its own, whose pattern names it:
+ * If a parameter changes the action of a request, the request has a row whose pattern names the
+ * parameter:
  *
  *     ROUTE("/v2/queues/{queue}/messages", DELETE, ..., MESSAGES_DELETE_ALL, ...),
  *     ROUTE("/v2/queues/{queue}/messages?pop", DELETE, ..., MESSAGES_POP, ...),
  *
- * Requests with `pop` take the second row, and the first one all others.
+ * Requests with `pop` use the second row, and others the first one.
  *
- * A path is split at its slashes before the segments are percent-decoded, so "%2F" never
- * makes a segment more (and no resource has a segment with a slash in it).
+ * path_split() cuts a path at its slashes before it decodes the segments. So "%2F" never makes another
+ * segment, and no resource has a segment with a slash.
  *
  *   Cost     finding a resource: a few comparisons of lengths and words; no allocation
  *            unless a segment is percent-encoded
@@ -29,33 +29,32 @@ struct context;
 struct query;
 
 /*
- * Answers one request; what it returns becomes a problem document unless it is ST_OK, or
- * ST_AGAIN: then it is called again, and finds what it has left in ctx->progress.
+ * Handles a request and writes its response. A status other than ST_OK becomes a problem document.
+ * After ST_AGAIN and ST_WAIT it is called again, and finds its progress in ctx->progress.
  */
 typedef enum status handler_fn(struct context *ctx);
 
 enum route_flag {
-    ROUTE_CLIENT = 1,  /* needs a Client-ID where the version does not always need one */
-    ROUTE_ADMIN = 2,   /* there only with admin_mode */
-    ROUTE_OPEN = 16,   /* needs no token */
-    ROUTE_LOCATED = 4, /* answers carry Content-Location: path and query of the request */
+    ROUTE_CLIENT = 1,       /* needs a Client-ID, also in a version that does not */
+    ROUTE_ADMIN = 2,        /* exists only with admin_mode */
+    ROUTE_LOCATED = 4,      /* responses have Content-Location: path and query */
     ROUTE_LOCATED_PATH = 8, /* the same without the query */
+    ROUTE_OPEN = 16,        /* needs no token */
     ROUTE_GUARDED = 32,     /* about all projects: needs a token for all of them */
-    ROUTE_OWN_FORM = 64,    /* not JSON: what is accepted is for the handler to see */
-    ROUTE_METRICS = 128, /* also behind the door for metrics, where it needs no token */
+    ROUTE_OWN_FORM = 64,    /* not JSON: the handler checks Accept */
+    ROUTE_METRICS = 128,    /* also on API_LISTENER_METRICS, where it needs no token */
 };
 
 struct route {
-    const char *pattern; /* "/v2/queues/{queue}/claims/{id}"; braces take one segment, a
-                            name behind a question mark must be among the parameters */
+    const char *pattern; /* "/v2/queues/{queue}/claims/{id}"; braces match any segment */
     enum method method;
     handler_fn *handle;
-    enum action action;    /* what is allowed or forbidden to a caller */
+    enum action action;    /* for the policy */
     unsigned flags;        /* of enum route_flag */
-    const char *operation; /* its operationId in openapi/openapi.json */
+    const char *operation; /* operationId in openapi/openapi.json */
 };
 
-/* The action of what anybody may do. */
+/* The action of routes that need no permission. */
 #define ACTION_OPEN ACTION_COUNT
 
 /* A row without the prefixes of its method and its action. */
@@ -70,8 +69,7 @@ struct route {
         NULL, METHOD_OTHER, NULL, ACTION_OPEN, 0, NULL                                   \
     }
 
-/* Version, project, "queues", queue, "subscriptions", id, "confirm", and nothing behind a last
- * slash. */
+/* Version, project, "queues", queue, "subscriptions", id, "confirm", and the end behind a slash. */
 #define PATH_DEPTH_MAX 8
 
 /* A path in pieces: "/v2/queues/" has three, the last one empty. */
@@ -84,21 +82,21 @@ struct path {
 struct resource {
     const char *pattern;
     size_t depth;
-    struct bytes words[PATH_DEPTH_MAX]; /* absent: takes any segment */
+    struct bytes words[PATH_DEPTH_MAX]; /* absent: matches any segment */
     const struct route *routes[METHOD_COUNT];
-    const struct route *variants[METHOD_COUNT]; /* that need a parameter; one a method */
-    char allow[48];                             /* "GET, HEAD": what OPTIONS answers */
-    char allow_all[56]; /* "GET, HEAD, OPTIONS": what a 405 tells */
+    const struct route *variants[METHOD_COUNT]; /* with a parameter in the pattern */
+    char allow[48];                             /* "GET, HEAD": for OPTIONS */
+    char allow_all[56];                         /* "GET, HEAD, OPTIONS": for 405 */
 };
 
 struct resources {
-    struct resource *all; /* owned by whoever built them, of the account's memory */
+    struct resource *all; /* owned */
     size_t count;
 };
 
 /*
- * Builds the resources of a table of rows in which those of one path follow another, those
- * that need a parameter behind one that needs none.
+ * Builds the resources of a table. The rows of a path are side by side, and a row without a parameter
+ * comes first. ST_NO_MEMORY.
  */
 enum status
 resources_build(struct mem *mem, const struct route *rows, struct resources *out);
@@ -107,27 +105,25 @@ void resources_free(struct mem *mem, struct resources *resources);
 /* ST_NO_PATH: no resource can have such a path. ST_NO_MEMORY. */
 enum status path_split(struct arena *arena, struct bytes text, struct path *out);
 
-/* The resource of this path, NULL if there is none. */
+/* The resource of this path. NULL if there is none. */
 const struct resource *
 resource_find(const struct resources *resources, const struct path *path);
 
 /*
- * The row for a request of this method with these parameters, NULL if the resource lacks
- * the method. Its action is what a caller has to be allowed.
+ * The row for a request of this method with these parameters. NULL if the resource lacks the method.
  */
 const struct route *
 resource_route(const struct resource *r, enum method method, const struct query *query);
 
 /*
- * Takes the project out of /{version}/{project}/queues/... (or topics) and returns its place: 1 if
- * there was one, else 0. Neither word right behind the version is ever a project.
+ * Cuts the project out of /{version}/{project}/queues/... (or topics). False if the path has none.
+ * "queues" and "topics" right behind the version are never a project.
  */
 bool path_cut_project(struct path *path, struct bytes *raw, struct bytes *project);
 
 /*
- * Drops one slash behind a whole path, which means the same with and without; true if
- * there was one. It does mean something behind a version, whose home document stands
- * there, and behind "queues" and "topics", where it begins an empty name.
+ * Drops a slash at the end of a path, and returns true if there was one. It stays behind a version,
+ * which has its home document there, and behind "queues" and "topics", where an empty name begins.
  */
 bool path_drop_slash(struct path *path);
 

@@ -60,7 +60,7 @@ compare_names(const void *a, const void *b)
     return order != 0 ? order : (x > y) - (x < y);
 }
 
-/* One claim holds the messages of a batch whose claims have the same name: that of the first. */
+/* Gives messages of a batch whose claims have the same name one claim, that of the first. */
 static enum status
 join_claims(struct record_load *l, struct record_line *first, size_t count)
 {
@@ -82,7 +82,7 @@ join_claims(struct record_load *l, struct record_line *first, size_t count)
 
 /* ------------------------------------------------------------------ batches */
 
-/* May a line join the batch of `before`? Messages come before subscriptions. */
+/* True if a line joins the batch of `before`. Messages come before subscriptions. */
 static bool
 joins_batch(const struct record_line *before, const struct record_line *line)
 {
@@ -160,7 +160,7 @@ refuse_batch(struct record_load *l, enum status st, const struct record_line *fi
     return st == ST_NOT_FOUND ? ST_CONFLICT : st;
 }
 
-/* Other clients may make a queue again as often while it is replaced. */
+/* Other clients may create a queue again while it is replaced. */
 enum { TRIES = 8 };
 
 static enum status
@@ -204,26 +204,13 @@ enum status
 state_write(struct store *store, struct store_op *op, struct bytes project,
             struct buf *out)
 {
-    struct dump dump = {.begun = false};
-    uint64_t count = 1; /* with the head */
+    /* Lines without a project can be loaded into any project. */
+    struct dump dump = {.without_project = bytes_present(project)};
     enum status st = ST_OK;
 
-    record_json_write_head(out, op->now_ms);
-    while (!dump.done &&
-           (st == ST_OK || st == ST_AGAIN)) { /* AGAIN: much was due before */
-        struct store_records records = STORE_RECORDS_INIT;
-        struct store_queue where;
-
-        st = dump_read(store, op, project, &dump, &records);
-        where = dump_queue(&dump);
-        if (bytes_present(project)) /* any project can have the lines */
-            where.project = BYTES_NONE;
-        for (size_t i = 0; i < records.count; i++)
-            record_json_write(out, &where, &records.all[i], op->now_ms);
-        count += records.count;
-        store_records_release(&records);
-    }
-    buf_printf(out, "{\"end\":%" PRIu64 "}\n", count);
+    while (!dump.done && (st == ST_OK || st == ST_AGAIN)) /* AGAIN: much was due */
+        st = dump_lines(store, op, project, SIZE_MAX, &dump, out);
+    buf_printf(out, "{\"end\":%" PRIu64 "}\n", dump.lines);
     return st == ST_OK && out->failed ? ST_NO_MEMORY : st;
 }
 
@@ -237,7 +224,7 @@ refuse_line(struct record_load *l, const struct record_line *line, const char *m
                        member, what);
 }
 
-/* Queues of a project together, in the order of their names. */
+/* Orders by project, kind and name. */
 static int
 compare_queues(const struct record_line *a, const struct record_line *b)
 {
@@ -249,7 +236,7 @@ compare_queues(const struct record_line *a, const struct record_line *b)
     return order != 0 ? order : bytes_compare(x->name, y->name);
 }
 
-/* The queue first, then its messages and its subscriptions as they stand. */
+/* Orders the lines of a queue: the queue, its messages, its subscriptions, each by line. */
 static int
 compare_lines(const void *a, const void *b)
 {
@@ -261,7 +248,7 @@ compare_lines(const void *a, const void *b)
     return order != 0 ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-/* Is the i-th line the first one of a queue that has no line of its own? */
+/* True if the i-th line is the first one of a queue without a line of its own. */
 static bool
 lacks_queue(const struct record_load *l, size_t i)
 {
@@ -269,7 +256,7 @@ lacks_queue(const struct record_load *l, size_t i)
            (i == 0 || compare_queues(&l->lines[i], &l->lines[i - 1]) != 0);
 }
 
-/* Sorts the lines, and adds one for each queue that has none of its own. */
+/* Sorts the lines, and adds one for each queue without a line of its own. */
 static enum status
 complete_lines(struct record_load *l)
 {
@@ -299,15 +286,16 @@ complete_lines(struct record_load *l)
     return ST_OK;
 }
 
-/* A queue, and the walk of check_queues() that came here first; 0: none. */
-struct made {
+/* A queue, and the first walk of check_queues() that visited it; 0: none. */
+struct checked_queue {
     const struct record_line *line;
     size_t walk;
 };
 
-/* Where the dead letters of a queue go; NULL: they stay, or their target is not among these. */
-static struct made *
-find_dead_letter_queue(const struct made *at, struct made *all, size_t count)
+/* The dead-letter queue of a queue. NULL: it has none, or not one of `all`. */
+static struct checked_queue *
+find_dead_letter_queue(const struct checked_queue *at, struct checked_queue *all,
+                       size_t count)
 {
     const struct store_settings *set = &at->line->record.metadata.settings;
     size_t low = 0, high = count;
@@ -329,27 +317,27 @@ find_dead_letter_queue(const struct made *at, struct made *all, size_t count)
 }
 
 /*
- * No queue is made twice, and dead letters do not come back to their queue. A walk ends where an
- * earlier one has been, so each queue is looked at once.
+ * Refuses two lines for one queue, and cycles of dead-letter queues. A walk ends at a queue of an
+ * earlier walk, so each queue is visited once.
  */
 static enum status
 check_queues(struct record_load *l)
 {
-    struct made *all = arena_array(l->reader.arena, l->count + 1, sizeof(*all));
+    struct checked_queue *all = arena_array(l->reader.arena, l->count + 1, sizeof(*all));
     size_t count = 0;
 
     if (all == NULL)
         return ST_NO_MEMORY;
     for (size_t i = 0; i < l->count; i++)
         if (l->lines[i].record.kind == STORE_RECORD_QUEUE)
-            all[count++] = (struct made){&l->lines[i], 0};
+            all[count++] = (struct checked_queue){&l->lines[i], 0};
     for (size_t i = 1; i < count; i++)
         if (compare_queues(all[i - 1].line, all[i].line) == 0)
             return refuse_line(l, all[i].line,
                                all[i].line->where.kind == STORE_TOPIC ? "topic" : "queue",
                                "another line has the same name");
     for (size_t walk = 1; walk <= count; walk++) {
-        struct made *at = &all[walk - 1];
+        struct checked_queue *at = &all[walk - 1];
 
         for (; at != NULL && at->walk == 0; at = find_dead_letter_queue(at, all, count))
             at->walk = walk;
@@ -373,7 +361,7 @@ compare_ids(const void *a, const void *b)
     return order != 0 ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-/* A message is in one queue: a dead letter takes its id along. */
+/* Refuses two messages of a project with one id: a dead-lettered message keeps its id. */
 static enum status
 check_ids(struct record_load *l)
 {
@@ -445,7 +433,7 @@ read_old_state(const struct record_load *l, struct bytes project,
     return st;
 }
 
-/* What records take when they are applied, roughly. */
+/* Approximate memory of a record after it is applied. */
 static size_t
 bytes_of_record(const struct store_record *r)
 {
@@ -457,8 +445,8 @@ bytes_of_record(const struct store_record *r)
 }
 
 /*
- * Is there memory for the new state, and then for the old one once more? Its bodies are pinned
- * until all is over.
+ * True if there is memory for the new state, and for a second copy of the old one. The old bodies
+ * stay pinned until the end.
  */
 static bool
 has_capacity(const struct record_load *l, const struct old_slice *old)
@@ -473,20 +461,20 @@ has_capacity(const struct record_load *l, const struct old_slice *old)
     return mem_admits(l->reader.mem, total);
 }
 
-/* Is it the first one of a queue? */
+/* True for the first slice of a queue. */
 static bool
 begins_queue(const struct old_slice *slice)
 {
     return slice->records.count > 0 && slice->records.all[0].kind == STORE_RECORD_QUEUE;
 }
 
-/* Puts all of the old state back that can be; false: that was not all. */
+/* Restores the old state as far as possible. False: not all of it. */
 static bool
 restore_old_state(struct record_load *l, const struct old_slice *old)
 {
     bool all = true;
 
-    for (size_t i = 0; i < l->count; i++) /* what stays fails to be put back */
+    for (size_t i = 0; i < l->count; i++) /* if that fails, store_apply() fails below */
         if (l->lines[i].record.kind == STORE_RECORD_QUEUE)
             (void)store_queue_delete(l->store, l->op, &l->lines[i].where);
     for (; old != NULL; old = old->next) {
@@ -502,7 +490,7 @@ restore_old_state(struct record_load *l, const struct old_slice *old)
     return all;
 }
 
-/* Applies the new lines in place of the old state. */
+/* Replaces the old state by the new lines, or restores it. */
 static enum status
 replace_or_restore(struct record_load *l, const struct old_slice *old)
 {

@@ -1,10 +1,13 @@
 /*
- * state: lines of records (docs/api.md 24), read whole and checked, then applied to the store queue
- * by queue. They may be a whole state of a project, or of all, that replaces the old one (23.4).
+ * state: loads lines of records (docs/api.md 24). It reads and checks all lines, and then applies them
+ * to the store, queue by queue. The lines can be the whole state of a project or of all projects,
+ * which replaces the old state (23.4).
  *
- *   Cost     O(length), and sorting. A whole state is read or replaced in one call: for tests and for
+ *   Cost     O(n log n) for n lines. A whole state is read or replaced in one call: for tests and for
  *            the start
  *   Memory   the arena; texts are borrowed from the lines. To replace: the old state as well
+ *   Errors   a reason that names the line
+ *   Threads  a load belongs to one thread
  */
 #ifndef API_STATE_H
 #define API_STATE_H
@@ -16,7 +19,7 @@ struct record_load {
     struct store *store;
     struct store_op *op;
     struct record_reader reader;
-    bool replace;              /* a queue that is there is deleted first */
+    bool replace;              /* an existing queue is deleted first */
     bool whole;                /* the lines are a whole state (state_check()) */
     struct record_line *lines; /* from the arena */
     size_t count;
@@ -24,46 +27,42 @@ struct record_load {
     uint64_t queues, messages, subscriptions; /* applied */
 };
 
-/* Reads all lines of a text. ST_BAD_BODY, ST_BAD_VALUE, with the number of the line; ST_NO_MEMORY,
- * ST_OVER_BUDGET. */
+/* Reads all lines of a text. ST_BAD_BODY, ST_BAD_VALUE, ST_NO_MEMORY, ST_OVER_BUDGET. */
 enum status load_read(struct record_load *l, struct bytes text);
 
-/* Checks the lines as the store will, and joins claims. ST_BAD_VALUE; ST_NO_MEMORY. */
+/* Checks the lines as the store does, and joins claims of one name. ST_BAD_VALUE; ST_NO_MEMORY. */
 enum status load_check(struct record_load *l);
 
 /*
- * Applies lines that were checked, those of a queue that are side by side together. ST_CONFLICT with
- * a reason, and the store's statuses.
+ * Applies lines that were checked. Adjacent lines of a queue are applied together. ST_CONFLICT, and
+ * the store's statuses.
  */
 enum status load_apply(struct record_load *l);
 
-/* A refusal as it is answered: a limit of a project is no 429 here, since asking again later is of
- * no use. */
+/* The status of the response: a limit of a project becomes ST_CONFLICT, because a retry is useless. */
 enum status load_refusal(enum status st);
 
 /* ------------------------------------------------------------------ whole states */
 
-/* Writes a whole dump: of a project, whose lines do not name it, or (absent) of all. ST_NO_MEMORY,
- * and the store's. */
+/* Writes a whole dump of a project, without its name, or (absent) of all. ST_NO_MEMORY, and the
+ * store's. */
 enum status state_write(struct store *store, struct store_op *op, struct bytes project,
                         struct buf *out);
 
 /*
  * Checks lines that are a whole state: load_check(), queues, cycles of dead-letter queues, and ids
- * across queues. Sorts them, and adds lines for queues that have none. ST_BAD_VALUE with a reason;
- * ST_NO_MEMORY.
+ * across queues. Sorts the lines, and adds lines for queues without one. ST_BAD_VALUE; ST_NO_MEMORY.
  */
 enum status state_check(struct record_load *l);
 
 /*
- * Deletes all that the project, or (absent) any project, has, and applies the lines of the load
- * instead, which were read and checked. If the store refuses them, the old state is put back. Other
- * clients may use the queues meanwhile: their changes are lost with what is replaced. A reason, if it
- * is a line's. Statuses of load_apply(); ST_OVER_BUDGET: no memory for both.
+ * Deletes all that the project, or (absent) any project, has, and applies the checked lines instead.
+ * If the store refuses them, restores the old state. Changes that other clients make meanwhile are
+ * lost. Statuses of load_apply(); ST_OVER_BUDGET: no memory for both states.
  */
 enum status state_replace(struct record_load *l, struct bytes project);
 
-/* Replaces all projects that a text has lines of (--seed). */
+/* Replaces all projects that the text has lines for (--seed). */
 enum status state_seed(struct record_load *l, struct bytes text);
 
 #endif

@@ -36,7 +36,7 @@ START_TEST(beyond_the_project_s_share_nobody_waits_but_what_is_there_is_given)
     asking_prepare(&second, &f, "POST", "/v2/queues/q/claims", "wait=20");
     ck_assert_int_eq(asking_ask(&second), API_SEND);
     ck_assert_int_eq(second.res.code, 429);
-    ck_assert_uint_eq(second.waiting.place_count, 0);
+    ck_assert_uint_eq(second.waiting.waiter_count, 0);
     asking_prepare(&third, &f, "POST", "/v2/queues/r/claims", "wait=20");
     api_post_letters(&f, "r", "a");
     ck_assert_int_eq(asking_ask(&third), API_SEND);
@@ -431,7 +431,7 @@ START_TEST(one_named_twice_is_waited_for_once)
     api_fixture_open(&f);
     asking_begin(&a, &f, "POST", "/claimd/claims?queue=q&queue=r&queue=q&queue=r",
                  "wait=20");
-    ck_assert_uint_eq(a.waiting.place_count, 2);
+    ck_assert_uint_eq(a.waiting.waiter_count, 2);
     api_post_letters(&f, "r", "a");
     ck_assert_int_eq(a.ready, 1);
     asking_finish(&a, 201);
@@ -491,7 +491,7 @@ sweep(const char *target, bool again)
         attempts = mem_attempts(f.mem) - attempts;
         if (next == API_SEND && a.res.code == 503) {
             refused++;
-            ck_assert_uint_eq(a.waiting.place_count, 0);
+            ck_assert_uint_eq(a.waiting.waiter_count, 0);
             asking_forget(&a);
             ck_assert_uint_eq(claimed(&f), 0);
             if (again)

@@ -287,8 +287,8 @@ MUTANTS = [
      "a request waits on when its time is over",
      SIMULATION,
      [("api/context.c",
-       "return ctx->waits && stands && ctx->req->waiting->end == WAITING_ON ? ST_WAIT : ST_OK;",
-       "return ctx->waits && stands && (ctx->req->waiting->end == WAITING_ON ||\n"
+       "return ctx->waits && queued && ctx->req->waiting->end == WAITING_ON ? ST_WAIT : ST_OK;",
+       "return ctx->waits && queued && (ctx->req->waiting->end == WAITING_ON ||\n"
        "                          MUTANT(WAITS_FOR_EVER)) ? ST_WAIT : ST_OK;")]),
     ("NEWCOMER_GOES_FIRST",
      "a new waiter takes what is reserved for those in line",
@@ -1093,8 +1093,8 @@ MUTANTS = [
      "requests with methods that a path does not have get figures of their own",
      "api/route_test: the_route_is_told_for_the_log",
      [("api/dispatch.c",
-       "    if (ctx->route != NULL) /* figures",
-       "    if (ctx->route != NULL || MUTANT(STRANGERS_MAKE_SERIES)) /* figures")]),
+       "    if (ctx->route != NULL) /* metrics",
+       "    if (ctx->route != NULL || MUTANT(STRANGERS_MAKE_SERIES)) /* metrics")]),
     ("LATE_WITHOUT_A_CLAIM",
      "who deletes what others hold, and never held it, counts as too late",
      "store/figures_test: a_deletion_that_comes_too_late_is_counted",
@@ -1265,7 +1265,7 @@ MUTANTS = [
      "a claim is given back whose answer was lost because a test wanted it",
      "e2e/faults_test: Faults.test_a_lost_answer_has_happened",
      [("api/testapi/decorator.c",
-       "    case FAULT_HALF: /* nobody hears of the claim, and it goes on */\n"
+       "    case FAULT_HALF: /* the client does not learn of the claim, which stays */\n"
        "        ctx->res->claim_id = BYTES_NONE;",
        "    case FAULT_HALF:\n"
        "        if (!MUTANT(LOST_CLAIM_GIVEN_BACK))\n"

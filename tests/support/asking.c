@@ -79,5 +79,5 @@ asking_finish(struct asking *a, int code)
 {
     ck_assert_int_eq(asking_ask(a), API_SEND);
     ck_assert_int_eq(a->res.code, code);
-    ck_assert_uint_eq(a->waiting.place_count, 0); /* it stands in no line any more */
+    ck_assert_uint_eq(a->waiting.waiter_count, 0); /* it stands in no line any more */
 }

@@ -1,13 +1,16 @@
 /*
  * api: a request in, a response out; no sockets and no threads of its own.
  *
- * api_handle() routes a request, checks it in the order of docs/api.md 3.1,
- * calls the store and shapes the answer. It works the same for the HTTP front end, the
- * tests, the simulation and the fuzzer. What takes long it does in slices, between which
- * others may have their turn (docs/adr/0005-slices.md), and what has to wait for something
- * says so (docs/adr/0006-waiting.md).
+ * api_handle() routes a request, checks it in the order of docs/api.md 3.1, calls the store and
+ * writes the response. It works the same for the HTTP front end, the tests, the simulation and the
+ * fuzzer. It divides long work into slices, between which the caller can serve other requests
+ * (docs/adr/0005-slices.md). If a request has to wait, api_handle() returns API_WAIT
+ * (docs/adr/0006-waiting.md).
  *
- *   Threads  any number of requests at once on one `struct api`; it never changes
+ *   Cost     O(1) allocations outside of the request's arena; documents are written straight into
+ *            the response's body
+ *   Memory   temporary memory comes from the request's arena
+ *   Threads  any number of requests at once on one `struct api`, which never changes
  */
 #ifndef CLAIMD_API_API_H
 #define CLAIMD_API_API_H
@@ -42,7 +45,7 @@ enum method {
     METHOD_COUNT
 };
 
-/* The headers that mean something to the API, the most frequent first; X(name, text). */
+/* The headers that the API reads, the most frequent first; X(name, text). */
 #define API_HEADER_LIST(X)                                                               \
     X(HOST, "Host")                                                                      \
     X(CLIENT_ID, "Client-ID")                                                            \
@@ -53,12 +56,12 @@ enum method {
     X(AUTHORIZATION, "Authorization")                                                    \
     X(SUBJECT_TOKEN, "X-Subject-Token")                                                  \
     X(URL_SIGNATURE, "URL-Signature")                                                    \
-    X(URL_EXPIRES, "URL-Expires") /* these three mean something only beside it */        \
+    X(URL_EXPIRES, "URL-Expires") /* these three belong to URL-Signature */              \
     X(URL_METHODS, "URL-Methods")                                                        \
     X(URL_PATHS, "URL-Paths")                                                            \
     X(PREFER, "Prefer")                                                                  \
     X(ORIGIN, "Origin")                                                                  \
-    X(REQUEST_ID, "X-Request-ID") /* of others; the front end's, as is the next */       \
+    X(REQUEST_ID, "X-Request-ID") /* the front end logs this one and the next */         \
     X(TRACEPARENT, "traceparent")                                                        \
     X(FAULT, "Claimd-Fault") /* with the test API */
 
@@ -72,82 +75,82 @@ enum api_header {
 /* Longest name kept between slices. */
 #define PROGRESS_NAME_MAX 64
 
-/* The fault that tests inject into a request (docs/api.md 23.7). */
+/* The fault that a test injects into a request (docs/api.md 23.7). */
 struct injected_fault {
-    bool found; /* it is known */
-    bool moved; /* FAULT_CLOCK: the clock is there */
+    bool found; /* `fault` is known */
+    bool moved; /* FAULT_CLOCK: the clock has reached until_ms */
     struct fault fault;
-    int64_t until_ms; /* FAULT_CLOCK: where the clock is to be; 0: it was not moved yet */
+    int64_t until_ms; /* FAULT_CLOCK: the target of the clock; 0: it has not moved yet */
 };
 
-/* How far a request has come that is answered in slices; the API's own. */
+/* The progress of a request in slices; private to the API. */
 struct progress {
     bool begun;
-    bool admitted;                /* it has been counted for its project */
+    bool admitted;                /* counted for its project */
     uint64_t resume[2];           /* of struct store_batch */
-    char name[PROGRESS_NAME_MAX]; /* of the queue looked at last */
+    char name[PROGRESS_NAME_MAX]; /* of the last queue */
     size_t name_len;
     struct injected_fault injected; /* with the test API */
 };
 
-/* Does a request that waits for a message go on with that? */
+/* Whether a long-polling request continues to wait. */
 enum waiting_end {
-    WAITING_ON,
-    WAITING_OVER,     /* no: it is asked for the last time */
-    WAITING_ABANDONED /* nor must it take anything: its client has hung up */
+    WAITING_ON,       /* it does */
+    WAITING_OVER,     /* this is its last call */
+    WAITING_ABANDONED /* its last call, and it must not claim: the client has hung up */
 };
 
 /*
- * What a front end that can park requests lends to one that may have to wait for a message
- * (docs/api.md 11). Zero but for `listener` before the first call.
+ * A front end that can suspend requests gives this structure to a request that may have to wait for a
+ * message (docs/api.md 11). Zero before the first call, except `listener`.
  */
 struct waiting {
     enum waiting_end end;
-    /* Told when the API is to be asked again, or the last time: STORE_GONE is WAITING_OVER. */
+    /* Notified to call again; of STORE_GONE: with WAITING_OVER. */
     struct store_listener listener;
-    int64_t wait_ms; /* with API_WAIT: how long at most, from the first time */
-    struct store_waiter one, *places; /* the rest is the API's */
+    int64_t wait_ms; /* with API_WAIT: time limit, from the first call */
+    /* Private to the API: */
+    struct store_waiter single, *waiters; /* one for each queue */
+    size_t waiter_count;
     struct api_tenant *tenant;
-    size_t place_count;
-    struct testapi_waiter
-        *testapi_waiter;     /* owned; NULL: no test API, or it does not wait */
-    struct history *watched; /* the listener hears of its entries; NULL: it does not */
+    struct testapi_waiter *testapi_waiter; /* owned; NULL: no test API, or no wait */
+    struct history *watched; /* notifies the listener of entries; NULL: it does not */
 };
 
-/* What a connection has of its project's share; zero at first. See api_connection_closed(). */
+/* Counts a connection for its project. Zero at first. See api_connection_closed(). */
 struct api_seat {
-    struct api_tenant *tenant; /* the API's */
+    struct api_tenant *tenant; /* private to the API; NULL: not counted */
 };
 
-/* Where a request has come in. */
+/* The kind of the listener that a request came through. */
 enum api_listener {
     API_LISTENER_MAIN,
-    API_LISTENER_METRICS /* nothing but health and metrics, and these without a token */
+    API_LISTENER_METRICS /* only health and metrics, without a token */
 };
 
 struct request {
     enum method method;
     enum api_listener listener;
-    bool tls;           /* it came over TLS: what it is told of this server is, too */
+    bool tls;           /* it came over TLS, so links to this server have https */
     bool check_host;    /* refuse a Host that a page of another site may have sent */
     struct bytes path;  /* as sent, still percent-encoded, without the query */
     struct bytes query; /* as sent, without the question mark; absent if there is none */
     struct bytes headers[API_HEADER_COUNT]; /* absent: not sent; twice: joined by "," */
     struct bytes body;                      /* whole, as sent; absent or empty: none */
     const struct certificate *certificate;  /* of the client, verified; NULL: none */
-    bool body_too_large; /* the body was longer than api_body_limit(); not kept */
+    bool body_too_large; /* the body was longer than api_body_limit(), and is not here */
     int64_t now_ms;
-    struct arena *arena; /* borrowed for the call; everything temporary comes from it */
+    struct arena *arena;       /* borrowed for the call, for all temporary memory */
     struct progress progress;  /* zero before the first call */
-    struct waiting *waiting;   /* lent; NULL: it may not wait */
+    struct waiting *waiting;   /* borrowed; NULL: it must not wait */
     struct access_proof proof; /* zero before the first call */
-    struct api_seat *seat; /* of the connection, lent; NULL: connections do not count */
+    struct api_seat *seat;     /* borrowed, of the connection; NULL: it does not count */
 };
 
-/* The method of this name (case matters), METHOD_OTHER for an unknown one. */
+/* The method of this name (case matters). METHOD_OTHER for an unknown name. */
 enum method api_method(struct bytes name);
 
-/* The other way; "other" for METHOD_OTHER. */
+/* The name of a method. "other" for METHOD_OTHER. */
 const char *api_method_name(enum method method);
 
 /* ------------------------------------------------------------------ response */
@@ -155,16 +158,19 @@ const char *api_method_name(enum method method);
 #define RESPONSE_HEADERS_MAX 6
 
 /*
- * Bounds of an answer's headers, so that a front end can make room for them before a
- * request is executed: whatever was asked, no value is longer than RESPONSE_VALUE_MAX, and
- * all headers together take at most RESPONSE_HEAD_MAX bytes on the wire (of each the name,
- * the value, and 4 for the colon, the space and the end of the line).
+ * Bounds of a response's headers, so that a front end can reserve space for them before a request has
+ * any effect. No value is longer than RESPONSE_VALUE_MAX. All headers together take at most
+ * RESPONSE_HEAD_MAX bytes on the wire: each takes its name, its value, and 4 bytes for the colon, the
+ * space and the end of the line.
  *
- * An answer has at most one long header: Location or Content-Location, which repeat a path,
- * or X-Subject-Token. The longest are a post's Location (as many ids as fit, else none), a
- * Content-Location (left out if it does not fit), a token for the longest user and project
- * (954), and the path of a subscription's confirmation whose project stands in it with 256
- * characters that have to be percent-encoded (891). What else an answer has, and all names, fit the 128.
+ * A response has at most one long header, of these:
+ *
+ *     Location of a post             as many ids as fit, else none
+ *     Content-Location               left out if it does not fit
+ *     X-Subject-Token                954 bytes for the longest user and project
+ *     Location of a confirmation     891 bytes for 256 percent-encoded characters of a project
+ *
+ * All other headers, and all names, fit into the 128 bytes.
  */
 #define RESPONSE_VALUE_MAX 1024
 #define RESPONSE_HEAD_MAX  (RESPONSE_VALUE_MAX + 128)
@@ -174,7 +180,7 @@ struct response_header {
     const char *value; /* borrowed from the request's arena, or a literal */
 };
 
-/* What a request was about, as far as it was found out; texts of the arena, or absent. */
+/* What a request was about, as far as known. Texts of the arena, or absent. */
 struct response_subject {
     struct bytes project, queue, claim;
 };
@@ -183,31 +189,30 @@ struct response {
     int code;                                             /* HTTP status */
     struct response_header headers[RESPONSE_HEADERS_MAX]; /* Content-Type among them */
     size_t header_count;
-    struct buf body;               /* owned by the caller; content set by api_handle */
-    const char *route;             /* its pattern, a literal, for metrics; NULL: none */
-    enum status status;            /* the outcome, for log and metrics */
-    struct response_subject about; /* for the log */
-    uint64_t lsn; /* in the store's log, of what the answer tells; 0: of none */
-    struct store_queue claim_queue; /* with claim_id: whose it is; of the arena */
+    struct buf body;    /* owned by the caller; api_handle() sets the content */
+    const char *route;  /* its pattern, a literal, for metrics; NULL: none */
+    enum status status; /* the outcome, for log and metrics */
+    struct response_subject about;  /* for the log */
+    uint64_t lsn;                   /* of the changes that the response shows; 0: none */
+    struct store_queue claim_queue; /* of claim_id; from the arena */
     struct bytes
-        claim_id; /* that was made, to be released if it is not sent; absent: none */
-    /* The front end's to bring about: LATENCY, SLOW, HALF, or CUT_BEFORE or CUT_AFTER, which
-     * are the same to it. */
-    struct fault fault;
+        claim_id; /* a new claim, to release if the response is lost; absent: none */
+    struct fault
+        fault; /* for the front end: LATENCY, SLOW, HALF, CUT_BEFORE, CUT_AFTER */
 };
 
-/* What the headers take on the wire: at most RESPONSE_HEAD_MAX. */
+/* Bytes of the headers on the wire: at most RESPONSE_HEAD_MAX. */
 size_t response_head_size(const struct response *res);
 
 /* ------------------------------------------------------------------ the api */
 
-/* What a server is about, as whoever operates it has it. Any thread writes, any reads. */
+/* The condition of a server, which its operator changes. Any thread reads and writes. */
 struct api_condition {
-    _Atomic bool draining; /* it ends: send it nothing more */
-    _Atomic bool closed;   /* for posts: maintenance. What is there can be worked off */
+    _Atomic bool draining; /* it stops: load balancers must not send requests */
+    _Atomic bool closed;   /* maintenance: it refuses posts and does all else */
 };
 
-/* What each project may have; 0: any number. The first three are the store's to keep. */
+/* Limits of each project; 0: none. The store enforces the first three. */
 struct api_project_limits {
     int64_t queues, messages, bytes;
     int64_t requests_per_second, connections, waiters;
@@ -215,63 +220,65 @@ struct api_project_limits {
 
 struct api_config {
     struct api_limits limits;
-    struct store *store;      /* borrowed for the api's life */
-    struct mem *mem;          /* borrowed likewise */
-    const struct auth *auth;  /* borrowed likewise; NULL: there is no identity stub */
-    struct access *access;    /* borrowed likewise; NULL: headers are believed */
-    struct signer *signer;    /* borrowed likewise; NULL: there are no pre-signed URLs */
-    struct seal *seal;        /* borrowed likewise; NULL: nothing can be encrypted */
-    const struct clock *real; /* borrowed likewise, with access, signer or the test API */
-    const struct api_condition *condition; /* borrowed likewise; NULL: always good */
-    const struct metrics *metrics;         /* borrowed likewise; NULL: there are none */
-    struct testapi *testapi; /* borrowed likewise; NULL: no tests are run against it */
+    struct store *store; /* borrowed for the api's life, as all pointers here */
+    struct mem *mem;
+    const struct auth *auth;               /* NULL: there is no identity stub */
+    struct access *access;                 /* NULL: headers are believed */
+    struct signer *signer;                 /* NULL: there are no pre-signed URLs */
+    struct seal *seal;                     /* NULL: nothing can be encrypted */
+    const struct clock *real;              /* with access, signer or the test API */
+    const struct api_condition *condition; /* NULL: neither draining nor closed */
+    const struct metrics *metrics;         /* NULL: there are none */
+    struct testapi *testapi;               /* NULL: there is no test API */
     struct api_project_limits project_limits;
-    struct bytes allowed_hosts; /* borrowed likewise: host_is_allowed(); absent: none */
+    struct bytes allowed_hosts; /* for host_is_allowed(); absent: none */
 };
 
 struct api; /* opaque */
 
 /* Makes an api, owned. ST_NO_MEMORY. */
 enum status api_new(const struct api_config *config, struct api **out);
+
+/* NULL is fine. */
 void api_free(struct api *api);
 
-/* From now on each project may have so much. Any thread. */
+/* Sets the limits of each project. Any thread. */
 void api_limit(struct api *api, const struct api_project_limits *limits);
 
-/* A connection has ended: what it had is its project's again. */
+/* A connection has ended, and does not count for its project any more. */
 void api_connection_closed(const struct api *api, struct api_seat *seat);
 
 enum api_next {
     API_SEND, /* the response is complete */
-    API_HOLD, /* it is, but must not go out before res->lsn is durable (store_durability();
-                  if that is lost, nobody may hear of it: close the connection) */
-    API_AGAIN, /* a slice is done: give others their turn, then call again with the same */
-    API_WAIT   /* there is nothing to take: call again with the same when req->waiting's
-                  listener is told, or its time is over (WAITING_OVER) */
+    API_HOLD, /* the response is complete, but must not be sent before res->lsn is durable
+                  (store_log_durability()). If it is lost, close the connection */
+    API_AGAIN, /* a slice is done: serve other requests, then call again */
+    API_WAIT /* there is no message: call again when req->waiting's listener is notified, or
+                  after wait_ms with WAITING_OVER */
 };
 
 /*
- * May api_handle() wait for a store on Redis or for Keystone? Then it must run in a fiber. A
- * request that asks whether the process lives never waits.
+ * True if api_handle() may wait for a store on Redis or for Keystone. Then it must run in a fiber.
+ * /livez never waits.
  */
 bool api_may_block(const struct api *api, const struct request *req);
 
 /*
- * Answers one request, or does a slice of the work. The response that comes in the end is
- * always complete; when even that needs more memory than there is, it is a prepared 503.
- * `res->body` must be initialised. Between calls only now_ms and waiting->end may change.
- * API_WAIT comes only with WAITING_ON. Parks the fiber that runs if api_may_block().
+ * Handles a request, or a slice of it. Call it again with the same request and response, until it
+ * returns API_SEND or API_HOLD. The response is always complete then: without memory it is a
+ * prepared 503. `res->body` must be initialised. Between calls only now_ms and waiting->end may
+ * change. API_WAIT comes only with WAITING_ON. If api_may_block(), it parks the running fiber.
  */
 enum api_next
 api_handle(const struct api *api, struct request *req, struct response *res);
 
 /*
- * Ends the request's waiting, if it waits; its listener is told no more. Forgets who it was
- * from. To be called when a request comes to its end, whatever became of it.
+ * Ends the waiting of a request, if it waits, and drops its proof. Its listener is not notified any
+ * more. Call it at the end of every request.
  */
 void api_stop_waiting(const struct api *api, struct request *req);
 
-/* May a request of this kind wait for something? Then it is given struct waiting. */
+/* True if a request of this kind may wait. Then the front end gives it a struct waiting. */
 bool api_may_wait(const struct api *api, const struct request *req);
 
 /* The project of lines that are loaded at the start and name none. */
@@ -281,28 +288,28 @@ bool api_may_wait(const struct api *api, const struct request *req);
 enum { API_SEED_MOST = 64 << 20 };
 
 /*
- * Puts the lines of a state (docs/api.md 23.4) in the place of all that their projects have,
- * before any request is served. ST_BAD_BODY, ST_BAD_VALUE, and the store's, with a reason.
+ * Replaces all that some projects have by the lines of a state (docs/api.md 23.4), before the first
+ * request. ST_BAD_BODY, ST_BAD_VALUE, and the store's, with a reason.
  */
 enum status
 api_seed(const struct api *api, struct bytes lines, int64_t now_ms, struct reason *why);
 
-/* The longest body that a request with this path may have; a front end need not keep more. */
+/* The longest body of a request with this path. A front end need not keep more. */
 size_t api_body_limit(const struct api *api, struct bytes path);
 
 /* ------------------------------------------------------------------ hosts */
 
 /*
- * A page of any site can have its own name lead to 127.0.0.1 (DNS rebinding). Its browser then takes
- * claimd for that site, and sends the site's name in Host. A program of this machine sends an IP
+ * A site can let its own name resolve to 127.0.0.1 (DNS rebinding). A browser then believes that
+ * claimd is that site, and sends the site's name in Host. A program of this machine sends an IP
  * address or localhost.
  *
  * True for a Host header with an IP address, with localhost, or with a name of the list, each
- * with or without a port. An absent or empty header is allowed, too: browsers always send one.
+ * with or without a port. True without a Host, because browsers always send one.
  */
 bool host_is_allowed(struct bytes host, struct bytes list);
 
-/* True for a list of one name or more, joined by commas, without ports. Blanks do not matter. */
+/* True for one name or more, separated by commas, without ports. Blanks are ignored. */
 bool host_list_is_valid(struct bytes list);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * api/dump: all that a store has as lines of JSON (docs/api.md 24), a page at a time.
+ * api/dump: the content of a store as lines of JSON (docs/api.md 24), a page at a time.
  *
- *   Memory   a page, whatever there is
+ *   Cost     O(length of a page)
+ *   Memory   a page
  *   Threads  one for each dump
  */
 #ifndef CLAIMD_API_DUMP_H
@@ -13,37 +14,40 @@
 
 enum { DUMP_PROJECT = 256, DUMP_NAME = 64 };
 
-/* How far a dump has come. Zero: it begins. */
+/* The progress of a dump. Zero at its beginning. */
 struct dump {
     bool begun, done;
-    bool in_project, behind_queue; /* project, name: mean something */
-    bool in_queue;                 /* there is more of it: resume */
+    bool in_project, behind_queue; /* project is valid; name is valid */
+    bool in_queue;                 /* the queue has more records, from `resume` on */
     unsigned kind;                 /* enum store_kind */
     char project[DUMP_PROJECT], name[DUMP_NAME];
     size_t project_len, name_len;
-    uint64_t resume[3]; /* of struct store_records */
+    uint64_t resume[3];   /* of struct store_records */
+    bool without_project; /* the lines do not name the project */
+    uint64_t lines;       /* written so far */
 };
 
 /*
- * Reads the next slice, of dump_queue(dump), into empty records; they stay empty when it is done.
- * Statuses as dump_lines().
+ * Reads the next slice, of the queue dump_queue(dump), into empty records. At the end they stay
+ * empty. Statuses as dump_lines().
  */
 enum status dump_read(struct store *store, struct store_op *op, struct bytes project,
                       struct dump *dump, struct store_records *out);
 struct store_queue dump_queue(const struct dump *dump);
 
-/* Goes to the next queue or topic without reading it; the dump is done if there is none. */
+/* Goes to the next queue or topic without reading it. Without one the dump is done. */
 enum status dump_next(struct store *store, struct store_op *op, struct bytes project,
                       struct dump *dump);
 
 /*
- * Writes lines until there are `bytes` of them, or it is done. project: absent: of all. ST_AGAIN: so
- * much has fallen due that others should come first; ask again. ST_NO_MEMORY, and the store's.
+ * Writes lines until there are `bytes` of them, or the dump is done. project: absent: all projects.
+ * ST_AGAIN: so much was due that other requests should come first; call again. ST_NO_MEMORY, and the
+ * store's.
  */
 enum status dump_lines(struct store *store, struct store_op *op, struct bytes project,
                        size_t bytes, struct dump *dump, struct buf *out);
 
-/* How far it has come, as a text for others, and back; false: it is none. */
+/* Writes the progress as a text for the client, and reads it. False: the text is not a marker. */
 void dump_write_marker(const struct dump *dump, struct buf *out);
 bool dump_read_marker(struct bytes text, struct dump *out);
 
@@ -51,13 +55,13 @@ bool dump_read_marker(struct bytes text, struct dump *out);
 
 enum dump_record { DUMP_HEAD, DUMP_CONTENT, DUMP_END };
 
-/* The end of a page: it counts nothing. */
+/* `announced` of a record that ends a page: it does not count the records before it. */
 #define DUMP_UNCOUNTED UINT64_MAX
 
 /*
- * Checks that a dump is complete: records that begin with the head stop with an end record, which
- * is the last one and counts those before it. Records without a head are a part of a dump, and need
- * no end. Zero: no record yet.
+ * Checks that a dump is complete. If it begins with the head, it must end with an end record, which
+ * counts the records before it. Records without a head are a part of a dump, and need no end. Zero
+ * before the first record.
  */
 struct dump_check {
     uint64_t records;   /* before the end record */
@@ -65,11 +69,11 @@ struct dump_check {
     bool needs_end, ended;
 };
 
-/* Counts a record; `announced` by an end record. ST_BAD_VALUE: it follows the end record. */
+/* Counts a record. announced: of an end record. ST_BAD_VALUE: it follows the end record. */
 enum status dump_check_record(struct dump_check *c, enum dump_record record,
                               uint64_t announced, struct reason *why);
 
-/* After the last record. ST_BAD_VALUE: the end record is missing, or counts wrongly. */
+/* After the last record. ST_BAD_VALUE: the end record is missing, or its count is wrong. */
 enum status dump_check_complete(const struct dump_check *c, struct reason *why);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * limits: what an operator may set about the API (docs/api.md 5.1).
+ * limits: the options of the API (docs/api.md 5.1). main fills them from the option table, and the
+ * handlers read them.
  *
- * Plain values; main fills them from the options table, the handlers read them.
+ *   Threads  any: constant after the start
  */
 #ifndef CLAIMD_API_LIMITS_H
 #define CLAIMD_API_LIMITS_H
@@ -11,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whom a subscription may name, by the scheme of its URI. */
+/* The kinds of subscribers, by the scheme of their URI. */
 enum subscriber_type {
     SUBSCRIBER_HTTP,
     SUBSCRIBER_HTTPS,
@@ -21,7 +22,7 @@ enum subscriber_type {
 
 #define SUBSCRIBER_TYPE_WORDS "http|https|mailto"
 
-/* X(name, default): the numbers, called as their options are. */
+/* X(name, default): the numbers, named after their options. */
 #define API_LIMIT_LIST(X)                                                                \
     X(max_queues_per_page, 20)                                                           \
     X(max_messages_per_page, 20)                                                         \
@@ -35,7 +36,7 @@ enum subscriber_type {
     X(max_message_ttl, 1209600)                                                          \
     X(default_message_delay, 0)                                                          \
     X(max_message_delay, 900)                                                            \
-    X(dead_letter_ttl, 1209600) /* at least */                                           \
+    X(dead_letter_ttl, 1209600) /* minimum */                                            \
     X(default_claim_ttl, 300)                                                            \
     X(min_claim_ttl, 60)                                                                 \
     X(max_claim_ttl, 43200)                                                              \
@@ -59,7 +60,7 @@ struct api_limits {
     bool enable_v1, enable_v1_1;
 };
 
-/* The length of a page that may have `most` items, when nobody asks for one. */
+/* The default length of a page that may have `most` items. */
 static inline int64_t
 limits_page(const struct api_limits *l, int64_t most)
 {

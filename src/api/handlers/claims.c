@@ -65,7 +65,7 @@ decrypt_reuse(struct store_batch *batch, const struct store_batch *opened)
             continue;
         while (at < opened->count &&
                strcmp(opened->messages[at].id.text, m->id.text) != 0)
-            at++; /* both are in the order of the queue */
+            at++; /* both batches are in the order of the queue */
         if (at == opened->count)
             return ST_UNCONFIRMED;
         m->body = opened->messages[at].body;
@@ -76,14 +76,14 @@ decrypt_reuse(struct store_batch *batch, const struct store_batch *opened)
 /* ------------------------------------------------------------------ delivering */
 
 enum {
-    FIRST_GUESS = 4096, /* bytes of bodies; most claims are of small messages */
-    ROUNDS = 8,         /* in which others may deliver what was decrypted for this one */
-    FRAME = 256         /* more than what stands around the messages of any answer */
+    FIRST_GUESS = 4096, /* bytes of bodies; most messages are small */
+    ROUNDS = 8,         /* attempts to deliver decrypted messages */
+    FRAME = 256         /* more than a response has besides its messages */
 };
 
 /*
- * Delivers what fits, and decrypts what is encrypted before it does. Others may deliver that
- * meanwhile. Then there is more to decrypt, and after some rounds their turn comes.
+ * Delivers messages that fit, and decrypts encrypted ones before. Another request may deliver those
+ * meanwhile. Then there are others to decrypt, and after ROUNDS the request becomes a slice.
  */
 static enum status
 deliver_decrypted(struct context *ctx, deliver_fn *deliver, const void *terms,
@@ -123,8 +123,8 @@ deliver_messages(struct context *ctx, const struct message_form *form,
     enum status st;
 
     /*
-     * Each round has more space than the one before, or delivers fewer messages: it ends, whatever
-     * others do. Fewer are better than none: when memory is short, workers make room.
+     * Each round has more space or delivers fewer messages, so this ends. Fewer messages are better
+     * than none: when memory is short, workers free it.
      */
     for (;;) {
         size_t documents = message_space(form, limit) + FRAME;
@@ -147,7 +147,7 @@ deliver_messages(struct context *ctx, const struct message_form *form,
 
 /* ------------------------------------------------------------------ claims */
 
-enum { NUMBER_CAP = DECIMAL_CAP + 1 }; /* the digits of a claim's number, and a NUL */
+enum { NUMBER_CAP = DECIMAL_CAP + 1 }; /* with a NUL */
 
 static enum status
 read_terms(struct context *ctx, enum terms_form form, struct decoded_terms *out)
@@ -158,16 +158,7 @@ read_terms(struct context *ctx, enum terms_form form, struct decoded_terms *out)
                        : st;
 }
 
-static enum status
-refuse_unknown_claim(struct context *ctx)
-{
-    return context_refuse(
-        ctx, ST_NOT_FOUND,
-        "queue %.*s has no claim with the id \"%s\". It may have expired",
-        (int)ctx->queue.name.len, ctx->queue.name.data, received(ctx->id).text);
-}
-
-/* Messages of a claim always show the claim id. */
+/* The form of claimed messages, which always show the claim id. */
 static enum status
 claimed_form(const struct context *ctx, struct message_form *out)
 {
@@ -178,14 +169,14 @@ claimed_form(const struct context *ctx, struct message_form *out)
     return st;
 }
 
-/* What the answer to a claim is made of; all of it is there before the store is asked. */
+/* The parts of the response to a claim, reserved before the store is called. */
 struct claimed {
     struct message_form form;
-    char *location; /* path of the queue's claims, with room for an id behind it */
-    char *number;   /* see reserve_number() */
+    char *location; /* path of the queue's claims, with space for an id behind it */
+    char *number;   /* reserve_number() */
 };
 
-/* Room for a claim's number as text (docs/api.md 12); NULL without memory. */
+/* Space for a claim's number as text (docs/api.md 12). NULL without memory. */
 static char *
 reserve_number(struct context *ctx)
 {
@@ -203,7 +194,6 @@ static enum status
 write_claimed(struct context *ctx, struct claimed *claimed,
               const struct store_batch *batch)
 {
-    struct buf *out = &ctx->res->body;
     size_t len = strlen(claimed->location);
 
     strcat(claimed->location + len, batch->claim_id.text);
@@ -211,11 +201,7 @@ write_claimed(struct context *ctx, struct claimed *claimed,
     ctx->res->claim_id = bytes_str(claimed->location + len);
     response_add_header(ctx, "Location", claimed->location);
     add_claim_number(ctx, claimed->number, batch->claim_number);
-    if (!ctx->version->bare_arrays)
-        buf_str(out, "{\"messages\":");
-    message_write_all(out, &claimed->form, batch->messages, batch->count);
-    if (!ctx->version->bare_arrays)
-        buf_byte(out, '}');
+    write_messages(ctx, &claimed->form, batch);
     return response_json(ctx, 201);
 }
 
@@ -226,10 +212,7 @@ deliver_claimed(struct context *ctx, const void *terms, size_t limit,
     return store_claim_create(ctx->store, &ctx->op, &ctx->queue, terms, limit, out);
 }
 
-/*
- * What to claim: the terms, and the limit, which some SDKs send in the body. The
- * parameter wins.
- */
+/* Reads the terms and the limit, which some SDKs send in the body. The parameter has priority. */
 static enum status
 read_claim(struct context *ctx, struct decoded_terms *out)
 {
@@ -250,10 +233,7 @@ read_claim(struct context *ctx, struct decoded_terms *out)
     return ST_OK;
 }
 
-/*
- * Claims messages of the context's queue, the i-th of those that the request may take from.
- * True in *made: that is the answer.
- */
+/* Claims messages of the context's queue, the i-th one of the request. *made: it wrote the response. */
 static enum status
 claim_one(struct context *ctx, size_t i, const struct decoded_terms *said, bool *made)
 {
@@ -279,13 +259,13 @@ claim_one(struct context *ctx, size_t i, const struct decoded_terms *said, bool 
     return st;
 }
 
-/* Claims messages of the first of the queues that has any, or waits. */
+/* Claims messages of the first queue that has any, or waits. */
 static enum status
 claim_first(struct context *ctx, const struct bytes *names, size_t count,
             const struct decoded_terms *said)
 {
     enum status st = wait_begin(ctx, count);
-    bool stands = true;
+    bool queued = true;
 
     for (size_t i = 0; st == ST_OK && i < count && !wait_abandoned(ctx); i++) {
         bool made;
@@ -294,10 +274,10 @@ claim_first(struct context *ctx, const struct bytes *names, size_t count,
         st = claim_one(ctx, i, said, &made);
         if (st != ST_OK || made)
             return st;
-        stands = stands && ctx->op.waits;
+        queued = queued && ctx->op.waits;
     }
     if (st == ST_OK)
-        st = wait_result(ctx, stands);
+        st = wait_result(ctx, queued);
     return st == ST_OK ? response_empty(ctx, 204) : st;
 }
 
@@ -312,10 +292,9 @@ handle_claim_create(struct context *ctx)
     return st == ST_OK ? claim_first(ctx, &name, 1, &said) : st;
 }
 
-/* More queues than that are more than a worker that one can still reason about. */
-enum { ANY_QUEUES_MAX = 32 };
+enum { ANY_QUEUES_MAX = 32 }; /* queues of a request */
 
-/* Leaves out what was named before. */
+/* Drops names that appear twice. */
 static void
 drop_repeated(struct bytes *names, size_t *count)
 {
@@ -366,7 +345,7 @@ handle_claim_any(struct context *ctx)
         st = read_claim(ctx, &said);
     if (st != ST_OK)
         return st;
-    ctx->base = version_v2.base; /* of what the answer links to */
+    ctx->base = version_v2.base; /* for links in the response */
     return claim_first(ctx, names, count, &said);
 }
 
@@ -399,7 +378,7 @@ handle_claim_show(struct context *ctx)
     enum status st = store_claim_get(ctx->store, &ctx->op, &ctx->queue, ctx->id, &batch);
 
     if (st == ST_NOT_FOUND)
-        return refuse_unknown_claim(ctx);
+        return context_refuse_id(ctx, "claim", true);
     if (st != ST_OK)
         return st;
     st = decrypt_batch(ctx, &batch, batch.count);
@@ -425,7 +404,7 @@ handle_claim_renew(struct context *ctx)
     st = store_claim_renew(ctx->store, &ctx->op, &ctx->queue, ctx->id, &said.terms,
                            &number);
     if (st == ST_NOT_FOUND)
-        return refuse_unknown_claim(ctx);
+        return context_refuse_id(ctx, "claim", true);
     if (st != ST_OK)
         return st;
     add_claim_number(ctx, room, number);

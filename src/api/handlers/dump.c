@@ -1,11 +1,11 @@
-/* Dumps: all that the store has, as lines of JSON, out and in (docs/api.md 24). */
+/* Dump and load: the content of the store as lines of JSON (docs/api.md 24). */
 #include "claimd/api/dump.h"
 #include "api/handlers/handlers.h"
 #include "api/state.h"
 
 #include <inttypes.h>
 
-/* Bytes of a page, and a little more. */
+/* Bytes after which a page ends. */
 enum { DUMP_PAGE = 256 * 1024 };
 
 /* GET /claimd/dump */
@@ -32,9 +32,7 @@ handle_dump(struct context *ctx)
         dump_write_marker(&dump, out);
         buf_str(out, "\"}\n");
     }
-    response_add_header(ctx, "Content-Type", "application/jsonl");
-    ctx->res->code = 200;
-    return ST_OK;
+    return response_typed(ctx, 200, "application/jsonl");
 }
 
 /* POST /claimd/load */

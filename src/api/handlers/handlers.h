@@ -1,9 +1,8 @@
 /*
- * handlers: what the versions' tables of routes lead to.
+ * handlers: the handlers of the routes, for all versions. ctx->version has the differences in form.
  *
- * They serve all versions; where one differs in form they ask ctx->version. Each takes its
- * input, checks all of it, calls the store once where that is possible, and writes the
- * answer.
+ * A handler reads and checks its whole input, calls the store once where that is possible, and writes
+ * the response.
  */
 #ifndef API_HANDLERS_HANDLERS_H
 #define API_HANDLERS_HANDLERS_H
@@ -21,13 +20,13 @@ handler_fn handle_queue_delete;
 handler_fn handle_queue_stats;
 handler_fn handle_queue_purge;
 
-/* Appends metadata as this version shows it. ST_NO_MEMORY. */
+/* Writes metadata in the form of the version. ST_NO_MEMORY. */
 enum status
 queue_write_metadata(struct context *ctx, const struct store_metadata *metadata);
 
-/* Only API v1 has these. */
-handler_fn handle_queue_exists; /* without a word */
-handler_fn handle_metadata_put; /* replaces it all */
+/* Only in API v1. */
+handler_fn handle_queue_exists; /* its errors have no document */
+handler_fn handle_metadata_put;
 
 /* share.c */
 handler_fn handle_queue_share;
@@ -40,6 +39,10 @@ handler_fn handle_message_delete;
 handler_fn handle_message_delete_many;
 handler_fn handle_message_pop;
 
+/* Writes messages as the document of the version: an array, or an object that contains it. */
+void write_messages(struct context *ctx, const struct message_form *form,
+                    const struct store_batch *batch);
+
 /* claims.c */
 handler_fn handle_claim_create;
 handler_fn handle_claim_any; /* of several queues */
@@ -50,33 +53,33 @@ handler_fn handle_claim_release;
 /* claims.c: encrypted bodies (docs/adr/0012-encryption.md), and delivery to workers */
 
 /*
- * Decrypts the bodies of the first `count` messages of the context's queue, where they are
- * encrypted. ST_NO_KEY, ST_DAMAGED, explained; ST_NO_MEMORY: a retry goes on from there.
+ * Decrypts the encrypted bodies of the first `count` messages of the context's queue. ST_NO_KEY,
+ * ST_DAMAGED, explained; ST_NO_MEMORY: another call continues.
  */
 enum status decrypt_batch(struct context *ctx, struct store_batch *batch, size_t count);
 
 /*
- * Gives messages the bodies that `opened` has, which has all that are encrypted. ST_UNCONFIRMED:
- * it has not, so the store broke its promise after it delivered the messages.
+ * Replaces encrypted bodies by those that `opened` has decrypted. ST_UNCONFIRMED: `opened` lacks one,
+ * so the store delivered a message that it must not.
  */
 enum status decrypt_reuse(struct store_batch *batch, const struct store_batch *opened);
 
 /*
  * Responses that deliver messages to a worker (claim, pop).
  *
- * A message that is delivered but not in the response is lost, at least for a while. So memory for
- * the response comes first. The store delivers only what fits, and says how much space the next
- * attempt needs.
+ * If a message is delivered but not in the response, the worker does not get it before the claim
+ * expires. So memory for the response comes first. The store delivers only messages that fit, and
+ * tells how much space the next attempt needs.
  */
 
-/* Delivers up to limit messages; heeds out->room and out->opened, see struct store_batch. */
+/* Delivers up to `limit` messages. Obeys out->room and out->opened (struct store_batch). */
 typedef enum status
 deliver_fn(struct context *ctx, const void *terms, size_t limit, struct store_batch *out);
 
 /*
- * Calls `deliver` until its messages fit the memory reserved in res->body for documents of
- * this form and what surrounds them, and are decrypted. After ST_OK writing them cannot fail.
- * ST_NO_MEMORY, and any other status of `deliver`: no message was delivered.
+ * Calls `deliver` until its messages are decrypted and fit the memory reserved in res->body for
+ * documents of this form. After ST_OK, writing them cannot fail. ST_NO_MEMORY, and other statuses of
+ * `deliver`: no message was delivered.
  */
 enum status deliver_messages(struct context *ctx, const struct message_form *form,
                              deliver_fn *deliver, const void *terms, size_t limit,
@@ -96,7 +99,7 @@ handler_fn handle_livez;
 handler_fn handle_readyz;
 handler_fn handle_health_show;
 
-/* Why no requests should be sent here, whatever the store can do; NULL: no reason. */
+/* Why clients should not send requests, apart from the store; NULL: no reason. */
 const char *health_reservation(const struct context *ctx);
 
 /* openapi.c */

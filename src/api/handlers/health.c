@@ -2,7 +2,7 @@
 #include "api/handlers/handlers.h"
 #include "claimd/base/clock.h"
 
-/* GET, HEAD .../ping; API v1 calls it health */
+/* GET, HEAD .../ping; .../health in API v1 */
 enum status
 handle_ping(struct context *ctx)
 {
@@ -11,7 +11,7 @@ handle_ping(struct context *ctx)
     return st == ST_OK ? response_empty(ctx, 204) : st;
 }
 
-/* GET, HEAD /livez: whoever can answer lives. */
+/* GET, HEAD /livez */
 enum status
 handle_livez(struct context *ctx)
 {
@@ -28,7 +28,7 @@ health_reservation(const struct context *ctx)
     return NULL;
 }
 
-/* GET, HEAD /readyz: may a load balancer send requests here? */
+/* GET, HEAD /readyz, for load balancers */
 enum status
 handle_readyz(struct context *ctx)
 {
@@ -41,9 +41,8 @@ handle_readyz(struct context *ctx)
 /* ------------------------------------------------------------------ trial run */
 
 /*
- * A trial run takes one message through its life in a queue of its own. The project has a
- * name that no request can have, because it is too long, and the queue one that no other
- * trial has meanwhile: clients are never disturbed.
+ * A trial posts, claims and deletes messages in a queue of its own, which no client sees: the name of
+ * its project is too long for a request. Another trial has another queue.
  */
 struct trial {
     struct store *store;
@@ -138,7 +137,7 @@ static enum status
 trial_init(struct trial *t, struct context *ctx)
 {
     char *project = arena_alloc(ctx->req->arena, CALLER_PROJECT_MAX + 1);
-    /* The address of this very context tells it from all others that run. */
+    /* The address of the context is unique among the running requests. */
     struct bytes name = arena_printf(ctx->req->arena, "trial-%p", (const void *)ctx);
 
     if (project == NULL || !bytes_present(name))
@@ -154,7 +153,7 @@ trial_init(struct trial *t, struct context *ctx)
 
 /* ------------------------------------------------------------------ document */
 
-/* More slices of what is due than this are not for a trial to settle: it has not succeeded. */
+/* Slices of due work that a trial does before it fails. */
 enum { TRIAL_SLICES = 16 };
 
 static void
@@ -171,7 +170,7 @@ write_trial(struct buf *out, struct trial *t)
         {"delete_messages", try_delete},
         {"delete_claim", try_release},
         {"bulk_delete_messages", try_delete_many},
-        {"delete_queue", try_delete_queue}, /* the last: it cleans up as well */
+        {"delete_queue", try_delete_queue}, /* the last one, because it cleans up */
     };
 
     int again = 0;
@@ -208,7 +207,7 @@ handle_health_show(struct context *ctx)
         return st;
     buf_str(out, "{\"storage_reachable\":true,\"operation_status\":{");
     write_trial(out, &trial);
-    /* The messages of the whole server, delayed ones among the free. */
+    /* Of the whole server. Delayed messages count as free. */
     buf_printf(out,
                "},\"message_volume\":{\"free\":%llu,\"claimed\":%llu,\"total\":%llu}}",
                (unsigned long long)(totals.messages - totals.claimed),

@@ -4,7 +4,7 @@
 
 /* ------------------------------------------------------------------ post */
 
-/* Too large for its queue; what the server allows was asked before. */
+/* Refuses a body beyond the limit of its queue. */
 static enum status
 refuse_size(struct context *ctx, int64_t max)
 {
@@ -16,7 +16,7 @@ refuse_size(struct context *ctx, int64_t max)
         ctx->queue.name.data, (long long)max);
 }
 
-/* The queue's own limit, or the server's where it has none or the version ignores it. */
+/* The limit of the queue, or of the server if the queue has none or the version ignores it. */
 static int64_t
 post_limit(struct context *ctx)
 {
@@ -31,20 +31,19 @@ post_limit(struct context *ctx)
 }
 
 /*
- * What the answer to a post is made of; all of it is there before the store is asked. A
- * Location that a head has no room for (claimd/api/api.h) is replaced by the path of the
- * collection: the body has all ids anyway.
+ * The parts of the response to a post, reserved before the store is called. If the Location does not
+ * fit into a head (claimd/api/api.h), it is the path of the collection. The body has all ids.
  */
 struct posted {
     const char *collection; /* path of the queue's messages */
     struct store_id *ids;
     size_t count;
-    char *location; /* room for the longest; NULL: the ids cannot but be too many */
+    char *location; /* space for the longest; NULL: there are too many ids */
 };
 
 static const struct bytes ids_mark = BYTES_LIT("?ids=");
 
-/* Reserve: once the store has posted, nothing may fail any more. */
+/* Reserves all memory, because nothing may fail after the store has posted. */
 static enum status
 posted_reserve(struct context *ctx, size_t count, struct posted *out)
 {
@@ -56,7 +55,7 @@ posted_reserve(struct context *ctx, size_t count, struct posted *out)
     out->ids = arena_array(arena, count, sizeof(*out->ids));
     if (out->collection == NULL || out->ids == NULL)
         return ST_NO_MEMORY;
-    /* How long the ids are is not known yet; each has a comma or the mark before it. */
+    /* The lengths of the ids are not known yet. Each id has a comma or the mark before it. */
     if (count <= RESPONSE_VALUE_MAX / 2) {
         out->location = arena_alloc(arena, RESPONSE_VALUE_MAX + 1);
         if (out->location == NULL)
@@ -108,8 +107,8 @@ posted_write(struct context *ctx, const struct posted *posted)
 }
 
 /*
- * The checksums are made once, here, where they cost what the request has brought; a page
- * of a few long bodies would take a second to show them. NULL if nobody wants any.
+ * Makes the checksums of a post, once. To make them for each listing, a page of a few long bodies would
+ * take a second. NULL without the option.
  */
 static enum status
 add_checksums(struct context *ctx, const struct decoded_post *post,
@@ -130,7 +129,7 @@ add_checksums(struct context *ctx, const struct decoded_post *post,
     return st;
 }
 
-/* Makes the drafts of a post anew, with encrypted bodies. */
+/* Replaces the drafts of a post by ones with encrypted bodies. */
 static enum status
 encrypt_post(struct context *ctx, struct store_post *post)
 {
@@ -179,7 +178,7 @@ handle_message_post(struct context *ctx)
         return context_refuse(ctx, ST_UNAVAILABLE,
                               "the server is in maintenance and accepts no posts");
     st = decode_post(req->body, v->post, ctx->limits, req->arena, &decoded, &ctx->why);
-    if (st != ST_OK) { /* nothing will be posted, so that it is cheap to ask the store */
+    if (st != ST_OK) { /* the limit of the queue has priority */
         const int64_t max = post_limit(ctx);
 
         return req->body.len > (size_t)max ? refuse_size(ctx, max) : st;
@@ -198,7 +197,7 @@ handle_message_post(struct context *ctx)
         .checksums = checksums,
     };
     st = store_message_post(ctx->store, &ctx->op, &ctx->queue, &post, posted.ids);
-    if (st == ST_NOT_SEALED) { /* only now, so that other queues pay nothing for it */
+    if (st == ST_NOT_SEALED) { /* only then, so that other queues have no cost */
         st = encrypt_post(ctx, &post);
         if (st == ST_OK)
             st = store_message_post(ctx->store, &ctx->op, &ctx->queue, &post, posted.ids);
@@ -221,7 +220,7 @@ handle_message_post(struct context *ctx)
 
 /* ------------------------------------------------------------------ list */
 
-/* The parameters of a listing; those given are repeated in the link. */
+/* The parameters of a listing, which the link to the next page repeats. */
 struct message_listing {
     struct store_filter filter;
     bool echo;
@@ -276,13 +275,12 @@ write_next_page(struct context *ctx, const struct message_form *form,
     next_page_end(&next);
 }
 
-/* More than stands around the messages of a page. */
+/* More bytes than a page has besides its messages. */
 enum { PAGE_FRAME = 2048 };
 
 /*
- * How many of the messages a page shows: one for which there is no memory is cut short, and
- * goes on behind the last of them. Whoever reads when memory is short may be about to make
- * room.
+ * Shortens a page for which there is no memory, and decrypts its messages. *out: the number of messages
+ * that remain. The next page continues behind them. Clients must be able to read when memory is short.
  */
 static enum status
 shorten_page(struct context *ctx, const struct message_form *form,
@@ -354,20 +352,28 @@ list_page(struct context *ctx)
 
 /* ------------------------------------------------------------------ get */
 
+void
+write_messages(struct context *ctx, const struct message_form *form,
+               const struct store_batch *batch)
+{
+    struct buf *out = &ctx->res->body;
+
+    if (!ctx->version->bare_arrays)
+        buf_str(out, "{\"messages\":");
+    message_write_all(out, form, batch->messages, batch->count);
+    if (!ctx->version->bare_arrays)
+        buf_byte(out, '}');
+}
+
 static enum status
 write_found(struct context *ctx, const struct store_batch *batch)
 {
-    struct buf *out = &ctx->res->body;
     struct message_form form;
     enum status st = context_message_form(ctx, &form);
 
     if (st != ST_OK)
         return st;
-    if (!ctx->version->bare_arrays)
-        buf_str(out, "{\"messages\":");
-    message_write_all(out, &form, batch->messages, batch->count);
-    if (!ctx->version->bare_arrays)
-        buf_byte(out, '}');
+    write_messages(ctx, &form, batch);
     ctx->steps->shown(ctx, batch->messages, batch->count);
     return response_json(ctx, 200);
 }
@@ -393,7 +399,7 @@ list_ids(struct context *ctx, const struct bytes *ids, size_t count)
     return st;
 }
 
-/* GET .../messages, a page or those named by ids */
+/* GET .../messages, a page or the messages of `ids` */
 enum status
 handle_message_list(struct context *ctx)
 {
@@ -419,11 +425,7 @@ handle_message_get(struct context *ctx)
         return st;
     st = store_message_get(ctx->store, &ctx->op, &ctx->queue, &ctx->id, 1, &batch);
     if (st == ST_OK && batch.count == 0)
-        st = context_refuse(
-            ctx, ST_NOT_FOUND,
-            "%s %.*s has no message with the id \"%s\". It may have expired",
-            context_noun(ctx), (int)ctx->queue.name.len, ctx->queue.name.data,
-            received(ctx->id).text);
+        st = context_refuse_id(ctx, "message", true);
     if (st == ST_OK)
         st = decrypt_batch(ctx, &batch, 1);
     if (st == ST_OK) {
@@ -442,14 +444,14 @@ enum status
 handle_message_delete(struct context *ctx)
 {
     const struct bytes claim_id = query_get(&ctx->query, "claim_id");
-    const bool held = bytes_present(claim_id);
+    const bool claimed = bytes_present(claim_id);
     enum status st = store_message_delete(
         ctx->store, &ctx->op, &ctx->queue,
-        &(struct store_delete){.rule = held ? STORE_DELETE_HELD : STORE_DELETE_READY,
+        &(struct store_delete){.rule = claimed ? STORE_DELETE_HELD : STORE_DELETE_READY,
                                .ids = &ctx->id,
                                .count = 1,
                                .claim_ids = &claim_id,
-                               .claim_count = held});
+                               .claim_count = claimed});
 
     if (st == ST_CLAIMED)
         return context_refuse(
@@ -464,7 +466,7 @@ handle_message_delete(struct context *ctx)
 
 /* ------------------------------------------------------------------ by ids */
 
-/* The messages to delete, and the claims of which one must hold each of them, if any. */
+/* The messages to delete, and the claims, one of which must hold each message, if any. */
 struct selection {
     struct bytes *ids, *claims;
     size_t count, claim_count;
@@ -499,7 +501,7 @@ delete_ids(struct context *ctx, const struct selection *sel)
                                .claim_ids = sel->claims,
                                .claim_count = sel->claim_count});
 
-    /* 400 as for one message, but 403 where the contract says so. */
+    /* 400 as for one message, but 403 with message_delete_with_claim_id. */
     if (st == ST_CLAIMED || st == ST_NOT_CLAIMED)
         return context_refuse(
             ctx, sel->strict ? ST_CLAIMED : ST_NOT_CLAIMED,

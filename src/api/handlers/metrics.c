@@ -1,4 +1,4 @@
-/* GET, HEAD /metrics: the figures of the store, then those of whoever else has some. */
+/* GET, HEAD /metrics: the metrics of the store and of the API, then those of all other parts. */
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
 #include "api/quota.h"
@@ -7,7 +7,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* ------------------------------------------------------------------ what was done */
+/* ------------------------------------------------------------------ counters of the store */
 
 #define TOTAL(counter, name, help)                                                       \
     {                                                                                    \
@@ -96,11 +96,11 @@ write_done(struct exposition *x, const struct store_figures *f)
     }
 }
 
-/* ------------------------------------------------------------------ what is there */
+/* ------------------------------------------------------------------ gauges of queues */
 
-/* The queues that are shown one by one, and the rest together. */
+/* The queues with samples of their own, and the sum of all others. */
 struct shown_queues {
-    struct store_queue_figures *queues; /* of the arena, as is marks */
+    struct store_queue_figures *queues; /* from the arena, as the marks */
     uint64_t *marks;                    /* hashes of their names */
     size_t count;
     struct store_queue_figures rest; /* without names */
@@ -111,11 +111,11 @@ static const struct family queue_messages = {
     "Number of messages of a queue, by state. The sample with an empty project and queue "
     "is the sum of all queues that are not shown individually."};
 
-/* A number of each queue. */
+/* A family with a sample for each queue. */
 struct queue_number {
     struct family family;
     size_t offset;   /* in struct store_queue_figures */
-    unsigned digits; /* behind the point; 0: it is a sum, which the rest has, too */
+    unsigned digits; /* behind the point; 0: an integer, which `rest` has, too */
 };
 
 #define NUMBER(member, digits, name, kind, unit, help)                                   \
@@ -150,7 +150,7 @@ static const struct queue_number queue_numbers[] = {
 
 enum { LABELS = 3 };
 
-/* The i-th queue, and its labels; behind the last one the rest. */
+/* The i-th queue and its labels. Behind the last queue, `rest`. */
 static const struct store_queue_figures *
 name_queue(const struct shown_queues *shown, size_t i, struct label labels[LABELS])
 {
@@ -203,7 +203,7 @@ write_queues(struct exposition *x, const struct shown_queues *shown)
         write_number(x, shown, &queue_numbers[i]);
 }
 
-/* Takes what a queue has from the rest; they were read one after the other. */
+/* Subtracts, but not below 0: the queues are read after the sums. */
 static void
 subtract(uint64_t *rest, uint64_t part)
 {
@@ -211,9 +211,8 @@ subtract(uint64_t *rest, uint64_t part)
 }
 
 /*
- * The queue behind those that are shown, unless it is one of them: who deletes a queue and
- * makes it anew meanwhile may give it a place that was not looked at yet, and no series may
- * come twice. O(queues).
+ * Adds the queue behind the last one, unless it is there already: a queue that is deleted and created
+ * again meanwhile may be read twice, and no series may appear twice. O(queues).
  */
 static void
 add_queue(struct shown_queues *shown)
@@ -358,8 +357,6 @@ handle_metrics(struct context *ctx)
     write_quotas(&x, ctx->quotas);
     metrics_write(ctx->metrics, &x);
     exposition_end(&x);
-    response_add_header(ctx, "Content-Type", exposition_type(format));
-    ctx->res->code = 200;
-    ctx->op.lsn = 0; /* what is counted need not be durable */
-    return ST_OK;
+    ctx->op.lsn = 0; /* metrics need not be durable */
+    return response_typed(ctx, 200, exposition_type(format));
 }

@@ -1,18 +1,18 @@
 /*
- * Documents that files of openapi/ describe: GET /openapi.json, what this server serves (docs/api.md
- * 6.6); "/", the list of versions (6.1); and the home document of each version (6.2).
+ * The documents of openapi/: GET /openapi.json, the description of this server (docs/api.md 6.6); "/",
+ * the list of versions (6.1); and the home document of each version (6.2).
  *
- * The build embeds a file without its indentation. A request copies it, leaves out what is not
- * served, and fills in the values in force:
+ * The build embeds a file without its indentation. A request copies the file without the parts that
+ * are disabled, and fills in the values in force:
  *
  *     "NAME $if WORDS": VALUE    a member that exists if all conditions hold ("!word": if not)
  *     {"$if": "WORDS", ...}      the same for an object in a list
  *     "${max_wait}"              the number of this limit
  *     "at most ${max_wait}"      the same inside of a text; ${base} begins the paths of a version
- *     "${roles messages:pop}"    a list of the roles that may do this
+ *     "${roles messages:pop}"    the list of the roles with this permission
  *
- *   Cost     written anew for each request, 120 KB of OpenAPI in a third of a millisecond: clients
- *            ask once, and without requests it takes no memory
+ *   Cost     each request writes its document, 120 KB of OpenAPI in a third of a millisecond
+ *   Memory   none between requests
  */
 #include "api/context.h"
 #include "api/handlers/handlers.h"
@@ -20,7 +20,7 @@
 #include "claimd/base/invariant.h"
 #include "claimd/json/string.h"
 
-#include <home_json.h> /* made by scripts/openapi.cmake, as are these */
+#include <home_json.h> /* scripts/openapi.cmake makes these three */
 #include <openapi_json.h>
 #include <versions_json.h>
 
@@ -69,7 +69,7 @@ find_number(struct bytes name, const struct api_limits *l)
     return *(const int64_t *)((const char *)l + numbers[i].offset);
 }
 
-/* Do all of these conditions hold? */
+/* True if all of these conditions hold. */
 static bool
 conditions_hold(const struct document *d, struct bytes words)
 {
@@ -91,7 +91,7 @@ conditions_hold(const struct document *d, struct bytes words)
 
 /* ------------------------------------------------------------------ copying */
 
-/* What precedes the quotation mark that ends a string. */
+/* The text up to the quotation mark that ends a string. */
 static struct bytes
 string_at(const char *text)
 {
@@ -136,7 +136,7 @@ write_roles(struct document *d, struct bytes name)
     buf_byte(d->out, ']');
 }
 
-/* A placeholder's value, without the quotation marks of a string. */
+/* Writes the value of a placeholder, without quotation marks. */
 static void
 write_value(struct document *d, struct bytes name)
 {
@@ -150,7 +150,7 @@ write_value(struct document *d, struct bytes name)
         buf_i64(d->out, find_number(what, d->ctx->limits));
 }
 
-/* Copies a text with the values that it names. */
+/* Copies a text, and replaces its placeholders. */
 static void
 write_text(struct document *d, struct bytes text)
 {
@@ -185,7 +185,7 @@ copy_string(struct document *d)
         text.len = (size_t)(mark - text.data);
     }
     json_write_comma(d->out);
-    /* Is the whole text one placeholder? */
+    /* If the whole text is a placeholder, its value has no quotation marks. */
     if (text.len > 2 && memcmp(text.data, "${", 2) == 0 &&
         memchr(text.data, '}', text.len) == text.data + text.len - 1) {
         write_value(d, bytes_of(text.data + 2, text.len - 3));
@@ -196,7 +196,7 @@ copy_string(struct document *d)
     }
 }
 
-/* An opening bracket, and what its object depends on. */
+/* Copies the bracket of an object, or skips the object for its condition. */
 static void
 copy_object(struct document *d)
 {
@@ -236,7 +236,7 @@ copy_document(struct context *ctx, const char *text, const struct condition *con
             copy_object(d);
             break;
         case ' ':
-        case ',': /* its neighbours may be left out: json_write_comma() */
+        case ',': /* json_write_comma() writes commas, because parts may be left out */
             d->at++;
             break;
         case ':':
@@ -284,7 +284,7 @@ handle_openapi(struct context *ctx)
             {"access", access},
             {"identity", identity},
             {"tokens", tokens},
-            {"guarded", required}, /* for what is about all projects */
+            {"guarded", required}, /* requests about all projects need a token */
             {"optional_token", identity && !required},
             {"optional_project", tokens || limits->enable_v1},
             {"limited", any},
@@ -328,8 +328,7 @@ handle_home(struct context *ctx)
     };
 
     copy_document(ctx, home_json, conditions);
-    response_add_header(ctx, "Content-Type", "application/json-home");
+    (void)response_typed(ctx, 200, "application/json-home");
     response_add_header(ctx, "Cache-Control", "max-age=86400");
-    ctx->res->code = 200;
     return ST_OK;
 }

@@ -4,30 +4,30 @@
 #include "claimd/base/invariant.h"
 #include "claimd/json/string.h"
 
-/* Queues asked for by one call of the store while filters are applied. */
+/* Queues of one call of the store for a listing with filters. */
 enum { QUEUES_A_CALL = 32 };
 
 /*
- * What a slice may cost: QUEUE_COST for each queue looked at and the bytes of metadata that
- * filters read. Some hundred microseconds, whatever the parameters.
+ * The cost of a slice, some hundred microseconds: QUEUE_COST for each queue, and the bytes of metadata
+ * that filters read.
  */
 enum { SLICE_COST = 32768, QUEUE_COST = 64 };
 
-/* The parameters of a listing and how far it has come. */
+/* The parameters and the progress of a listing. */
 struct queue_listing {
     size_t limit;
     bool detailed, with_count;
     struct filters filters; /* on metadata */
-    struct bytes name;      /* part of the names wanted; absent: any */
+    struct bytes name;      /* a part of the wanted names; absent: any */
     /* Progress. */
-    struct bytes marker; /* go on behind this name, the last one looked at */
-    struct bytes last;   /* what a link goes on behind; absent: nothing was shown */
+    struct bytes marker; /* the last queue that was read */
+    struct bytes last;   /* the marker of the next page; absent: the page is empty */
     size_t shown;
     size_t cost; /* of this slice so far */
     uint64_t total;
 };
 
-/* Whatever is not a parameter of the listing is a filter on metadata. */
+/* A parameter that is not one of the listing is a filter on metadata. */
 static bool
 is_filter(struct bytes name)
 {
@@ -55,7 +55,7 @@ read_listing(struct context *ctx, struct queue_listing *out)
     const struct query *q = &ctx->query;
     enum status st;
 
-    /* The first slice begins where the client wants, the others where the last one stood. */
+    /* The first slice begins behind the client's marker, and others where the last one ended. */
     *out = (struct queue_listing){.limit = (size_t)limits_page(l, l->max_queues_per_page),
                                   .marker = p->begun ? bytes_of(p->name, p->name_len)
                                                      : query_get(q, "marker")};
@@ -75,7 +75,7 @@ read_listing(struct context *ctx, struct queue_listing *out)
     return context_read_bool(ctx, "with_count", &out->with_count);
 }
 
-/* Looks at a queue, and counts what that costs. */
+/* True if a queue matches the parameters. Counts the cost. */
 static bool
 is_wanted(struct queue_listing *l, const struct store_queue_view *queue)
 {
@@ -97,7 +97,7 @@ write_queue(struct context *ctx, const struct queue_listing *l,
 
     json_write_comma(out);
     buf_str(out, "{\"name\":\"");
-    buf_bytes(out, queue->name); /* names have nothing to escape */
+    buf_bytes(out, queue->name); /* names need no escapes */
     buf_str(out, "\",\"href\":\"");
     buf_bytes(out, ctx->base);
     buf_str(out, ctx->queue.kind == STORE_TOPIC ? "/topics/" : "/queues/");
@@ -123,7 +123,7 @@ slice_is_used_up(const struct queue_listing *l)
     return is_filtered(l) && l->cost >= SLICE_COST;
 }
 
-/* Shows what is wanted of some queues, and notes how far it came. */
+/* Writes the matching ones of some queues, and updates the progress. */
 static enum status
 write_some(struct context *ctx, struct queue_listing *l, const struct store_queues *some)
 {
@@ -151,8 +151,8 @@ write_some(struct context *ctx, struct queue_listing *l, const struct store_queu
 }
 
 /*
- * Pages through the store until the page is full: filters count before it is cut. When the
- * slice is used up, a page with something to show ends early.
+ * Reads queues of the store until the page is full. If the slice is used up before, a page that is not
+ * empty ends early, and an empty one continues in the next slice.
  */
 static enum status
 write_queues(struct context *ctx, struct queue_listing *l)
@@ -179,10 +179,9 @@ write_queues(struct context *ctx, struct queue_listing *l)
     if (st != ST_OK || !slice_is_used_up(l))
         return st;
     if (l->shown > 0) {
-        l->last = l->marker; /* what was left out needs no second look */
+        l->last = l->marker; /* the next page skips queues that do not match */
         return ST_OK;
     }
-    /* The next slice begins behind the last queue looked at. */
     ENSURE(l->marker.len <= sizeof(p->name)); /* it is the name of a queue */
     memcpy(p->name, l->marker.data, l->marker.len);
     p->name_len = l->marker.len;

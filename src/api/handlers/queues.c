@@ -7,7 +7,7 @@
 
 /* ------------------------------------------------------------------ create, delete */
 
-/* ST_BAD_VALUE, explained, if there is no key for a queue that is to encrypt. */
+/* ST_BAD_VALUE, explained, if a queue is to encrypt and there is no key. */
 static enum status
 encrypt_check(struct context *ctx, const struct store_settings *settings)
 {
@@ -64,7 +64,7 @@ queue_write_metadata(struct context *ctx, const struct store_metadata *metadata)
     return ST_OK;
 }
 
-/* GET .../queues/{queue}: a queue that does not exist looks like one without metadata. */
+/* GET .../queues/{queue}. A queue that does not exist has no metadata. */
 enum status
 handle_queue_show(struct context *ctx)
 {
@@ -84,9 +84,12 @@ handle_queue_show(struct context *ctx)
 
 /* ------------------------------------------------------------------ patch */
 
+/* Attempts to change metadata while other clients change it, too. */
+enum { ATTEMPTS = 16 };
+
 /*
- * One attempt: what the patch makes of the metadata as it is now. The answer is written
- * before the store is changed, so that nothing can fail afterwards.
+ * Applies the patch to the present metadata. Writes the response before it changes the store, so that
+ * nothing can fail afterwards.
  */
 static enum status
 patch_once(struct context *ctx, const struct patch *patch)
@@ -117,7 +120,6 @@ patch_once(struct context *ctx, const struct patch *patch)
 enum status
 handle_queue_patch(struct context *ctx)
 {
-    enum { ATTEMPTS = 16 }; /* that many other writers in a row are not plausible */
     const struct request *req = ctx->req;
     struct patch patch = {.document = NULL};
     enum status st = caller_patch_type(req->headers[API_HEADER_CONTENT_TYPE]);
@@ -128,7 +130,7 @@ handle_queue_patch(struct context *ctx)
                               "application/openstack-messaging-v2.0-json-patch",
                               received(req->headers[API_HEADER_CONTENT_TYPE]).text);
     if (context_read_body(ctx) != ST_OK)
-        return ST_BAD_BODY; /* unlike for other requests, but explained as there */
+        return ST_BAD_BODY; /* with another status than other requests */
     st = patch_read(req->body, ctx->limits, req->arena, &patch, &ctx->why);
     if (st == ST_OK) {
         st = ST_CHANGED;
@@ -180,7 +182,7 @@ handle_queue_stats(struct context *ctx)
     return response_json(ctx, 200);
 }
 
-/* GET, HEAD .../queues/{queue}: whether there is such a queue, without a word. */
+/* GET, HEAD .../queues/{queue} of v1: whether the queue exists. */
 enum status
 handle_queue_exists(struct context *ctx)
 {
@@ -194,7 +196,7 @@ handle_queue_exists(struct context *ctx)
 
 /* ------------------------------------------------------------------ version 1 */
 
-/* v1 knows no reserved members, and keeps their names free. */
+/* v1 has no reserved members, and refuses their names. */
 static enum status
 check_names(struct context *ctx)
 {
@@ -219,11 +221,10 @@ check_names(struct context *ctx)
     return json_scan_end(&s);
 }
 
-/* Whatever stands there is replaced; a change in between is as if it had come before. */
+/* Replaces the metadata, also after changes of other clients. */
 static enum status
 replace_metadata(struct context *ctx, struct store_metadata *metadata)
 {
-    enum { ATTEMPTS = 16 }; /* that many other writers in a row are not plausible */
     enum status st = ST_CHANGED;
 
     for (int i = 0; i < ATTEMPTS && st == ST_CHANGED; i++) {
@@ -241,7 +242,7 @@ replace_metadata(struct context *ctx, struct store_metadata *metadata)
     return st;
 }
 
-/* PUT .../queues/{queue}/metadata: replaces it all. */
+/* PUT .../queues/{queue}/metadata */
 enum status
 handle_metadata_put(struct context *ctx)
 {
@@ -263,7 +264,7 @@ handle_metadata_put(struct context *ctx)
 
 /* ------------------------------------------------------------------ purging */
 
-/* What a purge removes. */
+/* The parts that a purge deletes. */
 struct purge {
     bool messages, subscriptions;
 };

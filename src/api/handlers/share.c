@@ -6,15 +6,15 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-/* DAY_MS: how long a grant is good that says nothing. */
+/* DAY_MS: the default life of a grant. */
 enum { DAY_MS = 24 * 3600 * 1000, METHOD_NAME_MAX = 32, METHODS_MAX = 32 };
 
-/* Parts of a queue, in the order of their names. */
+/* The parts of a queue, by name. */
 static const char *const parts[] = {"claims", "messages", "subscriptions"};
 
 enum { PART_MESSAGES = 1, PART_COUNT = sizeof(parts) / sizeof(parts[0]) };
 
-/* What is to be granted. */
+/* The content of a request for a grant. */
 struct share {
     bool shown[PART_COUNT];
     char methods[METHODS_MAX][METHOD_NAME_MAX + 1];
@@ -26,7 +26,7 @@ enum { PATHS, METHODS, EXPIRES, MEMBERS };
 
 /* ------------------------------------------------------------------ reading */
 
-/* Takes an item of a list. */
+/* Adds an item of a list. */
 typedef enum status
 add_item_fn(struct context *ctx, struct bytes inside, struct share *out);
 
@@ -45,8 +45,8 @@ add_path(struct context *ctx, struct bytes inside, struct share *out)
 }
 
 /*
- * A word, with nothing in it that parts the lists and fields of what is signed. Its escapes
- * undone: a caller may write any letter as one.
+ * Adds a method, after it has decoded escapes. A method has no character that separates lists or fields
+ * of the signed text.
  */
 static enum status
 add_method(struct context *ctx, struct bytes inside, struct share *out)
@@ -97,7 +97,7 @@ read_list(struct context *ctx, const struct json_scan_value *list, const char *n
     return st;
 }
 
-/* A date has no letter that need be escaped. */
+/* Reads the end of the grant. A date needs no escapes. */
 static enum status
 read_end(struct context *ctx, const struct json_scan_value *expires, struct share *out)
 {
@@ -159,9 +159,9 @@ read_share(struct context *ctx, struct share *out)
     return ST_OK;
 }
 
-/* ------------------------------------------------------------------ answering */
+/* ------------------------------------------------------------------ responding */
 
-/* The lists as they are signed. ST_NO_MEMORY. */
+/* Writes the lists as they are signed. ST_NO_MEMORY. */
 static enum status
 write_lists(struct context *ctx, const struct share *share, struct buf *paths,
             struct buf *methods)
@@ -220,7 +220,7 @@ handle_queue_share(struct context *ctx)
 
     if (st != ST_OK)
         return st;
-    /* What is signed has its fields parted by backslashes. */
+    /* Backslashes separate the fields of the signed text. */
     if (memchr(ctx->queue.project.data, '\\', ctx->queue.project.len) != NULL)
         return context_refuse(ctx, ST_BAD_VALUE,
                               "the name of the project has a backslash. Such a project "

@@ -5,18 +5,9 @@
 
 static const char tail[] = "/subscriptions";
 
-static enum status
-refuse_unknown_subscription(struct context *ctx)
-{
-    return context_refuse(ctx, ST_NOT_FOUND,
-                          "%s %.*s has no subscription with the id \"%s\"",
-                          context_noun(ctx), (int)ctx->queue.name.len,
-                          ctx->queue.name.data, received(ctx->id).text);
-}
-
 /* ------------------------------------------------------------------ list, show */
 
-/* Writes a subscription as clients see it, or below /claimd/ its progress, as operators do. */
+/* Writes a subscription for clients, or, below /claimd/, its progress for operators. */
 static void
 write_subscription(struct context *ctx, const struct store_subscription *s)
 {
@@ -96,13 +87,13 @@ handle_subscription_show(struct context *ctx)
         write_subscription(ctx, &found.views[0]);
     store_subscriptions_release(&found);
     if (st == ST_NOT_FOUND)
-        return refuse_unknown_subscription(ctx);
+        return context_refuse_id(ctx, "subscription", false);
     return st == ST_OK ? response_json(ctx, 200) : st;
 }
 
 /* ------------------------------------------------------------------ create */
 
-/* A subscriber that has confirmed is in the way, else it is asked again. */
+/* Refuses a subscriber that has confirmed a subscription. Otherwise the subscriber is asked again. */
 static enum status
 respond_subscribed(struct context *ctx, const struct store_subscribed *subscribed)
 {
@@ -158,14 +149,13 @@ handle_subscription_update(struct context *ctx)
         return ST_NO_MEMORY;
     st = store_subscription_update(ctx->store, &ctx->op, &ctx->queue, ctx->id, &draft);
     if (st == ST_NOT_FOUND)
-        return refuse_unknown_subscription(ctx);
+        return context_refuse_id(ctx, "subscription", false);
     if (st == ST_CONFLICT)
         return context_refuse(
             ctx, st, "the subscriber already has another subscription to this queue");
     if (st != ST_OK)
         return st;
-    response_add_header(ctx, "Location",
-                        location); /* with an id that the store has made */
+    response_add_header(ctx, "Location", location);
     return response_empty(ctx, 204);
 }
 
@@ -200,7 +190,7 @@ handle_subscription_confirm(struct context *ctx)
     st =
         store_subscription_confirm(ctx->store, &ctx->op, &ctx->queue, ctx->id, confirmed);
     if (st == ST_NOT_FOUND)
-        return refuse_unknown_subscription(ctx);
+        return context_refuse_id(ctx, "subscription", false);
     if (st != ST_OK)
         return st;
     response_add_header(ctx, "Location", location.data);

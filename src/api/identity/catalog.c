@@ -1,4 +1,4 @@
-/* The services an SDK can find: all of them are this server. */
+/* The catalog of services, all of which are this server, and the discovery of versions. */
 #include "api/identity/identity.h"
 #include "api/wire/query.h"
 #include "claimd/json/tree.h"
@@ -10,9 +10,8 @@ struct service {
 };
 
 /*
- * openstacksdk and keystoneauth know the service as "message", zaqarclient and gophercloud
- * as "messaging"; they put the version behind the endpoint themselves. The SDKs made for
- * Rackspace take the endpoint as it is.
+ * openstacksdk and keystoneauth search for the service "message", zaqarclient and gophercloud for
+ * "messaging". They append the version to the endpoint. SDKs for Rackspace use the endpoint as it is.
  */
 static const struct service services[] = {
     {"identity", "keystone", "/identity", "/identity/v2.0", false},
@@ -23,11 +22,42 @@ static const struct service services[] = {
 
 #define SERVICES (sizeof(services) / sizeof(services[0]))
 
-/* What both versions write about an endpoint. */
+/* The parts of an endpoint that both versions write. */
 struct endpoint_place {
     struct bytes origin, project; /* the project as a segment of a path */
     const char *region;
 };
+
+/* True if a Host header may appear in links. */
+static bool
+is_host(struct bytes host)
+{
+    static const char marks[] = "-.:[]_";
+
+    for (size_t i = 0; i < host.len; i++) {
+        char c = host.data[i];
+        bool plain =
+            (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+
+        if (!plain && memchr(marks, c, sizeof(marks) - 1) == NULL)
+            return false;
+    }
+    return host.len > 0;
+}
+
+static enum status
+identity_origin(struct context *ctx, struct bytes *out)
+{
+    struct bytes host = ctx->req->headers[API_HEADER_HOST];
+
+    if (!is_host(host))
+        return context_refuse(ctx, ST_BAD_VALUE,
+                              "the header Host is \"%s\". It must name this server",
+                              received(host).text);
+    *out = arena_printf(ctx->req->arena, "%s://%.*s", ctx->req->tls ? "https" : "http",
+                        (int)host.len, host.data);
+    return bytes_present(*out) ? ST_OK : ST_NO_MEMORY;
+}
 
 static json_t *
 endpoint_url(const struct endpoint_place *at, const struct service *s, const char *path)
@@ -100,9 +130,7 @@ identity_catalog_v2(struct context *ctx, struct bytes project, json_t **out)
     return build_catalog(ctx, project, service_v2, out);
 }
 
-/* ------------------------------------------------------------------ versions */
-
-/* How SDKs find out which versions of Keystone they may speak. */
+/* ------------------------------------------------------------------ versions of Keystone */
 
 struct keystone_version {
     const char *id, *updated, *path;
@@ -112,37 +140,6 @@ static const struct keystone_version v3 = {"v3.14", "2020-04-07T00:00:00Z",
                                            "/identity/v3/"};
 static const struct keystone_version v2 = {"v2.0", "2014-04-17T00:00:00Z",
                                            "/identity/v2.0/"};
-
-/* What a Host header may consist of: it is going to stand in links. */
-static bool
-is_host(struct bytes host)
-{
-    static const char marks[] = "-.:[]_";
-
-    for (size_t i = 0; i < host.len; i++) {
-        char c = host.data[i];
-        bool plain =
-            (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-
-        if (!plain && memchr(marks, c, sizeof(marks) - 1) == NULL)
-            return false;
-    }
-    return host.len > 0;
-}
-
-enum status
-identity_origin(struct context *ctx, struct bytes *out)
-{
-    struct bytes host = ctx->req->headers[API_HEADER_HOST];
-
-    if (!is_host(host))
-        return context_refuse(ctx, ST_BAD_VALUE,
-                              "the header Host is \"%s\". It must name this server",
-                              received(host).text);
-    *out = arena_printf(ctx->req->arena, "%s://%.*s", ctx->req->tls ? "https" : "http",
-                        (int)host.len, host.data);
-    return bytes_present(*out) ? ST_OK : ST_NO_MEMORY;
-}
 
 enum status
 identity_respond(struct context *ctx, int code, json_t *tree)
@@ -164,7 +161,7 @@ describe_version(const struct keystone_version *k, struct bytes origin)
                      "application/vnd.openstack.identity+json");
 }
 
-enum status
+static enum status
 identity_list_versions(struct context *ctx)
 {
     struct bytes origin;
@@ -190,21 +187,19 @@ show_version(struct context *ctx, const struct keystone_version *k)
                             json_pack("{s:o}", "version", describe_version(k, origin)));
 }
 
-enum status
+static enum status
 identity_show_v3(struct context *ctx)
 {
     return show_version(ctx, &v3);
 }
 
-enum status
+static enum status
 identity_show_v2(struct context *ctx)
 {
     return show_version(ctx, &v2);
 }
 
-/* ------------------------------------------------------------------ routes */
-
-/* The identity stub's routes; they are there only with --identity-stub. */
+/* ------------------------------------------------------------------ routes, with --identity-stub */
 
 #define ROOT "/identity"
 #define V3   ROOT "/v3"

@@ -1,15 +1,24 @@
-/* Logging in: credentials in the forms of Keystone v3 and v2.0, and of Rackspace. */
+/* Logins with credentials in the forms of Keystone v3 and v2.0 and of Rackspace, and tokens. */
 #include "api/caller.h"
 #include "api/identity/identity.h"
 #include "claimd/base/clock.h"
 #include "claimd/json/tree.h"
 
-/* What a login says; the texts point into its document. */
+/* The content of a login. The texts point into its document. */
 struct login {
-    struct bytes user, password; /* user absent: none was named */
-    struct bytes token;          /* present: instead of both */
-    struct bytes project;        /* absent: no wish */
+    struct bytes user, password; /* absent: not in the document */
+    struct bytes token;          /* present: replaces user and password */
+    struct bytes project;        /* absent: any */
 };
+
+/* A JSON string as bytes. Absent for another value. */
+static struct bytes
+identity_text(const json_t *value)
+{
+    return json_is_string(value)
+               ? bytes_of(json_string_value(value), json_string_length(value))
+               : BYTES_NONE;
+}
 
 /* The first of two members that is a text. */
 static struct bytes
@@ -56,10 +65,10 @@ login_read_v2(const json_t *auth, struct login *out)
     };
 }
 
-/* The token stands in a header of the answer, and the name twice as long in the token. */
+/* The token is in a header of the response, and takes two characters for each of the name. */
 enum { USER_MAX = 200 };
 
-/* Whom the login proves to be there, until when, and in which project it wants to be. */
+/* Finds the user, the expiry and the wanted project of a login. */
 static enum status
 login_identify(struct context *ctx, const struct login *login, struct auth_caller *out)
 {
@@ -82,7 +91,8 @@ login_identify(struct context *ctx, const struct login *login, struct auth_calle
         return st;
     out->user = earlier.user;
     out->project = login->project.len > 0 ? login->project : earlier.project;
-    out->expires_ms = earlier.expires_ms; /* or one token would be good for ever */
+    /* Otherwise a token could be renewed for ever. */
+    out->expires_ms = earlier.expires_ms;
     return ST_OK;
 }
 
@@ -109,7 +119,35 @@ login_admit(struct context *ctx, const struct login *login, struct auth_caller *
     return st;
 }
 
-/* ------------------------------------------------------------------ answers */
+/* ------------------------------------------------------------------ responses */
+
+/* A user or a project: its name is its id. */
+static json_t *
+named_object(struct bytes name)
+{
+    return json_pack("{s:s%, s:s%, s:{s:s, s:s}}", "id", name.data, name.len, "name",
+                     name.data, name.len, "domain", "id", "default", "name", "Default");
+}
+
+/* Makes {"token": ...} of v3, an owned tree. ST_NO_MEMORY, ST_BAD_VALUE. */
+static enum status
+identity_describe(struct context *ctx, const struct auth_caller *caller, json_t **out)
+{
+    char issued[CLOCK_TEXT_CAP], expires[CLOCK_TEXT_CAP];
+    json_t *catalog;
+    enum status st = identity_catalog_v3(ctx, caller->project, &catalog);
+
+    if (st != ST_OK)
+        return st;
+    clock_text(context_real_ms(ctx), issued);
+    clock_text(caller->expires_ms, expires);
+    *out = json_pack("{s:{s:[s], s:o, s:o, s:b, s:s, s:s, s:[{s:s, s:s}], s:[], s:o}}",
+                     "token", "methods", "password", "user", named_object(caller->user),
+                     "project", named_object(caller->project), "is_domain", 0,
+                     "issued_at", issued, "expires_at", expires, "roles", "id", "member",
+                     "name", "member", "audit_ids", "catalog", catalog);
+    return *out == NULL ? ST_NO_MEMORY : ST_OK;
+}
 
 static enum status
 respond_v3(struct context *ctx, const struct auth_caller *caller, struct bytes token)
@@ -207,42 +245,12 @@ identity_login_v2(struct context *ctx)
 
 /* ------------------------------------------------------------------ tokens */
 
-/* What a token is good for: showing it, its projects, its catalog. */
-
-enum status
+/* Reads the token of a header. ST_UNAUTHORIZED, ST_NO_MEMORY. */
+static enum status
 identity_caller(struct context *ctx, enum api_header header, struct auth_caller *out)
 {
     return auth_token_read(ctx->auth, context_real_ms(ctx), ctx->req->headers[header],
                            ctx->req->arena, out);
-}
-
-/* ------------------------------------------------------------------ the token */
-
-/* A user or a project: its name is its id. */
-static json_t *
-named_object(struct bytes name)
-{
-    return json_pack("{s:s%, s:s%, s:{s:s, s:s}}", "id", name.data, name.len, "name",
-                     name.data, name.len, "domain", "id", "default", "name", "Default");
-}
-
-enum status
-identity_describe(struct context *ctx, const struct auth_caller *caller, json_t **out)
-{
-    char issued[CLOCK_TEXT_CAP], expires[CLOCK_TEXT_CAP];
-    json_t *catalog;
-    enum status st = identity_catalog_v3(ctx, caller->project, &catalog);
-
-    if (st != ST_OK)
-        return st;
-    clock_text(context_real_ms(ctx), issued);
-    clock_text(caller->expires_ms, expires);
-    *out = json_pack("{s:{s:[s], s:o, s:o, s:b, s:s, s:s, s:[{s:s, s:s}], s:[], s:o}}",
-                     "token", "methods", "password", "user", named_object(caller->user),
-                     "project", named_object(caller->project), "is_domain", 0,
-                     "issued_at", issued, "expires_at", expires, "roles", "id", "member",
-                     "name", "member", "audit_ids", "catalog", catalog);
-    return *out == NULL ? ST_NO_MEMORY : ST_OK;
 }
 
 /* GET /identity/v3/auth/tokens: of the token in X-Subject-Token */

@@ -1,14 +1,14 @@
-/* The clock of a server that tests are run against (docs/api.md 23.2). */
+/* The clock of the test API (docs/api.md 23.2). */
 #include "api/testapi/handlers.h"
 #include "claimd/json/tree.h"
 
 #include <inttypes.h>
 
-/* What a request wants of the clock: that it stands or runs, and that it is moved. */
+/* A change of the clock: it stops or starts, and it moves. */
 struct clock_request {
     enum { LEAVE, STOP, START } state;
     enum { STAY, TO_AHEAD, BY, TO_NEXT } move;
-    int64_t ms; /* TO_AHEAD: of the wall clock; BY */
+    int64_t ms; /* TO_AHEAD: ahead of the wall clock; BY: by so much */
 };
 
 /* ------------------------------------------------------------------ showing */
@@ -40,7 +40,7 @@ handle_clock_show(struct context *ctx)
 
 /* ------------------------------------------------------------------ reading */
 
-/* How far a clock that is set may be ahead of the wall clock: some 63 years. */
+/* How far the clock may be ahead of the wall clock, about 63 years. */
 enum { AHEAD_MOST_S = 2000000000 };
 
 static enum status
@@ -73,7 +73,7 @@ read_state(struct context *ctx, const json_t *value, struct clock_request *out)
     return ST_OK;
 }
 
-/* {"state": "frozen", "ahead_seconds": 60}, either or both */
+/* {"state": "frozen", "ahead_seconds": 60}, one or both members */
 static enum status
 read_setting(struct context *ctx, const json_t *body, struct clock_request *out)
 {
@@ -120,7 +120,7 @@ read_fn(struct context *ctx, const json_t *body, struct clock_request *out);
 
 /* ------------------------------------------------------------------ moving */
 
-/* A move takes several calls: until when, and what the history had before, are put down. */
+/* The last entry of the history before the move, which takes several calls. */
 static uint64_t
 history_before(const struct context *ctx)
 {
@@ -172,7 +172,7 @@ move_begin(struct context *ctx, const struct clock_request *request)
     return ST_OK;
 }
 
-/* Asked again until the clock is where it is to be. */
+/* Changes the clock. It is called again until the clock has reached its target. */
 static enum status
 handle_move(struct context *ctx, read_fn *read)
 {
@@ -192,7 +192,7 @@ handle_move(struct context *ctx, read_fn *read)
     if (!testapi_move(ctx->testapi, (int64_t)ctx->progress->resume[0],
                       request.move == TO_NEXT ? history_before(ctx) : UINT64_MAX))
         return ST_AGAIN;
-    /* What time did meanwhile. */
+    /* The events that time has caused meanwhile. */
     page = (struct testapi_page){.out = &ctx->res->body,
                                  .events = TESTAPI_EVENTS_OF_TIME,
                                  .limit = TESTAPI_PAGE,

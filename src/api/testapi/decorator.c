@@ -1,10 +1,10 @@
 /*
- * What the test API adds to the way of a request (docs/api.md 23): faults, a history of
- * what was refused and shown, and a listener that counts which waiters have not yet been served.
+ * The steps that the test API adds to a request (docs/api.md 23): it injects faults, records refusals
+ * and shown messages in the history, and counts the notified waiters that are not served yet.
  *
- * A fault is found once, after the checks, by the request's own header or by the rules. What is
- * found stands in its progress, so that a retry counts nothing twice. The front end carries out
- * what concerns the response: response.fault.
+ * A fault is found once, after the checks, by the request's header or by the rules. It is kept in the
+ * progress of the request, so that a retry counts nothing twice. The front end delays or cuts the
+ * response (response.fault).
  */
 #include "api/context.h"
 #include "api/testapi/handlers.h"
@@ -45,7 +45,7 @@ read_header(struct context *ctx, struct bytes header, struct fault *out)
                           why.text);
 }
 
-/* What befalls it, for this and all further calls. */
+/* Finds the fault of a request, for this and all further calls. */
 static enum status
 find_fault(struct context *ctx, struct injected_fault *injected)
 {
@@ -55,7 +55,7 @@ find_fault(struct context *ctx, struct injected_fault *injected)
 
     if (bytes_present(header))
         st = read_header(ctx, header, &fault);
-    else if (!ctx->version->open) /* without a rule for it, it stays as it is */
+    else if (!ctx->version->open) /* without a matching rule, `fault` stays FAULT_NONE */
         (void)faults_strike(testapi_faults(ctx->testapi),
                             &(const struct fault_match){
                                 .action = bytes_str(ctx->actor.action),
@@ -74,7 +74,7 @@ find_fault(struct context *ctx, struct injected_fault *injected)
 
 /* ------------------------------------------------------------------ before */
 
-/* When the clock is there, the request is asked again, at that time. */
+/* Moves the clock. Then the request is called again, at that time. */
 static enum status
 move_clock(struct context *ctx, struct injected_fault *injected)
 {
@@ -90,7 +90,7 @@ move_clock(struct context *ctx, struct injected_fault *injected)
     return ST_AGAIN;
 }
 
-/* Before the handler; ST_AGAIN: the clock is on its way. */
+/* Before the handler. ST_AGAIN: the clock moves. */
 static enum status
 fault_pre(struct context *ctx)
 {
@@ -128,11 +128,11 @@ end_claim(struct context *ctx)
         st = store_claim_release(ctx->store, &ctx->op, &res->claim_queue, res->claim_id,
                                  STORE_RELEASED);
     while (st == ST_AGAIN);
-    /* Should it fail, the claim is over already, or ends when its time is over. */
+    /* If the release fails, the claim has ended or expires. */
     res->claim_id = BYTES_NONE;
 }
 
-/* When the response is complete, for `st`. */
+/* After the response for `st` is complete. */
 static void
 fault_post(struct context *ctx, enum status st)
 {
@@ -150,7 +150,7 @@ fault_post(struct context *ctx, enum status st)
             end_claim(ctx);
         break;
     case FAULT_CUT_AFTER:
-    case FAULT_HALF: /* nobody hears of the claim, and it goes on */
+    case FAULT_HALF: /* the client does not learn of the claim, which stays */
         ctx->res->claim_id = BYTES_NONE;
         ctx->res->fault = *fault;
         break;
@@ -167,7 +167,7 @@ fault_post(struct context *ctx, enum status st)
 
 /* ------------------------------------------------------------------ history */
 
-/* What is asked for, as a policy names it; NULL: nothing that one could forbid. */
+/* The action of a route, by its name in a policy. NULL: none. */
 static const char *
 name_action(const struct route *route)
 {
@@ -175,7 +175,7 @@ name_action(const struct route *route)
                                                          : action_name(route->action);
 }
 
-/* Who asks, for the history. */
+/* Fills in the actor for the history. */
 static void
 name_actor(struct context *ctx)
 {
@@ -192,7 +192,7 @@ name_actor(struct context *ctx)
     ctx->op.actor = &ctx->actor;
 }
 
-/* That the request was refused, or that it was told and has got something. */
+/* Records that the request was refused, or that a notified waiter got a message. */
 static void
 note_outcome(struct context *ctx, enum status st, bool called)
 {
@@ -208,9 +208,9 @@ note_outcome(struct context *ctx, enum status st, bool called)
         .text = bytes_present(ctx->detail) ? ctx->detail : bytes_str(status_text(st))};
 
     if (ctx->version == NULL || ctx->version->open)
-        return; /* the server itself was asked */
+        return; /* a request to the server itself */
     if (res->fault.kind == FAULT_CUT_BEFORE)
-        return; /* nobody hears of a refusal */
+        return; /* the client does not learn of a refusal */
     if (st == ST_OK) {
         if (!called || res->code == 204)
             return;
@@ -238,7 +238,7 @@ note_shown_page(struct context *ctx, const struct store_message *messages, size_
             buf_byte(&ids, ' ');
         buf_bytes(&ids, store_id_bytes(&messages[i].id));
     }
-    e.ids = buf_view(&ids); /* without memory: as far as it went */
+    e.ids = buf_view(&ids); /* without memory: the first ones */
     history_add(testapi_history(ctx->testapi), &e);
     buf_fini(&ids);
 }
@@ -308,8 +308,7 @@ stop_waiting(const struct api *api, struct request *req)
     steps_plain.stop_waiting(api, req);
     if (waiting == NULL)
         return;
-    testapi_waiter_free(
-        waiting->testapi_waiter); /* the store does not know it any more */
+    testapi_waiter_free(waiting->testapi_waiter); /* the store has dropped it */
     waiting->testapi_waiter = NULL;
     if (waiting->watched != NULL)
         history_unwatch(waiting->watched, &waiting->listener);

@@ -1,4 +1,4 @@
-/* What tests want to go wrong (docs/api.md 23.7). */
+/* Fault rules (docs/api.md 23.7). */
 #include "api/testapi/handlers.h"
 #include "claimd/json/string.h"
 #include "claimd/testapi/testapi.h"
@@ -9,11 +9,11 @@
 
 /* ------------------------------------------------------------------ faults in words */
 
-/* A number that belongs to a fault. */
+/* A number of a fault. */
 struct amount {
     const char *name; /* NULL: there is none */
     int64_t least, most;
-    size_t place; /* in struct fault */
+    size_t offset; /* in struct fault */
     bool optional;
 };
 
@@ -28,16 +28,16 @@ struct word {
 
 enum { MS_MOST = 600000, BYTES_MOST = 65536, RETRY_MOST_S = 86400 };
 
-#define PLACE(member) offsetof(struct fault, member)
+#define OFFSET(member) offsetof(struct fault, member)
 #define RETRY                                                                            \
     {                                                                                    \
         {                                                                                \
-            "retry_after", 0, RETRY_MOST_S, PLACE(retry_after_s), true                   \
+            "retry_after", 0, RETRY_MOST_S, OFFSET(retry_after_s), true                  \
         }                                                                                \
     }
 
 static const struct word words[] = {
-    {"latency", FAULT_LATENCY, 0, {{"ms", 1, MS_MOST, PLACE(ms), false}}},
+    {"latency", FAULT_LATENCY, 0, {{"ms", 1, MS_MOST, OFFSET(ms), false}}},
     {"status=429", FAULT_STATUS, 429, RETRY},
     {"status=503", FAULT_STATUS, 503, RETRY},
     {"cut=before", FAULT_CUT_BEFORE, 0, {{0}}},
@@ -46,13 +46,13 @@ static const struct word words[] = {
     {"slow",
      FAULT_SLOW,
      0,
-     {{"bytes", 1, BYTES_MOST, PLACE(bytes), false},
-      {"every_ms", 1, MS_MOST, PLACE(ms), false}}},
+     {{"bytes", 1, BYTES_MOST, OFFSET(bytes), false},
+      {"every_ms", 1, MS_MOST, OFFSET(ms), false}}},
     {"end_claim", FAULT_END_CLAIM, 0, {{0}}},
     {"clock",
      FAULT_CLOCK,
      0,
-     {{"seconds", 1, TESTAPI_STEP_MOST_S, PLACE(seconds), false}}},
+     {{"seconds", 1, TESTAPI_STEP_MOST_S, OFFSET(seconds), false}}},
 };
 
 enum { WORDS = sizeof(words) / sizeof(words[0]) };
@@ -60,7 +60,7 @@ enum { WORDS = sizeof(words) / sizeof(words[0]) };
 static int64_t *
 amount_at(struct fault *fault, const struct amount *amount)
 {
-    return (int64_t *)((char *)fault + amount->place);
+    return (int64_t *)((char *)fault + amount->offset);
 }
 
 static enum status
@@ -156,8 +156,7 @@ fault_text(const struct fault *fault, char out[FAULT_TEXT_CAP])
     out[0] = '\0';
 }
 
-/* Counts of a rule are at most so large. */
-enum { COUNT_MOST = 1000000000 };
+enum { COUNT_MOST = 1000000000 }; /* for the counts of a rule */
 
 /* ------------------------------------------------------------------ showing */
 
@@ -196,7 +195,7 @@ handle_faults_show(struct context *ctx)
 
 /* ------------------------------------------------------------------ reading */
 
-/* Where a rule is wrong. */
+/* The rule that is read. */
 struct rule_place {
     struct context *ctx;
     size_t at;
@@ -209,7 +208,7 @@ refuse_rule(const struct rule_place *place, const char *name, const char *what)
                           what);
 }
 
-/* A member of the match, with the value that was received. */
+/* Refuses a member of the match, with the value that was received. */
 static enum status
 refuse_match(const struct rule_place *place, const char *name, const char *what,
              struct bytes value)
@@ -231,7 +230,7 @@ name_action(int action)
     return action == ACTION_CI_USE ? NULL : action_name((enum action)action);
 }
 
-/* The same with all names that there are, which may be longer than other refusals. */
+/* The same with a list of all names, so the text is longer than that of context_refuse(). */
 static enum status
 refuse_name(const struct rule_place *place, const char *member, struct bytes value,
             const char *(*name)(int index), int count)
@@ -247,7 +246,8 @@ refuse_name(const struct rule_place *place, const char *member, struct bytes val
         if (name(i) != NULL)
             len += (size_t)snprintf(text + len, sizeof(text) - len, "%s %s",
                                     i == 0 ? "" : ",", name(i));
-    ctx->detail = arena_copy(ctx->req->arena, bytes_str(text)); /* or it is absent */
+    ctx->detail =
+        arena_copy(ctx->req->arena, bytes_str(text)); /* absent without memory */
     return ST_BAD_VALUE;
 }
 
@@ -257,7 +257,7 @@ text_of(const json_t *value)
     return bytes_of(json_string_value(value), json_string_length(value));
 }
 
-/* Is what a member of a match says possible? */
+/* Checks the value of a member of a match. */
 static enum status
 check_match(const struct rule_place *place, const char *name, struct bytes value)
 {
@@ -288,7 +288,7 @@ match_member(struct fault_match *m, const char *name)
                                           : NULL;
 }
 
-/* The texts stay the tree's. */
+/* Reads a match, whose texts are borrowed from the tree. */
 static enum status
 read_match(const struct rule_place *place, json_t *object, struct fault_match *out)
 {

@@ -1,5 +1,5 @@
 /*
- * testapi/handlers: what tests may ask besides (docs/api.md 23); there only with the test API.
+ * testapi/handlers: the handlers of the test API (docs/api.md 23), with the option ci.
  */
 #ifndef API_TESTAPI_HANDLERS_H
 #define API_TESTAPI_HANDLERS_H
@@ -31,19 +31,16 @@ handler_fn handle_faults_delete;
 
 /* ------------------------------------------------------------------ shared */
 
-/* The body, which must be an object; the tree is owned. Explained. */
+/* Reads the body, an object, as an owned tree. Explains refusals. */
 enum status testapi_read_body(struct context *ctx, json_t **out);
 
-/*
- * The project that a request is about: the parameter, or the header X-Project-ID; absent: none
- * is named.
- */
+/* The project of a request: the parameter, or the header X-Project-ID. Absent without both. */
 struct bytes testapi_project(const struct context *ctx);
 
-/* Entries of the history that are shown together. */
+/* Default and maximum number of entries of a page. */
 enum { TESTAPI_PAGE = 100, TESTAPI_PAGE_MOST = 1000 };
 
-/* A bit for each of what time does. */
+/* The events that time causes, a bit for each. */
 #define TESTAPI_EVENTS_OF_TIME                                                           \
     (UINT32_C(1) << HISTORY_CLAIM_ENDED | UINT32_C(1) << HISTORY_DELAY_ENDED |           \
      UINT32_C(1) << HISTORY_EXPIRED | UINT32_C(1) << HISTORY_DEAD_LETTER |               \
@@ -51,32 +48,32 @@ enum { TESTAPI_PAGE = 100, TESTAPI_PAGE_MOST = 1000 };
 
 struct testapi_page {
     struct buf *out;             /* borrowed */
-    uint32_t events;             /* a bit for each that is shown */
-    struct bytes project, queue; /* absent: of any */
+    uint32_t events;             /* to show, a bit for each */
+    struct bytes project, queue; /* absent: any */
     size_t limit;
-    uint64_t since;
-    size_t count;  /* private */
-    uint64_t last; /* out: number of the last one that was shown */
-    bool more;     /* out */
+    uint64_t since; /* number of the entry before the first */
+    size_t count;   /* private */
+    uint64_t last;  /* out: number of the last entry */
+    bool more;      /* out: there are more entries */
 };
 
-/* Writes `[...]`, and `,"links":[...]` if there are more. */
+/* Writes `[...]`, and `,"links":[...]` if there are more entries. */
 void testapi_write_page(struct context *ctx, struct testapi_page *page);
 
 /* ------------------------------------------------------------------ faults in words */
 
 /*
- * A fault in words (docs/api.md 23.7), as rules and the header Claimd-Fault have it:
+ * A fault in words (docs/api.md 23.7), in rules and in the header Claimd-Fault:
  *
  *     latency; ms=N                       status=429|503[; retry_after=N]
  *     cut=before|after                    half
  *     slow; bytes=N; every_ms=N           end_claim                clock; seconds=N
  */
 
-/* ST_BAD_VALUE, with the reason, which does not name the whole. */
+/* Reads a fault. ST_BAD_VALUE, with a reason that does not name the header or the rule. */
 enum status fault_read(struct bytes text, struct fault *out, struct reason *why);
 
-/* Room for any fault in words, with a NUL. */
+/* Space for any fault in words, with a NUL. */
 enum { FAULT_TEXT_CAP = 64 };
 
 /* Writes the words, with a NUL. */

@@ -1,5 +1,4 @@
-/* The history of a server that tests are run against, and what they expect of its queues
- * (docs/api.md 23.5, 23.6). */
+/* The history, and expectations on queues (docs/api.md 23.5, 23.6). */
 #include "api/testapi/handlers.h"
 #include "api/wire/query.h"
 #include "claimd/base/clock.h"
@@ -70,7 +69,7 @@ history_write(struct buf *out, const struct history_entry *e)
     buf_byte(out, '}');
 }
 
-/* Reads a comma-separated list of names of events into a set of bits; false: something in it is none. */
+/* Reads a comma-separated list of events into a set of bits. False: an unknown name. */
 static bool
 history_read_events(struct bytes text, uint32_t *out)
 {
@@ -111,7 +110,7 @@ write_entry(void *arg, const struct history_entry *e)
     return true;
 }
 
-/* The names of the events in a set, as a parameter has them. */
+/* The names of a set of events, as a parameter has them. */
 static struct bytes
 name_events(struct arena *arena, uint32_t events)
 {
@@ -147,7 +146,7 @@ testapi_write_page(struct context *ctx, struct testapi_page *page)
     next_page_end(&next);
 }
 
-/* A number from 0 on; left out it stays. */
+/* Reads a number of at least 0. If it is absent, *out stays. */
 static enum status
 read_count(struct context *ctx, const char *name, int64_t *out)
 {
@@ -203,9 +202,9 @@ handle_history(struct context *ctx)
     return response_json(ctx, 200);
 }
 
-/* ------------------------------------------------------------------ expecting */
+/* ------------------------------------------------------------------ expectations */
 
-/* What a queue is expected to have; STORE_UNSET: any number. */
+/* The expected numbers of a queue; STORE_UNSET: any. */
 struct expected {
     int64_t messages, claimed, free, wait_s;
 };
@@ -242,7 +241,7 @@ is_met(int64_t expected, uint64_t found)
     return expected == STORE_UNSET || (uint64_t)expected == found;
 }
 
-/* Whoever waits is told of whatever happens; may it wait? */
+/* If the request may wait, has each entry of the history notify it. False: it must not wait. */
 static bool
 watch_history(struct context *ctx, const struct expected *wanted)
 {
@@ -274,7 +273,8 @@ handle_expect(struct context *ctx)
     ctx->queue.project = bytes_present(project) ? project : bytes_str("");
     if (!bytes_present(ctx->queue.name))
         return context_refuse(ctx, ST_BAD_PARAMETER, "the parameter queue is required");
-    waits = watch_history(ctx, &wanted); /* before it is looked: nothing is missed */
+    waits =
+        watch_history(ctx, &wanted); /* before the check, so that no change is missed */
     st = store_queue_stats(ctx->store, &ctx->op, &ctx->queue, &found);
     if (st != ST_OK && st != ST_NOT_FOUND)
         return st;

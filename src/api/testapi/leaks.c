@@ -1,27 +1,27 @@
-/* What tests have forgotten (docs/api.md 23.8), and what they have looked at. */
+/* Messages and claims that tests have left behind (docs/api.md 23.8). */
 #include "api/testapi/handlers.h"
 #include "api/wire/query.h"
 #include "claimd/api/dump.h"
 #include "claimd/json/string.h"
 #include "claimd/testapi/history.h"
 
-/* Messages, and listings of some, that one answer looks at; messages of a listing. */
-enum { LOOK_MOST = 10000, LOOK_SLICE = 64 };
+/* Messages and listings that one response checks; messages of a listing. */
+enum { CHECKS_MOST = 10000, LISTING = 64 };
 
-/* Where a page is, and what it has found. */
+/* The progress and the results of a page. */
 struct scan {
     struct context *ctx;
     struct bytes only; /* the project; absent: all */
     struct dump walk;
-    struct store_queue at; /* absent name: in front of the first */
-    struct store_id behind;
+    struct store_queue at;  /* absent name: before the first queue */
+    struct store_id behind; /* the last message that was checked */
     struct leak *found;
-    size_t count, limit, looked;
-    struct store_id claim; /* the latest that was looked at */
-    bool ended;            /* there is nothing more */
+    size_t count, limit, checked;
+    struct store_id claim; /* the last one that was checked */
+    bool ended;            /* there are no more queues */
 };
 
-/* ------------------------------------------------------------------ suspects */
+/* ------------------------------------------------------------------ leaks */
 
 static struct leak *
 add_leak(struct scan *s, enum leak_kind kind, struct store_id id, int64_t age_s)
@@ -35,41 +35,42 @@ add_leak(struct scan *s, enum leak_kind kind, struct store_id id, int64_t age_s)
     return leak;
 }
 
-/* A claim is found where its oldest message is, and so once. */
+/* Adds a claim at its oldest message, so once. */
 static enum status
-look_at_claim(struct scan *s, const struct store_message *m)
+check_claim(struct scan *s, const struct store_message *m)
 {
-    struct store_batch held = STORE_BATCH_INIT;
+    struct store_batch claimed = STORE_BATCH_INIT;
     struct bytes id = store_id_bytes(&m->claim_id);
     enum status st;
 
     if (bytes_equal(id, store_id_bytes(&s->claim)))
         return ST_OK;
     s->claim = m->claim_id;
-    st = store_claim_get(s->ctx->store, &s->ctx->op, &s->at, id, &held);
-    if (st == ST_OK && held.count > 0 &&
-        bytes_equal(store_id_bytes(&held.messages[0].id), store_id_bytes(&m->id)))
-        add_leak(s, LEAK_CLAIM, m->claim_id, held.claim_age_s)->messages = held.count;
-    store_batch_release(&held);
-    return st == ST_NOT_FOUND ? ST_OK : st; /* it has ended meanwhile */
+    st = store_claim_get(s->ctx->store, &s->ctx->op, &s->at, id, &claimed);
+    if (st == ST_OK && claimed.count > 0 &&
+        bytes_equal(store_id_bytes(&claimed.messages[0].id), store_id_bytes(&m->id)))
+        add_leak(s, LEAK_CLAIM, m->claim_id, claimed.claim_age_s)->messages =
+            claimed.count;
+    store_batch_release(&claimed);
+    return st == ST_NOT_FOUND ? ST_OK : st; /* it may have ended meanwhile */
 }
 
-/* ------------------------------------------------------------------ the way through */
+/* ------------------------------------------------------------------ the walk */
 
 static bool
 is_full(const struct scan *s)
 {
-    return s->count == s->limit || s->looked >= LOOK_MOST;
+    return s->count == s->limit || s->checked >= CHECKS_MOST;
 }
 
-/* Its slice is over: whatever was found is a page, else the request is asked again. */
+/* The store ends a slice: what was checked is a page. Otherwise the request is called again. */
 static enum status
 end_slice(struct scan *s, const struct store_batch *batch)
 {
     struct progress *p = s->ctx->progress;
 
-    if (s->looked > 0) {
-        s->looked = LOOK_MOST;
+    if (s->checked > 0) {
+        s->checked = CHECKS_MOST;
         return ST_OK;
     }
     if (s->at.name.len > sizeof(p->name))
@@ -80,21 +81,21 @@ end_slice(struct scan *s, const struct store_batch *batch)
     return ST_AGAIN;
 }
 
-/* Looks at some messages of the queue; *end: there are no more. */
+/* Checks some messages of the queue. *end: there are no more. */
 static enum status
-look_at_some(struct scan *s, bool *end)
+check_some(struct scan *s, bool *end)
 {
     const size_t room = s->limit - s->count;
     const struct store_filter filter = {.marker = store_id_bytes(&s->behind),
-                                        .limit = room < LOOK_SLICE ? room : LOOK_SLICE,
+                                        .limit = room < LISTING ? room : LISTING,
                                         .include_claimed = true,
                                         .include_delayed = true};
     const struct progress *p = s->ctx->progress;
     struct store_batch batch = STORE_BATCH_INIT;
     enum status st;
 
-    /* Only the first listing of a page goes on where the store has left it. */
-    if (s->looked == 0 && bytes_equal(s->at.name, bytes_of(p->name, p->name_len)))
+    /* Only the first listing of a page continues where the store has ended its slice. */
+    if (s->checked == 0 && bytes_equal(s->at.name, bytes_of(p->name, p->name_len)))
         memcpy(batch.resume, p->resume, sizeof(batch.resume));
     st = store_message_list(s->ctx->store, &s->ctx->op, &s->at, &filter, &batch);
     if (st == ST_AGAIN)
@@ -103,11 +104,11 @@ look_at_some(struct scan *s, bool *end)
         const struct store_message *m = &batch.messages[i];
 
         if (m->claim_id.text[0] != '\0')
-            st = look_at_claim(s, m);
+            st = check_claim(s, m);
         else if (m->claim_count == 0)
             (void)add_leak(s, LEAK_UNREAD, m->id, m->age_s);
     }
-    s->looked += batch.count + 1;
+    s->checked += batch.count + 1;
     *end = batch.count == 0;
     if (batch.count > 0)
         s->behind = batch.next;
@@ -116,17 +117,17 @@ look_at_some(struct scan *s, bool *end)
 }
 
 static enum status
-look_through_queue(struct scan *s)
+check_queue(struct scan *s)
 {
     enum status st = ST_OK;
     bool end = false;
 
     while (st == ST_OK && !end && !is_full(s))
-        st = look_at_some(s, &end);
+        st = check_some(s, &end);
     return st;
 }
 
-/* Goes to the next queue, whose names are kept for what is found in it. */
+/* Goes to the next queue, and copies its names for the leaks in it. */
 static enum status
 go_to_next_queue(struct scan *s)
 {
@@ -144,21 +145,21 @@ go_to_next_queue(struct scan *s)
 }
 
 static enum status
-look_through(struct scan *s)
+check_queues(struct scan *s)
 {
     enum status st = ST_OK;
 
     if (bytes_present(s->at.name))
-        st = look_through_queue(s);
+        st = check_queue(s);
     while (st == ST_OK && !s->ended && !is_full(s)) {
         st = go_to_next_queue(s);
         if (st == ST_OK && !s->ended)
-            st = look_through_queue(s);
+            st = check_queue(s);
     }
     return st;
 }
 
-/* ------------------------------------------------------------------ the answer */
+/* ------------------------------------------------------------------ the response */
 
 static void
 write_text(struct buf *out, const char *name, struct bytes value)
@@ -190,7 +191,7 @@ write_leak(struct buf *out, const struct leak *leak)
     buf_byte(out, '}');
 }
 
-/* "jobs/52a9.../project": the names of queues and ids have no slash. */
+/* The marker is "jobs/52a9.../project". The names of queues and ids have no slash. */
 static enum status
 write_next_page(const struct scan *s)
 {
@@ -282,7 +283,7 @@ handle_leaks(struct context *ctx)
     s.found = arena_array(ctx->req->arena, s.limit, sizeof(*s.found));
     if (s.found == NULL)
         return ST_NO_MEMORY;
-    st = look_through(&s);
+    st = check_queues(&s);
     if (st == ST_OK)
         st = leak_look_up(testapi_history(ctx->testapi), ctx->req->arena, s.found,
                           s.count);

@@ -1,4 +1,4 @@
-/* What tests have besides, below /claimd/ (docs/api.md 23). */
+/* The routes of the test API (docs/api.md 23). */
 #include "api/testapi/handlers.h"
 #include "api/versions/version.h"
 

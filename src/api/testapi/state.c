@@ -1,4 +1,4 @@
-/* The whole state of a project, for tests: reset, shown and replaced (docs/api.md 23.3, 23.4). */
+/* The whole state of a project, for tests: reset, show and replace (docs/api.md 23.3, 23.4). */
 #include "api/state.h"
 #include "api/testapi/handlers.h"
 
@@ -6,8 +6,8 @@
 enum { RESET_SLICE = 64 };
 
 /*
- * POST /claimd/reset: who waits is answered, then the queues go, and with those of all projects
- * the faults. What is made meanwhile may go, too, or stay.
+ * POST /claimd/reset: ends long polling, then deletes the queues. For all projects, it also deletes the
+ * fault rules. Queues that are created meanwhile may remain.
  */
 enum status
 handle_reset(struct context *ctx)
@@ -33,7 +33,7 @@ handle_reset(struct context *ctx)
         return st;
     if (!walk.done)
         return ST_AGAIN;
-    if (!bytes_present(project)) /* which cannot fail */
+    if (!bytes_present(project)) /* faults_replace() without rules cannot fail */
         (void)faults_replace(testapi_faults(ctx->testapi), NULL, 0);
     history_add(testapi_history(ctx->testapi),
                 &(const struct history_entry){.at_ms = ctx->op.now_ms,
@@ -51,14 +51,10 @@ handle_state_show(struct context *ctx)
     enum status st =
         state_write(ctx->store, &ctx->op, testapi_project(ctx), &ctx->res->body);
 
-    if (st != ST_OK)
-        return st;
-    response_add_header(ctx, "Content-Type", "application/jsonl");
-    ctx->res->code = 200;
-    return ST_OK;
+    return st == ST_OK ? response_typed(ctx, 200, "application/jsonl") : st;
 }
 
-/* All of it is checked before anything is changed. */
+/* Checks the whole state before it changes anything. */
 static enum status
 replace_state(struct context *ctx)
 {
@@ -84,7 +80,7 @@ replace_state(struct context *ctx)
     return response_empty(ctx, 204);
 }
 
-/* PUT /claimd/state: one after the other. */
+/* PUT /claimd/state: one request at a time. */
 enum status
 handle_state_set(struct context *ctx)
 {

@@ -1,4 +1,4 @@
-/* What claimd adds to the API of Zaqar (docs/api.md 11.3, 18.7); its messages are shown as by v2. */
+/* Routes that Zaqar does not have (docs/api.md 11.3, 18.7). Messages have the form of v2. */
 #include "api/handlers/handlers.h"
 
 #define PROGRESS       "/claimd/queues/{queue}/subscriptions"
@@ -28,9 +28,7 @@ const struct version version_claimd = {
     .message = MESSAGE_FULL,
 };
 
-/* ------------------------------------------------------------------ operators */
-
-/* What operators have besides, below /claimd/ (docs/api.md 24). */
+/* ------------------------------------------------------------------ operators: docs/api.md 24 */
 
 static const struct route operator_routes[] = {
     ROUTE("/claimd/dump", GET, handle_dump, STATE_DUMP, ROUTE_GUARDED | ROUTE_OWN_FORM,

@@ -1,4 +1,4 @@
-/* API v1.1 (docs/api.md 13): v2 without the resources and parameters that came later. */
+/* API v1.1 (docs/api.md 13): v2 without its new resources and parameters. */
 #include "api/handlers/handlers.h"
 
 #define V1_1     "/v1.1"

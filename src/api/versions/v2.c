@@ -1,4 +1,4 @@
-/* API v2 (docs/api.md 6 to 9, 18, 19): the form in which everything was written. */
+/* API v2 (docs/api.md 6 to 9, 18, 19). */
 #include "api/handlers/handlers.h"
 
 #define V2     "/v2"
@@ -41,7 +41,7 @@
         ROUTE(path "/subscriptions/{id}/confirm", PUT, handle_subscription_confirm,      \
               SUBSCRIPTION_CONFIRM, 0, "confirmSubscription" of)
 
-/* The paths of workers come first. */
+/* The paths of workers come first, because they are requested most. */
 static const struct route routes[] = {
     ROUTE(CLAIMS, POST, handle_claim_create, CLAIMS_CREATE, 0, "claimMessages"),
     ROUTE(CLAIMS "/{id}", GET, handle_claim_show, CLAIMS_GET, 0, "showClaim"),

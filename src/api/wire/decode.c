@@ -2,6 +2,7 @@
 
 #include "claimd/base/clock.h"
 #include "claimd/json/scan.h"
+#include "claimd/json/string.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -17,32 +18,31 @@ struct post_reader {
     struct arena *arena;        /* borrowed */
     struct store_draft *drafts; /* from the arena */
     size_t count, cap;
-    size_t index;       /* of the message that is read */
-    enum status st;     /* the worst of the messages read so far */
-    struct reason *why; /* borrowed; of st, the first that was as bad */
+    size_t index;       /* of the present message */
+    enum status st;     /* the worst of all messages so far */
+    struct reason *why; /* borrowed; of the first message with st */
 };
 
-/* What a message said; SCAN_NONE: left out. Of members named twice the last one counts.
- */
+/* The members of a message; SCAN_NONE: left out. The last one of a name counts. */
 struct post_fields {
     struct json_scan_value body, ttl, delay;
 };
 
-/* What the document calls its messages. */
+/* The name of the list of messages in reasons. */
 static const char *
 list_name(const struct post_reader *r)
 {
     return r->form == POST_V1 ? "" : "messages";
 }
 
-/* True if st is worse than all before, so that its reason is the one to give. */
+/* True if st is worse than all before, so that it needs a reason. */
 static bool
 is_worst(const struct post_reader *r, enum status st)
 {
     return decode_worse(r->st, st) != r->st;
 }
 
-/* The message that is read is bad: a member of it ("" for all of it), and what it should be. */
+/* Refuses the present message for a member, such as ".ttl"; "" for the whole message. */
 static void
 refuse_item(struct post_reader *r, enum status st, const char *member, const char *what)
 {
@@ -51,7 +51,7 @@ refuse_item(struct post_reader *r, enum status st, const char *member, const cha
     r->st = reason_give(r->why, st, "%s[%zu]%s %s", list_name(r), r->index, member, what);
 }
 
-/* Likewise, where the member is an integer. */
+/* The same for an integer. */
 static void
 refuse_item_integer(struct post_reader *r, enum status st, const char *member,
                     const struct json_scan_value *value,
@@ -115,11 +115,11 @@ draft_read(struct post_reader *r, const struct post_fields *f, struct store_draf
         refuse_item_integer(r, delay, "delay", &f->delay, &r->delay);
 }
 
-/* One item of the list of messages. After a bad one the others are only checked. */
+/* Reads an item of the list of messages. After a bad item the others are only checked. */
 static void
 read_message(struct post_reader *r)
 {
-    /* v2 leaves it to the queue to fill in members left out. */
+    /* In v2 the store fills in the defaults of the queue. */
     struct store_draft draft = {
         .ttl_s = r->form == POST_V1_1 ? r->limits->default_message_ttl : STORE_UNSET,
         .delay_s = r->form == POST_V2 ? STORE_UNSET : 0};
@@ -139,7 +139,7 @@ read_message(struct post_reader *r)
         r->drafts[r->count++] = draft;
 }
 
-/* A list of messages, which replaces one read before (a member named twice). */
+/* Reads a list of messages, which replaces an earlier one (a member of the same name). */
 static void
 read_messages(struct post_reader *r)
 {
@@ -190,7 +190,7 @@ read_document(struct post_reader *r)
         r->st = reason_give(r->why, ST_BAD_BODY, "the body must be an array of messages");
     } else {
         (void)json_scan_value(&r->scan, NULL);
-        /* The original finds no member `messages` in an array; the rest is no document. */
+        /* As in Zaqar, an array is an object without messages, and other types are no document. */
         r->st = reason_give(r->why, top == SCAN_ARRAY ? ST_BAD_VALUE : ST_BAD_BODY,
                             "the body must be an object with the array messages");
     }
@@ -215,7 +215,6 @@ decode_post(struct bytes body, enum post_form form, const struct api_limits *lim
     read_document(&r);
     st = json_scan_end(&r.scan);
     if (st != ST_OK) {
-        /* One that cannot be explained would be a document after all. */
         if (!json_fault(body, why))
             (void)reason_give(why, st, "the body is not JSON");
         return st;
@@ -233,7 +232,7 @@ enum { TTL, GRACE, LIMIT, MEMBERS };
 
 static const char *const member_names[MEMBERS] = {"ttl", "grace", "limit"};
 
-/* Reads one of them; *st is the worst so far, with its reason. */
+/* Reads a member. *st is the worst status so far, and *why its reason. */
 static void
 read_integer(const struct json_scan_value *members, size_t which,
              const struct integer_range *range, int64_t *out, enum status *st,
@@ -252,7 +251,7 @@ decode_terms(struct bytes body, enum terms_form form, const struct api_limits *l
     const bool renews = form == TERMS_RENEW || form == TERMS_RENEW_V1;
     const struct integer_range ttl = {l->min_claim_ttl, l->max_claim_ttl,
                                       "min_claim_ttl, max_claim_ttl"};
-    /* SDKs renew a claim that they have fetched, which shows no grace, with 0. */
+    /* A claim shows no grace, so SDKs renew a claim that they have fetched with grace 0. */
     const struct integer_range grace = {
         renews ? 0 : l->min_claim_grace, l->max_claim_grace,
         renews ? "max_claim_grace" : "min_claim_grace, max_claim_grace"};
@@ -358,6 +357,25 @@ decode_members(struct bytes object, const char *const *names, size_t count,
     return json_scan_end(&s);
 }
 
+enum status
+decode_string(const struct json_scan_value *value, struct arena *arena, struct bytes *out)
+{
+    struct bytes inside = json_scan_inside(value);
+    size_t len = 0;
+    char *text;
+
+    *out = inside;
+    if (memchr(inside.data, '\\', inside.len) == NULL)
+        return ST_OK;
+    text = arena_alloc(arena, inside.len); /* an escape is longer than its character */
+    if (text == NULL)
+        return ST_NO_MEMORY;
+    while (inside.len > 0)
+        len += utf8_write(json_string_next(&inside), text + len);
+    *out = bytes_of(text, len);
+    return ST_OK;
+}
+
 struct json_scan_value
 decode_member(struct bytes object, const char *name)
 {
@@ -373,7 +391,6 @@ decode_member(struct bytes object, const char *name)
 /* From 1000-01-01T00:00:00 to 9999-12-31T23:59:59, in UTC: years of four digits. */
 static const int64_t first_s = -INT64_C(30610224000), last_s = INT64_C(253402300799);
 
-/* What is left of a text. */
 struct time_reader {
     struct bytes rest;
     bool bad;
@@ -401,7 +418,7 @@ next_is_digit(const struct time_reader *r)
     return r->rest.len > 0 && *r->rest.data >= '0' && *r->rest.data <= '9';
 }
 
-/* Just so many digits, with a value from `least` to `most`. */
+/* Reads a number of so many digits, from `least` to `most`. */
 static int
 read_digits(struct time_reader *r, int digits, int least, int most)
 {
@@ -432,7 +449,7 @@ read_second(struct time_reader *r, struct tm *tm)
         (void)read_digits(r, 1, 0, 9);
 }
 
-/* Seconds that a clock there is ahead of UTC. */
+/* Reads a zone as seconds ahead of UTC. */
 static int
 read_zone(struct time_reader *r)
 {
@@ -475,7 +492,8 @@ iso_time_read(struct bytes text, int64_t *out_ms)
     if (r.bad || r.rest.len > 0)
         return false;
     day = tm.tm_mday;
-    seconds = timegm(&tm); /* makes a day of the next month of one that is not there */
+    seconds =
+        timegm(&tm); /* changes a day that does not exist to one of the next month */
     if (tm.tm_mday != day || seconds - zone < first_s || seconds - zone > last_s)
         return false;
     *out_ms = (seconds - zone) * 1000;

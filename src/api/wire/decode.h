@@ -1,14 +1,14 @@
 /*
- * decode: what a POST of messages says (docs/api.md 8.2; 13 and 14.4 for the old
- * versions).
+ * decode: the body of a POST of messages (docs/api.md 8.2; 13 and 14.4 for the old versions), the
+ * terms of claims, and values of other bodies.
  *
- * One pass of json_scan over the body validates it and notes the drafts. Whether it is a
- * document at all is decided first, then types, then ranges, each over the whole body: a
- * message with a ttl out of range before one with a ttl of the wrong type is
- * ST_BAD_BODY.
+ * One pass of json_scan validates the body and finds the drafts. Syntax is checked first, then types,
+ * then ranges, each in the whole body. So a ttl of the wrong type is ST_BAD_BODY, also behind a message
+ * whose ttl is out of range.
  *
  *   Cost     O(length)
  *   Memory   drafts from the arena; bodies are spans of the request's body
+ *   Threads  any: no state
  */
 #ifndef API_WIRE_DECODE_H
 #define API_WIRE_DECODE_H
@@ -31,10 +31,9 @@ struct decoded_post {
 };
 
 /*
- * Decodes a body that was not too large (the caller has checked that).
- * ST_BAD_BODY: no document, or a type is wrong, or a member is missing; ST_BAD_VALUE: out
- * of range, no messages, or (v2, v1.1) no member `messages`; both with a reason, which
- * tells of the first message that is as bad as that. ST_NO_MEMORY.
+ * Decodes a body that is not too large. ST_BAD_BODY: no document, a wrong type, or a missing member;
+ * ST_BAD_VALUE: out of range, no messages, or (v2, v1.1) no member `messages`. Both with a reason for
+ * the first message with this status. ST_NO_MEMORY.
  */
 enum status
 decode_post(struct bytes body, enum post_form form, const struct api_limits *limits,
@@ -42,14 +41,7 @@ decode_post(struct bytes body, enum post_form form, const struct api_limits *lim
 
 /* ------------------------------------------------------------------ claims */
 
-/*
- * The terms of a claim, from the body that makes or renews one
- * (docs/api.md 9.1, 9.3; 14.5 for v1).
- *
- *   Cost     O(length)
- *   Memory   none
- */
-
+/* The body that makes or renews a claim (docs/api.md 9.1, 9.3; 14.5 for v1). */
 enum terms_form {
     TERMS_CLAIM,    /* v2, v1.1: body optional, ttl and grace have defaults */
     TERMS_RENEW,    /* v2, v1.1: body required, the same defaults; any grace from 0 */
@@ -59,13 +51,12 @@ enum terms_form {
 
 struct decoded_terms {
     struct store_terms terms;
-    size_t limit; /* messages to claim; 0: the body does not say, as all that renew */
+    size_t limit; /* messages to claim; 0: not in the body, and never of a renewal */
 };
 
 /*
- * Decodes and checks. An absent or empty body is no body. ST_BAD_BODY: missing, no
- * object, a type is wrong, a required member is missing; ST_BAD_VALUE: out of range; both
- * with a reason.
+ * Decodes the terms. An empty body counts as absent. ST_BAD_BODY: a required body or member is
+ * missing, no object, or a wrong type; ST_BAD_VALUE: out of range. Both with a reason.
  */
 enum status
 decode_terms(struct bytes body, enum terms_form form, const struct api_limits *limits,
@@ -73,16 +64,15 @@ decode_terms(struct bytes body, enum terms_form form, const struct api_limits *l
 
 /* ------------------------------------------------------------------ integers, members */
 
-/* What an integer may be, and the options that say so ("min_claim_ttl, max_claim_ttl"). */
+/* The range of an integer, and the options that set it ("min_claim_ttl, max_claim_ttl"). */
 struct integer_range {
     int64_t min, max;
     const char *options;
 };
 
 /*
- * Reads a value that may be left out (SCAN_NONE, or null, which counts as left out: *out
- * stays). ST_BAD_VALUE: out of range, or a boolean, which the original takes for 0 or 1;
- * ST_BAD_BODY: anything else that is no integer.
+ * Reads an integer. If it is left out, *out stays as it is. ST_BAD_VALUE: out of range, or a boolean,
+ * which Zaqar reads as 0 or 1; ST_BAD_BODY: another type.
  */
 enum status decode_integer(const struct json_scan_value *value,
                            const struct integer_range *range, int64_t *out);
@@ -94,17 +84,16 @@ decode_left_out(const struct json_scan_value *value)
     return value->kind == SCAN_NONE || value->kind == SCAN_NULL;
 }
 
-/* The names that an object has. */
+/* The names of an object's members. */
 struct decoded_names {
     size_t count;
-    struct bytes
-        unknown;       /* the first that is not wanted, as it is written; absent: none */
-    const char *twice; /* one that is there twice; NULL: none */
+    struct bytes unknown; /* the first unknown name, as written; absent: none */
+    const char *twice;    /* a name that appears twice; NULL: none */
 };
 
 /*
- * Reads the values of members by their names: SCAN_NONE without one, the last one of several. ST_BAD_BODY:
- * no object, or broken JSON, which has been checked before where it matters.
+ * Reads the values of members by their names: SCAN_NONE without the member, the last one of several.
+ * ST_BAD_BODY: no object, or no JSON.
  */
 enum status decode_members(struct bytes object, const char *const *names, size_t count,
                            struct json_scan_value *values, struct decoded_names *seen);
@@ -112,29 +101,31 @@ enum status decode_members(struct bytes object, const char *const *names, size_t
 /* The same for one member. */
 struct json_scan_value decode_member(struct bytes object, const char *name);
 
-/* Whole numbers (docs/api.md 3.8). Says why decode_integer() refused a value with st, which is returned. */
+/* Decodes a string without escapes: it is borrowed, else from the arena. ST_NO_MEMORY. */
+enum status decode_string(const struct json_scan_value *value, struct arena *arena,
+                          struct bytes *out);
+
+/* Explains why decode_integer() refused a value with st (docs/api.md 3.8), and returns st. */
 enum status
 integer_refuse(struct reason *why, enum status st, const char *name,
                const struct json_scan_value *value, const struct integer_range *range);
 
-/* Of two outcomes of one body the one to answer: a wrong type before a wrong value. */
+/* The status to report of two for one body: a wrong type before a wrong value. */
 enum status decode_worse(enum status a, enum status b);
 
 /* ------------------------------------------------------------------ dates */
 
 /*
- * Dates as people and programs write them (ISO 8601).
+ * Reads a date (ISO 8601):
  *
  *     2099-01-01T00:00:00        UTC, unless a zone says otherwise
  *     2099-01-01T02:00:00+02:00  also +0200 and +02; Z is UTC
- *     2099-01-01 00:00:00.25     a blank will do; parts of a second do not count
- *     2099-01-01T00:00           no seconds
- *     2099-01-01                 its beginning
- */
-
-/*
- * False: it is none of these, there is no such day, or in UTC its year has not four digits;
- * *out_ms is as it was.
+ *     2099-01-01 00:00:00.25     with a blank; fractions of a second are ignored
+ *     2099-01-01T00:00           without seconds
+ *     2099-01-01                 the beginning of the day
+ *
+ * False, and *out_ms stays: another form, a day that does not exist, or a year in UTC without four
+ * digits.
  */
 bool iso_time_read(struct bytes text, int64_t *out_ms);
 

@@ -9,15 +9,15 @@
 size_t
 message_space(const struct message_form *form, size_t count)
 {
-    /* The words and brackets of one document, its numbers and its checksum. */
+    /* The fixed text of a document, its numbers and its checksum. */
     enum { FRAME = 128, NUMBERS = 3 * 20, CHECKSUM = CHECKSUM_LEN + 16 };
 
     return 2 + count * (FRAME + NUMBERS + CHECKSUM + form->href.len + 3 * STORE_ID_CAP);
 }
 
 /*
- * A message document is written with room for all of it reserved: `at` is where to go on.
- * Ids and hrefs are ASCII without anything to escape.
+ * These functions write at `at`, where the space is reserved, and return the end. Ids and hrefs need
+ * no escapes.
  */
 static char *
 put_bytes(char *at, const char *text, size_t len)
@@ -116,12 +116,12 @@ message_write_all(struct buf *out, const struct message_form *form,
 
 /* ------------------------------------------------------------------ checksums */
 
-/* Where a member of an open object stands in the form written so far. */
+/* The place of a member of an open object in the form written so far. */
 struct member {
     size_t order;          /* among the members of its object */
     size_t name, name_end; /* with its quotes */
     size_t value, value_end;
-    bool dropped; /* its name came before; the first has its value now */
+    bool dropped; /* an earlier member of the same name has its value now */
 };
 
 struct writer {
@@ -131,8 +131,6 @@ struct writer {
 };
 
 static void form_value(struct writer *w);
-
-/* ------------------------------------------------------------------ scalars */
 
 static void
 form_unit(struct buf *out, uint32_t unit)
@@ -185,8 +183,6 @@ form_scalar(struct buf *out, const struct json_scan_value *value)
         buf_bytes(out, value->text);
 }
 
-/* ------------------------------------------------------------------ objects */
-
 static int
 by_order(const void *a, const void *b)
 {
@@ -196,7 +192,7 @@ by_order(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* The form of a name is unique, so that its bytes can be compared. */
+/* Equal names have equal forms, so their bytes can be compared. */
 static int
 by_name(const void *a, const void *b, void *form)
 {
@@ -218,7 +214,7 @@ same_name(const struct writer *w, const struct member *a, const struct member *b
                        bytes_of(text + b->name, b->name_end - b->name));
 }
 
-/* Gives the first member of each name the value of the last; true if there were such. */
+/* Gives the first member of each name the value of the last. True if a name appears twice. */
 static bool
 merge_members(struct writer *w, struct member *members, size_t count)
 {
@@ -239,7 +235,7 @@ merge_members(struct writer *w, struct member *members, size_t count)
     return merged;
 }
 
-/* Writes the members that are left to `again`, braces included. */
+/* Writes the remaining members to `again`, with braces. */
 static void
 rewrite_members(const struct writer *w, const struct member *members, size_t count,
                 struct buf *again)
@@ -260,8 +256,8 @@ rewrite_members(const struct writer *w, const struct member *members, size_t cou
 }
 
 /*
- * Members of the same name: of the object that begins at `start` only the last value of
- * each may stay, at the place of the first. O(size of the object) if there are any.
+ * Unites members of the same name of the object that begins at `start`: the last value remains, at
+ * the place of the first. O(size of the object) if there are any.
  */
 static void
 unite_members(struct writer *w, size_t base, size_t start)
@@ -332,7 +328,7 @@ form_array(struct writer *w)
     buf_byte(w->out, ']');
 }
 
-/* Recurses as deep as the text nests, which the scanner ends at SCAN_DEPTH_MAX. */
+/* Recurses as deep as the text nests, which the scanner limits to SCAN_DEPTH_MAX. */
 static void
 form_value(struct writer *w)
 {
@@ -345,8 +341,6 @@ form_value(struct writer *w)
     else if (json_scan_value(&w->scan, &value))
         form_scalar(w->out, &value);
 }
-
-/* ------------------------------------------------------------------ the whole */
 
 enum status
 checksum_form(struct bytes body, struct buf *out)

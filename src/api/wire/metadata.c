@@ -29,7 +29,7 @@ enum reserved {
 
 #define RESERVED_SHOWN (RESERVED_ENCRYPT + 1)
 
-/* Of these a topic has the first. */
+/* The first of these apply to topics. */
 #define RESERVED_SHOWN_TOPIC (RESERVED_DELAY + 1)
 
 static const char *const reserved_names[RESERVED_COUNT] = {
@@ -38,8 +38,8 @@ static const char *const reserved_names[RESERVED_COUNT] = {
 #undef RESERVED_NAME
 };
 
-bool
-metadata_reserved(struct bytes name)
+static bool
+is_reserved(struct bytes name)
 {
     for (unsigned i = 0; i < RESERVED_COUNT; i++)
         if (bytes_equal_str(name, reserved_names[i]))
@@ -47,7 +47,7 @@ metadata_reserved(struct bytes name)
     return false;
 }
 
-/* A member that is set; NULL for one that is absent or null. */
+/* The value of a member. NULL if it is absent or null. */
 static const json_t *
 reserved_value(const json_t *document, enum reserved which)
 {
@@ -58,8 +58,7 @@ reserved_value(const json_t *document, enum reserved which)
 
 /* ------------------------------------------------------------------ checks */
 
-/* The range of a reserved member that is an integer, without options if nothing ends it;
- * false for the others. */
+/* Finds the range of a reserved integer. Without a maximum it has no options. False: no integer. */
 static bool
 find_range(enum reserved which, const struct api_limits *l, struct integer_range *out)
 {
@@ -101,7 +100,7 @@ check_integer(enum reserved which, const json_t *value, const struct integer_ran
                        (long long)range->min, (long long)range->max, range->options);
 }
 
-/* The empty name is one that is not set. */
+/* True also for the empty name, which means that none is set. */
 static bool
 is_queue_name(const json_t *value)
 {
@@ -138,7 +137,8 @@ check_member(enum reserved which, const json_t *value, const struct api_limits *
     return ST_OK; /* RESERVED_FLAVOR: plain metadata without pooling */
 }
 
-enum status
+/* Checks the reserved members. ST_BAD_VALUE with a reason. */
+static enum status
 metadata_check(const json_t *document, const struct api_limits *limits,
                struct reason *why)
 {
@@ -152,7 +152,7 @@ metadata_check(const json_t *document, const struct api_limits *limits,
     return ST_OK;
 }
 
-/* ------------------------------------------------------------------ in and out */
+/* ------------------------------------------------------------------ trees */
 
 static int64_t
 integer_setting(const json_t *document, enum reserved which)
@@ -200,7 +200,8 @@ print_document(const json_t *document, struct arena *arena, struct bytes *out)
     return ST_OK;
 }
 
-enum status
+/* Prints a checked document and extracts its settings. ST_NO_MEMORY. */
+static enum status
 metadata_store(const json_t *document, struct arena *arena, struct store_metadata *out)
 {
     struct store_metadata made;
@@ -213,7 +214,8 @@ metadata_store(const json_t *document, struct arena *arena, struct store_metadat
     return st;
 }
 
-enum status
+/* Reads the stored document as an owned tree. ST_NO_MEMORY. */
+static enum status
 metadata_tree(const struct store_metadata *metadata, json_t **out)
 {
     json_t *empty;
@@ -283,7 +285,7 @@ metadata_keep(struct store_metadata *metadata, const struct store_settings *old,
     return st;
 }
 
-/* ------------------------------------------------------------------ show */
+/* ------------------------------------------------------------------ responses */
 
 static void
 write_default(struct buf *out, enum reserved which, const struct api_limits *limits)
@@ -307,7 +309,7 @@ write_default(struct buf *out, enum reserved which, const struct api_limits *lim
     }
 }
 
-/* null, false, 0 and what is empty stand for a member that is not set. */
+/* True for null, false, 0 and empty values, which mean that a member is not set. */
 static bool
 is_unset(const struct json_scan_value *value)
 {
@@ -334,7 +336,7 @@ metadata_show(const struct store_metadata *metadata, enum store_kind kind,
     json_scan_begin(&scan, metadata->json);
     if (json_scan_enter(&scan, SCAN_OBJECT)) {
         while (json_scan_member(&scan, &name) && json_scan_value(&scan, &value)) {
-            enum reserved which = 0; /* `shown`: none of those that show a default */
+            enum reserved which = 0; /* `shown`: a member without a default */
 
             while (which < shown && !json_scan_name_is(&name, reserved_names[which]))
                 which++;
@@ -392,11 +394,10 @@ read_op(const json_t *operation, enum patch_op *out)
     return false;
 }
 
-/* What is read: one operation after the other. */
 struct patch_reader {
-    struct arena *arena; /* borrowed, as what follows */
-    struct reason *why;
-    size_t index; /* of the operation */
+    struct arena *arena; /* borrowed */
+    struct reason *why;  /* borrowed */
+    size_t index;        /* of the present operation */
 };
 
 static enum status
@@ -413,7 +414,7 @@ refuse_operation_value(const struct patch_reader *r, const char *member,
                        member, json_tree_received(value).text, allowed);
 }
 
-/* Undoes ~0 and ~1 of a part of a JSON pointer. ST_BAD_BODY: any other escape, a NUL. */
+/* Decodes ~0 and ~1 in a part of a JSON pointer. ST_BAD_BODY: another escape, or a NUL. */
 static enum status
 unescape_pointer(const struct patch_reader *r, struct bytes part, struct bytes *out)
 {
@@ -431,7 +432,7 @@ unescape_pointer(const struct patch_reader *r, struct bytes part, struct bytes *
                     r, ".path has an invalid escape. Only ~0 and ~1 are allowed");
             c = part.data[i] == '0' ? '~' : '/';
         }
-        if (c == '\0') /* jansson could not keep it in a name */
+        if (c == '\0') /* jansson allows none in a name */
             return refuse_operation(r, ".path must not hold a NUL character");
         copy[len++] = c;
     }
@@ -439,7 +440,7 @@ unescape_pointer(const struct patch_reader *r, struct bytes part, struct bytes *
     return ST_OK;
 }
 
-/* Takes a JSON pointer of exactly two parts apart; false for any other text. */
+/* Splits a JSON pointer of two parts. False for any other text. */
 static bool
 split_path(struct bytes path, struct bytes *first, struct bytes *second)
 {
@@ -550,7 +551,7 @@ apply_rule(json_t *document, const struct patch *patch, size_t index, struct rea
     const struct patch_rule *rule = &patch->rules[index];
     bool exists = json_object_getn(document, rule->name.data, rule->name.len) != NULL;
 
-    if (rule->op != OP_ADD && !exists && !metadata_reserved(rule->name))
+    if (rule->op != OP_ADD && !exists && !is_reserved(rule->name))
         return reason_give(why, ST_CONFLICT, "[%zu].path: the member %s does not exist",
                            index, received(rule->name).text);
     if (rule->op == OP_REMOVE) {
@@ -578,8 +579,8 @@ check_and_store(const json_t *document, const struct store_metadata *old,
         st = reason_give(why, ST_BAD_BODY,
                          "_persistence cannot be changed after the queue is created");
     /*
-     * The limit holds for one request; without one for the sum a queue's metadata could grow
-     * for ever. What is too large already may still be made smaller.
+     * max_queue_metadata also limits the result of many patches. Metadata beyond it may only become
+     * smaller.
      */
     if (st == ST_OK && made.json.len > (size_t)limits->max_queue_metadata &&
         made.json.len > old->json.len)

@@ -1,12 +1,13 @@
 /*
- * metadata: the metadata document of a queue, as clients write and read it (docs/api.md
- * 7.1 to 7.3) and as the store keeps it.
+ * metadata: the metadata document of a queue, in requests, in responses (docs/api.md 7.1 to 7.3) and
+ * in the store.
  *
- * Stored is the whole document as compact JSON, members in the order given, and beside it
- * the settings that the store obeys. Members that are null or empty mean nothing set.
+ * The store has the whole document as compact JSON, with its members in the order given, and the
+ * settings that it obeys. A reserved member that is null or empty is not set.
  *
- *   Cost     O(length): the document is parsed by jansson and printed
+ *   Cost     O(length): jansson parses and prints the document
  *   Memory   jansson's trees during the call; results in the arena or the buffer given
+ *   Threads  any: no state
  */
 #ifndef API_WIRE_METADATA_H
 #define API_WIRE_METADATA_H
@@ -20,51 +21,35 @@
 #include <jansson.h>
 
 /*
- * PUT: the document of a body, checked. An absent or empty body is a queue without
- * metadata. ST_TOO_LARGE; ST_BAD_BODY: not an object; ST_BAD_VALUE: a reserved member is
- * wrong; both with a reason; ST_NO_MEMORY. Everything in *out comes from the arena.
+ * Decodes and checks the body of a PUT. An absent or empty body is a queue without metadata.
+ * ST_TOO_LARGE; ST_BAD_BODY: not an object; ST_BAD_VALUE: a reserved member is wrong; both with a
+ * reason; ST_NO_MEMORY. *out comes from the arena.
  */
 enum status
 metadata_decode(struct bytes body, const struct api_limits *limits, struct arena *arena,
                 struct store_metadata *out, struct reason *why);
 
 /*
- * PUT in v1, whose documents have no reserved members: whether a queue is transient was said
- * when it was made, and stays; nor does one stop encrypting by that. ST_NO_MEMORY.
+ * For a PUT in v1, whose documents have no reserved members: copies _persistence and
+ * _enable_encrypt_messages from the old settings. ST_NO_MEMORY.
  */
 enum status metadata_keep(struct store_metadata *metadata,
                           const struct store_settings *old, struct arena *arena);
 
-/* GET: the document with the defaults of reserved members that are unset, of a topic those that
- * mean something to one. ST_NO_MEMORY. */
+/* Writes the document with the defaults of unset reserved members, those of a topic or of a queue.
+ * ST_NO_MEMORY. */
 enum status metadata_show(const struct store_metadata *metadata, enum store_kind kind,
                           const struct api_limits *limits, struct buf *out);
 
-/* The document as it was given, {} if there is none (v1.1 and v1 show it like that). */
+/* Writes the document as it was given, {} if there is none (v1.1 and v1). */
 void metadata_plain(const struct store_metadata *metadata, struct buf *out);
-
-/* The pieces PATCH is made of; `document` is always a jansson object. */
-
-/* The stored document as a tree, owned by the caller (json_decref). ST_NO_MEMORY. */
-enum status metadata_tree(const struct store_metadata *metadata, json_t **out);
-
-/* Checks the reserved members. ST_BAD_VALUE, with a reason. */
-enum status metadata_check(const json_t *document, const struct api_limits *limits,
-                           struct reason *why);
-
-/* Prints a checked document into the arena and extracts its settings. ST_NO_MEMORY. */
-enum status
-metadata_store(const json_t *document, struct arena *arena, struct store_metadata *out);
-
-/* True for the members of docs/api.md 7.3, whether set or not. */
-bool metadata_reserved(struct bytes name);
 
 /* ------------------------------------------------------------------ patches */
 
 /*
- * A JSON patch (docs/api.md 7.4). It is read first and applied later, because the contract asks for
- * the queue in between: rules of the document (400), the queue (404), members that must exist (409),
- * the result (400). It is applied to a copy: a patch that fails has changed nothing.
+ * A JSON patch (docs/api.md 7.4). The contract has this order: rules of the document (400), the queue
+ * (404), members that must exist (409), the result (400). So a patch is read before the queue is, and
+ * applied after that, to a copy.
  */
 struct patch_rule; /* one operation, checked; private */
 
@@ -75,24 +60,22 @@ struct patch {        /* zero: nothing to release */
 };
 
 /*
- * Reads a body, which may be too large (then, as in all other cases here, ST_BAD_BODY with
- * a reason).
- * ST_NO_MEMORY. The rules come from the arena; *out needs patch_fini() also after a
- * failure.
+ * Reads a body. ST_BAD_BODY with a reason, also if it is too large; ST_NO_MEMORY. The rules come from
+ * the arena. *out needs patch_fini(), also after a failure.
  */
 enum status patch_read(struct bytes body, const struct api_limits *limits,
                        struct arena *arena, struct patch *out, struct reason *why);
 
 /*
- * Applies it to `old`. ST_CONFLICT: a member to replace or remove does not exist;
- * ST_BAD_BODY: the result breaks docs/api.md 7.3; both with a reason; ST_NO_MEMORY. *out
- * comes from the arena.
+ * Applies a patch to a copy of `old`. ST_CONFLICT: a member to replace or remove does not exist;
+ * ST_BAD_BODY: the result breaks docs/api.md 7.3; both with a reason; ST_NO_MEMORY. *out comes from
+ * the arena.
  */
 enum status patch_apply(const struct patch *patch, const struct store_metadata *old,
                         const struct api_limits *limits, struct arena *arena,
                         struct store_metadata *out, struct reason *why);
 
-/* Releases what patch_read() took; fine when there is nothing. */
+/* Frees the document of a patch. Fine for one of zeros. */
 void patch_fini(struct patch *patch);
 
 #endif

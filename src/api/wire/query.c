@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Copies text with its escapes undone to `to`, which has room for all of it. */
+/* Decodes a text to `to`, which has space for all of it. */
 static size_t
 decode_into(char *to, struct bytes text, bool plus_is_space)
 {
@@ -82,7 +82,7 @@ query_get(const struct query *q, const char *name)
     return BYTES_NONE;
 }
 
-/* A sign and digits, whatever their number. */
+/* True for digits, also with a sign. */
 static bool
 is_decimal(struct bytes text)
 {
@@ -180,7 +180,7 @@ query_list(const struct query *q, const char *name, bool cut, size_t max,
 
 /* ------------------------------------------------------------------ filters of a listing */
 
-/* By length, then by bytes: any order that is quick to compare will do. */
+/* By length, then by bytes, because that is fast to compare. */
 static int
 compare_names(struct bytes a, struct bytes b)
 {
@@ -189,7 +189,7 @@ compare_names(struct bytes a, struct bytes b)
     return a.len == 0 ? 0 : memcmp(a.data, b.data, a.len);
 }
 
-/* Of one name the one sent first comes first. */
+/* By name, then in the order sent. */
 static int
 compare_filters(const void *a, const void *b)
 {
@@ -234,7 +234,7 @@ filters_make(const struct query *q, filter_name_fn *is_filter, struct arena *are
     return ST_OK;
 }
 
-/* The filter of this name that counts; NULL if there is none. */
+/* The filter of this name that counts. NULL if there is none. */
 static const struct filter *
 find_filter(const struct filters *f, struct bytes name)
 {
@@ -254,7 +254,7 @@ find_filter(const struct filters *f, struct bytes name)
     return NULL;
 }
 
-/* The name of a member, its escapes undone; absent if it is longer than any filter's. */
+/* The decoded name of a member. Absent if it is longer than the name of any filter. */
 static struct bytes
 plain_name(const struct filters *f, const struct json_scan_name *name)
 {
@@ -293,7 +293,7 @@ filters_match(const struct filters *f, struct bytes json)
     json_scan_begin(&scan, json);
     if (f->wanted == 0 || !json_scan_enter(&scan, SCAN_OBJECT))
         return f->wanted == 0;
-    /* Each name stands only once in a document as the store has it. */
+    /* In a stored document, each name appears only once. */
     while (met < f->wanted && json_scan_member(&scan, &found) &&
            json_scan_value(&scan, &value)) {
         struct bytes name = plain_name(f, &found);
@@ -344,7 +344,7 @@ count_others(struct bytes text, keep_fn *keeps)
     return count;
 }
 
-/* A copy in which the bytes that are not kept are percent-encoded, with a NUL. */
+/* Makes a copy with a NUL, in which the bytes that keeps() rejects are percent-encoded. */
 static enum status
 encode(struct arena *arena, struct bytes text, keep_fn *keeps, size_t others,
        struct bytes *out)

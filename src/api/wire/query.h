@@ -1,12 +1,13 @@
 /*
- * query: the parameters behind the question mark (docs/api.md 3.7).
+ * query: the parameters of a request (docs/api.md 3.7), filters made of them, and percent-encoding.
  *
- * Parsed once into name and value, percent-decoded (`+` is a space, a bad escape stays as
- * it is). Parameters with an empty value are dropped, so they count as absent.
+ * query_parse() decodes names and values: `+` is a space, and a bad escape stays as it is. It drops
+ * parameters with an empty value, so they count as absent.
  *
  *   Cost     parse O(length); each accessor O(parameters)
  *   Memory   the request's arena
  *   Bounds   QUERY_PAIRS_MAX parameters
+ *   Threads  any: no state
  */
 #ifndef API_WIRE_QUERY_H
 #define API_WIRE_QUERY_H
@@ -17,7 +18,7 @@
 #include "claimd/base/status.h"
 #include "claimd/store/store.h"
 
-/* More than any client needs, few enough that looking through them stays cheap. */
+/* More than any client needs, and few enough to search them. */
 #define QUERY_PAIRS_MAX 256
 
 struct query_pair {
@@ -33,13 +34,12 @@ struct query {
 /* Parses text (absent: no parameters). ST_BAD_PARAMETER: too many; ST_NO_MEMORY. */
 enum status query_parse(struct bytes text, struct arena *arena, struct query *out);
 
-/* The last value of this name; absent if there is none. */
+/* The last value of this name. Absent if there is none. */
 struct bytes query_get(const struct query *q, const char *name);
 
 /*
- * These read one parameter into *out and leave *out alone if it is absent.
- * ST_BAD_PARAMETER: not a decimal integer / not one of the spellings of a boolean;
- * ST_BAD_VALUE: an integer that no int64_t holds / not within 1..max.
+ * Read a parameter into *out, which stays as it is if the parameter is absent. ST_BAD_PARAMETER: not a
+ * decimal integer, or no spelling of a boolean; ST_BAD_VALUE: no int64_t, or not within 1..max.
  */
 enum status query_i64(const struct query *q, const char *name, int64_t *out);
 enum status query_bool(const struct query *q, const char *name, bool *out);
@@ -47,83 +47,73 @@ enum status
 query_limit(const struct query *q, const char *name, int64_t max, size_t *out);
 
 /*
- * Every value of this name, cut at its commas if `cut`; empty items are dropped. Absent or nothing
- * but commas: no items. ST_BAD_VALUE: more than max, as *count says; ST_NO_MEMORY.
+ * Reads all values of this name, without empty ones. cut: cuts them at commas. ST_BAD_VALUE: more than
+ * max, with their number in *count; ST_NO_MEMORY.
  */
 enum status query_list(const struct query *q, const char *name, bool cut, size_t max,
                        struct arena *arena, struct bytes **items, size_t *count);
 
-/*
- * Undoes percent-encoding into a copy from the arena, NUL-terminated; absent without
- * memory. For paths plus_is_space is false.
- */
+/* Decodes percent-encoding into a copy with a NUL. In paths a plus is no space. Absent without memory. */
 struct bytes query_decode(struct bytes text, bool plus_is_space, struct arena *arena);
 
 /* ------------------------------------------------------------------ filters of a listing */
 
 /*
- * What a listing of queues wants of their metadata (docs/api.md 7.6).
+ * Filters on the metadata of queues (docs/api.md 7.6). A document matches if it has a member for each
+ * filter, with the same name and the same value, as text or as integer.
  *
- * Every filter must match: the document has a member of this name with this value, as text
- * or as integer.
- *
- *   Cost     making them O(n log n) for n parameters; a document: one pass, a search among
- *            the filters for each of its members, whatever their number
+ *   Cost     filters_make() O(n log n) for n parameters. filters_match(): one pass over the document,
+ *            with a binary search for each member
  *   Memory   the request's arena
  */
 
 struct filter {
     const struct query_pair *pair; /* of the query */
-    bool counts;                   /* of those of one name only the last does */
+    bool counts;                   /* the last one of its name */
 };
 
 struct filters {
-    struct filter *all; /* in order of their names, so that one can be searched for */
+    struct filter *all; /* by name, for a binary search */
     size_t count;
-    size_t wanted;   /* those that count */
-    size_t name_max; /* longest name */
-    char *name;      /* room for it */
+    size_t wanted;   /* filters that count */
+    size_t name_max; /* length of the longest name */
+    char *name;      /* space for a decoded name */
 };
 
 /* True for the name of a parameter that filters. */
 typedef bool filter_name_fn(struct bytes name);
 
-/* Takes the parameters of q for which is_filter() holds. ST_NO_MEMORY. */
+/* Makes filters of the parameters for which is_filter() is true. ST_NO_MEMORY. */
 enum status filters_make(const struct query *q, filter_name_fn *is_filter,
                          struct arena *arena, struct filters *out);
 
-/* True if the document meets every filter that counts. */
+/* True if the document matches every filter that counts. */
 bool filters_match(const struct filters *f, struct bytes json);
 
-/* True if this parameter of the query is a filter that counts. O(log n) */
+/* True if this parameter of the query is a filter that counts. O(log n). */
 bool filters_have(const struct filters *f, const struct query_pair *pair);
 
 /* ------------------------------------------------------------------ percent-encoding */
 
-/* What of a path and a query may be repeated in a response. */
-
 /*
- * Makes a path or query as sent fit for a header and for JSON without further escapes:
- * bytes that a URI may not hold are percent-encoded, the others (percent signs among
- * them) stay. A copy ends with a NUL. ST_NO_MEMORY.
+ * Percent-encodes the bytes of a path or query that a URI, a header or JSON cannot contain. Other
+ * bytes, also percent signs, stay. Without such bytes, *out is the text itself, else a copy with a
+ * NUL. ST_NO_MEMORY.
  */
 enum status uri_tidy(struct arena *arena, struct bytes text, struct bytes *out);
 
-/*
- * Makes any text one segment of a path: every byte that is not unreserved (RFC 3986) is
- * percent-encoded. NUL-terminated. ST_NO_MEMORY.
- */
+/* Percent-encodes all bytes that are not unreserved (RFC 3986), for a segment of a path. Ends with a
+ * NUL. ST_NO_MEMORY. */
 enum status uri_segment(struct arena *arena, struct bytes text, struct bytes *out);
 
-/* The same appended to a buffer, for parts of a href, with digits A to F. */
+/* The same appended to a buffer, with digits A to F. */
 void uri_write(struct buf *out, struct bytes text);
 
 /* ------------------------------------------------------------------ the next page */
 
 /*
- * The link to the next page of a listing, as it goes into the document.
- *
- * It repeats the parameters that were given and adds the new marker:
+ * Writes the link to the next page of a listing. It repeats the parameters of the request and has the
+ * new marker:
  *
  *     next_page_begin(&next, out, path);
  *     if (limit was given)
@@ -143,7 +133,7 @@ void next_page_bool(struct next_page *next, const char *name, bool value);
 void next_page_text(struct next_page *next, struct bytes name, struct bytes value);
 void next_page_end(struct next_page *next);
 
-/* What an empty page has instead. */
+/* Writes the empty list of links of an empty page. */
 void next_page_none(struct buf *out);
 
 #endif

@@ -16,7 +16,7 @@
 
 /* ------------------------------------------------------------------ writing */
 
-/* A dump has many numbers: printf() would be most of its cost. */
+/* Without printf(), because numbers would be most of the cost of a dump. */
 static void
 write_seconds(struct buf *out, const char *name, int64_t ms)
 {
@@ -63,7 +63,7 @@ write_message(struct buf *out, const struct store_message_record *m, int64_t now
         write_seconds(out, "age", now_ms - claim->started_ms);
         buf_byte(out, '}');
     }
-    if (m->claim_count != (claim != NULL)) /* what is meant if it is left out */
+    if (m->claim_count != (claim != NULL)) /* otherwise it is the default */
         json_write_u64(out, "claim_count", m->claim_count);
     if (m->client != 0) {
         hex_write(client, m->client, sizeof(client));
@@ -77,7 +77,7 @@ write_message(struct buf *out, const struct store_message_record *m, int64_t now
         json_write_raw(out, "body", m->body);
         return;
     }
-    json_write_raw(out, "sealed", bytes_str("\"")); /* an encrypted body stays so */
+    json_write_raw(out, "sealed", bytes_str("\"")); /* a body stays encrypted */
     if (buf_reserve(out, 2 * m->body.len))
         for (size_t i = 0; i < m->body.len; i++, out->len += 2)
             hex_write(out->data + out->len, (unsigned char)m->body.data[i], 2);
@@ -141,8 +141,8 @@ struct record_field {
         FIELD_SECONDS,
         FIELD_COUNT
     } kind;
-    size_t offset; /* of its value in the structure that is filled in */
-    int64_t bound; /* of seconds the least number of milliseconds, of a count the most */
+    size_t offset; /* of its value in the structure to fill in */
+    int64_t bound; /* SECONDS: the least number of milliseconds; COUNT: the maximum */
 };
 
 #define FIELD(type, member, kind, bound)                                                 \
@@ -155,8 +155,8 @@ enum { FIELDS_MOST = 11 };
 #define LONGEST_S INT64_C(10000000000)
 
 /*
- * Refuses a member of an object: of "" (the line), "message", "message.claim" or "subscription".
- * `name` NULL: the object itself.
+ * Refuses a member of an object: "" (the line), "message", "message.claim" or "subscription". name:
+ * NULL: refuses the object itself.
  */
 static enum status __attribute__((format(printf, 4, 5)))
 refuse_member(struct record_reader *r, const char *of, const char *name,
@@ -175,7 +175,7 @@ refuse_member(struct record_reader *r, const char *of, const char *name,
     return ST_BAD_VALUE;
 }
 
-/* The reason of a refusal by another check gets its place. */
+/* Adds the object and the member to the reason of another check. */
 static enum status
 locate_reason(struct record_reader *r, const char *of, const char *name, enum status st)
 {
@@ -186,30 +186,16 @@ locate_reason(struct record_reader *r, const char *of, const char *name, enum st
                : st;
 }
 
-/* Borrowed from the line, or out of the arena if it has escapes. */
+/* Reads a text, borrowed from the line, or from the arena if it has escapes. */
 static enum status
 read_text(struct record_reader *r, const char *of, const char *name,
           const struct json_scan_value *value, struct bytes *out)
 {
-    struct bytes inside;
-    size_t len = 0;
-    char *text;
-
     if (decode_left_out(value))
         return ST_OK;
     if (value->kind != SCAN_STRING)
         return refuse_member(r, of, name, "it must be a string");
-    inside = json_scan_inside(value);
-    *out = inside;
-    if (memchr(inside.data, '\\', inside.len) == NULL)
-        return ST_OK;
-    text = arena_alloc(r->arena, inside.len);
-    if (text == NULL)
-        return ST_NO_MEMORY;
-    while (inside.len > 0)
-        len += utf8_write(json_string_next(&inside), text + len);
-    *out = bytes_of(text, len);
-    return ST_OK;
+    return decode_string(value, r->arena, out);
 }
 
 static enum status
@@ -231,7 +217,7 @@ read_id(struct record_reader *r, const char *of, const char *name,
     return ST_OK;
 }
 
-/* Reads a value to *to, which stays as it is if the member is left out, or null. */
+/* Reads a value into *to, which stays as it is if the member is left out. */
 static enum status
 read_field(struct record_reader *r, const char *of, const struct record_field *f,
            const struct json_scan_value *value, void *to)
@@ -279,7 +265,7 @@ read_field(struct record_reader *r, const char *of, const struct record_field *f
     return ST_OK;
 }
 
-/* Reads an object whose members are among these, each of them once, into the structure *to. */
+/* Reads an object with members of these names, each at most once, into the structure *to. */
 static enum status
 read_object(struct record_reader *r, const char *of, struct bytes text,
             const struct record_field *fields, size_t count, void *to)
@@ -342,7 +328,7 @@ static const struct record_field claim_fields[] = {
 
 static const char of_message[] = "message", of_claim[] = "message.claim";
 
-/* Pairs of hexadecimal digits, into the arena. */
+/* Decodes pairs of hexadecimal digits into the arena. */
 static enum status
 read_sealed(struct record_reader *r, const struct json_scan_value *value,
             struct bytes *out)
@@ -390,7 +376,7 @@ read_body(struct record_reader *r, const struct message_json *m, struct bytes *o
     return st;
 }
 
-/* The checksum of the line, or the one that a post would get. */
+/* Reads the checksum of the line, or makes the one that a post would get. */
 static enum status
 read_checksum(struct record_reader *r, struct bytes text, struct bytes body,
               const struct store_checksum **out)
@@ -416,7 +402,7 @@ read_checksum(struct record_reader *r, struct bytes text, struct bytes body,
                                 "it must be MD5: followed by 32 hexadecimal digits");
 }
 
-/* A claim is called by its id, which is kept, or by any name, which becomes *name. */
+/* Reads a claim. Its id is a valid id, which is kept, or any name, which becomes *name. */
 static enum status
 read_claim(struct record_reader *r, struct bytes text, struct bytes *name,
            const struct store_claim_record **out)
@@ -594,7 +580,7 @@ read_queue(struct record_reader *r, const struct line_json *l, struct store_queu
                      received(out->name).text);
 }
 
-/* {"end":5}; {"end":true} and {"next":"MARKER"} end a page. */
+/* Reads {"end":5}, or {"end":true} and {"next":"MARKER"} at the end of a page. */
 static enum status
 read_end(struct record_reader *r, const struct json_scan_value *count,
          struct record_line *out)

@@ -49,18 +49,18 @@ subscription_write_progress(struct buf *out, int64_t now_ms,
     if (p->next_try_ms > now_ms)
         json_write_text(out, "next_try", bytes_str(next_try));
     else
-        json_write_raw(out, "next_try", bytes_str("null")); /* it is due, or rests */
+        json_write_raw(out, "next_try", bytes_str("null")); /* due, or without messages */
     buf_byte(out, '}');
 }
 
 /* ------------------------------------------------------------------ reading */
 
-/* 9999-12-31T23:59:59Z: the last second that a date of four digits can tell. */
+/* 9999-12-31T23:59:59Z, the last second of a year with four digits. */
 #define LAST_SECOND INT64_C(253402300799)
 
 enum { SUBSCRIBER, TTL, OPTIONS, MEMBERS };
 
-/* Reads the members of an object that the body must be. */
+/* Reads the members of a body, which must be an object. */
 static enum status
 read_members(struct bytes body, const char *const *names, size_t count,
              struct json_scan_value *members, struct decoded_names *seen,
@@ -77,24 +77,10 @@ read_members(struct bytes body, const char *const *names, size_t count,
 
 /* ------------------------------------------------------------------ the subscriber */
 
-/* Escapes undone, out of the arena. */
-static struct bytes
-unescape(struct bytes inside, struct arena *arena)
-{
-    char *text =
-        arena_alloc(arena, inside.len + 1); /* an escape is longer than what it is */
-    size_t len = 0;
-
-    if (text == NULL)
-        return BYTES_NONE;
-    while (inside.len > 0)
-        len += utf8_write(json_string_next(&inside), text + len);
-    text[len] = '\0';
-    return bytes_of(text, len);
-}
-
-/* A URI has neither blanks nor what could end a line of a request or a mail; nor backslashes,
- * which some who read it take for slashes, so that they see another host than others. */
+/*
+ * True if a URI has no blanks, no characters that could end a line of a request or a mail, and no
+ * backslashes, which some parsers read as slashes and so see another host.
+ */
 static bool
 is_clean(struct bytes uri)
 {
@@ -131,7 +117,7 @@ find_type(struct bytes scheme)
     return (enum subscriber_type)i;
 }
 
-/* What stands behind the scheme: //HOST..., or somebody's address. */
+/* True if the part behind the scheme has a host (//HOST...) or a mail address. */
 static bool
 has_address(enum subscriber_type type, struct bytes rest)
 {
@@ -186,10 +172,9 @@ read_subscriber(const struct json_scan_value *value, const struct api_limits *li
     if (value->kind != SCAN_STRING)
         return reason_give(why, ST_BAD_VALUE, "subscriber is %s. It must be a string",
                            json_received(value).text);
-    uri = unescape(json_scan_inside(value), arena);
-    if (!bytes_present(uri))
-        return ST_NO_MEMORY;
-    st = check_uri(uri, limits, why);
+    st = decode_string(value, arena, &uri);
+    if (st == ST_OK)
+        st = check_uri(uri, limits, why);
     if (st == ST_OK)
         *out = uri;
     return st;
@@ -248,9 +233,9 @@ subscription_check(struct bytes subscriber, struct bytes options,
     return st == ST_OK ? check_policy(options, why) : st;
 }
 
-/* ------------------------------------------------------------------ the whole */
+/* ------------------------------------------------------------------ drafts */
 
-/* Reads the members of a draft over the defaults in *out, for a new one or a change. */
+/* Reads the members of a draft over the defaults in *out. change: it need not have all members. */
 static enum status
 read_draft(struct bytes body, bool change, const struct api_limits *limits,
            int64_t now_ms, struct arena *arena, struct store_subscription_draft *out,
@@ -339,7 +324,6 @@ policy_member(const json_t *policy, const char *name)
     return json_is_null(value) ? NULL : value;
 }
 
-/* A member that is not what it must be. */
 static enum status
 refuse_policy(struct reason *why, const char *name, const json_t *value, const char *what)
 {
@@ -381,7 +365,7 @@ retry_policy_check(const json_t *policy, struct reason *why)
         least = json_integer_value(minimum);
     if (maximum != NULL)
         most = json_integer_value(maximum);
-    /* Without a sign the difference of any two fits. */
+    /* The difference of any two numbers fits an unsigned one. */
     if (most >= least && (uint64_t)most - (uint64_t)least >= RETRY_DELAY_SPAN_LEAST)
         return ST_OK;
     return reason_give(
