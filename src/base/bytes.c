@@ -5,7 +5,7 @@
 bool
 bytes_equal_secret(struct bytes secret, struct bytes given)
 {
-    volatile unsigned char different = secret.len != given.len; /* no leaving early */
+    volatile unsigned char different = secret.len != given.len; /* no early exit */
     struct bytes known = secret.len > 0 ? secret : given;
 
     for (size_t i = 0; i < given.len; i++) {
@@ -138,7 +138,7 @@ decimal_write(char out[DECIMAL_CAP], uint64_t value)
     return sizeof(digits) - first;
 }
 
-/* Values of hexadecimal digits, plus one: 0 is for everything else. */
+/* Values of hexadecimal digits, plus one. 0: no digit. */
 static const uint8_t hex_values[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
     ['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
@@ -153,9 +153,9 @@ hex_value(char c)
 }
 
 /*
- * Eight hexadecimal digits at a time: a byte each in a word, the first digit in the highest byte.
- * Here: the digits of values 0 .. 15; for others something that is no digit, up to
- * 31.
+ * Converts eight hexadecimal digits at a time, one per byte of a word, the first digit in
+ * the highest byte. This returns the digits of values 0 .. 15; larger values, up to 31,
+ * give other characters.
  */
 static uint64_t
 digits_of(uint64_t nibbles)
@@ -177,7 +177,7 @@ hex_write_eight(char *out, uint32_t value)
     memcpy(out, &nibbles, sizeof(nibbles));
 }
 
-/* fold: what to set in a letter, so that upper case is read too; else 0. */
+/* fold: the bit that makes a letter lower case, to read upper case, too; else 0. */
 static bool
 read_eight(const char *digits, uint64_t fold, uint32_t *out)
 {
@@ -187,7 +187,7 @@ read_eight(const char *digits, uint64_t fold, uint32_t *out)
     word = be64toh(word);
     letter = word >> 6 & EVERY_BYTE(1);
     nibbles = (word & EVERY_BYTE(0x0f)) + letter * 9;
-    /* Whatever is no digit does not come back as what it was. */
+    /* A character that is no digit does not survive the round trip. */
     if ((nibbles & EVERY_BYTE(0xf0)) != 0 || digits_of(nibbles) != (word | letter * fold))
         return false;
     nibbles = (nibbles | nibbles >> 4) & UINT64_C(0x00ff00ff00ff00ff);

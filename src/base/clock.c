@@ -16,7 +16,7 @@ read_ns(clockid_t which)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* Milliseconds of the monotonic clock, which begin when those of the wall clock do. */
+/* Milliseconds of the monotonic clock, in phase with those of the wall clock. */
 static int64_t
 monotonic_ms(const struct clock *c)
 {
@@ -39,9 +39,10 @@ shown_ms(const struct clock *c, int64_t hand)
 }
 
 /*
- * How far the wall clock is ahead of the monotonic one. Two clocks cannot be read at the same
- * moment. Here the wall clock is read first, so the difference is too small by the time
- * between the two readings, and never too large. Of several tries the largest is the closest.
+ * The difference between the wall clock and the monotonic one. Two clocks cannot be read
+ * at the same moment. The wall clock is read first, so the difference is too small by the
+ * time between the readings, and never too large. The largest of several tries is the
+ * closest.
  */
 static int64_t
 wall_ahead_ns(void)

@@ -13,7 +13,7 @@ fill_system(void *ctx, void *out, size_t len)
 {
     uint8_t *at = out;
 
-    (void)ctx; /* the kernel needs no state of ours */
+    (void)ctx; /* the kernel needs no state */
     while (len > 0) {
         ssize_t n = getrandom(at, len, 0);
 
@@ -68,7 +68,7 @@ entropy_take(struct entropy *e, void *out, size_t len)
 {
     uint8_t *from = e->pool + sizeof(e->pool) - e->left;
 
-    ENSURE(e->left >= len); /* reserved before */
+    ENSURE(e->left >= len); /* entropy_reserve() comes first */
     memcpy(out, from, len);
     memset(from, 0, len);
     e->left -= len;

@@ -15,28 +15,28 @@ struct line {
 
 enum { GO_FIRST, OTHERS, LINES };
 
-/* A thread. One that has nothing to do is given its next job by whoever brings it, and woken when the
- * lock has been let go: it needs no look into the lines, nor the lock. */
+/* A thread. An idle one gets its next job from the submitter, and is woken without the
+ * lock. So it need not lock or read the queues. */
 struct worker {
     struct executor *executor;
     pthread_t thread;
-    struct worker *next; /* of those that have nothing to do */
+    struct worker *next; /* next idle one */
     sem_t given;
-    struct executor_job *job; /* NULL: there will be none */
+    struct executor_job *job; /* NULL: the thread ends */
 };
 
 struct executor {
     struct mem *mem;
     struct lock lock; /* guards what follows up to `closing` */
     struct line lines[LINES];
-    struct worker *idle; /* latest one first; not NULL: the lines are empty */
+    struct worker *idle; /* latest one first; not NULL: the queues are empty */
     bool closing;
-    size_t room;         /* in each line */
+    size_t room;         /* of each queue */
     size_t worker_count; /* started */
     struct worker workers[];
 };
 
-/* The oldest job of those that go first, or of the others; NULL: there is none. */
+/* The oldest priority job, else the oldest other job; NULL: there is none. */
 static struct executor_job *
 job_pop(struct executor *e)
 {
@@ -52,7 +52,7 @@ job_pop(struct executor *e)
     return job;
 }
 
-/* Waits for a job; NULL: there will be none. */
+/* Waits for a job; NULL: the executor closes. */
 static struct executor_job *
 worker_next_job(struct worker *w)
 {
@@ -94,7 +94,7 @@ start_workers(struct executor *e, size_t count)
         struct worker *w = &e->workers[e->worker_count];
 
         w->executor = e;
-        (void)sem_init(&w->given, 0, 0); /* 0 is no value to fail with */
+        (void)sem_init(&w->given, 0, 0); /* cannot fail for 0 */
         st = thread_start(&w->thread, thread_main, w);
         if (st == ST_OK)
             e->worker_count++;

@@ -25,7 +25,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-/* One side of a change of stacks: the fiber's, or that of whoever runs it. */
+/* One side of a change of stacks: the fiber, or the thread that runs it. */
 struct side {
     ucontext_t context;
 #ifdef HAS_ASAN
@@ -39,12 +39,12 @@ struct side {
 };
 
 struct fiber {
-    struct executor_job job; /* of a detour; first, so that it leads to the fiber */
+    struct executor_job job; /* for fiber_detour(); first: a fiber is its job */
     struct fiber_pool *pool;
     struct fiber *next; /* spare */
     struct side inside, outside;
-    char *area;  /* of the stack, and the page in front of it */
-    size_t page; /* its size */
+    char *area;  /* the stack, and the page in front of it */
+    size_t page; /* size of that page */
     enum fiber_state state;
     void (*run)(void *arg);
     void *arg;
@@ -52,10 +52,11 @@ struct fiber {
     void *detour_arg;
 };
 
-/* Of this thread; no state of the process. */
+/* Per thread; not global. */
 static _Thread_local struct fiber *running;
 
-/* Goes on at `to`, and returns when somebody comes back to `from`. The sanitizers are told. */
+/* Continues at `to`. Returns when the other side continues at `from`. Informs the
+ * sanitizers. */
 static void
 cross(struct side *from, struct side *to)
 {
@@ -71,7 +72,7 @@ cross(struct side *from, struct side *to)
 #endif
 }
 
-/* What runs in a fiber: one function after the other, each until it returns. */
+/* Runs in a fiber: calls one function after the other, each until it returns. */
 static void
 inside(void)
 {
@@ -115,7 +116,8 @@ area_size(const struct fiber *f)
     return f->page + FIBER_STACK;
 }
 
-/* A stack that ends at a page nobody may touch: who needs more than there is does no other harm. */
+/* Allocates a stack that ends at an inaccessible page, so that an overflow damages no
+ * other memory. */
 static bool
 make_stack(struct fiber *f)
 {
@@ -133,7 +135,7 @@ make_stack(struct fiber *f)
     }
     f->inside.context.uc_stack.ss_sp = area + f->page;
     f->inside.context.uc_stack.ss_size = FIBER_STACK;
-    f->inside.context.uc_link = NULL; /* it never returns */
+    f->inside.context.uc_link = NULL; /* the function never returns */
     makecontext(&f->inside.context, inside, 0);
 #ifdef HAS_ASAN
     f->inside.stack = area + f->page;
@@ -204,12 +206,13 @@ fiber_give(struct fiber_pool *pool, struct fiber *f)
         return;
     }
     /*
-     * Few need much stack: what one has touched beyond what is kept goes back to the system. What
-     * has not been written is all zeros. One line of the cache shows that: where frames were, there
-     * is a return address or a pointer nearly always, and if not the stack keeps what it has.
+     * Few fibers need much stack. Memory beyond the part that is kept goes back to the
+     * system. Unwritten memory is all zeros. One line of the cache shows this: a used
+     * frame mostly has a return address or a pointer there, and otherwise the stack keeps
+     * its memory.
      */
     if ((words[-8] | words[-7] | words[-6] | words[-5] | words[-4] | words[-3] |
-         words[-2] | words[-1]) != 0) /* or it stays, should that fail */
+         words[-2] | words[-1]) != 0) /* if this fails, the memory stays */
         (void)madvise(f->area + f->page, FIBER_STACK - FIBER_KEPT, MADV_DONTNEED);
     f->next = pool->spare;
     pool->spare = f;

@@ -18,7 +18,7 @@ invariant_context(const char *id)
     return before;
 }
 
-/* The line is put together by hand: printf() may allocate, and takes the lock of a stream. */
+/* The line is built by hand, since printf() may allocate, and locks a stream. */
 enum { TEXT_CAP = 200 };
 
 struct line {
@@ -26,7 +26,7 @@ struct line {
     size_t len;
 };
 
-/* Room is left for what comes behind, however long this text is. */
+/* Appends a text, but leaves space for the rest of the line. */
 static void
 put(struct line *line, const char *text)
 {
@@ -54,7 +54,8 @@ put_number(struct line *line, int64_t number)
     put(line, digits + at);
 }
 
-/* One write: the lines of others may come between two. */
+/* Writes the line with one write(), so that lines of other processes do not mix with
+ * it. */
 static _Noreturn void
 put_place_and_abort(struct line *line, const char *file, int number, const char *function)
 {
@@ -73,7 +74,7 @@ put_place_and_abort(struct line *line, const char *file, int number, const char 
     }
     put(line, "\n");
     if (write(STDERR_FILENO, line->text, line->len) < 0)
-        abort(); /* nobody hears it; the core tells */
+        abort(); /* if stderr is closed, the core has it */
     abort();
 }
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <time.h>
 
-/* Its address names the thread; it holds nothing. */
+/* Its address identifies the thread. It has no value. */
 static _Thread_local char self;
 
 void

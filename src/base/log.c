@@ -13,22 +13,22 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { LINE_CAP = 4096 /* with its line feed */, TEXT_CAP = 512 };
+enum { LINE_CAP = 4096 /* including the line feed */, TEXT_CAP = 512 };
 
 /* ------------------------------------------------------------------ lines */
 
-/* What closes a line stands always: "}" and a line feed. */
+/* The end of each line: "}" and a line feed. */
 enum { LINE_END = 2 };
 
 struct line {
     char *text; /* LINE_CAP bytes */
     size_t len;
-    bool full; /* something was cut off */
+    bool full; /* the line was cut */
 };
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
-/* Those of syslog(3), as sd-daemon(3) writes them. */
+/* Priorities of syslog(3), as sd-daemon(3) writes them. */
 static const char *const priorities[] = {"<3>", "<4>", "<6>", "<7>"};
 
 static void
@@ -62,8 +62,7 @@ put_quoted(struct line *line, struct bytes text)
 
         if (c == '"' || c == '\\')
             (void)snprintf(escape, sizeof(escape), "\\%c", c);
-        else if (c < 0x20 ||
-                 c >= 0x7f) /* other than ASCII: the text may be cut anywhere */
+        else if (c < 0x20 || c >= 0x7f) /* not ASCII: the text may be cut anywhere */
             (void)snprintf(escape, sizeof(escape), "\\u%04x", c);
         else
             (void)snprintf(escape, sizeof(escape), "%c", c);
@@ -72,7 +71,7 @@ put_quoted(struct line *line, struct bytes text)
     put_str(line, "\"");
 }
 
-/* Adds a field whole, or not at all if the line has no room for it. */
+/* Adds a whole field, or nothing if the line has no space for it. */
 static void
 put_field(struct line *line, const struct log *log, const struct log_field *field)
 {
@@ -92,7 +91,7 @@ put_field(struct line *line, const struct log *log, const struct log_field *fiel
     if (!bytes_present(field->text)) {
         (void)snprintf(number, sizeof(number), "%lld", (long long)field->number);
         put_str(line, number);
-    } else if (plain) { /* no quotation marks behind key= */
+    } else if (plain) { /* key=value without quotation marks */
         put(line, field->text.data, field->text.len);
     } else {
         put_quoted(line, field->text);
@@ -102,7 +101,7 @@ put_field(struct line *line, const struct log *log, const struct log_field *fiel
     line->full = false;
 }
 
-/* Makes a line as log_write() describes it, whatever its level; returns its length. */
+/* Formats a line as log_write() describes it, of any level. Returns its length. */
 static size_t
 format_line(const struct log *log, enum log_level level, const char *event,
             const struct log_field *fields, size_t count, char out[LINE_CAP])
@@ -131,53 +130,53 @@ format_line(const struct log *log, enum log_level level, const char *event,
 /* ------------------------------------------------------------------ the writer */
 
 /*
- * Lines stand in the buffer whole. One that does not fit at the end begins again at the
- * start; `end` is where the upper lines end then:
+ * The buffer holds whole lines. A line that does not fit at the end begins at the start
+ * again. Then the upper lines end at `end`:
  *
  *          tail        head                   head      tail       end
  *     [     |== lines ==|     ]      [== lines ==|       |== lines ==|  ]
  *
- * An empty buffer begins at the start again, so a log that is not behind stays within a
- * page or two of it.
+ * An empty buffer begins at the start again, so a log that keeps up uses a page or two of
+ * it.
  */
 enum state {
-    AWAKE,   /* it will look at the buffer before it sleeps */
-    NAPPING, /* it will look soon; woken only if the buffer becomes rather full */
+    AWAKE,   /* it will read the buffer before it sleeps */
+    NAPPING, /* it will read soon; woken only if the buffer fills up */
     ASLEEP   /* it has to be woken */
 };
 
 struct log_writer {
-    struct log log;   /* what the lines go to; a copy, without a writer */
+    struct log log;   /* the destination; a copy, without a writer */
     struct lock lock; /* guards what follows; never held while writing */
     size_t head, tail, end;
     bool wrapped;           /* head is behind tail */
     size_t taken;           /* bytes at tail that the thread is writing */
     uint64_t missed;        /* lines dropped behind those in the buffer */
     struct counter dropped; /* since the start; written with the lock */
-    enum state state;       /* of the thread; whoever wakes it sets AWAKE */
+    enum state state;       /* of the thread; a waker sets AWAKE */
     bool ending;            /* no more lines will come */
-    bool gone;      /* the thread has ended, and left everything to log_writer_end() */
-    bool abandoned; /* log_writer_end() has left everything to the thread */
+    bool gone;              /* the thread has ended: log_writer_end() frees this */
+    bool abandoned;         /* log_writer_end() has ended: the thread frees this */
 
-    /* The thread's own. */
-    uint64_t lost;          /* lines missing before those that are written next */
-    bool torn;              /* the last byte written is within a line */
+    /* Private to the thread: */
+    uint64_t lost;          /* lines lost before the next ones */
+    bool torn;              /* the last write ended within a line */
     char gap[1 + LINE_CAP]; /* a line feed, and the line about the lost ones */
-    size_t gap_len;         /* of the line */
+    size_t gap_len;         /* length of that line */
 
     int wake_fd, done_fd; /* owned */
     pthread_t thread;
     char room[LOG_WRITER_ROOM];
 };
 
-/* Bytes that wait to be written, or are being written. */
+/* Bytes in the buffer, also those that are being written. */
 static size_t
 waiting(const struct log_writer *w)
 {
     return w->wrapped ? w->end - w->tail + w->head : w->head - w->tail;
 }
 
-/* As many whole lines as one write(2) can take without mixing with other processes'. */
+/* The whole lines that one write(2) takes without mixing with other processes' lines. */
 static struct bytes
 first_lines(const struct log_writer *w)
 {
@@ -188,11 +187,11 @@ first_lines(const struct log_writer *w)
     if (len <= PIPE_BUF)
         return bytes_of(first, len);
     last = memrchr(first, '\n', PIPE_BUF);
-    ENSURE(last != NULL); /* no line is longer */
+    ENSURE(last != NULL); /* no line exceeds PIPE_BUF */
     return bytes_of(first, (size_t)(last + 1 - first));
 }
 
-/* Lets go of the lock, and wakes the thread if it sleeps that deeply. */
+/* Releases the lock, and wakes the thread if it is asleep. */
 static void
 release_and_wake(struct log_writer *w, enum state deepest)
 {
@@ -202,10 +201,10 @@ release_and_wake(struct log_writer *w, enum state deepest)
         w->state = AWAKE;
     lock_release(&w->lock);
     if (wake)
-        (void)eventfd_write(w->wake_fd, 1); /* far from full */
+        (void)eventfd_write(w->wake_fd, 1); /* the counter is far from its limit */
 }
 
-/* Leaves a copy of a line to the thread, or drops and counts it. Never waits for I/O. */
+/* Adds a copy of a line to the buffer, or drops and counts it. Never waits for I/O. */
 static void
 writer_add(struct log_writer *w, const char *line, size_t len)
 {
@@ -239,7 +238,7 @@ log_write(const struct log *log, enum log_level level, const char *event,
     if (log->writer != NULL)
         writer_add(log->writer, line, len);
     else if (write(log->fd, line, len) < 0)
-        return; /* a lost line is all that happens */
+        return; /* the only effect is a lost line */
 }
 
 uint64_t
@@ -248,14 +247,15 @@ log_dropped(const struct log *log)
     return log->writer == NULL ? 0 : counter_read(&log->writer->dropped);
 }
 
-/* True if there is nothing to do yet, and may be later. */
+/* True if there is nothing to do yet, and the writer has not ended. */
 static bool
 idle(const struct log_writer *w)
 {
     return waiting(w) == 0 && w->missed == 0 && !w->ending;
 }
 
-/* Sleeps for so long, -1: until it is woken. Called, and returns, with the lock held. */
+/* Sleeps for at most timeout ms, -1: until it is woken. Called, and returns, with the
+ * lock held. */
 static void
 rest(struct log_writer *w, enum state state, int at_most_ms)
 {
@@ -265,15 +265,13 @@ rest(struct log_writer *w, enum state state, int at_most_ms)
     w->state = state;
     lock_release(&w->lock);
     (void)poll(&woken, 1, at_most_ms);
-    (void)eventfd_read(w->wake_fd, &count); /* fails when nobody woke it */
+    (void)eventfd_read(w->wake_fd, &count); /* fails after a time-out */
     lock_acquire(&w->lock);
     w->state = AWAKE;
 }
 
-/*
- * Gives back the lines written and takes the next; none, if there is only a gap to tell of.
- * False: no more will come, or nobody wants them any more.
- */
+/* Frees the written lines and takes the next ones; none if only the message about lost
+ * lines is left. False: there will be no more, or the writer was abandoned. */
 static bool
 next_lines(struct log_writer *w, struct bytes *lines)
 {
@@ -296,12 +294,12 @@ next_lines(struct log_writer *w, struct bytes *lines)
     w->taken = lines->len;
     if (lines->len == 0) {
         more = w->missed > 0;
-        w->lost += w->missed; /* all that stood before them is written: here is the gap */
+        w->lost += w->missed; /* all lines before the gap are written */
         w->missed = 0;
     }
     if (w->abandoned)
         more = false;
-    /* Under the lock, since the log's clock is borrowed until somebody abandons it. */
+    /* Under the lock: the log's clock may be gone once the writer is abandoned. */
     if (more && w->lost > 0)
         w->gap_len = format_line(&w->log, LOG_WARN, "log_lines_dropped",
                                  (const struct log_field[]){LOG_I("count", w->lost)}, 1,
@@ -310,7 +308,8 @@ next_lines(struct log_writer *w, struct bytes *lines)
     return more;
 }
 
-/* Writes, for as long as it takes. Returns what cannot be written. */
+/* Writes lines, and waits as long as it takes. Returns the lines that cannot be
+ * written. */
 static struct bytes
 write_out(struct log_writer *w, struct bytes text)
 {
@@ -323,7 +322,7 @@ write_out(struct log_writer *w, struct bytes text)
         if (n > 0)
             rest = bytes_of(rest.data + n, rest.len - (size_t)n);
         else if (n < 0 && errno == EAGAIN)
-            (void)poll(&writable, 1, -1); /* somebody else made it not block */
+            (void)poll(&writable, 1, -1); /* another process made it non-blocking */
         else if (n == 0 || errno != EINTR)
             break;
     }
@@ -353,13 +352,14 @@ write_lines(void *arg)
     while (next_lines(w, &lines)) {
         uint64_t count = 0;
 
-        /* What is left of a line that could be written in part becomes a line of its own. */
+        /* The rest of a partly written line becomes a line of its own. */
         if (w->lost > 0 &&
             write_out(w, bytes_of(w->gap + !w->torn, w->gap_len + w->torn)).len == 0)
             w->lost = 0;
         if (w->lost == 0)
             lines = write_out(w, lines);
-        for (size_t i = 0; i < lines.len; i++) /* these could not be written */
+        for (size_t i = 0; i < lines.len;
+             i++) /* count the lines that could not be written */
             count += lines.data[i] == '\n';
         w->lost += count;
         lock_acquire(&w->lock);
@@ -385,7 +385,7 @@ log_writer_start(struct log *log)
 
     if (w == NULL)
         return ST_NO_MEMORY;
-    memset(w, 0, offsetof(struct log_writer, room)); /* which is not touched yet */
+    memset(w, 0, offsetof(struct log_writer, room)); /* not yet touched */
     w->gap[0] = '\n';
     lock_init(&w->lock);
     w->log = *log;
@@ -427,8 +427,7 @@ log_writer_end(struct log *log, int at_most_ms)
     lock_release(&w->lock);
     if (!gone) {
         log->fd = -1;
-        (void)pthread_detach(
-            thread); /* from now on w is the thread's, if it comes back */
+        (void)pthread_detach(thread); /* w may belong to the thread from now on */
         return false;
     }
     (void)pthread_join(thread, NULL);

@@ -20,7 +20,7 @@ static const uint32_t sines[64] = {
 static const uint8_t rotations[4][4] = {
     {7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}};
 
-/* The auxiliary function of step i and the word of the block it takes. */
+/* The auxiliary function of step i, and the index of the word that it uses. */
 static uint32_t
 mix(unsigned i, const uint32_t s[4], unsigned *word)
 {
@@ -64,8 +64,8 @@ absorb(uint32_t state[4], const uint8_t *block)
         state[i] += s[i];
 }
 
-/* What is left, the bit that ends it, zeros, and the length in bits: one or two blocks.
- */
+/* The rest of the data, the bit that ends it, zeros, and the length in bits: one or two
+ * blocks. */
 static void
 absorb_tail(uint32_t state[4], struct bytes tail, uint64_t length)
 {

@@ -8,9 +8,9 @@
 #include <string.h>
 
 /*
- * Threads count in slots of their own, each in a cache line of its own: one counter for
- * all would travel between the cores with every allocation. A slot may go below zero, when
- * a thread frees what others allocated; the sum counts.
+ * Each thread counts in a slot of its own, in a cache line of its own. A single counter
+ * would move between the cores with every allocation. A slot may be negative if its
+ * threads free blocks of others. Only the sum matters.
  */
 enum { SLOTS = 8, CACHE_LINE = 64 };
 
@@ -26,7 +26,7 @@ struct mem {
     _Atomic bool fail_after;  /* all attempts from fail_at on fail */
 };
 
-/* What malloc adds before each block. */
+/* The header that malloc adds to each block. */
 enum { BLOCK_HEADER = sizeof(size_t) };
 
 struct mem *
@@ -46,7 +46,7 @@ mem_destroy(struct mem *mem)
 {
     if (mem == NULL)
         return;
-    /* A leak is no reason to spoil the end of a server: for debugging only. */
+    /* For debugging only: a leak must not disturb the end of a server. */
     ENSURE_DEBUG(mem_used(mem) == 0);
     free(mem);
 }
@@ -72,7 +72,7 @@ planned_failure(struct mem *mem)
            atomic_compare_exchange_strong(&mem->fail_at, &at, 0); /* once */
 }
 
-/* Accounts for a block that came (sign 1) or goes (-1). */
+/* Counts a block that was allocated (sign 1) or is freed (-1). */
 static void
 count_block(struct mem *mem, void *block, int64_t sign)
 {
@@ -148,7 +148,7 @@ mem_used(const struct mem *mem)
 
     for (size_t i = 0; i < SLOTS; i++)
         used += atomic_load_explicit(&mem->slots[i].used, memory_order_relaxed);
-    return used > 0 ? (size_t)used : 0; /* below: a block was seen to go, not to come */
+    return used > 0 ? (size_t)used : 0; /* negative: saw only the free */
 }
 
 size_t

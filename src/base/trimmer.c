@@ -27,12 +27,12 @@ trimmer_step(struct trimmer *t, int64_t real_ms)
 
     if (used > high)
         (void)atomic_compare_exchange_strong(&t->high, &high,
-                                             used); /* or the next time */
+                                             used); /* try again the next time */
     if (high <= used || high - used < WORTHWHILE || high - used < high / 3)
-        return -1; /* not worth its time */
+        return -1; /* not worth the time */
     if (quiet_ms < QUIET_MS)
         return QUIET_MS - quiet_ms;
-    /* Whoever lowers the mark does it; the others are done. */
+    /* The thread that lowers the mark trims. */
     if (atomic_compare_exchange_strong(&t->high, &high, used))
         (void)malloc_trim(0);
     return -1;

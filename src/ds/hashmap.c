@@ -35,7 +35,7 @@ is_growing(const struct hashmap *map)
     return map->table[1] != NULL;
 }
 
-/* The chain a node with this hash hangs in; a table must exist. */
+/* The chain of a hash. A table must exist. */
 static struct hashnode **
 chain_of(const struct hashmap *map, uint64_t hash)
 {
@@ -72,8 +72,8 @@ hashmap_reserve(struct hashmap *map, size_t extra)
         return ST_NO_MEMORY;
     if (map->table[0] == NULL)
         return make_table(map, 0, want);
-    /* While growing the chains get a little longer instead: a third table is not worth
-     * its code, and the next reserve after the move makes up for it. */
+    /* While growing, the chains become a little longer instead. A third table is not
+     * worth its code, and the next reserve after the move grows the table enough. */
     if (is_growing(map) || want <= map->mask[0] + 1)
         return ST_OK;
     map->moved = 0;
@@ -87,7 +87,8 @@ push(struct hashnode **chain, struct hashnode *node)
     *chain = node;
 }
 
-/* Moves some chains to the larger table, which takes over with the last one. */
+/* Moves some chains to the larger table, which replaces the other one after the last
+ * chain. */
 static void
 move_chains(struct hashmap *map)
 {
@@ -162,7 +163,7 @@ struct hashnode *
 hashmap_walk(const struct hashmap *map, const struct hashnode *last)
 {
     size_t old = last == NULL ? 0 : last->hash & map->mask[0];
-    size_t from = 0; /* where to go on in table[1] */
+    size_t from = 0; /* where to continue in table[1] */
     struct hashnode *node = NULL;
 
     if (map->count == 0)
@@ -178,7 +179,7 @@ hashmap_walk(const struct hashmap *map, const struct hashnode *last)
     return node;
 }
 
-/* Counts the nodes of a table; SIZE_MAX if one hangs in a chain that is not its own. */
+/* Counts the nodes of a table; SIZE_MAX if one is in a wrong chain. */
 static size_t
 audit_table(const struct hashmap *map, int which)
 {

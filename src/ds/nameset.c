@@ -10,7 +10,7 @@
  *   - parent pointers agree with child pointers; count is the number of nodes
  */
 
-/* Puts `heir` (may be NULL) where node hangs. */
+/* Replaces node by `heir` (may be NULL) in its parent. */
 static void
 replace(struct nameset *set, const struct namenode *node, struct namenode *heir)
 {
@@ -27,7 +27,7 @@ replace(struct nameset *set, const struct namenode *node, struct namenode *heir)
 }
 
 /*
- * Turns a node and its parent, so that the parent becomes a child of the node:
+ * Rotates a node and its parent, so that the parent becomes a child of the node:
  *
  *        parent            node
  *       /      \          /    \
@@ -79,8 +79,9 @@ void
 nameset_remove(struct nameset *set, struct namenode *node)
 {
     ENSURE(set->count > 0);
-    ENSURE(node->parent != NULL || set->root == node); /* it is in this set, or in none */
-    /* Down until one side is empty: always below the child that may stand above. */
+    ENSURE(node->parent != NULL || set->root == node); /* in this set, or in none */
+    /* Rotates it down until one side is empty, always below the child with the higher
+     * priority. */
     while (node->left != NULL && node->right != NULL)
         rotate_up(set, node->left->priority > node->right->priority ? node->left
                                                                     : node->right);

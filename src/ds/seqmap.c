@@ -45,7 +45,7 @@ pool_take(struct seqmap_pool *pool)
 {
     struct seqmap_node *node = pool->spare;
 
-    ENSURE(node != NULL); /* the caller stocks the pool first */
+    ENSURE(node != NULL); /* seqmap_pool_stock() comes first */
     pool->spare = node->child[0];
     pool->count--;
     return node;
@@ -91,7 +91,7 @@ seqmap_pool_trim(struct seqmap_pool *pool)
     pool_shrink(pool, POOL_KEEP);
 }
 
-/* Which node of the given height covers seq, counted from number 0. */
+/* The index of the node of the given height that covers seq, from number 0. */
 static uint64_t
 node_number(uint64_t seq, unsigned height)
 {
@@ -104,7 +104,7 @@ node_first(uint64_t seq, unsigned height)
     return height >= MAX_LEVELS ? 0 : node_number(seq, height) << (FANOUT_BITS * height);
 }
 
-/* Which child of a node of the given height covers seq. */
+/* The index of the child of such a node that covers seq. */
 static unsigned
 child_index(uint64_t seq, unsigned height)
 {
@@ -223,10 +223,8 @@ seqmap_insert(struct seqmap *map, struct seqmap_pool *pool, uint64_t seq, void *
     map->ready += ready;
 }
 
-/*
- * Notes the nodes from the root (path[levels]) to the leaf of seq (path[1]). False if the
- * number is not in the map.
- */
+/* Collects the nodes from the root (path[levels]) to the leaf of seq (path[1]). False if
+ * the number is not in the map. */
 static bool
 find_path(const struct seqmap *map, uint64_t seq,
           struct seqmap_node *path[MAX_LEVELS + 1])
@@ -247,7 +245,8 @@ find_path(const struct seqmap *map, uint64_t seq,
     }
 }
 
-/* Clears the ready bit of seq, and those above it that have lost their reason. */
+/* Clears the ready bit of seq, and those above it that have no ready bit below any
+ * more. */
 static void
 clear_ready(struct seqmap *map, uint64_t seq, struct seqmap_node *path[MAX_LEVELS + 1])
 {
@@ -345,16 +344,16 @@ seqmap_set_ready(struct seqmap *map, uint64_t seq, bool ready)
     map->ready++;
 }
 
-/* Where a search has come to: a child of a node. */
+/* The position of a search: a child of a node. */
 struct place {
     const struct seqmap_node *node; /* NULL: nowhere */
     unsigned height;
     unsigned index; /* of the child */
     uint64_t seq;   /* any number below the node */
-    size_t touched; /* nodes looked at */
+    size_t touched; /* nodes read */
 };
 
-/* Goes down to the smallest number with the bit below this place, and takes its item. */
+/* Descends to the smallest number with the bit below this place, and returns its item. */
 static void *
 smallest_below(struct place *at, enum seqmap_bits which)
 {
@@ -371,9 +370,10 @@ smallest_below(struct place *at, enum seqmap_bits which)
 }
 
 /*
- * Follows seq down as far as there are bits. On the way it remembers the lowest node that
- * has a larger child with the bit: there the search goes on if seq itself is not there.
- * A child's bit says only that there is something below it, perhaps before seq.
+ * Descends towards seq as far as there are bits. On the way it remembers the lowest node
+ * that has a larger child with the bit: there the search continues if seq itself is not
+ * there. The bit of a child says only that some number below has it, perhaps one before
+ * seq.
  */
 static struct place
 find_from(const struct seqmap *map, uint64_t seq, enum seqmap_bits which)
@@ -404,7 +404,7 @@ find_from(const struct seqmap *map, uint64_t seq, enum seqmap_bits which)
     }
 }
 
-/* The next item, and its number and the nodes touched in *at. */
+/* The next item, and its number and the number of nodes read in *at. */
 static void *
 next_place(const struct seqmap *map, uint64_t seq, enum seqmap_bits which,
            struct place *at)
@@ -448,7 +448,7 @@ seqmap_probe_ready(const struct seqmap *map, uint64_t seq)
 {
     struct place at;
 
-    (void)next_place(map, seq, BITS_READY, &at); /* only its cost is asked for */
+    (void)next_place(map, seq, BITS_READY, &at); /* only for its cost */
     return at.touched;
 }
 
@@ -472,7 +472,7 @@ seqmap_last(const struct seqmap *map, uint64_t *seq)
     }
 }
 
-/* Checks a subtree and adds up the bits of its leaves; recursion is MAX_LEVELS deep. */
+/* Checks a subtree and counts the bits of its leaves. Recursion is MAX_LEVELS deep. */
 static bool
 audit_node(const struct seqmap_node *node, unsigned height, size_t *live, size_t *ready)
 {

@@ -4,10 +4,10 @@
 
 #include <stdio.h>
 
-/* A fault: its place, and what is wrong there or what should have come instead. */
+/* A fault: its place, and what is wrong there or was expected. */
 struct fault {
     const unsigned char *at;
-    const char *wrong; /* NULL: it is `expected` that is not there */
+    const char *wrong; /* NULL: `expected` is missing */
     const char *expected;
 };
 
@@ -17,13 +17,13 @@ fault_in_string(struct fault *f, const unsigned char *end)
     const char *why;
     const unsigned char *at = json_string_fault(f->at + 1, end, &why);
 
-    if (at == NULL) /* the string is fine: it should not be there */
+    if (at == NULL) /* the string is valid, but misplaced */
         return;
     f->at = at;
     f->wrong = why;
 }
 
-/* What began like a value and was none, or could not begin one. */
+/* Describes a text that is no value. */
 static void
 fault_in_value(struct fault *f, const struct json_scan *s, struct bytes text)
 {
@@ -67,7 +67,7 @@ fault_find(struct fault *f, const struct json_scan *s, struct bytes text)
     }
 }
 
-/* Line and column of a byte; what stands before it has been passed, so it is UTF-8. */
+/* The line and column of a byte. The text before it was checked, so it is UTF-8. */
 static void
 find_place(struct bytes text, const unsigned char *at, size_t *line, size_t *column)
 {
@@ -77,8 +77,7 @@ find_place(struct bytes text, const unsigned char *at, size_t *line, size_t *col
             ++*line;
             *column = 1;
         } else {
-            *column +=
-                (*c & 0xc0) != 0x80; /* bytes that go on a character do not count */
+            *column += (*c & 0xc0) != 0x80; /* continuation bytes do not count */
         }
     }
 }

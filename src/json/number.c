@@ -4,16 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/*
- * Digits that decide to which double a decimal is nearest: 767 are enough, even between
- * two doubles, if a further one tells that what follows is not all zeros.
- */
+/* Digits that decide to which double a decimal is nearest: 767 are enough, even between
+ * two doubles, if a further one says whether the rest is zero. */
 #define DIGITS_MAX 800
 
-/* Beyond this the exponent is as good as infinite; also keeps sums from overflowing. */
+/* A larger exponent is treated as infinite, so sums do not overflow. */
 #define EXPONENT_MAX 1000000000L
 
-/* More digits than any double needs to be told from its neighbours. */
+/* Digits that distinguish any two doubles. */
 #define SHORTEST_MAX 17
 
 static bool
@@ -30,7 +28,7 @@ skip_digits(const unsigned char *at, const unsigned char *end)
     return at;
 }
 
-/* Reads what is behind an `e`; NULL if it has no digits. */
+/* Reads an exponent behind its `e`; NULL if it has no digits. */
 static const unsigned char *
 exponent_pass(const unsigned char *at, const unsigned char *end, long *exponent)
 {
@@ -79,7 +77,7 @@ json_number_pass(const unsigned char *at, const unsigned char *end, bool *intege
         if (at == NULL)
             return NULL;
     }
-    /* Below ten to the power of (digits before the point + exponent). */
+    /* The value is below ten to the power of (digits before the point + exponent). */
     if (digits + exponent <= 308)
         return at;
     return isinf(json_number_read(bytes_of((const char *)start, (size_t)(at - start))))
@@ -116,7 +114,7 @@ json_number_fault(const unsigned char *at, const unsigned char *end)
 
 /* A decimal as digits without point and leading zeros: digits * 10^exponent. */
 struct decimal {
-    char digits[DIGITS_MAX + 1]; /* the last place is for "and more behind" */
+    char digits[DIGITS_MAX + 1]; /* the last one says that more digits follow */
     size_t count;
     long exponent;
 };
@@ -152,7 +150,7 @@ decimal_read(struct decimal *d, const unsigned char *at, const unsigned char *en
             decimal_digit(d, (char)*at, fraction);
     }
     if (at < end)
-        (void)exponent_pass(at + 1, end, &exponent); /* its digits were seen before */
+        (void)exponent_pass(at + 1, end, &exponent); /* it was checked before */
     d->exponent += exponent;
     if (d->count == DIGITS_MAX) {
         d->count++;
@@ -160,7 +158,8 @@ decimal_read(struct decimal *d, const unsigned char *at, const unsigned char *en
     }
 }
 
-/* Integers of 15 digits and these are exact doubles: so one operation rounds as strtod() does. */
+/* Integers of 15 digits and these powers are exact doubles, so one operation rounds like
+ * strtod(). */
 static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -194,13 +193,13 @@ json_number_read(struct bytes text)
         value = read_exact(&d);
         return negative ? -value : value;
     }
-    /* Without a point in it strtod() does not care for the locale. */
+    /* A text without a point reads the same in every locale. */
     (void)snprintf(plain, sizeof(plain), "%.*se%ld", (int)d.count, d.digits, d.exponent);
     value = strtod(plain, NULL);
     return negative ? -value : value;
 }
 
-/* Digits of a positive double and where its point is: 0.d1d2d3... * 10^point. */
+/* The digits of a positive double, and the place of its point: 0.d1d2d3... * 10^point. */
 struct shortest {
     char digits[SHORTEST_MAX + 1];
     int count;
@@ -233,7 +232,7 @@ shortest_round(struct shortest *s, double value, int count)
     s->point = (int)strtol(exponent, NULL, 10) + 1;
 }
 
-/* The next decimal of as many digits. */
+/* The next larger decimal of as many digits. */
 static void
 shortest_increment(struct shortest *s)
 {
@@ -250,10 +249,10 @@ shortest_increment(struct shortest *s)
 }
 
 /*
- * Fewest digits that read back the same. Tried from 15 digits, because those always
- * survive a double (trailing zeros go later); subnormal numbers hold less and are tried
- * from one. At a power of two the doubles below are denser than those above, so that the
- * nearest decimal can miss while the next one up hits.
+ * Finds the fewest digits that read back as the same double. It starts with 15, because
+ * those always survive a double (trailing zeros are removed later). Subnormal numbers
+ * have fewer digits, and start with one. At a power of two the doubles below are denser
+ * than those above, so the nearest decimal may fail while the next one up succeeds.
  */
 static void
 shortest_find(struct shortest *s, double value)

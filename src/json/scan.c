@@ -2,7 +2,7 @@
 
 #include "claimd/json/string.h"
 
-/* One bit for each container entered while passing a value: is it an object? */
+/* One bit per container around the current place in a value: is it an object? */
 struct nesting {
     uint64_t objects[SCAN_DEPTH_MAX / 64];
     unsigned depth;
@@ -17,7 +17,7 @@ fail(struct json_scan *s)
     return false;
 }
 
-/* Notes what should stand where the scanner stands now; false. */
+/* Notes what was expected at the current place. Returns false. */
 static bool
 lacks(struct json_scan *s, enum json_scan_wanted what)
 {
@@ -33,7 +33,7 @@ skip_space(struct json_scan *s)
         s->at++;
 }
 
-/* Passes this character if it comes next, spaces before it included. */
+/* Passes this character, and spaces before it, if it comes next. */
 static bool
 accept(struct json_scan *s, unsigned char c)
 {
@@ -102,7 +102,7 @@ pass_string(struct json_scan *s, bool *escaped)
     return true;
 }
 
-/* Passes a value that holds no others; corrects *kind for numbers. */
+/* Passes a value that is no container; corrects *kind for numbers. */
 static bool
 pass_scalar(struct json_scan *s, enum json_scan_kind *kind)
 {
@@ -130,7 +130,7 @@ pass_scalar(struct json_scan *s, enum json_scan_kind *kind)
     }
 }
 
-/* Passes the name of a member and the colon behind it. */
+/* Passes the name of a member and its colon. */
 static bool
 pass_name(struct json_scan *s)
 {
@@ -142,10 +142,8 @@ pass_name(struct json_scan *s)
     return accept(s, ':') || lacks(s, SCAN_WANTS_COLON);
 }
 
-/*
- * Behind a value (or behind the bracket that opens a container, `opened`): leaves all
- * containers that end here and stops before the next value, or at depth 0.
- */
+/* Called behind a value (or behind the opening bracket of a container, `opened`). Leaves
+ * all containers that end here, and stops before the next value, or at depth 0. */
 static bool
 pass_to_next(struct json_scan *s, struct nesting *n, bool opened)
 {
@@ -165,7 +163,7 @@ pass_to_next(struct json_scan *s, struct nesting *n, bool opened)
     return true;
 }
 
-/* Passes what is inside a container and its end, without recursion. */
+/* Passes the rest of a container, without recursion. */
 static bool
 pass_container(struct json_scan *s)
 {
@@ -177,7 +175,7 @@ pass_container(struct json_scan *s)
         enum json_scan_kind kind = json_scan_peek(s);
         bool opens = kind == SCAN_OBJECT || kind == SCAN_ARRAY;
 
-        /* A scalar counts as a level of its own, as in jansson. */
+        /* A scalar counts as a level, as in jansson. */
         if (s->depth + n.depth >= SCAN_DEPTH_MAX)
             return lacks(s, SCAN_WANTS_LEVELS);
         if (opens) {
@@ -230,7 +228,7 @@ json_scan_enter(struct json_scan *s, enum json_scan_kind kind)
     return true;
 }
 
-/* Behind an item: false if the container ends here, and on a fault. */
+/* Called behind an item: false if the container ends here, or on a fault. */
 static bool
 go_on(struct json_scan *s, unsigned char closing)
 {
@@ -306,7 +304,6 @@ json_scan_to_i64(const struct json_scan_value *value)
 {
     int64_t number = 0;
 
-    (void)bytes_to_i64(value->text,
-                       &number); /* json_number_pass() has seen that it fits */
+    (void)bytes_to_i64(value->text, &number); /* json_number_pass() has checked it */
     return number;
 }

@@ -1,6 +1,6 @@
 #include "claimd/json/string.h"
 
-/* Written so that compilers make one load of it; the first byte is the lowest. */
+/* Compilers make one load of this. The first byte is the lowest. */
 static uint64_t
 load8(const unsigned char *at)
 {
@@ -13,8 +13,8 @@ load8(const unsigned char *at)
 
 /*
  * The high bit of each byte that is a control character, a quote, a backslash or not
- * ASCII. A borrow can set bits too many, but only behind a byte that is one of these, so
- * the lowest bit set is always right.
+ * ASCII. A borrow may set more bits, but only behind such a byte, so the lowest bit is
+ * always right.
  */
 static uint64_t
 special_bits(uint64_t word)
@@ -54,7 +54,8 @@ is_tail(unsigned char c)
     return (c & 0xc0) == 0x80;
 }
 
-/* What the second byte may be depends on the first: the table of RFC 3629, section 4. */
+/* Checks the second byte, which depends on the first: the table of RFC 3629, section
+ * 4. */
 static bool
 second_fits(unsigned char first, unsigned char second)
 {
@@ -72,7 +73,7 @@ second_fits(unsigned char first, unsigned char second)
     }
 }
 
-/* Bytes of the sequence that `first` begins; 0 if none does. */
+/* The length of the sequence that begins with `first`; 0: none does. */
 static unsigned
 utf8_length(unsigned char first)
 {
@@ -102,7 +103,7 @@ utf8_pass(const unsigned char *at, const unsigned char *end)
     return at + length;
 }
 
-/* The four digits of a \u escape, -1 if they are not there. */
+/* The value of the four digits of a \u escape; -1: they are missing. */
 static int32_t
 four_digits(const unsigned char *at, const unsigned char *end)
 {
@@ -191,7 +192,7 @@ json_string_pass(const unsigned char *at, const unsigned char *end, bool *escape
     return NULL;
 }
 
-/* Why escape_pass() refuses what stands behind a backslash. */
+/* Says why escape_pass() rejects an escape. */
 static const char *
 escape_fault(const unsigned char *at, const unsigned char *end)
 {
@@ -333,7 +334,7 @@ out_escape(struct buf *out, unsigned char c)
     buf_add(out, escape, 6);
 }
 
-/* One character that is not plain; returns what is behind it. */
+/* Writes one character that is not plain. Returns the address behind it. */
 static const unsigned char *
 out_special(struct buf *out, const unsigned char *at, const unsigned char *end)
 {

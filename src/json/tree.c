@@ -6,16 +6,18 @@
 #include <stdio.h>
 
 /*
- * jansson's own parser ignores failed allocations, and then keeps texts that are too short. So the
- * scanner reads, and jansson only makes the values: those of its functions report each failure.
+ * jansson's parser ignores failed allocations, and then returns truncated texts. So the
+ * scanner parses, and jansson only makes the values, with functions that report each
+ * failure.
  */
 struct builder {
     struct json_scan scan;
     size_t depth;
-    json_t *open[SCAN_DEPTH_MAX]; /* borrowed: each is in the one before it */
+    json_t *open[SCAN_DEPTH_MAX]; /* borrowed: each contains the next one */
 };
 
-/* Of a checked inside. Escapes are undone in jansson's copy, which is never shorter. */
+/* Makes a string of a checked text. Escapes are decoded in jansson's copy, which never
+ * becomes longer. */
 static json_t *
 make_text(struct bytes inside)
 {
@@ -54,7 +56,8 @@ make_scalar(const struct json_scan_value *value)
     }
 }
 
-/* Makes the value that begins here, and enters it if it is a container; NULL: no memory. */
+/* Makes the value that begins here, and opens it if it is a container. NULL without
+ * memory. */
 static json_t *
 begin_value(struct json_scan *s)
 {
@@ -64,11 +67,11 @@ begin_value(struct json_scan *s)
         return json_object();
     if (json_scan_enter(s, SCAN_ARRAY))
         return json_array();
-    (void)json_scan_value(s, &value); /* it was checked */
+    (void)json_scan_value(s, &value); /* cannot fail: it was checked */
     return make_scalar(&value);
 }
 
-/* Takes the value, also on failure. */
+/* Adds a value to a container. Takes the reference, also on failure. */
 static enum status
 add_member(json_t *object, const struct json_scan_name *name, json_t *value)
 {
@@ -79,7 +82,7 @@ add_member(json_t *object, const struct json_scan_name *name, json_t *value)
     if (plain != NULL)
         key = bytes_of(json_string_value(plain), json_string_length(plain));
     if (memchr(key.data, '\0', key.len) != NULL)
-        st = ST_BAD_BODY; /* C strings cannot name it */
+        st = ST_BAD_BODY; /* C strings cannot represent it */
     else if ((name->escaped && plain == NULL) ||
              json_object_setn_nocheck(object, key.data, key.len, value) != 0)
         st = ST_NO_MEMORY;
@@ -88,7 +91,7 @@ add_member(json_t *object, const struct json_scan_name *name, json_t *value)
     return st;
 }
 
-/* Fills a container that was entered, and those in it; without recursion, for small stacks. */
+/* Fills a container and those in it, without recursion, for small stacks. */
 static enum status
 fill(struct builder *b, json_t *tree)
 {
@@ -172,7 +175,7 @@ json_tree_received(const json_t *value)
 static void
 write_object(struct buf *out, const json_t *object)
 {
-    /* jansson's iterators take a pointer that is not const, but change nothing. */
+    /* jansson's iterators need a pointer that is not const, but change nothing. */
     json_t *walked = (json_t *)(uintptr_t)object;
 
     buf_byte(out, '{');
@@ -185,7 +188,7 @@ write_object(struct buf *out, const json_t *object)
         buf_byte(out, ',');
     }
     if (json_object_size(object) > 0 && !out->failed)
-        out->len--; /* the last comma */
+        out->len--; /* removes the last comma */
     buf_byte(out, '}');
 }
 

@@ -1,9 +1,9 @@
 #include "claimd/store/housekeeper.h"
 
 /*
- * A store of many shards has many deadlines to look at, and under load a worker is about
- * to sleep 10 000 times a second: it asks at most every ASK_MS. A worker that goes idle
- * therefore wakes up once more, that much later, to ask; then it sleeps.
+ * A store of many shards has many deadlines to read, and under load a worker is about to
+ * sleep 10 000 times a second. So it reads them at most every ASK_MS. A worker that
+ * becomes idle therefore wakes up once more, that much later.
  */
 enum { ASK_MS = 2 };
 
@@ -20,11 +20,12 @@ housekeeping_step(struct housekeeping *h, int64_t real_ms)
     next_ms = store_next_ms(shared->store);
     if (next_ms <= now_ms) {
         if (atomic_exchange(&shared->busy, true))
-            return ASK_MS; /* somebody is at it, who may leave what falls due meanwhile */
+            return ASK_MS; /* the busy worker may leave what becomes due meanwhile */
         store_housekeep(shared->store, now_ms, &next_ms);
         atomic_store(&shared->busy, false);
         housekeeping_hurry(h);
-        /* Whoever made something due meanwhile may have found us busy, or asleep. */
+        /* A thread that made something due meanwhile may have found this worker busy, or
+         * asleep. */
         after_ms = store_next_ms(shared->store);
         if (next_ms > after_ms)
             next_ms = after_ms;

@@ -6,7 +6,7 @@
 
 enum { ID_DIGITS = 24, NUMBER_DIGITS = 12 };
 
-/* So that numbers can go on behind the largest one for ever. */
+/* Leaves numbers enough behind the largest one. */
 #define NUMBER_MOST (UINT64_C(1) << 47)
 
 bool
@@ -32,7 +32,7 @@ store_id_number(const struct store_id *id)
 {
     uint64_t number = 0;
 
-    (void)hex_read(number_text(id), &number); /* 0: it is none */
+    (void)hex_read(number_text(id), &number); /* 0: no id */
     return number;
 }
 
@@ -49,7 +49,7 @@ is_time(int64_t ms)
     return ms >= -STORE_MS_MOST && ms <= STORE_MS_MOST;
 }
 
-/* Ids of claims and subscriptions are found by their numbers. */
+/* Claims and subscriptions are found by the numbers in their ids, which must not be 0. */
 static bool
 is_numbered(const struct store_id *id)
 {
@@ -123,7 +123,7 @@ check_record(const struct store_record *r, size_t i, struct store_flaw *flaw)
     }
 }
 
-/* A text, of what it is, and where it is from. */
+/* A text that must be unique, its kind, and its record. */
 struct key {
     struct bytes text;
     enum { MESSAGE_ID, CLAIM_NUMBER, SUBSCRIPTION_NUMBER, SUBSCRIBER } what;
@@ -141,7 +141,7 @@ compare(const void *a, const void *b)
     return order != 0 ? order : (x->index > y->index) - (x->index < y->index);
 }
 
-/* Enters the keys of a record; returns how many there are now. */
+/* Adds the keys of a record. Returns their number. */
 static size_t
 add_keys(struct key *keys, size_t count, const struct store_record *r, size_t i)
 {
@@ -178,7 +178,7 @@ check_twice(struct key *keys, size_t count, struct store_flaw *flaw)
     for (size_t i = 1; i < count; i++)
         if (keys[i - 1].what == keys[i].what &&
             bytes_equal(keys[i - 1].text, keys[i].text) &&
-            (keys[i].what != CLAIM_NUMBER || /* a claim holds several messages */
+            (keys[i].what != CLAIM_NUMBER || /* a claim may hold several messages */
              strcmp(keys[i - 1].claim->id.text, keys[i].claim->id.text) != 0) &&
             (st == ST_OK || keys[i].index < flaw->index))
             st = note_flaw(flaw, keys[i].index, said[keys[i].what].member,

@@ -43,7 +43,7 @@ store_records_release(struct store_records *records)
     *records = left;
 }
 
-/* From what an idle worker needs to what nobody notices until the next morning. */
+/* From the reaction of an idle worker to a night. */
 #define TIMES_MS                                                                         \
     {                                                                                    \
         14,                                                                              \

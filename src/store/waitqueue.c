@@ -17,7 +17,7 @@ wakeups_fire(struct wakeups *wakeups)
     wakeups->count = 0;
 }
 
-/* There are hardly ever more wakeups than workers, and each is returned once. */
+/* There are rarely more wake-ups than workers, and each is returned once. */
 void
 wakeups_defer(struct wakeups *wakeups, struct store_wakeup *wakeup)
 {
@@ -71,7 +71,7 @@ waitqueue_leave(struct waitqueue *waitqueue, struct store_waiter *w)
     waitqueue->count--;
 }
 
-/* Whether the waiter behind so many reserved messages need not wait for those in front. */
+/* True if a waiter behind so many reserved messages need not wait for earlier waiters. */
 static bool
 may_take(size_t reserved)
 {

@@ -1,8 +1,8 @@
 /*
- * arena: memory for one request, given back all at once.
+ * arena: memory for one request, freed all at once.
  *
- *   Cost     a pointer bump; a block from mem now and then
- *   Threads  none
+ *   Cost     a pointer bump; sometimes a block from mem
+ *   Threads  one
  */
 #ifndef CLAIMD_BASE_ARENA_H
 #define CLAIMD_BASE_ARENA_H
@@ -18,10 +18,10 @@ struct arena {
 void arena_init(struct arena *a, struct mem *mem);
 void arena_fini(struct arena *a);
 
-/* Everything handed out becomes invalid; one block of ordinary size is kept. */
+/* Frees all allocations, but keeps one block of ordinary size. */
 void arena_reset(struct arena *a);
 
-/* How much has been handed out. */
+/* A position in the arena. */
 struct arena_mark {
     struct arena_block *block;
     size_t used;
@@ -29,11 +29,10 @@ struct arena_mark {
 
 struct arena_mark arena_mark(const struct arena *a);
 
-/* Takes back what was handed out since the mark; nothing older may have been reset. */
+/* Frees the allocations since the mark. The arena must not have been reset meanwhile. */
 void arena_rewind(struct arena *a, struct arena_mark mark);
 
-/* Returns size bytes aligned for any type, borrowed until the reset; NULL without memory.
- */
+/* Returns size bytes aligned for any type, valid until the reset. NULL without memory. */
 void *arena_alloc(struct arena *a, size_t size);
 
 /* The same for count items of size bytes; NULL also when the product overflows. */

@@ -6,10 +6,10 @@
 
 #include <stddef.h>
 
-/* How many characters len bytes become. */
+/* Characters of len encoded bytes. */
 #define BASE64_LEN(len) (((len) + 2) / 3 * 4)
 
-/* Writes them, no NUL; returns how many. */
+/* Encodes without a NUL. Returns the number of characters. */
 size_t base64_write(char *out, const void *data, size_t len);
 
 #endif

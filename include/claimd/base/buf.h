@@ -1,11 +1,11 @@
 /*
- * buf: a growing run of bytes for building answers.
+ * buf: a growing buffer of bytes, for building responses.
  *
- * Appending never returns a status: a failed allocation makes the buffer `failed`, later
- * appends do nothing, and the owner asks once at the end.
+ * Appending never returns a status. After a failed allocation the buffer is `failed`,
+ * later appends have no effect, and the owner checks once at the end.
  *
- *   Cost     amortised O(1) a byte
- *   Threads  none
+ *   Cost     amortised O(1) per byte
+ *   Threads  one
  */
 #ifndef CLAIMD_BASE_BUF_H
 #define CLAIMD_BASE_BUF_H
@@ -15,30 +15,28 @@
 
 struct buf {
     struct mem *mem;
-    char *data; /* owned; NULL while nothing was ever appended */
+    char *data; /* owned; NULL before the first append */
     size_t len;
     size_t cap;
     size_t free_cap; /* see buf_ration() */
     enum mem_share share;
-    bool failed; /* an append was lost for want of memory */
+    bool failed; /* an append failed without memory */
 };
 
 void buf_init(struct buf *b, struct mem *mem);
 void buf_fini(struct buf *b);
 
-/*
- * From now on the buffer grows beyond free_cap bytes only as far as its account admits that
- * for this share; else it fails. For what clients can make large, and keep.
- */
+/* Makes the buffer fail if it would grow beyond free_cap bytes and its account does not
+ * admit that for this share. For buffers that clients can make large, and keep. */
 void buf_ration(struct buf *b, size_t free_cap, enum mem_share share);
 
-/* Forgets the content and the failure, keeps at most `keep` bytes of memory. */
+/* Empties the buffer, and clears the failure. Keeps at most `keep` bytes of memory. */
 void buf_reset(struct buf *b, size_t keep);
 
-/* The part of buf_reserve() that is seldom reached. */
+/* The rare part of buf_reserve(). */
 bool buf_grow(struct buf *b, size_t n);
 
-/* Makes room for n more bytes; false (and failed) when out of memory. */
+/* Reserves n more bytes. False, and `failed`, without memory. */
 static inline bool
 buf_reserve(struct buf *b, size_t n)
 {

@@ -1,9 +1,9 @@
 /*
- * bytes: a borrowed run of bytes, the form in which text from outside travels.
+ * bytes: a borrowed run of bytes, for texts from clients and files.
  *
- *   Ownership  none: a `struct bytes` never owns what it points at
- *   Encoding   any; may hold NUL bytes and need not end with one
- *   Absent     data == NULL (len is then 0); empty but present: data != NULL, len == 0
+ *   Ownership  a `struct bytes` never owns its bytes
+ *   Encoding   any; may contain NULs, and need not end with one
+ *   Absent     data == NULL (len is 0 then); empty but present: data != NULL, len == 0
  */
 #ifndef CLAIMD_BASE_BYTES_H
 #define CLAIMD_BASE_BYTES_H
@@ -59,26 +59,24 @@ bytes_equal_str(struct bytes a, const char *text)
     return bytes_equal(a, bytes_str(text));
 }
 
-/*
- * bytes_equal() for passwords and the like: reads all of `given` wherever it differs, so
- * the time it takes tells how long `given` is and nothing of the secret.
- */
+/* bytes_equal() for secrets: always reads all of `given`, so its time depends on the
+ * length of `given` only. */
 bool bytes_equal_secret(struct bytes secret, struct bytes given);
 
-/* Byte order, a proper prefix first: <0, 0, >0 as memcmp. */
+/* Compares in byte order, a proper prefix first: <0, 0, >0 as memcmp. */
 int bytes_compare(struct bytes a, struct bytes b);
 
-/* The part of bytes_equal_nocase() that is seldom reached: the lengths are equal. */
+/* The rare part of bytes_equal_nocase(): the lengths are equal. */
 bool bytes_equal_nocase_long(struct bytes a, struct bytes b);
 
-/* Equal when ASCII letters are taken without case. Always inline: a request compares names of
+/* Compares without the case of ASCII letters. Always inline: a request compares names of
  * headers a hundred times, and most differ in length. */
 __attribute__((always_inline)) static inline bool
 bytes_equal_nocase(struct bytes a, struct bytes b)
 {
     if (a.len != b.len || (a.len > 0 && ((a.data[0] ^ b.data[0]) & ~0x20) != 0))
         return false;
-    /* Nearly all write a header's name as it is printed in the documents. */
+    /* Nearly all clients write header names as documented. */
     return a.len == 0 || memcmp(a.data, b.data, a.len) == 0 ||
            bytes_equal_nocase_long(a, b);
 }
@@ -86,16 +84,14 @@ bytes_equal_nocase(struct bytes a, struct bytes b)
 /* True if part occurs in whole; the empty part always does. */
 bool bytes_contain(struct bytes whole, struct bytes part);
 
-/* Without spaces, tabs, CR and LF at both ends. */
+/* Removes spaces, tabs, CR and LF at both ends. */
 struct bytes bytes_trim(struct bytes b);
 
-/*
- * Cuts the text before the first `mark` off *rest and returns it; *rest goes on behind
- * the mark, and is absent once the last piece was returned.
- */
+/* Removes and returns the text before the first `mark` of *rest. *rest continues behind
+ * the mark, and is absent after the last piece. */
 struct bytes bytes_cut(struct bytes *rest, char mark);
 
-/* Copies a text to *to, where there is room, and moves that behind it. */
+/* Copies a text to *to, which has space for it, and moves *to behind the copy. */
 static inline struct bytes
 bytes_lay(char **to, struct bytes text)
 {
@@ -107,23 +103,21 @@ bytes_lay(char **to, struct bytes text)
     return bytes_of(at, text.len);
 }
 
-/*
- * Parses an optional sign and decimal digits, nothing else. Returns false and leaves
- * *out alone if the text is no such number or does not fit.
- */
+/* Parses an optional sign and decimal digits. False, and *out does not change, if the
+ * text is no such number or does not fit. */
 bool bytes_to_i64(struct bytes b, int64_t *out);
 
 /* The same without sign, for counters and markers. */
 bool bytes_to_u64(struct bytes b, uint64_t *out);
 
-/* Writes the decimal digits of value, no NUL; returns how many. */
+/* Writes the decimal digits of value without a NUL. Returns their number. */
 enum { DECIMAL_CAP = 20 };
 size_t decimal_write(char out[DECIMAL_CAP], uint64_t value);
 
 /* The value of one hexadecimal digit, -1 for any other character. */
 int hex_value(char c);
 
-/* Eight hexadecimal digits, as fast as one: lower-case ones are written, both read. */
+/* Eight hexadecimal digits, as fast as one. Writes lower case, reads both. */
 void hex_write_eight(char *out, uint32_t value);
 bool hex_read_eight(const char *digits, uint32_t *out);
 

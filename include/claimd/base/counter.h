@@ -1,9 +1,9 @@
 /*
- * counter: numbers that one writer adds to and anybody may read, such as what a worker or a
- * shard has done so far.
+ * counter: numbers that one thread at a time writes and any thread reads, such as the
+ * counters of a worker or a shard.
  *
- *   Cost     that of a plain variable: no bus is locked
- *   Threads  one writer at a time, which a lock or a thread of its own sees to; readers at
+ *   Cost     that of a plain variable: no locked bus cycle
+ *   Threads  one writer at a time, ensured by a lock or a thread of its own; readers at
  *            any time, who see each number as it was a moment ago
  */
 #ifndef CLAIMD_BASE_COUNTER_H
@@ -29,7 +29,7 @@ counter_add(struct counter *c, uint64_t by)
     atomic_store_explicit(&c->value, counter_read(c) + by, memory_order_relaxed);
 }
 
-/* A gauge goes down, too. */
+/* For gauges, which also decrease. */
 static inline void
 counter_take(struct counter *c, uint64_t by)
 {
@@ -50,7 +50,7 @@ struct bucket_bounds {
     uint64_t at[BUCKETS_MAX];
 };
 
-/* How many values fell into each bucket, and what they are together. */
+/* The number of values in each bucket, and the sum of all values. */
 struct buckets {
     struct counter counts[BUCKETS_MAX + 1];
     struct counter sum;
@@ -67,7 +67,7 @@ buckets_add(struct buckets *b, const struct bucket_bounds *bounds, uint64_t valu
     counter_add(&b->sum, value);
 }
 
-/* Adds what `from` has to `to`, which is the caller's. */
+/* Adds the counts of `from` to `to`, which only the caller uses. */
 static inline void
 buckets_merge(struct buckets *to, const struct buckets *from)
 {

@@ -1,9 +1,8 @@
 /*
- * crc32c: the CRC of iSCSI (RFC 3720, polynomial 0x1edc6f41), by the processor's own
- * instruction where it has one.
+ * crc32c: the CRC of iSCSI (RFC 3720, polynomial 0x1edc6f41), with the processor's
+ * instruction if it has one.
  *
- *   Cost     about 20 GB/s with the instruction (three streams at a time would be faster
- *            still), 1 GB/s without
+ *   Cost     about 20 GB/s with the instruction, 1 GB/s without
  */
 #ifndef CLAIMD_BASE_CRC32C_H
 #define CLAIMD_BASE_CRC32C_H
@@ -11,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Goes on from `crc`, which is 0 in the beginning. */
+/* Continues from `crc`, which is 0 at the beginning. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t len);
 
 /* The same without the instruction; for tests. */

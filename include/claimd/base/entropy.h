@@ -1,10 +1,10 @@
 /*
- * entropy: random bytes from a pool, injected so that a simulation can replay them.
+ * entropy: random bytes from a pool, which a simulation can replay.
  *
- * Ids of claims are capabilities: the system source is the kernel's generator, drawn a
- * pool at a time because a system call for each id costs a third of a request.
+ * Ids of claims are capabilities, so the system source is the kernel's generator. It is
+ * read a pool at a time, because a system call for each id costs a third of a request.
  *
- *   Threads  none: each shard has its own, under its lock
+ *   Threads  each shard has its own, under its lock
  */
 #ifndef CLAIMD_BASE_ENTROPY_H
 #define CLAIMD_BASE_ENTROPY_H
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Fills out with len random bytes; ST_UNAVAILABLE if the source cannot. */
+/* Writes len random bytes; ST_UNAVAILABLE if the source fails. */
 typedef enum status entropy_fill_fn(void *ctx, void *out, size_t len);
 
 struct entropy {
@@ -27,10 +27,11 @@ struct entropy {
 
 void entropy_init_system(struct entropy *e);
 
-/* Repeatable bytes from a seed, for tests and simulation; never for a served store. */
+/* Repeatable bytes from a seed, for tests and simulation only. */
 void entropy_init_seeded(struct entropy *e, uint64_t seed);
 
-/* Makes sure that a following entropy_take() of up to len <= 64 bytes cannot fail. */
+/* Makes sure that the next entropy_take() of up to len <= 64 bytes cannot fail.
+ * ST_UNAVAILABLE. */
 enum status entropy_reserve(struct entropy *e, size_t len);
 
 /* Takes len reserved bytes. */

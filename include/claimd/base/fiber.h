@@ -1,23 +1,25 @@
 /*
- * fiber: a function that can stop in the middle, so that its thread does something else meanwhile.
+ * fiber: a function that can stop in the middle, so that its thread does other work
+ * meanwhile.
  *
- * A thread that must not wait, as that of an event loop, runs code that has to wait for an answer in
- * a fiber. Where that code would wait it parks: fiber_start() or fiber_go_on() returns, and the
- * thread is free. Whoever has the answer wakes the fiber; its thread hears of that as it likes
- * (fiber_ops), and goes on with it.
+ * A thread that must not wait, such as an event loop, runs code that waits for responses
+ * in a fiber. Where this code would wait, it parks: fiber_start() or fiber_go_on()
+ * returns, and the thread is free. The receiver of the response wakes the fiber. Its
+ * thread is notified (fiber_pool.wake), and continues it.
  *
  *     if (fiber_start(f, ask, &question) == FIBER_PARKED)
- *         ... f is woken some day; then fiber_go_on(f) ...
+ *         ... when f is woken: fiber_go_on(f) ...
  *     fiber_give(pool, f);
  *
- *   Threads    a fiber, and its pool, belong to one thread, which alone starts it and goes on with
- *              it: it never changes its thread. fiber_wake() from any
- *   Ownership  a fiber is its pool's but for the time from fiber_take() to fiber_give()
- *   Memory     a stack of FIBER_STACK bytes of address space, of which it has what it has touched,
- *              and a page behind that nobody may touch; a pool keeps FIBER_SPARE of them, each with
- *              little more than FIBER_KEPT bytes of memory
- *   Locks      none may be held while a fiber parks: others of its thread would wait for it for ever
- *   Cost       starting, parking, going on: a change of stacks, 0.3 us
+ *   Threads    a fiber and its pool belong to one thread, which alone starts and
+ *              continues the fiber; fiber_wake(): any
+ *   Ownership  a fiber belongs to its pool, except between fiber_take() and fiber_give()
+ *   Memory     a stack of FIBER_STACK bytes of address space, of which only touched pages
+ *              use memory, and an inaccessible page; a pool keeps FIBER_SPARE stacks,
+ *              each with little more than FIBER_KEPT bytes of memory
+ *   Locks      a fiber must hold none while it parks, since others of its thread could
+ *              wait for it for ever
+ *   Cost       starting, parking, continuing: a change of stacks, 0.3 us
  */
 #ifndef CLAIMD_BASE_FIBER_H
 #define CLAIMD_BASE_FIBER_H
@@ -35,43 +37,44 @@ struct fiber; /* opaque */
 /* The fibers of a thread. */
 struct fiber_pool {
     struct mem *mem;           /* borrowed */
-    struct executor *executor; /* borrowed; where detours are made */
-    void (*wake)(void *arg);   /* from any thread: fiber_go_on() is wanted for what was
-                                  started with this arg. At most once for each time it parks */
-    size_t most, count;        /* fibers that there may be, and are */
-    struct fiber *spare;       /* private */
+    struct executor *executor; /* borrowed; runs detours */
+    void (*wake)(
+        void *
+            arg); /* called from any thread when the fiber started with this arg is woken; at most once per park */
+    size_t most, count;  /* limit and number of fibers */
+    struct fiber *spare; /* private */
     size_t spare_count;
 };
 
 void fiber_pool_init(struct fiber_pool *pool, struct mem *mem, struct executor *executor,
                      size_t most, void (*wake)(void *arg));
 
-/* All its fibers have been given back. */
+/* Frees a pool that has all its fibers. */
 void fiber_pool_fini(struct fiber_pool *pool);
 
-/* One that does nothing yet. NULL: there are as many as there may be, or no memory for one. */
+/* Takes an idle fiber. NULL: the pool is at its limit, or out of memory. */
 struct fiber *fiber_take(struct fiber_pool *pool);
 
-/* It has ended, or was never started. */
+/* Returns a fiber that has ended or was never started. */
 void fiber_give(struct fiber_pool *pool, struct fiber *f);
 
 /* Calls run(arg), until it returns or parks. */
 enum fiber_state fiber_start(struct fiber *f, void (*run)(void *arg), void *arg);
 
-/* Goes on with it where it has parked, when it was woken. */
+/* Continues a fiber that was woken. */
 enum fiber_state fiber_go_on(struct fiber *f);
 
-/* The fiber that is running in this thread; NULL: none is, so whoever has to wait blocks. */
+/* The running fiber of this thread; NULL: none, so code that waits blocks. */
 struct fiber *fiber_current(void);
 
-/* Within the fiber: until somebody has woken it, which may happen before this is called. */
+/* Parks the running fiber until it is woken, which may already have happened. */
 void fiber_park(struct fiber *self);
 
 void fiber_wake(struct fiber *f);
 
 /*
- * Does something that blocks: in a fiber, by a thread of the executor, while it is parked; else at
- * once. False: there is no thread for it, and nothing was done.
+ * Calls run(arg), which may block: in a fiber, a thread of the executor does so while the
+ * fiber is parked; else at once. False: no thread is available, and run() was not called.
  */
 bool fiber_detour(void (*run)(void *arg), void *arg);
 

@@ -1,7 +1,7 @@
 /*
  * hash: SipHash-1-3 (Aumasson & Bernstein 2012), a keyed hash for tables whose keys
- * clients choose: without the secret nobody can build a chain of colliding names. One and
- * three rounds, the variant that language run-times use for their tables.
+ * clients choose. Without the secret a client cannot make names collide. One and three
+ * rounds are the variant that language run-times use for their tables.
  */
 #ifndef CLAIMD_BASE_HASH_H
 #define CLAIMD_BASE_HASH_H
@@ -14,7 +14,7 @@ struct hash_key {
 
 uint64_t hash_bytes(const struct hash_key *key, struct bytes text);
 
-/* A bijective scramble of 64 bits (the finaliser of MurmurHash3); no secret. */
+/* A bijective mix of 64 bits (the finaliser of MurmurHash3), without a secret. */
 static inline uint64_t
 hash_mix(uint64_t x)
 {

@@ -1,20 +1,20 @@
 /*
  * invariant: assertions that stay on in a release.
  *
- * A program that goes on with broken structures gives wrong answers, or loses messages,
- * and nobody can tell later where it began. Here it ends at once instead, with one line on
+ * A program that continues with broken structures gives wrong responses or loses
+ * messages, and the cause is hard to find later. So it ends at once, with one line on
  * standard error and a core:
  *
  *     claimd: broken invariant: item != NULL, at src/ds/seqmap.c:209 in seqmap_insert(),
  *     request ID                                                  (all of it in one line)
  *
- * Only for bugs of ours: what the world does wrong has a status.
+ * Assertions are for bugs of claimd. Errors of clients, files and systems have a status.
  *
- *   Cost     ENSURE: what its expression costs and a branch that is never taken; the rest
- *            stands out of line. Write it where the expression is a comparison or two of
- *            what the function needs anyway. ENSURE_DEBUG: nothing with NDEBUG
- *   Safety   a failure allocates nothing and takes no lock: it may happen anywhere, in a
- *            signal handler too
+ *   Cost     ENSURE: its expression, and a branch that is never taken; the rest is out of
+ *            line. Write one where the expression is a comparison or two of values that
+ *            the function needs anyway. ENSURE_DEBUG: nothing with NDEBUG
+ *   Safety   a failure allocates nothing and takes no lock: it may happen anywhere, also
+ *            in a signal handler
  *   Threads  any; the context belongs to the thread
  */
 #ifndef CLAIMD_BASE_INVARIANT_H
@@ -22,7 +22,8 @@
 
 #include <stdint.h>
 
-/* CLAIMD_ENSURE_NOTHING is for the deliberate bugs of the tests, which the tests are to find. */
+/* CLAIMD_ENSURE_NOTHING is for deliberate bugs, which tests must find without
+ * assertions. */
 #ifndef CLAIMD_ENSURE_NOTHING
 #define INVARIANT_HOLDS(condition) __builtin_expect(!!(condition), 1)
 #else
@@ -35,25 +36,23 @@
          ? (void)0                                                                       \
          : invariant_broken(#expression, __FILE__, __LINE__, __func__))
 
-/* Ends the process, and says what they were, unless two integers are equal, as int64_t. */
+/* Ends the process, and prints both, unless two integers are equal, as int64_t. */
 #define ENSURE_EQ(a, b)                                                                  \
     invariant_equal((int64_t)(a), (int64_t)(b), #a " == " #b, __FILE__, __LINE__,        \
                     __func__)
 
-/* For what costs something: not looked at, and not evaluated, with NDEBUG. */
+/* For expensive checks: not evaluated with NDEBUG. */
 #ifndef NDEBUG
 #define ENSURE_DEBUG(expression) ENSURE(expression)
 #else
 #define ENSURE_DEBUG(expression) ((void)sizeof((expression) ? 1 : 0))
 #endif
 
-/*
- * Names what this thread works for, the id of a request, until the next call; NULL:
- * nothing. Returns what it was before. id is borrowed until then.
- */
+/* Sets the id of the request that this thread works for, borrowed until the next call;
+ * NULL: none. Returns the previous one. */
 const char *invariant_context(const char *id);
 
-/* What a failure does. `expected` and `file` may be as long as they like: they are cut. */
+/* Prints the failure and aborts. Long texts are cut. */
 _Noreturn void invariant_broken(const char *expected, const char *file, int line,
                                 const char *function) __attribute__((cold, noinline));
 _Noreturn void

@@ -1,9 +1,9 @@
 /*
- * lock: a mutex that knows its holder, so that functions can make sure it is held.
+ * lock: a mutex that knows its holder, so that functions can assert that it is held.
  *
- * They do so in releases too: looking is a load of what this thread has written when it took
- * the lock, one or two nanoseconds, and what goes wrong without the lock is never found
- * otherwise.
+ * They do so in releases, too. The check costs a load of a value that this thread wrote
+ * when it took the lock, one or two nanoseconds, and bugs without the lock are hard to
+ * find otherwise.
  *
  * docs/locking.md lists every lock and their order.
  */
@@ -19,7 +19,7 @@
 
 struct lock {
     pthread_mutex_t mutex;
-    _Atomic(const void *) holder; /* a thread-local of the holder; NULL: free */
+    _Atomic(const void *) holder; /* names the holder; NULL: free */
 };
 
 void lock_init(struct lock *l);
@@ -28,8 +28,9 @@ void lock_acquire(struct lock *l);
 void lock_release(struct lock *l);
 
 /*
- * Releases l, which the caller holds, until a thread signals, for so many seconds at most; false: they
- * are over. The caller holds l again then. The condition's clock is CLOCK_MONOTONIC.
+ * Releases l, which the caller holds, until `signal` is signalled, or for that many
+ * seconds. False: the time is over. The caller holds l again then. The condition's clock
+ * must be CLOCK_MONOTONIC.
  */
 bool lock_wait_s(struct lock *l, pthread_cond_t *signal, int64_t seconds);
 

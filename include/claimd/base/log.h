@@ -1,29 +1,30 @@
 /*
- * log: one line an event, key=value text or JSON, written whole.
+ * log: one line per event, as key=value text or JSON.
  *
- * Only the edges log (main, http, notify): libraries return a status.
+ * Only main, http and notify log. Libraries return a status.
  *
- * By itself a log writes with one write(2) a line, and waits where that waits. A server
- * gives it a writer, a thread that waits for the reader instead:
+ * Without a writer a log writes each line with one write(2), and may wait there. A server
+ * gives its log a writer, a thread that waits instead:
  *
- *     log_write() --> [ whole lines, at most LOG_WRITER_ROOM bytes ] --> thread --> write(2)
+ *     log_write() --> [ whole lines, at most LOG_WRITER_ROOM bytes ] --> thread -->
+ *     write(2)
  *
- * The descriptor may block: it is often shared with other processes, so the log leaves it as
- * it is, and only the thread waits. If a reader falls behind by more than the buffer, the log
- * drops lines: from the first that finds no room, all until those in the buffer are written.
- * Lines that cannot be written (nobody has the other end open, the disk is full) are lost too.
- * Where lines are missing stands "log_lines_dropped count=N", as soon as something can be
- * written there.
+ * The descriptor may block: it is often shared with other processes, so the log does not
+ * change its mode, and only the thread waits. If a reader falls behind by more than the
+ * buffer, the log drops lines, until the lines in the buffer are written. Lines that
+ * cannot be written (no reader, disk full) are lost, too. In the place of missing lines
+ * the log writes "log_lines_dropped count=N" as soon as it can.
  *
- *   Order    that of log_write(); a line is never torn, and written within one write(2) of
- *            at most PIPE_BUF bytes, so that lines of several processes do not mix
- *   Cost     with a writer a copy under a lock. The thread sleeps while there is nothing to
- *            write. The first line wakes it, but not each of many: when it has written what
- *            there is, it naps before it looks for more, and sleeps without a time-out if
- *            there is none. A line is written LOG_WRITER_NAP_MS late at most
- *   Memory   of a writer, from malloc, and touched only as far as lines have ever waited. No
- *            account pays for it: no client can cause more of it, and it may outlive the account
- *   Threads  any may log; lines never mix. Start and end of a writer belong to the log's owner
+ *   Order    that of log_write(). A line is never torn: one write(2) has at most PIPE_BUF
+ *            bytes, so lines of several processes do not mix
+ *   Cost     with a writer: a copy under a lock. The thread sleeps while there is nothing
+ *            to write. The first line wakes it. When it has written all lines, it naps
+ *            before it reads the buffer again, and sleeps without a time-out if that is
+ *            empty. A line is late by at most LOG_WRITER_NAP_MS
+ *   Memory   of a writer: from malloc, touched only as far as lines have ever waited. No
+ *            account counts it: clients cannot increase it, and it may outlive the
+ *            account
+ *   Threads  any may log. The log's owner starts and ends the writer
  */
 #ifndef CLAIMD_BASE_LOG_H
 #define CLAIMD_BASE_LOG_H
@@ -45,12 +46,12 @@ struct log {
     enum log_format format;
     bool priorities; /* each line begins with its level as journald reads it: <4> */
     const struct clock *clock; /* borrowed */
-    struct log_writer *writer; /* owned; NULL: whoever logs writes */
+    struct log_writer *writer; /* owned; NULL: log_write() writes */
 };
 
 struct log_field {
     const char *key;
-    struct bytes text; /* shown when present, else number */
+    struct bytes text; /* used if present, else number */
     int64_t number;
 };
 
@@ -59,9 +60,9 @@ struct log_field {
 #define LOG_I(k, v) ((struct log_field){.key = (k), .number = (int64_t)(v)})
 
 /*
- * Writes time, level, event and the fields. Texts are escaped, and cut at 512 bytes each;
- * a field that would make the line longer than 4096 bytes is left out.
- * A line that cannot be written is lost: logging never stops the server.
+ * Writes time, level, event and the fields. Texts are escaped, and cut at 512 bytes each.
+ * A field that would make the line longer than 4096 bytes is left out. A line that cannot
+ * be written is lost.
  */
 void log_write(const struct log *log, enum log_level level, const char *event,
                const struct log_field *fields, size_t count);
@@ -81,20 +82,17 @@ log_wants(const struct log *log, enum log_level level)
 
 enum { LOG_WRITER_ROOM = 1024 * 1024, LOG_WRITER_NAP_MS = 10 };
 
-/*
- * Gives the log a writer. On failure it stays without: whoever logs writes, and may wait.
- * ST_NO_MEMORY; ST_IO without descriptors; ST_UNAVAILABLE without a thread.
- */
+/* Starts a writer. On failure log_write() writes, and may wait. ST_NO_MEMORY; ST_IO
+ * without descriptors; ST_UNAVAILABLE without a thread. */
 enum status log_writer_start(struct log *log);
 
-/* How many lines were dropped so far. Any thread. */
+/* Number of lines dropped so far. Any thread. */
 uint64_t log_dropped(const struct log *log);
 
 /*
- * Takes the writer away again, when nobody logs any more: waits until the lines left are
- * written, but for no longer than at_most_ms. True if they are. Otherwise the thread is
- * left to the process's end, or to the reader's, with the descriptor, which has to stay
- * open; and the log writes nothing from then on.
+ * Ends the writer when no thread logs any more: waits until the lines are written, but at
+ * most at_most_ms. True if they are. Otherwise the thread continues with the descriptor,
+ * which must stay open, and the log writes nothing from then on.
  */
 bool log_writer_end(struct log *log, int at_most_ms);
 

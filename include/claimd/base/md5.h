@@ -1,8 +1,8 @@
 /*
- * md5: the digest of RFC 1321. Only clients that compare checksums need it (docs/api.md
- * 8.9); it protects nothing.
+ * md5: the digest of RFC 1321, for clients that compare checksums (docs/api.md 8.9). It
+ * protects nothing.
  *
- *   Cost     about 2 ns a byte
+ *   Cost     about 2 ns per byte
  *   Memory   none
  */
 #ifndef CLAIMD_BASE_MD5_H

@@ -1,9 +1,9 @@
 /*
- * status: every outcome a function of claimd can have, in one list.
+ * status: every outcome of a function of claimd, in one list.
  *
- * Functions that can fail return an `enum status`; their results go through the last
- * parameters and are written only on ST_OK. What a status means on the wire (code, title)
- * is decided in api/problem.c and nowhere else.
+ * Functions that can fail return an `enum status`, and write their results through the
+ * last parameters, only on ST_OK. api/problem.c alone maps a status to an HTTP code and a
+ * title.
  */
 #ifndef CLAIMD_BASE_STATUS_H
 #define CLAIMD_BASE_STATUS_H
@@ -11,7 +11,7 @@
 /* X(name, text): the text is the default explanation for people. */
 #define STATUS_LIST(X)                                                                   \
     X(OK, "done")                                                                        \
-    /* The world: resources. */                                                          \
+    /* Resources. */                                                                     \
     X(NO_MEMORY, "the server is out of memory. Try again later")                         \
     X(OVER_BUDGET,                                                                       \
       "the server has reached max_memory. Try again when messages are deleted")          \
@@ -91,10 +91,8 @@ const char *status_text(enum status st);
 
 enum { ERRNO_TEXT_CAP = 256 };
 
-/*
- * An errno for people, in out[], which is returned. If the process lacks rights, the text names
- * its user and has a sentence of advice.
- */
+/* Describes an errno in out[], and returns it. If the process lacks rights, the text
+ * names its user and adds the advice. */
 const char *errno_text(int error, const char *advice, char out[ERRNO_TEXT_CAP]);
 
 #endif

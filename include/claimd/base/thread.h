@@ -1,7 +1,5 @@
-/*
- * thread: threads of ours, at which no signals arrive: those are for the threads of main. So a broken
- * pipe is an error like others.
- */
+/* thread: threads with all signals blocked, since main handles them. So a broken pipe is
+ * an error like others. */
 #ifndef CLAIMD_BASE_THREAD_H
 #define CLAIMD_BASE_THREAD_H
 
@@ -9,7 +7,8 @@
 
 #include <pthread.h>
 
-/* Starts run(arg) in a thread of its own, to be joined. ST_UNAVAILABLE: there can be no more. */
+/* Starts run(arg) in a thread, which the caller joins. ST_UNAVAILABLE: there can be no
+ * more threads. */
 enum status thread_start(pthread_t *out, void *(*run)(void *arg), void *arg);
 
 #endif

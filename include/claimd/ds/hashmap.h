@@ -1,16 +1,15 @@
 /*
- * hashmap: chained hash table of embedded nodes that grows a little at a time.
+ * hashmap: a chained hash table of embedded nodes that grows incrementally.
  *
- * Growing never stops the world: a second, larger table is allocated (zeroed by the
- * kernel on demand) and each later insert moves a few chains over. The owner computes the
- * hash; keys stay in the owner's structure and are compared by the owner's function. The
- * low bits of the hash choose the chain: it must be a good one (hash_bytes, hash_mix).
+ * Growing allocates a second, larger table (zeroed by the kernel on demand), and each
+ * later insert moves a few chains to it. The owner computes the hash, keeps the keys in
+ * its structures, and compares them with a function of its own. The low bits of the hash
+ * choose the chain, so it must be a good one (hash_bytes, hash_mix).
  *
  *   Cost     find, insert, remove O(1); no operation is proportional to the table
- *   Memory   8 bytes a bucket, load factor at most 1 (but for a moment when more is
- *            reserved than a table that is just being filled can hold); never shrinks;
- *            node 16 bytes, in its owner
- *   Threads  none: the owner's lock
+ *   Memory   8 bytes a bucket, load factor at most 1 (more only if a reserve finds the
+ *            table growing); never shrinks; node 16 bytes, in its owner
+ *   Threads  the owner's lock
  */
 #ifndef CLAIMD_DS_HASHMAP_H
 #define CLAIMD_DS_HASHMAP_H
@@ -25,8 +24,8 @@ struct hashnode {
 
 struct hashmap {
     struct mem *mem;
-    struct hashnode **table[2]; /* owned; [1] is the one being filled while growing */
-    size_t mask[2];             /* buckets - 1; meaningless while the table is NULL */
+    struct hashnode **table[2]; /* [1]: the larger one, while growing */
+    size_t mask[2];             /* undefined while the table is NULL */
     size_t moved;               /* chains of table[0] moved so far */
     size_t count;
 };
@@ -34,16 +33,16 @@ struct hashmap {
 /* True if node has this key. */
 typedef bool hashmap_equal_fn(const struct hashnode *node, const void *key);
 
-/* Starts empty and without a table: an unused map costs nothing. */
+/* Makes an empty map without a table. */
 void hashmap_init(struct hashmap *map, struct mem *mem);
 
 /* Frees the tables, not the nodes. */
 void hashmap_fini(struct hashmap *map);
 
-/* Makes sure that the next `extra` inserts cannot fail; ST_NO_MEMORY changes nothing. */
+/* Reserves memory for `extra` inserts. ST_NO_MEMORY changes nothing. */
 enum status hashmap_reserve(struct hashmap *map, size_t extra);
 
-/* Inserts a node whose key is not in the map; room must have been reserved. */
+/* Inserts a node whose key is not in the map. Needs hashmap_reserve(). */
 void hashmap_insert(struct hashmap *map, struct hashnode *node, uint64_t hash);
 
 /* Returns the node with this key, NULL if there is none. */

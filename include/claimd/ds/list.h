@@ -3,7 +3,7 @@
  *
  *   Cost     every operation O(1)
  *   Memory   never allocates
- *   Threads  none: the owner's lock
+ *   Threads  the owner's lock
  */
 #ifndef CLAIMD_DS_LIST_H
 #define CLAIMD_DS_LIST_H

@@ -1,11 +1,11 @@
 /*
- * nameset: names in byte order, for listings that page (a treap: a search tree on the
+ * nameset: names in byte order, for listings in pages (a treap: a search tree on the
  * names that is a heap on random priorities; Seidel & Aragon 1996).
  *
  *   Cost     insert, remove, find-after O(log n) expected; the priority is the owner's
- *            keyed hash of the name, so clients cannot choose a shape
- *   Memory   never allocates: a node lives in its owner, and so does the name
- *   Threads  none: the owner's lock
+ *            keyed hash of the name, so clients cannot choose the shape
+ *   Memory   never allocates: a node and its name live in their owner
+ *   Threads  the owner's lock
  */
 #ifndef CLAIMD_DS_NAMESET_H
 #define CLAIMD_DS_NAMESET_H

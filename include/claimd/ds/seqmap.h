@@ -1,21 +1,22 @@
 /*
- * seqmap: numbers -> items in a 64-ary radix tree with a live and a ready bit for each.
+ * seqmap: numbers -> items in a 64-ary radix tree with a live and a ready bit for each
+ * number.
  *
- * A number that is in the map is live; a live number may be ready. Each node has one
- * bitmap word for each property; a parent's bit says "some below". So the next ready
- * number is found without looking at the others, and marking a number ready again puts it
- * where it was. Levels are added above the root as numbers grow and taken off as old
- * numbers go, so the height follows the span of the numbers in the map, not their size.
+ * A number in the map is live. A live number may be ready. Each node has one bitmap word
+ * for each property. A bit of a parent says that some number below has it. So the next
+ * ready number is found without reading the others, and a number that becomes ready again
+ * is at its old place. Levels are added above the root as numbers grow, and removed as
+ * old numbers go. So the height follows the span of the numbers, not their size.
  *
  *   Cost     every operation O(levels), at most 11: the height of the lowest node that
  *            covers the oldest and the newest number. Mostly log64 of their distance,
- *            more while they straddle a multiple of a high power of 64. A find-next
- *            looks at no more than two nodes a level
- *   Memory   9 bytes an item in a dense map; nodes without live numbers go back at once
- *   Threads  none: the owner's lock
+ *            more while they straddle a multiple of a high power of 64. A find-next reads
+ *            at most two nodes per level
+ *   Memory   9 bytes per item in a dense map; nodes without live numbers are freed at
+ *            once
+ *   Threads  the owner's lock
  *
- * Nodes come from a pool that maps under one lock share. Stocking the pool is the only
- * thing that can fail.
+ * Nodes come from a pool that maps under one lock share. Only stocking the pool can fail.
  */
 #ifndef CLAIMD_DS_SEQMAP_H
 #define CLAIMD_DS_SEQMAP_H
@@ -34,39 +35,40 @@ struct seqmap_pool {
 void seqmap_pool_init(struct seqmap_pool *pool, struct mem *mem);
 void seqmap_pool_fini(struct seqmap_pool *pool);
 
-/* Makes sure the pool has at least `nodes` nodes. */
+/* Allocates nodes until the pool has `nodes`. ST_NO_MEMORY. */
 enum status seqmap_pool_stock(struct seqmap_pool *pool, size_t nodes);
 
 /*
- * Frees all but 16 spare nodes (which keep single posts and deletes off malloc). O(spare
- * nodes): call it after each removal, or a few, not once after a million. A node is small,
- * but lies among messages: each one kept may keep a page from the system.
+ * Frees all but 16 spare nodes, which spare single posts and deletes the allocator.
+ * O(spare nodes): call it after one or a few removals, not once after a million. A small
+ * node among messages may keep a whole page in memory.
  */
 void seqmap_pool_trim(struct seqmap_pool *pool);
 
 /* All zeros: an empty map. */
 struct seqmap {
     struct seqmap_node *root; /* NULL when empty */
-    uint64_t base;            /* first number the root spans; defined when not empty */
-    unsigned levels;          /* 1: the root is a leaf; 0 when empty */
-    size_t live, ready;       /* how many */
+    uint64_t base;      /* first number that the root covers; defined when not empty */
+    unsigned levels;    /* 1: the root is a leaf; 0 when empty */
+    size_t live, ready; /* how many */
 };
 
 /*
- * How many pool nodes inserting the numbers first .. first + count - 1, in any order, may
- * take at most. O(levels). A safe bound, not the exact number: nodes that are there
- * already are counted too. It holds until the next removal.
+ * The number of nodes that inserting the numbers first .. first + count - 1, in any
+ * order, takes at most. O(levels). An upper bound, which counts existing nodes, too.
+ * Valid until the next removal.
  */
 size_t seqmap_nodes_for(const struct seqmap *map, uint64_t first, size_t count);
 
 /* The same for any `count` numbers up to `last`, wherever they are. */
 size_t seqmap_nodes_up_to(const struct seqmap *map, uint64_t last, size_t count);
 
-/* Adds a number that is not in the map; item must not be NULL; nodes must be in stock. */
+/* Adds a number that is not in the map; item must not be NULL. The pool must have the
+ * nodes. */
 void seqmap_insert(struct seqmap *map, struct seqmap_pool *pool, uint64_t seq, void *item,
                    bool ready);
 
-/* Takes a number out and returns its item; NULL if it is not in the map. */
+/* Removes a number and returns its item; NULL if it is not in the map. */
 void *seqmap_remove(struct seqmap *map, struct seqmap_pool *pool, uint64_t seq);
 
 /* Returns the item of a number, NULL if it is not in the map. */
@@ -88,10 +90,11 @@ void *seqmap_next_ready(const struct seqmap *map, uint64_t *seq);
 /* The item with the largest number, and the number; NULL if the map is empty. */
 void *seqmap_last(const struct seqmap *map, uint64_t *seq);
 
-/* Nodes touched by one find-next from seq; so that tests can state its cost. */
+/* Number of nodes that a find-next from seq reads; for tests. */
 size_t seqmap_probe_ready(const struct seqmap *map, uint64_t seq);
 
-/* Every invariant: bits agree with children, counts with bits, no empty nodes. O(n). */
+/* True if every invariant holds: bits agree with children, counts with bits, no node is
+ * empty. O(n). */
 bool seqmap_audit(const struct seqmap *map);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * json_tree: small documents as trees of jansson.
  *
- * Reading is our own: json_scan checks documents by the very same rules as messages, and
- * jansson's parser ignores failed allocations. Writing is our own, because jansson writes 0.1
- * as 0.10000000000000001.
+ * Reading uses json_scan, which checks documents by the same rules as messages, because
+ * jansson's parser ignores failed allocations. Writing has its own code, because jansson
+ * writes 0.1 as 0.10000000000000001.
  *
  *   Cost     O(length); writing recurses as deep as the tree, SCAN_DEPTH_MAX at most
  */
@@ -17,22 +17,22 @@
 #include <jansson.h>
 
 /*
- * Reads an object or array; the tree is owned by the caller (json_decref). ST_BAD_BODY:
- * no document, or the name of a member holds a NUL, which jansson cannot keep;
+ * Reads an object or array. The caller frees the tree (json_decref). ST_BAD_BODY: no
+ * document, or the name of a member contains a NUL, which jansson cannot represent;
  * ST_NO_MEMORY.
  */
 enum status json_tree_read(struct bytes text, json_t **out);
 
-/* Says why json_tree_read() refused a request's body with ST_BAD_BODY, which is returned. */
+/* Says why json_tree_read() rejected a body. Returns ST_BAD_BODY. */
 enum status json_tree_refuse(struct bytes body, struct reason *why);
 
 /* As json_received(), but with the text of a string; NULL: missing. */
 struct received json_tree_received(const json_t *value);
 
-/* Writes a tree without spaces, members in their order. */
+/* Writes a tree without spaces, with members in order. */
 void json_tree_write(struct buf *out, const json_t *tree);
 
-/* The version of jansson that is in use, a literal. */
+/* The version of the loaded jansson, a literal. */
 const char *json_tree_library_version(void);
 
 #endif

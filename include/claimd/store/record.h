@@ -1,26 +1,28 @@
 /*
- * store/record: the changes of a store and what it contains, as records.
+ * store/record: the changes and the contents of a store, as records.
  *
- * A record has the values after the change, never a difference: absolute counts, times and
- * numbers. So a checkpoint is made of the same records as a log, and a store that is given a record
- * twice is the same as after the first time.
+ * A record has absolute counts, times and numbers after the change, never differences. So
+ * a checkpoint consists of the same records as a log, and replaying a record twice has
+ * the same effect as once.
  *
  *   POST, CLAIM, RENEW, RELEASE, DELETE, MOVE   messages, one by one with next()
  *   QUEUE, META                                 the queue, with its metadata
- *   QUEUE_GONE, PURGE                           the queue. Its messages and claims are gone, too
+ *   QUEUE_GONE, PURGE                           the queue. Its messages and claims are
+ *   gone, too
  *   SUBSCRIPTION, SUBSCRIPTION_GONE             one subscription, as it is (as it was)
- *   UNSUBSCRIBED                                the queue: all of its subscriptions are gone
- *   CURSOR                                      the progress of a subscription: now and then, and
- *                                               no response waits for it
- *   STATE                                       messages as they are, with the claims that hold
- *                                               them: of a checkpoint, or loaded
- *   FEED                                        messages that subscribers have still to get: of a
- *                                               checkpoint. Without messages: there is a feed
- *   EXPIRED, DELAY_OVER, CLAIM_OVER             what time did: never refused, and no response
- *                                               waits for it
+ *   UNSUBSCRIBED                                the queue: all its subscriptions are gone
+ *   CURSOR                                      the progress of a subscription, now and
+ *                                               then; no response waits for it
+ *   STATE                                       messages with the claims that hold them,
+ *                                               of a checkpoint or applied
+ *   FEED                                        messages that subscribers have still to
+ *                                               receive, of a checkpoint. Without
+ *                                               messages: there is a feed
+ *   EXPIRED, DELAY_OVER, CLAIM_OVER             expiries: never refused, and no response
+ *   waits for them
  *
- * No record says that a claim lost its last message: the claim is over then. A message whose claim
- * is over is free.
+ * No record says that a claim lost its last message: the claim is over then. A message
+ * whose claim is over is ready.
  */
 #ifndef CLAIMD_STORE_RECORD_H
 #define CLAIMD_STORE_RECORD_H
@@ -42,7 +44,7 @@ enum store_change_kind {
     STORE_CHANGE_DELETE, /* also popped messages */
     STORE_CHANGE_CLAIM,
     STORE_CHANGE_RENEW,
-    STORE_CHANGE_RELEASE, /* also given back */
+    STORE_CHANGE_RELEASE, /* also if the response was not sent */
     STORE_CHANGE_MOVE,    /* dead letters: to `target` */
     STORE_CHANGE_SUBSCRIPTION,
     STORE_CHANGE_SUBSCRIPTION_GONE,
@@ -56,9 +58,9 @@ enum store_change_kind {
     STORE_CHANGE_KINDS
 };
 
-/* Numbers that must never be used again though no queue has them. */
+/* Numbers that must never be used again, even if no queue has them. */
 struct store_marks {
-    uint64_t tag_start, tags_used; /* tags of queues are made of these */
+    uint64_t tag_start, tags_used; /* the tags of queues derive from these */
     uint64_t fence;                /* largest claim number of a deleted queue */
 };
 
@@ -74,8 +76,8 @@ struct store_message_record {
     uint64_t number;     /* in its queue; MOVE: in the target; applied: ignored */
     int64_t posted_ms, expires_ms;
     uint64_t client;
-    struct store_id id; /* applied: empty: the store makes one */
-    bool original_id;   /* it keeps the id that another queue gave it */
+    struct store_id id;                     /* applied: empty: the store makes one */
+    bool original_id;                       /* the id is from another queue */
     const struct store_claim_record *claim; /* STATE: that holds it; NULL: none */
     struct bytes body;                      /* JSON text, or encrypted */
     const struct store_checksum *checksum;  /* NULL: none */
@@ -83,7 +85,7 @@ struct store_message_record {
     uint32_t claim_count;
 };
 
-/* A notice that the subscriber has still to get: 1 + enum store_notice. */
+/* A notice that the subscriber has still to receive: 1 + enum store_notice. */
 enum store_pending {
     STORE_PENDING_NONE,
     STORE_PENDING_CONFIRM = 2,
@@ -97,35 +99,34 @@ struct store_subscription_record {
     struct bytes subscriber, options;
     int64_t started_ms, ttl_s;
     bool confirmed;
-    bool attached;    /* it gets messages, */
+    bool attached;    /* it receives messages, */
     uint64_t after;   /* those behind this number */
     uint32_t pending; /* STORE_PENDING_... */
     uint64_t delivered, given_up, fallen_out;
 };
 
-/* A change, for a log. All that it points to is valid during the call. */
+/* A change, for a log. Its pointers are valid during the call. */
 struct store_change {
     enum store_change_kind kind;
-    bool checkpoint; /* not a change: QUEUE, STATE, FEED, SUBSCRIPTION of a checkpoint */
+    bool checkpoint; /* part of a checkpoint: QUEUE, STATE, FEED, SUBSCRIPTION */
     int64_t now_ms;
     const struct store_actor
-        *actor; /* that asked for it, or found what time did; or NULL */
+        *actor; /* behind the change, or of the operation that expired; or NULL */
     struct store_queue queue;
     uint32_t tag;        /* of the queue's incarnation */
     bool transient;      /* the queue and its messages do not survive a restart */
-    uint64_t fence_base; /* its claim numbers begin behind it */
-    uint64_t last_number, last_claim; /* of its messages and claims, used up so far; of a
-                                         transient one: those that may be used meanwhile */
-    struct store_marks marks;         /* QUEUE, QUEUE_GONE */
+    uint64_t fence_base; /* its fencing tokens start behind it */
+    uint64_t last_number, last_claim;      /* largest used so far (transient: reserved) */
+    struct store_marks marks;              /* QUEUE, QUEUE_GONE */
     const struct store_metadata *metadata; /* QUEUE, META */
     struct store_queue target;             /* MOVE */
     uint32_t target_tag;
     bool target_transient;
-    struct store_claim_record claim; /* STATE: of the message that next() gave */
-    const struct store_subscription_record *subscription; /* kinds that are about one */
+    struct store_claim_record claim; /* STATE: of the message that next() returned */
+    const struct store_subscription_record *subscription; /* of kinds that have one */
     size_t count;                                         /* messages */
 
-    /* Gives the next message; false: there is none. Private: at, from. */
+    /* The next message; false: there is none. `at` and `from` are private. */
     bool (*next)(struct store_change *change, struct store_message_record *out);
     uint64_t at;
     const void *from[2];

@@ -1,8 +1,8 @@
 /*
- * store/sealer: how a store seals bodies by itself, without knowing how that is done.
+ * store/sealer: encrypts bodies for a store, which knows nothing about the encryption.
  *
- * Posts come in sealed. But a message may also move from a queue whose messages are not encrypted
- * into one whose messages are: a dead letter.
+ * Posts arrive encrypted. But a dead letter may move from a queue without encryption into
+ * one with encryption.
  */
 #ifndef CLAIMD_STORE_SEALER_H
 #define CLAIMD_STORE_SEALER_H
@@ -10,12 +10,13 @@
 #include "claimd/store/types.h"
 
 struct store_sealer {
-    size_t overhead; /* by which a sealed body is longer */
-    void *arg;       /* borrowed for the life of the store, as the sealer is */
+    size_t overhead; /* bytes by which encryption lengthens a body */
+    void *arg;       /* borrowed for the life of the store, like the sealer */
 
     /*
-     * Writes body.len + overhead bytes, a body for this queue. ST_NO_KEY, ST_NO_MEMORY,
-     * ST_UNAVAILABLE: the message stays where it is. Called without locks of the store.
+     * Encrypts a body for this queue: writes body.len + overhead bytes. ST_NO_KEY,
+     * ST_NO_MEMORY, ST_UNAVAILABLE: the message stays in its queue. Called without locks
+     * of the store.
      */
     enum status (*seal)(void *arg, const struct store_queue *queue, struct bytes body,
                         char *to);

@@ -1,32 +1,31 @@
 /*
- * store/state: reads what a store contains as records, and applies records.
+ * store/state: reads the contents of a store as records, and applies records.
  *
- * read() and apply() work on one queue of any store: for dumps, and for a state that replaces what
- * is there. read() gives slices: the queue first, then its messages in their order, then its
- * subscriptions. apply() takes such a slice, or one that somebody wrote, and numbers it anew: the
- * messages come behind those that are there.
+ * read() and apply() work on one queue of any store, for dumps and for replacing a state.
+ * read() returns slices: the queue first, then its messages in order, then its
+ * subscriptions. apply() takes such slices, or records from elsewhere, and gives the
+ * messages new numbers behind the existing ones.
  *
- *   Moment    a slice is what was there at op->now_ms. Other clients may change the queue
+ *   Moment    a slice shows the queue at op->now_ms. Other clients may change the queue
  *             between two slices
- *   Ids       messages, claims and subscriptions keep theirs. The fencing number of a claim is
- *             another, larger one
- *   Times     are those of the store, as they were: whoever applies a slice at another time
- *             moves them
- *   Not read  what a subscriber has still to get: an applied subscription begins behind all that
- *             is there
+ *   Ids       messages, claims and subscriptions keep them. A claim gets a new, larger
+ *             fencing token
+ *   Times     stay as they were. A caller who applies a slice at another time shifts them
+ *   Not read  messages that subscribers have still to receive: an applied subscription
+ *   starts behind all messages
  *
- * The other operations are for the log of a store in memory (store/log.h). After a restart the log
- * gives its records to replay(), in their order, to a store in which nothing has happened yet:
+ * The other operations are for the log of an in-memory store (store/log.h). After a
+ * restart the log passes its records to replay(), in order, in a new store:
  *
  *     replay() ... replay() replay_end()   and then the operations of the store
  *
- * A checkpoint appends records of all that is there, slice by slice, while the store goes on
- * working:
+ * A checkpoint appends records of the whole contents, slice by slice, while the store is
+ * in use:
  *
- *     checkpoint_begin() checkpoint() checkpoint() ... until it says that it is done
+ *     checkpoint_begin() checkpoint() checkpoint() ... until *done
  *
- * A replay of all records since a checkpoint began has the whole store at its end: what was there
- * is in the records of the checkpoint, what came or changed since is in the log, too.
+ * A replay of all records since the beginning of a checkpoint restores the whole store.
+ * The checkpoint has the contents, and the log has the changes since.
  */
 #ifndef CLAIMD_STORE_STATE_H
 #define CLAIMD_STORE_STATE_H
@@ -40,7 +39,7 @@ struct store_op;
 #define STORE_OF_QUEUE                                                                   \
     struct store *s, struct store_op *op, const struct store_queue *queue
 
-/* Messages that apply() takes at most; and how late a time may be, the year 5138. */
+/* Limits of apply(): number of messages; latest time, in the year 5138. */
 enum { STORE_APPLY_MOST = 1 << 19 };
 #define STORE_MS_MOST INT64_C(100000000000000)
 
@@ -60,20 +59,20 @@ struct store_record {
     void *pin; /* private to the store */
 };
 
-/* A slice. It owns what it shows until store_records_release(). */
+/* A slice. It owns the records until store_records_release(). */
 struct store_records {
-    const struct store *store; /* that must release it; NULL: nothing to release */
+    const struct store *store; /* that releases it; NULL: nothing to release */
     struct store_record *all;
     size_t count;
     void *pin; /* private to the store */
-    bool more; /* there may be another slice: read again with these, released */
+    bool more; /* there may be another slice: release, and read again */
     uint64_t resume
-        [3]; /* private to the store; zeros at first; outlives the release, as `more` */
+        [3]; /* private to the store; zeros at first; kept by the release, like `more` */
 };
 
 #define STORE_RECORDS_INIT ((struct store_records){.store = NULL})
 
-/* Gives back what is shown; `more` and `resume` stay. Fine when empty. */
+/* Releases the records. `more` and `resume` stay. No effect on an empty slice. */
 void store_records_release(struct store_records *records);
 
 /* The error in records that apply() refuses. */
@@ -83,64 +82,61 @@ struct store_flaw {
     const char *what;   /* a sentence that begins with "it" */
 };
 
-/*
- * Checks whether records could be applied: ids in the form that every store keeps, no two the
- * same, times in range. ST_BAD_VALUE, with the flaw; ST_NO_MEMORY. O(n log n).
- */
+/* Checks that records can be applied: ids have the form of store_id_good(), no two are
+ * equal, times are in range. ST_BAD_VALUE, with the flaw; ST_NO_MEMORY. O(n log n). */
 enum status store_records_check(struct mem *mem, const struct store_record *records,
                                 size_t count, struct store_flaw *flaw);
 
-/*
- * Reads the next slice of a queue. ST_NOT_FOUND, of the first one; a queue that was deleted since
- * has no more slices.
- */
+/* Reads the next slice of a queue. ST_NOT_FOUND for the first one. A queue that was
+ * deleted meanwhile has no more slices. */
 typedef enum status store_read_fn(STORE_OF_QUEUE, struct store_records *records);
 typedef void
 store_records_release_fn(const struct store *s, struct store_records *records);
 
 /*
- * Applies records, all or nothing. A QUEUE is the first one and makes the queue. Messages with
- * the same claim pointer, or equal claim ids, share a claim. A claim with the id of one that is
- * there goes on with it.
+ * Applies records, all or nothing. A QUEUE must be first, and makes the queue. Messages
+ * with the same claim pointer, or equal claim ids, share a claim. A claim with the id of
+ * an existing one continues it.
  *
- * ST_CONFLICT: there is already such a queue, message, claim or subscription; or messages come into
- * a queue with subscriptions. ST_NOT_FOUND: there is no queue, and none is made. ST_BAD_VALUE: see
- * store_records_check(). ST_TOO_LARGE: too many for this store. ST_NOT_SEALED: a body must be
- * encrypted. Limits as for a post.
+ * ST_CONFLICT: the queue, a message, claim or subscription exists; or messages come into
+ * a queue with subscriptions. ST_NOT_FOUND: the queue does not exist, and there is no
+ * QUEUE. ST_BAD_VALUE: see store_records_check(). ST_TOO_LARGE: too many for this store.
+ * ST_NOT_SEALED: a body must be encrypted. Limits as for a post.
  */
 typedef enum status
 store_apply_fn(STORE_OF_QUEUE, const struct store_record *records, size_t count);
 
 /*
- * Replays a record of the log (EXPIRED, DELAY_OVER, CLAIM_OVER: not needed, they follow from time).
- * ST_NO_MEMORY; ST_BAD_VALUE: it contradicts what was replayed before. From one thread, before any
- * other operation; after a failure only store_close().
+ * Replays a record of the log. EXPIRED, DELAY_OVER and CLAIM_OVER are not needed: they
+ * follow from deadlines. ST_NO_MEMORY; ST_BAD_VALUE: it contradicts earlier records. From
+ * one thread, before any other operation; after a failure only store_close().
  */
 typedef enum status store_replay_fn(struct store *s, struct store_change *change);
 
-/* These numbers were used up. */
+/* Raises the numbers that must never be used again. */
 typedef void store_replay_marks_fn(struct store *s, const struct store_marks *marks);
 
 /*
- * Ends the replay at now_ms: what is due happens. Transient queues begin anew, behind the
- * numbers that were reserved for them; the log gets the next ones. ST_BAD_VALUE: there is a queue
- * without a name, or two of one name. Statuses of the log's reserve().
+ * Ends the replay at now_ms, and expires what is due. Transient queues continue behind
+ * their reserved numbers, and log a new reservation. ST_BAD_VALUE: a queue has no name,
+ * or two have the same. Statuses of the log's reserve().
  */
 typedef enum status store_replay_end_fn(struct store *s, int64_t now_ms);
 
-/* The numbers that are used up by now. */
+/* The numbers that must never be used again. */
 typedef void store_marks_fn(struct store *s, struct store_marks *out);
 
-/* How many messages, and bytes of bodies, live where the log knows of them. O(parts). */
+/* Number of messages and bytes of bodies that a checkpoint would have. O(shards). */
 typedef void store_live_fn(struct store *s, uint64_t *messages, uint64_t *bytes);
 
-/* Begins a checkpoint; one that is under way is given up. */
+/* Begins a checkpoint, and abandons one that is under way. */
 typedef void store_checkpoint_begin_fn(struct store *s);
 
 /*
- * Appends a slice of the checkpoint to the log: at most 256 messages, and not much more than
- * 64 KiB. *done: all has been appended. Takes one lock of the store, as long as an operation would;
- * from one thread at a time. Statuses of the log's reserve(): then it has appended less.
+ * Appends a slice of the checkpoint to the log: at most 256 messages, and not much more
+ * than 64 KiB. *done: the checkpoint is complete. Takes one lock of the store, for as
+ * long as an operation would. From one thread at a time. Statuses of the log's reserve():
+ * it has appended less.
  */
 typedef enum status store_checkpoint_fn(struct store *s, bool *done);
 

@@ -1,30 +1,29 @@
 /*
- * store: the narrow seam between the API and whatever keeps the messages.
+ * store: the interface between the API and a store of messages.
  *
- * Operations on queues, messages, claims and subscriptions: plain values in, a batch of
- * read-only views out (store/types.h, store/subscription.h). Every implementation passes the same suite
- * (tests/store).
+ * Operations on queues, messages, claims and subscriptions take plain values and return
+ * batches of read-only views (store/types.h, store/subscription.h). Every implementation
+ * passes the same suite (tests/store).
  *
- *   Time       an operation takes place at `op->now_ms`. Everything that is due by then has
- *              happened before it reads the queue (promise "on time", docs/engine.md)
- *   Log        `op->lsn` says what a response must wait for
- *   Refusal    an operation that does not return ST_OK has changed nothing
- *   Threads    any operation from any thread; batches belong to the thread that asked
- *   Blocking   operations of a store whose `blocks` is set may wait for a disk or a
- *              network; those of others never do. In a fiber they park where they would wait
- *              (base/fiber.h)
- *   Ownership  texts going in are borrowed for the call; a batch owns what it shows until
+ *   Time       an operation takes place at `op->now_ms`. Everything that is due by then
+ *              has happened before it reads the queue (promise "on time", docs/engine.md)
+ *   Log        a response must wait until `op->lsn` is durable
+ *   Failure    an operation that does not return ST_OK has changed nothing
+ *   Threads    any operation from any thread; a batch belongs to one thread
+ *   Blocking   if `blocks` is set, operations may wait for a disk or a network; otherwise
+ *              they never do. In a fiber they park instead (base/fiber.h)
+ *   Ownership  texts are borrowed for the call; a batch owns its views until
  *              store_batch_release()
  *   Statuses   besides those named: ST_NO_MEMORY and ST_UNAVAILABLE from any operation,
  *              ST_OVER_BUDGET from those that add data (queue_create, queue_update, post)
- *   Work       bounded: an operation that would have to look at more than a slice (what has
- *              fallen due meanwhile, dead letters in the way of a claim, messages that a
- *              listing leaves out) does a slice and returns ST_AGAIN. Nothing has happened
- *              then that anybody could see, and asking again goes on from there; others
- *              come first who wait for the same thread. Operations on queues never do so,
- *              but for stats and totals
+ *   Work       bounded: if an operation would have to process more than a slice
+ *              (expiries, dead letters in front of a claim, messages that a listing
+ *              skips), it processes a slice and returns ST_AGAIN. No client can see a
+ *              difference then. The caller lets other requests of its thread run, and
+ *              repeats the call, which continues. Of the operations on queues only stats
+ *              and totals do so
  *
- * Names and projects are checked by the caller: the store takes any bytes.
+ * The caller checks names and projects. A store accepts any bytes.
  */
 #ifndef CLAIMD_STORE_STORE_H
 #define CLAIMD_STORE_STORE_H
@@ -36,25 +35,22 @@
 #include "claimd/store/types.h"
 #include "claimd/store/waiter.h"
 
-/* Who asks for something; a store only passes it on to its log (store/log.h). */
+/* The client behind an operation. A store only passes it on to its log (store/log.h). */
 struct store_actor {
     struct bytes client; /* the Client-ID; absent: none */
-    struct bytes claim;  /* id of the claim that was named, or several, joined by commas;
-                            absent: none */
-    const char *action;  /* what was asked for, as a policy names it; a literal */
+    struct bytes claim;  /* ids of the named claims, joined by commas; absent: none */
+    const char *action;  /* the action, as policies name it; a literal */
 };
 
 /* The context of one call of an operation, borrowed for the call. */
 struct store_op {
-    int64_t now_ms;                  /* in: real or not, it is the store's time */
+    int64_t now_ms;                  /* in: the store's time, real or simulated */
     const struct store_actor *actor; /* in: borrowed for the call; NULL: unknown */
-    struct store_waiter *waiter; /* in: claim_create, pop: waits if there is nothing */
-    bool flush_later; /* in: the caller calls store_log_flush() before it rests */
-    bool waits;       /* out: it does */
-    uint64_t lsn;     /* out: in the log, of what the operation has changed or seen; an
-                          answer must not go out before store_log_durability() says DURABLE */
-    size_t log_most;  /* out, of a post that is ST_BEYOND_LOG: bytes that its log would
-                          have taken */
+    struct store_waiter *waiter; /* in: claim_create, pop: waits if no message is there */
+    bool flush_later; /* in: the caller calls store_log_flush() before it sleeps */
+    bool waits;       /* out: the waiter is in the wait queue */
+    uint64_t lsn;     /* out: the response must wait until it is durable */
+    size_t log_most;  /* out, for ST_BEYOND_LOG: bytes that the log takes */
 };
 
 /* An operation at this time that does not wait. It lives until the end of the block. */
@@ -62,7 +58,7 @@ struct store_op {
 
 /* ------------------------------------------------------------------ queues */
 
-/* Makes a queue; *created tells whether it is new (an existing one is left alone). */
+/* Makes a queue. *created: it is new; an existing one does not change. */
 typedef enum status
 store_queue_create_fn(STORE_OF_QUEUE, const struct store_metadata *metadata,
                       bool *created);
@@ -77,7 +73,7 @@ typedef enum status store_queue_get_fn(STORE_OF_QUEUE, struct store_queues *out)
 typedef enum status store_queue_update_fn(STORE_OF_QUEUE, uint64_t version,
                                           const struct store_metadata *metadata);
 
-/* Removes the queue with all it has, in O(1); fine if there is none. */
+/* Deletes the queue and its contents, in O(1). ST_OK also if there is none. */
 typedef enum status store_queue_delete_fn(STORE_OF_QUEUE);
 
 /* A page of the queues of a project. */
@@ -85,18 +81,17 @@ typedef enum status
 store_queue_list_fn(struct store *s, struct store_op *op, const struct store_page *page,
                     struct store_queues *out);
 
-/* A page of the projects that have queues of page->kind, by name; page->project means nothing. */
+/* A page of the projects that have queues of page->kind, by name. page->project is
+ * ignored. */
 typedef enum status
 store_project_list_fn(struct store *s, struct store_op *op, const struct store_page *page,
                       struct store_queues *out);
 
-/* ST_NOT_FOUND for an unknown queue, with zeros in *out: API v2 shows them. */
+/* ST_NOT_FOUND for an unknown queue, with zeros in *out, which API v2 shows. */
 typedef enum status store_queue_stats_fn(STORE_OF_QUEUE, struct store_stats *out);
 
-/*
- * Removes all messages, claimed and delayed ones too, or all subscriptions, or both, in O(1).
- * Fine without the queue.
- */
+/* Removes all messages, also claimed and delayed ones, or all subscriptions, or both, in
+ * O(1). ST_OK also if there is no queue. */
 enum store_purge {
     STORE_PURGE_MESSAGES = 1,
     STORE_PURGE_SUBSCRIPTIONS,
@@ -107,25 +102,25 @@ typedef enum status store_queue_purge_fn(STORE_OF_QUEUE, enum store_purge what);
 /* ------------------------------------------------------------------ messages */
 
 /*
- * Stores all messages or none, in order; ids[count] are filled in.
- * ST_TOO_LARGE: request_bytes above the queue's limit. ST_BEYOND_LOG: the log does not
- * take so much in one piece (op->log_most). ST_NOT_FOUND: see create_queue. ST_NOT_SEALED:
- * the queue's settings have `encrypt`, and not all bodies are sealed.
+ * Stores all messages or none, in order, and sets ids[count]. ST_TOO_LARGE: request_bytes
+ * exceeds the queue's limit. ST_BEYOND_LOG: the log does not take so much at once
+ * (op->log_most). ST_NOT_FOUND: see create_queue. ST_NOT_SEALED: the queue's settings
+ * have `encrypt`, and a body is not sealed.
  */
 typedef enum status store_message_post_fn(STORE_OF_QUEUE, const struct store_post *post,
                                           struct store_id *ids);
 
 /*
- * A page of messages, oldest first; an unknown queue gives an empty one. It looks at a
- * slice of messages at most. A page with something to show then ends early, and `next`
- * leads on; while there is nothing to show it is ST_AGAIN, and leaves in out->resume (two
- * words, private to the store; zeros at first) where to go on when asked again.
+ * A page of messages, oldest first; empty for an unknown queue. It reads a slice of
+ * messages at most. If the page has messages then, it ends early with `next`. If it has
+ * none, the status is ST_AGAIN, and out->resume (two words, private to the store; zeros
+ * at first) holds the place to continue.
  */
 typedef enum status
 store_message_list_fn(STORE_OF_QUEUE, const struct store_filter *filter,
                       struct store_batch *out);
 
-/* The live messages among ids, in the order asked; others are left out. */
+/* The live messages with these ids, in the order of the ids; others are left out. */
 typedef enum status store_message_get_fn(STORE_OF_QUEUE, const struct bytes *ids,
                                          size_t count, struct store_batch *out);
 
@@ -133,47 +128,44 @@ typedef enum status store_message_get_fn(STORE_OF_QUEUE, const struct bytes *ids
 enum store_delete_rule {
     STORE_DELETE_ANY,   /* claimed or not */
     STORE_DELETE_READY, /* ST_CLAIMED: a claim holds a message */
-    STORE_DELETE_HELD   /* ST_CLAIMED: a claim that is not named holds a message.
-                           ST_NOT_CLAIMED: no claim holds it, or no named claim is live */
+    STORE_DELETE_HELD /* ST_CLAIMED: an unnamed claim holds a message. ST_NOT_CLAIMED: no claim holds it, or no named claim is live */
 };
 
 struct store_delete {
     enum store_delete_rule rule;
     const struct bytes *ids;
     size_t count;
-    const struct bytes *claim_ids; /* HELD: names these claims */
+    const struct bytes *claim_ids; /* HELD: ids of the named claims */
     size_t claim_count;
 };
 
-/* Deletes those of the messages that exist. O(messages + claims). */
+/* Deletes the messages that exist. O(messages + claims). */
 typedef enum status
 store_message_delete_fn(STORE_OF_QUEUE, const struct store_delete *which);
 
-/*
- * Removes and returns up to limit messages that are neither claimed nor delayed. With
- * op->waiter: see store/waiter.h. ST_NO_ROOM, ST_SEALED: see struct store_batch.
- */
+/* Removes and returns up to `limit` ready messages. With op->waiter: see store/waiter.h.
+ * ST_NO_ROOM, ST_SEALED: see struct store_batch. */
 typedef enum status
 store_message_pop_fn(STORE_OF_QUEUE, size_t limit, struct store_batch *out);
 
 /* ------------------------------------------------------------------ claims */
 
 /*
- * Claims up to limit messages, oldest first. An empty batch without claim_id: there was
- * nothing to claim, and no claim was made. With op->waiter: see store/waiter.h.
+ * Claims up to `limit` messages, oldest first. An empty batch without claim_id: there was
+ * no ready message, and no claim was made. With op->waiter: see store/waiter.h.
  * ST_NO_ROOM, ST_SEALED: see struct store_batch.
  *
- * out->claim_number is larger than that of any claim made before in a queue of this name,
- * also if it was deleted and made again meanwhile: a fencing number (docs/worker.md).
+ * out->claim_number is the fencing token (docs/worker.md): larger than that of any
+ * earlier claim in a queue of this name, even if the queue was deleted and made again.
  */
 typedef enum status store_claim_create_fn(STORE_OF_QUEUE, const struct store_terms *terms,
                                           size_t limit, struct store_batch *out);
 
-/* The claim and the messages it still holds, oldest first. ST_NOT_FOUND. */
+/* The claim and the messages that it still holds, oldest first. ST_NOT_FOUND. */
 typedef enum status
 store_claim_get_fn(STORE_OF_QUEUE, struct bytes claim_id, struct store_batch *out);
 
-/* Starts the claim anew with these terms; *number as when it was made. ST_NOT_FOUND. */
+/* Restarts the claim with these terms. *number is its fencing token. ST_NOT_FOUND. */
 typedef enum status
 store_claim_renew_fn(STORE_OF_QUEUE, struct bytes claim_id,
                      const struct store_terms *terms, uint64_t *number);
@@ -192,17 +184,17 @@ store_release_counter(enum store_release why)
     return why == STORE_RELEASED ? STORE_COUNT_BACK_RELEASED : STORE_COUNT_BACK_GONE;
 }
 
-/* Ends the claim. Messages that it still holds become ready at their old places. ST_OK also if
- * there is no such claim. */
+/* Ends the claim. The messages that it still holds become ready at their old places.
+ * ST_OK also if there is no such claim. */
 typedef enum status
 store_claim_release_fn(STORE_OF_QUEUE, struct bytes claim_id, enum store_release why);
 
 /* ------------------------------------------------------------------ subscriptions */
 
 /*
- * Subscribes somebody, and makes the queue if it does not exist. If the subscriber has a
- * subscription it stays as it is; one that is not confirmed is asked again, where that is
- * required.
+ * Makes a subscription, and the queue if it does not exist. An existing subscription of
+ * the subscriber does not change. If it needs a confirmation and has none, the store asks
+ * for it again.
  */
 typedef enum status
 store_subscription_create_fn(STORE_OF_QUEUE, const struct store_subscription_draft *draft,
@@ -212,47 +204,47 @@ store_subscription_create_fn(STORE_OF_QUEUE, const struct store_subscription_dra
 typedef enum status store_subscription_get_fn(STORE_OF_QUEUE, struct bytes id,
                                               struct store_subscriptions *out);
 
-/* A page in the order of creation, behind a marker if it is one of ours, or the id of one that is
- * there; an unknown queue gives an empty one. */
+/* A page in the order of creation, behind a marker of the store or the id of an existing
+ * subscription; empty for an unknown queue. */
 typedef enum status
 store_subscription_list_fn(STORE_OF_QUEUE, struct bytes marker, size_t limit,
                            struct store_subscriptions *out);
 
-/* Changes what the draft names. ST_NOT_FOUND; ST_CONFLICT: the subscriber has another one.
- */
+/* Changes the fields that the draft sets. ST_NOT_FOUND; ST_CONFLICT: the new subscriber
+ * has a subscription. */
 typedef enum status
 store_subscription_update_fn(STORE_OF_QUEUE, struct bytes id,
                              const struct store_subscription_draft *draft);
 
-/* Fine if there is none. */
+/* Deletes a subscription. ST_OK also if there is none. */
 typedef enum status store_subscription_delete_fn(STORE_OF_QUEUE, struct bytes id);
 
-/* Confirms it, or takes that back and notifies its subscriber. ST_NOT_FOUND. */
+/* Confirms a subscription, or revokes the confirmation and notifies the subscriber.
+ * ST_NOT_FOUND. */
 typedef enum status
 store_subscription_confirm_fn(STORE_OF_QUEUE, struct bytes id, bool confirmed);
 
 /*
- * Leases what has been due for delivery for the longest time, queue by queue in turns.
- * ST_NOT_FOUND: nothing is due; the listener is notified when something is. ST_AGAIN: a slice
- * of what has fallen out was passed over.
+ * Leases the delivery that has been due for the longest time, queue by queue in turns.
+ * ST_NOT_FOUND: none is due; the listener is notified when one is. ST_AGAIN: a slice of
+ * expired messages was skipped.
  */
 typedef enum status
 store_delivery_next_fn(struct store *s, struct store_op *op, struct store_delivery *out);
 
-/* Ends the lease of a delivery; again_ms: when it is leased again. */
+/* Ends the lease of a delivery. again_ms: time of the next try. */
 typedef void store_delivery_done_fn(struct store *s, struct store_op *op,
                                     struct store_delivery *delivery,
                                     enum store_outcome outcome, int64_t again_ms);
 
-/*
- * Notifies this listener (STORE_READY) when something is due after there was nothing; NULL: none.
- * There is one at a time.
- */
+/* Sets the only listener, which is notified (STORE_READY) when a delivery becomes due
+ * after there was none; NULL: none. */
 typedef void store_delivery_watch_fn(struct store *s, struct store_listener *listener);
 
 /* ------------------------------------------------------------------ waiting */
 
-/* Takes a waiter out of its wait queue, if it is in one. Its listener is not notified again. */
+/* Removes a waiter from its wait queue, if it is in one. Its listener is not notified any
+ * more. */
 typedef void store_waiter_leave_fn(struct store *s, struct store_waiter *waiter);
 
 /* ------------------------------------------------------------------ life */
@@ -260,41 +252,37 @@ typedef void store_waiter_leave_fn(struct store *s, struct store_waiter *waiter)
 /* ST_OK if the store can be used at all. */
 typedef enum status store_ping_fn(struct store *s, struct store_op *op);
 
-/* Counts everything, in O(1) for each part of the store; not the picture of one instant. */
+/* Counts over all queues, in O(1) for each shard; the counts are not of one moment. */
 typedef enum status
 store_totals_fn(struct store *s, struct store_op *op, struct store_totals *out);
 
-/*
- * What the store has done and what is in it. Costs O(1) for each part of the store, and
- * nothing expires for it: out->lag_ms says for how long something has been due.
- */
+/* Counters and contents of the store, in O(1) for each shard. Nothing expires for this:
+ * out->lag_ms is the age of the oldest expiry that is due. */
 typedef enum status
 store_figures_fn(struct store *s, struct store_op *op, struct store_figures *out);
 
-/*
- * The figures of the next of the queues that are shown one by one, from place *at on (0 at
- * first), which moves behind it. ST_NOT_FOUND: there are no more.
- */
+/* The metrics of the next queue with metrics of its own, from place *at on (0 at first),
+ * which moves behind it. ST_NOT_FOUND: there are no more. */
 typedef enum status store_queue_figures_fn(struct store *s, struct store_op *op,
                                            size_t *at, struct store_queue_figures *out);
 
 /*
- * Does a slice of housekeeping (expiry, calling waiters, giving memory back) and tells
- * when the next is useful: *next_ms is a time, at once (<= now_ms) when work is left, or
- * INT64_MAX when there will be none until somebody changes something.
+ * Runs a slice of housekeeping: expiries, notifying waiters, freeing memory. *next_ms is
+ * the time of the next slice: at once (<= now_ms) if work is left, INT64_MAX if nothing
+ * will be due until an operation changes something.
  */
 typedef void store_housekeep_fn(struct store *s, int64_t now_ms, int64_t *next_ms);
 
-/* When housekeeping is next useful; O(1), for event loops about to sleep. */
+/* When housekeeping is next useful. O(1), for event loops about to sleep. */
 typedef int64_t store_next_ms_fn(struct store *s);
 
 /* True if every invariant holds. O(everything): for tests and debug builds. */
 typedef bool store_audit_fn(struct store *s);
 
-/* Frees the store. No batch may be left, and nobody in line. */
+/* Frees the store. No batch and no waiter may be left. */
 typedef void store_close_fn(struct store *s);
 
-/* Gives back what a batch or a list of queues shows; never called for empty ones. */
+/* Releases the views of a batch or a list; not called for empty ones. */
 typedef void store_batch_release_fn(const struct store *s, struct store_batch *batch);
 typedef void store_queues_release_fn(const struct store *s, struct store_queues *queues);
 typedef void store_subscriptions_release_fn(const struct store *s,
@@ -354,8 +342,7 @@ struct store_vtable {
 struct store {
     const struct store_vtable *vtable;
     const struct store_state_vtable *state;
-    bool blocks; /* operations may wait for something other than a lock; in a fiber they
-                    park (base/fiber.h) */
+    bool blocks; /* operations may wait for more than a lock; see Blocking */
 };
 
 /* Calls an operation: store_ping(s, op) is s->vtable->ping(s, visit). `s` must have no side effects. */
@@ -397,9 +384,9 @@ struct store {
 #define store_housekeep(s, ...)      ((s)->vtable->housekeep((s), __VA_ARGS__))
 #define store_next_ms(s)             ((s)->vtable->next_ms(s))
 #define store_audit(s)               ((s)->vtable->audit(s))
-store_close_fn store_close; /* fine for NULL */
+store_close_fn store_close; /* NULL has no effect */
 
-/* Give back what is shown, and set it empty. Fine when empty. */
+/* Release the views, and set the list empty. No effect on an empty one. */
 void store_batch_release(struct store_batch *batch);
 void store_queues_release(struct store_queues *queues);
 void store_subscriptions_release(struct store_subscriptions *subscriptions);

@@ -26,33 +26,34 @@
 
 #include "claimd/store/types.h"
 
-/* Texts that a log and an answer can hold; the caller sees to that. */
+/* Limit of subscriber and options, which a log and a response can hold. The caller checks
+ * it. */
 enum { STORE_SUBSCRIBER_MOST = 60000 };
 
-/* A subscription as it is to be, or as it is to be changed. */
+/* A new subscription, or changes of one. */
 struct store_subscription_draft {
-    struct bytes subscriber; /* URI; update: absent, it stays as it is */
-    struct bytes options;    /* JSON object, kept verbatim; update: likewise */
-    int64_t ttl_s;           /* from now on; update: STORE_UNSET likewise */
+    struct bytes subscriber; /* URI; update: absent: no change */
+    struct bytes options;    /* JSON object, kept verbatim; update: absent: no change */
+    int64_t ttl_s;           /* from now on; update: STORE_UNSET: no change */
 };
 
-/* What has become of a subscription that was asked for. */
+/* The result of store_subscription_create(). */
 struct store_subscribed {
     struct store_id id;
-    bool created;   /* false: the subscriber has had one */
-    bool confirmed; /* of that one: nothing was done */
+    bool created;   /* false: the subscriber had one */
+    bool confirmed; /* the subscription is confirmed */
 };
 
-/* How far a subscription has come. Counts survive a restart if the queue's messages do. */
+/* The progress of a subscription. Counts survive a restart if the queue's messages do. */
 struct store_progress {
     uint64_t delivered; /* messages */
     uint64_t given_up;
-    uint64_t fallen_out; /* of the feed, before they were delivered */
-    uint64_t behind;     /* messages still to get, those that it is about to lose too */
-    uint64_t failures;   /* tries that failed, of this process */
-    uint32_t failed;     /* tries of what it gets next that failed */
-    bool lent;           /* leased: it is being delivered to just now */
-    int64_t next_try_ms; /* 0: now, or when something is posted */
+    uint64_t fallen_out; /* messages dropped from the feed before their delivery */
+    uint64_t behind;     /* messages still to receive, or missed */
+    uint64_t failures;   /* failed tries since the start of the process */
+    uint32_t failed;     /* failed tries of the next delivery */
+    bool lent;           /* a delivery is leased now */
+    int64_t next_try_ms; /* 0: now, or with the next post */
 };
 
 /* A subscription as it was at `now_ms`. */
@@ -66,45 +67,45 @@ struct store_subscription {
 };
 
 struct store_subscriptions {
-    const struct store *store; /* who must release it; NULL: nothing to release */
+    const struct store *store; /* that releases it; NULL: nothing to release */
     struct store_subscription *views;
     size_t count;
-    struct store_id next; /* marker to go on behind; empty: none shown */
+    struct store_id next; /* marker of the next page; empty: the page is empty */
 };
 
 #define STORE_SUBSCRIPTIONS_INIT ((struct store_subscriptions){.store = NULL})
 
-/* What a subscriber gets. */
+/* The kinds of deliveries. */
 enum store_notice {
-    STORE_NOTICE_MESSAGE,     /* was posted */
-    STORE_NOTICE_CONFIRM,     /* a question whether it wants messages */
-    STORE_NOTICE_UNSUBSCRIBED /* it has been unsubscribed */
+    STORE_NOTICE_MESSAGE,     /* a message of the queue */
+    STORE_NOTICE_CONFIRM,     /* asks the subscriber to confirm */
+    STORE_NOTICE_UNSUBSCRIBED /* tells the subscriber that it was unsubscribed */
 };
 
-/* Something to be delivered, leased to the caller until store_delivery_done(). */
+/* A delivery, leased to the caller until store_delivery_done(). */
 struct store_delivery {
-    const struct store *store; /* that leases it; NULL: nothing is leased */
+    const struct store *store; /* that leases it; NULL: none */
     enum store_notice notice;
-    struct store_queue queue; /* texts, also those below, are valid while it is leased */
+    struct store_queue queue; /* its texts, and those below, are valid during the lease */
     struct store_id subscription;
-    struct bytes subscriber, options; /* as they were when it was leased */
-    struct bytes metadata;            /* the queue's document, as it was then */
+    struct bytes subscriber, options; /* at the time of the lease */
+    struct bytes metadata;            /* of the queue at that time */
     int64_t expires_ms;               /* end of the subscription */
-    struct bytes body;                /* MESSAGE, as are these */
+    struct bytes body;                /* of a MESSAGE, like these */
     int64_t ttl_s, delay_s;           /* delay_s: 0 without */
-    uint32_t failed;                  /* tries of it that failed */
-    uint64_t lsn;                     /* in the log: no delivery before it is durable */
+    uint32_t failed;                  /* failed tries of it */
+    uint64_t lsn;                     /* must be durable before the delivery */
     uint64_t number, ordinal;         /* private to the store, as are the pins */
     void *pins[3];
 };
 
-/* What has become of it. */
+/* The outcome of a delivery. */
 enum store_outcome {
     STORE_OUTCOME_DELIVERED,
-    STORE_OUTCOME_FAILED,   /* it is leased again at again_ms, with `failed` one more */
-    STORE_OUTCOME_PUT_OFF,  /* was not tried: it is leased again at again_ms */
-    STORE_OUTCOME_GIVEN_UP, /* goes on with the next one */
-    STORE_OUTCOME_GONE /* the subscriber wants no more: the subscription is deleted */
+    STORE_OUTCOME_FAILED,   /* retry at again_ms, with `failed` one more */
+    STORE_OUTCOME_PUT_OFF,  /* not tried; retry at again_ms */
+    STORE_OUTCOME_GIVEN_UP, /* permanent failure; the next delivery follows */
+    STORE_OUTCOME_GONE      /* the subscriber is gone: delete the subscription */
 };
 
 #endif

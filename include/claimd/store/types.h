@@ -1,9 +1,8 @@
 /*
- * store/types: the plain values that go into a store, and the views that come out.
+ * store/types: the parameters and results of a store's operations.
  *
- * Ids and markers are opaque texts; nothing above the seam knows how they are built. Texts
- * going in are borrowed for the call; a batch owns what it shows until
- * store_batch_release().
+ * Ids and markers are opaque texts for callers. Texts that go in are borrowed for the
+ * call. A batch owns its views until store_batch_release().
  */
 #ifndef CLAIMD_STORE_TYPES_H
 #define CLAIMD_STORE_TYPES_H
@@ -13,7 +12,8 @@
 
 struct store;
 
-/* What a name means. Those of different kinds may have the same name, and no relation. */
+/* The kind of a queue. Queues of different kinds may have the same name, and have no
+ * relation. */
 enum store_kind { STORE_QUEUE, STORE_TOPIC };
 
 /* A queue's address. The empty project is the nameless one of API v1. */
@@ -30,7 +30,7 @@ store_queue_equal(const struct store_queue *a, const struct store_queue *b)
            bytes_equal(a->project, b->project);
 }
 
-/* A text id or marker of the store's making. Empty: none. */
+/* An id or marker that the store made. Empty: none. */
 #define STORE_ID_CAP 32
 struct store_id {
     char text[STORE_ID_CAP]; /* NUL-terminated */
@@ -52,8 +52,7 @@ uint64_t store_id_number(const struct store_id *id);
 /* A value that a client or an operator left out. */
 #define STORE_UNSET ((int64_t)-1)
 
-/* What the store itself must know of a queue's metadata. STORE_UNSET / absent: not set.
- */
+/* The metadata of a queue that a store uses. STORE_UNSET / absent: not set. */
 struct store_settings {
     int64_t max_post_bytes;    /* _max_messages_post_size */
     int64_t message_ttl_s;     /* _default_message_ttl */
@@ -71,10 +70,8 @@ struct store_settings {
             false, false                                                                 \
     }
 
-/*
- * The first byte of a body that is sealed, which no JSON text begins with. That is all that a
- * store knows of encryption; whoever has the keys stands above it.
- */
+/* The first byte of an encrypted body, with which no JSON text begins. A store knows
+ * nothing else about encryption. */
 enum { STORE_SEALED_MARK = 1 };
 
 static inline bool
@@ -83,7 +80,8 @@ store_is_sealed(struct bytes body)
     return body.len > 0 && body.data[0] == STORE_SEALED_MARK;
 }
 
-/* A queue's metadata: a document the store keeps as it is, and its meaning. */
+/* A queue's metadata: a document that the store keeps verbatim, and the settings in
+ * it. */
 struct store_metadata {
     struct bytes json; /* empty or absent: no metadata */
     struct store_settings settings;
@@ -96,7 +94,7 @@ struct store_draft {
     int64_t delay_s;   /* likewise */
 };
 
-/* What clients compare a body with. The store keeps it beside the body, and knows no more. */
+/* The checksum of a body, for clients. The store keeps it without looking at it. */
 struct store_checksum {
     uint8_t digest[16];
 };
@@ -105,13 +103,13 @@ struct store_checksum {
 struct store_post {
     const struct store_draft *drafts;
     size_t count;         /* at least 1 */
-    uint64_t client;      /* whose messages these are, for `echo` */
+    uint64_t client;      /* id of the client, for `echo` */
     size_t request_bytes; /* compared with the queue's max_post_bytes; 0: not compared */
     bool create_queue;    /* make the queue if it does not exist; false: ST_NOT_FOUND */
     const struct store_checksum *checksums; /* one a draft; NULL: none */
 };
 
-/* The terms of a claim: how long, and how long the messages live behind it. */
+/* The terms of a claim: its length, and the grace by which its messages outlive it. */
 struct store_terms {
     int64_t ttl_s;
     int64_t grace_s;
@@ -119,7 +117,7 @@ struct store_terms {
 
 /* Which messages a listing shows. */
 struct store_filter {
-    struct bytes marker; /* go on behind it; absent or not of our making: from the head */
+    struct bytes marker; /* continue behind it; absent or foreign: from the head */
     size_t limit;        /* at least 1 */
     bool include_claimed;
     bool include_delayed;
@@ -130,44 +128,44 @@ struct store_filter {
 /* A message as it was at `now_ms`. */
 struct store_message {
     struct store_id id;
-    struct store_id claim_id; /* of the live claim that holds it; empty: free */
+    struct store_id claim_id; /* of the live claim that holds it; empty: none */
     struct bytes body;        /* valid until the batch is released */
-    const struct store_checksum *checksum; /* likewise; NULL: posted without */
+    const struct store_checksum *checksum; /* likewise; NULL: none */
     int64_t ttl_s;                         /* whole lifetime counted from posting */
     int64_t age_s;
-    uint32_t claim_count; /* how often it was claimed */
+    uint32_t claim_count; /* delivery count */
     void *pin;            /* private to the store */
 };
 
-/* Messages, and what came with them. */
+/* Messages, and the claim that they were read by. */
 struct store_batch {
     const struct store *store; /* who must release it; NULL: nothing to release */
     struct store_message *messages;
     size_t count;
-    struct store_id claim_id; /* of the claim made or asked for; empty: none */
+    struct store_id claim_id; /* of the claim that was made or read; empty: none */
     int64_t claim_ttl_s;      /* claim_get: terms and age of the claim */
     int64_t claim_age_s;
     uint64_t claim_number; /* of that claim, see store_claim_create() */
-    struct store_id next;  /* list: marker to go on behind; empty: none shown */
+    struct store_id next;  /* list: marker of the next page; empty: the page is empty */
     size_t room;           /* claim_create, pop: see below */
     uint64_t resume[2];    /* list: see there */
     const struct store_batch *opened; /* claim_create, pop: see below; borrowed */
 };
 
 /*
- * An operation that takes messages must not take what its caller then cannot pass on. So
- * the caller says in `room` for how many bytes of bodies it has memory (0: any number).
- * If the messages have more, the operation takes nothing, returns ST_NO_ROOM, and leaves
- * in `room` how much it would have needed. (Dead letters in its way may have moved.)
+ * The caller sets `room` to the bytes of bodies that it can pass on (0: any number). If
+ * the messages have more, the operation takes none, returns ST_NO_ROOM, and sets `room`
+ * to their size. (Dead letters in front of them may have moved.)
  *
- * Nor can it pass on a sealed body before that is open, which it may never be. So it says in
- * `opened` which messages are (NULL: it takes bodies as they are). If others among the messages
- * are sealed, the operation takes nothing, returns ST_SEALED, and shows what it would have taken:
- * the caller opens that, and asks again.
+ * The caller can pass on an encrypted body only after it has decrypted it, which may
+ * fail. So it sets `opened` to the messages that it has decrypted (NULL: it takes bodies
+ * as they are). If other messages are encrypted, the operation takes none, returns
+ * ST_SEALED, and returns views of the messages that it would have taken. The caller
+ * decrypts those, and repeats the call.
  */
 #define STORE_BATCH_INIT ((struct store_batch){.store = NULL})
 
-/* One queue of a listing, or the one asked for. */
+/* A queue. */
 struct store_queue_view {
     struct bytes name;              /* owned with the views, see store_queues_release */
     struct store_metadata metadata; /* json only if asked for in a listing */
@@ -175,8 +173,8 @@ struct store_queue_view {
     void *pin;                      /* private to the store */
 };
 
-/* Which queues a listing shows: behind marker (absent: from the first) in byte order of
- * their names. */
+/* Which queues a listing shows, in byte order of their names; marker absent: from the
+ * first. */
 struct store_page {
     struct bytes project;
     enum store_kind kind;
@@ -207,11 +205,11 @@ struct store_stats {
     struct store_end oldest, newest; /* defined when total > 0 */
 };
 
-/* What there is over all projects. */
+/* Counts over all projects. */
 struct store_totals {
     uint64_t queues;
-    uint64_t messages; /* live ones */
-    uint64_t claimed;  /* those of them in a live claim */
+    uint64_t messages; /* live messages */
+    uint64_t claimed;  /* live messages in a live claim */
 };
 
 #endif
