@@ -40,9 +40,9 @@ struct level {
 
 struct wheel {
     struct mem *mem;
-    uint64_t present; /* tick */
-    uint64_t calm;    /* no slot begins, and none has to be emptied, before this tick */
-    size_t armed;     /* deadlines in slots and in due */
+    uint64_t present;   /* tick */
+    uint64_t next_hint; /* before this tick no slot begins, nor has to be emptied */
+    size_t armed;       /* deadlines in slots and in due */
     struct list due;
     struct level level[LEVELS];
 };
@@ -92,7 +92,7 @@ wheel_new(struct mem *mem, int64_t now_ms)
         return NULL;
     w->mem = mem;
     w->present = tick_of(now_ms);
-    w->calm = UINT64_MAX;
+    w->next_hint = UINT64_MAX;
     list_init(&w->due);
     return w;
 }
@@ -141,8 +141,8 @@ place(struct wheel *w, struct deadline *d)
         return;
     }
     at = choose_spot(w, tick);
-    if (attention_start(at) < w->calm)
-        w->calm = attention_start(at);
+    if (attention_start(at) < w->next_hint)
+        w->next_hint = attention_start(at);
     level = &w->level[at.level];
     slot = at.unit % SLOTS;
     if (!is_used(level, slot)) {
@@ -174,9 +174,9 @@ wheel_disarm(struct wheel *w, struct deadline *d)
 
     if (!deadline_armed(d))
         return;
-    ENSURE(w->armed > 0); /* it is armed in this wheel */
+    ENSURE(w->armed > 0); /* d is armed in this wheel */
     if (head == d->link.prev && head != &w->due) {
-        /* It is the only one of its slot: both neighbours are the head. */
+        /* The only deadline of its slot: both neighbours are the head. */
         size_t l =
             (size_t)((const char *)head - (const char *)w->level) / sizeof(*w->level);
 
@@ -186,15 +186,15 @@ wheel_disarm(struct wheel *w, struct deadline *d)
     w->armed--;
 }
 
-/* How many units after the present one the first used slot is; 0 if there is none. */
+/* Distance in units from the present slot to the first used one; 0 if there is none. */
 static unsigned
 first_used(const struct wheel *w, unsigned l)
 {
     const struct level *level = &w->level[l];
     unsigned from = unit_of(w->present, l) % SLOTS;
 
-    /* The slots from the present one on, up to the end of its word; the other word; and
-     * the first word again, of which only the slots before the present one are left. */
+    /* First the slots from the present one to the end of its word, then the other word,
+     * then the slots of the first word before the present one. */
     for (unsigned word = 0; word <= SLOTS / WORD_BITS; word++) {
         unsigned at = (from / WORD_BITS + word) % (SLOTS / WORD_BITS);
         uint64_t bits = level->used[at];
@@ -207,10 +207,8 @@ first_used(const struct wheel *w, unsigned l)
     return 0;
 }
 
-/*
- * The first tick after the present at which a used slot begins, or needs attention. UINT64_MAX, and
- * false: none is used.
- */
+/* Finds the first tick after the present at which a used slot begins, or has to be
+ * emptied. False, and UINT64_MAX: no slot is used. */
 static bool
 next_used(const struct wheel *w, bool attention, uint64_t *tick)
 {
@@ -232,9 +230,9 @@ next_used(const struct wheel *w, bool attention, uint64_t *tick)
 }
 
 /*
- * Moves the deadlines of the slot after the present one to lower levels, which reach its
- * end. True if it is empty now, false if the budget ended before. A deadline beyond the
- * top level comes back to that level, but to its far end.
+ * Moves the deadlines of the slot after the present one to lower levels. True: the slot
+ * is empty now. False: the budget ended before. A deadline beyond the top level returns
+ * to the far end of that level.
  */
 static bool
 empty_next_slot(struct wheel *w, unsigned l, size_t *budget)
@@ -271,7 +269,7 @@ enter_tick(struct wheel *w, uint64_t tick, size_t *budget)
     if (*budget == 0)
         return false;
     --*budget;
-    if (is_used(due, slot)) { /* in one step, however many they are */
+    if (is_used(due, slot)) { /* one step for any number of deadlines */
         list_move(&w->due, &due->slot[slot]);
         mark_unused(due, slot);
     }
@@ -285,7 +283,7 @@ wheel_advance(struct wheel *w, int64_t now_ms, size_t budget)
     uint64_t now = tick_of(now_ms);
     uint64_t tick;
 
-    if (now < w->calm) {
+    if (now < w->next_hint) {
         if (w->present < now)
             w->present = now;
         return true;
@@ -295,14 +293,14 @@ wheel_advance(struct wheel *w, int64_t now_ms, size_t budget)
             w->present = now;
             break;
         }
-        w->present = tick - 1; /* nothing begins in between */
+        w->present = tick - 1; /* no slot begins in between */
         if (!enter_tick(w, tick, &budget))
             return false;
     }
     for (unsigned l = 1; l < LEVELS; l++)
         if (!empty_next_slot(w, l, &budget))
-            return true; /* not calm: the rest of the slot is still to be moved */
-    (void)next_used(w, true, &w->calm);
+            return true; /* next_hint stays: the slot is not empty yet */
+    (void)next_used(w, true, &w->next_hint);
     return true;
 }
 
@@ -332,9 +330,9 @@ wheel_next_ms(const struct wheel *w)
 }
 
 int64_t
-wheel_calm_ms(const struct wheel *w)
+wheel_next_hint_ms(const struct wheel *w)
 {
-    uint64_t tick = list_empty(&w->due) ? w->calm : w->present;
+    uint64_t tick = list_empty(&w->due) ? w->next_hint : w->present;
 
     if (tick == UINT64_MAX)
         return WHEEL_NEVER;
@@ -380,5 +378,5 @@ wheel_audit(const struct wheel *w)
             if (!audit_slot(w, l, ahead, &armed))
                 return false;
     (void)next_used(w, true, &tick);
-    return armed == w->armed && w->calm <= tick;
+    return armed == w->armed && w->next_hint <= tick;
 }

@@ -10,7 +10,7 @@ backlog_new(struct mem *mem, struct tally *tally)
     if (b == NULL)
         return NULL;
     b->tally = tally;
-    hashmap_init(&b->original, mem);
+    hashmap_init(&b->originals, mem);
     return b;
 }
 
@@ -20,7 +20,7 @@ tally_backlog(struct tally *t, const struct backlog *b, size_t times)
     t->messages += times * b->messages.live;
     t->claimed += times * b->claimed;
     t->delayed += times * backlog_delayed(b);
-    t->original += times * b->original.count;
+    t->original += times * b->originals.count;
     t->claims += times * b->claims.live;
     t->bytes += times * b->bytes;
 }
@@ -36,8 +36,8 @@ backlog_count_in(struct backlog *b, struct tally *tally)
 void
 backlog_free(struct mem *mem, struct backlog *b)
 {
-    ENSURE(b->messages.live == 0 && b->claims.live == 0 && b->original.count == 0);
-    hashmap_fini(&b->original);
+    ENSURE(b->messages.live == 0 && b->claims.live == 0 && b->originals.count == 0);
+    hashmap_fini(&b->originals);
     mem_free(mem, b);
 }
 
@@ -64,6 +64,7 @@ backlog_add(struct backlog *b, struct seqmap_pool *pool, struct message *m)
 static void
 uncount_claimed(struct backlog *b)
 {
+    ENSURE(b->claimed > 0 && b->tally->claimed > 0);
     b->claimed--;
     b->tally->claimed--;
 }
@@ -73,7 +74,7 @@ backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m)
 {
     const void *item = seqmap_remove(&b->messages, pool, m->seq);
 
-    ENSURE(item == m && m->backlog == b);
+    ENSURE(item == m && m->backlog == b && b->bytes >= m->body_len);
     b->tally->messages--;
     b->tally->delayed -= m->delayed;
     b->tally->bytes -= m->body_len;
@@ -81,7 +82,7 @@ backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m)
     if (m->claim != NULL)
         uncount_claimed(b);
     if (m->original != NULL) {
-        hashmap_remove(&b->original, &m->original->node);
+        hashmap_remove(&b->originals, &m->original->node);
         b->tally->original--;
     }
     m->claim = NULL;
@@ -89,7 +90,7 @@ backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m)
 }
 
 void
-backlog_hold(struct backlog *b, struct message *m, struct claim *c)
+backlog_claim_message(struct backlog *b, struct message *m, struct claim *c)
 {
     ENSURE(m->backlog == b && m->claim == NULL && !m->delayed);
     m->claim = c;
@@ -99,7 +100,7 @@ backlog_hold(struct backlog *b, struct message *m, struct claim *c)
 }
 
 void
-backlog_give_back(struct backlog *b, struct message *m)
+backlog_release(struct backlog *b, struct message *m)
 {
     ENSURE(m->backlog == b && m->claim != NULL);
     m->claim = NULL;
@@ -141,14 +142,15 @@ backlog_find(const struct backlog *b, uint32_t tag, struct ident id)
         if (m != NULL && m->original == NULL)
             return m;
     }
-    node = hashmap_find(&b->original, original_hash(id), original_equal, &id);
+    node = hashmap_find(&b->originals, original_hash(id), original_equal, &id);
     return node == NULL ? NULL : container_of(node, struct original, node)->message;
 }
 
 void
 backlog_add_original(struct backlog *b, struct message *m)
 {
-    hashmap_insert(&b->original, &m->original->node, original_hash(m->original->id));
+    ENSURE(m->backlog == b);
+    hashmap_insert(&b->originals, &m->original->node, original_hash(m->original->id));
     b->tally->original++;
 }
 
@@ -159,7 +161,7 @@ backlog_audit(const struct backlog *b)
     uint64_t seq = 0;
     struct message *m;
 
-    if (!seqmap_audit(&b->messages) || !hashmap_audit(&b->original) ||
+    if (!seqmap_audit(&b->messages) || !hashmap_audit(&b->originals) ||
         !seqmap_audit(&b->claims) || b->claims.ready != 0)
         return false;
     while ((m = seqmap_next_live(&b->messages, &seq)) != NULL) {
@@ -180,5 +182,5 @@ backlog_audit(const struct backlog *b)
         seq++;
     }
     return live == b->messages.live && claimed == b->claimed &&
-           original == b->original.count;
+           original == b->originals.count;
 }

@@ -8,14 +8,14 @@ changelog_reserve(struct shard *sh, enum store_change_kind kind, size_t count,
     struct store_log *log = sh->core->log;
 
     lock_assert_held(&sh->lock);
-    return log == NULL
-               ? ST_OK
-               : log->reserve(log, kind, sh->checkpointing, count, bytes, &sh->room);
+    return log == NULL ? ST_OK
+                       : log->reserve(log, kind, sh->checkpointing, count, bytes,
+                                      &sh->log_reserved);
 }
 
 typedef bool next_fn(struct store_change *change, struct store_message_record *out);
 
-/* A change of `count` messages, which `next` finds by `from`. */
+/* A change of `count` messages. `next` iterates over them, starting with `from`. */
 static struct store_change
 change_of(const struct queue *q, enum store_change_kind kind, int64_t now_ms,
           next_fn *next, size_t count, const void *from)
@@ -69,7 +69,9 @@ static uint64_t
 append_change(struct queue *q, struct store_change *change)
 {
     struct store_log *log = q->shard->core->log;
-    uint64_t lsn = log->append(log, change, &q->shard->room);
+    uint64_t lsn = log->append(log, change, &q->shard->log_reserved);
+
+    lock_assert_held(&q->shard->lock);
 
     if (lsn != 0)
         q->lsn = q->shard->lsn = lsn;

@@ -10,7 +10,7 @@ claim_new(struct mem *mem, size_t count)
         return NULL;
     c = mem_alloc(mem, sizeof(*c) + count * sizeof(c->seqs[0]));
     if (c != NULL)
-        *c = (struct claim){.room = (uint32_t)count};
+        *c = (struct claim){.capacity = (uint32_t)count};
     return c;
 }
 
@@ -43,6 +43,7 @@ claim_link(struct shard *sh, struct claim *c, struct queue *q)
     struct ident id = ident_claim(&sh->entropy, ++q->last_claim);
 
     lock_assert_held(&sh->lock);
+    ENSURE(c->held == 0 && deadline_armed(&c->due));
     c->backlog = q->backlog;
     c->made_ms = c->started_ms;
     c->id_high = id.high;
@@ -51,8 +52,8 @@ claim_link(struct shard *sh, struct claim *c, struct queue *q)
 }
 
 void
-claim_lengthen(struct shard *sh, struct message *m, const struct store_terms *terms,
-               int64_t now_ms)
+claim_extend_message(struct shard *sh, struct message *m, const struct store_terms *terms,
+                     int64_t now_ms)
 {
     int64_t life_s = terms->ttl_s + terms->grace_s;
     int64_t until_ms;
@@ -67,17 +68,17 @@ claim_lengthen(struct shard *sh, struct message *m, const struct store_terms *te
 }
 
 void
-claim_take(struct shard *sh, struct claim *c, struct message *m,
-           const struct store_terms *terms, int64_t now_ms)
+claim_add_message(struct shard *sh, struct claim *c, struct message *m,
+                  const struct store_terms *terms, int64_t now_ms)
 {
     lock_assert_held(&sh->lock);
     ENSURE(c->count == 0 || c->seqs[c->count - 1] < m->seq);
-    backlog_hold(m->backlog, m, c);
+    backlog_claim_message(m->backlog, m, c);
     if (m->claim_count == 0)
         figures_span(&sh->figures, STORE_SPAN_WAITED, m->posted_ms, now_ms);
     if (m->claim_count < UINT32_MAX)
         m->claim_count++;
-    claim_lengthen(sh, m, terms, now_ms);
+    claim_extend_message(sh, m, terms, now_ms);
     c->seqs[c->count++] = m->seq;
     c->held++;
 }
@@ -111,7 +112,7 @@ claim_end(struct shard *sh, struct claim *c)
         m = claim_held(c, i);
         if (m == NULL)
             continue;
-        backlog_give_back(c->backlog, m);
+        backlog_release(c->backlog, m);
         c->held--;
     }
     wheel_disarm(sh->claim_wheel, &c->due);
@@ -133,7 +134,7 @@ claim_replace(struct shard *sh, struct claim *c, struct claim *fresh)
                             .id_low = c->id_low,
                             .id_high = c->id_high,
                             .count = c->count,
-                            .room = fresh->room,
+                            .capacity = fresh->capacity,
                             .held = c->held};
     for (size_t i = 0; i < c->count; i++) {
         struct message *m = claim_held(c, i);
@@ -155,8 +156,9 @@ claim_fence(const struct queue *q, const struct claim *c)
 }
 
 void
-claim_lose(struct shard *sh, struct claim *c)
+claim_drop_message(struct shard *sh, struct claim *c)
 {
+    lock_assert_held(&sh->lock);
     ENSURE(c->held > 0);
     if (--c->held == 0)
         claim_end(sh, c);
@@ -174,7 +176,8 @@ claim_find(const struct queue *q, struct bytes text, int64_t now_ms)
     c = seqmap_find(&q->backlog->claims, ident_claim_number(id));
     if (c == NULL || !ident_equal(claim_ident(c), id))
         return NULL;
-    /* A claim keeps its messages alive, unless it lasts longer than a message may live. */
+    /* A claim extends the lives of its messages to its end, unless it lasts longer than a
+     * message may live. */
     if (c->due.due_ms <=
         core_deadline_ms(core, c->started_ms, core->config.max_message_ttl_s))
         return c;
@@ -185,8 +188,8 @@ claim_find(const struct queue *q, struct bytes text, int64_t now_ms)
 }
 
 size_t
-claim_name(const struct queue *q, const struct bytes *ids, size_t count, bool named,
-           int64_t now_ms)
+claims_mark(const struct queue *q, const struct bytes *ids, size_t count, bool marked,
+            int64_t now_ms)
 {
     size_t live = 0;
 
@@ -195,7 +198,7 @@ claim_name(const struct queue *q, const struct bytes *ids, size_t count, bool na
 
         if (c == NULL)
             continue;
-        c->named = named;
+        c->marked = marked;
         live++;
     }
     return live;
@@ -206,7 +209,7 @@ claim_audit(const struct claim *c)
 {
     size_t held = 0;
 
-    if (!deadline_armed(&c->due) || c->due.due_ms < c->started_ms || c->named)
+    if (!deadline_armed(&c->due) || c->due.due_ms < c->started_ms || c->marked)
         return false;
     for (size_t i = 0; i < c->count; i++) {
         if (i > 0 && c->seqs[i - 1] >= c->seqs[i])

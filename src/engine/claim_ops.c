@@ -2,16 +2,14 @@
 #include "engine/dead_letter.h"
 #include "engine/txn.h"
 
-/*
- * A claim being made: everything that can fail has been done before it is filled. It is allocated
- * before the locks are taken, for few messages at first, since most claims get few.
- */
+/* A claim being made. It is allocated before the locks are taken, for few messages at
+ * first, since most claims get few. */
 enum { FEW_MESSAGES = 16 };
 
 struct claim_build {
     struct claim *claim; /* owned */
     struct store_batch batch;
-    size_t room; /* messages that both have room for */
+    size_t capacity; /* number of messages that both can hold */
 };
 
 static void
@@ -22,55 +20,56 @@ claim_build_free(struct engine *e, struct claim_build *build)
     store_batch_release(&build->batch);
 }
 
-/* So many slices of dead letters are moved before others of the thread go first. */
-enum { CLEAR_SLICES = 16 };
+/* Slices of dead letters that a claim moves before it returns ST_AGAIN, so that other
+ * requests of the thread run. */
+enum { MOVE_SLICES = 16 };
 
 static size_t
-lesser(size_t a, size_t b)
+min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 /*
- * Clears the way: moves the dead letters among the first ready messages, a slice at a
- * time, with the locks let go in between. Leaves in *room how many messages can be taken;
- * if there is no memory for a move, only those in front of the letter are. ST_AGAIN: there
- * are more letters; the locks are not held then.
+ * Moves the dead letters among the first *count ready messages that the operation may
+ * take, a slice at a time, and releases the locks in between. Then *count is the number
+ * of messages that can be claimed. If a move fails, these are the messages in front of
+ * the dead letter. ST_AGAIN: there are more dead letters, and the locks are not held.
  */
 static enum status
-clear_way(struct dead_letter *dl, size_t *room)
+move_dead_letters(struct dead_letter *dl, size_t *capacity)
 {
     struct txn *t = &dl->from;
     bool moved = false;
 
     for (int slices = 0;;) {
         uint64_t seq = 0;
-        size_t count = lesser(*room, txn_available(t));
+        size_t count = min_size(*capacity, txn_available(t));
         size_t clear = dead_letter_scan(dl, count, &seq);
         enum status st;
 
         if (clear == count) {
-            *room = count;
+            *capacity = count;
             return ST_OK;
         }
         st = dead_letter_move(dl, seq);
         if (st != ST_OK && st != ST_SEALED) {
-            *room = clear;
+            *capacity = clear;
             return clear > 0 || moved ? ST_OK : st;
         }
         moved = moved || st == ST_OK;
-        dead_letter_leave(dl);
+        dead_letter_end(dl);
         if (st == ST_SEALED)
             dead_letter_seal(dl);
-        st = ++slices < CLEAR_SLICES
-                 ? dead_letter_enter(dl, &t->engine->store, t->op, t->where)
+        st = ++slices < MOVE_SLICES
+                 ? dead_letter_begin(dl, &t->engine->store, t->op, t->where)
                  : ST_AGAIN;
         if (st != ST_OK)
             return st;
     }
 }
 
-/* Takes the first `count` messages that the operation may take, and makes the claim live. */
+/* Claims the first `count` messages that the operation may take. Cannot fail. */
 static void
 deliver_messages(struct txn *t, const struct store_terms *terms, size_t count,
                  struct claim_build *build)
@@ -90,47 +89,49 @@ deliver_messages(struct txn *t, const struct store_terms *terms, size_t count,
     while (count-- > 0) {
         struct message *m = seqmap_next_ready(&q->backlog->messages, &seq);
 
-        claim_take(t->shard, c, m, terms, t->now_ms);
+        claim_add_message(t->shard, c, m, terms, t->now_ms);
         batch_add(&build->batch, m, q->tag, t->now_ms);
     }
+    ENSURE(c->held == build->batch.count);
     txn_stop_waiting(t);
     if (has_log(&t->engine->core))
         changelog_claim(q, STORE_CHANGE_CLAIM, c, t->now_ms);
     changelog_numbers(q, t->now_ms);
 }
 
-/* Makes the claim, or waits. ST_AGAIN: the locks are not held. */
+/* Makes the claim, or adds the waiter to the wait queue. build->capacity grows if the
+ * claim needs more. ST_AGAIN: the locks are not held. */
 static enum status
 create_claim(struct dead_letter *dl, const struct store_terms *terms, size_t limit,
              struct store_batch *out, struct claim_build *build)
 {
     struct txn *t = &dl->from;
-    size_t room = lesser(txn_available(t), limit);
+    size_t capacity = min_size(txn_available(t), limit);
     enum status st = ST_OK;
 
-    if (room > 0)
+    if (capacity > 0)
         st = claim_reserve(t->shard, t->queue);
-    if (st == ST_OK && room > 0 && dl->target != NULL)
-        st = clear_way(dl, &room);
+    if (st == ST_OK && capacity > 0 && dl->target != NULL)
+        st = move_dead_letters(dl, &capacity);
     if (st != ST_OK)
         return st;
-    if (room == 0)
+    if (capacity == 0)
         return txn_wait(t, limit);
-    if (room > build->room) {
-        build->room = room; /* again, with more room */
+    if (capacity > build->capacity) {
+        build->capacity = capacity; /* the caller tries again */
         return ST_OK;
     }
-    st = batch_fits(t, room, out);
+    st = batch_check_size(t, capacity, out);
     if (st == ST_OK)
-        st = batch_opened(t, room, out);
+        st = batch_check_sealed(t, capacity, out);
     if (st == ST_OK)
-        st = claim_reserve(t->shard, t->queue); /* others may have used it up */
+        st = claim_reserve(t->shard, t->queue); /* the moves unlocked */
     if (st == ST_OK)
         st = changelog_reserve_numbers(t->queue, 0, 1);
     if (st == ST_OK)
-        st = txn_reserve_messages(t, STORE_CHANGE_CLAIM, room, 0);
+        st = txn_reserve_messages(t, STORE_CHANGE_CLAIM, capacity, 0);
     if (st == ST_OK)
-        deliver_messages(t, terms, room, build);
+        deliver_messages(t, terms, capacity, build);
     return st;
 }
 
@@ -140,47 +141,48 @@ engine_claim_create(struct store *s, struct store_op *op, const struct store_que
                     struct store_batch *out)
 {
     struct claim_build build = {.batch = STORE_BATCH_INIT,
-                                .room = lesser(limit, FEW_MESSAGES)};
+                                .capacity = min_size(limit, FEW_MESSAGES)};
     struct engine *e = engine_of(s);
     enum status st;
-    size_t room;
+    size_t capacity;
 
     do {
         struct dead_letter dl;
 
-        room = build.room;
+        capacity = build.capacity;
         dl.seals.metadata = NULL;
         dl.seals.count = 0;
         dl.seals.failed = ST_OK;
-        st = batch_open(e, room, &build.batch);
+        st = batch_open(e, capacity, &build.batch);
         if (st == ST_OK)
-            build.claim = claim_new(e->core.mem, room);
+            build.claim = claim_new(e->core.mem, capacity);
         if (st == ST_OK && build.claim == NULL)
             st = ST_NO_MEMORY;
         if (st == ST_OK)
-            st = dead_letter_enter(&dl, s, op, where);
+            st = dead_letter_begin(&dl, s, op, where);
         if (st != ST_OK)
             break;
         st = create_claim(&dl, terms, limit, out, &build);
         if (st != ST_AGAIN)
-            dead_letter_leave(&dl);
+            dead_letter_end(&dl);
         dead_letter_fini(&dl);
         if (st == ST_OK && build.batch.count > 0) {
             *out = build.batch;
             return ST_OK;
         }
         claim_build_free(e, &build);
-    } while (st == ST_OK && build.room > room);
+    } while (st == ST_OK && build.capacity > capacity);
     claim_build_free(e, &build);
     if (st == ST_OK)
         *out = build.batch; /* empty */
     return st;
 }
 
-/* Enters a queue for one of its claims; *claim is NULL if there is no such claim. */
+/* Begins a transaction on a claim; *claim is NULL if there is no such claim. */
 static enum status
-enter_claim(struct txn *t, struct store *s, struct store_op *op,
-            const struct store_queue *where, struct bytes claim_id, struct claim **claim)
+txn_begin_claim(struct txn *t, struct store *s, struct store_op *op,
+                const struct store_queue *where, struct bytes claim_id,
+                struct claim **claim)
 {
     enum status st = txn_begin(t, s, op, where, EXPIRE_CLAIMS);
 
@@ -196,7 +198,7 @@ engine_claim_get(struct store *s, struct store_op *op, const struct store_queue 
     struct store_batch batch = STORE_BATCH_INIT;
     struct txn t;
     struct claim *c;
-    enum status st = enter_claim(&t, s, op, where, claim_id, &c);
+    enum status st = txn_begin_claim(&t, s, op, where, claim_id, &c);
 
     if (st != ST_OK)
         return st;
@@ -219,14 +221,14 @@ engine_claim_get(struct store *s, struct store_op *op, const struct store_queue 
 }
 
 static void
-renew_claim(struct txn *t, struct claim *c, const struct store_terms *terms)
+commit_renewal(struct txn *t, struct claim *c, const struct store_terms *terms)
 {
     claim_start(t->shard, c, terms, t->now_ms);
     for (size_t i = 0; i < c->count; i++) {
         struct message *m = claim_message(c, i, t->now_ms);
 
         if (m != NULL)
-            claim_lengthen(t->shard, m, terms, t->now_ms);
+            claim_extend_message(t->shard, m, terms, t->now_ms);
     }
     figures_count(&t->shard->figures, STORE_COUNT_RENEWALS, 1);
     if (has_log(&t->engine->core))
@@ -240,7 +242,7 @@ engine_claim_renew(struct store *s, struct store_op *op, const struct store_queu
 {
     struct txn t;
     struct claim *c;
-    enum status st = enter_claim(&t, s, op, where, claim_id, &c);
+    enum status st = txn_begin_claim(&t, s, op, where, claim_id, &c);
 
     if (st != ST_OK)
         return st;
@@ -248,7 +250,7 @@ engine_claim_renew(struct store *s, struct store_op *op, const struct store_queu
                    : txn_reserve_messages(&t, STORE_CHANGE_RENEW, c->held, 0);
     if (st == ST_OK) {
         *number = claim_fence(t.queue, c);
-        renew_claim(&t, c, terms);
+        commit_renewal(&t, c, terms);
     }
     txn_end(&t);
     return st;
@@ -261,7 +263,7 @@ engine_claim_release(struct store *s, struct store_op *op,
 {
     struct txn t;
     struct claim *c;
-    enum status st = enter_claim(&t, s, op, where, claim_id, &c);
+    enum status st = txn_begin_claim(&t, s, op, where, claim_id, &c);
 
     if (st != ST_OK)
         return st;
@@ -269,7 +271,7 @@ engine_claim_release(struct store *s, struct store_op *op,
         st = txn_reserve_messages(&t, STORE_CHANGE_RELEASE, c->held, 0);
     if (c != NULL && st == ST_OK) {
         if (why == STORE_NOT_SEEN)
-            for (size_t i = 0; i < c->count; i++) { /* nobody has heard of the claim */
+            for (size_t i = 0; i < c->count; i++) { /* the client never saw the claim */
                 struct message *m = claim_held(c, i);
 
                 if (m != NULL && m->claim_count > 0)

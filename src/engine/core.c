@@ -55,7 +55,7 @@ core_next_tag(struct core *core)
     return ident_tag(core->tag_start, atomic_fetch_add(&core->tags_used, 1));
 }
 
-/* Makes a number that only grows at least `least`. */
+/* Raises *number to `least`. */
 static void
 raise_atomic(_Atomic uint64_t *number, uint64_t least)
 {
@@ -74,7 +74,7 @@ core_marks(struct core *core, struct store_marks *out)
 }
 
 void
-core_use_up(struct core *core, const struct store_marks *marks)
+core_restore_marks(struct core *core, const struct store_marks *marks)
 {
     core->tag_start = marks->tag_start;
     raise_atomic(&core->tags_used, marks->tags_used);

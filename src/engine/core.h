@@ -1,8 +1,8 @@
 /*
- * core: what all shards of an engine share.
+ * core: the data that all shards of an engine share.
  *
- * Nothing in here changes after the start but the directory and the slots of metrics, which
- * have locks of their own, and the atomics.
+ *   Threads  any. Only the directory and the metrics slots, which have locks of their
+ *            own, and the atomics change after the start
  */
 #ifndef ENGINE_CORE_H
 #define ENGINE_CORE_H
@@ -24,15 +24,14 @@ struct core {
     struct metrics_slots metrics_slots;
     struct engine_config config;                        /* as given */
     _Atomic(struct store_listener *) delivery_listener; /* borrowed; NULL: none */
-    _Atomic bool
-        delivery_notified; /* that something is due, since it last found nothing */
+    _Atomic bool delivery_notified; /* since it last found nothing due */
     uint64_t tag_start;
     _Atomic uint64_t tags_used;
-    _Atomic uint64_t fence;  /* largest claim number of a queue that is gone */
+    _Atomic uint64_t fence;  /* largest fencing token of a deleted queue */
     _Atomic int64_t next_ms; /* least of the shards' next_ms, or earlier */
 };
 
-/* Draws the secrets, too. ST_UNAVAILABLE, ST_NO_MEMORY. */
+/* Draws the random keys, too. ST_UNAVAILABLE, ST_NO_MEMORY. */
 enum status core_init(struct core *core, const struct engine_config *config);
 void core_fini(struct core *core);
 
@@ -42,17 +41,18 @@ uint64_t core_hash(const struct core *core, const struct store_queue *where);
 /* The tag of the next queue. */
 uint32_t core_next_tag(struct core *core);
 
-/* What is used up by now, and: so much was used up. */
+/* Reads the numbers that must never be used again; raises them to these. */
 void core_marks(struct core *core, struct store_marks *out);
-void core_use_up(struct core *core, const struct store_marks *marks);
+void core_restore_marks(struct core *core, const struct store_marks *marks);
 
-/* Something is due for delivery; returns the wakeup to fire for it. Under the lock of a shard. */
+/* Notifies the delivery listener that a delivery is due. Returns the wake-up to fire, or
+ * NULL. Needs the lock of a shard. */
 struct store_wakeup *core_notify_delivery(struct core *core);
 
-/* A queue with claim numbers up to this one is gone. */
+/* Raises the fence: a queue with fencing tokens up to this one was deleted. */
 void core_raise_fence(struct core *core, uint64_t number);
 
-/* When so many seconds that begin at now_ms are over. */
+/* The time `seconds` after now_ms. */
 static inline int64_t
 core_deadline_ms(const struct core *core, int64_t now_ms, int64_t seconds)
 {

@@ -1,9 +1,11 @@
 #include "engine/dead_letter.h"
 
-/* Bytes of bodies after which no more messages are moved in one go, or encrypted in one go. */
+/* Bytes of bodies after which a slice of moved messages, or of encrypted messages,
+ * ends. */
 enum { MOVE_BYTES = 1 << 20, SEAL_BYTES = 1 << 16 };
 
-/* Finds where the dead letters of the queue go. Its shard's lock is held. */
+/* Finds the dead-letter queue of the source and its shard. Needs the lock of the
+ * source. */
 static void
 find_dead_letter_shard(struct dead_letter *dl)
 {
@@ -20,10 +22,10 @@ find_dead_letter_shard(struct dead_letter *dl)
 }
 
 enum status
-dead_letter_enter(struct dead_letter *dl, struct store *s, struct store_op *op,
+dead_letter_begin(struct dead_letter *dl, struct store *s, struct store_op *op,
                   const struct store_queue *where)
 {
-    struct shard *lower = NULL; /* a lower target, locked before the source */
+    struct shard *lower = NULL; /* locked before the source */
 
     for (;;) {
         enum status st = txn_begin(&dl->from, s, op, where, EXPIRE_ALL);
@@ -36,7 +38,7 @@ dead_letter_enter(struct dead_letter *dl, struct store *s, struct store_op *op,
         find_dead_letter_shard(dl);
         if (dl->target == NULL || dl->target >= dl->from.shard || dl->target == lower)
             break;
-        /* Locks go from lower to higher shards: start again with the lower one. */
+        /* Locks are taken from lower to higher shards: begin again with the lower one. */
         shard_leave(dl->from.shard);
         if (lower != NULL)
             shard_leave(lower);
@@ -51,16 +53,16 @@ dead_letter_enter(struct dead_letter *dl, struct store *s, struct store_op *op,
 }
 
 void
-dead_letter_leave(struct dead_letter *dl)
+dead_letter_end(struct dead_letter *dl)
 {
     if (dl->target != NULL && dl->target != dl->from.shard)
         shard_leave(dl->target);
     txn_end(&dl->from);
 }
 
-/* True if m has been claimed as often as its queue allows. */
+/* True if the delivery count of m has reached the limit of its queue. */
 static bool
-is_dead(const struct dead_letter *dl, const struct message *m)
+is_dead_letter(const struct dead_letter *dl, const struct message *m)
 {
     return (int64_t)m->claim_count >= queue_settings(dl->from.queue)->max_claim_count;
 }
@@ -78,7 +80,7 @@ dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *seq)
 
         if (m == NULL)
             return count;
-        if (is_dead(dl, m)) {
+        if (is_dead_letter(dl, m)) {
             *seq = at;
             return i;
         }
@@ -88,23 +90,23 @@ dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *seq)
 
 struct move {
     struct message *messages[DEAD_LETTER_SLICE];
-    uint64_t numbers[DEAD_LETTER_SLICE];         /* that they had in the source */
+    uint64_t numbers[DEAD_LETTER_SLICE];         /* in the source */
     struct original *records[DEAD_LETTER_SLICE]; /* for messages without an original id */
-    struct message *sealed[DEAD_LETTER_SLICE];   /* goes instead; NULL: itself */
+    struct message *sealed[DEAD_LETTER_SLICE];   /* moves instead; NULL: none */
     size_t count, record_count;
-    size_t bytes; /* of their bodies, as they go */
+    size_t bytes; /* of the bodies in the target */
     struct queue *target;
-    bool made; /* target is new and not linked yet */
+    bool made; /* the target is new and not linked yet */
 };
 
-/* True if m must not lie in the target as it is. */
+/* True if m must be encrypted for the target. */
 static bool
 must_be_sealed(const struct move *move, const struct message *m)
 {
     return queue_settings(move->target)->encrypt && !store_is_sealed(message_body(m));
 }
 
-/* Collects dead letters up to the first ready message that is not one. */
+/* Collects the dead letters in a row from number seq on. */
 static void
 collect_dead_letters(const struct dead_letter *dl, uint64_t seq, struct move *move)
 {
@@ -113,7 +115,7 @@ collect_dead_letters(const struct dead_letter *dl, uint64_t seq, struct move *mo
     while (move->count < DEAD_LETTER_SLICE && move->bytes < most) {
         struct message *m = seqmap_next_ready(&dl->from.queue->backlog->messages, &seq);
 
-        if (m == NULL || !is_dead(dl, m))
+        if (m == NULL || !is_dead_letter(dl, m))
             return;
         move->numbers[move->count] = m->seq;
         move->messages[move->count++] = m;
@@ -122,7 +124,7 @@ collect_dead_letters(const struct dead_letter *dl, uint64_t seq, struct move *mo
     }
 }
 
-/* Takes over what was encrypted instead of m, for this queue; NULL: there is none. */
+/* Takes over the encrypted copy of m for this dead-letter queue; NULL: there is none. */
 static struct message *
 take_sealed(struct dead_letter *dl, const struct message *m)
 {
@@ -138,7 +140,8 @@ take_sealed(struct dead_letter *dl, const struct message *m)
     return NULL;
 }
 
-/* Has these encrypted. The seals of an earlier slice are gone by then, or are of no use. */
+/* Notes the messages that dead_letter_seal() must encrypt. Drops copies for an earlier
+ * slice. */
 static enum status
 order_seals(struct dead_letter *dl, const struct move *move)
 {
@@ -156,7 +159,8 @@ order_seals(struct dead_letter *dl, const struct move *move)
     return ST_SEALED;
 }
 
-/* Puts in what was encrypted, unless something could not be. The slice ends in front of the first message that was not. */
+/* Takes over encrypted copies. The slice ends in front of the first message without one.
+ * ST_SEALED: this is the first message. Else the status of a failed encryption. */
 static enum status
 use_seals(struct dead_letter *dl, struct move *move)
 {
@@ -217,7 +221,7 @@ dead_letter_fini(struct dead_letter *dl)
     seals->metadata = NULL;
 }
 
-/* Also leaves in stock what the claim has reserved that clears its way. */
+/* Leaves in the pool the nodes that the claim has reserved. */
 static enum status
 reserve_move(struct dead_letter *dl, struct move *move)
 {
@@ -233,7 +237,7 @@ reserve_move(struct dead_letter *dl, struct move *move)
         move->record_count++;
     }
     if (st == ST_OK)
-        st = hashmap_reserve(&move->target->backlog->original, move->count);
+        st = hashmap_reserve(&move->target->backlog->originals, move->count);
     if (st == ST_OK)
         st = backlog_reserve(move->target->backlog, &dl->target->pool,
                              move->target->last_seq, move->count,
@@ -265,9 +269,10 @@ undo_move(const struct dead_letter *dl, struct move *move)
         shard_discard(dl->target, move->target);
 }
 
-/* The i-th message, out of its queue, or what goes instead: answers may still show the old one. */
+/* Replaces the i-th message, which is out of its queue, by its encrypted copy, if it has
+ * one. Batches may still show the old one. Returns the message that moves. */
 static struct message *
-put_sealed(const struct dead_letter *dl, struct move *move, size_t i)
+replace_by_sealed(const struct dead_letter *dl, struct move *move, size_t i)
 {
     struct message *m = move->messages[i], *sealed = move->sealed[i];
 
@@ -280,14 +285,15 @@ put_sealed(const struct dead_letter *dl, struct move *move, size_t i)
     if (sealed->original != NULL)
         sealed->original->message = sealed;
     m->original = NULL;
-    /* The project has grown by this much, whatever its limits: dead letters always move. */
-    (void)directory_take(&move->target->entry, 0, sealed->body_len - m->body_len, NULL);
+    /* Dead letters move even if the project exceeds its limits by this. */
+    (void)directory_charge(&move->target->entry, 0, sealed->body_len - m->body_len, NULL);
     message_unpin(dl->target->core->mem, m);
     move->messages[i] = sealed;
     return sealed;
 }
 
-/* Its queue gives it a new life, or the server makes sure of a minimum. */
+/* Sets the TTL that the source queue has for dead letters, or ensures the server's
+ * minimum. */
 static void
 extend_life(const struct dead_letter *dl, struct message *m)
 {
@@ -304,14 +310,14 @@ extend_life(const struct dead_letter *dl, struct message *m)
 }
 
 static void
-move_one(const struct dead_letter *dl, size_t i, struct move *move)
+move_message(const struct dead_letter *dl, size_t i, struct move *move)
 {
     struct queue *target = move->target;
     struct message *m = move->messages[i];
 
     wheel_disarm(dl->from.shard->message_wheel, &m->due);
-    backlog_remove(m->backlog, &dl->from.shard->pool, m); /* by its old id */
-    m = put_sealed(dl, move, i);
+    backlog_remove(m->backlog, &dl->from.shard->pool, m); /* under its old id */
+    m = replace_by_sealed(dl, move, i);
     if (m->original == NULL) {
         m->original = move->records[--move->record_count];
         *m->original =
@@ -337,7 +343,9 @@ dead_letter_move(struct dead_letter *dl, uint64_t seq)
             return ST_NO_MEMORY;
         move.made = true;
     }
+    lock_assert_held(&dl->from.shard->lock);
     collect_dead_letters(dl, seq, &move);
+    ENSURE(move.count > 0);
     st = reserve_move(dl, &move);
     if (st != ST_OK) {
         undo_move(dl, &move);
@@ -346,7 +354,7 @@ dead_letter_move(struct dead_letter *dl, uint64_t seq)
     if (move.made)
         shard_link(dl->target, move.target, dl->hash);
     for (size_t i = 0; i < move.count; i++)
-        move_one(dl, i, &move);
+        move_message(dl, i, &move);
     figures_count(&dl->from.shard->figures, STORE_COUNT_DEAD_LETTERS, move.count);
     figures_count(&dl->target->figures, STORE_COUNT_QUEUES_MADE, move.made);
     queue_wake_waiters(move.target);

@@ -2,16 +2,21 @@
 #include "engine/subscription.h"
 #include "engine/txn.h"
 
-/* LOOKED: at so much a call looks; UNTOLD_MOST: deliveries that may be made twice after a
- * crash, for each subscription. GONE_AGAIN_MS: for what could not be logged. */
-enum { LOOKED = 256, UNTOLD_MOST = 16, GONE_AGAIN_MS = 10000 };
+/*
+ * SCAN_MAX: subscriptions and expired messages that one call reads. UNLOGGED_MAX:
+ * deliveries of a subscription that may be repeated after a crash. GONE_AGAIN_MS: retry
+ * if the removal of a subscription could not be logged.
+ */
+enum { SCAN_MAX = 256, UNLOGGED_MAX = 16, GONE_AGAIN_MS = 10000 };
 
 static void
-lease(struct shard *sh, struct subscription *s, struct store_delivery *out)
+lease_subscription(struct shard *sh, struct subscription *s, struct store_delivery *out)
 {
     const struct queue *q = s->feed->queue;
     struct address *address = address_pin(s->address);
     struct metadata *metadata = metadata_pin(q->metadata);
+
+    ENSURE(s->state == SUBSCRIPTION_RESTS && !list_linked(&s->link));
 
     *out = (struct store_delivery){
         .queue = address->queue,
@@ -33,7 +38,7 @@ static void
 lease_message(struct shard *sh, struct subscription *s, const struct feed_entry *entry,
               uint64_t number, struct store_delivery *out)
 {
-    lease(sh, s, out);
+    lease_subscription(sh, s, out);
     s->leased_notice = STORE_PENDING_NONE;
     message_pin(entry->message);
     out->notice = STORE_NOTICE_MESSAGE;
@@ -46,34 +51,35 @@ lease_message(struct shard *sh, struct subscription *s, const struct feed_entry 
 }
 
 static void
-pass_message(struct subscription *s, uint64_t number, uint64_t ordinal)
+advance_cursor(struct subscription *s, uint64_t number, uint64_t ordinal)
 {
     s->failed = 0;
     if (s->cursor.attached && number > s->cursor.after)
         s->fallen_out += feed_advance(s->feed, &s->cursor, number, ordinal);
 }
 
-/* The first message in front that has not expired; NULL: none, or the budget is used up. */
+/* The first message in front of the cursor that has not expired; NULL: there is none, or
+ * the budget is used up. */
 static struct feed_entry *
-find_message(struct shard *sh, struct subscription *s, int64_t now_ms, size_t *budget,
-             uint64_t *number)
+find_live_entry(struct shard *sh, struct subscription *s, int64_t now_ms, size_t *budget,
+                uint64_t *number)
 {
     struct feed_entry *entry;
 
     while ((entry = feed_next(s->feed, &s->cursor, number)) != NULL &&
            now_ms >= entry->expires_ms && *budget > 0) {
         --*budget;
-        pass_message(s, *number, entry->ordinal);
+        advance_cursor(s, *number, entry->ordinal);
         s->fallen_out++;
         figures_count(&sh->figures, STORE_COUNT_FALLEN_OUT, 1);
     }
     return *budget > 0 ? entry : NULL;
 }
 
-/* Leases what a due subscription has to get; false: there is nothing (now). */
+/* Leases the next delivery of a due subscription; false: there is none. */
 static bool
-lease_next(struct shard *sh, struct subscription *s, int64_t now_ms, size_t *budget,
-           struct store_delivery *out)
+lease_next_delivery(struct shard *sh, struct subscription *s, int64_t now_ms,
+                    size_t *budget, struct store_delivery *out)
 {
     struct feed *f = s->feed;
     struct feed_entry *entry;
@@ -88,12 +94,12 @@ lease_next(struct shard *sh, struct subscription *s, int64_t now_ms, size_t *bud
         enum store_pending pending = s->pending;
 
         s->pending = STORE_PENDING_NONE;
-        lease(sh, s, out);
+        lease_subscription(sh, s, out);
         s->leased_notice = pending;
         out->notice = (enum store_notice)(pending - 1);
         return true;
     }
-    entry = find_message(sh, s, now_ms, budget, &number);
+    entry = find_live_entry(sh, s, now_ms, budget, &number);
     if (entry != NULL)
         lease_message(sh, s, entry, number, out);
     else
@@ -103,34 +109,34 @@ lease_next(struct shard *sh, struct subscription *s, int64_t now_ms, size_t *bud
 }
 
 static enum status
-next_in_shard(struct shard *sh, int64_t now_ms, struct store_delivery *out)
+find_delivery_in_shard(struct shard *sh, int64_t now_ms, struct store_delivery *out)
 {
-    size_t budget = LOOKED;
+    size_t budget = SCAN_MAX;
     bool found = false;
 
     now_ms = shard_enter(sh, now_ms);
-    while (!found && budget > 0 && !list_empty(&sh->news)) {
-        struct feed *f = container_of(sh->news.next, struct feed, link);
+    while (!found && budget > 0 && !list_empty(&sh->due_feeds)) {
+        struct feed *f = container_of(sh->due_feeds.next, struct feed, link);
         struct list *link = list_pop(&f->due);
 
         list_remove(&f->link);
-        if (!list_empty(&f->due)) /* it goes to the end of the turns */
-            list_add_before(&sh->news, &f->link);
+        if (!list_empty(&f->due)) /* the other feeds come first */
+            list_add_before(&sh->due_feeds, &f->link);
         budget--;
-        found =
-            link != NULL && lease_next(sh, container_of(link, struct subscription, link),
-                                       now_ms, &budget, out);
+        found = link != NULL &&
+                lease_next_delivery(sh, container_of(link, struct subscription, link),
+                                    now_ms, &budget, out);
     }
-    if (list_empty(&sh->news))
-        atomic_store(&sh->has_news, false);
-    sh->tells = false; /* the caller knows */
+    if (list_empty(&sh->due_feeds))
+        atomic_store(&sh->has_due_feeds, false);
+    sh->delivery_due = false; /* this caller is the listener */
     shard_leave(sh);
     if (found)
         return ST_OK;
     return budget == 0 ? ST_AGAIN : ST_NOT_FOUND;
 }
 
-/* Looks through the shards from where it ended the last time. */
+/* Searches the shards, from the one where the last search ended. */
 static enum status
 find_delivery(struct engine *e, int64_t now_ms, struct store_delivery *out)
 {
@@ -140,10 +146,10 @@ find_delivery(struct engine *e, int64_t now_ms, struct store_delivery *out)
         size_t at = (start + i) & e->shard_mask;
         enum status st;
 
-        if (!atomic_load(&e->shards[at].has_news))
+        if (!atomic_load(&e->shards[at].has_due_feeds))
             continue;
         atomic_store_explicit(&e->delivery_shard, at + 1, memory_order_relaxed);
-        st = next_in_shard(&e->shards[at], now_ms, out);
+        st = find_delivery_in_shard(&e->shards[at], now_ms, out);
         if (st != ST_NOT_FOUND)
             return st;
     }
@@ -157,7 +163,8 @@ engine_delivery_next(struct store *s, struct store_op *op, struct store_delivery
     enum status st = find_delivery(e, op->now_ms, out);
 
     if (st == ST_NOT_FOUND) {
-        /* What becomes due from here on notifies; what was due before is found now. */
+        /* Subscriptions that become due from here on notify the listener. The second
+         * search finds those that became due before. */
         atomic_store(&e->core.delivery_notified, false);
         st = find_delivery(e, op->now_ms, out);
     }
@@ -169,33 +176,31 @@ engine_delivery_next(struct store *s, struct store_op *op, struct store_delivery
     return ST_OK;
 }
 
-/*
- * Logs how far it has come: now and then, and when it rests. If that fails, more is delivered
- * twice after a crash.
- */
+/* Logs the progress of a subscription every UNLOGGED_MAX deliveries, and when it becomes
+ * idle. If that fails, more deliveries are repeated after a crash. */
 static void
 log_cursor(struct txn *t, struct subscription *s)
 {
     uint64_t number;
 
     if (!has_log(&t->engine->core) || queue_transient(t->queue))
-        return; /* after a restart it begins behind whatever is there */
-    if (++s->untold < UNTOLD_MOST && s->state == SUBSCRIPTION_RESTS &&
+        return; /* after a restart it starts behind all messages */
+    if (++s->unlogged < UNLOGGED_MAX && s->state == SUBSCRIPTION_RESTS &&
         feed_next(s->feed, &s->cursor, &number) != NULL)
         return;
     if (txn_reserve(t, STORE_CHANGE_CURSOR, 0, 0) != ST_OK)
         return;
-    s->untold = 0;
+    s->unlogged = 0;
     changelog_subscription(t->queue, STORE_CHANGE_CURSOR, s, t->now_ms);
 }
 
-/* A try was not the last one: it is leased again at again_ms. */
+/* Schedules the next try of a delivery at again_ms. */
 static void
-put_off(struct txn *t, struct subscription *s, const struct store_delivery *d,
-        bool failed, int64_t again_ms)
+schedule_retry(struct txn *t, struct subscription *s, const struct store_delivery *d,
+               bool failed, int64_t again_ms)
 {
     bool same = s->address == d->pins[0];
-    bool other = s->pending != STORE_PENDING_NONE; /* which it gets at once */
+    bool other = s->pending != STORE_PENDING_NONE; /* which is sent first, at once */
     bool overtaken = d->notice == STORE_NOTICE_CONFIRM && s->confirmed;
 
     if (failed) {
@@ -220,7 +225,7 @@ finish_delivery(struct txn *t, struct subscription *s, const struct store_delive
 {
     s->failed = 0;
     if (d->notice == STORE_NOTICE_MESSAGE) {
-        pass_message(s, d->number, d->ordinal);
+        advance_cursor(s, d->number, d->ordinal);
         *(delivered ? &s->delivered : &s->given_up) += 1;
         figures_count(&t->shard->figures,
                       delivered ? STORE_COUNT_NOTIFIED : STORE_COUNT_GIVEN_UP, 1);
@@ -241,11 +246,11 @@ apply_outcome(struct txn *t, struct subscription *s, const struct store_delivery
             subscription_remove(t->shard, s);
             return;
         }
-        put_off(t, s, d, false, t->now_ms + GONE_AGAIN_MS); /* the log has no space now */
+        schedule_retry(t, s, d, false, t->now_ms + GONE_AGAIN_MS); /* the log is full */
         break;
     case STORE_OUTCOME_FAILED:
     case STORE_OUTCOME_PUT_OFF:
-        put_off(t, s, d, outcome == STORE_OUTCOME_FAILED, again_ms);
+        schedule_retry(t, s, d, outcome == STORE_OUTCOME_FAILED, again_ms);
         break;
     default:
         finish_delivery(t, s, d, outcome == STORE_OUTCOME_DELIVERED);
@@ -286,11 +291,12 @@ engine_delivery_watch(struct store *s, struct store_listener *listener)
 
     atomic_store(&e->core.delivery_notified, false);
     atomic_store(&e->core.delivery_listener, listener);
-    for (size_t i = 0; i <= e->shard_mask; i++) { /* the last listener was notified */
+    for (size_t i = 0; i <= e->shard_mask;
+         i++) { /* the previous listener may have been notified */
         struct shard *sh = &e->shards[i];
 
         lock_acquire(&sh->lock);
-        sh->tells = !list_empty(&sh->news);
+        sh->delivery_due = !list_empty(&sh->due_feeds);
         shard_leave(sh);
     }
 }

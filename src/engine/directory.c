@@ -2,13 +2,13 @@
 #include "claimd/base/invariant.h"
 #include "claimd/ds/list.h"
 
-/* The queues of one kind of one project; it exists while it has any. */
+/* The queues of one kind of one project. It exists while it has a queue. */
 struct project {
     struct hashnode node;
-    struct namenode named; /* in the directory's */
+    struct namenode named; /* in directory.named */
     struct nameset names;
     enum store_kind kind;
-    _Atomic uint64_t messages, bytes; /* of its queues: alive, not on the reclaim list */
+    _Atomic uint64_t messages, bytes; /* of queues, without the reclaim list */
     struct bytes name;                /* points behind this structure */
     char text[];
 };
@@ -97,7 +97,7 @@ directory_add(struct directory *d, const struct store_queue *where,
     if (p == NULL) {
         st = ST_NO_MEMORY;
     } else if (most > 0 && p->names.count >= most) {
-        st = ST_PROJECT_QUEUES; /* it was there before */
+        st = ST_PROJECT_QUEUES; /* it was not made here */
     } else {
         nameset_insert(&p->names, &entry->node, where->name,
                        hash_bytes(&d->key, where->name));
@@ -112,6 +112,7 @@ directory_remove(struct directory *d, struct directory_entry *entry)
 {
     struct project *p = entry->project;
 
+    ENSURE(p != NULL);
     lock_acquire(&d->lock);
     nameset_remove(&p->names, &entry->node);
     entry->project = NULL;
@@ -125,8 +126,8 @@ directory_remove(struct directory *d, struct directory_entry *entry)
 }
 
 enum status
-directory_take(const struct directory_entry *entry, uint64_t messages, uint64_t bytes,
-               const struct project_limits *limits)
+directory_charge(const struct directory_entry *entry, uint64_t messages, uint64_t bytes,
+                 const struct project_limits *limits)
 {
     struct project *p = entry->project;
     uint64_t all = atomic_fetch_add(&p->messages, messages) + messages;
@@ -143,20 +144,22 @@ directory_take(const struct directory_entry *entry, uint64_t messages, uint64_t 
     if (most > 0 && all_bytes > most)
         st = ST_PROJECT_BYTES;
     if (st != ST_OK)
-        directory_give(entry, messages, bytes);
+        directory_uncharge(entry, messages, bytes);
     return st;
 }
 
 void
-directory_give(const struct directory_entry *entry, uint64_t messages, uint64_t bytes)
+directory_uncharge(const struct directory_entry *entry, uint64_t messages, uint64_t bytes)
 {
     struct project *p = entry->project;
+    uint64_t all = atomic_fetch_sub(&p->messages, messages);
+    uint64_t all_bytes = atomic_fetch_sub(&p->bytes, bytes);
 
-    (void)atomic_fetch_sub(&p->messages, messages);
-    (void)atomic_fetch_sub(&p->bytes, bytes);
+    ENSURE(all >= messages && all_bytes >= bytes);
 }
 
-/* Views of count names from first on, with copies of the texts, in one allocation. */
+/* Views of `count` names from `first` on, with copies of the texts, in one allocation.
+ * NULL without memory. */
 static struct store_queue_view *
 copy_names(struct mem *mem, const struct namenode *first, size_t count, size_t text_bytes)
 {

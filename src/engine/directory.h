@@ -1,12 +1,12 @@
 /*
- * directory: which projects there are, and which queues of each kind each has, in byte order of
- * their names, over all shards; and how much they have together, within the project's limits.
+ * directory: the projects, the queues of each kind of each project in byte order of their
+ * names, over all shards, and the messages and bytes of each project, within its limits.
  *
- * A leaf in the lock order: it is entered with a shard's lock held, and takes none
- * itself.
+ * Its lock is a leaf: callers may hold a shard's lock, and the directory takes no other
+ * lock.
  *
- *   Cost     add, remove O(log queues of the project), and O(log projects) for its first and last
- *            one; a page O(log n + its length)
+ *   Cost     add, remove O(log queues of the project), and O(log projects) for the first
+ *            and the last queue; a page O(log n + its length)
  *   Threads  any: one mutex of its own, held for pointer work only
  */
 #ifndef ENGINE_DIRECTORY_H
@@ -31,7 +31,7 @@ struct directory {
 
 struct project;
 
-/* What each project may have; 0: any number. Any thread may change them. */
+/* Limits of each project; 0: no limit. Any thread may change them. */
 struct project_limits {
     _Atomic uint64_t queues, messages, bytes;
 };
@@ -45,26 +45,25 @@ struct directory_entry {
 void directory_init(struct directory *d, struct mem *mem, struct hash_key key);
 void directory_fini(struct directory *d);
 
-/*
- * Enters a name (borrowed until removed) that is not there. ST_NO_MEMORY; ST_PROJECT_QUEUES: the
- * project has `most` or more (0: any number may be).
- */
+/* Adds a name, borrowed until directory_remove(), that is not there. ST_NO_MEMORY;
+ * ST_PROJECT_QUEUES: the project has `most` queues already (0: no limit). */
 enum status directory_add(struct directory *d, const struct store_queue *where,
                           struct directory_entry *entry, uint64_t most);
 
 void directory_remove(struct directory *d, struct directory_entry *entry);
 
 /*
- * Counts messages that the entry's queue is about to get, if the project may have them:
- * ST_PROJECT_MESSAGES, ST_PROJECT_BYTES. NULL: it has them already. Without the lock: posts
- * of one project are counted one after the other, so its limits are never passed.
+ * Charges the project for messages that the entry's queue is about to get.
+ * ST_PROJECT_MESSAGES, ST_PROJECT_BYTES: beyond `limits` (NULL: no limits), nothing was
+ * charged. Takes no lock. The counters are atomic, so concurrent posts never exceed a
+ * limit.
  */
-enum status directory_take(const struct directory_entry *entry, uint64_t messages,
-                           uint64_t bytes, const struct project_limits *limits);
+enum status directory_charge(const struct directory_entry *entry, uint64_t messages,
+                             uint64_t bytes, const struct project_limits *limits);
 
-/* Messages of the entry's queue are gone, or were not added after all. */
-void
-directory_give(const struct directory_entry *entry, uint64_t messages, uint64_t bytes);
+/* Ends the charge for messages that were removed, or were not added after all. */
+void directory_uncharge(const struct directory_entry *entry, uint64_t messages,
+                        uint64_t bytes);
 
 /*
  * Views of the names of a page, without metadata, and their total: queues of a project, or the
@@ -73,13 +72,13 @@ directory_give(const struct directory_entry *entry, uint64_t messages, uint64_t 
 enum status directory_page(struct directory *d, const struct store_page *page,
                            bool projects, struct store_queues *out);
 
-/* What there is in all projects. */
+/* Sums over all projects. */
 struct directory_sum {
     size_t queues;
     uint64_t messages, bytes;
 };
 
-/* True if every invariant holds, and there is so much. O(n). */
+/* True if every invariant holds and the sums are as expected. O(n). */
 bool directory_audit(struct directory *d, const struct directory_sum *expected);
 
 #endif

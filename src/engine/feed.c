@@ -46,7 +46,8 @@ feed_stock(struct feed *f, struct mem *mem, size_t count)
     return ST_OK;
 }
 
-/* What an entry counts for: the body it may be the last to keep, and what goes with it. */
+/* Bytes that an entry counts for: also those of the body, of which it may have the last
+ * pin. */
 static size_t
 entry_cost(const struct feed_entry *entry)
 {
@@ -72,12 +73,12 @@ feed_count_in(struct feed *f, uint64_t *tally)
 }
 
 static void
-enter_entry(struct feed *f, struct seqmap_pool *pool, struct message *m, uint64_t number,
-            const struct feed_entry *as)
+insert_entry(struct feed *f, struct seqmap_pool *pool, struct message *m, uint64_t number,
+             const struct feed_entry *as)
 {
     struct feed_entry *entry = f->stock;
 
-    ENSURE(entry != NULL);
+    ENSURE(entry != NULL && f->in_stock > 0);
     f->stock = entry->next;
     f->in_stock--;
     message_pin(m);
@@ -98,7 +99,7 @@ feed_append(struct feed *f, struct seqmap_pool *pool, struct message *m, int64_t
                                   .waiting = f->at_end};
 
     f->at_end = 0;
-    enter_entry(f, pool, m, m->seq, &as);
+    insert_entry(f, pool, m, m->seq, &as);
 }
 
 void
@@ -106,7 +107,7 @@ feed_put(struct feed *f, struct seqmap_pool *pool, struct message *m, uint64_t n
          const struct feed_entry *as)
 {
     if (seqmap_find(&f->entries, number) == NULL)
-        enter_entry(f, pool, m, number, as);
+        insert_entry(f, pool, m, number, as);
 }
 
 void
@@ -151,8 +152,10 @@ feed_drop(struct feed *f, struct mem *mem, struct seqmap_pool *pool)
 {
     uint64_t number = 0, second_number;
     struct feed_entry *first = seqmap_next_live(&f->entries, &number), *second;
-    size_t lost = first->waiting;
+    size_t lost;
 
+    ENSURE(first != NULL);
+    lost = first->waiting;
     second_number = number + 1;
     second = seqmap_next_live(&f->entries, &second_number);
     ENSURE(second != NULL);
@@ -161,21 +164,21 @@ feed_drop(struct feed *f, struct mem *mem, struct seqmap_pool *pool)
     return lost;
 }
 
-/* How many numbers are in the spans up to the i-th, it included. */
+/* Number of entries in the ranges up to and including the i-th. */
 static uint64_t
-lost_until(const struct feed *f, size_t i)
+dropped_until(const struct feed *f, size_t i)
 {
-    const struct feed_span *span = &f->lost[i];
+    const struct feed_range *span = &f->lost[i];
 
     return span->before + (span->last - span->first + 1);
 }
 
-/* It is larger than all before. */
+/* Adds a number, larger than all before, to the ranges of dropped entries. */
 static enum status
-note_lost(struct feed *f, struct mem *mem, uint64_t number)
+record_dropped(struct feed *f, struct mem *mem, uint64_t number)
 {
     size_t room = f->lost_room == 0 ? 8 : 2 * f->lost_room, count = f->lost_count;
-    struct feed_span *lost;
+    struct feed_range *lost;
 
     if (count > 0 && f->lost[count - 1].last + 1 == number) {
         f->lost[count - 1].last = number;
@@ -189,7 +192,7 @@ note_lost(struct feed *f, struct mem *mem, uint64_t number)
         f->lost_room = room;
     }
     f->lost[count] =
-        (struct feed_span){number, number, count == 0 ? 0 : lost_until(f, count - 1)};
+        (struct feed_range){number, number, count == 0 ? 0 : dropped_until(f, count - 1)};
     f->lost_count++;
     return ST_OK;
 }
@@ -202,7 +205,7 @@ feed_keep_newest(struct feed *f, struct seqmap_pool *pool, uint64_t bytes)
         enum status st;
 
         (void)seqmap_next_live(&f->entries, &number);
-        st = note_lost(f, pool->mem, number);
+        st = record_dropped(f, pool->mem, number);
         if (st != ST_OK)
             return st;
         (void)feed_drop(f, pool->mem, pool);
@@ -211,12 +214,12 @@ feed_keep_newest(struct feed *f, struct seqmap_pool *pool, uint64_t bytes)
 }
 
 uint64_t
-feed_lost_behind(const struct feed *f, uint64_t number)
+feed_dropped_behind(const struct feed *f, uint64_t number)
 {
     size_t low = 0, high = f->lost_count;
-    const struct feed_span *span;
+    const struct feed_range *span;
 
-    while (low < high) { /* the first span that ends behind it */
+    while (low < high) { /* the first range that ends behind `number` */
         size_t middle = low + (high - low) / 2;
 
         if (f->lost[middle].last > number)
@@ -227,13 +230,14 @@ feed_lost_behind(const struct feed *f, uint64_t number)
     if (low == f->lost_count)
         return 0;
     span = &f->lost[low];
-    return lost_until(f, f->lost_count - 1) - span->before -
+    return dropped_until(f, f->lost_count - 1) - span->before -
            (span->first > number ? 0 : number - span->first + 1);
 }
 
-/* Where those are counted who have in front what comes behind this number. */
+/* The counter of the cursors behind this number: that of the next entry, or of the
+ * end. */
 static size_t *
-counted_at(struct feed *f, uint64_t after)
+waiting_counter(struct feed *f, uint64_t after)
 {
     uint64_t number = after + 1;
     struct feed_entry *entry = seqmap_next_live(&f->entries, &number);
@@ -246,7 +250,7 @@ feed_attach(struct feed *f, struct cursor *c, uint64_t last_seq)
 {
     ENSURE(!c->attached);
     *c = (struct cursor){last_seq, f->last_ordinal, true};
-    ++*counted_at(f, last_seq);
+    ++*waiting_counter(f, last_seq);
 }
 
 void
@@ -258,17 +262,21 @@ feed_attach_at(struct feed *f, struct cursor *c, uint64_t after)
     ENSURE(!c->attached);
     if (entry == NULL)
         *c = (struct cursor){after, f->last_ordinal, true};
-    else /* what was in between is not in front of it any more */
+    else /* entries in between were dropped */
         *c = (struct cursor){number - 1, entry->ordinal - 1, true};
-    ++*counted_at(f, c->after);
+    ++*waiting_counter(f, c->after);
 }
 
 void
 feed_detach(struct feed *f, struct cursor *c)
 {
+    size_t *counter;
+
     if (!c->attached)
         return;
-    --*counted_at(f, c->after);
+    counter = waiting_counter(f, c->after);
+    ENSURE(*counter > 0);
+    --*counter;
     c->attached = false;
 }
 
@@ -285,9 +293,9 @@ feed_advance(struct feed *f, struct cursor *c, uint64_t number, uint64_t ordinal
     uint64_t missed = ordinal - c->ordinal - 1;
 
     ENSURE(c->attached && number > c->after && ordinal > c->ordinal);
-    --*counted_at(f, c->after);
+    --*waiting_counter(f, c->after);
     *c = (struct cursor){number, ordinal, true};
-    ++*counted_at(f, number);
+    ++*waiting_counter(f, number);
     return missed;
 }
 

@@ -1,23 +1,23 @@
 /*
- * feed: what was posted to a queue that somebody is subscribed to, and the cursors in it
- * (claimd/store/subscription.h).
+ * feed: the messages of a queue that its subscribers have still to receive, and their
+ * cursors (claimd/store/subscription.h).
  *
- * An entry has the number of its message, whose body it pins, and how many cursors have it in
- * front of them. Nobody needs what stands before the first entry that has any: it is trimmed. A
- * cursor at the end has nothing in front; the next entry has all of those in front, so a
- * post costs the same whatever their number.
+ * An entry has the number of its message, whose body it pins, and counts the cursors that
+ * have it in front of them. Entries before the first one with such a cursor are freed. A
+ * cursor at the end has no entry in front. The next entry is in front of all of those, so
+ * a post costs the same for any number of cursors.
  *
  *      entries        11        12        14        15
  *      waiting         2         0         1         0       at_end 4
  *                      ^                   ^                 ^
  *      cursors         after 9, 10         after 12          after 15
  *
- * Ordinals count entries without gaps, so a cursor knows how many it has missed.
+ * Ordinals count entries without gaps, so a cursor knows how many entries it has missed.
  *
  * Invariants (feed_audit):
  *   - each entry is in `entries` under the number of its message; ordinals ascend
  *   - waiting and at_end count the attached cursors that stand there
- *   - bytes is the sum of what the entries cost
+ *   - bytes is the sum of the costs of the entries
  *
  *   Cost     each function O(levels of the tree); trimming as said there
  *   Threads  the shard's lock
@@ -32,42 +32,43 @@ struct queue;
 
 /* A place in a feed; embedded in a subscription. */
 struct cursor {
-    uint64_t after;   /* number of the last message that it has done with */
-    uint64_t ordinal; /* of that */
+    uint64_t after;   /* number of the last message that was delivered or missed */
+    uint64_t ordinal; /* of that message */
     bool attached;
 };
 
 struct feed_entry {
-    struct feed_entry *next; /* in the stock */
-    struct message *message; /* owned pin; its number may be another one by now */
+    struct feed_entry *next; /* in feed.stock */
+    struct message *message; /* owned pin; its number may have changed since */
     uint64_t ordinal;
     int64_t expires_ms;
-    int64_t ttl_s, delay_s; /* as it was posted; delay_s: 0 without */
+    int64_t ttl_s, delay_s; /* as posted; delay_s: 0 without */
     size_t waiting;
 };
 
-/* Numbers in a row of entries that were dropped, and how many were before them. */
-struct feed_span {
+/* A range of numbers of dropped entries, and the number of entries in the ranges
+ * before. */
+struct feed_range {
     uint64_t first, last, before;
 };
 
 struct feed {
-    struct queue *queue; /* NULL: its queue has gone, or has no name yet */
+    struct queue *queue; /* NULL: detached, or not attached yet */
     struct seqmap entries;
-    struct feed_entry *stock; /* for the next posts; owned */
+    struct feed_entry *stock; /* spare entries for the next posts; owned */
     size_t in_stock;
     uint64_t last_ordinal;
     uint64_t bytes;
-    uint64_t *tally; /* where they count, too: the shard's; NULL: nowhere */
+    uint64_t *tally; /* borrowed: a sum of the shard that `bytes` counts in; NULL: none */
     size_t at_end;
-    struct feed_span *lost; /* while a log is replayed, ascending; owned */
+    struct feed_range *lost; /* during a replay: dropped entries, ascending; owned */
     size_t lost_count, lost_room;
     struct seqmap subscriptions; /* number -> struct subscription, owned */
-    struct hashmap subscribers;  /* by their address */
+    struct hashmap subscribers;  /* by their subscriber */
     struct list idle;            /* subscriptions at the end */
-    struct list due;             /* those who have something to get now, longest first */
-    struct list link;            /* in the shard's news, while `due` is not empty */
-    struct list stale; /* in the shard's stale feeds: there is something to free */
+    struct list due;             /* subscriptions with a delivery due, oldest first */
+    struct list link;            /* in the shard's due_feeds, while `due` is not empty */
+    struct list stale; /* in the shard's stale_feeds, while there is something to free */
 };
 
 /* Makes an empty feed; NULL without memory. */
@@ -76,79 +77,79 @@ struct feed *feed_new(struct mem *mem);
 /* Frees a feed without entries and subscriptions. */
 void feed_free(struct mem *mem, struct feed *f);
 
-/* True if a post has to be entered: somebody has a cursor. */
+/* True if a post must be appended: there is an attached cursor or an entry. */
 static inline bool
 feed_listens(const struct feed *f)
 {
     return f != NULL && (f->at_end > 0 || f->entries.live > 0);
 }
 
-/* Makes sure that the next `count` messages can be appended, whose nodes are reserved. */
+/* Allocates entries for `count` messages. ST_NO_MEMORY. The caller reserves feed_nodes()
+ * in the pool. */
 enum status feed_stock(struct feed *f, struct mem *mem, size_t count);
 
-/* How many nodes of the pool that takes, behind this number. */
+/* Nodes of the pool that `count` messages behind last_seq take. */
 static inline size_t
 feed_nodes(const struct feed *f, uint64_t last_seq, size_t count)
 {
     return seqmap_nodes_for(&f->entries, last_seq + 1, count);
 }
 
-/* Appends a message, whose number is larger than all before; pins it. */
+/* Appends and pins a message, whose number is larger than all before. Needs feed_stock()
+ * and nodes. */
 void feed_append(struct feed *f, struct seqmap_pool *pool, struct message *m,
                  int64_t ttl_s, int64_t delay_s);
 
-/* From now on its bytes count there; NULL: nowhere. */
+/* Counts the bytes of the feed in this sum from now on; NULL: in none. */
 void feed_count_in(struct feed *f, uint64_t *tally);
 
 /*
- * While a log is replayed, and nobody has a cursor: enters a message anywhere, if it is not there
- * yet; its node and an entry are in stock. Entries get their ordinals with feed_number().
+ * During a replay, while there is no cursor: inserts a message anywhere, unless the
+ * number is there. Needs feed_stock() and nodes. feed_number() gives all entries their
+ * ordinals at the end.
  */
 void feed_put(struct feed *f, struct seqmap_pool *pool, struct message *m,
               uint64_t number, const struct feed_entry *as);
 void feed_number(struct feed *f);
 
 /*
- * Likewise: drops first entries until there are no more than so many bytes (0: any number), and
- * remembers their numbers. ST_NO_MEMORY. feed_lost_behind(): how many of those are behind this one.
+ * During a replay: drops and records the oldest entries, until the feed has at most
+ * `bytes` (0: any number). ST_NO_MEMORY. feed_dropped_behind() returns the number of those
+ * behind a number.
  */
 enum status feed_keep_newest(struct feed *f, struct seqmap_pool *pool, uint64_t bytes);
-uint64_t feed_lost_behind(const struct feed *f, uint64_t number);
+uint64_t feed_dropped_behind(const struct feed *f, uint64_t number);
 
-/*
- * Lets go of the first entries, as many as nobody needs and the budget allows; true if there
- * are no more of them.
- */
+/* Frees the first entries that no cursor needs, within the budget. True: there are no
+ * more of them. */
 bool feed_trim(struct feed *f, struct mem *mem, struct seqmap_pool *pool, size_t *budget);
 
-/*
- * Lets go of the first entry, but not of the last one: whoever has it in front has lost it.
- * Returns how many those are.
- */
+/* Drops the first of two or more entries. Returns the number of cursors that miss it. */
 size_t feed_drop(struct feed *f, struct mem *mem, struct seqmap_pool *pool);
 
-/* Puts a cursor that is detached at the end, behind last_seq. */
+/* Attaches a detached cursor at the end, behind last_seq. */
 void feed_attach(struct feed *f, struct cursor *c, uint64_t last_seq);
 
-/* Puts a cursor that is detached behind this number, or right in front of the next entry. */
+/* Attaches a detached cursor behind this number, or right in front of the next entry. */
 void feed_attach_at(struct feed *f, struct cursor *c, uint64_t after);
 
-/* Fine if it is detached. */
+/* Detaches a cursor; no effect if it is detached. */
 void feed_detach(struct feed *f, struct cursor *c);
 
-/* What an attached cursor has in front, and its number; NULL: nothing. */
+/* The next entry of a cursor, and its number; NULL: there is none, or it is detached. */
 struct feed_entry *
 feed_next(const struct feed *f, const struct cursor *c, uint64_t *number);
 
-/* Moves an attached cursor behind a number that is larger than its. Returns how many it has
- * missed on the way. */
+/* Moves an attached cursor forward, behind this number. Returns the number of entries
+ * that it missed on the way. */
 uint64_t
 feed_advance(struct feed *f, struct cursor *c, uint64_t number, uint64_t ordinal);
 
-/* How many entries an attached cursor has missed up to now, and where it stands behind them. */
+/* Number of entries that a cursor has missed since its last one, and its place behind
+ * them. */
 uint64_t feed_missed(const struct feed *f, const struct cursor *c, uint64_t *after);
 
-/* How many entries a cursor has in front of it, or has missed. */
+/* Number of entries that a cursor has in front of it or has missed. */
 static inline uint64_t
 feed_behind(const struct feed *f, const struct cursor *c)
 {

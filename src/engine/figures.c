@@ -53,6 +53,7 @@ metrics_slots_leave(struct metrics_slots *s, uint32_t *number)
 
     if (at-- == 0)
         return;
+    ENSURE(at < s->count);
     *number = 0;
     lock_acquire(&s->lock);
     s->all[at].queue = NULL;
@@ -86,7 +87,7 @@ metrics_slots_queue(const struct metrics_slots *s, size_t at, const struct shard
 {
     const struct metrics_slot *slot = &s->all[at];
 
-    /* It cannot come to this shard, or leave it, without the lock. */
+    /* A slot joins or leaves this shard only under the lock that the caller holds. */
     return atomic_load_explicit(&slot->shard, memory_order_acquire) == sh ? slot->queue
                                                                           : NULL;
 }

@@ -1,8 +1,8 @@
 /*
- * figures: what a shard has done (store/figures.h), counted where it is logged.
+ * figures: counters of a shard (store/figures.h).
  *
  *   Cost     an addition under the shard's lock, which is held anyway
- *   Threads  counts are read without the lock
+ *   Threads  counters are read without the lock
  */
 #ifndef ENGINE_FIGURES_H
 #define ENGINE_FIGURES_H
@@ -18,7 +18,7 @@
 struct figures {
     struct counter counts[STORE_COUNTERS];
     struct buckets spans[STORE_SPANS];
-    struct store_expired rest; /* of queues that are not shown; under the shard's lock */
+    struct store_expired rest; /* of queues without a slot; under the shard's lock */
 };
 
 static inline void
@@ -27,7 +27,7 @@ figures_count(struct figures *f, enum store_counter which, uint64_t by)
     counter_add(&f->counts[which], by);
 }
 
-/* from_ms may be ahead of now_ms, by a clock that was set: that is no time at all. */
+/* Counts a duration: 0 if from_ms is later than now_ms because the clock was set. */
 static inline void
 figures_span(struct figures *f, enum store_span which, int64_t from_ms, int64_t now_ms)
 {
@@ -36,15 +36,16 @@ figures_span(struct figures *f, enum store_span which, int64_t from_ms, int64_t 
 }
 
 /*
- * The queues that /metrics shows one by one (store/figures.h): the first that were
- * made, as many as there are slots. A queue keeps its slot until it is deleted. The next queue that
- * is made takes it then. So a series never changes its queue, and no queue loses its series because
- * another one has grown.
+ * metrics slots: the queues that /metrics shows one by one (store/figures.h).
  *
- *   Cost     O(1) without a free slot; else a search through the slots that is O(1) unless many
- *            queues come and go in another order
- *   Threads  any. A slot belongs to the shard of its queue, whose lock guards the pointer to the
- *            queue and its counters. The lock in here is a leaf and guards the free slots
+ * A queue takes a free slot when it is made, and keeps it until it is deleted. The next
+ * queue that is made takes the slot then. So a series never changes its queue, and a
+ * queue never loses its series because another one has grown.
+ *
+ *   Cost     O(1) without a free slot; else a search that is O(1) unless many queues come
+ *            and go in another order
+ *   Threads  any. The lock of the queue's shard guards the pointer to the queue and its
+ *            counters. `lock` guards the free slots, and no other lock is taken under it
  */
 
 struct queue;
@@ -53,7 +54,7 @@ struct shard;
 struct metrics_slot {
     _Atomic(struct shard *) shard; /* of the queue; NULL: free */
     struct queue *queue;
-    struct store_expired expired; /* of that queue, since it has the slot */
+    struct store_expired expired; /* of that queue, since it took the slot */
 };
 
 struct metrics_slots {
@@ -68,13 +69,13 @@ struct metrics_slots {
 enum status metrics_slots_init(struct metrics_slots *s, struct mem *mem, size_t count);
 void metrics_slots_fini(struct metrics_slots *s, struct mem *mem);
 
-/* Gives a queue a slot if one is free, and writes its number, from 1 on. Takes it back, and writes 0.
- * Both need the lock of the queue's shard. */
+/* Give a queue a slot if one is free, and write its number, from 1; take the slot back,
+ * and write 0. Both need the lock of the queue's shard. */
 void metrics_slots_enter(struct metrics_slots *s, struct shard *sh, struct queue *q,
                          uint32_t *number);
 void metrics_slots_leave(struct metrics_slots *s, uint32_t *number);
 
-/* The shard of the first taken slot from *at on, which becomes its index; NULL: none. */
+/* The shard of the first slot in use from *at on, which becomes its index; NULL: none. */
 struct shard *metrics_slots_next(const struct metrics_slots *s, size_t *at);
 
 /* The counters of a slot; NULL for the number 0. Needs the lock of the queue's shard. */

@@ -3,7 +3,8 @@
 #include "engine/changelog.h"
 #include "engine/subscription.h"
 
-/* After so many slices an operation lets others of its thread go first. */
+/* Slices after which an operation returns ST_AGAIN, so that other requests of its thread
+ * run. */
 enum { SLICES = 4 };
 
 void
@@ -14,11 +15,11 @@ message_detach(struct shard *sh, struct message *m)
     lock_assert_held(&sh->lock);
     ENSURE(m->backlog != NULL);
     if (m->backlog->queue != NULL)
-        directory_give(&m->backlog->queue->entry, 1, m->body_len);
+        directory_uncharge(&m->backlog->queue->entry, 1, m->body_len);
     wheel_disarm(sh->message_wheel, &m->due);
     backlog_remove(m->backlog, &sh->pool, m);
     if (holder != NULL)
-        claim_lose(sh, holder);
+        claim_drop_message(sh, holder);
     seqmap_pool_trim(&sh->pool);
 }
 
@@ -26,6 +27,8 @@ bool
 expire_claims(struct shard *sh, int64_t now_ms, size_t *budget)
 {
     bool whole = wheel_advance(sh->claim_wheel, now_ms, *budget);
+
+    lock_assert_held(&sh->lock);
 
     while (*budget > 0) {
         struct deadline *d = wheel_drain(sh->claim_wheel);
@@ -47,7 +50,7 @@ expire_claims(struct shard *sh, int64_t now_ms, size_t *budget)
 static void
 message_due(struct shard *sh, struct message *m, int64_t now_ms)
 {
-    struct queue *q = m->backlog->queue; /* NULL: dead already */
+    struct queue *q = m->backlog->queue; /* NULL: on the reclaim list */
     bool logged = has_log(sh->core) && q != NULL;
 
     if (!message_live(m, now_ms)) {
@@ -81,6 +84,8 @@ expire_messages(struct shard *sh, int64_t now_ms, size_t *budget)
 {
     bool whole = wheel_advance(sh->message_wheel, now_ms, *budget);
 
+    lock_assert_held(&sh->lock);
+
     while (*budget > 0) {
         struct deadline *d = wheel_drain(sh->message_wheel);
 
@@ -102,7 +107,7 @@ expire_enter(struct shard *sh, int64_t *now_ms, enum expiry which)
         if ((which < EXPIRE_CLAIMS || expire_claims(sh, *now_ms, &claims)) &&
             (which < EXPIRE_ALL || expire_messages(sh, *now_ms, &messages)))
             return ST_OK;
-        shard_leave(sh); /* much is due: let others in between the slices */
+        shard_leave(sh); /* other operations run between the slices */
     }
     return ST_AGAIN;
 }
@@ -118,7 +123,7 @@ reclaim_backlog(struct shard *sh, struct queue *q, struct backlog *fresh)
     q->backlog = fresh;
     if (fresh != NULL)
         fresh->queue = q;
-    directory_give(&q->entry, b->messages.live, b->bytes);
+    directory_uncharge(&q->entry, b->messages.live, b->bytes);
     if (b->messages.live == 0) {
         backlog_free(sh->core->mem, b);
         return;
@@ -140,7 +145,7 @@ reclaim_queue(struct shard *sh, struct queue *q)
 bool
 reclaim_slice(struct shard *sh, int64_t now_ms, size_t *budget)
 {
-    (void)now_ms; /* dead backlogs have no time */
+    (void)now_ms; /* these messages do not expire */
     lock_assert_held(&sh->lock);
     for (; *budget > 0 && !list_empty(&sh->reclaim_list); --*budget) {
         struct backlog *b =
@@ -175,7 +180,7 @@ reclaim_audit(const struct shard *sh)
     return count == sh->reclaiming.messages;
 }
 
-/* A part of housekeeping, as far as the budget goes. True when none of it is left. */
+/* A task of housekeeping, as far as the budget goes. True: nothing is left to do. */
 typedef bool chore_fn(struct shard *sh, int64_t now_ms, size_t *budget);
 
 int64_t
@@ -203,6 +208,6 @@ housekeep_shard(struct shard *sh, int64_t now_ms, size_t *budget)
     if (!complete)
         next_ms = now_ms;
     atomic_store(&sh->next_ms, next_ms);
-    shard_leave(sh); /* may lower it */
+    shard_leave(sh); /* this may lower sh->next_ms */
     return next_ms;
 }

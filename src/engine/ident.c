@@ -6,7 +6,7 @@
 
 enum { NUMBER_BITS = 48 }; /* of a claim's number */
 
-/* Spreads a tag's first digit over a..f. */
+/* Replaces the first hexadecimal digit by a letter, a to f. */
 static uint32_t
 with_letter(uint32_t digits, uint32_t letter)
 {

@@ -29,30 +29,29 @@ ident_equal(struct ident a, struct ident b)
 
 void ident_write(struct store_id *out, struct ident id);
 
-/* False if the text is no id in our form. */
+/* False if the text is no id of this form. */
 bool ident_read(struct bytes text, struct ident *out);
 
 /*
- * The id of a claim: its number, which finds it, and 46 random bits, which nobody guesses.
- * Numbers stay below 2^48: a queue makes so many claims in 89 years of 100 000 a second.
- * entropy_reserve(IDENT_ENTROPY) must have succeeded.
+ * The id of a claim: its number, by which the engine finds it, and 46 random bits, which
+ * no client can guess. Numbers stay below 2^48: a queue makes so many claims in 89 years
+ * of 100 000 a second. The caller has reserved IDENT_ENTROPY bytes of entropy.
  */
 #define IDENT_ENTROPY 6
 struct ident ident_claim(struct entropy *entropy, uint64_t number);
 uint64_t ident_claim_number(struct ident id);
 
 /*
- * The id of a subscription: it sorts behind `last`, that of the newest one of its queue (zero: there
- * is none), whose number is lower. A log forgets the number of a subscription that has gone: the
- * random step keeps an id with the same number from being the same. Entropy as for a claim.
+ * The id of a subscription. It sorts behind `last`, the id of the newest subscription of
+ * the queue (zero: none), which has a lower number. After a restart a number may be used
+ * again. The random step then makes the id a different one. Needs entropy as a claim
+ * does.
  */
 struct ident
 ident_subscription(struct entropy *entropy, struct ident last, uint64_t number);
 
-/*
- * The tag of the count-th queue of an engine whose random start is `start`: different for
- * 6 * 2^28 queues in a row, so that no two queues ever have the same message ids.
- */
+/* The tag of the count-th queue of an engine whose random start is `start`. It differs
+ * for 6 * 2^28 queues in a row, so no two queues have the same message ids. */
 uint32_t ident_tag(uint64_t start, uint64_t count);
 
 /* Decimal digits of a number. */

@@ -14,7 +14,7 @@ engine_shard(const struct engine *e, uint64_t hash)
 enum status
 engine_ping(struct store *s, struct store_op *op)
 {
-    (void)s, (void)op; /* memory is always there */
+    (void)s, (void)op; /* memory is always available */
     return ST_OK;
 }
 
@@ -70,7 +70,7 @@ engine_live(struct store *s, uint64_t *messages, uint64_t *bytes)
 void
 engine_replay_marks(struct store *s, const struct store_marks *marks)
 {
-    core_use_up(&engine_of(s)->core, marks);
+    core_restore_marks(&engine_of(s)->core, marks);
 }
 
 void
@@ -81,7 +81,8 @@ engine_marks(struct store *s, struct store_marks *out)
 
 /* ---------------------------------------------------------------------- housekeeping */
 
-/* A piece frees at least so many bytes: a message's structure, its header, its index. */
+/* Bytes that freeing one piece returns at least: a message with its header and its
+ * index. */
 enum { PIECE_BYTES = 128, PAY_AT_LEAST = 8 };
 
 void
@@ -106,10 +107,10 @@ engine_housekeep(struct store *s, int64_t now_ms, int64_t *next_ms)
 {
     struct engine *e = engine_of(s);
 
-    /* Whoever arms something from here on lowers next_ms again; nobody's wish is lost. */
+    /* A deadline that is armed from here on lowers next_ms again, so none is lost. */
     atomic_store(&e->core.next_ms, WHEEL_NEVER);
     for (size_t i = 0; i <= e->shard_mask; i++) {
-        size_t budget = SIZE_MAX; /* a slice is bounded by itself */
+        size_t budget = SIZE_MAX; /* each slice is bounded anyway */
 
         core_wake_at(&e->core, housekeep_shard(&e->shards[i], now_ms, &budget));
     }
@@ -193,7 +194,7 @@ fill_queue_figures(const struct queue *q, int64_t now_ms, struct store_queue_fig
         .claimable = b->messages.ready,
         .claimed = b->claimed,
         .delayed = backlog_delayed(b),
-        .dead_letters = b->original.count,
+        .dead_letters = b->originals.count,
         .claims = b->claims.live,
         .bytes = b->bytes,
     };
@@ -217,7 +218,7 @@ engine_queue_figures(struct store *s, struct store_op *op, size_t *at,
         int64_t now_ms = op->now_ms;
         const struct queue *q;
 
-        /* A few slices of what is due: a reader of metrics does not do all the work. */
+        /* Expires a few slices at most: a reader of metrics need not do all the work. */
         if (expire_enter(sh, &now_ms, EXPIRE_ALL) != ST_OK)
             now_ms = shard_enter(sh, now_ms);
         q = metrics_slots_queue(slots, *at, sh);
@@ -225,7 +226,7 @@ engine_queue_figures(struct store *s, struct store_op *op, size_t *at,
             fill_queue_figures(q, now_ms, out);
         shard_leave(sh);
         if (q == NULL)
-            continue; /* it went, or another took its place: look again */
+            continue; /* the queue was deleted: the slot is read again */
         ++*at;
         return ST_OK;
     }
@@ -256,7 +257,7 @@ queue_audit(const struct shard *sh, const struct queue *q)
     return claims_audit(q->backlog);
 }
 
-/* Wait queues of queues that are not there are in the table, too. */
+/* The table also has wait queues of queues that do not exist. */
 static bool
 waitqueues_audit(const struct shard *sh)
 {
@@ -268,7 +269,7 @@ waitqueues_audit(const struct shard *sh)
         const struct waitqueue *waitqueue =
             container_of(node, const struct waitqueue, node);
 
-        if (waitqueue->ended ||
+        if (waitqueue->closed ||
             (waitqueue->queue == NULL ? !waitqueue_audit(waitqueue, 0)
                                       : waitqueue->queue->waitqueue != waitqueue))
             return false;
@@ -304,7 +305,8 @@ shard_audit(struct shard *sh, struct directory_sum *sum)
     sound = hashmap_audit(&sh->queues) && wheel_audit(sh->claim_wheel) &&
             wheel_audit(sh->message_wheel) &&
             (sh->subscription_wheel == NULL || wheel_audit(sh->subscription_wheel)) &&
-            reclaim_audit(sh) && tally_audit(sh) && waitqueues_audit(sh) && !sh->tells;
+            reclaim_audit(sh) && tally_audit(sh) && waitqueues_audit(sh) &&
+            !sh->delivery_due;
     sum->queues += sh->queues.count;
     sum->messages += sh->alive.messages;
     sum->bytes += sh->alive.bytes;

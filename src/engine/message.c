@@ -16,7 +16,8 @@ message_make(struct mem *mem, size_t body_len, const struct store_checksum *chec
 
     if (body_len > UINT32_MAX)
         return NULL;
-    /* The body begins in the padding; setting the structure writes all of that. */
+    /* The body begins in the padding of the structure, all of which the assignment
+     * writes. */
     m = mem_alloc(mem, size < sizeof(*m) ? sizeof(*m) : size);
     if (m == NULL)
         return NULL;
@@ -45,6 +46,7 @@ message_set_original(struct mem *mem, struct message *m, const struct store_id *
 {
     struct ident id;
 
+    ENSURE(m->original == NULL);
     if (!ident_read(store_id_bytes(text), &id))
         return ST_BAD_VALUE;
     m->original = mem_alloc(mem, sizeof(*m->original));

@@ -29,30 +29,28 @@ struct message {
     struct deadline due; /* in the message wheel: end of delay, then end of life */
     int64_t expires_ms;  /* end of life; due.due_ms is at most this */
     int64_t posted_ms;
-    uint64_t seq;              /* its number in the backlog: its age */
+    uint64_t seq;              /* its number in the queue; messages are ordered by it */
     struct backlog *backlog;   /* owner */
-    struct claim *claim;       /* holder; NULL: free */
+    struct claim *claim;       /* that holds it; NULL: not claimed */
     struct original *original; /* owned; the id from another queue; NULL: none */
-    uint64_t client;           /* who posted it */
+    uint64_t client;           /* id of the client that posted it */
     uint32_t body_len;
-    _Atomic uint32_t pins; /* the backlog's and those of answers */
-    uint32_t claim_count;  /* how often it was claimed here */
+    _Atomic uint32_t pins; /* of the backlog, and of batches and feed entries */
+    uint32_t claim_count;  /* delivery count in this queue */
     bool delayed;          /* neither ready nor claimed until due.due_ms */
     bool has_checksum;     /* behind the body */
     char body[];
 };
 
-/* The id of a message that was moved here as a dead letter: it keeps the one it had. */
+/* The id that a dead letter had in the queue that it came from. It keeps this id. */
 struct original {
     struct hashnode node; /* in its backlog's `originals` */
     struct ident id;
     struct message *message;
 };
 
-/*
- * Makes a message whose body is still to be written, with a copy of a checksum unless it is NULL,
- * and one pin; NULL without memory.
- */
+/* Makes a message with one pin, with a copy of the checksum (NULL: without). The caller
+ * writes the body. NULL without memory. */
 struct message *message_make(struct mem *mem, size_t body_len,
                              const struct store_checksum *checksum, uint64_t client);
 
@@ -60,16 +58,16 @@ struct message *message_make(struct mem *mem, size_t body_len,
 struct message *message_new(struct mem *mem, struct bytes body,
                             const struct store_checksum *checksum, uint64_t client);
 
-/* Gives it the id of this text as its original one. ST_BAD_VALUE: it is no id; ST_NO_MEMORY. */
+/* Sets the original id. ST_BAD_VALUE: the text is no id; ST_NO_MEMORY. */
 enum status
 message_set_original(struct mem *mem, struct message *m, const struct store_id *text);
 
 void message_pin(struct message *m);
 
-/* Takes back a pin; the last one frees the message. */
+/* Drops a pin. The last one frees the message. */
 void message_unpin(struct mem *mem, struct message *m);
 
-/* Takes the backlog's pin from each message of a list linked by due.link. */
+/* Drops a pin of each message of a list linked by due.link, which becomes empty. */
 void message_unpin_all(struct mem *mem, struct list *messages);
 
 static inline bool
@@ -78,7 +76,7 @@ message_live(const struct message *m, int64_t now_ms)
     return now_ms < m->expires_ms;
 }
 
-/* Its id in a queue with this tag: the one it came with from another queue, or its own. */
+/* The id of a message of a queue with this tag: the original one, or its own. */
 static inline struct ident
 message_ident(const struct message *m, uint32_t tag)
 {
@@ -91,7 +89,7 @@ message_body(const struct message *m)
     return bytes_of(m->body, m->body_len);
 }
 
-/* NULL: posted without. */
+/* NULL: the message has none. */
 static inline const struct store_checksum *
 message_checksum(const struct message *m)
 {

@@ -4,8 +4,7 @@
 
 /* ---------------------------------------------------------------------- post */
 
-/* Of bodies: what the log has to keep besides what it knows of any message, and what counts
- * for the project. */
+/* Bytes of the bodies of a post: its size in the log, and its charge to the project. */
 static size_t
 body_bytes(const struct store_post *post)
 {
@@ -16,14 +15,14 @@ body_bytes(const struct store_post *post)
     return total;
 }
 
-/* Bytes that a post will take, roughly: bodies and what goes with each message. */
+/* Bytes of memory that a post takes, roughly. */
 static size_t
 post_bytes(const struct store_post *post)
 {
     return post->count * (sizeof(struct message) + 32) + body_bytes(post);
 }
 
-/* Makes all messages of a post, linked by due.link in order. On failure the list is
+/* Makes the messages of a post, linked by due.link in order. After a failure the list is
  * empty. */
 static enum status
 make_messages(struct mem *mem, const struct store_post *post, struct list *messages)
@@ -50,7 +49,7 @@ first_set(int64_t a, int64_t b, int64_t c)
     return b != STORE_UNSET ? b : c;
 }
 
-/* Adds the messages to the queue's end; all room is reserved, nothing can fail. */
+/* Adds the messages to the end of the queue. Cannot fail: memory is reserved. */
 static void
 append_messages(struct queue *q, const struct store_post *post, struct list *messages,
                 int64_t now_ms)
@@ -81,11 +80,12 @@ append_messages(struct queue *q, const struct store_post *post, struct list *mes
         if (listened)
             feed_append(q->feed, &sh->pool, m, ttl_s, delay_s > 0 ? delay_s : 0);
     }
+    ENSURE(list_empty(messages));
     if (listened)
         feed_grown(sh, q->feed);
 }
 
-/* Whatever can fail, fails here, while nothing has changed. */
+/* Does everything that can fail, before anything changes. */
 static enum status
 reserve_post(struct txn *t, const struct store_post *post)
 {
@@ -108,15 +108,15 @@ reserve_post(struct txn *t, const struct store_post *post)
         st =
             backlog_reserve(q->backlog, &t->shard->pool, q->last_seq, post->count, spare);
     if (st == ST_OK)
-        st =
-            t->made ? txn_reserve_queue(t) : changelog_reserve_numbers(q, post->count, 0);
+        st = t->queue_is_new ? txn_reserve_queue(t)
+                             : changelog_reserve_numbers(q, post->count, 0);
     if (st == ST_OK)
-        st = directory_take(&q->entry, post->count, bytes, &t->engine->core.limits);
+        st = directory_charge(&q->entry, post->count, bytes, &t->engine->core.limits);
     if (st != ST_OK)
         return st;
     st = txn_reserve_messages(t, STORE_CHANGE_POST, post->count, bytes);
     if (st != ST_OK)
-        directory_give(&q->entry, post->count, bytes);
+        directory_uncharge(&q->entry, post->count, bytes);
     return st;
 }
 
@@ -127,6 +127,7 @@ commit_post(struct txn *t, const struct store_post *post, struct list *messages)
     const bool made = txn_link_queue(t);
 
     append_messages(t->queue, post, messages, t->now_ms);
+    ENSURE(t->queue->last_seq == first + post->count - 1);
     figures_count(&t->shard->figures, STORE_COUNT_POSTED, post->count);
     queue_wake_waiters(t->queue);
     if (!has_log(&t->engine->core))
@@ -177,13 +178,11 @@ engine_message_post(struct store *s, struct store_op *op, const struct store_que
 
 /* ---------------------------------------------------------------------- read */
 
-/*
- * How many messages one call of a listing leaves out: some tens of microseconds' worth. What
- * a filter leaves out in front of the page may be the whole queue; the page has its limit.
- */
+/* Messages that one call of a listing may skip: some tens of microseconds under the lock.
+ * A filter may skip a whole queue in front of the page. The page itself has a limit. */
 enum { LIST_SLICE = 1024 };
 
-/* The number a listing goes on behind; 0: from the head. */
+/* The number behind which a listing continues; 0: from the head. */
 static uint64_t
 marker_seq(const struct queue *q, struct bytes marker)
 {
@@ -202,10 +201,8 @@ marker_seq(const struct queue *q, struct bytes marker)
     return 0;
 }
 
-/*
- * Shows messages behind *seq, which moves on to the last one looked at. True when the page
- * is complete, or ends here because it shows something.
- */
+/* Adds messages behind *seq, which becomes the number of the last one read. True: the
+ * page is complete, or ends early because it has a message. */
 static bool
 list_slice(const struct queue *q, const struct store_filter *filter, int64_t now_ms,
            uint64_t *seq, struct store_batch *out)
@@ -232,7 +229,7 @@ list_slice(const struct queue *q, const struct store_filter *filter, int64_t now
             return true;
     }
     if (out->count > 0)
-        ident_write_marker(&out->next, *seq); /* what was left out needs no second look */
+        ident_write_marker(&out->next, *seq); /* the next page starts behind it */
     return out->count > 0;
 }
 
@@ -240,7 +237,7 @@ enum status
 engine_message_list(struct store *s, struct store_op *op, const struct store_queue *where,
                     const struct store_filter *filter, struct store_batch *out)
 {
-    uint64_t tag = out->resume[0]; /* of the queue it began with; 0: not begun */
+    uint64_t tag = out->resume[0]; /* of the listed queue; 0: not begun */
     uint64_t seq = out->resume[1];
     struct store_batch batch;
     struct txn t;
@@ -253,7 +250,8 @@ engine_message_list(struct store *s, struct store_op *op, const struct store_que
     st = txn_begin(&t, s, op, where, EXPIRE_ALL);
     if (st != ST_OK)
         goto out;
-    /* A queue made anew is not the one the listing began in: that one has no more. */
+    /* If the queue was deleted and made again meanwhile, the listing has no more
+     * messages. */
     if (t.queue != NULL && (tag == 0 || tag == t.queue->tag)) {
         if (tag == 0)
             seq = marker_seq(t.queue, filter->marker);
@@ -273,7 +271,7 @@ out:
 }
 
 static struct message *
-find_live(const struct queue *q, struct bytes text, int64_t now_ms)
+find_live_message(const struct queue *q, struct bytes text, int64_t now_ms)
 {
     struct message *m;
     struct ident id;
@@ -299,7 +297,7 @@ engine_message_get(struct store *s, struct store_op *op, const struct store_queu
         return st;
     }
     for (size_t i = 0; t.queue != NULL && i < count; i++) {
-        struct message *m = find_live(t.queue, ids[i], t.now_ms);
+        struct message *m = find_live_message(t.queue, ids[i], t.now_ms);
 
         if (m != NULL)
             batch_add(out, m, t.queue->tag, t.now_ms);
@@ -310,14 +308,14 @@ engine_message_get(struct store *s, struct store_op *op, const struct store_queu
 
 /* ---------------------------------------------------------------------- remove */
 
-/* Messages on their way out; the backlog's pins are dropped when the lock is free. */
+/* Messages that were removed. Their pins are dropped without the lock. */
 struct discarded {
     struct list messages;
     size_t count;
 };
 
 static void
-discard_message(struct txn *t, struct message *m, struct discarded *d)
+remove_message(struct txn *t, struct message *m, struct discarded *d)
 {
     if (m->claim != NULL) {
         struct figures *figures = &t->shard->figures;
@@ -331,9 +329,9 @@ discard_message(struct txn *t, struct message *m, struct discarded *d)
     d->count++;
 }
 
-/* Counts and logs the discarded messages, leaves, and drops the pins. */
+/* Counts and logs the removed messages, ends the transaction, and drops the pins. */
 static void
-leave_discarded(struct txn *t, struct discarded *d, enum store_counter which)
+end_discarding(struct txn *t, struct discarded *d, enum store_counter which)
 {
     figures_count(&t->shard->figures, which, d->count);
     if (has_log(&t->engine->core) && d->count > 0)
@@ -342,7 +340,8 @@ leave_discarded(struct txn *t, struct discarded *d, enum store_counter which)
     message_unpin_all(t->engine->core.mem, &d->messages);
 }
 
-/* Does the rule accept m? The named claims are marked; any_live: at least one of them. */
+/* Checks whether the rule allows to delete m. The marked claims are marked; any_live: one
+ * of them exists. */
 static enum status
 may_delete(enum store_delete_rule rule, const struct message *m, bool any_live)
 {
@@ -350,25 +349,24 @@ may_delete(enum store_delete_rule rule, const struct message *m, bool any_live)
         return m->claim == NULL ? ST_OK : ST_CLAIMED;
     if (!any_live || m->claim == NULL)
         return ST_NOT_CLAIMED;
-    return m->claim->named ? ST_OK : ST_CLAIMED;
+    return m->claim->marked ? ST_OK : ST_CLAIMED;
 }
 
-/* Does the rule accept all live messages? O(ids + claims): the claims are marked, and looked at
- * from the messages. */
+/* Checks whether the rule allows to delete all live messages. O(ids + claims). */
 static enum status
 check_rule(const struct txn *t, const struct store_delete *which)
 {
     const bool any_live =
-        claim_name(t->queue, which->claim_ids, which->claim_count, true, t->now_ms) > 0;
+        claims_mark(t->queue, which->claim_ids, which->claim_count, true, t->now_ms) > 0;
     enum status st = ST_OK;
 
     for (size_t i = 0; st == ST_OK && i < which->count; i++) {
-        const struct message *m = find_live(t->queue, which->ids[i], t->now_ms);
+        const struct message *m = find_live_message(t->queue, which->ids[i], t->now_ms);
 
         if (m != NULL)
             st = may_delete(which->rule, m, any_live);
     }
-    (void)claim_name(t->queue, which->claim_ids, which->claim_count, false, t->now_ms);
+    (void)claims_mark(t->queue, which->claim_ids, which->claim_count, false, t->now_ms);
     if (st != ST_OK && which->rule == STORE_DELETE_HELD)
         figures_count(&t->shard->figures, STORE_COUNT_LATE_DELETES, 1);
     return st;
@@ -388,19 +386,20 @@ engine_message_delete(struct store *s, struct store_op *op,
     list_init(&d.messages);
     if (t.queue != NULL && which->rule != STORE_DELETE_ANY)
         st = check_rule(&t, which);
-    /* A message that is named twice counts twice. */
+    /* A message that is marked twice counts twice: the reservation may be larger than
+     * needed. */
     for (size_t i = 0; t.queue != NULL && has_log(&t.engine->core) && i < which->count;
          i++)
-        live += find_live(t.queue, which->ids[i], t.now_ms) != NULL;
+        live += find_live_message(t.queue, which->ids[i], t.now_ms) != NULL;
     if (st == ST_OK && live > 0)
         st = txn_reserve_messages(&t, STORE_CHANGE_DELETE, live, 0);
     for (size_t i = 0; t.queue != NULL && st == ST_OK && i < which->count; i++) {
-        struct message *m = find_live(t.queue, which->ids[i], t.now_ms);
+        struct message *m = find_live_message(t.queue, which->ids[i], t.now_ms);
 
         if (m != NULL)
-            discard_message(&t, m, &d);
+            remove_message(&t, m, &d);
     }
-    leave_discarded(&t, &d, STORE_COUNT_DELETED);
+    end_discarding(&t, &d, STORE_COUNT_DELETED);
     return st;
 }
 
@@ -429,9 +428,9 @@ engine_message_pop(struct store *s, struct store_op *op, const struct store_queu
     if (room == 0) {
         st = txn_wait(&t, limit);
     } else {
-        st = batch_fits(&t, room, out);
+        st = batch_check_size(&t, room, out);
         if (st == ST_OK)
-            st = batch_opened(&t, room, out);
+            st = batch_check_sealed(&t, room, out);
         if (st == ST_OK)
             st = txn_reserve_messages(&t, STORE_CHANGE_DELETE, room, 0);
         if (st == ST_OK) {
@@ -442,12 +441,12 @@ engine_message_pop(struct store *s, struct store_op *op, const struct store_queu
                 if (m->claim_count == 0)
                     figures_span(&t.shard->figures, STORE_SPAN_WAITED, m->posted_ms,
                                  t.now_ms);
-                discard_message(&t, m, &d);
+                remove_message(&t, m, &d);
             }
             txn_stop_waiting(&t);
         }
     }
-    leave_discarded(&t, &d, STORE_COUNT_POPPED);
+    end_discarding(&t, &d, STORE_COUNT_POPPED);
     if (st == ST_OK)
         *out = batch;
     else

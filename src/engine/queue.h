@@ -1,9 +1,11 @@
 /*
- * queue: a name in a project, its metadata, and its backlog with the claims on it.
+ * queue: a name in a project, its metadata, its messages and claims (backlog.h), and its
+ * feed.
  *
- * Everything but the metadata's bytes (immutable, pinned by answers) is guarded by the
- * shard's lock. A deleted queue leaves the table and the directory at once; its backlog lies
- * on the reclaim list until it is empty, and is never found again.
+ * A deleted queue leaves the table and the directory at once. Its backlog lies on the
+ * reclaim list until it is empty, and no operation finds it there.
+ *
+ *   Threads  the shard's lock; the bytes of metadata never change, and responses pin them
  */
 #ifndef ENGINE_QUEUE_H
 #define ENGINE_QUEUE_H
@@ -17,14 +19,14 @@ struct feed;
 struct waitqueue;
 struct shard;
 
-/* A queue's metadata document and its meaning; never changed, only replaced. */
+/* A queue's metadata document and the settings in it; never changed, only replaced. */
 struct metadata {
     _Atomic uint32_t pins;
     struct store_metadata document; /* texts point behind this structure */
     char text[];
 };
 
-/* Makes a copy with one pin, of an empty document for NULL; NULL without memory. */
+/* Makes a copy with one pin; NULL: of the empty document. NULL without memory. */
 struct metadata *metadata_new(struct mem *mem, const struct store_metadata *document);
 struct metadata *metadata_pin(struct metadata *md);
 void metadata_unpin(struct mem *mem, struct metadata *md);
@@ -34,21 +36,21 @@ struct queue {
     struct directory_entry entry;
     struct shard *shard;         /* NULL until it is linked */
     struct backlog *backlog;     /* owned */
-    struct feed *feed;           /* owned; NULL: nobody is subscribed */
-    struct waitqueue *waitqueue; /* who waits for its messages; NULL: nobody */
+    struct feed *feed;           /* owned; NULL: no subscriptions */
+    struct waitqueue *waitqueue; /* NULL: no waiters */
     struct metadata *metadata;   /* owned pin */
     uint64_t version;            /* of the metadata; unique within the shard */
     uint64_t last_seq;           /* number of the newest message ever posted */
     uint64_t last_claim;         /* number of the newest claim ever made */
     uint64_t last_subscription;  /* number of the newest subscription */
-    uint64_t fence_base;         /* added to it: the claim's fencing number */
+    uint64_t fence_base;         /* a claim's fencing token is this plus its number */
     uint64_t reserved_seq,
-        reserved_claim;          /* transient: the log says that they are used so far */
-    uint64_t lsn;                /* in the log, of its last change; 0: none */
+        reserved_claim; /* transient: the log says that numbers up to these are used */
+    uint64_t lsn;       /* in the log, of its last change; 0: none */
     struct list checkpoint_link; /* in the shard's list of all queues, see state_read.c */
-    uint32_t checkpoint_no;      /* that has read it, or in which it was made */
+    uint32_t checkpoint_no;      /* that has read it, or during which it was made */
     uint32_t tag;                /* of this incarnation, in message ids */
-    uint32_t metrics_slot;       /* number of its slot in figures.h; 0: none */
+    uint32_t metrics_slot;       /* of figures.h, from 1; 0: none */
     struct store_queue where;    /* points behind this structure */
     char text[];
 };
@@ -59,14 +61,14 @@ queue_settings(const struct queue *q)
     return &q->metadata->document.settings;
 }
 
-/* True if it is not to survive a restart with what it has. */
+/* True if the contents of the queue need not survive a restart. */
 static inline bool
 queue_transient(const struct queue *q)
 {
     return queue_settings(q)->transient;
 }
 
-/* Reserves the next numbers (changelog.h): so many that it is a record in a million posts. */
+/* Reserves the next numbers (changelog.h), enough for a million messages or claims. */
 static inline void
 queue_reserve_numbers(struct queue *q)
 {
@@ -76,13 +78,12 @@ queue_reserve_numbers(struct queue *q)
     q->reserved_claim = q->last_claim + loan;
 }
 
-/* Makes a queue that is not linked anywhere yet, for NULL without metadata; NULL without
- * memory. */
+/* Makes a queue that is not linked yet; metadata NULL: without. NULL without memory. */
 struct queue *
 queue_new(struct core *core, struct tally *tally, const struct store_queue *where,
           const struct store_metadata *metadata);
 
-/* Frees a queue that is not linked, with its (empty) backlog if it has one. */
+/* Frees a queue that is not linked, and its backlog, if any, which must be empty. */
 void queue_free(struct mem *mem, struct queue *q);
 
 #endif

@@ -50,7 +50,7 @@ pinned_metadata(struct store *s, struct store_op *op, const struct store_queue *
 }
 
 static void
-show_metadata(struct store_queue_view *view, struct metadata *md, uint64_t version)
+fill_queue_metadata(struct store_queue_view *view, struct metadata *md, uint64_t version)
 {
     view->metadata = md->document;
     view->version = version;
@@ -78,7 +78,7 @@ engine_queue_get(struct store *s, struct store_op *op, const struct store_queue 
     }
     name = (char *)(view + 1);
     view->name = bytes_lay(&name, where->name);
-    show_metadata(view, md, version);
+    fill_queue_metadata(view, md, version);
     queues.store = s;
     queues.queues = view;
     queues.count = 1;
@@ -142,7 +142,7 @@ engine_queue_delete(struct store *s, struct store_op *op, const struct store_que
     return st;
 }
 
-/* Whatever can fail, fails here; *fresh takes the place of the backlog. */
+/* Does everything that can fail. *fresh will replace the backlog. */
 static enum status
 reserve_purge(struct txn *t, bool messages, bool subscriptions, struct backlog **fresh)
 {
@@ -198,7 +198,8 @@ engine_queue_purge(struct store *s, struct store_op *op, const struct store_queu
 }
 
 static void
-show_end(struct store_end *out, const struct message *m, uint32_t tag, int64_t now_ms)
+fill_stats_end(struct store_end *out, const struct message *m, uint32_t tag,
+               int64_t now_ms)
 {
     ident_write(&out->id, message_ident(m, tag));
     out->age_s = (now_ms - m->posted_ms) / 1000;
@@ -224,9 +225,10 @@ engine_queue_stats(struct store *s, struct store_op *op, const struct store_queu
 
         out->total = b->messages.live;
         out->claimed = b->claimed;
-        show_end(&out->oldest, seqmap_next_live(&b->messages, &seq), t.queue->tag,
-                 t.now_ms);
-        show_end(&out->newest, seqmap_last(&b->messages, &seq), t.queue->tag, t.now_ms);
+        fill_stats_end(&out->oldest, seqmap_next_live(&b->messages, &seq), t.queue->tag,
+                       t.now_ms);
+        fill_stats_end(&out->newest, seqmap_last(&b->messages, &seq), t.queue->tag,
+                       t.now_ms);
     }
     txn_end(&t);
     return st;
@@ -243,8 +245,7 @@ engine_queues_release(const struct store *s, struct store_queues *queues)
     mem_free(mem, queues->queues);
 }
 
-/* Fills in the metadata of the views; drops queues that have gone since they were named.
- */
+/* Adds metadata to the views, and removes queues that were deleted meanwhile. */
 static void
 add_metadata(struct store *s, struct store_op *op, const struct store_page *page,
              struct store_queues *queues)
@@ -262,7 +263,7 @@ add_metadata(struct store *s, struct store_op *op, const struct store_page *page
         if (md == NULL)
             continue;
         view->name = where.name;
-        show_metadata(view, md, version);
+        fill_queue_metadata(view, md, version);
         kept++;
     }
     queues->count = kept;
@@ -280,8 +281,9 @@ list_names(struct store *s, struct store_op *op, const struct store_page *wanted
     if (st != ST_OK)
         return st;
     /*
-     * The queues may have changed in any shard. A queue is in the directory before its change has an
-     * LSN, but not without its shard's lock. So the shards come after the directory.
+     * The queues may have changed in any shard. A queue is in the directory before its
+     * creation has an LSN, but only while its shard is locked. So the LSNs are read after
+     * the directory.
      */
     for (size_t i = 0; has_log(&e->core) && i <= e->shard_mask; i++) {
         struct shard *sh = &e->shards[i];

@@ -8,7 +8,7 @@ replayed_subscription(const struct feed *f,
     return f == NULL ? NULL : seqmap_find(&f->subscriptions, record->number);
 }
 
-/* What changes as messages are delivered. */
+/* Sets the fields that change with deliveries. */
 static void
 set_progress(struct subscription *s, const struct store_subscription_record *record)
 {
@@ -21,8 +21,8 @@ set_progress(struct subscription *s, const struct store_subscription_record *rec
 }
 
 static enum status
-enter_subscription(struct shard *sh, struct feed *f, struct address *address,
-                   struct ident id)
+add_subscription(struct shard *sh, struct feed *f, struct address *address,
+                 struct ident id)
 {
     struct subscription *s = subscription_new(sh->core->mem, address);
     enum status st;
@@ -73,11 +73,11 @@ replay_feed_subscription(struct shard *sh, struct feed **feed,
     other = subscription_of(sh, *feed, record->subscriber);
     s = replayed_subscription(*feed, record);
     if (other != NULL && other != s)
-        subscription_remove(sh, other); /* its end by time is not logged */
+        subscription_remove(sh, other); /* the expiry of `other` is not logged */
     if (s != NULL)
         subscription_move(sh, s, address);
     else
-        st = enter_subscription(sh, *feed, address, id);
+        st = add_subscription(sh, *feed, address, id);
     if (st != ST_OK)
         return st;
     s = replayed_subscription(*feed, record);
@@ -149,7 +149,8 @@ replay_feed_post(struct shard *sh, struct feed *f, struct message *m,
     return feed_keep_newest(f, &sh->pool, sh->core->config.feed_bytes);
 }
 
-/* Those who followed go on where they were, if they may; others begin behind all there is. */
+/* Attaches the cursor where it was, if there was one and it still may receive messages,
+ * else behind all messages. */
 static void
 start_cursor(struct shard *sh, struct subscription *s, uint64_t last_seq)
 {
@@ -157,7 +158,7 @@ start_cursor(struct shard *sh, struct subscription *s, uint64_t last_seq)
     if (!s->confirmed && sh->core->config.require_confirmation) {
         s->follows = false;
     } else if (s->follows) {
-        s->fallen_out += feed_lost_behind(s->feed, s->cursor.after);
+        s->fallen_out += feed_dropped_behind(s->feed, s->cursor.after);
         feed_attach_at(s->feed, &s->cursor, s->cursor.after);
     } else {
         feed_attach(s->feed, &s->cursor, last_seq);

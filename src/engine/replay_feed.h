@@ -1,41 +1,42 @@
 /*
- * replay_feed: subscriptions and feeds while a log is replayed (state_replay.c).
+ * replay_feed: subscriptions and feeds during a replay (state_replay.c).
  *
- * They live in the replay shard, where nobody has a cursor yet: what is in front of whom is known when
- * all has been replayed. A feed then has more entries than anybody needs, the newest that its
- * bytes allow; the rest is let go at the end. What its bytes did not allow is remembered, so that
- * whoever had it in front is known to have lost it.
+ * They live in the replay shard, where no cursor is attached: which entries are in front
+ * of a cursor is known at the end. Until then a feed keeps the newest entries that its
+ * limit of bytes allows. The end frees those that no cursor needs. Dropped entries are
+ * recorded, so that the cursors that missed them count them.
  */
 #ifndef ENGINE_REPLAY_FEED_H
 #define ENGINE_REPLAY_FEED_H
 
 #include "engine/subscription.h"
 
-/* There is a feed: what is posted is entered from now on. ST_NO_MEMORY. */
+/* Makes the feed, if there is none. Messages that are posted from here on get entries.
+ * ST_NO_MEMORY. */
 enum status replay_feed_open(struct shard *sh, struct feed **feed);
 
-/* Puts a subscription there as recorded, for the queue of this name; makes the feed if it is
- * the first. ST_NO_MEMORY; ST_BAD_VALUE. */
+/* Adds or replaces a subscription as recorded, of the queue at `where`; makes the feed if
+ * needed. ST_NO_MEMORY; ST_BAD_VALUE. */
 enum status replay_feed_subscription(struct shard *sh, struct feed **feed,
                                      const struct store_queue *where,
                                      const struct store_subscription_record *record);
 
-/* How far it had come; fine if it is not there. */
+/* Applies the progress of a subscription, if it is there. */
 void
 replay_feed_cursor(const struct feed *f, const struct store_subscription_record *record);
 
-/* It has gone; fine if it is not there. */
+/* Removes a subscription, if it is there. */
 void replay_feed_gone(struct shard *sh, struct feed *f,
                       const struct store_subscription_record *record);
 
-/* All have gone, with the feed. */
+/* Removes all subscriptions, and frees the feed. */
 void replay_feed_none(struct shard *sh, struct feed **feed);
 
-/* Enters a message, which it pins, if there is a feed. ST_NO_MEMORY. */
+/* Adds a message to the feed, if there is one. ST_NO_MEMORY. */
 enum status replay_feed_post(struct shard *sh, struct feed *f, struct message *m,
                              const struct store_message_record *record);
 
-/* Gives the queue, which is in its shard now, its feed: cursors are set. */
+/* Gives the queue, which is in its shard now, its feed, and attaches the cursors. */
 void replay_feed_end(struct shard *sh, struct queue *q, struct feed *f);
 
 #endif

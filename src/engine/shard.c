@@ -1,10 +1,10 @@
 #include "engine/shard.h"
 #include "claimd/base/invariant.h"
 
-/* So many waiters of a deleted queue are notified before the lock is released. */
-enum { DISMISS_SLICE = 256 };
+/* Waiters of deleted queues that are notified before the lock is released. */
+enum { CLOSE_SLICE = 256 };
 
-/* Claim numbers of a queue begin behind its birth in units of this part of a millisecond. */
+/* The fence base of a queue is the time of its creation, in 1/4096 ms. */
 enum { FENCE_BITS = 12 };
 
 enum status
@@ -17,10 +17,10 @@ shard_init(struct shard *sh, struct core *core, const struct engine_config *conf
     hashmap_init(&sh->waitqueues, core->mem);
     seqmap_pool_init(&sh->pool, core->mem);
     list_init(&sh->dirty_waitqueues);
-    list_init(&sh->ended);
+    list_init(&sh->closed_waitqueues);
     list_init(&sh->reclaim_list);
     list_init(&sh->checkpoint_order);
-    list_init(&sh->news);
+    list_init(&sh->due_feeds);
     list_init(&sh->stale_feeds);
     atomic_init(&sh->next_ms, WHEEL_NEVER);
     if (config->seeded)
@@ -38,8 +38,9 @@ shard_init(struct shard *sh, struct core *core, const struct engine_config *conf
 void
 shard_fini(struct shard *sh)
 {
-    ENSURE(sh->queues.count == 0 && sh->waitqueues.count == 0 && list_empty(&sh->ended) &&
-           list_empty(&sh->reclaim_list) && list_empty(&sh->stale_feeds));
+    ENSURE(sh->queues.count == 0 && sh->waitqueues.count == 0 &&
+           list_empty(&sh->closed_waitqueues) && list_empty(&sh->reclaim_list) &&
+           list_empty(&sh->stale_feeds));
     hashmap_fini(&sh->queues);
     hashmap_fini(&sh->waitqueues);
     seqmap_pool_fini(&sh->pool);
@@ -65,7 +66,7 @@ free_waitqueue(struct shard *sh, struct waitqueue *waitqueue)
 {
     if (list_linked(&waitqueue->link))
         list_remove(&waitqueue->link);
-    if (!waitqueue->ended)
+    if (!waitqueue->closed)
         hashmap_remove(&sh->waitqueues, &waitqueue->node);
     if (waitqueue->queue != NULL)
         waitqueue->queue->waitqueue = NULL;
@@ -79,25 +80,25 @@ static void __attribute__((noinline)) wake_and_leave(struct shard *sh)
     struct waitqueue *waitqueue;
     struct list *link;
 
-    if (sh->room != 0) /* set aside for changes and not used */
-        log->give_back(log, sh->room);
-    sh->room = 0;
-    if (sh->tells)
+    if (sh->log_reserved != 0) /* reserved for changes and not used */
+        log->unreserve(log, sh->log_reserved);
+    sh->log_reserved = 0;
+    if (sh->delivery_due)
         wakeups_defer(&wakeups, core_notify_delivery(sh->core));
-    sh->tells = false;
+    sh->delivery_due = false;
     while ((link = list_pop(&sh->dirty_waitqueues)) != NULL) {
         waitqueue = container_of(link, struct waitqueue, link);
         if (waitqueue->queue != NULL)
             waitqueue_wake(waitqueue, waitqueue->queue->backlog->messages.ready,
                            &wakeups);
     }
-    for (int i = 0; i < DISMISS_SLICE && !list_empty(&sh->ended); i++) {
-        waitqueue = container_of(sh->ended.next, struct waitqueue, link);
+    for (int i = 0; i < CLOSE_SLICE && !list_empty(&sh->closed_waitqueues); i++) {
+        waitqueue = container_of(sh->closed_waitqueues.next, struct waitqueue, link);
         waitqueue_close(waitqueue, &wakeups);
         if (waitqueue->count == 0)
             free_waitqueue(sh, waitqueue);
     }
-    if (!list_empty(&sh->ended))
+    if (!list_empty(&sh->closed_waitqueues))
         shard_wake_at(sh, sh->now_ms);
     lock_release(&sh->lock);
     wakeups_fire(&wakeups);
@@ -106,8 +107,8 @@ static void __attribute__((noinline)) wake_and_leave(struct shard *sh)
 void
 shard_leave(struct shard *sh)
 {
-    if (list_empty(&sh->dirty_waitqueues) && list_empty(&sh->ended) && sh->room == 0 &&
-        !sh->tells)
+    if (list_empty(&sh->dirty_waitqueues) && list_empty(&sh->closed_waitqueues) &&
+        sh->log_reserved == 0 && !sh->delivery_due)
         lock_release(&sh->lock);
     else
         wake_and_leave(sh);
@@ -126,6 +127,7 @@ shard_find(const struct shard *sh, const struct store_queue *where, uint64_t has
 {
     struct hashnode *node = hashmap_find(&sh->queues, hash, queue_equal, where);
 
+    lock_assert_held(&sh->lock);
     return node == NULL ? NULL : container_of(node, struct queue, node);
 }
 
@@ -133,10 +135,11 @@ struct queue *
 shard_new_queue(struct shard *sh, const struct store_queue *where,
                 const struct store_metadata *metadata)
 {
-    uint64_t born = (uint64_t)sh->now_ms << FENCE_BITS;
+    const uint64_t born = (uint64_t)sh->now_ms << FENCE_BITS;
     uint64_t fence = atomic_load_explicit(&sh->core->fence, memory_order_relaxed);
     struct queue *q = queue_new(sh->core, &sh->alive, where, metadata);
 
+    lock_assert_held(&sh->lock);
     if (q == NULL)
         return NULL;
     q->version = ++sh->last_number;
@@ -159,6 +162,8 @@ shard_enlist(struct shard *sh, struct queue *q, uint64_t most)
 void
 shard_discard(struct shard *sh, struct queue *q)
 {
+    lock_assert_held(&sh->lock);
+    ENSURE(q->shard == NULL);
     if (q->entry.project != NULL)
         directory_remove(&sh->core->directory, &q->entry);
     queue_free(sh->core->mem, q);
@@ -198,10 +203,10 @@ shard_unlink(struct shard *sh, struct queue *q)
     if (waitqueue != NULL) {
         hashmap_remove(&sh->waitqueues, &waitqueue->node);
         waitqueue->queue = NULL;
-        waitqueue->ended = true;
+        waitqueue->closed = true;
         if (list_linked(&waitqueue->link))
             list_remove(&waitqueue->link);
-        list_add_before(&sh->ended, &waitqueue->link);
+        list_add_before(&sh->closed_waitqueues, &waitqueue->link);
     }
     q->waitqueue = NULL;
     q->shard = NULL;
@@ -221,14 +226,14 @@ void
 shard_arm_claim(struct shard *sh, struct deadline *d, int64_t due_ms)
 {
     wheel_arm(sh->claim_wheel, d, due_ms);
-    shard_wake_at(sh, wheel_calm_ms(sh->claim_wheel)); /* may be earlier than due_ms */
+    shard_wake_at(sh, wheel_next_hint_ms(sh->claim_wheel));
 }
 
 void
 shard_arm_message(struct shard *sh, struct deadline *d, int64_t due_ms)
 {
     wheel_arm(sh->message_wheel, d, due_ms);
-    shard_wake_at(sh, wheel_calm_ms(sh->message_wheel)); /* may be earlier than due_ms */
+    shard_wake_at(sh, wheel_next_hint_ms(sh->message_wheel));
 }
 
 /* ------------------------------------------------------------------ waiters */
@@ -245,6 +250,7 @@ shard_waitqueue(const struct shard *sh, const struct store_queue *where, uint64_
 {
     struct hashnode *node;
 
+    lock_assert_held(&sh->lock);
     if (sh->waitqueues.count == 0)
         return NULL;
     node = hashmap_find(&sh->waitqueues, hash, waitqueue_equal, where);
@@ -297,6 +303,6 @@ shard_stop_waiting(struct shard *sh, struct store_waiter *w)
     waitqueue_leave(waitqueue, w);
     if (waitqueue->count == 0)
         free_waitqueue(sh, waitqueue);
-    else if (!waitqueue->ended)
+    else if (!waitqueue->closed)
         waitqueue_mark_dirty(waitqueue);
 }

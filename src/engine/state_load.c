@@ -1,22 +1,23 @@
 /*
- * Applying records to a store that is in use (store/state.h): all or nothing, numbered anew.
+ * Applies records to a store that is in use (store/state.h): all of them or none, with
+ * new numbers.
  *
- * What is applied is logged like any change: the queue, STATE for the messages with their claims,
- * the subscriptions.
+ * The changes are logged like any others: QUEUE, STATE for the messages with their
+ * claims, SUBSCRIPTION.
  */
 #include "engine/subscription.h"
 #include "engine/txn.h"
 
 #include <stdlib.h>
 
-/* Messages and bytes of bodies that one record of the log has, unless the log takes less. */
+/* Limits of one record of the log, unless the log takes less. */
 enum { LOGGED_MESSAGES = 4096, LOGGED_BYTES = 1 << 20 };
 
 /* A claim that holds messages of the records. */
 struct loaded_claim {
     const struct store_claim_record *record;
-    struct claim *claim; /* owned until it is entered */
-    struct claim *old;   /* that it replaces; NULL: none */
+    struct claim *claim; /* owned until it is linked */
+    struct claim *old;   /* that `claim` replaces; NULL: none */
     struct ident id;
     size_t count; /* messages of the records that it holds */
 };
@@ -25,20 +26,20 @@ struct load {
     struct txn txn;
     const struct store_record *records;
     size_t count;
-    const struct store_metadata *metadata; /* of the queue that is made; NULL: none is */
+    const struct store_metadata *metadata; /* of the queue if it is new; NULL: without */
     size_t message_count, claim_count, subscription_count;
     struct list messages;                /* owned, by due.link, in order */
     struct loaded_claim *claims;         /* owned, in order of compare_claims() */
-    struct subscription **subscriptions; /* owned, with what is in it */
+    struct subscription **subscriptions; /* owned, also the subscriptions in it */
     struct feed *feed;                   /* new, owned until it is opened; NULL: none */
     size_t body_bytes;
     uint64_t last_claim, last_subscription; /* of the queue, afterwards */
-    struct ident newest;                    /* subscription of the queue, likewise */
+    struct ident newest; /* newest subscription of the queue, afterwards */
 };
 
 /* ------------------------------------------------------------------ without the lock */
 
-/* What the records will take, roughly. */
+/* Bytes of memory that the records will take, roughly. */
 static size_t
 records_bytes(const struct store_record *records, size_t count)
 {
@@ -59,7 +60,8 @@ records_bytes(const struct store_record *records, size_t count)
     return total;
 }
 
-/* Claims with an id are the same if their ids are; others if they are one record. */
+/* Claims with an id are equal if their ids are. Others are equal if they are the same
+ * record. */
 static int
 compare_claims(const void *a, const void *b)
 {
@@ -72,7 +74,7 @@ compare_claims(const void *a, const void *b)
                : ((uintptr_t)x > (uintptr_t)y) - ((uintptr_t)x < (uintptr_t)y);
 }
 
-/* Finds the claims of the messages, each once, and how many messages they hold. */
+/* Collects the claims of the messages, each once, with the number of its messages. */
 static enum status
 collect_claims(struct load *l, struct mem *mem)
 {
@@ -136,9 +138,9 @@ make_subscription(struct load *l, struct mem *mem, const struct store_queue *whe
     return ST_OK;
 }
 
-/* Makes whatever can be made without the lock. */
+/* Makes messages and subscriptions, without the lock. */
 static enum status
-make_all(struct load *l, struct mem *mem, const struct store_queue *where)
+load_make(struct load *l, struct mem *mem, const struct store_queue *where)
 {
     size_t subscriptions = 0;
     enum status st = collect_claims(l, mem);
@@ -159,7 +161,7 @@ make_all(struct load *l, struct mem *mem, const struct store_queue *where)
 }
 
 static void
-free_all(struct load *l, struct mem *mem)
+load_free(struct load *l, struct mem *mem)
 {
     message_unpin_all(mem, &l->messages);
     for (size_t i = 0; l->claims != NULL && i < l->claim_count; i++)
@@ -175,7 +177,8 @@ free_all(struct load *l, struct mem *mem)
 
 /* ------------------------------------------------------------------ reserving */
 
-/* Does a message of the records have an id that the queue would give to its own? */
+/* True if a message has an original id that a queue with this tag would give to its own
+ * messages. */
 static bool
 has_tag(const struct load *l, uint32_t tag)
 {
@@ -188,7 +191,7 @@ has_tag(const struct load *l, uint32_t tag)
     return false;
 }
 
-/* The queue has none of the messages, and they may lie there. */
+/* Checks that the queue has none of the messages and accepts all of them. */
 static enum status
 check_messages(const struct load *l)
 {
@@ -199,7 +202,7 @@ check_messages(const struct load *l)
 
         if (queue_settings(q)->encrypt && !store_is_sealed(message_body(m)))
             return ST_NOT_SEALED;
-        if (m->original == NULL || l->txn.made)
+        if (m->original == NULL || l->txn.queue_is_new)
             continue;
         if (m->original->id.high == q->tag ||
             backlog_find(q->backlog, q->tag, m->original->id) != NULL)
@@ -208,9 +211,9 @@ check_messages(const struct load *l)
     return ST_OK;
 }
 
-/* Ids that are given are read first: the others get numbers behind them. */
+/* Reads the ids that the records have. New numbers start behind those. */
 static void
-read_ids(struct load *l)
+load_read_ids(struct load *l)
 {
     size_t subscriptions = 0;
 
@@ -237,13 +240,13 @@ read_ids(struct load *l)
     }
 }
 
-/* Makes a claim, or one that goes on with that of an earlier piece. */
+/* Makes a claim, which replaces that of an earlier piece if there is one with this id. */
 static enum status
 reserve_claim(struct load *l, size_t i)
 {
     struct loaded_claim *c = &l->claims[i];
 
-    if (c->id.high == 0) { /* none was given: the next number */
+    if (c->id.high == 0) { /* without an id: the next number */
         enum status st = entropy_reserve(&l->txn.shard->entropy, IDENT_ENTROPY);
 
         if (st != ST_OK)
@@ -292,7 +295,7 @@ reserve_nodes(const struct load *l, struct feed *f)
         st = subscription_reserve(l->txn.shard, f, l->last_subscription); /* the wheel */
     }
     if (st == ST_OK)
-        st = hashmap_reserve(&q->backlog->original, l->message_count);
+        st = hashmap_reserve(&q->backlog->originals, l->message_count);
     return st == ST_OK ? backlog_reserve(q->backlog, &l->txn.shard->pool, q->last_seq,
                                          l->message_count, nodes)
                        : st;
@@ -304,7 +307,7 @@ reserve_parts(struct load *l)
     struct feed *f = l->txn.queue->feed;
     enum status st = ST_OK;
 
-    read_ids(l);
+    load_read_ids(l);
     for (size_t i = 0; st == ST_OK && i < l->claim_count; i++)
         st = reserve_claim(l, i);
     if (st == ST_OK && l->subscription_count > 0) {
@@ -318,7 +321,8 @@ reserve_parts(struct load *l)
     return st == ST_OK ? reserve_nodes(l, l->subscription_count > 0 ? f : NULL) : st;
 }
 
-/* The messages that one record of the log has: from *at of the records on, which moves behind. */
+/* The messages of the next record of the log, from record *at on, which moves behind
+ * them. */
 static struct logged {
     size_t count, bytes;
 } next_logged(const struct load *l, size_t *at)
@@ -348,7 +352,7 @@ reserve_log(struct load *l)
     enum status st = ST_OK;
     size_t at = 0;
 
-    if (!t->made)
+    if (!t->queue_is_new)
         st = changelog_reserve_numbers(t->queue, l->message_count,
                                        l->last_claim - t->queue->last_claim);
     for (struct logged next; st == ST_OK && (next = next_logged(l, &at)).count > 0;)
@@ -359,7 +363,7 @@ reserve_log(struct load *l)
     return st;
 }
 
-/* Whatever can fail, fails here, while nothing has changed. */
+/* Does everything that can fail, before anything changes. */
 static enum status
 load_reserve(struct load *l)
 {
@@ -373,11 +377,11 @@ load_reserve(struct load *l)
     if (exists &&
         (l->metadata != NULL || (l->message_count > 0 && l->txn.queue->feed != NULL)))
         return ST_CONFLICT;
-    while (st == ST_OK && (!exists && !l->txn.made)) {
+    while (st == ST_OK && (!exists && !l->txn.queue_is_new)) {
         st = txn_make_queue(&l->txn, l->metadata);
-        if (st == ST_OK && has_tag(l, l->txn.queue->tag)) { /* it needs another tag */
+        if (st == ST_OK && has_tag(l, l->txn.queue->tag)) { /* take another tag */
             shard_discard(l->txn.shard, l->txn.queue);
-            l->txn.made = false;
+            l->txn.queue_is_new = false;
         }
     }
     q = l->txn.queue;
@@ -388,19 +392,19 @@ load_reserve(struct load *l)
     if (st == ST_OK)
         st = txn_reserve_queue(&l->txn);
     if (st == ST_OK)
-        st = directory_take(&q->entry, l->message_count, l->body_bytes, limits);
+        st = directory_charge(&q->entry, l->message_count, l->body_bytes, limits);
     if (st != ST_OK)
         return st;
     st = has_log(&l->txn.engine->core) ? reserve_log(l) : ST_OK;
     if (st != ST_OK)
-        directory_give(&q->entry, l->message_count, l->body_bytes);
+        directory_uncharge(&q->entry, l->message_count, l->body_bytes);
     return st;
 }
 
 /* ------------------------------------------------------------------ entering */
 
 static void
-enter_claim(struct load *l, struct loaded_claim *c)
+txn_begin_claim(struct load *l, struct loaded_claim *c)
 {
     struct shard *sh = l->txn.shard;
     struct backlog *b = l->txn.queue->backlog;
@@ -434,7 +438,7 @@ enter_message(struct load *l, const struct store_message_record *record)
 
         loaded = bsearch(&key, l->claims, l->claim_count, sizeof(key), compare_claims);
         c = loaded->claim;
-        backlog_hold(q->backlog, m, c);
+        backlog_claim_message(q->backlog, m, c);
         c->seqs[c->count++] = m->seq;
         c->held++;
     }
@@ -442,7 +446,7 @@ enter_message(struct load *l, const struct store_message_record *record)
                       m->delayed ? record->delayed_until_ms : m->expires_ms);
 }
 
-/* Nothing can fail any more. */
+/* Cannot fail: everything is reserved. */
 static void
 load_commit(struct load *l)
 {
@@ -451,12 +455,12 @@ load_commit(struct load *l)
     uint64_t before = q->last_seq;
 
     q->last_claim = l->last_claim;
-    if (l->txn.made)
+    if (l->txn.queue_is_new)
         queue_reserve_numbers(q);
     if (txn_link_queue(&l->txn))
         changelog_queue(q, STORE_CHANGE_QUEUE, l->txn.now_ms);
     for (size_t i = 0; i < l->claim_count; i++)
-        enter_claim(l, &l->claims[i]);
+        txn_begin_claim(l, &l->claims[i]);
     for (size_t i = 0; i < l->count; i++)
         if (l->records[i].kind == STORE_RECORD_MESSAGE)
             enter_message(l, &l->records[i].message);
@@ -510,7 +514,7 @@ engine_apply(struct store *s, struct store_op *op, const struct store_queue *whe
     housekeep_pay(e, op->now_ms, l.message_count + 1, records_bytes(records, count));
     if (!mem_admits(e->core.mem, records_bytes(records, count)))
         return ST_OVER_BUDGET;
-    st = make_all(&l, e->core.mem, where);
+    st = load_make(&l, e->core.mem, where);
     if (st == ST_OK) {
         (void)txn_begin(&l.txn, s, op, where, EXPIRE_NOTHING); /* which cannot fail */
         st = load_reserve(&l);
@@ -518,6 +522,6 @@ engine_apply(struct store *s, struct store_op *op, const struct store_queue *whe
             load_commit(&l);
         txn_end(&l.txn);
     }
-    free_all(&l, e->core.mem);
+    load_free(&l, e->core.mem);
     return st;
 }

@@ -1,12 +1,12 @@
 /*
- * Reading what queues contain, record by record (store/state.h): a slice of a queue for whoever
- * asks, and checkpoints of the log.
+ * Reads the contents of queues as records (store/state.h): a slice of a queue for a
+ * caller, and checkpoints of the log.
  *
- * Checkpoints: a shard has its queues in a list: first those that the current checkpoint has not read, then
- * those that it has read, or that were made since it came to this shard. A queue is read in
- * stages: itself, its messages by their numbers, its feed, its subscriptions. Messages that are
- * posted meanwhile have larger numbers and are in the log anyway. What was read and changes then
- * is logged like any change.
+ * Each shard lists its queues: first those that the current checkpoint has not read, then
+ * those that it has read or that were made since it came to this shard. A checkpoint
+ * reads a queue in stages: its metadata, its messages by number, its feed, its
+ * subscriptions. Messages that are posted meanwhile have larger numbers, and are in the
+ * log anyway. A change of something that was read is logged like any change.
  */
 #include "engine/subscription.h"
 #include "engine/txn.h"
@@ -15,7 +15,7 @@ enum { SLICE_MESSAGES = 256, SLICE_BYTES = 64 * 1024, SLICE_SUBSCRIPTIONS = 64 }
 
 /* ------------------------------------------------------------------ slices of a queue */
 
-/* The memory of a slice: one allocation for the longest. */
+/* The memory of a slice, as large as the largest slice. */
 struct slice {
     struct store_record records[SLICE_MESSAGES + SLICE_SUBSCRIPTIONS + 1];
     struct store_claim_record claims[SLICE_MESSAGES];
@@ -32,7 +32,7 @@ add_record(struct store_records *out, enum store_record_kind kind, void *pin)
     return r;
 }
 
-/* The record of a claim. The messages of one claim are mostly side by side. */
+/* The record of a claim. The messages of one claim are mostly adjacent. */
 static const struct store_claim_record *
 add_claim(struct slice *s, const struct claim *c)
 {
@@ -46,7 +46,7 @@ add_claim(struct slice *s, const struct claim *c)
     return &all[s->claim_count - 1];
 }
 
-/* Adds messages from number *at on, which moves behind them; true: there are no more. */
+/* Adds messages from number *at on, which moves behind them. True: there are no more. */
 static bool
 add_messages(const struct queue *q, uint64_t *at, struct store_records *out)
 {
@@ -173,7 +173,7 @@ engine_checkpoint_begin(struct store *s)
     e->checkpoint_shard = 0;
 }
 
-/* The queue in turn; NULL: the checkpoint has read the shard. */
+/* The queue that the checkpoint reads now; NULL: it has read the shard. */
 static struct queue *
 queue_in_turn(struct shard *sh)
 {
@@ -197,7 +197,7 @@ enter_stage(struct checkpoint *c, enum state_stage stage)
     c->at = 0;
 }
 
-/* What a slice may still read. */
+/* Messages and bytes that a slice may still read. */
 struct allowance {
     size_t messages, bytes;
 };
@@ -251,13 +251,14 @@ read_subscription(struct shard *sh, struct queue *q, struct allowance *left)
     return ST_OK;
 }
 
-/* The next messages to be read, of the queue or of its feed. */
+/* A run of messages of the queue or its feed. */
 struct run {
     size_t count, bytes;
     uint64_t end; /* number behind the last one */
 };
 
-/* The message with the next number, which becomes *seq; NULL: there is none. */
+/* The message with the next number from *seq on, which becomes that number; NULL: there
+ * is none. */
 static const struct message *
 next_message(const struct queue *q, enum store_change_kind kind, uint64_t *seq)
 {
@@ -286,7 +287,8 @@ next_run(const struct shard *sh, const struct queue *q, enum store_change_kind k
     return next;
 }
 
-/* Logs that there is a feed, so that what is posted from here on is entered in a replay. */
+/* Ends the stage of messages. Logs that there is a feed, so that a replay adds later
+ * posts to it. */
 static enum status
 begin_feed(struct shard *sh, struct queue *q)
 {
@@ -318,10 +320,11 @@ read_messages(struct shard *sh, struct queue *q, enum store_change_kind kind,
         return ST_OK;
     }
     st = changelog_reserve(sh, kind, next.count, next.bytes);
-    while (st == ST_BEYOND_LOG && next.count > 1) { /* one of them was posted: it fits */
+    while (st == ST_BEYOND_LOG && next.count > 1) { /* a single one fits */
         next = next_run(sh, q, kind, next.count / 2, left->bytes);
         st = changelog_reserve(sh, kind, next.count, next.bytes);
     }
+    ENSURE(next.count > 0);
     if (st != ST_OK)
         return st;
     if (kind == STORE_CHANGE_STATE)
@@ -367,6 +370,7 @@ engine_checkpoint(struct store *s, bool *done)
     bool read = false;
     enum status st;
 
+    ENSURE(e->checkpoint_shard <= e->shard_mask);
     *done = false;
     lock_acquire(&sh->lock);
     if (sh->checkpoint.number != e->checkpoint_no)

@@ -1,17 +1,19 @@
 /*
- * Applying the records of a log (store/state.h): replay.
+ * Applies the records of a log (store/state.h): replay.
  *
- * Queues are found by their tags and live in a shard of their own, the replay shard, where no time
- * passes: a log may begin in the middle, so a queue may have messages before it has a name. At the
- * end the queues move to their shards, their deadlines are armed, and all that is due happens.
+ * Replay finds queues by their tags, and keeps them in a shard of their own, the replay
+ * shard, where nothing expires. A log may begin in the middle, so a queue may have
+ * messages before it has a name. At the end the queues move to their shards, their
+ * deadlines are armed, and everything that is due expires.
  *
- * A record says what is there afterwards, so that is put there, whatever was there before:
+ * A record describes the state afterwards. Replay puts that in place, whatever the state
+ * before:
  *
- *   - a message or queue that is there already is replaced
- *   - what is to be removed and is not there, is not there
- *   - the last record says which claim holds a message. A CLAIM of a message that is not there yet
- *     is skipped: the STATE of the message, which follows, names the claim
- *   - a claim that holds nothing at the end is over
+ *   - a message or queue that exists is replaced
+ *   - the removal of something that does not exist has no effect
+ *   - the last record says which claim holds a message. A CLAIM of a message that does
+ *     not exist yet is skipped: the STATE of the message, which follows, names the claim
+ *   - a claim that holds no message at the end is over
  */
 #include "claimd/base/invariant.h"
 #include "engine/changelog.h"
@@ -25,7 +27,7 @@ struct replayed_queue {
     uint32_t tag;
     struct queue *queue;     /* owned; NULL: it has no name yet */
     struct backlog *backlog; /* owned */
-    struct feed *feed;       /* owned; NULL: nobody is subscribed */
+    struct feed *feed;       /* owned; NULL: none */
     uint64_t last_seq, last_claim;
 };
 
@@ -36,7 +38,7 @@ struct replay {
 };
 
 static bool
-has_tag(const struct hashnode *node, const void *key)
+replayed_has_tag(const struct hashnode *node, const void *key)
 {
     return container_of(node, const struct replayed_queue, node)->tag ==
            *(const uint32_t *)key;
@@ -45,12 +47,13 @@ has_tag(const struct hashnode *node, const void *key)
 static struct replayed_queue *
 replayed_find(const struct replay *r, uint32_t tag)
 {
-    struct hashnode *node = hashmap_find(&r->queues, hash_mix(tag), has_tag, &tag);
+    struct hashnode *node =
+        hashmap_find(&r->queues, hash_mix(tag), replayed_has_tag, &tag);
 
     return node == NULL ? NULL : container_of(node, struct replayed_queue, node);
 }
 
-/* Enters a queue with a tag that is not there yet; NULL without memory. */
+/* Adds a queue with a new tag; NULL without memory. */
 static struct replayed_queue *
 replayed_new(struct replay *r, uint32_t tag)
 {
@@ -74,14 +77,15 @@ replayed_new(struct replay *r, uint32_t tag)
 
 /* ------------------------------------------------------------------ messages and claims */
 
-/* Nobody holds m any more; its claim stays, even if it holds nothing. */
+/* Takes a message from its claim, which stays even if it holds no message. */
 static void
 release_message(struct message *m)
 {
     if (m->claim == NULL)
         return;
+    ENSURE(m->claim->held > 0);
     m->claim->held--;
-    backlog_give_back(m->backlog, m);
+    backlog_release(m->backlog, m);
 }
 
 static void
@@ -116,14 +120,14 @@ replayed_free(struct replay *r, struct replayed_queue *v)
     remove_contents(r, v->backlog);
     replay_feed_none(&r->shard, &v->feed);
     if (v->queue != NULL)
-        queue_free(mem, v->queue); /* which has the backlog */
+        queue_free(mem, v->queue); /* frees the backlog, too */
     else
         backlog_free(mem, v->backlog);
     hashmap_remove(&r->queues, &v->node);
     mem_free(mem, v);
 }
 
-/* What changes in the life of a message. */
+/* Sets the fields of a message that change after the post. */
 static void
 set_message(struct message *m, const struct store_message_record *record)
 {
@@ -132,9 +136,9 @@ set_message(struct message *m, const struct store_message_record *record)
     m->due.due_ms = m->delayed ? record->delayed_until_ms : m->expires_ms;
 }
 
-/* Where a number is, or belongs, among those of a claim. */
+/* The index of a number among those of a claim, or where to insert it. */
 static uint32_t
-place_of(const struct claim *c, uint64_t number)
+claim_number_index(const struct claim *c, uint64_t number)
 {
     uint32_t low = 0, high = c->count;
 
@@ -149,17 +153,17 @@ place_of(const struct claim *c, uint64_t number)
     return low;
 }
 
-/* Adds a number to a claim, which moves if it has no room. */
+/* Adds a number to a claim, which is replaced by a larger one if it is full. */
 static enum status
 add_number(struct replay *r, struct claim **c, uint64_t number)
 {
-    uint32_t at = place_of(*c, number);
+    uint32_t at = claim_number_index(*c, number);
     struct claim *larger;
 
     if (at < (*c)->count && (*c)->seqs[at] == number)
         return ST_OK;
-    if ((*c)->count == (*c)->room) {
-        larger = claim_new(r->core->mem, 2 * (size_t)(*c)->room + 1);
+    if ((*c)->count == (*c)->capacity) {
+        larger = claim_new(r->core->mem, 2 * (size_t)(*c)->capacity + 1);
         if (larger == NULL)
             return ST_NO_MEMORY;
         claim_replace(&r->shard, *c, larger);
@@ -172,10 +176,11 @@ add_number(struct replay *r, struct claim **c, uint64_t number)
     return ST_OK;
 }
 
-/* Makes a claim that holds nothing, with room for so many messages. */
+/* Makes a claim without messages, with capacity for `capacity` numbers. */
 static enum status
-make_claim(struct replay *r, struct backlog *b, const struct store_claim_record *record,
-           size_t room, struct claim **out)
+replay_make_claim(struct replay *r, struct backlog *b,
+                  const struct store_claim_record *record, size_t capacity,
+                  struct claim **out)
 {
     struct shard *sh = &r->shard;
     struct ident id;
@@ -186,7 +191,7 @@ make_claim(struct replay *r, struct backlog *b, const struct store_claim_record 
     if (seqmap_pool_stock(
             &sh->pool, seqmap_nodes_for(&b->claims, ident_claim_number(id), 1)) != ST_OK)
         return ST_NO_MEMORY;
-    c = claim_new(r->core->mem, room);
+    c = claim_new(r->core->mem, capacity);
     if (c == NULL)
         return ST_NO_MEMORY;
     c->backlog = b;
@@ -198,7 +203,7 @@ make_claim(struct replay *r, struct backlog *b, const struct store_claim_record 
     return ST_OK;
 }
 
-/* The claim of this record, as it is now; NULL if it is not there. */
+/* Sets the times of the claim of this record; NULL: there is none. */
 static struct claim *
 update_claim(const struct backlog *b, const struct store_claim_record *record)
 {
@@ -211,16 +216,17 @@ update_claim(const struct backlog *b, const struct store_claim_record *record)
     return c;
 }
 
-/* m is held by this claim, which is made with so much room if it is not there. */
+/* Lets this claim hold m. Makes the claim, with capacity for `capacity` numbers, if it does
+ * not exist. */
 static enum status
-put_held(struct replay *r, struct replayed_queue *v, struct message *m,
-         const struct store_claim_record *record, size_t room)
+put_claimed(struct replay *r, struct replayed_queue *v, struct message *m,
+            const struct store_claim_record *record, size_t capacity)
 {
     struct claim *c = update_claim(v->backlog, record);
     enum status st = ST_OK;
 
     if (c == NULL) {
-        st = make_claim(r, v->backlog, record, room, &c);
+        st = replay_make_claim(r, v->backlog, record, capacity, &c);
         if (st == ST_OK)
             (void)update_claim(v->backlog, record);
     }
@@ -234,12 +240,12 @@ put_held(struct replay *r, struct replayed_queue *v, struct message *m,
     release_message(m);
     if (m->delayed)
         backlog_end_delay(m->backlog, m);
-    backlog_hold(m->backlog, m, c);
+    backlog_claim_message(m->backlog, m, c);
     c->held++;
     return ST_OK;
 }
 
-/* Puts a message there as the record says, with the claim that holds it. */
+/* Adds or replaces a message as the record says, with the claim that holds it. */
 static enum status
 put_message(struct replay *r, struct replayed_queue *v,
             const struct store_message_record *record)
@@ -252,7 +258,7 @@ put_message(struct replay *r, struct replayed_queue *v,
         return ST_BAD_VALUE;
     st = backlog_reserve(v->backlog, &r->shard.pool, record->number - 1, 1, 0);
     if (st == ST_OK && record->original_id)
-        st = hashmap_reserve(&v->backlog->original, 1);
+        st = hashmap_reserve(&v->backlog->originals, 1);
     if (st != ST_OK)
         return st;
     m = message_new(mem, record->body, record->checksum, record->client);
@@ -273,10 +279,10 @@ put_message(struct replay *r, struct replayed_queue *v,
     if (record->original_id)
         backlog_add_original(v->backlog, m);
     raise_number(&v->last_seq, record->number);
-    return record->claim == NULL ? ST_OK : put_held(r, v, m, record->claim, 1);
+    return record->claim == NULL ? ST_OK : put_claimed(r, v, m, record->claim, 1);
 }
 
-/* POST, STATE. Subscribers have still to get what was posted. */
+/* POST, STATE. The subscribers have still to receive messages of a POST. */
 static enum status
 put_messages(struct replay *r, struct replayed_queue *v, struct store_change *change)
 {
@@ -293,7 +299,7 @@ put_messages(struct replay *r, struct replayed_queue *v, struct store_change *ch
     return st;
 }
 
-/* FEED: likewise; the message may have left the queue. */
+/* FEED: entries, whose messages may have left the queue. */
 static enum status
 put_feed(struct replay *r, struct replayed_queue *v, struct store_change *change)
 {
@@ -311,7 +317,7 @@ put_feed(struct replay *r, struct replayed_queue *v, struct store_change *change
         if (m == NULL)
             return ST_NO_MEMORY;
         st = replay_feed_post(&r->shard, v->feed, m, &record);
-        message_unpin(r->core->mem, m); /* the feed's is left */
+        message_unpin(r->core->mem, m); /* the feed has a pin */
     }
     return st;
 }
@@ -337,7 +343,7 @@ move_messages(struct replay *r, struct store_change *change)
     return st;
 }
 
-/* CLAIM, RENEW: holds those messages that are there. */
+/* CLAIM, RENEW: the claim holds those of the messages that exist. */
 static enum status
 put_claim(struct replay *r, struct replayed_queue *v, struct store_change *change)
 {
@@ -352,8 +358,8 @@ put_claim(struct replay *r, struct replayed_queue *v, struct store_change *chang
 
         if (m == NULL)
             continue;
-        st = put_held(r, v, m, &change->claim, count);
-        set_message(m, &record); /* it is not delayed any more */
+        st = put_claimed(r, v, m, &change->claim, count);
+        set_message(m, &record); /* m is not delayed any more */
     }
     return st;
 }
@@ -411,7 +417,7 @@ put_queue(struct replay *r, struct replayed_queue *v, const struct store_change 
 {
     raise_number(&v->last_seq, change->last_number);
     raise_number(&v->last_claim, change->last_claim);
-    core_use_up(r->core, &change->marks);
+    core_restore_marks(r->core, &change->marks);
     if (v->queue == NULL)
         return name_queue(r, v, change);
     return store_queue_equal(&v->queue->where, &change->queue)
@@ -439,7 +445,7 @@ replay_begin(struct engine *e)
     return ST_OK;
 }
 
-/* Applies a record of a queue that is there. */
+/* Applies a record of a queue that exists. */
 static enum status
 apply_to_queue(struct replay *r, struct replayed_queue *v, struct store_change *change)
 {
@@ -457,7 +463,7 @@ apply_to_queue(struct replay *r, struct replayed_queue *v, struct store_change *
     case STORE_CHANGE_CLAIM:
     case STORE_CHANGE_RENEW:
         return put_claim(r, v, change);
-    case STORE_CHANGE_META: /* a queue without a name is logged later, as it is then */
+    case STORE_CHANGE_META: /* a later QUEUE has the metadata if the queue has no name yet */
         return v->queue == NULL ? ST_OK : replace_metadata(r, v->queue, change->metadata);
     case STORE_CHANGE_PURGE:
         remove_contents(r, v->backlog);
@@ -483,13 +489,13 @@ apply_to_queue(struct replay *r, struct replayed_queue *v, struct store_change *
     case STORE_CHANGE_RELEASE:
         release_claim(r, v, change);
         return ST_OK;
-    default: /* what time does follows from deadlines */
+    default: /* expiries follow from the deadlines */
         return ST_OK;
     }
 }
 
 static enum status
-apply(struct replay *r, struct store_change *change)
+apply_change(struct replay *r, struct store_change *change)
 {
     struct replayed_queue *v = replayed_find(r, change->tag);
 
@@ -506,7 +512,7 @@ apply(struct replay *r, struct store_change *change)
     case STORE_CHANGE_MOVE:
         return move_messages(r, change);
     case STORE_CHANGE_QUEUE_GONE:
-        core_use_up(r->core, &change->marks);
+        core_restore_marks(r->core, &change->marks);
         core_raise_fence(r->core, change->fence_base + change->last_claim);
         if (v != NULL)
             replayed_free(r, v);
@@ -525,7 +531,7 @@ engine_replay(struct store *s, struct store_change *change)
     if (st != ST_OK)
         return st;
     lock_acquire(&e->replay->shard.lock);
-    st = apply(e->replay, change);
+    st = apply_change(e->replay, change);
     lock_release(&e->replay->shard.lock);
     return st;
 }
@@ -562,11 +568,11 @@ move_to_shard(struct engine *e, struct replayed_queue *v)
     enum status st;
 
     if (q == NULL)
-        return ST_BAD_VALUE; /* it was never named */
+        return ST_BAD_VALUE; /* the log never named it */
     hash = core_hash(&e->core, &q->where);
     sh = engine_shard(e, hash);
     if (shard_find(sh, &q->where, hash) != NULL)
-        return ST_BAD_VALUE; /* two of the same name */
+        return ST_BAD_VALUE; /* two queues have this name */
     if (v->feed != NULL && v->feed->subscriptions.live == 0)
         replay_feed_none(&r->shard, &v->feed);
     st = v->feed == NULL ? ST_OK : subscription_reserve(sh, v->feed, 1);
@@ -574,14 +580,15 @@ move_to_shard(struct engine *e, struct replayed_queue *v)
         st = shard_enlist(sh, q, 0);
     if (st != ST_OK)
         return st;
+    ENSURE(q->shard == NULL && q->feed == NULL);
     q->version = ++sh->last_number;
     q->last_seq = q->reserved_seq = v->last_seq;
     q->last_claim = q->reserved_claim = v->last_claim;
     for (at = 0; (c = seqmap_next_live(&v->backlog->claims, &at)) != NULL; at++)
-        if (c->held == 0) /* what it held has gone, or others have it */
+        if (c->held == 0) /* its messages are gone, or other claims hold them */
             claim_end(&r->shard, c);
     backlog_count_in(v->backlog, &sh->alive);
-    (void)directory_take(&q->entry, v->backlog->messages.live, v->backlog->bytes, NULL);
+    (void)directory_charge(&q->entry, v->backlog->messages.live, v->backlog->bytes, NULL);
     shard_link(sh, q, hash);
     for (at = 0; (c = seqmap_next_live(&v->backlog->claims, &at)) != NULL; at++)
         shard_arm_claim(sh, &c->due, c->due.due_ms);
@@ -591,10 +598,8 @@ move_to_shard(struct engine *e, struct replayed_queue *v)
         replay_feed_end(sh, q, v->feed);
     hashmap_remove(&r->queues, &v->node);
     mem_free(e->core.mem, v);
-    /*
-     * A transient queue goes on behind the numbers that it may have used: it is logged with
-     * the next ones. In one record, so that there is no moment at which a crash loses it.
-     */
+    /* Logs the next reservation of a transient queue, which continues behind the numbers
+     * that it may have used. One record does both, so no crash loses it. */
     if (queue_transient(q))
         st = changelog_reserve(sh, STORE_CHANGE_QUEUE, 0,
                                queue_bytes(&q->where, &q->metadata->document));
@@ -640,7 +645,7 @@ engine_replay_end(struct store *s, int64_t now_ms)
     engine_replay_drop(e);
     if (st != ST_OK)
         return st;
-    do /* what fell due meanwhile */
+    do /* expires what became due meanwhile */
         store_housekeep(&e->store, now_ms, &next_ms);
     while (next_ms <= now_ms);
     return ST_OK;

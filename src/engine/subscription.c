@@ -1,7 +1,7 @@
 #include "engine/subscription.h"
 #include "claimd/base/invariant.h"
 
-/* How much of a feed is freed by who makes it unneeded. */
+/* Entries that an operation frees at once when they are no longer needed. */
 enum { TIDY_SLICE = 64 };
 
 struct address *
@@ -87,6 +87,8 @@ subscription_reserve(struct shard *sh, struct feed *f, uint64_t number)
 void
 subscription_enter(struct shard *sh, struct feed *f, struct subscription *s)
 {
+    lock_assert_held(&sh->lock);
+    ENSURE(s->feed == NULL);
     s->feed = f;
     seqmap_insert(&f->subscriptions, &sh->pool, subscription_number(s), s, false);
     hashmap_insert(&f->subscribers, &s->node,
@@ -138,7 +140,7 @@ subscription_find(const struct feed *f, struct bytes text, int64_t now_ms)
 }
 
 enum store_pending
-subscription_untold(const struct subscription *s)
+subscription_notice(const struct subscription *s)
 {
     bool overtaken = s->leased_notice == STORE_PENDING_CONFIRM && s->confirmed;
 
@@ -161,7 +163,7 @@ subscription_failed(const struct subscription *s)
 }
 
 static bool
-is_of(const struct hashnode *node, const void *key)
+subscriber_equal(const struct hashnode *node, const void *key)
 {
     return bytes_equal(
         container_of(node, const struct subscription, node)->address->subscriber,
@@ -175,14 +177,15 @@ subscription_of(const struct shard *sh, const struct feed *f, struct bytes subsc
 
     if (f == NULL)
         return NULL;
-    node = hashmap_find(&f->subscribers, subscriber_hash(sh, subscriber), is_of,
-                        &subscriber);
+    node = hashmap_find(&f->subscribers, subscriber_hash(sh, subscriber),
+                        subscriber_equal, &subscriber);
     return node == NULL ? NULL : container_of(node, struct subscription, node);
 }
 
 void
 subscription_move(struct shard *sh, struct subscription *s, struct address *address)
 {
+    lock_assert_held(&sh->lock);
     hashmap_remove(&s->feed->subscribers, &s->node);
     address_unpin(sh->core->mem, s->address);
     s->address = address;
@@ -200,19 +203,19 @@ subscription_arm(struct shard *sh, struct subscription *s)
     if (s->state == SUBSCRIPTION_WAITS && s->again_ms < due_ms)
         due_ms = s->again_ms;
     wheel_arm(sh->subscription_wheel, &s->deadline, due_ms);
-    shard_wake_at(sh, wheel_calm_ms(sh->subscription_wheel)); /* may be earlier */
+    shard_wake_at(sh, wheel_next_hint_ms(sh->subscription_wheel)); /* may be earlier */
 }
 
-/* There is somebody in the feed's list of those who are due. */
+/* Adds the feed, which has due subscriptions, to the shard's due feeds. */
 static void
-spread(struct shard *sh, struct feed *f)
+mark_feed_due(struct shard *sh, struct feed *f)
 {
     if (f->queue == NULL)
-        return; /* it waits for its end */
+        return; /* detached: nothing is delivered */
     if (!list_linked(&f->link))
-        list_add_before(&sh->news, &f->link);
-    atomic_store(&sh->has_news, true);
-    sh->tells = true;
+        list_add_before(&sh->due_feeds, &f->link);
+    atomic_store(&sh->has_due_feeds, true);
+    sh->delivery_due = true;
 }
 
 void
@@ -227,7 +230,7 @@ subscription_rest(struct shard *sh, struct subscription *s)
         list_remove(&s->link);
     if (s->pending != STORE_PENDING_NONE || feed_next(f, &s->cursor, &number) != NULL) {
         list_add_before(&f->due, &s->link);
-        spread(sh, f);
+        mark_feed_due(sh, f);
     } else if (s->cursor.attached) {
         list_add_before(&f->idle, &s->link);
     }
@@ -239,7 +242,7 @@ subscription_notify(struct shard *sh, struct subscription *s, enum store_pending
     s->pending = pending;
     s->failed = 0;
     if (s->state == SUBSCRIPTION_LEASED)
-        return; /* it comes next */
+        return; /* the end of the lease makes it due */
     subscription_rest(sh, s);
     subscription_arm(sh, s);
 }
@@ -248,6 +251,8 @@ void
 subscription_attach(struct shard *sh, struct subscription *s, uint64_t last_seq)
 {
     bool wanted = s->confirmed || !sh->core->config.require_confirmation;
+
+    lock_assert_held(&sh->lock);
 
     if (wanted == s->cursor.attached)
         return;
@@ -267,6 +272,7 @@ subscription_attach(struct shard *sh, struct subscription *s, uint64_t last_seq)
 void
 feed_open(struct shard *sh, struct queue *q, struct feed *f)
 {
+    lock_assert_held(&sh->lock);
     ENSURE(q->feed == NULL && f->queue == NULL);
     q->feed = f;
     f->queue = q;
@@ -279,6 +285,8 @@ feed_keep_within(struct shard *sh, struct feed *f)
 {
     uint64_t most = sh->core->config.feed_bytes;
 
+    lock_assert_held(&sh->lock);
+
     while (most != 0 && f->bytes > most && f->entries.live > 1)
         figures_count(&sh->figures, STORE_COUNT_FALLEN_OUT,
                       feed_drop(f, sh->core->mem, &sh->pool));
@@ -290,12 +298,12 @@ feed_grown(struct shard *sh, struct feed *f)
     feed_keep_within(sh, f);
     if (!list_empty(&f->idle)) {
         list_move(&f->due, &f->idle);
-        spread(sh, f);
+        mark_feed_due(sh, f);
     }
 }
 
 static void
-leave_for_later(struct shard *sh, struct feed *f)
+defer_feed(struct shard *sh, struct feed *f)
 {
     if (!list_linked(&f->stale))
         list_add_before(&sh->stale_feeds, &f->stale);
@@ -307,10 +315,12 @@ feed_tidy(struct shard *sh, struct feed *f)
 {
     size_t budget = TIDY_SLICE;
 
+    lock_assert_held(&sh->lock);
+
     if (f->subscriptions.live == 0 && f->queue != NULL)
         feed_detach_all(sh, f->queue);
     else if (!feed_trim(f, sh->core->mem, &sh->pool, &budget))
-        leave_for_later(sh, f);
+        defer_feed(sh, f);
 }
 
 void
@@ -318,20 +328,23 @@ feed_detach_all(struct shard *sh, struct queue *q)
 {
     struct feed *f = q->feed;
 
+    lock_assert_held(&sh->lock);
     if (f == NULL)
         return;
+    ENSURE(f->queue == q && sh->subscriptions >= f->subscriptions.live);
     sh->subscriptions -= f->subscriptions.live;
     feed_count_in(f, NULL);
     q->feed = NULL;
     f->queue = NULL;
     if (list_linked(&f->link))
         list_remove(&f->link);
-    leave_for_later(sh, f);
+    defer_feed(sh, f);
 }
 
-/* Frees of a feed without a queue what the budget allows; true: the feed, too. */
+/* Frees subscriptions and entries of a detached feed within the budget. True: the feed
+ * was freed. */
 static bool
-free_slice(struct shard *sh, struct feed *f, size_t *budget)
+free_feed_slice(struct shard *sh, struct feed *f, size_t *budget)
 {
     struct subscription *s;
     uint64_t number = 0;
@@ -352,13 +365,14 @@ free_slice(struct shard *sh, struct feed *f, size_t *budget)
 bool
 feed_chores(struct shard *sh, int64_t now_ms, size_t *budget)
 {
-    (void)now_ms; /* nothing here has a time */
+    (void)now_ms; /* nothing here depends on time */
+    lock_assert_held(&sh->lock);
     while (*budget > 0 && !list_empty(&sh->stale_feeds)) {
         struct feed *f = container_of(sh->stale_feeds.next, struct feed, stale);
 
         --*budget;
         if (f->queue == NULL) {
-            if (!free_slice(sh, f, budget))
+            if (!free_feed_slice(sh, f, budget))
                 return false;
         } else {
             if (!feed_trim(f, sh->core->mem, &sh->pool, budget))
@@ -402,7 +416,7 @@ expire_subscriptions(struct shard *sh, int64_t now_ms, size_t *budget)
 
 /* ------------------------------------------------------------------ audit */
 
-/* Counts the cursors that have an entry in front, or none. */
+/* Counts the attached cursors whose next entry is this one (NULL: that have none). */
 static size_t
 count_in_front(const struct feed *f, const struct feed_entry *entry)
 {
@@ -432,7 +446,7 @@ entries_audit(const struct feed *f)
 }
 
 static size_t
-length(const struct list *head)
+list_length(const struct list *head)
 {
     size_t count = 0;
 
@@ -476,7 +490,7 @@ feed_audit(const struct shard *sh, const struct feed *f)
     if (f->queue != NULL && !list_empty(&f->due) && !list_linked(&f->link))
         return false;
     return f->subscriptions.live == f->subscribers.count &&
-           linked == length(&f->idle) + length(&f->due);
+           linked == list_length(&f->idle) + list_length(&f->due);
 }
 
 void
@@ -494,7 +508,7 @@ subscription_record(const struct subscription *s, struct store_subscription_reco
         .confirmed = s->confirmed,
         .attached = s->cursor.attached,
         .after = after,
-        .pending = subscription_untold(s),
+        .pending = subscription_notice(s),
         .delivered = s->delivered,
         .given_up = s->given_up,
         .fallen_out = s->fallen_out + missed,

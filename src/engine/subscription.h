@@ -1,12 +1,14 @@
 /*
- * subscription: a subscriber that gets what is posted to a queue (store/subscription.h).
+ * subscription: a subscriber that receives the messages of a queue
+ * (store/subscription.h).
  *
- * It is in its queue's feed under its number, which finds it and orders it, and under its
- * subscriber, who has one of them. What it rests for is said by the list it is in: idle, due,
- * none when it is leased or waits. An expired one that is still there is treated as gone.
+ * Its queue's feed has it under its number, which also orders subscriptions, and under
+ * its subscriber, which has one subscription per queue. The list that a subscription is
+ * in says what it waits for: `due`, `idle`, or none if it is leased or waits for a retry.
+ * An expired subscription that is still there counts as gone.
  *
  *   Cost     each function O(levels of a tree)
- *   Threads  the shard's lock; an address never changes, and is pinned by who reads it
+ *   Threads  the shard's lock; an address never changes, and its readers pin it
  */
 #ifndef ENGINE_SUBSCRIPTION_H
 #define ENGINE_SUBSCRIPTION_H
@@ -14,7 +16,7 @@
 #include "engine/feed.h"
 #include "engine/shard.h"
 
-/* Where messages go, and from which queue: texts that outlive the subscription. */
+/* The queue and the subscriber, as texts that may outlive the subscription. */
 struct address {
     _Atomic uint32_t pins;
     struct store_queue queue; /* texts point behind this structure */
@@ -22,13 +24,13 @@ struct address {
     char text[];
 };
 
-/* Makes copies, with one pin; NULL without memory. */
+/* Makes an address with one pin and copies of the texts. NULL without memory. */
 struct address *address_new(struct mem *mem, const struct store_queue *queue,
                             struct bytes subscriber, struct bytes options);
 struct address *address_pin(struct address *a);
 void address_unpin(struct mem *mem, struct address *a);
 
-/* What the log has to keep of one, besides what it knows of any subscription. */
+/* Bytes of the subscriber and options, for the log. */
 static inline size_t
 address_bytes(const struct address *a)
 {
@@ -36,30 +38,30 @@ address_bytes(const struct address *a)
 }
 
 enum subscription_state {
-    SUBSCRIPTION_RESTS, /* idle or due, or not confirmed */
+    SUBSCRIPTION_RESTS, /* in `idle` or `due`, or in no list (not confirmed) */
     SUBSCRIPTION_LEASED,
     SUBSCRIPTION_WAITS /* until again_ms */
 };
 
 struct subscription {
-    struct deadline deadline; /* the end of its waiting, or of its life */
-    struct hashnode node;     /* in its feed's subscribers */
-    struct list link;         /* in its feed's idle or due ones */
+    struct deadline deadline; /* end of its wait, or of its life */
+    struct hashnode node;     /* in feed->subscribers */
+    struct list link;         /* in feed->idle or feed->due */
     struct feed *feed;
     struct address *address; /* owned pin */
     struct cursor cursor;
-    uint64_t id_low; /* of the id, which has the number in it */
+    uint64_t id_low; /* of the id, which contains the number */
     uint32_t id_high;
-    uint32_t failed; /* tries of what is next that failed: unless that fell out */
+    uint32_t failed; /* failed tries of the next delivery, unless it was dropped */
     enum subscription_state state;
     enum store_pending pending;
-    enum store_pending leased_notice; /* LEASED: STORE_PENDING_NONE: a message */
+    enum store_pending leased_notice; /* if LEASED; NONE: a message */
     bool confirmed;
-    bool follows;   /* while a log is replayed: it had a cursor, which says where */
-    uint8_t untold; /* deliveries that are not logged yet */
+    bool follows;     /* during a replay: cursor.after is valid */
+    uint8_t unlogged; /* deliveries since the last CURSOR */
     int64_t started_ms, ttl_s;
     int64_t again_ms;   /* WAITS */
-    uint64_t failed_at; /* number of the message that failed; 0: of a notice */
+    uint64_t failed_at; /* number of the message that failed; 0: a notice failed */
     uint64_t delivered, given_up, fallen_out, failures;
 };
 
@@ -87,85 +89,84 @@ subscription_live(const struct subscription *s, int64_t now_ms)
     return now_ms < subscription_ends_ms(s);
 }
 
-/* The id of the newest subscription in a feed; zero: there is none. */
+/* The id of the newest subscription of a feed; zero: there is none. */
 struct ident subscription_newest(const struct feed *f);
 
-/* Makes one that is nowhere yet; takes the address's pin, also on failure: NULL without memory. */
+/* Makes a subscription outside any feed. Takes the address's pin, also on failure. NULL
+ * without memory. */
 struct subscription *subscription_new(struct mem *mem, struct address *address);
 
-/* Frees one that is nowhere (any more). */
+/* Frees a subscription that is in no feed. */
 void subscription_free(struct mem *mem, struct subscription *s);
 
-/*
- * Makes sure that subscription_enter() has what it needs, and that the pool has `spare` nodes
- * besides. Holds until the lock is let go.
- */
+/* Reserves memory for subscription_enter(). Valid until the lock is released.
+ * ST_NO_MEMORY. */
 enum status subscription_reserve(struct shard *sh, struct feed *f, uint64_t number);
 
-/* Enters it in the feed, under the number in its id; arms nothing. */
+/* Adds a subscription to the feed, under the number in its id. The caller arms its
+ * deadline. */
 void subscription_enter(struct shard *sh, struct feed *f, struct subscription *s);
 
-/* The notice that it would still have to get after a restart: a leased one, too. */
-enum store_pending subscription_untold(const struct subscription *s);
+/* The notice that is still to be sent after a restart: also one that is leased now. */
+enum store_pending subscription_notice(const struct subscription *s);
 
-/* How many tries failed of what it gets, or gets next. */
+/* Failed tries of the current or next delivery. */
 uint32_t subscription_failed(const struct subscription *s);
 
-/* Takes it out of everything, and frees it. The feed is left to who calls. */
+/* Removes and frees a subscription. The caller calls feed_tidy() or frees the feed. */
 void subscription_remove(struct shard *sh, struct subscription *s);
 
-/* The one with this id; NULL if there is none. */
+/* The live subscription with this id; NULL if there is none. f may be NULL. */
 struct subscription *
 subscription_find(const struct feed *f, struct bytes id, int64_t now_ms);
 
-/* The one of this subscriber, live or not; NULL if there is none. */
+/* The subscription of this subscriber, live or not; NULL if there is none. f may be
+ * NULL. */
 struct subscription *
 subscription_of(const struct shard *sh, const struct feed *f, struct bytes subscriber);
 
-/* Gives it another address; takes the pin. Its subscriber has no other one. */
+/* Gives a subscription another address, whose pin it takes. The new subscriber must have
+ * no other subscription here. */
 void subscription_move(struct shard *sh, struct subscription *s, struct address *address);
 
-/* Arms its deadline. */
 void subscription_arm(struct shard *sh, struct subscription *s);
 
-/* One that rests goes where it belongs: it is due, or idle, or nothing is for it. */
+/* Makes it rest: adds it to `due` or `idle`, or to no list if it receives nothing. */
 void subscription_rest(struct shard *sh, struct subscription *s);
 
-/* Sends this notice next, at once. */
+/* Makes this notice the next delivery, due at once. */
 void
 subscription_notify(struct shard *sh, struct subscription *s, enum store_pending pending);
 
-/*
- * Whether it gets messages follows from whether it is confirmed: attaches it behind last_seq,
- * or detaches it.
- */
+/* Attaches the cursor behind last_seq if the subscription receives messages (it is
+ * confirmed, or need not be), or detaches it. */
 void subscription_attach(struct shard *sh, struct subscription *s, uint64_t last_seq);
 
-/* Gives the queue, which has none, its feed. */
+/* Gives a queue without a feed this one. */
 void feed_open(struct shard *sh, struct queue *q, struct feed *f);
 
-/* Drops the first entries until the feed keeps within its bytes. */
+/* Drops the oldest entries until the feed is within its limit of bytes. */
 void feed_keep_within(struct shard *sh, struct feed *f);
 
-/* Appended to a feed: those who were idle are due, and it keeps within its bytes. */
+/* Call after feed_append(): idle subscriptions become due, and the feed is kept within
+ * its limit. */
 void feed_grown(struct shard *sh, struct feed *f);
 
-/* Lets go of what nobody needs: a little now, the rest when time allows. */
+/* Frees entries that no subscription needs: a slice now, the rest in housekeeping. */
 void feed_tidy(struct shard *sh, struct feed *f);
 
-/* The queue has nobody subscribed any more, whoever that was. */
+/* Detaches the feed with all subscriptions from the queue. Housekeeping frees them. */
 void feed_detach_all(struct shard *sh, struct queue *q);
 
-/* A part of housekeeping, as far as the budget goes: true when nothing of it is left. */
+/* Tasks of housekeeping, as far as the budget goes. True: nothing is left to do. */
 bool feed_chores(struct shard *sh, int64_t now_ms, size_t *budget);
 
-/* What has fallen due of subscriptions, likewise. */
 bool expire_subscriptions(struct shard *sh, int64_t now_ms, size_t *budget);
 
 /* True if every invariant of a feed and its subscriptions holds. */
 bool feed_audit(const struct shard *sh, const struct feed *f);
 
-/* It as a record. Its texts are valid as long as its address. */
+/* Describes a subscription as a record. Its texts are valid as long as its address. */
 void
 subscription_record(const struct subscription *s, struct store_subscription_record *out);
 

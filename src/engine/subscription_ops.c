@@ -11,9 +11,10 @@ draft_bytes(const struct store_subscription_draft *draft)
 
 /* ------------------------------------------------------------------ create */
 
-/* Whatever can fail, fails here, while nothing has changed. *made: the feed, if it is new. */
+/* Does everything that can fail, before anything changes. *made: the feed, if it is
+ * new. */
 static enum status
-reserve_new(struct txn *t, struct subscription *s, struct feed **made)
+reserve_new_subscription(struct txn *t, struct subscription *s, struct feed **made)
 {
     struct shard *sh = t->shard;
     enum status st = entropy_reserve(&sh->entropy, IDENT_ENTROPY);
@@ -36,9 +37,10 @@ reserve_new(struct txn *t, struct subscription *s, struct feed **made)
                : st;
 }
 
-/* Nothing can fail any more. */
+/* Cannot fail: everything is reserved. */
 static void
-enter_new(struct txn *t, struct subscription *s, int64_t ttl_s, struct feed *made)
+commit_subscription(struct txn *t, struct subscription *s, int64_t ttl_s,
+                    struct feed *made)
 {
     struct queue *q = t->queue;
     struct ident id = ident_subscription(&t->shard->entropy, subscription_newest(q->feed),
@@ -62,9 +64,9 @@ enter_new(struct txn *t, struct subscription *s, int64_t ttl_s, struct feed *mad
     changelog_subscription(t->queue, STORE_CHANGE_SUBSCRIPTION, s, t->now_ms);
 }
 
-/* It has one already: an unconfirmed one is asked again. */
+/* Asks for the confirmation of an existing subscription again, if that is needed. */
 static enum status
-ask_again(struct txn *t, struct subscription *s)
+ask_confirmation_again(struct txn *t, struct subscription *s)
 {
     enum status st;
 
@@ -78,9 +80,9 @@ ask_again(struct txn *t, struct subscription *s)
     return ST_OK;
 }
 
-/* The live subscription of a subscriber; one that has expired has gone. */
+/* The live subscription of a subscriber. Removes an expired one. */
 static struct subscription *
-find_live(const struct txn *t, struct bytes subscriber)
+find_live_subscription(const struct txn *t, struct bytes subscriber)
 {
     struct subscription *s =
         t->queue == NULL ? NULL : subscription_of(t->shard, t->queue->feed, subscriber);
@@ -113,10 +115,11 @@ engine_subscription_create(struct store *s, struct store_op *op,
     if (fresh == NULL)
         return ST_NO_MEMORY;
     (void)txn_begin(&t, s, op, where, EXPIRE_NOTHING); /* which cannot fail */
-    there = find_live(&t, draft->subscriber);
-    st = there == NULL ? reserve_new(&t, fresh, &made) : ask_again(&t, there);
+    there = find_live_subscription(&t, draft->subscriber);
+    st = there == NULL ? reserve_new_subscription(&t, fresh, &made)
+                       : ask_confirmation_again(&t, there);
     if (there == NULL && st == ST_OK) {
-        enter_new(&t, fresh, draft->ttl_s, made);
+        commit_subscription(&t, fresh, draft->ttl_s, made);
         there = fresh;
         fresh = NULL;
     } else if (made != NULL) {
@@ -135,18 +138,19 @@ engine_subscription_create(struct store *s, struct store_op *op,
 
 /* ------------------------------------------------------------------ read */
 
-/* Enters a queue for the subscription with this id; NULL: there is none. Its end is compared, so
- * nothing expires. */
+/* Begins a transaction on the subscription with this id; NULL: there is none. Expires
+ * nothing: the end of the subscription is compared with now. */
 static struct subscription *
-enter_subscription(struct txn *t, struct store *s, struct store_op *op,
-                   const struct store_queue *where, struct bytes id)
+txn_begin_subscription(struct txn *t, struct store *s, struct store_op *op,
+                       const struct store_queue *where, struct bytes id)
 {
     (void)txn_begin(t, s, op, where, EXPIRE_NOTHING); /* which cannot fail */
     return t->queue == NULL ? NULL : subscription_find(t->queue->feed, id, t->now_ms);
 }
 
 static void
-view_subscription(struct subscription *s, int64_t now_ms, struct store_subscription *out)
+fill_subscription_view(struct subscription *s, int64_t now_ms,
+                       struct store_subscription *out)
 {
     *out = (struct store_subscription){
         .subscriber = s->address->subscriber,
@@ -168,7 +172,7 @@ view_subscription(struct subscription *s, int64_t now_ms, struct store_subscript
 }
 
 static enum status
-open_views(struct store *s, size_t room, struct store_subscriptions *out)
+alloc_subscription_views(struct store *s, size_t room, struct store_subscriptions *out)
 {
     *out = STORE_SUBSCRIPTIONS_INIT;
     out->views = mem_alloc(engine_of(s)->core.mem, room * sizeof(*out->views));
@@ -196,13 +200,13 @@ engine_subscription_get(struct store *s, struct store_op *op,
     struct store_subscriptions views;
     struct subscription *found;
     struct txn t;
-    enum status st = open_views(s, 1, &views);
+    enum status st = alloc_subscription_views(s, 1, &views);
 
     if (st != ST_OK)
         return st;
-    found = enter_subscription(&t, s, op, where, id);
+    found = txn_begin_subscription(&t, s, op, where, id);
     if (found != NULL)
-        view_subscription(found, t.now_ms, &views.views[views.count++]);
+        fill_subscription_view(found, t.now_ms, &views.views[views.count++]);
     txn_end(&t);
     if (found == NULL) {
         store_subscriptions_release(&views);
@@ -213,14 +217,14 @@ engine_subscription_get(struct store *s, struct store_op *op,
 }
 
 static void
-list_page(const struct txn *t, struct bytes marker, size_t limit,
-          struct store_subscriptions *out)
+fill_subscription_page(const struct txn *t, struct bytes marker, size_t limit,
+                       struct store_subscriptions *out)
 {
     struct subscription *s;
     uint64_t number = 0;
     struct ident id;
 
-    /* SDKs pass the last id that they have seen. */
+    /* SDKs pass the id of the last subscription that they have read. */
     if (ident_read(marker, &id))
         number = ident_claim_number(id);
     else if (!bytes_to_u64(marker, &number))
@@ -229,7 +233,7 @@ list_page(const struct txn *t, struct bytes marker, size_t limit,
     for (; out->count < limit &&
            (s = seqmap_next_live(&t->queue->feed->subscriptions, &number)) != NULL;
          number++) {
-        view_subscription(s, t->now_ms, &out->views[out->count++]);
+        fill_subscription_view(s, t->now_ms, &out->views[out->count++]);
         ident_write_marker(&out->next, number);
     }
 }
@@ -245,14 +249,14 @@ engine_subscription_list(struct store *s, struct store_op *op,
     enum status st;
 
     ENSURE(limit > 0);
-    st = open_views(s, limit, &views);
+    st = alloc_subscription_views(s, limit, &views);
     if (st != ST_OK)
         return st;
     (void)txn_begin(&t, s, op, where, EXPIRE_NOTHING);
     if (!expire_subscriptions(t.shard, t.now_ms, &budget))
         st = ST_AGAIN;
     else if (t.queue != NULL && t.queue->feed != NULL)
-        list_page(&t, marker, limit, &views);
+        fill_subscription_page(&t, marker, limit, &views);
     txn_end(&t);
     if (st == ST_OK)
         *out = views;
@@ -263,10 +267,8 @@ engine_subscription_list(struct store *s, struct store_op *op,
 
 /* ------------------------------------------------------------------ change */
 
-/*
- * Changes the subscription `id`, whose address is to be `fresh`: made from `old`. Takes the
- * pin of fresh if it returns ST_OK.
- */
+/* Changes a subscription, whose new address `fresh` was made from `old`. Takes the pin of
+ * fresh if it returns ST_OK. */
 static enum status
 change_subscription(struct txn *t, struct bytes id,
                     const struct store_subscription_draft *draft,
@@ -279,8 +281,8 @@ change_subscription(struct txn *t, struct bytes id,
     if (s == NULL)
         return ST_NOT_FOUND;
     if (s->address != old)
-        return ST_AGAIN; /* somebody else was faster */
-    other = find_live(t, fresh->subscriber);
+        return ST_AGAIN; /* another update was faster */
+    other = find_live_subscription(t, fresh->subscriber);
     if (other != NULL && other != s)
         return ST_CONFLICT;
     st = txn_reserve(t, STORE_CHANGE_SUBSCRIPTION, 0, address_bytes(fresh));
@@ -292,7 +294,7 @@ change_subscription(struct txn *t, struct bytes id,
         s->ttl_s = draft->ttl_s;
         s->started_ms = t->now_ms;
     }
-    if (moves) { /* the other subscriber had confirmed, and failed */
+    if (moves) { /* confirmation and failures were the old subscriber's */
         if (t->engine->core.config.require_confirmation) {
             s->confirmed = false;
             subscription_attach(t->shard, s, t->queue->last_seq);
@@ -320,7 +322,7 @@ engine_subscription_update(struct store *s, struct store_op *op,
 
     if (!mem_admits(e->core.mem, draft_bytes(draft)))
         return ST_OVER_BUDGET;
-    found = enter_subscription(&t, s, op, where, id);
+    found = txn_begin_subscription(&t, s, op, where, id);
     old = found == NULL ? NULL : address_pin(found->address);
     txn_end(&t);
     if (old == NULL)
@@ -353,7 +355,7 @@ engine_subscription_confirm(struct store *s, struct store_op *op,
     enum status st = ST_NOT_FOUND;
     struct txn t;
 
-    found = enter_subscription(&t, s, op, where, id);
+    found = txn_begin_subscription(&t, s, op, where, id);
     if (found != NULL)
         st = txn_reserve(&t, STORE_CHANGE_SUBSCRIPTION, 0, address_bytes(found->address));
     if (st == ST_OK) {
@@ -378,7 +380,7 @@ engine_subscription_delete(struct store *s, struct store_op *op,
     enum status st = ST_OK;
     struct txn t;
 
-    found = enter_subscription(&t, s, op, where, id);
+    found = txn_begin_subscription(&t, s, op, where, id);
     if (found != NULL)
         st = txn_reserve(&t, STORE_CHANGE_SUBSCRIPTION_GONE, 0, 0);
     if (found != NULL && st == ST_OK) {

@@ -14,7 +14,7 @@ txn_begin(struct txn *t, struct store *s, struct store_op *op,
     t->shard = engine_shard(e, t->hash);
     t->now_ms = op->now_ms;
     t->from_seq = 0;
-    t->made = false;
+    t->queue_is_new = false;
     op->waits = false;
     if (which == EXPIRE_NOTHING)
         t->now_ms = shard_enter(t->shard, t->now_ms);
@@ -39,7 +39,8 @@ txn_end(struct txn *t)
 {
     uint64_t lsn;
 
-    if (__builtin_expect(t->made, 0))
+    ENSURE(t->queue == NULL || (t->queue->shard == t->shard) != t->queue_is_new);
+    if (__builtin_expect(t->queue_is_new, 0))
         discard_queue(t);
     lsn = t->queue != NULL ? t->queue->lsn : t->shard->gone_lsn;
     if (t->op->lsn < lsn)
@@ -54,8 +55,8 @@ enum status
 txn_make_queue(struct txn *t, const struct store_metadata *metadata)
 {
     t->queue = shard_new_queue(t->shard, t->where, metadata);
-    t->made = t->queue != NULL;
-    return t->made ? ST_OK : ST_NO_MEMORY;
+    t->queue_is_new = t->queue != NULL;
+    return t->queue_is_new ? ST_OK : ST_NO_MEMORY;
 }
 
 enum status
@@ -63,10 +64,10 @@ txn_reserve_queue(const struct txn *t)
 {
     enum status st = ST_OK;
 
-    if (t->made)
+    if (t->queue_is_new)
         st =
             shard_enlist(t->shard, t->queue, atomic_load(&t->engine->core.limits.queues));
-    return t->made && st == ST_OK
+    return t->queue_is_new && st == ST_OK
                ? txn_reserve(t, STORE_CHANGE_QUEUE, 0,
                              queue_bytes(t->where, &t->queue->metadata->document))
                : st;
@@ -75,9 +76,9 @@ txn_reserve_queue(const struct txn *t)
 bool
 txn_link_queue(struct txn *t)
 {
-    if (!t->made)
+    if (!t->queue_is_new)
         return false;
-    t->made = false;
+    t->queue_is_new = false;
     shard_link(t->shard, t->queue, t->hash);
     figures_count(&t->shard->figures, STORE_COUNT_QUEUES_MADE, 1);
     return true;
@@ -110,14 +111,14 @@ txn_wait(struct txn *t, size_t wants)
 
     if (w == NULL)
         return ST_OK;
-    /* Its queue was deleted, and it is about to hear of that. */
-    if (w->waitqueue != NULL && ((struct waitqueue *)w->waitqueue)->ended) {
+    /* The queue was deleted, and its waiters are about to be notified. */
+    if (w->waitqueue != NULL && ((struct waitqueue *)w->waitqueue)->closed) {
         shard_stop_waiting(t->shard, w);
         return ST_OK;
     }
     st = shard_wait(t->shard, t->where, t->hash, t->queue, w, wants);
     t->op->waits = st == ST_OK;
-    /* Dead letters that could not be moved are in its way: it is called to try again. */
+    /* Dead letters that could not be moved block the waiter: wake it to try again. */
     if (st == ST_OK && txn_available(t) > 0)
         waitqueue_mark_dirty(w->waitqueue);
     return st;
@@ -139,7 +140,7 @@ batch_open(struct engine *e, size_t room, struct store_batch *out)
 }
 
 enum status
-batch_fits(const struct txn *t, size_t count, struct store_batch *out)
+batch_check_size(const struct txn *t, size_t count, struct store_batch *out)
 {
     const struct backlog *b = t->queue->backlog;
     const struct message *m;
@@ -156,10 +157,10 @@ batch_fits(const struct txn *t, size_t count, struct store_batch *out)
     return ST_NO_ROOM;
 }
 
-/* True if none of the first `count` messages that the operation may take is sealed and missing in
- * `opened`; both are in the order of their queue. */
+/* True if `opened` has all sealed messages among the first `count` that the operation may
+ * take. Both are in the order of the queue. */
 static bool
-are_opened(const struct txn *t, size_t count, const struct store_batch *opened)
+batch_has_sealed(const struct txn *t, size_t count, const struct store_batch *opened)
 {
     const struct backlog *b = t->queue->backlog;
     const struct message *m;
@@ -179,13 +180,13 @@ are_opened(const struct txn *t, size_t count, const struct store_batch *opened)
 }
 
 enum status
-batch_opened(const struct txn *t, size_t count, struct store_batch *out)
+batch_check_sealed(const struct txn *t, size_t count, struct store_batch *out)
 {
     const struct backlog *b = t->queue->backlog;
     struct message *m;
     enum status st;
 
-    if (out->opened == NULL || are_opened(t, count, out->opened))
+    if (out->opened == NULL || batch_has_sealed(t, count, out->opened))
         return ST_OK;
     st = batch_open(t->engine, count, out);
     if (st != ST_OK)

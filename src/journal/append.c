@@ -1,4 +1,6 @@
-/* What a store's operations do with the journal: append, under their locks, and be told. */
+/*
+ * The journal as the store's log: operations append changes under the locks of the store.
+ */
 #include "claimd/base/invariant.h"
 #include "journal/journal_private.h"
 
@@ -8,10 +10,11 @@
 
 /* ------------------------------------------------------------------ the buffer */
 
-/* A head that splits what would be too long for a frame needs room, too. */
+/* SPLITS: space for heads that split the records into frames. KEEP_BYTES: memory that an
+ * empty buffer keeps. */
 enum { SPLITS = 4096, KEEP_BYTES = 1 << 20 };
 
-static const size_t mapped = BUFFER_ROOM + FRAME_BYTES_MAX + SPLITS;
+static const size_t mapped = BUFFER_BYTES + FRAME_BYTES_MAX + SPLITS;
 
 static_assert(sizeof(struct frame) <= FRAME_HEAD_BYTES, "it stands there until the seal");
 
@@ -32,7 +35,7 @@ void
 buffer_fini(struct buffer *b)
 {
     if (b->bytes != NULL)
-        (void)munmap(b->bytes, mapped); /* fails only when misused */
+        (void)munmap(b->bytes, mapped); /* cannot fail */
     b->bytes = NULL;
 }
 
@@ -49,18 +52,19 @@ buffer_close(struct buffer *b)
 {
     if (b->open.count == 0)
         return;
+    ENSURE(b->used == b->head + FRAME_HEAD_BYTES + b->open.length);
     memcpy(b->bytes + b->head, &b->open, sizeof(b->open));
     b->open.count = 0;
 }
 
-/* The record of `size` bytes that was written behind the used ones is in. */
+/* Counts the record of `size` bytes that was written behind the used ones. */
 static void
-take_in(struct buffer *b, uint64_t lsn, size_t size, int64_t now_ms)
+add_record(struct buffer *b, uint64_t lsn, size_t size, int64_t now_ms)
 {
     if (b->open.count > 0 && b->used - b->head + size > b->frame_max) {
         const uint8_t *record = b->bytes + b->used;
 
-        buffer_close(b); /* it begins another frame */
+        buffer_close(b); /* the record begins another frame */
         begin_frame(b, lsn);
         memmove(b->bytes + b->used, record, size);
     }
@@ -72,8 +76,8 @@ take_in(struct buffer *b, uint64_t lsn, size_t size, int64_t now_ms)
         b->open.time_ms = now_ms;
 }
 
-/* Appends a change under this LSN, for which there must be room. Returns its size; 0: it leaves
- * nothing. */
+/* Appends a change under this LSN. The buffer has space. Returns the size of its record;
+ * 0: it has none. */
 static size_t
 buffer_append(struct buffer *b, uint64_t lsn, struct store_change *change)
 {
@@ -84,7 +88,7 @@ buffer_append(struct buffer *b, uint64_t lsn, struct store_change *change)
         begin_frame(b, lsn);
     size = record_write(b->bytes + b->used, change);
     if (size > 0)
-        take_in(b, lsn, size, change->now_ms);
+        add_record(b, lsn, size, change->now_ms);
     else if (!begun)
         b->used = b->head;
     return size;
@@ -101,39 +105,37 @@ buffer_reset(struct buffer *b)
 
 /* ------------------------------------------------------------------ the log */
 
-/* So much is not left until somebody flushes it. */
+/* Bytes from which on the committer is woken without a flush. */
 enum { FLUSH_BYTES = 256 * 1024 };
 
-/*
- * Is there room for so many bytes, in the buffer and on the disk? Whatever is granted fits
- * into the segments that are there: a full disk is no failure.
- */
+/* Checks for space in the buffer and on the disk. Granted bytes fit into the segments
+ * that exist, so a full disk is no failure. */
 static enum status
-check_room(const struct journal *j, enum store_change_kind kind, bool checkpoint,
-           size_t need)
+check_space(const struct journal *j, enum store_change_kind kind, bool checkpoint,
+            size_t need)
 {
-    /* Some kinds make the log longer for good. What gives back goes on when the disk is full. */
+    /* These kinds make the log longer for good. Deletions and releases continue on a full
+     * disk. */
     const bool longer =
         !checkpoint && (kind == STORE_CHANGE_QUEUE || kind == STORE_CHANGE_META ||
                         kind == STORE_CHANGE_POST || kind == STORE_CHANGE_STATE ||
                         kind == STORE_CHANGE_SUBSCRIPTION);
     size_t filling = j->filling->used + j->granted + need;
-    size_t room = checkpoint ? j->room_for_checkpoint
-                  : longer   ? j->room_for_more
-                             : j->room;
+    size_t space = checkpoint ? j->checkpoint_space : longer ? j->post_space : j->space;
 
-    if (filling > (longer ? BUFFER_POSTS : BUFFER_ROOM))
-        return ST_UNAVAILABLE; /* the disk does not keep up */
-    if (j->starting || filling + j->writing <= room)
+    lock_assert_held(&j->lock);
+    if (filling > (longer ? BUFFER_POSTS : BUFFER_BYTES))
+        return ST_UNAVAILABLE; /* the disk is too slow */
+    if (j->starting || filling + j->writing <= space)
         return ST_OK;
-    if (!j->short_of_room)
+    if (!j->short_of_space)
         return ST_UNAVAILABLE;
     return j->limited ? ST_JOURNAL_LIMIT : ST_FULL;
 }
 
 static enum status
 journal_reserve(struct store_log *log, enum store_change_kind kind, bool checkpoint,
-                size_t count, size_t bytes, size_t *room)
+                size_t count, size_t bytes, size_t *space)
 {
     struct journal *j = journal_of(log);
     size_t need = record_bound(count, bytes);
@@ -144,30 +146,31 @@ journal_reserve(struct store_log *log, enum store_change_kind kind, bool checkpo
     if (need > log->largest)
         return ST_BEYOND_LOG;
     lock_acquire(&j->lock);
-    st = check_room(j, kind, checkpoint, need);
+    st = check_space(j, kind, checkpoint, need);
     if (st == ST_OK)
         j->granted += need;
     lock_release(&j->lock);
     if (st == ST_OK)
-        *room += need;
+        *space += need;
     return st;
 }
 
 static void
-journal_give_back(struct store_log *log, size_t room)
+journal_unreserve(struct store_log *log, size_t space)
 {
     struct journal *j = journal_of(log);
 
     lock_acquire(&j->lock);
-    ENSURE(j->granted >= room);
-    j->granted -= room;
+    ENSURE(j->granted >= space);
+    j->granted -= space;
     lock_release(&j->lock);
 }
 
-/* Wakes the committer if it waits, once the lock is free: it needs it. */
+/* Releases the lock, then wakes the committer if it waits, since it needs the lock. */
 static void
 unlock_and_wake(struct journal *j, bool wake)
 {
+    lock_assert_held(&j->lock);
     wake = wake && j->waiting;
     if (wake)
         j->waiting = false;
@@ -176,17 +179,15 @@ unlock_and_wake(struct journal *j, bool wake)
         (void)pthread_cond_signal(&j->work); /* cannot fail */
 }
 
-/*
- * What time does is not logged, since it follows from deadlines; but somebody may have seen
- * it, so the time must not be earlier after a crash: the next seal tells it.
- */
+/* Expiries are not logged, since they follow from deadlines. But a client may have seen
+ * one, so after a crash the time must not be earlier: the next seal stores it. */
 void
 journal_age(struct journal *j, int64_t now_ms)
 {
     bool first;
 
     lock_acquire(&j->lock);
-    j->news++;
+    j->activity++;
     if (j->time_ms < now_ms)
         j->time_ms = now_ms;
     first = !j->aged;
@@ -206,7 +207,7 @@ journal_now_ms(struct journal *j)
 }
 
 static uint64_t
-journal_append(struct store_log *log, struct store_change *change, size_t *room)
+journal_append(struct store_log *log, struct store_change *change, size_t *space)
 {
     struct journal *j = journal_of(log);
     uint64_t lsn = 0;
@@ -220,12 +221,12 @@ journal_append(struct store_log *log, struct store_change *change, size_t *room)
     lock_acquire(&j->lock);
     size = buffer_append(j->filling, j->next_lsn, change);
     if (size > 0) {
-        ENSURE(*room >= size && j->granted >= size);
-        *room -= size;
+        ENSURE(*space >= size && j->granted >= size);
+        *space -= size;
         j->granted -= size;
         lsn = j->next_lsn++;
         *(change->checkpoint ? &j->checkpointed : &j->appended) += size;
-        j->news += !change->checkpoint;
+        j->activity += !change->checkpoint;
         if (j->time_ms < change->now_ms)
             j->time_ms = change->now_ms;
     }
@@ -248,7 +249,7 @@ journal_mark(struct journal *j, enum record_mark what, uint64_t since)
     now_ms = journal_now_ms(j);
     if (b->open.count == 0)
         begin_frame(b, lsn);
-    take_in(b, lsn, record_write_mark(b->bytes + b->used, &mark, now_ms), now_ms);
+    add_record(b, lsn, record_write_mark(b->bytes + b->used, &mark, now_ms), now_ms);
     lock_release(&j->lock);
     return lsn;
 }
@@ -297,7 +298,7 @@ journal_init_log(struct journal *j)
 {
     j->store_log = (struct store_log){.reserve = journal_reserve,
                                       .append = journal_append,
-                                      .give_back = journal_give_back,
+                                      .unreserve = journal_unreserve,
                                       .durability = journal_durability,
                                       .flush = journal_flush,
                                       .listen = journal_listen,

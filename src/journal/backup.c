@@ -1,11 +1,12 @@
 /*
- * A copy of a journal that may be written meanwhile.
+ * Copies a journal that a process may write meanwhile.
  *
- * Segments come at the end and go at the beginning, and reading a directory is no single
- * moment. But if two readings in a row agree, what they show was there together between them:
- * a segment that both missed would have come and gone meanwhile, and what is older than it
- * would have gone, too. From there on only the last one changes, by growing; and what was
- * whole with these segments is whole with whatever follows.
+ * Segments are added at the end and removed at the beginning, and reading a directory
+ * takes time. But if two readings in a row agree, the segments that they list existed
+ * together between them: a segment that both missed would have been added and removed
+ * meanwhile, and then the older ones would have been removed, too. From there on only the
+ * last segment changes, by growing. A frame that was whole with these segments stays
+ * whole.
  */
 #include "claimd/journal/inspect.h"
 
@@ -21,13 +22,13 @@ struct backup {
     struct disk *from, *to;
     const struct journal_linker *linker;
     struct journal_backup_figures *out;
-    struct segments segments; /* of `from` */
+    struct segments segments; /* of the source */
     struct reader reader;
-    uint8_t *piece; /* owned: of PIECE bytes */
+    uint8_t *piece; /* owned: PIECE bytes */
 };
 
 static void
-let_others(const struct backup *b)
+pause_copy(const struct backup *b)
 {
     if (b->linker->pause != NULL)
         b->linker->pause(b->linker->arg);
@@ -37,11 +38,11 @@ static int
 list_segments(struct backup *b, struct segments *s)
 {
     segments_init(s, b->from, 0);
-    s->look_only = true;
+    s->read_only = true;
     return segments_list(s);
 }
 
-/* Lists until two readings agree; EBUSY if they do not. */
+/* Lists the segments until two readings agree; EBUSY if they do not. */
 static int
 find_segments(struct backup *b)
 {
@@ -51,7 +52,7 @@ find_segments(struct backup *b)
     for (int i = 0; error == 0 && !agreed && i < TRIES; i++) {
         struct segments before = b->segments;
 
-        let_others(b);
+        pause_copy(b);
         error = list_segments(b, &b->segments);
         agreed = before.count == b->segments.count;
         for (size_t k = 0; agreed && k < before.count; k++)
@@ -73,7 +74,7 @@ copy_bytes(struct backup *b, struct disk_file *from, struct disk_file *to, uint6
         error = disk_read(b->from, from, at, b->piece,
                           left < PIECE ? (size_t)left : PIECE, &got);
         if (error == 0 && got == 0)
-            return EIO; /* it was longer before */
+            return EIO; /* the file was longer before */
         if (error == 0)
             error = disk_write(b->to, to, at, b->piece, got);
     }
@@ -96,7 +97,7 @@ copy_file(struct backup *b, const char *name, uint64_t bytes)
     return error;
 }
 
-/* Links or copies a segment that nobody writes any more. */
+/* Links or copies a segment that is complete. */
 static int
 copy_closed(struct backup *b, const struct segment *segment)
 {
@@ -123,15 +124,13 @@ skip_record(void *arg, struct reader *reader, struct record *record)
 }
 
 static void
-note_end(void *arg, const struct journal_segment *segment)
+note_copied_end(void *arg, const struct journal_segment *segment)
 {
     *(uint64_t *)arg = segment->frames == 0 ? 0 : segment->end;
 }
 
-/*
- * Copies it up to its last whole frame, and not if it has none; ENOENT: it has gone. EILSEQ:
- * see error[].
- */
+/* Copies the last segment up to its last whole frame, unless it has none. ENOENT: it was
+ * removed. EILSEQ: it is damaged, see error[]. */
 static int
 copy_last(struct backup *b, struct segment *segment)
 {
@@ -146,7 +145,7 @@ copy_last(struct backup *b, struct segment *segment)
     b->reader.live = true;
     b->reader.test_api = true;
     b->reader.record = skip_record;
-    b->reader.segment = note_end;
+    b->reader.segment = note_copied_end;
     b->reader.arg = &end;
     segment_name(name, segment->first_lsn);
     st = reader_read(&b->reader);
@@ -165,13 +164,13 @@ remove_copies(struct backup *b)
 
     for (size_t i = 0; i < b->segments.count; i++) {
         segment_name(name, b->segments.all[i].first_lsn);
-        (void)disk_unlink(b->to, name); /* the last ones were never made */
+        (void)disk_unlink(b->to, name); /* the last ones were not copied */
     }
     (void)disk_unlink(b->to, DURABLE_LSN_NAME);
 }
 
 static int
-try_once(struct backup *b)
+copy_once(struct backup *b)
 {
     char *text = b->reader.error;
     int error = find_segments(b);
@@ -182,13 +181,12 @@ try_once(struct backup *b)
     for (size_t i = 0; error == 0 && i < b->segments.count; i++) {
         struct segment *segment = &b->segments.all[i];
 
-        let_others(b);
+        pause_copy(b);
         error =
             i + 1 < b->segments.count ? copy_closed(b, segment) : copy_last(b, segment);
     }
     if (error == 0 && b->segments.count > 0) {
-        struct segments copy =
-            b->segments; /* a file that it loses later is missed then */
+        struct segments copy = b->segments; /* a file that is lost later is missed then */
 
         copy.disk = b->to;
         error =
@@ -197,7 +195,7 @@ try_once(struct backup *b)
     return error == 0 ? disk_sync_names(b->to) : error;
 }
 
-/* A checkpoint drops the oldest one first: when that has gone, others may follow. */
+/* A checkpoint removes the oldest segment first. If that is gone, others may follow. */
 static bool
 was_checkpointed(const struct backup *b)
 {
@@ -216,15 +214,15 @@ was_checkpointed(const struct backup *b)
 static enum status
 backup_run(struct backup *b)
 {
-    int error = try_once(b);
+    int error = copy_once(b);
 
     while (error != 0 && was_checkpointed(b) && b->out->restarts < TRIES) {
         remove_copies(b);
         segments_fini(&b->segments);
         b->out->restarts++;
-        error = try_once(b);
+        error = copy_once(b);
     }
-    if (error == EILSEQ) /* the reader has said why */
+    if (error == EILSEQ) /* error[] says why */
         return ST_IO;
     if (error != 0)
         return reader_fail(

@@ -1,4 +1,6 @@
-/* The committer: buffers become frames, frames become durable, and old segments go. */
+/*
+ * The committer: writes buffers as frames, makes them durable, and removes old segments.
+ */
 #include "claimd/base/invariant.h"
 #include "journal/journal_private.h"
 
@@ -6,22 +8,24 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A checkpoint is due when there is so much more than lives; it shows so many bytes for one. */
+/* A checkpoint is due when the log is CHECKPOINT_FACTOR times as large as the live data
+ * and has CHECKPOINT_SEGMENTS. It writes CHECKPOINT_PACE bytes for each appended byte. */
 enum { CHECKPOINT_FACTOR = 2, CHECKPOINT_SEGMENTS = 4, CHECKPOINT_PACE = 2 };
 
-/* Of the room on the disk, for marks. */
-enum { MARKS_ROOM = 2048 };
+/* Bytes that are kept for marks. */
+enum { MARKS_SPACE = 2048 };
 
-/* What a message, or a queue, takes besides its texts, roughly; and its deletion. */
+/* Rough bytes of a message or queue besides its texts, and of its deletion. */
 enum { LIVE_EACH = 96, DELETE_EACH = 24 };
 
-/* With room for so many more segments the disk has plenty. */
+/* Free segments from which on the disk counts as empty. */
 enum { PLENTY_SEGMENTS = 16 };
 
-/* So much more room than there is in the log is enough, whatever lives. */
+/* With this many times the bytes of the log free, there is enough space for any
+ * checkpoint. */
 enum { SURELY_ENOUGH = 8 };
 
-/* Images that are shown at a time when nobody pays for them. */
+/* Bytes of checkpoint records per step that are written without credit. */
 enum { CHECKPOINT_UNPAID = 4 << 20 };
 
 static void
@@ -57,9 +61,9 @@ journal_lose(struct journal *j, const char *what, int error)
         j->config.failed(j->config.failed_arg, text, error);
 }
 
-/* ------------------------------------------------------------------ room */
+/* ------------------------------------------------------------------ space */
 
-/* What a checkpoint of all that lives would take. */
+/* Rough bytes of a checkpoint. */
 static uint64_t
 live_bytes(struct journal *j, uint64_t *messages)
 {
@@ -69,19 +73,19 @@ live_bytes(struct journal *j, uint64_t *messages)
     return *messages * LIVE_EACH + bytes;
 }
 
-/* Bytes that the segments may still grow by, as far as max_bytes goes. */
+/* Bytes by which the segments may still grow within max_bytes. */
 static uint64_t
 bytes_allowed(const struct journal *j)
 {
     const struct segments *s = &j->segments;
-    uint64_t taken = s->bytes + s->spares * s->segment_bytes;
+    const uint64_t taken = s->bytes + s->spares * s->segment_bytes;
 
     if (j->config.max_bytes == 0)
         return UINT64_MAX;
     return j->config.max_bytes > taken ? j->config.max_bytes - taken : 0;
 }
 
-/* How many more segments there may be besides the spares, as far as that is known. */
+/* Segments that can still be made besides the spares, as far as is known. */
 static uint64_t
 more_segments(const struct journal *j)
 {
@@ -98,21 +102,21 @@ bytes_left(const struct journal *j)
     return s->size - s->offset + (s->spares + more_segments(j)) * s->segment_bytes;
 }
 
-/* What a checkpoint that began now would free. */
+/* Bytes that a checkpoint that began now would free. */
 static uint64_t
 bytes_freed(const struct segments *s)
 {
     return s->bytes - s->all[s->count - 1].bytes;
 }
 
-/* A slice is hardly ever longer. */
+/* Bytes that a slice of a checkpoint rarely exceeds. */
 static uint64_t
 slice_most(const struct segments *s)
 {
     return s->segment_bytes / 4;
 }
 
-/* A checkpoint that frees less is not worth what it writes. */
+/* Bytes that a checkpoint must free to be worth its writes. */
 static uint64_t
 worth_a_checkpoint(const struct segments *s, uint64_t live)
 {
@@ -120,12 +124,13 @@ worth_a_checkpoint(const struct segments *s, uint64_t live)
 }
 
 /*
- * Is there room for posts? Not if a checkpoint would not fit any more, whose records come before
- * anything goes, nor the deletion of all that lives, nor what is claimed and released until
- * there is enough to be in a checkpoint: a log without room for its checkpoint would never have any again.
+ * Checks whether there is space for posts. There is none if the space would not suffice
+ * for a checkpoint, whose records are written before old segments go, for the deletion of
+ * all live data, and for claims and releases until a checkpoint can free enough. A log
+ * without space for its checkpoint could never free any.
  */
 static bool
-has_room_for_posts(struct journal *j)
+has_space_for_posts(struct journal *j)
 {
     const struct segments *s = &j->segments;
     uint64_t left = bytes_left(j), freed = bytes_freed(s), messages, live, need;
@@ -133,7 +138,7 @@ has_room_for_posts(struct journal *j)
     if (s->spares < SEGMENT_SPARES)
         return false;
     if (left > SURELY_ENOUGH * (s->bytes + s->segment_bytes))
-        return true; /* without asking the store, which has locks */
+        return true; /* without the store, whose locks would be taken */
     live = live_bytes(j, &messages);
     need = live + slice_most(s) + 2 * s->segment_bytes;
     if (worth_a_checkpoint(s, live) > freed)
@@ -141,12 +146,10 @@ has_room_for_posts(struct journal *j)
     return left >= need + messages * DELETE_EACH;
 }
 
-/*
- * May another spare be made? One always, if the disk has it, also beyond the bytes allowed:
- * what is written with it ends in fewer of them.
- */
+/* Checks whether another spare may be made. One may always be made if the disk has space,
+ * also beyond max_bytes: the checkpoint that is written with it reduces the bytes. */
 static bool
-may_stock(const struct journal *j)
+may_add_spare(const struct journal *j)
 {
     const struct segments *s = &j->segments;
 
@@ -157,51 +160,52 @@ may_stock(const struct journal *j)
 }
 
 static size_t
-less(size_t bytes, size_t by)
+subtract_or_zero(size_t bytes, size_t by)
 {
     return bytes > by ? bytes - by : 0;
 }
 
 /*
- * A frame does not cross segments, but is half of one at most: half of each spare can be
- * counted on, and not the rest of the segment that is written; but for a checkpoint when there is
- * no spare, as long as all fits there. The last spare is for what gives back, and a little for
- * marks, which nobody asks for.
+ * Sets the bytes that may be granted. A frame does not cross segments, but is at most
+ * half of one. So half of each spare counts, but not the rest of the current segment,
+ * unless a checkpoint fits there and there is no spare. The last spare is kept for
+ * deletions and releases, and a little for marks, which do not ask for space.
  */
 static void
-set_room(struct journal *j)
+set_space(struct journal *j)
 {
     const struct segments *s = &j->segments;
     size_t each = j->buffers[0].frame_max * (SEGMENT_FRAMES - 1);
     size_t rest = (size_t)(s->size - s->offset);
-    bool full = !has_room_for_posts(j);
+    bool full = !has_space_for_posts(j);
 
     lock_acquire(&j->lock);
     j->writing = 0;
-    j->short_of_room = full;
+    j->short_of_space = full;
     j->limited = bytes_allowed(j) < j->disk_free;
-    j->room = less(s->spares * each, MARKS_ROOM);
-    j->room_for_checkpoint = s->spares > 0 ? j->room : less(rest, MARKS_ROOM);
-    j->room_for_more = j->short_of_room ? 0 : less((s->spares - 1) * each, MARKS_ROOM);
+    j->space = subtract_or_zero(s->spares * each, MARKS_SPACE);
+    j->checkpoint_space = s->spares > 0 ? j->space : subtract_or_zero(rest, MARKS_SPACE);
+    j->post_space =
+        j->short_of_space ? 0 : subtract_or_zero((s->spares - 1) * each, MARKS_SPACE);
     lock_release(&j->lock);
 }
 
 void
-journal_look_for_room(struct journal *j)
+journal_update_space(struct journal *j)
 {
     struct segments *s = &j->segments;
     int error = 0;
 
     atomic_store(&j->count_shown, s->count);
     atomic_store(&j->bytes_shown, s->bytes);
-    /* What others do to the disk matters when room is short, or once a segment. */
-    if (s->spares < SEGMENT_SPARES || j->counted != s->count || j->short_of_room) {
+    /* The free space is read again if space is short, or once per segment. */
+    if (s->spares < SEGMENT_SPARES || j->counted != s->count || j->short_of_space) {
         j->counted = s->count;
         if (disk_free_bytes(s->disk, &j->disk_free) != 0)
             j->disk_free = 0;
     }
-    while (error == 0 && may_stock(j)) {
-        error = segments_stock(s, s->segment_bytes);
+    while (error == 0 && may_add_spare(j)) {
+        error = segments_add_spare(s, s->segment_bytes);
         j->disk_free -= s->segment_bytes;
     }
     if (error != 0 && !disk_is_full(error)) {
@@ -209,7 +213,7 @@ journal_look_for_room(struct journal *j)
         return;
     }
     atomic_store(&j->left_shown, bytes_left(j));
-    set_room(j);
+    set_space(j);
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -242,6 +246,7 @@ write_frame(struct journal *j, uint8_t *at, const struct frame *frame)
 
     if (!segments_fits(&j->segments, size) && !begin_segment(j, frame))
         return false;
+    ENSURE(frame->count > 0 && segments_fits(&j->segments, size));
     frame_seal(at, frame, j->segments.nonce);
     error = segments_write(&j->segments, at, size);
     if (error != 0)
@@ -258,10 +263,10 @@ make_durable(struct journal *j, uint64_t lsn)
     buckets_add(&j->syncs, &journal_sync_bounds,
                 (uint64_t)(clock_stopwatch_ns() - began_ns) / 1000);
     if (error != 0) {
-        journal_lose(j, "sync",
-                     error); /* and never try again: what is read back may lie */
+        journal_lose(j, "sync", error); /* no retry: cached data may lie now */
         return false;
     }
+    ENSURE(lsn > atomic_load(&j->durable));
     atomic_store(&j->durable, lsn);
     j->commits++;
     notify_listeners(j);
@@ -271,10 +276,10 @@ make_durable(struct journal *j, uint64_t lsn)
 /* ------------------------------------------------------------------ checkpoints */
 
 /*
- * What is older than a checkpoint whose end is durable is in its records. Each is gone before the
- * next one goes: a crash must not leave an older one without its successor. One at a time:
- * giving back its room takes a disk some milliseconds, and commits wait for that. True if one
- * has gone.
+ * Removes the oldest segment, if it is older than a durable checkpoint. Each removal is
+ * durable before the next one: a crash must not leave an older segment without its
+ * successor. One at a time, since freeing its space takes a disk some milliseconds, and
+ * commits wait for that. True: a segment was removed.
  */
 static bool
 drop_oldest(struct journal *j)
@@ -284,13 +289,13 @@ drop_oldest(struct journal *j)
 
     if (j->checkpoint.ended == 0)
         return false;
-    /* A step commits all that was appended before it: also the end, from the step before. */
+    /* The commit before included the end mark. */
     ENSURE(j->checkpoint.ended <= atomic_load(&j->durable));
     if (s->count == 1 || s->all[1].first_lsn > j->checkpoint.since) {
         j->checkpoint.ended = 0;
         return false;
     }
-    error = segments_drop(s, 0);
+    error = segments_remove(s, 0);
     if (error == 0)
         error = disk_sync_names(s->disk);
     if (error != 0)
@@ -299,20 +304,21 @@ drop_oldest(struct journal *j)
 }
 
 static uint64_t
-count_news(struct journal *j)
+activity_count(struct journal *j)
 {
-    uint64_t news;
+    uint64_t activity;
 
     lock_acquire(&j->lock);
-    news = j->news;
+    activity = j->activity;
     lock_release(&j->lock);
-    return news;
+    return activity;
 }
 
 /*
- * Is there so much more in the log than lives? When room is short a little is enough, if
- * anything has happened since the last one. What does not fit any more is not begun; a segment
- * is left, or there could be no start if the process ended in the middle of it.
+ * Checks whether a checkpoint is due: the log is much larger than the live data, or, if
+ * space is short, anything happened since the last checkpoint and it frees a little. It
+ * must fit. One segment is left free: a start needs it if the process ends during the
+ * checkpoint.
  */
 static bool
 is_checkpoint_due(struct journal *j)
@@ -324,16 +330,16 @@ is_checkpoint_due(struct journal *j)
         return false;
     if (atomic_load(&j->checkpoint.wanted))
         return true;
-    if (s->count <= CHECKPOINT_SEGMENTS && !j->short_of_room)
+    if (s->count <= CHECKPOINT_SEGMENTS && !j->short_of_space)
         return false;
     live = live_bytes(j, &messages);
-    if (j->short_of_room && bytes_left(j) > live + slice_most(s) + s->segment_bytes)
+    if (j->short_of_space && bytes_left(j) > live + slice_most(s) + s->segment_bytes)
         return bytes_freed(s) > worth_a_checkpoint(s, live) &&
-               j->checkpoint.known != count_news(j);
+               j->checkpoint.activity != activity_count(j);
     return s->bytes > CHECKPOINT_FACTOR * live + CHECKPOINT_SEGMENTS * s->segment_bytes;
 }
 
-/* Are there bytes for another slice, whatever the disk has? */
+/* Checks whether another slice fits into the space that may be granted. */
 static bool
 slice_fits(struct journal *j)
 {
@@ -349,19 +355,20 @@ slice_fits(struct journal *j)
 }
 
 /*
- * Shows what was paid for: two bytes of checkpoints for each that was appended; all, if somebody
- * wants the checkpoint itself; and a good deal when room is short, whether anything comes or not.
+ * Writes slices of the checkpoint within its credit: CHECKPOINT_PACE bytes for each
+ * appended byte; all of it if it was requested; at least CHECKPOINT_UNPAID bytes if space
+ * is short.
  */
 static void
 checkpoint(struct journal *j, uint64_t appended)
 {
     bool wanted = atomic_load(&j->checkpoint.wanted);
-    uint64_t shown = 0; /* others need the buffer, too, and commits must not take long */
+    uint64_t shown = 0; /* bytes of this step */
 
     if (is_checkpoint_due(j)) {
         wanted |= atomic_exchange(&j->checkpoint.wanted, false);
         j->checkpoint.under_way = true;
-        j->checkpoint.known = count_news(j);
+        j->checkpoint.activity = activity_count(j);
         j->checkpoint.since = journal_mark(j, MARK_CHECKPOINT_BEGIN, 0);
         store_checkpoint_begin(j->store);
     }
@@ -369,7 +376,7 @@ checkpoint(struct journal *j, uint64_t appended)
         return;
     if (wanted)
         j->checkpoint.credit = INT64_MAX / 2;
-    if (j->short_of_room && j->checkpoint.credit < CHECKPOINT_UNPAID)
+    if (j->short_of_space && j->checkpoint.credit < CHECKPOINT_UNPAID)
         j->checkpoint.credit = CHECKPOINT_UNPAID;
     j->checkpoint.credit += (int64_t)(CHECKPOINT_PACE * appended);
     while (j->checkpoint.credit > 0 && shown < slice_most(&j->segments) / 2) {
@@ -377,7 +384,7 @@ checkpoint(struct journal *j, uint64_t appended)
         bool done = false;
 
         if (!slice_fits(j) || store_checkpoint(j->store, &done) != ST_OK)
-            return; /* there is no room at the moment */
+            return; /* there is no space now */
         shown += j->checkpointed - before;
         j->checkpoint.credit -= (int64_t)(j->checkpointed - before);
         if (done) {
@@ -392,7 +399,7 @@ checkpoint(struct journal *j, uint64_t appended)
 
 /* ------------------------------------------------------------------ steps */
 
-/* Takes what is to be committed; NULL: there is nothing. */
+/* Takes the filled buffer; NULL: it is empty. */
 static struct buffer *
 take_buffer(struct journal *j, uint64_t *appended)
 {
@@ -421,22 +428,20 @@ journal_step(struct journal *j)
         return false;
     b = take_buffer(j, &appended);
     if (b == NULL && drop_oldest(j)) {
-        journal_look_for_room(j);
+        journal_update_space(j);
         return true;
     }
     if (b == NULL) {
         if (atomic_load(&j->checkpoint.wanted))
             checkpoint(j, 0);
         lock_acquire(&j->lock);
-        filled = j->filling->used > 0; /* not without room: later commits go on */
+        filled = j->filling->used > 0; /* without space later commits continue */
         lock_release(&j->lock);
         return filled;
     }
     buffer_close(b);
-    /*
-     * Nearly always one frame. Each is durable before the next is written, so a frame that is not
-     * whole has none behind it, unless it was damaged later.
-     */
+    /* Mostly one frame. Each frame is durable before the next is written. So if a whole
+     * frame stands behind a broken one, that was damaged later. */
     for (size_t at = 0; written && at < b->used;) {
         struct frame frame;
 
@@ -450,7 +455,7 @@ journal_step(struct journal *j)
         return false;
     j->sealed = false;
     (void)drop_oldest(j);
-    journal_look_for_room(j);
+    journal_update_space(j);
     checkpoint(j, appended);
     return true;
 }
@@ -465,11 +470,11 @@ journal_seal(struct journal *j)
     if (atomic_load(&j->lost))
         return;
     lock_acquire(&j->lock);
-    next_lsn = atomic_load(&j->durable) + 1; /* what is in the buffer comes behind */
+    next_lsn = atomic_load(&j->durable) + 1; /* records in the buffer have later LSNs */
     now_ms = journal_now_ms(j);
     j->aged = false;
     lock_release(&j->lock);
-    j->sealed = true; /* also if it does not fit: the next frame tells the time */
+    j->sealed = true; /* also if it does not fit: the next frame stores the time */
     error = segments_seal(&j->segments, next_lsn, now_ms);
     if (error == 0)
         error = segments_note_durable(&j->segments, next_lsn - 1, 0);
@@ -491,10 +496,10 @@ journal_idle(struct journal *j)
     lock_acquire(&j->lock);
     aged = j->aged;
     lock_release(&j->lock);
-    if (!j->sealed || !j->short_of_room || aged)
-        journal_seal(j); /* if room is short this comes every second */
-    if (!j->short_of_room || atomic_load(&j->lost))
+    if (!j->sealed || !j->short_of_space || aged)
+        journal_seal(j); /* repeated while space is short */
+    if (!j->short_of_space || atomic_load(&j->lost))
         return;
-    journal_look_for_room(j);
+    journal_update_space(j);
     checkpoint(j, 0);
 }

@@ -1,9 +1,9 @@
 /*
- * What all disks share, and the real disk: a directory, held open, so that it may be moved, and
- * files below it by their names alone.
+ * The functions that all disks share, and the real disk: a directory that is kept open,
+ * so that it may be renamed, and files in it that are opened by their names alone.
  *
- * Calls that a signal has interrupted before they did anything are called again, but for
- * the syncs: the system reports a failed write once, and it may have done so that time.
+ * A call that a signal interrupts before it did anything is repeated. Only syncs are not:
+ * the system reports a failed write once, and this may have been that report.
  */
 #include "claimd/journal/disk.h"
 
@@ -64,7 +64,7 @@ disk_write(struct disk *d, struct disk_file *f, uint64_t offset, const void *fro
         if (error != 0)
             return error;
         if (part == 0)
-            return EIO; /* no reason, and no end if it were tried again */
+            return EIO; /* no error is known, and a retry might never end */
         written += part;
     }
     return 0;
@@ -77,7 +77,7 @@ struct posix_disk {
 
 struct disk_file {
     int fd;
-    int folder; /* of a lock: the directory, which is locked too; otherwise -1 */
+    int folder; /* of a lock file: the locked directory; otherwise -1 */
 };
 
 static int
@@ -86,7 +86,7 @@ folder_of(const struct disk *d)
     return ((const struct posix_disk *)d)->fd;
 }
 
-/* Opens it below a directory, whatever number of calls that takes; -1 and errno. */
+/* Opens a file below a directory, and repeats interrupted calls; -1 and errno. */
 static int
 open_at(int folder, const char *name, int flags)
 {
@@ -113,7 +113,7 @@ open_file(struct disk *d, const char *name, int flags, struct disk_file **out)
     if (f == NULL)
         return ENOMEM;
     f->folder = -1;
-    /* Not blocking: somebody may have put a pipe there, which would wait for its writer. */
+    /* Not blocking: the name may be a pipe, which would wait for its writer. */
     f->fd = open_at(folder_of(d), name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (f->fd < 0 || fstat(f->fd, &st) != 0)
         error = errno;
@@ -143,7 +143,7 @@ static void
 posix_close(struct disk *d, struct disk_file *f)
 {
     (void)d;
-    (void)close(f->fd); /* what matters has been synced */
+    (void)close(f->fd); /* everything that matters was synced */
     if (f->folder >= 0)
         (void)close(f->folder);
     free(f);
@@ -214,18 +214,18 @@ static void
 posix_forget(struct disk *d, struct disk_file *f)
 {
     (void)d;
-    (void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED); /* no more than advice */
+    (void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED); /* advice only */
 }
 
 /* ------------------------------------------------------------------ room */
 
 /*
- * For file systems that cannot allocate: writes what is read, zeros where nothing is, so
- * that holes have room as well. Where the file system compresses or writes each time to
- * another place, nobody can promise any.
+ * For file systems that cannot allocate: writes what it reads, and zeros in holes, so
+ * that holes have space as well. A file system that compresses data or writes it to
+ * another place each time cannot guarantee space at all.
  */
 static int
-fill(struct disk *d, struct disk_file *f, uint64_t size)
+write_zeros(struct disk *d, struct disk_file *f, uint64_t size)
 {
     char *piece = malloc(FILL_PIECE);
     int error = piece == NULL ? ENOMEM : 0;
@@ -258,11 +258,11 @@ posix_allocate(struct disk *d, struct disk_file *f, uint64_t size)
         error = fallocate(f->fd, 0, 0, (off_t)size) == 0 ? 0 : errno;
     while (error == EINTR);
     if (error == EOPNOTSUPP)
-        error = fill(d, f, size);
-    /* It may have got part of the way: what it took is given back. */
+        error = write_zeros(d, f, size);
+    /* A part may have been allocated: it is freed. */
     if (error != 0 && posix_size(d, f, &after) == 0 && after > before &&
         ftruncate(f->fd, (off_t)before) != 0)
-        return error; /* it stays taken; what is told is why there was no room */
+        return error; /* the first error is reported */
     return error;
 }
 
@@ -337,7 +337,7 @@ read_names(DIR *folder, void (*each)(void *arg, const char *name), void *arg)
 static int
 posix_list(struct disk *d, void (*each)(void *arg, const char *name), void *arg)
 {
-    /* Its own: where reading stands belongs to the open file. */
+    /* A descriptor of its own: the position in the directory belongs to the open file. */
     int error, fd = open_at(folder_of(d), ".", O_RDONLY | O_DIRECTORY);
     DIR *folder = fd < 0 ? NULL : fdopendir(fd);
 
@@ -361,7 +361,8 @@ posix_sync_names(struct disk *d)
 static int
 posix_lock(struct disk *d, const char *name, struct disk_file **out)
 {
-    /* Of the open file: one of the process would end with any other open file of this name. */
+    /* A lock of the open file: a lock of the process would end when any other descriptor
+     * of the file is closed. */
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     struct disk_file *f = NULL;
     int error = open_file(d, name, O_RDWR | O_CREAT, &f);
@@ -371,8 +372,9 @@ posix_lock(struct disk *d, const char *name, struct disk_file **out)
     if (fcntl(f->fd, F_OFD_SETLK, &whole) != 0)
         error = errno;
     /*
-     * And the directory: a file in it can be deleted, and made again by another process. Some file
-     * systems (NFS) lock no directories: there the file has to do.
+     * The directory is locked, too: the lock file could be deleted and made again by
+     * another process. Some file systems (NFS) cannot lock directories. There the file
+     * must do.
      */
     if (error == 0) {
         f->folder = open_at(folder_of(d), ".", O_RDONLY | O_DIRECTORY);
@@ -431,8 +433,9 @@ static const struct disk_vtable posix_ops = {
 };
 
 /*
- * Makes durable that a directory is there. Also one that was found: who made it may have
- * crashed just then. But what it stands in may be closed to us, if another made it for us.
+ * Makes the name of a directory durable, even if the directory existed: the process that
+ * made it may have crashed before it did so. If the parent cannot be opened and the
+ * directory existed, this is skipped.
  */
 static int
 sync_parent(int folder, bool made)

@@ -3,7 +3,7 @@
 #include "claimd/base/crc32c.h"
 #include "journal/wire.h"
 
-/* Where things stand. */
+/* Offsets in heads. */
 enum {
     HEAD_VERSION = 8,
     HEAD_SIZE = 12,
@@ -70,7 +70,7 @@ segment_head_read(const uint8_t from[SEGMENT_HEAD_BYTES], struct segment_head *o
     return SEGMENT_GOOD;
 }
 
-/* Of the head without its checksum, and of the records. */
+/* The checksum over the head without its checksum field, and over the records. */
 static uint32_t
 checksum(const uint8_t *frame, size_t length)
 {

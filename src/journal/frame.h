@@ -1,14 +1,14 @@
 /*
- * frame: what a segment is made of (docs/journal.md, "Segments" and "Frames").
+ * frame: the format of a segment (docs/journal.md, "Segments" and "Frames").
  *
  *     0      4096                                                           64 MiB
  *     | head | frame | frame | frame | ... zeros ...                            |
  *              |
  *              head, 64 bytes | records, a multiple of 8
  *
- * A frame is what one commit has written, or a part of it. It is whole if its checksum is
- * right and its nonce is that of its segment: nobody who posts messages knows the nonce, so
- * no body can look like a frame.
+ * A commit writes one or more frames. A frame is whole if its checksum is right and its
+ * nonce is that of its segment. Clients do not know the nonce, so no body can look like a
+ * frame.
  */
 #ifndef JOURNAL_FRAME_H
 #define JOURNAL_FRAME_H
@@ -26,7 +26,7 @@ enum {
     NONCE_BYTES = 16
 };
 
-/* Features that a reader must know to read a segment. */
+/* Features of a segment that a reader must know. */
 enum { SEGMENT_TEST_API = 1 }; /* made with a clock or faults of the test API */
 #define SEGMENT_KNOWN_FEATURES ((uint64_t)SEGMENT_TEST_API)
 
@@ -44,8 +44,8 @@ void segment_head_write(uint8_t to[SEGMENT_HEAD_BYTES], const struct segment_hea
 
 enum segment_verdict {
     SEGMENT_GOOD,
-    SEGMENT_BROKEN, /* it is no head */
-    SEGMENT_NEWER   /* whole, but of a version or with features that are not known here */
+    SEGMENT_BROKEN, /* no head */
+    SEGMENT_NEWER   /* whole, but with an unknown version or features */
 };
 
 enum segment_verdict
@@ -59,31 +59,28 @@ enum {
 struct frame {
     uint16_t flags;
     uint64_t first_lsn;
-    int64_t time_ms; /* the latest of its records' */
+    int64_t time_ms; /* of its latest record */
     uint32_t count;  /* of records */
-    uint32_t length; /* of them in bytes */
+    uint32_t length; /* of the records in bytes */
 };
 
-/* Completes the frame whose records stand behind `to`. O(length): the checksum. */
+/* Writes the head of a frame, whose records stand behind it already. O(length): the
+ * checksum. */
 void frame_seal(uint8_t *to, const struct frame *frame, const uint8_t nonce[NONCE_BYTES]);
 
-/*
- * How long the frame is, with its head, whose FRAME_HEAD_BYTES stand there: as it says, if it
- * can be true. FRAME_HEAD_BYTES for what is none.
- */
+/* The size of a frame, as its head (FRAME_HEAD_BYTES) says, if that is possible; else
+ * FRAME_HEAD_BYTES. */
 size_t frame_size(const uint8_t *head);
 
-/* The nonce that the frame whose head stands there has been sealed with, as it says. */
+/* The nonce in the head of a frame. */
 const uint8_t *frame_nonce(const uint8_t *head);
 
-/* Reads the frame that stands there; false if it is not whole, or not with this nonce. */
+/* Reads a frame; false if it is not whole, or has another nonce. */
 bool frame_read(const uint8_t *from, size_t len, const uint8_t nonce[NONCE_BYTES],
                 struct frame *out);
 
-/*
- * The first whole frame at or behind an offset, a multiple of 8, with LSNs from
- * `least` on; len if there is none.
- */
+/* The offset of the first whole frame at or behind `offset` (a multiple of 8) with LSNs
+ * from `least` on; len if there is none. */
 size_t frame_search(const uint8_t *from, size_t len, size_t offset, uint64_t least,
                     const uint8_t nonce[NONCE_BYTES], struct frame *out);
 

@@ -17,7 +17,7 @@ journal_log(struct journal *j)
 }
 
 static enum status
-take_directory(struct journal *j, char error[JOURNAL_ERROR_CAP])
+lock_directory(struct journal *j, char error[JOURNAL_ERROR_CAP])
 {
     int failed = disk_lock(j->config.disk, JOURNAL_LOCK, &j->lock_file);
     char text[ERRNO_TEXT_CAP];
@@ -59,12 +59,12 @@ journal_open(const struct journal_config *config, struct journal **out,
     else
         entropy_init_system(&j->segments.entropy);
     j->filling = &j->buffers[0];
-    j->checkpoint.known = UINT64_MAX; /* what is there when it starts is news */
+    j->checkpoint.activity = UINT64_MAX; /* always differs */
     st = buffer_init(&j->buffers[0]);
     if (st == ST_OK)
         st = buffer_init(&j->buffers[1]);
     if (st == ST_OK)
-        st = take_directory(j, error);
+        st = lock_directory(j, error);
     if (st == ST_OK)
         *out = j;
     else
@@ -82,9 +82,9 @@ journal_close(struct journal *j)
         j->stopping = true;
         (void)pthread_cond_signal(&j->work);
         lock_release(&j->lock);
-        (void)pthread_join(j->thread, NULL); /* fails only when misused */
+        (void)pthread_join(j->thread, NULL); /* cannot fail */
     }
-    while (journal_step(j)) /* what is left */
+    while (journal_step(j)) /* the rest */
         continue;
     if (j->store != NULL && j->segments.file != NULL && !atomic_load(&j->lost)) {
         (void)journal_mark(j, MARK_CLOSED, 0);
@@ -101,19 +101,17 @@ journal_close(struct journal *j)
     free(j);
 }
 
-/*
- * Waits for changes; false: it is time to end. Seals when nothing has come for a second, and
- * once an hour, so that it is known that the time goes on.
- */
+/* Waits for changes; false: the thread must end. Writes a seal if nothing came for a
+ * second, and once an hour, so that the log records that time passes. */
 static bool
-await_work(struct journal *j)
+wait_for_work(struct journal *j)
 {
     bool idle = false, stopping;
 
     lock_acquire(&j->lock);
     while (j->filling->used == 0 && !j->stopping && !idle) {
-        /* Is there something that a seal would tell, or room to be looked for? */
-        bool restless = !j->sealed || j->aged || j->short_of_room;
+        /* A seal is useful, or space has to be checked. */
+        bool restless = !j->sealed || j->aged || j->short_of_space;
 
         j->waiting = true;
         idle = !lock_wait_s(&j->lock, &j->work, restless ? IDLE_AFTER_S : SEAL_AGAIN_S);
@@ -131,7 +129,7 @@ thread_main(void *arg)
 {
     struct journal *j = arg;
 
-    while (!atomic_load(&j->lost) && await_work(j))
+    while (!atomic_load(&j->lost) && wait_for_work(j))
         while (journal_step(j))
             continue;
     return NULL;
@@ -155,11 +153,11 @@ void
 journal_figures(struct journal *j, struct journal_figures *out)
 {
     uint64_t lsn;
-    bool short_of_room;
+    bool short_of_space;
 
     lock_acquire(&j->lock);
     lsn = j->next_lsn - 1;
-    short_of_room = j->short_of_room;
+    short_of_space = j->short_of_space;
     lock_release(&j->lock);
     *out = (struct journal_figures){.segments = atomic_load(&j->count_shown),
                                     .bytes = atomic_load(&j->bytes_shown),
@@ -169,7 +167,7 @@ journal_figures(struct journal *j, struct journal_figures *out)
                                     .lsn = lsn,
                                     .durable = atomic_load(&j->durable),
                                     .left = atomic_load(&j->left_shown),
-                                    .short_of_room = short_of_room,
+                                    .short_of_space = short_of_space,
                                     .lost = atomic_load(&j->lost)};
     buckets_merge(&out->syncs, &j->syncs);
 }

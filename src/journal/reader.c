@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Read at a time, unless a frame is longer. */
+/* Bytes per read, unless a frame is longer. */
 enum { PIECE = 1 << 18 };
 
 enum status
@@ -54,7 +54,8 @@ report_damage(struct reader *r, const char *name, uint64_t offset, const char *w
     r->damage(r->arg, &damage);
 }
 
-/* Of the segment in turn; LSNs up to `next` are missing, if it comes later (0: none). */
+/* Reports damage of the current segment. LSNs up to `next` are missing, if it is larger
+ * than the current one (0: none). */
 static enum status
 damaged(struct reader *r, uint64_t offset, const char *what, uint64_t next)
 {
@@ -71,7 +72,7 @@ damaged(struct reader *r, uint64_t offset, const char *what, uint64_t next)
 
 /* ------------------------------------------------------------------ segments */
 
-/* Opens a segment; what a crash has left of the last one becomes durable, or goes. */
+/* Opens a segment. Unsynced data that a crash left in the last one is synced or lost. */
 static enum status
 open_segment(struct reader *r, const struct segment *segment, bool sync)
 {
@@ -81,15 +82,15 @@ open_segment(struct reader *r, const struct segment *segment, bool sync)
     segment_name(r->name, segment->first_lsn);
     r->len = 0;
     r->size = segment->bytes;
-    if (r->size > r->room) {
+    if (r->size > r->capacity) {
         free(r->bytes);
         r->bytes = malloc(r->size);
-        r->room = r->bytes == NULL ? 0 : r->size;
+        r->capacity = r->bytes == NULL ? 0 : r->size;
     }
     if (r->bytes == NULL && r->size > 0)
         return reader_fail(r, ST_NO_MEMORY, "out of memory while reading %s", r->name);
     error = disk_file_open(disk, r->name, sync ? DISK_WRITE : DISK_READ, &r->file);
-    /* What is only in memory becomes durable before anybody hears of it. */
+    /* Data that is only in memory becomes durable before it is used. */
     if (error == 0 && sync)
         error = disk_sync(disk, r->file);
     if (error == 0 && sync)
@@ -97,9 +98,9 @@ open_segment(struct reader *r, const struct segment *segment, bool sync)
     return error == 0 ? ST_OK : reader_system_fails(r, "open", error);
 }
 
-/* Reads on until there are `want` bytes, or the segment ends. */
+/* Reads until `want` bytes are in memory, or the segment ends. */
 static enum status
-fill(struct reader *r, size_t want)
+read_ahead(struct reader *r, size_t want)
 {
     size_t got, to = r->len + PIECE;
     int error;
@@ -118,25 +119,23 @@ fill(struct reader *r, size_t want)
     return ST_OK;
 }
 
-/* Makes sure that the frame at an offset can be read whole, if there is one. */
+/* Reads the whole frame at an offset, if there is one. */
 static enum status
 fill_frame(struct reader *r, size_t offset)
 {
-    enum status st = fill(r, offset + FRAME_HEAD_BYTES);
+    enum status st = read_ahead(r, offset + FRAME_HEAD_BYTES);
 
     return st == ST_OK && r->len >= offset + FRAME_HEAD_BYTES
-               ? fill(r, offset + frame_size(r->bytes + offset))
+               ? read_ahead(r, offset + frame_size(r->bytes + offset))
                : st;
 }
 
 /* ------------------------------------------------------------------ heads */
 
-/*
- * A segment whose head is lost. Its first frame, which stands where no body can, still knows
- * the nonce.
- */
+/* Finds the nonce of a segment without a head: in its first frame, which stands where no
+ * body can. */
 static enum status
-do_without_head(struct reader *r, bool *skip)
+find_nonce(struct reader *r, bool *skip)
 {
     const uint8_t *at = r->bytes + SEGMENT_HEAD_BYTES;
     struct frame frame;
@@ -158,7 +157,7 @@ do_without_head(struct reader *r, bool *skip)
                    0);
 }
 
-/* A head that is whole: is it one of this journal's, for us? */
+/* Checks that a whole head belongs to this journal and that this program may read it. */
 static enum status
 check_owner(struct reader *r, const struct segment_head *head, bool *skip)
 {
@@ -191,7 +190,7 @@ check_owner(struct reader *r, const struct segment_head *head, bool *skip)
     return ST_OK;
 }
 
-/* Nothing may be missing in front of a segment. */
+/* Checks that no record is missing in front of a segment. */
 static enum status
 check_lsn(struct reader *r)
 {
@@ -208,7 +207,7 @@ check_lsn(struct reader *r)
             ", after LSN %" PRIu64 ", but the next segment starts with LSN %" PRIu64
             " (%s)" READER_ADVICE,
             r->before, r->before_end, r->next_lsn - 1, first, r->name);
-    if (first < r->next_lsn) /* its frames report it */
+    if (first < r->next_lsn) /* its frames report this */
         return ST_OK;
     report_damage(
         r, r->before[0] == '\0' ? r->name : r->before, r->before_end,
@@ -218,7 +217,7 @@ check_lsn(struct reader *r)
     return ST_OK;
 }
 
-/* Checks a segment's head; *skip: nothing of it can be read. */
+/* Checks the head of a segment; *skip: the segment cannot be read. */
 static enum status
 check_head(struct reader *r, bool *skip)
 {
@@ -234,7 +233,7 @@ check_head(struct reader *r, bool *skip)
                            ", features %" PRIx64 "). Start that version or a later one",
                            r->name, head.version, head.required);
     if (verdict != SEGMENT_GOOD)
-        return do_without_head(r, skip);
+        return find_nonce(r, skip);
     if (head.first_lsn != r->now.first_lsn) {
         if (r->next_lsn == 0)
             r->next_lsn = head.first_lsn;
@@ -247,7 +246,7 @@ check_head(struct reader *r, bool *skip)
 
 /* ------------------------------------------------------------------ frames */
 
-/* Shows the records of a whole frame that is in its place. */
+/* Passes on the records of a whole frame at its place. */
 static enum status
 read_records(struct reader *r, size_t offset, const struct frame *frame)
 {
@@ -291,7 +290,7 @@ read_frame(struct reader *r, size_t offset, const struct frame *frame)
     if (frame->first_lsn != r->next_lsn)
         st = damaged(r, offset, "is a frame with an unexpected LSN", frame->first_lsn);
     if (st != ST_OK || frame->first_lsn != r->next_lsn)
-        return st; /* it was there before */
+        return st; /* a duplicate */
     st = read_records(r, offset, frame);
     if (st != ST_OK)
         return st;
@@ -304,16 +303,16 @@ read_frame(struct reader *r, size_t offset, const struct frame *frame)
     return ST_OK;
 }
 
-/* Is there anything behind an offset of the segment but zeros? */
+/* Checks whether there are bytes other than zero behind an offset of the segment. */
 static enum status
-look_behind(struct reader *r, size_t offset, bool *something)
+check_data_behind(struct reader *r, size_t offset, bool *something)
 {
     size_t from = r->len, got;
     uint8_t *piece;
     int error = 0;
 
     *something = offset < r->len && !wire_blank(r->bytes + offset, r->len - offset);
-    piece = malloc(PIECE); /* the segment's own memory would be touched for nothing */
+    piece = malloc(PIECE); /* r->bytes would touch memory for nothing */
     if (piece == NULL)
         return reader_fail(r, ST_NO_MEMORY, "out of memory while reading %s", r->name);
     for (; error == 0 && !*something && from < r->size; from += got) {
@@ -326,21 +325,19 @@ look_behind(struct reader *r, size_t offset, bool *something)
     return error == 0 ? ST_OK : reader_system_fails(r, "read", error);
 }
 
-/*
- * What stands where no whole frame is. *offset moves to a whole one behind it, which makes it
- * damage, or to the end.
- */
+/* Handles a place without a whole frame. *offset moves to a whole frame behind it, which
+ * means damage, or to the end. */
 static enum status
 check_rest(struct reader *r, size_t *offset, bool last)
 {
     size_t from = *offset, later, used;
     struct frame frame;
     bool something;
-    enum status st = look_behind(r, from, &something);
+    enum status st = check_data_behind(r, from, &something);
 
     *offset = r->size;
     if (st == ST_OK && something)
-        st = fill(r, r->size);
+        st = read_ahead(r, r->size);
     if (st != ST_OK || !something)
         return st;
     later = frame_search(r->bytes, r->len, from, r->next_lsn, r->nonce, &frame);
@@ -351,7 +348,7 @@ check_rest(struct reader *r, size_t *offset, bool last)
     }
     for (used = r->len; used > 0 && r->bytes[used - 1] == 0;)
         used--;
-    if (last && used > from) /* what a crash has left in others still stands there */
+    if (last && used > from) /* torn frames of earlier crashes remain in other segments */
         r->now.torn_bytes = used - from;
     return ST_OK;
 }
@@ -360,7 +357,7 @@ static enum status
 read_frames(struct reader *r, bool last)
 {
     size_t offset = SEGMENT_HEAD_BYTES;
-    /* In the others nothing is missing if the next one goes on where they end. */
+    /* In other segments no record is missing if the next one continues their LSNs. */
     bool look = !r->live && (last || r->damage != NULL);
     struct frame frame;
     enum status st = ST_OK;
@@ -400,14 +397,15 @@ read_segment(struct reader *r, size_t i)
                                       .last = last};
     r->made_bytes = 0;
     if (st == ST_OK)
-        st = fill(r, SEGMENT_HEAD_BYTES);
+        st = read_ahead(r, SEGMENT_HEAD_BYTES);
     if (st == ST_OK)
         st = check_head(r, &skip);
     if (st == ST_OK && !skip)
         st = read_frames(r, last);
     /*
-     * A start gives back the room behind the last frame (segments_cut()), and a backup does not
-     * copy it. Where no frame is, neither does: the segment goes, or is not copied.
+     * A start frees the space behind the last frame (segments_trim_last()), and a backup does
+     * not copy it. Without a frame neither happens: the segment is removed, or not
+     * copied.
      */
     if (st == ST_OK && !skip && last && !r->live && r->now.frames == 0 &&
         r->size < r->made_bytes)
@@ -427,7 +425,7 @@ read_segment(struct reader *r, size_t i)
     return ST_OK;
 }
 
-/* The log ends before it was durable once. */
+/* Reports that records that were durable once are missing at the end of the log. */
 static enum status
 lacks_end(struct reader *r, const struct durable_lsn *mark, bool segment_missing)
 {
@@ -462,7 +460,8 @@ lacks_end(struct reader *r, const struct durable_lsn *mark, bool segment_missing
                        r->before, r->before_end, last, mark->lsn);
 }
 
-/* Is all there that was durable when a start, a seal or a new segment last said so? */
+/* Checks that all records are there that were durable when a start, a seal or a new
+ * segment last noted it. */
 static enum status
 check_end(struct reader *r)
 {
@@ -477,7 +476,7 @@ check_end(struct reader *r)
     }
     if (mark.segment == 0 ||
         (r->known && memcmp(s->journal, mark.journal, NONCE_BYTES) != 0))
-        return ST_OK; /* it tells of nothing, or of another journal */
+        return ST_OK; /* the file is empty, or of another journal */
     if (mark.lsn >= r->next_lsn || mark.segment > last)
         return lacks_end(r, &mark, mark.segment > last);
     return ST_OK;
@@ -507,5 +506,5 @@ reader_fini(struct reader *r)
 {
     free(r->bytes);
     r->bytes = NULL;
-    r->len = r->size = r->room = 0;
+    r->len = r->size = r->capacity = 0;
 }

@@ -7,7 +7,7 @@
 
 /* ------------------------------------------------------------------ tables */
 
-/* How a field is written, and what its member is. */
+/* The format of a field, and the type of its member. */
 enum width {
     END,
     U64,       /* uint64_t, int64_t */
@@ -18,7 +18,7 @@ enum width {
     ID,        /* struct store_id: 12 bytes; zeros: none */
     TEXT,      /* struct bytes: length 4, bytes */
     OPTIONAL_TEXT,
-    /* A byte says whether they are there: */
+    /* A byte in front says whether the field is present: */
     OPTIONAL_TIME,     /* int64_t other than 0 */
     OPTIONAL_CLAIM,    /* pointer to a claim */
     OPTIONAL_CHECKSUM, /* pointer to a checksum */
@@ -108,15 +108,15 @@ static const struct field held_message[] = {OF_MESSAGE(U64, number),
                                             OF_MESSAGE(U64, expires_ms),
                                             OF_MESSAGE(U32, claim_count),
                                             {END, 0, 0}};
-/* Where it was: but for a MOVE that is its number. */
+/* The number in the source; the number itself if the change is no MOVE. */
 static const struct field named_message[] = {OF_MESSAGE(U64, old_number), {END, 0, 0}};
 
 struct row {
     const char *name;
     enum store_change_kind kind;
-    bool of_queue; /* logged also if the queue is transient */
+    bool of_queue; /* also logged if the queue is transient */
     const struct field *fields;
-    const struct field *message; /* NULL: it has none */
+    const struct field *message; /* NULL: none */
 };
 
 static const struct row rows[RECORD_TYPES] = {
@@ -146,7 +146,7 @@ static const struct row rows[RECORD_TYPES] = {
 };
 
 static const struct row *
-row_of(enum record_type type)
+record_row(enum record_type type)
 {
     return &rows[(size_t)type < RECORD_TYPES ? (size_t)type : 0];
 }
@@ -154,7 +154,7 @@ row_of(enum record_type type)
 const char *
 record_type_name(enum record_type type)
 {
-    return row_of(type)->name;
+    return record_row(type)->name;
 }
 
 enum record_type
@@ -162,7 +162,7 @@ record_type_of(const struct store_change *change)
 {
     size_t type = RECORD_QUEUE;
 
-    /* A message that leaves the logged queues is deleted; one that enters them is moved. */
+    /* A MOVE to a transient queue is logged as a DELETE, a MOVE from one as a MOVE. */
     if (change->kind == STORE_CHANGE_MOVE && change->target_transient)
         return change->transient ? 0 : RECORD_DELETE;
     while (type < RECORD_MARK && rows[type].kind != change->kind)
@@ -209,7 +209,7 @@ put_text(uint8_t *at, struct bytes text)
     return wire_put(at, text.data, text.len);
 }
 
-/* A field that a byte precedes. */
+/* Fields with a byte in front that says whether they are present. */
 static uint8_t *
 put_optional(uint8_t *at, enum width width, const void *member,
              const struct store_message_record *m)
@@ -280,7 +280,7 @@ put_fields(uint8_t *at, const struct field *fields, const void *const bases[BASE
     return at;
 }
 
-/* Pads the record that ends at `end`, and writes its head. */
+/* Pads the record that ends at `end`, and writes its head. Returns its size. */
 static size_t
 finish_record(uint8_t *to, uint8_t *end, enum record_type type, uint32_t tag,
               size_t count, int64_t now_ms)
@@ -302,7 +302,7 @@ size_t
 record_write(uint8_t *to, struct store_change *change)
 {
     enum record_type type = record_type_of(change);
-    const struct row *row = row_of(type);
+    const struct row *row = record_row(type);
     struct store_message_record m;
     const void *const bases[BASES] = {[CHANGE] = change,
                                       [METADATA] = change->metadata,
@@ -330,9 +330,9 @@ record_write_mark(uint8_t *to, const struct mark *mark, int64_t now_ms)
 
 /* ------------------------------------------------------------------ reading */
 
-/* Takes len bytes off; NULL if there are fewer. */
+/* Reads len bytes; NULL if there are fewer. */
 static const uint8_t *
-take_bytes(struct record *r, size_t len)
+get_bytes(struct record *r, size_t len)
 {
     const uint8_t *at = r->at;
 
@@ -344,31 +344,31 @@ take_bytes(struct record *r, size_t len)
 }
 
 static bool
-take_number(struct record *r, void *out, size_t size)
+get_number(struct record *r, void *out, size_t size)
 {
-    const uint8_t *at = take_bytes(r, size);
+    const uint8_t *at = get_bytes(r, size);
 
     if (at != NULL)
         memcpy(out, at, size);
     return at != NULL;
 }
 
-/* A number from `least` to `most` that is kept in an enum. */
+/* Reads a number from `least` to `most` into an enum. */
 static bool
-take_choice(struct record *r, uint32_t least, uint32_t most, void *out)
+get_enum(struct record *r, uint32_t least, uint32_t most, void *out)
 {
     uint32_t value;
 
-    if (!take_number(r, &value, sizeof(value)) || value < least || value > most)
+    if (!get_number(r, &value, sizeof(value)) || value < least || value > most)
         return false;
     memcpy(out, &value, sizeof(value));
     return true;
 }
 
 static bool
-take_flag(struct record *r, bool *out)
+get_flag(struct record *r, bool *out)
 {
-    const uint8_t *at = take_bytes(r, 1);
+    const uint8_t *at = get_bytes(r, 1);
 
     if (at == NULL || *at > PRESENT)
         return false;
@@ -377,9 +377,9 @@ take_flag(struct record *r, bool *out)
 }
 
 static bool
-take_id(struct record *r, struct store_id *out)
+get_id(struct record *r, struct store_id *out)
 {
-    const uint8_t *at = take_bytes(r, ID_BYTES);
+    const uint8_t *at = get_bytes(r, ID_BYTES);
 
     *out = (struct store_id){""};
     if (at == NULL)
@@ -392,80 +392,80 @@ take_id(struct record *r, struct store_id *out)
 }
 
 static bool
-take_text(struct record *r, bool optional, struct bytes *out)
+get_text(struct record *r, bool optional, struct bytes *out)
 {
     uint32_t len;
     const uint8_t *at;
 
     *out = BYTES_NONE;
-    if (!take_number(r, &len, sizeof(len)))
+    if (!get_number(r, &len, sizeof(len)))
         return false;
     if (len == UINT32_MAX)
         return optional;
-    at = take_bytes(r, len);
+    at = get_bytes(r, len);
     if (at == NULL)
         return false;
     *out = bytes_of((const char *)at, len);
     return true;
 }
 
-/* A field that a byte precedes. */
+/* Fields with a byte in front that says whether they are present. */
 static bool
-take_optional(struct record *r, enum width width, void *member,
-              struct store_message_record *m)
+get_optional(struct record *r, enum width width, void *member,
+             struct store_message_record *m)
 {
     struct store_claim_record *claim = &r->change.claim;
     bool there;
 
-    if (!take_flag(r, &there))
+    if (!get_flag(r, &there))
         return false;
     if (!there)
         return true;
     switch (width) {
     case OPTIONAL_TIME:
-        return take_number(r, member, sizeof(int64_t)) && *(int64_t *)member != 0;
+        return get_number(r, member, sizeof(int64_t)) && *(int64_t *)member != 0;
     case OPTIONAL_ID:
         m->original_id = true;
-        return take_id(r, member) && ((struct store_id *)member)->text[0] != '\0';
+        return get_id(r, member) && ((struct store_id *)member)->text[0] != '\0';
     case OPTIONAL_CLAIM:
         m->claim = claim;
-        return take_id(r, &claim->id) && claim->id.text[0] != '\0' &&
-               take_number(r, &claim->started_ms, sizeof(claim->started_ms)) &&
-               take_number(r, &claim->ends_ms, sizeof(claim->ends_ms));
+        return get_id(r, &claim->id) && claim->id.text[0] != '\0' &&
+               get_number(r, &claim->started_ms, sizeof(claim->started_ms)) &&
+               get_number(r, &claim->ends_ms, sizeof(claim->ends_ms));
     default:
         m->checksum = &r->checksum;
-        return take_number(r, &r->checksum, sizeof(r->checksum));
+        return get_number(r, &r->checksum, sizeof(r->checksum));
     }
 }
 
 static bool
-take_field(struct record *r, const struct field *f, void *const bases[BASES])
+get_field(struct record *r, const struct field *f, void *const bases[BASES])
 {
     void *member = (char *)bases[f->base] + f->offset;
 
     switch ((enum width)f->width) {
     case U64:
-        return take_number(r, member, sizeof(uint64_t));
+        return get_number(r, member, sizeof(uint64_t));
     case U32:
-        return take_number(r, member, sizeof(uint32_t));
+        return get_number(r, member, sizeof(uint32_t));
     case KIND:
-        return take_choice(r, STORE_QUEUE, STORE_TOPIC, member);
+        return get_enum(r, STORE_QUEUE, STORE_TOPIC, member);
     case MARK_KIND:
-        return take_choice(r, MARK_OPENED, MARK_CLOSED, member);
+        return get_enum(r, MARK_OPENED, MARK_CLOSED, member);
     case FLAG:
-        return take_flag(r, member);
+        return get_flag(r, member);
     case ID:
-        return take_id(r, member);
+        return get_id(r, member);
     case TEXT:
     case OPTIONAL_TEXT:
-        return take_text(r, f->width == OPTIONAL_TEXT, member);
+        return get_text(r, f->width == OPTIONAL_TEXT, member);
     default:
-        return take_optional(r, (enum width)f->width, member, bases[MESSAGE]);
+        return get_optional(r, (enum width)f->width, member, bases[MESSAGE]);
     }
 }
 
 static bool
-take_fields(struct record *r, const struct field *fields, struct store_message_record *m)
+get_fields(struct record *r, const struct field *fields, struct store_message_record *m)
 {
     void *const bases[BASES] = {[CHANGE] = &r->change,
                                 [METADATA] = &r->metadata,
@@ -474,7 +474,7 @@ take_fields(struct record *r, const struct field *fields, struct store_message_r
                                 [MESSAGE] = m};
 
     for (const struct field *f = fields; f->width != END; f++)
-        if (!take_field(r, f, bases))
+        if (!get_field(r, f, bases))
             return false;
     return true;
 }
@@ -482,14 +482,15 @@ take_fields(struct record *r, const struct field *fields, struct store_message_r
 static_assert(
     offsetof(struct store_message_record, client) ==
         offsetof(struct store_message_record, number) + 24,
-    "take_plain_message() copies number, posted_ms, expires_ms and client at once");
+    "get_plain_message() copies number, posted_ms, expires_ms and client at once");
 
 /*
- * Takes a whole message without optional fields, as nearly all are. Without this, recovery costs a third
- * more. False: it is another one, or damaged, and nothing was taken.
+ * Reads a whole message without optional fields, like nearly all messages. This saves a
+ * third of the time of recovery. False: the message is another one or damaged, and
+ * nothing was read.
  */
 static bool
-take_plain_message(struct record *r, struct store_message_record *out)
+get_plain_message(struct record *r, struct store_message_record *out)
 {
     enum {
         COUNT_AT = 32,
@@ -507,18 +508,18 @@ take_plain_message(struct record *r, struct store_message_record *out)
     memcpy(&out->number, r->at, COUNT_AT);
     out->claim_count = wire_u32(r->at + COUNT_AT);
     out->body = bytes_of((const char *)r->at + BODY_AT, len);
-    (void)take_bytes(r, BODY_AT + len);
+    (void)get_bytes(r, BODY_AT + len);
     return true;
 }
 
 static bool
-take_message(struct record *r, struct store_message_record *out)
+get_message(struct record *r, struct store_message_record *out)
 {
-    const struct field *fields = row_of(r->type)->message;
+    const struct field *fields = record_row(r->type)->message;
 
     *out = (struct store_message_record){.number = 0};
-    if (!(fields == whole_message && take_plain_message(r, out)) &&
-        !take_fields(r, fields, out))
+    if (!(fields == whole_message && get_plain_message(r, out)) &&
+        !get_fields(r, fields, out))
         return false;
     if (fields == named_message)
         out->number = out->old_number;
@@ -527,7 +528,7 @@ take_message(struct record *r, struct store_message_record *out)
     return true;
 }
 
-/* Everything was read before, so nothing can be missing. */
+/* Reads the next message. It was read before, so this cannot fail. */
 static bool
 next_message(struct store_change *change, struct store_message_record *out)
 {
@@ -536,7 +537,7 @@ next_message(struct store_change *change, struct store_message_record *out)
     if (change->count == 0)
         return false;
     change->count--;
-    return take_message(r, out);
+    return get_message(r, out);
 }
 
 size_t
@@ -560,7 +561,7 @@ record_read(const uint8_t *from, size_t len, struct record *out)
     *out = (struct record){.type = (enum record_type)wire_u16(from + 4),
                            .at = from + RECORD_HEAD_BYTES,
                            .left = size - RECORD_HEAD_BYTES};
-    row = row_of(out->type);
+    row = record_row(out->type);
     if (row->name == NULL)
         return ST_BAD_VALUE;
     out->change = (struct store_change){.kind = row->kind,
@@ -568,13 +569,13 @@ record_read(const uint8_t *from, size_t len, struct record *out)
                                         .count = wire_u32(from + 12),
                                         .now_ms = wire_i64(from + 16),
                                         .next = next_message};
-    if (!take_fields(out, row->fields, NULL) ||
+    if (!get_fields(out, row->fields, NULL) ||
         (row->message == NULL && out->change.count > 0))
         return ST_BAD_VALUE;
-    /* All messages, and the padding, are what the rest consists of. */
+    /* The rest must consist of the messages and the padding. */
     rest = *out;
     for (size_t i = 0; i < out->change.count; i++)
-        if (!take_message(&rest, &m))
+        if (!get_message(&rest, &m))
             return ST_BAD_VALUE;
     if (rest.left >= 8 || !wire_blank(rest.at, rest.left))
         return ST_BAD_VALUE;

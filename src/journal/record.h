@@ -1,16 +1,16 @@
 /*
- * record: a change of the store as bytes, and back (docs/journal.md, "Records").
+ * record: the encoding of changes of the store (docs/journal.md, "Records").
  *
- * One table per type lists its fields, for both directions. Everything is little-endian and packed.
- * Zeros pad a record to a multiple of 8. Reading trusts nothing: a record is read whole before
- * anything of it is used.
+ * One table per type lists its fields, for both directions. Everything is little-endian
+ * and packed. Zeros pad a record to a multiple of 8. Reading trusts nothing: a record is
+ * checked completely before any of it is used.
  */
 #ifndef JOURNAL_RECORD_H
 #define JOURNAL_RECORD_H
 
 #include "claimd/store/record.h"
 
-/* On disk: never renumbered, never reused. */
+/* The numbers are on disk: never change or reuse them. */
 enum record_type {
     RECORD_QUEUE = 1,
     RECORD_META = 2,
@@ -32,12 +32,12 @@ enum record_type {
     RECORD_TYPES
 };
 
-/* What a MARK says. */
+/* The kinds of a MARK. */
 enum record_mark {
-    MARK_OPENED = 1,           /* a server starts; the numbers that were used up before */
+    MARK_OPENED = 1,           /* a server started; the numbers used before */
     MARK_CHECKPOINT_BEGIN = 2, /* records of a checkpoint follow */
-    MARK_CHECKPOINT_END = 3,   /* all of them are there, since the LSN that it names */
-    MARK_CLOSED = 4            /* the server ended in peace */
+    MARK_CHECKPOINT_END = 3,   /* the checkpoint since LSN `since` is whole */
+    MARK_CLOSED = 4            /* the server stopped cleanly */
 };
 
 enum { RECORD_HEAD_BYTES = 24 };
@@ -49,25 +49,24 @@ struct mark {
     uint64_t since; /* CHECKPOINT_END: LSN of its CHECKPOINT_BEGIN */
 };
 
-/* How many bytes a change takes at most, with so many bytes in its bodies and texts. */
+/* The largest size of a change with so many bytes in its bodies and texts. */
 size_t record_bound(size_t messages, size_t bytes);
 
-/* The type of a change; 0: it is not logged, since time did it or its queue is transient. */
+/* The type of a change; 0: not logged, because it is an expiry or its queue is
+ * transient. */
 enum record_type record_type_of(const struct store_change *change);
 
-/*
- * Writes a change, and moves `change` behind its last message. There must be
- * record_bound() bytes. Returns the record's size; 0: it is not logged.
- */
+/* Writes a change, and iterates over its messages. Needs record_bound() bytes. Returns
+ * the size of the record; 0: the change is not logged. */
 size_t record_write(uint8_t *to, struct store_change *change);
 
-/* record_bound(0, 0) bytes. */
+/* Writes a mark: at most record_bound(0, 0) bytes. Returns its size. */
 size_t record_write_mark(uint8_t *to, const struct mark *mark, int64_t now_ms);
 
-/* A record that was read. It borrows the bytes, and is not to be moved. */
+/* A record that was read. It borrows the bytes, and must not be moved. */
 struct record {
     enum record_type type;
-    struct store_change change; /* of all but MARK */
+    struct store_change change; /* of all types but MARK */
     struct mark mark;
     const uint8_t *at; /* private: the next message */
     size_t left;
@@ -76,13 +75,11 @@ struct record {
     struct store_subscription_record subscription;
 };
 
-/*
- * Reads the record that the bytes begin with. ST_BAD_VALUE: it is none, or one of a type
- * that is not known here.
- */
+/* Reads the record at the beginning of the bytes. ST_BAD_VALUE: there is none, or its
+ * type is unknown. */
 enum status record_read(const uint8_t *from, size_t len, struct record *out);
 
-/* The size of that record, with its padding; 0: there is none. */
+/* The size of that record with its padding; 0: there is none. */
 size_t record_size(const uint8_t *from, size_t len);
 
 /* "POST", "CLAIM"; NULL for a number that is no type. */

@@ -1,4 +1,4 @@
-/* Going on from what is in a journal. */
+/* Recovery: replays a journal into a store, and continues it. */
 #include "journal/journal_private.h"
 
 #include "journal/reader.h"
@@ -13,12 +13,12 @@ struct recovery {
     struct journal *j;
     struct journal_recovery *out;
     struct reader reader;
-    struct journal_progress now;   /* bytes: of segments that were read whole */
-    int64_t began_ms, reported_ms; /* of the stopwatch */
+    struct journal_progress now;   /* bytes: of segments that were read completely */
+    int64_t began_ms, reported_ms; /* on the stopwatch */
 };
 
 static enum status
-apply(void *arg, struct reader *reader, struct record *record)
+apply_record(void *arg, struct reader *reader, struct record *record)
 {
     struct recovery *r = arg;
     struct store *store = r->j->store;
@@ -50,7 +50,7 @@ on_frame(void *arg, const struct reader *reader)
     r->reported_ms = now_ms;
     p.bytes += reader->now.end;
     p.elapsed_ms = now_ms - r->began_ms;
-    /* As if the rest took as long by the byte. The blanks of a last segment take less. */
+    /* The rest takes as long per byte. The unused end of the last segment takes less. */
     if (p.bytes > 0 && p.of_bytes > p.bytes)
         p.left_ms = (int64_t)((double)p.elapsed_ms * (double)(p.of_bytes - p.bytes) /
                               (double)p.bytes);
@@ -67,7 +67,7 @@ on_segment(void *arg, const struct journal_segment *segment)
 }
 
 static enum status
-replay(struct recovery *r)
+replay_log(struct recovery *r)
 {
     struct journal_recovery *out = r->out;
     const struct journal_findings *found = &r->reader.found;
@@ -86,9 +86,9 @@ replay(struct recovery *r)
     return st;
 }
 
-/* The time that the store goes on from: never before what the log has seen. */
+/* Chooses the time of the store: never earlier than the latest in the log. */
 static enum status
-choose_time(struct recovery *r)
+choose_store_time(struct recovery *r)
 {
     struct journal_recovery *out = r->out;
 
@@ -107,32 +107,30 @@ choose_time(struct recovery *r)
     return ST_OK;
 }
 
-/* On a small disk segments are small. */
+/* Chooses the sizes: on a small disk segments are small. */
 static int
 choose_sizes(struct journal *j)
 {
     struct segments *s = &j->segments;
-    uint64_t room = 0;
-    int error = disk_free_bytes(s->disk, &room);
+    uint64_t free_bytes = 0;
+    int error = disk_free_bytes(s->disk, &free_bytes);
 
     if (error != 0)
         return error;
-    room += s->bytes + s->spare_bytes;
-    if (j->config.max_bytes > 0 && room > j->config.max_bytes)
-        room = j->config.max_bytes;
+    free_bytes += s->bytes + s->spare_bytes;
+    if (j->config.max_bytes > 0 && free_bytes > j->config.max_bytes)
+        free_bytes = j->config.max_bytes;
     if (j->config.segment_bytes == 0)
-        segments_suit(s, room, j->config.change_bytes);
+        segments_choose_size(s, free_bytes, j->config.change_bytes);
     j->buffers[0].frame_max = j->buffers[1].frame_max = segments_frame_max(s);
     j->store_log.largest = segments_frame_max(s) - FRAME_HEAD_BYTES;
     return 0;
 }
 
-/*
- * What becomes of the last segment, which is not written any more: behind what was read of it
- * are zeros, and others need the room. If it has no record, the one that begins has its name.
- */
+/* Closes the last segment: behind its last frame are zeros, whose space is freed. A
+ * segment without a record is removed, because the next one gets its name. */
 static int
-leave_last(struct recovery *r)
+close_last_segment(struct recovery *r)
 {
     enum { BLOCK = 4096 };
     struct segments *s = &r->j->segments;
@@ -141,15 +139,16 @@ leave_last(struct recovery *r)
     if (s->count == 0)
         return 0;
     if (s->all[s->count - 1].first_lsn == r->reader.next_lsn) {
-        /* Should there be no other of its name after a crash, it is not missed. */
+        /* If the process crashes before the next one exists, this one must not count as
+         * missing. */
         int error = segments_note_durable(s, r->reader.next_lsn - 1, 1);
 
-        return error == 0 ? segments_drop(s, s->count - 1) : error;
+        return error == 0 ? segments_remove(s, s->count - 1) : error;
     }
-    return segments_cut(s, (used + BLOCK - 1) / BLOCK * BLOCK);
+    return segments_trim_last(s, (used + BLOCK - 1) / BLOCK * BLOCK);
 }
 
-/* "the journal cannot WHAT: ...", where no file of it is to blame. */
+/* Reports "the journal cannot WHAT: ...", if the failure is not of one file. */
 static enum status
 start_fails(struct recovery *r, const char *what, int error)
 {
@@ -160,32 +159,32 @@ start_fails(struct recovery *r, const char *what, int error)
                        errno_text(error, DISK_ADVICE, text));
 }
 
-/* Begins to log behind what was read. */
+/* Begins a segment, and logs behind the last record. */
 static enum status
 begin_log(struct recovery *r)
 {
     struct journal *j = r->j;
     struct segments *s = &j->segments;
-    uint64_t room;
+    uint64_t free_bytes;
     int error;
 
-    if (r->reader.next_lsn == 0) { /* nothing is there: a new journal */
+    if (r->reader.next_lsn == 0) { /* no segment: a new journal */
         r->reader.next_lsn = 1;
         if (entropy_reserve(&s->entropy, NONCE_BYTES) != ST_OK)
             return reader_fail(&r->reader, ST_UNAVAILABLE,
                                "the system provides no random numbers");
         entropy_take(&s->entropy, s->journal, NONCE_BYTES);
     }
-    error = leave_last(r);
+    error = close_last_segment(r);
     if (error != 0)
         return reader_system_fails(&r->reader, "shrink", error);
-    error = segments_adopt(s);
+    error = segments_adopt_spares(s);
     if (error == 0) {
-        /* A start needs a segment. If there is no room for one, it makes do with what there is:
-         * the spares are what deletions go on with. */
-        error = disk_free_bytes(s->disk, &room);
+        /* A start needs a segment. If there is no space for a new one, a spare is used,
+         * or a smaller one is made: deletions need the spares. */
+        error = disk_free_bytes(s->disk, &free_bytes);
         if (error == 0)
-            error = segments_squeeze(s, room);
+            error = segments_add_small_spare(s, free_bytes);
         if (disk_is_full(error))
             error = 0;
     }
@@ -201,7 +200,7 @@ begin_log(struct recovery *r)
         error = disk_sync_names(s->disk);
     if (error != 0)
         return start_fails(r, "start a segment", error);
-    journal_look_for_room(j);
+    journal_update_space(j);
     if (atomic_load(&j->lost))
         return start_fails(r, "create a segment", j->lost_error);
     return ST_OK;
@@ -238,7 +237,7 @@ journal_recover(struct journal *j, struct store *store, struct journal_recovery 
                                     .test_api = j->config.test_api,
                                     .test_only = j->config.test_api,
                                     .error = error,
-                                    .record = apply,
+                                    .record = apply_record,
                                     .frame = on_frame,
                                     .segment = on_segment}};
     enum status st;
@@ -248,13 +247,13 @@ journal_recover(struct journal *j, struct store *store, struct journal_recovery 
         r.began_ms = r.reported_ms = clock_now_ms(j->config.stopwatch);
     r.reader.arg = &r;
     j->store = store;
-    st = reader_list(&r.reader); /* looks at the spares, too: that takes a while */
+    st = reader_list(&r.reader); /* also reads the spares, which takes a while */
     if (st != ST_OK)
         return st;
     failed = choose_sizes(j);
     if (failed != 0)
         return start_fails(&r, "determine the free space of the disk", failed);
-    st = replay(&r);
+    st = replay_log(&r);
     if (st == ST_OK && reader_lacks_beginning(&r.reader))
         st = reader_fail(
             &r.reader, ST_BAD_VALUE,
@@ -262,7 +261,7 @@ journal_recover(struct journal *j, struct store *store, struct journal_recovery 
             ".log, but it needs earlier ones, which are missing" READER_ADVICE,
             r.reader.begins);
     if (st == ST_OK)
-        st = choose_time(&r);
+        st = choose_store_time(&r);
     if (st == ST_OK)
         st = begin_log(&r);
     if (st == ST_OK)
@@ -271,6 +270,6 @@ journal_recover(struct journal *j, struct store *store, struct journal_recovery 
         j->recovered = true;
     else
         atomic_store(&j->lost,
-                     true); /* the caller reports it, and nothing is committed */
+                     true); /* the caller reports the failure, and nothing is committed */
     return st;
 }

@@ -29,7 +29,7 @@ segments_fini(struct segments *s)
     s->file = NULL;
     free(s->all);
     s->all = NULL;
-    s->count = s->room = 0;
+    s->count = s->free_bytes = 0;
 }
 
 void
@@ -51,12 +51,12 @@ add_segment(struct segments *s, struct segment segment)
 {
     struct segment *all;
 
-    if (s->count == s->room) {
-        all = realloc(s->all, (2 * s->room + 16) * sizeof(*all));
+    if (s->count == s->free_bytes) {
+        all = realloc(s->all, (2 * s->free_bytes + 16) * sizeof(*all));
         if (all == NULL)
             return ENOMEM;
         s->all = all;
-        s->room = 2 * s->room + 16;
+        s->free_bytes = 2 * s->free_bytes + 16;
     }
     s->all[s->count++] = segment;
     s->bytes += segment.bytes;
@@ -80,9 +80,9 @@ note_name(void *arg, const char *name)
 
     if (!is_spare && strlen(name) == LSN_DIGITS + sizeof(suffix) - 1)
         segment.first_lsn = strtoull(name, NULL, 16);
-    segment_name(again, segment.first_lsn); /* strtoull() takes more than names of ours */
+    segment_name(again, segment.first_lsn);
     if (l->error != 0 || (!is_spare && strcmp(name, again) != 0))
-        return; /* what is not ours stays */
+        return; /* other files stay */
     l->error = disk_file_open(s->disk, name, DISK_READ, &f);
     if (l->error == 0) {
         l->error = disk_size(s->disk, f, &segment.bytes);
@@ -90,10 +90,9 @@ note_name(void *arg, const char *name)
     }
     if (s->largest < segment.bytes)
         s->largest = segment.bytes;
-    if (is_spare || (l->error == ENOENT && s->look_only)) {
+    if (is_spare || (l->error == ENOENT && s->read_only)) {
         s->spare_bytes += segment.bytes;
-        l->error =
-            0; /* a checkpoint has dropped it just now; a spare is not to be read */
+        l->error = 0; /* a checkpoint removed it just now; a spare is not read */
     } else if (l->error == 0) {
         l->error = add_segment(s, segment);
     } else {
@@ -110,7 +109,7 @@ by_lsn(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Takes over a spare that a crash has left; *whole: it has the room of a segment. */
+/* Adopts a spare that a crash left; *whole: it has the size of a segment. */
 static int
 adopt_spare(struct segments *s, const char *name, bool *whole)
 {
@@ -124,19 +123,17 @@ adopt_spare(struct segments *s, const char *name, bool *whole)
     error = disk_size(s->disk, f, &bytes);
     *whole = error == 0 && bytes == s->segment_bytes;
     if (*whole)
-        error = disk_sync(s->disk, f); /* as when it is made */
+        error = disk_sync(s->disk, f); /* as for a new spare */
     disk_close(s->disk, f);
     if (error == 0 && !*whole)
         error = disk_unlink(s->disk, name);
     return error;
 }
 
-/*
- * Spares are kept: on a full disk somebody else would have their room before they are made
- * again. There is nothing in them but perhaps a head, which is written anew.
- */
+/* Spares are kept: on a full disk other programs could take their space. A spare contains
+ * at most a head, which is written anew. */
 int
-segments_adopt(struct segments *s)
+segments_adopt_spares(struct segments *s)
 {
     char name[DISK_NAME_CAP], to[DISK_NAME_CAP];
     bool whole;
@@ -169,7 +166,7 @@ segments_list(struct segments *s)
 }
 
 void
-segments_suit(struct segments *s, uint64_t room, size_t frame_bytes)
+segments_choose_size(struct segments *s, uint64_t free_bytes, size_t frame_bytes)
 {
     uint64_t needed = SEGMENT_HEAD_BYTES + (uint64_t)SEGMENT_FRAMES * frame_bytes;
     uint64_t least = SEGMENT_BYTES_LEAST;
@@ -177,7 +174,7 @@ segments_suit(struct segments *s, uint64_t room, size_t frame_bytes)
     while (least < SEGMENT_BYTES_MOST && (least < needed || least < s->largest))
         least *= 2;
     s->segment_bytes = SEGMENT_BYTES_USUAL;
-    while (s->segment_bytes > least && room / s->segment_bytes < SEGMENTS_WANTED)
+    while (s->segment_bytes > least && free_bytes / s->segment_bytes < SEGMENTS_WANTED)
         s->segment_bytes /= 2;
     if (s->segment_bytes < least)
         s->segment_bytes = least;
@@ -186,13 +183,13 @@ segments_suit(struct segments *s, uint64_t room, size_t frame_bytes)
 size_t
 segments_frame_max(const struct segments *s)
 {
-    uint64_t room = (s->segment_bytes - SEGMENT_HEAD_BYTES) / SEGMENT_FRAMES;
+    uint64_t free_bytes = (s->segment_bytes - SEGMENT_HEAD_BYTES) / SEGMENT_FRAMES;
 
-    return room < FRAME_BYTES_MAX ? (size_t)room : FRAME_BYTES_MAX;
+    return free_bytes < FRAME_BYTES_MAX ? (size_t)free_bytes : FRAME_BYTES_MAX;
 }
 
 int
-segments_cut(struct segments *s, uint64_t bytes)
+segments_trim_last(struct segments *s, uint64_t bytes)
 {
     struct segment *last = &s->all[s->count - 1];
     char name[DISK_NAME_CAP];
@@ -215,7 +212,7 @@ segments_cut(struct segments *s, uint64_t bytes)
 }
 
 int
-segments_drop(struct segments *s, size_t i)
+segments_remove(struct segments *s, size_t i)
 {
     char name[DISK_NAME_CAP];
     int error;
@@ -233,7 +230,7 @@ segments_drop(struct segments *s, size_t i)
 /* ------------------------------------------------------------------ making */
 
 int
-segments_stock(struct segments *s, uint64_t bytes)
+segments_add_spare(struct segments *s, uint64_t bytes)
 {
     char name[DISK_NAME_CAP];
     struct disk_file *f;
@@ -250,22 +247,22 @@ segments_stock(struct segments *s, uint64_t bytes)
     if (error == 0)
         s->spares++;
     else
-        (void)disk_unlink(s->disk, name); /* it is tried again later */
+        (void)disk_unlink(s->disk, name); /* tried again later */
     return error;
 }
 
 int
-segments_squeeze(struct segments *s, uint64_t room)
+segments_add_small_spare(struct segments *s, uint64_t free_bytes)
 {
     uint64_t least = s->spares == 0 ? SQUEEZED_LEAST : s->segment_bytes / SQUEEZED_PARTS;
 
     if (s->count == 0)
-        return 0; /* where nothing is there is nothing to go on with */
+        return 0; /* an empty journal needs no spares to continue */
     if (s->spares > SEGMENT_SPARES)
-        return 0; /* one can go */
-    if (room >= s->segment_bytes || room < least)
+        return 0; /* one can be used */
+    if (free_bytes >= s->segment_bytes || free_bytes < least)
         return 0;
-    return segments_stock(s, room - room % SEGMENT_HEAD_BYTES);
+    return segments_add_spare(s, free_bytes - free_bytes % SEGMENT_HEAD_BYTES);
 }
 
 static int
@@ -279,7 +276,7 @@ write_head(struct segments *s, uint64_t first_lsn, int64_t now_ms)
     uint8_t bytes[SEGMENT_HEAD_BYTES];
 
     if (entropy_reserve(&s->entropy, NONCE_BYTES) != ST_OK)
-        return EIO; /* without a secret a body could look like a frame */
+        return EIO; /* without a nonce a body could look like a frame */
     entropy_take(&s->entropy, s->nonce, NONCE_BYTES);
     memcpy(head.journal, s->journal, NONCE_BYTES);
     memcpy(head.nonce, s->nonce, NONCE_BYTES);
@@ -291,10 +288,10 @@ int
 segments_begin(struct segments *s, uint64_t first_lsn, int64_t now_ms)
 {
     char name[DISK_NAME_CAP], from[DISK_NAME_CAP];
-    int error = segments_sync(s); /* the one before is whole when this one is there */
+    int error = segments_sync(s); /* the previous segment is whole when this one exists */
 
     if (error == 0 && s->spares == 0)
-        error = segments_stock(s, s->segment_bytes);
+        error = segments_add_spare(s, s->segment_bytes);
     if (error != 0)
         return error;
     disk_close(s->disk, s->file);
@@ -344,7 +341,7 @@ segments_sync(struct segments *s)
 
 /* ------------------------------------------------------------------ the durable LSN */
 
-/* Where things stand. They are in one sector, which a power cut leaves old or new. */
+/* Offsets. All are in one sector, which a power cut leaves old or new. */
 enum { AT_VERSION = 8, AT_JOURNAL = 16, AT_LSN = 32, AT_SEGMENT = 40, AT_CRC = 60 };
 enum { DURABLE_LSN_VERSION = 1 };
 

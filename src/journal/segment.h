@@ -19,8 +19,9 @@
 #include "journal/frame.h"
 
 /*
- * Making and removing a file takes a disk longer the larger it is, and commits wait for that:
- * a millisecond for two or three MiB where what is removed is discarded as well (ext4, tmpfs).
+ * Creating and removing a file takes longer the larger it is, and commits wait for that:
+ * a millisecond for two or three MiB if the file system discards removed blocks (ext4,
+ * tmpfs).
  */
 enum {
     SEGMENT_BYTES_LEAST = 4 << 20,
@@ -28,34 +29,36 @@ enum {
     SEGMENT_BYTES_MOST = 64 << 20
 };
 
-/* Spares that there have to be, and that are made while the disk has plenty. */
+/* Spares that must exist, and that are made while the disk has plenty of space. */
 enum { SEGMENT_SPARES = 2, SEGMENT_SPARES_MOST = 12 };
 
-enum { SEGMENT_FRAMES = 2 /* of the largest size: they fit in any case */ };
+enum { SEGMENT_FRAMES = 2 /* frames of the largest size per segment */ };
 enum { SEGMENTS_WANTED = 16 };
 
 /*
- * How far a journal was durable at some moment, written beside its segments: a last segment that is
- * missing, or whose tail was cut off, looks like the end of the log. The file is written in place at
- * each new segment, at each seal and at a clean stop, after what it names is durable, so it is never
- * ahead of the segments. One that is missing, of another journal or not whole says nothing.
+ * The LSN up to which the journal was durable at some moment, stored beside its segments.
+ * Without it a missing last segment, or a truncated one, would look like the end of the
+ * log. The file is written in place at each new segment, at each seal and at a clean
+ * stop, after the records are durable. So it is never ahead of the segments. A file that
+ * is missing, of another journal or broken has no effect.
  */
 #define DURABLE_LSN_NAME "durable-lsn"
 
 enum { DURABLE_LSN_BYTES = 64 };
 
 struct durable_lsn {
-    uint8_t journal[NONCE_BYTES]; /* whose it is: segment_head.journal */
-    uint64_t lsn;                 /* up to it all records were durable; 0: none was */
-    uint64_t segment;             /* first LSN of the last segment; 0: none is known */
+    uint8_t journal[NONCE_BYTES]; /* id of the journal: segment_head.journal */
+    uint64_t lsn;                 /* records up to it were durable; 0: none */
+    uint64_t segment;             /* first LSN of the last segment; 0: unknown */
 };
 
-/* *out is all zeros if the file tells of nothing. 0 or an errno. */
+/* Reads the file. *out is all zeros if the file has no effect. 0 or an errno. */
 int durable_lsn_read(struct disk *disk, struct durable_lsn *out);
 
 /*
- * Makes it durable, but for the name of a new file: a disk_sync_names() follows. 0 or an errno.
- * If the disk is full, the file tells of what it told before, which stays true.
+ * Writes the file and makes it durable, but for the name of a new file: a
+ * disk_sync_names() follows. 0 or an errno. If the disk is full, the old contents, which
+ * stay true, remain.
  */
 int durable_lsn_write(struct disk *disk, const struct durable_lsn *mark);
 
@@ -67,96 +70,87 @@ struct segment {
 struct segments {
     struct disk *disk; /* borrowed */
     uint64_t segment_bytes;
-    uint64_t required; /* features of what is made */
-    bool look_only;    /* it is another's directory: nothing of it is removed */
+    uint64_t required; /* features of new segments */
+    bool read_only;    /* another process has the directory: change nothing */
     struct entropy entropy;
     uint8_t journal[NONCE_BYTES];
 
     struct segment *all; /* owned, oldest first */
-    size_t count, room;
-    uint64_t bytes;       /* of them together */
-    uint64_t spare_bytes; /* of spares that were found, and not adopted yet */
-    uint64_t largest;     /* bytes of the largest that was found, spare or not */
+    size_t count, free_bytes;
+    uint64_t bytes;       /* sum of the segments */
+    uint64_t spare_bytes; /* of spares that are not adopted yet */
+    uint64_t largest;     /* bytes of the largest segment or spare that was found */
     unsigned spares;
-    char unread[DISK_NAME_CAP]; /* where segments_list() failed, if it did */
+    char unread[DISK_NAME_CAP]; /* the file at which segments_list() failed */
 
-    struct disk_file *file; /* of the last one, being written; NULL: none is */
+    struct disk_file *file; /* the last one, being written; NULL: none */
     uint8_t nonce[NONCE_BYTES];
-    uint64_t size;   /* of that one */
-    uint64_t offset; /* where the next frame goes */
-    bool dirty;      /* written since the last sync */
+    uint64_t size;   /* of `file` */
+    uint64_t offset; /* of the next frame */
+    bool dirty;      /* there are writes since the last sync */
 };
 
-/* segment_bytes: of those that are made; 0: SEGMENT_BYTES_USUAL, or see segments_suit(). */
+/* segment_bytes: size of new segments; 0: SEGMENT_BYTES_USUAL, or see segments_choose_size(). */
 void segments_init(struct segments *s, struct disk *disk, uint64_t segment_bytes);
 void segments_fini(struct segments *s);
 
 void segment_name(char name[DISK_NAME_CAP], uint64_t first_lsn);
 
-/* Finds the segments of the directory; 0 or an errno (ENOMEM too). */
+/* Lists the segments of the directory. 0 or an errno (ENOMEM too). */
 int segments_list(struct segments *s);
 
 /*
- * Chooses the size of those that are made, a power of two: the usual one, but less where there
- * is no room for SEGMENTS_WANTED of them, and more, up to SEGMENT_BYTES_MOST, where a frame may
- * have `frame_bytes`. Not less than that of those that were found: a checkpoint must be able to show
- * what is in them, and others would have the room of spares that are given up.
+ * Chooses the size of new segments, a power of two: the usual one, but less if there is
+ * no space for SEGMENTS_WANTED of them, and more, up to SEGMENT_BYTES_MOST, if a frame
+ * may have `frame_bytes`. Not less than the segments that were found: a checkpoint must
+ * fit their contents, and spares that are too small would be lost.
  */
-void segments_suit(struct segments *s, uint64_t room, size_t frame_bytes);
+void segments_choose_size(struct segments *s, uint64_t free_bytes, size_t frame_bytes);
 
-/*
- * A frame is half of a segment at most, so that half of each can be counted on, wherever one
- * does not fit any more.
- */
+/* The largest frame: half of a segment, so that half of each segment can be used wherever
+ * a frame does not fit any more. */
 size_t segments_frame_max(const struct segments *s);
 
-/* Takes over the spares that were left, if they are whole and of the size that is made. */
-int segments_adopt(struct segments *s);
+/* Adopts spares that are whole and have the size of new segments. */
+int segments_adopt_spares(struct segments *s);
+
+/* Frees the space of the last segment behind `bytes`, where there are only zeros. It is
+ * not written any more. */
+int segments_trim_last(struct segments *s, uint64_t bytes);
+
+/* Removes a segment and its file: the oldest, or the last if it has no record. */
+int segments_remove(struct segments *s, size_t i);
+
+/* Makes a spare of `bytes` bytes. ENOSPC if it does not fit, or if there are
+ * SEGMENT_SPARES_MOST. */
+int segments_add_spare(struct segments *s, uint64_t bytes);
 
 /*
- * Gives back the room of the last segment behind `bytes`, where there is nothing but zeros: it
- * is not written any more.
+ * Before the first segment of a start: if there is no space for another whole spare,
+ * makes a smaller one, as large as the space allows, that is used next. So the whole
+ * spares stay, or there is one at all.
  */
-int segments_cut(struct segments *s, uint64_t bytes);
+int segments_add_small_spare(struct segments *s, uint64_t free_bytes);
 
-/* Forgets a segment and removes its file: the oldest, or the last if it has no record. */
-int segments_drop(struct segments *s, size_t i);
-
-/* Makes a spare of so many bytes; there may be SEGMENT_SPARES_MOST: ENOSPC... if that cannot be. */
-int segments_stock(struct segments *s, uint64_t bytes);
-
-/*
- * Makes the spare that is used next, as long as there is room, if there is none for another
- * whole one: so the whole ones stay, or there is one at all. To be called before a start's first
- * segment is begun.
- */
-int segments_squeeze(struct segments *s, uint64_t room);
-
-/* Ends the segment that is written, if any, and begins the one of this LSN. */
+/* Ends the current segment, if any, and begins the one with this LSN. */
 int segments_begin(struct segments *s, uint64_t first_lsn, int64_t now_ms);
 
-/* True if a frame of so many bytes with its head fits into the one that is written. */
+/* True if a frame of so many bytes with its head fits into the current segment. */
 static inline bool
 segments_fits(const struct segments *s, size_t bytes)
 {
     return s->file != NULL && s->size - s->offset >= bytes;
 }
 
-/* Writes frames, which must fit; segments_sync() makes all that was written durable. */
+/* Writes frames, which must fit. segments_sync() makes all writes durable. */
 int segments_write(struct segments *s, const void *frames, size_t len);
 int segments_sync(struct segments *s);
 
-/*
- * Writes beside the segments that records up to `lsn` are durable, and which segment is the
- * last but `without` of them. A full disk is no error: what is written there
- * stays true.
- */
+/* Notes that records up to `lsn` are durable, and which segment is the last one without
+ * the last `without`. A full disk is no error: the old note stays true. */
 int segments_note_durable(struct segments *s, uint64_t lsn, size_t without);
 
-/*
- * Writes a seal, of the LSN that comes next, if it fits, and makes all that was written
- * durable.
- */
+/* Writes a seal with the next LSN, if it fits, and makes all writes durable. */
 int segments_seal(struct segments *s, uint64_t next_lsn, int64_t now_ms);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reading a journal without using it: verify, show, salvage (claimd/journal/inspect.h). */
+/* Reads a journal without using it: verify, show, salvage (claimd/journal/inspect.h). */
 #include "claimd/journal/inspect.h"
 
 #include "claimd/base/hash.h"
@@ -12,85 +12,87 @@
 
 /* ------------------------------------------------------------------ names of queues */
 
-/* The names of the queues that the records are about, by their tags. O(1) a record. */
-struct roster {
+/* The names of the queues of the records, by their tags. O(1) per record. */
+struct queue_names {
     struct mem *mem; /* owned */
     struct hashmap by_tag, by_name;
 };
 
-/* A queue that was named, or is gone. */
-struct listed {
-    struct hashnode by_tag, by_name; /* the latter of the last one of this name only */
+/* A queue that the log has named, or deleted. */
+struct named_queue {
+    struct hashnode by_tag, by_name; /* by_name: only of the last queue of a name */
     uint32_t tag;
     bool named, gone, replaced;
-    struct store_queue where; /* of the text behind it */
+    struct store_queue where; /* points to text */
     char text[];
 };
 
 static enum status
-roster_init(struct roster *roster)
+queue_names_init(struct queue_names *queue_names)
 {
-    roster->mem = mem_new(0);
-    if (roster->mem == NULL)
+    queue_names->mem = mem_new(0);
+    if (queue_names->mem == NULL)
         return ST_NO_MEMORY;
-    hashmap_init(&roster->by_tag, roster->mem);
-    hashmap_init(&roster->by_name, roster->mem);
+    hashmap_init(&queue_names->by_tag, queue_names->mem);
+    hashmap_init(&queue_names->by_name, queue_names->mem);
     return ST_OK;
 }
 
 static void
-roster_fini(struct roster *roster)
+queue_names_fini(struct queue_names *queue_names)
 {
     struct hashnode *node, *next;
 
-    if (roster->mem == NULL)
+    if (queue_names->mem == NULL)
         return;
-    for (node = hashmap_walk(&roster->by_tag, NULL); node != NULL; node = next) {
-        next = hashmap_walk(&roster->by_tag, node);
-        hashmap_remove(&roster->by_tag, node);
-        mem_free(roster->mem, container_of(node, struct listed, by_tag));
+    for (node = hashmap_walk(&queue_names->by_tag, NULL); node != NULL; node = next) {
+        next = hashmap_walk(&queue_names->by_tag, node);
+        hashmap_remove(&queue_names->by_tag, node);
+        mem_free(queue_names->mem, container_of(node, struct named_queue, by_tag));
     }
-    hashmap_fini(&roster->by_tag);
-    hashmap_fini(&roster->by_name);
-    mem_destroy(roster->mem);
-    roster->mem = NULL;
+    hashmap_fini(&queue_names->by_tag);
+    hashmap_fini(&queue_names->by_name);
+    mem_destroy(queue_names->mem);
+    queue_names->mem = NULL;
 }
 
 static bool
 has_tag(const struct hashnode *node, const void *key)
 {
-    return container_of(node, const struct listed, by_tag)->tag == *(const uint32_t *)key;
+    return container_of(node, const struct named_queue, by_tag)->tag ==
+           *(const uint32_t *)key;
 }
 
 static bool
 has_name(const struct hashnode *node, const void *key)
 {
-    return store_queue_equal(&container_of(node, const struct listed, by_name)->where,
-                             key);
+    return store_queue_equal(
+        &container_of(node, const struct named_queue, by_name)->where, key);
 }
 
-static struct listed *
-listed_find(const struct roster *roster, uint32_t tag)
+static struct named_queue *
+named_queue_find(const struct queue_names *queue_names, uint32_t tag)
 {
-    struct hashnode *node = hashmap_find(&roster->by_tag, hash_mix(tag), has_tag, &tag);
+    struct hashnode *node =
+        hashmap_find(&queue_names->by_tag, hash_mix(tag), has_tag, &tag);
 
-    return node == NULL ? NULL : container_of(node, struct listed, by_tag);
+    return node == NULL ? NULL : container_of(node, struct named_queue, by_tag);
 }
 
 static enum status
-listed_add(struct roster *roster, uint32_t tag, const struct store_queue *q,
-           struct listed **out)
+named_queue_add(struct queue_names *queue_names, uint32_t tag,
+                const struct store_queue *q, struct named_queue **out)
 {
     size_t project = q == NULL ? 0 : q->project.len, name = q == NULL ? 0 : q->name.len;
-    struct listed *l;
+    struct named_queue *l;
 
-    if (hashmap_reserve(&roster->by_tag, 1) != ST_OK ||
-        hashmap_reserve(&roster->by_name, 1) != ST_OK)
+    if (hashmap_reserve(&queue_names->by_tag, 1) != ST_OK ||
+        hashmap_reserve(&queue_names->by_name, 1) != ST_OK)
         return ST_NO_MEMORY;
-    l = mem_alloc(roster->mem, sizeof(*l) + project + name);
+    l = mem_alloc(queue_names->mem, sizeof(*l) + project + name);
     if (l == NULL)
         return ST_NO_MEMORY;
-    *l = (struct listed){.tag = tag, .named = q != NULL};
+    *l = (struct named_queue){.tag = tag, .named = q != NULL};
     if (q != NULL) {
         char *to = l->text;
 
@@ -98,57 +100,58 @@ listed_add(struct roster *roster, uint32_t tag, const struct store_queue *q,
         l->where.project = bytes_lay(&to, q->project);
         l->where.name = bytes_lay(&to, q->name);
     }
-    hashmap_insert(&roster->by_tag, &l->by_tag, hash_mix(tag));
+    hashmap_insert(&queue_names->by_tag, &l->by_tag, hash_mix(tag));
     *out = l;
     return ST_OK;
 }
 
-/* From now on the name is this one's. */
+/* Makes this queue the last one of its name. */
 static void
-take_name(struct roster *roster, struct listed *l)
+set_last_of_name(struct queue_names *queue_names, struct named_queue *l)
 {
-    /* Whoever chose the names is not the one who reads them here: no secret is needed. */
+    /* The clients that chose the names do not run this command: no secret is needed. */
     static const struct hash_key key = {1, 2};
     uint64_t hash =
         hash_mix(hash_bytes(&key, l->where.project)) ^ hash_bytes(&key, l->where.name);
-    struct hashnode *node = hashmap_find(&roster->by_name, hash, has_name, &l->where);
-    struct listed *before;
+    struct hashnode *node =
+        hashmap_find(&queue_names->by_name, hash, has_name, &l->where);
+    struct named_queue *before;
 
     if (node != NULL) {
-        before = container_of(node, struct listed, by_name);
+        before = container_of(node, struct named_queue, by_name);
         before->replaced = !before->gone;
-        hashmap_remove(&roster->by_name, node);
+        hashmap_remove(&queue_names->by_name, node);
     }
-    hashmap_insert(&roster->by_name, &l->by_name, hash);
+    hashmap_insert(&queue_names->by_name, &l->by_name, hash);
 }
 
-/* Learns what a record says of names. ST_NO_MEMORY. */
+/* Updates the names by a record. ST_NO_MEMORY. */
 static enum status
-roster_note(struct roster *roster, const struct record *record)
+queue_names_update(struct queue_names *queue_names, const struct record *record)
 {
     const bool gone = record->type == RECORD_QUEUE_GONE;
     const struct store_change *change = &record->change;
     enum status st = ST_OK;
-    struct listed *l;
+    struct named_queue *l;
 
     if (!gone && record->type != RECORD_QUEUE)
         return ST_OK;
-    l = listed_find(roster, change->tag);
-    if (l == NULL) { /* else: named by a checkpoint before */
-        st = listed_add(roster, change->tag, gone ? NULL : &change->queue, &l);
+    l = named_queue_find(queue_names, change->tag);
+    if (l == NULL) { /* else a checkpoint has named it */
+        st = named_queue_add(queue_names, change->tag, gone ? NULL : &change->queue, &l);
         if (st == ST_OK && !gone)
-            take_name(roster, l);
+            set_last_of_name(queue_names, l);
     }
     if (st == ST_OK && gone)
         l->gone = true;
     return st;
 }
 
-/* The name of the queue with this tag, also when it has gone; NULL: it is not known. */
+/* The name of the queue with this tag, also if it was deleted; NULL: unknown. */
 static const struct store_queue *
-roster_name(const struct roster *roster, uint32_t tag)
+queue_names_get(const struct queue_names *queue_names, uint32_t tag)
 {
-    const struct listed *l = listed_find(roster, tag);
+    const struct named_queue *l = named_queue_find(queue_names, tag);
 
     return l == NULL || !l->named ? NULL : &l->where;
 }
@@ -168,69 +171,69 @@ journal_hold(struct disk *disk, struct disk_file **out)
     return error == ENOENT || error == EROFS ? 0 : error;
 }
 
-struct look {
-    const struct journal_eyes *eyes;
-    struct store *store; /* NULL: it is not told, or not any more */
-    bool broken;         /* it has refused something */
+struct inspection {
+    const struct journal_callbacks *callbacks;
+    struct store *store; /* NULL: none, or not any more */
+    bool broken;         /* the store refused a record */
     uint64_t from;
-    struct roster roster;
+    struct queue_names queue_names;
     struct segments segments;
     struct reader reader;
 
     /* Of a salvage: */
     struct segments to;
-    bool quiet;                       /* the first time */
-    uint64_t unplaced_from, unplaced; /* a run of records that have no place */
+    bool quiet;                       /* during the first pass */
+    uint64_t unplaced_from, unplaced; /* a run of records without a queue */
     uint8_t *frame;                   /* owned: of FRAME_BYTES_MAX bytes */
     struct frame next;
 };
 
 static void
-tell_segment(void *arg, const struct journal_segment *segment)
+report_segment(void *arg, const struct journal_segment *segment)
 {
-    const struct look *l = arg;
+    const struct inspection *l = arg;
 
-    if (l->eyes->segment != NULL)
-        l->eyes->segment(l->eyes->arg, segment);
+    if (l->callbacks->segment != NULL)
+        l->callbacks->segment(l->callbacks->arg, segment);
 }
 
 static void
-tell_damage(void *arg, const struct journal_damage *damage)
+report_damage(void *arg, const struct journal_damage *damage)
 {
-    const struct look *l = arg;
+    const struct inspection *l = arg;
 
-    if (!l->quiet && l->eyes->damage != NULL)
-        l->eyes->damage(l->eyes->arg, damage);
+    if (!l->quiet && l->callbacks->damage != NULL)
+        l->callbacks->damage(l->callbacks->arg, damage);
 }
 
 static enum status
-look_begin(struct look *l, struct disk *disk, char error[JOURNAL_ERROR_CAP])
+inspect_begin(struct inspection *l, struct disk *disk, char error[JOURNAL_ERROR_CAP])
 {
     segments_init(&l->segments, disk, 0);
-    l->segments.look_only = true;
+    l->segments.read_only = true;
     l->reader.segments = &l->segments;
-    l->reader.test_api = true; /* it is only looked at */
+    l->reader.test_api = true; /* for reading only */
     l->reader.error = error;
-    l->reader.segment = tell_segment;
-    l->reader.damage = tell_damage;
+    l->reader.segment = report_segment;
+    l->reader.damage = report_damage;
     l->reader.arg = l;
-    if (roster_init(&l->roster) != ST_OK)
+    if (queue_names_init(&l->queue_names) != ST_OK)
         return reader_fail(&l->reader, ST_NO_MEMORY, "out of memory");
     return reader_list(&l->reader);
 }
 
 static void
-look_end(struct look *l)
+inspect_end(struct inspection *l)
 {
     reader_fini(&l->reader);
-    roster_fini(&l->roster);
+    queue_names_fini(&l->queue_names);
     segments_fini(&l->segments);
 }
 
 static enum status
 replay_record(void *arg, struct reader *reader, struct record *record)
 {
-    struct look *l = arg;
+    struct inspection *l = arg;
     enum status st = ST_OK;
 
     (void)reader;
@@ -246,7 +249,7 @@ replay_record(void *arg, struct reader *reader, struct record *record)
 }
 
 static void
-check_beginning(struct look *l)
+check_beginning(struct inspection *l)
 {
     uint64_t first = l->reader.begins;
     char name[DISK_NAME_CAP];
@@ -261,12 +264,12 @@ check_beginning(struct look *l)
     segment_name(name, first);
     l->reader.found.damages++;
     l->reader.found.lost += first - 1;
-    tell_damage(l, &damage);
+    report_damage(l, &damage);
 }
 
-/* Ends the replay, and finds out whether all of it can be. */
+/* Ends the replay. ST_CONFLICT: the records contradict each other. */
 static enum status
-end_replay(struct look *l)
+end_replay(struct inspection *l)
 {
     struct journal_findings *found = &l->reader.found;
     int64_t now_ms = found->now_ms < found->last_ms ? found->last_ms : found->now_ms;
@@ -284,11 +287,13 @@ end_replay(struct look *l)
 }
 
 enum status
-journal_verify(struct disk *disk, struct store *store, const struct journal_eyes *eyes,
-               struct journal_findings *out, char error[JOURNAL_ERROR_CAP])
+journal_verify(struct disk *disk, struct store *store,
+               const struct journal_callbacks *callbacks, struct journal_findings *out,
+               char error[JOURNAL_ERROR_CAP])
 {
-    struct look l = {.eyes = eyes, .store = store, .reader = {.record = replay_record}};
-    enum status st = look_begin(&l, disk, error);
+    struct inspection l = {
+        .callbacks = callbacks, .store = store, .reader = {.record = replay_record}};
+    enum status st = inspect_begin(&l, disk, error);
 
     l.reader.found.now_ms = out->now_ms;
     if (st == ST_OK)
@@ -298,7 +303,7 @@ journal_verify(struct disk *disk, struct store *store, const struct journal_eyes
         st = end_replay(&l);
     }
     *out = l.reader.found;
-    look_end(&l);
+    inspect_end(&l);
     return st;
 }
 
@@ -309,7 +314,7 @@ show_record(void *arg, struct reader *reader, struct record *record)
                                              [MARK_CHECKPOINT_BEGIN] = "CHECKPOINT_BEGIN",
                                              [MARK_CHECKPOINT_END] = "CHECKPOINT_END",
                                              [MARK_CLOSED] = "CLOSED"};
-    struct look *l = arg;
+    struct inspection *l = arg;
     bool mark = record->type == RECORD_MARK;
     struct journal_entry entry = {.lsn = reader->next_lsn,
                                   .type = record_type_name(record->type),
@@ -318,46 +323,49 @@ show_record(void *arg, struct reader *reader, struct record *record)
                                   .since = mark ? record->mark.since : 0,
                                   .now_ms = record->change.now_ms};
 
-    if (roster_note(&l->roster, record) != ST_OK)
+    if (queue_names_update(&l->queue_names, record) != ST_OK)
         return ST_NO_MEMORY;
     if (!mark)
-        entry.queue = roster_name(&l->roster, record->change.tag);
+        entry.queue = queue_names_get(&l->queue_names, record->change.tag);
     if (record->type == RECORD_MOVE)
-        entry.target = roster_name(&l->roster, record->change.target_tag);
-    if (entry.lsn < l->from || l->eyes->entry == NULL)
+        entry.target = queue_names_get(&l->queue_names, record->change.target_tag);
+    if (entry.lsn < l->from || l->callbacks->entry == NULL)
         return ST_OK;
-    return l->eyes->entry(l->eyes->arg, &entry) ? ST_OK : ST_AGAIN;
+    return l->callbacks->entry(l->callbacks->arg, &entry) ? ST_OK : ST_AGAIN;
 }
 
 enum status
-journal_show(struct disk *disk, bool live, uint64_t from, const struct journal_eyes *eyes,
-             struct journal_findings *out, char error[JOURNAL_ERROR_CAP])
+journal_show(struct disk *disk, bool live, uint64_t from,
+             const struct journal_callbacks *callbacks, struct journal_findings *out,
+             char error[JOURNAL_ERROR_CAP])
 {
-    struct look l = {
-        .eyes = eyes, .from = from, .reader = {.record = show_record, .live = live}};
-    enum status st = look_begin(&l, disk, error);
+    struct inspection l = {.callbacks = callbacks,
+                           .from = from,
+                           .reader = {.record = show_record, .live = live}};
+    enum status st = inspect_begin(&l, disk, error);
 
     if (st == ST_OK)
         st = reader_read(&l.reader);
     *out = l.reader.found;
-    look_end(&l);
+    inspect_end(&l);
     return st == ST_AGAIN ? ST_OK : st;
 }
 
 /* ------------------------------------------------------------------ salvage */
 
 /*
- * A journal is read twice: first for the names of all queues, which may come late, then for its
- * records. These are copied as they are, but for the marks of checkpoints, whose LSNs mean
- * nothing in the copy: it begins with LSN 1, so it needs no checkpoint to be whole.
+ * A salvage reads the journal twice: first the names of all queues, which may come late,
+ * then the records. It copies them as they are, except marks of checkpoints, whose LSNs
+ * mean nothing in the copy. The copy begins with LSN 1, so it needs no checkpoint to be
+ * whole.
  */
 enum {
-    FLUSH_AT = 1 << 20 /* a frame of the copy has so many bytes, or one record */
+    FLUSH_AT = 1 << 20 /* bytes of a frame of the copy, unless it has one record */
 };
 
-/* Tells of the records in a row that could not be placed. */
+/* Reports a run of records without a queue as damage. */
 static void
-end_run(struct look *l)
+report_unplaced_run(struct inspection *l)
 {
     const struct journal_damage damage = {
         .name = l->reader.name,
@@ -370,19 +378,19 @@ end_run(struct look *l)
         return;
     l->reader.found.damages++;
     l->reader.found.lost += l->unplaced;
-    tell_damage(l, &damage);
+    report_damage(l, &damage);
     l->unplaced = 0;
 }
 
 static enum status
-write_fails(struct look *l, int error)
+write_fails(struct inspection *l, int error)
 {
     return reader_fail(&l->reader, ST_IO, "claimd cannot write the copy: %s",
                        strerror(error));
 }
 
 static enum status
-flush_frame(struct look *l)
+flush_frame(struct inspection *l)
 {
     size_t size = FRAME_HEAD_BYTES + l->next.length;
     int error = 0;
@@ -403,7 +411,7 @@ flush_frame(struct look *l)
 }
 
 static enum status
-put_record(struct look *l, const void *record, size_t size, int64_t now_ms)
+put_record(struct inspection *l, const void *record, size_t size, int64_t now_ms)
 {
     size_t most = l->to.segment_bytes - SEGMENT_HEAD_BYTES;
     enum status st = ST_OK;
@@ -422,9 +430,9 @@ put_record(struct look *l, const void *record, size_t size, int64_t now_ms)
     return ST_OK;
 }
 
-/* A mark that says no more than which numbers have been used up. */
+/* A mark that says only which numbers were used. */
 static enum status
-put_mark(struct look *l, const struct record *record)
+put_mark(struct inspection *l, const struct record *record)
 {
     struct mark mark = {.what = MARK_OPENED, .used = record->mark.used};
     uint8_t *bytes = malloc(record_bound(0, 0));
@@ -441,19 +449,19 @@ put_mark(struct look *l, const struct record *record)
 static enum status
 learn_names(void *arg, struct reader *reader, struct record *record)
 {
-    struct look *l = arg;
+    struct inspection *l = arg;
 
     (void)reader;
-    return roster_note(&l->roster, record);
+    return queue_names_update(&l->queue_names, record);
 }
 
-/* The queue that a record would make, if it were not there: it must have a name. */
+/* True if a record makes_queue its queue if there is none: the queue must have a name. */
 static bool
-makes(const struct record *record, uint32_t *tag)
+makes_queue(const struct record *record, uint32_t *tag)
 {
     *tag = record->type == RECORD_MOVE ? record->change.target_tag : record->change.tag;
     switch (record->type) {
-    case RECORD_META: /* what changes only what is there changes nothing otherwise */
+    case RECORD_META: /* has no effect without the queue */
     case RECORD_QUEUE_GONE:
     case RECORD_PURGE:
     case RECORD_DELETE:
@@ -467,21 +475,21 @@ makes(const struct record *record, uint32_t *tag)
 static enum status
 copy_record(void *arg, struct reader *reader, struct record *record)
 {
-    struct look *l = arg;
-    const struct listed *q;
-    bool makes_queue;
+    struct inspection *l = arg;
+    const struct named_queue *q;
+    bool makes;
     uint32_t tag;
 
     if (record->type == RECORD_MARK && record->mark.what != MARK_OPENED)
         return put_mark(l, record);
-    makes_queue = record->type != RECORD_MARK && makes(record, &tag);
-    q = makes_queue ? listed_find(&l->roster, tag) : NULL;
-    /* Another queue took its name, and nothing says that it had gone. */
+    makes = record->type != RECORD_MARK && makes_queue(record, &tag);
+    q = makes ? named_queue_find(&l->queue_names, tag) : NULL;
+    /* Another queue took its name, so this one was deleted. */
     if (q != NULL && q->replaced)
         return ST_OK;
-    if (makes_queue && (q == NULL || (!q->named && !q->gone))) {
+    if (makes && (q == NULL || (!q->named && !q->gone))) {
         if (l->unplaced > 0 && l->reader.next_lsn != l->unplaced_from + l->unplaced)
-            end_run(l);
+            report_unplaced_run(l);
         if (l->unplaced++ == 0)
             l->unplaced_from = l->reader.next_lsn;
         return ST_OK;
@@ -490,7 +498,7 @@ copy_record(void *arg, struct reader *reader, struct record *record)
 }
 
 static enum status
-read_again(struct look *l,
+read_again(struct inspection *l,
            enum status (*record)(void *arg, struct reader *r, struct record *record))
 {
     char *error = l->reader.error;
@@ -500,23 +508,23 @@ read_again(struct look *l,
                                 .test_api = true,
                                 .error = error,
                                 .record = record,
-                                .damage = tell_damage,
+                                .damage = report_damage,
                                 .arg = l};
     l->quiet = record == learn_names;
     st = reader_read(&l->reader);
-    end_run(l);
+    report_unplaced_run(l);
     reader_fini(&l->reader);
     return st;
 }
 
 static enum status
-salvage_begin(struct look *l)
+salvage_begin(struct inspection *l)
 {
     int error;
 
-    l->segments.look_only = true;
+    l->segments.read_only = true;
     l->frame = malloc(FRAME_BYTES_MAX);
-    if (l->frame == NULL || roster_init(&l->roster) != ST_OK)
+    if (l->frame == NULL || queue_names_init(&l->queue_names) != ST_OK)
         return reader_fail(&l->reader, ST_NO_MEMORY, "out of memory");
     entropy_init_system(&l->to.entropy);
     if (entropy_reserve(&l->to.entropy, NONCE_BYTES) != ST_OK)
@@ -531,7 +539,7 @@ salvage_begin(struct look *l)
 }
 
 static enum status
-salvage_finish(struct look *l)
+salvage_finish(struct inspection *l)
 {
     enum status st = flush_frame(l);
     int error;
@@ -548,10 +556,11 @@ salvage_finish(struct look *l)
 
 enum status
 journal_salvage(struct disk *from, struct disk *to, uint64_t segment_bytes,
-                const struct journal_eyes *eyes, struct journal_findings *out,
+                const struct journal_callbacks *callbacks, struct journal_findings *out,
                 char error[JOURNAL_ERROR_CAP])
 {
-    struct look l = {.eyes = eyes, .next = {.first_lsn = 1}, .reader = {.error = error}};
+    struct inspection l = {
+        .callbacks = callbacks, .next = {.first_lsn = 1}, .reader = {.error = error}};
     enum status st;
 
     segments_init(&l.segments, from, 0);
@@ -559,7 +568,7 @@ journal_salvage(struct disk *from, struct disk *to, uint64_t segment_bytes,
     st = salvage_begin(&l);
     if (st == ST_OK)
         st = read_again(&l, learn_names);
-    l.to.required = l.reader.required; /* what the test API made stays that */
+    l.to.required = l.reader.required; /* a copy of a test API's journal is one, too */
     if (st == ST_OK)
         st = read_again(&l, copy_record);
     if (st == ST_OK)
@@ -567,6 +576,6 @@ journal_salvage(struct disk *from, struct disk *to, uint64_t segment_bytes,
     *out = l.reader.found;
     free(l.frame);
     segments_fini(&l.to);
-    look_end(&l);
+    inspect_end(&l);
     return st;
 }

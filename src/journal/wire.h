@@ -46,14 +46,14 @@ wire_i64(const uint8_t *at)
     return (int64_t)wire_u64(at);
 }
 
-/* True if there are only zeros. */
+/* True if all bytes are zero. */
 static inline bool
 wire_blank(const uint8_t *at, size_t len)
 {
     return len == 0 || (at[0] == 0 && memcmp(at, at + 1, len - 1) == 0);
 }
 
-/* These return the place behind what they wrote. */
+/* These return the address behind the bytes that they wrote. */
 
 static inline uint8_t *
 wire_put_u16(uint8_t *at, uint16_t v)

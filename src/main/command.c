@@ -119,7 +119,7 @@ command_open_empty_dir(const char *path)
 
 int
 command_replay_open(struct command_replay *r, struct disk *d, const char *path,
-                    const struct journal_eyes *eyes)
+                    const struct journal_callbacks *callbacks)
 {
     const struct api_limits *limits = &api_limits_default;
     struct engine_config config = {.shards = 1};
@@ -140,7 +140,7 @@ command_replay_open(struct command_replay *r, struct disk *d, const char *path,
         st = engine_open(&config, &r->store);
     if (st != ST_OK)
         return command_fails(COMMAND_FAILED, "%s", status_text(st));
-    st = journal_verify(d, r->store, eyes, &r->found, error);
+    st = journal_verify(d, r->store, callbacks, &r->found, error);
     if (st == ST_OK)
         return COMMAND_GOOD;
     return command_fails(st == ST_CONFLICT ? COMMAND_DAMAGED : COMMAND_FAILED, "%s: %s",

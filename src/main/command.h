@@ -111,7 +111,7 @@ struct command_replay {
 /* Replays a journal. Returns an exit status, after an error message if it is not 0. Call
  * command_replay_close() in any case. */
 int command_replay_open(struct command_replay *r, struct disk *d, const char *path,
-                        const struct journal_eyes *eyes);
+                        const struct journal_callbacks *callbacks);
 void command_replay_close(struct command_replay *r);
 
 /*

@@ -285,10 +285,10 @@ print_store(struct store *store, int64_t now_ms, const char *project, struct buf
 static int
 dump_replayed(struct disk *d, const char *path, const char *project)
 {
-    const struct journal_eyes eyes = {.damage = NULL};
+    const struct journal_callbacks callbacks = {.damage = NULL};
     struct command_replay r;
     struct buf out;
-    int status = command_replay_open(&r, d, path, &eyes);
+    int status = command_replay_open(&r, d, path, &callbacks);
     const int64_t now_ms =
         r.found.now_ms < r.found.last_ms ? r.found.last_ms : r.found.now_ms;
 

@@ -71,10 +71,11 @@ print_verdict(const struct journal_findings *found)
 static int
 verify_journal(struct disk *d, const char *path)
 {
-    const struct journal_eyes eyes = {.segment = print_segment, .damage = print_damage};
+    const struct journal_callbacks callbacks = {.segment = print_segment,
+                                                .damage = print_damage};
     struct store_totals totals;
     struct command_replay r;
-    int status = command_replay_open(&r, d, path, &eyes);
+    int status = command_replay_open(&r, d, path, &callbacks);
 
     if (status == COMMAND_GOOD && r.found.replayed &&
         store_totals(r.store, STORE_AT(r.now_ms), &totals) == ST_OK)
@@ -102,7 +103,7 @@ print_salvage_damage(void *arg, const struct journal_damage *damage)
 static int
 salvage_journal(struct disk *from, const char *path)
 {
-    const struct journal_eyes eyes = {.damage = print_salvage_damage};
+    const struct journal_callbacks callbacks = {.damage = print_salvage_damage};
     struct journal_findings found = {0};
     struct disk *to = command_open_empty_dir(path);
     char error[JOURNAL_ERROR_CAP];
@@ -111,7 +112,7 @@ salvage_journal(struct disk *from, const char *path)
     if (to == NULL)
         return COMMAND_FAILED;
     (void)printf("\n");
-    if (journal_salvage(from, to, 0, &eyes, &found, error) != ST_OK)
+    if (journal_salvage(from, to, 0, &callbacks, &found, error) != ST_OK)
         status = command_fails(COMMAND_FAILED, "%s: %s", path, error);
     else
         (void)printf("salvage: %s has what is left\n", path);

@@ -148,7 +148,7 @@ static int
 run_log(const struct command_args *args)
 {
     struct printer p = {.queue = args->values[0], .project = args->values[1]};
-    const struct journal_eyes eyes = {
+    const struct journal_callbacks callbacks = {
         .damage = print_damage, .entry = print_entry, .arg = &p};
     struct journal_findings found = {0};
     char error[JOURNAL_ERROR_CAP];
@@ -163,7 +163,7 @@ run_log(const struct command_args *args)
     buf_init(&p.line, args->mem);
     if (!command_journal_open(&j, args->positional[0], NULL))
         status = COMMAND_FAILED;
-    else if (journal_show(j.disk, j.in_use, from, &eyes, &found, error) != ST_OK)
+    else if (journal_show(j.disk, j.in_use, from, &callbacks, &found, error) != ST_OK)
         status = command_fails(COMMAND_FAILED, "%s: %s", j.path, error);
     else if (p.line.failed)
         status = command_fails(COMMAND_FAILED, "no memory for a record");

@@ -190,7 +190,7 @@ write_journal_metrics(struct metrics_source *source, struct exposition *x)
     metric_write(
         x, FAMILY_GAUGE, "claimd_journal_full", NULL,
         "1 while claimd refuses posts because the journal has no space, otherwise 0.",
-        f.short_of_room, 0);
+        f.short_of_space, 0);
     metric_write(
         x, FAMILY_GAUGE, "claimd_journal_failed", NULL,
         "1 after the disk failed and nothing becomes durable any more, otherwise 0.",

@@ -134,12 +134,12 @@ observer_append(struct store_log *observer, struct store_change *change, size_t 
 }
 
 static void
-observer_give_back(struct store_log *observer, size_t room)
+observer_unreserve(struct store_log *observer, size_t room)
 {
     struct store_log *log = observer_testapi(observer)->log;
 
     if (log != NULL)
-        log->give_back(log, room);
+        log->unreserve(log, room);
 }
 
 static void
@@ -165,7 +165,7 @@ testapi_new(struct mem *mem, struct testapi **out)
     list_init(&testapi->waiters);
     testapi->observer = (struct store_log){.reserve = observer_reserve,
                                            .append = observer_append,
-                                           .give_back = observer_give_back,
+                                           .unreserve = observer_unreserve,
                                            .flush = observer_flush};
     st = history_new(mem, &testapi->history);
     if (st == ST_OK)

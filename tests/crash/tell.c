@@ -59,11 +59,11 @@ commit(struct store_log *observer, struct store_change *change, size_t *room)
 }
 
 static void
-give_back(struct store_log *observer, size_t room)
+unreserve(struct store_log *observer, size_t room)
 {
     struct store_log *inner = world_of(observer)->journal_side;
 
-    inner->give_back(inner, room);
+    inner->unreserve(inner, room);
 }
 
 void
@@ -71,7 +71,7 @@ world_observe(struct world *w)
 {
     w->journal_side = journal_log(w->journal);
     w->observer =
-        (struct store_log){.reserve = reserve, .append = commit, .give_back = give_back};
+        (struct store_log){.reserve = reserve, .append = commit, .unreserve = unreserve};
 }
 
 /* ---------------------------------------------------------------------- the log's order */

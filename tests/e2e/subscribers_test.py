@@ -38,7 +38,7 @@ from subscribers import Subscribers  # noqa: E402
 
 WELL = 10        # and one more over TLS
 STUCK = ("silent", "trickle", "close", "flood", "expired")  # as long as they are let
-REPEATS = 16     # of a subscriber and kill: UNTOLD_MOST of src/engine/delivery_ops.c
+REPEATS = 16     # of a subscriber and kill: UNLOGGED_MAX of src/engine/delivery_ops.c
 BATCH = 20       # messages a post
 AHEAD = 400      # messages that are posted before those who are well have heard them
 WAITS = 5        # times that one of them says 429

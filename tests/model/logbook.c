@@ -22,7 +22,7 @@ reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint
 }
 
 static void
-give_back(struct store_log *observer, size_t room)
+unreserve(struct store_log *observer, size_t room)
 {
     struct logbook *log = (struct logbook *)observer;
 
@@ -77,7 +77,7 @@ logbook_new(uint64_t first)
     ck_assert_ptr_nonnull(log);
     log->observer.reserve = reserve;
     log->observer.append = commit;
-    log->observer.give_back = give_back;
+    log->observer.unreserve = unreserve;
     log->first = log->next = first;
     return log;
 }

@@ -358,7 +358,7 @@ reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint
 }
 
 static void
-give_back(struct store_log *observer, size_t room)
+unreserve(struct store_log *observer, size_t room)
 {
     struct replica *r = (struct replica *)observer;
 
@@ -647,7 +647,7 @@ open_observed(struct history *h, uint64_t seed)
     h->r.observer.reserve = reserve;
     h->r.observer.append = commit;
     h->r.observer.flush = flush;
-    h->r.observer.give_back = give_back;
+    h->r.observer.unreserve = unreserve;
     ck_assert_status(engine_open(&config, &h->story.f.store), ST_OK);
     h->story.f.store = patient_open(h->story.f.store);
     h->story.f.queue = story_queue(0);

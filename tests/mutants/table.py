@@ -30,14 +30,14 @@ MUTANTS = [
        "    }\n"
        "    build->claim = NULL;"),
       ("engine/claim_ops.c",
-       "        claim_take(t->shard, c, m, terms, t->now_ms);",
+       "        claim_add_message(t->shard, c, m, terms, t->now_ms);",
        "        if (MUTANT(RELEASE_FORGETS_ORDER) && m == NULL) {\n"
        "            seq = 0;\n"
        "            m = seqmap_next_ready(&q->backlog->messages, &seq);\n"
        "        }\n"
        "        if (m == NULL)\n"
        "            break; /* CARRY_SKIPS_A_BIT: it does not find them all */\n"
-       "        claim_take(t->shard, c, m, terms, t->now_ms);")]),
+       "        claim_add_message(t->shard, c, m, terms, t->now_ms);")]),
     ("CARRY_SKIPS_A_BIT",
      "the search for the next message skips a node when it leaves another",
      SIMULATION,
@@ -89,9 +89,9 @@ MUTANTS = [
      "a worker whose claim is over still deletes the message",
      SIMULATION,
      [("engine/message_ops.c",
-       "        return ST_NOT_CLAIMED;\n    return m->claim->named",
+       "        return ST_NOT_CLAIMED;\n    return m->claim->marked",
        "        return MUTANT(DEAD_CLAIM_FINISHES) ? ST_OK : ST_NOT_CLAIMED;\n"
-       "    return m->claim->named")]),
+       "    return m->claim->marked")]),
     ("GRACE_IGNORED",
      "a claimed message lives to the end of the claim only",
      SIMULATION,
@@ -196,7 +196,7 @@ MUTANTS = [
        "            size_t there = (size_t)(t.queue->last_seq - id.low);\n"
        "            rest.drafts += there;\n"
        "            rest.count -= there;\n"
-       "            directory_give(&t.queue->entry, rest.count, body_bytes(&rest));\n"
+       "            directory_uncharge(&t.queue->entry, rest.count, body_bytes(&rest));\n"
        "            st = ST_NO_MEMORY;\n"
        "        }\n")]),
     ("PURGE_KEEPS_CLAIMED",
@@ -260,8 +260,8 @@ MUTANTS = [
      "who leaves a line does not let the next one be called",
      SIMULATION,
      [("engine/shard.c",
-       "    else if (!waitqueue->ended)\n        waitqueue_mark_dirty(waitqueue);",
-       "    else if (!waitqueue->ended && !MUTANT(NO_BATON))\n        waitqueue_mark_dirty(waitqueue);")]),
+       "    else if (!waitqueue->closed)\n        waitqueue_mark_dirty(waitqueue);",
+       "    else if (!waitqueue->closed && !MUTANT(NO_BATON))\n        waitqueue_mark_dirty(waitqueue);")]),
     ("BELL_STAYS_SILENT",
      "those who are told are not woken",
      SIMULATION,
@@ -434,9 +434,9 @@ MUTANTS = [
      "model/gaps_test: "
      "a_claim_whose_stock_was_used_up_while_letters_moved_is_made_all_the_same",
      [("engine/claim_ops.c",
-       "    if (st == ST_OK)\n        st = claim_reserve(t->shard, t->queue); /* others",
+       "    if (st == ST_OK)\n        st = claim_reserve(t->shard, t->queue); /* the moves",
        "    if (st == ST_OK && !MUTANT(CLAIM_STOCK_USED_UP))\n"
-       "        st = claim_reserve(t->shard, t->queue); /* others")]),
+       "        st = claim_reserve(t->shard, t->queue); /* the moves")]),
     ("HOUSEKEEPING_FORGETS",
      "what is armed while housekeeping goes on wakes nobody",
      "model/gaps_test: what_is_armed_while_housekeeping_goes_on_is_not_forgotten",
@@ -803,8 +803,8 @@ MUTANTS = [
      "messages that were popped are counted as deleted",
      "store/figures_test: what_clients_do_is_counted",
      [("engine/message_ops.c",
-       "    leave_discarded(&t, &d, STORE_COUNT_POPPED);",
-       "    leave_discarded(&t, &d, MUTANT(POPPED_IS_DELETED) ? STORE_COUNT_DELETED\n"
+       "    end_discarding(&t, &d, STORE_COUNT_POPPED);",
+       "    end_discarding(&t, &d, MUTANT(POPPED_IS_DELETED) ? STORE_COUNT_DELETED\n"
        "                                                      : STORE_COUNT_POPPED);")]),
     ("OLD_GROUPS_IGNORED",
      "the memory of a control group of the first version is not looked at",
@@ -955,10 +955,10 @@ MUTANTS = [
      [("engine/state_replay.c",
        "        if (m == NULL)\n"
        "            continue;\n"
-       "        st = put_held(",
+       "        st = put_claimed(",
        "        if (m == NULL || MUTANT(MEMBERS_LOST))\n"
        "            continue;\n"
-       "        st = put_held(")]),
+       "        st = put_claimed(")]),
     ("ONLY_THE_FIRST_HELD",
      "of the messages of a claim a restart knows the first",
      CRASH,
@@ -1003,11 +1003,11 @@ MUTANTS = [
        "        return damaged(r, from, \"is torn\", 0);\n"
        "    later = frame_search(")]),
     ("ROOM_NOT_COUNTED",
-     "more is taken in than the segments have room for that a full disk has left",
+     "more is granted than the segments of a full disk have space for",
      "unit/journal/journal_test: what_is_taken_in_at_once_fits_on_a_full_disk",
      [("journal/append.c",
        "    if (j->starting || filling",
-       "    if (MUTANT(ROOM_NOT_COUNTED) && room > 0)\n"
+       "    if (MUTANT(ROOM_NOT_COUNTED) && space > 0)\n"
        "        return ST_OK;\n"
        "    if (j->starting || filling")]),
     ("DAMAGE_IS_TORN",
@@ -1073,10 +1073,10 @@ MUTANTS = [
      CRASH,
      [("engine/state_replay.c",
        "    raise_number(&v->last_claim, change->last_claim);\n"
-       "    core_use_up",
+       "    core_restore_marks",
        "    if (!MUTANT(LOAN_FORGOTTEN))\n"
        "        raise_number(&v->last_claim, change->last_claim);\n"
-       "    core_use_up")]),
+       "    core_restore_marks")]),
     ("TWO_NAMES_ONE_SERIES",
      "a project whose name looks like an escaped byte has the series of one that has that byte",
      "unit/metrics/exposition_test: two_values_never_look_the_same",
@@ -1130,8 +1130,8 @@ MUTANTS = [
      "whoever delivers is not told that there is something to deliver",
      SIMULATION,
      [("engine/subscription.c",
-       "    sh->tells = true;\n}",
-       "    sh->tells = !MUTANT(DELIVERER_UNTOLD);\n}")]),
+       "    sh->delivery_due = true;\n}",
+       "    sh->delivery_due = !MUTANT(DELIVERER_UNTOLD);\n}")]),
     ("UNCONFIRMED_GET_MESSAGES",
      "who has to confirm gets messages before",
      SIMULATION,
@@ -1152,7 +1152,7 @@ MUTANTS = [
      [("engine/delivery_ops.c",
        "    if (again_ms <= t->now_ms || !same || other) {",
        "    if (MUTANT(FAILURE_MOVES_ON) && d->notice == STORE_NOTICE_MESSAGE)\n"
-       "        pass_message(s, d->number, d->ordinal);\n"
+       "        advance_cursor(s, d->number, d->ordinal);\n"
        "    if (again_ms <= t->now_ms || !same || other) {")]),
     ("FALLEN_OUT_UNCOUNTED",
      "what a subscriber has lost of a feed that is full is not counted",
@@ -1165,9 +1165,9 @@ MUTANTS = [
      "what fell out of a feed before a restart is forgotten by it",
      SIMULATION,
      [("engine/replay_feed.c",
-       "        s->fallen_out += feed_lost_behind(s->feed, s->cursor.after);",
+       "        s->fallen_out += feed_dropped_behind(s->feed, s->cursor.after);",
        "        if (!MUTANT(LOST_BEFORE_THE_RESTART))\n"
-       "            s->fallen_out += feed_lost_behind(s->feed, s->cursor.after);")]),
+       "            s->fallen_out += feed_dropped_behind(s->feed, s->cursor.after);")]),
     ("FEED_WITHOUT_BOUNDS",
      "a feed keeps more bytes than it may",
      SIMULATION,
@@ -1217,15 +1217,15 @@ MUTANTS = [
      "the log never hears how far subscribers have come",
      SIMULATION,
      [("engine/delivery_ops.c",
-       "    if (++s->untold < UNTOLD_MOST &&",
+       "    if (++s->unlogged < UNLOGGED_MAX &&",
        "    if (MUTANT(CURSOR_UNTOLD))\n        return;\n"
-       "    if (++s->untold < UNTOLD_MOST &&")]),
+       "    if (++s->unlogged < UNLOGGED_MAX &&")]),
     ("LENT_NOTICE_FORGOTTEN",
      "the log takes a notice that is lent for one that was told",
      SIMULATION,
      [("engine/subscription.c",
-       "        .pending = subscription_untold(s),",
-       "        .pending = MUTANT(LENT_NOTICE_FORGOTTEN) ? s->pending : subscription_untold(s),")]),
+       "        .pending = subscription_notice(s),",
+       "        .pending = MUTANT(LENT_NOTICE_FORGOTTEN) ? s->pending : subscription_notice(s),")]),
     ("SWEEP_WITHOUT_FEED",
      "a checkpoint leaves out what subscribers have still to get",
      SIMULATION,

@@ -1,20 +1,20 @@
 /*
  * journal: the log of a store, on a disk (docs/journal.md).
  *
- *     journal_open()     takes the directory; nobody else has it meanwhile
+ *     journal_open()     locks the directory
  *     the store is opened with journal_log()
  *     journal_recover()  replays the log into the store, and begins to log
- *     journal_start()    a thread commits; or the owner does with journal_step()
- *     journal_close()    what was logged is durable; the store is closed after it
+ *     journal_start()    starts a thread that commits; or the owner calls journal_step()
+ *     journal_close()    makes all changes durable; the store is closed afterwards
  *
- * A change is written into a buffer under the store's lock and has a LSN. The committer
- * takes the buffer, writes it as a frame, syncs, and only then says that the LSNs in it
- * are durable: hundreds of answers wait for one sync, and nobody waits for a timer.
+ * An operation writes a change into a buffer under the store's lock, and the change has
+ * an LSN. The committer writes the buffer as a frame, syncs, and then announces that its
+ * LSNs are durable. So hundreds of responses share one sync, and none waits for a timer.
  *
- *   Threads   the log's functions, journal_checkpoint() and journal_figures() from any; open,
- *             recover, step and close from one
- *   Failure   when a write or a sync fails nothing is durable any more (STORE_LOST), and
- *             nothing is tried again: the process has to end (journal_config.failed)
+ *   Threads   the log's functions, journal_checkpoint() and journal_figures(): any; open,
+ *             recover, step and close: one
+ *   Failure   after a failed write or sync nothing becomes durable any more (STORE_LOST),
+ *             and nothing is retried: the process has to end (journal_config.failed)
  */
 #ifndef CLAIMD_JOURNAL_JOURNAL_H
 #define CLAIMD_JOURNAL_JOURNAL_H
@@ -30,47 +30,43 @@ struct journal; /* opaque */
 
 #define JOURNAL_ERROR_CAP 512
 
-/* Longest life of a message: a clock that is further ahead of the log is not believed. */
+/* Longest life of a message. A clock that is further ahead of the log is rejected. */
 #define JOURNAL_LIFE_MAX_MS (INT64_C(14) * 24 * 3600 * 1000)
 
-/* How far a recovery has come. */
+/* The progress of a recovery. */
 struct journal_progress {
-    uint64_t segments, of_segments; /* read whole, and of how many */
-    uint64_t bytes, of_bytes;       /* of their files */
+    uint64_t segments, of_segments; /* read completely, and all */
+    uint64_t bytes, of_bytes;       /* of their files, and of all */
     uint64_t records;
-    uint64_t messages; /* in records that have their bodies: posted, moved, shown again */
+    uint64_t messages;           /* in records with bodies: posts, moves, checkpoints */
     int64_t elapsed_ms, left_ms; /* since it began; an estimate, by the bytes */
 };
 
 struct journal_config {
     struct disk *disk;         /* borrowed, until journal_close() */
-    const struct log *log;     /* borrowed; NULL: says nothing */
+    const struct log *log;     /* borrowed; NULL: logs nothing */
     const struct clock *clock; /* the store's, borrowed; NULL: time is that of changes */
     uint64_t segment_bytes;    /* 0: 8 MiB; 4 if space is short, more for large posts */
-    size_t change_bytes;       /* of a change that must be possible: then not so few */
-    uint64_t max_bytes;        /* of all segments; 0: as the disk has room for */
-    bool test_api; /* made by one, and reads what was made by one, and nothing else */
-    bool seeded;   /* repeatable nonces from `seed`: for simulation */
+    size_t change_bytes;       /* of a change that must fit */
+    uint64_t max_bytes;        /* of all segments; 0: no limit */
+    bool test_api;             /* the test API runs: allow only journals of a test API */
+    bool seeded;               /* repeatable nonces from `seed`: for simulation */
     uint64_t seed;
 
-    /*
-     * Called by journal_recover() between two frames, once a second of the stopwatch, and not
-     * in the first one.
-     */
+    /* Called by journal_recover() once a second of the stopwatch, between two frames,
+     * after the first second. */
     void (*progress)(void *arg, const struct journal_progress *progress);
     void *progress_arg;
     const struct clock
         *stopwatch; /* real time, borrowed; NULL: no progress is reported */
 
-    /* Called once, by who commits, when nothing can become durable any more. */
+    /* Called once, by the committing thread, when nothing can become durable any more. */
     void (*failed)(void *arg, const char *text, int error); /* an errno */
     void *failed_arg;
 };
 
-/*
- * ST_NO_MEMORY; ST_UNAVAILABLE: another process has the directory; ST_IO: the system
- * refuses. error[] is for people.
- */
+/* ST_NO_MEMORY; ST_UNAVAILABLE: another process uses the directory; ST_IO: an error of
+ * the system. error[] is for people. */
 enum status journal_open(const struct journal_config *config, struct journal **out,
                          char error[JOURNAL_ERROR_CAP]);
 
@@ -80,17 +76,17 @@ struct store_log *journal_log(struct journal *j);
 struct journal_recovery {
     uint64_t segments, records, bytes;
     int64_t last_ms;   /* time of the last frame; 0: there was none */
-    int64_t now_ms;    /* in: the wall clock; out: the time that the store goes on from */
-    bool accept_clock; /* in: believe a clock that is far ahead */
-    bool torn;         /* the last frame was not whole, which no response has shown */
+    int64_t now_ms;    /* in: the wall clock; out: the time of the store */
+    bool accept_clock; /* in: accept a clock that is far ahead */
+    bool torn;         /* the last frame was torn; no response showed its changes */
     uint64_t torn_bytes;
 };
 
 /*
- * Replays what is there, makes sure that it is durable, and begins a new segment. ST_IO;
- * ST_NO_MEMORY; ST_BAD_VALUE: what is there is damaged, of another journal, newer than this
- * program, or the clock cannot be right (exit status 3: docs/journal.md). After a failure
- * only journal_close().
+ * Replays the journal, makes its contents durable, and begins a new segment. ST_IO;
+ * ST_NO_MEMORY; ST_BAD_VALUE: the journal is damaged, belongs to another journal, is
+ * newer than this program, or the clock cannot be right (exit status 3: docs/journal.md).
+ * After a failure only journal_close() is allowed.
  */
 enum status
 journal_recover(struct journal *j, struct store *store, struct journal_recovery *recovery,
@@ -99,43 +95,39 @@ journal_recover(struct journal *j, struct store *store, struct journal_recovery 
 /* Starts the thread that commits. ST_UNAVAILABLE. */
 enum status journal_start(struct journal *j);
 
-/*
- * Commits once, by hand, and checkpoints as far as that commit pays for. False: there was nothing
- * to do, or all is lost.
- */
+/* Commits once, and writes checkpoint records within their credit. False: there was
+ * nothing to do, or the journal is lost. */
 bool journal_step(struct journal *j);
 
-/*
- * Writes a seal: what stands before it was durable, so a torn end shows as damage then, and
- * the time that it has become is not forgotten.
- */
+/* Writes a seal: all before it was durable, so a torn end before it counts as damage. It
+ * also stores the time. */
 void journal_seal(struct journal *j);
 
-/* The store's clock was moved to this time, which the next seal tells: in a second or so. Any thread. */
+/* Notes that the clock of the store was moved to this time. The next seal stores it in
+ * about a second. Any thread. */
 void journal_age(struct journal *j, int64_t now_ms);
 
-/* Has the journal in a checkpoint as soon as it commits, whatever its size. Any thread. */
+/* Starts a checkpoint with the next commit, whatever the size of the log. Any thread. */
 void journal_checkpoint(struct journal *j);
 
 struct journal_figures {
     uint64_t segments, bytes; /* of the directory */
     uint64_t commits, records, checkpoints;
     uint64_t lsn, durable;
-    uint64_t left;        /* bytes that it may still take, when that was looked at */
-    bool short_of_room;   /* posts are refused */
+    uint64_t left;        /* bytes that it may still take, when last read */
+    bool short_of_space;  /* posts are refused */
     bool lost;            /* nothing becomes durable any more */
-    struct buckets syncs; /* how long they took, in microseconds */
+    struct buckets syncs; /* durations in microseconds */
 };
 
 extern const struct bucket_bounds journal_sync_bounds;
 
-/* Any thread. Beside who commits each figure is right by itself, and at most a commit old. */
+/* Any thread. During a commit each value is right by itself, and at most one commit
+ * old. */
 void journal_figures(struct journal *j, struct journal_figures *out);
 
-/*
- * Commits what is left, says that the end was peaceful, and frees. No change is told
- * meanwhile, but the store is still there.
- */
+/* Commits the rest, marks a clean stop, and frees the journal. The store must still
+ * exist, but append no more changes. */
 void journal_close(struct journal *j);
 
 #endif

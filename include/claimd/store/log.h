@@ -1,11 +1,12 @@
 /*
- * store/log: the log of a store's changes: what a store appends to, and what waits for it.
+ * store/log: the log to which a store appends its changes, and on which responses wait.
  *
- * A store reserves space for a change when everything else that the change needs is reserved, and
- * appends the change when it has happened. Both are done under the lock of the shard (for MOVE: of
- * both), so the changes of one queue are in their order.
+ * A store reserves space for a change when everything else that the change needs is
+ * reserved, and appends the change when it has happened. It does both under the lock of
+ * the shard (MOVE: of both shards), so the log has the changes of a queue in order.
  *
- *   Threads  any. reserve(), append() and give_back() are called under a lock of the store
+ *   Threads  any. reserve(), append() and unreserve() are called under a lock of the
+ *            store
  */
 #ifndef CLAIMD_STORE_LOG_H
 #define CLAIMD_STORE_LOG_H
@@ -23,13 +24,15 @@ struct store_log {
     size_t largest; /* bytes that one change may take in the log; 0: any number */
 
     /*
-     * Asks for space for a change with so many messages and so many bytes of bodies, addresses and
-     * metadata; `checkpoint`: as in the change. Not called for what time does, nor for messages of transient queues. After a status
-     * other than ST_OK the store must not make the change (ST_BEYOND_LOG: it is larger than
-     * `largest`). A granted change is appended under the same lock, but for a QUEUE that a POST or
-     * a MOVE creates: if that is refused, neither happens.
+     * Reserves space for a change of `count` messages with `bytes` bytes of bodies,
+     * addresses and metadata; `checkpoint`: as in the change. Not called for expiries,
+     * nor for messages of transient queues. If the status is not ST_OK, the store must
+     * not make the change. ST_BEYOND_LOG: it is larger than `largest`. A granted change
+     * is appended under the same lock, except for a QUEUE that a POST or a MOVE creates:
+     * if that is refused, neither happens.
      *
-     * *space grows by what was set aside. It belongs to the caller and is guarded by the same lock.
+     * *space grows by the reservation. It belongs to the caller, and the same lock guards
+     * it.
      */
     enum status (*reserve)(struct store_log *log, enum store_change_kind kind,
                            bool checkpoint, size_t count, size_t bytes, size_t *space);
@@ -38,12 +41,12 @@ struct store_log {
     uint64_t (*append)(struct store_log *log, struct store_change *change, size_t *space);
 
     /* Returns reserved space that was not used. */
-    void (*give_back)(struct store_log *log, size_t space);
+    void (*unreserve)(struct store_log *log, size_t space);
 
     /* The rest may be NULL in a log that is durable at once. */
     enum store_durability (*durability)(struct store_log *log, uint64_t lsn);
 
-    /* Starts a commit of all that was appended so far. */
+    /* Starts a commit of all changes that were appended so far. */
     void (*flush)(struct store_log *log);
 
     /* Notifies the listener (STORE_READY) whenever the durability of an LSN may have changed. */
@@ -51,7 +54,7 @@ struct store_log {
     void (*unlisten)(struct store_log *log, struct store_listener *listener);
 };
 
-/* The same for a log that may be NULL: the store has none. */
+/* The same for a log that may be NULL: a store without a log. */
 
 static inline enum store_durability
 store_log_durability(struct store_log *log, uint64_t lsn)

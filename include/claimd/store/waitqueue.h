@@ -1,16 +1,17 @@
 /*
- * waitqueue: the waiters for messages of one queue, longest first (store/waiter.h); for stores.
+ * waitqueue: the waiters for messages of one queue, oldest first (store/waiter.h); for
+ * stores.
  *
- * A wait queue exists while anybody is in it, whether its queue does or not. In the engine, changes that
- * may mean that somebody has to be called put it on its shard's list of dirty wait queues; the
- * shard calls when its lock is about to be let go (shard_leave), so it does so once for
- * all that an operation did.
+ * A wait queue exists while it has a waiter, whether its queue exists or not. In the
+ * engine, a change after which a waiter may have to be woken adds it to the shard's list
+ * of dirty wait queues. The shard wakes waiters once per operation, before it releases
+ * its lock (shard_leave).
  *
- * Invariants (waitqueue_audit), when the lock is free: the wait queue has a waiter; each waiter for which
- * a ready message is left (store/waiter.h) is called.
+ * Invariants (waitqueue_audit), when the lock is free: the wait queue has a waiter; each
+ * waiter for which a ready message is left (store/waiter.h) is woken.
  *
- *   Cost     enter, leave O(1); reserved and call O(STORE_RESERVED)
- *   Threads  the lock of whoever has it: the engine's shard
+ *   Cost     enter, leave O(1); reserved and wake O(STORE_RESERVED)
+ *   Threads  the owner's lock: that of the engine's shard
  */
 #ifndef CLAIMD_STORE_WAITQUEUE_H
 #define CLAIMD_STORE_WAITQUEUE_H
@@ -24,20 +25,20 @@
 struct queue; /* the engine's */
 
 struct waitqueue {
-    struct hashnode node; /* in the wait queues of whoever has it; hash of the address */
-    struct list link;     /* the engine's: in the shard's dirty or ended ones */
-    struct list *dirty_list; /* likewise: the shard's, borrowed */
+    struct hashnode node;    /* in the owner's table; hash of the address */
+    struct list link;        /* engine: in the shard's dirty or closed wait queues */
+    struct list *dirty_list; /* engine: the shard's, borrowed */
     struct list waiters;
     size_t count;
-    struct queue *queue;  /* the engine's; NULL: there is none of this address */
-    struct deadline look; /* of a store that asks somebody else: when to do so, */
-    size_t ready;         /* and what it heard the last time: messages ready */
-    bool ended; /* its queue was deleted: all waiters are about to be notified */
+    struct queue *queue;  /* engine: NULL: the queue does not exist */
+    struct deadline look; /* Redis: time of the next poll, */
+    size_t ready;         /* and ready messages at the last one */
+    bool closed; /* the queue was deleted, and the waiters are about to be notified */
     struct store_queue where; /* points behind this structure */
     char text[];
 };
 
-/* Wakeups to be fired when the lock has been let go; what does not fit is fired at once. */
+/* Wake-ups to be fired without the lock. Further ones are fired at once. */
 enum { WAKEUPS_DEFERRED = 8 };
 struct wakeups {
     struct store_wakeup *kept[WAKEUPS_DEFERRED];
@@ -45,32 +46,32 @@ struct wakeups {
 };
 void wakeups_fire(struct wakeups *wakeups);
 
-/* Keeps a wakeup, NULL: none, until then. */
+/* Defers a wake-up; NULL: none. */
 void wakeups_defer(struct wakeups *wakeups, struct store_wakeup *wakeup);
 
-/* Makes an empty wait queue; NULL without memory. */
+/* Makes an empty wait queue. NULL without memory. */
 struct waitqueue *
 waitqueue_new(struct mem *mem, const struct store_queue *where, struct list *dirty_list);
 
-/* Puts a waiter that is outside at the end, or has one that is in it wait on. It asks for
- * `wants` messages, at least one. */
+/* Adds a waiter to the end, or lets it keep its place. It asks for `wants` messages, at
+ * least one. */
 void waitqueue_enter(struct waitqueue *waitqueue, struct store_waiter *w, size_t wants);
 
-/* Takes a waiter out, whatever it is. */
+/* Removes a waiter, woken or not. */
 void waitqueue_leave(struct waitqueue *waitqueue, struct store_waiter *w);
 
-/* How many ready messages are reserved for the waiters in front of w, which may not be in the wait queue
- * yet; SIZE_MAX: STORE_RESERVED or more. */
+/* Number of ready messages that are reserved for the waiters in front of w, which need
+ * not be in the wait queue yet; SIZE_MAX: STORE_RESERVED or more. */
 size_t
 waitqueue_reserved(const struct waitqueue *waitqueue, const struct store_waiter *w);
 
-/* Calls each waiter for which one of so many ready messages is left. */
+/* Wakes each waiter for which one of `ready` messages is left. */
 void waitqueue_wake(struct waitqueue *waitqueue, size_t ready, struct wakeups *wakeups);
 
-/* Tells the first one that the queue has gone, and takes it out. */
+/* Notifies the first waiter that the queue was deleted, and removes it. */
 void waitqueue_close(struct waitqueue *waitqueue, struct wakeups *wakeups);
 
-/* Somebody may have to be called. */
+/* A waiter may have to be woken. */
 static inline void
 waitqueue_mark_dirty(struct waitqueue *waitqueue)
 {

@@ -222,7 +222,7 @@ START_TEST(what_a_replayed_feed_has_no_room_for_is_counted_behind_every_number)
 
         for (size_t i = 0; i < COUNT - KEPT; i++)
             lost += numbers[i] > after;
-        ck_assert_uint_eq(feed_lost_behind(f->feed, after), lost);
+        ck_assert_uint_eq(feed_dropped_behind(f->feed, after), lost);
     }
     ck_assert_int_eq(feed_keep_newest(f->feed, &f->pool, 1),
                      ST_OK); /* but for the last */

@@ -260,7 +260,7 @@ static enum status
 verify(struct deed *deed)
 {
     struct aside aside = open_aside(deed->disk);
-    struct journal_eyes eyes = {.arg = NULL};
+    struct journal_callbacks callbacks = {.arg = NULL};
     struct journal_findings found = {.now_ms = START_MS};
     struct mem *mem = mem_new(0);
     struct engine_config config;
@@ -272,7 +272,7 @@ verify(struct deed *deed)
     config = fixture_config(mem);
     st = engine_open(&config, &store);
     if (st == ST_OK) {
-        st = journal_verify(&aside.disk, store, &eyes, &found, deed->error);
+        st = journal_verify(&aside.disk, store, &callbacks, &found, deed->error);
         store_close(store);
     }
     mem_destroy(mem);
@@ -283,10 +283,10 @@ static enum status
 show(struct deed *deed)
 {
     struct aside aside = open_aside(deed->disk);
-    struct journal_eyes eyes = {.arg = NULL};
+    struct journal_callbacks callbacks = {.arg = NULL};
     struct journal_findings found;
 
-    return journal_show(&aside.disk, false, 0, &eyes, &found, deed->error);
+    return journal_show(&aside.disk, false, 0, &callbacks, &found, deed->error);
 }
 
 static enum status
@@ -294,10 +294,11 @@ salvage(struct deed *deed)
 {
     struct aside from = open_aside(deed->disk);
     struct aside to = open_aside(deed->other);
-    struct journal_eyes eyes = {.arg = NULL};
+    struct journal_callbacks callbacks = {.arg = NULL};
     struct journal_findings found;
 
-    return journal_salvage(&from.disk, &to.disk, SEGMENT, &eyes, &found, deed->error);
+    return journal_salvage(&from.disk, &to.disk, SEGMENT, &callbacks, &found,
+                           deed->error);
 }
 
 static enum status

@@ -25,7 +25,7 @@ struct world {
 
 /* What the eyes have seen. */
 struct seen {
-    struct journal_eyes eyes;
+    struct journal_callbacks eyes;
     struct journal_findings found;
     unsigned segments, damages, entries, named;
     struct journal_damage last; /* its name is not kept */
@@ -154,7 +154,7 @@ static void
 init_seen(struct seen *seen)
 {
     memset(seen, 0, sizeof(*seen));
-    seen->eyes = (struct journal_eyes){see_segment, see_damage, see_entry, seen};
+    seen->eyes = (struct journal_callbacks){see_segment, see_damage, see_entry, seen};
     seen->found.now_ms = START_MS;
 }
 
