@@ -32,7 +32,7 @@ foreach(script ${scripts})
         set(flags "'no-writes'")
     endif()
     string(APPEND library "\nredis.register_function({ function_name = 'claimd_@_${name}', "
-                          "flags = { ${flags} }, callback = served(function()\n${text}end) })\n")
+                          "flags = { ${flags} }, callback = make_callback(function()\n${text}end) })\n")
     list(APPEND names ${name})
 endforeach()
 

@@ -337,7 +337,7 @@ write_redis_metrics(struct metrics_source *source, struct exposition *x)
         "Age of the oldest dead letter in transfer among the shown queues, in seconds.",
         (uint64_t)f.outbox_age_ms, 3);
     exposition_family(x, &responses);
-    exposition_buckets(x, NULL, 0, &f.answers, &redis_times, 6);
+    exposition_buckets(x, NULL, 0, &f.responses, &redis_times, 6);
     exposition_family(x, &confirmations);
     exposition_buckets(x, NULL, 0, &f.confirmations, &redis_times, 6);
 }

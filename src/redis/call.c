@@ -20,7 +20,8 @@ redis_warn(void *store, const char *text)
 }
 
 bool
-address_copy(const struct store_queue *from, struct buf *text, struct store_queue *to)
+queue_address_copy(const struct store_queue *from, struct buf *text,
+                   struct store_queue *to)
 {
     *to = *from;
     buf_reset(text, SIZE_MAX);
@@ -52,12 +53,13 @@ counters_span(struct redis_store *s, enum store_span which, int64_t value)
 
 /* ---------------------------------------------------------------------- calls */
 
-/* Keys of a queue: those that it always has, those of its subscriptions, and that of a predecessor. */
-static const char parts[] = {'q', 'z', 'm', 't', 'x', 's', 'u', 'f'};
-enum { PLAIN_PARTS = 5, FEED_PARTS = 7, ALL_PARTS = 8 };
+/* The keys of a queue (lib/queue.lua): five that it always has, two of its subscriptions, and that of a deleted
+ * predecessor. */
+static const char key_suffixes[] = {'q', 'z', 'm', 't', 'x', 's', 'u', 'f'};
+enum { PLAIN_KEYS = 5, FEED_KEYS = 7, ALL_KEYS = 8 };
 
 static void
-begin(struct call *c, struct redis_store *s, struct bytes key)
+call_init(struct call *c, struct redis_store *s, struct bytes key)
 {
     *c = (struct call){.store = s,
                        .request = {.slot = slot_of(key)},
@@ -66,13 +68,14 @@ begin(struct call *c, struct redis_store *s, struct bytes key)
     command_init(&c->words, s->config.mem);
 }
 
-/* Adds so many keys of the queue; `key` has what they begin with. */
+/* Adds the first `count` keys of the queue. `key` has their common part. */
 static void
-add_keys(struct command *words, struct buf *key, size_t count)
+call_add_keys(struct command *words, struct buf *key, size_t count)
 {
+    ENSURE(count <= sizeof(key_suffixes));
     command_number(words, (int64_t)count);
     for (size_t i = 0; i < count; i++) {
-        buf_byte(key, parts[i]);
+        buf_byte(key, key_suffixes[i]);
         command_word(words, buf_view(key));
         if (!key->failed)
             key->len--;
@@ -90,18 +93,18 @@ call_time(struct call *c, const struct store_op *op)
 }
 
 static struct call
-begin_queue(struct redis_store *s, const struct store_op *op,
-            const struct store_queue *where, size_t count)
+call_begin_keys(struct redis_store *s, const struct store_op *op,
+                const struct store_queue *where, size_t count)
 {
     struct buf key;
     struct call c;
 
     buf_init(&key, s->config.mem);
     key_of_queue(&key, where);
-    begin(&c, s, buf_view(&key));
+    call_init(&c, s, buf_view(&key));
     c.where = where;
-    c.parts = count;
-    add_keys(&c.words, &key, count);
+    c.key_count = count;
+    call_add_keys(&c.words, &key, count);
     c.arguments = c.words.words.len;
     call_time(&c, op);
     buf_fini(&key);
@@ -112,19 +115,19 @@ struct call
 call_begin(struct redis_store *s, const struct store_op *op,
            const struct store_queue *where)
 {
-    return begin_queue(s, op, where, PLAIN_PARTS);
+    return call_begin_keys(s, op, where, PLAIN_KEYS);
 }
 
 struct call
 call_begin_all(struct redis_store *s, const struct store_op *op,
                const struct store_queue *where)
 {
-    return begin_queue(s, op, where, ALL_PARTS);
+    return call_begin_keys(s, op, where, ALL_KEYS);
 }
 
-/* Puts the same words behind more keys of the queue. */
+/* Replaces the keys by the first `count` keys of the queue. The arguments stay. */
 static void
-add_parts(struct call *c, size_t count)
+call_extend_keys(struct call *c, size_t count)
 {
     const struct buf *old = &c->words.words;
     struct command words;
@@ -133,10 +136,10 @@ add_parts(struct call *c, size_t count)
     buf_init(&key, c->store->config.mem);
     command_init(&words, c->store->config.mem);
     key_of_queue(&key, c->where);
-    add_keys(&words, &key, count);
+    call_add_keys(&words, &key, count);
     buf_fini(&key);
-    words.count = c->words.count + count - c->parts;
-    c->parts = count;
+    words.count = c->words.count + count - c->key_count;
+    c->key_count = count;
     count = words.words.len;
     buf_bytes(&words.words, bytes_of(old->data + c->arguments, old->len - c->arguments));
     c->arguments = count;
@@ -149,19 +152,20 @@ call_begin_key(struct redis_store *s, struct buf *key)
 {
     struct call c;
 
-    begin(&c, s, buf_view(key));
+    call_init(&c, s, buf_view(key));
     call_number(&c, 1);
     call_buf(&c, key);
     return c;
 }
 
 void
-call_digits(struct call *c, size_t count)
+call_random_digits(struct call *c, size_t count)
 {
     struct redis_store *s = c->store;
     uint8_t raw[SECRET_DIGITS];
     enum status st;
 
+    ENSURE(count <= SECRET_DIGITS);
     lock_acquire(&s->lock);
     st = entropy_reserve(&s->entropy, count);
     if (st == ST_OK)
@@ -202,7 +206,7 @@ call_id(struct call *c, struct bytes id)
 void
 call_marker(struct call *c, struct bytes marker)
 {
-    enum { DIGITS = 23 }; /* fewer than those of an id */
+    enum { DIGITS = 23 }; /* fewer than an id has */
     uint64_t number;
 
     if (store_id_good(marker))
@@ -232,27 +236,27 @@ call_metadata(struct call *c, const struct store_metadata *metadata)
 
 /* ---------------------------------------------------------------------- running */
 
-/* How many keys the script needs but was not given; it has changed nothing then. 0: none. */
+/* The number of keys that the script needs if it lacks some. The script has changed nothing then. 0: it lacks none. */
 static size_t
-missing_parts(const struct call *c)
+missing_keys(const struct call *c)
 {
     const int64_t status = call_integer(c, 0);
-    const size_t wanted = status == ANSWER_FEED    ? FEED_PARTS
-                          : status == ANSWER_FENCE ? ALL_PARTS
-                                                   : 0;
+    const size_t wanted = status == RESPONSE_NEEDS_FEED    ? FEED_KEYS
+                          : status == RESPONSE_NEEDS_FENCE ? ALL_KEYS
+                                                           : 0;
 
-    return c->where != NULL && wanted > c->parts ? wanted : 0;
+    return c->where != NULL && wanted > c->key_count ? wanted : 0;
 }
 
-/* Expires what is due, which a script that changes nothing may not do. ST_AGAIN if it did. */
+/* Expires what is due, because a script that only reads must not do so. ST_AGAIN: done, call the script again. */
 static enum status
 expire_due(struct call *c)
 {
     struct cluster_request request = c->request;
     enum status st;
 
-    request.function = script_function(SCRIPT_queue_settle);
-    st = cluster_ask(&c->store->cluster, &request, &c->why);
+    request.function = script_function(SCRIPT_queue_expire);
+    st = cluster_run(&c->store->cluster, &request, &c->why);
     cluster_request_end(&c->store->cluster, &request);
     return st == ST_OK ? ST_AGAIN : st;
 }
@@ -260,7 +264,7 @@ expire_due(struct call *c)
 enum status
 call_run(struct call *c, enum script script, enum call_kind kind)
 {
-    static const enum status statuses[ANSWER_FEED] = {
+    static const enum status statuses[RESPONSE_NEEDS_FEED] = {
         ST_OK,      ST_AGAIN,     ST_NOT_FOUND,  ST_CHANGED, ST_CLAIMED, ST_NOT_CLAIMED,
         ST_NO_ROOM, ST_TOO_LARGE, ST_NOT_SEALED, ST_SEALED,  ST_CONFLICT};
     enum status st = c->failure;
@@ -268,25 +272,25 @@ call_run(struct call *c, enum script script, enum call_kind kind)
 
     c->request.function = script_function(script);
     c->request.words = &c->words;
-    c->request.changes = kind == CALL_CHANGES;
-    c->request.repeatable = kind == CALL_LOOKS;
+    c->request.changes = kind == CALL_CHANGE;
+    c->request.repeatable = kind == CALL_READ;
     while (!c->words.words.failed) {
-        st = cluster_ask(&c->store->cluster, &c->request, &c->why);
-        missing = missing_parts(c);
+        st = cluster_run(&c->store->cluster, &c->request, &c->why);
+        missing = missing_keys(c);
         if (missing == 0)
             break;
         cluster_request_end(&c->store->cluster, &c->request);
-        add_parts(c, missing);
+        call_extend_keys(c, missing);
         st = ST_NO_MEMORY;
     }
-    /* Readers look at no response whose shape was not checked. */
     if (st == ST_OK &&
-        (!shape_check(c->request.answer, script_shape(script), c->most) ||
-         (call_integer(c, 0) >= ANSWER_FEED && call_integer(c, 0) != ANSWER_SETTLE)))
+        (!shape_check(c->request.response, script_shape(script), c->most) ||
+         (call_integer(c, 0) >= RESPONSE_NEEDS_FEED &&
+          call_integer(c, 0) != RESPONSE_EXPIRE_FIRST)))
         st = reason_give(&c->why, c->request.changes ? ST_UNCONFIRMED : ST_UNAVAILABLE,
                          "the response of the script %s has an unexpected form",
                          script_function(script).data);
-    if (st == ST_OK && call_integer(c, 0) == ANSWER_SETTLE)
+    if (st == ST_OK && call_integer(c, 0) == RESPONSE_EXPIRE_FIRST)
         st = expire_due(c);
     if ((st == ST_UNAVAILABLE || st == ST_UNCONFIRMED) && c->why.text[0] != '\0')
         redis_warn(c->store, c->why.text);
@@ -314,9 +318,10 @@ call_finish(struct call *c, enum script script, enum call_kind kind)
 size_t
 call_count(const struct call *c)
 {
-    const redisReply *answer = c->request.answer;
+    const redisReply *response = c->request.response;
 
-    return answer != NULL && answer->type == REDIS_REPLY_ARRAY ? answer->elements : 0;
+    return response != NULL && response->type == REDIS_REPLY_ARRAY ? response->elements
+                                                                   : 0;
 }
 
 bool
@@ -328,7 +333,7 @@ call_has(const struct call *c, size_t i)
 struct bytes
 call_item(const struct call *c, size_t i)
 {
-    return reply_text(reply_word(c->request.answer, i));
+    return reply_text(reply_word(c->request.response, i));
 }
 
 int64_t
@@ -336,7 +341,7 @@ call_integer(const struct call *c, size_t i)
 {
     int64_t number;
 
-    return call_has(c, i) && shape_integer(c->request.answer->element[i], &number)
+    return call_has(c, i) && shape_integer(c->request.response->element[i], &number)
                ? number
                : 0;
 }
@@ -344,7 +349,7 @@ call_integer(const struct call *c, size_t i)
 void
 call_read_metadata(const struct call *c, size_t at, struct store_metadata *out)
 {
-    enum { POST = 1, TTL, DELAY, CLAIMS, LETTER_TTL, LETTERS, TRANSIENT, ENCRYPT };
+    enum { POST = 1, TTL, DELAY, CLAIMS, DEAD_TTL, DEAD_QUEUE, TRANSIENT, ENCRYPT };
     struct store_settings *set = &out->settings;
 
     *set = (struct store_settings)STORE_SETTINGS_INIT;
@@ -353,9 +358,9 @@ call_read_metadata(const struct call *c, size_t at, struct store_metadata *out)
     set->message_ttl_s = call_integer(c, at + TTL);
     set->message_delay_s = call_integer(c, at + DELAY);
     set->max_claim_count = call_integer(c, at + CLAIMS);
-    set->dead_letter_ttl_s = call_integer(c, at + LETTER_TTL);
-    if (call_item(c, at + LETTERS).len > 0)
-        set->dead_letter = call_item(c, at + LETTERS);
+    set->dead_letter_ttl_s = call_integer(c, at + DEAD_TTL);
+    if (call_item(c, at + DEAD_QUEUE).len > 0)
+        set->dead_letter = call_item(c, at + DEAD_QUEUE);
     set->transient = call_integer(c, at + TRANSIENT) != 0;
     set->encrypt = call_integer(c, at + ENCRYPT) != 0;
 }
@@ -365,13 +370,12 @@ call_head(const struct call *c, size_t i)
 {
     struct message_head head;
 
-    ENSURE(
-        message_head_read(call_item(c, i), &head)); /* shape_check() has read it, too */
+    ENSURE(message_head_read(call_item(c, i), &head)); /* shape_check() has checked it */
     return head;
 }
 
 void
-write_message_id(struct bytes tag, uint64_t number, struct bytes original,
+message_id_write(struct bytes tag, uint64_t number, struct bytes original,
                  struct store_id *out)
 {
     if (bytes_present(original))
@@ -385,8 +389,8 @@ write_message_id(struct bytes tag, uint64_t number, struct bytes original,
 redisReply *
 call_take_response(struct call *c)
 {
-    redisReply *response = c->request.answer;
+    redisReply *response = c->request.response;
 
-    c->request.answer = NULL;
+    c->request.response = NULL;
     return response;
 }

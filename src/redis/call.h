@@ -1,11 +1,10 @@
 /*
- * call: the store on Redis as its operations see it, and one call of a script about a queue, from its words
- * to its response.
+ * call: the store on Redis as its operations see it, and the call of a script, from its arguments to its response.
  *
  *     struct call c = call_begin(s, op, where);
  *
  *     call_text(&c, ...);
- *     st = call_run(&c, SCRIPT_message_get, CALL_LOOKS);
+ *     st = call_run(&c, SCRIPT_message_get, CALL_READ);
  *     if (st == ST_OK)
  *         ... call_item(&c, 1) ...
  *     call_end(&c);
@@ -25,7 +24,7 @@ struct deliveries;  /* subscription_ops.h */
 struct stats_scan;  /* stats_scan.c */
 struct maintenance; /* maintenance.c */
 
-/* What this process has done to queues. Scripts do what time causes, and that is not counted. */
+/* What this process has done to queues. Expiry happens in scripts and is not counted here. */
 struct counters {
     struct counter counts[STORE_COUNTERS];
     struct buckets spans[STORE_SPANS];
@@ -33,19 +32,20 @@ struct counters {
 
 struct redis_store {
     struct store store;
-    struct redis_config config; /* borrowed, but for `url` */
+    struct redis_config config; /* borrowed, except `url` */
     struct url url;
     struct hiredis_library library;
     struct cluster cluster;
     _Atomic int64_t warned_ns; /* the last warning; 0: none yet */
-    struct lock lock;          /* of the entropy, and of writers of the counters */
+    struct lock lock;          /* guards `entropy`, and writes to `counters` */
     struct entropy entropy;
     struct counters counters;
     struct hash_key hash_key; /* of names of queues */
-    struct waiting *waiting;  /* owned, as what follows */
+    /* Owned: */
+    struct waiting *waiting;
     struct deliveries *deliveries;
     struct stats_scan *stats_scan;
-    struct maintenance *maintenance; /* NULL: none (tests) */
+    struct maintenance *maintenance; /* NULL: none, for tests */
 };
 
 static inline struct redis_store *
@@ -54,22 +54,22 @@ redis_of(struct store *s)
     return container_of(s, struct redis_store, store);
 }
 
-/* The clock of this process: real time (ms of the stopwatch), in tests that of the operation. */
+/* The clock of this process in ms: the stopwatch, or the clock of the operation in tests. */
 static inline int64_t
 redis_clock_ms(const struct redis_store *s, int64_t op_ms)
 {
     return s->config.test_clock ? op_ms : clock_stopwatch_ns() / 1000000;
 }
 
-/* Logs the text, once a second at most. */
+/* Logs a text, at most once a second. `store` is a struct redis_store. */
 void redis_warn(void *store, const char *text);
 
 void counters_add(struct redis_store *s, enum store_counter which, uint64_t by);
 void counters_span(struct redis_store *s, enum store_span which, int64_t value);
 
 /* Copies the address of a queue, with its texts in `text`. False: no memory. */
-bool
-address_copy(const struct store_queue *from, struct buf *text, struct store_queue *to);
+bool queue_address_copy(const struct store_queue *from, struct buf *text,
+                        struct store_queue *to);
 
 /* ---------------------------------------------------------------------- operations */
 
@@ -86,9 +86,9 @@ store_records_release_fn redis_records_release;
 /* ---------------------------------------------------------------------- calls */
 
 enum call_kind {
-    CALL_LOOKS,   /* is sent again if it may be lost */
-    CALL_CHANGES, /* is confirmed; ST_UNCONFIRMED if it may be lost */
-    CALL_NOTES    /* a change that does no harm if it is lost: neither of them */
+    CALL_READ,       /* changes nothing. Sent again if the response is lost */
+    CALL_CHANGE,     /* replicas confirm it. ST_UNCONFIRMED if the response is lost */
+    CALL_BEST_EFFORT /* a change that may be lost. Neither confirmed nor sent again */
 };
 
 enum { TAG_DIGITS = 8, SECRET_DIGITS = 12 };
@@ -96,26 +96,26 @@ enum { TAG_DIGITS = 8, SECRET_DIGITS = 12 };
 struct call {
     struct redis_store *store;
     struct command words;
-    const struct store_queue *where; /* borrowed; NULL: it is not about a queue */
-    size_t arguments;                /* where they begin in the words, */
-    size_t parts;                    /* and how many keys of the queue stand in front */
-    size_t most; /* groups of words in the response (SHAPE_ASKED); 0 at first */
+    const struct store_queue *where; /* borrowed; NULL: the call is not about a queue */
+    size_t arguments;                /* where the arguments begin in the words */
+    size_t key_count;                /* keys of the queue before the arguments */
+    size_t most; /* groups in the response (SHAPE_ASKED); initially 0 */
     struct cluster_request request;
-    enum status failure;        /* of call_run(), if the words have failed */
-    char digits[SECRET_DIGITS]; /* of call_digits() */
+    enum status failure;        /* status of call_run() if the words have failed */
+    char digits[SECRET_DIGITS]; /* of the last call_random_digits() */
     int64_t begun_ns;           /* clock_stopwatch_ns() */
     struct reason why;
 };
 
-/* Begins with the keys of a queue, and the time. To be ended: call_end(), call_finish(). */
+/* Begin a call with the keys of a queue, and the time. call_begin_all() adds the keys that a queue only sometimes has.
+ * While the slot of the queue moves, Redis may refuse such a call. Each call must be ended by call_end() or
+ * call_finish(). */
 struct call call_begin(struct redis_store *s, const struct store_op *op,
                        const struct store_queue *where);
-
-/* The same with all keys that it may have. While its slot moves, Redis may refuse that. */
 struct call call_begin_all(struct redis_store *s, const struct store_op *op,
                            const struct store_queue *where);
 
-/* Begins with one key, and no time; call_time() adds it. Ends the key. */
+/* Begins a call with one key, and ends the buffer of the key. call_time() adds the time. */
 struct call call_begin_key(struct redis_store *s, struct buf *key);
 void call_time(struct call *c, const struct store_op *op);
 
@@ -137,10 +137,6 @@ call_number(struct call *c, int64_t number)
     command_number(&c->words, number);
 }
 
-/* Hexadecimal digits by chance, the first a letter: the tag of a new queue, or the secret part of the id of a
- * claim or a subscription. Without entropy call_run() returns ST_UNAVAILABLE. */
-void call_digits(struct call *c, size_t count);
-
 /* The bytes of a value. */
 static inline void
 call_raw(struct call *c, const void *value, size_t len)
@@ -148,13 +144,17 @@ call_raw(struct call *c, const void *value, size_t len)
     command_word(&c->words, bytes_of(value, len));
 }
 
+/* Random hexadecimal digits, the first one a letter: the tag of a new queue, or the secret part of the id of a claim
+ * or a subscription. Without entropy call_run() returns ST_UNAVAILABLE. */
+void call_random_digits(struct call *c, size_t count);
+
 /* NULL: none. */
 void call_checksum(struct call *c, const struct store_checksum *checksum);
 
-/* A word that was made for the call. Ends it. */
+/* Adds the content of a buffer, and ends the buffer. */
 void call_buf(struct call *c, struct buf *word);
 
-/* The most groups that the response may have, as a number that the script gets. */
+/* Limits the groups of the response. The script gets the limit as a number. */
 static inline void
 call_limit(struct call *c, size_t limit)
 {
@@ -162,61 +162,60 @@ call_limit(struct call *c, size_t limit)
     call_number(c, (int64_t)limit);
 }
 
-/*
- * An id from a client: of a message, a claim, a subscription. Other text names nothing: the script gets "-"
- * then, so that it reads only ids in the form of store/types.h as numbers.
- */
+/* The id of a message, a claim or a subscription, as a client sent it. If it does not have the form of store/types.h,
+ * the script gets "-", so that scripts never parse other texts as numbers. */
 void call_id(struct call *c, struct bytes id);
 
-/* A marker from a client: an id, or a number. Anything else is no marker, as if it were absent. */
+/* A marker, as a client sent it: an id or a number. Anything else counts as absent. */
 void call_marker(struct call *c, struct bytes marker);
 
-/* A document and eight settings; NULL: none. */
+/* A document and eight settings. NULL: none. */
 enum { METADATA_WORDS = 9 };
 void call_metadata(struct call *c, const struct store_metadata *metadata);
 
 /*
- * Runs it, once more with more keys of the queue if it needs them. The script's own status, or
- * ST_NO_MEMORY, ST_UNAVAILABLE, ST_OVER_BUDGET, ST_UNCONFIRMED; there is a response if call_has(c, 0).
+ * Runs the call, and once more if the script needs further keys of the queue. Returns the status of the script, or
+ * ST_NO_MEMORY, ST_UNAVAILABLE, ST_OVER_BUDGET, ST_UNCONFIRMED. If call_count() > 0, there is a response.
  *
- * With the script's own status the response has the shape that SCRIPT_LIST says, and readers rely on
- * it. Any other response is ST_UNAVAILABLE, or, of a script that changes something, ST_UNCONFIRMED; then
- * its words may be anything.
+ * With a status of the script, the response has the shape in SCRIPT_LIST, and readers rely on it. If the shape is
+ * wrong, the status is ST_UNAVAILABLE, or ST_UNCONFIRMED for CALL_CHANGE. The words may be anything then.
  */
 enum status call_run(struct call *c, enum script script, enum call_kind kind);
 
 void call_end(struct call *c);
 
-/* Runs it and ends it. */
+/* Runs and ends the call. */
 enum status call_finish(struct call *c, enum script script, enum call_kind kind);
 
 /* ---------------------------------------------------------------------- responses */
 
-/* Does the response have an i-th word? */
-bool call_has(const struct call *c, size_t i);
+/* The number of words; 0: there is no response. */
 size_t call_count(const struct call *c);
 
-/* A word of the response: a text (absent if it is none), a whole number (0). Texts are valid until the
- * end. */
+/* True if the response has an i-th word. */
+bool call_has(const struct call *c, size_t i);
+
+/* A word of the response as a text (absent: it is none) or as an integer (0: it is none). Texts are valid until the
+ * call ends. */
 struct bytes call_item(const struct call *c, size_t i);
 int64_t call_integer(const struct call *c, size_t i);
 
-/* The words of call_metadata(), from the `at`-th one on; texts are valid as long as the response. */
+/* Reads the words of call_metadata() from word `at` on. The texts are valid as long as the response. */
 void call_read_metadata(const struct call *c, size_t at, struct store_metadata *out);
 
-/* The head of a message; its texts are valid as long as the response. */
+/* The head of a message. Its texts are valid as long as the response. */
 struct message_head call_head(const struct call *c, size_t i);
 
-/* Writes the id of a message: that of its number, or the original one (absent: none). */
-void write_message_id(struct bytes tag, uint64_t number, struct bytes original,
+/* Writes the id of a message: the original one, or if that is absent, the id of its number. */
+void message_id_write(struct bytes tag, uint64_t number, struct bytes original,
                       struct store_id *out);
 
-/* Takes the response away from the call: for wire_give_back(). */
+/* Takes the response out of the call. The caller ends it with wire_free_response(). */
 redisReply *call_take_response(struct call *c);
 
-/* ---------------------------------------------------------------------- lists of queues: queue_ops.c */
+/* ---------------------------------------------------------------------- index of queues: queue_ops.c */
 
-/* Lists a new queue. ST_UNCONFIRMED: it may exist, but not be listed; the next post to it lists it. */
+/* Lists a new queue. ST_UNCONFIRMED: the queue may exist without being listed. The next post lists it. */
 enum status queue_index_add(struct redis_store *s, const struct store_op *op,
                             const struct store_queue *where, struct bytes tag);
 
@@ -224,11 +223,7 @@ enum status queue_index_add(struct redis_store *s, const struct store_op *op,
 enum status queue_index_remove(struct redis_store *s, const struct store_queue *where,
                                struct bytes tag);
 
-/* Removes the entries of deleted queues of this name. */
-enum status queue_index_tidy(struct redis_store *s, const struct store_op *op,
-                             const struct store_queue *where);
-
-/* Some entries of a list, and how many it has. */
+/* Some entries of a list, and the total number. */
 struct index_page {
     struct redis_store *store;
     redisReply *response; /* owned: index_page_release() */
@@ -236,48 +231,42 @@ struct index_page {
     uint64_t total;
 };
 
-/* Reads `limit` entries at most of a project's queues, or of the list of projects (NULL), behind those
- * with the name `marker` (absent: from the first one). To be released in any case. */
+/* Reads at most `limit` entries of the queues of a project, or of the list of projects (NULL), after the name `marker`
+ * (absent: from the first one). The page must be released in any case. */
 enum status
 queue_index_page(struct redis_store *s, const struct bytes *project, enum store_kind kind,
                  struct bytes marker, size_t limit, struct index_page *out);
 
-/* The i-th name of a page; behind that of a queue follows its tag (NULL: not wanted). */
+/* The i-th name of a page. *tag is set to the tag of a queue (NULL: not wanted). */
 struct bytes index_page_name(const struct index_page *page, size_t i, struct bytes *tag);
 void index_page_release(struct index_page *page);
 
-/* How many queues of this kind a project has. */
+/* The number of queues of this kind in a project. */
 enum status queue_index_count(struct redis_store *s, struct bytes project,
                               enum store_kind kind, uint64_t *count);
 
 /* ---------------------------------------------------------------------- parts of the store */
 
-/* ST_UNAVAILABLE with a reason; ST_NO_MEMORY. */
-enum status preflight_check(struct redis_store *s, struct reason *why);
-
-/* Can it be used just now: does each primary answer, and is the cluster well? Likewise. */
-enum status preflight_ping(struct redis_store *s, struct reason *why);
-
 /* Makes s->stats_scan. ST_NO_MEMORY. */
 enum status stats_scan_open(struct redis_store *s);
 
-/* Fine if it is not open. */
+/* Does nothing if s->stats_scan is NULL. */
 void stats_scan_close(struct redis_store *s);
 
 /* The age of the oldest dead letter in transfer, in ms. */
 int64_t stats_scan_outbox_ms(const struct redis_store *s);
 
-/* Starts it: s->maintenance. ST_NO_MEMORY; ST_UNAVAILABLE. */
+/* Starts the thread and sets s->maintenance. ST_NO_MEMORY; ST_UNAVAILABLE. */
 enum status maintenance_start(struct redis_store *s);
 
-/* Ends it; NULL is fine. */
+/* NULL is fine. */
 void maintenance_end(struct maintenance *m);
 
 /*
- * Transfers the dead letters of a response: from its `from`-th word on, two words each (id of the transfer,
- * dead letter), out of this queue, for a minute at most. Later another process may have them, and they may
- * have arrived. Dead letters that cannot arrive now stay in X: only a caller that waits for them needs the
- * status.
+ * Transfers dead letters of a response out of this queue, for at most a minute. From word `from` on, two words
+ * describe each: the id of the transfer, and the dead letter. Other processes may transfer the same dead letters
+ * later. Dead letters that cannot be posted now stay in X. Only a caller that needs all of them transferred needs
+ * the status.
  */
 enum status outbox_deliver(const struct call *c, size_t from, const struct store_op *op,
                            const struct store_queue *where);

@@ -11,62 +11,41 @@
 
 /* ---------------------------------------------------------------------- library */
 
-enum { ELEMENTS_MOST = 1 << 20 }; /* an image has 256 heads of messages, a page fewer */
+enum { ELEMENTS_MOST = 1 << 20 }; /* no response of claimd's scripts has as many */
 
 static void *
-create_array(const redisReadTask *task, int elements)
+create_limited_array(const redisReadTask *task, int elements)
 {
     const struct hiredis_library *l = task->privdata;
 
     return elements > ELEMENTS_MOST ? NULL : l->create_array(task, elements);
 }
 
-/* hiredis does not export its functions of a reader: a reader shows them. */
-static bool
-copy_reader_functions(void *library, struct hiredis_library *l)
-{
-    redisReader *(*create)(void);
-    void (*release)(redisReader * r);
-    redisReader *reader;
-
-    if (!library_find(library, "redisReaderCreate", &create) ||
-        !library_find(library, "redisReaderFree", &release))
-        return false;
-    reader = create();
-    if (reader == NULL)
-        return false;
-    l->limited = *reader->fn;
-    l->create_array = l->limited.createArray;
-    l->limited.createArray = create_array;
-    release(reader);
-    return true;
-}
+#define FIND(name, function) library_find(library, #function, &out->name) &&
 
 enum status
 hiredis_library_load(struct hiredis_library *out, struct reason *why)
 {
-    /* The version is that of the headers: a build against another hiredis loads that one. */
+    /* The version is that of the headers of this build. */
     void *library =
         dlopen("libhiredis.so." CLAIMD_HIREDIS_VERSION, RTLD_NOW | RTLD_LOCAL);
+    redisReader *reader = NULL;
 
     if (library == NULL)
         return reason_give(why, ST_UNAVAILABLE,
                            "a store on Redis needs hiredis " CLAIMD_HIREDIS_VERSION
                            " (Debian: libhiredis" CLAIMD_HIREDIS_VERSION "): %s",
                            dlerror());
-    if (!library_find(library, "redisConnectWithTimeout", &out->connect) ||
-        !library_find(library, "redisConnectUnixWithTimeout", &out->connect_unix) ||
-        !library_find(library, "redisSetTimeout", &out->set_timeout) ||
-        !library_find(library, "redisAppendFormattedCommand", &out->append) ||
-        !library_find(library, "redisBufferWrite", &out->write) ||
-        !library_find(library, "redisBufferRead", &out->read) ||
-        !library_find(library, "redisGetReplyFromReader", &out->get_parsed) ||
-        !library_find(library, "redisGetReply", &out->get_reply) ||
-        !library_find(library, "redisFree", &out->free) ||
-        !library_find(library, "freeReplyObject", &out->free_reply) ||
-        !copy_reader_functions(library, out))
+    if (HIREDIS_FUNCTIONS(FIND) true)
+        reader = out->reader_create();
+    if (reader == NULL)
         return reason_give(why, ST_UNAVAILABLE,
                            "hiredis lacks a function that claimd needs: %s", dlerror());
+    /* hiredis does not export the functions of its readers, so they are copied from a reader. */
+    out->limited = *reader->fn;
+    out->create_array = out->limited.createArray;
+    out->limited.createArray = create_limited_array;
+    out->reader_free(reader);
     return ST_OK;
 }
 
@@ -80,9 +59,9 @@ enum {
     REPLICAS_MOST = 16
 };
 
-/* %40 is @. */
+/* Decodes %XX. */
 static bool
-unescape(struct bytes text, char out[URL_WORD_CAP])
+url_unescape(struct bytes text, char out[URL_WORD_CAP])
 {
     size_t len = 0;
 
@@ -106,9 +85,9 @@ unescape(struct bytes text, char out[URL_WORD_CAP])
     return true;
 }
 
-/* Reads the part in front of the last @. */
+/* Reads and removes the part before the last @. */
 static enum status
-read_login(struct bytes *rest, struct url *out, struct reason *why)
+url_read_login(struct bytes *rest, struct url *out, struct reason *why)
 {
     const char *at = rest->len == 0 ? NULL : memrchr(rest->data, '@', rest->len);
     struct bytes login;
@@ -124,8 +103,8 @@ read_login(struct bytes *rest, struct url *out, struct reason *why)
         return reason_give(
             why, ST_BAD_VALUE,
             "the part in front of the @ must be user:password or :password");
-    return unescape(bytes_of(login.data, (size_t)(colon - login.data)), out->user) &&
-                   unescape(
+    return url_unescape(bytes_of(login.data, (size_t)(colon - login.data)), out->user) &&
+                   url_unescape(
                        bytes_of(colon + 1, login.len - 1 - (size_t)(colon - login.data)),
                        out->password)
                ? ST_OK
@@ -135,21 +114,21 @@ read_login(struct bytes *rest, struct url *out, struct reason *why)
 }
 
 static bool
-read_number(struct bytes text, int64_t least, int64_t most, int64_t *out)
+read_limited_number(struct bytes text, int64_t least, int64_t most, int64_t *out)
 {
     return bytes_to_i64(text, out) && *out >= least && *out <= most;
 }
 
 static bool
-read_host(struct bytes text, struct link_address *out)
+url_read_host(struct bytes text, struct link_address *out)
 {
-    const char *colon =
-        text.len == 0 ? NULL : memrchr(text.data, ':', text.len); /* [::1]:6379 */
+    /* The last colon: an IPv6 address has others ([::1]:6379). */
+    const char *colon = text.len == 0 ? NULL : memrchr(text.data, ':', text.len);
     int64_t port = PORT;
     size_t len = colon == NULL ? text.len : (size_t)(colon - text.data);
 
-    if (colon != NULL &&
-        !read_number(bytes_of(colon + 1, text.len - len - 1), 1, UINT16_MAX, &port))
+    if (colon != NULL && !read_limited_number(bytes_of(colon + 1, text.len - len - 1), 1,
+                                              UINT16_MAX, &port))
         return false;
     if (len > 2 && text.data[0] == '[' && text.data[len - 1] == ']') {
         text.data++;
@@ -164,7 +143,7 @@ read_host(struct bytes text, struct link_address *out)
 }
 
 static enum status
-read_hosts(struct bytes rest, struct url *out, struct reason *why)
+url_read_hosts(struct bytes rest, struct url *out, struct reason *why)
 {
     do {
         struct bytes one = bytes_cut(&rest, ',');
@@ -173,24 +152,24 @@ read_hosts(struct bytes rest, struct url *out, struct reason *why)
             return reason_give(
                 why, ST_BAD_VALUE,
                 "the URL may name at most 16 hosts. claimd asks these for the others");
-        if (!read_host(one, &out->hosts[out->host_count++]))
+        if (!url_read_host(one, &out->hosts[out->host_count++]))
             return reason_give(why, ST_BAD_VALUE, "a host must be HOST or HOST:PORT");
     } while (bytes_present(rest));
     return ST_OK;
 }
 
 static enum status
-read_parameter(struct bytes one, struct url *out, struct reason *why)
+url_read_parameter(struct bytes one, struct url *out, struct reason *why)
 {
     struct bytes name = bytes_cut(&one, '=');
     bool good = false;
 
     if (bytes_equal_str(name, "replicas"))
-        good = read_number(one, 0, REPLICAS_MOST, &out->replicas);
+        good = read_limited_number(one, 0, REPLICAS_MOST, &out->replicas);
     else if (bytes_equal_str(name, "confirm_ms"))
-        good = read_number(one, 1, MS_MOST, &out->confirm_ms);
+        good = read_limited_number(one, 1, MS_MOST, &out->confirm_ms);
     else if (bytes_equal_str(name, "patience_ms"))
-        good = read_number(one, 0, MS_MOST, &out->patience_ms);
+        good = read_limited_number(one, 0, MS_MOST, &out->patience_ms);
     else if (bytes_equal_str(name, "restarts"))
         good = out->restarts_held = bytes_equal_str(one, "held");
     else if (bytes_equal_str(name, "unsafe"))
@@ -227,7 +206,7 @@ url_read(const char *text, struct url *out, struct reason *why)
     rest = bytes_cut(&parameters, '?');
     rest.data += (is_local ? sizeof(local) : sizeof(tcp)) - 1;
     rest.len -= (is_local ? sizeof(local) : sizeof(tcp)) - 1;
-    st = read_login(&rest, out, why);
+    st = url_read_login(&rest, out, why);
     if (st == ST_OK && is_local) {
         if (rest.len == 0 || rest.data[0] != '/' || rest.len >= LINK_HOST_CAP)
             return reason_give(
@@ -236,22 +215,22 @@ url_read(const char *text, struct url *out, struct reason *why)
         memcpy(out->hosts[0].host, rest.data, rest.len);
         out->host_count = 1;
     } else if (st == ST_OK) {
-        st = read_hosts(rest, out, why);
+        st = url_read_hosts(rest, out, why);
     }
     while (st == ST_OK && bytes_present(parameters))
-        st = read_parameter(bytes_cut(&parameters, '&'), out, why);
+        st = url_read_parameter(bytes_cut(&parameters, '&'), out, why);
     return st;
 }
 
 /* ---------------------------------------------------------------------- connection */
 
 bool
-link_address_make(struct bytes host, int64_t port, const struct link_address *asked,
+link_address_make(struct bytes host, int64_t port, const struct link_address *source,
                   struct link_address *out)
 {
     if (port <= 0 || port > UINT16_MAX || host.len >= LINK_HOST_CAP)
         return false;
-    *out = *asked;
+    *out = *source;
     out->port = (uint16_t)port;
     if (host.len > 0) {
         memcpy(out->host, host.data, host.len);
@@ -270,54 +249,47 @@ link_name(const struct link_address *address, char out[LINK_NAME_CAP])
 }
 
 static struct timeval
-interval(int64_t ms)
+timeval_of(int64_t ms)
 {
     return (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 }
 
-/* The next response, behind which nothing may be left. NULL: it has failed, with a reason. */
-static redisReply *
-read_response(struct link *l, struct reason *why)
-{
-    void *answer = NULL;
-
-    if (l->library->get_reply(l->context, &answer) == REDIS_OK && answer != NULL) {
-        if (link_is_drained(l))
-            return answer;
-        link_free(l, answer);
-        link_fail(l, LINK_SURPLUS);
-    }
-    (void)reason_give(why, ST_UNAVAILABLE, "%s",
-                      l->context->err == REDIS_ERR_IO && errno == EAGAIN
-                          ? "Redis does not respond"
-                          : l->context->errstr);
-    return NULL;
-}
-
 enum status
-link_say(struct link *l, const struct bytes *words, size_t count, redisReply **out,
-         struct reason *why)
+link_command(struct link *l, const struct bytes *words, size_t count, redisReply **out,
+             struct reason *why)
 {
-    enum status st = link_add(l, words, count, NULL, BYTES_NONE);
+    enum status st = link_append(l, words, count, NULL, BYTES_NONE);
+    void *received = NULL;
+    redisReply *response;
 
+    *out = NULL;
     if (st != ST_OK)
         return st;
-    *out = read_response(l, why);
-    if (*out == NULL)
-        return ST_UNAVAILABLE;
-    if ((*out)->type != REDIS_REPLY_ERROR)
+    if (l->library->get_reply(l->context, &received) != REDIS_OK || received == NULL)
+        return reason_give(why, ST_UNAVAILABLE, "%s",
+                           l->context->err == REDIS_ERR_IO && errno == EAGAIN
+                               ? "Redis does not respond"
+                               : l->context->errstr);
+    response = received;
+    if (link_is_drained(l) && response->type != REDIS_REPLY_ERROR) {
+        *out = response;
         return ST_OK;
-    st = reason_give(why, ST_UNAVAILABLE, "%s", (*out)->str);
-    link_free(l, *out);
-    *out = NULL;
+    }
+    if (link_is_drained(l)) {
+        st = reason_give(why, ST_UNAVAILABLE, "%s", response->str);
+    } else {
+        link_fail(l, LINK_SURPLUS);
+        st = reason_give(why, ST_UNAVAILABLE, "%s", LINK_SURPLUS);
+    }
+    link_free_response(l, response);
     return st;
 }
 
 static enum status
-log_in(struct link *l, const struct link_config *config, struct reason *why)
+link_log_in(struct link *l, const struct link_config *config, struct reason *why)
 {
     struct bytes words[3] = {BYTES_LIT("AUTH")};
-    redisReply *answer = NULL;
+    redisReply *response = NULL;
     size_t count = 1;
     enum status st;
 
@@ -326,8 +298,8 @@ log_in(struct link *l, const struct link_config *config, struct reason *why)
     if (config->user[0] != '\0')
         words[count++] = bytes_str(config->user);
     words[count++] = bytes_str(config->password);
-    st = link_say(l, words, count, &answer, why);
-    link_free(l, answer);
+    st = link_command(l, words, count, &response, why);
+    link_free_response(l, response);
     return st;
 }
 
@@ -336,7 +308,7 @@ link_open(struct link *l, const struct link_config *config, const struct link_ad
           struct reason *why)
 {
     struct hiredis_library *library = config->library;
-    const struct timeval limit = interval(config->connect_ms);
+    const struct timeval limit = timeval_of(config->connect_ms);
     struct reason what;
     char name[LINK_NAME_CAP];
     enum status st;
@@ -350,10 +322,10 @@ link_open(struct link *l, const struct link_config *config, const struct link_ad
     l->context->reader->fn = &library->limited;
     l->context->reader->privdata = library;
     if (l->context->err != 0 ||
-        library->set_timeout(l->context, interval(config->answer_ms)) != REDIS_OK)
+        library->set_timeout(l->context, timeval_of(config->response_ms)) != REDIS_OK)
         st = reason_give(&what, ST_UNAVAILABLE, "%s", l->context->errstr);
     else
-        st = log_in(l, config, &what);
+        st = link_log_in(l, config, &what);
     if (st == ST_OK)
         return ST_OK;
     link_close(l);
@@ -362,10 +334,10 @@ link_open(struct link *l, const struct link_config *config, const struct link_ad
 }
 
 void
-link_limit(struct link *l, int64_t answer_ms)
+link_set_timeout(struct link *l, int64_t response_ms)
 {
-    (void)l->library->set_timeout(l->context,
-                                  interval(answer_ms)); /* or it stays as it was */
+    /* If this fails, the former limit stays. */
+    (void)l->library->set_timeout(l->context, timeval_of(response_ms));
 }
 
 void
@@ -377,7 +349,7 @@ link_close(struct link *l)
 }
 
 bool
-link_is_fresh(const struct link *l)
+link_is_reusable(const struct link *l)
 {
     char byte;
     ssize_t n;
@@ -389,38 +361,38 @@ link_is_fresh(const struct link *l)
 }
 
 static bool
-append(struct link *l, const char *data, size_t len)
+append_data(struct link *l, const char *data, size_t len)
 {
     return l->library->append(l->context, data, len) == REDIS_OK;
 }
 
 static bool
-append_head(struct link *l, char mark, size_t number)
+append_length(struct link *l, char mark, size_t number)
 {
     char head[32];
     int len = snprintf(head, sizeof(head), "%c%zu\r\n", mark, number);
 
-    return append(l, head, (size_t)len);
+    return append_data(l, head, (size_t)len);
 }
 
 static bool
 append_word(struct link *l, struct bytes word)
 {
-    return append_head(l, '$', word.len) && append(l, word.data, word.len) &&
-           append(l, "\r\n", 2);
+    return append_length(l, '$', word.len) && append_data(l, word.data, word.len) &&
+           append_data(l, "\r\n", 2);
 }
 
 enum status
-link_add(struct link *l, const struct bytes *words, size_t count,
-         const struct command *rest, struct bytes last)
+link_append(struct link *l, const struct bytes *words, size_t count,
+            const struct command *rest, struct bytes last)
 {
-    bool good = append_head(
+    bool good = append_length(
         l, '*', count + (rest == NULL ? 0 : rest->count) + (bytes_present(last) ? 1 : 0));
 
     for (size_t i = 0; good && i < count; i++)
         good = append_word(l, words[i]);
     if (good && rest != NULL)
-        good = !rest->words.failed && append(l, rest->words.data, rest->words.len);
+        good = !rest->words.failed && append_data(l, rest->words.data, rest->words.len);
     if (good && bytes_present(last))
         good = append_word(l, last);
     return good ? ST_OK : ST_NO_MEMORY;
@@ -440,14 +412,14 @@ link_is_drained(const struct link *l)
 }
 
 void
-link_free(const struct link *l, redisReply *reply)
+link_free_response(const struct link *l, redisReply *response)
 {
-    if (reply != NULL)
-        l->library->free_reply(reply);
+    if (response != NULL)
+        l->library->free_reply(response);
 }
 
 bool
-link_push(struct link *l, bool *all)
+link_write(struct link *l, bool *all)
 {
     int done = 0;
 
@@ -463,13 +435,13 @@ link_flush(struct link *l)
     bool all = false;
 
     while (!all)
-        if (!link_push(l, &all))
+        if (!link_write(l, &all))
             return false;
     return true;
 }
 
 bool
-link_fill(struct link *l, bool *more)
+link_read(struct link *l, bool *more)
 {
     enum { PIECE = 16 << 10 }; /* hiredis reads no more at a time */
     const size_t before = l->context->reader->len;
@@ -481,9 +453,9 @@ link_fill(struct link *l, bool *more)
 }
 
 redisReply *
-link_parsed(struct link *l)
+link_next_response(struct link *l)
 {
-    void *reply = NULL;
+    void *response = NULL;
 
-    return l->library->get_parsed(l->context, &reply) == REDIS_OK ? reply : NULL;
+    return l->library->get_parsed(l->context, &response) == REDIS_OK ? response : NULL;
 }

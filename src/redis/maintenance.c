@@ -1,17 +1,21 @@
 /*
- * maintenance: a thread of a store on Redis for the work that no request does. It wakes waiters whose time has
- * come (waiting.h), listens for changes by other processes, renews the leases of deliveries
- * (subscription_ops.h) and refreshes the map of the slots.
+ * maintenance: a thread of a store on Redis for work that no request does. It wakes waiters (waiting.h), listens for
+ * changes by other processes, renews the leases of deliveries (subscription_ops.h) and refreshes the map of the slots.
  *
- * Each queue has a channel, in the slot of its keys (sharded pub/sub of Redis 7). Scripts publish there when
- * messages become ready while a process listens, and when the queue is deleted (lib/queue.lua). The thread has
- * a connection to each node with a channel that it needs, and subscribes again when the connection breaks or
- * the slot moves. Notifications in between are lost, so waiters also look from time to time.
+ * Each queue has a channel in the slot of its keys (sharded pub/sub of Redis 7). Scripts publish to it when messages
+ * become ready while a process listens, and when the queue is deleted (lib/queue.lua). The thread has a connection to
+ * each node whose channels it needs. If the connection breaks or the slot moves, the thread subscribes again.
+ * Notifications in between are lost, so claimd also wakes waiters from time to time.
  *
- * With the clock of tests there is no such thread. Housekeeping does its work.
+ *     channel:   unsubscribed --SSUBSCRIBE confirmed--> subscribed --no waiter for KEPT_MS--> removed
+ *                     ^                                      |
+ *                     +------ node dropped, slot moved ------+
  *
- *   Memory   a channel each, for half a minute after the last waiter
- *   Blocking the thread: opening a connection, and the scripts of delivery_keep(); never reading
+ * With a test clock there is no such thread, and housekeeping wakes the waiters.
+ *
+ *   Threads  maintenance_start() and maintenance_end(): the one that opens the store. The rest: this thread
+ *   Blocking opening a connection, and the scripts of delivery_leases_renew(). Reading never blocks
+ *   Memory   a channel for each queue with waiters, until half a minute after the last one
  */
 #include "claimd/base/thread.h"
 #include "claimd/ds/hashmap.h"
@@ -24,31 +28,32 @@
 #include <unistd.h>
 
 enum {
-    NODES = 256, /* that a process listens to, at most */
-    REST_MOST_MS = 10000,
-    MAP_MS = 30000,    /* the map is refreshed so often, even without a redirection */
-    RETRY_MS = 1000,   /* between two attempts to subscribe */
-    KEPT_MS = 30000,   /* a channel that no waiter has wanted for so long is dropped */
-    SILENCE_MS = 10000 /* then a node gets a PING, and is dropped after as long */
+    NODES = 256, /* maximum number of nodes that a process listens to */
+    SLEEP_MOST_MS = 10000,
+    MAP_MS = 30000,  /* maximum age of the map */
+    RETRY_MS = 1000, /* time between two attempts to subscribe */
+    KEPT_MS = 30000, /* time from the last waiter to the removal of a channel */
+    SILENCE_MS =
+        10000 /* time from the last message of a node to a PING, and to its end */
 };
 
 /* A connection that only listens. */
 struct pubsub_node {
     struct link link;
-    int64_t heard_ms; /* the last response, or the PING */
-    bool asked;
-    int64_t failed_ms; /* when it could not be reached */
+    int64_t received_ms; /* the last message, or the time of the PING */
+    bool ping_sent;
+    int64_t failed_ms; /* the last failure to connect */
 };
 
 struct channel {
     struct hashnode node; /* by the name */
     struct list link;
-    struct store_queue where; /* texts stand behind the name */
-    int64_t wanted_ms;
+    struct store_queue where;
+    int64_t wanted_ms; /* the last waiter */
     uint16_t slot;
-    bool subscribed; /* as far as is known */
+    bool subscribed; /* the node has confirmed it */
     struct bytes name;
-    char text[];
+    char text[]; /* of the name and the queue */
 };
 
 struct maintenance {
@@ -58,10 +63,10 @@ struct maintenance {
     int event_fd;
     pthread_t thread;
     struct hashmap channels;
-    struct list unsubscribed, subscribed; /* of these; the latter oldest wish first */
-    unsigned generation;                  /* of the places in the map */
-    int64_t tried_ms;                     /* the last attempt to subscribe */
-    struct pubsub_node nodes[NODES];      /* by their place in the map */
+    struct list unsubscribed, subscribed; /* channels, least recently wanted first */
+    unsigned generation;                  /* of the indexes of nodes */
+    int64_t tried_ms; /* the last attempt to subscribe; INT64_MIN: try now */
+    struct pubsub_node nodes[NODES]; /* by index in the map */
 };
 
 static int64_t
@@ -79,13 +84,13 @@ sooner(int64_t a, int64_t b)
 static void
 refresh_map(struct cluster *cluster)
 {
-    struct cluster_client *client = cluster_take(cluster);
+    struct cluster_client *client = cluster_client_take(cluster);
     struct reason unused;
 
     if (client == NULL)
         return;
     (void)cluster_refresh(client, &unused);
-    cluster_give(client);
+    cluster_client_return(client);
 }
 
 /* ---------------------------------------------------------------------- channels */
@@ -98,23 +103,23 @@ channel_has_name(const struct hashnode *node, const void *key)
 }
 
 static uint64_t
-hash_of(const struct maintenance *m, struct bytes name)
+channel_hash(const struct maintenance *m, struct bytes name)
 {
     return hash_mix(hash_bytes(&m->store->hash_key, name));
 }
 
 static struct channel *
-find_channel(const struct maintenance *m, struct bytes name)
+channel_find(const struct maintenance *m, struct bytes name)
 {
     struct hashnode *node =
-        hashmap_find(&m->channels, hash_of(m, name), channel_has_name, &name);
+        hashmap_find(&m->channels, channel_hash(m, name), channel_has_name, &name);
 
     return node == NULL ? NULL : container_of(node, struct channel, node);
 }
 
 /* NULL: no memory. */
 static struct channel *
-add_channel(struct maintenance *m, struct bytes name, const struct store_queue *where)
+channel_add(struct maintenance *m, struct bytes name, const struct store_queue *where)
 {
     struct channel *c;
     char *to;
@@ -131,13 +136,13 @@ add_channel(struct maintenance *m, struct bytes name, const struct store_queue *
     c->where.project = bytes_lay(&to, where->project);
     c->where.name = bytes_lay(&to, where->name);
     c->slot = slot_of(name);
-    hashmap_insert(&m->channels, &c->node, hash_of(m, c->name));
-    m->tried_ms = INT64_MIN; /* at once */
+    hashmap_insert(&m->channels, &c->node, channel_hash(m, c->name));
+    m->tried_ms = INT64_MIN;
     return c;
 }
 
 static void
-move_channel(struct maintenance *m, struct channel *c, bool subscribed)
+channel_move(struct maintenance *m, struct channel *c, bool subscribed)
 {
     c->subscribed = subscribed;
     if (list_linked(&c->link))
@@ -145,16 +150,16 @@ move_channel(struct maintenance *m, struct channel *c, bool subscribed)
     list_add_before(subscribed ? &m->subscribed : &m->unsubscribed, &c->link);
 }
 
-/* Listens for the queues of new waiters. Without memory a waiter looks by itself. */
+/* Adds channels for queues with new waiters. Without memory, the timer of the wait queue wakes the waiters. */
 static void
-add_fresh_channels(struct maintenance *m, int64_t now)
+add_new_channels(struct maintenance *m, int64_t now)
 {
     struct store_queue where;
     struct buf text, name;
 
     buf_init(&text, m->channels.mem);
     buf_init(&name, m->channels.mem);
-    while (waiting_take_fresh(m->store, &text, &where)) {
+    while (waiting_take_new(m->store, &text, &where)) {
         struct channel *c;
 
         buf_reset(&name, SIZE_MAX);
@@ -162,13 +167,13 @@ add_fresh_channels(struct maintenance *m, int64_t now)
         buf_str(&name, KEY_CHANNEL);
         if (name.failed)
             continue;
-        c = find_channel(m, buf_view(&name));
+        c = channel_find(m, buf_view(&name));
         if (c == NULL)
-            c = add_channel(m, buf_view(&name), &where);
+            c = channel_add(m, buf_view(&name), &where);
         if (c == NULL)
             continue;
         c->wanted_ms = now;
-        move_channel(m, c, c->subscribed);
+        channel_move(m, c, c->subscribed);
     }
     buf_fini(&name);
     buf_fini(&text);
@@ -176,7 +181,7 @@ add_fresh_channels(struct maintenance *m, int64_t now)
 
 /* ---------------------------------------------------------------------- nodes */
 
-/* Closes the connection. All channels there must be subscribed again. */
+/* Closes the connection to a node. Its channels become unsubscribed. */
 static void
 drop_node(struct maintenance *m, uint16_t node)
 {
@@ -187,11 +192,11 @@ drop_node(struct maintenance *m, uint16_t node)
         struct channel *c = container_of(at, struct channel, node);
 
         if (c->subscribed && map_find(&m->store->cluster.map, c->slot) == node)
-            move_channel(m, c, false);
+            channel_move(m, c, false);
     }
 }
 
-/* NULL: it cannot be reached. */
+/* Returns the connection to a node, and opens it if necessary. NULL: it cannot be opened. */
 static struct pubsub_node *
 connect_node(struct maintenance *m, uint16_t node, int64_t now)
 {
@@ -206,19 +211,19 @@ connect_node(struct maintenance *m, uint16_t node, int64_t now)
     if (link_is_open(&n->link))
         return n;
     if (n->failed_ms == now)
-        return NULL; /* once a round is enough */
+        return NULL; /* one attempt in each round */
     address = map_address(&cluster->map, node);
     if (link_open(&n->link, &cluster->config.link, &address, &unused) != ST_OK) {
         n->failed_ms = now;
         return NULL;
     }
-    n->heard_ms = now;
-    n->asked = false;
+    n->received_ms = now;
+    n->ping_sent = false;
     return n;
 }
 
 static bool
-send_word(struct maintenance *m, uint16_t node, int64_t now, const char *word,
+node_send(struct maintenance *m, uint16_t node, int64_t now, const char *word,
           struct bytes name)
 {
     const struct bytes words[] = {bytes_str(word), name};
@@ -226,7 +231,7 @@ send_word(struct maintenance *m, uint16_t node, int64_t now, const char *word,
 
     if (n == NULL)
         return false;
-    if (link_add(&n->link, words, bytes_present(name) ? 2 : 1, NULL, BYTES_NONE) ==
+    if (link_append(&n->link, words, bytes_present(name) ? 2 : 1, NULL, BYTES_NONE) ==
             ST_OK &&
         link_flush(&n->link))
         return true;
@@ -234,7 +239,7 @@ send_word(struct maintenance *m, uint16_t node, int64_t now, const char *word,
     return false;
 }
 
-/* Removes the first channels of a list that no waiter wants any more. */
+/* Removes the channels of a list that no waiter has wanted for KEPT_MS. */
 static void
 remove_old_channels(struct maintenance *m, struct list *list, int64_t now)
 {
@@ -245,7 +250,7 @@ remove_old_channels(struct maintenance *m, struct list *list, int64_t now)
         if (c->wanted_ms + KEPT_MS > now)
             return;
         if (c->subscribed && node < NODES && link_is_open(&m->nodes[node].link))
-            (void)send_word(m, node, now, "SUNSUBSCRIBE", c->name);
+            (void)node_send(m, node, now, "SUNSUBSCRIBE", c->name);
         list_remove(&c->link);
         hashmap_remove(&m->channels, &c->node);
         mem_free(m->channels.mem, c);
@@ -265,9 +270,9 @@ subscribe_all(struct maintenance *m, int64_t now)
 
         list_add_before(&tried, &c->link);
         if (node != MAP_NOWHERE)
-            (void)send_word(m, node, now, "SSUBSCRIBE", c->name);
+            (void)node_send(m, node, now, "SSUBSCRIBE", c->name);
     }
-    list_move(&m->unsubscribed, &tried); /* until the node confirms it */
+    list_move(&m->unsubscribed, &tried); /* until the nodes confirm */
 }
 
 static void
@@ -276,29 +281,29 @@ ping_silent_nodes(struct maintenance *m, int64_t now)
     for (uint16_t i = 0; i < NODES; i++) {
         struct pubsub_node *n = &m->nodes[i];
 
-        if (!link_is_open(&n->link) || n->heard_ms + SILENCE_MS > now)
+        if (!link_is_open(&n->link) || n->received_ms + SILENCE_MS > now)
             continue;
-        if (n->asked) {
+        if (n->ping_sent) {
             drop_node(m, i);
             continue;
         }
-        n->asked = send_word(m, i, now, "PING", BYTES_NONE);
-        n->heard_ms = now; /* from here on it has as long to respond */
+        n->ping_sent = node_send(m, i, now, "PING", BYTES_NONE);
+        n->received_ms = now; /* the node has SILENCE_MS to respond */
     }
 }
 
-/* Subscribes to what is missing and drops what is not wanted. Returns when to do so again. */
+/* Subscribes to unsubscribed channels, removes old ones and pings silent nodes. Returns when to do so again. */
 static int64_t
-tend_channels(struct maintenance *m, int64_t now)
+maintain_channels(struct maintenance *m, int64_t now)
 {
     const unsigned generation = map_generation(&m->store->cluster.map);
 
-    if (m->generation != generation) { /* the map has forgotten its places */
+    if (m->generation != generation) { /* the indexes of nodes have changed */
         for (uint16_t i = 0; i < NODES; i++)
             if (link_is_open(&m->nodes[i].link))
                 drop_node(m, i);
         while (!list_empty(&m->subscribed))
-            move_channel(m, container_of(m->subscribed.next, struct channel, link),
+            channel_move(m, container_of(m->subscribed.next, struct channel, link),
                          false);
         m->generation = generation;
     }
@@ -321,9 +326,9 @@ handle_notification(struct maintenance *m, const redisReply *reply)
 {
     struct bytes kind = reply_text(reply_word(reply, 0)),
                  name = reply_text(reply_word(reply, 1));
-    struct channel *c = bytes_present(name) ? find_channel(m, name) : NULL;
+    struct channel *c = bytes_present(name) ? channel_find(m, name) : NULL;
 
-    if (reply->type == REDIS_REPLY_ERROR) { /* most of all MOVED: the map is old */
+    if (reply->type == REDIS_REPLY_ERROR) { /* usually MOVED: the map is old */
         refresh_map(&m->store->cluster);
     } else if (c == NULL) {
         return;
@@ -331,10 +336,10 @@ handle_notification(struct maintenance *m, const redisReply *reply)
         waiting_notify(m->store, &c->where,
                        bytes_equal_str(reply_text(reply_word(reply, 2)), "gone"));
     } else if (bytes_equal_str(kind, "ssubscribe") && !c->subscribed) {
-        move_channel(m, c, true);
-        waiting_notify(m->store, &c->where, false); /* earlier ones were lost */
+        channel_move(m, c, true);
+        waiting_notify(m->store, &c->where, false); /* earlier notifications were lost */
     } else if (bytes_equal_str(kind, "sunsubscribe")) {
-        move_channel(m, c, false);
+        channel_move(m, c, false);
     }
 }
 
@@ -343,15 +348,15 @@ read_node(struct maintenance *m, uint16_t node)
 {
     struct pubsub_node *n = &m->nodes[node];
     redisReply *reply;
-    bool more; /* comes in the next round */
+    bool more; /* the next round reads it */
 
-    n->heard_ms = now_ms();
-    n->asked = false;
-    if (!link_fill(&n->link, &more)) {
+    n->received_ms = now_ms();
+    n->ping_sent = false;
+    if (!link_read(&n->link, &more)) {
         drop_node(m, node);
         return;
     }
-    while (link_is_open(&n->link) && (reply = link_parsed(&n->link)) != NULL) {
+    while (link_is_open(&n->link) && (reply = link_next_response(&n->link)) != NULL) {
         struct hiredis_library *library = n->link.library;
 
         handle_notification(m, reply);
@@ -361,16 +366,16 @@ read_node(struct maintenance *m, uint16_t node)
 
 /* ---------------------------------------------------------------------- thread */
 
-/* Does what is due. Returns when there is more. */
+/* Does all work that is due. Returns when there is more. */
 static int64_t
-do_due(struct maintenance *m)
+run_due(struct maintenance *m)
 {
     struct cluster *cluster = &m->store->cluster;
     const int64_t now = now_ms();
     int64_t next;
 
-    add_fresh_channels(m, now);
-    next = sooner(waiting_wake_due(m->store, now), delivery_keep(m->store));
+    add_new_channels(m, now);
+    next = sooner(waiting_wake_due(m->store, now), delivery_leases_renew(m->store));
     if (!cluster->map.single) {
         if (now - m->mapped_ms >= MAP_MS) {
             refresh_map(cluster);
@@ -378,18 +383,18 @@ do_due(struct maintenance *m)
         }
         next = sooner(next, m->mapped_ms + MAP_MS);
     }
-    return sooner(next, tend_channels(m, now));
+    return sooner(next, maintain_channels(m, now));
 }
 
-/* Sleeps until then, or until a node or another thread has news. */
+/* Sleeps until this time, or until a node has sent something or another thread wakes this one. */
 static void
 sleep_until(struct maintenance *m, int64_t until)
 {
     struct pollfd fds[NODES + 1] = {{.fd = m->event_fd, .events = POLLIN}};
     uint16_t nodes[NODES];
     nfds_t count = 0;
-    int64_t wait_ms = REST_MOST_MS;
-    eventfd_t calls;
+    int64_t wait_ms = SLEEP_MOST_MS;
+    eventfd_t wakeups;
 
     for (uint16_t i = 0; i < NODES; i++)
         if (link_is_open(&m->nodes[i].link)) {
@@ -398,11 +403,11 @@ sleep_until(struct maintenance *m, int64_t until)
                 (struct pollfd){.fd = m->nodes[i].link.context->fd, .events = POLLIN};
         }
     if (until != INT64_MAX)
-        wait_ms = sooner(until - now_ms(), REST_MOST_MS);
+        wait_ms = sooner(until - now_ms(), SLEEP_MOST_MS);
     if (poll(fds, count + 1, wait_ms < 0 ? 0 : (int)wait_ms) <= 0)
         return;
     if (fds[0].revents != 0)
-        (void)eventfd_read(m->event_fd, &calls);
+        (void)eventfd_read(m->event_fd, &wakeups);
     for (nfds_t i = 0; i < count; i++)
         if (fds[i + 1].revents != 0)
             read_node(m, nodes[i]);
@@ -414,7 +419,7 @@ thread_main(void *arg)
     struct maintenance *m = arg;
 
     while (!atomic_load(&m->closing))
-        sleep_until(m, do_due(m));
+        sleep_until(m, run_due(m));
     return NULL;
 }
 
@@ -459,7 +464,7 @@ maintenance_start(struct redis_store *s)
     list_init(&m->unsubscribed);
     list_init(&m->subscribed);
     m->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    waiting_keep(s, wake_thread, m);
+    waiting_set_maintenance(s, wake_thread, m);
     s->maintenance = m;
     st = m->event_fd < 0 ? ST_UNAVAILABLE : thread_start(&m->thread, thread_main, m);
     if (st != ST_OK) {

@@ -1,4 +1,4 @@
-/* The store's operations on messages and claims. */
+/* message_ops: the operations of the store on messages and claims, and the transfer of dead letters. */
 #include "redis/call.h"
 #include "redis/subscription_ops.h"
 #include "redis/waiting.h"
@@ -11,30 +11,32 @@ enum { NOW = 1, TAG };
 
 /* ---------------------------------------------------------------------- views */
 
-/* What a batch holds: the response that its views point into. */
+/* The memory of a batch: its views, and the response that they point into. */
 struct batch_pin {
     redisReply *response;
     int64_t now_ms;
     struct store_message messages[];
 };
 
-/* Space for so many views, for operations that must not deliver what they cannot return. NULL: no memory. */
+/* Makes space for `count` views. An operation that delivers messages does so before it calls the script, so that it
+ * can return what it delivers. NULL: no memory. */
 static struct batch_pin *
-reserve_views(struct redis_store *s, size_t count)
+batch_pin_new(struct redis_store *s, size_t count)
 {
     return mem_alloc(s->config.mem,
                      sizeof(struct batch_pin) + count * sizeof(struct store_message));
 }
 
 static void
-fill_view(const struct call *c, size_t at, struct store_message *out)
+message_view_fill(const struct call *c, size_t at, struct store_message *out)
 {
     const struct message_head head = call_head(c, at + 1);
     const struct bytes claim = call_item(c, at + 3);
 
     *out =
         (struct store_message){.body = call_item(c, at + 2), .checksum = head.checksum};
-    write_message_id(call_item(c, TAG), (uint64_t)call_integer(c, at), head.id, &out->id);
+    message_id_write(call_item(c, TAG), (uint64_t)call_integer(c, at), head.original_id,
+                     &out->id);
     memcpy(out->claim_id.text, claim.data, claim.len);
     out->ttl_s = (head.expires_ms - head.posted_ms) / 1000;
     out->age_s = (call_integer(c, NOW) - head.posted_ms) / 1000;
@@ -42,10 +44,10 @@ fill_view(const struct call *c, size_t at, struct store_message *out)
     out->pin = (void *)(uintptr_t)head.posted_ms;
 }
 
-/* How many messages the response has from that word on, four words each (number, head, body, claim), up to
- * the end or to an empty number: as many as the call asked for at most, as call_run() has checked. */
+/* The number of messages from word `from` on. Each has four words (number, head, body, claim). The list ends at the
+ * end of the response or at an empty number. call_run() has checked that there are no more than requested. */
 static size_t
-count_messages(const struct call *c, size_t from)
+response_message_count(const struct call *c, size_t from)
 {
     size_t count = 0;
 
@@ -54,11 +56,11 @@ count_messages(const struct call *c, size_t from)
     return count;
 }
 
-/* Shows the messages from that word on. The batch takes the space and the response over. */
+/* Fills a batch with the messages from word `from` on. The batch takes ownership of the space and the response. */
 static void
-fill_batch(struct call *c, size_t from, struct batch_pin *pin, struct store_batch *out)
+batch_fill(struct call *c, size_t from, struct batch_pin *pin, struct store_batch *out)
 {
-    const size_t count = count_messages(c, from);
+    const size_t count = response_message_count(c, from);
 
     out->count = 0;
     out->room = 0;
@@ -68,7 +70,7 @@ fill_batch(struct call *c, size_t from, struct batch_pin *pin, struct store_batc
         return;
     }
     for (size_t i = 0; i < count; i++)
-        fill_view(c, from + 4 * i, &pin->messages[i]);
+        message_view_fill(c, from + 4 * i, &pin->messages[i]);
     pin->now_ms = call_integer(c, NOW);
     pin->response = call_take_response(c);
     out->store = &c->store->store;
@@ -76,15 +78,15 @@ fill_batch(struct call *c, size_t from, struct batch_pin *pin, struct store_batc
     out->count = count;
 }
 
-/* The same in space of its own. ST_NO_MEMORY. */
+/* Likewise, with new space. ST_NO_MEMORY. */
 static enum status
-show_messages(struct call *c, size_t from, struct store_batch *out)
+batch_fill_new(struct call *c, size_t from, struct store_batch *out)
 {
-    struct batch_pin *pin = reserve_views(c->store, count_messages(c, from));
+    struct batch_pin *pin = batch_pin_new(c->store, response_message_count(c, from));
 
     if (pin == NULL)
         return ST_NO_MEMORY;
-    fill_batch(c, from, pin, out);
+    batch_fill(c, from, pin, out);
     return ST_OK;
 }
 
@@ -94,11 +96,11 @@ redis_batch_release(const struct store *s, struct store_batch *batch)
     struct redis_store *store = redis_of((struct store *)(uintptr_t)s);
     struct batch_pin *pin = container_of(batch->messages, struct batch_pin, messages[0]);
 
-    wire_give_back(&store->cluster.wire, pin->response);
+    wire_free_response(&store->cluster.wire, pin->response);
     mem_free(store->config.mem, pin);
 }
 
-/* The end of an operation that delivers messages. */
+/* Ends an operation that delivers messages: counts them, or enters the waiter. */
 static enum status
 finish_delivery(struct redis_store *s, struct store_op *op,
                 const struct store_queue *where, size_t limit, enum store_counter which,
@@ -118,11 +120,11 @@ finish_delivery(struct redis_store *s, struct store_op *op,
     return ST_OK;
 }
 
-/* Adds what scripts need that deliver messages: how many, those reserved for waiters in front, and the bytes
- * of bodies that the response may have. */
+/* Adds the limits of scripts that deliver messages: the number of messages, the number reserved for earlier waiters,
+ * and the bytes of bodies that fit into the response. */
 static void
-add_limits(struct call *c, const struct store_op *op, size_t limit,
-           const struct store_batch *batch)
+call_add_limits(struct call *c, const struct store_op *op, size_t limit,
+                const struct store_batch *batch)
 {
     const size_t reserved = waiting_reserved(c->store, op, c->where, &limit);
 
@@ -131,9 +133,9 @@ add_limits(struct call *c, const struct store_op *op, size_t limit,
     call_number(c, (int64_t)batch->room);
 }
 
-/* Adds the ids of the messages that the caller has decrypted (struct store_batch). */
+/* Adds the ids of messages that the caller has decrypted (struct store_batch). */
 static void
-add_opened(struct call *c, const struct store_batch *opened)
+call_add_decrypted_ids(struct call *c, const struct store_batch *opened)
 {
     if (opened == NULL)
         call_text(c, "-");
@@ -146,13 +148,13 @@ redis_message_post(struct store *store, struct store_op *op,
                    const struct store_queue *where, const struct store_post *post,
                    struct store_id *ids)
 {
-    enum { ITS_TAG = 1, FIRST, UNLISTED, TELLS };
+    enum { POSTED_TAG = 1, FIRST, UNLISTED, DELIVERY_DUE };
     struct redis_store *s = redis_of(store);
     struct call c = call_begin(s, op, where);
     enum status st;
 
     if (post->create_queue)
-        call_digits(&c, TAG_DIGITS);
+        call_random_digits(&c, TAG_DIGITS);
     else
         call_text(&c, "");
     call_raw(&c, &post->client, sizeof(post->client));
@@ -166,16 +168,16 @@ redis_message_post(struct store *store, struct store_op *op,
         call_word(&c, post->drafts[i].body);
         call_checksum(&c, post->checksums == NULL ? NULL : &post->checksums[i]);
     }
-    st = call_run(&c, SCRIPT_message_post, CALL_CHANGES);
+    st = call_run(&c, SCRIPT_message_post, CALL_CHANGE);
     for (size_t i = 0; st == ST_OK && i < post->count; i++)
-        write_message_id(call_item(&c, ITS_TAG), (uint64_t)call_integer(&c, FIRST) + i,
+        message_id_write(call_item(&c, POSTED_TAG), (uint64_t)call_integer(&c, FIRST) + i,
                          BYTES_NONE, &ids[i]);
     if (st == ST_OK)
         counters_add(s, STORE_COUNT_POSTED, post->count);
-    if (st == ST_OK && call_integer(&c, TELLS) != 0)
-        delivery_is_due(s, op, where, 0);
+    if (st == ST_OK && call_integer(&c, DELIVERY_DUE) != 0)
+        delivery_mark_due(s, op, where, 0);
     if (st == ST_OK && call_integer(&c, UNLISTED) != 0)
-        st = queue_index_add(s, op, where, call_item(&c, ITS_TAG));
+        st = queue_index_add(s, op, where, call_item(&c, POSTED_TAG));
     call_end(&c);
     waiting_wake(s, op, where);
     return st;
@@ -200,12 +202,12 @@ redis_message_list(struct store *store, struct store_op *op,
     call_number(&c, filter->include_claimed);
     call_number(&c, filter->include_delayed);
     call_raw(&c, &filter->client, filter->hide_client ? sizeof(filter->client) : 0);
-    st = call_run(&c, SCRIPT_message_list, CALL_LOOKS);
+    st = call_run(&c, SCRIPT_message_list, CALL_READ);
     last = (uint64_t)call_integer(&c, LAST);
     if (st == ST_AGAIN)
         out->resume[0] = last;
     if (st == ST_OK)
-        st = show_messages(&c, LISTED, out);
+        st = batch_fill_new(&c, LISTED, out);
     if (st == ST_OK && out->count > 0)
         (void)snprintf(out->next.text, sizeof(out->next.text), "%" PRIu64, last);
     call_end(&c);
@@ -223,16 +225,16 @@ redis_message_get(struct store *store, struct store_op *op,
     for (size_t i = 0; i < count; i++)
         call_id(&c, ids[i]);
     c.most = count;
-    st = call_run(&c, SCRIPT_message_get, CALL_LOOKS);
+    st = call_run(&c, SCRIPT_message_get, CALL_READ);
     if (st == ST_OK)
-        st = show_messages(&c, GOT, out);
+        st = batch_fill_new(&c, GOT, out);
     call_end(&c);
     return st;
 }
 
 /* ---------------------------------------------------------------------- deletion */
 
-/* Counts deleted messages, and of claimed ones the time since the claim and the number of claims. */
+/* Counts deleted messages. Of claimed ones it also counts the time since the claim, and the number of claims. */
 static void
 count_deleted(const struct call *c, enum status st, bool with_claim)
 {
@@ -263,7 +265,7 @@ redis_message_delete(struct store *store, struct store_op *op,
     for (size_t i = 0; i < which->count; i++)
         call_id(&c, which->ids[i]);
     c.most = which->count;
-    st = call_run(&c, SCRIPT_message_delete, CALL_CHANGES);
+    st = call_run(&c, SCRIPT_message_delete, CALL_CHANGE);
     count_deleted(&c, st, which->rule == STORE_DELETE_HELD);
     call_end(&c);
     return st;
@@ -274,25 +276,208 @@ redis_message_pop(struct store *store, struct store_op *op,
                   const struct store_queue *where, size_t limit, struct store_batch *out)
 {
     struct redis_store *s = redis_of(store);
-    struct batch_pin *pin = reserve_views(s, limit);
+    struct batch_pin *pin = batch_pin_new(s, limit);
     struct call c;
     enum status st;
 
     if (pin == NULL)
         return ST_NO_MEMORY;
     c = call_begin(s, op, where);
-    add_limits(&c, op, limit, out);
-    add_opened(&c, out->opened);
-    st = call_run(&c, SCRIPT_message_pop, CALL_CHANGES);
+    call_add_limits(&c, op, limit, out);
+    call_add_decrypted_ids(&c, out->opened);
+    st = call_run(&c, SCRIPT_message_pop, CALL_CHANGE);
     if (st == ST_NO_ROOM)
         out->room = (size_t)call_integer(&c, 1);
     if (st == ST_OK || st == ST_SEALED)
-        fill_batch(&c, GOT, pin, out);
+        batch_fill(&c, GOT, pin, out);
     else
         mem_free(s->config.mem, pin);
     call_end(&c);
     return st != ST_OK ? st
                        : finish_delivery(s, op, where, limit, STORE_COUNT_POPPED, out);
+}
+
+/* ---------------------------------------------------------------------- dead letters */
+
+/*
+ * A dead letter moves from its queue to its dead-letter queue, which may be in another slot:
+ *
+ *     claim_create, queue_delete   move the dead letter out of its queue into key X of the queue (the outbox)
+ *     dead_letter_post             posts it to the dead-letter queue, which remembers the id of the transfer, so that
+ *                                  the dead letter arrives once
+ *     outbox_done                  removes it from X
+ *     transfer_forget              the dead-letter queue forgets the id, later than any process can still post it
+ *
+ * So a dead letter is in one of the queues or in X, and is never lost. If a process ends in between, the next claim
+ * (some seconds later) or the deletion of the queue completes the transfer.
+ */
+
+/* Offsets in a dead letter, as the script packs it. */
+enum {
+    POSTED_AT = 0,
+    EXPIRES_AT = 8,
+    CLIENT_AT = 16,
+    NAME_LEN_AT = 24,
+    SUM_LEN_AT = 25,
+    ID_AT = 26,
+    ID_LEN = 24,
+    TEXTS_AT = ID_AT + ID_LEN
+};
+
+/* Maximum time from the script that leases dead letters to a process until the last post by the process. */
+static const int64_t TRANSFER_MS = 60000;
+
+struct dead_letter {
+    struct bytes transfer_id, id, client, name, sum, body;
+    int64_t posted_ms, expires_ms;
+};
+
+static bool
+dead_letter_read(struct bytes transfer_id, struct bytes text, struct dead_letter *out)
+{
+    size_t name_len, sum_len;
+
+    if (!bytes_present(transfer_id) || text.len < TEXTS_AT)
+        return false;
+    name_len = (uint8_t)text.data[NAME_LEN_AT];
+    sum_len = (uint8_t)text.data[SUM_LEN_AT];
+    if (text.len < TEXTS_AT + name_len + sum_len)
+        return false;
+    *out = (struct dead_letter){.transfer_id = transfer_id,
+                                .id = bytes_of(text.data + ID_AT, ID_LEN),
+                                .client = bytes_of(text.data + CLIENT_AT, 8)};
+    if (!message_time_read(text, POSTED_AT, &out->posted_ms) ||
+        !message_time_read(text, EXPIRES_AT, &out->expires_ms))
+        return false;
+    out->name = bytes_of(text.data + TEXTS_AT, name_len);
+    out->sum = bytes_of(out->name.data + name_len, sum_len);
+    out->body =
+        bytes_of(out->sum.data + sum_len, text.len - TEXTS_AT - name_len - sum_len);
+    return true;
+}
+
+static enum status
+dead_letter_post(struct redis_store *s, const struct store_op *op,
+                 const struct store_queue *to, const struct dead_letter *l,
+                 struct bytes body)
+{
+    struct call c = call_begin(s, op, to);
+    enum status st;
+
+    call_random_digits(&c, TAG_DIGITS);
+    call_word(&c, l->transfer_id);
+    call_word(&c, l->id);
+    call_number(&c, l->posted_ms);
+    call_number(&c, l->expires_ms);
+    call_word(&c, l->client);
+    call_word(&c, l->sum);
+    call_word(&c, body);
+    st = call_run(&c, SCRIPT_dead_letter_post, CALL_CHANGE);
+    if (st == ST_OK && call_integer(&c, 1) != 0)
+        st = queue_index_add(s, op, to, call_item(&c, 2));
+    call_end(&c);
+    return st;
+}
+
+/* Encrypts the dead letter and posts it, for a queue with encrypted messages. */
+static enum status
+dead_letter_post_encrypted(struct redis_store *s, const struct store_op *op,
+                           const struct store_queue *to, const struct dead_letter *l)
+{
+    const struct store_sealer *sealer = s->config.sealer;
+    size_t size;
+    char *sealed;
+    enum status st;
+
+    if (sealer == NULL)
+        return ST_NO_KEY;
+    size = l->body.len + sealer->overhead;
+    sealed = mem_alloc(s->config.mem, size);
+    if (sealed == NULL)
+        return ST_NO_MEMORY;
+    st = sealer->seal(sealer->arg, to, l->body, sealed);
+    if (st == ST_OK)
+        st = dead_letter_post(s, op, to, l, bytes_of(sealed, size));
+    mem_free(s->config.mem, sealed);
+    return st;
+}
+
+/* The first `count` dead letters have arrived and left X, so their queues may forget the transfers. If this call is
+ * lost, they forget them after a week. Consecutive dead letters for the same queue share a call. */
+static void
+forget_transfers(const struct call *c, size_t from, size_t count,
+                 const struct store_op *op, const struct store_queue *where)
+{
+    const struct cluster_config *config = &c->store->cluster.config;
+    const int64_t run_ms = config->patience_ms + 2 * config->link.response_ms;
+    /* Twice as long as a lease and its last post can take, because another process may have leased the same dead
+     * letters before. */
+    const int64_t remembered_ms = 2 * (TRANSFER_MS + 2 * run_ms);
+    struct store_queue to = {.project = where->project, .kind = where->kind};
+    struct dead_letter l;
+    struct call notice;
+    bool open = false;
+
+    for (size_t at = from; count > 0 && call_has(c, at + 1); at += 2) {
+        if (!dead_letter_read(call_item(c, at), call_item(c, at + 1), &l))
+            continue;
+        if (open && !bytes_equal(l.name, to.name)) {
+            (void)call_finish(&notice, SCRIPT_transfer_forget, CALL_BEST_EFFORT);
+            open = false;
+        }
+        if (!open) {
+            to.name = l.name;
+            notice = call_begin(c->store, op, &to);
+            call_number(&notice, remembered_ms);
+            open = true;
+        }
+        call_word(&notice, l.transfer_id);
+        count--;
+    }
+    if (open)
+        (void)call_finish(&notice, SCRIPT_transfer_forget, CALL_BEST_EFFORT);
+}
+
+enum status
+outbox_deliver(const struct call *c, size_t from, const struct store_op *op,
+               const struct store_queue *where)
+{
+    struct redis_store *s = c->store;
+    enum status st = ST_OK;
+    size_t arrived = 0;
+    struct call done;
+
+    if (!call_has(c, from))
+        return ST_OK;
+    done = call_begin(s, op, where);
+    for (size_t i = from; call_has(c, i + 1); i += 2) {
+        struct dead_letter l;
+        struct store_queue to;
+
+        if (clock_stopwatch_ns() - c->begun_ns > TRANSFER_MS * 1000000)
+            break; /* the lease has ended */
+        if (!dead_letter_read(call_item(c, i), call_item(c, i + 1), &l))
+            continue; /* the empty field that X always has */
+        to = (struct store_queue){where->project, l.name, where->kind};
+        st = dead_letter_post(s, op, &to, &l, l.body);
+        if (st == ST_NOT_SEALED)
+            st = dead_letter_post_encrypted(s, op, &to, &l);
+        waiting_wake(s, op, &to);
+        if (st != ST_OK)
+            break;
+        call_word(&done, l.transfer_id);
+        counters_add(s, STORE_COUNT_DEAD_LETTERS, 1);
+        arrived++;
+    }
+    if (arrived > 0) {
+        enum status removed = call_run(&done, SCRIPT_outbox_done, CALL_CHANGE);
+
+        if (removed == ST_OK)
+            forget_transfers(c, from, arrived, op, where);
+        st = st == ST_OK ? removed : st;
+    }
+    call_end(&done);
+    return st;
 }
 
 /* ---------------------------------------------------------------------- claims */
@@ -302,9 +487,9 @@ enum { NUMBER = 3, BASE, CREATED_MESSAGES, STARTED = 5, ENDS, GOT_MESSAGES };
 
 enum { BASE_SHIFT = 12 };
 
-/* The least remaining time of messages in a claim. */
+/* The least remaining lifetime of messages in a claim. */
 static int64_t
-life_ms(const struct redis_store *s, const struct store_terms *terms)
+claim_life_ms(const struct redis_store *s, const struct store_terms *terms)
 {
     int64_t life_s = terms->ttl_s + terms->grace_s;
 
@@ -326,15 +511,16 @@ write_claim_id(const struct call *c, struct store_id *out)
                    (unsigned long long)call_integer(c, NUMBER));
 }
 
-/* Shows what was claimed, or would have been, in the space for it. Delivers dead letters. */
+/* Fills the batch with the claimed messages, or with those that must be decrypted first. Transfers dead letters. */
 static enum status
-show_claimed(struct call *c, struct batch_pin *pin, enum status st,
-             const struct store_op *op, struct store_batch *out)
+claim_fill_batch(struct call *c, struct batch_pin *pin, enum status st,
+                 const struct store_op *op, struct store_batch *out)
 {
-    const size_t end = CREATED_MESSAGES + 4 * count_messages(c, CREATED_MESSAGES);
+    const size_t end = CREATED_MESSAGES + 4 * response_message_count(c, CREATED_MESSAGES);
     const bool claimed = st == ST_OK && call_integer(c, NUMBER) > 0;
 
-    (void)outbox_deliver(c, end + 1, op, c->where); /* else a later claim does */
+    (void)outbox_deliver(c, end + 1, op,
+                         c->where); /* if this fails, a later claim does it */
     if (st == ST_NO_ROOM)
         out->room = (size_t)call_integer(c, NUMBER);
     if (st != ST_OK && st != ST_SEALED) {
@@ -345,13 +531,13 @@ show_claimed(struct call *c, struct batch_pin *pin, enum status st,
         write_claim_id(c, &out->claim_id);
         out->claim_number = fencing_token(c, NUMBER, BASE);
     }
-    fill_batch(c, CREATED_MESSAGES, pin, out);
+    batch_fill(c, CREATED_MESSAGES, pin, out);
     for (size_t i = 0; claimed && i < out->count; i++)
         out->messages[i].claim_id = out->claim_id;
     return st;
 }
 
-/* Releases a claim that was made, but not confirmed: no client knows it. */
+/* Releases a claim that was not confirmed, because no client will learn of it. */
 static void
 release_unconfirmed(const struct call *c, const struct store_op *op)
 {
@@ -371,25 +557,25 @@ redis_claim_create(struct store *store, struct store_op *op,
                    size_t limit, struct store_batch *out)
 {
     struct redis_store *s = redis_of(store);
-    struct batch_pin *pin = reserve_views(s, limit);
+    struct batch_pin *pin = batch_pin_new(s, limit);
     struct call c;
     enum status st;
 
     if (pin == NULL)
         return ST_NO_MEMORY;
     c = call_begin(s, op, where);
-    call_digits(&c, SECRET_DIGITS);
+    call_random_digits(&c, SECRET_DIGITS);
     call_number(&c, terms->ttl_s * 1000);
-    call_number(&c, life_ms(s, terms));
-    add_limits(&c, op, limit, out);
+    call_number(&c, claim_life_ms(s, terms));
+    call_add_limits(&c, op, limit, out);
     call_word(&c, where->name);
     call_number(&c, s->config.dead_letter_ttl_s);
-    add_opened(&c, out->opened);
-    st = call_run(&c, SCRIPT_claim_create, CALL_CHANGES);
+    call_add_decrypted_ids(&c, out->opened);
+    st = call_run(&c, SCRIPT_claim_create, CALL_CHANGE);
     if (st == ST_UNCONFIRMED)
         release_unconfirmed(&c, op);
     if (st != ST_UNCONFIRMED && call_has(&c, BASE))
-        st = show_claimed(&c, pin, st, op, out);
+        st = claim_fill_batch(&c, pin, st, op, out);
     else
         mem_free(s->config.mem, pin);
     call_end(&c);
@@ -408,10 +594,10 @@ redis_claim_get(struct store *store, struct store_op *op, const struct store_que
     enum status st;
 
     if (!store_id_good(claim_id))
-        return ST_NOT_FOUND; /* the batch has no place for it */
+        return ST_NOT_FOUND; /* the batch cannot hold such an id */
     c = call_begin(redis_of(store), op, where);
     call_id(&c, claim_id);
-    st = call_run(&c, SCRIPT_claim_get, CALL_LOOKS);
+    st = call_run(&c, SCRIPT_claim_get, CALL_READ);
     if (st == ST_OK) {
         const int64_t started = call_integer(&c, STARTED);
 
@@ -420,7 +606,7 @@ redis_claim_get(struct store *store, struct store_op *op, const struct store_que
         out->claim_number = fencing_token(&c, NUMBER, BASE);
         out->claim_ttl_s = (call_integer(&c, ENDS) - started) / 1000;
         out->claim_age_s = (call_integer(&c, NOW) - started) / 1000;
-        st = show_messages(&c, GOT_MESSAGES, out);
+        st = batch_fill_new(&c, GOT_MESSAGES, out);
     }
     call_end(&c);
     return st;
@@ -438,14 +624,14 @@ redis_claim_renew(struct store *store, struct store_op *op,
 
     call_id(&c, claim_id);
     call_number(&c, terms->ttl_s * 1000);
-    call_number(&c, life_ms(s, terms));
-    st = call_run(&c, SCRIPT_claim_renew, CALL_CHANGES);
+    call_number(&c, claim_life_ms(s, terms));
+    st = call_run(&c, SCRIPT_claim_renew, CALL_CHANGE);
     if (st == ST_OK) {
         *number = fencing_token(&c, RENEWED_NUMBER, RENEWED_BASE);
         counters_add(s, STORE_COUNT_RENEWALS, 1);
     }
     call_end(&c);
-    waiting_wake(s, op, where); /* it may end earlier now */
+    waiting_wake(s, op, where); /* the claim may end earlier now */
     return st;
 }
 
@@ -460,7 +646,7 @@ redis_claim_release(struct store *store, struct store_op *op,
 
     call_id(&c, claim_id);
     call_number(&c, why == STORE_NOT_SEEN);
-    st = call_run(&c, SCRIPT_claim_release, CALL_CHANGES);
+    st = call_run(&c, SCRIPT_claim_release, CALL_CHANGE);
     if (st == ST_OK)
         counters_add(s, store_release_counter(why), (uint64_t)call_integer(&c, 1));
     call_end(&c);

@@ -1,25 +1,25 @@
-/* The store's operations on queues. */
+/* queue_ops: the operations of the store on queues, and the index of queues. */
 #include "redis/call.h"
 #include "redis/waiting.h"
 
-/* ---------------------------------------------------------------------- lists */
+/* ---------------------------------------------------------------------- index */
 
 /*
- * The list of each project's queues, and the list of projects. Queue and list are in different slots, so
- * they change one after the other:
+ * The index has a list of queues for each project, and a list of projects. A queue and its list are in different
+ * slots, so they change one after the other:
  *
- *     create   the queue, marked as not listed; the entry, with the queue's tag; then the mark goes, or, if
- *              the queue was deleted meanwhile, the entry
- *     delete   the queue; the entry, if its tag is still that of the queue
+ *     create   1. make the queue, marked as not listed   2. add the entry, with the tag of the queue
+ *              3. remove the mark; if the queue was deleted meanwhile, remove the entry
+ *     delete   1. delete the queue   2. remove the entry with its tag
  *
- * The list of projects keeps those without queues. If a process ends in between, the name of a deleted queue
- * may stay in the list. It has no effect on another queue of the same name, which has another tag.
+ * The list of projects also keeps projects without queues. If a process ends between the steps, the name of a deleted
+ * queue may stay in the list. That has no effect on a new queue of this name, which has another tag.
  */
 
-/* Adds an entry to a project's list, or to that of projects (NULL), or removes it. */
+/* Adds or removes an entry of the list of a project, or of the list of projects (NULL). */
 static enum status
-change_list(struct redis_store *s, const struct bytes *project, enum store_kind kind,
-            struct bytes entry, enum script script)
+index_change(struct redis_store *s, const struct bytes *project, enum store_kind kind,
+             struct bytes entry, enum script script)
 {
     struct call c;
     struct buf key;
@@ -28,12 +28,12 @@ change_list(struct redis_store *s, const struct bytes *project, enum store_kind 
     key_of_index(&key, project, kind);
     c = call_begin_key(s, &key);
     call_word(&c, entry);
-    return call_finish(&c, script, CALL_CHANGES);
+    return call_finish(&c, script, CALL_CHANGE);
 }
 
 static enum status
-change_project(struct redis_store *s, const struct store_queue *where, struct bytes tag,
-               enum script script)
+index_change_queue(struct redis_store *s, const struct store_queue *where,
+                   struct bytes tag, enum script script)
 {
     enum status st = ST_NO_MEMORY;
     struct buf entry;
@@ -43,22 +43,22 @@ change_project(struct redis_store *s, const struct store_queue *where, struct by
     buf_byte(&entry, '\0');
     buf_bytes(&entry, tag);
     if (!entry.failed)
-        st = change_list(s, &where->project, where->kind, buf_view(&entry), script);
+        st = index_change(s, &where->project, where->kind, buf_view(&entry), script);
     buf_fini(&entry);
     return st;
 }
 
-/* Removes the mark that the queue is not listed. *there: it exists. */
+/* Removes the mark that the queue is not listed. *exists: there is a queue with this tag. */
 static enum status
 mark_listed(struct redis_store *s, const struct store_op *op,
-            const struct store_queue *where, struct bytes tag, bool *there)
+            const struct store_queue *where, struct bytes tag, bool *exists)
 {
     struct call c = call_begin(s, op, where);
     enum status st;
 
     call_word(&c, tag);
-    st = call_run(&c, SCRIPT_queue_listed, CALL_CHANGES);
-    *there = call_integer(&c, 1) != 0;
+    st = call_run(&c, SCRIPT_queue_listed, CALL_CHANGE);
+    *exists = call_integer(&c, 1) != 0;
     call_end(&c);
     return st;
 }
@@ -67,17 +67,17 @@ enum status
 queue_index_add(struct redis_store *s, const struct store_op *op,
                 const struct store_queue *where, struct bytes tag)
 {
-    bool there;
-    enum status st = change_project(s, where, tag, SCRIPT_index_add);
+    bool exists;
+    enum status st = index_change_queue(s, where, tag, SCRIPT_index_add);
 
-    /* Also if the project has other queues: the process that made those may have ended here. */
+    /* Also if the project has other queues, because the process that made those may have ended here. */
     if (st == ST_OK)
-        st = change_list(s, NULL, where->kind, where->project, SCRIPT_index_add);
+        st = index_change(s, NULL, where->kind, where->project, SCRIPT_index_add);
     if (st == ST_OK)
-        st = mark_listed(s, op, where, tag, &there);
+        st = mark_listed(s, op, where, tag, &exists);
     if (st != ST_OK)
         return ST_UNCONFIRMED;
-    if (!there)
+    if (!exists)
         return queue_index_remove(s, where, tag);
     counters_add(s, STORE_COUNT_QUEUES_MADE, 1);
     return ST_OK;
@@ -87,13 +87,14 @@ enum status
 queue_index_remove(struct redis_store *s, const struct store_queue *where,
                    struct bytes tag)
 {
-    return change_project(s, where, tag, SCRIPT_index_remove);
+    return index_change_queue(s, where, tag, SCRIPT_index_remove);
 }
 
-/* Reads a page behind `marker`, followed by `behind`, in the order of ZRANGEBYLEX. */
+/* Reads a page of the entries after `marker` and `suffix`, one behind the other, in the order of ZRANGEBYLEX. */
 static enum status
-read_page(struct redis_store *s, const struct bytes *project, enum store_kind kind,
-          struct bytes marker, struct bytes behind, size_t limit, struct index_page *out)
+index_read_page(struct redis_store *s, const struct bytes *project, enum store_kind kind,
+                struct bytes marker, struct bytes suffix, size_t limit,
+                struct index_page *out)
 {
     enum { TOTAL = 1 };
     struct buf key, from;
@@ -107,12 +108,12 @@ read_page(struct redis_store *s, const struct bytes *project, enum store_kind ki
     buf_byte(&from, bytes_present(marker) ? '(' : '-');
     if (bytes_present(marker)) {
         buf_bytes(&from, marker);
-        buf_bytes(&from, behind);
+        buf_bytes(&from, suffix);
     }
     c = call_begin_key(s, &key);
     call_buf(&c, &from);
     call_limit(&c, limit);
-    st = call_run(&c, SCRIPT_index_page, CALL_LOOKS);
+    st = call_run(&c, SCRIPT_index_page, CALL_READ);
     if (st == ST_OK) {
         out->total = (uint64_t)call_integer(&c, TOTAL);
         out->count = call_count(&c) - TOTAL - 1;
@@ -126,16 +127,15 @@ enum status
 queue_index_page(struct redis_store *s, const struct bytes *project, enum store_kind kind,
                  struct bytes marker, size_t limit, struct index_page *out)
 {
-    const struct bytes behind = project == NULL ? bytes_str("") : bytes_of("\0\xff", 2);
+    const struct bytes suffix = project == NULL ? bytes_str("") : bytes_of("\0\xff", 2);
 
-    return read_page(s, project, kind, marker, behind, limit, out);
+    return index_read_page(s, project, kind, marker, suffix, limit, out);
 }
 
 struct bytes
 index_page_name(const struct index_page *page, size_t i, struct bytes *tag)
 {
-    const redisReply *entry = page->response->element[i + 2];
-    struct bytes rest = bytes_of(entry->str, (size_t)entry->len);
+    struct bytes rest = reply_text(page->response->element[i + 2]);
     const struct bytes name = bytes_cut(&rest, '\0');
 
     if (tag != NULL)
@@ -146,7 +146,7 @@ index_page_name(const struct index_page *page, size_t i, struct bytes *tag)
 void
 index_page_release(struct index_page *page)
 {
-    wire_give_back(&page->store->cluster.wire, page->response);
+    wire_free_response(&page->store->cluster.wire, page->response);
     *page = (struct index_page){.store = page->store};
 }
 
@@ -162,23 +162,24 @@ queue_index_count(struct redis_store *s, struct bytes project, enum store_kind k
     return st;
 }
 
-enum status
+/* Removes the entries of deleted queues of this name. */
+static enum status
 queue_index_tidy(struct redis_store *s, const struct store_op *op,
                  const struct store_queue *where)
 {
     enum { MOST = 16 };
     struct index_page page;
-    enum status st = read_page(s, &where->project, where->kind, where->name,
-                               bytes_of("\0", 1), MOST, &page);
+    enum status st = index_read_page(s, &where->project, where->kind, where->name,
+                                     bytes_of("\0", 1), MOST, &page);
 
     for (size_t i = 0; st == ST_OK && i < page.count; i++) {
         struct bytes tag;
-        bool there;
+        bool exists;
 
         if (!bytes_equal(index_page_name(&page, i, &tag), where->name))
             break;
-        st = mark_listed(s, op, where, tag, &there);
-        if (st == ST_OK && !there)
+        st = mark_listed(s, op, where, tag, &exists);
+        if (st == ST_OK && !exists)
             st = queue_index_remove(s, where, tag);
     }
     index_page_release(&page);
@@ -192,18 +193,18 @@ redis_queue_create(struct store *store, struct store_op *op,
                    const struct store_queue *where, const struct store_metadata *metadata,
                    bool *created)
 {
-    enum { NEW = 1, ITS_TAG, UNLISTED };
+    enum { NEW = 1, NEW_TAG, UNLISTED };
     struct redis_store *s = redis_of(store);
     struct call c = call_begin(s, op, where);
     enum status st;
 
-    call_digits(&c, TAG_DIGITS);
+    call_random_digits(&c, TAG_DIGITS);
     call_metadata(&c, metadata);
-    st = call_run(&c, SCRIPT_queue_create, CALL_CHANGES);
+    st = call_run(&c, SCRIPT_queue_create, CALL_CHANGE);
     if (st == ST_OK) {
         *created = call_integer(&c, NEW) != 0;
         if (call_integer(&c, UNLISTED) != 0)
-            st = queue_index_add(s, op, where, call_item(&c, ITS_TAG));
+            st = queue_index_add(s, op, where, call_item(&c, NEW_TAG));
     }
     call_end(&c);
     return st;
@@ -218,15 +219,16 @@ redis_queue_update(struct store *store, struct store_op *op,
 
     call_number(&c, (int64_t)version);
     call_metadata(&c, metadata);
-    return call_finish(&c, SCRIPT_queue_update, CALL_CHANGES);
+    return call_finish(&c, SCRIPT_queue_update, CALL_CHANGE);
 }
 
 /* ---------------------------------------------------------------------- views */
 
-/* A view with a text of its own: name, metadata, dead letter queue, one behind the other. */
+/* Makes a view that owns its texts: name, metadata and dead-letter queue. `c`: the response of queue_get; NULL: without
+ * metadata. */
 static enum status
-fill_view(struct redis_store *s, struct store_queue_view *view, struct bytes name,
-          const struct call *c)
+message_view_fill(struct redis_store *s, struct store_queue_view *view, struct bytes name,
+                  const struct call *c)
 {
     enum { VERSION = 1, METADATA };
     struct store_metadata found = {.settings = STORE_SETTINGS_INIT};
@@ -251,7 +253,7 @@ fill_view(struct redis_store *s, struct store_queue_view *view, struct bytes nam
 }
 
 static enum status
-open_queues(struct redis_store *s, size_t limit, struct store_queues *out)
+queues_open(struct redis_store *s, size_t limit, struct store_queues *out)
 {
     struct store_queue_view *views = mem_calloc(s->config.mem, limit + 1, sizeof(*views));
 
@@ -271,17 +273,17 @@ redis_queues_release(const struct store *store, struct store_queues *queues)
     mem_free(s->config.mem, queues->queues);
 }
 
-/* Adds a queue with its metadata. ST_NOT_FOUND. */
+/* Adds a queue with its metadata. ST_NOT_FOUND: there is no such queue. */
 static enum status
-add_queue(struct redis_store *s, struct store_op *op, const struct store_queue *where,
-          struct store_queues *out)
+queues_add(struct redis_store *s, struct store_op *op, const struct store_queue *where,
+           struct store_queues *out)
 {
     struct call c = call_begin(s, op, where);
     enum status st;
 
-    st = call_run(&c, SCRIPT_queue_get, CALL_LOOKS);
+    st = call_run(&c, SCRIPT_queue_get, CALL_READ);
     if (st == ST_OK)
-        st = fill_view(s, &out->queues[out->count], where->name, &c);
+        st = message_view_fill(s, &out->queues[out->count], where->name, &c);
     out->count += st == ST_OK;
     call_end(&c);
     return st;
@@ -292,10 +294,10 @@ redis_queue_get(struct store *store, struct store_op *op, const struct store_que
                 struct store_queues *out)
 {
     struct redis_store *s = redis_of(store);
-    enum status st = open_queues(s, 1, out);
+    enum status st = queues_open(s, 1, out);
 
     if (st == ST_OK) {
-        st = add_queue(s, op, where, out);
+        st = queues_add(s, op, where, out);
         if (st != ST_OK)
             store_queues_release(out);
     }
@@ -304,10 +306,11 @@ redis_queue_get(struct store *store, struct store_op *op, const struct store_que
 
 /* ---------------------------------------------------------------------- listing */
 
-/* Adds a listed queue, unless it was deleted. */
+/* Adds the queue of an entry, unless it was deleted. */
 static enum status
-add_listed(struct redis_store *s, struct store_op *op, const struct store_page *page,
-           const struct index_page *listed, size_t i, struct store_queues *out)
+queues_add_listed(struct redis_store *s, struct store_op *op,
+                  const struct store_page *page, const struct index_page *listed,
+                  size_t i, struct store_queues *out)
 {
     struct store_queue where = {.project = page->project, .kind = page->kind};
     struct bytes tag;
@@ -315,15 +318,15 @@ add_listed(struct redis_store *s, struct store_op *op, const struct store_page *
 
     where.name = index_page_name(listed, i, &tag);
     if (out->count > 0 && bytes_equal(out->queues[out->count - 1].name, where.name))
-        return ST_OK; /* the entry of its predecessor is still there */
+        return ST_OK; /* an entry of a deleted queue of the same name */
     if (page->with_metadata) {
-        st = add_queue(s, op, &where, out);
+        st = queues_add(s, op, &where, out);
         if (st != ST_NOT_FOUND)
             return st;
         (void)queue_index_remove(s, &where, tag);
         return ST_OK;
     }
-    st = fill_view(s, &out->queues[out->count], where.name, NULL);
+    st = message_view_fill(s, &out->queues[out->count], where.name, NULL);
     out->count += st == ST_OK;
     return st;
 }
@@ -333,7 +336,7 @@ redis_queue_list(struct store *store, struct store_op *op, const struct store_pa
                  struct store_queues *out)
 {
     struct redis_store *s = redis_of(store);
-    enum status st = open_queues(s, page->limit, out);
+    enum status st = queues_open(s, page->limit, out);
     struct index_page listed;
 
     if (st != ST_OK)
@@ -341,7 +344,7 @@ redis_queue_list(struct store *store, struct store_op *op, const struct store_pa
     st = queue_index_page(s, &page->project, page->kind, page->marker, page->limit,
                           &listed);
     for (size_t i = 0; st == ST_OK && i < listed.count; i++)
-        st = add_listed(s, op, page, &listed, i, out);
+        st = queues_add_listed(s, op, page, &listed, i, out);
     if (st == ST_OK) {
         out->total = listed.total;
         out->more = listed.count == page->limit;
@@ -352,10 +355,10 @@ redis_queue_list(struct store *store, struct store_op *op, const struct store_pa
     return st;
 }
 
-/* Adds the projects of a page of the list that have queues. */
+/* Adds those projects of a page that have queues. */
 static enum status
-add_projects(struct redis_store *s, const struct store_page *page,
-             const struct index_page *listed, struct store_queues *out)
+queues_add_projects(struct redis_store *s, const struct store_page *page,
+                    const struct index_page *listed, struct store_queues *out)
 {
     enum status st = ST_OK;
 
@@ -366,7 +369,7 @@ add_projects(struct redis_store *s, const struct store_page *page,
         st = queue_index_count(s, project, page->kind, &count);
         if (st != ST_OK || count == 0)
             continue;
-        st = fill_view(s, &out->queues[out->count], project, NULL);
+        st = message_view_fill(s, &out->queues[out->count], project, NULL);
         out->count += st == ST_OK;
     }
     return st;
@@ -379,7 +382,7 @@ redis_project_list(struct store *store, struct store_op *op,
 {
     struct redis_store *s = redis_of(store);
     struct bytes marker = page->marker;
-    enum status st = open_queues(s, page->limit, out);
+    enum status st = queues_open(s, page->limit, out);
     struct buf last;
 
     (void)op; /* queues do not expire */
@@ -394,7 +397,7 @@ redis_project_list(struct store *store, struct store_op *op,
         st = queue_index_page(s, NULL, page->kind, marker, wanted, &listed);
         out->total = listed.total;
         if (st == ST_OK)
-            st = add_projects(s, page, &listed, out);
+            st = queues_add_projects(s, page, &listed, out);
         out->more = listed.count == wanted && wanted > 0;
         if (st == ST_OK && out->more) {
             buf_reset(&last, SIZE_MAX);
@@ -414,24 +417,24 @@ enum status
 redis_queue_stats(struct store *store, struct store_op *op,
                   const struct store_queue *where, struct store_stats *out)
 {
-    enum { NOW = 1, TAG, HELD, TOTAL, OLD, OLD_HEAD, NEW, NEW_HEAD };
+    enum { NOW = 1, TAG, CLAIMED, TOTAL, OLD, OLD_HEAD, NEW, NEW_HEAD };
     struct call c = call_begin(redis_of(store), op, where);
     enum status st;
 
     *out = (struct store_stats){0};
-    st = call_run(&c, SCRIPT_queue_stats, CALL_LOOKS);
+    st = call_run(&c, SCRIPT_queue_stats, CALL_READ);
     if (st == ST_OK && call_has(&c, NEW_HEAD)) {
         const int64_t now_ms = call_integer(&c, NOW);
 
-        out->claimed = (uint64_t)call_integer(&c, HELD);
+        out->claimed = (uint64_t)call_integer(&c, CLAIMED);
         out->total = (uint64_t)call_integer(&c, TOTAL);
         for (int i = 0; i < 2; i++) {
             struct store_end *end = i == 0 ? &out->oldest : &out->newest;
             const size_t at = i == 0 ? OLD : NEW;
             const struct message_head head = call_head(&c, at + 1);
 
-            write_message_id(call_item(&c, TAG), (uint64_t)call_integer(&c, at), head.id,
-                             &end->id);
+            message_id_write(call_item(&c, TAG), (uint64_t)call_integer(&c, at),
+                             head.original_id, &end->id);
             end->created_ms = head.posted_ms;
             end->age_s = (now_ms - end->created_ms) / 1000;
         }
@@ -444,24 +447,23 @@ enum status
 redis_queue_delete(struct store *store, struct store_op *op,
                    const struct store_queue *where)
 {
-    enum { TAG = 1, LETTERS, ROUNDS = 16 };
+    enum { TAG = 1, DEAD_LETTERS, ROUNDS = 16 };
     struct redis_store *s = redis_of(store);
     enum status st = ST_AGAIN;
 
     for (int round = 0; st == ST_AGAIN && round < ROUNDS; round++) {
         struct call c = call_begin_all(s, op, where);
 
-        st = call_run(&c, SCRIPT_queue_delete, CALL_CHANGES);
+        st = call_run(&c, SCRIPT_queue_delete, CALL_CHANGE);
         if (st == ST_AGAIN) {
-            st = outbox_deliver(&c, LETTERS, op, where);
+            st = outbox_deliver(&c, DEAD_LETTERS, op, where);
             st = st == ST_OK ? ST_AGAIN : st;
         } else if (st == ST_OK && call_has(&c, TAG)) {
             st = queue_index_remove(s, where, call_item(&c, TAG));
             counters_add(s, STORE_COUNT_QUEUES_GONE, 1);
             waiting_notify(s, where, true);
         } else if (st == ST_OK) {
-            st = queue_index_tidy(s, op,
-                                  where); /* an earlier deletion may have failed there */
+            st = queue_index_tidy(s, op, where); /* an earlier deletion may have failed */
         }
         call_end(&c);
     }
@@ -475,5 +477,5 @@ redis_queue_purge(struct store *store, struct store_op *op,
     struct call c = call_begin(redis_of(store), op, where);
 
     call_number(&c, (int64_t)what);
-    return call_finish(&c, SCRIPT_queue_purge, CALL_CHANGES);
+    return call_finish(&c, SCRIPT_queue_purge, CALL_CHANGE);
 }

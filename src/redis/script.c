@@ -4,7 +4,7 @@
 #include <redis_scripts.h> /* made by scripts/lua.cmake */
 #include <stdio.h>
 
-/* ---------------------------------------------------------------------- words */
+/* ---------------------------------------------------------------------- commands */
 
 void
 command_init(struct command *c, struct mem *mem)
@@ -42,7 +42,7 @@ command_number(struct command *c, int64_t number)
 /* ---------------------------------------------------------------------- keys */
 
 static void
-add_escaped(struct buf *out, struct bytes text)
+key_write_escaped(struct buf *out, struct bytes text)
 {
     for (size_t i = 0; i < text.len; i++) {
         const unsigned char c = (unsigned char)text.data[i];
@@ -58,9 +58,9 @@ void
 key_of_queue(struct buf *out, const struct store_queue *queue)
 {
     buf_str(out, KEY_PREFIX "{");
-    add_escaped(out, queue->project);
+    key_write_escaped(out, queue->project);
     buf_str(out, queue->kind == STORE_TOPIC ? "//" : "/");
-    add_escaped(out, queue->name);
+    key_write_escaped(out, queue->name);
     buf_str(out, "}:");
 }
 
@@ -71,7 +71,7 @@ key_of_index(struct buf *out, const struct bytes *project, enum store_kind kind)
         buf_str(out, KEY_PREFIX "projects");
     } else {
         buf_str(out, KEY_PREFIX "{");
-        add_escaped(out, *project);
+        key_write_escaped(out, *project);
         buf_str(out, "}");
     }
     buf_str(out, kind == STORE_TOPIC ? ":t" : ":n");
@@ -83,7 +83,7 @@ key_of_due(struct buf *out, unsigned part)
     buf_printf(out, KEY_PREFIX "due:%u", part);
 }
 
-/* CRC16-CCITT as XMODEM has it: polynomial 0x1021, nothing reflected, from 0. */
+/* CRC16-CCITT in the variant of XMODEM: polynomial 0x1021, not reflected, initial value 0. */
 static uint16_t
 crc16(struct bytes text)
 {
@@ -111,6 +111,8 @@ slot_of(struct bytes key)
     return crc16(key) % SLOT_COUNT;
 }
 
+/* ---------------------------------------------------------------------- heads of messages */
+
 enum {
     POSTED_AT = 0,
     EXPIRES_AT = 8,
@@ -122,19 +124,19 @@ enum {
     ID_SIZE = 24
 };
 
-enum { FLAG_SUM = 1, FLAG_FOREIGN = 2 };
+enum { FLAG_CHECKSUM = 1, FLAG_ORIGINAL_ID = 2 };
 
 bool
 message_time_read(struct bytes text, size_t at, int64_t *ms)
 {
     static const double MOST = 9007199254740992.0; /* 2^53 */
-    double value;
+    double value;                                  /* little-endian, as on this machine */
 
     if (text.len < sizeof(value) || at > text.len - sizeof(value))
         return false;
-    memcpy(&value, text.data + at, sizeof(value)); /* little-endian, as here */
-    if (!(value >= -MOST && value <= MOST))
-        return false; /* nor is NaN one */
+    memcpy(&value, text.data + at, sizeof(value));
+    if (!(value >= -MOST && value <= MOST)) /* or it is NaN */
+        return false;
     *ms = (int64_t)value;
     return true;
 }
@@ -153,12 +155,12 @@ message_head_read(struct bytes text, struct message_head *out)
     flags = (unsigned char)text.data[FLAGS_AT];
     memcpy(&head.claim_count, text.data + COUNT_AT, sizeof(head.claim_count));
     memcpy(&head.client, text.data + CLIENT_AT, sizeof(head.client));
-    if ((flags & FLAG_SUM) != 0) {
+    if ((flags & FLAG_CHECKSUM) != 0) {
         head.checksum = (const struct store_checksum *)(text.data + size);
         size += sizeof(struct store_checksum);
     }
-    if ((flags & FLAG_FOREIGN) != 0) {
-        head.id = bytes_of(text.data + size, ID_SIZE);
+    if ((flags & FLAG_ORIGINAL_ID) != 0) {
+        head.original_id = bytes_of(text.data + size, ID_SIZE);
         size += ID_SIZE;
     }
     if (text.len != size)
@@ -169,7 +171,7 @@ message_head_read(struct bytes text, struct message_head *out)
 
 /* ---------------------------------------------------------------------- responses */
 
-static const int64_t LUA_MOST = INT64_C(1) << 53;
+static const int64_t NUMBER_MOST = INT64_C(1) << 53;
 
 bool
 shape_integer(const redisReply *word, int64_t *out)
@@ -181,7 +183,7 @@ shape_integer(const redisReply *word, int64_t *out)
 }
 
 static bool
-is_number(const redisReply *word, int64_t least, int64_t most)
+word_is_number(const redisReply *word, int64_t least, int64_t most)
 {
     int64_t number;
 
@@ -189,7 +191,7 @@ is_number(const redisReply *word, int64_t least, int64_t most)
 }
 
 static bool
-is_of_kind(const redisReply *word, char kind)
+word_has_kind(const redisReply *word, char kind)
 {
     const struct bytes text = reply_text(word);
     struct message_head head;
@@ -197,11 +199,11 @@ is_of_kind(const redisReply *word, char kind)
 
     switch (kind) {
     case 'i':
-        return is_number(word, -LUA_MOST, LUA_MOST);
+        return word_is_number(word, -NUMBER_MOST, NUMBER_MOST);
     case 'n':
-        return is_number(word, 0, LUA_MOST);
+        return word_is_number(word, 0, NUMBER_MOST);
     case '2':
-        return is_number(word, 0, 2);
+        return word_is_number(word, 0, 2);
     case 'k':
         return bytes_present(text) && (text.len == 0 || text.len == ID_SIZE);
     case 'h':
@@ -216,19 +218,19 @@ is_of_kind(const redisReply *word, char kind)
     }
 }
 
-/* Are the words from *at on of these kinds, up to a '|' or the end? *at moves behind them. */
+/* True if the words from *at on have these kinds, up to a '|' or the end. *at moves past the words. */
 static bool
-read_words(const redisReply *r, size_t *at, const char *kinds)
+match_words(const redisReply *r, size_t *at, const char *kinds)
 {
     for (; *kinds != '\0' && *kinds != '|'; kinds++, ++*at)
-        if (*at == r->elements || !is_of_kind(r->element[*at], *kinds))
+        if (*at == r->elements || !word_has_kind(r->element[*at], *kinds))
             return false;
     return true;
 }
 
-/* The same of groups, up to the end, or up to an empty text if there is another kind of them. */
+/* Matches groups up to the end, or up to an empty text if a second kind of groups follows. */
 static bool
-read_groups(const redisReply *r, size_t *at, const char *kinds, size_t most)
+match_groups(const redisReply *r, size_t *at, const char *kinds, size_t most)
 {
     const bool others = strchr(kinds, '|') != NULL;
 
@@ -237,7 +239,7 @@ read_groups(const redisReply *r, size_t *at, const char *kinds, size_t most)
 
         if (others && word->type == REDIS_REPLY_STRING && word->len == 0)
             return true;
-        if (i == most || *kinds == '\0' || !read_words(r, at, kinds))
+        if (i == most || *kinds == '\0' || !match_words(r, at, kinds))
             return false;
     }
     return true;
@@ -252,17 +254,17 @@ shape_check(const redisReply *response, const struct shape *shape, size_t asked)
     if (response == NULL || response->type != REDIS_REPLY_ARRAY ||
         response->elements == 0 || response->element[0]->type != REDIS_REPLY_INTEGER ||
         response->element[0]->integer < 0 ||
-        response->element[0]->integer > ANSWER_SETTLE)
+        response->element[0]->integer > RESPONSE_EXPIRE_FIRST)
         return false;
-    if (response->elements == 1 && response->element[0]->integer != ANSWER_OK)
+    if (response->elements == 1 && response->element[0]->integer != RESPONSE_OK)
         return true;
-    while (read_words(response, &at, lead)) {
+    while (match_words(response, &at, lead)) {
         lead = strchr(lead, '|');
         if (lead == NULL)
-            return read_groups(response, &at, shape->group,
-                               shape->most == SHAPE_ASKED ? asked : shape->most) &&
+            return match_groups(response, &at, shape->group,
+                                shape->most == SHAPE_ASKED ? asked : shape->most) &&
                    (at++ == response->elements ||
-                    read_groups(response, &at, others + 1, SIZE_MAX));
+                    match_groups(response, &at, others + 1, SIZE_MAX));
         if (at == response->elements)
             return true;
         lead++;

@@ -1,7 +1,7 @@
 /*
- * script: the Lua scripts of src/redis/scripts, the keys that they use, the words that they get and the
- * responses that they give. They are built in as functions of one library
- * (redis.io/docs/interact/programmability/functions-intro), one for each operation.
+ * script: the Lua scripts of src/redis/scripts, their keys, arguments and responses. The scripts are functions of
+ * one library (redis.io/docs/interact/programmability/functions-intro), one for each operation. The library is a
+ * part of the program.
  */
 #ifndef REDIS_SCRIPT_H
 #define REDIS_SCRIPT_H
@@ -18,38 +18,37 @@
 
 enum { SLOT_COUNT = 16384 };
 
-/* The slot of a key in a Redis Cluster: of the text between the first { and the next }, if there is any,
- * else of the whole key (Redis Cluster specification, "Key distribution model"). O(length). */
+/* The slot of a key in a Redis Cluster. If the key has a nonempty text between the first { and the next }, only
+ * that text counts (Redis Cluster specification, "Key distribution model"). O(length). */
 uint16_t slot_of(struct bytes key);
 
 /*
- * The keys of a queue are in one slot:
+ * All keys of a queue are in one slot:
  *
- *     claimd:1:{PROJECT/NAME}:X      of a queue; {PROJECT//NAME} of a topic
- *     claimd:1:{PROJECT}:n           the names of a project's queues; :t of its topics
- *     claimd:1:projects:n            the projects that have had queues; :t topics
+ *     claimd:1:{PROJECT/NAME}:X      key X of a queue; {PROJECT//NAME} of a topic
+ *     claimd:1:{PROJECT}:n           names of the queues of a project; :t of its topics
+ *     claimd:1:projects:n            projects that have had queues; :t topics
  *     claimd:1:due:K                 queues with subscriptions (subscription_ops.h)
  *
- * 1 is the version of the layout. In projects and names { } / % and all but printing ASCII
- * characters stand as %XX.
+ * 1 is the version of the layout. In projects and names, { } / % and all characters but printable ASCII are
+ * written as %XX.
  */
 #define KEY_PREFIX "claimd:1:"
 
-/* Behind that of a queue: the channel that announces its changes. */
+/* The suffix of the channel that announces the changes of a queue. */
 #define KEY_CHANNEL "w"
 
-/* Up to the colon: "claimd:1:{p/q}:". If there is no memory, out->failed. */
+/* Writes the common part of the keys of a queue: "claimd:1:{p/q}:". Without memory, out->failed is set. */
 void key_of_queue(struct buf *out, const struct store_queue *queue);
 
-/* The whole key. */
-void key_of_index(struct buf *out, const struct bytes *project,
-                  enum store_kind kind); /* NULL: of projects */
-void key_of_due(struct buf *out, unsigned part);
+/* Write a whole key. `project` is NULL for the list of projects. */
+void key_of_index(struct buf *out, const struct bytes *project, enum store_kind kind);
+void key_of_due(struct buf *out, unsigned list_no);
 
-/* ---------------------------------------------------------------------- words */
+/* ---------------------------------------------------------------------- commands */
 
-/* Words of a command as Redis reads them (RESP, redis.io/docs/reference/protocol-spec), one after the
- * other. O(bytes). If there is no memory, words.failed. */
+/* Words of a command, encoded in the protocol of Redis (RESP, redis.io/docs/reference/protocol-spec). O(bytes).
+ * Without memory, words.failed is set. */
 struct command {
     struct buf words;
     size_t count;
@@ -63,78 +62,75 @@ void command_number(struct command *c, int64_t number);
 
 /* ---------------------------------------------------------------------- responses */
 
-/* The head of a message, which the scripts keep beside its body, as they pack it (lib/queue.lua):
- * little-endian, no gaps. */
+/* The head of a message, which the scripts keep beside its body. They pack it little-endian and without gaps
+ * (lib/queue.lua). */
 struct message_head {
     int64_t posted_ms, expires_ms;
-    int64_t ready_ms; /* when its delay is over; 0: it has none, or it is over */
+    int64_t ready_ms; /* end of the delay; 0: the message is not delayed */
     uint32_t claim_count;
     uint64_t client;
-    const struct store_checksum *checksum; /* in the text; NULL: none */
-    struct bytes id;                       /* that it came with; absent: none */
+    const struct store_checksum *checksum; /* borrowed from the text; NULL: none */
+    struct bytes original_id; /* of a dead letter or a loaded message; or absent */
 };
 
-/* A time that Lua has packed as a double. False: the text is too short, or it is no time. */
+/* Reads a time that Lua has packed as a double. False: the text is too short, or the number is out of range. */
 bool message_time_read(struct bytes text, size_t at, int64_t *ms)
     __attribute__((warn_unused_result));
 
-/* False: it is none; then *out is as it was. */
+/* False: the text is no head. *out is unchanged then. */
 bool message_head_read(struct bytes text, struct message_head *out)
     __attribute__((warn_unused_result));
 
 /*
- * The shape of the response of a script. A response is a list: a status (enum script_answer), the lead, and groups of words. With a status
- * other than OK it may be the status alone. Each word has a kind:
+ * The shape of the response of a script. A response is a list: a status (enum response_status), the lead, and
+ * groups of words. A response with another status than OK may consist of the status alone. Each word has a kind:
  *
- *     i  a whole number of 2^53 at most, either sign; also as a text
- *     n  the same, not negative
- *     2  the same, 2 at most
+ *     i  an integer from -2^53 to 2^53; also as a text
+ *     n  likewise, not negative
+ *     2  likewise, from 0 to 2
  *     t  a text
  *     k  an id of 24 bytes, or an empty text
  *     h  the head of a message
- *     c  a claim as queue_image.lua packs it, or an empty text
+ *     c  a claim as queue_read.lua packs it, or an empty text
  *
- * The bounds of numbers are those of Lua, and they are such that sums and differences of two fit an
- * int64_t.
+ * Lua represents integers up to 2^53 exactly. Sums and differences of two fit an int64_t.
  */
 
-/* The statuses of responses, as lib/queue.lua has them. */
-enum script_answer {
-    ANSWER_OK,
-    ANSWER_AGAIN,
-    ANSWER_NOT_FOUND,
-    ANSWER_CHANGED,
-    ANSWER_CLAIMED,
-    ANSWER_NOT_CLAIMED,
-    ANSWER_NO_ROOM,
-    ANSWER_TOO_LARGE,
-    ANSWER_NOT_SEALED,
-    ANSWER_SEALED,
-    ANSWER_CONFLICT,
-    ANSWER_FEED,  /* it needs S and U, */
-    ANSWER_FENCE, /* or F: lib/queue.lua */
-    ANSWER_SETTLE /* as ANSWER_AGAIN, and queue_settle must be called before */
+/* The statuses of responses, as in lib/queue.lua. */
+enum response_status {
+    RESPONSE_OK,
+    RESPONSE_AGAIN,
+    RESPONSE_NOT_FOUND,
+    RESPONSE_CHANGED,
+    RESPONSE_CLAIMED,
+    RESPONSE_NOT_CLAIMED,
+    RESPONSE_NO_ROOM,
+    RESPONSE_TOO_LARGE,
+    RESPONSE_NOT_SEALED,
+    RESPONSE_SEALED,
+    RESPONSE_CONFLICT,
+    RESPONSE_NEEDS_FEED,  /* the script needs the keys S and U, */
+    RESPONSE_NEEDS_FENCE, /* or F (lib/queue.lua) */
+    RESPONSE_EXPIRE_FIRST /* call queue_expire, then call the script again */
 };
 
 enum { SHAPE_CLAIM_SIZE = 40 }; /* of the kind c */
 
-/* The request says how many groups there may be. Or any number of them: the reader takes what room it
- * needs from the response. */
+/* Limits of groups: the number that the request asked for, or none. */
 #define SHAPE_ASKED (SIZE_MAX - 1)
 #define SHAPE_ANY   SIZE_MAX
 
 struct shape {
-    const char *lead; /* kinds of its words; it may end at a '|' */
-    const char *
-        group; /* kinds of the words of a group; behind a '|': of those that follow, behind an
-                          empty text */
-    size_t most; /* groups of the first kind, SHAPE_ASKED or SHAPE_ANY */
+    const char *lead;  /* kinds of the words of the lead, which may end at each '|' */
+    const char *group; /* kinds of the words of a group. After a '|': of a second kind of
+                          groups, which an empty text separates from the first */
+    size_t most;       /* groups of the first kind, SHAPE_ASKED or SHAPE_ANY */
 };
 
-/* Does the response have this shape? `asked`: groups, for SHAPE_ASKED. O(words). */
+/* True if the response has this shape. `asked`: the limit for SHAPE_ASKED. O(words). */
 bool shape_check(const redisReply *response, const struct shape *shape, size_t asked);
 
-/* The text that a word is; absent: it is none, or NULL. */
+/* The text of a word; absent: the word is NULL, or not a text. */
 static inline struct bytes
 reply_text(const redisReply *word)
 {
@@ -143,7 +139,7 @@ reply_text(const redisReply *word)
                : BYTES_NONE;
 }
 
-/* A word of a list, likewise; NULL: there is none. */
+/* A word of a list. NULL: the list is NULL or no list, or has no such word. */
 static inline redisReply *
 reply_word(const redisReply *list, size_t i)
 {
@@ -152,13 +148,12 @@ reply_word(const redisReply *list, size_t i)
                : NULL;
 }
 
-/* The whole number that a word is. False: it is none. */
+/* False: the word is not an integer. */
 bool shape_integer(const redisReply *word, int64_t *out);
 
 /* ---------------------------------------------------------------------- scripts */
 
-/* Each script, and the shape of its response: the lead, the words of a group, and how many groups there
- * are at most. */
+/* Each script with the shape of its response: the lead, the words of a group, and the limit of groups. */
 #define SCRIPT_LIST(X)                                                                   \
     X(queue_create, "ntn", "", 0)                                                        \
     X(queue_get, "ntiiiiitii", "", 0)                                                    \
@@ -169,10 +164,10 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(queue_listed, "n", "", 0)                                                          \
     X(queue_figures, "nnnnnnnnnniinnn", "", 0)                                           \
     X(queue_audit, "|t", "", 0)                                                          \
-    X(queue_settle, "", "", 0)                                                           \
+    X(queue_expire, "", "", 0)                                                           \
     X(queue_ready, "nnn", "", 0)                                                         \
-    X(queue_image, "ntn|tiiiiitii", "nhtc", 256)                                         \
-    X(queue_load, "t", "", 0)                                                            \
+    X(queue_read, "ntn|tiiiiitii", "nhtc", 256)                                          \
+    X(queue_apply, "t", "", 0)                                                           \
     X(index_page, "n", "t", SHAPE_ASKED)                                                 \
     X(index_add, "", "", 0)                                                              \
     X(index_remove, "", "", 0)                                                           \
@@ -196,9 +191,9 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(subscription_delete, "", "", 0)                                                    \
     X(delivery_lease, "nit", "knn2ttinntnn", SHAPE_ASKED)                                \
     X(delivery_done, "i", "", 0)                                                         \
-    X(delivery_keep, "", "", 0)                                                          \
-    X(due_enter, "", "", 0)                                                              \
-    X(due_take, "nn|ti", "", 0)                                                          \
+    X(delivery_renew, "", "", 0)                                                         \
+    X(due_add, "", "", 0)                                                                \
+    X(due_lease, "nn|ti", "", 0)                                                         \
     X(due_set, "", "", 0)
 
 enum script {
@@ -208,7 +203,7 @@ enum script {
         SCRIPTS
 };
 
-/* The library, for FUNCTION LOAD. Its name and those of its functions say which version it is. */
+/* The library, for FUNCTION LOAD. Its name and those of its functions contain a hash of its text. */
 struct bytes script_library(void);
 
 const struct shape *script_shape(enum script script);

@@ -1,4 +1,4 @@
-/* Reading queues as records, and applying records (store/state.h). */
+/* state_ops: reads queues as records, and applies records (store/state.h). */
 #include "claimd/base/invariant.h"
 #include "redis/call.h"
 #include "redis/subscription_ops.h"
@@ -6,23 +6,22 @@
 
 /* ---------------------------------------------------------------------- reading */
 
+/* Words of the response of queue_read, and of each message (number, head, body, claim). */
 enum { NOW = 1, TAG, NEXT, METADATA, MESSAGES = METADATA + METADATA_WORDS };
-
-/* Words of a message: number, head, body, claim. */
 enum { WORDS = 4, HEAD = 1, BODY, CLAIM };
 
-/* A claim as the script packs it: started, ends, id. */
+/* Offsets in a claim, as the script packs it. */
 enum { STARTED_AT = 0, ENDS_AT = 8, ID_AT = 16, ID_SIZE = SHAPE_CLAIM_SIZE - ID_AT };
 
-/* The memory of a slice. */
+/* The memory of the records of one read, and the response that they point into. */
 struct slice {
-    redisReply *answer;
-    struct store_claim_record *claims; /* one for each message, behind the records */
+    redisReply *response;
+    struct store_claim_record *claims; /* after the records */
     size_t claim_count;
     struct store_record records[];
 };
 
-/* Makes a slice with room for so many records and claims, which gets the response of the call. */
+/* Makes the memory of `records` records and `claims` claims. NULL: no memory. */
 static struct slice *
 slice_new(const struct call *c, size_t records, size_t claims, struct store_records *out)
 {
@@ -40,9 +39,9 @@ slice_new(const struct call *c, size_t records, size_t claims, struct store_reco
     return s;
 }
 
-/* The record of a claim; NULL for none. The messages of one claim are mostly side by side. */
+/* The record of a claim; NULL: the message is not claimed. Successive messages of one claim share a record. */
 static const struct store_claim_record *
-read_claim(struct slice *s, struct bytes text)
+claim_record_read(struct slice *s, struct bytes text)
 {
     struct store_claim_record *last = &s->claims[s->claim_count];
 
@@ -51,15 +50,17 @@ read_claim(struct slice *s, struct bytes text)
     if (s->claim_count > 0 && memcmp(last[-1].id.text, text.data + ID_AT, ID_SIZE) == 0)
         return last - 1;
     *last = (struct store_claim_record){.started_ms = 0};
-    ENSURE(message_time_read(text, STARTED_AT, &last->started_ms) &&
-           message_time_read(text, ENDS_AT, &last->ends_ms)); /* as shape_check() has */
+    ENSURE(
+        message_time_read(text, STARTED_AT, &last->started_ms) &&
+        message_time_read(text, ENDS_AT, &last->ends_ms)); /* shape_check() has checked */
     memcpy(last->id.text, text.data + ID_AT, ID_SIZE);
     s->claim_count++;
     return last;
 }
 
 static void
-read_message(const struct call *c, size_t at, struct slice *s, struct store_record *out)
+message_record_read(const struct call *c, size_t at, struct slice *s,
+                    struct store_record *out)
 {
     const struct message_head head = call_head(c, at + HEAD);
     struct store_message_record *m = &out->message;
@@ -73,15 +74,16 @@ read_message(const struct call *c, size_t at, struct slice *s, struct store_reco
     m->expires_ms = head.expires_ms;
     m->delayed_until_ms = head.ready_ms;
     m->claim_count = head.claim_count;
-    m->claim = read_claim(s, call_item(c, at + CLAIM));
-    write_message_id(call_item(c, TAG), m->number, head.id, &m->id);
+    m->claim = claim_record_read(s, call_item(c, at + CLAIM));
+    message_id_write(call_item(c, TAG), m->number, head.original_id, &m->id);
 }
 
-/* The state of a walk: its tag, and behind which message, or subscription, to go on. */
+/* How a read goes on (store_records.resume): the number of the last message or subscription, the tag of the queue,
+ * and the stage. */
 enum { AT, READ_TAG, STAGE, MESSAGES_STAGE = 0, SUBSCRIPTIONS_STAGE };
 
 static enum status
-read_slice(struct call *c, bool first, struct store_records *out)
+records_read_messages(struct call *c, bool first, struct store_records *out)
 {
     const size_t messages =
         call_count(c) > MESSAGES ? (call_count(c) - MESSAGES) / WORDS : 0;
@@ -95,53 +97,54 @@ read_slice(struct call *c, bool first, struct store_records *out)
         call_read_metadata(c, METADATA, &s->records[out->count++].metadata);
     }
     for (size_t i = 0; i < messages; i++)
-        read_message(c, MESSAGES + i * WORDS, s, &s->records[out->count++]);
+        message_record_read(c, MESSAGES + i * WORDS, s, &s->records[out->count++]);
     (void)hex_read(call_item(c, TAG), &tag);
     out->resume[AT] = (uint64_t)call_integer(c, NEXT);
     out->resume[READ_TAG] = tag;
     out->resume[STAGE] = out->resume[AT] != 0 ? MESSAGES_STAGE : SUBSCRIPTIONS_STAGE;
     out->more = true;
-    s->answer = call_take_response(c);
+    s->response = call_take_response(c);
     return ST_OK;
 }
 
 static void
-read_subscription(const struct call *c, size_t at, struct store_record *out)
+subscription_record_read(const struct call *c, size_t at, struct store_record *out)
 {
     *out = (struct store_record){
         .kind = STORE_RECORD_SUBSCRIPTION,
-        .subscription = {
-            .subscriber = call_item(c, at + SHOWN_SUBSCRIBER),
-            .options = call_item(c, at + SHOWN_OPTIONS),
-            .started_ms = call_integer(c, at + SHOWN_STARTED),
-            .ttl_s = call_integer(c, at + SHOWN_TTL),
-            .confirmed = call_integer(c, at + SHOWN_CONFIRMED) != 0,
-            .pending = call_integer(c, at + SHOWN_ASKED) != 0 ? STORE_PENDING_CONFIRM : 0,
-            .delivered = (uint64_t)call_integer(c, at + SHOWN_DELIVERED),
-            .given_up = (uint64_t)call_integer(c, at + SHOWN_GIVEN_UP),
-            .fallen_out = (uint64_t)(call_integer(c, at + SHOWN_FALLEN_OUT) +
-                                     call_integer(c, at + SHOWN_MISSED))}};
-    show_subscription_id(call_item(c, at + SHOWN_ID), &out->subscription.id);
+        .subscription = {.subscriber = call_item(c, at + SUB_SUBSCRIBER),
+                         .options = call_item(c, at + SUB_OPTIONS),
+                         .started_ms = call_integer(c, at + SUB_STARTED),
+                         .ttl_s = call_integer(c, at + SUB_TTL),
+                         .confirmed = call_integer(c, at + SUB_CONFIRMED) != 0,
+                         .pending = call_integer(c, at + SUB_CONFIRM_PENDING) != 0
+                                        ? STORE_PENDING_CONFIRM
+                                        : 0,
+                         .delivered = (uint64_t)call_integer(c, at + SUB_DELIVERED),
+                         .given_up = (uint64_t)call_integer(c, at + SUB_GIVEN_UP),
+                         .fallen_out = (uint64_t)(call_integer(c, at + SUB_DROPPED) +
+                                                  call_integer(c, at + SUB_MISSED))}};
+    subscription_id_read(call_item(c, at + SUB_ID), &out->subscription.id);
 }
 
 enum { PAGE = 128 };
 
 static enum status
-read_subscriptions(struct call *c, const uint64_t resume[3], struct store_records *out)
+records_read_subscriptions(struct call *c, const uint64_t resume[3],
+                           struct store_records *out)
 {
-    const size_t count = show_subscription_count(c);
+    const size_t count = subscription_response_count(c);
     struct slice *s = slice_new(c, count, 0, out);
 
     if (s == NULL)
         return ST_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
-        read_subscription(c, SHOWN_FIRST + i * SHOWN_WORDS, &s->records[out->count++]);
+        subscription_record_read(c, SUB_FIRST + i * SUB_WORDS, &s->records[out->count++]);
     memcpy(out->resume, resume, sizeof(out->resume));
     if (count > 0)
-        out->resume[AT] =
-            (uint64_t)call_integer(c, SHOWN_FIRST + (count - 1) * SHOWN_WORDS);
+        out->resume[AT] = (uint64_t)call_integer(c, SUB_FIRST + (count - 1) * SUB_WORDS);
     out->more = count == PAGE;
-    s->answer = call_take_response(c);
+    s->response = call_take_response(c);
     return ST_OK;
 }
 
@@ -162,11 +165,10 @@ redis_read(struct store *store, struct store_op *op, const struct store_queue *w
     if (!messages)
         call_limit(&c, PAGE);
     call_text(&c, tag);
-    st = call_run(&c, messages ? SCRIPT_queue_image : SCRIPT_subscription_list,
-                  CALL_LOOKS);
+    st = call_run(&c, messages ? SCRIPT_queue_read : SCRIPT_subscription_list, CALL_READ);
     if (st == ST_OK)
-        st = messages ? read_slice(&c, first, &out)
-                      : read_subscriptions(&c, records->resume, &out);
+        st = messages ? records_read_messages(&c, first, &out)
+                      : records_read_subscriptions(&c, records->resume, &out);
     if (st == ST_OK)
         *records = out;
     call_end(&c);
@@ -179,16 +181,16 @@ redis_records_release(const struct store *store, struct store_records *records)
     struct redis_store *s = redis_of((struct store *)(uintptr_t)store);
     struct slice *slice = records->pin;
 
-    wire_give_back(&s->cluster.wire, slice->answer);
+    wire_free_response(&s->cluster.wire, slice->response);
     mem_free(s->config.mem, slice);
 }
 
 /* ---------------------------------------------------------------------- applying */
 
-/* Messages that a script takes at once: while it runs nobody else is served. */
+/* Messages of one script. Redis executes nothing else while a script runs. */
 enum { APPLY_MOST = 4096, APPLY_TRIES = 4 };
 
-/* Records that are applied, with their claims, each once. */
+/* The records to apply, and their claims without duplicates. */
 struct load {
     const struct store_record *records;
     size_t count, messages, subscriptions;
@@ -196,9 +198,9 @@ struct load {
     size_t claim_count;
 };
 
-/* 1 + place of a claim among those of the load, entered if need be; 0: it is none. */
+/* 1 + the index of a claim in load.claims. Adds the claim if it is new. 0: `claim` is NULL. */
 static size_t
-claim_place(struct load *l, const struct store_claim_record *claim)
+load_claim_place(struct load *l, const struct store_claim_record *claim)
 {
     size_t i = l->claim_count;
 
@@ -216,10 +218,10 @@ claim_place(struct load *l, const struct store_claim_record *claim)
 }
 
 static void
-add_subscription(struct call *c, const struct store_subscription_record *s)
+call_add_subscription(struct call *c, const struct store_subscription_record *s)
 {
     call_text(c, s->id.text);
-    call_digits(c, SECRET_DIGITS);
+    call_random_digits(c, SECRET_DIGITS);
     call_word(c, s->subscriber);
     call_word(c, s->options);
     call_number(c, s->started_ms);
@@ -232,10 +234,10 @@ add_subscription(struct call *c, const struct store_subscription_record *s)
 }
 
 static void
-add_message(struct call *c, struct load *l, const struct store_message_record *m)
+call_add_message(struct call *c, struct load *l, const struct store_message_record *m)
 {
     call_text(c, m->id.text);
-    call_number(c, (int64_t)claim_place(l, m->claim));
+    call_number(c, (int64_t)load_claim_place(l, m->claim));
     call_word(c, m->body);
     call_checksum(c, m->checksum);
     call_raw(c, &m->client, sizeof(m->client));
@@ -246,22 +248,22 @@ add_message(struct call *c, struct load *l, const struct store_message_record *m
 }
 
 static enum status
-apply(struct redis_store *s, struct store_op *op, const struct store_queue *where,
-      struct load *l)
+apply_once(struct redis_store *s, struct store_op *op, const struct store_queue *where,
+           struct load *l)
 {
     const bool makes = l->count > 0 && l->records[0].kind == STORE_RECORD_QUEUE;
     struct call c = call_begin(s, op, where);
     enum status st;
 
     if (makes)
-        call_digits(&c, TAG_DIGITS);
+        call_random_digits(&c, TAG_DIGITS);
     else
         call_text(&c, "");
     call_metadata(&c, makes ? &l->records[0].metadata : NULL);
     call_number(&c, (int64_t)l->claim_count);
     for (size_t i = 0; i < l->claim_count; i++) {
         call_text(&c, l->claims[i]->id.text);
-        call_digits(&c, SECRET_DIGITS);
+        call_random_digits(&c, SECRET_DIGITS);
         call_number(&c, l->claims[i]->started_ms);
         call_number(&c, l->claims[i]->ends_ms);
     }
@@ -269,22 +271,22 @@ apply(struct redis_store *s, struct store_op *op, const struct store_queue *wher
     call_number(&c, (int64_t)l->subscriptions);
     for (size_t i = 0; i < l->count; i++)
         if (l->records[i].kind == STORE_RECORD_SUBSCRIPTION)
-            add_subscription(&c, &l->records[i].subscription);
+            call_add_subscription(&c, &l->records[i].subscription);
     for (size_t i = 0; i < l->count; i++)
         if (l->records[i].kind == STORE_RECORD_MESSAGE)
-            add_message(&c, l, &l->records[i].message);
-    st = call_run(&c, SCRIPT_queue_load, CALL_CHANGES);
+            call_add_message(&c, l, &l->records[i].message);
+    st = call_run(&c, SCRIPT_queue_apply, CALL_CHANGE);
     if (st == ST_OK && makes)
         st = queue_index_add(s, op, where, call_item(&c, 1));
     call_end(&c);
     if (st == ST_OK && l->subscriptions > 0)
-        delivery_is_due(s, op, where, 0);
+        delivery_mark_due(s, op, where, 0);
     return st;
 }
 
-/* Counts the records, and finds their claims. */
+/* Counts the records, and collects their claims. */
 static enum status
-count_records(struct load *l, struct mem *mem)
+load_count_records(struct load *l, struct mem *mem)
 {
     for (size_t i = 0; i < l->count; i++) {
         l->messages += l->records[i].kind == STORE_RECORD_MESSAGE;
@@ -298,7 +300,7 @@ count_records(struct load *l, struct mem *mem)
         return ST_NO_MEMORY;
     for (size_t i = 0; i < l->count; i++)
         if (l->records[i].kind == STORE_RECORD_MESSAGE)
-            (void)claim_place(l, l->records[i].message.claim);
+            (void)load_claim_place(l, l->records[i].message.claim);
     return ST_OK;
 }
 
@@ -312,11 +314,12 @@ redis_apply(struct store *store, struct store_op *op, const struct store_queue *
     enum status st = store_records_check(s->config.mem, records, count, &flaw);
 
     if (st == ST_OK)
-        st = count_records(&l, s->config.mem);
+        st = load_count_records(&l, s->config.mem);
     if (st == ST_OK)
-        st = ST_AGAIN; /* a message has the tag that the queue was to get */
+        st = ST_AGAIN;
+    /* AGAIN: the id of a message contains the random tag of the new queue. */
     for (int i = 0; st == ST_AGAIN && i < APPLY_TRIES; i++)
-        st = apply(s, op, where, &l);
+        st = apply_once(s, op, where, &l);
     mem_free(s->config.mem, l.claims);
     waiting_wake(s, op, where);
     return st;

@@ -1,10 +1,11 @@
 /*
- * stats_scan: metrics of all queues on Redis, or of those that /metrics lists one by one: the first ones in
- * the order of projects and names. Redis has no sum of them, so claimd asks for them one after the other when
- * a client wants to know, but at most once a second.
+ * stats_scan: the metrics of queues on Redis. Redis has no sums, so claimd reads one queue after the other when a client
+ * requests metrics, but at most once a second. It reads the first `shown_queues` queues in the order of projects and
+ * names, which /metrics lists one by one.
  *
- *   Threads  any; one scans, the others wait for its result (fibers on the thread pool)
- *   Cost     a script for each queue, and two commands for each project
+ *   Threads  any. One thread scans. The others wait for its result, fibers on the thread pool
+ *   Cost     of a scan: a script for each queue, and two for each project
+ *   Memory   two results
  */
 #include "redis/call.h"
 
@@ -12,28 +13,70 @@ enum {
     PAGE = 256,
     FRESH_MS = 1000,
     PROJECTS_MOST = 1024, /* whose queues are counted */
-    TOTALS_MOST = 4096    /* queues that are asked one by one, for a sum */
+    TOTALS_MOST = 4096    /* queues that are summed up */
 };
 
 struct scan_result {
     uint64_t queues; /* of the first projects */
+    /* Sums of the queues in `shown`: */
     uint64_t subscriptions, feed_bytes;
-    int64_t outbox_ms;                 /* age of the oldest dead letter in transfer */
-    struct store_population all;       /* of those that are shown */
+    int64_t outbox_ms; /* age of the oldest dead letter in transfer */
+    struct store_population all;
     struct store_queue_figures *shown; /* owned */
     size_t count;
 };
 
 struct stats_scan {
-    struct lock scanning; /* held while claimd asks Redis; of: */
+    struct lock scanning; /* held during a scan; guards the next three */
     struct scan_result next;
-    int64_t taken_ms; /* redis_clock_ms() */
-    bool taken;
-    struct lock lock; /* of: */
+    int64_t scanned_ms; /* redis_clock_ms() */
+    bool scanned;
+    struct lock lock; /* guards `last` */
     struct scan_result last;
 };
 
 /* ---------------------------------------------------------------------- walking */
+
+/* Walks the names in the index: of the queues of a project, or of the projects. */
+struct index_cursor {
+    struct redis_store *store;
+    const struct bytes *project; /* borrowed; NULL: the list of projects */
+    enum store_kind kind;
+    bool open;              /* there is a page */
+    struct index_page page; /* owned: cursor_close() */
+    size_t next;            /* entry of the page */
+};
+
+/* The next name, valid until the next call; absent: there are no more. */
+static enum status
+cursor_next(struct index_cursor *c, struct bytes *name)
+{
+    struct bytes marker = BYTES_NONE;
+    struct index_page page;
+    enum status st = ST_OK;
+
+    *name = BYTES_NONE;
+    if (!c->open || (c->next == PAGE && c->page.count == PAGE)) {
+        if (c->open)
+            marker = index_page_name(&c->page, PAGE - 1, NULL);
+        st = queue_index_page(c->store, c->project, c->kind, marker, PAGE, &page);
+        if (c->open)
+            index_page_release(&c->page);
+        c->page = page;
+        c->open = true;
+        c->next = 0;
+    }
+    if (st == ST_OK && c->next < c->page.count)
+        *name = index_page_name(&c->page, c->next++, NULL);
+    return st;
+}
+
+static void
+cursor_close(struct index_cursor *c)
+{
+    if (c->open)
+        index_page_release(&c->page);
+}
 
 /* Called for each queue. Another status than ST_OK ends the walk. */
 typedef enum status queue_fn(void *arg, struct redis_store *s, struct store_op *op,
@@ -42,126 +85,97 @@ typedef enum status queue_fn(void *arg, struct redis_store *s, struct store_op *
 struct walk {
     struct redis_store *store;
     struct store_op *op;
-    size_t left; /* queues */
-    queue_fn *visit_queue;
+    size_t left; /* queues to op at most */
+    queue_fn *fn;
     void *arg;
-    enum store_kind kind;
-    uint64_t queues; /* counted, not visited */
 };
 
-/* Called for each name of a list. */
-typedef enum status
-name_fn(struct walk *w, const struct bytes *project, struct bytes name);
-
 static enum status
-walk_list(struct walk *w, const struct bytes *project, name_fn *each, size_t most)
+walk_project(struct walk *w, struct bytes project, enum store_kind kind)
 {
-    enum status st = ST_OK;
-    bool more = true;
-    struct buf last;
-
-    buf_init(&last, w->store->config.mem);
-    while (st == ST_OK && more && w->left > 0 && most > 0) {
-        struct index_page page;
-
-        st = queue_index_page(w->store, project, w->kind,
-                              last.len == 0 ? BYTES_NONE : buf_view(&last), PAGE, &page);
-        for (size_t i = 0; st == ST_OK && i < page.count && w->left > 0 && most > 0;
-             i++, most--)
-            st = each(w, project, index_page_name(&page, i, NULL));
-        more = st == ST_OK && page.count == PAGE;
-        if (more) {
-            buf_reset(&last, SIZE_MAX);
-            buf_bytes(&last, index_page_name(&page, PAGE - 1, NULL));
-            st = last.failed ? ST_NO_MEMORY : ST_OK;
-        }
-        index_page_release(&page);
-    }
-    buf_fini(&last);
-    return st;
-}
-
-static enum status
-visit_queue(struct walk *w, const struct bytes *project, struct bytes name)
-{
-    const struct store_queue where = {.project = *project, .name = name, .kind = w->kind};
-
-    w->left--;
-    return w->visit_queue(w->arg, w->store, w->op, &where);
-}
-
-static enum status
-walk_project(struct walk *w, const struct bytes *unused, struct bytes project)
-{
-    (void)unused;
-    return walk_list(w, &project, visit_queue, SIZE_MAX);
-}
-
-static enum status
-count_project(struct walk *w, const struct bytes *unused, struct bytes project)
-{
-    uint64_t count;
-    enum status st = queue_index_count(w->store, project, w->kind, &count);
-
-    (void)unused;
-    w->queues += count;
-    return st;
-}
-
-/* All projects of both kinds. */
-static enum status
-walk_projects(struct walk *w, name_fn *each, size_t most)
-{
+    struct index_cursor names = {.store = w->store, .project = &project, .kind = kind};
+    struct store_queue where = {.project = project, .kind = kind};
     enum status st = ST_OK;
 
-    for (int kind = STORE_QUEUE; st == ST_OK && kind <= STORE_TOPIC; kind++) {
-        w->kind = (enum store_kind)kind;
-        st = walk_list(w, NULL, each, most);
+    while (st == ST_OK && w->left > 0) {
+        st = cursor_next(&names, &where.name);
+        if (!bytes_present(where.name))
+            break;
+        w->left--;
+        st = w->fn(w->arg, w->store, w->op, &where);
     }
+    cursor_close(&names);
     return st;
 }
 
-/* Visits all queues, `most` at most. */
+/* Calls `fn` for at most `most` queues. */
 static enum status
 walk_queues(struct redis_store *s, struct store_op *op, size_t most, queue_fn *fn,
             void *arg)
 {
-    struct walk w = {.store = s, .op = op, .left = most, .visit_queue = fn, .arg = arg};
+    struct walk w = {.store = s, .op = op, .left = most, .fn = fn, .arg = arg};
+    enum status st = ST_OK;
 
-    return walk_projects(&w, walk_project, SIZE_MAX);
-}
+    for (int kind = STORE_QUEUE; st == ST_OK && kind <= STORE_TOPIC; kind++) {
+        struct index_cursor projects = {.store = s, .kind = (enum store_kind)kind};
+        struct bytes project;
 
-static enum status
-count_queues(struct redis_store *s, struct store_op *op, uint64_t *queues)
-{
-    struct walk w = {.store = s, .op = op, .left = SIZE_MAX};
-    enum status st = walk_projects(&w, count_project, PROJECTS_MOST);
-
-    *queues = w.queues;
+        while (st == ST_OK && w.left > 0) {
+            st = cursor_next(&projects, &project);
+            if (!bytes_present(project))
+                break;
+            st = walk_project(&w, project, (enum store_kind)kind);
+        }
+        cursor_close(&projects);
+    }
     return st;
 }
 
-/* Words of the answer of queue_figures. */
+/* Counts the queues of the first PROJECTS_MOST projects of each kind. */
+static enum status
+count_queues(struct redis_store *s, uint64_t *queues)
+{
+    enum status st = ST_OK;
+
+    *queues = 0;
+    for (int kind = STORE_QUEUE; st == ST_OK && kind <= STORE_TOPIC; kind++) {
+        struct index_cursor projects = {.store = s, .kind = (enum store_kind)kind};
+        struct bytes project;
+        uint64_t count;
+
+        for (int i = 0; st == ST_OK && i < PROJECTS_MOST; i++) {
+            st = cursor_next(&projects, &project);
+            if (!bytes_present(project))
+                break;
+            st = queue_index_count(s, project, (enum store_kind)kind, &count);
+            *queues += count;
+        }
+        cursor_close(&projects);
+    }
+    return st;
+}
+
+/* Words of the response of queue_figures. */
 enum {
     NOW = 1,
     READY,
-    HELD,
+    CLAIMED,
     DELAYED,
-    LETTERS,
+    DEAD_LETTERS,
     CLAIMS,
     BYTES,
-    OLDEST,
-    SUBSCRIBED,
+    OLDEST_POSTED,
+    SUBSCRIPTIONS,
     FEED_BYTES,
     OUTBOX,
-    CREATED,
+    OLDEST_CLAIM,
     EXPIRED,
-    UNREAD,
-    EXPIRED_LETTERS
+    EXPIRED_UNREAD,
+    EXPIRED_DEAD_LETTERS
 };
 
 static void
-copy_text(char *to, size_t *len, struct bytes from)
+text_copy(char *to, size_t *len, struct bytes from)
 {
     if (from.len > 0)
         memcpy(to, from.data, from.len);
@@ -169,10 +183,10 @@ copy_text(char *to, size_t *len, struct bytes from)
     *len = from.len;
 }
 
-/* Adds a queue to those that are shown. */
+/* A queue_fn: adds a queue to a result. */
 static enum status
-add_queue(void *arg, struct redis_store *s, struct store_op *op,
-          const struct store_queue *where)
+scan_add_queue(void *arg, struct redis_store *s, struct store_op *op,
+               const struct store_queue *where)
 {
     struct scan_result *result = arg;
     struct store_queue_figures *out = &result->shown[result->count];
@@ -184,34 +198,34 @@ add_queue(void *arg, struct redis_store *s, struct store_op *op,
         where->name.len > STORE_FIGURES_NAME)
         return ST_OK;
     c = call_begin(s, op, where);
-    st = call_run(&c, SCRIPT_queue_figures, CALL_LOOKS);
+    st = call_run(&c, SCRIPT_queue_figures, CALL_READ);
     if (st == ST_OK) {
         *out = (struct store_queue_figures){.kind = where->kind};
-        copy_text(out->project, &out->project_len, where->project);
-        copy_text(out->name, &out->name_len, where->name);
-        *here =
-            (struct store_population){.claimable = (uint64_t)call_integer(&c, READY),
-                                      .claimed = (uint64_t)call_integer(&c, HELD),
-                                      .delayed = (uint64_t)call_integer(&c, DELAYED),
-                                      .dead_letters = (uint64_t)call_integer(&c, LETTERS),
-                                      .claims = (uint64_t)call_integer(&c, CLAIMS),
-                                      .bytes = (uint64_t)call_integer(&c, BYTES)};
-        out->has_oldest = call_integer(&c, OLDEST) > 0;
+        text_copy(out->project, &out->project_len, where->project);
+        text_copy(out->name, &out->name_len, where->name);
+        *here = (struct store_population){.claimable = (uint64_t)call_integer(&c, READY),
+                                          .claimed = (uint64_t)call_integer(&c, CLAIMED),
+                                          .delayed = (uint64_t)call_integer(&c, DELAYED),
+                                          .dead_letters =
+                                              (uint64_t)call_integer(&c, DEAD_LETTERS),
+                                          .claims = (uint64_t)call_integer(&c, CLAIMS),
+                                          .bytes = (uint64_t)call_integer(&c, BYTES)};
+        out->has_oldest = call_integer(&c, OLDEST_POSTED) > 0;
         if (out->has_oldest)
-            out->age_ms = call_integer(&c, NOW) - call_integer(&c, OLDEST);
-        if (call_integer(&c, CREATED) > 0)
-            out->claimed_age_ms = call_integer(&c, NOW) - call_integer(&c, CREATED);
+            out->age_ms = call_integer(&c, NOW) - call_integer(&c, OLDEST_POSTED);
+        if (call_integer(&c, OLDEST_CLAIM) > 0)
+            out->claimed_age_ms = call_integer(&c, NOW) - call_integer(&c, OLDEST_CLAIM);
         out->expired = (struct store_expired){
             .messages = (uint64_t)call_integer(&c, EXPIRED),
-            .unread = (uint64_t)call_integer(&c, UNREAD),
-            .dead_letters = (uint64_t)call_integer(&c, EXPIRED_LETTERS)};
+            .unread = (uint64_t)call_integer(&c, EXPIRED_UNREAD),
+            .dead_letters = (uint64_t)call_integer(&c, EXPIRED_DEAD_LETTERS)};
         all->claimable += here->claimable;
         all->claimed += here->claimed;
         all->delayed += here->delayed;
         all->dead_letters += here->dead_letters;
         all->claims += here->claims;
         all->bytes += here->bytes;
-        result->subscriptions += (uint64_t)call_integer(&c, SUBSCRIBED);
+        result->subscriptions += (uint64_t)call_integer(&c, SUBSCRIPTIONS);
         result->feed_bytes += (uint64_t)call_integer(&c, FEED_BYTES);
         if (call_integer(&c, OUTBOX) > result->outbox_ms)
             result->outbox_ms = call_integer(&c, OUTBOX);
@@ -221,14 +235,14 @@ add_queue(void *arg, struct redis_store *s, struct store_op *op,
     return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-/* ---------------------------------------------------------------------- figures */
+/* ---------------------------------------------------------------------- metrics */
 
 struct scan_job {
     struct redis_store *store;
     struct store_op *op;
 };
 
-/* Asks for all that is shown. Queues that cannot be asked for are omitted. */
+/* Scans unless the last scan is fresh. If Redis does not respond, the scan ends early. */
 static void
 scan_if_old(void *arg)
 {
@@ -238,17 +252,17 @@ scan_if_old(void *arg)
     const int64_t now_ms = redis_clock_ms(s, job->op->now_ms);
 
     lock_acquire(&scan->scanning);
-    if (!scan->taken || s->config.test_clock || now_ms - scan->taken_ms >= FRESH_MS) {
+    if (!scan->scanned || s->config.test_clock || now_ms - scan->scanned_ms >= FRESH_MS) {
         struct scan_result *next = &scan->next, last;
         struct store_queue_figures *shown = next->shown;
 
-        scan->taken = true;
-        scan->taken_ms = now_ms;
+        scan->scanned = true;
+        scan->scanned_ms = now_ms;
         if (shown == NULL)
             shown = mem_calloc(s->config.mem, s->config.shown_queues + 1, sizeof(*shown));
         *next = (struct scan_result){.shown = shown};
-        if (shown != NULL && count_queues(s, job->op, &next->queues) == ST_OK)
-            (void)walk_queues(s, job->op, s->config.shown_queues, add_queue, next);
+        if (shown != NULL && count_queues(s, &next->queues) == ST_OK)
+            (void)walk_queues(s, job->op, s->config.shown_queues, scan_add_queue, next);
         lock_acquire(&scan->lock);
         last = scan->last;
         scan->last = scan->next;
@@ -266,7 +280,7 @@ redis_figures(struct store *store, struct store_op *op, struct store_figures *ou
     struct stats_scan *scan = s->stats_scan;
 
     *out = (struct store_figures){.queues = 0};
-    (void)fiber_detour(scan_if_old, &job); /* or the last result is shown */
+    (void)fiber_detour(scan_if_old, &job); /* if this fails, the last result is used */
     lock_acquire(&scan->lock);
     out->all = scan->last.all;
     out->queues = scan->last.queues;
@@ -313,8 +327,8 @@ stats_scan_outbox_ms(const struct redis_store *s)
 }
 
 static enum status
-add_total(void *arg, struct redis_store *s, struct store_op *op,
-          const struct store_queue *where)
+totals_add_queue(void *arg, struct redis_store *s, struct store_op *op,
+                 const struct store_queue *where)
 {
     struct store_totals *out = arg;
     struct store_stats stats;
@@ -334,19 +348,19 @@ redis_totals(struct store *store, struct store_op *op, struct store_totals *out)
     enum status st;
 
     *out = (struct store_totals){0};
-    st = count_queues(s, op, &out->queues);
-    return st == ST_OK ? walk_queues(s, op, TOTALS_MOST, add_total, out) : st;
+    st = count_queues(s, &out->queues);
+    return st == ST_OK ? walk_queues(s, op, TOTALS_MOST, totals_add_queue, out) : st;
 }
 
 static enum status
-audit_queue(void *arg, struct redis_store *s, struct store_op *op,
-            const struct store_queue *where)
+audit_one_queue(void *arg, struct redis_store *s, struct store_op *op,
+                const struct store_queue *where)
 {
     struct reason *why = arg;
     struct call c = call_begin(s, op, where);
     enum status st;
 
-    st = call_run(&c, SCRIPT_queue_audit, CALL_LOOKS);
+    st = call_run(&c, SCRIPT_queue_audit, CALL_READ);
     if (st == ST_OK && bytes_present(call_item(&c, 1)))
         st = reason_give(why, ST_CONFLICT, "%.*s: %.*s", (int)where->name.len,
                          where->name.data, (int)call_item(&c, 1).len,
@@ -359,11 +373,11 @@ bool
 redis_audit(struct store *store)
 {
     struct redis_store *s = redis_of(store);
-    struct store_op op = {.now_ms = 0}; /* no time passes for it */
+    struct store_op op = {.now_ms = 0}; /* expires nothing */
     struct reason why;
 
     reason_init(&why);
-    if (walk_queues(s, &op, SIZE_MAX, audit_queue, &why) == ST_OK)
+    if (walk_queues(s, &op, SIZE_MAX, audit_one_queue, &why) == ST_OK)
         return true;
     if (s->config.warn != NULL)
         s->config.warn(s->config.warn_arg, why.text);

@@ -1,19 +1,446 @@
-/* Opening and closing the store on Redis. */
+/*
+ * store: opens and closes the store on Redis, and checks the Redis that it uses.
+ *
+ * The preflight checks whether this Redis, or this cluster, could lose confirmed data. It runs when the store is
+ * opened, because data would be at risk afterwards (docs/scale-out.md, "Checks at the start"). claimd refuses an unfit
+ * Redis with advice. With `unsafe` in the URL, or with one Redis without a cluster, which survives little anyway,
+ * claimd only logs a warning.
+ */
 #include "redis/call.h"
 #include "redis/subscription_ops.h"
 #include "redis/waiting.h"
 
+#include <stdio.h>
+
 enum { CONNECT_MS = 1000, REFRESH_MS = 50 };
 
-struct ping {
+/* ---------------------------------------------------------------------- preflight */
+
+enum { VERSION_LEAST = 7 };
+
+static const int64_t MAP_AGE_NS = 1000000000; /* a ping refreshes an older map */
+
+struct preflight {
+    struct redis_store *store;
+    struct cluster_client *client;
+    struct link_address node; /* the node under check */
+    bool lenient;             /* risks are only warnings */
+    struct reason *why;
+};
+
+/* NULL is fine. */
+static void
+response_free(const struct preflight *e, redisReply *response)
+{
+    if (response != NULL)
+        e->store->library.free_reply(response);
+}
+
+/* Sends a command to the node. Blanks separate its words. As cluster_command(). */
+static enum status
+node_command(const struct preflight *e, const char *command, redisReply **out,
+             struct reason *why)
+{
+    struct bytes rest = bytes_str(command), words[3];
+    size_t count = 0;
+
+    while (bytes_present(rest)) {
+        ENSURE(count < sizeof(words) / sizeof(words[0]));
+        words[count++] = bytes_cut(&rest, ' ');
+    }
+    *out = NULL;
+    return cluster_command(e->client, map_enter_node(&e->store->cluster.map, &e->node),
+                           words, count, out, why);
+}
+
+static enum status
+node_ping(const struct preflight *e, struct reason *why)
+{
+    redisReply *pong;
+    enum status st = node_command(e, "PING", &pong, why);
+
+    response_free(e, pong);
+    return st;
+}
+
+/* The node could lose data. Warns and returns ST_OK if the operator accepts risks. */
+static enum status
+report_risk(const struct preflight *e, const char *what, const char *advice)
+{
+    const struct redis_config *config = &e->store->config;
+    char text[REASON_CAP + LINK_NAME_CAP], name[LINK_NAME_CAP];
+
+    link_name(&e->node, name);
+    (void)snprintf(text, sizeof(text), "%s: %s. %s", name, what, advice);
+    if (!e->lenient)
+        return reason_give(e->why, ST_UNAVAILABLE,
+                           "%s. To start anyway, add unsafe=1 to the URL", text);
+    if (config->warn != NULL)
+        config->warn(config->warn_arg, text);
+    return ST_OK;
+}
+
+/* ---------------------------------------------------------------------- one node */
+
+/* The text after "NAME:" in the response to INFO; or absent. */
+static struct bytes
+info_field(const redisReply *info, const char *name)
+{
+    const size_t len = strlen(name);
+    struct bytes rest = bytes_of(info->str, (size_t)info->len);
+
+    while (bytes_present(rest)) {
+        struct bytes line = bytes_trim(bytes_cut(&rest, '\n'));
+
+        if (line.len > len && memcmp(line.data, name, len) == 0 && line.data[len] == ':')
+            return bytes_of(line.data + len + 1, line.len - len - 1);
+    }
+    return BYTES_NONE;
+}
+
+static int64_t
+info_number(const redisReply *info, const char *name)
+{
+    struct bytes text = info_field(info, name);
+    int64_t number = 0;
+
+    if (bytes_present(text))
+        (void)bytes_to_i64(bytes_cut(&text, '.'), &number);
+    return number;
+}
+
+static enum status
+check_info(const struct preflight *e, const redisReply *info)
+{
+    const struct url *url = &e->store->url;
+
+    if (info_number(info, "redis_version") < VERSION_LEAST)
+        return reason_give(e->why, ST_UNAVAILABLE,
+                           "%s:%u runs a Redis older than 7.0. claimd needs 7.0 or later",
+                           e->node.host, e->node.port);
+    if (e->store->cluster.map.single &&
+        bytes_equal_str(info_field(info, "role"), "slave"))
+        return reason_give(e->why, ST_UNAVAILABLE,
+                           "%s:%u is a replica. Name its primary in the URL",
+                           e->node.host, e->node.port);
+    if (e->store->cluster.map.single &&
+        info_number(info, "connected_slaves") < url->replicas)
+        return reason_give(
+            e->why, ST_UNAVAILABLE,
+            "%s:%u has fewer replicas than the URL says, so Redis would confirm no "
+            "change. Add replicas, or lower replicas in the URL",
+            e->node.host, e->node.port);
+    if (info_number(info, "maxmemory") != 0 &&
+        !bytes_equal_str(info_field(info, "maxmemory_policy"), "noeviction"))
+        return reason_give(e->why, ST_UNAVAILABLE,
+                           "%s:%u evicts keys when its memory is full, which would lose "
+                           "messages. Set maxmemory-policy noeviction there",
+                           e->node.host, e->node.port);
+    return ST_OK;
+}
+
+/* The value of a parameter, by CONFIG GET; absent: the user may not read it. The caller frees *response. */
+static struct bytes
+ask_parameter(const struct preflight *e, const char *command, redisReply **response)
+{
+    struct reason unused;
+
+    (void)node_command(e, command, response, &unused);
+    return reply_text(reply_word(*response, 1));
+}
+
+static enum status
+check_sync(const struct preflight *e)
+{
+    redisReply *response;
+    struct bytes value = ask_parameter(e, "CONFIG GET appendfsync", &response);
+    enum status st = ST_OK;
+
+    if (!bytes_present(value))
+        st = report_risk(
+            e, "CONFIG GET does not return appendfsync, so claimd cannot check it",
+            "Make sure that appendfsync is always, or add restarts=held to the URL");
+    else if (!bytes_equal_str(value, "always"))
+        st = report_risk(
+            e,
+            "appendfsync is not always. After a power loss, the node and its "
+            "replicas may lose confirmed changes",
+            "Set appendfsync always, or delay restarts until a replica has taken "
+            "over and add restarts=held to the URL");
+    response_free(e, response);
+    return st;
+}
+
+static enum status
+check_validity(const struct preflight *e)
+{
+    redisReply *response;
+    struct bytes value =
+        ask_parameter(e, "CONFIG GET cluster-replica-validity-factor", &response);
+    enum status st = ST_OK;
+
+    if (bytes_present(value) && bytes_equal_str(value, "0"))
+        st = report_risk(e,
+                         "cluster-replica-validity-factor is 0, so a replica that was "
+                         "disconnected for long could take over",
+                         "Set it to 1 or more");
+    response_free(e, response);
+    return st;
+}
+
+static enum status
+check_node(const struct preflight *e)
+{
+    redisReply *info;
+    enum status st = node_command(e, "INFO", &info, e->why);
+
+    if (st == ST_OK && info->type != REDIS_REPLY_STRING)
+        st = reason_give(e->why, ST_UNAVAILABLE,
+                         "%s:%u returned an unexpected response to INFO", e->node.host,
+                         e->node.port);
+    if (st == ST_OK)
+        st = check_info(e, info);
+    if (st == ST_OK && info_number(info, "aof_enabled") == 0)
+        st = report_risk(e, "Redis has no append-only file, so a restart loses all data",
+                         "Set appendonly yes and appendfsync always");
+    else if (st == ST_OK && !e->store->url.restarts_held)
+        st = check_sync(e);
+    if (st == ST_OK && !e->store->cluster.map.single)
+        st = check_validity(e);
+    response_free(e, info);
+    return st;
+}
+
+/* ---------------------------------------------------------------------- shards */
+
+/* The value of a name in a list of names and values; NULL: there is none. */
+static const redisReply *
+value_of(const redisReply *list, const char *word)
+{
+    if (list->type != REDIS_REPLY_ARRAY)
+        return NULL;
+    for (size_t i = 0; i + 1 < list->elements; i += 2)
+        if (list->element[i]->type == REDIS_REPLY_STRING &&
+            strcmp(list->element[i]->str, word) == 0)
+            return list->element[i + 1];
+    return NULL;
+}
+
+/* Reads the address of a node. An empty host is that of the node under check. False: there is no address. */
+static bool
+read_node(const struct preflight *e, const redisReply *node, struct link_address *out)
+{
+    const redisReply *port = value_of(node, "port");
+
+    return port != NULL && port->type == REDIS_REPLY_INTEGER &&
+           link_address_make(reply_text(value_of(node, "endpoint")), port->integer,
+                             &e->node, out);
+}
+
+/* Checks the replicas that respond, because they can become primaries. */
+static enum status
+check_replicas(const struct preflight *e, const redisReply *nodes)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; st == ST_OK && i < nodes->elements; i++) {
+        const redisReply *node = nodes->element[i];
+        struct preflight other = *e;
+        struct reason unused;
+
+        if (bytes_equal_str(reply_text(value_of(node, "role")), "replica") &&
+            !bytes_equal_str(reply_text(value_of(node, "health")), "fail") &&
+            read_node(e, node, &other.node) && node_ping(&other, &unused) == ST_OK)
+            st = check_node(&other);
+    }
+    return st;
+}
+
+static enum status
+check_shard(const struct preflight *e, const redisReply *shard)
+{
+    const redisReply *slots = value_of(shard, "slots"), *nodes = value_of(shard, "nodes");
+    const size_t wanted = e->store->cluster.config.replicas;
+    char what[128];
+    size_t count = 0; /* of replicas, also failed ones */
+
+    if (slots == NULL || nodes == NULL || slots->type != REDIS_REPLY_ARRAY ||
+        nodes->type != REDIS_REPLY_ARRAY)
+        return reason_give(e->why, ST_UNAVAILABLE,
+                           "%s:%u returned an unexpected response to CLUSTER SHARDS",
+                           e->node.host, e->node.port);
+    if (slots->elements == 0)
+        return ST_OK;
+    for (size_t i = 0; i < nodes->elements; i++)
+        count +=
+            bytes_equal_str(reply_text(value_of(nodes->element[i], "role")), "replica");
+    if (count == wanted)
+        return check_replicas(e, nodes);
+    (void)snprintf(what, sizeof(what),
+                   "the cluster has a primary with %zu replicas, but the URL says %zu",
+                   count, wanted);
+    return report_risk(
+        e, what,
+        count < wanted
+            ? "Redis would confirm no change there. Add a replica"
+            : "A replica that did not confirm a change could take over. Give all "
+              "primaries the same number of replicas, and set replicas in the URL to it");
+}
+
+static enum status
+check_shards(struct preflight *e)
+{
+    redisReply *shards;
+    enum status st = node_command(e, "CLUSTER SHARDS", &shards, e->why);
+
+    for (size_t i = 0; st == ST_OK && i < shards->elements; i++)
+        st = check_shard(e, shards->element[i]);
+    response_free(e, shards);
+    if (st == ST_OK && e->store->cluster.config.replicas == 0)
+        st = report_risk(
+            e, "the cluster is without replicas. If a node fails, its data is lost",
+            "Add replicas, and set replicas in the URL");
+    return st;
+}
+
+/* ---------------------------------------------------------------------- all nodes */
+
+/* Runs a check on each node that has slots. */
+static enum status
+check_primaries(struct preflight *e, enum status (*check)(const struct preflight *e))
+{
+    struct map *map = &e->store->cluster.map;
+    enum status st = ST_OK;
+    uint16_t node;
+
+    for (uint16_t at = 0;
+         st == ST_OK && (node = map_next_owner(map, &at)) != MAP_NOWHERE;) {
+        e->node = map_address(map, node);
+        st = check(e);
+    }
+    return st;
+}
+
+/* Loads the library of functions into the node now, before its first request. */
+static enum status
+check_library(const struct preflight *e)
+{
+    struct reason what;
+    enum status st;
+
+    reason_init(&what);
+    st = cluster_load_library(e->client, map_enter_node(&e->store->cluster.map, &e->node),
+                              &what);
+    if (st == ST_OK)
+        return ST_OK;
+    return reason_give(e->why, st, "%s:%u refused the functions of claimd: %.200s",
+                       e->node.host, e->node.port, what.text);
+}
+
+/* Checks that the user may run scripts on the keys of claimd. */
+static enum status
+check_rights(struct redis_store *s, struct reason *why)
+{
+    static const struct store_queue none = {.project = BYTES_LIT(""),
+                                            .name = BYTES_LIT("")};
+    const struct store_op op = {.now_ms = 0};
+    struct call c = call_begin(s, &op, &none);
+    enum status st;
+
+    st = call_run(&c, SCRIPT_queue_get, CALL_READ);
+    if (st == ST_OK || st == ST_NOT_FOUND)
+        st = ST_OK;
+    else
+        st = reason_give(why, st, "Redis refused to run a script of claimd: %.200s",
+                         c.why.text);
+    call_end(&c);
+    return st;
+}
+
+/* Runs all checks of the preflight. ST_UNAVAILABLE with a reason; ST_NO_MEMORY. */
+static enum status
+preflight_check(struct redis_store *s, struct reason *why)
+{
+    struct preflight e = {.store = s,
+                          .client = cluster_client_take(&s->cluster),
+                          .lenient = s->url.unsafe || s->cluster.map.single,
+                          .why = why};
+    enum status st;
+
+    if (e.client == NULL)
+        return ST_NO_MEMORY;
+    st = check_primaries(&e, check_node);
+    if (st == ST_OK && !s->cluster.map.single)
+        st = check_shards(&e);
+    if (st == ST_OK && s->cluster.map.single && s->url.replicas <= 0)
+        st = report_risk(
+            &e, "a single Redis without replicas. If its machine fails, all data is lost",
+            "Use a cluster for production");
+    if (st == ST_OK)
+        st = check_primaries(&e, check_library);
+    cluster_client_return(e.client);
+    return st == ST_OK ? check_rights(s, why) : st;
+}
+
+/* Checks that the node responds, is still a primary, and that its cluster is up. */
+static enum status
+check_health(const struct preflight *e)
+{
+    const bool single = e->store->cluster.map.single;
+    enum status st = single ? node_ping(e, e->why) : ST_OK;
+    redisReply *info = NULL;
+
+    if (st == ST_OK)
+        st = node_command(e, single ? "INFO replication" : "CLUSTER INFO", &info, e->why);
+    if (st == ST_OK && info->type == REDIS_REPLY_STRING) {
+        if (single && bytes_equal_str(info_field(info, "role"), "slave"))
+            st = reason_give(e->why, ST_UNAVAILABLE, "%s:%u has become a replica",
+                             e->node.host, e->node.port);
+        if (!single && !bytes_equal_str(info_field(info, "cluster_state"), "ok"))
+            st = reason_give(e->why, ST_UNAVAILABLE,
+                             "%s:%u reports that the cluster is down", e->node.host,
+                             e->node.port);
+    }
+    response_free(e, info);
+    return st;
+}
+
+/* Checks that each primary responds and that the cluster is up. As preflight_check(). */
+static enum status
+preflight_ping(struct redis_store *s, struct reason *why)
+{
+    struct preflight e = {
+        .store = s, .client = cluster_client_take(&s->cluster), .why = why};
+    struct map_coverage coverage;
+    struct reason unused;
+    enum status st;
+
+    if (e.client == NULL)
+        return ST_NO_MEMORY;
+    if (clock_stopwatch_ns() - atomic_load(&s->cluster.known_ns) > MAP_AGE_NS)
+        (void)cluster_refresh(e.client, &unused);
+    st = check_primaries(&e, check_health);
+    coverage = map_coverage(&s->cluster.map);
+    if (st == ST_OK && coverage.slots_without_node > 0)
+        st = reason_give(why, ST_UNAVAILABLE, "%zu slots have no node",
+                         coverage.slots_without_node);
+    if (st != ST_OK) /* there may have been a failover */
+        (void)cluster_refresh(e.client, &unused);
+    cluster_client_return(e.client);
+    return st;
+}
+
+/* ---------------------------------------------------------------------- operations */
+
+struct ping_job {
     struct redis_store *store;
     enum status status;
 };
 
 static void
-check_nodes(void *arg)
+run_ping(void *arg)
 {
-    struct ping *p = arg;
+    struct ping_job *p = arg;
     struct reason why;
 
     p->status = preflight_ping(p->store, &why);
@@ -22,14 +449,14 @@ check_nodes(void *arg)
 enum status
 redis_ping(struct store *store, struct store_op *op)
 {
-    struct ping p = {redis_of(store), ST_UNAVAILABLE};
+    struct ping_job p = {redis_of(store), ST_UNAVAILABLE};
 
     (void)op;
-    (void)fiber_detour(check_nodes, &p);
+    (void)fiber_detour(run_ping, &p);
     return p.status;
 }
 
-/* Only wait queues need it, if no maintenance thread does. */
+/* Without a maintenance thread, the wait queues need housekeeping. */
 void
 redis_housekeep(struct store *store, int64_t now_ms, int64_t *next_ms)
 {
@@ -52,7 +479,7 @@ redis_measure(struct store *store, struct redis_figures *out)
     struct redis_store *s = redis_of(store);
     struct cluster *c = &s->cluster;
     struct cluster_figures *f = &c->figures;
-    size_t replicas, without_owner;
+    const struct map_coverage coverage = map_coverage(&c->map);
 
     *out = (struct redis_figures){
         .requests = atomic_load(&f->requests),
@@ -62,18 +489,17 @@ redis_measure(struct store *store, struct redis_figures *out)
         .refreshes = atomic_load(&f->refreshes),
         .unconfirmed = atomic_load(&f->unconfirmed),
         .connections = atomic_load(&f->connections),
-        .map_age_ms = (clock_stopwatch_ns() - atomic_load(&c->known_ns)) / 1000000};
-    buckets_merge(&out->answers, &f->answers);
+        .primaries = coverage.primaries,
+        .replicas_least = coverage.primaries == 0 ? 0 : coverage.replicas_least,
+        .slots_without_owner = coverage.slots_without_node,
+        .map_age_ms = (clock_stopwatch_ns() - atomic_load(&c->known_ns)) / 1000000,
+        .outbox_age_ms = stats_scan_outbox_ms(s)};
+    buckets_merge(&out->responses, &f->responses);
     buckets_merge(&out->confirmations, &f->confirmations);
-    map_worst(&c->map, &replicas, &without_owner);
-    out->replicas_least = replicas == SIZE_MAX ? 0 : replicas;
-    out->slots_without_owner = without_owner;
-    out->primaries = map_primaries(&c->map);
-    out->outbox_age_ms = stats_scan_outbox_ms(s);
 }
 
 static void
-close_parts(struct redis_store *s)
+store_free(struct redis_store *s)
 {
     waiting_close(s);
     deliveries_close(s);
@@ -89,18 +515,18 @@ redis_close(struct store *store)
 
     maintenance_end(s->maintenance);
     cluster_close(&s->cluster);
-    close_parts(s);
+    store_free(s);
 }
 
-static const struct store_state_vtable redis_state_ops = {
+static const struct store_state_vtable redis_state_vtable = {
     .read = redis_read, .records_release = redis_records_release, .apply = redis_apply};
 
 #define OPERATION(name) .name = redis_##name,
 
-static const struct store_vtable ops = {STORE_OPERATIONS(OPERATION)};
+static const struct store_vtable redis_vtable = {STORE_OPERATIONS(OPERATION)};
 
 static enum status
-connect(struct redis_store *s, struct reason *why)
+store_connect(struct redis_store *s, struct reason *why)
 {
     const struct url *url = &s->url;
     struct cluster_config config = {
@@ -110,7 +536,7 @@ connect(struct redis_store *s, struct reason *why)
                  .password =
                      s->config.password != NULL ? s->config.password : url->password,
                  .connect_ms = CONNECT_MS,
-                 .answer_ms = url->confirm_ms + url->patience_ms + CONNECT_MS},
+                 .response_ms = url->confirm_ms + url->patience_ms + CONNECT_MS},
         .library = script_library(),
         .seed_count = url->host_count,
         .confirm_ms = url->confirm_ms,
@@ -150,7 +576,8 @@ redis_open(const struct redis_config *config, struct store **out, struct reason 
 
     if (s == NULL)
         return ST_NO_MEMORY;
-    s->store = (struct store){.vtable = &ops, .state = &redis_state_ops, .blocks = true};
+    s->store = (struct store){
+        .vtable = &redis_vtable, .state = &redis_state_vtable, .blocks = true};
     s->config = *config;
     lock_init(&s->lock);
     entropy_init_system(&s->entropy);
@@ -168,14 +595,14 @@ redis_open(const struct redis_config *config, struct store **out, struct reason 
     if (st == ST_OK)
         st = hiredis_library_load(&s->library, why);
     if (st == ST_OK)
-        st = connect(s, why);
+        st = store_connect(s, why);
     if (st == ST_OK && !config->test_clock) {
         st = maintenance_start(s);
         if (st != ST_OK)
             cluster_close(&s->cluster);
     }
     if (st != ST_OK) {
-        close_parts(s);
+        store_free(s);
         return st;
     }
     *out = &s->store;

@@ -1,61 +1,62 @@
 #include "redis/subscription_ops.h"
 
+#include "claimd/base/invariant.h"
+
 #include <stdio.h>
 
 /* ---------------------------------------------------------------------- views */
 
-/* What the views point into. */
+/* The memory of views, and the response that they point into. */
 struct shown_subscriptions {
     redisReply *response;
     struct store_subscription views[];
 };
 
 size_t
-show_subscription_count(const struct call *c)
+subscription_response_count(const struct call *c)
 {
-    return (call_count(c) - SHOWN_FIRST) / SHOWN_WORDS;
+    return (call_count(c) - SUB_FIRST) / SUB_WORDS;
 }
 
 void
-show_subscription_id(struct bytes text, struct store_id *out)
+subscription_id_read(struct bytes text, struct store_id *out)
 {
     (void)snprintf(out->text, sizeof(out->text), "%.*s", (int)text.len,
                    text.len == 0 ? "" : text.data);
 }
 
 static void
-fill_view(const struct call *c, size_t at, const struct store_op *op,
-          struct store_subscription *out)
+message_view_fill(const struct call *c, size_t at, const struct store_op *op,
+                  struct store_subscription *out)
 {
-    const int64_t again_ms = call_integer(c, at + SHOWN_AGAIN);
+    const int64_t again_ms = call_integer(c, at + SUB_RETRY_AT);
 
     *out = (struct store_subscription){
-        .subscriber = call_item(c, at + SHOWN_SUBSCRIBER),
-        .options = call_item(c, at + SHOWN_OPTIONS),
-        .ttl_s = call_integer(c, at + SHOWN_TTL),
-        .age_s =
-            (call_integer(c, SHOWN_NOW) - call_integer(c, at + SHOWN_STARTED)) / 1000,
-        .confirmed = call_integer(c, at + SHOWN_CONFIRMED) != 0,
-        .progress = {
-            .delivered = (uint64_t)call_integer(c, at + SHOWN_DELIVERED),
-            .given_up = (uint64_t)call_integer(c, at + SHOWN_GIVEN_UP),
-            .fallen_out = (uint64_t)call_integer(c, at + SHOWN_FALLEN_OUT),
-            .behind = (uint64_t)call_integer(c, at + SHOWN_BEHIND),
-            .failures = (uint64_t)call_integer(c, at + SHOWN_FAILURES),
-            .failed = (uint32_t)call_integer(c, at + SHOWN_FAILED),
-            .lent = call_integer(c, at + SHOWN_LEASED) != 0,
-            /* A time of Redis, by the clock of this process; 0: none. */
-            .next_try_ms =
-                again_ms == 0 ? 0 : again_ms - call_integer(c, SHOWN_NOW) + op->now_ms}};
-    show_subscription_id(call_item(c, at + SHOWN_ID), &out->id);
+        .subscriber = call_item(c, at + SUB_SUBSCRIBER),
+        .options = call_item(c, at + SUB_OPTIONS),
+        .ttl_s = call_integer(c, at + SUB_TTL),
+        .age_s = (call_integer(c, SUB_NOW) - call_integer(c, at + SUB_STARTED)) / 1000,
+        .confirmed = call_integer(c, at + SUB_CONFIRMED) != 0,
+        .progress = {.delivered = (uint64_t)call_integer(c, at + SUB_DELIVERED),
+                     .given_up = (uint64_t)call_integer(c, at + SUB_GIVEN_UP),
+                     .fallen_out = (uint64_t)call_integer(c, at + SUB_DROPPED),
+                     .behind = (uint64_t)call_integer(c, at + SUB_BEHIND),
+                     .failures = (uint64_t)call_integer(c, at + SUB_FAILURES),
+                     .failed = (uint32_t)call_integer(c, at + SUB_FAILED),
+                     .lent = call_integer(c, at + SUB_LEASED) != 0,
+                     /* Converts a time of Redis to the clock of this process. 0: none. */
+                     .next_try_ms = again_ms == 0 ? 0
+                                                  : again_ms - call_integer(c, SUB_NOW) +
+                                                        op->now_ms}};
+    subscription_id_read(call_item(c, at + SUB_ID), &out->id);
 }
 
-/* Shows them, and the marker behind the last one. The views take the response over. ST_NO_MEMORY. */
+/* Makes views of the response, which they own then, and the marker after the last one. ST_NO_MEMORY. */
 static enum status
-show_subscriptions(struct call *c, const struct store_op *op,
+subscriptions_fill(struct call *c, const struct store_op *op,
                    struct store_subscriptions *out)
 {
-    const size_t count = show_subscription_count(c);
+    const size_t count = subscription_response_count(c);
     struct shown_subscriptions *shown;
 
     *out = STORE_SUBSCRIPTIONS_INIT;
@@ -66,9 +67,9 @@ show_subscriptions(struct call *c, const struct store_op *op,
     if (shown == NULL)
         return ST_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
-        fill_view(c, SHOWN_FIRST + i * SHOWN_WORDS, op, &shown->views[i]);
+        message_view_fill(c, SUB_FIRST + i * SUB_WORDS, op, &shown->views[i]);
     (void)snprintf(out->next.text, sizeof(out->next.text), "%lld",
-                   (long long)call_integer(c, SHOWN_FIRST + (count - 1) * SHOWN_WORDS));
+                   (long long)call_integer(c, SUB_FIRST + (count - 1) * SUB_WORDS));
     out->store = &c->store->store;
     out->views = shown->views;
     out->count = count;
@@ -84,7 +85,7 @@ redis_subscriptions_release(const struct store *store,
     struct shown_subscriptions *shown =
         container_of(subscriptions->views, struct shown_subscriptions, views[0]);
 
-    wire_give_back(&s->cluster.wire, shown->response);
+    wire_free_response(&s->cluster.wire, shown->response);
     mem_free(s->config.mem, shown);
 }
 
@@ -99,18 +100,18 @@ redis_subscription_create(struct store *store, struct store_op *op,
     struct call c = call_begin(s, op, where);
     enum status st;
 
-    call_digits(&c, TAG_DIGITS);
+    call_random_digits(&c, TAG_DIGITS);
     call_number(&c, s->config.require_confirmation);
-    call_digits(&c, SECRET_DIGITS);
+    call_random_digits(&c, SECRET_DIGITS);
     call_word(&c, draft->subscriber);
     call_word(&c, draft->options);
     call_number(&c, draft->ttl_s);
-    st = call_run(&c, SCRIPT_subscription_create, CALL_CHANGES);
+    st = call_run(&c, SCRIPT_subscription_create, CALL_CHANGE);
     if (st == ST_OK) {
         *out = (struct store_subscribed){.created = call_integer(&c, CREATED) != 0,
                                          .confirmed = call_integer(&c, CONFIRMED) != 0};
-        show_subscription_id(call_item(&c, ID), &out->id);
-        delivery_is_due(s, op, where, 0);
+        subscription_id_read(call_item(&c, ID), &out->id);
+        delivery_mark_due(s, op, where, 0);
         if (call_integer(&c, UNLISTED) != 0)
             st = queue_index_add(s, op, where, call_item(&c, TAG));
     }
@@ -127,9 +128,9 @@ redis_subscription_get(struct store *store, struct store_op *op,
     enum status st;
 
     call_id(&c, id);
-    st = call_run(&c, SCRIPT_subscription_get, CALL_LOOKS);
+    st = call_run(&c, SCRIPT_subscription_get, CALL_READ);
     if (st == ST_OK)
-        st = show_subscriptions(&c, op, out);
+        st = subscriptions_fill(&c, op, out);
     call_end(&c);
     return st;
 }
@@ -145,28 +146,28 @@ redis_subscription_list(struct store *store, struct store_op *op,
     call_marker(&c, marker);
     call_limit(&c, limit);
     call_text(&c, "");
-    st = call_run(&c, SCRIPT_subscription_list, CALL_LOOKS);
+    st = call_run(&c, SCRIPT_subscription_list, CALL_READ);
     if (st == ST_OK)
-        st = show_subscriptions(&c, op, out);
+        st = subscriptions_fill(&c, op, out);
     call_end(&c);
     return st;
 }
 
-/* ---------------------------------------------------------------------- change */
+/* ---------------------------------------------------------------------- changes */
 
-/* Runs a change of one that exists; a delivery may be due then. */
+/* Runs and ends a change of an existing subscription. A delivery may be due then. */
 static enum status
-run_change(struct call *c, enum script script, const struct store_op *op,
-           const struct store_queue *where)
+subscription_change(struct call *c, enum script script, const struct store_op *op,
+                    const struct store_queue *where)
 {
     struct redis_store *s = c->store;
     int64_t when_ms = -1;
-    enum status st = call_run(c, script, CALL_CHANGES);
+    enum status st = call_run(c, script, CALL_CHANGE);
 
     if (st == ST_OK)
         when_ms = call_integer(c, 1);
     call_end(c);
-    delivery_is_due(s, op, where, when_ms);
+    delivery_mark_due(s, op, where, when_ms);
     return st;
 }
 
@@ -185,7 +186,7 @@ redis_subscription_update(struct store *store, struct store_op *op,
     call_number(&c, bytes_present(draft->options));
     call_word(&c, draft->options);
     call_number(&c, draft->ttl_s);
-    return run_change(&c, SCRIPT_subscription_update, op, where);
+    return subscription_change(&c, SCRIPT_subscription_update, op, where);
 }
 
 enum status
@@ -199,7 +200,7 @@ redis_subscription_confirm(struct store *store, struct store_op *op,
     call_id(&c, id);
     call_number(&c, s->config.require_confirmation);
     call_number(&c, confirmed);
-    return run_change(&c, SCRIPT_subscription_confirm, op, where);
+    return subscription_change(&c, SCRIPT_subscription_confirm, op, where);
 }
 
 enum status
@@ -209,51 +210,51 @@ redis_subscription_delete(struct store *store, struct store_op *op,
     struct call c = call_begin(redis_of(store), op, where);
 
     call_id(&c, id);
-    return call_finish(&c, SCRIPT_subscription_delete, CALL_CHANGES);
+    return call_finish(&c, SCRIPT_subscription_delete, CALL_CHANGE);
 }
 
 enum {
-    PARTS = 8,              /* lists of queues with something due */
-    LEASE_MOST = 8,         /* deliveries in one call */
-    LEASE_MS = 30000,       /* of a delivery, and of a queue that a process looks at */
-    KEEP_MS = LEASE_MS / 3, /* the lease is renewed when so much of it has gone */
-    LOOK_MS = 1000,         /* a process looks into each list at least so often, */
-    AGAIN_MS = 60000        /* and at a queue in which nothing is due */
+    DUE_LISTS = 8,
+    LEASE_MOST = 8,          /* deliveries of one script */
+    LEASE_MS = 30000,        /* of a delivery, and of a queue in a list */
+    RENEW_MS = LEASE_MS / 3, /* time from one renewal of a lease to the next */
+    POLL_MS = 1000,          /* maximum time between two polls of a list */
+    QUEUE_POLL_MS = 60000    /* likewise of a queue in which nothing is due */
 };
 
-static const int64_t UNKEPT_MS = INT64_C(100000000000); /* three years */
+/* The length of a lease without a maintenance thread, which would renew it: three years. */
+static const int64_t UNRENEWED_MS = INT64_C(100000000000);
 
 struct deliveries {
     struct lock lock;
     struct store_listener *listener; /* borrowed; NULL: none */
-    struct list leased;     /* all without an outcome, the one renewed last behind */
-    struct list ready;      /* of these: those that are not handed out yet */
-    int64_t look_ms[PARTS]; /* when to look into a list; redis_clock_ms() */
-    bool hurried[PARTS];    /* a queue was entered after the last look began */
+    struct list leased; /* deliveries without an outcome, the latest renewal last */
+    struct list ready;  /* those of them that no caller has yet */
+    int64_t poll_ms[DUE_LISTS];     /* when to poll a list; redis_clock_ms() */
+    bool due_since_poll[DUE_LISTS]; /* a queue was added after the last poll began */
 };
 
-/* One that is leased; texts stand behind it. */
+/* A leased delivery. */
 struct leased {
-    struct list link;  /* in all that is leased */
-    struct list ready; /* in what is not handed out yet */
-    int64_t kept_ms;   /* when its lease was renewed */
+    struct list link;   /* in deliveries.leased */
+    struct list ready;  /* in deliveries.ready, or in no list */
+    int64_t renewed_ms; /* last renewal of the lease */
     int64_t version, token;
     struct store_delivery view;
-    char text[];
+    char text[]; /* of the view */
 };
 
-/* Without a maintenance thread, which renews leases, they last. */
 static int64_t
 lease_ms(const struct redis_store *s)
 {
-    return s->maintenance == NULL ? UNKEPT_MS : LEASE_MS;
+    return s->maintenance == NULL ? UNRENEWED_MS : LEASE_MS;
 }
 
 /* ---------------------------------------------------------------------- lists of queues */
 
-/* Reads the name of a queue in a list: kind, length of the project, project, name. */
+/* Reads an entry of a list: 'q' or 't', length of the project, ':', project, name. */
 static bool
-read_member(struct bytes text, struct store_queue *out)
+due_member_read(struct bytes text, struct store_queue *out)
 {
     struct bytes rest = text, number;
     uint64_t len;
@@ -271,16 +272,16 @@ read_member(struct bytes text, struct store_queue *out)
     return true;
 }
 
-/* Begins a call about a list, and about a queue in it (NULL: none). */
+/* Begins a call about a list, and about a queue in it (NULL: no queue). */
 static struct call
-begin_part(struct redis_store *s, const struct store_op *op, unsigned part,
-           const struct store_queue *where)
+due_list_call(struct redis_store *s, const struct store_op *op, unsigned list_no,
+              const struct store_queue *where)
 {
     struct buf key, member;
     struct call c;
 
     buf_init(&key, s->config.mem);
-    key_of_due(&key, part);
+    key_of_due(&key, list_no);
     c = call_begin_key(s, &key);
     call_time(&c, op);
     if (where == NULL)
@@ -295,27 +296,27 @@ begin_part(struct redis_store *s, const struct store_op *op, unsigned part,
 }
 
 void
-delivery_is_due(struct redis_store *s, const struct store_op *op,
-                const struct store_queue *where, int64_t ms)
+delivery_mark_due(struct redis_store *s, const struct store_op *op,
+                  const struct store_queue *where, int64_t ms)
 {
     struct deliveries *d = s->deliveries;
     struct store_wakeup *wakeup = NULL;
     struct buf key;
-    unsigned part;
+    unsigned list_no;
     struct call c;
 
     if (ms < 0)
         return;
     buf_init(&key, s->config.mem);
     key_of_queue(&key, where);
-    part = key.failed ? 0 : slot_of(buf_view(&key)) % PARTS;
+    list_no = key.failed ? 0 : slot_of(buf_view(&key)) % DUE_LISTS;
     buf_fini(&key);
-    c = begin_part(s, op, part, where);
+    c = due_list_call(s, op, list_no, where);
     call_number(&c, ms);
-    (void)call_finish(&c, SCRIPT_due_enter, CALL_NOTES);
+    (void)call_finish(&c, SCRIPT_due_add, CALL_BEST_EFFORT);
     lock_acquire(&d->lock);
-    d->look_ms[part] = INT64_MIN;
-    d->hurried[part] = true;
+    d->poll_ms[list_no] = INT64_MIN;
+    d->due_since_poll[list_no] = true;
     if (d->listener != NULL)
         wakeup = d->listener->notify(d->listener, STORE_READY);
     lock_release(&d->lock);
@@ -325,7 +326,7 @@ delivery_is_due(struct redis_store *s, const struct store_op *op,
 
 /* ---------------------------------------------------------------------- leasing */
 
-/* Words of the response of delivery_lease, and of each delivery. */
+/* Words of the response of delivery_lease, and words of each delivery. */
 enum { NOW = 1, WHEN, DOCUMENT, LEASED };
 enum {
     ID,
@@ -343,9 +344,9 @@ enum {
     WORDS
 };
 
-/* NULL: no memory. */
+/* Makes a leased delivery of the words from `at` on. NULL: no memory. */
 static struct leased *
-new_leased(const struct call *c, size_t at, const struct store_op *op)
+leased_new(const struct call *c, size_t at, const struct store_op *op)
 {
     struct redis_store *s = c->store;
     const struct store_queue *where = c->where;
@@ -364,7 +365,7 @@ new_leased(const struct call *c, size_t at, const struct store_op *op)
         return NULL;
     to = leased->text;
     view = &leased->view;
-    leased->kept_ms = redis_clock_ms(s, op->now_ms);
+    leased->renewed_ms = redis_clock_ms(s, op->now_ms);
     leased->token = call_integer(c, at + TOKEN);
     leased->version = call_integer(c, at + VERSION);
     view->store = &s->store;
@@ -377,8 +378,8 @@ new_leased(const struct call *c, size_t at, const struct store_op *op)
     view->options = bytes_lay(&to, options);
     if (view->notice == STORE_NOTICE_MESSAGE)
         view->body = bytes_lay(&to, body);
-    show_subscription_id(call_item(c, at + ID), &view->subscription);
-    /* The end is Redis' time; here it is ours. */
+    subscription_id_read(call_item(c, at + ID), &view->subscription);
+    /* Converts the time of Redis to the clock of this process. */
     view->expires_ms = op->now_ms + call_integer(c, at + ENDS) - call_integer(c, NOW);
     view->failed = (uint32_t)call_integer(c, at + TRIES);
     view->number = view->ordinal = (uint64_t)call_integer(c, at + ORDINAL);
@@ -388,10 +389,10 @@ new_leased(const struct call *c, size_t at, const struct store_op *op)
     return leased;
 }
 
-/* Leases some of what is due in a queue. *when_ms: when to look at it again. */
+/* Leases some due deliveries of a queue. *when_ms: when the queue comes due again. */
 static enum status
-lease_some(struct redis_store *s, const struct store_op *op,
-           const struct store_queue *where, int64_t *when_ms)
+lease_due(struct redis_store *s, const struct store_op *op,
+          const struct store_queue *where, int64_t *when_ms)
 {
     struct deliveries *d = s->deliveries;
     struct call c = call_begin(s, op, where);
@@ -399,17 +400,17 @@ lease_some(struct redis_store *s, const struct store_op *op,
 
     call_limit(&c, s->maintenance == NULL ? 1 : LEASE_MOST);
     call_number(&c, lease_ms(s));
-    st = call_run(&c, SCRIPT_delivery_lease, CALL_NOTES);
+    st = call_run(&c, SCRIPT_delivery_lease, CALL_BEST_EFFORT);
     if (st == ST_OK) {
         *when_ms = call_integer(&c, WHEN);
-        if (*when_ms > call_integer(&c, NOW) + AGAIN_MS)
-            *when_ms = call_integer(&c, NOW) + AGAIN_MS;
+        if (*when_ms > call_integer(&c, NOW) + QUEUE_POLL_MS)
+            *when_ms = call_integer(&c, NOW) + QUEUE_POLL_MS;
     }
     for (size_t at = LEASED; st == ST_OK && call_has(&c, at); at += WORDS) {
-        struct leased *leased = new_leased(&c, at, op);
+        struct leased *leased = leased_new(&c, at, op);
 
         if (leased == NULL)
-            continue; /* it is leased again when its lease has ended */
+            continue; /* a process leases it again when this lease has ended */
         lock_acquire(&d->lock);
         list_add_before(&d->leased, &leased->link);
         list_add_before(&d->ready, &leased->ready);
@@ -419,34 +420,34 @@ lease_some(struct redis_store *s, const struct store_op *op,
     return st;
 }
 
-/* Takes a queue out of a list, and leases what is due there. ST_NOT_FOUND: none is due. */
+/* Leases the first due queue of a list, and some of its deliveries. ST_NOT_FOUND: no queue is due. */
 static enum status
-look_into(struct redis_store *s, const struct store_op *op, unsigned part)
+poll_due_list(struct redis_store *s, const struct store_op *op, unsigned list_no)
 {
-    enum { TAKEN_NOW = 1, NEXT, QUEUE, UNTIL };
+    enum { LEASED_NOW = 1, NEXT, QUEUE, UNTIL };
     struct deliveries *d = s->deliveries;
     struct store_queue where;
     struct call c;
-    int64_t wait_ms = LOOK_MS, when_ms = 0;
+    int64_t wait_ms = POLL_MS, when_ms = 0;
     enum status st;
 
     lock_acquire(&d->lock);
-    d->hurried[part] = false;
+    d->due_since_poll[list_no] = false;
     lock_release(&d->lock);
-    c = begin_part(s, op, part, NULL);
+    c = due_list_call(s, op, list_no, NULL);
     call_number(&c, lease_ms(s));
-    st = call_run(&c, SCRIPT_due_take, CALL_NOTES);
+    st = call_run(&c, SCRIPT_due_lease, CALL_BEST_EFFORT);
     if (st == ST_OK && call_integer(&c, NEXT) > 0 &&
-        call_integer(&c, NEXT) - call_integer(&c, TAKEN_NOW) < wait_ms)
-        wait_ms = call_integer(&c, NEXT) - call_integer(&c, TAKEN_NOW);
-    if (st == ST_OK && read_member(call_item(&c, QUEUE), &where)) {
-        st = lease_some(s, op, &where, &when_ms);
+        call_integer(&c, NEXT) - call_integer(&c, LEASED_NOW) < wait_ms)
+        wait_ms = call_integer(&c, NEXT) - call_integer(&c, LEASED_NOW);
+    if (st == ST_OK && due_member_read(call_item(&c, QUEUE), &where)) {
+        st = lease_due(s, op, &where, &when_ms);
         if (st == ST_OK) {
-            struct call put_back = begin_part(s, op, part, &where);
+            struct call set = due_list_call(s, op, list_no, &where);
 
-            call_number(&put_back, call_integer(&c, UNTIL));
-            call_number(&put_back, when_ms);
-            (void)call_finish(&put_back, SCRIPT_due_set, CALL_NOTES);
+            call_number(&set, call_integer(&c, UNTIL));
+            call_number(&set, when_ms);
+            (void)call_finish(&set, SCRIPT_due_set, CALL_BEST_EFFORT);
         }
         wait_ms = 0;
     } else if (st == ST_OK) {
@@ -454,25 +455,26 @@ look_into(struct redis_store *s, const struct store_op *op, unsigned part)
     }
     call_end(&c);
     lock_acquire(&d->lock);
-    if (!d->hurried[part])
-        d->look_ms[part] = redis_clock_ms(s, op->now_ms) + wait_ms;
+    if (!d->due_since_poll[list_no])
+        d->poll_ms[list_no] = redis_clock_ms(s, op->now_ms) + wait_ms;
     lock_release(&d->lock);
     return st;
 }
 
-/* What is to be handed out next, or else the list to look into now (PARTS: none). */
+/* Takes a delivery that no caller has yet. NULL: there is none, and *list_no is the list to poll now (DUE_LISTS: none).
+ */
 static struct leased *
-next_ready(struct deliveries *d, int64_t now_ms, unsigned *part)
+take_ready(struct deliveries *d, int64_t now_ms, unsigned *list_no)
 {
     struct list *link;
     unsigned least = 0;
 
     lock_acquire(&d->lock);
     link = list_pop(&d->ready);
-    for (unsigned i = 1; i < PARTS; i++)
-        if (d->look_ms[i] < d->look_ms[least])
+    for (unsigned i = 1; i < DUE_LISTS; i++)
+        if (d->poll_ms[i] < d->poll_ms[least])
             least = i;
-    *part = d->look_ms[least] > now_ms ? PARTS : least;
+    *list_no = d->poll_ms[least] > now_ms ? DUE_LISTS : least;
     lock_release(&d->lock);
     return link == NULL ? NULL : container_of(link, struct leased, ready);
 }
@@ -480,21 +482,21 @@ next_ready(struct deliveries *d, int64_t now_ms, unsigned *part)
 enum status
 redis_delivery_next(struct store *store, struct store_op *op, struct store_delivery *out)
 {
-    enum { LOOKS = 2 * PARTS };
+    enum { POLLS_MOST = 2 * DUE_LISTS };
     struct redis_store *s = redis_of(store);
-    unsigned part;
+    unsigned list_no;
     struct leased *leased = NULL;
 
-    for (int looks = 0;; looks++) {
+    for (int polls = 0;; polls++) {
         enum status st;
 
-        leased = next_ready(s->deliveries, redis_clock_ms(s, op->now_ms), &part);
+        leased = take_ready(s->deliveries, redis_clock_ms(s, op->now_ms), &list_no);
         if (leased != NULL)
             break;
-        if (looks == LOOKS)
+        if (polls == POLLS_MOST)
             return ST_AGAIN;
-        st = part == PARTS ? ST_NOT_FOUND : look_into(s, op, part);
-        if (part == PARTS || (st != ST_OK && st != ST_NOT_FOUND))
+        st = list_no == DUE_LISTS ? ST_NOT_FOUND : poll_due_list(s, op, list_no);
+        if (list_no == DUE_LISTS || (st != ST_OK && st != ST_NOT_FOUND))
             return st;
     }
     *out = leased->view;
@@ -521,7 +523,7 @@ redis_delivery_done(struct store *store, struct store_op *op,
     call_number(&c, (int64_t)view->ordinal);
     call_number(&c, (int64_t)outcome);
     call_number(&c, again_ms - op->now_ms);
-    if (call_run(&c, SCRIPT_delivery_done, CALL_NOTES) == ST_OK) {
+    if (call_run(&c, SCRIPT_delivery_done, CALL_BEST_EFFORT) == ST_OK) {
         if (outcome == STORE_OUTCOME_FAILED)
             counters_add(s, STORE_COUNT_FAILED, 1);
         else if (view->notice == STORE_NOTICE_MESSAGE &&
@@ -533,7 +535,7 @@ redis_delivery_done(struct store *store, struct store_op *op,
         when_ms = call_integer(&c, 1);
     }
     call_end(&c);
-    delivery_is_due(s, op, &view->queue, when_ms);
+    delivery_mark_due(s, op, &view->queue, when_ms);
     lock_acquire(&s->deliveries->lock);
     list_remove(&leased->link);
     lock_release(&s->deliveries->lock);
@@ -551,11 +553,11 @@ redis_delivery_watch(struct store *store, struct store_listener *listener)
     lock_release(&d->lock);
 }
 
-/* Copies the delivery with the oldest lease, with its texts in `text`, as just renewed. False: none is to be
- * renewed now. */
+/* If the oldest renewal is due, notes the renewal and copies the delivery, with the texts of its queue in `text`.
+ * False: no renewal is due. */
 static bool
-copy_oldest(struct deliveries *d, int64_t now_ms, struct buf *text,
-            struct store_delivery *view, int64_t *token)
+renew_oldest(struct deliveries *d, int64_t now_ms, struct buf *text,
+             struct store_delivery *view, int64_t *token)
 {
     struct leased *leased = NULL;
     bool copied = false;
@@ -563,22 +565,22 @@ copy_oldest(struct deliveries *d, int64_t now_ms, struct buf *text,
     lock_acquire(&d->lock);
     if (!list_empty(&d->leased))
         leased = container_of(d->leased.next, struct leased, link);
-    if (leased != NULL && leased->kept_ms + KEEP_MS > now_ms)
+    if (leased != NULL && leased->renewed_ms + RENEW_MS > now_ms)
         leased = NULL;
     if (leased != NULL) {
-        leased->kept_ms = now_ms;
+        leased->renewed_ms = now_ms;
         list_remove(&leased->link);
         list_add_before(&d->leased, &leased->link);
         *view = leased->view;
         *token = leased->token;
-        copied = address_copy(&leased->view.queue, text, &view->queue);
+        copied = queue_address_copy(&leased->view.queue, text, &view->queue);
     }
     lock_release(&d->lock);
     return copied;
 }
 
 int64_t
-delivery_keep(struct redis_store *s)
+delivery_leases_renew(struct redis_store *s)
 {
     struct deliveries *d = s->deliveries;
     const int64_t now_ms = clock_stopwatch_ns() / 1000000;
@@ -589,29 +591,29 @@ delivery_keep(struct redis_store *s)
     struct buf text;
 
     buf_init(&text, s->config.mem);
-    /* One at a time: a node that does not respond delays the others no longer than that. */
-    if (copy_oldest(d, now_ms, &text, &view, &token)) {
+    /* One lease at a time, so that a node that does not respond delays the other work of the thread only once. */
+    if (renew_oldest(d, now_ms, &text, &view, &token)) {
         struct call c = call_begin(s, &op, &view.queue);
 
         call_text(&c, view.subscription.text);
         call_number(&c, token);
         call_number(&c, lease_ms(s));
-        (void)call_finish(&c, SCRIPT_delivery_keep, CALL_NOTES);
+        (void)call_finish(&c, SCRIPT_delivery_renew, CALL_BEST_EFFORT);
     }
     buf_fini(&text);
     lock_acquire(&d->lock);
-    for (size_t i = 0; d->listener != NULL && i < PARTS; i++)
-        if (d->look_ms[i] < next_ms)
-            next_ms = d->look_ms[i];
+    for (size_t i = 0; d->listener != NULL && i < DUE_LISTS; i++)
+        if (d->poll_ms[i] < next_ms)
+            next_ms = d->poll_ms[i];
     if (next_ms <= now_ms) {
         wakeup = d->listener->notify(d->listener, STORE_READY);
-        next_ms = now_ms + LOOK_MS;
+        next_ms = now_ms + POLL_MS;
     }
     if (!list_empty(&d->leased)) {
-        const int64_t keep_ms =
-            container_of(d->leased.next, struct leased, link)->kept_ms + KEEP_MS;
+        const int64_t renew_ms =
+            container_of(d->leased.next, struct leased, link)->renewed_ms + RENEW_MS;
 
-        next_ms = keep_ms < next_ms ? keep_ms : next_ms;
+        next_ms = renew_ms < next_ms ? renew_ms : next_ms;
     }
     lock_release(&d->lock);
     if (wakeup != NULL)
@@ -641,8 +643,13 @@ deliveries_close(struct redis_store *s)
 
     if (d == NULL)
         return;
-    while ((link = list_pop(&d->ready)) != NULL)
-        mem_free(s->config.mem, container_of(link, struct leased, ready));
+    while ((link = list_pop(&d->ready)) != NULL) {
+        struct leased *leased = container_of(link, struct leased, ready);
+
+        list_remove(&leased->link);
+        mem_free(s->config.mem, leased);
+    }
+    ENSURE(list_empty(&d->leased));
     lock_fini(&d->lock);
     mem_free(s->config.mem, d);
 }

@@ -1,67 +1,68 @@
 /*
  * subscription_ops: subscriptions of queues on Redis, and the deliveries to their subscribers
- * (store/subscription.h), each leased to the process that asks first.
+ * (store/subscription.h). A script leases each delivery to one process.
  *
- * A few lists have the queues with subscriptions, by the time when something is due. A process takes the first
- * queue of a list for the time of a lease, leases some of its due deliveries, and says when more is due. The
- * maintenance thread renews the lease of a delivery until its outcome is known. So a process that ends loses
- * nothing: its deliveries are delivered again.
+ * A few lists contain the queues with subscriptions, ordered by the time of their next delivery. A process leases the
+ * first queue of a list, leases some of its due deliveries, and sets the time of the next one. Until the outcome of a
+ * delivery is known, the maintenance thread renews its lease. If the process ends, the lease ends, and another process
+ * delivers again.
  *
- *     post   ->  delivery_is_due()                     the queue is due now
- *     due_take, delivery_lease, due_set                store_delivery_next(), several at once
- *     delivery_done, delivery_is_due()                 store_delivery_done()
+ *     post                                 -> delivery_mark_due()        adds the queue to its list
+ *     store_delivery_next()                -> due_lease, delivery_lease, due_set
+ *     store_delivery_done()                -> delivery_done, delivery_mark_due()
  *
- * If a process ends between the post and the list, the queue is due some time later.
+ * If a process ends between a post and delivery_mark_due(), the queue comes due after a minute.
  *
- *   Threads  next and done: one at a time; the rest any
+ *   Threads  redis_delivery_next() and redis_delivery_done(): one at a time. All others: any
+ *   Memory   a copy of each leased delivery
  */
 #ifndef REDIS_SUBSCRIPTION_OPS_H
 #define REDIS_SUBSCRIPTION_OPS_H
 
 #include "redis/call.h"
 
-/* Words of a response with subscriptions (lib/subscriptions.lua): now, then so many of each. */
+/* A response with subscriptions has the time and SUB_WORDS words for each (lib/subscriptions.lua). */
 enum {
-    SHOWN_NOW = 1,
-    SHOWN_FIRST,
-    SHOWN_NUMBER = 0,
-    SHOWN_ID,
-    SHOWN_SUBSCRIBER,
-    SHOWN_OPTIONS,
-    SHOWN_STARTED,
-    SHOWN_TTL,
-    SHOWN_CONFIRMED,
-    SHOWN_ASKED,
-    SHOWN_DELIVERED,
-    SHOWN_GIVEN_UP,
-    SHOWN_FALLEN_OUT,
-    SHOWN_BEHIND,
-    SHOWN_MISSED,
-    SHOWN_FAILURES,
-    SHOWN_FAILED,
-    SHOWN_LEASED,
-    SHOWN_AGAIN,
-    SHOWN_WORDS
+    SUB_NOW = 1,
+    SUB_FIRST,
+    SUB_NUMBER = 0,
+    SUB_ID,
+    SUB_SUBSCRIBER,
+    SUB_OPTIONS,
+    SUB_STARTED,
+    SUB_TTL,
+    SUB_CONFIRMED,
+    SUB_CONFIRM_PENDING,
+    SUB_DELIVERED,
+    SUB_GIVEN_UP,
+    SUB_DROPPED,
+    SUB_BEHIND,
+    SUB_MISSED,
+    SUB_FAILURES,
+    SUB_FAILED,
+    SUB_LEASED,
+    SUB_RETRY_AT,
+    SUB_WORDS
 };
 
-/* How many the response shows, which is ST_OK. */
-size_t show_subscription_count(const struct call *c);
+/* The number of subscriptions in a response with ST_OK. */
+size_t subscription_response_count(const struct call *c);
 
-void show_subscription_id(struct bytes text, struct store_id *out);
+void subscription_id_read(struct bytes text, struct store_id *out);
 
 /* Makes s->deliveries. ST_NO_MEMORY. */
 enum status deliveries_open(struct redis_store *s);
 
-/* All deliveries have come back, or were not handed out. Fine if it is not open. */
+/* No caller may have a delivery. Does nothing if s->deliveries is NULL. */
 void deliveries_close(struct redis_store *s);
 
-/* A queue has something to deliver at this time of the store (0: now; less: never). If Redis cannot be told,
- * the queue is found later. */
-void delivery_is_due(struct redis_store *s, const struct store_op *op,
-                     const struct store_queue *where, int64_t ms);
+/* The queue has a delivery at this time of the store (0: now; negative: none). If Redis does not respond, the queue
+ * comes due later. */
+void delivery_mark_due(struct redis_store *s, const struct store_op *op,
+                       const struct store_queue *where, int64_t ms);
 
-/* For the maintenance thread: renews leases, and notifies the listener if something may be due. Returns when to
- * do so again, in ms of the stopwatch. */
-int64_t delivery_keep(struct redis_store *s);
+/* For the maintenance thread: renews a lease, and notifies the listener if a delivery may be due. Returns when to call
+ * it again, in ms of the stopwatch. */
+int64_t delivery_leases_renew(struct redis_store *s);
 
 #endif

@@ -6,20 +6,22 @@
 #include "redis/call.h"
 
 enum {
-    LOOKS = 16,           /* wait queues in one housekeeping */
-    TOLD = 256,           /* waiters that are woken before other threads have the lock */
-    LOOK_AGAIN_MS = 1000, /* if Redis could not be asked */
-    UNHEARD_MS = 2000,    /* and a ms a wait queue: a lost notification delays so long */
-    WATCH_MS = 60000,     /* scripts publish for so long after a process has looked */
-    MOVES = 256           /* of the wheel, while the lock is held */
+    HOUSEKEEP_MOST = 16, /* wait queues in one housekeeping */
+    WAKE_MOST = 256,     /* waiters that one thread wakes before it releases the lock */
+    RETRY_MS = 1000,     /* time to the next count if Redis does not respond */
+    UNNOTIFIED_MS =
+        2000, /* longest delay by a lost notification; 1 ms more for each wait queue */
+    WATCH_MS = 60000, /* time for which scripts publish after a count */
+    WHEEL_MOVES = 256 /* steps of the wheel while the lock is held */
 };
 
 struct waiting {
     struct lock lock;
     struct hashmap waitqueues;
-    struct list dirty_list; /* wait queues that are new to the maintenance thread */
-    struct wheel *wheel; /* when to look after a wait queue; NULL: there was none yet */
-    bool kept;           /* there is a maintenance thread: waiting_keep() */
+    struct list
+        dirty_list;       /* wait queues that the maintenance thread does not know yet */
+    struct wheel *wheel;  /* timers of wait queues; NULL: there was no wait queue yet */
+    bool has_maintenance; /* waiting_set_maintenance() was called */
     void (*wake)(void *arg);
     void *arg;
     _Atomic size_t count; /* of wait queues */
@@ -35,28 +37,32 @@ is_waitqueue_of(const struct hashnode *node, const void *key)
 }
 
 static uint64_t
-hash_of(const struct hash_key *key, const struct store_queue *where)
+queue_hash(const struct hash_key *key, const struct store_queue *where)
 {
     return hash_bytes(key, where->project) ^
            hash_mix(hash_bytes(key, where->name) + (uint64_t)where->kind);
 }
 
+/* NULL: the queue has no waiters. */
 static struct waitqueue *
-find_waitqueue(struct redis_store *s, const struct store_queue *where)
+waitqueue_find(struct redis_store *s, const struct store_queue *where)
 {
     struct waiting *w = s->waiting;
-    struct hashnode *node = hashmap_find(&w->waitqueues, hash_of(&s->hash_key, where),
+    struct hashnode *node = hashmap_find(&w->waitqueues, queue_hash(&s->hash_key, where),
                                          is_waitqueue_of, where);
 
+    lock_assert_held(&w->lock);
     return node == NULL ? NULL : container_of(node, struct waitqueue, node);
 }
 
+/* NULL: no memory. */
 static struct waitqueue *
-make_waitqueue(struct redis_store *s, const struct store_queue *where, int64_t now_ms)
+waitqueue_add(struct redis_store *s, const struct store_queue *where, int64_t now_ms)
 {
     struct waiting *w = s->waiting;
     struct waitqueue *waitqueue;
 
+    lock_assert_held(&w->lock);
     if (w->wheel == NULL)
         w->wheel = wheel_new(w->waitqueues.mem, now_ms);
     if (w->wheel == NULL || hashmap_reserve(&w->waitqueues, 1) != ST_OK)
@@ -64,9 +70,9 @@ make_waitqueue(struct redis_store *s, const struct store_queue *where, int64_t n
     waitqueue = waitqueue_new(w->waitqueues.mem, where, &w->dirty_list);
     if (waitqueue == NULL)
         return NULL;
-    if (w->kept)
+    if (w->has_maintenance)
         waitqueue_mark_dirty(waitqueue);
-    hashmap_insert(&w->waitqueues, &waitqueue->node, hash_of(&s->hash_key, where));
+    hashmap_insert(&w->waitqueues, &waitqueue->node, queue_hash(&s->hash_key, where));
     atomic_fetch_add(&w->count, 1);
     return waitqueue;
 }
@@ -74,6 +80,7 @@ make_waitqueue(struct redis_store *s, const struct store_queue *where, int64_t n
 static void
 free_if_empty(struct waiting *w, struct waitqueue *waitqueue)
 {
+    lock_assert_held(&w->lock);
     if (waitqueue->count > 0)
         return;
     hashmap_remove(&w->waitqueues, &waitqueue->node);
@@ -84,12 +91,12 @@ free_if_empty(struct waiting *w, struct waitqueue *waitqueue)
     atomic_fetch_sub(&w->count, 1);
 }
 
-/* ------------------------------------------------------------------ looking */
+/* ------------------------------------------------------------------ waking */
 
-/* How many messages are ready, and in how many ms that may change by itself (-1: never). */
+/* Counts the ready messages. *wait_ms: time until a deadline may change the number; -1: there is none. */
 static enum status
-ask_ready(struct redis_store *s, const struct store_op *op,
-          const struct store_queue *where, size_t *ready, int64_t *wait_ms)
+count_ready(struct redis_store *s, const struct store_op *op,
+            const struct store_queue *where, size_t *ready, int64_t *wait_ms)
 {
     enum { READY = 1, NOW, DUE };
     enum status st;
@@ -97,8 +104,8 @@ ask_ready(struct redis_store *s, const struct store_op *op,
     do {
         struct call c = call_begin(s, op, where);
 
-        call_number(&c, s->waiting->kept ? WATCH_MS : 0);
-        st = call_run(&c, SCRIPT_queue_ready, CALL_NOTES);
+        call_number(&c, s->waiting->has_maintenance ? WATCH_MS : 0);
+        st = call_run(&c, SCRIPT_queue_ready, CALL_BEST_EFFORT);
         *ready = (size_t)call_integer(&c, READY);
         *wait_ms = call_integer(&c, DUE) == 0
                        ? -1
@@ -108,14 +115,15 @@ ask_ready(struct redis_store *s, const struct store_op *op,
     return st;
 }
 
-/* Arms the timer of the wait queue in so many ms (-1: only in case that a notification is lost). */
+/* Arms the timer of the wait queue (wait_ms; -1: no deadline). With a maintenance thread the timer also makes up for lost
+ * notifications. */
 static void
 arm_timer(struct waiting *w, struct waitqueue *waitqueue, int64_t now_ms, int64_t wait_ms)
 {
-    const int64_t unheard_ms = UNHEARD_MS + (int64_t)atomic_load(&w->count);
+    const int64_t unnotified_ms = UNNOTIFIED_MS + (int64_t)atomic_load(&w->count);
 
-    if (w->kept && (wait_ms < 0 || wait_ms > unheard_ms))
-        wait_ms = unheard_ms;
+    if (w->has_maintenance && (wait_ms < 0 || wait_ms > unnotified_ms))
+        wait_ms = unnotified_ms;
     if (wait_ms < 0)
         wheel_disarm(w->wheel, &waitqueue->look);
     else
@@ -133,12 +141,12 @@ wake_ready(struct redis_store *s, const struct store_op *op,
     size_t ready = 0;
     struct waitqueue *waitqueue;
 
-    if (ask_ready(s, op, where, &ready, &wait_ms) != ST_OK) {
+    if (count_ready(s, op, where, &ready, &wait_ms) != ST_OK) {
         ready = 0;
-        wait_ms = LOOK_AGAIN_MS;
+        wait_ms = RETRY_MS;
     }
     lock_acquire(&w->lock);
-    waitqueue = find_waitqueue(s, where);
+    waitqueue = waitqueue_find(s, where);
     if (waitqueue != NULL) {
         arm_timer(w, waitqueue, redis_clock_ms(s, op->now_ms), wait_ms);
         waitqueue->ready = ready;
@@ -146,8 +154,8 @@ wake_ready(struct redis_store *s, const struct store_op *op,
     }
     lock_release(&w->lock);
     wakeups_fire(&wakeups);
-    if (w->kept)
-        w->wake(w->arg); /* a time may have come earlier */
+    if (w->has_maintenance)
+        w->wake(w->arg); /* the next deadline may be earlier now */
 }
 
 void
@@ -160,7 +168,7 @@ waiting_wake(struct redis_store *s, const struct store_op *op,
     if (atomic_load(&w->count) == 0)
         return;
     lock_acquire(&w->lock);
-    waits = find_waitqueue(s, where) != NULL;
+    waits = waitqueue_find(s, where) != NULL;
     lock_release(&w->lock);
     if (waits)
         wake_ready(s, op, where);
@@ -179,7 +187,7 @@ waiting_reserved(struct redis_store *s, const struct store_op *op,
     if (op->waiter == NULL || atomic_load(&w->count) == 0)
         return 0;
     lock_acquire(&w->lock);
-    waitqueue = find_waitqueue(s, where);
+    waitqueue = waitqueue_find(s, where);
     if (waitqueue != NULL)
         reserved = waitqueue_reserved(waitqueue, op->waiter);
     lock_release(&w->lock);
@@ -199,9 +207,9 @@ waiting_found_nothing(struct redis_store *s, struct store_op *op,
     if (op->waiter == NULL)
         return ST_OK;
     lock_acquire(&w->lock);
-    waitqueue = find_waitqueue(s, where);
+    waitqueue = waitqueue_find(s, where);
     if (waitqueue == NULL)
-        waitqueue = make_waitqueue(s, where, redis_clock_ms(s, op->now_ms));
+        waitqueue = waitqueue_add(s, where, redis_clock_ms(s, op->now_ms));
     if (waitqueue != NULL) {
         op->waiter->home = w;
         waitqueue_enter(waitqueue, op->waiter, wants);
@@ -210,7 +218,7 @@ waiting_found_nothing(struct redis_store *s, struct store_op *op,
     lock_release(&w->lock);
     if (waitqueue == NULL)
         return ST_NO_MEMORY;
-    wake_ready(s, op, where); /* earlier messages woke no waiter */
+    wake_ready(s, op, where); /* messages that were posted before woke no waiter */
     return ST_OK;
 }
 
@@ -239,7 +247,7 @@ waiting_served(struct redis_store *s, const struct store_op *op,
     waiting_wake(s, op, where);
 }
 
-/* The waiters behind it are woken by the last known count, perhaps for nothing. */
+/* Wakes the waiters after this one by the last known count. They may find nothing. */
 void
 redis_waiter_leave(struct store *store, struct store_waiter *waiter)
 {
@@ -261,7 +269,7 @@ redis_waiter_leave(struct store *store, struct store_waiter *waiter)
     wakeups_fire(&wakeups);
 }
 
-/* The queue was deleted: wakes all waiters. */
+/* Wakes all waiters of a deleted queue. */
 static void
 close_waitqueue(struct redis_store *s, const struct store_queue *where)
 {
@@ -272,8 +280,8 @@ close_waitqueue(struct redis_store *s, const struct store_queue *where)
 
     while (more) {
         lock_acquire(&w->lock);
-        waitqueue = find_waitqueue(s, where);
-        for (int i = 0; waitqueue != NULL && waitqueue->count > 0 && i < TOLD; i++)
+        waitqueue = waitqueue_find(s, where);
+        for (int i = 0; waitqueue != NULL && waitqueue->count > 0 && i < WAKE_MOST; i++)
             waitqueue_close(waitqueue, &wakeups);
         more = waitqueue != NULL && waitqueue->count > 0;
         if (waitqueue != NULL)
@@ -291,9 +299,10 @@ due_waitqueue(struct waiting *w, int64_t now_ms)
 {
     struct deadline *due;
 
+    lock_assert_held(&w->lock);
     if (w->wheel == NULL)
         return NULL;
-    (void)wheel_advance(w->wheel, now_ms, MOVES);
+    (void)wheel_advance(w->wheel, now_ms, WHEEL_MOVES);
     due = wheel_drain(w->wheel);
     return due == NULL ? NULL : container_of(due, struct waitqueue, look);
 }
@@ -308,14 +317,14 @@ waiting_housekeep(struct redis_store *s, int64_t now_ms)
     bool good = true;
 
     buf_init(&text, s->config.mem);
-    for (int i = 0; i < LOOKS && good; i++) {
+    for (int i = 0; i < HOUSEKEEP_MOST && good; i++) {
         struct waitqueue *waitqueue;
 
         lock_acquire(&w->lock);
         waitqueue = due_waitqueue(w, now_ms);
-        good = waitqueue != NULL && address_copy(&waitqueue->where, &text, &where);
+        good = waitqueue != NULL && queue_address_copy(&waitqueue->where, &text, &where);
         if (waitqueue != NULL && !good)
-            wheel_arm(w->wheel, &waitqueue->look, now_ms + LOOK_AGAIN_MS);
+            wheel_arm(w->wheel, &waitqueue->look, now_ms + RETRY_MS);
         lock_release(&w->lock);
         if (good)
             wake_ready(s, &op, &where);
@@ -341,17 +350,17 @@ waiting_next_ms(struct redis_store *s)
 /* ------------------------------------------------------------------ the maintenance thread */
 
 void
-waiting_keep(struct redis_store *s, void (*wake)(void *arg), void *arg)
+waiting_set_maintenance(struct redis_store *s, void (*wake)(void *arg), void *arg)
 {
     struct waiting *w = s->waiting;
 
     w->wake = wake;
     w->arg = arg;
-    w->kept = true;
+    w->has_maintenance = true;
 }
 
 bool
-waiting_take_fresh(struct redis_store *s, struct buf *text, struct store_queue *where)
+waiting_take_new(struct redis_store *s, struct buf *text, struct store_queue *where)
 {
     struct waiting *w = s->waiting;
     struct list *link;
@@ -360,7 +369,8 @@ waiting_take_fresh(struct redis_store *s, struct buf *text, struct store_queue *
     lock_acquire(&w->lock);
     link = list_pop(&w->dirty_list);
     taken = link != NULL &&
-            address_copy(&container_of(link, struct waitqueue, link)->where, text, where);
+            queue_address_copy(&container_of(link, struct waitqueue, link)->where, text,
+                               where);
     lock_release(&w->lock);
     return taken;
 }
@@ -374,7 +384,8 @@ waiting_wake_due(struct redis_store *s, int64_t now_ms)
     int64_t ms;
 
     lock_acquire(&w->lock);
-    for (int i = 0; i < TOLD && (waitqueue = due_waitqueue(w, now_ms)) != NULL; i++) {
+    for (int i = 0; i < WAKE_MOST && (waitqueue = due_waitqueue(w, now_ms)) != NULL;
+         i++) {
         waitqueue_wake(waitqueue, 1, &wakeups);
         arm_timer(w, waitqueue, now_ms, -1);
     }
@@ -396,7 +407,7 @@ waiting_notify(struct redis_store *s, const struct store_queue *where, bool gone
         return;
     }
     lock_acquire(&w->lock);
-    waitqueue = find_waitqueue(s, where);
+    waitqueue = waitqueue_find(s, where);
     if (waitqueue != NULL)
         waitqueue_wake(waitqueue, 1, &wakeups);
     lock_release(&w->lock);

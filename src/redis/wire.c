@@ -1,6 +1,7 @@
 #include "redis/wire.h"
 
 #include "claimd/base/clock.h"
+#include "claimd/base/invariant.h"
 #include "claimd/base/thread.h"
 
 #include <errno.h>
@@ -10,71 +11,298 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+/* ------------------------------------------------------------------ pipeline */
+
+enum { READS_MOST = 16 }; /* of one node, before other nodes have their turn */
+
+/* Maximum batching delay. */
+static const int64_t BATCH_DELAY_NS = 2000000;
+
+void
+pipeline_init(struct pipeline *p)
+{
+    *p = (struct pipeline){.count = 0};
+    list_init(&p->waiting);
+    list_init(&p->sent);
+}
+
+void
+pipeline_add(struct pipeline *p, struct request *request)
+{
+    list_add_before(&p->waiting, &request->link);
+    p->count++;
+}
+
+int64_t
+pipeline_due_ns(const struct pipeline *p)
+{
+    return p->count >= p->expected ? 0 : p->due_ns;
+}
+
+/* Moves waiting requests to the pipeline. */
+static void
+pipeline_fill(struct pipeline *p, size_t most)
+{
+    size_t count = 0, bytes = 0;
+
+    p->replicas = 0;
+    while (!list_empty(&p->waiting) && count < most && bytes < PIPELINE_BYTES) {
+        struct request *request = request_of(list_pop(&p->waiting));
+
+        list_add_before(&p->sent, &request->link);
+        if (request->replicas > p->replicas)
+            p->replicas = request->replicas;
+        bytes += request->words->words.len;
+        count++;
+    }
+    ENSURE(count > 0 && count <= p->count);
+    p->count -= count;
+}
+
+enum status
+pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms)
+{
+    static const struct bytes asking[] = {BYTES_LIT("ASKING")};
+    char replicas[DECIMAL_CAP], limit[DECIMAL_CAP], number[DECIMAL_CAP];
+    enum status st = ST_OK;
+
+    ENSURE(!pipeline_is_under_way(p));
+    pipeline_fill(p, most);
+    p->next = p->sent.next;
+    p->asking_confirmed = false;
+    p->begun_ns = clock_stopwatch_ns();
+    for (struct list *at = p->next; st == ST_OK && at != &p->sent; at = at->next) {
+        struct request *request = request_of(at);
+        const struct bytes words[] = {BYTES_LIT("FCALL"), request->function};
+
+        request->number = ++p->number;
+        if (request->asking)
+            st = link_append(&p->link, asking, 1, NULL, BYTES_NONE);
+        if (st == ST_OK)
+            st = link_append(&p->link, words, 2, request->words,
+                             bytes_of(number, decimal_write(number, request->number)));
+    }
+    if (st == ST_OK && p->replicas > 0) {
+        const struct bytes words[] = {
+            BYTES_LIT("WAIT"),
+            {replicas, decimal_write(replicas, p->replicas)},
+            {limit, decimal_write(limit, (uint64_t)confirm_ms)}};
+
+        st = link_append(&p->link, words, 3, NULL, BYTES_NONE);
+    }
+    return st;
+}
+
+/* Removes the number at the beginning of a response. Errors have none. Returns the rest, owned. NULL: the number is
+ * that of another request, or the response is not of a script of claimd. Takes ownership of `numbered`. */
+static redisReply *
+strip_number(const struct pipeline *p, redisReply *numbered, uint64_t number)
+{
+    redisReply *response = NULL;
+
+    if (numbered->type == REDIS_REPLY_ERROR)
+        return numbered;
+    if (numbered->type == REDIS_REPLY_ARRAY && numbered->elements == 2 &&
+        numbered->element[0]->type == REDIS_REPLY_INTEGER &&
+        numbered->element[0]->integer == (long long)number) {
+        response = numbered->element[1];
+        numbered->elements = 1; /* so that freeing spares the response */
+    }
+    link_free_response(&p->link, numbered);
+    return response;
+}
+
+/* Gives a response to its request, or reads that of WAIT (*confirmed). COMPLETE: it was the last response. FAILED:
+ * it belongs to another request. Takes ownership of the response. */
+static enum pipeline_state
+accept_response(struct pipeline *p, redisReply *response, long long *confirmed)
+{
+    struct request *request = request_of(p->next);
+    const int type = response->type;
+
+    if (p->next == &p->sent) { /* the response to WAIT */
+        if (type == REDIS_REPLY_INTEGER)
+            *confirmed = response->integer;
+        link_free_response(&p->link, response);
+        return type == REDIS_REPLY_INTEGER || type == REDIS_REPLY_ERROR
+                   ? PIPELINE_COMPLETE
+                   : PIPELINE_FAILED;
+    }
+    if (request->asking && !p->asking_confirmed) {
+        link_free_response(&p->link, response);
+        p->asking_confirmed = true;
+        return PIPELINE_INCOMPLETE;
+    }
+    ENSURE(request->response == NULL);
+    request->response = strip_number(p, response, request->number);
+    if (request->response == NULL)
+        return PIPELINE_FAILED;
+    request->responded_ns = p->progress_ns;
+    p->asking_confirmed = false;
+    p->next = p->next->next;
+    return p->next == &p->sent && p->replicas == 0 ? PIPELINE_COMPLETE
+                                                   : PIPELINE_INCOMPLETE;
+}
+
+/* Accepts the responses that were read completely. */
+static enum pipeline_state
+accept_responses(struct pipeline *p, long long *confirmed)
+{
+    enum pipeline_state state = PIPELINE_INCOMPLETE;
+    redisReply *response;
+
+    while (state == PIPELINE_INCOMPLETE &&
+           (response = link_next_response(&p->link)) != NULL)
+        state = accept_response(p, response, confirmed);
+    if (state == PIPELINE_FAILED) {
+        link_fail(&p->link, "Redis sent the response to a different request");
+    } else if (state == PIPELINE_COMPLETE && !link_is_drained(&p->link)) {
+        link_fail(&p->link, LINK_SURPLUS);
+        state = PIPELINE_FAILED;
+    }
+    return p->link.context->err != 0 ? PIPELINE_FAILED : state;
+}
+
+enum pipeline_state
+pipeline_read(struct pipeline *p)
+{
+    enum pipeline_state state = PIPELINE_INCOMPLETE;
+    long long confirmed = -1;
+    bool more = true;
+
+    ENSURE(pipeline_is_under_way(p));
+    for (int i = 0; i < READS_MOST && more && state == PIPELINE_INCOMPLETE; i++) {
+        if (!link_read(&p->link, &more))
+            return PIPELINE_FAILED;
+        p->progress_ns = clock_stopwatch_ns();
+        state = accept_responses(p, &confirmed);
+    }
+    for (struct list *at = p->sent.next; state == PIPELINE_COMPLETE && at != &p->sent;
+         at = at->next) {
+        struct request *request = request_of(at);
+
+        request->outcome = REQUEST_RESPONDED;
+        request->whole = true;
+        request->confirmed = confirmed;
+        request->confirmed_ns = p->progress_ns;
+    }
+    return state;
+}
+
+void
+pipeline_abort(struct pipeline *p, const struct reason *why)
+{
+    for (struct list *at = p->sent.next; at != &p->sent; at = at->next) {
+        struct request *request = request_of(at);
+
+        request->outcome = request->response != NULL ? REQUEST_RESPONDED : REQUEST_LOST;
+        request->whole = false;
+        request->confirmed = -1;
+        request->confirmed_ns = clock_stopwatch_ns();
+        request->why = *why;
+    }
+}
+
+void
+pipeline_end(struct pipeline *p, struct list *ended)
+{
+    const int64_t now_ns = clock_stopwatch_ns(), half_ns = (now_ns - p->begun_ns) / 2;
+    struct list *link;
+
+    p->expected = p->count;
+    p->due_ns = 0;
+    if (p->replicas > 0)
+        p->due_ns = now_ns + (half_ns < BATCH_DELAY_NS ? half_ns : BATCH_DELAY_NS);
+    while ((link = list_pop(&p->sent)) != NULL) {
+        list_add_before(ended, link);
+        p->expected++;
+    }
+}
+
+void
+pipeline_reject_waiting(struct pipeline *p, enum request_outcome outcome,
+                        const struct reason *why, struct list *ended)
+{
+    struct list *link;
+
+    while ((link = list_pop(&p->waiting)) != NULL) {
+        request_of(link)->outcome = outcome;
+        if (why != NULL)
+            request_of(link)->why = *why;
+        list_add_before(ended, link);
+    }
+    p->count = 0;
+}
+
+/* ------------------------------------------------------------------ wire */
+
 enum {
     EVENTS = 32,
-    LEFT_ALONE_MS = 1000, /* a node that has not responded */
-    ANSWERS = 4 << 20     /* bytes that are wanted in a pipeline, at most */
+    HUNG_MS = 1000, /* time without requests after a timeout */
+    PIPELINE_RESPONSES =
+        4 << 20 /* bytes of responses that a pipeline should have at most */
 };
 
 static const int64_t MS_NS = 1000000;
 
-/* For epoll: the event descriptor. Other numbers are places of nodes. */
-static const uint64_t CALLED = UINT64_MAX;
+/* The key of the event descriptor in epoll. Other keys are indexes of nodes. */
+static const uint64_t EVENT_KEY = UINT64_MAX;
 
 struct wire_node {
-    struct list place; /* in `ready` or `under_way`, or in neither */
+    struct list link; /* in `ready` or `under_way`, or in neither */
     struct pipeline pipeline;
-    size_t most; /* requests in the next one */
-    bool unsent; /* there is more to write */
-    bool stale;  /* the link is that of another generation */
+    size_t most; /* requests of the next pipeline */
+    bool unsent; /* a part of the pipeline is not written yet */
+    bool stale;  /* the connection is of an earlier generation */
 };
 
-/* A connection on its way to the thread. */
-struct offer {
-    struct list place;
+/* A connection that the thread does not have yet. */
+struct link_offer {
+    struct list list;
     struct link link;
     uint16_t node;
     unsigned generation;
 };
 
 static struct wire_node *
-node_of(struct list *place)
+wire_node_of(struct list *link)
 {
-    return container_of(place, struct wire_node, place);
+    return container_of(link, struct wire_node, link);
 }
 
 static uint16_t
-place_of(const struct wire *w, const struct wire_node *n)
+node_index(const struct wire *w, const struct wire_node *n)
 {
     return (uint16_t)(n - w->nodes);
 }
 
-/* ------------------------------------------------------------------ asking */
+/* ------------------------------------------------------------------ callers */
 
-/* Adds to one of the lists that the thread looks into. */
+/* Adds an item to `requests` or `links`, and wakes the thread if it sleeps. */
 static void
-hand_over(struct wire *w, struct list *to, struct list *what)
+submit_to_thread(struct wire *w, struct list *to, struct list *item)
 {
     lock_acquire(&w->lock);
-    list_add_before(to, what);
+    list_add_before(to, item);
     lock_release(&w->lock);
-    if (atomic_load(&w->resting) && atomic_exchange(&w->resting, false))
-        (void)eventfd_write(w->event_fd, 1); /* fails only when the counter is full */
+    if (atomic_load(&w->sleeping) && atomic_exchange(&w->sleeping, false))
+        (void)eventfd_write(w->event_fd, 1); /* fails only if the counter is full */
 }
 
 void
-wire_ask(struct wire *w, uint16_t node, unsigned generation, struct request *request)
+wire_run(struct wire *w, uint16_t node, unsigned generation, struct request *request)
 {
     struct fiber *self = fiber_current();
 
+    ENSURE(node < MAP_NODES);
     request->node = node;
     request->generation = generation;
     request->fiber = self;
-    request->answer = NULL;
+    request->response = NULL;
     reason_init(&request->why);
     if (self == NULL)
         ENSURE(sem_init(&request->done, 0, 0) == 0);
-    hand_over(w, &w->asked, &request->link);
+    submit_to_thread(w, &w->requests, &request->link);
     if (self != NULL) {
         fiber_park(self);
         return;
@@ -84,30 +312,33 @@ wire_ask(struct wire *w, uint16_t node, unsigned generation, struct request *req
     (void)sem_destroy(&request->done);
 }
 
-/* The answers of our scripts are lists of texts. */
+/* The size of a response of claimd's scripts, which is a list of texts. */
 static size_t
-size_of(const redisReply *answer)
+response_size(const redisReply *response)
 {
-    size_t size = answer->len;
+    size_t size = response->len;
 
-    for (size_t i = 0; i < answer->elements; i++)
-        size += answer->element[i]->len;
+    for (size_t i = 0; i < response->elements; i++)
+        size += response->element[i]->len;
     return size;
 }
 
 void
-wire_give_back(struct wire *w, redisReply *answer)
+wire_free_response(struct wire *w, redisReply *response)
 {
-    if (answer == NULL)
+    size_t size;
+
+    if (response == NULL)
         return;
-    atomic_fetch_sub(&w->held, size_of(answer));
-    w->config->link.library->free_reply(answer);
+    size = response_size(response);
+    ENSURE(atomic_fetch_sub(&w->response_bytes, size) >= size);
+    w->config->link.library->free_reply(response);
 }
 
 enum status
-wire_link(struct wire *w, uint16_t node, unsigned generation, struct link *l)
+wire_offer_link(struct wire *w, uint16_t node, unsigned generation, struct link *l)
 {
-    struct offer *o = mem_calloc(w->config->mem, 1, sizeof(*o));
+    struct link_offer *o = mem_calloc(w->config->mem, 1, sizeof(*o));
     const int flags = fcntl(l->context->fd, F_GETFL);
 
     if (o == NULL || flags < 0 ||
@@ -117,8 +348,8 @@ wire_link(struct wire *w, uint16_t node, unsigned generation, struct link *l)
         return ST_NO_MEMORY;
     }
     l->context->flags &= ~REDIS_BLOCK;
-    *o = (struct offer){.link = *l, .node = node, .generation = generation};
-    hand_over(w, &w->links, &o->place);
+    *o = (struct link_offer){.link = *l, .node = node, .generation = generation};
+    submit_to_thread(w, &w->links, &o->list);
     return ST_OK;
 }
 
@@ -127,17 +358,17 @@ wire_is_hung(const struct wire *w, uint16_t node)
 {
     const int64_t hung_ns = atomic_load(&w->hung_ns[node]);
 
-    return hung_ns != 0 && clock_stopwatch_ns() - hung_ns < LEFT_ALONE_MS * MS_NS;
+    return hung_ns != 0 && clock_stopwatch_ns() - hung_ns < HUNG_MS * MS_NS;
 }
 
 void
-wire_heard(struct wire *w, uint16_t node)
+wire_note_response(struct wire *w, uint16_t node)
 {
     atomic_store(&w->hung_ns[node], 0);
 }
 
 void
-wire_missed(struct wire *w, uint16_t node)
+wire_note_timeout(struct wire *w, uint16_t node)
 {
     atomic_store(&w->hung_ns[node], clock_stopwatch_ns());
 }
@@ -145,166 +376,167 @@ wire_missed(struct wire *w, uint16_t node)
 /* ------------------------------------------------------------------ one node */
 
 static void
-hang_up(struct wire *w, struct wire_node *n)
+close_link(struct wire *w, struct wire_node *n)
 {
-    atomic_store(&w->linked[place_of(w, n)], false);
-    link_close(&n->pipeline.link); /* epoll forgets it */
+    atomic_store(&w->linked[node_index(w, n)], false);
+    link_close(&n->pipeline.link); /* which also removes it from epoll */
     n->stale = n->unsent = false;
 }
 
+/* Moves a node to the end of a list; NULL: to none. */
 static void
-move(struct wire_node *n, struct list *to)
+move_node(struct wire_node *n, struct list *to)
 {
-    if (list_linked(&n->place))
-        list_remove(&n->place);
+    if (list_linked(&n->link))
+        list_remove(&n->link);
     if (to != NULL)
-        list_add_before(to, &n->place);
+        list_add_before(to, &n->link);
 }
 
-/* Counts the bytes of the responses, and computes how many requests may go next so that responses of the same
- * size are no more than ANSWERS bytes. */
+/* Counts the bytes of the responses. Limits the requests of the next pipeline so that responses of the same size have
+ * at most PIPELINE_RESPONSES bytes. */
 static void
-note_answers(struct wire *w, struct wire_node *n)
+note_responses(struct wire *w, struct wire_node *n)
 {
     const struct list *sent = &n->pipeline.sent;
     size_t bytes = 0, count = 0;
 
     for (struct list *at = sent->next; at != sent; at = at->next, count++)
-        if (request_of(at)->answer != NULL)
-            bytes += size_of(request_of(at)->answer);
-    atomic_fetch_add(&w->held, bytes);
-    n->most = bytes == 0 ? PIPELINE_REQUESTS : 1 + ANSWERS * count / bytes;
+        if (request_of(at)->response != NULL)
+            bytes += response_size(request_of(at)->response);
+    atomic_fetch_add(&w->response_bytes, bytes);
+    n->most = bytes == 0 ? PIPELINE_REQUESTS : 1 + PIPELINE_RESPONSES * count / bytes;
     if (n->most > PIPELINE_REQUESTS)
         n->most = PIPELINE_REQUESTS;
 }
 
-/* Its pipeline is over; the next one has its turn. */
 static void
-finish(struct wire *w, struct wire_node *n, struct list *ended)
+finish_pipeline(struct wire *w, struct wire_node *n, struct list *ended)
 {
-    note_answers(w, n);
+    note_responses(w, n);
     atomic_fetch_add(&w->pipelines, 1);
     pipeline_end(&n->pipeline, ended);
-    move(n, n->pipeline.count > 0 ? &w->ready : NULL);
+    move_node(n, n->pipeline.count > 0 ? &w->ready : NULL);
     if (n->stale)
-        hang_up(w, n);
+        close_link(w, n);
 }
 
 static void
-break_off(struct wire *w, struct wire_node *n, const char *what, struct list *ended)
+abort_pipeline(struct wire *w, struct wire_node *n, const char *what, struct list *ended)
 {
     struct reason why;
 
     reason_init(&why);
     (void)reason_give(&why, ST_UNAVAILABLE, "%s", what);
-    pipeline_break_off(&n->pipeline, &why);
-    hang_up(w, n);
-    finish(w, n, ended);
+    pipeline_abort(&n->pipeline, &why);
+    close_link(w, n);
+    finish_pipeline(w, n, ended);
 }
 
 static void
-read_answers(struct wire *w, struct wire_node *n, struct list *ended)
+read_responses(struct wire *w, struct wire_node *n, struct list *ended)
 {
+    const redisContext *context = n->pipeline.link.context;
+
     switch (pipeline_read(&n->pipeline)) {
-    case PIPELINE_GOES_ON:
-        move(n, &w->under_way);
+    case PIPELINE_INCOMPLETE:
+        move_node(n, &w->under_way);
         break;
-    case PIPELINE_ARRIVED:
-        wire_heard(w, place_of(w, n));
-        finish(w, n, ended);
+    case PIPELINE_COMPLETE:
+        wire_note_response(w, node_index(w, n));
+        finish_pipeline(w, n, ended);
         break;
     case PIPELINE_FAILED:
-        if (n->pipeline.link.context->err == REDIS_ERR_PROTOCOL &&
-            w->config->warn != NULL)
-            w->config->warn(w->config->warn_arg, n->pipeline.link.context->errstr);
-        break_off(w, n, n->pipeline.link.context->errstr, ended);
+        if (context->err == REDIS_ERR_PROTOCOL && w->config->warn != NULL)
+            w->config->warn(w->config->warn_arg, context->errstr);
+        abort_pipeline(w, n, context->errstr, ended);
         break;
     }
 }
 
-/* Writes the rest of the pipeline, as far as there is space. Has epoll wait for space if there is more. */
+/* Writes as much of the pipeline as the socket takes. If there is more, epoll reports when the socket is writable. */
 static void
-push(struct wire *w, struct wire_node *n, struct list *ended)
+write_pipeline(struct wire *w, struct wire_node *n, struct list *ended)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = place_of(w, n)};
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = node_index(w, n)};
     struct link *l = &n->pipeline.link;
     bool all;
 
-    if (!link_push(l, &all)) {
-        break_off(w, n, l->context->errstr, ended);
+    if (!link_write(l, &all)) {
+        abort_pipeline(w, n, l->context->errstr, ended);
         return;
     }
     if (!all)
         event.events |= EPOLLOUT;
-    if (n->unsent == all) /* the link is there, so this works */
+    if (n->unsent == all) /* MOD cannot fail for a descriptor that was added */
         (void)epoll_ctl(w->epoll_fd, EPOLL_CTL_MOD, l->context->fd, &event);
     n->unsent = !all;
-    n->pipeline.heard_ns = clock_stopwatch_ns();
-    move(n, &w->under_way);
+    n->pipeline.progress_ns = clock_stopwatch_ns();
+    move_node(n, &w->under_way);
 }
 
-/* Sends the requests that wait for a node with nothing under way. */
+/* Sends the waiting requests of a node that has nothing under way. */
 static void
-start(struct wire *w, struct wire_node *n, struct list *ended)
+start_pipeline(struct wire *w, struct wire_node *n, struct list *ended)
 {
-    const size_t most = atomic_load(&w->held) < WIRE_HELD ? n->most : 1;
+    const bool many_bytes = atomic_load(&w->response_bytes) >= WIRE_RESPONSE_BYTES;
     struct pipeline *p = &n->pipeline;
-    struct list *at;
 
-    move(n, NULL);
-    if (!link_is_fresh(&p->link)) {
-        hang_up(w, n);
-        pipeline_turn_away(p, REQUEST_UNLINKED, NULL, ended);
-    } else if (pipeline_begin(p, most, w->config->confirm_ms) == ST_OK) {
-        push(w, n, ended);
+    move_node(n, NULL);
+    if (!link_is_reusable(&p->link)) {
+        close_link(w, n);
+        pipeline_reject_waiting(p, REQUEST_UNLINKED, NULL, ended);
+    } else if (pipeline_begin(p, many_bytes ? 1 : n->most, w->config->confirm_ms) ==
+               ST_OK) {
+        write_pipeline(w, n, ended);
     } else {
-        for (at = p->sent.next; at != &p->sent; at = at->next)
-            request_of(at)->end = REQUEST_NO_MEMORY;
-        hang_up(w, n);
-        finish(w, n, ended);
+        for (struct list *at = p->sent.next; at != &p->sent; at = at->next)
+            request_of(at)->outcome = REQUEST_NO_MEMORY;
+        close_link(w, n);
+        finish_pipeline(w, n, ended);
     }
 }
 
-/* Starts the pipelines that are due. Returns when the next one is. */
+/* Starts the pipelines that are due. Returns when the next one is due. */
 static int64_t
-start_due(struct wire *w, struct list *ended)
+start_due_pipelines(struct wire *w, struct list *ended)
 {
     const int64_t now_ns = clock_stopwatch_ns();
     struct list *at = w->ready.next;
     int64_t next_ns = INT64_MAX;
 
     while (at != &w->ready) {
-        struct wire_node *n = node_of(at);
+        struct wire_node *n = wire_node_of(at);
         const int64_t due_ns = pipeline_due_ns(&n->pipeline);
 
         at = at->next;
         if (due_ns <= now_ns)
-            start(w, n, ended);
+            start_pipeline(w, n, ended);
         else if (due_ns < next_ns)
             next_ns = due_ns;
     }
     return next_ns;
 }
 
-/* ------------------------------------------------------------------ news */
+/* ------------------------------------------------------------------ events */
 
 static void
-handle(struct wire *w, struct wire_node *n, uint32_t events, struct list *ended)
+handle_events(struct wire *w, struct wire_node *n, uint32_t events, struct list *ended)
 {
     if (!link_is_open(&n->pipeline.link))
-        return; /* it was closed in this round */
+        return; /* an earlier event of this round closed it */
     if (!pipeline_is_under_way(&n->pipeline)) {
-        if (!link_is_fresh(&n->pipeline.link)) /* the other side has hung up */
-            hang_up(w, n);
+        if (!link_is_reusable(&n->pipeline.link))
+            close_link(w, n);
         return;
     }
     if ((events & EPOLLOUT) != 0)
-        push(w, n, ended);
+        write_pipeline(w, n, ended);
     if (pipeline_is_under_way(&n->pipeline) && (events & ~(uint32_t)EPOLLOUT) != 0)
-        read_answers(w, n, ended);
+        read_responses(w, n, ended);
 }
 
-/* Nodes have other places now. */
+/* The nodes have other indexes now. */
 static void
 change_generation(struct wire *w, unsigned generation)
 {
@@ -313,11 +545,12 @@ change_generation(struct wire *w, unsigned generation)
         if (pipeline_is_under_way(&w->nodes[i].pipeline))
             w->nodes[i].stale = true;
         else
-            hang_up(w, &w->nodes[i]);
+            close_link(w, &w->nodes[i]);
 }
 
+/* Uses the offered link, or closes it if the node has one. */
 static void
-take_link(struct wire *w, struct offer *o)
+adopt_link(struct wire *w, struct link_offer *o)
 {
     struct wire_node *n = &w->nodes[o->node];
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = o->node};
@@ -325,8 +558,8 @@ take_link(struct wire *w, struct offer *o)
     if (o->generation > w->generation)
         change_generation(w, o->generation);
     if (o->generation == w->generation && !pipeline_is_under_way(&n->pipeline) &&
-        !link_is_fresh(&n->pipeline.link)) {
-        hang_up(w, n);
+        !link_is_reusable(&n->pipeline.link)) {
+        close_link(w, n);
         if (epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, o->link.context->fd, &event) == 0) {
             n->pipeline.link = o->link;
             o->link.context = NULL;
@@ -337,35 +570,35 @@ take_link(struct wire *w, struct offer *o)
     mem_free(w->config->mem, o);
 }
 
-/* Takes new requests and connections. */
+/* Takes what callers have submitted. */
 static void
-take_all(struct wire *w)
+take_submitted(struct wire *w)
 {
-    struct list asked, links, *link;
+    struct list requests, links, *link;
 
-    list_init(&asked);
+    list_init(&requests);
     list_init(&links);
     lock_acquire(&w->lock);
-    list_move(&asked, &w->asked);
+    list_move(&requests, &w->requests);
     list_move(&links, &w->links);
     lock_release(&w->lock);
     while ((link = list_pop(&links)) != NULL)
-        take_link(w, container_of(link, struct offer, place));
-    while ((link = list_pop(&asked)) != NULL) {
+        adopt_link(w, container_of(link, struct link_offer, list));
+    while ((link = list_pop(&requests)) != NULL) {
         struct request *request = request_of(link);
         struct wire_node *n = &w->nodes[request->node];
 
         if (request->generation > w->generation)
             change_generation(w, request->generation);
         pipeline_add(&n->pipeline, request);
-        if (!list_linked(&n->place))
-            list_add_before(&w->ready, &n->place);
+        if (!list_linked(&n->link))
+            list_add_before(&w->ready, &n->link);
     }
 }
 
-/* Gives up nodes that have not responded in time, and the requests for them. */
+/* Aborts the pipelines of nodes that have not responded in time, and rejects the requests that wait for them. */
 static void
-expire(struct wire *w, struct list *ended)
+expire_hung_nodes(struct wire *w, struct list *ended)
 {
     static const char WHAT[] = "Redis does not respond";
     const int64_t now_ns = clock_stopwatch_ns();
@@ -374,22 +607,22 @@ expire(struct wire *w, struct list *ended)
     reason_init(&why);
     (void)reason_give(&why, ST_UNAVAILABLE, WHAT);
     while (!list_empty(&w->under_way)) {
-        struct wire_node *n = node_of(w->under_way.next);
+        struct wire_node *n = wire_node_of(w->under_way.next);
 
-        if (now_ns - n->pipeline.heard_ns < w->config->link.answer_ms * MS_NS)
+        if (now_ns - n->pipeline.progress_ns < w->config->link.response_ms * MS_NS)
             return;
-        wire_missed(w, place_of(w, n));
-        break_off(w, n, WHAT, ended);
-        pipeline_turn_away(&n->pipeline, REQUEST_HUNG, &why, ended);
-        move(n, NULL);
+        wire_note_timeout(w, node_index(w, n));
+        abort_pipeline(w, n, WHAT, ended);
+        pipeline_reject_waiting(&n->pipeline, REQUEST_HUNG, &why, ended);
+        move_node(n, NULL);
     }
 }
 
 /* ------------------------------------------------------------------ the thread */
 
-/* Until something has happened, or the time is over; INT64_MAX: there is none. */
+/* Sleeps until this time (INT64_MAX: without limit), or until there is an event. */
 static void
-rest(struct wire *w, int64_t until_ns)
+sleep_until(struct wire *w, int64_t until_ns)
 {
     struct pollfd fd = {.fd = w->epoll_fd, .events = POLLIN};
     int64_t left_ns = until_ns - clock_stopwatch_ns();
@@ -399,35 +632,35 @@ rest(struct wire *w, int64_t until_ns)
     if (left_ns < 0)
         left_ns = 0;
     left = (struct timespec){left_ns / (1000 * MS_NS), left_ns % (1000 * MS_NS)};
-    atomic_store(&w->resting, true); /* from here on callers wake the thread */
+    atomic_store(&w->sleeping, true); /* from here on callers wake the thread */
     lock_acquire(&w->lock);
-    idle = list_empty(&w->asked) && list_empty(&w->links);
+    idle = list_empty(&w->requests) && list_empty(&w->links);
     lock_release(&w->lock);
     if (idle)
         (void)ppoll(&fd, 1, until_ns == INT64_MAX ? NULL : &left, NULL);
-    atomic_store_explicit(&w->resting, false, memory_order_relaxed);
+    atomic_store_explicit(&w->sleeping, false, memory_order_relaxed);
 }
 
-/* One round of the loop. Returns when the next one is due. */
+/* Runs one round of the loop. Returns when the next one is due. */
 static int64_t
-go_round(struct wire *w)
+run_round(struct wire *w)
 {
     struct epoll_event events[EVENTS];
     const int count = epoll_wait(w->epoll_fd, events, EVENTS, 0);
     int64_t due_ns, expires_ns;
     struct list ended, *link;
-    eventfd_t calls;
+    eventfd_t wakeups;
 
     list_init(&ended);
     for (int i = 0; i < count; i++)
-        if (events[i].data.u64 == CALLED)
-            (void)eventfd_read(w->event_fd, &calls);
+        if (events[i].data.u64 == EVENT_KEY)
+            (void)eventfd_read(w->event_fd, &wakeups);
         else
-            handle(w, &w->nodes[events[i].data.u64], events[i].events, &ended);
-    expire(w, &ended);
-    take_all(w);
-    due_ns = start_due(w, &ended);
-    /* Wakes the callers now that the nodes have something to do. The requests belong to them again. */
+            handle_events(w, &w->nodes[events[i].data.u64], events[i].events, &ended);
+    expire_hung_nodes(w, &ended);
+    take_submitted(w);
+    due_ns = start_due_pipelines(w, &ended);
+    /* Wakes the callers only now, so that the nodes have work meanwhile. A woken caller owns its request. */
     while ((link = list_pop(&ended)) != NULL)
         if (request_of(link)->fiber != NULL)
             fiber_wake(request_of(link)->fiber);
@@ -435,8 +668,8 @@ go_round(struct wire *w)
             (void)sem_post(&request_of(link)->done);
     if (list_empty(&w->under_way))
         return due_ns;
-    expires_ns =
-        node_of(w->under_way.next)->pipeline.heard_ns + w->config->link.answer_ms * MS_NS;
+    expires_ns = wire_node_of(w->under_way.next)->pipeline.progress_ns +
+                 w->config->link.response_ms * MS_NS;
     return expires_ns < due_ns ? expires_ns : due_ns;
 }
 
@@ -446,19 +679,19 @@ thread_main(void *arg)
     struct wire *w = arg;
 
     while (!atomic_load(&w->closing))
-        rest(w, go_round(w));
+        sleep_until(w, run_round(w));
     return NULL;
 }
 
 enum status
 wire_open(struct wire *w, const struct cluster_config *config)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = CALLED};
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = EVENT_KEY};
     enum status st;
 
     w->config = config;
     lock_init(&w->lock);
-    list_init(&w->asked);
+    list_init(&w->requests);
     list_init(&w->links);
     list_init(&w->ready);
     list_init(&w->under_way);
@@ -486,9 +719,10 @@ wire_close(struct wire *w)
         atomic_store(&w->closing, true);
         (void)eventfd_write(w->event_fd, 1);
         (void)pthread_join(w->thread, NULL);
-        take_all(w); /* connections that came last */
+        ENSURE(list_empty(&w->requests) && list_empty(&w->under_way));
+        take_submitted(w); /* links that came last */
         for (size_t i = 0; i < MAP_NODES; i++)
-            hang_up(w, &w->nodes[i]);
+            close_link(w, &w->nodes[i]);
     }
     if (w->event_fd >= 0)
         (void)close(w->event_fd);

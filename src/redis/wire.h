@@ -1,49 +1,165 @@
 /*
- * wire: the thread that sends requests to the nodes and receives their responses.
+ * wire: the thread that sends requests to the nodes of a cluster and receives their responses.
  *
  *     struct request request = {.function = ..., .words = ...};
- *     wire_ask(&c->wire, node, generation, &request);
- *     if (request.end == REQUEST_ANSWERED)
- *         ... request.answer ...
+ *     wire_run(&c->wire, node, generation, &request);
+ *     if (request.outcome == REQUEST_RESPONDED)
+ *         ... request.response ...
  *
- * A node has one connection, with one pipeline under way (pipeline.h). The more there is to do, the less each
- * request costs the nodes. A lone request goes at once.
+ * Each node has one connection and one pipeline under way. The more requests there are, the less each request
+ * costs the nodes. A lone request is sent at once.
  *
- * The thread does not open connections. If a node has none, the caller gets REQUEST_UNLINKED, opens one, hands
- * it over, and asks again.
+ * The thread does not open connections. If a node has none, the caller gets REQUEST_UNLINKED, opens a connection,
+ * gives it to the wire and runs the request again.
  *
- *   Order     requests for a node go in the order in which they came
+ *   Order     requests for a node are sent in the order in which they came
  *   Threads   any
- *   Blocking  wire_ask(), answer_ms at most behind the last piece of a response: a fiber parks, a thread
- *             sleeps
- *   Memory    200 bytes a node that there may be; what hiredis keeps for each connection, and responses.
- *             While there are WIRE_HELD bytes of responses, a pipeline takes one request
- *   Cost      a pipeline: two or three system calls of the thread, and waking the callers
+ *   Blocking  wire_run(), until response_ms after the last piece of a response: a fiber parks, a thread sleeps
+ *   Memory    200 bytes for each of MAP_NODES; the buffers of hiredis for each connection; responses. While
+ *             callers hold WIRE_RESPONSE_BYTES of responses, a pipeline has one request
+ *   Cost      of a pipeline: two or three system calls of the thread, and waking the callers
  */
 #ifndef REDIS_WIRE_H
 #define REDIS_WIRE_H
 
-#include "redis/map.h"
-#include "redis/pipeline.h"
+#include "claimd/base/fiber.h"
+#include "claimd/base/lock.h"
+#include "claimd/ds/list.h"
+#include "redis/link.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 
-enum { WIRE_HELD = 64 << 20 };
+/* ---------------------------------------------------------------------- pipeline */
 
-/* How to use a cluster (cluster.h), which the wire belongs to. */
+/*
+ * The connection to a node, and the requests that are sent together. While one pipeline is under way, new requests
+ * wait. The next pipeline carries all of them, with one WAIT at its end (group commit).
+ *
+ * If replicas confirm changes, each pipeline costs a round trip to them and a sync of their files. Therefore the
+ * next pipeline waits until it has as many requests as the last one, because the same callers are likely to send
+ * requests again. It waits at most half of the time that the last pipeline took, and at most 2 ms.
+ *
+ * Each request ends with a number, and its response begins with this number (make_callback() in scripts/lib/queue.lua). If
+ * the numbers differ, or bytes are left after the last response, the pipeline fails and the wire closes its link. So
+ * no request ever gets the response of another.
+ *
+ *   Threads   one: that of the wire
+ *   Blocking  never
+ *
+ *     pipeline_add() --> waiting --pipeline_begin()--> sent --pipeline_read()--> COMPLETE --> pipeline_end()
+ *                           |                           |                                        ^
+ *                           v pipeline_reject_waiting() +------------- pipeline_abort() ---------+
+ */
+enum {
+    PIPELINE_REQUESTS = 64,    /* at most */
+    PIPELINE_BYTES = 256 << 10 /* before the last request; at most */
+};
+
+enum request_outcome {
+    REQUEST_RESPONDED, /* there is a response, perhaps an error */
+    REQUEST_LOST,      /* Redis may have executed the request */
+    REQUEST_UNLINKED,  /* not sent: there is no connection */
+    REQUEST_HUNG,     /* not sent: the node did not respond to earlier requests in time */
+    REQUEST_NO_MEMORY /* not sent */
+};
+
+/* One call of a function. */
+struct request {
+    struct bytes function;
+    const struct command *words; /* after the function */
+    unsigned replicas;           /* that must confirm the request; 0: none */
+    bool asking; /* send ASKING first: the node does not own the slot yet */
+    /* Results: */
+    enum request_outcome outcome;
+    redisReply *response; /* owned by the caller */
+    bool whole; /* all responses of the pipeline arrived; else `why` has a reason */
+    long long confirmed; /* number of replicas that confirmed; -1: unknown */
+    int64_t responded_ns, confirmed_ns; /* clock_stopwatch_ns() */
+    struct reason why;
+    /* Private: */
+    struct list link;
+    uint64_t number; /* last argument of the request, first word of the response */
+    uint16_t node;
+    unsigned generation;
+    struct fiber *fiber; /* parked caller; NULL: `done` is posted */
+    sem_t done;
+};
+
+static inline struct request *
+request_of(struct list *link)
+{
+    return container_of(link, struct request, link);
+}
+
+struct pipeline {
+    struct link link;
+    struct list waiting; /* requests of the next pipeline */
+    size_t count;        /* of waiting requests */
+    struct list sent;    /* requests under way */
+    struct list *
+        next; /* the first one of `sent` without a response; &sent: that of WAIT is missing */
+    uint64_t number;       /* of the latest request */
+    unsigned replicas;     /* that WAIT names; 0: there is no WAIT */
+    bool asking_confirmed; /* the response to ASKING has arrived */
+    int64_t begun_ns;
+    int64_t progress_ns; /* the last write or read */
+    size_t expected;     /* requests of the next pipeline. It waits for them until: */
+    int64_t due_ns;
+};
+
+void pipeline_init(struct pipeline *p);
+
+static inline bool
+pipeline_is_under_way(const struct pipeline *p)
+{
+    return !list_empty(&p->sent);
+}
+
+/* Adds a request to the next pipeline. */
+void pipeline_add(struct pipeline *p, struct request *request);
+
+/* When the next pipeline is due, if none is under way and requests wait. */
+int64_t pipeline_due_ns(const struct pipeline *p);
+
+/* Begins the next pipeline, with at most `most` requests. The caller writes it with link_write(). ST_NO_MEMORY: the
+ * caller must not write. */
+enum status pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms);
+
+enum pipeline_state { PIPELINE_INCOMPLETE, PIPELINE_COMPLETE, PIPELINE_FAILED };
+
+/* Reads what has arrived, up to a limit. COMPLETE: all requests have their responses. */
+enum pipeline_state pipeline_read(struct pipeline *p);
+
+/* Sets the outcomes of the sent requests. No more responses will arrive. */
+void pipeline_abort(struct pipeline *p, const struct reason *why);
+
+/* Moves the sent requests to the end of a list. */
+void pipeline_end(struct pipeline *p, struct list *ended);
+
+/* Ends the waiting requests with this outcome. */
+void pipeline_reject_waiting(struct pipeline *p, enum request_outcome outcome,
+                             const struct reason *why, struct list *ended);
+
+/* ---------------------------------------------------------------------- wire */
+
+enum { MAP_NODES = 1024, WIRE_RESPONSE_BYTES = 64 << 20 };
+
+/* The configuration of a cluster (cluster.h) and its wire. */
 struct cluster_config {
     struct mem *mem; /* borrowed */
     struct link_config link;
-    struct bytes library; /* of functions; a node that does not have it gets it */
+    struct bytes library; /* of functions. Each node that lacks the library gets it */
     struct link_address seeds[URL_HOSTS];
     size_t seed_count;
-    unsigned replicas;     /* that confirm each change; 0: none do */
-    int64_t confirm_ms;    /* until they must have */
-    int64_t patience_ms;   /* for nodes that cannot answer now */
-    unsigned patient_most; /* requests that may wait so at a time: others fail at once */
-    int64_t refresh_ms;    /* the map is not asked for more often */
+    unsigned replicas;   /* that must confirm each change; 0: none */
+    int64_t confirm_ms;  /* time limit for the confirmation */
+    int64_t patience_ms; /* time limit for retries while a node is temporarily unable */
+    unsigned
+        patient_most; /* requests that back off at a time. Beyond it, requests fail at once */
+    int64_t refresh_ms; /* least time between two refreshes of the map */
     void (*warn)(void *arg,
-                 const char *text); /* of a node that breaks the protocol; or NULL */
+                 const char *text); /* about violations of the protocol; or NULL */
     void *warn_arg;
 };
 
@@ -51,44 +167,48 @@ struct wire_node; /* private */
 
 struct wire {
     const struct cluster_config *config; /* borrowed */
-    struct lock lock;                    /* of the next two */
-    struct list asked, links;            /* for the thread */
-    _Atomic bool resting;                /* it has to be woken */
+    struct lock lock;                    /* guards the next two */
+    struct list requests, links;         /* that the thread has not seen yet */
+    _Atomic bool sleeping;               /* the thread must be woken */
     int event_fd, epoll_fd;
     pthread_t thread;
     bool started;
     _Atomic bool closing;
-    _Atomic uint64_t pipelines;         /* that have come back */
-    _Atomic size_t held;                /* bytes of responses that callers still hold */
-    _Atomic int64_t hung_ns[MAP_NODES]; /* a node has not answered then; 0: it has */
-    _Atomic bool linked[MAP_NODES];     /* there is a connection to it */
-    unsigned generation;                /* from here on only for the thread */
+    _Atomic uint64_t pipelines;    /* that have ended */
+    _Atomic size_t response_bytes; /* that callers hold */
+    _Atomic int64_t
+        hung_ns[MAP_NODES]; /* time of the last timeout; 0: none since a response */
+    _Atomic bool linked[MAP_NODES]; /* there is a connection */
+    /* The rest belongs to the thread. */
+    unsigned generation;
     struct wire_node *nodes;
-    struct list ready, under_way; /* nodes: to be looked at; oldest progress first */
+    struct list ready;     /* nodes with waiting requests and no pipeline under way */
+    struct list under_way; /* nodes with a pipeline under way, oldest progress first */
 };
 
 /* Starts the thread. ST_NO_MEMORY, ST_UNAVAILABLE. */
 enum status wire_open(struct wire *w, const struct cluster_config *config);
 
-/* No request is under way. Fine if it is not open. */
+/* No request may be under way. Also ends a wire whose wire_open() failed. */
 void wire_close(struct wire *w);
 
-/* Asks a node (its place in the map of that generation), and waits. */
+/* Runs a request on a node (its index in the map of that generation), and waits for the outcome. */
 void
-wire_ask(struct wire *w, uint16_t node, unsigned generation, struct request *request);
+wire_run(struct wire *w, uint16_t node, unsigned generation, struct request *request);
 
-/* Frees the answer of a request; NULL is fine. */
-void wire_give_back(struct wire *w, redisReply *answer);
+/* Frees the response of a request. NULL is fine. */
+void wire_free_response(struct wire *w, redisReply *response);
 
-/* Hands over a connection to a node: it is the wire's. One too many is closed. ST_NO_MEMORY: it is
+/* Gives the wire a connection to a node. If the node has one, or there is no memory (ST_NO_MEMORY), the link is
  * closed. */
-enum status wire_link(struct wire *w, uint16_t node, unsigned generation, struct link *l);
+enum status
+wire_offer_link(struct wire *w, uint16_t node, unsigned generation, struct link *l);
 
-/* Has a node not answered a moment ago? Then it is left alone. */
+/* True if the node has not responded within the last second. No request is sent to such a node. */
 bool wire_is_hung(const struct wire *w, uint16_t node);
 
-/* Notes that it has responded elsewhere, or has not. */
-void wire_heard(struct wire *w, uint16_t node);
-void wire_missed(struct wire *w, uint16_t node);
+/* Note a response of the node, or a timeout, on another connection. */
+void wire_note_response(struct wire *w, uint16_t node);
+void wire_note_timeout(struct wire *w, uint16_t node);
 
 #endif

@@ -1,15 +1,15 @@
--- Ends a claim; what it still holds is free at its old place.
---   ARGV    id, 1: it does not count as an attempt
---   returns OK, how many messages are free again
+-- Ends a claim and requeues its messages at their old places.
+--   ARGV    id, 1: the claim does not count as an attempt
+--   returns OK, number of requeued messages
 --   cost    O(messages of the claim · log n)
-local w = enter()
+local w = open_queue()
 if not w then return { OK, 0 } end
-if not settle(w) then return { AGAIN } end
+if not expire_due(w) then return { AGAIN } end
 local ch = changes()
 local c = find_claim(ch, ARGV[2])
 if not c then return { OK, 0 } end
 local left = c.left
-release(w, ch, c, tonumber(ARGV[3]))
+release_claim(w, ch, c, tonumber(ARGV[3]))
 commit(w, ch)
-leave(w)
+save_queue(w)
 return { OK, left }

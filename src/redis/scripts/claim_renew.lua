@@ -1,26 +1,26 @@
--- Starts a claim anew.
---   ARGV    id, ttl, life of what it holds (ms)
+-- Renews a claim.
+--   ARGV    id, TTL, minimum lifetime of its messages (ms)
 --   returns OK, number, base
 --   cost    O(messages of the claim · log n)
-local w = enter()
+local w = open_queue()
 if not w then return { NOT_FOUND } end
-if not settle(w) then return { AGAIN } end
+if not expire_due(w) then return { AGAIN } end
 local ch = changes()
 local c = find_claim(ch, ARGV[2])
 if not c then return { NOT_FOUND } end
 local lives = deadline(w, tonumber(ARGV[4]))
-for _, number in ipairs(numbers_of(c)) do
+for _, number in ipairs(claim_numbers(c)) do
     local n = digits(number)
     local text = call('HGET', M, n)
-    local h = text and head_of(text)
+    local h = text and unpack_head(text)
     if h and h.claim == c.number and h.expires < lives then
         h.expires = lives
-        put(ch, 'hset', n, text_of(h))
-        falls_due(ch, lives, n)
+        add_words(ch, 'hset', n, pack_head(h))
+        add_deadline(ch, lives, n)
     end
 end
 c.started, c.ends, c.changed = w.now, deadline(w, tonumber(ARGV[3])), true
-falls_due(ch, c.ends, c.name)
+add_deadline(ch, c.ends, c.name)
 commit(w, ch)
-leave(w)
+save_queue(w)
 return { OK, c.number, w.base }

@@ -1,18 +1,18 @@
--- The outcome of a leased delivery (enum store_outcome).
---   ARGV    id, token, version, notice, ordinal, outcome, ms until it is leased again
---   returns OK, when there is more to do (ms; lib/subscriptions.lua)
+-- Stores the outcome of a leased delivery (enum store_outcome).
+--   ARGV    id, token, version, notice, ordinal, outcome, ms until the retry
+--   returns OK, when there is something to do (ms; lib/subscriptions.lua)
 --   cost    O(log subscriptions)
 local DELIVERED, FAILED, PUT_OFF, GIVEN_UP, GONE = 0, 1, 2, 3, 4
-local w = enter()
+local w = open_queue()
 if not w or w.feed == 0 then return { OK, -1 } end
-if not S then return { FEED } end
-local f = feed_of(w)
-local n, s = find_subscription(w, ARGV[2])
-if not n or s.state ~= LEASED or s.token ~= tonumber(ARGV[3]) then return { OK, feed_when(w, f) } end
+if not S then return { NEEDS_FEED } end
+local f = read_feed(w)
+local n, s = subscription_by_id(w, ARGV[2])
+if not n or s.state ~= LEASED or s.token ~= tonumber(ARGV[3]) then return { OK, next_due(w, f) } end
 local notice, ordinal, outcome, wait = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 
--- A try was not the last one.
-local function put_off()
+-- The attempt was not the last one.
+local function keep_for_retry()
     local same, other = s.version == tonumber(ARGV[4]), s.pending > 0
     local overtaken = notice == CONFIRM and s.confirmed == 1
     if outcome == FAILED then
@@ -22,29 +22,29 @@ local function put_off()
     end
     if notice ~= DELIVER and not other and not overtaken then s.pending = notice + 1 end
     if wait <= 0 or not same or other then
-        rest(w, f, n, s)
+        update_schedule(w, f, n, s)
     else
-        s.state, s.again = WAITS, w.now + wait
-        due_at(n, s.again)
+        s.state, s.again = BACKING_OFF, w.now + wait
+        schedule_at(n, s.again)
     end
 end
 
--- It was delivered, or never will be.
-local function finish()
+-- The message was delivered, or never will be.
+local function finish_delivery()
     s.failed = 0
     if notice == DELIVER then
-        pass(n, s, ordinal)
+        advance_cursor(n, s, ordinal)
         local which = outcome == DELIVERED and 'delivered' or 'given_up'
         s[which] = s[which] + 1
     end
-    rest(w, f, n, s)
+    update_schedule(w, f, n, s)
 end
 
 if outcome == GONE then
     remove_subscription(w, n, s)
 else
-    if outcome == FAILED or outcome == PUT_OFF then put_off() else finish() end
-    keep(n, s)
+    if outcome == FAILED or outcome == PUT_OFF then keep_for_retry() else finish_delivery() end
+    save_subscription(n, s)
 end
-leave_feed(w, f)
-return { OK, feed_when(w, f) }
+save_feed(w, f)
+return { OK, next_due(w, f) }

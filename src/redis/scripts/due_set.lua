@@ -1,6 +1,6 @@
--- The process that took a queue has looked. An entry that was made meanwhile counts.
---   KEYS    as due_enter
---   ARGV    time, the queue, the end of the lease, ms (-1: there is no subscription any more)
+-- Sets the time of the next delivery of a leased queue, unless due_add has changed it meanwhile.
+--   KEYS    as due_add
+--   ARGV    time, the queue, end of the lease, ms (-1: there is no subscription any more)
 --   returns OK
 --   cost    O(log queues)
 local score = call('ZSCORE', KEYS[1], ARGV[2])

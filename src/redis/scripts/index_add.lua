@@ -1,8 +1,8 @@
--- A queue is one of its project.
---   KEYS    the names of the project's queues
---   ARGV    name, NUL, tag
+-- Adds an entry to a list of the index.
+--   KEYS    the list
+--   ARGV    the entry
 --   returns 0 (OK)
---   cost    O(log queues)
+--   cost    O(log entries)
 --   memory  grows
 call('ZADD', KEYS[1], 0, ARGV[1])
 return { 0 }

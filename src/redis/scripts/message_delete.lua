@@ -1,16 +1,16 @@
--- Deletes those of the messages that are there, if the rule accepts all of them.
+-- Deletes the messages that exist, if the rule allows it for all of them.
 --   ARGV    rule (store/store.h), number of named claims, their ids ..., ids of messages ...
---   returns OK, how many were there; of each that was claimed, ms since then and how often it was
+--   returns OK, number of deleted messages; for each claimed one: ms since the claim, claim count
 --   cost    O(ids · log n), one read for all messages and claims
-local READY, HELD = 1, 2
-local w = enter()
+local RULE_READY, RULE_HELD = 1, 2
+local w = open_queue()
 if not w then return { OK } end
-if not settle(w) then return { AGAIN } end
+if not expire_due(w) then return { AGAIN } end
 local rule, claims, ch = tonumber(ARGV[2]), tonumber(ARGV[3]), changes()
 local ids, fields, named, heads, found, any_live = {}, {}, {}, {}, {}, false
 for i = 4 + claims, #ARGV do
     ids[#ids + 1] = ARGV[i]
-    fields[#fields + 1] = number_of(w, ARGV[i]) or '0'
+    fields[#fields + 1] = number_of_id(w, ARGV[i]) or '0'
 end
 local numbers = {}
 for i = 1, claims do
@@ -19,33 +19,33 @@ for i = 1, claims do
 end
 local got = fields_of(M, fields)
 for i = 1, claims do
-    keep_claim(ch, numbers[i], got[#ids + i])
+    parse_claim(ch, numbers[i], got[#ids + i])
     local c = got[#ids + i] and find_claim(ch, ARGV[3 + i])
     if c then named[c.number], any_live = true, true end
 end
 for i, id in ipairs(ids) do
     local n, text = fields[i], got[i]
-    if not text or is_foreign(text) then n, text = find(w, id) end
+    if not text or has_original_id(text) then n, text = find_message(w, id) end
     if n and not heads[n] then
-        local h = head_of(text)
-        if rule == READY and h.claim > 0 then return { CLAIMED } end
-        if rule == HELD and (not any_live or h.claim == 0) then return { NOT_CLAIMED } end
-        if rule == HELD and not named[h.claim] then return { CLAIMED } end
+        local h = unpack_head(text)
+        if rule == RULE_READY and h.claim > 0 then return { CLAIMED } end
+        if rule == RULE_HELD and (not any_live or h.claim == 0) then return { NOT_CLAIMED } end
+        if rule == RULE_HELD and not named[h.claim] then return { CLAIMED } end
         found[#found + 1], heads[n] = n, h
     end
 end
 local out = { OK, #found }
 for _, n in ipairs(found) do
     local h = heads[n]
-    local claim = h.claim > 0 and claim_of(ch, h.claim)
+    local claim = h.claim > 0 and read_claim(ch, h.claim)
     if claim then
         out[#out + 1] = w.now - claim.started
         out[#out + 1] = h.count
     end
-    remove(w, ch, n, h)
+    remove_message(w, ch, n, h)
 end
 if #found > 0 then
     commit(w, ch)
-    leave(w)
+    save_queue(w)
 end
 return out

@@ -1,22 +1,18 @@
--- Removes and returns the oldest messages that are free.
---   ARGV    how many, how many are reserved for other waiters, room for bodies (0: any), ids that are
---           opened ('-': as they are) ...
---   returns OK, now, tag, [number, head, body] ... | NO_ROOM, how much they have | SEALED, as OK
+-- Removes and returns the oldest ready messages.
+--   ARGV    limit, number of messages reserved for other waiters, bytes of bodies that fit (0: any), ids of decrypted
+--           messages ... ('-': encrypted bodies are fine)
+--   returns OK, now, tag, [number, head, body, ''] ... | NO_ROOM, size of the bodies | SEALED, as OK
 --   cost    O(messages · log n)
-local w = enter()
+local w = open_queue()
 if not w then return { OK, 0, '' } end
-if not settle(w) then return { AGAIN } end
-local taken = choose(w, tonumber(ARGV[2]), tonumber(ARGV[3]))
-local refusal = refused(w, taken, tonumber(ARGV[4]), 5)
+if not expire_due(w) then return { AGAIN } end
+local chosen = choose_ready(w, tonumber(ARGV[2]), tonumber(ARGV[3]))
+local refusal = check_chosen(w, chosen, tonumber(ARGV[4]), 5)
 if refusal then return refusal end
-local out, ch = { OK, w.now, w.tag }, changes()
-for i, n in ipairs(taken.names) do
-    local at = #out
-    out[at + 1], out[at + 2], out[at + 3], out[at + 4] = n, taken.heads[i], taken.bodies[i], ''
-    remove(w, ch, n, head_of(taken.heads[i]))
-end
-if #taken.names > 0 then
+local ch = changes()
+for i, n in ipairs(chosen.names) do remove_message(w, ch, n, unpack_head(chosen.heads[i])) end
+if #chosen.names > 0 then
     commit(w, ch)
-    leave(w)
+    save_queue(w)
 end
-return out
+return add_chosen({ OK, w.now, w.tag }, chosen)

@@ -1,10 +1,10 @@
--- Looks whether all that is known of the queue agrees. For tests.
---   returns OK, and what does not agree, if anything
+-- Checks that all data of the queue is consistent. For tests.
+--   returns OK, and the first inconsistency, if there is one
 --   cost    O(everything)
 --   changes nothing
-local w = enter()
+local w = open_queue()
 if not w then return { NOT_FOUND } end
-local ch, seen = changes(), { held = 0, delayed = 0, bytes = 0, letters = 0, messages = 0, transfers = 0 }
+local ch, seen = changes(), { claimed = 0, delayed = 0, bytes = 0, dead_letters = 0, messages = 0, transfers = 0 }
 local of_claim, least = {}, math.huge
 
 local function differs(what, a, b)
@@ -23,39 +23,39 @@ local function look()
         local n = numbers[i]
         if n ~= '' then
             local m = call('HMGET', M, n, 'b' .. n)
-            local h = head_of(m[1])
+            local h = unpack_head(m[1])
             seen.messages, seen.bytes = seen.messages + 1, seen.bytes + #m[2]
             differs('size of ' .. n, h.size, #m[2])
             differs('number ' .. n .. ' is later', tonumber(n) <= w.last, true)
             local apart = h.claim > 0 or h.ready > 0
-            differs('place of ' .. n, tonumber(numbers[i + 1]), tonumber(n) + (apart and HELD or 0))
+            differs('place of ' .. n, tonumber(numbers[i + 1]), tonumber(n) + (apart and UNREADY or 0))
             differs('deadline of ' .. n, tonumber(call('ZSCORE', T, n)),
                 h.claim == 0 and h.ready > 0 and h.ready or h.expires)
             if h.claim > 0 then
-                seen.held = seen.held + 1
+                seen.claimed = seen.claimed + 1
                 of_claim[h.claim] = (of_claim[h.claim] or 0) + 1
             elseif h.ready > 0 then
                 seen.delayed = seen.delayed + 1
             end
-            if h.flags >= FOREIGN then
-                seen.letters = seen.letters + 1
+            if h.flags >= HAS_ID then
+                seen.dead_letters = seen.dead_letters + 1
                 differs('id of ' .. n, call('HGET', M, 'f' .. sub(h.rest, -24)), n)
             end
         end
     end
     local claims = 0
-    for number, held in pairs(of_claim) do
-        local c = claim_of(ch, number)
-        differs('claim ' .. number, c and c.left, held)
+    for number, claimed in pairs(of_claim) do
+        local c = read_claim(ch, number)
+        differs('claim ' .. number, c and c.left, claimed)
         differs('end of claim ' .. number, tonumber(call('ZSCORE', T, 'c' .. number)), c.ends)
         differs('claim ' .. number .. ' is created before it starts',
-            tonumber(call('ZSCORE', T, 'k' .. number)) <= c.started + HELD, true)
+            tonumber(call('ZSCORE', T, 'k' .. number)) <= c.started + UNREADY, true)
         claims = claims + 1
     end
     differs('claims', w.claims, claims)
-    for _, what in ipairs({ 'held', 'delayed', 'bytes', 'letters' }) do differs(what, w[what], seen[what]) end
-    differs('letters on their way', w.outgoing, call('HLEN', X) - 1)
-    differs('fields', call('HLEN', M), 1 + 2 * seen.messages + seen.letters + claims + seen.transfers)
+    for _, what in ipairs({ 'claimed', 'delayed', 'bytes', 'dead_letters' }) do differs(what, w[what], seen[what]) end
+    differs('letters on their way', w.in_transfer, call('HLEN', X) - 1)
+    differs('fields', call('HLEN', M), 1 + 2 * seen.messages + seen.dead_letters + claims + seen.transfers)
     differs('deadlines', call('ZCARD', T), 1 + seen.messages + 2 * claims + seen.transfers)
     differs('nothing is due before it should be', w.due <= least, true)
 end

@@ -1,10 +1,10 @@
--- The metadata of a queue.
---   returns OK, version, json, settings ...
+-- Returns the metadata of a queue.
+--   returns OK, version, JSON, settings ...
 --   cost    O(metadata)
 --   changes nothing
-local w = enter()
+local w = open_queue()
 if not w then return { NOT_FOUND } end
 local q = call('HMGET', Q, 'v', 'j')
-local set = settings(w)
+local set = read_settings(w)
 for i, value in ipairs(set) do set[i] = tostring(value) end
 return { OK, q[1], q[2], unpack(set) }

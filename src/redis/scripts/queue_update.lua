@@ -1,8 +1,8 @@
--- Replaces the metadata of a queue if they are still those that were read.
---   ARGV    version that was read, json, settings ...
+-- Replaces the metadata of a queue if its version is unchanged.
+--   ARGV    version, JSON, settings ...
 --   cost    O(metadata)
 --   memory  grows
-local w = enter()
+local w = open_queue()
 if not w then return { NOT_FOUND } end
 local version = call('HGET', Q, 'v')
 if version ~= ARGV[2] then return { CHANGED } end

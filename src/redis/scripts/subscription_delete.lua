@@ -1,12 +1,12 @@
--- Ends a subscription.
+-- Deletes a subscription.
 --   ARGV    id
 --   cost    O(log subscriptions)
-local w = enter()
+local w = open_queue()
 if not w or w.feed == 0 then return { OK } end
-if not S then return { FEED } end
-local n, s = find_subscription(w, ARGV[2])
+if not S then return { NEEDS_FEED } end
+local n, s = subscription_by_id(w, ARGV[2])
 if not n then return { OK } end
-local f = feed_of(w)
+local f = read_feed(w)
 remove_subscription(w, n, s)
-leave_feed(w, f)
+save_feed(w, f)
 return { OK }

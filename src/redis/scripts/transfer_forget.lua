@@ -1,13 +1,13 @@
--- These dead letters are leased no more: the queue that they came from knows that they have arrived. But a
--- process that leased them before may still post them.
---   ARGV    for how long (ms), transfers ...
+-- These dead letters have left X, so no process leases them any more. But a process that leased them before may still post
+-- them. Sets when the queue forgets the transfers.
+--   ARGV    ms from now, transfers ...
 --   cost    O(transfers · log n)
-local w = enter()
+local w = open_queue()
 if not w then return { OK } end
 local ch, forgotten = changes(), w.now + tonumber(ARGV[2])
 for i = 3, #ARGV do
-    if call('HEXISTS', M, 'd' .. ARGV[i]) == 1 then falls_due(ch, forgotten, 'd' .. ARGV[i]) end
+    if call('HEXISTS', M, 'd' .. ARGV[i]) == 1 then add_deadline(ch, forgotten, 'd' .. ARGV[i]) end
 end
 commit(w, ch)
-leave(w)
+save_queue(w)
 return { OK }

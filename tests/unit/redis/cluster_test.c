@@ -39,7 +39,7 @@ open_nodes(unsigned replicas)
                                              .user = "",
                                              .password = "",
                                              .connect_ms = 5000,
-                                             .answer_ms = 5000}};
+                                             .response_ms = 5000}};
     struct reason why;
 
     ck_assert_int_eq(hiredis_library_load(&library, &why), ST_OK);
@@ -95,8 +95,8 @@ ask_for(bool changes, long long *number)
     command_init(&words, mem);
     command_number(&words, 0);
     request.words = &words;
-    st = cluster_ask(&cluster, &request, &why);
-    *number = request.answer == NULL ? 0 : request.answer->integer;
+    st = cluster_run(&cluster, &request, &why);
+    *number = request.response == NULL ? 0 : request.response->integer;
     cluster_request_end(&cluster, &request);
     command_fini(&words);
     return st;
@@ -349,7 +349,7 @@ START_TEST(a_node_that_does_not_answer_is_left_alone)
         {"FCALL", ":7\r\n"}, {"FCALL", ":7\r\n"}, {NULL, NULL}};
     long long number;
 
-    cluster.config.link.answer_ms = 1;
+    cluster.config.link.response_ms = 1;
     cluster.config.refresh_ms = 60000; /* nobody else is asked */
     fake_redis_play(&nodes[0], script);
     fake_redis_hold(&nodes[0], true);
@@ -358,8 +358,8 @@ START_TEST(a_node_that_does_not_answer_is_left_alone)
     atomic_store(&cluster.wire.hung_ns[0], INT64_MAX / 2); /* no second passes */
     ck_assert_int_eq(ask_for(true, &number), ST_UNAVAILABLE);
     ck_assert_uint_eq(atomic_load(&cluster.wire.pipelines), 1);
-    wire_heard(&cluster.wire, 0); /* as if a second had passed */
-    cluster.config.link.answer_ms = 5000;
+    wire_note_response(&cluster.wire, 0); /* as if a second had passed */
+    cluster.config.link.response_ms = 5000;
     fake_redis_hold(&nodes[0], false);
     ck_assert_int_eq(ask_for(true, &number), ST_OK);
     ck_assert_int_eq(number, 7);
@@ -492,13 +492,13 @@ START_TEST(when_many_answers_are_held_each_goes_alone)
         {"FCALL", ":6\r\n"}, {"WAIT", ":1\r\n"}, {"FCALL", ":7\r\n"}, {"WAIT", ":1\r\n"},
         {"FCALL", ":8\r\n"}, {"WAIT", ":1\r\n"}, {NULL, NULL}};
 
-    atomic_store(&cluster.wire.held, WIRE_HELD);
+    atomic_store(&cluster.wire.response_bytes, WIRE_RESPONSE_BYTES);
     ask_together(script);
     for (int i = 0; i < ASKERS; i++)
         ck_assert_int_eq(askers[i].number, 6 + i);
     ck_assert_uint_eq(atomic_load(&cluster.wire.pipelines), 1 + 3);
-    ck_assert_uint_eq(atomic_load(&cluster.wire.held),
-                      WIRE_HELD); /* what came was given back */
+    ck_assert_uint_eq(atomic_load(&cluster.wire.response_bytes),
+                      WIRE_RESPONSE_BYTES); /* what came was given back */
 }
 END_TEST
 

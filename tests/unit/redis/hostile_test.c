@@ -43,7 +43,7 @@ static void
 write_taken(bool claimed, int count)
 {
     resp_list(&response, (claimed ? 6 : 3) + count * RESP_MESSAGE_WORDS);
-    resp_number(&response, ANSWER_OK);
+    resp_number(&response, RESPONSE_OK);
     resp_number(&response, START_MS);
     resp_text(&response, bytes_str("a0000000"));
     if (claimed) {
@@ -162,7 +162,7 @@ END_TEST
 LOOP_TEST(a_head_that_lies_about_its_length_is_not_read, 3)
 {
     resp_list(&response, 3 + RESP_MESSAGE_WORDS);
-    resp_number(&response, ANSWER_OK);
+    resp_number(&response, RESPONSE_OK);
     resp_number(&response, START_MS);
     resp_text(&response, bytes_str("a0000000"));
     resp_message(&response, 1, (unsigned char)(_i + 1));

@@ -1,4 +1,4 @@
-#include "redis/map.h"
+#include "redis/cluster.h"
 
 #include "support/check_main.h"
 
@@ -59,7 +59,7 @@ make(struct answer *a, long long last)
 
 START_TEST(slots_are_read_with_their_primaries)
 {
-    size_t replicas, without;
+    struct map_coverage coverage;
     struct answer a;
     struct map m;
 
@@ -70,9 +70,9 @@ START_TEST(slots_are_read_with_their_primaries)
     ck_assert_uint_eq(map_address(&m, map_find(&m, 99)).port, 1);
     ck_assert_str_eq(map_address(&m, map_find(&m, 100)).host, "asked");
     ck_assert_uint_eq(map_find(&m, 201), MAP_NOWHERE);
-    map_worst(&m, &replicas, &without);
-    ck_assert_uint_eq(replicas, 0);
-    ck_assert_uint_eq(without, SLOT_COUNT - 201);
+    coverage = map_coverage(&m);
+    ck_assert_uint_eq(coverage.replicas_least, 0);
+    ck_assert_uint_eq(coverage.slots_without_node, SLOT_COUNT - 201);
     map_fini(&m);
 }
 END_TEST
@@ -123,7 +123,7 @@ START_TEST(one_redis_has_all_slots)
     struct map m;
 
     map_init(&m);
-    map_be_single(&m, &asked);
+    map_set_single(&m, &asked);
     ck_assert_uint_eq(map_find(&m, 0), map_find(&m, SLOT_COUNT - 1));
     ck_assert(m.single);
     map_fini(&m);
@@ -138,12 +138,12 @@ START_TEST(a_map_that_is_full_of_nodes_begins_anew)
     map_init(&m);
     for (uint16_t i = 1; i <= MAP_NODES; i++) {
         node.port = i;
-        ck_assert_uint_eq(map_node(&m, &node), i - 1);
+        ck_assert_uint_eq(map_enter_node(&m, &node), i - 1);
     }
-    ck_assert_uint_eq(map_node(&m, &node), MAP_NODES - 1); /* is known */
+    ck_assert_uint_eq(map_enter_node(&m, &node), MAP_NODES - 1); /* is known */
     ck_assert_uint_eq(map_generation(&m), 0);
     node.port = MAP_NODES + 1;
-    ck_assert_uint_eq(map_node(&m, &node), 0);
+    ck_assert_uint_eq(map_enter_node(&m, &node), 0);
     ck_assert_uint_eq(map_generation(&m), 1);
     ck_assert_uint_eq(map_find(&m, 0), MAP_NOWHERE);
     map_fini(&m);

@@ -1,4 +1,4 @@
-#include "redis/pipeline.h"
+#include "redis/wire.h"
 
 #include "claimd/base/clock.h"
 #include "support/check_main.h"
@@ -19,7 +19,7 @@ open_all(void)
                                        .user = "",
                                        .password = "",
                                        .connect_ms = 5000,
-                                       .answer_ms = 5000};
+                                       .response_ms = 5000};
     struct link_address address = {.port = 0};
     struct reason why;
 
@@ -77,22 +77,22 @@ end(void)
 static void
 give_back(redisReply *answer)
 {
-    link_free(&pipeline.link, answer);
+    link_free_response(&pipeline.link, answer);
 }
 
 /* Sends all that was begun, and reads until there is news. */
-static enum pipeline_news
+static enum pipeline_state
 travel(void)
 {
-    enum pipeline_news news;
+    enum pipeline_state state;
 
     ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_REQUESTS, 100), ST_OK);
     ck_assert(pipeline_is_under_way(&pipeline));
     ck_assert(link_flush(&pipeline.link));
     do
-        news = pipeline_read(&pipeline);
-    while (news == PIPELINE_GOES_ON);
-    return news;
+        state = pipeline_read(&pipeline);
+    while (state == PIPELINE_INCOMPLETE);
+    return state;
 }
 
 TEST_CASE("pipelines", .setup = open_all, .teardown = close_all);
@@ -107,7 +107,8 @@ START_TEST(an_array_that_announces_too_many_elements_ends_the_connection)
     redisReply *answer;
 
     fake_redis_play(&node, script);
-    ck_assert_int_eq(link_say(&pipeline.link, &word, 1, &answer, &why), ST_UNAVAILABLE);
+    ck_assert_int_eq(link_command(&pipeline.link, &word, 1, &answer, &why),
+                     ST_UNAVAILABLE);
     ck_assert_str_eq(why.text, "Out of memory");
 }
 END_TEST
@@ -125,13 +126,13 @@ START_TEST(all_have_their_answers_and_one_confirmation)
     add(&requests[0], 0);
     add(&requests[1], 2);
     requests[1].asking = true;
-    ck_assert_int_eq(travel(), PIPELINE_ARRIVED);
+    ck_assert_int_eq(travel(), PIPELINE_COMPLETE);
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(requests[i].end, REQUEST_ANSWERED);
+        ck_assert_int_eq(requests[i].outcome, REQUEST_RESPONDED);
         ck_assert(requests[i].whole);
         ck_assert_int_eq(requests[i].confirmed, 2);
-        ck_assert_int_eq(requests[i].answer->integer, 7 + i);
-        give_back(requests[i].answer);
+        ck_assert_int_eq(requests[i].response->integer, 7 + i);
+        give_back(requests[i].response);
     }
     ck_assert_uint_eq(end(), 2);
     fake_redis_done(&node);
@@ -145,9 +146,9 @@ START_TEST(who_looks_needs_no_confirmation)
 
     fake_redis_play(&node, script);
     add(&request, 0);
-    ck_assert_int_eq(travel(), PIPELINE_ARRIVED);
+    ck_assert_int_eq(travel(), PIPELINE_COMPLETE);
     ck_assert_int_eq(request.confirmed, -1);
-    give_back(request.answer);
+    give_back(request.response);
     ck_assert_uint_eq(end(), 1);
     fake_redis_done(&node);
 }
@@ -165,11 +166,11 @@ START_TEST(what_is_lost_with_others_may_have_happened)
     add(&requests[1], 1);
     ck_assert_int_eq(travel(), PIPELINE_FAILED);
     (void)reason_give(&why, ST_UNAVAILABLE, "gone");
-    pipeline_break_off(&pipeline, &why);
-    ck_assert_int_eq(requests[0].end, REQUEST_ANSWERED); /* it has its answer */
-    ck_assert_int_eq(requests[0].answer->integer, 7);
-    give_back(requests[0].answer);
-    ck_assert_int_eq(requests[1].end, REQUEST_LOST);
+    pipeline_abort(&pipeline, &why);
+    ck_assert_int_eq(requests[0].outcome, REQUEST_RESPONDED); /* it has its answer */
+    ck_assert_int_eq(requests[0].response->integer, 7);
+    give_back(requests[0].response);
+    ck_assert_int_eq(requests[1].outcome, REQUEST_LOST);
     for (int i = 0; i < 2; i++) {
         ck_assert(!requests[i].whole);
         ck_assert_int_eq(requests[i].confirmed, -1);
@@ -197,11 +198,11 @@ LOOP_TEST(the_response_to_another_request_breaks_the_link,
     ck_assert_int_eq(travel(), PIPELINE_FAILED);
     ck_assert_int_eq(pipeline.link.context->err, REDIS_ERR_PROTOCOL);
     (void)reason_give(&why, ST_UNAVAILABLE, "gone");
-    pipeline_break_off(&pipeline, &why);
-    ck_assert_int_eq(requests[0].end, REQUEST_ANSWERED);
-    give_back(requests[0].answer);
-    ck_assert_int_eq(requests[1].end, REQUEST_LOST);
-    ck_assert_ptr_null(requests[1].answer);
+    pipeline_abort(&pipeline, &why);
+    ck_assert_int_eq(requests[0].outcome, REQUEST_RESPONDED);
+    give_back(requests[0].response);
+    ck_assert_int_eq(requests[1].outcome, REQUEST_LOST);
+    ck_assert_ptr_null(requests[1].response);
     ck_assert_uint_eq(end(), 2);
 }
 END_TEST
@@ -220,11 +221,11 @@ LOOP_TEST(bytes_behind_the_last_response_break_the_link, 2)
     ck_assert_int_eq(travel(), PIPELINE_FAILED);
     ck_assert_str_eq(pipeline.link.context->errstr, LINK_SURPLUS);
     (void)reason_give(&why, ST_UNAVAILABLE, "gone");
-    pipeline_break_off(&pipeline, &why);
-    ck_assert_int_eq(request.end, REQUEST_ANSWERED); /* it has its number */
-    ck_assert_int_eq(request.answer->integer, 7);
+    pipeline_abort(&pipeline, &why);
+    ck_assert_int_eq(request.outcome, REQUEST_RESPONDED); /* it has its number */
+    ck_assert_int_eq(request.response->integer, 7);
     ck_assert_int_eq(request.confirmed, -1); /* whichever of them was WAIT's */
-    give_back(request.answer);
+    give_back(request.response);
     ck_assert_uint_eq(end(), 1);
 }
 END_TEST
@@ -286,11 +287,11 @@ START_TEST(those_who_wait_can_be_turned_away)
     (void)reason_give(&why, ST_UNAVAILABLE, "gone");
     for (int i = 0; i < 2; i++)
         add(&requests[i], 1);
-    pipeline_turn_away(&pipeline, REQUEST_HUNG, &why, &ended);
+    pipeline_reject_waiting(&pipeline, REQUEST_HUNG, &why, &ended);
     ck_assert_uint_eq(pipeline.count, 0);
     ck_assert_uint_eq(length(&ended), 2);
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(requests[i].end, REQUEST_HUNG);
+        ck_assert_int_eq(requests[i].outcome, REQUEST_HUNG);
         ck_assert_str_eq(requests[i].why.text, "gone");
     }
 }

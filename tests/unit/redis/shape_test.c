@@ -51,7 +51,7 @@ TEST_CASE("shape");
 
 START_TEST(a_lead_has_its_words_and_no_others)
 {
-    begin(ANSWER_OK);
+    begin(RESPONSE_OK);
     ck_assert(fits("", "", 0));
     ck_assert(!fits("n", "", 0));
     number(1);
@@ -67,7 +67,7 @@ END_TEST
 
 START_TEST(a_lead_may_end_where_its_shape_says_so)
 {
-    begin(ANSWER_OK);
+    begin(RESPONSE_OK);
     ck_assert(fits("|n|in", "", 0));
     number(1);
     ck_assert(fits("|n|in", "", 0));
@@ -80,13 +80,14 @@ END_TEST
 
 START_TEST(a_status_that_is_not_ok_may_be_alone)
 {
-    begin(ANSWER_NOT_FOUND);
+    begin(RESPONSE_NOT_FOUND);
     ck_assert(fits("nt", "", 0));
     number(1);
     ck_assert(!fits("nt", "", 0));
     text("a");
     ck_assert(fits("nt", "", 0));
-    for (int status = -1; status <= ANSWER_SETTLE + 1; status += ANSWER_SETTLE + 2) {
+    for (int status = -1; status <= RESPONSE_EXPIRE_FIRST + 1;
+         status += RESPONSE_EXPIRE_FIRST + 2) {
         begin(status);
         ck_assert(!fits("", "", 0));
     }
@@ -95,7 +96,7 @@ END_TEST
 
 START_TEST(there_are_no_more_groups_than_asked_for)
 {
-    begin(ANSWER_OK);
+    begin(RESPONSE_OK);
     ck_assert(fits("", "nt", SHAPE_ASKED));
     for (int i = 1; i <= 3; i++) {
         number(i);
@@ -110,7 +111,7 @@ END_TEST
 
 START_TEST(other_groups_stand_behind_an_empty_text)
 {
-    begin(ANSWER_OK);
+    begin(RESPONSE_OK);
     for (int i = 0; i < 2; i++)
         number(1);
     ck_assert(fits("", "n|tt", SHAPE_ASKED));
@@ -129,7 +130,7 @@ START_TEST(numbers_are_within_what_lua_has)
 {
     const long long most = 1LL << 53;
 
-    begin(ANSWER_OK);
+    begin(RESPONSE_OK);
     number(0);
     for (int i = -1; i <= 1; i++) {
         words[1].integer = most + i;
@@ -151,14 +152,14 @@ START_TEST(a_number_may_be_a_text)
     int64_t value = 0;
 
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        begin(ANSWER_OK);
+        begin(RESPONSE_OK);
         text(good[i]);
         ck_assert(fits("i", "", 0));
     }
     ck_assert(shape_integer(&words[1], &value));
     ck_assert_int_eq(value, -17);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        begin(ANSWER_OK);
+        begin(RESPONSE_OK);
         text(bad[i]);
         ck_assert(!fits("i", "", 0));
     }
@@ -174,7 +175,7 @@ START_TEST(a_word_that_is_missing_is_of_no_kind)
         for (const char *kinds = "in2tkhc"; *kinds != '\0'; kinds++) {
             const char kind[] = {*kinds, '\0'};
 
-            begin(ANSWER_OK);
+            begin(RESPONSE_OK);
             add((redisReply){.type = types[i], .str = "", .len = 0});
             ck_assert(!fits(kind, "", 0));
         }
@@ -183,14 +184,14 @@ END_TEST
 
 START_TEST(ids_have_their_length)
 {
-    begin(ANSWER_OK);
+    begin(RESPONSE_OK);
     text("a00000000000000000000001");
     ck_assert(fits("k", "", 0));
     for (size_t len = 0; len <= 32; len++) {
         char some[33] = "";
 
         memset(some, 'a', len);
-        begin(ANSWER_OK);
+        begin(RESPONSE_OK);
         text(some);
         ck_assert(fits("k", "", 0) == (len == 0 || len == 24));
     }
@@ -230,7 +231,8 @@ START_TEST(a_head_has_the_length_that_its_flags_say)
             ck_assert(reads(text, size, &head) == (size == whole));
             ck_assert_int_eq(head.posted_ms, size == whole ? 1000 : -7);
             ck_assert_uint_eq(head.claim_count, size == whole ? 0 : 7);
-            ck_assert(size == whole || (head.checksum == NULL && head.id.data == NULL));
+            ck_assert(size == whole ||
+                      (head.checksum == NULL && head.original_id.data == NULL));
         }
     }
 }

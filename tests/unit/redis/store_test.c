@@ -47,7 +47,7 @@ bring_late(struct fixture *f, const struct store_queue *to, const char *id)
     call_text(&c, "12345678");
     call_text(&c, "");
     call_text(&c, "late");
-    ck_assert_status(call_run(&c, SCRIPT_dead_letter_post, CALL_CHANGES), ST_OK);
+    ck_assert_status(call_run(&c, SCRIPT_dead_letter_post, CALL_CHANGE), ST_OK);
     call_end(&c);
 }
 

@@ -1,17 +1,16 @@
--- messages: reading and changing messages and claims. After queue.
+-- messages: reads and changes messages and claims. Needs queue.
 
--- Lists of words for Z, M and T, made as they are needed; the earliest of new deadlines; claims by their
--- numbers.
+-- Collects changes until commit(): lists of words for Z, M and T, the earliest new deadline (due), and claims by number.
 local function changes()
     return { due = math.huge }
 end
 
--- Words are texts: a number that is left to Redis costs more than all else that is done with it.
+-- The text of a number. Redis would convert numbers itself, but that takes longer than all other work on them.
 local function digits(number)
     return format('%d', number)
 end
 
-local function put(ch, list, a, b)
+local function add_words(ch, list, a, b)
     local words = ch[list]
     if not words then
         ch[list] = { a, b }
@@ -22,19 +21,20 @@ local function put(ch, list, a, b)
     if b then words[n + 2] = b end
 end
 
-local function falls_due(ch, ms, member)
+local function add_deadline(ch, ms, member)
     if ms < ch.due then ch.due = ms end
-    put(ch, 'tadd', digits(ms), member)
+    add_words(ch, 'tadd', digits(ms), member)
 end
 
-local function all_of(command, key, words)
+-- Calls a command with any number of words, in parts.
+local function call_all(command, key, words)
     if not words then return end
     for from = 1, #words, 4000 do
         call(command, key, unpack(words, from, math.min(from + 3999, #words)))
     end
 end
 
--- The values of any number of fields of a hash.
+-- The values of any number of fields of a hash, read in parts.
 local function fields_of(key, fields)
     if #fields <= 1000 then return call('HMGET', key, unpack(fields)) end
     local found = {}
@@ -48,20 +48,20 @@ end
 local function commit(w, ch)
     for _, c in pairs(ch.claims or {}) do
         if c.changed then
-            put(ch, 'hset', c.name, pack(CLAIM, c.started, c.ends, c.left, c.secret) .. c.numbers)
+            add_words(ch, 'hset', c.name, pack(CLAIM, c.started, c.ends, c.left, c.secret) .. c.numbers)
         end
     end
-    if ch.due < w.due then w.due, w.stirred = ch.due, true end
-    all_of('HSET', M, ch.hset)
-    all_of('HDEL', M, ch.hdel)
-    all_of('ZADD', Z, ch.zadd)
-    all_of('ZREM', Z, ch.zrem)
-    all_of('ZADD', T, ch.tadd)
-    all_of('ZREM', T, ch.trem)
+    if ch.due < w.due then w.due, w.ready_changed = ch.due, true end
+    call_all('HSET', M, ch.hset)
+    call_all('HDEL', M, ch.hdel)
+    call_all('ZADD', Z, ch.zadd)
+    call_all('ZREM', Z, ch.zrem)
+    call_all('ZADD', T, ch.tadd)
+    call_all('ZREM', T, ch.trem)
 end
 
--- A claim as M has it; nil: none.
-local function keep_claim(ch, number, record)
+-- Parses the record of a claim and keeps it in the changes; nil: no record.
+local function parse_claim(ch, number, record)
     if not record then return nil end
     local started, ends, left, secret, at = unpack_struct(CLAIM, record)
     local c = { number = number, name = 'c' .. digits(number), started = started, ends = ends, left = left,
@@ -71,48 +71,47 @@ local function keep_claim(ch, number, record)
     return c
 end
 
--- A claim, as it is being changed; nil: it is over.
-local function claim_of(ch, number)
-    local c = ch.claims and ch.claims[number] or keep_claim(ch, number, call('HGET', M, 'c' .. digits(number)))
+-- The claim with this number, including uncommitted changes; nil: it has ended.
+local function read_claim(ch, number)
+    local c = ch.claims and ch.claims[number] or parse_claim(ch, number, call('HGET', M, 'c' .. digits(number)))
     return c and c.left > 0 and c or nil
 end
 
--- Remembers when the claim was created: a renewal does not change that.
+-- Stores when the claim was created, because a renewal changes when it started.
 local function mark_created(ch, number, ms)
-    put(ch, 'tadd', digits(ms + HELD), 'k' .. digits(number))
+    add_words(ch, 'tadd', digits(ms + UNREADY), 'k' .. digits(number))
 end
 
--- When the oldest live claim was created; 0: there is none. An older program leaves the marks of claims
--- that are over.
-local function oldest_claim()
+-- When the oldest live claim was created; 0: there is none. Removes marks of ended claims, which older versions left.
+local function oldest_claim_created()
     for _ = 1, SLICE do
-        local mark = call('ZRANGEBYSCORE', T, HELD_TEXT, '(inf', 'LIMIT', 0, 1, 'WITHSCORES')
+        local mark = call('ZRANGEBYSCORE', T, UNREADY_TEXT, '(inf', 'LIMIT', 0, 1, 'WITHSCORES')
         if not mark[1] then return 0 end
-        if call('HEXISTS', M, 'c' .. sub(mark[1], 2)) == 1 then return tonumber(mark[2]) - HELD end
+        if call('HEXISTS', M, 'c' .. sub(mark[1], 2)) == 1 then return tonumber(mark[2]) - UNREADY end
         call('ZREM', T, mark[1])
     end
     return 0
 end
 
--- Nothing more is held by it.
+-- Removes a claim that holds no message any more.
 local function end_claim(w, ch, c)
     c.left, c.changed = 0, nil
     w.claims = w.claims - 1
-    put(ch, 'hdel', c.name)
-    put(ch, 'trem', c.name, 'k' .. sub(c.name, 2))
+    add_words(ch, 'hdel', c.name)
+    add_words(ch, 'trem', c.name, 'k' .. sub(c.name, 2))
 end
 
--- It holds one message less.
-local function lose(w, ch, number)
-    local c = claim_of(ch, number)
+-- The claim holds one message less.
+local function claim_lose_message(w, ch, number)
+    local c = read_claim(ch, number)
     if c then
         c.left, c.changed = c.left - 1, true
         if c.left == 0 then end_claim(w, ch, c) end
     end
 end
 
--- The numbers that a claim was made with.
-local function numbers_of(c)
+-- The numbers of the messages that the claim was created with.
+local function claim_numbers(c)
     local numbers = {}
     for at = 1, #c.numbers, 8 do
         numbers[#numbers + 1] = unpack_struct('<d', c.numbers, at)
@@ -120,114 +119,112 @@ local function numbers_of(c)
     return numbers
 end
 
--- A head in words, and back.
-local function head_of(text)
+local function unpack_head(text)
     local posted, expires, ready, claim, count, size, flags, client, at = unpack_struct(HEAD, text)
     return { posted = posted, expires = expires, ready = ready, claim = claim, count = count, size = size,
         flags = flags, client = client, rest = sub(text, at) }
 end
 
-local function text_of(h)
+local function pack_head(h)
     return pack(HEAD, h.posted, h.expires, h.ready, h.claim, h.count, h.size, h.flags, h.client) .. h.rest
 end
 
--- Puts a message at the end of the queue; its number, as a text. The head is a text, and says expires,
--- ready and claim, too. `id`: it came with it; nil: with none.
-local function place(w, ch, body, head, expires, ready, claim, id)
+-- Adds a message at the end of the queue and returns its number, as a text. `head` is packed and contains expires, ready and
+-- claim as well. `id`: the original id; or nil.
+local function append_message(w, ch, body, head, expires, ready, claim, id)
     local number = w.last + 1
     local n = digits(number)
     w.last, w.bytes = number, w.bytes + #body
-    put(ch, 'hset', n, head)
-    put(ch, 'hset', 'b' .. n, body)
+    add_words(ch, 'hset', n, head)
+    add_words(ch, 'hset', 'b' .. n, body)
     if id then
-        put(ch, 'hset', 'f' .. id, n)
-        w.letters, w.seldom = w.letters + 1, true
+        add_words(ch, 'hset', 'f' .. id, n)
+        w.dead_letters, w.rare_changed = w.dead_letters + 1, true
     end
     if claim > 0 then
-        w.held = w.held + 1
-        put(ch, 'zadd', digits(number + HELD), n)
-        falls_due(ch, expires, n)
+        w.claimed = w.claimed + 1
+        add_words(ch, 'zadd', digits(number + UNREADY), n)
+        add_deadline(ch, expires, n)
     elseif ready > 0 then
         w.delayed = w.delayed + 1
-        put(ch, 'zadd', digits(number + HELD), n)
-        falls_due(ch, ready, n)
+        add_words(ch, 'zadd', digits(number + UNREADY), n)
+        add_deadline(ch, ready, n)
     else
-        w.stirred = true
-        put(ch, 'zadd', n, n)
-        falls_due(ch, expires, n)
+        w.ready_changed = true
+        add_words(ch, 'zadd', n, n)
+        add_deadline(ch, expires, n)
     end
     return n
 end
 
--- Takes a message out of the queue; `n`: its number, as a text.
-local function remove(w, ch, n, h)
-    put(ch, 'hdel', n, 'b' .. n)
-    if h.flags >= FOREIGN then
-        put(ch, 'hdel', 'f' .. sub(h.rest, -24))
-        w.letters, w.seldom = w.letters - 1, true
+-- Removes a message. `n`: its number, as a text. `h`: its head.
+local function remove_message(w, ch, n, h)
+    add_words(ch, 'hdel', n, 'b' .. n)
+    if h.flags >= HAS_ID then
+        add_words(ch, 'hdel', 'f' .. sub(h.rest, -24))
+        w.dead_letters, w.rare_changed = w.dead_letters - 1, true
     end
-    put(ch, 'zrem', n)
-    put(ch, 'trem', n)
+    add_words(ch, 'zrem', n)
+    add_words(ch, 'trem', n)
     w.bytes = w.bytes - h.size
     if h.claim > 0 then
-        w.held = w.held - 1
-        lose(w, ch, h.claim)
+        w.claimed = w.claimed - 1
+        claim_lose_message(w, ch, h.claim)
     elseif h.ready > 0 then
         w.delayed = w.delayed - 1
     end
 end
 
--- Gives back all that a claim holds; `less` is taken off the counts.
-local function release(w, ch, c, less)
-    local numbers = numbers_of(c)
-    w.stirred = true
+-- Ends a claim and requeues all messages that it holds. `less` is subtracted from their claim counts.
+local function release_claim(w, ch, c, less)
+    local numbers = claim_numbers(c)
+    w.ready_changed = true
     local heads = fields_of(M, numbers)
     for i, number in ipairs(numbers) do
-        local h = heads[i] and head_of(heads[i])
+        local h = heads[i] and unpack_head(heads[i])
         if h and h.claim == c.number then
             h.claim = 0
             h.count = h.count - less
             local n = digits(number)
-            put(ch, 'hset', n, text_of(h))
-            put(ch, 'zadd', n, n)
-            w.held = w.held - 1
+            add_words(ch, 'hset', n, pack_head(h))
+            add_words(ch, 'zadd', n, n)
+            w.claimed = w.claimed - 1
         end
     end
     end_claim(w, ch, c)
 end
 
--- Counts a message that expires: `counts` has all, unread ones and dead letters.
+-- Counts an expired message. counts: x all, xu unread ones, xl dead letters.
 local function count_expired(w, counts, h)
     counts.x = counts.x + 1
     if h.count == 0 and w.listeners == 0 then counts.xu = counts.xu + 1 end
-    if h.flags >= FOREIGN then counts.xl = counts.xl + 1 end
+    if h.flags >= HAS_ID then counts.xl = counts.xl + 1 end
 end
 
--- Expires what is due, the earliest first. False: there may be more; the caller leaves, and
--- answers AGAIN.
-local function settle(w)
+-- Expires what is due, earliest first. False: more may be due. The caller returns AGAIN then.
+local function expire_due(w)
     if not is_due(w) then return true end
     local due = call('ZRANGEBYSCORE', T, '-inf', w.now, 'LIMIT', 0, SLICE)
-    if #due > 0 then call('ZREM', T, unpack(due)) end -- first: a Redis without memory lets a script that removes first go on
+    if #due > 0 then call('ZREM', T, unpack(due)) end -- first, so that a Redis without memory lets the script go on
     local counts = { x = 0, xu = 0, xl = 0 }
     for _, what in ipairs(due) do
         local ch = changes()
-        if byte(what) == 99 then -- 'c'
-            release(w, ch, claim_of(ch, tonumber(sub(what, 2))), 0)
-        elseif byte(what) == 100 then -- 'd'
-            put(ch, 'hdel', what)
-            put(ch, 'trem', what)
+        if byte(what) == 99 then -- 'c': a claim
+            release_claim(w, ch, read_claim(ch, tonumber(sub(what, 2))), 0)
+        elseif byte(what) == 100 then -- 'd': a transfer
+            add_words(ch, 'hdel', what)
+            add_words(ch, 'trem', what)
         else
-            local h = head_of(call('HGET', M, what))
+            local h = unpack_head(call('HGET', M, what))
             if h.expires <= w.now then
                 count_expired(w, counts, h)
-                remove(w, ch, what, h)
+                remove_message(w, ch, what, h)
             else
-                h.ready, w.stirred = 0, true
+                h.ready, w.ready_changed = 0, true
                 w.delayed = w.delayed - 1
-                put(ch, 'hset', what, text_of(h))
-                put(ch, 'zadd', what, what)
-                falls_due(ch, h.expires, what)
+                add_words(ch, 'hset', what, pack_head(h))
+                add_words(ch, 'zadd', what, what)
+                add_deadline(ch, h.expires, what)
             end
         end
         commit(w, ch)
@@ -236,71 +233,57 @@ local function settle(w)
         if count > 0 then call('HINCRBY', Q, field, count) end
     end
     w.due = tonumber(call('ZRANGE', T, 0, 0, 'WITHSCORES')[2])
-    leave(w)
+    save_queue(w)
     return #due < SLICE
 end
 
--- The number that an id stands for, as a text, if it is one that was given here; else nil.
-local function number_of(w, id)
+-- The number in an id of this queue, as a text; nil: the id is of another queue, or not assigned yet.
+local function number_of_id(w, id)
     local number = #id == 24 and sub(id, 1, 8) == w.tag and tonumber(sub(id, 9), 16)
     return number and number <= w.last and digits(number) or nil
 end
 
--- One that came with its id has no other.
-local function is_foreign(text)
-    return select(7, unpack_struct(HEAD, text)) >= FOREIGN
+local function has_original_id(text)
+    return select(7, unpack_struct(HEAD, text)) >= HAS_ID
 end
 
--- The number of a message, as a text, and its head, by its id; nil: there is none.
-local function find(w, id)
-    local n = number_of(w, id)
+-- The number, as a text, and the head of the message with this id; nil: there is none. A message with an original id is not
+-- found by its number.
+local function find_message(w, id)
+    local n = number_of_id(w, id)
     local text = n and call('HGET', M, n)
-    if text and not is_foreign(text) then return n, text end
+    if text and not has_original_id(text) then return n, text end
     n = #id == 24 and call('HGET', M, 'f' .. id)
     if n then return n, call('HGET', M, n) end
     return nil
 end
 
--- The same of many: their numbers, and their heads; false: there is none.
-local function find_all(w, ids)
-    local numbers = {}
-    for i, id in ipairs(ids) do numbers[i] = number_of(w, id) or '0' end
-    local heads = fields_of(M, numbers)
-    for i, id in ipairs(ids) do
-        if not heads[i] or is_foreign(heads[i]) then
-            local n, text = find(w, id)
-            numbers[i], heads[i] = n or false, text or false
-        end
-    end
-    return numbers, heads
-end
-
--- The number of a live claim by its id; nil: there is none.
+-- The live claim with this id; nil: there is none.
 local function find_claim(ch, id)
     if #id ~= 24 then return nil end
-    local c = claim_of(ch, tonumber(sub(id, 13), 16) or 0)
+    local c = read_claim(ch, tonumber(sub(id, 13), 16) or 0)
     return c and c.secret == sub(id, 1, 12) and c or nil
 end
 
--- A number to go on behind: of a message that is there, or was, or as it stands.
+-- The number that a marker stands for: an id of a message, also of a removed one, or a number. 0: no marker.
 local function find_marker(w, text)
     local n
     if #text == 24 then
-        n = tonumber(find(w, text) or number_of(w, text))
+        n = tonumber(find_message(w, text) or number_of_id(w, text))
     elseif #text < 17 and string.match(text, '^%d+$') then
         n = tonumber(text)
     end
     return n and n <= w.last and n or 0
 end
 
--- The next numbers behind one, so many at most, `others` too: those that are held or delayed. Whether
--- there are none behind them.
+-- The next numbers after `at`, at most `count`. `others`: also claimed and delayed messages. The second result is true if there
+-- are no more.
 local function numbers_behind(at, others, count)
     local function some(base, to)
         return call('ZRANGEBYSCORE', Z, '(' .. string.format('%.0f', base + at), to, 'LIMIT', 0, count)
     end
 
-    local free, other = some(0, BELOW_HELD), others and some(HELD, '+inf') or {}
+    local free, other = some(0, BELOW_UNREADY), others and some(UNREADY, '+inf') or {}
     local numbers, i, k = {}, 1, 1
     while #numbers < count and (free[i] or other[k]) do
         local a, b = tonumber(free[i]), tonumber(other[k])
@@ -313,31 +296,39 @@ local function numbers_behind(at, others, count)
     return numbers, #numbers < count
 end
 
--- The id of the claim that holds a message; '': it is free.
-local function holder_of(h)
+-- The id of the claim that holds the message; '': it is not claimed.
+local function claim_id_of(h)
     if h.claim == 0 then return '' end
     local secret = select(4, unpack_struct(CLAIM, call('HGET', M, 'c' .. h.claim)))
     return secret .. string.format('%012x', h.claim)
 end
 
--- Adds number, head, body and claim of a message, if it is there.
-local function show(out, n)
+-- Adds number, head, body and claim id of a message to a response.
+local function add_message(out, n, head, body, claim)
+    local at = #out
+    out[at + 1], out[at + 2], out[at + 3], out[at + 4] = n, head, body, claim
+end
+
+-- Likewise, by its number, if the message exists.
+local function add_message_by_number(out, n)
     local m = call('HMGET', M, n, 'b' .. n)
-    if m[1] then
-        local at = #out
-        out[at + 1], out[at + 2], out[at + 3], out[at + 4] = n, m[1], m[2], holder_of(head_of(m[1]))
-    end
+    if m[1] then add_message(out, n, m[1], m[2], claim_id_of(unpack_head(m[1]))) end
+end
+
+-- Adds all chosen messages.
+local function add_chosen(out, chosen)
+    for i, n in ipairs(chosen.names) do add_message(out, n, chosen.heads[i], chosen.bodies[i], '') end
+    return out
 end
 
 local function id_of(w, n, h)
-    return h.flags >= FOREIGN and sub(h.rest, -24) or w.tag .. string.format('%016x', n)
+    return h.flags >= HAS_ID and sub(h.rest, -24) or w.tag .. string.format('%016x', n)
 end
 
--- The oldest ready messages behind those that are reserved for other waiters (names: their
--- numbers, as texts).
-local function choose(w, limit, reserved)
-    local names = call('ZRANGEBYSCORE', Z, '(0', BELOW_HELD, 'LIMIT', digits(reserved), digits(limit))
-    local taken = { names = names, heads = {}, bodies = {} }
+-- The oldest ready messages after those that are reserved for other waiters: numbers as texts (names), heads, bodies.
+local function choose_ready(w, limit, reserved)
+    local names = call('ZRANGEBYSCORE', Z, '(0', BELOW_UNREADY, 'LIMIT', digits(reserved), digits(limit))
+    local chosen = { names = names, heads = {}, bodies = {} }
     if #names > 0 then
         local words = {}
         for i, n in ipairs(names) do
@@ -345,28 +336,24 @@ local function choose(w, limit, reserved)
         end
         local found = fields_of(M, words)
         for i = 1, #names do
-            taken.heads[i], taken.bodies[i] = found[2 * i - 1], found[2 * i]
+            chosen.heads[i], chosen.bodies[i] = found[2 * i - 1], found[2 * i]
         end
     end
-    return taken
+    return chosen
 end
 
--- Why they cannot be taken; nil: they can. ARGV has the ids that are opened, from here on.
-local function refused(w, taken, room, from)
+-- The response that refuses the chosen messages; nil: they can be delivered. `room`: bytes of bodies that fit (0: any number).
+-- ARGV has the ids of decrypted messages from `from` on, or '-': encrypted bodies are fine.
+local function check_chosen(w, chosen, room, from)
     local bytes = 0
-    for _, body in ipairs(taken.bodies) do bytes = bytes + #body end
+    for _, body in ipairs(chosen.bodies) do bytes = bytes + #body end
     if room > 0 and bytes > room then return { NO_ROOM, bytes } end
     if ARGV[from] == '-' then return nil end
     local opened = {}
     for i = from, #ARGV do opened[ARGV[i]] = true end
-    for i, body in ipairs(taken.bodies) do
-        if byte(body) == 1 and not opened[id_of(w, tonumber(taken.names[i]), head_of(taken.heads[i]))] then
-            local out = { SEALED, w.now, w.tag }
-            for k, n in ipairs(taken.names) do
-                local at = #out
-                out[at + 1], out[at + 2], out[at + 3], out[at + 4] = n, taken.heads[k], taken.bodies[k], ''
-            end
-            return out
+    for i, body in ipairs(chosen.bodies) do
+        if byte(body) == 1 and not opened[id_of(w, tonumber(chosen.names[i]), unpack_head(chosen.heads[i]))] then
+            return add_chosen({ SEALED, w.now, w.tag }, chosen)
         end
     end
     return nil

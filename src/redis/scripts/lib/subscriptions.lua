@@ -1,72 +1,73 @@
--- subscriptions: the feed of a queue, and its subscriptions (claimd/store/subscription.h). After queue.
+-- subscriptions: the feed of a queue, and its subscriptions (claimd/store/subscription.h). Needs queue.
 --
---   S  hash        '' -> numbers of the feed, sNUMBER -> a subscription, aSUBSCRIBER -> its NUMBER,
---                  eORDINAL -> what was posted; ordinals have no gaps
---   U  sorted set  NUMBER in the order of creation, and each once more behind that, in ranges: cNUMBER,
---                  by the ordinal that it has done with, of those that get messages; iNUMBER, likewise,
---                  of those of them that rest with nothing to get; dNUMBER, by the ms when there is
---                  something to get, or when its lease ends;
---                  lNUMBER, by the ms of its end
+--   S  hash        '' -> numbers of the feed, sNUMBER -> a subscription, aSUBSCRIBER -> its NUMBER, eORDINAL -> a message.
+--                  Ordinals have no gaps
+--   U  sorted set  NUMBER, by itself: the order of creation. The other members have scores in ranges above:
+--                  cNUMBER  by the last ordinal that the subscription is done with; only subscriptions that get messages
+--                  iNUMBER  likewise; only those of them that are idle
+--                  dNUMBER  by the time in ms of the next delivery, or of the end of its lease
+--                  lNUMBER  by the time in ms when the subscription ends
 --
--- So a post costs the same for any number of subscriptions: those in the range of i with another ordinal than
--- the last one have something to get.
+-- The cost of a post does not depend on the number of subscriptions. Idle subscriptions whose ordinal is not the last one
+-- have a message to get.
 
 local CURSORS, IDLE, DUE, ENDS = 2 ^ 50, 2 ^ 51, 2 ^ 52, 2 ^ 52 + 2 ^ 51
 local FEED_SLICE = 64
-local RESTS, LEASED, WAITS = 0, 1, 2
-local DELIVER, CONFIRM, UNSUBSCRIBED = 0, 1, 2 -- notices; a pending one is one more, none is 0
+local IDLE_STATE, LEASED, BACKING_OFF = 0, 1, 2
+local DELIVER, CONFIRM, UNSUBSCRIBED = 0, 1, 2 -- notices. s.pending: 0, or 1 + the notice
 local FIELDS = { 'secret', 'started', 'ttl', 'cursor', 'attached', 'confirmed', 'state', 'again', 'token',
-    'pending', 'notice', 'failed', 'failed_at', 'failures', 'delivered', 'given_up', 'fallen', 'version',
+    'pending', 'notice', 'failed', 'failed_at', 'failures', 'delivered', 'given_up', 'dropped', 'version',
     'subscriber', 'options' }
 
-local function range(from, to, ...)
+-- The members of U with scores from `from` to below `to`.
+local function subscriptions_in(from, to, ...)
     return call('ZRANGEBYSCORE', U, string.format('%.0f', from), string.format('(%.0f', to), ...)
 end
 
--- The feed; nil: the queue never had one.
-local function feed_of(w)
+-- nil: the queue never had a feed.
+local function read_feed(w)
     if w.feed == 0 then return nil end
     local f = {}
     f.subscribed, f.first, f.last, f.bytes, f.tokens = unpack_struct('<ddddd', call('HGET', S, ''))
     return f
 end
 
-local function feed_make(w)
+local function make_feed(w)
     w.feed = 1
     call('ZADD', U, 0, '')
     return { subscribed = 0, first = 1, last = 0, bytes = 0, tokens = 0 }
 end
 
-local function drop_first(f)
+local function feed_drop_first(f)
     local entry = 'e' .. f.first
     f.bytes = f.bytes - call('HSTRLEN', S, entry)
     call('HDEL', S, entry)
     f.first = f.first + 1
 end
 
--- Drops some of the entries that no subscription has still to get, and keeps the rest.
-local function leave_feed(w, f)
-    local least = range(CURSORS, IDLE, 'WITHSCORES', 'LIMIT', 0, 1)[2]
+-- Drops some messages that all subscriptions are done with, and saves the feed and the queue.
+local function save_feed(w, f)
+    local least = subscriptions_in(CURSORS, IDLE, 'WITHSCORES', 'LIMIT', 0, 1)[2]
     local to = math.min(least and least - CURSORS or f.last, f.first + FEED_SLICE - 1)
-    while f.first <= to do drop_first(f) end
+    while f.first <= to do feed_drop_first(f) end
     call('HSET', S, '', pack('<ddddd', f.subscribed, f.first, f.last, f.bytes, f.tokens))
-    w.feed_bytes, w.seldom = f.bytes, true
-    leave(w)
+    w.feed_bytes, w.rare_changed = f.bytes, true
+    save_queue(w)
 end
 
--- Adds a message; `most`: bytes that the feed may have (0: any number).
-local function append(f, expires, ttl, delay, body, most)
+-- Adds a message. `most`: maximum size of the feed in bytes (0: unlimited). Drops the oldest messages beyond it.
+local function feed_append(f, expires, ttl, delay, body, most)
     f.last = f.last + 1
     local entry = pack('<ddd', expires, ttl, delay) .. body
     call('HSET', S, 'e' .. f.last, entry)
     f.bytes = f.bytes + #entry
-    while most > 0 and f.bytes > most and f.first < f.last do drop_first(f) end
+    while most > 0 and f.bytes > most and f.first < f.last do feed_drop_first(f) end
 end
 
--- When there is next something to do: ms, w.now if there is now; -1: there is no subscription.
-local function feed_when(w, f)
-    if #range(IDLE, IDLE + f.last, 'LIMIT', 0, 1) > 0 then return w.now end
-    local due = range(DUE, ENDS, 'WITHSCORES', 'LIMIT', 0, 1)[2]
+-- The time in ms when there is something to do: w.now or later. -1: there is no subscription.
+local function next_due(w, f)
+    if #subscriptions_in(IDLE, IDLE + f.last, 'LIMIT', 0, 1) > 0 then return w.now end
+    local due = subscriptions_in(DUE, ENDS, 'WITHSCORES', 'LIMIT', 0, 1)[2]
     local ends = call('ZRANGEBYSCORE', U, string.format('%.0f', ENDS), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
     if not ends then return -1 end
     return math.max(w.now, math.min(due and due - DUE or math.huge, ends - ENDS))
@@ -79,7 +80,7 @@ local function read_subscription(text)
     return s
 end
 
-local function keep(n, s)
+local function save_subscription(n, s)
     local values = {}
     for i, field in ipairs(FIELDS) do values[i] = s[field] end
     call('HSET', S, 's' .. n, cmsgpack.pack(values))
@@ -90,8 +91,8 @@ local function id_of_subscription(n, s)
     return s.secret .. string.format('%012x', n)
 end
 
--- What the id of a new one begins with: as that of the newest one, so that ids sort by their numbers, which
--- rise; `fresh` if there is none.
+-- The secret of the id of a new subscription: that of the newest one, so that ids sort by their numbers; `fresh` if there is
+-- none.
 local function next_secret(fresh)
     local newest = call('ZREVRANGEBYSCORE', U, string.format('(%.0f', CURSORS), 1, 'LIMIT', 0, 1)[1]
     return newest and read_subscription(call('HGET', S, 's' .. newest)).secret or fresh
@@ -104,8 +105,8 @@ local function remove_subscription(w, n, s)
     w.listeners, w.subscribers = w.listeners - s.attached, w.subscribers - 1
 end
 
--- Removes some expired subscriptions. Every script about subscriptions begins so.
-local function end_some(w)
+-- Removes some expired subscriptions.
+local function remove_expired(w)
     for _, member in ipairs(call('ZRANGEBYSCORE', U, string.format('%.0f', ENDS),
         string.format('%.0f', ENDS + w.now), 'LIMIT', 0, FEED_SLICE)) do
         local n = tonumber(sub(member, 2))
@@ -113,102 +114,102 @@ local function end_some(w)
     end
 end
 
--- A live one by its number, by its subscriber, by its id; nil: there is none.
-local function subscription(w, n)
+-- These find a live subscription; nil: there is none.
+local function subscription_by_number(w, n)
     local text = n and call('HGET', S, 's' .. n)
     local s = text and read_subscription(text)
     return s and w.now < s.ends and s or nil
 end
 
-local function subscription_of(w, subscriber)
+local function subscription_by_subscriber(w, subscriber)
     local n = tonumber(call('HGET', S, 'a' .. subscriber) or nil)
-    local s = subscription(w, n)
+    local s = subscription_by_number(w, n)
     if s then return n, s end
 end
 
-local function find_subscription(w, id)
+local function subscription_by_id(w, id)
     if #id ~= 24 then return nil end
     local n = tonumber(sub(id, 13), 16)
-    local s = n and subscription(w, n)
+    local s = n and subscription_by_number(w, n)
     if s and s.secret == sub(id, 1, 12) then return n, s end
 end
 
--- The ordinal that one gets next; nil: there is nothing.
-local function next_of(f, s)
+-- The ordinal of the next message for a subscription; nil: there is none.
+local function next_ordinal(f, s)
     local ordinal = math.max(s.cursor + 1, f.first)
     return s.attached == 1 and ordinal <= f.last and ordinal or nil
 end
 
-local function due_at(n, ms)
+-- Sets when the subscription is due.
+local function schedule_at(n, ms)
     call('ZREM', U, 'i' .. n)
     call('ZADD', U, DUE + ms, 'd' .. n)
 end
 
--- It is not leased (any more): it goes where it belongs.
-local function rest(w, f, n, s)
-    s.state = RESTS
+-- The subscription is not leased (any more): sets when it is due, or makes it idle.
+local function update_schedule(w, f, n, s)
+    s.state = IDLE_STATE
     call('ZREM', U, 'i' .. n, 'd' .. n)
-    if s.pending > 0 or next_of(f, s) then
+    if s.pending > 0 or next_ordinal(f, s) then
         call('ZADD', U, DUE + w.now, 'd' .. n)
     elseif s.attached == 1 then
         call('ZADD', U, IDLE + s.cursor, 'i' .. n)
     end
 end
 
--- Has it told so, at once.
-local function notify(w, f, n, s, pending)
+-- Sets the pending notice. It is due at once.
+local function set_pending(w, f, n, s, pending)
     s.pending, s.failed = pending, 0
-    if s.state ~= LEASED then rest(w, f, n, s) end
+    if s.state ~= LEASED then update_schedule(w, f, n, s) end
 end
 
--- Whether it gets messages follows from whether it is confirmed, where that is required.
-local function attach(w, f, n, s, required)
+-- Sets whether the subscription gets messages (attached): if it is confirmed, or no confirmation is required.
+local function update_attached(w, f, n, s, required)
     local wanted = (s.confirmed == 1 or not required) and 1 or 0
     if wanted == s.attached then return end
     s.attached, s.failed, s.cursor = wanted, 0, f.last
     w.listeners = w.listeners + (wanted == 1 and 1 or -1)
     if wanted == 1 then call('ZADD', U, CURSORS + s.cursor, 'c' .. n) else call('ZREM', U, 'c' .. n) end
-    if s.state ~= LEASED then rest(w, f, n, s) end
+    if s.state ~= LEASED then update_schedule(w, f, n, s) end
 end
 
--- It has done with a message, or lost it.
-local function pass(n, s, ordinal)
+-- The subscription is done with a message, or the message was dropped.
+local function advance_cursor(n, s, ordinal)
     s.failed = 0
     if s.attached == 1 and ordinal > s.cursor then
-        s.fallen = s.fallen + ordinal - s.cursor - 1
+        s.dropped = s.dropped + ordinal - s.cursor - 1
         s.cursor = ordinal
         call('ZADD', U, CURSORS + ordinal, 'c' .. n)
     end
 end
 
--- A new one with all its fields.
-local function new_subscription(f, s)
+-- Sets all missing fields of a new subscription.
+local function init_subscription(f, s)
     for _, field in ipairs(FIELDS) do s[field] = s[field] or 0 end
     s.cursor, s.ends = f.last, s.started + s.ttl * 1000
     return s
 end
 
--- Enters a new one.
-local function subscribe(w, f, n, s, required)
+local function add_subscription(w, f, n, s, required)
     call('HSET', S, 'a' .. s.subscriber, n)
     call('ZADD', U, n, n)
     w.subscribers = w.subscribers + 1
-    attach(w, f, n, s, required)
-    rest(w, f, n, s)
-    keep(n, s)
+    update_attached(w, f, n, s, required)
+    update_schedule(w, f, n, s)
+    save_subscription(n, s)
 end
 
--- The words of one: number, id, subscriber, options ... (subscription_ops.c).
-local function show_subscription(out, f, n, s)
+-- Adds the words of a subscription to a response (subscription_ops.h).
+local function add_subscription_words(out, f, n, s)
     local failed = s.failed
-    if s.failed_at > 0 and s.state ~= LEASED and next_of(f, s) ~= s.failed_at then failed = 0 end
+    if s.failed_at > 0 and s.state ~= LEASED and next_ordinal(f, s) ~= s.failed_at then failed = 0 end
     local overtaken = s.notice == CONFIRM and s.confirmed == 1
-    local untold = s.pending
-    if untold == 0 and s.state == LEASED and s.notice > 0 and not overtaken then untold = s.notice + 1 end
+    local unsent = s.pending
+    if unsent == 0 and s.state == LEASED and s.notice > 0 and not overtaken then unsent = s.notice + 1 end
     for _, value in ipairs({ n, id_of_subscription(n, s), s.subscriber, s.options, s.started, s.ttl, s.confirmed,
-        untold == CONFIRM + 1 and 1 or 0, s.delivered, s.given_up, s.fallen,
+        unsent == CONFIRM + 1 and 1 or 0, s.delivered, s.given_up, s.dropped,
         s.attached == 1 and f.last - s.cursor or 0, s.attached == 1 and math.max(0, f.first - s.cursor - 1) or 0,
-        s.failures, failed, s.state == LEASED and 1 or 0, s.state == WAITS and s.again or 0 }) do
+        s.failures, failed, s.state == LEASED and 1 or 0, s.state == BACKING_OFF and s.again or 0 }) do
         out[#out + 1] = value
     end
 end

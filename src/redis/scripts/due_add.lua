@@ -1,5 +1,5 @@
--- A queue has something to deliver at this time, or earlier.
---   KEYS    queues with subscriptions, by the time when to look
+-- A queue has a delivery at this time, or earlier.
+--   KEYS    a list of queues with subscriptions, by the time of their next delivery
 --   ARGV    time, the queue, ms (0: now)
 --   returns OK
 --   cost    O(log queues)

@@ -1,9 +1,8 @@
--- The queue with the oldest due delivery, for the process that asks first. It has the time of a lease to
--- look.
---   KEYS    as due_enter
---   ARGV    time, the lease (ms)
---   returns OK, now, when there is the next one (ms; 0: none is known), the queue, the end of the lease;
---           without the last two: there is none now
+-- Leases the first due queue of a list to a process.
+--   KEYS    as due_add
+--   ARGV    time, length of the lease (ms)
+--   returns OK, now, when the next queue is due (ms; 0: unknown), the queue, end of the lease; without the last two: no
+--           queue is due
 --   cost    O(log queues)
 local now = time_now()
 local two = call('ZRANGE', KEYS[1], 0, 1, 'WITHSCORES')
