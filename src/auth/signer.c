@@ -266,7 +266,8 @@ sign_hook(const struct key *key, const struct hook *hook, uint8_t out[DIGEST_BYT
 }
 
 enum status
-signer_vouch(struct signer *s, const struct hook *hook, char out[VOUCHER_CAP])
+signer_sign_webhook(struct signer *s, const struct hook *hook,
+                    char out[WEBHOOK_SIGNATURES_CAP])
 {
     static const struct bytes version = BYTES_LIT("v1,");
     enum status st = ST_OK;

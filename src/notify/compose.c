@@ -28,7 +28,7 @@ document_message(struct buf *out, const struct store_delivery *d)
 bool
 document_fill(struct buf *out, struct bytes inside, struct bytes document)
 {
-    static const struct bytes mark = BYTES_LIT("\"$zaqar_message$\"");
+    static const struct bytes placeholder = BYTES_LIT("\"$zaqar_message$\"");
     size_t most = out->len + document.len + FILLED_MOST;
     struct buf text;
     struct bytes rest;
@@ -37,12 +37,12 @@ document_fill(struct buf *out, struct bytes inside, struct bytes document)
     buf_init(&text, out->mem);
     option_text_write(&text, inside);
     rest = buf_view(&text);
-    while (out->len <= most &&
-           (at = memmem(rest.data, rest.len, mark.data, mark.len)) != NULL) {
+    while (out->len <= most && (at = memmem(rest.data, rest.len, placeholder.data,
+                                            placeholder.len)) != NULL) {
         buf_add(out, rest.data, (size_t)(at - rest.data));
         buf_bytes(out, document);
-        rest.len -= (size_t)(at - rest.data) + mark.len;
-        rest.data = at + mark.len;
+        rest.len -= (size_t)(at - rest.data) + placeholder.len;
+        rest.data = at + placeholder.len;
     }
     buf_bytes(out, rest);
     out->failed = out->failed || text.failed;
@@ -102,9 +102,9 @@ document_invitation(struct buf *out, const struct invitation *i)
     buf_byte(out, '}');
 }
 
-/* LINE: bytes that become a line of 76 characters; WORD: one encoded word, of which the first fits
- * into such a line behind "Subject: ". */
-enum { LINE = 57, WORD = 39, PLAIN_SUBJECT_MOST = 60 };
+/* LINE_BYTES: bytes whose base64 is a line of 76 characters. WORD_BYTES: bytes of an encoded word. The first one fits
+ * into such a line after "Subject: ". */
+enum { LINE_BYTES = 57, WORD_BYTES = 39, PLAIN_SUBJECT_MOST = 60 };
 
 /* ------------------------------------------------------------------ addresses */
 
@@ -117,13 +117,13 @@ mail_is_address(struct bytes text)
         if (text.data[i] <= ' ' || text.data[i] >= 0x7f ||
             strchr("()<>[]:;,\\\"", text.data[i]) != NULL)
             return false;
-    /* One @, and something on each side. */
+    /* There must be one @, and text on each side. */
     return at != NULL && at != text.data && text.len <= MAIL_ADDRESS_MOST &&
            at + 1 < text.data + text.len &&
            memchr(at + 1, '@', (size_t)(text.data + text.len - at - 1)) == NULL;
 }
 
-/* Undoes %XX; what is none stays as it is. */
+/* Decodes %XX. Invalid ones are copied. */
 static void
 write_decoded(struct buf *out, struct bytes text)
 {
@@ -162,7 +162,7 @@ mail_read(struct bytes rest, struct buf *address, struct buf *subject)
 
 /* ------------------------------------------------------------------ heads */
 
-/* A short one of printable ASCII that no reader could take for an encoded one. */
+/* True if the subject is short printable ASCII that no reader could take for an encoded word. */
 static bool
 is_plain(struct bytes subject)
 {
@@ -172,7 +172,7 @@ is_plain(struct bytes subject)
     return subject.len <= PLAIN_SUBJECT_MOST && !bytes_contain(subject, bytes_str("=?"));
 }
 
-/* How many whole characters, in bytes, fit into a word; a broken one counts as one byte. */
+/* The number of bytes of whole characters that fit into an encoded word. An invalid byte counts as a character. */
 static size_t
 word_len(struct bytes text)
 {
@@ -184,7 +184,7 @@ word_len(struct bytes text)
 
         if (next == NULL)
             next = at + 1;
-        if (next - begin > WORD)
+        if (next - begin > WORD_BYTES)
             break;
         at = next;
     }
@@ -202,7 +202,7 @@ write_subject(struct buf *out, struct bytes subject)
         subject.len = 0;
     }
     while (subject.len > 0) {
-        char raw[WORD], coded[BASE64_LEN(WORD)];
+        char raw[WORD_BYTES], coded[BASE64_LEN(WORD_BYTES)];
         const size_t len = word_len(subject);
 
         for (size_t i = 0; i < len; i++) {
@@ -230,7 +230,7 @@ write_date(struct buf *out, int64_t ms)
     struct tm tm;
 
     if (gmtime_r(&seconds, &tm) == NULL)
-        return; /* no such year */
+        return; /* the year does not fit */
     buf_printf(out, "Date: %s, %02d %s %d %02d:%02d:%02d +0000\r\n", days[tm.tm_wday],
                tm.tm_mday, months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min,
                tm.tm_sec);
@@ -259,10 +259,10 @@ mail_write_head(struct buf *out, const struct mail_head *head)
 void
 mail_write_text(struct buf *out, struct bytes text)
 {
-    char coded[BASE64_LEN(LINE)];
+    char coded[BASE64_LEN(LINE_BYTES)];
 
     while (text.len > 0) {
-        size_t len = text.len < LINE ? text.len : LINE;
+        size_t len = text.len < LINE_BYTES ? text.len : LINE_BYTES;
 
         buf_add(out, coded, base64_write(coded, text.data, len));
         buf_str(out, "\r\n");
@@ -273,12 +273,13 @@ mail_write_text(struct buf *out, struct bytes text)
 /* ------------------------------------------------------------------ notifications */
 
 void
-hook_id(const struct store_delivery *d, char out[HOOK_ID_CAP])
+delivery_id(const struct store_delivery *d, char out[DELIVERY_ID_CAP])
 {
     if (d->notice == STORE_NOTICE_MESSAGE)
-        (void)snprintf(out, HOOK_ID_CAP, "%s-%" PRIu64, d->subscription.text, d->number);
+        (void)snprintf(out, DELIVERY_ID_CAP, "%s-%" PRIu64, d->subscription.text,
+                       d->number);
     else
-        (void)snprintf(out, HOOK_ID_CAP, "%s-%s-%" PRId64, d->subscription.text,
+        (void)snprintf(out, DELIVERY_ID_CAP, "%s-%s-%" PRId64, d->subscription.text,
                        d->notice == STORE_NOTICE_CONFIRM ? "confirm" : "unsubscribed",
                        d->expires_ms);
 }
@@ -289,13 +290,14 @@ struct signed_invitation {
 };
 
 static enum status
-invite(struct composer *c, const struct store_delivery *d, struct signed_invitation *out)
+sign_invitation(struct composer *c, const struct store_delivery *d,
+                struct signed_invitation *out)
 {
     struct grant grant = {.methods = bytes_str("PUT"), .project = d->queue.project};
     int64_t end_ms = d->expires_ms;
     enum status st;
 
-    /* An unsubscribed one may subscribe again for as long as a subscription lives by default. */
+    /* After an unsubscription, the link is valid for the default TTL of a subscription. */
     if (d->notice != STORE_NOTICE_CONFIRM)
         end_ms = clock_now_ms(c->config->real) + c->config->subscription_ttl_s * 1000;
     clock_text(end_ms, out->expires);
@@ -309,7 +311,7 @@ invite(struct composer *c, const struct store_delivery *d, struct signed_invitat
         return ST_NO_MEMORY;
     if (memchr(grant.project.data == NULL ? "" : grant.project.data, '\\',
                grant.project.len) != NULL)
-        return ST_BAD_VALUE; /* it could be read as more than one field (17) */
+        return ST_BAD_VALUE; /* the signed text separates fields by \n (docs/api.md 17) */
     st = signer_sign(c->config->signer, &grant, &c->arena, out->signature);
     if (st != ST_OK)
         return st;
@@ -344,7 +346,7 @@ write_document(const struct store_delivery *d, const struct delivery_options *op
     return fits ? ST_OK : ST_TOO_LARGE;
 }
 
-/* A message whose body may have to be opened first. */
+/* Writes a message. Decrypts its body first if necessary. */
 static enum status
 write_message(const struct composer *c, const struct store_delivery *d,
               const struct delivery_options *options, struct buf *out)
@@ -377,7 +379,7 @@ compose_hook(struct composer *c, const struct store_delivery *d,
     if (d->notice == STORE_NOTICE_MESSAGE) {
         st = write_message(c, d, options, out);
     } else {
-        st = invite(c, d, &i);
+        st = sign_invitation(c, d, &i);
         if (st == ST_OK)
             document_invitation(out, &i.invitation);
         arena_reset(&c->arena);
@@ -387,9 +389,9 @@ compose_hook(struct composer *c, const struct store_delivery *d,
 
 /* ------------------------------------------------------------------ mail */
 
-/* Of a query: what is not unreserved becomes %XX (RFC 3986). */
+/* Writes a part of a query. All but unreserved characters become %XX (RFC 3986). */
 static void
-write_value(struct buf *out, const char *name, struct bytes value)
+write_query_value(struct buf *out, const char *name, struct bytes value)
 {
     static const char digits[] = "0123456789ABCDEF";
 
@@ -412,23 +414,22 @@ write_mail_invitation(struct composer *c, const struct store_delivery *d, struct
 {
     struct signed_invitation s;
     const struct invitation *i = &s.invitation;
-    enum status st = invite(c, d, &s);
+    enum status st = sign_invitation(c, d, &s);
 
     if (st == ST_OK) {
         document_sentence(out, i);
         if (c->config->mail.confirmation_url != NULL) {
-            /* The page that asks people whether they want it. */
             buf_str(out, ", go to\n\n");
             buf_str(out, c->config->mail.confirmation_url);
-            write_value(out, "?Signature=", i->signature);
-            write_value(out, "&Methods=", bytes_str("PUT"));
-            write_value(out, "&Paths=", i->path);
-            write_value(out, "&Project=", i->project);
-            write_value(out, "&Expires=", i->expires);
-            write_value(out, "&Url=", i->url);
+            write_query_value(out, "?Signature=", i->signature);
+            write_query_value(out, "&Methods=", bytes_str("PUT"));
+            write_query_value(out, "&Paths=", i->path);
+            write_query_value(out, "&Project=", i->project);
+            write_query_value(out, "&Expires=", i->expires);
+            write_query_value(out, "&Url=", i->url);
             if (bytes_present(i->url))
-                write_value(out, "", i->path);
-            write_value(out, "&Queue=", i->queue);
+                write_query_value(out, "", i->path);
+            write_query_value(out, "&Queue=", i->queue);
         } else {
             buf_str(out, ", send what this says:\n\n");
             document_invitation(out, i);
@@ -439,10 +440,10 @@ write_mail_invitation(struct composer *c, const struct store_delivery *d, struct
     return st;
 }
 
-/* Appends the fields of the head: recipient, sender, subject. */
+/* Appends recipient, sender and subject to their buffers. */
 static enum status
-find_head(const struct composer *c, const struct delivery_options *options,
-          struct bytes rest, struct buf *to, struct buf *from, struct buf *subject)
+read_mail_fields(const struct composer *c, const struct delivery_options *options,
+                 struct bytes rest, struct buf *to, struct buf *from, struct buf *subject)
 {
     if (!mail_read(rest, to, subject))
         return to->failed ? ST_NO_MEMORY : ST_BAD_VALUE;
@@ -463,19 +464,19 @@ compose_mail(struct composer *c, const struct store_delivery *d,
 {
     static const struct delivery_options none = {.post_data = {NULL, 0}};
     struct buf from, subject, text;
-    char id[HOOK_ID_CAP];
+    char id[DELIVERY_ID_CAP];
     enum status st;
 
     buf_init(&from, out->mem);
     buf_init(&subject, out->mem);
     buf_init(&text, out->mem);
-    st = find_head(c, options, rest, to, &from, &subject);
+    st = read_mail_fields(c, options, rest, to, &from, &subject);
     if (st == ST_OK)
         st = d->notice == STORE_NOTICE_MESSAGE ? write_message(c, d, &none, &text)
                                                : write_mail_invitation(c, d, &text);
     out->failed = out->failed || text.failed;
     if (st == ST_OK && !text.failed) {
-        hook_id(d, id);
+        delivery_id(d, id);
         mail_write_head(out,
                         &(struct mail_head){.from = buf_view(&from),
                                             .to = buf_view(to),

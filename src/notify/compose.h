@@ -1,5 +1,9 @@
 /*
- * compose: the text of a notification, made when it is sent (docs/api.md 20.2, 20.3, 20.5).
+ * compose: writes the text of a notification when it is sent (docs/api.md 20.2, 20.3, 20.5).
+ *
+ *   Cost     O(length of the text)
+ *   Memory   the caller's buffers. Without memory, their `failed` is set
+ *   Threads  one for each composer
  */
 #ifndef NOTIFY_COMPOSE_H
 #define NOTIFY_COMPOSE_H
@@ -10,46 +14,47 @@
 #include "claimd/store/subscription.h"
 #include "notify/delivery_options.h"
 
-/* {"body": ..., "ttl": ..., "queue_name": ..., "Message_Type": "Notification"}; body verbatim. */
+/* Writes {"body": ..., "ttl": ..., "queue_name": ..., "Message_Type": "Notification"}. The body is copied verbatim. */
 void document_message(struct buf *out, const struct store_delivery *d);
 
 /*
- * The template, the inside of a JSON string, its escapes undone, with the document in the place
- * of each "$zaqar_message$", quotation marks included. False if it would be longer than the
- * document and FILLED_MOST, so that a template and a message do not make a gigabyte.
+ * Writes a template (the inside of a JSON string) with its escapes decoded, and with the document in place of each
+ * "$zaqar_message$", including the quotation marks. False: the result would be longer than the document and FILLED_MOST
+ * bytes. The limit keeps a template and a message from making a gigabyte.
  */
 enum { FILLED_MOST = 1048576 };
 bool document_fill(struct buf *out, struct bytes inside, struct bytes document);
 
-/* What a subscriber needs to confirm, or to subscribe again. All are texts. */
+/* What a subscriber needs to confirm a subscription, or to subscribe again. */
 struct invitation {
-    bool again; /* it was unsubscribed */
+    bool again; /* after an unsubscription */
     struct bytes queue, project;
     struct bytes path, expires, signature;
-    struct bytes url; /* of this server, in front of the path; absent: not known */
+    struct bytes url; /* of this server, before the path; absent: unknown */
 };
 
 void document_invitation(struct buf *out, const struct invitation *i);
 
-/* The sentence in it, for people; without quotation marks. */
+/* Writes the sentence for people in it, without quotation marks. */
 void document_sentence(struct buf *out, const struct invitation *i);
 
 /*
- * The text of a mail, of which nothing that a subscriber chooses can get out of its place:
+ * Parts of a mail. A subscriber chooses some texts, which must not change the structure of the mail:
  *
- *   Addresses   of ASCII, without what could end them or add others
- *   Subjects    are written as encoded words (RFC 2047) unless they are short and plain
- *   Texts       are UTF-8 in base64, so no line of theirs means anything
+ *   Addresses   are ASCII without characters that end an address or add others
+ *   Subjects    are encoded words (RFC 2047) unless they are short and plain
+ *   Texts       are UTF-8 in base64
  */
-/* As long as SMTP takes one (RFC 5321, 4.5.3.1.3). */
+
+/* The longest address of SMTP (RFC 5321, 4.5.3.1.3). */
 enum { MAIL_ADDRESS_MOST = 254, MAIL_SUBJECT_MOST = 1000 };
 
-/* True if it is one address that can be put between < and >. */
+/* True if the text is one address that can stand between < and >. */
 bool mail_is_address(struct bytes text);
 
 /*
- * Reads what is behind "mailto:": an address and perhaps a subject, whose %XX are undone; other
- * fields mean nothing. Both are appended. False if the address is none.
+ * Reads the text after "mailto:": appends the address and the subject, if there is one, with %XX decoded. Ignores other
+ * fields. False: the address is not valid.
  */
 bool mail_read(struct bytes rest, struct buf *address, struct buf *subject);
 
@@ -59,7 +64,7 @@ struct mail_head {
     int64_t sent_ms; /* since 1970 */
 };
 
-/* The head and the empty line behind it. Addresses have been checked. */
+/* Writes the head and the empty line after it. The addresses must have been checked. */
 void mail_write_head(struct buf *out, const struct mail_head *head);
 
 void mail_write_text(struct buf *out, struct bytes text);
@@ -70,23 +75,21 @@ struct composer {
 };
 
 /*
- * What a web hook is sent. ST_NOT_FOUND: a confirmation, and there is no key to sign it with;
- * ST_BAD_VALUE: its project cannot be signed; ST_TOO_LARGE: what its template makes of it;
- * ST_UNAVAILABLE: a body cannot be opened now; ST_DAMAGED: nor ever; ST_NO_MEMORY.
+ * Writes the body of a web hook. ST_NOT_FOUND: a confirmation, and there is no key to sign it. ST_BAD_VALUE: the name
+ * of the project cannot be signed. ST_TOO_LARGE: the template makes the body too long. ST_UNAVAILABLE: claimd cannot
+ * decrypt the message now. ST_DAMAGED: it never can. ST_NO_MEMORY.
  */
 enum status compose_hook(struct composer *c, const struct store_delivery *d,
                          const struct delivery_options *options, struct buf *out);
 
-/*
- * The same as a mail, with its head, and to whom it goes. ST_BAD_VALUE also for an address that is
- * none.
- */
+/* Writes a mail with its head, and its recipient into `to`. As compose_hook(). ST_BAD_VALUE also for an invalid
+ * address. */
 enum status compose_mail(struct composer *c, const struct store_delivery *d,
                          const struct delivery_options *options, struct bytes rest,
                          struct buf *to, struct buf *out);
 
-/* Names the notification; the same for each try of it. */
-enum { HOOK_ID_CAP = 96 };
-void hook_id(const struct store_delivery *d, char out[HOOK_ID_CAP]);
+/* Writes the id of the notification, which is the same for each attempt. */
+enum { DELIVERY_ID_CAP = 96 };
+void delivery_id(const struct store_delivery *d, char out[DELIVERY_ID_CAP]);
 
 #endif

@@ -9,8 +9,8 @@
 /* ------------------------------------------------------------------ members */
 
 static void
-take_member(const struct json_scan_name *name, const struct json_scan_value *value,
-            struct delivery_options *out)
+options_read_member(const struct json_scan_name *name,
+                    const struct json_scan_value *value, struct delivery_options *out)
 {
     if (value->kind == SCAN_OBJECT && json_scan_name_is(name, "post_headers"))
         out->post_headers = value->text;
@@ -36,7 +36,7 @@ delivery_options_read(struct bytes options, struct delivery_options *out)
     if (!bytes_present(options) || !json_scan_enter(&s, SCAN_OBJECT))
         return;
     while (json_scan_member(&s, &name) && json_scan_value(&s, &value))
-        take_member(&name, &value, out);
+        options_read_member(&name, &value, out);
     if (s.bad)
         *out = (struct delivery_options){.post_data = BYTES_NONE};
 }
@@ -55,29 +55,29 @@ option_text_write(struct buf *out, struct bytes inside)
 
 /* ------------------------------------------------------------------ headers */
 
-/* Headers that only claimd sets: host, lengths, transfer, agent, signatures. */
-static const char *const ours[] = {"host",
-                                   "content-length",
-                                   "transfer-encoding",
-                                   "content-encoding",
-                                   "connection",
-                                   "keep-alive",
-                                   "te",
-                                   "trailer",
-                                   "upgrade",
-                                   "expect",
-                                   "user-agent",
-                                   "proxy-authorization",
-                                   "proxy-connection",
-                                   "url-signature"};
+/* Headers that only claimd may set. */
+static const char *const reserved_headers[] = {"host",
+                                               "content-length",
+                                               "transfer-encoding",
+                                               "content-encoding",
+                                               "connection",
+                                               "keep-alive",
+                                               "te",
+                                               "trailer",
+                                               "upgrade",
+                                               "expect",
+                                               "user-agent",
+                                               "proxy-authorization",
+                                               "proxy-connection",
+                                               "url-signature"};
 
 static const struct bytes signature_prefix = BYTES_LIT("webhook-");
 
 static bool
-is_ours(struct bytes name)
+is_reserved_header(struct bytes name)
 {
-    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-        if (bytes_equal_nocase(name, bytes_str(ours[i])))
+    for (size_t i = 0; i < sizeof(reserved_headers) / sizeof(reserved_headers[0]); i++)
+        if (bytes_equal_nocase(name, bytes_str(reserved_headers[i])))
             return true;
     return name.len >= signature_prefix.len &&
            bytes_equal_nocase(bytes_of(name.data, signature_prefix.len),
@@ -86,7 +86,7 @@ is_ours(struct bytes name)
 
 /* A token of RFC 9110. */
 static bool
-is_name(struct bytes name)
+is_header_name(struct bytes name)
 {
     for (size_t i = 0; i < name.len; i++) {
         unsigned char c = (unsigned char)name.data[i];
@@ -98,7 +98,7 @@ is_name(struct bytes name)
 }
 
 static bool
-is_value(struct bytes value)
+is_header_value(struct bytes value)
 {
     for (size_t i = 0; i < value.len; i++) {
         unsigned char c = (unsigned char)value.data[i];
@@ -109,10 +109,10 @@ is_value(struct bytes value)
     return true;
 }
 
-/* Writes the line of a header, with a NUL; false if it may not be sent. */
+/* Writes the line of a header, with a NUL. False: the header must not be sent. */
 static bool
-write_line(const struct json_scan_name *name, const struct json_scan_value *value,
-           struct buf *line)
+header_line_write(const struct json_scan_name *name, const struct json_scan_value *value,
+                  struct buf *line)
 {
     struct bytes view, value_view;
     size_t name_len;
@@ -122,21 +122,21 @@ write_line(const struct json_scan_name *name, const struct json_scan_value *valu
         return false;
     option_text_write(line, name->text);
     name_len = line->len;
-    /* Of a header without value libcurl makes none, unless it ends so. */
+    /* libcurl sends a header without value only if its line ends with a semicolon. */
     buf_str(line, value->text.len == 2 ? ";" : ": ");
     option_text_write(line, json_scan_inside(value));
     buf_byte(line, '\0');
     if (line->failed)
-        return true; /* the caller looks */
+        return true; /* the caller checks line->failed */
     view = bytes_of(line->data, name_len);
     value_view = bytes_of(line->data + name_len, line->len - name_len - 1);
-    return is_name(view) && !is_ours(view) && is_value(value_view) &&
-           line->len <= HEADER_LINE_MOST;
+    return is_header_name(view) && !is_reserved_header(view) &&
+           is_header_value(value_view) && line->len <= HEADER_LINE_MOST;
 }
 
 bool
 option_headers(struct bytes post_headers, struct buf *line,
-               bool (*take)(void *ctx, const char *line), void *ctx)
+               bool (*add)(void *ctx, const char *line), void *ctx)
 {
     struct json_scan_value value;
     struct json_scan_name name;
@@ -148,9 +148,9 @@ option_headers(struct bytes post_headers, struct buf *line,
         return true;
     while (count < HEADERS_MOST && json_scan_member(&s, &name) &&
            json_scan_value(&s, &value)) {
-        if (!write_line(&name, &value, line))
+        if (!header_line_write(&name, &value, line))
             continue;
-        if (line->failed || !take(ctx, line->data))
+        if (line->failed || !add(ctx, line->data))
             return false;
         count++;
     }
@@ -180,8 +180,8 @@ static const char *const backoffs[] = {
 enum { INTEGERS = sizeof(integers) / sizeof(integers[0]) };
 
 static bool
-take_integer(struct retry_policy *p, const struct json_scan_name *name,
-             const struct json_scan_value *value)
+policy_read_integer(struct retry_policy *p, const struct json_scan_name *name,
+                    const struct json_scan_value *value)
 {
     for (size_t i = 0; i < INTEGERS; i++) {
         if (!json_scan_name_is(name, integers[i].name))
@@ -194,7 +194,7 @@ take_integer(struct retry_policy *p, const struct json_scan_name *name,
 }
 
 static bool
-take_backoff(struct retry_policy *p, const struct json_scan_value *value)
+policy_read_backoff(struct retry_policy *p, const struct json_scan_value *value)
 {
     for (int i = 0; value->kind == SCAN_STRING && i < RETRY_BACKOFF_COUNT; i++) {
         const struct bytes quoted = bytes_of(value->text.data + 1, value->text.len - 2);
@@ -207,30 +207,30 @@ take_backoff(struct retry_policy *p, const struct json_scan_value *value)
     return false;
 }
 
-/* False if a member is not what it must be. */
+/* False: the member has a wrong type or value. */
 static bool
-take_policy_member(struct retry_policy *p, const struct json_scan_name *name,
+policy_read_member(struct retry_policy *p, const struct json_scan_name *name,
                    const struct json_scan_value *value)
 {
     if (value->kind == SCAN_NULL)
         return true;
     if (json_scan_name_is(name, "retry_backoff_function"))
-        return take_backoff(p, value);
+        return policy_read_backoff(p, value);
     if (!json_scan_name_is(name, "ignore_subscription_override"))
-        return take_integer(p, name, value);
+        return policy_read_integer(p, name, value);
     p->queue_decides = value->kind == SCAN_TRUE;
     return value->kind == SCAN_TRUE || value->kind == SCAN_FALSE;
 }
 
 static int64_t
-cut(int64_t value, int64_t most)
+clamp(int64_t value, int64_t most)
 {
     return value < 0 ? 0 : value > most ? most : value;
 }
 
-/* True if the object is a policy, and then in *out; it stands where s is. */
+/* Reads the policy at the position of s. False: the value is not a valid policy. */
 static bool
-read_policy(struct json_scan *s, struct retry_policy *out)
+policy_read(struct json_scan *s, struct retry_policy *out)
 {
     struct retry_policy p = default_policy;
     struct json_scan_value value;
@@ -242,21 +242,21 @@ read_policy(struct json_scan *s, struct retry_policy *out)
         return false;
     }
     while (json_scan_member(s, &name) && json_scan_value(s, &value))
-        good = take_policy_member(&p, &name, &value) && good;
-    p.retries_with_no_delay = cut(p.retries_with_no_delay, RETRY_RETRIES_MOST);
-    p.minimum_delay_retries = cut(p.minimum_delay_retries, RETRY_RETRIES_MOST);
-    p.maximum_delay_retries = cut(p.maximum_delay_retries, RETRY_RETRIES_MOST);
-    p.minimum_delay = cut(p.minimum_delay, RETRY_DELAY_MOST_S);
-    p.maximum_delay = cut(p.maximum_delay, RETRY_DELAY_MOST_S);
+        good = policy_read_member(&p, &name, &value) && good;
+    p.retries_with_no_delay = clamp(p.retries_with_no_delay, RETRY_RETRIES_MOST);
+    p.minimum_delay_retries = clamp(p.minimum_delay_retries, RETRY_RETRIES_MOST);
+    p.maximum_delay_retries = clamp(p.maximum_delay_retries, RETRY_RETRIES_MOST);
+    p.minimum_delay = clamp(p.minimum_delay, RETRY_DELAY_MOST_S);
+    p.maximum_delay = clamp(p.maximum_delay, RETRY_DELAY_MOST_S);
     if (!good || s->bad || p.maximum_delay - p.minimum_delay < RETRY_DELAY_SPAN_LEAST)
         return false;
     *out = p;
     return true;
 }
 
-/* The policy that a document has; false if it has none. */
+/* Reads the policy of a document. False: there is no valid one. */
 static bool
-find_policy(struct bytes document, struct retry_policy *out)
+policy_find(struct bytes document, struct retry_policy *out)
 {
     struct json_scan_name name;
     struct json_scan s;
@@ -267,7 +267,7 @@ find_policy(struct bytes document, struct retry_policy *out)
         return false;
     while (json_scan_member(&s, &name)) {
         if (json_scan_name_is(&name, "_retry_policy"))
-            found = read_policy(&s, out);
+            found = policy_read(&s, out);
         else
             (void)json_scan_value(&s, NULL);
     }
@@ -278,7 +278,7 @@ void
 retry_policy_read(struct bytes options, struct bytes metadata, struct retry_policy *out)
 {
     struct retry_policy own, queue;
-    bool has_own = find_policy(options, &own), has_queue = find_policy(metadata, &queue);
+    bool has_own = policy_find(options, &own), has_queue = policy_find(metadata, &queue);
     bool queue_decides =
         (has_own && own.queue_decides) || (has_queue && queue.queue_decides);
 
@@ -290,7 +290,7 @@ retry_policy_read(struct bytes options, struct bytes metadata, struct retry_poli
 
 /* ------------------------------------------------------------------ waiting */
 
-/* a * (b / a)^(i / (n - 1)), rounded down; a wait of 0 s does not grow, so it counts as 1. */
+/* a * (b / a)^(i / (n - 1)), rounded down. 0 would not grow, so it counts as 1. */
 static int64_t
 grow_geometrically(int64_t a, int64_t b, int64_t i, int64_t n)
 {
@@ -299,20 +299,20 @@ grow_geometrically(int64_t a, int64_t b, int64_t i, int64_t n)
 
     if (i == n - 1)
         return b;
-    /* What is whole must not become less by the error of the power. */
+    /* The rounding error of pow() must not make an integer smaller. */
     return (int64_t)floor(from * pow((double)b / from, exponent) + 1e-9);
 }
 
-/* The i-th of n delays that grow, from 0; n is at least 2 (RETRY_DELAY_SPAN_LEAST). */
+/* The i-th growing delay of n, from 0. n is at least 2 (RETRY_DELAY_SPAN_LEAST). */
 static int64_t
-growing(const struct retry_policy *p, int64_t i, int64_t n)
+growing_delay(const struct retry_policy *p, int64_t i, int64_t n)
 {
     int64_t a = p->minimum_delay, b = p->maximum_delay;
 
     switch (p->backoff) {
     case RETRY_linear:
         return a + STEP_S * i;
-    case RETRY_arithmetic: /* no more than 242000^2 * 1209600: it fits */
+    case RETRY_arithmetic: /* at most 242000^2 * 1209600, which fits */
         return a + i * (i + 1) * (b - a) / (n * (n - 1));
     default:
         return grow_geometrically(a, b, i, n);
@@ -323,8 +323,7 @@ bool
 retry_wait(const struct retry_policy *p, uint32_t failed, int64_t *wait_ms)
 {
     const int64_t span = p->maximum_delay - p->minimum_delay;
-    /* How many delays grow. */
-    const int64_t n =
+    const int64_t n = /* number of growing delays */
         p->backoff == RETRY_linear ? (span + STEP_S - 1) / STEP_S : span / STEP_S;
     int64_t i = (int64_t)failed - 1, wait_s;
 
@@ -333,7 +332,7 @@ retry_wait(const struct retry_policy *p, uint32_t failed, int64_t *wait_ms)
     else if ((i -= p->retries_with_no_delay) < p->minimum_delay_retries)
         wait_s = p->minimum_delay;
     else if ((i -= p->minimum_delay_retries) < n)
-        wait_s = growing(p, i, n);
+        wait_s = growing_delay(p, i, n);
     else if (i - n < p->maximum_delay_retries)
         wait_s = p->maximum_delay;
     else

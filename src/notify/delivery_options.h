@@ -1,11 +1,13 @@
 /*
- * delivery_options: what the options of a subscription say of its deliveries (docs/api.md 20.2, 20.4, 20.5).
+ * delivery_options: the options of a subscription for its deliveries (docs/api.md 20.2, 20.4, 20.5).
  *
  *     {"post_headers": {"X-Token": "a"}, "post_data": "...", "from": "...", "subject": "..."}
  *
- * Members of other types count as left out.
+ * Members with other types count as absent.
  *
- *   Cost     O(length), without memory
+ *   Cost     O(length)
+ *   Memory   none
+ *   Threads  any
  */
 #ifndef NOTIFY_DELIVERY_OPTIONS_H
 #define NOTIFY_DELIVERY_OPTIONS_H
@@ -15,35 +17,35 @@
 #include "claimd/json/scan.h"
 #include "claimd/store/retry_policy.h"
 
-/* Texts are insides of JSON strings, absent if they are left out; they borrow the options. */
+/* Texts are the insides of JSON strings, or absent. All are borrowed from the options. */
 struct delivery_options {
-    struct bytes post_headers; /* an object, verbatim */
+    struct bytes post_headers; /* a JSON object */
     struct bytes post_data, from, subject;
 };
 
 void delivery_options_read(struct bytes options, struct delivery_options *out);
 
-/* Appends a text of the options, its escapes undone. */
+/* Appends a text of the options with its escapes decoded. */
 void option_text_write(struct buf *out, struct bytes inside);
 
 enum { HEADERS_MOST = 64, HEADER_LINE_MOST = 8192 };
 
 /*
- * Calls `take` with each header of the object that may be sent, as the line that libcurl wants
- * (NUL-terminated, in `line`), until it says false, which is then returned; also without memory.
- * Omits invalid headers, and those that would change the meaning or the sender of the request.
+ * Calls `add` with the line of each header, in the form of libcurl (NUL-terminated, in `line`). Omits invalid headers,
+ * and those that would change the meaning or the sender of the request. False: `add` returned false, or there is no
+ * memory.
  */
 bool option_headers(struct bytes post_headers, struct buf *line,
-                    bool (*take)(void *ctx, const char *line), void *ctx);
+                    bool (*add)(void *ctx, const char *line), void *ctx);
 
 /*
  * When a failed notification is retried:
  *
- *     try  at once ...  minimum_delay ...  delays that grow ...  maximum_delay ...  given up
+ *     attempt,  at once ...  minimum_delay ...  growing delays ...  maximum_delay ...  permanent failure
  *
- * The policy in the subscription's options counts, or else that in the queue's metadata. Both were checked when
- * they came in. A value that is no policy nevertheless is the default one, and numbers are cut to useful ones: a
- * message does not live longer than 14 days. A wait is computed in O(1).
+ * The policy in the options of the subscription counts, or else that in the metadata of the queue. The API has checked
+ * both. Invalid values that come from elsewhere count as the default policy, and numbers are limited to useful ones: a
+ * message does not live longer than 14 days. Computing a delay costs O(1).
  */
 #define RETRY_MEMBER(name, value) int64_t name;
 #define RETRY_BACKOFF(name)       RETRY_##name,
@@ -62,14 +64,11 @@ struct retry_policy {
 /* The longest delay, and the most retries of one kind. */
 enum { RETRY_DELAY_MOST_S = 14 * 24 * 3600, RETRY_RETRIES_MOST = 1000000 };
 
-/* What counts of a subscription's options and its queue's metadata, two JSON objects. */
+/* Reads the policy that counts. Options and metadata are JSON objects. */
 void
 retry_policy_read(struct bytes options, struct bytes metadata, struct retry_policy *out);
 
-/*
- * After `failed` tries, at least one, have failed: *wait_ms to the next one. False: it is given
- * up.
- */
+/* The delay after `failed` failed attempts (at least 1). False: no further attempt. */
 bool retry_wait(const struct retry_policy *p, uint32_t failed, int64_t *wait_ms);
 
 #endif

@@ -5,19 +5,19 @@
 
 enum { MAPPED_BITS = 96 };
 
-/* Addresses of either family have 16 bytes: IPv4 as a mapped one, ::ffff:0:0/96. */
+/* All addresses have 16 bytes. IPv4 addresses are mapped: ::ffff:0:0/96. */
 static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-/* RFC 6052: a translator turns it into the IPv4 address at its end. */
+/* A translator turns such an address into the IPv4 address at its end (RFC 6052). */
 static const unsigned char nat64[12] = {0, 0x64, 0xff, 0x9b};
 
-/* ------------------------------------------------------------------ what is not public */
+/* ------------------------------------------------------------------ addresses that are not public */
 
-struct row {
+struct block_row {
     unsigned char bytes[4];
     unsigned bits;
 };
 
-static const struct row refused_ipv4[] = {
+static const struct block_row refused_ipv4[] = {
     {{0, 0, 0, 0}, 8},       /* this network */
     {{10, 0, 0, 0}, 8},      /* private */
     {{100, 64, 0, 0}, 10},   /* shared by customers of a provider */
@@ -35,8 +35,8 @@ static const struct row refused_ipv4[] = {
     {{240, 0, 0, 0}, 4},     /* reserved, broadcast */
 };
 
-/* Of 2000::/3, outside of which nothing is public. */
-static const struct row refused_ipv6[] = {
+/* Within 2000::/3. No address outside of it is public. */
+static const struct block_row refused_ipv6[] = {
     {{0x20, 0x01, 0x00, 0x00}, 23}, /* protocols: Teredo, benchmarks, ORCHID */
     {{0x20, 0x01, 0x0d, 0xb8}, 32}, /* documents */
     {{0x20, 0x02, 0x00, 0x00}, 16}, /* 6to4 */
@@ -53,7 +53,8 @@ same_bits(const unsigned char *a, const unsigned char *b, unsigned bits)
 }
 
 static bool
-is_in(const unsigned char *bytes, const struct row *rows, size_t count)
+block_list_contains(const unsigned char *bytes, const struct block_row *rows,
+                    size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (same_bits(bytes, rows[i].bytes, rows[i].bits))
@@ -61,7 +62,8 @@ is_in(const unsigned char *bytes, const struct row *rows, size_t count)
     return false;
 }
 
-#define IS_IN(bytes, rows) is_in((bytes), (rows), sizeof(rows) / sizeof((rows)[0]))
+#define IN_BLOCK_LIST(bytes, rows)                                                       \
+    block_list_contains((bytes), (rows), sizeof(rows) / sizeof((rows)[0]))
 
 static bool
 is_public(const unsigned char *a)
@@ -69,8 +71,8 @@ is_public(const unsigned char *a)
     static const unsigned char global[] = {0x20};
 
     if (same_bits(a, mapped, MAPPED_BITS))
-        return !IS_IN(a + sizeof(mapped), refused_ipv4);
-    return same_bits(a, global, 3) && !IS_IN(a, refused_ipv6);
+        return !IN_BLOCK_LIST(a + sizeof(mapped), refused_ipv4);
+    return same_bits(a, global, 3) && !IN_BLOCK_LIST(a, refused_ipv6);
 }
 
 /* ------------------------------------------------------------------ the list */
@@ -78,11 +80,11 @@ is_public(const unsigned char *a)
 static void
 map_ipv4(const void *four, unsigned char out[16])
 {
-    memmove(out + sizeof(mapped), four, 4); /* it may be in there */
+    memmove(out + sizeof(mapped), four, 4); /* `four` may point into `out` */
     memcpy(out, mapped, sizeof(mapped));
 }
 
-/* Reads "ADDRESS" into *out and tells how many bits may be given behind it. */
+/* Reads an address. *bits: its number of bits. */
 static bool
 read_address(struct bytes text, unsigned char out[16], unsigned *bits)
 {
@@ -143,9 +145,9 @@ guard_read(struct bytes list, struct guard *out, struct reason *why)
     return ST_OK;
 }
 
-/* The address that is meant; false if it is of no family that we know. */
+/* Reads the address that a connection would reach. False: the family is neither IPv4 nor IPv6. */
 static bool
-read_socket(const struct sockaddr *from, socklen_t len, unsigned char out[16])
+read_socket_address(const struct sockaddr *from, socklen_t len, unsigned char out[16])
 {
     struct sockaddr_in6 six;
     struct sockaddr_in four;
@@ -165,11 +167,11 @@ read_socket(const struct sockaddr *from, socklen_t len, unsigned char out[16])
 }
 
 bool
-guard_admits(const struct guard *g, const struct sockaddr *address, socklen_t len)
+guard_allows(const struct guard *g, const struct sockaddr *address, socklen_t len)
 {
     unsigned char a[16];
 
-    if (!read_socket(address, len, a))
+    if (!read_socket_address(address, len, a))
         return false;
     for (size_t i = 0; i < g->count; i++)
         if (same_bits(a, g->allowed[i].bytes, g->allowed[i].bits))

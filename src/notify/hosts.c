@@ -2,13 +2,13 @@
 
 #include <string.h>
 
-/* How long what is put off is away: the estimate is kept within. */
-enum { AWAY_LEAST_MS = 50, AWAY_MOST_MS = 10000 };
+/* Limits of the time for which a delivery is put off. */
+enum { PUT_OFF_LEAST_MS = 50, PUT_OFF_MOST_MS = 10000 };
 
 static bool
-has_place(const struct hashnode *node, const void *key)
+host_has_origin(const struct hashnode *node, const void *key)
 {
-    return strcmp(container_of(node, const struct host, node)->place, key) == 0;
+    return strcmp(container_of(node, const struct host, node)->origin, key) == 0;
 }
 
 void
@@ -17,7 +17,7 @@ hosts_init(struct hosts *h, struct mem *mem, struct hash_key key, size_t workers
 {
     *h = (struct hosts){.mem = mem, .key = key, .workers = workers, .slow_ms = slow_ms};
     hashmap_init(&h->map, mem);
-    list_init(&h->lined);
+    list_init(&h->queued);
     list_init(&h->idle);
 }
 
@@ -34,7 +34,7 @@ set_pace(struct hosts *h, struct host *host, enum pace pace)
 }
 
 static void
-forget_host(struct hosts *h, struct host *host)
+host_remove(struct hosts *h, struct host *host)
 {
     list_remove(&host->link);
     h->idle_count--;
@@ -47,15 +47,15 @@ void
 hosts_fini(struct hosts *h)
 {
     while (!list_empty(&h->idle))
-        forget_host(h, container_of(h->idle.next, struct host, link));
+        host_remove(h, container_of(h->idle.next, struct host, link));
     ENSURE(h->map.count == 0);
     hashmap_fini(&h->map);
 }
 
 static struct host *
-add_host(struct hosts *h, const char *place, uint64_t hash)
+host_add(struct hosts *h, const char *origin, uint64_t hash)
 {
-    size_t room = strlen(place) + 1;
+    size_t room = strlen(origin) + 1;
     struct host *host;
 
     if (hashmap_reserve(&h->map, 1) != ST_OK)
@@ -63,65 +63,65 @@ add_host(struct hosts *h, const char *place, uint64_t hash)
     host = mem_calloc(h->mem, 1, sizeof(*host) + room);
     if (host == NULL)
         return NULL;
-    memcpy(host->place, place, room);
-    list_init(&host->line);
+    memcpy(host->origin, origin, room);
+    list_init(&host->queue);
     hashmap_insert(&h->map, &host->node, hash);
     return host;
 }
 
 struct host *
-hosts_find(struct hosts *h, const char *place)
+hosts_find(struct hosts *h, const char *origin)
 {
-    uint64_t hash = hash_bytes(&h->key, bytes_str(place));
-    struct hashnode *node = hashmap_find(&h->map, hash, has_place, place);
+    uint64_t hash = hash_bytes(&h->key, bytes_str(origin));
+    struct hashnode *node = hashmap_find(&h->map, hash, host_has_origin, origin);
     struct host *host;
 
     if (node == NULL)
-        return add_host(h, place, hash);
+        return host_add(h, origin, hash);
     host = container_of(node, struct host, node);
     if (host->waiting == 0 && host->running == 0) {
         list_remove(&host->link);
         h->idle_count--;
     }
-    if (host->away > 0)
-        host->away--; /* it is likely to be one of them */
+    if (host->put_off > 0)
+        host->put_off--; /* this delivery is probably one of them */
     return host;
 }
 
 void
-host_leave(struct hosts *h, struct host *host)
+host_release(struct hosts *h, struct host *host)
 {
     if (host->waiting > 0 || host->running > 0)
         return;
     list_add_before(&h->idle, &host->link);
     h->idle_count++;
     if (h->idle_count > HOSTS_REMEMBERED)
-        forget_host(h, container_of(h->idle.next, struct host, link));
+        host_remove(h, container_of(h->idle.next, struct host, link));
 }
 
 /* ------------------------------------------------------------------ transfers */
 
-/* Half of them, and at least one. */
+/* Half of the workers, at least one. */
 static size_t
-half(const struct hosts *h)
+half_of_workers(const struct hosts *h)
 {
     return (h->workers + 1) / 2;
 }
 
 static bool
-has_slot(const struct hosts *h, const struct host *host)
+host_may_send(const struct hosts *h, const struct host *host)
 {
     size_t unproven = h->by_pace[HOST_SLOW] + h->by_pace[HOST_NEW];
 
-    return h->running < h->workers && host->running < half(h) &&
+    return h->running < h->workers && host->running < half_of_workers(h) &&
            (host->pace == HOST_QUICK || unproven < h->workers - h->workers / 4) &&
-           (host->pace != HOST_SLOW || h->by_pace[HOST_SLOW] < half(h));
+           (host->pace != HOST_SLOW || h->by_pace[HOST_SLOW] < half_of_workers(h));
 }
 
 bool
-host_has_room(const struct hosts *h, const struct host *host)
+host_has_capacity(const struct hosts *h, const struct host *host)
 {
-    return host->waiting == 0 && has_slot(h, host);
+    return host->waiting == 0 && host_may_send(h, host);
 }
 
 void
@@ -133,57 +133,58 @@ host_begin(struct hosts *h, struct host *host)
 }
 
 void
-host_end(struct hosts *h, struct host *host, int64_t took_ms, bool heard)
+host_end(struct hosts *h, struct host *host, int64_t duration_ms, bool responded)
 {
+    ENSURE(host->running > 0 && h->running > 0);
     host->running--;
     h->running--;
     h->by_pace[host->pace]--;
-    host->typical_ms = (3 * host->typical_ms + took_ms) / 4;
-    set_pace(h, host, heard && took_ms < h->slow_ms ? HOST_QUICK : HOST_SLOW);
-    host_leave(h, host);
+    host->typical_ms = (3 * host->typical_ms + duration_ms) / 4;
+    set_pace(h, host, responded && duration_ms < h->slow_ms ? HOST_QUICK : HOST_SLOW);
+    host_release(h, host);
 }
 
-/* ------------------------------------------------------------------ lines */
+/* ------------------------------------------------------------------ queues */
 
 bool
-host_wait(struct hosts *h, struct host *host, struct list *link, int64_t *wait_ms)
+host_enqueue(struct hosts *h, struct host *host, struct list *link, int64_t *wait_ms)
 {
-    /* Until those in front of it have been served, if they take as long as others did. */
-    const int64_t rounds = (int64_t)((host->waiting + host->away) / half(h)) + 1;
+    /* Until the deliveries before this one have been sent, if they take the typical time. */
+    const int64_t rounds =
+        (int64_t)((host->waiting + host->put_off) / half_of_workers(h)) + 1;
 
-    if (host->waiting == LINE_MOST || h->waiting == LINES_MOST) {
-        *wait_ms = host->typical_ms < AWAY_MOST_MS / rounds ? host->typical_ms * rounds
-                                                            : AWAY_MOST_MS;
-        if (*wait_ms < AWAY_LEAST_MS)
-            *wait_ms = AWAY_LEAST_MS;
-        host->away++;
-        host_leave(h, host);
+    if (host->waiting == HOST_QUEUE_MOST || h->waiting == QUEUED_MOST) {
+        *wait_ms = host->typical_ms < PUT_OFF_MOST_MS / rounds ? host->typical_ms * rounds
+                                                               : PUT_OFF_MOST_MS;
+        if (*wait_ms < PUT_OFF_LEAST_MS)
+            *wait_ms = PUT_OFF_LEAST_MS;
+        host->put_off++;
+        host_release(h, host);
         return false;
     }
     if (host->waiting == 0)
-        list_add_before(&h->lined, &host->link);
-    list_add_before(&host->line, link);
+        list_add_before(&h->queued, &host->link);
+    list_add_before(&host->queue, link);
     host->waiting++;
     h->waiting++;
     return true;
 }
 
 struct list *
-hosts_next(struct hosts *h, bool drain, struct host **host)
+hosts_dequeue(struct hosts *h, bool drain, struct host **host)
 {
-    for (struct list *at = h->lined.next; at != &h->lined; at = at->next) {
+    for (struct list *at = h->queued.next; at != &h->queued; at = at->next) {
         struct list *first;
 
         *host = container_of(at, struct host, link);
-        if (!drain && !has_slot(h, *host))
+        if (!drain && !host_may_send(h, *host))
             continue;
-        /* The host goes behind the others. */
-        first = list_pop(&(*host)->line);
+        first = list_pop(&(*host)->queue);
         (*host)->waiting--;
         h->waiting--;
         list_remove(&(*host)->link);
-        if ((*host)->waiting > 0)
-            list_add_before(&h->lined, &(*host)->link);
+        if ((*host)->waiting > 0) /* other hosts have their turn first */
+            list_add_before(&h->queued, &(*host)->link);
         return first;
     }
     return NULL;

@@ -1,19 +1,21 @@
 /*
- * hosts: which hosts may have a transfer now, so that a slow one does not delay others.
+ * hosts: decides which hosts may have a transfer now, so that slow hosts do not delay others.
  *
- *     all        at most `workers` at a time
+ *     all        at most `workers` transfers at a time
  *     a host     at most half of them
- *     slow ones  (the last transfer timed out, or took long) together at most half of all
- *     unproven   those and hosts that were never heard, together at most three quarters: the
- *                rest is always left for hosts that respond
+ *     slow hosts (the last transfer timed out, or took long) together at most half of all
+ *     unproven   slow hosts and new ones together at most three quarters. The rest is always left for hosts that
+ *                respond
  *
- * What finds no room stands in the line of its host, LINE_MOST a host and LINES_MOST in all; what
- * finds no room there either goes back to the store, for as long as the host is likely to need
- * for those in front of it. So the memory here does not depend on how many are due.
+ * A delivery without capacity waits in the queue of its host, with at most HOST_QUEUE_MOST a host and QUEUED_MOST in
+ * all. Beyond that, the notifier returns it to the store, for as long as the host is likely to need for those before
+ * it. So the memory here does not depend on the number of due deliveries.
  *
- *   Cost     O(1); picking the next one from the lines O(hosts with a line, at most LINES_MOST)
- *   Memory   a host is forgotten when nothing is under way and REMEMBERED others came after it
- *   Threads  none
+ *     host:   idle --hosts_find()--> in use (queued or running) --host_release(), host_end()--> idle --> removed
+ *
+ *   Cost     O(1); hosts_dequeue() O(hosts with a queue, at most QUEUED_MOST)
+ *   Memory   a host in use, and HOSTS_REMEMBERED idle hosts, the latest ones
+ *   Threads  one
  */
 #ifndef NOTIFY_HOSTS_H
 #define NOTIFY_HOSTS_H
@@ -23,55 +25,56 @@
 #include "claimd/ds/hashmap.h"
 #include "claimd/ds/list.h"
 
-enum { LINE_MOST = 8, LINES_MOST = 256, HOSTS_REMEMBERED = 4096 };
+enum { HOST_QUEUE_MOST = 8, QUEUED_MOST = 256, HOSTS_REMEMBERED = 4096 };
 
 struct host {
     struct hashnode node; /* of hosts.map */
-    struct list link;     /* of hosts.lined, or of hosts.idle, or none */
-    struct list line;     /* deliveries that wait for capacity; their links */
+    struct list link;     /* of hosts.queued, of hosts.idle, or of none */
+    struct list queue;    /* deliveries that wait for capacity; their links */
     size_t waiting, running;
-    size_t away; /* put off, and likely to come back */
+    size_t put_off; /* deliveries that the store has again, and that come back */
     enum pace { HOST_NEW, HOST_QUICK, HOST_SLOW, PACES } pace;
-    int64_t typical_ms; /* of a transfer */
-    char place[];
+    int64_t typical_ms; /* duration of a transfer, a moving average */
+    char origin[];
 };
 
 struct hosts {
     struct mem *mem;
     struct hash_key key;
     struct hashmap map;
-    struct list lined; /* those with a line, in turns */
-    struct list idle;  /* those without deliveries, the longest idle first */
+    struct list queued; /* hosts with a queue, in turns */
+    struct list idle;   /* hosts without deliveries, longest idle first */
     size_t idle_count;
     size_t workers, waiting, running;
-    size_t by_pace[PACES]; /* transfers of hosts that are so now */
-    int64_t slow_ms;       /* from when on a transfer was slow */
-    struct counter slow;   /* hosts */
+    size_t by_pace[PACES]; /* running transfers of hosts with this pace */
+    int64_t slow_ms;       /* duration from which on a transfer is slow */
+    struct counter slow;   /* number of slow hosts */
 };
 
 void hosts_init(struct hosts *h, struct mem *mem, struct hash_key key, size_t workers,
                 int64_t slow_ms);
 
-/* Nothing may be under way. */
+/* No host may be in use. */
 void hosts_fini(struct hosts *h);
 
-/* The host of this name, to be used at once; NULL without memory. */
-struct host *hosts_find(struct hosts *h, const char *place);
+/* Finds or adds the host of this origin. The caller must use or release it at once. NULL: no memory. */
+struct host *hosts_find(struct hosts *h, const char *origin);
 
-/* True if it may have one more transfer now, and none waits in front. */
-bool host_has_room(const struct hosts *h, const struct host *host);
+/* True if the host may have one more transfer now, and no delivery waits for it. */
+bool host_has_capacity(const struct hosts *h, const struct host *host);
 
-/* A transfer begins, and ends: heard is false if it timed out. */
+/* A transfer begins, and ends. responded: false if it timed out. */
 void host_begin(struct hosts *h, struct host *host);
-void host_end(struct hosts *h, struct host *host, int64_t took_ms, bool heard);
+void host_end(struct hosts *h, struct host *host, int64_t duration_ms, bool responded);
 
-/* Puts it into the line of its host; false: that is full, and *wait_ms says when to come again. */
-bool host_wait(struct hosts *h, struct host *host, struct list *link, int64_t *wait_ms);
+/* Adds a delivery to the queue of its host. False: the queue is full, and *wait_ms is the time until the next try. */
+bool
+host_enqueue(struct hosts *h, struct host *host, struct list *link, int64_t *wait_ms);
 
-/* Takes the next delivery with room at its *host out of its line, or any (drain). NULL: there is none. */
-struct list *hosts_next(struct hosts *h, bool drain, struct host **host);
+/* Removes the next delivery whose *host has capacity (drain: any delivery) from its queue. NULL: there is none. */
+struct list *hosts_dequeue(struct hosts *h, bool drain, struct host **host);
 
-/* The host was found, and nothing came of it. */
-void host_leave(struct hosts *h, struct host *host);
+/* The caller does not use the host that it found. */
+void host_release(struct hosts *h, struct host *host);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-/* A connection is not used for longer, so that a name that leads elsewhere now is noticed. */
+/* Maximum lifetime of a connection, so that claimd notices a changed address of a name. */
 enum { CONNECTION_LIFE_S = 300 };
 
 /* ------------------------------------------------------------------ callbacks of libcurl */
@@ -15,34 +15,34 @@ open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
 
     if (purpose != CURLSOCKTYPE_IPCXN ||
         (p->guard != NULL &&
-         !guard_admits(p->guard, &address->addr, (socklen_t)address->addrlen))) {
-        p->kept_out = true;
+         !guard_allows(p->guard, &address->addr, (socklen_t)address->addrlen))) {
+        p->blocked = true;
         return CURL_SOCKET_BAD;
     }
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-/* Another number than that of the bytes ends the transfer. */
+/* libcurl ends the transfer if the result is not the number of bytes. */
 static size_t
-count_body(char *data, size_t size, size_t count, void *ctx)
+count_response_body(char *data, size_t size, size_t count, void *ctx)
 {
     struct delivery *p = ctx;
 
     (void)data;
-    p->answer += size * count;
-    return p->answer <= ANSWER_BODY_MOST ? size * count : 0;
+    p->response_bytes += size * count;
+    return p->response_bytes <= RESPONSE_BODY_MOST ? size * count : 0;
 }
 
 static size_t
-read_text(char *to, size_t size, size_t count, void *ctx)
+read_mail_text(char *to, size_t size, size_t count, void *ctx)
 {
     struct delivery *p = ctx;
-    size_t len = p->text.len - p->read;
+    size_t len = p->text.len - p->text_read;
 
     if (len > size * count)
         len = size * count;
-    memcpy(to, p->text.data + p->read, len);
-    p->read += len;
+    memcpy(to, p->text.data + p->text_read, len);
+    p->text_read += len;
     return len;
 }
 
@@ -71,18 +71,19 @@ add_header(void *ctx, const char *line)
 static bool
 add_signature(struct http_client *c, const struct delivery *p, struct header_list *h)
 {
-    char line[VOUCHER_CAP + 64], voucher[VOUCHER_CAP], id[HOOK_ID_CAP];
-    struct hook hook = {.project = p->lent.queue.project,
+    char line[WEBHOOK_SIGNATURES_CAP + 64], signatures[WEBHOOK_SIGNATURES_CAP],
+        id[DELIVERY_ID_CAP];
+    struct hook hook = {.project = p->leased.queue.project,
                         .body = buf_view(&p->text),
                         .sent_s = clock_now_ms(c->config->real) / 1000};
     enum status st;
 
-    hook_id(&p->lent, id);
+    delivery_id(&p->leased, id);
     hook.id = bytes_str(id);
-    st = signer_vouch(c->config->webhooks, &hook, voucher);
+    st = signer_sign_webhook(c->config->webhooks, &hook, signatures);
     if (st != ST_OK)
-        return st == ST_NOT_FOUND; /* without keys there is nothing to say */
-    (void)snprintf(line, sizeof(line), "webhook-signature: %s", voucher);
+        return st == ST_NOT_FOUND; /* there are no keys, so no signature is sent */
+    (void)snprintf(line, sizeof(line), "webhook-signature: %s", signatures);
     if (!add_header(h, line))
         return false;
     (void)snprintf(line, sizeof(line), "webhook-timestamp: %lld", (long long)hook.sent_s);
@@ -103,7 +104,7 @@ add_headers(struct http_client *c, struct delivery *p,
     buf_init(&line, c->config->mem);
     added = option_headers(options->post_headers, &line, add_header, &h) &&
             (h.has_type || add_header(&h, "Content-Type: application/json")) &&
-            add_header(&h, "Expect:") && /* no 100-continue before 1 MB */
+            add_header(&h, "Expect:") && /* never wait for 100 Continue */
             add_signature(c, p, &h);
     buf_fini(&line);
     return added;
@@ -111,11 +112,10 @@ add_headers(struct http_client *c, struct delivery *p,
 
 /* ------------------------------------------------------------------ settings */
 
-/* As long as all goes well; a setting that libcurl does not take is one that it lacks. */
 #define SET(option, value) (l->easy_setopt(p->handle, (option), (value)) == CURLE_OK)
 
 static bool
-set_hook(const struct http_client *c, struct delivery *p)
+set_webhook_options(const struct http_client *c, struct delivery *p)
 {
     const struct curl_library *l = &c->curl;
 
@@ -127,9 +127,9 @@ set_hook(const struct http_client *c, struct delivery *p)
            SET(CURLOPT_POSTFIELDS, p->text.data);
 }
 
-/* The server is the operator's, at any address. The password goes over TLS or not at all. */
+/* The operator chose the mail server, so any address is allowed. The password is sent over TLS only. */
 static bool
-set_mail(const struct http_client *c, struct delivery *p)
+set_mail_options(const struct http_client *c, struct delivery *p)
 {
     const struct curl_library *l = &c->curl;
     const struct notify_mail *mail = &c->config->mail;
@@ -138,7 +138,7 @@ set_mail(const struct http_client *c, struct delivery *p)
            SET(CURLOPT_MAIL_FROM, mail->from) && SET(CURLOPT_MAIL_RCPT, p->recipients) &&
            SET(CURLOPT_UPLOAD, 1L) &&
            SET(CURLOPT_INFILESIZE_LARGE, (curl_off_t)p->text.len) &&
-           SET(CURLOPT_READFUNCTION, read_text) && SET(CURLOPT_READDATA, p) &&
+           SET(CURLOPT_READFUNCTION, read_mail_text) && SET(CURLOPT_READDATA, p) &&
            (mail->user == NULL ||
             (SET(CURLOPT_USE_SSL, (long)CURLUSESSL_ALL) &&
              SET(CURLOPT_USERNAME, mail->user) && SET(CURLOPT_PASSWORD, mail->password)));
@@ -152,24 +152,25 @@ curl_setup(const struct http_client *c, struct delivery *p)
     p->transfer = (struct curl_transfer){.url = p->url.data,
                                          .ca = c->config->ca,
                                          .timeout_ms = c->config->timeout_ms,
-                                         .body = count_body,
+                                         .body = count_response_body,
                                          .ctx = p};
     return curl_transfer_setup(l, p->handle, &p->transfer) && SET(CURLOPT_PRIVATE, p) &&
            SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED) &&
            SET(CURLOPT_CONNECTTIMEOUT_MS, (long)c->config->connect_ms) &&
            SET(CURLOPT_MAXLIFETIME_CONN, (long)CONNECTION_LIFE_S) &&
-           /* A look-up that hangs is left behind, not waited for. */
+           /* Ending a transfer does not wait for a hanging name lookup. */
            SET(CURLOPT_QUICK_EXIT, 1L) && SET(CURLOPT_OPENSOCKETFUNCTION, open_socket) &&
            SET(CURLOPT_OPENSOCKETDATA, p) &&
            SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) &&
-           (p->target.kind == TARGET_MAIL ? set_mail(c, p) : set_hook(c, p));
+           (p->target.kind == TARGET_MAIL ? set_mail_options(c, p)
+                                          : set_webhook_options(c, p));
 }
 
 #undef SET
 
 /* ------------------------------------------------------------------ writing */
 
-/* Gives the reason why nothing could be composed. */
+/* Explains the status of compose_hook() or compose_mail(). */
 static enum status
 compose_failed(struct reason *why, enum status st)
 {
@@ -193,16 +194,16 @@ compose_failed(struct reason *why, enum status st)
 }
 
 static enum status
-write_hook(struct http_client *c, struct delivery *p, struct reason *why)
+write_webhook(struct http_client *c, struct delivery *p, struct reason *why)
 {
     struct delivery_options options;
     enum status st;
 
-    delivery_options_read(p->lent.options, &options);
-    st = compose_hook(&c->composer, &p->lent, &options, &p->text);
+    delivery_options_read(p->leased.options, &options);
+    st = compose_hook(&c->composer, &p->leased, &options, &p->text);
     if (st != ST_OK)
         return compose_failed(why, st);
-    buf_bytes(&p->url, p->lent.subscriber);
+    buf_bytes(&p->url, p->leased.subscriber);
     buf_byte(&p->url, '\0');
     if (p->url.failed || !add_headers(c, p, &options))
         return ST_NO_MEMORY;
@@ -221,10 +222,10 @@ write_mail(struct http_client *c, struct delivery *p, struct reason *why)
     if (c->config->mail.url == NULL)
         return reason_give(why, ST_BAD_VALUE,
                            "claimd has no mail server. Set smtp_server");
-    delivery_options_read(p->lent.options, &options);
-    /* The recipient has its place in `url` until libcurl has copied it. */
-    st =
-        compose_mail(&c->composer, &p->lent, &options, p->target.rest, &p->url, &p->text);
+    delivery_options_read(p->leased.options, &options);
+    /* `url` holds the recipient until libcurl has copied it. */
+    st = compose_mail(&c->composer, &p->leased, &options, p->target.rest, &p->url,
+                      &p->text);
     if (st != ST_OK)
         return compose_failed(why, st);
     buf_byte(&p->url, '\0');
@@ -241,7 +242,7 @@ write_request(struct http_client *c, struct delivery *p, struct reason *why)
 {
     switch (p->target.kind) {
     case TARGET_WEB:
-        return write_hook(c, p, why);
+        return write_webhook(c, p, why);
     case TARGET_MAIL:
         return write_mail(c, p, why);
     case TARGET_TRUST:
@@ -255,7 +256,7 @@ write_request(struct http_client *c, struct delivery *p, struct reason *why)
 
 /* ------------------------------------------------------------------ sending */
 
-/* Frees what it needed while it was sent. */
+/* Frees what the delivery needs only while it is sent. */
 static void
 clear_delivery(struct http_client *c, struct delivery *p)
 {
@@ -264,7 +265,7 @@ clear_delivery(struct http_client *c, struct delivery *p)
     c->curl.slist_free_all(p->headers);
     c->curl.slist_free_all(p->recipients);
     p->handle = NULL;
-    p->read = 0;
+    p->text_read = 0;
     p->headers = p->recipients = NULL;
     buf_reset(&p->url, 0);
     buf_reset(&p->text, 0);
@@ -310,10 +311,10 @@ http_client_send(struct http_client *c, struct delivery *p, struct reason *why)
 }
 
 void
-http_client_break_off(struct http_client *c, struct delivery *p)
+http_client_abort(struct http_client *c, struct delivery *p)
 {
-    (void)c->curl.multi_remove_handle(c->multi,
-                                      p->handle); /* fails for no handle of it */
+    /* Cannot fail for a handle that was added. */
+    (void)c->curl.multi_remove_handle(c->multi, p->handle);
     list_remove(&p->link);
     clear_delivery(c, p);
 }
@@ -327,16 +328,16 @@ read_failure(const struct http_client *c, const struct delivery *p, CURLcode res
     long status = 0;
 
     how->timed_out = result == CURLE_OPERATION_TIMEDOUT;
-    /* CURLE_UNSUPPORTED_PROTOCOL is an answer that is not HTTP: of URLs others do not get here. */
+    /* CURLE_UNSUPPORTED_PROTOCOL means that the response is not HTTP, because URLs with other schemes are not sent. */
     if (result == CURLE_URL_MALFORMAT)
         how->kind = ENDING_IMPOSSIBLE;
-    /* 5xx of SMTP is permanent, like 4xx of HTTP, except for a failed login, which an operator can repair. */
+    /* 5xx of SMTP is permanent like 4xx of HTTP, but an operator can repair a failed login. */
     if (p->target.kind == TARGET_MAIL && result != CURLE_LOGIN_DENIED &&
         c->curl.easy_getinfo(p->handle, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK &&
         status >= 550)
         *how = (struct ending){
-            .kind = ENDING_ANSWER, .status = 400, .timed_out = how->timed_out};
-    if (p->kept_out)
+            .kind = ENDING_RESPONSE, .status = 400, .timed_out = how->timed_out};
+    if (p->blocked)
         (void)reason_give(why, ST_OK, "the address is not allowed (notify_allow)");
     else if (result == CURLE_WRITE_ERROR)
         (void)reason_give(why, ST_OK, "the response of the subscriber is too long");
@@ -347,48 +348,47 @@ read_failure(const struct http_client *c, const struct delivery *p, CURLcode res
 }
 
 struct delivery *
-http_client_next(struct http_client *c, struct ending *how, struct reason *why)
+http_client_next_ended(struct http_client *c, struct ending *how, struct reason *why)
 {
     struct delivery *p = NULL;
     curl_off_t wait_s = 0;
     long status = 0;
-    CURLMsg *said;
+    CURLMsg *ended;
     int left;
 
     if (c->multi == NULL)
         return NULL;
     do
-        said = c->curl.multi_info_read(c->multi, &left);
-    while (said != NULL && said->msg != CURLMSG_DONE);
-    if (said == NULL)
+        ended = c->curl.multi_info_read(c->multi, &left);
+    while (ended != NULL && ended->msg != CURLMSG_DONE);
+    if (ended == NULL)
         return NULL;
-    (void)c->curl.easy_getinfo(said->easy_handle, CURLINFO_PRIVATE, &p);
+    (void)c->curl.easy_getinfo(ended->easy_handle, CURLINFO_PRIVATE, &p);
     reason_init(why);
-    *how = (struct ending){.kind = ENDING_NONE};
-    if (said->data.result != CURLE_OK) {
-        read_failure(c, p, said->data.result, how, why);
+    *how = (struct ending){.kind = ENDING_NO_RESPONSE};
+    if (ended->data.result != CURLE_OK) {
+        read_failure(c, p, ended->data.result, how, why);
     } else if (c->curl.easy_getinfo(p->handle, CURLINFO_RESPONSE_CODE, &status) ==
                    CURLE_OK &&
                status >= 200) {
-        how->kind = ENDING_ANSWER;
+        how->kind = ENDING_RESPONSE;
         how->status = (int)status;
         if (c->curl.easy_getinfo(p->handle, CURLINFO_RETRY_AFTER, &wait_s) == CURLE_OK)
             how->retry_after_s = wait_s;
     }
-    http_client_break_off(c, p); /* `said` is gone */
+    http_client_abort(c, p); /* which frees `ended` */
     return p;
 }
 
 /* ------------------------------------------------------------------ rounds */
 
 void
-http_client_go_on(struct http_client *c)
+http_client_perform(struct http_client *c)
 {
     int running;
 
-    if (c->multi != NULL)
-        (void)c->curl.multi_perform(c->multi,
-                                    &running); /* what fails says so at its end */
+    if (c->multi != NULL) /* transfers report their own failures */
+        (void)c->curl.multi_perform(c->multi, &running);
 }
 
 void
@@ -401,7 +401,7 @@ http_client_wait(struct http_client *c, int fd, int timeout_ms)
 }
 
 void
-http_client_rest(struct http_client *c)
+http_client_close_idle(struct http_client *c)
 {
     ENSURE(list_empty(&c->sent));
     if (c->multi != NULL)
@@ -423,6 +423,6 @@ http_client_init(struct http_client *c, const struct notify_config *config)
 void
 http_client_fini(struct http_client *c)
 {
-    http_client_rest(c);
+    http_client_close_idle(c);
     arena_fini(&c->composer.arena);
 }

@@ -1,7 +1,11 @@
 /*
- * http_client: sends deliveries with libcurl, by HTTP and by SMTP, many at a time, and reports their ends.
+ * http_client: sends deliveries with libcurl, by HTTP and by SMTP, many at a time, and reports how they end.
  *
- *   Cost     of a round: that of the sockets with news
+ *     http_client_send() --> in progress --> http_client_next_ended() --> ended
+ *                                 +--------> http_client_abort() -------> not in progress
+ *
+ *   Cost     of http_client_perform(): that of the sockets with events
+ *   Memory   at most `workers` idle connections, until http_client_close_idle()
  *   Threads  one
  */
 #ifndef NOTIFY_HTTP_CLIENT_H
@@ -9,46 +13,53 @@
 
 #include "notify/compose.h"
 #include "notify/delivery.h"
-#include "notify/outcome.h"
 
-/* Bytes of a response's body; a longer one is a failure. */
-enum { ANSWER_BODY_MOST = 65536 };
+/* Maximum size of the body of a response. A longer one is a failure. */
+enum { RESPONSE_BODY_MOST = 65536 };
 
 struct http_client {
     const struct notify_config *config; /* borrowed */
     struct composer composer;
     struct curl_library curl;
     bool loaded;
-    CURLM *multi;     /* owned; NULL: nothing was sent since http_client_rest() */
+    CURLM *multi;     /* owned; NULL: nothing was sent since http_client_close_idle() */
     struct list sent; /* deliveries in progress */
 };
 
 void http_client_init(struct http_client *c, const struct notify_config *config);
+
+/* No delivery may be in progress. */
 void http_client_fini(struct http_client *c);
 
 /*
- * Sends it, with libcurl loaded if it is not yet. ST_BAD_VALUE, ST_NOT_FOUND (there is no key to sign it with): it cannot be sent, with a reason;
- * ST_UNAVAILABLE: not now, likewise; ST_NO_MEMORY. Then nothing was done.
+ * Composes and sends a delivery. The first call loads libcurl. With an error nothing was sent:
+ *
+ *     ST_BAD_VALUE     the notification can never be sent. *why says why
+ *     ST_NOT_FOUND     likewise, because there is no key to sign it
+ *     ST_UNAVAILABLE   it cannot be sent now. *why says why
+ *     ST_NO_MEMORY
  */
 enum status
-http_client_send(struct http_client *c, struct delivery *p, struct reason *why);
+http_client_send(struct http_client *c, struct delivery *d, struct reason *why);
 
-/* Sets all options of its handle; the delivery stays where it is until it has ended. False: libcurl lacks an
- * option, or has no memory. Part of http_client_send(), for tests. */
-bool curl_setup(const struct http_client *c, struct delivery *p);
+/* Sets all options of the handle. The delivery must not move until it has ended. False: libcurl lacks an option, or has
+ * no memory. A part of http_client_send(), for tests. */
+bool curl_setup(const struct http_client *c, struct delivery *d);
 
-/* One that has ended, no longer in progress, and how; NULL: there is none now. */
+/* Returns a delivery that has ended, and how. NULL: none has ended since. */
 struct delivery *
-http_client_next(struct http_client *c, struct ending *how, struct reason *why);
+http_client_next_ended(struct http_client *c, struct ending *how, struct reason *why);
 
-/* Goes on with all; then waits for more, or for the descriptor, or until the time is over. */
-void http_client_go_on(struct http_client *c);
+/* Continues all transfers, without blocking. */
+void http_client_perform(struct http_client *c);
+
+/* Waits for an event of a transfer or of the descriptor, or until the time is over. */
 void http_client_wait(struct http_client *c, int fd, int timeout_ms);
 
-/* Breaks off one that is in progress. */
-void http_client_break_off(struct http_client *c, struct delivery *p);
+/* Aborts a delivery in progress. */
+void http_client_abort(struct http_client *c, struct delivery *d);
 
-/* Closes the connections that were kept. Nothing is in progress. */
-void http_client_rest(struct http_client *c);
+/* Closes idle connections. No delivery may be in progress. */
+void http_client_close_idle(struct http_client *c);
 
 #endif

@@ -11,15 +11,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* A transfer that takes this part of its time limit is a slow one. */
+/* A transfer is slow if it takes this part of its time limit. */
 enum { SLOW_PART = 4 };
 
 enum {
-    TAKEN_A_ROUND = 64,     /* then transfers have their turn */
+    LEASED_A_ROUND = 64,    /* before transfers have their turn */
     NOT_DURABLE_MOST = 256, /* deliveries that wait for the log */
-    RETRY_MS = 100,         /* until a retry, without memory or store */
-    MISSING_MS = 60000,     /* likewise without libcurl, or with a log that is lost */
-    RESTING_MS = 30000      /* without transfers; then connections are closed */
+    RETRY_MS = 100,         /* time to a retry if the store or memory has failed */
+    UNAVAILABLE_MS = 60000, /* likewise if libcurl is missing or the log is lost */
+    IDLE_MS = 30000 /* time without transfers after which connections are closed */
 };
 
 struct notify {
@@ -27,24 +27,24 @@ struct notify {
     struct metrics_source source;
     struct figures figures;
     pthread_t thread;
-    int event_fd; /* wakes the thread: news, or the end */
+    int event_fd; /* wakes the thread */
     struct store_wakeup wakeup;
     struct store_listener due;     /* of store_delivery_watch() */
     struct store_listener durable; /* of store_log_listen() */
-    _Atomic bool has_news;         /* a delivery may be due, or durable */
+    _Atomic bool has_events;       /* a delivery may be due, or durable */
     _Atomic bool closing;
-    /* The rest is the thread's. */
+    /* The rest belongs to the thread. */
     struct hosts hosts;
     struct http_client client;
     struct delivery_log delivery_log;
     struct list not_durable; /* deliveries that are not durable yet, oldest first */
     size_t not_durable_count;
-    bool more_due;  /* there may be more that is due */
-    bool failing;   /* the store, or memory, has failed: retry in a moment */
-    bool gave_back; /* a delivery, since the last flush */
+    bool more_due; /* more deliveries may be due */
+    bool failing;  /* the store or memory has failed: retry after RETRY_MS */
+    bool returned; /* a delivery was returned since the last flush */
     /*
-     * When deliveries that were given back are due: the next, and the last; INT64_MAX, 0: none.
-     * Workers only wake for deadlines that they know of, so this thread looks after its own.
+     * When returned deliveries are due: the next one (INT64_MAX: none), and the last one (0: none). Workers do not know
+     * of these deadlines, so this thread does the housekeeping for them.
      */
     int64_t next_again_ms, last_again_ms;
 };
@@ -55,9 +55,9 @@ now_ms(const struct notify *n)
     return clock_now_ms(n->config.clock);
 }
 
-/* ------------------------------------------------------------------ giving back */
+/* ------------------------------------------------------------------ returning */
 
-/* Lets the store expire those deadlines. */
+/* Does the housekeeping of the store if a returned delivery is due. */
 static void
 expire_due(struct notify *n)
 {
@@ -75,16 +75,16 @@ expire_due(struct notify *n)
 }
 
 static void
-give_back_lent(struct notify *n, struct store_delivery *lent, enum store_outcome outcome,
-               int64_t wait_ms)
+return_leased(struct notify *n, struct store_delivery *leased, enum store_outcome outcome,
+              int64_t wait_ms)
 {
     struct store_op op = {.now_ms = now_ms(n), .flush_later = true};
     const int64_t again_ms = op.now_ms + wait_ms;
 
     if (outcome == STORE_OUTCOME_PUT_OFF)
         counter_add(&n->figures.put_off, 1);
-    store_delivery_done(n->config.store, &op, lent, outcome, again_ms);
-    n->gave_back = true;
+    store_delivery_done(n->config.store, &op, leased, outcome, again_ms);
+    n->returned = true;
     if (outcome != STORE_OUTCOME_FAILED && outcome != STORE_OUTCOME_PUT_OFF)
         return;
     if (again_ms < n->next_again_ms)
@@ -94,31 +94,31 @@ give_back_lent(struct notify *n, struct store_delivery *lent, enum store_outcome
 }
 
 static void
-give_back(struct notify *n, struct delivery *p, enum store_outcome outcome,
-          int64_t wait_ms)
+return_delivery(struct notify *n, struct delivery *p, enum store_outcome outcome,
+                int64_t wait_ms)
 {
-    give_back_lent(n, &p->lent, outcome, wait_ms);
+    return_leased(n, &p->leased, outcome, wait_ms);
     delivery_free(n->config.mem, p);
 }
 
-/* Ends an attempt. took_ns: -1 if it was not sent at all. */
+/* Ends an attempt. duration_ns: -1 if nothing was sent. */
 static void
 finish_attempt(struct notify *n, struct delivery *p, const struct ending *how,
-               const struct reason *why, int64_t took_ns)
+               const struct reason *why, int64_t duration_ns)
 {
     struct outcome v;
 
-    outcome_decide(how, &p->lent, &v);
-    figures_count(&n->figures, v.kind, took_ns);
-    if (p->kept_out)
-        counter_add(&n->figures.kept_out, 1);
+    outcome_decide(how, &p->leased, &v);
+    figures_count(&n->figures, v.kind, duration_ns);
+    if (p->blocked)
+        counter_add(&n->figures.blocked, 1);
     delivery_log_outcome(&n->delivery_log, p, &v, how, why);
-    give_back(n, p, v.outcome, v.wait_ms);
+    return_delivery(n, p, v.outcome, v.wait_ms);
 }
 
 /* ------------------------------------------------------------------ sending */
 
-/* There is room for it at its host. */
+/* Sends a delivery whose host has capacity. */
 static void
 send_delivery(struct notify *n, struct delivery *p)
 {
@@ -132,14 +132,15 @@ send_delivery(struct notify *n, struct delivery *p)
         host_begin(&n->hosts, p->host);
         return;
     }
-    host_leave(&n->hosts, p->host);
+    host_release(&n->hosts, p->host);
     if (st == ST_BAD_VALUE || st == ST_NOT_FOUND) {
         finish_attempt(n, p, &impossible, &why, -1);
         return;
     }
     if (st == ST_UNAVAILABLE)
         delivery_log_missing(&n->delivery_log, &why);
-    give_back(n, p, STORE_OUTCOME_PUT_OFF, st == ST_UNAVAILABLE ? MISSING_MS : RETRY_MS);
+    return_delivery(n, p, STORE_OUTCOME_PUT_OFF,
+                    st == ST_UNAVAILABLE ? UNAVAILABLE_MS : RETRY_MS);
 }
 
 static void
@@ -148,29 +149,29 @@ send_waiting(struct notify *n)
     struct host *host;
     struct list *link;
 
-    while ((link = hosts_next(&n->hosts, false, &host)) != NULL)
+    while ((link = hosts_dequeue(&n->hosts, false, &host)) != NULL)
         send_delivery(n, container_of(link, struct delivery, link));
 }
 
-/* ------------------------------------------------------------------ taking */
+/* ------------------------------------------------------------------ leasing */
 
-/* Sends it now, or when its host has room, or later. A crash may undo a change that is not durable, so its
- * delivery waits for the log. */
+/* Sends a durable delivery, enqueues it, or puts it off. A crash may undo a change that is not durable, so its delivery
+ * waits for the log. */
 static void
 send_if_durable(struct notify *n, struct delivery *p)
 {
     int64_t wait_ms = RETRY_MS;
 
-    switch (store_log_durability(n->config.store_log, p->lent.lsn)) {
+    switch (store_log_durability(n->config.store_log, p->leased.lsn)) {
     case STORE_DURABLE:
-        p->host = hosts_find(&n->hosts, p->target.place);
-        if (p->host != NULL && host_has_room(&n->hosts, p->host))
+        p->host = hosts_find(&n->hosts, p->target.origin);
+        if (p->host != NULL && host_has_capacity(&n->hosts, p->host))
             send_delivery(n, p);
-        else if (p->host == NULL || !host_wait(&n->hosts, p->host, &p->link, &wait_ms))
-            give_back(n, p, STORE_OUTCOME_PUT_OFF, wait_ms);
+        else if (p->host == NULL || !host_enqueue(&n->hosts, p->host, &p->link, &wait_ms))
+            return_delivery(n, p, STORE_OUTCOME_PUT_OFF, wait_ms);
         break;
     case STORE_LOST:
-        give_back(n, p, STORE_OUTCOME_PUT_OFF, MISSING_MS);
+        return_delivery(n, p, STORE_OUTCOME_PUT_OFF, UNAVAILABLE_MS);
         break;
     default:
         list_add_before(&n->not_durable, &p->link);
@@ -179,25 +180,25 @@ send_if_durable(struct notify *n, struct delivery *p)
 }
 
 static bool
-has_room(const struct notify *n)
+has_capacity(const struct notify *n)
 {
     return n->hosts.running < n->config.workers &&
            n->not_durable_count < NOT_DURABLE_MOST;
 }
 
 static void
-take_due(struct notify *n)
+lease_due(struct notify *n)
 {
-    for (size_t i = 0; n->more_due && i < TAKEN_A_ROUND && has_room(n); i++) {
+    for (size_t i = 0; n->more_due && i < LEASED_A_ROUND && has_capacity(n); i++) {
         struct store_op op = {.now_ms = now_ms(n), .flush_later = true};
-        struct store_delivery lent = {.store = NULL};
-        enum status st = store_delivery_next(n->config.store, &op, &lent);
-        struct delivery *p = st == ST_OK ? delivery_new(n->config.mem, &lent) : NULL;
+        struct store_delivery leased = {.store = NULL};
+        enum status st = store_delivery_next(n->config.store, &op, &leased);
+        struct delivery *p = st == ST_OK ? delivery_new(n->config.mem, &leased) : NULL;
 
         if (p != NULL)
             send_if_durable(n, p);
         else if (st == ST_OK)
-            give_back_lent(n, &lent, STORE_OUTCOME_PUT_OFF, RETRY_MS);
+            return_leased(n, &leased, STORE_OUTCOME_PUT_OFF, RETRY_MS);
         else if (st == ST_NOT_FOUND)
             n->more_due = false;
         else if (st != ST_AGAIN)
@@ -209,7 +210,7 @@ take_due(struct notify *n)
 
 /* ------------------------------------------------------------------ rounds */
 
-/* How long to wait; -1: until there is news. */
+/* The time until there is work; -1: unlimited. */
 static int
 sleep_ms(const struct notify *n)
 {
@@ -218,10 +219,10 @@ sleep_ms(const struct notify *n)
 
     if (n->failing)
         longest_ms = RETRY_MS;
-    else if (n->more_due && has_room(n))
+    else if (n->more_due && has_capacity(n))
         longest_ms = 0;
     else if (n->client.multi != NULL && n->hosts.running == 0)
-        longest_ms = RESTING_MS;
+        longest_ms = IDLE_MS;
     if (n->next_again_ms == INT64_MAX)
         return longest_ms;
     left_ms = n->next_again_ms - now_ms(n);
@@ -232,9 +233,9 @@ sleep_ms(const struct notify *n)
                                                    : INT_MAX;
 }
 
-/* Until there is something to do. */
+/* Sleeps until there is work. */
 static void
-wait_for_news(struct notify *n)
+wait_for_events(struct notify *n)
 {
     struct pollfd wakeup = {.fd = n->event_fd, .events = POLLIN};
     int timeout_ms = sleep_ms(n);
@@ -242,13 +243,13 @@ wait_for_news(struct notify *n)
 
     if (n->hosts.running > 0)
         http_client_wait(&n->client, n->event_fd, timeout_ms < 0 ? INT_MAX : timeout_ms);
-    else if (poll(&wakeup, 1, timeout_ms) == 0 && timeout_ms == RESTING_MS)
-        http_client_rest(&n->client);
-    (void)eventfd_read(n->event_fd, &count); /* nothing to read is fine */
+    else if (poll(&wakeup, 1, timeout_ms) == 0 && timeout_ms == IDLE_MS)
+        http_client_close_idle(&n->client);
+    (void)eventfd_read(n->event_fd, &count); /* there may be nothing to read */
 }
 
 static void
-go_round(struct notify *n)
+run_round(struct notify *n)
 {
     size_t count = n->not_durable_count;
     struct ending how;
@@ -256,7 +257,7 @@ go_round(struct notify *n)
     struct delivery *p;
 
     n->failing = false;
-    if (atomic_exchange(&n->has_news, false))
+    if (atomic_exchange(&n->has_events, false))
         n->more_due = true;
     expire_due(n);
     n->not_durable_count = 0;
@@ -264,25 +265,25 @@ go_round(struct notify *n)
         send_if_durable(n,
                         container_of(list_pop(&n->not_durable), struct delivery, link));
     send_waiting(n);
-    take_due(n);
-    http_client_go_on(&n->client);
-    while ((p = http_client_next(&n->client, &how, &why)) != NULL) {
-        int64_t took_ns = clock_stopwatch_ns() - p->began_ns;
+    lease_due(n);
+    http_client_perform(&n->client);
+    while ((p = http_client_next_ended(&n->client, &how, &why)) != NULL) {
+        int64_t duration_ns = clock_stopwatch_ns() - p->began_ns;
 
-        host_end(&n->hosts, p->host, took_ns / 1000000, !how.timed_out);
-        finish_attempt(n, p, &how, &why, took_ns);
+        host_end(&n->hosts, p->host, duration_ns / 1000000, !how.timed_out);
+        finish_attempt(n, p, &how, &why, duration_ns);
     }
     send_waiting(n);
-    if (n->gave_back)
+    if (n->returned)
         store_log_flush(n->config.store_log);
-    n->gave_back = false;
+    n->returned = false;
     counter_set(&n->figures.in_flight, n->hosts.running);
     counter_set(&n->figures.waiting, n->hosts.waiting + n->not_durable_count);
 }
 
-/* Everything that was lent goes back as it was. */
+/* Returns all deliveries to the store, as put off. */
 static void
-give_back_all(struct notify *n)
+return_all(struct notify *n)
 {
     struct host *host;
     struct list *link;
@@ -290,16 +291,18 @@ give_back_all(struct notify *n)
     while (!list_empty(&n->client.sent)) {
         struct delivery *p = container_of(n->client.sent.next, struct delivery, link);
 
-        http_client_break_off(&n->client, p);
+        http_client_abort(&n->client, p);
         host_end(&n->hosts, p->host, 0, true);
-        give_back(n, p, STORE_OUTCOME_PUT_OFF, 0);
+        return_delivery(n, p, STORE_OUTCOME_PUT_OFF, 0);
     }
-    while ((link = hosts_next(&n->hosts, true, &host)) != NULL) {
-        host_leave(&n->hosts, host);
-        give_back(n, container_of(link, struct delivery, link), STORE_OUTCOME_PUT_OFF, 0);
+    while ((link = hosts_dequeue(&n->hosts, true, &host)) != NULL) {
+        host_release(&n->hosts, host);
+        return_delivery(n, container_of(link, struct delivery, link),
+                        STORE_OUTCOME_PUT_OFF, 0);
     }
     while ((link = list_pop(&n->not_durable)) != NULL)
-        give_back(n, container_of(link, struct delivery, link), STORE_OUTCOME_PUT_OFF, 0);
+        return_delivery(n, container_of(link, struct delivery, link),
+                        STORE_OUTCOME_PUT_OFF, 0);
     store_log_flush(n->config.store_log);
 }
 
@@ -310,11 +313,11 @@ thread_main(void *arg)
 
     n->more_due = true;
     while (!atomic_load(&n->closing)) {
-        go_round(n);
-        if (!atomic_load(&n->has_news))
-            wait_for_news(n);
+        run_round(n);
+        if (!atomic_load(&n->has_events))
+            wait_for_events(n);
     }
-    give_back_all(n);
+    return_all(n);
     return NULL;
 }
 
@@ -325,27 +328,27 @@ fire_wakeup(struct store_wakeup *wakeup)
 {
     struct notify *n = container_of(wakeup, struct notify, wakeup);
 
-    (void)eventfd_write(n->event_fd, 1); /* full: it has been rung */
+    (void)eventfd_write(n->event_fd, 1); /* fails only if the counter is full */
 }
 
 static struct store_wakeup *
-set_news(struct notify *n)
+set_events(struct notify *n)
 {
-    return atomic_exchange(&n->has_news, true) ? NULL : &n->wakeup;
+    return atomic_exchange(&n->has_events, true) ? NULL : &n->wakeup;
 }
 
 static struct store_wakeup *
 notify_due(struct store_listener *listener, enum store_news news)
 {
     (void)news;
-    return set_news(container_of(listener, struct notify, due));
+    return set_events(container_of(listener, struct notify, due));
 }
 
 static struct store_wakeup *
 notify_durable(struct store_listener *listener, enum store_news news)
 {
     (void)news;
-    return set_news(container_of(listener, struct notify, durable));
+    return set_events(container_of(listener, struct notify, durable));
 }
 
 static void
@@ -365,7 +368,7 @@ notify_measure(struct notify *n, struct metrics *metrics)
 /* ------------------------------------------------------------------ life */
 
 static void
-fini(struct notify *n)
+notify_free(struct notify *n)
 {
     http_client_fini(&n->client);
     hosts_fini(&n->hosts);
@@ -378,7 +381,7 @@ enum status
 notify_open(const struct notify_config *config, struct notify **out)
 {
     struct entropy entropy;
-    struct hash_key key; /* secret from subscribers, who choose the names of hosts */
+    struct hash_key key; /* secret, because subscribers choose the names of hosts */
     struct notify *n;
     enum status st;
 
@@ -405,13 +408,13 @@ notify_open(const struct notify_config *config, struct notify **out)
     n->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     st = n->event_fd < 0 ? ST_UNAVAILABLE : thread_start(&n->thread, thread_main, n);
     if (st != ST_OK) {
-        fini(n);
+        notify_free(n);
         return st;
     }
     store_log_listen(config->store_log, &n->durable);
     store_delivery_watch(config->store, &n->due);
-    /* Events in between had no listener. */
-    if (set_news(n) != NULL)
+    /* There was no listener for earlier events. */
+    if (set_events(n) != NULL)
         fire_wakeup(&n->wakeup);
     *out = n;
     return ST_OK;
@@ -427,5 +430,5 @@ notify_close(struct notify *n)
     atomic_store(&n->closing, true);
     fire_wakeup(&n->wakeup);
     (void)pthread_join(n->thread, NULL);
-    fini(n);
+    notify_free(n);
 }

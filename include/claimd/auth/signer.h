@@ -71,14 +71,14 @@ struct hook {
     int64_t sent_s; /* since 1970 */
 };
 
-enum { VOUCHER_CAP = SIGNER_KEYS_MAX * 48 };
+enum { WEBHOOK_SIGNATURES_CAP = SIGNER_KEYS_MAX * 48 };
 
 /*
  * Writes what shows that it is from us, as Standard Webhooks has it: for each key "v1," and the
  * HMAC of "ID.SENT.BODY" in base64, separated by blanks; and a NUL. ST_NOT_FOUND: there is no
  * key; ST_NO_MEMORY.
  */
-enum status
-signer_vouch(struct signer *s, const struct hook *hook, char out[VOUCHER_CAP]);
+enum status signer_sign_webhook(struct signer *s, const struct hook *hook,
+                                char out[WEBHOOK_SIGNATURES_CAP]);
 
 #endif

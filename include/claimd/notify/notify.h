@@ -6,19 +6,20 @@
  *                                              | lost             v                    v
  *                                              +----------> store_delivery_done() <----+
  *
- * One thread takes due deliveries, sends them by libcurl's multi interface, and reports the outcomes to the
- * store, which remembers when to retry. It holds no lock while it sends, and sleeps while nothing is due. The
+ * One thread leases due deliveries, sends them with the multi interface of libcurl, and reports the outcomes to the
+ * store, which knows when to retry. The thread holds no lock while it sends, and sleeps while no delivery is due. The
  * first delivery loads libcurl.
  *
- *   Slow hosts     there are `workers` transfers at a time, half of them to one host. Hosts whose last transfer
- *                  timed out share half of all. A delivery without capacity is put off, and others go on
- *   Durability     a delivery waits until it is durable; one that is lost is never sent
- *   Addresses      the guard checks each address (guard.h). Redirects, proxies and other protocols are not
- *                  followed
- *   Responses      are read to their ends and dropped. One that is too long or too slow is a failure
- *   Time           retries go by the store's clock, the time limits of a transfer by real time
+ *   Slow hosts     there are at most `workers` transfers at a time, and half of them to one host. Slow hosts share half
+ *                  of all (hosts.h). A delivery without capacity is put off, and others continue
+ *   Durability     a delivery waits until it is durable. If the log loses it, claimd does not send it
+ *   Addresses      the guard checks each address (guard.h). claimd uses no proxies, redirects and other protocols
+ *   Responses      are read completely and dropped. A response that is too long or too slow is a failure
+ *   Time           retries use the clock of the store, time limits of transfers use real time
+ *   Threads        one of its own; the functions below: any
+ *   Memory         that of at most `workers` transfers, and of 512 waiting deliveries
  *
- * docs/api.md 20 says what subscribers see.
+ * For what subscribers see, read docs/api.md 20.
  */
 #ifndef CLAIMD_NOTIFY_NOTIFY_H
 #define CLAIMD_NOTIFY_NOTIFY_H
@@ -33,36 +34,35 @@
 
 struct notify; /* opaque */
 
-/* The mail server; no URL: none, and mail is given up. */
+/* The mail server. */
 struct notify_mail {
-    const char *url;             /* smtp://HOST[:PORT] or smtps://...; NULL: none */
-    const char *user, *password; /* NULL: it needs none */
-    const char *from;            /* of mail if the subscription has no from */
-    const char
-        *confirmation_url; /* page that the links of confirmations lead to; or NULL */
+    const char *url; /* smtp://HOST[:PORT] or smtps://...; NULL: none, no mail is sent */
+    const char *user, *password;  /* NULL: none */
+    const char *from;             /* default sender */
+    const char *confirmation_url; /* page of the links in confirmations; or NULL */
 };
 
-/* All pointers are borrowed for the life of what is opened. */
+/* All pointers are borrowed for the life of the notifier. */
 struct notify_config {
     struct mem *mem;
     struct store *store;
     struct store_log *store_log; /* deliveries wait for it; NULL: the store has none */
-    const struct clock *clock;   /* the store's */
-    const struct clock *real;    /* for signatures: receivers hold it against theirs */
+    const struct clock *clock;   /* of the store */
+    const struct clock *real;    /* real time, for signatures */
     struct log *log;
     struct signer *signer;   /* signs confirmations */
     struct signer *webhooks; /* signs web hooks, if it has keys */
     struct guard guard;
-    size_t workers;                 /* transfers at a time, at least 1 */
-    int64_t connect_ms, timeout_ms; /* to be connected; all in all */
-    const char *ca;                 /* file of authorities to trust; NULL: the system's */
-    const char *agent;              /* "claimd/1.2" */
-    const char *public_url;     /* where subscribers reach this server; NULL: not known */
-    int64_t subscription_ttl_s; /* how long an unsubscribed one may subscribe again */
+    size_t workers;         /* maximum number of transfers at a time, at least 1 */
+    int64_t connect_ms;     /* time limit for connecting */
+    int64_t timeout_ms;     /* time limit for a transfer */
+    const char *ca;         /* file of trusted authorities; NULL: those of the system */
+    const char *agent;      /* "claimd/1.2" */
+    const char *public_url; /* at which subscribers reach this server; or NULL */
+    int64_t subscription_ttl_s; /* time to subscribe again after an unsubscription */
     /*
-     * Writes the body of a message of this queue as it was posted; NULL: bodies are what they are.
-     * ST_DAMAGED: it never will be, the message is given up. ST_NO_MEMORY; any other status: not
-     * now, it is put off.
+     * Decrypts the body of a message of this queue; NULL: bodies are not encrypted. ST_DAMAGED: permanent failure.
+     * ST_NO_MEMORY. Any other status: the delivery is put off.
      */
     enum status (*open_body)(void *ctx, const struct store_queue *queue,
                              struct bytes body, struct buf *out);
@@ -73,12 +73,12 @@ struct notify_config {
 /* Starts the thread. ST_NO_MEMORY, ST_UNAVAILABLE (no thread, or no descriptor). Owned. */
 enum status notify_open(const struct notify_config *config, struct notify **out);
 
-/* Adds its metrics, before they are read. */
+/* Adds its metrics. To be called before any thread reads metrics. */
 void notify_measure(struct notify *n, struct metrics *metrics);
 
 /*
- * Breaks off all transfers, and gives all deliveries back to the store, as put off. To be called after all other
- * users of the store, and before it and the log close. NULL is fine.
+ * Aborts all transfers, and returns all deliveries to the store, as put off. To be called after all other users of the
+ * store have ended, and before the store and the log close. NULL is fine.
  */
 void notify_close(struct notify *n);
 

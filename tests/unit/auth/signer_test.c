@@ -160,21 +160,21 @@ START_TEST(a_web_hook_is_vouched_for_by_each_key)
                               .sent_s = 1700000000};
     struct signer *s = with_keys(KEY);
     struct hook changed[] = {hook, hook, hook, hook};
-    char out[VOUCHER_CAP];
+    char out[WEBHOOK_SIGNATURES_CAP];
 
-    ck_assert_int_eq(signer_vouch(s, &hook, out), ST_OK);
+    ck_assert_int_eq(signer_sign_webhook(s, &hook, out), ST_OK);
     ck_assert_str_eq(out, VOUCHED_BY_KEY);
     changed[0].project = bytes_str("");
     changed[1].id = bytes_str("5-8");
     changed[2].body = bytes_str("{\"a\":2}");
     changed[3].sent_s++;
     for (size_t i = 0; i < sizeof(changed) / sizeof(changed[0]); i++) {
-        ck_assert_int_eq(signer_vouch(s, &changed[i], out), ST_OK);
+        ck_assert_int_eq(signer_sign_webhook(s, &changed[i], out), ST_OK);
         ck_assert_str_ne(out, VOUCHED_BY_KEY);
     }
     signer_free(s);
     s = with_keys(OTHER "\n" KEY);
-    ck_assert_int_eq(signer_vouch(s, &hook, out), ST_OK);
+    ck_assert_int_eq(signer_sign_webhook(s, &hook, out), ST_OK);
     ck_assert_str_eq(out, VOUCHED_BY_OTHER " " VOUCHED_BY_KEY);
     signer_free(s);
 }
@@ -183,11 +183,11 @@ END_TEST
 START_TEST(without_keys_nobody_vouches)
 {
     const struct hook hook = {.project = BYTES_LIT("fake")};
-    char out[VOUCHER_CAP];
+    char out[WEBHOOK_SIGNATURES_CAP];
     struct signer *s;
 
     ck_assert_int_eq(signer_new(f.mem, &s), ST_OK);
-    ck_assert_int_eq(signer_vouch(s, &hook, out), ST_NOT_FOUND);
+    ck_assert_int_eq(signer_sign_webhook(s, &hook, out), ST_NOT_FOUND);
     signer_free(s);
 }
 END_TEST
@@ -195,14 +195,14 @@ END_TEST
 START_TEST(as_many_vouch_as_there_are_keys)
 {
     const struct hook hook = {.project = BYTES_LIT("fake")};
-    char list[SIGNER_KEYS_MAX * 40] = "", out[VOUCHER_CAP];
+    char list[SIGNER_KEYS_MAX * 40] = "", out[WEBHOOK_SIGNATURES_CAP];
     struct signer *s;
 
     for (int i = 0; i < SIGNER_KEYS_MAX; i++)
         strcat(list, KEY "\n");
     s = with_keys(list);
-    ck_assert_int_eq(signer_vouch(s, &hook, out), ST_OK);
-    ck_assert_uint_eq(strlen(out), VOUCHER_CAP - 1);
+    ck_assert_int_eq(signer_sign_webhook(s, &hook, out), ST_OK);
+    ck_assert_uint_eq(strlen(out), WEBHOOK_SIGNATURES_CAP - 1);
     signer_free(s);
 }
 END_TEST

@@ -7,7 +7,7 @@ START_TEST(a_uri_leads_to_a_place)
     static const struct {
         const char *uri;
         enum target_kind kind;
-        const char *place;
+        const char *origin;
     } cases[] = {
         {"http://example.org/hook", TARGET_WEB, "http://example.org"},
         {"HTTPS://Example.ORG:8443", TARGET_WEB, "https://example.org:8443"},
@@ -29,7 +29,7 @@ START_TEST(a_uri_leads_to_a_place)
 
         target_read(bytes_str(cases[i].uri), &t);
         ck_assert_msg(t.kind == cases[i].kind, "%s", cases[i].uri);
-        ck_assert_str_eq(t.place, cases[i].place);
+        ck_assert_str_eq(t.origin, cases[i].origin);
     }
 }
 END_TEST
@@ -55,9 +55,9 @@ START_TEST(no_secret_is_in_it)
         struct target t;
 
         target_read(bytes_str(uris[i]), &t);
-        ck_assert_msg(strstr(t.place, "SECRET") == NULL &&
-                          strstr(t.place, "secret") == NULL,
-                      "%s: %s", uris[i], t.place);
+        ck_assert_msg(strstr(t.origin, "SECRET") == NULL &&
+                          strstr(t.origin, "secret") == NULL,
+                      "%s: %s", uris[i], t.origin);
     }
 }
 END_TEST
@@ -71,6 +71,6 @@ START_TEST(a_long_one_is_cut)
     memcpy(uri, "http://", 7);
     target_read(bytes_of(uri, sizeof(uri)), &t);
     ck_assert_int_eq(t.kind, TARGET_WEB);
-    ck_assert_uint_eq(strlen(t.place), TARGET_PLACE_CAP - 1);
+    ck_assert_uint_eq(strlen(t.origin), TARGET_ORIGIN_CAP - 1);
 }
 END_TEST

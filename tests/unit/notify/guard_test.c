@@ -15,9 +15,9 @@ admits(const struct guard *g, const char *text)
     struct sockaddr_in four = {.sin_family = AF_INET};
 
     if (inet_pton(AF_INET, text, &four.sin_addr) == 1)
-        return guard_admits(g, (const struct sockaddr *)&four, sizeof(four));
+        return guard_allows(g, (const struct sockaddr *)&four, sizeof(four));
     ck_assert_msg(inet_pton(AF_INET6, text, &six.sin6_addr) == 1, "%s", text);
-    return guard_admits(g, (const struct sockaddr *)&six, sizeof(six));
+    return guard_allows(g, (const struct sockaddr *)&six, sizeof(six));
 }
 
 static struct guard
@@ -191,13 +191,13 @@ START_TEST(other_families_and_short_ones_are_refused)
     struct sockaddr_in four = {.sin_family = AF_INET};
     struct sockaddr_in6 six = {.sin6_family = AF_INET6};
 
-    ck_assert(!guard_admits(&all, (const struct sockaddr *)&local, sizeof(local)));
-    ck_assert(guard_admits(&all, (const struct sockaddr *)&four, sizeof(four)));
-    ck_assert(!guard_admits(&all, (const struct sockaddr *)&four, sizeof(four) - 1));
-    ck_assert(guard_admits(&all, (const struct sockaddr *)&six, sizeof(six)));
-    ck_assert(!guard_admits(&all, (const struct sockaddr *)&six, sizeof(six) - 1));
+    ck_assert(!guard_allows(&all, (const struct sockaddr *)&local, sizeof(local)));
+    ck_assert(guard_allows(&all, (const struct sockaddr *)&four, sizeof(four)));
+    ck_assert(!guard_allows(&all, (const struct sockaddr *)&four, sizeof(four) - 1));
+    ck_assert(guard_allows(&all, (const struct sockaddr *)&six, sizeof(six)));
+    ck_assert(!guard_allows(&all, (const struct sockaddr *)&six, sizeof(six) - 1));
     four.sin_family = AF_UNSPEC;
-    ck_assert(!guard_admits(&all, (const struct sockaddr *)&four, sizeof(four)));
+    ck_assert(!guard_allows(&all, (const struct sockaddr *)&four, sizeof(four)));
 }
 END_TEST
 

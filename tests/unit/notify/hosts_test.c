@@ -33,20 +33,20 @@ begin(size_t workers)
 static struct host *
 named(const char *format, int number)
 {
-    char place[64];
+    char origin[64];
 
-    (void)snprintf(place, sizeof(place), format, number);
-    return hosts_find(&f.hosts, place);
+    (void)snprintf(origin, sizeof(origin), format, number);
+    return hosts_find(&f.hosts, origin);
 }
 
 /* A host that is as it became by one transfer. */
 static struct host *
-after(const char *format, int number, int64_t took_ms, bool heard)
+after(const char *format, int number, int64_t took_ms, bool responded)
 {
     struct host *host = named(format, number);
 
     host_begin(&f.hosts, host);
-    host_end(&f.hosts, host, took_ms, heard);
+    host_end(&f.hosts, host, took_ms, responded);
     return named(format, number);
 }
 
@@ -56,7 +56,7 @@ fill(struct host *host)
 {
     size_t count = 0;
 
-    for (; host_has_room(&f.hosts, host); count++)
+    for (; host_has_capacity(&f.hosts, host); count++)
         host_begin(&f.hosts, host);
     return count;
 }
@@ -69,7 +69,7 @@ empty(struct host *host)
     if (host->running == 1)
         host_end(&f.hosts, host, 1, true);
     else
-        host_leave(&f.hosts, host);
+        host_release(&f.hosts, host);
 }
 
 TEST_CASE("hosts", .setup = fixture_open, .teardown = fixture_close);
@@ -105,8 +105,8 @@ START_TEST(slow_ones_have_half_of_all_together)
     host_begin(&f.hosts, slow[0]);
     host_begin(&f.hosts, slow[1]);
     ck_assert_uint_eq(fill(slow[2]), 2);
-    ck_assert(!host_has_room(&f.hosts, slow[1]));
-    ck_assert(!host_has_room(&f.hosts, late));
+    ck_assert(!host_has_capacity(&f.hosts, slow[1]));
+    ck_assert(!host_has_capacity(&f.hosts, late));
     ck_assert_uint_eq(fill(quick), 5);
     empty(quick);
     empty(slow[0]); /* it is quick now, and what it has counts no more */
@@ -138,7 +138,7 @@ END_TEST
 
 START_TEST(lines_are_short_and_served_in_turns)
 {
-    struct list links[2][LINE_MOST], more = {NULL, NULL};
+    struct list links[2][HOST_QUEUE_MOST], more = {NULL, NULL};
     struct host *host[2], *next;
     int64_t wait_ms;
 
@@ -146,18 +146,18 @@ START_TEST(lines_are_short_and_served_in_turns)
     for (int i = 0; i < 2; i++) {
         host[i] = named("h%d", i);
         host_begin(&f.hosts, host[i]);
-        for (int k = 0; k < LINE_MOST; k++)
-            ck_assert(host_wait(&f.hosts, host[i], &links[i][k], &wait_ms));
+        for (int k = 0; k < HOST_QUEUE_MOST; k++)
+            ck_assert(host_enqueue(&f.hosts, host[i], &links[i][k], &wait_ms));
     }
-    ck_assert(!host_wait(&f.hosts, host[0], &more, &wait_ms));
+    ck_assert(!host_enqueue(&f.hosts, host[0], &more, &wait_ms));
     ck_assert_int_eq(wait_ms, 50);
-    ck_assert_ptr_null(hosts_next(&f.hosts, false, &next));
+    ck_assert_ptr_null(hosts_dequeue(&f.hosts, false, &next));
     for (int i = 0; i < 2; i++)
         host_end(&f.hosts, host[i], 1, true);
-    ck_assert(!host_has_room(&f.hosts, host[0])); /* others are in front */
-    for (int k = 0; k < LINE_MOST; k++)
+    ck_assert(!host_has_capacity(&f.hosts, host[0])); /* others are in front */
+    for (int k = 0; k < HOST_QUEUE_MOST; k++)
         for (int i = 0; i < 2; i++) {
-            ck_assert_ptr_eq(hosts_next(&f.hosts, false, &next), &links[i][k]);
+            ck_assert_ptr_eq(hosts_dequeue(&f.hosts, false, &next), &links[i][k]);
             ck_assert_ptr_eq(next, host[i]);
             host_begin(&f.hosts, next);
             host_end(&f.hosts, next, 1, true);
@@ -168,24 +168,24 @@ END_TEST
 
 START_TEST(who_is_put_off_comes_back_when_its_turn_is_likely)
 {
-    struct list links[LINE_MOST], more = {NULL, NULL};
+    struct list links[HOST_QUEUE_MOST], more = {NULL, NULL};
     struct host *host;
     int64_t wait_ms, before = 0;
 
     begin(2);
     host = after("h", 0, 400, true); /* typically 100 ms, a quarter of it */
     host_begin(&f.hosts, host);
-    for (int k = 0; k < LINE_MOST; k++)
-        ck_assert(host_wait(&f.hosts, host, &links[k], &wait_ms));
+    for (int k = 0; k < HOST_QUEUE_MOST; k++)
+        ck_assert(host_enqueue(&f.hosts, host, &links[k], &wait_ms));
     for (int i = 0; i < 1000; i++) {
-        ck_assert(!host_wait(&f.hosts, host, &more, &wait_ms));
+        ck_assert(!host_enqueue(&f.hosts, host, &more, &wait_ms));
         if (i == 0)
             ck_assert_int_eq(wait_ms, 900);
         ck_assert_int_ge(wait_ms, before);
         before = wait_ms;
     }
     ck_assert_int_eq(wait_ms, 10000);
-    while (hosts_next(&f.hosts, true, &host) != NULL)
+    while (hosts_dequeue(&f.hosts, true, &host) != NULL)
         continue;
     host_end(&f.hosts, named("h", 0), 1, true);
 }
@@ -193,20 +193,20 @@ END_TEST
 
 START_TEST(the_lines_have_an_end_together)
 {
-    struct list links[LINES_MOST], more = {NULL, NULL};
+    struct list links[QUEUED_MOST], more = {NULL, NULL};
     struct host *host;
     int64_t wait_ms;
     size_t count = 0;
 
     begin(1);
-    for (int i = 0; count < LINES_MOST; i++) {
+    for (int i = 0; count < QUEUED_MOST; i++) {
         host = named("h%d", i);
-        for (int k = 0; k < LINE_MOST; k++)
-            ck_assert(host_wait(&f.hosts, host, &links[count++], &wait_ms));
+        for (int k = 0; k < HOST_QUEUE_MOST; k++)
+            ck_assert(host_enqueue(&f.hosts, host, &links[count++], &wait_ms));
     }
-    ck_assert(!host_wait(&f.hosts, named("other", 0), &more, &wait_ms));
-    while (hosts_next(&f.hosts, true, &host) != NULL)
-        host_leave(&f.hosts, host);
+    ck_assert(!host_enqueue(&f.hosts, named("other", 0), &more, &wait_ms));
+    while (hosts_dequeue(&f.hosts, true, &host) != NULL)
+        host_release(&f.hosts, host);
 }
 END_TEST
 
@@ -216,15 +216,15 @@ START_TEST(those_that_were_idle_for_longest_are_forgotten)
 
     begin(10);
     for (int i = 0; i < HOSTS_REMEMBERED + 10; i++)
-        host_leave(&f.hosts, after("h%d", i, 5, false));
+        host_release(&f.hosts, after("h%d", i, 5, false));
     ck_assert_uint_eq(f.hosts.map.count, HOSTS_REMEMBERED);
     ck_assert_uint_eq(counter_read(&f.hosts.slow), HOSTS_REMEMBERED);
     host = named("h%d", HOSTS_REMEMBERED);
     ck_assert_int_eq(host->pace, HOST_SLOW);
-    host_leave(&f.hosts, host);
+    host_release(&f.hosts, host);
     host = named("h%d", 0);
     ck_assert_int_eq(host->pace, HOST_NEW);
-    host_leave(&f.hosts, host);
+    host_release(&f.hosts, host);
 }
 END_TEST
 
@@ -235,6 +235,6 @@ START_TEST(without_memory_there_is_no_host)
         mem_fail_nth(f.mem, nth);
         ck_assert_ptr_null(named("h", 0));
     }
-    host_leave(&f.hosts, named("h", 0));
+    host_release(&f.hosts, named("h", 0));
 }
 END_TEST

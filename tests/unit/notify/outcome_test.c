@@ -1,4 +1,4 @@
-#include "notify/outcome.h"
+#include "notify/delivery.h"
 
 #include "support/check_main.h"
 
@@ -27,7 +27,7 @@ expect(struct outcome v, enum outcome_kind kind, enum store_outcome outcome,
 START_TEST(what_is_answered_with_2xx_is_delivered)
 {
     for (int status = 200; status < 300; status++)
-        expect(weigh(ENDING_ANSWER, status, 60, 0), OUTCOME_DELIVERED,
+        expect(weigh(ENDING_RESPONSE, status, 60, 0), OUTCOME_DELIVERED,
                STORE_OUTCOME_DELIVERED, 0);
 }
 END_TEST
@@ -36,41 +36,46 @@ START_TEST(redirects_and_4xx_are_final)
 {
     for (int status = 300; status < 500; status++)
         if (status != 410 && status != 429)
-            expect(weigh(ENDING_ANSWER, status, 60, 0), OUTCOME_REFUSED,
+            expect(weigh(ENDING_RESPONSE, status, 60, 0), OUTCOME_REFUSED,
                    STORE_OUTCOME_GIVEN_UP, 0);
-    expect(weigh(ENDING_ANSWER, 410, 0, 0), OUTCOME_GONE, STORE_OUTCOME_GONE, 0);
+    expect(weigh(ENDING_RESPONSE, 410, 0, 0), OUTCOME_GONE, STORE_OUTCOME_GONE, 0);
 }
 END_TEST
 
 START_TEST(failures_are_tried_again_until_the_policy_ends)
 {
     for (int status = 500; status < 600; status++)
-        expect(weigh(ENDING_ANSWER, status, 0, 0), OUTCOME_FAILED, STORE_OUTCOME_FAILED,
+        expect(weigh(ENDING_RESPONSE, status, 0, 0), OUTCOME_FAILED, STORE_OUTCOME_FAILED,
                0);
-    expect(weigh(ENDING_NONE, 0, 0, 2), OUTCOME_FAILED, STORE_OUTCOME_FAILED, 0);
-    expect(weigh(ENDING_NONE, 0, 0, 3), OUTCOME_FAILED, STORE_OUTCOME_FAILED, 5000);
-    expect(weigh(ENDING_NONE, 0, 0, 13), OUTCOME_FAILED, STORE_OUTCOME_FAILED, 30000);
-    expect(weigh(ENDING_NONE, 0, 0, 14), OUTCOME_GIVEN_UP, STORE_OUTCOME_GIVEN_UP, 0);
-    ck_assert_int_eq(weigh(ENDING_NONE, 0, 0, UINT32_MAX).kind, OUTCOME_GIVEN_UP);
+    expect(weigh(ENDING_NO_RESPONSE, 0, 0, 2), OUTCOME_FAILED, STORE_OUTCOME_FAILED, 0);
+    expect(weigh(ENDING_NO_RESPONSE, 0, 0, 3), OUTCOME_FAILED, STORE_OUTCOME_FAILED,
+           5000);
+    expect(weigh(ENDING_NO_RESPONSE, 0, 0, 13), OUTCOME_FAILED, STORE_OUTCOME_FAILED,
+           30000);
+    expect(weigh(ENDING_NO_RESPONSE, 0, 0, 14), OUTCOME_GIVEN_UP, STORE_OUTCOME_GIVEN_UP,
+           0);
+    ck_assert_int_eq(weigh(ENDING_NO_RESPONSE, 0, 0, UINT32_MAX).kind, OUTCOME_GIVEN_UP);
 }
 END_TEST
 
 START_TEST(who_says_when_is_not_asked_before)
 {
-    expect(weigh(ENDING_ANSWER, 429, 60, 0), OUTCOME_FAILED, STORE_OUTCOME_FAILED, 60000);
-    expect(weigh(ENDING_ANSWER, 503, 60, 0), OUTCOME_FAILED, STORE_OUTCOME_FAILED, 60000);
-    expect(weigh(ENDING_ANSWER, 503, 1, 4), OUTCOME_FAILED, STORE_OUTCOME_FAILED, 5000);
-    expect(weigh(ENDING_ANSWER, 429, INT64_MAX, 0), OUTCOME_FAILED, STORE_OUTCOME_FAILED,
-           3600000);
-    expect(weigh(ENDING_ANSWER, 500, 60, 0), OUTCOME_FAILED, STORE_OUTCOME_FAILED, 0);
-    expect(weigh(ENDING_ANSWER, 429, 60, 14), OUTCOME_GIVEN_UP, STORE_OUTCOME_GIVEN_UP,
+    expect(weigh(ENDING_RESPONSE, 429, 60, 0), OUTCOME_FAILED, STORE_OUTCOME_FAILED,
+           60000);
+    expect(weigh(ENDING_RESPONSE, 503, 60, 0), OUTCOME_FAILED, STORE_OUTCOME_FAILED,
+           60000);
+    expect(weigh(ENDING_RESPONSE, 503, 1, 4), OUTCOME_FAILED, STORE_OUTCOME_FAILED, 5000);
+    expect(weigh(ENDING_RESPONSE, 429, INT64_MAX, 0), OUTCOME_FAILED,
+           STORE_OUTCOME_FAILED, 3600000);
+    expect(weigh(ENDING_RESPONSE, 500, 60, 0), OUTCOME_FAILED, STORE_OUTCOME_FAILED, 0);
+    expect(weigh(ENDING_RESPONSE, 429, 60, 14), OUTCOME_GIVEN_UP, STORE_OUTCOME_GIVEN_UP,
            0);
 }
 END_TEST
 
 START_TEST(who_has_too_many_is_not_asked_again_at_once)
 {
-    expect(weigh(ENDING_ANSWER, 429, 0, 0), OUTCOME_FAILED, STORE_OUTCOME_FAILED, 5000);
+    expect(weigh(ENDING_RESPONSE, 429, 0, 0), OUTCOME_FAILED, STORE_OUTCOME_FAILED, 5000);
 }
 END_TEST
 
