@@ -6,10 +6,10 @@
 
 struct access {
     struct mem *mem;
-    struct keystone *keystone;       /* borrowed; NULL: the list says who may come in */
+    struct keystone *keystone;       /* borrowed; NULL: tokens are those of the list */
     struct lock lock;                /* guards what follows */
     struct token_list *tokens;       /* owned; NULL: none */
-    struct token_list *certificates; /* owned; NULL: they mean nothing */
+    struct token_list *certificates; /* owned; NULL: certificates are not used */
     struct policy policy;
 };
 
@@ -41,7 +41,7 @@ access_free(struct access *a)
 }
 
 void
-access_trust(struct access *a, struct keystone *keystone)
+access_use_keystone(struct access *a, struct keystone *keystone)
 {
     a->keystone = keystone;
 }
@@ -110,7 +110,7 @@ access_count(struct access *a)
 /* ------------------------------------------------------------------ asking */
 
 static enum status
-judge_project(const struct token_line *line, const char *what,
+check_project(const struct token_line *line, const char *what,
               const struct access_request *r, struct bytes *project, struct reason *why)
 {
     *project = BYTES_NONE;
@@ -135,18 +135,20 @@ judge_project(const struct token_line *line, const char *what,
                        what);
 }
 
-/* The line that a certificate stands for; NULL: none. */
+/* The line of the certificate of a request; NULL: none. */
 static const struct token_line *
-find_certificate(const struct access *a, const struct access_request *r)
+certificate_line_find(const struct access *a, const struct access_request *r)
 {
+    lock_assert_held(&a->lock);
     return a->certificates != NULL && r->certificate != NULL && r->certificate->good
                ? token_list_find_certificate(a->certificates, r->certificate)
                : NULL;
 }
 
-/* Why nobody is known who shows neither a token nor a certificate that is worth anything. */
+/* Refuses a request without a token and without a known certificate. */
 static enum status
-refuse_nobody(const struct access *a, const struct access_request *r, struct reason *why)
+refuse_unidentified(const struct access *a, const struct access_request *r,
+                    struct reason *why)
 {
     if (a->certificates == NULL)
         return reason_give(why, ST_UNAUTHORIZED,
@@ -163,24 +165,24 @@ refuse_nobody(const struct access *a, const struct access_request *r, struct rea
 }
 
 static enum status
-refuse_two(struct reason *why)
+refuse_two_identities(struct reason *why)
 {
     return reason_give(why, ST_UNAUTHORIZED,
                        "the request has both a certificate and a token. Send only one");
 }
 
-/* digest: of the token, NULL if there is none. */
+/* Finds the line of the token (digest; NULL: there is none) or the certificate of a request. */
 static enum status
-find_line(const struct access *a, const struct token_digest *digest,
-          const struct access_request *r, const struct token_line **out,
-          struct reason *why)
+identify_line(const struct access *a, const struct token_digest *digest,
+              const struct access_request *r, const struct token_line **out,
+              struct reason *why)
 {
-    const struct token_line *line = find_certificate(a, r);
+    const struct token_line *line = certificate_line_find(a, r);
 
     if (line != NULL && digest != NULL)
-        return refuse_two(why);
+        return refuse_two_identities(why);
     if (line == NULL && digest == NULL)
-        return refuse_nobody(a, r, why);
+        return refuse_unidentified(a, r, why);
     if (digest != NULL)
         line = token_list_find(a->tokens, digest);
     if (line == NULL)
@@ -191,19 +193,20 @@ find_line(const struct access *a, const struct token_digest *digest,
     return ST_OK;
 }
 
-/* The texts of *out must be copied before the lock is released. */
+/* Identifies and checks the caller. The texts of *out are valid until the lock is released. */
 static enum status
-judge(const struct access *a, const struct token_digest *digest,
-      const struct access_request *r, struct access_caller *out, struct reason *why)
+check_local_caller(const struct access *a, const struct token_digest *digest,
+                   const struct access_request *r, struct access_caller *out,
+                   struct reason *why)
 {
     const char *what = digest != NULL ? "token" : "certificate";
     const struct token_line *line = NULL;
-    enum status st = find_line(a, digest, r, &line, why);
+    enum status st = identify_line(a, digest, r, &line, why);
 
     if (st != ST_OK)
         return st;
     *out = (struct access_caller){.name = line->name, .role = line->role};
-    st = judge_project(line, what, r, &out->project, why);
+    st = check_project(line, what, r, &out->project, why);
     if (st == ST_OK && r->action != ACTION_COUNT &&
         !policy_allows(&a->policy, line->role, r->action))
         st = policy_refuse(&a->policy, line->role, r->action, why);
@@ -227,7 +230,7 @@ copy_caller(struct arena *arena, struct access_caller caller, struct access_call
 /* ------------------------------------------------------------------ asking Keystone */
 
 static enum role
-greatest(role_set roles)
+greatest_role(role_set roles)
 {
     unsigned role = ROLE_COUNT;
 
@@ -237,8 +240,8 @@ greatest(role_set roles)
 }
 
 static enum status
-judge_stranger(struct access *a, const struct keystone_caller *known,
-               const struct access_request *r, struct reason *why)
+check_keystone_caller(struct access *a, const struct keystone_caller *known,
+                      const struct access_request *r, struct reason *why)
 {
     enum status st = ST_OK;
     bool allowed = false;
@@ -262,7 +265,7 @@ judge_stranger(struct access *a, const struct keystone_caller *known,
         allowed |= (known->roles >> role & 1) != 0 &&
                    policy_allows(&a->policy, (enum role)role, r->action);
     if (!allowed)
-        st = policy_refuse(&a->policy, greatest(known->roles), r->action, why);
+        st = policy_refuse(&a->policy, greatest_role(known->roles), r->action, why);
     lock_release(&a->lock);
     return st;
 }
@@ -276,11 +279,12 @@ ask_keystone(struct access *a, const struct access_request *r, struct arena *are
         keystone_ask(a->keystone, r->token, r->now_ms, r->proof, &known, why);
 
     if (st == ST_OK)
-        st = judge_stranger(a, &known, r, why);
+        st = check_keystone_caller(a, &known, r, why);
     if (st != ST_OK)
         return st;
     return copy_caller(
-        arena, (struct access_caller){known.name, greatest(known.roles), known.project},
+        arena,
+        (struct access_caller){known.name, greatest_role(known.roles), known.project},
         out);
 }
 
@@ -295,14 +299,16 @@ access_ask(struct access *a, const struct access_request *request, struct arena 
 
     if (request->token.len > 0 && a->keystone != NULL) {
         lock_acquire(&a->lock);
-        known = find_certificate(a, request) != NULL;
+        known = certificate_line_find(a, request) != NULL;
         lock_release(&a->lock);
-        return known ? refuse_two(why) : ask_keystone(a, request, arena, out, why);
+        return known ? refuse_two_identities(why)
+                     : ask_keystone(a, request, arena, out, why);
     }
     if (request->token.len > 0)
         token_digest_of(request->token, &digest);
     lock_acquire(&a->lock);
-    st = judge(a, request->token.len > 0 ? &digest : NULL, request, &caller, why);
+    st = check_local_caller(a, request->token.len > 0 ? &digest : NULL, request, &caller,
+                            why);
     if (st == ST_OK)
         st = copy_caller(arena, caller, out);
     lock_release(&a->lock);

@@ -45,11 +45,11 @@ auth_line_check(struct bytes line)
 }
 
 static enum status
-add_user(void *ctx, struct bytes line, struct reason *why)
+users_add_line(void *ctx, struct bytes line, struct reason *why)
 {
     struct auth *auth = ctx;
 
-    (void)why; /* the line says it all */
+    (void)why; /* the number of the line is enough */
     if (!user_parse(line, &auth->list[auth->count]))
         return ST_BAD_VALUE;
     auth->count++;
@@ -79,7 +79,7 @@ auth_new(const struct auth_config *config, struct auth **out, size_t *bad_line)
             st = ST_NO_MEMORY;
         } else {
             memcpy(auth->users, users.data, users.len);
-            st = line_list_read(bytes_of(auth->users, users.len), add_user, auth,
+            st = line_list_read(bytes_of(auth->users, users.len), users_add_line, auth,
                                 bad_line, &unused);
         }
     }
@@ -146,21 +146,12 @@ auth_admit(const struct auth *auth, struct bytes user, struct bytes password,
  *
  *     claimd.HASH.END.USER.PROJECT
  *
- * where HASH are 16 digits of the keyed hash of everything behind its dot, END is the
- * time of its end in milliseconds with 16 digits, and USER and PROJECT are the bytes of
- * these names; all in lower-case hexadecimal.
+ * HASH is the keyed hash of the text after its dot, in 16 digits. END is the time of the end in ms, in 16
+ * digits. USER and PROJECT are the bytes of these names. All are in lower-case hexadecimal.
  */
 static const struct bytes prefix = BYTES_LIT("claimd");
 
 enum { NUMBER_DIGITS = 16 };
-
-static char *
-write_names(char *to, struct bytes name)
-{
-    for (size_t i = 0; i < name.len; i++, to += 2)
-        hex_write(to, (uint8_t)name.data[i], 2);
-    return to;
-}
 
 enum status
 auth_token_write(const struct auth *auth, int64_t now_ms, struct auth_caller *caller,
@@ -179,9 +170,9 @@ auth_token_write(const struct auth *auth, int64_t now_ms, struct auth_caller *ca
     hex_write(to, (uint64_t)caller->expires_ms, NUMBER_DIGITS);
     to += NUMBER_DIGITS;
     *to++ = '.';
-    to = write_names(to, caller->user);
+    to = hex_write_bytes(to, caller->user);
     *to++ = '.';
-    to = write_names(to, caller->project);
+    to = hex_write_bytes(to, caller->project);
     *to = '\0';
     memcpy(text, prefix.data, prefix.len);
     text[prefix.len] = text[head - 1] = '.';
@@ -191,7 +182,7 @@ auth_token_write(const struct auth *auth, int64_t now_ms, struct auth_caller *ca
     return ST_OK;
 }
 
-/* The texts are ours (the hash says so), so they are well-formed. */
+/* Reads a name of a token. ST_UNAUTHORIZED: not hexadecimal, which the hash excludes. */
 static enum status
 read_name(struct bytes digits, struct arena *arena, struct bytes *out)
 {
@@ -199,9 +190,8 @@ read_name(struct bytes digits, struct arena *arena, struct bytes *out)
 
     if (name == NULL)
         return ST_NO_MEMORY;
-    for (size_t i = 0; i < digits.len / 2; i++)
-        name[i] = (char)(hex_value(digits.data[2 * i]) << 4 |
-                         hex_value(digits.data[2 * i + 1]));
+    if (!hex_read_bytes(digits, name, digits.len / 2))
+        return ST_UNAUTHORIZED;
     name[digits.len / 2] = '\0';
     *out = bytes_of(name, digits.len / 2);
     return ST_OK;
@@ -224,7 +214,7 @@ auth_token_read(const struct auth *auth, int64_t now_ms, struct bytes token,
         return ST_UNAUTHORIZED;
     hex_write(own, hash_bytes(&auth->key, rest), NUMBER_DIGITS);
     if (!bytes_equal_secret(bytes_of(own, sizeof(own)), hash_digits))
-        return ST_UNAUTHORIZED; /* the hash is as good as a password */
+        return ST_UNAUTHORIZED;
     end_digits = bytes_cut(&rest, '.');
     user_digits = bytes_cut(&rest, '.');
     if (end_digits.len != NUMBER_DIGITS || !hex_read(end_digits, &end) ||

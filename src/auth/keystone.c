@@ -11,29 +11,29 @@ struct keystone {
     struct keystone_config config;
     struct lock lock; /* guards what follows */
     struct verdict_cache accepted, refused;
-    struct hashmap asked; /* questions without a response yet, by digest */
-    size_t waiters;       /* of all questions */
-    uint64_t generation;  /* of the caches: another after each keystone_forget() */
-    enum keystone_health told;
-    int64_t told_ms; /* when */
+    struct hashmap checks; /* in progress, by digest */
+    size_t waiters;        /* of all checks */
+    uint64_t generation;   /* of the caches: grows with each keystone_forget() */
+    enum keystone_health reported;
+    int64_t reported_ms;
 };
 
-/* A caller that waits, in its frame. It is gone once it is woken. */
+/* A caller that waits for a check, on the stack of the caller. It is invalid after the wake-up. */
 struct waiter {
     struct waiter *next;
-    struct fiber *fiber;     /* parked; NULL: the caller asks by itself */
+    struct fiber *fiber;     /* parked; NULL: the calling thread does the check */
     struct verdict *verdict; /* out, pinned */
 };
 
-/* A token that Keystone is asked about. */
-struct question {
+/* A request to Keystone about a token. */
+struct token_check {
     struct executor_job job;
     struct hashnode node;
     struct keystone *k;
-    struct verdict *verdict; /* to be filled in; pinned. Its digest is there */
-    struct waiter *waiting;  /* guarded by k->lock */
+    struct verdict *verdict;     /* pinned. It has the digest, and gets the result */
+    struct waiter *first_waiter; /* guarded by k->lock */
     int64_t asked_ms;
-    int64_t begun_ns; /* of clock_stopwatch_ns() */
+    int64_t begun_ns; /* clock_stopwatch_ns() */
     uint64_t generation;
     size_t token_len;
     char token[];
@@ -52,8 +52,8 @@ keystone_new(const struct keystone_config *config, struct keystone **out)
     lock_init(&k->lock);
     verdict_cache_init(&k->accepted, config->mem, &config->key, config->cache_tokens);
     verdict_cache_init(&k->refused, config->mem, &config->key, KEYSTONE_REFUSED_MOST);
-    hashmap_init(&k->asked, config->mem);
-    k->told_ms = INT64_MIN / 2;
+    hashmap_init(&k->checks, config->mem);
+    k->reported_ms = INT64_MIN / 2;
     *out = k;
     return ST_OK;
 }
@@ -63,8 +63,8 @@ keystone_free(struct keystone *k)
 {
     if (k == NULL)
         return;
-    ENSURE(k->asked.count == 0);
-    hashmap_fini(&k->asked);
+    ENSURE(k->checks.count == 0);
+    hashmap_fini(&k->checks);
     verdict_cache_fini(&k->accepted);
     verdict_cache_fini(&k->refused);
     lock_fini(&k->lock);
@@ -92,29 +92,22 @@ keystone_count(struct keystone *k)
     return count;
 }
 
-/* ------------------------------------------------------------------ questions */
+/* ------------------------------------------------------------------ checks */
 
-static struct question *
-question_of_node(const struct hashnode *node)
+static struct token_check *
+check_of_node(const struct hashnode *node)
 {
-    return container_of(node, struct question, node);
+    return container_of(node, struct token_check, node);
 }
 
 static bool
-is_about(const struct hashnode *node, const void *key)
+check_has_digest(const struct hashnode *node, const void *key)
 {
-    return token_digest_equal(&question_of_node(node)->verdict->digest, key);
-}
-
-static uint64_t
-hash_of(const struct keystone *k, const struct token_digest *digest)
-{
-    return hash_bytes(&k->config.key,
-                      bytes_of((const char *)digest->bytes, sizeof(digest->bytes)));
+    return token_digest_equal(&check_of_node(node)->verdict->digest, key);
 }
 
 static void
-question_free(struct question *q)
+check_free(struct token_check *q)
 {
     struct mem *mem = q->k->config.mem;
 
@@ -123,11 +116,11 @@ question_free(struct question *q)
     mem_free(mem, q);
 }
 
-static struct question *
-question_new(struct keystone *k, const struct token_digest *digest, struct bytes token,
-             int64_t now_ms)
+static struct token_check *
+check_new(struct keystone *k, const struct token_digest *digest, struct bytes token,
+          int64_t now_ms)
 {
-    struct question *q = mem_calloc(k->config.mem, 1, sizeof(*q) + token.len);
+    struct token_check *q = mem_calloc(k->config.mem, 1, sizeof(*q) + token.len);
 
     if (q == NULL)
         return NULL;
@@ -146,11 +139,11 @@ question_new(struct keystone *k, const struct token_digest *digest, struct bytes
     return q;
 }
 
-/* ------------------------------------------------------------------ answers */
+/* ------------------------------------------------------------------ responses */
 
-/* What the answer with a document means: fills in the verdict. */
+/* Reads the document of a response into the verdict. */
 static enum keystone_health
-judge_document(struct question *q, struct bytes body, struct reason *why)
+read_document(struct token_check *q, struct bytes body, struct reason *why)
 {
     const struct keystone_config *config = &q->k->config;
     struct verdict *v = q->verdict;
@@ -170,13 +163,13 @@ judge_document(struct question *q, struct bytes body, struct reason *why)
 }
 
 static enum keystone_health
-judge(struct question *q, int code, struct bytes body, struct reason *why)
+read_response(struct token_check *q, int code, struct bytes body, struct reason *why)
 {
     int64_t cache_ms = q->k->config.cache_ms;
 
     switch (code) {
     case 200:
-        return judge_document(q, body, why);
+        return read_document(q, body, why);
     case 404:
         if (cache_ms > KEYSTONE_REFUSED_MS)
             cache_ms = KEYSTONE_REFUSED_MS;
@@ -194,9 +187,9 @@ judge(struct question *q, int code, struct bytes body, struct reason *why)
     }
 }
 
-/* Asks, and fills in the verdict. */
+/* Sends the request to Keystone, and reads the response into the verdict. */
 static enum keystone_health
-ask_question(struct question *q, int64_t left_ms, struct reason *why)
+ask_wire(struct token_check *q, int64_t left_ms, struct reason *why)
 {
     struct keystone_wire *wire = q->k->config.wire;
     enum keystone_health health = KEYSTONE_AWAY;
@@ -207,7 +200,7 @@ ask_question(struct question *q, int64_t left_ms, struct reason *why)
     buf_init(&body, q->k->config.mem);
     st = wire->ask(wire, bytes_of(q->token, q->token_len), left_ms, &code, &body, why);
     if (st == ST_OK)
-        health = judge(q, code, buf_view(&body), why);
+        health = read_response(q, code, buf_view(&body), why);
     else if (st == ST_NO_MEMORY)
         q->verdict->status =
             reason_give(why, st, "out of memory while reading the response of Keystone");
@@ -215,9 +208,11 @@ ask_question(struct question *q, int64_t left_ms, struct reason *why)
     return health;
 }
 
+/* Adds the verdict to its cache, unless the caches were cleared since the check began. */
 static void
-keep_verdict(struct keystone *k, const struct question *q)
+keep_verdict(struct keystone *k, const struct token_check *q)
 {
+    lock_assert_held(&k->lock);
     if (q->generation != k->generation)
         return;
     if (q->verdict->status == ST_OK)
@@ -229,57 +224,58 @@ keep_verdict(struct keystone *k, const struct question *q)
 }
 
 static void
-answer_question(struct question *q)
+run_check(struct token_check *q)
 {
     struct keystone *k = q->k;
     int64_t passed_ms = (clock_stopwatch_ns() - q->begun_ns) / 1000000;
     enum keystone_health health = KEYSTONE_AWAY;
     struct reason why;
-    bool told;
+    bool report;
 
     reason_init(&why);
     if (passed_ms < k->config.timeout_ms)
-        health = ask_question(q, k->config.timeout_ms - passed_ms, &why);
+        health = ask_wire(q, k->config.timeout_ms - passed_ms, &why);
     else
         (void)reason_give(&why, ST_UNAVAILABLE,
                           "the check waited too long behind checks of other tokens");
     lock_acquire(&k->lock);
     keep_verdict(k, q);
-    told = health != k->told && q->asked_ms + passed_ms - k->told_ms >= HEALTH_EVERY_MS;
-    if (told) {
-        k->told = health;
-        k->told_ms = q->asked_ms + passed_ms;
+    report = health != k->reported &&
+             q->asked_ms + passed_ms - k->reported_ms >= HEALTH_EVERY_MS;
+    if (report) {
+        k->reported = health;
+        k->reported_ms = q->asked_ms + passed_ms;
     }
-    if (k->config.executor != NULL) { /* the question is in the table, with its waiters */
-        hashmap_remove(&k->asked, &q->node);
-        for (const struct waiter *w = q->waiting; w != NULL; w = w->next)
+    if (k->config.executor != NULL) { /* else the check is not in the table */
+        hashmap_remove(&k->checks, &q->node);
+        for (const struct waiter *w = q->first_waiter; w != NULL; w = w->next)
             k->waiters--;
     }
     lock_release(&k->lock);
-    if (told && k->config.health != NULL)
+    if (report && k->config.health != NULL)
         k->config.health(k->config.ctx, health, why.text);
-    while (q->waiting != NULL) {
-        struct waiter *w = q->waiting;
+    while (q->first_waiter != NULL) {
+        struct waiter *w = q->first_waiter;
 
-        q->waiting = w->next;
+        q->first_waiter = w->next;
         w->verdict = verdict_pin(q->verdict);
         if (w->fiber != NULL)
             fiber_wake(w->fiber);
     }
-    question_free(q);
+    check_free(q);
 }
 
 static void
-run_question(struct executor_job *job)
+run_check_job(struct executor_job *job)
 {
-    answer_question(container_of(job, struct question, job));
+    run_check(container_of(job, struct token_check, job));
 }
 
 /* ------------------------------------------------------------------ asking */
 
-/* What can be a token at all: nothing that could be taken for something else in a head. */
+/* True if the text may be a token: visible ASCII, which cannot end a header. */
 static bool
-is_token(struct bytes token)
+token_is_valid(struct bytes token)
 {
     for (size_t i = 0; i < token.len; i++)
         if (token.data[i] <= 0x20 || token.data[i] >= 0x7f)
@@ -287,61 +283,61 @@ is_token(struct bytes token)
     return token.len > 0 && token.len <= KEYSTONE_TOKEN_MAX;
 }
 
-/*
- * Queues a question. Tokens that Keystone has accepted before go first: invented tokens may fill the
- * other queue.
- */
+/* Submits a check to the executor. Tokens that Keystone has accepted before go first, because invented tokens
+ * may fill the queue. */
 static enum status
-submit(struct keystone *k, struct question *q)
+check_submit(struct keystone *k, struct token_check *q)
 {
     const bool known =
         verdict_cache_remembers(&k->accepted, &q->verdict->digest, q->asked_ms);
-    enum status st = hashmap_reserve(&k->asked, 1);
+    enum status st = hashmap_reserve(&k->checks, 1);
 
-    q->job.run = run_question;
+    q->job.run = run_check_job;
     if (st == ST_OK)
         st = known ? executor_submit_first(k->config.executor, &q->job)
                    : executor_submit(k->config.executor, &q->job);
     if (st == ST_OK)
-        hashmap_insert(&k->asked, &q->node, hash_of(k, &q->verdict->digest));
+        hashmap_insert(&k->checks, &q->node,
+                       token_digest_hash(&k->config.key, &q->verdict->digest));
     return st;
 }
 
-/* Adds the waiter to the question about its token, which is asked if there is none yet. */
+/* Adds the waiter to the check of its token. Begins the check if there is none. */
 static enum status
-join(struct keystone *k, const struct token_digest *digest, struct bytes token,
-     int64_t now_ms, struct waiter *self)
+check_join(struct keystone *k, const struct token_digest *digest, struct bytes token,
+           int64_t now_ms, struct waiter *self)
 {
-    struct hashnode *node = hashmap_find(&k->asked, hash_of(k, digest), is_about, digest);
-    struct question *q;
+    struct hashnode *node = hashmap_find(
+        &k->checks, token_digest_hash(&k->config.key, digest), check_has_digest, digest);
+    struct token_check *q;
 
     lock_assert_held(&k->lock);
     if (self->fiber == NULL || k->waiters >= KEYSTONE_WAITERS_MOST)
         return ST_UNAVAILABLE;
     if (node != NULL) {
-        q = question_of_node(node);
+        q = check_of_node(node);
     } else {
         enum status st;
 
-        q = question_new(k, digest, token, now_ms);
+        q = check_new(k, digest, token, now_ms);
         if (q == NULL)
             return ST_NO_MEMORY;
-        st = submit(k, q); /* it cannot end before the unlock */
+        st = check_submit(k, q); /* the check cannot end before the unlock */
         if (st != ST_OK) {
-            question_free(q);
+            check_free(q);
             return st;
         }
     }
-    self->next = q->waiting;
-    q->waiting = self;
+    self->next = q->first_waiter;
+    q->first_waiter = self;
     k->waiters++;
     return ST_OK;
 }
 
-/* Finds a verdict for the proof, or asks for one. */
+/* Sets the verdict of the proof: a cached one, or that of a new check. */
 static enum status
-find_verdict(struct keystone *k, struct bytes token, int64_t now_ms,
-             struct access_proof *proof)
+verdict_find_or_ask(struct keystone *k, struct bytes token, int64_t now_ms,
+                    struct access_proof *proof)
 {
     struct waiter self = {.fiber = fiber_current()};
     struct token_digest digest;
@@ -355,18 +351,18 @@ find_verdict(struct keystone *k, struct bytes token, int64_t now_ms,
     if (proof->verdict != NULL)
         (void)verdict_pin(proof->verdict);
     else if (k->config.executor != NULL)
-        st = join(k, &digest, token, now_ms, &self);
+        st = check_join(k, &digest, token, now_ms, &self);
     lock_release(&k->lock);
     if (proof->verdict != NULL || st != ST_OK)
         return st;
-    if (k->config.executor == NULL) { /* the calling thread asks */
-        struct question *q = question_new(k, &digest, token, now_ms);
+    if (k->config.executor == NULL) { /* the calling thread does the check */
+        struct token_check *q = check_new(k, &digest, token, now_ms);
 
         if (q == NULL)
             return ST_NO_MEMORY;
         self.fiber = NULL;
-        q->waiting = &self;
-        answer_question(q);
+        q->first_waiter = &self;
+        run_check(q);
     } else {
         proof->asking = true;
         fiber_park(self.fiber);
@@ -383,10 +379,10 @@ keystone_ask(struct keystone *k, struct bytes token, int64_t now_ms,
     const struct verdict *v;
     enum status st = ST_OK;
 
-    if (!is_token(token))
+    if (!token_is_valid(token))
         return reason_give(why, ST_UNAUTHORIZED, "the token has an invalid format");
     if (proof->verdict == NULL)
-        st = find_verdict(k, token, now_ms, proof);
+        st = verdict_find_or_ask(k, token, now_ms, proof);
     if (st == ST_UNAVAILABLE)
         return reason_give(why, st,
                            "claimd is checking too many tokens. Try again later");

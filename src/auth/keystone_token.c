@@ -1,14 +1,15 @@
 /*
- * keystone_token: the document in which Keystone says who has a token.
+ * keystone_token: reads the document of Keystone about a token.
  *
  *     {"token": {"expires_at": "2026-01-31T13:00:00.000000Z", "user": {"id": ...},
  *                "project": {"id": ...}, "roles": [{"name": ...}, ...], ...}}
  *
- * Of what is read nothing may be missing, of another kind, or there twice; what else is in it
- * is passed over. A token may be without a project and without roles.
+ * Members that claimd reads must have the right type and must not be missing or duplicate. Others are ignored.
+ * A token may have no project and no roles.
  *
  *   Cost     O(length), constant stack
  *   Memory   none
+ *   Threads  any
  */
 #include "auth/verdict.h"
 
@@ -16,7 +17,7 @@
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 
-/* What has been seen: each once at most. */
+/* Members that were read. */
 enum {
     SEEN_TOKEN = 1,
     SEEN_EXPIRES = 2,
@@ -30,11 +31,11 @@ struct reading {
     const struct role_map *roles;
     struct verdict *out;
     unsigned seen;
-    const char *wrong; /* NULL: nothing so far */
+    const char *wrong; /* the first error; NULL: none */
 };
 
 static void
-complain(struct reading *r, const char *wrong)
+set_wrong(struct reading *r, const char *wrong)
 {
     if (r->wrong == NULL)
         r->wrong = wrong;
@@ -42,16 +43,16 @@ complain(struct reading *r, const char *wrong)
 
 /* Notes that a member was seen. */
 static void
-note(struct reading *r, unsigned what)
+note_member(struct reading *r, unsigned what)
 {
     if ((r->seen & what) != 0)
-        complain(r, "a member appears twice");
+        set_wrong(r, "a member appears twice");
     r->seen |= what;
 }
 
 /* ------------------------------------------------------------------ values */
 
-/* An id, escapes undone: 1 to `most` bytes without control characters. */
+/* Reads an id with its escapes decoded: 1 to `most` bytes without control characters. Returns its length. */
 static size_t
 read_id(struct reading *r, struct bytes inside, char *out, size_t most)
 {
@@ -63,18 +64,18 @@ read_id(struct reading *r, struct bytes inside, char *out, size_t most)
         unsigned n = utf8_write(c, utf8);
 
         if (c < 0x20 || c == 0x7f || len + n > most) {
-            complain(r, "an id is too long, or has control characters");
+            set_wrong(r, "an id is too long, or has control characters");
             return 0;
         }
         memcpy(out + len, utf8, n);
         len += n;
     }
     if (len == 0)
-        complain(r, "an id is empty");
+        set_wrong(r, "an id is empty");
     return len;
 }
 
-/* The id of an object that has one. */
+/* Reads the member `id` of an object. */
 static size_t
 read_object_id(struct reading *r, char *out, size_t most)
 {
@@ -83,7 +84,7 @@ read_object_id(struct reading *r, char *out, size_t most)
     size_t len = 0, ids = 0;
 
     if (!json_scan_enter(&r->s, SCAN_OBJECT)) {
-        complain(r, "user or project is not an object");
+        set_wrong(r, "user or project is not an object");
         (void)json_scan_value(&r->s, NULL);
         return 0;
     }
@@ -95,14 +96,14 @@ read_object_id(struct reading *r, char *out, size_t most)
         if (value.kind == SCAN_STRING && ids++ == 0)
             len = read_id(r, json_scan_inside(&value), out, most);
         else
-            complain(r, "an id is not a string, or it appears twice");
+            set_wrong(r, "an id is not a string, or it appears twice");
     }
     if (ids == 0)
-        complain(r, "user or project has no id");
+        set_wrong(r, "user or project has no id");
     return len;
 }
 
-/* "2026-01-31T13:00:00.000000Z"; a fraction only makes it end a moment earlier. */
+/* Reads "2026-01-31T13:00:00.000000Z". Ignores the fraction, so a token ends up to a second early. */
 static void
 read_expires(struct reading *r)
 {
@@ -119,13 +120,13 @@ read_expires(struct reading *r)
         for (at++; at < inside.len && inside.data[at] >= '0' && inside.data[at] <= '9';)
             at++;
     if (at + 1 != inside.len || inside.data[at] != 'Z') {
-        complain(r, "expires_at is not a time");
+        set_wrong(r, "expires_at is not a time");
         return;
     }
     memcpy(text, inside.data, SECONDS_LEN);
     text[SECONDS_LEN] = 'Z';
     if (!token_time_read(bytes_of(text, SECONDS_LEN + 1), &r->out->expires_ms))
-        complain(r, "expires_at is not a time");
+        set_wrong(r, "expires_at is not a time");
 }
 
 static void
@@ -136,7 +137,7 @@ read_role(struct reading *r)
     size_t names = 0;
 
     if (!json_scan_enter(&r->s, SCAN_OBJECT)) {
-        complain(r, "a role is not an object");
+        set_wrong(r, "a role is not an object");
         (void)json_scan_value(&r->s, NULL);
         return;
     }
@@ -148,10 +149,10 @@ read_role(struct reading *r)
         if (value.kind == SCAN_STRING && names++ == 0)
             r->out->roles |= role_map_find(r->roles, json_scan_inside(&value));
         else
-            complain(r, "the name of a role is not a string, or it appears twice");
+            set_wrong(r, "the name of a role is not a string, or it appears twice");
     }
     if (names == 0)
-        complain(r, "a role has no name");
+        set_wrong(r, "a role has no name");
 }
 
 /* ------------------------------------------------------------------ the document */
@@ -162,18 +163,18 @@ read_member(struct reading *r, const struct json_scan_name *name)
     struct verdict *out = r->out;
 
     if (json_scan_name_is(name, "expires_at")) {
-        note(r, SEEN_EXPIRES);
+        note_member(r, SEEN_EXPIRES);
         read_expires(r);
     } else if (json_scan_name_is(name, "user")) {
-        note(r, SEEN_USER);
+        note_member(r, SEEN_USER);
         out->name_len = read_object_id(r, out->name, sizeof(out->name));
     } else if (json_scan_name_is(name, "project")) {
-        note(r, SEEN_PROJECT);
+        note_member(r, SEEN_PROJECT);
         out->project_len = read_object_id(r, out->project, sizeof(out->project));
     } else if (json_scan_name_is(name, "roles")) {
-        note(r, SEEN_ROLES);
+        note_member(r, SEEN_ROLES);
         if (!json_scan_enter(&r->s, SCAN_ARRAY)) {
-            complain(r, "roles is not an array");
+            set_wrong(r, "roles is not an array");
             (void)json_scan_value(&r->s, NULL);
         } else {
             while (json_scan_item(&r->s))
@@ -196,7 +197,7 @@ read_document(struct reading *r)
             (void)json_scan_value(&r->s, NULL);
             continue;
         }
-        note(r, SEEN_TOKEN);
+        note_member(r, SEEN_TOKEN);
         (void)json_scan_enter(&r->s, SCAN_OBJECT);
         while (json_scan_member(&r->s, &name))
             read_member(r, &name);
@@ -217,7 +218,7 @@ keystone_token_read(struct bytes text, const struct role_map *roles, struct verd
     if (json_scan_end(&r.s) != ST_OK)
         return reason_give(why, ST_BAD_BODY, "it is not a JSON object");
     if ((r.seen & needed) != needed)
-        complain(&r, "a token, its expires_at or its user is missing");
+        set_wrong(&r, "a token, its expires_at or its user is missing");
     if (r.wrong != NULL)
         return reason_give(why, ST_BAD_BODY, "%s", r.wrong);
     return ST_OK;

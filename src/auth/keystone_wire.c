@@ -8,18 +8,18 @@
 
 enum { URL_ROOM = 64 };
 
-struct wire {
+struct keystone_http {
     struct keystone_wire wire;
     struct keystone_wire_config config;
     struct curl_library curl;
-    struct lock lock; /* guards spare */
-    struct talker *spare;
-    char url[]; /* of the question */
+    struct lock lock; /* guards `idle` */
+    struct connection *idle;
+    char url[]; /* of the request */
 };
 
-/* A connection, perhaps, and what is needed to ask over it; one thread has it at a time. */
-struct talker {
-    struct talker *next; /* spare ones */
+/* A handle of libcurl, which keeps its connection open. One thread uses it at a time. */
+struct connection {
+    struct connection *next; /* in `idle` */
     CURL *handle;
 };
 
@@ -31,8 +31,7 @@ keystone_url_check(struct bytes url)
     struct bytes host = BYTES_NONE;
 
     for (size_t i = 0; i < 2; i++)
-        if (url.len > schemes[i].len &&
-            bytes_equal(bytes_of(url.data, schemes[i].len), schemes[i]))
+        if (bytes_begin_with(url, schemes[i]))
             host = bytes_of(url.data + schemes[i].len, url.len - schemes[i].len);
     for (size_t i = 0; i < host.len; i++)
         if (host.data[i] <= 0x20 || host.data[i] >= 0x7f ||
@@ -42,15 +41,15 @@ keystone_url_check(struct bytes url)
            bytes_equal(bytes_of(host.data + host.len - tail.len, tail.len), tail);
 }
 
-static struct talker *
-take_talker(struct wire *w)
+static struct connection *
+connection_take(struct keystone_http *w)
 {
-    struct talker *t;
+    struct connection *t;
 
     lock_acquire(&w->lock);
-    t = w->spare;
+    t = w->idle;
     if (t != NULL)
-        w->spare = t->next;
+        w->idle = t->next;
     lock_release(&w->lock);
     if (t != NULL)
         return t;
@@ -64,9 +63,10 @@ take_talker(struct wire *w)
     return NULL;
 }
 
-/* Called by libcurl with more of the body; another number than that of the bytes ends the transfer. */
+/* Called by libcurl with a part of the body. libcurl ends the transfer if the result is not the number of
+ * bytes. */
 static size_t
-hear_body(char *data, size_t size, size_t count, void *ctx)
+receive_body(char *data, size_t size, size_t count, void *ctx)
 {
     struct buf *body = ctx;
     size_t len = size * count;
@@ -78,7 +78,7 @@ hear_body(char *data, size_t size, size_t count, void *ctx)
 }
 
 static bool
-add_header(const struct wire *w, struct curl_slist **list, const char *name,
+add_header(const struct keystone_http *w, struct curl_slist **list, const char *name,
            struct bytes value)
 {
     char line[KEYSTONE_TOKEN_MAX + 64];
@@ -91,8 +91,8 @@ add_header(const struct wire *w, struct curl_slist **list, const char *name,
 }
 
 static enum status
-perform(const struct wire *w, CURL *handle, const struct buf *body, int *code,
-        struct reason *why)
+http_perform(const struct keystone_http *w, CURL *handle, const struct buf *body,
+             int *code, struct reason *why)
 {
     CURLcode result = w->curl.easy_perform(handle);
     long said = 0;
@@ -110,19 +110,19 @@ perform(const struct wire *w, CURL *handle, const struct buf *body, int *code,
 }
 
 static enum status
-ask(struct keystone_wire *wire, struct bytes token, int64_t timeout_ms, int *code,
-    struct buf *body, struct reason *why)
+http_ask(struct keystone_wire *wire, struct bytes token, int64_t timeout_ms, int *code,
+         struct buf *body, struct reason *why)
 {
-    struct wire *w = container_of(wire, struct wire, wire);
+    struct keystone_http *w = container_of(wire, struct keystone_http, wire);
     char service[KEYSTONE_TOKEN_MAX + 1];
     enum status st = w->config.service_token(w->config.ctx, service, why);
     struct curl_transfer transfer = {.url = w->url,
                                      .ca = w->config.ca,
                                      .timeout_ms = timeout_ms,
-                                     .body = hear_body,
+                                     .body = receive_body,
                                      .ctx = body};
     struct curl_slist *headers = NULL;
-    struct talker *t = NULL;
+    struct connection *t = NULL;
     bool added;
 
     if (st != ST_OK)
@@ -132,19 +132,19 @@ ask(struct keystone_wire *wire, struct bytes token, int64_t timeout_ms, int *cod
             add_header(w, &headers, "X-Subject-Token", token);
     explicit_bzero(service, sizeof(service));
     if (added)
-        t = take_talker(w);
+        t = connection_take(w);
     if (t == NULL) {
         w->curl.slist_free_all(headers);
         return ST_NO_MEMORY;
     }
     st = curl_transfer_setup(&w->curl, t->handle, &transfer) &&
                  w->curl.easy_setopt(t->handle, CURLOPT_HTTPHEADER, headers) == CURLE_OK
-             ? perform(w, t->handle, body, code, why)
+             ? http_perform(w, t->handle, body, code, why)
              : ST_NO_MEMORY;
-    w->curl.easy_reset(t->handle); /* its connection stays */
+    w->curl.easy_reset(t->handle); /* keeps the connection */
     lock_acquire(&w->lock);
-    t->next = w->spare;
-    w->spare = t;
+    t->next = w->idle;
+    w->idle = t;
     lock_release(&w->lock);
     w->curl.slist_free_all(headers);
     return st;
@@ -155,12 +155,12 @@ keystone_wire_open(const struct keystone_wire_config *config, struct keystone_wi
                    struct reason *why)
 {
     size_t room = strlen(config->url) + URL_ROOM;
-    struct wire *w = mem_calloc(config->mem, 1, sizeof(*w) + room);
+    struct keystone_http *w = mem_calloc(config->mem, 1, sizeof(*w) + room);
     enum status st;
 
     if (w == NULL)
         return ST_NO_MEMORY;
-    w->wire.ask = ask;
+    w->wire.ask = http_ask;
     w->config = *config;
     lock_init(&w->lock);
     (void)snprintf(w->url, room, "%s/auth/tokens?nocatalog", config->url);
@@ -176,15 +176,15 @@ keystone_wire_open(const struct keystone_wire_config *config, struct keystone_wi
 void
 keystone_wire_close(struct keystone_wire *wire)
 {
-    struct wire *w;
+    struct keystone_http *w;
 
     if (wire == NULL)
         return;
-    w = container_of(wire, struct wire, wire);
-    while (w->spare != NULL) {
-        struct talker *t = w->spare;
+    w = container_of(wire, struct keystone_http, wire);
+    while (w->idle != NULL) {
+        struct connection *t = w->idle;
 
-        w->spare = t->next;
+        w->idle = t->next;
         w->curl.easy_cleanup(t->handle);
         mem_free(w->config.mem, t);
     }

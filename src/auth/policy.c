@@ -69,7 +69,7 @@ role_name(enum role role)
     return role_names[role];
 }
 
-/* The roles that may do the action, all without a policy: "producer, admin", or "none". */
+/* Lists the roles that may do the action (p NULL: all roles): "producer, admin", or "none". */
 static const char *
 list_roles(const struct policy *p, enum action action, char out[64])
 {
@@ -108,7 +108,7 @@ role_refuse(struct bytes name, struct reason *why)
 
 /* ------------------------------------------------------------------ the file */
 
-/* Cuts the next word off, at blanks. */
+/* Cuts off the next word. */
 static struct bytes
 next_word(struct bytes *rest)
 {
@@ -116,20 +116,19 @@ next_word(struct bytes *rest)
     return bytes_cut(rest, ' ');
 }
 
-/* "role:worker": its bit. */
+/* Adds the bit of the role in "role:worker". */
 static enum status
-read_role(struct bytes word, unsigned *roles, struct reason *why)
+rule_read_role(struct bytes word, unsigned *roles, struct reason *why)
 {
     static const struct bytes prefix = BYTES_LIT("role:");
-    struct bytes name = word;
+    struct bytes name;
     enum role role;
 
-    if (word.len < prefix.len || memcmp(word.data, prefix.data, prefix.len) != 0)
+    if (!bytes_begin_with(word, prefix))
         return reason_give(why, ST_BAD_VALUE,
                            "a rule must be @, !, or role:NAME joined by or, not %.*s",
                            (int)word.len, word.data);
-    name.data += prefix.len;
-    name.len -= prefix.len;
+    name = bytes_of(word.data + prefix.len, word.len - prefix.len);
     role = role_find(name);
     if (role == ROLE_COUNT)
         return role_refuse(name, why);
@@ -138,7 +137,7 @@ read_role(struct bytes word, unsigned *roles, struct reason *why)
 }
 
 static enum status
-read_rule(struct bytes rule, unsigned *roles, struct reason *why)
+rule_read(struct bytes rule, unsigned *roles, struct reason *why)
 {
     struct bytes rest = bytes_trim(rule);
     enum status st;
@@ -149,7 +148,7 @@ read_rule(struct bytes rule, unsigned *roles, struct reason *why)
     if (bytes_equal_str(rest, "@") || bytes_equal_str(rest, "!"))
         return ST_OK;
     for (;;) {
-        st = read_role(next_word(&rest), roles, why);
+        st = rule_read_role(next_word(&rest), roles, why);
         if (st != ST_OK || !bytes_present(rest))
             return st;
         if (!bytes_equal_str(next_word(&rest), "or"))
@@ -159,10 +158,10 @@ read_rule(struct bytes rule, unsigned *roles, struct reason *why)
     }
 }
 
-/* *seen: the actions that have had their rule. */
+/* *seen: the actions that have a rule already. */
 static enum status
-read_member(struct policy *p, uint64_t *seen, struct bytes name,
-            const struct json_scan_value *value, struct reason *why)
+policy_read_member(struct policy *p, uint64_t *seen, struct bytes name,
+                   const struct json_scan_value *value, struct reason *why)
 {
     enum action action = action_find(name);
     unsigned roles;
@@ -180,7 +179,7 @@ read_member(struct policy *p, uint64_t *seen, struct bytes name,
         return reason_give(why, ST_BAD_VALUE, "%.*s has two rules", (int)name.len,
                            name.data);
     *seen |= bit;
-    st = read_rule(json_scan_inside(value), &roles, why);
+    st = rule_read(json_scan_inside(value), &roles, why);
     for (unsigned role = 0; st == ST_OK && role < ROLE_COUNT; role++)
         p->allowed[role] =
             (roles >> role & 1) != 0 ? p->allowed[role] | bit : p->allowed[role] & ~bit;
@@ -203,7 +202,7 @@ policy_read(struct policy *p, struct bytes text, struct reason *why)
                            "a policy must be an object of actions and rules");
     while (st == ST_OK && json_scan_member(&s, &name))
         if (json_scan_value(&s, &value))
-            st = read_member(&next, &seen, name.text, &value, why);
+            st = policy_read_member(&next, &seen, name.text, &value, why);
     if (st == ST_OK && json_scan_end(&s) != ST_OK) {
         (void)json_fault(text, why);
         st = ST_BAD_VALUE;
@@ -216,7 +215,7 @@ policy_read(struct policy *p, struct bytes text, struct reason *why)
 /* ------------------------------------------------------------------ roles of an identity server */
 
 static enum status
-read_entry(struct role_map *out, struct bytes entry, struct reason *why)
+role_map_read_entry(struct role_map *out, struct bytes entry, struct reason *why)
 {
     struct bytes rest = entry, name = bytes_trim(bytes_cut(&rest, '=')), word;
     enum role role;
@@ -242,7 +241,7 @@ role_map_read(struct role_map *out, struct bytes text, struct reason *why)
     enum status st = ST_OK;
 
     while (st == ST_OK && bytes_present(text))
-        st = read_entry(&map, bytes_cut(&text, ','), why);
+        st = role_map_read_entry(&map, bytes_cut(&text, ','), why);
     if (st == ST_OK)
         *out = map;
     return st;

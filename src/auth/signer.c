@@ -2,7 +2,6 @@
 
 #include "claimd/base/base64.h"
 #include "claimd/base/invariant.h"
-#include "claimd/base/lock.h"
 #include "claimd/json/line_list.h"
 
 #include <gnutls/crypto.h>
@@ -19,8 +18,7 @@ _Static_assert((int)SIGNER_KEYS_MAX == (int)KEY_RING_MAX &&
 
 struct signer {
     struct mem *mem;
-    struct lock lock; /* guards the ring */
-    struct key_ring ring;
+    struct shared_keys keys;
 };
 
 /* ------------------------------------------------------------------ keys */
@@ -33,7 +31,7 @@ signer_new(struct mem *mem, struct signer **out)
     if (s == NULL)
         return ST_NO_MEMORY;
     s->mem = mem;
-    lock_init(&s->lock);
+    shared_keys_init(&s->keys, NULL);
     *out = s;
     return ST_OK;
 }
@@ -43,8 +41,7 @@ signer_free(struct signer *s)
 {
     if (s == NULL)
         return;
-    lock_fini(&s->lock);
-    explicit_bzero(&s->ring, sizeof(s->ring));
+    shared_keys_fini(&s->keys);
     mem_free(s->mem, s);
 }
 
@@ -71,56 +68,27 @@ read_key(const struct key_ring *ring, struct bytes line, struct key *out,
     return ST_OK;
 }
 
-static void
-set_keys(struct signer *s, const struct key_ring *keys)
-{
-    lock_acquire(&s->lock);
-    s->ring = *keys;
-    lock_release(&s->lock);
-}
-
-static void
-copy_keys(struct signer *s, struct key_ring *out)
-{
-    lock_acquire(&s->lock);
-    *out = s->ring;
-    lock_release(&s->lock);
-}
-
 enum status
 signer_replace(struct signer *s, struct bytes list, size_t *bad_line, struct reason *why)
 {
-    struct key_ring keys = {.count = 0};
-    enum status st = key_ring_read(list, read_key, &keys, bad_line, why);
-
-    if (st == ST_OK)
-        set_keys(s, &keys);
-    explicit_bzero(&keys, sizeof(keys));
-    return st;
+    return shared_keys_replace(&s->keys, list, read_key, bad_line, why);
 }
 
 void
 signer_swap(struct signer *s, struct signer *with)
 {
-    struct key_ring mine, others;
-
-    copy_keys(s, &mine);
-    copy_keys(with, &others);
-    set_keys(s, &others);
-    set_keys(with, &mine);
-    explicit_bzero(&mine, sizeof(mine));
-    explicit_bzero(&others, sizeof(others));
+    shared_keys_swap(&s->keys, &with->keys);
 }
 
-/* ------------------------------------------------------------------ the text */
+/* ------------------------------------------------------------------ signed texts */
 
 static int
-compare(const void *a, const void *b)
+compare_entries(const void *a, const void *b)
 {
     return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
 }
 
-/* Writes the entries behind one another, sorted by their bytes; as long as the list was. */
+/* Writes the entries of a list, sorted by their bytes. The length stays the same. */
 static enum status
 write_sorted(struct bytes list, struct arena *arena, char *to)
 {
@@ -134,7 +102,7 @@ write_sorted(struct bytes list, struct arena *arena, char *to)
         return ST_NO_MEMORY;
     while (bytes_present(list))
         entries[count++] = bytes_cut(&list, ',');
-    qsort(entries, count, sizeof(*entries), compare);
+    qsort(entries, count, sizeof(*entries), compare_entries);
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
             *to++ = ',';
@@ -144,27 +112,27 @@ write_sorted(struct bytes list, struct arena *arena, char *to)
     return ST_OK;
 }
 
-/* As the original has it: a backslash and an n, not a line feed. */
-static const struct bytes mark = BYTES_LIT("\\n");
+/* A backslash and an n, as in Zaqar, not a line feed. */
+static const struct bytes separator = BYTES_LIT("\\n");
 
-/* What is signed; absent without memory. */
+/* The text of a grant that is signed; absent: no memory. */
 static struct bytes
-write_text(const struct grant *g, struct arena *arena)
+write_grant(const struct grant *g, struct arena *arena)
 {
-    size_t len =
-        g->paths.len + g->methods.len + g->project.len + g->expires.len + 3 * mark.len;
+    size_t len = g->paths.len + g->methods.len + g->project.len + g->expires.len +
+                 3 * separator.len;
     char *text = arena_alloc(arena, len), *to = text;
 
     if (text == NULL || write_sorted(g->paths, arena, to) != ST_OK)
         return BYTES_NONE;
     to += g->paths.len;
-    (void)bytes_lay(&to, mark);
+    (void)bytes_lay(&to, separator);
     if (write_sorted(g->methods, arena, to) != ST_OK)
         return BYTES_NONE;
     to += g->methods.len;
-    (void)bytes_lay(&to, mark);
+    (void)bytes_lay(&to, separator);
     (void)bytes_lay(&to, g->project);
-    (void)bytes_lay(&to, mark);
+    (void)bytes_lay(&to, separator);
     (void)bytes_lay(&to, g->expires);
     return bytes_of(text, len);
 }
@@ -172,7 +140,7 @@ write_text(const struct grant *g, struct arena *arena)
 /* ------------------------------------------------------------------ signatures */
 
 static void
-sign(const struct key *key, struct bytes text, char out[SIGNATURE_DIGITS + 1])
+sign_text(const struct key *key, struct bytes text, char out[SIGNATURE_DIGITS + 1])
 {
     uint8_t digest[DIGEST_BYTES];
     /* Fails for an unknown algorithm only. */
@@ -180,9 +148,7 @@ sign(const struct key *key, struct bytes text, char out[SIGNATURE_DIGITS + 1])
                                  text.len, digest);
 
     ENSURE(error == 0);
-    for (size_t i = 0; i < DIGEST_BYTES; i++)
-        hex_write(out + 2 * i, digest[i], 2);
-    out[SIGNATURE_DIGITS] = '\0';
+    *hex_write_bytes(out, bytes_of((const char *)digest, sizeof(digest))) = '\0';
 }
 
 enum status
@@ -190,15 +156,15 @@ signer_sign(struct signer *s, const struct grant *grant, struct arena *arena,
             char out[SIGNATURE_DIGITS + 1])
 {
     struct arena_mark before = arena_mark(arena);
-    struct bytes text = write_text(grant, arena);
+    struct bytes text = write_grant(grant, arena);
     enum status st = bytes_present(text) ? ST_OK : ST_NO_MEMORY;
     struct key_ring keys;
 
-    copy_keys(s, &keys);
+    shared_keys_copy(&s->keys, &keys);
     if (st == ST_OK && keys.count == 0)
         st = ST_NOT_FOUND;
     if (st == ST_OK)
-        sign(&keys.keys[0], text, out);
+        sign_text(&keys.keys[0], text, out);
     explicit_bzero(&keys, sizeof(keys));
     arena_rewind(arena, before);
     return st;
@@ -209,7 +175,7 @@ signer_verify(struct signer *s, const struct grant *grant, struct bytes signatur
               struct arena *arena)
 {
     struct arena_mark before = arena_mark(arena);
-    struct bytes text = write_text(grant, arena);
+    struct bytes text = write_grant(grant, arena);
     char right[SIGNATURE_DIGITS + 1];
     bool good = false;
     struct key_ring keys;
@@ -218,9 +184,9 @@ signer_verify(struct signer *s, const struct grant *grant, struct bytes signatur
         arena_rewind(arena, before);
         return ST_NO_MEMORY;
     }
-    copy_keys(s, &keys);
+    shared_keys_copy(&s->keys, &keys);
     for (size_t i = 0; i < keys.count; i++) {
-        sign(&keys.keys[i], text, right);
+        sign_text(&keys.keys[i], text, right);
         good |= bytes_equal_secret(bytes_str(right), signature);
     }
     explicit_bzero(&keys, sizeof(keys));
@@ -231,7 +197,7 @@ signer_verify(struct signer *s, const struct grant *grant, struct bytes signatur
 
 /* ------------------------------------------------------------------ web hooks */
 
-/* The digest of all pieces, one behind the other. */
+/* The HMAC of all pieces, one after the other. */
 static enum status
 digest_pieces(const void *key, size_t key_len, const struct bytes *pieces, size_t count,
               uint8_t out[DIGEST_BYTES])
@@ -249,14 +215,15 @@ digest_pieces(const void *key, size_t key_len, const struct bytes *pieces, size_
 }
 
 static enum status
-sign_hook(const struct key *key, const struct hook *hook, uint8_t out[DIGEST_BYTES])
+sign_webhook(const struct key *key, const struct webhook *webhook,
+             uint8_t out[DIGEST_BYTES])
 {
-    const struct bytes owner[] = {BYTES_LIT("claimd-webhook:"), hook->project};
+    const struct bytes project_label[] = {BYTES_LIT("claimd-webhook:"), webhook->project};
     uint8_t secret[DIGEST_BYTES];
     char sent[32];
-    struct bytes pieces[] = {hook->id, BYTES_NONE, hook->body};
-    int len = snprintf(sent, sizeof(sent), ".%" PRId64 ".", hook->sent_s);
-    enum status st = digest_pieces(key->text, key->len, owner, 2, secret);
+    struct bytes pieces[] = {webhook->id, BYTES_NONE, webhook->body};
+    int len = snprintf(sent, sizeof(sent), ".%" PRId64 ".", webhook->sent_s);
+    enum status st = digest_pieces(key->text, key->len, project_label, 2, secret);
 
     pieces[1] = bytes_of(sent, (size_t)len);
     if (st == ST_OK)
@@ -266,7 +233,7 @@ sign_hook(const struct key *key, const struct hook *hook, uint8_t out[DIGEST_BYT
 }
 
 enum status
-signer_sign_webhook(struct signer *s, const struct hook *hook,
+signer_sign_webhook(struct signer *s, const struct webhook *webhook,
                     char out[WEBHOOK_SIGNATURES_CAP])
 {
     static const struct bytes version = BYTES_LIT("v1,");
@@ -274,13 +241,13 @@ signer_sign_webhook(struct signer *s, const struct hook *hook,
     struct key_ring keys;
     char *to = out;
 
-    copy_keys(s, &keys);
+    shared_keys_copy(&s->keys, &keys);
     if (keys.count == 0)
         st = ST_NOT_FOUND;
     for (size_t i = 0; st == ST_OK && i < keys.count; i++) {
         uint8_t digest[DIGEST_BYTES];
 
-        st = sign_hook(&keys.keys[i], hook, digest);
+        st = sign_webhook(&keys.keys[i], webhook, digest);
         if (i > 0)
             *to++ = ' ';
         (void)bytes_lay(&to, version);

@@ -12,8 +12,8 @@
 #include <gnutls/gnutls.h>
 #include <time.h>
 
-static const struct bytes digest_prefix = BYTES_LIT("sha256:");
-static const struct bytes never = BYTES_LIT("never"), all = BYTES_LIT("*");
+static const struct bytes DIGEST_PREFIX = BYTES_LIT("sha256:");
+static const struct bytes NEVER = BYTES_LIT("never"), ALL_PROJECTS = BYTES_LIT("*");
 
 bool
 token_time_read(struct bytes text, int64_t *out_ms)
@@ -30,7 +30,7 @@ token_time_read(struct bytes text, int64_t *out_ms)
     if (end == NULL || *end != '\0')
         return false;
     *out_ms = (int64_t)timegm(&tm) * 1000;
-    clock_text(*out_ms, again); /* the 31st of February is none */
+    clock_text(*out_ms, again); /* differs for dates that do not exist */
     return strcmp(plain, again) == 0;
 }
 
@@ -60,28 +60,17 @@ token_make(struct entropy *entropy, char out[TOKEN_TEXT_LEN + 1])
 
     entropy_take(entropy, secret, sizeof(secret));
     memcpy(out, TOKEN_PREFIX, sizeof(TOKEN_PREFIX) - 1);
-    for (size_t i = 0; i < sizeof(secret); i++, to += 2)
-        hex_write(to, secret[i], 2);
-    *to = '\0';
+    *hex_write_bytes(to, bytes_of((const char *)secret, sizeof(secret))) = '\0';
     explicit_bzero(secret, sizeof(secret));
 }
 
 static bool
 read_digest(struct bytes text, struct token_digest *out)
 {
-    const char *digits = text.data + digest_prefix.len;
-
-    if (text.len != digest_prefix.len + 2 * TOKEN_DIGEST_BYTES ||
-        memcmp(text.data, digest_prefix.data, digest_prefix.len) != 0)
-        return false;
-    for (size_t i = 0; i < TOKEN_DIGEST_BYTES; i++) {
-        uint64_t value;
-
-        if (!hex_read(bytes_of(digits + 2 * i, 2), &value))
-            return false;
-        out->bytes[i] = (uint8_t)value;
-    }
-    return true;
+    return bytes_begin_with(text, DIGEST_PREFIX) &&
+           hex_read_bytes(
+               bytes_of(text.data + DIGEST_PREFIX.len, text.len - DIGEST_PREFIX.len),
+               out->bytes, TOKEN_DIGEST_BYTES);
 }
 
 /* ------------------------------------------------------------------ lines */
@@ -106,7 +95,7 @@ token_line_field(struct bytes *rest)
 }
 
 static bool
-is_name(struct bytes name)
+token_name_is_valid(struct bytes name)
 {
     for (size_t i = 0; i < name.len; i++) {
         unsigned char c = (unsigned char)name.data[i], letter = c | 0x20;
@@ -119,7 +108,7 @@ is_name(struct bytes name)
 }
 
 static bool
-are_projects(struct bytes projects)
+projects_are_valid(struct bytes projects)
 {
     while (bytes_present(projects)) {
         struct bytes one = bytes_cut(&projects, ',');
@@ -137,7 +126,7 @@ enum status
 token_line_check(struct bytes name, struct bytes role, struct bytes projects,
                  enum role *out, struct reason *why)
 {
-    if (!is_name(name))
+    if (!token_name_is_valid(name))
         return reason_give(
             why, ST_BAD_VALUE,
             "a name must be 1 to %d characters from A-Z a-z 0-9 _ - . (received \"%s\")",
@@ -145,7 +134,7 @@ token_line_check(struct bytes name, struct bytes role, struct bytes projects,
     *out = role_find(role);
     if (*out == ROLE_COUNT)
         return role_refuse(role, why);
-    if (!are_projects(projects))
+    if (!projects_are_valid(projects))
         return reason_give(why, ST_BAD_VALUE,
                            "projects must be 1 to %d characters each, separated by "
                            "commas (received \"%s\")",
@@ -177,7 +166,7 @@ token_line_read(struct bytes line, struct token_line *out, struct reason *why)
     st = token_line_check(l.name, role, l.projects, &l.role, why);
     if (st != ST_OK)
         return st;
-    if (!bytes_equal(expires, never) && !token_time_read(expires, &l.expires_ms))
+    if (!bytes_equal(expires, NEVER) && !token_time_read(expires, &l.expires_ms))
         return reason_give(
             why, ST_BAD_VALUE,
             "EXPIRES is %.*s, but must be never or a time such as 2027-03-31T00:00:00Z",
@@ -194,25 +183,24 @@ token_line_read(struct bytes line, struct token_line *out, struct reason *why)
 void
 token_line_write(struct buf *out, const struct token_line *line)
 {
-    char expires[CLOCK_TEXT_CAP] = "never", digits[2];
+    char expires[CLOCK_TEXT_CAP] = "never", digits[2 * TOKEN_DIGEST_BYTES];
 
     if (line->expires_ms != TOKEN_NEVER)
         clock_text(line->expires_ms, expires);
     buf_printf(out, "%.*s %s %.*s %s ", (int)line->name.len, line->name.data,
                role_name(line->role), (int)line->projects.len, line->projects.data,
                expires);
-    buf_bytes(out, digest_prefix);
-    for (size_t i = 0; i < TOKEN_DIGEST_BYTES; i++) {
-        hex_write(digits, line->digest.bytes[i], 2);
-        buf_add(out, digits, sizeof(digits));
-    }
+    buf_bytes(out, DIGEST_PREFIX);
+    (void)hex_write_bytes(digits,
+                          bytes_of((const char *)line->digest.bytes, TOKEN_DIGEST_BYTES));
+    buf_add(out, digits, sizeof(digits));
     buf_byte(out, '\n');
 }
 
 bool
 token_line_has(struct bytes projects, struct bytes project)
 {
-    if (bytes_equal(projects, all))
+    if (bytes_equal(projects, ALL_PROJECTS))
         return true;
     while (bytes_present(projects))
         if (bytes_equal(bytes_cut(&projects, ','), project))
@@ -225,28 +213,22 @@ token_line_project(struct bytes projects)
 {
     struct bytes rest = projects, first = bytes_cut(&rest, ',');
 
-    return bytes_present(rest) || bytes_equal(first, all) ? BYTES_NONE : first;
+    return bytes_present(rest) || bytes_equal(first, ALL_PROJECTS) ? BYTES_NONE : first;
 }
 
 /* ------------------------------------------------------------------ lines of certificates */
 
-static const struct bytes dns = BYTES_LIT("dns:");
+static const struct bytes DNS = BYTES_LIT("dns:");
 
 static bool
-begins_with(struct bytes text, struct bytes with)
-{
-    return text.len > with.len && memcmp(text.data, with.data, with.len) == 0;
-}
-
-static bool
-is_subject(struct bytes text)
+subject_is_valid(struct bytes text)
 {
     static const struct bytes kinds[] = {BYTES_LIT("dns:"), BYTES_LIT("email:"),
                                          BYTES_LIT("uri:"), BYTES_LIT("subject:")};
     bool known = false;
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        known = known || begins_with(text, kinds[i]);
+        known = known || (text.len > kinds[i].len && bytes_begin_with(text, kinds[i]));
     for (size_t i = 0; i < text.len; i++)
         if ((unsigned char)text.data[i] < 0x20 || text.data[i] == 0x7f)
             return false;
@@ -271,7 +253,7 @@ certificate_line_read(struct bytes line, struct token_line *out, struct reason *
     st = token_line_check(l.name, role, l.projects, &l.role, why);
     if (st != ST_OK)
         return st;
-    if (!is_subject(l.subject))
+    if (!subject_is_valid(l.subject))
         return reason_give(
             why, ST_BAD_VALUE,
             "a certificate is identified by dns:, email:, uri: or subject:, not by %.*s",
@@ -319,7 +301,7 @@ has_name(const struct hashnode *node, const void *name)
                        *(const struct bytes *)name);
 }
 
-/* The key need not be secret: nobody but the operator chooses what is in a list. */
+/* The key need not be secret, because only the operator chooses the content of a list. */
 static uint64_t
 hash_of(struct bytes text)
 {
@@ -329,7 +311,7 @@ hash_of(struct bytes text)
 }
 
 static const struct token_line *
-find_line(const struct token_list *list, struct bytes key)
+list_find(const struct token_list *list, struct bytes key)
 {
     struct hashnode *node = hashmap_find(&list->keys, hash_of(key), has_key, &key);
 
@@ -337,7 +319,7 @@ find_line(const struct token_list *list, struct bytes key)
 }
 
 static enum status
-add_line(void *ctx, struct bytes line, struct reason *why)
+list_add_line(void *ctx, struct bytes line, struct reason *why)
 {
     struct token_list *list = ctx;
     struct entry *entry = &list->entries[list->count];
@@ -348,9 +330,9 @@ add_line(void *ctx, struct bytes line, struct reason *why)
 
     if (st != ST_OK)
         return st;
-    if (!is_token && begins_with(l->subject, dns)) /* names of hosts know no case */
+    if (!is_token && bytes_begin_with(l->subject, DNS)) /* host names ignore case */
         for (size_t i = 0; i < l->subject.len; i++) {
-            char *c = (char *)(uintptr_t)&l->subject.data[i]; /* in our own copy */
+            char *c = (char *)(uintptr_t)&l->subject.data[i]; /* in list->text */
 
             *c = (char)tolower((unsigned char)*c);
         }
@@ -358,7 +340,7 @@ add_line(void *ctx, struct bytes line, struct reason *why)
         hashmap_find(&list->names, hash_of(l->name), has_name, &l->name) != NULL)
         return reason_give(why, ST_BAD_VALUE, "the name %.*s is used twice",
                            (int)l->name.len, l->name.data);
-    other = find_line(list, key_of(l));
+    other = list_find(list, key_of(l));
     if (other != NULL && is_token)
         return reason_give(why, ST_BAD_VALUE, "the token of %.*s is also on another line",
                            (int)l->name.len, l->name.data);
@@ -394,8 +376,8 @@ token_list_read(struct mem *mem, struct bytes text, token_line_fn *read,
         hashmap_reserve(&list->names, most) == ST_OK) {
         if (text.len > 0)
             memcpy(list->text, text.data, text.len);
-        st =
-            line_list_read(bytes_of(list->text, text.len), add_line, list, bad_line, why);
+        st = line_list_read(bytes_of(list->text, text.len), list_add_line, list, bad_line,
+                            why);
     }
     if (st == ST_OK)
         *out = list;
@@ -426,7 +408,7 @@ const struct token_line *
 token_list_find(const struct token_list *list, const struct token_digest *digest)
 {
     return list == NULL ? NULL
-                        : find_line(list, bytes_of((const char *)digest->bytes,
+                        : list_find(list, bytes_of((const char *)digest->bytes,
                                                    TOKEN_DIGEST_BYTES));
 }
 
@@ -438,7 +420,7 @@ token_list_find_certificate(const struct token_list *list,
     struct bytes rest = shown->names;
 
     while (bytes_present(rest)) {
-        const struct token_line *found = find_line(list, bytes_cut(&rest, '\n'));
+        const struct token_line *found = list_find(list, bytes_cut(&rest, '\n'));
 
         if (first == NULL || (found != NULL && found < first))
             first = found;

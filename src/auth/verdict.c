@@ -40,16 +40,9 @@ verdict_of_node(const struct hashnode *node)
 }
 
 static bool
-has_digest(const struct hashnode *node, const void *key)
+verdict_has_digest(const struct hashnode *node, const void *key)
 {
     return token_digest_equal(&verdict_of_node(node)->digest, key);
-}
-
-static uint64_t
-hash_of(const struct verdict_cache *c, const struct token_digest *digest)
-{
-    return hash_bytes(&c->key,
-                      bytes_of((const char *)digest->bytes, sizeof(digest->bytes)));
 }
 
 void
@@ -63,7 +56,7 @@ verdict_cache_init(struct verdict_cache *c, struct mem *mem, const struct hash_k
 }
 
 static void
-drop_verdict(struct verdict_cache *c, struct verdict *v)
+cache_drop(struct verdict_cache *c, struct verdict *v)
 {
     hashmap_remove(&c->map, &v->node);
     list_remove(&v->use);
@@ -74,7 +67,7 @@ void
 verdict_cache_clear(struct verdict_cache *c)
 {
     while (!list_empty(&c->uses))
-        drop_verdict(c, container_of(c->uses.next, struct verdict, use));
+        cache_drop(c, container_of(c->uses.next, struct verdict, use));
 }
 
 void
@@ -85,9 +78,10 @@ verdict_cache_fini(struct verdict_cache *c)
 }
 
 static struct verdict *
-find_verdict(const struct verdict_cache *c, const struct token_digest *digest)
+cache_find(const struct verdict_cache *c, const struct token_digest *digest)
 {
-    struct hashnode *node = hashmap_find(&c->map, hash_of(c, digest), has_digest, digest);
+    struct hashnode *node = hashmap_find(&c->map, token_digest_hash(&c->key, digest),
+                                         verdict_has_digest, digest);
 
     return node == NULL ? NULL : verdict_of_node(node);
 }
@@ -96,12 +90,12 @@ struct verdict *
 verdict_cache_find(struct verdict_cache *c, const struct token_digest *digest,
                    int64_t now_ms)
 {
-    struct verdict *v = find_verdict(c, digest);
+    struct verdict *v = cache_find(c, digest);
 
     if (v == NULL)
         return NULL;
     if (now_ms >= v->until_ms) {
-        v->until_ms = INT64_MIN; /* also if the clock is set back */
+        v->until_ms = INT64_MIN; /* it stays invalid if the clock is set back */
         return NULL;
     }
     list_remove(&v->use);
@@ -113,7 +107,7 @@ bool
 verdict_cache_remembers(const struct verdict_cache *c, const struct token_digest *digest,
                         int64_t now_ms)
 {
-    const struct verdict *v = find_verdict(c, digest);
+    const struct verdict *v = cache_find(c, digest);
 
     return v != NULL && now_ms < v->expires_ms;
 }
@@ -121,25 +115,25 @@ verdict_cache_remembers(const struct verdict_cache *c, const struct token_digest
 void
 verdict_cache_drop(struct verdict_cache *c, const struct token_digest *digest)
 {
-    struct verdict *v = find_verdict(c, digest);
+    struct verdict *v = cache_find(c, digest);
 
     if (v != NULL)
-        drop_verdict(c, v);
+        cache_drop(c, v);
 }
 
 void
 verdict_cache_put(struct verdict_cache *c, struct verdict *v)
 {
-    struct verdict *older = find_verdict(c, &v->digest);
+    struct verdict *older = cache_find(c, &v->digest);
 
     ENSURE(!list_linked(&v->use));
     if (older != NULL)
-        drop_verdict(c, older);
+        cache_drop(c, older);
     if (hashmap_reserve(&c->map, 1) != ST_OK)
         return;
     if (c->map.count == c->most)
-        drop_verdict(c, container_of(c->uses.next, struct verdict, use));
-    hashmap_insert(&c->map, &v->node, hash_of(c, &v->digest));
+        cache_drop(c, container_of(c->uses.next, struct verdict, use));
+    hashmap_insert(&c->map, &v->node, token_digest_hash(&c->key, &v->digest));
     list_add_before(&c->uses, &v->use);
     (void)verdict_pin(v);
 }

@@ -1,13 +1,11 @@
 /*
- * verdict: what Keystone has said about a token, and the place where it is kept.
+ * verdict: the result of checking a token with Keystone, and caches of such results.
  *
- * A verdict has a count of those who look at it: requests, and the cache that it is in. It does
- * not change once it was given to anybody.
+ * Requests and a cache share a verdict by a reference count (pins). A shared verdict does not change.
  *
- *   Cost     find, put O(1)
- *   Memory   a verdict has room for the longest texts, so that nothing can fail once there is
- *            one: some 450 bytes
- *   Threads  counts from any; a cache is under its owner's lock
+ *   Cost     verdict_cache_find(), verdict_cache_put(): O(1)
+ *   Memory   450 bytes a verdict. It has space for the longest texts, so that filling it cannot fail
+ *   Threads  verdict_pin(), verdict_unpin(): any. A cache: under the lock of its owner
  */
 #ifndef AUTH_VERDICT_H
 #define AUTH_VERDICT_H
@@ -28,22 +26,26 @@ struct verdict {
     struct mem *mem;
     _Atomic size_t pins;
     struct token_digest digest;
-    enum status status; /* ST_OK; ST_UNAUTHORIZED; anything else: nobody knows */
-    int64_t until_ms;   /* believed until then; the cache's, once it is in one */
-    /* Of one that is ST_OK: */
-    int64_t expires_ms;
-    unsigned roles; /* a bit each */
-    size_t name_len, project_len;
-    char name[VERDICT_NAME_MAX], project[VERDICT_PROJECT_MAX]; /* no project: none */
+    enum status status; /* ST_OK: accepted; ST_UNAUTHORIZED: refused; else: unknown */
+    int64_t until_ms;   /* valid until then. Guarded by the lock of the cache */
+    /* With ST_OK: */
+    int64_t expires_ms;           /* end of the token */
+    unsigned roles;               /* a bit each */
+    size_t name_len, project_len; /* no project: 0 */
+    char name[VERDICT_NAME_MAX], project[VERDICT_PROJECT_MAX];
 };
 
-/* Makes one that says ST_UNAVAILABLE, with one pin; NULL without memory. */
+static inline uint64_t
+token_digest_hash(const struct hash_key *key, const struct token_digest *digest)
+{
+    return hash_bytes(key, bytes_of((const char *)digest->bytes, sizeof(digest->bytes)));
+}
+
+/* Makes a verdict with ST_UNAVAILABLE and one pin. NULL: no memory. */
 struct verdict *verdict_new(struct mem *mem);
 
-/*
- * Reads what Keystone returns about a token: name, project, roles, expires_ms. ST_BAD_BODY: it is none, *why
- * says why, and what was filled in means nothing.
- */
+/* Reads the document about a token: name, project, roles, expires_ms. ST_BAD_BODY with a reason. *out has
+ * undefined content then. */
 enum status keystone_token_read(struct bytes text, const struct role_map *roles,
                                 struct verdict *out, struct reason *why);
 
@@ -61,24 +63,22 @@ void verdict_cache_init(struct verdict_cache *c, struct mem *mem,
                         const struct hash_key *key, size_t most);
 void verdict_cache_fini(struct verdict_cache *c);
 
-/* The verdict about this token, not pinned; NULL: none, or its time is over, for good. */
+/* The verdict about this token, not pinned; NULL: there is none, or it is no longer valid. */
 struct verdict *verdict_cache_find(struct verdict_cache *c,
                                    const struct token_digest *digest, int64_t now_ms);
 
-/* True if there was one about a token that has not ended, though its own time may be over. */
+/* True if the cache has a verdict about this token, valid or not, and the token has not expired. */
 bool verdict_cache_remembers(const struct verdict_cache *c,
                              const struct token_digest *digest, int64_t now_ms);
 
-/* Keeps none about this token. */
+/* Removes the verdict about this token. */
 void verdict_cache_drop(struct verdict_cache *c, const struct token_digest *digest);
 
-/*
- * Keeps it, and pins it for that, in place of an older one about the same token or of the one
- * that was not used for longest. Without memory it does not.
- */
+/* Adds and pins a verdict. It replaces one about the same token, or if the cache is full, the least recently
+ * used one. Does nothing without memory. */
 void verdict_cache_put(struct verdict_cache *c, struct verdict *v);
 
-/* Keeps nothing any more. O(kept). */
+/* Removes all verdicts. O(verdicts). */
 void verdict_cache_clear(struct verdict_cache *c);
 
 #endif

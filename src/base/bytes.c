@@ -227,3 +227,27 @@ hex_read(struct bytes b, uint64_t *out)
     *out = (uint64_t)high << 32 | low;
     return true;
 }
+
+char *
+hex_write_bytes(char *out, struct bytes b)
+{
+    for (size_t i = 0; i < b.len; i++, out += 2)
+        hex_write(out, (uint8_t)b.data[i], 2);
+    return out;
+}
+
+bool
+hex_read_bytes(struct bytes digits, void *out, size_t len)
+{
+    uint8_t *to = out;
+    uint64_t value;
+
+    if (digits.len != 2 * len)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        if (!hex_read(bytes_of(digits.data + 2 * i, 2), &value))
+            return false;
+        to[i] = (uint8_t)value;
+    }
+    return true;
+}

@@ -187,7 +187,7 @@ open_keystone(struct admission *a, struct config_errors *errors)
     if (st == ST_OK)
         st = keystone_new(&keystone, &a->keystone);
     if (st == ST_OK)
-        access_trust(a->access, a->keystone);
+        access_use_keystone(a->access, a->keystone);
     return st;
 }
 

@@ -102,8 +102,8 @@ document_invitation(struct buf *out, const struct invitation *i)
     buf_byte(out, '}');
 }
 
-/* LINE_BYTES: bytes whose base64 is a line of 76 characters. WORD_BYTES: bytes of an encoded word. The first one fits
- * into such a line after "Subject: ". */
+/* LINE_BYTES: bytes whose base64 is a line of 76 characters. WORD_BYTES: bytes of an encoded word. The first
+ * one fits into such a line after "Subject: ". */
 enum { LINE_BYTES = 57, WORD_BYTES = 39, PLAIN_SUBJECT_MOST = 60 };
 
 /* ------------------------------------------------------------------ addresses */
@@ -172,7 +172,8 @@ is_plain(struct bytes subject)
     return subject.len <= PLAIN_SUBJECT_MOST && !bytes_contain(subject, bytes_str("=?"));
 }
 
-/* The number of bytes of whole characters that fit into an encoded word. An invalid byte counts as a character. */
+/* The number of bytes of whole characters that fit into an encoded word. An invalid byte counts as a character.
+ * */
 static size_t
 word_len(struct bytes text)
 {

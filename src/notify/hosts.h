@@ -4,14 +4,15 @@
  *     all        at most `workers` transfers at a time
  *     a host     at most half of them
  *     slow hosts (the last transfer timed out, or took long) together at most half of all
- *     unproven   slow hosts and new ones together at most three quarters. The rest is always left for hosts that
- *                respond
+ *     unproven   slow hosts and new ones together at most three quarters. The rest is always left for hosts
+ *                that respond
  *
- * A delivery without capacity waits in the queue of its host, with at most HOST_QUEUE_MOST a host and QUEUED_MOST in
- * all. Beyond that, the notifier returns it to the store, for as long as the host is likely to need for those before
- * it. So the memory here does not depend on the number of due deliveries.
+ * A delivery without capacity waits in the queue of its host, with at most HOST_QUEUE_MOST a host and
+ * QUEUED_MOST in all. Beyond that, the notifier returns it to the store, for as long as the host is likely to
+ * need for those before it. So the memory here does not depend on the number of due deliveries.
  *
- *     host:   idle --hosts_find()--> in use (queued or running) --host_release(), host_end()--> idle --> removed
+ *     host:   idle --hosts_find()--> in use (queued or running) --host_release(), host_end()--> idle -->
+ *             removed
  *
  *   Cost     O(1); hosts_dequeue() O(hosts with a queue, at most QUEUED_MOST)
  *   Memory   a host in use, and HOSTS_REMEMBERED idle hosts, the latest ones
@@ -67,11 +68,13 @@ bool host_has_capacity(const struct hosts *h, const struct host *host);
 void host_begin(struct hosts *h, struct host *host);
 void host_end(struct hosts *h, struct host *host, int64_t duration_ms, bool responded);
 
-/* Adds a delivery to the queue of its host. False: the queue is full, and *wait_ms is the time until the next try. */
+/* Adds a delivery to the queue of its host. False: the queue is full, and *wait_ms is the time until the next
+ * try. */
 bool
 host_enqueue(struct hosts *h, struct host *host, struct list *link, int64_t *wait_ms);
 
-/* Removes the next delivery whose *host has capacity (drain: any delivery) from its queue. NULL: there is none. */
+/* Removes the next delivery whose *host has capacity (drain: any delivery) from its queue. NULL: there is none.
+ * */
 struct list *hosts_dequeue(struct hosts *h, bool drain, struct host **host);
 
 /* The caller does not use the host that it found. */

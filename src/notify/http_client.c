@@ -73,20 +73,21 @@ add_signature(struct http_client *c, const struct delivery *p, struct header_lis
 {
     char line[WEBHOOK_SIGNATURES_CAP + 64], signatures[WEBHOOK_SIGNATURES_CAP],
         id[DELIVERY_ID_CAP];
-    struct hook hook = {.project = p->leased.queue.project,
-                        .body = buf_view(&p->text),
-                        .sent_s = clock_now_ms(c->config->real) / 1000};
+    struct webhook webhook = {.project = p->leased.queue.project,
+                              .body = buf_view(&p->text),
+                              .sent_s = clock_now_ms(c->config->real) / 1000};
     enum status st;
 
     delivery_id(&p->leased, id);
-    hook.id = bytes_str(id);
-    st = signer_sign_webhook(c->config->webhooks, &hook, signatures);
+    webhook.id = bytes_str(id);
+    st = signer_sign_webhook(c->config->webhooks, &webhook, signatures);
     if (st != ST_OK)
         return st == ST_NOT_FOUND; /* there are no keys, so no signature is sent */
     (void)snprintf(line, sizeof(line), "webhook-signature: %s", signatures);
     if (!add_header(h, line))
         return false;
-    (void)snprintf(line, sizeof(line), "webhook-timestamp: %lld", (long long)hook.sent_s);
+    (void)snprintf(line, sizeof(line), "webhook-timestamp: %lld",
+                   (long long)webhook.sent_s);
     if (!add_header(h, line))
         return false;
     (void)snprintf(line, sizeof(line), "webhook-id: %s", id);
@@ -328,7 +329,8 @@ read_failure(const struct http_client *c, const struct delivery *p, CURLcode res
     long status = 0;
 
     how->timed_out = result == CURLE_OPERATION_TIMEDOUT;
-    /* CURLE_UNSUPPORTED_PROTOCOL means that the response is not HTTP, because URLs with other schemes are not sent. */
+    /* CURLE_UNSUPPORTED_PROTOCOL means that the response is not HTTP, because URLs with other schemes are not
+     * sent. */
     if (result == CURLE_URL_MALFORMAT)
         how->kind = ENDING_IMPOSSIBLE;
     /* 5xx of SMTP is permanent like 4xx of HTTP, but an operator can repair a failed login. */

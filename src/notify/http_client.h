@@ -42,8 +42,8 @@ void http_client_fini(struct http_client *c);
 enum status
 http_client_send(struct http_client *c, struct delivery *d, struct reason *why);
 
-/* Sets all options of the handle. The delivery must not move until it has ended. False: libcurl lacks an option, or has
- * no memory. A part of http_client_send(), for tests. */
+/* Sets all options of the handle. The delivery must not move until it has ended. False: libcurl lacks an
+ * option, or has no memory. A part of http_client_send(), for tests. */
 bool curl_setup(const struct http_client *c, struct delivery *d);
 
 /* Returns a delivery that has ended, and how. NULL: none has ended since. */

@@ -236,7 +236,8 @@ call_metadata(struct call *c, const struct store_metadata *metadata)
 
 /* ---------------------------------------------------------------------- running */
 
-/* The number of keys that the script needs if it lacks some. The script has changed nothing then. 0: it lacks none. */
+/* The number of keys that the script needs if it lacks some. The script has changed nothing then. 0: it lacks
+ * none. */
 static size_t
 missing_keys(const struct call *c)
 {
@@ -248,7 +249,8 @@ missing_keys(const struct call *c)
     return c->where != NULL && wanted > c->key_count ? wanted : 0;
 }
 
-/* Expires what is due, because a script that only reads must not do so. ST_AGAIN: done, call the script again. */
+/* Expires what is due, because a script that only reads must not do so. ST_AGAIN: done, call the script again.
+ * */
 static enum status
 expire_due(struct call *c)
 {

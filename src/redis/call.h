@@ -1,5 +1,6 @@
 /*
- * call: the store on Redis as its operations see it, and the call of a script, from its arguments to its response.
+ * call: the store on Redis as its operations see it, and the call of a script, from its arguments to its
+ * response.
  *
  *     struct call c = call_begin(s, op, where);
  *
@@ -107,9 +108,9 @@ struct call {
     struct reason why;
 };
 
-/* Begin a call with the keys of a queue, and the time. call_begin_all() adds the keys that a queue only sometimes has.
- * While the slot of the queue moves, Redis may refuse such a call. Each call must be ended by call_end() or
- * call_finish(). */
+/* Begin a call with the keys of a queue, and the time. call_begin_all() adds the keys that a queue only
+ * sometimes has. While the slot of the queue moves, Redis may refuse such a call. Each call must be ended by
+ * call_end() or call_finish(). */
 struct call call_begin(struct redis_store *s, const struct store_op *op,
                        const struct store_queue *where);
 struct call call_begin_all(struct redis_store *s, const struct store_op *op,
@@ -144,8 +145,8 @@ call_raw(struct call *c, const void *value, size_t len)
     command_word(&c->words, bytes_of(value, len));
 }
 
-/* Random hexadecimal digits, the first one a letter: the tag of a new queue, or the secret part of the id of a claim
- * or a subscription. Without entropy call_run() returns ST_UNAVAILABLE. */
+/* Random hexadecimal digits, the first one a letter: the tag of a new queue, or the secret part of the id of a
+ * claim or a subscription. Without entropy call_run() returns ST_UNAVAILABLE. */
 void call_random_digits(struct call *c, size_t count);
 
 /* NULL: none. */
@@ -162,8 +163,8 @@ call_limit(struct call *c, size_t limit)
     call_number(c, (int64_t)limit);
 }
 
-/* The id of a message, a claim or a subscription, as a client sent it. If it does not have the form of store/types.h,
- * the script gets "-", so that scripts never parse other texts as numbers. */
+/* The id of a message, a claim or a subscription, as a client sent it. If it does not have the form of
+ * store/types.h, the script gets "-", so that scripts never parse other texts as numbers. */
 void call_id(struct call *c, struct bytes id);
 
 /* A marker, as a client sent it: an id or a number. Anything else counts as absent. */
@@ -174,11 +175,11 @@ enum { METADATA_WORDS = 9 };
 void call_metadata(struct call *c, const struct store_metadata *metadata);
 
 /*
- * Runs the call, and once more if the script needs further keys of the queue. Returns the status of the script, or
- * ST_NO_MEMORY, ST_UNAVAILABLE, ST_OVER_BUDGET, ST_UNCONFIRMED. If call_count() > 0, there is a response.
+ * Runs the call, and once more if the script needs further keys of the queue. Returns the status of the script,
+ * or ST_NO_MEMORY, ST_UNAVAILABLE, ST_OVER_BUDGET, ST_UNCONFIRMED. If call_count() > 0, there is a response.
  *
- * With a status of the script, the response has the shape in SCRIPT_LIST, and readers rely on it. If the shape is
- * wrong, the status is ST_UNAVAILABLE, or ST_UNCONFIRMED for CALL_CHANGE. The words may be anything then.
+ * With a status of the script, the response has the shape in SCRIPT_LIST, and readers rely on it. If the shape
+ * is wrong, the status is ST_UNAVAILABLE, or ST_UNCONFIRMED for CALL_CHANGE. The words may be anything then.
  */
 enum status call_run(struct call *c, enum script script, enum call_kind kind);
 
@@ -195,8 +196,8 @@ size_t call_count(const struct call *c);
 /* True if the response has an i-th word. */
 bool call_has(const struct call *c, size_t i);
 
-/* A word of the response as a text (absent: it is none) or as an integer (0: it is none). Texts are valid until the
- * call ends. */
+/* A word of the response as a text (absent: it is none) or as an integer (0: it is none). Texts are valid until
+ * the call ends. */
 struct bytes call_item(const struct call *c, size_t i);
 int64_t call_integer(const struct call *c, size_t i);
 
@@ -231,8 +232,8 @@ struct index_page {
     uint64_t total;
 };
 
-/* Reads at most `limit` entries of the queues of a project, or of the list of projects (NULL), after the name `marker`
- * (absent: from the first one). The page must be released in any case. */
+/* Reads at most `limit` entries of the queues of a project, or of the list of projects (NULL), after the name
+ * `marker` (absent: from the first one). The page must be released in any case. */
 enum status
 queue_index_page(struct redis_store *s, const struct bytes *project, enum store_kind kind,
                  struct bytes marker, size_t limit, struct index_page *out);
@@ -264,9 +265,9 @@ void maintenance_end(struct maintenance *m);
 
 /*
  * Transfers dead letters of a response out of this queue, for at most a minute. From word `from` on, two words
- * describe each: the id of the transfer, and the dead letter. Other processes may transfer the same dead letters
- * later. Dead letters that cannot be posted now stay in X. Only a caller that needs all of them transferred needs
- * the status.
+ * describe each: the id of the transfer, and the dead letter. Other processes may transfer the same dead
+ * letters later. Dead letters that cannot be posted now stay in X. Only a caller that needs all of them
+ * transferred needs the status.
  */
 enum status outbox_deliver(const struct call *c, size_t from, const struct store_op *op,
                            const struct store_queue *where);

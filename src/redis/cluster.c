@@ -9,9 +9,8 @@
 #include <stdlib.h>
 
 enum {
-    REDIRECTIONS = 8, /* of one request, before it backs off */
-    PAUSE_LEAST_MS =
-        5, /* the first pause of a request that backs off. Each next one is doubled */
+    REDIRECTIONS = 8,   /* of one request, before it backs off */
+    PAUSE_LEAST_MS = 5, /* first pause before a retry, then doubled each time */
     PAUSE_MOST_MS = 200,
     MAP_RESPONSE_MS = 500 /* time limit for the response to CLUSTER SLOTS */
 };

@@ -4,12 +4,12 @@
  * A request is one script whose keys are in one slot. The wire sends it to the primary of the slot (wire.h). A
  * change ends when the configured number of replicas has confirmed it (WAIT).
  *
- * claimd follows redirections (MOVED, ASK). It retries while a node is temporarily unable (TRYAGAIN, CLUSTERDOWN,
- * LOADING, a failed primary), until patience_ms. After a timeout of a node, requests for it fail at once for a
- * second, so that they do not use up the threads.
+ * claimd follows redirections (MOVED, ASK). It retries while a node is temporarily unable (TRYAGAIN,
+ * CLUSTERDOWN, LOADING, a failed primary), until patience_ms. After a timeout of a node, requests for it fail
+ * at once for a second, so that they do not use up the threads.
  *
- *   Outcome   ST_OK: executed, and confirmed if it is a change. ST_UNCONFIRMED: perhaps executed; there may be a
- *             response. ST_UNAVAILABLE: not executed. ST_OVER_BUDGET: not executed, Redis has no memory
+ *   Outcome   ST_OK: executed, and confirmed if it is a change. ST_UNCONFIRMED: perhaps executed; there may be
+ *             a response. ST_UNAVAILABLE: not executed. ST_OVER_BUDGET: not executed, Redis has no memory
  *   Threads   of a cluster: any. Of a client: one at a time
  *   Blocking  cluster_run(), at most patience_ms + 2 response_ms. In a fiber it parks, and a thread of the pool
  *             does what blocks (opening a connection, backing off)
@@ -25,8 +25,8 @@
 /*
  * The node of each slot, as far as claimd knows.
  *
- * A node is known by its index, which is valid within one generation. If the map is full, it forgets all nodes and
- * a new generation begins.
+ * A node is known by its index, which is valid within one generation. If the map is full, it forgets all nodes
+ * and a new generation begins.
  *
  *   Threads  any
  *   Memory   64 KB, and 264 bytes for each of MAP_NODES
@@ -60,8 +60,9 @@ map_generation(const struct map *m)
 /* The primary of a slot, or MAP_NOWHERE. */
 uint16_t map_find(struct map *m, uint16_t slot);
 
-/* Walks the nodes that have slots: returns the owner of the next range, from slot *at on (0 at first), and moves *at
- * past the range. MAP_NOWHERE: there are no more. A node with several ranges comes several times. O(slots). */
+/* Walks the nodes that have slots: returns the owner of the next range, from slot *at on (0 at first), and
+ * moves *at past the range. MAP_NOWHERE: there are no more. A node with several ranges comes several times.
+ * O(slots). */
 uint16_t map_next_owner(struct map *m, uint16_t *at);
 
 /* The slot is at this node now. */
@@ -127,7 +128,8 @@ struct cluster_request {
     redisReply *response;        /* out, owned: cluster_request_end() */
 };
 
-/* Learns where the slots are. ST_UNAVAILABLE with a reason: no node responds, or the user or the password is wrong. */
+/* Learns where the slots are. ST_UNAVAILABLE with a reason: no node responds, or the user or the password is
+ * wrong. */
 enum status
 cluster_open(struct cluster *c, const struct cluster_config *config, struct reason *why);
 void cluster_close(struct cluster *c);

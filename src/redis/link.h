@@ -156,8 +156,8 @@ redisReply *link_next_response(struct link *l);
 /* NULL is fine. */
 void link_free_response(const struct link *l, redisReply *response);
 
-/* Sends one command and returns its response, owned. ST_UNAVAILABLE with a reason: the link has failed, more than
- * one response has arrived, or the response is an error. Then *out is NULL. */
+/* Sends one command and returns its response, owned. ST_UNAVAILABLE with a reason: the link has failed, more
+ * than one response has arrived, or the response is an error. Then *out is NULL. */
 enum status link_command(struct link *l, const struct bytes *words, size_t count,
                          redisReply **out, struct reason *why);
 

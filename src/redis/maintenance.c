@@ -1,11 +1,12 @@
 /*
- * maintenance: a thread of a store on Redis for work that no request does. It wakes waiters (waiting.h), listens for
- * changes by other processes, renews the leases of deliveries (subscription_ops.h) and refreshes the map of the slots.
+ * maintenance: a thread of a store on Redis for work that no request does. It wakes waiters (waiting.h),
+ * listens for changes by other processes, renews the leases of deliveries (subscription_ops.h) and refreshes
+ * the map of the slots.
  *
- * Each queue has a channel in the slot of its keys (sharded pub/sub of Redis 7). Scripts publish to it when messages
- * become ready while a process listens, and when the queue is deleted (lib/queue.lua). The thread has a connection to
- * each node whose channels it needs. If the connection breaks or the slot moves, the thread subscribes again.
- * Notifications in between are lost, so claimd also wakes waiters from time to time.
+ * Each queue has a channel in the slot of its keys (sharded pub/sub of Redis 7). Scripts publish to it when
+ * messages become ready while a process listens, and when the queue is deleted (lib/queue.lua). The thread has
+ * a connection to each node whose channels it needs. If the connection breaks or the slot moves, the thread
+ * subscribes again. Notifications in between are lost, so claimd also wakes waiters from time to time.
  *
  *     channel:   unsubscribed --SSUBSCRIBE confirmed--> subscribed --no waiter for KEPT_MS--> removed
  *                     ^                                      |
@@ -30,11 +31,10 @@
 enum {
     NODES = 256, /* maximum number of nodes that a process listens to */
     SLEEP_MOST_MS = 10000,
-    MAP_MS = 30000,  /* maximum age of the map */
-    RETRY_MS = 1000, /* time between two attempts to subscribe */
-    KEPT_MS = 30000, /* time from the last waiter to the removal of a channel */
-    SILENCE_MS =
-        10000 /* time from the last message of a node to a PING, and to its end */
+    MAP_MS = 30000,    /* maximum age of the map */
+    RETRY_MS = 1000,   /* time between two attempts to subscribe */
+    KEPT_MS = 30000,   /* time from the last waiter to the removal of a channel */
+    SILENCE_MS = 10000 /* silence of a node until a PING, and until it is dropped */
 };
 
 /* A connection that only listens. */

@@ -18,8 +18,8 @@ struct batch_pin {
     struct store_message messages[];
 };
 
-/* Makes space for `count` views. An operation that delivers messages does so before it calls the script, so that it
- * can return what it delivers. NULL: no memory. */
+/* Makes space for `count` views. An operation that delivers messages does so before it calls the script, so
+ * that it can return what it delivers. NULL: no memory. */
 static struct batch_pin *
 batch_pin_new(struct redis_store *s, size_t count)
 {
@@ -44,8 +44,9 @@ message_view_fill(const struct call *c, size_t at, struct store_message *out)
     out->pin = (void *)(uintptr_t)head.posted_ms;
 }
 
-/* The number of messages from word `from` on. Each has four words (number, head, body, claim). The list ends at the
- * end of the response or at an empty number. call_run() has checked that there are no more than requested. */
+/* The number of messages from word `from` on. Each has four words (number, head, body, claim). The list ends at
+ * the end of the response or at an empty number. call_run() has checked that there are no more than requested.
+ * */
 static size_t
 response_message_count(const struct call *c, size_t from)
 {
@@ -56,7 +57,8 @@ response_message_count(const struct call *c, size_t from)
     return count;
 }
 
-/* Fills a batch with the messages from word `from` on. The batch takes ownership of the space and the response. */
+/* Fills a batch with the messages from word `from` on. The batch takes ownership of the space and the response.
+ * */
 static void
 batch_fill(struct call *c, size_t from, struct batch_pin *pin, struct store_batch *out)
 {
@@ -120,8 +122,8 @@ finish_delivery(struct redis_store *s, struct store_op *op,
     return ST_OK;
 }
 
-/* Adds the limits of scripts that deliver messages: the number of messages, the number reserved for earlier waiters,
- * and the bytes of bodies that fit into the response. */
+/* Adds the limits of scripts that deliver messages: the number of messages, the number reserved for earlier
+ * waiters, and the bytes of bodies that fit into the response. */
 static void
 call_add_limits(struct call *c, const struct store_op *op, size_t limit,
                 const struct store_batch *batch)
@@ -234,7 +236,8 @@ redis_message_get(struct store *store, struct store_op *op,
 
 /* ---------------------------------------------------------------------- deletion */
 
-/* Counts deleted messages. Of claimed ones it also counts the time since the claim, and the number of claims. */
+/* Counts deleted messages. Of claimed ones it also counts the time since the claim, and the number of claims.
+ * */
 static void
 count_deleted(const struct call *c, enum status st, bool with_claim)
 {
@@ -303,13 +306,15 @@ redis_message_pop(struct store *store, struct store_op *op,
  * A dead letter moves from its queue to its dead-letter queue, which may be in another slot:
  *
  *     claim_create, queue_delete   move the dead letter out of its queue into key X of the queue (the outbox)
- *     dead_letter_post             posts it to the dead-letter queue, which remembers the id of the transfer, so that
+ *     dead_letter_post             posts it to the dead-letter queue, which remembers the id of the transfer,
+ *     so that
  *                                  the dead letter arrives once
  *     outbox_done                  removes it from X
- *     transfer_forget              the dead-letter queue forgets the id, later than any process can still post it
+ *     transfer_forget              the dead-letter queue forgets the id, later than any process can still post
+ *     it
  *
- * So a dead letter is in one of the queues or in X, and is never lost. If a process ends in between, the next claim
- * (some seconds later) or the deletion of the queue completes the transfer.
+ * So a dead letter is in one of the queues or in X, and is never lost. If a process ends in between, the next
+ * claim (some seconds later) or the deletion of the queue completes the transfer.
  */
 
 /* Offsets in a dead letter, as the script packs it. */
@@ -402,16 +407,16 @@ dead_letter_post_encrypted(struct redis_store *s, const struct store_op *op,
     return st;
 }
 
-/* The first `count` dead letters have arrived and left X, so their queues may forget the transfers. If this call is
- * lost, they forget them after a week. Consecutive dead letters for the same queue share a call. */
+/* The first `count` dead letters have arrived and left X, so their queues may forget the transfers. If this
+ * call is lost, they forget them after a week. Consecutive dead letters for the same queue share a call. */
 static void
 forget_transfers(const struct call *c, size_t from, size_t count,
                  const struct store_op *op, const struct store_queue *where)
 {
     const struct cluster_config *config = &c->store->cluster.config;
     const int64_t run_ms = config->patience_ms + 2 * config->link.response_ms;
-    /* Twice as long as a lease and its last post can take, because another process may have leased the same dead
-     * letters before. */
+    /* Twice as long as a lease and its last post can take, because another process may have leased the same
+     * dead letters before. */
     const int64_t remembered_ms = 2 * (TRANSFER_MS + 2 * run_ms);
     struct store_queue to = {.project = where->project, .kind = where->kind};
     struct dead_letter l;
@@ -511,7 +516,8 @@ write_claim_id(const struct call *c, struct store_id *out)
                    (unsigned long long)call_integer(c, NUMBER));
 }
 
-/* Fills the batch with the claimed messages, or with those that must be decrypted first. Transfers dead letters. */
+/* Fills the batch with the claimed messages, or with those that must be decrypted first. Transfers dead
+ * letters. */
 static enum status
 claim_fill_batch(struct call *c, struct batch_pin *pin, enum status st,
                  const struct store_op *op, struct store_batch *out)

@@ -5,15 +5,15 @@
 /* ---------------------------------------------------------------------- index */
 
 /*
- * The index has a list of queues for each project, and a list of projects. A queue and its list are in different
- * slots, so they change one after the other:
+ * The index has a list of queues for each project, and a list of projects. A queue and its list are in
+ * different slots, so they change one after the other:
  *
  *     create   1. make the queue, marked as not listed   2. add the entry, with the tag of the queue
  *              3. remove the mark; if the queue was deleted meanwhile, remove the entry
  *     delete   1. delete the queue   2. remove the entry with its tag
  *
- * The list of projects also keeps projects without queues. If a process ends between the steps, the name of a deleted
- * queue may stay in the list. That has no effect on a new queue of this name, which has another tag.
+ * The list of projects also keeps projects without queues. If a process ends between the steps, the name of a
+ * deleted queue may stay in the list. That has no effect on a new queue of this name, which has another tag.
  */
 
 /* Adds or removes an entry of the list of a project, or of the list of projects (NULL). */
@@ -90,7 +90,8 @@ queue_index_remove(struct redis_store *s, const struct store_queue *where,
     return index_change_queue(s, where, tag, SCRIPT_index_remove);
 }
 
-/* Reads a page of the entries after `marker` and `suffix`, one behind the other, in the order of ZRANGEBYLEX. */
+/* Reads a page of the entries after `marker` and `suffix`, one behind the other, in the order of ZRANGEBYLEX.
+ * */
 static enum status
 index_read_page(struct redis_store *s, const struct bytes *project, enum store_kind kind,
                 struct bytes marker, struct bytes suffix, size_t limit,
@@ -224,8 +225,8 @@ redis_queue_update(struct store *store, struct store_op *op,
 
 /* ---------------------------------------------------------------------- views */
 
-/* Makes a view that owns its texts: name, metadata and dead-letter queue. `c`: the response of queue_get; NULL: without
- * metadata. */
+/* Makes a view that owns its texts: name, metadata and dead-letter queue. `c`: the response of queue_get; NULL:
+ * without metadata. */
 static enum status
 message_view_fill(struct redis_store *s, struct store_queue_view *view, struct bytes name,
                   const struct call *c)

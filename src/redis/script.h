@@ -1,7 +1,7 @@
 /*
- * script: the Lua scripts of src/redis/scripts, their keys, arguments and responses. The scripts are functions of
- * one library (redis.io/docs/interact/programmability/functions-intro), one for each operation. The library is a
- * part of the program.
+ * script: the Lua scripts of src/redis/scripts, their keys, arguments and responses. The scripts are functions
+ * of one library (redis.io/docs/interact/programmability/functions-intro), one for each operation. The library
+ * is a part of the program.
  */
 #ifndef REDIS_SCRIPT_H
 #define REDIS_SCRIPT_H
@@ -83,7 +83,8 @@ bool message_head_read(struct bytes text, struct message_head *out)
 
 /*
  * The shape of the response of a script. A response is a list: a status (enum response_status), the lead, and
- * groups of words. A response with another status than OK may consist of the status alone. Each word has a kind:
+ * groups of words. A response with another status than OK may consist of the status alone. Each word has a
+ * kind:
  *
  *     i  an integer from -2^53 to 2^53; also as a text
  *     n  likewise, not negative

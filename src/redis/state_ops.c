@@ -78,8 +78,8 @@ message_record_read(const struct call *c, size_t at, struct slice *s,
     message_id_write(call_item(c, TAG), m->number, head.original_id, &m->id);
 }
 
-/* How a read goes on (store_records.resume): the number of the last message or subscription, the tag of the queue,
- * and the stage. */
+/* How a read goes on (store_records.resume): the number of the last message or subscription, the tag of the
+ * queue, and the stage. */
 enum { AT, READ_TAG, STAGE, MESSAGES_STAGE = 0, SUBSCRIPTIONS_STAGE };
 
 static enum status

@@ -1,7 +1,7 @@
 /*
- * stats_scan: the metrics of queues on Redis. Redis has no sums, so claimd reads one queue after the other when a client
- * requests metrics, but at most once a second. It reads the first `shown_queues` queues in the order of projects and
- * names, which /metrics lists one by one.
+ * stats_scan: the metrics of queues on Redis. Redis has no sums, so claimd reads one queue after the other when
+ * a client requests metrics, but at most once a second. It reads the first `shown_queues` queues in the order
+ * of projects and names, which /metrics lists one by one.
  *
  *   Threads  any. One thread scans. The others wait for its result, fibers on the thread pool
  *   Cost     of a scan: a script for each queue, and two for each project

@@ -1,10 +1,10 @@
 /*
  * store: opens and closes the store on Redis, and checks the Redis that it uses.
  *
- * The preflight checks whether this Redis, or this cluster, could lose confirmed data. It runs when the store is
- * opened, because data would be at risk afterwards (docs/scale-out.md, "Checks at the start"). claimd refuses an unfit
- * Redis with advice. With `unsafe` in the URL, or with one Redis without a cluster, which survives little anyway,
- * claimd only logs a warning.
+ * The preflight checks whether this Redis, or this cluster, could lose confirmed data. It runs when the store
+ * is opened, because data would be at risk afterwards (docs/scale-out.md, "Checks at the start"). claimd
+ * refuses an unfit Redis with advice. With `unsafe` in the URL, or with one Redis without a cluster, which
+ * survives little anyway, claimd only logs a warning.
  */
 #include "redis/call.h"
 #include "redis/subscription_ops.h"

@@ -461,7 +461,8 @@ poll_due_list(struct redis_store *s, const struct store_op *op, unsigned list_no
     return st;
 }
 
-/* Takes a delivery that no caller has yet. NULL: there is none, and *list_no is the list to poll now (DUE_LISTS: none).
+/* Takes a delivery that no caller has yet. NULL: there is none, and *list_no is the list to poll now
+ * (DUE_LISTS: none).
  */
 static struct leased *
 take_ready(struct deliveries *d, int64_t now_ms, unsigned *list_no)
@@ -553,8 +554,8 @@ redis_delivery_watch(struct store *store, struct store_listener *listener)
     lock_release(&d->lock);
 }
 
-/* If the oldest renewal is due, notes the renewal and copies the delivery, with the texts of its queue in `text`.
- * False: no renewal is due. */
+/* If the oldest renewal is due, notes the renewal and copies the delivery, with the texts of its queue in
+ * `text`. False: no renewal is due. */
 static bool
 renew_oldest(struct deliveries *d, int64_t now_ms, struct buf *text,
              struct store_delivery *view, int64_t *token)
@@ -591,7 +592,8 @@ delivery_leases_renew(struct redis_store *s)
     struct buf text;
 
     buf_init(&text, s->config.mem);
-    /* One lease at a time, so that a node that does not respond delays the other work of the thread only once. */
+    /* One lease at a time, so that a node that does not respond delays the other work of the thread only once.
+     * */
     if (renew_oldest(d, now_ms, &text, &view, &token)) {
         struct call c = call_begin(s, &op, &view.queue);
 

@@ -2,10 +2,10 @@
  * subscription_ops: subscriptions of queues on Redis, and the deliveries to their subscribers
  * (store/subscription.h). A script leases each delivery to one process.
  *
- * A few lists contain the queues with subscriptions, ordered by the time of their next delivery. A process leases the
- * first queue of a list, leases some of its due deliveries, and sets the time of the next one. Until the outcome of a
- * delivery is known, the maintenance thread renews its lease. If the process ends, the lease ends, and another process
- * delivers again.
+ * A few lists contain the queues with subscriptions, ordered by the time of their next delivery. A process
+ * leases the first queue of a list, leases some of its due deliveries, and sets the time of the next one. Until
+ * the outcome of a delivery is known, the maintenance thread renews its lease. If the process ends, the lease
+ * ends, and another process delivers again.
  *
  *     post                                 -> delivery_mark_due()        adds the queue to its list
  *     store_delivery_next()                -> due_lease, delivery_lease, due_set
@@ -56,13 +56,13 @@ enum status deliveries_open(struct redis_store *s);
 /* No caller may have a delivery. Does nothing if s->deliveries is NULL. */
 void deliveries_close(struct redis_store *s);
 
-/* The queue has a delivery at this time of the store (0: now; negative: none). If Redis does not respond, the queue
- * comes due later. */
+/* The queue has a delivery at this time of the store (0: now; negative: none). If Redis does not respond, the
+ * queue comes due later. */
 void delivery_mark_due(struct redis_store *s, const struct store_op *op,
                        const struct store_queue *where, int64_t ms);
 
-/* For the maintenance thread: renews a lease, and notifies the listener if a delivery may be due. Returns when to call
- * it again, in ms of the stopwatch. */
+/* For the maintenance thread: renews a lease, and notifies the listener if a delivery may be due. Returns when
+ * to call it again, in ms of the stopwatch. */
 int64_t delivery_leases_renew(struct redis_store *s);
 
 #endif

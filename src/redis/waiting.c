@@ -10,7 +10,7 @@ enum {
     WAKE_MOST = 256,     /* waiters that one thread wakes before it releases the lock */
     RETRY_MS = 1000,     /* time to the next count if Redis does not respond */
     UNNOTIFIED_MS =
-        2000, /* longest delay by a lost notification; 1 ms more for each wait queue */
+        2000,         /* delay by a lost notification; 1 ms more for each wait queue */
     WATCH_MS = 60000, /* time for which scripts publish after a count */
     WHEEL_MOVES = 256 /* steps of the wheel while the lock is held */
 };
@@ -18,10 +18,9 @@ enum {
 struct waiting {
     struct lock lock;
     struct hashmap waitqueues;
-    struct list
-        dirty_list;       /* wait queues that the maintenance thread does not know yet */
-    struct wheel *wheel;  /* timers of wait queues; NULL: there was no wait queue yet */
-    bool has_maintenance; /* waiting_set_maintenance() was called */
+    struct list dirty_list; /* wait queues that are new to the maintenance thread */
+    struct wheel *wheel;    /* timers of wait queues; NULL: there was no wait queue yet */
+    bool has_maintenance;   /* waiting_set_maintenance() was called */
     void (*wake)(void *arg);
     void *arg;
     _Atomic size_t count; /* of wait queues */
@@ -115,8 +114,8 @@ count_ready(struct redis_store *s, const struct store_op *op,
     return st;
 }
 
-/* Arms the timer of the wait queue (wait_ms; -1: no deadline). With a maintenance thread the timer also makes up for lost
- * notifications. */
+/* Arms the timer of the wait queue (wait_ms; -1: no deadline). With a maintenance thread the timer also makes
+ * up for lost notifications. */
 static void
 arm_timer(struct waiting *w, struct waitqueue *waitqueue, int64_t now_ms, int64_t wait_ms)
 {

@@ -93,8 +93,9 @@ pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms)
     return st;
 }
 
-/* Removes the number at the beginning of a response. Errors have none. Returns the rest, owned. NULL: the number is
- * that of another request, or the response is not of a script of claimd. Takes ownership of `numbered`. */
+/* Removes the number at the beginning of a response. Errors have none. Returns the rest, owned. NULL: the
+ * number is that of another request, or the response is not of a script of claimd. Takes ownership of
+ * `numbered`. */
 static redisReply *
 strip_number(const struct pipeline *p, redisReply *numbered, uint64_t number)
 {
@@ -112,8 +113,8 @@ strip_number(const struct pipeline *p, redisReply *numbered, uint64_t number)
     return response;
 }
 
-/* Gives a response to its request, or reads that of WAIT (*confirmed). COMPLETE: it was the last response. FAILED:
- * it belongs to another request. Takes ownership of the response. */
+/* Gives a response to its request, or reads that of WAIT (*confirmed). COMPLETE: it was the last response.
+ * FAILED: it belongs to another request. Takes ownership of the response. */
 static enum pipeline_state
 accept_response(struct pipeline *p, redisReply *response, long long *confirmed)
 {
@@ -238,9 +239,8 @@ pipeline_reject_waiting(struct pipeline *p, enum request_outcome outcome,
 
 enum {
     EVENTS = 32,
-    HUNG_MS = 1000, /* time without requests after a timeout */
-    PIPELINE_RESPONSES =
-        4 << 20 /* bytes of responses that a pipeline should have at most */
+    HUNG_MS = 1000,              /* time without requests after a timeout */
+    PIPELINE_RESPONSES = 4 << 20 /* intended maximum of bytes */
 };
 
 static const int64_t MS_NS = 1000000;
@@ -393,8 +393,8 @@ move_node(struct wire_node *n, struct list *to)
         list_add_before(to, &n->link);
 }
 
-/* Counts the bytes of the responses. Limits the requests of the next pipeline so that responses of the same size have
- * at most PIPELINE_RESPONSES bytes. */
+/* Counts the bytes of the responses. Limits the requests of the next pipeline so that responses of the same
+ * size have at most PIPELINE_RESPONSES bytes. */
 static void
 note_responses(struct wire *w, struct wire_node *n)
 {
@@ -454,7 +454,8 @@ read_responses(struct wire *w, struct wire_node *n, struct list *ended)
     }
 }
 
-/* Writes as much of the pipeline as the socket takes. If there is more, epoll reports when the socket is writable. */
+/* Writes as much of the pipeline as the socket takes. If there is more, epoll reports when the socket is
+ * writable. */
 static void
 write_pipeline(struct wire *w, struct wire_node *n, struct list *ended)
 {
@@ -596,7 +597,8 @@ take_submitted(struct wire *w)
     }
 }
 
-/* Aborts the pipelines of nodes that have not responded in time, and rejects the requests that wait for them. */
+/* Aborts the pipelines of nodes that have not responded in time, and rejects the requests that wait for them.
+ * */
 static void
 expire_hung_nodes(struct wire *w, struct list *ended)
 {

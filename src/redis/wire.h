@@ -9,8 +9,8 @@
  * Each node has one connection and one pipeline under way. The more requests there are, the less each request
  * costs the nodes. A lone request is sent at once.
  *
- * The thread does not open connections. If a node has none, the caller gets REQUEST_UNLINKED, opens a connection,
- * gives it to the wire and runs the request again.
+ * The thread does not open connections. If a node has none, the caller gets REQUEST_UNLINKED, opens a
+ * connection, gives it to the wire and runs the request again.
  *
  *   Order     requests for a node are sent in the order in which they came
  *   Threads   any
@@ -33,16 +33,16 @@
 /* ---------------------------------------------------------------------- pipeline */
 
 /*
- * The connection to a node, and the requests that are sent together. While one pipeline is under way, new requests
- * wait. The next pipeline carries all of them, with one WAIT at its end (group commit).
+ * The connection to a node, and the requests that are sent together. While one pipeline is under way, new
+ * requests wait. The next pipeline carries all of them, with one WAIT at its end (group commit).
  *
- * If replicas confirm changes, each pipeline costs a round trip to them and a sync of their files. Therefore the
- * next pipeline waits until it has as many requests as the last one, because the same callers are likely to send
- * requests again. It waits at most half of the time that the last pipeline took, and at most 2 ms.
+ * If replicas confirm changes, each pipeline costs a round trip to them and a sync of their files. Therefore
+ * the next pipeline waits until it has as many requests as the last one, because the same callers are likely to
+ * send requests again. It waits at most half of the time that the last pipeline took, and at most 2 ms.
  *
- * Each request ends with a number, and its response begins with this number (make_callback() in scripts/lib/queue.lua). If
- * the numbers differ, or bytes are left after the last response, the pipeline fails and the wire closes its link. So
- * no request ever gets the response of another.
+ * Each request ends with a number, and its response begins with this number (make_callback() in
+ * scripts/lib/queue.lua). If the numbers differ, or bytes are left after the last response, the pipeline fails
+ * and the wire closes its link. So no request ever gets the response of another.
  *
  *   Threads   one: that of the wire
  *   Blocking  never
@@ -94,11 +94,10 @@ request_of(struct list *link)
 
 struct pipeline {
     struct link link;
-    struct list waiting; /* requests of the next pipeline */
-    size_t count;        /* of waiting requests */
-    struct list sent;    /* requests under way */
-    struct list *
-        next; /* the first one of `sent` without a response; &sent: that of WAIT is missing */
+    struct list waiting;   /* requests of the next pipeline */
+    size_t count;          /* of waiting requests */
+    struct list sent;      /* requests under way */
+    struct list *next;     /* first of `sent` without a response; &sent: WAIT has none */
     uint64_t number;       /* of the latest request */
     unsigned replicas;     /* that WAIT names; 0: there is no WAIT */
     bool asking_confirmed; /* the response to ASKING has arrived */
@@ -122,8 +121,8 @@ void pipeline_add(struct pipeline *p, struct request *request);
 /* When the next pipeline is due, if none is under way and requests wait. */
 int64_t pipeline_due_ns(const struct pipeline *p);
 
-/* Begins the next pipeline, with at most `most` requests. The caller writes it with link_write(). ST_NO_MEMORY: the
- * caller must not write. */
+/* Begins the next pipeline, with at most `most` requests. The caller writes it with link_write(). ST_NO_MEMORY:
+ * the caller must not write. */
 enum status pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms);
 
 enum pipeline_state { PIPELINE_INCOMPLETE, PIPELINE_COMPLETE, PIPELINE_FAILED };
@@ -174,11 +173,10 @@ struct wire {
     pthread_t thread;
     bool started;
     _Atomic bool closing;
-    _Atomic uint64_t pipelines;    /* that have ended */
-    _Atomic size_t response_bytes; /* that callers hold */
-    _Atomic int64_t
-        hung_ns[MAP_NODES]; /* time of the last timeout; 0: none since a response */
-    _Atomic bool linked[MAP_NODES]; /* there is a connection */
+    _Atomic uint64_t pipelines;         /* that have ended */
+    _Atomic size_t response_bytes;      /* that callers hold */
+    _Atomic int64_t hung_ns[MAP_NODES]; /* last timeout; 0: none since a response */
+    _Atomic bool linked[MAP_NODES];     /* there is a connection */
     /* The rest belongs to the thread. */
     unsigned generation;
     struct wire_node *nodes;

@@ -23,11 +23,11 @@ cipher_derive(struct bytes master, struct bytes salt, struct bytes info, uint8_t
     if (error == 0)
         error = gnutls_hkdf_expand(GNUTLS_MAC_SHA256, &key, &of, out, len);
     explicit_bzero(middle, sizeof(middle));
-    return error == 0 ? ST_OK : ST_NO_MEMORY; /* the algorithms are there */
+    return error == 0 ? ST_OK : ST_NO_MEMORY; /* GnuTLS has these algorithms */
 }
 
 static enum status
-open_cipher(const uint8_t key[CIPHER_KEY], gnutls_aead_cipher_hd_t *out)
+cipher_open(const uint8_t key[CIPHER_KEY], gnutls_aead_cipher_hd_t *out)
 {
     const gnutls_datum_t secret = {(unsigned char *)(uintptr_t)key, CIPHER_KEY};
 
@@ -42,7 +42,7 @@ cipher_encrypt(const uint8_t key[CIPHER_KEY], const uint8_t nonce[CIPHER_NONCE],
 {
     size_t len = text.len + CIPHER_TAG;
     gnutls_aead_cipher_hd_t cipher;
-    enum status st = open_cipher(key, &cipher);
+    enum status st = cipher_open(key, &cipher);
     int error;
 
     if (st != ST_OK)
@@ -52,7 +52,7 @@ cipher_encrypt(const uint8_t key[CIPHER_KEY], const uint8_t nonce[CIPHER_NONCE],
                                        to, &len);
     gnutls_aead_cipher_deinit(cipher);
     ENSURE(error != 0 || len == text.len + CIPHER_TAG);
-    return error == 0 ? ST_OK : ST_NO_MEMORY; /* nothing else can be wrong */
+    return error == 0 ? ST_OK : ST_NO_MEMORY; /* the only possible error */
 }
 
 enum status
@@ -61,7 +61,7 @@ cipher_decrypt(const uint8_t key[CIPHER_KEY], const uint8_t nonce[CIPHER_NONCE],
 {
     size_t room = text.len - CIPHER_TAG, len = room;
     gnutls_aead_cipher_hd_t cipher;
-    enum status st = open_cipher(key, &cipher);
+    enum status st = cipher_open(key, &cipher);
     int error;
 
     if (st != ST_OK)
@@ -72,6 +72,6 @@ cipher_decrypt(const uint8_t key[CIPHER_KEY], const uint8_t nonce[CIPHER_NONCE],
     gnutls_aead_cipher_deinit(cipher);
     if (error == 0)
         return ST_OK;
-    memset(to, 0, room); /* the text that it would have been is nobody's */
+    memset(to, 0, room); /* the unauthenticated text must not be used */
     return error == GNUTLS_E_MEMORY_ERROR ? ST_NO_MEMORY : ST_DAMAGED;
 }

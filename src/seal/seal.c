@@ -2,7 +2,7 @@
 
 #include "claimd/base/entropy.h"
 #include "claimd/base/invariant.h"
-#include "claimd/base/lock.h"
+#include "claimd/ds/list.h"
 #include "claimd/json/line_list.h"
 #include "seal/cipher.h"
 
@@ -14,16 +14,16 @@ enum { SALT = 16, NUMBER = 8, HEAD = 1 + sizeof(struct key_id) + SALT + NUMBER }
 static_assert(HEAD + CIPHER_TAG == SEAL_OVERHEAD, "by which a body grows");
 
 /*
- * AES-GCM is no longer safe when a nonce comes twice under a key, and wears out with the blocks
- * of a key: 2^30 bodies of 256 KB are 2^44 blocks, which leaves a chance of 2^-40.
+ * AES-GCM is not safe if a key encrypts two texts with the same nonce, and less safe the more blocks a key
+ * encrypts: with 2^30 bodies of 256 KB (2^44 blocks) the chance of an attack is 2^-40.
  */
 static const uint64_t bodies_per_salt = UINT64_C(1) << 30;
 
-/* CACHED: salts whose keys are remembered; MISSING: ids of keys that were told of. */
-enum { CACHED = 64, MISSING = 16 };
+/* CACHED: derived keys. REPORTED_MOST: ids of missing keys. */
+enum { CACHED = 64, REPORTED_MOST = 16 };
 
-/* What one body is sealed with. */
-struct ticket {
+/* The key and the number of one body. */
+struct body_key {
     struct key_id id;
     uint8_t salt[SALT];
     uint8_t key[CIPHER_KEY];
@@ -40,14 +40,13 @@ struct seal {
     seal_trouble_fn *trouble;
     void *arg;
     _Atomic uint64_t opened;
-    struct lock lock; /* guards what is behind it */
-    struct key_ring ring;
-    uint64_t generation;   /* of the ring */
-    struct ticket present; /* the next one, if `drawn` */
-    bool drawn;
-    struct ticket cache[CACHED]; /* by salt; with a number of 0 it is empty */
-    struct key_id missing[MISSING];
-    size_t missing_count;
+    struct shared_keys keys; /* its lock guards all that follows */
+    uint64_t generation;     /* of the keys */
+    struct body_key current; /* of the latest body */
+    bool current_valid;
+    struct body_key cache[CACHED];         /* by salt; number 0: empty */
+    struct key_id reported[REPORTED_MOST]; /* missing keys */
+    size_t reported_count;
     struct seal_figures figures;
     struct entropy entropy;
 };
@@ -59,9 +58,7 @@ enum { HEX_DIGITS = 2 * CIPHER_KEY, BASE64_DIGITS = 44 };
 static void
 key_id_write(const struct key_id *id, char out[SEAL_KEY_ID_DIGITS + 1])
 {
-    for (size_t i = 0; i < sizeof(id->bytes); i++)
-        hex_write(out + 2 * i, id->bytes[i], 2);
-    out[SEAL_KEY_ID_DIGITS] = '\0';
+    *hex_write_bytes(out, bytes_of((const char *)id->bytes, sizeof(id->bytes))) = '\0';
 }
 
 static bool
@@ -109,7 +106,7 @@ read_base64(struct bytes line, uint8_t out[CIPHER_KEY])
     return good;
 }
 
-/* A key is named by what HKDF makes of it, which tells nothing of it. */
+/* The id of a key is derived from it by HKDF, so it reveals nothing about the key. */
 static enum status
 read_key(const struct key_ring *ring, struct bytes line, struct key *out,
          struct reason *why)
@@ -131,6 +128,20 @@ read_key(const struct key_ring *ring, struct bytes line, struct key *out,
     return st;
 }
 
+/* Called when the keys are replaced: wipes all that was derived from the former keys. */
+static void
+forget_derived(struct shared_keys *keys)
+{
+    struct seal *s = container_of(keys, struct seal, keys);
+
+    lock_assert_held(&keys->lock);
+    s->generation++;
+    s->current_valid = false;
+    s->reported_count = 0;
+    explicit_bzero(&s->current, sizeof(s->current));
+    explicit_bzero(s->cache, sizeof(s->cache));
+}
+
 enum status
 seal_new(const struct seal_config *config, struct seal **out)
 {
@@ -142,7 +153,7 @@ seal_new(const struct seal_config *config, struct seal **out)
     s->most = config->bodies_per_salt != 0 ? config->bodies_per_salt : bodies_per_salt;
     s->trouble = config->trouble;
     s->arg = config->arg;
-    lock_init(&s->lock);
+    shared_keys_init(&s->keys, forget_derived);
     entropy_init_system(&s->entropy);
     *out = s;
     return ST_OK;
@@ -153,58 +164,22 @@ seal_free(struct seal *s)
 {
     if (s == NULL)
         return;
-    lock_fini(&s->lock);
-    explicit_bzero(&s->ring, sizeof(s->ring));
-    explicit_bzero(&s->present, sizeof(s->present));
+    shared_keys_fini(&s->keys);
+    explicit_bzero(&s->current, sizeof(s->current));
     explicit_bzero(s->cache, sizeof(s->cache));
     mem_free(s->mem, s);
-}
-
-/* Drops all that was derived from the keys before. */
-static void
-set_keys(struct seal *s, const struct key_ring *ring)
-{
-    lock_acquire(&s->lock);
-    s->ring = *ring;
-    s->generation++;
-    s->drawn = false;
-    s->missing_count = 0;
-    explicit_bzero(&s->present, sizeof(s->present));
-    explicit_bzero(s->cache, sizeof(s->cache));
-    lock_release(&s->lock);
-}
-
-static void
-copy_keys(struct seal *s, struct key_ring *out)
-{
-    lock_acquire(&s->lock);
-    *out = s->ring;
-    lock_release(&s->lock);
 }
 
 enum status
 seal_replace(struct seal *s, struct bytes list, size_t *bad_line, struct reason *why)
 {
-    struct key_ring ring = {.count = 0};
-    enum status st = key_ring_read(list, read_key, &ring, bad_line, why);
-
-    if (st == ST_OK)
-        set_keys(s, &ring);
-    explicit_bzero(&ring, sizeof(ring));
-    return st;
+    return shared_keys_replace(&s->keys, list, read_key, bad_line, why);
 }
 
 void
 seal_swap(struct seal *s, struct seal *with)
 {
-    struct key_ring mine, others;
-
-    copy_keys(s, &mine);
-    copy_keys(with, &others);
-    set_keys(s, &others);
-    set_keys(with, &mine);
-    explicit_bzero(&mine, sizeof(mine));
-    explicit_bzero(&others, sizeof(others));
+    shared_keys_swap(&s->keys, &with->keys);
 }
 
 bool
@@ -212,9 +187,9 @@ seal_ready(struct seal *s)
 {
     bool ready;
 
-    lock_acquire(&s->lock);
-    ready = s->ring.count > 0;
-    lock_release(&s->lock);
+    lock_acquire(&s->keys.lock);
+    ready = s->keys.ring.count > 0;
+    lock_release(&s->keys.lock);
     return ready;
 }
 
@@ -223,27 +198,28 @@ seal_key_ids(struct seal *s, char ids[SEAL_KEYS_MAX][SEAL_KEY_ID_DIGITS + 1])
 {
     size_t count;
 
-    lock_acquire(&s->lock);
-    count = s->ring.count;
+    lock_acquire(&s->keys.lock);
+    count = s->keys.ring.count;
     for (size_t i = 0; i < count; i++)
-        key_id_write(&s->ring.keys[i].id, ids[i]);
-    lock_release(&s->lock);
+        key_id_write(&s->keys.ring.keys[i].id, ids[i]);
+    lock_release(&s->keys.lock);
     return count;
 }
 
 void
 seal_measure(struct seal *s, struct seal_figures *out)
 {
-    lock_acquire(&s->lock);
+    lock_acquire(&s->keys.lock);
     *out = s->figures;
     out->opened = atomic_load_explicit(&s->opened, memory_order_relaxed);
-    out->keys = s->ring.count;
-    lock_release(&s->lock);
+    out->keys = s->keys.ring.count;
+    lock_release(&s->keys.lock);
 }
 
-/* The key for bodies with this salt. */
+/* Derives the key of bodies with this salt. */
 static enum status
-derive(const struct key *master, const uint8_t salt[SALT], uint8_t out[CIPHER_KEY])
+derive_body_key(const struct key *master, const uint8_t salt[SALT],
+                uint8_t out[CIPHER_KEY])
 {
     static const struct bytes info = BYTES_LIT("claimd body");
 
@@ -251,16 +227,17 @@ derive(const struct key *master, const uint8_t salt[SALT], uint8_t out[CIPHER_KE
                          bytes_of((const char *)salt, SALT), info, out, CIPHER_KEY);
 }
 
-/* ------------------------------------------------------------------ the bytes */
+/* ------------------------------------------------------------------ format */
 
-/* What is authenticated besides the body: head, kind, project. */
+/* The authenticated data besides the body: head, kind, project. */
 struct context {
     uint8_t bytes[HEAD + 4 + SEAL_PROJECT_MAX];
     size_t len;
 };
 
 static void
-describe(const uint8_t head[HEAD], const struct seal_scope *scope, struct context *out)
+context_init(const uint8_t head[HEAD], const struct seal_scope *scope,
+             struct context *out)
 {
     memcpy(out->bytes, head, HEAD);
     for (size_t i = 0; i < 4; i++)
@@ -276,7 +253,7 @@ context_bytes(const struct context *c)
     return bytes_of((const char *)c->bytes, c->len);
 }
 
-/* The number, and zeros in front of it. */
+/* The nonce is the number, after zeros. */
 static void
 write_nonce(const uint8_t head[HEAD], uint8_t out[CIPHER_NONCE])
 {
@@ -286,40 +263,41 @@ write_nonce(const uint8_t head[HEAD], uint8_t out[CIPHER_NONCE])
 
 /* ------------------------------------------------------------------ sealing */
 
-/* Draws a salt for the bodies to come. */
+/* Draws a new salt for the following bodies. */
 static enum status
 draw_salt(struct seal *s)
 {
-    struct ticket *t = &s->present;
+    struct body_key *t = &s->current;
     enum status st = entropy_reserve(&s->entropy, SALT);
 
+    lock_assert_held(&s->keys.lock);
     if (st != ST_OK)
         return st;
     entropy_take(&s->entropy, t->salt, SALT);
-    t->id = s->ring.keys[0].id;
+    t->id = s->keys.ring.keys[0].id;
     t->number = 0;
-    st = derive(&s->ring.keys[0], t->salt, t->key);
-    s->drawn = st == ST_OK;
+    st = derive_body_key(&s->keys.ring.keys[0], t->salt, t->key);
+    s->current_valid = st == ST_OK;
     return st;
 }
 
-/* A number that no other body of the salt has. */
+/* The key of the next body, with a number that no other body of the salt has. */
 static enum status
-take_ticket(struct seal *s, struct ticket *out)
+next_body_key(struct seal *s, struct body_key *out)
 {
     enum status st = ST_OK;
 
-    lock_acquire(&s->lock);
-    if (s->ring.count == 0)
+    lock_acquire(&s->keys.lock);
+    if (s->keys.ring.count == 0)
         st = ST_NO_KEY;
-    else if (!s->drawn || s->present.number == s->most)
+    else if (!s->current_valid || s->current.number == s->most)
         st = draw_salt(s);
     if (st == ST_OK) {
-        s->present.number++;
-        *out = s->present;
+        s->current.number++;
+        *out = s->current;
         s->figures.sealed++;
     }
-    lock_release(&s->lock);
+    lock_release(&s->keys.lock);
     return st;
 }
 
@@ -328,123 +306,125 @@ seal_close(struct seal *s, const struct seal_scope *scope, struct bytes body, ch
 {
     uint8_t head[HEAD], nonce[CIPHER_NONCE];
     struct context context;
-    struct ticket ticket;
+    struct body_key body_key;
     enum status st;
 
     if (scope->project.len > SEAL_PROJECT_MAX)
         return ST_BAD_VALUE;
-    st = take_ticket(s, &ticket);
+    st = next_body_key(s, &body_key);
     if (st != ST_OK)
         return st;
     head[0] = SEAL_MARK;
-    memcpy(head + 1, ticket.id.bytes, sizeof(ticket.id.bytes));
-    memcpy(head + 1 + sizeof(ticket.id.bytes), ticket.salt, SALT);
+    memcpy(head + 1, body_key.id.bytes, sizeof(body_key.id.bytes));
+    memcpy(head + 1 + sizeof(body_key.id.bytes), body_key.salt, SALT);
     for (size_t i = 0; i < NUMBER; i++)
-        head[HEAD - NUMBER + i] = (uint8_t)(ticket.number >> (8 * i));
-    describe(head, scope, &context);
+        head[HEAD - NUMBER + i] = (uint8_t)(body_key.number >> (8 * i));
+    context_init(head, scope, &context);
     write_nonce(head, nonce);
     memcpy(to, head, HEAD);
-    st = cipher_encrypt(ticket.key, nonce, context_bytes(&context), body, to + HEAD);
-    explicit_bzero(&ticket, sizeof(ticket));
+    st = cipher_encrypt(body_key.key, nonce, context_bytes(&context), body, to + HEAD);
+    explicit_bzero(&body_key, sizeof(body_key));
     return st;
 }
 
 /* ------------------------------------------------------------------ opening */
 
-/* Counts what cannot be opened; true if it is to be told. The lock is held. */
+/* Counts a failure. True if it must be reported. */
 static bool
-count_trouble(struct seal *s, enum status st, const struct key_id *id)
+count_failure(struct seal *s, enum status st, const struct key_id *id)
 {
+    lock_assert_held(&s->keys.lock);
     if (st == ST_DAMAGED) {
         uint64_t count = ++s->figures.damaged;
 
         return (count & (count - 1)) == 0;
     }
     s->figures.no_key++;
-    for (size_t i = 0; i < s->missing_count; i++)
-        if (key_id_equal(&s->missing[i], id))
+    for (size_t i = 0; i < s->reported_count; i++)
+        if (key_id_equal(&s->reported[i], id))
             return false;
-    if (s->missing_count == MISSING)
+    if (s->reported_count == REPORTED_MOST)
         return false;
-    s->missing[s->missing_count++] = *id;
+    s->reported[s->reported_count++] = *id;
     return true;
 }
 
-/* Counts, and tells of it. */
+/* Counts and reports a failure. Returns its status. */
 static enum status
-fail(struct seal *s, enum status st, const struct key_id *id, struct bytes project)
+report_failure(struct seal *s, enum status st, const struct key_id *id,
+               struct bytes project)
 {
     char text[SEAL_KEY_ID_DIGITS + 1];
-    bool tell;
+    bool report;
 
-    lock_acquire(&s->lock);
-    tell = count_trouble(s, st, id);
-    lock_release(&s->lock);
+    lock_acquire(&s->keys.lock);
+    report = count_failure(s, st, id);
+    lock_release(&s->keys.lock);
     key_id_write(id, text);
-    if (tell && s->trouble != NULL)
+    if (report && s->trouble != NULL)
         s->trouble(s->arg, st, text, project);
     return st;
 }
 
 /*
- * The ticket's key, from its id and salt: a remembered one, or *master is set to what it is made
- * of. False: the key is not there.
+ * Finds the key of a body by id and salt. *derived: it was cached. Else *master is the key to derive it from.
+ * False: that key is missing.
  */
 static bool
-look_up(struct seal *s, struct ticket *t, struct key *master, bool *derived,
-        uint64_t *generation)
+body_key_find(struct seal *s, struct body_key *t, struct key *master, bool *derived,
+              uint64_t *generation)
 {
-    const struct ticket *kept = &s->cache[t->salt[0] % CACHED];
+    const struct body_key *kept = &s->cache[t->salt[0] % CACHED];
     const struct key *key;
     bool found;
 
-    lock_acquire(&s->lock);
+    lock_acquire(&s->keys.lock);
     *generation = s->generation;
     *derived = kept->number != 0 && key_id_equal(&kept->id, &t->id) &&
                memcmp(kept->salt, t->salt, SALT) == 0;
-    key = *derived ? NULL : find_key(&s->ring, &t->id);
+    key = *derived ? NULL : find_key(&s->keys.ring, &t->id);
     found = *derived || key != NULL;
     if (*derived)
         memcpy(t->key, kept->key, CIPHER_KEY);
     else if (found)
         *master = *key;
-    lock_release(&s->lock);
+    lock_release(&s->keys.lock);
     return found;
 }
 
 static enum status
-set_ticket_key(struct seal *s, struct ticket *t)
+set_body_key(struct seal *s, struct body_key *t)
 {
     struct key master;
     uint64_t generation;
     bool derived;
     enum status st;
 
-    if (!look_up(s, t, &master, &derived, &generation))
+    if (!body_key_find(s, t, &master, &derived, &generation))
         return ST_NO_KEY;
     if (derived)
         return ST_OK;
-    st = derive(&master, t->salt, t->key);
+    st = derive_body_key(&master, t->salt, t->key);
     explicit_bzero(&master, sizeof(master));
-    lock_acquire(&s->lock);
+    lock_acquire(&s->keys.lock);
     if (st == ST_OK && generation == s->generation) {
         s->cache[t->salt[0] % CACHED] = *t;
         s->cache[t->salt[0] % CACHED].number = 1;
     }
-    lock_release(&s->lock);
+    lock_release(&s->keys.lock);
     return st;
 }
 
 static enum status
-decrypt(struct seal *s, const struct ticket *t, const struct seal_scope *scope,
-        struct bytes sealed, char *to)
+seal_decrypt(struct seal *s, const struct body_key *t, const struct seal_scope *scope,
+             struct bytes sealed, char *to)
 {
     const uint8_t *head = (const uint8_t *)sealed.data;
     uint8_t nonce[CIPHER_NONCE];
     struct context context;
     enum status st;
 
-    describe(head, scope, &context);
+    context_init(head, scope, &context);
     write_nonce(head, nonce);
     st = cipher_decrypt(t->key, nonce, context_bytes(&context),
                         bytes_of(sealed.data + HEAD, sealed.len - HEAD), to);
@@ -456,17 +436,19 @@ decrypt(struct seal *s, const struct ticket *t, const struct seal_scope *scope,
 enum status
 seal_open(struct seal *s, const struct seal_scope *scope, struct bytes sealed, char *to)
 {
-    struct ticket t = {.number = 0};
+    struct body_key t = {.number = 0};
     enum status st;
 
     if (!seal_is_sealed(sealed) || sealed.len < SEAL_OVERHEAD ||
         scope->project.len > SEAL_PROJECT_MAX)
-        return fail(s, ST_DAMAGED, &t.id, scope->project);
+        return report_failure(s, ST_DAMAGED, &t.id, scope->project);
     memcpy(t.id.bytes, sealed.data + 1, sizeof(t.id.bytes));
     memcpy(t.salt, sealed.data + 1 + sizeof(t.id.bytes), SALT);
-    st = set_ticket_key(s, &t);
+    st = set_body_key(s, &t);
     if (st == ST_OK)
-        st = decrypt(s, &t, scope, sealed, to);
+        st = seal_decrypt(s, &t, scope, sealed, to);
     explicit_bzero(t.key, sizeof(t.key));
-    return st == ST_NO_KEY || st == ST_DAMAGED ? fail(s, st, &t.id, scope->project) : st;
+    return st == ST_NO_KEY || st == ST_DAMAGED
+               ? report_failure(s, st, &t.id, scope->project)
+               : st;
 }

@@ -8,7 +8,7 @@ enum { HEAD_MOST = 65536 };
 
 #define FIND(name) library_find(library, "curl_" #name, &out->name) &&
 
-/* The flavours do not differ here. That with GnuTLS comes first: it is loaded already. */
+/* The variants have the same functions. The one with GnuTLS is first, because claimd has loaded GnuTLS. */
 static const char *const names[] = {"libcurl-gnutls.so." CLAIMD_CURL_VERSION,
                                     "libcurl.so." CLAIMD_CURL_VERSION};
 
@@ -41,7 +41,7 @@ curl_add_line(const struct curl_library *l, struct curl_slist **list, const char
     return longer != NULL;
 }
 
-/* Another number than that of the bytes ends the transfer. */
+/* libcurl ends the transfer if the result is not the number of bytes. */
 static size_t
 count_head(char *data, size_t size, size_t count, void *ctx)
 {
@@ -64,7 +64,7 @@ curl_transfer_setup(const struct curl_library *l, CURL *handle, struct curl_tran
            SET(CURLOPT_HTTP09_ALLOWED, 0L) && SET(CURLOPT_SSL_VERIFYPEER, 1L) &&
            SET(CURLOPT_SSL_VERIFYHOST, 2L) &&
            (t->ca == NULL || (SET(CURLOPT_CAINFO, t->ca) &&
-                              /* Not those of the system beside it. */
+                              /* Without the certificates of the system. */
                               SET(CURLOPT_CAPATH, (const char *)NULL))) &&
            SET(CURLOPT_HEADERFUNCTION, count_head) && SET(CURLOPT_HEADERDATA, t) &&
            SET(CURLOPT_WRITEFUNCTION, t->body) && SET(CURLOPT_WRITEDATA, t->ctx);

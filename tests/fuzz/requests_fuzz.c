@@ -250,7 +250,7 @@ toggle_access(struct world *w, bool with_keystone)
     fuzz_check(access_new(w->mem, &w->access) == ST_OK, "no access");
     if (with_keystone) {
         fuzz_check(keystone_new(&config, &w->keystone) == ST_OK, "no keystone");
-        access_trust(w->access, w->keystone);
+        access_use_keystone(w->access, w->keystone);
     }
     let_in(w);
     use_certificates(w);

@@ -213,7 +213,7 @@ api_fixture_open_keystone(struct api_fixture *f, const struct role_map *roles)
     fake_keystone_init(&f->fake);
     config.mem = f->mem;
     ck_assert_int_eq(keystone_new(&config, &f->keystone), ST_OK);
-    access_trust(f->access, f->keystone);
+    access_use_keystone(f->access, f->keystone);
     open_with_health(f);
 }
 

@@ -79,7 +79,7 @@ open_keystone(struct server_fixture *f, const struct server_fixture_options *opt
     config.executor = f->asking;
     ck_assert_int_eq(keystone_new(&config, &f->keystone), ST_OK);
     ck_assert_int_eq(access_new(f->mem, &f->access), ST_OK);
-    access_trust(f->access, f->keystone);
+    access_use_keystone(f->access, f->keystone);
 }
 
 void

@@ -1,19 +1,19 @@
 /*
- * auth: who is asking, as far as the identity stub for development and CI can tell.
+ * auth: users and tokens of the identity stub for development and CI.
  *
- * Callers log in with a name and a password and get a token that says who they are and
- * in which project. Tokens are stateless: user, project and end stand in them in plain
- * hexadecimal, behind a keyed hash that only this process can make. So nothing grows with
- * the number of tokens, none can be taken back before its end, and all of them end with
+ * A client logs in with a name and a password, and gets a token for a project. Tokens are stateless: they
+ * contain user, project and end in plain hexadecimal, after a keyed hash that only this process can make. So
+ * memory does not grow with the number of tokens. A token cannot be revoked before its end. All tokens end with
  * the process.
  *
- * A token that was got for another token ends with it: whoever finds one cannot renew it.
+ * A token that was issued for another token ends at the same time, so a stolen token cannot be renewed.
  *
- * This is no protection: passwords are in plain text, the hash has 64 bits. But how long it
- * takes to refuse a password or a token does not tell how much of it is right.
+ * This is no protection: passwords are in plain text, and the hash has 64 bits. But the time to refuse a
+ * password or a token does not reveal how much of it is right.
  *
- *   Cost     a token: O(its length); a login: O(listed users)
- *   Threads  any: nothing changes after auth_new()
+ *   Cost     of a token O(length), of a login O(users)
+ *   Threads  any. Nothing changes after auth_new()
+ *   Memory   the list of users
  */
 #ifndef CLAIMD_AUTH_AUTH_H
 #define CLAIMD_AUTH_AUTH_H
@@ -23,60 +23,55 @@
 #include "claimd/base/status.h"
 
 struct auth_config {
-    struct mem *mem;      /* borrowed for the auth's life */
+    struct mem *mem;      /* borrowed for the life of the auth, as `region` */
     struct hash_key key;  /* signs tokens */
-    int64_t token_life_s; /* seconds */
-    const char *region;   /* of the endpoints in catalogs; borrowed for the auth's life */
+    int64_t token_life_s; /* TTL of tokens */
+    const char *region;   /* of the endpoints in catalogs */
     /*
-     * The users who may log in: a line "name:password" or "name:password:project" for
-     * each, which may only get into that project (several lines: several projects); "#"
-     * begins a comment line. Absent: anybody may, with any password, into any project.
+     * The users: a line "name:password" (all projects) or "name:password:project" for each. A user may have
+     * several lines. "#" begins a comment line. Absent: any user may log in, with any password, to any project.
      */
     struct bytes users;
 };
 
 struct auth; /* opaque */
 
-/* Somebody known, in a project. */
+/* A user in a project. */
 struct auth_caller {
     struct bytes user, project;
-    int64_t expires_ms; /* when the proof of it ends: a token; AUTH_NEVER: a password */
+    int64_t expires_ms; /* end of the token of the login; AUTH_NEVER: a password */
 };
 
 #define AUTH_NEVER INT64_MAX
 
-/* True if auth_new() would understand this line of a list of users. */
+/* True if the line is valid in a list of users. */
 bool auth_line_check(struct bytes line);
 
-/* Makes an auth, owned; the list of users is copied. ST_BAD_VALUE: *bad_line of the list
- * cannot be understood; ST_NO_MEMORY. */
+/* Makes an auth, owned, and copies the list of users. ST_BAD_VALUE: *bad_line is invalid. ST_NO_MEMORY. */
 enum status
 auth_new(const struct auth_config *config, struct auth **out, size_t *bad_line);
 void auth_free(struct auth *auth);
 
-/* True if there is a list of users: then requests without a token are refused too. */
+/* True if there is a list of users. Requests must have a token then. */
 bool auth_is_required(const struct auth *auth);
 
 const char *auth_region(const struct auth *auth);
 
 /*
- * Admits a user with this password (absent: proved otherwise, by a token) to a project.
- * Without a wanted one (absent or empty) it is the first that the list gives the user,
- * else the one named like the user. ST_UNAUTHORIZED. *project is borrowed from the
- * arguments or from auth.
+ * Checks that the user may log in to the project `wanted` with this password (absent: the user has a token). If
+ * `wanted` is absent or empty, *project is the first project of the user in the list, or the project with the
+ * name of the user. ST_UNAUTHORIZED. *project is borrowed from the arguments or from the auth.
  */
 enum status auth_admit(const struct auth *auth, struct bytes user, struct bytes password,
                        struct bytes wanted, struct bytes *project);
 
-/*
- * Writes a token that ends as configured, or with caller->expires_ms if that is earlier;
- * there it tells when. NUL-terminated. ST_NO_MEMORY.
- */
+/* Writes a token, NUL-terminated. It ends after token_life_s, or at caller->expires_ms if that is earlier. Sets
+ * caller->expires_ms to its end. ST_NO_MEMORY. */
 enum status
 auth_token_write(const struct auth *auth, int64_t now_ms, struct auth_caller *caller,
                  struct arena *arena, struct bytes *out);
 
-/* Reads a token. ST_UNAUTHORIZED: not one of ours, or ended; ST_NO_MEMORY. */
+/* Reads a token. ST_UNAUTHORIZED: this process has not made it, or it has expired. ST_NO_MEMORY. */
 enum status auth_token_read(const struct auth *auth, int64_t now_ms, struct bytes token,
                             struct arena *arena, struct auth_caller *out);
 

@@ -1,17 +1,18 @@
 /*
- * policy: which role may do what (docs/api.md 15.4).
+ * policy: the actions that each role allows (docs/api.md 15.4).
  *
- * What can be allowed is an action: what a row of the API's tables of routes is for. A role is
- * a set of actions, and a caller has one role. The sets of policy_default can be changed by a
- * file in the spirit of OpenStack's oslo.policy: a JSON object of actions and rules,
+ * Each route of the API has an action. A role allows a set of actions, and a caller has one role. A file can
+ * change the sets of policy_default. Like the files of oslo.policy of OpenStack, it is a JSON object of actions
+ * and rules:
  *
  *     {"queues:purge": "role:operator or role:worker", "messages:pop": "!"}
  *
- * of which each says anew who may do it: roles joined by "or", "@" for everybody with a role,
- * "!" for nobody. What it does not name stays.
+ * A rule replaces the default for its action: roles joined by "or", "@" for all roles, "!" for none. Actions
+ * that the file does not name keep their default.
  *
  *   Cost     policy_allows(): a load and a shift
- *   Threads  any: nothing changes
+ *   Threads  any. Nothing changes
+ *   Memory   none
  */
 #ifndef CLAIMD_AUTH_POLICY_H
 #define CLAIMD_AUTH_POLICY_H
@@ -24,7 +25,7 @@
 
 enum { TOKEN_NAME_MAX = 64 }; /* of a token, or of a line of certificates */
 
-/* X(NAME, text, the roles that may do it by default: READER is R and so on, see ROLE_LIST) */
+/* X(NAME, text, the default roles: R is READER and so on, see ROLE_LIST) */
 #define ACTION_LIST(X)                                                                   \
     X(CLAIMS_CREATE, "claims:create", W | A)                                             \
     X(CLAIMS_GET, "claims:get", R | W | O | A)                                           \
@@ -75,10 +76,10 @@ enum action {
 
 /* X(NAME, text): from the least to the most. */
 #define ROLE_LIST(X)                                                                     \
-    X(READER, "reader")     /* looks */                                                  \
-    X(PRODUCER, "producer") /* posts, and makes the queues for that */                   \
+    X(READER, "reader")     /* reads */                                                  \
+    X(PRODUCER, "producer") /* posts, and makes queues */                                \
     X(WORKER, "worker")     /* claims, renews, releases, deletes */                      \
-    X(OPERATOR, "operator") /* looks after queues, and does not work */                  \
+    X(OPERATOR, "operator") /* manages queues, and claims nothing */                     \
     X(ADMIN, "admin")       /* everything */
 
 enum role {
@@ -89,7 +90,7 @@ enum role {
 };
 
 struct policy {
-    uint64_t allowed[ROLE_COUNT]; /* of each role; a bit an action */
+    uint64_t allowed[ROLE_COUNT]; /* for each role a bit for each action */
 };
 
 extern const struct policy policy_default;
@@ -100,7 +101,7 @@ policy_allows(const struct policy *p, enum role role, enum action action)
     return (p->allowed[role] >> action & 1) != 0;
 }
 
-/* The action or role of this name; ACTION_COUNT, ROLE_COUNT: there is none. */
+/* The action or role with this name; ACTION_COUNT, ROLE_COUNT: there is none. */
 enum action action_find(struct bytes name);
 enum role role_find(struct bytes name);
 
@@ -108,30 +109,27 @@ enum role role_find(struct bytes name);
 const char *action_name(enum action action);
 const char *role_name(enum role role);
 
-/* ST_FORBIDDEN, with the roles that may. */
+/* Returns ST_FORBIDDEN. The reason lists the allowed roles. */
 enum status policy_refuse(const struct policy *p, enum role role, enum action action,
                           struct reason *why);
 
-/* ST_BAD_VALUE, with the roles that there are. */
+/* Returns ST_BAD_VALUE. The reason lists all roles. */
 enum status role_refuse(struct bytes name, struct reason *why);
 
-/*
- * Changes *p as a policy file says. ST_BAD_VALUE: *why says what is wrong with it, and *p is as
- * before.
- */
+/* Applies a policy file to *p. ST_BAD_VALUE with a reason. *p is unchanged then. */
 enum status policy_read(struct policy *p, struct bytes text, struct reason *why);
 
 /* ------------------------------------------------------------------ roles of an identity server */
 
-/* Several roles of ours: a bit each. */
+/* Several roles: a bit each. */
 typedef unsigned role_set;
 
 enum { ROLE_MAP_MAX = 64 };
 
 /*
- * The meaning of an identity server's roles: "admin=admin, member=producer, member=worker". A name may
- * stand several times, and a caller with several roles may do what any of them may. Names are compared
- * with their case; a name that is not there means nothing. A look-up costs O(entries).
+ * Maps the roles of an identity server to roles of claimd: "admin=admin, member=producer, member=worker". A
+ * name may have several entries, and a caller with several roles may do what any of them allows. Names are
+ * case-sensitive. Names without an entry are ignored. A lookup costs O(entries).
  */
 struct role_map {
     size_t count;
@@ -141,10 +139,10 @@ struct role_map {
     } entries[ROLE_MAP_MAX];
 };
 
-/* Reads the table. ST_BAD_VALUE: *why says what is wrong with it. */
+/* Reads a map. ST_BAD_VALUE with a reason. */
 enum status role_map_read(struct role_map *out, struct bytes text, struct reason *why);
 
-/* The meaning of the role with this name, which is the inside of a JSON string that was scanned. */
+/* The roles for a name, which is the inside of a scanned JSON string. */
 role_set role_map_find(const struct role_map *map, struct bytes inside);
 
 #endif

@@ -81,6 +81,13 @@ bytes_equal_nocase(struct bytes a, struct bytes b)
            bytes_equal_nocase_long(a, b);
 }
 
+/* True if the text begins with the prefix. */
+static inline bool
+bytes_begin_with(struct bytes text, struct bytes prefix)
+{
+    return text.len >= prefix.len && bytes_equal(bytes_of(text.data, prefix.len), prefix);
+}
+
 /* True if part occurs in whole; the empty part always does. */
 bool bytes_contain(struct bytes whole, struct bytes part);
 
@@ -126,5 +133,11 @@ void hex_write(char *out, uint64_t value, unsigned digits);
 
 /* Reads exactly b.len <= 16 lower-case hexadecimal digits. */
 bool hex_read(struct bytes b, uint64_t *out);
+
+/* Writes two lower-case hexadecimal digits for each byte, no NUL. Returns the end. O(length). */
+char *hex_write_bytes(char *out, struct bytes b);
+
+/* Reads `len` bytes, of exactly 2 * len lower-case hexadecimal digits. False: *out is undefined then. O(length). */
+bool hex_read_bytes(struct bytes digits, void *out, size_t len);
 
 #endif

@@ -6,14 +6,15 @@
  *                                              | lost             v                    v
  *                                              +----------> store_delivery_done() <----+
  *
- * One thread leases due deliveries, sends them with the multi interface of libcurl, and reports the outcomes to the
- * store, which knows when to retry. The thread holds no lock while it sends, and sleeps while no delivery is due. The
- * first delivery loads libcurl.
+ * One thread leases due deliveries, sends them with the multi interface of libcurl, and reports the outcomes to
+ * the store, which knows when to retry. The thread holds no lock while it sends, and sleeps while no delivery
+ * is due. The first delivery loads libcurl.
  *
- *   Slow hosts     there are at most `workers` transfers at a time, and half of them to one host. Slow hosts share half
- *                  of all (hosts.h). A delivery without capacity is put off, and others continue
+ *   Slow hosts     there are at most `workers` transfers at a time, and half of them to one host. Slow hosts
+ *                  share half of all (hosts.h). A delivery without capacity is put off, and others continue
  *   Durability     a delivery waits until it is durable. If the log loses it, claimd does not send it
- *   Addresses      the guard checks each address (guard.h). claimd uses no proxies, redirects and other protocols
+ *   Addresses      the guard checks each address (guard.h). claimd uses no proxies, redirects and other
+ *                  protocols
  *   Responses      are read completely and dropped. A response that is too long or too slow is a failure
  *   Time           retries use the clock of the store, time limits of transfers use real time
  *   Threads        one of its own; the functions below: any
@@ -61,8 +62,8 @@ struct notify_config {
     const char *public_url; /* at which subscribers reach this server; or NULL */
     int64_t subscription_ttl_s; /* time to subscribe again after an unsubscription */
     /*
-     * Decrypts the body of a message of this queue; NULL: bodies are not encrypted. ST_DAMAGED: permanent failure.
-     * ST_NO_MEMORY. Any other status: the delivery is put off.
+     * Decrypts the body of a message of this queue; NULL: bodies are not encrypted. ST_DAMAGED: permanent
+     * failure. ST_NO_MEMORY. Any other status: the delivery is put off.
      */
     enum status (*open_body)(void *ctx, const struct store_queue *queue,
                              struct bytes body, struct buf *out);
@@ -77,8 +78,8 @@ enum status notify_open(const struct notify_config *config, struct notify **out)
 void notify_measure(struct notify *n, struct metrics *metrics);
 
 /*
- * Aborts all transfers, and returns all deliveries to the store, as put off. To be called after all other users of the
- * store have ended, and before the store and the log close. NULL is fine.
+ * Aborts all transfers, and returns all deliveries to the store, as put off. To be called after all other users
+ * of the store have ended, and before the store and the log close. NULL is fine.
  */
 void notify_close(struct notify *n);
 

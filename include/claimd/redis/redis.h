@@ -4,8 +4,8 @@
  * The cluster has all state, so any number of processes may use it. Operations wait for the network
  * (store.blocks) and for the confirmations of replicas.
  *
- *   Errors    as in store/store.h. Operations that change something also return ST_UNCONFIRMED: the change may have
- *             happened
+ *   Errors    as in store/store.h. Operations that change something also return ST_UNCONFIRMED: the change may
+ *             have happened
  *   Threads   any
  *   Memory    responses, and the connections to the primaries
  */
@@ -32,8 +32,8 @@ struct redis_config {
     size_t threads;       /* of the pool; 0: one */
     const char *password; /* replaces that of the URL; or NULL */
     bool test_clock;      /* the time is that of the operations, not that of Redis */
-    /* Gets a sentence about each setting that may lose data, and at most once a second about a request that Redis
-     * could not run; or NULL. */
+    /* Gets a sentence about each setting that may lose data, and at most once a second about a request that
+     * Redis could not run; or NULL. */
     void (*warn)(void *arg, const char *text);
     void *warn_arg;
 };
@@ -45,8 +45,7 @@ struct redis_figures {
     struct buckets responses, confirmations;
     uint64_t primaries, replicas_least, slots_without_owner;
     int64_t map_age_ms;
-    int64_t
-        outbox_age_ms; /* oldest dead letter in transfer, of the first `shown_queues` */
+    int64_t outbox_age_ms; /* oldest dead letter in transfer, of shown queues */
 };
 extern const struct bucket_bounds redis_times;
 

@@ -1,25 +1,23 @@
 /*
- * seal: bodies of messages that only who has a key can read (docs/adr/0012-encryption.md).
+ * seal: encrypts and decrypts the bodies of messages (docs/adr/0012-encryption.md).
  *
- * A sealed body says itself how it is to be opened, so that whoever keeps it needs to know
- * nothing of it but its first byte, which no JSON text begins with:
+ * An encrypted (sealed) body contains all that is needed to decrypt it, except the key. A store needs to know
+ * only its first byte, with which no JSON text begins:
  *
  *     mark 1 | key id 8 | salt 16 | number 8 | AES-256-GCM of the body | tag 16
  *
- * The key is HKDF-SHA-256 of one of the master keys and the salt; the nonce is the number, which
- * counts the bodies of the salt. A new salt is drawn at the start, with new keys, and every 2^30
- * bodies. What stands in front of the body, the project and the kind of what the message is in
- * are authenticated with it.
+ * The key of a body is HKDF-SHA-256 of a master key and the salt. The nonce is the number, which counts the
+ * bodies of the salt. A new salt is drawn at the start, with new keys, and after 2^30 bodies. The fields before
+ * the body, the project, and the kind of the queue are authenticated.
  *
- * Of several keys the first one seals and each opens. A key is 32 bytes:
+ * The first of several master keys encrypts, and all of them decrypt. A master key has 32 bytes:
  *
- *     # a line each
+ *     # a key on each line
  *     64 hexadecimal digits, or 44 characters of base64
  *
- *   Cost     about a microsecond each way, and what AES takes for the bytes
- *   Threads  any, also while the keys are replaced. Its lock is held for a copy of one key; now
- *            and then for a salt
- *   Memory   of its own 6 KB; GnuTLS takes some for the time of a call, from malloc()
+ *   Cost     about a microsecond, and the time of AES for the bytes
+ *   Threads  any. The lock is held for a copy of a key, and sometimes to draw a salt
+ *   Memory   6 KB; GnuTLS uses some during a call, from malloc()
  *   Secrets  copies of keys are wiped
  */
 #ifndef CLAIMD_SEAL_SEAL_H
@@ -31,54 +29,50 @@
 
 enum {
     SEAL_MARK = 1,
-    SEAL_OVERHEAD = 1 + 8 + 16 + 8 + 16, /* by which a sealed body is longer */
+    SEAL_OVERHEAD = 1 + 8 + 16 + 8 + 16, /* extra bytes of a sealed body */
     SEAL_KEYS_MAX = 8,
     SEAL_KEY_ID_DIGITS = 16,
     SEAL_PROJECT_MAX = 1024
 };
 
-/* What a body belongs to. It cannot be opened as that of anything else. */
+/* The scope of a body. The body cannot be decrypted in another scope. */
 struct seal_scope {
     struct bytes project; /* at most SEAL_PROJECT_MAX bytes */
     uint32_t kind;
 };
 
-/* ST_NO_KEY with the id of the key that is not there, once for each; ST_DAMAGED with the id of
- * the one that it does not open with, as often as the power of two goes up. Any thread. */
+/* Reports failures, from any thread. ST_NO_KEY: the key with this id is missing, once for each. ST_DAMAGED: the
+ * body could not be decrypted with this key; the 1st, 2nd, 4th, 8th ... time. */
 typedef void
 seal_trouble_fn(void *arg, enum status st, const char key_id[SEAL_KEY_ID_DIGITS + 1],
                 struct bytes project);
 
 struct seal_config {
-    struct mem *mem;          /* borrowed for its life */
+    struct mem *mem;          /* borrowed for the life of the seal */
     uint64_t bodies_per_salt; /* 0: 2^30 */
-    seal_trouble_fn *trouble; /* NULL: nobody is told */
-    void *arg;                /* of trouble, borrowed likewise */
+    seal_trouble_fn *trouble; /* NULL: failures are not reported */
+    void *arg;                /* of `trouble`, borrowed likewise */
 };
 
 struct seal; /* opaque */
 
-/* Makes one without keys, owned. ST_NO_MEMORY. */
+/* Makes a seal without keys, owned. ST_NO_MEMORY. */
 enum status seal_new(const struct seal_config *config, struct seal **out);
 void seal_free(struct seal *s);
 
-/*
- * Takes other keys, a text of lines. ST_BAD_VALUE: *bad_line cannot be taken, and *why says why
- * (a text without any key is one; its line is 0). Then all is as before. ST_NO_MEMORY likewise.
- */
+/* Replaces the keys by those of a text of lines. ST_BAD_VALUE: *bad_line is invalid (0: there is no key), with
+ * a reason. ST_NO_MEMORY. With an error the keys are unchanged. */
 enum status
 seal_replace(struct seal *s, struct bytes list, size_t *bad_line, struct reason *why);
 
-/* Gives each the keys of the other. */
+/* Exchanges the keys of both. */
 void seal_swap(struct seal *s, struct seal *with);
 
-/* True if there is a key to seal with. */
+/* True if there is a key. */
 bool seal_ready(struct seal *s);
 
-/*
- * Writes body.len + SEAL_OVERHEAD bytes. ST_NO_KEY: there is none; ST_NO_MEMORY;
- * ST_UNAVAILABLE: the system has no random bytes; ST_BAD_VALUE: the project is too long.
- */
+/* Encrypts a body: writes body.len + SEAL_OVERHEAD bytes. ST_NO_KEY: there is no key. ST_UNAVAILABLE: the
+ * system has no random bytes. ST_BAD_VALUE: the project is too long. ST_NO_MEMORY. */
 enum status
 seal_close(struct seal *s, const struct seal_scope *scope, struct bytes body, char *to);
 
@@ -88,28 +82,26 @@ seal_is_sealed(struct bytes body)
     return body.len > 0 && body.data[0] == SEAL_MARK;
 }
 
-/* What a sealed body has when it is open; 0 if it is too short to be one. */
+/* The length of the decrypted body; 0: the text is too short to be a sealed body. */
 static inline size_t
 seal_open_len(struct bytes sealed)
 {
     return sealed.len < SEAL_OVERHEAD ? 0 : sealed.len - SEAL_OVERHEAD;
 }
 
-/*
- * Writes seal_open_len() bytes. ST_NO_KEY: its key is not there; ST_DAMAGED: it is none of ours,
- * not all of it, or not of this scope: nothing is written then but zeros; ST_NO_MEMORY.
- */
+/* Decrypts a body: writes seal_open_len() bytes. ST_NO_KEY: its key is missing. ST_DAMAGED: the body was
+ * changed, truncated, or is of another scope; only zeros are written. ST_NO_MEMORY. */
 enum status
 seal_open(struct seal *s, const struct seal_scope *scope, struct bytes sealed, char *to);
 
-/* What it has done so far. */
+/* Numbers of bodies since the start, and the current number of keys. */
 struct seal_figures {
     uint64_t sealed, opened, no_key, damaged;
-    size_t keys; /* that there are now */
+    size_t keys;
 };
 void seal_measure(struct seal *s, struct seal_figures *out);
 
-/* Writes the ids of the keys, the one that seals first; returns how many. */
+/* Writes the ids of the keys, in order. Returns their number. */
 size_t seal_key_ids(struct seal *s, char ids[SEAL_KEYS_MAX][SEAL_KEY_ID_DIGITS + 1]);
 
 #endif

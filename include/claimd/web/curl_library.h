@@ -1,9 +1,11 @@
 /*
- * curl_library: libcurl, loaded when it is first needed, and the settings that all transfers of the server share.
+ * curl_library: loads libcurl when it is first needed, and sets the options that all transfers of the server
+ * share.
  *
- * Linked, it would cost every server 3 ms of its start, 7 MB and 30 libraries.
+ * Linking libcurl would cost each server 3 ms at the start, 7 MB and 30 libraries.
  *
- *   Threads  any, once it is loaded
+ *   Threads  any, after curl_library_load()
+ *   Memory   that of libcurl
  */
 #ifndef CLAIMD_WEB_CURL_LIBRARY_H
 #define CLAIMD_WEB_CURL_LIBRARY_H
@@ -42,29 +44,25 @@ struct curl_library {
 
 #undef CURL_MEMBER
 
-/*
- * Loads it, in whichever flavour is there; it stays loaded until the process ends. From one thread
- * at a time. ST_UNAVAILABLE: *why says what is missing.
- */
+/* Loads libcurl, with any TLS library, until the process ends. One thread at a time. ST_UNAVAILABLE: something
+ * is missing, with a reason. */
 enum status curl_library_load(struct curl_library *out, struct reason *why);
 
-/* Appends a copy of the line. False without memory: the list is as it was. */
+/* Appends a copy of the line. False: no memory, the list is unchanged. */
 bool
 curl_add_line(const struct curl_library *l, struct curl_slist **list, const char *line);
 
 struct curl_transfer {
     const char *url;
-    const char *ca; /* file of certificates to trust; NULL: those of the system */
+    const char *ca; /* file of trusted certificates; NULL: those of the system */
     int64_t timeout_ms;
-    curl_write_callback body; /* called with each part of the response's body */
+    curl_write_callback body; /* called with each part of the body of the response */
     void *ctx;
-    size_t head; /* bytes of the response's head. More than 64 KB end the transfer */
+    size_t head; /* bytes of the head of the response. More than 64 KB end the transfer */
 };
 
-/*
- * Sets the options of a transfer, which stays where it is until its end: without proxies and redirects, with
- * verified certificates. False: libcurl lacks an option, or has no memory.
- */
+/* Sets the options of a transfer: no proxies and redirects, verified certificates. *t must not move until the
+ * transfer has ended. False: libcurl lacks an option, or has no memory. */
 bool
 curl_transfer_setup(const struct curl_library *l, CURL *handle, struct curl_transfer *t);
 

@@ -1,8 +1,9 @@
 -- Claims the oldest ready messages, and moves dead letters out of their way.
---   ARGV    secret of the new claim, its TTL and the minimum lifetime of its messages (ms), limit of messages, number of
---           messages reserved for other waiters, bytes of bodies that fit (0: any), name of the queue, minimum TTL of dead
---           letters (s), ids of decrypted messages ... ('-': encrypted bodies are fine)
---   returns OK | NO_ROOM | SEALED | AGAIN, now, tag, number of the claim (0: none), base, [number, head, body, ''] ..., '',
+--   ARGV    secret of the new claim, its TTL and the minimum lifetime of its messages (ms), limit of messages, number
+--           of messages reserved for other waiters, bytes of bodies that fit (0: any), name of the queue, minimum TTL
+--           of dead letters (s), ids of decrypted messages ... ('-': encrypted bodies are fine)
+--   returns OK | NO_ROOM | SEALED | AGAIN, now, tag, number of the claim (0: none), base, [number, head, body, '']
+--   ..., '',
 --           [transfer, dead letter] ...; with NO_ROOM the number is the size of the bodies
 --   cost    O(messages · log n), 64 dead letters at most
 local w = open_queue()

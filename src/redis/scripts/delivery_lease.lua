@@ -1,6 +1,7 @@
 -- Leases due deliveries to a process, which reports the outcome before the lease ends.
 --   ARGV    limit, length of the lease (ms)
---   returns OK, now, when there is something to do (ms; lib/subscriptions.lua), JSON of the queue, then for each delivery:
+--   returns OK, now, when there is something to do (ms; lib/subscriptions.lua), JSON of the queue, then for each
+--   delivery:
 --           id, token, version, notice, subscriber, options, end, failed, ordinal, body, TTL, delay
 --   cost    O(limit · log subscriptions), and some dropped messages
 local w = open_queue()
@@ -49,8 +50,8 @@ local function lease_one(n)
     end
 end
 
--- Leases deliveries of a range of U. If the lease of a notice has ended, its process has ended, and the notice becomes
--- pending again.
+-- Leases deliveries of a range of U. If the lease of a notice has ended, its process has ended, and the notice
+-- becomes pending again.
 local function lease_some(base, to, count)
     for _, member in ipairs(subscriptions_in(base, to, 'LIMIT', 0, count)) do
         if leased == limit or budget <= 0 then return end

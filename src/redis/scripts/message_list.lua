@@ -1,6 +1,6 @@
 -- Returns a page of messages, oldest first.
---   ARGV    marker (an id or a number; '': none), number to go on after instead (0: none), limit, 1: include claimed ones,
---           1: include delayed ones, client whose messages are left out ('': none)
+--   ARGV    marker (an id or a number; '': none), number to go on after instead (0: none), limit, 1: include claimed
+--           ones, 1: include delayed ones, client whose messages are left out ('': none)
 --   returns OK | AGAIN, now, tag, number of the last message examined, [number, head, body, claim id] ...
 --   cost    O(messages examined, 1024 at most)
 --   changes nothing

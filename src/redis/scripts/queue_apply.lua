@@ -5,8 +5,8 @@
 --           id ('': assign one), secret for a new id, subscriber, options, started, TTL (s), 1: confirmed,
 --           1: confirmation pending, delivered, given up, dropped;
 --           then for each message:
---           id ('': assign one), index of its claim (0: none), body, checksum ('': none), client, posted, expires, end of
---           the delay (0: none), claim count
+--           id ('': assign one), index of its claim (0: none), body, checksum ('': none), client, posted, expires,
+--           end of the delay (0: none), claim count
 --   returns OK, tag | AGAIN: use another tag
 --   cost    O(messages · log n)
 --   memory  grows

@@ -1,7 +1,8 @@
 -- Returns the metrics of a queue.
---   returns OK, now, ready, claimed, delayed, dead letters, claims, bytes, when the oldest ready message was posted (ms; 0:
---           none), subscriptions, bytes of the feed, ms since X has dead letters, when the oldest claim was created (ms; 0:
---           none), number of expired messages, of unread ones, of dead letters
+--   returns OK, now, ready, claimed, delayed, dead letters, claims, bytes, when the oldest ready message was posted
+--   (ms; 0:
+--           none), subscriptions, bytes of the feed, ms since X has dead letters, when the oldest claim was created
+--           (ms; 0: none), number of expired messages, of unread ones, of dead letters
 --   cost    O(log n), and some expired messages
 local w = open_queue()
 if not w then return { NOT_FOUND } end

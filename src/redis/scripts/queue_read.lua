@@ -1,6 +1,7 @@
 -- Returns a part of the state of a queue: its metadata, and messages with their claims.
 --   ARGV    number to go on after, tag from the first part ('': this is the first part)
---   returns OK, now, tag, number to go on after (0: that is all), JSON, settings ..., [number, head, body, claim] ...;
+--   returns OK, now, tag, number to go on after (0: that is all), JSON, settings ..., [number, head, body, claim]
+--   ...;
 --           claim: '', or started and ends (packed) and its id
 --   cost    O(256 messages)
 --   changes nothing

@@ -1,6 +1,6 @@
 -- Adds a subscription. If an unconfirmed one exists and confirmation is required, requests the confirmation again.
---   ARGV    tag of a new queue, 1: subscriptions must be confirmed, secret for the id of the first one, subscriber, options,
---           TTL (s)
+--   ARGV    tag of a new queue, 1: subscriptions must be confirmed, secret for the id of the first one, subscriber,
+--           options, TTL (s)
 --   returns OK, tag, 1 if the queue is unlisted, id, 1 if the subscription is new, 1 if it is confirmed
 --   cost    O(log subscriptions)
 --   memory  grows

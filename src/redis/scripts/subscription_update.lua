@@ -1,6 +1,6 @@
 -- Changes a subscription.
---   ARGV    id, 1: subscriptions must be confirmed, 1: the subscriber changes, subscriber, 1: the options change, options,
---           TTL (s; -1: unchanged)
+--   ARGV    id, 1: subscriptions must be confirmed, 1: the subscriber changes, subscriber, 1: the options change,
+--           options, TTL (s; -1: unchanged)
 --   returns OK, when there is something to do (ms; lib/subscriptions.lua)
 --   cost    O(log subscriptions)
 --   memory  grows

@@ -1,5 +1,5 @@
--- These dead letters have left X, so no process leases them any more. But a process that leased them before may still post
--- them. Sets when the queue forgets the transfers.
+-- These dead letters have left X, so no process leases them any more. But a process that leased them before may still
+-- post them. Sets when the queue forgets the transfers.
 --   ARGV    ms from now, transfers ...
 --   cost    O(transfers · log n)
 local w = open_queue()

@@ -154,15 +154,15 @@ END_TEST
 
 START_TEST(a_web_hook_is_vouched_for_by_each_key)
 {
-    const struct hook hook = {.project = BYTES_LIT("fake"),
-                              .id = BYTES_LIT("5-7"),
-                              .body = BYTES_LIT("{\"a\":1}"),
-                              .sent_s = 1700000000};
+    const struct webhook webhook = {.project = BYTES_LIT("fake"),
+                                    .id = BYTES_LIT("5-7"),
+                                    .body = BYTES_LIT("{\"a\":1}"),
+                                    .sent_s = 1700000000};
     struct signer *s = with_keys(KEY);
-    struct hook changed[] = {hook, hook, hook, hook};
+    struct webhook changed[] = {webhook, webhook, webhook, webhook};
     char out[WEBHOOK_SIGNATURES_CAP];
 
-    ck_assert_int_eq(signer_sign_webhook(s, &hook, out), ST_OK);
+    ck_assert_int_eq(signer_sign_webhook(s, &webhook, out), ST_OK);
     ck_assert_str_eq(out, VOUCHED_BY_KEY);
     changed[0].project = bytes_str("");
     changed[1].id = bytes_str("5-8");
@@ -174,7 +174,7 @@ START_TEST(a_web_hook_is_vouched_for_by_each_key)
     }
     signer_free(s);
     s = with_keys(OTHER "\n" KEY);
-    ck_assert_int_eq(signer_sign_webhook(s, &hook, out), ST_OK);
+    ck_assert_int_eq(signer_sign_webhook(s, &webhook, out), ST_OK);
     ck_assert_str_eq(out, VOUCHED_BY_OTHER " " VOUCHED_BY_KEY);
     signer_free(s);
 }
@@ -182,26 +182,26 @@ END_TEST
 
 START_TEST(without_keys_nobody_vouches)
 {
-    const struct hook hook = {.project = BYTES_LIT("fake")};
+    const struct webhook webhook = {.project = BYTES_LIT("fake")};
     char out[WEBHOOK_SIGNATURES_CAP];
     struct signer *s;
 
     ck_assert_int_eq(signer_new(f.mem, &s), ST_OK);
-    ck_assert_int_eq(signer_sign_webhook(s, &hook, out), ST_NOT_FOUND);
+    ck_assert_int_eq(signer_sign_webhook(s, &webhook, out), ST_NOT_FOUND);
     signer_free(s);
 }
 END_TEST
 
 START_TEST(as_many_vouch_as_there_are_keys)
 {
-    const struct hook hook = {.project = BYTES_LIT("fake")};
+    const struct webhook webhook = {.project = BYTES_LIT("fake")};
     char list[SIGNER_KEYS_MAX * 40] = "", out[WEBHOOK_SIGNATURES_CAP];
     struct signer *s;
 
     for (int i = 0; i < SIGNER_KEYS_MAX; i++)
         strcat(list, KEY "\n");
     s = with_keys(list);
-    ck_assert_int_eq(signer_sign_webhook(s, &hook, out), ST_OK);
+    ck_assert_int_eq(signer_sign_webhook(s, &webhook, out), ST_OK);
     ck_assert_uint_eq(strlen(out), WEBHOOK_SIGNATURES_CAP - 1);
     signer_free(s);
 }

@@ -210,7 +210,7 @@ START_TEST(with_a_key_it_is_vouched_for)
     const char *request;
     const char *body;
     char signatures[WEBHOOK_SIGNATURES_CAP], line[WEBHOOK_SIGNATURES_CAP + 64];
-    struct hook hook = {
+    struct webhook webhook = {
         .project = BYTES_LIT("p"), .id = BYTES_LIT("5f-7"), .sent_s = START_MS / 1000};
 
     give_keys(f.webhooks);
@@ -218,8 +218,8 @@ START_TEST(with_a_key_it_is_vouched_for)
     expect_of("/status/200", STORE_OUTCOME_DELIVERED, 0);
     request = hook_sink_request(f.sink, "/status/200", 0);
     body = strstr(request, "\r\n\r\n") + 4;
-    hook.body = bytes_str(body);
-    ck_assert_int_eq(signer_sign_webhook(f.webhooks, &hook, signatures), ST_OK);
+    webhook.body = bytes_str(body);
+    ck_assert_int_eq(signer_sign_webhook(f.webhooks, &webhook, signatures), ST_OK);
     (void)snprintf(line, sizeof(line), "\r\nwebhook-signature: %s\r\n", signatures);
     expect_in(request, line);
     expect_in(request, "\r\nwebhook-id: 5f-7\r\n");

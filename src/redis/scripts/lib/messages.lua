@@ -1,6 +1,7 @@
 -- messages: reads and changes messages and claims. Needs queue.
 
--- Collects changes until commit(): lists of words for Z, M and T, the earliest new deadline (due), and claims by number.
+-- Collects changes until commit(): lists of words for Z, M and T, the earliest new deadline (due), and claims by
+-- number.
 local function changes()
     return { due = math.huge }
 end
@@ -129,8 +130,8 @@ local function pack_head(h)
     return pack(HEAD, h.posted, h.expires, h.ready, h.claim, h.count, h.size, h.flags, h.client) .. h.rest
 end
 
--- Adds a message at the end of the queue and returns its number, as a text. `head` is packed and contains expires, ready and
--- claim as well. `id`: the original id; or nil.
+-- Adds a message at the end of the queue and returns its number, as a text. `head` is packed and contains expires,
+-- ready and claim as well. `id`: the original id; or nil.
 local function append_message(w, ch, body, head, expires, ready, claim, id)
     local number = w.last + 1
     local n = digits(number)
@@ -247,8 +248,8 @@ local function has_original_id(text)
     return select(7, unpack_struct(HEAD, text)) >= HAS_ID
 end
 
--- The number, as a text, and the head of the message with this id; nil: there is none. A message with an original id is not
--- found by its number.
+-- The number, as a text, and the head of the message with this id; nil: there is none. A message with an original id
+-- is not found by its number.
 local function find_message(w, id)
     local n = number_of_id(w, id)
     local text = n and call('HGET', M, n)
@@ -276,8 +277,8 @@ local function find_marker(w, text)
     return n and n <= w.last and n or 0
 end
 
--- The next numbers after `at`, at most `count`. `others`: also claimed and delayed messages. The second result is true if there
--- are no more.
+-- The next numbers after `at`, at most `count`. `others`: also claimed and delayed messages. The second result is
+-- true if there are no more.
 local function numbers_behind(at, others, count)
     local function some(base, to)
         return call('ZRANGEBYSCORE', Z, '(' .. string.format('%.0f', base + at), to, 'LIMIT', 0, count)
@@ -342,8 +343,8 @@ local function choose_ready(w, limit, reserved)
     return chosen
 end
 
--- The response that refuses the chosen messages; nil: they can be delivered. `room`: bytes of bodies that fit (0: any number).
--- ARGV has the ids of decrypted messages from `from` on, or '-': encrypted bodies are fine.
+-- The response that refuses the chosen messages; nil: they can be delivered. `room`: bytes of bodies that fit (0: any
+-- number). ARGV has the ids of decrypted messages from `from` on, or '-': encrypted bodies are fine.
 local function check_chosen(w, chosen, room, from)
     local bytes = 0
     for _, body in ipairs(chosen.bodies) do bytes = bytes + #body end

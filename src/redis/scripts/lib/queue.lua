@@ -22,15 +22,15 @@
 --                  needs this key and returns NEEDS_FENCE without it. The key often does not exist, so claimd can
 --                  neither make nor delete a queue while its slot moves
 --
--- ARGV[1] is the time of a test clock. If it is empty, the time is that of Redis, but never earlier than the last time
--- of the queue. A script returns {status, ...}. If the status is an error, the script has changed nothing.
+-- ARGV[1] is the time of a test clock. If it is empty, the time is that of Redis, but never earlier than the last
+-- time of the queue. A script returns {status, ...}. If the status is an error, the script has changed nothing.
 
 local KEYS, ARGV, Q, Z, M, T, X, S, U, F
 local call, pack, unpack_struct, floor, sub, byte, format
 
--- Makes the function that Redis calls. The last argument of a request is its number, and the response begins with this
--- number. So claimd sees that the response belongs to the request (wire.h). Redis does not define its API while it
--- loads a library, so the first call sets the locals for it.
+-- Makes the function that Redis calls. The last argument of a request is its number, and the response begins with
+-- this number. So claimd sees that the response belongs to the request (wire.h). Redis does not define its API while
+-- it loads a library, so the first call sets the locals for it.
 local function make_callback(script)
     return function(keys, arguments)
         local last = #arguments
@@ -100,8 +100,8 @@ local function open_queue()
         feed_bytes = feed_bytes, watched_until = watched_until, unlisted = unlisted }
 end
 
--- True if something expires now. A script that changes nothing returns EXPIRE_FIRST then. The caller calls queue_expire
--- and calls the script again.
+-- True if something expires now. A script that changes nothing returns EXPIRE_FIRST then. The caller calls
+-- queue_expire and calls the script again.
 local function is_due(w)
     return w.now >= w.due
 end
@@ -117,8 +117,8 @@ local function publish(what)
     redis.pcall('SPUBLISH', sub(Q, 1, -2) .. 'w', what)
 end
 
--- Writes what has changed. ready_changed: messages have become ready, or will be ready earlier than the processes that
--- listen know.
+-- Writes what has changed. ready_changed: messages have become ready, or will be ready earlier than the processes
+-- that listen know.
 local function save_queue(w)
     local work = pack(WORK, w.last, w.last_claim, w.seen, w.base, w.due, w.claimed, w.delayed, w.bytes, w.claims)
     if w.rare_changed then
@@ -138,8 +138,8 @@ local function make_empty()
     call('ZADD', T, '+inf', '')
 end
 
--- Makes the queue, without metadata and unlisted. Its claims get greater numbers than those of a deleted queue of this
--- name (F). It always publishes, because waiters could not listen before.
+-- Makes the queue, without metadata and unlisted. Its claims get greater numbers than those of a deleted queue of
+-- this name (F). It always publishes, because waiters could not listen before.
 local function make_queue(tag)
     local now = time_now()
     local base = tonumber(call('GET', F) or 0)

@@ -1,15 +1,17 @@
 -- subscriptions: the feed of a queue, and its subscriptions (claimd/store/subscription.h). Needs queue.
 --
---   S  hash        '' -> numbers of the feed, sNUMBER -> a subscription, aSUBSCRIBER -> its NUMBER, eORDINAL -> a message.
+--   S  hash        '' -> numbers of the feed, sNUMBER -> a subscription, aSUBSCRIBER -> its NUMBER, eORDINAL -> a
+--      message.
 --                  Ordinals have no gaps
 --   U  sorted set  NUMBER, by itself: the order of creation. The other members have scores in ranges above:
---                  cNUMBER  by the last ordinal that the subscription is done with; only subscriptions that get messages
+--                  cNUMBER  by the last ordinal that the subscription is done with; only subscriptions that get
+--                           messages
 --                  iNUMBER  likewise; only those of them that are idle
 --                  dNUMBER  by the time in ms of the next delivery, or of the end of its lease
 --                  lNUMBER  by the time in ms when the subscription ends
 --
--- The cost of a post does not depend on the number of subscriptions. Idle subscriptions whose ordinal is not the last one
--- have a message to get.
+-- The cost of a post does not depend on the number of subscriptions. Idle subscriptions whose ordinal is not the last
+-- one have a message to get.
 
 local CURSORS, IDLE, DUE, ENDS = 2 ^ 50, 2 ^ 51, 2 ^ 52, 2 ^ 52 + 2 ^ 51
 local FEED_SLICE = 64
@@ -91,8 +93,8 @@ local function id_of_subscription(n, s)
     return s.secret .. string.format('%012x', n)
 end
 
--- The secret of the id of a new subscription: that of the newest one, so that ids sort by their numbers; `fresh` if there is
--- none.
+-- The secret of the id of a new subscription: that of the newest one, so that ids sort by their numbers; `fresh` if
+-- there is none.
 local function next_secret(fresh)
     local newest = call('ZREVRANGEBYSCORE', U, string.format('(%.0f', CURSORS), 1, 'LIMIT', 0, 1)[1]
     return newest and read_subscription(call('HGET', S, 's' .. newest)).secret or fresh
