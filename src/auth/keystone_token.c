@@ -26,7 +26,7 @@ enum {
     SEEN_ROLES = 16
 };
 
-struct reading {
+struct token_reader {
     struct json_scan s;
     const struct role_map *roles;
     struct verdict *out;
@@ -35,7 +35,7 @@ struct reading {
 };
 
 static void
-set_wrong(struct reading *r, const char *wrong)
+set_wrong(struct token_reader *r, const char *wrong)
 {
     if (r->wrong == NULL)
         r->wrong = wrong;
@@ -43,7 +43,7 @@ set_wrong(struct reading *r, const char *wrong)
 
 /* Notes that a member was seen. */
 static void
-note_member(struct reading *r, unsigned what)
+note_member(struct token_reader *r, unsigned what)
 {
     if ((r->seen & what) != 0)
         set_wrong(r, "a member appears twice");
@@ -54,7 +54,7 @@ note_member(struct reading *r, unsigned what)
 
 /* Reads an id with its escapes decoded: 1 to `most` bytes without control characters. Returns its length. */
 static size_t
-read_id(struct reading *r, struct bytes inside, char *out, size_t most)
+read_id(struct token_reader *r, struct bytes inside, char *out, size_t most)
 {
     size_t len = 0;
 
@@ -77,7 +77,7 @@ read_id(struct reading *r, struct bytes inside, char *out, size_t most)
 
 /* Reads the member `id` of an object. */
 static size_t
-read_object_id(struct reading *r, char *out, size_t most)
+read_object_id(struct token_reader *r, char *out, size_t most)
 {
     struct json_scan_value value;
     struct json_scan_name name;
@@ -105,7 +105,7 @@ read_object_id(struct reading *r, char *out, size_t most)
 
 /* Reads "2026-01-31T13:00:00.000000Z". Ignores the fraction, so a token ends up to a second early. */
 static void
-read_expires(struct reading *r)
+read_expires(struct token_reader *r)
 {
     enum { SECONDS_LEN = CLOCK_TEXT_CAP - 2 }; /* without its Z */
     char text[CLOCK_TEXT_CAP];
@@ -130,7 +130,7 @@ read_expires(struct reading *r)
 }
 
 static void
-read_role(struct reading *r)
+read_role(struct token_reader *r)
 {
     struct json_scan_value value;
     struct json_scan_name name;
@@ -158,7 +158,7 @@ read_role(struct reading *r)
 /* ------------------------------------------------------------------ the document */
 
 static void
-read_member(struct reading *r, const struct json_scan_name *name)
+read_member(struct token_reader *r, const struct json_scan_name *name)
 {
     struct verdict *out = r->out;
 
@@ -186,7 +186,7 @@ read_member(struct reading *r, const struct json_scan_name *name)
 }
 
 static void
-read_document(struct reading *r)
+read_document(struct token_reader *r)
 {
     struct json_scan_name name;
 
@@ -209,7 +209,7 @@ keystone_token_read(struct bytes text, const struct role_map *roles, struct verd
                     struct reason *why)
 {
     const unsigned needed = SEEN_TOKEN | SEEN_EXPIRES | SEEN_USER;
-    struct reading r = {.roles = roles, .out = out};
+    struct token_reader r = {.roles = roles, .out = out};
 
     out->roles = 0;
     out->project_len = 0;

@@ -13,13 +13,13 @@ struct keystone_http {
     struct keystone_wire_config config;
     struct curl_library curl;
     struct lock lock; /* guards `idle` */
-    struct connection *idle;
+    struct keystone_connection *idle;
     char url[]; /* of the request */
 };
 
 /* A handle of libcurl, which keeps its connection open. One thread uses it at a time. */
-struct connection {
-    struct connection *next; /* in `idle` */
+struct keystone_connection {
+    struct keystone_connection *next; /* in `idle` */
     CURL *handle;
 };
 
@@ -41,10 +41,10 @@ keystone_url_check(struct bytes url)
            bytes_equal(bytes_of(host.data + host.len - tail.len, tail.len), tail);
 }
 
-static struct connection *
+static struct keystone_connection *
 connection_take(struct keystone_http *w)
 {
-    struct connection *t;
+    struct keystone_connection *t;
 
     lock_acquire(&w->lock);
     t = w->idle;
@@ -122,7 +122,7 @@ http_ask(struct keystone_wire *wire, struct bytes token, int64_t timeout_ms, int
                                      .body = receive_body,
                                      .ctx = body};
     struct curl_slist *headers = NULL;
-    struct connection *t = NULL;
+    struct keystone_connection *t = NULL;
     bool added;
 
     if (st != ST_OK)
@@ -182,7 +182,7 @@ keystone_wire_close(struct keystone_wire *wire)
         return;
     w = container_of(wire, struct keystone_http, wire);
     while (w->idle != NULL) {
-        struct connection *t = w->idle;
+        struct keystone_connection *t = w->idle;
 
         w->idle = t->next;
         w->curl.easy_cleanup(t->handle);

@@ -141,7 +141,7 @@ static const struct bucket_bounds bounds_us = {11,
                                                 10000000}};
 
 void
-figures_count(struct figures *f, enum outcome_kind kind, int64_t duration_ns)
+figures_count(struct notify_figures *f, enum outcome_kind kind, int64_t duration_ns)
 {
     counter_add(&f->tries[kind], 1);
     if (duration_ns >= 0)
@@ -149,7 +149,7 @@ figures_count(struct figures *f, enum outcome_kind kind, int64_t duration_ns)
 }
 
 void
-figures_write(const struct figures *f, uint64_t slow_hosts, struct exposition *x)
+figures_write(const struct notify_figures *f, uint64_t slow_hosts, struct exposition *x)
 {
     static const struct family tries = {"claimd_notification_tries", FAMILY_COUNTER, NULL,
                                         "Number of notification attempts, by result."};

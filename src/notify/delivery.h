@@ -115,7 +115,7 @@ void outcome_decide(const struct ending *e, const struct store_delivery *d,
 /* ------------------------------------------------------------------ metrics */
 
 /* The metrics of deliveries (docs/metrics.md). One thread counts, any thread reads. */
-struct figures {
+struct notify_figures {
     struct counter tries[OUTCOME_KINDS]; /* number of attempts */
     struct counter put_off;              /* deliveries without an attempt */
     struct counter blocked;              /* attempts, by the guard */
@@ -124,9 +124,10 @@ struct figures {
 };
 
 /* duration_ns: -1 if nothing was sent. */
-void figures_count(struct figures *f, enum outcome_kind kind, int64_t duration_ns);
+void figures_count(struct notify_figures *f, enum outcome_kind kind, int64_t duration_ns);
 
-void figures_write(const struct figures *f, uint64_t slow_hosts, struct exposition *x);
+void
+figures_write(const struct notify_figures *f, uint64_t slow_hosts, struct exposition *x);
 
 /* ------------------------------------------------------------------ log */
 

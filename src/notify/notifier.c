@@ -25,7 +25,7 @@ enum {
 struct notify {
     struct notify_config config;
     struct metrics_source source;
-    struct figures figures;
+    struct notify_figures figures;
     pthread_t thread;
     int event_fd; /* wakes the thread */
     struct store_wakeup wakeup;

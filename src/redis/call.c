@@ -70,7 +70,7 @@ call_init(struct call *c, struct redis_store *s, struct bytes key)
 
 /* Adds the first `count` keys of the queue. `key` has their common part. */
 static void
-call_add_keys(struct command *words, struct buf *key, size_t count)
+call_add_keys(struct command_words *words, struct buf *key, size_t count)
 {
     ENSURE(count <= sizeof(key_suffixes));
     command_number(words, (int64_t)count);
@@ -130,9 +130,10 @@ static void
 call_extend_keys(struct call *c, size_t count)
 {
     const struct buf *old = &c->words.words;
-    struct command words;
+    struct command_words words;
     struct buf key;
 
+    ENSURE(c->where != NULL && count > c->key_count);
     buf_init(&key, c->store->config.mem);
     command_init(&words, c->store->config.mem);
     key_of_queue(&key, c->where);
@@ -296,7 +297,10 @@ call_run(struct call *c, enum script script, enum call_kind kind)
         st = expire_due(c);
     if ((st == ST_UNAVAILABLE || st == ST_UNCONFIRMED) && c->why.text[0] != '\0')
         redis_warn(c->store, c->why.text);
-    return st == ST_OK ? statuses[call_integer(c, 0)] : st;
+    if (st != ST_OK)
+        return st;
+    ENSURE(call_integer(c, 0) < RESPONSE_NEEDS_FEED);
+    return statuses[call_integer(c, 0)];
 }
 
 void
@@ -354,6 +358,7 @@ call_read_metadata(const struct call *c, size_t at, struct store_metadata *out)
     enum { POST = 1, TTL, DELAY, CLAIMS, DEAD_TTL, DEAD_QUEUE, TRANSIENT, ENCRYPT };
     struct store_settings *set = &out->settings;
 
+    ENSURE(call_has(c, at + ENCRYPT));
     *set = (struct store_settings)STORE_SETTINGS_INIT;
     out->json = call_item(c, at);
     set->max_post_bytes = call_integer(c, at + POST);

@@ -20,10 +20,10 @@
 #include "claimd/store/figures.h"
 #include "redis/cluster.h"
 
-struct waiting;     /* waiting.h */
-struct deliveries;  /* subscription_ops.h */
-struct stats_scan;  /* stats_scan.c */
-struct maintenance; /* maintenance.c */
+struct redis_waiting; /* waiting.h */
+struct deliveries;    /* subscription_ops.h */
+struct stats_scan;    /* stats_scan.c */
+struct maintenance;   /* maintenance.c */
 
 /* What this process has done to queues. Expiry happens in scripts and is not counted here. */
 struct counters {
@@ -43,7 +43,7 @@ struct redis_store {
     struct counters counters;
     struct hash_key hash_key; /* of names of queues */
     /* Owned: */
-    struct waiting *waiting;
+    struct redis_waiting *waiting;
     struct deliveries *deliveries;
     struct stats_scan *stats_scan;
     struct maintenance *maintenance; /* NULL: none, for tests */
@@ -96,7 +96,7 @@ enum { TAG_DIGITS = 8, SECRET_DIGITS = 12 };
 
 struct call {
     struct redis_store *store;
-    struct command words;
+    struct command_words words;
     const struct store_queue *where; /* borrowed; NULL: the call is not about a queue */
     size_t arguments;                /* where the arguments begin in the words */
     size_t key_count;                /* keys of the queue before the arguments */

@@ -258,6 +258,7 @@ link_to(struct cluster_client *client, uint16_t node, struct reason *why)
     struct link *l = &client->links[node];
     struct link_address address;
 
+    ENSURE(node < MAP_NODES);
     if (client->generation != map_generation(&c->map)) {
         close_links(client);
         client->generation = map_generation(&c->map);
@@ -376,7 +377,7 @@ enum attempt_outcome {
 
 /* A request of a caller, with its current attempt. */
 struct attempt {
-    struct request request;
+    struct wire_request request;
     struct cluster *cluster;
     struct cluster_request *script;
     uint16_t node;
@@ -499,7 +500,7 @@ handle_error(struct attempt *a, const char *error)
 static enum attempt_outcome
 check_confirmation(struct attempt *a)
 {
-    const struct request *request = &a->request;
+    const struct wire_request *request = &a->request;
 
     a->status = ST_OK;
     if (request->confirmed >= (long long)request->replicas || request->replicas == 0)
@@ -516,7 +517,7 @@ check_confirmation(struct attempt *a)
 static enum attempt_outcome
 handle_response(struct attempt *a)
 {
-    const struct request *request = &a->request;
+    const struct wire_request *request = &a->request;
     redisReply *response = request->response;
     struct cluster *c = a->cluster;
     enum attempt_outcome outcome;
@@ -593,10 +594,10 @@ run_attempt(struct attempt *a)
         return fail_hung(a);
     a->since_ns = clock_stopwatch_ns();
     a->request =
-        (struct request){.function = a->script->function,
-                         .words = a->script->words,
-                         .asking = a->asking,
-                         .replicas = a->script->changes ? c->config.replicas : 0};
+        (struct wire_request){.function = a->script->function,
+                              .words = a->script->words,
+                              .asking = a->asking,
+                              .replicas = a->script->changes ? c->config.replicas : 0};
     wire_run(&c->wire, a->node, a->generation, &a->request);
     if (!a->request.whole)
         *a->why = a->request.why;
@@ -652,6 +653,7 @@ cluster_run(struct cluster *c, struct cluster_request *request, struct reason *w
     struct attempt a = {
         .cluster = c, .script = request, .why = why, .pause_ms = PAUSE_LEAST_MS};
 
+    ENSURE(request->slot < SLOT_COUNT);
     request->response = NULL;
     atomic_fetch_add(&c->figures.requests, 1);
     for (int repeats = 0;;) {

@@ -121,11 +121,12 @@ struct cluster_client {
 
 struct cluster_request {
     uint16_t slot;
-    struct bytes function;       /* of the library (script.h) */
-    const struct command *words; /* after the function: number of keys, keys, arguments */
-    bool changes;                /* replicas must confirm it */
-    bool repeatable;             /* claimd may send it again if it was perhaps executed */
-    redisReply *response;        /* out, owned: cluster_request_end() */
+    struct bytes function; /* of the library (script.h) */
+    const struct command_words
+        *words;           /* after the function: number of keys, keys, arguments */
+    bool changes;         /* replicas must confirm it */
+    bool repeatable;      /* claimd may send it again if it was perhaps executed */
+    redisReply *response; /* out, owned: cluster_request_end() */
 };
 
 /* Learns where the slots are. ST_UNAVAILABLE with a reason: no node responds, or the user or the password is

@@ -1,5 +1,6 @@
 #include "redis/link.h"
 
+#include "claimd/base/invariant.h"
 #include "claimd/base/library.h"
 
 #include <ctype.h>
@@ -384,7 +385,7 @@ append_word(struct link *l, struct bytes word)
 
 enum status
 link_append(struct link *l, const struct bytes *words, size_t count,
-            const struct command *rest, struct bytes last)
+            const struct command_words *rest, struct bytes last)
 {
     bool good = append_length(
         l, '*', count + (rest == NULL ? 0 : rest->count) + (bytes_present(last) ? 1 : 0));
@@ -401,6 +402,7 @@ link_append(struct link *l, const struct bytes *words, size_t count,
 void
 link_fail(struct link *l, const char *what)
 {
+    ENSURE(l->context != NULL);
     l->context->err = REDIS_ERR_PROTOCOL;
     (void)snprintf(l->context->errstr, sizeof(l->context->errstr), "%s", what);
 }

@@ -131,7 +131,7 @@ bool link_is_reusable(const struct link *l);
 /* Appends a command to the output: `words`, then those of `rest` (NULL: none), then `last` (absent: none).
  * ST_NO_MEMORY: the caller must close the link. */
 enum status link_append(struct link *l, const struct bytes *words, size_t count,
-                        const struct command *rest, struct bytes last);
+                        const struct command_words *rest, struct bytes last);
 
 /* Marks the link as failed, because Redis violates the protocol. */
 void link_fail(struct link *l, const char *what);

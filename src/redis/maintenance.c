@@ -18,6 +18,7 @@
  *   Blocking opening a connection, and the scripts of delivery_leases_renew(). Reading never blocks
  *   Memory   a channel for each queue with waiters, until half a minute after the last one
  */
+#include "claimd/base/invariant.h"
 #include "claimd/base/thread.h"
 #include "claimd/ds/hashmap.h"
 #include "redis/call.h"
@@ -187,6 +188,7 @@ drop_node(struct maintenance *m, uint16_t node)
 {
     struct hashnode *at = NULL;
 
+    ENSURE(node < NODES);
     link_close(&m->nodes[node].link);
     while ((at = hashmap_walk(&m->channels, at)) != NULL) {
         struct channel *c = container_of(at, struct channel, node);
@@ -443,6 +445,7 @@ free_maintenance(struct maintenance *m)
         hashmap_remove(&m->channels, &c->node);
         mem_free(m->channels.mem, c);
     }
+    ENSURE(m->channels.count == 0);
     hashmap_fini(&m->channels);
     if (m->event_fd >= 0)
         (void)close(m->event_fd);

@@ -1,4 +1,5 @@
 /* message_ops: the operations of the store on messages and claims, and the transfer of dead letters. */
+#include "claimd/base/invariant.h"
 #include "redis/call.h"
 #include "redis/subscription_ops.h"
 #include "redis/waiting.h"
@@ -15,6 +16,7 @@ enum { NOW = 1, TAG };
 struct batch_pin {
     redisReply *response;
     int64_t now_ms;
+    size_t capacity; /* of `messages` */
     struct store_message messages[];
 };
 
@@ -23,8 +25,12 @@ struct batch_pin {
 static struct batch_pin *
 batch_pin_new(struct redis_store *s, size_t count)
 {
-    return mem_alloc(s->config.mem,
-                     sizeof(struct batch_pin) + count * sizeof(struct store_message));
+    struct batch_pin *pin =
+        mem_alloc(s->config.mem, sizeof(*pin) + count * sizeof(pin->messages[0]));
+
+    if (pin != NULL)
+        pin->capacity = count;
+    return pin;
 }
 
 static void
@@ -37,6 +43,7 @@ message_view_fill(const struct call *c, size_t at, struct store_message *out)
         (struct store_message){.body = call_item(c, at + 2), .checksum = head.checksum};
     message_id_write(call_item(c, TAG), (uint64_t)call_integer(c, at), head.original_id,
                      &out->id);
+    ENSURE(claim.len < sizeof(out->claim_id.text));
     memcpy(out->claim_id.text, claim.data, claim.len);
     out->ttl_s = (head.expires_ms - head.posted_ms) / 1000;
     out->age_s = (call_integer(c, NOW) - head.posted_ms) / 1000;
@@ -71,6 +78,7 @@ batch_fill(struct call *c, size_t from, struct batch_pin *pin, struct store_batc
         mem_free(c->store->config.mem, pin);
         return;
     }
+    ENSURE(count <= pin->capacity);
     for (size_t i = 0; i < count; i++)
         message_view_fill(c, from + 4 * i, &pin->messages[i]);
     pin->now_ms = call_integer(c, NOW);
@@ -332,13 +340,13 @@ enum {
 /* Maximum time from the script that leases dead letters to a process until the last post by the process. */
 static const int64_t TRANSFER_MS = 60000;
 
-struct dead_letter {
+struct outbox_entry {
     struct bytes transfer_id, id, client, name, sum, body;
     int64_t posted_ms, expires_ms;
 };
 
 static bool
-dead_letter_read(struct bytes transfer_id, struct bytes text, struct dead_letter *out)
+dead_letter_read(struct bytes transfer_id, struct bytes text, struct outbox_entry *out)
 {
     size_t name_len, sum_len;
 
@@ -348,9 +356,9 @@ dead_letter_read(struct bytes transfer_id, struct bytes text, struct dead_letter
     sum_len = (uint8_t)text.data[SUM_LEN_AT];
     if (text.len < TEXTS_AT + name_len + sum_len)
         return false;
-    *out = (struct dead_letter){.transfer_id = transfer_id,
-                                .id = bytes_of(text.data + ID_AT, ID_LEN),
-                                .client = bytes_of(text.data + CLIENT_AT, 8)};
+    *out = (struct outbox_entry){.transfer_id = transfer_id,
+                                 .id = bytes_of(text.data + ID_AT, ID_LEN),
+                                 .client = bytes_of(text.data + CLIENT_AT, 8)};
     if (!message_time_read(text, POSTED_AT, &out->posted_ms) ||
         !message_time_read(text, EXPIRES_AT, &out->expires_ms))
         return false;
@@ -363,7 +371,7 @@ dead_letter_read(struct bytes transfer_id, struct bytes text, struct dead_letter
 
 static enum status
 dead_letter_post(struct redis_store *s, const struct store_op *op,
-                 const struct store_queue *to, const struct dead_letter *l,
+                 const struct store_queue *to, const struct outbox_entry *l,
                  struct bytes body)
 {
     struct call c = call_begin(s, op, to);
@@ -387,7 +395,7 @@ dead_letter_post(struct redis_store *s, const struct store_op *op,
 /* Encrypts the dead letter and posts it, for a queue with encrypted messages. */
 static enum status
 dead_letter_post_encrypted(struct redis_store *s, const struct store_op *op,
-                           const struct store_queue *to, const struct dead_letter *l)
+                           const struct store_queue *to, const struct outbox_entry *l)
 {
     const struct store_sealer *sealer = s->config.sealer;
     size_t size;
@@ -419,7 +427,7 @@ forget_transfers(const struct call *c, size_t from, size_t count,
      * dead letters before. */
     const int64_t remembered_ms = 2 * (TRANSFER_MS + 2 * run_ms);
     struct store_queue to = {.project = where->project, .kind = where->kind};
-    struct dead_letter l;
+    struct outbox_entry l;
     struct call notice;
     bool open = false;
 
@@ -456,7 +464,7 @@ outbox_deliver(const struct call *c, size_t from, const struct store_op *op,
         return ST_OK;
     done = call_begin(s, op, where);
     for (size_t i = from; call_has(c, i + 1); i += 2) {
-        struct dead_letter l;
+        struct outbox_entry l;
         struct store_queue to;
 
         if (clock_stopwatch_ns() - c->begun_ns > TRANSFER_MS * 1000000)

@@ -1,4 +1,5 @@
 /* queue_ops: the operations of the store on queues, and the index of queues. */
+#include "claimd/base/invariant.h"
 #include "redis/call.h"
 #include "redis/waiting.h"
 
@@ -136,8 +137,10 @@ queue_index_page(struct redis_store *s, const struct bytes *project, enum store_
 struct bytes
 index_page_name(const struct index_page *page, size_t i, struct bytes *tag)
 {
-    struct bytes rest = reply_text(page->response->element[i + 2]);
+    struct bytes rest = reply_text(reply_word(page->response, i + 2));
     const struct bytes name = bytes_cut(&rest, '\0');
+
+    ENSURE(i < page->count);
 
     if (tag != NULL)
         *tag = rest;
@@ -233,12 +236,13 @@ message_view_fill(struct redis_store *s, struct store_queue_view *view, struct b
 {
     enum { VERSION = 1, METADATA };
     struct store_metadata found = {.settings = STORE_SETTINGS_INIT};
+    size_t size;
     char *text;
 
     if (c != NULL)
         call_read_metadata(c, METADATA, &found);
-    text = mem_alloc(s->config.mem,
-                     name.len + found.json.len + found.settings.dead_letter.len + 1);
+    size = name.len + found.json.len + found.settings.dead_letter.len + 1;
+    text = mem_alloc(s->config.mem, size);
     if (text == NULL)
         return ST_NO_MEMORY;
     *view = (struct store_queue_view){.pin = text, .metadata = found};
@@ -250,6 +254,7 @@ message_view_fill(struct redis_store *s, struct store_queue_view *view, struct b
     if (bytes_present(found.settings.dead_letter))
         view->metadata.settings.dead_letter =
             bytes_lay(&text, found.settings.dead_letter);
+    ENSURE(text < (char *)view->pin + size);
     return ST_OK;
 }
 

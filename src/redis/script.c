@@ -1,5 +1,7 @@
 #include "redis/script.h"
 
+#include "claimd/base/invariant.h"
+
 #include <inttypes.h>
 #include <redis_scripts.h> /* made by scripts/lua.cmake */
 #include <stdio.h>
@@ -7,20 +9,20 @@
 /* ---------------------------------------------------------------------- commands */
 
 void
-command_init(struct command *c, struct mem *mem)
+command_init(struct command_words *c, struct mem *mem)
 {
     buf_init(&c->words, mem);
     c->count = 0;
 }
 
 void
-command_fini(struct command *c)
+command_fini(struct command_words *c)
 {
     buf_fini(&c->words);
 }
 
 void
-command_word(struct command *c, struct bytes word)
+command_word(struct command_words *c, struct bytes word)
 {
     buf_byte(&c->words, '$');
     buf_u64(&c->words, word.len);
@@ -31,7 +33,7 @@ command_word(struct command *c, struct bytes word)
 }
 
 void
-command_number(struct command *c, int64_t number)
+command_number(struct command_words *c, int64_t number)
 {
     char text[24];
     int len = snprintf(text, sizeof(text), "%" PRId64, number);
@@ -289,6 +291,7 @@ script_shape(enum script script)
 #undef SCRIPT_SHAPE
     };
 
+    ENSURE(script < SCRIPTS);
     return &shapes[script];
 }
 
@@ -301,5 +304,6 @@ script_function(enum script script)
 #undef SCRIPT_NAME
     };
 
+    ENSURE(script < SCRIPTS);
     return bytes_str(names[script]);
 }

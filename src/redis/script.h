@@ -49,16 +49,16 @@ void key_of_due(struct buf *out, unsigned list_no);
 
 /* Words of a command, encoded in the protocol of Redis (RESP, redis.io/docs/reference/protocol-spec). O(bytes).
  * Without memory, words.failed is set. */
-struct command {
+struct command_words {
     struct buf words;
     size_t count;
 };
 
-void command_init(struct command *c, struct mem *mem);
-void command_fini(struct command *c);
+void command_init(struct command_words *c, struct mem *mem);
+void command_fini(struct command_words *c);
 
-void command_word(struct command *c, struct bytes word);
-void command_number(struct command *c, int64_t number);
+void command_word(struct command_words *c, struct bytes word);
+void command_number(struct command_words *c, int64_t number);
 
 /* ---------------------------------------------------------------------- responses */
 

@@ -14,7 +14,7 @@ enum { WORDS = 4, HEAD = 1, BODY, CLAIM };
 enum { STARTED_AT = 0, ENDS_AT = 8, ID_AT = 16, ID_SIZE = SHAPE_CLAIM_SIZE - ID_AT };
 
 /* The memory of the records of one read, and the response that they point into. */
-struct slice {
+struct records_pin {
     redisReply *response;
     struct store_claim_record *claims; /* after the records */
     size_t claim_count;
@@ -22,10 +22,10 @@ struct slice {
 };
 
 /* Makes the memory of `records` records and `claims` claims. NULL: no memory. */
-static struct slice *
+static struct records_pin *
 slice_new(const struct call *c, size_t records, size_t claims, struct store_records *out)
 {
-    struct slice *s =
+    struct records_pin *s =
         mem_alloc(c->store->config.mem, sizeof(*s) + records * sizeof(s->records[0]) +
                                             claims * sizeof(s->claims[0]));
 
@@ -41,7 +41,7 @@ slice_new(const struct call *c, size_t records, size_t claims, struct store_reco
 
 /* The record of a claim; NULL: the message is not claimed. Successive messages of one claim share a record. */
 static const struct store_claim_record *
-claim_record_read(struct slice *s, struct bytes text)
+claim_record_read(struct records_pin *s, struct bytes text)
 {
     struct store_claim_record *last = &s->claims[s->claim_count];
 
@@ -59,7 +59,7 @@ claim_record_read(struct slice *s, struct bytes text)
 }
 
 static void
-message_record_read(const struct call *c, size_t at, struct slice *s,
+message_record_read(const struct call *c, size_t at, struct records_pin *s,
                     struct store_record *out)
 {
     const struct message_head head = call_head(c, at + HEAD);
@@ -87,7 +87,7 @@ records_read_messages(struct call *c, bool first, struct store_records *out)
 {
     const size_t messages =
         call_count(c) > MESSAGES ? (call_count(c) - MESSAGES) / WORDS : 0;
-    struct slice *s = slice_new(c, messages + 1, messages, out);
+    struct records_pin *s = slice_new(c, messages + 1, messages, out);
     uint64_t tag = 0;
 
     if (s == NULL)
@@ -134,7 +134,7 @@ records_read_subscriptions(struct call *c, const uint64_t resume[3],
                            struct store_records *out)
 {
     const size_t count = subscription_response_count(c);
-    struct slice *s = slice_new(c, count, 0, out);
+    struct records_pin *s = slice_new(c, count, 0, out);
 
     if (s == NULL)
         return ST_NO_MEMORY;
@@ -179,7 +179,7 @@ void
 redis_records_release(const struct store *store, struct store_records *records)
 {
     struct redis_store *s = redis_of((struct store *)(uintptr_t)store);
-    struct slice *slice = records->pin;
+    struct records_pin *slice = records->pin;
 
     wire_free_response(&s->cluster.wire, slice->response);
     mem_free(s->config.mem, slice);
@@ -191,7 +191,7 @@ redis_records_release(const struct store *store, struct store_records *records)
 enum { APPLY_MOST = 4096, APPLY_TRIES = 4 };
 
 /* The records to apply, and their claims without duplicates. */
-struct load {
+struct apply_input {
     const struct store_record *records;
     size_t count, messages, subscriptions;
     const struct store_claim_record **claims; /* owned */
@@ -200,7 +200,7 @@ struct load {
 
 /* 1 + the index of a claim in load.claims. Adds the claim if it is new. 0: `claim` is NULL. */
 static size_t
-load_claim_place(struct load *l, const struct store_claim_record *claim)
+load_claim_place(struct apply_input *l, const struct store_claim_record *claim)
 {
     size_t i = l->claim_count;
 
@@ -211,6 +211,7 @@ load_claim_place(struct load *l, const struct store_claim_record *claim)
             strcmp(l->claims[i - 1]->id.text, claim->id.text) != 0))
         i--;
     if (i == 0) {
+        ENSURE(l->claim_count < l->messages);
         l->claims[l->claim_count++] = claim;
         i = l->claim_count;
     }
@@ -234,7 +235,8 @@ call_add_subscription(struct call *c, const struct store_subscription_record *s)
 }
 
 static void
-call_add_message(struct call *c, struct load *l, const struct store_message_record *m)
+call_add_message(struct call *c, struct apply_input *l,
+                 const struct store_message_record *m)
 {
     call_text(c, m->id.text);
     call_number(c, (int64_t)load_claim_place(l, m->claim));
@@ -249,7 +251,7 @@ call_add_message(struct call *c, struct load *l, const struct store_message_reco
 
 static enum status
 apply_once(struct redis_store *s, struct store_op *op, const struct store_queue *where,
-           struct load *l)
+           struct apply_input *l)
 {
     const bool makes = l->count > 0 && l->records[0].kind == STORE_RECORD_QUEUE;
     struct call c = call_begin(s, op, where);
@@ -286,7 +288,7 @@ apply_once(struct redis_store *s, struct store_op *op, const struct store_queue 
 
 /* Counts the records, and collects their claims. */
 static enum status
-load_count_records(struct load *l, struct mem *mem)
+load_count_records(struct apply_input *l, struct mem *mem)
 {
     for (size_t i = 0; i < l->count; i++) {
         l->messages += l->records[i].kind == STORE_RECORD_MESSAGE;
@@ -309,7 +311,7 @@ redis_apply(struct store *store, struct store_op *op, const struct store_queue *
             const struct store_record *records, size_t count)
 {
     struct redis_store *s = redis_of(store);
-    struct load l = {.records = records, .count = count};
+    struct apply_input l = {.records = records, .count = count};
     struct store_flaw flaw;
     enum status st = store_records_check(s->config.mem, records, count, &flaw);
 

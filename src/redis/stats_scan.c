@@ -7,6 +7,7 @@
  *   Cost     of a scan: a script for each queue, and two for each project
  *   Memory   two results
  */
+#include "claimd/base/invariant.h"
 #include "redis/call.h"
 
 enum {
@@ -66,6 +67,7 @@ cursor_next(struct index_cursor *c, struct bytes *name)
         c->open = true;
         c->next = 0;
     }
+    ENSURE(c->next <= c->page.count);
     if (st == ST_OK && c->next < c->page.count)
         *name = index_page_name(&c->page, c->next++, NULL);
     return st;
@@ -194,6 +196,7 @@ scan_add_queue(void *arg, struct redis_store *s, struct store_op *op,
     struct call c;
     enum status st;
 
+    ENSURE(result->count < s->config.shown_queues);
     if (where->project.len > STORE_FIGURES_PROJECT ||
         where->name.len > STORE_FIGURES_NAME)
         return ST_OK;

@@ -6,6 +6,7 @@
  * refuses an unfit Redis with advice. With `unsafe` in the URL, or with one Redis without a cluster, which
  * survives little anyway, claimd only logs a warning.
  */
+#include "claimd/base/invariant.h"
 #include "redis/call.h"
 #include "redis/subscription_ops.h"
 #include "redis/waiting.h"

@@ -354,10 +354,9 @@ leased_new(const struct call *c, size_t at, const struct store_op *op)
     const struct bytes subscriber = call_item(c, at + SUBSCRIBER);
     const struct bytes options = call_item(c, at + OPTIONS),
                        body = call_item(c, at + BODY);
-    struct leased *leased =
-        mem_calloc(s->config.mem, 1,
-                   sizeof(*leased) + where->project.len + where->name.len + document.len +
-                       subscriber.len + options.len + body.len);
+    const size_t texts = where->project.len + where->name.len + document.len +
+                         subscriber.len + options.len + body.len;
+    struct leased *leased = mem_calloc(s->config.mem, 1, sizeof(*leased) + texts);
     struct store_delivery *view;
     char *to;
 
@@ -385,6 +384,7 @@ leased_new(const struct call *c, size_t at, const struct store_op *op)
     view->number = view->ordinal = (uint64_t)call_integer(c, at + ORDINAL);
     view->ttl_s = call_integer(c, at + TTL);
     view->delay_s = call_integer(c, at + DELAY);
+    ENSURE(to <= leased->text + texts);
     view->pins[0] = leased;
     return leased;
 }
@@ -431,6 +431,7 @@ poll_due_list(struct redis_store *s, const struct store_op *op, unsigned list_no
     int64_t wait_ms = POLL_MS, when_ms = 0;
     enum status st;
 
+    ENSURE(list_no < DUE_LISTS);
     lock_acquire(&d->lock);
     d->due_since_poll[list_no] = false;
     lock_release(&d->lock);
@@ -538,6 +539,7 @@ redis_delivery_done(struct store *store, struct store_op *op,
     call_end(&c);
     delivery_mark_due(s, op, &view->queue, when_ms);
     lock_acquire(&s->deliveries->lock);
+    ENSURE(list_linked(&leased->link) && !list_linked(&leased->ready));
     list_remove(&leased->link);
     lock_release(&s->deliveries->lock);
     mem_free(s->config.mem, leased);

@@ -15,7 +15,7 @@ enum {
     WHEEL_MOVES = 256 /* steps of the wheel while the lock is held */
 };
 
-struct waiting {
+struct redis_waiting {
     struct lock lock;
     struct hashmap waitqueues;
     struct list dirty_list; /* wait queues that are new to the maintenance thread */
@@ -46,7 +46,7 @@ queue_hash(const struct hash_key *key, const struct store_queue *where)
 static struct waitqueue *
 waitqueue_find(struct redis_store *s, const struct store_queue *where)
 {
-    struct waiting *w = s->waiting;
+    struct redis_waiting *w = s->waiting;
     struct hashnode *node = hashmap_find(&w->waitqueues, queue_hash(&s->hash_key, where),
                                          is_waitqueue_of, where);
 
@@ -58,7 +58,7 @@ waitqueue_find(struct redis_store *s, const struct store_queue *where)
 static struct waitqueue *
 waitqueue_add(struct redis_store *s, const struct store_queue *where, int64_t now_ms)
 {
-    struct waiting *w = s->waiting;
+    struct redis_waiting *w = s->waiting;
     struct waitqueue *waitqueue;
 
     lock_assert_held(&w->lock);
@@ -77,7 +77,7 @@ waitqueue_add(struct redis_store *s, const struct store_queue *where, int64_t no
 }
 
 static void
-free_if_empty(struct waiting *w, struct waitqueue *waitqueue)
+free_if_empty(struct redis_waiting *w, struct waitqueue *waitqueue)
 {
     lock_assert_held(&w->lock);
     if (waitqueue->count > 0)
@@ -117,9 +117,12 @@ count_ready(struct redis_store *s, const struct store_op *op,
 /* Arms the timer of the wait queue (wait_ms; -1: no deadline). With a maintenance thread the timer also makes
  * up for lost notifications. */
 static void
-arm_timer(struct waiting *w, struct waitqueue *waitqueue, int64_t now_ms, int64_t wait_ms)
+arm_timer(struct redis_waiting *w, struct waitqueue *waitqueue, int64_t now_ms,
+          int64_t wait_ms)
 {
     const int64_t unnotified_ms = UNNOTIFIED_MS + (int64_t)atomic_load(&w->count);
+
+    lock_assert_held(&w->lock);
 
     if (w->has_maintenance && (wait_ms < 0 || wait_ms > unnotified_ms))
         wait_ms = unnotified_ms;
@@ -134,7 +137,7 @@ static void
 wake_ready(struct redis_store *s, const struct store_op *op,
            const struct store_queue *where)
 {
-    struct waiting *w = s->waiting;
+    struct redis_waiting *w = s->waiting;
     struct wakeups wakeups = {.count = 0};
     int64_t wait_ms = -1;
     size_t ready = 0;
@@ -161,7 +164,7 @@ void
 waiting_wake(struct redis_store *s, const struct store_op *op,
              const struct store_queue *where)
 {
-    struct waiting *w = s->waiting;
+    struct redis_waiting *w = s->waiting;
     bool waits;
 
     if (atomic_load(&w->count) == 0)
@@ -179,7 +182,7 @@ size_t
 waiting_reserved(struct redis_store *s, const struct store_op *op,
                  const struct store_queue *where, size_t *limit)
 {
-    struct waiting *w = s->waiting;
+    struct redis_waiting *w = s->waiting;
     const struct waitqueue *waitqueue;
     size_t reserved = 0;
 
@@ -200,7 +203,7 @@ enum status
 waiting_found_nothing(struct redis_store *s, struct store_op *op,
                       const struct store_queue *where, size_t wants)
 {
-    struct waiting *w = s->waiting;
+    struct redis_waiting *w = s->waiting;
     struct waitqueue *waitqueue;
 
     if (op->waiter == NULL)
@@ -222,10 +225,11 @@ waiting_found_nothing(struct redis_store *s, struct store_op *op,
 }
 
 static void
-remove_waiter(struct waiting *w, struct store_waiter *waiter)
+remove_waiter(struct redis_waiting *w, struct store_waiter *waiter)
 {
     struct waitqueue *waitqueue = waiter->waitqueue;
 
+    lock_assert_held(&w->lock);
     if (waitqueue == NULL)
         return;
     waitqueue_leave(waitqueue, waiter);
@@ -236,7 +240,7 @@ void
 waiting_served(struct redis_store *s, const struct store_op *op,
                const struct store_queue *where)
 {
-    struct waiting *w = s->waiting;
+    struct redis_waiting *w = s->waiting;
 
     if (op->waiter != NULL && op->waiter->home != NULL) {
         lock_acquire(&w->lock);
@@ -250,7 +254,7 @@ waiting_served(struct redis_store *s, const struct store_op *op,
 void
 redis_waiter_leave(struct store *store, struct store_waiter *waiter)
 {
-    struct waiting *w = redis_of(store)->waiting;
+    struct redis_waiting *w = redis_of(store)->waiting;
     struct wakeups wakeups = {.count = 0};
     struct waitqueue *waitqueue;
 
@@ -272,7 +276,7 @@ redis_waiter_leave(struct store *store, struct store_waiter *waiter)
 static void
 close_waitqueue(struct redis_store *s, const struct store_queue *where)
 {
-    struct waiting *w = s->waiting;
+    struct redis_waiting *w = s->waiting;
     struct wakeups wakeups = {.count = 0};
     struct waitqueue *waitqueue;
     bool more = atomic_load(&w->count) > 0;
@@ -294,7 +298,7 @@ close_waitqueue(struct redis_store *s, const struct store_queue *where)
 
 /* A wait queue whose timer has fired; NULL: there is none. */
 static struct waitqueue *
-due_waitqueue(struct waiting *w, int64_t now_ms)
+due_waitqueue(struct redis_waiting *w, int64_t now_ms)
 {
     struct deadline *due;
 
@@ -310,7 +314,7 @@ int64_t
 waiting_housekeep(struct redis_store *s, int64_t now_ms)
 {
     const struct store_op op = {.now_ms = now_ms};
-    struct waiting *w = s->waiting;
+    struct redis_waiting *w = s->waiting;
     struct store_queue where;
     struct buf text;
     bool good = true;
@@ -335,7 +339,7 @@ waiting_housekeep(struct redis_store *s, int64_t now_ms)
 int64_t
 waiting_next_ms(struct redis_store *s)
 {
-    struct waiting *w = s->waiting;
+    struct redis_waiting *w = s->waiting;
     int64_t ms;
 
     if (atomic_load(&w->count) == 0)
@@ -351,7 +355,7 @@ waiting_next_ms(struct redis_store *s)
 void
 waiting_set_maintenance(struct redis_store *s, void (*wake)(void *arg), void *arg)
 {
-    struct waiting *w = s->waiting;
+    struct redis_waiting *w = s->waiting;
 
     w->wake = wake;
     w->arg = arg;
@@ -361,7 +365,7 @@ waiting_set_maintenance(struct redis_store *s, void (*wake)(void *arg), void *ar
 bool
 waiting_take_new(struct redis_store *s, struct buf *text, struct store_queue *where)
 {
-    struct waiting *w = s->waiting;
+    struct redis_waiting *w = s->waiting;
     struct list *link;
     bool taken;
 
@@ -377,7 +381,7 @@ waiting_take_new(struct redis_store *s, struct buf *text, struct store_queue *wh
 int64_t
 waiting_wake_due(struct redis_store *s, int64_t now_ms)
 {
-    struct waiting *w = s->waiting;
+    struct redis_waiting *w = s->waiting;
     struct wakeups wakeups = {.count = 0};
     struct waitqueue *waitqueue;
     int64_t ms;
@@ -397,7 +401,7 @@ waiting_wake_due(struct redis_store *s, int64_t now_ms)
 void
 waiting_notify(struct redis_store *s, const struct store_queue *where, bool gone)
 {
-    struct waiting *w = s->waiting;
+    struct redis_waiting *w = s->waiting;
     struct wakeups wakeups = {.count = 0};
     struct waitqueue *waitqueue;
 
@@ -416,7 +420,7 @@ waiting_notify(struct redis_store *s, const struct store_queue *where, bool gone
 enum status
 waiting_open(struct redis_store *s)
 {
-    struct waiting *w = mem_calloc(s->config.mem, 1, sizeof(*w));
+    struct redis_waiting *w = mem_calloc(s->config.mem, 1, sizeof(*w));
 
     if (w == NULL)
         return ST_NO_MEMORY;
@@ -430,7 +434,7 @@ waiting_open(struct redis_store *s)
 void
 waiting_close(struct redis_store *s)
 {
-    struct waiting *w = s->waiting;
+    struct redis_waiting *w = s->waiting;
 
     if (w == NULL)
         return;

@@ -27,7 +27,7 @@ pipeline_init(struct pipeline *p)
 }
 
 void
-pipeline_add(struct pipeline *p, struct request *request)
+pipeline_add(struct pipeline *p, struct wire_request *request)
 {
     list_add_before(&p->waiting, &request->link);
     p->count++;
@@ -47,7 +47,7 @@ pipeline_fill(struct pipeline *p, size_t most)
 
     p->replicas = 0;
     while (!list_empty(&p->waiting) && count < most && bytes < PIPELINE_BYTES) {
-        struct request *request = request_of(list_pop(&p->waiting));
+        struct wire_request *request = request_of(list_pop(&p->waiting));
 
         list_add_before(&p->sent, &request->link);
         if (request->replicas > p->replicas)
@@ -72,7 +72,7 @@ pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms)
     p->asking_confirmed = false;
     p->begun_ns = clock_stopwatch_ns();
     for (struct list *at = p->next; st == ST_OK && at != &p->sent; at = at->next) {
-        struct request *request = request_of(at);
+        struct wire_request *request = request_of(at);
         const struct bytes words[] = {BYTES_LIT("FCALL"), request->function};
 
         request->number = ++p->number;
@@ -118,7 +118,7 @@ strip_number(const struct pipeline *p, redisReply *numbered, uint64_t number)
 static enum pipeline_state
 accept_response(struct pipeline *p, redisReply *response, long long *confirmed)
 {
-    struct request *request = request_of(p->next);
+    struct wire_request *request = request_of(p->next);
     const int type = response->type;
 
     if (p->next == &p->sent) { /* the response to WAIT */
@@ -180,7 +180,7 @@ pipeline_read(struct pipeline *p)
     }
     for (struct list *at = p->sent.next; state == PIPELINE_COMPLETE && at != &p->sent;
          at = at->next) {
-        struct request *request = request_of(at);
+        struct wire_request *request = request_of(at);
 
         request->outcome = REQUEST_RESPONDED;
         request->whole = true;
@@ -194,7 +194,7 @@ void
 pipeline_abort(struct pipeline *p, const struct reason *why)
 {
     for (struct list *at = p->sent.next; at != &p->sent; at = at->next) {
-        struct request *request = request_of(at);
+        struct wire_request *request = request_of(at);
 
         request->outcome = request->response != NULL ? REQUEST_RESPONDED : REQUEST_LOST;
         request->whole = false;
@@ -290,7 +290,7 @@ submit_to_thread(struct wire *w, struct list *to, struct list *item)
 }
 
 void
-wire_run(struct wire *w, uint16_t node, unsigned generation, struct request *request)
+wire_run(struct wire *w, uint16_t node, unsigned generation, struct wire_request *request)
 {
     struct fiber *self = fiber_current();
 
@@ -413,6 +413,7 @@ note_responses(struct wire *w, struct wire_node *n)
 static void
 finish_pipeline(struct wire *w, struct wire_node *n, struct list *ended)
 {
+    ENSURE(pipeline_is_under_way(&n->pipeline));
     note_responses(w, n);
     atomic_fetch_add(&w->pipelines, 1);
     pipeline_end(&n->pipeline, ended);
@@ -556,6 +557,7 @@ adopt_link(struct wire *w, struct link_offer *o)
     struct wire_node *n = &w->nodes[o->node];
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = o->node};
 
+    ENSURE(o->node < MAP_NODES);
     if (o->generation > w->generation)
         change_generation(w, o->generation);
     if (o->generation == w->generation && !pipeline_is_under_way(&n->pipeline) &&
@@ -586,7 +588,7 @@ take_submitted(struct wire *w)
     while ((link = list_pop(&links)) != NULL)
         adopt_link(w, container_of(link, struct link_offer, list));
     while ((link = list_pop(&requests)) != NULL) {
-        struct request *request = request_of(link);
+        struct wire_request *request = request_of(link);
         struct wire_node *n = &w->nodes[request->node];
 
         if (request->generation > w->generation)

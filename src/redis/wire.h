@@ -1,7 +1,7 @@
 /*
  * wire: the thread that sends requests to the nodes of a cluster and receives their responses.
  *
- *     struct request request = {.function = ..., .words = ...};
+ *     struct wire_request request = {.function = ..., .words = ...};
  *     wire_run(&c->wire, node, generation, &request);
  *     if (request.outcome == REQUEST_RESPONDED)
  *         ... request.response ...
@@ -65,10 +65,10 @@ enum request_outcome {
 };
 
 /* One call of a function. */
-struct request {
+struct wire_request {
     struct bytes function;
-    const struct command *words; /* after the function */
-    unsigned replicas;           /* that must confirm the request; 0: none */
+    const struct command_words *words; /* after the function */
+    unsigned replicas;                 /* that must confirm the request; 0: none */
     bool asking; /* send ASKING first: the node does not own the slot yet */
     /* Results: */
     enum request_outcome outcome;
@@ -86,10 +86,10 @@ struct request {
     sem_t done;
 };
 
-static inline struct request *
+static inline struct wire_request *
 request_of(struct list *link)
 {
-    return container_of(link, struct request, link);
+    return container_of(link, struct wire_request, link);
 }
 
 struct pipeline {
@@ -116,7 +116,7 @@ pipeline_is_under_way(const struct pipeline *p)
 }
 
 /* Adds a request to the next pipeline. */
-void pipeline_add(struct pipeline *p, struct request *request);
+void pipeline_add(struct pipeline *p, struct wire_request *request);
 
 /* When the next pipeline is due, if none is under way and requests wait. */
 int64_t pipeline_due_ns(const struct pipeline *p);
@@ -191,8 +191,8 @@ enum status wire_open(struct wire *w, const struct cluster_config *config);
 void wire_close(struct wire *w);
 
 /* Runs a request on a node (its index in the map of that generation), and waits for the outcome. */
-void
-wire_run(struct wire *w, uint16_t node, unsigned generation, struct request *request);
+void wire_run(struct wire *w, uint16_t node, unsigned generation,
+              struct wire_request *request);
 
 /* Frees the response of a request. NULL is fine. */
 void wire_free_response(struct wire *w, redisReply *response);

@@ -230,14 +230,14 @@ derive_body_key(const struct key *master, const uint8_t salt[SALT],
 /* ------------------------------------------------------------------ format */
 
 /* The authenticated data besides the body: head, kind, project. */
-struct context {
+struct body_context {
     uint8_t bytes[HEAD + 4 + SEAL_PROJECT_MAX];
     size_t len;
 };
 
 static void
 context_init(const uint8_t head[HEAD], const struct seal_scope *scope,
-             struct context *out)
+             struct body_context *out)
 {
     memcpy(out->bytes, head, HEAD);
     for (size_t i = 0; i < 4; i++)
@@ -248,7 +248,7 @@ context_init(const uint8_t head[HEAD], const struct seal_scope *scope,
 }
 
 static struct bytes
-context_bytes(const struct context *c)
+context_bytes(const struct body_context *c)
 {
     return bytes_of((const char *)c->bytes, c->len);
 }
@@ -305,7 +305,7 @@ enum status
 seal_close(struct seal *s, const struct seal_scope *scope, struct bytes body, char *to)
 {
     uint8_t head[HEAD], nonce[CIPHER_NONCE];
-    struct context context;
+    struct body_context context;
     struct body_key body_key;
     enum status st;
 
@@ -421,7 +421,7 @@ seal_decrypt(struct seal *s, const struct body_key *t, const struct seal_scope *
 {
     const uint8_t *head = (const uint8_t *)sealed.data;
     uint8_t nonce[CIPHER_NONCE];
-    struct context context;
+    struct body_context context;
     enum status st;
 
     context_init(head, scope, &context);

@@ -88,7 +88,7 @@ ask_for(bool changes, long long *number)
                                       .function = BYTES_LIT("script"),
                                       .changes = changes,
                                       .repeatable = !changes};
-    struct command words;
+    struct command_words words;
     struct reason why;
     enum status st;
 

@@ -9,7 +9,7 @@
 static struct fake_redis node;
 static struct hiredis_library library;
 static struct pipeline pipeline;
-static struct command words;
+static struct command_words words;
 static struct mem *mem;
 
 static void
@@ -45,9 +45,9 @@ close_all(void)
 }
 
 static void
-add(struct request *request, unsigned replicas)
+add(struct wire_request *request, unsigned replicas)
 {
-    *request = (struct request){
+    *request = (struct wire_request){
         .function = BYTES_LIT("script"), .words = &words, .replicas = replicas};
     pipeline_add(&pipeline, request);
 }
@@ -120,7 +120,7 @@ START_TEST(all_have_their_answers_and_one_confirmation)
                                                 {"FCALL", ":8\r\n"},
                                                 {"WAIT 2 100", ":2\r\n"},
                                                 {NULL, NULL}};
-    struct request requests[2];
+    struct wire_request requests[2];
 
     fake_redis_play(&node, script);
     add(&requests[0], 0);
@@ -142,7 +142,7 @@ END_TEST
 START_TEST(who_looks_needs_no_confirmation)
 {
     static const struct fake_answer script[] = {{"FCALL", ":7\r\n"}, {NULL, NULL}};
-    struct request request;
+    struct wire_request request;
 
     fake_redis_play(&node, script);
     add(&request, 0);
@@ -158,7 +158,7 @@ START_TEST(what_is_lost_with_others_may_have_happened)
 {
     static const struct fake_answer script[] = {
         {"FCALL", ":7\r\n"}, {"FCALL", NULL}, {NULL, NULL}};
-    struct request requests[2];
+    struct wire_request requests[2];
     struct reason why;
 
     fake_redis_play(&node, script);
@@ -189,7 +189,7 @@ LOOP_TEST(the_response_to_another_request_breaks_the_link,
 {
     const struct fake_answer script[] = {
         {"FCALL", ":7\r\n"}, {"FCALL", responses_to_others[_i]}, {NULL, NULL}};
-    struct request requests[2];
+    struct wire_request requests[2];
     struct reason why;
 
     fake_redis_play(&node, script);
@@ -214,7 +214,7 @@ LOOP_TEST(bytes_behind_the_last_response_break_the_link, 2)
         {{"FCALL", ":7\r\n:8\r\n"}},
         {{"FCALL", ":7\r\n"}, {"WAIT 1 100", ":1\r\n:1\r\n"}}};
     struct reason why;
-    struct request request;
+    struct wire_request request;
 
     fake_redis_play(&node, scripts[_i]);
     add(&request, (unsigned)_i);
@@ -232,7 +232,7 @@ END_TEST
 
 START_TEST(more_than_one_takes_go_with_the_next)
 {
-    struct request requests[PIPELINE_REQUESTS + 1];
+    struct wire_request requests[PIPELINE_REQUESTS + 1];
 
     for (int i = 0; i <= PIPELINE_REQUESTS; i++)
         add(&requests[i], 0);
@@ -248,7 +248,7 @@ END_TEST
 
 START_TEST(there_may_be_fewer)
 {
-    struct request requests[3];
+    struct wire_request requests[3];
 
     for (int i = 0; i < 3; i++)
         add(&requests[i], 0);
@@ -261,8 +261,8 @@ END_TEST
 
 START_TEST(a_large_one_goes_without_those_behind_it)
 {
-    struct command large;
-    struct request requests[3];
+    struct command_words large;
+    struct wire_request requests[3];
 
     command_init(&large, mem);
     for (size_t i = 0; i < PIPELINE_BYTES; i++)
@@ -279,7 +279,7 @@ END_TEST
 
 START_TEST(those_who_wait_can_be_turned_away)
 {
-    struct request requests[2];
+    struct wire_request requests[2];
     struct reason why;
     struct list ended;
 
@@ -303,7 +303,7 @@ TEST_CASE("company", .setup = open_all, .teardown = close_all);
 static void
 have_been(size_t count, unsigned replicas, int64_t ns)
 {
-    static struct request requests[4];
+    static struct wire_request requests[4];
 
     for (size_t i = 0; i < count; i++)
         add(&requests[i], replicas);
@@ -316,7 +316,7 @@ static const int64_t SECOND_NS = 1000000000, MOST_NS = 2000000;
 
 START_TEST(where_replicas_confirm_as_many_are_expected_as_were_there)
 {
-    struct request requests[2];
+    struct wire_request requests[2];
 
     have_been(2, 1, SECOND_NS);
     add(&requests[0], 1);
@@ -329,7 +329,7 @@ END_TEST
 
 START_TEST(they_are_waited_for_half_as_long_as_it_took)
 {
-    struct request request;
+    struct wire_request request;
 
     have_been(2, 1, 1000);
     add(&request, 1);
@@ -340,7 +340,7 @@ END_TEST
 
 START_TEST(those_who_had_to_wait_are_expected_too)
 {
-    struct request under_way, waiting;
+    struct wire_request under_way, waiting;
 
     add(&under_way, 1);
     ck_assert_int_eq(pipeline_begin(&pipeline, PIPELINE_REQUESTS, 100), ST_OK);
@@ -353,7 +353,7 @@ END_TEST
 
 START_TEST(one_that_is_alone_goes_at_once)
 {
-    struct request request;
+    struct wire_request request;
 
     have_been(1, 1, SECOND_NS);
     add(&request, 1);
@@ -363,7 +363,7 @@ END_TEST
 
 START_TEST(without_replicas_nobody_waits_for_others)
 {
-    struct request request;
+    struct wire_request request;
 
     have_been(2, 0, SECOND_NS);
     add(&request, 0);
