@@ -463,8 +463,7 @@ poll_due_list(struct redis_store *s, const struct store_op *op, unsigned list_no
 }
 
 /* Takes a delivery that no caller has yet. NULL: there is none, and *list_no is the list to poll now
- * (DUE_LISTS: none).
- */
+ * (DUE_LISTS: none). */
 static struct leased *
 take_ready(struct deliveries *d, int64_t now_ms, unsigned *list_no)
 {
