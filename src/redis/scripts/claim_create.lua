@@ -13,19 +13,19 @@ local set, limit, reserved, dead_letters = read_settings(w), tonumber(ARGV[5]), 
 lease_old_dead_letters(w, dead_letters)
 local chosen = choose_ready(w, limit, reserved)
 if set[4] >= 0 and set[6] ~= '' then
-    local slices, ready_changed = 0, false
+    local slices, moved = 0, false
     while move_dead_letters(w, set, chosen, dead_letters, ARGV[8], tonumber(ARGV[9])) > 0 do
-        slices, ready_changed = slices + 1, true
+        slices, moved = slices + 1, true
         if #dead_letters >= 128 or slices == 16 then
             save_queue(w)
             return { AGAIN, w.now, w.tag, 0, 0, '', unpack(dead_letters) }
         end
         chosen = choose_ready(w, limit, reserved)
     end
-    if ready_changed then save_queue(w) end
+    if moved then save_queue(w) end
 end
 
-local function answer(status, number)
+local function respond(status, number)
     local out = { status, w.now, w.tag, number, w.base }
     if status ~= NO_ROOM then add_chosen(out, chosen) end
     out[#out + 1] = ''
@@ -34,8 +34,8 @@ local function answer(status, number)
 end
 
 local refusal = check_chosen(w, chosen, tonumber(ARGV[7]), 10)
-if refusal then return answer(refusal[1], refusal[1] == NO_ROOM and refusal[2] or 0) end
-if #chosen.names == 0 then return answer(OK, 0) end
+if refusal then return respond(refusal[1], refusal[1] == NO_ROOM and refusal[2] or 0) end
+if #chosen.names == 0 then return respond(OK, 0) end
 local ch, number = changes(), w.last_claim + 1
 local ends, lives = deadline(w, tonumber(ARGV[3])), deadline(w, tonumber(ARGV[4]))
 local numbers = {}
@@ -58,4 +58,4 @@ mark_created(ch, number, w.now)
 w.last_claim, w.claimed, w.claims = number, w.claimed + #numbers, w.claims + 1
 commit(w, ch)
 save_queue(w)
-return answer(OK, number)
+return respond(OK, number)

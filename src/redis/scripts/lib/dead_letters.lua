@@ -19,8 +19,8 @@ local function first_dead_letter(set, chosen)
 end
 
 -- Moves the first chosen message that was claimed too often out of the queue, and those directly after it, at most
--- 64. Returns how many. The caller then chooses again. They go into X and into `dead_letters`, or to the end of this
--- queue (`own`: its name). `least`: minimum TTL in seconds if the queue sets no TTL for dead letters.
+-- 64. Returns how many. The caller then chooses again. The dead letters go into X and `dead_letters`, or to the end
+-- of this queue (`own`: its name). `least`: minimum TTL in seconds if the queue sets no TTL for dead letters.
 local function move_dead_letters(w, set, chosen, dead_letters, own, least)
     local first, ch, moved, own_dead_letters = first_dead_letter(set, chosen), changes(), 0, {}
     if not first then return 0 end
