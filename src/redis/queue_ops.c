@@ -387,35 +387,30 @@ redis_project_list(struct store *store, struct store_op *op,
                    const struct store_page *page, struct store_queues *out)
 {
     struct redis_store *s = redis_of(store);
+    struct index_page listed = {.store = s}, next;
     struct bytes marker = page->marker;
     enum status st = queues_open(s, page->limit, out);
-    struct buf last;
 
     (void)op; /* queues do not expire */
     if (st != ST_OK)
         return st;
-    buf_init(&last, s->config.mem);
     out->more = true;
     while (st == ST_OK && out->more && (out->count < page->limit || page->limit == 0)) {
         const size_t wanted = page->limit - out->count;
-        struct index_page listed;
 
-        st = queue_index_page(s, NULL, page->kind, marker, wanted, &listed);
+        st = queue_index_page(s, NULL, page->kind, marker, wanted, &next);
+        index_page_release(&listed); /* which has the marker */
+        listed = next;
         out->total = listed.total;
         if (st == ST_OK)
             st = queues_add_projects(s, page, &listed, out);
         out->more = listed.count == wanted && wanted > 0;
-        if (st == ST_OK && out->more) {
-            buf_reset(&last, SIZE_MAX);
-            buf_bytes(&last, index_page_name(&listed, wanted - 1, NULL));
-            marker = buf_view(&last);
-            st = last.failed ? ST_NO_MEMORY : ST_OK;
-        }
-        index_page_release(&listed);
+        if (out->more)
+            marker = index_page_name(&listed, wanted - 1, NULL);
     }
     if (st != ST_OK)
         store_queues_release(out);
-    buf_fini(&last);
+    index_page_release(&listed);
     return st;
 }
 
