@@ -1,5 +1,6 @@
 #include "claimd/api/dump.h"
 
+#include "api/wire/decode.h"
 #include "api/wire/record_json.h"
 
 #include <inttypes.h>
@@ -192,16 +193,7 @@ static bool
 read_hex(struct bytes digits, char *out, size_t cap, size_t *len)
 {
     *len = digits.len / 2;
-    if (digits.len % 2 != 0 || *len > cap)
-        return false;
-    for (size_t i = 0; i < *len; i++) {
-        uint64_t value;
-
-        if (!hex_read(bytes_of(digits.data + 2 * i, 2), &value))
-            return false;
-        out[i] = (char)value;
-    }
-    return true;
+    return digits.len % 2 == 0 && *len <= cap && decode_hex(digits, out);
 }
 
 bool

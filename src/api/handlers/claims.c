@@ -87,14 +87,14 @@ enum {
  */
 static enum status
 deliver_decrypted(struct context *ctx, deliver_fn *deliver, const void *terms,
-                  size_t limit, size_t room, struct store_batch *out)
+                  size_t limit, size_t space, struct store_batch *out)
 {
     struct store_batch opened = STORE_BATCH_INIT;
     enum status st = ST_SEALED;
 
     for (int i = 0; st == ST_SEALED && i < ROUNDS; i++) {
         *out = STORE_BATCH_INIT;
-        out->room = room;
+        out->room = space;
         out->opened = &opened;
         st = deliver(ctx, terms, limit, out);
         if (st != ST_SEALED)
@@ -184,10 +184,10 @@ reserve_number(struct context *ctx)
 }
 
 static void
-add_claim_number(struct context *ctx, char *room, uint64_t number)
+add_claim_number(struct context *ctx, char *text, uint64_t number)
 {
-    room[decimal_write(room, number)] = '\0';
-    response_add_header(ctx, "Claim-Number", room);
+    text[decimal_write(text, number)] = '\0';
+    response_add_header(ctx, "Claim-Number", text);
 }
 
 static enum status
@@ -237,10 +237,10 @@ read_claim(struct context *ctx, struct decoded_terms *out)
 static enum status
 claim_one(struct context *ctx, size_t i, const struct decoded_terms *said, bool *made)
 {
-    static const char id_room[STORE_ID_CAP] = {0};
+    static const char no_id[STORE_ID_CAP] = {0};
     struct store_batch batch = STORE_BATCH_INIT;
     struct claimed claimed = {
-        .location = context_path(ctx, "/claims/", bytes_of(id_room, sizeof(id_room))),
+        .location = context_path(ctx, "/claims/", bytes_of(no_id, sizeof(no_id))),
         .number = reserve_number(ctx)};
     enum status st = claimed_form(ctx, &claimed.form);
 
@@ -392,14 +392,14 @@ handle_claim_show(struct context *ctx)
 enum status
 handle_claim_renew(struct context *ctx)
 {
-    char *room = reserve_number(ctx);
+    char *text = reserve_number(ctx);
     struct decoded_terms said;
     uint64_t number;
     enum status st = read_terms(ctx, ctx->version->renew, &said);
 
     if (st != ST_OK)
         return st;
-    if (room == NULL)
+    if (text == NULL)
         return ST_NO_MEMORY;
     st = store_claim_renew(ctx->store, &ctx->op, &ctx->queue, ctx->id, &said.terms,
                            &number);
@@ -407,7 +407,7 @@ handle_claim_renew(struct context *ctx)
         return context_refuse_id(ctx, "claim", true);
     if (st != ST_OK)
         return st;
-    add_claim_number(ctx, room, number);
+    add_claim_number(ctx, text, number);
     return response_empty(ctx, 204);
 }
 

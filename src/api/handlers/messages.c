@@ -48,7 +48,7 @@ static enum status
 posted_reserve(struct context *ctx, size_t count, struct posted *out)
 {
     struct arena *arena = ctx->req->arena;
-    size_t room;
+    size_t space;
 
     *out = (struct posted){.count = count};
     out->collection = context_path(ctx, "/messages", BYTES_NONE);
@@ -61,8 +61,8 @@ posted_reserve(struct context *ctx, size_t count, struct posted *out)
         if (out->location == NULL)
             return ST_NO_MEMORY;
     }
-    room = count * (strlen(out->collection) + sizeof(*out->ids) + 4) + 64;
-    return buf_reserve(&ctx->res->body, room) ? ST_OK : ST_NO_MEMORY;
+    space = count * (strlen(out->collection) + sizeof(*out->ids) + 4) + 64;
+    return buf_reserve(&ctx->res->body, space) ? ST_OK : ST_NO_MEMORY;
 }
 
 static const char *
@@ -291,11 +291,11 @@ shorten_page(struct context *ctx, const struct message_form *form,
     enum status st = ST_NO_MEMORY;
 
     for (; shown > 1; shown /= 2) {
-        size_t room = message_space(form, shown) + PAGE_FRAME;
+        size_t space = message_space(form, shown) + PAGE_FRAME;
 
         for (size_t i = 0; i < shown; i++)
-            room += batch->messages[i].body.len;
-        if (buf_reserve(body, room))
+            space += batch->messages[i].body.len;
+        if (buf_reserve(body, space))
             st = decrypt_batch(ctx, batch, shown);
         if (st != ST_NO_MEMORY)
             break;

@@ -244,18 +244,18 @@ add_queue(struct shown_queues *shown)
 static enum status
 read_queues(struct context *ctx, const struct store_figures *f, struct shown_queues *out)
 {
-    const size_t room = ctx->metrics->shown_queues;
+    const size_t slots = ctx->metrics->shown_queues;
     enum status st = ST_OK;
     size_t at = 0;
 
     *out = (struct shown_queues){.rest = {.here = f->all, .expired = f->rest}};
-    if (room > 0) {
-        out->queues = arena_alloc(ctx->req->arena, room * sizeof(*out->queues));
-        out->marks = arena_alloc(ctx->req->arena, room * sizeof(*out->marks));
+    if (slots > 0) {
+        out->queues = arena_alloc(ctx->req->arena, slots * sizeof(*out->queues));
+        out->marks = arena_alloc(ctx->req->arena, slots * sizeof(*out->marks));
         if (out->queues == NULL || out->marks == NULL)
             return ST_NO_MEMORY;
     }
-    while (st == ST_OK && out->count < room) {
+    while (st == ST_OK && out->count < slots) {
         st = store_queue_figures(ctx->store, &ctx->op, &at, &out->queues[out->count]);
         if (st == ST_OK)
             add_queue(out);

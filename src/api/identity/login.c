@@ -283,7 +283,7 @@ identity_revoke_token(struct context *ctx)
 
 /* ------------------------------------------------------------------ the projects */
 
-/* GET /identity/v3/auth/projects: the one the token is for; the stub knows no others. */
+/* GET /identity/v3/auth/projects: only the project of the token. */
 enum status
 identity_list_projects(struct context *ctx)
 {

@@ -85,9 +85,9 @@ end_slice(struct scan *s, const struct store_batch *batch)
 static enum status
 check_some(struct scan *s, bool *end)
 {
-    const size_t room = s->limit - s->count;
+    const size_t left = s->limit - s->count;
     const struct store_filter filter = {.marker = store_id_bytes(&s->behind),
-                                        .limit = room < LISTING ? room : LISTING,
+                                        .limit = left < LISTING ? left : LISTING,
                                         .include_claimed = true,
                                         .include_delayed = true};
     const struct progress *p = s->ctx->progress;

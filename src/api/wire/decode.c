@@ -94,7 +94,7 @@ read_fields(struct post_reader *r, struct post_fields *f)
             value = &f->ttl;
         else if (json_scan_name_is(&name, "delay") && r->form == POST_V2)
             value = &f->delay;
-        (void)json_scan_value(&r->scan, value); /* json_scan_end() tells */
+        (void)json_scan_value(&r->scan, value); /* json_scan_end() reports errors */
     }
 }
 
@@ -374,6 +374,19 @@ decode_string(const struct json_scan_value *value, struct arena *arena, struct b
         len += utf8_write(json_string_next(&inside), text + len);
     *out = bytes_of(text, len);
     return ST_OK;
+}
+
+bool
+decode_hex(struct bytes digits, char *out)
+{
+    for (size_t i = 0; i < digits.len / 2; i++) {
+        uint64_t value;
+
+        if (!hex_read(bytes_of(digits.data + 2 * i, 2), &value))
+            return false;
+        out[i] = (char)value;
+    }
+    return true;
 }
 
 struct json_scan_value

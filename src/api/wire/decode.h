@@ -105,6 +105,9 @@ struct json_scan_value decode_member(struct bytes object, const char *name);
 enum status decode_string(const struct json_scan_value *value, struct arena *arena,
                           struct bytes *out);
 
+/* Decodes pairs of hexadecimal digits, without a last odd one. False: another character. */
+bool decode_hex(struct bytes digits, char *out);
+
 /* Explains why decode_integer() refused a value with st (docs/api.md 3.8), and returns st. */
 enum status
 integer_refuse(struct reason *why, enum status st, const char *name,

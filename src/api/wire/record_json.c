@@ -342,14 +342,9 @@ read_sealed(struct record_reader *r, const struct json_scan_value *value,
     body = arena_alloc(r->arena, text.len / 2 + 1);
     if (body == NULL)
         return ST_NO_MEMORY;
-    for (size_t i = 0; i < text.len / 2; i++) {
-        uint64_t byte;
-
-        if (!hex_read(bytes_of(text.data + 2 * i, 2), &byte))
-            return refuse_member(r, of_message, "sealed",
-                                 "it must consist of hexadecimal digits");
-        body[i] = (char)byte;
-    }
+    if (!decode_hex(text, body))
+        return refuse_member(r, of_message, "sealed",
+                             "it must consist of hexadecimal digits");
     *out = bytes_of(body, text.len / 2);
     return text.len % 2 == 0 && store_is_sealed(*out)
                ? ST_OK
@@ -391,12 +386,7 @@ read_checksum(struct record_reader *r, struct bytes text, struct bytes body,
     *out = sum;
     if (!bytes_present(text))
         return checksum_of(body, r->mem, sum);
-    for (size_t i = 0; good && i < sizeof(sum->digest); i++) {
-        uint64_t value = 0;
-
-        good = hex_read(bytes_of(text.data + 4 + 2 * i, 2), &value);
-        sum->digest[i] = (uint8_t)value;
-    }
+    good = good && decode_hex(bytes_of(text.data + 4, text.len - 4), (char *)sum->digest);
     return good ? ST_OK
                 : refuse_member(r, of_message, "checksum",
                                 "it must be MD5: followed by 32 hexadecimal digits");

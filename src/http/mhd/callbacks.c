@@ -3,12 +3,6 @@
 
 #include <sys/epoll.h>
 
-static void
-set_phase(struct mhd *m, struct conn *c, enum conn_phase phase)
-{
-    conn_set_phase(m->config.table, c, phase, m->config.round->now_ms);
-}
-
 /* ------------------------------------------------------------------ space for the response */
 
 /*
@@ -255,7 +249,7 @@ mhd_on_target(void *cls, const char *target, struct MHD_Connection *connection)
 
     ENSURE(c->exchange == NULL);
     m->called = true;
-    set_phase(m, c, CONN_RECEIVING);
+    mhd_set_phase(m, c, CONN_RECEIVING);
     if (!c->used)
         tls_handshake_done(m, c);
     c->used = true;
@@ -303,7 +297,7 @@ pass_request(struct mhd *m, struct conn *c, const char *method, const char *vers
     bool next;
 
     if (ex == NULL) {
-        set_phase(m, c, CONN_RESPONDING);
+        mhd_set_phase(m, c, CONN_RESPONDING);
         return mhd_refuse(m, c, REFUSAL_NO_MEMORY, true);
     }
     c->mhd.round = m->config.round->number;
@@ -382,7 +376,7 @@ mhd_on_completed(void *cls, struct MHD_Connection *connection, void **ctx,
     if (how == MHD_REQUEST_TERMINATED_WITH_ERROR &&
         (c->exchange == NULL || c->exchange->code == 0))
         c->linger = true;
-    set_phase(m, c, CONN_WAITING);
+    mhd_set_phase(m, c, CONN_WAITING);
     *ctx = NULL;
     end_request(c, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
     if (c->hung_up)
@@ -493,5 +487,5 @@ mhd_replace_page(struct mhd *m, unsigned code)
     mhd_refuse_past(c->exchange, which);
     (void)shutdown(c->fd, SHUT_WR); /* discards the built-in page */
     if (c->mhd.tls != NULL)         /* mhd_on_request() must not respond, either */
-        set_phase(m, c, CONN_CLOSING);
+        mhd_set_phase(m, c, CONN_CLOSING);
 }

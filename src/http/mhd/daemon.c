@@ -170,7 +170,7 @@ resume_all(struct mhd *m)
             at = at->next;
             if (!c->mhd.suspended)
                 continue;
-            conn_set_phase(m->config.table, c, CONN_CLOSING, m->config.round->now_ms);
+            mhd_set_phase(m, c, CONN_CLOSING);
             mhd_resume(c);
         }
     }
@@ -288,7 +288,7 @@ mhd_end(struct conn *c, enum refusal why)
 
     if (why != REFUSAL_NONE && c->exchange != NULL && c->exchange->code == 0)
         mhd_refuse_past(c->exchange, why);
-    conn_set_phase(m->config.table, c, CONN_CLOSING, m->config.round->now_ms);
+    mhd_set_phase(m, c, CONN_CLOSING);
     (void)shutdown(c->fd, how);
     mhd_resume(c);
     if (c->mhd.was_suspended)

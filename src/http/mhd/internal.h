@@ -47,6 +47,12 @@ mhd_of(const struct conn *c)
     return c->mhd.daemon->mhd;
 }
 
+static inline void
+mhd_set_phase(const struct mhd *m, struct conn *c, enum conn_phase phase)
+{
+    conn_set_phase(m->config.table, c, phase, m->config.round->now_ms);
+}
+
 /* Suspends at once. */
 void mhd_suspend_now(struct conn *c);
 
