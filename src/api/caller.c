@@ -127,7 +127,7 @@ uuid_read_canonical(struct bytes text, uint64_t halves[2])
     return true;
 }
 
-/* Reads a UUID as Zaqar does: without prefix, braces and hyphens, 32 hexadecimal digits are left. */
+/* Reads a UUID as Zaqar does: 32 hexadecimal digits, besides a prefix, braces and hyphens. */
 static bool
 uuid_read(struct bytes text, uint64_t halves[2])
 {

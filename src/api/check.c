@@ -149,8 +149,8 @@ check_host(struct context *ctx, struct bytes allowed)
 
 /*
  * A browser sends the site of its page in Origin. A page of another site can make a browser send
- * requests that need no header, such as a claim of API v1. So claimd refuses a foreign origin without
- * a token. A client certificate does not help, because the browser sends it for every page.
+ * requests that need no header, such as a claim of API v1. So claimd refuses a foreign origin
+ * without a token. A client certificate does not help, because the browser sends it for every page.
  */
 static enum status
 check_origin(struct context *ctx)

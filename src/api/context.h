@@ -85,8 +85,8 @@ enum status context_check_name(struct context *ctx, struct bytes name);
 /* ------------------------------------------------------------------ check.c: docs/api.md 3.1 */
 
 /*
- * Refuses a request with a foreign Host, if the front end asks for that check. `allowed` is the list
- * of the option allowed_hosts, or absent.
+ * Refuses a request with a foreign Host, if the front end asks for that check. `allowed` is the
+ * list of the option allowed_hosts, or absent.
  */
 enum status check_host(struct context *ctx, struct bytes allowed);
 
@@ -164,8 +164,8 @@ enum status wait_result(const struct context *ctx, bool queued);
 void wait_done(struct store *store, struct mem *mem, struct waiting *waiting);
 
 /*
- * The seconds of `wait` in the header Prefer (RFC 7240). 0 if there is none, or if it is not a whole
- * number. The first `wait` counts. INT64_MAX if the number is larger. header: may be absent.
+ * The seconds of `wait` in the header Prefer (RFC 7240). 0 if there is none, or if it is not a
+ * whole number. The first `wait` counts. INT64_MAX if the number is larger. header: may be absent.
  */
 int64_t prefer_wait(struct bytes header);
 
@@ -177,8 +177,8 @@ int64_t prefer_wait(struct bytes header);
 #define PROBLEM_SPACE 256
 
 /*
- * Makes res the response for a status other than ST_OK. Of its headers it keeps only Allow, and with
- * 409 Location. detail: explains this case; absent: the text of the status. Without memory, it
+ * Makes res the response for a status other than ST_OK. Of its headers it keeps only Allow, and
+ * with 409 Location. detail: explains this case; absent: the text of the status. Without memory, it
  * writes a prepared 503 that fits PROBLEM_SPACE.
  */
 void problem_write(struct response *res, enum status st, struct bytes detail);

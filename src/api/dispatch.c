@@ -331,8 +331,8 @@ locate_content(struct context *ctx)
 
 /*
  * Finds and checks the route of a request, and runs it. Reads the parameters before the checks,
- * because a parameter may decide the action. Too many parameters are refused after the checks, as the
- * contract says.
+ * because a parameter may decide the action. Too many parameters are refused after the checks, as
+ * the contract says.
  */
 static enum status
 route_and_run(const struct api *api, struct context *ctx)

@@ -1,8 +1,8 @@
 /*
  * route: from a path and a method to a handler (dispatch.c).
  *
- * A version of the API is a table of rows (pattern, method, handler). api_new() builds resources from
- * the rows: one for each pattern, with its segments, its rows by method, and its Allow header.
+ * A version of the API is a table of rows (pattern, method, handler). api_new() builds resources
+ * from the rows: one for each pattern, with its segments, its rows by method, and its Allow header.
  *
  * If a parameter changes the action of a request, the request has a row whose pattern names the
  * parameter:
@@ -12,8 +12,8 @@
  *
  * Requests with `pop` use the second row, and others the first one.
  *
- * path_split() cuts a path at its slashes before it decodes the segments. So "%2F" never makes another
- * segment, and no resource has a segment with a slash.
+ * path_split() cuts a path at its slashes before it decodes the segments. So "%2F" never makes
+ * another segment, and no resource has a segment with a slash.
  *
  *   Cost     finding a resource: a few comparisons of lengths and words; no allocation
  *            unless a segment is percent-encoded
@@ -95,8 +95,8 @@ struct resources {
 };
 
 /*
- * Builds the resources of a table. The rows of a path are side by side, and a row without a parameter
- * comes first. ST_NO_MEMORY.
+ * Builds the resources of a table. The rows of a path are side by side, and a row without a
+ * parameter comes first. ST_NO_MEMORY.
  */
 enum status
 resources_build(struct mem *mem, const struct route *rows, struct resources *out);
@@ -110,7 +110,8 @@ const struct resource *
 resource_find(const struct resources *resources, const struct path *path);
 
 /*
- * The row for a request of this method with these parameters. NULL if the resource lacks the method.
+ * The row for a request of this method with these parameters. NULL if the resource lacks the
+ * method.
  */
 const struct route *
 resource_route(const struct resource *r, enum method method, const struct query *query);

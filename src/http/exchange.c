@@ -30,11 +30,11 @@ request_ids_next(struct request_ids *ids, char out[REQUEST_ID_CAP])
 enum { FIRST_RESERVE = 16384 };
 
 /*
- * Incomplete bodies count against the budget. Otherwise clients that send almost all of a post could
- * take any amount of memory. Only posts and metadata are larger than BODY_FREE, so claims and
+ * Incomplete bodies count against the budget. Otherwise clients that send almost all of a post
+ * could take any amount of memory. Only posts and metadata are larger than BODY_FREE, so claims and
  * deletions work when the budget is used up. Responses count, too, because a client may not read
- * them. Clients must be able to read while messages use up the budget, so responses have a budget of
- * their own (base/mem.h), and pages are shorter when that is small.
+ * them. Clients must be able to read while messages use up the budget, so responses have a budget
+ * of their own (base/mem.h), and pages are shorter when that is small.
  */
 enum { BODY_FREE = 16384, RESPONSE_FREE = 65536 };
 

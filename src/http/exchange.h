@@ -134,9 +134,9 @@ void exchange_set_method(struct exchange *ex, struct bytes name);
 void exchange_end(struct exchange_pool *pool, struct exchange *ex);
 
 /*
- * Appends a piece of body, up to `limit` bytes in all. Beyond the limit, without memory, or if a large
- * body does not fit into the budget, the exchange discards its body and sets body_too_large or
- * no_memory.
+ * Appends a piece of body, up to `limit` bytes in all. Beyond the limit, without memory, or if a
+ * large body does not fit into the budget, the exchange discards its body and sets body_too_large
+ * or no_memory.
  */
 void
 exchange_append_body(struct exchange *ex, const char *data, size_t len, size_t limit);

@@ -398,7 +398,8 @@ has_live_server(const struct address *address)
 
     if (fd < 0)
         return true; /* unknown: rather refuse than replace a live socket */
-    /* Other errors mean that a server listens (EAGAIN: its backlog is full) or tell nothing (EACCES).
+    /* Other errors mean that a server listens (EAGAIN: its backlog is full) or tell nothing
+     * (EACCES).
      */
     live = connect(fd, &address->sock.any, address->len) == 0 ||
            (errno != ECONNREFUSED && errno != ENOENT);
@@ -407,9 +408,9 @@ has_live_server(const struct address *address)
 }
 
 /*
- * Binds a Unix socket, after it has removed the file of a server that is gone. Then gives the file its
- * group and its permissions. Linux creates the file with the permissions of the socket, which are none
- * at first. No client can connect before listen().
+ * Binds a Unix socket, after it has removed the file of a server that is gone. Then gives the file
+ * its group and its permissions. Linux creates the file with the permissions of the socket, which
+ * are none at first. No client can connect before listen().
  */
 static bool
 bind_local(struct listener *l, const struct listener_access *access)

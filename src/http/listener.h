@@ -30,8 +30,8 @@ struct address {
 /* Checks the form of a listening address, without looking up names. ST_BAD_VALUE with a reason. */
 enum status address_check(const char *text, struct reason *why);
 
-/* Reads a listening address, and looks up its name: the first result counts. ST_BAD_VALUE; ST_IO: the
- * name has no address. Both with a reason. */
+/* Reads a listening address, and looks up its name: the first result counts. ST_BAD_VALUE; ST_IO:
+ * the name has no address. Both with a reason. */
 enum status address_parse(const char *text, struct address *out, struct reason *why);
 
 /* Writes an address as address_parse() reads it. "unix" for an unnamed socket. */
@@ -57,8 +57,8 @@ struct listener {
 };
 
 /*
- * Binds and listens, without blocking. Replaces the file of a Unix socket that no server listens on,
- * and refuses the address of a live server. The file never has more permissions than `access`:
+ * Binds and listens, without blocking. Replaces the file of a Unix socket that no server listens
+ * on, and refuses the address of a live server. The file never has more permissions than `access`:
  * listener_open() creates it without permissions, gives it to its group, adds the permissions, and
  * then listens. It uses an inherited socket as it is. ST_BAD_VALUE, ST_IO, with a reason.
  */
@@ -66,9 +66,10 @@ enum status listener_open(struct listener *l, const struct listen_entry *listen,
                           const struct listener_access *access, struct reason *why);
 
 /*
- * Stops listening. Removes the file of the Unix socket if it is the one that listener_open() created,
- * not one that another server has created since. (Files can be removed by name only, so a file that
- * another process creates between the check and the removal is lost.) Does nothing if closed.
+ * Stops listening. Removes the file of the Unix socket if it is the one that listener_open()
+ * created, not one that another server has created since. (Files can be removed by name only, so a
+ * file that another process creates between the check and the removal is lost.) Does nothing if
+ * closed.
  */
 void listener_close(struct listener *l);
 

@@ -13,8 +13,8 @@ enum { EPOLL_EVENTS = 32, EVENTS_A_ROUND = 256 };
 /* ------------------------------------------------------------------ events */
 
 /*
- * If there was a notification, handles up to EVENTS_A_ROUND events, so that other work need not wait
- * for long. True if more events are left.
+ * If there was a notification, handles up to EVENTS_A_ROUND events, so that other work need not
+ * wait for long. True if more events are left.
  */
 static bool
 handle_events(struct worker *w)

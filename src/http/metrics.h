@@ -5,7 +5,8 @@
  * how long they took. The address of a route's pattern, a literal, identifies the route. A row is
  * created at its first request, because most routes are never used.
  *
- *   Memory   about 700 bytes for a route and method in use. Without memory, requests count in `rest`
+ *   Memory   about 700 bytes for a route and method in use. Without memory, requests count in
+ *            `rest`
  *   Cost     a search in a small table, and some additions
  *   Threads  the worker counts; any thread reads
  */

@@ -3,11 +3,12 @@
  *
  * A response of 500 and above has level warn, another one info. A line has the reason of a refusal,
  * and the client's ids of the request: X-Request-ID and traceparent (W3C Trace Context). Status 0:
- * libmicrohttpd refused the request by itself, or the client went away before the request was whole.
+ * libmicrohttpd refused the request by itself, or the client went away before the request was
+ * whole.
  *
- * Without the access log only some responses of 500 and above have a line. For each reason, the first
- * request is logged at once. While more follow, one in REFUSED_LINE_MS is logged with the number of
- * those between. After REFUSED_OVER_MS without one, a last line ends the series.
+ * Without the access log only some responses of 500 and above have a line. For each reason, the
+ * first request is logged at once. While more follow, one in REFUSED_LINE_MS is logged with the
+ * number of those between. After REFUSED_OVER_MS without one, a last line ends the series.
  *
  *     time     0 s   0.2  0.4  ..  1 s              1.9 s              6.9 s
  *     refused  *     *    *    *   *  *  *  *  *  * *
@@ -61,8 +62,8 @@ void request_log_write(struct request_log *l, uint64_t *logged, int64_t now_ms,
                        const struct exchange *ex);
 
 /*
- * Writes the last lines of series that have ended. INT64_MAX ends all series. Returns when to call it
- * again, INT64_MAX: never.
+ * Writes the last lines of series that have ended. INT64_MAX ends all series. Returns when to call
+ * it again, INT64_MAX: never.
  */
 int64_t request_log_expire(struct request_log *l, int64_t now_ms);
 

@@ -349,7 +349,7 @@ respond_delay_ended(struct worker *w, struct exchange *ex)
     mhd_resume(ex->conn);
 }
 
-/* ------------------------------------------------------------------ claims that were not received */
+/* ------------------------------------------------------------------ claims of lost responses */
 
 /*
  * Returns a number that grows with each byte that the kernel takes for this socket. 0 if the kernel
@@ -435,7 +435,7 @@ release_unreceived(const struct worker *w, const struct exchange *ex, bool unsee
         mem_free(config->mem, r);
 }
 
-/* ------------------------------------------------------------------ from the first call to the last */
+/* ------------------------------------------------------------------ begin and end */
 
 bool
 http_on_ready(struct conn *c)

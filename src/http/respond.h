@@ -4,8 +4,8 @@
  * The API tells how a request continues (claimd/api/api.h). If the response has to wait, the worker
  * suspends the exchange. libmicrohttpd leaves its connection alone (mhd_suspend), so the exchange
  * costs no processor time. There are two ways to wait. For a request to the store in memory, the
- * worker calls the API again when the waiter is woken. For a request that may block, it calls the API
- * in a fiber, which parks.
+ * worker calls the API again when the waiter is woken. For a request that may block, it calls the
+ * API in a fiber, which parks.
  *
  *     state     waits for                         ended by
  *     TURN      its turn in each round, or a free the last slice; request_seconds (503)
@@ -22,15 +22,16 @@
  * and libmicrohttpd asks for the response.
  *
  * If the connection ends before the kernel has the whole response, the worker releases the claim in
- * it (docs/api.md 11.5), because the client never received it. An injected fault can prevent that: it
- * removes response.claim_id.
+ * it (docs/api.md 11.5), because the client never received it. An injected fault can prevent that:
+ * it removes response.claim_id.
  *
  * request.c has what happens before: the target, the head and the body. respond.c calls the API and
  * queues the response. suspended.c ends the waits.
  *
- *   Bodies   up to api_body_limit() are kept. A longer body is refused with the API's own 400. If it
- *            is at most BODY_DISCARD_MOST longer, the worker reads and discards it first, so that a
- *            client which sends everything before it reads gets the response and keeps its connection
+ *   Bodies   up to api_body_limit() are kept. A longer body is refused with the API's own 400. If
+ *            it is at most BODY_DISCARD_MOST longer, the worker reads and discards it first, so
+ *            that a client which sends everything before it reads gets the response and keeps its
+ *            connection
  *   Cost     WAITING: nothing until it ends. Ending many: all in one round
  *   Bounds   max_waiters WAITING in all workers; as many REMOTE and IDENTITY as fibers
  *   Threads  the worker. While a fiber is parked, only the fiber uses its exchange
@@ -42,12 +43,13 @@
 
 enum { BODY_DISCARD_MOST = 1024 * 1024 };
 
-/* The limit of a connection's phase has ended: tells the client if possible, and closes (request.c). */
+/* The limit of a connection's phase has ended: refuses the request if possible, and closes. */
 void request_time_out(struct worker *w, struct conn *c);
 
 /*
- * Within libmicrohttpd's callback, when the request is whole: calls the API, and queues the response
- * or suspends the exchange. closing: the connection ends with the response. False: it ends now.
+ * Within libmicrohttpd's callback, when the request is whole: calls the API, and queues the
+ * response or suspends the exchange. closing: the connection ends with the response. False: it ends
+ * now.
  */
 bool respond_request(struct worker *w, struct exchange *ex, bool closing);
 

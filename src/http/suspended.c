@@ -78,9 +78,9 @@ conn_of_turn(struct list *link)
 }
 
 /*
- * All slices but one go to the first exchange, so that of many long requests the first ends soon. The
- * last slice goes to the second exchange, which then moves to the end, so that a short request need
- * not wait for a long one.
+ * All slices but one go to the first exchange, so that of many long requests the first ends soon.
+ * The last slice goes to the second exchange, which then moves to the end, so that a short request
+ * need not wait for a long one.
  */
 void
 suspended_slices(struct worker *w)

@@ -101,8 +101,8 @@ enum waiting_end {
 };
 
 /*
- * A front end that can suspend requests gives this structure to a request that may have to wait for a
- * message (docs/api.md 11). Zero before the first call, except `listener`.
+ * A front end that can suspend requests gives this structure to a request that may have to wait for
+ * a message (docs/api.md 11). Zero before the first call, except `listener`.
  */
 struct waiting {
     enum waiting_end end;
@@ -158,10 +158,10 @@ const char *api_method_name(enum method method);
 #define RESPONSE_HEADERS_MAX 6
 
 /*
- * Bounds of a response's headers, so that a front end can reserve space for them before a request has
- * any effect. No value is longer than RESPONSE_VALUE_MAX. All headers together take at most
- * RESPONSE_HEAD_MAX bytes on the wire: each takes its name, its value, and 4 bytes for the colon, the
- * space and the end of the line.
+ * Bounds of a response's headers, so that a front end can reserve space for them before a request
+ * has any effect. No value is longer than RESPONSE_VALUE_MAX. All headers together take at most
+ * RESPONSE_HEAD_MAX bytes on the wire: each takes its name, its value, and 4 bytes for the colon,
+ * the space and the end of the line.
  *
  * A response has at most one long header, of these:
  *

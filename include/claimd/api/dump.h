@@ -41,8 +41,8 @@ enum status dump_next(struct store *store, struct store_op *op, struct bytes pro
 
 /*
  * Writes lines until there are `bytes` of them, or the dump is done. project: absent: all projects.
- * ST_AGAIN: so much was due that other requests should come first; call again. ST_NO_MEMORY, and the
- * store's.
+ * ST_AGAIN: so much was due that other requests should come first; call again. ST_NO_MEMORY, and
+ * the store's.
  */
 enum status dump_lines(struct store *store, struct store_op *op, struct bytes project,
                        size_t bytes, struct dump *dump, struct buf *out);

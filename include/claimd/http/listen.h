@@ -3,9 +3,9 @@
  *
  *     127.0.0.1:8888, tls:0.0.0.0:8443, metrics:[::1]:9090, unix:/run/claimd/socket
  *
- * Commas or blanks separate the addresses. The path of a Unix socket may have blanks and ends at the
- * next comma. Without a prefix, an address serves the API. The prefix "tls:" serves the API with
- * TLS, and "metrics:" only health and metrics.
+ * Commas or blanks separate the addresses. The path of a Unix socket may have blanks and ends at
+ * the next comma. Without a prefix, an address serves the API. The prefix "tls:" serves the API
+ * with TLS, and "metrics:" only health and metrics.
  *
  *   Threads  any: no state
  */

@@ -33,8 +33,8 @@ enum listen_kind server_listen_kind(const struct server *s, size_t index);
 void server_run(struct server *s);
 
 /*
- * Logs one request in `one_in` at level info, and each request that fails with 500 or above at level
- * warn. 0: no requests, and only some of those that fail. Any thread.
+ * Logs one request in `one_in` at level info, and each request that fails with 500 or above at
+ * level warn. 0: no requests, and only some of those that fail. Any thread.
  */
 void server_log_requests(struct server *s, uint64_t one_in);
 
@@ -46,7 +46,8 @@ void server_wake(struct server *s);
 
 /*
  * For a watchdog, in one thread while the server is open: server_ask_round() asks each worker for a
- * round of its loop. server_went_round() is true when each has made one, or has ended. Neither waits.
+ * round of its loop. server_went_round() is true when each has made one, or has ended. Neither
+ * waits.
  */
 void server_ask_round(struct server *s);
 bool server_went_round(const struct server *s);

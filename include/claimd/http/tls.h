@@ -1,8 +1,8 @@
 /*
  * tls: the certificate of a server and its key, which can be replaced while connections come in.
  *
- * A handshake pins the pair in force when it begins. After a replacement, new handshakes use the new
- * pair, and those under way end with the old one. The last dropped pin frees a pair.
+ * A handshake pins the pair in force when it begins. After a replacement, new handshakes use the
+ * new pair, and those under way end with the old one. The last dropped pin frees a pair.
  *
  *   Protocol  TLS 1.2 and 1.3, with forward secrecy and authenticated encryption only
  *             (TLS_PRIORITIES; docs/adr/0009-tls.md)

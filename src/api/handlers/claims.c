@@ -233,7 +233,7 @@ read_claim(struct context *ctx, struct decoded_terms *out)
     return ST_OK;
 }
 
-/* Claims messages of the context's queue, the i-th one of the request. *made: it wrote the response. */
+/* Claims messages of the context's queue, the request's i-th. *made: it wrote the response. */
 static enum status
 claim_one(struct context *ctx, size_t i, const struct decoded_terms *said, bool *made)
 {

@@ -1,8 +1,10 @@
 /*
  * handlers: the handlers of the routes, for all versions. ctx->version has the differences in form.
  *
- * A handler reads and checks its whole input, calls the store once where that is possible, and writes
- * the response.
+ * A handler reads and checks its whole input, calls the store once where that is possible, and
+ * writes the response.
+ *
+ *   Threads  any; a context belongs to one call
  */
 #ifndef API_HANDLERS_HANDLERS_H
 #define API_HANDLERS_HANDLERS_H
@@ -59,8 +61,8 @@ handler_fn handle_claim_release;
 enum status decrypt_batch(struct context *ctx, struct store_batch *batch, size_t count);
 
 /*
- * Replaces encrypted bodies by those that `opened` has decrypted. ST_UNCONFIRMED: `opened` lacks one,
- * so the store delivered a message that it must not.
+ * Replaces encrypted bodies by those that `opened` has decrypted. ST_UNCONFIRMED: `opened` lacks
+ * one, so the store delivered a message that it must not.
  */
 enum status decrypt_reuse(struct store_batch *batch, const struct store_batch *opened);
 
@@ -78,8 +80,8 @@ deliver_fn(struct context *ctx, const void *terms, size_t limit, struct store_ba
 
 /*
  * Calls `deliver` until its messages are decrypted and fit the memory reserved in res->body for
- * documents of this form. After ST_OK, writing them cannot fail. ST_NO_MEMORY, and other statuses of
- * `deliver`: no message was delivered.
+ * documents of this form. After ST_OK, writing them cannot fail. ST_NO_MEMORY, and other statuses
+ * of `deliver`: no message was delivered.
  */
 enum status deliver_messages(struct context *ctx, const struct message_form *form,
                              deliver_fn *deliver, const void *terms, size_t limit,

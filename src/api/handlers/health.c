@@ -41,8 +41,8 @@ handle_readyz(struct context *ctx)
 /* ------------------------------------------------------------------ trial run */
 
 /*
- * A trial posts, claims and deletes messages in a queue of its own, which no client sees: the name of
- * its project is too long for a request. Another trial has another queue.
+ * A trial posts, claims and deletes messages in a queue of its own, which no client sees: the name
+ * of its project is too long for a request. Another trial has another queue.
  */
 struct trial {
     struct store *store;

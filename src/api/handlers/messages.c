@@ -31,8 +31,8 @@ post_limit(struct context *ctx)
 }
 
 /*
- * The parts of the response to a post, reserved before the store is called. If the Location does not
- * fit into a head (claimd/api/api.h), it is the path of the collection. The body has all ids.
+ * The parts of the response to a post, reserved before the store is called. If the Location does
+ * not fit into a head (claimd/api/api.h), it is the path of the collection. The body has all ids.
  */
 struct posted {
     const char *collection; /* path of the queue's messages */
@@ -107,8 +107,8 @@ posted_write(struct context *ctx, const struct posted *posted)
 }
 
 /*
- * Makes the checksums of a post, once. To make them for each listing, a page of a few long bodies would
- * take a second. NULL without the option.
+ * Makes the checksums of a post, once. To make them for each listing, a page of a few long bodies
+ * would take a second. NULL without the option.
  */
 static enum status
 add_checksums(struct context *ctx, const struct decoded_post *post,
@@ -279,8 +279,9 @@ write_next_page(struct context *ctx, const struct message_form *form,
 enum { PAGE_FRAME = 2048 };
 
 /*
- * Shortens a page for which there is no memory, and decrypts its messages. *out: the number of messages
- * that remain. The next page continues behind them. Clients must be able to read when memory is short.
+ * Shortens a page for which there is no memory, and decrypts its messages. *out: the number of
+ * messages that remain. The next page continues behind them. Clients must be able to read when
+ * memory is short.
  */
 static enum status
 shorten_page(struct context *ctx, const struct message_form *form,

@@ -1,6 +1,6 @@
 /*
- * The documents of openapi/: GET /openapi.json, the description of this server (docs/api.md 6.6); "/",
- * the list of versions (6.1); and the home document of each version (6.2).
+ * The documents of openapi/: GET /openapi.json, the description of this server (docs/api.md 6.6);
+ * "/", the list of versions (6.1); and the home document of each version (6.2).
  *
  * The build embeds a file without its indentation. A request copies the file without the parts that
  * are disabled, and fills in the values in force:

@@ -45,8 +45,8 @@ add_path(struct context *ctx, struct bytes inside, struct share *out)
 }
 
 /*
- * Adds a method, after it has decoded escapes. A method has no character that separates lists or fields
- * of the signed text.
+ * Adds a method, after it has decoded escapes. A method has no character that separates lists or
+ * fields of the signed text.
  */
 static enum status
 add_method(struct context *ctx, struct bytes inside, struct share *out)

@@ -93,7 +93,7 @@ handle_subscription_show(struct context *ctx)
 
 /* ------------------------------------------------------------------ create */
 
-/* Refuses a subscriber that has confirmed a subscription. Otherwise the subscriber is asked again. */
+/* Refuses a subscriber that has confirmed. Otherwise claimd asks the subscriber again. */
 static enum status
 respond_subscribed(struct context *ctx, const struct store_subscribed *subscribed)
 {

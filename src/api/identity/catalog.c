@@ -11,7 +11,8 @@ struct service {
 
 /*
  * openstacksdk and keystoneauth search for the service "message", zaqarclient and gophercloud for
- * "messaging". They append the version to the endpoint. SDKs for Rackspace use the endpoint as it is.
+ * "messaging". They append the version to the endpoint. SDKs for Rackspace use the endpoint as it
+ * is.
  */
 static const struct service services[] = {
     {"identity", "keystone", "/identity", "/identity/v2.0", false},
@@ -199,7 +200,7 @@ identity_show_v2(struct context *ctx)
     return show_version(ctx, &v2);
 }
 
-/* ------------------------------------------------------------------ routes, with --identity-stub */
+/* ------------------------------------------------------------------ routes */
 
 #define ROOT "/identity"
 #define V3   ROOT "/v3"

@@ -1,6 +1,6 @@
 /*
- * identity: the identity stub below /identity, the part of Keystone that SDKs need to find this server
- * (docs/api.md 15).
+ * identity: the identity stub below /identity, the part of Keystone that SDKs need to find this
+ * server (docs/api.md 15).
  *
  * The response to a login has a token (claimd/auth/auth.h), and a catalog in which every service is
  * this server, at the address that the client has used.
@@ -24,7 +24,7 @@ handler_fn identity_show_catalog;
 /* Writes the response from a tree, which it owns. NULL: ST_NO_MEMORY. */
 enum status identity_respond(struct context *ctx, int code, json_t *tree);
 
-/* catalog.c: makes the services as v3 and v2.0 show them, owned trees. ST_NO_MEMORY, ST_BAD_VALUE. */
+/* catalog.c: makes the services of v3 and v2.0, owned trees. ST_NO_MEMORY, ST_BAD_VALUE. */
 enum status identity_catalog_v3(struct context *ctx, struct bytes project, json_t **out);
 enum status identity_catalog_v2(struct context *ctx, struct bytes project, json_t **out);
 

@@ -3,6 +3,8 @@
  *
  * All versions share the handlers and the store. A version is a table of routes, and flags for the
  * form of requests and responses.
+ *
+ *   Threads  any: constant
  */
 #ifndef API_VERSIONS_VERSION_H
 #define API_VERSIONS_VERSION_H

@@ -2,9 +2,9 @@
  * decode: the body of a POST of messages (docs/api.md 8.2; 13 and 14.4 for the old versions), the
  * terms of claims, and values of other bodies.
  *
- * One pass of json_scan validates the body and finds the drafts. Syntax is checked first, then types,
- * then ranges, each in the whole body. So a ttl of the wrong type is ST_BAD_BODY, also behind a message
- * whose ttl is out of range.
+ * One pass of json_scan validates the body and finds the drafts. Syntax is checked first, then
+ * types, then ranges, each in the whole body. So a ttl of the wrong type is ST_BAD_BODY, also
+ * behind a message whose ttl is out of range.
  *
  *   Cost     O(length)
  *   Memory   drafts from the arena; bodies are spans of the request's body
@@ -31,9 +31,9 @@ struct decoded_post {
 };
 
 /*
- * Decodes a body that is not too large. ST_BAD_BODY: no document, a wrong type, or a missing member;
- * ST_BAD_VALUE: out of range, no messages, or (v2, v1.1) no member `messages`. Both with a reason for
- * the first message with this status. ST_NO_MEMORY.
+ * Decodes a body that is not too large. ST_BAD_BODY: no document, a wrong type, or a missing
+ * member; ST_BAD_VALUE: out of range, no messages, or (v2, v1.1) no member `messages`. Both with a
+ * reason for the first message with this status. ST_NO_MEMORY.
  */
 enum status
 decode_post(struct bytes body, enum post_form form, const struct api_limits *limits,
@@ -71,8 +71,8 @@ struct integer_range {
 };
 
 /*
- * Reads an integer. If it is left out, *out stays as it is. ST_BAD_VALUE: out of range, or a boolean,
- * which Zaqar reads as 0 or 1; ST_BAD_BODY: another type.
+ * Reads an integer. If it is left out, *out stays as it is. ST_BAD_VALUE: out of range, or a
+ * boolean, which Zaqar reads as 0 or 1; ST_BAD_BODY: another type.
  */
 enum status decode_integer(const struct json_scan_value *value,
                            const struct integer_range *range, int64_t *out);
@@ -92,8 +92,8 @@ struct decoded_names {
 };
 
 /*
- * Reads the values of members by their names: SCAN_NONE without the member, the last one of several.
- * ST_BAD_BODY: no object, or no JSON.
+ * Reads the values of members by their names: SCAN_NONE without the member, the last one of
+ * several. ST_BAD_BODY: no object, or no JSON.
  */
 enum status decode_members(struct bytes object, const char *const *names, size_t count,
                            struct json_scan_value *values, struct decoded_names *seen);

@@ -16,8 +16,8 @@ message_space(const struct message_form *form, size_t count)
 }
 
 /*
- * These functions write at `at`, where the space is reserved, and return the end. Ids and hrefs need
- * no escapes.
+ * These functions write at `at`, where the space is reserved, and return the end. Ids and hrefs
+ * need no escapes.
  */
 static char *
 put_bytes(char *at, const char *text, size_t len)

@@ -42,10 +42,10 @@ void message_write_all(struct buf *out, const struct message_form *form,
 /*
  * The MD5 of a body in one fixed form (docs/api.md 8.9).
  *
- * The form is that of Python's json.dumps(), with which clients compare: fixed separators, ASCII only,
- * and the shortest decimal for numbers that are no integers. Of members of one name it has the last
- * value, at the place of the first. In one character the contract differs from Python: DEL is not
- * escaped.
+ * The form is that of Python's json.dumps(), with which clients compare: fixed separators, ASCII
+ * only, and the shortest decimal for numbers that are no integers. Of members of one name it has
+ * the last value, at the place of the first. In one character the contract differs from Python: DEL
+ * is not escaped.
  *
  *   Cost     O(length) for a body without members of the same name
  *   Memory   a buffer of the form's length during the call

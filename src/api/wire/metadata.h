@@ -1,6 +1,6 @@
 /*
- * metadata: the metadata document of a queue, in requests, in responses (docs/api.md 7.1 to 7.3) and
- * in the store.
+ * metadata: the metadata document of a queue, in requests, in responses (docs/api.md 7.1 to 7.3)
+ * and in the store.
  *
  * The store has the whole document as compact JSON, with its members in the order given, and the
  * settings that it obeys. A reserved member that is null or empty is not set.
@@ -47,9 +47,9 @@ void metadata_plain(const struct store_metadata *metadata, struct buf *out);
 /* ------------------------------------------------------------------ patches */
 
 /*
- * A JSON patch (docs/api.md 7.4). The contract has this order: rules of the document (400), the queue
- * (404), members that must exist (409), the result (400). So a patch is read before the queue is, and
- * applied after that, to a copy.
+ * A JSON patch (docs/api.md 7.4). The contract has this order: rules of the document (400), the
+ * queue (404), members that must exist (409), the result (400). So a patch is read before the queue
+ * is, and applied after that, to a copy.
  */
 struct patch_rule; /* one operation, checked; private */
 
@@ -60,8 +60,8 @@ struct patch {        /* zero: nothing to release */
 };
 
 /*
- * Reads a body. ST_BAD_BODY with a reason, also if it is too large; ST_NO_MEMORY. The rules come from
- * the arena. *out needs patch_fini(), also after a failure.
+ * Reads a body. ST_BAD_BODY with a reason, also if it is too large; ST_NO_MEMORY. The rules come
+ * from the arena. *out needs patch_fini(), also after a failure.
  */
 enum status patch_read(struct bytes body, const struct api_limits *limits,
                        struct arena *arena, struct patch *out, struct reason *why);

@@ -38,8 +38,9 @@ enum status query_parse(struct bytes text, struct arena *arena, struct query *ou
 struct bytes query_get(const struct query *q, const char *name);
 
 /*
- * Read a parameter into *out, which stays as it is if the parameter is absent. ST_BAD_PARAMETER: not a
- * decimal integer, or no spelling of a boolean; ST_BAD_VALUE: no int64_t, or not within 1..max.
+ * Read a parameter into *out, which stays as it is if the parameter is absent. ST_BAD_PARAMETER:
+ * not a decimal integer, or no spelling of a boolean; ST_BAD_VALUE: no int64_t, or not within
+ * 1..max.
  */
 enum status query_i64(const struct query *q, const char *name, int64_t *out);
 enum status query_bool(const struct query *q, const char *name, bool *out);
@@ -47,23 +48,23 @@ enum status
 query_limit(const struct query *q, const char *name, int64_t max, size_t *out);
 
 /*
- * Reads all values of this name, without empty ones. cut: cuts them at commas. ST_BAD_VALUE: more than
- * max, with their number in *count; ST_NO_MEMORY.
+ * Reads all values of this name, without empty ones. cut: cuts them at commas. ST_BAD_VALUE: more
+ * than max, with their number in *count; ST_NO_MEMORY.
  */
 enum status query_list(const struct query *q, const char *name, bool cut, size_t max,
                        struct arena *arena, struct bytes **items, size_t *count);
 
-/* Decodes percent-encoding into a copy with a NUL. In paths a plus is no space. Absent without memory. */
+/* Decodes percent-encoding into a copy with a NUL. Absent without memory. */
 struct bytes query_decode(struct bytes text, bool plus_is_space, struct arena *arena);
 
 /* ------------------------------------------------------------------ filters of a listing */
 
 /*
- * Filters on the metadata of queues (docs/api.md 7.6). A document matches if it has a member for each
- * filter, with the same name and the same value, as text or as integer.
+ * Filters on the metadata of queues (docs/api.md 7.6). A document matches if it has a member for
+ * each filter, with the same name and the same value, as text or as integer.
  *
- *   Cost     filters_make() O(n log n) for n parameters. filters_match(): one pass over the document,
- *            with a binary search for each member
+ *   Cost     filters_make() O(n log n) for n parameters. filters_match(): one pass over the
+ *            document, with a binary search for each member
  *   Memory   the request's arena
  */
 
@@ -102,8 +103,8 @@ bool filters_have(const struct filters *f, const struct query_pair *pair);
  */
 enum status uri_tidy(struct arena *arena, struct bytes text, struct bytes *out);
 
-/* Percent-encodes all bytes that are not unreserved (RFC 3986), for a segment of a path. Ends with a
- * NUL. ST_NO_MEMORY. */
+/* Percent-encodes all bytes that are not unreserved (RFC 3986), for a segment of a path. Ends with
+ * a NUL. ST_NO_MEMORY. */
 enum status uri_segment(struct arena *arena, struct bytes text, struct bytes *out);
 
 /* The same appended to a buffer, with digits A to F. */
@@ -112,8 +113,8 @@ void uri_write(struct buf *out, struct bytes text);
 /* ------------------------------------------------------------------ the next page */
 
 /*
- * Writes the link to the next page of a listing. It repeats the parameters of the request and has the
- * new marker:
+ * Writes the link to the next page of a listing. It repeats the parameters of the request and has
+ * the new marker:
  *
  *     next_page_begin(&next, out, path);
  *     if (limit was given)

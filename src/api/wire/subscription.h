@@ -1,11 +1,12 @@
 /*
- * subscription: writes the documents of subscriptions (docs/api.md 18.1, 18.7), and decodes the bodies
- * that make, change and confirm them (18.2, 18.5, 18.6).
+ * subscription: writes the documents of subscriptions (docs/api.md 18.1, 18.7), and decodes the
+ * bodies that make, change and confirm them (18.2, 18.5, 18.6).
  *
  * A reason never repeats a subscriber, which may contain a password.
  *
  *   Cost     O(length); jansson parses a retry policy
- *   Memory   the buffer, and the request's arena for the subscriber; options are borrowed from the body
+ *   Memory   the buffer, and the request's arena for the subscriber; options are borrowed from the
+ *            body
  *   Threads  any: no state
  */
 #ifndef API_WIRE_SUBSCRIPTION_H

@@ -6,10 +6,10 @@
 /* ------------------------------------------------------------------ space for the response */
 
 /*
- * A connection of libmicrohttpd has one block of memory. The head of the request, and the bytes that
- * the client sends behind it, grow from its beginning. Records, one for each header and cookie, grow
- * from its end. The head of the response has to fit in between. If it does not, libmicrohttpd closes
- * the connection without a response.
+ * A connection of libmicrohttpd has one block of memory. The head of the request, and the bytes
+ * that the client sends behind it, grow from its beginning. Records, one for each header and
+ * cookie, grow from its end. The head of the response has to fit in between. If it does not,
+ * libmicrohttpd closes the connection without a response.
  *
  *     | head | sent behind it |      free      | copy of cookies | records |
  *
@@ -18,8 +18,8 @@
  */
 
 /*
- * Of libmicrohttpd 0.9.75: bytes of a record; bytes beyond the head by which a full read buffer grows;
- * alignment of an allocation.
+ * Of libmicrohttpd 0.9.75: bytes of a record; bytes beyond the head by which a full read buffer
+ * grows; alignment of an allocation.
  */
 enum { RECORD = 64, OVERSHOOT = 256, ALIGNMENT = 16 };
 
@@ -51,10 +51,10 @@ head_space_suffices(size_t block, const struct head_use *use)
 /* ------------------------------------------------------------------ headers */
 
 /*
- * libmicrohttpd is lenient: it cuts texts at NUL bytes, joins folded lines wrongly, uses the first of
- * several Content-Lengths, and prefers Transfer-Encoding to them. claimd refuses a head that two
- * parsers could read differently. So no client can smuggle a request past a proxy, and claimd stores
- * what was sent.
+ * libmicrohttpd is lenient: it cuts texts at NUL bytes, joins folded lines wrongly, uses the first
+ * of several Content-Lengths, and prefers Transfer-Encoding to them. claimd refuses a head that two
+ * parsers could read differently. So no client can smuggle a request past a proxy, and claimd
+ * stores what was sent.
  */
 
 static const struct bytes name_length = BYTES_LIT("Content-Length");
@@ -75,7 +75,8 @@ struct head_reader {
 
 /*
  * libmicrohttpd writes one or two NULs over the end of a line, so the next text begins one or two
- * bytes behind the last. Otherwise it has cut a text at a NUL of the client, or moved a folded line.
+ * bytes behind the last. Otherwise it has cut a text at a NUL of the client, or moved a folded
+ * line.
  */
 static bool
 is_adjacent(const char *end, const char *next)
@@ -132,8 +133,8 @@ read_framing_header(struct head_reader *p, struct bytes name, struct bytes value
 }
 
 /*
- * The header of the API with this name; API_HEADER_COUNT: none. Most names mean nothing to the API, so
- * each comparison begins with a constant length.
+ * The header of the API with this name; API_HEADER_COUNT: none. Most names mean nothing to the API,
+ * so each comparison begins with a constant length.
  */
 static enum api_header
 find_api_header(struct bytes name)
@@ -214,8 +215,8 @@ read_head(const struct mhd *m, struct exchange *ex, const char *method,
         ex->head.use.records += count < 0 ? 0 : (size_t)count;
     }
     /*
-     * libmicrohttpd has replaced the ends of lines by NULs. A CR that is left is inside of a line, and
-     * other parsers may see the end of a line there. HTTP/1.1 requires a Host.
+     * libmicrohttpd has replaced the ends of lines by NULs. A CR that is left is inside of a line,
+     * and other parsers may see the end of a line there. HTTP/1.1 requires a Host.
      */
     if (end - p.end < 2 || end - p.end > 4 || memchr(method, '\r', size) != NULL ||
         (!bytes_present(ex->request.headers[API_HEADER_HOST]) &&
@@ -266,9 +267,9 @@ mhd_on_target(void *cls, const char *target, struct MHD_Connection *connection)
 }
 
 /*
- * Refuses a piece if the line in front of it, with the size of the chunk, ends with a bare LF: other
- * parsers may not see the end of the line there. claimd sees the line only if it came together with
- * the chunk. Otherwise the piece is at the address of the last one.
+ * Refuses a piece if the line in front of it, with the size of the chunk, ends with a bare LF:
+ * other parsers may not see the end of the line there. claimd sees the line only if it came
+ * together with the chunk. Otherwise the piece is at the address of the last one.
  */
 static bool
 pass_body(struct conn *c, const char *data, size_t len)
@@ -414,8 +415,8 @@ mhd_on_connection(void *cls, struct MHD_Connection *connection, void **socket_ct
     tls_end(m, c);
     remove_link(&c->mhd.ended);
     /*
-     * close() would not end the events if a child of this process, which has not executed its program
-     * yet, has the socket open, too.
+     * close() would not end the events if a child of this process, which has not executed its
+     * program yet, has the socket open, too.
      */
     (void)epoll_ctl(m->config.epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
     ENSURE(c->mhd.daemon->conns > 0);
@@ -426,8 +427,8 @@ mhd_on_connection(void *cls, struct MHD_Connection *connection, void **socket_ct
 /* ------------------------------------------------------------------ built-in pages */
 
 /*
- * The connection with a complete head for which libmicrohttpd has neither called mhd_on_request() nor
- * sent a response. There is never more than one. NULL if there is none.
+ * The connection with a complete head for which libmicrohttpd has neither called mhd_on_request()
+ * nor sent a response. There is never more than one. NULL if there is none.
  */
 static struct conn *
 find_only_head(const struct mhd *m)

@@ -113,7 +113,7 @@ daemon_open(struct mhd *m, bool tls)
     return ST_OK;
 }
 
-/* TLS is a property of a daemon. So a worker has a daemon without TLS, and one with it if needed. */
+/* TLS is a property of a daemon. So a worker has one without TLS, and one with it if needed. */
 static size_t
 initial_daemons(const struct server_config *server)
 {

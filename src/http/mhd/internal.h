@@ -1,5 +1,7 @@
 /*
  * mhd/internal: structures and functions that the parts of the wall (mhd.h) share.
+ *
+ *   Threads  a struct mhd belongs to one worker
  */
 #ifndef HTTP_MHD_INTERNAL_H
 #define HTTP_MHD_INTERNAL_H
@@ -69,8 +71,8 @@ void mhd_on_connection(void *cls, struct MHD_Connection *connection, void **sock
                        enum MHD_ConnectionNotificationCode what);
 
 /*
- * libmicrohttpd is about to send a built-in page, and does not tell to which connection. Two kinds of
- * connections get a document of claimd past libmicrohttpd, and nothing more:
+ * libmicrohttpd is about to send a built-in page, and does not tell to which connection. Two kinds
+ * of connections get a document of claimd past libmicrohttpd, and nothing more:
  *
  * - the one with a whole head that libmicrohttpd cannot read (Content-Length is no number, or the
  *   cookies do not fit into its memory), because libmicrohttpd would respond twice
@@ -119,8 +121,8 @@ void tls_end(struct mhd *m, struct conn *c);
 
 /*
  * Asks the worker's epoll set for one event, when the client of c stops sending or when `what`
- * happens (EPOLLIN, EPOLLOUT, or 0). Only one, because epoll reports the end of input again with each
- * later event. how: EPOLL_CTL_ADD at first, then EPOLL_CTL_MOD. False without memory.
+ * happens (EPOLLIN, EPOLLOUT, or 0). Only one, because epoll reports the end of input again with
+ * each later event. how: EPOLL_CTL_ADD at first, then EPOLL_CTL_MOD. False without memory.
  */
 bool watch_socket(struct mhd *m, struct conn *c, int how, uint32_t what);
 

@@ -20,8 +20,8 @@
  *                parsers could read differently, and a head that leaves too little of the
  *                connection's memory for the head of a response.
  *   response.c   Responses through libmicrohttpd, or past it straight to the socket.
- *   sockets.c    Handshakes of TLS, a few in each round and none while there is nothing to read. Ends
- *                of input that libmicrohttpd misses. Chunked bodies that it cannot read.
+ *   sockets.c    Handshakes of TLS, a few in each round and none while there is nothing to read.
+ *                Ends of input that libmicrohttpd misses. Chunked bodies that it cannot read.
  *
  *   Threads  a struct mhd belongs to one worker
  */
@@ -50,8 +50,8 @@ enum refusal {
 };
 
 /*
- * The wall calls these functions of the front end (request.c, respond.c, suspended.c), in the worker,
- * within mhd_run(). False: libmicrohttpd closes the connection.
+ * The wall calls these functions of the front end (request.c, respond.c, suspended.c), in the
+ * worker, within mhd_run(). False: libmicrohttpd closes the connection.
  */
 void http_on_opened(struct conn *c);
 
@@ -124,10 +124,10 @@ bool mhd_is_due(const struct mhd *m);
 bool mhd_add(struct mhd *m, struct conn *c);
 
 /*
- * Makes libmicrohttpd leave a connection alone. (Within a callback, the suspension takes effect when
- * libmicrohttpd returns, unless it would read the rest of a body meanwhile. A connection that is
- * suspended within a callback is read first when it resumes, and closed if its client has ended its
- * input.)
+ * Makes libmicrohttpd leave a connection alone. (Within a callback, the suspension takes effect
+ * when libmicrohttpd returns, unless it would read the rest of a body meanwhile. A connection that
+ * is suspended within a callback is read first when it resumes, and closed if its client has ended
+ * its input.)
  */
 void mhd_suspend(struct conn *c);
 
@@ -155,15 +155,15 @@ void mhd_end(struct conn *c, enum refusal why);
 bool mhd_respond(struct exchange *ex, bool closing, const struct mhd_pieces *pieces);
 
 /*
- * Refuses the request of c, which has no exchange if there was no memory for one. In the middle of a
- * body, or before it without TLS, the document goes past libmicrohttpd. False: the connection must be
- * closed.
+ * Refuses the request of c, which has no exchange if there was no memory for one. In the middle of
+ * a body, or before it without TLS, the document goes past libmicrohttpd. False: the connection
+ * must be closed.
  */
 bool mhd_refuse(struct mhd *m, struct conn *c, enum refusal which, bool closing);
 
 /*
- * Writes a whole refusal with "Connection: close" and the request id to a socket. Bytes for which the
- * socket has no space at once are lost.
+ * Writes a whole refusal with "Connection: close" and the request id to a socket. Bytes for which
+ * the socket has no space at once are lost.
  */
 void mhd_refuse_socket(int fd, enum refusal which, const char *id);
 

@@ -173,8 +173,8 @@ mhd_refuse_past(struct exchange *ex, enum refusal which)
 }
 
 /*
- * In the middle of a body libmicrohttpd accepts no response, and after a bad head its memory may lack
- * space for one. In both cases the document goes past libmicrohttpd, except with TLS.
+ * In the middle of a body libmicrohttpd accepts no response, and after a bad head its memory may
+ * lack space for one. In both cases the document goes past libmicrohttpd, except with TLS.
  */
 bool
 mhd_refuse(struct mhd *m, struct conn *c, enum refusal which, bool closing)

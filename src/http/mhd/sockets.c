@@ -18,18 +18,18 @@ watch_socket(struct mhd *m, struct conn *c, int how, uint32_t what)
 /* ------------------------------------------------------------------ handshakes of TLS */
 
 /*
- * libmicrohttpd 0.9.75 continues a handshake when the connection is readable, but does not notice when
- * it has read everything. With a client that stops half way, it would try again and again. So a
- * connection without a request yet is suspended while there is nothing to read. The worker's own epoll
- * set tells when there is:
+ * libmicrohttpd 0.9.75 continues a handshake when the connection is readable, but does not notice
+ * when it has read everything. With a client that stops half way, it would try again and again. So
+ * a connection without a request yet is suspended while there is nothing to read. The worker's own
+ * epoll set tells when there is:
  *
  *     added --> suspended --readable--> tls_pending --its turn--> tls_handshaking --> first request
  *                   ^                                                    |
  *                   +--------------- nothing to read --------------------+
  *
- * A handshake takes about a millisecond of the processor. Each round admits a few, so that the worker
- * serves other clients in between. If the client has gone, the connection is only closed. Half a
- * handshake costs nothing until the client continues, or its time limit.
+ * A handshake takes about a millisecond of the processor. Each round admits a few, so that the
+ * worker serves other clients in between. If the client has gone, the connection is only closed.
+ * Half a handshake costs nothing until the client continues, or its time limit.
  */
 
 /* CHECKED_A_ROUND includes connections whose client has gone, which cost little. */
@@ -91,7 +91,8 @@ tls_admit(struct mhd *m)
         if (!c->mhd.suspended)
             continue; /* it is about to close */
         /* If the client has ended its side before it got our certificate, the handshake cannot
-         * succeed. But GnuTLS would respond, and sign, before it reads the end. So the input goes. */
+         * succeed. But GnuTLS would respond, and sign, before it reads the end. So the input goes.
+         */
         if (c->mhd.pair == NULL && poll(&fd, 1, 0) > 0)
             while (recv(c->fd, input, sizeof(input), MSG_DONTWAIT) > 0)
                 continue;
@@ -192,10 +193,10 @@ replay_rdhups(struct mhd *m)
 /* ------------------------------------------------------------------ chunked bodies */
 
 /*
- * If the line with the size of a chunk is longer than the memory of its connection, libmicrohttpd can
- * neither read further nor fail. It always claims that work is left, and does not tell where. After
- * such a round, chunk_watchdog() checks the connections in the middle of a chunked body for which
- * there was no callback in this round:
+ * If the line with the size of a chunk is longer than the memory of its connection, libmicrohttpd
+ * can neither read further nor fail. It always claims that work is left, and does not tell where.
+ * After such a round, chunk_watchdog() checks the connections in the middle of a chunked body for
+ * which there was no callback in this round:
  *
  *     bytes or the end of input wait in the socket,     libmicrohttpd does not read them:
  *     IDLE_ROUNDS rounds in a row                       refused and closed
