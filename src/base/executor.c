@@ -31,7 +31,7 @@ struct executor {
     struct line lines[LINES];
     struct worker *idle; /* latest one first; not NULL: the queues are empty */
     bool closing;
-    size_t room;         /* of each queue */
+    size_t capacity;     /* of each queue */
     size_t worker_count; /* started */
     struct worker workers[];
 };
@@ -115,7 +115,7 @@ executor_open(const struct executor_config *config, struct executor **out)
     if (e == NULL)
         return ST_NO_MEMORY;
     e->mem = config->mem;
-    e->room = config->line;
+    e->capacity = config->line;
     for (size_t i = 0; i < LINES; i++)
         e->lines[i].last = &e->lines[i].first;
     lock_init(&e->lock);
@@ -146,7 +146,7 @@ submit(struct executor *e, struct line *l, struct executor_job *job)
     idle = e->idle;
     if (idle != NULL) {
         e->idle = idle->next;
-    } else if (l->waiting == e->room) {
+    } else if (l->waiting == e->capacity) {
         st = ST_UNAVAILABLE;
     } else {
         job->next = NULL;

@@ -229,7 +229,7 @@ fiber_start(struct fiber *f, void (*run)(void *arg), void *arg)
 }
 
 enum fiber_state
-fiber_go_on(struct fiber *f)
+fiber_resume(struct fiber *f)
 {
     ENSURE(f->state == FIBER_PARKED);
     return fiber_enter(f);

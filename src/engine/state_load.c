@@ -267,7 +267,7 @@ reserve_subscription(struct load *l, struct feed *f, size_t i)
     struct subscription *s = l->subscriptions[i];
     struct shard *sh = l->txn.shard;
 
-    if (s->id_high == 0) { /* likewise */
+    if (s->id_high == 0) { /* without an id: the next number */
         enum status st = entropy_reserve(&sh->entropy, IDENT_ENTROPY);
 
         if (st != ST_OK)

@@ -468,7 +468,7 @@ apply_to_queue(struct replay *r, struct replayed_queue *v, struct store_change *
     case STORE_CHANGE_PURGE:
         remove_contents(r, v->backlog);
         return ST_OK;
-    case STORE_CHANGE_SUBSCRIPTION: /* likewise */
+    case STORE_CHANGE_SUBSCRIPTION: /* a later one, likewise */
         return v->queue == NULL ? ST_OK
                                 : replay_feed_subscription(sh, &v->feed, &v->queue->where,
                                                            change->subscription);

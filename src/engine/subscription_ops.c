@@ -164,7 +164,7 @@ fill_subscription_view(struct subscription *s, int64_t now_ms,
                      .behind = feed_behind(s->feed, &s->cursor),
                      .failures = s->failures,
                      .failed = subscription_failed(s),
-                     .lent = s->state == SUBSCRIPTION_LEASED,
+                     .leased = s->state == SUBSCRIPTION_LEASED,
                      .next_try_ms = s->state == SUBSCRIPTION_WAITS ? s->again_ms : 0},
         .pin = address_pin(s->address),
     };

@@ -125,13 +125,13 @@ txn_wait(struct txn *t, size_t wants)
 }
 
 enum status
-batch_open(struct engine *e, size_t room, struct store_batch *out)
+batch_open(struct engine *e, size_t capacity, struct store_batch *out)
 {
     struct store_batch batch = STORE_BATCH_INIT;
 
-    if (room > SIZE_MAX / sizeof(*batch.messages))
+    if (capacity > SIZE_MAX / sizeof(*batch.messages))
         return ST_NO_MEMORY;
-    batch.messages = mem_alloc(e->core.mem, room * sizeof(*batch.messages));
+    batch.messages = mem_alloc(e->core.mem, capacity * sizeof(*batch.messages));
     if (batch.messages == NULL)
         return ST_NO_MEMORY;
     batch.store = &e->store;

@@ -88,7 +88,7 @@ txn_stop_waiting(struct txn *t)
 }
 
 /* Makes an empty batch that can hold `capacity` messages. ST_NO_MEMORY. */
-enum status batch_open(struct engine *e, size_t room, struct store_batch *out);
+enum status batch_open(struct engine *e, size_t capacity, struct store_batch *out);
 
 /*
  * Checks that the bodies of the first `count` messages that the operation may take

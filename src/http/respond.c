@@ -251,7 +251,7 @@ respond_resume_fiber(struct worker *w, struct exchange *ex)
     ENSURE(ex->state == EXCHANGE_REMOTE || ex->state == EXCHANGE_IDENTITY);
     ENSURE(w->suspended.in_fibers > 0);
     w->suspended.in_fibers--;
-    state = fiber_go_on(ex->fiber);
+    state = fiber_resume(ex->fiber);
     (void)invariant_context(outer);
     if (after_fiber(w, ex, state))
         make_ready(w, ex);

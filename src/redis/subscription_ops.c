@@ -43,7 +43,7 @@ message_view_fill(const struct call *c, size_t at, const struct store_op *op,
                      .behind = (uint64_t)call_integer(c, at + SUB_BEHIND),
                      .failures = (uint64_t)call_integer(c, at + SUB_FAILURES),
                      .failed = (uint32_t)call_integer(c, at + SUB_FAILED),
-                     .lent = call_integer(c, at + SUB_LEASED) != 0,
+                     .leased = call_integer(c, at + SUB_LEASED) != 0,
                      /* Converts a time of Redis to the clock of this process. 0: none. */
                      .next_try_ms = again_ms == 0 ? 0
                                                   : again_ms - call_integer(c, SUB_NOW) +

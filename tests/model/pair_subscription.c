@@ -51,7 +51,7 @@ agree_view(const struct pair *p, const struct store_subscription *twin,
     pair_agree(p, "fed", fed(&twin->progress), fed(&engine->progress));
     pair_agree(p, "failures", (int64_t)twin->progress.failures,
                (int64_t)engine->progress.failures);
-    pair_agree(p, "lent", twin->progress.lent, engine->progress.lent);
+    pair_agree(p, "leased", twin->progress.leased, engine->progress.leased);
 }
 
 void

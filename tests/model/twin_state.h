@@ -46,10 +46,10 @@ struct twin_subscription {
     size_t subscriber_len, options_len;
     int64_t started_ms, ttl_s;
     bool confirmed;
-    bool lent, changed; /* changed: since it was lent */
-    bool lent_entry;    /* what is lent is its first entry, if it still is */
-    int64_t again_ms;   /* not to be lent before */
-    unsigned notice;    /* 1 + enum store_notice that it has still to get; 0: none */
+    bool leased, changed; /* changed: since it was leased */
+    bool leased_entry;    /* what is leased is its first entry, if it still is */
+    int64_t again_ms;     /* not to be leased before */
+    unsigned notice;      /* 1 + enum store_notice that it has still to get; 0: none */
     uint32_t failed;
     uint64_t delivered, given_up, fallen_out, failures;
     struct twin_entry *entries; /* owned, oldest first */

@@ -32,7 +32,7 @@ clear(struct twin_subscription *s)
     for (size_t i = 0; i < s->entry_count; i++)
         free_entry(&s->entries[i]);
     s->entry_count = 0;
-    s->lent_entry = false;
+    s->leased_entry = false;
 }
 
 static void
@@ -106,7 +106,7 @@ has_something(const struct twin_subscription *s)
 static bool
 is_due(const struct twin_subscription *s, int64_t now_ms)
 {
-    return !s->lent && has_something(s) && now_ms >= s->again_ms;
+    return !s->leased && has_something(s) && now_ms >= s->again_ms;
 }
 
 /* ------------------------------------------------------------------ posts */
@@ -237,7 +237,7 @@ show(struct store_subscriptions *out, const struct twin_subscription *s, int64_t
                      .behind = s->entry_count,
                      .failures = s->failures,
                      .failed = s->failed,
-                     .lent = s->lent,
+                     .leased = s->leased,
                      .next_try_ms = s->again_ms > now_ms ? s->again_ms : 0},
     };
     snprintf(out->next.text, sizeof(out->next.text), "%" PRIu64, s->number);
@@ -397,10 +397,10 @@ lend(struct store *store, const struct twin_queue *q, struct twin_subscription *
     out.metadata = bytes_of(out.pins[2], q->json_len);
     out.expires_ms = ends_ms(s);
     out.failed = s->failed;
-    s->lent = true;
+    s->leased = true;
     s->changed = false;
     s->again_ms = 0;
-    s->lent_entry = s->notice == 0;
+    s->leased_entry = s->notice == 0;
     if (s->notice != 0) {
         out.notice = (enum store_notice)(s->notice - 1);
         s->notice = 0;
@@ -466,7 +466,7 @@ put_off(struct twin_subscription *s, const struct store_delivery *d, bool failed
 {
     bool other = s->notice != 0;
     bool overtaken = d->notice == STORE_NOTICE_CONFIRM && s->confirmed;
-    bool gone = d->notice == STORE_NOTICE_MESSAGE && !s->lent_entry;
+    bool gone = d->notice == STORE_NOTICE_MESSAGE && !s->leased_entry;
 
     if (failed) {
         s->failures++;
@@ -483,16 +483,16 @@ take_back(struct twin_queue *q, size_t i, const struct store_delivery *d,
 {
     struct twin_subscription *s = q->subscriptions[i];
 
-    if (!s->lent)
+    if (!s->leased)
         return;
-    s->lent = false;
+    s->leased = false;
     if (outcome == STORE_OUTCOME_GONE) {
         remove_at(q, i);
     } else if (outcome == STORE_OUTCOME_FAILED || outcome == STORE_OUTCOME_PUT_OFF) {
         put_off(s, d, outcome == STORE_OUTCOME_FAILED, again_ms);
     } else {
         s->failed = 0;
-        if (d->notice == STORE_NOTICE_MESSAGE && s->entry_count > 0 && s->lent_entry)
+        if (d->notice == STORE_NOTICE_MESSAGE && s->entry_count > 0 && s->leased_entry)
             drop_first(s);
         if (d->notice == STORE_NOTICE_MESSAGE)
             *(outcome == STORE_OUTCOME_DELIVERED ? &s->delivered : &s->given_up) += 1;
@@ -554,7 +554,7 @@ twin_consider_subscriptions(const struct twin_queue *q, int64_t now_ms, int64_t 
         if (now_ms >= ends_ms(s))
             continue;
         consider(ends_ms(s), now_ms, next_ms);
-        if (!s->lent && has_something(s))
+        if (!s->leased && has_something(s))
             consider(s->again_ms, now_ms, next_ms);
     }
 }

@@ -3,12 +3,12 @@
  * meanwhile.
  *
  * A thread that must not wait, such as an event loop, runs code that waits for responses
- * in a fiber. Where this code would wait, it parks: fiber_start() or fiber_go_on()
+ * in a fiber. Where this code would wait, it parks: fiber_start() or fiber_resume()
  * returns, and the thread is free. The receiver of the response wakes the fiber. Its
  * thread is notified (fiber_pool.wake), and continues it.
  *
  *     if (fiber_start(f, ask, &question) == FIBER_PARKED)
- *         ... when f is woken: fiber_go_on(f) ...
+ *         ... when f is woken: fiber_resume(f) ...
  *     fiber_give(pool, f);
  *
  *   Threads    a fiber and its pool belong to one thread, which alone starts and
@@ -62,7 +62,7 @@ void fiber_give(struct fiber_pool *pool, struct fiber *f);
 enum fiber_state fiber_start(struct fiber *f, void (*run)(void *arg), void *arg);
 
 /* Continues a fiber that was woken. */
-enum fiber_state fiber_go_on(struct fiber *f);
+enum fiber_state fiber_resume(struct fiber *f);
 
 /* The running fiber of this thread; NULL: none, so code that waits blocks. */
 struct fiber *fiber_current(void);

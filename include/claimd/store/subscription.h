@@ -52,7 +52,7 @@ struct store_progress {
     uint64_t behind;     /* messages still to receive, or missed */
     uint64_t failures;   /* failed tries since the start of the process */
     uint32_t failed;     /* failed tries of the next delivery */
-    bool lent;           /* a delivery is leased now */
+    bool leased;         /* a delivery is leased now */
     int64_t next_try_ms; /* 0: now, or with the next post */
 };
 

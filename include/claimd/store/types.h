@@ -139,7 +139,7 @@ struct store_message {
 
 /* Messages, and the claim that they were read by. */
 struct store_batch {
-    const struct store *store; /* who must release it; NULL: nothing to release */
+    const struct store *store; /* that releases it; NULL: nothing to release */
     struct store_message *messages;
     size_t count;
     struct store_id claim_id; /* of the claim that was made or read; empty: none */
@@ -184,7 +184,7 @@ struct store_page {
 };
 
 struct store_queues {
-    const struct store *store; /* who must release it; NULL: nothing to release */
+    const struct store *store; /* that releases it; NULL: nothing to release */
     struct store_queue_view *queues;
     size_t count;
     uint64_t total; /* all queues of the project; project_list: all projects */

@@ -44,7 +44,7 @@ subscription_write_progress(struct buf *out, int64_t now_ms,
     json_write_u64(out, "behind", p->behind);
     json_write_u64(out, "failures", p->failures);
     json_write_u64(out, "failed", p->failed);
-    json_write_flag(out, "delivering", p->lent);
+    json_write_flag(out, "delivering", p->leased);
     clock_text(p->next_try_ms, next_try);
     if (p->next_try_ms > now_ms)
         json_write_text(out, "next_try", bytes_str(next_try));

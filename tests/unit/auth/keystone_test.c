@@ -405,7 +405,7 @@ finish_in(struct fiber_pool *pool, struct guest *g)
     while (!g->told)
         pthread_cond_wait(&fake.moved, &fake.lock);
     pthread_mutex_unlock(&fake.lock);
-    ck_assert_int_eq(fiber_go_on(g->fiber), FIBER_ENDED);
+    ck_assert_int_eq(fiber_resume(g->fiber), FIBER_ENDED);
     fiber_give(pool, g->fiber);
     ck_assert(!g->proof.asking);
     access_proof_drop(&g->proof);

@@ -84,7 +84,7 @@ START_TEST(one_that_parks_goes_on_where_it_was)
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(t.done, i);
         ck_assert_ptr_null(fiber_current());
-        ck_assert_int_eq(fiber_go_on(f), i < 2 ? FIBER_PARKED : FIBER_ENDED);
+        ck_assert_int_eq(fiber_resume(f), i < 2 ? FIBER_PARKED : FIBER_ENDED);
     }
     ck_assert_int_eq(t.done, 4);
     fiber_give(&pool, f);
@@ -102,7 +102,7 @@ START_TEST(several_are_under_way_and_none_hinders_the_others)
     }
     ck_assert_ptr_null(fiber_take(&pool)); /* there may be three */
     for (int i = 2; i >= 0; i--) {
-        ck_assert_int_eq(fiber_go_on(f[i]), FIBER_ENDED);
+        ck_assert_int_eq(fiber_resume(f[i]), FIBER_ENDED);
         ck_assert_int_eq(t[i].done, 2);
         fiber_give(&pool, f[i]);
     }
@@ -119,7 +119,7 @@ START_TEST(it_is_used_again)
         struct task t = {.parks = i % 2};
 
         if (fiber_start(f, run, &t) == FIBER_PARKED)
-            ck_assert_int_eq(fiber_go_on(f), FIBER_ENDED);
+            ck_assert_int_eq(fiber_resume(f), FIBER_ENDED);
         ck_assert_int_eq(t.done, 1 + i % 2);
         fiber_give(&pool, f);
     }
@@ -299,7 +299,7 @@ START_TEST(anybody_may_wake_it_also_before_it_parks)
     ck_assert_int_eq(fiber_start(f, run, &t), FIBER_PARKED);
     ck_assert_int_eq(pthread_create(&thread, NULL, wake_it, f), 0);
     await(&t);
-    ck_assert_int_eq(fiber_go_on(f), FIBER_ENDED);
+    ck_assert_int_eq(fiber_resume(f), FIBER_ENDED);
     (void)pthread_join(thread, NULL);
     (void)sem_destroy(&t.woken);
     fiber_give(&pool, f);
@@ -350,7 +350,7 @@ START_TEST(a_detour_is_made_by_another_thread_and_the_fiber_stays)
     f = fiber_take(&pool);
     ck_assert_int_eq(fiber_start(f, travel, &t), FIBER_PARKED);
     await(&t.task);
-    ck_assert_int_eq(fiber_go_on(f), FIBER_ENDED);
+    ck_assert_int_eq(fiber_resume(f), FIBER_ENDED);
     ck_assert(t.made);
     ck_assert(!pthread_equal(t.thread, pthread_self()));
     ck_assert(pthread_equal(t.after, pthread_self()));

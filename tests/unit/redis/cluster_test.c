@@ -461,7 +461,7 @@ ask_together(const struct fake_answer *script)
     for (int i = 0; i < ASKERS; i++) {
         while (sem_wait(&askers[i].woken) != 0)
             continue;
-        ck_assert_int_eq(fiber_go_on(askers[i].fiber), FIBER_ENDED);
+        ck_assert_int_eq(fiber_resume(askers[i].fiber), FIBER_ENDED);
         fiber_give(&fibers, askers[i].fiber);
         (void)sem_destroy(&askers[i].woken);
     }
@@ -529,7 +529,7 @@ ask_in_fiber(struct executor *executor, const struct fake_answer *script)
     ck_assert_int_eq(sem_init(&a->woken, 0, 0), 0);
     a->fiber = fiber_take(&fibers);
     for (state = fiber_start(a->fiber, ask_there, a); state == FIBER_PARKED;
-         state = fiber_go_on(a->fiber))
+         state = fiber_resume(a->fiber))
         while (sem_wait(&a->woken) != 0)
             continue;
     fiber_give(&fibers, a->fiber);
