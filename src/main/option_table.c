@@ -68,11 +68,11 @@ const struct option options[] = {
            "Maximum number of concurrent long-polling requests. Beyond it, a request "
            "returns immediately."),
     SIZE(
-        0, max_header_size, 1024, 1048576, "6K",
+        0, max_header_size, 1024, 1048576, "4K",
         "Maximum size of the request line and headers of a request. A larger value makes "
         "every request slower."),
     NUMBER(
-        0, max_headers, 8, 1024, "N", "64",
+        0, max_headers, 8, 1024, "N", "36",
         "Maximum number of headers and cookies of a request. Each adds 64 bytes to the "
         "memory of a connection."),
     NUMBER(0, idle_seconds, 1, 86400, "SECONDS", "60",

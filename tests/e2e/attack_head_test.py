@@ -16,8 +16,8 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from harness import (SANITIZED, Refusals, Server, descriptors, eventually, post,  # noqa: E402
                      request, resident_kb)
 
-HEAD_LIMIT = 6144     # max_header_size
-HEADERS_LIMIT = 64    # max_headers
+HEAD_LIMIT = 4096     # max_header_size
+HEADERS_LIMIT = 36    # max_headers
 PAIRS_LIMIT = 256     # parameters in a query
 LINES = 3             # header lines that request() makes: Host, Client-ID, X-Project-ID
 FOREVER = ("--request-seconds", "3600", "--idle-seconds", "3600")
