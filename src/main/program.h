@@ -21,7 +21,7 @@
 #include "main/supervisor.h"
 
 /*
- * The commit of the build, or "unknown" without a git history. scripts/commit.cmake writes the source.
+ * The commit of the build, or "unknown" without a git history. scripts/cmake/commit.cmake writes the source.
  * It is not in the library, so that a new commit does not link every test again.
  */
 extern const char version_commit[];

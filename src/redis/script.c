@@ -3,7 +3,7 @@
 #include "claimd/base/invariant.h"
 
 #include <inttypes.h>
-#include <redis_scripts.h> /* made by scripts/lua.cmake */
+#include <redis_scripts.h> /* made by scripts/cmake/lua.cmake */
 #include <stdio.h>
 
 /* ---------------------------------------------------------------------- commands */

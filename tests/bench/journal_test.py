@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
-sys.path.insert(0, os.path.join(ROOT, "scripts"))
+sys.path.insert(0, os.path.join(ROOT, "scripts", "lib"))
 
 from bench_lib import journal, parts, sweeps, tables, targets, watch  # noqa: E402
 from bench_lib.watch import Sample  # noqa: E402

@@ -11,7 +11,7 @@ import unittest
 import xml.etree.ElementTree
 
 ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
-sys.path.insert(0, os.path.join(ROOT, "scripts"))
+sys.path.insert(0, os.path.join(ROOT, "scripts", "lib"))
 
 from bench_lib import parts, plots, tables  # noqa: E402
 

@@ -188,13 +188,13 @@ class Version(unittest.TestCase):
             self.assertRegex(line, r" \d+\.\d+")
 
     def commit_of(self, source, *more):
-        """What scripts/commit.cmake writes of a tree; again, so that it must not change it."""
+        """What scripts/cmake/commit.cmake writes of a tree; again, so that it must not change it."""
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "commit.c")
             times = set()
             for _ in range(2):
                 run(CMAKE, "-DSOURCE=" + source, "-DOUT=" + out, *more, "-P",
-                    os.path.join(ROOT, "scripts", "commit.cmake"), check=True)
+                    os.path.join(ROOT, "scripts", "cmake", "commit.cmake"), check=True)
                 times.add(os.stat(out).st_mtime_ns)
             self.assertEqual(len(times), 1)
             with open(out, encoding="ascii") as f:

@@ -20,7 +20,7 @@
 #include "claimd/base/invariant.h"
 #include "claimd/json/string.h"
 
-#include <home_json.h> /* scripts/openapi.cmake makes these three */
+#include <home_json.h> /* scripts/cmake/openapi.cmake makes these three */
 #include <openapi_json.h>
 #include <versions_json.h>
 

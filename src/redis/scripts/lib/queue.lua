@@ -1,5 +1,5 @@
 -- queue: the beginning of all scripts about a queue. The build joins the files of this folder and the scripts to one
--- library of Redis (scripts/lua.cmake), in which each script is a function. Redis runs the top level of the library
+-- library of Redis (scripts/cmake/lua.cmake), in which each script is a function. Redis runs the top level of the library
 -- once, when it loads the library. Locals keep their values from call to call, and make_callback() sets them anew.
 --
 -- A queue has these keys. Q, Z, M, T and X exist as long as the queue does. (While a slot moves, Redis answers

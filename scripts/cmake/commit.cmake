@@ -1,6 +1,6 @@
 # Writes OUT, a source with the commit of the tree SOURCE, if it is not in there yet.
 #
-#   cmake -DSOURCE=... -DOUT=... [-DCOMMIT=...] -P scripts/commit.cmake
+#   cmake -DSOURCE=... -DOUT=... [-DCOMMIT=...] -P scripts/cmake/commit.cmake
 #
 # A tree without its history (a tarball), or a machine without git, has "unknown", unless
 # COMMIT says which one it is.

@@ -17,7 +17,7 @@ file(GLOB found RELATIVE ${SOURCE}/lib ${SOURCE}/lib/*.lua)
 list(LENGTH libs expected)
 list(LENGTH found there)
 if(NOT expected EQUAL there)
-    message(FATAL_ERROR "scripts/lua.cmake does not have all of ${SOURCE}/lib in its order")
+    message(FATAL_ERROR "scripts/cmake/lua.cmake does not have all of ${SOURCE}/lib in its order")
 endif()
 
 file(GLOB scripts ${SOURCE}/*.lua)
