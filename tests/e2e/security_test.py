@@ -26,7 +26,7 @@ from harness import (CLAIMD, PATIENCE_S, Client, Server, Workshop, environment, 
                      request, trusting)
 
 TESTS = os.path.join(HERE, "..")
-UNIT = os.path.join(TESTS, "..", "scripts", "systemd", "claimd.service.in")
+UNIT = os.path.join(TESTS, "..", "scripts", "packaging", "systemd", "claimd.service.in")
 # A program of tests, and names of tests in it, as a table has them.
 NAMED = re.compile(r"`((?:\w+/)+\w+_test)`((?:,\s[a-z0-9]+(?:_[a-z0-9]+)+)+)")
 SECRET = "a body that nobody should find"
