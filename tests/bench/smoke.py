@@ -15,7 +15,7 @@ import tempfile
 import xml.etree.ElementTree
 
 ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
-sys.path.insert(0, os.path.join(ROOT, "scripts"))
+sys.path.insert(0, os.path.join(ROOT, "scripts", "lib"))
 
 from bench_lib import plots  # noqa: E402
 
