@@ -19,7 +19,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "scripts"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "scripts", "lib"))
 
 from bench_lib import plots  # noqa: E402
 from daemon import Daemon  # noqa: E402
