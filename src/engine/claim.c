@@ -75,7 +75,7 @@ claim_add_message(struct shard *sh, struct claim *c, struct message *m,
     ENSURE(c->count == 0 || c->seqs[c->count - 1] < m->seq);
     backlog_claim_message(m->backlog, m, c);
     if (m->claim_count == 0)
-        figures_span(&sh->figures, STORE_SPAN_WAITED, m->posted_ms, now_ms);
+        metrics_span(&sh->metrics, STORE_SPAN_WAITED, m->posted_ms, now_ms);
     if (m->claim_count < UINT32_MAX)
         m->claim_count++;
     claim_extend_message(sh, m, terms, now_ms);

@@ -81,8 +81,8 @@ deliver_messages(struct txn *t, const struct store_terms *terms, size_t count,
     build->claim = NULL; /* the shard owns it now */
     claim_start(t->shard, c, terms, t->now_ms);
     claim_link(t->shard, c, q);
-    figures_count(&t->shard->figures, STORE_COUNT_CLAIMS, 1);
-    figures_count(&t->shard->figures, STORE_COUNT_CLAIMED, count);
+    metrics_count(&t->shard->metrics, STORE_COUNT_CLAIMS, 1);
+    metrics_count(&t->shard->metrics, STORE_COUNT_CLAIMED, count);
     ident_write(&build->batch.claim_id, claim_ident(c));
     build->batch.claim_ttl_s = terms->ttl_s;
     build->batch.claim_number = claim_fence(q, c);
@@ -230,7 +230,7 @@ commit_renewal(struct txn *t, struct claim *c, const struct store_terms *terms)
         if (m != NULL)
             claim_extend_message(t->shard, m, terms, t->now_ms);
     }
-    figures_count(&t->shard->figures, STORE_COUNT_RENEWALS, 1);
+    metrics_count(&t->shard->metrics, STORE_COUNT_RENEWALS, 1);
     if (has_log(&t->engine->core))
         changelog_claim(t->queue, STORE_CHANGE_RENEW, c, t->now_ms);
 }
@@ -279,7 +279,7 @@ engine_claim_release(struct store *s, struct store_op *op,
             }
         if (has_log(&t.engine->core))
             changelog_claim(t.queue, STORE_CHANGE_RELEASE, c, t.now_ms);
-        figures_count(&t.shard->figures, store_release_counter(why), c->held);
+        metrics_count(&t.shard->metrics, store_release_counter(why), c->held);
         claim_end(t.shard, c);
     }
     txn_end(&t);

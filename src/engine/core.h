@@ -10,7 +10,7 @@
 #include "claimd/base/hash.h"
 #include "claimd/engine/engine.h"
 #include "engine/directory.h"
-#include "engine/figures.h"
+#include "engine/metrics.h"
 
 #include <stdatomic.h>
 

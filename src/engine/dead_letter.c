@@ -355,8 +355,8 @@ dead_letter_move(struct dead_letter *dl, uint64_t seq)
         shard_link(dl->target, move.target, dl->hash);
     for (size_t i = 0; i < move.count; i++)
         move_message(dl, i, &move);
-    figures_count(&dl->from.shard->figures, STORE_COUNT_DEAD_LETTERS, move.count);
-    figures_count(&dl->target->figures, STORE_COUNT_QUEUES_MADE, move.made);
+    metrics_count(&dl->from.shard->metrics, STORE_COUNT_DEAD_LETTERS, move.count);
+    metrics_count(&dl->target->metrics, STORE_COUNT_QUEUES_MADE, move.made);
     queue_wake_waiters(move.target);
     if (has_log(&dl->from.engine->core)) {
         const struct moved moved = {move.messages, move.numbers};

@@ -55,7 +55,7 @@ advance_cursor(struct subscription *s, uint64_t number, uint64_t ordinal)
 {
     s->failed = 0;
     if (s->cursor.attached && number > s->cursor.after)
-        s->fallen_out += feed_advance(s->feed, &s->cursor, number, ordinal);
+        s->dropped += feed_advance(s->feed, &s->cursor, number, ordinal);
 }
 
 /* The first message in front of the cursor that has not expired; NULL: there is none, or
@@ -70,8 +70,8 @@ find_live_entry(struct shard *sh, struct subscription *s, int64_t now_ms, size_t
            now_ms >= entry->expires_ms && *budget > 0) {
         --*budget;
         advance_cursor(s, *number, entry->ordinal);
-        s->fallen_out++;
-        figures_count(&sh->figures, STORE_COUNT_FALLEN_OUT, 1);
+        s->dropped++;
+        metrics_count(&sh->metrics, STORE_COUNT_FEED_DROPPED, 1);
     }
     return *budget > 0 ? entry : NULL;
 }
@@ -207,7 +207,7 @@ schedule_retry(struct txn *t, struct subscription *s, const struct store_deliver
         s->failures++;
         s->failed = same && !other && !overtaken ? s->failed + 1 : 0;
         s->failed_at = d->notice == STORE_NOTICE_MESSAGE ? d->number : 0;
-        figures_count(&t->shard->figures, STORE_COUNT_FAILED, 1);
+        metrics_count(&t->shard->metrics, STORE_COUNT_FAILED, 1);
     }
     if (d->notice != STORE_NOTICE_MESSAGE && !other && !overtaken)
         s->pending = (enum store_pending)(1 + d->notice);
@@ -226,9 +226,10 @@ finish_delivery(struct txn *t, struct subscription *s, const struct store_delive
     s->failed = 0;
     if (d->notice == STORE_NOTICE_MESSAGE) {
         advance_cursor(s, d->number, d->ordinal);
-        *(delivered ? &s->delivered : &s->given_up) += 1;
-        figures_count(&t->shard->figures,
-                      delivered ? STORE_COUNT_NOTIFIED : STORE_COUNT_GIVEN_UP, 1);
+        *(delivered ? &s->delivered : &s->permanent_failures) += 1;
+        metrics_count(&t->shard->metrics,
+                      delivered ? STORE_COUNT_NOTIFIED : STORE_COUNT_PERMANENT_FAILURES,
+                      1);
     }
     subscription_rest(t->shard, s);
     log_cursor(t, s);
@@ -249,7 +250,7 @@ apply_outcome(struct txn *t, struct subscription *s, const struct store_delivery
         schedule_retry(t, s, d, false, t->now_ms + GONE_AGAIN_MS); /* the log is full */
         break;
     case STORE_OUTCOME_FAILED:
-    case STORE_OUTCOME_PUT_OFF:
+    case STORE_OUTCOME_BACKED_OFF:
         schedule_retry(t, s, d, outcome == STORE_OUTCOME_FAILED, again_ms);
         break;
     default:

@@ -177,19 +177,20 @@ dropped_until(const struct feed *f, size_t i)
 static enum status
 record_dropped(struct feed *f, struct mem *mem, uint64_t number)
 {
-    size_t room = f->lost_room == 0 ? 8 : 2 * f->lost_room, count = f->lost_count;
+    size_t capacity = f->lost_capacity == 0 ? 8 : 2 * f->lost_capacity,
+           count = f->lost_count;
     struct feed_range *lost;
 
     if (count > 0 && f->lost[count - 1].last + 1 == number) {
         f->lost[count - 1].last = number;
         return ST_OK;
     }
-    if (count == f->lost_room) {
-        lost = mem_realloc(mem, f->lost, room * sizeof(*lost));
+    if (count == f->lost_capacity) {
+        lost = mem_realloc(mem, f->lost, capacity * sizeof(*lost));
         if (lost == NULL)
             return ST_NO_MEMORY;
         f->lost = lost;
-        f->lost_room = room;
+        f->lost_capacity = capacity;
     }
     f->lost[count] =
         (struct feed_range){number, number, count == 0 ? 0 : dropped_until(f, count - 1)};

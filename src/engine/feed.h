@@ -62,7 +62,7 @@ struct feed {
     uint64_t *tally; /* borrowed: a sum of the shard that `bytes` counts in; NULL: none */
     size_t at_end;
     struct feed_range *lost; /* during a replay: dropped entries, ascending; owned */
-    size_t lost_count, lost_room;
+    size_t lost_count, lost_capacity;
     struct seqmap subscriptions; /* number -> struct subscription, owned */
     struct hashmap subscribers;  /* by their subscriber */
     struct list idle;            /* subscriptions at the end */

@@ -39,7 +39,7 @@ expire_claims(struct shard *sh, int64_t now_ms, size_t *budget)
         c = container_of(d, struct claim, due);
         *budget -= c->held < *budget ? 1 + c->held : *budget;
         if (c->backlog->queue != NULL)
-            figures_count(&sh->figures, STORE_COUNT_BACK_EXPIRED, c->held);
+            metrics_count(&sh->metrics, STORE_COUNT_BACK_EXPIRED, c->held);
         if (has_log(sh->core) && c->backlog->queue != NULL)
             changelog_claim(c->backlog->queue, STORE_CHANGE_CLAIM_OVER, c, now_ms);
         claim_end(sh, c);
@@ -59,8 +59,8 @@ message_due(struct shard *sh, struct message *m, int64_t now_ms)
                 metrics_slots_expired(&sh->core->metrics_slots, q->metrics_slot);
 
             if (counts == NULL)
-                counts = &sh->figures.rest;
-            figures_count(&sh->figures, STORE_COUNT_EXPIRED, 1);
+                counts = &sh->metrics.rest;
+            metrics_count(&sh->metrics, STORE_COUNT_EXPIRED, 1);
             counts->messages++;
             counts->unread += m->claim_count == 0 && !feed_listens(q->feed);
             counts->dead_letters += m->original != NULL;

@@ -124,14 +124,14 @@ engine_next_ms(struct store *s)
     return atomic_load_explicit(&engine_of(s)->core.next_ms, memory_order_relaxed);
 }
 
-/* ---------------------------------------------------------------------- figures */
+/* ---------------------------------------------------------------------- metrics */
 
 enum status
-engine_figures(struct store *s, struct store_op *op, struct store_figures *out)
+engine_metrics(struct store *s, struct store_op *op, struct store_metrics *out)
 {
     struct engine *e = engine_of(s);
 
-    *out = (struct store_figures){.queues = 0};
+    *out = (struct store_metrics){.queues = 0};
     for (size_t i = 0; i <= e->shard_mask; i++) {
         struct shard *sh = &e->shards[i];
         const struct tally *t = &sh->alive;
@@ -141,9 +141,9 @@ engine_figures(struct store *s, struct store_op *op, struct store_figures *out)
         if (out->lag_ms < lag_ms)
             out->lag_ms = lag_ms;
         for (size_t j = 0; j < STORE_COUNTERS; j++)
-            out->counts[j] += counter_read(&sh->figures.counts[j]);
+            out->counts[j] += counter_read(&sh->metrics.counts[j]);
         for (size_t j = 0; j < STORE_SPANS; j++)
-            buckets_merge(&out->spans[j], &sh->figures.spans[j]);
+            buckets_merge(&out->spans[j], &sh->metrics.spans[j]);
         (void)shard_enter(sh, op->now_ms);
         out->all.claimable += t->messages - t->claimed - t->delayed;
         out->all.claimed += t->claimed;
@@ -151,9 +151,9 @@ engine_figures(struct store *s, struct store_op *op, struct store_figures *out)
         out->all.dead_letters += t->original;
         out->all.claims += t->claims;
         out->all.bytes += t->bytes;
-        out->rest.messages += sh->figures.rest.messages;
-        out->rest.unread += sh->figures.rest.unread;
-        out->rest.dead_letters += sh->figures.rest.dead_letters;
+        out->rest.messages += sh->metrics.rest.messages;
+        out->rest.unread += sh->metrics.rest.unread;
+        out->rest.dead_letters += sh->metrics.rest.dead_letters;
         out->queues += sh->queues.count;
         out->subscriptions += sh->subscriptions;
         out->feed_bytes += sh->feed_bytes;
@@ -178,7 +178,7 @@ age_of(int64_t from_ms, int64_t now_ms)
 }
 
 static void
-fill_queue_figures(const struct queue *q, int64_t now_ms, struct store_queue_figures *out)
+fill_queue_metrics(const struct queue *q, int64_t now_ms, struct store_queue_metrics *out)
 {
     const struct backlog *b = q->backlog;
     const struct message *oldest;
@@ -208,8 +208,8 @@ fill_queue_figures(const struct queue *q, int64_t now_ms, struct store_queue_fig
 }
 
 enum status
-engine_queue_figures(struct store *s, struct store_op *op, size_t *at,
-                     struct store_queue_figures *out)
+engine_queue_metrics(struct store *s, struct store_op *op, size_t *at,
+                     struct store_queue_metrics *out)
 {
     const struct metrics_slots *slots = &engine_of(s)->core.metrics_slots;
     struct shard *sh;
@@ -223,7 +223,7 @@ engine_queue_figures(struct store *s, struct store_op *op, size_t *at,
             now_ms = shard_enter(sh, now_ms);
         q = metrics_slots_queue(slots, *at, sh);
         if (q != NULL)
-            fill_queue_figures(q, now_ms, out);
+            fill_queue_metrics(q, now_ms, out);
         shard_leave(sh);
         if (q == NULL)
             continue; /* the queue was deleted: the slot is read again */

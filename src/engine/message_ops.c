@@ -128,7 +128,7 @@ commit_post(struct txn *t, const struct store_post *post, struct list *messages)
 
     append_messages(t->queue, post, messages, t->now_ms);
     ENSURE(t->queue->last_seq == first + post->count - 1);
-    figures_count(&t->shard->figures, STORE_COUNT_POSTED, post->count);
+    metrics_count(&t->shard->metrics, STORE_COUNT_POSTED, post->count);
     queue_wake_waiters(t->queue);
     if (!has_log(&t->engine->core))
         return;
@@ -318,10 +318,10 @@ static void
 remove_message(struct txn *t, struct message *m, struct discarded *d)
 {
     if (m->claim != NULL) {
-        struct figures *figures = &t->shard->figures;
+        struct shard_metrics *metrics = &t->shard->metrics;
 
-        figures_span(figures, STORE_SPAN_WORKED, m->claim->made_ms, t->now_ms);
-        buckets_add(&figures->spans[STORE_SPAN_ATTEMPTS],
+        metrics_span(metrics, STORE_SPAN_WORKED, m->claim->made_ms, t->now_ms);
+        buckets_add(&metrics->spans[STORE_SPAN_ATTEMPTS],
                     &store_span_bounds[STORE_SPAN_ATTEMPTS], m->claim_count);
     }
     message_detach(t->shard, m);
@@ -333,7 +333,7 @@ remove_message(struct txn *t, struct message *m, struct discarded *d)
 static void
 end_discarding(struct txn *t, struct discarded *d, enum store_counter which)
 {
-    figures_count(&t->shard->figures, which, d->count);
+    metrics_count(&t->shard->metrics, which, d->count);
     if (has_log(&t->engine->core) && d->count > 0)
         changelog_delete(t->queue, &d->messages, d->count, t->now_ms);
     txn_end(t);
@@ -368,7 +368,7 @@ check_rule(const struct txn *t, const struct store_delete *which)
     }
     (void)claims_mark(t->queue, which->claim_ids, which->claim_count, false, t->now_ms);
     if (st != ST_OK && which->rule == STORE_DELETE_HELD)
-        figures_count(&t->shard->figures, STORE_COUNT_LATE_DELETES, 1);
+        metrics_count(&t->shard->metrics, STORE_COUNT_LATE_DELETES, 1);
     return st;
 }
 
@@ -411,7 +411,7 @@ engine_message_pop(struct store *s, struct store_op *op, const struct store_queu
     struct discarded d = {.count = 0};
     struct txn t;
     enum status st;
-    size_t room;
+    size_t count;
 
     list_init(&d.messages);
     st = batch_open(engine_of(s), limit, &batch);
@@ -422,24 +422,24 @@ engine_message_pop(struct store *s, struct store_op *op, const struct store_queu
         store_batch_release(&batch);
         return st;
     }
-    room = txn_available(&t);
-    if (room > limit)
-        room = limit;
-    if (room == 0) {
+    count = txn_available(&t);
+    if (count > limit)
+        count = limit;
+    if (count == 0) {
         st = txn_wait(&t, limit);
     } else {
-        st = batch_check_size(&t, room, out);
+        st = batch_check_size(&t, count, out);
         if (st == ST_OK)
-            st = batch_check_sealed(&t, room, out);
+            st = batch_check_sealed(&t, count, out);
         if (st == ST_OK)
-            st = txn_reserve_messages(&t, STORE_CHANGE_DELETE, room, 0);
+            st = txn_reserve_messages(&t, STORE_CHANGE_DELETE, count, 0);
         if (st == ST_OK) {
-            for (uint64_t seq = t.from_seq; room > 0; room--) {
+            for (uint64_t seq = t.from_seq; count > 0; count--) {
                 struct message *m = seqmap_next_ready(&t.queue->backlog->messages, &seq);
 
                 batch_add(&batch, m, t.queue->tag, t.now_ms);
                 if (m->claim_count == 0)
-                    figures_span(&t.shard->figures, STORE_SPAN_WAITED, m->posted_ms,
+                    metrics_span(&t.shard->metrics, STORE_SPAN_WAITED, m->posted_ms,
                                  t.now_ms);
                 remove_message(&t, m, &d);
             }

@@ -50,7 +50,7 @@ struct queue {
     struct list checkpoint_link; /* in the shard's list of all queues, see state_read.c */
     uint32_t checkpoint_no;      /* that has read it, or during which it was made */
     uint32_t tag;                /* of this incarnation, in message ids */
-    uint32_t metrics_slot;       /* of figures.h, from 1; 0: none */
+    uint32_t metrics_slot;       /* of metrics.h, from 1; 0: none */
     struct store_queue where;    /* points behind this structure */
     char text[];
 };

@@ -132,8 +132,8 @@ engine_queue_delete(struct store *s, struct store_op *op, const struct store_que
     if (t.queue != NULL && st == ST_OK) {
         changelog_queue(t.queue, STORE_CHANGE_QUEUE_GONE, t.now_ms);
         t.shard->gone_lsn = t.queue->lsn;
-        figures_count(&t.shard->figures, STORE_COUNT_QUEUES_GONE, 1);
-        figures_count(&t.shard->figures, STORE_COUNT_DROPPED,
+        metrics_count(&t.shard->metrics, STORE_COUNT_QUEUES_GONE, 1);
+        metrics_count(&t.shard->metrics, STORE_COUNT_DROPPED,
                       t.queue->backlog->messages.live);
         reclaim_queue(t.shard, t.queue);
         t.queue = NULL;
@@ -163,7 +163,7 @@ static void
 commit_purge(struct txn *t, struct backlog *fresh, bool subscriptions)
 {
     if (fresh != NULL) {
-        figures_count(&t->shard->figures, STORE_COUNT_DROPPED,
+        metrics_count(&t->shard->metrics, STORE_COUNT_DROPPED,
                       t->queue->backlog->messages.live);
         reclaim_backlog(t->shard, t->queue, fresh);
         changelog_queue(t->queue, STORE_CHANGE_PURGE, t->now_ms);

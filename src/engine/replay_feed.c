@@ -16,8 +16,8 @@ set_progress(struct subscription *s, const struct store_subscription_record *rec
     s->cursor.after = record->after;
     s->pending = (enum store_pending)record->pending;
     s->delivered = record->delivered;
-    s->given_up = record->given_up;
-    s->fallen_out = record->fallen_out;
+    s->permanent_failures = record->permanent_failures;
+    s->dropped = record->dropped;
 }
 
 static enum status
@@ -158,7 +158,7 @@ start_cursor(struct shard *sh, struct subscription *s, uint64_t last_seq)
     if (!s->confirmed && sh->core->config.require_confirmation) {
         s->follows = false;
     } else if (s->follows) {
-        s->fallen_out += feed_dropped_behind(s->feed, s->cursor.after);
+        s->dropped += feed_dropped_behind(s->feed, s->cursor.after);
         feed_attach_at(s->feed, &s->cursor, s->cursor.after);
     } else {
         feed_attach(s->feed, &s->cursor, last_seq);

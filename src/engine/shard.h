@@ -12,7 +12,7 @@
 
 #include "claimd/base/lock.h"
 #include "claimd/store/waitqueue.h"
-#include "engine/figures.h"
+#include "engine/metrics.h"
 #include "engine/queue.h"
 
 /* The parts of a queue, in the order in which a checkpoint reads them (state_read.c). */
@@ -46,7 +46,7 @@ struct shard {
     struct seqmap_pool pool;          /* for the messages and claims of all queues */
     struct entropy entropy;
     struct tally alive, reclaiming; /* messages of queues, and of the reclaim list */
-    struct figures figures;
+    struct shard_metrics metrics;
     struct list reclaim_list;     /* oldest first; owned */
     struct list due_feeds;        /* feeds with due subscriptions, served in turns */
     struct list stale_feeds;      /* with something to free; owned if without a queue */

@@ -133,8 +133,8 @@ make_subscription(struct load *l, struct mem *mem, const struct store_queue *whe
         l->txn.engine->core.config.require_confirmation)
         s->pending = STORE_PENDING_CONFIRM;
     s->delivered = record->delivered;
-    s->given_up = record->given_up;
-    s->fallen_out = record->fallen_out;
+    s->permanent_failures = record->permanent_failures;
+    s->dropped = record->dropped;
     return ST_OK;
 }
 
@@ -488,7 +488,7 @@ load_commit(struct load *l)
         subscription_arm(sh, s);
         changelog_subscription(q, STORE_CHANGE_SUBSCRIPTION, s, l->txn.now_ms);
     }
-    figures_count(&sh->figures, STORE_COUNT_POSTED, l->message_count);
+    metrics_count(&sh->metrics, STORE_COUNT_POSTED, l->message_count);
     seqmap_pool_trim(&sh->pool);
     queue_wake_waiters(q);
 }

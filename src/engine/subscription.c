@@ -288,7 +288,7 @@ feed_keep_within(struct shard *sh, struct feed *f)
     lock_assert_held(&sh->lock);
 
     while (most != 0 && f->bytes > most && f->entries.live > 1)
-        figures_count(&sh->figures, STORE_COUNT_FALLEN_OUT,
+        metrics_count(&sh->metrics, STORE_COUNT_FEED_DROPPED,
                       feed_drop(f, sh->core->mem, &sh->pool));
 }
 
@@ -510,8 +510,8 @@ subscription_record(const struct subscription *s, struct store_subscription_reco
         .after = after,
         .pending = subscription_notice(s),
         .delivered = s->delivered,
-        .given_up = s->given_up,
-        .fallen_out = s->fallen_out + missed,
+        .permanent_failures = s->permanent_failures,
+        .dropped = s->dropped + missed,
     };
     ident_write(&out->id, subscription_ident(s));
 }

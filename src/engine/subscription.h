@@ -62,7 +62,7 @@ struct subscription {
     int64_t started_ms, ttl_s;
     int64_t again_ms;   /* WAITS */
     uint64_t failed_at; /* number of the message that failed; 0: a notice failed */
-    uint64_t delivered, given_up, fallen_out, failures;
+    uint64_t delivered, permanent_failures, dropped, failures;
 };
 
 static inline struct ident

@@ -159,8 +159,8 @@ fill_subscription_view(struct subscription *s, int64_t now_ms,
         .age_s = (now_ms - s->started_ms) / 1000,
         .confirmed = s->confirmed,
         .progress = {.delivered = s->delivered,
-                     .given_up = s->given_up,
-                     .fallen_out = s->fallen_out,
+                     .permanent_failures = s->permanent_failures,
+                     .dropped = s->dropped,
                      .behind = feed_behind(s->feed, &s->cursor),
                      .failures = s->failures,
                      .failed = subscription_failed(s),
@@ -172,10 +172,10 @@ fill_subscription_view(struct subscription *s, int64_t now_ms,
 }
 
 static enum status
-alloc_subscription_views(struct store *s, size_t room, struct store_subscriptions *out)
+alloc_subscription_views(struct store *s, size_t count, struct store_subscriptions *out)
 {
     *out = STORE_SUBSCRIPTIONS_INIT;
-    out->views = mem_alloc(engine_of(s)->core.mem, room * sizeof(*out->views));
+    out->views = mem_alloc(engine_of(s)->core.mem, count * sizeof(*out->views));
     if (out->views == NULL)
         return ST_NO_MEMORY;
     out->store = s;

@@ -80,7 +80,7 @@ txn_link_queue(struct txn *t)
         return false;
     t->queue_is_new = false;
     shard_link(t->shard, t->queue, t->hash);
-    figures_count(&t->shard->figures, STORE_COUNT_QUEUES_MADE, 1);
+    metrics_count(&t->shard->metrics, STORE_COUNT_QUEUES_MADE, 1);
     return true;
 }
 
@@ -146,15 +146,15 @@ batch_check_size(const struct txn *t, size_t count, struct store_batch *out)
     const struct message *m;
     size_t need = 0;
 
-    if (out->room == 0)
+    if (out->capacity == 0)
         return ST_OK;
     for (uint64_t seq = t->from_seq;
          count > 0 && (m = seqmap_next_ready(&b->messages, &seq)) != NULL; count--, seq++)
         need += m->body_len;
-    if (need <= out->room)
+    if (need <= out->capacity)
         return ST_OK;
-    out->room = need;
-    return ST_NO_ROOM;
+    out->capacity = need;
+    return ST_OVER_CAPACITY;
 }
 
 /* True if `opened` has all sealed messages among the first `count` that the operation may

@@ -92,12 +92,12 @@ enum status batch_open(struct engine *e, size_t capacity, struct store_batch *ou
 
 /*
  * Checks that the bodies of the first `count` messages that the operation may take
- * (txn_available) fit into the caller's limit. ST_NO_ROOM: they do not, and out->room is
+ * (txn_available) fit into the caller's limit. ST_OVER_CAPACITY: they do not, and out->capacity is
  * their size.
  */
 enum status batch_check_size(const struct txn *t, size_t count, struct store_batch *out);
 
-/* Adds a message to a batch that has room for it. A message in the batch of a claim is
+/* Adds a message to a batch that can hold it. A message in the batch of a claim is
  * held by that claim. Needs the shard's lock. */
 void
 batch_add(struct store_batch *batch, struct message *m, uint32_t tag, int64_t now_ms);

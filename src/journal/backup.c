@@ -21,7 +21,7 @@ enum { TRIES = 100, PIECE = 1 << 18 };
 struct backup {
     struct disk *from, *to;
     const struct journal_linker *linker;
-    struct journal_backup_figures *out;
+    struct journal_backup_result *out;
     struct segments segments; /* of the source */
     struct reader reader;
     uint8_t *piece; /* owned: PIECE bytes */
@@ -236,13 +236,13 @@ backup_run(struct backup *b)
 
 enum status
 journal_backup(struct disk *from, struct disk *to, const struct journal_linker *linker,
-               struct journal_backup_figures *out, char error[JOURNAL_ERROR_CAP])
+               struct journal_backup_result *out, char error[JOURNAL_ERROR_CAP])
 {
     struct backup b = {
         .from = from, .to = to, .linker = linker, .out = out, .reader = {.error = error}};
     enum status st;
 
-    *out = (struct journal_backup_figures){0};
+    *out = (struct journal_backup_result){0};
     b.piece = malloc(PIECE);
     if (b.piece == NULL)
         return reader_fail(&b.reader, ST_NO_MEMORY, "out of memory");

@@ -217,7 +217,7 @@ posix_forget(struct disk *d, struct disk_file *f)
     (void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED); /* advice only */
 }
 
-/* ------------------------------------------------------------------ room */
+/* ------------------------------------------------------------------ space */
 
 /*
  * For file systems that cannot allocate: writes what it reads, and zeros in holes, so

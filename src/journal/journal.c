@@ -150,7 +150,7 @@ const struct bucket_bounds journal_sync_bounds = {14,
                                                    1000000, 5000000}};
 
 void
-journal_figures(struct journal *j, struct journal_figures *out)
+journal_metrics(struct journal *j, struct journal_metrics *out)
 {
     uint64_t lsn;
     bool short_of_space;
@@ -159,7 +159,7 @@ journal_figures(struct journal *j, struct journal_figures *out)
     lsn = j->next_lsn - 1;
     short_of_space = j->short_of_space;
     lock_release(&j->lock);
-    *out = (struct journal_figures){.segments = atomic_load(&j->count_shown),
+    *out = (struct journal_metrics){.segments = atomic_load(&j->count_shown),
                                     .bytes = atomic_load(&j->bytes_shown),
                                     .commits = atomic_load(&j->commits),
                                     .records = lsn,

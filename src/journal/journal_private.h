@@ -92,7 +92,7 @@ struct journal {
     bool sealed; /* the last frame is a seal */
     _Atomic uint64_t commits;
     struct buckets syncs; /* durations in microseconds; written by the committer */
-    _Atomic uint64_t count_shown, bytes_shown; /* of segments, for journal_figures() */
+    _Atomic uint64_t count_shown, bytes_shown; /* of segments, for journal_metrics() */
     _Atomic uint64_t left_shown;
     pthread_t thread;
     bool started;

@@ -56,7 +56,7 @@ struct field {
     OF_SUBSCRIPTION(U64, number), OF_SUBSCRIPTION(FLAG, confirmed),                      \
         OF_SUBSCRIPTION(FLAG, attached), OF_SUBSCRIPTION(U64, after),                    \
         OF_SUBSCRIPTION(U32, pending), OF_SUBSCRIPTION(U64, delivered),                  \
-        OF_SUBSCRIPTION(U64, given_up), OF_SUBSCRIPTION(U64, fallen_out)
+        OF_SUBSCRIPTION(U64, permanent_failures), OF_SUBSCRIPTION(U64, dropped)
 
 #define WHOLE_MESSAGE                                                                    \
     OF_MESSAGE(U64, number), OF_MESSAGE(U64, posted_ms), OF_MESSAGE(U64, expires_ms),    \

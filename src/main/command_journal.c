@@ -185,7 +185,7 @@ copy_journal(struct disk *from, struct disk *to, const struct command_args *args
         open(args->positional[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC),
         open(args->positional[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     struct journal_linker linker = {.link = link_segment, .arg = &folders};
-    struct journal_backup_figures made;
+    struct journal_backup_result made;
     char error[JOURNAL_ERROR_CAP];
     enum status st;
 

@@ -58,7 +58,7 @@ counter_growth(uint64_t last, uint64_t now)
 }
 
 static void
-log_queue(struct expiry_log *e, const struct store_queue_figures *q,
+log_queue(struct expiry_log *e, const struct store_queue_metrics *q,
           struct queue_counters *now)
 {
     static const struct hash_key none; /* a collision only costs a line of the log */
@@ -92,12 +92,12 @@ void
 expiry_log_check(struct expiry_log *e)
 {
     struct store_op op = {.now_ms = clock_now_ms(e->config.clock)};
-    struct store_queue_figures q;
-    struct store_figures all;
+    struct store_queue_metrics q;
+    struct store_metrics all;
     struct queue_counters *last = e->last;
     size_t at = 0, count = 0;
 
-    if (store_figures(e->config.store, &op, &all) != ST_OK)
+    if (store_metrics(e->config.store, &op, &all) != ST_OK)
         return; /* the next check includes it */
     if (all.rest.unread > e->rest.unread)
         log_event(e->config.log, LOG_WARN, "messages_expired_unread",
@@ -106,7 +106,7 @@ expiry_log_check(struct expiry_log *e)
                   LOG_I("dead_letters", all.rest.dead_letters - e->rest.dead_letters));
     e->rest = all.rest;
     while (count < e->config.queues &&
-           store_queue_figures(e->config.store, &op, &at, &q) == ST_OK)
+           store_queue_metrics(e->config.store, &op, &at, &q) == ST_OK)
         log_queue(e, &q, &e->next[count++]);
     e->last = e->next;
     e->next = last;

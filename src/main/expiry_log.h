@@ -4,7 +4,7 @@
  * A thread reads the counters of the queues that /metrics shows, and the sums of all other queues. It
  * compares them with those of the minute before.
  *
- *   Cost     per minute: one store_queue_figures() for each shown queue
+ *   Cost     per minute: one store_queue_metrics() for each shown queue
  *   Memory   48 bytes for each shown queue
  *   Threads  one of its own; only that thread, or a test without it, calls expiry_log_check()
  */

@@ -114,7 +114,7 @@ write_sealing(struct metrics_source *source, struct exposition *x)
         "Number of failed body decryptions, by reason."};
     const struct label no_key = {"reason", BYTES_LIT("no_key")},
                        damaged = {"reason", BYTES_LIT("damaged")};
-    struct seal_figures f;
+    struct seal_metrics f;
 
     seal_measure(container_of(source, struct sealing_source, source)->seal, &f);
     if (f.keys == 0 && f.no_key + f.damaged == 0)

@@ -176,9 +176,9 @@ write_journal_metrics(struct metrics_source *source, struct exposition *x)
                                         "seconds",
                                         "Duration of the disk syncs, in seconds."};
     struct store_setup *s = container_of(source, struct store_setup, source);
-    struct journal_figures f;
+    struct journal_metrics f;
 
-    journal_figures(s->journal, &f);
+    journal_metrics(s->journal, &f);
     metric_write(x, FAMILY_GAUGE, "claimd_journal_segments", NULL,
                  "Number of segments of the journal.", f.segments, 0);
     metric_write(x, FAMILY_GAUGE, "claimd_journal_bytes", "bytes",
@@ -299,7 +299,7 @@ write_redis_metrics(struct metrics_source *source, struct exposition *x)
         "Time from the response of a script to the confirmation by the replicas, in "
         "seconds."};
     struct store_setup *s = container_of(source, struct store_setup, source);
-    struct redis_figures f;
+    struct redis_metrics f;
 
     redis_measure(s->redis, &f);
     metric_write(x, FAMILY_COUNTER, "claimd_redis_requests", NULL,

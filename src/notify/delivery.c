@@ -105,7 +105,8 @@ outcome_of_failure(const struct ending *e, const struct store_delivery *d,
     int64_t asked_ms;
 
     retry_policy_read(d->options, d->metadata, &policy);
-    *out = (struct outcome){OUTCOME_GIVEN_UP, STORE_OUTCOME_GIVEN_UP, 0};
+    *out =
+        (struct outcome){OUTCOME_PERMANENT_FAILURE, STORE_OUTCOME_PERMANENT_FAILURE, 0};
     if (!retry_wait(&policy, d->failed < UINT32_MAX ? d->failed + 1 : d->failed,
                     &out->wait_ms))
         return;
@@ -124,13 +125,14 @@ outcome_decide(const struct ending *e, const struct store_delivery *d,
         (e->kind == ENDING_RESPONSE && (e->status == 429 || e->status >= 500)))
         outcome_of_failure(e, d, out);
     else if (e->kind == ENDING_IMPOSSIBLE)
-        *out = (struct outcome){OUTCOME_GIVEN_UP, STORE_OUTCOME_GIVEN_UP, 0};
+        *out = (struct outcome){OUTCOME_PERMANENT_FAILURE,
+                                STORE_OUTCOME_PERMANENT_FAILURE, 0};
     else if (e->status >= 200 && e->status < 300)
         *out = (struct outcome){OUTCOME_DELIVERED, STORE_OUTCOME_DELIVERED, 0};
     else if (e->status == 410)
         *out = (struct outcome){OUTCOME_GONE, STORE_OUTCOME_GONE, 0};
     else
-        *out = (struct outcome){OUTCOME_REFUSED, STORE_OUTCOME_GIVEN_UP, 0};
+        *out = (struct outcome){OUTCOME_REFUSED, STORE_OUTCOME_PERMANENT_FAILURE, 0};
 }
 
 /* ------------------------------------------------------------------ metrics */
@@ -141,7 +143,7 @@ static const struct bucket_bounds bounds_us = {11,
                                                 10000000}};
 
 void
-figures_count(struct notify_figures *f, enum outcome_kind kind, int64_t duration_ns)
+metrics_count(struct notify_metrics *f, enum outcome_kind kind, int64_t duration_ns)
 {
     counter_add(&f->tries[kind], 1);
     if (duration_ns >= 0)
@@ -149,16 +151,17 @@ figures_count(struct notify_figures *f, enum outcome_kind kind, int64_t duration
 }
 
 void
-figures_write(const struct notify_figures *f, uint64_t slow_hosts, struct exposition *x)
+notify_metrics_write(const struct notify_metrics *f, uint64_t slow_hosts,
+                     struct exposition *x)
 {
     static const struct family tries = {"claimd_notification_tries", FAMILY_COUNTER, NULL,
                                         "Number of notification attempts, by result."};
     static const char *const kinds[OUTCOME_KINDS] = {
         [OUTCOME_DELIVERED] = "delivered", [OUTCOME_FAILED] = "failed",
-        [OUTCOME_REFUSED] = "refused",     [OUTCOME_GIVEN_UP] = "given_up",
+        [OUTCOME_REFUSED] = "refused",     [OUTCOME_PERMANENT_FAILURE] = "given_up",
         [OUTCOME_GONE] = "gone",
     };
-    static const struct family put_off = {
+    static const struct family backed_off = {
         "claimd_notifications_put_off", FAMILY_COUNTER, NULL,
         "Number of due notifications that claimd postponed for lack of capacity."};
     static const struct family blocked = {
@@ -185,7 +188,7 @@ figures_write(const struct notify_figures *f, uint64_t slow_hosts, struct exposi
 
         exposition_sample(x, &result, 1, counter_read(&f->tries[i]));
     }
-    exposition_single(x, &put_off, counter_read(&f->put_off));
+    exposition_single(x, &backed_off, counter_read(&f->backed_off));
     exposition_single(x, &blocked, counter_read(&f->blocked));
     exposition_single(x, &in_flight, counter_read(&f->in_flight));
     exposition_single(x, &waiting, counter_read(&f->waiting));
@@ -206,7 +209,7 @@ static const struct {
     [OUTCOME_DELIVERED] = {"notification_delivered", LOG_DEBUG},
     [OUTCOME_FAILED] = {"notification_failed", LOG_DEBUG},
     [OUTCOME_REFUSED] = {"notification_refused", LOG_WARN},
-    [OUTCOME_GIVEN_UP] = {"notification_given_up", LOG_WARN},
+    [OUTCOME_PERMANENT_FAILURE] = {"notification_given_up", LOG_WARN},
     [OUTCOME_GONE] = {"subscriber_gone", LOG_INFO},
 };
 

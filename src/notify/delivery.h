@@ -96,10 +96,10 @@ enum { RETRY_AFTER_MOST_S = 3600 };
 
 enum outcome_kind {
     OUTCOME_DELIVERED,
-    OUTCOME_FAILED,   /* claimd retries */
-    OUTCOME_REFUSED,  /* the subscriber does not accept this notification */
-    OUTCOME_GIVEN_UP, /* the last attempt failed, or none is possible */
-    OUTCOME_GONE,     /* the subscription ends */
+    OUTCOME_FAILED,            /* claimd retries */
+    OUTCOME_REFUSED,           /* the subscriber does not accept this notification */
+    OUTCOME_PERMANENT_FAILURE, /* the last attempt failed, or none is possible */
+    OUTCOME_GONE,              /* the subscription ends */
     OUTCOME_KINDS
 };
 
@@ -115,19 +115,19 @@ void outcome_decide(const struct ending *e, const struct store_delivery *d,
 /* ------------------------------------------------------------------ metrics */
 
 /* The metrics of deliveries (docs/metrics.md). One thread counts, any thread reads. */
-struct notify_figures {
+struct notify_metrics {
     struct counter tries[OUTCOME_KINDS]; /* number of attempts */
-    struct counter put_off;              /* deliveries without an attempt */
+    struct counter backed_off;           /* deliveries without an attempt */
     struct counter blocked;              /* attempts, by the guard */
     struct counter in_flight, waiting;   /* current numbers */
     struct buckets duration_us;          /* of attempts */
 };
 
 /* duration_ns: -1 if nothing was sent. */
-void figures_count(struct notify_figures *f, enum outcome_kind kind, int64_t duration_ns);
+void metrics_count(struct notify_metrics *f, enum outcome_kind kind, int64_t duration_ns);
 
-void
-figures_write(const struct notify_figures *f, uint64_t slow_hosts, struct exposition *x);
+void notify_metrics_write(const struct notify_metrics *f, uint64_t slow_hosts,
+                          struct exposition *x);
 
 /* ------------------------------------------------------------------ log */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* Limits of the time for which a delivery is put off. */
-enum { PUT_OFF_LEAST_MS = 50, PUT_OFF_MOST_MS = 10000 };
+enum { BACK_OFF_LEAST_MS = 50, BACK_OFF_MOST_MS = 10000 };
 
 static bool
 host_has_origin(const struct hashnode *node, const void *key)
@@ -83,8 +83,8 @@ hosts_find(struct hosts *h, const char *origin)
         list_remove(&host->link);
         h->idle_count--;
     }
-    if (host->put_off > 0)
-        host->put_off--; /* this delivery is probably one of them */
+    if (host->backed_off > 0)
+        host->backed_off--; /* this delivery is probably one of them */
     return host;
 }
 
@@ -151,14 +151,15 @@ host_enqueue(struct hosts *h, struct host *host, struct list *link, int64_t *wai
 {
     /* Until the deliveries before this one have been sent, if they take the typical time. */
     const int64_t rounds =
-        (int64_t)((host->waiting + host->put_off) / half_of_workers(h)) + 1;
+        (int64_t)((host->waiting + host->backed_off) / half_of_workers(h)) + 1;
 
     if (host->waiting == HOST_QUEUE_MOST || h->waiting == QUEUED_MOST) {
-        *wait_ms = host->typical_ms < PUT_OFF_MOST_MS / rounds ? host->typical_ms * rounds
-                                                               : PUT_OFF_MOST_MS;
-        if (*wait_ms < PUT_OFF_LEAST_MS)
-            *wait_ms = PUT_OFF_LEAST_MS;
-        host->put_off++;
+        *wait_ms = host->typical_ms < BACK_OFF_MOST_MS / rounds
+                       ? host->typical_ms * rounds
+                       : BACK_OFF_MOST_MS;
+        if (*wait_ms < BACK_OFF_LEAST_MS)
+            *wait_ms = BACK_OFF_LEAST_MS;
+        host->backed_off++;
         host_release(h, host);
         return false;
     }

@@ -33,7 +33,7 @@ struct host {
     struct list link;     /* of hosts.queued, of hosts.idle, or of none */
     struct list queue;    /* deliveries that wait for capacity; their links */
     size_t waiting, running;
-    size_t put_off; /* deliveries that the store has again, and that come back */
+    size_t backed_off; /* deliveries that the store has again, and that come back */
     enum pace { HOST_NEW, HOST_QUICK, HOST_SLOW, PACES } pace;
     int64_t typical_ms; /* duration of a transfer, a moving average */
     char origin[];

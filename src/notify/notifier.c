@@ -25,7 +25,7 @@ enum {
 struct notify {
     struct notify_config config;
     struct metrics_source source;
-    struct notify_figures figures;
+    struct notify_metrics metrics;
     pthread_t thread;
     int event_fd; /* wakes the thread */
     struct store_wakeup wakeup;
@@ -81,11 +81,11 @@ return_leased(struct notify *n, struct store_delivery *leased, enum store_outcom
     struct store_op op = {.now_ms = now_ms(n), .flush_later = true};
     const int64_t again_ms = op.now_ms + wait_ms;
 
-    if (outcome == STORE_OUTCOME_PUT_OFF)
-        counter_add(&n->figures.put_off, 1);
+    if (outcome == STORE_OUTCOME_BACKED_OFF)
+        counter_add(&n->metrics.backed_off, 1);
     store_delivery_done(n->config.store, &op, leased, outcome, again_ms);
     n->returned = true;
-    if (outcome != STORE_OUTCOME_FAILED && outcome != STORE_OUTCOME_PUT_OFF)
+    if (outcome != STORE_OUTCOME_FAILED && outcome != STORE_OUTCOME_BACKED_OFF)
         return;
     if (again_ms < n->next_again_ms)
         n->next_again_ms = again_ms;
@@ -109,9 +109,9 @@ finish_attempt(struct notify *n, struct delivery *p, const struct ending *how,
     struct outcome v;
 
     outcome_decide(how, &p->leased, &v);
-    figures_count(&n->figures, v.kind, duration_ns);
+    metrics_count(&n->metrics, v.kind, duration_ns);
     if (p->blocked)
-        counter_add(&n->figures.blocked, 1);
+        counter_add(&n->metrics.blocked, 1);
     delivery_log_outcome(&n->delivery_log, p, &v, how, why);
     return_delivery(n, p, v.outcome, v.wait_ms);
 }
@@ -139,7 +139,7 @@ send_delivery(struct notify *n, struct delivery *p)
     }
     if (st == ST_UNAVAILABLE)
         delivery_log_missing(&n->delivery_log, &why);
-    return_delivery(n, p, STORE_OUTCOME_PUT_OFF,
+    return_delivery(n, p, STORE_OUTCOME_BACKED_OFF,
                     st == ST_UNAVAILABLE ? UNAVAILABLE_MS : RETRY_MS);
 }
 
@@ -168,10 +168,10 @@ send_if_durable(struct notify *n, struct delivery *p)
         if (p->host != NULL && host_has_capacity(&n->hosts, p->host))
             send_delivery(n, p);
         else if (p->host == NULL || !host_enqueue(&n->hosts, p->host, &p->link, &wait_ms))
-            return_delivery(n, p, STORE_OUTCOME_PUT_OFF, wait_ms);
+            return_delivery(n, p, STORE_OUTCOME_BACKED_OFF, wait_ms);
         break;
     case STORE_LOST:
-        return_delivery(n, p, STORE_OUTCOME_PUT_OFF, UNAVAILABLE_MS);
+        return_delivery(n, p, STORE_OUTCOME_BACKED_OFF, UNAVAILABLE_MS);
         break;
     default:
         list_add_before(&n->not_durable, &p->link);
@@ -198,7 +198,7 @@ lease_due(struct notify *n)
         if (p != NULL)
             send_if_durable(n, p);
         else if (st == ST_OK)
-            return_leased(n, &leased, STORE_OUTCOME_PUT_OFF, RETRY_MS);
+            return_leased(n, &leased, STORE_OUTCOME_BACKED_OFF, RETRY_MS);
         else if (st == ST_NOT_FOUND)
             n->more_due = false;
         else if (st != ST_AGAIN)
@@ -277,8 +277,8 @@ run_round(struct notify *n)
     if (n->returned)
         store_log_flush(n->config.store_log);
     n->returned = false;
-    counter_set(&n->figures.in_flight, n->hosts.running);
-    counter_set(&n->figures.waiting, n->hosts.waiting + n->not_durable_count);
+    counter_set(&n->metrics.in_flight, n->hosts.running);
+    counter_set(&n->metrics.waiting, n->hosts.waiting + n->not_durable_count);
 }
 
 /* Returns all deliveries to the store, as put off. */
@@ -293,16 +293,16 @@ return_all(struct notify *n)
 
         http_client_abort(&n->client, p);
         host_end(&n->hosts, p->host, 0, true);
-        return_delivery(n, p, STORE_OUTCOME_PUT_OFF, 0);
+        return_delivery(n, p, STORE_OUTCOME_BACKED_OFF, 0);
     }
     while ((link = hosts_dequeue(&n->hosts, true, &host)) != NULL) {
         host_release(&n->hosts, host);
         return_delivery(n, container_of(link, struct delivery, link),
-                        STORE_OUTCOME_PUT_OFF, 0);
+                        STORE_OUTCOME_BACKED_OFF, 0);
     }
     while ((link = list_pop(&n->not_durable)) != NULL)
         return_delivery(n, container_of(link, struct delivery, link),
-                        STORE_OUTCOME_PUT_OFF, 0);
+                        STORE_OUTCOME_BACKED_OFF, 0);
     store_log_flush(n->config.store_log);
 }
 
@@ -352,11 +352,11 @@ notify_durable(struct store_listener *listener, enum store_news news)
 }
 
 static void
-write_figures(struct metrics_source *source, struct exposition *x)
+write_metrics(struct metrics_source *source, struct exposition *x)
 {
     struct notify *n = container_of(source, struct notify, source);
 
-    figures_write(&n->figures, counter_read(&n->hosts.slow), x);
+    notify_metrics_write(&n->metrics, counter_read(&n->hosts.slow), x);
 }
 
 void
@@ -395,7 +395,7 @@ notify_open(const struct notify_config *config, struct notify **out)
     if (n == NULL)
         return ST_NO_MEMORY;
     n->config = *config;
-    n->source.write = write_figures;
+    n->source.write = write_metrics;
     n->wakeup.fire = fire_wakeup;
     n->due.notify = notify_due;
     n->durable.notify = notify_durable;

@@ -268,8 +268,9 @@ enum status
 call_run(struct call *c, enum script script, enum call_kind kind)
 {
     static const enum status statuses[RESPONSE_NEEDS_FEED] = {
-        ST_OK,      ST_AGAIN,     ST_NOT_FOUND,  ST_CHANGED, ST_CLAIMED, ST_NOT_CLAIMED,
-        ST_NO_ROOM, ST_TOO_LARGE, ST_NOT_SEALED, ST_SEALED,  ST_CONFLICT};
+        ST_OK,         ST_AGAIN,       ST_NOT_FOUND,     ST_CHANGED,
+        ST_CLAIMED,    ST_NOT_CLAIMED, ST_OVER_CAPACITY, ST_TOO_LARGE,
+        ST_NOT_SEALED, ST_SEALED,      ST_CONFLICT};
     enum status st = c->failure;
     size_t missing;
 

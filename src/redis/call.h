@@ -17,7 +17,7 @@
 #include "claimd/base/entropy.h"
 #include "claimd/base/hash.h"
 #include "claimd/redis/redis.h"
-#include "claimd/store/figures.h"
+#include "claimd/store/metrics.h"
 #include "redis/cluster.h"
 
 struct redis_waiting; /* waiting.h */

@@ -269,7 +269,7 @@ link_to(struct cluster_client *client, uint16_t node, struct reason *why)
     address = map_address(&c->map, node);
     if (link_open(l, &c->config.link, &address, why) != ST_OK)
         return NULL;
-    atomic_fetch_add(&c->figures.connections, 1);
+    atomic_fetch_add(&c->metrics.connections, 1);
     return l;
 }
 
@@ -326,7 +326,7 @@ cluster_refresh(struct cluster_client *client, struct reason *why)
     if (now_ns - atomic_load(&c->refreshed_ns) < c->config.refresh_ms * MS_NS)
         return ST_OK;
     atomic_store(&c->refreshed_ns, now_ns);
-    atomic_fetch_add(&c->figures.refreshes, 1);
+    atomic_fetch_add(&c->metrics.refreshes, 1);
     lock_acquire(&c->map.lock);
     count = c->map.count;
     lock_release(&c->map.lock);
@@ -486,7 +486,7 @@ handle_error(struct attempt *a, const char *error)
     if (!(moved || has_prefix(error, "ASK ")) ||
         !read_redirection(error, &source, &slot, &to))
         return classify_error(a, error);
-    atomic_fetch_add(&c->figures.redirections, 1);
+    atomic_fetch_add(&c->metrics.redirections, 1);
     if (moved) {
         map_move(&c->map, slot, &to);
     } else {
@@ -505,7 +505,7 @@ check_confirmation(struct attempt *a)
     a->status = ST_OK;
     if (request->confirmed >= (long long)request->replicas || request->replicas == 0)
         return ATTEMPT_DONE;
-    atomic_fetch_add(&a->cluster->figures.unconfirmed, 1);
+    atomic_fetch_add(&a->cluster->metrics.unconfirmed, 1);
     if (request->whole)
         (void)reason_give(
             a->why, ST_UNAVAILABLE, "%lld of %u replicas confirmed the change",
@@ -524,10 +524,10 @@ handle_response(struct attempt *a)
 
     ENSURE(response != NULL);
     lock_acquire(&c->lock);
-    buckets_add(&c->figures.responses, &redis_times,
+    buckets_add(&c->metrics.responses, &redis_times,
                 (uint64_t)(request->responded_ns - a->since_ns) / 1000);
     if (request->replicas > 0)
-        buckets_add(&c->figures.confirmations, &redis_times,
+        buckets_add(&c->metrics.confirmations, &redis_times,
                     (uint64_t)(request->confirmed_ns - request->responded_ns) / 1000);
     lock_release(&c->lock);
     if (response->type != REDIS_REPLY_ERROR) {
@@ -569,7 +569,7 @@ open_wire_link(struct attempt *a, struct cluster_client *client)
             wire_note_timeout(&c->wire, a->node); /* other requests fail sooner */
         return ATTEMPT_BACK_OFF;
     }
-    atomic_fetch_add(&c->figures.connections, 1);
+    atomic_fetch_add(&c->metrics.connections, 1);
     if (wire_offer_link(&c->wire, a->node, a->generation, &l) == ST_OK)
         return ATTEMPT_REPEAT;
     a->status = ST_NO_MEMORY;
@@ -642,7 +642,7 @@ back_off(struct attempt *a, struct cluster_client *client)
     (void)refresh_map(a, client);
     if (!may)
         return ATTEMPT_FAILED;
-    atomic_fetch_add(&c->figures.retries, 1);
+    atomic_fetch_add(&c->metrics.retries, 1);
     return ATTEMPT_REPEAT;
 }
 
@@ -655,7 +655,7 @@ cluster_run(struct cluster *c, struct cluster_request *request, struct reason *w
 
     ENSURE(request->slot < SLOT_COUNT);
     request->response = NULL;
-    atomic_fetch_add(&c->figures.requests, 1);
+    atomic_fetch_add(&c->metrics.requests, 1);
     for (int repeats = 0;;) {
         enum attempt_outcome outcome = run_attempt(&a);
 
@@ -664,7 +664,7 @@ cluster_run(struct cluster *c, struct cluster_request *request, struct reason *w
         if (outcome == ATTEMPT_REPEAT && ++repeats <= REDIRECTIONS)
             continue;
         if (outcome == ATTEMPT_LOST && !request->repeatable) {
-            atomic_fetch_add(&c->figures.unconfirmed, 1);
+            atomic_fetch_add(&c->metrics.unconfirmed, 1);
             (void)offload(&a, refresh_map);
             return ST_UNCONFIRMED;
         }

@@ -93,7 +93,7 @@ bool map_read_address(const char *text, const struct link_address *source,
 
 /* ---------------------------------------------------------------------- cluster */
 
-struct cluster_figures {
+struct cluster_metrics {
     _Atomic uint64_t requests, redirections, retries, refreshes, unconfirmed, connections;
     struct buckets responses;     /* us from request to response (redis_times) */
     struct buckets confirmations; /* us from there to the confirmation */
@@ -102,8 +102,8 @@ struct cluster_figures {
 struct cluster {
     struct cluster_config config;
     struct map map;
-    struct cluster_figures figures;
-    struct lock lock;             /* guards `idle`, and the times in the figures */
+    struct cluster_metrics metrics;
+    struct lock lock;             /* guards `idle`, and the times in the metrics */
     struct list idle;             /* clients that no caller has */
     _Atomic int64_t refreshed_ns; /* claimd requested the map; clock_stopwatch_ns() */
     _Atomic int64_t known_ns;     /* a node returned the map */

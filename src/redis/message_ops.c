@@ -72,7 +72,7 @@ batch_fill(struct call *c, size_t from, struct batch_pin *pin, struct store_batc
     const size_t count = response_message_count(c, from);
 
     out->count = 0;
-    out->room = 0;
+    out->capacity = 0;
     out->opened = NULL;
     if (count == 0) {
         mem_free(c->store->config.mem, pin);
@@ -140,7 +140,7 @@ call_add_limits(struct call *c, const struct store_op *op, size_t limit,
 
     call_limit(c, limit);
     call_number(c, (int64_t)reserved);
-    call_number(c, (int64_t)batch->room);
+    call_number(c, (int64_t)batch->capacity);
 }
 
 /* Adds the ids of messages that the caller has decrypted (struct store_batch). */
@@ -297,8 +297,8 @@ redis_message_pop(struct store *store, struct store_op *op,
     call_add_limits(&c, op, limit, out);
     call_add_decrypted_ids(&c, out->opened);
     st = call_run(&c, SCRIPT_message_pop, CALL_CHANGE);
-    if (st == ST_NO_ROOM)
-        out->room = (size_t)call_integer(&c, 1);
+    if (st == ST_OVER_CAPACITY)
+        out->capacity = (size_t)call_integer(&c, 1);
     if (st == ST_OK || st == ST_SEALED)
         batch_fill(&c, GOT, pin, out);
     else
@@ -535,8 +535,8 @@ claim_fill_batch(struct call *c, struct batch_pin *pin, enum status st,
 
     (void)outbox_deliver(c, end + 1, op,
                          c->where); /* if this fails, a later claim does it */
-    if (st == ST_NO_ROOM)
-        out->room = (size_t)call_integer(c, NUMBER);
+    if (st == ST_OVER_CAPACITY)
+        out->capacity = (size_t)call_integer(c, NUMBER);
     if (st != ST_OK && st != ST_SEALED) {
         mem_free(c->store->config.mem, pin);
         return st;

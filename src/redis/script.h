@@ -105,7 +105,7 @@ enum response_status {
     RESPONSE_CHANGED,
     RESPONSE_CLAIMED,
     RESPONSE_NOT_CLAIMED,
-    RESPONSE_NO_ROOM,
+    RESPONSE_OVER_CAPACITY,
     RESPONSE_TOO_LARGE,
     RESPONSE_NOT_SEALED,
     RESPONSE_SEALED,
@@ -163,7 +163,7 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(queue_purge, "", "", 0)                                                            \
     X(queue_stats, "ntnn", "nh", 2)                                                      \
     X(queue_listed, "n", "", 0)                                                          \
-    X(queue_figures, "nnnnnnnnnniinnn", "", 0)                                           \
+    X(queue_metrics, "nnnnnnnnnniinnn", "", 0)                                           \
     X(queue_audit, "|t", "", 0)                                                          \
     X(queue_expire, "", "", 0)                                                           \
     X(queue_ready, "nnn", "", 0)                                                         \

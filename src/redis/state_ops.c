@@ -121,9 +121,10 @@ subscription_record_read(const struct call *c, size_t at, struct store_record *o
                                         ? STORE_PENDING_CONFIRM
                                         : 0,
                          .delivered = (uint64_t)call_integer(c, at + SUB_DELIVERED),
-                         .given_up = (uint64_t)call_integer(c, at + SUB_GIVEN_UP),
-                         .fallen_out = (uint64_t)(call_integer(c, at + SUB_DROPPED) +
-                                                  call_integer(c, at + SUB_MISSED))}};
+                         .permanent_failures =
+                             (uint64_t)call_integer(c, at + SUB_PERMANENT_FAILURES),
+                         .dropped = (uint64_t)(call_integer(c, at + SUB_DROPPED) +
+                                               call_integer(c, at + SUB_MISSED))}};
     subscription_id_read(call_item(c, at + SUB_ID), &out->subscription.id);
 }
 
@@ -230,8 +231,8 @@ call_add_subscription(struct call *c, const struct store_subscription_record *s)
     call_number(c, s->confirmed);
     call_number(c, s->pending == STORE_PENDING_CONFIRM);
     call_number(c, (int64_t)s->delivered);
-    call_number(c, (int64_t)s->given_up);
-    call_number(c, (int64_t)s->fallen_out);
+    call_number(c, (int64_t)s->permanent_failures);
+    call_number(c, (int64_t)s->dropped);
 }
 
 static void

@@ -23,7 +23,7 @@ struct scan_result {
     uint64_t subscriptions, feed_bytes;
     int64_t outbox_ms; /* age of the oldest dead letter in transfer */
     struct store_population all;
-    struct store_queue_figures *shown; /* owned */
+    struct store_queue_metrics *shown; /* owned */
     size_t count;
 };
 
@@ -157,7 +157,7 @@ count_queues(struct redis_store *s, uint64_t *queues)
     return st;
 }
 
-/* Words of the response of queue_figures. */
+/* Words of the response of queue_metrics. */
 enum {
     NOW = 1,
     READY,
@@ -191,19 +191,19 @@ scan_add_queue(void *arg, struct redis_store *s, struct store_op *op,
                const struct store_queue *where)
 {
     struct scan_result *result = arg;
-    struct store_queue_figures *out = &result->shown[result->count];
+    struct store_queue_metrics *out = &result->shown[result->count];
     struct store_population *here = &out->here, *all = &result->all;
     struct call c;
     enum status st;
 
     ENSURE(result->count < s->config.shown_queues);
-    if (where->project.len > STORE_FIGURES_PROJECT ||
-        where->name.len > STORE_FIGURES_NAME)
+    if (where->project.len > STORE_METRICS_PROJECT ||
+        where->name.len > STORE_METRICS_NAME)
         return ST_OK;
     c = call_begin(s, op, where);
-    st = call_run(&c, SCRIPT_queue_figures, CALL_READ);
+    st = call_run(&c, SCRIPT_queue_metrics, CALL_READ);
     if (st == ST_OK) {
-        *out = (struct store_queue_figures){.kind = where->kind};
+        *out = (struct store_queue_metrics){.kind = where->kind};
         text_copy(out->project, &out->project_len, where->project);
         text_copy(out->name, &out->name_len, where->name);
         *here = (struct store_population){.claimable = (uint64_t)call_integer(&c, READY),
@@ -257,7 +257,7 @@ scan_if_old(void *arg)
     lock_acquire(&scan->scanning);
     if (!scan->scanned || s->config.test_clock || now_ms - scan->scanned_ms >= FRESH_MS) {
         struct scan_result *next = &scan->next, last;
-        struct store_queue_figures *shown = next->shown;
+        struct store_queue_metrics *shown = next->shown;
 
         scan->scanned = true;
         scan->scanned_ms = now_ms;
@@ -276,13 +276,13 @@ scan_if_old(void *arg)
 }
 
 enum status
-redis_figures(struct store *store, struct store_op *op, struct store_figures *out)
+redis_metrics(struct store *store, struct store_op *op, struct store_metrics *out)
 {
     struct redis_store *s = redis_of(store);
     struct scan_job job = {s, op};
     struct stats_scan *scan = s->stats_scan;
 
-    *out = (struct store_figures){.queues = 0};
+    *out = (struct store_metrics){.queues = 0};
     (void)fiber_detour(scan_if_old, &job); /* if this fails, the last result is used */
     lock_acquire(&scan->lock);
     out->all = scan->last.all;
@@ -298,8 +298,8 @@ redis_figures(struct store *store, struct store_op *op, struct store_figures *ou
 }
 
 enum status
-redis_queue_figures(struct store *store, struct store_op *op, size_t *at,
-                    struct store_queue_figures *out)
+redis_queue_metrics(struct store *store, struct store_op *op, size_t *at,
+                    struct store_queue_metrics *out)
 {
     struct redis_store *s = redis_of(store);
     struct scan_job job = {s, op};

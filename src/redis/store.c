@@ -475,14 +475,14 @@ redis_next_ms(struct store *store)
 }
 
 void
-redis_measure(struct store *store, struct redis_figures *out)
+redis_measure(struct store *store, struct redis_metrics *out)
 {
     struct redis_store *s = redis_of(store);
     struct cluster *c = &s->cluster;
-    struct cluster_figures *f = &c->figures;
+    struct cluster_metrics *f = &c->metrics;
     const struct map_coverage coverage = map_coverage(&c->map);
 
-    *out = (struct redis_figures){
+    *out = (struct redis_metrics){
         .requests = atomic_load(&f->requests),
         .pipelines = atomic_load(&c->wire.pipelines),
         .redirections = atomic_load(&f->redirections),

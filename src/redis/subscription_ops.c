@@ -37,17 +37,17 @@ message_view_fill(const struct call *c, size_t at, const struct store_op *op,
         .ttl_s = call_integer(c, at + SUB_TTL),
         .age_s = (call_integer(c, SUB_NOW) - call_integer(c, at + SUB_STARTED)) / 1000,
         .confirmed = call_integer(c, at + SUB_CONFIRMED) != 0,
-        .progress = {.delivered = (uint64_t)call_integer(c, at + SUB_DELIVERED),
-                     .given_up = (uint64_t)call_integer(c, at + SUB_GIVEN_UP),
-                     .fallen_out = (uint64_t)call_integer(c, at + SUB_DROPPED),
-                     .behind = (uint64_t)call_integer(c, at + SUB_BEHIND),
-                     .failures = (uint64_t)call_integer(c, at + SUB_FAILURES),
-                     .failed = (uint32_t)call_integer(c, at + SUB_FAILED),
-                     .leased = call_integer(c, at + SUB_LEASED) != 0,
-                     /* Converts a time of Redis to the clock of this process. 0: none. */
-                     .next_try_ms = again_ms == 0 ? 0
-                                                  : again_ms - call_integer(c, SUB_NOW) +
-                                                        op->now_ms}};
+        .progress = {
+            .delivered = (uint64_t)call_integer(c, at + SUB_DELIVERED),
+            .permanent_failures = (uint64_t)call_integer(c, at + SUB_PERMANENT_FAILURES),
+            .dropped = (uint64_t)call_integer(c, at + SUB_DROPPED),
+            .behind = (uint64_t)call_integer(c, at + SUB_BEHIND),
+            .failures = (uint64_t)call_integer(c, at + SUB_FAILURES),
+            .failed = (uint32_t)call_integer(c, at + SUB_FAILED),
+            .leased = call_integer(c, at + SUB_LEASED) != 0,
+            /* Converts a time of Redis to the clock of this process. 0: none. */
+            .next_try_ms =
+                again_ms == 0 ? 0 : again_ms - call_integer(c, SUB_NOW) + op->now_ms}};
     subscription_id_read(call_item(c, at + SUB_ID), &out->id);
 }
 
@@ -531,8 +531,8 @@ redis_delivery_done(struct store *store, struct store_op *op,
                  outcome == STORE_OUTCOME_DELIVERED)
             counters_add(s, STORE_COUNT_NOTIFIED, 1);
         else if (view->notice == STORE_NOTICE_MESSAGE &&
-                 outcome == STORE_OUTCOME_GIVEN_UP)
-            counters_add(s, STORE_COUNT_GIVEN_UP, 1);
+                 outcome == STORE_OUTCOME_PERMANENT_FAILURE)
+            counters_add(s, STORE_COUNT_PERMANENT_FAILURES, 1);
         when_ms = call_integer(&c, 1);
     }
     call_end(&c);

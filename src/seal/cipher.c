@@ -59,7 +59,7 @@ enum status
 cipher_decrypt(const uint8_t key[CIPHER_KEY], const uint8_t nonce[CIPHER_NONCE],
                struct bytes authenticated, struct bytes text, char *to)
 {
-    size_t room = text.len - CIPHER_TAG, len = room;
+    size_t plain_len = text.len - CIPHER_TAG, len = plain_len;
     gnutls_aead_cipher_hd_t cipher;
     enum status st = cipher_open(key, &cipher);
     int error;
@@ -72,6 +72,6 @@ cipher_decrypt(const uint8_t key[CIPHER_KEY], const uint8_t nonce[CIPHER_NONCE],
     gnutls_aead_cipher_deinit(cipher);
     if (error == 0)
         return ST_OK;
-    memset(to, 0, room); /* the unauthenticated text must not be used */
+    memset(to, 0, plain_len); /* the unauthenticated text must not be used */
     return error == GNUTLS_E_MEMORY_ERROR ? ST_NO_MEMORY : ST_DAMAGED;
 }

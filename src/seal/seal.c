@@ -47,7 +47,7 @@ struct seal {
     struct body_key cache[CACHED];         /* by salt; number 0: empty */
     struct key_id reported[REPORTED_MOST]; /* missing keys */
     size_t reported_count;
-    struct seal_figures figures;
+    struct seal_metrics metrics;
     struct entropy entropy;
 };
 
@@ -207,10 +207,10 @@ seal_key_ids(struct seal *s, char ids[SEAL_KEYS_MAX][SEAL_KEY_ID_DIGITS + 1])
 }
 
 void
-seal_measure(struct seal *s, struct seal_figures *out)
+seal_measure(struct seal *s, struct seal_metrics *out)
 {
     lock_acquire(&s->keys.lock);
-    *out = s->figures;
+    *out = s->metrics;
     out->opened = atomic_load_explicit(&s->opened, memory_order_relaxed);
     out->keys = s->keys.ring.count;
     lock_release(&s->keys.lock);
@@ -295,7 +295,7 @@ next_body_key(struct seal *s, struct body_key *out)
     if (st == ST_OK) {
         s->current.number++;
         *out = s->current;
-        s->figures.sealed++;
+        s->metrics.sealed++;
     }
     lock_release(&s->keys.lock);
     return st;
@@ -335,11 +335,11 @@ count_failure(struct seal *s, enum status st, const struct key_id *id)
 {
     lock_assert_held(&s->keys.lock);
     if (st == ST_DAMAGED) {
-        uint64_t count = ++s->figures.damaged;
+        uint64_t count = ++s->metrics.damaged;
 
         return (count & (count - 1)) == 0;
     }
-    s->figures.no_key++;
+    s->metrics.no_key++;
     for (size_t i = 0; i < s->reported_count; i++)
         if (key_id_equal(&s->reported[i], id))
             return false;

@@ -117,29 +117,29 @@ note_change(struct testapi *testapi, const struct store_change *change)
 
 static enum status
 observer_reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint,
-                 size_t count, size_t bytes, size_t *room)
+                 size_t count, size_t bytes, size_t *space)
 {
     struct store_log *log = observer_testapi(observer)->log;
 
-    return log == NULL ? ST_OK : log->reserve(log, kind, checkpoint, count, bytes, room);
+    return log == NULL ? ST_OK : log->reserve(log, kind, checkpoint, count, bytes, space);
 }
 
 static uint64_t
-observer_append(struct store_log *observer, struct store_change *change, size_t *room)
+observer_append(struct store_log *observer, struct store_change *change, size_t *space)
 {
     struct testapi *testapi = observer_testapi(observer);
 
     note_change(testapi, change);
-    return testapi->log == NULL ? 0 : testapi->log->append(testapi->log, change, room);
+    return testapi->log == NULL ? 0 : testapi->log->append(testapi->log, change, space);
 }
 
 static void
-observer_unreserve(struct store_log *observer, size_t room)
+observer_unreserve(struct store_log *observer, size_t space)
 {
     struct store_log *log = observer_testapi(observer)->log;
 
     if (log != NULL)
-        log->unreserve(log, room);
+        log->unreserve(log, space);
 }
 
 static void

@@ -1,4 +1,4 @@
-/* GET /metrics as the API answers it (docs/metrics.md); what the figures are: store/figures. */
+/* GET /metrics as the API answers it (docs/metrics.md); what the metrics are: store/metrics. */
 #include "support/api_fixture.h"
 
 #include <string.h>
@@ -104,11 +104,11 @@ static const struct store_vtable *engine_ops;
 /* The first queue and then, as if it had been made anew meanwhile, once more. */
 static enum status
 show_twice(struct store *s, struct store_op *op, size_t *at,
-           struct store_queue_figures *out)
+           struct store_queue_metrics *out)
 {
     size_t place = 0;
 
-    return (*at)++ > 1 ? ST_NOT_FOUND : engine_ops->queue_figures(s, op, &place, out);
+    return (*at)++ > 1 ? ST_NOT_FOUND : engine_ops->queue_metrics(s, op, &place, out);
 }
 
 START_TEST(no_series_comes_twice)
@@ -124,7 +124,7 @@ START_TEST(no_series_comes_twice)
     post(&f, "b");
     engine_ops = f.store->vtable;
     twice = *engine_ops;
-    twice.queue_figures = show_twice;
+    twice.queue_metrics = show_twice;
     f.store->vtable = &twice;
     ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
     found = strstr(api_answer(&f.c), series);
@@ -168,12 +168,12 @@ conclude(struct api_fixture *f, enum store_outcome outcome)
 static void
 ck_backlog(struct api_fixture *f, bool some)
 {
-    struct store_figures figures;
+    struct store_metrics metrics;
 
-    ck_assert_int_eq(store_figures(f->store, STORE_AT(f->c.now_ms), &figures), ST_OK);
-    ck_assert(some == (figures.feed_bytes > 0));
+    ck_assert_int_eq(store_metrics(f->store, STORE_AT(f->c.now_ms), &metrics), ST_OK);
+    ck_assert(some == (metrics.feed_bytes > 0));
     ck_line(f, api_text(f, "claimd_subscription_backlog_bytes %llu",
-                        (unsigned long long)figures.feed_bytes));
+                        (unsigned long long)metrics.feed_bytes));
 }
 
 START_TEST(they_tell_what_became_of_what_subscribers_were_to_get)
@@ -190,10 +190,10 @@ START_TEST(they_tell_what_became_of_what_subscribers_were_to_get)
     ck_backlog(&f, true);
     conclude(&f, STORE_OUTCOME_DELIVERED);
     for (int i = 0; i < 2; i++)
-        conclude(&f, STORE_OUTCOME_GIVEN_UP);
+        conclude(&f, STORE_OUTCOME_PERMANENT_FAILURE);
     for (int i = 0; i < 3; i++)
         conclude(&f, STORE_OUTCOME_FAILED);
-    conclude(&f, STORE_OUTCOME_PUT_OFF); /* which is none of them */
+    conclude(&f, STORE_OUTCOME_BACKED_OFF); /* which is none of them */
     f.c.now_ms += 300000;
     ck_assert_int_eq(store_delivery_next(f.store, STORE_AT(f.c.now_ms), &lent),
                      ST_NOT_FOUND);

@@ -394,7 +394,7 @@ START_TEST(the_route_is_told_for_the_log)
     ck_assert_int_eq(f.c.res.status, ST_NOT_FOUND);
     ck_api(&f, "GET", "/nonsense", NULL, 404, NULL);
     ck_assert_ptr_null(f.c.res.route);
-    ck_api(&f, "PUT", "/v2/ping", NULL, 405, NULL); /* strangers make no figures more */
+    ck_api(&f, "PUT", "/v2/ping", NULL, 405, NULL); /* strangers make no metrics more */
     ck_assert_ptr_null(f.c.res.route);
     api_fixture_close(&f);
 }

@@ -1,6 +1,6 @@
 /*
  * ds_bench: what the containers cost, in nanoseconds an operation. Not a test: it asserts
- * nothing, because machines differ. The figures in docs/adr/0002-millisecond-wheel.md and
+ * nothing, because machines differ. The metrics in docs/adr/0002-millisecond-wheel.md and
  * docs/engine.md come from here.
  */
 #include "claimd/base/hash.h"

@@ -1,6 +1,6 @@
 /*
  * seal_bench: what it costs to seal a body and to open it, in nanoseconds. Not a test: it
- * asserts nothing, because machines differ. The figures in docs/adr/0012-encryption.md come from
+ * asserts nothing, because machines differ. The metrics in docs/adr/0012-encryption.md come from
  * here.
  */
 #include "claimd/seal/seal.h"

@@ -56,7 +56,7 @@ static const char *const fault_texts[] = {
 };
 
 void
-crash_print(const struct crash_figures *f, FILE *out)
+crash_print(const struct crash_metrics *f, FILE *out)
 {
     fprintf(out,
             "%" PRIu64 " seeds, %" PRIu64 " lives (%" PRIu64
@@ -111,7 +111,7 @@ static enum status
 recover(struct world *w)
 {
     struct journal_recovery recovery = {.now_ms = w->now_ms};
-    struct journal_figures figures;
+    struct journal_metrics metrics;
     struct store *engine = patient_inside(w->store);
     enum status st;
 
@@ -121,12 +121,12 @@ recover(struct world *w)
         world_start_failed(w);
         return st;
     }
-    journal_figures(w->journal, &figures);
-    world_started(w, figures.durable);
+    journal_metrics(w->journal, &metrics);
+    world_started(w, metrics.durable);
     if (recovery.now_ms < w->now_ms || recovery.now_ms < w->base.now_ms)
         world_fail(w, "time went back to %+" PRId64 " ms", recovery.now_ms - START_MS);
     w->now_ms = recovery.now_ms;
-    w->figures->torn += recovery.torn;
+    w->metrics->torn += recovery.torn;
     return ST_OK;
 }
 
@@ -240,7 +240,7 @@ kill_process(struct world *w, enum crash_end how)
 {
     if (w->names_fail && how == CRASH_KILL)
         how = CRASH_TORN;
-    w->figures->ends[how]++;
+    w->metrics->ends[how]++;
     if (how == CRASH_TORN)
         sim_disk_crash(w->disk);
     else if (how == CRASH_LOSING)
@@ -255,14 +255,14 @@ kill_process(struct world *w, enum crash_end how)
 static void
 end_in_peace(struct world *w)
 {
-    struct journal_figures figures;
+    struct journal_metrics metrics;
 
-    w->figures->ends[CRASH_PEACE]++;
-    journal_figures(w->journal, &figures);
+    w->metrics->ends[CRASH_PEACE]++;
+    journal_metrics(w->journal, &metrics);
     world_note(w, "==== %s", end_texts[CRASH_PEACE]);
     stop(w);
     if (w->failures == 0)
-        w->acknowledged = figures.lsn;
+        w->acknowledged = metrics.lsn;
     disk_shut(w->process);
     if (w->names_fail && w->failures > 0) /* while it ended */
         sim_disk_crash(w->disk);
@@ -289,16 +289,16 @@ static void
 end(struct world *w)
 {
     enum crash_end how = (enum crash_end)random_below(&w->r, CRASH_ENDS);
-    struct journal_figures figures;
+    struct journal_metrics metrics;
 
     if (how != CRASH_PEACE && stop_in_the_middle(w))
-        w->figures->middle++;
+        w->metrics->middle++;
     else if (w->failures > 0 && (!may_give_up(w) || w->fault == FAULT_FULL))
         world_fail(w, "the journal gave up with nothing wrong");
-    journal_figures(w->journal, &figures);
-    w->figures->commits += figures.commits;
-    w->figures->checkpoints += figures.checkpoints;
-    w->figures->failures += w->failures;
+    journal_metrics(w->journal, &metrics);
+    w->metrics->commits += metrics.commits;
+    w->metrics->checkpoints += metrics.checkpoints;
+    w->metrics->failures += w->failures;
     if (how == CRASH_PEACE && w->failures == 0)
         end_in_peace(w);
     else
@@ -317,11 +317,11 @@ start(struct world *w)
         if (tries == TRIES)
             mend(w); /* it has been patient enough */
         st = begin(w);
-        w->figures->starts++;
+        w->metrics->starts++;
         if (st == ST_OK)
             return;
-        w->figures->starts--;
-        w->figures->starts_failed++;
+        w->metrics->starts--;
+        w->metrics->starts_failed++;
         if (st != ST_IO || !may_give_up(w))
             world_fail(w, "it does not start: %s, %s", status_name(st), w->error);
         kill_process(w, (enum crash_end)random_below(&w->r, CRASH_PEACE));
@@ -407,11 +407,11 @@ live(struct world *w)
     uint64_t operations = random_below(&w->r, w->operations);
     bool early = random_chance(&w->r, 50);
 
-    w->figures->lives++;
+    w->metrics->lives++;
     w->fault = random_chance(&w->r, 40)
                    ? FAULT_NONE
                    : (enum crash_fault)random_below(&w->r, CRASH_FAULTS);
-    w->figures->faults[w->fault]++;
+    w->metrics->faults[w->fault]++;
     if (early)
         arm(w);
     start(w);
@@ -441,18 +441,18 @@ choose_amounts(struct world *w)
 }
 
 void
-crash_run(uint64_t seed, struct crash_figures *figures)
+crash_run(uint64_t seed, struct crash_metrics *metrics)
 {
     struct world *w = calloc(1, sizeof(*w));
 
     if (w == NULL)
         abort();
     w->r.state = w->seed = seed;
-    w->figures = figures;
+    w->metrics = metrics;
     w->now_ms = START_MS;
     choose_amounts(w);
     w->disk = sim_disk_new(random_next(&w->r));
-    figures->seeds++;
+    metrics->seeds++;
     for (unsigned i = 0; i < w->lives; i++)
         live(w);
     sim_disk_free(w->disk);

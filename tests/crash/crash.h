@@ -46,7 +46,7 @@ enum crash_fault {
         CRASH_FAULTS
 };
 
-struct crash_figures {
+struct crash_metrics {
     uint64_t seeds, lives, operations, refused, full;
     uint64_t ends[CRASH_ENDS], faults[CRASH_FAULTS];
     uint64_t starts, starts_failed, torn; /* recoveries: of logs with a torn end */
@@ -57,9 +57,9 @@ struct crash_figures {
         survived; /* changes nobody was told of: not there again, there again */
 };
 
-/* Runs one seed, and adds to the figures. Prints what is wrong and aborts if anything is. */
-void crash_run(uint64_t seed, struct crash_figures *figures);
+/* Runs one seed, and adds to the metrics. Prints what is wrong and aborts if anything is. */
+void crash_run(uint64_t seed, struct crash_metrics *metrics);
 
-void crash_print(const struct crash_figures *figures, FILE *out);
+void crash_print(const struct crash_metrics *metrics, FILE *out);
 
 #endif

@@ -132,8 +132,8 @@ world_started(struct world *w, uint64_t lsn)
     if (lsn < w->acknowledged)
         world_fail(w, "the log ends at %" PRIu64 ", but %" PRIu64 " was acknowledged",
                    lsn, w->acknowledged);
-    w->figures->survived += advance(w, &w->before, lsn);
-    w->figures->lost += forget(&w->before);
+    w->metrics->survived += advance(w, &w->before, lsn);
+    w->metrics->lost += forget(&w->before);
     w->acknowledged = lsn;
     w->waiting_count = w->id_count = 0;
     w->starting = false;
@@ -253,9 +253,9 @@ has_changed(const struct world *w)
 void
 world_end_operation(struct world *w, enum status st, const struct store_op *op)
 {
-    w->figures->operations++;
-    w->figures->refused += st != ST_OK;
-    w->figures->full += st == ST_FULL;
+    w->metrics->operations++;
+    w->metrics->refused += st != ST_OK;
+    w->metrics->full += st == ST_FULL;
     if (st != ST_OK && has_changed(w))
         world_fail(w, "refused with %s, but it has happened", status_name(st));
     if (st != ST_OK)

@@ -43,7 +43,7 @@ struct world {
     struct store_log *journal_side;
     struct random r;
     uint64_t seed;
-    struct crash_figures *figures;
+    struct crash_metrics *metrics;
     struct sim_disk *disk;
     struct disk *process;
     uint64_t segment_bytes;

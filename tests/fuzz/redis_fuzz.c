@@ -178,7 +178,7 @@ run_other(struct store_on_fake *f, struct store_op *op, int which)
     const struct store_draft draft = {bytes_str("1"), 300, 0};
     const struct store_post post = {.drafts = &draft, .count = 1, .create_queue = true};
     struct store_stats stats;
-    struct store_figures figures;
+    struct store_metrics metrics;
     struct store_id posted = {""};
     enum status st = ST_OK;
 
@@ -202,7 +202,7 @@ run_other(struct store_on_fake *f, struct store_op *op, int which)
         st = store_queue_delete(f->store, op, &f->queue);
         break;
     default:
-        st = store_figures(f->store, op, &figures);
+        st = store_metrics(f->store, op, &metrics);
         break;
     }
     (void)st; /* any will do */

@@ -470,8 +470,9 @@ static void
 deliver(struct history *h)
 {
     static const enum store_outcome outcomes[] = {
-        STORE_OUTCOME_DELIVERED, STORE_OUTCOME_DELIVERED, STORE_OUTCOME_DELIVERED,
-        STORE_OUTCOME_FAILED,    STORE_OUTCOME_PUT_OFF,   STORE_OUTCOME_GIVEN_UP,
+        STORE_OUTCOME_DELIVERED,  STORE_OUTCOME_DELIVERED,
+        STORE_OUTCOME_DELIVERED,  STORE_OUTCOME_FAILED,
+        STORE_OUTCOME_BACKED_OFF, STORE_OUTCOME_PERMANENT_FAILURE,
         STORE_OUTCOME_GONE};
     enum store_outcome outcome = outcomes[below(h, chance(h, 20) ? 7 : 6)];
     int64_t again_ms = h->pair.now_ms + between(h, -1, 20000);

@@ -34,7 +34,7 @@ struct member {
     char subscriber[24];
     int64_t ends_ms;
     bool confirmed, attached;
-    uint64_t after, delivered, given_up;
+    uint64_t after, delivered, permanent_failures;
 };
 
 struct replica_queue {
@@ -307,14 +307,14 @@ change_member(struct replica *r, const struct store_change *change)
 
     ck_assert_uint_ge(told->after, m->after);
     ck_assert_uint_ge(told->delivered, m->delivered);
-    ck_assert_uint_ge(told->given_up, m->given_up);
+    ck_assert_uint_ge(told->permanent_failures, m->permanent_failures);
     if (change->kind == STORE_CHANGE_SUBSCRIPTION_GONE) {
         *m = q->members[--q->member_count];
         return;
     }
     m->after = told->after;
     m->delivered = told->delivered;
-    m->given_up = told->given_up;
+    m->permanent_failures = told->permanent_failures;
     if (change->kind == STORE_CHANGE_CURSOR)
         return;
     ck_assert_uint_lt(told->subscriber.len, sizeof(m->subscriber));

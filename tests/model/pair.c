@@ -71,7 +71,7 @@ pair_close(struct pair *p)
     for (size_t i = 0; i < PAIR_WAITERS; i++)
         pair_leave(p, &p->waiters[i]);
     while (p->lent_count > 0)
-        pair_give(p, 0, STORE_OUTCOME_GIVEN_UP, 0);
+        pair_give(p, 0, STORE_OUTCOME_PERMANENT_FAILURE, 0);
     store_close(p->twin);
     store_close(p->engine);
     if (mem_used(p->mem) != 0)
@@ -480,18 +480,18 @@ agree_expired(const struct pair *p, const struct store_expired *twin,
 
 /* The queues that the engine shows one by one: all, since there are places enough. */
 static uint64_t
-pair_queue_figures(struct pair *p)
+pair_queue_metrics(struct pair *p)
 {
-    struct store_queue_figures engine, twin;
+    struct store_queue_metrics engine, twin;
     uint64_t count = 0;
     size_t at = 0;
 
-    while (store_queue_figures(p->engine, STORE_AT(p->now_ms), &at, &engine) == ST_OK) {
+    while (store_queue_metrics(p->engine, STORE_AT(p->now_ms), &at, &engine) == ST_OK) {
         const struct store_queue where = {
             .project = bytes_of(engine.project, engine.project_len),
             .name = bytes_of(engine.name, engine.name_len)};
 
-        twin_figures_of(p->twin, &where, p->now_ms, &twin);
+        twin_metrics_of(p->twin, &where, p->now_ms, &twin);
         agree_population(p, &twin.here, &engine.here);
         pair_agree(p, "an oldest one", twin.has_oldest, engine.has_oldest);
         pair_agree(p, "its age", twin.age_ms, engine.age_ms);
@@ -505,7 +505,7 @@ pair_queue_figures(struct pair *p)
 
 /* What was posted is there, or it is counted where it went. */
 static void
-agree_flow(const struct pair *p, const struct store_figures *f)
+agree_flow(const struct pair *p, const struct store_metrics *f)
 {
     const struct store_population *all = &f->all;
 
@@ -522,15 +522,15 @@ agree_flow(const struct pair *p, const struct store_figures *f)
 
 /* Once everything that is due has been settled. */
 static void
-pair_figures(struct pair *p)
+pair_metrics(struct pair *p)
 {
-    struct store_figures twin, engine;
+    struct store_metrics twin, engine;
 
-    pair_agree_status(p, store_figures(p->twin, STORE_AT(p->now_ms), &twin),
-                      store_figures(p->engine, STORE_AT(p->now_ms), &engine));
+    pair_agree_status(p, store_metrics(p->twin, STORE_AT(p->now_ms), &twin),
+                      store_metrics(p->engine, STORE_AT(p->now_ms), &engine));
     pair_agree(p, "queues", (int64_t)twin.queues, (int64_t)engine.queues);
     agree_population(p, &twin.all, &engine.all);
-    pair_agree(p, "queues shown", (int64_t)engine.queues, (int64_t)pair_queue_figures(p));
+    pair_agree(p, "queues shown", (int64_t)engine.queues, (int64_t)pair_queue_metrics(p));
     if (p->redis == NULL) /* there what time does is not counted */
         agree_flow(p, &engine);
 }
@@ -542,7 +542,7 @@ pair_stats(struct pair *p, const struct store_queue *queue)
 
     pair_note(p, queue, "stats");
     pair_totals(p);
-    pair_figures(p);
+    pair_metrics(p);
     pair_agree_status(p, store_queue_stats(p->twin, STORE_AT(p->now_ms), queue, &twin),
                       store_queue_stats(p->engine, STORE_AT(p->now_ms), queue, &engine));
     pair_agree(p, "total", (int64_t)twin.total, (int64_t)engine.total);
@@ -713,11 +713,11 @@ pair_pop(struct pair *p, const struct store_queue *queue, size_t limit, size_t r
 
     pair_note(p, queue, "pop %zu room %zu waiter %d", limit, room,
               w == NULL ? -1 : (int)(w - p->waiters));
-    twin.room = engine.room = room;
+    twin.capacity = engine.capacity = room;
     st =
         pair_agree_status(p, store_message_pop(p->twin, &v.twin, queue, limit, &twin),
                           store_message_pop(p->engine, &v.engine, queue, limit, &engine));
-    pair_agree(p, "room", (int64_t)twin.room, (int64_t)engine.room);
+    pair_agree(p, "capacity", (int64_t)twin.capacity, (int64_t)engine.capacity);
     agree_batch(p, &twin, &engine);
     agree_waiting(p, st, &v, w);
     release_both(&twin, &engine);
@@ -737,11 +737,11 @@ pair_claim(struct pair *p, const struct store_queue *queue,
     pair_note(p, queue, "claim %zu for %" PRId64 " + %" PRId64 " room %zu waiter %d",
               limit, terms->ttl_s, terms->grace_s, room,
               w == NULL ? -1 : (int)(w - p->waiters));
-    twin.room = engine.room = room;
+    twin.capacity = engine.capacity = room;
     st = pair_agree_status(
         p, store_claim_create(p->twin, &v.twin, queue, terms, limit, &twin),
         store_claim_create(p->engine, &v.engine, queue, terms, limit, &engine));
-    pair_agree(p, "room", (int64_t)twin.room, (int64_t)engine.room);
+    pair_agree(p, "capacity", (int64_t)twin.capacity, (int64_t)engine.capacity);
     pair_agree(p, "no claim", id_empty(twin.claim_id), id_empty(engine.claim_id));
     agree_waiting(p, st, &v, w);
     *claim = (struct id_pair){twin.claim_id, engine.claim_id};

@@ -30,8 +30,8 @@ pair_subscribe(struct pair *p, const struct store_queue *queue,
 static int64_t
 fed(const struct store_progress *progress)
 {
-    return (int64_t)(progress->delivered + progress->given_up + progress->fallen_out +
-                     progress->behind);
+    return (int64_t)(progress->delivered + progress->permanent_failures +
+                     progress->dropped + progress->behind);
 }
 
 static void
@@ -46,8 +46,8 @@ agree_view(const struct pair *p, const struct store_subscription *twin,
     pair_agree(p, "confirmed", twin->confirmed, engine->confirmed);
     pair_agree(p, "delivered", (int64_t)twin->progress.delivered,
                (int64_t)engine->progress.delivered);
-    pair_agree(p, "given up", (int64_t)twin->progress.given_up,
-               (int64_t)engine->progress.given_up);
+    pair_agree(p, "given up", (int64_t)twin->progress.permanent_failures,
+               (int64_t)engine->progress.permanent_failures);
     pair_agree(p, "fed", fed(&twin->progress), fed(&engine->progress));
     pair_agree(p, "failures", (int64_t)twin->progress.failures,
                (int64_t)engine->progress.failures);

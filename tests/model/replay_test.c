@@ -41,8 +41,8 @@ struct server {
 
 /* What a run has seen. */
 struct tally {
-    uint64_t operations, replays, restarts, checkpoints, given_up, put_off, crashes,
-        crashes_at_start, messages;
+    uint64_t operations, replays, restarts, checkpoints, permanent_failures, backed_off,
+        crashes, crashes_at_start, messages;
 };
 
 static uint64_t
@@ -249,7 +249,7 @@ begin_checkpoint(struct tale *t, struct tally *tally)
 {
     struct store *durable = durable_of(t->story.f.store);
 
-    tally->given_up += t->checkpointing;
+    tally->permanent_failures += t->checkpointing;
     t->since = t->log->next;
     t->checkpointing = true;
     logbook_mark(t->log, durable);
@@ -267,7 +267,7 @@ checkpoint(struct tale *t, struct tally *tally)
     if (st != ST_OK) {
         ck_assert_status(st, ST_UNAVAILABLE);
         ck_assert(t->log->refused && !done);
-        tally->put_off++;
+        tally->backed_off++;
     }
     logbook_settle(t->log);
     if (!done)
@@ -368,8 +368,8 @@ run(const char *test, unsigned refuse, unsigned fail_memory)
            " messages, %" PRIu64 " restarts, %" PRIu64 " crashes, %" PRIu64
            " sweeps (%" PRIu64 " given up, %" PRIu64 " slices put off)\n",
            test, tally.operations, tally.replays, tally.messages, tally.restarts,
-           tally.crashes + tally.crashes_at_start, tally.checkpoints, tally.given_up,
-           tally.put_off);
+           tally.crashes + tally.crashes_at_start, tally.checkpoints,
+           tally.permanent_failures, tally.backed_off);
     ck_assert(has_seen_all(&tally));
 }
 

@@ -180,7 +180,7 @@ same_messages(const struct both *s, const struct store_stats *a,
 static uint64_t
 fed(const struct store_progress *p)
 {
-    return p->delivered + p->given_up + p->fallen_out + p->behind;
+    return p->delivered + p->permanent_failures + p->dropped + p->behind;
 }
 
 /* What was delivered may be told of later: it is delivered again then, but never lost. */

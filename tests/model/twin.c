@@ -256,7 +256,7 @@ holds_something(const struct twin_queue *q, const struct twin_claim *c, int64_t 
 
 static void
 count_message(const struct twin_queue *q, const struct twin_message *m, int64_t now_ms,
-              struct store_queue_figures *out)
+              struct store_queue_metrics *out)
 {
     struct store_population *here = &out->here;
 
@@ -273,7 +273,7 @@ count_message(const struct twin_queue *q, const struct twin_message *m, int64_t 
 }
 
 static void
-measure_claim(const struct twin_claim *c, int64_t now_ms, struct store_queue_figures *out)
+measure_claim(const struct twin_claim *c, int64_t now_ms, struct store_queue_metrics *out)
 {
     out->here.claims++;
     if (out->claimed_age_ms < now_ms - c->created_ms)
@@ -282,11 +282,11 @@ measure_claim(const struct twin_claim *c, int64_t now_ms, struct store_queue_fig
 
 static void
 measure(const struct twin *t, struct twin_queue *q, int64_t now_ms,
-        struct store_queue_figures *out)
+        struct store_queue_metrics *out)
 {
     twin_forget(t, q, now_ms);
-    *out = (struct store_queue_figures){.has_oldest = false};
-    if (q->project_len <= STORE_FIGURES_PROJECT && q->name_len <= STORE_FIGURES_NAME) {
+    *out = (struct store_queue_metrics){.has_oldest = false};
+    if (q->project_len <= STORE_METRICS_PROJECT && q->name_len <= STORE_METRICS_NAME) {
         memcpy(out->project, q->project, q->project_len);
         memcpy(out->name, q->name, q->name_len);
         out->project_len = q->project_len;
@@ -303,21 +303,21 @@ measure(const struct twin *t, struct twin_queue *q, int64_t now_ms,
 }
 
 void
-twin_figures_of(struct store *s, const struct store_queue *where, int64_t now_ms,
-                struct store_queue_figures *out)
+twin_metrics_of(struct store *s, const struct store_queue *where, int64_t now_ms,
+                struct store_queue_metrics *out)
 {
     measure(twin_of(s), twin_find_queue(twin_of(s), where), now_ms, out);
 }
 
 /* Without counts: only what expired is counted, by queue. */
 static enum status
-twin_figures(struct store *s, struct store_op *op, struct store_figures *out)
+twin_metrics(struct store *s, struct store_op *op, struct store_metrics *out)
 {
     const struct twin *t = twin_of(s);
 
-    *out = (struct store_figures){.queues = t->queue_count};
+    *out = (struct store_metrics){.queues = t->queue_count};
     for (size_t i = 0; i < t->queue_count; i++) {
-        struct store_queue_figures q;
+        struct store_queue_metrics q;
 
         measure(t, t->queues[i], op->now_ms, &q);
         out->all.claimable += q.here.claimable;
@@ -331,8 +331,8 @@ twin_figures(struct store *s, struct store_op *op, struct store_figures *out)
 }
 
 static enum status
-twin_queue_figures(struct store *s, struct store_op *op, size_t *at,
-                   struct store_queue_figures *out)
+twin_queue_metrics(struct store *s, struct store_op *op, size_t *at,
+                   struct store_queue_metrics *out)
 {
     const struct twin *t = twin_of(s);
 
@@ -464,8 +464,8 @@ static const struct store_vtable twin_ops = {
     .waiter_leave = twin_waiter_leave,
     .ping = twin_ping,
     .totals = twin_totals,
-    .figures = twin_figures,
-    .queue_figures = twin_queue_figures,
+    .metrics = twin_metrics,
+    .queue_metrics = twin_queue_metrics,
     .housekeep = twin_housekeep,
     .next_ms = twin_next_ms,
     .audit = twin_audit,

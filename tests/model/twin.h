@@ -28,9 +28,9 @@ int64_t twin_next_deadline(const struct store *s, int64_t now_ms);
 /* Must this waiter, who is in line, have been called by now? */
 bool twin_calls(struct store *s, const struct store_waiter *waiter, int64_t now_ms);
 
-/* The figures of a queue that exists. */
-void twin_figures_of(struct store *s, const struct store_queue *where, int64_t now_ms,
-                     struct store_queue_figures *out);
+/* The metrics of a queue that exists. */
+void twin_metrics_of(struct store *s, const struct store_queue *where, int64_t now_ms,
+                     struct store_queue_metrics *out);
 
 /* Lends what this subscription has to get; false: nothing now. */
 bool twin_lend(struct store *s, const struct store_queue *where, struct bytes id,

@@ -118,7 +118,7 @@ twin_claim_create(struct store *s, struct store_op *op, const struct store_queue
     while (q != NULL && move_dead_letters(t, q, from, limit, now_ms) > 0)
         limit = least(limit, twin_share(t, op, where, &from));
     if (q != NULL && !twin_fits(q, from, limit, now_ms, out))
-        return ST_NO_ROOM;
+        return ST_OVER_CAPACITY;
     if (q != NULL && !twin_opened(s, q, from, limit, now_ms, out))
         return ST_SEALED;
     *out = twin_open_batch(s, limit);

@@ -254,9 +254,9 @@ twin_fits(const struct twin_queue *q, size_t from, size_t limit, int64_t now_ms,
             count++;
         }
     }
-    if (out->room == 0 || need <= out->room)
+    if (out->capacity == 0 || need <= out->capacity)
         return true;
-    out->room = need;
+    out->capacity = need;
     return false;
 }
 
@@ -305,7 +305,7 @@ twin_message_pop(struct store *s, struct store_op *op, const struct store_queue 
     if (limit > share)
         limit = share;
     if (q != NULL && !twin_fits(q, i, limit, now_ms, out))
-        return ST_NO_ROOM;
+        return ST_OVER_CAPACITY;
     if (q != NULL && !twin_opened(s, q, i, limit, now_ms, out))
         return ST_SEALED;
     *out = twin_open_batch(s, limit);

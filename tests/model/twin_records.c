@@ -84,8 +84,8 @@ read_subscription(const struct twin_subscription *s, struct store_record *out)
         .confirmed = s->confirmed,
         .pending = s->notice == STORE_PENDING_CONFIRM ? STORE_PENDING_CONFIRM : 0,
         .delivered = s->delivered,
-        .given_up = s->given_up,
-        .fallen_out = s->fallen_out,
+        .permanent_failures = s->permanent_failures,
+        .dropped = s->dropped,
     };
 }
 
@@ -260,8 +260,8 @@ load_subscription(struct twin *t, struct twin_queue *q,
     if (view->pending == STORE_PENDING_CONFIRM && t->config.require_confirmation)
         s->notice = STORE_PENDING_CONFIRM;
     s->delivered = view->delivered;
-    s->given_up = view->given_up;
-    s->fallen_out = view->fallen_out;
+    s->permanent_failures = view->permanent_failures;
+    s->dropped = view->dropped;
     q->subscriptions =
         twin_grow(q->subscriptions, (q->subscription_count + 1) * sizeof(s));
     q->subscriptions[q->subscription_count++] = s;

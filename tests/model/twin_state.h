@@ -51,7 +51,7 @@ struct twin_subscription {
     int64_t again_ms;     /* not to be leased before */
     unsigned notice;      /* 1 + enum store_notice that it has still to get; 0: none */
     uint32_t failed;
-    uint64_t delivered, given_up, fallen_out, failures;
+    uint64_t delivered, permanent_failures, dropped, failures;
     struct twin_entry *entries; /* owned, oldest first */
     size_t entry_count;
 };
@@ -215,7 +215,7 @@ void twin_show(struct store_batch *out, const struct twin_queue *q,
                const struct twin_message *m, int64_t now_ms);
 
 /*
- * True if out->room is enough for the bodies of the first `limit` messages that can be
+ * True if out->capacity is enough for the bodies of the first `limit` messages that can be
  * claimed; else leaves there how much would be.
  */
 bool twin_fits(const struct twin_queue *q, size_t from, size_t limit, int64_t now_ms,

@@ -232,8 +232,8 @@ show(struct store_subscriptions *out, const struct twin_subscription *s, int64_t
         .age_s = (now_ms - s->started_ms) / 1000,
         .confirmed = s->confirmed,
         .progress = {.delivered = s->delivered,
-                     .given_up = s->given_up,
-                     .fallen_out = s->fallen_out,
+                     .permanent_failures = s->permanent_failures,
+                     .dropped = s->dropped,
                      .behind = s->entry_count,
                      .failures = s->failures,
                      .failed = s->failed,
@@ -429,7 +429,7 @@ twin_lend(struct store *store, const struct store_queue *where, struct bytes id,
     s = q->subscriptions[i];
     while (s->notice == 0 && s->entry_count > 0 && now_ms >= s->entries[0].expires_ms) {
         drop_first(s);
-        s->fallen_out++;
+        s->dropped++;
         s->failed = 0;
     }
     if (!has_something(s))
@@ -461,8 +461,8 @@ twin_delivery_next(struct store *store, struct store_op *op, struct store_delive
 
 /* It failed, or was not tried: it comes again. */
 static void
-put_off(struct twin_subscription *s, const struct store_delivery *d, bool failed,
-        int64_t again_ms)
+back_off(struct twin_subscription *s, const struct store_delivery *d, bool failed,
+         int64_t again_ms)
 {
     bool other = s->notice != 0;
     bool overtaken = d->notice == STORE_NOTICE_CONFIRM && s->confirmed;
@@ -488,14 +488,15 @@ take_back(struct twin_queue *q, size_t i, const struct store_delivery *d,
     s->leased = false;
     if (outcome == STORE_OUTCOME_GONE) {
         remove_at(q, i);
-    } else if (outcome == STORE_OUTCOME_FAILED || outcome == STORE_OUTCOME_PUT_OFF) {
-        put_off(s, d, outcome == STORE_OUTCOME_FAILED, again_ms);
+    } else if (outcome == STORE_OUTCOME_FAILED || outcome == STORE_OUTCOME_BACKED_OFF) {
+        back_off(s, d, outcome == STORE_OUTCOME_FAILED, again_ms);
     } else {
         s->failed = 0;
         if (d->notice == STORE_NOTICE_MESSAGE && s->entry_count > 0 && s->leased_entry)
             drop_first(s);
         if (d->notice == STORE_NOTICE_MESSAGE)
-            *(outcome == STORE_OUTCOME_DELIVERED ? &s->delivered : &s->given_up) += 1;
+            *(outcome == STORE_OUTCOME_DELIVERED ? &s->delivered
+                                                 : &s->permanent_failures) += 1;
     }
 }
 

@@ -773,35 +773,35 @@ MUTANTS = [
        "    t->pair = MUTANT(PAIR_STAYS) ? t->pair : pair;")]),
     ("WAITS_AGAIN",
      "the time until a message is claimed is counted for each of its claims",
-     "store/figures_test: times_fall_into_the_histograms",
+     "store/metrics_test: times_fall_into_the_histograms",
      [("engine/claim.c",
        "    if (m->claim_count == 0)\n"
-       "        figures_span(",
+       "        metrics_span(",
        "    if (m->claim_count == 0 || MUTANT(WAITS_AGAIN))\n"
-       "        figures_span(")]),
+       "        metrics_span(")]),
     ("RELEASED_IS_UNREAD",
      "a message that a worker claimed and released counts as unread when it expires",
-     "store/figures_test: expired_messages_are_counted_by_queue_and_unread_ones_apart",
+     "store/metrics_test: expired_messages_are_counted_by_queue_and_unread_ones_apart",
      [("engine/housekeeping.c",
        "    counts->unread += m->claim_count == 0 &&",
        "    counts->unread += (m->claim_count == 0 ||\n"
        "                       (MUTANT(RELEASED_IS_UNREAD) && m->claim == NULL)) &&")]),
     ("SUBSCRIBED_IS_UNREAD",
      "a message that a subscriber gets counts as unread when it expires",
-     "store/figures_test: a_subscriber_reads_what_no_worker_claims",
+     "store/metrics_test: a_subscriber_reads_what_no_worker_claims",
      [("engine/housekeeping.c",
        "!feed_listens(q->feed);\n            counts->dead",
        "(!feed_listens(q->feed) || MUTANT(SUBSCRIBED_IS_UNREAD));\n            counts->dead")]),
     ("RENEWED_IS_YOUNG",
      "the age of the oldest claim counts from its last renewal",
-     "store/figures_test: the_age_of_the_oldest_claim_counts_from_its_creation",
+     "store/metrics_test: the_age_of_the_oldest_claim_counts_from_its_creation",
      [("engine/instance.c",
        "age_of(first->made_ms, now_ms);",
        "age_of(MUTANT(RENEWED_IS_YOUNG) ? first->started_ms\n"
        "                                             : first->made_ms, now_ms);")]),
     ("POPPED_IS_DELETED",
      "messages that were popped are counted as deleted",
-     "store/figures_test: what_clients_do_is_counted",
+     "store/metrics_test: what_clients_do_is_counted",
      [("engine/message_ops.c",
        "    end_discarding(&t, &d, STORE_COUNT_POPPED);",
        "    end_discarding(&t, &d, MUTANT(POPPED_IS_DELETED) ? STORE_COUNT_DELETED\n"
@@ -1097,7 +1097,7 @@ MUTANTS = [
        "    if (ctx->route != NULL || MUTANT(STRANGERS_MAKE_SERIES)) /* metrics")]),
     ("LATE_WITHOUT_A_CLAIM",
      "who deletes what others hold, and never held it, counts as too late",
-     "store/figures_test: a_deletion_that_comes_too_late_is_counted",
+     "store/metrics_test: a_deletion_that_comes_too_late_is_counted",
      [("engine/message_ops.c",
        "    if (st != ST_OK && which->rule == STORE_DELETE_HELD)",
        "    if (st != ST_OK &&\n"
@@ -1154,20 +1154,20 @@ MUTANTS = [
        "    if (MUTANT(FAILURE_MOVES_ON) && d->notice == STORE_NOTICE_MESSAGE)\n"
        "        advance_cursor(s, d->number, d->ordinal);\n"
        "    if (again_ms <= t->now_ms || !same || other) {")]),
-    ("FALLEN_OUT_UNCOUNTED",
+    ("FEED_DROPPED_UNCOUNTED",
      "what a subscriber has lost of a feed that is full is not counted",
      SIMULATION,
      [("engine/delivery_ops.c",
-       "        s->fallen_out += feed_advance(s->feed, &s->cursor, number, ordinal);",
-       "        s->fallen_out += feed_advance(s->feed, &s->cursor, number, ordinal) *\n"
-       "                         !MUTANT(FALLEN_OUT_UNCOUNTED);")]),
+       "        s->dropped += feed_advance(s->feed, &s->cursor, number, ordinal);",
+       "        s->dropped += feed_advance(s->feed, &s->cursor, number, ordinal) *\n"
+       "                         !MUTANT(FEED_DROPPED_UNCOUNTED);")]),
     ("LOST_BEFORE_THE_RESTART",
      "what fell out of a feed before a restart is forgotten by it",
      SIMULATION,
      [("engine/replay_feed.c",
-       "        s->fallen_out += feed_dropped_behind(s->feed, s->cursor.after);",
+       "        s->dropped += feed_dropped_behind(s->feed, s->cursor.after);",
        "        if (!MUTANT(LOST_BEFORE_THE_RESTART))\n"
-       "            s->fallen_out += feed_dropped_behind(s->feed, s->cursor.after);")]),
+       "            s->dropped += feed_dropped_behind(s->feed, s->cursor.after);")]),
     ("FEED_WITHOUT_BOUNDS",
      "a feed keeps more bytes than it may",
      SIMULATION,
@@ -1307,11 +1307,11 @@ MUTANTS = [
      "what the test API has seen does not reach the journal",
      SIMULATION,
      [("testapi/testapi.c",
-       "    return testapi->log == NULL ? 0 : testapi->log->append(testapi->log, change, room);",
+       "    return testapi->log == NULL ? 0 : testapi->log->append(testapi->log, change, space);",
        "    return testapi->log == NULL ||\n"
        "                   (MUTANT(TESTAPI_KEEPS_CHANGES) && change->kind == STORE_CHANGE_DELETE)\n"
        "               ? 0\n"
-       "               : testapi->log->append(testapi->log, change, room);")]),
+       "               : testapi->log->append(testapi->log, change, space);")]),
     ("CLOCK_IS_SET_BACK",
      "a clock that is to be behind where it is is no error",
      "api/testapi_test: the_clock_is_stopped_started_and_set",

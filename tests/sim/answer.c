@@ -321,8 +321,8 @@ number_of(struct seen_subscription *s, struct bytes name)
         const char *name;
         int64_t *number;
     } numbers[] = {{"ttl", &s->ttl_s},           {"age", &s->age_s},
-                   {"delivered", &s->delivered}, {"given_up", &s->given_up},
-                   {"behind", &s->behind},       {"fallen_out", &s->fallen_out},
+                   {"delivered", &s->delivered}, {"given_up", &s->permanent_failures},
+                   {"behind", &s->behind},       {"fallen_out", &s->dropped},
                    {"failures", &s->failures},   {"failed", &s->failed}};
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)

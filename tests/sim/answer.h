@@ -27,7 +27,7 @@ struct seen_subscription {
     struct bytes subscriber, options; /* borrowed */
     int64_t ttl_s, age_s;
     bool confirmed, lent;
-    int64_t delivered, given_up, fallen_out, behind, failures, failed;
+    int64_t delivered, permanent_failures, dropped, behind, failures, failed;
     char next_try[32]; /* empty: null */
 };
 

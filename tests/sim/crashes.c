@@ -37,7 +37,7 @@ int
 main(int argc, char **argv)
 {
     int64_t start_ns = clock_stopwatch_ns();
-    struct crash_figures figures = {.seeds = 0};
+    struct crash_metrics metrics = {.seeds = 0};
     uint64_t seed, seeds;
 
     if (!read_options(argc, argv, &seed, &seeds)) {
@@ -45,8 +45,8 @@ main(int argc, char **argv)
         return 2;
     }
     for (uint64_t i = 0; i < seeds; i++)
-        crash_run(seed + i, &figures);
-    crash_print(&figures, stdout);
+        crash_run(seed + i, &metrics);
+    crash_print(&metrics, stdout);
     printf("in %.1f s\n", (double)(clock_stopwatch_ns() - start_ns) / 1e9);
     return 0;
 }

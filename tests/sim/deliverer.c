@@ -86,10 +86,11 @@ draw_outcome(const struct profile *p, struct random *r)
 {
     if (!random_once_in(r, p->fails_once))
         return STORE_OUTCOME_DELIVERED;
-    return random_chance(r, 5) ? STORE_OUTCOME_GONE
-                               : (enum store_outcome)random_of(
-                                     r, STORE_OUTCOME_FAILED, STORE_OUTCOME_FAILED,
-                                     STORE_OUTCOME_PUT_OFF, STORE_OUTCOME_GIVEN_UP);
+    return random_chance(r, 5)
+               ? STORE_OUTCOME_GONE
+               : (enum store_outcome)random_of(
+                     r, STORE_OUTCOME_FAILED, STORE_OUTCOME_FAILED,
+                     STORE_OUTCOME_BACKED_OFF, STORE_OUTCOME_PERMANENT_FAILURE);
 }
 
 void

@@ -180,7 +180,8 @@ judge_counts(struct judging *j, const struct known_subscription *s,
              const struct seen_subscription *seen)
 {
     uint64_t fed = s->fed + (s->listens ? judging_queue(j)->post_count - s->first : 0);
-    int64_t all = seen->delivered + seen->given_up + seen->fallen_out + seen->behind;
+    int64_t all =
+        seen->delivered + seen->permanent_failures + seen->dropped + seen->behind;
 
     if (!judge_number(j, s, "failures", s->failures, seen->failures) ||
         !judge_number(j, s, "delivering", s->lent, seen->lent))
@@ -189,10 +190,11 @@ judge_counts(struct judging *j, const struct known_subscription *s,
         return false;
     if (!s->exact)
         return true;
-    if (seen->fallen_out < (int64_t)s->fallen_out)
-        return judge_number(j, s, "fallen_out", s->fallen_out, seen->fallen_out);
+    if (seen->dropped < (int64_t)s->dropped)
+        return judge_number(j, s, "fallen_out", s->dropped, seen->dropped);
     return judge_number(j, s, "delivered", s->delivered, seen->delivered) &&
-           judge_number(j, s, "given_up", s->given_up, seen->given_up);
+           judge_number(j, s, "given_up", s->permanent_failures,
+                        seen->permanent_failures);
 }
 
 static bool

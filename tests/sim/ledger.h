@@ -117,7 +117,7 @@ struct known_subscription {
     int lent_notice;      /* 1 + what is lent besides; 0: a post */
     bool changed;         /* since it was lent */
     int64_t again_ms;     /* it is not lent before; 0: it does not wait */
-    uint64_t delivered, given_up, fallen_out, failures;
+    uint64_t delivered, permanent_failures, dropped, failures;
     size_t missed; /* in front of what is lent: they count when that is done with */
     uint32_t failed;
     bool exact; /* the counts of the server are these */

@@ -50,7 +50,7 @@ comes_again(const struct known_subscription *s)
 
 /* It failed, or was not tried. */
 static void
-put_off(struct known_subscription *s, bool failed, int64_t now_ms, int64_t again_ms)
+back_off(struct known_subscription *s, bool failed, int64_t now_ms, int64_t again_ms)
 {
     bool other = s->notice != 0, again = comes_again(s);
 
@@ -80,10 +80,10 @@ finish(struct known_subscription *s, int was, bool delivered)
         s->old = was;
         return;
     }
-    *(delivered ? &s->delivered : &s->given_up) += 1;
+    *(delivered ? &s->delivered : &s->permanent_failures) += 1;
     if (!s->lent_post)
         return; /* it has begun anew meanwhile */
-    s->fallen_out += s->missed;
+    s->dropped += s->missed;
     s->missed = 0;
     note_done(s);
     s->low = ++s->at;
@@ -104,8 +104,8 @@ ledger_delivered(struct ledger *l, int place, const char *id, enum store_outcome
     ledger_hurry(l);
     if (outcome == STORE_OUTCOME_GONE)
         ledger_unsubscribe(l, s, FATE_DELETED);
-    else if (outcome == STORE_OUTCOME_FAILED || outcome == STORE_OUTCOME_PUT_OFF)
-        put_off(s, outcome == STORE_OUTCOME_FAILED, now_ms, again_ms);
+    else if (outcome == STORE_OUTCOME_FAILED || outcome == STORE_OUTCOME_BACKED_OFF)
+        back_off(s, outcome == STORE_OUTCOME_FAILED, now_ms, again_ms);
     else
         finish(s, s->lent_notice, outcome == STORE_OUTCOME_DELIVERED);
 }

@@ -195,7 +195,7 @@ close_all(struct server *s)
         if (s->parked[i].used)
             server_end(s, i);
     while (s->lent_count > 0) /* nobody knows what became of it */
-        (void)take_back(s, 0, none, STORE_OUTCOME_PUT_OFF, s->now_ms);
+        (void)take_back(s, 0, none, STORE_OUTCOME_BACKED_OFF, s->now_ms);
     store_delivery_watch(s->store, NULL);
     api_caller_fini(&s->caller);
     api_caller_fini(&s->peeper);

@@ -1,13 +1,13 @@
 /*
  * simulate: runs seeds; prints the shortest history of the first that fails.
  *
- *   simulate [--seeds N] [--seed S] [--steps N] [--trace] [--figures]
+ *   simulate [--seeds N] [--seed S] [--steps N] [--trace] [--metrics]
  *
  *   --seed S     the first seed (1)
  *   --seeds N    how many seeds from there on (1 if --seed was given, else 200)
  *   --steps N    steps of each history (400)
  *   --trace      write every history down
- *   --figures    tell what was asked and answered how often
+ *   --metrics    tell what was asked and answered how often
  *
  * Exit status 0 if no promise was broken.
  */
@@ -22,7 +22,7 @@
 struct options {
     uint64_t seed, seeds;
     size_t steps;
-    bool trace, figures;
+    bool trace, metrics;
 };
 
 static bool
@@ -45,7 +45,7 @@ read_options(int argc, char **argv, struct options *out)
             continue;
         }
         if (strcmp(argv[i], "--figures") == 0) {
-            out->figures = true;
+            out->metrics = true;
             continue;
         }
         if (i + 1 == argc || !read_number(argv[i + 1], &value))
@@ -127,7 +127,7 @@ run_seed(const struct options *o, uint64_t seed, struct outcome *total)
 }
 
 static void
-print_figures(const struct options *o, const struct outcome *total, int64_t took_ns)
+print_metrics(const struct options *o, const struct outcome *total, int64_t took_ns)
 {
     double minutes = (double)took_ns / 6e10;
 
@@ -158,8 +158,8 @@ main(int argc, char **argv)
     for (uint64_t i = 0; i < o.seeds; i++)
         if (!run_seed(&o, o.seed + i, &total))
             return 1;
-    if (o.figures)
+    if (o.metrics)
         tally_print(&total.tally, stdout);
-    print_figures(&o, &total, clock_stopwatch_ns() - start_ns);
+    print_metrics(&o, &total, clock_stopwatch_ns() - start_ns);
     return 0;
 }

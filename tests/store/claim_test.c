@@ -101,18 +101,18 @@ START_TEST(a_claim_takes_nothing_when_the_caller_has_too_little_room)
 
     fixture_open(&f, _i);
     post(&f, 12); /* bodies of 1 byte, the last three of 2 */
-    f.seen.room = 12;
+    f.seen.capacity = 12;
     ck_assert_status(
         store_claim_create(f.store, STORE_AT(f.now_ms), &f.queue, &terms, 11, &f.seen),
-        ST_NO_ROOM);
+        ST_OVER_CAPACITY);
     ck_assert_uint_eq(f.seen.count, 0);
-    ck_assert_uint_eq(f.seen.room, 13);
+    ck_assert_uint_eq(f.seen.capacity, 13);
     ck_assert(id_empty(f.seen.claim_id));
     expect_stats(&f, 0, 12);
     get(&f, 1);
     ck_assert_uint_eq(f.seen.messages[0].claim_count, 0);
     store_batch_release(&f.seen);
-    f.seen.room = 13;
+    f.seen.capacity = 13;
     ck_assert_status(
         store_claim_create(f.store, STORE_AT(f.now_ms), &f.queue, &terms, 11, &f.seen),
         ST_OK);

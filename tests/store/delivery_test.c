@@ -97,7 +97,7 @@ START_TEST(what_failed_comes_again_at_its_time_and_holds_up_nobody_else)
     failed(&f, &slow, 0); /* again at once */
     expect_next(&f, &slow, a, 1);
     ck_assert_uint_eq(slow.failed, 2);
-    done(&f, &slow, STORE_OUTCOME_PUT_OFF, 1000); /* which was no try */
+    done(&f, &slow, STORE_OUTCOME_BACKED_OFF, 1000); /* which was no try */
     wait_s(&f, 1);
     expect_next(&f, &slow, a, 1);
     ck_assert_uint_eq(slow.failed, 2);
@@ -122,9 +122,9 @@ START_TEST(what_is_given_up_is_counted_and_the_next_one_comes)
     post(&f, 2);
     expect_next(&f, &d, id, 1);
     ck_assert_uint_eq(see_subscription(&f, id)->progress.behind, 2);
-    done(&f, &d, STORE_OUTCOME_GIVEN_UP, 0);
+    done(&f, &d, STORE_OUTCOME_PERMANENT_FAILURE, 0);
     seen = see_subscription(&f, id);
-    ck_assert_uint_eq(seen->progress.given_up, 1);
+    ck_assert_uint_eq(seen->progress.permanent_failures, 1);
     ck_assert_uint_eq(seen->progress.behind, 1);
     expect_next(&f, &d, id, 2);
     delivered(&f, &d);
@@ -199,7 +199,7 @@ START_TEST(a_message_falls_out_when_its_life_is_over)
     ck_assert_uint_eq(d.failed, 0);
     delivered(&f, &d);
     seen = see_subscription(&f, id);
-    ck_assert_uint_eq(seen->progress.fallen_out, 1);
+    ck_assert_uint_eq(seen->progress.dropped, 1);
     ck_assert_uint_eq(seen->progress.delivered, 1);
     ck_assert_uint_eq(seen->progress.behind, 0);
     fixture_close(&f);

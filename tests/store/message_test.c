@@ -421,12 +421,12 @@ START_TEST(pop_takes_nothing_when_the_caller_has_too_little_room)
 
     fixture_open(&f, _i);
     post(&f, 12); /* bodies of 1 byte, the last three of 2 */
-    f.seen.room = 14;
+    f.seen.capacity = 14;
     ck_assert_status(
         store_message_pop(f.store, STORE_AT(f.now_ms), &f.queue, 20, &f.seen),
-        ST_NO_ROOM);
+        ST_OVER_CAPACITY);
     ck_assert_uint_eq(f.seen.count, 0);
-    ck_assert_uint_eq(f.seen.room, 15);
+    ck_assert_uint_eq(f.seen.capacity, 15);
     expect_stats(&f, 0, 12);
     ck_assert_status(
         store_message_pop(f.store, STORE_AT(f.now_ms), &f.queue, 20, &f.seen), ST_OK);

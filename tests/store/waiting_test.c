@@ -46,7 +46,7 @@ try(struct fixture *f, struct person *p, size_t limit, size_t room)
     enum status st;
 
     store_batch_release(&f->seen);
-    f->seen.room = room;
+    f->seen.capacity = room;
     p->ready = 0; /* what it was told it does now */
     st = store_claim_create(f->store, &op, &f->queue, &terms, limit, &f->seen);
     ck_assert(store_audit(f->store));
@@ -846,8 +846,8 @@ START_TEST(who_has_no_room_keeps_its_place)
     ask_in_vain(&f, &second);
     f.posted = 99; /* bodies of three bytes */
     post(&f, 2);
-    ck_assert_status(try(&f, &first, 2, 5), ST_NO_ROOM);
-    ck_assert_uint_eq(f.seen.room, 6);
+    ck_assert_status(try(&f, &first, 2, 5), ST_OVER_CAPACITY);
+    ck_assert_uint_eq(f.seen.capacity, 6);
     ck_assert_ptr_nonnull(first.place.waitqueue);
     ask(&f, &second, 10); /* still the second */
     expect(&f, 101);
@@ -866,7 +866,7 @@ START_TEST(who_has_no_room_and_no_place_gets_none)
     arrive(&p);
     f.posted = 99;
     post(&f, 1);
-    ck_assert_status(try(&f, &p, 1, 2), ST_NO_ROOM);
+    ck_assert_status(try(&f, &p, 1, 2), ST_OVER_CAPACITY);
     ck_assert_ptr_null(p.place.waitqueue);
     fixture_close(&f);
 }

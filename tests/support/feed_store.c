@@ -75,7 +75,7 @@ feed_done(struct store *s, struct store_op *op, struct store_delivery *delivery,
     e->lent = false;
     f->lent--;
     e->due_ms = again_ms;
-    e->over = outcome != STORE_OUTCOME_FAILED && outcome != STORE_OUTCOME_PUT_OFF;
+    e->over = outcome != STORE_OUTCOME_FAILED && outcome != STORE_OUTCOME_BACKED_OFF;
     e->news.failed += outcome == STORE_OUTCOME_FAILED;
     e->news.times++;
     e->news.outcome = outcome;

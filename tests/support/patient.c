@@ -79,10 +79,10 @@ PATIENT(subscription_confirm, (WHERE, struct bytes id, bool confirmed), q, id, c
 PATIENT(delivery_next,
         (struct store * s, struct store_op *op, struct store_delivery *out), out)
 PATIENT(totals, (struct store * s, struct store_op *op, struct store_totals *out), out)
-PATIENT(figures, (struct store * s, struct store_op *op, struct store_figures *out), out)
-PATIENT(queue_figures,
+PATIENT(metrics, (struct store * s, struct store_op *op, struct store_metrics *out), out)
+PATIENT(queue_metrics,
         (struct store * s, struct store_op *op, size_t *at,
-         struct store_queue_figures *out),
+         struct store_queue_metrics *out),
         at, out)
 
 /* What was lent goes back to the store that lent it: `delivery->store`. */
@@ -172,8 +172,8 @@ static const struct store_vtable patient_ops = {
     .waiter_leave = patient_waiter_leave,
     .ping = patient_ping,
     .totals = patient_totals,
-    .figures = patient_figures,
-    .queue_figures = patient_queue_figures,
+    .metrics = patient_metrics,
+    .queue_metrics = patient_queue_metrics,
     .housekeep = patient_housekeep,
     .next_ms = patient_next_ms,
     .audit = patient_audit,

@@ -325,9 +325,9 @@ SLOW(subscription_confirm, (WHERE, struct bytes id, bool confirmed), q, id, conf
 SLOW(delivery_next, (struct store * s, struct store_op *op, struct store_delivery *out),
      out)
 SLOW(totals, (struct store * s, struct store_op *op, struct store_totals *out), out)
-SLOW(figures, (struct store * s, struct store_op *op, struct store_figures *out), out)
-SLOW(queue_figures,
-     (struct store * s, struct store_op *op, size_t *at, struct store_queue_figures *out),
+SLOW(metrics, (struct store * s, struct store_op *op, struct store_metrics *out), out)
+SLOW(queue_metrics,
+     (struct store * s, struct store_op *op, size_t *at, struct store_queue_metrics *out),
      at, out)
 
 static enum status
@@ -433,8 +433,8 @@ static const struct store_vtable slow_ops = {
     .waiter_leave = slow_waiter_leave,
     .ping = slow_ping,
     .totals = slow_totals,
-    .figures = slow_figures,
-    .queue_figures = slow_queue_figures,
+    .metrics = slow_metrics,
+    .queue_metrics = slow_queue_metrics,
     .housekeep = slow_housekeep,
     .next_ms = slow_next_ms,
     .audit = slow_audit,

@@ -29,7 +29,7 @@
     X(CHANGED, "another request changed it at the same time. Try again")                 \
     X(CLAIMED, "another claim holds the message")                                        \
     X(NOT_CLAIMED, "the claim does not hold this message")                               \
-    X(NO_ROOM, "the response does not fit into its buffer")                              \
+    X(OVER_CAPACITY, "the response does not fit into its buffer")                        \
     X(TOO_LARGE, "the request is larger than the queue or the server allows")            \
     X(TOO_LONG, "the body is longer than this request allows")                           \
     X(NOT_SEALED, "the queue accepts only encrypted messages")                           \

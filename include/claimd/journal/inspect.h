@@ -101,7 +101,7 @@ struct journal_linker {
     void *arg;
 };
 
-struct journal_backup_figures {
+struct journal_backup_result {
     uint64_t segments, linked, copied_bytes;
     uint64_t next_lsn; /* behind the last record of the copy */
     unsigned restarts; /* because a checkpoint removed segments meanwhile */
@@ -114,6 +114,6 @@ struct journal_backup_figures {
  */
 enum status
 journal_backup(struct disk *from, struct disk *to, const struct journal_linker *linker,
-               struct journal_backup_figures *out, char error[JOURNAL_ERROR_CAP]);
+               struct journal_backup_result *out, char error[JOURNAL_ERROR_CAP]);
 
 #endif

@@ -11,7 +11,7 @@
  * an LSN. The committer writes the buffer as a frame, syncs, and then announces that its
  * LSNs are durable. So hundreds of responses share one sync, and none waits for a timer.
  *
- *   Threads   the log's functions, journal_checkpoint() and journal_figures(): any; open,
+ *   Threads   the log's functions, journal_checkpoint() and journal_metrics(): any; open,
  *             recover, step and close: one
  *   Failure   after a failed write or sync nothing becomes durable any more (STORE_LOST),
  *             and nothing is retried: the process has to end (journal_config.failed)
@@ -110,7 +110,7 @@ void journal_age(struct journal *j, int64_t now_ms);
 /* Starts a checkpoint with the next commit, whatever the size of the log. Any thread. */
 void journal_checkpoint(struct journal *j);
 
-struct journal_figures {
+struct journal_metrics {
     uint64_t segments, bytes; /* of the directory */
     uint64_t commits, records, checkpoints;
     uint64_t lsn, durable;
@@ -124,7 +124,7 @@ extern const struct bucket_bounds journal_sync_bounds;
 
 /* Any thread. During a commit each value is right by itself, and at most one commit
  * old. */
-void journal_figures(struct journal *j, struct journal_figures *out);
+void journal_metrics(struct journal *j, struct journal_metrics *out);
 
 /* Commits the rest, marks a clean stop, and frees the journal. The store must still
  * exist, but append no more changes. */

@@ -39,7 +39,7 @@ struct redis_config {
 };
 
 /* Requests to Redis, and the state of the cluster. Times in buckets are in us. */
-struct redis_figures {
+struct redis_metrics {
     uint64_t requests, pipelines, redirections, retries, refreshes, unconfirmed,
         connections;
     struct buckets responses, confirmations;
@@ -49,7 +49,7 @@ struct redis_figures {
 };
 extern const struct bucket_bounds redis_times;
 
-void redis_measure(struct store *s, struct redis_figures *out);
+void redis_measure(struct store *s, struct redis_metrics *out);
 
 /* Checks a URL for redis_open(). ST_BAD_VALUE with a reason. */
 enum status redis_check_url(const char *url, struct reason *why);

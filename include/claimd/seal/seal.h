@@ -95,11 +95,11 @@ enum status
 seal_open(struct seal *s, const struct seal_scope *scope, struct bytes sealed, char *to);
 
 /* Numbers of bodies since the start, and the current number of keys. */
-struct seal_figures {
+struct seal_metrics {
     uint64_t sealed, opened, no_key, damaged;
     size_t keys;
 };
-void seal_measure(struct seal *s, struct seal_figures *out);
+void seal_measure(struct seal *s, struct seal_metrics *out);
 
 /* Writes the ids of the keys, in order. Returns their number. */
 size_t seal_key_ids(struct seal *s, char ids[SEAL_KEYS_MAX][SEAL_KEY_ID_DIGITS + 1]);

@@ -102,7 +102,7 @@ struct store_subscription_record {
     bool attached;    /* it receives messages, */
     uint64_t after;   /* those behind this number */
     uint32_t pending; /* STORE_PENDING_... */
-    uint64_t delivered, given_up, fallen_out;
+    uint64_t delivered, permanent_failures, dropped;
 };
 
 /* A change, for a log. Its pointers are valid during the call. */

@@ -28,7 +28,7 @@
 #ifndef CLAIMD_STORE_STORE_H
 #define CLAIMD_STORE_STORE_H
 
-#include "claimd/store/figures.h"
+#include "claimd/store/metrics.h"
 #include "claimd/store/record.h"
 #include "claimd/store/state.h"
 #include "claimd/store/subscription.h"
@@ -144,7 +144,7 @@ typedef enum status
 store_message_delete_fn(STORE_OF_QUEUE, const struct store_delete *which);
 
 /* Removes and returns up to `limit` ready messages. With op->waiter: see store/waiter.h.
- * ST_NO_ROOM, ST_SEALED: see struct store_batch. */
+ * ST_OVER_CAPACITY, ST_SEALED: see struct store_batch. */
 typedef enum status
 store_message_pop_fn(STORE_OF_QUEUE, size_t limit, struct store_batch *out);
 
@@ -153,7 +153,7 @@ store_message_pop_fn(STORE_OF_QUEUE, size_t limit, struct store_batch *out);
 /*
  * Claims up to `limit` messages, oldest first. An empty batch without claim_id: there was
  * no ready message, and no claim was made. With op->waiter: see store/waiter.h.
- * ST_NO_ROOM, ST_SEALED: see struct store_batch.
+ * ST_OVER_CAPACITY, ST_SEALED: see struct store_batch.
  *
  * out->claim_number is the fencing token (docs/worker.md): larger than that of any
  * earlier claim in a queue of this name, even if the queue was deleted and made again.
@@ -259,12 +259,12 @@ store_totals_fn(struct store *s, struct store_op *op, struct store_totals *out);
 /* Counters and contents of the store, in O(1) for each shard. Nothing expires for this:
  * out->lag_ms is the age of the oldest expiry that is due. */
 typedef enum status
-store_figures_fn(struct store *s, struct store_op *op, struct store_figures *out);
+store_metrics_fn(struct store *s, struct store_op *op, struct store_metrics *out);
 
 /* The metrics of the next queue with metrics of its own, from place *at on (0 at first),
  * which moves behind it. ST_NOT_FOUND: there are no more. */
-typedef enum status store_queue_figures_fn(struct store *s, struct store_op *op,
-                                           size_t *at, struct store_queue_figures *out);
+typedef enum status store_queue_metrics_fn(struct store *s, struct store_op *op,
+                                           size_t *at, struct store_queue_metrics *out);
 
 /*
  * Runs a slice of housekeeping: expiries, notifying waiters, freeing memory. *next_ms is
@@ -321,8 +321,8 @@ typedef void store_subscriptions_release_fn(const struct store *s,
     X(waiter_leave)                                                                      \
     X(ping)                                                                              \
     X(totals)                                                                            \
-    X(figures)                                                                           \
-    X(queue_figures)                                                                     \
+    X(metrics)                                                                           \
+    X(queue_metrics)                                                                     \
     X(housekeep)                                                                         \
     X(next_ms)                                                                           \
     X(audit)                                                                             \
@@ -379,8 +379,8 @@ struct store {
 #define store_waiter_leave(s, ...)   ((s)->vtable->waiter_leave((s), __VA_ARGS__))
 #define store_ping(s, ...)           ((s)->vtable->ping((s), __VA_ARGS__))
 #define store_totals(s, ...)         ((s)->vtable->totals((s), __VA_ARGS__))
-#define store_figures(s, ...)        ((s)->vtable->figures((s), __VA_ARGS__))
-#define store_queue_figures(s, ...)  ((s)->vtable->queue_figures((s), __VA_ARGS__))
+#define store_metrics(s, ...)        ((s)->vtable->metrics((s), __VA_ARGS__))
+#define store_queue_metrics(s, ...)  ((s)->vtable->queue_metrics((s), __VA_ARGS__))
 #define store_housekeep(s, ...)      ((s)->vtable->housekeep((s), __VA_ARGS__))
 #define store_next_ms(s)             ((s)->vtable->next_ms(s))
 #define store_audit(s)               ((s)->vtable->audit(s))

@@ -10,7 +10,7 @@
  *       ^                                     ^ ^                             | | store_delivery_done()
  *       |                again_ms has come    | +---- more in the feed -------+ |
  *       |           waits --------------------+                               | |
- *       |             ^----------------------- FAILED, PUT_OFF ---------------+ |
+ *       |             ^----------------------- FAILED, BACKED_OFF ---------------+ |
  *       +---------------------------- nothing more in the feed -----------------+
  *
  *   Order      a subscription gets the messages of its queue in their order, one at a time
@@ -47,8 +47,8 @@ struct store_subscribed {
 /* The progress of a subscription. Counts survive a restart if the queue's messages do. */
 struct store_progress {
     uint64_t delivered; /* messages */
-    uint64_t given_up;
-    uint64_t fallen_out; /* messages dropped from the feed before their delivery */
+    uint64_t permanent_failures;
+    uint64_t dropped;    /* messages dropped from the feed before their delivery */
     uint64_t behind;     /* messages still to receive, or missed */
     uint64_t failures;   /* failed tries since the start of the process */
     uint32_t failed;     /* failed tries of the next delivery */
@@ -102,10 +102,10 @@ struct store_delivery {
 /* The outcome of a delivery. */
 enum store_outcome {
     STORE_OUTCOME_DELIVERED,
-    STORE_OUTCOME_FAILED,   /* retry at again_ms, with `failed` one more */
-    STORE_OUTCOME_PUT_OFF,  /* not tried; retry at again_ms */
-    STORE_OUTCOME_GIVEN_UP, /* permanent failure; the next delivery follows */
-    STORE_OUTCOME_GONE      /* the subscriber is gone: delete the subscription */
+    STORE_OUTCOME_FAILED,            /* retry at again_ms, with `failed` one more */
+    STORE_OUTCOME_BACKED_OFF,        /* not tried; retry at again_ms */
+    STORE_OUTCOME_PERMANENT_FAILURE, /* permanent failure; the next delivery follows */
+    STORE_OUTCOME_GONE               /* the subscriber is gone: delete the subscription */
 };
 
 #endif

@@ -147,14 +147,14 @@ struct store_batch {
     int64_t claim_age_s;
     uint64_t claim_number; /* of that claim, see store_claim_create() */
     struct store_id next;  /* list: marker of the next page; empty: the page is empty */
-    size_t room;           /* claim_create, pop: see below */
+    size_t capacity;       /* claim_create, pop: see below */
     uint64_t resume[2];    /* list: see there */
     const struct store_batch *opened; /* claim_create, pop: see below; borrowed */
 };
 
 /*
- * The caller sets `room` to the bytes of bodies that it can pass on (0: any number). If
- * the messages have more, the operation takes none, returns ST_NO_ROOM, and sets `room`
+ * The caller sets `capacity` to the bytes of bodies that it can pass on (0: any number). If
+ * the messages have more, the operation takes none, returns ST_OVER_CAPACITY, and sets `capacity`
  * to their size. (Dead letters in front of them may have moved.)
  *
  * The caller can pass on an encrypted body only after it has decrypted it, which may

@@ -94,7 +94,7 @@ deliver_decrypted(struct context *ctx, deliver_fn *deliver, const void *terms,
 
     for (int i = 0; st == ST_SEALED && i < ROUNDS; i++) {
         *out = STORE_BATCH_INIT;
-        out->room = space;
+        out->capacity = space;
         out->opened = &opened;
         st = deliver(ctx, terms, limit, out);
         if (st != ST_SEALED)
@@ -139,9 +139,9 @@ deliver_messages(struct context *ctx, const struct message_form *form,
             continue;
         }
         st = deliver_decrypted(ctx, deliver, terms, limit, bodies, out);
-        if (st != ST_NO_ROOM)
+        if (st != ST_OVER_CAPACITY)
             return st;
-        bodies = out->room > bodies ? out->room : 2 * bodies;
+        bodies = out->capacity > bodies ? out->capacity : 2 * bodies;
     }
 }
 

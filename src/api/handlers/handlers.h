@@ -74,7 +74,7 @@ enum status decrypt_reuse(struct store_batch *batch, const struct store_batch *o
  * tells how much space the next attempt needs.
  */
 
-/* Delivers up to `limit` messages. Obeys out->room and out->opened (struct store_batch). */
+/* Delivers up to `limit` messages. Obeys out->capacity and out->opened (struct store_batch). */
 typedef enum status
 deliver_fn(struct context *ctx, const void *terms, size_t limit, struct store_batch *out);
 

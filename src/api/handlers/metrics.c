@@ -39,10 +39,10 @@ static const struct {
           "Number of messages delivered to subscribers, counted once per subscriber."),
     TOTAL(FAILED, "claimd_notifications_failed",
           "Number of failed notification attempts that claimd retries."),
-    TOTAL(GIVEN_UP, "claimd_notifications_given_up",
+    TOTAL(PERMANENT_FAILURES, "claimd_notifications_given_up",
           "Number of messages with a permanent delivery failure, counted once per "
           "subscriber."),
-    TOTAL(FALLEN_OUT, "claimd_notifications_fallen_out",
+    TOTAL(FEED_DROPPED, "claimd_notifications_fallen_out",
           "Number of messages dropped before their notification, counted once per "
           "subscriber."),
 };
@@ -79,7 +79,7 @@ static const struct {
 };
 
 static void
-write_done(struct exposition *x, const struct store_figures *f)
+write_done(struct exposition *x, const struct store_metrics *f)
 {
     for (size_t i = 0; i < COUNT_OF(totals); i++)
         exposition_single(x, &totals[i].family, f->counts[totals[i].which]);
@@ -100,10 +100,10 @@ write_done(struct exposition *x, const struct store_figures *f)
 
 /* The queues with samples of their own, and the sum of all others. */
 struct shown_queues {
-    struct store_queue_figures *queues; /* from the arena, as the marks */
+    struct store_queue_metrics *queues; /* from the arena, as the marks */
     uint64_t *marks;                    /* hashes of their names */
     size_t count;
-    struct store_queue_figures rest; /* without names */
+    struct store_queue_metrics rest; /* without names */
 };
 
 static const struct family queue_messages = {
@@ -114,13 +114,13 @@ static const struct family queue_messages = {
 /* A family with a sample for each queue. */
 struct queue_number {
     struct family family;
-    size_t offset;   /* in struct store_queue_figures */
+    size_t offset;   /* in struct store_queue_metrics */
     unsigned digits; /* behind the point; 0: an integer, which `rest` has, too */
 };
 
 #define NUMBER(member, digits, name, kind, unit, help)                                   \
     {                                                                                    \
-        {name, FAMILY_##kind, unit, help}, offsetof(struct store_queue_figures, member), \
+        {name, FAMILY_##kind, unit, help}, offsetof(struct store_queue_metrics, member), \
             digits                                                                       \
     }
 
@@ -151,10 +151,10 @@ static const struct queue_number queue_numbers[] = {
 enum { LABELS = 3 };
 
 /* The i-th queue and its labels. Behind the last queue, `rest`. */
-static const struct store_queue_figures *
+static const struct store_queue_metrics *
 name_queue(const struct shown_queues *shown, size_t i, struct label labels[LABELS])
 {
-    const struct store_queue_figures *q =
+    const struct store_queue_metrics *q =
         i < shown->count ? &shown->queues[i] : &shown->rest;
 
     labels[0] = (struct label){"project", bytes_of(q->project, q->project_len)};
@@ -172,10 +172,10 @@ write_number(struct exposition *x, const struct shown_queues *shown,
 
     exposition_family(x, &number->family);
     for (size_t i = 0; i < count; i++) {
-        const char *figures = (const char *)name_queue(shown, i, labels);
+        const char *metrics = (const char *)name_queue(shown, i, labels);
         uint64_t value;
 
-        memcpy(&value, figures + number->offset, sizeof(value));
+        memcpy(&value, metrics + number->offset, sizeof(value));
         if (number->digits == 0)
             exposition_sample(x, labels, 2, value);
         else
@@ -218,14 +218,14 @@ static void
 add_queue(struct shown_queues *shown)
 {
     static const struct hash_key none; /* a collision costs a comparison */
-    const struct store_queue_figures *q = &shown->queues[shown->count];
+    const struct store_queue_metrics *q = &shown->queues[shown->count];
     const struct bytes project = bytes_of(q->project, q->project_len);
     const struct bytes name = bytes_of(q->name, q->name_len);
     const uint64_t mark = hash_mix(hash_bytes(&none, project)) ^ hash_bytes(&none, name);
     struct store_population *rest = &shown->rest.here;
 
     for (size_t i = 0; i < shown->count; i++) {
-        const struct store_queue_figures *p = &shown->queues[i];
+        const struct store_queue_metrics *p = &shown->queues[i];
 
         if (shown->marks[i] == mark && p->kind == q->kind &&
             bytes_equal(bytes_of(p->project, p->project_len), project) &&
@@ -242,7 +242,7 @@ add_queue(struct shown_queues *shown)
 }
 
 static enum status
-read_queues(struct context *ctx, const struct store_figures *f, struct shown_queues *out)
+read_queues(struct context *ctx, const struct store_metrics *f, struct shown_queues *out)
 {
     const size_t slots = ctx->metrics->shown_queues;
     enum status st = ST_OK;
@@ -256,7 +256,7 @@ read_queues(struct context *ctx, const struct store_figures *f, struct shown_que
             return ST_NO_MEMORY;
     }
     while (st == ST_OK && out->count < slots) {
-        st = store_queue_figures(ctx->store, &ctx->op, &at, &out->queues[out->count]);
+        st = store_queue_metrics(ctx->store, &ctx->op, &at, &out->queues[out->count]);
         if (st == ST_OK)
             add_queue(out);
     }
@@ -330,16 +330,16 @@ handle_metrics(struct context *ctx)
         caller_names_type(ctx->req->headers[API_HEADER_ACCEPT], open)
             ? EXPOSITION_OPENMETRICS
             : EXPOSITION_PROMETHEUS;
-    struct store_figures figures;
+    struct store_metrics metrics;
     struct shown_queues shown;
     struct exposition x;
     enum status st;
 
     if (ctx->metrics == NULL)
         return ST_NO_PATH;
-    st = store_figures(ctx->store, &ctx->op, &figures);
+    st = store_metrics(ctx->store, &ctx->op, &metrics);
     if (st == ST_OK)
-        st = read_queues(ctx, &figures, &shown);
+        st = read_queues(ctx, &metrics, &shown);
     if (st != ST_OK)
         return st;
     exposition_begin(&x, &ctx->res->body, format);
@@ -347,13 +347,13 @@ handle_metrics(struct context *ctx)
                       health_reservation(ctx) == NULL &&
                           store_ping(ctx->store, &ctx->op) == ST_OK);
     write_queues(&x, &shown);
-    exposition_single(&x, &queues, figures.queues);
-    exposition_single(&x, &subscriptions, figures.subscriptions);
-    exposition_single(&x, &backlog, figures.feed_bytes);
-    exposition_single(&x, &garbage, figures.garbage);
+    exposition_single(&x, &queues, metrics.queues);
+    exposition_single(&x, &subscriptions, metrics.subscriptions);
+    exposition_single(&x, &backlog, metrics.feed_bytes);
+    exposition_single(&x, &garbage, metrics.garbage);
     exposition_family(&x, &lag);
-    exposition_decimal(&x, NULL, 0, (uint64_t)figures.lag_ms, 3);
-    write_done(&x, &figures);
+    exposition_decimal(&x, NULL, 0, (uint64_t)metrics.lag_ms, 3);
+    write_done(&x, &metrics);
     write_quotas(&x, ctx->quotas);
     metrics_write(ctx->metrics, &x);
     exposition_end(&x);

@@ -97,8 +97,8 @@ write_subscription(struct buf *out, const struct store_subscription_record *s,
     if (s->pending == STORE_PENDING_CONFIRM)
         json_write_flag(out, "asked", true);
     write_count(out, "delivered", s->delivered);
-    write_count(out, "given_up", s->given_up);
-    write_count(out, "fallen_out", s->fallen_out);
+    write_count(out, "given_up", s->permanent_failures);
+    write_count(out, "fallen_out", s->dropped);
 }
 
 void
@@ -497,8 +497,8 @@ read_subscription(struct record_reader *r, struct bytes text, struct record_line
                          .confirmed = s.confirmed,
                          .pending = s.asked ? STORE_PENDING_CONFIRM : STORE_PENDING_NONE,
                          .delivered = s.delivered,
-                         .given_up = s.given_up,
-                         .fallen_out = s.fallen_out}};
+                         .permanent_failures = s.given_up,
+                         .dropped = s.fallen_out}};
     return locate_reason(r, of, NULL,
                          subscription_check(s.subscriber,
                                             line->record.subscription.options, r->limits,

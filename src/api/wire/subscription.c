@@ -39,8 +39,8 @@ subscription_write_progress(struct buf *out, int64_t now_ms,
     json_write_i64(out, "ttl", subscription->ttl_s);
     json_write_i64(out, "age", subscription->age_s);
     json_write_u64(out, "delivered", p->delivered);
-    json_write_u64(out, "given_up", p->given_up);
-    json_write_u64(out, "fallen_out", p->fallen_out);
+    json_write_u64(out, "given_up", p->permanent_failures);
+    json_write_u64(out, "fallen_out", p->dropped);
     json_write_u64(out, "behind", p->behind);
     json_write_u64(out, "failures", p->failures);
     json_write_u64(out, "failed", p->failed);

@@ -2,9 +2,9 @@
 --   ARGV    secret of the new claim, its TTL and the minimum lifetime of its messages (ms), limit of messages, number
 --           of messages reserved for other waiters, bytes of bodies that fit (0: any), name of the queue, minimum TTL
 --           of dead letters (s), ids of decrypted messages ... ('-': encrypted bodies are fine)
---   returns OK | NO_ROOM | SEALED | AGAIN, now, tag, number of the claim (0: none), base, [number, head, body, '']
+--   returns OK | OVER_CAPACITY | SEALED | AGAIN, now, tag, number of the claim (0: none), base, [number, head, body, '']
 --   ..., '',
---           [transfer, dead letter] ...; with NO_ROOM the number is the size of the bodies
+--           [transfer, dead letter] ...; with OVER_CAPACITY the number is the size of the bodies
 --   cost    O(messages · log n), 64 dead letters at most
 local w = open_queue()
 if not w then return { OK, 0, '', 0, 0 } end
@@ -27,14 +27,14 @@ end
 
 local function respond(status, number)
     local out = { status, w.now, w.tag, number, w.base }
-    if status ~= NO_ROOM then add_chosen(out, chosen) end
+    if status ~= OVER_CAPACITY then add_chosen(out, chosen) end
     out[#out + 1] = ''
     for _, word in ipairs(dead_letters) do out[#out + 1] = word end
     return out
 end
 
 local refusal = check_chosen(w, chosen, tonumber(ARGV[7]), 10)
-if refusal then return respond(refusal[1], refusal[1] == NO_ROOM and refusal[2] or 0) end
+if refusal then return respond(refusal[1], refusal[1] == OVER_CAPACITY and refusal[2] or 0) end
 if #chosen.names == 0 then return respond(OK, 0) end
 local ch, number = changes(), w.last_claim + 1
 local ends, lives = deadline(w, tonumber(ARGV[3])), deadline(w, tonumber(ARGV[4]))

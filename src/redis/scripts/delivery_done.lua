@@ -2,7 +2,7 @@
 --   ARGV    id, token, version, notice, ordinal, outcome, ms until the retry
 --   returns OK, when there is something to do (ms; lib/subscriptions.lua)
 --   cost    O(log subscriptions)
-local DELIVERED, FAILED, PUT_OFF, GIVEN_UP, GONE = 0, 1, 2, 3, 4
+local DELIVERED, FAILED, BACKED_OFF, PERMANENT_FAILURE, GONE = 0, 1, 2, 3, 4
 local w = open_queue()
 if not w or w.feed == 0 then return { OK, -1 } end
 if not S then return { NEEDS_FEED } end
@@ -34,7 +34,7 @@ local function finish_delivery()
     s.failed = 0
     if notice == DELIVER then
         advance_cursor(n, s, ordinal)
-        local which = outcome == DELIVERED and 'delivered' or 'given_up'
+        local which = outcome == DELIVERED and 'delivered' or 'permanent_failures'
         s[which] = s[which] + 1
     end
     update_schedule(w, f, n, s)
@@ -43,7 +43,7 @@ end
 if outcome == GONE then
     remove_subscription(w, n, s)
 else
-    if outcome == FAILED or outcome == PUT_OFF then keep_for_retry() else finish_delivery() end
+    if outcome == FAILED or outcome == BACKED_OFF then keep_for_retry() else finish_delivery() end
     save_subscription(n, s)
 end
 save_feed(w, f)

@@ -1,7 +1,7 @@
 -- Removes and returns the oldest ready messages.
 --   ARGV    limit, number of messages reserved for other waiters, bytes of bodies that fit (0: any), ids of decrypted
 --           messages ... ('-': encrypted bodies are fine)
---   returns OK, now, tag, [number, head, body, ''] ... | NO_ROOM, size of the bodies | SEALED, as OK
+--   returns OK, now, tag, [number, head, body, ''] ... | OVER_CAPACITY, size of the bodies | SEALED, as OK
 --   cost    O(messages · log n)
 local w = open_queue()
 if not w then return { OK, 0, '' } end

@@ -107,7 +107,7 @@ if subscriber_count > 0 then
             subscriber = ARGV[i + 2], options = ARGV[i + 3], started = tonumber(ARGV[i + 4]),
             ttl = tonumber(ARGV[i + 5]), confirmed = tonumber(ARGV[i + 6]),
             pending = ARGV[i + 7] == '1' and CONFIRM + 1 or 0, delivered = tonumber(ARGV[i + 8]),
-            given_up = tonumber(ARGV[i + 9]), dropped = tonumber(ARGV[i + 10]) }), required)
+            permanent_failures = tonumber(ARGV[i + 9]), dropped = tonumber(ARGV[i + 10]) }), required)
     end
     save_feed(w, f)
 else

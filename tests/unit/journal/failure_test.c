@@ -307,9 +307,9 @@ backup(struct deed *deed)
     struct aside from = open_aside(deed->disk);
     struct aside to = open_aside(deed->other);
     struct journal_linker linker = {.arg = NULL};
-    struct journal_backup_figures figures;
+    struct journal_backup_result metrics;
 
-    return journal_backup(&from.disk, &to.disk, &linker, &figures, deed->error);
+    return journal_backup(&from.disk, &to.disk, &linker, &metrics, deed->error);
 }
 
 /* Whether the other disk has a journal afterwards that is whole. */

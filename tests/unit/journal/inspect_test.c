@@ -269,7 +269,7 @@ END_TEST
 
 START_TEST(in_an_empty_directory_there_is_nothing)
 {
-    struct journal_backup_figures made;
+    struct journal_backup_result made;
     const struct journal_linker none = {.link = NULL};
     struct sim_disk *out = sim_disk_new(2);
     struct world w;
@@ -458,7 +458,7 @@ END_TEST
 static void
 four_segments(struct world *w)
 {
-    struct journal_figures figures;
+    struct journal_metrics metrics;
 
     init_world(w, sim_disk_new(1));
     ck_assert_status(start(w), ST_OK);
@@ -466,9 +466,9 @@ four_segments(struct world *w)
         w->f.posted = 1;
         post(&w->f, 100);
         commit(w);
-        journal_figures(w->journal, &figures);
-    } while (figures.segments < 4);
-    ck_assert_uint_eq(figures.checkpoints, 0);
+        journal_metrics(w->journal, &metrics);
+    } while (metrics.segments < 4);
+    ck_assert_uint_eq(metrics.checkpoints, 0);
 }
 
 struct names {
@@ -649,7 +649,7 @@ END_TEST
 START_TEST(a_copy_misses_a_segment_that_it_loses)
 {
     const struct journal_linker none = {.link = NULL};
-    struct journal_backup_figures made;
+    struct journal_backup_result made;
     struct names names;
     struct world w, copy;
     struct seen seen;
@@ -765,7 +765,7 @@ static void
 work(void *arg)
 {
     struct traffic *t = arg;
-    struct journal_figures figures;
+    struct journal_metrics metrics;
     uint64_t checkpoints;
 
     t->pauses++;
@@ -774,21 +774,21 @@ work(void *arg)
     commit(t->w);
     if (t->pauses != t->checkpoint_at)
         return;
-    journal_figures(t->w->journal, &figures);
-    checkpoints = figures.checkpoints;
+    journal_metrics(t->w->journal, &metrics);
+    checkpoints = metrics.checkpoints;
     journal_checkpoint(t->w->journal);
     do {
         t->w->f.posted = 1;
         post(&t->w->f, 10);
         commit(t->w);
-        journal_figures(t->w->journal, &figures);
-    } while (figures.checkpoints == checkpoints);
+        journal_metrics(t->w->journal, &metrics);
+    } while (metrics.checkpoints == checkpoints);
 }
 
 /* Whatever happens meanwhile, what was there before is in the copy, and the copy starts. */
 LOOP_TEST(a_journal_is_copied_while_it_is_written_and_swept, 6)
 {
-    struct journal_backup_figures made;
+    struct journal_backup_result made;
     struct traffic traffic = {.checkpoint_at = (unsigned)_i};
     const struct journal_linker linker = {.pause = work, .arg = &traffic};
     struct world w, copy;
@@ -853,7 +853,7 @@ START_TEST(a_directory_that_changes_while_it_is_read_is_read_again)
 {
     const struct journal_linker linker = {.link = NULL};
     struct traffic traffic = {.checkpoint_at = 1};
-    struct journal_backup_figures made;
+    struct journal_backup_result made;
     struct disk_vtable ops;
     struct world w, copy;
     struct seen seen;
@@ -887,7 +887,7 @@ END_TEST
 START_TEST(a_copy_that_fails_leaves_nothing)
 {
     const struct journal_linker none = {.link = NULL};
-    struct journal_backup_figures made;
+    struct journal_backup_result made;
     struct sim_disk *out = sim_disk_new(2);
     struct world w;
 
@@ -910,7 +910,7 @@ static enum status
 do_all(struct world *w, struct disk *to, bool backup)
 {
     const struct journal_linker none = {.link = NULL};
-    struct journal_backup_figures made;
+    struct journal_backup_result made;
     struct seen seen;
     int messages;
     enum status st = verify(w, &seen, &messages);

@@ -238,7 +238,7 @@ post_a_segment(struct world *w)
 /* A second process may have locked another file of that name meanwhile. */
 LOOP_TEST(a_journal_whose_lock_file_is_gone_begins_no_segment, 2)
 {
-    struct journal_figures figures;
+    struct journal_metrics metrics;
     struct world w, other;
 
     open_world(&w, 1);
@@ -252,9 +252,9 @@ LOOP_TEST(a_journal_whose_lock_file_is_gone_begins_no_segment, 2)
         ck_assert_int_eq(disk_unlink(sim_disk_open(w.disk), "lock"), 0);
     post_a_segment(&w);
     ck_assert_uint_eq(w.failures, 1);
-    journal_figures(w.journal, &figures);
-    ck_assert(figures.lost);
-    ck_assert_uint_eq(figures.segments, 1);
+    journal_metrics(w.journal, &metrics);
+    ck_assert(metrics.lost);
+    ck_assert_uint_eq(metrics.segments, 1);
     sim_disk_kill(w.disk);
     stop(&w);
     ck_assert_status(start(&w), ST_OK);
@@ -282,7 +282,7 @@ keep_and_unlink(struct disk *d, const char *name)
 /* Whatever else a power cut takes then: the checkpoint without its end is not enough. */
 START_TEST(the_oldest_segment_goes_when_the_end_of_the_checkpoint_is_durable)
 {
-    struct journal_figures figures;
+    struct journal_metrics metrics;
     struct world w, after;
     struct disk_vtable ops;
     struct disk *disk;
@@ -295,8 +295,8 @@ START_TEST(the_oldest_segment_goes_when_the_end_of_the_checkpoint_is_durable)
         post(&w.f, 1);
         ck_assert_status(delete_free(&w.f, 2), ST_OK);
         commit_all(&w);
-        journal_figures(w.journal, &figures);
-    } while (figures.segments < 3);
+        journal_metrics(w.journal, &metrics);
+    } while (metrics.segments < 3);
     stop(&w);
     sim_disk_kill(w.disk);
     disk = sim_disk_open(w.disk);
@@ -373,7 +373,7 @@ END_TEST
 /* One message stays, the others come and go. */
 START_TEST(an_old_message_holds_no_old_segments)
 {
-    struct journal_figures figures;
+    struct journal_metrics metrics;
     struct world w;
 
     open_world(&w, 1);
@@ -385,10 +385,10 @@ START_TEST(an_old_message_holds_no_old_segments)
         ck_assert_status(delete_free(&w.f, 2), ST_OK);
         if (i % 5 == 0)
             commit_all(&w);
-        journal_figures(w.journal, &figures);
-        ck_assert_uint_le(figures.segments, 8);
+        journal_metrics(w.journal, &metrics);
+        ck_assert_uint_le(metrics.segments, 8);
     }
-    ck_assert_uint_ge(figures.checkpoints, 5);
+    ck_assert_uint_ge(metrics.checkpoints, 5);
     ck_assert_uint_le(sim_disk_files(w.disk), 8 + SEGMENT_SPARES_MOST + 1); /* the lock */
     commit_all(&w);
     ck_assert_status(cut(&w), ST_OK);
@@ -455,7 +455,7 @@ START_TEST(segments_do_not_shrink_with_the_room)
     struct sim_disk *sd = sim_disk_new(1);
     struct world w = {.disk = sd, .f.now_ms = START_MS};
     struct journal_config config = {.disk = sim_disk_open(sd)};
-    struct journal_figures figures;
+    struct journal_metrics metrics;
 
     ck_assert_status(begin(&w, &config), ST_OK);
     stop(&w);
@@ -463,9 +463,9 @@ START_TEST(segments_do_not_shrink_with_the_room)
     sim_disk_set_room(sd, 10 << 20);
     config.disk = sim_disk_open(sd);
     ck_assert_status(begin(&w, &config), ST_OK);
-    journal_figures(w.journal, &figures);
-    ck_assert_uint_eq(figures.segments, 2);
-    ck_assert_uint_gt(figures.bytes, 8 << 20);
+    journal_metrics(w.journal, &metrics);
+    ck_assert_uint_eq(metrics.segments, 2);
+    ck_assert_uint_gt(metrics.bytes, 8 << 20);
     stop(&w);
     sim_disk_free(sd);
 }
@@ -587,7 +587,7 @@ START_TEST(anybody_may_look_and_want_a_sweep_while_it_commits)
     struct store_op op = {.now_ms = START_MS};
     struct store_draft draft = {bytes_str("1"), 3600, 0};
     struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
-    struct journal_figures seen = {0}, before;
+    struct journal_metrics seen = {0}, before;
     struct store_id id;
     struct world w;
     int turn;
@@ -596,7 +596,7 @@ START_TEST(anybody_may_look_and_want_a_sweep_while_it_commits)
     ck_assert_status(journal_start(w.journal), ST_OK);
     for (turn = 0; seen.checkpoints < SWEEPS && turn < TURNS_MOST; turn++) {
         before = seen;
-        journal_figures(w.journal, &seen);
+        journal_metrics(w.journal, &seen);
         ck_assert_uint_ge(seen.durable, before.durable);
         ck_assert_uint_ge(seen.commits, before.commits);
         ck_assert_uint_ge(seen.checkpoints, before.checkpoints);
@@ -639,7 +639,7 @@ START_TEST(every_segment_has_a_nonce_of_its_own)
 {
     enum { NONCE_AT = 48, NONCE = 16 };
     char names[2][32] = {"0000000000000001.log", ""};
-    struct journal_figures figures;
+    struct journal_metrics metrics;
     void *heads[2];
     struct world w;
     size_t len;
@@ -647,9 +647,9 @@ START_TEST(every_segment_has_a_nonce_of_its_own)
     open_world(&w, 1);
     post(&w.f, 3);
     commit_all(&w);
-    journal_figures(w.journal, &figures);
+    journal_metrics(w.journal, &metrics);
     ck_assert_status(cut(&w), ST_OK);
-    snprintf(names[1], sizeof(names[1]), "%016" PRIx64 ".log", figures.lsn + 1);
+    snprintf(names[1], sizeof(names[1]), "%016" PRIx64 ".log", metrics.lsn + 1);
     for (int i = 0; i < 2; i++) {
         heads[i] = sim_disk_get(w.disk, names[i], &len);
         ck_assert_ptr_nonnull(heads[i]);

@@ -136,8 +136,8 @@ some_subscription(struct random *r, struct sample *s)
         .after = random_next(r),
         .pending = (uint32_t)random_below(r, 4),
         .delivered = random_next(r),
-        .given_up = random_next(r),
-        .fallen_out = random_next(r),
+        .permanent_failures = random_next(r),
+        .dropped = random_next(r),
     };
     some_id(r, &s->subscription.id);
 }
@@ -279,8 +279,8 @@ same_subscription(enum store_change_kind kind, const struct store_subscription_r
     ck_assert_uint_eq(a->after, b->after);
     ck_assert_uint_eq(a->pending, b->pending);
     ck_assert_uint_eq(a->delivered, b->delivered);
-    ck_assert_uint_eq(a->given_up, b->given_up);
-    ck_assert_uint_eq(a->fallen_out, b->fallen_out);
+    ck_assert_uint_eq(a->permanent_failures, b->permanent_failures);
+    ck_assert_uint_eq(a->dropped, b->dropped);
     if (kind == STORE_CHANGE_CURSOR)
         return;
     ck_assert_str_eq(a->id.text, b->id.text);

@@ -153,7 +153,7 @@ END_TEST
 START_TEST(a_refusal_for_good_is_final_and_others_are_not)
 {
     ck_assert_int_eq(outcome_of(STORE_NOTICE_MESSAGE, "mailto:nobody@example.net", "{}"),
-                     STORE_OUTCOME_GIVEN_UP);
+                     STORE_OUTCOME_PERMANENT_FAILURE);
     ck_assert_int_eq(outcome_of(STORE_NOTICE_MESSAGE, "mailto:later@example.net", "{}"),
                      STORE_OUTCOME_FAILED);
 }
@@ -165,7 +165,7 @@ LOOP_TEST(who_is_no_address_gets_none, 4)
                                        "mailto:a@b%0d%0aRCPT%20TO:<x@y>", "mailto:a"};
 
     ck_assert_int_eq(outcome_of(STORE_NOTICE_MESSAGE, uris[_i], "{}"),
-                     STORE_OUTCOME_GIVEN_UP);
+                     STORE_OUTCOME_PERMANENT_FAILURE);
     ck_assert_str_eq(mail_sink_heard(f.sink), "");
 }
 END_TEST
@@ -174,7 +174,7 @@ START_TEST(without_a_server_it_is_given_up)
 {
     f.config.mail.url = NULL;
     ck_assert_int_eq(outcome_of(STORE_NOTICE_MESSAGE, "mailto:me@example.net", "{}"),
-                     STORE_OUTCOME_GIVEN_UP);
+                     STORE_OUTCOME_PERMANENT_FAILURE);
 }
 END_TEST
 

@@ -198,7 +198,7 @@ START_TEST(what_a_template_makes_too_long_is_given_up)
     d.body = buf_view(&body);
     begin();
     expect(feed_store_await(f.store, feed_store_add(f.store, &d), 1),
-           STORE_OUTCOME_GIVEN_UP, 0);
+           STORE_OUTCOME_PERMANENT_FAILURE, 0);
     ck_assert_uint_eq(hook_sink_count(f.sink, "/status/200"), 0);
     buf_fini(&options);
     buf_fini(&body);
@@ -252,7 +252,7 @@ START_TEST(a_body_that_has_to_be_opened_waits_until_it_can_be)
     d.body = bytes_str("\"cba\"");
     begin();
     which = feed_store_add(f.store, &d);
-    expect(feed_store_await(f.store, which, 1), STORE_OUTCOME_PUT_OFF, 0);
+    expect(feed_store_await(f.store, which, 1), STORE_OUTCOME_BACKED_OFF, 0);
     clock_advance(&f.clock, 60000);
     feed_store_tell(f.store);
     expect(feed_store_await(f.store, which, 2), STORE_OUTCOME_DELIVERED, 0);
@@ -275,7 +275,7 @@ START_TEST(a_body_that_never_opens_is_given_up)
 {
     f.config.open_body = find_damaged;
     begin();
-    expect_of("/status/200", STORE_OUTCOME_GIVEN_UP, 0);
+    expect_of("/status/200", STORE_OUTCOME_PERMANENT_FAILURE, 0);
     ck_assert_uint_eq(hook_sink_count(f.sink, "/status/200"), 0);
 }
 END_TEST
@@ -324,9 +324,9 @@ START_TEST(each_has_its_outcome)
 {
     begin();
     expect_of("/status/201", STORE_OUTCOME_DELIVERED, 0);
-    expect_of("/status/304", STORE_OUTCOME_GIVEN_UP, 0);
-    expect_of("/status/400", STORE_OUTCOME_GIVEN_UP, 0);
-    expect_of("/status/404", STORE_OUTCOME_GIVEN_UP, 0);
+    expect_of("/status/304", STORE_OUTCOME_PERMANENT_FAILURE, 0);
+    expect_of("/status/400", STORE_OUTCOME_PERMANENT_FAILURE, 0);
+    expect_of("/status/404", STORE_OUTCOME_PERMANENT_FAILURE, 0);
     expect_of("/status/410", STORE_OUTCOME_GONE, 0);
     expect_of("/status/429", STORE_OUTCOME_FAILED, 5000);
     expect_of("/status/429/77", STORE_OUTCOME_FAILED, 77000);
@@ -338,7 +338,7 @@ END_TEST
 START_TEST(a_redirect_is_not_followed)
 {
     begin();
-    expect_of("/redirect", STORE_OUTCOME_GIVEN_UP, 0);
+    expect_of("/redirect", STORE_OUTCOME_PERMANENT_FAILURE, 0);
     ck_assert_uint_eq(hook_sink_count(f.sink, "/status/200"), 0);
 }
 END_TEST
@@ -389,7 +389,8 @@ START_TEST(it_is_tried_again_until_the_policy_ends)
         clock_advance(&f.clock, waits_s[i] * 1000);
         feed_store_tell(f.store);
     }
-    expect(feed_store_await(f.store, which, tries + 1), STORE_OUTCOME_GIVEN_UP, 0);
+    expect(feed_store_await(f.store, which, tries + 1), STORE_OUTCOME_PERMANENT_FAILURE,
+           0);
     ck_assert_uint_eq(hook_sink_count(f.sink, "/status/500"), tries + 1);
 }
 END_TEST
@@ -424,7 +425,7 @@ LOOP_TEST(no_spelling_of_an_address_helps, 9)
     begin();
     news = feed_store_await(f.store, feed_store_add(f.store, &d), 1);
     ck_assert(news.outcome == STORE_OUTCOME_FAILED ||
-              news.outcome == STORE_OUTCOME_GIVEN_UP);
+              news.outcome == STORE_OUTCOME_PERMANENT_FAILURE);
     ck_assert_uint_eq(hook_sink_connections(f.sink), 0);
 }
 END_TEST
@@ -445,7 +446,7 @@ LOOP_TEST(other_kinds_of_addresses_are_given_up, 9)
     d.subscriber = bytes_str(uris[_i]);
     begin();
     expect(feed_store_await(f.store, feed_store_add(f.store, &d), 1),
-           STORE_OUTCOME_GIVEN_UP, 0);
+           STORE_OUTCOME_PERMANENT_FAILURE, 0);
 }
 END_TEST
 
@@ -459,7 +460,7 @@ START_TEST(a_nul_in_an_address_ends_nothing)
     d.subscriber = bytes_of(uri, (size_t)len);
     begin();
     expect(feed_store_await(f.store, feed_store_add(f.store, &d), 1),
-           STORE_OUTCOME_GIVEN_UP, 0);
+           STORE_OUTCOME_PERMANENT_FAILURE, 0);
     ck_assert_uint_eq(hook_sink_connections(f.sink), 0);
 }
 END_TEST
@@ -494,7 +495,7 @@ START_TEST(what_is_lost_is_never_sent)
     which = feed_store_add(f.store, &d);
     feed_store_await_lent(f.store, 1);
     feed_store_settle(f.store, 4, true);
-    expect(feed_store_await(f.store, which, 1), STORE_OUTCOME_PUT_OFF, 0);
+    expect(feed_store_await(f.store, which, 1), STORE_OUTCOME_BACKED_OFF, 0);
     ck_assert_uint_eq(hook_sink_connections(f.sink), 0);
 }
 END_TEST
@@ -528,8 +529,8 @@ START_TEST(who_never_answers_holds_up_nobody_who_does)
     ck_assert_uint_eq(hook_sink_count(f.sink, "/hang"), 3);
     notify_close(f.notify);
     f.notify = NULL;
-    expect(feed_store_news(f.store, first), STORE_OUTCOME_PUT_OFF, 0);
-    expect(feed_store_news(f.store, last), STORE_OUTCOME_PUT_OFF, 0);
+    expect(feed_store_news(f.store, first), STORE_OUTCOME_BACKED_OFF, 0);
+    expect(feed_store_news(f.store, last), STORE_OUTCOME_BACKED_OFF, 0);
     ck_assert_uint_eq(feed_store_lent(f.store), 0);
 }
 END_TEST
@@ -545,7 +546,7 @@ START_TEST(many_at_one_host_all_get_through)
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         struct feed_news news = feed_store_await(f.store, all[i], 1);
 
-        for (size_t times = 2; news.outcome == STORE_OUTCOME_PUT_OFF; times++) {
+        for (size_t times = 2; news.outcome == STORE_OUTCOME_BACKED_OFF; times++) {
             clock_advance(&f.clock, 20000); /* no put-off is for longer than 10 s */
             feed_store_tell(f.store);
             news = feed_store_await(f.store, all[i], times);
@@ -632,7 +633,7 @@ START_TEST(without_a_key_none_is_sent)
 
     begin();
     expect(feed_store_await(f.store, feed_store_add(f.store, &d), 1),
-           STORE_OUTCOME_GIVEN_UP, 0);
+           STORE_OUTCOME_PERMANENT_FAILURE, 0);
     ck_assert_uint_eq(hook_sink_connections(f.sink), 0);
 }
 END_TEST
@@ -662,7 +663,7 @@ START_TEST(each_allocation_may_fail_and_nothing_is_lost)
         which = feed_store_add(f.store, &d);
         for (;; times++) {
             news = feed_store_await(f.store, which, times);
-            if (news.outcome != STORE_OUTCOME_PUT_OFF)
+            if (news.outcome != STORE_OUTCOME_BACKED_OFF)
                 break;
             clock_advance(&f.clock, 1000);
             feed_store_tell(f.store);

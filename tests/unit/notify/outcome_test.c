@@ -37,7 +37,7 @@ START_TEST(redirects_and_4xx_are_final)
     for (int status = 300; status < 500; status++)
         if (status != 410 && status != 429)
             expect(weigh(ENDING_RESPONSE, status, 60, 0), OUTCOME_REFUSED,
-                   STORE_OUTCOME_GIVEN_UP, 0);
+                   STORE_OUTCOME_PERMANENT_FAILURE, 0);
     expect(weigh(ENDING_RESPONSE, 410, 0, 0), OUTCOME_GONE, STORE_OUTCOME_GONE, 0);
 }
 END_TEST
@@ -52,9 +52,10 @@ START_TEST(failures_are_tried_again_until_the_policy_ends)
            5000);
     expect(weigh(ENDING_NO_RESPONSE, 0, 0, 13), OUTCOME_FAILED, STORE_OUTCOME_FAILED,
            30000);
-    expect(weigh(ENDING_NO_RESPONSE, 0, 0, 14), OUTCOME_GIVEN_UP, STORE_OUTCOME_GIVEN_UP,
-           0);
-    ck_assert_int_eq(weigh(ENDING_NO_RESPONSE, 0, 0, UINT32_MAX).kind, OUTCOME_GIVEN_UP);
+    expect(weigh(ENDING_NO_RESPONSE, 0, 0, 14), OUTCOME_PERMANENT_FAILURE,
+           STORE_OUTCOME_PERMANENT_FAILURE, 0);
+    ck_assert_int_eq(weigh(ENDING_NO_RESPONSE, 0, 0, UINT32_MAX).kind,
+                     OUTCOME_PERMANENT_FAILURE);
 }
 END_TEST
 
@@ -68,8 +69,8 @@ START_TEST(who_says_when_is_not_asked_before)
     expect(weigh(ENDING_RESPONSE, 429, INT64_MAX, 0), OUTCOME_FAILED,
            STORE_OUTCOME_FAILED, 3600000);
     expect(weigh(ENDING_RESPONSE, 500, 60, 0), OUTCOME_FAILED, STORE_OUTCOME_FAILED, 0);
-    expect(weigh(ENDING_RESPONSE, 429, 60, 14), OUTCOME_GIVEN_UP, STORE_OUTCOME_GIVEN_UP,
-           0);
+    expect(weigh(ENDING_RESPONSE, 429, 60, 14), OUTCOME_PERMANENT_FAILURE,
+           STORE_OUTCOME_PERMANENT_FAILURE, 0);
 }
 END_TEST
 
@@ -81,7 +82,7 @@ END_TEST
 
 START_TEST(what_cannot_be_sent_is_given_up_at_once)
 {
-    expect(weigh(ENDING_IMPOSSIBLE, 0, 0, 0), OUTCOME_GIVEN_UP, STORE_OUTCOME_GIVEN_UP,
-           0);
+    expect(weigh(ENDING_IMPOSSIBLE, 0, 0, 0), OUTCOME_PERMANENT_FAILURE,
+           STORE_OUTCOME_PERMANENT_FAILURE, 0);
 }
 END_TEST

@@ -72,7 +72,7 @@ START_TEST(it_is_said_once_and_deliveries_wait)
     which = feed_store_add(config.store, &d);
     for (size_t times = 1; times <= 3; times++) {
         news = feed_store_await(config.store, which, times);
-        ck_assert_int_eq(news.outcome, STORE_OUTCOME_PUT_OFF);
+        ck_assert_int_eq(news.outcome, STORE_OUTCOME_BACKED_OFF);
         ck_assert_int_eq(news.again_ms, clock_now_ms(&clock) + 60000);
         clock_advance(&clock, 60000);
         feed_store_tell(config.store);

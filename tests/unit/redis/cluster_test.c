@@ -128,7 +128,7 @@ START_TEST(a_slot_that_has_moved_is_asked_for_there_from_then_on)
     ck_assert_int_eq(ask_for(true, &number), ST_OK);
     ck_assert_int_eq(number, 7);
     expect(true, ST_OK, 8);
-    ck_assert_uint_eq(atomic_load(&cluster.figures.redirections), 1);
+    ck_assert_uint_eq(atomic_load(&cluster.metrics.redirections), 1);
 }
 END_TEST
 
@@ -287,7 +287,7 @@ START_TEST(a_change_whose_answer_is_lost_may_have_happened)
 
     fake_redis_play(&nodes[0], script);
     expect(true, ST_UNCONFIRMED, 0);
-    ck_assert_uint_eq(atomic_load(&cluster.figures.unconfirmed), 1);
+    ck_assert_uint_eq(atomic_load(&cluster.metrics.unconfirmed), 1);
 }
 END_TEST
 
@@ -312,7 +312,7 @@ START_TEST(a_connection_with_a_surplus_response_is_replaced)
     ck_assert_int_eq(number, 7);
     ck_assert_int_eq(warnings, 1);
     expect(true, ST_OK, 8);
-    ck_assert_uint_eq(atomic_load(&cluster.figures.connections),
+    ck_assert_uint_eq(atomic_load(&cluster.metrics.connections),
                       2 + 1); /* one is for the map */
 }
 END_TEST
@@ -338,7 +338,7 @@ START_TEST(a_connection_that_was_closed_meanwhile_is_opened_again)
     ck_assert_int_eq(ask_for(true, &number), ST_OK);
     fake_redis_hang_up(&nodes[0]);
     expect(true, ST_OK, 8);
-    ck_assert_uint_eq(atomic_load(&cluster.figures.connections),
+    ck_assert_uint_eq(atomic_load(&cluster.metrics.connections),
                       2 + 1); /* one is for the map */
 }
 END_TEST
@@ -480,7 +480,7 @@ START_TEST(those_who_ask_at_the_same_time_are_confirmed_together)
         ck_assert_int_eq(askers[i].status, ST_OK);
         ck_assert_int_eq(askers[i].number, 6 + i);
     }
-    ck_assert_uint_eq(atomic_load(&cluster.figures.requests), 1 + 3);
+    ck_assert_uint_eq(atomic_load(&cluster.metrics.requests), 1 + 3);
     ck_assert_uint_eq(atomic_load(&cluster.wire.pipelines), 1 + 2);
 }
 END_TEST

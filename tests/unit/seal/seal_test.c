@@ -84,7 +84,7 @@ START_TEST(what_was_sealed_opens_and_shows_nothing_before)
     struct seal *s = make(KEY, 0);
     char first[ROOM], second[ROOM];
     struct bytes a = close_body(s, first), b = close_body(s, second);
-    struct seal_figures done;
+    struct seal_metrics done;
 
     ck_assert(seal_ready(s) && seal_is_sealed(a) && !seal_is_sealed(body));
     ck_assert(!bytes_contain(a, bytes_str("4711")));
@@ -242,7 +242,7 @@ END_TEST
 START_TEST(a_key_that_is_missing_is_told_of_once)
 {
     struct seal *s = make(KEY, 0), *other = make(OTHER, 0);
-    struct seal_figures done;
+    struct seal_metrics done;
     char room[ROOM];
     struct bytes sealed = close_body(s, room);
 
@@ -261,7 +261,7 @@ END_TEST
 START_TEST(damage_is_told_of_ever_more_seldom)
 {
     struct seal *s = make(KEY, 0);
-    struct seal_figures done;
+    struct seal_metrics done;
     char room[ROOM];
     struct bytes sealed = close_body(s, room);
 

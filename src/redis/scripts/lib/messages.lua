@@ -343,12 +343,12 @@ local function choose_ready(w, limit, reserved)
     return chosen
 end
 
--- The response that refuses the chosen messages; nil: they can be delivered. `room`: bytes of bodies that fit (0: any
+-- The response that refuses the chosen messages; nil: they can be delivered. `capacity`: bytes of bodies that fit (0: any
 -- number). ARGV has the ids of decrypted messages from `from` on, or '-': encrypted bodies are fine.
-local function check_chosen(w, chosen, room, from)
+local function check_chosen(w, chosen, capacity, from)
     local bytes = 0
     for _, body in ipairs(chosen.bodies) do bytes = bytes + #body end
-    if room > 0 and bytes > room then return { NO_ROOM, bytes } end
+    if capacity > 0 and bytes > capacity then return { OVER_CAPACITY, bytes } end
     if ARGV[from] == '-' then return nil end
     local opened = {}
     for i = from, #ARGV do opened[ARGV[i]] = true end

@@ -18,7 +18,7 @@ local FEED_SLICE = 64
 local IDLE_STATE, LEASED, BACKING_OFF = 0, 1, 2
 local DELIVER, CONFIRM, UNSUBSCRIBED = 0, 1, 2 -- notices. s.pending: 0, or 1 + the notice
 local FIELDS = { 'secret', 'started', 'ttl', 'cursor', 'attached', 'confirmed', 'state', 'again', 'token',
-    'pending', 'notice', 'failed', 'failed_at', 'failures', 'delivered', 'given_up', 'dropped', 'version',
+    'pending', 'notice', 'failed', 'failed_at', 'failures', 'delivered', 'permanent_failures', 'dropped', 'version',
     'subscriber', 'options' }
 
 -- The members of U with scores from `from` to below `to`.
@@ -209,7 +209,7 @@ local function add_subscription_words(out, f, n, s)
     local unsent = s.pending
     if unsent == 0 and s.state == LEASED and s.notice > 0 and not overtaken then unsent = s.notice + 1 end
     for _, value in ipairs({ n, id_of_subscription(n, s), s.subscriber, s.options, s.started, s.ttl, s.confirmed,
-        unsent == CONFIRM + 1 and 1 or 0, s.delivered, s.given_up, s.dropped,
+        unsent == CONFIRM + 1 and 1 or 0, s.delivered, s.permanent_failures, s.dropped,
         s.attached == 1 and f.last - s.cursor or 0, s.attached == 1 and math.max(0, f.first - s.cursor - 1) or 0,
         s.failures, failed, s.state == LEASED and 1 or 0, s.state == BACKING_OFF and s.again or 0 }) do
         out[#out + 1] = value

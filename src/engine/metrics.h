@@ -1,42 +1,43 @@
 /*
- * figures: counters of a shard (store/figures.h).
+ * metrics: counters of a shard (store/metrics.h).
  *
  *   Cost     an addition under the shard's lock, which is held anyway
  *   Threads  counters are read without the lock
  */
-#ifndef ENGINE_FIGURES_H
-#define ENGINE_FIGURES_H
+#ifndef ENGINE_METRICS_H
+#define ENGINE_METRICS_H
 
 #include "claimd/base/lock.h"
 #include "claimd/base/mem.h"
 #include "claimd/base/status.h"
-#include "claimd/store/figures.h"
+#include "claimd/store/metrics.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
 
-struct figures {
+struct shard_metrics {
     struct counter counts[STORE_COUNTERS];
     struct buckets spans[STORE_SPANS];
     struct store_expired rest; /* of queues without a slot; under the shard's lock */
 };
 
 static inline void
-figures_count(struct figures *f, enum store_counter which, uint64_t by)
+metrics_count(struct shard_metrics *f, enum store_counter which, uint64_t by)
 {
     counter_add(&f->counts[which], by);
 }
 
 /* Counts a duration: 0 if from_ms is later than now_ms because the clock was set. */
 static inline void
-figures_span(struct figures *f, enum store_span which, int64_t from_ms, int64_t now_ms)
+metrics_span(struct shard_metrics *f, enum store_span which, int64_t from_ms,
+             int64_t now_ms)
 {
     buckets_add(&f->spans[which], &store_span_bounds[which],
                 now_ms > from_ms ? (uint64_t)(now_ms - from_ms) : 0);
 }
 
 /*
- * metrics slots: the queues that /metrics shows one by one (store/figures.h).
+ * metrics slots: the queues that /metrics shows one by one (store/metrics.h).
  *
  * A queue takes a free slot when it is made, and keeps it until it is deleted. The next
  * queue that is made takes the slot then. So a series never changes its queue, and a

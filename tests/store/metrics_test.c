@@ -1,34 +1,34 @@
-/* What a store tells those who watch over it (store/figures.h). */
+/* What a store tells those who watch over it (store/metrics.h). */
 #include "support/dead_letters.h"
 
 #include <stdio.h>
 
-static struct store_figures
-figures(struct fixture *f)
+static struct store_metrics
+metrics(struct fixture *f)
 {
-    struct store_figures out;
+    struct store_metrics out;
 
-    ck_assert_status(store_figures(f->store, STORE_AT(f->now_ms), &out), ST_OK);
+    ck_assert_status(store_metrics(f->store, STORE_AT(f->now_ms), &out), ST_OK);
     return out;
 }
 
-/* The figures of the fixture's queue; false: it is not shown. */
+/* The metrics of the fixture's queue; false: it is not shown. */
 static bool
-find_queue(struct fixture *f, struct store_queue_figures *out)
+find_queue(struct fixture *f, struct store_queue_metrics *out)
 {
     size_t at = 0;
 
-    while (store_queue_figures(f->store, STORE_AT(f->now_ms), &at, out) == ST_OK)
+    while (store_queue_metrics(f->store, STORE_AT(f->now_ms), &at, out) == ST_OK)
         if (bytes_equal_str(f->queue.name, out->name) &&
             bytes_equal_str(f->queue.project, out->project))
             return true;
     return false;
 }
 
-static struct store_queue_figures
-queue_figures(struct fixture *f)
+static struct store_queue_metrics
+queue_metrics(struct fixture *f)
 {
-    struct store_queue_figures out;
+    struct store_queue_metrics out;
 
     ck_assert(find_queue(f, &out));
     return out;
@@ -37,11 +37,11 @@ queue_figures(struct fixture *f)
 static uint64_t
 count_shown(struct fixture *f)
 {
-    struct store_queue_figures out;
+    struct store_queue_metrics out;
     uint64_t count = 0;
     size_t at = 0;
 
-    while (store_queue_figures(f->store, STORE_AT(f->now_ms), &at, &out) == ST_OK)
+    while (store_queue_metrics(f->store, STORE_AT(f->now_ms), &at, &out) == ST_OK)
         count++;
     return count;
 }
@@ -52,30 +52,30 @@ STORE_CASE("population");
 
 START_TEST(messages_are_told_by_their_state)
 {
-    struct store_queue_figures q;
-    struct store_figures all;
+    struct store_queue_metrics q;
+    struct store_metrics all;
     struct fixture f;
 
     fixture_open(&f, _i);
     post(&f, 5);
     post_with(&f, 300, 60);
     (void)take(&f, 2);
-    all = figures(&f);
+    all = metrics(&f);
     ck_assert_uint_eq(all.all.claimable, 3);
     ck_assert_uint_eq(all.all.claimed, 2);
     ck_assert_uint_eq(all.all.delayed, 1);
     ck_assert_uint_eq(all.all.claims, 1);
     ck_assert_uint_eq(all.all.bytes, 6); /* their numbers */
     wait_s(&f, 60);
-    q = queue_figures(&f);
+    q = queue_metrics(&f);
     ck_assert_uint_eq(q.here.claimable, 4);
     ck_assert_uint_eq(q.here.delayed, 0);
     wait_s(&f, 240);
-    q = queue_figures(&f);
+    q = queue_metrics(&f);
     ck_assert_uint_eq(q.here.claimable, 5); /* the claim is over, and so is a life */
     ck_assert_uint_eq(q.here.claims, 0);
     purge(&f);
-    q = queue_figures(&f);
+    q = queue_metrics(&f);
     ck_assert_uint_eq(q.here.claimable + q.here.claimed + q.here.bytes, 0);
     fixture_close(&f);
 }
@@ -83,26 +83,26 @@ END_TEST
 
 START_TEST(the_age_is_that_of_the_oldest_message_that_can_be_claimed)
 {
-    struct store_queue_figures q;
+    struct store_queue_metrics q;
     struct store_id claim;
     struct fixture f;
 
     fixture_open(&f, _i);
     make_queue(&f, NULL);
-    ck_assert(!queue_figures(&f).has_oldest);
+    ck_assert(!queue_metrics(&f).has_oldest);
     post(&f, 1);
     wait_ms(&f, 1500);
     post(&f, 1);
     wait_ms(&f, 10);
-    q = queue_figures(&f);
+    q = queue_metrics(&f);
     ck_assert(q.has_oldest);
     ck_assert_int_eq(q.age_ms, 1510);
     claim = take(&f, 1);
-    ck_assert_int_eq(queue_figures(&f).age_ms, 10);
+    ck_assert_int_eq(queue_metrics(&f).age_ms, 10);
     release(&f, claim);
-    ck_assert_int_eq(queue_figures(&f).age_ms, 1510);
+    ck_assert_int_eq(queue_metrics(&f).age_ms, 1510);
     (void)take(&f, 2);
-    ck_assert(!queue_figures(&f).has_oldest);
+    ck_assert(!queue_metrics(&f).has_oldest);
     fixture_close(&f);
 }
 END_TEST
@@ -116,12 +116,12 @@ START_TEST(dead_letters_are_told_where_they_are)
     post(&f, 3);
     wear_out(&f, 3, 1);
     ck_assert(id_empty(take(&f, 3)));
-    ck_assert_uint_eq(queue_figures(&f).here.dead_letters, 0);
+    ck_assert_uint_eq(queue_metrics(&f).here.dead_letters, 0);
     use(&f, "graves");
-    ck_assert_uint_eq(queue_figures(&f).here.dead_letters, 3);
+    ck_assert_uint_eq(queue_metrics(&f).here.dead_letters, 3);
     pop(&f, 1);
-    ck_assert_uint_eq(queue_figures(&f).here.dead_letters, 2);
-    ck_assert_uint_eq(figures(&f).all.dead_letters, 2);
+    ck_assert_uint_eq(queue_metrics(&f).here.dead_letters, 2);
+    ck_assert_uint_eq(metrics(&f).all.dead_letters, 2);
     fixture_close(&f);
 }
 END_TEST
@@ -133,27 +133,27 @@ START_TEST(the_age_of_the_oldest_claim_counts_from_its_creation)
 
     fixture_open(&f, _i);
     post(&f, 3);
-    ck_assert_int_eq(queue_figures(&f).claimed_age_ms, 0);
+    ck_assert_int_eq(queue_metrics(&f).claimed_age_ms, 0);
     first = take_for(&f, 1, 100, 60);
     wait_ms(&f, 50500);
     second = take_for(&f, 1, 100, 60);
-    ck_assert_int_eq(queue_figures(&f).claimed_age_ms, 50500);
+    ck_assert_int_eq(queue_metrics(&f).claimed_age_ms, 50500);
     ck_assert_status(renew(&f, first, 100, 60), ST_OK);
     wait_ms(&f, 49500);
-    ck_assert_int_eq(queue_figures(&f).claimed_age_ms, 100000);
+    ck_assert_int_eq(queue_metrics(&f).claimed_age_ms, 100000);
     ck_assert_status(delete_claimed(&f, 1, first), ST_OK);
-    ck_assert_int_eq(queue_figures(&f).claimed_age_ms, 49500);
+    ck_assert_int_eq(queue_metrics(&f).claimed_age_ms, 49500);
     release(&f, second);
-    ck_assert_int_eq(queue_figures(&f).claimed_age_ms, 0);
+    ck_assert_int_eq(queue_metrics(&f).claimed_age_ms, 0);
     (void)take_for(&f, 1, 60, 60); /* an old message in a new claim */
     wait_s(&f, 59);
-    ck_assert_int_eq(queue_figures(&f).claimed_age_ms, 59000);
+    ck_assert_int_eq(queue_metrics(&f).claimed_age_ms, 59000);
     wait_s(&f, 1);
-    ck_assert_int_eq(queue_figures(&f).claimed_age_ms, 0);
+    ck_assert_int_eq(queue_metrics(&f).claimed_age_ms, 0);
     (void)take(&f, 2);
     wait_s(&f, 1);
     purge(&f);
-    ck_assert_int_eq(queue_figures(&f).claimed_age_ms, 0);
+    ck_assert_int_eq(queue_metrics(&f).claimed_age_ms, 0);
     fixture_close(&f);
 }
 END_TEST
@@ -165,7 +165,7 @@ STORE_CASE("expired");
 static void
 ck_expired(struct fixture *f, uint64_t messages, uint64_t unread, uint64_t dead_letters)
 {
-    const struct store_queue_figures q = queue_figures(f);
+    const struct store_queue_metrics q = queue_metrics(f);
 
     ck_assert_uint_eq(q.expired.messages, messages);
     ck_assert_uint_eq(q.expired.unread, unread);
@@ -292,7 +292,7 @@ ENGINE_CASE("counts");
 static void
 ck_count(struct fixture *f, enum store_counter which, uint64_t expected)
 {
-    ck_assert_uint_eq(figures(f).counts[which], expected);
+    ck_assert_uint_eq(metrics(f).counts[which], expected);
 }
 
 START_TEST(what_clients_do_is_counted)
@@ -362,7 +362,7 @@ START_TEST(what_dies_in_a_deleted_queue_is_counted_once)
     ck_count(&f, STORE_COUNT_DROPPED, 4);
     ck_count(&f, STORE_COUNT_EXPIRED, 0);
     ck_count(&f, STORE_COUNT_BACK_EXPIRED, 0);
-    ck_assert_uint_eq(figures(&f).garbage, 0);
+    ck_assert_uint_eq(metrics(&f).garbage, 0);
     fixture_close(&f);
 }
 END_TEST
@@ -424,7 +424,7 @@ END_TEST
 static uint64_t
 bucket(struct fixture *f, enum store_span which, size_t i)
 {
-    const struct store_figures all = figures(f);
+    const struct store_metrics all = metrics(f);
 
     return counter_read(&all.spans[which].counts[i]);
 }
@@ -432,7 +432,7 @@ bucket(struct fixture *f, enum store_span which, size_t i)
 static uint64_t
 sum(struct fixture *f, enum store_span which)
 {
-    const struct store_figures all = figures(f);
+    const struct store_metrics all = metrics(f);
 
     return counter_read(&all.spans[which].sum);
 }
@@ -501,13 +501,13 @@ START_TEST(what_is_overdue_shows_as_lag_until_somebody_looks_after_it)
 
     fixture_open(&f, FIXTURE_ENGINE + _i);
     post_with(&f, 60, STORE_UNSET);
-    ck_assert_int_eq(figures(&f).lag_ms, 0);
+    ck_assert_int_eq(metrics(&f).lag_ms, 0);
     wait_s(&f, 63);
-    ck_assert_int_ge(figures(&f).lag_ms, 3000);
+    ck_assert_int_ge(metrics(&f).lag_ms, 3000);
     do
         store_housekeep(f.store, f.now_ms, &next_ms);
     while (next_ms <= f.now_ms);
-    ck_assert_int_eq(figures(&f).lag_ms, 0);
+    ck_assert_int_eq(metrics(&f).lag_ms, 0);
     fixture_close(&f);
 }
 END_TEST
@@ -521,7 +521,7 @@ START_TEST(the_first_queues_are_shown_and_keep_their_places)
     enum { PLACES = 64 };
     char name[16];
     struct fixture f;
-    struct store_queue_figures q;
+    struct store_queue_metrics q;
 
     fixture_open(&f, FIXTURE_ENGINE + _i);
     for (int i = 0; i < PLACES + 2; i++) {
@@ -565,28 +565,28 @@ START_TEST(what_expires_in_other_queues_is_counted_together)
     list_all(&f);
     use(&f, "q0");
     list_all(&f);
-    ck_assert_uint_eq(queue_figures(&f).expired.unread, 1);
-    ck_assert_uint_eq(figures(&f).rest.messages, 2);
-    ck_assert_uint_eq(figures(&f).rest.unread, 2);
+    ck_assert_uint_eq(queue_metrics(&f).expired.unread, 1);
+    ck_assert_uint_eq(metrics(&f).rest.messages, 2);
+    ck_assert_uint_eq(metrics(&f).rest.unread, 2);
     delete_queue(&f); /* takes its counters with it */
-    ck_assert_uint_eq(figures(&f).rest.messages, 2);
+    ck_assert_uint_eq(metrics(&f).rest.messages, 2);
     fixture_close(&f);
 }
 END_TEST
 
 START_TEST(the_trial_of_a_health_check_takes_nobodys_place)
 {
-    static char project[STORE_FIGURES_PROJECT + 2];
-    struct store_queue_figures q;
+    static char project[STORE_METRICS_PROJECT + 2];
+    struct store_queue_metrics q;
     struct fixture f;
 
     fixture_open(&f, FIXTURE_ENGINE + _i);
-    memset(project, 'h', STORE_FIGURES_PROJECT + 1);
+    memset(project, 'h', STORE_METRICS_PROJECT + 1);
     use_project(&f, project);
     make_queue(&f, NULL);
     ck_assert(!find_queue(&f, &q));
     ck_assert_uint_eq(count_shown(&f), 0);
-    ck_assert_uint_eq(figures(&f).queues, 1);
+    ck_assert_uint_eq(metrics(&f).queues, 1);
     fixture_close(&f);
 }
 END_TEST

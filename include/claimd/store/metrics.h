@@ -1,12 +1,12 @@
 /*
- * store/figures: counters of a store, and its contents, for metrics.
+ * store/metrics: counters of a store, and its contents, for metrics.
  *
  * Counters start at 0 when the store is opened, also if a log is replayed into it: they
  * count what happened since. They are read while operations run, so two of them may be a
  * moment apart.
  */
-#ifndef CLAIMD_STORE_FIGURES_H
-#define CLAIMD_STORE_FIGURES_H
+#ifndef CLAIMD_STORE_METRICS_H
+#define CLAIMD_STORE_METRICS_H
 
 #include "claimd/base/counter.h"
 #include "claimd/store/types.h"
@@ -28,8 +28,8 @@ enum store_counter {
     STORE_COUNT_RENEWALS,      /* of claims */
     STORE_COUNT_NOTIFIED,      /* delivered to a subscriber */
     STORE_COUNT_FAILED,        /* failed tries of a delivery */
-    STORE_COUNT_GIVEN_UP,      /* permanent failures of deliveries */
-    STORE_COUNT_FALLEN_OUT, /* dropped from a feed before the delivery; per subscriber */
+    STORE_COUNT_PERMANENT_FAILURES, /* permanent failures of deliveries */
+    STORE_COUNT_FEED_DROPPED, /* dropped from a feed before the delivery; per subscriber */
     STORE_COUNT_QUEUES_MADE,
     STORE_COUNT_QUEUES_GONE,
     STORE_COUNTERS
@@ -60,7 +60,7 @@ struct store_expired {
     uint64_t dead_letters; /* those that were dead letters */
 };
 
-struct store_figures {
+struct store_metrics {
     uint64_t counts[STORE_COUNTERS];
     struct buckets spans[STORE_SPANS];
     struct store_population all;
@@ -73,11 +73,11 @@ struct store_figures {
 };
 
 /* Longer names, which clients cannot choose, have no metrics. */
-enum { STORE_FIGURES_PROJECT = 256, STORE_FIGURES_NAME = 64 };
+enum { STORE_METRICS_PROJECT = 256, STORE_METRICS_NAME = 64 };
 
-struct store_queue_figures {
-    char project[STORE_FIGURES_PROJECT + 1]; /* with a NUL behind it; may contain NULs */
-    char name[STORE_FIGURES_NAME + 1];
+struct store_queue_metrics {
+    char project[STORE_METRICS_PROJECT + 1]; /* with a NUL behind it; may contain NULs */
+    char name[STORE_METRICS_NAME + 1];
     size_t project_len, name_len;
     enum store_kind kind;
     struct store_population here;

@@ -1,4 +1,4 @@
-#include "engine/figures.h"
+#include "engine/metrics.h"
 #include "claimd/base/invariant.h"
 
 enum status
