@@ -391,7 +391,7 @@ MUTANTS = [
     ("TOKEN_ADMITS_ANYWHERE",
      "logging in with a token does not ask the list of users about the project",
      "api/identity_test: a_token_opens_no_project_that_the_password_would_not",
-     [("api/identity/login.c",
+     [("api/handlers/identity.c",
        "    if (st == ST_OK)\n        st = auth_admit(",
        "    if (st == ST_OK &&\n"
        "        !(MUTANT(TOKEN_ADMITS_ANYWHERE) && bytes_present(login->token)))\n"
@@ -399,7 +399,7 @@ MUTANTS = [
     ("TOKEN_RENEWS_ITSELF",
      "a token that was got for another one lives as long as one got for a password",
      "api/identity_test: a_token_got_for_a_token_ends_with_it",
-     [("api/identity/login.c",
+     [("api/handlers/identity.c",
        "out->expires_ms = earlier.expires_ms;",
        "out->expires_ms = MUTANT(TOKEN_RENEWS_ITSELF) ? AUTH_NEVER : earlier.expires_ms;")]),
     ("TOKEN_PROJECT_WITHOUT_CASE",

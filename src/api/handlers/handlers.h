@@ -109,6 +109,18 @@ handler_fn handle_openapi;
 handler_fn handle_versions;
 handler_fn handle_home; /* of a version */
 
+/* A word of a document: a condition, a text, or another file. */
+struct document_word {
+    const char *name;
+    bool holds;
+    struct bytes text;
+    const char *file;
+};
+
+/* Writes a file of openapi/. The words end with one without a name. */
+void
+document_write(struct context *ctx, const char *file, const struct document_word *words);
+
 /* metrics.c */
 handler_fn handle_metrics;
 

@@ -1,6 +1,7 @@
 /*
  * The documents of openapi/: GET /openapi.json, the description of this server (docs/api.md 6.6);
- * "/", the list of versions (6.1); and the home document of each version (6.2).
+ * "/", the list of versions (6.1); the home document of each version (6.2); and the documents of
+ * the identity stub (identity.c).
  *
  * The build embeds a file without its indentation. A request copies the file without the parts that
  * are disabled, and fills in the values in force:
@@ -8,7 +9,9 @@
  *     "NAME $if WORDS": VALUE    a member that exists if all conditions hold ("!word": if not)
  *     {"$if": "WORDS", ...}      the same for an object in a list
  *     "${max_wait}"              the number of this limit
- *     "at most ${max_wait}"      the same inside of a text; ${base} begins the paths of a version
+ *     "${user}"                  a text of the request
+ *     "at most ${max_wait}"      the same inside of a text, where a text has to need no escapes
+ *     "${catalog}"               another file
  *     "${roles messages:pop}"    the list of the roles with this permission
  *
  *   Cost     each request writes its document, 120 KB of OpenAPI in a third of a millisecond
@@ -26,18 +29,13 @@
 
 #include <stddef.h>
 
-struct condition {
-    const char *name;
-    bool holds;
-};
-
 /* A document that is being written. */
 struct document {
     struct buf *out;
     const char *at; /* the text still to copy; it ends with a NUL */
     const struct context *ctx;
-    const struct condition *conditions; /* ends with one without a name */
-    struct policy policy;               /* in force; with access */
+    const struct document_word *words; /* ends with one without a name */
+    struct policy policy;              /* in force; with access */
 };
 
 static const struct {
@@ -69,6 +67,17 @@ find_number(struct bytes name, const struct api_limits *l)
     return *(const int64_t *)((const char *)l + numbers[i].offset);
 }
 
+/* NULL: there is no such word. */
+static const struct document_word *
+find_word(const struct document *d, struct bytes name)
+{
+    const struct document_word *w = d->words;
+
+    while (w->name != NULL && !bytes_equal_str(name, w->name))
+        w++;
+    return w->name == NULL ? NULL : w;
+}
+
 /* True if all of these conditions hold. */
 static bool
 conditions_hold(const struct document *d, struct bytes words)
@@ -76,14 +85,13 @@ conditions_hold(const struct document *d, struct bytes words)
     while (bytes_present(words)) {
         struct bytes word = bytes_cut(&words, ' ');
         const bool wanted = word.data[0] != '!';
-        const struct condition *c = d->conditions;
+        const struct document_word *w;
 
         if (!wanted)
             word = bytes_of(word.data + 1, word.len - 1);
-        while (c->name != NULL && !bytes_equal_str(word, c->name))
-            c++;
-        ENSURE(c->name != NULL);
-        if (c->holds != wanted)
+        w = find_word(d, word);
+        ENSURE(w != NULL);
+        if (w->holds != wanted)
             return false;
     }
     return true;
@@ -136,18 +144,25 @@ write_roles(struct document *d, struct bytes name)
     buf_byte(d->out, ']');
 }
 
-/* Writes the value of a placeholder, without quotation marks. */
+static void copy_file(struct document *d, const char *file);
+
+/* Writes the value of a placeholder. whole: it is the whole text, so a text gets quotation marks. */
 static void
-write_value(struct document *d, struct bytes name)
+write_value(struct document *d, struct bytes name, bool whole)
 {
     struct bytes what = bytes_cut(&name, ' ');
+    const struct document_word *w = find_word(d, what);
 
     if (bytes_equal_str(what, "roles"))
         write_roles(d, name);
-    else if (bytes_equal_str(what, "base"))
-        buf_bytes(d->out, d->ctx->base);
-    else
+    else if (w == NULL)
         buf_i64(d->out, find_number(what, d->ctx->limits));
+    else if (w->file != NULL)
+        copy_file(d, w->file); /* which has no placeholder of a file */
+    else if (whole)
+        json_string_write(d->out, w->text);
+    else
+        buf_bytes(d->out, w->text);
 }
 
 /* Copies a text, and replaces its placeholders. */
@@ -160,7 +175,7 @@ write_text(struct document *d, struct bytes text)
         struct bytes name = bytes_of(mark + 2, strcspn(mark + 2, "}"));
 
         buf_add(d->out, text.data, (size_t)(mark - text.data));
-        write_value(d, name);
+        write_value(d, name, false);
         text.data = name.data + name.len + 1;
     }
     buf_add(d->out, text.data, (size_t)(end - text.data));
@@ -185,10 +200,9 @@ copy_string(struct document *d)
         text.len = (size_t)(mark - text.data);
     }
     json_write_comma(d->out);
-    /* If the whole text is a placeholder, its value has no quotation marks. */
     if (text.len > 2 && memcmp(text.data, "${", 2) == 0 &&
         memchr(text.data, '}', text.len) == text.data + text.len - 1) {
-        write_value(d, bytes_of(text.data + 2, text.len - 3));
+        write_value(d, bytes_of(text.data + 2, text.len - 3), true);
     } else {
         buf_byte(d->out, '"');
         write_text(d, text);
@@ -217,14 +231,11 @@ copy_object(struct document *d)
 }
 
 static void
-copy_document(struct context *ctx, const char *text, const struct condition *conditions)
+copy_file(struct document *d, const char *file)
 {
-    struct document document = {
-        .out = &ctx->res->body, .at = text, .ctx = ctx, .conditions = conditions};
-    struct document *d = &document;
+    const char *outer = d->at;
 
-    if (ctx->access != NULL)
-        access_policy(ctx->access, &d->policy);
+    d->at = file;
     while (*d->at != '\0') {
         size_t len;
 
@@ -255,6 +266,17 @@ copy_document(struct context *ctx, const char *text, const struct condition *con
             d->at += len;
         }
     }
+    d->at = outer;
+}
+
+void
+document_write(struct context *ctx, const char *file, const struct document_word *words)
+{
+    struct document d = {.out = &ctx->res->body, .ctx = ctx, .words = words};
+
+    if (ctx->access != NULL)
+        access_policy(ctx->access, &d.policy);
+    copy_file(&d, file);
 }
 
 /* ------------------------------------------------------------------ requests */
@@ -275,28 +297,29 @@ handle_openapi(struct context *ctx)
                    queues = any || most.queues > 0,
                    posts = any || most.messages > 0 || most.bytes > 0,
                    waiters = any || (most.waiters > 0 && limits->max_wait > 0);
-        const struct condition conditions[] = {
-            {"v1", limits->enable_v1},
-            {"v1_1", limits->enable_v1_1},
-            {"ci", ctx->testapi != NULL},
-            {"admin", limits->admin_mode},
-            {"strict", limits->client_id_strict},
-            {"access", access},
-            {"identity", identity},
-            {"tokens", tokens},
-            {"guarded", required}, /* requests about all projects need a token */
-            {"optional_token", identity && !required},
-            {"optional_project", tokens || limits->enable_v1},
-            {"limited", any},
-            {"limited_queues", queues},
-            {"limited_posts", posts},
-            {"limited_posts_queues", posts || queues}, /* a post may make a queue */
-            {"limited_waiters", waiters},
-            {"limits", queues || posts || waiters},
-            {NULL, false},
+        const struct document_word words[] = {
+            {"v1", .holds = limits->enable_v1},
+            {"v1_1", .holds = limits->enable_v1_1},
+            {"ci", .holds = ctx->testapi != NULL},
+            {"admin", .holds = limits->admin_mode},
+            {"strict", .holds = limits->client_id_strict},
+            {"access", .holds = access},
+            {"identity", .holds = identity},
+            {"tokens", .holds = tokens},
+            {"guarded", .holds = required}, /* requests about all projects need a token */
+            {"optional_token", .holds = identity && !required},
+            {"optional_project", .holds = tokens || limits->enable_v1},
+            {"limited", .holds = any},
+            {"limited_queues", .holds = queues},
+            {"limited_posts", .holds = posts},
+            {"limited_posts_queues",
+             .holds = posts || queues}, /* a post may make a queue */
+            {"limited_waiters", .holds = waiters},
+            {"limits", .holds = queues || posts || waiters},
+            {.name = NULL},
         };
 
-        copy_document(ctx, openapi_json, conditions);
+        document_write(ctx, openapi_json, words);
     }
     response_add_header(ctx, "Cache-Control", "max-age=60");
     return response_json(ctx, 200);
@@ -306,13 +329,13 @@ handle_openapi(struct context *ctx)
 enum status
 handle_versions(struct context *ctx)
 {
-    const struct condition conditions[] = {
-        {"v1", ctx->limits->enable_v1},
-        {"v1_1", ctx->limits->enable_v1_1},
-        {NULL, false},
+    const struct document_word words[] = {
+        {"v1", .holds = ctx->limits->enable_v1},
+        {"v1_1", .holds = ctx->limits->enable_v1_1},
+        {.name = NULL},
     };
 
-    copy_document(ctx, versions_json, conditions);
+    document_write(ctx, versions_json, words);
     return response_json(ctx, 300);
 }
 
@@ -320,14 +343,15 @@ handle_versions(struct context *ctx)
 enum status
 handle_home(struct context *ctx)
 {
-    const struct condition conditions[] = {
-        {"v1", ctx->version == &version_v1},
-        {"v1_1", ctx->version == &version_v1_1},
-        {"v2", ctx->version == &version_v2},
-        {NULL, false},
+    const struct document_word words[] = {
+        {"v1", .holds = ctx->version == &version_v1},
+        {"v1_1", .holds = ctx->version == &version_v1_1},
+        {"v2", .holds = ctx->version == &version_v2},
+        {"base", .text = ctx->base},
+        {.name = NULL},
     };
 
-    copy_document(ctx, home_json, conditions);
+    document_write(ctx, home_json, words);
     (void)response_typed(ctx, 200, "application/json-home");
     response_add_header(ctx, "Cache-Control", "max-age=86400");
     return ST_OK;

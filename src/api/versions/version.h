@@ -51,7 +51,7 @@ extern const struct version version_root;
 /* Below /claimd/: for all clients, for operators (docs/api.md 24) and for tests (23). */
 extern const struct version version_claimd, version_operator, version_testapi;
 
-/* The identity stub (identity/identity.h). */
+/* The identity stub (handlers/identity.c). */
 extern const struct version version_identity;
 
 #endif
