@@ -39,7 +39,7 @@ OUT = BUILD / "out"
 STORE = ["store/", "model/", "sim/simulate"]
 TESTS = {
     "ds": STORE, "store": STORE, "engine": STORE,
-    "journal": ["store/", "model/crash", "model/replay", "sim/crashes"],
+    "journal": ["store/", "model/replay", "sim/simulate"],
     "auth": ["api/"],
     "seal": ["api/"],
     "web": ["unit/auth/", "unit/notify/"],
@@ -49,9 +49,8 @@ TESTS = {
     "api": ["api/", "sim/simulate"],
 }
 # Long tests run in a shorter form.
-ARGUMENTS = {"simulate": ["--seeds", "100"], "crashes": ["--seeds", "200"]}
-OPERATIONS = {"model_model_test": 100000, "model_observer_test": 4000, "model_replay_test": 2000,
-              "model_crash_test": 80}
+ARGUMENTS = {"simulate": ["--seeds", "100"]}
+OPERATIONS = {"model_model_test": 100000, "model_observer_test": 4000, "model_replay_test": 2000}
 
 # A program with a mutant may take TIME_MIN_S and TIME_FACTOR times its usual time. Its address
 # space has a limit, too, because a mutant may never stop to allocate.

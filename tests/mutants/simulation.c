@@ -3,7 +3,7 @@
  *
  *   simulation [--seeds N] [NAME...]
  *
- *   --seeds N    give up on a bug after so many seeds (200)
+ *   --seeds N    give up on a bug after so many seeds (500)
  *   NAME...      only these
  *
  * Prints a table of the promise that found each bug, the seed, and the steps of the shortest
@@ -80,7 +80,7 @@ is_wanted(const struct row *row, int argc, char **argv, int from)
 int
 main(int argc, char **argv)
 {
-    uint64_t seeds = 200;
+    uint64_t seeds = 500;
     bool all = true;
     int names = 1;
 

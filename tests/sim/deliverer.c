@@ -28,6 +28,16 @@ write_lent(struct sim *sim, const struct store_delivery *d)
             d->queue.project.data, d->failed);
 }
 
+static int
+place_of_delivery(const struct store_delivery *d)
+{
+    for (int i = 0; i < PLACES; i++)
+        if (bytes_equal_str(d->queue.project, place_project(i)) &&
+            bytes_equal_str(d->queue.name, place_name(i)))
+            return i;
+    return NOWHERE;
+}
+
 /* Takes one; false: there is none, or no room for it, or a promise is broken. */
 static bool
 take(struct sim *sim, bool settled)
@@ -51,7 +61,7 @@ take(struct sim *sim, bool settled)
     if (!told)
         return verdict_break(&sim->verdict, PROMISE_NOBODY_HELD_UP,
                              "there is something to deliver, and nobody was told");
-    return judge_lent(&by, d);
+    return judge_lent(&by, d) && crash_delivers(sim, d->lsn, place_of_delivery(d));
 }
 
 /* Gives one of those back. */
@@ -65,18 +75,15 @@ give(struct sim *sim, struct random *r, size_t which, enum store_outcome outcome
     int64_t now_ms = sim->server.now_ms;
     int64_t again_ms = now_ms + random_of(r, 0, 1, 50, 5000, 70000);
     struct trouble trouble = sim_trouble(sim);
-    int place = NOWHERE;
+    int place = place_of_delivery(d);
     bool starved;
 
-    for (int i = 0; i < PLACES; i++)
-        if (bytes_equal_str(d->queue.project, place_project(i)) &&
-            bytes_equal_str(d->queue.name, place_name(i)))
-            place = i;
     if (outcome == STORE_OUTCOME_GONE)
         trouble.starve = 0; /* the log has to be told */
     if (sim->trace != NULL)
         fprintf(sim->trace, "gives back for %s: %s, again in %" PRId64 " ms\n", id.text,
                 outcomes[outcome], again_ms - now_ms);
+    crash_remember(sim);
     starved = server_give(&sim->server, which, trouble, outcome, again_ms);
     ledger_delivered(&sim->ledger, place, id.text, outcome, now_ms, again_ms, starved);
 }
@@ -98,7 +105,8 @@ deliverer_act(struct sim *sim, struct actor *a, struct random *r)
 {
     uint64_t rounds = random_of(r, 3, 10, 30);
 
-    for (; rounds > 0 && !sim_broken(sim); rounds--) {
+    /* Without a journal it has nothing to go by. */
+    for (; rounds > 0 && !sim_broken(sim) && !sim->server.lost; rounds--) {
         struct server *s = &sim->server;
 
         history_who(sim, a);

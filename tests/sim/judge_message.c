@@ -45,7 +45,8 @@ is_used(const struct judging *j, size_t at)
     for (size_t i = 0; i < at; i++)
         if (strcmp(ids[i].text, ids[at].text) == 0)
             return true;
-    return ledger_message(j->ledger, j->op->place, ids[at].text) != NULL;
+    return ledger_message(j->ledger, j->op->place, ids[at].text) != NULL ||
+           ledger_fate(j->ledger, j->op->place, ids[at].text) != FATE_UNKNOWN;
 }
 
 static bool

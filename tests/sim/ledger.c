@@ -135,6 +135,54 @@ ledger_fini(struct ledger *l)
     free(l->gone);
 }
 
+static void *
+duplicate(const void *items, size_t count, size_t size)
+{
+    void *copy = must(malloc(count * size + 1));
+
+    if (count > 0)
+        memcpy(copy, items, count * size);
+    return copy;
+}
+
+/* The copy's messages are held by the copies of claims. */
+static void
+copy_queue(struct ledger *to, const struct ledger *from, int place)
+{
+    struct known_queue *q = &to->queues[place];
+    const struct known_queue *was = &from->queues[place];
+
+    q->messages = duplicate(was->messages, was->count, sizeof(*q->messages));
+    q->posts = duplicate(was->posts, was->post_count, sizeof(*q->posts));
+    q->cap = was->count;
+    q->post_cap = was->post_count;
+    for (size_t i = 0; i < q->count; i++) {
+        const struct known_message *m = was->messages[i];
+
+        q->messages[i] = duplicate(m, 1, sizeof(*m) + m->body_len);
+        for (size_t k = 0; m->claim != NULL && k < from->claim_count; k++)
+            if (from->claims[k] == m->claim)
+                q->messages[i]->claim = to->claims[k];
+    }
+    for (size_t i = 0; i < q->subscription_count; i++)
+        q->subscriptions[i] =
+            duplicate(was->subscriptions[i], 1, sizeof(*q->subscriptions[i]));
+}
+
+void
+ledger_copy(struct ledger *to, const struct ledger *from)
+{
+    *to = *from;
+    to->claims = duplicate(from->claims, from->claim_count, sizeof(*to->claims));
+    to->gone = duplicate(from->gone, from->gone_count, sizeof(*to->gone));
+    to->claim_cap = from->claim_count;
+    to->gone_cap = from->gone_count;
+    for (size_t i = 0; i < to->claim_count; i++)
+        to->claims[i] = duplicate(from->claims[i], 1, sizeof(*to->claims[i]));
+    for (int place = 0; place < PLACES; place++)
+        copy_queue(to, from, place);
+}
+
 /* ---------------------------------------------------------------------- messages */
 
 static void

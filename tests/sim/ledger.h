@@ -163,6 +163,9 @@ struct ledger {
 void ledger_init(struct ledger *l);
 void ledger_fini(struct ledger *l);
 
+/* Makes *to, which is not initialized, the same as *from. */
+void ledger_copy(struct ledger *to, const struct ledger *from);
+
 /* Lets everything end that has ended by now_ms. */
 void ledger_advance(struct ledger *l, int64_t now_ms);
 
@@ -262,8 +265,8 @@ void
 ledger_delivered(struct ledger *l, int place, const char *id, enum store_outcome outcome,
                  int64_t now_ms, int64_t again_ms, bool starved);
 
-/* The server was started again: who was told of so many does not know of them for sure, and
- * queues that are in memory only are empty. */
+/* The server was started again: who was told of so many does not know of them for sure,
+ * queues that are in memory only are empty, and nobody waits. */
 void ledger_restart(struct ledger *l);
 
 /* Bytes of bodies in all queues, with something for each message. */

@@ -156,8 +156,10 @@ ledger_restart(struct ledger *l)
 
         if (q->transient)
             ledger_purge(l, place, STORE_PURGE_MESSAGES);
+        q->line_count = 0;
         for (size_t i = 0; i < q->subscription_count; i++)
             begin_again(q, q->subscriptions[i]);
     }
+    memset(l->dismissed, 0, sizeof(l->dismissed));
     ledger_hurry(l);
 }

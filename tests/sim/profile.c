@@ -73,12 +73,23 @@ draw_waiting(struct profile *p, struct random *r)
         p->names = NAMES;
 }
 
-/* Likewise. Who waits is not there any more after a restart, so these do not. */
+/* Likewise. Posts are so small that the smallest segment has space for some of them. */
 static void
 draw_restarts(struct profile *p, struct random *r)
 {
-    if (random_chance(r, 25) && p->waiting_once == 0)
-        p->restart_once = random_of(r, 5, 20, 100);
+    if (!random_chance(r, 25))
+        return;
+    p->restart_once = random_of(r, 5, 20, 100, 200);
+    p->commit_once = random_of(r, 1, 2, 4, 20);
+    p->checkpoint_once = random_of(r, 0, 4, 10, 50);
+    p->segment_bytes = UINT64_C(65536) << random_below(r, 3);
+    if (random_chance(r, 40)) { /* many segments */
+        p->segment_bytes = 65536;
+        p->body = 1500;
+        p->batch = 10;
+    }
+    p->body = p->body > 400 && p->batch > 10 ? 400 : p->body;
+    p->batch = p->batch > 10 && p->body > 60 ? 10 : p->batch;
 }
 
 /* Likewise: somebody is told of what is posted. */
@@ -100,6 +111,14 @@ draw_subscribers(struct profile *p, struct random *r)
     p->transient_once = random_of(r, 0, 2, 5);
     p->rules.require_confirmation = random_chance(r, 40);
     p->rules.feed_bytes = random_of(r, 0, 0, 600, 4000, 40000);
+    if (p->restart_once > 0 && random_chance(r, 60)) { /* many deliveries a life */
+        p->restart_once = 100;
+        p->fails_once = 40;
+        p->transient_once = 0;
+        p->rules.feed_bytes = 0;
+        p->rules.require_confirmation = false;
+        p->batch = 10;
+    }
 }
 
 static void

@@ -48,11 +48,14 @@ struct profile {
     unsigned dead_letters_once; /* likewise: settings of dead letters */
     unsigned waiting_once;      /* a claim or a pop would rather wait than get nothing */
     unsigned lose_claim_once; /* of claims: the answer cannot be sent: it is given back */
-    unsigned restart_once;    /* it loses power, or is killed; 0: it has no journal */
-    unsigned fails_once;      /* a delivery */
-    unsigned transient_once;  /* of the queues that are made: in memory only */
-    bool testapi;             /* its clock is moved as tests do it */
-    size_t memory;            /* bytes the budget allows; 0: any */
+    unsigned restart_once;    /* the process ends; 0: it has no journal */
+    unsigned commit_once; /* of the answers: the journal commits before anything else */
+    unsigned checkpoint_once;
+    uint64_t segment_bytes;  /* of the journal */
+    unsigned fails_once;     /* a delivery */
+    unsigned transient_once; /* of the queues that are made: in memory only */
+    bool testapi;            /* its clock is moved as tests do it */
+    size_t memory;           /* bytes the budget allows; 0: any */
     int64_t claim_ttl_max, claim_grace_max; /* max_claim_ttl and max_claim_grace */
     struct rules rules;
 };

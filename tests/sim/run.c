@@ -86,19 +86,6 @@ go_on(struct sim *sim, struct random *r)
         sim_round(sim, r, what < 50);
 }
 
-static void
-restart(struct sim *sim, struct random *r)
-{
-    const char *wrong = server_restart(&sim->server, r);
-
-    history_note(sim, "    (the server is started again)\n");
-    sim->tally.restarts++;
-    ledger_advance(&sim->ledger, sim->server.now_ms);
-    ledger_restart(&sim->ledger);
-    if (wrong != NULL)
-        (void)verdict_break(&sim->verdict, PROMISE_SOUND, "%s", wrong);
-}
-
 /* Each kind of decision has dice of its own, so that leaving one out moves no other. */
 static void
 do_step(struct sim *sim, const struct step *step)
@@ -115,8 +102,7 @@ do_step(struct sim *sim, const struct step *step)
         history_note(sim, "    (housekeeping)\n");
         (void)server_housekeep(&sim->server);
     }
-    if (comes_up(&ends, sim->profile->restart_once))
-        restart(sim, &ends);
+    crash_turn(sim, &ends);
     if (sim_broken(sim))
         return;
     actor_act(sim, &sim->actors[step->actor], &acts);
@@ -153,6 +139,7 @@ finish(struct sim *sim)
     struct random r = {sim->profile->seed};
 
     sim->lucky = true;
+    crash_settle(sim, &r);
     sim_drain(sim);
     sim_deliver_all(sim);
     inspect_all(sim);

@@ -7,36 +7,125 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SEGMENT_BYTES = 2 << 20 };
+/* ---------------------------------------------------------------------- the log */
+
+static struct server *
+watched(struct store_log *log)
+{
+    return container_of(log, struct server, watch);
+}
+
+static enum status
+watch_reserve(struct store_log *log, enum store_change_kind kind, bool checkpoint,
+              size_t count, size_t bytes, size_t *space)
+{
+    struct server *s = watched(log);
+    struct store_log *inner = journal_log(s->journal);
+    enum status st = inner->reserve(inner, kind, checkpoint, count, bytes, space);
+
+    s->log_refuses = s->log_refuses || (st != ST_OK && !checkpoint);
+    return st;
+}
 
 static void
+note_lsn(struct server *s, const struct store_queue *q, uint64_t lsn)
+{
+    for (int place = 0; place < PLACES; place++)
+        if (bytes_equal_str(q->name, place_name(place)) &&
+            bytes_equal_str(q->project, place_project(place)))
+            s->place_lsn[place] = lsn;
+}
+
+static uint64_t
+watch_append(struct store_log *log, struct store_change *change, size_t *space)
+{
+    struct server *s = watched(log);
+    struct store_log *inner = journal_log(s->journal);
+    struct store_queue of = change->queue, target = change->target;
+    enum store_change_kind kind = change->kind;
+    uint64_t lsn = inner->append(inner, change, space);
+
+    if (lsn == 0)
+        return 0;
+    s->lsn = lsn;
+    s->kinds[kind]++;
+    if (s->first_lsn == 0)
+        s->first_lsn = lsn;
+    note_lsn(s, &of, lsn);
+    if (kind == STORE_CHANGE_MOVE)
+        note_lsn(s, &target, lsn);
+    return lsn;
+}
+
+static void
+watch_unreserve(struct store_log *log, size_t space)
+{
+    struct store_log *inner = journal_log(watched(log)->journal);
+
+    inner->unreserve(inner, space);
+}
+
+static void
+journal_has_failed(void *arg, const char *text, int error)
+{
+    struct server *s = arg;
+
+    (void)text;
+    (void)error;
+    s->lost = true;
+}
+
+static enum status
 open_journal(struct server *s, const struct profile *p)
 {
-    struct journal_config config = {.disk = sim_disk_open(s->disk),
-                                    .segment_bytes = SEGMENT_BYTES,
+    struct journal_config config = {.segment_bytes = p->segment_bytes,
                                     .test_api = s->testapi != NULL,
                                     .seeded = true,
-                                    .seed = p->seed + s->starts};
-    char error[JOURNAL_ERROR_CAP];
+                                    .seed = p->seed + s->starts,
+                                    .failed = journal_has_failed,
+                                    .failed_arg = s};
+    enum status st;
 
-    if (journal_open(&config, &s->journal, error) != ST_OK)
-        abort();
+    s->process = config.disk = sim_disk_open(s->disk);
+    s->watch = (struct store_log){
+        .reserve = watch_reserve, .append = watch_append, .unreserve = watch_unreserve};
+    memset(s->place_lsn, 0, sizeof(s->place_lsn));
+    s->lsn = 0;
+    s->lost = false;
+    st = journal_open(&config, &s->journal, s->error);
+    if (st != ST_OK)
+        s->journal = NULL;
+    return st;
 }
 
-/* The store is what it was when the last answer was read. */
-static void
-recover(struct server *s)
+static enum status
+recover(struct server *s, int64_t wall_ms)
 {
-    struct journal_recovery recovery = {.now_ms = s->now_ms, .accept_clock = true};
+    struct journal_metrics metrics;
+    enum status st;
 
-    s->refuses = journal_recover(s->journal, s->store, &recovery, s->error) != ST_OK;
+    s->recovery = (struct journal_recovery){.now_ms = wall_ms, .accept_clock = true};
+    st = journal_recover(s->journal, s->store, &s->recovery, s->error);
+    if (st != ST_OK)
+        return st;
+    journal_metrics(s->journal, &metrics);
+    s->recovered = metrics.durable;
+    if (s->lsn < s->recovered)
+        s->lsn = s->recovered;
+    s->now_ms = s->recovery.now_ms;
+    return ST_OK;
 }
 
-static void
-commit(struct server *s)
+bool
+server_commit(struct server *s)
 {
-    while (s->journal != NULL && journal_step(s->journal))
-        continue;
+    return s->journal != NULL && journal_step(s->journal);
+}
+
+enum store_durability
+server_durability(const struct server *s, uint64_t lsn)
+{
+    return store_log_durability(s->journal == NULL ? NULL : journal_log(s->journal), lsn);
 }
 
 static void
@@ -56,8 +145,8 @@ open_testapi(struct server *s)
     clock_init_manual(testapi_clock(s->testapi), s->now_ms);
 }
 
-static void
-open_store(struct server *s, const struct profile *p)
+static enum status
+open_store(struct server *s, const struct profile *p, int64_t wall_ms)
 {
     struct engine_config config = {
         .mem = s->mem,
@@ -70,20 +159,18 @@ open_store(struct server *s, const struct profile *p)
         .seeded = true,
         .seed = p->seed + s->starts,
     };
+    enum status st = s->disk == NULL ? ST_OK : open_journal(s, p);
 
-    if (s->disk != NULL)
-        open_journal(s, p);
     if (s->journal != NULL)
-        config.log = journal_log(s->journal);
+        config.log = &s->watch;
     if (s->testapi != NULL)
         config.log = testapi_log(s->testapi, config.log);
     if (engine_open(&config, &s->store) != ST_OK)
         abort();
     if (s->testapi != NULL)
         testapi_attach(s->testapi, s->store, count_move, s);
-    if (s->journal != NULL)
-        recover(s);
     s->starts++;
+    return s->journal == NULL ? st : recover(s, wall_ms);
 }
 
 static void
@@ -116,18 +203,28 @@ tell_deliverer(struct store_listener *listener, enum store_news news)
     return NULL;
 }
 
-static void
-open_all(struct server *s, const struct profile *p)
+enum status
+process_start(struct server *s, int64_t wall_ms)
 {
+    const struct profile *p = s->profile;
+    int64_t now_ms = s->now_ms;
+    enum status st;
+
+    s->now_ms = wall_ms;
     if (p->testapi)
         open_testapi(s);
-    open_store(s, p);
+    st = open_store(s, p, wall_ms);
+    if (st != ST_OK)
+        s->now_ms = now_ms;
+    else if (s->testapi != NULL)
+        clock_init_manual(testapi_clock(s->testapi), s->now_ms);
     open_api(s, p);
     s->delivery_told = true;
     s->deliverer.notify = tell_deliverer;
     store_delivery_watch(s->store, &s->deliverer);
     api_caller_init(&s->caller, s->api, s->mem, s->now_ms);
     api_caller_init(&s->peeper, s->api, s->mem, s->now_ms);
+    return st;
 }
 
 void
@@ -145,7 +242,8 @@ server_begin(struct server *s, const struct profile *p)
     buf_init(&s->body, s->own);
     if (p->restart_once > 0)
         s->disk = sim_disk_new(p->seed);
-    open_all(s, p);
+    if (process_start(s, s->now_ms) != ST_OK)
+        abort();
 }
 
 /* Returns how many allocations there had been. */
@@ -156,10 +254,12 @@ trouble_begins(struct server *s, struct trouble trouble)
 
     mem_set_budget(s->mem, trouble.tight ? 1 : 0);
     mem_fail_nth(s->mem, trouble.starve);
+    s->log_refuses = false;
+    memset(s->kinds, 0, sizeof(s->kinds));
     return attempts;
 }
 
-/* True if the allocation that was to fail was reached. */
+/* True if the allocation that was to fail was reached, or the log has refused a change. */
 static bool
 trouble_ends(struct server *s, struct trouble trouble, uint64_t attempts)
 {
@@ -167,7 +267,7 @@ trouble_ends(struct server *s, struct trouble trouble, uint64_t attempts)
 
     mem_fail_nth(s->mem, 0);
     mem_set_budget(s->mem, 0);
-    return trouble.starve != 0 && reached;
+    return (trouble.starve != 0 && reached) || s->log_refuses;
 }
 
 static bool
@@ -208,26 +308,22 @@ close_all(struct server *s)
     return mem_used(s->mem) == 0;
 }
 
-const char *
-server_restart(struct server *s, struct random *r)
+bool
+process_end(struct server *s, enum server_end how)
 {
     bool clean;
 
-    if (random_chance(r, 50))
-        journal_checkpoint(s->journal);
-    if (random_chance(r, 50))
-        commit(s);
-    if (random_chance(r, 30))
+    if (how == END_KILLED)
         sim_disk_kill(s->disk);
-    else if (random_chance(r, 50))
+    else if (how == END_TORN)
         sim_disk_crash(s->disk);
-    else
+    else if (how == END_LOSING_ALL)
         sim_disk_crash_losing_all(s->disk);
     clean = close_all(s);
-    open_all(s, s->profile);
-    if (s->refuses)
-        return s->error;
-    return clean ? NULL : "memory is left at the end";
+    if (how == END_PEACE)
+        disk_shut(s->process);
+    s->wakeup_due = false;
+    return clean;
 }
 
 bool
@@ -275,7 +371,6 @@ server_do(struct server *s, const struct operation *op, struct trouble trouble,
     (void)api_call_bytes(&s->caller, api_method(bytes_str(method)), buf_view(&s->target),
                          s->body.len == 0 ? BYTES_NONE : buf_view(&s->body));
     *starved = trouble_ends(s, trouble, attempts);
-    commit(s);
     s->last = (struct exchanged){.method = method,
                                  .project = place_project(op->place),
                                  .target = buf_view(&s->target),
@@ -434,10 +529,7 @@ bool
 server_give(struct server *s, size_t which, struct trouble trouble,
             enum store_outcome outcome, int64_t again_ms)
 {
-    bool starved = take_back(s, which, trouble, outcome, again_ms);
-
-    commit(s);
-    return starved;
+    return take_back(s, which, trouble, outcome, again_ms);
 }
 
 bool

@@ -4,8 +4,8 @@
  * Requests that wait are parked, as a front end does it: listeners take notes, and when the
  * API is asked again is for the simulation to choose.
  *
- * In some seeds it has a journal on a simulated disk, and is restarted: what was answered
- * must be true then as well. Answers that wait for a commit are tests/crash's business.
+ * In some seeds it has a journal on a simulated disk. The simulation chooses when the journal
+ * commits, and how the process ends (sim/crash.h).
  */
 #ifndef TESTS_SIM_SERVER_H
 #define TESTS_SIM_SERVER_H
@@ -42,6 +42,9 @@ struct exchanged {
 
 enum { LENT_MAX = 24 };
 
+/* How a process ends. */
+enum server_end { END_TORN, END_LOSING_ALL, END_KILLED, END_PEACE };
+
 struct server {
     const struct profile *profile; /* borrowed */
     struct mem *mem;
@@ -53,10 +56,18 @@ struct server {
     struct request move;     /* that is under way */
     uint64_t moved;          /* so often it said so */
     struct sim_disk *disk;   /* NULL: it has no journal */
-    struct journal
-        *journal; /* what an answer tells of is durable when the answer is read */
+    struct disk *process;    /* the disk, as the process has it */
+    struct journal *journal;
+    struct store_log watch;     /* between the store and the journal: it fills in this: */
+    uint64_t lsn;               /* of the last change in the log */
+    uint64_t first_lsn;         /* of the first since sim/crash.h has reset it; 0: none */
+    uint64_t place_lsn[PLACES]; /* likewise, of each queue */
+    unsigned kinds[STORE_CHANGE_KINDS]; /* changes in this request, by kind */
+    bool log_refuses;                   /* the log has refused a change in this request */
+    bool lost; /* the journal has failed: nothing becomes durable */
+    struct journal_recovery recovery;
+    uint64_t recovered; /* LSN at which the log ended when it started */
     uint64_t starts;
-    bool refuses; /* it was not able to start: error[] */
     char error[JOURNAL_ERROR_CAP];
     struct api *api;
     struct api_caller caller;
@@ -85,11 +96,17 @@ struct trouble {
 
 void server_begin(struct server *s, const struct profile *p);
 
-/*
- * It loses power, or is killed, and is started again; nobody waits meanwhile. Returns what
- * is wrong then, or NULL.
- */
-const char *server_restart(struct server *s, struct random *r);
+/* The process ends. False if it has not given back all its memory. */
+bool process_end(struct server *s, enum server_end how);
+
+/* The next one starts when the wall clock shows this; s->now_ms is its time then. If it
+ * cannot, s->error says why, and it has to be stopped. */
+enum status process_start(struct server *s, int64_t wall_ms);
+
+/* Commits once; false: there was nothing to do, or the journal is lost. */
+bool server_commit(struct server *s);
+
+enum store_durability server_durability(const struct server *s, uint64_t lsn);
 
 /* Closes it; false if it has not given back all its memory. */
 bool server_close(struct server *s);

@@ -36,6 +36,7 @@ void
 sim_close(struct sim *sim)
 {
     ledger_fini(&sim->ledger);
+    crash_fini(sim);
     if (!server_close(&sim->server))
         (void)verdict_break(&sim->verdict, PROMISE_SOUND,
                             "the store did not give back all its memory");
@@ -137,8 +138,10 @@ perform(struct sim *sim, const struct operation *op, struct trouble trouble,
                         .tight = trouble.tight,
                         .verdict = &sim->verdict,
                         .waiter = NOBODY};
-    bool sound = server_do(&sim->server, op, trouble, answer, &j.starved);
+    bool sound;
 
+    crash_remember(sim);
+    sound = server_do(&sim->server, op, trouble, answer, &j.starved);
     j.body_bytes = sim->server.body.len;
     sim_judge(sim, &j, trouble, sound);
 }
@@ -285,6 +288,7 @@ sim_loses_claim(struct sim *sim, const struct operation *op, const struct answer
     for (size_t i = 0; c == NULL && operation_place(op, i) != NOWHERE; i++)
         c = ledger_claim(&sim->ledger, operation_place(op, i), answer->location.text);
     uncount = random_chance(&sim->luck, 50);
+    crash_remember(sim);
     server_give_back(&sim->server, uncount);
     ledger_give_back(&sim->ledger, c, uncount);
     history_note(sim, uncount
@@ -314,7 +318,7 @@ sim_request(struct sim *sim, struct actor *who, struct operation *op,
         sim_inspect_refused(sim, op);
     if (cut == CUT_NOT && sim_loses_claim(sim, op, answer))
         return false;
-    return cut == CUT_NOT && !sim_broken(sim);
+    return cut == CUT_NOT && crash_sends(sim, who, op, answer) && !sim_broken(sim);
 }
 
 /* ---------------------------------------------------------------------- choices */

@@ -8,6 +8,7 @@
 #define TESTS_SIM_SIM_H
 
 #include "sim/actor.h"
+#include "sim/crash.h"
 #include "sim/plan.h"
 #include "sim/server.h"
 #include "sim/tally.h"
@@ -25,6 +26,7 @@ struct sim {
     uint64_t bodies;    /* given out so far: every body is another one */
     struct random luck; /* of the step: what goes wrong with its requests */
     bool lucky;         /* nothing does */
+    struct crashes crashes;
     struct tally tally; /* of all requests */
     uint64_t digest;    /* of all answers: two runs of a plan have the same */
     FILE *trace;        /* NULL: none is written */

@@ -132,11 +132,12 @@ print_metrics(const struct options *o, const struct outcome *total, int64_t took
     double minutes = (double)took_ns / 6e10;
 
     printf("%" PRIu64 " seeds from %" PRIu64 ", %zu steps, %" PRIu64 " requests, %" PRIu64
-           " restarts, %" PRIu64 " deliveries, %" PRIu64
+           " restarts (%" PRIu64 " lost changes), %" PRIu64 " held answers, %" PRIu64
+           " deliveries, %" PRIu64
            " moves of the clock, %.0f simulated hours, digest %016" PRIx64 "\n",
            o->seeds, o->seed, total->steps, total->tally.requests, total->tally.restarts,
-           total->tally.lent, total->tally.moves, (double)total->simulated_ms / 3.6e6,
-           total->digest);
+           total->tally.undone, total->tally.held, total->tally.lent, total->tally.moves,
+           (double)total->simulated_ms / 3.6e6, total->digest);
     printf("in %.1f s: %.0f requests and %.0f simulated hours a minute\n", minutes * 60,
            (double)total->tally.requests / minutes,
            (double)total->simulated_ms / 3.6e6 / minutes);

@@ -26,6 +26,8 @@ tally_add(struct tally *to, const struct tally *from)
 {
     to->requests += from->requests;
     to->restarts += from->restarts;
+    to->undone += from->undone;
+    to->held += from->held;
     to->lent += from->lent;
     to->moves += from->moves;
     for (int i = 0; i < OP_COUNT; i++) {

@@ -11,6 +11,8 @@
 struct tally {
     uint64_t requests;
     uint64_t restarts;                        /* of the server */
+    uint64_t undone;                          /* of those: changes were lost */
+    uint64_t held;                            /* answers that waited for the journal */
     uint64_t lent;                            /* deliveries */
     uint64_t moves;                           /* of the clock, by the test API */
     uint64_t done[OP_COUNT], empty[OP_COUNT]; /* 200 and 201; 204 */

@@ -56,7 +56,7 @@ answered(struct sim *sim, int waiter, const struct answer *answer, bool gone)
         history_note(sim, "      (the answer is lost on its way)\n");
         gone = true;
     }
-    if (!gone)
+    if (!gone && crash_sends(sim, &sim->actors[waiter], &op, answer))
         actor_hear(&sim->actors[waiter], &op, answer);
     server_end(&sim->server, waiter);
     if (answer->code == 503)
@@ -86,12 +86,21 @@ ask(struct sim *sim, int waiter, const struct operation *op, enum waiting_end en
     history_who(sim, &sim->actors[waiter]);
     if (end != WAITING_ON)
         history_note(sim, j.gone ? "(has hung up) " : "(for the last time) ");
+    crash_remember(sim);
     sound = server_ask(&sim->server, waiter, op, end, trouble, &answer, &j.starved);
     j.waits = p->waits;
     j.body_bytes = p->body.len;
     sim_judge(sim, &j, trouble, sound);
     if (!sim_broken(sim) && !p->waits)
         answered(sim, waiter, &answer, j.gone);
+    if (!sim_broken(sim) && p->waits && j.starved) {
+        /* Without memory for all that it wants, it may wait for less: it asks again. */
+        bool lucky = sim->lucky;
+
+        sim->lucky = true;
+        ask(sim, waiter, NULL, WAITING_ON);
+        sim->lucky = lucky;
+    }
 }
 
 void
