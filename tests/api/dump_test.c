@@ -229,6 +229,8 @@ START_TEST(a_line_that_is_wrong_loads_nothing)
     ck_assert_uint_eq(count(dump(""), "\n"), 1);
     load("{\"project\":\"p\",\"queue\":\"q\",\"message\":{\"body\":1}}", 409);
     ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "no earlier line creates it"));
+    ck_api(&f, "POST", "/claimd/load?replace=nonsense", QUEUE, 400, NULL);
+    ck_assert_uint_eq(count(dump(""), "\n"), 1);
     f.c.body_too_large = true;
     load("{}", 413);
 }
@@ -254,14 +256,18 @@ END_TEST
 
 START_TEST(when_memory_runs_out_a_piece_is_loaded_or_not)
 {
-    const char *lines =
-        "{\"project\":\"480924\",\"queue\":\"q\"}\n"
-        "{\"project\":\"480924\",\"queue\":\"q\",\"message\":{\"body\":1}}";
+    enum { MESSAGES = 40 }; /* their records take more than a block of the arena */
+    const char *lines = QUEUE;
     uint64_t attempts, nth = 1;
     int code;
 
     if (api_fixture_on_redis())
         return; /* there a piece may be loaded though its answer has no memory: "Outcome unknown" */
+    for (int i = 0; i < MESSAGES; i++)
+        lines = join(lines,
+                     "{\"project\":\"480924\",\"queue\":\"q\","
+                     "\"message\":{\"body\":1}}\n",
+                     SIZE_MAX);
     for (;; nth++) {
         attempts = mem_attempts(f.mem);
         mem_fail_nth(f.mem, nth);

@@ -106,6 +106,25 @@ START_TEST(every_way_of_reading_shows_the_clear_body)
 }
 END_TEST
 
+START_TEST(a_dump_has_the_sealed_bodies_and_can_be_loaded)
+{
+    struct api_fixture f;
+    const char *lines;
+
+    open_encrypting(&f);
+    ck_api(&f, "POST", "/v2/queues/q/messages", SECRETS, 201, NULL);
+    ck_api(&f, "GET", "/claimd/dump", NULL, 200, NULL);
+    lines = api_text(&f, "%s", api_answer(&f.c));
+    ck_assert_ptr_null(strstr(lines, "secret"));
+    ck_api(&f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
+    ck_api(&f, "POST", "/claimd/load", lines, 200, NULL);
+    ck_sealed(&f, 2);
+    ck_api(&f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":\"secret\""));
+    api_fixture_close(&f);
+}
+END_TEST
+
 START_TEST(old_versions_post_into_it_too)
 {
     struct api_fixture f;

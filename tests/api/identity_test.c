@@ -109,6 +109,7 @@ START_TEST(v3_answers_a_login_with_a_token_and_a_catalog)
 
     open_stub(&f, NULL);
     (void)become_ann(&f, "a/b");
+    ck_api_header(&f, "Vary", "X-Auth-Token");
     ck_assert_str_eq(api_pick(&f, "token.user.name"), "ann");
     ck_assert_str_eq(api_pick(&f, "token.project.id"), "a/b");
     ck_assert_str_eq(api_pick(&f, "token.issued_at"), "2026-01-31T12:00:00Z");

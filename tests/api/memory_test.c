@@ -471,6 +471,25 @@ START_TEST(a_subscription_is_changed_or_not_without_memory)
 }
 END_TEST
 
+START_TEST(an_api_without_memory_is_not_opened)
+{
+    struct api_config config = {.limits = api_limits_default, .mem = mem_new(0)};
+    enum status st = ST_NO_MEMORY;
+    struct api *api = NULL;
+    uint64_t nth = 0;
+
+    while (st != ST_OK) {
+        mem_fail_nth(config.mem, ++nth);
+        st = api_new(&config, &api);
+        mem_fail_nth(config.mem, 0);
+        ck_assert_int_eq(st, api == NULL ? ST_NO_MEMORY : ST_OK);
+    }
+    ck_assert_uint_gt(nth, 3);
+    api_free(api);
+    mem_destroy(config.mem);
+}
+END_TEST
+
 START_TEST(a_request_that_one_allocation_fails_changes_nothing)
 {
     sweep_all(false);

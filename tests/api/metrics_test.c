@@ -22,6 +22,7 @@ ck_line(struct api_fixture *f, const char *line)
 START_TEST(queues_are_told_by_name_and_the_rest_together)
 {
     struct api_fixture f;
+    size_t samples = 0;
 
     api_fixture_open(&f);
     post(&f, "a");
@@ -40,7 +41,12 @@ START_TEST(queues_are_told_by_name_and_the_rest_together)
     ck_assert_ptr_null(strstr(api_answer(&f.c), "queue=\"d\""));
     ck_assert_ptr_null(strstr(api_answer(&f.c), "age_seconds{project=\"\""));
     ck_line(&f, "claimd_messages_posted_total 5");
+    ck_line(&f, "claimd_message_wait_seconds_count 0");
     ck_line(&f, "claimd_queues 5");
+    for (const char *at = api_answer(&f.c);
+         (at = strstr(at, "\nclaimd_queue_messages{")) != NULL; at++)
+        samples++;
+    ck_assert_uint_eq(samples, 3 * (API_FIXTURE_SHOWN + 1)); /* one for each state */
     api_fixture_close(&f);
 }
 END_TEST

@@ -567,6 +567,30 @@ START_TEST(a_state_that_the_store_refuses_leaves_the_old_one)
     f.store->state = real_state;
     ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "lines 3 to 3, of queue \\\"t\\\": "));
     ck_assert_ptr_null(strstr(api_answer(&f.c), "loaded"));
+    ck_assert_ptr_null(strstr(api_answer(&f.c), "restored"));
     ck_assert_str_eq(state(), before);
+}
+END_TEST
+
+static enum status
+apply_nothing(struct store *s, struct store_op *op, const struct store_queue *queue,
+              const struct store_record *records, size_t count)
+{
+    (void)s, (void)op, (void)queue, (void)records, (void)count;
+    return ST_PROJECT_BYTES;
+}
+
+START_TEST(a_response_tells_that_the_old_state_could_not_be_restored)
+{
+    struct store_state_vtable refusing = *f.store->state;
+
+    post("a", "{'messages':[{'body':1,'ttl':300}]}");
+    real_state = f.store->state;
+    refusing.apply = apply_nothing;
+    f.store->state = &refusing;
+    ck_api(&f, "PUT", STATE, json("{'queue':'b'}"), 409, NULL);
+    f.store->state = real_state;
+    ck_assert_ptr_nonnull(
+        strstr(api_answer(&f.c), ". Part of the old state was not restored"));
 }
 END_TEST

@@ -200,6 +200,9 @@ START_TEST(the_clock_is_stopped_started_and_set)
     ck_assert(clock_stands(testapi_clock(f.testapi)));
     ck_api(&f, "PUT", "/claimd/clock", "{\"ahead_seconds\":1}", 400,
            "Invalid API request");
+    ck_api(&f, "GET", "/claimd/history?event=clock_moved", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(&f, "history.0.text"), "running");
+    ck_assert_str_eq(api_pick(&f, "history.1.text"), "frozen, ahead by 2000000000 s");
 }
 END_TEST
 

@@ -9,6 +9,7 @@
 #include "claimd/base/lock.h"
 #include "claimd/ds/seqmap.h"
 #include "support/dead_letters.h"
+#include "support/subscriptions.h"
 
 #include <stdio.h>
 
@@ -164,6 +165,22 @@ START_TEST(a_claim_whose_stock_was_used_up_while_letters_moved_is_made_all_the_s
     expect_only_in(&f, 63, "graves");
     release(&f, claim);
     release(&f, first);
+    fixture_close(&f);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- subscriptions */
+
+START_TEST(a_subscription_whose_queue_goes_while_it_is_changed_is_not_found)
+{
+    struct store_id id;
+    struct fixture f;
+
+    fixture_open(&f, ENGINE);
+    id = subscribe(&f, "http://a", 600);
+    in_gap(&f, 0, delete_queue);
+    ck_assert_status(change(&f, id, "http://b", NULL, STORE_UNSET), ST_NOT_FOUND);
+    ck_assert(gap.then == NULL);
     fixture_close(&f);
 }
 END_TEST

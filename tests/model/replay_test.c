@@ -577,6 +577,39 @@ START_TEST(a_message_without_a_number_is_refused)
 }
 END_TEST
 
+START_TEST(a_subscription_that_makes_no_sense_is_refused)
+{
+    static const struct store_subscription_record good = {
+        .id = {"abcdefabcdef000000000007"},
+        .number = 7,
+        .subscriber = BYTES_LIT("http://a"),
+        .options = BYTES_LIT("{}"),
+        .ttl_s = 60};
+    struct store_subscription_record rows[] = {good, good, good, good, good, good};
+    static struct tale t;
+
+    rows[1].number = 0;
+    rows[2].number = 8; /* not that of the id */
+    rows[3].ttl_s = 0;
+    rows[4].ttl_s = INT64_MAX / 2000;
+    rows[5].pending = STORE_PENDING_UNSUBSCRIBED + 1;
+    begin_tale(&t, 1, 0, 0);
+    ck_assert_status(replay_queue(t.story.f.store, 1, 0), ST_OK);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct store_change change = {.kind = STORE_CHANGE_SUBSCRIPTION,
+                                      .tag = 1,
+                                      .now_ms = START_MS,
+                                      .subscription = &rows[i],
+                                      .next = next_none};
+
+        ck_assert_msg(store_replay(durable_of(t.story.f.store), &change) ==
+                          (i == 0 ? ST_OK : ST_BAD_VALUE),
+                      "%zu", i);
+    }
+    end_tale(&t);
+}
+END_TEST
+
 START_TEST(a_transient_queue_that_is_lent_no_numbers_does_not_begin_anew)
 {
     struct store_settings settings = STORE_SETTINGS_INIT;

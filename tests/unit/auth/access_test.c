@@ -1,5 +1,6 @@
 #include "claimd/auth/access.h"
 #include "support/arena_fixture.h"
+#include "support/fake_keystone.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +54,9 @@ ask_with(const struct certificate *certificate, const char *token, const char *p
          enum action action)
 {
     static char text[512];
+    struct access_proof proof = {.verdict = NULL};
     const struct access_request request = {.token = bytes_str(token),
+                                           .proof = &proof,
                                            .certificate = certificate,
                                            .project = bytes_str(project),
                                            .action = action,
@@ -64,6 +67,7 @@ ask_with(const struct certificate *certificate, const char *token, const char *p
 
     reason_init(&why);
     st = access_ask(access_under_test, &request, &f.arena, &caller, &why);
+    access_proof_drop(&proof);
     if (st == ST_OK)
         (void)snprintf(text, sizeof(text), "%s %s %s", caller.name.data,
                        role_name(caller.role),
@@ -217,10 +221,14 @@ END_TEST
 START_TEST(out_of_memory_changes_nothing)
 {
     struct policy policy = policy_default;
+    struct access *other;
     struct reason why;
     size_t bad_line;
     uint64_t nth = 0;
 
+    mem_fail_nth(f.mem, 1);
+    ck_assert_int_eq(access_new(f.mem, &other), ST_NO_MEMORY);
+    mem_fail_nth(f.mem, 0);
     line("a", "worker", "p", "never", "1");
     take_lines();
     buf_reset(&f.out, SIZE_MAX);
@@ -300,5 +308,39 @@ START_TEST(two_credentials_at_a_time_are_one_too_many)
     ck_assert_str_eq(ask_with(&unknown, "1", "p", ACTION_HOME_GET), "t admin -");
     ck_assert_str_eq(ask_with(&unknown, "2", "p", ACTION_HOME_GET),
                      "UNAUTHORIZED: the token is unknown");
+}
+END_TEST
+
+START_TEST(a_caller_of_keystone_has_the_greatest_of_its_roles)
+{
+    static const struct {
+        const char *token, *result;
+    } rows[] = {
+        {"reader@p", "ann reader p"},
+        {"reader,member@p", "ann worker p"},
+        {"admin,reader@p", "ann admin p"},
+        {"stranger@p",
+         "FORBIDDEN: none of the roles of the token is known to this server"},
+        {"member@", "FORBIDDEN: the token is not for a project"},
+        {"member@q", "FORBIDDEN: the token is not for the project \"p\""},
+    };
+    static struct fake_keystone fake;
+    const struct keystone_config config = {.mem = f.mem,
+                                           .wire = &fake.wire,
+                                           .roles = fake_keystone_roles,
+                                           .cache_ms = 60000,
+                                           .cache_tokens = 16,
+                                           .timeout_ms = 60000};
+    struct keystone *keystone;
+
+    fake_keystone_init(&fake);
+    ck_assert_int_eq(keystone_new(&config, &keystone), ST_OK);
+    access_use_keystone(access_under_test, keystone);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        ck_assert_str_eq(ask(rows[i].token, "p", ACTION_COUNT), rows[i].result);
+    ck_assert_ptr_nonnull(
+        strstr(ask("reader,member@p", "p", ACTION_QUEUES_PURGE), "for the role worker"));
+    keystone_free(keystone);
+    fake_keystone_fini(&fake);
 }
 END_TEST

@@ -1,5 +1,8 @@
 #include "claimd/auth/keystone.h"
 #include "support/arena_fixture.h"
+#include "support/hook_sink.h"
+
+#include <stdio.h>
 
 START_TEST(an_address_is_a_host_and_a_path_that_ends_with_v3)
 {
@@ -101,5 +104,32 @@ START_TEST(without_a_token_of_ours_nobody_is_asked)
     ck_assert_int_eq(ask_nobody(wire, &why), ST_UNAVAILABLE);
     ck_assert_str_eq(why.text, "there is no token");
     keystone_wire_close(wire);
+}
+END_TEST
+
+START_TEST(keystone_receives_both_tokens)
+{
+    struct hook_sink *sink = hook_sink_open();
+    char url[64];
+    const struct keystone_wire_config config = {
+        .mem = f.mem, .url = url, .service_token = give_token};
+    struct keystone_wire *wire;
+    struct reason why;
+    const char *request;
+    int code = 0;
+
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/v3", hook_sink_port(sink));
+    ck_assert_int_eq(keystone_wire_open(&config, &wire, &why), ST_OK);
+    ck_assert_int_eq(wire->ask(wire, bytes_str("theirs"), 60000, &code, &f.out, &why),
+                     ST_OK);
+    ck_assert_int_eq(code, 200);
+    expect_written("ok");
+    request = hook_sink_request(sink, "/v3/auth/tokens", 0);
+    ck_assert_ptr_nonnull(strstr(request, "/v3/auth/tokens?nocatalog HTTP/1.1\r\n"));
+    ck_assert_ptr_nonnull(strstr(request, "\r\nAccept: application/json\r\n"));
+    ck_assert_ptr_nonnull(strstr(request, "\r\nX-Auth-Token: service\r\n"));
+    ck_assert_ptr_nonnull(strstr(request, "\r\nX-Subject-Token: theirs\r\n"));
+    keystone_wire_close(wire);
+    hook_sink_close(sink);
 }
 END_TEST

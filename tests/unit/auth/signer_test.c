@@ -149,7 +149,9 @@ START_TEST(keys_that_cannot_be_taken_change_nothing)
 END_TEST
 
 /* By an HMAC of somebody else, likewise. */
-#define VOUCHED_BY_KEY   "v1,zGAPGBlM3ZQ420YhP4w9ekE/wStdxLzObpA98ii4vR0="
+#define VOUCHED_BY_KEY "v1,zGAPGBlM3ZQ420YhP4w9ekE/wStdxLzObpA98ii4vR0="
+#define VOUCHED_SHORT                                                                    \
+    "v1,CppBCLb2V/zQILn07RdiKVDsijjPb9QqNbC+4vMXzXk=" /* of one byte each */
 #define VOUCHED_BY_OTHER "v1,PPaTi/WYcVuJWJwO6hzzrsTJBN9+6NeZ+EZSxDupeew="
 
 START_TEST(a_web_hook_is_vouched_for_by_each_key)
@@ -158,12 +160,18 @@ START_TEST(a_web_hook_is_vouched_for_by_each_key)
                                     .id = BYTES_LIT("5-7"),
                                     .body = BYTES_LIT("{\"a\":1}"),
                                     .sent_s = 1700000000};
+    const struct webhook one_byte_each = {.project = BYTES_LIT("p"),
+                                          .id = BYTES_LIT("5"),
+                                          .body = BYTES_LIT("1"),
+                                          .sent_s = 1700000000};
     struct signer *s = with_keys(KEY);
     struct webhook changed[] = {webhook, webhook, webhook, webhook};
     char out[WEBHOOK_SIGNATURES_CAP];
 
     ck_assert_int_eq(signer_sign_webhook(s, &webhook, out), ST_OK);
     ck_assert_str_eq(out, VOUCHED_BY_KEY);
+    ck_assert_int_eq(signer_sign_webhook(s, &one_byte_each, out), ST_OK);
+    ck_assert_str_eq(out, VOUCHED_SHORT);
     changed[0].project = bytes_str("");
     changed[1].id = bytes_str("5-8");
     changed[2].body = bytes_str("{\"a\":2}");

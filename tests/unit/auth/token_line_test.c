@@ -25,6 +25,8 @@ START_TEST(a_line_is_read_as_it_was_written)
     static const char *const lines[] = {
         "invoices worker billing,archive 2027-03-31T00:00:00Z " DIGEST "\n",
         "pages.and_more-9 admin * never " DIGEST "\n",
+        "1234567890123456789012345678901234567890123456789012345678901234 admin * "
+        "never " DIGEST "\n",
         "r reader \xc3\xa4 1970-01-01T00:00:00Z " DIGEST "\n"};
     struct token_line line;
     struct reason why;

@@ -394,6 +394,9 @@ without_memory(struct sim_disk *journal, size_t i, uint64_t total)
         memory.armed = false;
         reached = memory.seen >= nth;
         ck_assert_msg(reached || st == ST_OK, "deed %zu: %s", i, deed.error);
+        /* It is no damage of the journal. */
+        ck_assert_msg(st == ST_OK || st == ST_NO_MEMORY || st == ST_IO,
+                      "deed %zu: %s: %s", i, status_name(st), deed.error);
         if (st != ST_OK)
             (void)snprintf(deed.error, sizeof(deed.error), "%s", status_text(st));
         told += st != ST_OK;

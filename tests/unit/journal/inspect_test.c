@@ -804,6 +804,9 @@ LOOP_TEST(a_journal_is_copied_while_it_is_written_and_swept, 6)
                                     &linker, &made, w.error),
                      ST_OK);
     after = stats(&w.f).total;
+    ck_assert_uint_gt(made.copied_bytes, (uint64_t)3 * SEGMENT);
+    if (made.restarts == 0) /* the disk also has the file of the durable LSN */
+        ck_assert_uint_le(made.copied_bytes, sim_disk_bytes(copy.disk));
     ck_assert_uint_gt(traffic.pauses, 4);
     if (_i >= 3 && traffic.pauses > (unsigned)_i) /* not in the last one */
         ck_assert_uint_ge(made.restarts, 1);
