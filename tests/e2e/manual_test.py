@@ -163,6 +163,18 @@ class Help(unittest.TestCase):
         with open(os.path.join(ROOT, "docs", "options.md"), encoding="utf-8") as f:
             self.assertEqual(f.read(), say("generate", "options"))
 
+    def test_the_changelog_names_options_and_commands_that_exist(self):
+        with open(os.path.join(ROOT, "docs", "changelog.md"), encoding="utf-8") as f:
+            text = f.read()
+        newest = text.split("\n## ")[1]
+        named = set(re.findall(r"`([a-z]+(?:_[a-z0-9]+)+)`|`([a-z0-9_]+) = ", newest))
+        named = {one or other for one, other in named} - {"message_volume", "claim_ids"}
+        self.assertGreater(len(named), 10)
+        self.assertEqual(named - set(options()), set())
+        named = set(re.findall(r"`claimd ([a-z]+)", text))
+        self.assertGreater(len(named), 3)
+        self.assertEqual(named - set(commands()), set())
+
     def test_an_option_of_a_command_is_one_that_it_takes(self):
         taken = 0
         for name in commands():
