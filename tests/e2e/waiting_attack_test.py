@@ -3,14 +3,14 @@
 is lost, and nothing is left over.
 
     waiting_attack_test.py CLAIMD
+
+unit/http/respond_test has one case after the other, with a clock of its own. Here are crowds,
+memory, and what lies in the kernel when the server looks.
 """
 
-import json
 import os
-import shutil
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -18,10 +18,9 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import SANITIZED, Server, eventually, post, request, resident_kb  # noqa: E402
-from waiting import (AT_ONCE_S, LONG, TERMS, Case, Slots, answered, applied,  # noqa: E402
-                     attempts, bodies, claim, claim_any, pop, put, send, settle,
-                     stand_still, stats)
+from harness import Server, eventually, post, request, resident_kb  # noqa: E402
+from waiting import (AT_ONCE_S, LONG, TERMS, Case, Slots, answered, attempts, bodies,  # noqa: E402
+                     claim, claim_any, pop, put, send, settle, stand_still, stats)
 
 
 class GoneWhileWaiting(Case):
@@ -48,10 +47,8 @@ class GoneWhileWaiting(Case):
             begin()
             go()
             client = self.waiter(claim("q", LONG))
-            begun = time.monotonic()
             put(self.server, "q", "m")
             answer = self.take(client, "m")
-            self.assertLess(time.monotonic() - begun, 1 + AT_ONCE_S * SANITIZED)
             self.assertEqual(self.ask("DELETE", answer.headers["location"]).status, 204)
             self.assertEqual(attempts(self.server, "q"), [1])
         eventually(lambda: slots.free(4) == 3)
@@ -64,26 +61,6 @@ class GoneWhileWaiting(Case):
                     gone = []
                     self.assert_next_gets_it(lambda: gone.append(self.waiter(data)),
                                              lambda: go(gone.pop()))
-
-    @unittest.skipUnless(shutil.which("curl"), "there is no curl")
-    def test_a_curl_that_is_killed(self):
-        running = []
-
-        def begin():
-            running.append(subprocess.Popen(
-                ["curl", "-s", "-X", "POST", self.server.url + "/v2/queues/q/claims", "-H",
-                 "Client-ID: 3381af92-2b9e-11e3-b191-71861300734c", "-H", "X-Project-ID: p",
-                 "-H", "Content-Type: application/json", "-H", "Prefer: wait=%d" % LONG,
-                 "-d", '{"ttl":60}'], stdout=subprocess.PIPE))
-            time.sleep(0.3)
-            settle(self.server)
-
-        def go():
-            curl = running.pop()
-            self.assertIsNone(curl.poll())
-            curl.kill()
-            self.assertEqual(curl.communicate()[0], b"")
-        self.assert_next_gets_it(begin, go)
 
     def test_one_that_goes_at_the_same_time_as_the_message_comes(self):
         """Both lie in the kernel when the server looks, in either order."""
@@ -123,26 +100,6 @@ class GoneWhileWaiting(Case):
 class OneConnection(Case):
     """What else a client sends on the connection on which it waits."""
 
-    def test_a_half_close_ends_the_waiting_with_an_answer(self):
-        for data in (claim("q", LONG), claim("q", LONG, "v1"), claim_any("p", "q", wait=LONG)):
-            client = self.waiter(data)
-            client.socket.shutdown(socket.SHUT_WR)
-            answer = client.last_response()
-            self.assertEqual((answer.status, applied(answer)), (204, "wait=%d" % LONG))
-        client = self.waiter(pop("q", LONG))
-        client.socket.shutdown(socket.SHUT_WR)
-        answer = client.last_response()
-        self.assertEqual((answer.status, bodies(answer)), (200, []))
-
-    def test_a_half_close_before_the_request_was_read(self):
-        stand_still(self.server)
-        client = self.server.connect()
-        client.send(claim("q", LONG))
-        client.socket.shutdown(socket.SHUT_WR)
-        self.server.signal(signal.SIGCONT)
-        self.assertEqual(client.last_response().status, 204)
-        client.close()
-
     def test_a_half_close_does_not_lose_the_message_that_comes_with_it(self):
         client = self.waiter(claim("q", LONG))
         with self.server.connect() as other:
@@ -153,42 +110,6 @@ class OneConnection(Case):
             self.assertEqual(other.response().status, 201)
         self.assertEqual(client.last_response().status, 204)
         self.assertEqual(stats(self.server, "q"), (0, 1, 1))
-
-    def test_a_second_request_is_answered_afterwards(self):
-        client = self.waiter(claim("q", LONG))
-        client.send(request("GET", "/v2/queues/q/stats") + request("GET", "/v2/ping"))
-        self.assertFalse(answered(client, 0.2))
-        put(self.server, "q", 1)
-        self.take(client, 1)
-        self.assertEqual(json.loads(client.response().body)["messages"]["claimed"], 1)
-        self.assertEqual(client.response().status, 204)
-        self.assertFalse(answered(client, 0.05))
-
-    def test_requests_that_come_together_with_the_one_that_waits(self):
-        client = self.waiter(claim("q", LONG) + request("GET", "/v2/ping") + claim("q", LONG))
-        put(self.server, "q", 1)
-        self.take(client, 1)
-        self.assertEqual(client.response().status, 204)
-        self.assertFalse(answered(client, 0.1))  # the third waits in its turn
-        put(self.server, "q", 2)
-        self.take(client, 2)
-
-    def test_a_half_close_behind_a_second_request(self):
-        client = self.waiter(claim("q", LONG))
-        client.send(request("GET", "/v2/queues"))
-        client.socket.shutdown(socket.SHUT_WR)
-        self.assertEqual(client.response().status, 204)
-        self.assertEqual(client.last_response().status, 200)
-
-    def test_half_a_request_behind_it(self):
-        for cut in (1, 20, -1):
-            more = post("other")
-            client = self.waiter(claim("q", LONG) + more[:cut])
-            put(self.server, "q", 1)
-            self.take(client, 1)
-            self.assertFalse(answered(client, 0.05))
-            client.send(more[cut:])
-            self.assertEqual(client.response().status, 201)
 
     def test_nonsense_behind_it(self):
         client = self.waiter(claim("q", LONG))
@@ -212,23 +133,6 @@ class OneConnection(Case):
         put(self.server, "q", 1)
         self.take(client, 1)
 
-    def test_a_post_behind_it_feeds_another_connection_only_when_it_is_its_turn(self):
-        first = self.waiter(claim("a", LONG) + post("b"))
-        second = self.waiter(claim("b", LONG) + post("c"))
-        third = self.waiter(claim("c", LONG))
-        self.assertFalse(answered(third, 0.1))
-        put(self.server, "a", 0)
-        self.take(first, 0)
-        self.assertEqual(first.response().status, 201)
-        self.take(second, 1)
-        self.assertEqual(second.response().status, 201)
-        self.take(third, 1)
-
-    def test_a_post_behind_its_own_wait_does_not_feed_it(self):
-        client = self.waiter(claim("q", 1) + post("q"))
-        self.assertEqual(client.response().status, 204)
-        self.assertEqual(client.response().status, 201)
-
     def test_a_body_in_chunks_and_an_expectation(self):
         chunked = claim("q", LONG, headers=["Transfer-Encoding: chunked"]) \
             .replace(b"Content-Length: %d\r\n" % len(TERMS), b"")
@@ -245,25 +149,6 @@ class OneConnection(Case):
         put(self.server, "q", 2)
         self.take(client, 2)
         client.close()
-
-    def test_the_connection_ends_where_the_client_wanted_it(self):
-        client = self.waiter(claim("q", LONG, headers=["Connection: close"]))
-        put(self.server, "q", 1)
-        self.take(client, 1)
-        self.assertTrue(client.closed())
-
-    def test_limits_of_time_do_not_count_while_it_waits(self):
-        with Server("--request-seconds", "1", "--idle-seconds", "1") as self.server:
-            client = self.waiter(claim("q", LONG))
-            behind = self.waiter(claim("p", LONG) + post("p")[:-1])
-            time.sleep(3)
-            put(self.server, "q", 1)
-            self.take(client, 1)
-            put(self.server, "p", 2)
-            self.take(behind, 2)
-            self.assertTrue(client.closed())  # from now on they do
-            self.assertEqual(behind.response().status, 408)
-
 
 class LostAnswers(Case):
     """An answer that does not reach its client."""
@@ -289,22 +174,8 @@ class LostAnswers(Case):
             self.assertIn(b"201", client.socket.recv(4096))
             self.assertEqual(stats(self.server, "big"), (self.COUNT, 0, self.COUNT))
             client.reset()
-            begun = time.monotonic()
             eventually(lambda: stats(self.server, "big") == (0, self.COUNT, self.COUNT))
-            self.assertLess(time.monotonic() - begun, AT_ONCE_S)
         self.assertEqual(attempts(self.server, "big"), [3] * self.COUNT)
-
-    def test_one_that_waited_and_is_cut_likewise(self):
-        """It waited for the release of the messages that it is sent."""
-        self.fill()
-        place = self.claimed("big", limit=100)
-        client = self.slow(claim("big", LONG, limit=100))
-        self.assertFalse(answered(client, 0.1))
-        self.assertEqual(self.ask("DELETE", place).status, 204)
-        self.assertIn(b"201", client.socket.recv(4096))
-        client.reset()
-        eventually(lambda: stats(self.server, "big") == (0, self.COUNT, self.COUNT))
-        self.assertEqual(attempts(self.server, "big"), [2] * self.COUNT)
 
     def test_it_goes_to_whoever_waits(self):
         self.fill()
@@ -317,15 +188,6 @@ class LostAnswers(Case):
         self.assertEqual(len(bodies(answer)), 5)
         self.assertEqual(self.ask("DELETE", answer.headers["location"]).status, 204)
         self.assertEqual(attempts(self.server, "big"), [2] * 5 + [1] * (self.COUNT - 5))
-
-    def test_a_claim_that_was_only_closed_after_its_answer_was_taken_by_the_kernel_lives(self):
-        put(self.server, "q", 1)
-        with self.server.connect() as client:
-            client.send(claim("q", LONG))
-            self.assertTrue(answered(client, AT_ONCE_S))
-            client.reset()
-        settle(self.server)
-        self.assertEqual(stats(self.server, "q"), (1, 0, 1))
 
     def test_a_client_that_has_gone_before_its_answer_can_be_sent(self):
         """Its request lies in the kernel, as does the reset. It may be claimed and given back."""
