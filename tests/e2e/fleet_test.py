@@ -5,8 +5,8 @@
 
 Producers post while workers claim, finish, release, renew, oversleep and crash; besides,
 now and then a worker is killed from outside at any moment. Who dies is replaced. In the end
-every message must have been finished, none may ever have had two holders (fleet_check.py
-says how that is judged), and the queue must be empty.
+every message must have been finished, none may ever have had two holders, no claim may have
+ended early or gone on behind its end (judge.py), and the queue must be empty.
 
     FLEET_MESSAGES   how many messages (2000)
     FLEET_SEED       for the dice (random; printed)
@@ -14,19 +14,22 @@ says how that is judged), and the queue must be empty.
 """
 
 import json
+import math
 import multiprocessing
 import os
 import random
 import sys
 import tempfile
 import time
+from collections import Counter
+from types import SimpleNamespace
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 
-import fleet_check  # noqa: E402
 import fleet_worker  # noqa: E402
 from daemon import Daemon  # noqa: E402
+from judge import Asked, Held, Judge, Post  # noqa: E402
 
 PRODUCERS = 2
 WORKERS = 8
@@ -119,6 +122,52 @@ class Fleet:
                 yield [json.loads(line) for line in f if line.endswith("\n")]
 
 
+class History:
+    """What the judge reads, of the events of a process (fleet_worker.py). Clients of Zaqar know no
+    numbers of claims, so each message has a producer of its own: nothing is said of their order."""
+
+    def __init__(self, events):
+        self.posts, self.held, self.asked, self.lost_claims = [], [], [], []
+        self.waits, self.lost_pops, self.claims = [], [], {}
+        for event in events:
+            getattr(self, "hear_" + event["what"])(SimpleNamespace(**event))
+
+    def hear_post(self, event):
+        self.posts.append(Post("work", [(n, 0) for n in event.numbers], 0.0, 0.0, "ok", ""))
+
+    def hear_claim(self, event):
+        claim = [Held("work", (n, 0), "", 0, at, event.sent, event.done, event.ttl, "")
+                 for at, n in enumerate(event.messages)]
+        self.claims[event.claim] = claim
+        self.held += claim
+
+    def hear_renew(self, event):
+        for held in self.claims[event.claim]:
+            held.renewed(event.sent, event.done, event.ttl, "ok")
+
+    def hear_gone(self, event):
+        for held in self.claims[event.claim]:
+            held.renewed(event.sent, event.done, 0, "gone")
+
+    def hear_release(self, event):
+        for held in self.claims[event.claim]:
+            held.released(event.sent, "ok")
+
+    def hear_try(self, event):
+        """Killed before the answer, nobody knows."""
+        held = next(one for one in self.claims[event.claim] if one.body[0] == event.number)
+        self.asked.append(Asked("work", held.body, event.sent, math.inf, "unknown", "", held=held))
+
+    def hear_finish(self, event):
+        self.asked[-1].outcome, self.asked[-1].done = "ok", event.done
+
+    def hear_refused(self, event):
+        self.asked[-1].outcome, self.asked[-1].done = "denied", event.done
+
+    def hear_crash(self, event):
+        """The server does not know: the claim lives on."""
+
+
 def check_empty(queue):
     """What is wrong with a queue from which everything should be gone."""
     failures = []
@@ -144,21 +193,25 @@ def main():
         fleet.run(started + seconds)
         took = time.monotonic() - started
         failures = fleet.failures + check_empty(fleet_worker.open_queue(server.url))
-        trial = fleet_check.judge(fleet.events())
-    if len(trial.posted) != messages:
-        failures.append("%d messages were posted" % len(trial.posted))
-    failures += trial.violations
+        events = list(fleet.events())
+    histories = [History(some) for some in events]
+    judge = Judge(histories, histories, {}, math.inf)
+    judge.judge()
+    if len(judge.posts) != messages:
+        failures.append("%d messages were posted" % len(judge.posts))
+    failures += ["%s: %r: %s\n%s" % (what, body, text, judge.history(body))
+                 for what, body, text in judge.violations]
     for failure in failures:
         print("FAIL %s" % failure)
 
-    counts = trial.counts
+    counts = Counter(event["what"] for some in events for event in some)
     print("fleet: %.1f s, %d workers in turn, %d of them crashed, %d killed from outside"
           % (took, fleet.started, counts["crash"], fleet.killed))
     print("fleet: %d claims, %d renewals, %d releases; too late: %d renewals, %d deletions"
           % (counts["claim"], counts["renew"], counts["release"], counts["gone"],
              counts["refused"]))
-    print("fleet: %d messages posted, %d finished by a certain holder, %d handed out again"
-          % (len(trial.posted), counts["finished"], counts["handed out again"]))
+    print("fleet: %d messages posted, %d delivered again"
+          % (len(judge.posts), sum(len(one) - 1 for one in judge.held.values())))
     print("fleet: %d violations" % len(failures))
     return 1 if failures else 0
 

@@ -12,9 +12,9 @@
     --partitions       nodes are cut off, too, if there are network namespaces (apart.py)
     --lossy            shows that the judge sees losses: 2 replicas, of which 1 must confirm
 
-Producers and workers (redis_load.py) use two claimd in front of three primaries, each client
+Producers and workers (load.py) use two claimd in front of three primaries, each client
 one of them, while one fault after the other is injected; before the next the cluster is whole
-again. In the end all is listed and taken out, and redis_judge.py compares what was answered.
+again. In the end all is listed and taken out, and judge.py compares what was answered.
 Status 1 if it finds anything; with --lossy, if it does not.
 """
 
@@ -32,9 +32,8 @@ sys.path.insert(0, HERE)
 
 import apart  # noqa: E402
 from daemon import Daemon, environment  # noqa: E402
-from redis_judge import Judge  # noqa: E402
-from redis_load import (DEAD, LIMITED, MOST_CLAIMS, OPTIONS, POPPED, PROJECT,  # noqa: E402
-                        Front, Load, Reader, Worker, tail)
+from judge import DEAD, LIMITED, MOST_CLAIMS, POPPED, Judge  # noqa: E402
+from load import OPTIONS, PROJECT, Front, Load, Reader, Worker, tail  # noqa: E402
 from redis_nodes import SLOTS, Cluster, eventually, slot_of  # noqa: E402
 
 PRIMARIES, FRONTS, QUEUES_EACH = 3, 2, 2
@@ -406,7 +405,7 @@ class Trial:
             sum(len(one) for one in judge.held.values()), len(judge.held),
             sum(len(one) for one in judge.lost_claims.values()), len(pops)))
         print("deletions: %d acknowledged, %d unknown, %d refused" % (
-            deletions["ok"], deletions["unknown"], deletions["refused"]))
+            deletions["ok"], deletions["unknown"], deletions["refused"] + deletions["denied"]))
         print("in the end: %d messages; order: %d excused by claims without an answer" % (
             len(judge.alive), judge.excused))
         reasons = sum((client.reasons for client in load.clients()), Counter())

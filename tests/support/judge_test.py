@@ -1,11 +1,10 @@
 #!/usr/bin/python3
-"""The judge of redis_kill.py finds what it is there to find (and nothing else)."""
+"""The judge of histories finds what it is there to find (and nothing else)."""
 
 import unittest
 from types import SimpleNamespace
 
-from redis_judge import Judge
-from redis_load import DEAD, LIMITED, POPPED, Asked, Held, LostPop, Post, Wait
+from judge import DEAD, LIMITED, POPPED, Asked, Held, Judge, LostPop, Post, Wait
 
 END = 1000.0  # when all that is there was listed
 
@@ -18,7 +17,7 @@ def post(number, at, outcome="ok", queue="q"):
 def held(number, at, ttl=10, claim=None, place=0, wait=0.1, name=None, queue="q",
          waits=False):
     return Held(queue, (1, number), name or "id%d" % number,
-                int(at * 100) if claim is None else claim, place, at, at + wait, at + ttl,
+                int(at * 100) if claim is None else claim, place, at, at + wait, ttl,
                 "claimd0", waits=waits)
 
 
@@ -26,8 +25,18 @@ def waiting(at, until, where="claimd0", queue="q"):
     return Wait(queue, at, until, where)
 
 
-def deleted(number, at, outcome="ok", queue="q"):
-    return Asked(queue, (1, number), at, at + 0.1, outcome, "claimd0")
+def deleted(number, at, outcome="ok", queue="q", by=None):
+    return Asked(queue, (1, number), at, at + 0.1, outcome, "claimd0", held=by)
+
+
+def renewed(held_one, at, ttl=10, outcome="ok"):
+    held_one.renewed(at, at + 0.1, ttl, outcome)
+    return held_one
+
+
+def released(held_one, at, outcome="ok"):
+    held_one.released(at, outcome)
+    return held_one
 
 
 def lost_claim(at, ttl=10):
@@ -96,6 +105,42 @@ class JudgeTest(unittest.TestCase):
         # The first claim was over before the second one began, but was answered after it.
         self.assertEqual(self.found(post(1, 0), held(1, 1, ttl=2, wait=5, claim=1),
                                     held(1, 4, claim=2), deleted(1, 6)), [])
+
+    def test_a_renewal_prolongs_the_hold_and_a_release_ends_it(self):
+        first = renewed(held(1, 1), 8)
+        self.assertEqual(self.found(post(1, 0), first, held(1, 13), deleted(1, 14)), ["twice"])
+        self.assertEqual(self.found(post(1, 0), first, held(1, 18.2), deleted(1, 19)), [])
+        lost = renewed(held(1, 1), 8, outcome="unknown")
+        self.assertEqual(self.found(post(1, 0), lost, held(1, 11.2), deleted(1, 19)), [])
+        early = released(held(1, 1), 2)
+        self.assertEqual(self.found(post(1, 0), early, held(1, 2.1), deleted(1, 3)), [])
+        refused = released(held(1, 1), 2, "refused")
+        self.assertEqual(self.found(post(1, 0), refused, held(1, 2.1), deleted(1, 3)), ["twice"])
+
+    def test_a_claim_that_is_over_deletes_nothing(self):
+        one, other = held(1, 1), held(1, 12)
+        self.assertEqual(self.found(post(1, 0), one, deleted(1, 11.2, by=one)), ["fenced"])
+        self.assertEqual(self.found(post(1, 0), one, deleted(1, 10.9, by=one)), [])
+        # It is not there any more: another one has deleted it.
+        self.assertEqual(self.found(post(1, 0), one, other, deleted(1, 13, by=other),
+                                    deleted(1, 14, by=one)), [])
+        self.assertEqual(self.found(post(1, 0), renewed(held(1, 1), 11.2), deleted(1, 12)),
+                         ["fenced"])
+
+    def test_a_holder_is_not_refused_while_its_claim_lives(self):
+        one = held(1, 1)
+        self.assertEqual(self.found(post(1, 0), one, deleted(1, 5, "denied", by=one), there=[1]),
+                         ["early"])
+        self.assertEqual(self.found(post(1, 0), one, deleted(1, 11, "denied", by=one), there=[1]),
+                         [])
+        for at, found in ((5, ["early"]), (11, [])):
+            gone = renewed(held(1, 1), at, outcome="gone")
+            self.assertEqual(self.found(post(1, 0), gone, there=[1]), found)
+
+    def test_a_listing_is_in_order(self):
+        self.assertEqual(self.found(post(1, 0), post(2, 1), there=[1, 2]), [])
+        self.assertEqual(self.found(post(1, 0), post(2, 1), there=[2, 1]), ["order"])
+        self.assertEqual(self.found(post(1, 0, "unknown"), post(2, 1), there=[2, 1]), [])
 
     def test_claims_are_numbered_in_their_order(self):
         self.assertEqual(self.found(post(1, 0), held(1, 1, claim=7), held(1, 20, claim=6),

@@ -1,4 +1,8 @@
-"""The judge of redis_kill.py: what producers and workers were answered, against the promises.
+"""The judge of histories over HTTP: what producers and workers were answered, against the promises.
+
+It serves redis_kill.py, journal_kill.py and fleet_test.py. The clients write down Post, Held, Wait,
+Asked and LostPop. The server acts at a moment between sending and answering that no client knows. A
+slow machine therefore makes the judge blind, but never makes a good server look wrong.
 
     lost      acknowledged, never (perhaps) deleted, and not there in the end; of those of a
               queue that is popped, more than pops without an answer may have taken
@@ -8,8 +12,10 @@
     half      of a post whose outcome is unknown a part was there
     double    one message with two ids, or listed more than once
     often     handed out more often than its queue allows
-    order     handed out first after one that the same producer has posted later; a claim
-              that waits may pass over messages that are reserved for another waiter
+    order     handed out first after one that the same producer has posted later, or listed
+              so; a claim that waits may pass over messages reserved for another waiter
+    fenced    deleted or renewed with a claim that was over
+    early     refused to its holder while its claim was alive
     numbers   a later claim of a message has no larger number
     stuck     there in the end, and nobody could claim it
     late      not there in the end, and claimed all the same: a letter that was under way
@@ -18,11 +24,95 @@
 A request whose outcome is unknown may have been done or not; the judge is content with either.
 """
 
+import math
 from collections import defaultdict
+from dataclasses import dataclass, field
 
-from redis_load import LIMITED, MOST_CLAIMS, POPPED
-
+POPPED = "popped" # the queue of which workers pop, without claims
+LIMITED, DEAD = "limited", "dead"  # from the one, claimed too often, messages go to the other
+MOST_CLAIMS = 2
 EFFECT_S = 12     # an unanswered claim has happened within this, or never
+TICK_S = 0.001    # the server counts in whole milliseconds
+
+
+@dataclass
+class Post:
+    queue: str
+    bodies: list  # (producer, number) ...
+    sent: float
+    done: float
+    outcome: str
+    where: str
+
+
+@dataclass
+class Held:
+    """A message of a claim that was answered."""
+
+    queue: str
+    body: tuple
+    id: str
+    number: int  # of the claim; 0: none is known
+    at: int      # the place of the message in it
+    sent: float
+    done: float
+    ttl: float
+    where: str
+    notes: list = field(default_factory=list)
+    waits: bool = False  # the claim had the header Prefer: wait
+
+    def __post_init__(self):
+        self.ends = self.sent + self.ttl - TICK_S  # until then the worker certainly has it
+        self.dead = self.done + self.ttl           # from then on its claim is certainly over
+        self.wrong = []                            # (what, text)
+
+    def renewed(self, sent, done, ttl, outcome):
+        if outcome == "ok":
+            if sent >= self.dead:
+                self.wrong.append(("fenced", "its claim was renewed after its end"))
+            self.ends, self.dead = sent + ttl - TICK_S, done + ttl
+        elif outcome == "unknown":
+            self.ends, self.dead = min(self.ends, sent + ttl - TICK_S), math.inf
+        elif outcome == "gone" and done < self.ends:
+            self.wrong.append(("early", "its claim was gone before its end"))
+
+    def released(self, sent, outcome):
+        if outcome != "refused":
+            self.ends = min(self.ends, sent)
+
+
+@dataclass
+class Wait:
+    """A claim with the header Prefer: wait, whatever its answer was."""
+
+    queue: str
+    sent: float
+    done: float
+    where: str
+
+
+@dataclass
+class Asked:
+    """A deletion of a message, or a claim that was not answered (body: None)."""
+
+    queue: str
+    body: tuple
+    sent: float
+    done: float
+    outcome: str
+    where: str
+    ttl: float = 0
+    why: str = ""
+    held: object = None  # the Held with whose claim it was asked for
+
+
+@dataclass
+class LostPop:
+    """A pop that was not answered: it may have taken so many messages."""
+
+    sent: float
+    done: float
+    limit: int
 
 
 class Judge:
@@ -77,6 +167,7 @@ class Judge:
         self._judge_ids()
         self._judge_halves()
         self._judge_order()
+        self._judge_listings()
         for queue, count in (left or {}).items():
             self._wrong("stuck", None, "%d messages of %s cannot be claimed" % (count, queue))
         return self.violations
@@ -104,9 +195,25 @@ class Judge:
                         self._wrong("back", body, "it was handed out after its deletion")
         if sum(one.queue == LIMITED for one in held) > MOST_CLAIMS:
             self._wrong("often", body, "%d times" % len(held))
+        for one in asked:
+            self._judge_fence(body, one, asked)
         for i, one in enumerate(held):
+            for what, text in one.wrong:
+                self._wrong(what, body, text)
             for other in held[i + 1:]:
                 self._judge_pair(body, one, other)
+
+    def _judge_fence(self, body, deletion, asked):
+        """A claim that is alive can delete, and a dead one deletes nothing."""
+        held = deletion.held
+        if held is None:
+            return
+        if deletion.outcome == "denied" and deletion.done < held.ends:
+            self._wrong("early", body, "its deletion was refused to its holder")
+        # 204 also says that it is not there: another one has deleted it, or it is a dead letter.
+        if (deletion.outcome == "ok" and deletion.sent >= held.dead and held.queue != LIMITED
+                and not any(one.held is not held and one.sent < deletion.done for one in asked)):
+            self._wrong("fenced", body, "it was deleted with a claim that was over")
 
     @staticmethod
     def _is_final(deletion, held, queue):
@@ -125,7 +232,7 @@ class Judge:
             self._wrong("twice", body, "at the same time")
         if one.queue != other.queue or one.queue == POPPED:
             return
-        if one.done < other.sent and one.number >= other.number:
+        if one.done < other.sent and one.number >= other.number and one.number:
             self._wrong("numbers", body, "%d, then %d" % (one.number, other.number))
 
     def _judge_ids(self):
@@ -170,6 +277,17 @@ class Judge:
                     self._judge_late(queue, one, earliest)
                 elif not self._may_pass_over(queue, one):
                     earliest = one
+
+    def _judge_listings(self):
+        """What a producer has posted to a queue, one after the other, stands there in that order."""
+        for queue, listed in self.there.items():
+            last = {}
+            for (producer, number), _ in listed:
+                post = self.posts.get((producer, number))
+                if queue != DEAD and post is not None and post.outcome == "ok":
+                    if number < last.get(producer, number):
+                        self._wrong("order", (producer, number), "%s is listed out of order" % queue)
+                    last[producer] = number
 
     def _may_pass_over(self, queue, held):
         """Its claim waited, and others did so at the same claimd: it got messages behind theirs."""

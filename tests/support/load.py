@@ -1,9 +1,12 @@
-"""Producers and workers of redis_kill.py: they ask, and write down what they were answered.
+"""Producers and workers for tests in which servers die: they ask over HTTP, and write down for the
+judge (judge.py) what they were answered.
 
-Each request ends as one of four:
+Each request ends as one of these:
 
     ok        it was done: the answer says so
-    refused   it was not done: 503 (but not "Outcome unknown"), 400, 403, or no connection
+    denied    it was not done: 400 or 403
+    gone      it was not done: 404 for a renewal
+    refused   it was not done: 503 (but not "Outcome unknown"), or no connection
     unknown   it may have been done: 503 "Outcome unknown", a broken connection, no answer
     surprise  none of these: an error of its own
 
@@ -19,80 +22,18 @@ import socket
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+
+from judge import DEAD, LIMITED, POPPED, Asked, Held, LostPop, Post, Wait
 
 PROJECT = "p"
 PATIENCE_S = 20   # for an answer; claimd gives up long before
 PAUSE_S = 0.02    # after a refusal
 CROSSING = 0.1    # so many deletions go to another claimd than the claim
-POPPED = "popped" # the queue of which workers pop, without claims
-LIMITED, DEAD = "limited", "dead"  # from the one, claimed too often, messages go to the other
-MOST_CLAIMS = 2
 LIMIT = 8         # messages of a claim, at most
 OPTIONS = ("--min-claim-ttl", "1", "--min-claim-grace", "0", "--max-messages-per-page", "1000",
            "--log-level", "warn")
 HEADERS = {"Client-ID": "5ca1ab1e-0000-4000-8000-000000000000",
            "Content-Type": "application/json", "X-Project-ID": PROJECT}
-
-
-@dataclass
-class Post:
-    queue: str
-    bodies: list  # (producer, number) ...
-    sent: float
-    done: float
-    outcome: str
-    where: str
-
-
-@dataclass
-class Held:
-    """A message of a claim that was answered."""
-
-    queue: str
-    body: tuple
-    id: str
-    number: int  # of the claim
-    at: int      # the place of the message in it
-    sent: float
-    done: float
-    ends: float  # until then the worker has it, by its own account
-    where: str
-    notes: list = field(default_factory=list)
-    waits: bool = False  # the claim had the header Prefer: wait
-
-
-@dataclass
-class Wait:
-    """A claim with the header Prefer: wait, whatever its answer was."""
-
-    queue: str
-    sent: float
-    done: float
-    where: str
-
-
-@dataclass
-class Asked:
-    """A deletion of a message, or a claim that was not answered (body: None)."""
-
-    queue: str
-    body: tuple
-    sent: float
-    done: float
-    outcome: str
-    where: str
-    ttl: float = 0
-    why: str = ""
-
-
-@dataclass
-class LostPop:
-    """A pop that was not answered: it may have taken so many messages."""
-
-    sent: float
-    done: float
-    limit: int
 
 
 class Front:
@@ -169,7 +110,9 @@ class Client(threading.Thread):
         if status == 503:
             return "unknown" if document["title"] == "Outcome unknown" else "refused"
         if status in (400, 403) and method != "POST":
-            return "refused"
+            return "denied"
+        if status == 404 and method == "PATCH":
+            return "gone"
         self.surprises.append("%s %s: %d %r" % (method, target, status, document))
         return "surprise"
 
@@ -265,7 +208,7 @@ class Worker(Client):
         mine = []
         for at, message in enumerate(document["messages"]):
             mine.append(Held(queue, tuple(message["body"][:2]), message["id"],
-                             int(headers["Claim-Number"]), at, sent, done, sent + ttl,
+                             int(headers["Claim-Number"]), at, sent, done, ttl,
                              self.front.name, waits=waits))
             mine[-1].href = message["href"].split("/queues/")[1]
         self.held += mine
@@ -282,25 +225,19 @@ class Worker(Client):
     def renew(self, location, mine):
         ttl = self.dice.choice(self.load.ttls)
         sent = time.monotonic()
-        outcome, status = self.ask("PATCH", location, {"ttl": ttl, "grace": 60})[:2]
-        if status == 404 and time.monotonic() > min(held.ends for held in mine):
-            self.surprises.pop()  # it took so long that the claim has ended
-            outcome = "refused"
+        outcome = self.ask("PATCH", location, {"ttl": ttl, "grace": 60})[0]
+        done = time.monotonic()
         for held in mine:
+            held.renewed(sent, done, ttl, outcome)
             held.notes.append("renewed for %g s at %.3f: %s"
                               % (ttl, sent - self.load.begun, outcome))
-            if outcome == "ok":
-                held.ends = sent + ttl
-            elif outcome == "unknown":
-                held.ends = min(held.ends, sent + ttl)
 
     def release(self, location, mine):
         sent = time.monotonic()
         outcome = self.ask("DELETE", location)[0]
         for held in mine:
+            held.released(sent, outcome)
             held.notes.append("released at %.3f: %s" % (sent - self.load.begun, outcome))
-            if outcome != "refused":
-                held.ends = min(held.ends, sent)
 
     def delete(self, mine):
         """One by one, or all at once."""
@@ -321,7 +258,7 @@ class Worker(Client):
         done = time.monotonic()
         for held in mine:
             self.asked.append(Asked(held.queue, held.body, sent, done, outcome,
-                                    front.name, why=str(document or "")))
+                                    front.name, why=str(document or ""), held=held))
         self.load.acknowledged(self.front, mine[0].queue, outcome, done)
         if outcome == "ok":
             self.count += len(mine)
