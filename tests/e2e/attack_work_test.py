@@ -436,64 +436,6 @@ class FinishedClaims(unittest.TestCase):
             self.cycles(ask, CYCLES // 5, 1, purge)
             self.assertEqual(ask.total("q"), 0)
 
-    def claim(self, ask, count, terms=b'{"ttl":300,"grace":60}'):
-        """A claim on that many fresh messages: its place, and theirs."""
-        self.assertEqual(ask("POST", "/v2/queues/q/messages", batch(count)).status, 201)
-        claim = ask("POST", self.PATH + "?limit=%d" % count, terms)
-        self.assertEqual(claim.status, 201)
-        messages = [m["href"] for m in json.loads(claim.body)["messages"]]
-        self.assertEqual(len(messages), count)
-        return claim.headers["location"], messages
-
-    def assert_over(self, ask, place):
-        self.assertEqual(ask("GET", place).status, 404)
-        self.assertEqual(ask("PATCH", place, b'{"ttl":300,"grace":60}').status, 404)
-        self.assertEqual(ask("DELETE", place).status, 204)
-
-    def test_a_claim_is_over_when_its_last_message_is_deleted(self):
-        with Server() as server, Asker(server) as ask:
-            place, messages = self.claim(ask, 3)
-            for left, href in ((2, messages[1]), (1, messages[0])):
-                self.assertEqual(ask("DELETE", href).status, 204)
-                shown = json.loads(ask("GET", place).body)["messages"]
-                self.assertEqual(len(shown), left)
-                self.assertEqual(ask("PATCH", place, b'{"ttl":300,"grace":60}').status, 204)
-            self.assertEqual(ask("DELETE", messages[2]).status, 204)
-            self.assert_over(ask, place)
-            # Who deletes once more is answered as for any message that is not there.
-            self.assertEqual(ask("DELETE", messages[2]).status, 204)
-
-    def test_a_claim_is_over_when_its_messages_are_taken_from_it(self):
-        def ids(messages):
-            return ",".join(re.sub(r"\?.*", "", m).rpartition("/")[2] for m in messages)
-
-        with Server() as server, Asker(server) as ask:
-            for end in (lambda m: ("POST", "/v2/queues/q/purge"),
-                        lambda m: ("DELETE", "/v2/queues/q/messages?ids=" + ids(m)),
-                        lambda m: ("DELETE", "/v2/queues/q")):
-                place, messages = self.claim(ask, 5)
-                self.assertEqual(ask(*end(messages)).status, 204)
-                with self.subTest(end=end(messages)):
-                    self.assert_over(ask, place)
-
-    def test_a_claim_is_over_when_the_lives_of_its_messages_are(self):
-        with Server("--min-message-ttl", "1", "--default-message-ttl", "1",
-                    "--max-message-ttl", "1", "--min-claim-grace", "0") as server, \
-                Asker(server) as ask:
-            place, _ = self.claim(ask, 5, b'{"ttl":300,"grace":0}')
-            eventually(lambda: ask("GET", place).status == 404)
-            self.assert_over(ask, place)
-
-    def test_an_ended_claim_does_not_come_back_with_new_messages(self):
-        with Server() as server, Asker(server) as ask:
-            first, messages = self.claim(ask, 1)
-            self.assertEqual(ask("DELETE", messages[0]).status, 204)
-            second, again = self.claim(ask, 1)
-            self.assertNotEqual(first, second)
-            self.assertNotEqual(messages, again)
-            self.assert_over(ask, first)
-            self.assertEqual(ask("GET", second).status, 200)
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -103,18 +103,6 @@ class Options(unittest.TestCase):
         self.assert_usage_error(run("--config", "/nowhere/claimd.ini"),
                                 "/nowhere/claimd.ini")
 
-    def test_errors_in_the_file_name_the_line(self):
-        for text, part in (("# x\n\nworkers = 2\nworkrs = 3\n", ":4: workrs"),
-                           ("workers = many\n", ":1: workers"),
-                           ("[claimd]\nworkers = 1\nworkers = 2\n", ":3: workers"),
-                           ("[other]\nworkers = 1\n", ":1: other"),
-                           ("workers\n", ":1:"),
-                           ("shards = 1\n[claimd\n", ":2:"),
-                           ("listen = " + "x" * 3000 + "\n", ":1:")):
-            with self.subTest(text=text):
-                path = self.file(text)
-                self.assert_usage_error(run("--config", path, "--check-config"), path + part)
-
     def test_a_wrong_value_is_shown_with_its_place_and_with_what_is_allowed(self):
         path = self.file("\nlog_level = loud\n")
         ended = run("--workers", "129", "--config", path, env=environment(CLAIMD_SHARDS="x"))
@@ -125,56 +113,12 @@ class Options(unittest.TestCase):
             'claimd: %s:2: log_level must be one of error|warn|info|debug (received "loud")\n'
             % path)
 
-    def test_a_file_that_may_never_end_is_not_read(self):
-        path = os.path.join(self.folder.name, "pipe")
-        os.mkfifo(path)
-        for file in (path, "/dev/zero", "/dev/stdin"):
-            with self.subTest(file=file):
-                ended = run("--config", file, "--check-config", input="")
-                self.assert_usage_error(ended, file + ": is a ",
-                                        "--config takes a regular file")
-
-    def test_the_nearer_setting_wins(self):
-        path = self.file("max_claim_ttl = 1001\nmax_claim_grace = 1001\n"
-                         "[claimd]\nmax_message_ttl = 10001\nlog_format = json\n")
-        env = environment(CLAIMD_MAX_CLAIM_TTL="1002", CLAIMD_MAX_CLAIM_GRACE="1002",
-                          CLAIMD_CONFIG=path)
-        shown = run("--max-claim-ttl=1003", "--admin-mode", "--print-config", env=env)
-        self.assertEqual(shown.returncode, 0, shown)
-        for line in ("max_claim_ttl = 1003", "max_claim_grace = 1002",
-                     "max_message_ttl = 10001", "log_format = json", "admin_mode = true",
-                     "min_claim_ttl = 60"):
-            self.assertRegex(shown.stdout, "(?m)^%s( |$)" % line)
-
-    def test_a_boolean_option_takes_its_value_in_either_form(self):
-        for words, value in ((("--enable-v1", "false"), "false"),
-                             (("--enable-v1=false",), "false"), (("--enable-v1",), "true"),
-                             (("--enable-v1", "yes"), "true"),
-                             (("--enable-v1", "--workers", "1"), "true")):
-            with self.subTest(words=words):
-                shown = run(*words, "--print-config")
-                self.assertEqual(shown.returncode, 0, shown)
-                self.assertRegex(shown.stdout, "(?m)^enable_v1 = %s( |$)" % value)
-
-    def test_what_is_printed_can_be_read_back(self):
-        first = run("--print-config", "--max-memory", "3G", "--listen", "unix:/tmp/x y",
-                    "--client-id-uuid-safe", "off").stdout
-        again = run("--print-config", "--config", self.file(first)).stdout
-        plain = re.compile(r" +;.*$", re.M)
-        self.assertEqual(plain.sub("", first), plain.sub("", again))
-        self.assertIn("max_memory = 3G", first)
-
     def test_without_max_memory_the_budget_is_half_of_what_there_is(self):
         with Server() as server:
             told = re.search(r" max_memory=(\d+)", server.logged(" started "))
         self.assertEqual(int(told[1]), memory() // 2)
         with Server("--max-memory", "3M") as server:
             self.assertIn(" max_memory=%d" % (3 << 20), server.logged(" started "))
-
-    def test_limits_that_contradict_each_other_are_refused(self):
-        self.assert_usage_error(run("--max-claim-ttl", "100"), "default_claim_ttl",
-                                "max_claim_ttl (100, command line)")
-        self.assert_usage_error(run("--shards", "3"), "shards")
 
     def test_all_errors_are_told_at_once(self):
         path = self.file("workrs = 3\nlisten = nonsense\n")
@@ -352,20 +296,6 @@ class Addresses(unittest.TestCase):
         self.assertEqual((ended.returncode, ended.stdout), (1, ""))
         self.assertIn("address already in use", ended.stderr)
 
-    def test_an_address_that_is_none_is_a_usage_error(self):
-        """Whether it is to serve or only to check."""
-        for address, part in (("nonsense", "ADDRESS:PORT"), ("127.0.0.1:", "port"),
-                              (":80", "address"), ("127.0.0.1:http", '"http"'),
-                              ("127.0.0.1:80x", '"80x"'), ("127.0.0.1:74424", '"74424"'),
-                              ("::1:80", "brackets"), ("unix:", "path"),
-                              ("unix:/" + "x" * 120, "path"), ("unix:/" + "x" * 200, "150")):
-            for check in ((), ("--check-config",)):
-                with self.subTest(address=address, check=check):
-                    ended = run("--listen", address, *check)
-                    self.assertEqual((ended.returncode, ended.stdout), (2, ""))
-                    self.assertRegex(ended.stderr, r"^claimd: command line: --listen .*\n$")
-                    self.assertIn(part, ended.stderr)
-
     def test_an_address_that_cannot_be_had_says_so(self):
         nobody = "x" * 64 + ".invalid:80"  # no part of a name is that long
         for address in ("unix:/nowhere/socket", "192.0.2.1:0", nobody):
@@ -411,14 +341,6 @@ class Addresses(unittest.TestCase):
             self.assertEqual(ended.returncode, 1)
             self.assertIn("address already in use", ended.stderr)
             self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
-
-    def test_a_unix_socket_that_another_has_made_meanwhile_is_left_alone(self):
-        with Server(listen="unix:" + self.path) as first:
-            os.unlink(self.path)
-            with Server(listen="unix:" + self.path) as second:
-                self.assertEqual(first.stop(), 0)
-                self.assertEqual(second.ask("GET", "/v2/queues").status, 200)
-            self.assertFalse(os.path.exists(self.path))
 
     def test_a_unix_socket_that_is_gone_does_not_hold_up_the_end(self):
         with Server(listen="unix:" + self.path) as server:
