@@ -90,6 +90,17 @@ nameset_remove(struct nameset *set, struct namenode *node)
     set->count--;
 }
 
+struct namenode *
+nameset_find(const struct nameset *set, struct bytes name)
+{
+    struct namenode *node = set->root;
+    int order;
+
+    while (node != NULL && (order = bytes_compare(name, node->name)) != 0)
+        node = order < 0 ? node->left : node->right;
+    return node;
+}
+
 static struct namenode *
 leftmost(struct namenode *node)
 {

@@ -153,17 +153,11 @@ changelog_delete(struct queue *q, const struct list *messages, size_t count,
 static bool
 next_held(struct store_change *change, struct store_message_record *out)
 {
-    const struct claim *c = change->from[0];
+    const struct message *m = claim_next(change->from[0], &change->at);
 
-    while (change->at < c->count) {
-        const struct message *m = claim_held(c, change->at++);
-
-        if (m == NULL)
-            continue;
+    if (m != NULL)
         changelog_message(m, change->tag, out);
-        return true;
-    }
-    return false;
+    return m != NULL;
 }
 
 void
@@ -176,47 +170,42 @@ changelog_claim(struct queue *q, enum store_change_kind kind, const struct claim
     (void)append_change(q, &change);
 }
 
+/* The messages of an array, and (of a MOVE) their numbers in the source. */
 static bool
-next_single(struct store_change *change, struct store_message_record *out)
+next_in_array(struct store_change *change, struct store_message_record *out)
 {
-    const struct message *m = change->from[0];
+    struct message *const *messages = change->from[0];
+    const uint64_t *old_numbers = change->from[1];
 
-    if (m == NULL)
+    if (change->at == change->count)
         return false;
-    change->from[0] = NULL;
-    changelog_message(m, change->tag, out);
+    changelog_message(messages[change->at],
+                      old_numbers == NULL ? change->tag : change->target_tag, out);
+    if (old_numbers != NULL)
+        out->old_number = old_numbers[change->at];
+    change->at++;
     return true;
 }
 
 void
-changelog_single(struct queue *q, enum store_change_kind kind, const struct message *m,
+changelog_single(struct queue *q, enum store_change_kind kind, struct message *m,
                  int64_t now_ms)
 {
-    struct store_change change = change_of(q, kind, now_ms, next_single, 1, m);
+    struct store_change change = change_of(q, kind, now_ms, next_in_array, 1, &m);
 
     (void)append_change(q, &change);
 }
 
-static bool
-next_moved(struct store_change *change, struct store_message_record *out)
-{
-    const struct moved *moved = change->from[0];
-
-    if (change->at == change->count)
-        return false;
-    changelog_message(moved->messages[change->at], change->target_tag, out);
-    out->old_number = moved->old_numbers[change->at++];
-    return true;
-}
-
 void
-changelog_move(struct queue *source, struct queue *target, const struct moved *moved,
-               size_t count, int64_t now_ms)
+changelog_move(struct queue *source, struct queue *target,
+               struct message *const *messages, const uint64_t *old_numbers, size_t count,
+               int64_t now_ms)
 {
     struct store_change change =
-        change_of(source, STORE_CHANGE_MOVE, now_ms, next_moved, count, moved);
+        change_of(source, STORE_CHANGE_MOVE, now_ms, next_in_array, count, messages);
     uint64_t lsn;
 
+    change.from[1] = old_numbers;
     change.target = target->where;
     change.target_tag = target->tag;
     change.target_transient = queue_transient(target);

@@ -56,8 +56,8 @@ void changelog_claim(struct queue *q, enum store_change_kind kind, const struct 
                      int64_t now_ms);
 
 /* EXPIRED, DELAY_OVER. */
-void changelog_single(struct queue *q, enum store_change_kind kind,
-                      const struct message *m, int64_t now_ms);
+void changelog_single(struct queue *q, enum store_change_kind kind, struct message *m,
+                      int64_t now_ms);
 
 /* SUBSCRIPTION, SUBSCRIPTION_GONE, CURSOR. Does nothing without a log. */
 void changelog_subscription(struct queue *q, enum store_change_kind kind,
@@ -67,11 +67,8 @@ void changelog_subscription(struct queue *q, enum store_change_kind kind,
 void changelog_feed(struct queue *q, uint64_t first, size_t count, int64_t now_ms);
 
 /* MOVE: messages that are in the target now, and their numbers in the source. */
-struct moved {
-    struct message *const *messages;
-    const uint64_t *old_numbers;
-};
-void changelog_move(struct queue *source, struct queue *target, const struct moved *moved,
+void changelog_move(struct queue *source, struct queue *target,
+                    struct message *const *messages, const uint64_t *old_numbers,
                     size_t count, int64_t now_ms);
 
 /*

@@ -14,15 +14,6 @@ claim_new(struct mem *mem, size_t count)
     return c;
 }
 
-void
-claim_start(struct shard *sh, struct claim *c, const struct store_terms *terms,
-            int64_t now_ms)
-{
-    ENSURE(terms->ttl_s > 0);
-    c->started_ms = now_ms;
-    shard_arm_claim(sh, &c->due, core_deadline_ms(sh->core, now_ms, terms->ttl_s));
-}
-
 size_t
 claim_nodes(const struct queue *q)
 {
@@ -38,65 +29,28 @@ claim_reserve(struct shard *sh, const struct queue *q)
 }
 
 void
-claim_link(struct shard *sh, struct claim *c, struct queue *q)
+claim_enter(struct shard *sh, struct claim *c, struct backlog *b, struct ident id,
+            int64_t made_ms)
 {
-    struct ident id = ident_claim(&sh->entropy, ++q->last_claim);
-
     lock_assert_held(&sh->lock);
-    ENSURE(c->held == 0 && deadline_armed(&c->due));
-    c->backlog = q->backlog;
-    c->made_ms = c->started_ms;
+    ENSURE(c->held == 0);
+    c->backlog = b;
+    c->made_ms = made_ms;
     c->id_high = id.high;
     c->id_low = id.low;
-    backlog_add_claim(q->backlog, &sh->pool, q->last_claim, c);
-}
-
-void
-claim_extend_message(struct shard *sh, struct message *m, const struct store_terms *terms,
-                     int64_t now_ms)
-{
-    int64_t life_s = terms->ttl_s + terms->grace_s;
-    int64_t until_ms;
-
-    if (life_s > sh->core->config.max_message_ttl_s)
-        life_s = sh->core->config.max_message_ttl_s;
-    until_ms = core_deadline_ms(sh->core, now_ms, life_s);
-    if (until_ms <= m->expires_ms)
-        return;
-    m->expires_ms = until_ms;
-    shard_arm_message(sh, &m->due, until_ms);
-}
-
-void
-claim_add_message(struct shard *sh, struct claim *c, struct message *m,
-                  const struct store_terms *terms, int64_t now_ms)
-{
-    lock_assert_held(&sh->lock);
-    ENSURE(c->count == 0 || c->seqs[c->count - 1] < m->seq);
-    backlog_claim_message(m->backlog, m, c);
-    if (m->claim_count == 0)
-        metrics_span(&sh->metrics, STORE_SPAN_WAITED, m->posted_ms, now_ms);
-    if (m->claim_count < UINT32_MAX)
-        m->claim_count++;
-    claim_extend_message(sh, m, terms, now_ms);
-    c->seqs[c->count++] = m->seq;
-    c->held++;
+    backlog_add_claim(b, &sh->pool, ident_claim_number(id), c);
 }
 
 struct message *
-claim_held(const struct claim *c, size_t i)
+claim_next(const struct claim *c, uint64_t *i)
 {
-    struct message *m = seqmap_find(&c->backlog->messages, c->seqs[i]);
+    while (*i < c->count) {
+        struct message *m = seqmap_find(&c->backlog->messages, c->seqs[(*i)++]);
 
-    return m != NULL && m->claim == c ? m : NULL;
-}
-
-struct message *
-claim_message(const struct claim *c, size_t i, int64_t now_ms)
-{
-    struct message *m = claim_held(c, i);
-
-    return m != NULL && message_live(m, now_ms) ? m : NULL;
+        if (m != NULL && m->claim == c)
+            return m;
+    }
+    return NULL;
 }
 
 void
@@ -105,15 +59,11 @@ claim_end(struct shard *sh, struct claim *c)
     lock_assert_held(&sh->lock);
     if (c->held > 0 && c->backlog->queue != NULL)
         queue_wake_waiters(c->backlog->queue);
-    for (size_t i = 0; c->held > 0; i++) {
-        struct message *m;
+    for (uint64_t i = 0; c->held > 0; c->held--) {
+        struct message *m = claim_next(c, &i);
 
-        ENSURE(i < c->count);
-        m = claim_held(c, i);
-        if (m == NULL)
-            continue;
+        ENSURE(m != NULL);
         backlog_release(c->backlog, m);
-        c->held--;
     }
     wheel_disarm(sh->claim_wheel, &c->due);
     backlog_remove_claim(c->backlog, &sh->pool, ident_claim_number(claim_ident(c)));
@@ -125,6 +75,7 @@ void
 claim_replace(struct shard *sh, struct claim *c, struct claim *fresh)
 {
     const uint64_t number = ident_claim_number(claim_ident(c));
+    struct message *m;
 
     lock_assert_held(&sh->lock);
     *fresh = (struct claim){.due.due_ms = c->due.due_ms,
@@ -136,23 +87,13 @@ claim_replace(struct shard *sh, struct claim *c, struct claim *fresh)
                             .count = c->count,
                             .capacity = fresh->capacity,
                             .held = c->held};
-    for (size_t i = 0; i < c->count; i++) {
-        struct message *m = claim_held(c, i);
-
-        fresh->seqs[i] = c->seqs[i];
-        if (m != NULL)
-            m->claim = fresh;
-    }
+    memcpy(fresh->seqs, c->seqs, c->count * sizeof(c->seqs[0]));
+    for (uint64_t i = 0; (m = claim_next(c, &i)) != NULL;)
+        m->claim = fresh;
     wheel_disarm(sh->claim_wheel, &c->due);
     backlog_remove_claim(c->backlog, &sh->pool, number);
     backlog_add_claim(c->backlog, &sh->pool, number, fresh);
     mem_free(sh->core->mem, c);
-}
-
-uint64_t
-claim_fence(const struct queue *q, const struct claim *c)
-{
-    return q->fence_base + ident_claim_number(claim_ident(c));
 }
 
 void
@@ -168,6 +109,7 @@ struct claim *
 claim_find(const struct queue *q, struct bytes text, int64_t now_ms)
 {
     const struct core *core = q->shard->core;
+    const struct message *m;
     struct ident id;
     struct claim *c;
 
@@ -181,8 +123,8 @@ claim_find(const struct queue *q, struct bytes text, int64_t now_ms)
     if (c->due.due_ms <=
         core_deadline_ms(core, c->started_ms, core->config.max_message_ttl_s))
         return c;
-    for (size_t i = 0; i < c->count; i++)
-        if (claim_message(c, i, now_ms) != NULL)
+    for (uint64_t i = 0; (m = claim_next(c, &i)) != NULL;)
+        if (message_live(m, now_ms))
             return c;
     return NULL;
 }
@@ -207,15 +149,16 @@ claims_mark(const struct queue *q, const struct bytes *ids, size_t count, bool m
 static bool
 claim_audit(const struct claim *c)
 {
+    uint64_t at = 0;
     size_t held = 0;
 
     if (!deadline_armed(&c->due) || c->due.due_ms < c->started_ms || c->marked)
         return false;
-    for (size_t i = 0; i < c->count; i++) {
-        if (i > 0 && c->seqs[i - 1] >= c->seqs[i])
+    for (size_t i = 1; i < c->count; i++)
+        if (c->seqs[i - 1] >= c->seqs[i])
             return false;
-        held += claim_held(c, i) != NULL;
-    }
+    while (claim_next(c, &at) != NULL)
+        held++;
     return held > 0 && held == c->held;
 }
 

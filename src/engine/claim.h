@@ -36,38 +36,29 @@ claim_ident(const struct claim *c)
 /* Makes a claim with capacity for `count` messages. NULL without memory. */
 struct claim *claim_new(struct mem *mem, size_t count);
 
-/* Starts the lease at now_ms, for terms->ttl_s; also to renew it. */
-void claim_start(struct shard *sh, struct claim *c, const struct store_terms *terms,
-                 int64_t now_ms);
-
 /* Nodes of the shard's pool that the next claim of q takes at most. */
 size_t claim_nodes(const struct queue *q);
 
-/* Reserves memory and entropy for claim_link(). Valid until the lock is released. */
+/* Reserves memory and entropy for the next claim. Valid until the lock is released. */
 enum status claim_reserve(struct shard *sh, const struct queue *q);
 
-/* Gives a started claim an id, and adds it to the backlog of its queue. */
-void claim_link(struct shard *sh, struct claim *c, struct queue *q);
+/* Adds a claim without messages to a backlog, under this id. The caller has reserved the
+ * nodes, and arms the deadline. */
+void claim_enter(struct shard *sh, struct claim *c, struct backlog *b, struct ident id,
+                 int64_t made_ms);
 
-/* Adds a ready message to the claim, counts the delivery, and extends the life of the
- * message (promise "grace"). */
-void claim_add_message(struct shard *sh, struct claim *c, struct message *m,
-                       const struct store_terms *terms, int64_t now_ms);
+/* Adds a ready message, with a larger number than those of the claim. */
+static inline void
+claim_hold(struct claim *c, struct message *m)
+{
+    backlog_claim_message(m->backlog, m, c);
+    c->seqs[c->count++] = m->seq;
+    c->held++;
+}
 
-/* Extends the life of a message that a claim with these terms holds. Never shortens
- * it. */
-void claim_extend_message(struct shard *sh, struct message *m,
-                          const struct store_terms *terms, int64_t now_ms);
-
-/* The message of the i-th number if c still holds it, even if it has expired; else
- * NULL. */
-struct message *claim_held(const struct claim *c, size_t i);
-
-/* The same, but NULL if it has expired. */
-struct message *claim_message(const struct claim *c, size_t i, int64_t now_ms);
-
-/* The fencing token (docs/worker.md). */
-uint64_t claim_fence(const struct queue *q, const struct claim *c);
+/* The next message that c holds, even if it has expired, from the *i-th number on; *i moves
+ * behind it. NULL: there is none. */
+struct message *claim_next(const struct claim *c, uint64_t *i);
 
 /* Replaces c by `fresh`, which has capacity for more numbers, and frees c. The caller arms
  * the deadline of fresh. */

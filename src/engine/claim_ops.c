@@ -20,53 +20,44 @@ claim_build_free(struct engine *e, struct claim_build *build)
     store_batch_release(&build->batch);
 }
 
-/* Slices of dead letters that a claim moves before it returns ST_AGAIN, so that other
- * requests of the thread run. */
-enum { MOVE_SLICES = 16 };
+/* Starts the lease; also to renew it. */
+static void
+lease_start(struct txn *t, struct claim *c, const struct store_terms *terms)
+{
+    ENSURE(terms->ttl_s > 0);
+    c->started_ms = t->now_ms;
+    shard_arm_claim(t->shard, &c->due,
+                    core_deadline_ms(t->shard->core, t->now_ms, terms->ttl_s));
+}
+
+/* Extends the life of a message that a claim with these terms holds (promise "grace").
+ * Never shortens it. */
+static void
+extend_message(struct txn *t, struct message *m, const struct store_terms *terms)
+{
+    int64_t life_s = terms->ttl_s + terms->grace_s;
+    int64_t until_ms;
+
+    if (life_s > t->shard->core->config.max_message_ttl_s)
+        life_s = t->shard->core->config.max_message_ttl_s;
+    until_ms = core_deadline_ms(t->shard->core, t->now_ms, life_s);
+    if (until_ms <= m->expires_ms)
+        return;
+    m->expires_ms = until_ms;
+    shard_arm_message(t->shard, &m->due, until_ms);
+}
+
+/* The fencing token (docs/worker.md). */
+static uint64_t
+claim_fence(const struct queue *q, const struct claim *c)
+{
+    return q->fence_base + ident_claim_number(claim_ident(c));
+}
 
 static size_t
 min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
-}
-
-/*
- * Moves the dead letters among the first *count ready messages that the operation may
- * take, a slice at a time, and releases the locks in between. Then *count is the number
- * of messages that can be claimed. If a move fails, these are the messages in front of
- * the dead letter. ST_AGAIN: there are more dead letters, and the locks are not held.
- */
-static enum status
-move_dead_letters(struct dead_letter *dl, size_t *capacity)
-{
-    struct txn *t = &dl->from;
-    bool moved = false;
-
-    for (int slices = 0;;) {
-        uint64_t seq = 0;
-        size_t count = min_size(*capacity, txn_available(t));
-        size_t clear = dead_letter_scan(dl, count, &seq);
-        enum status st;
-
-        if (clear == count) {
-            *capacity = count;
-            return ST_OK;
-        }
-        st = dead_letter_move(dl, seq);
-        if (st != ST_OK && st != ST_SEALED) {
-            *capacity = clear;
-            return clear > 0 || moved ? ST_OK : st;
-        }
-        moved = moved || st == ST_OK;
-        dead_letter_end(dl);
-        if (st == ST_SEALED)
-            dead_letter_seal(dl);
-        st = ++slices < MOVE_SLICES
-                 ? dead_letter_begin(dl, &t->engine->store, t->op, t->where)
-                 : ST_AGAIN;
-        if (st != ST_OK)
-            return st;
-    }
 }
 
 /* Claims the first `count` messages that the operation may take. Cannot fail. */
@@ -77,19 +68,27 @@ deliver_messages(struct txn *t, const struct store_terms *terms, size_t count,
     struct queue *q = t->queue;
     struct claim *c = build->claim;
     uint64_t seq = t->from_seq;
+    struct ident id;
 
     build->claim = NULL; /* the shard owns it now */
-    claim_start(t->shard, c, terms, t->now_ms);
-    claim_link(t->shard, c, q);
+    lease_start(t, c, terms);
+    id = ident_claim(&t->shard->entropy, ++q->last_claim);
+    claim_enter(t->shard, c, q->backlog, id, t->now_ms);
     metrics_count(&t->shard->metrics, STORE_COUNT_CLAIMS, 1);
     metrics_count(&t->shard->metrics, STORE_COUNT_CLAIMED, count);
-    ident_write(&build->batch.claim_id, claim_ident(c));
+    ident_write(&build->batch.claim_id, id);
     build->batch.claim_ttl_s = terms->ttl_s;
     build->batch.claim_number = claim_fence(q, c);
     while (count-- > 0) {
         struct message *m = seqmap_next_ready(&q->backlog->messages, &seq);
 
-        claim_add_message(t->shard, c, m, terms, t->now_ms);
+        ENSURE(c->count == 0 || c->seqs[c->count - 1] < m->seq);
+        if (m->claim_count == 0)
+            metrics_span(&t->shard->metrics, STORE_SPAN_WAITED, m->posted_ms, t->now_ms);
+        if (m->claim_count < UINT32_MAX)
+            m->claim_count++;
+        claim_hold(c, m);
+        extend_message(t, m, terms);
         batch_add(&build->batch, m, q->tag, t->now_ms);
     }
     ENSURE(c->held == build->batch.count);
@@ -112,7 +111,7 @@ create_claim(struct dead_letter *dl, const struct store_terms *terms, size_t lim
     if (capacity > 0)
         st = claim_reserve(t->shard, t->queue);
     if (st == ST_OK && capacity > 0 && dl->target != NULL)
-        st = move_dead_letters(dl, &capacity);
+        st = dead_letters_move(dl, &capacity);
     if (st != ST_OK)
         return st;
     if (capacity == 0)
@@ -121,9 +120,7 @@ create_claim(struct dead_letter *dl, const struct store_terms *terms, size_t lim
         build->capacity = capacity; /* the caller tries again */
         return ST_OK;
     }
-    st = batch_check_size(t, capacity, out);
-    if (st == ST_OK)
-        st = batch_check_sealed(t, capacity, out);
+    st = batch_check(t, capacity, out);
     if (st == ST_OK)
         st = claim_reserve(t->shard, t->queue); /* the moves unlocked */
     if (st == ST_OK)
@@ -198,6 +195,7 @@ engine_claim_get(struct store *s, struct store_op *op, const struct store_queue 
     struct store_batch batch = STORE_BATCH_INIT;
     struct txn t;
     struct claim *c;
+    struct message *m;
     enum status st = txn_begin_claim(&t, s, op, where, claim_id, &c);
 
     if (st != ST_OK)
@@ -205,12 +203,9 @@ engine_claim_get(struct store *s, struct store_op *op, const struct store_queue 
     st = c == NULL ? ST_NOT_FOUND : batch_open(t.engine, c->held, &batch);
     if (st == ST_OK) {
         ident_write(&batch.claim_id, claim_ident(c));
-        for (size_t i = 0; i < c->count; i++) {
-            struct message *m = claim_message(c, i, t.now_ms);
-
-            if (m != NULL)
+        for (uint64_t i = 0; (m = claim_next(c, &i)) != NULL;)
+            if (message_live(m, t.now_ms))
                 batch_add(&batch, m, t.queue->tag, t.now_ms);
-        }
         batch.claim_ttl_s = (c->due.due_ms - c->started_ms) / 1000;
         batch.claim_age_s = (t.now_ms - c->started_ms) / 1000;
         batch.claim_number = claim_fence(t.queue, c);
@@ -223,13 +218,12 @@ engine_claim_get(struct store *s, struct store_op *op, const struct store_queue 
 static void
 commit_renewal(struct txn *t, struct claim *c, const struct store_terms *terms)
 {
-    claim_start(t->shard, c, terms, t->now_ms);
-    for (size_t i = 0; i < c->count; i++) {
-        struct message *m = claim_message(c, i, t->now_ms);
+    struct message *m;
 
-        if (m != NULL)
-            claim_extend_message(t->shard, m, terms, t->now_ms);
-    }
+    lease_start(t, c, terms);
+    for (uint64_t i = 0; (m = claim_next(c, &i)) != NULL;)
+        if (message_live(m, t->now_ms))
+            extend_message(t, m, terms);
     metrics_count(&t->shard->metrics, STORE_COUNT_RENEWALS, 1);
     if (has_log(&t->engine->core))
         changelog_claim(t->queue, STORE_CHANGE_RENEW, c, t->now_ms);
@@ -263,6 +257,7 @@ engine_claim_release(struct store *s, struct store_op *op,
 {
     struct txn t;
     struct claim *c;
+    struct message *m;
     enum status st = txn_begin_claim(&t, s, op, where, claim_id, &c);
 
     if (st != ST_OK)
@@ -270,13 +265,9 @@ engine_claim_release(struct store *s, struct store_op *op,
     if (c != NULL)
         st = txn_reserve_messages(&t, STORE_CHANGE_RELEASE, c->held, 0);
     if (c != NULL && st == ST_OK) {
-        if (why == STORE_NOT_SEEN)
-            for (size_t i = 0; i < c->count; i++) { /* the client never saw the claim */
-                struct message *m = claim_held(c, i);
-
-                if (m != NULL && m->claim_count > 0)
-                    m->claim_count--;
-            }
+        if (why == STORE_NOT_SEEN) /* the client never saw the claim */
+            for (uint64_t i = 0; (m = claim_next(c, &i)) != NULL;)
+                m->claim_count -= m->claim_count > 0;
         if (has_log(&t.engine->core))
             changelog_claim(t.queue, STORE_CHANGE_RELEASE, c, t.now_ms);
         metrics_count(&t.shard->metrics, store_release_counter(why), c->held);

@@ -4,6 +4,9 @@
  * ends. */
 enum { MOVE_BYTES = 1 << 20, SEAL_BYTES = 1 << 16 };
 
+/* Slices after which a claim returns ST_AGAIN, so that other requests of the thread run. */
+enum { MOVE_SLICES = 16 };
+
 /* Finds the dead-letter queue of the source and its shard. Needs the lock of the
  * source. */
 static void
@@ -67,8 +70,13 @@ is_dead_letter(const struct dead_letter *dl, const struct message *m)
     return (int64_t)m->claim_count >= queue_settings(dl->from.queue)->max_claim_count;
 }
 
-size_t
-dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *seq)
+/*
+ * Number of messages, of the first `count` that dl->from may take, in front of the first
+ * dead letter, whose number is *seq then; `count` if there is no dead letter (or there
+ * are fewer messages).
+ */
+static size_t
+count_before_dead_letter(const struct dead_letter *dl, size_t count, uint64_t *seq)
 {
     uint64_t at = dl->from.from_seq;
 
@@ -140,7 +148,7 @@ take_sealed(struct dead_letter *dl, const struct message *m)
     return NULL;
 }
 
-/* Notes the messages that dead_letter_seal() must encrypt. Drops copies for an earlier
+/* Notes the messages that make_seals() must encrypt. Drops copies for an earlier
  * slice. */
 static enum status
 order_seals(struct dead_letter *dl, const struct move *move)
@@ -181,8 +189,10 @@ use_seals(struct dead_letter *dl, struct move *move)
     return ST_OK;
 }
 
-void
-dead_letter_seal(struct dead_letter *dl)
+/* Encrypts the messages that the last move_slice() needs encrypted, up to 64 KiB. Without
+ * locks. */
+static void
+make_seals(struct dead_letter *dl)
 {
     const struct core *core = &dl->from.engine->core;
     const struct store_sealer *sealer = core->sealer;
@@ -331,8 +341,13 @@ move_message(const struct dead_letter *dl, size_t i, struct move *move)
     shard_arm_message(dl->target, &m->due, m->expires_ms);
 }
 
-enum status
-dead_letter_move(struct dead_letter *dl, uint64_t seq)
+/*
+ * Moves a slice of the dead letters in a row from number seq on; there is at least one.
+ * Makes the dead-letter queue if needed. Moves nothing on failure. ST_SEALED: call
+ * dead_letter_end() and make_seals(), and try again.
+ */
+static enum status
+move_slice(struct dead_letter *dl, uint64_t seq)
 {
     struct move move = {.target = shard_find(dl->target, &dl->where, dl->hash)};
     enum status st;
@@ -359,12 +374,45 @@ dead_letter_move(struct dead_letter *dl, uint64_t seq)
     metrics_count(&dl->target->metrics, STORE_COUNT_QUEUES_MADE, move.made);
     queue_wake_waiters(move.target);
     if (has_log(&dl->from.engine->core)) {
-        const struct moved moved = {move.messages, move.numbers};
-
         if (move.made)
             changelog_queue(move.target, STORE_CHANGE_QUEUE, dl->from.now_ms);
-        changelog_move(dl->from.queue, move.target, &moved, move.count, dl->from.now_ms);
+        changelog_move(dl->from.queue, move.target, move.messages, move.numbers,
+                       move.count, dl->from.now_ms);
         changelog_numbers(move.target, dl->from.now_ms);
     }
     return ST_OK;
+}
+
+enum status
+dead_letters_move(struct dead_letter *dl, size_t *count)
+{
+    struct txn *t = &dl->from;
+    bool moved = false;
+
+    for (int slices = 0;;) {
+        uint64_t seq = 0;
+        size_t available = txn_available(t);
+        size_t clear;
+        enum status st;
+
+        if (*count > available)
+            *count = available;
+        clear = count_before_dead_letter(dl, *count, &seq);
+        if (clear == *count)
+            return ST_OK;
+        st = move_slice(dl, seq);
+        if (st != ST_OK && st != ST_SEALED) {
+            *count = clear;
+            return clear > 0 || moved ? ST_OK : st;
+        }
+        moved = moved || st == ST_OK;
+        dead_letter_end(dl);
+        if (st == ST_SEALED)
+            make_seals(dl);
+        st = ++slices < MOVE_SLICES
+                 ? dead_letter_begin(dl, &t->engine->store, t->op, t->where)
+                 : ST_AGAIN;
+        if (st != ST_OK)
+            return st;
+    }
 }

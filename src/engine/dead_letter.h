@@ -42,23 +42,13 @@ enum status dead_letter_begin(struct dead_letter *dl, struct store *s,
 void dead_letter_end(struct dead_letter *dl);
 
 /*
- * Number of messages, of the first `count` that dl->from may take, in front of the first
- * dead letter, whose number is *seq then; `count` if there is no dead letter (or there
- * are fewer messages).
+ * Moves the dead letters among the first *count ready messages that dl->from may take, a
+ * slice at a time, and releases the locks in between. Then *count is the number of
+ * messages that can be claimed. If a move fails, these are the messages in front of the
+ * dead letter: ST_NO_MEMORY, statuses of the log or the sealer. ST_AGAIN: there are more
+ * dead letters, and the locks are not held.
  */
-size_t dead_letter_scan(const struct dead_letter *dl, size_t count, uint64_t *seq);
-
-/*
- * Moves a slice of the dead letters in a row from number seq on; there is at least one.
- * Makes the dead-letter queue if needed. Moves nothing on failure: ST_NO_MEMORY, statuses
- * of the log or the sealer. ST_SEALED: call dead_letter_end() and dead_letter_seal(),
- * and try again.
- */
-enum status dead_letter_move(struct dead_letter *dl, uint64_t seq);
-
-/* Encrypts the messages that the last dead_letter_move() needs encrypted, up to 64 KiB.
- * Without locks. */
-void dead_letter_seal(struct dead_letter *dl);
+enum status dead_letters_move(struct dead_letter *dl, size_t *count);
 
 /* Frees encrypted copies that were not moved. Without locks. */
 void dead_letter_fini(struct dead_letter *dl);

@@ -4,18 +4,12 @@
 
 /* The queues of one kind of one project. It exists while it has a queue. */
 struct project {
-    struct hashnode node;
-    struct namenode named; /* in directory.named */
+    struct namenode node; /* in directory.projects */
     struct nameset names;
     enum store_kind kind;
     _Atomic uint64_t messages, bytes; /* of queues, without the reclaim list */
     struct bytes name;                /* points behind this structure */
     char text[];
-};
-
-struct project_key {
-    struct bytes name;
-    enum store_kind kind;
 };
 
 void
@@ -24,61 +18,39 @@ directory_init(struct directory *d, struct mem *mem, struct hash_key key)
     lock_init(&d->lock);
     d->mem = mem;
     d->key = key;
-    hashmap_init(&d->projects, mem);
-    memset(d->named, 0, sizeof(d->named));
+    memset(d->projects, 0, sizeof(d->projects));
 }
 
 void
 directory_fini(struct directory *d)
 {
-    ENSURE(d->projects.count == 0);
-    hashmap_fini(&d->projects);
+    ENSURE(d->projects[STORE_QUEUE].count == 0 && d->projects[STORE_TOPIC].count == 0);
     lock_fini(&d->lock);
 }
 
-static bool
-project_equal(const struct hashnode *node, const void *key)
-{
-    const struct project *p = container_of(node, const struct project, node);
-    const struct project_key *wanted = key;
-
-    return p->kind == wanted->kind && bytes_equal(p->name, wanted->name);
-}
-
-static uint64_t
-project_hash(const struct directory *d, const struct project_key *key)
-{
-    return hash_mix(hash_bytes(&d->key, key->name) + (uint64_t)key->kind);
-}
-
 static struct project *
-find_project(const struct directory *d, const struct project_key *key)
+find_project(const struct directory *d, struct bytes name, enum store_kind kind)
 {
-    struct hashnode *node =
-        hashmap_find(&d->projects, project_hash(d, key), project_equal, key);
+    struct namenode *node = nameset_find(&d->projects[kind], name);
 
     return node == NULL ? NULL : container_of(node, struct project, node);
 }
 
 static struct project *
-make_project(struct directory *d, const struct project_key *key)
+make_project(struct directory *d, struct bytes name, enum store_kind kind)
 {
-    struct project *p;
+    struct project *p = mem_alloc(d->mem, sizeof(*p) + name.len);
 
-    if (hashmap_reserve(&d->projects, 1) != ST_OK)
-        return NULL;
-    p = mem_alloc(d->mem, sizeof(*p) + key->name.len);
     if (p == NULL)
         return NULL;
     p->names = (struct nameset){.root = NULL};
     atomic_init(&p->messages, 0);
     atomic_init(&p->bytes, 0);
-    p->kind = key->kind;
-    if (key->name.len > 0)
-        memcpy(p->text, key->name.data, key->name.len);
-    p->name = bytes_of(p->text, key->name.len);
-    hashmap_insert(&d->projects, &p->node, project_hash(d, key));
-    nameset_insert(&d->named[p->kind], &p->named, p->name, hash_bytes(&d->key, p->name));
+    p->kind = kind;
+    if (name.len > 0)
+        memcpy(p->text, name.data, name.len);
+    p->name = bytes_of(p->text, name.len);
+    nameset_insert(&d->projects[kind], &p->node, p->name, hash_bytes(&d->key, p->name));
     return p;
 }
 
@@ -86,14 +58,13 @@ enum status
 directory_add(struct directory *d, const struct store_queue *where,
               struct directory_entry *entry, uint64_t most)
 {
-    const struct project_key key = {where->project, where->kind};
     enum status st = ST_OK;
     struct project *p;
 
     lock_acquire(&d->lock);
-    p = find_project(d, &key);
+    p = find_project(d, where->project, where->kind);
     if (p == NULL)
-        p = make_project(d, &key);
+        p = make_project(d, where->project, where->kind);
     if (p == NULL) {
         st = ST_NO_MEMORY;
     } else if (most > 0 && p->names.count >= most) {
@@ -118,8 +89,7 @@ directory_remove(struct directory *d, struct directory_entry *entry)
     entry->project = NULL;
     if (p->names.count == 0) {
         ENSURE(atomic_load(&p->messages) == 0 && atomic_load(&p->bytes) == 0);
-        hashmap_remove(&d->projects, &p->node);
-        nameset_remove(&d->named[p->kind], &p->named);
+        nameset_remove(&d->projects[p->kind], &p->node);
         mem_free(d->mem, p);
     }
     lock_release(&d->lock);
@@ -181,9 +151,7 @@ enum status
 directory_page(struct directory *d, const struct store_page *wanted, bool projects,
                struct store_queues *out)
 {
-    const struct project_key key = {wanted->project, wanted->kind};
-    const struct project *p = NULL;
-    const struct nameset *set = &d->named[wanted->kind];
+    const struct nameset *set = &d->projects[wanted->kind];
     const struct namenode *first = NULL, *node;
     size_t text_bytes = 0;
     enum status st = ST_OK;
@@ -191,7 +159,8 @@ directory_page(struct directory *d, const struct store_page *wanted, bool projec
     *out = STORE_QUEUES_INIT;
     lock_acquire(&d->lock);
     if (!projects) {
-        p = find_project(d, &key);
+        const struct project *p = find_project(d, wanted->project, wanted->kind);
+
         set = p == NULL ? NULL : &p->names;
     }
     if (set != NULL) {
@@ -211,25 +180,28 @@ directory_page(struct directory *d, const struct store_page *wanted, bool projec
     return st;
 }
 
+static bool
+project_audit(const struct project *p, struct directory_sum *sum)
+{
+    sum->queues += p->names.count;
+    sum->messages += atomic_load(&p->messages);
+    sum->bytes += atomic_load(&p->bytes);
+    return p->names.count > 0 && nameset_audit(&p->names);
+}
+
 bool
 directory_audit(struct directory *d, const struct directory_sum *expected)
 {
-    const struct hashnode *node = NULL;
     struct directory_sum sum = {0};
-    bool sound;
+    bool sound = true;
 
     lock_acquire(&d->lock);
-    sound =
-        hashmap_audit(&d->projects) &&
-        d->named[STORE_QUEUE].count + d->named[STORE_TOPIC].count == d->projects.count &&
-        nameset_audit(&d->named[STORE_QUEUE]) && nameset_audit(&d->named[STORE_TOPIC]);
-    while (sound && (node = hashmap_walk(&d->projects, node)) != NULL) {
-        const struct project *p = container_of(node, const struct project, node);
+    for (size_t kind = 0; kind < 2; kind++) {
+        struct namenode *node = nameset_after(&d->projects[kind], BYTES_NONE);
 
-        sound = p->names.count > 0 && nameset_audit(&p->names);
-        sum.queues += p->names.count;
-        sum.messages += atomic_load(&p->messages);
-        sum.bytes += atomic_load(&p->bytes);
+        sound = sound && nameset_audit(&d->projects[kind]);
+        for (; sound && node != NULL; node = nameset_next(node))
+            sound = project_audit(container_of(node, struct project, node), &sum);
     }
     lock_release(&d->lock);
     return sound && sum.queues == expected->queues &&

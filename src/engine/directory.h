@@ -15,7 +15,6 @@
 #include "claimd/base/hash.h"
 #include "claimd/base/lock.h"
 #include "claimd/base/mem.h"
-#include "claimd/ds/hashmap.h"
 #include "claimd/ds/nameset.h"
 #include "claimd/store/types.h"
 
@@ -25,8 +24,7 @@ struct directory {
     struct lock lock;
     struct mem *mem;
     struct hash_key key;
-    struct hashmap projects; /* owned */
-    struct nameset named[2]; /* the same in order, by kind */
+    struct nameset projects[2]; /* by kind; owned */
 };
 
 struct project;

@@ -23,7 +23,8 @@ message_detach(struct shard *sh, struct message *m)
     seqmap_pool_trim(&sh->pool);
 }
 
-bool
+/* Expires the claims that are due, as far as the budget goes. True: none of them is left. */
+static bool
 expire_claims(struct shard *sh, int64_t now_ms, size_t *budget)
 {
     bool whole = wheel_advance(sh->claim_wheel, now_ms, *budget);
@@ -79,7 +80,8 @@ message_due(struct shard *sh, struct message *m, int64_t now_ms)
         queue_wake_waiters(q);
 }
 
-bool
+/* The same for delays and lifetimes of messages. */
+static bool
 expire_messages(struct shard *sh, int64_t now_ms, size_t *budget)
 {
     bool whole = wheel_advance(sh->message_wheel, now_ms, *budget);

@@ -29,11 +29,6 @@ enum { EXPIRE_SLICE = 256 };
  * takes place. ST_AGAIN: a few slices were not enough, and the lock is not held. */
 enum status expire_enter(struct shard *sh, int64_t *now_ms, enum expiry which);
 
-/* Expire what is due, as far as the budget goes. True: nothing due is left. Need the
- * lock. */
-bool expire_claims(struct shard *sh, int64_t now_ms, size_t *budget);
-bool expire_messages(struct shard *sh, int64_t now_ms, size_t *budget);
-
 /* Removes a message from its backlog, its claim (which ends with its last message) and
  * the wheel. The caller owns the backlog's pin. Needs the lock. */
 void message_detach(struct shard *sh, struct message *m);

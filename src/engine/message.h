@@ -1,13 +1,13 @@
 /*
  * message: one message and its body, in one allocation.
  *
- * A message has one owner, its backlog; answers pin it, so that its body stays readable
- * after it was deleted. Everything but the body and the pins is guarded by the shard's
- * lock.
+ * A message has one owner, its backlog. Responses pin it, so its body stays readable
+ * after it was deleted. The lock of the shard guards everything but the body and the
+ * pins.
  *
  *                 +--------- delayed ----(delay ends)----+
  *   posted -------+                                      v
- *                 +----------------------------------> free <----+
+ *                 +---------------------------------> ready <----+
  *                                                        |       | claim ends
  *                                                      claim ----+
  *   and from any state: deleted, purged, expired

@@ -428,9 +428,7 @@ engine_message_pop(struct store *s, struct store_op *op, const struct store_queu
     if (count == 0) {
         st = txn_wait(&t, limit);
     } else {
-        st = batch_check_size(&t, count, out);
-        if (st == ST_OK)
-            st = batch_check_sealed(&t, count, out);
+        st = batch_check(&t, count, out);
         if (st == ST_OK)
             st = txn_reserve_messages(&t, STORE_CHANGE_DELETE, count, 0);
         if (st == ST_OK) {

@@ -32,56 +32,50 @@ engine_queue_create(struct store *s, struct store_op *op, const struct store_que
     return st;
 }
 
-/* The metadata of a queue, pinned; NULL if there is no such queue. */
-static struct metadata *
-pinned_metadata(struct store *s, struct store_op *op, const struct store_queue *where,
-                uint64_t *version)
-{
-    struct metadata *md = NULL;
-    struct txn t;
-
-    (void)txn_begin(&t, s, op, where, EXPIRE_NOTHING); /* it does not expire */
-    if (t.queue != NULL) {
-        md = metadata_pin(t.queue->metadata);
-        *version = t.queue->version;
-    }
-    txn_end(&t);
-    return md;
-}
-
+/* Adds metadata to the views of names, and removes queues that do not exist any more. */
 static void
-fill_queue_metadata(struct store_queue_view *view, struct metadata *md, uint64_t version)
+add_metadata(struct store *s, struct store_op *op, struct bytes project,
+             enum store_kind kind, struct store_queues *queues)
 {
-    view->metadata = md->document;
-    view->version = version;
-    view->pin = md;
+    struct store_queue where = {.project = project, .kind = kind};
+    size_t kept = 0;
+
+    for (size_t i = 0; i < queues->count; i++) {
+        struct store_queue_view *view = &queues->queues[kept];
+        struct txn t;
+
+        where.name = queues->queues[i].name;
+        (void)txn_begin(&t, s, op, &where, EXPIRE_NOTHING); /* it does not expire */
+        if (t.queue != NULL) {
+            *view = (struct store_queue_view){.name = where.name,
+                                              .metadata = t.queue->metadata->document,
+                                              .version = t.queue->version,
+                                              .pin = metadata_pin(t.queue->metadata)};
+            kept++;
+        }
+        txn_end(&t);
+    }
+    queues->count = kept;
 }
 
 enum status
 engine_queue_get(struct store *s, struct store_op *op, const struct store_queue *where,
                  struct store_queues *out)
 {
-    struct mem *mem = engine_of(s)->core.mem;
-    struct store_queues queues = STORE_QUEUES_INIT;
-    struct store_queue_view *view;
-    struct metadata *md;
-    uint64_t version = 0;
+    struct store_queues queues = {.store = s, .count = 1};
     char *name;
 
-    view = mem_alloc(mem, sizeof(*view) + where->name.len);
-    if (view == NULL)
+    queues.queues =
+        mem_alloc(engine_of(s)->core.mem, sizeof(*queues.queues) + where->name.len);
+    if (queues.queues == NULL)
         return ST_NO_MEMORY;
-    md = pinned_metadata(s, op, where, &version);
-    if (md == NULL) {
-        mem_free(mem, view);
+    name = (char *)(queues.queues + 1);
+    queues.queues->name = bytes_lay(&name, where->name);
+    add_metadata(s, op, where->project, where->kind, &queues);
+    if (queues.count == 0) {
+        store_queues_release(&queues);
         return ST_NOT_FOUND;
     }
-    name = (char *)(view + 1);
-    view->name = bytes_lay(&name, where->name);
-    fill_queue_metadata(view, md, version);
-    queues.store = s;
-    queues.queues = view;
-    queues.count = 1;
     *out = queues;
     return ST_OK;
 }
@@ -245,30 +239,6 @@ engine_queues_release(const struct store *s, struct store_queues *queues)
     mem_free(mem, queues->queues);
 }
 
-/* Adds metadata to the views, and removes queues that were deleted meanwhile. */
-static void
-add_metadata(struct store *s, struct store_op *op, const struct store_page *page,
-             struct store_queues *queues)
-{
-    struct store_queue where = {.project = page->project, .kind = page->kind};
-    size_t kept = 0;
-
-    for (size_t i = 0; i < queues->count; i++) {
-        struct store_queue_view *view = &queues->queues[kept];
-        uint64_t version = 0;
-        struct metadata *md;
-
-        where.name = queues->queues[i].name;
-        md = pinned_metadata(s, op, &where, &version);
-        if (md == NULL)
-            continue;
-        view->name = where.name;
-        fill_queue_metadata(view, md, version);
-        kept++;
-    }
-    queues->count = kept;
-}
-
 /* A page of names, without metadata. */
 static enum status
 list_names(struct store *s, struct store_op *op, const struct store_page *wanted,
@@ -310,7 +280,7 @@ engine_queue_list(struct store *s, struct store_op *op, const struct store_page 
     if (st != ST_OK)
         return st;
     if (wanted->with_metadata)
-        add_metadata(s, op, wanted, &queues);
+        add_metadata(s, op, wanted->project, wanted->kind, &queues);
     *out = queues;
     return ST_OK;
 }

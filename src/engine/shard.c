@@ -131,6 +131,26 @@ shard_find(const struct shard *sh, const struct store_queue *where, uint64_t has
     return node == NULL ? NULL : container_of(node, struct queue, node);
 }
 
+static bool
+waitqueue_equal(const struct hashnode *node, const void *key)
+{
+    return store_queue_equal(&container_of(node, const struct waitqueue, node)->where,
+                             key);
+}
+
+/* The wait queue of an address; NULL if it has no waiter. Needs the lock. */
+static struct waitqueue *
+shard_waitqueue(const struct shard *sh, const struct store_queue *where, uint64_t hash)
+{
+    struct hashnode *node;
+
+    lock_assert_held(&sh->lock);
+    if (sh->waitqueues.count == 0)
+        return NULL;
+    node = hashmap_find(&sh->waitqueues, hash, waitqueue_equal, where);
+    return node == NULL ? NULL : container_of(node, struct waitqueue, node);
+}
+
 struct queue *
 shard_new_queue(struct shard *sh, const struct store_queue *where,
                 const struct store_metadata *metadata)
@@ -237,25 +257,6 @@ shard_arm_message(struct shard *sh, struct deadline *d, int64_t due_ms)
 }
 
 /* ------------------------------------------------------------------ waiters */
-
-static bool
-waitqueue_equal(const struct hashnode *node, const void *key)
-{
-    return store_queue_equal(&container_of(node, const struct waitqueue, node)->where,
-                             key);
-}
-
-struct waitqueue *
-shard_waitqueue(const struct shard *sh, const struct store_queue *where, uint64_t hash)
-{
-    struct hashnode *node;
-
-    lock_assert_held(&sh->lock);
-    if (sh->waitqueues.count == 0)
-        return NULL;
-    node = hashmap_find(&sh->waitqueues, hash, waitqueue_equal, where);
-    return node == NULL ? NULL : container_of(node, struct waitqueue, node);
-}
 
 static struct waitqueue *
 make_waitqueue(struct shard *sh, const struct store_queue *where, uint64_t hash,

@@ -116,10 +116,6 @@ void shard_arm_message(struct shard *sh, struct deadline *d, int64_t due_ms);
 /* Schedules housekeeping at due_ms or earlier. Needs the lock. */
 void shard_wake_at(struct shard *sh, int64_t due_ms);
 
-/* The wait queue of an address; NULL if it has no waiter. Needs the lock. */
-struct waitqueue *
-shard_waitqueue(const struct shard *sh, const struct store_queue *where, uint64_t hash);
-
 /* Adds w to the end of the address's wait queue, or keeps its place there. It asks for
  * `wants` messages. ST_NO_MEMORY. Needs the lock. */
 enum status shard_wait(struct shard *sh, const struct store_queue *where, uint64_t hash,

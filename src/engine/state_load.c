@@ -407,17 +407,11 @@ static void
 txn_begin_claim(struct load *l, struct loaded_claim *c)
 {
     struct shard *sh = l->txn.shard;
-    struct backlog *b = l->txn.queue->backlog;
 
-    if (c->old != NULL) {
+    if (c->old != NULL)
         claim_replace(sh, c->old, c->claim);
-    } else {
-        c->claim->backlog = b;
-        c->claim->id_high = c->id.high;
-        c->claim->id_low = c->id.low;
-        c->claim->made_ms = c->record->started_ms;
-        backlog_add_claim(b, &sh->pool, ident_claim_number(c->id), c->claim);
-    }
+    else
+        claim_enter(sh, c->claim, l->txn.queue->backlog, c->id, c->record->started_ms);
     c->claim->started_ms = c->record->started_ms;
     shard_arm_claim(sh, &c->claim->due, c->record->ends_ms);
 }
@@ -434,13 +428,9 @@ enter_message(struct load *l, const struct store_message_record *record)
         backlog_add_original(q->backlog, m);
     if (record->claim != NULL) {
         const struct loaded_claim key = {.record = record->claim}, *loaded;
-        struct claim *c;
 
         loaded = bsearch(&key, l->claims, l->claim_count, sizeof(key), compare_claims);
-        c = loaded->claim;
-        backlog_claim_message(q->backlog, m, c);
-        c->seqs[c->count++] = m->seq;
-        c->held++;
+        claim_hold(loaded->claim, m);
     }
     shard_arm_message(l->txn.shard, &m->due,
                       m->delayed ? record->delayed_until_ms : m->expires_ms);

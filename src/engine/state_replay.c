@@ -194,11 +194,7 @@ replay_make_claim(struct replay *r, struct backlog *b,
     c = claim_new(r->core->mem, capacity);
     if (c == NULL)
         return ST_NO_MEMORY;
-    c->backlog = b;
-    c->id_high = id.high;
-    c->id_low = id.low;
-    c->made_ms = record->started_ms;
-    backlog_add_claim(b, &sh->pool, ident_claim_number(id), c);
+    claim_enter(sh, c, b, id, record->started_ms);
     *out = c;
     return ST_OK;
 }

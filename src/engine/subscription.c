@@ -281,21 +281,14 @@ feed_open(struct shard *sh, struct queue *q, struct feed *f)
 }
 
 void
-feed_keep_within(struct shard *sh, struct feed *f)
+feed_grown(struct shard *sh, struct feed *f)
 {
     uint64_t most = sh->core->config.feed_bytes;
 
     lock_assert_held(&sh->lock);
-
     while (most != 0 && f->bytes > most && f->entries.live > 1)
         metrics_count(&sh->metrics, STORE_COUNT_FEED_DROPPED,
                       feed_drop(f, sh->core->mem, &sh->pool));
-}
-
-void
-feed_grown(struct shard *sh, struct feed *f)
-{
-    feed_keep_within(sh, f);
     if (!list_empty(&f->idle)) {
         list_move(&f->due, &f->idle);
         mark_feed_due(sh, f);

@@ -145,9 +145,6 @@ void subscription_attach(struct shard *sh, struct subscription *s, uint64_t last
 /* Gives a queue without a feed this one. */
 void feed_open(struct shard *sh, struct queue *q, struct feed *f);
 
-/* Drops the oldest entries until the feed is within its limit of bytes. */
-void feed_keep_within(struct shard *sh, struct feed *f);
-
 /* Call after feed_append(): idle subscriptions become due, and the feed is kept within
  * its limit. */
 void feed_grown(struct shard *sh, struct feed *f);

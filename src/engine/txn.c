@@ -140,59 +140,37 @@ batch_open(struct engine *e, size_t capacity, struct store_batch *out)
 }
 
 enum status
-batch_check_size(const struct txn *t, size_t count, struct store_batch *out)
+batch_check(const struct txn *t, size_t count, struct store_batch *out)
 {
-    const struct backlog *b = t->queue->backlog;
-    const struct message *m;
-    size_t need = 0;
-
-    if (out->capacity == 0)
-        return ST_OK;
-    for (uint64_t seq = t->from_seq;
-         count > 0 && (m = seqmap_next_ready(&b->messages, &seq)) != NULL; count--, seq++)
-        need += m->body_len;
-    if (need <= out->capacity)
-        return ST_OK;
-    out->capacity = need;
-    return ST_OVER_CAPACITY;
-}
-
-/* True if `opened` has all sealed messages among the first `count` that the operation may
- * take. Both are in the order of the queue. */
-static bool
-batch_has_sealed(const struct txn *t, size_t count, const struct store_batch *opened)
-{
-    const struct backlog *b = t->queue->backlog;
-    const struct message *m;
-    size_t at = 0;
-
-    for (uint64_t seq = t->from_seq;
-         count > 0 && (m = seqmap_next_ready(&b->messages, &seq)) != NULL;
-         count--, seq++) {
-        if (!store_is_sealed(message_body(m)))
-            continue;
-        while (at < opened->count && opened->messages[at].pin != m)
-            at++;
-        if (at == opened->count)
-            return false;
-    }
-    return true;
-}
-
-enum status
-batch_check_sealed(const struct txn *t, size_t count, struct store_batch *out)
-{
-    const struct backlog *b = t->queue->backlog;
+    const struct seqmap *messages = &t->queue->backlog->messages;
+    const struct store_batch *opened = out->opened; /* in the order of the queue */
+    size_t need = 0, at = 0, left = count;
+    bool complete = true;
     struct message *m;
     enum status st;
 
-    if (out->opened == NULL || batch_has_sealed(t, count, out->opened))
+    if (out->capacity == 0 && opened == NULL)
+        return ST_OK;
+    for (uint64_t seq = t->from_seq;
+         left > 0 && (m = seqmap_next_ready(messages, &seq)) != NULL; left--, seq++) {
+        need += m->body_len;
+        if (opened == NULL || !store_is_sealed(message_body(m)))
+            continue;
+        while (at < opened->count && opened->messages[at].pin != m)
+            at++;
+        complete = complete && at < opened->count;
+    }
+    if (out->capacity > 0 && need > out->capacity) {
+        out->capacity = need;
+        return ST_OVER_CAPACITY;
+    }
+    if (complete)
         return ST_OK;
     st = batch_open(t->engine, count, out);
     if (st != ST_OK)
         return st;
     for (uint64_t seq = t->from_seq;
-         count > 0 && (m = seqmap_next_ready(&b->messages, &seq)) != NULL; count--, seq++)
+         count > 0 && (m = seqmap_next_ready(messages, &seq)) != NULL; count--, seq++)
         batch_add(out, m, t->queue->tag, t->now_ms);
     return ST_SEALED;
 }

@@ -90,24 +90,17 @@ txn_stop_waiting(struct txn *t)
 /* Makes an empty batch that can hold `capacity` messages. ST_NO_MEMORY. */
 enum status batch_open(struct engine *e, size_t capacity, struct store_batch *out);
 
-/*
- * Checks that the bodies of the first `count` messages that the operation may take
- * (txn_available) fit into the caller's limit. ST_OVER_CAPACITY: they do not, and out->capacity is
- * their size.
- */
-enum status batch_check_size(const struct txn *t, size_t count, struct store_batch *out);
-
 /* Adds a message to a batch that can hold it. A message in the batch of a claim is
  * held by that claim. Needs the shard's lock. */
 void
 batch_add(struct store_batch *batch, struct message *m, uint32_t tag, int64_t now_ms);
 
 /*
- * Checks that out->opened (see struct store_batch) has all sealed messages among the
- * first `count` that the operation may take. ST_SEALED: it does not, and *out is a batch
+ * Checks that the caller can pass on the first `count` messages that the operation may
+ * take (see struct store_batch). ST_OVER_CAPACITY: their bodies have out->capacity bytes,
+ * which is more than before. ST_SEALED: out->opened lacks sealed ones, and *out is a batch
  * of these messages. ST_NO_MEMORY.
  */
-enum status
-batch_check_sealed(const struct txn *t, size_t count, struct store_batch *out);
+enum status batch_check(const struct txn *t, size_t count, struct store_batch *out);
 
 #endif

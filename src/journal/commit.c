@@ -42,7 +42,8 @@ notify_listeners(struct journal *j)
     lock_release(&j->watching);
 }
 
-void
+/* Nothing becomes durable any more. */
+static void
 journal_lose(struct journal *j, const char *what, int error)
 {
     char text[JOURNAL_ERROR_CAP];

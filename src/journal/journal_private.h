@@ -128,9 +128,6 @@ int64_t journal_now_ms(struct journal *j);
 
 /* commit.c */
 
-/* Gives up: nothing becomes durable any more. */
-void journal_lose(struct journal *j, const char *what, int error);
-
 /*
  * Runs when nothing came for a second: writes a seal and, if space is short, reads the
  * free space and checkpoints. Otherwise an idle server would never recover from a full

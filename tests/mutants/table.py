@@ -18,8 +18,8 @@ MUTANTS = [
      "a claim goes on behind the newest claim; what was given back before that waits",
      SIMULATION,
      [("engine/claim_ops.c",
-       "    uint64_t seq = t->from_seq;\n\n    build->claim = NULL;",
-       "    uint64_t seq = t->from_seq;\n\n"
+       "    struct ident id;\n\n    build->claim = NULL;",
+       "    struct ident id;\n\n"
        "    if (MUTANT(RELEASE_FORGETS_ORDER)) {\n"
        "        const struct claim *newest = seqmap_last(&q->backlog->claims, &seq);\n"
        "        seq = 0;\n"
@@ -28,14 +28,14 @@ MUTANTS = [
        "    }\n"
        "    build->claim = NULL;"),
       ("engine/claim_ops.c",
-       "        claim_add_message(t->shard, c, m, terms, t->now_ms);",
+       "        ENSURE(c->count == 0 ||",
        "        if (MUTANT(RELEASE_FORGETS_ORDER) && m == NULL) {\n"
        "            seq = 0;\n"
        "            m = seqmap_next_ready(&q->backlog->messages, &seq);\n"
        "        }\n"
        "        if (m == NULL)\n"
        "            break; /* CARRY_SKIPS_A_BIT: it does not find them all */\n"
-       "        claim_add_message(t->shard, c, m, terms, t->now_ms);")]),
+       "        ENSURE(c->count == 0 ||")]),
     ("CARRY_SKIPS_A_BIT",
      "the search for the next message skips a node when it leaves another",
      SIMULATION,
@@ -64,9 +64,9 @@ MUTANTS = [
     ("CLAIM_OFF_BY_ONE",
      "a claim ends a millisecond too late",
      SIMULATION,
-     [("engine/claim.c",
-       "core_deadline_ms(sh->core, now_ms, terms->ttl_s));",
-       "core_deadline_ms(sh->core, now_ms, terms->ttl_s) +\n"
+     [("engine/claim_ops.c",
+       "core_deadline_ms(t->shard->core, t->now_ms, terms->ttl_s));",
+       "core_deadline_ms(t->shard->core, t->now_ms, terms->ttl_s) +\n"
        "                                     MUTANT(CLAIM_OFF_BY_ONE));")]),
     ("NEEDS_HOUSEKEEPING",
      "a claim sees what housekeeping has come to, not what is due",
@@ -93,22 +93,26 @@ MUTANTS = [
     ("GRACE_IGNORED",
      "a claimed message lives to the end of the claim only",
      SIMULATION,
-     [("engine/claim.c",
+     [("engine/claim_ops.c",
        "terms->ttl_s + terms->grace_s;",
        "terms->ttl_s + (MUTANT(GRACE_IGNORED) ? 0 : terms->grace_s);")]),
     ("CLAIM_SHORTENS_LIFE",
      "a claim sets a message's life also when it was longer",
      SIMULATION,
-     [("engine/claim.c",
+     [("engine/claim_ops.c",
        "    if (until_ms <= m->expires_ms)\n",
        "    if (until_ms <= m->expires_ms && !MUTANT(CLAIM_SHORTENS_LIFE))\n")]),
     ("RENEW_DOES_NOT_RESTART",
      "a renewed claim counts from when it was made",
      SIMULATION,
      [("engine/claim_ops.c",
-       "    claim_start(t->shard, c, terms, t->now_ms);\n    for",
-       "    claim_start(t->shard, c, terms,\n"
-       "                MUTANT(RENEW_DOES_NOT_RESTART) ? c->started_ms : t->now_ms);\n"
+       "    lease_start(t, c, terms);\n    for",
+       "    {\n"
+       "        const int64_t before = t->now_ms;\n"
+       "        t->now_ms = MUTANT(RENEW_DOES_NOT_RESTART) ? c->started_ms : before;\n"
+       "        lease_start(t, c, terms);\n"
+       "        t->now_ms = before;\n"
+       "    }\n"
        "    for")]),
     ("RELEASE_DOES_NOTHING",
      "a released claim can be queried and holds its messages until it expires",
@@ -345,10 +349,10 @@ MUTANTS = [
        "    if (c != NULL)\n"
        "        st = txn_reserve_messages(&t, STORE_CHANGE_RELEASE, c->held, 0);"),
       ("engine/claim_ops.c",
-       "        if (why == STORE_NOT_SEEN)\n",
+       "        if (why == STORE_NOT_SEEN) /*",
        "        if ((why == STORE_NOT_SEEN ||\n"
        "             (why == STORE_NOT_SENT && MUTANT(GIVEN_BACK_UNCOUNTED))) &&\n"
-       "            !MUTANT(GIVEN_BACK_COUNTED))\n")]),
+       "            !MUTANT(GIVEN_BACK_COUNTED)) /*")]),
     ("GIVEN_BACK_COUNTED",
      "a claim of whose answer nobody saw a byte counts",
      SIMULATION,
@@ -469,9 +473,9 @@ MUTANTS = [
     ("CLAIM_COUNT_STOPS",
      "claims of a message are counted up to 255",
      "store/claim_test: claims_of_a_message_are_counted_beyond_any_small_number",
-     [("engine/claim.c",
-       "    if (m->claim_count < UINT32_MAX)",
-       "    if (m->claim_count < (MUTANT(CLAIM_COUNT_STOPS) ? 255 : UINT32_MAX))")]),
+     [("engine/claim_ops.c",
+       "        if (m->claim_count < UINT32_MAX)",
+       "        if (m->claim_count < (MUTANT(CLAIM_COUNT_STOPS) ? 255 : UINT32_MAX))")]),
     ("LISTING_GOES_ON_ANEW",
      "a listing that began in a queue goes on in another one of that name",
      "model/gaps_test: a_listing_does_not_go_on_in_a_queue_made_anew",
@@ -482,12 +486,12 @@ MUTANTS = [
      "a queue that goes while queues are listed stays in the page",
      "model/gaps_test: a_queue_that_goes_while_queues_are_listed_is_not_named",
      [("engine/queue_ops.c",
-       "        if (md == NULL)\n            continue;",
-       "        if (md == NULL && MUTANT(VANISHED_QUEUE_NAMED)) {\n"
-       "            view->name = where.name;\n"
+       "        if (t.queue != NULL) {\n            *view",
+       "        if (t.queue == NULL && MUTANT(VANISHED_QUEUE_NAMED)) {\n"
+       "            *view = (struct store_queue_view){.name = where.name};\n"
        "            kept++;\n"
        "        }\n"
-       "        if (md == NULL)\n            continue;")]),
+       "        if (t.queue != NULL) {\n            *view")]),
     ("LISTING_KEEPS_THE_LOCK",
      "a listing does not let the lock go however many messages it leaves out",
      "model/gaps_test: a_listing_looks_at_a_slice_of_the_messages_under_the_lock",
@@ -772,11 +776,11 @@ MUTANTS = [
     ("WAITS_AGAIN",
      "the time until a message is claimed is counted for each of its claims",
      "store/metrics_test: times_fall_into_the_histograms",
-     [("engine/claim.c",
-       "    if (m->claim_count == 0)\n"
-       "        metrics_span(",
-       "    if (m->claim_count == 0 || MUTANT(WAITS_AGAIN))\n"
-       "        metrics_span(")]),
+     [("engine/claim_ops.c",
+       "        if (m->claim_count == 0)\n"
+       "            metrics_span(",
+       "        if (m->claim_count == 0 || MUTANT(WAITS_AGAIN))\n"
+       "            metrics_span(")]),
     ("RELEASED_IS_UNREAD",
      "a message that a worker claimed and released counts as unread when it expires",
      "store/metrics_test: expired_messages_are_counted_by_queue_and_unread_ones_apart",
@@ -1391,8 +1395,8 @@ MUTANTS = [
      "projects are not listed",
      "store/queue_test: projects_are_listed_while_they_have_queues",
      [("engine/directory.c",
-       "*set = &d->named[wanted->kind];",
-       "*set = MUTANT(PROJECTS_UNLISTED) ? NULL : &d->named[wanted->kind];")]),
+       "*set = &d->projects[wanted->kind];",
+       "*set = MUTANT(PROJECTS_UNLISTED) ? NULL : &d->projects[wanted->kind];")]),
     ("TESTS_TAKE_ANY_JOURNAL",
      "a journal that was not made by tests is taken by them",
      "e2e/testapi_test: TestApi.test_a_journal_is_of_tests_or_not",

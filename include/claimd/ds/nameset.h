@@ -2,7 +2,7 @@
  * nameset: names in byte order, for listings in pages (a treap: a search tree on the
  * names that is a heap on random priorities; Seidel & Aragon 1996).
  *
- *   Cost     insert, remove, find-after O(log n) expected; the priority is the owner's
+ *   Cost     insert, remove, find, find-after O(log n) expected; the priority is the owner's
  *            keyed hash of the name, so clients cannot choose the shape
  *   Memory   never allocates: a node and its name live in their owner
  *   Threads  the owner's lock
@@ -29,6 +29,9 @@ void nameset_insert(struct nameset *set, struct namenode *node, struct bytes nam
                     uint64_t priority);
 
 void nameset_remove(struct nameset *set, struct namenode *node);
+
+/* The node of this name; NULL if it is not in the set. */
+struct namenode *nameset_find(const struct nameset *set, struct bytes name);
 
 /* The first name behind marker (an absent marker: the very first); NULL if none. */
 struct namenode *nameset_after(const struct nameset *set, struct bytes marker);

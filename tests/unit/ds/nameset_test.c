@@ -101,6 +101,8 @@ START_TEST(random_changes_agree_with_an_array)
         ck_assert_uint_eq(f->set.count, f->count);
         ck_assert_ptr_eq(nameset_after(&f->set, f->name[i]), twin_after(f, f->name[i]));
         ck_assert_ptr_eq(nameset_after(&f->set, BYTES_NONE), twin_after(f, BYTES_NONE));
+        ck_assert_ptr_eq(nameset_find(&f->set, f->name[i]),
+                         f->in[i] ? &f->node[i] : NULL);
         if (random_once_in(&random, 500))
             check_walk(f);
     }
