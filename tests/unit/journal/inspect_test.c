@@ -221,6 +221,31 @@ salvage(struct world *w, struct seen *seen)
     return totals.messages;
 }
 
+/* ------------------------------------------------------------------ frames */
+
+START_TEST(a_frame_has_a_largest_size)
+{
+    static const uint8_t nonce[NONCE_BYTES] = {1};
+    struct frame frame = {.first_lsn = 1,
+                          .count = 1,
+                          .length = FRAME_BYTES_MAX - FRAME_HEAD_BYTES},
+                 seen;
+    uint8_t *bytes = calloc(1, FRAME_BYTES_MAX + 8);
+
+    ck_assert_ptr_nonnull(bytes);
+    frame_seal(bytes, &frame, nonce);
+    ck_assert_uint_eq(frame_size(bytes), FRAME_BYTES_MAX);
+    ck_assert(frame_read(bytes, FRAME_BYTES_MAX, nonce, &seen));
+    ck_assert_uint_eq(seen.length, frame.length);
+    ck_assert(!frame_read(bytes, FRAME_BYTES_MAX - 1, nonce, &seen));
+    frame.length += 8;
+    frame_seal(bytes, &frame, nonce);
+    ck_assert_uint_eq(frame_size(bytes), FRAME_HEAD_BYTES);
+    ck_assert(!frame_read(bytes, FRAME_BYTES_MAX + 8, nonce, &seen));
+    free(bytes);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ whole ones */
 
 START_TEST(a_whole_journal_is_good_and_is_not_touched)

@@ -666,6 +666,30 @@ START_TEST(anybody_may_look_and_want_a_sweep_while_it_commits)
 }
 END_TEST
 
+/* Without a wake-up each commit would wait for a second. */
+START_TEST(a_flush_wakes_the_committer)
+{
+    enum { ROUNDS = 2000 };
+    struct store_draft draft = {bytes_str("1"), 3600, 0};
+    struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
+    struct world w;
+
+    open_world(&w, 1);
+    ck_assert_status(journal_start(w.journal), ST_OK);
+    for (int i = 0; i < ROUNDS; i++) {
+        struct store_op op = {.now_ms = START_MS};
+        struct store_id id;
+
+        ck_assert_status(store_message_post(w.f.store, &op, &w.f.queue, &one, &id),
+                         ST_OK);
+        store_log_flush(journal_log(w.journal));
+        while (store_log_durability(journal_log(w.journal), op.lsn) == STORE_PENDING)
+            (void)sched_yield();
+    }
+    close_world(&w);
+}
+END_TEST
+
 START_TEST(time_goes_on_from_the_log_and_is_not_believed_when_it_leaps)
 {
     struct world w;
