@@ -361,6 +361,8 @@ START_TEST(the_oldest_segment_goes_when_the_end_of_the_checkpoint_is_durable)
     journal_checkpoint(w.journal);
     commit_all(&w);
     ck_assert_ptr_nonnull(unlinking.kept);
+    journal_metrics(w.journal, &metrics);
+    ck_assert_uint_le(metrics.bytes, metrics.segments * SEGMENT);
     after = (struct world){.disk = unlinking.kept, .starts = 100, .f.now_ms = START_MS};
     after.f.queue = w.f.queue;
     ck_assert_msg(start(&after) == ST_OK, "%s", after.error);
@@ -399,6 +401,30 @@ START_TEST(spares_that_a_start_takes_over_outlive_a_power_cut)
         spares += bytes == SEGMENT;
     }
     ck_assert_uint_eq(spares, 2);
+    close_world(&w);
+}
+END_TEST
+
+/* What the last segment did not use is less than a segment. */
+START_TEST(a_start_on_a_full_disk_without_spares_makes_a_smaller_segment)
+{
+    struct journal_metrics metrics;
+    struct world w;
+
+    open_world(&w, 1);
+    post(&w.f, 1);
+    commit_all(&w);
+    stop(&w);
+    ck_assert_int_eq(disk_unlink(sim_disk_open(w.disk), "spare.0"), 0);
+    ck_assert_int_eq(disk_unlink(sim_disk_open(w.disk), "spare.1"), 0);
+    sim_disk_set_room(w.disk, 0);
+    ck_assert_msg(start(&w) == ST_OK, "%s", w.error);
+    journal_metrics(w.journal, &metrics);
+    ck_assert_uint_eq(metrics.segments, 2);
+    ck_assert_uint_lt(metrics.bytes, (uint64_t)2 * SEGMENT);
+    ck_assert_status(delete_free(&w.f, 1), ST_OK);
+    commit_all(&w);
+    ck_assert_uint_eq(w.failures, 0);
     close_world(&w);
 }
 END_TEST
