@@ -11,7 +11,7 @@
 #define API_CONTEXT_H
 
 #include "api/route.h"
-#include "api/versions/version.h"
+#include "api/version.h"
 #include "api/wire/query.h"
 #include "claimd/api/api.h"
 #include "claimd/json/reason.h"

@@ -29,7 +29,6 @@ static bool
 refuse_request(struct worker *w, struct conn *c, enum refusal which)
 {
     ENSURE(which != REFUSAL_NONE);
-    ENSURE(which != REFUSAL_NONE);
     c->linger = true; /* the client may still be sending */
     worker_set_phase(w, c, CONN_RESPONDING);
     return mhd_refuse(w->conns.mhd, c, which, true);
@@ -42,7 +41,6 @@ http_on_head(struct conn *c, enum refusal wrong)
     struct exchange *ex = c->exchange;
     size_t limit;
 
-    ENSURE(ex != NULL && ex->state == EXCHANGE_BODY);
     ENSURE(ex != NULL && ex->state == EXCHANGE_BODY);
     if (wrong != REFUSAL_NONE)
         return refuse_request(w, c, wrong);
@@ -125,7 +123,6 @@ http_on_closed(struct conn *c)
 {
     struct worker *w = worker_of(c);
 
-    ENSURE(c->exchange == NULL);
     ENSURE(c->exchange == NULL);
     api_connection_closed(w->shared->config->api, &c->seat);
     if (c->phase != CONN_CLOSING)

@@ -186,7 +186,6 @@ suspended_commits(struct worker *w)
             store_log_durability(w->shared->config->store_log, ex->response.lsn);
 
         ENSURE(ex->state == EXCHANGE_COMMIT && ex->response.lsn != 0);
-        ENSURE(ex->state == EXCHANGE_COMMIT && ex->response.lsn != 0);
         if (durability == STORE_PENDING)
             return;
         list_remove(&ex->commit);

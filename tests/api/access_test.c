@@ -1,5 +1,5 @@
 /* Who may do what over the API: every route, role, project and kind of token (docs/api.md 15). */
-#include "api/versions/version.h"
+#include "api/version.h"
 #include "support/api_fixture.h"
 #include "support/role_words.h"
 

@@ -3,7 +3,7 @@
  * each is said here anew, from the document; of the tables of the server it is only asked whether
  * all of their routes stand here. Whoever is kept out learns nothing and changes nothing.
  */
-#include "api/versions/version.h"
+#include "api/version.h"
 #include "support/api_fixture.h"
 #include "support/role_words.h"
 

@@ -2,7 +2,7 @@
  * The heads of answers stay within RESPONSE_HEAD_MAX, on every route and with the longest
  * of everything that is repeated in them. (api_call() checks the bound of each answer.)
  */
-#include "api/versions/version.h"
+#include "api/version.h"
 #include "support/api_fixture.h"
 
 /* The longest names there are. */

@@ -2,7 +2,7 @@
  * /openapi.json: it is JSON, it tells of what is served, and of nothing else (docs/api.md 6.6).
  * Whether it is true, tests/e2e/openapi_test.py asks a real server.
  */
-#include "api/versions/version.h"
+#include "api/version.h"
 #include "support/api_fixture.h"
 
 #include <ctype.h>

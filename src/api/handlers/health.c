@@ -52,85 +52,64 @@ struct trial {
     struct store_id claim;
 };
 
-static enum status
-try_create(struct trial *t)
-{
-    const struct store_metadata none = {BYTES_NONE, STORE_SETTINGS_INIT};
-    bool created;
+enum trial_step {
+    TRY_CREATE,
+    TRY_POST,
+    TRY_CLAIM,
+    TRY_LIST,
+    TRY_DELETE,
+    TRY_RELEASE,
+    TRY_DELETE_MANY,
+    TRY_DELETE_QUEUE, /* the last one, because it cleans up */
+    TRIAL_STEPS
+};
 
-    return store_queue_create(t->store, t->op, &t->queue, &none, &created);
-}
-
 static enum status
-try_post(struct trial *t)
+trial_run(struct trial *t, enum trial_step step)
 {
-    const struct store_draft draft = {BYTES_LIT("\"trial\""), 60, 0};
+    static const struct store_metadata none = {.settings = STORE_SETTINGS_INIT};
+    static const struct store_draft draft = {BYTES_LIT("\"trial\""), 60, 0};
+    static const struct store_terms terms = {60, 60};
+    static const struct store_filter filter = {.limit = 2, .include_claimed = true};
     const struct store_draft drafts[] = {draft, draft};
     const struct store_post post = {.drafts = drafts, .count = 2};
-
-    return store_message_post(t->store, t->op, &t->queue, &post, t->ids);
-}
-
-static enum status
-try_claim(struct trial *t)
-{
-    const struct store_terms terms = {60, 60};
+    const struct bytes claim = store_id_bytes(&t->claim);
+    const bool claimed = step == TRY_DELETE;
+    const struct bytes id = store_id_bytes(&t->ids[claimed ? 0 : 1]);
     struct store_batch batch = STORE_BATCH_INIT;
-    enum status st = store_claim_create(t->store, t->op, &t->queue, &terms, 2, &batch);
+    bool created;
+    enum status st;
 
-    t->claim = batch.claim_id;
+    switch (step) {
+    case TRY_CREATE:
+        return store_queue_create(t->store, t->op, &t->queue, &none, &created);
+    case TRY_POST:
+        return store_message_post(t->store, t->op, &t->queue, &post, t->ids);
+    case TRY_CLAIM:
+        st = store_claim_create(t->store, t->op, &t->queue, &terms, 2, &batch);
+        t->claim = batch.claim_id;
+        break;
+    case TRY_LIST:
+        st = store_message_list(t->store, t->op, &t->queue, &filter, &batch);
+        break;
+    case TRY_DELETE:
+    case TRY_DELETE_MANY:
+        return store_message_delete(
+            t->store, t->op, &t->queue,
+            &(struct store_delete){.rule = claimed ? STORE_DELETE_HELD : STORE_DELETE_ANY,
+                                   .ids = &id,
+                                   .count = 1,
+                                   .claim_ids = &claim,
+                                   .claim_count = claimed});
+    case TRY_RELEASE:
+        return store_claim_release(t->store, t->op, &t->queue, claim, STORE_RELEASED);
+    default:
+        return store_queue_delete(t->store, t->op, &t->queue);
+    }
     if (st == ST_OK && batch.count != 2)
         st = ST_INTERNAL;
     store_batch_release(&batch);
     return st;
-}
-
-static enum status
-try_list(struct trial *t)
-{
-    const struct store_filter filter = {.limit = 2, .include_claimed = true};
-    struct store_batch batch = STORE_BATCH_INIT;
-    enum status st = store_message_list(t->store, t->op, &t->queue, &filter, &batch);
-
-    if (st == ST_OK && batch.count != 2)
-        st = ST_INTERNAL;
-    store_batch_release(&batch);
-    return st;
-}
-
-static enum status
-try_delete(struct trial *t)
-{
-    const struct bytes id = store_id_bytes(&t->ids[0]), claim = store_id_bytes(&t->claim);
-
-    return store_message_delete(t->store, t->op, &t->queue,
-                                &(struct store_delete){.rule = STORE_DELETE_HELD,
-                                                       .ids = &id,
-                                                       .count = 1,
-                                                       .claim_ids = &claim,
-                                                       .claim_count = 1});
-}
-
-static enum status
-try_release(struct trial *t)
-{
-    return store_claim_release(t->store, t->op, &t->queue, store_id_bytes(&t->claim),
-                               STORE_RELEASED);
-}
-
-static enum status
-try_delete_many(struct trial *t)
-{
-    const struct bytes id = store_id_bytes(&t->ids[1]);
-
-    return store_message_delete(t->store, t->op, &t->queue,
-                                &(struct store_delete){.ids = &id, .count = 1});
-}
-
-static enum status
-try_delete_queue(struct trial *t)
-{
-    return store_queue_delete(t->store, t->op, &t->queue);
 }
 
 static enum status
@@ -159,34 +138,21 @@ enum { TRIAL_SLICES = 16 };
 static void
 write_trial(struct buf *out, struct trial *t)
 {
-    static const struct {
-        const char *name;
-        enum status (*run)(struct trial *);
-    } steps[] = {
-        {"create_queue", try_create},
-        {"post_messages", try_post},
-        {"claim_messages", try_claim},
-        {"list_messages", try_list},
-        {"delete_messages", try_delete},
-        {"delete_claim", try_release},
-        {"bulk_delete_messages", try_delete_many},
-        {"delete_queue", try_delete_queue}, /* the last one, because it cleans up */
-    };
-
+    static const char *const names[TRIAL_STEPS] = {
+        "create_queue",    "post_messages", "claim_messages",       "list_messages",
+        "delete_messages", "delete_claim",  "bulk_delete_messages", "delete_queue"};
     int again = 0;
 
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        int64_t start = clock_stopwatch_ns();
+    for (int i = 0; i < TRIAL_STEPS; i++) {
+        const int64_t start_ns = clock_stopwatch_ns();
         enum status st;
 
         do
-            st = steps[i].run(t);
+            st = trial_run(t, (enum trial_step)i);
         while (st == ST_AGAIN && ++again < TRIAL_SLICES);
-        double seconds = (double)(clock_stopwatch_ns() - start) / 1e9;
-
         buf_printf(out, "%s\"%s\":{\"succeeded\":%s,\"seconds\":%.9f,\"ref\":null}",
-                   i == 0 ? "" : ",", steps[i].name, st == ST_OK ? "true" : "false",
-                   seconds);
+                   i == 0 ? "" : ",", names[i], st == ST_OK ? "true" : "false",
+                   (double)(clock_stopwatch_ns() - start_ns) / 1e9);
     }
 }
 

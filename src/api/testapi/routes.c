@@ -1,6 +1,6 @@
 /* The routes of the test API (docs/api.md 23). */
 #include "api/testapi/handlers.h"
-#include "api/versions/version.h"
+#include "api/version.h"
 
 #define TESTAPI(path, method, handle, operation)                                         \
     ROUTE("/claimd/" path, method, handle, CI_USE, ROUTE_GUARDED, operation)

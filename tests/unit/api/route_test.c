@@ -1,6 +1,6 @@
 /* What a request is called where callers are allowed or forbidden something: its action. */
 #include "api/route.h"
-#include "api/versions/version.h"
+#include "api/version.h"
 #include "api/wire/query.h"
 #include "support/arena_fixture.h"
 

@@ -6,8 +6,8 @@
  *
  *   Threads  any: constant
  */
-#ifndef API_VERSIONS_VERSION_H
-#define API_VERSIONS_VERSION_H
+#ifndef API_VERSION_H
+#define API_VERSION_H
 
 #include "api/route.h"
 #include "api/wire/decode.h"
