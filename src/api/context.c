@@ -139,6 +139,26 @@ context_read_bool(struct context *ctx, const char *name, bool *out)
 }
 
 enum status
+context_read_listing(struct context *ctx, const struct listing *listing)
+{
+    const struct parameter *all = listing->parameters;
+    enum status st = ST_OK;
+
+    for (size_t i = 0; st == ST_OK && i < sizeof(listing->parameters) / sizeof(*all);
+         i++) {
+        const struct parameter *p = &all[i];
+
+        if (p->limit != NULL)
+            st = context_read_limit(ctx, p->name, p->most, p->option, p->limit);
+        else if (p->flag != NULL)
+            st = context_read_bool(ctx, p->name, p->flag);
+        else if (p->text != NULL)
+            *p->text = query_get(&ctx->query, p->name);
+    }
+    return st;
+}
+
+enum status
 context_read_list(struct context *ctx, const char *name, int64_t max, const char *option,
                   struct bytes **items, size_t *count)
 {

@@ -102,6 +102,9 @@ enum status check_request(struct context *ctx);
 enum status context_read_limit(struct context *ctx, const char *name, int64_t max,
                                const char *option, size_t *out);
 enum status context_read_bool(struct context *ctx, const char *name, bool *out);
+
+/* Reads the parameters of a listing, without its filters. */
+enum status context_read_listing(struct context *ctx, const struct listing *listing);
 enum status context_read_list(struct context *ctx, const char *name, int64_t max,
                               const char *option, struct bytes **items, size_t *count);
 

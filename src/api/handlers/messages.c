@@ -220,8 +220,8 @@ handle_message_post(struct context *ctx)
 
 /* ------------------------------------------------------------------ list */
 
-/* The parameters of a listing, which the link to the next page repeats. */
 struct message_listing {
+    struct listing parameters;
     struct store_filter filter;
     bool echo;
 };
@@ -234,45 +234,20 @@ read_listing(struct context *ctx, struct message_listing *out)
     enum status st;
 
     *out = (struct message_listing){
+        .parameters.parameters = {{"limit", .limit = &f->limit,
+                                   .most = l->max_messages_per_page,
+                                   .option = "max_messages_per_page"},
+                                  {"echo", .flag = &out->echo},
+                                  {"include_claimed", .flag = &f->include_claimed}},
         .filter = {.marker = query_get(&ctx->query, "marker"),
                    .limit = (size_t)limits_page(l, l->max_messages_per_page),
                    .client = ctx->client}};
-    st = context_read_limit(ctx, "limit", l->max_messages_per_page,
-                            "max_messages_per_page", &f->limit);
-    if (st != ST_OK)
-        return st;
-    st = context_read_bool(ctx, "echo", &out->echo);
-    if (st != ST_OK)
-        return st;
+    if (ctx->version->lists_delayed)
+        out->parameters.parameters[3] =
+            (struct parameter){"include_delayed", .flag = &f->include_delayed};
+    st = context_read_listing(ctx, &out->parameters);
     f->hide_client = !out->echo;
-    st = context_read_bool(ctx, "include_claimed", &f->include_claimed);
-    if (st != ST_OK || !ctx->version->lists_delayed)
-        return st;
-    return context_read_bool(ctx, "include_delayed", &f->include_delayed);
-}
-
-static void
-write_next_page(struct context *ctx, const struct message_form *form,
-                const struct message_listing *listing, const struct store_batch *batch)
-{
-    const struct query *q = &ctx->query;
-    struct next_page next;
-
-    if (batch->count == 0) {
-        next_page_none(&ctx->res->body);
-        return;
-    }
-    next_page_begin(&next, &ctx->res->body, form->href);
-    if (bytes_present(query_get(q, "limit")))
-        next_page_number(&next, "limit", listing->filter.limit);
-    if (bytes_present(query_get(q, "echo")))
-        next_page_bool(&next, "echo", listing->echo);
-    if (bytes_present(query_get(q, "include_claimed")))
-        next_page_bool(&next, "include_claimed", listing->filter.include_claimed);
-    if (ctx->version->lists_delayed && bytes_present(query_get(q, "include_delayed")))
-        next_page_bool(&next, "include_delayed", listing->filter.include_delayed);
-    next_page_text(&next, bytes_str("marker"), store_id_bytes(&batch->next));
-    next_page_end(&next);
+    return st;
 }
 
 /* More bytes than a page has besides its messages. */
@@ -326,7 +301,8 @@ write_page(struct context *ctx, const struct message_listing *listing,
         return st;
     buf_str(out, "{\"messages\":");
     message_write_all(out, &form, batch->messages, shown);
-    write_next_page(ctx, &form, listing, batch);
+    next_page_write(out, form.href, &ctx->query, &listing->parameters,
+                    batch->count == 0 ? BYTES_NONE : store_id_bytes(&batch->next));
     buf_byte(out, '}');
     ctx->steps->shown(ctx, batch->messages, shown);
     return response_json(ctx, 200);

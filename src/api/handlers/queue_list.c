@@ -15,10 +15,10 @@ enum { SLICE_COST = 32768, QUEUE_COST = 64 };
 
 /* The parameters and the progress of a listing. */
 struct queue_listing {
+    struct listing parameters; /* with filters on metadata */
     size_t limit;
     bool detailed, with_count;
-    struct filters filters; /* on metadata */
-    struct bytes name;      /* a part of the wanted names; absent: any */
+    struct bytes name; /* a part of the wanted names; absent: any */
     /* Progress. */
     struct bytes marker; /* the last queue that was read */
     struct bytes last;   /* the marker of the next page; absent: the page is empty */
@@ -52,27 +52,29 @@ read_listing(struct context *ctx, struct queue_listing *out)
 {
     const struct api_limits *l = ctx->limits;
     const struct progress *p = ctx->progress;
+    const bool topics = ctx->queue.kind == STORE_TOPIC,
+               filters = ctx->version->queue_filters;
     const struct query *q = &ctx->query;
+    struct parameter *more = &out->parameters.parameters[2];
     enum status st;
 
     /* The first slice begins behind the client's marker, and others where the last one ended. */
-    *out = (struct queue_listing){.limit = (size_t)limits_page(l, l->max_queues_per_page),
-                                  .marker = p->begun ? bytes_of(p->name, p->name_len)
-                                                     : query_get(q, "marker")};
-    st = context_read_limit(ctx, "limit", l->max_queues_per_page, "max_queues_per_page",
-                            &out->limit);
-    if (st != ST_OK)
-        return st;
-    st = context_read_bool(ctx, "detailed", &out->detailed);
-    if (st != ST_OK || !ctx->version->queue_filters)
-        return st;
-    out->name = query_get(q, "name");
-    if (ctx->queue.kind == STORE_TOPIC)
-        return filters_make(q, is_topic_filter, ctx->req->arena, &out->filters);
-    st = filters_make(q, is_filter, ctx->req->arena, &out->filters);
-    if (st != ST_OK)
-        return st;
-    return context_read_bool(ctx, "with_count", &out->with_count);
+    *out = (struct queue_listing){
+        .parameters.parameters = {{"limit", .limit = &out->limit,
+                                   .most = l->max_queues_per_page,
+                                   .option = "max_queues_per_page"},
+                                  {"detailed", .flag = &out->detailed}},
+        .limit = (size_t)limits_page(l, l->max_queues_per_page),
+        .marker = p->begun ? bytes_of(p->name, p->name_len) : query_get(q, "marker")};
+    if (filters && !topics)
+        *more++ = (struct parameter){"with_count", .flag = &out->with_count};
+    if (filters)
+        *more = (struct parameter){"name", .text = &out->name};
+    st = context_read_listing(ctx, &out->parameters);
+    return st == ST_OK && filters
+               ? filters_make(q, topics ? is_topic_filter : is_filter, ctx->req->arena,
+                              &out->parameters.filters)
+               : st;
 }
 
 /* True if a queue matches the parameters. Counts the cost. */
@@ -82,10 +84,10 @@ is_wanted(struct queue_listing *l, const struct store_queue_view *queue)
     l->cost += QUEUE_COST;
     if (bytes_present(l->name) && !bytes_contain(queue->name, l->name))
         return false;
-    if (l->filters.wanted == 0)
+    if (l->parameters.filters.wanted == 0)
         return true;
     l->cost += queue->metadata.json.len;
-    return filters_match(&l->filters, queue->metadata.json);
+    return filters_match(&l->parameters.filters, queue->metadata.json);
 }
 
 static enum status
@@ -114,7 +116,7 @@ write_queue(struct context *ctx, const struct queue_listing *l,
 static bool
 is_filtered(const struct queue_listing *l)
 {
-    return l->filters.wanted > 0 || bytes_present(l->name);
+    return l->parameters.filters.wanted > 0 || bytes_present(l->name);
 }
 
 static bool
@@ -160,7 +162,8 @@ write_queues(struct context *ctx, struct queue_listing *l)
     struct store_page page = {.project = ctx->queue.project,
                               .kind = ctx->queue.kind,
                               .limit = is_filtered(l) ? QUEUES_A_CALL : l->limit,
-                              .with_metadata = l->detailed || l->filters.wanted > 0};
+                              .with_metadata =
+                                  l->detailed || l->parameters.filters.wanted > 0};
     struct progress *p = ctx->progress;
     bool more;
     enum status st;
@@ -189,41 +192,13 @@ write_queues(struct context *ctx, struct queue_listing *l)
     return ST_AGAIN;
 }
 
-static enum status
-write_next_page(struct context *ctx, const struct queue_listing *l)
-{
-    const struct query *q = &ctx->query;
-    bool filters = ctx->version->queue_filters;
-    struct bytes path =
-        arena_printf(ctx->req->arena, "%s/%ss", ctx->base.data, context_noun(ctx));
-    struct next_page next;
-
-    if (!bytes_present(path))
-        return ST_NO_MEMORY;
-    next_page_begin(&next, &ctx->res->body, path);
-    if (bytes_present(query_get(q, "limit")))
-        next_page_number(&next, "limit", l->limit);
-    if (bytes_present(query_get(q, "detailed")))
-        next_page_bool(&next, "detailed", l->detailed);
-    if (filters && ctx->queue.kind == STORE_QUEUE &&
-        bytes_present(query_get(q, "with_count")))
-        next_page_bool(&next, "with_count", l->with_count);
-    if (bytes_present(l->name))
-        next_page_text(&next, bytes_str("name"), l->name);
-    for (size_t i = 0; filters && i < q->count; i++)
-        if (filters_have(&l->filters, &q->pairs[i]))
-            next_page_text(&next, q->pairs[i].name, q->pairs[i].value);
-    next_page_text(&next, bytes_str("marker"), l->last);
-    next_page_end(&next);
-    return ST_OK;
-}
-
 /* GET .../queues, .../topics */
 enum status
 handle_queue_list(struct context *ctx)
 {
     struct buf *out = &ctx->res->body;
     struct queue_listing l;
+    struct bytes path;
     enum status st = read_listing(ctx, &l);
 
     if (st != ST_OK)
@@ -234,13 +209,13 @@ handle_queue_list(struct context *ctx)
         return st;
     if (l.shown == 0 && ctx->version->empty_is_204)
         return response_empty(ctx, 204);
+    path = arena_printf(ctx->req->arena, "%s/%ss", ctx->base.data, context_noun(ctx));
+    if (!bytes_present(path))
+        return ST_NO_MEMORY;
     buf_byte(out, ']');
-    if (l.shown == 0)
-        next_page_none(out);
-    else
-        st = write_next_page(ctx, &l);
+    next_page_write(out, path, &ctx->query, &l.parameters, l.last);
     if (l.with_count)
         json_write_u64(out, "count", l.total);
     buf_byte(out, '}');
-    return st == ST_OK ? response_json(ctx, 200) : st;
+    return response_json(ctx, 200);
 }

@@ -18,31 +18,14 @@ write_subscription(struct context *ctx, const struct store_subscription *s)
 }
 
 static enum status
-write_next_page(struct context *ctx, size_t limit, const struct store_subscriptions *page)
+write_page(struct context *ctx, const struct listing *listing,
+           const struct store_subscriptions *page)
 {
     const char *path = context_path(ctx, tail, BYTES_NONE);
-    struct next_page next;
+    struct buf *out = &ctx->res->body;
 
     if (path == NULL)
         return ST_NO_MEMORY;
-    if (page->count == 0) {
-        next_page_none(&ctx->res->body);
-        return ST_OK;
-    }
-    next_page_begin(&next, &ctx->res->body, bytes_str(path));
-    if (bytes_present(query_get(&ctx->query, "limit")))
-        next_page_number(&next, "limit", limit);
-    next_page_text(&next, bytes_str("marker"), store_id_bytes(&page->next));
-    next_page_end(&next);
-    return ST_OK;
-}
-
-static enum status
-write_page(struct context *ctx, size_t limit, const struct store_subscriptions *page)
-{
-    struct buf *out = &ctx->res->body;
-    enum status st;
-
     buf_str(out, "{\"subscriptions\":[");
     for (size_t i = 0; i < page->count; i++) {
         if (i > 0)
@@ -50,9 +33,10 @@ write_page(struct context *ctx, size_t limit, const struct store_subscriptions *
         write_subscription(ctx, &page->views[i]);
     }
     buf_byte(out, ']');
-    st = write_next_page(ctx, limit, page);
+    next_page_write(out, bytes_str(path), &ctx->query, listing,
+                    page->count == 0 ? BYTES_NONE : store_id_bytes(&page->next));
     buf_byte(out, '}');
-    return st == ST_OK ? response_json(ctx, 200) : st;
+    return response_json(ctx, 200);
 }
 
 /* GET .../subscriptions */
@@ -62,15 +46,17 @@ handle_subscription_list(struct context *ctx)
     const struct api_limits *l = ctx->limits;
     struct store_subscriptions page = STORE_SUBSCRIPTIONS_INIT;
     size_t limit = (size_t)limits_page(l, l->max_subscriptions_per_page);
-    enum status st = context_read_limit(ctx, "limit", l->max_subscriptions_per_page,
-                                        "max_subscriptions_per_page", &limit);
+    const struct listing listing = {
+        .parameters = {{"limit", .limit = &limit, .most = l->max_subscriptions_per_page,
+                        .option = "max_subscriptions_per_page"}}};
+    enum status st = context_read_listing(ctx, &listing);
 
     if (st != ST_OK)
         return st;
     st = store_subscription_list(ctx->store, &ctx->op, &ctx->queue,
                                  query_get(&ctx->query, "marker"), limit, &page);
     if (st == ST_OK)
-        st = write_page(ctx, limit, &page);
+        st = write_page(ctx, &listing, &page);
     store_subscriptions_release(&page);
     return st;
 }

@@ -425,13 +425,6 @@ next_page_number(struct next_page *next, const char *name, uint64_t value)
 }
 
 void
-next_page_bool(struct next_page *next, const char *name, bool value)
-{
-    next_page_parameter(next, bytes_str(name));
-    buf_str(next->out, value ? "true" : "false");
-}
-
-void
 next_page_text(struct next_page *next, struct bytes name, struct bytes value)
 {
     next_page_parameter(next, name);
@@ -445,7 +438,32 @@ next_page_end(struct next_page *next)
 }
 
 void
-next_page_none(struct buf *out)
+next_page_write(struct buf *out, struct bytes path, const struct query *q,
+                const struct listing *listing, struct bytes marker)
 {
-    buf_str(out, ",\"links\":[]");
+    const struct parameter *all = listing->parameters;
+    struct next_page next;
+
+    if (!bytes_present(marker)) {
+        buf_str(out, ",\"links\":[]");
+        return;
+    }
+    next_page_begin(&next, out, path);
+    for (size_t i = 0; i < sizeof(listing->parameters) / sizeof(*all); i++) {
+        const struct bytes name = bytes_str(all[i].name);
+
+        if (!bytes_present(name) || !bytes_present(query_get(q, name.data)))
+            continue;
+        if (all[i].limit != NULL)
+            next_page_number(&next, name.data, *all[i].limit);
+        else if (all[i].flag != NULL)
+            next_page_text(&next, name, bytes_str(*all[i].flag ? "true" : "false"));
+        else
+            next_page_text(&next, name, *all[i].text);
+    }
+    for (size_t i = 0; i < q->count; i++)
+        if (filters_have(&listing->filters, &q->pairs[i]))
+            next_page_text(&next, q->pairs[i].name, q->pairs[i].value);
+    next_page_text(&next, bytes_str("marker"), marker);
+    next_page_end(&next);
 }

@@ -112,17 +112,30 @@ void uri_write(struct buf *out, struct bytes text);
 
 /* ------------------------------------------------------------------ the next page */
 
-/*
- * Writes the link to the next page of a listing. It repeats the parameters of the request and has
- * the new marker:
- *
- *     next_page_begin(&next, out, path);
- *     if (limit was given)
- *         next_page_number(&next, "limit", limit);
- *     next_page_text(&next, "marker", last);
- *     next_page_end(&next); -> ,"links":[{"rel":"next","href":"..."}]
- */
+/* A parameter of a listing. It has one of the three pointers. */
+struct parameter {
+    const char *name; /* NULL: the listing has fewer parameters */
+    size_t *limit;    /* these stay as they are if the parameter is absent */
+    bool *flag;
+    struct bytes *text;
+    int64_t most;       /* of the limit */
+    const char *option; /* that sets `most` */
+};
 
+/* The parameters of a listing, which the link to the next page repeats. */
+struct listing {
+    struct parameter parameters[4];
+    struct filters filters; /* zero: none */
+};
+
+/*
+ * Writes the link to the next page of a listing. It has the parameters that the request has, and
+ * the new marker. Without a marker (absent), an empty list of links.
+ */
+void next_page_write(struct buf *out, struct bytes path, const struct query *q,
+                     const struct listing *listing, struct bytes marker);
+
+/* Write a link piece by piece: ,"links":[{"rel":"next","href":"PATH?NAME=VALUE&..."}] */
 struct next_page {
     struct buf *out; /* borrowed */
     char mark;       /* '?' before the first parameter, then '&' */
@@ -130,11 +143,7 @@ struct next_page {
 
 void next_page_begin(struct next_page *next, struct buf *out, struct bytes path);
 void next_page_number(struct next_page *next, const char *name, uint64_t value);
-void next_page_bool(struct next_page *next, const char *name, bool value);
 void next_page_text(struct next_page *next, struct bytes name, struct bytes value);
 void next_page_end(struct next_page *next);
-
-/* Writes the empty list of links of an empty page. */
-void next_page_none(struct buf *out);
 
 #endif
