@@ -307,3 +307,42 @@ json_scan_to_i64(const struct json_scan_value *value)
     (void)bytes_to_i64(value->text, &number); /* json_number_pass() has checked it */
     return number;
 }
+
+enum status
+json_members_read(struct bytes object, const char *const *names, size_t count,
+                  struct json_scan_value *values, struct json_names *seen)
+{
+    struct json_names all = {.count = 0};
+    struct json_scan_name name;
+    struct json_scan s;
+
+    for (size_t i = 0; i < count; i++)
+        values[i] = (struct json_scan_value){.kind = SCAN_NONE};
+    json_scan_begin(&s, object);
+    if (!json_scan_enter(&s, SCAN_OBJECT))
+        return ST_BAD_BODY;
+    while (json_scan_member(&s, &name)) {
+        size_t i = 0;
+
+        while (i < count && !json_scan_name_is(&name, names[i]))
+            i++;
+        if (i == count && !bytes_present(all.unknown))
+            all.unknown = name.text;
+        else if (i < count && values[i].kind != SCAN_NONE)
+            all.twice = names[i];
+        all.count++;
+        (void)json_scan_value(&s, i < count ? &values[i] : NULL); /* json_scan_end() */
+    }
+    if (seen != NULL)
+        *seen = all;
+    return json_scan_end(&s);
+}
+
+struct json_scan_value
+json_member(struct bytes object, const char *name)
+{
+    struct json_scan_value value;
+
+    (void)json_members_read(object, &name, 1, &value, NULL);
+    return value;
+}

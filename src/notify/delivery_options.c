@@ -8,37 +8,29 @@
 
 /* ------------------------------------------------------------------ members */
 
-static void
-options_read_member(const struct json_scan_name *name,
-                    const struct json_scan_value *value, struct delivery_options *out)
+/* Absent: the value is no string. */
+static struct bytes
+string_inside(const struct json_scan_value *value)
 {
-    if (value->kind == SCAN_OBJECT && json_scan_name_is(name, "post_headers"))
-        out->post_headers = value->text;
-    if (value->kind != SCAN_STRING)
-        return;
-    if (json_scan_name_is(name, "post_data"))
-        out->post_data = json_scan_inside(value);
-    else if (json_scan_name_is(name, "from"))
-        out->from = json_scan_inside(value);
-    else if (json_scan_name_is(name, "subject"))
-        out->subject = json_scan_inside(value);
+    return value->kind == SCAN_STRING ? json_scan_inside(value) : BYTES_NONE;
 }
 
 void
 delivery_options_read(struct bytes options, struct delivery_options *out)
 {
-    struct json_scan_value value;
-    struct json_scan_name name;
-    struct json_scan s;
+    enum { HEADERS, DATA, FROM, SUBJECT, MEMBERS };
+    static const char *const names[MEMBERS] = {"post_headers", "post_data", "from",
+                                               "subject"};
+    struct json_scan_value m[MEMBERS];
 
     *out = (struct delivery_options){.post_data = BYTES_NONE};
-    json_scan_begin(&s, options);
-    if (!bytes_present(options) || !json_scan_enter(&s, SCAN_OBJECT))
+    if (json_members_read(options, names, MEMBERS, m, NULL) != ST_OK)
         return;
-    while (json_scan_member(&s, &name) && json_scan_value(&s, &value))
-        options_read_member(&name, &value, out);
-    if (s.bad)
-        *out = (struct delivery_options){.post_data = BYTES_NONE};
+    if (m[HEADERS].kind == SCAN_OBJECT)
+        out->post_headers = m[HEADERS].text;
+    out->post_data = string_inside(&m[DATA]);
+    out->from = string_inside(&m[FROM]);
+    out->subject = string_inside(&m[SUBJECT]);
 }
 
 void
@@ -166,60 +158,34 @@ static const struct retry_policy default_policy = {RETRY_INTEGERS(DEFAULT)};
 
 /* ------------------------------------------------------------------ reading */
 
-static const struct integer {
-    const char *name;
-    size_t offset;
-} integers[] = {
-#define INTEGER(name, value) {#name, offsetof(struct retry_policy, name)},
-    RETRY_INTEGERS(INTEGER)};
+#define NAME(name, value)   #name,
+#define OFFSET(name, value) offsetof(struct retry_policy, name),
+#define BACKOFF(name)       #name,
 
-static const char *const backoffs[] = {
-#define NAME(name) #name,
-    RETRY_BACKOFFS(NAME)};
+static const size_t offsets[] = {RETRY_INTEGERS(OFFSET)};
 
-enum { INTEGERS = sizeof(integers) / sizeof(integers[0]) };
+enum {
+    INTEGERS = sizeof(offsets) / sizeof(offsets[0]),
+    FUNCTION = INTEGERS,
+    FLAG,
+    MEMBERS
+};
 
-static bool
-policy_read_integer(struct retry_policy *p, const struct json_scan_name *name,
-                    const struct json_scan_value *value)
-{
-    for (size_t i = 0; i < INTEGERS; i++) {
-        if (!json_scan_name_is(name, integers[i].name))
-            continue;
-        if (value->kind == SCAN_INTEGER)
-            *(int64_t *)((char *)p + integers[i].offset) = json_scan_to_i64(value);
-        return value->kind == SCAN_INTEGER;
-    }
-    return true;
-}
+static const char *const member_names[MEMBERS] = {
+    RETRY_INTEGERS(NAME) "retry_backoff_function", "ignore_subscription_override"};
+
+static const char *const backoffs[] = {RETRY_BACKOFFS(BACKOFF)};
 
 static bool
 policy_read_backoff(struct retry_policy *p, const struct json_scan_value *value)
 {
     for (int i = 0; value->kind == SCAN_STRING && i < RETRY_BACKOFF_COUNT; i++) {
-        const struct bytes quoted = bytes_of(value->text.data + 1, value->text.len - 2);
-
-        if (!bytes_equal_str(quoted, backoffs[i]))
+        if (!bytes_equal_str(json_scan_inside(value), backoffs[i]))
             continue;
         p->backoff = (enum retry_backoff)i;
         return true;
     }
     return false;
-}
-
-/* False: the member has a wrong type or value. */
-static bool
-policy_read_member(struct retry_policy *p, const struct json_scan_name *name,
-                   const struct json_scan_value *value)
-{
-    if (value->kind == SCAN_NULL)
-        return true;
-    if (json_scan_name_is(name, "retry_backoff_function"))
-        return policy_read_backoff(p, value);
-    if (!json_scan_name_is(name, "ignore_subscription_override"))
-        return policy_read_integer(p, name, value);
-    p->queue_decides = value->kind == SCAN_TRUE;
-    return value->kind == SCAN_TRUE || value->kind == SCAN_FALSE;
 }
 
 static int64_t
@@ -228,27 +194,31 @@ clamp(int64_t value, int64_t most)
     return value < 0 ? 0 : value > most ? most : value;
 }
 
-/* Reads the policy at the position of s. False: the value is not a valid policy. */
+/* False: the text is not a valid policy. */
 static bool
-policy_read(struct json_scan *s, struct retry_policy *out)
+policy_read(struct bytes text, struct retry_policy *out)
 {
     struct retry_policy p = default_policy;
-    struct json_scan_value value;
-    struct json_scan_name name;
-    bool good = true;
+    struct json_scan_value m[MEMBERS];
 
-    if (!json_scan_enter(s, SCAN_OBJECT)) {
-        (void)json_scan_value(s, NULL);
+    if (json_members_read(text, member_names, MEMBERS, m, NULL) != ST_OK)
         return false;
+    for (size_t i = 0; i < INTEGERS; i++) {
+        if (json_left_out(&m[i]))
+            continue;
+        if (m[i].kind != SCAN_INTEGER)
+            return false;
+        *(int64_t *)((char *)&p + offsets[i]) = json_scan_to_i64(&m[i]);
     }
-    while (json_scan_member(s, &name) && json_scan_value(s, &value))
-        good = policy_read_member(&p, &name, &value) && good;
+    p.queue_decides = m[FLAG].kind == SCAN_TRUE;
     p.retries_with_no_delay = clamp(p.retries_with_no_delay, RETRY_RETRIES_MOST);
     p.minimum_delay_retries = clamp(p.minimum_delay_retries, RETRY_RETRIES_MOST);
     p.maximum_delay_retries = clamp(p.maximum_delay_retries, RETRY_RETRIES_MOST);
     p.minimum_delay = clamp(p.minimum_delay, RETRY_DELAY_MOST_S);
     p.maximum_delay = clamp(p.maximum_delay, RETRY_DELAY_MOST_S);
-    if (!good || s->bad || p.maximum_delay - p.minimum_delay < RETRY_DELAY_SPAN_LEAST)
+    if ((!json_left_out(&m[FUNCTION]) && !policy_read_backoff(&p, &m[FUNCTION])) ||
+        (!json_left_out(&m[FLAG]) && !p.queue_decides && m[FLAG].kind != SCAN_FALSE) ||
+        p.maximum_delay - p.minimum_delay < RETRY_DELAY_SPAN_LEAST)
         return false;
     *out = p;
     return true;
@@ -258,20 +228,9 @@ policy_read(struct json_scan *s, struct retry_policy *out)
 static bool
 policy_find(struct bytes document, struct retry_policy *out)
 {
-    struct json_scan_name name;
-    struct json_scan s;
-    bool found = false;
+    const struct json_scan_value policy = json_member(document, "_retry_policy");
 
-    json_scan_begin(&s, document);
-    if (!bytes_present(document) || !json_scan_enter(&s, SCAN_OBJECT))
-        return false;
-    while (json_scan_member(&s, &name)) {
-        if (json_scan_name_is(&name, "_retry_policy"))
-            found = policy_read(&s, out);
-        else
-            (void)json_scan_value(&s, NULL);
-    }
-    return found;
+    return policy.kind == SCAN_OBJECT && policy_read(policy.text, out);
 }
 
 void

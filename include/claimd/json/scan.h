@@ -112,6 +112,32 @@ int64_t json_scan_to_i64(const struct json_scan_value *value);
 /* The text between the quotes of a SCAN_STRING, for json_string.h. */
 struct bytes json_scan_inside(const struct json_scan_value *value);
 
+/* ------------------------------------------------------------------ members */
+
+/* A member that is null counts as left out. */
+static inline bool
+json_left_out(const struct json_scan_value *value)
+{
+    return value->kind == SCAN_NONE || value->kind == SCAN_NULL;
+}
+
+/* The names of an object's members. */
+struct json_names {
+    size_t count;
+    struct bytes unknown; /* the first unknown name, as written; absent: none */
+    const char *twice;    /* a name that appears twice; NULL: none */
+};
+
+/*
+ * Reads the values of members by their names: SCAN_NONE without the member, the last one of
+ * several. *seen (NULL: not wanted). ST_BAD_BODY: no object, or no JSON. O(length * count).
+ */
+enum status json_members_read(struct bytes object, const char *const *names, size_t count,
+                              struct json_scan_value *values, struct json_names *seen);
+
+/* The same for one member. */
+struct json_scan_value json_member(struct bytes object, const char *name);
+
 /* ------------------------------------------------------------------ faults */
 
 /*

@@ -309,7 +309,7 @@ read_purge(struct context *ctx, struct purge *out)
         return ST_OK;
     if (json_fault(body, &ctx->why))
         return ST_BAD_BODY;
-    types = decode_member(body, "resource_types");
+    types = json_member(body, "resource_types");
     if (types.kind == SCAN_NONE)
         return context_refuse(
             ctx, ST_BAD_VALUE,

@@ -78,7 +78,7 @@ read_list(struct context *ctx, const struct json_scan_value *list, const char *n
     enum status st = ST_OK;
     struct json_scan s;
 
-    if (decode_left_out(list))
+    if (json_left_out(list))
         return ST_OK;
     if (list->kind != SCAN_ARRAY)
         return context_refuse(ctx, ST_BAD_VALUE, "%s must be an array", name);
@@ -104,7 +104,7 @@ read_end(struct context *ctx, const struct json_scan_value *expires, struct shar
     int64_t now_ms = clock_now_ms(ctx->real);
 
     out->ends_ms = now_ms + DAY_MS;
-    if (decode_left_out(expires))
+    if (json_left_out(expires))
         return ST_OK;
     if (expires->kind != SCAN_STRING ||
         !iso_time_read(json_scan_inside(expires), &out->ends_ms))
@@ -130,7 +130,7 @@ read_share(struct context *ctx, struct share *out)
 {
     static const char *const names[MEMBERS] = {"paths", "methods", "expires"};
     struct json_scan_value m[MEMBERS];
-    struct decoded_names seen;
+    struct json_names seen;
     enum status st = context_read_body(ctx);
 
     *out = (struct share){.method_count = 0};
@@ -138,7 +138,7 @@ read_share(struct context *ctx, struct share *out)
         return st;
     if (json_fault(ctx->req->body, &ctx->why))
         return ST_BAD_BODY;
-    if (decode_members(ctx->req->body, names, MEMBERS, m, &seen) != ST_OK)
+    if (json_members_read(ctx->req->body, names, MEMBERS, m, &seen) != ST_OK)
         return context_refuse(ctx, ST_BAD_BODY, "the body must be an object");
     if (bytes_present(seen.unknown))
         return context_refuse(ctx, ST_BAD_VALUE,

@@ -261,20 +261,19 @@ decode_terms(struct bytes body, enum terms_form form, const struct api_limits *l
     struct decoded_terms decoded = {
         .terms = {l->default_claim_ttl,
                   form == TERMS_RENEW_V1 ? 0 : l->default_claim_grace}};
-    struct decoded_names unused;
     enum status st = ST_OK;
     int64_t messages = 0;
 
     if ((body.len > 0 || form != TERMS_CLAIM) &&
-        decode_members(body, member_names, renews ? LIMIT : MEMBERS, m, &unused) != ST_OK)
+        json_members_read(body, member_names, renews ? LIMIT : MEMBERS, m, NULL) != ST_OK)
         return json_fault(body, why)
                    ? ST_BAD_BODY
                    : reason_give(
                          why, ST_BAD_BODY,
                          "the body must be an object with the members ttl and grace");
-    if ((form == TERMS_CLAIM_V1 || form == TERMS_RENEW_V1) && decode_left_out(&m[TTL]))
+    if ((form == TERMS_CLAIM_V1 || form == TERMS_RENEW_V1) && json_left_out(&m[TTL]))
         return reason_give(why, ST_BAD_BODY, "ttl is required");
-    if (form == TERMS_CLAIM_V1 && decode_left_out(&m[GRACE]))
+    if (form == TERMS_CLAIM_V1 && json_left_out(&m[GRACE]))
         return reason_give(why, ST_BAD_BODY, "grace is required");
     read_integer(m, TTL, &ttl, &decoded.terms.ttl_s, &st, why);
     read_integer(m, GRACE, &grace, &decoded.terms.grace_s, &st, why);
@@ -285,7 +284,7 @@ decode_terms(struct bytes body, enum terms_form form, const struct api_limits *l
     return st;
 }
 
-/* ------------------------------------------------------------------ integers, members */
+/* ------------------------------------------------------------------ integers, strings */
 
 enum status
 decode_integer(const struct json_scan_value *value, const struct integer_range *range,
@@ -330,34 +329,6 @@ decode_worse(enum status a, enum status b)
 }
 
 enum status
-decode_members(struct bytes object, const char *const *names, size_t count,
-               struct json_scan_value *values, struct decoded_names *seen)
-{
-    struct json_scan_name name;
-    struct json_scan s;
-
-    *seen = (struct decoded_names){.count = 0};
-    for (size_t i = 0; i < count; i++)
-        values[i].kind = SCAN_NONE;
-    json_scan_begin(&s, object);
-    if (!json_scan_enter(&s, SCAN_OBJECT))
-        return ST_BAD_BODY;
-    while (json_scan_member(&s, &name)) {
-        size_t i = 0;
-
-        while (i < count && !json_scan_name_is(&name, names[i]))
-            i++;
-        if (i == count && !bytes_present(seen->unknown))
-            seen->unknown = name.text;
-        else if (i < count && values[i].kind != SCAN_NONE)
-            seen->twice = names[i];
-        seen->count++;
-        (void)json_scan_value(&s, i < count ? &values[i] : NULL); /* json_scan_end() */
-    }
-    return json_scan_end(&s);
-}
-
-enum status
 decode_string(const struct json_scan_value *value, struct arena *arena, struct bytes *out)
 {
     struct bytes inside = json_scan_inside(value);
@@ -387,16 +358,6 @@ decode_hex(struct bytes digits, char *out)
         out[i] = (char)value;
     }
     return true;
-}
-
-struct json_scan_value
-decode_member(struct bytes object, const char *name)
-{
-    struct json_scan_value value;
-    struct decoded_names unused;
-
-    (void)decode_members(object, &name, 1, &value, &unused);
-    return value;
 }
 
 /* ------------------------------------------------------------------ dates */

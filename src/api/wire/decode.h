@@ -62,7 +62,7 @@ enum status
 decode_terms(struct bytes body, enum terms_form form, const struct api_limits *limits,
              struct decoded_terms *out, struct reason *why);
 
-/* ------------------------------------------------------------------ integers, members */
+/* ------------------------------------------------------------------ integers, strings */
 
 /* The range of an integer, and the options that set it ("min_claim_ttl, max_claim_ttl"). */
 struct integer_range {
@@ -76,30 +76,6 @@ struct integer_range {
  */
 enum status decode_integer(const struct json_scan_value *value,
                            const struct integer_range *range, int64_t *out);
-
-/* A member that is null counts as left out. */
-static inline bool
-decode_left_out(const struct json_scan_value *value)
-{
-    return value->kind == SCAN_NONE || value->kind == SCAN_NULL;
-}
-
-/* The names of an object's members. */
-struct decoded_names {
-    size_t count;
-    struct bytes unknown; /* the first unknown name, as written; absent: none */
-    const char *twice;    /* a name that appears twice; NULL: none */
-};
-
-/*
- * Reads the values of members by their names: SCAN_NONE without the member, the last one of
- * several. ST_BAD_BODY: no object, or no JSON.
- */
-enum status decode_members(struct bytes object, const char *const *names, size_t count,
-                           struct json_scan_value *values, struct decoded_names *seen);
-
-/* The same for one member. */
-struct json_scan_value decode_member(struct bytes object, const char *name);
 
 /* Decodes a string without escapes: it is borrowed, else from the arena. ST_NO_MEMORY. */
 enum status decode_string(const struct json_scan_value *value, struct arena *arena,

@@ -191,7 +191,7 @@ static enum status
 read_text(struct record_reader *r, const char *of, const char *name,
           const struct json_scan_value *value, struct bytes *out)
 {
-    if (decode_left_out(value))
+    if (json_left_out(value))
         return ST_OK;
     if (value->kind != SCAN_STRING)
         return refuse_member(r, of, name, "it must be a string");
@@ -230,7 +230,7 @@ read_field(struct record_reader *r, const char *of, const struct record_field *f
 
     if (f->kind == FIELD_VALUE)
         memcpy(to, value, sizeof(*value));
-    if (f->kind == FIELD_VALUE || decode_left_out(value))
+    if (f->kind == FIELD_VALUE || json_left_out(value))
         return ST_OK;
     switch (f->kind) {
     case FIELD_TEXT:
@@ -272,12 +272,12 @@ read_object(struct record_reader *r, const char *of, struct bytes text,
 {
     struct json_scan_value values[FIELDS_MOST];
     const char *names[FIELDS_MOST];
-    struct decoded_names seen;
+    struct json_names seen;
     enum status st = ST_OK;
 
     for (size_t i = 0; i < count; i++)
         names[i] = fields[i].name;
-    if (decode_members(text, names, count, values, &seen) != ST_OK)
+    if (json_members_read(text, names, count, values, &seen) != ST_OK)
         return refuse_member(r, of, NULL, "it must be an object");
     if (bytes_present(seen.unknown))
         return refuse_member(r, of, NULL, "it has the unknown member \"%s\"",
@@ -425,7 +425,7 @@ read_message(struct record_reader *r, struct bytes text, struct record_line *lin
                              .claim_count = UINT64_MAX};
     struct store_message_record *out = &line->record.message;
     enum status st = READ_OBJECT(r, of_message, text, message_fields, &m);
-    const bool claimed = !decode_left_out(&m.claim);
+    const bool claimed = !json_left_out(&m.claim);
 
     line->record.kind = STORE_RECORD_MESSAGE;
     if (st != ST_OK)
@@ -484,7 +484,7 @@ read_subscription(struct record_reader *r, struct bytes text, struct record_line
         return st;
     if (!bytes_present(s.subscriber))
         return refuse_member(r, of, "subscriber", "it is required");
-    if (s.options.kind != SCAN_OBJECT && !decode_left_out(&s.options))
+    if (s.options.kind != SCAN_OBJECT && !json_left_out(&s.options))
         return refuse_member(r, of, "options", "it must be an object");
     line->record = (struct store_record){
         .kind = STORE_RECORD_SUBSCRIPTION,
@@ -617,7 +617,7 @@ record_json_read(struct record_reader *r, struct bytes text, struct record_line 
         return read_message(r, l.message.text, out);
     if (l.subscription.kind != SCAN_NONE)
         return read_subscription(r, l.subscription.text, out);
-    st = metadata_decode(decode_left_out(&l.metadata) ? bytes_str("") : l.metadata.text,
+    st = metadata_decode(json_left_out(&l.metadata) ? bytes_str("") : l.metadata.text,
                          r->limits, r->arena, &out->record.metadata, r->why);
     return st == ST_TOO_LARGE
                ? refuse_member(r, "", "metadata",

@@ -63,14 +63,13 @@ enum { SUBSCRIBER, TTL, OPTIONS, MEMBERS };
 /* Reads the members of a body, which must be an object. */
 static enum status
 read_members(struct bytes body, const char *const *names, size_t count,
-             struct json_scan_value *members, struct decoded_names *seen,
-             struct reason *why)
+             struct json_scan_value *members, struct json_names *seen, struct reason *why)
 {
     if (body.len == 0)
         return reason_give(why, ST_BAD_VALUE, "a body is required");
     if (json_fault(body, why))
         return ST_BAD_BODY;
-    if (decode_members(body, names, count, members, seen) != ST_OK)
+    if (json_members_read(body, names, count, members, seen) != ST_OK)
         return reason_give(why, ST_BAD_VALUE, "the body must be an object");
     return ST_OK;
 }
@@ -167,7 +166,7 @@ read_subscriber(const struct json_scan_value *value, const struct api_limits *li
     struct bytes uri;
     enum status st;
 
-    if (decode_left_out(value))
+    if (json_left_out(value))
         return ST_OK;
     if (value->kind != SCAN_STRING)
         return reason_give(why, ST_BAD_VALUE, "subscriber is %s. It must be a string",
@@ -185,11 +184,11 @@ read_subscriber(const struct json_scan_value *value, const struct api_limits *li
 static enum status
 check_policy(struct bytes options, struct reason *why)
 {
-    struct json_scan_value policy = decode_member(options, "_retry_policy");
+    struct json_scan_value policy = json_member(options, "_retry_policy");
     json_t *tree = NULL;
     enum status st;
 
-    if (decode_left_out(&policy))
+    if (json_left_out(&policy))
         return ST_OK;
     if (policy.kind != SCAN_OBJECT)
         return reason_give(why, ST_BAD_VALUE, "_retry_policy is %s. It must be an object",
@@ -209,7 +208,7 @@ read_options(const struct json_scan_value *value, struct bytes *out, struct reas
 {
     enum status st;
 
-    if (decode_left_out(value))
+    if (json_left_out(value))
         return ST_OK;
     if (value->kind != SCAN_OBJECT)
         return reason_give(why, ST_BAD_VALUE, "options is %s. It must be an object",
@@ -243,7 +242,7 @@ read_draft(struct bytes body, bool change, const struct api_limits *limits,
 {
     static const char *const names[MEMBERS] = {"subscriber", "ttl", "options"};
     struct json_scan_value m[MEMBERS];
-    struct decoded_names seen;
+    struct json_names seen;
     const struct integer_range ttl = {SUBSCRIPTION_TTL_MIN, LAST_SECOND - now_ms / 1000,
                                       "the end of the year 9999"};
     struct store_subscription_draft draft = *out;
@@ -251,12 +250,12 @@ read_draft(struct bytes body, bool change, const struct api_limits *limits,
 
     if (st != ST_OK)
         return st;
-    if (!change && decode_left_out(&m[SUBSCRIBER]))
+    if (!change && json_left_out(&m[SUBSCRIBER]))
         return reason_give(why, ST_BAD_VALUE, "subscriber is required");
     if (seen.count == 0)
         return reason_give(why, ST_BAD_VALUE, "the body has no member to change");
-    if (decode_left_out(&m[SUBSCRIBER]) && decode_left_out(&m[TTL]) &&
-        decode_left_out(&m[OPTIONS]))
+    if (json_left_out(&m[SUBSCRIBER]) && json_left_out(&m[TTL]) &&
+        json_left_out(&m[OPTIONS]))
         return reason_give(why, ST_NO_KNOWN_MEMBER,
                            "the body has no member to change. The members to change are "
                            "subscriber, ttl and options");
@@ -295,8 +294,7 @@ decode_confirmation(struct bytes body, bool *out, struct reason *why)
 {
     static const char *const name = "confirmed";
     struct json_scan_value value;
-    struct decoded_names seen;
-    enum status st = read_members(body, &name, 1, &value, &seen, why);
+    enum status st = read_members(body, &name, 1, &value, NULL, why);
 
     if (st != ST_OK)
         return st;
