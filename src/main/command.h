@@ -53,13 +53,13 @@ struct command {
 
 extern const struct command command_verify, command_log, command_backup, command_token,
     command_health, command_dump, command_load, command_bench, command_run_tests,
-    command_generate; /* help does not show the last one */
+    command_tables; /* help does not show the last one */
 
 /* All commands that help shows. */
 extern const struct command *const commands[];
 extern const size_t command_count;
 
-/* Finds a command, also command_generate, by name. NULL if there is none. */
+/* Finds a command, also command_tables, by name. NULL if there is none. */
 const struct command *command_find(const char *name);
 
 /*

@@ -26,8 +26,8 @@ const struct command command_bench = {
 const struct command *
 command_find(const char *name)
 {
-    if (strcmp(command_generate.name, name) == 0)
-        return &command_generate;
+    if (strcmp(command_tables.name, name) == 0)
+        return &command_tables;
     for (size_t i = 0; i < command_count; i++)
         if (strcmp(commands[i]->name, name) == 0)
             return commands[i];

@@ -11,8 +11,12 @@ enum { COLUMNS = 79, INDENT = 8, SHORT_NAME = 28, SHORT_LINE = 32 };
 
 static const char indent[INDENT + 1] = "        ";
 
-void
-help_fill(const char *text, size_t at, const char *before, FILE *to)
+/*
+ * Prints a text in lines of at most 79 columns, unless a word is longer. The first word is at column
+ * `at`. `before` begins each further line. Empty lines remain.
+ */
+static void
+print_filled(const char *text, size_t at, const char *before, FILE *to)
 {
     bool first = true;
 
@@ -42,7 +46,7 @@ static void
 print_below(const char *label, const char *text, FILE *to)
 {
     (void)fprintf(to, "%s%s", indent, label);
-    help_fill(text, INDENT + strlen(label), indent, to);
+    print_filled(text, INDENT + strlen(label), indent, to);
 }
 
 static void
@@ -202,9 +206,9 @@ help_print_command(const struct command *c, FILE *to)
 {
     for (size_t i = 0; i < COMMAND_USAGES && c->usages[i] != NULL; i++) {
         (void)fprintf(to, "%s claimd ", i == 0 ? "Usage:" : "      ");
-        help_fill(c->usages[i], 14, "           ", to);
+        print_filled(c->usages[i], 14, "           ", to);
     }
-    help_fill(c->about, 0, "", to);
+    print_filled(c->about, 0, "", to);
     (void)fputc('\n', to);
     for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++) {
         const char *value = c->options[i].value;
@@ -218,12 +222,12 @@ help_print_command(const struct command *c, FILE *to)
     for (int i = 0; i < COMMAND_STATUSES; i++)
         if (c->statuses[i] != NULL) {
             (void)fprintf(to, "  %d  ", i);
-            help_fill(c->statuses[i], 5, "     ", to);
+            print_filled(c->statuses[i], 5, "     ", to);
         }
     for (const struct help_entry *e = c->other_statuses; e != NULL && e->name != NULL;
          e++) {
         (void)fprintf(to, "  %s  ", e->name);
-        help_fill(e->text, strlen(e->name) + 4, "     ", to);
+        print_filled(e->text, strlen(e->name) + 4, "     ", to);
     }
 }
 
@@ -272,34 +276,5 @@ const struct help_entry help_exits[] = {
           "of it."},
     {"4", "claimd could not write the journal while serving."},
     {"128+N", "A second signal, with the number N, interrupted the stop."},
-    {NULL, NULL},
-};
-
-const struct help_entry help_variables[] = {
-    {"CLAIMD_CONFIG", "The file that --config would name."},
-    {"CLAIMD_...",
-     "Each option in capitals, such as CLAIMD_MAX_CLAIM_TTL for `max_claim_ttl`. An "
-     "unknown option is an error. claimd ignores the variables that Kubernetes and "
-     "Docker set for a service called claimd (CLAIMD_SERVICE_..., CLAIMD_PORT...) and "
-     "those of `claimd run` (CLAIMD_URL...)."},
-    {"CLAIMD_LISTEN", "Also the address that `claimd health` asks."},
-    {"NOTIFY_SOCKET", "Socket of a supervisor that claimd notifies of its state."},
-    {"JOURNAL_STREAM", "If it names standard error, journald reads the log, and claimd "
-                       "adds priorities to the lines."},
-    {"LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES",
-     "Sockets of a supervisor, which claimd serves instead of `listen`."},
-    {"WATCHDOG_USEC, WATCHDOG_PID",
-     "Interval at which a supervisor expects a sign of life."},
-    {"PATH", "Where `claimd bench` looks for claimd-bench if it is not beside claimd."},
-    {NULL, NULL},
-};
-
-const struct help_entry help_files[] = {
-    {"/etc/claimd/claimd.conf", "The configuration of the service."},
-    {"/etc/claimd/tokens",
-     "The tokens, with `auth` tokens, unless `tokens` names another file."},
-    {"/etc/claimd/keystone-token", "The service token, with `auth` keystone, unless "
-                                   "`keystone_token_file` names another file."},
-    {"/etc/default/claimd", "Environment variables of the service, if the file exists."},
     {NULL, NULL},
 };

@@ -21,8 +21,6 @@ struct help_entry {
 extern const struct help_entry help_arguments[]; /* arguments that are no options */
 extern const struct help_entry help_signals[];
 extern const struct help_entry help_exits[];
-extern const struct help_entry help_variables[];
-extern const struct help_entry help_files[];
 
 /*
  * Prints the usage with the common options (NULL), with everything ("all"), or the options of a group.
@@ -35,14 +33,5 @@ void help_print_groups(FILE *to);
 
 /* Prints the help of a command. */
 void help_print_command(const struct command *command, FILE *to);
-
-/*
- * Prints a text in lines of at most 79 columns, unless a word is longer. The first word is at column
- * `at`. `before` begins each further line. Empty lines remain.
- */
-void help_fill(const char *text, size_t at, const char *before, FILE *to);
-
-/* Prints a manual page from its frame (manual.c). Returns an exit status. */
-int manual_print(const char *frame_path);
 
 #endif
