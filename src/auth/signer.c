@@ -1,12 +1,12 @@
 #include "claimd/auth/signer.h"
 
-#include "claimd/base/base64.h"
 #include "claimd/base/invariant.h"
 #include "claimd/json/line_list.h"
 
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <inttypes.h>
+#include <nettle/base64.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -251,7 +251,8 @@ signer_sign_webhook(struct signer *s, const struct webhook *webhook,
         if (i > 0)
             *to++ = ' ';
         (void)bytes_lay(&to, version);
-        to += base64_write(to, digest, sizeof(digest));
+        base64_encode_raw(to, sizeof(digest), digest);
+        to += BASE64_ENCODE_RAW_LENGTH(sizeof(digest));
     }
     *to = '\0';
     explicit_bzero(&keys, sizeof(keys));

@@ -1,9 +1,9 @@
 #include "notify/compose.h"
 
-#include "claimd/base/base64.h"
 #include "claimd/json/string.h"
 
 #include <inttypes.h>
+#include <nettle/base64.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -192,6 +192,16 @@ word_len(struct bytes text)
     return (size_t)(at - begin);
 }
 
+/* Encodes at most LINE_BYTES bytes. */
+static void
+write_base64(struct buf *out, struct bytes raw)
+{
+    char coded[BASE64_ENCODE_RAW_LENGTH(LINE_BYTES)];
+
+    base64_encode_raw(coded, raw.len, (const uint8_t *)raw.data);
+    buf_add(out, coded, BASE64_ENCODE_RAW_LENGTH(raw.len));
+}
+
 static void
 write_subject(struct buf *out, struct bytes subject)
 {
@@ -203,7 +213,7 @@ write_subject(struct buf *out, struct bytes subject)
         subject.len = 0;
     }
     while (subject.len > 0) {
-        char raw[WORD_BYTES], coded[BASE64_LEN(WORD_BYTES)];
+        char raw[WORD_BYTES];
         const size_t len = word_len(subject);
 
         for (size_t i = 0; i < len; i++) {
@@ -212,7 +222,7 @@ write_subject(struct buf *out, struct bytes subject)
             raw[i] = c < ' ' || c == 0x7f ? ' ' : (char)c;
         }
         buf_str(out, "=?UTF-8?B?");
-        buf_add(out, coded, base64_write(coded, raw, len));
+        write_base64(out, bytes_of(raw, len));
         buf_str(out, "?=");
         subject = bytes_of(subject.data + len, subject.len - len);
         if (subject.len > 0)
@@ -260,12 +270,10 @@ mail_write_head(struct buf *out, const struct mail_head *head)
 void
 mail_write_text(struct buf *out, struct bytes text)
 {
-    char coded[BASE64_LEN(LINE_BYTES)];
-
     while (text.len > 0) {
         size_t len = text.len < LINE_BYTES ? text.len : LINE_BYTES;
 
-        buf_add(out, coded, base64_write(coded, text.data, len));
+        write_base64(out, bytes_of(text.data, len));
         buf_str(out, "\r\n");
         text = bytes_of(text.data + len, text.len - len);
     }

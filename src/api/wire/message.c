@@ -1,9 +1,9 @@
 #include "api/wire/message.h"
 
-#include "claimd/base/md5.h"
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 
+#include <nettle/md5.h>
 #include <stdlib.h>
 
 size_t
@@ -361,13 +361,17 @@ checksum_form(struct bytes body, struct buf *out)
 enum status
 checksum_of(struct bytes body, struct mem *mem, struct store_checksum *out)
 {
+    struct md5_ctx md5;
     struct buf form;
     enum status st;
 
     buf_init(&form, mem);
     st = checksum_form(body, &form);
-    if (st == ST_OK)
-        md5(buf_view(&form), out->digest);
+    if (st == ST_OK) {
+        md5_init(&md5);
+        md5_update(&md5, form.len, (const uint8_t *)form.data);
+        md5_digest(&md5, sizeof(out->digest), out->digest);
+    }
     buf_fini(&form);
     return st;
 }
@@ -376,6 +380,6 @@ void
 checksum_write(const struct store_checksum *checksum, char out[CHECKSUM_LEN])
 {
     memcpy(out, "MD5:", 4);
-    for (unsigned i = 0; i < MD5_LEN; i++)
+    for (unsigned i = 0; i < sizeof(checksum->digest); i++)
         hex_write(out + 4 + 2 * i, checksum->digest[i], 2);
 }
