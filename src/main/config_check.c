@@ -3,8 +3,8 @@
 #include "claimd/auth/policy.h"
 #include "claimd/notify/guard.h"
 #include "claimd/redis/redis.h"
-#include "main/key_files.h"
 #include "main/option.h"
+#include "main/resources.h"
 #include "main/store_setup.h"
 #include "main/text_file.h"
 

@@ -56,6 +56,15 @@ daemon_stored_limits(const struct config *config)
                                   .bytes = (uint64_t)config->project_limits.bytes};
 }
 
+/* arg: a struct seal. */
+static enum status
+seal_body(void *arg, const struct store_queue *queue, struct bytes body, char *to)
+{
+    const struct seal_scope scope = {queue->project, (uint32_t)queue->kind};
+
+    return seal_close(arg, &scope, body, to);
+}
+
 static enum status
 open_engine(struct daemon *d, struct config_errors *errors)
 {
@@ -92,7 +101,7 @@ open_api(struct daemon *d)
                                    .store = d->store,
                                    .mem = d->mem,
                                    .auth = d->resources.auth,
-                                   .access = d->resources.admission.access,
+                                   .access = d->resources.access,
                                    .signer = d->resources.signer,
                                    .seal = d->resources.seal,
                                    .real = d->clock,
@@ -134,6 +143,26 @@ null_if(const char *text, const char *word)
     return strcmp(text, word) == 0 ? NULL : text;
 }
 
+/* Appends the body of a message of this queue, decrypted if it is sealed. */
+static enum status
+open_body(void *seal, const struct store_queue *queue, struct bytes body, struct buf *out)
+{
+    const struct seal_scope scope = {queue->project, (uint32_t)queue->kind};
+    size_t len = seal_open_len(body);
+    enum status st;
+
+    if (!store_is_sealed(body)) {
+        buf_bytes(out, body);
+        return out->failed ? ST_NO_MEMORY : ST_OK;
+    }
+    if (!buf_reserve(out, len))
+        return ST_NO_MEMORY;
+    st = seal_open(seal, &scope, body, out->data + out->len);
+    if (st == ST_OK)
+        out->len += len;
+    return st;
+}
+
 static enum status
 open_notify(struct daemon *d)
 {
@@ -147,7 +176,7 @@ open_notify(struct daemon *d)
         .log = &d->log,
         .signer = d->resources.signer,
         .webhooks = d->resources.webhooks,
-        .open_body = sealing_open_body,
+        .open_body = open_body,
         .open_ctx = d->resources.seal,
         .mail = {.url = null_if(config->smtp_server, "none"),
                  .user = null_if(config->smtp_user, "none"),
@@ -209,51 +238,6 @@ open_server(struct daemon *d, struct config_errors *errors)
     return st;
 }
 
-static enum status
-first_error(enum status before, enum status now)
-{
-    return before == ST_OK ? now : before;
-}
-
-/* Opens all resources. Reports all errors. */
-static enum status
-resources_open(struct resources *r, const struct config *config, struct mem *mem,
-               const struct log *log, struct config_errors *errors)
-{
-    const struct text_file password = option_file(config, "smtp_password_file");
-    struct reason why;
-    enum status st;
-
-    if (activation_wanted(config)) {
-        st = activation_read(config, &r->listen, errors);
-    } else {
-        st = listen_read(config->listen, &r->listen, &why);
-        if (st != ST_OK)
-            config_error(errors, "listen %s", why.text);
-    }
-    if (st == ST_OK) /* certificates depend on the listeners */
-        st = certificate_open(config, &r->listen, mem, &r->tls, errors);
-    st = first_error(st, socket_group_find(config, &r->socket_group, errors));
-    st = first_error(st, admission_open(&r->admission, config, mem, log, errors));
-    st = first_error(st, signing_open(config, "signing_keys", mem, &r->signer, errors));
-    st = first_error(st, signing_open(config, "webhook_keys", mem, &r->webhooks, errors));
-    st = first_error(st, text_file_word(&password, mem, &r->smtp_password, errors));
-    st = first_error(st, sealing_open(config, mem, log, &r->seal, errors));
-    return first_error(st, identity_open(config, mem, &r->auth, errors));
-}
-
-static void
-resources_close(struct resources *r, struct mem *mem)
-{
-    admission_close(&r->admission);
-    signer_free(r->signer);
-    seal_free(r->seal);
-    signer_free(r->webhooks);
-    text_file_drop_word(mem, r->smtp_password);
-    auth_free(r->auth);
-    tls_free(r->tls);
-}
-
 static void
 print_without_effect(void *ctx, const char *option, const char *where, const char *why)
 {
@@ -265,7 +249,7 @@ enum status
 daemon_check(const struct config *config, struct config_errors *errors)
 {
     struct mem *mem = mem_new(0);
-    struct resources resources = {.auth = NULL};
+    struct resources resources;
     enum status st;
 
     if (mem == NULL)
@@ -274,9 +258,35 @@ daemon_check(const struct config *config, struct config_errors *errors)
     config_check_files(config, &resources.listen, mem, errors);
     if (errors->count == 0 && errors->to != NULL)
         config_check_effect(config, &resources.listen, print_without_effect, errors->to);
-    resources_close(&resources, mem);
+    resources_close(&resources);
     mem_destroy(mem);
     return st;
+}
+
+/* Writes nothing without keys, unless a key was missing. */
+static void
+write_seal_metrics(struct metrics_source *source, struct exposition *x)
+{
+    static const struct family failures = {
+        "claimd_decryption_failures", FAMILY_COUNTER, NULL,
+        "Number of failed body decryptions, by reason."};
+    const struct label no_key = {"reason", BYTES_LIT("no_key")},
+                       damaged = {"reason", BYTES_LIT("damaged")};
+    struct seal_metrics f;
+
+    seal_measure(container_of(source, struct daemon, seal_metrics)->resources.seal, &f);
+    if (f.keys == 0 && f.no_key + f.damaged == 0)
+        return;
+    metric_write(x, FAMILY_GAUGE, "claimd_encryption_keys", NULL,
+                 "Number of encryption keys loaded.", f.keys, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_bodies_encrypted", NULL,
+                 "Number of bodies encrypted.", f.sealed, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_bodies_decrypted", NULL,
+                 "Number of body decryptions. Each decryption of the same body counts.",
+                 f.opened, 0);
+    exposition_family(x, &failures);
+    exposition_sample(x, &no_key, 1, f.no_key);
+    exposition_sample(x, &damaged, 1, f.damaged);
 }
 
 /* The test API has moved the clock of the store. */
@@ -305,7 +315,7 @@ open_parts(struct daemon *d, struct config_errors *errors)
                               d->testapi == NULL ? NULL : testapi_clock(d->testapi),
                               errors);
     if (st == ST_OK)
-        d->sealer = sealing_sealer(d->resources.seal);
+        d->sealer = (struct store_sealer){SEAL_OVERHEAD, d->resources.seal, seal_body};
     if (st == ST_OK && store_is_redis(config))
         st = store_setup_connect(&d->store_setup, config, d->mem, &d->sealer, &d->store,
                                  errors);
@@ -335,7 +345,8 @@ open_parts(struct daemon *d, struct config_errors *errors)
     store_setup_add_metrics(&d->store_setup, &d->metrics);
     notify_measure(d->notify, &d->metrics);
     metrics_add(&d->metrics, &d->process.source);
-    sealing_add_metrics(&d->sealing, d->resources.seal, &d->metrics);
+    d->seal_metrics.write = write_seal_metrics;
+    metrics_add(&d->metrics, &d->seal_metrics);
     if (d->testapi != NULL)
         testapi_attach(d->testapi, d->store, notify_clock_moved, d);
     return ST_OK;
@@ -392,9 +403,7 @@ log_started(struct daemon *d)
         auth = bytes_cut(&words, '|');
     log_event(&d->log, LOG_INFO, "auth", LOG_B("kind", auth));
     config_check_effect(config, &d->resources.listen, log_without_effect, d);
-    if (d->resources.tls != NULL)
-        certificate_log(d->resources.tls, &d->log, clock_now_ms(d->clock));
-    sealing_log(d->resources.seal, &d->log);
+    resources_log(&d->resources, &d->log, clock_now_ms(d->clock));
     /* With ci, the addresses are local ones (listen_policy.c). */
     if (config->identity_stub)
         log_event(&d->log, config->ci ? LOG_INFO : LOG_WARN, "identity_stub",
@@ -551,7 +560,7 @@ daemon_close(struct daemon *d)
     server_free(d->server);
     api_free(d->api);
     notify_close(d->notify);
-    resources_close(&d->resources, d->mem);
+    resources_close(&d->resources);
     store_setup_close(&d->store_setup);
     store_close(d->store);
     testapi_free(d->testapi);

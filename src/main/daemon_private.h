@@ -7,25 +7,12 @@
 #include "claimd/http/server.h"
 #include "claimd/notify/notify.h"
 #include "claimd/testapi/testapi.h"
-#include "main/admission.h"
 #include "main/daemon.h"
 #include "main/expiry_log.h"
-#include "main/key_files.h"
 #include "main/process_metrics.h"
+#include "main/resources.h"
 #include "main/store_setup.h"
 #include "main/supervisor.h"
-
-/* Resources outside of the process that the configuration names. */
-struct resources {
-    struct listen_list listen;
-    int64_t socket_group; /* -1: none */
-    struct tls *tls;      /* owned; NULL: no listener has TLS */
-    struct admission admission;
-    struct signer *signer, *webhooks; /* owned */
-    char *smtp_password;              /* owned; NULL: none */
-    struct seal *seal;                /* owned */
-    struct auth *auth;                /* owned; NULL: no identity stub */
-};
 
 struct daemon {
     const struct clock *clock; /* borrowed */
@@ -42,7 +29,7 @@ struct daemon {
     struct api_condition condition;
     struct metrics metrics;
     struct process_metrics process;
-    struct sealing_source sealing;
+    struct metrics_source seal_metrics;
     struct api *api;
     struct notify *notify;
     struct expiry_log *expiry_log;

@@ -67,48 +67,16 @@ program_begin(const struct program *program, struct config *config, int *status)
     return false;
 }
 
-/* Reads the files that options name, and puts all of them in force or, if one is bad, none. */
-static enum status
-reload_files(struct daemon *d, const struct config *config, struct config_errors *errors)
-{
-    struct tls_pair *pair = NULL;
-    struct signer *signer = NULL, *webhooks = NULL;
-    struct seal *seal = NULL;
-    enum status st = signing_open(config, "signing_keys", d->mem, &signer, errors);
-
-    if (st == ST_OK)
-        st = signing_open(config, "webhook_keys", d->mem, &webhooks, errors);
-    if (st == ST_OK)
-        st = sealing_open(config, d->mem, NULL, &seal, errors);
-    if (st == ST_OK && d->resources.tls != NULL)
-        st = certificate_read(config, d->mem, &pair, errors);
-    if (st == ST_OK && d->resources.admission.access != NULL)
-        st = admission_reload(&d->resources.admission, config, errors);
-    if (st != ST_OK)
-        tls_pair_drop(pair);
-    else if (pair != NULL)
-        tls_replace(d->resources.tls, pair);
-    if (st == ST_OK) {
-        signer_swap(d->resources.signer, signer);
-        signer_swap(d->resources.webhooks, webhooks);
-        seal_swap(d->resources.seal, seal);
-    }
-    signer_free(signer);
-    signer_free(webhooks);
-    seal_free(seal);
-    return st;
-}
-
 static void
 reload_and_log(struct daemon *d, struct config_errors *errors)
 {
-    struct access *access = d->resources.admission.access;
+    struct access *access = d->resources.access;
     struct engine_limits stored;
     struct reload r;
     enum status st = reload_read(&r, &d->config, errors);
 
     if (st == ST_OK)
-        st = reload_files(d, &r.next, errors);
+        st = resources_reload(&d->resources, &r.next, errors);
     process_metrics_count_reload(&d->process, st == ST_OK, clock_now_ms(d->clock));
     if (st != ST_OK) {
         log_event(&d->log, LOG_ERROR, "reload_failed",
@@ -130,9 +98,7 @@ reload_and_log(struct daemon *d, struct config_errors *errors)
     log_event(&d->log, LOG_INFO, "reloaded",
               LOG_I("tokens", access == NULL ? 0 : access_count(access)),
               LOG_I("options_changed", r.changed), LOG_I("options_kept", r.kept_count));
-    if (d->resources.tls != NULL)
-        certificate_log(d->resources.tls, &d->log, clock_now_ms(d->clock));
-    sealing_log(d->resources.seal, &d->log);
+    resources_log(&d->resources, &d->log, clock_now_ms(d->clock));
 }
 
 /*
