@@ -145,7 +145,7 @@ report_text(const struct options *o, const struct result *r, FILE *out)
         fprintf(out, "\nno response    %10" PRIu64 " requests that were due\n",
                 s->unfinished);
     if (r->undelivered > 0)
-        fprintf(out, "\nnot delivery_is_complete  %10" PRIu64 " messages that were due\n",
+        fprintf(out, "\nnot delivered  %10" PRIu64 " messages that were due\n",
                 r->undelivered);
     if (s->empty_claims > 0)
         fprintf(out, "\nempty claims   %10" PRIu64 "\n", s->empty_claims);
