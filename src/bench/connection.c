@@ -119,38 +119,19 @@ connection_close(struct connection *c)
     c->in.len = 0;
 }
 
-enum connection_io
-connection_write(struct connection *c)
-{
-    while (c->sent < c->out.len) {
-        ssize_t n =
-            send(c->fd, c->out.data + c->sent, c->out.len - c->sent, MSG_NOSIGNAL);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno == EAGAIN ? CONNECTION_IO_AGAIN : CONNECTION_IO_ENDED;
-        c->sent += (size_t)n;
-    }
-    return CONNECTION_IO_DONE;
-}
-
-enum connection_io
+bool
 connection_read(struct connection *c)
 {
     ssize_t n;
 
     if (!buf_reserve(&c->in, READ_STEP))
-        return CONNECTION_IO_ENDED;
+        return false;
     do
         n = recv(c->fd, c->in.data + c->in.len, c->in.cap - c->in.len, 0);
     while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return errno == EAGAIN ? CONNECTION_IO_AGAIN : CONNECTION_IO_ENDED;
-    if (n == 0)
-        return CONNECTION_IO_ENDED;
-    c->in.len += (size_t)n;
-    return CONNECTION_IO_DONE;
+    if (n > 0)
+        c->in.len += (size_t)n;
+    return n > 0 || (n < 0 && errno == EAGAIN);
 }
 
 void

@@ -57,12 +57,6 @@ struct connection {
     struct actor actor;
 };
 
-enum connection_io {
-    CONNECTION_IO_DONE,  /* everything was written, or some bytes were read */
-    CONNECTION_IO_AGAIN, /* the socket is full, or it has no data */
-    CONNECTION_IO_ENDED  /* the server closed the connection, or it failed */
-};
-
 void connection_init(struct connection *c, const struct plan *plan, unsigned number,
                      struct mem *mem);
 void connection_fini(struct connection *c);
@@ -70,11 +64,8 @@ void connection_fini(struct connection *c);
 /* Closes the socket and drops an incomplete response. Keeps the actor. */
 void connection_close(struct connection *c);
 
-/* Writes the rest of out. */
-enum connection_io connection_write(struct connection *c);
-
-/* Reads once and appends to in. */
-enum connection_io connection_read(struct connection *c);
+/* Reads once and appends to in. False if the server closed the connection, or it failed. */
+bool connection_read(struct connection *c);
 
 /* ------------------------------------------------------------------ pauses */
 

@@ -106,22 +106,26 @@ reconnect(struct driver *d, struct connection *c)
     open_connection(d, c);
 }
 
+/* Writes the rest of the requests, as far as the socket takes them. */
 static void
 send_requests(struct driver *d, struct connection *c)
 {
-    switch (connection_write(c)) {
-    case CONNECTION_IO_DONE:
-        if (c->wants_write)
-            watch_socket(d, c, false, EPOLL_CTL_MOD);
-        break;
-    case CONNECTION_IO_AGAIN:
-        if (!c->wants_write)
-            watch_socket(d, c, true, EPOLL_CTL_MOD);
-        break;
-    case CONNECTION_IO_ENDED:
-        reconnect(d, c);
-        break;
+    bool full = false;
+
+    while (c->sent < c->out.len && !full) {
+        ssize_t n =
+            send(c->fd, c->out.data + c->sent, c->out.len - c->sent, MSG_NOSIGNAL);
+
+        full = n < 0 && errno == EAGAIN;
+        if (n >= 0) {
+            c->sent += (size_t)n;
+        } else if (!full && errno != EINTR) {
+            reconnect(d, c);
+            return;
+        }
     }
+    if (c->wants_write != full)
+        watch_socket(d, c, full, EPOLL_CTL_MOD);
 }
 
 /* Writes the requests of c->step. False if the step needs none. */
@@ -343,7 +347,7 @@ finish_request(struct driver *d, struct connection *c, const struct reply *reply
 static void
 read_response(struct driver *d, struct connection *c)
 {
-    bool ended = connection_read(c) == CONNECTION_IO_ENDED;
+    bool ended = !connection_read(c);
     struct reply reply;
 
     if (c->state != CONNECTION_IN_FLIGHT || (ended && c->in.len == 0)) {
