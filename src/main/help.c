@@ -1,11 +1,63 @@
 #include "main/help.h"
 
+#include "claimd/auth/policy.h"
+#include "claimd/base/invariant.h"
 #include "main/command.h"
 #include "main/option.h"
 
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
+
+/* ------------------------------------------------------------------ texts */
+
+static const struct help_entry arguments[] = {
+    {"--config FILE", "Read options from an INI file with lines such as "
+                      "max_claim_ttl = 43200."},
+    {"--print-config",
+     "Print all options with the values in force, in the form of such a file, and exit."},
+    {"--check-config",
+     "Check the options, the file, and the files and groups that they name, and exit. "
+     "The exit status is 0 if all is well. Otherwise it is 2, and standard error has a "
+     "line for each fault. claimd does not look up names of hosts."},
+    {"--version", "Print the version, the commit, and the libraries, and exit."},
+    {"--help [GROUP|all]", "Print the usage, the options of a group, or everything, and "
+                           "exit."},
+    {NULL, NULL},
+};
+
+static const struct help_entry signals[] = {
+    {"SIGTERM, SIGINT",
+     "Stop accepting connections, finish the requests in progress within "
+     "`drain_seconds`, and exit. A second signal, at least one second later, exits at "
+     "once with 128 plus its number. claimd ignores and logs an earlier one, because "
+     "tools such as `timeout` send two."},
+    {"SIGHUP",
+     "Read the options again from the same file, environment and command line, and also "
+     "the tokens, the policy, the list of certificates and the TLS pair. claimd puts "
+     "all of it in force, or nothing. It also clears the cache of Keystone. The log has "
+     "`reloaded` or `reload_failed`. claimd.conf(5) marks the options that SIGHUP "
+     "changes. For any other option with a new value, claimd logs `restart_needed` and "
+     "keeps the old value."},
+    {"SIGUSR1",
+     "Turn maintenance on or off. During maintenance, claimd responds to posts and to "
+     "/readyz with 503. Claims and deletes continue, so workers can empty the queues."},
+    {NULL, NULL},
+};
+
+static const struct help_entry exits[] = {
+    {"0", "A signal stopped claimd."},
+    {"1", "claimd could not start."},
+    {"2", "The configuration is wrong. Standard error has a line for each fault."},
+    {"3", "claimd refuses the directory of the journal: it is damaged, it was written by "
+          "a newer claimd, it belongs to another journal, or the clock is too far ahead "
+          "of it."},
+    {"4", "claimd could not write the journal while serving."},
+    {"128+N", "A second signal, with the number N, interrupted the stop."},
+    {NULL, NULL},
+};
+
+/* ------------------------------------------------------------------ help */
 
 enum { COLUMNS = 79, INDENT = 8, SHORT_NAME = 28, SHORT_LINE = 32 };
 
@@ -185,7 +237,7 @@ help_print(const char *topic, FILE *to)
         help_print_groups(to);
         return true;
     }
-    print_entries("Arguments", help_arguments, to);
+    print_entries("Arguments", arguments, to);
     (void)fputs(
         "\nYou can give each option below on the command line, in the file "
         "(max_claim_ttl)\n"
@@ -196,8 +248,8 @@ help_print(const char *topic, FILE *to)
     (void)fputs("\nThe profile rackspace sets these defaults\n", to);
     for (const struct config_setting *s = config_rackspace; s->option != NULL; s++)
         (void)fprintf(to, "  %s = %s\n", s->option, s->value);
-    print_entries("Signals", help_signals, to);
-    print_entries("Exit status", help_exits, to);
+    print_entries("Signals", signals, to);
+    print_entries("Exit status", exits, to);
     return true;
 }
 
@@ -231,50 +283,108 @@ help_print_command(const struct command *c, FILE *to)
     }
 }
 
-/* ------------------------------------------------------------------ texts */
+/* ------------------------------------------------------------------ tables */
 
-const struct help_entry help_arguments[] = {
-    {"--config FILE", "Read options from an INI file with lines such as "
-                      "max_claim_ttl = 43200."},
-    {"--print-config",
-     "Print all options with the values in force, in the form of such a file, and exit."},
-    {"--check-config",
-     "Check the options, the file, and the files and groups that they name, and exit. "
-     "The exit status is 0 if all is well. Otherwise it is 2, and standard error has a "
-     "line for each fault. claimd does not look up names of hosts."},
-    {"--version", "Print the version, the commit, and the libraries, and exit."},
-    {"--help [GROUP|all]", "Print the usage, the options of a group, or everything, and "
-                           "exit."},
-    {NULL, NULL},
-};
+/*
+ * `claimd tables` prints the tables of options and commands, from which scripts/cmake/generate.awk makes the
+ * manual, docs/options.md, completions, and a configuration file. Help does not show this command.
+ *
+ * A record is a line of texts with tabs in between. A line feed in a text is "\n".
+ *
+ *     version VERSION
+ *     role NAME
+ *     option GROUP NAME PLACEHOLDER WORDS DEFAULT RANGE EXAMPLE RELOADABLE HELP
+ *     command NAME ABOUT EXAMPLE ACTIONS PROGRAM TAKES-OPTIONS
+ *     LIST NAME TEXT [PLACEHOLDER]      an entry of "signals", "status token" and other lists
+ */
 
-const struct help_entry help_signals[] = {
-    {"SIGTERM, SIGINT",
-     "Stop accepting connections, finish the requests in progress within "
-     "`drain_seconds`, and exit. A second signal, at least one second later, exits at "
-     "once with 128 plus its number. claimd ignores and logs an earlier one, because "
-     "tools such as `timeout` send two."},
-    {"SIGHUP",
-     "Read the options again from the same file, environment and command line, and also "
-     "the tokens, the policy, the list of certificates and the TLS pair. claimd puts "
-     "all of it in force, or nothing. It also clears the cache of Keystone. The log has "
-     "`reloaded` or `reload_failed`. claimd.conf(5) marks the options that SIGHUP "
-     "changes. For any other option with a new value, claimd logs `restart_needed` and "
-     "keeps the old value."},
-    {"SIGUSR1",
-     "Turn maintenance on or off. During maintenance, claimd responds to posts and to "
-     "/readyz with 503. Claims and deletes continue, so workers can empty the queues."},
-    {NULL, NULL},
-};
+/* Prints a record. A text may be NULL, which is an empty one. */
+static void
+print_record(const char *const *texts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *at = texts[i] == NULL ? "" : texts[i];
 
-const struct help_entry help_exits[] = {
-    {"0", "A signal stopped claimd."},
-    {"1", "claimd could not start."},
-    {"2", "The configuration is wrong. Standard error has a line for each fault."},
-    {"3", "claimd refuses the directory of the journal: it is damaged, it was written by "
-          "a newer claimd, it belongs to another journal, or the clock is too far ahead "
-          "of it."},
-    {"4", "claimd could not write the journal while serving."},
-    {"128+N", "A second signal, with the number N, interrupted the stop."},
-    {NULL, NULL},
-};
+        for (; *at != '\0'; at++)
+            if (*at == '\n')
+                (void)fputs("\\n", stdout);
+            else
+                (void)putchar(*at);
+        (void)putchar(i + 1 < count ? '\t' : '\n');
+    }
+}
+
+#define TEXTS(...) ((const char *const[]){__VA_ARGS__})
+#define PRINT_RECORD(...)                                                                \
+    print_record(TEXTS(__VA_ARGS__), sizeof(TEXTS(__VA_ARGS__)) / sizeof(char *))
+
+static void
+print_option_record(const struct option *o)
+{
+    char initial[CONFIG_TEXT_CAP] = "", range[64] = "";
+    FILE *to = fmemopen(initial, sizeof(initial), "w");
+
+    ENSURE(to != NULL);
+    option_print_default(o, to);
+    (void)fclose(to);
+    if (option_has_range(o))
+        (void)snprintf(range, sizeof(range), "%lld to %lld", (long long)o->min,
+                       (long long)o->max);
+    PRINT_RECORD("option", o->group, o->name, o->value, o->words, initial, range,
+                 o->example, o->live ? "yes" : "", o->help);
+}
+
+static void
+print_entry_records(const char *list, const struct help_entry *entries)
+{
+    for (; entries != NULL && entries->name != NULL; entries++)
+        PRINT_RECORD(list, entries->name, entries->text);
+}
+
+static void
+print_command_records(const struct command *c)
+{
+    char list[64];
+
+    PRINT_RECORD("command", c->name, c->about, c->example, c->actions, c->program,
+                 c->start == NULL ? "" : "yes");
+    (void)snprintf(list, sizeof(list), "usage %s", c->name);
+    for (size_t i = 0; i < COMMAND_USAGES && c->usages[i] != NULL; i++)
+        PRINT_RECORD(list, c->usages[i]);
+    (void)snprintf(list, sizeof(list), "option %s", c->name);
+    for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++)
+        PRINT_RECORD(list, c->options[i].name, c->options[i].text, c->options[i].value);
+    (void)snprintf(list, sizeof(list), "status %s", c->name);
+    for (int i = 0; i < COMMAND_STATUSES; i++)
+        if (c->statuses[i] != NULL)
+            PRINT_RECORD(list, ((const char[]){(char)('0' + i), '\0'}), c->statuses[i]);
+    print_entry_records(list, c->other_statuses);
+}
+
+static int
+run_tables(const struct command_args *args)
+{
+    (void)args;
+    PRINT_RECORD("version", CLAIMD_VERSION);
+    for (enum role role = 0; role < ROLE_COUNT; role++)
+        PRINT_RECORD("role", role_name(role));
+    for (size_t i = 0; i < option_count; i++)
+        print_option_record(&options[i]);
+    for (size_t i = 0; i < command_count; i++)
+        print_command_records(commands[i]);
+    for (const struct config_setting *s = config_rackspace; s->option != NULL; s++)
+        PRINT_RECORD("profile", s->option, s->value);
+    print_entry_records("arguments", arguments);
+    print_entry_records("signals", signals);
+    print_entry_records("exits", exits);
+    return COMMAND_GOOD;
+}
+
+const struct command command_tables = {
+    .name = "tables",
+    .synopsis = "tables",
+    .summary = "Print the tables of options and commands.",
+    .usages = {"tables"},
+    .about = "Prints the tables of options and commands, for builds of documents.",
+    .example = "claimd tables",
+    .run = run_tables};

@@ -1,5 +1,6 @@
 /*
- * help: prints `claimd --help` and `claimd COMMAND --help` from the tables of options and commands.
+ * help: prints `claimd --help` and `claimd COMMAND --help` from the tables of options and commands, and the
+ * tables themselves (`claimd tables`).
  *
  * Texts are plain. A `text in backquotes` is a name in its exact spelling.
  */
@@ -16,11 +17,6 @@ struct command;
 struct help_entry {
     const char *name, *text;
 };
-
-/* Other topics of the help. Each list ends with a row without a name. */
-extern const struct help_entry help_arguments[]; /* arguments that are no options */
-extern const struct help_entry help_signals[];
-extern const struct help_entry help_exits[];
 
 /*
  * Prints the usage with the common options (NULL), with everything ("all"), or the options of a group.
