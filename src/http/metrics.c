@@ -165,14 +165,6 @@ write_connections(const struct http_counts *counts, struct exposition *x)
         "claimd_http_connections", FAMILY_GAUGE, NULL,
         "Number of connections, by phase: waiting for a request, receiving one, sending "
         "a response, or suspended until the response is ready."};
-    static const struct family most = {"claimd_http_max_connections", FAMILY_GAUGE, NULL,
-                                       "Maximum number of connections."};
-    static const struct family accepted = {"claimd_http_connections_accepted",
-                                           FAMILY_COUNTER, NULL,
-                                           "Number of connections accepted."};
-    static const struct family refused = {
-        "claimd_http_connections_refused", FAMILY_COUNTER, NULL,
-        "Number of connections refused because of the limit or a lack of memory."};
     static const char *const names[CONN_PHASES] = {[CONN_WAITING] = "waiting",
                                                    [CONN_RECEIVING] = "receiving",
                                                    [CONN_RESPONDING] = "answering",
@@ -184,9 +176,14 @@ write_connections(const struct http_counts *counts, struct exposition *x)
 
         exposition_sample(x, &label, 1, counts->connections[phase]);
     }
-    exposition_single(x, &most, counts->max_connections);
-    exposition_single(x, &accepted, counts->accepted);
-    exposition_single(x, &refused, counts->refused);
+    metric_write(x, FAMILY_GAUGE, "claimd_http_max_connections", NULL,
+                 "Maximum number of connections.", counts->max_connections, 0);
+    metric_write(x, FAMILY_COUNTER, "claimd_http_connections_accepted", NULL,
+                 "Number of connections accepted.", counts->accepted, 0);
+    metric_write(
+        x, FAMILY_COUNTER, "claimd_http_connections_refused", NULL,
+        "Number of connections refused because of the limit or a lack of memory.",
+        counts->refused, 0);
 }
 
 static void
@@ -196,8 +193,6 @@ write_suspended(const struct http_counts *counts, struct exposition *x)
         "claimd_http_requests_parked", FAMILY_GAUGE, NULL,
         "Number of suspended requests, by reason: they wait for a message, the journal, "
         "a remote store, the identity server, or their turn in a long operation."};
-    static const struct family most = {"claimd_http_max_waiters", FAMILY_GAUGE, NULL,
-                                       "Maximum number of long-polling requests."};
     static const struct {
         const char *reason;
         enum exchange_state state;
@@ -213,17 +208,16 @@ write_suspended(const struct http_counts *counts, struct exposition *x)
 
         exposition_sample(x, &label, 1, counts->suspended[reasons[r].state]);
     }
-    exposition_single(x, &most, counts->max_waiters);
+    metric_write(x, FAMILY_GAUGE, "claimd_http_max_waiters", NULL,
+                 "Maximum number of long-polling requests.", counts->max_waiters, 0);
 }
 
 void
 http_metrics_write(const struct http_counts *counts, const struct traffic *traffic,
                    struct exposition *x)
 {
-    static const struct family workers = {"claimd_workers", FAMILY_GAUGE, NULL,
-                                          "Number of threads that serve requests."};
-
-    exposition_single(x, &workers, counts->workers);
+    metric_write(x, FAMILY_GAUGE, "claimd_workers", NULL,
+                 "Number of threads that serve requests.", counts->workers, 0);
     write_connections(counts, x);
     write_suspended(counts, x);
     write_traffic(traffic, x);

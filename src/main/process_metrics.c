@@ -128,20 +128,6 @@ write_all_metrics(struct metrics_source *source, struct exposition *x)
 }
 
 void
-metric_write(struct exposition *x, enum family_kind kind, const char *name,
-             const char *unit, const char *help, uint64_t value, unsigned digits)
-{
-    const struct family family = {name, kind, unit, help};
-
-    exposition_family(x, &family);
-    if (digits == 0)
-        exposition_sample(x, NULL, 0, value);
-    else
-        exposition_decimal(x, NULL, 0, value, digits);
-    x->family = NULL; /* `family` ends here */
-}
-
-void
 process_metrics_init(struct process_metrics *p, const struct mem *mem,
                      const struct log *log, int64_t now_ms)
 {

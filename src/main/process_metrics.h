@@ -14,10 +14,6 @@
 
 #include <stdatomic.h>
 
-/* Writes a family with one sample without labels. The value is in units of 10^-digits. */
-void metric_write(struct exposition *x, enum family_kind kind, const char *name,
-                  const char *unit, const char *help, uint64_t value, unsigned digits);
-
 struct process_metrics {
     struct metrics_source source;
     const struct mem *mem; /* borrowed, as is log */

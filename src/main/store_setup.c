@@ -3,7 +3,6 @@
 #include "claimd/base/log.h"
 #include "claimd/engine/engine.h"
 #include "claimd/redis/redis.h"
-#include "main/process_metrics.h"
 #include "main/text_file.h"
 
 #include <inttypes.h>

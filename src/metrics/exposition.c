@@ -177,10 +177,17 @@ exposition_buckets(struct exposition *x, const struct label *labels, size_t coun
 }
 
 void
-exposition_single(struct exposition *x, const struct family *family, uint64_t value)
+metric_write(struct exposition *x, enum family_kind kind, const char *name,
+             const char *unit, const char *help, uint64_t value, unsigned digits)
 {
-    exposition_family(x, family);
-    exposition_sample(x, NULL, 0, value);
+    const struct family family = {name, kind, unit, help};
+
+    exposition_family(x, &family);
+    if (digits == 0)
+        exposition_sample(x, NULL, 0, value);
+    else
+        exposition_decimal(x, NULL, 0, value, digits);
+    x->family = NULL; /* `family` ends here */
 }
 
 void

@@ -161,23 +161,6 @@ notify_metrics_write(const struct notify_metrics *f, uint64_t slow_hosts,
         [OUTCOME_REFUSED] = "refused",     [OUTCOME_PERMANENT_FAILURE] = "given_up",
         [OUTCOME_GONE] = "gone",
     };
-    static const struct family backed_off = {
-        "claimd_notifications_put_off", FAMILY_COUNTER, NULL,
-        "Number of due notifications that claimd postponed for lack of capacity."};
-    static const struct family blocked = {
-        "claimd_notifications_kept_out", FAMILY_COUNTER, NULL,
-        "Number of notification attempts that failed because notify_allow does not allow "
-        "the address."};
-    static const struct family in_flight = {"claimd_notifications_in_flight",
-                                            FAMILY_GAUGE, NULL,
-                                            "Number of notifications in progress."};
-    static const struct family waiting = {"claimd_notifications_waiting", FAMILY_GAUGE,
-                                          NULL,
-                                          "Number of notifications that wait for the "
-                                          "journal or for capacity at their host."};
-    static const struct family slow = {
-        "claimd_notification_slow_hosts", FAMILY_GAUGE, NULL,
-        "Number of subscriber hosts with a slow or missing last response."};
     static const struct family duration = {
         "claimd_notification_seconds", FAMILY_HISTOGRAM, "seconds",
         "Duration of the notification attempts, in seconds."};
@@ -188,11 +171,24 @@ notify_metrics_write(const struct notify_metrics *f, uint64_t slow_hosts,
 
         exposition_sample(x, &result, 1, counter_read(&f->tries[i]));
     }
-    exposition_single(x, &backed_off, counter_read(&f->backed_off));
-    exposition_single(x, &blocked, counter_read(&f->blocked));
-    exposition_single(x, &in_flight, counter_read(&f->in_flight));
-    exposition_single(x, &waiting, counter_read(&f->waiting));
-    exposition_single(x, &slow, slow_hosts);
+    metric_write(
+        x, FAMILY_COUNTER, "claimd_notifications_put_off", NULL,
+        "Number of due notifications that claimd postponed for lack of capacity.",
+        counter_read(&f->backed_off), 0);
+    metric_write(
+        x, FAMILY_COUNTER, "claimd_notifications_kept_out", NULL,
+        "Number of notification attempts that failed because notify_allow does not allow "
+        "the address.",
+        counter_read(&f->blocked), 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_notifications_in_flight", NULL,
+                 "Number of notifications in progress.", counter_read(&f->in_flight), 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_notifications_waiting", NULL,
+                 "Number of notifications that wait for the journal or for capacity at "
+                 "their host.",
+                 counter_read(&f->waiting), 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_notification_slow_hosts", NULL,
+                 "Number of subscriber hosts with a slow or missing last response.",
+                 slow_hosts, 0);
     exposition_family(x, &duration);
     exposition_buckets(x, NULL, 0, &f->duration_us, &bounds_us, 6);
 }

@@ -63,8 +63,9 @@ void exposition_buckets(struct exposition *x, const struct label *labels, size_t
                         const struct buckets *buckets, const struct bucket_bounds *bounds,
                         unsigned digits);
 
-/* Writes a family with one sample without labels. */
-void exposition_single(struct exposition *x, const struct family *family, uint64_t value);
+/* Writes a family with one sample without labels. The value is in units of 10^-digits. */
+void metric_write(struct exposition *x, enum family_kind kind, const char *name,
+                  const char *unit, const char *help, uint64_t value, unsigned digits);
 
 void exposition_end(struct exposition *x);
 

@@ -9,42 +9,39 @@
 
 /* ------------------------------------------------------------------ counters of the store */
 
-#define TOTAL(counter, name, help)                                                       \
-    {                                                                                    \
-        {name, FAMILY_COUNTER, NULL, help}, STORE_COUNT_##counter                        \
-    }
-
 static const struct {
-    struct family family;
     enum store_counter which;
+    const char *name, *help;
 } totals[] = {
-    TOTAL(POSTED, "claimd_messages_posted", "Number of messages that producers posted."),
-    TOTAL(CLAIMED, "claimd_messages_claimed",
-          "Number of message deliveries by claims. Redeliveries count again."),
-    TOTAL(DELETED, "claimd_messages_deleted",
-          "Number of messages that clients deleted, individually or in bulk."),
-    TOTAL(POPPED, "claimd_messages_popped", "Number of messages that clients popped."),
-    TOTAL(EXPIRED, "claimd_messages_expired", "Number of messages that expired."),
-    TOTAL(DROPPED, "claimd_messages_dropped",
-          "Number of messages removed with their queue or by a purge."),
-    TOTAL(DEAD_LETTERS, "claimd_dead_letters_moved",
-          "Number of messages moved to a dead-letter queue."),
-    TOTAL(LATE_DELETES, "claimd_late_deletions_refused",
-          "Number of deletions refused because the claim no longer held the message."),
-    TOTAL(CLAIMS, "claimd_claims_made", "Number of claims created."),
-    TOTAL(RENEWALS, "claimd_claims_renewed", "Number of claim renewals."),
-    TOTAL(QUEUES_MADE, "claimd_queues_made", "Number of queues created."),
-    TOTAL(QUEUES_GONE, "claimd_queues_deleted", "Number of queues deleted."),
-    TOTAL(NOTIFIED, "claimd_notifications_delivered",
-          "Number of messages delivered to subscribers, counted once per subscriber."),
-    TOTAL(FAILED, "claimd_notifications_failed",
-          "Number of failed notification attempts that claimd retries."),
-    TOTAL(PERMANENT_FAILURES, "claimd_notifications_given_up",
-          "Number of messages with a permanent delivery failure, counted once per "
-          "subscriber."),
-    TOTAL(FEED_DROPPED, "claimd_notifications_fallen_out",
-          "Number of messages dropped before their notification, counted once per "
-          "subscriber."),
+    {STORE_COUNT_POSTED, "claimd_messages_posted",
+     "Number of messages that producers posted."},
+    {STORE_COUNT_CLAIMED, "claimd_messages_claimed",
+     "Number of message deliveries by claims. Redeliveries count again."},
+    {STORE_COUNT_DELETED, "claimd_messages_deleted",
+     "Number of messages that clients deleted, individually or in bulk."},
+    {STORE_COUNT_POPPED, "claimd_messages_popped",
+     "Number of messages that clients popped."},
+    {STORE_COUNT_EXPIRED, "claimd_messages_expired", "Number of messages that expired."},
+    {STORE_COUNT_DROPPED, "claimd_messages_dropped",
+     "Number of messages removed with their queue or by a purge."},
+    {STORE_COUNT_DEAD_LETTERS, "claimd_dead_letters_moved",
+     "Number of messages moved to a dead-letter queue."},
+    {STORE_COUNT_LATE_DELETES, "claimd_late_deletions_refused",
+     "Number of deletions refused because the claim no longer held the message."},
+    {STORE_COUNT_CLAIMS, "claimd_claims_made", "Number of claims created."},
+    {STORE_COUNT_RENEWALS, "claimd_claims_renewed", "Number of claim renewals."},
+    {STORE_COUNT_QUEUES_MADE, "claimd_queues_made", "Number of queues created."},
+    {STORE_COUNT_QUEUES_GONE, "claimd_queues_deleted", "Number of queues deleted."},
+    {STORE_COUNT_NOTIFIED, "claimd_notifications_delivered",
+     "Number of messages delivered to subscribers, counted once per subscriber."},
+    {STORE_COUNT_FAILED, "claimd_notifications_failed",
+     "Number of failed notification attempts that claimd retries."},
+    {STORE_COUNT_PERMANENT_FAILURES, "claimd_notifications_given_up",
+     "Number of messages with a permanent delivery failure, counted once per "
+     "subscriber."},
+    {STORE_COUNT_FEED_DROPPED, "claimd_notifications_fallen_out",
+     "Number of messages dropped before their notification, counted once per "
+     "subscriber."},
 };
 
 static const struct family given_back = {
@@ -82,7 +79,8 @@ static void
 write_done(struct exposition *x, const struct store_metrics *f)
 {
     for (size_t i = 0; i < COUNT_OF(totals); i++)
-        exposition_single(x, &totals[i].family, f->counts[totals[i].which]);
+        metric_write(x, FAMILY_COUNTER, totals[i].name, NULL, totals[i].help,
+                     f->counts[totals[i].which], 0);
     exposition_family(x, &given_back);
     for (size_t i = 0; i < COUNT_OF(reasons); i++) {
         const struct label reason = {"reason", bytes_str(reasons[i].reason)};
@@ -301,25 +299,6 @@ write_quotas(struct exposition *x, const struct quotas *q)
     }
 }
 
-static const struct family queues = {"claimd_queues", FAMILY_GAUGE, NULL,
-                                     "Number of queues in all projects."};
-static const struct family subscriptions = {"claimd_subscriptions", FAMILY_GAUGE, NULL,
-                                            "Number of subscriptions in all projects."};
-static const struct family backlog = {
-    "claimd_subscription_backlog_bytes", FAMILY_GAUGE, "bytes",
-    "Size of the messages that subscribers have not received yet, in bytes."};
-static const struct family garbage = {
-    "claimd_garbage_messages", FAMILY_GAUGE, NULL,
-    "Number of messages of purged or deleted queues that still occupy memory."};
-static const struct family lag = {
-    "claimd_expiry_lag_seconds", FAMILY_GAUGE, "seconds",
-    "Delay of the background processing of expired leases, delays and TTLs, in seconds. "
-    "Responses are always up to date."};
-
-static const struct family ready = {"claimd_ready", FAMILY_GAUGE, NULL,
-                                    "1 if claimd accepts requests. 0 while it stops, "
-                                    "refuses posts or cannot use its store."};
-
 /* ------------------------------------------------------------------ the request */
 
 enum status
@@ -343,16 +322,27 @@ handle_metrics(struct context *ctx)
     if (st != ST_OK)
         return st;
     exposition_begin(&x, &ctx->res->body, format);
-    exposition_single(&x, &ready,
-                      health_reservation(ctx) == NULL &&
-                          store_ping(ctx->store, &ctx->op) == ST_OK);
+    metric_write(
+        &x, FAMILY_GAUGE, "claimd_ready", NULL,
+        "1 if claimd accepts requests. 0 while it stops, refuses posts or cannot use its "
+        "store.",
+        health_reservation(ctx) == NULL && store_ping(ctx->store, &ctx->op) == ST_OK, 0);
     write_queues(&x, &shown);
-    exposition_single(&x, &queues, metrics.queues);
-    exposition_single(&x, &subscriptions, metrics.subscriptions);
-    exposition_single(&x, &backlog, metrics.feed_bytes);
-    exposition_single(&x, &garbage, metrics.garbage);
-    exposition_family(&x, &lag);
-    exposition_decimal(&x, NULL, 0, (uint64_t)metrics.lag_ms, 3);
+    metric_write(&x, FAMILY_GAUGE, "claimd_queues", NULL,
+                 "Number of queues in all projects.", metrics.queues, 0);
+    metric_write(&x, FAMILY_GAUGE, "claimd_subscriptions", NULL,
+                 "Number of subscriptions in all projects.", metrics.subscriptions, 0);
+    metric_write(&x, FAMILY_GAUGE, "claimd_subscription_backlog_bytes", "bytes",
+                 "Size of the messages that subscribers have not received yet, in bytes.",
+                 metrics.feed_bytes, 0);
+    metric_write(
+        &x, FAMILY_GAUGE, "claimd_garbage_messages", NULL,
+        "Number of messages of purged or deleted queues that still occupy memory.",
+        metrics.garbage, 0);
+    metric_write(&x, FAMILY_GAUGE, "claimd_expiry_lag_seconds", "seconds",
+                 "Delay of the background processing of expired leases, delays and TTLs, "
+                 "in seconds. Responses are always up to date.",
+                 (uint64_t)metrics.lag_ms, 3);
     write_done(&x, &metrics);
     write_quotas(&x, ctx->quotas);
     metrics_write(ctx->metrics, &x);
