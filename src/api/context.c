@@ -1,4 +1,5 @@
 #include "api/context.h"
+#include "claimd/base/sometimes.h"
 
 #include "api/caller.h"
 #include "api/quota.h"
@@ -548,8 +549,10 @@ problem_write(struct response *res, enum status st, struct bytes detail)
     }
     if (!res->body.failed)
         add_header(res, "Content-Type", "application/json");
-    else
+    else {
+        SOMETIMES(RESPONSE_STARVED);
         start_over(res, p); /* without PROBLEM_SPACE: only the code and Retry-After */
+    }
 }
 
 void

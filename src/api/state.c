@@ -1,4 +1,5 @@
 #include "api/state.h"
+#include "claimd/base/sometimes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -146,6 +147,7 @@ refuse_batch(struct record_load *l, enum status st, const struct record_line *fi
     const struct store_queue *where = &first->where;
     const char *what = status_text(st);
 
+    SOMETIMES_IF(st == ST_CONFLICT, LOAD_REPEATED);
     if (st == ST_CONFLICT)
         what = first->record.kind == STORE_RECORD_QUEUE && !l->replace
                    ? "it already exists. To overwrite it, send replace=true"

@@ -1,4 +1,5 @@
 #include "claimd/ds/wheel.h"
+#include "claimd/base/sometimes.h"
 
 #include "claimd/base/invariant.h"
 #include "claimd/base/mem.h"
@@ -245,8 +246,10 @@ empty_next_slot(struct wheel *w, unsigned l, size_t *budget)
     for (; !list_empty(head); --*budget) {
         struct list *node = head->next;
 
+        SOMETIMES_IF(*budget == 0, WHEEL_ENDS_EARLY);
         if (*budget == 0)
             return false;
+        SOMETIMES_IF(node->next != head, WHEEL_CASCADES);
         __builtin_prefetch(node->next->next); /* a long list is a chain of cache misses */
         list_remove(node);
         place(w, container_of(node, struct deadline, link));

@@ -1,4 +1,5 @@
 /* The store's operations on claims. */
+#include "claimd/base/sometimes.h"
 #include "engine/dead_letter.h"
 #include "engine/txn.h"
 
@@ -117,6 +118,7 @@ create_claim(struct dead_letter *dl, const struct store_terms *terms, size_t lim
     if (capacity == 0)
         return txn_wait(t, limit);
     if (capacity > build->capacity) {
+        SOMETIMES(CLAIM_GROWS);
         build->capacity = capacity; /* the caller tries again */
         return ST_OK;
     }
@@ -220,6 +222,7 @@ commit_renewal(struct txn *t, struct claim *c, const struct store_terms *terms)
 {
     struct message *m;
 
+    SOMETIMES_IF(c->due.due_ms == t->now_ms + 1, CLAIM_RENEWED_LAST);
     lease_start(t, c, terms);
     for (uint64_t i = 0; (m = claim_next(c, &i)) != NULL;)
         if (message_live(m, t->now_ms))
@@ -265,6 +268,7 @@ engine_claim_release(struct store *s, struct store_op *op,
     if (c != NULL)
         st = txn_reserve_messages(&t, STORE_CHANGE_RELEASE, c->held, 0);
     if (c != NULL && st == ST_OK) {
+        SOMETIMES_IF(why == STORE_NOT_SEEN, CLAIM_UNSEEN);
         if (why == STORE_NOT_SEEN) /* the client never saw the claim */
             for (uint64_t i = 0; (m = claim_next(c, &i)) != NULL;)
                 m->claim_count -= m->claim_count > 0;
@@ -286,6 +290,7 @@ engine_waiter_leave(struct store *s, struct store_waiter *w)
     if (sh == NULL)
         return;
     lock_acquire(&sh->lock);
+    SOMETIMES_IF(w->waitqueue != NULL && w->called, WAITER_LEAVES_WOKEN);
     if (w->waitqueue != NULL)
         shard_stop_waiting(sh, w);
     shard_leave(sh);

@@ -1,4 +1,5 @@
 #include "engine/dead_letter.h"
+#include "claimd/base/sometimes.h"
 
 /* Bytes of bodies after which a slice of moved messages, or of encrypted messages,
  * ends. */
@@ -46,6 +47,7 @@ dead_letter_begin(struct dead_letter *dl, struct store *s, struct store_op *op,
         if (lower != NULL)
             shard_leave(lower);
         lower = dl->target;
+        SOMETIMES(LETTER_SHARD_BELOW);
         lock_acquire(&lower->lock);
     }
     if (lower != NULL && lower != dl->target)
@@ -270,6 +272,8 @@ undo_move(const struct dead_letter *dl, struct move *move)
 {
     struct mem *mem = dl->target->core->mem;
 
+    SOMETIMES(LETTER_REFUSED);
+    SOMETIMES_IF(move->made, LETTER_QUEUE_UNDONE);
     while (move->record_count > 0)
         mem_free(mem, move->records[--move->record_count]);
     for (size_t i = 0; i < move->count; i++)
@@ -328,6 +332,7 @@ move_message(const struct dead_letter *dl, size_t i, struct move *move)
     wheel_disarm(dl->from.shard->message_wheel, &m->due);
     backlog_remove(m->backlog, &dl->from.shard->pool, m); /* under its old id */
     m = replace_by_sealed(dl, move, i);
+    SOMETIMES_IF(m->original != NULL, LETTER_AGAIN);
     if (m->original == NULL) {
         m->original = move->records[--move->record_count];
         *m->original =
@@ -363,9 +368,11 @@ move_slice(struct dead_letter *dl, uint64_t seq)
     ENSURE(move.count > 0);
     st = reserve_move(dl, &move);
     if (st != ST_OK) {
+        SOMETIMES_IF(st == ST_FULL, LETTER_DISK_FULL);
         undo_move(dl, &move);
         return st;
     }
+    SOMETIMES_IF(move.made, LETTER_MAKES_QUEUE);
     if (move.made)
         shard_link(dl->target, move.target, dl->hash);
     for (size_t i = 0; i < move.count; i++)
@@ -403,6 +410,7 @@ dead_letters_move(struct dead_letter *dl, size_t *count)
         st = move_slice(dl, seq);
         if (st != ST_OK && st != ST_SEALED) {
             *count = clear;
+            SOMETIMES_IF(clear > 0, LETTER_BLOCKS_CLAIM);
             return clear > 0 || moved ? ST_OK : st;
         }
         moved = moved || st == ST_OK;

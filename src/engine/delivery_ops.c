@@ -1,4 +1,5 @@
 /* The store's operations for delivery to subscribers (claimd/store/subscription.h). */
+#include "claimd/base/sometimes.h"
 #include "engine/subscription.h"
 #include "engine/txn.h"
 
@@ -69,6 +70,7 @@ find_live_entry(struct shard *sh, struct subscription *s, int64_t now_ms, size_t
     while ((entry = feed_next(s->feed, &s->cursor, number)) != NULL &&
            now_ms >= entry->expires_ms && *budget > 0) {
         --*budget;
+        SOMETIMES(DELIVERY_EXPIRED);
         advance_cursor(s, *number, entry->ordinal);
         s->dropped++;
         metrics_count(&sh->metrics, STORE_COUNT_FEED_DROPPED, 1);
@@ -86,6 +88,7 @@ lease_next_delivery(struct shard *sh, struct subscription *s, int64_t now_ms,
     uint64_t number;
 
     if (!subscription_live(s, now_ms)) {
+        SOMETIMES(SUBSCRIPTION_ENDS_DUE);
         subscription_remove(sh, s);
         feed_tidy(sh, f);
         return false;
@@ -188,8 +191,10 @@ log_cursor(struct txn *t, struct subscription *s)
     if (++s->unlogged < UNLOGGED_MAX && s->state == SUBSCRIPTION_RESTS &&
         feed_next(s->feed, &s->cursor, &number) != NULL)
         return;
-    if (txn_reserve(t, STORE_CHANGE_CURSOR, 0, 0) != ST_OK)
+    if (txn_reserve(t, STORE_CHANGE_CURSOR, 0, 0) != ST_OK) {
+        SOMETIMES(CURSOR_NOT_LOGGED);
         return;
+    }
     s->unlogged = 0;
     changelog_subscription(t->queue, STORE_CHANGE_CURSOR, s, t->now_ms);
 }
@@ -273,6 +278,7 @@ engine_delivery_done(struct store *store, struct store_op *op,
             ? NULL
             : subscription_find(t.queue->feed, store_id_bytes(&delivery->subscription),
                                 t.now_ms);
+    SOMETIMES_IF(s == NULL, DELIVERY_ORPHANED);
     if (s != NULL && s->state == SUBSCRIPTION_LEASED) {
         apply_outcome(&t, s, delivery, outcome, again_ms);
         feed_tidy(t.shard, t.queue->feed);

@@ -1,5 +1,6 @@
 #include "engine/feed.h"
 #include "claimd/base/invariant.h"
+#include "claimd/base/sometimes.h"
 
 struct feed *
 feed_new(struct mem *mem)
@@ -159,6 +160,7 @@ feed_drop(struct feed *f, struct mem *mem, struct seqmap_pool *pool)
     second_number = number + 1;
     second = seqmap_next_live(&f->entries, &second_number);
     ENSURE(second != NULL);
+    SOMETIMES(FEED_DROPS);
     second->waiting += lost;
     remove_entry(f, mem, pool, number, first);
     return lost;

@@ -1,5 +1,6 @@
 #include "engine/housekeeping.h"
 #include "claimd/base/invariant.h"
+#include "claimd/base/sometimes.h"
 #include "engine/changelog.h"
 #include "engine/subscription.h"
 
@@ -38,6 +39,7 @@ expire_claims(struct shard *sh, int64_t now_ms, size_t *budget)
         if (d == NULL)
             return whole;
         c = container_of(d, struct claim, due);
+        SOMETIMES_IF(c->backlog->queue == NULL, CLAIM_OF_PURGED);
         *budget -= c->held < *budget ? 1 + c->held : *budget;
         if (c->backlog->queue != NULL)
             metrics_count(&sh->metrics, STORE_COUNT_BACK_EXPIRED, c->held);
@@ -54,6 +56,7 @@ message_due(struct shard *sh, struct message *m, int64_t now_ms)
     struct queue *q = m->backlog->queue; /* NULL: on the reclaim list */
     bool logged = has_log(sh->core) && q != NULL;
 
+    SOMETIMES_IF(q == NULL, EXPIRES_PURGED);
     if (!message_live(m, now_ms)) {
         if (q != NULL) {
             struct store_expired *counts =
@@ -105,6 +108,7 @@ expire_enter(struct shard *sh, int64_t *now_ms, enum expiry which)
     for (int i = 0; i < SLICES; i++) {
         size_t claims = EXPIRE_SLICE, messages = EXPIRE_SLICE;
 
+        SOMETIMES_IF(i > 0, EXPIRY_SLICED);
         *now_ms = shard_enter(sh, *now_ms);
         if ((which < EXPIRE_CLAIMS || expire_claims(sh, *now_ms, &claims)) &&
             (which < EXPIRE_ALL || expire_messages(sh, *now_ms, &messages)))

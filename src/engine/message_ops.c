@@ -1,4 +1,5 @@
 /* The store's operations on messages. */
+#include "claimd/base/sometimes.h"
 #include "engine/subscription.h"
 #include "engine/txn.h"
 
@@ -32,6 +33,7 @@ make_messages(struct mem *mem, const struct store_post *post, struct list *messa
             mem, post->drafts[i].body,
             post->checksums == NULL ? NULL : &post->checksums[i], post->client);
 
+        SOMETIMES_IF(m == NULL && i > 0, POST_CUT);
         if (m == NULL) {
             message_unpin_all(mem, messages);
             return ST_NO_MEMORY;
@@ -115,8 +117,10 @@ reserve_post(struct txn *t, const struct store_post *post)
     if (st != ST_OK)
         return st;
     st = txn_reserve_messages(t, STORE_CHANGE_POST, post->count, bytes);
-    if (st != ST_OK)
+    if (st != ST_OK) {
+        SOMETIMES(POST_NOT_LOGGED);
         directory_uncharge(&q->entry, post->count, bytes);
+    }
     return st;
 }
 
@@ -360,6 +364,7 @@ check_rule(const struct txn *t, const struct store_delete *which)
         claims_mark(t->queue, which->claim_ids, which->claim_count, true, t->now_ms) > 0;
     enum status st = ST_OK;
 
+    SOMETIMES_IF(which->claim_count > 0 && !any_live, DELETE_TOO_LATE);
     for (size_t i = 0; st == ST_OK && i < which->count; i++) {
         const struct message *m = find_live_message(t->queue, which->ids[i], t->now_ms);
 

@@ -1,5 +1,6 @@
 #include "engine/shard.h"
 #include "claimd/base/invariant.h"
+#include "claimd/base/sometimes.h"
 
 /* Waiters of deleted queues that are notified before the lock is released. */
 enum { CLOSE_SLICE = 256 };
@@ -216,10 +217,12 @@ shard_unlink(struct shard *sh, struct queue *q)
     core_raise_fence(sh->core, q->fence_base + q->last_claim);
     metrics_slots_leave(&sh->core->metrics_slots, &q->metrics_slot);
     list_remove(&q->checkpoint_link);
+    SOMETIMES_IF(sh->checkpoint.queue == q, CHECKPOINT_QUEUE_GONE);
     if (sh->checkpoint.queue == q)
         sh->checkpoint.queue = NULL;
     hashmap_remove(&sh->queues, &q->node);
     directory_remove(&sh->core->directory, &q->entry);
+    SOMETIMES_IF(waitqueue != NULL, QUEUE_GONE_WAITED);
     if (waitqueue != NULL) {
         hashmap_remove(&sh->waitqueues, &waitqueue->node);
         waitqueue->queue = NULL;

@@ -8,6 +8,7 @@
  * subscriptions. Messages that are posted meanwhile have larger numbers, and are in the
  * log anyway. A change of something that was read is logged like any change.
  */
+#include "claimd/base/sometimes.h"
 #include "engine/subscription.h"
 #include "engine/txn.h"
 
@@ -128,6 +129,7 @@ engine_read(struct store *s, struct store_op *op, const struct store_queue *wher
     out.all = slice->records;
     st = txn_begin(&t, s, op, where, EXPIRE_ALL);
     if (st == ST_OK) {
+        SOMETIMES_IF(t.queue == NULL && stage != STATE_QUEUE, DUMP_QUEUE_GONE);
         if (t.queue == NULL && stage == STATE_QUEUE)
             st = ST_NOT_FOUND;
         else if (t.queue != NULL &&

@@ -1,4 +1,5 @@
 #include "engine/txn.h"
+#include "claimd/base/sometimes.h"
 
 enum status
 txn_begin(struct txn *t, struct store *s, struct store_op *op,
@@ -30,6 +31,7 @@ txn_begin(struct txn *t, struct store *s, struct store_op *op,
 /* Out of line: almost no transaction needs it. */
 static void __attribute__((noinline)) discard_queue(struct txn *t)
 {
+    SOMETIMES(NEW_QUEUE_DISCARDED);
     shard_discard(t->shard, t->queue);
     t->queue = NULL;
 }
@@ -113,6 +115,7 @@ txn_wait(struct txn *t, size_t wants)
         return ST_OK;
     /* The queue was deleted, and its waiters are about to be notified. */
     if (w->waitqueue != NULL && ((struct waitqueue *)w->waitqueue)->closed) {
+        SOMETIMES(WAITER_OF_GONE);
         shard_stop_waiting(t->shard, w);
         return ST_OK;
     }

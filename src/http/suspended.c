@@ -1,3 +1,4 @@
+#include "claimd/base/sometimes.h"
 #include "http/respond.h"
 
 #include "claimd/base/invariant.h"
@@ -111,6 +112,7 @@ retry_waiting(struct worker *w, struct exchange *ex, enum waiting_end end)
     /* The client may have gone without an event so far. Then the request must not claim. */
     if (ex->conn->hung_up || (poll(&fd, 1, 0) > 0 && fd.revents != 0))
         end = WAITING_ABANDONED;
+    SOMETIMES_IF(end == WAITING_ABANDONED, GONE_IN_POLL);
     ex->waiting.end = end;
     respond_retry(w, ex);
 }
@@ -127,6 +129,7 @@ suspended_event(struct worker *w, struct conn *c, unsigned bits)
     if (ex == NULL || c->phase == CONN_CLOSING)
         return;
     if (ex->state == EXCHANGE_REMOTE || ex->state == EXCHANGE_IDENTITY) {
+        SOMETIMES(EVENT_IN_FIBER);
         ex->events |= bits; /* handled after the fiber, which has the exchange now */
     } else if (ex->state == EXCHANGE_WAITING) {
         bits |= ex->events;
@@ -186,9 +189,11 @@ suspended_commits(struct worker *w)
             store_log_durability(w->shared->config->store_log, ex->response.lsn);
 
         ENSURE(ex->state == EXCHANGE_COMMIT && ex->response.lsn != 0);
+        SOMETIMES_IF(durability == STORE_PENDING, COMMIT_LAGS);
         if (durability == STORE_PENDING)
             return;
         list_remove(&ex->commit);
+        SOMETIMES_IF(durability == STORE_LOST, RESPONSE_LOST);
         if (durability == STORE_DURABLE)
             respond_finish(w, ex);
         else

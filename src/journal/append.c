@@ -2,6 +2,7 @@
  * The journal as the store's log: operations append changes under the locks of the store.
  */
 #include "claimd/base/invariant.h"
+#include "claimd/base/sometimes.h"
 #include "journal/journal_private.h"
 
 #include <assert.h> /* static_assert */
@@ -64,6 +65,7 @@ add_record(struct buffer *b, uint64_t lsn, size_t size, int64_t now_ms)
     if (b->open.count > 0 && b->used - b->head + size > b->frame_max) {
         const uint8_t *record = b->bytes + b->used;
 
+        SOMETIMES(FRAME_SPLITS);
         buffer_close(b); /* the record begins another frame */
         begin_frame(b, lsn);
         memmove(b->bytes + b->used, record, size);
@@ -128,8 +130,10 @@ check_space(const struct journal *j, enum store_change_kind kind, bool checkpoin
         return ST_UNAVAILABLE; /* the disk is too slow */
     if (j->starting || filling + j->writing <= space)
         return ST_OK;
+    SOMETIMES_IF(!j->short_of_space, LOG_REFUSES_SLOW);
     if (!j->short_of_space)
         return ST_UNAVAILABLE;
+    SOMETIMES(LOG_REFUSES_FULL);
     return j->limited ? ST_JOURNAL_LIMIT : ST_FULL;
 }
 
@@ -141,8 +145,10 @@ journal_reserve(struct store_log *log, enum store_change_kind kind, bool checkpo
     size_t need = record_bound(count, bytes);
     enum status st;
 
-    if (atomic_load_explicit(&j->lost, memory_order_relaxed))
+    if (atomic_load_explicit(&j->lost, memory_order_relaxed)) {
+        SOMETIMES(LOG_REFUSES_LOST);
         return ST_UNAVAILABLE;
+    }
     if (need > log->largest)
         return ST_BEYOND_LOG;
     lock_acquire(&j->lock);

@@ -2,6 +2,7 @@
  * The committer: writes buffers as frames, makes them durable, and removes old segments.
  */
 #include "claimd/base/invariant.h"
+#include "claimd/base/sometimes.h"
 #include "journal/journal_private.h"
 
 #include <inttypes.h>
@@ -50,6 +51,7 @@ journal_lose(struct journal *j, const char *what, int error)
 
     if (atomic_exchange(&j->lost, true))
         return;
+    SOMETIMES_IF(j->checkpoint.under_way, LOST_IN_CHECKPOINT);
     j->lost_error = error;
     if (!j->recovered)
         return;
@@ -234,6 +236,8 @@ begin_segment(struct journal *j, const struct frame *frame)
     error = segments_begin(&j->segments, frame->first_lsn, frame->time_ms);
     if (error == 0)
         error = segments_note_durable(&j->segments, frame->first_lsn - 1, 0);
+    SOMETIMES_IF(error != 0, SEGMENT_FAILS);
+    SOMETIMES_IF(j->checkpoint.under_way, SEGMENT_IN_CHECKPOINT);
     if (error != 0)
         journal_lose(j, "start a segment", error);
     return error == 0;
@@ -250,6 +254,7 @@ write_frame(struct journal *j, uint8_t *at, const struct frame *frame)
     ENSURE(frame->count > 0 && segments_fits(&j->segments, size));
     frame_seal(at, frame, j->segments.nonce);
     error = segments_write(&j->segments, at, size);
+    SOMETIMES_IF(error != 0, WRITE_FAILS);
     if (error != 0)
         journal_lose(j, "write", error);
     return error == 0;
@@ -264,6 +269,7 @@ make_durable(struct journal *j, uint64_t lsn)
     buckets_add(&j->syncs, &journal_sync_bounds,
                 (uint64_t)(clock_stopwatch_ns() - began_ns) / 1000);
     if (error != 0) {
+        SOMETIMES(SYNC_FAILS);
         journal_lose(j, "sync", error); /* no retry: cached data may lie now */
         return false;
     }
@@ -299,6 +305,7 @@ drop_oldest(struct journal *j)
     error = segments_remove(s, 0);
     if (error == 0)
         error = disk_sync_names(s->disk);
+    SOMETIMES_IF(error != 0, DROP_FAILS);
     if (error != 0)
         journal_lose(j, "delete a segment", error);
     return error == 0;
@@ -384,8 +391,10 @@ checkpoint(struct journal *j, uint64_t appended)
         uint64_t before = j->checkpointed;
         bool done = false;
 
-        if (!slice_fits(j) || store_checkpoint(j->store, &done) != ST_OK)
+        if (!slice_fits(j) || store_checkpoint(j->store, &done) != ST_OK) {
+            SOMETIMES(CHECKPOINT_PAUSES);
             return; /* there is no space now */
+        }
         shown += j->checkpointed - before;
         j->checkpoint.credit -= (int64_t)(j->checkpointed - before);
         if (done) {
@@ -449,6 +458,7 @@ journal_step(struct journal *j)
         memcpy(&frame, b->bytes + at, sizeof(frame));
         written = write_frame(j, b->bytes + at, &frame) &&
                   make_durable(j, frame.first_lsn + frame.count - 1);
+        SOMETIMES_IF(!written && at > 0, SECOND_FRAME_FAILS);
         at += FRAME_HEAD_BYTES + frame.length;
     }
     buffer_reset(b);

@@ -1,4 +1,5 @@
 #include "journal/reader.h"
+#include "claimd/base/sometimes.h"
 
 #include "journal/wire.h"
 
@@ -296,6 +297,7 @@ read_frame(struct reader *r, size_t offset, const struct frame *frame)
         return st;
     r->now.frames++;
     r->now.sealed = (frame->flags & FRAME_SEAL) != 0;
+    SOMETIMES_IF(r->now.sealed, START_SEALED);
     r->found.frames++;
     r->found.bytes += frame->length;
     if (r->found.last_ms < frame->time_ms)
@@ -350,6 +352,7 @@ check_rest(struct reader *r, size_t *offset, bool last)
         used--;
     if (last && used > from) /* torn frames of earlier crashes remain in other segments */
         r->now.torn_bytes = used - from;
+    SOMETIMES_IF(r->now.torn_bytes > 0, START_TORN);
     return ST_OK;
 }
 

@@ -1,4 +1,5 @@
 /* Recovery: replays a journal into a store, and continues it. */
+#include "claimd/base/sometimes.h"
 #include "journal/journal_private.h"
 
 #include "journal/reader.h"
@@ -102,6 +103,7 @@ choose_store_time(struct recovery *r)
             "message would expire. Correct the clock. If it is correct, start with "
             "--accept-clock",
             (out->now_ms - out->last_ms) / (24 * 3600 * 1000));
+    SOMETIMES_IF(out->now_ms < out->last_ms, START_CLOCK_BACK);
     if (out->now_ms < out->last_ms)
         out->now_ms = out->last_ms;
     return ST_OK;
@@ -139,6 +141,7 @@ close_last_segment(struct recovery *r)
     if (s->count == 0)
         return 0;
     if (s->all[s->count - 1].first_lsn == r->reader.next_lsn) {
+        SOMETIMES(START_EMPTY_SEGMENT);
         /* If the process crashes before the next one exists, this one must not count as
          * missing. */
         int error = segments_note_durable(s, r->reader.next_lsn - 1, 1);
@@ -262,8 +265,10 @@ journal_recover(struct journal *j, struct store *store, struct journal_recovery 
             r.reader.begins);
     if (st == ST_OK)
         st = choose_store_time(&r);
-    if (st == ST_OK)
+    if (st == ST_OK) {
         st = begin_log(&r);
+        SOMETIMES_IF(st != ST_OK, START_FAILS_LATE);
+    }
     if (st == ST_OK)
         st = end_replay(&r);
     if (st == ST_OK)

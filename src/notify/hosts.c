@@ -1,4 +1,5 @@
 #include "notify/hosts.h"
+#include "claimd/base/sometimes.h"
 
 #include <string.h>
 
@@ -159,10 +160,12 @@ host_enqueue(struct hosts *h, struct host *host, struct list *link, int64_t *wai
                        : BACK_OFF_MOST_MS;
         if (*wait_ms < BACK_OFF_LEAST_MS)
             *wait_ms = BACK_OFF_LEAST_MS;
+        SOMETIMES(NOTIFY_HOST_FULL);
         host->backed_off++;
         host_release(h, host);
         return false;
     }
+    SOMETIMES(NOTIFY_HOST_BUSY);
     if (host->waiting == 0)
         list_add_before(&h->queued, &host->link);
     list_add_before(&host->queue, link);

@@ -1,3 +1,4 @@
+#include "claimd/base/sometimes.h"
 #include "claimd/notify/notify.h"
 
 #include "claimd/base/entropy.h"
@@ -171,9 +172,11 @@ send_if_durable(struct notify *n, struct delivery *p)
             return_delivery(n, p, STORE_OUTCOME_BACKED_OFF, wait_ms);
         break;
     case STORE_LOST:
+        SOMETIMES(NOTIFY_LOST);
         return_delivery(n, p, STORE_OUTCOME_BACKED_OFF, UNAVAILABLE_MS);
         break;
     default:
+        SOMETIMES(NOTIFY_NOT_DURABLE);
         list_add_before(&n->not_durable, &p->link);
         n->not_durable_count++;
     }
@@ -291,6 +294,7 @@ return_all(struct notify *n)
     while (!list_empty(&n->client.sent)) {
         struct delivery *p = container_of(n->client.sent.next, struct delivery, link);
 
+        SOMETIMES(NOTIFY_CLOSED_BUSY);
         http_client_abort(&n->client, p);
         host_end(&n->hosts, p->host, 0, true);
         return_delivery(n, p, STORE_OUTCOME_BACKED_OFF, 0);

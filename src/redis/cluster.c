@@ -1,4 +1,5 @@
 #include "redis/cluster.h"
+#include "claimd/base/sometimes.h"
 
 #include "claimd/base/clock.h"
 #include "claimd/base/invariant.h"
@@ -481,12 +482,16 @@ handle_error(struct attempt *a, const char *error)
     uint16_t slot;
 
     (void)reason_give(a->why, ST_UNAVAILABLE, "%s", error);
-    if (has_prefix(error, "ERR Function not found"))
+    if (has_prefix(error, "ERR Function not found")) {
+        SOMETIMES(REDIS_NO_LIBRARY);
         return offload(a, load_library);
+    }
     if (!(moved || has_prefix(error, "ASK ")) ||
         !read_redirection(error, &source, &slot, &to))
         return classify_error(a, error);
     atomic_fetch_add(&c->metrics.redirections, 1);
+    SOMETIMES_IF(moved, REDIS_MOVED);
+    SOMETIMES_IF(!moved, REDIS_ASK);
     if (moved) {
         map_move(&c->map, slot, &to);
     } else {
@@ -506,6 +511,8 @@ check_confirmation(struct attempt *a)
     if (request->confirmed >= (long long)request->replicas || request->replicas == 0)
         return ATTEMPT_DONE;
     atomic_fetch_add(&a->cluster->metrics.unconfirmed, 1);
+    SOMETIMES_IF(!request->whole, REDIS_UNCONFIRMED);
+    SOMETIMES_IF(request->whole, REDIS_TOO_FEW);
     if (request->whole)
         (void)reason_give(
             a->why, ST_UNAVAILABLE, "%lld of %u replicas confirmed the change",
@@ -664,6 +671,7 @@ cluster_run(struct cluster *c, struct cluster_request *request, struct reason *w
         if (outcome == ATTEMPT_REPEAT && ++repeats <= REDIRECTIONS)
             continue;
         if (outcome == ATTEMPT_LOST && !request->repeatable) {
+            SOMETIMES(REDIS_LOST_UNSURE);
             atomic_fetch_add(&c->metrics.unconfirmed, 1);
             (void)offload(&a, refresh_map);
             return ST_UNCONFIRMED;

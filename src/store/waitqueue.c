@@ -1,5 +1,6 @@
 #include "claimd/store/waitqueue.h"
 #include "claimd/base/invariant.h"
+#include "claimd/base/sometimes.h"
 
 #include <string.h>
 
@@ -101,6 +102,7 @@ waitqueue_wake(struct waitqueue *waitqueue, size_t ready, struct wakeups *wakeup
         struct store_waiter *w = waiter_of(at);
 
         reserved += w->wants;
+        SOMETIMES_IF(w->called, WAITER_WOKEN_TWICE);
         if (w->called)
             continue;
         w->called = true;

@@ -129,6 +129,23 @@ START_TEST(all_there_is_comes_page_by_page_and_loads_again)
 }
 END_TEST
 
+START_TEST(a_queue_that_goes_between_two_pages_has_no_more_lines)
+{
+    const char *next;
+
+    post_long("long", 60);
+    ck_api(&f, "GET", "/claimd/dump", NULL, 200, NULL);
+    next = strstr(api_answer(&f.c), "{\"next\":\"");
+    ck_assert_ptr_nonnull(next);
+    next =
+        api_text(&f, "/claimd/dump?marker=%.*s", (int)strcspn(next + 9, "\""), next + 9);
+    ck_api(&f, "DELETE", "/v2/queues/long", NULL, 204, NULL);
+    ck_api(&f, "GET", next, NULL, 200, NULL);
+    ck_assert_uint_eq(count(api_answer(&f.c), "\"message\":"), 0);
+    ck_assert_uint_eq(count(api_answer(&f.c), "{\"end\":"), 1);
+}
+END_TEST
+
 #define HEAD  "{\"claimd\":\"dump\",\"version\":1}\n"
 #define QUEUE "{\"project\":\"480924\",\"queue\":\"q\"}\n"
 

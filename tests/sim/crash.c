@@ -276,6 +276,18 @@ mend(struct sim *sim)
 
 /* ---------------------------------------------------------------------- ends */
 
+/* Has the time written down. False if the segment has no space for that. */
+static bool
+seal(struct server *s)
+{
+    enum { DURABLE_LSN_BYTES = 64 }; /* which are written in any case */
+    uint64_t written = sim_disk_stats(s->disk)->bytes_written;
+
+    journal_age(s->journal, s->now_ms);
+    journal_seal(s->journal);
+    return sim_disk_stats(s->disk)->bytes_written - written > DURABLE_LSN_BYTES;
+}
+
 /* Often while a commit is under way: between its write and its sync, say. */
 static void
 die_in_a_commit(struct sim *sim, struct random *r)
@@ -305,8 +317,7 @@ end_process(struct sim *sim, struct random *r)
         journal_seal(s->journal);
     sealed = !s->lost && random_chance(r, 30) && how != END_PEACE;
     if (sealed) {
-        journal_age(s->journal, s->now_ms);
-        journal_seal(s->journal);
+        sealed = seal(s);
     } else if (how != END_PEACE && !s->lost && random_chance(r, 60)) {
         die_in_a_commit(sim, r);
     }

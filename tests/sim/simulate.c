@@ -1,28 +1,33 @@
 /*
  * simulate: runs seeds; prints the shortest history of the first that fails.
  *
- *   simulate [--seeds N] [--seed S] [--steps N] [--trace] [--metrics]
+ *   simulate [--seeds N] [--seed S] [--steps N] [--trace] [--figures] [--common]
  *
  *   --seed S     the first seed (1)
  *   --seeds N    how many seeds from there on (1 if --seed was given, else 200)
  *   --steps N    steps of each history (400)
  *   --trace      write every history down
- *   --metrics    tell what was asked and answered how often
+ *   --figures    tell what was asked and answered how often
+ *   --common     fail if 500 seeds do not reach a common state (claimd/base/sometimes.h)
  *
- * Exit status 0 if no promise was broken.
+ * From 500 seeds on it prints the states that were not reached. Exit status 0 if no promise was broken.
  */
 #include "claimd/base/clock.h"
 #include "sim/run.h"
 #include "sim/shrink.h"
+#include "support/sometimes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* So many seeds should reach every common state. */
+enum { ENOUGH = 500 };
+
 struct options {
     uint64_t seed, seeds;
     size_t steps;
-    bool trace, metrics;
+    bool trace, metrics, common;
 };
 
 static bool
@@ -46,6 +51,10 @@ read_options(int argc, char **argv, struct options *out)
         }
         if (strcmp(argv[i], "--figures") == 0) {
             out->metrics = true;
+            continue;
+        }
+        if (strcmp(argv[i], "--common") == 0) {
+            out->common = true;
             continue;
         }
         if (i + 1 == argc || !read_number(argv[i + 1], &value))
@@ -151,9 +160,8 @@ main(int argc, char **argv)
     struct options o;
 
     if (!read_options(argc, argv, &o)) {
-        fprintf(
-            stderr,
-            "usage: simulate [--seeds N] [--seed S] [--steps N] [--trace] [--figures]\n");
+        fprintf(stderr, "usage: simulate [--seeds N] [--seed S] [--steps N] [--trace] "
+                        "[--figures] [--common]\n");
         return 2;
     }
     for (uint64_t i = 0; i < o.seeds; i++)
@@ -162,5 +170,7 @@ main(int argc, char **argv)
     if (o.metrics)
         tally_print(&total.tally, stdout);
     print_metrics(&o, &total, clock_stopwatch_ns() - start_ns);
+    if (o.seeds >= ENOUGH && !sometimes_report("simulate", stdout) && o.common)
+        return 1;
     return 0;
 }

@@ -1,5 +1,6 @@
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
+#include "claimd/base/sometimes.h"
 #include "claimd/json/string.h"
 
 #include <assert.h> /* static_assert */
@@ -133,6 +134,7 @@ deliver_messages(struct context *ctx, const struct message_form *form,
             !buf_reserve(&ctx->res->body, documents + bodies)) {
             if (limit == 1)
                 return ST_NO_MEMORY;
+            SOMETIMES(CLAIM_PARTIAL);
             limit /= 2;
             bodies = FIRST_GUESS;
             buf_reset(&ctx->res->body, SIZE_MAX);

@@ -388,6 +388,16 @@ START_TEST(a_change_that_is_not_confirmed_has_an_answer_all_the_same)
 }
 END_TEST
 
+START_TEST(a_change_whose_primary_goes_before_it_is_confirmed_has_an_answer_as_well)
+{
+    static const struct fake_answer script[] = {
+        {"FCALL", ":7\r\n"}, {"WAIT 1 100", NULL}, {NULL, NULL}};
+
+    fake_redis_play(&nodes[0], script);
+    expect(true, ST_UNCONFIRMED, 7);
+}
+END_TEST
+
 START_TEST(a_look_needs_no_confirmation)
 {
     static const struct fake_answer script[] = {{"FCALL", ":7\r\n"}, {NULL, NULL}};
