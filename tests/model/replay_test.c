@@ -391,6 +391,37 @@ START_TEST(what_had_no_memory_is_not_replayed)
 }
 END_TEST
 
+START_TEST(records_that_the_log_refuses_are_not_applied)
+{
+    const struct store_record records[] = {
+        {.kind = STORE_RECORD_QUEUE, .metadata.settings = STORE_SETTINGS_INIT},
+        {.kind = STORE_RECORD_MESSAGE,
+         .message = {.body = BYTES_LIT("1"),
+                     .posted_ms = START_MS,
+                     .expires_ms = START_MS + 1000}}};
+    static struct tale t;
+    struct fixture *f = &t.story.f;
+
+    begin_tale(&t, 1, 0, 0);
+    f->queue = story_queue(0);
+    for (int messages = 0; messages < 2; messages++) { /* the queue, then the message */
+        t.log->refuse = 100;
+        ck_assert_status(
+            store_apply(f->store, STORE_AT(START_MS), &f->queue, &records[messages], 1),
+            ST_UNAVAILABLE);
+        t.log->refuse = 0;
+        logbook_settle(t.log);
+        ck_assert(store_audit(f->store));
+        ck_assert_status(
+            store_apply(f->store, STORE_AT(START_MS), &f->queue, &records[messages], 1),
+            ST_OK);
+        logbook_settle(t.log);
+    }
+    ck_assert_uint_eq(stats(f).total, 1);
+    end_tale(&t);
+}
+END_TEST
+
 /* ---------------------------------------------------------------------- no memory */
 
 /* What a replay of the tale's log says whose nth allocation fails. */

@@ -567,6 +567,26 @@ START_TEST(messages_do_not_come_to_who_is_subscribed)
 }
 END_TEST
 
+/* The log of an engine gets them in several changes. */
+START_TEST(many_large_records_are_applied_at_once)
+{
+    enum { MESSAGES = 1000 };
+    static struct store_record records[1 + MESSAGES];
+    static char body[1000];
+    struct fixture f;
+
+    fixture_open(&f, _i);
+    memset(body, '1', sizeof(body) - 1);
+    records[0] = plain_queue();
+    for (int i = 1; i <= MESSAGES; i++)
+        records[i] = written(&f, body);
+    ck_assert_status(apply(&f, records, 1 + MESSAGES), ST_OK);
+    fixture_restart(&f);
+    ck_assert_uint_eq(stats(&f).total, MESSAGES);
+    fixture_close(&f);
+}
+END_TEST
+
 STORE_CASE("refusals");
 
 START_TEST(an_encrypting_queue_takes_sealed_bodies_only)
