@@ -249,15 +249,7 @@ waiting_counter(struct feed *f, uint64_t after)
 }
 
 void
-feed_attach(struct feed *f, struct cursor *c, uint64_t last_seq)
-{
-    ENSURE(!c->attached);
-    *c = (struct cursor){last_seq, f->last_ordinal, true};
-    ++*waiting_counter(f, last_seq);
-}
-
-void
-feed_attach_at(struct feed *f, struct cursor *c, uint64_t after)
+feed_attach(struct feed *f, struct cursor *c, uint64_t after)
 {
     uint64_t number = after + 1;
     const struct feed_entry *entry = seqmap_next_live(&f->entries, &number);

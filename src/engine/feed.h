@@ -127,11 +127,8 @@ bool feed_trim(struct feed *f, struct mem *mem, struct seqmap_pool *pool, size_t
 /* Drops the first of two or more entries. Returns the number of cursors that miss it. */
 size_t feed_drop(struct feed *f, struct mem *mem, struct seqmap_pool *pool);
 
-/* Attaches a detached cursor at the end, behind last_seq. */
-void feed_attach(struct feed *f, struct cursor *c, uint64_t last_seq);
-
 /* Attaches a detached cursor behind this number, or right in front of the next entry. */
-void feed_attach_at(struct feed *f, struct cursor *c, uint64_t after);
+void feed_attach(struct feed *f, struct cursor *c, uint64_t after);
 
 /* Detaches a cursor; no effect if it is detached. */
 void feed_detach(struct feed *f, struct cursor *c);

@@ -1,9 +1,7 @@
-#include "engine/instance.h"
 #include "claimd/base/invariant.h"
 #include "claimd/engine/engine.h"
-#include "engine/claim.h"
-#include "engine/housekeeping.h"
 #include "engine/subscription.h"
+#include "engine/txn.h"
 
 struct shard *
 engine_shard(const struct engine *e, uint64_t hash)

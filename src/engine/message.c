@@ -41,21 +41,6 @@ message_new(struct mem *mem, struct bytes body, const struct store_checksum *che
     return m;
 }
 
-enum status
-message_set_original(struct mem *mem, struct message *m, const struct store_id *text)
-{
-    struct ident id;
-
-    ENSURE(m->original == NULL);
-    if (!ident_read(store_id_bytes(text), &id))
-        return ST_BAD_VALUE;
-    m->original = mem_alloc(mem, sizeof(*m->original));
-    if (m->original == NULL)
-        return ST_NO_MEMORY;
-    *m->original = (struct original){.id = id, .message = m};
-    return ST_OK;
-}
-
 void
 message_pin(struct message *m)
 {
@@ -81,4 +66,45 @@ message_unpin_all(struct mem *mem, struct list *messages)
 
     while ((link = list_pop(messages)) != NULL)
         message_unpin(mem, container_of(link, struct message, due.link));
+}
+
+static enum status
+set_original(struct mem *mem, struct message *m, const struct store_id *text)
+{
+    struct ident id;
+
+    if (!ident_read(store_id_bytes(text), &id))
+        return ST_BAD_VALUE;
+    m->original = mem_alloc(mem, sizeof(*m->original));
+    if (m->original == NULL)
+        return ST_NO_MEMORY;
+    *m->original = (struct original){.id = id, .message = m};
+    return ST_OK;
+}
+
+void
+message_update(struct message *m, const struct store_message_record *record)
+{
+    m->claim_count = record->claim_count;
+    m->expires_ms = record->expires_ms;
+    m->due.due_ms = m->delayed ? record->delayed_until_ms : m->expires_ms;
+}
+
+struct message *
+message_of_record(struct mem *mem, const struct store_message_record *record,
+                  bool original, enum status *st)
+{
+    struct message *m = message_new(mem, record->body, record->checksum, record->client);
+
+    *st =
+        m == NULL ? ST_NO_MEMORY : (original ? set_original(mem, m, &record->id) : ST_OK);
+    if (*st == ST_OK) {
+        m->posted_ms = record->posted_ms;
+        m->delayed = record->delayed_until_ms != 0;
+        message_update(m, record);
+    } else if (m != NULL) {
+        message_unpin(mem, m);
+        m = NULL;
+    }
+    return m;
 }

@@ -58,9 +58,14 @@ struct message *message_make(struct mem *mem, size_t body_len,
 struct message *message_new(struct mem *mem, struct bytes body,
                             const struct store_checksum *checksum, uint64_t client);
 
-/* Sets the original id. ST_BAD_VALUE: the text is no id; ST_NO_MEMORY. */
-enum status
-message_set_original(struct mem *mem, struct message *m, const struct store_id *text);
+/* Sets what a record says of a message after its post. due.due_ms is set, not armed. */
+void message_update(struct message *m, const struct store_message_record *record);
+
+/* Makes the message of a record, without a number. `original`: its id is from another
+ * queue. NULL with ST_BAD_VALUE: the text is no id; with ST_NO_MEMORY. */
+struct message *
+message_of_record(struct mem *mem, const struct store_message_record *record,
+                  bool original, enum status *st);
 
 void message_pin(struct message *m);
 

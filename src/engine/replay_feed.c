@@ -159,7 +159,7 @@ start_cursor(struct shard *sh, struct subscription *s, uint64_t last_seq)
         s->follows = false;
     } else if (s->follows) {
         s->dropped += feed_dropped_behind(s->feed, s->cursor.after);
-        feed_attach_at(s->feed, &s->cursor, s->cursor.after);
+        feed_attach(s->feed, &s->cursor, s->cursor.after);
     } else {
         feed_attach(s->feed, &s->cursor, last_seq);
     }

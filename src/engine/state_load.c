@@ -102,17 +102,13 @@ collect_claims(struct load *l, struct mem *mem)
 static enum status
 make_message(struct load *l, struct mem *mem, const struct store_message_record *record)
 {
-    struct message *m = message_new(mem, record->body, record->checksum, record->client);
+    enum status st;
+    struct message *m = message_of_record(mem, record, record->id.text[0] != '\0', &st);
 
-    if (m == NULL)
-        return ST_NO_MEMORY;
-    list_add_before(&l->messages, &m->due.link);
-    m->posted_ms = record->posted_ms;
-    m->expires_ms = record->expires_ms;
-    m->delayed = record->delayed_until_ms != 0;
-    m->claim_count = record->claim_count;
+    if (m != NULL)
+        list_add_before(&l->messages, &m->due.link);
     l->body_bytes += record->body.len;
-    return record->id.text[0] == '\0' ? ST_OK : message_set_original(mem, m, &record->id);
+    return st;
 }
 
 static enum status
@@ -432,8 +428,7 @@ enter_message(struct load *l, const struct store_message_record *record)
         loaded = bsearch(&key, l->claims, l->claim_count, sizeof(key), compare_claims);
         claim_hold(loaded->claim, m);
     }
-    shard_arm_message(l->txn.shard, &m->due,
-                      m->delayed ? record->delayed_until_ms : m->expires_ms);
+    shard_arm_message(l->txn.shard, &m->due, m->due.due_ms);
 }
 
 /* Cannot fail: everything is reserved. */

@@ -16,10 +16,8 @@
  *   - a claim that holds no message at the end is over
  */
 #include "claimd/base/invariant.h"
-#include "engine/changelog.h"
-#include "engine/housekeeping.h"
-#include "engine/instance.h"
 #include "engine/replay_feed.h"
+#include "engine/txn.h"
 
 /* A queue of the log. */
 struct replayed_queue {
@@ -125,15 +123,6 @@ replayed_free(struct replay *r, struct replayed_queue *v)
         backlog_free(mem, v->backlog);
     hashmap_remove(&r->queues, &v->node);
     mem_free(mem, v);
-}
-
-/* Sets the fields of a message that change after the post. */
-static void
-set_message(struct message *m, const struct store_message_record *record)
-{
-    m->claim_count = record->claim_count;
-    m->expires_ms = record->expires_ms;
-    m->due.due_ms = m->delayed ? record->delayed_until_ms : m->expires_ms;
 }
 
 /* The index of a number among those of a claim, or where to insert it. */
@@ -246,7 +235,6 @@ static enum status
 put_message(struct replay *r, struct replayed_queue *v,
             const struct store_message_record *record)
 {
-    struct mem *mem = r->core->mem;
     struct message *m;
     enum status st;
 
@@ -257,20 +245,11 @@ put_message(struct replay *r, struct replayed_queue *v,
         st = hashmap_reserve(&v->backlog->originals, 1);
     if (st != ST_OK)
         return st;
-    m = message_new(mem, record->body, record->checksum, record->client);
+    m = message_of_record(r->core->mem, record, record->original_id, &st);
     if (m == NULL)
-        return ST_NO_MEMORY;
-    if (record->original_id)
-        st = message_set_original(mem, m, &record->id);
-    if (st != ST_OK) {
-        message_unpin(mem, m);
         return st;
-    }
     drop_message(r, seqmap_find(&v->backlog->messages, record->number));
     m->seq = record->number;
-    m->posted_ms = record->posted_ms;
-    m->delayed = record->delayed_until_ms != 0;
-    set_message(m, record);
     backlog_add(v->backlog, &r->shard.pool, m);
     if (record->original_id)
         backlog_add_original(v->backlog, m);
@@ -355,7 +334,7 @@ put_claim(struct replay *r, struct replayed_queue *v, struct store_change *chang
         if (m == NULL)
             continue;
         st = put_claimed(r, v, m, &change->claim, count);
-        set_message(m, &record); /* m is not delayed any more */
+        message_update(m, &record); /* m is not delayed any more */
     }
     return st;
 }
@@ -371,7 +350,7 @@ release_claim(struct replay *r, const struct replayed_queue *v,
         struct message *m = seqmap_find(&v->backlog->messages, record.number);
 
         if (m != NULL)
-            set_message(m, &record);
+            message_update(m, &record);
     }
     c = seqmap_find(&v->backlog->claims, store_id_number(&change->claim.id));
     if (c != NULL)

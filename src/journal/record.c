@@ -113,64 +113,56 @@ static const struct field named_message[] = {OF_MESSAGE(U64, old_number), {END, 
 
 struct row {
     const char *name;
-    enum store_change_kind kind;
     bool of_queue; /* also logged if the queue is transient */
     const struct field *fields;
     const struct field *message; /* NULL: none */
 };
 
 static const struct row rows[RECORD_TYPES] = {
-    [0] = {NULL, STORE_CHANGE_KINDS, false, no_fields, NULL},
-    [RECORD_QUEUE] = {"QUEUE", STORE_CHANGE_QUEUE, true, queue_fields, NULL},
-    [RECORD_META] = {"META", STORE_CHANGE_META, true, document_fields, NULL},
-    [RECORD_QUEUE_GONE] = {"QUEUE_GONE", STORE_CHANGE_QUEUE_GONE, true, gone_fields,
-                           NULL},
-    [RECORD_PURGE] = {"PURGE", STORE_CHANGE_PURGE, false, no_fields, NULL},
-    [RECORD_POST] = {"POST", STORE_CHANGE_POST, false, no_fields, whole_message},
-    [RECORD_DELETE] = {"DELETE", STORE_CHANGE_DELETE, false, no_fields, named_message},
-    [RECORD_CLAIM] = {"CLAIM", STORE_CHANGE_CLAIM, false, claim_fields, held_message},
-    [RECORD_RENEW] = {"RENEW", STORE_CHANGE_RENEW, false, claim_fields, held_message},
-    [RECORD_RELEASE] = {"RELEASE", STORE_CHANGE_RELEASE, false, claim_fields,
-                        held_message},
-    [RECORD_MOVE] = {"MOVE", STORE_CHANGE_MOVE, false, move_fields, moved_message},
-    [RECORD_SUBSCRIPTION] = {"SUBSCRIPTION", STORE_CHANGE_SUBSCRIPTION, true,
-                             subscription_fields, NULL},
-    [RECORD_SUBSCRIPTION_GONE] = {"SUBSCRIPTION_GONE", STORE_CHANGE_SUBSCRIPTION_GONE,
-                                  true, unsubscribed_fields, NULL},
-    [RECORD_UNSUBSCRIBED] = {"UNSUBSCRIBED", STORE_CHANGE_UNSUBSCRIBED, true, no_fields,
-                             NULL},
-    [RECORD_CURSOR] = {"CURSOR", STORE_CHANGE_CURSOR, false, progress_fields, NULL},
-    [RECORD_STATE] = {"STATE", STORE_CHANGE_STATE, false, no_fields, whole_message},
-    [RECORD_FEED] = {"FEED", STORE_CHANGE_FEED, false, no_fields, whole_message},
-    [RECORD_MARK] = {"MARK", STORE_CHANGE_KINDS, false, mark_fields, NULL},
+    [0] = {NULL, false, no_fields, NULL},
+    [STORE_CHANGE_QUEUE] = {"QUEUE", true, queue_fields, NULL},
+    [STORE_CHANGE_META] = {"META", true, document_fields, NULL},
+    [STORE_CHANGE_QUEUE_GONE] = {"QUEUE_GONE", true, gone_fields, NULL},
+    [STORE_CHANGE_PURGE] = {"PURGE", false, no_fields, NULL},
+    [STORE_CHANGE_POST] = {"POST", false, no_fields, whole_message},
+    [STORE_CHANGE_DELETE] = {"DELETE", false, no_fields, named_message},
+    [STORE_CHANGE_CLAIM] = {"CLAIM", false, claim_fields, held_message},
+    [STORE_CHANGE_RENEW] = {"RENEW", false, claim_fields, held_message},
+    [STORE_CHANGE_RELEASE] = {"RELEASE", false, claim_fields, held_message},
+    [STORE_CHANGE_MOVE] = {"MOVE", false, move_fields, moved_message},
+    [STORE_CHANGE_SUBSCRIPTION] = {"SUBSCRIPTION", true, subscription_fields, NULL},
+    [STORE_CHANGE_SUBSCRIPTION_GONE] = {"SUBSCRIPTION_GONE", true, unsubscribed_fields,
+                                        NULL},
+    [STORE_CHANGE_UNSUBSCRIBED] = {"UNSUBSCRIBED", true, no_fields, NULL},
+    [STORE_CHANGE_CURSOR] = {"CURSOR", false, progress_fields, NULL},
+    [STORE_CHANGE_STATE] = {"STATE", false, no_fields, whole_message},
+    [STORE_CHANGE_FEED] = {"FEED", false, no_fields, whole_message},
+    [RECORD_MARK] = {"MARK", false, mark_fields, NULL},
 };
 
 static const struct row *
-record_row(enum record_type type)
+record_row(unsigned type)
 {
-    return &rows[(size_t)type < RECORD_TYPES ? (size_t)type : 0];
+    return &rows[type < RECORD_TYPES ? type : 0];
 }
 
 const char *
-record_type_name(enum record_type type)
+record_type_name(unsigned type)
 {
     return record_row(type)->name;
 }
 
-enum record_type
+unsigned
 record_type_of(const struct store_change *change)
 {
-    size_t type = RECORD_QUEUE;
-
     /* A MOVE to a transient queue is logged as a DELETE, a MOVE from one as a MOVE. */
     if (change->kind == STORE_CHANGE_MOVE && change->target_transient)
-        return change->transient ? 0 : RECORD_DELETE;
-    while (type < RECORD_MARK && rows[type].kind != change->kind)
-        type++;
-    if (type == RECORD_MARK ||
-        (change->transient && change->kind != STORE_CHANGE_MOVE && !rows[type].of_queue))
+        return change->transient ? 0 : STORE_CHANGE_DELETE;
+    if ((unsigned)change->kind >= RECORD_TYPES ||
+        (change->transient && change->kind != STORE_CHANGE_MOVE &&
+         !rows[change->kind].of_queue))
         return 0;
-    return (enum record_type)type;
+    return change->kind;
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -282,8 +274,8 @@ put_fields(uint8_t *at, const struct field *fields, const void *const bases[BASE
 
 /* Pads the record that ends at `end`, and writes its head. Returns its size. */
 static size_t
-finish_record(uint8_t *to, uint8_t *end, enum record_type type, uint32_t tag,
-              size_t count, int64_t now_ms)
+finish_record(uint8_t *to, uint8_t *end, unsigned type, uint32_t tag, size_t count,
+              int64_t now_ms)
 {
     uint8_t *at = to;
 
@@ -301,7 +293,7 @@ finish_record(uint8_t *to, uint8_t *end, enum record_type type, uint32_t tag,
 size_t
 record_write(uint8_t *to, struct store_change *change)
 {
-    enum record_type type = record_type_of(change);
+    const unsigned type = record_type_of(change);
     const struct row *row = record_row(type);
     struct store_message_record m;
     const void *const bases[BASES] = {[CHANGE] = change,
@@ -558,13 +550,13 @@ record_read(const uint8_t *from, size_t len, struct record *out)
 
     if (size == 0 || wire_u16(from + 6) != 0)
         return ST_BAD_VALUE;
-    *out = (struct record){.type = (enum record_type)wire_u16(from + 4),
+    *out = (struct record){.type = wire_u16(from + 4),
                            .at = from + RECORD_HEAD_BYTES,
                            .left = size - RECORD_HEAD_BYTES};
     row = record_row(out->type);
     if (row->name == NULL)
         return ST_BAD_VALUE;
-    out->change = (struct store_change){.kind = row->kind,
+    out->change = (struct store_change){.kind = (enum store_change_kind)out->type,
                                         .tag = wire_u32(from + 8),
                                         .count = wire_u32(from + 12),
                                         .now_ms = wire_i64(from + 16),

@@ -10,27 +10,8 @@
 
 #include "claimd/store/record.h"
 
-/* The numbers are on disk: never change or reuse them. */
-enum record_type {
-    RECORD_QUEUE = 1,
-    RECORD_META = 2,
-    RECORD_QUEUE_GONE = 3,
-    RECORD_PURGE = 4,
-    RECORD_POST = 5,
-    RECORD_DELETE = 6,
-    RECORD_CLAIM = 7,
-    RECORD_RENEW = 8,
-    RECORD_RELEASE = 9,
-    RECORD_MOVE = 10,
-    RECORD_SUBSCRIPTION = 11,
-    RECORD_SUBSCRIPTION_GONE = 12,
-    RECORD_UNSUBSCRIBED = 13,
-    RECORD_CURSOR = 14,
-    RECORD_STATE = 15,
-    RECORD_FEED = 16,
-    RECORD_MARK = 17,
-    RECORD_TYPES
-};
+/* The types of records: an enum store_change_kind, or RECORD_MARK. */
+enum { RECORD_MARK = STORE_CHANGE_FEED + 1, RECORD_TYPES };
 
 /* The kinds of a MARK. */
 enum record_mark {
@@ -54,7 +35,7 @@ size_t record_bound(size_t messages, size_t bytes);
 
 /* The type of a change; 0: not logged, because it is an expiry or its queue is
  * transient. */
-enum record_type record_type_of(const struct store_change *change);
+unsigned record_type_of(const struct store_change *change);
 
 /* Writes a change, and iterates over its messages. Needs record_bound() bytes. Returns
  * the size of the record; 0: the change is not logged. */
@@ -65,7 +46,7 @@ size_t record_write_mark(uint8_t *to, const struct mark *mark, int64_t now_ms);
 
 /* A record that was read. It borrows the bytes, and must not be moved. */
 struct record {
-    enum record_type type;
+    unsigned type;
     struct store_change change; /* of all types but MARK */
     struct mark mark;
     const uint8_t *at; /* private: the next message */
@@ -83,6 +64,6 @@ enum status record_read(const uint8_t *from, size_t len, struct record *out);
 size_t record_size(const uint8_t *from, size_t len);
 
 /* "POST", "CLAIM"; NULL for a number that is no type. */
-const char *record_type_name(enum record_type type);
+const char *record_type_name(unsigned type);
 
 #endif

@@ -26,8 +26,8 @@ apply_record(void *arg, struct reader *reader, struct record *record)
 
     (void)reader;
     r->now.records++;
-    if (record->type == RECORD_POST || record->type == RECORD_MOVE ||
-        record->type == RECORD_STATE)
+    if (record->type == STORE_CHANGE_POST || record->type == STORE_CHANGE_MOVE ||
+        record->type == STORE_CHANGE_STATE)
         r->now.messages += record->change.count;
     if (record->type != RECORD_MARK)
         return store_replay(store, &record->change);

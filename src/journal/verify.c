@@ -129,12 +129,12 @@ set_last_of_name(struct queue_names *queue_names, struct named_queue *l)
 static enum status
 queue_names_update(struct queue_names *queue_names, const struct record *record)
 {
-    const bool gone = record->type == RECORD_QUEUE_GONE;
+    const bool gone = record->type == STORE_CHANGE_QUEUE_GONE;
     const struct store_change *change = &record->change;
     enum status st = ST_OK;
     struct named_queue *l;
 
-    if (!gone && record->type != RECORD_QUEUE)
+    if (!gone && record->type != STORE_CHANGE_QUEUE)
         return ST_OK;
     l = named_queue_find(queue_names, change->tag);
     if (l == NULL) { /* else a checkpoint has named it */
@@ -327,7 +327,7 @@ show_record(void *arg, struct reader *reader, struct record *record)
         return ST_NO_MEMORY;
     if (!mark)
         entry.queue = queue_names_get(&l->queue_names, record->change.tag);
-    if (record->type == RECORD_MOVE)
+    if (record->type == STORE_CHANGE_MOVE)
         entry.target = queue_names_get(&l->queue_names, record->change.target_tag);
     if (entry.lsn < l->from || l->callbacks->entry == NULL)
         return ST_OK;
@@ -459,13 +459,14 @@ learn_names(void *arg, struct reader *reader, struct record *record)
 static bool
 makes_queue(const struct record *record, uint32_t *tag)
 {
-    *tag = record->type == RECORD_MOVE ? record->change.target_tag : record->change.tag;
+    *tag = record->type == STORE_CHANGE_MOVE ? record->change.target_tag
+                                             : record->change.tag;
     switch (record->type) {
-    case RECORD_META: /* has no effect without the queue */
-    case RECORD_QUEUE_GONE:
-    case RECORD_PURGE:
-    case RECORD_DELETE:
-    case RECORD_RELEASE:
+    case STORE_CHANGE_META: /* has no effect without the queue */
+    case STORE_CHANGE_QUEUE_GONE:
+    case STORE_CHANGE_PURGE:
+    case STORE_CHANGE_DELETE:
+    case STORE_CHANGE_RELEASE:
         return false;
     default:
         return true;

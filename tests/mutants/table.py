@@ -962,7 +962,7 @@ MUTANTS = [
      [("journal/record.c",
        "    for (; row->message != NULL && change->next(change, &m); count++)\n",
        "    for (; row->message != NULL && change->next(change, &m); count++) {\n"
-       "        if (type == RECORD_MOVE && MUTANT(MOVE_WITHOUT_BODY))\n"
+       "        if (type == STORE_CHANGE_MOVE && MUTANT(MOVE_WITHOUT_BODY))\n"
        "            m.body = bytes_str(\"\");\n"),
       ("journal/record.c",
        "        at = put_fields(at, row->message, bases);\n",

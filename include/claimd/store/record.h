@@ -36,25 +36,28 @@ struct store_actor;
 enum { STORE_LOG_EACH = 120 };
 
 enum store_change_kind {
-    STORE_CHANGE_QUEUE,
-    STORE_CHANGE_META,
-    STORE_CHANGE_QUEUE_GONE,
-    STORE_CHANGE_PURGE,
-    STORE_CHANGE_POST,
-    STORE_CHANGE_DELETE, /* also popped messages */
-    STORE_CHANGE_CLAIM,
-    STORE_CHANGE_RENEW,
-    STORE_CHANGE_RELEASE, /* also if the response was not sent */
-    STORE_CHANGE_MOVE,    /* dead letters: to `target` */
-    STORE_CHANGE_SUBSCRIPTION,
-    STORE_CHANGE_SUBSCRIPTION_GONE,
-    STORE_CHANGE_UNSUBSCRIBED,
-    STORE_CHANGE_CURSOR,
-    STORE_CHANGE_EXPIRED,
+    /* The journal stores these numbers: never change or reuse them. */
+    STORE_CHANGE_QUEUE = 1,
+    STORE_CHANGE_META = 2,
+    STORE_CHANGE_QUEUE_GONE = 3,
+    STORE_CHANGE_PURGE = 4,
+    STORE_CHANGE_POST = 5,
+    STORE_CHANGE_DELETE = 6, /* also popped messages */
+    STORE_CHANGE_CLAIM = 7,
+    STORE_CHANGE_RENEW = 8,
+    STORE_CHANGE_RELEASE = 9, /* also if the response was not sent */
+    STORE_CHANGE_MOVE = 10,   /* dead letters: to `target` */
+    STORE_CHANGE_SUBSCRIPTION = 11,
+    STORE_CHANGE_SUBSCRIPTION_GONE = 12,
+    STORE_CHANGE_UNSUBSCRIBED = 13,
+    STORE_CHANGE_CURSOR = 14,
+    STORE_CHANGE_STATE = 15,
+    STORE_CHANGE_FEED = 16,
+
+    /* The journal does not store these. */
+    STORE_CHANGE_EXPIRED = 32,
     STORE_CHANGE_DELAY_OVER,
     STORE_CHANGE_CLAIM_OVER,
-    STORE_CHANGE_STATE,
-    STORE_CHANGE_FEED,
     STORE_CHANGE_KINDS
 };
 

@@ -228,7 +228,7 @@ START_TEST(what_a_replayed_feed_has_no_room_for_is_counted_behind_every_number)
                      ST_OK); /* but for the last */
     ck_assert_uint_eq(f->feed->entries.live, 1);
     feed_number(f->feed);
-    feed_attach_at(f->feed, &f->cursors[0], 40);
+    feed_attach(f->feed, &f->cursors[0], 40);
     ck_assert_uint_eq(f->cursors[0].after, 98); /* in front of what there is */
     ck_assert_uint_eq(feed_behind(f->feed, &f->cursors[0]), 1);
     feed_detach(f->feed, &f->cursors[0]);

@@ -346,17 +346,19 @@ same_messages(struct store_change a, struct record *record)
 
     while (a.next(&a, &one)) {
         ck_assert(b->next(b, &other));
-        if (record->type == RECORD_DELETE) { /* where it was */
+        if (record->type == STORE_CHANGE_DELETE) { /* where it was */
             ck_assert_uint_eq(one.old_number, other.number);
             ck_assert_uint_eq(one.old_number, other.old_number);
-        } else if (record->type >= RECORD_CLAIM && record->type <= RECORD_RELEASE) {
+        } else if (record->type >= STORE_CHANGE_CLAIM &&
+                   record->type <= STORE_CHANGE_RELEASE) {
             ck_assert_uint_eq(one.number, other.number);
             ck_assert_int_eq(one.expires_ms, other.expires_ms);
             ck_assert_uint_eq(one.claim_count, other.claim_count);
         } else {
             same_long(&one, &other);
-            ck_assert_uint_eq(other.old_number,
-                              record->type == RECORD_MOVE ? one.old_number : one.number);
+            ck_assert_uint_eq(other.old_number, record->type == STORE_CHANGE_MOVE
+                                                    ? one.old_number
+                                                    : one.number);
         }
     }
     ck_assert(!b->next(b, &other));
@@ -542,7 +544,7 @@ START_TEST(a_deletion_by_a_move_names_the_numbers_of_the_source)
     s.change.target_transient = true;
     image = write_sample(&s);
     ck_assert_status(record_read(image.bytes, image.len, &record), ST_OK);
-    ck_assert_int_eq(record.type, RECORD_DELETE);
+    ck_assert_int_eq(record.type, STORE_CHANGE_DELETE);
     ck_assert_uint_eq(record.change.tag, s.change.tag);
     same_messages(s.change, &record);
     free(image.bytes);
@@ -612,7 +614,7 @@ START_TEST(types_that_are_not_known_are_refused)
     struct image image = small_post();
 
     for (unsigned type = 0; type <= UINT16_MAX; type++) {
-        if (type >= RECORD_QUEUE && type <= RECORD_MARK)
+        if (type >= STORE_CHANGE_QUEUE && type <= RECORD_MARK)
             continue;
         image.bytes[4] = (uint8_t)type;
         image.bytes[5] = (uint8_t)(type >> 8);
