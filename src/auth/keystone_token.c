@@ -17,209 +17,147 @@
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 
-/* Members that were read. */
-enum {
-    SEEN_TOKEN = 1,
-    SEEN_EXPIRES = 2,
-    SEEN_USER = 4,
-    SEEN_PROJECT = 8,
-    SEEN_ROLES = 16
-};
+enum { EXPIRES, USER, PROJECT, ROLES, MEMBERS };
 
-struct token_reader {
-    struct json_scan s;
-    const struct role_map *roles;
-    struct verdict *out;
-    unsigned seen;
-    const char *wrong; /* the first error; NULL: none */
-};
-
-static void
-set_wrong(struct token_reader *r, const char *wrong)
-{
-    if (r->wrong == NULL)
-        r->wrong = wrong;
-}
-
-/* Notes that a member was seen. */
-static void
-note_member(struct token_reader *r, unsigned what)
-{
-    if ((r->seen & what) != 0)
-        set_wrong(r, "a member appears twice");
-    r->seen |= what;
-}
+static const char *const names[MEMBERS] = {"expires_at", "user", "project", "roles"};
 
 /* ------------------------------------------------------------------ values */
 
-/* Reads an id with its escapes decoded: 1 to `most` bytes without control characters. Returns its length. */
-static size_t
-read_id(struct token_reader *r, struct bytes inside, char *out, size_t most)
-{
-    size_t len = 0;
+/* The errors of an object that must have a member with a string. */
+struct object_errors {
+    const char *no_object, *no_member, *no_string;
+};
 
+/* Finds the text of a member. Absent, and *wrong has the error, if it is not one string. */
+static struct bytes
+find_text(const struct json_scan_value *object, const char *name,
+          const struct object_errors *errors, const char **wrong)
+{
+    struct json_scan_value value = {.kind = SCAN_NONE};
+    struct json_names seen;
+
+    *wrong = errors->no_object;
+    if (object->kind != SCAN_OBJECT)
+        return BYTES_NONE;
+    (void)json_members_read(object->text, &name, 1, &value, &seen); /* it was checked */
+    *wrong = value.kind == SCAN_NONE                           ? errors->no_member
+             : value.kind != SCAN_STRING || seen.twice != NULL ? errors->no_string
+                                                               : NULL;
+    return *wrong == NULL ? json_scan_inside(&value) : BYTES_NONE;
+}
+
+/* Reads the id of a user or project, with its escapes decoded: 1 to `most` bytes without control
+ * characters. Returns the error, or NULL. */
+static const char *
+read_id(const struct json_scan_value *object, char *out, size_t most, size_t *len)
+{
+    static const struct object_errors errors = {
+        "user or project is not an object", "user or project has no id",
+        "an id is not a string, or it appears twice"};
+    const char *wrong;
+    struct bytes inside = find_text(object, "id", &errors, &wrong);
+
+    *len = 0;
     while (inside.len > 0) {
         char utf8[4];
         uint32_t c = json_string_next(&inside);
         unsigned n = utf8_write(c, utf8);
 
-        if (c < 0x20 || c == 0x7f || len + n > most) {
-            set_wrong(r, "an id is too long, or has control characters");
-            return 0;
-        }
-        memcpy(out + len, utf8, n);
-        len += n;
+        if (c < 0x20 || c == 0x7f || *len + n > most)
+            return "an id is too long, or has control characters";
+        memcpy(out + *len, utf8, n);
+        *len += n;
     }
-    if (len == 0)
-        set_wrong(r, "an id is empty");
-    return len;
-}
-
-/* Reads the member `id` of an object. */
-static size_t
-read_object_id(struct token_reader *r, char *out, size_t most)
-{
-    struct json_scan_value value;
-    struct json_scan_name name;
-    size_t len = 0, ids = 0;
-
-    if (!json_scan_enter(&r->s, SCAN_OBJECT)) {
-        set_wrong(r, "user or project is not an object");
-        (void)json_scan_value(&r->s, NULL);
-        return 0;
-    }
-    while (json_scan_member(&r->s, &name)) {
-        bool is_id = json_scan_name_is(&name, "id");
-
-        if (!json_scan_value(&r->s, &value) || !is_id)
-            continue;
-        if (value.kind == SCAN_STRING && ids++ == 0)
-            len = read_id(r, json_scan_inside(&value), out, most);
-        else
-            set_wrong(r, "an id is not a string, or it appears twice");
-    }
-    if (ids == 0)
-        set_wrong(r, "user or project has no id");
-    return len;
+    return wrong == NULL && *len == 0 ? "an id is empty" : wrong;
 }
 
 /* Reads "2026-01-31T13:00:00.000000Z". Ignores the fraction, so a token ends up to a second early. */
-static void
-read_expires(struct token_reader *r)
+static const char *
+read_expires(const struct json_scan_value *value, int64_t *out_ms)
 {
     enum { SECONDS_LEN = CLOCK_TEXT_CAP - 2 }; /* without its Z */
+    struct bytes inside =
+        value->kind == SCAN_STRING ? json_scan_inside(value) : BYTES_NONE;
     char text[CLOCK_TEXT_CAP];
-    struct json_scan_value value;
-    struct bytes inside;
     size_t at = SECONDS_LEN;
 
-    if (!json_scan_value(&r->s, &value))
-        return;
-    inside = value.kind == SCAN_STRING ? json_scan_inside(&value) : BYTES_NONE;
     if (inside.len > at && inside.data[at] == '.')
         for (at++; at < inside.len && inside.data[at] >= '0' && inside.data[at] <= '9';)
             at++;
-    if (at + 1 != inside.len || inside.data[at] != 'Z') {
-        set_wrong(r, "expires_at is not a time");
-        return;
-    }
+    if (at + 1 != inside.len || inside.data[at] != 'Z')
+        return "expires_at is not a time";
     memcpy(text, inside.data, SECONDS_LEN);
     text[SECONDS_LEN] = 'Z';
-    if (!token_time_read(bytes_of(text, SECONDS_LEN + 1), &r->out->expires_ms))
-        set_wrong(r, "expires_at is not a time");
+    return token_time_read(bytes_of(text, SECONDS_LEN + 1), out_ms)
+               ? NULL
+               : "expires_at is not a time";
 }
 
-static void
-read_role(struct token_reader *r)
+static const char *
+read_roles(const struct json_scan_value *list, const struct role_map *roles,
+           struct verdict *out)
 {
-    struct json_scan_value value;
-    struct json_scan_name name;
-    size_t names = 0;
+    static const struct object_errors errors = {
+        "a role is not an object", "a role has no name",
+        "the name of a role is not a string, or it appears twice"};
+    struct json_scan_value role;
+    const char *wrong = NULL;
+    struct json_scan s;
 
-    if (!json_scan_enter(&r->s, SCAN_OBJECT)) {
-        set_wrong(r, "a role is not an object");
-        (void)json_scan_value(&r->s, NULL);
-        return;
-    }
-    while (json_scan_member(&r->s, &name)) {
-        bool is_name = json_scan_name_is(&name, "name");
+    json_scan_begin(&s, list->text);
+    if (!json_scan_enter(&s, SCAN_ARRAY))
+        return "roles is not an array";
+    while (wrong == NULL && json_scan_item(&s) && json_scan_value(&s, &role)) {
+        struct bytes name = find_text(&role, "name", &errors, &wrong);
 
-        if (!json_scan_value(&r->s, &value) || !is_name)
-            continue;
-        if (value.kind == SCAN_STRING && names++ == 0)
-            r->out->roles |= role_map_find(r->roles, json_scan_inside(&value));
-        else
-            set_wrong(r, "the name of a role is not a string, or it appears twice");
+        if (wrong == NULL)
+            out->roles |= role_map_find(roles, name);
     }
-    if (names == 0)
-        set_wrong(r, "a role has no name");
+    return wrong;
 }
 
 /* ------------------------------------------------------------------ the document */
 
-static void
-read_member(struct token_reader *r, const struct json_scan_name *name)
+/* Reads the object `token`. Returns the error, or NULL. */
+static const char *
+read_token(struct bytes token, const struct role_map *roles, struct verdict *out)
 {
-    struct verdict *out = r->out;
+    struct json_scan_value values[MEMBERS];
+    struct json_names seen;
+    const char *wrong;
 
-    if (json_scan_name_is(name, "expires_at")) {
-        note_member(r, SEEN_EXPIRES);
-        read_expires(r);
-    } else if (json_scan_name_is(name, "user")) {
-        note_member(r, SEEN_USER);
-        out->name_len = read_object_id(r, out->name, sizeof(out->name));
-    } else if (json_scan_name_is(name, "project")) {
-        note_member(r, SEEN_PROJECT);
-        out->project_len = read_object_id(r, out->project, sizeof(out->project));
-    } else if (json_scan_name_is(name, "roles")) {
-        note_member(r, SEEN_ROLES);
-        if (!json_scan_enter(&r->s, SCAN_ARRAY)) {
-            set_wrong(r, "roles is not an array");
-            (void)json_scan_value(&r->s, NULL);
-        } else {
-            while (json_scan_item(&r->s))
-                read_role(r);
-        }
-    } else {
-        (void)json_scan_value(&r->s, NULL);
-    }
-}
-
-static void
-read_document(struct token_reader *r)
-{
-    struct json_scan_name name;
-
-    if (!json_scan_enter(&r->s, SCAN_OBJECT))
-        return;
-    while (json_scan_member(&r->s, &name)) {
-        if (!json_scan_name_is(&name, "token") || json_scan_peek(&r->s) != SCAN_OBJECT) {
-            (void)json_scan_value(&r->s, NULL);
-            continue;
-        }
-        note_member(r, SEEN_TOKEN);
-        (void)json_scan_enter(&r->s, SCAN_OBJECT);
-        while (json_scan_member(&r->s, &name))
-            read_member(r, &name);
-    }
+    (void)json_members_read(token, names, MEMBERS, values, &seen); /* it was checked */
+    if (seen.twice != NULL)
+        return "a member appears twice";
+    if (values[EXPIRES].kind == SCAN_NONE || values[USER].kind == SCAN_NONE)
+        return "a token, its expires_at or its user is missing";
+    wrong = read_expires(&values[EXPIRES], &out->expires_ms);
+    if (wrong == NULL)
+        wrong = read_id(&values[USER], out->name, sizeof(out->name), &out->name_len);
+    if (wrong == NULL && values[PROJECT].kind != SCAN_NONE)
+        wrong = read_id(&values[PROJECT], out->project, sizeof(out->project),
+                        &out->project_len);
+    if (wrong == NULL && values[ROLES].kind != SCAN_NONE)
+        wrong = read_roles(&values[ROLES], roles, out);
+    return wrong;
 }
 
 enum status
 keystone_token_read(struct bytes text, const struct role_map *roles, struct verdict *out,
                     struct reason *why)
 {
-    const unsigned needed = SEEN_TOKEN | SEEN_EXPIRES | SEEN_USER;
-    struct token_reader r = {.roles = roles, .out = out};
+    static const char *const token_name = "token";
+    struct json_scan_value token = {.kind = SCAN_NONE};
+    struct json_names seen = {.twice = NULL};
+    const char *wrong = "a token, its expires_at or its user is missing";
 
     out->roles = 0;
     out->project_len = 0;
-    json_scan_begin(&r.s, text);
-    read_document(&r);
-    if (json_scan_end(&r.s) != ST_OK)
+    if (text.len > 0 && json_members_read(text, &token_name, 1, &token, &seen) != ST_OK)
         return reason_give(why, ST_BAD_BODY, "it is not a JSON object");
-    if ((r.seen & needed) != needed)
-        set_wrong(&r, "a token, its expires_at or its user is missing");
-    if (r.wrong != NULL)
-        return reason_give(why, ST_BAD_BODY, "%s", r.wrong);
-    return ST_OK;
+    if (seen.twice != NULL)
+        wrong = "a member appears twice";
+    else if (token.kind == SCAN_OBJECT)
+        wrong = read_token(token.text, roles, out);
+    return wrong == NULL ? ST_OK : reason_give(why, ST_BAD_BODY, "%s", wrong);
 }

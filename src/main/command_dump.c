@@ -4,6 +4,7 @@
  */
 #include "claimd/api/dump.h"
 #include "claimd/engine/engine.h"
+#include "claimd/json/scan.h"
 #include "claimd/web/curl_library.h"
 #include "main/command.h"
 #include "main/text_file.h"
@@ -184,21 +185,17 @@ write_parameter(struct buf *out, const char *name, struct bytes value)
 static bool
 cut_last_line(struct bytes *page, struct bytes *marker)
 {
-    static const char next[] = "{\"next\":\"", end[] = "{\"end\":";
     size_t at = page->len > 0 ? page->len - 1 : 0;
+    struct json_scan_value next;
     struct bytes line;
 
     while (at > 0 && page->data[at - 1] != '\n')
         at--;
-    line = bytes_trim(bytes_of(page->data + at, page->len - at));
+    line = bytes_of(page->data + at, page->len - at);
     page->len = at;
-    *marker = BYTES_NONE;
-    if (line.len > sizeof(end) && memcmp(line.data, end, sizeof(end) - 1) == 0)
-        return true;
-    if (line.len < sizeof(next) + 2 || memcmp(line.data, next, sizeof(next) - 1) != 0)
-        return false;
-    *marker = bytes_of(line.data + sizeof(next) - 1, line.len - sizeof(next) - 1);
-    return true;
+    next = json_member(line, "next");
+    *marker = next.kind == SCAN_STRING ? json_scan_inside(&next) : BYTES_NONE;
+    return bytes_present(*marker) || json_member(line, "end").kind != SCAN_NONE;
 }
 
 /* Prints a page, and sets the target of the next one; empty: there is none. */

@@ -155,30 +155,14 @@ own_address(struct listen_list *list)
     return list->entries[0].address;
 }
 
-/* The member "description" of an error document, with its escapes. Absent if there is none. */
-static struct bytes
-find_description(struct bytes document)
-{
-    struct json_scan_value value = {.kind = SCAN_NONE};
-    struct json_scan_name name;
-    struct json_scan s;
-
-    json_scan_begin(&s, document);
-    if (json_scan_enter(&s, SCAN_OBJECT))
-        while (json_scan_member(&s, &name))
-            if (json_scan_value(&s, &value) && value.kind == SCAN_STRING &&
-                json_scan_name_is(&name, "description"))
-                return json_scan_inside(&value);
-    return BYTES_NONE;
-}
-
 static int
 run_health(const struct command_args *args)
 {
     const int64_t until_ns = clock_stopwatch_ns() + INT64_C(1000000000) * PATIENCE_S;
     const char *address = args->positional[0];
+    struct json_scan_value description;
+    struct bytes why = BYTES_NONE;
     struct listen_list list;
-    struct bytes why;
     struct buf body;
     int code, status = COMMAND_GOOD;
 
@@ -186,7 +170,9 @@ run_health(const struct command_args *args)
         address = own_address(&list);
     buf_init(&body, args->mem);
     code = http_get(address, "/readyz", until_ns, &body);
-    why = find_description(buf_view(&body));
+    description = json_member(buf_view(&body), "description"); /* of an error */
+    if (description.kind == SCAN_STRING)
+        why = json_scan_inside(&description);
     if (code < 0)
         status = command_fails(COMMAND_FAILED, "%s does not respond: %s", address,
                                strerror(errno));
