@@ -23,7 +23,8 @@ drop_moments(struct crashes *c, size_t n)
     for (size_t i = 0; i < n; i++)
         ledger_fini(&c->moments[i].ledger);
     c->count -= n;
-    memmove(c->moments, c->moments + n, c->count * sizeof(*c->moments));
+    if (c->count > 0)
+        memmove(c->moments, c->moments + n, c->count * sizeof(*c->moments));
 }
 
 static void
