@@ -326,7 +326,7 @@ check_request(struct context *ctx)
     if (st != ST_OK || ctx->progress->admitted)
         return st;
     st = quotas_admit(ctx->quotas, ctx->queue.project, context_real_ms(ctx),
-                      ctx->req->seat);
+                      ctx->req->connection);
     ctx->progress->admitted =
         st == ST_OK; /* so that a later slice does not count again */
     return st;

@@ -84,10 +84,10 @@ api_limit(struct api *api, const struct api_project_limits *limits)
 }
 
 void
-api_connection_closed(const struct api *api, struct api_seat *seat)
+api_connection_closed(const struct api *api, struct api_connection *connection)
 {
-    (void)api; /* the seat has its tenant */
-    quotas_disconnect(seat);
+    (void)api; /* the connection has its tenant */
+    quotas_disconnect(connection);
 }
 
 enum status

@@ -210,21 +210,21 @@ use_token(struct api_tenant *t, int64_t rate, int64_t now_ms)
 
 /* Counts the connection for t, if it is not counted yet. False at the limit. */
 static bool
-use_seat(struct api_tenant *t, int64_t most, struct api_seat *seat)
+count_connection(struct api_tenant *t, int64_t most, struct api_connection *connection)
 {
     lock_assert_held(&t->part->lock);
-    if (seat->tenant == t)
+    if (connection->tenant == t)
         return true;
     if (t->connections >= most)
         return false;
     t->connections++;
-    seat->tenant = t;
+    connection->tenant = t;
     return true;
 }
 
 enum status
 quotas_admit(struct quotas *q, struct bytes project, int64_t now_ms,
-             struct api_seat *seat)
+             struct api_connection *connection)
 {
     int64_t rate = atomic_load_explicit(&q->requests, memory_order_relaxed);
     int64_t most = atomic_load_explicit(&q->connections, memory_order_relaxed);
@@ -232,16 +232,16 @@ quotas_admit(struct quotas *q, struct bytes project, int64_t now_ms,
     struct api_tenant *t;
     struct part *part;
 
-    if (rate == 0 && (most == 0 || seat == NULL))
+    if (rate == 0 && (most == 0 || connection == NULL))
         return ST_OK;
     /* A connection with requests of several projects counts for the last one. */
-    if (seat != NULL && seat->tenant != NULL &&
-        !bytes_equal(seat->tenant->project, project))
-        quotas_disconnect(seat);
+    if (connection != NULL && connection->tenant != NULL &&
+        !bytes_equal(connection->tenant->project, project))
+        quotas_disconnect(connection);
     t = tenant_lock(q, project, now_ms, &part);
     if (t == NULL)
         st = ST_NO_MEMORY;
-    else if (most > 0 && seat != NULL && !use_seat(t, most, seat))
+    else if (most > 0 && connection != NULL && !count_connection(t, most, connection))
         st = ST_PROJECT_CONNECTIONS;
     else if (rate > 0 && !use_token(t, rate, now_ms))
         st = ST_PROJECT_REQUESTS;
@@ -254,14 +254,14 @@ quotas_admit(struct quotas *q, struct bytes project, int64_t now_ms,
 }
 
 void
-quotas_disconnect(struct api_seat *seat)
+quotas_disconnect(struct api_connection *connection)
 {
-    struct api_tenant *t = seat->tenant;
+    struct api_tenant *t = connection->tenant;
     struct part *part;
 
     if (t == NULL)
         return;
-    seat->tenant = NULL;
+    connection->tenant = NULL;
     part = t->part; /* t may be freed when the lock is released */
     lock_acquire(&part->lock);
     ENSURE(t->connections > 0);

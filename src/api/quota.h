@@ -29,14 +29,14 @@ void quotas_set(struct quotas *q, const struct api_project_limits *limits);
 void quotas_get(const struct quotas *q, struct api_project_limits *out);
 
 /*
- * Counts a request of the project, and the connection of this seat (NULL: none).
+ * Counts a request of the project, and its connection (NULL: none).
  * ST_PROJECT_REQUESTS, ST_PROJECT_CONNECTIONS, ST_NO_MEMORY.
  */
 enum status quotas_admit(struct quotas *q, struct bytes project, int64_t now_ms,
-                         struct api_seat *seat);
+                         struct api_connection *connection);
 
-/* The connection of this seat has ended. Does nothing if it was not counted. */
-void quotas_disconnect(struct api_seat *seat);
+/* The connection has ended. Does nothing if it was not counted. */
+void quotas_disconnect(struct api_connection *connection);
 
 /*
  * Counts a request that is about to wait. *tenant is for quotas_wait_end(); NULL without a limit.

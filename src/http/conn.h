@@ -99,7 +99,7 @@ struct conn {
     enum conn_phase phase;
     int64_t since_ms;                /* when the phase began; real time */
     struct exchange *exchange;       /* the request under way, borrowed; NULL: none */
-    struct api_seat seat;            /* its part of its project's quota */
+    struct api_connection quota;     /* its part of its project's quota */
     struct certificate *certificate; /* of the client, owned; NULL: none was sent */
     union peer peer;
     socklen_t peer_len;

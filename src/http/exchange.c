@@ -124,7 +124,7 @@ exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target
     }
     ENSURE(ex->conn == NULL && ex->state == EXCHANGE_HEAD);
     ex->conn = conn;
-    ex->request.seat = &conn->seat;
+    ex->request.connection = &conn->quota;
     split_target(copy, &ex->request.path, &ex->request.query);
     ex->request.arena = &ex->arena;
     ex->response.route = NULL;

@@ -124,7 +124,7 @@ http_on_closed(struct conn *c)
     struct worker *w = worker_of(c);
 
     ENSURE(c->exchange == NULL);
-    api_connection_closed(w->shared->config->api, &c->seat);
+    api_connection_closed(w->shared->config->api, &c->quota);
     if (c->phase != CONN_CLOSING)
         linger_if_sending(w, c);
     conn_table_remove(&w->conns.table, c);

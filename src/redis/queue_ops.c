@@ -231,8 +231,8 @@ redis_queue_update(struct store *store, struct store_op *op,
 /* Makes a view that owns its texts: name, metadata and dead-letter queue. `c`: the response of queue_get; NULL:
  * without metadata. */
 static enum status
-message_view_fill(struct redis_store *s, struct store_queue_view *view, struct bytes name,
-                  const struct call *c)
+queue_view_fill(struct redis_store *s, struct store_queue_view *view, struct bytes name,
+                const struct call *c)
 {
     enum { VERSION = 1, METADATA };
     struct store_metadata found = {.settings = STORE_SETTINGS_INIT};
@@ -289,7 +289,7 @@ queues_add(struct redis_store *s, struct store_op *op, const struct store_queue 
 
     st = call_run(&c, SCRIPT_queue_get, CALL_READ);
     if (st == ST_OK)
-        st = message_view_fill(s, &out->queues[out->count], where->name, &c);
+        st = queue_view_fill(s, &out->queues[out->count], where->name, &c);
     out->count += st == ST_OK;
     call_end(&c);
     return st;
@@ -332,7 +332,7 @@ queues_add_listed(struct redis_store *s, struct store_op *op,
         (void)queue_index_remove(s, &where, tag);
         return ST_OK;
     }
-    st = message_view_fill(s, &out->queues[out->count], where.name, NULL);
+    st = queue_view_fill(s, &out->queues[out->count], where.name, NULL);
     out->count += st == ST_OK;
     return st;
 }
@@ -375,7 +375,7 @@ queues_add_projects(struct redis_store *s, const struct store_page *page,
         st = queue_index_count(s, project, page->kind, &count);
         if (st != ST_OK || count == 0)
             continue;
-        st = message_view_fill(s, &out->queues[out->count], project, NULL);
+        st = queue_view_fill(s, &out->queues[out->count], project, NULL);
         out->count += st == ST_OK;
     }
     return st;

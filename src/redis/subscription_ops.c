@@ -26,8 +26,8 @@ subscription_id_read(struct bytes text, struct store_id *out)
 }
 
 static void
-message_view_fill(const struct call *c, size_t at, const struct store_op *op,
-                  struct store_subscription *out)
+subscription_view_fill(const struct call *c, size_t at, const struct store_op *op,
+                       struct store_subscription *out)
 {
     const int64_t again_ms = call_integer(c, at + SUB_RETRY_AT);
 
@@ -67,7 +67,7 @@ subscriptions_fill(struct call *c, const struct store_op *op,
     if (shown == NULL)
         return ST_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
-        message_view_fill(c, SUB_FIRST + i * SUB_WORDS, op, &shown->views[i]);
+        subscription_view_fill(c, SUB_FIRST + i * SUB_WORDS, op, &shown->views[i]);
     (void)snprintf(out->next.text, sizeof(out->next.text), "%lld",
                    (long long)call_integer(c, SUB_FIRST + (count - 1) * SUB_WORDS));
     out->store = &c->store->store;

@@ -72,33 +72,33 @@ START_TEST(what_the_store_refuses_has_a_title_that_says_which)
 }
 END_TEST
 
-/* Asks with the seat of a connection. */
+/* Asks through a connection. */
 static int
-ask(struct api_fixture *f, struct api_seat *seat)
+ask(struct api_fixture *f, struct api_connection *connection)
 {
-    f->c.seat = seat;
+    f->c.connection = connection;
     (void)api_call(&f->c, "GET", "/v2/queues", NULL);
-    f->c.seat = NULL;
+    f->c.connection = NULL;
     return f->c.res.code;
 }
 
 START_TEST(connections_count_for_the_project_they_asked_for_last)
 {
-    struct api_seat seats[2] = {{NULL}};
+    struct api_connection connections[2] = {{NULL}};
     struct api_fixture f;
 
     api_fixture_open(&f);
     limit(&f, (struct api_project_limits){.connections = 1});
-    ck_assert_int_eq(ask(&f, &seats[0]), 200);
-    ck_assert_int_eq(ask(&f, &seats[0]), 200);
-    ck_assert_int_eq(ask(&f, &seats[1]), 429);
+    ck_assert_int_eq(ask(&f, &connections[0]), 200);
+    ck_assert_int_eq(ask(&f, &connections[0]), 200);
+    ck_assert_int_eq(ask(&f, &connections[1]), 429);
     ck_assert_int_eq(f.c.res.status, ST_PROJECT_CONNECTIONS);
     f.c.headers[API_HEADER_PROJECT_ID] = "another";
-    ck_assert_int_eq(ask(&f, &seats[0]), 200);
+    ck_assert_int_eq(ask(&f, &connections[0]), 200);
     f.c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
-    ck_assert_int_eq(ask(&f, &seats[1]), 200);
-    api_connection_closed(f.api, &seats[0]);
-    api_connection_closed(f.api, &seats[1]);
+    ck_assert_int_eq(ask(&f, &connections[1]), 200);
+    api_connection_closed(f.api, &connections[0]);
+    api_connection_closed(f.api, &connections[1]);
     api_fixture_close(&f);
 }
 END_TEST

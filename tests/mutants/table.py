@@ -697,7 +697,7 @@ MUTANTS = [
        "    if (t->level > rate * MILLI && !MUTANT(BUCKET_OVERFLOWS))")]),
     ("SEAT_STAYS",
      "a connection that has ended counts on for its project",
-     "unit/api/quota_test: a_connection_has_one_seat_and_gives_it_back",
+     "unit/api/quota_test: a_connection_counts_once_until_it_ends",
      [("api/quota.c",
        "    t->connections--;",
        "    t->connections -= !MUTANT(SEAT_STAYS);")]),

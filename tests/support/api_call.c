@@ -60,7 +60,7 @@ api_call_bytes(struct api_caller *c, enum method method, struct bytes target,
                           .body = body,
                           .body_too_large = c->body_too_large,
                           .now_ms = c->now_ms,
-                          .seat = c->seat,
+                          .connection = c->connection,
                           .arena = &c->arena};
 
     if (mark != NULL) {

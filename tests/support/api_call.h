@@ -23,7 +23,7 @@ struct api_caller {
     const struct clock *clock;             /* what shows that instead; NULL: none */
     const char *headers[API_HEADER_COUNT]; /* sent with each call; NULL: not sent */
     bool body_too_large;                   /* pretend that the body was not kept */
-    struct api_seat *seat;                 /* of the connection it comes over, or NULL */
+    struct api_connection *connection;     /* through which it comes, or NULL */
     enum api_listener listener;            /* of the connection */
     const struct certificate *certificate; /* shown with each call; NULL: none */
     struct arena arena;                    /* the last call's, until the next */

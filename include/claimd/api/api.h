@@ -118,7 +118,7 @@ struct waiting {
 };
 
 /* Counts a connection for its project. Zero at first. See api_connection_closed(). */
-struct api_seat {
+struct api_connection {
     struct api_tenant *tenant; /* private to the API; NULL: not counted */
 };
 
@@ -144,7 +144,7 @@ struct request {
     struct progress progress;  /* zero before the first call */
     struct waiting *waiting;   /* borrowed; NULL: it must not wait */
     struct access_proof proof; /* zero before the first call */
-    struct api_seat *seat;     /* borrowed, of the connection; NULL: it does not count */
+    struct api_connection *connection; /* borrowed; NULL: it does not count */
 };
 
 /* The method of this name (case matters). METHOD_OTHER for an unknown name. */
@@ -246,7 +246,7 @@ void api_free(struct api *api);
 void api_limit(struct api *api, const struct api_project_limits *limits);
 
 /* A connection has ended, and does not count for its project any more. */
-void api_connection_closed(const struct api *api, struct api_seat *seat);
+void api_connection_closed(const struct api *api, struct api_connection *connection);
 
 enum api_next {
     API_SEND, /* the response is complete */

@@ -31,9 +31,9 @@ set(const struct api_project_limits limits)
 }
 
 static enum status
-admit(const char *project, int64_t now_ms, struct api_seat *seat)
+admit(const char *project, int64_t now_ms, struct api_connection *connection)
 {
-    return quotas_admit(quotas, bytes_str(project), now_ms, seat);
+    return quotas_admit(quotas, bytes_str(project), now_ms, connection);
 }
 
 /* How many requests in a row are let in. */
@@ -51,15 +51,15 @@ TEST_CASE("quota", .setup = open_quotas, .teardown = close_quotas);
 
 START_TEST(without_limits_nothing_is_remembered)
 {
-    struct api_seat seat = {NULL};
+    struct api_connection connection = {NULL};
     struct api_tenant *tenant;
 
-    ck_assert_int_eq(admit("p", NOW_MS, &seat), ST_OK);
-    ck_assert_ptr_null(seat.tenant);
+    ck_assert_int_eq(admit("p", NOW_MS, &connection), ST_OK);
+    ck_assert_ptr_null(connection.tenant);
     ck_assert_int_eq(quotas_wait_begin(quotas, bytes_str("p"), NOW_MS, &tenant), ST_OK);
     ck_assert_ptr_null(tenant);
     quotas_wait_end(tenant);
-    quotas_disconnect(&seat);
+    quotas_disconnect(&connection);
     ck_assert_uint_eq(quotas_tenants(quotas), 0);
 }
 END_TEST
@@ -99,24 +99,25 @@ START_TEST(another_rate_counts_at_once)
 }
 END_TEST
 
-START_TEST(a_connection_has_one_seat_and_gives_it_back)
+START_TEST(a_connection_counts_once_until_it_ends)
 {
-    struct api_seat seats[3] = {{NULL}};
+    struct api_connection connections[3] = {{NULL}};
 
     set((struct api_project_limits){.connections = 2});
     for (int i = 0; i < 10; i++) {
-        ck_assert_int_eq(admit("p", NOW_MS, &seats[0]), ST_OK);
-        ck_assert_int_eq(admit("p", NOW_MS, &seats[1]), ST_OK);
+        ck_assert_int_eq(admit("p", NOW_MS, &connections[0]), ST_OK);
+        ck_assert_int_eq(admit("p", NOW_MS, &connections[1]), ST_OK);
     }
-    ck_assert_int_eq(admit("p", NOW_MS, &seats[2]), ST_PROJECT_CONNECTIONS);
-    ck_assert_ptr_null(seats[2].tenant);
-    ck_assert_int_eq(admit("other", NOW_MS, &seats[2]), ST_OK);
-    quotas_disconnect(&seats[0]);
-    quotas_disconnect(&seats[0]);
-    ck_assert_int_eq(admit("p", NOW_MS, &seats[2]), ST_OK); /* and leaves the other one */
-    ck_assert_int_eq(admit("other", NOW_MS, &seats[0]), ST_OK);
+    ck_assert_int_eq(admit("p", NOW_MS, &connections[2]), ST_PROJECT_CONNECTIONS);
+    ck_assert_ptr_null(connections[2].tenant);
+    ck_assert_int_eq(admit("other", NOW_MS, &connections[2]), ST_OK);
+    quotas_disconnect(&connections[0]);
+    quotas_disconnect(&connections[0]);
+    ck_assert_int_eq(admit("p", NOW_MS, &connections[2]),
+                     ST_OK); /* and leaves the other one */
+    ck_assert_int_eq(admit("other", NOW_MS, &connections[0]), ST_OK);
     for (int i = 0; i < 3; i++)
-        quotas_disconnect(&seats[i]);
+        quotas_disconnect(&connections[i]);
 }
 END_TEST
 
@@ -141,11 +142,11 @@ END_TEST
 START_TEST(who_has_nothing_is_forgotten)
 {
     enum { CROWD = 5000 };
-    struct api_seat seat = {NULL};
+    struct api_connection connection = {NULL};
     char name[16];
 
     set((struct api_project_limits){.requests_per_second = 10, .connections = 1});
-    ck_assert_int_eq(admit("stays", NOW_MS, &seat), ST_OK);
+    ck_assert_int_eq(admit("stays", NOW_MS, &connection), ST_OK);
     for (int i = 0; i < CROWD; i++) {
         (void)snprintf(name, sizeof(name), "p%d", i);
         ck_assert_int_eq(admit(name, NOW_MS + 10 * i, NULL), ST_OK);
@@ -153,12 +154,12 @@ START_TEST(who_has_nothing_is_forgotten)
     ck_assert_uint_lt(quotas_tenants(quotas), 300); /* of the last second, and some */
     ck_assert_int_eq(admit("stays", NOW_MS + 10 * CROWD, NULL), ST_OK);
     {
-        struct api_seat other = {NULL};
+        struct api_connection other = {NULL};
 
         ck_assert_int_eq(admit("stays", NOW_MS + 10 * CROWD, &other),
                          ST_PROJECT_CONNECTIONS);
     }
-    quotas_disconnect(&seat);
+    quotas_disconnect(&connection);
 }
 END_TEST
 
