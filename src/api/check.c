@@ -178,7 +178,7 @@ check_origin(struct context *ctx)
 static enum status
 refuse_access(struct context *ctx, enum status st)
 {
-    ctx->why = ctx->access_why;
+    *ctx->why = *ctx->access_why;
     return st;
 }
 
@@ -201,8 +201,8 @@ check_access(struct context *ctx)
 
     if (st != ST_OK)
         return st;
-    reason_init(&ctx->access_why);
-    st = access_ask(ctx->access, &request, ctx->req->arena, &caller, &ctx->access_why);
+    reason_init(ctx->access_why);
+    st = access_ask(ctx->access, &request, ctx->req->arena, &caller, ctx->access_why);
     if (st != ST_OK && st != ST_FORBIDDEN && st != ST_MISSING_PROJECT)
         return refuse_access(ctx, st);
     ctx->access_status = st;

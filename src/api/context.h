@@ -47,13 +47,13 @@ struct context {
     bool is_signed;             /* a signature admits the request */
     struct bytes token_project; /* the project of the caller's token; absent: none */
     enum status access_status;  /* refuses the request in check_project() */
-    struct reason access_why;   /* of access_status */
+    struct reason *access_why;  /* of access_status */
     struct store_queue queue;   /* the project, and the name if the path has one */
     struct bytes id;            /* of the message, claim or subscription in the path */
     struct query query;
     uint64_t client;     /* the number of the Client-ID; 0: none was sent */
     struct bytes detail; /* the text of a refusal; may be absent */
-    struct reason why;   /* the same from a decoder; empty: none */
+    struct reason *why;  /* the same from a decoder; empty: none */
     bool bare_errors;    /* errors have no document */
     bool uncounted;      /* the refusal does not count as one of a quota */
 };

@@ -117,7 +117,8 @@ resource_matches(const struct resource *r, const struct path *path)
 {
     if (r->depth != path->depth)
         return false;
-    for (size_t i = 0; i < r->depth; i++)
+    /* The last word first, because most resources begin with the same words. */
+    for (size_t i = r->depth; i-- > 0;)
         if (bytes_present(r->words[i]) && !bytes_equal(r->words[i], path->segments[i]))
             return false;
     return true;
@@ -424,8 +425,8 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
         quotas_count(api->quotas, st);
     if (st == ST_OK && res->body.failed)
         st = ST_NO_MEMORY;
-    if (!bytes_present(ctx->detail) && ctx->why.text[0] != '\0')
-        ctx->detail = bytes_str(ctx->why.text);
+    if (!bytes_present(ctx->detail) && ctx->why->text[0] != '\0')
+        ctx->detail = bytes_str(ctx->why->text);
     if (st != ST_OK && ctx->bare_errors)
         problem_write_bare(res, st);
     else if (st != ST_OK)

@@ -127,6 +127,7 @@ api_may_block(const struct api *api, const struct request *req)
 enum api_next
 api_handle(const struct api *api, struct request *req, struct response *res)
 {
+    struct reason why, access_why; /* outside of ctx, which is cleared for each request */
     struct context ctx = {.steps = api->steps,
                           .limits = &api->config.limits,
                           .store = api->config.store,
@@ -145,8 +146,12 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .proof = &req->proof,
                           .op = {.now_ms = req->now_ms, .flush_later = true},
                           .path = req->path,
+                          .access_why = &access_why,
+                          .why = &why,
                           .res = res};
 
+    reason_init(&why);
+    reason_init(&access_why);
     return api->steps->handle(api, req, &ctx);
 }
 

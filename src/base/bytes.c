@@ -216,13 +216,18 @@ bool
 hex_read(struct bytes b, uint64_t *out)
 {
     char text[16];
+    const char *digits = text;
     uint32_t high, low;
 
     if (b.len == 0 || b.len > sizeof(text))
         return false;
-    memset(text, '0', sizeof(text));
-    memcpy(text + sizeof(text) - b.len, b.data, b.len);
-    if (!read_eight(text, 0, &high) || !read_eight(text + 8, 0, &low))
+    if (b.len == sizeof(text)) {
+        digits = b.data;
+    } else {
+        memset(text, '0', sizeof(text));
+        memcpy(text + sizeof(text) - b.len, b.data, b.len);
+    }
+    if (!read_eight(digits, 0, &high) || !read_eight(digits + 8, 0, &low))
         return false;
     *out = (uint64_t)high << 32 | low;
     return true;

@@ -26,14 +26,14 @@ ident_write(struct store_id *out, struct ident id)
 bool
 ident_read(struct bytes text, struct ident *out)
 {
-    uint64_t high, low;
+    uint64_t upper, low; /* 16 digits each, the fastest number: 8 digits are in both */
 
     if (text.len != IDENT_DIGITS || text.data[0] < 'a')
         return false;
-    if (!hex_read(bytes_of(text.data, 8), &high) ||
+    if (!hex_read(bytes_of(text.data, 16), &upper) ||
         !hex_read(bytes_of(text.data + 8, 16), &low))
         return false;
-    *out = (struct ident){(uint32_t)high, low};
+    *out = (struct ident){(uint32_t)(upper >> 32), low};
     return true;
 }
 

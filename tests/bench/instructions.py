@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 """Instructions of a request, counted by callgrind.
 
-    instructions.py [--functions N] CLAIMD... [-- OPTION...]
+    instructions.py [--functions N] PROGRAM... [-- OPTION...]
 
-Each program serves with one worker, without a log, and the options. A cycle posts, claims and
-deletes one message, then ten messages, on one connection. The figures are the difference between
-a run of 600 cycles and one of 100: the start does not count. A cycle has three requests. Bytes that
-memset() clears count as one instruction each. Needs valgrind.
+A program is claimd or floor_mhd. claimd serves with one worker, without a log, and with the
+options. A cycle posts, claims and deletes one message, then ten messages, on one connection. The
+figures are the difference between a run of 600 cycles and one of 100: the start does not count. A
+cycle has three requests. Bytes that memset() clears count as one instruction each. Needs valgrind.
 
     --functions N   print the N functions with most instructions of a request, without those
                     that they call
@@ -15,6 +15,7 @@ memset() clears count as one instruction each. Needs valgrind.
 import argparse
 import http.client
 import json
+import os
 import re
 import subprocess
 import sys
@@ -47,12 +48,18 @@ def cycle(connection, count):
     ask(connection, "DELETE", "/v2/queues/q/messages?ids=%s&claim_ids=%s" % (ids, claim_id))
 
 
+def command(program, options, count):
+    if os.path.basename(program) == "floor_mhd":
+        return [program, "127.0.0.1:0", str(count)]
+    return [program, "--listen", "127.0.0.1:0", "--workers", "1", "--log-level", "error", *options]
+
+
 def run(program, options, count, cycles):
     """Instructions of a whole run, by function."""
     with tempfile.NamedTemporaryFile() as out:
         server = subprocess.Popen(
-            ["valgrind", "--tool=callgrind", "--callgrind-out-file=" + out.name, program,
-             "--listen", "127.0.0.1:0", "--workers", "1", "--log-level", "error", *options],
+            ["valgrind", "--tool=callgrind", "--callgrind-out-file=" + out.name,
+             *command(program, options, count)],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         port = int(server.stdout.readline().rpartition(":")[2])
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)

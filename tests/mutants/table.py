@@ -621,10 +621,10 @@ MUTANTS = [
      "while Keystone does not answer, the headers are believed",
      "api/access_test: no_route_lets_anybody_in_while_keystone_does_not_answer",
      [("api/check.c",
-       "    reason_init(&ctx->access_why);\n    st = access_ask(ctx->access, &request, "
-       "ctx->req->arena, &caller, &ctx->access_why);\n",
-       "    reason_init(&ctx->access_why);\n    st = access_ask(ctx->access, &request, "
-       "ctx->req->arena, &caller, &ctx->access_why);\n"
+       "    reason_init(ctx->access_why);\n    st = access_ask(ctx->access, &request, "
+       "ctx->req->arena, &caller, ctx->access_why);\n",
+       "    reason_init(ctx->access_why);\n    st = access_ask(ctx->access, &request, "
+       "ctx->req->arena, &caller, ctx->access_why);\n"
        "    if (MUTANT(KEYSTONE_FAILS_OPEN) && st == ST_UNAVAILABLE)\n"
        "        return ST_OK;\n")]),
     ("KEYSTONE_BELIEVED_FOR_EVER",

@@ -53,7 +53,8 @@ bytes_equal(struct bytes a, struct bytes b)
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
-static inline bool
+/* Always inline, so that the length of a literal is a constant. */
+__attribute__((always_inline)) static inline bool
 bytes_equal_str(struct bytes a, const char *text)
 {
     return bytes_equal(a, bytes_str(text));

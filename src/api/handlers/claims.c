@@ -156,7 +156,7 @@ read_terms(struct context *ctx, enum terms_form form, struct decoded_terms *out)
 {
     enum status st = context_read_body(ctx);
 
-    return st == ST_OK ? decode_terms(ctx->req->body, form, ctx->limits, out, &ctx->why)
+    return st == ST_OK ? decode_terms(ctx->req->body, form, ctx->limits, out, ctx->why)
                        : st;
 }
 

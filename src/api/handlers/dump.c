@@ -45,7 +45,7 @@ handle_load(struct context *ctx)
                                        .mem = ctx->mem,
                                        .arena = ctx->req->arena,
                                        .now_ms = ctx->op.now_ms,
-                                       .why = &ctx->why}};
+                                       .why = ctx->why}};
     enum status st = context_read_bool(ctx, "replace", &l.replace);
 
     if (st != ST_OK)
@@ -61,7 +61,7 @@ handle_load(struct context *ctx)
     if (st == ST_OK)
         st = load_apply(&l);
     if (st != ST_OK)
-        return ctx->why.text[0] == '\0' ? st : load_refusal(st);
+        return ctx->why->text[0] == '\0' ? st : load_refusal(st);
     buf_printf(&ctx->res->body,
                "{\"queues\":%" PRIu64 ",\"messages\":%" PRIu64
                ",\"subscriptions\":%" PRIu64 "}",

@@ -222,7 +222,7 @@ log_in(struct context *ctx, read_fn *read, enum part part)
     enum status st = json_tree_read(ctx->req->body, &document);
 
     if (st == ST_BAD_BODY)
-        return json_tree_refuse(ctx->req->body, &ctx->why);
+        return json_tree_refuse(ctx->req->body, ctx->why);
     if (st != ST_OK)
         return st;
     read(json_object_get(document, "auth"), &login);

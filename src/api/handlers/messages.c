@@ -177,7 +177,7 @@ handle_message_post(struct context *ctx)
     if (atomic_load_explicit(&ctx->condition->closed, memory_order_relaxed))
         return context_refuse(ctx, ST_UNAVAILABLE,
                               "the server is in maintenance and accepts no posts");
-    st = decode_post(req->body, v->post, ctx->limits, req->arena, &decoded, &ctx->why);
+    st = decode_post(req->body, v->post, ctx->limits, req->arena, &decoded, ctx->why);
     if (st != ST_OK) { /* the limit of the queue has priority */
         const int64_t max = post_limit(ctx);
 

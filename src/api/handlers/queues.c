@@ -24,8 +24,7 @@ read_metadata(struct context *ctx, struct store_metadata *out)
     enum status st = context_read_body(ctx);
 
     if (st == ST_OK)
-        st =
-            metadata_decode(ctx->req->body, ctx->limits, ctx->req->arena, out, &ctx->why);
+        st = metadata_decode(ctx->req->body, ctx->limits, ctx->req->arena, out, ctx->why);
     return st == ST_OK ? encrypt_check(ctx, &out->settings) : st;
 }
 
@@ -100,7 +99,7 @@ patch_once(struct context *ctx, const struct patch *patch)
 
     if (st == ST_OK)
         st = patch_apply(patch, &found.queues[0].metadata, ctx->limits, ctx->req->arena,
-                         &changed, &ctx->why);
+                         &changed, ctx->why);
     if (st == ST_OK && !found.queues[0].metadata.settings.encrypt)
         st = encrypt_check(ctx, &changed.settings);
     if (st == ST_OK) {
@@ -131,7 +130,7 @@ handle_queue_patch(struct context *ctx)
                               received(req->headers[API_HEADER_CONTENT_TYPE]).text);
     if (context_read_body(ctx) != ST_OK)
         return ST_BAD_BODY; /* with another status than other requests */
-    st = patch_read(req->body, ctx->limits, req->arena, &patch, &ctx->why);
+    st = patch_read(req->body, ctx->limits, req->arena, &patch, ctx->why);
     if (st == ST_OK) {
         st = ST_CHANGED;
         for (int i = 0; i < ATTEMPTS && st == ST_CHANGED; i++)
@@ -203,7 +202,7 @@ check_names(struct context *ctx)
     struct json_scan s;
     struct json_scan_name name;
 
-    if (json_fault(ctx->req->body, &ctx->why))
+    if (json_fault(ctx->req->body, ctx->why))
         return ST_BAD_BODY;
     json_scan_begin(&s, ctx->req->body);
     if (!json_scan_enter(&s, SCAN_OBJECT))
@@ -307,7 +306,7 @@ read_purge(struct context *ctx, struct purge *out)
     *out = (struct purge){.messages = body.len == 0, .subscriptions = body.len == 0};
     if (body.len == 0)
         return ST_OK;
-    if (json_fault(body, &ctx->why))
+    if (json_fault(body, ctx->why))
         return ST_BAD_BODY;
     types = json_member(body, "resource_types");
     if (types.kind == SCAN_NONE)

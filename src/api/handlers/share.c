@@ -136,7 +136,7 @@ read_share(struct context *ctx, struct share *out)
     *out = (struct share){.method_count = 0};
     if (st != ST_OK)
         return st;
-    if (json_fault(ctx->req->body, &ctx->why))
+    if (json_fault(ctx->req->body, ctx->why))
         return ST_BAD_BODY;
     if (json_members_read(ctx->req->body, names, MEMBERS, m, &seen) != ST_OK)
         return context_refuse(ctx, ST_BAD_BODY, "the body must be an object");

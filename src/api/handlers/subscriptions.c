@@ -105,7 +105,7 @@ handle_subscription_create(struct context *ctx)
 
     if (st == ST_OK)
         st = decode_subscription(ctx->req->body, ctx->limits, ctx->op.now_ms,
-                                 ctx->req->arena, &draft, &ctx->why);
+                                 ctx->req->arena, &draft, ctx->why);
     if (st != ST_OK)
         return st;
     st = response_add_location(ctx, tail, BYTES_NONE);
@@ -127,7 +127,7 @@ handle_subscription_update(struct context *ctx)
 
     if (st == ST_OK)
         st = decode_subscription_change(ctx->req->body, ctx->limits, ctx->op.now_ms,
-                                        ctx->req->arena, &draft, &ctx->why);
+                                        ctx->req->arena, &draft, ctx->why);
     if (st != ST_OK)
         return st;
     location = context_path(ctx, "/subscriptions/", ctx->id);
@@ -165,7 +165,7 @@ handle_subscription_confirm(struct context *ctx)
     enum status st = context_read_body(ctx);
 
     if (st == ST_OK)
-        st = decode_confirmation(ctx->req->body, &confirmed, &ctx->why);
+        st = decode_confirmation(ctx->req->body, &confirmed, ctx->why);
     if (st != ST_OK)
         return st;
     if (item == NULL)

@@ -17,7 +17,7 @@ testapi_read_body(struct context *ctx, json_t **out)
         return st;
     st = json_tree_read(ctx->req->body, out);
     if (st == ST_BAD_BODY)
-        return json_tree_refuse(ctx->req->body, &ctx->why);
+        return json_tree_refuse(ctx->req->body, ctx->why);
     if (st == ST_OK && !json_is_object(*out)) {
         json_decref(*out);
         return context_refuse(ctx, ST_BAD_BODY, "the body must be an object");

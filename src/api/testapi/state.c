@@ -67,7 +67,7 @@ replace_state(struct context *ctx)
                                        .now_ms = ctx->op.now_ms,
                                        .project = project,
                                        .only = bytes_present(project),
-                                       .why = &ctx->why}};
+                                       .why = ctx->why}};
     enum status st;
 
     st = load_read(&l, ctx->req->body);
@@ -76,7 +76,7 @@ replace_state(struct context *ctx)
     if (st == ST_OK)
         st = state_replace(&l, project);
     if (st != ST_OK)
-        return ctx->why.text[0] == '\0' ? st : load_refusal(st);
+        return ctx->why->text[0] == '\0' ? st : load_refusal(st);
     return response_empty(ctx, 204);
 }
 

@@ -29,20 +29,16 @@ decode_into(char *to, struct bytes text, bool plus_is_space)
 struct bytes
 query_decode(struct bytes text, bool plus_is_space, struct arena *arena)
 {
-    char *copy = arena_alloc(arena, text.len + 1);
-    size_t len;
+    char *copy;
 
-    if (copy == NULL)
-        return BYTES_NONE;
-    if (text.len > 0 && memchr(text.data, '%', text.len) == NULL &&
-        (!plus_is_space || memchr(text.data, '+', text.len) == NULL)) {
-        memcpy(copy, text.data, text.len);
-        len = text.len;
-    } else {
-        len = decode_into(copy, text, plus_is_space);
-    }
-    copy[len] = '\0';
-    return bytes_of(copy, len);
+    if (text.len == 0)
+        return bytes_str("");
+    if (memchr(text.data, '%', text.len) == NULL &&
+        (!plus_is_space || memchr(text.data, '+', text.len) == NULL))
+        return text;
+    copy = arena_alloc(arena, text.len);
+    return copy == NULL ? BYTES_NONE
+                        : bytes_of(copy, decode_into(copy, text, plus_is_space));
 }
 
 enum status

@@ -54,7 +54,7 @@ query_limit(const struct query *q, const char *name, int64_t max, size_t *out);
 enum status query_list(const struct query *q, const char *name, bool cut, size_t max,
                        struct arena *arena, struct bytes **items, size_t *count);
 
-/* Decodes percent-encoding into a copy with a NUL. Absent without memory. */
+/* Decodes percent-encoding. Returns `text` itself if it has none. Absent without memory. */
 struct bytes query_decode(struct bytes text, bool plus_is_space, struct arena *arena);
 
 /* ------------------------------------------------------------------ filters of a listing */

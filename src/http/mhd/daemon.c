@@ -145,7 +145,7 @@ mhd_open(const struct mhd_config *config, struct mhd **out)
     m->no_memory = mhd_make_refusal(REFUSAL_NO_MEMORY, true, NULL);
     m->capacity = mhd_daemons(server, server->max_connections);
     m->daemons = mem_calloc(server->mem, m->capacity, sizeof(*m->daemons));
-    if (m->no_memory == NULL || m->daemons == NULL)
+    if (m->no_memory == NULL || !mhd_make_empty(m) || m->daemons == NULL)
         st = ST_NO_MEMORY;
     while (st == ST_OK && m->count < initial_daemons(server))
         st = daemon_open(m, m->count > 0);
@@ -191,6 +191,8 @@ mhd_close(struct mhd *m)
         daemon_close(&m->daemons[--m->count]);
     if (m->no_memory != NULL)
         MHD_destroy_response(m->no_memory);
+    if (m->empty != NULL)
+        MHD_destroy_response(m->empty);
     mem_free(mem, m->daemons);
     mem_free(mem, m);
 }

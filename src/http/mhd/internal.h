@@ -30,9 +30,11 @@ struct mhd {
     struct mhd_daemon *daemons; /* owned; the first `count` are open */
     size_t count, capacity;
     struct MHD_Response *no_memory; /* owned; a prepared response */
-    size_t block;                   /* memory of a connection */
-    struct conn *adding;            /* within MHD_add_connection() */
-    bool called;                    /* the daemon that runs has called a callback */
+    struct MHD_Response *empty; /* owned; for all responses without a body or headers */
+    char *empty_id;             /* borrowed; the value of its X-Request-ID */
+    size_t block;               /* memory of a connection */
+    struct conn *adding;        /* within MHD_add_connection() */
+    bool called;                /* the daemon that runs has called a callback */
     struct list pending_suspend, chunked, ended, tls_pending, tls_handshaking;
 };
 
@@ -92,6 +94,9 @@ bool head_space_suffices(size_t block, const struct head_use *use);
 
 /* Makes the response of a refusal. id: may be NULL. NULL without memory. */
 struct MHD_Response *mhd_make_refusal(enum refusal which, bool closing, const char *id);
+
+/* Makes m->empty. False without memory. */
+bool mhd_make_empty(struct mhd *m);
 
 /* Refuses past libmicrohttpd, which must then close. With TLS the client gets no response. */
 void mhd_refuse_past(struct exchange *ex, enum refusal which);

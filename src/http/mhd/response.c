@@ -41,21 +41,52 @@ add_headers(struct MHD_Response *mr, const struct response *res, const char *id,
     return add_header(mr, "X-Request-ID", id);
 }
 
-/* Queues mr and drops the reference to it. */
 static bool
 queue_response(struct exchange *ex, struct MHD_Response *mr, int code, size_t len)
 {
-    enum MHD_Result ok;
-
     ENSURE(ex->state != EXCHANGE_RESPONDED && !ex->conn->mhd.suspended);
-    ok = MHD_queue_response(ex->conn->mhd.connection, (unsigned)code, mr);
-    MHD_destroy_response(mr);
-    if (ok == MHD_NO)
+    if (MHD_queue_response(ex->conn->mhd.connection, (unsigned)code, mr) == MHD_NO)
         return false;
     ex->state = EXCHANGE_RESPONDED;
     ex->code = code;
     ex->sent = len;
     return true;
+}
+
+/* Queues mr and drops the reference to it. */
+static bool
+queue_once(struct exchange *ex, struct MHD_Response *mr, int code, size_t len)
+{
+    bool ok = queue_response(ex, mr, code, len);
+
+    MHD_destroy_response(mr);
+    return ok;
+}
+
+bool
+mhd_make_empty(struct mhd *m)
+{
+    static const char id[REQUEST_ID_CAP] = "0000000000000000000000";
+
+    m->empty = borrow_body(bytes_str(""));
+    if (m->empty == NULL || !add_header(m->empty, "X-Request-ID", id))
+        return false;
+    m->empty_id = (char *)(uintptr_t)MHD_get_response_header(m->empty, "X-Request-ID");
+    return true;
+}
+
+/*
+ * Queues the response that all requests share. Only the request id differs, and all ids have the
+ * same length. libmicrohttpd copies the head when the callback that queues the response returns,
+ * before it calls another one. So the id may change with each request.
+ */
+static bool
+queue_empty(struct exchange *ex)
+{
+    const struct mhd *m = mhd_of(ex->conn);
+
+    memcpy(m->empty_id, ex->id, REQUEST_ID_CAP);
+    return queue_response(ex, m->empty, ex->response.code, 0);
 }
 
 /* For MHD_create_response_from_callback(). */
@@ -76,6 +107,8 @@ mhd_respond(struct exchange *ex, bool closing, const struct mhd_pieces *pieces)
     struct bytes body = bodiless(res->code) ? bytes_str("") : buf_view(&res->body);
     struct MHD_Response *mr;
 
+    if (res->code == MHD_HTTP_NO_CONTENT && res->header_count == 0 && !closing)
+        return queue_empty(ex);
     if (pieces != NULL)
         ex->conn->mhd.pieces = *pieces;
     mr = pieces == NULL ? borrow_body(body)
@@ -87,8 +120,8 @@ mhd_respond(struct exchange *ex, bool closing, const struct mhd_pieces *pieces)
         MHD_destroy_response(mr);
         return false;
     }
-    return queue_response(ex, mr, res->code,
-                          ex->request.method == METHOD_HEAD ? 0 : body.len);
+    return queue_once(ex, mr, res->code,
+                      ex->request.method == METHOD_HEAD ? 0 : body.len);
 }
 
 /* ------------------------------------------------------------------ refusals */
@@ -188,8 +221,7 @@ mhd_refuse(struct mhd *m, struct conn *c, enum refusal which, bool closing)
         return false;
     }
     mr = ex == NULL ? NULL : mhd_make_refusal(which, closing, ex->id);
-    if (mr != NULL &&
-        queue_response(ex, mr, rows[which].code, strlen(rows[which].document)))
+    if (mr != NULL && queue_once(ex, mr, rows[which].code, strlen(rows[which].document)))
         return true;
     if (ex != NULL)
         ex->code = rows[REFUSAL_NO_MEMORY].code;

@@ -1117,6 +1117,37 @@ START_TEST(many_are_answered_at_once)
 }
 END_TEST
 
+/* All responses without a body share one response of libmicrohttpd. */
+START_TEST(each_response_without_a_body_has_its_own_request_id)
+{
+    enum { CROWD = 10, ID = 22 };
+    struct server_fixture f;
+    char ids[2 * CROWD][ID + 1];
+    int fds[CROWD];
+
+    open_blocking(&f, 0, 0);
+    slow_store_shut(f.store);
+    for (int i = 0; i < CROWD; i++)
+        fds[i] = begin(&f, DELETION DELETION);
+    slow_store_await(f.store, 4);
+    slow_store_unshut(f.store);
+    for (int i = 0; i < 2 * CROWD; i++) {
+        struct answer a = hear(fds[i / 2]);
+        const char *at = strstr(a.head, "X-Request-ID: ");
+
+        ck_assert_int_eq(a.code, 204);
+        ck_assert_ptr_nonnull(at);
+        ck_assert_int_eq(sscanf(at, "X-Request-ID: %22s\r\n", ids[i]), 1);
+        ck_assert_uint_eq(strlen(ids[i]), ID);
+        for (int k = 0; k < i; k++)
+            ck_assert_str_ne(ids[k], ids[i]);
+    }
+    for (int i = 0; i < CROWD; i++)
+        (void)close(fds[i]);
+    server_fixture_close(&f);
+}
+END_TEST
+
 START_TEST(a_request_that_waits_for_the_store_needs_no_thread)
 {
     enum { CROWD = 100 };
