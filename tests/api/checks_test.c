@@ -21,7 +21,7 @@ ck_header(struct api_fixture *f, enum api_header header, const char *value,
 
 TEST_CASE("headers");
 
-START_TEST(a_client_id_is_a_uuid_in_any_spelling)
+API_TEST(a_client_id_is_a_uuid_in_any_spelling)
 {
     static const struct {
         const char *value;
@@ -39,35 +39,26 @@ START_TEST(a_client_id_is_a_uuid_in_any_spelling)
     };
     static const char *const targets[] = {"/v2/queues", "/v2/queues/q/messages",
                                           "/v1.1/queues", "/v2/"};
-    struct api_fixture f;
 
-    api_fixture_open(&f);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         for (size_t k = 0; k < sizeof(targets) / sizeof(targets[0]); k++)
-            ck_header(&f, CLIENT, cases[i].value, "GET", targets[k], cases[i].code,
+            ck_header(f, CLIENT, cases[i].value, "GET", targets[k], cases[i].code,
                       cases[i].title);
-    api_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(v1_needs_a_client_id_only_to_post_and_to_list_messages)
+API_TEST(v1_needs_a_client_id_only_to_post_and_to_list_messages)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_header(&f, CLIENT, NULL, "POST", "/v1/queues/q/messages", 400,
+    ck_header(f, CLIENT, NULL, "POST", "/v1/queues/q/messages", 400,
               "Missing header value");
-    ck_header(&f, CLIENT, NULL, "GET", "/v1/queues/q/messages", 400,
+    ck_header(f, CLIENT, NULL, "GET", "/v1/queues/q/messages", 400,
               "Missing header value");
-    ck_header(&f, CLIENT, NULL, "GET", "/v1/queues", 204, NULL);
-    ck_header(&f, CLIENT, NULL, "GET", "/v1/queues/q/messages/x", 404, "Not found");
-    ck_header(&f, CLIENT, NULL, "DELETE", "/v1/queues/q/claims/x", 204, NULL);
-    ck_header(&f, CLIENT, NULL, "PATCH", "/v1/queues/q/messages", 405, NULL);
-    ck_header(&f, CLIENT, "x", "GET", "/v1/queues", 400, "Wrong UUID value");
-    ck_header(&f, CLIENT, "", "GET", "/v1/health", 400, "Wrong UUID value");
-    api_fixture_close(&f);
+    ck_header(f, CLIENT, NULL, "GET", "/v1/queues", 204, NULL);
+    ck_header(f, CLIENT, NULL, "GET", "/v1/queues/q/messages/x", 404, "Not found");
+    ck_header(f, CLIENT, NULL, "DELETE", "/v1/queues/q/claims/x", 204, NULL);
+    ck_header(f, CLIENT, NULL, "PATCH", "/v1/queues/q/messages", 405, NULL);
+    ck_header(f, CLIENT, "x", "GET", "/v1/queues", 400, "Wrong UUID value");
+    ck_header(f, CLIENT, "", "GET", "/v1/health", 400, "Wrong UUID value");
 }
-END_TEST
 
 START_TEST(a_project_is_required_and_any_text_of_256_characters)
 {
@@ -96,19 +87,14 @@ START_TEST(a_project_is_required_and_any_text_of_256_characters)
 }
 END_TEST
 
-START_TEST(v1_without_a_project_has_queues_of_its_own)
+API_TEST(v1_without_a_project_has_queues_of_its_own)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_header(&f, PROJECT, NULL, "PUT", "/v1/queues/q", 201, NULL);
-    ck_header(&f, PROJECT, NULL, "HEAD", "/v1/queues/q", 204, NULL);
-    ck_header(&f, PROJECT, "480924", "HEAD", "/v1/queues/q", 404, NULL);
-    api_fixture_close(&f);
+    ck_header(f, PROJECT, NULL, "PUT", "/v1/queues/q", 201, NULL);
+    ck_header(f, PROJECT, NULL, "HEAD", "/v1/queues/q", 204, NULL);
+    ck_header(f, PROJECT, "480924", "HEAD", "/v1/queues/q", 404, NULL);
 }
-END_TEST
 
-START_TEST(accept_must_allow_json)
+API_TEST(accept_must_allow_json)
 {
     static const struct {
         const char *value;
@@ -122,21 +108,17 @@ START_TEST(accept_must_allow_json)
         {"text/html", 406},
         {"application/json;q=0", 406},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        ck_header(&f, API_HEADER_ACCEPT, cases[i].value, "GET", "/v2/queues",
+        ck_header(f, API_HEADER_ACCEPT, cases[i].value, "GET", "/v2/queues",
                   cases[i].code, NULL);
-    f.c.headers[API_HEADER_ACCEPT] = "text/html";
-    ck_api(&f, "GET", "/v2/queues", NULL, 406, NULL);
-    ck_assert_str_eq(api_answer(&f.c), "");
-    ck_assert_uint_eq(f.c.res.header_count, 0);
-    api_fixture_close(&f);
+    f->c.headers[API_HEADER_ACCEPT] = "text/html";
+    ck_api(f, "GET", "/v2/queues", NULL, 406, NULL);
+    ck_assert_str_eq(api_answer(&f->c), "");
+    ck_assert_uint_eq(f->c.res.header_count, 0);
 }
-END_TEST
 
-START_TEST(form_data_is_refused_if_there_is_a_body)
+API_TEST(form_data_is_refused_if_there_is_a_body)
 {
     static const struct {
         const char *type, *body;
@@ -148,73 +130,60 @@ START_TEST(form_data_is_refused_if_there_is_a_body)
         {"application/x-www-form-urlencoded; charset=utf-8", "{}", 204},
         {"text/plain", "{}", 204},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        f.c.headers[API_HEADER_CONTENT_TYPE] = cases[i].type;
-        ck_api(&f, "PUT", "/v2/queues/q", cases[i].body, cases[i].code,
+        f->c.headers[API_HEADER_CONTENT_TYPE] = cases[i].type;
+        ck_api(f, "PUT", "/v2/queues/q", cases[i].body, cases[i].code,
                cases[i].code == 400 ? "Invalid Content-Type" : NULL);
     }
-    api_fixture_close(&f);
 }
-END_TEST
 
 TEST_CASE("order");
 
 /* Everything is wrong; each mended, the next check speaks. */
-START_TEST(checks_come_in_the_order_of_the_contract)
+API_TEST(checks_come_in_the_order_of_the_contract)
 {
-    struct api_fixture f;
     const char *bad = "/v2/queues/a%20b/messages?limit=x";
 
-    api_fixture_open(&f);
-    f.c.headers[API_HEADER_CONTENT_TYPE] = "application/x-www-form-urlencoded";
-    f.c.headers[API_HEADER_ACCEPT] = "text/html";
-    f.c.headers[CLIENT] = NULL;
-    f.c.headers[PROJECT] = "";
-    f.c.headers[API_HEADER_URL_SIGNATURE] = "x";
-    ck_api(&f, "PUT", bad, "{", 404, "404 Not Found");
-    f.c.headers[API_HEADER_URL_SIGNATURE] = NULL;
-    ck_api(&f, "PUT", bad, "{", 400, "Invalid Content-Type");
-    f.c.headers[API_HEADER_CONTENT_TYPE] = "application/json";
-    ck_api(&f, "PUT", bad, "{", 406, NULL);
-    f.c.headers[API_HEADER_ACCEPT] = "*/*";
-    ck_api(&f, "PUT", bad, "{", 400, "Missing header value");
-    f.c.headers[CLIENT] = API_CALL_CLIENT;
-    ck_api(&f, "PUT", bad, "{", 400, "Empty project header not allowed");
-    f.c.headers[PROJECT] = API_CALL_PROJECT;
-    ck_api(&f, "PUT", bad, "{", 400, QI);
-    ck_api(&f, "PUT", "/v2/queues/ab/messages?limit=x", "{", 405, NULL);
-    ck_api(&f, "POST", "/v2/queues/ab/claims?limit=x", "{", 400, "Invalid parameter");
-    ck_api(&f, "POST", "/v2/queues/ab/claims?limit=1", "{", 400, "Invalid request body");
-    api_fixture_close(&f);
+    f->c.headers[API_HEADER_CONTENT_TYPE] = "application/x-www-form-urlencoded";
+    f->c.headers[API_HEADER_ACCEPT] = "text/html";
+    f->c.headers[CLIENT] = NULL;
+    f->c.headers[PROJECT] = "";
+    f->c.headers[API_HEADER_URL_SIGNATURE] = "x";
+    ck_api(f, "PUT", bad, "{", 404, "404 Not Found");
+    f->c.headers[API_HEADER_URL_SIGNATURE] = NULL;
+    ck_api(f, "PUT", bad, "{", 400, "Invalid Content-Type");
+    f->c.headers[API_HEADER_CONTENT_TYPE] = "application/json";
+    ck_api(f, "PUT", bad, "{", 406, NULL);
+    f->c.headers[API_HEADER_ACCEPT] = "*/*";
+    ck_api(f, "PUT", bad, "{", 400, "Missing header value");
+    f->c.headers[CLIENT] = API_CALL_CLIENT;
+    ck_api(f, "PUT", bad, "{", 400, "Empty project header not allowed");
+    f->c.headers[PROJECT] = API_CALL_PROJECT;
+    ck_api(f, "PUT", bad, "{", 400, QI);
+    ck_api(f, "PUT", "/v2/queues/ab/messages?limit=x", "{", 405, NULL);
+    ck_api(f, "POST", "/v2/queues/ab/claims?limit=x", "{", 400, "Invalid parameter");
+    ck_api(f, "POST", "/v2/queues/ab/claims?limit=1", "{", 400, "Invalid request body");
 }
-END_TEST
 
-START_TEST(a_body_that_was_not_kept_is_refused_after_the_other_checks)
+API_TEST(a_body_that_was_not_kept_is_refused_after_the_other_checks)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    f.c.body_too_large = true;
-    ck_api(&f, "POST", "/v2/nonsense", NULL, 404, NULL);
-    ck_api(&f, "PUT", "/v2/queues/q/messages", NULL, 405, NULL);
-    ck_api(&f, "POST", "/v2/queues/a%20b/messages", NULL, 400, QI);
-    ck_api(&f, "POST", "/v2/queues/q/messages", NULL, 400, "Invalid API request");
-    ck_api(&f, "PUT", "/v2/queues/q", NULL, 400, "Invalid API request");
-    ck_api(&f, "POST", "/v2/queues/q/claims", NULL, 400, "Invalid API request");
-    ck_api(&f, "POST", "/v2/queues/q/purge", NULL, 400, "Invalid API request");
-    ck_api(&f, "GET", "/v2/queues/q/messages", NULL, 200, NULL);
-    ck_api(&f, "PUT", "/v1/queues/q", NULL, 201, NULL);
-    f.c.headers[API_HEADER_CONTENT_TYPE] =
+    f->c.body_too_large = true;
+    ck_api(f, "POST", "/v2/nonsense", NULL, 404, NULL);
+    ck_api(f, "PUT", "/v2/queues/q/messages", NULL, 405, NULL);
+    ck_api(f, "POST", "/v2/queues/a%20b/messages", NULL, 400, QI);
+    ck_api(f, "POST", "/v2/queues/q/messages", NULL, 400, "Invalid API request");
+    ck_api(f, "PUT", "/v2/queues/q", NULL, 400, "Invalid API request");
+    ck_api(f, "POST", "/v2/queues/q/claims", NULL, 400, "Invalid API request");
+    ck_api(f, "POST", "/v2/queues/q/purge", NULL, 400, "Invalid API request");
+    ck_api(f, "GET", "/v2/queues/q/messages", NULL, 200, NULL);
+    ck_api(f, "PUT", "/v1/queues/q", NULL, 201, NULL);
+    f->c.headers[API_HEADER_CONTENT_TYPE] =
         "application/openstack-messaging-v2.0-json-patch";
-    ck_api(&f, "PATCH", "/v2/queues/q", NULL, 400, "Invalid request body");
-    f.c.headers[API_HEADER_CONTENT_TYPE] = "application/x-www-form-urlencoded";
-    ck_api(&f, "PUT", "/v2/queues/q", NULL, 400, "Invalid Content-Type");
-    api_fixture_close(&f);
+    ck_api(f, "PATCH", "/v2/queues/q", NULL, 400, "Invalid request body");
+    f->c.headers[API_HEADER_CONTENT_TYPE] = "application/x-www-form-urlencoded";
+    ck_api(f, "PUT", "/v2/queues/q", NULL, 400, "Invalid Content-Type");
 }
-END_TEST
 
 TEST_CASE("client ids");
 
@@ -238,22 +207,17 @@ START_TEST(client_ids_may_be_any_text_of_10_to_36_when_not_strict)
 }
 END_TEST
 
-START_TEST(a_strict_server_says_that_the_client_id_must_be_a_uuid)
+API_TEST(a_strict_server_says_that_the_client_id_must_be_a_uuid)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_header(&f, CLIENT, "worker-001", "GET", "/v2/queues", 400, "Wrong UUID value");
-    ck_assert_str_eq(api_pick(&f, "description"),
+    ck_header(f, CLIENT, "worker-001", "GET", "/v2/queues", 400, "Wrong UUID value");
+    ck_assert_str_eq(api_pick(f, "description"),
                      "the header Client-ID is \"worker-001\". It must be a UUID "
                      "(client_id_uuid_safe)");
-    api_fixture_close(&f);
 }
-END_TEST
 
 TEST_CASE("refusals");
 
-START_TEST(without_tokens_only_a_page_of_the_same_host_may_ask)
+API_TEST(without_tokens_only_a_page_of_the_same_host_may_ask)
 {
     static const struct {
         const char *host, *origin;
@@ -268,20 +232,16 @@ START_TEST(without_tokens_only_a_page_of_the_same_host_may_ask)
         {"null", "null", 403},                     /* from a page without an origin */
         {"", "", 403},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        f.c.headers[API_HEADER_HOST] = cases[i].host;
-        f.c.headers[API_HEADER_ORIGIN] = cases[i].origin;
-        ck_api(&f, "GET", "/v2/queues", NULL, cases[i].code,
+        f->c.headers[API_HEADER_HOST] = cases[i].host;
+        f->c.headers[API_HEADER_ORIGIN] = cases[i].origin;
+        ck_api(f, "GET", "/v2/queues", NULL, cases[i].code,
                cases[i].code == 403 ? "Not authorized" : NULL);
     }
-    api_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(without_keys_no_signature_verifies)
+API_TEST(without_keys_no_signature_verifies)
 {
     static const struct {
         const char *method, *target;
@@ -298,39 +258,30 @@ START_TEST(without_keys_no_signature_verifies)
         {"BREW", "/v2/queues", 405},
     };
     static const char *const signatures[] = {"", "6a63d63242ebd18c3518871dda6fdcb6"};
-    struct api_fixture f;
 
-    api_fixture_open(&f);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         for (size_t k = 0; k < 2; k++) {
-            ck_header(&f, API_HEADER_URL_SIGNATURE, signatures[k], cases[i].method,
+            ck_header(f, API_HEADER_URL_SIGNATURE, signatures[k], cases[i].method,
                       cases[i].target, 404, "404 Not Found");
-            ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"), "URL-Signature"));
+            ck_assert_ptr_nonnull(strstr(api_pick(f, "description"), "URL-Signature"));
         }
-        ck_header(&f, API_HEADER_URL_SIGNATURE, NULL, cases[i].method, cases[i].target,
+        ck_header(f, API_HEADER_URL_SIGNATURE, NULL, cases[i].method, cases[i].target,
                   cases[i].code, NULL);
     }
-    api_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(refusals_explain_themselves)
+API_TEST(refusals_explain_themselves)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "GET", "/v2/queues?limit=21", NULL, 400, "Invalid API request");
-    ck_api_body(&f, "{'title': 'Invalid API request', 'description':"
-                    " 'the parameter limit is \\\"21\\\". It must be an integer between "
-                    "1 and 20 (max_queues_per_page)'}");
-    ck_api(&f, "GET", "/v2/queues?detailed=maybe", NULL, 400, "Invalid parameter");
-    ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"), "detailed"));
-    ck_api(&f, "POST", "/v1/queues/nosuch/messages", "[{\"ttl\":60,\"body\":1}]", 404,
+    ck_api(f, "GET", "/v2/queues?limit=21", NULL, 400, "Invalid API request");
+    ck_api_body(f, "{'title': 'Invalid API request', 'description':"
+                   " 'the parameter limit is \\\"21\\\". It must be an integer between "
+                   "1 and 20 (max_queues_per_page)'}");
+    ck_api(f, "GET", "/v2/queues?detailed=maybe", NULL, 400, "Invalid parameter");
+    ck_assert_ptr_nonnull(strstr(api_pick(f, "description"), "detailed"));
+    ck_api(f, "POST", "/v1/queues/nosuch/messages", "[{\"ttl\":60,\"body\":1}]", 404,
            "Not found");
-    ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"), "nosuch"));
-    api_fixture_close(&f);
+    ck_assert_ptr_nonnull(strstr(api_pick(f, "description"), "nosuch"));
 }
-END_TEST
 
 /* One refusal of a body, or of a query, and why. */
 struct told {
@@ -348,7 +299,7 @@ ck_told(struct api_fixture *f, const struct told *cases, size_t count)
     }
 }
 
-START_TEST(every_cause_has_a_text_of_its_own)
+API_TEST(every_cause_has_a_text_of_its_own)
 {
 #define BV "Invalid API request"
 #define BB "Invalid request body"
@@ -401,15 +352,11 @@ START_TEST(every_cause_has_a_text_of_its_own)
         {"PUT", "/v1/queues/q/metadata", "[]", BB, "the body must be an object"},
         {"PUT", "/v1/queues/q/metadata", NULL, BB, "a body is required"},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    f.c.headers[API_HEADER_CONTENT_TYPE] =
+    f->c.headers[API_HEADER_CONTENT_TYPE] =
         "application/openstack-messaging-v2.0-json-patch";
-    ck_told(&f, cases, sizeof(cases) / sizeof(cases[0]));
-    api_fixture_close(&f);
+    ck_told(f, cases, sizeof(cases) / sizeof(cases[0]));
 }
-END_TEST
 
 /* A value of a megabyte that begins so; owned. */
 static char *
@@ -427,7 +374,7 @@ long_value(const char *before, const char *piece)
     return text;
 }
 
-START_TEST(a_body_too_large_is_told_the_option)
+API_TEST(a_body_too_large_is_told_the_option)
 {
     static const struct told cases[] = {
         {"POST", Q "/messages", NULL, BV,
@@ -439,14 +386,12 @@ START_TEST(a_body_too_large_is_told_the_option)
         {"POST", Q "/claims", NULL, BV,
          "the body is too large. The maximum is 65536 bytes (max_queue_metadata)"},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    f.c.headers[API_HEADER_CONTENT_TYPE] =
+    f->c.headers[API_HEADER_CONTENT_TYPE] =
         "application/openstack-messaging-v2.0-json-patch";
-    f.c.body_too_large = true;
-    ck_told(&f, cases, sizeof(cases) / sizeof(cases[0]));
-    f.c.body_too_large = false;
+    f->c.body_too_large = true;
+    ck_told(f, cases, sizeof(cases) / sizeof(cases[0]));
+    f->c.body_too_large = false;
     {
         char *body = long_value("", " ");
         const struct told one = {
@@ -454,12 +399,10 @@ START_TEST(a_body_too_large_is_told_the_option)
             "the body is 1048576 bytes long. The maximum is 65536 bytes "
             "(max_queue_metadata)"};
 
-        ck_told(&f, &one, 1);
+        ck_told(f, &one, 1);
         free(body);
     }
-    api_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_refusal_shows_a_received_value_short_and_without_control_characters)
 {
@@ -517,19 +460,15 @@ START_TEST(a_refusal_shows_a_received_value_short_and_without_control_characters
 }
 END_TEST
 
-START_TEST(too_many_parameters_are_told_how_many_there_may_be)
+API_TEST(too_many_parameters_are_told_how_many_there_may_be)
 {
     char target[600] = "/v2/queues?";
-    struct api_fixture f;
 
-    api_fixture_open(&f);
     memset(target + strlen(target), '&', 256);
-    ck_api(&f, "GET", target, NULL, 400, "Invalid parameter");
-    ck_assert_str_eq(api_pick(&f, "description"),
+    ck_api(f, "GET", target, NULL, 400, "Invalid parameter");
+    ck_assert_str_eq(api_pick(f, "description"),
                      "the request has more than 256 query parameters");
-    api_fixture_close(&f);
 }
-END_TEST
 #undef LIMIT
 #undef RANGE
 #undef S64

@@ -6,44 +6,34 @@
 #define NF     "Not found"
 #define CLAIMS "/v2/queues/q/claims"
 
-START_TEST(claiming_takes_the_oldest_and_says_where_the_claim_is)
+API_TEST(claiming_takes_the_oldest_and_says_where_the_claim_is)
 {
-    struct api_fixture f;
     const char *a, *b, *claim;
 
-    api_fixture_open(&f);
-    api_post_letters(&f, "q", "abc");
-    a = api_pick_id(&f, "resources.0");
-    b = api_pick_id(&f, "resources.1");
-    ck_api(&f, "POST", CLAIMS "?limit=2", "{\"ttl\":100,\"grace\":60}", 201, NULL);
-    claim = api_answer_header(&f.c, "Location") + strlen(CLAIMS "/");
-    ck_api_body(&f,
-                api_text(&f,
-                         "{'messages': ["
-                         "{'id': '%s', 'href': '/v2/queues/q/messages/%s?claim_id=%s',"
-                         " 'ttl': 300, 'age': 0, 'body': 'a'},"
-                         "{'id': '%s', 'href': '/v2/queues/q/messages/%s?claim_id=%s',"
-                         " 'ttl': 300, 'age': 0, 'body': 'b'}]}",
-                         a, a, claim, b, b, claim));
-    api_fixture_close(&f);
+    api_post_letters(f, "q", "abc");
+    a = api_pick_id(f, "resources.0");
+    b = api_pick_id(f, "resources.1");
+    ck_api(f, "POST", CLAIMS "?limit=2", "{\"ttl\":100,\"grace\":60}", 201, NULL);
+    claim = api_answer_header(&f->c, "Location") + strlen(CLAIMS "/");
+    ck_api_body(f, api_text(f,
+                            "{'messages': ["
+                            "{'id': '%s', 'href': '/v2/queues/q/messages/%s?claim_id=%s',"
+                            " 'ttl': 300, 'age': 0, 'body': 'a'},"
+                            "{'id': '%s', 'href': '/v2/queues/q/messages/%s?claim_id=%s',"
+                            " 'ttl': 300, 'age': 0, 'body': 'b'}]}",
+                            a, a, claim, b, b, claim));
 }
-END_TEST
 
-START_TEST(nothing_to_claim_is_204_and_makes_nothing)
+API_TEST(nothing_to_claim_is_204_and_makes_nothing)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "POST", CLAIMS, NULL, 204, NULL);
-    ck_assert_str_eq(api_answer(&f.c), "");
-    ck_assert_uint_eq(f.c.res.header_count, 0);
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    ck_api_body(&f, "{'queues': [], 'links': []}");
-    api_fixture_close(&f);
+    ck_api(f, "POST", CLAIMS, NULL, 204, NULL);
+    ck_assert_str_eq(api_answer(&f->c), "");
+    ck_assert_uint_eq(f->c.res.header_count, 0);
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
+    ck_api_body(f, "{'queues': [], 'links': []}");
 }
-END_TEST
 
-START_TEST(terms_and_limit_out_of_range_are_refused)
+API_TEST(terms_and_limit_out_of_range_are_refused)
 {
     static const struct api_row rows[] = {
         {"POST", CLAIMS "?limit=0", NULL, 400, BV},
@@ -69,13 +59,9 @@ START_TEST(terms_and_limit_out_of_range_are_refused)
         {"DELETE", CLAIMS "/junk", NULL, 204, NULL},
         {"DELETE", "/v2/queues/nosuch/claims/junk", NULL, 204, NULL},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_api_rows(&f, rows);
-    api_fixture_close(&f);
+    ck_api_rows(f, rows);
 }
-END_TEST
 
 /* The messages in the answer to a claim: each has one claim id. */
 static int
@@ -121,87 +107,71 @@ START_TEST(a_limit_in_the_body_counts_and_the_parameter_wins)
 }
 END_TEST
 
-START_TEST(a_claim_shows_what_it_still_holds_until_it_ends)
+API_TEST(a_claim_shows_what_it_still_holds_until_it_ends)
 {
-    struct api_fixture f;
     const char *claim, *a, *b;
 
-    api_fixture_open(&f);
-    api_post_letters(&f, "q", "ab");
-    a = api_pick(&f, "resources.0");
-    b = api_pick_id(&f, "resources.1");
-    claim = api_take(&f, "q", 2);
-    ck_api(&f, "DELETE", api_text(&f, "%s?claim_id=%s", a, claim), NULL, 204, NULL);
-    f.c.now_ms += 59999;
-    ck_api(&f, "GET", api_text(&f, CLAIMS "/%s", claim), NULL, 200, NULL);
-    ck_api_body(&f, api_text(&f,
-                             "{'age': 59, 'ttl': 60, 'href': '" CLAIMS "/%s',"
-                             "'messages': [{'id': '%s', 'ttl': 300, 'age': 59,"
-                             "'href': '/v2/queues/q/messages/%s?claim_id=%s',"
-                             "'body': 'b'}]}",
-                             claim, b, b, claim));
-    f.c.now_ms += 1;
-    ck_api(&f, "GET", api_text(&f, CLAIMS "/%s", claim), NULL, 404, NF);
-    ck_api(&f, "PATCH", api_text(&f, CLAIMS "/%s", claim), "{}", 404, NF);
-    ck_api(&f, "DELETE", api_text(&f, CLAIMS "/%s", claim), NULL, 204, NULL);
-    api_fixture_close(&f);
+    api_post_letters(f, "q", "ab");
+    a = api_pick(f, "resources.0");
+    b = api_pick_id(f, "resources.1");
+    claim = api_take(f, "q", 2);
+    ck_api(f, "DELETE", api_text(f, "%s?claim_id=%s", a, claim), NULL, 204, NULL);
+    f->c.now_ms += 59999;
+    ck_api(f, "GET", api_text(f, CLAIMS "/%s", claim), NULL, 200, NULL);
+    ck_api_body(f, api_text(f,
+                            "{'age': 59, 'ttl': 60, 'href': '" CLAIMS "/%s',"
+                            "'messages': [{'id': '%s', 'ttl': 300, 'age': 59,"
+                            "'href': '/v2/queues/q/messages/%s?claim_id=%s',"
+                            "'body': 'b'}]}",
+                            claim, b, b, claim));
+    f->c.now_ms += 1;
+    ck_api(f, "GET", api_text(f, CLAIMS "/%s", claim), NULL, 404, NF);
+    ck_api(f, "PATCH", api_text(f, CLAIMS "/%s", claim), "{}", 404, NF);
+    ck_api(f, "DELETE", api_text(f, CLAIMS "/%s", claim), NULL, 204, NULL);
 }
-END_TEST
 
-START_TEST(renewing_starts_the_claim_anew_and_prolongs_its_messages)
+API_TEST(renewing_starts_the_claim_anew_and_prolongs_its_messages)
 {
-    struct api_fixture f;
     const char *claim;
 
-    api_fixture_open(&f);
-    api_post_letters(&f, "q", "a");
-    claim = api_take(&f, "q", 1);
-    f.c.now_ms += 50000;
-    ck_api(&f, "PATCH", api_text(&f, CLAIMS "/%s", claim), "{\"ttl\":1000,\"grace\":100}",
+    api_post_letters(f, "q", "a");
+    claim = api_take(f, "q", 1);
+    f->c.now_ms += 50000;
+    ck_api(f, "PATCH", api_text(f, CLAIMS "/%s", claim), "{\"ttl\":1000,\"grace\":100}",
            204, NULL);
-    f.c.now_ms += 10000;
-    ck_api(&f, "GET", api_text(&f, CLAIMS "/%s", claim), NULL, 200, NULL);
-    ck_api_body(&f, "{'age': 10, 'ttl': 1000, 'href': '*', 'messages': [{'id': '*',"
-                    "'href': '*', 'ttl': 1150, 'age': 60, 'body': 'a'}]}");
-    api_fixture_close(&f);
+    f->c.now_ms += 10000;
+    ck_api(f, "GET", api_text(f, CLAIMS "/%s", claim), NULL, 200, NULL);
+    ck_api_body(f, "{'age': 10, 'ttl': 1000, 'href': '*', 'messages': [{'id': '*',"
+                   "'href': '*', 'ttl': 1150, 'age': 60, 'body': 'a'}]}");
 }
-END_TEST
 
-START_TEST(a_released_claim_gives_its_messages_back_at_once)
+API_TEST(a_released_claim_gives_its_messages_back_at_once)
 {
-    struct api_fixture f;
     const char *claim;
 
-    api_fixture_open(&f);
-    api_post_letters(&f, "q", "abc");
-    claim = api_take(&f, "q", 2);
-    ck_api(&f, "DELETE", api_text(&f, CLAIMS "/%s", claim), NULL, 204, NULL);
-    ck_api(&f, "GET", api_text(&f, CLAIMS "/%s", claim), NULL, 404, NF);
-    ck_api(&f, "POST", CLAIMS, NULL, 201, NULL);
-    ck_assert_str_eq(api_pick(&f, "messages.0.body"), "a");
-    ck_assert_str_eq(api_pick(&f, "messages.2.body"), "c");
-    api_fixture_close(&f);
+    api_post_letters(f, "q", "abc");
+    claim = api_take(f, "q", 2);
+    ck_api(f, "DELETE", api_text(f, CLAIMS "/%s", claim), NULL, 204, NULL);
+    ck_api(f, "GET", api_text(f, CLAIMS "/%s", claim), NULL, 404, NF);
+    ck_api(f, "POST", CLAIMS, NULL, 201, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.0.body"), "a");
+    ck_assert_str_eq(api_pick(f, "messages.2.body"), "c");
 }
-END_TEST
 
-START_TEST(a_claim_belongs_to_one_queue_of_one_project)
+API_TEST(a_claim_belongs_to_one_queue_of_one_project)
 {
-    struct api_fixture f;
     const char *claim;
 
-    api_fixture_open(&f);
-    api_post_letters(&f, "q", "a");
-    api_post_letters(&f, "other", "b");
-    claim = api_take(&f, "q", 1);
-    ck_api(&f, "GET", api_text(&f, "/v2/queues/other/claims/%s", claim), NULL, 404, NF);
-    ck_api(&f, "DELETE", api_text(&f, "/v2/queues/other/claims/%s", claim), NULL, 204,
+    api_post_letters(f, "q", "a");
+    api_post_letters(f, "other", "b");
+    claim = api_take(f, "q", 1);
+    ck_api(f, "GET", api_text(f, "/v2/queues/other/claims/%s", claim), NULL, 404, NF);
+    ck_api(f, "DELETE", api_text(f, "/v2/queues/other/claims/%s", claim), NULL, 204,
            NULL);
-    ck_api(&f, "GET", api_text(&f, "/v2/stranger/queues/q/claims/%s", claim), NULL, 404,
+    ck_api(f, "GET", api_text(f, "/v2/stranger/queues/q/claims/%s", claim), NULL, 404,
            NF);
-    ck_api(&f, "GET", api_text(&f, CLAIMS "/%s", claim), NULL, 200, NULL);
-    api_fixture_close(&f);
+    ck_api(f, "GET", api_text(f, CLAIMS "/%s", claim), NULL, 200, NULL);
 }
-END_TEST
 
 START_TEST(the_largest_claim_is_an_option)
 {

@@ -51,17 +51,12 @@ become_ann(struct api_fixture *f, const char *project)
     return token;
 }
 
-START_TEST(without_the_stub_there_is_no_identity)
+API_TEST(without_the_stub_there_is_no_identity)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "GET", "/identity", NULL, 404, "404 Not Found");
-    f.c.headers[TOKEN] = "nonsense";
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    api_fixture_close(&f);
+    ck_api(f, "GET", "/identity", NULL, 404, "404 Not Found");
+    f->c.headers[TOKEN] = "nonsense";
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
 }
-END_TEST
 
 START_TEST(discovery_needs_no_headers_and_leads_back_to_this_server)
 {

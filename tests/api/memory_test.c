@@ -239,21 +239,16 @@ ck_kept(struct api_fixture *f, const struct metadata_step *step)
     json_decref(seen);
 }
 
-START_TEST(metadata_is_whole_or_refused_whatever_jansson_cannot_allocate)
+API_TEST(metadata_is_whole_or_refused_whatever_jansson_cannot_allocate)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    f.c.headers[API_HEADER_CONTENT_TYPE] =
+    f->c.headers[API_HEADER_CONTENT_TYPE] =
         "application/openstack-messaging-v2.0-json-patch";
     for (size_t i = 0; i < sizeof(metadata_steps) / sizeof(metadata_steps[0]); i++) {
-        sweep_library(&f, &metadata_steps[i].step);
+        sweep_library(f, &metadata_steps[i].step);
         ck_assert_uint_gt(library_fail_at, 10);
-        ck_kept(&f, &metadata_steps[i]);
+        ck_kept(f, &metadata_steps[i]);
     }
-    api_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_login_without_memory_is_refused)
 {
@@ -459,17 +454,12 @@ sweep_subscription(struct api_fixture *f, const char *id)
     }
 }
 
-START_TEST(a_subscription_is_changed_or_not_without_memory)
+API_TEST(a_subscription_is_changed_or_not_without_memory)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "POST", "/v2/queues/q/subscriptions",
+    ck_api(f, "POST", "/v2/queues/q/subscriptions",
            "{\"subscriber\":\"http://example.org\"}", 201, NULL);
-    sweep_subscription(&f, api_pick(&f, "subscription_id"));
-    api_fixture_close(&f);
+    sweep_subscription(f, api_pick(f, "subscription_id"));
 }
-END_TEST
 
 START_TEST(an_api_without_memory_is_not_opened)
 {
@@ -502,26 +492,21 @@ START_TEST(a_request_without_any_memory_is_refused_and_changes_nothing)
 }
 END_TEST
 
-START_TEST(over_the_budget_posting_stops_and_everything_else_goes_on)
+API_TEST(over_the_budget_posting_stops_and_everything_else_goes_on)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    api_post_letters(&f, "q", "abc");
-    mem_set_budget(f.mem, 1);
-    ck_api(&f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1}]}", 503,
+    api_post_letters(f, "q", "abc");
+    mem_set_budget(f->mem, 1);
+    ck_api(f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1}]}", 503,
            "Service temporarily unavailable");
-    ck_api_header(&f, "Retry-After", "5");
-    ck_api(&f, "PUT", "/v2/queues/other", NULL, 503, "Service temporarily unavailable");
-    ck_api(&f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
-    ck_api(&f, "POST", "/v2/queues/q/claims?limit=1", NULL, 201, NULL);
-    ck_api(&f, "DELETE", "/v2/queues/q/messages?pop=2", NULL, 200, NULL);
-    mem_set_budget(f.mem, 0);
-    ck_api(&f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1}]}", 201,
+    ck_api_header(f, "Retry-After", "5");
+    ck_api(f, "PUT", "/v2/queues/other", NULL, 503, "Service temporarily unavailable");
+    ck_api(f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
+    ck_api(f, "POST", "/v2/queues/q/claims?limit=1", NULL, 201, NULL);
+    ck_api(f, "DELETE", "/v2/queues/q/messages?pop=2", NULL, 200, NULL);
+    mem_set_budget(f->mem, 0);
+    ck_api(f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1}]}", 201,
            NULL);
-    api_fixture_close(&f);
 }
-END_TEST
 
 /* The same of a queue whose messages are encrypted. */
 static const struct step sealed_steps[] = {

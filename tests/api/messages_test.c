@@ -13,32 +13,28 @@
 
 TEST_CASE("post");
 
-START_TEST(posting_answers_with_the_ids_in_order)
+API_TEST(posting_answers_with_the_ids_in_order)
 {
-    struct api_fixture f;
     const char *a, *b;
 
-    api_fixture_open(&f);
-    ck_api(&f, "POST", MSG, "{\"messages\":[{\"body\":{\"k\":[1]}},{\"body\":null}]}",
-           201, NULL);
-    a = api_pick_id(&f, "resources.0");
-    b = api_pick_id(&f, "resources.1");
+    ck_api(f, "POST", MSG, "{\"messages\":[{\"body\":{\"k\":[1]}},{\"body\":null}]}", 201,
+           NULL);
+    a = api_pick_id(f, "resources.0");
+    b = api_pick_id(f, "resources.1");
     ck_assert_uint_eq(strlen(a), 24);
-    ck_api_header(&f, "Location", api_text(&f, MSG "?ids=%s,%s", a, b));
-    ck_api_header(&f, "Content-Type", "application/json");
-    ck_api(&f, "GET", api_answer_header(&f.c, "Location"), NULL, 200, NULL);
-    ck_api_body(&f,
-                api_text(&f,
+    ck_api_header(f, "Location", api_text(f, MSG "?ids=%s,%s", a, b));
+    ck_api_header(f, "Content-Type", "application/json");
+    ck_api(f, "GET", api_answer_header(&f->c, "Location"), NULL, 200, NULL);
+    ck_api_body(f,
+                api_text(f,
                          "{'messages': [{'id': '%s', 'href': '" MSG "/%s', 'ttl': 3600,"
                          "'age': 0, 'body': {'k': [1]}},"
                          "{'id': '%s', 'href': '" MSG "/%s', 'ttl': 3600, 'age': 0,"
                          "'body': null}]}",
                          a, a, b, b));
-    api_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_post_is_taken_whole_or_not_at_all)
+API_TEST(a_post_is_taken_whole_or_not_at_all)
 {
     static const struct api_row rows[] = {
         {"POST", MSG, NULL, 400, BB},
@@ -55,14 +51,10 @@ START_TEST(a_post_is_taken_whole_or_not_at_all)
         {"POST", MSG, "{\"messages\":[{\"body\":1,\"delay\":901}]}", 400, BV},
         {"GET", "/v2/queues", NULL, 200, NULL},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_api_rows(&f, rows);
-    ck_api_body(&f, "{'queues': [], 'links': []}");
-    api_fixture_close(&f);
+    ck_api_rows(f, rows);
+    ck_api_body(f, "{'queues': [], 'links': []}");
 }
-END_TEST
 
 /* A post of `len` bytes; with cut the closing brace is missing. */
 static const char *
@@ -79,176 +71,145 @@ post_of(struct api_fixture *f, size_t len, bool cut)
     return text;
 }
 
-START_TEST(too_large_wins_over_malformed)
+API_TEST(too_large_wins_over_malformed)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "POST", MSG, post_of(&f, 262144, false), 201, NULL);
-    ck_api(&f, "POST", MSG, post_of(&f, 262145, false), 400, BV);
-    ck_api(&f, "POST", MSG, post_of(&f, 262145, true), 400, BV);
-    ck_api(&f, "POST", MSG, post_of(&f, 262144, true), 400, BB);
-    ck_api(&f, "PUT", "/v2/queues/small", "{\"_max_messages_post_size\":200}", 201, NULL);
-    ck_api(&f, "POST", "/v2/queues/small/messages", post_of(&f, 200, false), 201, NULL);
-    ck_api(&f, "POST", "/v2/queues/small/messages", post_of(&f, 201, false), 400, BV);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "200 bytes"));
-    ck_api(&f, "POST", "/v2/queues/small/messages", post_of(&f, 201, true), 400, BV);
-    ck_api(&f, "POST", "/v2/queues/small/messages", post_of(&f, 200, true), 400, BB);
-    ck_api(&f, "POST", "/v1.1/queues/small/messages", post_of(&f, 201, false), 201, NULL);
-    ck_api(&f, "POST", "/v1.1/queues/small/messages", post_of(&f, 201, true), 400, BB);
-    api_fixture_close(&f);
+    ck_api(f, "POST", MSG, post_of(f, 262144, false), 201, NULL);
+    ck_api(f, "POST", MSG, post_of(f, 262145, false), 400, BV);
+    ck_api(f, "POST", MSG, post_of(f, 262145, true), 400, BV);
+    ck_api(f, "POST", MSG, post_of(f, 262144, true), 400, BB);
+    ck_api(f, "PUT", "/v2/queues/small", "{\"_max_messages_post_size\":200}", 201, NULL);
+    ck_api(f, "POST", "/v2/queues/small/messages", post_of(f, 200, false), 201, NULL);
+    ck_api(f, "POST", "/v2/queues/small/messages", post_of(f, 201, false), 400, BV);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "200 bytes"));
+    ck_api(f, "POST", "/v2/queues/small/messages", post_of(f, 201, true), 400, BV);
+    ck_api(f, "POST", "/v2/queues/small/messages", post_of(f, 200, true), 400, BB);
+    ck_api(f, "POST", "/v1.1/queues/small/messages", post_of(f, 201, false), 201, NULL);
+    ck_api(f, "POST", "/v1.1/queues/small/messages", post_of(f, 201, true), 400, BB);
 }
-END_TEST
 
-START_TEST(many_ids_stay_out_of_the_head_of_the_answer)
+API_TEST(many_ids_stay_out_of_the_head_of_the_answer)
 {
-    struct api_fixture f;
     char *body;
     size_t len = 0;
 
-    api_fixture_open(&f);
-    body = arena_alloc(&f.kept, 64 * 1024);
+    body = arena_alloc(&f->kept, 64 * 1024);
     len += (size_t)sprintf(body, "{\"messages\":[");
     for (int i = 0; i < 1000; i++)
         len += (size_t)sprintf(body + len, "%s{\"body\":%d}", i == 0 ? "" : ",", i);
     strcpy(body + len, "]}");
-    ck_api(&f, "POST", MSG, body, 201, NULL);
-    ck_api_header(&f, "Location", MSG);
-    ck_assert_uint_eq(strlen(api_pick_id(&f, "resources.999")), 24);
+    ck_api(f, "POST", MSG, body, 201, NULL);
+    ck_api_header(f, "Location", MSG);
+    ck_assert_uint_eq(strlen(api_pick_id(f, "resources.999")), 24);
 
     /* A path of 21 bytes, "?ids", and 25 for each id: 40 are one byte too many. */
     strcpy(strstr(body, ",{\"body\":40}"), "]}");
-    ck_api(&f, "POST", MSG, body, 201, NULL);
-    ck_api_header(&f, "Location", MSG);
+    ck_api(f, "POST", MSG, body, 201, NULL);
+    ck_api_header(f, "Location", MSG);
     strcpy(strstr(body, ",{\"body\":39}"), "]}");
-    ck_api(&f, "POST", MSG, body, 201, NULL);
+    ck_api(f, "POST", MSG, body, 201, NULL);
     ck_assert_ptr_nonnull(
-        strstr(api_answer_header(&f.c, "Location"), api_pick_id(&f, "resources.38")));
-    api_fixture_close(&f);
+        strstr(api_answer_header(&f->c, "Location"), api_pick_id(f, "resources.38")));
 }
-END_TEST
 
-START_TEST(queue_defaults_apply_to_messages_without_terms)
+API_TEST(queue_defaults_apply_to_messages_without_terms)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "PUT", "/v2/queues/q",
+    ck_api(f, "PUT", "/v2/queues/q",
            "{\"_default_message_ttl\":120,\"_default_message_delay\":10}", 201, NULL);
-    ck_api(&f, "POST", MSG,
+    ck_api(f, "POST", MSG,
            "{\"messages\":[{\"body\":1},{\"body\":2,\"ttl\":600,\"delay\":0}]}", 201,
            NULL);
-    ck_api(&f, "GET", MSG "?echo=true", NULL, 200, NULL);
-    ck_api_body(&f, "{'messages': [{'id': '*', 'href': '*', 'ttl': 600, 'age': 0,"
-                    "'body': 2}], 'links': '*'}");
-    ck_api(&f, "GET", MSG "?echo=true&include_delayed=true&limit=1", NULL, 200, NULL);
-    ck_api_body(&f, "{'messages': [{'id': '*', 'href': '*', 'ttl': 120, 'age': 0,"
-                    "'body': 1}], 'links': '*'}");
-    ck_api(&f, "POST", "/v1.1/queues/q/messages", "{\"messages\":[{\"body\":3}]}", 201,
+    ck_api(f, "GET", MSG "?echo=true", NULL, 200, NULL);
+    ck_api_body(f, "{'messages': [{'id': '*', 'href': '*', 'ttl': 600, 'age': 0,"
+                   "'body': 2}], 'links': '*'}");
+    ck_api(f, "GET", MSG "?echo=true&include_delayed=true&limit=1", NULL, 200, NULL);
+    ck_api_body(f, "{'messages': [{'id': '*', 'href': '*', 'ttl': 120, 'age': 0,"
+                   "'body': 1}], 'links': '*'}");
+    ck_api(f, "POST", "/v1.1/queues/q/messages", "{\"messages\":[{\"body\":3}]}", 201,
            NULL);
-    ck_api(&f, "GET", api_pick(&f, "resources.0"), NULL, 200, NULL);
-    ck_api_body(&f, "{'id': '*', 'href': '*', 'ttl': 3600, 'age': 0, 'body': 3}");
-    api_fixture_close(&f);
+    ck_api(f, "GET", api_pick(f, "resources.0"), NULL, 200, NULL);
+    ck_api_body(f, "{'id': '*', 'href': '*', 'ttl': 3600, 'age': 0, 'body': 3}");
 }
-END_TEST
 
 /* ------------------------------------------------------------------ list and get */
 
 TEST_CASE("list and get");
 
-START_TEST(own_messages_are_hidden_unless_echo)
+API_TEST(own_messages_are_hidden_unless_echo)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    f.c.headers[API_HEADER_CLIENT_ID] = "3381AF922B9E11E3B19171861300734C";
-    api_post_letters(&f, "q", "a");
-    f.c.headers[API_HEADER_CLIENT_ID] = API_CALL_CLIENT;
-    ck_api(&f, "GET", MSG, NULL, 200, NULL);
-    ck_api_body(&f, "{'messages': [], 'links': []}");
-    f.c.headers[API_HEADER_CLIENT_ID] = "9f1c2e57-4a6e-4c09-9f2b-0d2d3f1a6a10";
-    ck_api(&f, "GET", MSG, NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "messages.0.body"), "a");
-    api_fixture_close(&f);
+    f->c.headers[API_HEADER_CLIENT_ID] = "3381AF922B9E11E3B19171861300734C";
+    api_post_letters(f, "q", "a");
+    f->c.headers[API_HEADER_CLIENT_ID] = API_CALL_CLIENT;
+    ck_api(f, "GET", MSG, NULL, 200, NULL);
+    ck_api_body(f, "{'messages': [], 'links': []}");
+    f->c.headers[API_HEADER_CLIENT_ID] = "9f1c2e57-4a6e-4c09-9f2b-0d2d3f1a6a10";
+    ck_api(f, "GET", MSG, NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.0.body"), "a");
 }
-END_TEST
 
-START_TEST(paging_goes_on_behind_the_marker_and_finds_what_came_later)
+API_TEST(paging_goes_on_behind_the_marker_and_finds_what_came_later)
 {
-    struct api_fixture f;
     const char *next;
 
-    api_fixture_open(&f);
-    api_post_letters(&f, "q", "abc");
-    ck_api(&f, "GET", MSG "?limit=2&echo=True&color=red&include_claimed=no", NULL, 200,
+    api_post_letters(f, "q", "abc");
+    ck_api(f, "GET", MSG "?limit=2&echo=True&color=red&include_claimed=no", NULL, 200,
            NULL);
-    ck_assert_str_eq(api_pick(&f, "messages.1.body"), "b");
-    next = api_pick(&f, "links.0.href");
+    ck_assert_str_eq(api_pick(f, "messages.1.body"), "b");
+    next = api_pick(f, "links.0.href");
     ck_assert_ptr_eq(strstr(next, MSG "?limit=2&echo=true&include_claimed=false&marker="),
                      next);
-    ck_api(&f, "GET", next, NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "messages.0.body"), "c");
-    next = api_pick(&f, "links.0.href");
-    ck_api(&f, "GET", next, NULL, 200, NULL);
-    ck_api_body(&f, "{'messages': [], 'links': []}");
-    api_post_letters(&f, "q", "d");
-    ck_api(&f, "GET", next, NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "messages.0.body"), "d");
-    ck_api(&f, "GET", MSG "?echo=1&marker=zzz", NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "messages.0.body"), "a");
-    api_fixture_close(&f);
+    ck_api(f, "GET", next, NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.0.body"), "c");
+    next = api_pick(f, "links.0.href");
+    ck_api(f, "GET", next, NULL, 200, NULL);
+    ck_api_body(f, "{'messages': [], 'links': []}");
+    api_post_letters(f, "q", "d");
+    ck_api(f, "GET", next, NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.0.body"), "d");
+    ck_api(f, "GET", MSG "?echo=1&marker=zzz", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.0.body"), "a");
 }
-END_TEST
 
-START_TEST(messages_asked_for_by_id_come_in_that_order)
+API_TEST(messages_asked_for_by_id_come_in_that_order)
 {
-    struct api_fixture f;
     const char *a, *b;
 
-    api_fixture_open(&f);
-    api_post_letters(&f, "q", "ab");
-    a = api_pick_id(&f, "resources.0");
-    b = api_pick_id(&f, "resources.1");
-    ck_api(&f, "GET", api_text(&f, MSG "?ids=%s,junk&ids=%s&limit=x", b, a), NULL, 200,
+    api_post_letters(f, "q", "ab");
+    a = api_pick_id(f, "resources.0");
+    b = api_pick_id(f, "resources.1");
+    ck_api(f, "GET", api_text(f, MSG "?ids=%s,junk&ids=%s&limit=x", b, a), NULL, 200,
            NULL);
-    ck_assert_str_eq(api_pick(&f, "messages.0.body"), "b");
-    ck_assert_str_eq(api_pick(&f, "messages.1.body"), "a");
-    ck_api(&f, "GET", api_text(&f, MSG "?ids=%s%%2C%s", a, b), NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "messages.1.body"), "b");
-    ck_api(&f, "GET", MSG "?ids=junk", NULL, 404, NF);
-    ck_api(&f, "GET", MSG "?ids=,,", NULL, 200, NULL);
-    ck_api(&f, "GET", api_text(&f, "/v2/queues/other/messages?ids=%s", a), NULL, 404, NF);
-    ck_api(&f, "GET", api_text(&f, "/v2/queues/other/messages/%s", a), NULL, 404, NF);
-    ck_api(&f, "GET", MSG "?ids=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20",
+    ck_assert_str_eq(api_pick(f, "messages.0.body"), "b");
+    ck_assert_str_eq(api_pick(f, "messages.1.body"), "a");
+    ck_api(f, "GET", api_text(f, MSG "?ids=%s%%2C%s", a, b), NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.1.body"), "b");
+    ck_api(f, "GET", MSG "?ids=junk", NULL, 404, NF);
+    ck_api(f, "GET", MSG "?ids=,,", NULL, 200, NULL);
+    ck_api(f, "GET", api_text(f, "/v2/queues/other/messages?ids=%s", a), NULL, 404, NF);
+    ck_api(f, "GET", api_text(f, "/v2/queues/other/messages/%s", a), NULL, 404, NF);
+    ck_api(f, "GET", MSG "?ids=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20",
            NULL, 400, BV);
-    api_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(hrefs_carry_the_claim_while_it_lives)
+API_TEST(hrefs_carry_the_claim_while_it_lives)
 {
-    struct api_fixture f;
     const char *href, *claim;
 
-    api_fixture_open(&f);
-    api_post_letters(&f, "q", "a");
-    href = api_pick(&f, "resources.0");
-    claim = api_take(&f, "q", 1);
-    ck_api(&f, "GET", href, NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "href"), api_text(&f, "%s?claim_id=%s", href, claim));
-    ck_api(&f, "GET", MSG "?echo=true", NULL, 200, NULL);
-    ck_api_body(&f, "{'messages': [], 'links': []}");
-    ck_api(&f, "GET", MSG "?echo=true&include_claimed=true", NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "messages.0.href"),
-                     api_text(&f, "%s?claim_id=%s", href, claim));
-    f.c.now_ms += 60000;
-    ck_api(&f, "GET", href, NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "href"), href);
-    api_fixture_close(&f);
+    api_post_letters(f, "q", "a");
+    href = api_pick(f, "resources.0");
+    claim = api_take(f, "q", 1);
+    ck_api(f, "GET", href, NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "href"), api_text(f, "%s?claim_id=%s", href, claim));
+    ck_api(f, "GET", MSG "?echo=true", NULL, 200, NULL);
+    ck_api_body(f, "{'messages': [], 'links': []}");
+    ck_api(f, "GET", MSG "?echo=true&include_claimed=true", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.0.href"),
+                     api_text(f, "%s?claim_id=%s", href, claim));
+    f->c.now_ms += 60000;
+    ck_api(f, "GET", href, NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "href"), href);
 }
-END_TEST
 
-START_TEST(listings_refuse_parameters_out_of_range)
+API_TEST(listings_refuse_parameters_out_of_range)
 {
     static const struct api_row rows[] = {
         {"GET", MSG "?limit=0", NULL, 400, BV},
@@ -261,60 +222,49 @@ START_TEST(listings_refuse_parameters_out_of_range)
         {"GET", "/v1.1/queues/q/messages?include_delayed=2", NULL, 200, NULL},
         {"GET", MSG "?limit=x&limit=20", NULL, 200, NULL},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_api_rows(&f, rows);
-    api_fixture_close(&f);
+    ck_api_rows(f, rows);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ delete one */
 
 TEST_CASE("delete");
 
 /* docs/api.md 8.6, row by row: what is named, and what the claim id given is. */
-START_TEST(deleting_depends_on_who_holds_the_message)
+API_TEST(deleting_depends_on_who_holds_the_message)
 {
-    struct api_fixture f;
     const char *held, *freed, *claim, *other, *old;
 
-    api_fixture_open(&f);
-    api_post_letters(&f, "q", "abc");
-    held = api_pick_id(&f, "resources.0");
-    freed = api_pick_id(&f, "resources.2");
-    claim = api_take(&f, "q", 1);
-    other = api_take(&f, "q", 1);
-    old = api_take(&f, "q", 1);
-    ck_api(&f, "DELETE", api_text(&f, "/v2/queues/q/claims/%s", old), NULL, 204, NULL);
+    api_post_letters(f, "q", "abc");
+    held = api_pick_id(f, "resources.0");
+    freed = api_pick_id(f, "resources.2");
+    claim = api_take(f, "q", 1);
+    other = api_take(f, "q", 1);
+    old = api_take(f, "q", 1);
+    ck_api(f, "DELETE", api_text(f, "/v2/queues/q/claims/%s", old), NULL, 204, NULL);
 
-    ck_api(&f, "DELETE", api_text(&f, MSG "/%s?claim_id=%s", freed, other), NULL, 400,
-           UD);
-    ck_api(&f, "DELETE", api_text(&f, MSG "/%s?claim_id=%s", freed, old), NULL, 400, UD);
-    ck_api(&f, "DELETE", api_text(&f, MSG "/%s?claim_id=junk", freed), NULL, 400, UD);
-    ck_api(&f, "DELETE", api_text(&f, MSG "/%s?claim_id=", freed), NULL, 204, NULL);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=%s", freed, other), NULL, 400, UD);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=%s", freed, old), NULL, 400, UD);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=junk", freed), NULL, 400, UD);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=", freed), NULL, 204, NULL);
 
-    ck_api(&f, "DELETE", api_text(&f, MSG "/%s", held), NULL, 403, UD);
-    ck_api(&f, "DELETE", api_text(&f, MSG "/%s?claim_id=%s", held, other), NULL, 403, UD);
-    ck_api(&f, "DELETE", api_text(&f, MSG "/%s?claim_id=%s", held, old), NULL, 400, UD);
-    ck_api(&f, "DELETE", api_text(&f, MSG "/%s?claim_id=junk", held), NULL, 400, UD);
-    ck_api(&f, "GET", api_text(&f, MSG "/%s", held), NULL, 200, NULL);
-    ck_api(&f, "DELETE", api_text(&f, MSG "/%s?claim_id=%s", held, claim), NULL, 204,
-           NULL);
-    ck_assert_str_eq(api_answer(&f.c), "");
+    ck_api(f, "DELETE", api_text(f, MSG "/%s", held), NULL, 403, UD);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=%s", held, other), NULL, 403, UD);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=%s", held, old), NULL, 400, UD);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=junk", held), NULL, 400, UD);
+    ck_api(f, "GET", api_text(f, MSG "/%s", held), NULL, 200, NULL);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=%s", held, claim), NULL, 204, NULL);
+    ck_assert_str_eq(api_answer(&f->c), "");
 
-    ck_api(&f, "DELETE", api_text(&f, MSG "/%s", held), NULL, 204, NULL);
-    ck_api(&f, "DELETE", api_text(&f, MSG "/%s?claim_id=%s", held, claim), NULL, 204,
-           NULL);
-    ck_api(&f, "DELETE", MSG "/junk?claim_id=junk", NULL, 204, NULL);
-    ck_api(&f, "DELETE", "/v2/queues/nosuch/messages/junk", NULL, 204, NULL);
-    api_fixture_close(&f);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s", held), NULL, 204, NULL);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=%s", held, claim), NULL, 204, NULL);
+    ck_api(f, "DELETE", MSG "/junk?claim_id=junk", NULL, 204, NULL);
+    ck_api(f, "DELETE", "/v2/queues/nosuch/messages/junk", NULL, 204, NULL);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ delete many, pop */
 
-START_TEST(bulk_deletes_take_exactly_one_of_ids_and_pop)
+API_TEST(bulk_deletes_take_exactly_one_of_ids_and_pop)
 {
     static const struct api_row rows[] = {
         {"DELETE", MSG, NULL, 400, BV},
@@ -329,53 +279,40 @@ START_TEST(bulk_deletes_take_exactly_one_of_ids_and_pop)
         {"DELETE", "/v1/queues/q/messages", NULL, 400, "Missing parameter"},
         {"DELETE", "/v1/queues/q/messages?pop=1", NULL, 400, "Missing parameter"},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_api_rows(&f, rows);
-    api_fixture_close(&f);
+    ck_api_rows(f, rows);
 }
-END_TEST
 
-START_TEST(bulk_deletes_take_claimed_messages_too)
+API_TEST(bulk_deletes_take_claimed_messages_too)
 {
-    struct api_fixture f;
     const char *a, *b;
 
-    api_fixture_open(&f);
-    api_post_letters(&f, "q", "ab");
-    a = api_pick_id(&f, "resources.0");
-    b = api_pick_id(&f, "resources.1");
-    ck_assert_ptr_nonnull(api_take(&f, "q", 1));
-    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s%%2Cjunk,%s", a, b), NULL, 204, NULL);
-    ck_api(&f, "GET", api_text(&f, MSG "?ids=%s,%s", a, b), NULL, 404, NF);
-    api_fixture_close(&f);
+    api_post_letters(f, "q", "ab");
+    a = api_pick_id(f, "resources.0");
+    b = api_pick_id(f, "resources.1");
+    ck_assert_ptr_nonnull(api_take(f, "q", 1));
+    ck_api(f, "DELETE", api_text(f, MSG "?ids=%s%%2Cjunk,%s", a, b), NULL, 204, NULL);
+    ck_api(f, "GET", api_text(f, MSG "?ids=%s,%s", a, b), NULL, 404, NF);
 }
-END_TEST
 
-START_TEST(pop_removes_and_returns_what_nobody_holds)
+API_TEST(pop_removes_and_returns_what_nobody_holds)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "DELETE", MSG "?pop=1", NULL, 200, NULL);
-    ck_api_body(&f, "{'messages': []}");
-    api_post_letters(&f, "q", "abcd");
-    ck_assert_ptr_nonnull(api_take(&f, "q", 2));
-    f.c.now_ms += 60000; /* both come back, having been claimed once */
-    ck_assert_ptr_nonnull(api_take(&f, "q", 1));
-    ck_api(&f, "DELETE", MSG "?pop=2", NULL, 200, NULL);
-    ck_api_body(&f, "{'messages': [{'id': '*', 'ttl': 300, 'age': 60, 'body': 'b',"
-                    "'claim_id': null, 'claim_count': 1},"
-                    "{'id': '*', 'ttl': 300, 'age': 60, 'body': 'c',"
-                    "'claim_id': null, 'claim_count': 0}]}");
-    ck_api(&f, "DELETE", MSG "?pop=20", NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "messages.0.body"), "d");
-    ck_api(&f, "DELETE", MSG "?pop=20", NULL, 200, NULL);
-    ck_api_body(&f, "{'messages': []}");
-    api_fixture_close(&f);
+    ck_api(f, "DELETE", MSG "?pop=1", NULL, 200, NULL);
+    ck_api_body(f, "{'messages': []}");
+    api_post_letters(f, "q", "abcd");
+    ck_assert_ptr_nonnull(api_take(f, "q", 2));
+    f->c.now_ms += 60000; /* both come back, having been claimed once */
+    ck_assert_ptr_nonnull(api_take(f, "q", 1));
+    ck_api(f, "DELETE", MSG "?pop=2", NULL, 200, NULL);
+    ck_api_body(f, "{'messages': [{'id': '*', 'ttl': 300, 'age': 60, 'body': 'b',"
+                   "'claim_id': null, 'claim_count': 1},"
+                   "{'id': '*', 'ttl': 300, 'age': 60, 'body': 'c',"
+                   "'claim_id': null, 'claim_count': 0}]}");
+    ck_api(f, "DELETE", MSG "?pop=20", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.0.body"), "d");
+    ck_api(f, "DELETE", MSG "?pop=20", NULL, 200, NULL);
+    ck_api_body(f, "{'messages': []}");
 }
-END_TEST
 
 START_TEST(strict_bulk_deletes_need_the_claims_that_hold_the_messages)
 {
@@ -408,61 +345,52 @@ START_TEST(strict_bulk_deletes_need_the_claims_that_hold_the_messages)
 }
 END_TEST
 
-START_TEST(a_late_worker_deletes_nothing_in_bulk_if_it_names_its_claim)
+API_TEST(a_late_worker_deletes_nothing_in_bulk_if_it_names_its_claim)
 {
-    struct api_fixture f;
     const char *late, *holder, *a, *b, *many;
 
-    api_fixture_open(&f);
-    api_post_letters(&f, "q", "ab");
-    a = api_pick_id(&f, "resources.0");
-    b = api_pick_id(&f, "resources.1");
-    late = api_take(&f, "q", 2);
-    f.c.now_ms += 60000;
+    api_post_letters(f, "q", "ab");
+    a = api_pick_id(f, "resources.0");
+    b = api_pick_id(f, "resources.1");
+    late = api_take(f, "q", 2);
+    f->c.now_ms += 60000;
     /* The claim has ended: not even a ready message is deleted. */
-    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s,%s&claim_ids=%s", a, b, late), NULL,
+    ck_api(f, "DELETE", api_text(f, MSG "?ids=%s,%s&claim_ids=%s", a, b, late), NULL, 400,
+           UD);
+    holder = api_take(f, "q", 1);
+    ck_api(f, "DELETE", api_text(f, MSG "?ids=%s,%s&claim_ids=%s", a, b, late), NULL, 400,
+           UD);
+    ck_api(f, "DELETE", api_text(f, MSG "?ids=%s,%s&claim_ids=%s", a, b, holder), NULL,
            400, UD);
-    holder = api_take(&f, "q", 1);
-    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s,%s&claim_ids=%s", a, b, late), NULL,
-           400, UD);
-    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s,%s&claim_ids=%s", a, b, holder), NULL,
-           400, UD);
-    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s&claim_ids=junk", a), NULL, 400, UD);
+    ck_api(f, "DELETE", api_text(f, MSG "?ids=%s&claim_ids=junk", a), NULL, 400, UD);
     many = ",x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x";
-    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s&claim_ids=%s%s", a, holder, many),
-           NULL, 400, BV);
-    ck_api(&f, "DELETE", api_text(&f, MSG "?pop=1&claim_ids=%s", holder), NULL, 400, BV);
-    ck_api(&f, "DELETE", api_text(&f, MSG "?claim_ids=%s", holder), NULL, 400, BV);
-    ck_api(&f, "GET", api_text(&f, MSG "?ids=%s,%s", a, b), NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "messages.1.id"), b); /* both are there */
-    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s&claim_ids=%s,%s", a, late, holder),
-           NULL, 204, NULL);
-    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s&claim_ids=%s", a, late), NULL, 204,
+    ck_api(f, "DELETE", api_text(f, MSG "?ids=%s&claim_ids=%s%s", a, holder, many), NULL,
+           400, BV);
+    ck_api(f, "DELETE", api_text(f, MSG "?pop=1&claim_ids=%s", holder), NULL, 400, BV);
+    ck_api(f, "DELETE", api_text(f, MSG "?claim_ids=%s", holder), NULL, 400, BV);
+    ck_api(f, "GET", api_text(f, MSG "?ids=%s,%s", a, b), NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.1.id"), b); /* both are there */
+    ck_api(f, "DELETE", api_text(f, MSG "?ids=%s&claim_ids=%s,%s", a, late, holder), NULL,
+           204, NULL);
+    ck_api(f, "DELETE", api_text(f, MSG "?ids=%s&claim_ids=%s", a, late), NULL, 204,
            NULL); /* it does not exist */
-    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s&claim_ids=", b), NULL, 204, NULL);
-    ck_api(&f, "GET", api_text(&f, MSG "/%s", b), NULL, 404, NF);
-    api_fixture_close(&f);
+    ck_api(f, "DELETE", api_text(f, MSG "?ids=%s&claim_ids=", b), NULL, 204, NULL);
+    ck_api(f, "GET", api_text(f, MSG "/%s", b), NULL, 404, NF);
 }
-END_TEST
 
-START_TEST(only_version_2_reads_claim_ids)
+API_TEST(only_version_2_reads_claim_ids)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    api_post_letters(&f, "q", "a");
-    ck_api(&f, "DELETE",
-           api_text(&f, "/v1.1/queues/q/messages?ids=%s&claim_ids=x",
-                    api_pick_id(&f, "resources.0")),
+    api_post_letters(f, "q", "a");
+    ck_api(f, "DELETE",
+           api_text(f, "/v1.1/queues/q/messages?ids=%s&claim_ids=x",
+                    api_pick_id(f, "resources.0")),
            NULL, 204, NULL);
-    api_post_letters(&f, "q", "a");
-    ck_api(&f, "DELETE",
-           api_text(&f, "/v1/queues/q/messages?ids=%s&claim_ids=x",
-                    api_pick_id(&f, "resources.0")),
+    api_post_letters(f, "q", "a");
+    ck_api(f, "DELETE",
+           api_text(f, "/v1/queues/q/messages?ids=%s&claim_ids=x",
+                    api_pick_id(f, "resources.0")),
            NULL, 204, NULL);
-    api_fixture_close(&f);
 }
-END_TEST
 
 TEST_CASE("checksums");
 

@@ -19,68 +19,60 @@ ck_line(struct api_fixture *f, const char *line)
                   api_answer(&f->c));
 }
 
-START_TEST(queues_are_told_by_name_and_the_rest_together)
+API_TEST(queues_are_told_by_name_and_the_rest_together)
 {
-    struct api_fixture f;
     size_t samples = 0;
 
-    api_fixture_open(&f);
-    post(&f, "a");
-    post(&f, "b");
-    post(&f, "c");
-    post(&f, "d");
-    post(&f, "e");
-    f.c.now_ms += 1500;
-    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
-    ck_api_header(&f, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-    ck_line(&f, "claimd_queue_messages{project=\"" API_CALL_PROJECT
-                "\",queue=\"a\",state=\"claimable\"} 1");
-    ck_line(&f, "claimd_queue_messages{project=\"\",queue=\"\",state=\"claimable\"} 2");
-    ck_line(&f, "claimd_queue_oldest_claimable_age_seconds{project=\"" API_CALL_PROJECT
-                "\",queue=\"c\"} 1.5");
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "queue=\"d\""));
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "age_seconds{project=\"\""));
-    ck_line(&f, "claimd_messages_posted_total 5");
-    ck_line(&f, "claimd_message_wait_seconds_count 0");
-    ck_line(&f, "claimd_queues 5");
-    for (const char *at = api_answer(&f.c);
+    post(f, "a");
+    post(f, "b");
+    post(f, "c");
+    post(f, "d");
+    post(f, "e");
+    f->c.now_ms += 1500;
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    ck_api_header(f, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    ck_line(f, "claimd_queue_messages{project=\"" API_CALL_PROJECT
+               "\",queue=\"a\",state=\"claimable\"} 1");
+    ck_line(f, "claimd_queue_messages{project=\"\",queue=\"\",state=\"claimable\"} 2");
+    ck_line(f, "claimd_queue_oldest_claimable_age_seconds{project=\"" API_CALL_PROJECT
+               "\",queue=\"c\"} 1.5");
+    ck_assert_ptr_null(strstr(api_answer(&f->c), "queue=\"d\""));
+    ck_assert_ptr_null(strstr(api_answer(&f->c), "age_seconds{project=\"\""));
+    ck_line(f, "claimd_messages_posted_total 5");
+    ck_line(f, "claimd_message_wait_seconds_count 0");
+    ck_line(f, "claimd_queues 5");
+    for (const char *at = api_answer(&f->c);
          (at = strstr(at, "\nclaimd_queue_messages{")) != NULL; at++)
         samples++;
     ck_assert_uint_eq(samples, 3 * (API_FIXTURE_SHOWN + 1)); /* one for each state */
-    api_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(they_tell_what_expired_and_how_old_the_oldest_claim_is)
+API_TEST(they_tell_what_expired_and_how_old_the_oldest_claim_is)
 {
     static const char a[] = "{project=\"" API_CALL_PROJECT "\",queue=\"a\"}";
-    struct api_fixture f;
 
-    api_fixture_open(&f);
     for (const char *name = "abcde"; *name != '\0'; name++)
-        post(&f, api_text(&f, "%c", *name));
-    ck_api(&f, "POST", "/v2/queues/a/claims", "{\"ttl\":60,\"grace\":60}", 201, NULL);
-    post(&f, "a");
-    f.c.now_ms += 1500;
-    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
-    ck_line(&f, api_text(&f, "claimd_queue_oldest_claimed_age_seconds%s 1.5", a));
-    ck_line(&f, "claimd_queue_oldest_claimed_age_seconds{project=\"" API_CALL_PROJECT
-                "\",queue=\"b\"} 0.0");
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "claimed_age_seconds{project=\"\""));
-    f.c.now_ms += 3600000;
-    ck_api(&f, "GET", "/metrics", NULL, 200, NULL); /* settles */
-    ck_api(&f, "GET", "/v2/queues/d/messages", NULL, 200, NULL);
-    ck_api(&f, "GET", "/v2/queues/e/messages", NULL, 200, NULL);
-    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
-    ck_line(&f, api_text(&f, "claimd_queue_oldest_claimed_age_seconds%s 0.0", a));
-    ck_line(&f, api_text(&f, "claimd_queue_messages_expired_total%s 2", a));
-    ck_line(&f, api_text(&f, "claimd_queue_messages_expired_unread_total%s 1", a));
-    ck_line(&f, api_text(&f, "claimd_queue_dead_letters_expired_total%s 0", a));
-    ck_line(&f, "claimd_queue_messages_expired_total{project=\"\",queue=\"\"} 2");
-    ck_line(&f, "claimd_queue_messages_expired_unread_total{project=\"\",queue=\"\"} 2");
-    api_fixture_close(&f);
+        post(f, api_text(f, "%c", *name));
+    ck_api(f, "POST", "/v2/queues/a/claims", "{\"ttl\":60,\"grace\":60}", 201, NULL);
+    post(f, "a");
+    f->c.now_ms += 1500;
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(f, api_text(f, "claimd_queue_oldest_claimed_age_seconds%s 1.5", a));
+    ck_line(f, "claimd_queue_oldest_claimed_age_seconds{project=\"" API_CALL_PROJECT
+               "\",queue=\"b\"} 0.0");
+    ck_assert_ptr_null(strstr(api_answer(&f->c), "claimed_age_seconds{project=\"\""));
+    f->c.now_ms += 3600000;
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL); /* settles */
+    ck_api(f, "GET", "/v2/queues/d/messages", NULL, 200, NULL);
+    ck_api(f, "GET", "/v2/queues/e/messages", NULL, 200, NULL);
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(f, api_text(f, "claimd_queue_oldest_claimed_age_seconds%s 0.0", a));
+    ck_line(f, api_text(f, "claimd_queue_messages_expired_total%s 2", a));
+    ck_line(f, api_text(f, "claimd_queue_messages_expired_unread_total%s 1", a));
+    ck_line(f, api_text(f, "claimd_queue_dead_letters_expired_total%s 0", a));
+    ck_line(f, "claimd_queue_messages_expired_total{project=\"\",queue=\"\"} 2");
+    ck_line(f, "claimd_queue_messages_expired_unread_total{project=\"\",queue=\"\"} 2");
 }
-END_TEST
 
 START_TEST(projects_with_odd_names_are_told_apart)
 {
@@ -117,48 +109,39 @@ show_twice(struct store *s, struct store_op *op, size_t *at,
     return (*at)++ > 1 ? ST_NOT_FOUND : engine_ops->queue_metrics(s, op, &place, out);
 }
 
-START_TEST(no_series_comes_twice)
+API_TEST(no_series_comes_twice)
 {
     static const char series[] =
         "\nclaimd_queue_claims{project=\"" API_CALL_PROJECT "\",queue=\"a\"} 0\n";
     struct store_vtable twice;
-    struct api_fixture f;
     const char *found;
 
-    api_fixture_open(&f);
-    post(&f, "a");
-    post(&f, "b");
-    engine_ops = f.store->vtable;
+    post(f, "a");
+    post(f, "b");
+    engine_ops = f->store->vtable;
     twice = *engine_ops;
     twice.queue_metrics = show_twice;
-    f.store->vtable = &twice;
-    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
-    found = strstr(api_answer(&f.c), series);
+    f->store->vtable = &twice;
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    found = strstr(api_answer(&f->c), series);
     ck_assert_ptr_nonnull(found);
     ck_assert_ptr_null(strstr(found + 1, series));
-    ck_line(&f, "claimd_queue_messages{project=\"\",queue=\"\",state=\"claimable\"} 1");
-    f.store->vtable = engine_ops;
-    api_fixture_close(&f);
+    ck_line(f, "claimd_queue_messages{project=\"\",queue=\"\",state=\"claimable\"} 1");
+    f->store->vtable = engine_ops;
 }
-END_TEST
 
-START_TEST(they_tell_whether_requests_may_be_sent)
+API_TEST(they_tell_whether_requests_may_be_sent)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
-    ck_line(&f, "claimd_ready 1");
-    atomic_store(&f.condition.closed, true);
-    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
-    ck_line(&f, "claimd_ready 0");
-    atomic_store(&f.condition.closed, false);
-    atomic_store(&f.condition.draining, true);
-    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
-    ck_line(&f, "claimd_ready 0");
-    api_fixture_close(&f);
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(f, "claimd_ready 1");
+    atomic_store(&f->condition.closed, true);
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(f, "claimd_ready 0");
+    atomic_store(&f->condition.closed, false);
+    atomic_store(&f->condition.draining, true);
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(f, "claimd_ready 0");
 }
-END_TEST
 
 /* Lends what is due, and has this come of it. */
 static void
@@ -182,65 +165,57 @@ ck_backlog(struct api_fixture *f, bool some)
                         (unsigned long long)metrics.feed_bytes));
 }
 
-START_TEST(they_tell_what_became_of_what_subscribers_were_to_get)
+API_TEST(they_tell_what_became_of_what_subscribers_were_to_get)
 {
     struct store_delivery lent = {.store = NULL};
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_api(&f, "POST", "/v2/queues/q/subscriptions",
+    ck_api(f, "POST", "/v2/queues/q/subscriptions",
            "{\"subscriber\":\"http://example.org/\"}", 201, NULL);
-    api_post_letters(&f, "q", "abcdefghij");
-    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
-    ck_line(&f, "claimd_subscriptions 1");
-    ck_backlog(&f, true);
-    conclude(&f, STORE_OUTCOME_DELIVERED);
+    api_post_letters(f, "q", "abcdefghij");
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(f, "claimd_subscriptions 1");
+    ck_backlog(f, true);
+    conclude(f, STORE_OUTCOME_DELIVERED);
     for (int i = 0; i < 2; i++)
-        conclude(&f, STORE_OUTCOME_PERMANENT_FAILURE);
+        conclude(f, STORE_OUTCOME_PERMANENT_FAILURE);
     for (int i = 0; i < 3; i++)
-        conclude(&f, STORE_OUTCOME_FAILED);
-    conclude(&f, STORE_OUTCOME_BACKED_OFF); /* which is none of them */
-    f.c.now_ms += 300000;
-    ck_assert_int_eq(store_delivery_next(f.store, STORE_AT(f.c.now_ms), &lent),
+        conclude(f, STORE_OUTCOME_FAILED);
+    conclude(f, STORE_OUTCOME_BACKED_OFF); /* which is none of them */
+    f->c.now_ms += 300000;
+    ck_assert_int_eq(store_delivery_next(f->store, STORE_AT(f->c.now_ms), &lent),
                      ST_NOT_FOUND);
-    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
-    ck_line(&f, "claimd_notifications_delivered_total 1");
-    ck_line(&f, "claimd_notifications_given_up_total 2");
-    ck_line(&f, "claimd_notifications_failed_total 3");
-    ck_line(&f, "claimd_notifications_fallen_out_total 7");
-    ck_backlog(&f, false);
-    api_fixture_close(&f);
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(f, "claimd_notifications_delivered_total 1");
+    ck_line(f, "claimd_notifications_given_up_total 2");
+    ck_line(f, "claimd_notifications_failed_total 3");
+    ck_line(f, "claimd_notifications_fallen_out_total 7");
+    ck_backlog(f, false);
 }
-END_TEST
 
-START_TEST(openmetrics_is_for_those_who_name_it)
+API_TEST(openmetrics_is_for_those_who_name_it)
 {
     static const char *const plain[] = {NULL, "*/*", "text/plain", "application/json",
                                         "application/openmetrics-text;q=0,text/plain"};
     static const char *const open[] = {
         "application/openmetrics-text",
         "application/openmetrics-text;version=1.0.0;q=0.8,text/plain;q=0.5,*/*;q=0.1"};
-    struct api_fixture f;
 
-    api_fixture_open(&f);
     for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
-        f.c.headers[API_HEADER_ACCEPT] = plain[i];
-        ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
-        ck_api_header(&f, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+        f->c.headers[API_HEADER_ACCEPT] = plain[i];
+        ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+        ck_api_header(f, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
     }
     for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
         const char *text;
 
-        f.c.headers[API_HEADER_ACCEPT] = open[i];
-        ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
-        ck_api_header(&f, "Content-Type",
+        f->c.headers[API_HEADER_ACCEPT] = open[i];
+        ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+        ck_api_header(f, "Content-Type",
                       "application/openmetrics-text; version=1.0.0; charset=utf-8");
-        text = api_answer(&f.c);
+        text = api_answer(&f->c);
         ck_assert_str_eq(text + strlen(text) - 6, "# EOF\n");
     }
-    api_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(they_are_for_operators_of_all_projects)
 {
@@ -269,20 +244,16 @@ START_TEST(they_are_for_operators_of_all_projects)
 }
 END_TEST
 
-START_TEST(running_out_of_memory_is_an_answer)
+API_TEST(running_out_of_memory_is_an_answer)
 {
-    struct api_fixture f;
     uint64_t nth = 0;
 
-    api_fixture_open(&f);
-    post(&f, "a");
+    post(f, "a");
     do {
-        mem_fail_nth(f.mem, ++nth);
-        (void)api_call(&f.c, "GET", "/metrics", NULL);
-        ck_assert(f.c.res.code == 200 || f.c.res.code == 503);
-    } while (f.c.res.code != 200);
-    mem_fail_nth(f.mem, 0);
+        mem_fail_nth(f->mem, ++nth);
+        (void)api_call(&f->c, "GET", "/metrics", NULL);
+        ck_assert(f->c.res.code == 200 || f->c.res.code == 503);
+    } while (f->c.res.code != 200);
+    mem_fail_nth(f->mem, 0);
     ck_assert_uint_gt(nth, 1);
-    api_fixture_close(&f);
 }
-END_TEST

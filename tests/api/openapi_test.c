@@ -195,7 +195,7 @@ is_limited(const json_t *tree, const char *path, const char *method)
     return at(operation, "responses", NULL, "429") != NULL;
 }
 
-START_TEST(limits_of_projects_are_described_when_they_are_in_force)
+API_TEST(limits_of_projects_are_described_when_they_are_in_force)
 {
     static const struct {
         struct api_project_limits limits;
@@ -210,14 +210,12 @@ START_TEST(limits_of_projects_are_described_when_they_are_in_force)
         {{.requests_per_second = 1}, true, true, true, true, true, true},
         {{.queues = 0}, false, false, false, false, false, false},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         json_t *tree;
 
-        api_limit(f.api, &cases[i].limits);
-        tree = ask(&f);
+        api_limit(f->api, &cases[i].limits);
+        tree = ask(f);
         ck_assert(is_limited(tree, "/v2/queues", "get") == cases[i].listing);
         ck_assert(is_limited(tree, "/v1/health", "get") == cases[i].listing);
         ck_assert(is_limited(tree, "/v2/queues/{queue}", "put") == cases[i].making);
@@ -232,9 +230,7 @@ START_TEST(limits_of_projects_are_described_when_they_are_in_force)
         ck_assert(!is_limited(tree, "/metrics", "get"));
         json_decref(tree);
     }
-    api_fixture_close(&f);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ who may */
 
@@ -247,22 +243,18 @@ count_roles(const json_t *tree, const char *path, const char *method, const char
     return json_array_size(at(at(tree, "paths", path, method), "x-roles", NULL, action));
 }
 
-START_TEST(where_nobody_is_asked_for_a_token_none_is_spoken_of)
+API_TEST(where_nobody_is_asked_for_a_token_none_is_spoken_of)
 {
-    struct api_fixture f;
     json_t *tree;
 
-    api_fixture_open(&f);
-    tree = ask(&f);
+    tree = ask(f);
     ck_assert_uint_eq(json_array_size(json_object_get(tree, "security")), 0);
     ck_assert_ptr_null(at(tree, "components", NULL, "securitySchemes"));
     ck_assert_ptr_null(
         at(at(tree, "paths", "/v2/queues", "get"), "responses", NULL, "401"));
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "x-roles"));
+    ck_assert_ptr_null(strstr(api_answer(&f->c), "x-roles"));
     json_decref(tree);
-    api_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(the_roles_are_those_of_the_policy_in_force)
 {

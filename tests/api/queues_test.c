@@ -12,23 +12,18 @@
 
 TEST_CASE("one");
 
-START_TEST(creating_answers_201_once_and_204_ever_after)
+API_TEST(creating_answers_201_once_and_204_ever_after)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "PUT", "/v2/queues/q", "{\"color\":\"red\"}", 201, NULL);
-    ck_api_header(&f, "Location", "/v2/queues/q");
-    ck_assert_str_eq(api_answer(&f.c), "");
-    ck_api(&f, "PUT", "/v2/queues/q", "{\"color\":\"blue\"}", 204, NULL);
-    ck_api_header(&f, "Location", "/v2/queues/q");
-    ck_api(&f, "GET", "/v2/queues/q", NULL, 200, NULL);
-    ck_api_body(&f, "{'color': 'red'," DEFAULTS "}");
-    api_fixture_close(&f);
+    ck_api(f, "PUT", "/v2/queues/q", "{\"color\":\"red\"}", 201, NULL);
+    ck_api_header(f, "Location", "/v2/queues/q");
+    ck_assert_str_eq(api_answer(&f->c), "");
+    ck_api(f, "PUT", "/v2/queues/q", "{\"color\":\"blue\"}", 204, NULL);
+    ck_api_header(f, "Location", "/v2/queues/q");
+    ck_api(f, "GET", "/v2/queues/q", NULL, 200, NULL);
+    ck_api_body(f, "{'color': 'red'," DEFAULTS "}");
 }
-END_TEST
 
-START_TEST(bad_metadata_makes_no_queue)
+API_TEST(bad_metadata_makes_no_queue)
 {
     static const struct api_row rows[] = {
         {"PUT", "/v2/queues/bad", "{", 400, BB},
@@ -45,14 +40,10 @@ START_TEST(bad_metadata_makes_no_queue)
         {"PUT", "/v2/queues/bad", "{\"_persistence\":{}}", 400, BV},
         {"GET", "/v2/queues", NULL, 200, NULL},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_api_rows(&f, rows);
-    ck_api_body(&f, "{'queues': [], 'links': []}");
-    api_fixture_close(&f);
+    ck_api_rows(f, rows);
+    ck_api_body(f, "{'queues': [], 'links': []}");
 }
-END_TEST
 
 /* A document of exactly `len` bytes. */
 static const char *
@@ -66,77 +57,58 @@ metadata_of(struct api_fixture *f, size_t len)
     return text;
 }
 
-START_TEST(metadata_may_have_65536_bytes)
+API_TEST(metadata_may_have_65536_bytes)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "PUT", "/v2/queues/a", metadata_of(&f, 65536), 201, NULL);
-    ck_api(&f, "PUT", "/v2/queues/b", metadata_of(&f, 65537), 400, BV);
-    ck_api(&f, "PUT", "/v1/queues/c", metadata_of(&f, 65537), 201, NULL);
-    api_fixture_close(&f);
+    ck_api(f, "PUT", "/v2/queues/a", metadata_of(f, 65536), 201, NULL);
+    ck_api(f, "PUT", "/v2/queues/b", metadata_of(f, 65537), 400, BV);
+    ck_api(f, "PUT", "/v1/queues/c", metadata_of(f, 65537), 201, NULL);
 }
-END_TEST
 
-START_TEST(an_unknown_queue_looks_like_an_empty_one)
+API_TEST(an_unknown_queue_looks_like_an_empty_one)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "GET", "/v2/queues/nosuch", NULL, 200, NULL);
-    ck_api_body(&f, "{" DEFAULTS "}");
-    ck_api(&f, "GET", "/v2/queues/nosuch/stats", NULL, 200, NULL);
-    ck_api_body(&f, "{'messages': {'claimed': 0, 'free': 0, 'total': 0}}");
-    ck_api(&f, "DELETE", "/v2/queues/nosuch", NULL, 204, NULL);
-    ck_api(&f, "POST", "/v2/queues/nosuch/purge", NULL, 204, NULL);
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    ck_api_body(&f, "{'queues': [], 'links': []}");
-    api_fixture_close(&f);
+    ck_api(f, "GET", "/v2/queues/nosuch", NULL, 200, NULL);
+    ck_api_body(f, "{" DEFAULTS "}");
+    ck_api(f, "GET", "/v2/queues/nosuch/stats", NULL, 200, NULL);
+    ck_api_body(f, "{'messages': {'claimed': 0, 'free': 0, 'total': 0}}");
+    ck_api(f, "DELETE", "/v2/queues/nosuch", NULL, 204, NULL);
+    ck_api(f, "POST", "/v2/queues/nosuch/purge", NULL, 204, NULL);
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
+    ck_api_body(f, "{'queues': [], 'links': []}");
 }
-END_TEST
 
-START_TEST(deleting_a_queue_takes_its_messages)
+API_TEST(deleting_a_queue_takes_its_messages)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    api_post_letters(&f, "q", "ab");
-    ck_api(&f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
-    ck_api(&f, "PUT", "/v2/queues/q", NULL, 201, NULL);
-    ck_api(&f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
-    ck_api_body(&f, "{'messages': [], 'links': []}");
-    api_fixture_close(&f);
+    api_post_letters(f, "q", "ab");
+    ck_api(f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
+    ck_api(f, "PUT", "/v2/queues/q", NULL, 201, NULL);
+    ck_api(f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
+    ck_api_body(f, "{'messages': [], 'links': []}");
 }
-END_TEST
 
-START_TEST(statistics_count_live_messages_and_name_both_ends)
+API_TEST(statistics_count_live_messages_and_name_both_ends)
 {
-    struct api_fixture f;
     const char *first, *last;
 
-    api_fixture_open(&f);
-    api_post_letters(&f, "q", "a");
-    first = api_pick(&f, "resources.0");
-    f.c.now_ms += 9000;
-    api_post_letters(&f, "q", "bc");
-    last = api_pick(&f, "resources.1");
-    ck_assert_ptr_nonnull(api_take(&f, "q", 1));
-    f.c.now_ms += 1500;
-    ck_api(&f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
-    ck_api_body(&f, api_text(&f,
-                             "{'messages': {'claimed': 1, 'free': 2, 'total': 3,"
-                             "'oldest': {'age': 10, 'created': '2026-01-31T12:00:00Z',"
-                             " 'href': '%s'},"
-                             "'newest': {'age': 1, 'created': '2026-01-31T12:00:09Z',"
-                             " 'href': '%s'}}}",
-                             first, last));
-    api_fixture_close(&f);
+    api_post_letters(f, "q", "a");
+    first = api_pick(f, "resources.0");
+    f->c.now_ms += 9000;
+    api_post_letters(f, "q", "bc");
+    last = api_pick(f, "resources.1");
+    ck_assert_ptr_nonnull(api_take(f, "q", 1));
+    f->c.now_ms += 1500;
+    ck_api(f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
+    ck_api_body(f, api_text(f,
+                            "{'messages': {'claimed': 1, 'free': 2, 'total': 3,"
+                            "'oldest': {'age': 10, 'created': '2026-01-31T12:00:00Z',"
+                            " 'href': '%s'},"
+                            "'newest': {'age': 1, 'created': '2026-01-31T12:00:09Z',"
+                            " 'href': '%s'}}}",
+                            first, last));
 }
-END_TEST
 
 /* ------------------------------------------------------------------ patch */
 
-START_TEST(patching_changes_metadata_or_nothing)
+API_TEST(patching_changes_metadata_or_nothing)
 {
     static const struct api_row rows[] = {
         {"PATCH", "/v2/queues/nosuch", "[]", 404, "Not found"},
@@ -155,24 +127,20 @@ START_TEST(patching_changes_metadata_or_nothing)
          400, BB},
         {"PATCH", "/v2/queues/q", "[]", 200, NULL},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_api(&f, "PUT", "/v2/queues/q", "{\"color\":\"red\"}", 201, NULL);
-    ck_api(&f, "PATCH", "/v2/queues/q", "[]", 415, "415 Unsupported Media Type");
-    f.c.headers[API_HEADER_CONTENT_TYPE] = PATCH_TYPE;
-    ck_api_rows(&f, rows);
-    ck_api_body(&f, "{'color': 'red'," DEFAULTS "}");
-    ck_api(&f, "PATCH", "/v2/queues/q",
+    ck_api(f, "PUT", "/v2/queues/q", "{\"color\":\"red\"}", 201, NULL);
+    ck_api(f, "PATCH", "/v2/queues/q", "[]", 415, "415 Unsupported Media Type");
+    f->c.headers[API_HEADER_CONTENT_TYPE] = PATCH_TYPE;
+    ck_api_rows(f, rows);
+    ck_api_body(f, "{'color': 'red'," DEFAULTS "}");
+    ck_api(f, "PATCH", "/v2/queues/q",
            "[{\"op\":\"replace\",\"path\":\"/metadata/color\",\"value\":\"blue\"},"
            "{\"op\":\"add\",\"path\":\"/metadata/n\",\"value\":[1]}]",
            200, NULL);
-    ck_api_body(&f, "{'color': 'blue', 'n': [1]," DEFAULTS "}");
-    ck_api(&f, "GET", "/v2/queues/q", NULL, 200, NULL);
-    ck_api_body(&f, "{'color': 'blue', 'n': [1]," DEFAULTS "}");
-    api_fixture_close(&f);
+    ck_api_body(f, "{'color': 'blue', 'n': [1]," DEFAULTS "}");
+    ck_api(f, "GET", "/v2/queues/q", NULL, 200, NULL);
+    ck_api_body(f, "{'color': 'blue', 'n': [1]," DEFAULTS "}");
 }
-END_TEST
 
 /* ------------------------------------------------------------------ persistence */
 
@@ -180,22 +148,17 @@ END_TEST
     "[{\"op\":\"" op "\",\"path\":\"/metadata/_persistence\"" value "}]"
 #define MEMORY ",\"value\":\"memory\""
 
-START_TEST(persistence_is_shown_only_when_it_is_set)
+API_TEST(persistence_is_shown_only_when_it_is_set)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "PUT", "/v2/queues/m", "{\"_persistence\":\"memory\"}", 201, NULL);
-    ck_api(&f, "PUT", "/v2/queues/n", "{\"_persistence\":null}", 201, NULL);
-    ck_api(&f, "GET", "/v2/queues/m", NULL, 200, NULL);
-    ck_api_body(&f, "{'_persistence': 'memory'," DEFAULTS "}");
-    ck_api(&f, "GET", "/v2/queues/nosuch", NULL, 200, NULL);
-    ck_api_body(&f, "{" DEFAULTS "}");
-    api_fixture_close(&f);
+    ck_api(f, "PUT", "/v2/queues/m", "{\"_persistence\":\"memory\"}", 201, NULL);
+    ck_api(f, "PUT", "/v2/queues/n", "{\"_persistence\":null}", 201, NULL);
+    ck_api(f, "GET", "/v2/queues/m", NULL, 200, NULL);
+    ck_api_body(f, "{'_persistence': 'memory'," DEFAULTS "}");
+    ck_api(f, "GET", "/v2/queues/nosuch", NULL, 200, NULL);
+    ck_api_body(f, "{" DEFAULTS "}");
 }
-END_TEST
 
-START_TEST(persistence_never_changes)
+API_TEST(persistence_never_changes)
 {
     static const struct api_row rows[] = {
         {"PATCH", "/v2/queues/m", PATCH_PERSISTENCE("remove", ""), 400, BB},
@@ -209,22 +172,18 @@ START_TEST(persistence_never_changes)
         {"PATCH", "/v2/queues/m",
          "[{\"op\":\"add\",\"path\":\"/metadata/color\",\"value\":1}]", 200, NULL},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_api(&f, "PUT", "/v2/queues/m", "{\"_persistence\":\"memory\"}", 201, NULL);
-    ck_api(&f, "PUT", "/v2/queues/kept", NULL, 201, NULL);
-    f.c.headers[API_HEADER_CONTENT_TYPE] = PATCH_TYPE;
-    ck_api_rows(&f, rows);
-    ck_api_body(&f, "{'_persistence': 'memory', 'color': 1," DEFAULTS "}");
-    ck_api(&f, "GET", "/v2/queues/kept", NULL, 200, NULL);
-    ck_api_body(&f, "{" DEFAULTS "}");
-    api_fixture_close(&f);
+    ck_api(f, "PUT", "/v2/queues/m", "{\"_persistence\":\"memory\"}", 201, NULL);
+    ck_api(f, "PUT", "/v2/queues/kept", NULL, 201, NULL);
+    f->c.headers[API_HEADER_CONTENT_TYPE] = PATCH_TYPE;
+    ck_api_rows(f, rows);
+    ck_api_body(f, "{'_persistence': 'memory', 'color': 1," DEFAULTS "}");
+    ck_api(f, "GET", "/v2/queues/kept", NULL, 200, NULL);
+    ck_api_body(f, "{" DEFAULTS "}");
 }
-END_TEST
 
 /* Its documents replace all there is, but for what was said when the queue was made. */
-START_TEST(persistence_stays_whatever_v1_puts)
+API_TEST(persistence_stays_whatever_v1_puts)
 {
     static const struct api_row rows[] = {
         {"PUT", "/v1/queues/m/metadata", "{\"a\":1}", 204, NULL},
@@ -232,25 +191,21 @@ START_TEST(persistence_stays_whatever_v1_puts)
         {"PUT", "/v1/queues/kept/metadata", "{\"a\":1}", 204, NULL},
         {"GET", "/v2/queues/kept", NULL, 200, NULL},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_api(&f, "PUT", "/v2/queues/m", "{\"_persistence\":\"memory\",\"b\":2}", 201, NULL);
-    ck_api(&f, "PUT", "/v2/queues/kept", NULL, 201, NULL);
-    ck_api_rows(&f, rows);
-    ck_api_body(&f, "{'a': 1," DEFAULTS "}");
-    ck_api(&f, "GET", "/v2/queues/m", NULL, 200, NULL);
-    ck_api_body(&f, "{'_persistence': 'memory', 'a': 1," DEFAULTS "}");
-    ck_api(&f, "PUT", "/v1/queues/m/metadata", "{}", 204, NULL);
-    ck_api(&f, "GET", "/v2/queues/m", NULL, 200, NULL);
-    ck_api_body(&f, "{'_persistence': 'memory'," DEFAULTS "}");
-    api_fixture_close(&f);
+    ck_api(f, "PUT", "/v2/queues/m", "{\"_persistence\":\"memory\",\"b\":2}", 201, NULL);
+    ck_api(f, "PUT", "/v2/queues/kept", NULL, 201, NULL);
+    ck_api_rows(f, rows);
+    ck_api_body(f, "{'a': 1," DEFAULTS "}");
+    ck_api(f, "GET", "/v2/queues/m", NULL, 200, NULL);
+    ck_api_body(f, "{'_persistence': 'memory', 'a': 1," DEFAULTS "}");
+    ck_api(f, "PUT", "/v1/queues/m/metadata", "{}", 204, NULL);
+    ck_api(f, "GET", "/v2/queues/m", NULL, 200, NULL);
+    ck_api_body(f, "{'_persistence': 'memory'," DEFAULTS "}");
 }
-END_TEST
 
 /* ------------------------------------------------------------------ purge */
 
-START_TEST(purge_takes_what_it_is_told)
+API_TEST(purge_takes_what_it_is_told)
 {
     static const struct api_row refused[] = {
         {"POST", "/v2/queues/q/purge", "{\"resource_types\":[\"claims\"]}", 400, BV},
@@ -263,27 +218,23 @@ START_TEST(purge_takes_what_it_is_told)
         {"POST", "/v2/queues/q/purge", "{\"resource_types\":[\"subscriptions\"]}", 204,
          NULL},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    api_post_letters(&f, "q", "abc");
-    ck_assert_ptr_nonnull(api_take(&f, "q", 1));
-    ck_api_rows(&f, refused);
-    ck_api(&f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"total\":3"));
-    ck_api(&f, "POST", "/v2/queues/q/purge",
+    api_post_letters(f, "q", "abc");
+    ck_assert_ptr_nonnull(api_take(f, "q", 1));
+    ck_api_rows(f, refused);
+    ck_api(f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"total\":3"));
+    ck_api(f, "POST", "/v2/queues/q/purge",
            "{\"resource_types\":[\"claims\"],\"resource_types\":"
            "[\"subscriptions\",\"m\\u0065ssages\"]}",
            204, NULL);
-    ck_api(&f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
-    ck_api_body(&f, "{'messages': {'claimed': 0, 'free': 0, 'total': 0}}");
-    api_post_letters(&f, "q", "d");
-    ck_api(&f, "POST", "/v2/queues/q/purge", NULL, 204, NULL);
-    ck_api(&f, "GET", "/v2/queues/q/messages?echo=1", NULL, 200, NULL);
-    ck_api_body(&f, "{'messages': [], 'links': []}");
-    api_fixture_close(&f);
+    ck_api(f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
+    ck_api_body(f, "{'messages': {'claimed': 0, 'free': 0, 'total': 0}}");
+    api_post_letters(f, "q", "d");
+    ck_api(f, "POST", "/v2/queues/q/purge", NULL, 204, NULL);
+    ck_api(f, "GET", "/v2/queues/q/messages?echo=1", NULL, 200, NULL);
+    ck_api_body(f, "{'messages': [], 'links': []}");
 }
-END_TEST
 
 /* ------------------------------------------------------------------ ping, health */
 
@@ -355,28 +306,23 @@ make_fruit(struct api_fixture *f)
     ck_api_rows(f, rows);
 }
 
-START_TEST(queues_are_listed_in_byte_order_page_by_page)
+API_TEST(queues_are_listed_in_byte_order_page_by_page)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    make_fruit(&f);
-    ck_api(&f, "GET", "/v2/queues?limit=2", NULL, 200, NULL);
-    ck_api_body(&f, "{'queues': [{'name': 'Banana', 'href': '/v2/queues/Banana'},"
-                    "{'name': 'apple', 'href': '/v2/queues/apple'}],"
-                    "'links': [{'rel': 'next', 'href':"
-                    " '/v2/queues?limit=2&marker=apple'}]}");
-    ck_api(&f, "GET", api_pick(&f, "links.0.href"), NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "queues.1.name"), "fig");
-    ck_api(&f, "GET", api_pick(&f, "links.0.href"), NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "queues.0.name"), "pear");
-    ck_api(&f, "GET", api_pick(&f, "links.0.href"), NULL, 200, NULL);
-    ck_api_body(&f, "{'queues': [], 'links': []}");
-    api_fixture_close(&f);
+    make_fruit(f);
+    ck_api(f, "GET", "/v2/queues?limit=2", NULL, 200, NULL);
+    ck_api_body(f, "{'queues': [{'name': 'Banana', 'href': '/v2/queues/Banana'},"
+                   "{'name': 'apple', 'href': '/v2/queues/apple'}],"
+                   "'links': [{'rel': 'next', 'href':"
+                   " '/v2/queues?limit=2&marker=apple'}]}");
+    ck_api(f, "GET", api_pick(f, "links.0.href"), NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "queues.1.name"), "fig");
+    ck_api(f, "GET", api_pick(f, "links.0.href"), NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "queues.0.name"), "pear");
+    ck_api(f, "GET", api_pick(f, "links.0.href"), NULL, 200, NULL);
+    ck_api_body(f, "{'queues': [], 'links': []}");
 }
-END_TEST
 
-START_TEST(filters_apply_before_the_page_is_cut_and_stay_in_the_link)
+API_TEST(filters_apply_before_the_page_is_cut_and_stay_in_the_link)
 {
     static const struct {
         const char *target, *names, *next;
@@ -395,68 +341,54 @@ START_TEST(filters_apply_before_the_page_is_cut_and_stay_in_the_link)
         {"/v2/queues?color=&marker=b&with_count=no", "cherry fig pear ",
          "/v2/queues?with_count=false&marker=pear"},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    make_fruit(&f);
+    make_fruit(f);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char names[256] = "";
         const char *at;
 
-        ck_api(&f, "GET", cases[i].target, NULL, 200, NULL);
-        at = api_answer(&f.c);
+        ck_api(f, "GET", cases[i].target, NULL, 200, NULL);
+        at = api_answer(&f->c);
         while ((at = strstr(at, "\"name\":\"")) != NULL) {
             at += 8;
             strncat(names, at, (size_t)(strchr(at, '"') - at));
             strcat(names, " ");
         }
         ck_assert_str_eq(names, cases[i].names);
-        ck_assert_str_eq(api_pick(&f, "links.0.href"), cases[i].next);
+        ck_assert_str_eq(api_pick(f, "links.0.href"), cases[i].next);
     }
-    ck_api(&f, "GET", "/v2/queues?color=black", NULL, 200, NULL);
-    ck_api_body(&f, "{'queues': [], 'links': []}");
-    api_fixture_close(&f);
+    ck_api(f, "GET", "/v2/queues?color=black", NULL, 200, NULL);
+    ck_api_body(f, "{'queues': [], 'links': []}");
 }
-END_TEST
 
-START_TEST(a_filter_finds_one_queue_among_a_hundred)
+API_TEST(a_filter_finds_one_queue_among_a_hundred)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
     for (int i = 0; i < 100; i++)
-        ck_api(&f, "PUT", api_text(&f, "/v2/queues/q%03d", i),
+        ck_api(f, "PUT", api_text(f, "/v2/queues/q%03d", i),
                i == 97 ? "{\"a b\":\"c&d\"}" : NULL, 201, NULL);
-    ck_api(&f, "GET", "/v2/queues?a%20b=c%26d&detailed=yes&with_count=true", NULL, 200,
+    ck_api(f, "GET", "/v2/queues?a%20b=c%26d&detailed=yes&with_count=true", NULL, 200,
            NULL);
-    ck_api_body(&f, "{'queues': [{'name': 'q097', 'href': '/v2/queues/q097',"
-                    "'metadata': {'a b': 'c&d'," DEFAULTS "}}], 'count': 100,"
-                    "'links': [{'rel': 'next', 'href': '/v2/queues?detailed=true"
-                    "&with_count=true&a%20b=c%26d&marker=q097'}]}");
-    api_fixture_close(&f);
+    ck_api_body(f, "{'queues': [{'name': 'q097', 'href': '/v2/queues/q097',"
+                   "'metadata': {'a b': 'c&d'," DEFAULTS "}}], 'count': 100,"
+                   "'links': [{'rel': 'next', 'href': '/v2/queues?detailed=true"
+                   "&with_count=true&a%20b=c%26d&marker=q097'}]}");
 }
-END_TEST
 
-START_TEST(the_count_is_given_when_it_was_asked_for)
+API_TEST(the_count_is_given_when_it_was_asked_for)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "GET", "/v2/queues?with_count=true", NULL, 200, NULL);
-    ck_api_body(&f, "{'queues': [], 'links': [], 'count': 0}");
-    make_fruit(&f);
-    ck_api(&f, "GET", "/v2/queues?with_count=true&limit=1", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"count\":5"));
-    ck_api(&f, "GET", "/v2/queues?with_count=true&color=red&name=pp", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"count\":5"));
-    ck_api(&f, "GET", "/v1.1/queues?with_count=true&color=red", NULL, 200, NULL);
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "count"));
-    ck_assert_str_eq(api_pick(&f, "links.0.href"), "/v1.1/queues?marker=pear");
-    api_fixture_close(&f);
+    ck_api(f, "GET", "/v2/queues?with_count=true", NULL, 200, NULL);
+    ck_api_body(f, "{'queues': [], 'links': [], 'count': 0}");
+    make_fruit(f);
+    ck_api(f, "GET", "/v2/queues?with_count=true&limit=1", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"count\":5"));
+    ck_api(f, "GET", "/v2/queues?with_count=true&color=red&name=pp", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"count\":5"));
+    ck_api(f, "GET", "/v1.1/queues?with_count=true&color=red", NULL, 200, NULL);
+    ck_assert_ptr_null(strstr(api_answer(&f->c), "count"));
+    ck_assert_str_eq(api_pick(f, "links.0.href"), "/v1.1/queues?marker=pear");
 }
-END_TEST
 
-START_TEST(listings_refuse_parameters_out_of_range)
+API_TEST(listings_refuse_parameters_out_of_range)
 {
     static const struct api_row rows[] = {
         {"GET", "/v2/queues?limit=0", NULL, 400, BV},
@@ -469,10 +401,6 @@ START_TEST(listings_refuse_parameters_out_of_range)
         {"GET", "/v2/queues?with_count=2", NULL, 400, "Invalid parameter"},
         {"GET", "/v1.1/queues?with_count=2", NULL, 200, NULL},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_api_rows(&f, rows);
-    api_fixture_close(&f);
+    ck_api_rows(f, rows);
 }
-END_TEST

@@ -12,65 +12,51 @@ limit(struct api_fixture *f, const struct api_project_limits limits)
     api_limit(f->api, &limits);
 }
 
-START_TEST(requests_beyond_the_rate_are_told_when_to_come_again)
+API_TEST(requests_beyond_the_rate_are_told_when_to_come_again)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    limit(&f, (struct api_project_limits){.requests_per_second = 2});
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    ck_api(&f, "GET", "/v2/queues", NULL, 429, "Too many requests");
-    ck_api_header(&f, "Retry-After", "1");
-    f.c.headers[API_HEADER_PROJECT_ID] = "another";
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    f.c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
-    ck_api(&f, "GET", "/livez", NULL, 204, NULL); /* of no project */
-    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
+    limit(f, (struct api_project_limits){.requests_per_second = 2});
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
+    ck_api(f, "GET", "/v2/queues", NULL, 429, "Too many requests");
+    ck_api_header(f, "Retry-After", "1");
+    f->c.headers[API_HEADER_PROJECT_ID] = "another";
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
+    f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
+    ck_api(f, "GET", "/livez", NULL, 204, NULL); /* of no project */
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
     ck_assert_ptr_nonnull(strstr(
-        api_answer(&f.c), "\nclaimd_project_limit{limit=\"requests_per_second\"} 2\n"));
+        api_answer(&f->c), "\nclaimd_project_limit{limit=\"requests_per_second\"} 2\n"));
     ck_assert_ptr_nonnull(strstr(
-        api_answer(&f.c),
+        api_answer(&f->c),
         "\nclaimd_project_limit_refusals_total{limit=\"requests_per_second\"} 1\n"));
-    f.c.now_ms += 500;
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    ck_api(&f, "GET", "/v2/queues", NULL, 429, "Too many requests");
-    api_fixture_close(&f);
+    f->c.now_ms += 500;
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
+    ck_api(f, "GET", "/v2/queues", NULL, 429, "Too many requests");
 }
-END_TEST
 
-START_TEST(the_rate_is_that_of_the_wall_clock_though_that_of_tests_stands)
+API_TEST_WITH(the_rate_is_that_of_the_wall_clock_though_that_of_tests_stands,
+              api_fixture_open_testapi(f, &api_limits_default))
 {
-    struct api_fixture f;
-
-    api_fixture_open_testapi(&f, &api_limits_default);
-    limit(&f, (struct api_project_limits){.requests_per_second = 1});
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    clock_advance(testapi_clock(f.testapi), 60000);
-    ck_api(&f, "GET", "/v2/queues", NULL, 429, "Too many requests");
-    clock_advance(&f.real, 1000);
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    api_fixture_close(&f);
+    limit(f, (struct api_project_limits){.requests_per_second = 1});
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
+    clock_advance(testapi_clock(f->testapi), 60000);
+    ck_api(f, "GET", "/v2/queues", NULL, 429, "Too many requests");
+    clock_advance(&f->real, 1000);
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
 }
-END_TEST
 
-START_TEST(what_the_store_refuses_has_a_title_that_says_which)
+API_TEST(what_the_store_refuses_has_a_title_that_says_which)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    engine_limit(f.store, &(struct engine_limits){.queues = 1});
-    ck_api(&f, "POST", "/v2/queues/q/messages", ONE, 201, NULL);
-    ck_api(&f, "PUT", "/v2/queues/r", NULL, 429, "Too many queues");
-    ck_api_header(&f, "Retry-After", "5");
-    engine_limit(f.store, &(struct engine_limits){.messages = 1});
-    ck_api(&f, "POST", "/v2/queues/q/messages", ONE, 429, "Too many messages");
-    engine_limit(f.store, &(struct engine_limits){.bytes = 1});
-    ck_api(&f, "POST", "/v2/queues/q/messages", ONE, 429, "Too many bytes of messages");
-    ck_api(&f, "POST", "/v2/queues/q/claims", "{}", 201, NULL); /* working goes on */
-    api_fixture_close(&f);
+    engine_limit(f->store, &(struct engine_limits){.queues = 1});
+    ck_api(f, "POST", "/v2/queues/q/messages", ONE, 201, NULL);
+    ck_api(f, "PUT", "/v2/queues/r", NULL, 429, "Too many queues");
+    ck_api_header(f, "Retry-After", "5");
+    engine_limit(f->store, &(struct engine_limits){.messages = 1});
+    ck_api(f, "POST", "/v2/queues/q/messages", ONE, 429, "Too many messages");
+    engine_limit(f->store, &(struct engine_limits){.bytes = 1});
+    ck_api(f, "POST", "/v2/queues/q/messages", ONE, 429, "Too many bytes of messages");
+    ck_api(f, "POST", "/v2/queues/q/claims", "{}", 201, NULL); /* working goes on */
 }
-END_TEST
 
 /* Asks through a connection. */
 static int
@@ -82,23 +68,19 @@ ask(struct api_fixture *f, struct api_connection *connection)
     return f->c.res.code;
 }
 
-START_TEST(connections_count_for_the_project_they_asked_for_last)
+API_TEST(connections_count_for_the_project_they_asked_for_last)
 {
     struct api_connection connections[2] = {{NULL}};
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    limit(&f, (struct api_project_limits){.connections = 1});
-    ck_assert_int_eq(ask(&f, &connections[0]), 200);
-    ck_assert_int_eq(ask(&f, &connections[0]), 200);
-    ck_assert_int_eq(ask(&f, &connections[1]), 429);
-    ck_assert_int_eq(f.c.res.status, ST_PROJECT_CONNECTIONS);
-    f.c.headers[API_HEADER_PROJECT_ID] = "another";
-    ck_assert_int_eq(ask(&f, &connections[0]), 200);
-    f.c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
-    ck_assert_int_eq(ask(&f, &connections[1]), 200);
-    api_connection_closed(f.api, &connections[0]);
-    api_connection_closed(f.api, &connections[1]);
-    api_fixture_close(&f);
+    limit(f, (struct api_project_limits){.connections = 1});
+    ck_assert_int_eq(ask(f, &connections[0]), 200);
+    ck_assert_int_eq(ask(f, &connections[0]), 200);
+    ck_assert_int_eq(ask(f, &connections[1]), 429);
+    ck_assert_int_eq(f->c.res.status, ST_PROJECT_CONNECTIONS);
+    f->c.headers[API_HEADER_PROJECT_ID] = "another";
+    ck_assert_int_eq(ask(f, &connections[0]), 200);
+    f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
+    ck_assert_int_eq(ask(f, &connections[1]), 200);
+    api_connection_closed(f->api, &connections[0]);
+    api_connection_closed(f->api, &connections[1]);
 }
-END_TEST

@@ -7,7 +7,7 @@
 
 TEST_CASE("paths");
 
-START_TEST(unknown_paths_are_404_with_the_title_of_a_path)
+API_TEST(unknown_paths_are_404_with_the_title_of_a_path)
 {
     static const struct api_row rows[] = {
         {"GET", "/v2", NULL, 404, NP},
@@ -38,15 +38,11 @@ START_TEST(unknown_paths_are_404_with_the_title_of_a_path)
         {"GET", "/v2%2Fqueues", NULL, 404, NP},
         {"GET", "/v2/queues%2Fq", NULL, 404, NP},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_api_rows(&f, rows);
-    ck_api_body(&f,
+    ck_api_rows(f, rows);
+    ck_api_body(f,
                 "{'title': '404 Not Found', 'description': 'the path does not exist'}");
-    api_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_path_that_is_hidden_says_what_hides_it)
 {
@@ -74,7 +70,7 @@ START_TEST(a_path_that_is_hidden_says_what_hides_it)
 }
 END_TEST
 
-START_TEST(a_slash_behind_a_whole_path_means_nothing)
+API_TEST(a_slash_behind_a_whole_path_means_nothing)
 {
     static const struct api_row rows[] = {
         {"PUT", "/v2/queues/q/", "{}", 201, NULL},
@@ -108,44 +104,30 @@ START_TEST(a_slash_behind_a_whole_path_means_nothing)
         {"GET", "/v2/nonsense/", NULL, 404, NP},
         {"GET", "/v2/queues/q/%2F", NULL, 404, NP},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_api_rows(&f, rows);
-    api_fixture_close(&f);
+    ck_api_rows(f, rows);
 }
-END_TEST
 
-START_TEST(answers_to_a_path_with_a_slash_behind_it_name_it_without)
+API_TEST(answers_to_a_path_with_a_slash_behind_it_name_it_without)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "PUT", "/v2/queues/q/", NULL, 201, NULL);
-    ck_api_header(&f, "Location", "/v2/queues/q");
-    api_post_letters(&f, "q", "a");
-    ck_api(&f, "GET", "/v1/queues/q/messages/?echo=true", NULL, 200, NULL);
-    ck_api_header(&f, "Content-Location", "/v1/queues/q/messages?echo=true");
+    ck_api(f, "PUT", "/v2/queues/q/", NULL, 201, NULL);
+    ck_api_header(f, "Location", "/v2/queues/q");
+    api_post_letters(f, "q", "a");
+    ck_api(f, "GET", "/v1/queues/q/messages/?echo=true", NULL, 200, NULL);
+    ck_api_header(f, "Content-Location", "/v1/queues/q/messages?echo=true");
     ck_assert_ptr_nonnull(
-        strstr(api_answer(&f.c), "\"/v1/queues/q/messages?echo=true&m"));
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "//"));
-    api_fixture_close(&f);
+        strstr(api_answer(&f->c), "\"/v1/queues/q/messages?echo=true&m"));
+    ck_assert_ptr_null(strstr(api_answer(&f->c), "//"));
 }
-END_TEST
 
-START_TEST(an_unknown_path_is_404_before_any_header_is_looked_at)
+API_TEST(an_unknown_path_is_404_before_any_header_is_looked_at)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    f.c.headers[API_HEADER_CLIENT_ID] = NULL;
-    f.c.headers[API_HEADER_ACCEPT] = "text/html";
-    ck_api(&f, "GET", "/v2/nonsense", NULL, 404, NP);
-    api_fixture_close(&f);
+    f->c.headers[API_HEADER_CLIENT_ID] = NULL;
+    f->c.headers[API_HEADER_ACCEPT] = "text/html";
+    ck_api(f, "GET", "/v2/nonsense", NULL, 404, NP);
 }
-END_TEST
 
-START_TEST(segments_are_decoded_after_the_path_was_split)
+API_TEST(segments_are_decoded_after_the_path_was_split)
 {
     static const struct api_row rows[] = {
         {"PUT", "/v2/%71ueues/%6Aobs", NULL, 201, NULL},
@@ -160,17 +142,13 @@ START_TEST(segments_are_decoded_after_the_path_was_split)
         {"GET", "/v2/queues/q/messages/%00", NULL, 404, "Not found"},
         {"DELETE", "/v2/queues/q/claims/%20", NULL, 204, NULL},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_api_rows(&f, rows);
-    ck_api(&f, "PUT", "/%76%32/queues/jobs", NULL, 204, NULL);
-    ck_api_header(&f, "Location", "/v2/queues/jobs");
-    api_fixture_close(&f);
+    ck_api_rows(f, rows);
+    ck_api(f, "PUT", "/%76%32/queues/jobs", NULL, 204, NULL);
+    ck_api_header(f, "Location", "/v2/queues/jobs");
 }
-END_TEST
 
-START_TEST(a_method_that_a_resource_lacks_is_405_and_names_the_others)
+API_TEST(a_method_that_a_resource_lacks_is_405_and_names_the_others)
 {
     static const struct {
         const char *method, *target, *allow;
@@ -192,62 +170,47 @@ START_TEST(a_method_that_a_resource_lacks_is_405_and_names_the_others)
         {"PATCH", "/v1.1/queues/q", "DELETE, GET, PUT, OPTIONS"},
         {"PATCH", "/v1/queues/q", "DELETE, GET, HEAD, PUT, OPTIONS"},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        ck_api(&f, cases[i].method, cases[i].target, NULL, 405, BM);
-        ck_api_header(&f, "Allow", cases[i].allow);
-        ck_api_body(&f, "{'title': '405 Method Not Allowed'}");
+        ck_api(f, cases[i].method, cases[i].target, NULL, 405, BM);
+        ck_api_header(f, "Allow", cases[i].allow);
+        ck_api_body(f, "{'title': '405 Method Not Allowed'}");
     }
-    api_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(options_tells_the_methods_without_a_body)
+API_TEST(options_tells_the_methods_without_a_body)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "OPTIONS", "/v2/queues/q/messages", NULL, 200, NULL);
-    ck_api_header(&f, "Allow", "DELETE, GET, POST");
-    ck_assert_str_eq(api_answer(&f.c), "");
-    ck_api(&f, "OPTIONS", "/v2/nonsense", NULL, 404, NP);
-    api_fixture_close(&f);
+    ck_api(f, "OPTIONS", "/v2/queues/q/messages", NULL, 200, NULL);
+    ck_api_header(f, "Allow", "DELETE, GET, POST");
+    ck_assert_str_eq(api_answer(&f->c), "");
+    ck_api(f, "OPTIONS", "/v2/nonsense", NULL, 404, NP);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ versions */
 
 TEST_CASE("versions");
 
-START_TEST(the_version_list_needs_no_headers)
+API_TEST(the_version_list_needs_no_headers)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    f.c.headers[API_HEADER_CLIENT_ID] = NULL;
-    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
-    ck_api(&f, "GET", "/", NULL, 300, NULL);
-    ck_api_header(&f, "Content-Type", "application/json");
-    ck_api_body(&f,
-                "{'versions': ["
-                "{'id': '1', 'status': 'DEPRECATED', 'updated': '2014-9-11T17:47:05Z',"
-                " 'media-types': [{'base': 'application/json', 'type':"
-                " 'application/vnd.openstack.messaging-v1+json'}],"
-                " 'links': [{'href': '/v1/', 'rel': 'self'}]},"
-                "{'id': '1.1', 'status': 'DEPRECATED',"
-                " 'updated': '2016-7-29T02:22:47Z',"
-                " 'media-types': [{'base': 'application/json', 'type':"
-                " 'application/vnd.openstack.messaging-v1_1+json'}],"
-                " 'links': [{'href': '/v1.1/', 'rel': 'self'}]},"
-                "{'id': '2', 'status': 'CURRENT', 'updated': '2014-9-24T04:06:47Z',"
-                " 'media-types': [{'base': 'application/json', 'type':"
-                " 'application/vnd.openstack.messaging-v2+json'}],"
-                " 'links': [{'href': '/v2/', 'rel': 'self'}]}]}");
-    api_fixture_close(&f);
+    f->c.headers[API_HEADER_CLIENT_ID] = NULL;
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(f, "GET", "/", NULL, 300, NULL);
+    ck_api_header(f, "Content-Type", "application/json");
+    ck_api_body(f, "{'versions': ["
+                   "{'id': '1', 'status': 'DEPRECATED', 'updated': '2014-9-11T17:47:05Z',"
+                   " 'media-types': [{'base': 'application/json', 'type':"
+                   " 'application/vnd.openstack.messaging-v1+json'}],"
+                   " 'links': [{'href': '/v1/', 'rel': 'self'}]},"
+                   "{'id': '1.1', 'status': 'DEPRECATED',"
+                   " 'updated': '2016-7-29T02:22:47Z',"
+                   " 'media-types': [{'base': 'application/json', 'type':"
+                   " 'application/vnd.openstack.messaging-v1_1+json'}],"
+                   " 'links': [{'href': '/v1.1/', 'rel': 'self'}]},"
+                   "{'id': '2', 'status': 'CURRENT', 'updated': '2014-9-24T04:06:47Z',"
+                   " 'media-types': [{'base': 'application/json', 'type':"
+                   " 'application/vnd.openstack.messaging-v2+json'}],"
+                   " 'links': [{'href': '/v2/', 'rel': 'self'}]}]}");
 }
-END_TEST
 
 START_TEST(a_version_switched_off_is_not_there)
 {
@@ -266,7 +229,7 @@ START_TEST(a_version_switched_off_is_not_there)
 }
 END_TEST
 
-START_TEST(home_documents_list_what_the_version_has)
+API_TEST(home_documents_list_what_the_version_has)
 {
     static const struct {
         const char *target, *there, *missing;
@@ -287,115 +250,88 @@ START_TEST(home_documents_list_what_the_version_has)
          "rel/ping"},
         {"/v1/", "\"rel/queue-metadata\"", "rel/queue_stats"},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        ck_api(&f, "GET", cases[i].target, NULL, 200, NULL);
-        ck_api_header(&f, "Content-Type", "application/json-home");
-        ck_api_header(&f, "Cache-Control", "max-age=86400");
-        ck_assert_msg(strstr(api_answer(&f.c), cases[i].there) != NULL, "%s lacks %s: %s",
-                      cases[i].target, cases[i].there, api_answer(&f.c));
-        ck_assert_ptr_null(strstr(api_answer(&f.c), cases[i].missing));
+        ck_api(f, "GET", cases[i].target, NULL, 200, NULL);
+        ck_api_header(f, "Content-Type", "application/json-home");
+        ck_api_header(f, "Cache-Control", "max-age=86400");
+        ck_assert_msg(strstr(api_answer(&f->c), cases[i].there) != NULL,
+                      "%s lacks %s: %s", cases[i].target, cases[i].there,
+                      api_answer(&f->c));
+        ck_assert_ptr_null(strstr(api_answer(&f->c), cases[i].missing));
     }
-    api_fixture_close(&f);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ prefixes */
 
 TEST_CASE("prefixes");
 
-START_TEST(a_project_in_the_path_is_used_and_kept_in_every_link)
+API_TEST(a_project_in_the_path_is_used_and_kept_in_every_link)
 {
-    struct api_fixture f;
     const char *id;
 
-    api_fixture_open(&f);
-    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
-    ck_api(&f, "PUT", "/v2/acme/queues/q", NULL, 201, NULL);
-    ck_api_header(&f, "Location", "/v2/acme/queues/q");
-    ck_api(&f, "POST", "/v2/acme/queues/q/messages", "{\"messages\":[{\"body\":1}]}", 201,
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(f, "PUT", "/v2/acme/queues/q", NULL, 201, NULL);
+    ck_api_header(f, "Location", "/v2/acme/queues/q");
+    ck_api(f, "POST", "/v2/acme/queues/q/messages", "{\"messages\":[{\"body\":1}]}", 201,
            NULL);
-    id = api_pick_id(&f, "resources.0");
-    ck_api_header(&f, "Location", api_text(&f, "/v2/acme/queues/q/messages?ids=%s", id));
-    ck_assert_str_eq(api_pick(&f, "resources.0"),
-                     api_text(&f, "/v2/acme/queues/q/messages/%s", id));
+    id = api_pick_id(f, "resources.0");
+    ck_api_header(f, "Location", api_text(f, "/v2/acme/queues/q/messages?ids=%s", id));
+    ck_assert_str_eq(api_pick(f, "resources.0"),
+                     api_text(f, "/v2/acme/queues/q/messages/%s", id));
 
-    ck_api(&f, "GET", "/v2/acme/queues?detailed=true&limit=5", NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "queues.0.href"), "/v2/acme/queues/q");
-    ck_assert_str_eq(api_pick(&f, "links.0.href"),
+    ck_api(f, "GET", "/v2/acme/queues?detailed=true&limit=5", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "queues.0.href"), "/v2/acme/queues/q");
+    ck_assert_str_eq(api_pick(f, "links.0.href"),
                      "/v2/acme/queues?limit=5&detailed=true&marker=q");
-    ck_api(&f, "GET", "/v2/acme/queues/q/stats", NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "messages.oldest.href"),
-                     api_text(&f, "/v2/acme/queues/q/messages/%s", id));
-    ck_api(&f, "POST", "/v2/acme/queues/q/claims", NULL, 201, NULL);
-    ck_assert_ptr_nonnull(strstr(api_pick(&f, "messages.0.href"), "/v2/acme/queues/q/"));
-    ck_api(&f, "GET", api_answer_header(&f.c, "Location"), NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_pick(&f, "href"), "/v2/acme/queues/q/claims/"));
-    api_fixture_close(&f);
+    ck_api(f, "GET", "/v2/acme/queues/q/stats", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.oldest.href"),
+                     api_text(f, "/v2/acme/queues/q/messages/%s", id));
+    ck_api(f, "POST", "/v2/acme/queues/q/claims", NULL, 201, NULL);
+    ck_assert_ptr_nonnull(strstr(api_pick(f, "messages.0.href"), "/v2/acme/queues/q/"));
+    ck_api(f, "GET", api_answer_header(&f->c, "Location"), NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_pick(f, "href"), "/v2/acme/queues/q/claims/"));
 }
-END_TEST
 
-START_TEST(a_project_in_the_path_is_the_same_as_in_the_header)
+API_TEST(a_project_in_the_path_is_the_same_as_in_the_header)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "PUT", "/v1/a%20b/queues/q", NULL, 201, NULL);
-    ck_api_header(&f, "Location", "/v1/a%20b/queues/q");
-    f.c.headers[API_HEADER_PROJECT_ID] = "a b";
-    ck_api(&f, "HEAD", "/v1/queues/q", NULL, 204, NULL);
-    f.c.headers[API_HEADER_PROJECT_ID] = "another";
-    ck_api(&f, "HEAD", "/v1/queues/q", NULL, 404, NULL);
-    ck_api(&f, "HEAD", "/v1/a%20b/queues/q", NULL, 204, NULL);
-    api_fixture_close(&f);
+    ck_api(f, "PUT", "/v1/a%20b/queues/q", NULL, 201, NULL);
+    ck_api_header(f, "Location", "/v1/a%20b/queues/q");
+    f->c.headers[API_HEADER_PROJECT_ID] = "a b";
+    ck_api(f, "HEAD", "/v1/queues/q", NULL, 204, NULL);
+    f->c.headers[API_HEADER_PROJECT_ID] = "another";
+    ck_api(f, "HEAD", "/v1/queues/q", NULL, 404, NULL);
+    ck_api(f, "HEAD", "/v1/a%20b/queues/q", NULL, 204, NULL);
 }
-END_TEST
 
-START_TEST(queues_right_behind_the_version_is_never_a_project)
+API_TEST(queues_right_behind_the_version_is_never_a_project)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "PUT", "/v2/queues/queues", NULL, 201, NULL);
-    ck_api(&f, "PUT", "/v2/acme/queues/queues", NULL, 201, NULL);
-    ck_api(&f, "GET", "/v2/queues/queues/messages", NULL, 200, NULL);
-    ck_api(&f, "GET", "/v2/queues/queues/queues", NULL, 404, NP);
-    ck_api(&f, "GET", "/v2//queues", NULL, 404, NP);
-    ck_api(&f, "GET", "/v2/acme/ping", NULL, 404, NP);
-    api_fixture_close(&f);
+    ck_api(f, "PUT", "/v2/queues/queues", NULL, 201, NULL);
+    ck_api(f, "PUT", "/v2/acme/queues/queues", NULL, 201, NULL);
+    ck_api(f, "GET", "/v2/queues/queues/messages", NULL, 200, NULL);
+    ck_api(f, "GET", "/v2/queues/queues/queues", NULL, 404, NP);
+    ck_api(f, "GET", "/v2//queues", NULL, 404, NP);
+    ck_api(f, "GET", "/v2/acme/ping", NULL, 404, NP);
 }
-END_TEST
 
-START_TEST(bytes_that_a_link_cannot_hold_are_encoded_in_the_prefix)
+API_TEST(bytes_that_a_link_cannot_hold_are_encoded_in_the_prefix)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "PUT", "/v1/a\"b\\c/queues/q", NULL, 201, NULL);
-    ck_api_header(&f, "Location", "/v1/a%22b%5cc/queues/q");
-    ck_api(&f, "GET", "/v1/a\"b\\c/queues", NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "queues.0.href"), "/v1/a%22b%5cc/queues/q");
-    ck_api_header(&f, "Content-Location", "/v1/a%22b%5cc/queues");
-    api_fixture_close(&f);
+    ck_api(f, "PUT", "/v1/a\"b\\c/queues/q", NULL, 201, NULL);
+    ck_api_header(f, "Location", "/v1/a%22b%5cc/queues/q");
+    ck_api(f, "GET", "/v1/a\"b\\c/queues", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "queues.0.href"), "/v1/a%22b%5cc/queues/q");
+    ck_api_header(f, "Content-Location", "/v1/a%22b%5cc/queues");
 }
-END_TEST
 
 TEST_CASE("log");
 
-START_TEST(the_route_is_told_for_the_log)
+API_TEST(the_route_is_told_for_the_log)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "GET", "/v2/acme/queues/q/claims/x", NULL, 404, NULL);
-    ck_assert_str_eq(f.c.res.route, "/v2/queues/{queue}/claims/{id}");
-    ck_assert_int_eq(f.c.res.status, ST_NOT_FOUND);
-    ck_api(&f, "GET", "/nonsense", NULL, 404, NULL);
-    ck_assert_ptr_null(f.c.res.route);
-    ck_api(&f, "PUT", "/v2/ping", NULL, 405, NULL); /* strangers make no metrics more */
-    ck_assert_ptr_null(f.c.res.route);
-    api_fixture_close(&f);
+    ck_api(f, "GET", "/v2/acme/queues/q/claims/x", NULL, 404, NULL);
+    ck_assert_str_eq(f->c.res.route, "/v2/queues/{queue}/claims/{id}");
+    ck_assert_int_eq(f->c.res.status, ST_NOT_FOUND);
+    ck_api(f, "GET", "/nonsense", NULL, 404, NULL);
+    ck_assert_ptr_null(f->c.res.route);
+    ck_api(f, "PUT", "/v2/ping", NULL, 405, NULL); /* strangers make no metrics more */
+    ck_assert_ptr_null(f->c.res.route);
 }
-END_TEST

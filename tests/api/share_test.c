@@ -377,16 +377,11 @@ START_TEST(more_methods_than_there_can_be_are_refused)
 }
 END_TEST
 
-START_TEST(without_a_key_nobody_shares)
+API_TEST(without_a_key_nobody_shares)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "POST", SHARE, "{}", 400, "Invalid API request");
-    ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"), "signing_keys"));
-    api_fixture_close(&f);
+    ck_api(f, "POST", SHARE, "{}", 400, "Invalid API request");
+    ck_assert_ptr_nonnull(strstr(api_pick(f, "description"), "signing_keys"));
 }
-END_TEST
 
 START_TEST(a_grant_is_signed_for_nothing_that_needs_more_than_the_queue)
 {

@@ -43,44 +43,32 @@ walk(struct api_fixture *f, const char *target, const char *text)
     }
 }
 
-START_TEST(a_name_that_nobody_has_is_looked_for_in_slices)
+API_TEST(a_name_that_nobody_has_is_looked_for_in_slices)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    make_queues(&f, 1);
-    ck_api(&f, "GET", "/v2/queues?name=zzz", NULL, 200, NULL);
-    ck_api_body(&f, "{'queues': [], 'links': []}");
-    ck_assert_uint_ge(f.c.slices, QUEUES / 512);
-    ck_assert_uint_le(f.c.slices, QUEUES / 512 + 1);
-    ck_api(&f, "GET", "/v2/queues?name=1999&with_count=true", NULL, 200, NULL);
-    ck_assert_uint_ge(f.c.slices, QUEUES / 512);
-    ck_assert_str_eq(api_pick(&f, "queues.0.name"), "q1999");
-    ck_api(&f, "GET", "/v2/queues?limit=20", NULL, 200, NULL);
-    ck_assert_uint_eq(f.c.slices, 1);
-    api_fixture_close(&f);
+    make_queues(f, 1);
+    ck_api(f, "GET", "/v2/queues?name=zzz", NULL, 200, NULL);
+    ck_api_body(f, "{'queues': [], 'links': []}");
+    ck_assert_uint_ge(f->c.slices, QUEUES / 512);
+    ck_assert_uint_le(f->c.slices, QUEUES / 512 + 1);
+    ck_api(f, "GET", "/v2/queues?name=1999&with_count=true", NULL, 200, NULL);
+    ck_assert_uint_ge(f->c.slices, QUEUES / 512);
+    ck_assert_str_eq(api_pick(f, "queues.0.name"), "q1999");
+    ck_api(f, "GET", "/v2/queues?limit=20", NULL, 200, NULL);
+    ck_assert_uint_eq(f->c.slices, 1);
 }
-END_TEST
 
-START_TEST(pages_that_end_early_miss_nothing_and_repeat_nothing)
+API_TEST(pages_that_end_early_miss_nothing_and_repeat_nothing)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    make_queues(&f, 600); /* 0, 600, 1200, 1800 */
-    ck_assert_int_eq(walk(&f, "/v2/queues?color=red&limit=20", "\"name\""), 4);
-    ck_assert_int_eq(walk(&f, "/v2/queues?name=q1&limit=20", "\"name\""), 1000);
-    api_fixture_close(&f);
+    make_queues(f, 600); /* 0, 600, 1200, 1800 */
+    ck_assert_int_eq(walk(f, "/v2/queues?color=red&limit=20", "\"name\""), 4);
+    ck_assert_int_eq(walk(f, "/v2/queues?name=q1&limit=20", "\"name\""), 1000);
 }
-END_TEST
 
-START_TEST(long_documents_and_many_filters_are_cut_by_what_they_cost)
+API_TEST(long_documents_and_many_filters_are_cut_by_what_they_cost)
 {
     static char metadata[40000];
     char target[2000] = "/v2/queues?detailed=false";
-    struct api_fixture f;
 
-    api_fixture_open(&f);
     strcpy(metadata, "{\"pad\":\"");
     memset(metadata + 8, 'x', 30000);
     strcpy(metadata + 30008, "\",\"last\":1}");
@@ -88,17 +76,15 @@ START_TEST(long_documents_and_many_filters_are_cut_by_what_they_cost)
         char path[64];
 
         snprintf(path, sizeof(path), "/v2/queues/q%d", i);
-        ck_api(&f, "PUT", path, metadata, 201, NULL);
+        ck_api(f, "PUT", path, metadata, 201, NULL);
     }
     for (int i = 0; i < 80; i++)
         sprintf(target + strlen(target), "&f%d=1", i);
     strcat(target, "&last=1");
-    ck_api(&f, "GET", target, NULL, 200, NULL);
-    ck_api_body(&f, "{'queues': [], 'links': []}");
-    ck_assert_uint_ge(f.c.slices, 9); /* two documents each */
-    api_fixture_close(&f);
+    ck_api(f, "GET", target, NULL, 200, NULL);
+    ck_api_body(f, "{'queues': [], 'links': []}");
+    ck_assert_uint_ge(f->c.slices, 9); /* two documents each */
 }
-END_TEST
 
 /* Posts MESSAGES of them to a queue; terms are further members of each. */
 static void
@@ -113,36 +99,26 @@ post_many(struct api_fixture *f, const char *terms)
     ck_api(f, "POST", "/v2/queues/q/messages", body, 201, NULL);
 }
 
-START_TEST(messages_behind_many_of_ones_own_are_found_in_slices)
+API_TEST(messages_behind_many_of_ones_own_are_found_in_slices)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    post_many(&f, "");
-    ck_api(&f, "GET", "/v2/queues/q/messages", NULL, 200, NULL);
-    ck_api_body(&f, "{'messages': [], 'links': []}");
-    ck_assert_uint_eq(f.c.slices, MESSAGES / 1024 + 1);
-    f.c.headers[API_HEADER_CLIENT_ID] = "00000000-0000-0000-0000-000000000009";
-    ck_api(&f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":\"far\"}]}",
-           201, NULL);
-    f.c.headers[API_HEADER_CLIENT_ID] = "3381af92-2b9e-11e3-b191-71861300734c";
-    ck_assert_int_eq(walk(&f, "/v2/queues/q/messages?limit=20&echo=true", "\"body\""),
+    post_many(f, "");
+    ck_api(f, "GET", "/v2/queues/q/messages", NULL, 200, NULL);
+    ck_api_body(f, "{'messages': [], 'links': []}");
+    ck_assert_uint_eq(f->c.slices, MESSAGES / 1024 + 1);
+    f->c.headers[API_HEADER_CLIENT_ID] = "00000000-0000-0000-0000-000000000009";
+    ck_api(f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":\"far\"}]}", 201,
+           NULL);
+    f->c.headers[API_HEADER_CLIENT_ID] = "3381af92-2b9e-11e3-b191-71861300734c";
+    ck_assert_int_eq(walk(f, "/v2/queues/q/messages?limit=20&echo=true", "\"body\""),
                      MESSAGES + 1);
-    api_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(what_has_fallen_due_is_settled_in_slices)
+API_TEST(what_has_fallen_due_is_settled_in_slices)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    post_many(&f, ",\"ttl\":60");
-    f.c.now_ms += 60000;
-    ck_api(&f, "POST", "/v2/queues/q/claims", NULL, 204, NULL);
-    ck_assert_uint_ge(f.c.slices, MESSAGES / 1024);
-    ck_api(&f, "POST", "/v2/queues/q/claims", NULL, 204, NULL);
-    ck_assert_uint_eq(f.c.slices, 1);
-    api_fixture_close(&f);
+    post_many(f, ",\"ttl\":60");
+    f->c.now_ms += 60000;
+    ck_api(f, "POST", "/v2/queues/q/claims", NULL, 204, NULL);
+    ck_assert_uint_ge(f->c.slices, MESSAGES / 1024);
+    ck_api(f, "POST", "/v2/queues/q/claims", NULL, 204, NULL);
+    ck_assert_uint_eq(f->c.slices, 1);
 }
-END_TEST

@@ -32,52 +32,43 @@ confirmation(struct api_fixture *f, const char *id)
 
 TEST_CASE("subscriptions");
 
-START_TEST(a_subscription_shows_what_was_said_and_the_defaults)
+API_TEST(a_subscription_shows_what_was_said_and_the_defaults)
 {
-    struct api_fixture f;
     const char *id;
 
-    api_fixture_open(&f);
-    id = subscribe(&f, HOOK);
-    ck_api_header(&f, "Location", LIST);
-    f.c.now_ms += 12000;
-    ck_api(&f, "GET", item(&f, id), NULL, 200, NULL);
-    ck_api_body(&f, api_text(&f,
-                             "{'id':'%s','source':'q','subscriber':'" HOOK
-                             "','ttl':3600,'age':12,'options':{},'confirmed':false}",
-                             id));
-    ck_api(&f, "POST", LIST,
+    id = subscribe(f, HOOK);
+    ck_api_header(f, "Location", LIST);
+    f->c.now_ms += 12000;
+    ck_api(f, "GET", item(f, id), NULL, 200, NULL);
+    ck_api_body(f, api_text(f,
+                            "{'id':'%s','source':'q','subscriber':'" HOOK
+                            "','ttl':3600,'age':12,'options':{},'confirmed':false}",
+                            id));
+    ck_api(f, "POST", LIST,
            "{\"subscriber\":\"\\u006dailto:ann@example.org?subject=x\",\"ttl\":60,"
            "\"options\":{ \"from\" : \"bob@example.org\", \"size\": 1.50}}",
            201, NULL);
-    ck_api(&f, "GET", item(&f, api_pick(&f, "subscription_id")), NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c),
+    ck_api(f, "GET", item(f, api_pick(f, "subscription_id")), NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c),
                                  "\"options\":{ \"from\" : \"bob@example.org\", "
                                  "\"size\": 1.50}"));
-    ck_assert_str_eq(api_pick(&f, "subscriber"), "mailto:ann@example.org?subject=x");
-    api_fixture_close(&f);
+    ck_assert_str_eq(api_pick(f, "subscriber"), "mailto:ann@example.org?subject=x");
 }
-END_TEST
 
-START_TEST(what_is_null_is_left_out)
+API_TEST(what_is_null_is_left_out)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "POST", LIST,
+    ck_api(f, "POST", LIST,
            "{\"subscriber\":\"" HOOK "\",\"ttl\":null,\"options\":null,\"x\":1}", 201,
            NULL);
-    ck_api(&f, "GET", LIST, NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "subscriptions.0.subscriber"), HOOK);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"ttl\":3600"));
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"options\":{}"));
-    api_fixture_close(&f);
+    ck_api(f, "GET", LIST, NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "subscriptions.0.subscriber"), HOOK);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"ttl\":3600"));
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"options\":{}"));
 }
-END_TEST
 
 #define CREATE(subscriber) "{\"subscriber\":\"" subscriber "\"}"
 
-START_TEST(subscribers_are_uris_of_the_types_that_are_allowed)
+API_TEST(subscribers_are_uris_of_the_types_that_are_allowed)
 {
     static const struct api_row rows[] = {
         {"POST", LIST, CREATE("HTTP://example.org"), 201, NULL},
@@ -107,16 +98,12 @@ START_TEST(subscribers_are_uris_of_the_types_that_are_allowed)
         {"POST", LIST, "{\"subscriber\":null}", 400, BAD},
         {"POST", LIST, "{\"subscriber\":[\"" HOOK "\"]}", 400, BAD},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_api_rows(&f, rows);
-    ck_api(&f, "GET", LIST, NULL, 200, NULL);
-    ck_assert_ptr_nonnull(api_pick(&f, "subscriptions.2.id"));
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "ftp"));
-    api_fixture_close(&f);
+    ck_api_rows(f, rows);
+    ck_api(f, "GET", LIST, NULL, 200, NULL);
+    ck_assert_ptr_nonnull(api_pick(f, "subscriptions.2.id"));
+    ck_assert_ptr_null(strstr(api_answer(&f->c), "ftp"));
 }
-END_TEST
 
 START_TEST(a_type_that_is_not_allowed_is_refused)
 {
@@ -134,18 +121,13 @@ START_TEST(a_type_that_is_not_allowed_is_refused)
 }
 END_TEST
 
-START_TEST(trusts_are_refused_by_name)
+API_TEST(trusts_are_refused_by_name)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "POST", LIST, CREATE("trust+http://example.org/"), 400, BAD);
-    ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"), "trust+"));
-    ck_api(&f, "POST", LIST, CREATE("Trust+HTTPS://example.org/"), 400, BAD);
-    ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"), "trust+"));
-    api_fixture_close(&f);
+    ck_api(f, "POST", LIST, CREATE("trust+http://example.org/"), 400, BAD);
+    ck_assert_ptr_nonnull(strstr(api_pick(f, "description"), "trust+"));
+    ck_api(f, "POST", LIST, CREATE("Trust+HTTPS://example.org/"), 400, BAD);
+    ck_assert_ptr_nonnull(strstr(api_pick(f, "description"), "trust+"));
 }
-END_TEST
 
 /* 4 KB, with user and password; nothing of one that is refused comes back. */
 START_TEST(a_long_uri_with_a_password_is_taken_and_never_repeated_in_refusals)
@@ -211,31 +193,27 @@ START_TEST(texts_may_have_60000_bytes_and_the_body_what_is_configured)
 }
 END_TEST
 
-START_TEST(a_ttl_is_from_60_seconds_to_the_end_of_dates)
+API_TEST(a_ttl_is_from_60_seconds_to_the_end_of_dates)
 {
     const int64_t left = INT64_C(253402300799) - API_FIXTURE_START_MS / 1000;
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_api(&f, "POST", LIST,
-           api_text(&f, "{\"subscriber\":\"" HOOK "\",\"ttl\":%lld}", (long long)left),
+    ck_api(f, "POST", LIST,
+           api_text(f, "{\"subscriber\":\"" HOOK "\",\"ttl\":%lld}", (long long)left),
            201, NULL);
     ck_api(
-        &f, "POST", LIST,
-        api_text(&f, "{\"subscriber\":\"" HOOK "/2\",\"ttl\":%lld}", (long long)left + 1),
+        f, "POST", LIST,
+        api_text(f, "{\"subscriber\":\"" HOOK "/2\",\"ttl\":%lld}", (long long)left + 1),
         400, BAD);
-    ck_api(&f, "POST", LIST, "{\"subscriber\":\"" HOOK "/2\",\"ttl\":59}", 400, BAD);
-    ck_api(&f, "POST", LIST, "{\"subscriber\":\"" HOOK "/2\",\"ttl\":true}", 400, BAD);
-    ck_api(&f, "POST", LIST, "{\"subscriber\":\"" HOOK "/2\",\"ttl\":60.0}", 400, BAD);
-    ck_api(&f, "POST", LIST, "{\"subscriber\":\"" HOOK "/2\",\"ttl\":60}", 201, NULL);
-    api_fixture_close(&f);
+    ck_api(f, "POST", LIST, "{\"subscriber\":\"" HOOK "/2\",\"ttl\":59}", 400, BAD);
+    ck_api(f, "POST", LIST, "{\"subscriber\":\"" HOOK "/2\",\"ttl\":true}", 400, BAD);
+    ck_api(f, "POST", LIST, "{\"subscriber\":\"" HOOK "/2\",\"ttl\":60.0}", 400, BAD);
+    ck_api(f, "POST", LIST, "{\"subscriber\":\"" HOOK "/2\",\"ttl\":60}", 201, NULL);
 }
-END_TEST
 
 #define POLICY(text)                                                                     \
     "{\"subscriber\":\"" HOOK "\",\"options\":{\"_retry_policy\":" text "}}"
 
-START_TEST(a_retry_policy_is_looked_at)
+API_TEST(a_retry_policy_is_looked_at)
 {
     static const struct api_row rows[] = {
         {"POST", LIST, POLICY("[]"), 400, BAD},
@@ -247,88 +225,72 @@ START_TEST(a_retry_policy_is_looked_at)
         {"POST", LIST, POLICY("7,\"_retry\\u005fpolicy\":{}"), 201, NULL},
         {"PATCH", LIST "/x", "{\"options\":{\"_retry_policy\":7}}", 400, BAD},
     };
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_api_rows(&f, rows);
-    api_fixture_close(&f);
+    ck_api_rows(f, rows);
 }
-END_TEST
 
-START_TEST(a_patch_changes_what_it_names)
+API_TEST(a_patch_changes_what_it_names)
 {
-    struct api_fixture f;
     const char *one;
 
-    api_fixture_open(&f);
-    one = item(&f, subscribe(&f, HOOK));
-    (void)subscribe(&f, "http://example.org/2");
-    f.c.now_ms += 5000;
-    ck_api(&f, "PATCH", one, "{\"options\":{\"a\":1},\"color\":\"red\"}", 204, NULL);
-    ck_api_header(&f, "Location", one);
-    ck_api(&f, "GET", one, NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"age\":5,\"options\":{\"a\":1}"));
-    ck_api(&f, "PATCH", one, "{\"ttl\":100,\"subscriber\":null}", 204, NULL);
-    ck_api(&f, "GET", one, NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"ttl\":100,\"age\":0"));
-    ck_api(&f, "PATCH", one, "{\"subscriber\":\"http://example.org/2\"}", 409,
+    one = item(f, subscribe(f, HOOK));
+    (void)subscribe(f, "http://example.org/2");
+    f->c.now_ms += 5000;
+    ck_api(f, "PATCH", one, "{\"options\":{\"a\":1},\"color\":\"red\"}", 204, NULL);
+    ck_api_header(f, "Location", one);
+    ck_api(f, "GET", one, NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"age\":5,\"options\":{\"a\":1}"));
+    ck_api(f, "PATCH", one, "{\"ttl\":100,\"subscriber\":null}", 204, NULL);
+    ck_api(f, "GET", one, NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"ttl\":100,\"age\":0"));
+    ck_api(f, "PATCH", one, "{\"subscriber\":\"http://example.org/2\"}", 409,
            "Resource conflict");
-    ck_assert_ptr_null(api_answer_header(&f.c, "Location"));
-    ck_api(&f, "PATCH", one, "{\"subscriber\":null,\"ttl\":null}", 400,
+    ck_assert_ptr_null(api_answer_header(&f->c, "Location"));
+    ck_api(f, "PATCH", one, "{\"subscriber\":null,\"ttl\":null}", 400,
            "Unable to update subscription");
-    ck_api(&f, "PATCH", one, "[]", 400, BAD);
-    ck_api(&f, "PATCH", one, "{", 400, "Invalid request body");
-    ck_api(&f, "PATCH", one, "7", 400, "Invalid request body");
-    ck_api(&f, "GET", one, NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "subscriber"), HOOK);
-    api_fixture_close(&f);
+    ck_api(f, "PATCH", one, "[]", 400, BAD);
+    ck_api(f, "PATCH", one, "{", 400, "Invalid request body");
+    ck_api(f, "PATCH", one, "7", 400, "Invalid request body");
+    ck_api(f, "GET", one, NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "subscriber"), HOOK);
 }
-END_TEST
 
-START_TEST(who_has_confirmed_cannot_be_subscribed_again)
+API_TEST(who_has_confirmed_cannot_be_subscribed_again)
 {
-    struct api_fixture f;
     const char *id;
 
-    api_fixture_open(&f);
-    id = subscribe(&f, HOOK);
-    ck_assert_str_eq(subscribe(&f, HOOK), id);
-    ck_api(&f, "PUT", confirmation(&f, id), "{\"confirmed\":false,\"confirmed\":true}",
-           204, NULL);
-    ck_api_header(&f, "Location", confirmation(&f, id));
-    ck_api(&f, "POST", LIST, CREATE(HOOK), 409, "Resource conflict");
-    ck_api_header(&f, "Location", LIST);
-    ck_api(&f, "PUT", confirmation(&f, id), "{\"confirmed\":\"false\"}", 400, BAD);
-    ck_api(&f, "PUT", confirmation(&f, id), "[]", 400, BAD);
-    ck_api(&f, "GET", item(&f, id), NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"confirmed\":true"));
-    ck_api(&f, "PUT", confirmation(&f, id), "{\"confirmed\":false}", 204, NULL);
-    ck_assert_str_eq(subscribe(&f, HOOK), id);
-    api_fixture_close(&f);
+    id = subscribe(f, HOOK);
+    ck_assert_str_eq(subscribe(f, HOOK), id);
+    ck_api(f, "PUT", confirmation(f, id), "{\"confirmed\":false,\"confirmed\":true}", 204,
+           NULL);
+    ck_api_header(f, "Location", confirmation(f, id));
+    ck_api(f, "POST", LIST, CREATE(HOOK), 409, "Resource conflict");
+    ck_api_header(f, "Location", LIST);
+    ck_api(f, "PUT", confirmation(f, id), "{\"confirmed\":\"false\"}", 400, BAD);
+    ck_api(f, "PUT", confirmation(f, id), "[]", 400, BAD);
+    ck_api(f, "GET", item(f, id), NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"confirmed\":true"));
+    ck_api(f, "PUT", confirmation(f, id), "{\"confirmed\":false}", 204, NULL);
+    ck_assert_str_eq(subscribe(f, HOOK), id);
 }
-END_TEST
 
-START_TEST(an_id_of_any_other_form_is_not_found)
+API_TEST(an_id_of_any_other_form_is_not_found)
 {
     static const char *const ids[] = {"x",   "%0d%0aX:%20y",
                                       "%00", "..",
                                       "%FF", "00000000000000000000000000000000000000"};
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    (void)subscribe(&f, HOOK);
+    (void)subscribe(f, HOOK);
     for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
-        ck_api(&f, "GET", item(&f, ids[i]), NULL, 404, "Not found");
-        ck_api(&f, "PATCH", item(&f, ids[i]), "{\"ttl\":60}", 404, "Not found");
-        ck_api(&f, "PUT", confirmation(&f, ids[i]), "{\"confirmed\":true}", 404,
+        ck_api(f, "GET", item(f, ids[i]), NULL, 404, "Not found");
+        ck_api(f, "PATCH", item(f, ids[i]), "{\"ttl\":60}", 404, "Not found");
+        ck_api(f, "PUT", confirmation(f, ids[i]), "{\"confirmed\":true}", 404,
                "Not found");
-        ck_api(&f, "DELETE", item(&f, ids[i]), NULL, 204, NULL);
+        ck_api(f, "DELETE", item(f, ids[i]), NULL, 204, NULL);
     }
-    ck_api(&f, "GET", LIST, NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "subscriptions.0.subscriber"), HOOK);
-    api_fixture_close(&f);
+    ck_api(f, "GET", LIST, NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "subscriptions.0.subscriber"), HOOK);
 }
-END_TEST
 
 START_TEST(pages_follow_each_other_in_the_order_of_subscribing)
 {
@@ -382,33 +344,28 @@ START_TEST(a_project_in_the_path_stays_there)
 }
 END_TEST
 
-START_TEST(operators_see_how_far_it_has_come)
+API_TEST(operators_see_how_far_it_has_come)
 {
-    struct api_fixture f;
     const char *id;
 
-    api_fixture_open(&f);
-    id = subscribe(&f, "http://ann:secret@example.org/");
-    api_post_letters(&f, "q", "abc");
-    ck_api(&f, "GET", api_text(&f, "/claimd/queues/q/subscriptions/%s", id), NULL, 200,
+    id = subscribe(f, "http://ann:secret@example.org/");
+    api_post_letters(f, "q", "abc");
+    ck_api(f, "GET", api_text(f, "/claimd/queues/q/subscriptions/%s", id), NULL, 200,
            NULL);
-    ck_api_body(&f,
-                api_text(&f,
-                         "{'id':'%s','confirmed':false,'ttl':3600,'age':0,"
-                         "'delivered':0,'given_up':0,'fallen_out':0,'behind':3,"
-                         "'failures':0,'failed':0,'delivering':false,'next_try':null}",
-                         id));
-    ck_api(&f, "GET", "/claimd/queues/q/subscriptions?limit=1", NULL, 200, NULL);
-    ck_assert_str_eq(api_pick(&f, "subscriptions.0.id"), id);
-    ck_assert_ptr_nonnull(strstr(api_pick(&f, "links.0.href"),
+    ck_api_body(f, api_text(f,
+                            "{'id':'%s','confirmed':false,'ttl':3600,'age':0,"
+                            "'delivered':0,'given_up':0,'fallen_out':0,'behind':3,"
+                            "'failures':0,'failed':0,'delivering':false,'next_try':null}",
+                            id));
+    ck_api(f, "GET", "/claimd/queues/q/subscriptions?limit=1", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "subscriptions.0.id"), id);
+    ck_assert_ptr_nonnull(strstr(api_pick(f, "links.0.href"),
                                  "/claimd/queues/q/subscriptions?limit=1&marker="));
-    ck_assert_ptr_null(strstr(api_answer(&f.c), "secret"));
-    ck_api(&f, "GET", "/claimd/queues/q/subscriptions/x", NULL, 404, "Not found");
-    ck_api(&f, "GET", "/claimd/queues/a%20b/subscriptions", NULL, 400,
+    ck_assert_ptr_null(strstr(api_answer(&f->c), "secret"));
+    ck_api(f, "GET", "/claimd/queues/q/subscriptions/x", NULL, 404, "Not found");
+    ck_api(f, "GET", "/claimd/queues/a%20b/subscriptions", NULL, 400,
            "Invalid queue identification");
-    api_fixture_close(&f);
 }
-END_TEST
 
 /* Lends what is due, and has it fail until a time. */
 static void
@@ -421,26 +378,22 @@ fail_until(struct api_fixture *f, int64_t again_ms)
                         again_ms);
 }
 
-START_TEST(operators_see_when_it_is_tried_again)
+API_TEST(operators_see_when_it_is_tried_again)
 {
-    struct api_fixture f;
     const char *id, *path;
 
-    api_fixture_open(&f);
-    id = subscribe(&f, HOOK);
-    path = api_text(&f, "/claimd/queues/q/subscriptions/%s", id);
-    api_post_letters(&f, "q", "ab");
-    fail_until(&f, API_FIXTURE_START_MS + 30000);
-    ck_api(&f, "GET", path, NULL, 200, NULL);
-    ck_api_body(&f, api_text(&f,
-                             "{'id':'%s','confirmed':false,'ttl':3600,'age':0,"
-                             "'delivered':0,'given_up':0,'fallen_out':0,'behind':2,"
-                             "'failures':1,'failed':1,'delivering':false,"
-                             "'next_try':'2026-01-31T12:00:30Z'}",
-                             id));
-    f.c.now_ms += 30000;
-    ck_api(&f, "GET", path, NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"next_try\":null"));
-    api_fixture_close(&f);
+    id = subscribe(f, HOOK);
+    path = api_text(f, "/claimd/queues/q/subscriptions/%s", id);
+    api_post_letters(f, "q", "ab");
+    fail_until(f, API_FIXTURE_START_MS + 30000);
+    ck_api(f, "GET", path, NULL, 200, NULL);
+    ck_api_body(f, api_text(f,
+                            "{'id':'%s','confirmed':false,'ttl':3600,'age':0,"
+                            "'delivered':0,'given_up':0,'fallen_out':0,'behind':2,"
+                            "'failures':1,'failed':1,'delivering':false,"
+                            "'next_try':'2026-01-31T12:00:30Z'}",
+                            id));
+    f->c.now_ms += 30000;
+    ck_api(f, "GET", path, NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"next_try\":null"));
 }
-END_TEST

@@ -23,60 +23,52 @@ claimed(struct api_fixture *f)
 
 TEST_CASE("waiting");
 
-START_TEST(beyond_the_project_s_share_nobody_waits_but_what_is_there_is_given)
+API_TEST(beyond_the_project_s_share_nobody_waits_but_what_is_there_is_given)
 {
     const struct api_project_limits limits = {.waiters = 1};
     struct asking first, second, third;
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    api_limit(f.api, &limits);
-    asking_prepare(&first, &f, "POST", "/v2/queues/q/claims", "wait=20");
+    api_limit(f->api, &limits);
+    asking_prepare(&first, f, "POST", "/v2/queues/q/claims", "wait=20");
     ck_assert_int_eq(asking_ask(&first), API_WAIT);
-    asking_prepare(&second, &f, "POST", "/v2/queues/q/claims", "wait=20");
+    asking_prepare(&second, f, "POST", "/v2/queues/q/claims", "wait=20");
     ck_assert_int_eq(asking_ask(&second), API_SEND);
     ck_assert_int_eq(second.res.code, 429);
     ck_assert_uint_eq(second.waiting.waiter_count, 0);
-    asking_prepare(&third, &f, "POST", "/v2/queues/r/claims", "wait=20");
-    api_post_letters(&f, "r", "a");
+    asking_prepare(&third, f, "POST", "/v2/queues/r/claims", "wait=20");
+    api_post_letters(f, "r", "a");
     ck_assert_int_eq(asking_ask(&third), API_SEND);
     ck_assert_int_eq(third.res.code, 201);
     ck_assert_int_eq(asking_ask(&first), API_WAIT); /* it waits on, and is counted once */
     asking_forget(&first);
     asking_forget(&second);
-    asking_prepare(&second, &f, "POST", "/v2/queues/q/claims", "wait=20");
+    asking_prepare(&second, f, "POST", "/v2/queues/q/claims", "wait=20");
     ck_assert_int_eq(asking_ask(&second), API_WAIT);
     asking_forget(&second);
     asking_forget(&third);
-    api_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_refused_long_polling_request_for_several_queues_keeps_no_memory)
+API_TEST(a_refused_long_polling_request_for_several_queues_keeps_no_memory)
 {
     const struct api_project_limits limits = {.waiters = 1};
     struct asking first, refused;
-    struct api_fixture f;
     size_t used = 0;
 
-    api_fixture_open(&f);
-    api_limit(f.api, &limits);
-    asking_begin(&first, &f, "POST", CLAIMS, "wait=20");
+    api_limit(f->api, &limits);
+    asking_begin(&first, f, "POST", CLAIMS, "wait=20");
     for (int i = 0; i < 10; i++) {
-        asking_prepare(&refused, &f, "POST", "/claimd/claims?queue=q&queue=r&queue=s",
+        asking_prepare(&refused, f, "POST", "/claimd/claims?queue=q&queue=r&queue=s",
                        "wait=20");
         ck_assert_int_eq(asking_ask(&refused), API_SEND);
         ck_assert_int_eq(refused.res.code, 429);
         asking_forget(&refused);
         if (i == 0)
-            used = mem_used(f.mem);
+            used = mem_used(f->mem);
     }
     if (!api_fixture_on_redis())
-        ck_assert_uint_eq(mem_used(f.mem), used);
+        ck_assert_uint_eq(mem_used(f->mem), used);
     asking_forget(&first);
-    api_fixture_close(&f);
 }
-END_TEST
 
 /* All that may wait. A claim of version 1 has a body. */
 static const struct way {
@@ -288,177 +280,143 @@ START_TEST(who_asks_before_it_hears_that_the_queue_has_gone_waits_no_more)
 }
 END_TEST
 
-START_TEST(a_front_end_that_lends_nothing_gets_an_answer_at_once)
+API_TEST(a_front_end_that_lends_nothing_gets_an_answer_at_once)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    f.c.headers[API_HEADER_PREFER] = "wait=20";
+    f->c.headers[API_HEADER_PREFER] = "wait=20";
     for (int i = 0; i < WAYS; i++) {
-        ck_api(&f, ways[i].method, ways[i].target, ways[i].body, ways[i].empty, NULL);
-        ck_assert_ptr_null(api_answer_header(&f.c, "Preference-Applied"));
+        ck_api(f, ways[i].method, ways[i].target, ways[i].body, ways[i].empty, NULL);
+        ck_assert_ptr_null(api_answer_header(&f->c, "Preference-Applied"));
     }
-    api_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(nothing_else_waits)
+API_TEST(nothing_else_waits)
 {
     static const char *const targets[] = {
         "/v2/queues/q/messages", "/v2/queues/q/messages?ids=1", "/v2/queues",
         "/v2/queues/q/stats",    "/v2/queues/q/claims/x",       "/v2/"};
-    struct api_fixture f;
 
-    api_fixture_open(&f);
     for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
         struct asking a;
 
-        asking_prepare(&a, &f, "GET", targets[i], "wait=20");
+        asking_prepare(&a, f, "GET", targets[i], "wait=20");
         ck_assert_int_eq(asking_ask(&a), API_SEND);
         ck_assert_ptr_null(asking_header(&a, "Preference-Applied"));
         asking_forget(&a);
     }
-    api_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(mistakes_are_answered_before_anybody_waits)
+API_TEST(mistakes_are_answered_before_anybody_waits)
 {
-    struct api_fixture f;
     struct asking a;
 
-    api_fixture_open(&f);
-    asking_prepare(&a, &f, "POST", CLAIMS "?limit=0", "wait=20");
+    asking_prepare(&a, f, "POST", CLAIMS "?limit=0", "wait=20");
     asking_finish(&a, 400);
     asking_forget(&a);
-    asking_prepare(&a, &f, "POST", CLAIMS, "wait=20");
+    asking_prepare(&a, f, "POST", CLAIMS, "wait=20");
     a.req.body = bytes_str("{\"ttl\":");
     asking_finish(&a, 400);
     asking_forget(&a);
-    api_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(while_it_waits_hardly_any_memory_is_kept)
+API_TEST(while_it_waits_hardly_any_memory_is_kept)
 {
     enum { CROWD = 1000 };
     static struct asking a[CROWD];
-    struct api_fixture f;
     size_t before, first;
 
-    api_fixture_open(&f);
-    ck_api(&f, "PUT", "/v2/queues/q", NULL, 201, NULL);
-    asking_begin(&a[0], &f, "POST", CLAIMS, "wait=20"); /* the line, and tables */
-    before = mem_used(f.mem);
-    asking_begin(&a[1], &f, "POST", CLAIMS, "wait=20");
-    first = mem_used(f.mem) - before;
+    ck_api(f, "PUT", "/v2/queues/q", NULL, 201, NULL);
+    asking_begin(&a[0], f, "POST", CLAIMS, "wait=20"); /* the line, and tables */
+    before = mem_used(f->mem);
+    asking_begin(&a[1], f, "POST", CLAIMS, "wait=20");
+    first = mem_used(f->mem) - before;
     for (int i = 2; i < CROWD; i++)
-        asking_begin(&a[i], &f, "POST", CLAIMS, "wait=20");
+        asking_begin(&a[i], f, "POST", CLAIMS, "wait=20");
     ck_assert_ptr_null(a[1].res.body.data); /* its answer has none */
-    ck_assert_uint_le(mem_used(f.mem) - before, CROWD * (first + 16));
-    before = mem_used(f.mem);
+    ck_assert_uint_le(mem_used(f->mem) - before, CROWD * (first + 16));
+    before = mem_used(f->mem);
     for (int round = 0; round < 1000; round++) /* nor does asking in vain take any */
         ck_assert_int_eq(asking_ask(&a[round % CROWD]), API_WAIT);
-    ck_assert_uint_eq(mem_used(f.mem), before);
+    ck_assert_uint_eq(mem_used(f->mem), before);
     for (int i = 0; i < CROWD; i++)
         asking_forget(&a[i]);
-    api_fixture_close(&f);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- several queues */
 
 TEST_CASE("several queues");
 
-START_TEST(the_first_one_named_that_has_a_message_wins)
+API_TEST(the_first_one_named_that_has_a_message_wins)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    api_post_letters(&f, "b", "b");
-    api_post_letters(&f, "c", "cd");
-    ck_api(&f, "POST", "/claimd/claims?queue=a&queue=c&queue=b&limit=5", NULL, 201, NULL);
-    ck_api_body(&f, "{'messages': ["
-                    "{'body': 'c', 'age': 0, 'ttl': 360, 'href': '*', 'id': '*'},"
-                    "{'body': 'd', 'age': 0, 'ttl': 360, 'href': '*', 'id': '*'}]}");
+    api_post_letters(f, "b", "b");
+    api_post_letters(f, "c", "cd");
+    ck_api(f, "POST", "/claimd/claims?queue=a&queue=c&queue=b&limit=5", NULL, 201, NULL);
+    ck_api_body(f, "{'messages': ["
+                   "{'body': 'c', 'age': 0, 'ttl': 360, 'href': '*', 'id': '*'},"
+                   "{'body': 'd', 'age': 0, 'ttl': 360, 'href': '*', 'id': '*'}]}");
     ck_assert_int_eq(
-        strncmp(api_answer_header(&f.c, "Location"), "/v2/queues/c/claims/", 20), 0);
+        strncmp(api_answer_header(&f->c, "Location"), "/v2/queues/c/claims/", 20), 0);
     ck_assert_int_eq(
-        strncmp(api_pick(&f, "messages.0.href"), "/v2/queues/c/messages/", 22), 0);
-    ck_api(&f, "POST", "/claimd/claims?queue=a&queue=c&queue=b", NULL, 201, NULL);
+        strncmp(api_pick(f, "messages.0.href"), "/v2/queues/c/messages/", 22), 0);
+    ck_api(f, "POST", "/claimd/claims?queue=a&queue=c&queue=b", NULL, 201, NULL);
     ck_assert_int_eq(
-        strncmp(api_answer_header(&f.c, "Location"), "/v2/queues/b/claims/", 20), 0);
-    ck_api(&f, "POST", "/claimd/claims?queue=a&queue=c&queue=b", NULL, 204, NULL);
-    api_fixture_close(&f);
+        strncmp(api_answer_header(&f->c, "Location"), "/v2/queues/b/claims/", 20), 0);
+    ck_api(f, "POST", "/claimd/claims?queue=a&queue=c&queue=b", NULL, 204, NULL);
 }
-END_TEST
 
-START_TEST(mistakes_in_the_names_are_told)
+API_TEST(mistakes_in_the_names_are_told)
 {
     char many[2048] = "/claimd/claims?limit=1", long_name[256] = "/claimd/claims?queue=";
-    struct api_fixture f;
 
-    api_fixture_open(&f);
-    ck_api(&f, "POST", "/claimd/claims", NULL, 400, "Missing parameter");
-    ck_api(&f, "POST", "/claimd/claims?limit=5", NULL, 400, "Missing parameter");
-    ck_api(&f, "POST", "/claimd/claims?queue=", NULL, 400, NULL);
-    ck_api(&f, "POST", "/claimd/claims?queue=a&queue=b%20c", NULL, 400,
+    ck_api(f, "POST", "/claimd/claims", NULL, 400, "Missing parameter");
+    ck_api(f, "POST", "/claimd/claims?limit=5", NULL, 400, "Missing parameter");
+    ck_api(f, "POST", "/claimd/claims?queue=", NULL, 400, NULL);
+    ck_api(f, "POST", "/claimd/claims?queue=a&queue=b%20c", NULL, 400,
            "Invalid queue identification");
     memset(long_name + strlen(long_name), 'x', 65);
-    ck_api(&f, "POST", long_name, NULL, 400, "Invalid queue identification");
+    ck_api(f, "POST", long_name, NULL, 400, "Invalid queue identification");
     for (int i = 0; i < 32; i++) {
         size_t len = strlen(many);
 
         (void)snprintf(many + len, sizeof(many) - len, "&queue=q%d", i);
     }
-    ck_api(&f, "POST", many, NULL, 204, NULL);
-    api_post_letters(&f, "q31", "a");
-    ck_api(&f, "POST", many, NULL, 201, NULL);
+    ck_api(f, "POST", many, NULL, 204, NULL);
+    api_post_letters(f, "q31", "a");
+    ck_api(f, "POST", many, NULL, 201, NULL);
     strcat(many, "&queue=q32");
-    ck_api(&f, "POST", many, NULL, 400, "Invalid API request");
-    ck_api(&f, "POST", "/claimd/claims?queue=a&limit=0", NULL, 400, NULL);
-    ck_api(&f, "POST", "/claimd/claims?queue=a", "[]", 400, NULL);
-    ck_api(&f, "GET", "/claimd/claims?queue=a", NULL, 405, NULL);
-    api_fixture_close(&f);
+    ck_api(f, "POST", many, NULL, 400, "Invalid API request");
+    ck_api(f, "POST", "/claimd/claims?queue=a&limit=0", NULL, 400, NULL);
+    ck_api(f, "POST", "/claimd/claims?queue=a", "[]", 400, NULL);
+    ck_api(f, "GET", "/claimd/claims?queue=a", NULL, 405, NULL);
 }
-END_TEST
 
-START_TEST(one_named_twice_is_waited_for_once)
+API_TEST(one_named_twice_is_waited_for_once)
 {
-    struct api_fixture f;
     struct asking a;
 
-    api_fixture_open(&f);
-    asking_begin(&a, &f, "POST", "/claimd/claims?queue=q&queue=r&queue=q&queue=r",
+    asking_begin(&a, f, "POST", "/claimd/claims?queue=q&queue=r&queue=q&queue=r",
                  "wait=20");
     ck_assert_uint_eq(a.waiting.waiter_count, 2);
-    api_post_letters(&f, "r", "a");
+    api_post_letters(f, "r", "a");
     ck_assert_int_eq(a.ready, 1);
     asking_finish(&a, 201);
     asking_forget(&a);
-    api_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(who_was_served_in_one_line_stands_in_none)
+API_TEST(who_was_served_in_one_line_stands_in_none)
 {
-    struct api_fixture f;
     struct asking a, next;
 
-    api_fixture_open(&f);
-    asking_begin(&a, &f, "POST", "/claimd/claims?queue=q&queue=r&queue=s", "wait=20");
-    asking_begin(&next, &f, "POST", CLAIMS, "wait=20");
-    api_post_letters(&f, "s", "a");
+    asking_begin(&a, f, "POST", "/claimd/claims?queue=q&queue=r&queue=s", "wait=20");
+    asking_begin(&next, f, "POST", CLAIMS, "wait=20");
+    api_post_letters(f, "s", "a");
     asking_finish(&a, 201);
-    api_post_letters(&f, "q", "b");
+    api_post_letters(f, "q", "b");
     ck_assert_int_eq(a.ready, 1);
     ck_assert_int_eq(next.ready, 1);
     asking_finish(&next, 201);
     asking_forget(&a);
     asking_forget(&next);
-    api_fixture_close(&f);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- memory */
 
@@ -596,13 +554,8 @@ LOOP_TEST(a_claim_has_the_same_number_whenever_it_is_told, 3)
 }
 END_TEST
 
-START_TEST(where_nothing_is_claimed_there_is_no_number)
+API_TEST(where_nothing_is_claimed_there_is_no_number)
 {
-    struct api_fixture f;
-
-    api_fixture_open(&f);
-    ck_api(&f, "POST", CLAIMS, NULL, 204, NULL);
-    ck_assert_ptr_null(api_answer_header(&f.c, "Claim-Number"));
-    api_fixture_close(&f);
+    ck_api(f, "POST", CLAIMS, NULL, 204, NULL);
+    ck_assert_ptr_null(api_answer_header(&f->c, "Claim-Number"));
 }
-END_TEST

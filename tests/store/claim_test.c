@@ -8,196 +8,153 @@
 
 STORE_CASE("create");
 
-START_TEST(a_claim_takes_the_oldest_free_messages)
+STORE_TEST(a_claim_takes_the_oldest_free_messages)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 5);
-    claim = take(&f, 2);
-    expect(&f, 1, 2);
-    ck_assert(id_same(f.seen.messages[0].claim_id, claim));
-    ck_assert_uint_eq(f.seen.messages[0].claim_count, 1);
-    take(&f, 2);
-    expect(&f, 3, 4);
-    take(&f, 2);
-    expect(&f, 5);
-    fixture_close(&f);
+    post(f, 5);
+    claim = take(f, 2);
+    expect(f, 1, 2);
+    ck_assert(id_same(f->seen.messages[0].claim_id, claim));
+    ck_assert_uint_eq(f->seen.messages[0].claim_count, 1);
+    take(f, 2);
+    expect(f, 3, 4);
+    take(f, 2);
+    expect(f, 5);
 }
-END_TEST
 
-START_TEST(a_claim_skips_held_and_delayed_messages_wherever_they_stand)
+STORE_TEST(a_claim_skips_held_and_delayed_messages_wherever_they_stand)
 {
     struct store_id middle;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 3);
-    post_with(&f, 300, 60); /* 4 */
-    post(&f, 2);            /* 5 6 */
-    take(&f, 1);
-    middle = take(&f, 1);
-    take(&f, 1);
-    release(&f, middle);
-    take(&f, 10);
-    expect(&f, 2, 5, 6);
-    fixture_close(&f);
+    post(f, 3);
+    post_with(f, 300, 60); /* 4 */
+    post(f, 2);            /* 5 6 */
+    take(f, 1);
+    middle = take(f, 1);
+    take(f, 1);
+    release(f, middle);
+    take(f, 10);
+    expect(f, 2, 5, 6);
 }
-END_TEST
 
-START_TEST(a_claim_of_100_gives_23_of_23_and_the_oldest_100_of_120)
+STORE_TEST(a_claim_of_100_gives_23_of_23_and_the_oldest_100_of_120)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    post(&f, 23);
-    take(&f, 100);
-    ck_assert_uint_eq(f.seen.count, 23);
-    post(&f, 120);
-    take(&f, 100);
-    ck_assert_uint_eq(f.seen.count, 100);
-    ck_assert(id_same(f.seen.messages[99].id, f.ids[123]));
-    expect_stats(&f, 123, 20);
-    fixture_close(&f);
+    post(f, 23);
+    take(f, 100);
+    ck_assert_uint_eq(f->seen.count, 23);
+    post(f, 120);
+    take(f, 100);
+    ck_assert_uint_eq(f->seen.count, 100);
+    ck_assert(id_same(f->seen.messages[99].id, f->ids[123]));
+    expect_stats(f, 123, 20);
 }
-END_TEST
 
-START_TEST(nothing_to_claim_makes_no_claim)
+STORE_TEST(nothing_to_claim_makes_no_claim)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    ck_assert(id_empty(take(&f, 5))); /* unknown queue */
-    make_queue(&f, NULL);             /* it was not made */
-    ck_assert(id_empty(take(&f, 5))); /* empty */
-    post_with(&f, 300, 60);
-    ck_assert(id_empty(take(&f, 5))); /* only a delayed message */
-    post(&f, 1);
-    ck_assert(!id_empty(take(&f, 5)));
-    ck_assert(id_empty(take(&f, 5))); /* all held */
-    fixture_close(&f);
+    ck_assert(id_empty(take(f, 5))); /* unknown queue */
+    make_queue(f, NULL);             /* it was not made */
+    ck_assert(id_empty(take(f, 5))); /* empty */
+    post_with(f, 300, 60);
+    ck_assert(id_empty(take(f, 5))); /* only a delayed message */
+    post(f, 1);
+    ck_assert(!id_empty(take(f, 5)));
+    ck_assert(id_empty(take(f, 5))); /* all held */
 }
-END_TEST
 
-START_TEST(two_claims_have_two_ids)
+STORE_TEST(two_claims_have_two_ids)
 {
     struct store_id first, second;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 2);
-    first = take(&f, 1);
-    second = take(&f, 1);
+    post(f, 2);
+    first = take(f, 1);
+    second = take(f, 1);
     ck_assert(!id_same(first, second));
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_claim_takes_nothing_when_the_caller_has_too_little_room)
+STORE_TEST(a_claim_takes_nothing_when_the_caller_has_too_little_room)
 {
     const struct store_terms terms = {300, 60};
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 12); /* bodies of 1 byte, the last three of 2 */
-    f.seen.capacity = 12;
-    ck_assert_status(
-        store_claim_create(f.store, STORE_AT(f.now_ms), &f.queue, &terms, 11, &f.seen),
-        ST_OVER_CAPACITY);
-    ck_assert_uint_eq(f.seen.count, 0);
-    ck_assert_uint_eq(f.seen.capacity, 13);
-    ck_assert(id_empty(f.seen.claim_id));
-    expect_stats(&f, 0, 12);
-    get(&f, 1);
-    ck_assert_uint_eq(f.seen.messages[0].claim_count, 0);
-    store_batch_release(&f.seen);
-    f.seen.capacity = 13;
-    ck_assert_status(
-        store_claim_create(f.store, STORE_AT(f.now_ms), &f.queue, &terms, 11, &f.seen),
-        ST_OK);
-    expect(&f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
-    fixture_close(&f);
+    post(f, 12); /* bodies of 1 byte, the last three of 2 */
+    f->seen.capacity = 12;
+    ck_assert_status(store_claim_create(f->store, STORE_AT(f->now_ms), &f->queue, &terms,
+                                        11, &f->seen),
+                     ST_OVER_CAPACITY);
+    ck_assert_uint_eq(f->seen.count, 0);
+    ck_assert_uint_eq(f->seen.capacity, 13);
+    ck_assert(id_empty(f->seen.claim_id));
+    expect_stats(f, 0, 12);
+    get(f, 1);
+    ck_assert_uint_eq(f->seen.messages[0].claim_count, 0);
+    store_batch_release(&f->seen);
+    f->seen.capacity = 13;
+    ck_assert_status(store_claim_create(f->store, STORE_AT(f->now_ms), &f->queue, &terms,
+                                        11, &f->seen),
+                     ST_OK);
+    expect(f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
 }
-END_TEST
 
-START_TEST(every_claim_of_a_message_is_counted_and_renewals_are_not)
+STORE_TEST(every_claim_of_a_message_is_counted_and_renewals_are_not)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post_with(&f, 1000000, 0);
+    post_with(f, 1000000, 0);
     for (uint32_t n = 1; n <= 5; n++) {
-        claim = take(&f, 1);
-        ck_assert_uint_eq(f.seen.messages[0].claim_count, n);
-        ck_assert_status(renew(&f, claim, 300, 60), ST_OK);
+        claim = take(f, 1);
+        ck_assert_uint_eq(f->seen.messages[0].claim_count, n);
+        ck_assert_status(renew(f, claim, 300, 60), ST_OK);
         if (n % 2 == 0)
-            release(&f, claim);
+            release(f, claim);
         else
-            wait_s(&f, 300);
-        get(&f, 1);
-        ck_assert_uint_eq(f.seen.messages[0].claim_count, n);
+            wait_s(f, 300);
+        get(f, 1);
+        ck_assert_uint_eq(f->seen.messages[0].claim_count, n);
     }
-    fixture_close(&f);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- query */
 
 STORE_CASE("query");
 
-START_TEST(claims_of_a_message_are_counted_beyond_any_small_number)
+STORE_TEST(claims_of_a_message_are_counted_beyond_any_small_number)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    post(&f, 1);
+    post(f, 1);
     for (uint32_t i = 1; i <= 300; i++) {
-        struct store_id claim = take(&f, 1);
+        struct store_id claim = take(f, 1);
 
-        ck_assert_uint_eq(f.seen.messages[0].claim_count, i);
-        release(&f, claim);
+        ck_assert_uint_eq(f->seen.messages[0].claim_count, i);
+        release(f, claim);
     }
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_claim_shows_its_terms_its_age_and_what_it_holds)
+STORE_TEST(a_claim_shows_its_terms_its_age_and_what_it_holds)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 4);
-    wait_s(&f, 10);
-    claim = take_for(&f, 3, 300, 60);
-    wait_ms(&f, 57999);
-    ck_assert_status(query(&f, claim), ST_OK);
-    expect(&f, 1, 2, 3);
-    ck_assert(id_same(f.seen.claim_id, claim));
-    ck_assert_int_eq(f.seen.claim_ttl_s, 300);
-    ck_assert_int_eq(f.seen.claim_age_s, 57);
-    ck_assert_int_eq(f.seen.messages[0].age_s, 67);
-    ck_assert(id_same(f.seen.messages[2].claim_id, claim));
-    fixture_close(&f);
+    post(f, 4);
+    wait_s(f, 10);
+    claim = take_for(f, 3, 300, 60);
+    wait_ms(f, 57999);
+    ck_assert_status(query(f, claim), ST_OK);
+    expect(f, 1, 2, 3);
+    ck_assert(id_same(f->seen.claim_id, claim));
+    ck_assert_int_eq(f->seen.claim_ttl_s, 300);
+    ck_assert_int_eq(f->seen.claim_age_s, 57);
+    ck_assert_int_eq(f->seen.messages[0].age_s, 67);
+    ck_assert(id_same(f->seen.messages[2].claim_id, claim));
 }
-END_TEST
 
-START_TEST(a_claim_shows_only_what_it_still_holds)
+STORE_TEST(a_claim_shows_only_what_it_still_holds)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 3);
-    claim = take(&f, 3);
-    delete_claimed(&f, 2, claim);
-    ck_assert_status(query(&f, claim), ST_OK);
-    expect(&f, 1, 3);
-    fixture_close(&f);
+    post(f, 3);
+    claim = take(f, 3);
+    delete_claimed(f, 2, claim);
+    ck_assert_status(query(f, claim), ST_OK);
+    expect(f, 1, 3);
 }
-END_TEST
 
 /* The claim is over, and nobody can tell it from one that was released. */
 static void
@@ -208,244 +165,201 @@ expect_over(struct fixture *f, struct store_id claim)
     release(f, claim); /* fine, and nothing happens */
 }
 
-START_TEST(a_claim_is_over_when_its_last_message_is_deleted)
+STORE_TEST(a_claim_is_over_when_its_last_message_is_deleted)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 3);
-    claim = take(&f, 2);
-    delete_claimed(&f, 1, claim);
-    ck_assert_status(query(&f, claim), ST_OK);
-    expect(&f, 2);
-    delete_claimed(&f, 2, claim);
-    expect_over(&f, claim);
-    ck_assert_status(delete_claimed(&f, 3, claim), ST_NOT_CLAIMED);
-    take(&f, 1); /* 3 */
-    ck_assert_status(delete_claimed(&f, 3, claim), ST_NOT_CLAIMED);
-    fixture_close(&f);
+    post(f, 3);
+    claim = take(f, 2);
+    delete_claimed(f, 1, claim);
+    ck_assert_status(query(f, claim), ST_OK);
+    expect(f, 2);
+    delete_claimed(f, 2, claim);
+    expect_over(f, claim);
+    ck_assert_status(delete_claimed(f, 3, claim), ST_NOT_CLAIMED);
+    take(f, 1); /* 3 */
+    ck_assert_status(delete_claimed(f, 3, claim), ST_NOT_CLAIMED);
 }
-END_TEST
 
-START_TEST(a_claim_is_over_when_several_are_deleted_at_once)
+STORE_TEST(a_claim_is_over_when_several_are_deleted_at_once)
 {
-    struct fixture f;
     struct bytes ids[3];
     struct store_id claim, other;
 
-    fixture_open(&f, _i);
-    post(&f, 4);
-    claim = take(&f, 2); /* 1 2 */
-    other = take(&f, 2); /* 3 4 */
+    post(f, 4);
+    claim = take(f, 2); /* 1 2 */
+    other = take(f, 2); /* 3 4 */
     for (int i = 0; i < 3; i++)
-        ids[i] = id_of(&f, i + 1);
+        ids[i] = id_of(f, i + 1);
     ck_assert_status(
-        delete_messages(f.store, STORE_AT(f.now_ms), &f.queue, ids, 3, NULL, 0), ST_OK);
-    expect_over(&f, claim);
-    ck_assert_status(query(&f, other), ST_OK);
-    expect(&f, 4);
-    fixture_close(&f);
+        delete_messages(f->store, STORE_AT(f->now_ms), &f->queue, ids, 3, NULL, 0),
+        ST_OK);
+    expect_over(f, claim);
+    ck_assert_status(query(f, other), ST_OK);
+    expect(f, 4);
 }
-END_TEST
 
-START_TEST(a_claim_is_over_when_its_messages_have_expired)
+STORE_TEST(a_claim_is_over_when_its_messages_have_expired)
 {
     struct store_id claim, longer;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post_with(&f, 60, 0);
-    post_with(&f, 60, 0);
-    claim = take_for(&f, 1, 2000000, 60); /* longer than a message may live */
-    wait_s(&f, 10);
-    longer = take_for(&f, 1, 2000000, 60);
-    wait_ms(&f, (1209600 - 10) * INT64_C(1000) - 1);
-    ck_assert_status(query(&f, claim), ST_OK);
-    wait_ms(&f, 1);
-    expect_over(&f, claim);
-    ck_assert_status(delete_claimed(&f, 2, claim), ST_NOT_CLAIMED);
-    ck_assert_status(query(&f, longer), ST_OK);
-    expect(&f, 2);
-    fixture_close(&f);
+    post_with(f, 60, 0);
+    post_with(f, 60, 0);
+    claim = take_for(f, 1, 2000000, 60); /* longer than a message may live */
+    wait_s(f, 10);
+    longer = take_for(f, 1, 2000000, 60);
+    wait_ms(f, (1209600 - 10) * INT64_C(1000) - 1);
+    ck_assert_status(query(f, claim), ST_OK);
+    wait_ms(f, 1);
+    expect_over(f, claim);
+    ck_assert_status(delete_claimed(f, 2, claim), ST_NOT_CLAIMED);
+    ck_assert_status(query(f, longer), ST_OK);
+    expect(f, 2);
 }
-END_TEST
 
-START_TEST(an_unknown_claim_is_not_found_and_may_be_released)
+STORE_TEST(an_unknown_claim_is_not_found_and_may_be_released)
 {
     static const char *const texts[] = {"", "nonsense", "ffffffffffffffffffffffff", "1"};
-    struct fixture f;
 
-    fixture_open(&f, _i);
     for (int round = 0; round < 2; round++) { /* without the queue and with it */
         for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
             struct store_id unknown = text_id(texts[i]);
 
-            ck_assert_status(query(&f, unknown), ST_NOT_FOUND);
-            ck_assert_status(renew(&f, unknown, 300, 60), ST_NOT_FOUND);
-            release(&f, unknown);
+            ck_assert_status(query(f, unknown), ST_NOT_FOUND);
+            ck_assert_status(renew(f, unknown, 300, 60), ST_NOT_FOUND);
+            release(f, unknown);
         }
-        post(&f, 1);
-        take(&f, 1);
+        post(f, 1);
+        take(f, 1);
     }
-    ck_assert_status(query(&f, f.ids[1]), ST_NOT_FOUND); /* a message is no claim */
-    expect_stats(&f, 2, 0);
-    fixture_close(&f);
+    ck_assert_status(query(f, f->ids[1]), ST_NOT_FOUND); /* a message is no claim */
+    expect_stats(f, 2, 0);
 }
-END_TEST
 
-START_TEST(a_claim_has_one_id_only)
+STORE_TEST(a_claim_has_one_id_only)
 {
     enum { NUMBER_AT = 12 };
     struct store_id claim, other;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 1);
-    claim = take(&f, 1);
+    post(f, 1);
+    claim = take(f, 1);
     for (size_t i = 0; i < LENIENT_BEGINS; i++) {
         other = lenient_id(claim, NUMBER_AT, lenient_begins[i]);
-        ck_assert_status(query(&f, other), ST_NOT_FOUND);
-        ck_assert_status(renew(&f, other, 300, 60), ST_NOT_FOUND);
-        ck_assert_status(delete_claimed(&f, 1, other), ST_NOT_CLAIMED);
-        release(&f, other);
-        expect_stats(&f, 1, 0);
+        ck_assert_status(query(f, other), ST_NOT_FOUND);
+        ck_assert_status(renew(f, other, 300, 60), ST_NOT_FOUND);
+        ck_assert_status(delete_claimed(f, 1, other), ST_NOT_CLAIMED);
+        release(f, other);
+        expect_stats(f, 1, 0);
     }
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_claim_is_unknown_through_another_queue_or_project)
+STORE_TEST(a_claim_is_unknown_through_another_queue_or_project)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    use(&f, "other");
-    post(&f, 1);
-    use(&f, "q");
-    use_project(&f, "p2");
-    post(&f, 1);
-    use_project(&f, "p");
-    post(&f, 1); /* 3 */
-    claim = take(&f, 1);
+    use(f, "other");
+    post(f, 1);
+    use(f, "q");
+    use_project(f, "p2");
+    post(f, 1);
+    use_project(f, "p");
+    post(f, 1); /* 3 */
+    claim = take(f, 1);
     for (int i = 0; i < 2; i++) {
-        use(&f, i == 0 ? "other" : "q");
-        use_project(&f, i == 0 ? "p" : "p2");
-        ck_assert_status(query(&f, claim), ST_NOT_FOUND);
-        ck_assert_status(renew(&f, claim, 1000, 60), ST_NOT_FOUND);
-        release(&f, claim);
+        use(f, i == 0 ? "other" : "q");
+        use_project(f, i == 0 ? "p" : "p2");
+        ck_assert_status(query(f, claim), ST_NOT_FOUND);
+        ck_assert_status(renew(f, claim, 1000, 60), ST_NOT_FOUND);
+        release(f, claim);
     }
-    use_project(&f, "p");
-    ck_assert_status(query(&f, claim), ST_OK);
-    expect(&f, 3);
-    ck_assert_int_eq(f.seen.claim_ttl_s, 300);
-    fixture_close(&f);
+    use_project(f, "p");
+    ck_assert_status(query(f, claim), ST_OK);
+    expect(f, 3);
+    ck_assert_int_eq(f->seen.claim_ttl_s, 300);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- release */
 
 STORE_CASE("release and renew");
 
-START_TEST(released_messages_return_to_their_old_place)
+STORE_TEST(released_messages_return_to_their_old_place)
 {
     struct store_id oldest;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 5);
-    oldest = take(&f, 2); /* 1 2 */
-    take(&f, 1);          /* 3 */
-    release(&f, oldest);
-    take(&f, 4);
-    expect(&f, 1, 2, 4, 5); /* never 3: it is still held */
-    fixture_close(&f);
+    post(f, 5);
+    oldest = take(f, 2); /* 1 2 */
+    take(f, 1);          /* 3 */
+    release(f, oldest);
+    take(f, 4);
+    expect(f, 1, 2, 4, 5); /* never 3: it is still held */
 }
-END_TEST
 
-START_TEST(a_released_claim_is_unknown)
+STORE_TEST(a_released_claim_is_unknown)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 1);
-    claim = take(&f, 1);
-    release(&f, claim);
-    ck_assert_status(query(&f, claim), ST_NOT_FOUND);
-    ck_assert_status(renew(&f, claim, 300, 60), ST_NOT_FOUND);
-    release(&f, claim); /* again: ignored */
-    get(&f, 1);
-    ck_assert(id_empty(f.seen.messages[0].claim_id));
-    fixture_close(&f);
+    post(f, 1);
+    claim = take(f, 1);
+    release(f, claim);
+    ck_assert_status(query(f, claim), ST_NOT_FOUND);
+    ck_assert_status(renew(f, claim, 300, 60), ST_NOT_FOUND);
+    release(f, claim); /* again: ignored */
+    get(f, 1);
+    ck_assert(id_empty(f->seen.messages[0].claim_id));
 }
-END_TEST
 
-START_TEST(releasing_an_old_claim_does_not_disturb_the_new_holder)
+STORE_TEST(releasing_an_old_claim_does_not_disturb_the_new_holder)
 {
     struct store_id old, holder;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 1);
-    old = take_for(&f, 1, 60, 60);
-    wait_s(&f, 60);
-    holder = take(&f, 1);
-    release(&f, old);
-    ck_assert_status(query(&f, holder), ST_OK);
-    expect(&f, 1);
-    ck_assert(id_empty(take(&f, 1)));
-    fixture_close(&f);
+    post(f, 1);
+    old = take_for(f, 1, 60, 60);
+    wait_s(f, 60);
+    holder = take(f, 1);
+    release(f, old);
+    ck_assert_status(query(f, holder), ST_OK);
+    expect(f, 1);
+    ck_assert(id_empty(take(f, 1)));
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- renew */
 
-START_TEST(renewing_starts_the_claim_anew_with_the_new_terms)
+STORE_TEST(renewing_starts_the_claim_anew_with_the_new_terms)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 1);
-    claim = take_for(&f, 1, 100, 60);
-    wait_s(&f, 99);
-    ck_assert_status(renew(&f, claim, 200, 60), ST_OK);
-    wait_s(&f, 150);
-    ck_assert_status(query(&f, claim), ST_OK);
-    expect(&f, 1);
-    ck_assert_int_eq(f.seen.claim_ttl_s, 200);
-    ck_assert_int_eq(f.seen.claim_age_s, 150);
-    wait_s(&f, 50);
-    ck_assert_status(query(&f, claim), ST_NOT_FOUND);
-    fixture_close(&f);
+    post(f, 1);
+    claim = take_for(f, 1, 100, 60);
+    wait_s(f, 99);
+    ck_assert_status(renew(f, claim, 200, 60), ST_OK);
+    wait_s(f, 150);
+    ck_assert_status(query(f, claim), ST_OK);
+    expect(f, 1);
+    ck_assert_int_eq(f->seen.claim_ttl_s, 200);
+    ck_assert_int_eq(f->seen.claim_age_s, 150);
+    wait_s(f, 50);
+    ck_assert_status(query(f, claim), ST_NOT_FOUND);
 }
-END_TEST
 
-START_TEST(a_shorter_renewal_ends_the_claim_earlier)
+STORE_TEST(a_shorter_renewal_ends_the_claim_earlier)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 1);
-    claim = take_for(&f, 1, 1000, 60);
-    ck_assert_status(renew(&f, claim, 60, 60), ST_OK);
-    wait_ms(&f, 59999);
-    ck_assert(id_empty(take(&f, 1)));
-    wait_ms(&f, 1);
-    take(&f, 1);
-    expect(&f, 1);
-    fixture_close(&f);
+    post(f, 1);
+    claim = take_for(f, 1, 1000, 60);
+    ck_assert_status(renew(f, claim, 60, 60), ST_OK);
+    wait_ms(f, 59999);
+    ck_assert(id_empty(take(f, 1)));
+    wait_ms(f, 1);
+    take(f, 1);
+    expect(f, 1);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- grace */
 
 STORE_CASE("grace");
 
-START_TEST(a_claimed_message_lives_at_least_claim_and_grace)
+STORE_TEST(a_claimed_message_lives_at_least_claim_and_grace)
 {
     /* docs/api.md 9.6: claim at the second of posting, ttl 100 and grace 60 */
     static const struct {
@@ -455,75 +369,58 @@ START_TEST(a_claimed_message_lives_at_least_claim_and_grace)
         {300, 300, 60, 360},       {160, 100, 60, 160}, {161, 100, 60, 161},
         {60, 43200, 43200, 86400},
     };
-    struct fixture f;
 
-    fixture_open(&f, _i);
     for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
-        int number = post_with(&f, examples[i].message_ttl, 0);
+        int number = post_with(f, examples[i].message_ttl, 0);
 
-        take_for(&f, 1, examples[i].claim_ttl, examples[i].grace);
-        expect(&f, number);
-        ck_assert_int_eq(f.seen.messages[0].ttl_s, examples[i].then);
-        expect_times(&f, number, examples[i].then, 0);
+        take_for(f, 1, examples[i].claim_ttl, examples[i].grace);
+        expect(f, number);
+        ck_assert_int_eq(f->seen.messages[0].ttl_s, examples[i].then);
+        expect_times(f, number, examples[i].then, 0);
     }
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_lengthened_ttl_still_counts_from_posting)
+STORE_TEST(a_lengthened_ttl_still_counts_from_posting)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    post_with(&f, 60, 0);
-    wait_s(&f, 50);
-    take_for(&f, 1, 100, 60);
-    expect_times(&f, 1, 210, 50); /* 160 s are left */
-    wait_ms(&f, 159999);
-    expect_times(&f, 1, 210, 209);
-    wait_ms(&f, 1);
-    get(&f, 1);
-    expect_nothing(&f);
-    fixture_close(&f);
+    post_with(f, 60, 0);
+    wait_s(f, 50);
+    take_for(f, 1, 100, 60);
+    expect_times(f, 1, 210, 50); /* 160 s are left */
+    wait_ms(f, 159999);
+    expect_times(f, 1, 210, 209);
+    wait_ms(f, 1);
+    get(f, 1);
+    expect_nothing(f);
 }
-END_TEST
 
-START_TEST(a_renewal_lengthens_only_what_the_claim_still_holds)
+STORE_TEST(a_renewal_lengthens_only_what_the_claim_still_holds)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post_with(&f, 60, 0);
-    post_with(&f, 60, 0);
-    post_with(&f, 60, 0);
-    claim = take_for(&f, 2, 60, 60);
-    delete_claimed(&f, 1, claim);
-    wait_s(&f, 10);
-    ck_assert_status(renew(&f, claim, 500, 100), ST_OK);
-    expect_times(&f, 2, 610, 10);
-    expect_times(&f, 3, 60, 10); /* never claimed */
-    fixture_close(&f);
+    post_with(f, 60, 0);
+    post_with(f, 60, 0);
+    post_with(f, 60, 0);
+    claim = take_for(f, 2, 60, 60);
+    delete_claimed(f, 1, claim);
+    wait_s(f, 10);
+    ck_assert_status(renew(f, claim, 500, 100), ST_OK);
+    expect_times(f, 2, 610, 10);
+    expect_times(f, 3, 60, 10); /* never claimed */
 }
-END_TEST
 
-START_TEST(neither_a_shorter_renewal_nor_a_release_shortens_a_life)
+STORE_TEST(neither_a_shorter_renewal_nor_a_release_shortens_a_life)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post_with(&f, 60, 0);
-    claim = take_for(&f, 1, 1000, 60);
-    ck_assert_status(renew(&f, claim, 60, 60), ST_OK);
-    expect_times(&f, 1, 1060, 0);
-    release(&f, claim);
-    expect_times(&f, 1, 1060, 0);
-    take_for(&f, 1, 60, 60);
-    expect_times(&f, 1, 1060, 0);
-    fixture_close(&f);
+    post_with(f, 60, 0);
+    claim = take_for(f, 1, 1000, 60);
+    ck_assert_status(renew(f, claim, 60, 60), ST_OK);
+    expect_times(f, 1, 1060, 0);
+    release(f, claim);
+    expect_times(f, 1, 1060, 0);
+    take_for(f, 1, 60, 60);
+    expect_times(f, 1, 1060, 0);
 }
-END_TEST
 
 START_TEST(claim_and_grace_together_give_at_most_the_longest_life)
 {
@@ -543,20 +440,16 @@ START_TEST(claim_and_grace_together_give_at_most_the_longest_life)
 }
 END_TEST
 
-START_TEST(a_message_may_die_under_a_claim_longer_than_the_longest_life)
+STORE_TEST(a_message_may_die_under_a_claim_longer_than_the_longest_life)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post_with(&f, 60, 0);
-    claim = take_for(&f, 1, 2000000, 60);
-    wait_ms(&f, 1209600 * INT64_C(1000) - 1);
-    ck_assert_status(query(&f, claim), ST_OK);
-    expect(&f, 1);
-    wait_ms(&f, 1);
-    expect_stats(&f, 0, 0);
-    expect_over(&f, claim);
-    fixture_close(&f);
+    post_with(f, 60, 0);
+    claim = take_for(f, 1, 2000000, 60);
+    wait_ms(f, 1209600 * INT64_C(1000) - 1);
+    ck_assert_status(query(f, claim), ST_OK);
+    expect(f, 1);
+    wait_ms(f, 1);
+    expect_stats(f, 0, 0);
+    expect_over(f, claim);
 }
-END_TEST

@@ -3,277 +3,218 @@
 
 STORE_CASE("moving");
 
-START_TEST(a_message_is_handed_out_at_most_as_often_as_its_queue_allows)
+STORE_TEST(a_message_is_handed_out_at_most_as_often_as_its_queue_allows)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    make_mortal(&f, "q", 3, "graves", STORE_UNSET);
-    post(&f, 1);
+    make_mortal(f, "q", 3, "graves", STORE_UNSET);
+    post(f, 1);
     for (int i = 0; i < 3; i++) {
-        struct store_id claim = take(&f, 1);
+        struct store_id claim = take(f, 1);
 
-        expect(&f, 1);
-        release(&f, claim);
+        expect(f, 1);
+        release(f, claim);
     }
-    expect_only_in(&f, 1, "q"); /* it moves when the next claim comes upon it */
-    ck_assert(id_empty(take(&f, 1)));
-    expect_only_in(&f, 1, "graves");
-    expect_stats(&f, 0, 0);
-    fixture_close(&f);
+    expect_only_in(f, 1, "q"); /* it moves when the next claim comes upon it */
+    ck_assert(id_empty(take(f, 1)));
+    expect_only_in(f, 1, "graves");
+    expect_stats(f, 0, 0);
 }
-END_TEST
 
-START_TEST(expired_claims_count_like_released_ones)
+STORE_TEST(expired_claims_count_like_released_ones)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    make_mortal(&f, "q", 2, "graves", STORE_UNSET);
-    post(&f, 1);
+    make_mortal(f, "q", 2, "graves", STORE_UNSET);
+    post(f, 1);
     for (int i = 0; i < 2; i++) {
-        take_for(&f, 1, 60, 60);
-        expect(&f, 1);
-        wait_s(&f, 60);
+        take_for(f, 1, 60, 60);
+        expect(f, 1);
+        wait_s(f, 60);
     }
-    ck_assert(id_empty(take(&f, 1)));
-    expect_only_in(&f, 1, "graves");
-    fixture_close(&f);
+    ck_assert(id_empty(take(f, 1)));
+    expect_only_in(f, 1, "graves");
 }
-END_TEST
 
-START_TEST(the_dead_letter_queue_is_made_on_demand)
+STORE_TEST(the_dead_letter_queue_is_made_on_demand)
 {
     struct store_queues queues = STORE_QUEUES_INIT;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post(&f, 1);
-    use(&f, "graves");
-    ck_assert_status(store_queue_get(f.store, STORE_AT(f.now_ms), &f.queue, &queues),
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 1);
+    use(f, "graves");
+    ck_assert_status(store_queue_get(f->store, STORE_AT(f->now_ms), &f->queue, &queues),
                      ST_NOT_FOUND);
-    use(&f, "q");
-    wear_out(&f, 1, 1);
-    take(&f, 1);
-    use(&f, "graves");
-    ck_assert_status(store_queue_get(f.store, STORE_AT(f.now_ms), &f.queue, &queues),
+    use(f, "q");
+    wear_out(f, 1, 1);
+    take(f, 1);
+    use(f, "graves");
+    ck_assert_status(store_queue_get(f->store, STORE_AT(f->now_ms), &f->queue, &queues),
                      ST_OK);
     ck_assert_uint_eq(queues.queues[0].metadata.json.len, 0);
     ck_assert_int_eq(queues.queues[0].metadata.settings.max_claim_count, STORE_UNSET);
     store_queues_release(&queues);
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_dead_letter_stays_in_its_project)
+STORE_TEST(a_dead_letter_stays_in_its_project)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    use_project(&f, "p2");
-    use(&f, "graves");
-    make_queue(&f, NULL);
-    use_project(&f, "p");
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post(&f, 1);
-    wear_out(&f, 1, 1);
-    take(&f, 1);
-    expect_only_in(&f, 1, "graves");
-    use_project(&f, "p2");
-    use(&f, "graves");
-    expect_stats(&f, 0, 0);
-    fixture_close(&f);
+    use_project(f, "p2");
+    use(f, "graves");
+    make_queue(f, NULL);
+    use_project(f, "p");
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 1);
+    wear_out(f, 1, 1);
+    take(f, 1);
+    expect_only_in(f, 1, "graves");
+    use_project(f, "p2");
+    use(f, "graves");
+    expect_stats(f, 0, 0);
 }
-END_TEST
 
-START_TEST(dead_letters_go_to_the_end_of_the_new_queue_in_their_order)
+STORE_TEST(dead_letters_go_to_the_end_of_the_new_queue_in_their_order)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    use(&f, "graves");
-    post(&f, 2); /* 1 2 */
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post(&f, 3); /* 3 4 5 */
-    wear_out(&f, 3, 1);
-    take(&f, 3);
-    expect_nothing(&f);
-    use(&f, "graves");
-    post(&f, 1); /* 6 */
-    list_free(&f);
-    expect(&f, 1, 2, 3, 4, 5, 6);
-    take(&f, 4);
-    expect(&f, 1, 2, 3, 4);
-    fixture_close(&f);
+    use(f, "graves");
+    post(f, 2); /* 1 2 */
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 3); /* 3 4 5 */
+    wear_out(f, 3, 1);
+    take(f, 3);
+    expect_nothing(f);
+    use(f, "graves");
+    post(f, 1); /* 6 */
+    list_free(f);
+    expect(f, 1, 2, 3, 4, 5, 6);
+    take(f, 4);
+    expect(f, 1, 2, 3, 4);
 }
-END_TEST
 
-START_TEST(moved_messages_do_not_use_up_the_limit)
+STORE_TEST(moved_messages_do_not_use_up_the_limit)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post(&f, 4); /* 1 2 3 4 */
-    wear_out(&f, 4, 1);
-    post(&f, 2); /* 5 6 */
-    take(&f, 2);
-    expect(&f, 5, 6);
-    use(&f, "graves");
-    list_free(&f);
-    expect(&f, 1, 2, 3, 4);
-    fixture_close(&f);
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 4); /* 1 2 3 4 */
+    wear_out(f, 4, 1);
+    post(f, 2); /* 5 6 */
+    take(f, 2);
+    expect(f, 5, 6);
+    use(f, "graves");
+    list_free(f);
+    expect(f, 1, 2, 3, 4);
 }
-END_TEST
 
-START_TEST(dead_letters_move_as_claims_come_upon_them)
+STORE_TEST(dead_letters_move_as_claims_come_upon_them)
 {
     struct store_id first, second;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post(&f, 4);
-    first = take(&f, 1);  /* 1 */
-    second = take(&f, 1); /* 2 */
-    take(&f, 1);          /* 3 */
-    release(&f, first);
-    release(&f, second); /* worn out: 1 2; held: 3; fresh: 4 */
-    take(&f, 1);
-    expect(&f, 4);
-    post(&f, 1); /* 5 */
-    wait_s(&f, 300);
-    post(&f, 1); /* 6; worn out: 3 4 */
-    take(&f, 1);
-    expect(&f, 5);
-    wait_s(&f, 300); /* worn out: 5; fresh: 6 */
-    delete_free(&f, 6);
-    use(&f, "graves");
-    list_all(&f);
-    expect(&f, 1, 2, 3, 4);
-    use(&f, "q");
-    list_all(&f);
-    expect(&f, 5);
-    fixture_close(&f);
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 4);
+    first = take(f, 1);  /* 1 */
+    second = take(f, 1); /* 2 */
+    take(f, 1);          /* 3 */
+    release(f, first);
+    release(f, second); /* worn out: 1 2; held: 3; fresh: 4 */
+    take(f, 1);
+    expect(f, 4);
+    post(f, 1); /* 5 */
+    wait_s(f, 300);
+    post(f, 1); /* 6; worn out: 3 4 */
+    take(f, 1);
+    expect(f, 5);
+    wait_s(f, 300); /* worn out: 5; fresh: 6 */
+    delete_free(f, 6);
+    use(f, "graves");
+    list_all(f);
+    expect(f, 1, 2, 3, 4);
+    use(f, "q");
+    list_all(f);
+    expect(f, 5);
 }
-END_TEST
 
-START_TEST(a_claim_that_is_full_does_not_look_further)
+STORE_TEST(a_claim_that_is_full_does_not_look_further)
 {
     struct store_id worn;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post_with(&f, 3600, 60); /* 1: fresh and older than the dead letter */
-    post(&f, 1);             /* 2 */
-    worn = take(&f, 1);
-    expect(&f, 2);
-    release(&f, worn);
-    wait_s(&f, 60);
-    take(&f, 1);
-    expect(&f, 1);
-    expect_only_in(&f, 2, "q");
-    ck_assert(id_empty(take(&f, 1)));
-    expect_only_in(&f, 2, "graves");
-    fixture_close(&f);
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post_with(f, 3600, 60); /* 1: fresh and older than the dead letter */
+    post(f, 1);             /* 2 */
+    worn = take(f, 1);
+    expect(f, 2);
+    release(f, worn);
+    wait_s(f, 60);
+    take(f, 1);
+    expect(f, 1);
+    expect_only_in(f, 2, "q");
+    ck_assert(id_empty(take(f, 1)));
+    expect_only_in(f, 2, "graves");
 }
-END_TEST
 
-START_TEST(hundreds_of_dead_letters_move_in_one_claim)
+STORE_TEST(hundreds_of_dead_letters_move_in_one_claim)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post(&f, 500);
-    wear_out(&f, 500, 1);
-    post(&f, 1);
-    take(&f, 1);
-    expect(&f, 501);
-    use(&f, "graves");
-    expect_stats(&f, 0, 500);
-    get(&f, 1, 250, 500);
-    expect(&f, 1, 250, 500);
-    fixture_close(&f);
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 500);
+    wear_out(f, 500, 1);
+    post(f, 1);
+    take(f, 1);
+    expect(f, 501);
+    use(f, "graves");
+    expect_stats(f, 0, 500);
+    get(f, 1, 250, 500);
+    expect(f, 1, 250, 500);
 }
-END_TEST
 
-START_TEST(pop_does_not_look_at_the_count)
+STORE_TEST(pop_does_not_look_at_the_count)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post(&f, 1);
-    wear_out(&f, 1, 1);
-    pop(&f, 1);
-    expect(&f, 1);
-    ck_assert_uint_eq(f.seen.messages[0].claim_count, 1);
-    fixture_close(&f);
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 1);
+    wear_out(f, 1, 1);
+    pop(f, 1);
+    expect(f, 1);
+    ck_assert_uint_eq(f->seen.messages[0].claim_count, 1);
 }
-END_TEST
 
-START_TEST(both_settings_are_needed)
+STORE_TEST(both_settings_are_needed)
 {
     struct store_settings settings = STORE_SETTINGS_INIT;
-    struct fixture f;
 
-    fixture_open(&f, _i);
     settings.max_claim_count = 1;
-    make_queue(&f, &settings);
-    post(&f, 1);
-    wear_out(&f, 1, 3);
-    take(&f, 1);
-    expect(&f, 1);
+    make_queue(f, &settings);
+    post(f, 1);
+    wear_out(f, 1, 3);
+    take(f, 1);
+    expect(f, 1);
     settings.max_claim_count = STORE_UNSET;
     settings.dead_letter = bytes_str("graves");
-    use(&f, "q2");
-    make_queue(&f, &settings);
-    post(&f, 1);
-    wear_out(&f, 1, 3);
-    take(&f, 1);
-    expect(&f, 2);
-    fixture_close(&f);
+    use(f, "q2");
+    make_queue(f, &settings);
+    post(f, 1);
+    wear_out(f, 1, 3);
+    take(f, 1);
+    expect(f, 2);
 }
-END_TEST
 
-START_TEST(claims_are_counted_before_the_queue_asks_for_it)
+STORE_TEST(claims_are_counted_before_the_queue_asks_for_it)
 {
     struct store_metadata metadata = {BYTES_NONE, STORE_SETTINGS_INIT};
     struct store_queues queues = STORE_QUEUES_INIT;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 1);
-    wear_out(&f, 1, 3);
-    ck_assert_status(store_queue_get(f.store, STORE_AT(f.now_ms), &f.queue, &queues),
+    post(f, 1);
+    wear_out(f, 1, 3);
+    ck_assert_status(store_queue_get(f->store, STORE_AT(f->now_ms), &f->queue, &queues),
                      ST_OK);
     metadata.settings.max_claim_count = 3;
     metadata.settings.dead_letter = bytes_str("graves");
-    ck_assert_status(store_queue_update(f.store, STORE_AT(f.now_ms), &f.queue,
+    ck_assert_status(store_queue_update(f->store, STORE_AT(f->now_ms), &f->queue,
                                         queues.queues[0].version, &metadata),
                      ST_OK);
     store_queues_release(&queues);
-    ck_assert(id_empty(take(&f, 1)));
-    expect_only_in(&f, 1, "graves");
-    fixture_close(&f);
+    ck_assert(id_empty(take(f, 1)));
+    expect_only_in(f, 1, "graves");
 }
-END_TEST
 
-START_TEST(a_held_message_is_not_moved)
+STORE_TEST(a_held_message_is_not_moved)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post(&f, 1);
-    claim = take(&f, 1);
-    ck_assert(id_empty(take(&f, 1)));
-    expect_only_in(&f, 1, "q");
-    ck_assert_status(delete_claimed(&f, 1, claim), ST_OK);
-    fixture_close(&f);
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 1);
+    claim = take(f, 1);
+    ck_assert(id_empty(take(f, 1)));
+    expect_only_in(f, 1, "q");
+    ck_assert_status(delete_claimed(f, 1, claim), ST_OK);
 }
-END_TEST

@@ -4,257 +4,217 @@
 
 STORE_CASE("delivery");
 
-START_TEST(a_subscriber_gets_what_is_posted_from_then_on_in_order)
+STORE_TEST(a_subscriber_gets_what_is_posted_from_then_on_in_order)
 {
     struct store_delivery d;
     struct store_id id;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 1);
-    id = subscribe(&f, "http://a", 600);
-    expect_nothing_due(&f);
-    post(&f, 2);
-    post(&f, 1);
+    post(f, 1);
+    id = subscribe(f, "http://a", 600);
+    expect_nothing_due(f);
+    post(f, 2);
+    post(f, 1);
     for (int number = 2; number <= 4; number++) {
-        expect_next(&f, &d, id, number);
+        expect_next(f, &d, id, number);
         ck_assert_int_eq(d.ttl_s, 3600);
         ck_assert_int_eq(d.delay_s, 0);
         ck_assert_uint_eq(d.failed, 0);
         ck_assert(bytes_equal(d.subscriber, bytes_str("http://a")));
-        expect_nothing_due(&f); /* one at a time */
-        delivered(&f, &d);
+        expect_nothing_due(f); /* one at a time */
+        delivered(f, &d);
     }
-    expect_nothing_due(&f);
-    ck_assert_uint_eq(see_subscription(&f, id)->progress.delivered, 3);
-    fixture_close(&f);
+    expect_nothing_due(f);
+    ck_assert_uint_eq(see_subscription(f, id)->progress.delivered, 3);
 }
-END_TEST
 
-START_TEST(delivery_never_touches_the_message)
+STORE_TEST(delivery_never_touches_the_message)
 {
     struct store_delivery d;
     struct store_id id;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    id = subscribe(&f, "http://a", 600);
-    post(&f, 3);
-    list_free(&f);
-    expect(&f, 1, 2, 3);
-    ck_assert_status(delete_free(&f, 1), ST_OK);
-    pop(&f, 1);
-    purge(&f);
-    expect_next(&f, &d, id, 1); /* though all of them have gone */
-    delivered(&f, &d);
-    expect_next(&f, &d, id, 2);
-    delivered(&f, &d);
-    expect_next(&f, &d, id, 3);
-    delivered(&f, &d);
-    expect_nothing_due(&f);
-    fixture_close(&f);
+    id = subscribe(f, "http://a", 600);
+    post(f, 3);
+    list_free(f);
+    expect(f, 1, 2, 3);
+    ck_assert_status(delete_free(f, 1), ST_OK);
+    pop(f, 1);
+    purge(f);
+    expect_next(f, &d, id, 1); /* though all of them have gone */
+    delivered(f, &d);
+    expect_next(f, &d, id, 2);
+    delivered(f, &d);
+    expect_next(f, &d, id, 3);
+    delivered(f, &d);
+    expect_nothing_due(f);
 }
-END_TEST
 
-START_TEST(a_delayed_message_is_told_of_at_once_with_its_delay)
+STORE_TEST(a_delayed_message_is_told_of_at_once_with_its_delay)
 {
     struct store_delivery d;
     struct store_id id;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    id = subscribe(&f, "http://a", 600);
-    post_with(&f, 500, 77);
-    expect_next(&f, &d, id, 1);
+    id = subscribe(f, "http://a", 600);
+    post_with(f, 500, 77);
+    expect_next(f, &d, id, 1);
     ck_assert_int_eq(d.ttl_s, 500);
     ck_assert_int_eq(d.delay_s, 77);
-    delivered(&f, &d);
-    fixture_close(&f);
+    delivered(f, &d);
 }
-END_TEST
 
-START_TEST(what_failed_comes_again_at_its_time_and_holds_up_nobody_else)
+STORE_TEST(what_failed_comes_again_at_its_time_and_holds_up_nobody_else)
 {
     struct store_delivery slow, d;
     struct store_id a, b;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    a = subscribe(&f, "http://a", 6000);
-    post(&f, 1);
-    expect_next(&f, &slow, a, 1);
-    failed(&f, &slow, 5000);
-    b = subscribe(&f, "http://b", 6000);
-    post(&f, 1);
-    expect_next(&f, &d, b, 2);
-    delivered(&f, &d);
-    wait_ms(&f, 4999);
-    expect_nothing_due(&f);
-    ck_assert_int_eq(see_subscription(&f, a)->progress.next_try_ms, f.now_ms + 1);
-    wait_ms(&f, 1);
-    expect_next(&f, &slow, a, 1);
+    a = subscribe(f, "http://a", 6000);
+    post(f, 1);
+    expect_next(f, &slow, a, 1);
+    failed(f, &slow, 5000);
+    b = subscribe(f, "http://b", 6000);
+    post(f, 1);
+    expect_next(f, &d, b, 2);
+    delivered(f, &d);
+    wait_ms(f, 4999);
+    expect_nothing_due(f);
+    ck_assert_int_eq(see_subscription(f, a)->progress.next_try_ms, f->now_ms + 1);
+    wait_ms(f, 1);
+    expect_next(f, &slow, a, 1);
     ck_assert_uint_eq(slow.failed, 1);
-    failed(&f, &slow, 0); /* again at once */
-    expect_next(&f, &slow, a, 1);
+    failed(f, &slow, 0); /* again at once */
+    expect_next(f, &slow, a, 1);
     ck_assert_uint_eq(slow.failed, 2);
-    done(&f, &slow, STORE_OUTCOME_BACKED_OFF, 1000); /* which was no try */
-    wait_s(&f, 1);
-    expect_next(&f, &slow, a, 1);
+    done(f, &slow, STORE_OUTCOME_BACKED_OFF, 1000); /* which was no try */
+    wait_s(f, 1);
+    expect_next(f, &slow, a, 1);
     ck_assert_uint_eq(slow.failed, 2);
-    delivered(&f, &slow);
-    expect_next(&f, &slow, a, 2);
+    delivered(f, &slow);
+    expect_next(f, &slow, a, 2);
     ck_assert_uint_eq(slow.failed, 0);
-    ck_assert_uint_eq(see_subscription(&f, a)->progress.failures, 2);
-    delivered(&f, &slow);
-    fixture_close(&f);
+    ck_assert_uint_eq(see_subscription(f, a)->progress.failures, 2);
+    delivered(f, &slow);
 }
-END_TEST
 
-START_TEST(what_is_given_up_is_counted_and_the_next_one_comes)
+STORE_TEST(what_is_given_up_is_counted_and_the_next_one_comes)
 {
     struct store_subscription *seen;
     struct store_delivery d;
     struct store_id id;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    id = subscribe(&f, "http://a", 600);
-    post(&f, 2);
-    expect_next(&f, &d, id, 1);
-    ck_assert_uint_eq(see_subscription(&f, id)->progress.behind, 2);
-    done(&f, &d, STORE_OUTCOME_PERMANENT_FAILURE, 0);
-    seen = see_subscription(&f, id);
+    id = subscribe(f, "http://a", 600);
+    post(f, 2);
+    expect_next(f, &d, id, 1);
+    ck_assert_uint_eq(see_subscription(f, id)->progress.behind, 2);
+    done(f, &d, STORE_OUTCOME_PERMANENT_FAILURE, 0);
+    seen = see_subscription(f, id);
     ck_assert_uint_eq(seen->progress.permanent_failures, 1);
     ck_assert_uint_eq(seen->progress.behind, 1);
-    expect_next(&f, &d, id, 2);
-    delivered(&f, &d);
-    ck_assert_uint_eq(see_subscription(&f, id)->progress.behind, 0);
-    fixture_close(&f);
+    expect_next(f, &d, id, 2);
+    delivered(f, &d);
+    ck_assert_uint_eq(see_subscription(f, id)->progress.behind, 0);
 }
-END_TEST
 
-START_TEST(a_subscriber_that_wants_no_more_is_unsubscribed)
+STORE_TEST(a_subscriber_that_wants_no_more_is_unsubscribed)
 {
     struct store_delivery d;
     struct store_id id;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    id = subscribe(&f, "http://a", 600);
-    post(&f, 2);
-    expect_next(&f, &d, id, 1);
-    done(&f, &d, STORE_OUTCOME_GONE, 0);
-    ck_assert_status(find_subscription(&f, id), ST_NOT_FOUND);
-    expect_nothing_due(&f);
-    fixture_close(&f);
+    id = subscribe(f, "http://a", 600);
+    post(f, 2);
+    expect_next(f, &d, id, 1);
+    done(f, &d, STORE_OUTCOME_GONE, 0);
+    ck_assert_status(find_subscription(f, id), ST_NOT_FOUND);
+    expect_nothing_due(f);
 }
-END_TEST
 
-START_TEST(what_is_lent_may_end_meanwhile)
+STORE_TEST(what_is_lent_may_end_meanwhile)
 {
     struct store_delivery d;
     struct store_id id;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    id = subscribe(&f, "http://a", 600);
-    post(&f, 2);
-    expect_next(&f, &d, id, 1);
-    unsubscribe(&f, id);
+    id = subscribe(f, "http://a", 600);
+    post(f, 2);
+    expect_next(f, &d, id, 1);
+    unsubscribe(f, id);
     ck_assert(bytes_equal(d.body, bytes_str("1"))); /* still there to be read */
-    delivered(&f, &d);
-    id = subscribe(&f, "http://a", 600);
-    post(&f, 1);
-    expect_next(&f, &d, id, 3);
-    delete_queue(&f);
+    delivered(f, &d);
+    id = subscribe(f, "http://a", 600);
+    post(f, 1);
+    expect_next(f, &d, id, 3);
+    delete_queue(f);
     ck_assert(bytes_equal(d.queue.name, bytes_str("q")));
-    failed(&f, &d, 10);
-    id = subscribe(&f, "http://a", 60);
-    post(&f, 1);
-    expect_next(&f, &d, id, 4);
-    wait_s(&f, 60);
-    failed(&f, &d, 10); /* deleted or expired, that ends its tries */
-    wait_s(&f, 60);
-    expect_nothing_due(&f);
-    fixture_close(&f);
+    failed(f, &d, 10);
+    id = subscribe(f, "http://a", 60);
+    post(f, 1);
+    expect_next(f, &d, id, 4);
+    wait_s(f, 60);
+    failed(f, &d, 10); /* deleted or expired, that ends its tries */
+    wait_s(f, 60);
+    expect_nothing_due(f);
 }
-END_TEST
 
-START_TEST(a_message_falls_out_when_its_life_is_over)
+STORE_TEST(a_message_falls_out_when_its_life_is_over)
 {
     struct store_subscription *seen;
     struct store_delivery d;
     struct store_id id;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    id = subscribe(&f, "http://a", 6000);
-    post_with(&f, 60, 0);
-    post_with(&f, 600, 0);
-    wait_ms(&f, 59999);
-    expect_next(&f, &d, id, 1);
-    failed(&f, &d, 1);
-    wait_ms(&f, 1);
-    expect_next(&f, &d, id, 2);
+    id = subscribe(f, "http://a", 6000);
+    post_with(f, 60, 0);
+    post_with(f, 600, 0);
+    wait_ms(f, 59999);
+    expect_next(f, &d, id, 1);
+    failed(f, &d, 1);
+    wait_ms(f, 1);
+    expect_next(f, &d, id, 2);
     ck_assert_uint_eq(d.failed, 0);
-    delivered(&f, &d);
-    seen = see_subscription(&f, id);
+    delivered(f, &d);
+    seen = see_subscription(f, id);
     ck_assert_uint_eq(seen->progress.dropped, 1);
     ck_assert_uint_eq(seen->progress.delivered, 1);
     ck_assert_uint_eq(seen->progress.behind, 0);
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_new_address_is_tried_at_once_with_no_failures_of_the_old_one)
+STORE_TEST(a_new_address_is_tried_at_once_with_no_failures_of_the_old_one)
 {
     struct store_delivery d;
     struct store_id id;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    id = subscribe(&f, "http://a", 6000);
-    post(&f, 1);
-    expect_next(&f, &d, id, 1);
-    failed(&f, &d, 1000000);
-    ck_assert_status(change(&f, id, "http://b", NULL, STORE_UNSET), ST_OK);
-    expect_next(&f, &d, id, 1);
+    id = subscribe(f, "http://a", 6000);
+    post(f, 1);
+    expect_next(f, &d, id, 1);
+    failed(f, &d, 1000000);
+    ck_assert_status(change(f, id, "http://b", NULL, STORE_UNSET), ST_OK);
+    expect_next(f, &d, id, 1);
     ck_assert(bytes_equal(d.subscriber, bytes_str("http://b")));
     ck_assert_uint_eq(d.failed, 0);
-    ck_assert_status(change(&f, id, "http://c", NULL, STORE_UNSET), ST_OK);
-    failed(&f, &d, 1000000); /* the old one did */
-    expect_next(&f, &d, id, 1);
+    ck_assert_status(change(f, id, "http://c", NULL, STORE_UNSET), ST_OK);
+    failed(f, &d, 1000000); /* the old one did */
+    expect_next(f, &d, id, 1);
     ck_assert(bytes_equal(d.subscriber, bytes_str("http://c")));
     ck_assert_uint_eq(d.failed, 0);
-    delivered(&f, &d);
-    fixture_close(&f);
+    delivered(f, &d);
 }
-END_TEST
 
-START_TEST(where_it_need_not_be_confirmed_nobody_is_asked)
+STORE_TEST(where_it_need_not_be_confirmed_nobody_is_asked)
 {
     struct store_delivery d;
     struct store_id id;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    id = subscribe(&f, "http://a", 600);
-    resubscribe(&f, "http://a", false);
-    expect_nothing_due(&f);
-    confirm(&f, id, false); /* whoever is unsubscribed hears of it all the same */
-    expect_notice(&f, &d, id, STORE_NOTICE_UNSUBSCRIBED);
-    failed(&f, &d, 1000);
-    post(&f, 1);
-    expect_nothing_due(&f);
-    wait_s(&f, 1);
-    expect_notice(&f, &d, id, STORE_NOTICE_UNSUBSCRIBED);
+    id = subscribe(f, "http://a", 600);
+    resubscribe(f, "http://a", false);
+    expect_nothing_due(f);
+    confirm(f, id, false); /* whoever is unsubscribed hears of it all the same */
+    expect_notice(f, &d, id, STORE_NOTICE_UNSUBSCRIBED);
+    failed(f, &d, 1000);
+    post(f, 1);
+    expect_nothing_due(f);
+    wait_s(f, 1);
+    expect_notice(f, &d, id, STORE_NOTICE_UNSUBSCRIBED);
     ck_assert_uint_eq(d.failed, 1);
-    delivered(&f, &d);
-    expect_next(&f, &d, id, 1);
-    delivered(&f, &d);
-    fixture_close(&f);
+    delivered(f, &d);
+    expect_next(f, &d, id, 1);
+    delivered(f, &d);
 }
-END_TEST
 
 STORE_CASE("confirmed deliveries");
 

@@ -26,22 +26,17 @@ expect_there(struct fixture *f, bool there)
 
 STORE_CASE("exact");
 
-START_TEST(a_message_lives_until_the_last_millisecond_of_its_ttl)
+STORE_TEST(a_message_lives_until_the_last_millisecond_of_its_ttl)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    post_with(&f, 60, 0);
-    wait_ms(&f, 59999);
-    expect_there(&f, true);
-    wait_ms(&f, 1);
-    expect_there(&f, false);
-    pop(&f, 1);
-    expect_nothing(&f);
-    ck_assert(id_empty(take(&f, 1)));
-    fixture_close(&f);
+    post_with(f, 60, 0);
+    wait_ms(f, 59999);
+    expect_there(f, true);
+    wait_ms(f, 1);
+    expect_there(f, false);
+    pop(f, 1);
+    expect_nothing(f);
+    ck_assert(id_empty(take(f, 1)));
 }
-END_TEST
 
 START_TEST(each_operation_alone_sees_the_end_of_a_life)
 {
@@ -78,31 +73,27 @@ START_TEST(each_operation_alone_sees_the_end_of_a_life)
 }
 END_TEST
 
-START_TEST(a_claim_holds_until_its_last_millisecond)
+STORE_TEST(a_claim_holds_until_its_last_millisecond)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 2);
-    claim = take_for(&f, 1, 60, 60);
-    wait_ms(&f, 59999);
-    ck_assert_status(query(&f, claim), ST_OK);
-    ck_assert_int_eq(f.seen.claim_age_s, 59);
-    expect_stats(&f, 1, 1);
-    ck_assert_status(delete_free(&f, 1), ST_CLAIMED);
-    wait_ms(&f, 1);
-    expect_stats(&f, 0, 2);
-    ck_assert_status(query(&f, claim), ST_NOT_FOUND);
-    ck_assert_status(renew(&f, claim, 60, 60), ST_NOT_FOUND);
-    list_all(&f);
-    expect(&f, 1, 2);
-    ck_assert(id_empty(f.seen.messages[0].claim_id));
-    take(&f, 2);
-    expect(&f, 1, 2); /* at its old place */
-    fixture_close(&f);
+    post(f, 2);
+    claim = take_for(f, 1, 60, 60);
+    wait_ms(f, 59999);
+    ck_assert_status(query(f, claim), ST_OK);
+    ck_assert_int_eq(f->seen.claim_age_s, 59);
+    expect_stats(f, 1, 1);
+    ck_assert_status(delete_free(f, 1), ST_CLAIMED);
+    wait_ms(f, 1);
+    expect_stats(f, 0, 2);
+    ck_assert_status(query(f, claim), ST_NOT_FOUND);
+    ck_assert_status(renew(f, claim, 60, 60), ST_NOT_FOUND);
+    list_all(f);
+    expect(f, 1, 2);
+    ck_assert(id_empty(f->seen.messages[0].claim_id));
+    take(f, 2);
+    expect(f, 1, 2); /* at its old place */
 }
-END_TEST
 
 /* What the first look after a claim's last instant may be; true: it saw the claim. */
 static bool
@@ -152,185 +143,144 @@ START_TEST(each_operation_alone_sees_the_end_of_a_claim)
 }
 END_TEST
 
-START_TEST(a_delay_ends_at_its_millisecond)
+STORE_TEST(a_delay_ends_at_its_millisecond)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    post_with(&f, 300, 10);
-    wait_ms(&f, 9999);
-    ck_assert(id_empty(take(&f, 1)));
-    pop(&f, 1);
-    expect_nothing(&f);
-    list_free(&f);
-    expect_nothing(&f);
-    expect_there(&f, true); /* it counts as free */
-    wait_ms(&f, 1);
-    list_free(&f);
-    expect(&f, 1);
-    take(&f, 1);
-    expect(&f, 1);
-    fixture_close(&f);
+    post_with(f, 300, 10);
+    wait_ms(f, 9999);
+    ck_assert(id_empty(take(f, 1)));
+    pop(f, 1);
+    expect_nothing(f);
+    list_free(f);
+    expect_nothing(f);
+    expect_there(f, true); /* it counts as free */
+    wait_ms(f, 1);
+    list_free(f);
+    expect(f, 1);
+    take(f, 1);
+    expect(f, 1);
 }
-END_TEST
 
-START_TEST(a_delayed_message_takes_its_own_place_when_its_delay_is_over)
+STORE_TEST(a_delayed_message_takes_its_own_place_when_its_delay_is_over)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    post_with(&f, 300, 0);
-    post_with(&f, 300, 10);
-    post_with(&f, 300, 5);
-    post_with(&f, 300, 0);
-    wait_s(&f, 10);
-    take(&f, 10);
-    expect(&f, 1, 2, 3, 4);
-    fixture_close(&f);
+    post_with(f, 300, 0);
+    post_with(f, 300, 10);
+    post_with(f, 300, 5);
+    post_with(f, 300, 0);
+    wait_s(f, 10);
+    take(f, 10);
+    expect(f, 1, 2, 3, 4);
 }
-END_TEST
 
-START_TEST(a_message_delayed_beyond_its_life_is_never_handed_out)
+STORE_TEST(a_message_delayed_beyond_its_life_is_never_handed_out)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    post_with(&f, 60, 900);
-    wait_ms(&f, 59999);
-    ck_assert(id_empty(take(&f, 1)));
-    expect_there(&f, true);
-    wait_ms(&f, 1);
-    expect_there(&f, false);
-    wait_s(&f, 900);
-    ck_assert(id_empty(take(&f, 1)));
-    fixture_close(&f);
+    post_with(f, 60, 900);
+    wait_ms(f, 59999);
+    ck_assert(id_empty(take(f, 1)));
+    expect_there(f, true);
+    wait_ms(f, 1);
+    expect_there(f, false);
+    wait_s(f, 900);
+    ck_assert(id_empty(take(f, 1)));
 }
-END_TEST
 
-START_TEST(delay_and_life_that_end_together_leave_nothing)
+STORE_TEST(delay_and_life_that_end_together_leave_nothing)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    post_with(&f, 60, 60);
-    wait_ms(&f, 59999);
-    expect_there(&f, true);
-    wait_ms(&f, 1);
-    pop(&f, 1);
-    expect_nothing(&f);
-    expect_there(&f, false);
-    fixture_close(&f);
+    post_with(f, 60, 60);
+    wait_ms(f, 59999);
+    expect_there(f, true);
+    wait_ms(f, 1);
+    pop(f, 1);
+    expect_nothing(f);
+    expect_there(f, false);
 }
-END_TEST
 
-START_TEST(a_message_outlives_its_claim_by_the_grace)
+STORE_TEST(a_message_outlives_its_claim_by_the_grace)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    post_with(&f, 60, 0);
-    take_for(&f, 1, 100, 60);
-    wait_ms(&f, 100000);
-    expect_there(&f, true); /* free again */
-    wait_ms(&f, 59999);
-    expect_there(&f, true);
-    wait_ms(&f, 1);
-    expect_there(&f, false);
-    fixture_close(&f);
+    post_with(f, 60, 0);
+    take_for(f, 1, 100, 60);
+    wait_ms(f, 100000);
+    expect_there(f, true); /* free again */
+    wait_ms(f, 59999);
+    expect_there(f, true);
+    wait_ms(f, 1);
+    expect_there(f, false);
 }
-END_TEST
 
-START_TEST(a_renewed_claim_does_not_end_at_its_old_time)
+STORE_TEST(a_renewed_claim_does_not_end_at_its_old_time)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 1);
-    claim = take_for(&f, 1, 60, 60);
-    wait_ms(&f, 59999);
-    ck_assert_status(renew(&f, claim, 60, 60), ST_OK);
-    wait_ms(&f, 1);
-    housekeep(&f);
-    ck_assert_status(query(&f, claim), ST_OK);
-    expect(&f, 1);
-    wait_ms(&f, 59998);
-    ck_assert_status(query(&f, claim), ST_OK);
-    wait_ms(&f, 1);
-    ck_assert_status(query(&f, claim), ST_NOT_FOUND);
-    fixture_close(&f);
+    post(f, 1);
+    claim = take_for(f, 1, 60, 60);
+    wait_ms(f, 59999);
+    ck_assert_status(renew(f, claim, 60, 60), ST_OK);
+    wait_ms(f, 1);
+    housekeep(f);
+    ck_assert_status(query(f, claim), ST_OK);
+    expect(f, 1);
+    wait_ms(f, 59998);
+    ck_assert_status(query(f, claim), ST_OK);
+    wait_ms(f, 1);
+    ck_assert_status(query(f, claim), ST_NOT_FOUND);
 }
-END_TEST
 
 STORE_CASE("housekeeping");
 
-START_TEST(housekeeping_never_comes_too_early)
+STORE_TEST(housekeeping_never_comes_too_early)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post_with(&f, 120, 0);
-    post_with(&f, 300, 60);
-    claim = take_for(&f, 1, 60, 60);
-    wait_ms(&f, 59999);
-    housekeep(&f);
-    ck_assert_status(query(&f, claim), ST_OK);
-    expect(&f, 1);
-    ck_assert(id_empty(take(&f, 1)));
-    wait_ms(&f, 1);
-    housekeep(&f);
-    list_free(&f);
-    expect(&f, 1, 2);
-    wait_ms(&f, 59999);
-    housekeep(&f);
-    list_free(&f);
-    expect(&f, 1, 2);
-    wait_ms(&f, 1);
-    housekeep(&f);
-    list_free(&f);
-    expect(&f, 2);
-    fixture_close(&f);
+    post_with(f, 120, 0);
+    post_with(f, 300, 60);
+    claim = take_for(f, 1, 60, 60);
+    wait_ms(f, 59999);
+    housekeep(f);
+    ck_assert_status(query(f, claim), ST_OK);
+    expect(f, 1);
+    ck_assert(id_empty(take(f, 1)));
+    wait_ms(f, 1);
+    housekeep(f);
+    list_free(f);
+    expect(f, 1, 2);
+    wait_ms(f, 59999);
+    housekeep(f);
+    list_free(f);
+    expect(f, 1, 2);
+    wait_ms(f, 1);
+    housekeep(f);
+    list_free(f);
+    expect(f, 2);
 }
-END_TEST
 
-START_TEST(a_thousand_messages_expire_in_one_instant)
+STORE_TEST(a_thousand_messages_expire_in_one_instant)
 {
-    struct fixture f;
     int late;
 
-    fixture_open(&f, _i);
-    post(&f, 500);
-    late = post_with(&f, 3601, 0);
-    post(&f, 500);
-    wait_ms(&f, 3600 * 1000 - 1);
-    expect_stats(&f, 0, 1001);
-    wait_ms(&f, 1);
-    pop(&f, 5);
-    expect(&f, late);
-    expect_stats(&f, 0, 0);
-    fixture_close(&f);
+    post(f, 500);
+    late = post_with(f, 3601, 0);
+    post(f, 500);
+    wait_ms(f, 3600 * 1000 - 1);
+    expect_stats(f, 0, 1001);
+    wait_ms(f, 1);
+    pop(f, 5);
+    expect(f, late);
+    expect_stats(f, 0, 0);
 }
-END_TEST
 
-START_TEST(a_store_left_alone_for_months_is_right_at_the_first_question)
+STORE_TEST(a_store_left_alone_for_months_is_right_at_the_first_question)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post_with(&f, 1209600, 900);
-    post_with(&f, 1209600, 0);
-    claim = take_for(&f, 1, 43200, 43200);
-    wait_s(&f, 1209599);
-    ck_assert_status(query(&f, claim), ST_NOT_FOUND);
-    take(&f, 5);
-    expect(&f, 1, 2);
-    wait_s(&f, 90 * 86400);
-    expect_there(&f, false);
-    post(&f, 1);
-    take(&f, 5);
-    expect(&f, 3);
-    fixture_close(&f);
+    post_with(f, 1209600, 900);
+    post_with(f, 1209600, 0);
+    claim = take_for(f, 1, 43200, 43200);
+    wait_s(f, 1209599);
+    ck_assert_status(query(f, claim), ST_NOT_FOUND);
+    take(f, 5);
+    expect(f, 1, 2);
+    wait_s(f, 90 * 86400);
+    expect_there(f, false);
+    post(f, 1);
+    take(f, 5);
+    expect(f, 3);
 }
-END_TEST

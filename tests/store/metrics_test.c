@@ -50,113 +50,96 @@ count_shown(struct fixture *f)
 
 STORE_CASE("population");
 
-START_TEST(messages_are_told_by_their_state)
+STORE_TEST(messages_are_told_by_their_state)
 {
     struct store_queue_metrics q;
     struct store_metrics all;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 5);
-    post_with(&f, 300, 60);
-    (void)take(&f, 2);
-    all = metrics(&f);
+    post(f, 5);
+    post_with(f, 300, 60);
+    (void)take(f, 2);
+    all = metrics(f);
     ck_assert_uint_eq(all.all.claimable, 3);
     ck_assert_uint_eq(all.all.claimed, 2);
     ck_assert_uint_eq(all.all.delayed, 1);
     ck_assert_uint_eq(all.all.claims, 1);
     ck_assert_uint_eq(all.all.bytes, 6); /* their numbers */
-    wait_s(&f, 60);
-    q = queue_metrics(&f);
+    wait_s(f, 60);
+    q = queue_metrics(f);
     ck_assert_uint_eq(q.here.claimable, 4);
     ck_assert_uint_eq(q.here.delayed, 0);
-    wait_s(&f, 240);
-    q = queue_metrics(&f);
+    wait_s(f, 240);
+    q = queue_metrics(f);
     ck_assert_uint_eq(q.here.claimable, 5); /* the claim is over, and so is a life */
     ck_assert_uint_eq(q.here.claims, 0);
-    purge(&f);
-    q = queue_metrics(&f);
+    purge(f);
+    q = queue_metrics(f);
     ck_assert_uint_eq(q.here.claimable + q.here.claimed + q.here.bytes, 0);
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(the_age_is_that_of_the_oldest_message_that_can_be_claimed)
+STORE_TEST(the_age_is_that_of_the_oldest_message_that_can_be_claimed)
 {
     struct store_queue_metrics q;
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    make_queue(&f, NULL);
-    ck_assert(!queue_metrics(&f).has_oldest);
-    post(&f, 1);
-    wait_ms(&f, 1500);
-    post(&f, 1);
-    wait_ms(&f, 10);
-    q = queue_metrics(&f);
+    make_queue(f, NULL);
+    ck_assert(!queue_metrics(f).has_oldest);
+    post(f, 1);
+    wait_ms(f, 1500);
+    post(f, 1);
+    wait_ms(f, 10);
+    q = queue_metrics(f);
     ck_assert(q.has_oldest);
     ck_assert_int_eq(q.age_ms, 1510);
-    claim = take(&f, 1);
-    ck_assert_int_eq(queue_metrics(&f).age_ms, 10);
-    release(&f, claim);
-    ck_assert_int_eq(queue_metrics(&f).age_ms, 1510);
-    (void)take(&f, 2);
-    ck_assert(!queue_metrics(&f).has_oldest);
-    fixture_close(&f);
+    claim = take(f, 1);
+    ck_assert_int_eq(queue_metrics(f).age_ms, 10);
+    release(f, claim);
+    ck_assert_int_eq(queue_metrics(f).age_ms, 1510);
+    (void)take(f, 2);
+    ck_assert(!queue_metrics(f).has_oldest);
 }
-END_TEST
 
-START_TEST(dead_letters_are_told_where_they_are)
+STORE_TEST(dead_letters_are_told_where_they_are)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post(&f, 3);
-    wear_out(&f, 3, 1);
-    ck_assert(id_empty(take(&f, 3)));
-    ck_assert_uint_eq(queue_metrics(&f).here.dead_letters, 0);
-    use(&f, "graves");
-    ck_assert_uint_eq(queue_metrics(&f).here.dead_letters, 3);
-    pop(&f, 1);
-    ck_assert_uint_eq(queue_metrics(&f).here.dead_letters, 2);
-    ck_assert_uint_eq(metrics(&f).all.dead_letters, 2);
-    fixture_close(&f);
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 3);
+    wear_out(f, 3, 1);
+    ck_assert(id_empty(take(f, 3)));
+    ck_assert_uint_eq(queue_metrics(f).here.dead_letters, 0);
+    use(f, "graves");
+    ck_assert_uint_eq(queue_metrics(f).here.dead_letters, 3);
+    pop(f, 1);
+    ck_assert_uint_eq(queue_metrics(f).here.dead_letters, 2);
+    ck_assert_uint_eq(metrics(f).all.dead_letters, 2);
 }
-END_TEST
 
-START_TEST(the_age_of_the_oldest_claim_counts_from_its_creation)
+STORE_TEST(the_age_of_the_oldest_claim_counts_from_its_creation)
 {
     struct store_id first, second;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 3);
-    ck_assert_int_eq(queue_metrics(&f).claimed_age_ms, 0);
-    first = take_for(&f, 1, 100, 60);
-    wait_ms(&f, 50500);
-    second = take_for(&f, 1, 100, 60);
-    ck_assert_int_eq(queue_metrics(&f).claimed_age_ms, 50500);
-    ck_assert_status(renew(&f, first, 100, 60), ST_OK);
-    wait_ms(&f, 49500);
-    ck_assert_int_eq(queue_metrics(&f).claimed_age_ms, 100000);
-    ck_assert_status(delete_claimed(&f, 1, first), ST_OK);
-    ck_assert_int_eq(queue_metrics(&f).claimed_age_ms, 49500);
-    release(&f, second);
-    ck_assert_int_eq(queue_metrics(&f).claimed_age_ms, 0);
-    (void)take_for(&f, 1, 60, 60); /* an old message in a new claim */
-    wait_s(&f, 59);
-    ck_assert_int_eq(queue_metrics(&f).claimed_age_ms, 59000);
-    wait_s(&f, 1);
-    ck_assert_int_eq(queue_metrics(&f).claimed_age_ms, 0);
-    (void)take(&f, 2);
-    wait_s(&f, 1);
-    purge(&f);
-    ck_assert_int_eq(queue_metrics(&f).claimed_age_ms, 0);
-    fixture_close(&f);
+    post(f, 3);
+    ck_assert_int_eq(queue_metrics(f).claimed_age_ms, 0);
+    first = take_for(f, 1, 100, 60);
+    wait_ms(f, 50500);
+    second = take_for(f, 1, 100, 60);
+    ck_assert_int_eq(queue_metrics(f).claimed_age_ms, 50500);
+    ck_assert_status(renew(f, first, 100, 60), ST_OK);
+    wait_ms(f, 49500);
+    ck_assert_int_eq(queue_metrics(f).claimed_age_ms, 100000);
+    ck_assert_status(delete_claimed(f, 1, first), ST_OK);
+    ck_assert_int_eq(queue_metrics(f).claimed_age_ms, 49500);
+    release(f, second);
+    ck_assert_int_eq(queue_metrics(f).claimed_age_ms, 0);
+    (void)take_for(f, 1, 60, 60); /* an old message in a new claim */
+    wait_s(f, 59);
+    ck_assert_int_eq(queue_metrics(f).claimed_age_ms, 59000);
+    wait_s(f, 1);
+    ck_assert_int_eq(queue_metrics(f).claimed_age_ms, 0);
+    (void)take(f, 2);
+    wait_s(f, 1);
+    purge(f);
+    ck_assert_int_eq(queue_metrics(f).claimed_age_ms, 0);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ what expired */
 
@@ -172,118 +155,91 @@ ck_expired(struct fixture *f, uint64_t messages, uint64_t unread, uint64_t dead_
     ck_assert_uint_eq(q.expired.dead_letters, dead_letters);
 }
 
-START_TEST(expired_messages_are_counted_by_queue_and_unread_ones_apart)
+STORE_TEST(expired_messages_are_counted_by_queue_and_unread_ones_apart)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    post_with(&f, 300, STORE_UNSET);
-    post_with(&f, 300, STORE_UNSET);
-    post_with(&f, 300, 200);
-    release(&f, take_for(&f, 1, 60, 60));
-    ck_expired(&f, 0, 0, 0);
-    wait_s(&f, 300);
-    ck_expired(&f, 3, 2, 0);
-    use(&f, "other");
-    post_with(&f, 60, STORE_UNSET);
-    wait_s(&f, 60);
-    ck_expired(&f, 1, 1, 0);
-    use(&f, "q");
-    ck_expired(&f, 3, 2, 0);
-    fixture_close(&f);
+    post_with(f, 300, STORE_UNSET);
+    post_with(f, 300, STORE_UNSET);
+    post_with(f, 300, 200);
+    release(f, take_for(f, 1, 60, 60));
+    ck_expired(f, 0, 0, 0);
+    wait_s(f, 300);
+    ck_expired(f, 3, 2, 0);
+    use(f, "other");
+    post_with(f, 60, STORE_UNSET);
+    wait_s(f, 60);
+    ck_expired(f, 1, 1, 0);
+    use(f, "q");
+    ck_expired(f, 3, 2, 0);
 }
-END_TEST
 
-START_TEST(messages_that_workers_finish_do_not_expire)
+STORE_TEST(messages_that_workers_finish_do_not_expire)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 4);
-    claim = take(&f, 1);
-    ck_assert_status(delete_claimed(&f, 1, claim), ST_OK);
-    ck_assert_status(delete_free(&f, 2), ST_OK);
-    pop(&f, 1);
-    purge(&f);
-    wait_s(&f, 4000);
-    ck_expired(&f, 0, 0, 0);
-    fixture_close(&f);
+    post(f, 4);
+    claim = take(f, 1);
+    ck_assert_status(delete_claimed(f, 1, claim), ST_OK);
+    ck_assert_status(delete_free(f, 2), ST_OK);
+    pop(f, 1);
+    purge(f);
+    wait_s(f, 4000);
+    ck_expired(f, 0, 0, 0);
 }
-END_TEST
 
-START_TEST(a_claim_whose_response_was_lost_has_read_nothing)
+STORE_TEST(a_claim_whose_response_was_lost_has_read_nothing)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post_with(&f, 300, STORE_UNSET);
-    claim = take_for(&f, 1, 60, 60);
-    ck_assert_status(store_claim_release(f.store, STORE_AT(f.now_ms), &f.queue,
+    post_with(f, 300, STORE_UNSET);
+    claim = take_for(f, 1, 60, 60);
+    ck_assert_status(store_claim_release(f->store, STORE_AT(f->now_ms), &f->queue,
                                          store_id_bytes(&claim), STORE_NOT_SEEN),
                      ST_OK);
-    wait_s(&f, 300);
-    ck_expired(&f, 1, 1, 0);
-    fixture_close(&f);
+    wait_s(f, 300);
+    ck_expired(f, 1, 1, 0);
 }
-END_TEST
 
-START_TEST(expired_dead_letters_are_counted_in_their_queue)
+STORE_TEST(expired_dead_letters_are_counted_in_their_queue)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    make_mortal(&f, "q", 1, "graves", 120);
-    post(&f, 3);
-    wear_out(&f, 2, 1);
-    ck_assert(!id_empty(take_for(&f, 3, 60, 60))); /* the third one */
-    use(&f, "graves");
-    post_with(&f, 60, STORE_UNSET);
-    ck_expired(&f, 0, 0, 0);
-    wait_s(&f, 120);
-    ck_expired(&f, 3, 3, 2);
-    use(&f, "q");
-    ck_expired(&f, 0, 0, 0);
-    fixture_close(&f);
+    make_mortal(f, "q", 1, "graves", 120);
+    post(f, 3);
+    wear_out(f, 2, 1);
+    ck_assert(!id_empty(take_for(f, 3, 60, 60))); /* the third one */
+    use(f, "graves");
+    post_with(f, 60, STORE_UNSET);
+    ck_expired(f, 0, 0, 0);
+    wait_s(f, 120);
+    ck_expired(f, 3, 3, 2);
+    use(f, "q");
+    ck_expired(f, 0, 0, 0);
 }
-END_TEST
 
-START_TEST(a_subscriber_reads_what_no_worker_claims)
+STORE_TEST(a_subscriber_reads_what_no_worker_claims)
 {
     const struct store_subscription_draft draft = {.subscriber =
                                                        BYTES_LIT("http://example.org/"),
                                                    .options = BYTES_LIT("{}"),
                                                    .ttl_s = 3600};
     struct store_subscribed subscribed;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    make_queue(&f, NULL);
-    ck_assert_status(store_subscription_create(f.store, STORE_AT(f.now_ms), &f.queue,
+    make_queue(f, NULL);
+    ck_assert_status(store_subscription_create(f->store, STORE_AT(f->now_ms), &f->queue,
                                                &draft, &subscribed),
                      ST_OK);
-    post_with(&f, 60, STORE_UNSET);
-    wait_s(&f, 60);
-    ck_expired(&f, 1, 0, 0);
-    fixture_close(&f);
+    post_with(f, 60, STORE_UNSET);
+    wait_s(f, 60);
+    ck_expired(f, 1, 0, 0);
 }
-END_TEST
 
-START_TEST(a_queue_that_is_created_again_starts_at_zero)
+STORE_TEST(a_queue_that_is_created_again_starts_at_zero)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    post_with(&f, 60, STORE_UNSET);
-    wait_s(&f, 60);
-    ck_expired(&f, 1, 1, 0);
-    delete_queue(&f);
-    make_queue(&f, NULL);
-    ck_expired(&f, 0, 0, 0);
-    fixture_close(&f);
+    post_with(f, 60, STORE_UNSET);
+    wait_s(f, 60);
+    ck_expired(f, 1, 1, 0);
+    delete_queue(f);
+    make_queue(f, NULL);
+    ck_expired(f, 0, 0, 0);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ what was done */
 

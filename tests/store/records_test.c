@@ -160,148 +160,124 @@ plain_queue(void)
 
 /* ---------------------------------------------------------------------- round */
 
-START_TEST(what_is_shown_can_be_loaded_and_is_the_same_then)
+STORE_TEST(what_is_shown_can_be_loaded_and_is_the_same_then)
 {
     struct store_id first, second;
-    struct fixture f;
     struct album album;
 
-    fixture_open(&f, _i);
-    post(&f, 6);
-    post_with(&f, 600, 60); /* 7 */
-    first = take_for(&f, 2, 120, 60);
-    wait_s(&f, 7);
-    second = take_for(&f, 1, 200, 60);
+    post(f, 6);
+    post_with(f, 600, 60); /* 7 */
+    first = take_for(f, 2, 120, 60);
+    wait_s(f, 7);
+    second = take_for(f, 1, 200, 60);
     ck_assert(!id_empty(first) && !id_empty(second));
-    read_all(&f, &album);
-    put_back(&f, &album);
-    expect_album(&f, &album);
+    read_all(f, &album);
+    put_back(f, &album);
+    expect_album(f, &album);
     throw_away(&album);
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_claim_that_was_loaded_finishes_renews_and_releases_with_its_id)
+STORE_TEST(a_claim_that_was_loaded_finishes_renews_and_releases_with_its_id)
 {
     struct store_id a, b, c;
-    struct fixture f;
     struct album album;
 
-    fixture_open(&f, _i);
-    post(&f, 6);
-    a = take_for(&f, 2, 120, 60); /* 1 2 */
-    b = take_for(&f, 2, 120, 60); /* 3 4 */
-    read_all(&f, &album);
-    put_back(&f, &album);
+    post(f, 6);
+    a = take_for(f, 2, 120, 60); /* 1 2 */
+    b = take_for(f, 2, 120, 60); /* 3 4 */
+    read_all(f, &album);
+    put_back(f, &album);
     throw_away(&album);
-    ck_assert_status(delete_claimed(&f, 1, a), ST_OK);
-    ck_assert_status(delete_free(&f, 2), ST_CLAIMED);
-    ck_assert_status(renew(&f, b, 300, 60), ST_OK);
-    release(&f, a);
-    c = take(&f, 10);
-    expect(&f, 2, 5, 6); /* each at its old place */
+    ck_assert_status(delete_claimed(f, 1, a), ST_OK);
+    ck_assert_status(delete_free(f, 2), ST_CLAIMED);
+    ck_assert_status(renew(f, b, 300, 60), ST_OK);
+    release(f, a);
+    c = take(f, 10);
+    expect(f, 2, 5, 6); /* each at its old place */
     ck_assert(!id_same(c, a) && !id_same(c, b));
-    ck_assert_status(query(&f, b), ST_OK);
-    expect(&f, 3, 4);
-    fixture_close(&f);
+    ck_assert_status(query(f, b), ST_OK);
+    expect(f, 3, 4);
 }
-END_TEST
 
-START_TEST(deadlines_that_were_loaded_come_as_before)
+STORE_TEST(deadlines_that_were_loaded_come_as_before)
 {
-    struct fixture f;
     struct album album;
 
-    fixture_open(&f, _i);
-    post_with(&f, 100, STORE_UNSET); /* 1 */
-    post_with(&f, 600, 60);          /* 2 */
-    post(&f, 1);                     /* 3 */
-    take_for(&f, 1, 80, 60);         /* 1: lives 140 s now */
-    wait_s(&f, 10);
-    read_all(&f, &album);
-    put_back(&f, &album);
+    post_with(f, 100, STORE_UNSET); /* 1 */
+    post_with(f, 600, 60);          /* 2 */
+    post(f, 1);                     /* 3 */
+    take_for(f, 1, 80, 60);         /* 1: lives 140 s now */
+    wait_s(f, 10);
+    read_all(f, &album);
+    put_back(f, &album);
     throw_away(&album);
-    expect_times(&f, 1, 140, 10);
-    wait_s(&f, 49);
-    list_free(&f);
-    expect(&f, 3);
-    wait_s(&f, 1);
-    list_free(&f);
-    expect(&f, 2, 3);
-    wait_s(&f, 20);
-    list_free(&f);
-    expect(&f, 1, 2, 3);
-    wait_s(&f, 60);
-    list_all(&f);
-    expect(&f, 2, 3);
-    fixture_close(&f);
+    expect_times(f, 1, 140, 10);
+    wait_s(f, 49);
+    list_free(f);
+    expect(f, 3);
+    wait_s(f, 1);
+    list_free(f);
+    expect(f, 2, 3);
+    wait_s(f, 20);
+    list_free(f);
+    expect(f, 1, 2, 3);
+    wait_s(f, 60);
+    list_all(f);
+    expect(f, 2, 3);
 }
-END_TEST
 
-START_TEST(what_had_happened_before_records_were_applied_has_happened)
+STORE_TEST(what_had_happened_before_records_were_applied_has_happened)
 {
-    struct fixture f;
     struct album album;
 
-    fixture_open(&f, _i);
-    post_with(&f, 100, STORE_UNSET); /* 1 */
-    post(&f, 1);                     /* 2 */
-    wait_s(&f, 1);
-    take_for(&f, 2, 60, 60);
-    read_all(&f, &album);
-    delete_wholly(&f);
-    wait_s(&f, 300);
+    post_with(f, 100, STORE_UNSET); /* 1 */
+    post(f, 1);                     /* 2 */
+    wait_s(f, 1);
+    take_for(f, 2, 60, 60);
+    read_all(f, &album);
+    delete_wholly(f);
+    wait_s(f, 300);
     for (size_t i = 0; i < album.count; i++)
-        ck_assert_status(apply_slice(&f, &album.slices[i]), ST_OK);
+        ck_assert_status(apply_slice(f, &album.slices[i]), ST_OK);
     throw_away(&album);
-    list_free(&f);
-    expect(&f, 2);
-    fixture_close(&f);
+    list_free(f);
+    expect(f, 2);
 }
-END_TEST
 
-START_TEST(dead_letters_go_on_counting)
+STORE_TEST(dead_letters_go_on_counting)
 {
-    struct fixture f;
     struct album album;
 
-    fixture_open(&f, _i);
-    make_mortal(&f, "q", 3, "graves", STORE_UNSET);
-    post(&f, 2);
-    wear_out(&f, 2, 2);
-    read_all(&f, &album);
-    put_back(&f, &album);
+    make_mortal(f, "q", 3, "graves", STORE_UNSET);
+    post(f, 2);
+    wear_out(f, 2, 2);
+    read_all(f, &album);
+    put_back(f, &album);
     throw_away(&album);
-    wear_out(&f, 2, 1);
-    take(&f, 10); /* moves them */
-    expect_nothing(&f);
-    expect_only_in(&f, 1, "graves");
-    expect_only_in(&f, 2, "graves");
-    fixture_close(&f);
+    wear_out(f, 2, 1);
+    take(f, 10); /* moves them */
+    expect_nothing(f);
+    expect_only_in(f, 1, "graves");
+    expect_only_in(f, 2, "graves");
 }
-END_TEST
 
-START_TEST(a_queue_of_many_slices_is_whole_and_so_is_a_claim_that_spans_them)
+STORE_TEST(a_queue_of_many_slices_is_whole_and_so_is_a_claim_that_spans_them)
 {
     struct store_id claim;
-    struct fixture f;
     struct album album;
 
-    fixture_open(&f, _i);
-    post(&f, 400);
-    claim = take_for(&f, 300, 120, 60);
-    read_all(&f, &album);
-    put_back(&f, &album);
-    expect_album(&f, &album);
+    post(f, 400);
+    claim = take_for(f, 300, 120, 60);
+    read_all(f, &album);
+    put_back(f, &album);
+    expect_album(f, &album);
     throw_away(&album);
-    ck_assert_status(query(&f, claim), ST_OK);
-    ck_assert_uint_eq(f.seen.count, 300);
-    expect_stats(&f, 300, 100);
-    release(&f, claim);
-    expect_stats(&f, 0, 400);
-    fixture_close(&f);
+    ck_assert_status(query(f, claim), ST_OK);
+    ck_assert_uint_eq(f->seen.count, 300);
+    expect_stats(f, 300, 100);
+    release(f, claim);
+    expect_stats(f, 0, 400);
 }
-END_TEST
 
 STORE_CASE("subscriptions in records");
 
@@ -316,30 +292,26 @@ count_subscriptions(const struct album *album)
     return count;
 }
 
-START_TEST(subscriptions_are_shown_and_loaded_behind_all_that_is_there)
+STORE_TEST(subscriptions_are_shown_and_loaded_behind_all_that_is_there)
 {
     struct store_delivery lent;
     struct store_id id;
-    struct fixture f;
     struct album album;
 
-    fixture_open(&f, _i);
-    id = subscribe(&f, "http://a", 600);
-    subscribe(&f, "http://b", 60);
-    post(&f, 1);
-    wait_s(&f, 60); /* b has gone */
-    read_all(&f, &album);
+    id = subscribe(f, "http://a", 600);
+    subscribe(f, "http://b", 60);
+    post(f, 1);
+    wait_s(f, 60); /* b has gone */
+    read_all(f, &album);
     ck_assert_uint_eq(count_subscriptions(&album), 1);
-    put_back(&f, &album);
-    expect_album(&f, &album);
+    put_back(f, &album);
+    expect_album(f, &album);
     throw_away(&album);
-    expect_nothing_due(&f);
-    post(&f, 1);
-    expect_next(&f, &lent, id, 2);
-    delivered(&f, &lent);
-    fixture_close(&f);
+    expect_nothing_due(f);
+    post(f, 1);
+    expect_next(f, &lent, id, 2);
+    delivered(f, &lent);
 }
-END_TEST
 
 START_TEST(who_was_asked_and_has_not_said_is_asked_again)
 {
@@ -366,73 +338,61 @@ END_TEST
 
 STORE_CASE("no queue");
 
-START_TEST(a_queue_that_is_not_there_has_no_records)
+STORE_TEST(a_queue_that_is_not_there_has_no_records)
 {
     struct store_records records = STORE_RECORDS_INIT;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    ck_assert_status(store_read(f.store, STORE_AT(f.now_ms), &f.queue, &records),
+    ck_assert_status(store_read(f->store, STORE_AT(f->now_ms), &f->queue, &records),
                      ST_NOT_FOUND);
-    fixture_close(&f);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- written by hand */
 
 STORE_CASE("applying");
 
-START_TEST(ids_that_are_left_out_are_made)
+STORE_TEST(ids_that_are_left_out_are_made)
 {
     struct store_claim_record claim = {.id = {""}};
     struct store_record records[4];
     struct store_id held;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    claim.started_ms = f.now_ms - 1000;
-    claim.ends_ms = f.now_ms + 30000;
+    claim.started_ms = f->now_ms - 1000;
+    claim.ends_ms = f->now_ms + 30000;
     records[0] = plain_queue();
     for (int i = 1; i <= 3; i++)
-        records[i] = written(&f, "{}");
+        records[i] = written(f, "{}");
     records[2].message.claim = &claim;
-    ck_assert_status(apply(&f, records, 4), ST_OK);
-    list_all(&f);
-    ck_assert_uint_eq(f.seen.count, 3);
-    ck_assert_int_eq(f.seen.messages[0].age_s, 5);
-    ck_assert_int_eq(f.seen.messages[0].ttl_s, 65);
-    held = f.seen.messages[1].claim_id;
-    ck_assert(!id_empty(held) && id_empty(f.seen.messages[0].claim_id));
-    ck_assert_status(query(&f, held), ST_OK);
-    ck_assert_uint_eq(f.seen.count, 1);
-    fixture_close(&f);
+    ck_assert_status(apply(f, records, 4), ST_OK);
+    list_all(f);
+    ck_assert_uint_eq(f->seen.count, 3);
+    ck_assert_int_eq(f->seen.messages[0].age_s, 5);
+    ck_assert_int_eq(f->seen.messages[0].ttl_s, 65);
+    held = f->seen.messages[1].claim_id;
+    ck_assert(!id_empty(held) && id_empty(f->seen.messages[0].claim_id));
+    ck_assert_status(query(f, held), ST_OK);
+    ck_assert_uint_eq(f->seen.count, 1);
 }
-END_TEST
 
-START_TEST(messages_with_one_claim_record_share_a_claim)
+STORE_TEST(messages_with_one_claim_record_share_a_claim)
 {
     struct store_claim_record claims[2] = {{.id = {""}}, {.id = {""}}};
     struct store_record records[5];
-    struct fixture f;
 
-    fixture_open(&f, _i);
     for (size_t i = 0; i < 2; i++) {
-        claims[i].started_ms = f.now_ms;
-        claims[i].ends_ms = f.now_ms + 30000;
+        claims[i].started_ms = f->now_ms;
+        claims[i].ends_ms = f->now_ms + 30000;
     }
     records[0] = plain_queue();
     for (size_t i = 0; i < 4; i++) {
-        records[1 + i] = written(&f, "{}");
+        records[1 + i] = written(f, "{}");
         records[1 + i].message.claim = &claims[i % 2];
     }
-    ck_assert_status(apply(&f, records, 5), ST_OK);
-    list_all(&f);
-    ck_assert(id_same(f.seen.messages[0].claim_id, f.seen.messages[2].claim_id));
-    ck_assert(id_same(f.seen.messages[1].claim_id, f.seen.messages[3].claim_id));
-    ck_assert(!id_same(f.seen.messages[0].claim_id, f.seen.messages[1].claim_id));
-    fixture_close(&f);
+    ck_assert_status(apply(f, records, 5), ST_OK);
+    list_all(f);
+    ck_assert(id_same(f->seen.messages[0].claim_id, f->seen.messages[2].claim_id));
+    ck_assert(id_same(f->seen.messages[1].claim_id, f->seen.messages[3].claim_id));
+    ck_assert(!id_same(f->seen.messages[0].claim_id, f->seen.messages[1].claim_id));
 }
-END_TEST
 
 static struct store_record
 written_subscription(const struct fixture *f, const char *subscriber, const char *id)
@@ -445,54 +405,46 @@ written_subscription(const struct fixture *f, const char *subscriber, const char
                                                   .ttl_s = 600}};
 }
 
-START_TEST(ids_of_subscriptions_sort_behind_those_that_were_loaded)
+STORE_TEST(ids_of_subscriptions_sort_behind_those_that_were_loaded)
 {
     struct store_record records[4];
     struct store_id last = {""}, marker;
-    struct fixture f;
 
-    fixture_open(&f, _i);
     records[0] = plain_queue();
-    records[1] = written_subscription(&f, "http://a", "c00000000000000000000007");
-    records[2] = written_subscription(&f, "http://b", "");
-    records[3] = written_subscription(&f, "http://c", "");
-    ck_assert_status(apply(&f, records, 4), ST_OK);
-    subscribe(&f, "http://d", 600);
-    ck_assert_uint_eq(list_subscriptions(&f, "", 5, &marker), 4);
+    records[1] = written_subscription(f, "http://a", "c00000000000000000000007");
+    records[2] = written_subscription(f, "http://b", "");
+    records[3] = written_subscription(f, "http://c", "");
+    ck_assert_status(apply(f, records, 4), ST_OK);
+    subscribe(f, "http://d", 600);
+    ck_assert_uint_eq(list_subscriptions(f, "", 5, &marker), 4);
     for (size_t i = 0; i < 4; i++) {
-        const struct store_id id = f.subscriptions.views[i].id;
+        const struct store_id id = f->subscriptions.views[i].id;
 
         ck_assert_msg(strcmp(last.text, id.text) < 0, "%s, then %s", last.text, id.text);
         last = id;
     }
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(numbers_of_claims_go_on_behind_the_largest_one)
+STORE_TEST(numbers_of_claims_go_on_behind_the_largest_one)
 {
     struct store_claim_record claim = {.id = text_id("abcdefabcdef000000001000")};
     struct store_record records[2];
-    struct fixture f;
     uint64_t number;
 
-    fixture_open(&f, _i);
-    claim.started_ms = f.now_ms;
-    claim.ends_ms = f.now_ms + 60000;
+    claim.started_ms = f->now_ms;
+    claim.ends_ms = f->now_ms + 60000;
     records[0] = plain_queue();
-    records[1] = written(&f, "1");
+    records[1] = written(f, "1");
     records[1].message.claim = &claim;
-    ck_assert_status(apply(&f, records, 2), ST_OK);
-    ck_assert_status(query(&f, claim.id), ST_OK);
-    number = f.seen.claim_number;
-    post(&f, 1);
-    take(&f, 1);
-    ck_assert_uint_gt(f.seen.claim_number, number);
-    fixture_close(&f);
+    ck_assert_status(apply(f, records, 2), ST_OK);
+    ck_assert_status(query(f, claim.id), ST_OK);
+    number = f->seen.claim_number;
+    post(f, 1);
+    take(f, 1);
+    ck_assert_uint_gt(f->seen.claim_number, number);
 }
-END_TEST
 
-START_TEST(claims_and_subscriptions_may_have_numbers_far_apart)
+STORE_TEST(claims_and_subscriptions_may_have_numbers_far_apart)
 {
     static const char *const claim_ids[] = {"abcdefabcdef000000000001",
                                             "bbcdefabcdef000000001000",
@@ -502,26 +454,22 @@ START_TEST(claims_and_subscriptions_may_have_numbers_far_apart)
                                                    "c00000000002000001000000"};
     struct store_claim_record claims[3];
     struct store_record records[7];
-    struct fixture f;
 
-    fixture_open(&f, _i);
     records[0] = plain_queue();
     for (size_t i = 0; i < 3; i++) {
         claims[i] = (struct store_claim_record){.id = text_id(claim_ids[i]),
-                                                .started_ms = f.now_ms,
-                                                .ends_ms = f.now_ms + 60000};
-        records[1 + i] = written(&f, "1");
+                                                .started_ms = f->now_ms,
+                                                .ends_ms = f->now_ms + 60000};
+        records[1 + i] = written(f, "1");
         records[1 + i].message.claim = &claims[i];
     }
-    records[4] = written_subscription(&f, "http://a", subscription_ids[0]);
-    records[5] = written_subscription(&f, "http://b", subscription_ids[1]);
-    records[6] = written_subscription(&f, "http://c", subscription_ids[2]);
-    ck_assert_status(apply(&f, records, 7), ST_OK);
+    records[4] = written_subscription(f, "http://a", subscription_ids[0]);
+    records[5] = written_subscription(f, "http://b", subscription_ids[1]);
+    records[6] = written_subscription(f, "http://c", subscription_ids[2]);
+    ck_assert_status(apply(f, records, 7), ST_OK);
     for (size_t i = 0; i < 3; i++)
-        ck_assert_status(query(&f, claims[i].id), ST_OK);
-    fixture_close(&f);
+        ck_assert_status(query(f, claims[i].id), ST_OK);
 }
-END_TEST
 
 /* Applies a first slice without the queue. */
 static enum status
@@ -530,42 +478,34 @@ apply_messages(struct fixture *f, const struct store_records *slice)
     return apply(f, slice->all + 1, slice->count - 1);
 }
 
-START_TEST(what_is_there_already_is_a_conflict_and_nothing_changes)
+STORE_TEST(what_is_there_already_is_a_conflict_and_nothing_changes)
 {
-    struct fixture f;
     struct album album;
 
-    fixture_open(&f, _i);
-    post(&f, 2);
-    take(&f, 1);
-    read_all(&f, &album);
-    ck_assert_status(apply_slice(&f, &album.slices[0]), ST_CONFLICT);
-    ck_assert_status(apply_messages(&f, &album.slices[0]), ST_CONFLICT); /* its ids */
-    expect_stats(&f, 1, 1);
-    delete_queue(&f);
-    ck_assert_status(apply_messages(&f, &album.slices[0]), ST_NOT_FOUND);
+    post(f, 2);
+    take(f, 1);
+    read_all(f, &album);
+    ck_assert_status(apply_slice(f, &album.slices[0]), ST_CONFLICT);
+    ck_assert_status(apply_messages(f, &album.slices[0]), ST_CONFLICT); /* its ids */
+    expect_stats(f, 1, 1);
+    delete_queue(f);
+    ck_assert_status(apply_messages(f, &album.slices[0]), ST_NOT_FOUND);
     throw_away(&album);
-    fixture_close(&f);
 }
-END_TEST
 
 STORE_CASE("subscribed");
 
-START_TEST(messages_do_not_come_to_who_is_subscribed)
+STORE_TEST(messages_do_not_come_to_who_is_subscribed)
 {
-    struct fixture f;
     struct album album;
 
-    fixture_open(&f, _i);
-    post(&f, 1);
-    read_all(&f, &album);
-    delete_queue(&f);
-    subscribe(&f, "http://a", 600);
-    ck_assert_status(apply_messages(&f, &album.slices[0]), ST_CONFLICT);
+    post(f, 1);
+    read_all(f, &album);
+    delete_queue(f);
+    subscribe(f, "http://a", 600);
+    ck_assert_status(apply_messages(f, &album.slices[0]), ST_CONFLICT);
     throw_away(&album);
-    fixture_close(&f);
 }
-END_TEST
 
 /* The log of an engine gets them in several changes. */
 START_TEST(many_large_records_are_applied_at_once)
@@ -589,25 +529,21 @@ END_TEST
 
 STORE_CASE("refusals");
 
-START_TEST(an_encrypting_queue_takes_sealed_bodies_only)
+STORE_TEST(an_encrypting_queue_takes_sealed_bodies_only)
 {
     struct store_record records[2];
-    struct fixture f;
 
-    fixture_open(&f, _i);
     records[0] = plain_queue();
     records[0].metadata.settings.encrypt = true;
-    records[1] = written(&f, "1");
-    ck_assert_status(apply(&f, records, 2), ST_NOT_SEALED);
+    records[1] = written(f, "1");
+    ck_assert_status(apply(f, records, 2), ST_NOT_SEALED);
     records[1].message.body = bytes_str("\x01"
                                         "abc");
-    ck_assert_status(apply(&f, records, 2), ST_OK);
-    use(&f, "other"); /* the fixture itself posts to q */
-    use(&f, "q");
-    delete_queue(&f);
-    fixture_close(&f);
+    ck_assert_status(apply(f, records, 2), ST_OK);
+    use(f, "other"); /* the fixture itself posts to q */
+    use(f, "q");
+    delete_queue(f);
 }
-END_TEST
 
 /* A queue and two messages, the second of them held by a claim. */
 struct sample {
@@ -705,23 +641,18 @@ static const struct {
     {two_subscriptions, "subscriber", 2},
 };
 
-START_TEST(records_that_make_no_sense_are_refused_and_the_flaw_is_told)
+STORE_TEST(records_that_make_no_sense_are_refused_and_the_flaw_is_told)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
     for (size_t i = 0; i < sizeof(flaws) / sizeof(flaws[0]); i++) {
-        struct sample s = {{plain_queue(), written(&f, "1"), written(&f, "2")},
-                           {.started_ms = f.now_ms, .ends_ms = f.now_ms + 1000}};
+        struct sample s = {{plain_queue(), written(f, "1"), written(f, "2")},
+                           {.started_ms = f->now_ms, .ends_ms = f->now_ms + 1000}};
         struct store_flaw flaw;
 
         s.records[2].message.claim = &s.claim;
-        flaws[i].spoil(&s, f.now_ms);
-        ck_assert_status(store_records_check(f.mem, s.records, 3, &flaw), ST_BAD_VALUE);
+        flaws[i].spoil(&s, f->now_ms);
+        ck_assert_status(store_records_check(f->mem, s.records, 3, &flaw), ST_BAD_VALUE);
         ck_assert_str_eq(flaw.member, flaws[i].member);
         ck_assert_uint_eq(flaw.index, flaws[i].index);
-        ck_assert_status(apply(&f, s.records, 3), ST_BAD_VALUE);
+        ck_assert_status(apply(f, s.records, 3), ST_BAD_VALUE);
     }
-    fixture_close(&f);
 }
-END_TEST

@@ -77,198 +77,155 @@ try_claim(struct fixture *f, size_t limit, const struct store_batch *opened)
 
 static const struct store_batch nothing = {.store = NULL};
 
-START_TEST(a_queue_that_encrypts_takes_sealed_bodies_only)
+STORE_TEST(a_queue_that_encrypts_takes_sealed_bodies_only)
 {
     static const char *const mixed[] = {SEALED("a"), "2"};
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    make_encrypting(&f, "vault"); /* the fixture itself posts to q */
-    ck_assert_status(try_post(&f, mixed, 2), ST_NOT_SEALED);
-    expect_stats(&f, 0, 0);
-    POST(&f, SEALED("a"), SEALED("b"));
-    list_all(&f);
-    EXPECT(&f, SEALED("a"), SEALED("b"));
-    fixture_close(&f);
+    make_encrypting(f, "vault"); /* the fixture itself posts to q */
+    ck_assert_status(try_post(f, mixed, 2), ST_NOT_SEALED);
+    expect_stats(f, 0, 0);
+    POST(f, SEALED("a"), SEALED("b"));
+    list_all(f);
+    EXPECT(f, SEALED("a"), SEALED("b"));
 }
-END_TEST
 
-START_TEST(another_queue_takes_both)
+STORE_TEST(another_queue_takes_both)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    POST(&f, SEALED("a"), "2");
-    list_all(&f);
-    EXPECT(&f, SEALED("a"), "2");
-    fixture_close(&f);
+    POST(f, SEALED("a"), "2");
+    list_all(f);
+    EXPECT(f, SEALED("a"), "2");
 }
-END_TEST
 
-START_TEST(a_pop_shows_what_is_sealed_before_it_takes_it)
+STORE_TEST(a_pop_shows_what_is_sealed_before_it_takes_it)
 {
     struct store_batch opened;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    POST(&f, "1", SEALED("b"), "3");
-    ck_assert_status(try_pop(&f, 2, &nothing), ST_SEALED);
-    EXPECT(&f, "1", SEALED("b"));
-    opened = f.seen;
-    f.seen = nothing;
-    expect_stats(&f, 0, 3);
-    ck_assert_status(try_pop(&f, 3, &opened), ST_OK);
-    EXPECT(&f, "1", SEALED("b"), "3");
-    expect_stats(&f, 0, 0);
+    POST(f, "1", SEALED("b"), "3");
+    ck_assert_status(try_pop(f, 2, &nothing), ST_SEALED);
+    EXPECT(f, "1", SEALED("b"));
+    opened = f->seen;
+    f->seen = nothing;
+    expect_stats(f, 0, 3);
+    ck_assert_status(try_pop(f, 3, &opened), ST_OK);
+    EXPECT(f, "1", SEALED("b"), "3");
+    expect_stats(f, 0, 0);
     store_batch_release(&opened);
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(what_nobody_has_sealed_is_taken_at_once)
+STORE_TEST(what_nobody_has_sealed_is_taken_at_once)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    POST(&f, "1", "2", SEALED("c"));
-    ck_assert_status(try_pop(&f, 1, &nothing), ST_OK);
-    EXPECT(&f, "1");
-    ck_assert_status(try_claim(&f, 1, &nothing), ST_OK);
-    EXPECT(&f, "2");
-    expect_stats(&f, 1, 1);
-    fixture_close(&f);
+    POST(f, "1", "2", SEALED("c"));
+    ck_assert_status(try_pop(f, 1, &nothing), ST_OK);
+    EXPECT(f, "1");
+    ck_assert_status(try_claim(f, 1, &nothing), ST_OK);
+    EXPECT(f, "2");
+    expect_stats(f, 1, 1);
 }
-END_TEST
 
-START_TEST(a_claim_shows_what_is_sealed_before_it_takes_it)
+STORE_TEST(a_claim_shows_what_is_sealed_before_it_takes_it)
 {
     struct store_batch opened;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    POST(&f, SEALED("a"), SEALED("b"));
-    ck_assert_status(try_claim(&f, 2, &nothing), ST_SEALED);
-    EXPECT(&f, SEALED("a"), SEALED("b"));
-    ck_assert(id_empty(f.seen.claim_id));
-    ck_assert_uint_eq(f.seen.messages[0].claim_count, 0);
-    opened = f.seen;
-    f.seen = nothing;
-    expect_stats(&f, 0, 2);
-    ck_assert_status(try_claim(&f, 2, &opened), ST_OK);
-    EXPECT(&f, SEALED("a"), SEALED("b"));
-    ck_assert(!id_empty(f.seen.claim_id));
-    expect_stats(&f, 2, 0);
+    POST(f, SEALED("a"), SEALED("b"));
+    ck_assert_status(try_claim(f, 2, &nothing), ST_SEALED);
+    EXPECT(f, SEALED("a"), SEALED("b"));
+    ck_assert(id_empty(f->seen.claim_id));
+    ck_assert_uint_eq(f->seen.messages[0].claim_count, 0);
+    opened = f->seen;
+    f->seen = nothing;
+    expect_stats(f, 0, 2);
+    ck_assert_status(try_claim(f, 2, &opened), ST_OK);
+    EXPECT(f, SEALED("a"), SEALED("b"));
+    ck_assert(!id_empty(f->seen.claim_id));
+    expect_stats(f, 2, 0);
     store_batch_release(&opened);
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(who_has_opened_other_messages_is_shown_those_that_are_left)
+STORE_TEST(who_has_opened_other_messages_is_shown_those_that_are_left)
 {
     struct store_batch opened;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    POST(&f, SEALED("a"), SEALED("b"), SEALED("c"));
-    ck_assert_status(try_pop(&f, 2, &nothing), ST_SEALED);
-    opened = f.seen;
-    f.seen = nothing;
-    pop(&f, 1); /* by somebody who takes bodies as they are */
-    ck_assert_status(try_pop(&f, 2, &opened), ST_SEALED);
-    EXPECT(&f, SEALED("b"), SEALED("c"));
-    ck_assert_status(try_pop(&f, 1, &opened), ST_OK);
-    EXPECT(&f, SEALED("b"));
-    expect_stats(&f, 0, 1);
+    POST(f, SEALED("a"), SEALED("b"), SEALED("c"));
+    ck_assert_status(try_pop(f, 2, &nothing), ST_SEALED);
+    opened = f->seen;
+    f->seen = nothing;
+    pop(f, 1); /* by somebody who takes bodies as they are */
+    ck_assert_status(try_pop(f, 2, &opened), ST_SEALED);
+    EXPECT(f, SEALED("b"), SEALED("c"));
+    ck_assert_status(try_pop(f, 1, &opened), ST_OK);
+    EXPECT(f, SEALED("b"));
+    expect_stats(f, 0, 1);
     store_batch_release(&opened);
-    fixture_close(&f);
 }
-END_TEST
 
 STORE_CASE("sealed dead letters");
 
-START_TEST(a_letter_does_not_lie_in_clear_in_a_queue_that_encrypts)
+STORE_TEST(a_letter_does_not_lie_in_clear_in_a_queue_that_encrypts)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    make_encrypting(&f, "graves");
-    make_mortal(&f, "q", 1, "graves", 600);
-    POST(&f, "1", "22");
-    wear_out(&f, 2, 1);
-    ck_assert(id_empty(take(&f, 2)));
-    use(&f, "graves");
-    list_all(&f);
-    EXPECT(&f, SEALED("\xce"), SEALED("\xcd\xcd"));
-    ck_assert_int_eq(f.seen.messages[1].ttl_s, 600);
-    fixture_close(&f);
+    make_encrypting(f, "graves");
+    make_mortal(f, "q", 1, "graves", 600);
+    POST(f, "1", "22");
+    wear_out(f, 2, 1);
+    ck_assert(id_empty(take(f, 2)));
+    use(f, "graves");
+    list_all(f);
+    EXPECT(f, SEALED("\xce"), SEALED("\xcd\xcd"));
+    ck_assert_int_eq(f->seen.messages[1].ttl_s, 600);
 }
-END_TEST
 
-START_TEST(it_is_found_by_the_id_it_had)
+STORE_TEST(it_is_found_by_the_id_it_had)
 {
     struct store_id claim;
     struct bytes id;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    make_encrypting(&f, "deeper");
-    make_mortal(&f, "graves", 1, "deeper", STORE_UNSET);
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post(&f, 1);
-    wear_out(&f, 1, 1);
-    ck_assert(id_empty(take(&f, 1)));
-    use(&f, "graves"); /* where it has the id of another queue already */
-    claim = take(&f, 1);
-    release(&f, claim);
-    ck_assert(id_empty(take(&f, 1)));
-    use(&f, "deeper");
-    id = id_of(&f, 1);
-    store_batch_release(&f.seen);
+    make_encrypting(f, "deeper");
+    make_mortal(f, "graves", 1, "deeper", STORE_UNSET);
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 1);
+    wear_out(f, 1, 1);
+    ck_assert(id_empty(take(f, 1)));
+    use(f, "graves"); /* where it has the id of another queue already */
+    claim = take(f, 1);
+    release(f, claim);
+    ck_assert(id_empty(take(f, 1)));
+    use(f, "deeper");
+    id = id_of(f, 1);
+    store_batch_release(&f->seen);
     ck_assert_status(
-        store_message_get(f.store, STORE_AT(f.now_ms), &f.queue, &id, 1, &f.seen), ST_OK);
-    EXPECT(&f, SEALED("\xce"));
-    ck_assert_status(delete_free(&f, 1), ST_OK);
-    expect_stats(&f, 0, 0);
-    fixture_close(&f);
+        store_message_get(f->store, STORE_AT(f->now_ms), &f->queue, &id, 1, &f->seen),
+        ST_OK);
+    EXPECT(f, SEALED("\xce"));
+    ck_assert_status(delete_free(f, 1), ST_OK);
+    expect_stats(f, 0, 0);
 }
-END_TEST
 
-START_TEST(what_is_sealed_stays_as_it_is)
+STORE_TEST(what_is_sealed_stays_as_it_is)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    make_encrypting(&f, "graves");
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    POST(&f, SEALED("a"), "1");
-    wear_out(&f, 2, 1);
-    ck_assert(id_empty(take(&f, 2)));
-    use(&f, "graves");
-    list_all(&f);
-    EXPECT(&f, SEALED("a"), SEALED("\xce"));
-    fixture_close(&f);
+    make_encrypting(f, "graves");
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    POST(f, SEALED("a"), "1");
+    wear_out(f, 2, 1);
+    ck_assert(id_empty(take(f, 2)));
+    use(f, "graves");
+    list_all(f);
+    EXPECT(f, SEALED("a"), SEALED("\xce"));
 }
-END_TEST
 
-START_TEST(an_answer_shows_a_letter_as_it_was_when_it_was_asked_for)
+STORE_TEST(an_answer_shows_a_letter_as_it_was_when_it_was_asked_for)
 {
     struct store_batch before;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    make_encrypting(&f, "graves");
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    POST(&f, "1");
-    wear_out(&f, 1, 1);
-    list_all(&f);
-    before = f.seen;
-    f.seen = nothing;
-    ck_assert(id_empty(take(&f, 1)));
+    make_encrypting(f, "graves");
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    POST(f, "1");
+    wear_out(f, 1, 1);
+    list_all(f);
+    before = f->seen;
+    f->seen = nothing;
+    ck_assert(id_empty(take(f, 1)));
     ck_assert(bytes_equal_str(before.messages[0].body, "1"));
     store_batch_release(&before);
-    fixture_close(&f);
 }
-END_TEST
 
 ENGINE_CASE("letters that cannot be sealed");
 

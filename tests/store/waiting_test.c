@@ -147,94 +147,74 @@ expect_call(struct fixture *f, struct person *p, int number)
     ck_assert_ptr_null(p->place.waitqueue);
 }
 
-START_TEST(a_post_calls)
+STORE_TEST(a_post_calls)
 {
-    struct fixture f;
     struct person p;
 
-    fixture_open(&f, _i);
-    make_queue(&f, NULL);
+    make_queue(f, NULL);
     arrive(&p);
-    ask_in_vain(&f, &p);
-    ck_assert(!called(&f, &p));
-    post(&f, 1);
-    expect_call(&f, &p, 1);
-    fixture_close(&f);
+    ask_in_vain(f, &p);
+    ck_assert(!called(f, &p));
+    post(f, 1);
+    expect_call(f, &p, 1);
 }
-END_TEST
 
-START_TEST(the_end_of_a_delay_calls_and_not_the_post_before_it)
+STORE_TEST(the_end_of_a_delay_calls_and_not_the_post_before_it)
 {
-    struct fixture f;
     struct person p;
 
-    fixture_open(&f, _i);
     arrive(&p);
-    ask_in_vain(&f, &p);
-    post_with(&f, 300, 10);
-    wait_ms(&f, 9999);
-    come_due(&f);
-    ck_assert(!called(&f, &p));
-    wait_ms(&f, 1);
-    expect_call(&f, &p, 1);
-    fixture_close(&f);
+    ask_in_vain(f, &p);
+    post_with(f, 300, 10);
+    wait_ms(f, 9999);
+    come_due(f);
+    ck_assert(!called(f, &p));
+    wait_ms(f, 1);
+    expect_call(f, &p, 1);
 }
-END_TEST
 
-START_TEST(the_end_of_a_claim_calls)
+STORE_TEST(the_end_of_a_claim_calls)
 {
-    struct fixture f;
     struct person p;
 
-    fixture_open(&f, _i);
     arrive(&p);
-    post(&f, 1);
-    take_for(&f, 1, 60, 60);
-    ask_in_vain(&f, &p);
-    wait_ms(&f, 59999);
-    come_due(&f);
-    ck_assert(!called(&f, &p));
-    wait_ms(&f, 1);
-    expect_call(&f, &p, 1);
-    fixture_close(&f);
+    post(f, 1);
+    take_for(f, 1, 60, 60);
+    ask_in_vain(f, &p);
+    wait_ms(f, 59999);
+    come_due(f);
+    ck_assert(!called(f, &p));
+    wait_ms(f, 1);
+    expect_call(f, &p, 1);
 }
-END_TEST
 
-START_TEST(a_release_calls)
+STORE_TEST(a_release_calls)
 {
     struct store_id claim;
-    struct fixture f;
     struct person p;
 
-    fixture_open(&f, _i);
     arrive(&p);
-    post(&f, 1);
-    claim = take(&f, 1);
-    ask_in_vain(&f, &p);
-    release(&f, claim);
-    expect_call(&f, &p, 1);
-    fixture_close(&f);
+    post(f, 1);
+    claim = take(f, 1);
+    ask_in_vain(f, &p);
+    release(f, claim);
+    expect_call(f, &p, 1);
 }
-END_TEST
 
-START_TEST(a_claim_given_back_calls)
+STORE_TEST(a_claim_given_back_calls)
 {
     struct store_id claim;
-    struct fixture f;
     struct person p;
 
-    fixture_open(&f, _i);
     arrive(&p);
     for (int uncount = 0; uncount <= 1; uncount++) {
-        post(&f, 1);
-        claim = take(&f, 1);
-        ask_in_vain(&f, &p);
-        ck_assert_status(give_back(&f, claim, uncount), ST_OK);
-        expect_call(&f, &p, uncount + 1);
+        post(f, 1);
+        claim = take(f, 1);
+        ask_in_vain(f, &p);
+        ck_assert_status(give_back(f, claim, uncount), ST_OK);
+        expect_call(f, &p, uncount + 1);
     }
-    fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_dead_letter_that_moves_in_calls)
 {
@@ -262,615 +242,511 @@ START_TEST(a_dead_letter_that_moves_in_calls)
 }
 END_TEST
 
-START_TEST(a_dead_letter_calls_nobody_of_its_old_queue_twice)
+STORE_TEST(a_dead_letter_calls_nobody_of_its_old_queue_twice)
 {
     struct person p;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post(&f, 1);
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 1);
     arrive(&p);
-    wear_out(&f, 1, 1); /* free, but the next claim moves it away */
-    ask_in_vain(&f, &p);
-    ck_assert(!called(&f, &p));
-    post(&f, 1);
-    expect_call(&f, &p, 2);
-    fixture_close(&f);
+    wear_out(f, 1, 1); /* free, but the next claim moves it away */
+    ask_in_vain(f, &p);
+    ck_assert(!called(f, &p));
+    post(f, 1);
+    expect_call(f, &p, 2);
 }
-END_TEST
 
-START_TEST(a_queue_that_does_not_exist_has_a_line)
+STORE_TEST(a_queue_that_does_not_exist_has_a_line)
 {
     struct person first, second;
-    struct fixture f;
 
-    fixture_open(&f, _i);
     arrive(&first);
     arrive(&second);
-    ask_in_vain(&f, &first);
-    ask_in_vain(&f, &second);
-    ck_assert_status(store_queue_stats(f.store, STORE_AT(f.now_ms), &f.queue,
+    ask_in_vain(f, &first);
+    ask_in_vain(f, &second);
+    ck_assert_status(store_queue_stats(f->store, STORE_AT(f->now_ms), &f->queue,
                                        &(struct store_stats){0}),
                      ST_NOT_FOUND); /* waiting makes none */
-    make_queue(&f, NULL);
-    ck_assert(!called(&f, &first)); /* it is empty */
-    post(&f, 1);
-    ck_assert(!called(&f, &second));
-    expect_call(&f, &first, 1);
-    leave(&f, &second);
-    fixture_close(&f);
+    make_queue(f, NULL);
+    ck_assert(!called(f, &first)); /* it is empty */
+    post(f, 1);
+    ck_assert(!called(f, &second));
+    expect_call(f, &first, 1);
+    leave(f, &second);
 }
-END_TEST
 
-START_TEST(a_post_that_makes_the_queue_calls)
+STORE_TEST(a_post_that_makes_the_queue_calls)
 {
-    struct fixture f;
     struct person p;
 
-    fixture_open(&f, _i);
     arrive(&p);
-    ask_in_vain(&f, &p);
-    post(&f, 1);
-    expect_call(&f, &p, 1);
-    fixture_close(&f);
+    ask_in_vain(f, &p);
+    post(f, 1);
+    expect_call(f, &p, 1);
 }
-END_TEST
 
-START_TEST(what_happens_in_other_queues_calls_nobody)
+STORE_TEST(what_happens_in_other_queues_calls_nobody)
 {
-    struct fixture f;
     struct person p;
 
-    fixture_open(&f, _i);
     arrive(&p);
-    ask_in_vain(&f, &p);
+    ask_in_vain(f, &p);
     for (int i = 0; i < 20; i++) {
         char name[16];
 
         snprintf(name, sizeof(name), "x%d", i);
-        use(&f, name);
-        post(&f, 1);
-        use_project(&f, "other");
-        use(&f, "q");
-        post(&f, 1);
-        use_project(&f, "p");
+        use(f, name);
+        post(f, 1);
+        use_project(f, "other");
+        use(f, "q");
+        post(f, 1);
+        use_project(f, "p");
     }
-    ck_assert(!called(&f, &p));
-    leave(&f, &p);
-    fixture_close(&f);
+    ck_assert(!called(f, &p));
+    leave(f, &p);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- the order */
 
 STORE_CASE("the order");
 
-START_TEST(first_come_first_served_whoever_asks_first)
+STORE_TEST(first_come_first_served_whoever_asks_first)
 {
     struct person p[4];
-    struct fixture f;
 
-    fixture_open(&f, _i);
     for (int i = 0; i < 4; i++) {
         arrive(&p[i]);
-        ask_in_vain(&f, &p[i]);
+        ask_in_vain(f, &p[i]);
     }
-    post(&f, 2);
-    ck_assert(called(&f, &p[0]) && called(&f, &p[1]));
-    ck_assert(!called(&f, &p[2]) && !called(&f, &p[3]));
-    ask_in_vain(&f, &p[3]); /* it is its thread that is quick */
-    ask_in_vain(&f, &p[2]);
-    ask(&f, &p[1], 1);
-    expect(&f, 2);
-    ask(&f, &p[0], 1);
-    expect(&f, 1);
-    ck_assert(!called(&f, &p[2]) && !called(&f, &p[3]));
-    leave(&f, &p[2]);
-    leave(&f, &p[3]);
-    fixture_close(&f);
+    post(f, 2);
+    ck_assert(called(f, &p[0]) && called(f, &p[1]));
+    ck_assert(!called(f, &p[2]) && !called(f, &p[3]));
+    ask_in_vain(f, &p[3]); /* it is its thread that is quick */
+    ask_in_vain(f, &p[2]);
+    ask(f, &p[1], 1);
+    expect(f, 2);
+    ask(f, &p[0], 1);
+    expect(f, 1);
+    ck_assert(!called(f, &p[2]) && !called(f, &p[3]));
+    leave(f, &p[2]);
+    leave(f, &p[3]);
 }
-END_TEST
 
-START_TEST(a_waiter_leaves_the_messages_that_waiters_in_front_ask_for)
+STORE_TEST(a_waiter_leaves_the_messages_that_waiters_in_front_ask_for)
 {
     struct person first, second;
-    struct fixture f;
 
-    fixture_open(&f, _i);
     arrive(&first);
     arrive(&second);
-    ask(&f, &first, 5);
-    ask(&f, &second, 5);
-    post(&f, 3);
-    ck_assert(called(&f, &first) && !called(&f, &second));
-    ask(&f, &second, 5); /* its thread is quicker */
-    expect_nothing(&f);
-    ask(&f, &first, 5);
-    expect(&f, 1, 2, 3);
-    ask(&f, &first, 5);
-    post(&f, 7);
-    ck_assert(called(&f, &second) && called(&f, &first));
-    ask(&f, &first, 5);
-    expect(&f, 9, 10);
-    ask(&f, &second, 5);
-    expect(&f, 4, 5, 6, 7, 8);
-    fixture_close(&f);
+    ask(f, &first, 5);
+    ask(f, &second, 5);
+    post(f, 3);
+    ck_assert(called(f, &first) && !called(f, &second));
+    ask(f, &second, 5); /* its thread is quicker */
+    expect_nothing(f);
+    ask(f, &first, 5);
+    expect(f, 1, 2, 3);
+    ask(f, &first, 5);
+    post(f, 7);
+    ck_assert(called(f, &second) && called(f, &first));
+    ask(f, &first, 5);
+    expect(f, 9, 10);
+    ask(f, &second, 5);
+    expect(f, 4, 5, 6, 7, 8);
 }
-END_TEST
 
-START_TEST(a_pop_leaves_the_messages_that_waiters_in_front_ask_for)
+STORE_TEST(a_pop_leaves_the_messages_that_waiters_in_front_ask_for)
 {
     struct person first, second;
-    struct fixture f;
 
-    fixture_open(&f, _i);
     arrive(&first);
     arrive(&second);
-    try_pop(&f, &first, 2);
-    try_pop(&f, &second, 2);
-    post(&f, 3);
-    try_pop(&f, &second, 2);
-    expect(&f, 3);
-    try_pop(&f, &first, 2);
-    expect(&f, 1, 2);
-    fixture_close(&f);
+    try_pop(f, &first, 2);
+    try_pop(f, &second, 2);
+    post(f, 3);
+    try_pop(f, &second, 2);
+    expect(f, 3);
+    try_pop(f, &first, 2);
+    expect(f, 1, 2);
 }
-END_TEST
 
-START_TEST(a_dead_letter_among_the_reserved_is_left_to_the_first_waiter)
+STORE_TEST(a_dead_letter_among_the_reserved_is_left_to_the_first_waiter)
 {
     struct person first, second;
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post(&f, 1);
-    claim = take(&f, 1);
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 1);
+    claim = take(f, 1);
     arrive(&first);
     arrive(&second);
-    ask_in_vain(&f, &first);
-    ask_in_vain(&f, &second);
-    release(&f, claim);
-    post(&f, 2);
-    ask(&f, &second, 1);
-    expect(&f, 2);
-    ask(&f, &first, 1);
-    expect(&f, 3);
-    fixture_close(&f);
+    ask_in_vain(f, &first);
+    ask_in_vain(f, &second);
+    release(f, claim);
+    post(f, 2);
+    ask(f, &second, 1);
+    expect(f, 2);
+    ask(f, &first, 1);
+    expect(f, 3);
 }
-END_TEST
 
-START_TEST(a_waiter_takes_what_lies_behind_the_reserved_messages)
+STORE_TEST(a_waiter_takes_what_lies_behind_the_reserved_messages)
 {
     struct person p[4];
-    struct fixture f;
 
-    fixture_open(&f, _i);
     for (int i = 0; i < 4; i++) {
         arrive(&p[i]);
-        ask_in_vain(&f, &p[i]);
+        ask_in_vain(f, &p[i]);
     }
-    post(&f, 5);
-    ask(&f, &p[2], 10); /* two in front of it */
-    expect(&f, 3, 4, 5);
-    ask(&f, &p[3], 10); /* likewise, and two messages */
-    expect_nothing(&f);
-    ask(&f, &p[0], 10);
-    expect(&f, 1, 2);
-    ask_in_vain(&f, &p[1]);
-    leave(&f, &p[1]);
-    leave(&f, &p[3]);
-    fixture_close(&f);
+    post(f, 5);
+    ask(f, &p[2], 10); /* two in front of it */
+    expect(f, 3, 4, 5);
+    ask(f, &p[3], 10); /* likewise, and two messages */
+    expect_nothing(f);
+    ask(f, &p[0], 10);
+    expect(f, 1, 2);
+    ask_in_vain(f, &p[1]);
+    leave(f, &p[1]);
+    leave(f, &p[3]);
 }
-END_TEST
 
-START_TEST(somebody_new_stands_behind_all_who_wait)
+STORE_TEST(somebody_new_stands_behind_all_who_wait)
 {
     struct person first, fresh;
-    struct fixture f;
 
-    fixture_open(&f, _i);
     arrive(&first);
     arrive(&fresh);
-    ask_in_vain(&f, &first);
-    post(&f, 2);
-    ask(&f, &fresh, 10); /* one for the one in front */
-    expect(&f, 2);
+    ask_in_vain(f, &first);
+    post(f, 2);
+    ask(f, &fresh, 10); /* one for the one in front */
+    expect(f, 2);
     ck_assert_ptr_null(fresh.place.waitqueue);
-    ask_in_vain(&f, &fresh);
-    ask(&f, &first, 10);
-    expect(&f, 1);
-    leave(&f, &fresh);
-    fixture_close(&f);
+    ask_in_vain(f, &fresh);
+    ask(f, &first, 10);
+    expect(f, 1);
+    leave(f, &fresh);
 }
-END_TEST
 
-START_TEST(who_does_not_wait_goes_past_the_line)
+STORE_TEST(who_does_not_wait_goes_past_the_line)
 {
-    struct fixture f;
     struct person p;
 
-    fixture_open(&f, _i);
     arrive(&p);
-    ask_in_vain(&f, &p);
-    post(&f, 1);
-    take(&f, 1);
-    expect(&f, 1);
-    ask_in_vain(&f, &p); /* and it keeps its place */
-    post(&f, 1);
-    ck_assert(called(&f, &p));
-    pop(&f, 1);
-    expect(&f, 2);
-    ask_in_vain(&f, &p);
-    leave(&f, &p);
-    fixture_close(&f);
+    ask_in_vain(f, &p);
+    post(f, 1);
+    take(f, 1);
+    expect(f, 1);
+    ask_in_vain(f, &p); /* and it keeps its place */
+    post(f, 1);
+    ck_assert(called(f, &p));
+    pop(f, 1);
+    expect(f, 2);
+    ask_in_vain(f, &p);
+    leave(f, &p);
 }
-END_TEST
 
-START_TEST(who_finds_nothing_keeps_its_place)
+STORE_TEST(who_finds_nothing_keeps_its_place)
 {
     struct person first, second;
-    struct fixture f;
 
-    fixture_open(&f, _i);
     arrive(&first);
     arrive(&second);
-    ask_in_vain(&f, &first);
-    ask_in_vain(&f, &second);
+    ask_in_vain(f, &first);
+    ask_in_vain(f, &second);
     for (int i = 0; i < 3; i++) {
-        ask_in_vain(&f, &first);
-        ask_in_vain(&f, &second);
+        ask_in_vain(f, &first);
+        ask_in_vain(f, &second);
     }
-    post(&f, 1);
-    ck_assert(called(&f, &first) && !called(&f, &second));
-    ask_in_vain(&f, &second);
-    ask(&f, &first, 1);
-    expect(&f, 1);
-    leave(&f, &second);
-    fixture_close(&f);
+    post(f, 1);
+    ck_assert(called(f, &first) && !called(f, &second));
+    ask_in_vain(f, &second);
+    ask(f, &first, 1);
+    expect(f, 1);
+    leave(f, &second);
 }
-END_TEST
 
-START_TEST(who_was_served_stands_at_the_end_the_next_time)
+STORE_TEST(who_was_served_stands_at_the_end_the_next_time)
 {
     struct person first, second;
-    struct fixture f;
 
-    fixture_open(&f, _i);
     arrive(&first);
     arrive(&second);
-    ask_in_vain(&f, &first);
-    ask_in_vain(&f, &second);
-    post(&f, 1);
-    ask(&f, &first, 1);
-    expect(&f, 1);
-    ask_in_vain(&f, &first);
-    post(&f, 1);
-    ck_assert(called(&f, &second) && !called(&f, &first));
-    ask(&f, &second, 1);
-    expect(&f, 2);
-    leave(&f, &first);
-    fixture_close(&f);
+    ask_in_vain(f, &first);
+    ask_in_vain(f, &second);
+    post(f, 1);
+    ask(f, &first, 1);
+    expect(f, 1);
+    ask_in_vain(f, &first);
+    post(f, 1);
+    ck_assert(called(f, &second) && !called(f, &first));
+    ask(f, &second, 1);
+    expect(f, 2);
+    leave(f, &first);
 }
-END_TEST
 
-START_TEST(who_leaves_passes_the_call_on)
+STORE_TEST(who_leaves_passes_the_call_on)
 {
     struct person p[3];
-    struct fixture f;
 
-    fixture_open(&f, _i);
     for (int i = 0; i < 3; i++) {
         arrive(&p[i]);
-        ask_in_vain(&f, &p[i]);
+        ask_in_vain(f, &p[i]);
     }
-    post(&f, 1);
-    ck_assert(called(&f, &p[0]) && !called(&f, &p[1]));
-    leave(&f, &p[0]);
-    ck_assert(called(&f, &p[1]) && !called(&f, &p[2]));
-    leave(&f, &p[1]);
-    ck_assert(called(&f, &p[2]));
-    ask(&f, &p[2], 1);
-    expect(&f, 1);
-    fixture_close(&f);
+    post(f, 1);
+    ck_assert(called(f, &p[0]) && !called(f, &p[1]));
+    leave(f, &p[0]);
+    ck_assert(called(f, &p[1]) && !called(f, &p[2]));
+    leave(f, &p[1]);
+    ck_assert(called(f, &p[2]));
+    ask(f, &p[2], 1);
+    expect(f, 1);
 }
-END_TEST
 
-START_TEST(who_is_served_leaves_the_rest_to_the_next)
+STORE_TEST(who_is_served_leaves_the_rest_to_the_next)
 {
     struct person p[3];
-    struct fixture f;
 
-    fixture_open(&f, _i);
     for (int i = 0; i < 3; i++) {
         arrive(&p[i]);
-        ask_in_vain(&f, &p[i]);
+        ask_in_vain(f, &p[i]);
     }
-    post(&f, 2);
-    ask(&f, &p[0], 1); /* one of two: the third is not needed */
-    expect(&f, 1);
-    ck_assert(called(&f, &p[1]) && !called(&f, &p[2]));
-    post(&f, 1);
-    ck_assert(called(&f, &p[2]));
-    ask(&f, &p[1], 10); /* takes both: the third was called in vain */
-    expect(&f, 2, 3);
-    ask_in_vain(&f, &p[2]);
-    leave(&f, &p[2]);
-    fixture_close(&f);
+    post(f, 2);
+    ask(f, &p[0], 1); /* one of two: the third is not needed */
+    expect(f, 1);
+    ck_assert(called(f, &p[1]) && !called(f, &p[2]));
+    post(f, 1);
+    ck_assert(called(f, &p[2]));
+    ask(f, &p[1], 10); /* takes both: the third was called in vain */
+    expect(f, 2, 3);
+    ask_in_vain(f, &p[2]);
+    leave(f, &p[2]);
 }
-END_TEST
 
-START_TEST(what_comes_back_is_for_whoever_waits_longest)
+STORE_TEST(what_comes_back_is_for_whoever_waits_longest)
 {
     struct person p[2];
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 3);
-    claim = take(&f, 3);
+    post(f, 3);
+    claim = take(f, 3);
     for (int i = 0; i < 2; i++) {
         arrive(&p[i]);
-        ask_in_vain(&f, &p[i]);
+        ask_in_vain(f, &p[i]);
     }
-    release(&f, claim);
-    ck_assert(called(&f, &p[0]) && called(&f, &p[1]));
-    ask(&f, &p[1], 10); /* at their old places, and one left */
-    expect(&f, 2, 3);
-    ask(&f, &p[0], 10);
-    expect(&f, 1);
-    fixture_close(&f);
+    release(f, claim);
+    ck_assert(called(f, &p[0]) && called(f, &p[1]));
+    ask(f, &p[1], 10); /* at their old places, and one left */
+    expect(f, 2, 3);
+    ask(f, &p[0], 10);
+    expect(f, 1);
 }
-END_TEST
 
-START_TEST(more_wait_than_are_called_at_a_time)
+STORE_TEST(more_wait_than_are_called_at_a_time)
 {
     enum { CROWD = 3 * STORE_RESERVED };
     static struct person p[CROWD];
-    struct fixture f;
     int waiting = 0;
 
-    fixture_open(&f, _i);
     for (int i = 0; i < CROWD; i++) {
         arrive(&p[i]);
-        ask_in_vain(&f, &p[i]);
+        ask_in_vain(f, &p[i]);
     }
-    post(&f, CROWD);
+    post(f, CROWD);
     for (int i = 0; i < CROWD; i++)
-        waiting += called(&f, &p[i]);
+        waiting += called(f, &p[i]);
     ck_assert_int_eq(waiting, STORE_RESERVED);
-    ck_assert(called(&f, &p[STORE_RESERVED - 1]) && !called(&f, &p[STORE_RESERVED]));
-    ask_in_vain(&f, &p[STORE_RESERVED]); /* however many messages there are */
+    ck_assert(called(f, &p[STORE_RESERVED - 1]) && !called(f, &p[STORE_RESERVED]));
+    ask_in_vain(f, &p[STORE_RESERVED]); /* however many messages there are */
     for (int i = 0; i < CROWD; i++) {
-        ck_assert(called(&f, &p[i]));
-        ask(&f, &p[i], 1);
-        expect(&f, i + 1);
+        ck_assert(called(f, &p[i]));
+        ask(f, &p[i], 1);
+        expect(f, i + 1);
     }
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(the_same_one_waits_in_several_lines)
+STORE_TEST(the_same_one_waits_in_several_lines)
 {
     struct person first, second;
     struct store_waiter other = {.listener = &first.listener};
     struct store_op op;
-    struct fixture f;
 
-    fixture_open(&f, _i);
     arrive(&first);
     arrive(&second);
-    ask_in_vain(&f, &first);
-    use(&f, "r");
-    ask_in_vain(&f, &second);
-    op = (struct store_op){.now_ms = f.now_ms, .waiter = &other};
-    store_batch_release(&f.seen);
-    ck_assert_status(store_claim_create(f.store, &op, &f.queue,
-                                        &(struct store_terms){300, 60}, 1, &f.seen),
+    ask_in_vain(f, &first);
+    use(f, "r");
+    ask_in_vain(f, &second);
+    op = (struct store_op){.now_ms = f->now_ms, .waiter = &other};
+    store_batch_release(&f->seen);
+    ck_assert_status(store_claim_create(f->store, &op, &f->queue,
+                                        &(struct store_terms){300, 60}, 1, &f->seen),
                      ST_OK);
     ck_assert(op.waits);
-    post(&f, 2); /* one for each of them */
-    if (!is_twin(&f))
+    post(f, 2); /* one for each of them */
+    if (!is_twin(f))
         ck_assert_int_eq(first.ready, 1);
-    use(&f, "q");
-    post(&f, 1);
-    if (!is_twin(&f))
+    use(f, "q");
+    post(f, 1);
+    if (!is_twin(f))
         ck_assert_int_eq(first.ready, 2); /* of each of its lines */
-    store_waiter_leave(f.store, &other);
+    store_waiter_leave(f->store, &other);
     ck_assert_ptr_null(other.waitqueue);
-    ask(&f, &first, 1);
-    expect(&f, 3);
-    use(&f, "r");
-    ask(&f, &second, 10);
-    expect(&f, 1, 2);
-    fixture_close(&f);
+    ask(f, &first, 1);
+    expect(f, 3);
+    use(f, "r");
+    ask(f, &second, 10);
+    expect(f, 1, 2);
 }
-END_TEST
 
-START_TEST(pops_and_claims_stand_in_the_same_line)
+STORE_TEST(pops_and_claims_stand_in_the_same_line)
 {
     struct person first, second;
-    struct fixture f;
 
-    fixture_open(&f, _i);
     arrive(&first);
     arrive(&second);
-    try_pop(&f, &first, 5);
+    try_pop(f, &first, 5);
     ck_assert_ptr_nonnull(first.place.waitqueue);
-    ask_in_vain(&f, &second);
-    post(&f, 7);
-    ask(&f, &second, 10);
-    expect(&f, 6, 7);
-    try_pop(&f, &first, 5);
-    expect(&f, 1, 2, 3, 4, 5);
+    ask_in_vain(f, &second);
+    post(f, 7);
+    ask(f, &second, 10);
+    expect(f, 6, 7);
+    try_pop(f, &first, 5);
+    expect(f, 1, 2, 3, 4, 5);
     ck_assert_ptr_null(first.place.waitqueue);
-    expect_stats(&f, 2, 0); /* what was popped is gone */
-    fixture_close(&f);
+    expect_stats(f, 2, 0); /* what was popped is gone */
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- the end */
 
 STORE_CASE("the end of waiting");
 
-START_TEST(a_deletion_ends_it_and_says_so)
+STORE_TEST(a_deletion_ends_it_and_says_so)
 {
     struct person p[3];
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    make_queue(&f, NULL);
+    make_queue(f, NULL);
     for (int i = 0; i < 3; i++) {
         arrive(&p[i]);
-        ask_in_vain(&f, &p[i]);
+        ask_in_vain(f, &p[i]);
     }
-    delete_queue(&f);
+    delete_queue(f);
     for (int i = 0; i < 3; i++) {
         ck_assert_ptr_null(p[i].place.waitqueue);
-        if (!is_twin(&f))
+        if (!is_twin(f))
             ck_assert_int_eq(p[i].gone, 1);
     }
-    post(&f, 1); /* a queue made anew has another line */
+    post(f, 1); /* a queue made anew has another line */
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(p[i].ready, 0);
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_deletion_of_what_does_not_exist_ends_nothing)
+STORE_TEST(a_deletion_of_what_does_not_exist_ends_nothing)
 {
-    struct fixture f;
     struct person p;
 
-    fixture_open(&f, _i);
     arrive(&p);
-    ask_in_vain(&f, &p);
-    delete_queue(&f);
+    ask_in_vain(f, &p);
+    delete_queue(f);
     ck_assert_ptr_nonnull(p.place.waitqueue);
     ck_assert_int_eq(p.gone, 0);
-    post(&f, 1);
-    expect_call(&f, &p, 1);
-    fixture_close(&f);
+    post(f, 1);
+    expect_call(f, &p, 1);
 }
-END_TEST
 
-START_TEST(a_purge_ends_nothing)
+STORE_TEST(a_purge_ends_nothing)
 {
-    struct fixture f;
     struct person p;
 
-    fixture_open(&f, _i);
     arrive(&p);
-    post(&f, 1);
-    take(&f, 1);
-    ask_in_vain(&f, &p);
-    purge(&f);
+    post(f, 1);
+    take(f, 1);
+    ask_in_vain(f, &p);
+    purge(f);
     ck_assert_ptr_nonnull(p.place.waitqueue);
     ck_assert_int_eq(p.gone, 0);
-    ck_assert(!called(&f, &p));
-    wait_s(&f, 3600); /* the claim that was purged ends, and calls nobody */
-    come_due(&f);
-    ck_assert(!called(&f, &p));
-    post(&f, 1);
-    expect_call(&f, &p, 2);
-    fixture_close(&f);
+    ck_assert(!called(f, &p));
+    wait_s(f, 3600); /* the claim that was purged ends, and calls nobody */
+    come_due(f);
+    ck_assert(!called(f, &p));
+    post(f, 1);
+    expect_call(f, &p, 2);
 }
-END_TEST
 
-START_TEST(one_may_leave_at_any_time)
+STORE_TEST(one_may_leave_at_any_time)
 {
     struct person p[3];
-    struct fixture f;
 
-    fixture_open(&f, _i);
     for (int i = 0; i < 3; i++)
         arrive(&p[i]);
-    leave(&f, &p[0]); /* never was in a line */
-    ask_in_vain(&f, &p[0]);
-    leave(&f, &p[0]);
-    leave(&f, &p[0]);
+    leave(f, &p[0]); /* never was in a line */
+    ask_in_vain(f, &p[0]);
+    leave(f, &p[0]);
+    leave(f, &p[0]);
     for (int i = 0; i < 3; i++)
-        ask_in_vain(&f, &p[i]);
-    leave(&f, &p[1]); /* from the middle */
-    post(&f, 1);
-    leave(&f, &p[2]); /* from the end */
-    ask(&f, &p[0], 1);
-    expect(&f, 1);
-    leave(&f, &p[0]); /* when it has been served */
-    ask_in_vain(&f, &p[0]);
-    delete_queue(&f);
-    leave(&f, &p[0]); /* when its queue has gone */
-    post(&f, 1);
+        ask_in_vain(f, &p[i]);
+    leave(f, &p[1]); /* from the middle */
+    post(f, 1);
+    leave(f, &p[2]); /* from the end */
+    ask(f, &p[0], 1);
+    expect(f, 1);
+    leave(f, &p[0]); /* when it has been served */
+    ask_in_vain(f, &p[0]);
+    delete_queue(f);
+    leave(f, &p[0]); /* when its queue has gone */
+    post(f, 1);
     ck_assert_int_eq(p[1].ready + p[2].ready, 0);
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(what_expires_is_not_waited_for)
+STORE_TEST(what_expires_is_not_waited_for)
 {
-    struct fixture f;
     struct person p;
 
-    fixture_open(&f, _i);
     arrive(&p);
-    post_with(&f, 60, 60); /* its delay and its life end together */
-    ask_in_vain(&f, &p);
-    wait_s(&f, 60);
-    come_due(&f);
-    ck_assert(!called(&f, &p));
-    post_with(&f, 60, 0);
-    ck_assert(called(&f, &p));
-    wait_s(&f, 60);
-    ask_in_vain(&f, &p);
-    post(&f, 1);
-    expect_call(&f, &p, 3);
-    fixture_close(&f);
+    post_with(f, 60, 60); /* its delay and its life end together */
+    ask_in_vain(f, &p);
+    wait_s(f, 60);
+    come_due(f);
+    ck_assert(!called(f, &p));
+    post_with(f, 60, 0);
+    ck_assert(called(f, &p));
+    wait_s(f, 60);
+    ask_in_vain(f, &p);
+    post(f, 1);
+    expect_call(f, &p, 3);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- refusals */
 
 STORE_CASE("refusals");
 
-START_TEST(who_has_no_room_keeps_its_place)
+STORE_TEST(who_has_no_room_keeps_its_place)
 {
     struct person first, second;
-    struct fixture f;
 
-    fixture_open(&f, _i);
     arrive(&first);
     arrive(&second);
-    ask_in_vain(&f, &first);
-    ask_in_vain(&f, &second);
-    f.posted = 99; /* bodies of three bytes */
-    post(&f, 2);
-    ck_assert_status(try(&f, &first, 2, 5), ST_OVER_CAPACITY);
-    ck_assert_uint_eq(f.seen.capacity, 6);
+    ask_in_vain(f, &first);
+    ask_in_vain(f, &second);
+    f->posted = 99; /* bodies of three bytes */
+    post(f, 2);
+    ck_assert_status(try(f, &first, 2, 5), ST_OVER_CAPACITY);
+    ck_assert_uint_eq(f->seen.capacity, 6);
     ck_assert_ptr_nonnull(first.place.waitqueue);
-    ask(&f, &second, 10); /* still the second */
-    expect(&f, 101);
-    ck_assert_status(try(&f, &first, 2, 3), ST_OK);
-    expect(&f, 100);
-    fixture_close(&f);
+    ask(f, &second, 10); /* still the second */
+    expect(f, 101);
+    ck_assert_status(try(f, &first, 2, 3), ST_OK);
+    expect(f, 100);
 }
-END_TEST
 
-START_TEST(who_has_no_room_and_no_place_gets_none)
+STORE_TEST(who_has_no_room_and_no_place_gets_none)
 {
-    struct fixture f;
     struct person p;
 
-    fixture_open(&f, _i);
     arrive(&p);
-    f.posted = 99;
-    post(&f, 1);
-    ck_assert_status(try(&f, &p, 1, 2), ST_OVER_CAPACITY);
+    f->posted = 99;
+    post(f, 1);
+    ck_assert_status(try(f, &p, 1, 2), ST_OVER_CAPACITY);
     ck_assert_ptr_null(p.place.waitqueue);
-    fixture_close(&f);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- the engine */
 
@@ -1097,22 +973,18 @@ END_TEST
 
 STORE_CASE("given back");
 
-START_TEST(what_is_given_back_stands_at_its_old_place)
+STORE_TEST(what_is_given_back_stands_at_its_old_place)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 4);
-    take(&f, 1);
-    claim = take(&f, 2);
-    ck_assert_status(give_back(&f, claim, true), ST_OK);
-    ck_assert_status(query(&f, claim), ST_NOT_FOUND);
-    take(&f, 3);
-    expect(&f, 2, 3, 4);
-    fixture_close(&f);
+    post(f, 4);
+    take(f, 1);
+    claim = take(f, 2);
+    ck_assert_status(give_back(f, claim, true), ST_OK);
+    ck_assert_status(query(f, claim), ST_NOT_FOUND);
+    take(f, 3);
+    expect(f, 2, 3, 4);
 }
-END_TEST
 
 START_TEST(an_attempt_that_nobody_saw_does_not_count)
 {
@@ -1135,146 +1007,121 @@ START_TEST(an_attempt_that_nobody_saw_does_not_count)
 }
 END_TEST
 
-START_TEST(only_attempts_that_count_make_a_dead_letter)
+STORE_TEST(only_attempts_that_count_make_a_dead_letter)
 {
-    struct fixture f;
-
-    fixture_open(&f, _i);
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post(&f, 1);
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 1);
     for (int i = 0; i < 5; i++) {
-        struct store_id claim = take(&f, 1);
+        struct store_id claim = take(f, 1);
 
-        expect(&f, 1);
-        ck_assert_status(give_back(&f, claim, true), ST_OK);
+        expect(f, 1);
+        ck_assert_status(give_back(f, claim, true), ST_OK);
     }
-    ck_assert_status(give_back(&f, take(&f, 1), false), ST_OK);
-    take(&f, 1);
-    expect_nothing(&f);
-    use(&f, "graves");
-    take(&f, 1);
-    expect(&f, 1);
-    fixture_close(&f);
+    ck_assert_status(give_back(f, take(f, 1), false), ST_OK);
+    take(f, 1);
+    expect_nothing(f);
+    use(f, "graves");
+    take(f, 1);
+    expect(f, 1);
 }
-END_TEST
 
-START_TEST(giving_back_what_is_over_or_unknown_is_fine)
+STORE_TEST(giving_back_what_is_over_or_unknown_is_fine)
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    ck_assert_status(give_back(&f, text_id("nonsense"), true), ST_OK); /* no queue */
-    post(&f, 1);
-    ck_assert_status(give_back(&f, text_id("nonsense"), true), ST_OK);
-    claim = take(&f, 1);
-    wait_s(&f, 300);
-    ck_assert_status(give_back(&f, claim, true), ST_OK);
-    get(&f, 1);
-    ck_assert_uint_eq(f.seen.messages[0].claim_count, 1); /* it had its time */
-    claim = take(&f, 1);
-    release(&f, claim);
-    ck_assert_status(give_back(&f, claim, true), ST_OK);
-    get(&f, 1);
-    ck_assert_uint_eq(f.seen.messages[0].claim_count, 2);
-    claim = take(&f, 1);
-    delete_queue(&f);
-    ck_assert_status(give_back(&f, claim, true), ST_OK);
-    fixture_close(&f);
+    ck_assert_status(give_back(f, text_id("nonsense"), true), ST_OK); /* no queue */
+    post(f, 1);
+    ck_assert_status(give_back(f, text_id("nonsense"), true), ST_OK);
+    claim = take(f, 1);
+    wait_s(f, 300);
+    ck_assert_status(give_back(f, claim, true), ST_OK);
+    get(f, 1);
+    ck_assert_uint_eq(f->seen.messages[0].claim_count, 1); /* it had its time */
+    claim = take(f, 1);
+    release(f, claim);
+    ck_assert_status(give_back(f, claim, true), ST_OK);
+    get(f, 1);
+    ck_assert_uint_eq(f->seen.messages[0].claim_count, 2);
+    claim = take(f, 1);
+    delete_queue(f);
+    ck_assert_status(give_back(f, claim, true), ST_OK);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- numbers */
 
 STORE_CASE("claim numbers");
 
-START_TEST(the_number_of_a_claim_is_larger_than_all_before_it)
+STORE_TEST(the_number_of_a_claim_is_larger_than_all_before_it)
 {
-    struct fixture f;
     uint64_t last = 0;
 
-    fixture_open(&f, _i);
     for (int i = 0; i < 20; i++) {
-        post(&f, 2);
-        release(&f, take(&f, 1));
-        ck_assert_uint_gt(f.seen.claim_number, last);
-        last = f.seen.claim_number;
+        post(f, 2);
+        release(f, take(f, 1));
+        ck_assert_uint_gt(f->seen.claim_number, last);
+        last = f->seen.claim_number;
         ck_assert_uint_le(last, INT64_MAX);
-        take(&f, 1);
-        ck_assert_uint_gt(f.seen.claim_number, last);
-        last = f.seen.claim_number;
+        take(f, 1);
+        ck_assert_uint_gt(f->seen.claim_number, last);
+        last = f->seen.claim_number;
         if (i % 3 == 1)
-            purge(&f);
+            purge(f);
         if (i % 5 == 1)
-            delete_queue(&f); /* and made again in the same millisecond */
+            delete_queue(f); /* and made again in the same millisecond */
     }
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(numbers_grow_through_deletions_however_many_claims_there_were)
+STORE_TEST(numbers_grow_through_deletions_however_many_claims_there_were)
 {
-    struct fixture f;
     uint64_t last = 0;
 
-    fixture_open(&f, _i);
-    post(&f, 1);
+    post(f, 1);
     for (int i = 0; i < 5000; i++) /* more than a millisecond has numbers for */
-        release(&f, take(&f, 1));
-    last = f.seen.claim_number;
-    delete_queue(&f);
-    post(&f, 1);
-    take(&f, 1);
-    ck_assert_uint_gt(f.seen.claim_number, last);
-    last = f.seen.claim_number;
-    delete_queue(&f);
-    wait_ms(&f, 1);
-    post(&f, 1);
-    take(&f, 1);
-    ck_assert_uint_gt(f.seen.claim_number, last);
-    fixture_close(&f);
+        release(f, take(f, 1));
+    last = f->seen.claim_number;
+    delete_queue(f);
+    post(f, 1);
+    take(f, 1);
+    ck_assert_uint_gt(f->seen.claim_number, last);
+    last = f->seen.claim_number;
+    delete_queue(f);
+    wait_ms(f, 1);
+    post(f, 1);
+    take(f, 1);
+    ck_assert_uint_gt(f->seen.claim_number, last);
 }
-END_TEST
 
-START_TEST(a_number_stays_the_same_when_shown_and_renewed)
+STORE_TEST(a_number_stays_the_same_when_shown_and_renewed)
 {
     struct store_id claim, other;
     uint64_t number, renewed = 0;
-    struct fixture f;
 
-    fixture_open(&f, _i);
-    post(&f, 2);
-    claim = take(&f, 1);
-    number = f.seen.claim_number;
-    other = take(&f, 1);
-    ck_assert_status(query(&f, claim), ST_OK);
-    ck_assert_uint_eq(f.seen.claim_number, number);
-    ck_assert_status(store_claim_renew(f.store, STORE_AT(f.now_ms), &f.queue,
+    post(f, 2);
+    claim = take(f, 1);
+    number = f->seen.claim_number;
+    other = take(f, 1);
+    ck_assert_status(query(f, claim), ST_OK);
+    ck_assert_uint_eq(f->seen.claim_number, number);
+    ck_assert_status(store_claim_renew(f->store, STORE_AT(f->now_ms), &f->queue,
                                        store_id_bytes(&claim),
                                        &(struct store_terms){60, 60}, &renewed),
                      ST_OK);
     ck_assert_uint_eq(renewed, number);
-    purge(&f);
-    ck_assert_status(query(&f, other), ST_NOT_FOUND);
-    fixture_close(&f);
+    purge(f);
+    ck_assert_status(query(f, other), ST_NOT_FOUND);
 }
-END_TEST
 
-START_TEST(a_claim_that_found_nothing_uses_no_number_up_that_others_miss)
+STORE_TEST(a_claim_that_found_nothing_uses_no_number_up_that_others_miss)
 {
-    struct fixture f;
     uint64_t last;
 
-    fixture_open(&f, _i);
-    post(&f, 1);
-    release(&f, take(&f, 1));
-    last = f.seen.claim_number;
-    use(&f, "other");
-    take(&f, 1);
-    ck_assert_uint_eq(f.seen.claim_number, 0);
-    use(&f, "q");
-    take(&f, 1);
-    ck_assert_uint_gt(f.seen.claim_number, last);
-    fixture_close(&f);
+    post(f, 1);
+    release(f, take(f, 1));
+    last = f->seen.claim_number;
+    use(f, "other");
+    take(f, 1);
+    ck_assert_uint_eq(f->seen.claim_number, 0);
+    use(f, "q");
+    take(f, 1);
+    ck_assert_uint_gt(f->seen.claim_number, last);
 }
-END_TEST

@@ -82,6 +82,11 @@ void api_fixture_open_keystone(struct api_fixture *f, const struct role_map *rol
 /* Audits the store and frees everything. */
 void api_fixture_close(struct api_fixture *f);
 
+/* A test with an API over a fresh store, the fixture `f`; `open` makes it. */
+#define API_TEST_WITH(id, open)                                                          \
+    FIXTURE_TEST(id, struct api_fixture, open, api_fixture_close(f))
+#define API_TEST(id) API_TEST_WITH(id, api_fixture_open(f))
+
 /* A request and what must come of it. */
 struct api_row {
     const char *method, *target, *body;

@@ -58,4 +58,19 @@ void test_enter(struct test_entry *entry);
 #undef START_TEST
 #define START_TEST(id) LOOP_TEST(id, 0)
 
+/* A test with a fixture `f`, which `open` makes before the test, and `close` frees after it. The
+ * function behind the macro is the test. Without END_TEST. */
+#define FIXTURE_TEST(id, type, open, close)                                              \
+    static void id##_with(type *f);                                                      \
+    START_TEST(id)                                                                       \
+    {                                                                                    \
+        type fixture, *f = &fixture;                                                     \
+                                                                                         \
+        open;                                                                            \
+        id##_with(f);                                                                    \
+        close;                                                                           \
+    }                                                                                    \
+    END_TEST                                                                             \
+    static void id##_with(type *f)
+
 #endif

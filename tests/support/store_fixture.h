@@ -6,10 +6,12 @@
  * (1, 2, 3 ... in all queues of the fixture together) and their bodies are their numbers,
  * so that a test can say whom it expects to see:
  *
- *     fixture_open(&f, _i);
- *     post(&f, 5);
- *     claim = take(&f, 2);
- *     expect(&f, 1, 2);
+ *     STORE_TEST(a_claim_gets_the_oldest_messages)
+ *     {
+ *         post(f, 5);
+ *         take(f, 2);
+ *         expect(f, 1, 2);
+ *     }
  *
  * Every word audits the store when it is done.
  *
@@ -84,6 +86,10 @@ void fixture_close(struct fixture *f);
 
 /* Begins a case whose tests run over every implementation. */
 #define STORE_CASE(name) TEST_CASE(name, .times = FIXTURE_KINDS)
+
+/* A test of one store, with the fixture `f`. */
+#define STORE_TEST(id)                                                                   \
+    FIXTURE_TEST(id, struct fixture, fixture_open(f, _i), fixture_close(f))
 
 /* Likewise over those that are an engine: FIXTURE_ENGINE + _i. */
 #define ENGINE_CASE(name) TEST_CASE(name, .times = FIXTURE_REDIS - FIXTURE_ENGINE)
