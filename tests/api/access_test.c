@@ -211,16 +211,11 @@ try_routes(struct api_fixture *f, void (*try)(struct api_fixture *, const struct
     ck_assert_uint_gt(routes, 50);
 }
 
-START_TEST(every_route_lets_in_whom_it_should_and_nobody_else)
+API_TEST_WITH(every_route_lets_in_whom_it_should_and_nobody_else, open_doors(f))
 {
-    struct api_fixture f;
-
-    open_doors(&f);
-    try_routes(&f, try_route);
-    try_routes(&f, try_route_with_certificates);
-    api_fixture_close(&f);
+    try_routes(f, try_route);
+    try_routes(f, try_route_with_certificates);
 }
-END_TEST
 
 /* Roles of a Keystone that are called like ours. */
 static void
@@ -236,15 +231,10 @@ open_keystone(struct api_fixture *f)
     api_fixture_open_keystone(f, &roles);
 }
 
-START_TEST(every_route_lets_in_whom_keystone_knows_and_nobody_else)
+API_TEST_WITH(every_route_lets_in_whom_keystone_knows_and_nobody_else, open_keystone(f))
 {
-    struct api_fixture f;
-
-    open_keystone(&f);
-    try_routes(&f, try_route);
-    api_fixture_close(&f);
+    try_routes(f, try_route);
 }
-END_TEST
 
 /* Asks with a token and a project; the status. */
 static enum status
@@ -285,15 +275,10 @@ try_keystone(struct api_fixture *f, const struct route *r)
                       "%s by %s", r->pattern, none[i]);
 }
 
-START_TEST(roles_of_keystone_add_up_and_strange_ones_mean_nothing)
+API_TEST_WITH(roles_of_keystone_add_up_and_strange_ones_mean_nothing, open_keystone(f))
 {
-    struct api_fixture f;
-
-    open_keystone(&f);
-    try_routes(&f, try_keystone);
-    api_fixture_close(&f);
+    try_routes(f, try_keystone);
 }
-END_TEST
 
 static void
 try_unanswered(struct api_fixture *f, const struct route *r)
@@ -308,100 +293,76 @@ try_unanswered(struct api_fixture *f, const struct route *r)
     }
 }
 
-START_TEST(no_route_lets_anybody_in_while_keystone_does_not_answer)
+API_TEST_WITH(no_route_lets_anybody_in_while_keystone_does_not_answer, open_keystone(f))
 {
     static const int codes[] = {200, 204, 302, 400, 401, 403, 429, 500, 503};
-    struct api_fixture f;
 
-    open_keystone(&f);
-    f.fake.status = ST_UNAVAILABLE;
-    try_routes(&f, try_unanswered);
-    f.fake.status = ST_OK;
+    f->fake.status = ST_UNAVAILABLE;
+    try_routes(f, try_unanswered);
+    f->fake.status = ST_OK;
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
-        f.fake.code = codes[i];
-        try_routes(&f, try_unanswered);
+        f->fake.code = codes[i];
+        try_routes(f, try_unanswered);
     }
-    api_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_token_of_keystone_stands_for_its_project_until_it_ends)
+API_TEST_WITH(a_token_of_keystone_stands_for_its_project_until_it_ends, open_keystone(f))
 {
-    struct api_fixture f;
-
-    open_keystone(&f);
-    f.c.headers[TOKEN] = "member@blue";
-    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
-    ck_api(&f, "PUT", "/v1/queues/first", NULL, 201, NULL); /* not of the nameless one */
-    f.c.headers[API_HEADER_PROJECT_ID] = "blue";
-    ck_api(&f, "GET", "/v2/queues/first", NULL, 200, NULL);
-    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
-    ck_api(&f, "GET", "/v2/green/queues/first", NULL, 403, NA);
-    ck_api(&f, "GET", "/v2/blue/queues/first", NULL, 200, NULL);
-    clock_advance(&f.real, FAKE_KEYSTONE_END_MS - API_FIXTURE_START_MS - 1);
-    ck_api(&f, "GET", "/v2/queues/first", NULL, 200, NULL);
-    clock_advance(&f.real, 1);
-    ck_api(&f, "GET", "/v2/queues/first", NULL, 401, "Unauthorized");
-    ck_api_header(&f, "WWW-Authenticate", "Keystone");
-    api_fixture_close(&f);
+    f->c.headers[TOKEN] = "member@blue";
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(f, "PUT", "/v1/queues/first", NULL, 201, NULL); /* not of the nameless one */
+    f->c.headers[API_HEADER_PROJECT_ID] = "blue";
+    ck_api(f, "GET", "/v2/queues/first", NULL, 200, NULL);
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(f, "GET", "/v2/green/queues/first", NULL, 403, NA);
+    ck_api(f, "GET", "/v2/blue/queues/first", NULL, 200, NULL);
+    clock_advance(&f->real, FAKE_KEYSTONE_END_MS - API_FIXTURE_START_MS - 1);
+    ck_api(f, "GET", "/v2/queues/first", NULL, 200, NULL);
+    clock_advance(&f->real, 1);
+    ck_api(f, "GET", "/v2/queues/first", NULL, 401, "Unauthorized");
+    ck_api_header(f, "WWW-Authenticate", "Keystone");
 }
-END_TEST
 
-START_TEST(a_method_that_is_not_there_is_told_to_those_who_are_in)
+API_TEST_WITH(a_method_that_is_not_there_is_told_to_those_who_are_in, open_doors(f))
 {
-    struct api_fixture f;
-
-    open_doors(&f);
-    ck_api(&f, "PUT", "/v2/queues/q/claims", NULL, 401, "Unauthorized");
-    ck_api(&f, "OPTIONS", "/v2/queues/q/claims", NULL, 401, "Unauthorized");
-    f.c.headers[TOKEN] = "reader";
-    ck_api(&f, "PUT", "/v2/queues/q/claims", NULL, 405, NULL);
-    ck_api(&f, "OPTIONS", "/v2/queues/q/claims", NULL, 200, NULL);
-    ck_api(&f, "GET", "/v2/nowhere", NULL, 404, NULL);
-    api_fixture_close(&f);
+    ck_api(f, "PUT", "/v2/queues/q/claims", NULL, 401, "Unauthorized");
+    ck_api(f, "OPTIONS", "/v2/queues/q/claims", NULL, 401, "Unauthorized");
+    f->c.headers[TOKEN] = "reader";
+    ck_api(f, "PUT", "/v2/queues/q/claims", NULL, 405, NULL);
+    ck_api(f, "OPTIONS", "/v2/queues/q/claims", NULL, 200, NULL);
+    ck_api(f, "GET", "/v2/nowhere", NULL, 404, NULL);
 }
-END_TEST
 
-START_TEST(the_list_of_versions_is_for_everybody)
+API_TEST_WITH(the_list_of_versions_is_for_everybody, open_doors(f))
 {
-    struct api_fixture f;
-
-    open_doors(&f);
-    ck_api(&f, "GET", "/", NULL, 300, NULL);
-    ck_api(&f, "GET", "/v2/", NULL, 401, "Unauthorized");
-    ck_api_header(&f, "WWW-Authenticate", "Bearer");
-    api_fixture_close(&f);
+    ck_api(f, "GET", "/", NULL, 300, NULL);
+    ck_api(f, "GET", "/v2/", NULL, 401, "Unauthorized");
+    ck_api_header(f, "WWW-Authenticate", "Bearer");
 }
-END_TEST
 
-START_TEST(both_headers_carry_tokens_but_not_two_of_them)
+API_TEST_WITH(both_headers_carry_tokens_but_not_two_of_them, open_doors(f))
 {
-    struct api_fixture f;
-
-    open_doors(&f);
-    f.c.headers[API_HEADER_AUTHORIZATION] = "Bearer admin";
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    f.c.headers[API_HEADER_AUTHORIZATION] = "bearer   admin ";
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    f.c.headers[TOKEN] = "admin";
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    f.c.headers[TOKEN] = "reader";
-    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
-    f.c.headers[TOKEN] = NULL;
-    f.c.headers[API_HEADER_AUTHORIZATION] = "Basic YWRtaW46YWRtaW4=";
-    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
-    f.c.headers[API_HEADER_AUTHORIZATION] = "Beareradmin";
-    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
-    f.c.headers[API_HEADER_AUTHORIZATION] = "Bearer ";
-    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
-    f.c.headers[API_HEADER_AUTHORIZATION] = NULL;
-    f.c.headers[TOKEN] = "admin,admin"; /* sent twice */
-    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
-    f.c.headers[TOKEN] = " admin ";
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    api_fixture_close(&f);
+    f->c.headers[API_HEADER_AUTHORIZATION] = "Bearer admin";
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
+    f->c.headers[API_HEADER_AUTHORIZATION] = "bearer   admin ";
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
+    f->c.headers[TOKEN] = "admin";
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
+    f->c.headers[TOKEN] = "reader";
+    ck_api(f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f->c.headers[TOKEN] = NULL;
+    f->c.headers[API_HEADER_AUTHORIZATION] = "Basic YWRtaW46YWRtaW4=";
+    ck_api(f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f->c.headers[API_HEADER_AUTHORIZATION] = "Beareradmin";
+    ck_api(f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f->c.headers[API_HEADER_AUTHORIZATION] = "Bearer ";
+    ck_api(f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f->c.headers[API_HEADER_AUTHORIZATION] = NULL;
+    f->c.headers[TOKEN] = "admin,admin"; /* sent twice */
+    ck_api(f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f->c.headers[TOKEN] = " admin ";
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
 }
-END_TEST
 
 static void
 post_one(struct api_fixture *f, const char *target)
@@ -409,80 +370,60 @@ post_one(struct api_fixture *f, const char *target)
     ck_api(f, "POST", target, "{\"messages\":[{\"body\":1}]}", 201, NULL);
 }
 
-START_TEST(a_token_of_one_project_stands_for_it)
+API_TEST_WITH(a_token_of_one_project_stands_for_it, open_doors(f))
 {
-    struct api_fixture f;
-
-    open_doors(&f);
-    f.c.headers[TOKEN] = "elsewhere";
-    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
-    post_one(&f, "/v2/queues/q/messages");
-    ck_api(&f, "PUT", "/v1/queues/first", NULL, 201, NULL); /* not of the nameless one */
-    f.c.headers[API_HEADER_PROJECT_ID] = "";
-    ck_api(&f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
-    f.c.headers[API_HEADER_PROJECT_ID] = "blue";
-    ck_api(&f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
+    f->c.headers[TOKEN] = "elsewhere";
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    post_one(f, "/v2/queues/q/messages");
+    ck_api(f, "PUT", "/v1/queues/first", NULL, 201, NULL); /* not of the nameless one */
+    f->c.headers[API_HEADER_PROJECT_ID] = "";
+    ck_api(f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
+    f->c.headers[API_HEADER_PROJECT_ID] = "blue";
+    ck_api(f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
     ck_api_body(
-        &f, "{'messages':{'free':1,'claimed':0,'total':1,'oldest':'*','newest':'*'}}");
-    ck_api(&f, "GET", "/v2/queues/first", NULL, 200, NULL);
-    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
-    ck_api(&f, "GET", "/v2/blue/queues/q", NULL, 200, NULL);
-    ck_api(&f, "GET", "/v2/green/queues/q", NULL, 403, NA);
-    ck_api(&f, "GET", "/v1/green/queues/q", NULL, 403, NA);
-    api_fixture_close(&f);
+        f, "{'messages':{'free':1,'claimed':0,'total':1,'oldest':'*','newest':'*'}}");
+    ck_api(f, "GET", "/v2/queues/first", NULL, 200, NULL);
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(f, "GET", "/v2/blue/queues/q", NULL, 200, NULL);
+    ck_api(f, "GET", "/v2/green/queues/q", NULL, 403, NA);
+    ck_api(f, "GET", "/v1/green/queues/q", NULL, 403, NA);
 }
-END_TEST
 
-START_TEST(a_token_of_several_projects_has_to_be_told_which)
+API_TEST_WITH(a_token_of_several_projects_has_to_be_told_which, open_doors(f))
 {
-    struct api_fixture f;
-
-    open_doors(&f);
-    f.c.headers[TOKEN] = "several";
-    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
-    ck_api(&f, "GET", "/v2/queues", NULL, 400, "Project-Id Missing");
-    ck_api(&f, "GET", "/v1/queues", NULL, 400, "Project-Id Missing");
-    f.c.headers[API_HEADER_PROJECT_ID] = "green";
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    f.c.headers[API_HEADER_PROJECT_ID] = "red";
-    ck_api(&f, "GET", "/v2/queues", NULL, 403, NA);
-    f.c.headers[TOKEN] = "everywhere";
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
-    ck_api(&f, "GET", "/v2/queues", NULL, 400, "Project-Id Missing");
-    ck_api(&f, "PUT", "/v1/queues/q", NULL, 201, NULL); /* of the nameless project */
-    api_fixture_close(&f);
+    f->c.headers[TOKEN] = "several";
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(f, "GET", "/v2/queues", NULL, 400, "Project-Id Missing");
+    ck_api(f, "GET", "/v1/queues", NULL, 400, "Project-Id Missing");
+    f->c.headers[API_HEADER_PROJECT_ID] = "green";
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
+    f->c.headers[API_HEADER_PROJECT_ID] = "red";
+    ck_api(f, "GET", "/v2/queues", NULL, 403, NA);
+    f->c.headers[TOKEN] = "everywhere";
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(f, "GET", "/v2/queues", NULL, 400, "Project-Id Missing");
+    ck_api(f, "PUT", "/v1/queues/q", NULL, 201, NULL); /* of the nameless project */
 }
-END_TEST
 
-START_TEST(a_token_expires_by_real_time)
+API_TEST_WITH(a_token_expires_by_real_time, open_doors(f))
 {
-    struct api_fixture f;
-
-    open_doors(&f);
-    f.c.headers[TOKEN] = "over";
-    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
-    f.c.headers[TOKEN] = "soon";
-    f.c.now_ms += 3600000; /* the store's clock says nothing about it */
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    clock_advance(&f.real, 59999);
-    ck_api(&f, "GET", "/v2/queues", NULL, 200, NULL);
-    clock_advance(&f.real, 1);
-    ck_api(&f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
-    api_fixture_close(&f);
+    f->c.headers[TOKEN] = "over";
+    ck_api(f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
+    f->c.headers[TOKEN] = "soon";
+    f->c.now_ms += 3600000; /* the store's clock says nothing about it */
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
+    clock_advance(&f->real, 59999);
+    ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
+    clock_advance(&f->real, 1);
+    ck_api(f, "GET", "/v2/queues", NULL, 401, "Unauthorized");
 }
-END_TEST
 
-START_TEST(several_queues_are_claimed_by_workers_only)
+API_TEST_WITH(several_queues_are_claimed_by_workers_only, open_doors(f))
 {
-    struct api_fixture f;
-
-    open_doors(&f);
-    f.c.headers[TOKEN] = "producer";
-    post_one(&f, "/v2/queues/q/messages");
-    ck_api(&f, "POST", "/claimd/claims?queue=q", "{}", 403, NA);
-    f.c.headers[TOKEN] = "worker";
-    ck_api(&f, "POST", "/claimd/claims?queue=q", "{}", 201, NULL);
-    api_fixture_close(&f);
+    f->c.headers[TOKEN] = "producer";
+    post_one(f, "/v2/queues/q/messages");
+    ck_api(f, "POST", "/claimd/claims?queue=q", "{}", 403, NA);
+    f->c.headers[TOKEN] = "worker";
+    ck_api(f, "POST", "/claimd/claims?queue=q", "{}", 201, NULL);
 }
-END_TEST

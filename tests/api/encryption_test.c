@@ -75,71 +75,58 @@ forge(struct api_fixture *f, struct bytes body)
 
 TEST_CASE("encryption");
 
-START_TEST(every_way_of_reading_shows_the_clear_body)
+API_TEST_WITH(every_way_of_reading_shows_the_clear_body, open_encrypting(f))
 {
-    struct api_fixture f;
     const char *claim, *path;
 
-    open_encrypting(&f);
-    ck_api(&f, "POST", "/v2/queues/q/messages", SECRETS, 201, NULL);
-    path = api_pick(&f, "resources.0");
-    ck_sealed(&f, 2);
-    ck_api(&f, "GET", path, NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":\"secret\""));
-    ck_api(&f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":\"secret\""));
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":{\"a\": [1]}"));
-    ck_api(&f, "GET", "/v1.1/queues/q/messages?echo=true", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":\"secret\""));
-    ck_api(&f, "GET", "/v1/queues/q/messages?echo=true", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":\"secret\""));
-    ck_api(&f, "POST", "/v2/queues/q/claims?limit=1", "{}", 201, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":\"secret\""));
-    claim = api_text(&f, "%s", api_answer_header(&f.c, "Location"));
-    ck_api(&f, "GET", claim, NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":\"secret\""));
-    ck_sealed(&f, 2);
-    ck_api(&f, "DELETE", "/v2/queues/q/messages?pop=5", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":{\"a\": [1]}"));
-    ck_sealed(&f, 1);
-    api_fixture_close(&f);
+    ck_api(f, "POST", "/v2/queues/q/messages", SECRETS, 201, NULL);
+    path = api_pick(f, "resources.0");
+    ck_sealed(f, 2);
+    ck_api(f, "GET", path, NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
+    ck_api(f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":{\"a\": [1]}"));
+    ck_api(f, "GET", "/v1.1/queues/q/messages?echo=true", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
+    ck_api(f, "GET", "/v1/queues/q/messages?echo=true", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
+    ck_api(f, "POST", "/v2/queues/q/claims?limit=1", "{}", 201, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
+    claim = api_text(f, "%s", api_answer_header(&f->c, "Location"));
+    ck_api(f, "GET", claim, NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
+    ck_sealed(f, 2);
+    ck_api(f, "DELETE", "/v2/queues/q/messages?pop=5", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":{\"a\": [1]}"));
+    ck_sealed(f, 1);
 }
-END_TEST
 
-START_TEST(a_dump_has_the_sealed_bodies_and_can_be_loaded)
+API_TEST_WITH(a_dump_has_the_sealed_bodies_and_can_be_loaded, open_encrypting(f))
 {
-    struct api_fixture f;
     const char *lines;
 
-    open_encrypting(&f);
-    ck_api(&f, "POST", "/v2/queues/q/messages", SECRETS, 201, NULL);
-    ck_api(&f, "GET", "/claimd/dump", NULL, 200, NULL);
-    lines = api_text(&f, "%s", api_answer(&f.c));
+    ck_api(f, "POST", "/v2/queues/q/messages", SECRETS, 201, NULL);
+    ck_api(f, "GET", "/claimd/dump", NULL, 200, NULL);
+    lines = api_text(f, "%s", api_answer(&f->c));
     ck_assert_ptr_null(strstr(lines, "secret"));
-    ck_api(&f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
-    ck_api(&f, "POST", "/claimd/load", lines, 200, NULL);
-    ck_sealed(&f, 2);
-    ck_api(&f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":\"secret\""));
-    api_fixture_close(&f);
+    ck_api(f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
+    ck_api(f, "POST", "/claimd/load", lines, 200, NULL);
+    ck_sealed(f, 2);
+    ck_api(f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
 }
-END_TEST
 
-START_TEST(old_versions_post_into_it_too)
+API_TEST_WITH(old_versions_post_into_it_too, open_encrypting(f))
 {
-    struct api_fixture f;
-
-    open_encrypting(&f);
-    ck_api(&f, "POST", "/v1.1/queues/q/messages",
+    ck_api(f, "POST", "/v1.1/queues/q/messages",
            "{\"messages\":[{\"body\":\"secret\",\"ttl\":60}]}", 201, NULL);
-    ck_api(&f, "POST", "/v1/queues/q/messages", "[{\"body\":\"secret\",\"ttl\":60}]", 201,
+    ck_api(f, "POST", "/v1/queues/q/messages", "[{\"body\":\"secret\",\"ttl\":60}]", 201,
            NULL);
-    ck_sealed(&f, 2);
-    ck_api(&f, "DELETE", "/v1.1/queues/q/messages?pop=1", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":\"secret\""));
-    api_fixture_close(&f);
+    ck_sealed(f, 2);
+    ck_api(f, "DELETE", "/v1.1/queues/q/messages?pop=1", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
 }
-END_TEST
 
 START_TEST(the_limits_are_those_of_the_clear_body)
 {
@@ -220,40 +207,31 @@ START_TEST(it_is_true_or_false)
 }
 END_TEST
 
-START_TEST(a_client_of_version_1_does_not_end_it)
+API_TEST_WITH(a_client_of_version_1_does_not_end_it, open_encrypting(f))
 {
-    struct api_fixture f;
-
-    open_encrypting(&f);
-    ck_api(&f, "PUT", "/v1/queues/q/metadata", "{\"color\":\"red\"}", 204, NULL);
-    ck_api(&f, "GET", "/v1/queues/q/metadata", NULL, 200, NULL);
-    ck_api_body(&f, "{'color':'red','_enable_encrypt_messages':true}");
-    ck_api(&f, "POST", "/v2/queues/q/messages", SECRETS, 201, NULL);
-    ck_sealed(&f, 2);
-    api_fixture_close(&f);
+    ck_api(f, "PUT", "/v1/queues/q/metadata", "{\"color\":\"red\"}", 204, NULL);
+    ck_api(f, "GET", "/v1/queues/q/metadata", NULL, 200, NULL);
+    ck_api_body(f, "{'color':'red','_enable_encrypt_messages':true}");
+    ck_api(f, "POST", "/v2/queues/q/messages", SECRETS, 201, NULL);
+    ck_sealed(f, 2);
 }
-END_TEST
 
-START_TEST(what_was_encrypted_is_shown_when_its_queue_is_not_any_more)
+API_TEST_WITH(what_was_encrypted_is_shown_when_its_queue_is_not_any_more,
+              open_encrypting(f))
 {
-    struct api_fixture f;
-
-    open_encrypting(&f);
-    ck_api(&f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1}]}", 201,
+    ck_api(f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1}]}", 201,
            NULL);
-    f.c.headers[API_HEADER_CONTENT_TYPE] =
+    f->c.headers[API_HEADER_CONTENT_TYPE] =
         "application/openstack-messaging-v2.0-json-patch";
-    ck_api(&f, "PATCH", "/v2/queues/q",
+    ck_api(f, "PATCH", "/v2/queues/q",
            "[{\"op\":\"remove\",\"path\":\"/metadata/_enable_encrypt_messages\"}]", 200,
            NULL);
-    ck_api(&f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":2}]}", 201,
+    ck_api(f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":2}]}", 201,
            NULL);
-    ck_api(&f, "DELETE", "/v2/queues/q/messages?pop=5", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":1"));
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":2"));
-    api_fixture_close(&f);
+    ck_api(f, "DELETE", "/v2/queues/q/messages?pop=5", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":1"));
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":2"));
 }
-END_TEST
 
 TEST_CASE("keys");
 
@@ -286,104 +264,87 @@ ck_shut(struct api_fixture *f, int code, const char *title, size_t count)
     store_batch_release(&batch);
 }
 
-START_TEST(without_the_key_nothing_is_shown_and_nothing_is_taken)
+API_TEST_WITH(without_the_key_nothing_is_shown_and_nothing_is_taken, open_encrypting(f))
 {
-    struct api_fixture f;
     const char *path;
 
-    open_encrypting(&f);
-    ck_api(&f, "POST", "/v2/queues/q/messages", SECRETS, 201, NULL);
-    path = api_pick(&f, "resources.0");
-    set_keys(&f, OTHER);
-    ck_shut(&f, 503, "Service temporarily unavailable", 2);
-    ck_api(&f, "GET", path, NULL, 503, "Service temporarily unavailable");
-    ck_api_header(&f, "Retry-After", "30");
-    set_keys(&f, OTHER "\n" KEY);
-    ck_api(&f, "DELETE", "/v2/queues/q/messages?pop=5", NULL, 200, NULL);
-    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":\"secret\""));
-    api_fixture_close(&f);
+    ck_api(f, "POST", "/v2/queues/q/messages", SECRETS, 201, NULL);
+    path = api_pick(f, "resources.0");
+    set_keys(f, OTHER);
+    ck_shut(f, 503, "Service temporarily unavailable", 2);
+    ck_api(f, "GET", path, NULL, 503, "Service temporarily unavailable");
+    ck_api_header(f, "Retry-After", "30");
+    set_keys(f, OTHER "\n" KEY);
+    ck_api(f, "DELETE", "/v2/queues/q/messages?pop=5", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"body\":\"secret\""));
 }
-END_TEST
 
-START_TEST(a_claim_cannot_be_shown_without_the_key_and_lives_on)
+API_TEST_WITH(a_claim_cannot_be_shown_without_the_key_and_lives_on, open_encrypting(f))
 {
     const char *claim;
-    struct api_fixture f;
 
-    open_encrypting(&f);
-    ck_api(&f, "POST", "/v2/queues/q/messages", SECRETS, 201, NULL);
-    ck_api(&f, "POST", "/v2/queues/q/claims", "{}", 201, NULL);
-    claim = api_text(&f, "%s", api_answer_header(&f.c, "Location"));
-    set_keys(&f, OTHER);
-    ck_api(&f, "GET", claim, NULL, 503, "Service temporarily unavailable");
-    set_keys(&f, KEY);
-    ck_api(&f, "GET", claim, NULL, 200, NULL);
-    api_fixture_close(&f);
+    ck_api(f, "POST", "/v2/queues/q/messages", SECRETS, 201, NULL);
+    ck_api(f, "POST", "/v2/queues/q/claims", "{}", 201, NULL);
+    claim = api_text(f, "%s", api_answer_header(&f->c, "Location"));
+    set_keys(f, OTHER);
+    ck_api(f, "GET", claim, NULL, 503, "Service temporarily unavailable");
+    set_keys(f, KEY);
+    ck_api(f, "GET", claim, NULL, 200, NULL);
 }
-END_TEST
 
-START_TEST(without_any_key_nothing_is_posted)
+API_TEST_WITH(without_any_key_nothing_is_posted, open_encrypting(f))
 {
-    struct api_fixture f;
     struct store_batch batch;
     struct seal *shut = NULL;
     const struct seal_config none = {.mem = NULL};
     struct seal_config config = none;
 
-    open_encrypting(&f);
-    config.mem = f.mem;
+    config.mem = f->mem;
     ck_assert_int_eq(seal_new(&config, &shut), ST_OK);
-    seal_swap(f.seal, shut);
-    ck_api(&f, "POST", "/v2/queues/q/messages", SECRETS, 503,
+    seal_swap(f->seal, shut);
+    ck_api(f, "POST", "/v2/queues/q/messages", SECRETS, 503,
            "Service temporarily unavailable");
-    batch = look(&f);
+    batch = look(f);
     ck_assert_uint_eq(batch.count, 0);
     store_batch_release(&batch);
     seal_free(shut);
-    api_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(what_was_changed_where_it_is_kept_is_never_shown_nor_taken)
+API_TEST_WITH(what_was_changed_where_it_is_kept_is_never_shown_nor_taken,
+              open_encrypting(f))
 {
-    struct api_fixture f;
     struct store_batch batch;
     char body[256];
     size_t len;
 
-    open_encrypting(&f);
-    ck_api(&f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":\"secret\"}]}",
+    ck_api(f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":\"secret\"}]}",
            201, NULL);
-    batch = look(&f);
+    batch = look(f);
     len = batch.messages[0].body.len;
     ck_assert_uint_lt(len, sizeof(body));
     memcpy(body, batch.messages[0].body.data, len);
     store_batch_release(&batch);
-    forge(&f, bytes_of(body, len));
-    ck_api(&f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
+    forge(f, bytes_of(body, len));
+    ck_api(f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
     body[len - 20] ^= 4;
-    forge(&f, bytes_of(body, len));
-    ck_shut(&f, 500, "Internal server error", 1);
-    forge(&f, bytes_of(body, 7));
-    ck_shut(&f, 500, "Internal server error", 1);
-    api_fixture_close(&f);
+    forge(f, bytes_of(body, len));
+    ck_shut(f, 500, "Internal server error", 1);
+    forge(f, bytes_of(body, 7));
+    ck_shut(f, 500, "Internal server error", 1);
 }
-END_TEST
 
-START_TEST(a_body_of_another_project_does_not_open)
+API_TEST_WITH(a_body_of_another_project_does_not_open, open_encrypting(f))
 {
-    struct api_fixture f;
     struct store_batch batch;
     char body[256];
     size_t len;
 
-    open_encrypting(&f);
-    f.c.headers[API_HEADER_PROJECT_ID] = "other";
-    ck_api(&f, "PUT", "/v2/queues/q", ENCRYPT, 201, NULL);
-    f.c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
-    ck_api(&f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":\"secret\"}]}",
+    f->c.headers[API_HEADER_PROJECT_ID] = "other";
+    ck_api(f, "PUT", "/v2/queues/q", ENCRYPT, 201, NULL);
+    f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
+    ck_api(f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":\"secret\"}]}",
            201, NULL);
-    batch = look(&f);
+    batch = look(f);
     len = batch.messages[0].body.len;
     memcpy(body, batch.messages[0].body.data, len);
     store_batch_release(&batch);
@@ -395,13 +356,11 @@ START_TEST(a_body_of_another_project_does_not_open)
         struct store_id id;
 
         ck_assert_int_eq(
-            store_message_post(f.store, STORE_AT(f.c.now_ms), &q, &post, &id), ST_OK);
+            store_message_post(f->store, STORE_AT(f->c.now_ms), &q, &post, &id), ST_OK);
     }
-    f.c.headers[API_HEADER_PROJECT_ID] = "other";
-    ck_api(&f, "DELETE", "/v2/queues/q/messages?pop=5", NULL, 500,
+    f->c.headers[API_HEADER_PROJECT_ID] = "other";
+    ck_api(f, "DELETE", "/v2/queues/q/messages?pop=5", NULL, 500,
            "Internal server error");
-    f.c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
-    ck_api(&f, "DELETE", "/v2/queues/q/messages?pop=5", NULL, 200, NULL);
-    api_fixture_close(&f);
+    f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
+    ck_api(f, "DELETE", "/v2/queues/q/messages?pop=5", NULL, 200, NULL);
 }
-END_TEST

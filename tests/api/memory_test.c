@@ -250,71 +250,60 @@ API_TEST(metadata_is_whole_or_refused_whatever_jansson_cannot_allocate)
     }
 }
 
-START_TEST(a_login_without_memory_is_refused)
+API_TEST_WITH(a_login_without_memory_is_refused, api_fixture_open_identity(f, NULL))
 {
     const char *token;
-    struct api_fixture f;
 
-    api_fixture_open_identity(&f, NULL);
-    f.c.headers[API_HEADER_HOST] = "queues.test";
-    f.c.headers[API_HEADER_PROJECT_ID] = "p";
+    f->c.headers[API_HEADER_HOST] = "queues.test";
+    f->c.headers[API_HEADER_PROJECT_ID] = "p";
     for (size_t i = 0; i < sizeof(identity_steps) / sizeof(identity_steps[0]); i++) {
-        sweep(&f, &identity_steps[i], false);
-        sweep(&f, &identity_steps[i], true);
-        sweep_library(&f, &identity_steps[i]);
-        token = api_answer_header(&f.c, "X-Subject-Token");
+        sweep(f, &identity_steps[i], false);
+        sweep(f, &identity_steps[i], true);
+        sweep_library(f, &identity_steps[i]);
+        token = api_answer_header(&f->c, "X-Subject-Token");
         if (token != NULL)
-            f.c.headers[API_HEADER_AUTH_TOKEN] = f.c.headers[API_HEADER_SUBJECT_TOKEN] =
-                api_text(&f, "%s", token);
+            f->c.headers[API_HEADER_AUTH_TOKEN] = f->c.headers[API_HEADER_SUBJECT_TOKEN] =
+                api_text(f, "%s", token);
     }
-    ck_assert_ptr_nonnull(f.c.headers[API_HEADER_AUTH_TOKEN]);
-    api_fixture_close(&f);
+    ck_assert_ptr_nonnull(f->c.headers[API_HEADER_AUTH_TOKEN]);
 }
-END_TEST
 
-START_TEST(a_caller_with_a_token_is_refused_without_memory_not_let_in)
+API_TEST_WITH(a_caller_with_a_token_is_refused_without_memory_not_let_in,
+              api_fixture_open_access(f))
 {
     const struct policy policy = policy_default;
     struct token_digest digest;
-    struct api_fixture f;
     struct reason why;
     struct buf list;
     size_t bad_line;
 
-    api_fixture_open_access(&f);
-    buf_init(&list, f.mem);
+    buf_init(&list, f->mem);
     token_digest_of(bytes_str("token"), &digest);
     buf_str(&list, "all admin " API_CALL_PROJECT " never sha256:");
     for (size_t i = 0; i < sizeof(digest.bytes); i++)
         buf_printf(&list, "%02x", digest.bytes[i]);
-    ck_assert_int_eq(access_replace(f.access, buf_view(&list), &policy, &bad_line, &why),
+    ck_assert_int_eq(access_replace(f->access, buf_view(&list), &policy, &bad_line, &why),
                      ST_OK);
     buf_fini(&list);
-    f.c.headers[API_HEADER_AUTH_TOKEN] = "token";
-    f.c.headers[API_HEADER_CONTENT_TYPE] =
+    f->c.headers[API_HEADER_AUTH_TOKEN] = "token";
+    f->c.headers[API_HEADER_CONTENT_TYPE] =
         "application/openstack-messaging-v2.0-json-patch";
-    sweep(&f, &steps[0], false);
-    sweep(&f, &steps[1], false);
-    sweep(&f, &steps[1], true);
-    api_fixture_close(&f);
+    sweep(f, &steps[0], false);
+    sweep(f, &steps[1], false);
+    sweep(f, &steps[1], true);
 }
-END_TEST
 
-START_TEST(a_caller_whom_keystone_knows_is_refused_without_memory_not_let_in)
+API_TEST_WITH(a_caller_whom_keystone_knows_is_refused_without_memory_not_let_in,
+              api_fixture_open_keystone(f, &fake_keystone_roles))
 {
-    struct api_fixture f;
-
-    api_fixture_open_keystone(&f, &fake_keystone_roles);
-    f.c.headers[API_HEADER_AUTH_TOKEN] = "admin,member@" API_CALL_PROJECT;
-    f.c.headers[API_HEADER_CONTENT_TYPE] =
+    f->c.headers[API_HEADER_AUTH_TOKEN] = "admin,member@" API_CALL_PROJECT;
+    f->c.headers[API_HEADER_CONTENT_TYPE] =
         "application/openstack-messaging-v2.0-json-patch";
-    sweep(&f, &steps[0], false);
-    sweep(&f, &steps[1], false);
-    sweep(&f, &steps[1], true);
-    ck_assert_uint_gt(fake_keystone_asked(&f.fake), 20); /* its part has failed, too */
-    api_fixture_close(&f);
+    sweep(f, &steps[0], false);
+    sweep(f, &steps[1], false);
+    sweep(f, &steps[1], true);
+    ck_assert_uint_gt(fake_keystone_asked(&f->fake), 20); /* its part has failed, too */
 }
-END_TEST
 
 /* A certificate for somebody in the project of the fixture. */
 static void
@@ -331,45 +320,40 @@ use_certificate(struct api_fixture *f)
     access_use_certificates(f->access, certificates);
 }
 
-START_TEST(a_caller_with_a_certificate_is_refused_without_memory_not_let_in)
+API_TEST_WITH(a_caller_with_a_certificate_is_refused_without_memory_not_let_in,
+              api_fixture_open_access(f))
 {
     static const struct certificate shown = {true, BYTES_LIT("dns:worker1.example")};
     static const struct certificate strange = {true, BYTES_LIT("dns:worker2.example")};
-    struct api_fixture f;
 
-    api_fixture_open_access(&f);
-    use_certificate(&f);
-    f.c.certificate = &shown;
-    f.c.headers[API_HEADER_CONTENT_TYPE] =
+    use_certificate(f);
+    f->c.certificate = &shown;
+    f->c.headers[API_HEADER_CONTENT_TYPE] =
         "application/openstack-messaging-v2.0-json-patch";
-    sweep(&f, &steps[0], false);
-    sweep(&f, &steps[1], false);
-    sweep(&f, &steps[1], true);
+    sweep(f, &steps[0], false);
+    sweep(f, &steps[1], false);
+    sweep(f, &steps[1], true);
     for (uint64_t nth = 1; nth < 20; nth++) {
-        f.c.certificate = &strange;
-        arena_fini(&f.c.arena);
-        buf_fini(&f.c.res.body);
-        mem_fail_from(f.mem, nth);
-        (void)api_call(&f.c, steps[1].method, steps[1].target, steps[1].body);
-        mem_fail_from(f.mem, 0);
-        ck_assert(f.c.res.code == 401 || f.c.res.code == 503);
-        f.c.certificate = &shown;
-        ck_api(&f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
-        ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"total\":4"));
+        f->c.certificate = &strange;
+        arena_fini(&f->c.arena);
+        buf_fini(&f->c.res.body);
+        mem_fail_from(f->mem, nth);
+        (void)api_call(&f->c, steps[1].method, steps[1].target, steps[1].body);
+        mem_fail_from(f->mem, 0);
+        ck_assert(f->c.res.code == 401 || f->c.res.code == 503);
+        f->c.certificate = &shown;
+        ck_api(f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
+        ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"total\":4"));
     }
-    api_fixture_close(&f);
 }
-END_TEST
 
 /* By a policy that lets it in, and by one that does not: memory decides nothing of that. */
-START_TEST(a_policy_is_kept_without_memory)
+API_TEST_WITH(a_policy_is_kept_without_memory, api_fixture_open_access(f))
 {
     static const char *const tokens[] = {"worker worker " API_CALL_PROJECT " never"};
     struct policy policy = policy_default;
     struct reason why;
-    struct api_fixture f;
 
-    api_fixture_open_access(&f);
     ck_assert_int_eq(
         policy_read(
             &policy,
@@ -377,56 +361,51 @@ START_TEST(a_policy_is_kept_without_memory)
                       "\"role:worker\",\"subscription:progress\":\"@\"}"),
             &why),
         ST_OK);
-    api_let_in_by(&f, tokens, 1, &policy);
-    f.c.headers[API_HEADER_AUTH_TOKEN] = "worker";
-    sweep(&f, &steps[1], false);
-    sweep(&f, &steps[1], true);
-    api_let_in(&f, tokens, 1);
+    api_let_in_by(f, tokens, 1, &policy);
+    f->c.headers[API_HEADER_AUTH_TOKEN] = "worker";
+    sweep(f, &steps[1], false);
+    sweep(f, &steps[1], true);
+    api_let_in(f, tokens, 1);
     for (uint64_t nth = 1; nth < 20; nth++) {
-        arena_fini(&f.c.arena);
-        buf_fini(&f.c.res.body);
-        mem_fail_from(f.mem, nth);
-        (void)api_call(&f.c, steps[1].method, steps[1].target, steps[1].body);
-        mem_fail_from(f.mem, 0);
-        ck_assert(f.c.res.code == 403 || f.c.res.code == 503);
+        arena_fini(&f->c.arena);
+        buf_fini(&f->c.res.body);
+        mem_fail_from(f->mem, nth);
+        (void)api_call(&f->c, steps[1].method, steps[1].target, steps[1].body);
+        mem_fail_from(f->mem, 0);
+        ck_assert(f->c.res.code == 403 || f->c.res.code == 503);
     }
-    ck_assert_int_eq(f.c.res.code, 403);
-    api_fixture_close(&f);
+    ck_assert_int_eq(f->c.res.code, 403);
 }
-END_TEST
 
 /* Shares the queue, and lets the allocations of a request with that grant fail. */
-START_TEST(a_grant_is_signed_and_looked_at_without_memory_or_not_at_all)
+API_TEST_WITH(a_grant_is_signed_and_looked_at_without_memory_or_not_at_all,
+              api_fixture_open_signing(f, "0123456789abcdef0123456789abcdef"))
 {
     static const char *const tokens[] = {"boss admin " API_CALL_PROJECT " never"};
     static const struct step share = {"POST", "/v2/queues/q/share", "{}", 200};
-    struct api_fixture f;
     uint64_t nth = 0;
     int code = 503;
 
-    api_fixture_open_signing(&f, "0123456789abcdef0123456789abcdef");
-    api_let_in(&f, tokens, 1);
-    f.c.headers[API_HEADER_AUTH_TOKEN] = "boss";
-    sweep(&f, &share, false);
-    sweep(&f, &share, true);
-    f.c.headers[API_HEADER_AUTH_TOKEN] = NULL;
-    f.c.headers[API_HEADER_URL_SIGNATURE] = api_pick(&f, "signature");
-    f.c.headers[API_HEADER_URL_EXPIRES] = api_pick(&f, "expires");
-    f.c.headers[API_HEADER_URL_METHODS] = api_pick(&f, "methods.0");
-    f.c.headers[API_HEADER_URL_PATHS] = api_pick(&f, "paths.0");
+    api_let_in(f, tokens, 1);
+    f->c.headers[API_HEADER_AUTH_TOKEN] = "boss";
+    sweep(f, &share, false);
+    sweep(f, &share, true);
+    f->c.headers[API_HEADER_AUTH_TOKEN] = NULL;
+    f->c.headers[API_HEADER_URL_SIGNATURE] = api_pick(f, "signature");
+    f->c.headers[API_HEADER_URL_EXPIRES] = api_pick(f, "expires");
+    f->c.headers[API_HEADER_URL_METHODS] = api_pick(f, "methods.0");
+    f->c.headers[API_HEADER_URL_PATHS] = api_pick(f, "paths.0");
     while (code == 503) {
         ck_assert_uint_lt(nth, 100);
-        arena_fini(&f.c.arena);
-        buf_fini(&f.c.res.body);
-        mem_fail_from(f.mem, ++nth);
-        code = api_call(&f.c, "GET", "/v2/queues/q/messages", NULL);
-        mem_fail_from(f.mem, 0);
+        arena_fini(&f->c.arena);
+        buf_fini(&f->c.res.body);
+        mem_fail_from(f->mem, ++nth);
+        code = api_call(&f->c, "GET", "/v2/queues/q/messages", NULL);
+        mem_fail_from(f->mem, 0);
     }
     ck_assert_int_eq(code, 200);
     ck_assert_uint_gt(nth, 1);
-    api_fixture_close(&f);
 }
-END_TEST
 
 /* What is done to a subscription; id: its. */
 static void

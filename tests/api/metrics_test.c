@@ -217,32 +217,28 @@ API_TEST(openmetrics_is_for_those_who_name_it)
     }
 }
 
-START_TEST(they_are_for_operators_of_all_projects)
+API_TEST_WITH(they_are_for_operators_of_all_projects, api_fixture_open_access(f))
 {
     static const char *const tokens[] = {"watch operator * never",
                                          "local operator " API_CALL_PROJECT " never",
                                          "work worker * never"};
-    struct api_fixture f;
 
-    api_fixture_open_access(&f);
-    api_let_in(&f, tokens, 3);
-    ck_api(&f, "GET", "/metrics", NULL, 401, "Unauthorized");
-    ck_api_header(&f, "WWW-Authenticate", "Bearer");
-    f.c.headers[API_HEADER_AUTH_TOKEN] = "nobody";
-    ck_api(&f, "GET", "/metrics", NULL, 401, "Unauthorized");
-    f.c.headers[API_HEADER_AUTH_TOKEN] = "local";
-    ck_api(&f, "GET", "/metrics", NULL, 403, "Not authorized");
-    f.c.headers[API_HEADER_AUTH_TOKEN] = "work";
-    ck_api(&f, "GET", "/metrics", NULL, 403, "Not authorized");
-    f.c.headers[API_HEADER_AUTH_TOKEN] = "watch";
-    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
-    f.c.headers[API_HEADER_CLIENT_ID] = NULL;
-    ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
-    ck_api(&f, "HEAD", "/metrics", NULL, 200, NULL);
-    ck_api(&f, "POST", "/metrics", NULL, 405, NULL);
-    api_fixture_close(&f);
+    api_let_in(f, tokens, 3);
+    ck_api(f, "GET", "/metrics", NULL, 401, "Unauthorized");
+    ck_api_header(f, "WWW-Authenticate", "Bearer");
+    f->c.headers[API_HEADER_AUTH_TOKEN] = "nobody";
+    ck_api(f, "GET", "/metrics", NULL, 401, "Unauthorized");
+    f->c.headers[API_HEADER_AUTH_TOKEN] = "local";
+    ck_api(f, "GET", "/metrics", NULL, 403, "Not authorized");
+    f->c.headers[API_HEADER_AUTH_TOKEN] = "work";
+    ck_api(f, "GET", "/metrics", NULL, 403, "Not authorized");
+    f->c.headers[API_HEADER_AUTH_TOKEN] = "watch";
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    f->c.headers[API_HEADER_CLIENT_ID] = NULL;
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    ck_api(f, "HEAD", "/metrics", NULL, 200, NULL);
+    ck_api(f, "POST", "/metrics", NULL, 405, NULL);
 }
-END_TEST
 
 API_TEST(running_out_of_memory_is_an_answer)
 {

@@ -73,18 +73,17 @@ is_of_its_own(const struct route *row)
             row->pattern[strlen(row->pattern) - 1] != '/');
 }
 
-START_TEST(every_route_is_described_and_nothing_else)
+API_TEST_WITH(every_route_is_described_and_nothing_else,
+              api_fixture_open_identity(f, NULL))
 {
     size_t described = 0;
-    struct api_fixture f;
     json_t *tree;
 
-    api_fixture_open_identity(&f, NULL);
-    tree = ask(&f);
+    tree = ask(f);
     for (size_t i = 0; i < VERSIONS; i++)
         for (const struct route *r = versions[i]->routes; r->pattern != NULL; r++) {
             const json_t *operation =
-                at(tree, "paths", r->pattern, word_of(&f, r->method));
+                at(tree, "paths", r->pattern, word_of(f, r->method));
 
             if (!is_of_its_own(r) || (r->flags & ROUTE_ADMIN) != 0)
                 continue;
@@ -97,9 +96,7 @@ START_TEST(every_route_is_described_and_nothing_else)
     ck_assert_uint_gt(described, 70);
     ck_assert_uint_eq(count_operations(tree), described);
     json_decref(tree);
-    api_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(what_a_parameter_makes_of_a_route_is_the_same_operation)
 {
@@ -110,14 +107,12 @@ START_TEST(what_a_parameter_makes_of_a_route_is_the_same_operation)
 }
 END_TEST
 
-START_TEST(no_two_operations_have_one_name)
+API_TEST_WITH(no_two_operations_have_one_name, api_fixture_open_identity(f, NULL))
 {
     json_t *seen = json_object(), *tree, *item, *operation;
-    struct api_fixture f;
     const char *path, *method;
 
-    api_fixture_open_identity(&f, NULL);
-    tree = ask(&f);
+    tree = ask(f);
     json_object_foreach(json_object_get(tree, "paths"), path, item)
         json_object_foreach(item, method, operation)
     {
@@ -129,9 +124,7 @@ START_TEST(no_two_operations_have_one_name)
     }
     json_decref(seen);
     json_decref(tree);
-    api_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(what_is_switched_off_is_not_described)
 {
@@ -256,18 +249,16 @@ API_TEST(where_nobody_is_asked_for_a_token_none_is_spoken_of)
     json_decref(tree);
 }
 
-START_TEST(the_roles_are_those_of_the_policy_in_force)
+API_TEST_WITH(the_roles_are_those_of_the_policy_in_force, api_fixture_open_access(f))
 {
     struct policy policy = policy_default;
-    struct api_fixture f;
     struct reason why;
     size_t bad_line;
     json_t *tree;
 
-    api_fixture_open_access(&f);
-    ck_assert_int_eq(access_replace(f.access, bytes_str(""), &policy, &bad_line, &why),
+    ck_assert_int_eq(access_replace(f->access, bytes_str(""), &policy, &bad_line, &why),
                      ST_OK);
-    tree = ask(&f);
+    tree = ask(f);
     ck_assert_uint_eq(json_array_size(json_object_get(tree, "security")), 2);
     ck_assert_ptr_nonnull(
         at(at(tree, "paths", "/v2/queues", "get"), "responses", NULL, "401"));
@@ -284,29 +275,22 @@ START_TEST(the_roles_are_those_of_the_policy_in_force)
 
     ck_assert_int_eq(policy_read(&policy, bytes_str("{\"messages:create\":\"!\"}"), &why),
                      ST_OK);
-    ck_assert_int_eq(access_replace(f.access, bytes_str(""), &policy, &bad_line, &why),
+    ck_assert_int_eq(access_replace(f->access, bytes_str(""), &policy, &bad_line, &why),
                      ST_OK);
-    tree = ask(&f);
+    tree = ask(f);
     ck_assert_uint_eq(
         count_roles(tree, "/v2/queues/{queue}/messages", "post", "messages:create"), 0);
     json_decref(tree);
-    api_fixture_close(&f);
 }
-END_TEST
 
 /* Unlike most handlers it has no need of memory but its answer's. */
-START_TEST(it_needs_neither_a_token_nor_a_client)
+API_TEST_WITH(it_needs_neither_a_token_nor_a_client, api_fixture_open_access(f))
 {
-    struct api_fixture f;
-
-    api_fixture_open_access(&f);
-    f.c.headers[API_HEADER_CLIENT_ID] = f.c.headers[API_HEADER_PROJECT_ID] = NULL;
-    ck_api(&f, "GET", "/openapi.json", NULL, 200, NULL);
-    ck_api(&f, "HEAD", "/openapi.json", NULL, 200, NULL);
-    ck_api(&f, "POST", "/openapi.json", NULL, 405, NULL);
-    api_fixture_close(&f);
+    f->c.headers[API_HEADER_CLIENT_ID] = f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(f, "GET", "/openapi.json", NULL, 200, NULL);
+    ck_api(f, "HEAD", "/openapi.json", NULL, 200, NULL);
+    ck_api(f, "POST", "/openapi.json", NULL, 405, NULL);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ the notation */
 

@@ -477,28 +477,27 @@ START_TEST(without_memory_nobody_waits)
 END_TEST
 
 /* The test API allocates a record for each waiter. */
-START_TEST(without_memory_for_the_test_api_the_project_keeps_its_quota_of_waiters)
+API_TEST_WITH(without_memory_for_the_test_api_the_project_keeps_its_quota_of_waiters,
+              api_fixture_open_testapi(f, &api_limits_default))
 {
     const struct api_project_limits limits = {.waiters = 1};
     static const char target[] = "/claimd/claims?queue=q&queue=r&queue=s";
     unsigned refused = 0;
-    struct api_fixture f;
     struct asking a;
 
-    api_fixture_open_testapi(&f, &api_limits_default);
-    api_limit(f.api, &limits);
-    asking_begin(&a, &f, "POST", target, "wait=20"); /* allocates what the API keeps */
+    api_limit(f->api, &limits);
+    asking_begin(&a, f, "POST", target, "wait=20"); /* allocates what the API keeps */
     asking_forget(&a);
     for (uint64_t nth = 1;; nth++) {
-        uint64_t attempts = mem_attempts(f.mem);
+        uint64_t attempts = mem_attempts(f->mem);
         enum api_next next;
 
         ck_assert_uint_lt(nth, 1000);
-        asking_prepare(&a, &f, "POST", target, "wait=20");
-        mem_fail_nth(f.mem, nth);
+        asking_prepare(&a, f, "POST", target, "wait=20");
+        mem_fail_nth(f->mem, nth);
         next = asking_ask(&a);
-        mem_fail_nth(f.mem, 0);
-        attempts = mem_attempts(f.mem) - attempts;
+        mem_fail_nth(f->mem, 0);
+        attempts = mem_attempts(f->mem) - attempts;
         if (next == API_SEND) {
             ck_assert_int_eq(a.res.code, 503);
             refused++;
@@ -508,9 +507,7 @@ START_TEST(without_memory_for_the_test_api_the_project_keeps_its_quota_of_waiter
             break; /* none of them failed */
     }
     ck_assert_uint_gt(refused, 2);
-    api_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(without_memory_nothing_is_claimed)
 {

@@ -61,38 +61,29 @@ open_used(struct fixture *f)
 
 TEST_CASE("idleness");
 
-START_TEST(a_fresh_store_never_wakes)
+STORE_TEST_WITH(a_fresh_store_never_wakes, fixture_open(f, ENGINE))
 {
-    struct fixture f;
     int64_t next_ms = 0;
 
-    fixture_open(&f, ENGINE);
-    ck_assert_int_eq(store_next_ms(f.store), INT64_MAX);
-    store_housekeep(f.store, f.now_ms, &next_ms);
+    ck_assert_int_eq(store_next_ms(f->store), INT64_MAX);
+    store_housekeep(f->store, f->now_ms, &next_ms);
     ck_assert_int_eq(next_ms, INT64_MAX);
-    make_queue(&f, NULL); /* a queue alone is nothing to wake for */
-    ck_assert_int_eq(store_next_ms(f.store), INT64_MAX);
-    fixture_close(&f);
+    make_queue(f, NULL); /* a queue alone is nothing to wake for */
+    ck_assert_int_eq(store_next_ms(f->store), INT64_MAX);
 }
-END_TEST
 
-START_TEST(a_store_wakes_no_later_than_the_first_deadline)
+STORE_TEST_WITH(a_store_wakes_no_later_than_the_first_deadline, fixture_open(f, ENGINE))
 {
-    struct fixture f;
-
-    fixture_open(&f, ENGINE);
-    post_with(&f, 3600, 0);
-    ck_assert_int_le(store_next_ms(f.store), START_MS + 3600 * 1000);
-    post_with(&f, 3600, 300);
-    ck_assert_int_le(store_next_ms(f.store), START_MS + 300 * 1000);
-    take_for(&f, 1, 60, 60);
-    ck_assert_int_le(store_next_ms(f.store), START_MS + 60 * 1000);
-    housekeep(&f);
-    ck_assert_int_le(store_next_ms(f.store), START_MS + 60 * 1000);
-    ck_assert_int_gt(store_next_ms(f.store), START_MS);
-    fixture_close(&f);
+    post_with(f, 3600, 0);
+    ck_assert_int_le(store_next_ms(f->store), START_MS + 3600 * 1000);
+    post_with(f, 3600, 300);
+    ck_assert_int_le(store_next_ms(f->store), START_MS + 300 * 1000);
+    take_for(f, 1, 60, 60);
+    ck_assert_int_le(store_next_ms(f->store), START_MS + 60 * 1000);
+    housekeep(f);
+    ck_assert_int_le(store_next_ms(f->store), START_MS + 60 * 1000);
+    ck_assert_int_gt(store_next_ms(f->store), START_MS);
 }
-END_TEST
 
 START_TEST(a_store_wakes_for_a_dead_letter_whose_life_has_become_shorter)
 {
@@ -116,76 +107,62 @@ START_TEST(a_store_wakes_for_a_dead_letter_whose_life_has_become_shorter)
 }
 END_TEST
 
-START_TEST(waiting_for_one_deadline_takes_few_wake_ups)
+STORE_TEST_WITH(waiting_for_one_deadline_takes_few_wake_ups, fixture_open(f, ENGINE))
 {
-    struct fixture f;
     int64_t next_ms;
     int wake_ups = 0;
 
-    fixture_open(&f, ENGINE);
-    post_with(&f, 1209600, 0);
-    while ((next_ms = store_next_ms(f.store)) != INT64_MAX) {
-        f.now_ms = next_ms;
-        housekeep(&f);
+    post_with(f, 1209600, 0);
+    while ((next_ms = store_next_ms(f->store)) != INT64_MAX) {
+        f->now_ms = next_ms;
+        housekeep(f);
         wake_ups++;
     }
-    ck_assert_int_ge(f.now_ms, START_MS + 1209600 * INT64_C(1000));
+    ck_assert_int_ge(f->now_ms, START_MS + 1209600 * INT64_C(1000));
     ck_assert_int_le(wake_ups, 7); /* at most one for each level of the wheel */
-    expect_stats(&f, 0, 0);
-    fixture_close(&f);
+    expect_stats(f, 0, 0);
 }
-END_TEST
 
-START_TEST(a_store_sleeps_for_ever_when_everything_was_deleted)
+STORE_TEST_WITH(a_store_sleeps_for_ever_when_everything_was_deleted,
+                fixture_open(f, ENGINE))
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, ENGINE);
-    post(&f, 100);
-    post_with(&f, 3600, 900);
-    claim = take(&f, 50);
+    post(f, 100);
+    post_with(f, 3600, 900);
+    claim = take(f, 50);
     for (int i = 1; i <= 101; i++)
-        ck_assert_status(i <= 50 ? delete_claimed(&f, i, claim) : delete_free(&f, i),
+        ck_assert_status(i <= 50 ? delete_claimed(f, i, claim) : delete_free(f, i),
                          ST_OK);
-    release(&f, claim);
-    housekeep(&f);
-    ck_assert_int_eq(store_next_ms(f.store), INT64_MAX);
-    fixture_close(&f);
+    release(f, claim);
+    housekeep(f);
+    ck_assert_int_eq(store_next_ms(f->store), INT64_MAX);
 }
-END_TEST
 
-START_TEST(a_store_sleeps_for_ever_when_its_queues_were_deleted)
+STORE_TEST_WITH(a_store_sleeps_for_ever_when_its_queues_were_deleted,
+                fixture_open(f, ENGINE))
 {
-    struct fixture f;
-
-    fixture_open(&f, ENGINE);
-    post(&f, 100);
-    post_with(&f, 3600, 900);
-    take(&f, 50);
-    take(&f, 20);
-    delete_queue(&f);
-    ck_assert_int_le(store_next_ms(f.store), f.now_ms); /* there is memory to give back */
-    housekeep(&f);
-    ck_assert_int_eq(store_next_ms(f.store), INT64_MAX);
-    fixture_close(&f);
+    post(f, 100);
+    post_with(f, 3600, 900);
+    take(f, 50);
+    take(f, 20);
+    delete_queue(f);
+    ck_assert_int_le(store_next_ms(f->store),
+                     f->now_ms); /* there is memory to give back */
+    housekeep(f);
+    ck_assert_int_eq(store_next_ms(f->store), INT64_MAX);
 }
-END_TEST
 
-START_TEST(a_store_sleeps_for_ever_when_everything_has_expired)
+STORE_TEST_WITH(a_store_sleeps_for_ever_when_everything_has_expired,
+                fixture_open(f, ENGINE))
 {
-    struct fixture f;
-
-    fixture_open(&f, ENGINE);
-    post(&f, 100);
-    take_for(&f, 50, 43200, 43200);
-    wait_s(&f, 86400);
-    housekeep(&f);
-    ck_assert_int_eq(store_next_ms(f.store), INT64_MAX);
-    expect_stats(&f, 0, 0);
-    fixture_close(&f);
+    post(f, 100);
+    take_for(f, 50, 43200, 43200);
+    wait_s(f, 86400);
+    housekeep(f);
+    ck_assert_int_eq(store_next_ms(f->store), INT64_MAX);
+    expect_stats(f, 0, 0);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- removal */
 
@@ -288,29 +265,26 @@ START_TEST(deleting_one_by_one_gives_memory_back)
 }
 END_TEST
 
-START_TEST(finished_claims_take_no_memory_however_long_their_terms)
+STORE_TEST_WITH(finished_claims_take_no_memory_however_long_their_terms,
+                fixture_open(f, 1))
 {
-    struct fixture f;
     size_t idle;
 
-    fixture_open(&f, 1);
     for (int i = 0; i < 2; i++) { /* whatever is kept for the next round is there now */
-        post(&f, 1);
-        ck_assert_status(delete_claimed(&f, f.posted, take_for(&f, 1, 43200, 43200)),
+        post(f, 1);
+        ck_assert_status(delete_claimed(f, f->posted, take_for(f, 1, 43200, 43200)),
                          ST_OK);
     }
-    idle = mem_used(f.mem);
+    idle = mem_used(f->mem);
     for (int i = 0; i < 500; i++) {
-        post(&f, 1);
-        ck_assert_status(delete_claimed(&f, f.posted, take_for(&f, 1, 43200, 43200)),
+        post(f, 1);
+        ck_assert_status(delete_claimed(f, f->posted, take_for(f, 1, 43200, 43200)),
                          ST_OK);
         /* The fixture still shows the last message, whose body has more digits by now. */
-        ck_assert_uint_le(mem_used(f.mem), idle + 8);
+        ck_assert_uint_le(mem_used(f->mem), idle + 8);
     }
-    ck_assert_int_eq(store_next_ms(f.store) > f.now_ms, true);
-    fixture_close(&f);
+    ck_assert_int_eq(store_next_ms(f->store) > f->now_ms, true);
 }
-END_TEST
 
 START_TEST(a_message_takes_at_most_128_bytes_more_than_its_body)
 {
@@ -515,30 +489,28 @@ START_TEST(a_crowd_is_served_with_one_call_for_each)
 }
 END_TEST
 
-START_TEST(a_line_costs_nothing_when_those_who_waited_have_left)
+STORE_TEST_WITH(a_line_costs_nothing_when_those_who_waited_have_left,
+                fixture_open(f, ENGINE))
 {
     struct person p = {.listener.notify = call};
-    struct fixture f;
 
-    fixture_open(&f, ENGINE);
     p.place.listener = &p.listener;
-    make_queue(&f, NULL);
-    ck_assert(!ask(&f, &p)); /* the table of lines stays */
-    store_waiter_leave(f.store, &p.place);
+    make_queue(f, NULL);
+    ck_assert(!ask(f, &p)); /* the table of lines stays */
+    store_waiter_leave(f->store, &p.place);
     for (int i = 0; i < 100; i++) {
-        size_t before = mem_used(f.mem);
+        size_t before = mem_used(f->mem);
 
-        ck_assert(!ask(&f, &p));
-        ck_assert_uint_gt(mem_used(f.mem), before);
-        store_waiter_leave(f.store, &p.place);
-        ck_assert_uint_eq(mem_used(f.mem), before);
-        post_quietly(&f, 2);
-        release(&f, take(&f, 1));
-        store_batch_release(&f.seen);
+        ck_assert(!ask(f, &p));
+        ck_assert_uint_gt(mem_used(f->mem), before);
+        store_waiter_leave(f->store, &p.place);
+        ck_assert_uint_eq(mem_used(f->mem), before);
+        post_quietly(f, 2);
+        release(f, take(f, 1));
+        store_batch_release(&f->seen);
         ck_assert_status(
-            store_message_pop(f.store, STORE_AT(f.now_ms), &f.queue, 2, &f.seen), ST_OK);
-        store_batch_release(&f.seen);
+            store_message_pop(f->store, STORE_AT(f->now_ms), &f->queue, 2, &f->seen),
+            ST_OK);
+        store_batch_release(&f->seen);
     }
-    fixture_close(&f);
 }
-END_TEST

@@ -103,25 +103,21 @@ fill(struct fixture *f, int count, uint64_t client)
 /* ---------------------------------------------------------------------- clocks */
 
 /* Between reading its clock and taking the lock a thread may be overtaken by others. */
-START_TEST(nothing_comes_back_for_a_caller_whose_clock_is_behind)
+STORE_TEST_WITH(nothing_comes_back_for_a_caller_whose_clock_is_behind,
+                fixture_open(f, ENGINE))
 {
-    struct fixture f;
-
-    fixture_open(&f, ENGINE);
-    post_with(&f, 60, 0);
-    post_with(&f, 3600, 0);
-    wait_s(&f, 60);
-    get(&f, 1, 2);
-    expect(&f, 2); /* somebody has seen the end of the first one */
-    wait_s(&f, -2);
-    get(&f, 1, 2);
-    expect(&f, 2);
-    post_with(&f, 60, 0); /* posted at the time the others have come to */
-    wait_s(&f, 2);
-    expect_times(&f, 3, 60, 0);
-    fixture_close(&f);
+    post_with(f, 60, 0);
+    post_with(f, 3600, 0);
+    wait_s(f, 60);
+    get(f, 1, 2);
+    expect(f, 2); /* somebody has seen the end of the first one */
+    wait_s(f, -2);
+    get(f, 1, 2);
+    expect(f, 2);
+    post_with(f, 60, 0); /* posted at the time the others have come to */
+    wait_s(f, 2);
+    expect_times(f, 3, 60, 0);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- claims */
 
@@ -140,50 +136,44 @@ use_up_stock(struct fixture *f)
     f->queue = own;
 }
 
-START_TEST(a_claim_whose_stock_was_used_up_while_letters_moved_is_made_all_the_same)
+STORE_TEST_WITH(a_claim_whose_stock_was_used_up_while_letters_moved_is_made_all_the_same,
+                fixture_open(f, ENGINE))
 {
     struct store_id first, claim;
-    struct fixture f;
 
-    fixture_open(&f, ENGINE);
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post(&f, 1);
-    first = take(&f, 1); /* keeps the claims of the queue within one node */
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 1);
+    first = take(f, 1); /* keeps the claims of the queue within one node */
     for (int i = 2; i <= 62; i++) {
-        post(&f, 1);
-        claim = take(&f, 1);
-        ck_assert_status(delete_claimed(&f, i, claim), ST_OK);
-        release(&f, claim);
+        post(f, 1);
+        claim = take(f, 1);
+        ck_assert_status(delete_claimed(f, i, claim), ST_OK);
+        release(f, claim);
     }
-    post(&f, 1);
-    wear_out(&f, 1, 1); /* the 63rd claim; what comes now takes two nodes */
-    post(&f, 1);
-    in_gap(&f, 0, use_up_stock);
-    claim = take(&f, 1);
+    post(f, 1);
+    wear_out(f, 1, 1); /* the 63rd claim; what comes now takes two nodes */
+    post(f, 1);
+    in_gap(f, 0, use_up_stock);
+    claim = take(f, 1);
     ck_assert(gap.then == NULL);
-    expect(&f, 64);
-    expect_only_in(&f, 63, "graves");
-    release(&f, claim);
-    release(&f, first);
-    fixture_close(&f);
+    expect(f, 64);
+    expect_only_in(f, 63, "graves");
+    release(f, claim);
+    release(f, first);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- subscriptions */
 
-START_TEST(a_subscription_whose_queue_goes_while_it_is_changed_is_not_found)
+STORE_TEST_WITH(a_subscription_whose_queue_goes_while_it_is_changed_is_not_found,
+                fixture_open(f, ENGINE))
 {
     struct store_id id;
-    struct fixture f;
 
-    fixture_open(&f, ENGINE);
-    id = subscribe(&f, "http://a", 600);
-    in_gap(&f, 0, delete_queue);
-    ck_assert_status(change(&f, id, "http://b", NULL, STORE_UNSET), ST_NOT_FOUND);
+    id = subscribe(f, "http://a", 600);
+    in_gap(f, 0, delete_queue);
+    ck_assert_status(change(f, id, "http://b", NULL, STORE_UNSET), ST_NOT_FOUND);
     ck_assert(gap.then == NULL);
-    fixture_close(&f);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- housekeeping */
 
@@ -219,20 +209,16 @@ make_anew(struct fixture *f)
     fill(f, 3 * SLICE, 2);
 }
 
-START_TEST(a_listing_does_not_go_on_in_a_queue_made_anew)
+STORE_TEST_WITH(a_listing_does_not_go_on_in_a_queue_made_anew, fixture_open(f, ENGINE))
 {
     const struct store_filter filter = {.limit = 10, .hide_client = true, .client = 1};
-    struct fixture f;
 
-    fixture_open(&f, ENGINE);
-    fill(&f, 3 * SLICE, 1);
-    in_gap(&f, 0, make_anew);
-    list(&f, &filter);
+    fill(f, 3 * SLICE, 1);
+    in_gap(f, 0, make_anew);
+    list(f, &filter);
     ck_assert(gap.then == NULL);
-    expect_nothing(&f);
-    fixture_close(&f);
+    expect_nothing(f);
 }
-END_TEST
 
 static void
 delete_b(struct fixture *f)
@@ -241,20 +227,19 @@ delete_b(struct fixture *f)
     delete_queue(f);
 }
 
-START_TEST(a_queue_that_goes_while_queues_are_listed_is_not_named)
+STORE_TEST_WITH(a_queue_that_goes_while_queues_are_listed_is_not_named,
+                fixture_open(f, ENGINE))
 {
     static const char *const names[] = {"a", "b", "c"};
     struct store_queues queues = STORE_QUEUES_INIT;
-    struct fixture f;
 
-    fixture_open(&f, ENGINE);
     for (size_t i = 0; i < 3; i++) {
-        use(&f, names[i]);
-        make_queue(&f, NULL);
+        use(f, names[i]);
+        make_queue(f, NULL);
     }
-    in_gap(&f, 0, delete_b);
-    ck_assert_status(store_queue_list(f.store, STORE_AT(f.now_ms),
-                                      &(struct store_page){.project = f.queue.project,
+    in_gap(f, 0, delete_b);
+    ck_assert_status(store_queue_list(f->store, STORE_AT(f->now_ms),
+                                      &(struct store_page){.project = f->queue.project,
                                                            .marker = BYTES_NONE,
                                                            .limit = 10,
                                                            .with_metadata = true},
@@ -265,29 +250,24 @@ START_TEST(a_queue_that_goes_while_queues_are_listed_is_not_named)
     ck_assert(bytes_equal_str(queues.queues[0].name, "a"));
     ck_assert(bytes_equal_str(queues.queues[1].name, "c"));
     store_queues_release(&queues);
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_listing_looks_at_a_slice_of_the_messages_under_the_lock)
+STORE_TEST_WITH(a_listing_looks_at_a_slice_of_the_messages_under_the_lock,
+                fixture_open(f, ENGINE))
 {
     struct store_filter filter = {.limit = 10, .hide_client = true, .client = 1};
-    struct fixture f;
 
-    fixture_open(&f, ENGINE);
-    fill(&f, 10 * SLICE, 1);
-    fill(&f, 1, 2);
+    fill(f, 10 * SLICE, 1);
+    fill(f, 1, 2);
     for (int i = 0; i < 2; i++) { /* free messages only, and all of them */
         struct store_batch page = STORE_BATCH_INIT;
 
         gap.most_looked = 0;
         filter.include_claimed = i == 1;
         ck_assert_status(
-            store_message_list(f.store, STORE_AT(f.now_ms), &f.queue, &filter, &page),
+            store_message_list(f->store, STORE_AT(f->now_ms), &f->queue, &filter, &page),
             ST_OK);
         ck_assert_uint_le(gap.most_looked, SLICE);
         store_batch_release(&page);
     }
-    fixture_close(&f);
 }
-END_TEST

@@ -38,21 +38,19 @@ engine(const struct fixture *f)
 
 TEST_CASE("slices");
 
-START_TEST(a_claim_settles_a_slice_at_a_time)
+STORE_TEST_WITH(a_claim_settles_a_slice_at_a_time, fixture_open(f, 1))
 {
     const struct store_terms terms = {300, 60};
     struct store_batch batch = STORE_BATCH_INIT;
-    struct fixture f;
     enum status st;
     int calls = 0;
 
-    fixture_open(&f, 1);
-    fill(&f, MANY, 60);
-    fill(&f, BATCH, 300);
-    wait_s(&f, 60); /* all at once */
+    fill(f, MANY, 60);
+    fill(f, BATCH, 300);
+    wait_s(f, 60); /* all at once */
     do {
         calls++;
-        st = store_claim_create(engine(&f), STORE_AT(f.now_ms), &f.queue, &terms, 3,
+        st = store_claim_create(engine(f), STORE_AT(f->now_ms), &f->queue, &terms, 3,
                                 &batch);
     } while (st == ST_AGAIN);
     ck_assert_status(st, ST_OK);
@@ -61,10 +59,8 @@ START_TEST(a_claim_settles_a_slice_at_a_time)
     ck_assert_int_le(calls,
                      4 * MANY / 1024 + 2); /* a deadline moves down the wheel, too */
     store_batch_release(&batch);
-    expect_stats(&f, 3, BATCH - 3);
-    fixture_close(&f);
+    expect_stats(f, 3, BATCH - 3);
 }
-END_TEST
 
 /* One call of each operation that depends on what is due. */
 static enum status
@@ -151,109 +147,94 @@ LOOP_TEST(every_operation_that_settles_does_so_in_slices, 10)
 }
 END_TEST
 
-START_TEST(dead_letters_leave_in_slices)
+STORE_TEST_WITH(dead_letters_leave_in_slices, fixture_open(f, 1))
 {
     struct store_settings set = STORE_SETTINGS_INIT;
     const struct store_terms terms = {300, 60};
     struct store_batch batch = STORE_BATCH_INIT;
-    struct fixture f;
     enum status st;
     int calls = 0;
 
-    fixture_open(&f, 1);
     set.max_claim_count = 1;
     set.dead_letter = bytes_str("dead");
-    make_queue(&f, &set);
-    fill(&f, MANY, 3600);
+    make_queue(f, &set);
+    fill(f, MANY, 3600);
     for (int i = 0; i < MANY / BATCH; i++)
-        take_for(&f, BATCH, 60, 60);
-    wait_s(&f, 60);
-    expect_stats(&f, 0, MANY);
+        take_for(f, BATCH, 60, 60);
+    wait_s(f, 60);
+    expect_stats(f, 0, MANY);
     do {
         calls++;
-        st = store_claim_create(engine(&f), STORE_AT(f.now_ms), &f.queue, &terms, MANY,
+        st = store_claim_create(engine(f), STORE_AT(f->now_ms), &f->queue, &terms, MANY,
                                 &batch);
     } while (st == ST_AGAIN);
     ck_assert_status(st, ST_OK);
     ck_assert_uint_eq(batch.count, 0);
     store_batch_release(&batch);
     ck_assert_int_ge(calls, MANY / 1024);
-    expect_stats(&f, 0, 0);
-    use(&f, "dead");
-    expect_stats(&f, 0, MANY);
-    fixture_close(&f);
+    expect_stats(f, 0, 0);
+    use(f, "dead");
+    expect_stats(f, 0, MANY);
 }
-END_TEST
 
-START_TEST(a_listing_looks_at_a_slice_and_goes_on_where_it_stood)
+STORE_TEST_WITH(a_listing_looks_at_a_slice_and_goes_on_where_it_stood, fixture_open(f, 1))
 {
     struct store_filter filter = {.limit = 5, .hide_client = true, .client = 7};
     struct store_batch batch = STORE_BATCH_INIT;
-    struct fixture f;
     enum status st;
     int calls = 0;
 
-    fixture_open(&f, 1);
-    fill(&f, MANY, 3600); /* client 7 posts these */
-    post(&f, 2);
+    fill(f, MANY, 3600); /* client 7 posts these */
+    post(f, 2);
     do {
         calls++;
-        st =
-            store_message_list(engine(&f), STORE_AT(f.now_ms), &f.queue, &filter, &batch);
+        st = store_message_list(engine(f), STORE_AT(f->now_ms), &f->queue, &filter,
+                                &batch);
     } while (st == ST_AGAIN);
     ck_assert_status(st, ST_OK);
     ck_assert_uint_eq(batch.count, 2);
     ck_assert_int_eq(calls, MANY / 1024 + 1);
     store_batch_release(&batch);
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_page_that_shows_something_ends_early_and_leads_on)
+STORE_TEST_WITH(a_page_that_shows_something_ends_early_and_leads_on, fixture_open(f, 1))
 {
     struct store_filter filter = {.limit = 20, .hide_client = true, .client = 7};
     struct store_batch batch = STORE_BATCH_INIT;
     struct store_id marker;
-    struct fixture f;
 
-    fixture_open(&f, 1);
-    post(&f, 1);
-    fill(&f, MANY, 3600);
-    post(&f, 1);
+    post(f, 1);
+    fill(f, MANY, 3600);
+    post(f, 1);
     ck_assert_status(
-        store_message_list(engine(&f), STORE_AT(f.now_ms), &f.queue, &filter, &batch),
+        store_message_list(engine(f), STORE_AT(f->now_ms), &f->queue, &filter, &batch),
         ST_OK);
     ck_assert_uint_eq(batch.count, 1);
     marker = batch.next;
     store_batch_release(&batch);
     filter.marker = store_id_bytes(&marker);
-    list(&f, &filter);
-    expect(&f, 2);
-    fixture_close(&f);
+    list(f, &filter);
+    expect(f, 2);
 }
-END_TEST
 
-START_TEST(a_listing_ends_with_its_queue_even_if_there_is_a_new_one)
+STORE_TEST_WITH(a_listing_ends_with_its_queue_even_if_there_is_a_new_one,
+                fixture_open(f, 1))
 {
     struct store_filter filter = {.limit = 5, .hide_client = true, .client = 7};
     struct store_batch batch = STORE_BATCH_INIT;
-    struct fixture f;
 
-    fixture_open(&f, 1);
-    fill(&f, MANY, 3600);
+    fill(f, MANY, 3600);
     ck_assert_status(
-        store_message_list(engine(&f), STORE_AT(f.now_ms), &f.queue, &filter, &batch),
+        store_message_list(engine(f), STORE_AT(f->now_ms), &f->queue, &filter, &batch),
         ST_AGAIN);
-    delete_queue(&f);
-    post(&f, 3);
+    delete_queue(f);
+    post(f, 3);
     ck_assert_status(
-        store_message_list(engine(&f), STORE_AT(f.now_ms), &f.queue, &filter, &batch),
+        store_message_list(engine(f), STORE_AT(f->now_ms), &f->queue, &filter, &batch),
         ST_OK);
     ck_assert_uint_eq(batch.count, 0);
     store_batch_release(&batch);
-    fixture_close(&f);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- garbage */
 
@@ -311,38 +292,29 @@ START_TEST(who_posts_frees_what_has_expired_unread)
 }
 END_TEST
 
-START_TEST(garbage_is_no_reason_to_refuse_a_post)
+STORE_TEST_WITH(garbage_is_no_reason_to_refuse_a_post, fixture_open(f, 1))
 {
-    struct fixture f;
-
-    fixture_open(&f, 1);
-    fill(&f, MANY, 3600);
+    fill(f, MANY, 3600);
     /* Spare nodes and the like; a quarter of it is not for messages. */
-    mem_set_budget(f.mem, (mem_used(f.mem) + (128 << 10)) / 3 * 4);
+    mem_set_budget(f->mem, (mem_used(f->mem) + (128 << 10)) / 3 * 4);
     for (int i = 0; i < 20; i++) {
-        purge(&f);
-        fill(&f, MANY, 3600); /* asserts that each is taken */
+        purge(f);
+        fill(f, MANY, 3600); /* asserts that each is taken */
     }
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_small_post_pays_little)
+STORE_TEST_WITH(a_small_post_pays_little, fixture_open(f, 1))
 {
-    struct fixture f;
     size_t before;
 
-    fixture_open(&f, 1);
-    fill(&f, MANY, 3600);
-    purge(&f);
-    before = mem_used(f.mem);
-    post(&f, 1);
+    fill(f, MANY, 3600);
+    purge(f);
+    before = mem_used(f->mem);
+    post(f, 1);
     /* It has freed some messages, but by far not all. */
-    ck_assert_uint_lt(mem_used(f.mem), before);
-    ck_assert_uint_gt(mem_used(f.mem), before - 100 * 300);
-    fixture_close(&f);
+    ck_assert_uint_lt(mem_used(f->mem), before);
+    ck_assert_uint_gt(mem_used(f->mem), before - 100 * 300);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- subscribers */
 
@@ -428,52 +400,44 @@ housekeep_to_the_end(struct fixture *f)
     while (next_ms <= f->now_ms);
 }
 
-START_TEST(posts_for_a_subscriber_that_is_gone_are_freed)
+STORE_TEST_WITH(posts_for_a_subscriber_that_is_gone_are_freed, fixture_open(f, 1))
 {
     struct store_id slow;
-    struct fixture f;
     size_t empty, full;
 
-    fixture_open(&f, 1);
-    slow = subscribe(&f, "http://slow", 600);
-    empty = mem_used(f.mem);
-    fill(&f, MANY, 3600);
-    purge(&f);
-    housekeep_to_the_end(&f);
-    (void)subscribe(&f, "http://new", 600);
-    full = mem_used(f.mem) - empty;
-    unsubscribe(&f, slow);
-    housekeep_to_the_end(&f);
-    ck_assert_uint_lt(mem_used(f.mem) - empty, full / 10);
-    fixture_close(&f);
+    slow = subscribe(f, "http://slow", 600);
+    empty = mem_used(f->mem);
+    fill(f, MANY, 3600);
+    purge(f);
+    housekeep_to_the_end(f);
+    (void)subscribe(f, "http://new", 600);
+    full = mem_used(f->mem) - empty;
+    unsubscribe(f, slow);
+    housekeep_to_the_end(f);
+    ck_assert_uint_lt(mem_used(f->mem) - empty, full / 10);
 }
-END_TEST
 
-START_TEST(a_post_to_a_crowd_costs_what_one_to_nobody_costs)
+STORE_TEST_WITH(a_post_to_a_crowd_costs_what_one_to_nobody_costs, fixture_open(f, 1))
 {
     struct store_delivery d;
-    struct fixture f;
     uint64_t attempts, alone;
 
-    fixture_open(&f, 1);
-    (void)subscribe(&f, "http://alone", 600);
-    post(&f, 1);
-    attempts = mem_attempts(f.mem);
-    fill(&f, BATCH, 60);
-    alone = mem_attempts(f.mem) - attempts;
-    use(&f, "crowded");
-    crowd(&f);
-    fill(&f, BATCH, 60);
-    attempts = mem_attempts(f.mem);
-    fill(&f, BATCH, 60);
-    ck_assert_uint_le(mem_attempts(f.mem) - attempts, alone + BATCH / 10);
+    (void)subscribe(f, "http://alone", 600);
+    post(f, 1);
+    attempts = mem_attempts(f->mem);
+    fill(f, BATCH, 60);
+    alone = mem_attempts(f->mem) - attempts;
+    use(f, "crowded");
+    crowd(f);
+    fill(f, BATCH, 60);
+    attempts = mem_attempts(f->mem);
+    fill(f, BATCH, 60);
+    ck_assert_uint_le(mem_attempts(f->mem) - attempts, alone + BATCH / 10);
     for (int i = 0; i < 1000;
          i++) { /* nobody is behind for long, and nobody waits for others */
-        ck_assert_status(store_delivery_next(engine(&f), STORE_AT(f.now_ms), &d), ST_OK);
-        store_delivery_done(engine(&f), STORE_AT(f.now_ms), &d, STORE_OUTCOME_DELIVERED,
+        ck_assert_status(store_delivery_next(engine(f), STORE_AT(f->now_ms), &d), ST_OK);
+        store_delivery_done(engine(f), STORE_AT(f->now_ms), &d, STORE_OUTCOME_DELIVERED,
                             0);
     }
-    f.now_ms += 60000;
-    fixture_close(&f);
+    f->now_ms += 60000;
 }
-END_TEST

@@ -218,142 +218,121 @@ STORE_TEST(where_it_need_not_be_confirmed_nobody_is_asked)
 
 STORE_CASE("confirmed deliveries");
 
-START_TEST(nothing_is_delivered_before_it_is_confirmed)
+STORE_TEST_WITH(nothing_is_delivered_before_it_is_confirmed,
+                fixture_open_confirming(f, _i))
 {
     struct store_delivery d;
     struct store_id id;
-    struct fixture f;
 
-    fixture_open_confirming(&f, _i);
-    id = subscribe(&f, "http://a", 600);
-    post(&f, 1);
-    expect_notice(&f, &d, id, STORE_NOTICE_CONFIRM);
-    delivered(&f, &d);
-    expect_nothing_due(&f);
-    resubscribe(&f, "http://a", false); /* asked again */
-    expect_notice(&f, &d, id, STORE_NOTICE_CONFIRM);
-    post(&f, 1);
-    confirm(&f, id, true);
-    delivered(&f, &d);
-    expect_nothing_due(&f); /* what came before is not for it */
-    post(&f, 1);
-    expect_next(&f, &d, id, 3);
-    delivered(&f, &d);
-    fixture_close(&f);
+    id = subscribe(f, "http://a", 600);
+    post(f, 1);
+    expect_notice(f, &d, id, STORE_NOTICE_CONFIRM);
+    delivered(f, &d);
+    expect_nothing_due(f);
+    resubscribe(f, "http://a", false); /* asked again */
+    expect_notice(f, &d, id, STORE_NOTICE_CONFIRM);
+    post(f, 1);
+    confirm(f, id, true);
+    delivered(f, &d);
+    expect_nothing_due(f); /* what came before is not for it */
+    post(f, 1);
+    expect_next(f, &d, id, 3);
+    delivered(f, &d);
 }
-END_TEST
 
-START_TEST(who_is_confirmed_is_not_asked_any_more)
+STORE_TEST_WITH(who_is_confirmed_is_not_asked_any_more, fixture_open_confirming(f, _i))
 {
     struct store_delivery d;
     struct store_id id;
-    struct fixture f;
 
-    fixture_open_confirming(&f, _i);
-    id = subscribe(&f, "http://a", 600);
-    confirm(&f, id, true);
-    expect_nothing_due(&f);
-    id = subscribe(&f, "http://b", 600);
-    expect_notice(&f, &d, id, STORE_NOTICE_CONFIRM);
-    confirm(&f, id, true);
-    failed(&f, &d, 0);
-    expect_nothing_due(&f);
-    fixture_close(&f);
+    id = subscribe(f, "http://a", 600);
+    confirm(f, id, true);
+    expect_nothing_due(f);
+    id = subscribe(f, "http://b", 600);
+    expect_notice(f, &d, id, STORE_NOTICE_CONFIRM);
+    confirm(f, id, true);
+    failed(f, &d, 0);
+    expect_nothing_due(f);
 }
-END_TEST
 
-START_TEST(who_is_unsubscribed_hears_of_it_and_gets_nothing_more)
+STORE_TEST_WITH(who_is_unsubscribed_hears_of_it_and_gets_nothing_more,
+                fixture_open_confirming(f, _i))
 {
     struct store_delivery d;
     struct store_id id;
-    struct fixture f;
 
-    fixture_open_confirming(&f, _i);
-    id = subscribe(&f, "http://a", 600);
-    confirm(&f, id, true);
-    post(&f, 2);
-    expect_next(&f, &d, id, 1);
-    confirm(&f, id, false);
-    delivered(&f, &d);
-    expect_notice(&f, &d, id, STORE_NOTICE_UNSUBSCRIBED);
-    delivered(&f, &d);
-    expect_nothing_due(&f);
-    post(&f, 1);
-    expect_nothing_due(&f);
-    confirm(&f, id, true);
-    post(&f, 1);
-    expect_next(&f, &d, id, 4);
-    delivered(&f, &d);
-    fixture_close(&f);
+    id = subscribe(f, "http://a", 600);
+    confirm(f, id, true);
+    post(f, 2);
+    expect_next(f, &d, id, 1);
+    confirm(f, id, false);
+    delivered(f, &d);
+    expect_notice(f, &d, id, STORE_NOTICE_UNSUBSCRIBED);
+    delivered(f, &d);
+    expect_nothing_due(f);
+    post(f, 1);
+    expect_nothing_due(f);
+    confirm(f, id, true);
+    post(f, 1);
+    expect_next(f, &d, id, 4);
+    delivered(f, &d);
 }
-END_TEST
 
-START_TEST(another_address_has_to_confirm_anew)
+STORE_TEST_WITH(another_address_has_to_confirm_anew, fixture_open_confirming(f, _i))
 {
     struct store_delivery d;
     struct store_id id;
-    struct fixture f;
 
-    fixture_open_confirming(&f, _i);
-    id = subscribe(&f, "http://a", 600);
-    confirm(&f, id, true);
-    post(&f, 1);
-    ck_assert_status(change(&f, id, "http://b", NULL, STORE_UNSET), ST_OK);
-    ck_assert(!see_subscription(&f, id)->confirmed);
-    expect_notice(&f, &d, id, STORE_NOTICE_CONFIRM);
+    id = subscribe(f, "http://a", 600);
+    confirm(f, id, true);
+    post(f, 1);
+    ck_assert_status(change(f, id, "http://b", NULL, STORE_UNSET), ST_OK);
+    ck_assert(!see_subscription(f, id)->confirmed);
+    expect_notice(f, &d, id, STORE_NOTICE_CONFIRM);
     ck_assert(bytes_equal(d.subscriber, bytes_str("http://b")));
-    delivered(&f, &d);
-    expect_nothing_due(&f);
-    fixture_close(&f);
+    delivered(f, &d);
+    expect_nothing_due(f);
 }
-END_TEST
 
-START_TEST(failures_are_those_of_what_is_tried)
+STORE_TEST_WITH(failures_are_those_of_what_is_tried, fixture_open_confirming(f, _i))
 {
     struct store_delivery d;
     struct store_id id;
-    struct fixture f;
 
-    fixture_open_confirming(&f, _i);
-    id = subscribe(&f, "http://a", 600);
-    expect_notice(&f, &d, id, STORE_NOTICE_CONFIRM);
-    confirm(&f, id, true);
-    post(&f, 1);
-    failed(&f, &d, 0); /* to ask, which is not needed any more */
-    expect_next(&f, &d, id, 1);
+    id = subscribe(f, "http://a", 600);
+    expect_notice(f, &d, id, STORE_NOTICE_CONFIRM);
+    confirm(f, id, true);
+    post(f, 1);
+    failed(f, &d, 0); /* to ask, which is not needed any more */
+    expect_next(f, &d, id, 1);
     ck_assert_uint_eq(d.failed, 0);
-    confirm(&f, id, false);
-    failed(&f, &d, 0);
-    expect_notice(&f, &d, id, STORE_NOTICE_UNSUBSCRIBED);
+    confirm(f, id, false);
+    failed(f, &d, 0);
+    expect_notice(f, &d, id, STORE_NOTICE_UNSUBSCRIBED);
     ck_assert_uint_eq(d.failed, 0);
-    failed(&f, &d, 0);
-    expect_notice(&f, &d, id, STORE_NOTICE_UNSUBSCRIBED);
+    failed(f, &d, 0);
+    expect_notice(f, &d, id, STORE_NOTICE_UNSUBSCRIBED);
     ck_assert_uint_eq(d.failed, 1);
-    delivered(&f, &d);
-    fixture_close(&f);
+    delivered(f, &d);
 }
-END_TEST
 
-START_TEST(a_message_of_before_has_not_failed_for_those_of_after)
+STORE_TEST_WITH(a_message_of_before_has_not_failed_for_those_of_after,
+                fixture_open_confirming(f, _i))
 {
     struct store_delivery d;
     struct store_id id;
-    struct fixture f;
 
-    fixture_open_confirming(&f, _i);
-    id = subscribe(&f, "http://a", 600);
-    confirm(&f, id, true);
-    post(&f, 1);
-    expect_next(&f, &d, id, 1);
-    confirm(&f, id, false);
-    confirm(&f, id, true); /* begins anew */
-    post(&f, 1);
-    failed(&f, &d, 0);
-    expect_notice(&f, &d, id, STORE_NOTICE_UNSUBSCRIBED);
-    delivered(&f, &d);
-    expect_next(&f, &d, id, 2);
+    id = subscribe(f, "http://a", 600);
+    confirm(f, id, true);
+    post(f, 1);
+    expect_next(f, &d, id, 1);
+    confirm(f, id, false);
+    confirm(f, id, true); /* begins anew */
+    post(f, 1);
+    failed(f, &d, 0);
+    expect_notice(f, &d, id, STORE_NOTICE_UNSUBSCRIBED);
+    delivered(f, &d);
+    expect_next(f, &d, id, 2);
     ck_assert_uint_eq(d.failed, 0);
-    delivered(&f, &d);
-    fixture_close(&f);
+    delivered(f, &d);
 }
-END_TEST

@@ -251,131 +251,109 @@ ck_count(struct fixture *f, enum store_counter which, uint64_t expected)
     ck_assert_uint_eq(metrics(f).counts[which], expected);
 }
 
-START_TEST(what_clients_do_is_counted)
+STORE_TEST_WITH(what_clients_do_is_counted, fixture_open(f, FIXTURE_ENGINE + _i))
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, FIXTURE_ENGINE + _i);
-    post(&f, 6);
-    ck_count(&f, STORE_COUNT_POSTED, 6);
-    claim = take(&f, 3);
-    ck_assert_status(renew(&f, claim, 300, 60), ST_OK);
-    ck_assert_status(delete_claimed(&f, 1, claim), ST_OK);
-    release(&f, claim);
-    ck_assert_status(delete_free(&f, 2), ST_OK);
-    pop(&f, 2);
-    ck_count(&f, STORE_COUNT_CLAIMS, 1);
-    ck_count(&f, STORE_COUNT_CLAIMED, 3);
-    ck_count(&f, STORE_COUNT_RENEWALS, 1);
-    ck_count(&f, STORE_COUNT_DELETED, 2);
-    ck_count(&f, STORE_COUNT_BACK_RELEASED, 2);
-    ck_count(&f, STORE_COUNT_POPPED, 2);
-    ck_count(&f, STORE_COUNT_DROPPED, 0);
-    purge(&f);
-    ck_count(&f, STORE_COUNT_DROPPED, 2);
-    post(&f, 1);
-    delete_queue(&f);
-    ck_count(&f, STORE_COUNT_DROPPED, 3);
-    ck_count(&f, STORE_COUNT_QUEUES_MADE, 1);
-    ck_count(&f, STORE_COUNT_QUEUES_GONE, 1);
-    fixture_close(&f);
+    post(f, 6);
+    ck_count(f, STORE_COUNT_POSTED, 6);
+    claim = take(f, 3);
+    ck_assert_status(renew(f, claim, 300, 60), ST_OK);
+    ck_assert_status(delete_claimed(f, 1, claim), ST_OK);
+    release(f, claim);
+    ck_assert_status(delete_free(f, 2), ST_OK);
+    pop(f, 2);
+    ck_count(f, STORE_COUNT_CLAIMS, 1);
+    ck_count(f, STORE_COUNT_CLAIMED, 3);
+    ck_count(f, STORE_COUNT_RENEWALS, 1);
+    ck_count(f, STORE_COUNT_DELETED, 2);
+    ck_count(f, STORE_COUNT_BACK_RELEASED, 2);
+    ck_count(f, STORE_COUNT_POPPED, 2);
+    ck_count(f, STORE_COUNT_DROPPED, 0);
+    purge(f);
+    ck_count(f, STORE_COUNT_DROPPED, 2);
+    post(f, 1);
+    delete_queue(f);
+    ck_count(f, STORE_COUNT_DROPPED, 3);
+    ck_count(f, STORE_COUNT_QUEUES_MADE, 1);
+    ck_count(f, STORE_COUNT_QUEUES_GONE, 1);
 }
-END_TEST
 
-START_TEST(what_time_does_is_counted)
+STORE_TEST_WITH(what_time_does_is_counted, fixture_open(f, FIXTURE_ENGINE + _i))
 {
-    struct fixture f;
-
-    fixture_open(&f, FIXTURE_ENGINE + _i);
-    post(&f, 2);
-    post_with(&f, 500, STORE_UNSET);
-    (void)take_for(&f, 2, 60, 60);
-    wait_s(&f, 60);
-    list_all(&f);
-    ck_count(&f, STORE_COUNT_BACK_EXPIRED, 2);
-    ck_count(&f, STORE_COUNT_EXPIRED, 0);
-    wait_s(&f, 440);
-    list_all(&f);
-    ck_count(&f, STORE_COUNT_EXPIRED, 1);
-    fixture_close(&f);
+    post(f, 2);
+    post_with(f, 500, STORE_UNSET);
+    (void)take_for(f, 2, 60, 60);
+    wait_s(f, 60);
+    list_all(f);
+    ck_count(f, STORE_COUNT_BACK_EXPIRED, 2);
+    ck_count(f, STORE_COUNT_EXPIRED, 0);
+    wait_s(f, 440);
+    list_all(f);
+    ck_count(f, STORE_COUNT_EXPIRED, 1);
 }
-END_TEST
 
-START_TEST(what_dies_in_a_deleted_queue_is_counted_once)
+STORE_TEST_WITH(what_dies_in_a_deleted_queue_is_counted_once,
+                fixture_open(f, FIXTURE_ENGINE + _i))
 {
-    struct fixture f;
     int64_t next_ms;
 
-    fixture_open(&f, FIXTURE_ENGINE + _i);
-    post(&f, 4);
-    (void)take_for(&f, 2, 60, 60);
-    delete_queue(&f);
-    wait_s(&f, 4000);
+    post(f, 4);
+    (void)take_for(f, 2, 60, 60);
+    delete_queue(f);
+    wait_s(f, 4000);
     do
-        store_housekeep(f.store, f.now_ms, &next_ms);
-    while (next_ms <= f.now_ms);
-    ck_count(&f, STORE_COUNT_DROPPED, 4);
-    ck_count(&f, STORE_COUNT_EXPIRED, 0);
-    ck_count(&f, STORE_COUNT_BACK_EXPIRED, 0);
-    ck_assert_uint_eq(metrics(&f).garbage, 0);
-    fixture_close(&f);
+        store_housekeep(f->store, f->now_ms, &next_ms);
+    while (next_ms <= f->now_ms);
+    ck_count(f, STORE_COUNT_DROPPED, 4);
+    ck_count(f, STORE_COUNT_EXPIRED, 0);
+    ck_count(f, STORE_COUNT_BACK_EXPIRED, 0);
+    ck_assert_uint_eq(metrics(f).garbage, 0);
 }
-END_TEST
 
-START_TEST(a_deletion_that_comes_too_late_is_counted)
+STORE_TEST_WITH(a_deletion_that_comes_too_late_is_counted,
+                fixture_open(f, FIXTURE_ENGINE + _i))
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, FIXTURE_ENGINE + _i);
-    post(&f, 2);
-    claim = take_for(&f, 1, 60, 60);
-    ck_assert_status(delete_free(&f, 1), ST_CLAIMED); /* by somebody who never had it */
-    ck_count(&f, STORE_COUNT_LATE_DELETES, 0);
-    wait_s(&f, 60);
-    ck_assert_status(delete_claimed(&f, 1, claim), ST_NOT_CLAIMED);
-    (void)take_for(&f, 1, 60, 60);
-    ck_assert_status(delete_claimed(&f, 1, claim), ST_NOT_CLAIMED);
-    ck_count(&f, STORE_COUNT_LATE_DELETES, 2);
-    ck_count(&f, STORE_COUNT_DELETED, 0);
-    fixture_close(&f);
+    post(f, 2);
+    claim = take_for(f, 1, 60, 60);
+    ck_assert_status(delete_free(f, 1), ST_CLAIMED); /* by somebody who never had it */
+    ck_count(f, STORE_COUNT_LATE_DELETES, 0);
+    wait_s(f, 60);
+    ck_assert_status(delete_claimed(f, 1, claim), ST_NOT_CLAIMED);
+    (void)take_for(f, 1, 60, 60);
+    ck_assert_status(delete_claimed(f, 1, claim), ST_NOT_CLAIMED);
+    ck_count(f, STORE_COUNT_LATE_DELETES, 2);
+    ck_count(f, STORE_COUNT_DELETED, 0);
 }
-END_TEST
 
-START_TEST(a_claim_nobody_heard_of_is_counted_apart)
+STORE_TEST_WITH(a_claim_nobody_heard_of_is_counted_apart,
+                fixture_open(f, FIXTURE_ENGINE + _i))
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, FIXTURE_ENGINE + _i);
-    post(&f, 2);
-    claim = take(&f, 2);
-    ck_assert_status(store_claim_release(f.store, STORE_AT(f.now_ms), &f.queue,
+    post(f, 2);
+    claim = take(f, 2);
+    ck_assert_status(store_claim_release(f->store, STORE_AT(f->now_ms), &f->queue,
                                          store_id_bytes(&claim), STORE_NOT_SEEN),
                      ST_OK);
-    ck_count(&f, STORE_COUNT_BACK_GONE, 2);
-    ck_count(&f, STORE_COUNT_BACK_RELEASED, 0);
-    fixture_close(&f);
+    ck_count(f, STORE_COUNT_BACK_GONE, 2);
+    ck_count(f, STORE_COUNT_BACK_RELEASED, 0);
 }
-END_TEST
 
-START_TEST(dead_letters_are_counted_when_they_move)
+STORE_TEST_WITH(dead_letters_are_counted_when_they_move,
+                fixture_open(f, FIXTURE_ENGINE + _i))
 {
-    struct fixture f;
-
-    fixture_open(&f, FIXTURE_ENGINE + _i);
-    make_mortal(&f, "q", 2, "graves", STORE_UNSET);
-    post(&f, 3);
-    wear_out(&f, 3, 2);
-    ck_count(&f, STORE_COUNT_DEAD_LETTERS, 0);
-    ck_assert(id_empty(take(&f, 3)));
-    ck_count(&f, STORE_COUNT_DEAD_LETTERS, 3);
-    ck_count(&f, STORE_COUNT_QUEUES_MADE, 2);
-    ck_count(&f, STORE_COUNT_DELETED, 0);
-    fixture_close(&f);
+    make_mortal(f, "q", 2, "graves", STORE_UNSET);
+    post(f, 3);
+    wear_out(f, 3, 2);
+    ck_count(f, STORE_COUNT_DEAD_LETTERS, 0);
+    ck_assert(id_empty(take(f, 3)));
+    ck_count(f, STORE_COUNT_DEAD_LETTERS, 3);
+    ck_count(f, STORE_COUNT_QUEUES_MADE, 2);
+    ck_count(f, STORE_COUNT_DELETED, 0);
 }
-END_TEST
 
 static uint64_t
 bucket(struct fixture *f, enum store_span which, size_t i)
@@ -393,156 +371,131 @@ sum(struct fixture *f, enum store_span which)
     return counter_read(&all.spans[which].sum);
 }
 
-START_TEST(times_fall_into_the_histograms)
+STORE_TEST_WITH(times_fall_into_the_histograms, fixture_open(f, FIXTURE_ENGINE + _i))
 {
     struct store_id claim;
-    struct fixture f;
 
-    fixture_open(&f, FIXTURE_ENGINE + _i);
-    post(&f, 3);
-    wait_ms(&f, 20);
-    claim = take(&f, 1);
-    release(&f, claim);
-    wait_ms(&f, 1000);
-    claim = take(&f, 2); /* the first one for the second time */
-    ck_assert_uint_eq(bucket(&f, STORE_SPAN_WAITED, 2), 1);   /* up to 25 ms */
-    ck_assert_uint_eq(sum(&f, STORE_SPAN_WAITED), 20 + 1020); /* not the second time */
-    wait_s(&f, 100);
-    ck_assert_status(renew(&f, claim, 300, 60), ST_OK);
-    wait_s(&f, 100);
-    ck_assert_status(delete_claimed(&f, 1, claim), ST_OK);
-    ck_assert_status(delete_claimed(&f, 2, claim), ST_OK);
-    ck_assert_uint_eq(sum(&f, STORE_SPAN_WORKED), 2 * 200000); /* from the claim */
-    ck_assert_uint_eq(sum(&f, STORE_SPAN_ATTEMPTS), 2 + 1);
-    ck_assert_uint_eq(bucket(&f, STORE_SPAN_ATTEMPTS, 0), 1);
-    ck_assert_uint_eq(bucket(&f, STORE_SPAN_ATTEMPTS, 1), 1);
-    ck_assert_status(delete_free(&f, 3), ST_OK); /* nobody worked on it */
-    ck_assert_uint_eq(sum(&f, STORE_SPAN_ATTEMPTS), 2 + 1);
-    fixture_close(&f);
+    post(f, 3);
+    wait_ms(f, 20);
+    claim = take(f, 1);
+    release(f, claim);
+    wait_ms(f, 1000);
+    claim = take(f, 2); /* the first one for the second time */
+    ck_assert_uint_eq(bucket(f, STORE_SPAN_WAITED, 2), 1);   /* up to 25 ms */
+    ck_assert_uint_eq(sum(f, STORE_SPAN_WAITED), 20 + 1020); /* not the second time */
+    wait_s(f, 100);
+    ck_assert_status(renew(f, claim, 300, 60), ST_OK);
+    wait_s(f, 100);
+    ck_assert_status(delete_claimed(f, 1, claim), ST_OK);
+    ck_assert_status(delete_claimed(f, 2, claim), ST_OK);
+    ck_assert_uint_eq(sum(f, STORE_SPAN_WORKED), 2 * 200000); /* from the claim */
+    ck_assert_uint_eq(sum(f, STORE_SPAN_ATTEMPTS), 2 + 1);
+    ck_assert_uint_eq(bucket(f, STORE_SPAN_ATTEMPTS, 0), 1);
+    ck_assert_uint_eq(bucket(f, STORE_SPAN_ATTEMPTS, 1), 1);
+    ck_assert_status(delete_free(f, 3), ST_OK); /* nobody worked on it */
+    ck_assert_uint_eq(sum(f, STORE_SPAN_ATTEMPTS), 2 + 1);
 }
-END_TEST
 
-START_TEST(a_pop_ends_the_waiting_too)
+STORE_TEST_WITH(a_pop_ends_the_waiting_too, fixture_open(f, FIXTURE_ENGINE + _i))
 {
-    struct fixture f;
-
-    fixture_open(&f, FIXTURE_ENGINE + _i);
-    post(&f, 2);
-    wait_s(&f, 2);
-    pop(&f, 2);
-    ck_assert_uint_eq(sum(&f, STORE_SPAN_WAITED), 4000);
-    fixture_close(&f);
+    post(f, 2);
+    wait_s(f, 2);
+    pop(f, 2);
+    ck_assert_uint_eq(sum(f, STORE_SPAN_WAITED), 4000);
 }
-END_TEST
 
-START_TEST(a_message_waits_once_also_if_it_was_claimed_before_its_pop)
+STORE_TEST_WITH(a_message_waits_once_also_if_it_was_claimed_before_its_pop,
+                fixture_open(f, FIXTURE_ENGINE + _i))
 {
-    struct fixture f;
-
-    fixture_open(&f, FIXTURE_ENGINE + _i);
-    post(&f, 1);
-    wait_s(&f, 2);
-    (void)take_for(&f, 1, 60, 60);
-    wait_s(&f, 60);
-    pop(&f, 1);
-    ck_assert_uint_eq(sum(&f, STORE_SPAN_WAITED), 2000);
-    fixture_close(&f);
+    post(f, 1);
+    wait_s(f, 2);
+    (void)take_for(f, 1, 60, 60);
+    wait_s(f, 60);
+    pop(f, 1);
+    ck_assert_uint_eq(sum(f, STORE_SPAN_WAITED), 2000);
 }
-END_TEST
 
-START_TEST(what_is_overdue_shows_as_lag_until_somebody_looks_after_it)
+STORE_TEST_WITH(what_is_overdue_shows_as_lag_until_somebody_looks_after_it,
+                fixture_open(f, FIXTURE_ENGINE + _i))
 {
-    struct fixture f;
     int64_t next_ms;
 
-    fixture_open(&f, FIXTURE_ENGINE + _i);
-    post_with(&f, 60, STORE_UNSET);
-    ck_assert_int_eq(metrics(&f).lag_ms, 0);
-    wait_s(&f, 63);
-    ck_assert_int_ge(metrics(&f).lag_ms, 3000);
+    post_with(f, 60, STORE_UNSET);
+    ck_assert_int_eq(metrics(f).lag_ms, 0);
+    wait_s(f, 63);
+    ck_assert_int_ge(metrics(f).lag_ms, 3000);
     do
-        store_housekeep(f.store, f.now_ms, &next_ms);
-    while (next_ms <= f.now_ms);
-    ck_assert_int_eq(metrics(&f).lag_ms, 0);
-    fixture_close(&f);
+        store_housekeep(f->store, f->now_ms, &next_ms);
+    while (next_ms <= f->now_ms);
+    ck_assert_int_eq(metrics(f).lag_ms, 0);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ who is shown */
 
 ENGINE_CASE("shown");
 
-START_TEST(the_first_queues_are_shown_and_keep_their_places)
+STORE_TEST_WITH(the_first_queues_are_shown_and_keep_their_places,
+                fixture_open(f, FIXTURE_ENGINE + _i))
 {
     enum { PLACES = 64 };
     char name[16];
-    struct fixture f;
     struct store_queue_metrics q;
 
-    fixture_open(&f, FIXTURE_ENGINE + _i);
     for (int i = 0; i < PLACES + 2; i++) {
         (void)snprintf(name, sizeof(name), "q%d", i);
-        use(&f, name);
-        make_queue(&f, NULL);
+        use(f, name);
+        make_queue(f, NULL);
     }
-    ck_assert_uint_eq(count_shown(&f), PLACES);
-    ck_assert(!find_queue(&f, &q));
-    post(&f, 100); /* however much it has */
-    ck_assert(!find_queue(&f, &q));
-    use(&f, "q7");
-    ck_assert(find_queue(&f, &q));
-    delete_queue(&f);
-    ck_assert_uint_eq(count_shown(&f), PLACES - 1);
-    use(&f, "later");
-    make_queue(&f, NULL);
-    ck_assert(find_queue(&f, &q));
-    ck_assert_uint_eq(count_shown(&f), PLACES);
-    fixture_close(&f);
+    ck_assert_uint_eq(count_shown(f), PLACES);
+    ck_assert(!find_queue(f, &q));
+    post(f, 100); /* however much it has */
+    ck_assert(!find_queue(f, &q));
+    use(f, "q7");
+    ck_assert(find_queue(f, &q));
+    delete_queue(f);
+    ck_assert_uint_eq(count_shown(f), PLACES - 1);
+    use(f, "later");
+    make_queue(f, NULL);
+    ck_assert(find_queue(f, &q));
+    ck_assert_uint_eq(count_shown(f), PLACES);
 }
-END_TEST
 
-START_TEST(what_expires_in_other_queues_is_counted_together)
+STORE_TEST_WITH(what_expires_in_other_queues_is_counted_together,
+                fixture_open(f, FIXTURE_ENGINE + _i))
 {
     enum { PLACES = 64 };
     char name[16];
-    struct fixture f;
 
-    fixture_open(&f, FIXTURE_ENGINE + _i);
     for (int i = 0; i < PLACES + 2; i++) {
         (void)snprintf(name, sizeof(name), "q%d", i);
-        use(&f, name);
-        make_queue(&f, NULL);
+        use(f, name);
+        make_queue(f, NULL);
         if (i == 0 || i >= PLACES)
-            post_with(&f, 60, STORE_UNSET);
+            post_with(f, 60, STORE_UNSET);
     }
-    wait_s(&f, 60);
-    list_all(&f);
-    use(&f, "q64");
-    list_all(&f);
-    use(&f, "q0");
-    list_all(&f);
-    ck_assert_uint_eq(queue_metrics(&f).expired.unread, 1);
-    ck_assert_uint_eq(metrics(&f).rest.messages, 2);
-    ck_assert_uint_eq(metrics(&f).rest.unread, 2);
-    delete_queue(&f); /* takes its counters with it */
-    ck_assert_uint_eq(metrics(&f).rest.messages, 2);
-    fixture_close(&f);
+    wait_s(f, 60);
+    list_all(f);
+    use(f, "q64");
+    list_all(f);
+    use(f, "q0");
+    list_all(f);
+    ck_assert_uint_eq(queue_metrics(f).expired.unread, 1);
+    ck_assert_uint_eq(metrics(f).rest.messages, 2);
+    ck_assert_uint_eq(metrics(f).rest.unread, 2);
+    delete_queue(f); /* takes its counters with it */
+    ck_assert_uint_eq(metrics(f).rest.messages, 2);
 }
-END_TEST
 
-START_TEST(the_trial_of_a_health_check_takes_nobodys_place)
+STORE_TEST_WITH(the_trial_of_a_health_check_takes_nobodys_place,
+                fixture_open(f, FIXTURE_ENGINE + _i))
 {
     static char project[STORE_METRICS_PROJECT + 2];
     struct store_queue_metrics q;
-    struct fixture f;
 
-    fixture_open(&f, FIXTURE_ENGINE + _i);
     memset(project, 'h', STORE_METRICS_PROJECT + 1);
-    use_project(&f, project);
-    make_queue(&f, NULL);
-    ck_assert(!find_queue(&f, &q));
-    ck_assert_uint_eq(count_shown(&f), 0);
-    ck_assert_uint_eq(metrics(&f).queues, 1);
-    fixture_close(&f);
+    use_project(f, project);
+    make_queue(f, NULL);
+    ck_assert(!find_queue(f, &q));
+    ck_assert_uint_eq(count_shown(f), 0);
+    ck_assert_uint_eq(metrics(f).queues, 1);
 }
-END_TEST

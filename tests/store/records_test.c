@@ -313,28 +313,25 @@ STORE_TEST(subscriptions_are_shown_and_loaded_behind_all_that_is_there)
     delivered(f, &lent);
 }
 
-START_TEST(who_was_asked_and_has_not_said_is_asked_again)
+STORE_TEST_WITH(who_was_asked_and_has_not_said_is_asked_again,
+                fixture_open_confirming(f, _i))
 {
     struct store_delivery lent;
     struct store_id id;
-    struct fixture f;
     struct album album;
 
-    fixture_open_confirming(&f, _i);
-    id = subscribe(&f, "http://a", 600);
-    read_all(&f, &album);
-    put_back(&f, &album);
+    id = subscribe(f, "http://a", 600);
+    read_all(f, &album);
+    put_back(f, &album);
     throw_away(&album);
-    expect_notice(&f, &lent, id, STORE_NOTICE_CONFIRM);
-    delivered(&f, &lent);
-    read_all(&f, &album);
-    put_back(&f, &album);
+    expect_notice(f, &lent, id, STORE_NOTICE_CONFIRM);
+    delivered(f, &lent);
+    read_all(f, &album);
+    put_back(f, &album);
     throw_away(&album);
-    expect_nothing_due(&f);
-    confirm(&f, id, true);
-    fixture_close(&f);
+    expect_nothing_due(f);
+    confirm(f, id, true);
 }
-END_TEST
 
 STORE_CASE("no queue");
 

@@ -229,22 +229,17 @@ STORE_TEST(an_answer_shows_a_letter_as_it_was_when_it_was_asked_for)
 
 ENGINE_CASE("letters that cannot be sealed");
 
-START_TEST(they_stay_where_they_are)
+STORE_TEST_WITH(they_stay_where_they_are, fixture_open(f, FIXTURE_ENGINE + _i))
 {
-    struct fixture f;
-
-    fixture_open(&f, FIXTURE_ENGINE + _i);
-    make_encrypting(&f, "graves");
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    POST(&f, "1", "-2", "3");
-    wear_out(&f, 3, 1);
-    ck_assert_status(try_claim(&f, 3, NULL), ST_NO_KEY);
-    expect_stats(&f, 0, 3);
-    use(&f, "graves");
-    expect_stats(&f, 0, 0);
-    fixture_close(&f);
+    make_encrypting(f, "graves");
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    POST(f, "1", "-2", "3");
+    wear_out(f, 3, 1);
+    ck_assert_status(try_claim(f, 3, NULL), ST_NO_KEY);
+    expect_stats(f, 0, 3);
+    use(f, "graves");
+    expect_stats(f, 0, 0);
 }
-END_TEST
 
 START_TEST(a_long_row_moves_in_slices_of_bytes)
 {

@@ -784,36 +784,33 @@ START_TEST(without_memory_for_a_line_there_is_no_place)
 }
 END_TEST
 
-START_TEST(without_memory_for_a_claim_the_place_is_kept)
+STORE_TEST_WITH(without_memory_for_a_claim_the_place_is_kept,
+                fixture_open(f, FIXTURE_ENGINE + _i))
 {
     struct person first, second;
-    struct fixture f;
     uint64_t nth = 1;
 
-    fixture_open(&f, FIXTURE_ENGINE + _i);
     arrive(&first);
     arrive(&second);
-    ask_in_vain(&f, &first);
-    ask_in_vain(&f, &second);
-    post(&f, 1);
+    ask_in_vain(f, &first);
+    ask_in_vain(f, &second);
+    post(f, 1);
     for (;; nth++) {
         enum status st;
 
-        mem_fail_nth(f.mem, nth);
-        st = try(&f, &first, 1, 0);
-        mem_fail_nth(f.mem, 0);
+        mem_fail_nth(f->mem, nth);
+        st = try(f, &first, 1, 0);
+        mem_fail_nth(f->mem, 0);
         if (st == ST_OK)
             break;
         ck_assert_status(st, ST_NO_MEMORY);
         ck_assert_ptr_nonnull(first.place.waitqueue);
-        ask_in_vain(&f, &second); /* it is still the first one's */
+        ask_in_vain(f, &second); /* it is still the first one's */
     }
     ck_assert_uint_gt(nth, 1);
-    expect(&f, 1);
-    leave(&f, &second);
-    fixture_close(&f);
+    expect(f, 1);
+    leave(f, &second);
 }
-END_TEST
 
 START_TEST(nobody_waits_without_notice_behind_letters_that_cannot_be_moved)
 {
@@ -850,35 +847,34 @@ START_TEST(nobody_waits_without_notice_behind_letters_that_cannot_be_moved)
 }
 END_TEST
 
-START_TEST(a_large_crowd_is_told_in_slices_that_its_queue_has_gone)
+STORE_TEST_WITH(a_large_crowd_is_told_in_slices_that_its_queue_has_gone,
+                fixture_open(f, FIXTURE_ENGINE + _i))
 {
     enum { CROWD = 4000 };
     static struct person p[CROWD];
-    struct fixture f;
     int told = 0, rounds = 0;
 
-    fixture_open(&f, FIXTURE_ENGINE + _i);
-    make_queue(&f, NULL);
+    make_queue(f, NULL);
     for (int i = 0; i < CROWD; i++) {
         arrive(&p[i]);
-        ask_in_vain(&f, &p[i]);
+        ask_in_vain(f, &p[i]);
     }
-    delete_queue(&f);
+    delete_queue(f);
     for (int i = 0; i < CROWD; i++)
         told += p[i].gone;
     ck_assert_int_gt(told, 0);
     ck_assert_int_lt(told, CROWD);
     ck_assert_int_eq(p[0].gone, 1); /* those who waited longest first */
     ck_assert_int_eq(p[CROWD - 1].gone, 0);
-    ck_assert_int_le(store_next_ms(f.store), f.now_ms); /* the rest is wanted at once */
-    leave(&f, &p[CROWD - 1]);  /* who leaves meanwhile is not told */
-    ask(&f, &p[CROWD - 2], 1); /* who asks meanwhile does not wait on */
+    ck_assert_int_le(store_next_ms(f->store), f->now_ms); /* the rest is wanted at once */
+    leave(f, &p[CROWD - 1]);  /* who leaves meanwhile is not told */
+    ask(f, &p[CROWD - 2], 1); /* who asks meanwhile does not wait on */
     ck_assert_ptr_null(p[CROWD - 2].place.waitqueue);
-    post(&f, 2); /* nor does a queue made anew call those of the old one */
-    ask(&f, &p[CROWD - 3], 1);
-    expect(&f, 1);
-    while (store_next_ms(f.store) <= f.now_ms) {
-        come_due(&f);
+    post(f, 2); /* nor does a queue made anew call those of the old one */
+    ask(f, &p[CROWD - 3], 1);
+    expect(f, 1);
+    while (store_next_ms(f->store) <= f->now_ms) {
+        come_due(f);
         rounds++;
     }
     ck_assert_int_ge(rounds, 1);
@@ -889,35 +885,30 @@ START_TEST(a_large_crowd_is_told_in_slices_that_its_queue_has_gone)
     }
     for (int i = CROWD - 3; i < CROWD; i++)
         ck_assert_int_eq(p[i].gone + p[i].ready, 0);
-    fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_line_is_given_back_with_the_last_who_leaves)
+STORE_TEST_WITH(a_line_is_given_back_with_the_last_who_leaves,
+                fixture_open(f, FIXTURE_ENGINE + _i))
 {
-    struct fixture f;
     size_t before;
     struct person p[50];
 
-    fixture_open(&f, FIXTURE_ENGINE + _i);
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 50; i++) {
             char name[16];
 
             arrive(&p[i]);
             snprintf(name, sizeof(name), "w%d", i);
-            use(&f, name);
-            ask_in_vain(&f, &p[i]);
+            use(f, name);
+            ask_in_vain(f, &p[i]);
         }
         for (int i = 0; i < 50; i++)
-            leave(&f, &p[i]);
+            leave(f, &p[i]);
         if (round == 0)
-            before = mem_used(f.mem);
-        ck_assert_uint_eq(mem_used(f.mem), before);
+            before = mem_used(f->mem);
+        ck_assert_uint_eq(mem_used(f->mem), before);
     }
-    fixture_close(&f);
 }
-END_TEST
 
 static int rung;
 
@@ -945,29 +936,26 @@ wake(struct store_listener *listener, enum store_news news)
     return container_of(listener, struct sleeper, listener)->wakeup;
 }
 
-START_TEST(each_bell_is_rung_once_when_the_operation_is_done)
+STORE_TEST_WITH(each_bell_is_rung_once_when_the_operation_is_done,
+                fixture_open(f, FIXTURE_ENGINE + _i))
 {
     struct sleeper s[20];
-    struct fixture f;
 
-    fixture_open(&f, FIXTURE_ENGINE + _i);
     rung = 0;
     for (int i = 0; i < 20; i++) {
-        struct store_op op = {.now_ms = f.now_ms, .waiter = &s[i].place};
+        struct store_op op = {.now_ms = f->now_ms, .waiter = &s[i].place};
 
         s[i] = (struct sleeper){.listener.notify = wake, .wakeup = &wakeups[i]};
         s[i].place.listener = &s[i].listener;
-        store_batch_release(&f.seen);
-        ck_assert_status(store_message_pop(f.store, &op, &f.queue, 1, &f.seen), ST_OK);
+        store_batch_release(&f->seen);
+        ck_assert_status(store_message_pop(f->store, &op, &f->queue, 1, &f->seen), ST_OK);
     }
-    post(&f, 20);
+    post(f, 20);
     ck_assert_int_eq(rung, 20);
     for (int i = 0; i < 20; i++)
-        store_waiter_leave(f.store, &s[i].place);
+        store_waiter_leave(f->store, &s[i].place);
     ck_assert_int_eq(rung, 20);
-    fixture_close(&f);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- given back */
 

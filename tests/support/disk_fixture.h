@@ -27,6 +27,10 @@ void disk_fixture_open(struct disk_fixture *f, int kind);
 /* Whatever stands in it is removed. */
 void disk_fixture_close(struct disk_fixture *f);
 
+/* A test with a disk of the kind `_i`, the fixture `f`. */
+#define DISK_TEST(id)                                                                    \
+    FIXTURE_TEST(id, struct disk_fixture, disk_fixture_open(f, _i), disk_fixture_close(f))
+
 /* The same disk, opened once more: disk_shut() it. */
 struct disk *disk_fixture_another(struct disk_fixture *f);
 

@@ -62,6 +62,10 @@ void server_fixture_close(struct server_fixture *f);
 /* The same at once, whatever is cut off. */
 void server_fixture_cut(struct server_fixture *f);
 
+/* A test with a server, the fixture `f`, which `open` makes. */
+#define SERVER_TEST(id, open)                                                            \
+    FIXTURE_TEST(id, struct server_fixture, open, server_fixture_close(f))
+
 /* A connection to it. */
 int server_fixture_dial(const struct server_fixture *f);
 

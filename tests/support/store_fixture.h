@@ -87,9 +87,9 @@ void fixture_close(struct fixture *f);
 /* Begins a case whose tests run over every implementation. */
 #define STORE_CASE(name) TEST_CASE(name, .times = FIXTURE_KINDS)
 
-/* A test of one store, with the fixture `f`. */
-#define STORE_TEST(id)                                                                   \
-    FIXTURE_TEST(id, struct fixture, fixture_open(f, _i), fixture_close(f))
+/* A test of one store, with the fixture `f`, which `open` makes. */
+#define STORE_TEST_WITH(id, open) FIXTURE_TEST(id, struct fixture, open, fixture_close(f))
+#define STORE_TEST(id)            STORE_TEST_WITH(id, fixture_open(f, _i))
 
 /* Likewise over those that are an engine: FIXTURE_ENGINE + _i. */
 #define ENGINE_CASE(name) TEST_CASE(name, .times = FIXTURE_REDIS - FIXTURE_ENGINE)

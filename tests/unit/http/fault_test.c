@@ -70,203 +70,160 @@ read_now(const struct server_fixture *f, int fd, char *out, size_t room)
 
 TEST_CASE("faults");
 
-START_TEST(what_is_cut_before_has_not_happened_and_after_has)
+SERVER_TEST(what_is_cut_before_has_not_happened_and_after_has, open_server(f))
 {
-    struct server_fixture f;
-
-    open_server(&f);
-    expect_closed(begin(&f, POST_WITH("cut=before")));
-    expect_stats(&f, 0, 0);
-    expect_closed(begin(&f, POST_WITH("cut=after")));
-    expect_stats(&f, 1, 0);
-    expect_closed(
-        begin(&f, STATS_WITH("cut=after") HOME)); /* nor is what stands behind */
-    server_fixture_close(&f);
+    expect_closed(begin(f, POST_WITH("cut=before")));
+    expect_stats(f, 0, 0);
+    expect_closed(begin(f, POST_WITH("cut=after")));
+    expect_stats(f, 1, 0);
+    expect_closed(begin(f, STATS_WITH("cut=after") HOME)); /* nor is what stands behind */
 }
-END_TEST
 
-START_TEST(a_claim_whose_answer_is_lost_stays)
+SERVER_TEST(a_claim_whose_answer_is_lost_stays, open_server(f))
 {
-    struct server_fixture f;
     char text[4096];
 
-    open_server(&f);
-    ask_once(&f, POST("q"), 201);
-    ask_once(&f, POST("q"), 201);
-    expect_closed(begin(&f, CLAIM_WITH("cut=after")));
-    server_fixture_settle(&f);
-    expect_stats(&f, 2, 1);
-    (void)read_all(begin(&f, CLAIM_WITH("half")), text, sizeof(text));
-    server_fixture_settle(&f);
-    expect_stats(&f, 2, 2);
-    pass_s(&f, 400); /* and is over when its time is */
-    expect_stats(&f, 2, 0);
-    server_fixture_close(&f);
+    ask_once(f, POST("q"), 201);
+    ask_once(f, POST("q"), 201);
+    expect_closed(begin(f, CLAIM_WITH("cut=after")));
+    server_fixture_settle(f);
+    expect_stats(f, 2, 1);
+    (void)read_all(begin(f, CLAIM_WITH("half")), text, sizeof(text));
+    server_fixture_settle(f);
+    expect_stats(f, 2, 2);
+    pass_s(f, 400); /* and is over when its time is */
+    expect_stats(f, 2, 0);
 }
-END_TEST
 
-START_TEST(half_of_an_answer_is_its_head_and_half_of_its_body)
+SERVER_TEST(half_of_an_answer_is_its_head_and_half_of_its_body, open_server(f))
 {
-    struct server_fixture f;
     char text[4096];
     const char *body;
     size_t wanted;
 
-    open_server(&f);
-    ask_once(&f, POST("q"), 201);
-    (void)read_all(begin(&f, STATS_WITH("half") HOME), text, sizeof(text));
+    ask_once(f, POST("q"), 201);
+    (void)read_all(begin(f, STATS_WITH("half") HOME), text, sizeof(text));
     ck_assert_int_eq(strncmp(text, "HTTP/1.1 200 OK\r\n", 17), 0);
     wanted = (size_t)atoi(strstr(text, "Content-Length: ") + 16);
     body = strstr(text, "\r\n\r\n") + 4;
     ck_assert_uint_gt(wanted, 100);
     ck_assert_uint_eq(strlen(body), wanted / 2);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(an_answer_without_a_body_has_no_half)
+SERVER_TEST(an_answer_without_a_body_has_no_half, open_server(f))
 {
-    struct server_fixture f;
-
-    open_server(&f);
-    expect_closed(begin(&f, CLAIM_WITH("half"))); /* 204 */
-    server_fixture_close(&f);
+    expect_closed(begin(f, CLAIM_WITH("half"))); /* 204 */
 }
-END_TEST
 
-START_TEST(a_late_answer_comes_when_its_time_is_there)
+SERVER_TEST(a_late_answer_comes_when_its_time_is_there, open_server(f))
 {
-    struct server_fixture f;
     int fd;
 
-    open_server(&f);
-    fd = begin(&f, POST_WITH("latency; ms=5000") HOME);
-    expect_silence(&f, fd);
-    expect_stats(&f, 1, 0);
-    pass_s(&f, 5);
-    expect_silence(&f, fd);
-    pass_s(&f, 1);
+    fd = begin(f, POST_WITH("latency; ms=5000") HOME);
+    expect_silence(f, fd);
+    expect_stats(f, 1, 0);
+    pass_s(f, 5);
+    expect_silence(f, fd);
+    pass_s(f, 1);
     expect_code(fd, 201);
     expect_code(fd, 200); /* what stands behind it comes behind it */
     say(fd, HOME);
     end(fd, 200);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(the_time_limits_do_not_count_while_an_answer_is_late_or_slow)
+SERVER_TEST(the_time_limits_do_not_count_while_an_answer_is_late_or_slow, open_server(f))
 {
-    struct server_fixture f;
     char text[4096];
     int late, slow;
 
-    open_server(&f);
-    late = begin(&f, STATS_WITH("latency; ms=600000"));
-    slow = begin(&f, STATS_WITH("slow; bytes=65536; every_ms=600000"));
-    server_fixture_settle(&f);
-    pass_s(&f, 599);
-    expect_silence(&f, late);
-    pass_s(&f, 2);
+    late = begin(f, STATS_WITH("latency; ms=600000"));
+    slow = begin(f, STATS_WITH("slow; bytes=65536; every_ms=600000"));
+    server_fixture_settle(f);
+    pass_s(f, 599);
+    expect_silence(f, late);
+    pass_s(f, 2);
     end(late, 200);
     end(slow, 200); /* it was one piece */
-    slow = begin(&f, STATS_WITH("slow; bytes=1; every_ms=600000"));
-    ck_assert_uint_gt(read_now(&f, slow, text, sizeof(text)), 0);
-    pass_s(&f, 601);
-    ck_assert_uint_eq(read_now(&f, slow, text, sizeof(text)), 1);
+    slow = begin(f, STATS_WITH("slow; bytes=1; every_ms=600000"));
+    ck_assert_uint_gt(read_now(f, slow, text, sizeof(text)), 0);
+    pass_s(f, 601);
+    ck_assert_uint_eq(read_now(f, slow, text, sizeof(text)), 1);
     (void)close(slow);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_slow_answer_comes_in_pieces)
+SERVER_TEST(a_slow_answer_comes_in_pieces, open_server(f))
 {
-    struct server_fixture f;
     char text[4096], whole[4096] = "";
     int fd;
 
-    open_server(&f);
-    fd = begin(&f, HOME);
+    fd = begin(f, HOME);
     strcpy(whole, hear(fd).body);
     (void)close(fd);
-    fd = begin(&f, "GET /v2/ HTTP/1.1\r\n" WITH("slow; bytes=100; every_ms=5000") "\r\n");
-    ck_assert_uint_gt(read_now(&f, fd, text, sizeof(text)), 100);
+    fd = begin(f, "GET /v2/ HTTP/1.1\r\n" WITH("slow; bytes=100; every_ms=5000") "\r\n");
+    ck_assert_uint_gt(read_now(f, fd, text, sizeof(text)), 100);
     for (size_t at = strlen(strstr(text, "\r\n\r\n") + 4); at < strlen(whole);) {
         size_t left = strlen(whole) - at, n;
 
         ck_assert_uint_eq(at % 100, 0);
-        pass_s(&f, 5);
-        ck_assert_uint_eq(read_now(&f, fd, text, sizeof(text)), 0);
-        pass_s(&f, 1);
-        n = read_now(&f, fd, text, sizeof(text));
+        pass_s(f, 5);
+        ck_assert_uint_eq(read_now(f, fd, text, sizeof(text)), 0);
+        pass_s(f, 1);
+        n = read_now(f, fd, text, sizeof(text));
         ck_assert_uint_eq(n, left < 100 ? left : 100);
         ck_assert_mem_eq(text, whole + at, n);
         at += n;
     }
     say(fd, HOME); /* the connection goes on */
     end(fd, 200);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(an_answer_without_a_body_is_not_slow)
+SERVER_TEST(an_answer_without_a_body_is_not_slow, open_server(f))
 {
-    struct server_fixture f;
     int fd;
 
-    open_server(&f);
-    fd = begin(&f, CLAIM_WITH("slow; bytes=1; every_ms=600000"));
+    fd = begin(f, CLAIM_WITH("slow; bytes=1; every_ms=600000"));
     expect_code(fd, 204);
     say(fd, "HEAD /v2/queues/q HTTP/1.1\r\n" WITH("slow; bytes=1; every_ms=1") "\r\n");
     ck_assert_int_gt(recv(fd, (char[1]){0}, 1, 0), 0);
     (void)close(fd);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(who_ends_its_sending_is_answered_all_the_same)
+SERVER_TEST(who_ends_its_sending_is_answered_all_the_same, open_server(f))
 {
     static const char *const asked[] = {STATS_WITH("latency; ms=5000"),
                                         STATS_WITH("slow; bytes=65536; every_ms=5000"),
                                         STATS_WITH("slow; bytes=50; every_ms=5000")};
-    struct server_fixture f;
     char text[4096];
 
-    open_server(&f);
-    ask_once(&f, POST("q"), 201);
+    ask_once(f, POST("q"), 201);
     for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
-        int fd = begin(&f, asked[i]);
+        int fd = begin(f, asked[i]);
         const char *body;
 
         ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
         for (int k = 0; k < 10; k++)
-            pass_s(&f, 6);
+            pass_s(f, 6);
         (void)read_all(fd, text, sizeof(text));
         body = strstr(text, "\r\n\r\n");
         ck_assert_ptr_nonnull(body);
         ck_assert_uint_eq(strlen(body + 4),
                           (size_t)atoi(strstr(text, "Content-Length: ") + 16));
     }
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_claim_is_given_back_when_nobody_waits_for_its_late_answer)
+SERVER_TEST(a_claim_is_given_back_when_nobody_waits_for_its_late_answer, open_server(f))
 {
-    struct server_fixture f;
     int fd;
 
-    open_server(&f);
-    ask_once(&f, POST("q"), 201);
-    fd = begin(&f, CLAIM_WITH("latency; ms=5000"));
-    expect_silence(&f, fd);
-    expect_stats(&f, 1, 1);
+    ask_once(f, POST("q"), 201);
+    fd = begin(f, CLAIM_WITH("latency; ms=5000"));
+    expect_silence(f, fd);
+    expect_stats(f, 1, 1);
     (void)close(fd);
-    pass_s(&f, 6);
-    server_fixture_settle(&f);
-    expect_stats(&f, 1, 0);
-    server_fixture_close(&f);
+    pass_s(f, 6);
+    server_fixture_settle(f);
+    expect_stats(f, 1, 0);
 }
-END_TEST
 
 START_TEST(a_drain_waits_for_no_fault)
 {
@@ -310,89 +267,77 @@ START_TEST(a_server_that_is_cut_short_leaves_nothing_behind)
 }
 END_TEST
 
-START_TEST(crowds_that_come_and_go_leave_nothing_behind)
+SERVER_TEST(crowds_that_come_and_go_leave_nothing_behind, open_server(f))
 {
     static const char *const asked[] = {STATS_WITH("latency; ms=3000"),
                                         STATS_WITH("slow; bytes=1; every_ms=3000"),
                                         STATS_WITH("half"), STATS_WITH("cut=after"),
                                         POST_WITH("slow; bytes=9; every_ms=1")};
     enum { CROWD = 50, KINDS = sizeof(asked) / sizeof(asked[0]) };
-    struct server_fixture f;
     int fds[CROWD];
 
-    open_server(&f);
     for (int round = 0; round < 5; round++) {
         for (int i = 0; i < CROWD; i++)
-            fds[i] = begin(&f, asked[i % KINDS]);
-        server_fixture_settle(&f);
+            fds[i] = begin(f, asked[i % KINDS]);
+        server_fixture_settle(f);
         for (int i = 0; i < CROWD; i++)
             if (i % 2 == round % 2)
                 (void)close(fds[i]);
-        pass_s(&f, 4);
+        pass_s(f, 4);
         for (int i = 0; i < CROWD; i++)
             if (i % 2 != round % 2)
                 (void)close(fds[i]);
-        pass_s(&f, 4);
-        pass_s(&f, 4);
+        pass_s(f, 4);
+        pass_s(f, 4);
     }
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(without_memory_for_it_there_is_no_answer_but_503)
+SERVER_TEST(without_memory_for_it_there_is_no_answer_but_503, open_server(f))
 {
-    struct server_fixture f;
     bool whole = false;
 
-    open_server(&f);
     for (uint64_t nth = 1; !whole; nth++) {
-        int fd = begin(&f, "GET /v2/queues/q/stats HTTP/1.1\r\n" WITH(
-                               "slow; bytes=1000; every_ms=1"));
+        int fd = begin(f, "GET /v2/queues/q/stats HTTP/1.1\r\n" WITH(
+                              "slow; bytes=1000; every_ms=1"));
         struct answer a;
 
-        server_fixture_settle(&f);
-        mem_fail_nth(f.mem, nth);
+        server_fixture_settle(f);
+        mem_fail_nth(f->mem, nth);
         say(fd, "\r\n");
         a = hear(fd);
-        mem_fail_nth(f.mem, 0);
+        mem_fail_nth(f->mem, 0);
         whole = a.code == 200;
         ck_assert(a.code == 200 || a.code == 503 || a.code == 0);
         (void)close(fd);
         ck_assert_uint_lt(nth, 200);
     }
-    server_fixture_close(&f);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- a log */
 
 TEST_CASE("faults and a log");
 
-START_TEST(what_a_fault_hides_is_durable_first)
+SERVER_TEST(what_a_fault_hides_is_durable_first, open_with(f, SLOW_STORE_LOGS, 0))
 {
     static const char *const asked[] = {POST_WITH("cut=after"), POST_WITH("half"),
                                         POST_WITH("latency; ms=5000")};
-    struct server_fixture f;
     char text[4096];
 
-    open_with(&f, SLOW_STORE_LOGS, 0);
     for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
-        int fd = begin(&f, asked[i]);
+        int fd = begin(f, asked[i]);
 
-        expect_silence(&f, fd); /* not even closed */
-        pass_s(&f, 10);         /* and the delay has not begun */
-        expect_silence(&f, fd);
-        slow_store_make_durable(f.store, slow_store_lsn(f.store));
+        expect_silence(f, fd); /* not even closed */
+        pass_s(f, 10);         /* and the delay has not begun */
+        expect_silence(f, fd);
+        slow_store_make_durable(f->store, slow_store_lsn(f->store));
         if (i == 2)
-            expect_silence(&f, fd);
-        pass_s(&f, 6);
+            expect_silence(f, fd);
+        pass_s(f, 6);
         (void)shutdown(fd, SHUT_WR);
         ck_assert_uint_eq(read_all(fd, text, sizeof(text)) == 0, i == 0);
     }
-    ck_assert_uint_eq(stats_of(&f).total, 3);
-    server_fixture_close(&f);
+    ck_assert_uint_eq(stats_of(f).total, 3);
 }
-END_TEST
 
 START_TEST(nobody_hears_late_of_what_was_lost)
 {
@@ -412,21 +357,17 @@ END_TEST
 
 TEST_CASE("faults and a store that blocks");
 
-START_TEST(faults_go_with_a_store_that_blocks)
+SERVER_TEST(faults_go_with_a_store_that_blocks, open_with(f, SLOW_STORE_BLOCKS, 2))
 {
-    struct server_fixture f;
     int fd;
 
-    open_with(&f, SLOW_STORE_BLOCKS, 2);
-    ask_once(&f, POST("q"), 201);
-    expect_closed(begin(&f, CLAIM_WITH("cut=after")));
-    ck_assert_uint_eq(stats_of(&f).claimed, 1);
-    fd = begin(&f, STATS_WITH("latency; ms=0005"));
-    pass_s(&f, 1);
+    ask_once(f, POST("q"), 201);
+    expect_closed(begin(f, CLAIM_WITH("cut=after")));
+    ck_assert_uint_eq(stats_of(f).claimed, 1);
+    fd = begin(f, STATS_WITH("latency; ms=0005"));
+    pass_s(f, 1);
     for (int i = 0; i < 1000 && recv(fd, (char[1]){0}, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
          i++)
-        pass_s(&f, 1); /* the executor takes its time */
+        pass_s(f, 1); /* the executor takes its time */
     end(fd, 200);
-    server_fixture_close(&f);
 }
-END_TEST

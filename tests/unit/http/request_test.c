@@ -159,53 +159,41 @@ hear_answer(int fd)
     return len;
 }
 
-START_TEST(an_answer_has_a_time_limit_of_its_own)
+SERVER_TEST(an_answer_has_a_time_limit_of_its_own, server_fixture_open(f, 1))
 {
-    struct server_fixture f;
     int fd;
 
-    server_fixture_open(&f, 1);
-    fill(&f);
-    fd = begin_asking(&f);
-    wait_s(&f, SERVER_FIXTURE_SECONDS - 1);
+    fill(f);
+    fd = begin_asking(f);
+    wait_s(f, SERVER_FIXTURE_SECONDS - 1);
     end_asking(fd);
-    wait_s(&f, SERVER_FIXTURE_SECONDS - 1); /* since the request began: too long */
+    wait_s(f, SERVER_FIXTURE_SECONDS - 1); /* since the request began: too long */
     ck_assert_uint_gt(hear_answer(fd), BODIES * BODY);
     ck_assert_int_eq(close(fd), 0);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(an_answer_that_is_not_taken_in_its_time_is_cut_off)
+SERVER_TEST(an_answer_that_is_not_taken_in_its_time_is_cut_off, server_fixture_open(f, 1))
 {
-    struct server_fixture f;
     int fd;
 
-    server_fixture_open(&f, 1);
-    fill(&f);
-    fd = begin_asking(&f);
+    fill(f);
+    fd = begin_asking(f);
     end_asking(fd);
-    wait_s(&f, SERVER_FIXTURE_SECONDS);
+    wait_s(f, SERVER_FIXTURE_SECONDS);
     ck_assert_uint_lt(hear_answer(fd), BODIES * BODY);
     ck_assert_int_eq(close(fd), 0);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_request_that_is_not_whole_in_its_time_is_told_so)
+SERVER_TEST(a_request_that_is_not_whole_in_its_time_is_told_so, server_fixture_open(f, 1))
 {
-    struct server_fixture f;
     int fd;
 
-    server_fixture_open(&f, 1);
-    fd = begin_asking(&f);
-    wait_s(&f, SERVER_FIXTURE_SECONDS - 1);
-    wait_s(&f, 1);
+    fd = begin_asking(f);
+    wait_s(f, SERVER_FIXTURE_SECONDS - 1);
+    wait_s(f, 1);
     hear_refusal(fd, "HTTP/1.1 408 ");
     ck_assert_int_eq(close(fd), 0);
-    server_fixture_close(&f);
 }
-END_TEST
 
 /* ---------------------------------------------------------------- lingering close */
 
@@ -227,22 +215,20 @@ expect_lingering_close(const struct server_fixture *f, int fd)
     ck_assert(!takes_more(fd));
 }
 
-START_TEST(what_libmicrohttpd_refuses_by_itself_is_refused_with_a_lingering_close)
+SERVER_TEST(what_libmicrohttpd_refuses_by_itself_is_refused_with_a_lingering_close,
+            server_fixture_open(f, 1))
 {
-    struct server_fixture f;
     int fd;
 
-    server_fixture_open(&f, 1);
-    fd = server_fixture_dial(&f);
+    fd = server_fixture_dial(f);
     say_text(fd, "GET / HTTP/1.1\r\nHost: test\r\nno colon\r\n\r\n");
     hear_refusal(fd, "HTTP/1.1 400 ");
-    expect_lingering_close(&f, fd);
+    expect_lingering_close(f, fd);
     ck_assert_int_eq(close(fd), 0);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_chunked_body_far_too_large_is_refused_with_a_lingering_close)
+SERVER_TEST(a_chunked_body_far_too_large_is_refused_with_a_lingering_close,
+            server_fixture_open(f, 1))
 {
     static const char head[] = "POST /v2/queues/q/messages HTTP/1.1\r\n"
                                "Host: test\r\n"
@@ -251,26 +237,22 @@ START_TEST(a_chunked_body_far_too_large_is_refused_with_a_lingering_close)
                                "Transfer-Encoding: chunked\r\n"
                                "\r\n"
                                "fffffff\r\n";
-    struct server_fixture f;
     char *body, byte;
     size_t len;
     int fd;
 
-    server_fixture_open(&f, 1);
-    len = api_body_limit(f.api, BYTES_NONE) + BODY_DISCARD_MOST;
+    len = api_body_limit(f->api, BYTES_NONE) + BODY_DISCARD_MOST;
     body = malloc(len);
     ck_assert_ptr_nonnull(body);
     memset(body, ' ', len);
-    fd = server_fixture_dial(&f);
+    fd = server_fixture_dial(f);
     say_text(fd, head);
     say(fd, body, len);
-    server_fixture_settle(&f);
+    server_fixture_settle(f);
     ck_assert_int_lt(recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT), 0);
     say_text(fd, " "); /* one too many, and nothing is left unread behind it */
     free(body);
     hear_refusal(fd, "HTTP/1.1 400 ");
-    expect_lingering_close(&f, fd);
+    expect_lingering_close(f, fd);
     ck_assert_int_eq(close(fd), 0);
-    server_fixture_close(&f);
 }
-END_TEST

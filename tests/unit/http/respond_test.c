@@ -57,79 +57,65 @@ open_waiting(struct server_fixture *f, size_t max_waiters)
     server_fixture_open_with(f, &options);
 }
 
-START_TEST(a_claim_waits_until_there_is_a_message)
+SERVER_TEST(a_claim_waits_until_there_is_a_message, open_waiting(f, 10))
 {
-    struct server_fixture f;
     struct answer a;
     int fd;
 
-    open_waiting(&f, 10);
-    fd = begin(&f, WAITING);
-    expect_silence(&f, fd);
-    ask_once(&f, POST("other"), 201);
-    expect_silence(&f, fd);
-    ask_once(&f, POST("q"), 201);
+    fd = begin(f, WAITING);
+    expect_silence(f, fd);
+    ask_once(f, POST("other"), 201);
+    expect_silence(f, fd);
+    ask_once(f, POST("q"), 201);
     a = hear(fd);
     ck_assert_int_eq(a.code, 201);
     ck_assert_ptr_nonnull(strstr(a.head, "Preference-Applied: wait=30\r\n"));
     ck_assert_ptr_nonnull(strstr(a.head, "Claim-Number: "));
-    ck_assert_uint_eq(stats_of(&f).claimed, 1);
+    ck_assert_uint_eq(stats_of(f).claimed, 1);
     (void)close(fd);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_pop_waits_likewise)
+SERVER_TEST(a_pop_waits_likewise, open_waiting(f, 10))
 {
-    struct server_fixture f;
     int fd;
 
-    open_waiting(&f, 10);
-    fd = begin(&f, WAITING_POP);
-    expect_silence(&f, fd);
-    ask_once(&f, POST("q"), 201);
+    fd = begin(f, WAITING_POP);
+    expect_silence(f, fd);
+    ask_once(f, POST("q"), 201);
     end(fd, 200);
-    ck_assert_uint_eq(stats_of(&f).total, 0);
-    server_fixture_close(&f);
+    ck_assert_uint_eq(stats_of(f).total, 0);
 }
-END_TEST
 
-START_TEST(one_message_is_for_whoever_waits_longest)
+SERVER_TEST(one_message_is_for_whoever_waits_longest, open_waiting(f, 10))
 {
-    struct server_fixture f;
     int fds[5];
 
-    open_waiting(&f, 10);
     for (int i = 0; i < 5; i++) {
-        fds[i] = begin(&f, WAITING);
-        expect_silence(&f, fds[i]);
+        fds[i] = begin(f, WAITING);
+        expect_silence(f, fds[i]);
     }
     for (int i = 0; i < 5; i++) {
-        ask_once(&f, POST("q"), 201);
+        ask_once(f, POST("q"), 201);
         expect_code(fds[i], 201);
         for (int k = i + 1; k < 5; k++)
-            expect_silence(&f, fds[k]);
+            expect_silence(f, fds[k]);
     }
     for (int i = 0; i < 5; i++)
         (void)close(fds[i]);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(when_the_time_is_over_there_is_the_usual_answer)
+SERVER_TEST(when_the_time_is_over_there_is_the_usual_answer, open_waiting(f, 10))
 {
-    struct server_fixture f;
     struct answer a;
     int claim, pop;
 
-    open_waiting(&f, 10);
-    claim = begin(&f, WAITING);
-    pop = begin(&f, WAITING_POP);
-    expect_silence(&f, claim);
-    pass_s(&f, 29);
-    expect_silence(&f, claim);
-    expect_silence(&f, pop);
-    pass_s(&f, 2); /* never too early: a millisecond late, since clocks are rounded */
+    claim = begin(f, WAITING);
+    pop = begin(f, WAITING_POP);
+    expect_silence(f, claim);
+    pass_s(f, 29);
+    expect_silence(f, claim);
+    expect_silence(f, pop);
+    pass_s(f, 2); /* never too early: a millisecond late, since clocks are rounded */
     a = hear(claim);
     ck_assert_int_eq(a.code, 204);
     ck_assert_ptr_nonnull(strstr(a.head, "Preference-Applied: wait=30\r\n"));
@@ -137,260 +123,209 @@ START_TEST(when_the_time_is_over_there_is_the_usual_answer)
     ck_assert_int_eq(a.code, 200);
     ck_assert_str_eq(a.body, "{\"messages\":[]}");
     say(claim, WAITING); /* and it may wait again, as long */
-    pass_s(&f, 29);
-    expect_silence(&f, claim);
-    ask_once(&f, POST("q"), 201);
+    pass_s(f, 29);
+    expect_silence(f, claim);
+    ask_once(f, POST("q"), 201);
     end(claim, 201);
     (void)close(pop);
-    server_fixture_close(&f);
 }
-END_TEST
 
 /* The worker rounds the time down, so the response comes a millisecond later. */
-START_TEST(a_long_polling_request_ends_after_its_time_never_before)
+SERVER_TEST(a_long_polling_request_ends_after_its_time_never_before, open_waiting(f, 10))
 {
-    struct server_fixture f;
     int fd;
 
-    open_waiting(&f, 10);
-    fd = begin(&f, WAITING);
-    expect_silence(&f, fd);
-    pass_s(&f, 30);
-    expect_silence(&f, fd);
-    pass_s(&f, 1);
+    fd = begin(f, WAITING);
+    expect_silence(f, fd);
+    pass_s(f, 30);
+    expect_silence(f, fd);
+    pass_s(f, 1);
     expect_something(fd);
     end(fd, 204);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_wake_up_in_vain_does_not_prolong_the_long_polling)
+SERVER_TEST(a_wake_up_in_vain_does_not_prolong_the_long_polling, open_waiting(f, 10))
 {
-    struct server_fixture f;
     int waiter, other;
 
-    open_waiting(&f, 10);
-    waiter = begin(&f, WAITING);
-    expect_silence(&f, waiter);
-    pass_s(&f, 20);
-    other = begin(&f, POST("q") PURGE); /* the worker answers both before it looks */
+    waiter = begin(f, WAITING);
+    expect_silence(f, waiter);
+    pass_s(f, 20);
+    other = begin(f, POST("q") PURGE); /* the worker answers both before it looks */
     expect_code(other, 201);
     end(other, 204);
-    expect_silence(&f, waiter);
-    pass_s(&f, 11);
+    expect_silence(f, waiter);
+    pass_s(f, 11);
     expect_something(waiter);
     end(waiter, 204);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(waiting_does_not_count_for_the_time_limits)
+SERVER_TEST(waiting_does_not_count_for_the_time_limits, open_waiting(f, 10))
 {
-    struct server_fixture f;
     int fd;
 
-    open_waiting(&f, 10);
-    fd = begin(&f, WAITING);
-    expect_silence(&f, fd);
-    pass_s(&f, 29);
-    ask_once(&f, POST("q"), 201);
+    fd = begin(f, WAITING);
+    expect_silence(f, fd);
+    pass_s(f, 29);
+    ask_once(f, POST("q"), 201);
     expect_code(fd, 201);
-    pass_s(&f, SERVER_FIXTURE_SECONDS - 1);
+    pass_s(f, SERVER_FIXTURE_SECONDS - 1);
     say(fd, HOME);
     end(fd, 200);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(the_deletion_of_the_queue_ends_it)
+SERVER_TEST(the_deletion_of_the_queue_ends_it, open_waiting(f, 10))
 {
-    struct server_fixture f;
     int fd;
 
-    open_waiting(&f, 10);
-    ask_once(&f, POST("q"), 201);
-    ask_once(&f, CLAIM, 201);
-    fd = begin(&f, WAITING);
-    expect_silence(&f, fd);
-    ask_once(&f, DELETION, 204);
+    ask_once(f, POST("q"), 201);
+    ask_once(f, CLAIM, 201);
+    fd = begin(f, WAITING);
+    expect_silence(f, fd);
+    ask_once(f, DELETION, 204);
     end(fd, 204);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_request_behind_one_that_waits_is_answered_behind_it)
+SERVER_TEST(a_request_behind_one_that_waits_is_answered_behind_it, open_waiting(f, 10))
 {
-    struct server_fixture f;
     int fd;
 
-    open_waiting(&f, 10);
-    fd = begin(&f, WAITING HOME WAITING HOME);
-    expect_silence(&f, fd);
-    ask_once(&f, POST("q"), 201);
+    fd = begin(f, WAITING HOME WAITING HOME);
+    expect_silence(f, fd);
+    ask_once(f, POST("q"), 201);
     expect_code(fd, 201);
     expect_code(fd, 200);
-    expect_silence(&f, fd);
-    ask_once(&f, POST("q"), 201);
+    expect_silence(f, fd);
+    ask_once(f, POST("q"), 201);
     expect_code(fd, 201);
     end(fd, 200);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(half_a_request_behind_one_that_waits_is_kept)
+SERVER_TEST(half_a_request_behind_one_that_waits_is_kept, open_waiting(f, 10))
 {
-    struct server_fixture f;
     int fd;
 
-    open_waiting(&f, 10);
-    fd = begin(&f, WAITING "GET /v2/ HT");
-    expect_silence(&f, fd);
+    fd = begin(f, WAITING "GET /v2/ HT");
+    expect_silence(f, fd);
     say(fd, "TP/1.1\r\nHo"); /* while it waits */
-    expect_silence(&f, fd);
-    ask_once(&f, POST("q"), 201);
+    expect_silence(f, fd);
+    ask_once(f, POST("q"), 201);
     expect_code(fd, 201);
-    expect_silence(&f, fd);
+    expect_silence(f, fd);
     say(fd, "st: test\r\n" WHO "\r\n");
     end(fd, 200);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(half_a_body_behind_one_that_waits_is_kept)
+SERVER_TEST(half_a_body_behind_one_that_waits_is_kept, open_waiting(f, 10))
 {
     static const char request[] = WAITING POST("q");
     char first[sizeof(request)] = "";
-    struct server_fixture f;
     int fd;
 
-    open_waiting(&f, 10);
     memcpy(first, request, sizeof(request) - 11);
-    fd = begin(&f, first);
-    expect_silence(&f, fd);
-    ask_once(&f, POST("q"), 201);
+    fd = begin(f, first);
+    expect_silence(f, fd);
+    ask_once(f, POST("q"), 201);
     expect_code(fd, 201);
-    expect_silence(&f, fd);
+    expect_silence(f, fd);
     say(fd, request + sizeof(request) - 11);
     end(fd, 201);
-    ck_assert_uint_eq(stats_of(&f).total, 2);
-    server_fixture_close(&f);
+    ck_assert_uint_eq(stats_of(f).total, 2);
 }
-END_TEST
 
-START_TEST(who_only_ends_its_sending_is_answered_at_once)
+SERVER_TEST(who_only_ends_its_sending_is_answered_at_once, open_waiting(f, 10))
 {
-    struct server_fixture f;
     int fd;
 
-    open_waiting(&f, 10);
-    fd = begin(&f, WAITING);
-    expect_silence(&f, fd);
+    fd = begin(f, WAITING);
+    expect_silence(f, fd);
     ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
     expect_code(fd, 204);
     expect_closed(fd);
-    fd = begin(&f, WAITING); /* also if it did so before it was read */
+    fd = begin(f, WAITING); /* also if it did so before it was read */
     ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
     expect_code(fd, 204);
     expect_closed(fd);
-    ask_once(&f, POST("q"), 201);
-    server_fixture_settle(&f);
-    ck_assert_uint_eq(stats_of(&f).claimed, 0);
-    server_fixture_close(&f);
+    ask_once(f, POST("q"), 201);
+    server_fixture_settle(f);
+    ck_assert_uint_eq(stats_of(f).claimed, 0);
 }
-END_TEST
 
-START_TEST(what_one_that_has_gone_waited_for_is_the_next_ones)
+SERVER_TEST(what_one_that_has_gone_waited_for_is_the_next_ones, open_waiting(f, 10))
 {
-    struct server_fixture f;
     int gone, next;
 
-    open_waiting(&f, 10);
     for (int noticed = 0; noticed <= 1; noticed++) {
-        gone = begin(&f, WAITING);
-        expect_silence(&f, gone);
-        next = begin(&f, WAITING);
-        expect_silence(&f, next);
+        gone = begin(f, WAITING);
+        expect_silence(f, gone);
+        next = begin(f, WAITING);
+        expect_silence(f, next);
         (void)close(gone);
         if (noticed)
-            server_fixture_settle(&f);
-        ask_once(&f, POST("q"), 201);
+            server_fixture_settle(f);
+        ask_once(f, POST("q"), 201);
         end(next, 201);
-        ck_assert_uint_eq(stats_of(&f).claimed, (unsigned)noticed + 1);
-        ck_assert_uint_eq(stats_of(&f).total, (unsigned)noticed + 1);
+        ck_assert_uint_eq(stats_of(f).claimed, (unsigned)noticed + 1);
+        ck_assert_uint_eq(stats_of(f).total, (unsigned)noticed + 1);
     }
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(who_has_gone_has_claimed_nothing)
+SERVER_TEST(who_has_gone_has_claimed_nothing, open_waiting(f, 10))
 {
-    struct server_fixture f;
     int fd;
 
-    open_waiting(&f, 10);
-    fd = begin(&f, WAITING);
-    expect_silence(&f, fd);
+    fd = begin(f, WAITING);
+    expect_silence(f, fd);
     (void)close(fd);
-    ask_once(&f, POST("q"), 201);
-    server_fixture_settle(&f);
-    ck_assert_uint_eq(stats_of(&f).claimed, 0);
-    ask_once(&f, CLAIM, 201);
-    server_fixture_close(&f);
+    ask_once(f, POST("q"), 201);
+    server_fixture_settle(f);
+    ck_assert_uint_eq(stats_of(f).claimed, 0);
+    ask_once(f, CLAIM, 201);
 }
-END_TEST
 
-START_TEST(no_more_wait_than_may)
+SERVER_TEST(no_more_wait_than_may, open_waiting(f, 3))
 {
-    struct server_fixture f;
     struct answer a;
     int fds[3];
 
-    open_waiting(&f, 3);
     for (int i = 0; i < 3; i++) {
-        fds[i] = begin(&f, WAITING);
-        expect_silence(&f, fds[i]);
+        fds[i] = begin(f, WAITING);
+        expect_silence(f, fds[i]);
     }
     for (int i = 0; i < 3; i++) {
-        int fd = begin(&f, WAITING);
+        int fd = begin(f, WAITING);
 
         a = hear(fd);
         ck_assert_int_eq(a.code, 204);
         ck_assert_ptr_null(strstr(a.head, "Preference-Applied"));
         (void)close(fd);
     }
-    ask_once(&f, POST("q"), 201); /* each that ends makes room for one */
+    ask_once(f, POST("q"), 201); /* each that ends makes room for one */
     expect_code(fds[0], 201);
     say(fds[0], WAITING);
-    expect_silence(&f, fds[0]);
+    expect_silence(f, fds[0]);
     (void)close(fds[1]);
-    server_fixture_settle(&f);
-    fds[1] = begin(&f, WAITING);
-    expect_silence(&f, fds[1]);
-    pass_s(&f, 31);
+    server_fixture_settle(f);
+    fds[1] = begin(f, WAITING);
+    expect_silence(f, fds[1]);
+    pass_s(f, 31);
     for (int i = 0; i < 3; i++) {
         expect_code(fds[i], 204);
         say(fds[i], WAITING);
-        expect_silence(&f, fds[i]);
+        expect_silence(f, fds[i]);
     }
-    ask_once(&f, WAITING, 204);
+    ask_once(f, WAITING, 204);
     for (int i = 0; i < 3; i++)
         (void)close(fds[i]);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(where_nobody_may_wait_nobody_does)
+SERVER_TEST(where_nobody_may_wait_nobody_does, open_waiting(f, 0))
 {
-    struct server_fixture f;
-
-    open_waiting(&f, 0);
-    ask_once(&f, WAITING, 204);
-    ask_once(&f, WAITING_POP, 200);
-    ask_once(&f, POST("q"), 201);
-    ask_once(&f, WAITING, 201);
-    server_fixture_close(&f);
+    ask_once(f, WAITING, 204);
+    ask_once(f, WAITING_POP, 200);
+    ask_once(f, POST("q"), 201);
+    ask_once(f, WAITING, 201);
 }
-END_TEST
 
 START_TEST(a_drain_answers_all_who_wait)
 {
@@ -430,19 +365,17 @@ START_TEST(a_drain_waits_for_no_request_behind_one_that_waited)
 }
 END_TEST
 
-START_TEST(thousands_who_wait_and_go_leave_nothing_behind)
+SERVER_TEST(thousands_who_wait_and_go_leave_nothing_behind, open_waiting(f, 250))
 {
     enum { ROUNDS = 12, CROWD = 250 };
-    struct server_fixture f;
     size_t before = 0;
     int fds[CROWD];
 
-    open_waiting(&f, CROWD);
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < CROWD; i++)
-            fds[i] = begin(&f, i % 3 == 0 ? WAITING_POP : WAITING);
-        expect_silence(&f, fds[CROWD - 1]);
-        ask_once(&f, WAITING, 204); /* all of them wait */
+            fds[i] = begin(f, i % 3 == 0 ? WAITING_POP : WAITING);
+        expect_silence(f, fds[CROWD - 1]);
+        ask_once(f, WAITING, 204); /* all of them wait */
         for (int i = 0; i < CROWD; i++) {
             struct linger hard = {.l_onoff = i % 2};
 
@@ -451,42 +384,38 @@ START_TEST(thousands_who_wait_and_go_leave_nothing_behind)
         }
         /* A round of the worker sees 32 of them, and serves one that works besides. */
         for (int i = 0; i < CROWD / 32 + 1; i++)
-            server_fixture_settle(&f);
+            server_fixture_settle(f);
         if (round == 1)
-            before = mem_used(f.mem);
+            before = mem_used(f->mem);
         else if (round > 1)
-            await_memory(&f, before);
+            await_memory(f, before);
     }
-    fds[0] = begin(&f, WAITING); /* there is room again, and nobody in front */
-    expect_silence(&f, fds[0]);
-    ask_once(&f, POST("q"), 201);
+    fds[0] = begin(f, WAITING); /* there is room again, and nobody in front */
+    expect_silence(f, fds[0]);
+    ask_once(f, POST("q"), 201);
     end(fds[0], 201);
-    ck_assert_uint_eq(stats_of(&f).claimed, 1);
-    server_fixture_close(&f);
+    ck_assert_uint_eq(stats_of(f).claimed, 1);
 }
-END_TEST
 
-START_TEST(without_memory_to_wait_there_is_an_answer)
+SERVER_TEST(without_memory_to_wait_there_is_an_answer, open_waiting(f, 50))
 {
-    struct server_fixture f;
     unsigned waited = 0, refused = 0;
 
-    open_waiting(&f, 50);
     for (uint64_t nth = 1; nth < 30; nth++) {
         struct answer a;
         int fd;
 
-        mem_fail_nth(f.mem, nth);
-        fd = begin(&f, WAITING);
+        mem_fail_nth(f->mem, nth);
+        fd = begin(f, WAITING);
         for (int i = 0; i < 2; i++) { /* one of which may be what has no memory */
-            int other = begin(&f, HOME);
+            int other = begin(f, HOME);
 
             (void)hear(other);
             (void)close(other);
         }
-        mem_fail_nth(f.mem, 0);
+        mem_fail_nth(f->mem, 0);
         if (recv(fd, &a.head, 1, MSG_PEEK | MSG_DONTWAIT) < 0) {
-            ask_once(&f, POST("q"), 201);
+            ask_once(f, POST("q"), 201);
             end(fd, 201);
             waited++;
         } else {
@@ -496,9 +425,7 @@ START_TEST(without_memory_to_wait_there_is_an_answer)
     }
     ck_assert_uint_gt(waited, 0);
     ck_assert_uint_gt(refused, 0);
-    server_fixture_close(&f);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- slices */
 
@@ -516,72 +443,61 @@ open_slicing(struct server_fixture *f, size_t max_waiters)
     server_fixture_open_with(f, &options);
 }
 
-START_TEST(a_long_polling_request_that_times_out_in_slices_gives_its_place_back)
+SERVER_TEST(a_long_polling_request_that_times_out_in_slices_gives_its_place_back,
+            open_slicing(f, 1))
 {
-    struct server_fixture f;
     int fd;
 
-    open_slicing(&f, 1);
-    slow_store_shut(f.store);
-    fd = begin(&f, WAITING);
-    expect_silence(&f, fd);
-    pass_s(&f, SERVER_FIXTURE_SECONDS - 1); /* a new connection must not time out, too */
-    pass_s(&f, 1);
+    slow_store_shut(f->store);
+    fd = begin(f, WAITING);
+    expect_silence(f, fd);
+    pass_s(f, SERVER_FIXTURE_SECONDS - 1); /* a new connection must not time out, too */
+    pass_s(f, 1);
     expect_code(fd, 503);
     expect_closed(fd);
-    slow_store_unshut(f.store);
-    fd = begin(&f, WAITING);
-    expect_silence(&f, fd);
-    ask_once(&f, POST("q"), 201);
+    slow_store_unshut(f->store);
+    fd = begin(f, WAITING);
+    expect_silence(f, fd);
+    ask_once(f, POST("q"), 201);
     end(fd, 201);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_client_that_hangs_up_in_slices_does_not_wait)
+SERVER_TEST(a_client_that_hangs_up_in_slices_does_not_wait, open_slicing(f, 1))
 {
-    struct server_fixture f;
     int fd;
 
-    open_slicing(&f, 1);
-    slow_store_shut(f.store);
-    fd = begin(&f, WAITING);
-    expect_silence(&f, fd);
+    slow_store_shut(f->store);
+    fd = begin(f, WAITING);
+    expect_silence(f, fd);
     (void)close(fd);
-    server_fixture_settle(&f);
-    slow_store_unshut(f.store);
-    server_fixture_settle(&f);
-    fd = begin(&f, WAITING); /* there is one place, and it is free again */
-    expect_silence(&f, fd);
-    ask_once(&f, POST("q"), 201);
+    server_fixture_settle(f);
+    slow_store_unshut(f->store);
+    server_fixture_settle(f);
+    fd = begin(f, WAITING); /* there is one place, and it is free again */
+    expect_silence(f, fd);
+    ask_once(f, POST("q"), 201);
     end(fd, 201);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_short_request_in_slices_overtakes_two_long_ones)
+SERVER_TEST(a_short_request_in_slices_overtakes_two_long_ones, open_slicing(f, 1))
 {
-    struct server_fixture f;
     int fds[3];
 
-    open_slicing(&f, 1);
-    slow_store_shut(f.store);
+    slow_store_shut(f->store);
     for (int i = 0; i < 2; i++) {
-        fds[i] = begin(&f, POST("q"));
-        expect_silence(&f, fds[i]);
+        fds[i] = begin(f, POST("q"));
+        expect_silence(f, fds[i]);
     }
-    fds[2] = begin(&f, STATS);
-    expect_silence(&f, fds[2]);
-    slow_store_let_stats(f.store);
-    server_fixture_settle(&f);
+    fds[2] = begin(f, STATS);
+    expect_silence(f, fds[2]);
+    slow_store_let_stats(f->store);
+    server_fixture_settle(f);
     expect_something(fds[2]);
     end(fds[2], 200);
-    slow_store_unshut(f.store);
+    slow_store_unshut(f->store);
     for (int i = 0; i < 2; i++)
         end(fds[i], 201);
-    server_fixture_close(&f);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- a log */
 
@@ -619,191 +535,155 @@ deliveries_of(const struct server_fixture *f)
     return count;
 }
 
-START_TEST(an_answer_is_held_until_what_it_tells_is_durable)
+SERVER_TEST(an_answer_is_held_until_what_it_tells_is_durable, open_log(f))
 {
-    struct server_fixture f;
     int fd;
 
-    open_log(&f);
-    fd = begin(&f, POST("q"));
-    expect_silence(&f, fd);
-    ck_assert_uint_eq(slow_store_lsn(f.store), 2); /* the queue, and its message */
-    ck_assert_uint_eq(stats_of(&f).total, 1);
-    slow_store_make_durable(f.store, 1);
-    expect_silence(&f, fd);
-    slow_store_make_durable(f.store, 2);
+    fd = begin(f, POST("q"));
+    expect_silence(f, fd);
+    ck_assert_uint_eq(slow_store_lsn(f->store), 2); /* the queue, and its message */
+    ck_assert_uint_eq(stats_of(f).total, 1);
+    slow_store_make_durable(f->store, 1);
+    expect_silence(f, fd);
+    slow_store_make_durable(f->store, 2);
     end(fd, 201);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_worker_flushes_the_log_before_it_rests)
+SERVER_TEST(a_worker_flushes_the_log_before_it_rests, open_log(f))
 {
-    struct server_fixture f;
     int fd;
 
-    open_log(&f);
-    fd = begin(&f, POST("q"));
-    server_fixture_settle(&f);
-    ck_assert_uint_eq(slow_store_lsn(f.store), 2);
-    ck_assert_uint_eq(slow_store_flushed(f.store), 2);
-    make_all_durable(&f);
+    fd = begin(f, POST("q"));
+    server_fixture_settle(f);
+    ck_assert_uint_eq(slow_store_lsn(f->store), 2);
+    ck_assert_uint_eq(slow_store_flushed(f->store), 2);
+    make_all_durable(f);
     end(fd, 201);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(answers_are_let_go_in_the_order_of_the_log)
+SERVER_TEST(answers_are_let_go_in_the_order_of_the_log, open_log(f))
 {
-    struct server_fixture f;
     int fds[4];
 
-    open_log(&f);
     for (int i = 0; i < 4; i++) {
-        fds[i] = begin(&f, POST("q"));
-        server_fixture_settle(&f);
+        fds[i] = begin(f, POST("q"));
+        server_fixture_settle(f);
     }
     for (int i = 0; i < 4; i++) {
-        slow_store_make_durable(f.store, (uint64_t)i + 2);
+        slow_store_make_durable(f->store, (uint64_t)i + 2);
         expect_code(fds[i], 201);
         for (int k = i + 1; k < 4; k++)
-            expect_silence(&f, fds[k]);
+            expect_silence(f, fds[k]);
         (void)close(fds[i]);
     }
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_response_with_an_older_lsn_does_not_wait_for_a_newer_one)
+SERVER_TEST(a_response_with_an_older_lsn_does_not_wait_for_a_newer_one, open_log(f))
 {
-    struct server_fixture f;
     int older, newer, reader;
 
-    open_log(&f);
-    older = begin(&f, POST("q"));
-    expect_silence(&f, older);
-    newer = begin(&f, POST("other"));
-    expect_silence(&f, newer);
-    reader = begin(&f, STATS); /* of q, so its LSN is that of the first post */
-    expect_silence(&f, reader);
-    slow_store_make_durable(f.store, 2);
+    older = begin(f, POST("q"));
+    expect_silence(f, older);
+    newer = begin(f, POST("other"));
+    expect_silence(f, newer);
+    reader = begin(f, STATS); /* of q, so its LSN is that of the first post */
+    expect_silence(f, reader);
+    slow_store_make_durable(f->store, 2);
     end(older, 201);
-    expect_silence(&f, newer);
+    expect_silence(f, newer);
     expect_something(reader);
     end(reader, 200);
-    make_all_durable(&f);
+    make_all_durable(f);
     end(newer, 201);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(requests_behind_a_held_one_are_answered_behind_it)
+SERVER_TEST(requests_behind_a_held_one_are_answered_behind_it, open_log(f))
 {
-    struct server_fixture f;
     int fd;
 
-    open_log(&f);
-    fd = begin(&f, POST("q") HOME POST("q") HOME);
-    expect_silence(&f, fd);
-    make_all_durable(&f);
+    fd = begin(f, POST("q") HOME POST("q") HOME);
+    expect_silence(f, fd);
+    make_all_durable(f);
     expect_code(fd, 201);
     expect_code(fd, 200);
-    expect_silence(&f, fd);
-    make_all_durable(&f);
+    expect_silence(f, fd);
+    make_all_durable(f);
     expect_code(fd, 201);
     end(fd, 200);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_read_waits_for_what_it_saw_and_for_nothing_else)
+SERVER_TEST(a_read_waits_for_what_it_saw_and_for_nothing_else, open_log(f))
 {
-    struct server_fixture f;
     int post, seen;
 
-    open_log(&f);
-    post = begin(&f, POST("other"));
-    expect_silence(&f, post);
-    ask_once(&f, STATS, 200); /* of a queue that does not exist */
-    make_all_durable(&f);
+    post = begin(f, POST("other"));
+    expect_silence(f, post);
+    ask_once(f, STATS, 200); /* of a queue that does not exist */
+    make_all_durable(f);
     end(post, 201);
-    post = begin(&f, POST("q"));
-    expect_silence(&f, post);
-    seen = begin(&f, STATS);
-    expect_silence(&f, seen);
-    make_all_durable(&f);
+    post = begin(f, POST("q"));
+    expect_silence(f, post);
+    seen = begin(f, STATS);
+    expect_silence(f, seen);
+    make_all_durable(f);
     end(seen, 200);
     end(post, 201);
-    ask_once(&f, STATS, 200); /* it is durable now */
-    server_fixture_close(&f);
+    ask_once(f, STATS, 200); /* it is durable now */
 }
-END_TEST
 
-START_TEST(nobody_is_told_what_was_lost)
+SERVER_TEST(nobody_is_told_what_was_lost, open_log(f))
 {
-    struct server_fixture f;
     int kept, lost[3], seen;
 
-    open_log(&f);
-    kept = begin(&f, POST("q"));
-    server_fixture_settle(&f);
-    make_all_durable(&f);
+    kept = begin(f, POST("q"));
+    server_fixture_settle(f);
+    make_all_durable(f);
     expect_code(kept, 201);
     for (int i = 0; i < 3; i++) {
-        lost[i] = begin(&f, POST("q"));
-        expect_silence(&f, lost[i]);
+        lost[i] = begin(f, POST("q"));
+        expect_silence(f, lost[i]);
     }
-    seen = begin(&f, STATS);
-    expect_silence(&f, seen);
-    slow_store_lose(f.store);
+    seen = begin(f, STATS);
+    expect_silence(f, seen);
+    slow_store_lose(f->store);
     for (int i = 0; i < 3; i++)
         expect_closed(lost[i]);
     expect_closed(seen);
-    expect_closed(begin(&f, POST("q"))); /* nor what comes afterwards */
+    expect_closed(begin(f, POST("q"))); /* nor what comes afterwards */
     say(kept, HOME);
     end(kept, 200);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(parked_requests_are_counted_by_reason_until_they_continue)
+SERVER_TEST(parked_requests_are_counted_by_reason_until_they_continue, open_log(f))
 {
-    struct server_fixture f;
     int waiter, post;
 
-    open_log(&f);
-    waiter = begin(&f, WAITING);
-    expect_silence(&f, waiter);
-    ck_assert_int_eq(parked_requests(&f, "message"), 1);
-    post = begin(&f, POST("q"));
-    expect_silence(&f, post);
-    ck_assert_int_eq(parked_requests(&f, "message"), 0);
-    ck_assert_int_eq(parked_requests(&f, "journal"), 2);
-    make_all_durable(&f);
+    waiter = begin(f, WAITING);
+    expect_silence(f, waiter);
+    ck_assert_int_eq(parked_requests(f, "message"), 1);
+    post = begin(f, POST("q"));
+    expect_silence(f, post);
+    ck_assert_int_eq(parked_requests(f, "message"), 0);
+    ck_assert_int_eq(parked_requests(f, "journal"), 2);
+    make_all_durable(f);
     end(post, 201);
     end(waiter, 201);
-    server_fixture_settle(&f);
-    ck_assert_int_eq(parked_requests(&f, "journal"), 0);
-    server_fixture_close(&f);
+    server_fixture_settle(f);
+    ck_assert_int_eq(parked_requests(f, "journal"), 0);
 }
-END_TEST
 
-START_TEST(a_parked_request_whose_connection_ends_is_counted_no_more)
+SERVER_TEST(a_parked_request_whose_connection_ends_is_counted_no_more, open_log(f))
 {
-    struct server_fixture f;
     int fd;
 
-    open_log(&f);
-    fd = begin(&f, POST("q"));
-    expect_silence(&f, fd);
-    ck_assert_int_eq(parked_requests(&f, "journal"), 1);
-    slow_store_lose(f.store);
+    fd = begin(f, POST("q"));
+    expect_silence(f, fd);
+    ck_assert_int_eq(parked_requests(f, "journal"), 1);
+    slow_store_lose(f->store);
     expect_closed(fd);
-    server_fixture_settle(&f);
-    ck_assert_int_eq(parked_requests(&f, "journal"), 0);
-    server_fixture_close(&f);
+    server_fixture_settle(f);
+    ck_assert_int_eq(parked_requests(f, "journal"), 0);
 }
-END_TEST
 
 START_TEST(a_waiter_that_has_its_message_makes_room_for_another_at_once)
 {
@@ -833,51 +713,43 @@ START_TEST(a_waiter_that_has_its_message_makes_room_for_another_at_once)
 }
 END_TEST
 
-START_TEST(hanging_up_does_not_undo_what_was_done)
+SERVER_TEST(hanging_up_does_not_undo_what_was_done, open_log(f))
 {
-    struct server_fixture f;
     int fd;
 
-    open_log(&f);
-    fd = begin(&f, POST("q"));
-    expect_silence(&f, fd);
+    fd = begin(f, POST("q"));
+    expect_silence(f, fd);
     (void)close(fd);
-    server_fixture_settle(&f);
-    ck_assert_uint_eq(stats_of(&f).total, 1);
-    fd = begin(&f, POST("q")); /* one that still listens is held behind it */
-    expect_silence(&f, fd);
+    server_fixture_settle(f);
+    ck_assert_uint_eq(stats_of(f).total, 1);
+    fd = begin(f, POST("q")); /* one that still listens is held behind it */
+    expect_silence(f, fd);
     ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
-    expect_silence(&f, fd);
-    make_all_durable(&f);
+    expect_silence(f, fd);
+    make_all_durable(f);
     end(fd, 201);
-    ck_assert_uint_eq(stats_of(&f).total, 2);
-    server_fixture_close(&f);
+    ck_assert_uint_eq(stats_of(f).total, 2);
 }
-END_TEST
 
-START_TEST(a_claim_that_was_held_for_nobody_is_given_back)
+SERVER_TEST(a_claim_that_was_held_for_nobody_is_given_back, open_log(f))
 {
-    struct server_fixture f;
     int fd;
 
-    open_log(&f);
-    slow_store_make_durable(f.store, UINT64_MAX);
-    ask_once(&f, POST("q"), 201);
-    slow_store_make_durable(f.store, slow_store_lsn(f.store));
-    fd = begin(&f, CLAIM);
-    expect_silence(&f, fd);
-    ck_assert_uint_eq(stats_of(&f).claimed, 1);
+    slow_store_make_durable(f->store, UINT64_MAX);
+    ask_once(f, POST("q"), 201);
+    slow_store_make_durable(f->store, slow_store_lsn(f->store));
+    fd = begin(f, CLAIM);
+    expect_silence(f, fd);
+    ck_assert_uint_eq(stats_of(f).claimed, 1);
     (void)close(fd);
-    server_fixture_settle(&f);
-    make_all_durable(&f);
-    for (int i = 0; i < 100 && stats_of(&f).claimed > 0; i++)
-        server_fixture_settle(&f);
-    ck_assert_uint_eq(stats_of(&f).claimed, 0);
-    ck_assert_uint_eq(stats_of(&f).total, 1);
-    make_all_durable(&f);
-    server_fixture_close(&f);
+    server_fixture_settle(f);
+    make_all_durable(f);
+    for (int i = 0; i < 100 && stats_of(f).claimed > 0; i++)
+        server_fixture_settle(f);
+    ck_assert_uint_eq(stats_of(f).claimed, 0);
+    ck_assert_uint_eq(stats_of(f).total, 1);
+    make_all_durable(f);
 }
-END_TEST
 
 /* A Unix socket cannot tell whether the client has seen a part of the response. */
 LOOP_TEST(a_response_of_which_no_byte_left_counts_as_no_delivery_over_tcp, 2)
@@ -932,40 +804,32 @@ START_TEST(a_claim_whose_response_a_shutdown_discards_counts_as_no_delivery)
 }
 END_TEST
 
-START_TEST(who_was_woken_by_a_message_hears_of_it_when_it_is_durable)
+SERVER_TEST(who_was_woken_by_a_message_hears_of_it_when_it_is_durable, open_log(f))
 {
-    struct server_fixture f;
     int waiting, post;
 
-    open_log(&f);
-    waiting = begin(&f, WAITING);
-    expect_silence(&f, waiting);
-    post = begin(&f, POST("q"));
-    expect_silence(&f, post);
-    expect_silence(&f, waiting);
-    ck_assert_uint_eq(stats_of(&f).claimed, 1);
-    make_all_durable(&f);
+    waiting = begin(f, WAITING);
+    expect_silence(f, waiting);
+    post = begin(f, POST("q"));
+    expect_silence(f, post);
+    expect_silence(f, waiting);
+    ck_assert_uint_eq(stats_of(f).claimed, 1);
+    make_all_durable(f);
     end(post, 201);
     end(waiting, 201);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(the_time_limits_do_not_count_while_an_answer_is_held)
+SERVER_TEST(the_time_limits_do_not_count_while_an_answer_is_held, open_log(f))
 {
-    struct server_fixture f;
     int fd;
 
-    open_log(&f);
-    fd = begin(&f, POST("q"));
-    expect_silence(&f, fd);
-    pass_s(&f, 3 * SERVER_FIXTURE_SECONDS);
-    expect_silence(&f, fd);
-    make_all_durable(&f);
+    fd = begin(f, POST("q"));
+    expect_silence(f, fd);
+    pass_s(f, 3 * SERVER_FIXTURE_SECONDS);
+    expect_silence(f, fd);
+    make_all_durable(f);
     end(fd, 201);
-    server_fixture_close(&f);
 }
-END_TEST
 
 /* Only a worker that sleeps has to be woken; one that never does would not let us out. */
 static void
@@ -975,16 +839,11 @@ await_rest(const struct server_fixture *f)
         server_fixture_settle(f);
 }
 
-START_TEST(a_worker_that_holds_nothing_sleeps_when_the_log_moves)
+SERVER_TEST(a_worker_that_holds_nothing_sleeps_when_the_log_moves, open_log(f))
 {
-    struct server_fixture f;
-
-    open_log(&f);
     for (int i = 0; i < 3; i++)
-        await_rest(&f);
-    server_fixture_close(&f);
+        await_rest(f);
 }
-END_TEST
 
 static _Atomic int waiter_fd, producer_fd;
 
@@ -1003,27 +862,23 @@ hang_up_in_the_same_round(void)
     (void)close(waiter_fd);
 }
 
-START_TEST(a_message_that_comes_as_the_client_hangs_up_counts_as_no_delivery)
+SERVER_TEST(a_message_that_comes_as_the_client_hangs_up_counts_as_no_delivery,
+            open_log(f))
 {
-    struct server_fixture f;
-
-    open_log(&f);
-    slow_store_make_durable(f.store, UINT64_MAX);
-    waiter_fd = begin(&f, WAITING);
-    expect_silence(&f, waiter_fd);
-    producer_fd = begin(&f, HOME);
+    slow_store_make_durable(f->store, UINT64_MAX);
+    waiter_fd = begin(f, WAITING);
+    expect_silence(f, waiter_fd);
+    producer_fd = begin(f, HOME);
     expect_code(producer_fd, 200);
-    await_rest(&f);
+    await_rest(f);
     atomic_store(&at_clock, hang_up_in_the_same_round);
     say(producer_fd, POST("q"));
     end(producer_fd, 201);
     ck_assert(atomic_load(&at_clock) == NULL);
-    server_fixture_settle(&f);
-    ck_assert_uint_eq(stats_of(&f).claimed, 0);
-    ck_assert_uint_eq(deliveries_of(&f), 0);
-    server_fixture_close(&f);
+    server_fixture_settle(f);
+    ck_assert_uint_eq(stats_of(f).claimed, 0);
+    ck_assert_uint_eq(deliveries_of(f), 0);
 }
-END_TEST
 
 START_TEST(a_drain_waits_for_the_log)
 {
@@ -1075,62 +930,52 @@ expect_nothing_yet(int fd)
     ck_assert_int_eq(errno, EAGAIN);
 }
 
-START_TEST(others_are_served_while_one_waits_for_the_store)
+SERVER_TEST(others_are_served_while_one_waits_for_the_store, open_blocking(f, 0, 0))
 {
-    struct server_fixture f;
     int fd;
 
-    open_blocking(&f, 0, 0);
-    slow_store_shut(f.store);
-    fd = begin(&f, POST("q"));
-    slow_store_await(f.store, 1);
+    slow_store_shut(f->store);
+    fd = begin(f, POST("q"));
+    slow_store_await(f->store, 1);
     for (int i = 0; i < 10; i++)
-        ask_once(&f, HOME, 200);
-    expect_silence(&f, fd);
-    slow_store_unshut(f.store);
+        ask_once(f, HOME, 200);
+    expect_silence(f, fd);
+    slow_store_unshut(f->store);
     end(fd, 201);
-    ck_assert_uint_eq(stats_of(&f).total, 1);
-    server_fixture_close(&f);
+    ck_assert_uint_eq(stats_of(f).total, 1);
 }
-END_TEST
 
-START_TEST(many_are_answered_at_once)
+SERVER_TEST(many_are_answered_at_once, open_blocking(f, 0, 0))
 {
     enum { CROWD = 100 };
-    struct server_fixture f;
     int fds[CROWD];
 
-    open_blocking(&f, 0, 0);
     for (int round = 0; round < 3; round++) {
-        slow_store_shut(f.store);
+        slow_store_shut(f->store);
         for (int i = 0; i < CROWD; i++)
-            fds[i] = begin(&f, i % 2 == 0 ? POST("q") HOME : POST("r") STATS);
-        slow_store_await(f.store, 4);
-        slow_store_unshut(f.store);
+            fds[i] = begin(f, i % 2 == 0 ? POST("q") HOME : POST("r") STATS);
+        slow_store_await(f->store, 4);
+        slow_store_unshut(f->store);
         for (int i = 0; i < CROWD; i++) {
             expect_code(fds[i], 201);
             end(fds[i], 200);
         }
     }
-    ck_assert_uint_eq(stats_of(&f).total, 3 * CROWD / 2);
-    server_fixture_close(&f);
+    ck_assert_uint_eq(stats_of(f).total, 3 * CROWD / 2);
 }
-END_TEST
 
 /* All responses without a body share one response of libmicrohttpd. */
-START_TEST(each_response_without_a_body_has_its_own_request_id)
+SERVER_TEST(each_response_without_a_body_has_its_own_request_id, open_blocking(f, 0, 0))
 {
     enum { CROWD = 10, ID = 22 };
-    struct server_fixture f;
     char ids[2 * CROWD][ID + 1];
     int fds[CROWD];
 
-    open_blocking(&f, 0, 0);
-    slow_store_shut(f.store);
+    slow_store_shut(f->store);
     for (int i = 0; i < CROWD; i++)
-        fds[i] = begin(&f, DELETION DELETION);
-    slow_store_await(f.store, 4);
-    slow_store_unshut(f.store);
+        fds[i] = begin(f, DELETION DELETION);
+    slow_store_await(f->store, 4);
+    slow_store_unshut(f->store);
     for (int i = 0; i < 2 * CROWD; i++) {
         struct answer a = hear(fds[i / 2]);
         const char *at = strstr(a.head, "X-Request-ID: ");
@@ -1144,101 +989,84 @@ START_TEST(each_response_without_a_body_has_its_own_request_id)
     }
     for (int i = 0; i < CROWD; i++)
         (void)close(fds[i]);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_request_that_waits_for_the_store_needs_no_thread)
+SERVER_TEST(a_request_that_waits_for_the_store_needs_no_thread, open_blocking(f, 0, 0))
 {
     enum { CROWD = 100 };
-    struct server_fixture f;
     int fds[CROWD];
 
-    open_blocking(&f, 0, 0);
-    slow_store_shut(f.store);
+    slow_store_shut(f->store);
     for (int i = 0; i < CROWD; i++)
-        fds[i] = begin(&f, POST("q"));
-    slow_store_await(f.store, CROWD);
-    ask_once(&f, HOME, 200);
-    slow_store_let_one(f.store);
-    slow_store_await(f.store, CROWD - 1);
-    slow_store_unshut(f.store);
+        fds[i] = begin(f, POST("q"));
+    slow_store_await(f->store, CROWD);
+    ask_once(f, HOME, 200);
+    slow_store_let_one(f->store);
+    slow_store_await(f->store, CROWD - 1);
+    slow_store_unshut(f->store);
     for (int i = 0; i < CROWD; i++)
         end(fds[i], 201);
-    ck_assert_uint_eq(stats_of(&f).total, CROWD);
-    server_fixture_close(&f);
+    ck_assert_uint_eq(stats_of(f).total, CROWD);
 }
-END_TEST
 
-START_TEST(without_a_free_fiber_a_request_takes_its_turn)
+SERVER_TEST(without_a_free_fiber_a_request_takes_its_turn, open_blocking(f, 3, 0))
 {
     enum { CROWD = 20, FIBERS = 3 };
-    struct server_fixture f;
     int fds[CROWD];
 
-    open_blocking(&f, FIBERS, 0);
-    slow_store_shut(f.store);
+    slow_store_shut(f->store);
     for (int i = 0; i < CROWD; i++)
-        fds[i] = begin(&f, POST("q"));
-    slow_store_await(f.store, FIBERS);
-    server_fixture_settle(&f);
+        fds[i] = begin(f, POST("q"));
+    slow_store_await(f->store, FIBERS);
+    server_fixture_settle(f);
     (void)close(fds[CROWD - 1]); /* in line */
     for (int i = 0; i < CROWD - 1; i++)
         expect_nothing_yet(fds[i]);
-    slow_store_let_one(f.store);
+    slow_store_let_one(f->store);
     end(fds[0], 201);
-    slow_store_await(f.store, FIBERS); /* the next one has the fiber */
-    slow_store_unshut(f.store);
+    slow_store_await(f->store, FIBERS); /* the next one has the fiber */
+    slow_store_unshut(f->store);
     for (int i = 1; i < CROWD - 1; i++)
         end(fds[i], 201);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_request_without_a_free_fiber_is_refused_in_the_end)
+SERVER_TEST(a_request_without_a_free_fiber_is_refused_in_the_end, open_blocking(f, 1, 0))
 {
-    struct server_fixture f;
     struct answer a;
     int fds[2];
 
-    open_blocking(&f, 1, 0);
-    slow_store_shut(f.store);
-    fds[0] = begin(&f, POST("q"));
-    slow_store_await(f.store, 1);
-    fds[1] = begin(&f, POST("q"));
-    server_fixture_settle(&f);
+    slow_store_shut(f->store);
+    fds[0] = begin(f, POST("q"));
+    slow_store_await(f->store, 1);
+    fds[1] = begin(f, POST("q"));
+    server_fixture_settle(f);
     for (int i = 0; i < 100 && recv(fds[1], &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
          i++)
-        pass_s(&f, 31);
+        pass_s(f, 31);
     a = hear(fds[1]);
     ck_assert_int_eq(a.code, 503);
     ck_assert_ptr_nonnull(strstr(a.head, "Retry-After: "));
     (void)close(fds[1]);
-    slow_store_unshut(f.store);
+    slow_store_unshut(f->store);
     end(fds[0], 201);
-    ck_assert_uint_eq(stats_of(&f).total, 1); /* what was refused has not happened */
-    server_fixture_close(&f);
+    ck_assert_uint_eq(stats_of(f).total, 1); /* what was refused has not happened */
 }
-END_TEST
 
-START_TEST(what_stands_behind_one_that_the_store_has_is_answered_behind_it)
+SERVER_TEST(what_stands_behind_one_that_the_store_has_is_answered_behind_it,
+            open_blocking(f, 0, 0))
 {
-    struct server_fixture f;
     int fd;
 
-    open_blocking(&f, 0, 0);
-    slow_store_shut(f.store);
-    fd = begin(&f, POST("q") HOME "GET /v2/ HT");
-    slow_store_await(f.store, 1);
-    expect_silence(&f, fd);
-    slow_store_unshut(f.store);
+    slow_store_shut(f->store);
+    fd = begin(f, POST("q") HOME "GET /v2/ HT");
+    slow_store_await(f->store, 1);
+    expect_silence(f, fd);
+    slow_store_unshut(f->store);
     expect_code(fd, 201);
     expect_code(fd, 200);
     say(fd, "TP/1.1\r\n" HEAD "\r\n");
     end(fd, 200);
-    server_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(who_hangs_up_meanwhile_is_forgotten_when_the_store_is_done)
 {
@@ -1259,102 +1087,88 @@ START_TEST(who_hangs_up_meanwhile_is_forgotten_when_the_store_is_done)
 }
 END_TEST
 
-START_TEST(what_was_claimed_for_one_who_hung_up_meanwhile_is_given_back)
+SERVER_TEST(what_was_claimed_for_one_who_hung_up_meanwhile_is_given_back,
+            open_blocking(f, 0, 0))
 {
     struct store_batch shown = STORE_BATCH_INIT;
-    struct server_fixture f;
     int fd;
 
-    open_blocking(&f, 0, 0);
-    ask_once(&f, POST("q"), 201);
-    slow_store_shut(f.store);
-    fd = begin(&f, CLAIM);
-    slow_store_await(f.store, 1);
+    ask_once(f, POST("q"), 201);
+    slow_store_shut(f->store);
+    fd = begin(f, CLAIM);
+    slow_store_await(f->store, 1);
     (void)close(fd);
-    server_fixture_settle(&f);
-    slow_store_let_one(f.store);  /* it claims */
-    slow_store_await(f.store, 1); /* and gives back */
-    slow_store_unshut(f.store);
-    server_fixture_stop(&f);
-    for (int i = 0; i < 100000 && stats_of(&f).claimed > 0; i++)
+    server_fixture_settle(f);
+    slow_store_let_one(f->store);  /* it claims */
+    slow_store_await(f->store, 1); /* and gives back */
+    slow_store_unshut(f->store);
+    server_fixture_stop(f);
+    for (int i = 0; i < 100000 && stats_of(f).claimed > 0; i++)
         sched_yield();
-    ck_assert_uint_eq(stats_of(&f).claimed, 0);
-    ck_assert_uint_eq(stats_of(&f).total, 1);
-    ck_assert_int_eq(store_message_list(f.store, STORE_AT(clock_now_ms(&f.clock)),
+    ck_assert_uint_eq(stats_of(f).claimed, 0);
+    ck_assert_uint_eq(stats_of(f).total, 1);
+    ck_assert_int_eq(store_message_list(f->store, STORE_AT(clock_now_ms(&f->clock)),
                                         &queue_q, &(struct store_filter){.limit = 1},
                                         &shown),
                      ST_OK);
     ck_assert_uint_eq(shown.count, 1);
     store_batch_release(&shown);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_waiting_claim_asks_the_store_again_and_again)
+SERVER_TEST(a_waiting_claim_asks_the_store_again_and_again, open_blocking(f, 0, 0))
 {
-    struct server_fixture f;
     int fds[3];
 
-    open_blocking(&f, 0, 0);
     for (int i = 0; i < 3; i++) {
-        fds[i] = begin(&f, WAITING);
-        expect_silence(&f, fds[i]);
+        fds[i] = begin(f, WAITING);
+        expect_silence(f, fds[i]);
     }
     for (int i = 0; i < 3; i++)
-        ask_once(&f, POST("q"), 201);
+        ask_once(f, POST("q"), 201);
     for (int i = 0; i < 3; i++)
         end(fds[i], 201);
-    ck_assert_uint_eq(stats_of(&f).claimed, 3);
-    server_fixture_close(&f);
+    ck_assert_uint_eq(stats_of(f).claimed, 3);
 }
-END_TEST
 
-START_TEST(a_message_that_comes_while_the_store_still_asks_is_not_missed)
+SERVER_TEST(a_message_that_comes_while_the_store_still_asks_is_not_missed,
+            open_blocking(f, 0, 0))
 {
-    struct server_fixture f;
     int fd, post;
 
-    open_blocking(&f, 0, 0);
     for (int i = 0; i < 50; i++) { /* in whatever order both come in */
-        slow_store_shut(f.store);
-        fd = begin(&f, WAITING);
-        slow_store_await(f.store, 1);
-        post = begin(&f, POST("q"));
-        slow_store_await(f.store, 2);
-        slow_store_unshut(f.store);
+        slow_store_shut(f->store);
+        fd = begin(f, WAITING);
+        slow_store_await(f->store, 1);
+        post = begin(f, POST("q"));
+        slow_store_await(f->store, 2);
+        slow_store_unshut(f->store);
         end(post, 201);
         end(fd, 201);
     }
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(time_and_deletions_end_the_waiting_too)
+SERVER_TEST(time_and_deletions_end_the_waiting_too, open_blocking(f, 0, 0))
 {
-    struct server_fixture f;
     int fd;
 
-    open_blocking(&f, 0, 0);
-    fd = begin(&f, WAITING);
-    expect_silence(&f, fd);
+    fd = begin(f, WAITING);
+    expect_silence(f, fd);
     for (int i = 0; i < 100 && recv(fd, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) < 0; i++)
-        pass_s(&f, 31); /* it may not have been in line yet when time went on */
+        pass_s(f, 31); /* it may not have been in line yet when time went on */
     expect_code(fd, 204);
-    ask_once(&f, MAKING, 201);
-    slow_store_shut(f.store);
+    ask_once(f, MAKING, 201);
+    slow_store_shut(f->store);
     say(fd, WAITING);
-    slow_store_await(f.store, 1);
-    slow_store_unshut(f.store);
-    ask_once(&f, STATS, 200);
+    slow_store_await(f->store, 1);
+    slow_store_unshut(f->store);
+    ask_once(f, STATS, 200);
     for (int i = 0; i < 1000 && recv(fd, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
          i++) {
-        ask_once(&f, DELETION, 204); /* it may not have been in line, likewise */
-        ask_once(&f, MAKING, 201);
+        ask_once(f, DELETION, 204); /* it may not have been in line, likewise */
+        ask_once(f, MAKING, 201);
     }
     end(fd, 204);
-    server_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_drain_waits_for_the_store)
 {
@@ -1379,22 +1193,18 @@ START_TEST(a_drain_waits_for_the_store)
 }
 END_TEST
 
-START_TEST(a_store_that_blocks_may_have_a_log)
+SERVER_TEST(a_store_that_blocks_may_have_a_log, open_blocking(f, 0, SLOW_STORE_LOGS))
 {
-    struct server_fixture f;
     int fd;
 
-    open_blocking(&f, 0, SLOW_STORE_LOGS);
-    fd = begin(&f, POST("q") HOME);
-    while (slow_store_lsn(f.store) < 2)
-        server_fixture_settle(&f);
-    expect_silence(&f, fd);
-    make_all_durable(&f);
+    fd = begin(f, POST("q") HOME);
+    while (slow_store_lsn(f->store) < 2)
+        server_fixture_settle(f);
+    expect_silence(f, fd);
+    make_all_durable(f);
     expect_code(fd, 201);
     end(fd, 200);
-    server_fixture_close(&f);
 }
-END_TEST
 
 LOOP_TEST(crowds_that_come_and_go_leave_nothing_behind, 2)
 {
@@ -1445,133 +1255,109 @@ open_asking(struct server_fixture *f, size_t threads, size_t line)
     server_fixture_open_with(f, &options);
 }
 
-START_TEST(whoever_keystone_knows_comes_in)
+SERVER_TEST(whoever_keystone_knows_comes_in, open_asking(f, 2, 10))
 {
-    struct server_fixture f;
-
-    open_asking(&f, 2, 10);
     for (int i = 0; i < 3; i++) {
-        ask_once(&f, HOME_BY("member@p"), 200);
-        ask_once(&f, HOME_BY("member@other"), 403);
-        ask_once(&f, HOME_BY("unknown"), 401);
-        ask_once(&f, HOME, 401);
+        ask_once(f, HOME_BY("member@p"), 200);
+        ask_once(f, HOME_BY("member@other"), 403);
+        ask_once(f, HOME_BY("unknown"), 401);
+        ask_once(f, HOME, 401);
     }
-    ck_assert_uint_eq(fake_keystone_asked(&f.fake), 3);
-    server_fixture_close(&f);
+    ck_assert_uint_eq(fake_keystone_asked(&f->fake), 3);
 }
-END_TEST
 
-START_TEST(the_body_is_not_asked_for_while_keystone_is_asked)
+SERVER_TEST(the_body_is_not_asked_for_while_keystone_is_asked, open_asking(f, 2, 10))
 {
-    struct server_fixture f;
     int fd;
 
-    open_asking(&f, 2, 10);
-    fake_keystone_shut(&f.fake);
+    fake_keystone_shut(&f->fake);
     fd = begin(
-        &f, "POST /v2/queues/q/messages HTTP/1.1\r\n" HEAD BY(
-                "member@p") "Expect: 100-continue\r\nContent-Length: 10000000\r\n\r\n");
-    fake_keystone_await(&f.fake, 1);
-    expect_silence(&f, fd); /* not even 100 Continue */
-    fake_keystone_open(&f.fake);
+        f, "POST /v2/queues/q/messages HTTP/1.1\r\n" HEAD BY(
+               "member@p") "Expect: 100-continue\r\nContent-Length: 10000000\r\n\r\n");
+    fake_keystone_await(&f->fake, 1);
+    expect_silence(f, fd); /* not even 100 Continue */
+    fake_keystone_open(&f->fake);
     expect_code(fd, 400);
     expect_closed(fd);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(others_are_served_while_keystone_is_asked_about_one)
+SERVER_TEST(others_are_served_while_keystone_is_asked_about_one, open_asking(f, 2, 10))
 {
-    struct server_fixture f;
     int fd;
 
-    open_asking(&f, 2, 10);
-    ask_once(&f, HOME_BY("member@p"), 200);
-    fake_keystone_shut(&f.fake);
-    fd = begin(&f, POST_BY("admin@p"));
-    fake_keystone_await(&f.fake, 1);
+    ask_once(f, HOME_BY("member@p"), 200);
+    fake_keystone_shut(&f->fake);
+    fd = begin(f, POST_BY("admin@p"));
+    fake_keystone_await(&f->fake, 1);
     for (int i = 0; i < 10; i++)
-        ask_once(&f, HOME_BY("member@p"), 200);
-    expect_silence(&f, fd);
-    ck_assert_uint_eq(stats_of(&f).total, 0);
-    fake_keystone_open(&f.fake);
+        ask_once(f, HOME_BY("member@p"), 200);
+    expect_silence(f, fd);
+    ck_assert_uint_eq(stats_of(f).total, 0);
+    fake_keystone_open(&f->fake);
     end(fd, 201);
-    ck_assert_uint_eq(stats_of(&f).total, 1);
-    server_fixture_close(&f);
+    ck_assert_uint_eq(stats_of(f).total, 1);
 }
-END_TEST
 
-START_TEST(a_crowd_with_one_token_is_asked_about_once)
+SERVER_TEST(a_crowd_with_one_token_is_asked_about_once, open_asking(f, 1, 1))
 {
     enum { CROWD = 200 };
-    struct server_fixture f;
     int fds[CROWD];
 
-    open_asking(&f, 1, 1);
-    fake_keystone_shut(&f.fake);
+    fake_keystone_shut(&f->fake);
     for (int i = 0; i < CROWD; i++)
-        fds[i] = begin(&f, POST_BY("member@p") HOME_BY("member@p"));
-    fake_keystone_await(&f.fake, 1);
-    expect_silence(&f, fds[CROWD - 1]);
-    fake_keystone_open(&f.fake);
+        fds[i] = begin(f, POST_BY("member@p") HOME_BY("member@p"));
+    fake_keystone_await(&f->fake, 1);
+    expect_silence(f, fds[CROWD - 1]);
+    fake_keystone_open(&f->fake);
     for (int i = 0; i < CROWD; i++) {
         expect_code(fds[i], 201);
         end(fds[i], 200);
     }
-    ck_assert_uint_eq(fake_keystone_asked(&f.fake), 1);
-    ck_assert_uint_eq(stats_of(&f).total, CROWD);
-    server_fixture_close(&f);
+    ck_assert_uint_eq(fake_keystone_asked(&f->fake), 1);
+    ck_assert_uint_eq(stats_of(f).total, CROWD);
 }
-END_TEST
 
-START_TEST(one_token_too_many_is_told_to_come_later)
+SERVER_TEST(one_token_too_many_is_told_to_come_later, open_asking(f, 1, 1))
 {
-    struct server_fixture f;
     struct answer a;
     int fds[2], fd;
 
-    open_asking(&f, 1, 1);
-    fake_keystone_shut(&f.fake);
-    fds[0] = begin(&f, POST_BY("member@p"));
-    fake_keystone_await(&f.fake, 1);
-    fds[1] = begin(&f, POST_BY("admin@p"));
-    expect_silence(&f, fds[1]);
-    fd = begin(&f, POST_BY("admin,member@p"));
+    fake_keystone_shut(&f->fake);
+    fds[0] = begin(f, POST_BY("member@p"));
+    fake_keystone_await(&f->fake, 1);
+    fds[1] = begin(f, POST_BY("admin@p"));
+    expect_silence(f, fds[1]);
+    fd = begin(f, POST_BY("admin,member@p"));
     a = hear(fd);
     ck_assert_int_eq(a.code, 503);
     ck_assert_ptr_nonnull(strstr(a.head, "Retry-After: "));
-    fake_keystone_open(&f.fake);
+    fake_keystone_open(&f->fake);
     for (int i = 0; i < 2; i++)
         end(fds[i], 201);
     say(fd, POST_BY("admin,member@p")); /* the connection is good */
     end(fd, 201);
-    ck_assert_uint_eq(stats_of(&f).total, 3); /* what was refused has not happened */
-    server_fixture_close(&f);
+    ck_assert_uint_eq(stats_of(f).total, 3); /* what was refused has not happened */
 }
-END_TEST
 
-START_TEST(while_keystone_is_away_only_those_who_are_known_come_in)
+SERVER_TEST(while_keystone_is_away_only_those_who_are_known_come_in,
+            open_asking(f, 2, 10))
 {
-    struct server_fixture f;
     struct answer a;
     int fd;
 
-    open_asking(&f, 2, 10);
-    ask_once(&f, HOME_BY("member@p"), 200);
-    f.fake.status = ST_UNAVAILABLE;
-    fd = begin(&f, POST_BY("admin@p"));
+    ask_once(f, HOME_BY("member@p"), 200);
+    f->fake.status = ST_UNAVAILABLE;
+    fd = begin(f, POST_BY("admin@p"));
     a = hear(fd);
     ck_assert_int_eq(a.code, 503);
     ck_assert_ptr_nonnull(strstr(a.head, "Retry-After: 1\r\n"));
     ck_assert_ptr_nonnull(strstr(a.body, "claimd cannot reach the identity server"));
     (void)close(fd);
-    ask_once(&f, HOME_BY("member@p"), 200);
-    pass_s(&f, 60);
-    ask_once(&f, HOME_BY("member@p"), 503);
-    ck_assert_uint_eq(stats_of(&f).total, 0);
-    server_fixture_close(&f);
+    ask_once(f, HOME_BY("member@p"), 200);
+    pass_s(f, 60);
+    ask_once(f, HOME_BY("member@p"), 503);
+    ck_assert_uint_eq(stats_of(f).total, 0);
 }
-END_TEST
 
 START_TEST(who_hangs_up_while_keystone_is_asked_is_forgotten_afterwards)
 {
@@ -1592,75 +1378,65 @@ START_TEST(who_hangs_up_while_keystone_is_asked_is_forgotten_afterwards)
 }
 END_TEST
 
-START_TEST(nothing_stays_claimed_for_who_hung_up_while_keystone_was_asked)
+SERVER_TEST(nothing_stays_claimed_for_who_hung_up_while_keystone_was_asked,
+            open_asking(f, 2, 10))
 {
     static const char *const requests[] = {CLAIM_BY("member@p"), WAITING_BY("member@p")};
-    struct server_fixture f;
 
-    open_asking(&f, 2, 10);
-    ask_once(&f, POST_BY("admin@p"), 201);
+    ask_once(f, POST_BY("admin@p"), 201);
     for (int i = 0; i < 2; i++) {
         int fd;
 
-        fake_keystone_shut(&f.fake);
-        fd = begin(&f, requests[i]);
-        fake_keystone_await(&f.fake, 1);
+        fake_keystone_shut(&f->fake);
+        fd = begin(f, requests[i]);
+        fake_keystone_await(&f->fake, 1);
         (void)close(fd);
-        server_fixture_settle(&f);
-        fake_keystone_open(&f.fake);
-        while (keystone_count(f.keystone) < 2)
-            server_fixture_settle(&f);
-        for (int k = 0; k < 1000 && stats_of(&f).claimed > 0; k++)
-            server_fixture_settle(&f);
-        ck_assert_uint_eq(stats_of(&f).claimed, 0);
-        ck_assert_uint_eq(stats_of(&f).total, 1);
-        keystone_forget(f.keystone);
-        ask_once(&f, HOME_BY("admin@p"), 200);
+        server_fixture_settle(f);
+        fake_keystone_open(&f->fake);
+        while (keystone_count(f->keystone) < 2)
+            server_fixture_settle(f);
+        for (int k = 0; k < 1000 && stats_of(f).claimed > 0; k++)
+            server_fixture_settle(f);
+        ck_assert_uint_eq(stats_of(f).claimed, 0);
+        ck_assert_uint_eq(stats_of(f).total, 1);
+        keystone_forget(f->keystone);
+        ask_once(f, HOME_BY("admin@p"), 200);
     }
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(who_waits_for_a_message_is_asked_about_once)
+SERVER_TEST(who_waits_for_a_message_is_asked_about_once, open_asking(f, 2, 10))
 {
-    struct server_fixture f;
     int fd;
 
-    open_asking(&f, 2, 10);
-    fd = begin(&f, WAITING_BY("member@p"));
-    while (keystone_count(f.keystone) == 0)
-        server_fixture_settle(&f);
-    expect_silence(&f, fd);
-    keystone_forget(f.keystone);
-    f.fake.status = ST_UNAVAILABLE;
-    pass_s(&f, 29);
-    expect_silence(&f, fd);
-    f.fake.status = ST_OK;
-    ask_once(&f, POST_BY("admin@p"), 201);
+    fd = begin(f, WAITING_BY("member@p"));
+    while (keystone_count(f->keystone) == 0)
+        server_fixture_settle(f);
+    expect_silence(f, fd);
+    keystone_forget(f->keystone);
+    f->fake.status = ST_UNAVAILABLE;
+    pass_s(f, 29);
+    expect_silence(f, fd);
+    f->fake.status = ST_OK;
+    ask_once(f, POST_BY("admin@p"), 201);
     end(fd, 201);
-    ck_assert_uint_eq(fake_keystone_asked(&f.fake), 2);
-    server_fixture_close(&f);
+    ck_assert_uint_eq(fake_keystone_asked(&f->fake), 2);
 }
-END_TEST
 
-START_TEST(what_stands_behind_one_that_is_asked_about_is_answered_behind_it)
+SERVER_TEST(what_stands_behind_one_that_is_asked_about_is_answered_behind_it,
+            open_asking(f, 2, 10))
 {
-    struct server_fixture f;
     int fd;
 
-    open_asking(&f, 2, 10);
-    fake_keystone_shut(&f.fake);
-    fd = begin(&f, POST_BY("member@p") HOME_BY("admin@p") "GET /livez HT");
-    fake_keystone_await(&f.fake, 1);
-    expect_silence(&f, fd);
-    fake_keystone_open(&f.fake);
+    fake_keystone_shut(&f->fake);
+    fd = begin(f, POST_BY("member@p") HOME_BY("admin@p") "GET /livez HT");
+    fake_keystone_await(&f->fake, 1);
+    expect_silence(f, fd);
+    fake_keystone_open(&f->fake);
     expect_code(fd, 201);
     expect_code(fd, 200);
     say(fd, "TP/1.1\r\n" HEAD "\r\n");
     end(fd, 204);
-    server_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_drain_waits_for_keystone)
 {

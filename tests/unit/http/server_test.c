@@ -6,59 +6,46 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-START_TEST(it_serves_and_leaves_nothing_behind)
+SERVER_TEST(it_serves_and_leaves_nothing_behind, server_fixture_open(f, 2))
 {
-    struct server_fixture f;
-
-    server_fixture_open(&f, 2);
     for (int i = 0; i < 10; i++)
-        ck_assert_int_eq(server_fixture_post(&f), 201);
-    server_fixture_close(&f);
+        ck_assert_int_eq(server_fixture_post(f), 201);
 }
-END_TEST
 
-START_TEST(whichever_allocation_fails_there_is_an_answer_and_the_next_one_is_good)
+SERVER_TEST(whichever_allocation_fails_there_is_an_answer_and_the_next_one_is_good,
+            server_fixture_open(f, 2))
 {
     const struct store_queue queue = {.project = bytes_str("p"), .name = bytes_str("q")};
     struct store_stats stats;
     uint64_t posted = 0;
-    struct server_fixture f;
 
-    server_fixture_open(&f, 2);
     for (uint64_t n = 1; n < 40; n++) {
         int status;
 
-        mem_fail_nth(f.mem, n);
-        status = server_fixture_post(&f);
-        mem_fail_nth(f.mem, 0);
+        mem_fail_nth(f->mem, n);
+        status = server_fixture_post(f);
+        mem_fail_nth(f->mem, 0);
         ck_assert_msg(status == 201 || status == 503, "allocation %d: status %d", (int)n,
                       status);
         posted += status == 201;
-        ck_assert_int_eq(server_fixture_post(&f), 201);
+        ck_assert_int_eq(server_fixture_post(f), 201);
         posted++;
     }
     ck_assert_int_eq(
-        store_queue_stats(f.store, STORE_AT(clock_now_ms(&f.clock)), &queue, &stats),
+        store_queue_stats(f->store, STORE_AT(clock_now_ms(&f->clock)), &queue, &stats),
         ST_OK);
     ck_assert_uint_eq(stats.total, posted);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(without_any_memory_it_says_so_and_recovers)
+SERVER_TEST(without_any_memory_it_says_so_and_recovers, server_fixture_open(f, 2))
 {
-    struct server_fixture f;
-
-    server_fixture_open(&f, 2);
     for (int i = 0; i < 20; i++) {
-        mem_fail_from(f.mem, 1);
-        ck_assert_int_eq(server_fixture_post(&f), 503);
-        mem_fail_from(f.mem, 0);
+        mem_fail_from(f->mem, 1);
+        ck_assert_int_eq(server_fixture_post(f), 503);
+        mem_fail_from(f->mem, 0);
     }
-    ck_assert_int_eq(server_fixture_post(&f), 201);
-    server_fixture_close(&f);
+    ck_assert_int_eq(server_fixture_post(f), 201);
 }
-END_TEST
 
 /* Sends a request and reads what comes, until the end or only the first piece of it. */
 static void
@@ -73,14 +60,13 @@ ask(int fd, const char *request, bool to_the_end)
         continue;
 }
 
-START_TEST(a_connection_that_is_gone_is_not_told_what_its_socket_does)
+SERVER_TEST(a_connection_that_is_gone_is_not_told_what_its_socket_does,
+            server_fixture_open(f, 2))
 {
     int pipe_fds[2], status, fd;
-    struct server_fixture f;
     pid_t child;
 
-    server_fixture_open(&f, 2);
-    fd = server_fixture_dial(&f);
+    fd = server_fixture_dial(f);
     ask(fd, "GET / HTTP/1.1\r\nHost: test\r\n\r\n", false);
     /* A child with copies of all descriptors: what the server closes stays open. */
     ck_assert_int_eq(pipe(pipe_fds), 0);
@@ -95,18 +81,16 @@ START_TEST(a_connection_that_is_gone_is_not_told_what_its_socket_does)
     ask(fd, "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n", true);
     ck_assert_int_eq(close(fd), 0); /* an event on the server's half */
     for (int i = 0; i < 4; i++)
-        ck_assert_int_eq(server_fixture_post(&f), 201);
+        ck_assert_int_eq(server_fixture_post(f), 201);
     ck_assert_int_eq(close(pipe_fds[1]), 0);
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
     ck_assert_int_eq(close(pipe_fds[0]), 0);
-    server_fixture_close(&f);
 }
-END_TEST
 
-START_TEST(a_server_that_cannot_be_opened_leaves_nothing_behind)
+SERVER_TEST(a_server_that_cannot_be_opened_leaves_nothing_behind,
+            server_fixture_open(f, 2))
 {
-    struct server_fixture f;
     struct server_config config = {.socket_mode = 0600,
                                    .socket_group = -1,
                                    .workers = 2,
@@ -118,22 +102,19 @@ START_TEST(a_server_that_cannot_be_opened_leaves_nothing_behind)
     struct server *second;
     struct reason why;
 
-    server_fixture_open(&f, 2);
-    config.api = f.api;
-    config.store = f.store;
-    config.mem = f.mem;
-    config.clock = &f.clock;
-    config.log = &f.log;
-    config.listen = &f.list; /* taken */
+    config.api = f->api;
+    config.store = f->store;
+    config.mem = f->mem;
+    config.clock = &f->clock;
+    config.log = &f->log;
+    config.listen = &f->list; /* taken */
     ck_assert_int_eq(server_open(&config, &second, &why), ST_IO);
     ck_assert_ptr_nonnull(strstr(why.text, "address already in use"));
-    mem_fail_from(f.mem, 1);
+    mem_fail_from(f->mem, 1);
     ck_assert_int_eq(server_open(&config, &second, &why), ST_NO_MEMORY);
-    mem_fail_from(f.mem, 0);
-    ck_assert_int_eq(server_fixture_post(&f), 201);
-    server_fixture_close(&f);
+    mem_fail_from(f->mem, 0);
+    ck_assert_int_eq(server_fixture_post(f), 201);
 }
-END_TEST
 
 START_TEST(stopping_twice_ends_the_drain)
 {

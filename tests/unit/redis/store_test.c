@@ -5,32 +5,28 @@
 
 #include "redis/call.h"
 
-START_TEST(dead_letters_that_could_not_arrive_are_posted_by_a_later_claim)
+STORE_TEST_WITH(dead_letters_that_could_not_arrive_are_posted_by_a_later_claim,
+                fixture_open(f, FIXTURE_REDIS))
 {
-    struct fixture f;
-
-    fixture_open(&f, FIXTURE_REDIS);
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post(&f, 2);
-    wear_out(&f, 2, 1);
-    redis_server_say(f.redis, "SET claimd:1:{p/graves}:q x\r\n", "+OK\r\n");
-    ck_assert(id_empty(take(&f, 2))); /* they are on their way */
-    expect_stats(&f, 0, 0);
-    redis_server_say(f.redis, "DEL claimd:1:{p/graves}:q\r\n", ":1\r\n");
-    wait_ms(&f, 4999);
-    ck_assert(id_empty(take(&f, 2)));
-    use(&f, "graves");
-    list_all(&f);
-    expect_nothing(&f); /* whoever sent them may still be at it */
-    use(&f, "q");
-    wait_ms(&f, 1);
-    ck_assert(id_empty(take(&f, 2)));
-    use(&f, "graves");
-    list_all(&f);
-    expect(&f, 1, 2);
-    fixture_close(&f);
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 2);
+    wear_out(f, 2, 1);
+    redis_server_say(f->redis, "SET claimd:1:{p/graves}:q x\r\n", "+OK\r\n");
+    ck_assert(id_empty(take(f, 2))); /* they are on their way */
+    expect_stats(f, 0, 0);
+    redis_server_say(f->redis, "DEL claimd:1:{p/graves}:q\r\n", ":1\r\n");
+    wait_ms(f, 4999);
+    ck_assert(id_empty(take(f, 2)));
+    use(f, "graves");
+    list_all(f);
+    expect_nothing(f); /* whoever sent them may still be at it */
+    use(f, "q");
+    wait_ms(f, 1);
+    ck_assert(id_empty(take(f, 2)));
+    use(f, "graves");
+    list_all(f);
+    expect(f, 1, 2);
 }
-END_TEST
 
 /* Posts the dead letter of a message with this id, of a queue with this tag, once more. */
 static void
@@ -52,49 +48,41 @@ bring_late(struct fixture *f, const struct store_queue *to, const char *id)
 }
 
 /* Whoever was lent it some seconds ago may have been held up. */
-START_TEST(a_dead_letter_that_another_process_has_posted_does_not_arrive_again)
+STORE_TEST_WITH(a_dead_letter_that_another_process_has_posted_does_not_arrive_again,
+                fixture_open(f, FIXTURE_REDIS))
 {
-    struct fixture f;
-
-    fixture_open(&f, FIXTURE_REDIS);
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post(&f, 1);
-    wear_out(&f, 1, 1);
-    ck_assert(id_empty(take(&f, 1)));
-    use(&f, "graves");
-    list_all(&f);
-    expect(&f, 1);
-    bring_late(&f, &f.queue, f.ids[1].text);
-    list_all(&f);
-    expect(&f, 1);
-    wait_ms(&f, 60000 + 30000); /* by far the longest that one is about it */
-    bring_late(&f, &f.queue, f.ids[1].text);
-    expect_stats(&f, 0, 1);
-    ck_assert(store_audit(f.store));
-    fixture_close(&f);
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 1);
+    wear_out(f, 1, 1);
+    ck_assert(id_empty(take(f, 1)));
+    use(f, "graves");
+    list_all(f);
+    expect(f, 1);
+    bring_late(f, &f->queue, f->ids[1].text);
+    list_all(f);
+    expect(f, 1);
+    wait_ms(f, 60000 + 30000); /* by far the longest that one is about it */
+    bring_late(f, &f->queue, f->ids[1].text);
+    expect_stats(f, 0, 1);
+    ck_assert(store_audit(f->store));
 }
-END_TEST
 
-START_TEST(a_queue_with_dead_letters_in_transfer_is_deleted_when_they_have_arrived)
+STORE_TEST_WITH(a_queue_with_dead_letters_in_transfer_is_deleted_when_they_have_arrived,
+                fixture_open(f, FIXTURE_REDIS))
 {
-    struct fixture f;
-
-    fixture_open(&f, FIXTURE_REDIS);
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    post(&f, 2);
-    wear_out(&f, 2, 1);
-    redis_server_say(f.redis, "SET claimd:1:{p/graves}:q x\r\n", "+OK\r\n");
-    ck_assert(id_empty(take(&f, 2)));
-    ck_assert_status(store_queue_delete(f.store, STORE_AT(f.now_ms), &f.queue),
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    post(f, 2);
+    wear_out(f, 2, 1);
+    redis_server_say(f->redis, "SET claimd:1:{p/graves}:q x\r\n", "+OK\r\n");
+    ck_assert(id_empty(take(f, 2)));
+    ck_assert_status(store_queue_delete(f->store, STORE_AT(f->now_ms), &f->queue),
                      ST_UNAVAILABLE);
-    redis_server_say(f.redis, "DEL claimd:1:{p/graves}:q\r\n", ":1\r\n");
-    delete_queue(&f);
-    use(&f, "graves");
-    list_all(&f);
-    expect(&f, 1, 2);
-    fixture_close(&f);
+    redis_server_say(f->redis, "DEL claimd:1:{p/graves}:q\r\n", ":1\r\n");
+    delete_queue(f);
+    use(f, "graves");
+    list_all(f);
+    expect(f, 1, 2);
 }
-END_TEST
 
 /* How many queues of the project are listed. */
 static uint64_t
@@ -111,57 +99,46 @@ listed(struct fixture *f)
     return count;
 }
 
-START_TEST(a_queue_that_could_not_be_listed_is_listed_by_the_next_post)
+STORE_TEST_WITH(a_queue_that_could_not_be_listed_is_listed_by_the_next_post,
+                fixture_open(f, FIXTURE_REDIS))
 {
     const struct store_draft draft = {bytes_str("1"), 300, 0};
     const struct store_post request = {
         .drafts = &draft, .count = 1, .create_queue = true};
     struct store_id id;
-    struct fixture f;
 
-    fixture_open(&f, FIXTURE_REDIS);
-    redis_server_say(f.redis, "SET claimd:1:{p}:n x\r\n", "+OK\r\n");
+    redis_server_say(f->redis, "SET claimd:1:{p}:n x\r\n", "+OK\r\n");
     ck_assert_status(
-        store_message_post(f.store, STORE_AT(f.now_ms), &f.queue, &request, &id),
+        store_message_post(f->store, STORE_AT(f->now_ms), &f->queue, &request, &id),
         ST_UNCONFIRMED); /* it is there, but not where it should be */
-    redis_server_say(f.redis, "DEL claimd:1:{p}:n\r\n", ":1\r\n");
-    ck_assert_uint_eq(listed(&f), 0);
-    expect_stats(&f, 0, 1);
-    post(&f, 1);
-    ck_assert_uint_eq(listed(&f), 1);
-    fixture_close(&f);
+    redis_server_say(f->redis, "DEL claimd:1:{p}:n\r\n", ":1\r\n");
+    ck_assert_uint_eq(listed(f), 0);
+    expect_stats(f, 0, 1);
+    post(f, 1);
+    ck_assert_uint_eq(listed(f), 1);
 }
-END_TEST
 
-START_TEST(keys_of_somebody_else_are_an_answer_and_stay_as_they_are)
+STORE_TEST_WITH(keys_of_somebody_else_are_an_answer_and_stay_as_they_are,
+                fixture_open(f, FIXTURE_REDIS))
 {
     struct store_stats seen;
-    struct fixture f;
 
-    fixture_open(&f, FIXTURE_REDIS);
-    redis_server_say(f.redis, "SET claimd:1:{p/q}:q theirs\r\n", "+OK\r\n");
-    ck_assert_status(store_queue_stats(f.store, STORE_AT(f.now_ms), &f.queue, &seen),
+    redis_server_say(f->redis, "SET claimd:1:{p/q}:q theirs\r\n", "+OK\r\n");
+    ck_assert_status(store_queue_stats(f->store, STORE_AT(f->now_ms), &f->queue, &seen),
                      ST_UNAVAILABLE);
-    ck_assert_status(store_queue_delete(f.store, STORE_AT(f.now_ms), &f.queue),
+    ck_assert_status(store_queue_delete(f->store, STORE_AT(f->now_ms), &f->queue),
                      ST_UNAVAILABLE);
-    redis_server_say(f.redis, "GET claimd:1:{p/q}:q\r\n", "$6\r\ntheirs\r\n");
-    use(&f, "r");
-    post(&f, 1);
-    expect_stats(&f, 0, 1);
-    fixture_close(&f);
+    redis_server_say(f->redis, "GET claimd:1:{p/q}:q\r\n", "$6\r\ntheirs\r\n");
+    use(f, "r");
+    post(f, 1);
+    expect_stats(f, 0, 1);
 }
-END_TEST
 
-START_TEST(the_audit_sees_what_does_not_agree)
+STORE_TEST_WITH(the_audit_sees_what_does_not_agree, fixture_open(f, FIXTURE_REDIS))
 {
-    struct fixture f;
-
-    fixture_open(&f, FIXTURE_REDIS);
-    post(&f, 2);
-    ck_assert(store_audit(f.store));
-    redis_server_say(f.redis, "ZREM claimd:1:{p/q}:t 1\r\n", ":1\r\n");
-    ck_assert(!store_audit(f.store));
-    delete_queue(&f);
-    fixture_close(&f);
+    post(f, 2);
+    ck_assert(store_audit(f->store));
+    redis_server_say(f->redis, "ZREM claimd:1:{p/q}:t 1\r\n", ":1\r\n");
+    ck_assert(!store_audit(f->store));
+    delete_queue(f);
 }
-END_TEST
