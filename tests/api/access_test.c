@@ -211,7 +211,7 @@ try_routes(struct api_fixture *f, void (*try)(struct api_fixture *, const struct
     ck_assert_uint_gt(routes, 50);
 }
 
-API_TEST_WITH(every_route_lets_in_whom_it_should_and_nobody_else, open_doors(f))
+API_TEST_WITH(every_route_allows_exactly_the_roles_of_its_row, open_doors(f))
 {
     try_routes(f, try_route);
     try_routes(f, try_route_with_certificates);
@@ -231,7 +231,7 @@ open_keystone(struct api_fixture *f)
     api_fixture_open_keystone(f, &roles);
 }
 
-API_TEST_WITH(every_route_lets_in_whom_keystone_knows_and_nobody_else, open_keystone(f))
+API_TEST_WITH(every_route_allows_exactly_the_roles_of_keystone, open_keystone(f))
 {
     try_routes(f, try_route);
 }
@@ -293,7 +293,7 @@ try_unanswered(struct api_fixture *f, const struct route *r)
     }
 }
 
-API_TEST_WITH(no_route_lets_anybody_in_while_keystone_does_not_answer, open_keystone(f))
+API_TEST_WITH(no_route_allows_a_caller_while_keystone_is_down, open_keystone(f))
 {
     static const int codes[] = {200, 204, 302, 400, 401, 403, 429, 500, 503};
 
@@ -323,7 +323,7 @@ API_TEST_WITH(a_token_of_keystone_stands_for_its_project_until_it_ends, open_key
     ck_api_header(f, "WWW-Authenticate", "Keystone");
 }
 
-API_TEST_WITH(a_method_that_is_not_there_is_told_to_those_who_are_in, open_doors(f))
+API_TEST_WITH(an_unknown_method_is_405_only_after_authentication, open_doors(f))
 {
     ck_api(f, "PUT", "/v2/queues/q/claims", NULL, 401, "Unauthorized");
     ck_api(f, "OPTIONS", "/v2/queues/q/claims", NULL, 401, "Unauthorized");

@@ -726,7 +726,7 @@ LOOP_TEST(a_policy_says_otherwise_for_tokens_and_certificates, 4)
 }
 END_TEST
 
-START_TEST(a_token_counts_alone_beside_a_certificate_that_stands_for_nobody)
+START_TEST(a_token_counts_alone_beside_an_unlisted_certificate)
 {
     static const struct credential shown[] = {
         {.token = "worker-0",
@@ -849,7 +849,7 @@ START_TEST(a_token_of_keystone_that_has_ended_is_none)
 }
 END_TEST
 
-START_TEST(nobody_comes_in_while_keystone_is_away_but_by_certificate)
+START_TEST(while_keystone_is_down_only_certificates_are_accepted)
 {
     static const struct credential shown[] = {
         {.token = "admin@" OWN},
@@ -982,7 +982,7 @@ LOOP_TEST(wrong_tokens_of_the_stub_let_nobody_in, 2)
 }
 END_TEST
 
-START_TEST(with_a_list_of_users_nobody_comes_in_without_a_token)
+START_TEST(with_a_list_of_users_a_request_needs_a_token)
 {
     static const struct credential shown[] = {
         {.token = NULL}, {.token = ""}, {.authorization = "Bearer x"}};
@@ -997,7 +997,7 @@ START_TEST(with_a_list_of_users_nobody_comes_in_without_a_token)
 }
 END_TEST
 
-START_TEST(without_a_list_of_users_the_stub_changes_nothing_for_who_has_no_token)
+START_TEST(without_a_list_of_users_a_request_needs_no_token)
 {
     struct walk w;
 
@@ -1012,7 +1012,7 @@ END_TEST
 
 TEST_CASE("metrics");
 
-START_TEST(behind_the_door_for_metrics_are_health_and_metrics_only_whoever_asks)
+START_TEST(the_metrics_listener_serves_health_and_metrics_only)
 {
     static const struct credential shown[] = {{.token = NULL}, {.token = "admin-3"}};
     struct certificate certificate;

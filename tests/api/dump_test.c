@@ -253,7 +253,7 @@ START_TEST(a_line_that_is_wrong_loads_nothing)
 }
 END_TEST
 
-START_TEST(a_marker_of_somebody_elses_is_refused_and_a_doctored_one_harmless)
+START_TEST(a_foreign_marker_is_refused_and_a_forged_one_is_harmless)
 {
     static const char *const none[] = {"x",       "99.61.62.0.0.0", "1.6.61.0.0.0",
                                        "1.61.62", "1.61.62.0.0",    "1.61.62.0.0.0.0"};

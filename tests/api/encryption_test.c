@@ -216,7 +216,7 @@ API_TEST_WITH(a_client_of_version_1_does_not_end_it, open_encrypting(f))
     ck_sealed(f, 2);
 }
 
-API_TEST_WITH(what_was_encrypted_is_shown_when_its_queue_is_not_any_more,
+API_TEST_WITH(encrypted_messages_stay_readable_after_encryption_is_switched_off,
               open_encrypting(f))
 {
     ck_api(f, "POST", "/v2/queues/q/messages", "{\"messages\":[{\"body\":1}]}", 201,
@@ -310,8 +310,7 @@ API_TEST_WITH(without_any_key_nothing_is_posted, open_encrypting(f))
     seal_free(shut);
 }
 
-API_TEST_WITH(what_was_changed_where_it_is_kept_is_never_shown_nor_taken,
-              open_encrypting(f))
+API_TEST_WITH(a_body_changed_in_the_store_is_never_delivered, open_encrypting(f))
 {
     struct store_batch batch;
     char body[256];

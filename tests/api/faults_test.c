@@ -125,7 +125,7 @@ START_TEST(a_refusal_without_a_document_says_when_too)
 }
 END_TEST
 
-START_TEST(what_was_cut_before_has_not_happened)
+START_TEST(a_request_cut_before_the_handler_has_not_happened)
 {
     (void)ask("cut=before", "POST", MESSAGES, BODY);
     ck_assert_int_eq(f.c.res.fault.kind, FAULT_CUT_BEFORE);
@@ -135,7 +135,7 @@ START_TEST(what_was_cut_before_has_not_happened)
 }
 END_TEST
 
-START_TEST(what_was_cut_after_has_happened_and_a_claim_goes_on)
+START_TEST(a_request_cut_after_the_handler_has_happened)
 {
     static const char *const lost[] = {"cut=after", "half"};
 
@@ -327,7 +327,7 @@ START_TEST(a_header_that_is_no_fault_is_refused)
 }
 END_TEST
 
-START_TEST(what_is_no_list_of_rules_changes_nothing)
+START_TEST(a_malformed_list_of_rules_changes_nothing)
 {
 #define RULE(members)  "{\"faults\":[{\"fault\":\"half\"},{" members "}]}"
 #define MATCH(members) RULE("\"fault\":\"half\",\"match\":" members)

@@ -326,7 +326,7 @@ API_TEST_WITH(with_a_list_of_users_a_token_is_needed, open_stub(f, "ann:x:blue\n
     ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
 }
 
-START_TEST(with_a_list_of_users_metrics_are_for_nobody)
+START_TEST(with_a_list_of_users_metrics_are_denied)
 {
     struct api_fixture f;
 

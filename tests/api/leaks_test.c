@@ -87,7 +87,7 @@ START_TEST(nothing_is_forgotten_where_nothing_was_done)
 }
 END_TEST
 
-START_TEST(a_claim_that_lives_is_shown_once_with_who_has_it)
+START_TEST(a_live_claim_is_listed_once_with_its_client)
 {
     const char *claim;
 
@@ -116,7 +116,7 @@ START_TEST(a_claim_whose_messages_are_gone_is_finished)
 }
 END_TEST
 
-START_TEST(a_message_that_nobody_has_read_is_shown_with_who_has_posted_it)
+START_TEST(an_unread_message_is_listed_with_its_producer)
 {
     const char *id = post("q");
 
@@ -171,7 +171,7 @@ START_TEST(a_listing_that_leaves_a_message_out_does_not_read_it)
 }
 END_TEST
 
-START_TEST(dead_letters_are_shown_until_somebody_looks_at_them)
+START_TEST(dead_letters_are_listed_until_they_are_read)
 {
     const char *id = make_dead_letter();
 
@@ -186,7 +186,7 @@ START_TEST(dead_letters_are_shown_until_somebody_looks_at_them)
 }
 END_TEST
 
-START_TEST(what_was_read_before_it_was_moved_is_still_a_dead_letter)
+START_TEST(a_message_read_before_its_move_is_still_a_dead_letter)
 {
     ck_api(&f, "PUT", "/v2/queues/q",
            "{\"_max_claim_count\":1,\"_dead_letter_queue\":\"dead\"}", 201, NULL);
@@ -200,7 +200,7 @@ START_TEST(what_was_read_before_it_was_moved_is_still_a_dead_letter)
 }
 END_TEST
 
-START_TEST(dead_letters_that_somebody_claims_are_expected)
+START_TEST(claimed_dead_letters_are_expected)
 {
     make_dead_letter();
     ck_assert_ptr_nonnull(take("dead", 1));
@@ -209,7 +209,7 @@ START_TEST(dead_letters_that_somebody_claims_are_expected)
 }
 END_TEST
 
-START_TEST(what_the_history_has_forgotten_is_null)
+START_TEST(an_event_dropped_from_the_history_is_null)
 {
     post("q");
     for (int i = 0; i < HISTORY_MOST; i++)

@@ -293,7 +293,7 @@ API_TEST_WITH(a_caller_with_a_token_is_refused_without_memory_not_let_in,
     sweep(f, &steps[1], true);
 }
 
-API_TEST_WITH(a_caller_whom_keystone_knows_is_refused_without_memory_not_let_in,
+API_TEST_WITH(a_caller_with_a_keystone_token_is_refused_without_memory,
               api_fixture_open_keystone(f, &fake_keystone_roles))
 {
     f->c.headers[API_HEADER_AUTH_TOKEN] = "admin,member@" API_CALL_PROJECT;
@@ -501,7 +501,7 @@ static const struct step sealed_steps[] = {
     {"DELETE", "/v2/queues/q/messages?pop=9", NULL, 200},
 };
 
-START_TEST(what_is_encrypted_is_not_lost_without_memory)
+START_TEST(encrypted_messages_survive_a_lack_of_memory)
 {
     struct api_limits limits = api_limits_default;
     struct api_fixture f;

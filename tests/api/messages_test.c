@@ -231,7 +231,7 @@ API_TEST(listings_refuse_parameters_out_of_range)
 TEST_CASE("delete");
 
 /* docs/api.md 8.6, row by row: what is named, and what the claim id given is. */
-API_TEST(deleting_depends_on_who_holds_the_message)
+API_TEST(deleting_a_claimed_message_needs_its_claim)
 {
     const char *held, *freed, *claim, *other, *old;
 
@@ -295,7 +295,7 @@ API_TEST(bulk_deletes_take_claimed_messages_too)
     ck_api(f, "GET", api_text(f, MSG "?ids=%s,%s", a, b), NULL, 404, NF);
 }
 
-API_TEST(pop_removes_and_returns_what_nobody_holds)
+API_TEST(pop_deletes_and_returns_ready_messages)
 {
     ck_api(f, "DELETE", MSG "?pop=1", NULL, 200, NULL);
     ck_api_body(f, "{'messages': []}");

@@ -192,7 +192,7 @@ API_TEST(they_tell_what_became_of_what_subscribers_were_to_get)
     ck_backlog(f, false);
 }
 
-API_TEST(openmetrics_is_for_those_who_name_it)
+API_TEST(openmetrics_is_sent_only_if_accept_names_it)
 {
     static const char *const plain[] = {NULL, "*/*", "text/plain", "application/json",
                                         "application/openmetrics-text;q=0,text/plain"};

@@ -98,7 +98,7 @@ API_TEST_WITH(every_route_is_described_and_nothing_else,
     json_decref(tree);
 }
 
-START_TEST(what_a_parameter_makes_of_a_route_is_the_same_operation)
+START_TEST(variants_of_a_route_by_parameter_share_an_operation)
 {
     for (size_t i = 0; i < VERSIONS; i++)
         for (const struct route *r = versions[i]->routes; r->pattern != NULL; r++)
@@ -126,7 +126,7 @@ API_TEST_WITH(no_two_operations_have_one_name, api_fixture_open_identity(f, NULL
     json_decref(tree);
 }
 
-START_TEST(what_is_switched_off_is_not_described)
+START_TEST(disabled_features_are_not_described)
 {
     struct api_limits limits = api_limits_default;
     struct api_fixture f;
@@ -236,7 +236,7 @@ count_roles(const json_t *tree, const char *path, const char *method, const char
     return json_array_size(at(at(tree, "paths", path, method), "x-roles", NULL, action));
 }
 
-API_TEST(where_nobody_is_asked_for_a_token_none_is_spoken_of)
+API_TEST(without_authentication_no_token_is_described)
 {
     json_t *tree;
 

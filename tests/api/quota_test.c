@@ -45,7 +45,7 @@ API_TEST_WITH(the_rate_is_that_of_the_wall_clock_though_that_of_tests_stands,
     ck_api(f, "GET", "/v2/queues", NULL, 200, NULL);
 }
 
-API_TEST(what_the_store_refuses_has_a_title_that_says_which)
+API_TEST(each_quota_of_the_store_has_its_own_title)
 {
     engine_limit(f->store, &(struct engine_limits){.queues = 1});
     ck_api(f, "POST", "/v2/queues/q/messages", ONE, 201, NULL);

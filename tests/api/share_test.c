@@ -66,8 +66,7 @@ API_TEST_WITH(a_grant_says_what_it_is, open_signing(f, KEY))
                    "'signature':'*'}");
 }
 
-API_TEST_WITH(who_holds_it_needs_nothing_else_for_that_part_of_the_queue,
-              open_signing(f, KEY))
+API_TEST_WITH(a_signed_url_needs_no_token_for_its_paths, open_signing(f, KEY))
 {
     const char *claim;
 
@@ -94,7 +93,7 @@ subscribe(struct api_fixture *f)
     return api_pick(f, "subscription_id");
 }
 
-API_TEST_WITH(who_holds_one_for_subscriptions_subscribes_and_confirms,
+API_TEST_WITH(a_signed_url_for_subscriptions_subscribes_and_confirms,
               open_signing(f, KEY))
 {
     const char *item;
@@ -324,7 +323,7 @@ API_TEST_WITH(more_methods_than_there_can_be_are_refused, open_signing(f, KEY))
     ck_api(f, "POST", SHARE, api_text(f, "%s,\"M\"]}", body), 400, NULL);
 }
 
-API_TEST(without_a_key_nobody_shares)
+API_TEST(without_a_key_sharing_is_refused)
 {
     ck_api(f, "POST", SHARE, "{}", 400, "Invalid API request");
     ck_assert_ptr_nonnull(strstr(api_pick(f, "description"), "signing_keys"));

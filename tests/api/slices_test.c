@@ -43,7 +43,7 @@ walk(struct api_fixture *f, const char *target, const char *text)
     }
 }
 
-API_TEST(a_name_that_nobody_has_is_looked_for_in_slices)
+API_TEST(a_missing_name_is_searched_in_slices)
 {
     make_queues(f, 1);
     ck_api(f, "GET", "/v2/queues?name=zzz", NULL, 200, NULL);
@@ -113,7 +113,7 @@ API_TEST(messages_behind_many_of_ones_own_are_found_in_slices)
                      MESSAGES + 1);
 }
 
-API_TEST(what_has_fallen_due_is_settled_in_slices)
+API_TEST(due_deadlines_are_processed_in_slices)
 {
     post_many(f, ",\"ttl\":60");
     f->c.now_ms += 60000;

@@ -82,7 +82,7 @@ START_TEST(nothing_is_a_head_and_an_end)
 }
 END_TEST
 
-START_TEST(what_is_shown_can_be_put_back_and_is_the_same)
+START_TEST(a_dumped_state_can_be_loaded_and_is_equal)
 {
     const char *before, *claim;
 
@@ -108,7 +108,7 @@ START_TEST(what_is_shown_can_be_put_back_and_is_the_same)
 }
 END_TEST
 
-START_TEST(how_often_a_message_was_claimed_is_kept_whoever_holds_it)
+START_TEST(the_delivery_count_is_kept_for_claimed_messages)
 {
     const char *before;
 
@@ -229,7 +229,7 @@ END_TEST
 #define DEAD(x) "'metadata':{'_dead_letter_queue':'" x "','_max_claim_count':1}};"
 #define ID      "'id':'abcdefab0000000000000001'"
 
-START_TEST(what_is_wrong_is_told_with_its_place_and_changes_nothing)
+START_TEST(an_error_names_its_place_and_changes_nothing)
 {
     static const char *const rows[][2] = {
         {"", "a body is required"},

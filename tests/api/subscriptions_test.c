@@ -55,7 +55,7 @@ API_TEST(a_subscription_shows_what_was_said_and_the_defaults)
     ck_assert_str_eq(api_pick(f, "subscriber"), "mailto:ann@example.org?subject=x");
 }
 
-API_TEST(what_is_null_is_left_out)
+API_TEST(null_members_are_left_out)
 {
     ck_api(f, "POST", LIST,
            "{\"subscriber\":\"" HOOK "\",\"ttl\":null,\"options\":null,\"x\":1}", 201,
@@ -255,7 +255,7 @@ API_TEST(a_patch_changes_what_it_names)
     ck_assert_str_eq(api_pick(f, "subscriber"), HOOK);
 }
 
-API_TEST(who_has_confirmed_cannot_be_subscribed_again)
+API_TEST(a_confirmed_subscriber_cannot_subscribe_again)
 {
     const char *id;
 

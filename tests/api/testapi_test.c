@@ -91,7 +91,7 @@ START_TEST(the_clock_is_shown)
 }
 END_TEST
 
-START_TEST(what_falls_due_happens_in_order_and_is_told)
+START_TEST(due_events_happen_in_order_and_are_listed)
 {
     post(300, 5);
     post(100, 0);
@@ -142,7 +142,7 @@ START_TEST(dead_letters_are_told)
 END_TEST
 
 /* It is told when the delay is over, at 5 seconds, and gets a claim of 60 seconds then. */
-START_TEST(who_waits_is_served_before_time_goes_on)
+START_TEST(a_waiter_gets_its_message_before_the_clock_moves_on)
 {
     struct asking a, step;
 
@@ -168,7 +168,7 @@ START_TEST(who_waits_is_served_before_time_goes_on)
 }
 END_TEST
 
-START_TEST(who_hangs_up_holds_up_nothing)
+START_TEST(a_disconnected_waiter_does_not_block_the_clock)
 {
     struct asking a;
 
@@ -207,7 +207,7 @@ START_TEST(the_clock_is_stopped_started_and_set)
 }
 END_TEST
 
-START_TEST(what_no_clock_does_is_refused)
+START_TEST(impossible_clock_requests_are_refused)
 {
     static const struct api_row rows[] = {
 #define BODY  "Invalid request body"
@@ -296,7 +296,7 @@ START_TEST(only_one_project_goes)
 }
 END_TEST
 
-START_TEST(who_waits_is_answered_first)
+START_TEST(waiters_are_woken_before_the_clock_moves)
 {
     struct asking waiter, other, reset;
 
@@ -385,7 +385,7 @@ START_TEST(it_is_shown_in_pages_and_parts)
 }
 END_TEST
 
-START_TEST(requests_that_nobody_is_forbidden_are_none_of_its_business)
+START_TEST(allowed_requests_pass_unchanged)
 {
     static const char *const paths[] = {"/livez", "/readyz", "/", "/openapi.json"};
 
@@ -418,7 +418,7 @@ END_TEST
 
 TEST_CASE("expect", .setup = open_testapi, .teardown = close_testapi);
 
-START_TEST(what_is_so_is_answered_at_once)
+START_TEST(a_met_expectation_returns_at_once)
 {
     ck_api(&f, "GET", "/claimd/expect?queue=q&messages=0&claimed=0&free=0&wait=5", NULL,
            200, NULL);
@@ -438,7 +438,7 @@ START_TEST(what_is_so_is_answered_at_once)
 }
 END_TEST
 
-START_TEST(what_is_not_yet_so_is_waited_for)
+START_TEST(an_expectation_waits_until_it_is_met)
 {
     struct asking a;
 
@@ -463,7 +463,7 @@ START_TEST(what_is_not_yet_so_is_waited_for)
 }
 END_TEST
 
-START_TEST(what_expects_nothing_is_refused)
+START_TEST(an_expectation_without_a_condition_is_refused)
 {
     static const struct api_row rows[] = {
         {"GET", "/claimd/expect?messages=0", NULL, 400, NULL},

@@ -23,7 +23,7 @@ claimed(struct api_fixture *f)
 
 TEST_CASE("waiting");
 
-API_TEST(beyond_the_project_s_share_nobody_waits_but_what_is_there_is_given)
+API_TEST(over_the_project_limit_a_request_returns_ready_messages_at_once)
 {
     const struct api_project_limits limits = {.waiters = 1};
     struct asking first, second, third;
@@ -258,7 +258,7 @@ LOOP_TEST(how_long_it_waits_is_said, sizeof(preferences) / sizeof(preferences[0]
 }
 END_TEST
 
-START_TEST(who_asks_before_it_hears_that_the_queue_has_gone_waits_no_more)
+START_TEST(a_retry_before_the_wake_up_of_a_deleted_queue_does_not_wait)
 {
     enum { CROWD = 600 }; /* more than are told in one go */
     static struct asking a[CROWD];
@@ -305,7 +305,7 @@ API_TEST(nothing_else_waits)
     }
 }
 
-API_TEST(mistakes_are_answered_before_anybody_waits)
+API_TEST(errors_are_returned_before_a_request_waits)
 {
     struct asking a;
 
@@ -402,7 +402,7 @@ API_TEST(one_named_twice_is_waited_for_once)
     asking_forget(&a);
 }
 
-API_TEST(who_was_served_in_one_line_stands_in_none)
+API_TEST(a_waiter_served_by_one_queue_leaves_all_wait_queues)
 {
     struct asking a, next;
 
@@ -469,7 +469,7 @@ sweep(const char *target, bool again)
     api_fixture_close(&f);
 }
 
-START_TEST(without_memory_nobody_waits)
+START_TEST(without_memory_no_request_waits)
 {
     sweep(CLAIMS, false);
     sweep("/claimd/claims?queue=q&queue=r&queue=s", false);

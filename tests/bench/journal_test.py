@@ -90,7 +90,7 @@ class Targets(unittest.TestCase):
         with open(os.path.join(ROOT, "tests", "bench", "results.md"), encoding="utf-8") as file:
             self.text = file.read()
 
-    def test_what_misses_its_target_stands_in_brackets(self):
+    def test_missed_targets_are_in_brackets(self):
         self.assertEqual(targets.target_cell("tmpfs-rate", 0.75), "0.75")
         self.assertEqual(targets.target_cell("tmpfs-rate", 0.74), "(0.74)")
         self.assertEqual(targets.target_cell("tmpfs-cpu", 1.5), "1.50")
@@ -105,7 +105,7 @@ class Targets(unittest.TestCase):
         rows = tables.rows("<!-- bench:a -->\n%s\n<!-- end -->" % table, "a")
         return rows, {key: row["measured"] for key, row in zip(targets.TARGETS, rows)}
 
-    def test_what_was_not_measured_again_stays(self):
+    def test_rows_not_measured_again_stay(self):
         first = targets.targets_table([], {"polls": "1.10", "recovery": "0.40 s"})
         rows, _ = self.cells(first)
         _, cells = self.cells(targets.targets_table(rows, {"polls": "1.05"}))

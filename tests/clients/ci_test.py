@@ -259,7 +259,7 @@ class Worker(Case):
         self.assertIn("test_a_job_that_failed_is_there_at_once_in_its_old_place",
                       self.failed(run))
 
-    def test_what_no_test_looks_for_leaks(self):
+    def test_unexpected_leaks_fail_the_run(self):
         stops = "test_a_worker_that_is_to_stop_finishes_the_job_in_hand"
         self.assertEqual(self.run_suite("-k", stops).returncode, 0)
         self.plant("insist(claim.delete)", "pass")

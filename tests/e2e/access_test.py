@@ -91,7 +91,7 @@ class Tokens(AccessCase):
         self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o640)
         self.assertEqual(os.listdir(self.folder), ["tokens"])
 
-    def test_what_cannot_be_is_refused_and_changes_nothing(self):
+    def test_invalid_lines_are_refused_and_change_nothing(self):
         self.new("a", "reader")
         with open(self.path, "rb") as file:
             before = file.read()
@@ -144,7 +144,7 @@ class Tokens(AccessCase):
         with open(real, encoding="ascii") as file:
             self.assertEqual([line[:8] for line in file], ["b worker"])
 
-    def test_what_is_no_file_is_not_replaced_by_one(self):
+    def test_only_a_regular_file_is_replaced(self):
         os.mkfifo(self.path, 0o600)
         self.assertIn("not supported", self.token("new", "a", "--role", "reader", status=1))
         self.assertIn("not supported", self.token("revoke", "a", status=1))
@@ -159,7 +159,7 @@ class Tokens(AccessCase):
         self.assertIn("could not be printed", run.stderr)
         self.token("revoke", "a")
 
-    def test_many_at_a_time_lose_nobody(self):
+    def test_concurrent_changes_of_the_list_lose_no_user(self):
         threads = [threading.Thread(target=self.new, args=("t%d" % i, "worker"))
                    for i in range(20)]
         for thread in threads:
@@ -231,7 +231,7 @@ class Admission(AccessCase):
             server.logged("No such file or directory: `claimd token new` makes one")
             self.assertEqual(self.ask(server, one).status, 200)
 
-    def test_a_list_that_anybody_can_read_is_refused(self):
+    def test_a_world_readable_list_is_refused(self):
         self.new("one", "admin")
         os.chmod(self.path, 0o644)
         self.assert_refused(["--auth", "tokens", "--tokens", self.path], "chmod o-rwx")

@@ -106,7 +106,7 @@ class Taken(unittest.TestCase):
             self.assertEqual(ended.returncode, 2)
             self.assertIn("tls_certificate and tls_key", ended.stderr)
 
-    def test_a_socket_file_stays_with_whoever_made_it(self):
+    def test_a_passed_socket_file_is_not_removed(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "socket")
             with listening(socket.AF_UNIX, path) as one:
@@ -143,7 +143,7 @@ class Refused(unittest.TestCase):
             self.assertEqual(ended.returncode, 2, ended)
             self.assertIn(words, ended.stderr)
 
-    def test_what_is_no_listening_stream_socket(self):
+    def test_only_listening_stream_sockets_are_accepted(self):
         with socket.socket() as quiet, open("/dev/null", "rb") as file, \
                 listening(kind=socket.SOCK_DGRAM) as datagrams:
             self.complains("descriptor 3 does not listen", [quiet])
@@ -193,7 +193,7 @@ class Caller(threading.Thread):
 
 
 class Restart(unittest.TestCase):
-    def test_whoever_connects_while_nobody_is_there_is_answered(self):
+    def test_connections_made_before_the_start_are_served(self):
         with listening() as one:
             with activated([one]):
                 pass

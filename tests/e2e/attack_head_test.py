@@ -414,7 +414,7 @@ class OneHead(Refusals, unittest.TestCase):
             with self.subTest(size=size):
                 self.assert_refused(head + size + b"\r\nabc\r\n", (400, 413))
 
-    def test_what_is_refused_leaves_no_memory_behind(self):
+    def test_refused_requests_leave_no_memory_behind(self):
         """Each way out of a request gives back what the request had taken."""
         chunked = self.line("Transfer-Encoding: chunked", method="POST",
                             target="/v2/queues/left/messages")

@@ -74,7 +74,7 @@ class HalfClosed(unittest.TestCase):
         client.socket.shutdown(what)
         return client
 
-    def test_who_half_closes_and_does_not_read_costs_nothing(self):
+    def test_half_closed_clients_that_do_not_read_cost_nothing(self):
         pipelines = {"answers": self.LISTING * 30, "one answer": self.LISTING,
                      "half a head": GOOD[:40], "answers and half a head":
                      self.LISTING * 3 + GOOD[:40],
@@ -89,7 +89,7 @@ class HalfClosed(unittest.TestCase):
                     self.assertLess(used_at_rest(server), AT_REST_S)
                     client.reset()
 
-    def test_who_half_closes_and_does_not_read_does_not_slow_the_others(self):
+    def test_half_closed_clients_that_do_not_read_do_not_slow_others(self):
         with Server("--workers", "1", *FOREVER) as server, server.connect() as active:
             self.fill(server)
             alone = used_for_others(self, server, active)
@@ -156,7 +156,7 @@ class EndlessLines(unittest.TestCase):
             endless = self.work(server, self.attack)
             self.assertLess(endless, 2 * silent + 0.1, (silent, endless))
 
-    def test_attackers_cost_nothing_when_nobody_else_is_there(self):
+    def test_attackers_alone_cost_no_processor_time(self):
         with Server("--workers", "1", *FOREVER) as server:
             clients = [self.attack(server) for _ in range(self.ATTACKERS)]
             self.assertLess(used_at_rest(server), AT_REST_S)
@@ -305,7 +305,7 @@ class Drain(unittest.TestCase):
             self.finish(server)
             self.assert_served_or_refused(server, clients)
 
-    def test_who_has_begun_a_request_may_finish_it(self):
+    def test_a_begun_request_may_be_finished(self):
         """Among them one whose first byte the server has not seen when it is stopped."""
         for sent in (1, 20, -1):
             with self.subTest(sent=sent), \
@@ -360,7 +360,7 @@ class Drain(unittest.TestCase):
             self.assertEqual(seen, [[None]] * readers + [[]] * idle)
             self.assertEqual(cut, readers)
 
-    def test_nobody_is_left_without_an_answer_under_load(self):
+    def test_every_request_gets_a_response_under_load(self):
         """Clients that never stop: each request sent before the signal is answered."""
         with Server("--workers", "2", "--drain-seconds", "60") as server:
             signalled, lost, lock = threading.Event(), [], threading.Lock()

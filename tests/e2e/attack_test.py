@@ -71,7 +71,7 @@ class Crowds(unittest.TestCase):
                 self.assertEqual(client.response().status, 200)
         return clients
 
-    def test_as_many_idle_connections_as_the_limit_allows_disturb_nobody(self):
+    def test_idle_connections_up_to_the_limit_do_not_disturb_requests(self):
         limit = min(CROWD, raise_file_limit() - 200)
         options = ("--max-connections", str(limit), "--idle-seconds", "600",
                    "--request-seconds", "600")
@@ -116,7 +116,7 @@ class HalfClosed(unittest.TestCase):
     def tearDownClass(cls):
         cls.server.stop()
 
-    def test_who_stops_sending_still_gets_the_answers_to_what_was_sent(self):
+    def test_a_half_closed_client_gets_all_responses(self):
         for count in (1, 2, 50):
             queue = "half-%d" % count
             with self.server.connect() as client:
@@ -164,7 +164,7 @@ class Resets(unittest.TestCase):
             # Each answer is 4 MB: had they been kept, there would be hundreds.
             self.assertTrue(SANITIZED or resident_kb(server) < 100 * 1024)
 
-    def test_claims_whose_answer_nobody_took_give_everything_back(self):
+    def test_claims_with_unread_responses_are_released(self):
         options = ("--min-claim-ttl", "1", "--min-claim-grace", "1")
         claim = request("POST", "/v2/queues/big/claims?limit=7", b'{"ttl":1,"grace":60}')
         with Server(*options) as server:
@@ -209,7 +209,7 @@ class Pipelines(unittest.TestCase):
                 self.assertEqual((counts["claimed"], counts["free"]), (self.COUNT // 8, 0))
                 client.close()
 
-    def test_who_asks_and_does_not_listen_is_not_answered_ahead(self):
+    def test_a_client_that_does_not_read_gets_no_further_responses(self):
         listing = request("GET", "/v2/queues/heavy/messages?echo=true&limit=20")
         with Server("--request-seconds", "600") as server, server.connect() as client:
             body = b'{"messages":[{"body":"' + b"x" * 50000 + b'"}]}'

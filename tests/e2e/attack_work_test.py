@@ -369,7 +369,7 @@ class Garbage(unittest.TestCase):
             if not SANITIZED:
                 self.assertLess(peak_kb(server), empty + 2 * live + self.SPARE_KB)
 
-    def test_messages_that_nobody_reads_before_they_end(self):
+    def test_messages_that_expire_unread(self):
         """
         Lives of one second. What is alive at once is known from when the posts were answered:
         at most what was asked for within a second and a little before each instant.

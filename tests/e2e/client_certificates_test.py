@@ -67,7 +67,7 @@ WORKER = client("worker1", names="DNS:other.example,DNS:WORKER1.example")
 
 
 class LetIn(unittest.TestCase):
-    def test_whom_an_alternative_name_or_the_subject_stands_for(self):
+    def test_alternative_names_and_subjects_select_a_line(self):
         good = (WORKER, client("by-email", names="email:worker1@example.org"),
                 client("by-uri", names="URI:spiffe://example.org/worker1"),
                 client("by-subject", names=None, subject="/O=Example/CN=Pages and more"),
@@ -80,7 +80,7 @@ class LetIn(unittest.TestCase):
                             one.send(request("POST", "/v2/queues/q/claims", b"{}"))
                             self.assertEqual(one.response().status, 204)
 
-    def test_what_it_may_is_what_the_line_says(self):
+    def test_a_certificate_has_the_roles_of_its_line(self):
         looker = client("looker", names="DNS:looker.example")
         with Known() as server:
             self.assertEqual(server.status(looker), 200)
@@ -117,7 +117,7 @@ class KeptOut(unittest.TestCase):
                 self.assertIn("the certificate is not valid", server.description(pair)[1], what)
             self.assertEqual(server.status(WORKER), 200)
 
-    def test_none_and_one_that_stands_for_nobody(self):
+    def test_no_certificate_and_an_unlisted_one(self):
         with Known() as server:
             status, body = server.description()
             self.assertEqual(status, 401)
@@ -201,7 +201,7 @@ class Options(unittest.TestCase):
             self.assertEqual(ended.returncode, 2, ended.stderr)
             self.assertIn(words, ended.stderr)
 
-    def test_what_belongs_together(self):
+    def test_options_that_need_each_other(self):
         tokens = ("--auth", "tokens", "--tokens", SHOP.file("tokens", ""))
         ca = ("--tls-client-ca", CA.certificate)
         lines = ("--certificates", SHOP.file("certificates", LINES))

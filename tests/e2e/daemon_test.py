@@ -197,7 +197,7 @@ class Options(unittest.TestCase):
         self.assertEqual(ended.stderr, "claimd: warning: socket_mode (%s:2) has no effect: "
                                        "listen has no Unix socket\n" % path)
 
-    def test_the_start_shows_each_listener_the_store_and_who_may_come_in(self):
+    def test_the_start_logs_listeners_store_and_authentication(self):
         def shown(*options):
             listen = "127.0.0.1:0, metrics:127.0.0.1:0, unix:%s/socket" % self.folder.name
             with Server("--log-format", "json", *options, listen=listen) as server:

@@ -123,7 +123,7 @@ class Memory(unittest.TestCase):
                     eventually(is_all_back)
                     self.fill(ask, "full")
 
-    def test_what_was_accepted_in_the_crush_is_all_there_and_nothing_else(self):
+    def test_exactly_the_accepted_messages_exist_after_overload(self):
         accepted = []
 
         def crush(server):
@@ -179,7 +179,7 @@ class Memory(unittest.TestCase):
             self.assertEqual(ask("POST", "/v2/queues/half/purge").status, 204)
             eventually(lambda: ask.post("half", body).status == 201)
 
-    def test_answers_that_nobody_takes_are_bounded_too(self):
+    def test_unread_responses_are_bounded(self):
         """A hundred listings of 5 MB, with a budget of 8 MB that 5 MB of messages are in.
 
         What is left does for short pages, one after the other.
@@ -237,7 +237,7 @@ class Memory(unittest.TestCase):
 
 
 class Descriptors(unittest.TestCase):
-    def test_who_is_connected_is_served_while_there_are_no_descriptors(self):
+    def test_open_connections_are_served_without_free_descriptors(self):
         with Server("--workers", "2") as server:
             pid = server.process.pid
             before = resource.prlimit(pid, resource.RLIMIT_NOFILE)

@@ -114,7 +114,7 @@ class Faults(unittest.TestCase):
             client.reset()
             eventually(lambda: self.counts(server) == (3, 0))
 
-    def test_a_rule_counts_whoever_comes(self):
+    def test_a_rule_counts_requests_of_all_clients(self):
         with self.start("--workers", "2") as server:
             self.set(server, {"match": {"action": "queues:stats"}, "every": 3,
                               "fault": "status=503; retry_after=2"})
@@ -147,7 +147,7 @@ class Faults(unittest.TestCase):
             self.assertEqual(answer.status, 201)
             self.assertEqual(len(json.loads(answer.body)["messages"]), 3)
 
-    def test_what_is_hidden_is_durable_first(self):
+    def test_a_hidden_response_is_durable_first(self):
         with tempfile.TemporaryDirectory(prefix="claimd-faults-") as folder:
             with self.start("--journal", folder) as server:
                 self.everything(server, "cut=after", "POST", MESSAGES, THREE)

@@ -117,7 +117,7 @@ class Command(unittest.TestCase):
                 self.assertEqual(health(path).returncode, 0)
             self.assertEqual(health(path).returncode, 1)
 
-    def test_who_does_not_answer_is_not_ready(self):
+    def test_a_server_without_a_response_is_not_ready(self):
         with socket.socket() as deaf:
             deaf.bind(("127.0.0.1", 0))
             nobody = "127.0.0.1:%d" % deaf.getsockname()[1]
@@ -144,7 +144,7 @@ class Command(unittest.TestCase):
             thread.join()
             return run
 
-    def test_what_is_no_answer_is_none(self):
+    def test_a_malformed_response_fails_the_check(self):
         for said in (b"", b"HTTP/1.1 200", b"HTTP/1.1 -5 x\r\n", b"HTTP/1.1 2 x\r\n",
                      b"HTTP/1.1 99999999999999999999 x\r\n", b"HTTP/1.0 200 OK\r\n", b"\r\n",
                      b"HTTP/1.1 200" + 1000 * b" ", b"\x15\x03\x01\0\2\2\x46"):
@@ -156,7 +156,7 @@ class Command(unittest.TestCase):
         run = self.against(lambda other: other.sendall(b"HTTP/1.1 299 Well\r\n"))
         self.assertEqual(run.returncode, 0, run.stderr)
 
-    def test_who_only_drips_is_not_listened_to_for_ever(self):
+    def test_a_server_that_drips_bytes_times_out(self):
         def drip(other):
             for _ in range(100):
                 other.sendall(b"H")

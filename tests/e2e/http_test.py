@@ -242,7 +242,7 @@ class Bodies(Case):
             self.assertEqual(client.rest(), b"")
         self.assertEqual(self.count("b7"), 0)
 
-    def test_what_follows_a_body_longer_than_promised_is_not_part_of_it(self):
+    def test_bytes_after_content_length_are_not_part_of_the_body(self):
         body = b'{"messages":[{"body":1}]}'
         with self.server.connect() as client:
             client.send(request("POST", "/v2/queues/b8/messages", body) + b"surplus\r\n\r\n")

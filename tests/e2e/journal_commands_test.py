@@ -134,7 +134,7 @@ class JournalCommands(unittest.TestCase):
         with self.serve() as server:
             self.assertEqual(bodies(server, "jobs"), [0, 1, 2, 3, 4])
 
-    def test_what_is_left_of_a_damaged_one_is_saved_and_served(self):
+    def test_the_intact_part_of_a_damaged_journal_is_salvaged_and_served(self):
         self.killed_journal(6)
         posts = [line for line in self.records("--queue", "jobs") if line["type"] == "POST"]
         self.assertEqual(len(posts), 6)
@@ -261,7 +261,7 @@ class JournalCommands(unittest.TestCase):
 
     # ------------------------------------------------------------------ words
 
-    def test_what_is_not_a_journal_is_said(self):
+    def test_a_folder_that_is_no_journal_is_named(self):
         os.mkdir(self.path("empty"))
         for words in (("verify", self.path("empty")), ("log", self.path("empty")),
                       ("verify", self.path("nowhere")), ("log", self.path("nowhere")),

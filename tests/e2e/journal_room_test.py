@@ -80,7 +80,7 @@ class Bytes(RoomCase):
 
     options = PAGES + ("--journal-max-bytes", "64M")
 
-    def test_what_goes_on_when_it_is_full(self):
+    def test_claims_and_deletes_continue_on_a_full_disk(self):
         self.start()
         taken = self.fill()
         self.assertGreater(taken, 100)

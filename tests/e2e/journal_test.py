@@ -91,7 +91,7 @@ class Restarts(JournalCase):
 
 
 class TimeGoesOn(JournalCase):
-    def test_what_was_over_while_it_was_down_is_gone(self):
+    def test_deadlines_that_passed_while_down_are_processed(self):
         self.start()
         self.post("q", "short", ttl=1)
         self.post("q", "long", ttl=300)
@@ -106,7 +106,7 @@ class TimeGoesOn(JournalCase):
 
 class Serving(JournalCase):
 
-    def test_the_end_waits_for_nobody(self):
+    def test_the_end_does_not_wait_for_clients(self):
         """Of those that wait for a message, and those that wait for the disk."""
         self.start("--drain-seconds", "2")
         self.ask("PUT", "q", {}, 201)

@@ -59,7 +59,7 @@ class KeystoneCase(unittest.TestCase):
 
 
 class Admission(KeystoneCase):
-    def test_whom_keystone_knows_comes_in_with_what_its_roles_mean(self):
+    def test_roles_of_keystone_decide_access(self):
         member = self.keystone.issue("p", ["member"])
         reader = self.keystone.issue("p", ["reader", "unheard-of"])
         with self.start("--access-log") as server:
@@ -139,7 +139,7 @@ class Admission(KeystoneCase):
 
 class Asking(KeystoneCase):
 
-    def test_slow_answers_are_waited_for_by_nobody_else(self):
+    def test_slow_responses_delay_no_other_request(self):
         known = self.keystone.issue("p", ["member"])
         unknown = [self.keystone.issue("p", ["member"]) for _ in range(64)]
         with self.start("--keystone-timeout-ms", "60000") as server:
@@ -159,7 +159,7 @@ class Asking(KeystoneCase):
 
 
 class Trouble(KeystoneCase):
-    def test_while_keystone_is_gone_only_who_is_known_comes_in(self):
+    def test_while_keystone_is_down_only_cached_tokens_are_accepted(self):
         known = self.keystone.issue("p", ["member"])
         other = self.keystone.issue("p", ["member"])
         with self.start() as server:
@@ -192,7 +192,7 @@ class Trouble(KeystoneCase):
             self.keystone.open()
             self.assertEqual(self.status(server, token), 200)
 
-    def test_whatever_it_says_wrongly_lets_nobody_in(self):
+    def test_wrong_responses_of_keystone_deny_access(self):
         token = self.keystone.issue("p", ["admin"])
         good = Keystone.document("p", ["admin"])
 
@@ -308,7 +308,7 @@ class Options(KeystoneCase):
         for part in why:
             self.assertIn(part, ended.stderr)
 
-    def test_what_cannot_be_is_refused(self):
+    def test_invalid_values_are_refused(self):
         for url in ("keystone", "ftp://k/v3", "http:///v3", "http://k:5000", "http://k/v3/",
                     "http://user@k/v3", "http://k/v3?x/v3", "http://k k/v3", "HTTP://k/v3"):
             with self.subTest(url=url):

@@ -140,7 +140,7 @@ class Refused(unittest.TestCase):
             self.assertEqual(ended.returncode, 2, listen)
             self.assertIn(words, ended.stderr)
 
-    def test_what_makes_no_sense_is_said_at_start(self):
+    def test_senseless_options_are_refused_at_start(self):
         self.refused("127.0.0.1:1,127.0.0.1:1", "are the same address")
         self.refused("metrics:127.0.0.1:1,metrics:0.0.0.0:1", "are the same address")
         self.refused("spdy:127.0.0.1:1", "the unknown prefix \"spdy:\"")

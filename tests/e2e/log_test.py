@@ -206,7 +206,7 @@ class OfARequest(unittest.TestCase):
             self.assertIn(" path=%s " % item, self.line_of(server, answer))
         self.assertNotIn("hush", "".join(server.log))
 
-    def test_what_cannot_be_a_foreign_id_or_a_trace_is_left_out(self):
+    def test_invalid_request_ids_and_traces_are_left_out(self):
         with Server("--access-log") as server:
             answer = self.ask(server, "GET", "/v2/queues",
                               headers=["X-Request-ID: a b", "traceparent: 00-1-2-3"])

@@ -212,7 +212,7 @@ class Shown(unittest.TestCase):
             self.assertEqual(samples(text)[("claimd_queue_claims", ("project", ""), ("queue", ""))],
                              0)
 
-    def test_what_is_not_good_is_told_too(self):
+    def test_failures_are_counted_too(self):
         with tempfile.TemporaryDirectory() as folder:
             tokens = os.path.join(folder, "tokens")
             token = subprocess.run([CLAIMD, "token", "new", "a", "--role", "operator", "--tokens",
@@ -606,7 +606,7 @@ class Attack(unittest.TestCase):
                 self.assertEqual(client.response().status, 200)
             return (processor_s(self.server) - before) / times
 
-    def test_what_it_costs_does_not_depend_on_the_queues_there_are(self):
+    def test_its_cost_does_not_depend_on_the_number_of_queues(self):
         with Server("--workers", "1") as self.server:
             for i in range(200):
                 self.server.ask("PUT", "/v2/queues/q%d" % i)

@@ -145,7 +145,7 @@ class Walks(Case):
         self.assertIn('"free":2', said.replace(" ", ""))
         self.assertIn("Preference-Applied: wait=1", said)
 
-    def test_a_request_that_nobody_has_sent_is_noticed(self):
+    def test_an_unsent_request_is_noticed(self):
         sent = [("GET", "/v2/queues/a/messages/%s?claim_id=1" % ("ab" * 12)),
                 ("POST", "/claimd/claims?queue=a&limit=1")]
         for text, is_there in (("| `GET /v2/queues/Q/messages/M` |", True),
@@ -161,7 +161,7 @@ class Walks(Case):
 
 
 class Limits(unittest.TestCase):
-    def test_what_the_profile_is_said_to_set_it_sets_and_nothing_else(self):
+    def test_the_profile_sets_exactly_the_documented_options(self):
         shown = [dict(re.findall(r"^([a-z0-9_]+) *= *(.*?) *(?:;.*)?$", subprocess.run(
             [CLAIMD, *profile, "--print-config"], capture_output=True, text=True,
             timeout=PATIENCE_S, check=True, env=environment()).stdout, re.M))

@@ -114,7 +114,7 @@ class Notifications(unittest.TestCase):
             self.post(server, *range(10, 20))
             self.assertEqual(self.bodies(hooks, 20), list(range(20)))
 
-    def test_what_came_of_them_is_counted(self):
+    def test_outcomes_are_counted(self):
         with Hooks() as hooks, Server(*LOOPBACK) as server:
             self.subscribe(server, hooks.url + "/a")
             self.assertEqual(self.figure(server, "claimd_subscriptions"), 1)
@@ -130,7 +130,7 @@ class Notifications(unittest.TestCase):
                              [3, 2, 0, 0])
             self.assertEqual(self.figure(server, "claimd_subscription_backlog_bytes"), 0)
 
-    def test_what_was_not_told_before_a_kill_is_told_after_it(self):
+    def test_notifications_due_at_a_kill_are_sent_after_it(self):
         journal = ("--journal", os.path.join(self.folder, "journal"))
         with Hooks() as hooks:
             hooks.status = 500
@@ -158,7 +158,7 @@ class Notifications(unittest.TestCase):
             self.assertFalse(any("SECRET" in line for line in server.log))
             self.assertGreater(self.figure(server, "claimd_notifications_kept_out_total"), 0)
 
-    def test_who_answers_410_is_not_subscribed_any_more(self):
+    def test_a_subscriber_that_returns_410_is_unsubscribed(self):
         with Hooks() as hooks, Server(*LOOPBACK) as server:
             hooks.status = 410
             path = self.subscribe(server, hooks.url + "/a")
@@ -167,7 +167,7 @@ class Notifications(unittest.TestCase):
             while self.ask(server, "GET", path).status != 404:
                 pass  # it is said a moment before it is done
 
-    def test_a_certificate_of_nobody_we_trust_is_refused(self):
+    def test_an_untrusted_certificate_is_refused(self):
         with Workshop() as workshop:
             pair = workshop.signed("hooks")
             with Hooks(pair) as hooks:

@@ -149,7 +149,7 @@ class Walk:
         if method != "HEAD":
             self.assertEqual(json.loads(text), {"title": "405 Method Not Allowed"})
 
-    def test_what_is_not_described_is_not_there(self):
+    def test_undescribed_operations_do_not_exist(self):
         paths = set(self.described.tree["paths"])
         for path in sorted(paths):
             for other in (path.rstrip("/") + "/nonsense/x", "/v3" + path, path + "%2F"):
@@ -258,7 +258,7 @@ class Walk:
 
     # ------------------------------------------------------------------ headers
 
-    def test_what_all_refuse_is_refused_by_each(self):
+    def test_common_errors_are_returned_by_each_operation(self):
         for (method, path), operation in self.described.operations().items():
             self.refusals(method.upper(), path, operation)
 
@@ -395,7 +395,7 @@ class Tokens(Walk, Case):
             "Authorization": schemes["bearer"]["scheme"] + " " + self.tokens["admin"]})[0].status,
             200)
 
-    def test_who_has_no_token_is_told_so_wherever_one_is_needed(self):
+    def test_a_missing_token_is_401_wherever_one_is_needed(self):
         for (method, path), operation in self.described.operations().items():
             for token in (None, "", "nonsense"):
                 headers = {"X-Auth-Token": token}
@@ -895,7 +895,7 @@ class LimitedWaiters(Limited, Case):
 class NobodyWaits(Case):
     options = ("--project-max-waiters=1", "--max-wait=0")
 
-    def test_who_may_not_wait_is_not_one_too_many(self):
+    def test_a_request_over_the_waiter_limit_returns_at_once(self):
         self.assertNotIn("429", json.dumps(self.described.tree))
         self.assertNotIn("Enough", json.dumps(self.described.tree))
 

@@ -58,7 +58,7 @@ class Shards(RedisCase):
             owner.say("CLUSTER", "ADDSLOTS", slot)
             self.cluster.wait_whole()
 
-    def test_a_slot_that_nobody_has(self):
+    def test_an_unassigned_slot(self):
         api = self.serve(self.url)
         names = self.queues()
         for name in names:
@@ -80,7 +80,7 @@ class Shards(RedisCase):
         self.becomes_well(late)
         self.assertEqual(api.bodies(names[1]), ["kept"])
 
-    def test_readiness_tells_of_a_slot_that_nobody_has(self):
+    def test_readiness_names_an_unassigned_slot(self):
         """Although nobody has asked for what is there."""
         api = self.serve(self.url)
         self.assert_well(api)
@@ -103,7 +103,7 @@ class Shards(RedisCase):
         self.assertEqual(api.bodies(target), ["dead"])
         self.assertEqual(api.bodies(source), [])
 
-    def test_a_dead_letter_goes_elsewhere_and_nobody_is_there(self):
+    def test_a_dead_letter_for_an_unreachable_node(self):
         """It is on its way until somebody is."""
         api = self.serve(self.url)
         source, target, _ = self.queues()
@@ -212,7 +212,7 @@ class Shards(RedisCase):
 class Replaced(RedisCase):
     """A cluster whose primary is replaced while it hangs: nobody says that it has moved."""
 
-    def test_who_hangs_is_asked_no_more(self):
+    def test_a_hanging_node_gets_no_more_requests(self):
         with Cluster(primaries=3, replicas_each=1) as cluster:
             api = self.serve(cluster.nodes[0].url(replicas=0, unsafe=1, **HANGING))
             api.post("q", "kept")

@@ -51,7 +51,7 @@ class Power(RedisCase):
         eventually(lambda: api.answer("GET", "q/messages?echo=true").status == 200, "it serves")
         return api.bodies("q")
 
-    def test_what_is_synced_always_is_there(self):
+    def test_synced_messages_always_exist(self):
         self.assertEqual(self.lose_power("all", appendfsync="always"), list(range(10)))
 
     def test_with_an_older_file_what_was_acknowledged_is_gone_from_the_replica_too(self):

@@ -25,7 +25,7 @@ from redis_nodes import Cluster, eventually, free_port  # noqa: E402
 class Somewhere(RedisCase):
     """There is nobody, or it is not Redis."""
 
-    def test_nobody_is_there(self):
+    def test_no_server_listens(self):
         address = "127.0.0.1:%d" % free_port()
         self.refused("redis://" + address, "store: ", "refused", address)
         path = os.path.join(self.folder, "nobody")
@@ -36,7 +36,7 @@ class Somewhere(RedisCase):
         url = "redis://127.0.0.1:%d,127.0.0.1:%d" % (free_port(), node.port)
         self.assert_well(self.serve(url))
 
-    def test_a_name_that_nobody_has(self):
+    def test_a_name_that_does_not_resolve(self):
         self.refused("redis://nobody.invalid", "store: ", "nobody.invalid")
 
     def against(self, speak):
@@ -60,7 +60,7 @@ class Somewhere(RedisCase):
             thread.join()
         return line
 
-    def test_somebody_else_is_there(self):
+    def test_another_server_listens(self):
         self.against(lambda other: other.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"))
         self.against(lambda other: None)
         self.against(lambda other: other.sendall(b"*2\r\n*-1\r\n:5\r\n"))
@@ -70,7 +70,7 @@ class Somewhere(RedisCase):
             b"*1\r\n*3\r\n:0\r\n:99999\r\n*2\r\n$1\r\na\r\n:1\r\n"))
         self.against(lambda other: other.sendall(b"-ERR whatever\r\n"))
 
-    def test_somebody_says_nothing(self):
+    def test_a_silent_server(self):
         line = self.against(lambda other: other.recv(1000))
         self.assertIn("not respond", line)
 
@@ -126,7 +126,7 @@ class Words(RedisCase):
         self.assert_nonsense("memory", "store_password_file", options=(
             "--store-password-file", self.file("password", "x")))
 
-    def test_what_is_sensible_is_told_without_redis(self):
+    def test_checks_without_redis_name_the_option(self):
         address = "127.0.0.1:%d" % free_port()
         for url in ("redis://" + address, "redis://:x@%s?replicas=2" % address, "redis://h",
                     "redis://u:%s@[::1]:7000,h,h:1?unsafe=1" % SECRET_IN_URL,
@@ -195,7 +195,7 @@ class Login(RedisCase):
         self.refused("redis://a%%3Ab%%40:%s@%s" % (SECRET_IN_URL, self.address), "password",
                      secret=SECRET_IN_URL)
 
-    def test_a_user_who_may_not_do_everything(self):
+    def test_a_user_with_too_few_rights(self):
         """What it needs, and no more: see the manual."""
         self.say("ACL", "SETUSER", "app", "on", ">" + SECRET, "~claimd:*", "&claimd:*",
                  "+@all", "-@dangerous", "-@admin", "+info", "+cluster|slots",
@@ -207,7 +207,7 @@ class Login(RedisCase):
         self.refused("redis://deaf:%s@%s" % (SECRET_IN_URL, self.address), "info",
                      secret=SECRET)
 
-    def test_a_user_who_may_use_no_channels(self):
+    def test_a_user_without_rights_to_channels(self):
         """As it is with a new user of whom nothing is said about channels."""
         self.say("ACL", "SETUSER", "app", "on", ">" + SECRET, "resetchannels", "~claimd:*",
                  "+@all")
@@ -322,7 +322,7 @@ class Shards(RedisCase):
             api.server.logged(part)
         return api
 
-    def test_what_it_is(self):
+    def test_the_store_is_named(self):
         self.assert_well(self.serve(self.cluster.url()))
         self.assert_well(self.serve(self.cluster.url(replicas=1)))
         for node in self.cluster.nodes:  # any will do, a replica too

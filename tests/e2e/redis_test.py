@@ -141,7 +141,7 @@ class Away(RedisCase):
         self.assertEqual(api.server.wait(), 0)
         self.assertLess(time.monotonic() - begun, 6)
 
-    def test_who_waits_goes_on_waiting_when_it_is_back(self):
+    def test_waiters_continue_when_redis_is_back(self):
         node = self.node()
         api = self.serve(node.url(**QUICK))
         api.post("r", 1)
@@ -450,7 +450,7 @@ class Two(RedisCase):
         self.redis = self.node()
         self.one, self.other = self.serve(self.redis.url()), self.serve(self.redis.url())
 
-    def test_what_is_made_at_one_is_there_at_the_other(self):
+    def test_queues_made_at_one_exist_at_the_other(self):
         self.one.ask("PUT", "q", {"color": "red"}, status=201)
         self.other.ask("PUT", "q", {}, status=204)
         self.assertEqual(self.other.ask("GET", "q")["color"], "red")
@@ -482,7 +482,7 @@ class Two(RedisCase):
         self.assertEqual(got[0] and got[0][1][0]["body"], "news")
         self.assertLess(time.monotonic() - begun, 5)
 
-    def test_a_post_at_one_wakes_who_waits_at_the_other(self):
+    def test_a_post_at_one_wakes_a_waiter_at_the_other(self):
         self.assert_woken()
 
     def test_it_does_so_when_it_could_not_listen_for_a_while(self):

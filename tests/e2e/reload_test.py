@@ -104,7 +104,7 @@ class Reloading(unittest.TestCase):
             server.signal()
             server.logged(" draining at_most_ms=3000")
 
-    def test_what_only_a_restart_changes_is_named_and_stays(self):
+    def test_options_that_need_a_restart_are_named_and_stay(self):
         with self.start() as server:
             line = self.reload(server, "enable_v1 = no", "project_max_queues = 1",
                                "max_memory = 1G")

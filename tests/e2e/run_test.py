@@ -216,7 +216,7 @@ class Ends(unittest.TestCase):
         for pid in family:
             eventually(lambda pid=pid: is_gone(pid))
 
-    def test_nobody_is_left_when_the_command_ends(self):
+    def test_no_process_is_left_when_the_command_ends(self):
         with running("--instances", "3", script=READY + "sys.stdin.read()",
                      stdin=subprocess.PIPE) as process:
             self.assertEqual(len(process.family), 4)
@@ -224,7 +224,7 @@ class Ends(unittest.TestCase):
             self.assertEqual(process.wait(PATIENCE_S), 0)
             self.assert_gone(process.family)
 
-    def test_nobody_is_left_when_it_is_killed(self):
+    def test_no_process_is_left_after_a_kill(self):
         for script in (STAYS, "import signal\nsignal.signal(15, signal.SIG_IGN)\n" + STAYS):
             with running("--instances", "2", script=script) as process:
                 self.assertEqual(len(process.family), 3)
@@ -265,7 +265,7 @@ class Ends(unittest.TestCase):
         process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 0)
 
-    def test_what_the_command_leaves_in_the_background_keeps_nobody(self):
+    def test_background_processes_of_the_command_do_not_block_the_end(self):
         script = """
 ready, done = os.pipe()
 if os.fork() == 0:
@@ -321,7 +321,7 @@ class Reports(unittest.TestCase):
         for pid in process.family:
             eventually(lambda pid=pid: is_gone(pid))
 
-    def test_it_can_be_ended_while_nobody_reads_what_it_says(self):
+    def test_it_ends_while_its_output_is_unread(self):
         reading, writing = os.pipe()
         self.addCleanup(os.close, reading)
         self.addCleanup(os.close, writing)
@@ -386,7 +386,7 @@ while True:
                 self.assertEqual(process.stdout.readline(), "SIG%s\n" % name)
             self.assertIsNone(process.poll())
 
-    def test_what_the_command_does_with_one_is_its_end(self):
+    def test_a_signal_ends_the_command(self):
         with running(script=STAYS) as process:
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(PATIENCE_S), 128 + signal.SIGTERM)
@@ -449,7 +449,7 @@ class Output(unittest.TestCase):
                               stdout=subprocess.DEVNULL, env=environment(), timeout=PATIENCE_S)
         self.assertEqual(done.returncode, 0)
 
-    def test_nobody_reads_what_it_says(self):
+    def test_unread_output_does_not_block(self):
         reader, writer = os.pipe()
         os.close(reader)
         process = subprocess.Popen(words("--fail-on-leak", script="post()"), env=environment(),
@@ -517,13 +517,13 @@ print(claim(client=%r)["messages"][0]["href"].split("=")[-1])""" % OTHER)
         self.assertEqual(lines[1:], ["claimd: 1 leak: 1 claim, 0 messages never read, "
                                      "0 dead letters"])
 
-    def test_a_message_that_nobody_reads(self):
+    def test_an_unread_message(self):
         (posted,), lines = self.leaks("print(post())")
         self.assertRegex(lines[0], r"^claimd: leaked: message %s in queue jobs \(project p\), "
                          r"never read, posted by %s at " % (posted, CLIENT_ID))
         self.assertEqual(len(lines), 2)
 
-    def test_a_dead_letter_that_nobody_expects(self):
+    def test_an_unexpected_dead_letter(self):
         (posted,), lines = self.leaks("""
 ask("PUT", "/v2/queues/jobs", {"_max_claim_count": 1, "_dead_letter_queue": "dead"})
 print(post())

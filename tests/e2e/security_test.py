@@ -104,7 +104,7 @@ class Unit(unittest.TestCase):
         return [name for row in table.splitlines()
                 for name in re.findall(r"`(\w+=[^`]*)`", row.split(" | ")[0])]
 
-    def test_what_is_said_of_it_is_what_it_says(self):
+    def test_the_documented_text_is_the_logged_text(self):
         lines = unit().splitlines()
         self.assertGreater(len(self.named()), 20)
         for name in self.named():
@@ -237,7 +237,7 @@ class NotProtected(unittest.TestCase):
                         Server("--insecure-listen", listen=listen) as server:
                     self.assertEqual(self.ask(server, other).status, 204)
 
-    def test_a_listener_for_metrics_asks_nobody(self):
+    def test_a_metrics_listener_needs_no_token(self):
         with tempfile.TemporaryDirectory() as folder, \
                 server_for_nobody(folder, listen="metrics:127.0.0.1:0") as server:
             self.assertEqual(server.ask("GET", "/metrics").status, 200)

@@ -56,7 +56,7 @@ class Sharing(unittest.TestCase):
             client.send(request(method, target, body, headers=headers))
             return client.response().status
 
-    def test_who_holds_a_grant_needs_no_token(self):
+    def test_a_signed_url_needs_no_token(self):
         printed = run("token", "new", "boss", "--role", "admin", "--tokens", self.tokens)
         with self.start("--auth", "tokens", "--tokens", self.tokens) as server:
             self.assertEqual(self.status(server, []), 401)

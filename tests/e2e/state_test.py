@@ -215,7 +215,7 @@ class Dumps(Case):
         with Server("--journal", journal) as server:
             self.assertEqual(server.ask("DELETE", href).status, 204)
 
-    def test_what_is_there_is_replaced_only_when_that_is_asked_for(self):
+    def test_existing_queues_are_replaced_only_on_request(self):
         with Server() as server:
             url = self.url(server)
             self.fill(server)

@@ -99,7 +99,7 @@ class Stop(unittest.TestCase):
         self.assertEqual([p.failure for p in producers if p.failure], [])
         return zip(producers, seen)
 
-    def test_what_was_answered_and_only_that_is_in_the_final_count(self):
+    def test_the_final_count_has_exactly_the_answered_requests(self):
         """A producer that waits for each answer always knows: no answer, no message."""
         for producer, (total, bodies) in self.stop_under_load(depth=1):
             self.assertGreaterEqual(producer.answered, ENOUGH)
@@ -114,7 +114,7 @@ class Stop(unittest.TestCase):
             self.assertLessEqual(producer.answered, total)
             self.assertLessEqual(total, producer.sent)
 
-    def test_what_is_lost_is_counted_and_only_then_mentioned(self):
+    def test_losses_are_counted_and_logged_only_if_there_are_any(self):
         with Server() as server:
             for body in (b'{"messages":[{"body":1},{"body":2},{"body":3}]}',
                          b'{"messages":[{"body":4}]}'):

@@ -112,7 +112,7 @@ class Notices(Supervised):
         self.assertEqual(self.heard()[-1]["READY"], "1")
         self.assertEqual(self.server.ask("GET", "/v2/ping").status, 204)
 
-    def test_nobody_is_there(self):
+    def test_no_server_listens(self):
         self.name += ".not"
         server = self.start()
         server.logged(" notify_failed ")
@@ -147,7 +147,7 @@ class Reloads(Supervised):
         open(tokens, "w", encoding="utf-8").close()
         self.assertEqual(self.reload(), self.listening())
 
-    def test_whoever_waits_for_the_end_of_one_that_changes_nothing_is_told(self):
+    def test_a_reload_without_changes_notifies_the_supervisor(self):
         self.start()
         self.assertEqual(self.reload(), self.listening())
 
@@ -161,7 +161,7 @@ class Reloads(Supervised):
 
 
 class Watchdog(Supervised):
-    def test_it_is_told_again_and_again_by_a_server_that_nobody_asks(self):
+    def test_an_idle_server_notifies_the_watchdog(self):
         self.more = {"WATCHDOG_USEC": "200000"}
         self.start("--journal", "none")
         while "READY" not in self.hear():
@@ -190,7 +190,7 @@ class Watchdog(Supervised):
         time.sleep(0.3)
         self.assertEqual(self.heard(), [])
 
-    def test_a_time_that_nobody_understands_is_logged(self):
+    def test_an_invalid_watchdog_time_is_logged(self):
         self.more = {"WATCHDOG_USEC": "30s"}
         self.start("--journal", "none").logged(" watchdog_not_understood ")
 

@@ -53,7 +53,7 @@ class TestApi(unittest.TestCase):
             self.call(server, "POST", CLAIMS, MINUTE, status=201)
             server.logged(" ci ")
 
-    def test_who_waits_is_served_within_the_step(self):
+    def test_waiters_are_served_within_the_step(self):
         with Server("--ci", "--workers", "2") as server:
             self.freeze(server)
             self.call(server, "POST", "/v2/queues/q/messages",
@@ -63,7 +63,7 @@ class TestApi(unittest.TestCase):
             self.assertEqual(happened, ["delay_ended", "waiter_served", "claim_ended"])
             self.assertEqual(client.response().status, 201)
 
-    def test_a_reset_answers_who_waits_and_leaves_nothing(self):
+    def test_a_reset_ends_waiters_and_deletes_everything(self):
         with Server("--ci") as server:
             client = self.waiting(server)
             server.ask("POST", "/v2/queues/other/messages", b'{"messages":[{"body":1}]}')
@@ -98,7 +98,7 @@ class TestApi(unittest.TestCase):
             self.call(server, "POST", "/claimd/reset", status=204)
             self.assertEqual(self.call(server, "GET", "/v2/queues")["queues"], [])
 
-    def test_what_is_expected_is_waited_for(self):
+    def test_an_expectation_waits(self):
         with Server("--ci") as server:
             with server.connect() as client:
                 client.send(request("GET", "/claimd/expect?queue=q&messages=1&wait=40"))

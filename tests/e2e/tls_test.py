@@ -115,7 +115,7 @@ class Served(unittest.TestCase):
                     self.assertEqual(worker.response().status, 201)
                     self.assertEqual(worker.response().status, 204)
 
-    def test_who_hangs_up_while_waiting_takes_nothing(self):
+    def test_a_waiter_that_disconnects_claims_nothing(self):
         with Secure("--access-log") as server:
             for end in ("close", "reset", "unwrap"):
                 with server.connect() as worker:
@@ -190,7 +190,7 @@ class Refused(unittest.TestCase, Refusals):
         self.assert_refused(b"GET /" + b"x" * 2500 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 414)
         self.assert_refused(request("POST", "/v2/queues/q/messages", b"x" * 3000000), 400)
 
-    def test_what_has_no_whole_head_or_no_good_body_is_not(self):
+    def test_requests_with_a_broken_head_or_body_are_not_processed(self):
         line = b"POST /v2/queues/q/messages HTTP/1.1\r\nHost: localhost\r\n"
         for length in (b"+3", b"x", b"", b"3, 3", b"99999999999999999999999"):
             self.closed(line + b"Content-Length: " + length + b"\r\n\r\nabc")
@@ -308,7 +308,7 @@ class Crowd(unittest.TestCase):
                     other.close()
             eventually(lambda: descriptors(server) <= before)
 
-    def test_who_has_gone_gets_no_handshake(self):
+    def test_a_disconnected_client_gets_no_handshake(self):
         words = hello()
 
         def cost(server, leave):
@@ -387,7 +387,7 @@ class Certificates(unittest.TestCase):
             self.assertEqual(ended.returncode, 2, ended.stderr)
             self.assertIn(words, ended.stderr)
 
-    def test_what_cannot_be_used_is_said_at_start(self):
+    def test_unusable_certificates_are_refused_at_start(self):
         other = SHOP.signed("other")
         ca = SHOP.signed("some-ca", ca=True)
         below = SHOP.signed("below", by=ca)
@@ -467,7 +467,7 @@ class Certificates(unittest.TestCase):
             server.logged("reloaded tokens=1")
             self.assertEqual(shown(server), text(pair.certificate))
 
-    def test_reloading_under_load_drops_nobody(self):
+    def test_reloading_under_load_drops_no_connection(self):
         pairs = [SHOP.signed("turn%d" % i) for i in range(2)]
         pair = SHOP.signed("turning")
         both = SHOP.file("both.crt", "".join(text(p.certificate) for p in [pair] + pairs))

@@ -177,7 +177,7 @@ class LostAnswers(Case):
             eventually(lambda: stats(self.server, "big") == (0, self.COUNT, self.COUNT))
         self.assertEqual(attempts(self.server, "big"), [3] * self.COUNT)
 
-    def test_it_goes_to_whoever_waits(self):
+    def test_a_message_goes_to_a_live_waiter(self):
         self.fill()
         client = self.slow(claim("big", LONG, limit=100))
         self.assertIn(b"201", client.socket.recv(4096))

@@ -172,7 +172,7 @@ class Exhaustion(Case):
                 put(self.server, names[-1], 1)
                 self.take(client, 1)
 
-    def test_a_full_budget_does_not_keep_anybody_from_waiting_or_claiming(self):
+    def test_a_full_memory_budget_still_allows_waiting_and_claiming(self):
         with Server("--max-memory", "4M") as self.server:
             body = b'{"messages":[{"body":"' + b"x" * 100000 + b'"}]}'
             for _ in range(100):
@@ -185,7 +185,7 @@ class Exhaustion(Case):
             self.assertEqual(answer.status, 201)
             client.close()
 
-    def test_without_descriptors_those_who_wait_are_served(self):
+    def test_waiters_are_served_without_free_descriptors(self):
         few = 128
         with Server("--workers", "2", preexec_fn=lambda: resource.setrlimit(
                 resource.RLIMIT_NOFILE, (few, few))) as self.server:

@@ -235,7 +235,7 @@ cut_off(struct script *s)
         op->count = 0;
 }
 
-START_TEST(what_was_cut_off_has_happened_or_has_not)
+START_TEST(a_cut_off_operation_has_happened_or_not)
 {
     for (uint8_t happened = 0; happened <= 1; happened++) {
         struct script s = {.count = 0};
@@ -294,7 +294,7 @@ START_TEST(a_claim_that_was_cut_off_may_hold_what_it_would_have_got)
 }
 END_TEST
 
-START_TEST(what_happens_behind_its_end_does_not_happen)
+START_TEST(an_operation_cannot_take_effect_after_its_response)
 {
     struct script s = {.count = 0};
 
@@ -306,7 +306,7 @@ START_TEST(what_happens_behind_its_end_does_not_happen)
 }
 END_TEST
 
-START_TEST(what_happens_does_so_once)
+START_TEST(an_operation_takes_effect_once)
 {
     struct script s = {.count = 0};
 
@@ -319,7 +319,7 @@ START_TEST(what_happens_does_so_once)
 }
 END_TEST
 
-START_TEST(what_was_answered_is_not_undone_by_what_was_cut_off)
+START_TEST(a_cut_off_operation_does_not_undo_an_answered_one)
 {
     struct script s = {.count = 0};
 
@@ -459,7 +459,7 @@ START_TEST(a_claim_from_the_past_is_refused)
 }
 END_TEST
 
-START_TEST(who_waits_takes_the_oldest_too)
+START_TEST(a_waiter_gets_the_oldest_message)
 {
     struct script s = {.count = 0};
 

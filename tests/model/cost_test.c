@@ -489,8 +489,7 @@ START_TEST(a_crowd_is_served_with_one_call_for_each)
 }
 END_TEST
 
-STORE_TEST_WITH(a_line_costs_nothing_when_those_who_waited_have_left,
-                fixture_open(f, ENGINE))
+STORE_TEST_WITH(a_wait_queue_without_waiters_costs_nothing, fixture_open(f, ENGINE))
 {
     struct person p = {.listener.notify = call};
 

@@ -183,7 +183,7 @@ post_for_a_minute(struct fixture *f)
     post_with(f, 60, 0);
 }
 
-START_TEST(what_is_armed_while_housekeeping_goes_on_is_not_forgotten)
+START_TEST(deadlines_armed_during_housekeeping_are_kept)
 {
     struct fixture f;
     int64_t next_ms;

@@ -643,7 +643,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------- without any */
 
-START_TEST(what_is_accepted_can_be_finished_without_any_memory)
+START_TEST(accepted_messages_can_be_claimed_and_deleted_without_memory)
 {
     struct scene s = {.claim_count = 0};
     struct fixture *f = &s.f;

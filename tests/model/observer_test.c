@@ -690,13 +690,13 @@ START_TEST(a_replica_of_what_was_told_is_what_the_engine_shows)
 }
 END_TEST
 
-START_TEST(what_the_observer_refuses_has_not_happened)
+START_TEST(a_change_refused_by_the_observer_has_not_happened)
 {
     run("observer that refuses", 20, 0);
 }
 END_TEST
 
-START_TEST(what_has_no_memory_is_not_told)
+START_TEST(changes_refused_for_memory_are_not_observed)
 {
     run("observer without memory", 5, 20);
 }
@@ -758,7 +758,7 @@ START_TEST(an_operation_flushes_unless_the_caller_does_it_later)
 }
 END_TEST
 
-START_TEST(who_sees_nothing_new_waits_for_nothing)
+START_TEST(an_operation_without_changes_waits_for_no_commit)
 {
     struct store_op op;
     static struct history h;

@@ -379,13 +379,13 @@ START_TEST(an_engine_that_is_replayed_is_the_same)
 }
 END_TEST
 
-START_TEST(what_was_refused_is_not_replayed)
+START_TEST(refused_operations_are_not_replayed)
 {
     run("replay of what was not refused", 20, 0);
 }
 END_TEST
 
-START_TEST(what_had_no_memory_is_not_replayed)
+START_TEST(operations_refused_for_memory_are_not_replayed)
 {
     run("replay of what had memory", 5, 20);
 }

@@ -274,19 +274,19 @@ wait_a_minute(struct fixture *f)
     wait_s(f, 60);
 }
 
-START_TEST(who_posts_frees_what_was_purged)
+START_TEST(a_post_frees_purged_messages)
 {
     expect_paid_for(3600, purge);
 }
 END_TEST
 
-START_TEST(who_posts_frees_what_was_deleted_with_its_queue)
+START_TEST(a_post_frees_messages_of_deleted_queues)
 {
     expect_paid_for(3600, delete_queue);
 }
 END_TEST
 
-START_TEST(who_posts_frees_what_has_expired_unread)
+START_TEST(a_post_frees_messages_that_expired_unread)
 {
     expect_paid_for(60, wait_a_minute);
 }
@@ -417,7 +417,8 @@ STORE_TEST_WITH(posts_for_a_subscriber_that_is_gone_are_freed, fixture_open(f, 1
     ck_assert_uint_lt(mem_used(f->mem) - empty, full / 10);
 }
 
-STORE_TEST_WITH(a_post_to_a_crowd_costs_what_one_to_nobody_costs, fixture_open(f, 1))
+STORE_TEST_WITH(the_cost_of_a_post_does_not_depend_on_the_number_of_waiters,
+                fixture_open(f, 1))
 {
     struct store_delivery d;
     uint64_t attempts, alone;

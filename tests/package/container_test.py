@@ -65,7 +65,7 @@ class Container(unittest.TestCase):
         with open(CONTAINERFILE, encoding="utf-8") as f:
             self.assertRegex(f.read(), r"CLAIMD_AUTH=none\n# -e CLAIMD_INSECURE_LISTEN=true")
 
-    def test_it_is_nobody_who_writes_to_its_volume_only(self):
+    def test_it_runs_unprivileged_and_writes_to_its_volume_only(self):
         user = self.value("USER")
         self.assertRegex(user, r"^[1-9]\d+:[1-9]\d+$")
         self.assertEqual(self.value("VOLUME"), self.environment()["CLAIMD_JOURNAL"])

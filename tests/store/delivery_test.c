@@ -61,7 +61,7 @@ STORE_TEST(a_delayed_message_is_told_of_at_once_with_its_delay)
     delivered(f, &d);
 }
 
-STORE_TEST(what_failed_comes_again_at_its_time_and_holds_up_nobody_else)
+STORE_TEST(a_failed_notification_is_retried_and_delays_no_other)
 {
     struct store_delivery slow, d;
     struct store_id a, b;
@@ -94,7 +94,7 @@ STORE_TEST(what_failed_comes_again_at_its_time_and_holds_up_nobody_else)
     delivered(f, &slow);
 }
 
-STORE_TEST(what_is_given_up_is_counted_and_the_next_one_comes)
+STORE_TEST(a_permanent_failure_is_counted_and_the_next_message_follows)
 {
     struct store_subscription *seen;
     struct store_delivery d;
@@ -126,7 +126,7 @@ STORE_TEST(a_subscriber_that_wants_no_more_is_unsubscribed)
     expect_nothing_due(f);
 }
 
-STORE_TEST(what_is_lent_may_end_meanwhile)
+STORE_TEST(leased_messages_may_expire_meanwhile)
 {
     struct store_delivery d;
     struct store_id id;
@@ -195,7 +195,7 @@ STORE_TEST(a_new_address_is_tried_at_once_with_no_failures_of_the_old_one)
     delivered(f, &d);
 }
 
-STORE_TEST(where_it_need_not_be_confirmed_nobody_is_asked)
+STORE_TEST(no_confirmation_is_requested_if_none_is_needed)
 {
     struct store_delivery d;
     struct store_id id;
@@ -240,7 +240,8 @@ STORE_TEST_WITH(nothing_is_delivered_before_it_is_confirmed,
     delivered(f, &d);
 }
 
-STORE_TEST_WITH(who_is_confirmed_is_not_asked_any_more, fixture_open_confirming(f, _i))
+STORE_TEST_WITH(a_confirmed_subscriber_gets_no_further_request,
+                fixture_open_confirming(f, _i))
 {
     struct store_delivery d;
     struct store_id id;
@@ -255,7 +256,7 @@ STORE_TEST_WITH(who_is_confirmed_is_not_asked_any_more, fixture_open_confirming(
     expect_nothing_due(f);
 }
 
-STORE_TEST_WITH(who_is_unsubscribed_hears_of_it_and_gets_nothing_more,
+STORE_TEST_WITH(an_unsubscribed_subscriber_is_notified_once,
                 fixture_open_confirming(f, _i))
 {
     struct store_delivery d;

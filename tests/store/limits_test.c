@@ -56,7 +56,7 @@ STORE_TEST_WITH(bytes_are_those_of_bodies, fixture_open(f, FIXTURE_ENGINE + _i))
     ck_assert_status(try_post(f, 1), ST_OK);
 }
 
-STORE_TEST_WITH(what_expires_makes_room, fixture_open(f, FIXTURE_ENGINE + _i))
+STORE_TEST_WITH(expired_messages_free_quota, fixture_open(f, FIXTURE_ENGINE + _i))
 {
     limit(f, (struct engine_limits){.messages = 2});
     ck_assert_status(try_post(f, 2), ST_OK);

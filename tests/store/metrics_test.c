@@ -251,7 +251,7 @@ ck_count(struct fixture *f, enum store_counter which, uint64_t expected)
     ck_assert_uint_eq(metrics(f).counts[which], expected);
 }
 
-STORE_TEST_WITH(what_clients_do_is_counted, fixture_open(f, FIXTURE_ENGINE + _i))
+STORE_TEST_WITH(operations_of_clients_are_counted, fixture_open(f, FIXTURE_ENGINE + _i))
 {
     struct store_id claim;
 
@@ -279,7 +279,7 @@ STORE_TEST_WITH(what_clients_do_is_counted, fixture_open(f, FIXTURE_ENGINE + _i)
     ck_count(f, STORE_COUNT_QUEUES_GONE, 1);
 }
 
-STORE_TEST_WITH(what_time_does_is_counted, fixture_open(f, FIXTURE_ENGINE + _i))
+STORE_TEST_WITH(expirations_are_counted, fixture_open(f, FIXTURE_ENGINE + _i))
 {
     post(f, 2);
     post_with(f, 500, STORE_UNSET);
@@ -293,7 +293,7 @@ STORE_TEST_WITH(what_time_does_is_counted, fixture_open(f, FIXTURE_ENGINE + _i))
     ck_count(f, STORE_COUNT_EXPIRED, 1);
 }
 
-STORE_TEST_WITH(what_dies_in_a_deleted_queue_is_counted_once,
+STORE_TEST_WITH(messages_of_a_deleted_queue_are_counted_once,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
     int64_t next_ms;
@@ -328,7 +328,7 @@ STORE_TEST_WITH(a_deletion_that_comes_too_late_is_counted,
     ck_count(f, STORE_COUNT_DELETED, 0);
 }
 
-STORE_TEST_WITH(a_claim_nobody_heard_of_is_counted_apart,
+STORE_TEST_WITH(a_claim_with_a_lost_response_is_counted_apart,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
     struct store_id claim;
@@ -415,7 +415,7 @@ STORE_TEST_WITH(a_message_waits_once_also_if_it_was_claimed_before_its_pop,
     ck_assert_uint_eq(sum(f, STORE_SPAN_WAITED), 2000);
 }
 
-STORE_TEST_WITH(what_is_overdue_shows_as_lag_until_somebody_looks_after_it,
+STORE_TEST_WITH(overdue_expirations_show_as_lag_until_processed,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
     int64_t next_ms;
@@ -460,7 +460,7 @@ STORE_TEST_WITH(the_first_queues_are_shown_and_keep_their_places,
     ck_assert_uint_eq(count_shown(f), PLACES);
 }
 
-STORE_TEST_WITH(what_expires_in_other_queues_is_counted_together,
+STORE_TEST_WITH(expirations_beyond_the_metrics_slots_are_counted_together,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
     enum { PLACES = 64 };

@@ -143,7 +143,7 @@ STORE_TEST(unset_settings_come_back_unset)
     store_queues_release(&queues);
 }
 
-STORE_TEST(metadata_is_replaced_only_by_who_has_seen_the_present_version)
+STORE_TEST(metadata_is_replaced_only_with_the_current_version)
 {
     uint64_t first, second;
 

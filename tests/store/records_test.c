@@ -160,7 +160,7 @@ plain_queue(void)
 
 /* ---------------------------------------------------------------------- round */
 
-STORE_TEST(what_is_shown_can_be_loaded_and_is_the_same_then)
+STORE_TEST(dumped_records_can_be_loaded_and_are_equal)
 {
     struct store_id first, second;
     struct album album;
@@ -226,7 +226,7 @@ STORE_TEST(deadlines_that_were_loaded_come_as_before)
     expect(f, 2, 3);
 }
 
-STORE_TEST(what_had_happened_before_records_were_applied_has_happened)
+STORE_TEST(changes_made_before_a_load_are_kept)
 {
     struct album album;
 
@@ -313,8 +313,7 @@ STORE_TEST(subscriptions_are_shown_and_loaded_behind_all_that_is_there)
     delivered(f, &lent);
 }
 
-STORE_TEST_WITH(who_was_asked_and_has_not_said_is_asked_again,
-                fixture_open_confirming(f, _i))
+STORE_TEST_WITH(an_unconfirmed_subscriber_is_asked_again, fixture_open_confirming(f, _i))
 {
     struct store_delivery lent;
     struct store_id id;
@@ -475,7 +474,7 @@ apply_messages(struct fixture *f, const struct store_records *slice)
     return apply(f, slice->all + 1, slice->count - 1);
 }
 
-STORE_TEST(what_is_there_already_is_a_conflict_and_nothing_changes)
+STORE_TEST(an_existing_record_is_a_conflict_and_nothing_changes)
 {
     struct album album;
 
@@ -492,7 +491,7 @@ STORE_TEST(what_is_there_already_is_a_conflict_and_nothing_changes)
 
 STORE_CASE("subscribed");
 
-STORE_TEST(messages_do_not_come_to_who_is_subscribed)
+STORE_TEST(loaded_messages_are_not_sent_to_subscribers)
 {
     struct album album;
 

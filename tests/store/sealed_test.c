@@ -112,7 +112,7 @@ STORE_TEST(a_pop_shows_what_is_sealed_before_it_takes_it)
     store_batch_release(&opened);
 }
 
-STORE_TEST(what_nobody_has_sealed_is_taken_at_once)
+STORE_TEST(unsealed_bodies_are_delivered_at_once)
 {
     POST(f, "1", "2", SEALED("c"));
     ck_assert_status(try_pop(f, 1, &nothing), ST_OK);
@@ -141,7 +141,7 @@ STORE_TEST(a_claim_shows_what_is_sealed_before_it_takes_it)
     store_batch_release(&opened);
 }
 
-STORE_TEST(who_has_opened_other_messages_is_shown_those_that_are_left)
+STORE_TEST(a_claim_that_decrypted_other_messages_gets_the_remaining_ones)
 {
     struct store_batch opened;
 
@@ -199,7 +199,7 @@ STORE_TEST(it_is_found_by_the_id_it_had)
     expect_stats(f, 0, 0);
 }
 
-STORE_TEST(what_is_sealed_stays_as_it_is)
+STORE_TEST(sealed_bodies_stay_unchanged)
 {
     make_encrypting(f, "graves");
     make_mortal(f, "q", 1, "graves", STORE_UNSET);

@@ -98,7 +98,7 @@ STORE_TEST(ids_sort_in_the_order_of_subscribing)
     ck_assert_uint_eq(list_subscriptions(f, first.text, COUNT, &marker), COUNT - 5);
 }
 
-STORE_TEST(what_is_not_named_stays_as_it_is)
+STORE_TEST(members_left_out_stay_unchanged)
 {
     struct store_subscription *seen;
     struct store_id id;
@@ -119,7 +119,7 @@ STORE_TEST(what_is_not_named_stays_as_it_is)
     subscribe(f, "http://a", 600);    /* whose address is free again */
 }
 
-STORE_TEST(nobody_gets_the_address_of_another)
+STORE_TEST(a_subscriber_cannot_change_to_an_existing_address)
 {
     struct store_id a;
 

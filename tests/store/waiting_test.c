@@ -242,7 +242,7 @@ START_TEST(a_dead_letter_that_moves_in_calls)
 }
 END_TEST
 
-STORE_TEST(a_dead_letter_calls_nobody_of_its_old_queue_twice)
+STORE_TEST(a_dead_letter_wakes_no_waiter_of_its_old_queue_twice)
 {
     struct person p;
 
@@ -285,7 +285,7 @@ STORE_TEST(a_post_that_makes_the_queue_calls)
     expect_call(f, &p, 1);
 }
 
-STORE_TEST(what_happens_in_other_queues_calls_nobody)
+STORE_TEST(changes_in_other_queues_wake_no_waiter)
 {
     struct person p;
 
@@ -310,7 +310,7 @@ STORE_TEST(what_happens_in_other_queues_calls_nobody)
 
 STORE_CASE("the order");
 
-STORE_TEST(first_come_first_served_whoever_asks_first)
+STORE_TEST(waiters_are_served_in_order_of_arrival)
 {
     struct person p[4];
 
@@ -410,7 +410,7 @@ STORE_TEST(a_waiter_takes_what_lies_behind_the_reserved_messages)
     leave(f, &p[3]);
 }
 
-STORE_TEST(somebody_new_stands_behind_all_who_wait)
+STORE_TEST(a_new_waiter_is_behind_all_others)
 {
     struct person first, fresh;
 
@@ -427,7 +427,7 @@ STORE_TEST(somebody_new_stands_behind_all_who_wait)
     leave(f, &fresh);
 }
 
-STORE_TEST(who_does_not_wait_goes_past_the_line)
+STORE_TEST(a_claim_without_wait_passes_the_wait_queue)
 {
     struct person p;
 
@@ -445,7 +445,7 @@ STORE_TEST(who_does_not_wait_goes_past_the_line)
     leave(f, &p);
 }
 
-STORE_TEST(who_finds_nothing_keeps_its_place)
+STORE_TEST(a_waiter_that_finds_nothing_keeps_its_place)
 {
     struct person first, second;
 
@@ -465,7 +465,7 @@ STORE_TEST(who_finds_nothing_keeps_its_place)
     leave(f, &second);
 }
 
-STORE_TEST(who_was_served_stands_at_the_end_the_next_time)
+STORE_TEST(a_served_waiter_queues_at_the_end_again)
 {
     struct person first, second;
 
@@ -484,7 +484,7 @@ STORE_TEST(who_was_served_stands_at_the_end_the_next_time)
     leave(f, &first);
 }
 
-STORE_TEST(who_leaves_passes_the_call_on)
+STORE_TEST(a_leaving_waiter_passes_its_wake_up_on)
 {
     struct person p[3];
 
@@ -502,7 +502,7 @@ STORE_TEST(who_leaves_passes_the_call_on)
     expect(f, 1);
 }
 
-STORE_TEST(who_is_served_leaves_the_rest_to_the_next)
+STORE_TEST(a_served_waiter_leaves_the_rest_to_the_next)
 {
     struct person p[3];
 
@@ -522,7 +522,7 @@ STORE_TEST(who_is_served_leaves_the_rest_to_the_next)
     leave(f, &p[2]);
 }
 
-STORE_TEST(what_comes_back_is_for_whoever_waits_longest)
+STORE_TEST(a_requeued_message_goes_to_the_longest_waiter)
 {
     struct person p[2];
     struct store_id claim;
@@ -696,7 +696,7 @@ STORE_TEST(one_may_leave_at_any_time)
     ck_assert_int_eq(p[1].ready + p[2].ready, 0);
 }
 
-STORE_TEST(what_expires_is_not_waited_for)
+STORE_TEST(an_expired_message_is_not_waited_for)
 {
     struct person p;
 
@@ -718,7 +718,7 @@ STORE_TEST(what_expires_is_not_waited_for)
 
 STORE_CASE("refusals");
 
-STORE_TEST(who_has_no_room_keeps_its_place)
+STORE_TEST(a_waiter_without_space_keeps_its_place)
 {
     struct person first, second;
 
@@ -737,7 +737,7 @@ STORE_TEST(who_has_no_room_keeps_its_place)
     expect(f, 100);
 }
 
-STORE_TEST(who_has_no_room_and_no_place_gets_none)
+STORE_TEST(a_waiter_without_space_and_place_gets_none)
 {
     struct person p;
 
@@ -812,7 +812,7 @@ STORE_TEST_WITH(without_memory_for_a_claim_the_place_is_kept,
     leave(f, &second);
 }
 
-START_TEST(nobody_waits_without_notice_behind_letters_that_cannot_be_moved)
+START_TEST(waiters_are_woken_if_dead_letters_cannot_be_moved)
 {
     enum { LETTERS = 100 };
     struct fixture f;
@@ -887,7 +887,7 @@ STORE_TEST_WITH(a_large_crowd_is_told_in_slices_that_its_queue_has_gone,
         ck_assert_int_eq(p[i].gone + p[i].ready, 0);
 }
 
-STORE_TEST_WITH(a_line_is_given_back_with_the_last_who_leaves,
+STORE_TEST_WITH(the_last_waiter_frees_its_wait_queue,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
     size_t before;
@@ -961,7 +961,7 @@ STORE_TEST_WITH(each_bell_is_rung_once_when_the_operation_is_done,
 
 STORE_CASE("given back");
 
-STORE_TEST(what_is_given_back_stands_at_its_old_place)
+STORE_TEST(released_messages_return_to_their_old_place)
 {
     struct store_id claim;
 
@@ -974,7 +974,7 @@ STORE_TEST(what_is_given_back_stands_at_its_old_place)
     expect(f, 2, 3, 4);
 }
 
-START_TEST(an_attempt_that_nobody_saw_does_not_count)
+START_TEST(a_lost_delivery_does_not_count)
 {
     struct store_id claim;
     struct fixture f;

@@ -57,18 +57,18 @@ class JudgeTest(unittest.TestCase):
         judge.judge(**more)
         return sorted(what for what, _, _ in judge.violations)
 
-    def test_what_is_posted_claimed_and_deleted_is_well(self):
+    def test_a_posted_claimed_and_deleted_message_is_correct(self):
         self.assertEqual(self.found(post(1, 0), held(1, 1), deleted(1, 2)), [])
 
-    def test_what_is_still_there_is_not_lost(self):
+    def test_an_existing_message_is_not_lost(self):
         self.assertEqual(self.found(post(1, 0), there=[1]), [])
 
-    def test_what_is_gone_is_lost(self):
+    def test_a_missing_message_is_lost(self):
         self.assertEqual(self.found(post(1, 0)), ["lost"])
         self.assertEqual(self.found(post(1, 0), held(1, 1)), ["lost"])
         self.assertEqual(self.found(post(1, 0), held(1, 1), deleted(1, 2, "refused")), ["lost"])
 
-    def test_what_may_be_deleted_may_be_gone_or_not(self):
+    def test_a_message_with_an_unknown_delete_may_exist_or_not(self):
         gone = post(1, 0), held(1, 1), deleted(1, 2, "unknown")
         self.assertEqual(self.found(*gone), [])
         self.assertEqual(self.found(*gone, there=[1]), [])
@@ -80,13 +80,13 @@ class JudgeTest(unittest.TestCase):
     def test_an_unknown_post_is_not_there_by_half(self):
         self.assertEqual(self.found(post([1, 2], 0, "unknown"), there=[2]), ["half"])
 
-    def test_what_was_refused_is_not_there(self):
+    def test_a_refused_message_does_not_exist(self):
         self.assertEqual(self.found(post(1, 0, "refused")), [])
         self.assertEqual(self.found(post(1, 0, "refused"), there=[1]), ["undone"])
         self.assertEqual(self.found(post(1, 0, "refused"), held(1, 1), deleted(1, 2)),
                          ["undone"])
 
-    def test_what_nobody_has_posted_is_seen(self):
+    def test_a_message_without_a_post_is_reported(self):
         self.assertEqual(self.found(held(1, 1), deleted(1, 2)), ["undone"])
 
     def test_a_deleted_message_does_not_come_back(self):
@@ -146,7 +146,7 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(self.found(post(1, 0), held(1, 1, claim=7), held(1, 20, claim=6),
                                     deleted(1, 21)), ["numbers"])
 
-    def test_what_was_posted_first_is_handed_out_first(self):
+    def test_the_oldest_message_is_delivered_first(self):
         self.assertEqual(self.found(post(1, 0), post(2, 1), held(2, 3), held(1, 4),
                                     deleted(2, 5), deleted(1, 5)), ["order"])
         self.assertEqual(self.found(post(1, 0), post(2, 1), held(2, 3, place=0, claim=1),
@@ -167,7 +167,7 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(self.found(post(1, 0), post(2, 1), held(1, 2, ttl=1), held(2, 3),
                                     held(1, 4), deleted(2, 5), deleted(1, 5)), [])
 
-    def test_who_may_have_been_held_may_come_later(self):
+    def test_a_possibly_claimed_message_may_come_later(self):
         events = post(1, 0), post(2, 1), held(2, 3), held(1, 14), deleted(2, 5), deleted(1, 15)
         self.assertEqual(self.found(*events), ["order"])
         self.assertEqual(self.found(lost_claim(2), *events), [])
@@ -198,11 +198,11 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(self.found(post(1, 0), held(1, 1), held(1, 20, name="other"),
                                     deleted(1, 21)), ["double"])
 
-    def test_what_was_under_way_too_long_is_late_and_not_lost(self):
+    def test_a_long_request_is_late_and_not_lost(self):
         self.assertEqual(self.found(post(1, 0), held(1, END + 1), deleted(1, END + 2),
                                     drained={(1, 1)}), ["late"])
 
-    def test_what_is_there_can_be_claimed(self):
+    def test_an_existing_message_can_be_claimed(self):
         self.assertEqual(self.found(post(1, 0), there=[1], drained={(1, 1)}), [])
         self.assertEqual(self.found(post(1, 0), there=[1], drained=set(), left={"q": 1}),
                          ["listed", "stuck"])

@@ -72,14 +72,14 @@ def test_jobs_are_done_in_their_order(claimd, jobs):
     claimd.expect("jobs", messages=0)
 
 
-def test_a_job_that_nobody_has_time_for_expires(claimd, jobs):
+def test_an_unclaimed_job_expires(claimd, jobs):
     jobs.post(1, ttl=60)
     assert claimd.advance(59) == []
     assert claimd.advance(1) == ["message_expired"]
     assert jobs.worker().run_once() == 0
 
 
-def test_what_a_dead_worker_held_comes_back(claimd, jobs):
+def test_messages_of_a_dead_worker_are_redelivered(claimd, jobs):
     jobs.post(1, 1)
     with pytest.raises(Killed):
         jobs.worker(lambda: fail(Killed())).run_once()
@@ -130,7 +130,7 @@ def test_a_worker_that_slept_too_long_gives_up(claimd, jobs):
     assert jobs.worker().run_once() == 1
 
 
-def test_a_job_is_done_once_though_nobody_heard_that_it_was_deleted(claimd, jobs):
+def test_a_job_is_done_once_if_the_response_to_its_delete_is_lost(claimd, jobs):
     jobs.post(1)
     claimd.faults(("messages:delete", "cut=after"))
     worker = jobs.worker()
@@ -141,7 +141,7 @@ def test_a_job_is_done_once_though_nobody_heard_that_it_was_deleted(claimd, jobs
     assert len(claimd.history("fault")) == 1
 
 
-def test_what_was_claimed_by_a_lost_answer_comes_back(claimd, jobs):
+def test_messages_of_a_lost_claim_response_are_redelivered(claimd, jobs):
     jobs.post(1)
     claimd.faults(("claims:create", "cut=after"))
     worker = jobs.worker()

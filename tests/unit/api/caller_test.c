@@ -26,7 +26,7 @@ START_TEST(a_uuid_is_the_same_client_in_every_spelling)
 }
 END_TEST
 
-START_TEST(what_is_no_uuid_is_refused)
+START_TEST(a_malformed_uuid_is_refused)
 {
     static const char *const bad[] = {"",
                                       "worker-1",

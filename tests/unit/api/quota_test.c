@@ -139,7 +139,7 @@ START_TEST(so_many_may_wait)
 }
 END_TEST
 
-START_TEST(who_has_nothing_is_forgotten)
+START_TEST(idle_tenants_are_freed)
 {
     enum { CROWD = 5000 };
     struct api_connection connection = {NULL};
@@ -163,7 +163,7 @@ START_TEST(who_has_nothing_is_forgotten)
 }
 END_TEST
 
-START_TEST(without_memory_nobody_is_let_in)
+START_TEST(without_memory_requests_are_refused)
 {
     struct api_tenant *tenant;
 

@@ -88,7 +88,7 @@ static const char needs_token[] = "UNAUTHORIZED: a token is required. Send it in
 
 TEST_CASE("access", .setup = setup, .teardown = teardown);
 
-START_TEST(without_a_list_nobody_comes_in)
+START_TEST(without_a_list_access_is_denied)
 {
     ck_assert_str_eq(ask("t", "p", ACTION_HOME_GET),
                      "UNAUTHORIZED: the token is unknown");

@@ -36,7 +36,7 @@ admit(const struct auth *auth, const char *user, const char *password, const cha
 
 ARENA_CASE("auth");
 
-START_TEST(without_a_list_anybody_may_in_anywhere)
+START_TEST(without_a_list_everything_is_allowed)
 {
     struct auth *auth = open_auth(1, NULL);
 
@@ -49,7 +49,7 @@ START_TEST(without_a_list_anybody_may_in_anywhere)
 }
 END_TEST
 
-START_TEST(a_list_says_who_may_in_where)
+START_TEST(a_list_grants_roles_per_project)
 {
     struct auth *auth = open_auth(1, "# a comment\r\n"
                                      "\n"
@@ -71,7 +71,7 @@ START_TEST(a_list_says_who_may_in_where)
 }
 END_TEST
 
-START_TEST(an_empty_list_admits_nobody)
+START_TEST(an_empty_list_denies_everything)
 {
     struct auth *auth = open_auth(1, "");
 
@@ -110,7 +110,7 @@ make_token(const struct auth *auth)
     return token;
 }
 
-START_TEST(a_token_tells_who_and_where_until_it_ends)
+START_TEST(a_token_gives_user_and_project_until_it_expires)
 {
     struct auth *auth = open_auth(1, NULL);
     struct auth_caller caller;

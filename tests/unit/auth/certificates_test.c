@@ -44,7 +44,7 @@ stands_for(const struct token_list *c, const char *names, const char *expected)
 
 ARENA_CASE("certificates");
 
-START_TEST(a_line_says_who_it_is)
+START_TEST(a_line_maps_a_certificate_to_a_user)
 {
     struct token_line line;
     struct reason why;

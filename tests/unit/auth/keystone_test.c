@@ -99,7 +99,7 @@ asked(void)
 
 TEST_CASE("what is known", .setup = setup, .teardown = teardown);
 
-START_TEST(keystone_says_who_has_a_token)
+START_TEST(keystone_verifies_a_token)
 {
     ck_assert_str_eq(ask("member,reader@p", start_ms), "ann p 7");
     ck_assert_str_eq(ask("other@p", start_ms), "ann p 0");
@@ -159,7 +159,7 @@ START_TEST(a_proof_is_good_until_the_token_ends)
 }
 END_TEST
 
-START_TEST(without_an_answer_nobody_comes_in_and_nothing_is_kept)
+START_TEST(without_a_response_access_is_denied_and_nothing_is_cached)
 {
     fake.status = ST_UNAVAILABLE;
     ck_assert_str_eq(ask("member@p", start_ms), AWAY);
@@ -175,7 +175,7 @@ START_TEST(without_an_answer_nobody_comes_in_and_nothing_is_kept)
 }
 END_TEST
 
-START_TEST(whatever_else_it_says_lets_nobody_in)
+START_TEST(unexpected_responses_deny_access)
 {
     static const struct {
         int code;
@@ -214,7 +214,7 @@ START_TEST(whatever_else_it_says_lets_nobody_in)
 }
 END_TEST
 
-START_TEST(what_cannot_be_a_token_is_not_asked_about)
+START_TEST(a_malformed_token_is_not_verified)
 {
     static const char *const none[] = {"",     "a b",      "a\tb", "a\nb",
                                        "\x7f", "\xc3\xa4", " "};
@@ -261,7 +261,7 @@ START_TEST(so_many_good_tokens_are_kept_and_no_more)
 }
 END_TEST
 
-START_TEST(what_is_forgotten_is_asked_again)
+START_TEST(a_forgotten_token_is_verified_again)
 {
     ck_assert_str_eq(ask("member@p", start_ms), "ann p 6");
     ck_assert_str_eq(ask("unknown", start_ms), NO_TOKEN);
@@ -421,7 +421,7 @@ finish(struct guest *g)
 
 TEST_CASE("callers that wait", .setup = setup_executor, .teardown = teardown_executor);
 
-START_TEST(many_who_come_with_one_token_cause_one_question)
+START_TEST(concurrent_requests_with_one_token_cause_one_verification)
 {
     struct guest guests[CROWD] = {{.told = false}};
 
@@ -451,7 +451,7 @@ START_TEST(all_of_them_hear_that_there_was_no_answer)
 }
 END_TEST
 
-START_TEST(beyond_the_line_nobody_is_asked_about)
+START_TEST(over_the_limit_no_token_is_verified)
 {
     struct guest guests[THREADS + LINE + 1] = {{.told = false}};
     static const char *const tokens[] = {"a@p", "b@p", "c@p", "d@p", "e@p", "f@p"};
@@ -496,7 +496,7 @@ crowd_out(struct guest guests[THREADS + LINE])
 
 static const char *const crowd_tokens[] = {"a@p", "b@p", "c@p", "d@p", "e@p"};
 
-START_TEST(strangers_do_not_keep_out_whom_keystone_has_known)
+START_TEST(unknown_tokens_do_not_evict_known_ones)
 {
     struct guest known = {.told = false}, guests[THREADS + LINE] = {{.told = false}};
 
@@ -527,7 +527,7 @@ START_TEST(whose_token_was_revoked_stands_in_line_with_the_strangers)
 }
 END_TEST
 
-START_TEST(what_is_known_is_told_while_others_wait)
+START_TEST(cached_tokens_are_accepted_while_others_wait)
 {
     struct guest known = {.told = false}, unknown[THREADS] = {{.told = false}};
 
@@ -545,7 +545,7 @@ START_TEST(what_is_known_is_told_while_others_wait)
 }
 END_TEST
 
-START_TEST(what_was_asked_before_all_was_forgotten_is_not_kept)
+START_TEST(a_verification_begun_before_a_flush_is_not_cached)
 {
     struct guest g = {.told = false};
 

@@ -33,7 +33,7 @@ reading(const char *document)
 
 ARENA_CASE("documents");
 
-START_TEST(a_document_says_who_has_a_token)
+START_TEST(a_document_gives_the_owner_of_a_token)
 {
     ck_assert_str_eq(reading(TOKEN(EXPIRES "," USER "," PROJECT "," ROLES)),
                      "ann p 6 1769864400");
@@ -78,7 +78,7 @@ START_TEST(times_may_have_a_fraction_or_none)
 }
 END_TEST
 
-START_TEST(what_is_needed_must_be_there)
+START_TEST(required_members_must_exist)
 {
     static const char missing[] = "a token, its expires_at or its user is missing";
 
@@ -113,7 +113,7 @@ START_TEST(nothing_that_counts_is_there_twice)
 }
 END_TEST
 
-START_TEST(what_is_of_another_kind_is_refused)
+START_TEST(members_of_another_type_are_refused)
 {
     static const char *const rows[][2] = {
         {TOKEN(EXPIRES ",\"user\":\"ann\""), "user or project is not an object"},

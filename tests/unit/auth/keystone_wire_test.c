@@ -69,7 +69,7 @@ ask_nobody(struct keystone_wire *wire, struct reason *why)
     return st;
 }
 
-START_TEST(where_nobody_listens_there_is_no_answer)
+START_TEST(a_closed_port_gives_no_response)
 {
     const struct keystone_wire_config config = {
         .mem = f.mem, .url = "http://127.0.0.1:1/v3", .service_token = give_token};
@@ -91,7 +91,7 @@ START_TEST(where_nobody_listens_there_is_no_answer)
 }
 END_TEST
 
-START_TEST(without_a_token_of_ours_nobody_is_asked)
+START_TEST(without_a_service_token_no_request_is_sent)
 {
     const struct keystone_wire_config config = {.mem = f.mem,
                                                 .url = "http://127.0.0.1:1/v3",

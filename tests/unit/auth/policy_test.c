@@ -67,7 +67,7 @@ START_TEST(an_admin_may_do_everything_and_each_role_has_its_own)
 }
 END_TEST
 
-START_TEST(a_rule_says_anew_who_may_do_something)
+START_TEST(a_rule_replaces_the_default_roles)
 {
     struct policy p;
 
@@ -86,7 +86,7 @@ START_TEST(a_rule_says_anew_who_may_do_something)
 }
 END_TEST
 
-START_TEST(what_cannot_be_a_policy_changes_nothing)
+START_TEST(an_invalid_policy_changes_nothing)
 {
     static const struct {
         const char *text, *why;

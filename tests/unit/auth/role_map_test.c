@@ -62,7 +62,7 @@ START_TEST(names_are_compared_without_their_escapes)
 }
 END_TEST
 
-START_TEST(what_is_no_table_is_refused)
+START_TEST(an_invalid_table_is_refused)
 {
     static const char form[] = "must be NAME=ROLE, separated by commas";
 

@@ -188,7 +188,7 @@ START_TEST(a_web_hook_is_vouched_for_by_each_key)
 }
 END_TEST
 
-START_TEST(without_keys_nobody_vouches)
+START_TEST(without_keys_nothing_is_signed)
 {
     const struct webhook webhook = {.project = BYTES_LIT("fake")};
     char out[WEBHOOK_SIGNATURES_CAP];

@@ -55,7 +55,7 @@ find(uint8_t which, int64_t now_ms)
 
 TEST_CASE("cache", .setup = setup, .teardown = teardown);
 
-START_TEST(what_is_kept_is_found_until_its_time_is_over)
+START_TEST(a_cached_verdict_is_found_until_it_expires)
 {
     ck_assert_int_eq(find(1, 0), 0);
     put(1, 100);
@@ -103,7 +103,7 @@ START_TEST(a_newer_one_takes_the_place_of_an_older)
 }
 END_TEST
 
-START_TEST(what_was_not_used_for_longest_goes_first)
+START_TEST(the_least_recently_used_verdict_is_evicted_first)
 {
     for (uint8_t i = 1; i <= ROOM; i++)
         put(i, 100);
@@ -122,7 +122,7 @@ START_TEST(what_was_not_used_for_longest_goes_first)
 }
 END_TEST
 
-START_TEST(who_has_it_pinned_keeps_it)
+START_TEST(a_pinned_verdict_stays_valid)
 {
     struct token_digest digest = digest_of(1);
     struct verdict *v;

@@ -169,7 +169,7 @@ START_TEST(numbers_are_parsed_up_to_their_bounds)
 }
 END_TEST
 
-START_TEST(what_is_no_number_or_does_not_fit_leaves_the_result_alone)
+START_TEST(an_invalid_number_leaves_the_result_unchanged)
 {
     static const char *const bad[] = {"",
                                       "-",

@@ -129,7 +129,7 @@ START_TEST(the_line_is_bounded_and_one_too_many_is_refused_at_once)
 }
 END_TEST
 
-START_TEST(who_has_left_the_line_makes_room)
+START_TEST(a_cancelled_job_frees_its_place)
 {
     struct task busy, first, second;
     struct fixture f;
@@ -173,7 +173,7 @@ START_TEST(jobs_begin_in_the_order_in_which_they_came)
 }
 END_TEST
 
-START_TEST(who_goes_first_has_a_line_of_its_own)
+START_TEST(urgent_jobs_have_their_own_queue)
 {
     enum { ROOM = 3 };
     struct task busy, others[ROOM], firsts[ROOM], extra;

@@ -164,7 +164,7 @@ START_TEST(it_has_the_stack_that_is_promised)
 }
 END_TEST
 
-START_TEST(what_one_has_touched_is_not_kept)
+START_TEST(stack_pages_of_a_fiber_are_not_kept)
 {
     struct fiber *f = fiber_take(&pool);
     struct depth d = {.wanted = 100 << 10};
@@ -183,7 +183,7 @@ START_TEST(what_one_has_touched_is_not_kept)
 }
 END_TEST
 
-START_TEST(those_that_nobody_needs_are_kept_up_to_a_number)
+START_TEST(unused_fibers_are_kept_up_to_a_limit)
 {
     static struct fiber *all[FIBER_SPARE + 2];
     struct fiber_pool large;
@@ -241,7 +241,7 @@ run_too_deep(void)
     (void)fiber_start(fiber_take(&pool), go_deep, &d);
 }
 
-START_TEST(who_needs_more_stack_than_there_is_ends_the_process)
+START_TEST(a_stack_overflow_ends_the_process)
 {
     const int status = end_of(run_too_deep);
 
@@ -289,7 +289,7 @@ wake_it(void *arg)
     return NULL;
 }
 
-START_TEST(anybody_may_wake_it_also_before_it_parks)
+START_TEST(any_thread_may_wake_it_even_before_it_parks)
 {
     struct fiber *f = fiber_take(&pool);
     struct task t = {.parks = 1};

@@ -99,7 +99,7 @@ START_TEST(a_line_is_whole_however_long_its_parts_are)
 }
 END_TEST
 
-START_TEST(what_holds_is_looked_at_once)
+START_TEST(a_true_condition_is_evaluated_once)
 {
     int looks = 0;
 
@@ -110,7 +110,7 @@ START_TEST(what_holds_is_looked_at_once)
 }
 END_TEST
 
-START_TEST(in_a_release_nobody_looks_at_what_is_expensive)
+START_TEST(a_release_skips_expensive_checks)
 {
     int looks = 0;
 

@@ -106,7 +106,7 @@ play_second(void *game)
     return NULL;
 }
 
-START_TEST(who_waits_lets_go_and_holds_it_again_when_somebody_signals)
+START_TEST(a_wait_releases_the_lock_and_holds_it_after_the_signal)
 {
     struct game g = {.left = 1000};
     pthread_condattr_t monotonic;

@@ -168,7 +168,7 @@ START_TEST(lines_of_several_threads_do_not_mix)
 }
 END_TEST
 
-START_TEST(who_logs_never_waits_and_the_lines_missing_are_counted_in_their_place)
+START_TEST(logging_never_waits_and_missing_lines_are_counted_in_place)
 {
     struct fixture f;
     int n = -1, kept = 0;
@@ -332,7 +332,7 @@ START_TEST(without_a_descriptor_there_is_no_writer)
 }
 END_TEST
 
-START_TEST(without_a_thread_there_is_no_writer_and_who_logs_writes)
+START_TEST(without_a_thread_the_logging_thread_writes)
 {
     pthread_attr_t usual, endless;
     struct fixture f;

@@ -33,7 +33,7 @@ use(size_t size)
 
 TEST_CASE("trimmer", .setup = fixture_open, .teardown = fixture_close);
 
-START_TEST(it_waits_until_nobody_has_been_served_for_a_while)
+START_TEST(it_trims_after_a_time_without_requests)
 {
     use(MUCH);
     trimmer_busy(&trimmer, NOW);

@@ -119,7 +119,7 @@ check(const struct fixture *f)
 
 TEST_CASE("feed");
 
-START_TEST(a_post_that_nobody_listens_to_is_not_entered)
+START_TEST(a_post_without_subscribers_is_not_in_the_feed)
 {
     struct fixture *f = fixture_open();
 
@@ -137,7 +137,7 @@ START_TEST(a_post_that_nobody_listens_to_is_not_entered)
 }
 END_TEST
 
-START_TEST(what_nobody_needs_is_let_go_and_nothing_else)
+START_TEST(exactly_the_delivered_entries_are_freed)
 {
     struct fixture *f = fixture_open();
     size_t budget = 2;
@@ -159,7 +159,7 @@ START_TEST(what_nobody_needs_is_let_go_and_nothing_else)
 }
 END_TEST
 
-START_TEST(whoever_has_lost_something_knows_how_much)
+START_TEST(a_subscription_counts_its_dropped_messages)
 {
     struct fixture *f = fixture_open();
     uint64_t number;
@@ -202,7 +202,7 @@ put(struct fixture *f, uint64_t number)
     message_unpin(f->mem, m);
 }
 
-START_TEST(what_a_replayed_feed_has_no_room_for_is_counted_behind_every_number)
+START_TEST(messages_over_the_capacity_of_a_replayed_feed_are_counted)
 {
     static const uint64_t numbers[] = {3, 4, 5, 9, 10, 40, 41, 42, 99};
     enum { COUNT = sizeof(numbers) / sizeof(numbers[0]), KEPT = 2 };

@@ -32,7 +32,7 @@ START_TEST(addresses_read_back_as_they_were_written)
 }
 END_TEST
 
-START_TEST(what_is_no_address_is_refused_with_a_word_on_what_is_wrong)
+START_TEST(an_invalid_address_is_refused_with_a_reason)
 {
     static const struct {
         const char *text, *why;

@@ -70,7 +70,7 @@ read_now(const struct server_fixture *f, int fd, char *out, size_t room)
 
 TEST_CASE("faults");
 
-SERVER_TEST(what_is_cut_before_has_not_happened_and_after_has, open_server(f))
+SERVER_TEST(a_cut_before_the_handler_prevents_and_after_it_hides, open_server(f))
 {
     expect_closed(begin(f, POST_WITH("cut=before")));
     expect_stats(f, 0, 0);
@@ -188,7 +188,7 @@ SERVER_TEST(an_answer_without_a_body_is_not_slow, open_server(f))
     (void)close(fd);
 }
 
-SERVER_TEST(who_ends_its_sending_is_answered_all_the_same, open_server(f))
+SERVER_TEST(a_half_closed_client_gets_its_response, open_server(f))
 {
     static const char *const asked[] = {STATS_WITH("latency; ms=5000"),
                                         STATS_WITH("slow; bytes=65536; every_ms=5000"),
@@ -211,7 +211,7 @@ SERVER_TEST(who_ends_its_sending_is_answered_all_the_same, open_server(f))
     }
 }
 
-SERVER_TEST(a_claim_is_given_back_when_nobody_waits_for_its_late_answer, open_server(f))
+SERVER_TEST(a_claim_is_released_if_its_late_response_has_no_client, open_server(f))
 {
     int fd;
 
@@ -317,7 +317,8 @@ SERVER_TEST(without_memory_for_it_there_is_no_answer_but_503, open_server(f))
 
 TEST_CASE("faults and a log");
 
-SERVER_TEST(what_a_fault_hides_is_durable_first, open_with(f, SLOW_STORE_LOGS, 0))
+SERVER_TEST(a_response_hidden_by_a_fault_is_durable_first,
+            open_with(f, SLOW_STORE_LOGS, 0))
 {
     static const char *const asked[] = {POST_WITH("cut=after"), POST_WITH("half"),
                                         POST_WITH("latency; ms=5000")};
@@ -339,7 +340,7 @@ SERVER_TEST(what_a_fault_hides_is_durable_first, open_with(f, SLOW_STORE_LOGS, 0
     ck_assert_uint_eq(stats_of(f).total, 3);
 }
 
-START_TEST(nobody_hears_late_of_what_was_lost)
+START_TEST(a_lost_response_is_not_sent_later)
 {
     struct server_fixture f;
     int fd;

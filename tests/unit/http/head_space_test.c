@@ -17,7 +17,7 @@ START_TEST(a_request_at_its_limits_leaves_room)
 }
 END_TEST
 
-START_TEST(what_is_counted_fits_into_the_block)
+START_TEST(the_counted_head_fits_into_the_block)
 {
     /* The worst of what the client may have sent, and the answer's head beside it. */
     for (size_t head = 100; head <= HEAD; head += 100)

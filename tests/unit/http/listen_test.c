@@ -51,7 +51,7 @@ START_TEST(a_path_may_have_blanks_but_no_comma)
 }
 END_TEST
 
-START_TEST(what_cannot_be_listened_on_is_refused)
+START_TEST(an_unusable_address_is_refused)
 {
     static const char *const rows[][2] = {
         {"nonsense", "must be ADDRESS:PORT"},
@@ -96,7 +96,7 @@ START_TEST(no_place_is_listened_on_twice)
 }
 END_TEST
 
-START_TEST(what_is_announced_can_be_connected_to)
+START_TEST(an_announced_address_accepts_connections)
 {
     ck_assert_str_eq(listen_scheme(LISTEN_API, "127.0.0.1:1"), "http://");
     ck_assert_str_eq(listen_scheme(LISTEN_METRICS, "[::1]:1"), "http://");

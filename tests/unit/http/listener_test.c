@@ -86,7 +86,7 @@ START_TEST(its_file_is_never_wider_open_than_it_shall_be)
 }
 END_TEST
 
-START_TEST(nobody_has_it_before_its_group)
+START_TEST(a_socket_file_has_its_group_from_the_start)
 {
     struct fixture f;
 

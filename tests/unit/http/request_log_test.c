@@ -207,7 +207,7 @@ START_TEST(each_reason_has_lines_of_its_own)
 }
 END_TEST
 
-START_TEST(what_the_front_end_refuses_by_itself_is_for_want_of_memory)
+START_TEST(the_front_end_itself_refuses_only_for_lack_of_memory)
 {
     fixture_open(false);
     answered(503, ST_OK);
@@ -216,7 +216,7 @@ START_TEST(what_the_front_end_refuses_by_itself_is_for_want_of_memory)
 }
 END_TEST
 
-START_TEST(that_it_is_over_is_told_once_and_then_nobody_wakes_up_for_it)
+START_TEST(the_end_is_logged_once_and_causes_no_further_wake_up)
 {
     fixture_open(false);
     answered(503, ST_OVER_BUDGET);

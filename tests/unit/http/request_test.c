@@ -215,8 +215,7 @@ expect_lingering_close(const struct server_fixture *f, int fd)
     ck_assert(!takes_more(fd));
 }
 
-SERVER_TEST(what_libmicrohttpd_refuses_by_itself_is_refused_with_a_lingering_close,
-            server_fixture_open(f, 1))
+SERVER_TEST(errors_of_libmicrohttpd_end_with_a_lingering_close, server_fixture_open(f, 1))
 {
     int fd;
 

@@ -86,7 +86,7 @@ SERVER_TEST(a_pop_waits_likewise, open_waiting(f, 10))
     ck_assert_uint_eq(stats_of(f).total, 0);
 }
 
-SERVER_TEST(one_message_is_for_whoever_waits_longest, open_waiting(f, 10))
+SERVER_TEST(one_message_goes_to_the_longest_waiter, open_waiting(f, 10))
 {
     int fds[5];
 
@@ -233,7 +233,7 @@ SERVER_TEST(half_a_body_behind_one_that_waits_is_kept, open_waiting(f, 10))
     ck_assert_uint_eq(stats_of(f).total, 2);
 }
 
-SERVER_TEST(who_only_ends_its_sending_is_answered_at_once, open_waiting(f, 10))
+SERVER_TEST(a_half_closed_waiter_is_answered_at_once, open_waiting(f, 10))
 {
     int fd;
 
@@ -251,7 +251,7 @@ SERVER_TEST(who_only_ends_its_sending_is_answered_at_once, open_waiting(f, 10))
     ck_assert_uint_eq(stats_of(f).claimed, 0);
 }
 
-SERVER_TEST(what_one_that_has_gone_waited_for_is_the_next_ones, open_waiting(f, 10))
+SERVER_TEST(the_message_of_a_disconnected_waiter_goes_to_the_next, open_waiting(f, 10))
 {
     int gone, next;
 
@@ -270,7 +270,7 @@ SERVER_TEST(what_one_that_has_gone_waited_for_is_the_next_ones, open_waiting(f, 
     }
 }
 
-SERVER_TEST(who_has_gone_has_claimed_nothing, open_waiting(f, 10))
+SERVER_TEST(a_disconnected_client_has_claimed_nothing, open_waiting(f, 10))
 {
     int fd;
 
@@ -319,7 +319,7 @@ SERVER_TEST(no_more_wait_than_may, open_waiting(f, 3))
         (void)close(fds[i]);
 }
 
-SERVER_TEST(where_nobody_may_wait_nobody_does, open_waiting(f, 0))
+SERVER_TEST(with_a_limit_of_zero_no_request_waits, open_waiting(f, 0))
 {
     ask_once(f, WAITING, 204);
     ask_once(f, WAITING_POP, 200);
@@ -327,7 +327,7 @@ SERVER_TEST(where_nobody_may_wait_nobody_does, open_waiting(f, 0))
     ask_once(f, WAITING, 201);
 }
 
-START_TEST(a_drain_answers_all_who_wait)
+START_TEST(a_drain_ends_all_waiters)
 {
     struct server_fixture f;
     int fds[20];
@@ -365,7 +365,7 @@ START_TEST(a_drain_waits_for_no_request_behind_one_that_waited)
 }
 END_TEST
 
-SERVER_TEST(thousands_who_wait_and_go_leave_nothing_behind, open_waiting(f, 250))
+SERVER_TEST(thousands_of_disconnecting_waiters_leave_nothing_behind, open_waiting(f, 250))
 {
     enum { ROUNDS = 12, CROWD = 250 };
     size_t before = 0;
@@ -631,7 +631,7 @@ SERVER_TEST(a_read_waits_for_what_it_saw_and_for_nothing_else, open_log(f))
     ask_once(f, STATS, 200); /* it is durable now */
 }
 
-SERVER_TEST(nobody_is_told_what_was_lost, open_log(f))
+SERVER_TEST(a_lost_response_is_not_sent, open_log(f))
 {
     int kept, lost[3], seen;
 
@@ -731,7 +731,7 @@ SERVER_TEST(hanging_up_does_not_undo_what_was_done, open_log(f))
     ck_assert_uint_eq(stats_of(f).total, 2);
 }
 
-SERVER_TEST(a_claim_that_was_held_for_nobody_is_given_back, open_log(f))
+SERVER_TEST(a_claim_for_a_disconnected_client_is_released, open_log(f))
 {
     int fd;
 
@@ -804,7 +804,7 @@ START_TEST(a_claim_whose_response_a_shutdown_discards_counts_as_no_delivery)
 }
 END_TEST
 
-SERVER_TEST(who_was_woken_by_a_message_hears_of_it_when_it_is_durable, open_log(f))
+SERVER_TEST(a_woken_waiter_gets_its_message_when_it_is_durable, open_log(f))
 {
     int waiting, post;
 
@@ -1052,7 +1052,7 @@ SERVER_TEST(a_request_without_a_free_fiber_is_refused_in_the_end, open_blocking(
     ck_assert_uint_eq(stats_of(f).total, 1); /* what was refused has not happened */
 }
 
-SERVER_TEST(what_stands_behind_one_that_the_store_has_is_answered_behind_it,
+SERVER_TEST(a_pipelined_request_follows_one_that_waits_for_the_store,
             open_blocking(f, 0, 0))
 {
     int fd;
@@ -1068,7 +1068,7 @@ SERVER_TEST(what_stands_behind_one_that_the_store_has_is_answered_behind_it,
     end(fd, 200);
 }
 
-START_TEST(who_hangs_up_meanwhile_is_forgotten_when_the_store_is_done)
+START_TEST(a_request_of_a_disconnected_client_is_freed_after_the_store)
 {
     struct server_fixture f;
     int fd;
@@ -1087,7 +1087,7 @@ START_TEST(who_hangs_up_meanwhile_is_forgotten_when_the_store_is_done)
 }
 END_TEST
 
-SERVER_TEST(what_was_claimed_for_one_who_hung_up_meanwhile_is_given_back,
+SERVER_TEST(a_claim_of_a_client_that_disconnected_meanwhile_is_released,
             open_blocking(f, 0, 0))
 {
     struct store_batch shown = STORE_BATCH_INIT;
@@ -1255,7 +1255,7 @@ open_asking(struct server_fixture *f, size_t threads, size_t line)
     server_fixture_open_with(f, &options);
 }
 
-SERVER_TEST(whoever_keystone_knows_comes_in, open_asking(f, 2, 10))
+SERVER_TEST(a_caller_with_a_keystone_token_is_accepted, open_asking(f, 2, 10))
 {
     for (int i = 0; i < 3; i++) {
         ask_once(f, HOME_BY("member@p"), 200);
@@ -1339,8 +1339,7 @@ SERVER_TEST(one_token_too_many_is_told_to_come_later, open_asking(f, 1, 1))
     ck_assert_uint_eq(stats_of(f).total, 3); /* what was refused has not happened */
 }
 
-SERVER_TEST(while_keystone_is_away_only_those_who_are_known_come_in,
-            open_asking(f, 2, 10))
+SERVER_TEST(while_keystone_is_down_only_cached_tokens_are_accepted, open_asking(f, 2, 10))
 {
     struct answer a;
     int fd;
@@ -1359,7 +1358,7 @@ SERVER_TEST(while_keystone_is_away_only_those_who_are_known_come_in,
     ck_assert_uint_eq(stats_of(f).total, 0);
 }
 
-START_TEST(who_hangs_up_while_keystone_is_asked_is_forgotten_afterwards)
+START_TEST(a_request_of_a_disconnected_client_is_freed_after_verification)
 {
     struct server_fixture f;
     int fd;
@@ -1378,7 +1377,7 @@ START_TEST(who_hangs_up_while_keystone_is_asked_is_forgotten_afterwards)
 }
 END_TEST
 
-SERVER_TEST(nothing_stays_claimed_for_who_hung_up_while_keystone_was_asked,
+SERVER_TEST(a_client_that_disconnects_during_verification_claims_nothing,
             open_asking(f, 2, 10))
 {
     static const char *const requests[] = {CLAIM_BY("member@p"), WAITING_BY("member@p")};
@@ -1404,7 +1403,7 @@ SERVER_TEST(nothing_stays_claimed_for_who_hung_up_while_keystone_was_asked,
     }
 }
 
-SERVER_TEST(who_waits_for_a_message_is_asked_about_once, open_asking(f, 2, 10))
+SERVER_TEST(a_waiter_is_authorized_once, open_asking(f, 2, 10))
 {
     int fd;
 
@@ -1422,7 +1421,7 @@ SERVER_TEST(who_waits_for_a_message_is_asked_about_once, open_asking(f, 2, 10))
     ck_assert_uint_eq(fake_keystone_asked(&f->fake), 2);
 }
 
-SERVER_TEST(what_stands_behind_one_that_is_asked_about_is_answered_behind_it,
+SERVER_TEST(a_pipelined_request_follows_one_that_waits_for_verification,
             open_asking(f, 2, 10))
 {
     int fd;
@@ -1472,7 +1471,7 @@ cut(void *arg)
     return NULL;
 }
 
-START_TEST(a_server_that_is_cut_short_leaves_nobody_to_be_told)
+START_TEST(a_server_stopped_early_leaves_no_waiter)
 {
     struct server_fixture f;
     pthread_t cutter;

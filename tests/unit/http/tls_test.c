@@ -84,7 +84,7 @@ START_TEST(a_pair_that_fits_is_taken)
 }
 END_TEST
 
-START_TEST(what_does_not_fit_or_is_nothing_is_refused)
+START_TEST(mismatched_or_empty_pairs_are_refused)
 {
     struct mem *mem = mem_new(0);
     static char many[TLS_CHAIN_MAX * PEM_CAP];
@@ -131,7 +131,7 @@ START_TEST(without_memory_nothing_is_left_behind)
 }
 END_TEST
 
-START_TEST(who_has_pinned_the_old_one_keeps_it)
+START_TEST(a_pinned_old_pair_stays_valid)
 {
     struct mem *mem = mem_new(0);
     struct tls_pair *before, *after;

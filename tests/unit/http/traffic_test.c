@@ -69,7 +69,7 @@ START_TEST(durations_fall_into_buckets)
 }
 END_TEST
 
-START_TEST(what_finds_no_row_counts_with_the_rest)
+START_TEST(requests_without_a_row_count_as_other)
 {
     static const char many[TRAFFIC_ROWS + 1];
     struct mem *mem = mem_new(0);

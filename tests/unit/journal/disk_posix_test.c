@@ -240,7 +240,7 @@ START_TEST(a_directory_that_is_not_there_is_not_made_unasked)
 }
 END_TEST
 
-START_TEST(what_is_no_directory_is_no_disk)
+START_TEST(a_path_that_is_no_directory_is_refused)
 {
     struct disk *d = NULL;
 
@@ -317,7 +317,7 @@ START_TEST(a_directory_without_rights_is_refused)
 }
 END_TEST
 
-START_TEST(what_stands_around_a_directory_need_not_be_readable_if_another_made_it)
+START_TEST(the_parent_of_an_existing_directory_need_not_be_readable)
 {
     char inside[64], missing[64];
     int found, made;
@@ -526,7 +526,7 @@ START_TEST(without_help_from_the_file_system_zeros_are_written)
 }
 END_TEST
 
-START_TEST(what_cannot_be_allocated_leaves_no_half_of_it)
+START_TEST(a_failed_allocation_leaves_no_part_of_the_file)
 {
     struct disk_file *file = make_file(f.d, "a");
 

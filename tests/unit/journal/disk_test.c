@@ -9,7 +9,7 @@
 
 DISK_CASE("reading and writing");
 
-DISK_TEST(what_is_written_is_read_again)
+DISK_TEST(written_bytes_are_read_back)
 {
     struct disk_file *file, *other;
 
@@ -49,7 +49,7 @@ DISK_TEST(a_read_gets_fewer_bytes_only_at_the_end_of_the_file)
     disk_close(f->d, file);
 }
 
-DISK_TEST(what_was_never_written_is_zeros)
+DISK_TEST(unwritten_bytes_are_zeros)
 {
     static const char zeros[10000];
     char buf[10000];
@@ -97,7 +97,7 @@ DISK_TEST(a_file_that_is_only_read_cannot_be_written)
     expect_text(f->d, "a", "text");
 }
 
-DISK_TEST(what_was_synced_is_there_for_the_next_one)
+DISK_TEST(synced_bytes_survive_a_reopen)
 {
     struct disk_file *file;
 
@@ -240,7 +240,7 @@ DISK_TEST(a_renamed_file_has_its_new_name_only)
     expect_text(f->d, "b", "text goes on");
 }
 
-DISK_TEST(a_rename_takes_the_place_of_who_has_the_name)
+DISK_TEST(a_rename_replaces_an_existing_file)
 {
     struct disk_file *old;
 
@@ -254,7 +254,7 @@ DISK_TEST(a_rename_takes_the_place_of_who_has_the_name)
     disk_close(f->d, old);
 }
 
-DISK_TEST(an_unlinked_file_is_there_for_those_who_have_it_open)
+DISK_TEST(an_unlinked_file_stays_readable_while_open)
 {
     struct disk_file *file;
 
@@ -320,7 +320,7 @@ DISK_TEST(a_list_names_each_file_once)
 
 #define LONG_NAME "long-names-have-sixty-three-characters-and-one-more-is-too-many"
 
-DISK_TEST(what_is_no_name_is_refused)
+DISK_TEST(an_invalid_name_is_refused)
 {
     static const char *const wrong[] = {"", ".", "..", "/a", "b/", "b/a", "../a"};
 

@@ -369,7 +369,7 @@ LOOP_TEST(a_flipped_bit_is_one_damage_and_costs_its_frame_alone, 3)
 }
 END_TEST
 
-START_TEST(what_belongs_to_a_queue_without_a_name_is_missing)
+START_TEST(records_of_a_queue_without_a_name_are_missing)
 {
     struct world w;
     struct seen seen;
@@ -425,7 +425,7 @@ START_TEST(a_segment_without_its_head_loses_nothing_but_that)
 }
 END_TEST
 
-START_TEST(what_a_test_api_made_stays_so)
+START_TEST(a_journal_of_the_test_api_stays_marked)
 {
     struct sim_disk *out = sim_disk_new(2);
     struct segment_head head;

@@ -113,7 +113,7 @@ cut(struct world *w)
     return start(w);
 }
 
-START_TEST(what_was_committed_is_there_again)
+START_TEST(committed_changes_are_recovered)
 {
     struct store_id claim;
     struct world w;
@@ -667,7 +667,7 @@ START_TEST(a_post_beyond_what_a_frame_holds_is_refused_for_that)
 }
 END_TEST
 
-START_TEST(anybody_may_look_and_want_a_sweep_while_it_commits)
+START_TEST(metrics_and_checkpoints_may_be_requested_during_a_commit)
 {
     enum { SWEEPS = 3, TURNS_MOST = 1000000, BEHIND_MOST = 50 };
     struct store_op op = {.now_ms = START_MS};
@@ -772,7 +772,7 @@ START_TEST(every_segment_has_a_nonce_of_its_own)
 }
 END_TEST
 
-START_TEST(what_is_taken_in_at_once_fits_on_a_full_disk)
+START_TEST(accepted_changes_fit_on_a_full_disk)
 {
     static char body[4000];
     struct store_op op = {.now_ms = START_MS};

@@ -171,7 +171,7 @@ START_TEST(it_tells_how_far_it_has_come_once_a_second)
 }
 END_TEST
 
-START_TEST(what_is_left_is_estimated_by_the_bytes)
+START_TEST(the_remaining_time_is_estimated_by_bytes)
 {
     const struct journal_progress *p;
     struct world w;
@@ -189,7 +189,7 @@ START_TEST(what_is_left_is_estimated_by_the_bytes)
 }
 END_TEST
 
-START_TEST(what_takes_less_than_a_second_is_not_talked_of)
+START_TEST(a_recovery_under_a_second_is_not_logged)
 {
     struct world w;
 

@@ -494,7 +494,7 @@ logged_as(enum store_change_kind kind, bool transient, bool target_transient)
     return record_type_name(record_type_of(&s.change));
 }
 
-START_TEST(what_time_does_is_not_logged)
+START_TEST(expirations_are_not_logged)
 {
     ck_assert_ptr_null(logged_as(STORE_CHANGE_EXPIRED, false, false));
     ck_assert_ptr_null(logged_as(STORE_CHANGE_DELAY_OVER, false, false));
@@ -522,7 +522,7 @@ START_TEST(of_a_transient_queue_only_itself_and_its_subscriptions_are_logged)
 }
 END_TEST
 
-START_TEST(what_is_moved_out_of_sight_is_deleted)
+START_TEST(a_message_moved_out_of_scope_is_deleted)
 {
     ck_assert_str_eq(logged_as(STORE_CHANGE_MOVE, false, false), "MOVE");
     ck_assert_str_eq(logged_as(STORE_CHANGE_MOVE, true, false), "MOVE");
@@ -645,7 +645,7 @@ START_TEST(padding_is_zero)
 }
 END_TEST
 
-START_TEST(what_is_not_used_yet_is_zero)
+START_TEST(unused_fields_are_zero)
 {
     expect_zeros(6, 8);   /* in the head */
     expect_zeros(60, 64); /* a byte says 0 or 1: whether there is a delay, ... */

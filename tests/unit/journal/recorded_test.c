@@ -328,7 +328,7 @@ START_TEST(messages_are_there_in_their_order_with_their_ids)
 }
 END_TEST
 
-START_TEST(who_posted_a_message_is_known)
+START_TEST(the_producer_of_a_message_is_recovered)
 {
     struct store_filter filter = {.limit = 10, .hide_client = true, .client = 7};
 
@@ -375,7 +375,7 @@ START_TEST(a_renewed_claim_holds_on_until_its_end)
 }
 END_TEST
 
-START_TEST(only_who_holds_a_message_finishes_it)
+START_TEST(only_the_claim_of_a_message_deletes_it)
 {
     const struct bytes id = bytes_str(id_of_2);
 
@@ -440,7 +440,7 @@ START_TEST(dead_letters_have_moved_with_their_ids)
 }
 END_TEST
 
-START_TEST(what_was_purged_or_deleted_does_not_come_back)
+START_TEST(purged_and_deleted_messages_are_not_recovered)
 {
     use(&r.f, "purged");
     list_all(&r.f);
@@ -495,7 +495,7 @@ START_TEST(a_queue_in_memory_is_empty_and_goes_on_behind_its_numbers)
 }
 END_TEST
 
-START_TEST(what_was_read_can_be_swept_and_read_again)
+START_TEST(a_recovered_journal_can_be_compacted_and_recovered_again)
 {
     recorder_commit(&r);
     journal_checkpoint(r.process.journal);

@@ -374,7 +374,7 @@ START_TEST(an_unlinked_file_is_gone_or_as_it_was)
 }
 END_TEST
 
-START_TEST(who_was_replaced_is_not_back_where_the_other_one_is_gone)
+START_TEST(a_replaced_file_does_not_come_back)
 {
     int neither = 0, both = 0, between = 0;
 

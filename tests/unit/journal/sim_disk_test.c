@@ -138,7 +138,7 @@ END_TEST
 
 TEST_CASE("syncs that fail");
 
-START_TEST(what_a_failed_sync_has_dropped_stays_dropped)
+START_TEST(bytes_dropped_by_a_failed_sync_stay_dropped)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct disk_file *file;
@@ -162,7 +162,7 @@ START_TEST(what_a_failed_sync_has_dropped_stays_dropped)
 }
 END_TEST
 
-START_TEST(what_was_dropped_may_be_read_until_it_is_forgotten)
+START_TEST(dropped_bytes_may_be_read_until_eviction)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct disk_file *file;
@@ -194,7 +194,7 @@ START_TEST(what_was_dropped_may_be_read_until_it_is_forgotten)
 }
 END_TEST
 
-START_TEST(who_writes_again_to_what_was_dropped_makes_all_of_its_sector_durable)
+START_TEST(a_rewrite_of_a_dropped_sector_makes_all_of_it_durable)
 {
     int old = 0, new = 0;
 
@@ -371,7 +371,7 @@ START_TEST(the_nth_operation_of_a_kind_fails_once)
 }
 END_TEST
 
-START_TEST(what_fails_does_nothing)
+START_TEST(a_failing_call_changes_nothing)
 {
     struct disk_file *file = make_file(d, "a"), *none = NULL;
 
@@ -540,7 +540,7 @@ START_TEST(misuse_that_a_real_disk_might_not_notice_is_found)
 }
 END_TEST
 
-START_TEST(what_is_fine_is_no_misuse)
+START_TEST(valid_calls_are_not_misuse)
 {
     struct disk_file *file = make_file(d, "a"), *lock, *again;
     char buf[10];

@@ -35,7 +35,7 @@ START_TEST(a_document_has_no_fault)
 }
 END_TEST
 
-START_TEST(what_is_missing_is_named_with_its_place)
+START_TEST(a_missing_member_is_named_with_its_place)
 {
     tells("{\"messages\": [1 2]}",
           NOT_JSON "line 1, column 17: a comma or ] is expected instead of '2'");

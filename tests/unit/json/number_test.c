@@ -106,7 +106,7 @@ START_TEST(powers_of_two_take_the_next_decimal_when_the_nearest_misses)
 }
 END_TEST
 
-START_TEST(what_is_written_reads_back_the_same)
+START_TEST(written_numbers_read_back_equal)
 {
     uint64_t bits = 88172645463325252ULL; /* xorshift, from its usual seed */
 

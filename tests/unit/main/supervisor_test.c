@@ -112,7 +112,7 @@ START_TEST(a_text_makes_no_lines_of_its_own_and_may_be_long)
 }
 END_TEST
 
-START_TEST(where_nobody_wants_to_know_all_is_well)
+START_TEST(without_a_supervisor_notifications_succeed)
 {
     struct supervisor s;
 

@@ -42,7 +42,7 @@ START_TEST(members_are_found)
 }
 END_TEST
 
-START_TEST(what_is_of_another_type_or_broken_counts_as_left_out)
+START_TEST(options_of_a_wrong_type_count_as_left_out)
 {
     static const char *const bad[] = {
         "{\"post_data\":1,\"from\":null,\"subject\":[\"x\"],\"post_headers\":\"A: b\"}",
@@ -81,7 +81,7 @@ START_TEST(nothing_gets_out_of_a_line)
 }
 END_TEST
 
-START_TEST(what_is_ours_cannot_be_said)
+START_TEST(reserved_headers_cannot_be_set)
 {
     expect_headers(
         "{\"Host\":\"x\",\"hOST\":\"x\",\"Content-Length\":\"0\",\"Connection\":\"x\","

@@ -74,7 +74,7 @@ START_TEST(a_template_cannot_make_it_many_times_as_long)
 }
 END_TEST
 
-START_TEST(what_was_put_in_is_not_looked_at_again)
+START_TEST(substituted_text_is_not_expanded_again)
 {
     document_fill(&f.out, bytes_str("\\\"$zaqar_message$\\\""),
                   bytes_str("{\"body\":\"$zaqar_message$\"}"));
@@ -110,7 +110,7 @@ START_TEST(an_invitation_has_what_a_subscriber_must_send)
 }
 END_TEST
 
-START_TEST(who_was_unsubscribed_is_told_so)
+START_TEST(the_document_of_an_unsubscription)
 {
     struct invitation i = invited;
 

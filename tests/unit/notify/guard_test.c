@@ -203,7 +203,7 @@ END_TEST
 
 TEST_CASE("the list");
 
-START_TEST(what_it_has_is_admitted_and_nothing_beside_it)
+START_TEST(exactly_the_listed_addresses_are_allowed)
 {
     struct guard g = allowing("10.1.0.0/16, 127.0.0.1,fd00:1::/32 , 192.168.3.128/25");
 
@@ -247,7 +247,7 @@ START_TEST(none_is_nothing)
 }
 END_TEST
 
-START_TEST(what_is_no_list_is_refused)
+START_TEST(an_invalid_list_is_refused)
 {
     static const char *const bad[] = {
         "",

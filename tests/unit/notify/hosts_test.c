@@ -166,7 +166,7 @@ START_TEST(lines_are_short_and_served_in_turns)
 }
 END_TEST
 
-START_TEST(who_is_put_off_comes_back_when_its_turn_is_likely)
+START_TEST(a_host_that_backed_off_is_retried_when_its_turn_is_likely)
 {
     struct list links[HOST_QUEUE_MOST], more = {NULL, NULL};
     struct host *host;

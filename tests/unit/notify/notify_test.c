@@ -180,7 +180,7 @@ START_TEST(options_add_headers_and_replace_the_body)
 }
 END_TEST
 
-START_TEST(what_a_template_makes_too_long_is_given_up)
+START_TEST(a_template_that_expands_too_far_fails_permanently)
 {
     enum { BODY = 200000, TIMES = 50 };
     struct store_delivery d = message(1, "/status/200");
@@ -294,7 +294,7 @@ fail_once(void *ctx, const struct store_queue *queue, struct bytes body, struct 
     return ST_OK;
 }
 
-START_TEST(what_was_put_off_comes_back_without_anybody_else)
+START_TEST(a_backed_off_delivery_is_retried_by_itself)
 {
     struct store_delivery d = message(1, "/status/200");
     size_t left = 1;
@@ -353,7 +353,7 @@ post_once(const char *path)
     return feed_store_add(f.store, &d);
 }
 
-START_TEST(what_is_no_answer_has_failed)
+START_TEST(a_malformed_response_has_failed)
 {
     begin();
     expect(feed_store_await(f.store, post_once("/close"), 1), STORE_OUTCOME_FAILED, 5000);
@@ -365,7 +365,7 @@ START_TEST(what_is_no_answer_has_failed)
 }
 END_TEST
 
-START_TEST(what_does_not_end_in_time_has_failed)
+START_TEST(a_request_over_the_time_limit_has_failed)
 {
     f.config.timeout_ms = HASTE_MS;
     begin();
@@ -484,7 +484,7 @@ START_TEST(nothing_is_sent_before_it_is_durable)
 }
 END_TEST
 
-START_TEST(what_is_lost_is_never_sent)
+START_TEST(a_dropped_message_is_never_sent)
 {
     struct store_delivery d = message(1, "/status/200");
     size_t which;
@@ -512,7 +512,7 @@ END_TEST
 
 NOTIFY_CASE("room");
 
-START_TEST(who_never_answers_holds_up_nobody_who_does)
+START_TEST(a_silent_subscriber_delays_no_other)
 {
     size_t first, last = 0;
 
@@ -597,7 +597,7 @@ START_TEST(they_have_a_grant_that_is_good)
 }
 END_TEST
 
-START_TEST(who_was_unsubscribed_may_come_back_for_a_while)
+START_TEST(an_unsubscribed_subscriber_may_return_for_a_while)
 {
     const struct store_delivery d = notice(STORE_NOTICE_UNSUBSCRIBED);
     const char *request;

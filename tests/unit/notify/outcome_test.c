@@ -24,7 +24,7 @@ expect(struct outcome v, enum outcome_kind kind, enum store_outcome outcome,
     ck_assert_int_eq(v.wait_ms, wait_ms);
 }
 
-START_TEST(what_is_answered_with_2xx_is_delivered)
+START_TEST(a_2xx_response_is_a_delivery)
 {
     for (int status = 200; status < 300; status++)
         expect(weigh(ENDING_RESPONSE, status, 60, 0), OUTCOME_DELIVERED,
@@ -59,7 +59,7 @@ START_TEST(failures_are_tried_again_until_the_policy_ends)
 }
 END_TEST
 
-START_TEST(who_says_when_is_not_asked_before)
+START_TEST(retry_after_is_respected)
 {
     expect(weigh(ENDING_RESPONSE, 429, 60, 0), OUTCOME_FAILED, STORE_OUTCOME_FAILED,
            60000);
@@ -74,13 +74,13 @@ START_TEST(who_says_when_is_not_asked_before)
 }
 END_TEST
 
-START_TEST(who_has_too_many_is_not_asked_again_at_once)
+START_TEST(a_429_response_backs_off)
 {
     expect(weigh(ENDING_RESPONSE, 429, 0, 0), OUTCOME_FAILED, STORE_OUTCOME_FAILED, 5000);
 }
 END_TEST
 
-START_TEST(what_cannot_be_sent_is_given_up_at_once)
+START_TEST(an_unsendable_notification_fails_permanently_at_once)
 {
     expect(weigh(ENDING_IMPOSSIBLE, 0, 0, 0), OUTCOME_PERMANENT_FAILURE,
            STORE_OUTCOME_PERMANENT_FAILURE, 0);

@@ -162,7 +162,7 @@ START_TEST(null_is_the_default_of_a_member)
 }
 END_TEST
 
-START_TEST(what_is_no_policy_is_the_default)
+START_TEST(an_invalid_policy_is_the_default)
 {
     static const char *const bad[] = {
         "{",

@@ -407,7 +407,7 @@ START_TEST(a_look_needs_no_confirmation)
 }
 END_TEST
 
-START_TEST(what_was_refused_is_not_waited_for_again)
+START_TEST(a_refused_write_is_not_waited_for_again)
 {
     static const struct fake_answer script[] = {
         {"FCALL", "-TRYAGAIN\r\n"}, {"WAIT 1 100", ":0\r\n"}, {"CLUSTER SLOTS", slots},
@@ -479,7 +479,7 @@ ask_together(const struct fake_answer *script)
     fake_redis_done(&nodes[0]);
 }
 
-START_TEST(those_who_ask_at_the_same_time_are_confirmed_together)
+START_TEST(concurrent_writes_are_confirmed_together)
 {
     static const struct fake_answer script[] = {
         {"FCALL", ":6\r\n"}, {"WAIT 1 100", ":1\r\n"}, {"FCALL", ":7\r\n"},
@@ -549,7 +549,7 @@ ask_in_fiber(struct executor *executor, const struct fake_answer *script)
 }
 
 /* It connects, is told that the library is missing, gives it, and is told to come back later. */
-START_TEST(what_a_fiber_must_not_wait_for_a_thread_does)
+START_TEST(blocking_work_of_a_fiber_runs_on_a_thread)
 {
     static const struct fake_answer script[] = {
         {"FCALL", "-ERR Function not found\r\n"},

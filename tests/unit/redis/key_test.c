@@ -29,7 +29,7 @@ START_TEST(keys_of_a_queue_are_in_the_slot_of_project_and_name)
 }
 END_TEST
 
-START_TEST(what_means_something_in_a_key_is_escaped)
+START_TEST(special_characters_of_keys_are_escaped)
 {
     const struct store_queue queue = {bytes_of("{a}/%\0\n \xc3\xa9", 10), bytes_str("q"),
                                       STORE_QUEUE};

@@ -139,7 +139,7 @@ START_TEST(all_have_their_answers_and_one_confirmation)
 }
 END_TEST
 
-START_TEST(who_looks_needs_no_confirmation)
+START_TEST(reads_need_no_confirmation)
 {
     static const struct fake_answer script[] = {{"FCALL", ":7\r\n"}, {NULL, NULL}};
     struct wire_request request;
@@ -154,7 +154,7 @@ START_TEST(who_looks_needs_no_confirmation)
 }
 END_TEST
 
-START_TEST(what_is_lost_with_others_may_have_happened)
+START_TEST(a_command_lost_with_its_connection_may_have_happened)
 {
     static const struct fake_answer script[] = {
         {"FCALL", ":7\r\n"}, {"FCALL", NULL}, {NULL, NULL}};
@@ -277,7 +277,7 @@ START_TEST(a_large_one_goes_without_those_behind_it)
 }
 END_TEST
 
-START_TEST(those_who_wait_can_be_turned_away)
+START_TEST(queued_commands_can_be_refused)
 {
     struct wire_request requests[2];
     struct reason why;
@@ -338,7 +338,7 @@ START_TEST(they_are_waited_for_half_as_long_as_it_took)
 }
 END_TEST
 
-START_TEST(those_who_had_to_wait_are_expected_too)
+START_TEST(queued_commands_get_their_responses_too)
 {
     struct wire_request under_way, waiting;
 
@@ -361,7 +361,7 @@ START_TEST(one_that_is_alone_goes_at_once)
 }
 END_TEST
 
-START_TEST(without_replicas_nobody_waits_for_others)
+START_TEST(without_replicas_no_write_waits)
 {
     struct wire_request request;
 

@@ -118,7 +118,7 @@ STORE_TEST_WITH(a_queue_that_could_not_be_listed_is_listed_by_the_next_post,
     ck_assert_uint_eq(listed(f), 1);
 }
 
-STORE_TEST_WITH(keys_of_somebody_else_are_an_answer_and_stay_as_they_are,
+STORE_TEST_WITH(keys_of_another_program_are_an_error_and_stay,
                 fixture_open(f, FIXTURE_REDIS))
 {
     struct store_stats seen;

@@ -79,7 +79,7 @@ expect_shut(struct seal *s, const struct seal_scope *scope, struct bytes sealed,
 
 TEST_CASE("seal", .setup = arena_fixture_open, .teardown = arena_fixture_close);
 
-START_TEST(what_was_sealed_opens_and_shows_nothing_before)
+START_TEST(a_sealed_body_opens_and_hides_its_text)
 {
     struct seal *s = make(KEY, 0);
     char first[ROOM], second[ROOM];
@@ -159,7 +159,7 @@ START_TEST(a_bit_that_is_changed_anywhere_is_found)
 }
 END_TEST
 
-START_TEST(what_is_cut_off_or_longer_is_no_sealed_body)
+START_TEST(a_sealed_body_of_another_length_is_refused)
 {
     struct seal *s = make(KEY, 0);
     char room[ROOM];

@@ -133,7 +133,7 @@ START_TEST(two_workers_do_not_do_the_same_work)
 }
 END_TEST
 
-START_TEST(what_falls_due_during_a_slice_is_not_slept_over)
+START_TEST(deadlines_due_during_a_slice_are_not_missed)
 {
     struct fixture f;
 
@@ -147,7 +147,7 @@ START_TEST(what_falls_due_during_a_slice_is_not_slept_over)
 }
 END_TEST
 
-START_TEST(nobody_waits_for_a_clock_that_stands_still)
+START_TEST(a_stopped_clock_causes_no_sleep)
 {
     struct fixture f;
 

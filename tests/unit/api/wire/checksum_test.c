@@ -73,7 +73,7 @@ START_TEST(the_deepest_body_has_a_checksum)
 }
 END_TEST
 
-START_TEST(what_is_no_json_has_none)
+START_TEST(invalid_json_has_no_checksum)
 {
     struct store_checksum sum;
 

@@ -182,7 +182,7 @@ START_TEST(a_document_without_messages_is_a_wrong_value)
 }
 END_TEST
 
-START_TEST(what_is_no_document_is_a_bad_body)
+START_TEST(a_body_that_is_no_document_is_refused)
 {
     ck_assert_int_eq(v2(""), ST_BAD_BODY);
     ck_assert_int_eq(v2(NULL), ST_BAD_BODY);

@@ -62,7 +62,7 @@ START_TEST(spaces_and_the_order_do_not_matter)
 }
 END_TEST
 
-START_TEST(what_is_no_fault_is_refused_with_a_reason)
+START_TEST(an_invalid_fault_is_refused_with_a_reason)
 {
     static const struct {
         const char *text, *why;

@@ -38,7 +38,7 @@ START_TEST(dates_are_read_in_the_ways_that_people_write_them)
 }
 END_TEST
 
-START_TEST(what_is_no_date_is_none)
+START_TEST(an_invalid_date_is_refused)
 {
     static const char *const texts[] = {
         "",

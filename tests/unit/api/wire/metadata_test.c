@@ -65,7 +65,7 @@ START_TEST(no_document_and_an_empty_one_are_no_metadata)
 }
 END_TEST
 
-START_TEST(what_is_no_object_is_a_bad_body)
+START_TEST(a_body_that_is_no_object_is_refused)
 {
     ck_assert_int_eq(decode("{"), ST_BAD_BODY);
     ck_assert_int_eq(decode("[]"), ST_BAD_BODY);

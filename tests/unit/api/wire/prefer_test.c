@@ -76,7 +76,7 @@ LOOP_TEST(of_a_header_it_reads_how_long_to_wait, sizeof(samples) / sizeof(sample
 }
 END_TEST
 
-START_TEST(without_the_header_nobody_waits)
+START_TEST(without_the_header_a_request_does_not_wait)
 {
     ck_assert_int_eq(prefer_wait(BYTES_NONE), 0);
 }
