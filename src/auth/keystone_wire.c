@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { URL_ROOM = 64 };
+enum { URL_SUFFIX_MOST = 64 };
 
 struct keystone_http {
     struct keystone_wire wire;
@@ -154,8 +154,8 @@ enum status
 keystone_wire_open(const struct keystone_wire_config *config, struct keystone_wire **out,
                    struct reason *why)
 {
-    size_t room = strlen(config->url) + URL_ROOM;
-    struct keystone_http *w = mem_calloc(config->mem, 1, sizeof(*w) + room);
+    size_t size = strlen(config->url) + URL_SUFFIX_MOST;
+    struct keystone_http *w = mem_calloc(config->mem, 1, sizeof(*w) + size);
     enum status st;
 
     if (w == NULL)
@@ -163,7 +163,7 @@ keystone_wire_open(const struct keystone_wire_config *config, struct keystone_wi
     w->wire.ask = http_ask;
     w->config = *config;
     lock_init(&w->lock);
-    (void)snprintf(w->url, room, "%s/auth/tokens?nocatalog", config->url);
+    (void)snprintf(w->url, size, "%s/auth/tokens?nocatalog", config->url);
     st = curl_library_load(&w->curl, why);
     if (st != ST_OK) {
         keystone_wire_close(&w->wire);

@@ -126,14 +126,14 @@ write_grant(const struct grant *g, struct arena *arena)
     if (text == NULL || write_sorted(g->paths, arena, to) != ST_OK)
         return BYTES_NONE;
     to += g->paths.len;
-    (void)bytes_lay(&to, separator);
+    (void)bytes_copy_to(&to, separator);
     if (write_sorted(g->methods, arena, to) != ST_OK)
         return BYTES_NONE;
     to += g->methods.len;
-    (void)bytes_lay(&to, separator);
-    (void)bytes_lay(&to, g->project);
-    (void)bytes_lay(&to, separator);
-    (void)bytes_lay(&to, g->expires);
+    (void)bytes_copy_to(&to, separator);
+    (void)bytes_copy_to(&to, g->project);
+    (void)bytes_copy_to(&to, separator);
+    (void)bytes_copy_to(&to, g->expires);
     return bytes_of(text, len);
 }
 
@@ -250,7 +250,7 @@ signer_sign_webhook(struct signer *s, const struct webhook *webhook,
         st = sign_webhook(&keys.keys[i], webhook, digest);
         if (i > 0)
             *to++ = ' ';
-        (void)bytes_lay(&to, version);
+        (void)bytes_copy_to(&to, version);
         base64_encode_raw(to, sizeof(digest), digest);
         to += BASE64_ENCODE_RAW_LENGTH(sizeof(digest));
     }

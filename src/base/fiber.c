@@ -39,7 +39,7 @@ struct side {
 };
 
 struct fiber {
-    struct executor_job job; /* for fiber_detour(); first: a fiber is its job */
+    struct executor_job job; /* for fiber_offload(); first: a fiber is its job */
     struct fiber_pool *pool;
     struct fiber *next; /* spare */
     struct side inside, outside;
@@ -48,8 +48,8 @@ struct fiber {
     enum fiber_state state;
     void (*run)(void *arg);
     void *arg;
-    void (*detour)(void *arg);
-    void *detour_arg;
+    void (*offloaded)(void *arg);
+    void *offloaded_arg;
 };
 
 /* Per thread; not global. */
@@ -256,16 +256,16 @@ fiber_wake(struct fiber *f)
 }
 
 static void
-make_detour(struct executor_job *job)
+run_offloaded(struct executor_job *job)
 {
     struct fiber *f = (struct fiber *)job;
 
-    f->detour(f->detour_arg);
+    f->offloaded(f->offloaded_arg);
     fiber_wake(f);
 }
 
 bool
-fiber_detour(void (*run)(void *arg), void *arg)
+fiber_offload(void (*run)(void *arg), void *arg)
 {
     struct fiber *self = fiber_current();
 
@@ -273,9 +273,9 @@ fiber_detour(void (*run)(void *arg), void *arg)
         run(arg);
         return true;
     }
-    self->detour = run;
-    self->detour_arg = arg;
-    self->job.run = make_detour;
+    self->offloaded = run;
+    self->offloaded_arg = arg;
+    self->job.run = run_offloaded;
     if (executor_submit(self->pool->executor, &self->job) != ST_OK)
         return false;
     fiber_park(self);

@@ -34,10 +34,10 @@ static const char *const priorities[] = {"<3>", "<4>", "<6>", "<7>"};
 static void
 put(struct line *line, const char *text, size_t len)
 {
-    size_t room = LINE_CAP - LINE_END - line->len;
+    size_t space = LINE_CAP - LINE_END - line->len;
 
-    if (len > room) {
-        len = room;
+    if (len > space) {
+        len = space;
         line->full = true;
     }
     memcpy(line->text + line->len, text, len);
@@ -166,7 +166,7 @@ struct log_writer {
 
     int wake_fd, done_fd; /* owned */
     pthread_t thread;
-    char room[LOG_WRITER_ROOM];
+    char space[LOG_WRITER_CAPACITY];
 };
 
 /* Bytes in the buffer, also those that are being written. */
@@ -180,7 +180,7 @@ waiting(const struct log_writer *w)
 static struct bytes
 first_lines(const struct log_writer *w)
 {
-    const char *first = w->room + w->tail;
+    const char *first = w->space + w->tail;
     size_t len = (w->wrapped ? w->end : w->head) - w->tail;
     const char *last;
 
@@ -209,20 +209,20 @@ static void
 writer_add(struct log_writer *w, const char *line, size_t len)
 {
     lock_acquire(&w->lock);
-    if (w->missed == 0 && !w->wrapped && sizeof(w->room) - w->head < len &&
+    if (w->missed == 0 && !w->wrapped && sizeof(w->space) - w->head < len &&
         w->tail >= len) {
         w->end = w->head;
         w->head = 0;
         w->wrapped = true;
     }
-    if (w->missed == 0 && (w->wrapped ? w->tail : sizeof(w->room)) - w->head >= len) {
-        memcpy(w->room + w->head, line, len);
+    if (w->missed == 0 && (w->wrapped ? w->tail : sizeof(w->space)) - w->head >= len) {
+        memcpy(w->space + w->head, line, len);
         w->head += len;
     } else {
         w->missed++;
         counter_add(&w->dropped, 1);
     }
-    release_and_wake(w, waiting(w) > LOG_WRITER_ROOM / 2 ? NAPPING : ASLEEP);
+    release_and_wake(w, waiting(w) > LOG_WRITER_CAPACITY / 2 ? NAPPING : ASLEEP);
 }
 
 void
@@ -385,7 +385,7 @@ log_writer_start(struct log *log)
 
     if (w == NULL)
         return ST_NO_MEMORY;
-    memset(w, 0, offsetof(struct log_writer, room)); /* not yet touched */
+    memset(w, 0, offsetof(struct log_writer, space)); /* not yet touched */
     w->gap[0] = '\n';
     lock_init(&w->lock);
     w->log = *log;

@@ -141,7 +141,7 @@ copy_names(struct mem *mem, const struct namenode *first, size_t count, size_t t
         return NULL;
     text = (char *)(views + count);
     for (size_t i = 0; i < count; i++) {
-        views[i].name = bytes_lay(&text, first->name);
+        views[i].name = bytes_copy_to(&text, first->name);
         first = nameset_next(first);
     }
     return views;

@@ -19,9 +19,9 @@ metadata_new(struct mem *mem, const struct store_metadata *document)
     atomic_init(&md->pins, 1);
     md->document = *document;
     to = md->text;
-    md->document.json = bytes_lay(&to, json);
+    md->document.json = bytes_copy_to(&to, json);
     if (bytes_present(dead))
-        md->document.settings.dead_letter = bytes_lay(&to, dead);
+        md->document.settings.dead_letter = bytes_copy_to(&to, dead);
     return md;
 }
 
@@ -54,8 +54,8 @@ queue_new(struct core *core, struct tally *tally, const struct store_queue *wher
         return NULL;
     *q = (struct queue){.where = *where};
     to = q->text;
-    q->where.project = bytes_lay(&to, where->project);
-    q->where.name = bytes_lay(&to, where->name);
+    q->where.project = bytes_copy_to(&to, where->project);
+    q->where.name = bytes_copy_to(&to, where->name);
     q->metadata = metadata_new(core->mem, metadata);
     q->backlog = backlog_new(core->mem, tally);
     if (q->metadata == NULL || q->backlog == NULL) {

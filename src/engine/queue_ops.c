@@ -70,7 +70,7 @@ engine_queue_get(struct store *s, struct store_op *op, const struct store_queue 
     if (queues.queues == NULL)
         return ST_NO_MEMORY;
     name = (char *)(queues.queues + 1);
-    queues.queues->name = bytes_lay(&name, where->name);
+    queues.queues->name = bytes_copy_to(&name, where->name);
     add_metadata(s, op, where->project, where->kind, &queues);
     if (queues.count == 0) {
         store_queues_release(&queues);

@@ -17,10 +17,10 @@ address_new(struct mem *mem, const struct store_queue *queue, struct bytes subsc
     *a = (struct address){.queue = *queue};
     atomic_init(&a->pins, 1);
     to = a->text;
-    a->queue.project = bytes_lay(&to, queue->project);
-    a->queue.name = bytes_lay(&to, queue->name);
-    a->subscriber = bytes_lay(&to, subscriber);
-    a->options = bytes_lay(&to, options);
+    a->queue.project = bytes_copy_to(&to, queue->project);
+    a->queue.name = bytes_copy_to(&to, queue->name);
+    a->subscriber = bytes_copy_to(&to, subscriber);
+    a->options = bytes_copy_to(&to, options);
     return a;
 }
 
@@ -193,7 +193,7 @@ subscription_move(struct shard *sh, struct subscription *s, struct address *addr
                    subscriber_hash(sh, address->subscriber));
 }
 
-/* ------------------------------------------------------------------ what it waits for */
+/* ------------------------------------------------------------------ its next deadline */
 
 void
 subscription_arm(struct shard *sh, struct subscription *s)

@@ -63,7 +63,7 @@ struct MHD_Connection;
 struct mhd_daemon;
 struct tls_pair;
 
-/* What the wall keeps in a connection. Zero before mhd_add(). */
+/* The part of a connection that mhd/ owns. Zero before mhd_add(). */
 struct mhd_conn {
     struct MHD_Connection *connection; /* borrowed */
     struct mhd_daemon *daemon;         /* borrowed; which has the connection */

@@ -82,7 +82,7 @@ exchange_new(struct exchange_pool *pool)
     buf_init(&ex->body, pool->mem);
     buf_init(&ex->response.body, pool->mem);
     buf_ration(&ex->body, BODY_FREE, MEM_DATA);
-    buf_ration(&ex->response.body, RESPONSE_FREE, MEM_ANSWERS);
+    buf_ration(&ex->response.body, RESPONSE_FREE, MEM_RESPONSES);
     return ex;
 }
 

@@ -63,14 +63,14 @@ enum exchange_state {
 /* The next piece of a response in pieces (an injected fault). */
 enum piece { PIECE_DUE, PIECE_SENT, PIECE_WAITS };
 
-/* What the head of a request takes of its connection's memory. */
+/* The memory of a connection that the head of a request takes. */
 struct head_use {
     size_t head;    /* bytes of the head */
     size_t records; /* headers and cookies */
     size_t cookies; /* bytes of the header that libmicrohttpd reads cookies from */
 };
 
-/* What the head of a request tells about its body. */
+/* The facts about a body in the head of its request. */
 struct head {
     uint64_t content_length; /* 0 without the header */
     struct head_use use;
@@ -94,7 +94,7 @@ struct exchange {
     unsigned events;         /* event bits that came while a fiber had the exchange */
     struct list commit;      /* COMMIT: in the worker's list, by LSN */
     struct fiber *fiber;     /* REMOTE, IDENTITY: the fiber has the exchange */
-    enum api_next next_step; /* what the API returned in the fiber */
+    enum api_next next_step; /* the result of the API in the fiber */
     struct buf body;         /* of the request */
     uint64_t received;       /* bytes of body, kept or discarded */
     uint64_t sent_before;    /* TCP: sent_bytes() when the exchange was suspended */

@@ -120,11 +120,11 @@ wait_for_log(struct worker *w, struct exchange *ex)
 /* ------------------------------------------------------------------ long polling */
 
 static struct store_wakeup *
-notify_waiter(struct store_listener *listener, enum store_news news)
+notify_waiter(struct store_listener *listener, enum store_notification notification)
 {
     struct exchange *ex = container_of(listener, struct exchange, waiting.listener);
     struct eventq *q = ex->conn->eventq;
-    enum event_bits bits = news == STORE_GONE ? EVENT_GONE : EVENT_READY;
+    enum event_bits bits = notification == STORE_GONE ? EVENT_GONE : EVENT_READY;
 
     return eventq_push(q, &ex->conn->event, bits) ? &q->wakeup : NULL;
 }
@@ -428,9 +428,9 @@ release_unreceived(const struct worker *w, const struct exchange *ex, bool unsee
     *r = here;
     r->job.run = run_release;
     at = r->text;
-    r->queue.project = bytes_lay(&at, queue->project);
-    r->queue.name = bytes_lay(&at, queue->name);
-    r->claim_id = bytes_lay(&at, here.claim_id);
+    r->queue.project = bytes_copy_to(&at, queue->project);
+    r->queue.name = bytes_copy_to(&at, queue->name);
+    r->claim_id = bytes_copy_to(&at, here.claim_id);
     if (executor_submit(config->executor, &r->job) != ST_OK)
         mem_free(config->mem, r);
 }

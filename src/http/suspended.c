@@ -11,11 +11,11 @@ enum { SLICES_A_ROUND = 4, EXPIRE_BUDGET = 4096 };
 /* ------------------------------------------------------------------ life */
 
 static struct store_wakeup *
-notify_of_log(struct store_listener *listener, enum store_news news)
+notify_of_log(struct store_listener *listener, enum store_notification notification)
 {
     struct worker *w = container_of(listener, struct worker, suspended.log);
 
-    (void)news; /* a log sends only one kind */
+    (void)notification; /* a log sends only one kind */
     atomic_store(&w->suspended.log_moved, true);
     return eventq_notify(&w->loop.events) ? &w->loop.events.wakeup : NULL;
 }

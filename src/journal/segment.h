@@ -1,14 +1,14 @@
 /*
  * segment: the files of a journal, and the one that is written.
  *
- *             disk_allocate()     rename, head,          the next one      checkpoint of     
- *                                 syncs                  is begun          all that lives are
+ *             disk_allocate()     rename, head,          the next one      checkpoint of
+ *                                 syncs                  is begun          all live data is
  *     nothing ---------> spare ---------------> written -----------> whole --- durable --> gone
  *
  * A segment is named by the LSN of its first record, in 16 hexadecimal digits. Spares
- * are made ahead, so that a full disk leaves time; nobody reads them.
+ * are made ahead, so that a full disk leaves time. Recovery does not read them.
  *
- *   Threads  none: who commits
+ *   Threads  only the thread that commits
  */
 #ifndef JOURNAL_SEGMENT_H
 #define JOURNAL_SEGMENT_H

@@ -97,8 +97,8 @@ named_queue_add(struct queue_names *queue_names, uint32_t tag,
         char *to = l->text;
 
         l->where.kind = q->kind;
-        l->where.project = bytes_lay(&to, q->project);
-        l->where.name = bytes_lay(&to, q->name);
+        l->where.project = bytes_copy_to(&to, q->project);
+        l->where.name = bytes_copy_to(&to, q->name);
     }
     hashmap_insert(&queue_names->by_tag, &l->by_tag, hash_mix(tag));
     *out = l;

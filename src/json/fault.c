@@ -83,8 +83,8 @@ find_place(struct bytes text, const unsigned char *at, size_t *line, size_t *col
 }
 
 static void
-fault_tell(const struct fault *f, struct bytes text, const unsigned char *end,
-           struct reason *out)
+fault_describe(const struct fault *f, struct bytes text, const unsigned char *end,
+               struct reason *out)
 {
     size_t line, column;
     char found[32] = "";
@@ -124,7 +124,7 @@ json_fault(struct bytes body, struct reason *out)
     } else {
         return false;
     }
-    fault_tell(&f, body, s.end, out);
+    fault_describe(&f, body, s.end, out);
     return true;
 }
 

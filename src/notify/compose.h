@@ -26,7 +26,7 @@ void document_message(struct buf *out, const struct store_delivery *d);
 enum { FILLED_MOST = 1048576 };
 bool document_fill(struct buf *out, struct bytes inside, struct bytes document);
 
-/* What a subscriber needs to confirm a subscription, or to subscribe again. */
+/* The values that a subscriber needs to confirm a subscription, or to subscribe again. */
 struct invitation {
     bool again; /* after an unsubscription */
     struct bytes queue, project;

@@ -56,15 +56,15 @@ hosts_fini(struct hosts *h)
 static struct host *
 host_add(struct hosts *h, const char *origin, uint64_t hash)
 {
-    size_t room = strlen(origin) + 1;
+    size_t size = strlen(origin) + 1;
     struct host *host;
 
     if (hashmap_reserve(&h->map, 1) != ST_OK)
         return NULL;
-    host = mem_calloc(h->mem, 1, sizeof(*host) + room);
+    host = mem_calloc(h->mem, 1, sizeof(*host) + size);
     if (host == NULL)
         return NULL;
-    memcpy(host->origin, origin, room);
+    memcpy(host->origin, origin, size);
     list_init(&host->queue);
     hashmap_insert(&h->map, &host->node, hash);
     return host;

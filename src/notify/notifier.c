@@ -342,16 +342,16 @@ set_events(struct notify *n)
 }
 
 static struct store_wakeup *
-notify_due(struct store_listener *listener, enum store_news news)
+notify_due(struct store_listener *listener, enum store_notification notification)
 {
-    (void)news;
+    (void)notification;
     return set_events(container_of(listener, struct notify, due));
 }
 
 static struct store_wakeup *
-notify_durable(struct store_listener *listener, enum store_news news)
+notify_durable(struct store_listener *listener, enum store_notification notification)
 {
-    (void)news;
+    (void)notification;
     return set_events(container_of(listener, struct notify, durable));
 }
 

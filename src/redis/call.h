@@ -25,7 +25,7 @@ struct deliveries;    /* subscription_ops.h */
 struct stats_scan;    /* stats_scan.c */
 struct maintenance;   /* maintenance.c */
 
-/* What this process has done to queues. Expiry happens in scripts and is not counted here. */
+/* Counts of the operations of this process on queues. Expiry happens in scripts and is not counted here. */
 struct counters {
     struct counter counts[STORE_COUNTERS];
     struct buckets spans[STORE_SPANS];

@@ -419,7 +419,7 @@ offload(struct attempt *a, offload_fn *work)
 {
     struct offload o = {.attempt = a, .work = work};
 
-    if (fiber_detour(run_offload, &o))
+    if (fiber_offload(run_offload, &o))
         return o.outcome;
     a->status = reason_give(a->why, ST_UNAVAILABLE,
                             "claimd has no free thread to wait for Redis");

@@ -132,10 +132,10 @@ channel_add(struct maintenance *m, struct bytes name, const struct store_queue *
     if (c == NULL)
         return NULL;
     to = c->text;
-    c->name = bytes_lay(&to, name);
+    c->name = bytes_copy_to(&to, name);
     c->where = *where;
-    c->where.project = bytes_lay(&to, where->project);
-    c->where.name = bytes_lay(&to, where->name);
+    c->where.project = bytes_copy_to(&to, where->project);
+    c->where.name = bytes_copy_to(&to, where->name);
     c->slot = slot_of(name);
     hashmap_insert(&m->channels, &c->node, channel_hash(m, c->name));
     m->tried_ms = INT64_MIN;

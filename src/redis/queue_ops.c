@@ -246,14 +246,14 @@ queue_view_fill(struct redis_store *s, struct store_queue_view *view, struct byt
     if (text == NULL)
         return ST_NO_MEMORY;
     *view = (struct store_queue_view){.pin = text, .metadata = found};
-    view->name = bytes_lay(&text, name);
+    view->name = bytes_copy_to(&text, name);
     if (c == NULL)
         return ST_OK;
     view->version = (uint64_t)call_integer(c, VERSION);
-    view->metadata.json = bytes_lay(&text, found.json);
+    view->metadata.json = bytes_copy_to(&text, found.json);
     if (bytes_present(found.settings.dead_letter))
         view->metadata.settings.dead_letter =
-            bytes_lay(&text, found.settings.dead_letter);
+            bytes_copy_to(&text, found.settings.dead_letter);
     ENSURE(text < (char *)view->pin + size);
     return ST_OK;
 }

@@ -13,7 +13,7 @@
 enum {
     PAGE = 256,
     FRESH_MS = 1000,
-    PROJECTS_MOST = 1024, /* whose queues are counted */
+    PROJECTS_MOST = 1024, /* projects with counted queues */
     TOTALS_MOST = 4096    /* queues that are summed up */
 };
 
@@ -283,7 +283,7 @@ redis_metrics(struct store *store, struct store_op *op, struct store_metrics *ou
     struct stats_scan *scan = s->stats_scan;
 
     *out = (struct store_metrics){.queues = 0};
-    (void)fiber_detour(scan_if_old, &job); /* if this fails, the last result is used */
+    (void)fiber_offload(scan_if_old, &job); /* if this fails, the last result is used */
     lock_acquire(&scan->lock);
     out->all = scan->last.all;
     out->queues = scan->last.queues;
@@ -307,7 +307,7 @@ redis_queue_metrics(struct store *store, struct store_op *op, size_t *at,
     enum status st = ST_NOT_FOUND;
 
     if (*at == 0)
-        (void)fiber_detour(scan_if_old, &job);
+        (void)fiber_offload(scan_if_old, &job);
     lock_acquire(&scan->lock);
     if (*at < scan->last.count) {
         *out = scan->last.shown[(*at)++];

@@ -453,7 +453,7 @@ redis_ping(struct store *store, struct store_op *op)
     struct ping_job p = {redis_of(store), ST_UNAVAILABLE};
 
     (void)op;
-    (void)fiber_detour(run_ping, &p);
+    (void)fiber_offload(run_ping, &p);
     return p.status;
 }
 

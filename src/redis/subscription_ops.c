@@ -370,13 +370,13 @@ leased_new(const struct call *c, size_t at, const struct store_op *op)
     view->store = &s->store;
     view->notice = (enum store_notice)call_integer(c, at + NOTICE);
     view->queue = (struct store_queue){.kind = where->kind};
-    view->queue.project = bytes_lay(&to, where->project);
-    view->queue.name = bytes_lay(&to, where->name);
-    view->metadata = bytes_lay(&to, document);
-    view->subscriber = bytes_lay(&to, subscriber);
-    view->options = bytes_lay(&to, options);
+    view->queue.project = bytes_copy_to(&to, where->project);
+    view->queue.name = bytes_copy_to(&to, where->name);
+    view->metadata = bytes_copy_to(&to, document);
+    view->subscriber = bytes_copy_to(&to, subscriber);
+    view->options = bytes_copy_to(&to, options);
     if (view->notice == STORE_NOTICE_MESSAGE)
-        view->body = bytes_lay(&to, body);
+        view->body = bytes_copy_to(&to, body);
     subscription_id_read(call_item(c, at + ID), &view->subscription);
     /* Converts the time of Redis to the clock of this process. */
     view->expires_ms = op->now_ms + call_integer(c, at + ENDS) - call_integer(c, NOW);

@@ -43,8 +43,8 @@ waitqueue_new(struct mem *mem, const struct store_queue *where, struct list *dir
     list_init(&waitqueue->waiters);
     to = waitqueue->text;
     waitqueue->where.kind = where->kind;
-    waitqueue->where.project = bytes_lay(&to, where->project);
-    waitqueue->where.name = bytes_lay(&to, where->name);
+    waitqueue->where.project = bytes_copy_to(&to, where->project);
+    waitqueue->where.name = bytes_copy_to(&to, where->name);
     return waitqueue;
 }
 

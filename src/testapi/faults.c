@@ -61,7 +61,7 @@ rules_copy(struct mem *mem, const struct fault_rule *rules, size_t count)
         copy[i].matched = copy[i].struck = 0;
         for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++)
             if (bytes_present(*texts[k]))
-                *texts[k] = bytes_lay(&at, *texts[k]);
+                *texts[k] = bytes_copy_to(&at, *texts[k]);
     }
     return copy;
 }

@@ -90,7 +90,7 @@ entry_store(struct history *h, const struct history_entry *entry)
     at = k->texts;
     for (size_t i = 0; i < TEXTS; i++)
         if (bytes_present(*texts[i]))
-            *texts[i] = bytes_lay(&at, *texts[i]);
+            *texts[i] = bytes_copy_to(&at, *texts[i]);
     k->bytes = bytes;
     k->entry = copy;
     return k;

@@ -290,13 +290,13 @@ struct testapi_waiter {
 };
 
 static struct store_wakeup *
-waiter_notify(struct store_listener *listener, enum store_news news)
+waiter_notify(struct store_listener *listener, enum store_notification notification)
 {
     struct testapi_waiter *w = container_of(listener, struct testapi_waiter, listener);
 
     if (!atomic_exchange(&w->notified, true))
         atomic_fetch_add(&w->testapi->unserved, 1);
-    return w->inner->notify(w->inner, news);
+    return w->inner->notify(w->inner, notification);
 }
 
 struct testapi_waiter *

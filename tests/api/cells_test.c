@@ -685,7 +685,7 @@ START_TEST(every_route_stands_here)
 }
 END_TEST
 
-LOOP_TEST(nobody_comes_in_with_what_is_no_credential, COUNT(nobodies))
+LOOP_TEST(an_invalid_credential_denies_access, COUNT(nobodies))
 {
     struct walk w;
 
@@ -814,7 +814,7 @@ static const struct credential unknown[] = {
     {.certificate = "dns:admin-3", .bad_certificate = true},
 };
 
-LOOP_TEST(each_whom_keystone_knows_comes_in_where_it_should, COUNT(known))
+LOOP_TEST(each_role_of_keystone_allows_its_requests, COUNT(known))
 {
     struct walk w;
 
@@ -824,7 +824,7 @@ LOOP_TEST(each_whom_keystone_knows_comes_in_where_it_should, COUNT(known))
 }
 END_TEST
 
-LOOP_TEST(nobody_comes_in_whom_keystone_does_not_know, COUNT(unknown))
+LOOP_TEST(a_token_unknown_to_keystone_denies_access, COUNT(unknown))
 {
     struct walk w;
 
@@ -879,7 +879,7 @@ static const struct credential anybody[] = {
     {.certificate = "dns:x", .bad_certificate = true, .roles = "admin", .projects = "*"},
 };
 
-LOOP_TEST(without_tokens_anybody_comes_in, COUNT(anybody))
+LOOP_TEST(without_tokens_everything_is_allowed, COUNT(anybody))
 {
     struct api_limits limits = api_limits_default;
     struct walk w = {.cells = 0};
@@ -965,7 +965,7 @@ LOOP_TEST(the_tokens_of_the_stub_are_for_their_project, 2)
 }
 END_TEST
 
-LOOP_TEST(wrong_tokens_of_the_stub_let_nobody_in, 2)
+LOOP_TEST(wrong_tokens_of_the_stub_deny_access, 2)
 {
     struct credential shown[] = {{.token = "nonsense"}, {.token = "*"}, {.token = " "}};
     struct walk w;

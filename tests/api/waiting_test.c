@@ -130,7 +130,7 @@ LOOP_TEST(when_its_time_is_over_the_answer_is_the_usual_one, WAYS)
 }
 END_TEST
 
-LOOP_TEST(who_has_gone_takes_nothing, WAYS)
+LOOP_TEST(a_disconnected_waiter_claims_nothing, WAYS)
 {
     struct api_fixture f;
     struct asking a;

@@ -340,11 +340,11 @@ static struct person *called; /* who was called, latest first */
 static size_t calls;
 
 static struct store_wakeup *
-call(struct store_listener *listener, enum store_news news)
+call(struct store_listener *listener, enum store_notification notification)
 {
     struct person *p = container_of(listener, struct person, listener);
 
-    ck_assert_int_eq(news, STORE_READY);
+    ck_assert_int_eq(notification, STORE_READY);
     p->next = called;
     called = p;
     calls++;

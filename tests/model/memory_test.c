@@ -362,9 +362,9 @@ act_query(struct scene *s)
 }
 
 static struct store_wakeup *
-not_heard(struct store_listener *listener, enum store_news news)
+not_heard(struct store_listener *listener, enum store_notification notification)
 {
-    (void)listener, (void)news;
+    (void)listener, (void)notification;
     return NULL;
 }
 

@@ -206,12 +206,12 @@ agree_batch(const struct pair *p, const struct store_batch *twin,
 /* ---------------------------------------------------------------------- waiting */
 
 static struct store_wakeup *
-told_by_engine(struct store_listener *listener, enum store_news news)
+told_by_engine(struct store_listener *listener, enum store_notification notification)
 {
     struct pair_waiter *w = container_of(listener, struct pair_waiter, engine_listener);
 
-    require(w->engine.waitqueue != NULL || news == STORE_GONE);
-    if (news == STORE_GONE)
+    require(w->engine.waitqueue != NULL || notification == STORE_GONE);
+    if (notification == STORE_GONE)
         w->gone = true;
     else
         w->told = true;

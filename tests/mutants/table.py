@@ -580,9 +580,9 @@ MUTANTS = [
      "unit/http/exchange_test: "
      "a_large_response_may_take_the_last_quarter_of_the_budget_and_a_body_may_not",
      [("http/exchange.c",
-       "RESPONSE_FREE, MEM_ANSWERS);",
+       "RESPONSE_FREE, MEM_RESPONSES);",
        "RESPONSE_FREE,\n"
-       "               MUTANT(RESPONSES_SHARE_WITH_MESSAGES) ? MEM_DATA : MEM_ANSWERS);")]),
+       "               MUTANT(RESPONSES_SHARE_WITH_MESSAGES) ? MEM_DATA : MEM_RESPONSES);")]),
     ("GRANT_FOR_UNKNOWN_METHODS",
      "a pre-signed URL allows methods that claimd does not know",
      "api/share_test: a_grant_allows_no_method_that_claimd_does_not_know",

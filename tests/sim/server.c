@@ -196,9 +196,9 @@ fire(struct store_wakeup *wakeup)
 }
 
 static struct store_wakeup *
-tell_deliverer(struct store_listener *listener, enum store_news news)
+tell_deliverer(struct store_listener *listener, enum store_notification notification)
 {
-    (void)news; /* there is one only */
+    (void)notification; /* there is one only */
     container_of(listener, struct server, deliverer)->delivery_told = true;
     return NULL;
 }
@@ -383,13 +383,13 @@ server_do(struct server *s, const struct operation *op, struct trouble trouble,
 
 /* Takes a note; one wakeup is enough for all of them. */
 static struct store_wakeup *
-tell(struct store_listener *listener, enum store_news news)
+tell(struct store_listener *listener, enum store_notification notification)
 {
     struct parked *p = container_of(listener, struct parked, waiting.listener);
     struct server *s = p->server;
 
     p->told = true;
-    p->dismissed |= news == STORE_GONE;
+    p->dismissed |= notification == STORE_GONE;
     if (s->wakeup_due)
         return NULL;
     s->wakeup_due = true;

@@ -18,11 +18,11 @@ struct person {
 };
 
 static struct store_wakeup *
-note(struct store_listener *listener, enum store_news news)
+note(struct store_listener *listener, enum store_notification notification)
 {
     struct person *p = container_of(listener, struct person, listener);
 
-    if (news == STORE_READY)
+    if (notification == STORE_READY)
         p->ready++;
     else
         p->gone++;
@@ -930,9 +930,9 @@ struct sleeper {
 };
 
 static struct store_wakeup *
-wake(struct store_listener *listener, enum store_news news)
+wake(struct store_listener *listener, enum store_notification notification)
 {
-    (void)news;
+    (void)notification;
     return container_of(listener, struct sleeper, listener)->wakeup;
 }
 

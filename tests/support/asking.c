@@ -3,11 +3,11 @@
 #include <stdio.h>
 
 static struct store_wakeup *
-told(struct store_listener *listener, enum store_news news)
+told(struct store_listener *listener, enum store_notification notification)
 {
     struct asking *a = container_of(listener, struct asking, waiting.listener);
 
-    if (news == STORE_READY)
+    if (notification == STORE_READY)
         a->ready++;
     else
         a->gone++;

@@ -5,7 +5,7 @@
 
 struct entry {
     struct store_delivery delivery;
-    struct feed_news news;
+    struct feed_news notification;
     bool lent, over;
     int64_t due_ms;
 };
@@ -53,7 +53,7 @@ feed_next(struct store *s, struct store_op *op, struct store_delivery *out)
         f->at = (f->at + i + 1) % f->count;
         *out = e->delivery;
         out->store = s;
-        out->failed = e->news.failed;
+        out->failed = e->notification.failed;
         st = ST_OK;
     }
     pthread_cond_broadcast(&f->moved);
@@ -76,10 +76,10 @@ feed_done(struct store *s, struct store_op *op, struct store_delivery *delivery,
     f->lent--;
     e->due_ms = again_ms;
     e->over = outcome != STORE_OUTCOME_FAILED && outcome != STORE_OUTCOME_BACKED_OFF;
-    e->news.failed += outcome == STORE_OUTCOME_FAILED;
-    e->news.times++;
-    e->news.outcome = outcome;
-    e->news.again_ms = again_ms;
+    e->notification.failed += outcome == STORE_OUTCOME_FAILED;
+    e->notification.times++;
+    e->notification.outcome = outcome;
+    e->notification.again_ms = again_ms;
     pthread_cond_broadcast(&f->moved);
     pthread_mutex_unlock(&f->lock);
     if (!e->over && again_ms <= clock_now_ms(f->clock))
@@ -228,14 +228,14 @@ struct feed_news
 feed_store_await(struct store *s, size_t which, size_t times)
 {
     struct feed *f = feed_of(s);
-    struct feed_news news;
+    struct feed_news notification;
 
     pthread_mutex_lock(&f->lock);
-    while (f->entries[which].news.times < times)
+    while (f->entries[which].notification.times < times)
         pthread_cond_wait(&f->moved, &f->lock);
-    news = f->entries[which].news;
+    notification = f->entries[which].notification;
     pthread_mutex_unlock(&f->lock);
-    return news;
+    return notification;
 }
 
 struct feed_news

@@ -180,7 +180,7 @@ struct response_header {
     const char *value; /* borrowed from the request's arena, or a literal */
 };
 
-/* What a request was about, as far as known. Texts of the arena, or absent. */
+/* The queue and the claim of a request, as far as known. Texts of the arena, or absent. */
 struct response_subject {
     struct bytes project, queue, claim;
 };

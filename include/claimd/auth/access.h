@@ -50,7 +50,7 @@ void access_use_certificates(struct access *a, struct token_list *list);
 /* The number of tokens. */
 size_t access_count(struct access *a);
 
-/* What a client wants to do. */
+/* The credentials of a client and the action that it requests. */
 struct access_request {
     struct bytes token;                    /* absent or empty: none */
     const struct certificate *certificate; /* NULL: none */

@@ -101,7 +101,7 @@ struct bytes bytes_cut(struct bytes *rest, char mark);
 
 /* Copies a text to *to, which has space for it, and moves *to behind the copy. */
 static inline struct bytes
-bytes_lay(char **to, struct bytes text)
+bytes_copy_to(char **to, struct bytes text)
 {
     char *at = *to;
 

@@ -4,7 +4,7 @@
  *
  *   Cost     that of a plain variable: no locked bus cycle
  *   Threads  one writer at a time, ensured by a lock or a thread of its own; readers at
- *            any time, who see each number as it was a moment ago
+ *            any time. A reader sees each number as it was a moment ago
  */
 #ifndef CLAIMD_BASE_COUNTER_H
 #define CLAIMD_BASE_COUNTER_H

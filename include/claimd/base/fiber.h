@@ -76,6 +76,6 @@ void fiber_wake(struct fiber *f);
  * Calls run(arg), which may block: in a fiber, a thread of the executor does so while the
  * fiber is parked; else at once. False: no thread is available, and run() was not called.
  */
-bool fiber_detour(void (*run)(void *arg), void *arg);
+bool fiber_offload(void (*run)(void *arg), void *arg);
 
 #endif

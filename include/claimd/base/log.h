@@ -6,7 +6,7 @@
  * Without a writer a log writes each line with one write(2), and may wait there. A server
  * gives its log a writer, a thread that waits instead:
  *
- *     log_write() --> [ whole lines, at most LOG_WRITER_ROOM bytes ] --> thread -->
+ *     log_write() --> [ whole lines, at most LOG_WRITER_CAPACITY bytes ] --> thread -->
  *     write(2)
  *
  * The descriptor may block: it is often shared with other processes, so the log does not
@@ -80,7 +80,7 @@ log_wants(const struct log *log, enum log_level level)
            level <= atomic_load_explicit(&log->level, memory_order_relaxed);
 }
 
-enum { LOG_WRITER_ROOM = 1024 * 1024, LOG_WRITER_NAP_MS = 10 };
+enum { LOG_WRITER_CAPACITY = 1024 * 1024, LOG_WRITER_NAP_MS = 10 };
 
 /* Starts a writer. On failure log_write() writes, and may wait. ST_NO_MEMORY; ST_IO
  * without descriptors; ST_UNAVAILABLE without a thread. */

@@ -43,7 +43,7 @@ void mem_free(struct mem *mem, void *block);
  * quarter is for responses, so that messages can be fetched and deleted when no more are
  * accepted.
  */
-enum mem_share { MEM_FREE, /* without a limit */ MEM_DATA, MEM_ANSWERS };
+enum mem_share { MEM_FREE, /* without a limit */ MEM_DATA, MEM_RESPONSES };
 
 /* True if the budget has `extra` more bytes for this purpose. */
 bool mem_admits_for(const struct mem *mem, size_t extra, enum mem_share share);

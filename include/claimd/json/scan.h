@@ -58,7 +58,7 @@ struct json_scan_name {
     bool escaped;      /* has escapes: text is not the name itself */
 };
 
-/* What was expected at a fault; json_fault() describes it. */
+/* The element that was missing at a fault; json_fault() describes it. */
 enum json_scan_wanted {
     SCAN_WANTS_VALUE, /* there is none, or an invalid one */
     SCAN_WANTS_NAME,  /* of a member */

@@ -10,7 +10,7 @@
  *             between two slices
  *   Ids       messages, claims and subscriptions keep them. A claim gets a new, larger
  *             fencing token
- *   Times     stay as they were. A caller who applies a slice at another time shifts them
+ *   Times     stay as they were. If a caller applies a slice at another time, it shifts them
  *   Not read  messages that subscribers have still to receive: an applied subscription
  *   starts behind all messages
  *

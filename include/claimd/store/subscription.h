@@ -1,11 +1,11 @@
 /*
  * store/subscription: subscribers that get each message posted to a queue, and their progress.
  *
- * A queue that somebody is subscribed to keeps a log of its posts, its feed; a subscription has a
- * cursor in it. A post costs the same whatever their number, and delivery never touches the
- * message: that may be claimed and deleted long before (docs/adr/0011-subscriptions.md).
+ * A queue with subscriptions keeps a log of its posts, its feed. A subscription has a cursor in
+ * the feed. The cost of a post does not depend on the number of subscriptions. A delivery never
+ * changes the message, which may be claimed and deleted before (docs/adr/0011-subscriptions.md).
  *
- *              subscribed, somebody posts           store_delivery_next()
+ *                 subscribed, a post                store_delivery_next()
  *     rests  ----------------------------->  due  ------------------------> leased
  *       ^                                     ^ ^                             | | store_delivery_done()
  *       |                again_ms has come    | +---- more in the feed -------+ |
@@ -14,12 +14,11 @@
  *       +---------------------------- nothing more in the feed -----------------+
  *
  *   Order      a subscription gets the messages of its queue in their order, one at a time
- *   At least   once: what was leased when the server was killed is leased again
- *   Bounded    a feed has at most so many bytes (engine_config.feed_bytes), and an entry lives no
- *              longer than its message would; what goes before it was delivered has fallen out,
- *              and is counted
- *   Whom       a subscription that is not confirmed, where that is required, gets notices only;
- *              once it is confirmed, what is posted from then on
+ *   At least   once: a delivery that was leased when the server was killed is leased again
+ *   Bounded    a feed has at most engine_config.feed_bytes, and an entry lives no longer than its
+ *              message would. An entry that goes before its delivery is dropped and counted
+ *   Confirmed  if confirmation is required, a subscription gets notices only until it is
+ *              confirmed, and then the messages that are posted from then on
  */
 #ifndef CLAIMD_STORE_SUBSCRIPTION_H
 #define CLAIMD_STORE_SUBSCRIPTION_H

@@ -33,7 +33,7 @@
 
 enum { STORE_RESERVED = 64 };
 
-enum store_news {
+enum store_notification {
     STORE_READY, /* there may be a message: repeat the operation */
     STORE_GONE   /* the queue was deleted: the waiter is out of the wait queue */
 };
@@ -47,7 +47,8 @@ struct store_wakeup {
 struct store_listener {
     /* Records the notification. Returns the wake-up to fire, or NULL if none is
      * needed. */
-    struct store_wakeup *(*notify)(struct store_listener *listener, enum store_news news);
+    struct store_wakeup *(*notify)(struct store_listener *listener,
+                                   enum store_notification notification);
     struct list link; /* the store's, see store_log_listen() */
 };
 
@@ -55,7 +56,8 @@ struct store_listener {
 struct store_waiter {
     struct store_listener *listener; /* borrowed while in the wait queue */
     struct list link;                /* this and the rest are the store's */
-    void *home;      /* whose lock guards this; NULL: never was in a wait queue */
+    void *
+        home; /* the owner of the lock that guards this; NULL: never was in a wait queue */
     void *waitqueue; /* NULL: outside */
     size_t wants;    /* messages that its operation may take */
     bool called;

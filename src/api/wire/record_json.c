@@ -145,10 +145,11 @@ struct record_field {
     int64_t bound; /* SECONDS: the least number of milliseconds; COUNT: the maximum */
 };
 
-#define FIELD(type, member, kind, bound)                                                 \
+#define FIELD_NAMED(name, type, member, kind, bound)                                     \
     {                                                                                    \
-#member, FIELD_##kind, offsetof(struct type, member), bound                      \
+        name, FIELD_##kind, offsetof(struct type, member), bound                         \
     }
+#define FIELD(type, member, kind, bound) FIELD_NAMED(#member, type, member, kind, bound)
 
 enum { FIELDS_MOST = 11 };
 
@@ -457,7 +458,7 @@ struct subscription_json {
     uint64_t ttl; /* s */
     int64_t age;  /* ms */
     bool confirmed, asked;
-    uint64_t delivered, given_up, fallen_out;
+    uint64_t delivered, permanent_failures, dropped;
 };
 
 static const struct record_field subscription_fields[] = {
@@ -469,8 +470,8 @@ static const struct record_field subscription_fields[] = {
     FIELD(subscription_json, confirmed, FLAG, 0),
     FIELD(subscription_json, asked, FLAG, 0),
     FIELD(subscription_json, delivered, COUNT, INT64_MAX),
-    FIELD(subscription_json, given_up, COUNT, INT64_MAX),
-    FIELD(subscription_json, fallen_out, COUNT, INT64_MAX),
+    FIELD_NAMED("given_up", subscription_json, permanent_failures, COUNT, INT64_MAX),
+    FIELD_NAMED("fallen_out", subscription_json, dropped, COUNT, INT64_MAX),
 };
 
 static enum status
@@ -497,8 +498,8 @@ read_subscription(struct record_reader *r, struct bytes text, struct record_line
                          .confirmed = s.confirmed,
                          .pending = s.asked ? STORE_PENDING_CONFIRM : STORE_PENDING_NONE,
                          .delivered = s.delivered,
-                         .permanent_failures = s.given_up,
-                         .dropped = s.fallen_out}};
+                         .permanent_failures = s.permanent_failures,
+                         .dropped = s.dropped}};
     return locate_reason(r, of, NULL,
                          subscription_check(s.subscriber,
                                             line->record.subscription.options, r->limits,

@@ -317,7 +317,7 @@ START_TEST(without_a_fiber_a_detour_is_made_at_once)
 {
     pthread_t thread;
 
-    ck_assert(fiber_detour(note_thread, &thread));
+    ck_assert(fiber_offload(note_thread, &thread));
     ck_assert(pthread_equal(thread, pthread_self()));
 }
 END_TEST
@@ -333,7 +333,7 @@ travel(void *arg)
 {
     struct traveller *t = arg;
 
-    t->made = fiber_detour(note_thread, &t->thread);
+    t->made = fiber_offload(note_thread, &t->thread);
     t->after = pthread_self();
 }
 

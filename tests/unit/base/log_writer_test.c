@@ -178,8 +178,8 @@ START_TEST(logging_never_waits_and_missing_lines_are_counted_in_place)
     while (is_number(next(&f), &n))
         ck_assert_int_eq(n, kept++);
     ck_assert_msg(missing(f.line) == MANY - kept, "%d lines, then %s", kept, f.line);
-    /* The buffer has room for about LOG_WRITER_ROOM bytes, and there was the pipe's. */
-    ck_assert_int_gt(kept, LOG_WRITER_ROOM / 64);
+    /* The buffer has room for about LOG_WRITER_CAPACITY bytes, and there was the pipe's. */
+    ck_assert_int_gt(kept, LOG_WRITER_CAPACITY / 64);
     ck_assert_int_lt(kept, MANY);
     count(&f, MANY, MANY + 2);
     for (int i = 0; i < 2; i++) {

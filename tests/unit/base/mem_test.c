@@ -69,8 +69,8 @@ START_TEST(the_budget_admits_up_to_its_last_byte_and_keeps_a_quarter_for_answers
 
     ck_assert(mem_admits(mem, left - 250000));
     ck_assert(!mem_admits(mem, left - 250000 + 1));
-    ck_assert(mem_admits_for(mem, left, MEM_ANSWERS));
-    ck_assert(!mem_admits_for(mem, left + 1, MEM_ANSWERS));
+    ck_assert(mem_admits_for(mem, left, MEM_RESPONSES));
+    ck_assert(!mem_admits_for(mem, left + 1, MEM_RESPONSES));
     ck_assert(mem_admits_for(mem, SIZE_MAX, MEM_FREE));
     ck_assert(!mem_admits(mem, SIZE_MAX));
     mem_set_budget(mem, 10); /* less than is in use already */

@@ -746,7 +746,7 @@ spoil(struct world *w, const struct names *names, struct random *dice)
 }
 
 /* Whatever has happened to it, what is left is a journal that starts. */
-LOOP_TEST(what_is_saved_of_any_damage_starts, 100)
+LOOP_TEST(a_salvaged_journal_starts, 100)
 {
     struct random dice;
     struct names names;

@@ -164,11 +164,11 @@ count_wakeup(struct store_wakeup *wakeup)
 }
 
 static struct store_wakeup *
-count_commit(struct store_listener *listener, enum store_news news)
+count_commit(struct store_listener *listener, enum store_notification notification)
 {
     struct witness *witness = container_of(listener, struct witness, listener);
 
-    ck_assert_int_eq(news, STORE_READY);
+    ck_assert_int_eq(notification, STORE_READY);
     return ++witness->notified == 1 ? &witness->wakeup : NULL;
 }
 

@@ -366,7 +366,7 @@ same_messages(struct store_change a, struct record *record)
 
 /* ---------------------------------------------------------------------- writing, reading */
 
-LOOP_TEST(what_is_written_is_read, LOGGED)
+LOOP_TEST(written_records_are_read, LOGGED)
 {
     struct random r = {random_seed("record")};
 
@@ -583,7 +583,7 @@ set_size(uint8_t *bytes, size_t size)
     memcpy(bytes, &field, sizeof(field)); /* little-endian machines only, as wire.h */
 }
 
-LOOP_TEST(what_is_cut_off_or_prolonged_is_refused, LOGGED)
+LOOP_TEST(a_record_of_a_wrong_length_is_refused, LOGGED)
 {
     struct random r = {random_seed("records cut off")};
 

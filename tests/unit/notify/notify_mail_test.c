@@ -159,7 +159,7 @@ START_TEST(a_refusal_for_good_is_final_and_others_are_not)
 }
 END_TEST
 
-LOOP_TEST(who_is_no_address_gets_none, 4)
+LOOP_TEST(an_invalid_address_gets_no_mail, 4)
 {
     static const char *const uris[] = {"mailto:", "mailto:a@b,c@d",
                                        "mailto:a@b%0d%0aRCPT%20TO:<x@y>", "mailto:a"};

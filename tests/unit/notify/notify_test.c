@@ -114,11 +114,11 @@ post(int host, const char *path)
 }
 
 static void
-expect(struct feed_news news, enum store_outcome outcome, int64_t wait_ms)
+expect(struct feed_news notification, enum store_outcome outcome, int64_t wait_ms)
 {
-    ck_assert_int_eq(news.outcome, outcome);
+    ck_assert_int_eq(notification.outcome, outcome);
     if (outcome == STORE_OUTCOME_FAILED)
-        ck_assert_int_eq(news.again_ms - clock_now_ms(&f.clock), wait_ms);
+        ck_assert_int_eq(notification.again_ms - clock_now_ms(&f.clock), wait_ms);
 }
 
 /* What comes of one message to this path. */
@@ -382,10 +382,10 @@ START_TEST(it_is_tried_again_until_the_policy_ends)
     begin();
     which = post(1, "/status/500");
     for (size_t i = 0; i < tries; i++) {
-        struct feed_news news = feed_store_await(f.store, which, i + 1);
+        struct feed_news notification = feed_store_await(f.store, which, i + 1);
 
-        if (news.times == i + 1)
-            expect(news, STORE_OUTCOME_FAILED, waits_s[i] * 1000);
+        if (notification.times == i + 1)
+            expect(notification, STORE_OUTCOME_FAILED, waits_s[i] * 1000);
         clock_advance(&f.clock, waits_s[i] * 1000);
         feed_store_tell(f.store);
     }
@@ -415,7 +415,7 @@ LOOP_TEST(no_spelling_of_an_address_helps, 9)
         "127.1",          "[::1]",      "0.0.0.0", "[::ffff:127.0.0.1]",
         "%31%32%37.0.0.1"};
     struct store_delivery d = message(1, "/x");
-    struct feed_news news;
+    struct feed_news notification;
     char uri[128];
 
     (void)snprintf(uri, sizeof(uri), "http://%s:%d/x", hosts[_i], hook_sink_port(f.sink));
@@ -423,9 +423,9 @@ LOOP_TEST(no_spelling_of_an_address_helps, 9)
     d.options = bytes_str("{\"_retry_policy\":{\"retries_with_no_delay\":0}}");
     f.config.guard.count = 0;
     begin();
-    news = feed_store_await(f.store, feed_store_add(f.store, &d), 1);
-    ck_assert(news.outcome == STORE_OUTCOME_FAILED ||
-              news.outcome == STORE_OUTCOME_PERMANENT_FAILURE);
+    notification = feed_store_await(f.store, feed_store_add(f.store, &d), 1);
+    ck_assert(notification.outcome == STORE_OUTCOME_FAILED ||
+              notification.outcome == STORE_OUTCOME_PERMANENT_FAILURE);
     ck_assert_uint_eq(hook_sink_connections(f.sink), 0);
 }
 END_TEST
@@ -544,14 +544,15 @@ START_TEST(many_at_one_host_all_get_through)
         all[i] = post(1, "/status/200");
     begin();
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        struct feed_news news = feed_store_await(f.store, all[i], 1);
+        struct feed_news notification = feed_store_await(f.store, all[i], 1);
 
-        for (size_t times = 2; news.outcome == STORE_OUTCOME_BACKED_OFF; times++) {
+        for (size_t times = 2; notification.outcome == STORE_OUTCOME_BACKED_OFF;
+             times++) {
             clock_advance(&f.clock, 20000); /* no put-off is for longer than 10 s */
             feed_store_tell(f.store);
-            news = feed_store_await(f.store, all[i], times);
+            notification = feed_store_await(f.store, all[i], times);
         }
-        expect(news, STORE_OUTCOME_DELIVERED, 0);
+        expect(notification, STORE_OUTCOME_DELIVERED, 0);
     }
     ck_assert_uint_eq(hook_sink_count(f.sink, "/status/200"), 60);
 }
@@ -648,7 +649,7 @@ START_TEST(each_allocation_may_fail_and_nothing_is_lost)
     give_keys(f.webhooks);
     for (nth = 1; nth < 60; nth++) {
         struct store_delivery d = notice(STORE_NOTICE_CONFIRM);
-        struct feed_news news;
+        struct feed_news notification;
         enum status st;
         size_t which, times = 1;
 
@@ -662,15 +663,15 @@ START_TEST(each_allocation_may_fail_and_nothing_is_lost)
             continue;
         which = feed_store_add(f.store, &d);
         for (;; times++) {
-            news = feed_store_await(f.store, which, times);
-            if (news.outcome != STORE_OUTCOME_BACKED_OFF)
+            notification = feed_store_await(f.store, which, times);
+            if (notification.outcome != STORE_OUTCOME_BACKED_OFF)
                 break;
             clock_advance(&f.clock, 1000);
             feed_store_tell(f.store);
         }
         notify_close(f.notify);
         f.notify = NULL;
-        expect(news, STORE_OUTCOME_DELIVERED, 0);
+        expect(notification, STORE_OUTCOME_DELIVERED, 0);
         if (mem_attempts(f.mem) - before < nth)
             break;
     }

@@ -59,7 +59,7 @@ START_TEST(it_is_said_once_and_deliveries_wait)
                                    .connect_ms = 1000,
                                    .timeout_ms = 1000};
     struct notify *notify;
-    struct feed_news news;
+    struct feed_news notification;
     size_t which;
 
     ck_assert_int_ge(log.fd, 0);
@@ -71,9 +71,9 @@ START_TEST(it_is_said_once_and_deliveries_wait)
     ck_assert_uint_eq(atomic_load(&asked), 0); /* nothing is due, so nothing is loaded */
     which = feed_store_add(config.store, &d);
     for (size_t times = 1; times <= 3; times++) {
-        news = feed_store_await(config.store, which, times);
-        ck_assert_int_eq(news.outcome, STORE_OUTCOME_BACKED_OFF);
-        ck_assert_int_eq(news.again_ms, clock_now_ms(&clock) + 60000);
+        notification = feed_store_await(config.store, which, times);
+        ck_assert_int_eq(notification.outcome, STORE_OUTCOME_BACKED_OFF);
+        ck_assert_int_eq(notification.again_ms, clock_now_ms(&clock) + 60000);
         clock_advance(&clock, 60000);
         feed_store_tell(config.store);
     }

@@ -99,7 +99,7 @@ LOOP_TEST(lives_delays_and_claims_are_as_long_at_each, FRONTS)
 }
 END_TEST
 
-LOOP_TEST(what_a_subscriber_failed_to_get_waits_as_long_at_each, FRONTS)
+LOOP_TEST(a_failed_delivery_backs_off_equally_on_each_node, FRONTS)
 {
     const struct store_subscription_draft draft = {bytes_str("http://a"), bytes_str("{}"),
                                                    600};

@@ -235,7 +235,7 @@ static const char *const passing[] = {
     "-NOREPLICAS Not enough good replicas to write.\r\n",
 };
 
-LOOP_TEST(what_passes_is_waited_for, sizeof(passing) / sizeof(passing[0]))
+LOOP_TEST(a_temporary_error_is_retried, sizeof(passing) / sizeof(passing[0]))
 {
     const struct fake_answer script[] = {{"FCALL", passing[_i]},
                                          {"CLUSTER SLOTS", slots},

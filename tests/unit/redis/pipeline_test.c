@@ -80,7 +80,7 @@ give_back(redisReply *answer)
     link_free_response(&pipeline.link, answer);
 }
 
-/* Sends all that was begun, and reads until there is news. */
+/* Sends all that was begun, and reads until there is notification. */
 static enum pipeline_state
 travel(void)
 {

@@ -85,7 +85,7 @@ static const struct {
     {"redis://a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a", "16 hosts"},
 };
 
-LOOP_TEST(what_is_wrong_is_told_without_the_password, sizeof(bad) / sizeof(bad[0]))
+LOOP_TEST(an_error_does_not_show_the_password, sizeof(bad) / sizeof(bad[0]))
 {
     struct reason why;
     struct url url;

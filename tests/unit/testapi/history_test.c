@@ -151,11 +151,11 @@ struct witness {
 };
 
 static struct store_wakeup *
-tell(struct store_listener *listener, enum store_news news)
+tell(struct store_listener *listener, enum store_notification notification)
 {
     struct witness *w = container_of(listener, struct witness, listener);
 
-    ck_assert_int_eq(news, STORE_READY);
+    ck_assert_int_eq(notification, STORE_READY);
     w->told++;
     return &w->wakeup;
 }
