@@ -68,8 +68,8 @@ message_unpin_all(struct mem *mem, struct list *messages)
         message_unpin(mem, container_of(link, struct message, due.link));
 }
 
-static enum status
-set_original(struct mem *mem, struct message *m, const struct store_id *text)
+enum status
+message_set_original(struct mem *mem, struct message *m, const struct store_id *text)
 {
     struct ident id;
 
@@ -80,31 +80,4 @@ set_original(struct mem *mem, struct message *m, const struct store_id *text)
         return ST_NO_MEMORY;
     *m->original = (struct original){.id = id, .message = m};
     return ST_OK;
-}
-
-void
-message_update(struct message *m, const struct store_message_record *record)
-{
-    m->claim_count = record->claim_count;
-    m->expires_ms = record->expires_ms;
-    m->due.due_ms = m->delayed ? record->delayed_until_ms : m->expires_ms;
-}
-
-struct message *
-message_of_record(struct mem *mem, const struct store_message_record *record,
-                  bool original, enum status *st)
-{
-    struct message *m = message_new(mem, record->body, record->checksum, record->client);
-
-    *st =
-        m == NULL ? ST_NO_MEMORY : (original ? set_original(mem, m, &record->id) : ST_OK);
-    if (*st == ST_OK) {
-        m->posted_ms = record->posted_ms;
-        m->delayed = record->delayed_until_ms != 0;
-        message_update(m, record);
-    } else if (m != NULL) {
-        message_unpin(mem, m);
-        m = NULL;
-    }
-    return m;
 }

@@ -58,14 +58,9 @@ struct message *message_make(struct mem *mem, size_t body_len,
 struct message *message_new(struct mem *mem, struct bytes body,
                             const struct store_checksum *checksum, uint64_t client);
 
-/* Sets what a record says of a message after its post. due.due_ms is set, not armed. */
-void message_update(struct message *m, const struct store_message_record *record);
-
-/* Makes the message of a record, without a number. `original`: its id is from another
- * queue. NULL with ST_BAD_VALUE: the text is no id; with ST_NO_MEMORY. */
-struct message *
-message_of_record(struct mem *mem, const struct store_message_record *record,
-                  bool original, enum status *st);
+/* Sets the original id. ST_BAD_VALUE: the text is no id; ST_NO_MEMORY. */
+enum status
+message_set_original(struct mem *mem, struct message *m, const struct store_id *text);
 
 void message_pin(struct message *m);
 
@@ -74,6 +69,39 @@ void message_unpin(struct mem *mem, struct message *m);
 
 /* Drops a pin of each message of a list linked by due.link, which becomes empty. */
 void message_unpin_all(struct mem *mem, struct list *messages);
+
+/* Sets what a record says of a message after its post. due.due_ms is set, not armed. */
+static inline void
+message_update(struct message *m, const struct store_message_record *record)
+{
+    m->claim_count = record->claim_count;
+    m->expires_ms = record->expires_ms;
+    m->due.due_ms = m->delayed ? record->delayed_until_ms : m->expires_ms;
+}
+
+/* Makes the message of a record, without a number. `original`: its id is from another
+ * queue. NULL with ST_BAD_VALUE: the text is no id; with ST_NO_MEMORY. Inline: recovery
+ * makes a message for almost every record. */
+static inline struct message *
+message_of_record(struct mem *mem, const struct store_message_record *record,
+                  bool original, enum status *st)
+{
+    struct message *m = message_new(mem, record->body, record->checksum, record->client);
+
+    *st = m == NULL ? ST_NO_MEMORY : ST_OK;
+    if (m == NULL)
+        return NULL;
+    m->posted_ms = record->posted_ms;
+    m->delayed = record->delayed_until_ms != 0;
+    message_update(m, record);
+    if (!original)
+        return m;
+    *st = message_set_original(mem, m, &record->id);
+    if (*st == ST_OK)
+        return m;
+    message_unpin(mem, m);
+    return NULL;
+}
 
 static inline bool
 message_live(const struct message *m, int64_t now_ms)
