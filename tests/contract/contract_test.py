@@ -4,10 +4,7 @@
     contract_test.py TESTD [--redis] [PART-OF-A-FILE-NAME...]
 
 Every transcript below transcripts/ is replayed against a testd (the daemon with a manual
-clock, so that lifetimes pass in no time) with the options it requires. What is not built
-yet is listed in pending.json with its reason, and said so in the output; everything else
-must match. A pending file that has begun to match, and an entry that names nothing, are
-failures: the list can only be true.
+clock, so that lifetimes pass in no time) with the options it requires.
 
 With --redis the messages are kept by a redis-server, a new one for each kind of server; its
 time is the server's then.
@@ -16,7 +13,6 @@ time is the server's then.
 import contextlib
 import glob
 import hashlib
-import json
 import os
 import sys
 import tempfile
@@ -60,21 +56,6 @@ def load_all(parts):
     return groups
 
 
-def load_pending(groups):
-    """The list of what is not built yet, and what is wrong with the list."""
-    with open(os.path.join(HERE, "pending.json"), encoding="utf-8") as f:
-        pending = json.load(f)
-    documents = {name: doc for group in groups.values() for name, doc in group.items()}
-    wrong = []
-    for name, entry in pending.items():
-        known = {step["name"] for step in documents.get(name, {"steps": []})["steps"]}
-        wrong += ["pending.json: %s has no step '%s'" % (name, step)
-                  for step in entry.get("steps", []) if step not in known]
-        if name not in documents:
-            wrong.append("pending.json: there is no %s" % name)
-    return pending, wrong
-
-
 @contextlib.contextmanager
 def key_file(text):
     """A file with this key, that others cannot read."""
@@ -113,61 +94,35 @@ def policy_files(requirement):
         yield ["--tokens", tokens, "--policy", policy], {"X-Auth-Token": TOKEN}
 
 
-class Tally:
-    def __init__(self):
-        self.files = self.steps = self.pending = 0
-        self.failures = []
-
-
-def run_file(name, document, entry, server, tally):
-    """Replays one file; `entry` is its line in pending.json or None."""
-    client = replay.Client(server.host, server.port)
-    skip = entry.get("steps", ()) if entry else ()
-    matched, failures = replay.run_transcript(
-        document, client, lambda seconds: server.advance(seconds * 1000), skip,
-        lambda: server.advance(0) / 1000)
-    client.close()
-    if entry and not skip:
-        tally.pending += len(document["steps"])
-        print("pending %s: %s (%d of %d steps match)"
-              % (name, entry["why"], matched, len(document["steps"])))
-        if not failures:
-            tally.failures.append("%s: matches now; take it out of pending.json" % name)
-        return
-    if entry:
-        tally.pending += len(skip)
-        print("pending %s: %s (%d steps)" % (name, entry["why"], len(skip)))
-    tally.files += 1
-    tally.steps += matched
-    tally.failures += ["%s %s" % (name, failure) for failure in failures]
-
-
 def main():
     program, parts = sys.argv[1], sys.argv[2:]
     on_redis = "--redis" in parts
     parts = [part for part in parts if part != "--redis"]
     groups = load_all(parts)
-    pending, wrong = load_pending(groups)
-    tally = Tally()
-    tally.failures += [] if parts else wrong
+    files, steps, failures = 0, 0, []
     for requirement, documents in groups.items():
         if requirement not in OPTIONS:
-            tally.failures += ["%s: nobody knows how to provide '%s'" % (name, requirement)
-                               for name in documents]
+            failures += ["%s: nobody knows how to provide '%s'" % (name, requirement)
+                         for name in documents]
             continue
         with key_file(patterns.KEY) as signing, key_file(2 * patterns.KEY) as encryption, \
-                policy_files(requirement) as (files, headers), \
+                policy_files(requirement) as (policy, headers), \
                 store_options(on_redis) as store, \
-                Daemon(program, *ZAQAR, *OPTIONS[requirement], *files, *store, "--signing-keys",
+                Daemon(program, *ZAQAR, *OPTIONS[requirement], *policy, *store, "--signing-keys",
                        signing, "--encryption-keys", encryption) as server:
             for name, document in documents.items():
                 document["headers"] = {**document.get("headers", {}), **headers}
-                run_file(name, document, pending.get(name), server, tally)
-    for failure in tally.failures:
+                client = replay.Client(server.host, server.port)
+                matched, wrong = replay.run_transcript(
+                    document, client, lambda seconds: server.advance(seconds * 1000),
+                    lambda: server.advance(0) / 1000)
+                client.close()
+                files, steps = files + 1, steps + matched
+                failures += ["%s %s" % (name, one) for one in wrong]
+    for failure in failures:
         print("FAIL %s" % failure)
-    print("contract: %d files, %d steps matched, %d pending, %d failures"
-          % (tally.files, tally.steps, tally.pending, len(tally.failures)))
-    return 1 if tally.failures or tally.steps == 0 else 0
+    print("contract: %d files, %d steps matched, %d failures" % (files, steps, len(failures)))
+    return 1 if failures or steps == 0 else 0
 
 
 if __name__ == "__main__":

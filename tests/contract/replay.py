@@ -173,11 +173,11 @@ def load(path):
         return json.load(f)
 
 
-def run_transcript(document, client, wait, skip=(), now=time.time):
+def run_transcript(document, client, wait, now=time.time):
     """Replays one transcript; returns how many steps matched and a text for each that did not.
 
-    client: where to send; wait(seconds): how to let time pass; skip: names of steps to
-    leave out; now(): the server's time, in seconds since 1970.
+    client: where to send; wait(seconds): how to let time pass; now(): the server's time, in
+    seconds since 1970.
     """
     variables = {**new_variables(), "now": now}
     defaults = {**DEFAULT_HEADERS, **document.get("headers", {})}
@@ -188,8 +188,6 @@ def run_transcript(document, client, wait, skip=(), now=time.time):
             sink = stack.enter_context(Sink())
             variables["sink"] = sink.url
         for number, step in enumerate(document["steps"], 1):
-            if step["name"] in skip:
-                continue
             if "wait_s" in step:
                 wait(step["wait_s"])
             try:

@@ -327,15 +327,9 @@ class OneHead(Refusals, unittest.TestCase):
                     self.assert_refused(data + b"abc", 400)
         self.assertEqual(self.total("l"), 0)
 
-    def test_lengths_beyond_64_bits_get_one_answer(self):
-        for length in ("18446744073709551616", "99999999999999999999", "9" * 100):
-            with self.subTest(length=length):
-                self.assert_refused(self.line("Content-Length: " + length) + b"abc",
-                                    (400, 413))
-
-    def test_lengths_just_within_64_bits_get_one_answer(self):
+    def test_lengths_of_about_64_bits_get_one_answer(self):
         for length in ("9223372036854775807", "9223372036854775808", "18446744073709551614",
-                       "18446744073709551615"):
+                       "18446744073709551615", "18446744073709551616", "9" * 100):
             with self.subTest(length=length):
                 self.assert_refused(self.line("Content-Length: " + length, method="POST",
                                               target="/v2/queues/l/messages") + b"abc",
@@ -345,10 +339,14 @@ class OneHead(Refusals, unittest.TestCase):
         for extra in (["Content-Length: 3", "Content-Length: 3"],
                       ["Content-Length: 3", "Content-Length: 4"],
                       ["Content-Length: 3", "content-length: abc"],
-                      ["Content-Length: abc", "Content-Length: 3"],
+                      ["Content-Length: abc", "Content-Length: 3"], ["Content-Length : 3"],
                       ["Content-Length: 3", "Transfer-Encoding: chunked"],
+                      ["Transfer-Encoding: chunked", "Content-Length: 3"],
                       ["Content-Length: +3", "Transfer-Encoding: chunked"],
-                      ["Transfer-Encoding: chunked", "Content-Length: +3"]):
+                      ["Transfer-Encoding: chunked", "Content-Length: +3"],
+                      ["Transfer-Encoding: gzip"], ["Transfer-Encoding: gzip, chunked"],
+                      ["Transfer-Encoding: chunked", "Transfer-Encoding: chunked"],
+                      ["Transfer-Encoding: identity"]):
             with self.subTest(headers=extra):
                 self.assert_refused(self.line(*extra) + b"abc", 400)
 

@@ -21,7 +21,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from harness import (SANITIZED, Server, descriptors, eventually, post,  # noqa: E402
-                     processor_s, request)
+                     processor_s, request, stand_still)
 
 GOOD = request("GET", "/v2/queues")
 FOREVER = ("--request-seconds", "3600", "--idle-seconds", "3600", "--drain-seconds", "0")
@@ -211,19 +211,6 @@ class Drain(unittest.TestCase):
 
     CLIENTS = 40
 
-    def stopped(self, server):
-        """Makes the process stand still, whatever it is at."""
-        server.signal(signal.SIGSTOP)
-
-        def is_still():
-            tasks = "/proc/%d/task" % server.process.pid
-            for task in os.listdir(tasks):
-                with open("%s/%s/stat" % (tasks, task), encoding="ascii") as f:
-                    if f.read().rpartition(")")[2].split()[0] != "T":
-                        return False
-            return True
-        eventually(is_still)
-
     def cut_off(self, server):
         """What the log says of those that were cut off."""
         self.assertEqual(server.wait(), 0)
@@ -258,7 +245,7 @@ class Drain(unittest.TestCase):
         for client in clients:
             client.send(GOOD)
             self.assertEqual(client.response().status, 200)
-        self.stopped(server)
+        stand_still(server)
         for i, client in enumerate(clients):
             client.send(prepare(i))
         return clients
@@ -282,7 +269,7 @@ class Drain(unittest.TestCase):
             for _ in range(3):
                 with self.subTest(workers=workers), \
                         Server("--workers", workers, "--drain-seconds", "60") as server:
-                    self.stopped(server)
+                    stand_still(server)
                     clients = [server.connect() for _ in range(5 * self.CLIENTS)]
                     for client in clients:
                         client.send(post("q"))

@@ -12,7 +12,6 @@ in exhaustion_test.py, what is about the end in stop_test.py.
 
 import json
 import os
-import resource
 import socket
 import sys
 import threading
@@ -20,8 +19,8 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import (SANITIZED, Server, descriptors, eventually, post, request,  # noqa: E402
-                     resident_kb)
+from harness import (SANITIZED, Server, descriptors, eventually, more_descriptors,  # noqa: E402
+                     post, request, resident_kb)
 
 CROWD = int(os.environ.get("ATTACK_CONNECTIONS", "2000"))
 GOOD = request("GET", "/v2/queues")
@@ -31,16 +30,9 @@ def statuses(client, count):
     return [client.response().status for _ in range(count)]
 
 
-def totals(server, queue):
-    answer = server.ask("GET", "/v2/queues/%s/stats" % queue)
-    return json.loads(answer.body)["messages"]
-
-
-def raise_file_limit():
-    """As many descriptors as we may have; returns how many. The server inherits it."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return hard
+def totals_of(client, queue):
+    client.send(request("GET", "/v2/queues/%s/stats" % queue))
+    return json.loads(client.response().body)["messages"]
 
 
 class Crowds(unittest.TestCase):
@@ -72,7 +64,7 @@ class Crowds(unittest.TestCase):
         return clients
 
     def test_idle_connections_up_to_the_limit_do_not_disturb_requests(self):
-        limit = min(CROWD, raise_file_limit() - 200)
+        limit = min(CROWD, more_descriptors() - 200)
         options = ("--max-connections", str(limit), "--idle-seconds", "600",
                    "--request-seconds", "600")
         with Server(*options) as server:
@@ -102,11 +94,6 @@ class Crowds(unittest.TestCase):
             self.assertEqual(client.response().status, 201 if i % 4 == 2 else 200)
 
 
-def totals_of(client, queue):
-    client.send(request("GET", "/v2/queues/%s/stats" % queue))
-    return json.loads(client.response().body)["messages"]
-
-
 class HalfClosed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -124,7 +111,7 @@ class HalfClosed(unittest.TestCase):
                 client.socket.shutdown(socket.SHUT_WR)
                 self.assertEqual(statuses(client, count), [201] * count)
                 self.assertTrue(client.closed())
-            self.assertEqual(totals(self.server, queue)["total"], count)
+            self.assertEqual(self.server.stats(queue)[2], count)
 
     def test_half_closed_sockets_are_not_kept(self):
         before = descriptors(self.server)
@@ -160,7 +147,7 @@ class Resets(unittest.TestCase):
                 client.reset()
             eventually(lambda: descriptors(server) <= before)
             self.assertEqual(server.ask("GET", "/v2/queues").status, 200)
-            self.assertEqual(totals(server, "big")["free"], 20)
+            self.assertEqual(server.stats("big")[1], 20)
             # Each answer is 4 MB: had they been kept, there would be hundreds.
             self.assertTrue(SANITIZED or resident_kb(server) < 100 * 1024)
 
@@ -175,8 +162,8 @@ class Resets(unittest.TestCase):
                 if i % 2:
                     client._more()
                 client.reset()
-            eventually(lambda: totals(server, "big")["free"] == 20)
-            self.assertEqual(totals(server, "big")["total"], 20)
+            eventually(lambda: server.stats("big")[1] == 20)
+            self.assertEqual(server.stats("big")[2], 20)
 
 
 class Pipelines(unittest.TestCase):

@@ -11,7 +11,6 @@ server: never with a clock.
 """
 
 import collections
-import itertools
 import json
 import os
 import re
@@ -23,49 +22,13 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import (SANITIZED, Server, eventually, peak_kb, post, processor_s,  # noqa: E402
-                     request, resident_kb)
+from harness import (SANITIZED, Asker, Server, eventually, peak_kb, post,  # noqa: E402
+                     processor_s, request, resident_kb)
 
 CYCLES = int(os.environ.get("ATTACK_CYCLES", "10000" if SANITIZED else "100000"))
 FEWER = 10 if SANITIZED else 1  # a sanitizer's build is given a part of the work
-AT_ONCE = 200                   # requests in a pipeline
+AT_ONCE = Asker.AT_ONCE
 OTHER = {"Client-ID": "d1b0a1c2-0000-4000-8000-00000000000b"}
-
-
-class Asker:
-    """A connection on which requests are asked and answered one by one, or in pipelines."""
-
-    def __init__(self, server):
-        self.client = server.connect()
-
-    def __call__(self, *args, client_id=None, **more):
-        data = request(*args, **more)
-        if client_id is not None:
-            data = re.sub(rb"Client-ID: \S+", b"Client-ID: " + client_id.encode(), data)
-        self.client.send(data)
-        return self.client.response()
-
-    def all(self, requests, status):
-        """The answers to all these requests, each of which must have this status."""
-        answers = []
-        requests = iter(requests)
-        while some := list(itertools.islice(requests, AT_ONCE)):
-            self.client.send(b"".join(some))
-            answers += [self.client.response() for _ in some]
-        wrong = next((a for a in answers if a.status != status), None)
-        if wrong is not None:
-            raise AssertionError("%d expected: %r" % (status, wrong))
-        return answers
-
-    def total(self, queue):
-        answer = self("GET", "/v2/queues/%s/stats" % queue)
-        return json.loads(answer.body)["messages"]["total"]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.client.close()
 
 
 def batch(count, body=b"1", more=b""):

@@ -19,15 +19,10 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import (CLAIMD, RESTLESS, Server, becomes_idle, environment, post,  # noqa: E402
-                     request, run)
+from harness import (CLAIMD, RESTLESS, Server, becomes_idle, children,  # noqa: E402
+                     environment, post, request, run)
 
 GOOD = request("GET", "/v2/queues")
-
-
-def children(pid):
-    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as f:
-        return [int(word) for word in f.read().split()]
 
 
 def limit_in(path):

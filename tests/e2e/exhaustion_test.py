@@ -18,35 +18,10 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import (SANITIZED, Server, descriptors, eventually, post, request,  # noqa: E402
-                     resident_kb)
+from harness import (SANITIZED, Asker, Server, descriptors, eventually, post,  # noqa: E402
+                     request, resident_kb)
 
 QUEUES = int(os.environ.get("ATTACK_QUEUES", "10000" if SANITIZED else "100000"))
-
-
-class Asker:
-    """A connection on which requests are asked and answered one by one."""
-
-    def __init__(self, server):
-        self.client = server.connect()
-
-    def __call__(self, *args, **more):
-        self.client.send(request(*args, **more))
-        return self.client.response(head_only=args[0] == "HEAD")
-
-    def post(self, queue, body):
-        self.client.send(post(queue, body))
-        return self.client.response()
-
-    def counts(self, queue):
-        counts = json.loads(self("GET", "/v2/queues/%s/stats" % queue).body)["messages"]
-        return counts["claimed"], counts["free"], counts["total"]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.client.close()
 
 
 class Memory(unittest.TestCase):

@@ -12,9 +12,12 @@ are about (pipelining, lying lengths, cut connections), so they speak through so
 """
 
 import atexit
+import itertools
 import json
 import os
 import re
+import resource
+import signal
 import socket
 import ssl
 import subprocess
@@ -189,6 +192,37 @@ def peak_kb(server):
         return next(int(line.split()[1]) for line in f if line.startswith("VmHWM:"))
 
 
+def more_descriptors():
+    """Has as many as it may; a server inherits that. Returns how many."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+def children(pid):
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as f:
+            return [int(child) for child in f.read().split()]
+    except FileNotFoundError:
+        return []
+
+
+def all_threads_are(server, state):
+    """Is this the state of each thread of the server, as /proc has it?"""
+    tasks = "/proc/%d/task" % server.process.pid
+    for task in os.listdir(tasks):
+        with open("%s/%s/stat" % (tasks, task), encoding="ascii") as f:
+            if f.read().rpartition(")")[2].split()[0] != state:
+                return False
+    return True
+
+
+def stand_still(server):
+    """Makes the process stand still, whatever it is at."""
+    server.signal(signal.SIGSTOP)
+    eventually(lambda: all_threads_are(server, "T"))
+
+
 def processor_s(server):
     """The seconds of processor time that the server has used, all its threads together."""
     total, tasks = 0, "/proc/%d/task" % server.process.pid
@@ -295,9 +329,65 @@ class Server(Daemon):
             client.send(request(*args, **more))
             return client.response(head_only=args[0] == "HEAD")
 
+    def stats(self, queue):
+        """How many of its messages are claimed, free and there."""
+        counts = json.loads(self.ask("GET", "/v2/queues/%s/stats" % queue).body)["messages"]
+        return counts["claimed"], counts["free"], counts["total"]
+
+    def reload(self, event="reloaded"):
+        """SIGHUP; what is logged of it."""
+        del self.log[:]
+        self.signal(signal.SIGHUP)
+        return self.logged(" %s " % event)
+
     def wait(self):
         """The exit status, once it has ended and its log is whole."""
         status = super().wait()
         self._reader.join()
         self.process.stderr.close()
         return status
+
+
+class Asker:
+    """A connection on which requests are asked and answered one by one, or in pipelines."""
+
+    AT_ONCE = 200  # requests in a pipeline
+
+    def __init__(self, server):
+        self.client = server.connect()
+
+    def __call__(self, *args, client_id=None, **more):
+        data = request(*args, **more)
+        if client_id is not None:
+            data = re.sub(rb"Client-ID: \S+", b"Client-ID: " + client_id.encode(), data)
+        self.client.send(data)
+        return self.client.response(head_only=args[0] == "HEAD")
+
+    def all(self, requests, status):
+        """The answers to all these requests, each of which must have this status."""
+        answers = []
+        requests = iter(requests)
+        while some := list(itertools.islice(requests, self.AT_ONCE)):
+            self.client.send(b"".join(some))
+            answers += [self.client.response() for _ in some]
+        wrong = next((a for a in answers if a.status != status), None)
+        if wrong is not None:
+            raise AssertionError("%d expected: %r" % (status, wrong))
+        return answers
+
+    def post(self, queue, body):
+        self.client.send(post(queue, body))
+        return self.client.response()
+
+    def counts(self, queue):
+        counts = json.loads(self("GET", "/v2/queues/%s/stats" % queue).body)["messages"]
+        return counts["claimed"], counts["free"], counts["total"]
+
+    def total(self, queue):
+        return self.counts(queue)[2]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.client.close()

@@ -8,13 +8,12 @@ import fcntl
 import os
 import re
 import sys
-import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from harness import (CLAIMD, RESTLESS, Client, Daemon, Server, becomes_idle,  # noqa: E402
-                     environment, post, request)
+                     environment, request)
 
 GOOD = request("GET", "/v2/queues")
 MANY = 10000  # requests; their lines are more than pipe and buffer hold
@@ -107,56 +106,6 @@ class NobodyReads(unittest.TestCase):
             self.assertEqual(server.wait(), 0)
 
 
-class Refused(unittest.TestCase):
-    """Posts to a server whose memory budget is used up."""
-
-    POST = post("q", b'{"messages":[{"body":"%s"}]}' % (b"x" * 8000))
-
-    def refused(self, server, client, count):
-        """Uses up the budget, and sees `count` posts refused; returns how many were."""
-        total = 0
-        while total < count:
-            client.send(self.POST)
-            total += client.response().status == 503
-        return total
-
-    def test_without_the_access_log_they_are_told_of_now_and_then_with_the_reason(self):
-        begin = time.monotonic()
-        with Server("--max-memory", "4M") as server, server.connect() as client:
-            refused = self.refused(server, client, 5000)
-            server.signal()
-            self.assertEqual(server.wait(), 0)
-        seconds = time.monotonic() - begin
-        lines = [line for line in server.log if " warn refus" in line]
-        self.assertLess(len(lines), 3 + 2 * seconds)
-        for line in lines:
-            self.assertIn(" reason=OVER_BUDGET ", line)
-        self.assertIn(" refusing_requests ", lines[0])
-        self.assertIn(" refused_requests ", lines[-1])
-        ends = [re.search(r" requests=(\d+) ", line) for line in lines]
-        self.assertEqual(sum(int(end[1]) for end in ends if end), refused)
-        between = sum(int(re.search(r"suppressed=(\d+)$", line)[1]) for line in lines)
-        self.assertEqual(between + ends.count(None), refused)
-        self.assertFalse(any(" request " in line for line in server.log))
-
-    def test_that_it_is_over_is_told_without_another_request(self):
-        with Server("--max-memory", "4M") as server, server.connect() as client:
-            self.refused(server, client, 10)
-            server.logged(" refused_requests reason=OVER_BUDGET requests=")
-            self.assertTrue(RESTLESS or becomes_idle(server))
-
-    def test_with_the_access_log_each_has_its_line_and_its_reason(self):
-        with Server("--max-memory", "4M", "--access-log") as server, \
-                server.connect() as client:
-            self.refused(server, client, 100)
-            server.signal()
-            self.assertEqual(server.wait(), 0)
-        lines = [line for line in server.log if " status=503 " in line]
-        self.assertEqual(len(lines), 100)
-        for line in lines:
-            self.assertRegex(line, " warn request .* reason=OVER_BUDGET$")
-
-
 class OfARequest(unittest.TestCase):
     """What the access log tells of a request, and what it never does."""
 
@@ -205,30 +154,6 @@ class OfARequest(unittest.TestCase):
             self.assertEqual(answer.status, 204)
             self.assertIn(" path=%s " % item, self.line_of(server, answer))
         self.assertNotIn("hush", "".join(server.log))
-
-    def test_invalid_request_ids_and_traces_are_left_out(self):
-        with Server("--access-log") as server:
-            answer = self.ask(server, "GET", "/v2/queues",
-                              headers=["X-Request-ID: a b", "traceparent: 00-1-2-3"])
-            line = self.line_of(server, answer)
-            self.assertNotIn("client_request_id", line)
-            self.assertNotIn("traceparent", line)
-
-    def test_a_sample_is_a_part_and_failures_are_whole(self):
-        with Server("--workers", "1", "--access-log", "--access-log-sample", "10",
-                    "--max-memory", "1") as server, server.connect() as client:
-            for _ in range(100):
-                client.send(GOOD)
-                self.assertEqual(client.response().status, 200)
-            for _ in range(20):
-                client.send(post("q"))
-                self.assertEqual(client.response().status, 503)
-            last = self.ask(server, "POST", "/v2/queues/q/messages",
-                            b'{"messages":[{"body":1}]}')
-            self.line_of(server, last)
-            lines = [line for line in server.log if " request " in line]
-            self.assertEqual(len([line for line in lines if " status=200 " in line]), 10)
-            self.assertEqual(len([line for line in lines if " status=503 " in line]), 21)
 
 
 class UnderJournald(unittest.TestCase):

@@ -11,7 +11,6 @@ import http.server
 import json
 import os
 import queue
-import signal
 import ssl
 import subprocess
 import sys
@@ -107,13 +106,6 @@ class Notifications(unittest.TestCase):
         text = self.ask(server, "GET", "/metrics").body.decode()
         return samples(text, is_open=False)[(name, *sorted(labels.items()))]
 
-    def test_messages_come_in_their_order(self):
-        with Hooks() as hooks, Server(*LOOPBACK) as server:
-            self.subscribe(server, hooks.url + "/a")
-            self.post(server, *range(10))
-            self.post(server, *range(10, 20))
-            self.assertEqual(self.bodies(hooks, 20), list(range(20)))
-
     def test_outcomes_are_counted(self):
         with Hooks() as hooks, Server(*LOOPBACK) as server:
             self.subscribe(server, hooks.url + "/a")
@@ -130,22 +122,6 @@ class Notifications(unittest.TestCase):
                              [3, 2, 0, 0])
             self.assertEqual(self.figure(server, "claimd_subscription_backlog_bytes"), 0)
 
-    def test_notifications_due_at_a_kill_are_sent_after_it(self):
-        journal = ("--journal", os.path.join(self.folder, "journal"))
-        with Hooks() as hooks:
-            hooks.status = 500
-            server = Server(*LOOPBACK, *journal)
-            self.subscribe(server, hooks.url + "/a")
-            self.post(server, *range(5))
-            hooks.next()
-            server.signal(signal.SIGKILL)
-            self.assertEqual(server.wait(), -signal.SIGKILL)
-            hooks.status = 200
-            with Server(*LOOPBACK, *journal):
-                heard = set()
-                while heard < set(range(5)):
-                    heard |= set(self.bodies(hooks, 1))
-
     def test_loopback_is_told_nothing_unless_it_is_allowed(self):
         with Hooks() as hooks, Server("--log-level", "debug") as server:
             self.subscribe(server, hooks.url.replace("//", "//user:SECRET@") + "/SECRET",
@@ -157,15 +133,6 @@ class Notifications(unittest.TestCase):
             self.assertTrue(hooks.got.empty())
             self.assertFalse(any("SECRET" in line for line in server.log))
             self.assertGreater(self.figure(server, "claimd_notifications_kept_out_total"), 0)
-
-    def test_a_subscriber_that_returns_410_is_unsubscribed(self):
-        with Hooks() as hooks, Server(*LOOPBACK) as server:
-            hooks.status = 410
-            path = self.subscribe(server, hooks.url + "/a")
-            self.post(server, 1)
-            server.logged(" subscriber_gone ")
-            while self.ask(server, "GET", path).status != 404:
-                pass  # it is said a moment before it is done
 
     def test_an_untrusted_certificate_is_refused(self):
         with Workshop() as workshop:

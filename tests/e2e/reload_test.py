@@ -5,7 +5,6 @@
 """
 
 import os
-import signal
 import sys
 import tempfile
 import unittest
@@ -32,9 +31,7 @@ class Reloading(unittest.TestCase):
     def reload(self, server, *lines, event="reloaded"):
         """With the file as it is to be then; what is logged of it."""
         self.write(*lines)
-        del server.log[:]
-        server.signal(signal.SIGHUP)
-        return server.logged(" %s " % event)
+        return server.reload(event)
 
     def post(self, server, queue="q"):
         with server.connect() as client:
@@ -150,9 +147,7 @@ class Reloading(unittest.TestCase):
         self.assertFalse(any(" request " in line for line in server.log))
 
     def signal_fails(self, server, why):
-        del server.log[:]
-        server.signal(signal.SIGHUP)
-        self.assertIn(why, server.logged(" reload_failed "))
+        self.assertIn(why, server.reload("reload_failed"))
 
 
 if __name__ == "__main__":

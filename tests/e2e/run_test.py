@@ -18,7 +18,7 @@ import unittest.mock
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import CLAIMD, CLIENT_ID, PATIENCE_S, environment, eventually  # noqa: E402
+from harness import CLAIMD, CLIENT_ID, PATIENCE_S, children, environment, eventually  # noqa: E402
 
 OTHER = "11111111-2b9e-11e3-b191-71861300734c"
 
@@ -51,14 +51,6 @@ def run(*options, env=None, **more):
     """Its end, of a script that is run by it, or another command."""
     return subprocess.run(words(*options, **more), capture_output=True, text=True, check=False,
                           env=env or environment(), timeout=PATIENCE_S)
-
-
-def children(pid):
-    try:
-        with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as f:
-            return [int(child) for child in f.read().split()]
-    except FileNotFoundError:
-        return []
 
 
 def state(pid):
@@ -516,23 +508,6 @@ print(claim(client=%r)["messages"][0]["href"].split("=")[-1])""" % OTHER)
                          r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$" % (claimed, OTHER))
         self.assertEqual(lines[1:], ["claimd: 1 leak: 1 claim, 0 messages never read, "
                                      "0 dead letters"])
-
-    def test_an_unread_message(self):
-        (posted,), lines = self.leaks("print(post())")
-        self.assertRegex(lines[0], r"^claimd: leaked: message %s in queue jobs \(project p\), "
-                         r"never read, posted by %s at " % (posted, CLIENT_ID))
-        self.assertEqual(len(lines), 2)
-
-    def test_an_unexpected_dead_letter(self):
-        (posted,), lines = self.leaks("""
-ask("PUT", "/v2/queues/jobs", {"_max_claim_count": 1, "_dead_letter_queue": "dead"})
-print(post())
-claim(client=%r)
-ask("POST", "/claimd/clock/advance", {"seconds": 61})
-claim()""" % OTHER)
-        self.assertRegex(lines[0], r"^claimd: leaked: dead letter %s in queue dead \(project p\), "
-                         r"from queue jobs, last claimed by %s, moved at " % (posted, OTHER))
-        self.assertEqual(len(lines), 2)
 
     def test_they_fail_a_command_that_has_succeeded(self):
         self.leaks("post()", "--fail-on-leak", status=1)

@@ -6,7 +6,6 @@
 
 import json
 import os
-import signal
 import sys
 import tempfile
 import unittest
@@ -35,11 +34,6 @@ class Sharing(unittest.TestCase):
     def start(self, *options):
         return Server("--signing-keys", self.keys, *options)
 
-    def reload(self, server, event="reloaded"):
-        del server.log[:]
-        server.signal(signal.SIGHUP)
-        return server.logged(" %s " % event)
-
     def share(self, server, headers=()):
         """The headers of those who hold a grant."""
         with server.connect() as client:
@@ -56,28 +50,16 @@ class Sharing(unittest.TestCase):
             client.send(request(method, target, body, headers=headers))
             return client.response().status
 
-    def test_a_signed_url_needs_no_token(self):
-        printed = run("token", "new", "boss", "--role", "admin", "--tokens", self.tokens)
-        with self.start("--auth", "tokens", "--tokens", self.tokens) as server:
-            self.assertEqual(self.status(server, []), 401)
-            held = self.share(server, ["X-Auth-Token: " + printed.stdout.strip()])
-            self.assertEqual(self.status(server, held, "POST",
-                                         body=b'{"messages":[{"body":1}]}'), 201)
-            self.assertEqual(self.status(server, held), 200)
-            for method, target in (("DELETE", "/v2/queues/q/messages?pop=1"),
-                                   ("GET", "/v2/queues/q"), ("GET", "/v2/queues/r/messages")):
-                self.assertEqual(self.status(server, held, method, target), 404)
-
     def test_keys_change_while_it_runs(self):
         with self.start() as server:
             old = self.share(server)
             self.write(NEW, OLD)
-            self.reload(server)
+            server.reload()
             new = self.share(server)
             self.assertNotEqual(new, old)
             self.assertEqual((self.status(server, old), self.status(server, new)), (200, 200))
             self.write(NEW)
-            self.reload(server)
+            server.reload()
             self.assertEqual((self.status(server, old), self.status(server, new)), (404, 200))
 
     def test_broken_keys_leave_those_that_are_there(self):
@@ -86,12 +68,12 @@ class Sharing(unittest.TestCase):
             for broken, why in ((["short"], "keys:1: a key must be 32 to 256 characters"),
                                 ([], "keys: the file has no key")):
                 self.write(*broken)
-                self.assertIn(why, self.reload(server, "reload_failed"))
+                self.assertIn(why, server.reload("reload_failed"))
             self.write(NEW)
             os.chmod(self.keys, 0o644)
-            self.assertIn("may be read or written by other users", self.reload(server, "reload_failed"))
+            self.assertIn("may be read or written by other users", server.reload("reload_failed"))
             os.unlink(self.keys)
-            self.assertIn("No such file", self.reload(server, "reload_failed"))
+            self.assertIn("No such file", server.reload("reload_failed"))
             self.assertEqual(self.status(server, held), 200)
 
     def test_it_does_not_start_with_keys_that_it_cannot_use(self):
@@ -104,7 +86,7 @@ class Sharing(unittest.TestCase):
         with self.start("--log-level", "debug", "--access-log") as server:
             self.status(server, self.share(server))
             self.write(NEW + NEW[:3] + "\x7f")
-            self.reload(server, "reload_failed")
+            server.reload("reload_failed")
         self.assertFalse(any(OLD in line or NEW in line for line in server.log))
 
 

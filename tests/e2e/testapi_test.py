@@ -43,26 +43,6 @@ class TestApi(unittest.TestCase):
         eventually(lambda: b'phase="parked"} 1' in server.ask("GET", "/metrics").body)
         return client
 
-    def test_a_claim_ends_when_the_clock_says_so(self):
-        with Server("--ci") as server:
-            self.call(server, "POST", "/v2/queues/q/messages",
-                      b'{"messages":[{"body":1,"ttl":3600}]}', status=201)
-            self.call(server, "POST", CLAIMS, MINUTE, status=201)
-            self.call(server, "POST", CLAIMS, MINUTE, status=204)
-            self.assertEqual(self.events(self.advance(server, 61)), ["claim_ended"])
-            self.call(server, "POST", CLAIMS, MINUTE, status=201)
-            server.logged(" ci ")
-
-    def test_waiters_are_served_within_the_step(self):
-        with Server("--ci", "--workers", "2") as server:
-            self.freeze(server)
-            self.call(server, "POST", "/v2/queues/q/messages",
-                      b'{"messages":[{"body":1,"ttl":3600,"delay":5}]}', status=201)
-            client = self.waiting(server)
-            happened = self.events(self.advance(server, 66))
-            self.assertEqual(happened, ["delay_ended", "waiter_served", "claim_ended"])
-            self.assertEqual(client.response().status, 201)
-
     def test_a_reset_ends_waiters_and_deletes_everything(self):
         with Server("--ci") as server:
             client = self.waiting(server)
@@ -98,15 +78,6 @@ class TestApi(unittest.TestCase):
             self.call(server, "POST", "/claimd/reset", status=204)
             self.assertEqual(self.call(server, "GET", "/v2/queues")["queues"], [])
 
-    def test_an_expectation_waits(self):
-        with Server("--ci") as server:
-            with server.connect() as client:
-                client.send(request("GET", "/claimd/expect?queue=q&messages=1&wait=40"))
-                server.ask("POST", "/v2/queues/q/messages", b'{"messages":[{"body":1}]}')
-                self.assertEqual(client.response().status, 200)
-            answer = self.call(server, "GET", "/claimd/expect?queue=q&messages=0", status=409)
-            self.assertIn("messages=1", answer["description"])
-
     def test_time_goes_on_after_it_stood(self):
         with Server("--ci") as server:
             self.freeze(server)
@@ -117,12 +88,6 @@ class TestApi(unittest.TestCase):
             client = self.waiting(server)
             self.call(server, "PUT", "/claimd/clock", b'{"state":"running"}')
             self.assertEqual(client.response().status, 201)  # nobody else wakes it
-
-    def test_without_it_there_is_nothing(self):
-        with Server() as server:
-            for method, path in (("GET", "clock"), ("POST", "reset"), ("GET", "history")):
-                self.assertEqual(server.ask(method, "/claimd/" + path).status, 404)
-        self.assertEqual(run("--ci", "--listen", "0.0.0.0:0").returncode, 2)
 
     def test_a_journal_is_of_tests_or_not(self):
         with tempfile.TemporaryDirectory(prefix="claimd-testapi-") as folder:

@@ -94,27 +94,6 @@ class Served(unittest.TestCase):
         self.assertEqual(ask("OPTIONS", "").status, 200)
         self.assertEqual(ask("DELETE", "/q").status, 204)
 
-    def test_many_requests_in_one_record_and_one_in_many(self):
-        with Secure() as server, server.connect() as client:
-            client.send(post("q") * 50)
-            for byte in post("q"):
-                client.send(bytes([byte]))
-            for _ in range(51):
-                self.assertEqual(client.response().status, 201)
-
-    def test_a_waiting_request_is_woken(self):
-        with Secure() as server:
-            for version in VERSIONS:
-                with server.connect(trusting(PAIR.certificate, version)) as worker, \
-                        server.connect() as producer:
-                    worker.send(request("POST", "/v2/queues/q/claims", b"{}",
-                                        headers=("Prefer: wait=30",)) +
-                                request("GET", "/v2/ping"))
-                    producer.send(post("q"))
-                    self.assertEqual(producer.response().status, 201)
-                    self.assertEqual(worker.response().status, 201)
-                    self.assertEqual(worker.response().status, 204)
-
     def test_a_waiter_that_disconnects_claims_nothing(self):
         with Secure("--access-log") as server:
             for end in ("close", "reset", "unwrap"):

@@ -1,15 +1,13 @@
 """What the tests of requests that wait share (docs/api.md 11 and 12)."""
 
 import json
-import os
 import select
-import signal
 import subprocess
 import sys
 import time
 import unittest
 
-from harness import PATIENCE_S, Server, eventually, request
+from harness import PATIENCE_S, Server, all_threads_are, eventually, request
 
 TERMS = b'{"ttl":60,"grace":60}'
 LONG = 40        # seconds of a wait that something else than the time shall end
@@ -70,16 +68,6 @@ def send(server, data):
     return client
 
 
-def all_threads_are(server, state):
-    """Is this the state of each thread of the server, as /proc has it?"""
-    tasks = "/proc/%d/task" % server.process.pid
-    for task in os.listdir(tasks):
-        with open("%s/%s/stat" % (tasks, task), encoding="ascii") as f:
-            if f.read().rpartition(")")[2].split()[0] != state:
-                return False
-    return True
-
-
 def settle(server):
     """
     Lets the server see what was sent to it: what comes now comes later. It sleeps when it
@@ -101,12 +89,6 @@ def put(server, queue, *values, delay=None, ttl=300):
     answer = server.ask("POST", "/v2/queues/%s/messages" % queue, json.dumps(document).encode())
     if answer.status != 201:
         raise AssertionError(answer)
-
-
-def stats(server, queue):
-    """How many of its messages are claimed, free and there."""
-    counts = json.loads(server.ask("GET", "/v2/queues/%s/stats" % queue).body)["messages"]
-    return counts["claimed"], counts["free"], counts["total"]
 
 
 def attempts(server, queue):
@@ -166,12 +148,6 @@ class Case(unittest.TestCase):
             answer = client.response()
         self.assertEqual(answer.status, 201, answer)
         return answer.headers["location"]
-
-
-def stand_still(server):
-    """Makes the process stand still, whatever it is at."""
-    server.signal(signal.SIGSTOP)
-    eventually(lambda: all_threads_are(server, "T"))
 
 
 class Slots:

@@ -18,9 +18,10 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import Server, eventually, post, request, resident_kb  # noqa: E402
+from harness import (Server, eventually, post, request, resident_kb,  # noqa: E402
+                     stand_still)
 from waiting import (AT_ONCE_S, LONG, TERMS, Case, Slots, answered, attempts, bodies,  # noqa: E402
-                     claim, claim_any, pop, put, send, settle, stand_still, stats)
+                     claim, claim_any, pop, put, send, settle)
 
 
 class GoneWhileWaiting(Case):
@@ -78,7 +79,7 @@ class GoneWhileWaiting(Case):
                                 go(client)
                             self.server.signal(signal.SIGCONT)
                             self.assertEqual(other.response().status, 201)
-                        eventually(lambda: stats(self.server, "q") == (0, 1, 1))
+                        eventually(lambda: self.server.stats("q") == (0, 1, 1))
                         self.assertEqual(attempts(self.server, "q"), [0])
 
     def test_the_whole_line_is_gone_but_for_the_last(self):
@@ -94,7 +95,7 @@ class GoneWhileWaiting(Case):
                 self.server.signal(signal.SIGCONT)
                 self.assertEqual(other.response().status, 201)
             self.take(last, 1)
-            self.assertEqual(stats(self.server, "q"), (1, 0, 1))
+            self.assertEqual(self.server.stats("q"), (1, 0, 1))
 
 
 class OneConnection(Case):
@@ -109,7 +110,7 @@ class OneConnection(Case):
             self.server.signal(signal.SIGCONT)
             self.assertEqual(other.response().status, 201)
         self.assertEqual(client.last_response().status, 204)
-        self.assertEqual(stats(self.server, "q"), (0, 1, 1))
+        self.assertEqual(self.server.stats("q"), (0, 1, 1))
 
     def test_nonsense_behind_it(self):
         client = self.waiter(claim("q", LONG))
@@ -172,9 +173,9 @@ class LostAnswers(Case):
                     claim_any("big", wait=LONG, limit=100)):
             client = self.slow(ask)
             self.assertIn(b"201", client.socket.recv(4096))
-            self.assertEqual(stats(self.server, "big"), (self.COUNT, 0, self.COUNT))
+            self.assertEqual(self.server.stats("big"), (self.COUNT, 0, self.COUNT))
             client.reset()
-            eventually(lambda: stats(self.server, "big") == (0, self.COUNT, self.COUNT))
+            eventually(lambda: self.server.stats("big") == (0, self.COUNT, self.COUNT))
         self.assertEqual(attempts(self.server, "big"), [3] * self.COUNT)
 
     def test_a_message_goes_to_a_live_waiter(self):
@@ -200,7 +201,7 @@ class LostAnswers(Case):
             client.reset()
             self.server.signal(signal.SIGCONT)
             settle(self.server)
-            eventually(lambda: stats(self.server, "q") == (0, 1, 1))
+            eventually(lambda: self.server.stats("q") == (0, 1, 1))
         self.assertEqual(attempts(self.server, "q"), [0])
 
 
@@ -245,7 +246,7 @@ class Churn(Case):
             for thread in threads:
                 thread.join()
             for i in range(2):
-                claimed, free, total = stats(self.server, "q-%d" % i)
+                claimed, free, total = self.server.stats("q-%d" % i)
                 self.assertEqual((total, claimed + free), (posted[i], posted[i]))
             slots = Slots(self.server)
             eventually(lambda: slots.free(7) == 6)

@@ -16,19 +16,13 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import (RESTLESS, SANITIZED, Server, descriptors, eventually, post,  # noqa: E402
-                     processor_s, resident_kb)
+from harness import (RESTLESS, SANITIZED, Server, descriptors, eventually,  # noqa: E402
+                     more_descriptors, post, processor_s, resident_kb, stand_still)
 from waiting import (LONG, Case, Crowd, answered, applied, claim, claim_any, pop,  # noqa: E402
-                     put, send, settle, stand_still, stats)
+                     put, send, settle)
 
 MANY = int(os.environ.get("ATTACK_WAITERS", "500" if SANITIZED else "4000"))
 WATCHED_S = 3  # how long a server that has nothing to do is looked at
-
-
-def more_descriptors():
-    """As many as we may have; the server inherits them."""
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 # For so many connections a worker opens one more section, with a descriptor that it keeps
@@ -105,7 +99,7 @@ class VeryMany(Case):
         before = processor_s(self.server)
         for n in range(20):
             put(self.server, "q", n)
-        eventually(lambda: stats(self.server, "q")[0] == 20)
+        eventually(lambda: self.server.stats("q")[0] == 20)
         self.assertLess(processor_s(self.server) - before, 0.5 + 5 * SANITIZED)
         crowd.kill()
 
