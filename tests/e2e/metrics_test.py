@@ -10,7 +10,6 @@ prometheus, the parser of python3-prometheus-client.
 import collections
 import json
 import os
-import random
 import re
 import signal
 import subprocess
@@ -19,7 +18,6 @@ import tempfile
 import threading
 import time
 import unittest
-import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
@@ -110,31 +108,6 @@ class Format(unittest.TestCase):
             parsed = {dict(name[1:]).get("project") for name in samples(text, is_open=False)}
             self.assertLessEqual(set(projects) | set(escaped.values()), parsed)
 
-    def test_names_of_any_bytes_come_back_as_they_were(self):
-        dice = random.Random(13)
-        bits = [b"\\", b"x", b"\\x", b"ff", b"\xff", b"\xc3", b"\xbc", b"\0", b"\n", b'"', b"a", b"{",
-                b"\xe2\x82\xac", b"\xed\xa0\x80", b"\xf0\x9f\x90\x8e", b" ", b"%", b"\x7f", b"\r"]
-        names = {b"".join(dice.choices(bits, k=dice.randint(1, 8))) for _ in range(400)}
-        names |= {bytes(dice.choices(range(256), k=12)) for _ in range(100)}
-        names = {name for name in names if b"/" not in name and name != b"queues"}
-
-        def meant(shown):
-            """docs/metrics.md: \\xNN is a byte, and no other backslash stands before an x."""
-            return re.sub(rb"\\x([0-9a-f]{2})", lambda m: bytes([int(m.group(1), 16)]),
-                          shown.encode("utf-8"))
-        with Server("--metrics-queues", "1000") as server:
-            with server.connect() as client:
-                for name in names:
-                    client.send(request("PUT", "/v1/%s/queues/q" % urllib.parse.quote(name, "")))
-                    self.assertEqual(client.response().status, 201, name)
-            for is_open, text in ((True, metrics(server)),
-                                  (False, server.ask("GET", "/metrics").body.decode("utf-8"))):
-                family = families(text, is_open)["claimd_queue_claims"]
-                shown = [sample.labels["project"] for sample in family.samples
-                         if sample.labels["queue"] == "q"]
-                self.assertEqual(len(shown), len(names))
-                self.assertEqual({meant(name) for name in shown}, names)
-
     def test_families_of_the_journal_are_there_with_it_only(self):
         with tempfile.TemporaryDirectory() as folder:
             with journalled(folder) as server:
@@ -182,35 +155,6 @@ class Format(unittest.TestCase):
 
 
 class Shown(unittest.TestCase):
-    def test_the_first_queues_are_shown_and_the_rest_is_summed(self):
-        def post(queue):
-            self.assertEqual(server.ask("POST", "/v2/queues/%s/messages" % queue,
-                                        b'{"messages":[{"body":1},{"body":2}]}').status, 201)
-
-        def claimable(queue, project="p"):
-            return value(server, "claimd_queue_messages", project=project, queue=queue,
-                         state="claimable")
-        with Server("--metrics-queues", "2") as server:
-            for queue in "abcde":
-                post(queue)
-            post("e")
-            self.assertEqual([claimable(queue) for queue in "abcde"], [2, 2, None, None, None])
-            self.assertEqual(claimable("", ""), 8)
-            server.ask("DELETE", "/v2/queues/a")
-            self.assertEqual([claimable(queue) for queue in "abcde"], [None, 2, None, None, None])
-            post("f")  # the next one that is made has the place, however much others have
-            self.assertEqual([claimable(queue) for queue in "bef"], [2, None, 2])
-            age = families(metrics(server))["claimd_queue_oldest_claimable_age_seconds"]
-            self.assertEqual({sample.labels["queue"] for sample in age.samples}, {"b", "f"})
-            self.assertEqual(value(server, "claimd_queues"), 5)
-
-    def test_none_if_that_is_wanted(self):
-        with Server("--metrics-queues", "0") as server:
-            server.ask("PUT", "/v2/queues/a")
-            text = metrics(server)
-            self.assertNotIn('queue="a"', text)
-            self.assertEqual(samples(text)[("claimd_queue_claims", ("project", ""), ("queue", ""))],
-                             0)
 
     def test_failures_are_counted_too(self):
         with tempfile.TemporaryDirectory() as folder:

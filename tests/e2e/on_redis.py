@@ -36,10 +36,6 @@ SLOW_TO_LOAD = {"key_load_delay": 1000, "loading_process_events_interval_bytes":
 START_S = 10  # a claimd that is not going to serve has ended by then
 WAIT = ("Prefer: wait=20",)
 ALIVE_S = 1   # /livez answers within this, whatever Redis does
-# Projects: all that a header can say.
-PROJECTS = (b"{a}", b"{", b"}", b"}{", b"a{b}c", b"{}", b"{}a", b"a/b", b"a//b", b"/", b"a%2Fb",
-            b"%", b"%7Ba%7D", b"a%00b", b"a b", b"a\tb", b"\xc3\xa9", b"\xff\xfe", b"a:q", b"a",
-            b"a\x7f", b"projects", b"x" * 256, b"claimd:1:{a/q}:q", b"*", b"a\\{b", b"'\"")
 
 
 class Api:
@@ -107,6 +103,11 @@ class Api:
 
     def health(self, path="/readyz"):
         return self.server.ask("GET", path).status
+
+    def await_waiter(self):
+        """Until a request waits for a message."""
+        eventually(lambda: b'requests_parked{reason="message"} 1' in
+                   self.server.ask("GET", "/metrics").body, "a request waits")
 
 
 def target_of(href):
@@ -233,20 +234,6 @@ class RedisCase(unittest.TestCase):
         api.ask("DELETE", target_of(messages[0]["href"]), status=204)
         api.ask("DELETE", place, status=204)
         self.assertEqual(api.health(), 204)
-
-    def assert_projects_do_not_mix(self, api):
-        projects = [api.of(project) for project in PROJECTS]
-        for i, one in enumerate(projects):
-            one.post("q", [i, 0], [i, 1])
-            one.post("only-%d" % i, i)
-        for i, one in enumerate(projects):
-            self.assertEqual(one.bodies("q"), [[i, 0], [i, 1]], PROJECTS[i])
-            self.assertEqual(one.names(), sorted(["q", "only-%d" % i]), PROJECTS[i])
-        for i, one in enumerate(projects[::2]):
-            one.ask("DELETE", "q", status=204)
-        for i, one in enumerate(projects):
-            self.assertEqual(one.bodies("q"), [] if i % 2 == 0 else [[i, 0], [i, 1]])
-            self.assertEqual(one.bodies("only-%d" % i), [i])
 
     def becomes_well(self, api, patience=20):
         """Waits until it is ready again, and is well then."""

@@ -730,31 +730,6 @@ class Others(Case):
         self.expect(503, "POST", "/v2/queues/{queue}/messages", body, queue="full")
 
 
-class SmallBudget(Case):
-    """What is shorter for want of memory is within what is described, which stays as it is set."""
-
-    options = ("--max-memory=4M", "--max-messages-per-page=60",
-               "--max-messages-per-claim-or-pop=50")
-
-    def test_pages_claims_and_pops_are_shorter_than_they_may_be(self):
-        messages, claims = "/v2/queues/{queue}/messages", "/v2/queues/{queue}/claims"
-        left = 40
-        for _ in range(left):
-            self.expect(201, "POST", messages, {"messages": [{"body": "x" * 60000}]})
-        for method, path, query, status, most in (
-                ("GET", messages, "?echo=true&limit=%d", 200, 60),
-                ("POST", claims, "?limit=%d", 201, 50), ("DELETE", messages, "?pop=%d", 200, 50)):
-            operation = self.described.operations()[method.lower(), path]
-            name = re.search(r"(\w+)=%d", query)[1]
-            limit = self.described.parameters(operation, "query")[name]["schema"]
-            self.assertEqual(limit["maximum"], most)
-            said = self.expect(status, method, path, query=query % most)
-            self.assertIn(len(said["messages"]), range(1, left))
-            if method != "GET":
-                left -= len(said["messages"])
-            self.expect(400, method, path, query=query % (most + 1))
-
-
 # ---------------------------------------------------------------------- limits of projects
 
 MAKE_QUEUES = {("put", "/v1/queues/{queue}"), ("put", "/v1.1/queues/{queue}"),

@@ -43,9 +43,6 @@ class Shards(RedisCase):
                 return [found[i] for i in range(3)]
         return self.fail("not all have slots")
 
-    def test_projects_with_strange_names(self):
-        self.assert_projects_do_not_mix(self.serve(self.url))
-
     @contextlib.contextmanager
     def without_owner(self, queue, owner):
         """The slot of a queue is nobody's meanwhile."""

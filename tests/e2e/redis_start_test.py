@@ -11,7 +11,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
@@ -220,7 +219,7 @@ class Login(RedisCase):
         waiting = threading.Thread(target=api.answer, args=(
             "POST", "q/claims", {}, ("Prefer: wait=2",)))
         waiting.start()
-        time.sleep(0.3)
+        api.await_waiter()
         answer = api.try_post("q", "once")
         waiting.join()
         self.assertEqual((answer.status, api.bodies("q")), (201, ["once"]))
