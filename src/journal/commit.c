@@ -83,6 +83,7 @@ bytes_allowed(const struct journal *j)
     const struct segments *s = &j->segments;
     const uint64_t taken = s->bytes + s->spares * s->segment_bytes;
 
+    ENSURE(s->spares <= SEGMENT_SPARES_MOST);
     if (j->config.max_bytes == 0)
         return UINT64_MAX;
     return j->config.max_bytes > taken ? j->config.max_bytes - taken : 0;
@@ -109,6 +110,7 @@ bytes_left(const struct journal *j)
 static uint64_t
 bytes_freed(const struct segments *s)
 {
+    ENSURE(s->count > 0 && s->bytes >= s->all[s->count - 1].bytes);
     return s->bytes - s->all[s->count - 1].bytes;
 }
 
@@ -182,6 +184,7 @@ set_space(struct journal *j)
     size_t rest = (size_t)(s->size - s->offset);
     bool full = !has_space_for_posts(j);
 
+    ENSURE(s->offset <= s->size && (full || s->spares > 0));
     lock_acquire(&j->lock);
     j->writing = 0;
     j->short_of_space = full;
@@ -251,7 +254,7 @@ write_frame(struct journal *j, uint8_t *at, const struct frame *frame)
 
     if (!segments_fits(&j->segments, size) && !begin_segment(j, frame))
         return false;
-    ENSURE(frame->count > 0 && segments_fits(&j->segments, size));
+    ENSURE(frame->count > 0 && size <= FRAME_BYTES_MAX);
     frame_seal(at, frame, j->segments.nonce);
     error = segments_write(&j->segments, at, size);
     SOMETIMES_IF(error != 0, WRITE_FAILS);
@@ -298,6 +301,7 @@ drop_oldest(struct journal *j)
         return false;
     /* The commit before included the end mark. */
     ENSURE(j->checkpoint.ended <= atomic_load(&j->durable));
+    ENSURE(s->count > 0 && j->checkpoint.since < j->checkpoint.ended);
     if (s->count == 1 || s->all[1].first_lsn > j->checkpoint.since) {
         j->checkpoint.ended = 0;
         return false;
@@ -378,6 +382,7 @@ checkpoint(struct journal *j, uint64_t appended)
         j->checkpoint.under_way = true;
         j->checkpoint.activity = activity_count(j);
         j->checkpoint.since = journal_mark(j, MARK_CHECKPOINT_BEGIN, 0);
+        ENSURE(j->checkpoint.since > atomic_load(&j->durable));
         store_checkpoint_begin(j->store);
     }
     if (!j->checkpoint.under_way)
@@ -401,6 +406,7 @@ checkpoint(struct journal *j, uint64_t appended)
             j->checkpoint.under_way = false;
             j->checkpoint.ended =
                 journal_mark(j, MARK_CHECKPOINT_END, j->checkpoint.since);
+            ENSURE(j->checkpoint.ended > j->checkpoint.since);
             j->checkpoint.done++;
             j->checkpoint.credit = 0;
         }
@@ -418,6 +424,7 @@ take_buffer(struct journal *j, uint64_t *appended)
     lock_acquire(&j->lock);
     if (j->filling->used > 0) {
         b = j->filling;
+        ENSURE(b->used >= FRAME_HEAD_BYTES && j->writing == 0);
         j->filling = b == &j->buffers[0] ? &j->buffers[1] : &j->buffers[0];
         *appended = j->appended;
         j->appended = 0;
@@ -456,6 +463,7 @@ journal_step(struct journal *j)
         struct frame frame;
 
         memcpy(&frame, b->bytes + at, sizeof(frame));
+        ENSURE(frame.length <= b->used - at - FRAME_HEAD_BYTES);
         written = write_frame(j, b->bytes + at, &frame) &&
                   make_durable(j, frame.first_lsn + frame.count - 1);
         SOMETIMES_IF(!written && at > 0, SECOND_FRAME_FAILS);

@@ -1,6 +1,7 @@
 #include "journal/frame.h"
 
 #include "claimd/base/crc32c.h"
+#include "claimd/base/invariant.h"
 #include "journal/wire.h"
 
 /* Offsets in heads. */
@@ -80,6 +81,7 @@ checksum(const uint8_t *frame, size_t length)
 void
 frame_seal(uint8_t *to, const struct frame *frame, const uint8_t nonce[NONCE_BYTES])
 {
+    ENSURE(frame->length % ALIGN == 0);
     memset(to, 0, FRAME_HEAD_BYTES);
     memcpy(to, frame_magic, sizeof(frame_magic));
     (void)wire_put_u16(to + FRAME_KIND, FRAME_VERSION);

@@ -1,4 +1,5 @@
 #include "journal/reader.h"
+#include "claimd/base/invariant.h"
 #include "claimd/base/sometimes.h"
 
 #include "journal/wire.h"
@@ -112,6 +113,7 @@ read_ahead(struct reader *r, size_t want)
         to = want;
     if (to > r->size)
         to = r->size;
+    ENSURE(r->len <= to && to <= r->capacity);
     error = disk_read(r->segments->disk, r->file, r->len, r->bytes + r->len, to - r->len,
                       &got);
     if (error != 0)
@@ -260,6 +262,7 @@ read_records(struct reader *r, size_t offset, const struct frame *frame)
 
         r->record_at = at;
         r->record_size = record_size(at, left);
+        ENSURE(st != ST_OK || r->record_size <= left);
         if (st == ST_OK && record.type == RECORD_MARK &&
             record.mark.what == MARK_CHECKPOINT_END &&
             r->checkpointed < record.mark.since)

@@ -1,4 +1,5 @@
 /* Recovery: replays a journal into a store, and continues it. */
+#include "claimd/base/invariant.h"
 #include "claimd/base/sometimes.h"
 #include "journal/journal_private.h"
 
@@ -140,6 +141,7 @@ close_last_segment(struct recovery *r)
 
     if (s->count == 0)
         return 0;
+    ENSURE(s->all[s->count - 1].first_lsn <= r->reader.next_lsn);
     if (s->all[s->count - 1].first_lsn == r->reader.next_lsn) {
         SOMETIMES(START_EMPTY_SEGMENT);
         /* If the process crashes before the next one exists, this one must not count as
@@ -193,6 +195,7 @@ begin_log(struct recovery *r)
     }
     if (error != 0)
         return start_fails(r, "adopt its spare files", error);
+    ENSURE(s->file == NULL && !j->recovered);
     j->next_lsn = r->reader.next_lsn;
     j->time_ms = r->out->now_ms;
     atomic_store(&j->durable, r->reader.next_lsn - 1);

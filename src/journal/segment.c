@@ -1,6 +1,7 @@
 #include "journal/segment.h"
 
 #include "claimd/base/crc32c.h"
+#include "claimd/base/invariant.h"
 #include "journal/wire.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ segments_fini(struct segments *s)
     s->file = NULL;
     free(s->all);
     s->all = NULL;
-    s->count = s->free_bytes = 0;
+    s->count = s->capacity = 0;
 }
 
 void
@@ -51,12 +52,12 @@ add_segment(struct segments *s, struct segment segment)
 {
     struct segment *all;
 
-    if (s->count == s->free_bytes) {
-        all = realloc(s->all, (2 * s->free_bytes + 16) * sizeof(*all));
+    if (s->count == s->capacity) {
+        all = realloc(s->all, (2 * s->capacity + 16) * sizeof(*all));
         if (all == NULL)
             return ENOMEM;
         s->all = all;
-        s->free_bytes = 2 * s->free_bytes + 16;
+        s->capacity = 2 * s->capacity + 16;
     }
     s->all[s->count++] = segment;
     s->bytes += segment.bytes;
@@ -139,6 +140,7 @@ segments_adopt_spares(struct segments *s)
     bool whole;
     int error = 0;
 
+    ENSURE(s->spares == 0);
     for (unsigned i = 0; i < SEGMENT_SPARES_MOST && error == 0; i++) {
         spare_name(name, i);
         error = adopt_spare(s, name, &whole);
@@ -178,14 +180,15 @@ segments_choose_size(struct segments *s, uint64_t free_bytes, size_t frame_bytes
         s->segment_bytes /= 2;
     if (s->segment_bytes < least)
         s->segment_bytes = least;
+    ENSURE((s->segment_bytes & (s->segment_bytes - 1)) == 0);
 }
 
 size_t
 segments_frame_max(const struct segments *s)
 {
-    uint64_t free_bytes = (s->segment_bytes - SEGMENT_HEAD_BYTES) / SEGMENT_FRAMES;
+    uint64_t bytes = (s->segment_bytes - SEGMENT_HEAD_BYTES) / SEGMENT_FRAMES;
 
-    return free_bytes < FRAME_BYTES_MAX ? (size_t)free_bytes : FRAME_BYTES_MAX;
+    return bytes < FRAME_BYTES_MAX ? (size_t)bytes : FRAME_BYTES_MAX;
 }
 
 int
@@ -196,6 +199,7 @@ segments_trim_last(struct segments *s, uint64_t bytes)
     struct disk_file *f;
     int error;
 
+    ENSURE(s->count > 0 && s->file == NULL);
     if (bytes >= last->bytes)
         return 0;
     segment_name(name, last->first_lsn);
@@ -217,6 +221,7 @@ segments_remove(struct segments *s, size_t i)
     char name[DISK_NAME_CAP];
     int error;
 
+    ENSURE(i < s->count && s->bytes >= s->all[i].bytes);
     segment_name(name, s->all[i].first_lsn);
     error = disk_unlink(s->disk, name);
     if (error != 0)
@@ -294,6 +299,8 @@ segments_begin(struct segments *s, uint64_t first_lsn, int64_t now_ms)
         error = segments_add_spare(s, s->segment_bytes);
     if (error != 0)
         return error;
+    ENSURE(s->spares > 0 && !s->dirty);
+    ENSURE(s->count == 0 || s->all[s->count - 1].first_lsn < first_lsn);
     disk_close(s->disk, s->file);
     s->file = NULL;
     spare_name(from, s->spares - 1);
@@ -319,8 +326,10 @@ segments_begin(struct segments *s, uint64_t first_lsn, int64_t now_ms)
 int
 segments_write(struct segments *s, const void *frames, size_t len)
 {
-    int error = disk_write(s->disk, s->file, s->offset, frames, len);
+    int error;
 
+    ENSURE(segments_fits(s, len));
+    error = disk_write(s->disk, s->file, s->offset, frames, len);
     s->offset += len;
     s->dirty = true;
     return error;
@@ -333,6 +342,7 @@ segments_sync(struct segments *s)
 
     if (!s->dirty)
         return 0;
+    ENSURE(s->file != NULL && s->offset <= s->size);
     error = disk_sync(s->disk, s->file);
     if (error == 0)
         s->dirty = false;

@@ -76,7 +76,7 @@ struct segments {
     uint8_t journal[NONCE_BYTES];
 
     struct segment *all; /* owned, oldest first */
-    size_t count, free_bytes;
+    size_t count, capacity;
     uint64_t bytes;       /* sum of the segments */
     uint64_t spare_bytes; /* of spares that are not adopted yet */
     uint64_t largest;     /* bytes of the largest segment or spare that was found */
