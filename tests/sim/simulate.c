@@ -141,7 +141,7 @@ print_metrics(const struct options *o, const struct outcome *total, int64_t took
     double minutes = (double)took_ns / 6e10;
 
     printf("%" PRIu64 " seeds from %" PRIu64 ", %zu steps, %" PRIu64 " requests, %" PRIu64
-           " restarts (%" PRIu64 " lost changes), %" PRIu64 " held answers, %" PRIu64
+           " restarts (%" PRIu64 " lost changes), %" PRIu64 " parked responses, %" PRIu64
            " deliveries, %" PRIu64
            " moves of the clock, %.0f simulated hours, digest %016" PRIx64 "\n",
            o->seeds, o->seed, total->steps, total->tally.requests, total->tally.restarts,
