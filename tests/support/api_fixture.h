@@ -96,11 +96,13 @@ struct api_row {
 
 /* Does the requests one after the other and checks each; a failure names the row. */
 void api_check_rows(struct api_fixture *f, const struct api_row *rows, size_t count);
-#define ck_api_rows(f, rows) api_check_rows(f, rows, sizeof(rows) / sizeof((rows)[0]))
+#define ck_api_rows(f, rows)                                                             \
+    FROM_LINE(api_check_rows(f, rows, sizeof(rows) / sizeof((rows)[0])))
 
 /* One request: the code and, unless NULL, the title must be these. */
 #define ck_api(f, method, target, body, code, title)                                     \
-    api_check_rows(f, &(const struct api_row){method, target, body, code, title}, 1)
+    FROM_LINE(api_check_rows(                                                            \
+        f, &(const struct api_row){method, target, body, code, title}, 1))
 
 /*
  * The last answer's body is this JSON, members in any order; the text "*" stands for any

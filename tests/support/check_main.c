@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,37 @@ test_enter(struct test_entry *entry)
     entry->next = *at;
     *at = entry;
 }
+
+/* ------------------------------------------------------------------ failures */
+
+void __real__ck_assert_failed(const char *file, int line, const char *expression,
+                              const char *message, ...);
+_Noreturn void __wrap__ck_assert_failed(const char *file, int line,
+                                        const char *expression, const char *message, ...);
+
+/* Replaces the function of Check behind every failed assertion (ld --wrap). */
+void
+__wrap__ck_assert_failed(const char *file, int line, const char *expression,
+                         const char *message, ...)
+{
+    char text[4096] = "";
+    va_list arguments;
+
+    va_start(arguments, message);
+    if (message != NULL)
+        (void)vsnprintf(text, sizeof(text), message, arguments);
+    va_end(arguments);
+    if (test_noted.file != NULL && strstr(file, "support/") != NULL)
+        fprintf(stderr, "%s:%d: the test called the helper that failed at %s:%d\n",
+                test_noted.file, test_noted.line, file, line);
+    if (test_noted.subject != NULL)
+        fprintf(stderr, "%s:%d: the subject is %s\n", file, line, test_noted.subject);
+    __real__ck_assert_failed(file, line, expression, message == NULL ? NULL : "%s", text,
+                             NULL);
+    abort(); /* Check does not return */
+}
+
+/* ------------------------------------------------------------------ running */
 
 static TCase *
 begin_case(Suite *suite, const struct test_entry *head)

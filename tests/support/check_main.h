@@ -58,6 +58,19 @@ void test_enter(struct test_entry *entry);
 #undef START_TEST
 #define START_TEST(id) LOOP_TEST(id, 0)
 
+/*
+ * A failed assertion in a helper names the line of the helper. So the helpers of fixtures note the
+ * line of the test that calls them, and a fixture may note its subject, such as the store. A
+ * failure prints both. Texts are borrowed for ever.
+ */
+extern struct test_noted {
+    const char *file, *subject;
+    int line;
+} test_noted; /* only the thread of the tests writes it */
+void test_note_line(const char *file, int line);
+void test_note_subject(const char *subject);
+#define FROM_LINE(call) (test_note_line(__FILE__, __LINE__), call)
+
 /* A test with a fixture `f`, which `open` makes before the test, and `close` frees after it. The
  * function behind the macro is the test. Without END_TEST. */
 #define FIXTURE_TEST(id, type, open, close)                                              \

@@ -1,3 +1,4 @@
+#define STORE_FIXTURE_WITHOUT_LINES
 #include "support/store_fixture.h"
 #include "support/delete.h"
 
@@ -109,6 +110,10 @@ open_redis(struct fixture *f, bool confirming)
 static void
 open_fixture(struct fixture *f, int kind, bool confirming)
 {
+    static const char *const names[FIXTURE_KINDS] = {
+        "the twin", "the engine", "the engine with a journal", "Redis"};
+
+    test_note_subject(names[kind]);
     *f = (struct fixture){.now_ms = START_MS, .client = 1, .projects = {"p"}};
     f->queue = (struct store_queue){.project = bytes_str("p"), .name = bytes_str("q")};
     if (kind == FIXTURE_JOURNALLED) {

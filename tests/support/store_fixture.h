@@ -124,8 +124,8 @@ struct bytes id_of(const struct fixture *f, int number);
 
 /* Shows the messages with these numbers, in this order. */
 #define get(f, ...)                                                                      \
-    get_numbers((f), (const int[]){__VA_ARGS__},                                         \
-                sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
+    FROM_LINE(get_numbers((f), (const int[]){__VA_ARGS__},                               \
+                          sizeof((const int[]){__VA_ARGS__}) / sizeof(int)))
 void get_numbers(struct fixture *f, const int *numbers, size_t count);
 
 /* Shows everything: claimed and delayed ones too. */
@@ -169,6 +169,28 @@ void expect_times(struct fixture *f, int number, int64_t ttl_s, int64_t age_s);
 
 /* Claimed and free messages of the queue. */
 void expect_stats(struct fixture *f, uint64_t claimed, uint64_t free);
+
+/* These note the line of the test. */
+#ifndef STORE_FIXTURE_WITHOUT_LINES
+#define post(f, n)                     FROM_LINE(post(f, n))
+#define post_with(f, ttl, delay)       FROM_LINE(post_with(f, ttl, delay))
+#define list_all(f)                    FROM_LINE(list_all(f))
+#define list_free(f)                   FROM_LINE(list_free(f))
+#define pop(f, n)                      FROM_LINE(pop(f, n))
+#define take(f, n)                     FROM_LINE(take(f, n))
+#define take_for(f, n, ttl, grace)     FROM_LINE(take_for(f, n, ttl, grace))
+#define query(f, claim)                FROM_LINE(query(f, claim))
+#define renew(f, claim, ttl, grace)    FROM_LINE(renew(f, claim, ttl, grace))
+#define release(f, claim)              FROM_LINE(release(f, claim))
+#define expect_nothing(f)              FROM_LINE(expect_nothing(f))
+#define expect_times(f, n, ttl, age)   FROM_LINE(expect_times(f, n, ttl, age))
+#define expect_stats(f, claimed, free) FROM_LINE(expect_stats(f, claimed, free))
+#define make_queue(f, settings)        FROM_LINE(make_queue(f, settings))
+#define delete_queue(f)                FROM_LINE(delete_queue(f))
+#define purge(f)                       FROM_LINE(purge(f))
+#define delete_free(f, n)              FROM_LINE(delete_free(f, n))
+#define delete_claimed(f, n, claim)    FROM_LINE(delete_claimed(f, n, claim))
+#endif
 
 static inline bool
 id_empty(struct store_id id)
