@@ -110,15 +110,12 @@ START_TEST(an_engine_has_its_limits_from_the_beginning)
     struct fixture f = {.mem = mem_new(0), .now_ms = START_MS};
     struct engine_config config = fixture_config(f.mem);
 
-    config.project_limits =
-        (struct engine_limits){.queues = 1, .messages = 2, .bytes = 15};
+    config.project_limits = (struct engine_limits){.messages = 2, .bytes = 15};
     ck_assert_status(engine_open(&config, &f.store), ST_OK);
     f.queue = (struct store_queue){.project = bytes_str("p"), .name = bytes_str("q")};
     ck_assert_status(try_post(&f, 4), ST_PROJECT_BYTES);
     ck_assert_status(try_post(&f, 3), ST_PROJECT_MESSAGES);
     ck_assert_status(try_post(&f, 2), ST_OK);
-    f.queue.name = bytes_str("r");
-    ck_assert_status(try_post(&f, 1), ST_PROJECT_QUEUES);
     store_close(f.store);
     mem_destroy(f.mem);
 }
