@@ -3,11 +3,11 @@
 
 #include <stdio.h>
 
-#define BB  "Invalid request body"
-#define BV  "Invalid API request"
-#define UD  "Unable to delete"
-#define NF  "Not found"
-#define MSG "/v2/queues/q/messages"
+#define BAD_BODY  "Invalid request body"
+#define BAD_VALUE "Invalid API request"
+#define UNDELETED "Unable to delete"
+#define NOT_FOUND "Not found"
+#define MSG       "/v2/queues/q/messages"
 
 /* ------------------------------------------------------------------ post */
 
@@ -34,21 +34,22 @@ API_TEST(posting_answers_with_the_ids_in_order)
                          a, a, b, b));
 }
 
-API_TEST(a_post_is_taken_whole_or_not_at_all)
+API_TEST(a_post_with_one_invalid_message_stores_nothing)
 {
     static const struct api_row rows[] = {
-        {"POST", MSG, NULL, 400, BB},
-        {"POST", MSG, "{\"messages\": [", 400, BB},
-        {"POST", MSG, "\"hello\"", 400, BB},
-        {"POST", MSG, "{\"messages\":[{\"ttl\":60}]}", 400, BB},
-        {"POST", MSG, "{\"messages\":[{\"body\":1,\"ttl\":\"60\"}]}", 400, BB},
-        {"POST", MSG, "{\"messages\":{}}", 400, BB},
-        {"POST", MSG, "{\"messages\":[null]}", 400, BB},
-        {"POST", MSG, "{\"messages\":[]}", 400, BV},
-        {"POST", MSG, "{\"body\":1}", 400, BV},
-        {"POST", MSG, "[{\"body\":1}]", 400, BV},
-        {"POST", MSG, "{\"messages\":[{\"body\":1},{\"body\":2,\"ttl\":59}]}", 400, BV},
-        {"POST", MSG, "{\"messages\":[{\"body\":1,\"delay\":901}]}", 400, BV},
+        {"POST", MSG, NULL, 400, BAD_BODY},
+        {"POST", MSG, "{\"messages\": [", 400, BAD_BODY},
+        {"POST", MSG, "\"hello\"", 400, BAD_BODY},
+        {"POST", MSG, "{\"messages\":[{\"ttl\":60}]}", 400, BAD_BODY},
+        {"POST", MSG, "{\"messages\":[{\"body\":1,\"ttl\":\"60\"}]}", 400, BAD_BODY},
+        {"POST", MSG, "{\"messages\":{}}", 400, BAD_BODY},
+        {"POST", MSG, "{\"messages\":[null]}", 400, BAD_BODY},
+        {"POST", MSG, "{\"messages\":[]}", 400, BAD_VALUE},
+        {"POST", MSG, "{\"body\":1}", 400, BAD_VALUE},
+        {"POST", MSG, "[{\"body\":1}]", 400, BAD_VALUE},
+        {"POST", MSG, "{\"messages\":[{\"body\":1},{\"body\":2,\"ttl\":59}]}", 400,
+         BAD_VALUE},
+        {"POST", MSG, "{\"messages\":[{\"body\":1,\"delay\":901}]}", 400, BAD_VALUE},
         {"GET", "/v2/queues", NULL, 200, NULL},
     };
 
@@ -56,7 +57,7 @@ API_TEST(a_post_is_taken_whole_or_not_at_all)
     ck_api_body(f, "{'queues': [], 'links': []}");
 }
 
-/* A post of `len` bytes; with cut the closing brace is missing. */
+/* A request body of `len` bytes. With `cut`, the closing brace is missing. */
 static const char *
 post_of(struct api_fixture *f, size_t len, bool cut)
 {
@@ -74,20 +75,22 @@ post_of(struct api_fixture *f, size_t len, bool cut)
 API_TEST(too_large_wins_over_malformed)
 {
     ck_api(f, "POST", MSG, post_of(f, 262144, false), 201, NULL);
-    ck_api(f, "POST", MSG, post_of(f, 262145, false), 400, BV);
-    ck_api(f, "POST", MSG, post_of(f, 262145, true), 400, BV);
-    ck_api(f, "POST", MSG, post_of(f, 262144, true), 400, BB);
+    ck_api(f, "POST", MSG, post_of(f, 262145, false), 400, BAD_VALUE);
+    ck_api(f, "POST", MSG, post_of(f, 262145, true), 400, BAD_VALUE);
+    ck_api(f, "POST", MSG, post_of(f, 262144, true), 400, BAD_BODY);
     ck_api(f, "PUT", "/v2/queues/small", "{\"_max_messages_post_size\":200}", 201, NULL);
     ck_api(f, "POST", "/v2/queues/small/messages", post_of(f, 200, false), 201, NULL);
-    ck_api(f, "POST", "/v2/queues/small/messages", post_of(f, 201, false), 400, BV);
+    ck_api(f, "POST", "/v2/queues/small/messages", post_of(f, 201, false), 400,
+           BAD_VALUE);
     ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "200 bytes"));
-    ck_api(f, "POST", "/v2/queues/small/messages", post_of(f, 201, true), 400, BV);
-    ck_api(f, "POST", "/v2/queues/small/messages", post_of(f, 200, true), 400, BB);
+    ck_api(f, "POST", "/v2/queues/small/messages", post_of(f, 201, true), 400, BAD_VALUE);
+    ck_api(f, "POST", "/v2/queues/small/messages", post_of(f, 200, true), 400, BAD_BODY);
     ck_api(f, "POST", "/v1.1/queues/small/messages", post_of(f, 201, false), 201, NULL);
-    ck_api(f, "POST", "/v1.1/queues/small/messages", post_of(f, 201, true), 400, BB);
+    ck_api(f, "POST", "/v1.1/queues/small/messages", post_of(f, 201, true), 400,
+           BAD_BODY);
 }
 
-API_TEST(many_ids_stay_out_of_the_head_of_the_answer)
+API_TEST(location_has_no_ids_if_they_do_not_fit)
 {
     char *body;
     size_t len = 0;
@@ -101,7 +104,7 @@ API_TEST(many_ids_stay_out_of_the_head_of_the_answer)
     ck_api_header(f, "Location", MSG);
     ck_assert_uint_eq(strlen(api_pick_id(f, "resources.999")), 24);
 
-    /* A path of 21 bytes, "?ids", and 25 for each id: 40 are one byte too many. */
+    /* The path has 21 bytes, "?ids" 4, each id 25. With 40 ids it is one byte too long. */
     strcpy(strstr(body, ",{\"body\":40}"), "]}");
     ck_api(f, "POST", MSG, body, 201, NULL);
     ck_api_header(f, "Location", MSG);
@@ -146,7 +149,7 @@ API_TEST(own_messages_are_hidden_unless_echo)
     ck_assert_str_eq(api_pick(f, "messages.0.body"), "a");
 }
 
-API_TEST(paging_goes_on_behind_the_marker_and_finds_what_came_later)
+API_TEST(paging_continues_after_the_marker_with_later_messages)
 {
     const char *next;
 
@@ -169,7 +172,7 @@ API_TEST(paging_goes_on_behind_the_marker_and_finds_what_came_later)
     ck_assert_str_eq(api_pick(f, "messages.0.body"), "a");
 }
 
-API_TEST(messages_asked_for_by_id_come_in_that_order)
+API_TEST(messages_come_in_the_order_of_the_requested_ids)
 {
     const char *a, *b;
 
@@ -182,12 +185,14 @@ API_TEST(messages_asked_for_by_id_come_in_that_order)
     ck_assert_str_eq(api_pick(f, "messages.1.body"), "a");
     ck_api(f, "GET", api_text(f, MSG "?ids=%s%%2C%s", a, b), NULL, 200, NULL);
     ck_assert_str_eq(api_pick(f, "messages.1.body"), "b");
-    ck_api(f, "GET", MSG "?ids=junk", NULL, 404, NF);
+    ck_api(f, "GET", MSG "?ids=junk", NULL, 404, NOT_FOUND);
     ck_api(f, "GET", MSG "?ids=,,", NULL, 200, NULL);
-    ck_api(f, "GET", api_text(f, "/v2/queues/other/messages?ids=%s", a), NULL, 404, NF);
-    ck_api(f, "GET", api_text(f, "/v2/queues/other/messages/%s", a), NULL, 404, NF);
+    ck_api(f, "GET", api_text(f, "/v2/queues/other/messages?ids=%s", a), NULL, 404,
+           NOT_FOUND);
+    ck_api(f, "GET", api_text(f, "/v2/queues/other/messages/%s", a), NULL, 404,
+           NOT_FOUND);
     ck_api(f, "GET", MSG "?ids=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20",
-           NULL, 400, BV);
+           NULL, 400, BAD_VALUE);
 }
 
 API_TEST(hrefs_carry_the_claim_while_it_lives)
@@ -212,10 +217,10 @@ API_TEST(hrefs_carry_the_claim_while_it_lives)
 API_TEST(listings_refuse_parameters_out_of_range)
 {
     static const struct api_row rows[] = {
-        {"GET", MSG "?limit=0", NULL, 400, BV},
-        {"GET", MSG "?limit=21", NULL, 400, BV},
+        {"GET", MSG "?limit=0", NULL, 400, BAD_VALUE},
+        {"GET", MSG "?limit=21", NULL, 400, BAD_VALUE},
         {"GET", MSG "?limit=x", NULL, 400, "Invalid parameter"},
-        {"GET", MSG "?limit=99999999999999999999", NULL, 400, BV},
+        {"GET", MSG "?limit=99999999999999999999", NULL, 400, BAD_VALUE},
         {"GET", MSG "?echo=maybe", NULL, 400, "Invalid parameter"},
         {"GET", MSG "?include_claimed=2", NULL, 400, "Invalid parameter"},
         {"GET", MSG "?include_delayed=2", NULL, 400, "Invalid parameter"},
@@ -230,7 +235,7 @@ API_TEST(listings_refuse_parameters_out_of_range)
 
 TEST_CASE("delete");
 
-/* docs/api.md 8.6, row by row: what is named, and what the claim id given is. */
+/* The table of docs/api.md 8.6: each kind of message with each kind of claim id. */
 API_TEST(deleting_a_claimed_message_needs_its_claim)
 {
     const char *held, *freed, *claim, *other, *old;
@@ -243,15 +248,20 @@ API_TEST(deleting_a_claimed_message_needs_its_claim)
     old = api_take(f, "q", 1);
     ck_api(f, "DELETE", api_text(f, "/v2/queues/q/claims/%s", old), NULL, 204, NULL);
 
-    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=%s", freed, other), NULL, 400, UD);
-    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=%s", freed, old), NULL, 400, UD);
-    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=junk", freed), NULL, 400, UD);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=%s", freed, other), NULL, 400,
+           UNDELETED);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=%s", freed, old), NULL, 400,
+           UNDELETED);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=junk", freed), NULL, 400,
+           UNDELETED);
     ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=", freed), NULL, 204, NULL);
 
-    ck_api(f, "DELETE", api_text(f, MSG "/%s", held), NULL, 403, UD);
-    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=%s", held, other), NULL, 403, UD);
-    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=%s", held, old), NULL, 400, UD);
-    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=junk", held), NULL, 400, UD);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s", held), NULL, 403, UNDELETED);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=%s", held, other), NULL, 403,
+           UNDELETED);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=%s", held, old), NULL, 400,
+           UNDELETED);
+    ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=junk", held), NULL, 400, UNDELETED);
     ck_api(f, "GET", api_text(f, MSG "/%s", held), NULL, 200, NULL);
     ck_api(f, "DELETE", api_text(f, MSG "/%s?claim_id=%s", held, claim), NULL, 204, NULL);
     ck_assert_str_eq(api_answer(&f->c), "");
@@ -264,17 +274,18 @@ API_TEST(deleting_a_claimed_message_needs_its_claim)
 
 /* ------------------------------------------------------------------ delete many, pop */
 
-API_TEST(bulk_deletes_take_exactly_one_of_ids_and_pop)
+API_TEST(bulk_deletes_need_exactly_one_of_ids_and_pop)
 {
     static const struct api_row rows[] = {
-        {"DELETE", MSG, NULL, 400, BV},
-        {"DELETE", MSG "?ids=", NULL, 400, BV},
-        {"DELETE", MSG "?ids=a&pop=1", NULL, 400, BV},
-        {"DELETE", MSG "?pop=0", NULL, 400, BV},
-        {"DELETE", MSG "?pop=21", NULL, 400, BV},
+        {"DELETE", MSG, NULL, 400, BAD_VALUE},
+        {"DELETE", MSG "?ids=", NULL, 400, BAD_VALUE},
+        {"DELETE", MSG "?ids=a&pop=1", NULL, 400, BAD_VALUE},
+        {"DELETE", MSG "?pop=0", NULL, 400, BAD_VALUE},
+        {"DELETE", MSG "?pop=21", NULL, 400, BAD_VALUE},
         {"DELETE", MSG "?pop=x", NULL, 400, "Invalid parameter"},
-        {"DELETE", MSG "?pop=", NULL, 400, BV},
-        {"DELETE", MSG "?ids=0,1,2,3,4,5,6,7,8,9,a,b,c,d,e,f,g,h,i,j,k", NULL, 400, BV},
+        {"DELETE", MSG "?pop=", NULL, 400, BAD_VALUE},
+        {"DELETE", MSG "?ids=0,1,2,3,4,5,6,7,8,9,a,b,c,d,e,f,g,h,i,j,k", NULL, 400,
+         BAD_VALUE},
         {"DELETE", MSG "?ids=junk,3b241101-e2bb-4255-8caf-4136c566a962", NULL, 204, NULL},
         {"DELETE", "/v1/queues/q/messages", NULL, 400, "Missing parameter"},
         {"DELETE", "/v1/queues/q/messages?pop=1", NULL, 400, "Missing parameter"},
@@ -283,7 +294,7 @@ API_TEST(bulk_deletes_take_exactly_one_of_ids_and_pop)
     ck_api_rows(f, rows);
 }
 
-API_TEST(bulk_deletes_take_claimed_messages_too)
+API_TEST(bulk_deletes_delete_claimed_messages_too)
 {
     const char *a, *b;
 
@@ -292,7 +303,7 @@ API_TEST(bulk_deletes_take_claimed_messages_too)
     b = api_pick_id(f, "resources.1");
     ck_assert_ptr_nonnull(api_take(f, "q", 1));
     ck_api(f, "DELETE", api_text(f, MSG "?ids=%s%%2Cjunk,%s", a, b), NULL, 204, NULL);
-    ck_api(f, "GET", api_text(f, MSG "?ids=%s,%s", a, b), NULL, 404, NF);
+    ck_api(f, "GET", api_text(f, MSG "?ids=%s,%s", a, b), NULL, 404, NOT_FOUND);
 }
 
 API_TEST(pop_deletes_and_returns_ready_messages)
@@ -301,7 +312,7 @@ API_TEST(pop_deletes_and_returns_ready_messages)
     ck_api_body(f, "{'messages': []}");
     api_post_letters(f, "q", "abcd");
     ck_assert_ptr_nonnull(api_take(f, "q", 2));
-    f->c.now_ms += 60000; /* both come back, having been claimed once */
+    f->c.now_ms += 60000; /* the claim expires: both are ready again */
     ck_assert_ptr_nonnull(api_take(f, "q", 1));
     ck_api(f, "DELETE", MSG "?pop=2", NULL, 200, NULL);
     ck_api_body(f, "{'messages': [{'id': '*', 'ttl': 300, 'age': 60, 'body': 'b',"
@@ -326,16 +337,18 @@ START_TEST(strict_bulk_deletes_need_the_claims_that_hold_the_messages)
     held = api_pick_id(&f, "resources.0");
     freed = api_pick_id(&f, "resources.1");
     claim = api_take(&f, "q", 1);
-    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s", held), NULL, 400, BV);
-    ck_api(&f, "DELETE", api_text(&f, MSG "?claim_ids=%s", claim), NULL, 400, BV);
-    ck_api(&f, "DELETE", api_text(&f, MSG "?pop=1&claim_ids=%s", claim), NULL, 400, BV);
+    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s", held), NULL, 400, BAD_VALUE);
+    ck_api(&f, "DELETE", api_text(&f, MSG "?claim_ids=%s", claim), NULL, 400, BAD_VALUE);
+    ck_api(&f, "DELETE", api_text(&f, MSG "?pop=1&claim_ids=%s", claim), NULL, 400,
+           BAD_VALUE);
     ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s,%s&claim_ids=%s", held, freed, claim),
-           NULL, 403, UD);
-    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s&claim_ids=junk", held), NULL, 403, UD);
+           NULL, 403, UNDELETED);
+    ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s&claim_ids=junk", held), NULL, 403,
+           UNDELETED);
     ck_api(&f, "GET", api_text(&f, MSG "/%s", held), NULL, 200, NULL);
     ck_api(&f, "DELETE", api_text(&f, MSG "?ids=%s&claim_ids=x,%s", held, claim), NULL,
            204, NULL);
-    ck_api(&f, "GET", api_text(&f, MSG "/%s", held), NULL, 404, NF);
+    ck_api(&f, "GET", api_text(&f, MSG "/%s", held), NULL, 404, NOT_FOUND);
     ck_api(&f, "DELETE", api_text(&f, MSG "/%s", freed), NULL, 204, NULL);
     api_post_letters(&f, "q", "c");
     ck_api(&f, "DELETE",
@@ -356,26 +369,28 @@ API_TEST(a_late_worker_deletes_nothing_in_bulk_if_it_names_its_claim)
     f->c.now_ms += 60000;
     /* The claim has ended: not even a ready message is deleted. */
     ck_api(f, "DELETE", api_text(f, MSG "?ids=%s,%s&claim_ids=%s", a, b, late), NULL, 400,
-           UD);
+           UNDELETED);
     holder = api_take(f, "q", 1);
     ck_api(f, "DELETE", api_text(f, MSG "?ids=%s,%s&claim_ids=%s", a, b, late), NULL, 400,
-           UD);
+           UNDELETED);
     ck_api(f, "DELETE", api_text(f, MSG "?ids=%s,%s&claim_ids=%s", a, b, holder), NULL,
-           400, UD);
-    ck_api(f, "DELETE", api_text(f, MSG "?ids=%s&claim_ids=junk", a), NULL, 400, UD);
+           400, UNDELETED);
+    ck_api(f, "DELETE", api_text(f, MSG "?ids=%s&claim_ids=junk", a), NULL, 400,
+           UNDELETED);
     many = ",x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x";
     ck_api(f, "DELETE", api_text(f, MSG "?ids=%s&claim_ids=%s%s", a, holder, many), NULL,
-           400, BV);
-    ck_api(f, "DELETE", api_text(f, MSG "?pop=1&claim_ids=%s", holder), NULL, 400, BV);
-    ck_api(f, "DELETE", api_text(f, MSG "?claim_ids=%s", holder), NULL, 400, BV);
+           400, BAD_VALUE);
+    ck_api(f, "DELETE", api_text(f, MSG "?pop=1&claim_ids=%s", holder), NULL, 400,
+           BAD_VALUE);
+    ck_api(f, "DELETE", api_text(f, MSG "?claim_ids=%s", holder), NULL, 400, BAD_VALUE);
     ck_api(f, "GET", api_text(f, MSG "?ids=%s,%s", a, b), NULL, 200, NULL);
     ck_assert_str_eq(api_pick(f, "messages.1.id"), b); /* both are there */
     ck_api(f, "DELETE", api_text(f, MSG "?ids=%s&claim_ids=%s,%s", a, late, holder), NULL,
            204, NULL);
     ck_api(f, "DELETE", api_text(f, MSG "?ids=%s&claim_ids=%s", a, late), NULL, 204,
-           NULL); /* it does not exist */
+           NULL); /* the message is deleted already */
     ck_api(f, "DELETE", api_text(f, MSG "?ids=%s&claim_ids=", b), NULL, 204, NULL);
-    ck_api(f, "GET", api_text(f, MSG "/%s", b), NULL, 404, NF);
+    ck_api(f, "GET", api_text(f, MSG "/%s", b), NULL, 404, NOT_FOUND);
 }
 
 API_TEST(only_version_2_reads_claim_ids)
@@ -418,7 +433,7 @@ START_TEST(checksums_are_shown_where_enabled)
 }
 END_TEST
 
-START_TEST(a_page_of_no_said_length_is_within_the_maximum)
+START_TEST(the_default_page_is_at_most_the_maximum)
 {
     struct api_limits limits = api_limits_default;
     struct api_fixture f;

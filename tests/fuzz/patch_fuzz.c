@@ -1,6 +1,7 @@
 /*
- * Metadata and its patches: whatever is taken is a document that is taken again, says the
- * same, and never outgrows the limit; whatever is refused changes nothing.
+ * Queue metadata and patches of it. metadata_decode() must accept each accepted document again,
+ * with the same meaning. A patch must not make a document larger than the limit. A refused patch
+ * must change nothing.
  *
  * Input: sections old metadata, patch.
  */
@@ -24,7 +25,7 @@ expect_same_settings(const struct store_settings *a, const struct store_settings
                "the document means something else when it is read again");
 }
 
-/* What was stored can be shown, and read again with the same meaning. */
+/* Checks that stored metadata can be written as JSON, and decodes to the same settings. */
 static void
 check_stored(const struct store_metadata *stored, struct fuzz_memory *m)
 {
@@ -77,7 +78,7 @@ any_name(struct bytes name)
     return true;
 }
 
-/* A stored document can be looked through for what a listing wants. */
+/* Matches stored metadata against the filters of a listing, which must not crash. */
 static void
 check_filters(const struct store_metadata *metadata, struct fuzz_memory *m)
 {

@@ -13,7 +13,7 @@
 
 enum { ID_CAP = 40, FEED_AFTER_MS = 10, LINEAR_WAITERS = 32 };
 
-/* What all workers know of a queue. */
+/* The state of a queue that all workers share. */
 struct board {
     pthread_mutex_t lock; /* guards all of it */
     char name[64];
@@ -21,10 +21,9 @@ struct board {
     char messages[LINEAR_MESSAGES + 1][ID_CAP]; /* by number; empty: not known yet */
     unsigned claimed;                           /* claims that have a number */
     char claims[LINEAR_CLAIMS + 1][ID_CAP];     /* likewise */
-    struct operation
-        *waiting[LINEAR_WAITERS]; /* those that may be waiting for a message */
+    struct operation *waiting[LINEAR_WAITERS];  /* requests that may wait for a message */
     unsigned waiting_count;
-    unsigned changes; /* how often one came or went */
+    unsigned changes; /* additions to and removals from `waiting` */
     struct history *history;
 };
 
@@ -40,14 +39,14 @@ struct worker {
     atomic_uint *done; /* operations of all workers */
 };
 
-/* Is it the one behind the workers that has the server killed? If not, that one is the feeder. */
+/* The thread after the workers kills the server if the recording has kills. Else it feeds. */
 static bool
 is_killer(const struct worker *w)
 {
     return w->number == w->recording->workers && w->recording->kills > 0;
 }
 
-/* How often each kind is tried, of a hundred, in the order of the kinds. */
+/* Percentage of each kind of operation, in the order of enum linear_kind. */
 static const unsigned weights[LINEAR_KINDS] = {16, 24, 6, 4, 12, 12, 3, 4, 8, 6, 4, 1};
 
 _Noreturn static void
@@ -61,7 +60,7 @@ unexpected(const char *what, const struct answer *a)
 
 /* ---------------------------------------------------------------------- numbers */
 
-/* Any message known, or 0. Old ones too: deleting twice is interesting. */
+/* Picks a known message, deleted or not, because a second DELETE is a test too. 0: none. */
 static uint8_t
 some_message(struct worker *w, struct board *b, char id[ID_CAP])
 {
@@ -78,7 +77,7 @@ some_message(struct worker *w, struct board *b, char id[ID_CAP])
     return (uint8_t)number;
 }
 
-/* A claim known, mostly one of the last, or 0. */
+/* Picks one of the last six claims. 0: none, or its id is not known. */
 static uint8_t
 some_claim(struct worker *w, struct board *b, char id[ID_CAP])
 {
@@ -89,14 +88,14 @@ some_claim(struct worker *w, struct board *b, char id[ID_CAP])
         recent = b->claimed < 6 ? b->claimed : 6;
         number = b->claimed - (unsigned)random_below(&w->random, recent);
         memcpy(id, b->claims[number], ID_CAP);
-        if (id[0] == '\0') /* nobody was told of it */
+        if (id[0] == '\0') /* the response was lost */
             number = 0;
     }
     pthread_mutex_unlock(&b->lock);
     return (uint8_t)number;
 }
 
-/* Numbers for `count` new messages; the first, or 0 if there are no more. */
+/* Reserves numbers for `count` new messages. Returns the first, or 0 if none are left. */
 static unsigned
 number_messages(struct board *b, unsigned count)
 {
@@ -122,7 +121,7 @@ claims_left(struct board *b, unsigned workers)
     return left;
 }
 
-/* What stands behind the last slash and before a question mark. */
+/* Copies the id: the part after the last slash and before a question mark. */
 static void
 copy_id(char id[ID_CAP], const char *href)
 {
@@ -157,14 +156,14 @@ read_messages(struct operation *op, const struct answer *a)
             json_integer_value(json_object_get(json_array_get(messages, i), "body"));
 
         if (number < 1 || number > LINEAR_MESSAGES)
-            unexpected("a message nobody has posted", a);
+            unexpected("a message that no client posted", a);
         op->messages[i] = (uint8_t)number;
     }
 }
 
 /* ---------------------------------------------------------------------- operations */
 
-/* Asks about a queue; the rest of the target is printed. */
+/* Sends a request. `rest` is the part of the target after the name of the queue. */
 static void
 ask(struct worker *w, const struct board *b, struct operation *op, const char *method,
     const char *rest, const char *body, struct answer *a)
@@ -211,8 +210,8 @@ do_post(struct worker *w, struct board *b, struct operation *op)
 }
 
 /*
- * Some would rather wait, as long as there are messages left to be posted for them. Longer
- * than this it is only when nobody brings a message, not even the feeder.
+ * Makes one request of four long polling, if enough message numbers are left for the feeder. The
+ * request times out only if neither a worker nor the feeder posts a message.
  */
 static void
 begin_waiting(struct worker *w, struct board *b, struct operation *op)
@@ -263,7 +262,7 @@ do_claim(struct worker *w, struct board *b, struct operation *op)
     if (a.code == 201)
         op->made = number_claim(b, a.location);
     if (a.code == 0)
-        op->made = number_claim(b, "/"); /* if it was made it has no id */
+        op->made = number_claim(b, "/"); /* the claim may exist, but its id is lost */
     json_decref(a.document);
     return true;
 }
@@ -360,7 +359,7 @@ do_list(struct worker *w, struct board *b, struct operation *op)
 
     op->limit = (uint8_t)(1 + random_below(&w->random, LINEAR_BATCH));
     op->include_claimed = random_chance(&w->random, 50);
-    if (is_killer(w)) { /* it looks at all there is */
+    if (is_killer(w)) { /* the killer lists all messages */
         op->limit = LINEAR_BATCH;
         op->include_claimed = true;
     }
@@ -471,7 +470,7 @@ worker_thread(void *ctx)
 }
 
 static bool
-somebody_waits(struct board *b)
+has_waiters(struct board *b)
 {
     bool waits;
 
@@ -481,7 +480,7 @@ somebody_waits(struct board *b)
     return waits;
 }
 
-/* How often waiting requests came or went, and how many there are, of all queues. */
+/* Returns the changes to the waiting requests of all queues; *count is their number. */
 static unsigned
 waiting_changes(struct worker *w, unsigned *count)
 {
@@ -499,7 +498,7 @@ waiting_changes(struct worker *w, unsigned *count)
     return changes;
 }
 
-/* How many requests wait for a message, as the server says. */
+/* Reads the number of long-polling requests from the metrics of the server. */
 static unsigned
 ask_waiting(struct worker *w, int64_t *asked_ns)
 {
@@ -516,14 +515,14 @@ ask_waiting(struct worker *w, int64_t *asked_ns)
     return (unsigned)strtoul(found + strlen(sample), NULL, 10);
 }
 
-/* Notes that each waiting request is in line, if that is sure. */
+/* Notes that each waiting request is in its wait queue, if the server confirms the number. */
 static void
-note_who_is_in_line(struct worker *w)
+note_queued_waiters(struct worker *w)
 {
     unsigned count, changes = waiting_changes(w, &count);
     int64_t asked_ns;
 
-    /* Two servers have lines of their own. */
+    /* Two servers have separate wait queues. */
     if (w->recording->ports[0] != w->recording->ports[1] || count == 0 ||
         ask_waiting(w, &asked_ns) != count)
         return;
@@ -539,7 +538,7 @@ note_who_is_in_line(struct worker *w)
         pthread_mutex_unlock(&w->boards[i].lock);
 }
 
-/* Posts where somebody waits in two looks in a row. */
+/* Posts to each queue that has waiters in two checks in a row. */
 static void *
 feeder_thread(void *ctx)
 {
@@ -549,9 +548,9 @@ feeder_thread(void *ctx)
 
     while (!atomic_load(&w->ends)) {
         (void)nanosleep(&pause, NULL);
-        note_who_is_in_line(w);
+        note_queued_waiters(w);
         for (unsigned i = 0; i < RECORDER_QUEUES; i++) {
-            bool waits = somebody_waits(&w->boards[i]);
+            bool waits = has_waiters(&w->boards[i]);
 
             if (waits && waited[i])
                 (void)work(w, &w->boards[i], LINEAR_POST);
@@ -568,12 +567,12 @@ kill_server(void)
 
     printf("kill\n");
     if (fflush(stdout) != 0 || fgets(line, sizeof(line), stdin) == NULL) {
-        (void)fputs("nobody has killed the server\n", stderr);
+        (void)fputs("the caller has not killed the server\n", stderr);
         exit(EXIT_FAILURE);
     }
 }
 
-/* Has the server killed in each part of the history, for the last time behind its end. */
+/* Kills the server once in each part of the history, the last time after its end. */
 static void *
 killer_thread(void *ctx)
 {
@@ -629,7 +628,7 @@ open_board(struct board *b, const struct recording *recording, unsigned number,
                    recording->seed, recording->round, recording->workers, number);
 }
 
-/* The queues must be there: statistics of one that is not are the server's own affair. */
+/* The queues must exist, because the model does not define statistics of a missing queue. */
 static void
 make_queues(const struct recording *recording, const struct board *boards)
 {
@@ -655,7 +654,7 @@ is_possible(const struct recording *recording)
 {
     unsigned operations = recording->workers * recording->operations;
 
-    /* After each kill there are two looks at a queue. */
+    /* After each kill, the killer sends two requests to a queue. */
     return operations + 2 * recording->kills <= LINEAR_OPERATIONS - LINEAR_MESSAGES &&
            recording->operations % recording->window == 0;
 }

@@ -14,7 +14,7 @@ enum { ENGINE = 1, MANY = 100000, BATCH = 1000 };
 /* Memory that housekeeping may keep for the next messages: spare nodes, hash tables. */
 enum { SPARE = 64 * 1024 };
 
-/* Housekeeping until there is none; returns how many slices it took. */
+/* Runs housekeeping until no work is due. Returns the number of slices. */
 static int
 housekeep(struct fixture *f)
 {
@@ -68,7 +68,7 @@ STORE_TEST_WITH(a_fresh_store_never_wakes, fixture_open(f, ENGINE))
     ck_assert_int_eq(store_next_ms(f->store), INT64_MAX);
     store_housekeep(f->store, f->now_ms, &next_ms);
     ck_assert_int_eq(next_ms, INT64_MAX);
-    make_queue(f, NULL); /* a queue alone is nothing to wake for */
+    make_queue(f, NULL); /* an empty queue has no deadline */
     ck_assert_int_eq(store_next_ms(f->store), INT64_MAX);
 }
 
@@ -85,21 +85,21 @@ STORE_TEST_WITH(a_store_wakes_no_later_than_the_first_deadline, fixture_open(f, 
     ck_assert_int_gt(store_next_ms(f->store), START_MS);
 }
 
-START_TEST(a_store_wakes_for_a_dead_letter_whose_life_has_become_shorter)
+START_TEST(a_store_wakes_for_a_dead_letter_with_a_shorter_ttl)
 {
     struct fixture f;
 
     for (int i = 0; i < 8; i++) { /* queues of different shards, and of the same */
-        char name[] = "graves0";
+        char name[] = "dead0";
 
-        name[6] = (char)('0' + i);
+        name[4] = (char)('0' + i);
         fixture_open(&f, ENGINE);
         make_mortal(&f, "q", 1, name, 60);
         post_with(&f, 1209600, 0);
         wear_out(&f, 1, 1);
         housekeep(&f);
         ck_assert_int_gt(store_next_ms(f.store), f.now_ms + 60 * 1000);
-        take(&f, 1); /* the letter moves */
+        take(&f, 1); /* moves the message to the dead-letter queue */
         expect_nothing(&f);
         ck_assert_int_le(store_next_ms(f.store), f.now_ms + 60 * 1000);
         fixture_close(&f);
@@ -168,7 +168,7 @@ STORE_TEST_WITH(a_store_sleeps_for_ever_when_everything_has_expired,
 
 TEST_CASE("removal");
 
-/* How the queue loses its messages: the calls of one test, and no other work. */
+/* Removes all messages of the queue. Way 0 purges the queue, way 1 deletes it. */
 static void
 remove_all(struct fixture *f, int way)
 {
@@ -191,9 +191,9 @@ LOOP_TEST(removing_a_hundred_thousand_messages_is_one_step, 2)
     take(&f, 500);
     full = mem_used(f.mem);
     remove_all(&f, _i);
-    /* The step itself freed nothing: it did not go through the messages. */
+    /* The call freed nothing, because it did not visit the messages. */
     ck_assert_uint_gt(mem_used(f.mem), full - (full - idle) / 100);
-    post(&f, 1); /* the place is free at once */
+    post(&f, 1); /* the queue accepts messages at once */
     list_all(&f);
     expect(&f, 2);
     fixture_close(&f);
@@ -209,7 +209,7 @@ LOOP_TEST(housekeeping_gives_memory_back_in_slices, 2)
     idle = open_used(&f);
     fill(&f, 3600);
     take(&f, 500);
-    store_batch_release(&f.seen); /* what is shown stays in memory */
+    store_batch_release(&f.seen); /* a batch keeps its messages in memory */
     housekeep(&f);
     ck_assert_int_gt(store_next_ms(f.store), f.now_ms); /* nothing to do for now */
     remove_all(&f, _i);
@@ -270,7 +270,7 @@ STORE_TEST_WITH(finished_claims_take_no_memory_however_long_their_terms,
 {
     size_t idle;
 
-    for (int i = 0; i < 2; i++) { /* whatever is kept for the next round is there now */
+    for (int i = 0; i < 2; i++) { /* allocates what the engine keeps for reuse */
         post(f, 1);
         ck_assert_status(delete_claimed(f, f->posted, take_for(f, 1, 43200, 43200)),
                          ST_OK);
@@ -280,7 +280,7 @@ STORE_TEST_WITH(finished_claims_take_no_memory_however_long_their_terms,
         post(f, 1);
         ck_assert_status(delete_claimed(f, f->posted, take_for(f, 1, 43200, 43200)),
                          ST_OK);
-        /* The fixture still shows the last message, whose body has more digits by now. */
+        /* The fixture keeps the last message. Its body, a number, grows by digits. */
         ck_assert_uint_le(mem_used(f->mem), idle + 8);
     }
     ck_assert_int_eq(store_next_ms(f->store) > f->now_ms, true);
@@ -299,7 +299,7 @@ START_TEST(a_message_takes_at_most_128_bytes_more_than_its_body)
 }
 END_TEST
 
-START_TEST(a_thousand_queues_made_and_deleted_leave_nothing)
+START_TEST(a_thousand_deleted_queues_leave_no_memory)
 {
     struct fixture f;
     size_t idle;
@@ -312,7 +312,7 @@ START_TEST(a_thousand_queues_made_and_deleted_leave_nothing)
         ck_assert_status(store_queue_purge(f.store, STORE_AT(f.now_ms), &f.queue,
                                            STORE_PURGE_MESSAGES),
                          ST_OK);
-        f.posted = 0; /* their numbers do not matter */
+        f.posted = 0; /* reuse the message numbers */
         post(&f, 2);
         take(&f, 1);
         delete_queue(&f);
@@ -330,32 +330,32 @@ TEST_CASE("waiters");
 
 enum { CROWD = 4000 };
 
-struct person {
-    struct store_waiter place;
+struct test_waiter {
+    struct store_waiter waiter;
     struct store_listener listener;
-    struct person *next;
+    struct test_waiter *next;
 };
 
-static struct person *called; /* who was called, latest first */
-static size_t calls;
+static struct test_waiter *notified; /* the notified waiters, latest first */
+static size_t notifications;
 
 static struct store_wakeup *
-call(struct store_listener *listener, enum store_notification notification)
+count_notification(struct store_listener *listener, enum store_notification notification)
 {
-    struct person *p = container_of(listener, struct person, listener);
+    struct test_waiter *p = container_of(listener, struct test_waiter, listener);
 
     ck_assert_int_eq(notification, STORE_READY);
-    p->next = called;
-    called = p;
-    calls++;
+    p->next = notified;
+    notified = p;
+    notifications++;
     return NULL;
 }
 
-/* Claims one message, without the audit of the whole line. True if there was one. */
+/* Claims one message, without an audit of the wait queue. True if there was one. */
 static bool
-ask(struct fixture *f, struct person *p)
+claim_or_wait(struct fixture *f, struct test_waiter *p)
 {
-    struct store_op op = {.now_ms = f->now_ms, .waiter = &p->place};
+    struct store_op op = {.now_ms = f->now_ms, .waiter = &p->waiter};
     struct store_batch batch = STORE_BATCH_INIT;
     bool got;
 
@@ -369,7 +369,7 @@ ask(struct fixture *f, struct person *p)
 }
 
 static void
-post_quietly(struct fixture *f, size_t count)
+post_without_audit(struct fixture *f, size_t count)
 {
     static struct store_draft drafts[BATCH];
     static struct store_id ids[BATCH];
@@ -383,14 +383,15 @@ post_quietly(struct fixture *f, size_t count)
         ST_OK);
 }
 
-/* People of whom those behind the first STORE_RESERVED stand in memory of their own. */
+/* CROWD waiters, oldest first. `behind` is a mapping of its own: all after the first
+ * STORE_RESERVED. */
 struct crowd {
-    struct person *front, *behind;
+    struct test_waiter *front, *behind;
     size_t behind_bytes;
 };
 
-static struct person *
-person(struct crowd *c, size_t i)
+static struct test_waiter *
+waiter_at(struct crowd *c, size_t i)
 {
     return i < STORE_RESERVED ? &c->front[i] : &c->behind[i - STORE_RESERVED];
 }
@@ -406,105 +407,105 @@ map(size_t bytes)
 }
 
 static void
-gather(struct fixture *f, struct crowd *c)
+open_crowd(struct fixture *f, struct crowd *c)
 {
     fixture_open(f, ENGINE);
     make_queue(f, NULL);
-    c->behind_bytes = (CROWD - STORE_RESERVED) * sizeof(struct person);
-    c->front = map(STORE_RESERVED * sizeof(struct person));
+    c->behind_bytes = (CROWD - STORE_RESERVED) * sizeof(struct test_waiter);
+    c->front = map(STORE_RESERVED * sizeof(struct test_waiter));
     c->behind = map(c->behind_bytes);
-    called = NULL;
-    calls = 0;
+    notified = NULL;
+    notifications = 0;
     for (size_t i = 0; i < CROWD; i++) {
-        struct person *p = person(c, i);
+        struct test_waiter *p = waiter_at(c, i);
 
-        p->listener.notify = call;
-        p->place.listener = &p->listener;
-        ck_assert(!ask(f, p));
+        p->listener.notify = count_notification;
+        p->waiter.listener = &p->listener;
+        ck_assert(!claim_or_wait(f, p));
     }
 }
 
 static void
-disperse(struct fixture *f, struct crowd *c)
+close_crowd(struct fixture *f, struct crowd *c)
 {
     for (size_t i = 0; i < CROWD; i++)
-        store_waiter_leave(f->store, &person(c, i)->place);
-    ck_assert_int_eq(munmap(c->front, STORE_RESERVED * sizeof(struct person)), 0);
+        store_waiter_leave(f->store, &waiter_at(c, i)->waiter);
+    ck_assert_int_eq(munmap(c->front, STORE_RESERVED * sizeof(struct test_waiter)), 0);
     ck_assert_int_eq(munmap(c->behind, c->behind_bytes), 0);
     fixture_close(f);
 }
 
-START_TEST(one_message_calls_one_of_thousands)
+START_TEST(one_message_notifies_one_of_thousands_of_waiters)
 {
     struct fixture f;
     struct crowd c;
 
-    gather(&f, &c);
+    open_crowd(&f, &c);
     for (size_t i = 1; i <= 10; i++) {
-        post_quietly(&f, 1);
-        ck_assert_uint_eq(calls, i);
-        ck_assert(ask(&f, called));
+        post_without_audit(&f, 1);
+        ck_assert_uint_eq(notifications, i);
+        ck_assert(claim_or_wait(&f, notified));
     }
     ck_assert(store_audit(f.store));
-    disperse(&f, &c);
+    close_crowd(&f, &c);
 }
 END_TEST
 
-START_TEST(however_many_messages_come_only_the_front_of_a_line_is_looked_at)
+START_TEST(a_post_reads_only_the_front_of_the_wait_queue)
 {
     struct fixture f;
     struct crowd c;
 
-    gather(&f, &c);
-    /* Whoever touches those behind ends the program. */
+    open_crowd(&f, &c);
+    /* An access to the waiters behind the front ends the program. */
     ck_assert_int_eq(mprotect(c.behind, c.behind_bytes, PROT_NONE), 0);
-    post_quietly(&f, 1);
-    post_quietly(&f, BATCH);
-    post_quietly(&f, 1);
+    post_without_audit(&f, 1);
+    post_without_audit(&f, BATCH);
+    post_without_audit(&f, 1);
     ck_assert_int_eq(mprotect(c.behind, c.behind_bytes, PROT_READ | PROT_WRITE), 0);
-    ck_assert_uint_eq(calls, STORE_RESERVED);
-    disperse(&f, &c);
+    ck_assert_uint_eq(notifications, STORE_RESERVED);
+    close_crowd(&f, &c);
 }
 END_TEST
 
-START_TEST(a_crowd_is_served_with_one_call_for_each)
+START_TEST(each_of_thousands_of_waiters_is_notified_once)
 {
     struct fixture f;
     struct crowd c;
     size_t served = 0;
 
-    gather(&f, &c);
+    open_crowd(&f, &c);
     for (int i = 0; i < CROWD / BATCH; i++)
-        post_quietly(&f, BATCH);
-    while (called != NULL) {
-        struct person *p = called; /* the latest first: nobody is served in vain */
+        post_without_audit(&f, BATCH);
+    while (notified != NULL) {
+        struct test_waiter *p = notified; /* latest first: any order gets a message */
 
-        called = p->next;
-        ck_assert(ask(&f, p));
+        notified = p->next;
+        ck_assert(claim_or_wait(&f, p));
         served++;
     }
     ck_assert_uint_eq(served, CROWD);
-    ck_assert_uint_eq(calls, CROWD);
-    disperse(&f, &c);
+    ck_assert_uint_eq(notifications, CROWD);
+    close_crowd(&f, &c);
 }
 END_TEST
 
 STORE_TEST_WITH(a_wait_queue_without_waiters_costs_nothing, fixture_open(f, ENGINE))
 {
-    struct person p = {.listener.notify = call};
+    struct test_waiter p = {.listener.notify = count_notification};
 
-    p.place.listener = &p.listener;
+    p.waiter.listener = &p.listener;
     make_queue(f, NULL);
-    ck_assert(!ask(f, &p)); /* the table of lines stays */
-    store_waiter_leave(f->store, &p.place);
+    ck_assert(!claim_or_wait(f, &p)); /* the table of wait queues stays allocated */
+    store_waiter_leave(f->store, &p.waiter);
     for (int i = 0; i < 100; i++) {
         size_t before = mem_used(f->mem);
 
-        ck_assert(!ask(f, &p));
+        ck_assert(!claim_or_wait(f, &p));
         ck_assert_uint_gt(mem_used(f->mem), before);
-        store_waiter_leave(f->store, &p.place);
+        store_waiter_leave(f->store, &p.waiter);
         ck_assert_uint_eq(mem_used(f->mem), before);
-        post_quietly(f, 2);
+        post_without_audit(f, 2);
         release(f, take(f, 1));
         store_batch_release(&f->seen);
         ck_assert_status(

@@ -1,11 +1,11 @@
-/* Bodies that are sealed, in any store (docs/adr/0012-encryption.md). */
+/* Sealed (encrypted) message bodies, in every store (docs/adr/0012-encryption.md). */
 #include "support/dead_letters.h"
 
 #define SEALED(text) "\x01" text
 
 STORE_CASE("sealed");
 
-/* Makes a queue that keeps its messages encrypted, and goes on with it. */
+/* Makes a queue that encrypts its messages, and selects it. */
 static void
 make_encrypting(struct fixture *f, const char *name)
 {
@@ -41,7 +41,7 @@ post_bodies(struct fixture *f, const char *const *bodies, size_t count)
     post_bodies((f), (const char *const[]){__VA_ARGS__},                                 \
                 sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-/* The messages shown last have these bodies. */
+/* Checks the bodies that the last operation returned. */
 static void
 expect_bodies(const struct fixture *f, const char *const *bodies, size_t count)
 {
@@ -55,7 +55,8 @@ expect_bodies(const struct fixture *f, const char *const *bodies, size_t count)
     expect_bodies((f), (const char *const[]){__VA_ARGS__},                               \
                   sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-/* Says to be shown what is sealed before it is taken, but for what is in `opened`. */
+/* Pops. The store returns ST_SEALED if it would deliver a sealed body that is not in `opened`,
+ * the batch of bodies that the caller has decrypted. */
 static enum status
 try_pop(struct fixture *f, size_t limit, const struct store_batch *opened)
 {
@@ -77,7 +78,7 @@ try_claim(struct fixture *f, size_t limit, const struct store_batch *opened)
 
 static const struct store_batch nothing = {.store = NULL};
 
-STORE_TEST(a_queue_that_encrypts_takes_sealed_bodies_only)
+STORE_TEST(encrypting_queue_refuses_unsealed_bodies)
 {
     static const char *const mixed[] = {SEALED("a"), "2"};
 
@@ -89,14 +90,14 @@ STORE_TEST(a_queue_that_encrypts_takes_sealed_bodies_only)
     EXPECT(f, SEALED("a"), SEALED("b"));
 }
 
-STORE_TEST(another_queue_takes_both)
+STORE_TEST(plain_queue_accepts_sealed_and_unsealed_bodies)
 {
     POST(f, SEALED("a"), "2");
     list_all(f);
     EXPECT(f, SEALED("a"), "2");
 }
 
-STORE_TEST(a_pop_shows_what_is_sealed_before_it_takes_it)
+STORE_TEST(pop_returns_sealed_bodies_before_it_deletes_them)
 {
     struct store_batch opened;
 
@@ -122,7 +123,7 @@ STORE_TEST(unsealed_bodies_are_delivered_at_once)
     expect_stats(f, 1, 1);
 }
 
-STORE_TEST(a_claim_shows_what_is_sealed_before_it_takes_it)
+STORE_TEST(claim_returns_sealed_bodies_before_it_claims_them)
 {
     struct store_batch opened;
 
@@ -149,7 +150,7 @@ STORE_TEST(a_claim_that_decrypted_other_messages_gets_the_remaining_ones)
     ck_assert_status(try_pop(f, 2, &nothing), ST_SEALED);
     opened = f->seen;
     f->seen = nothing;
-    pop(f, 1); /* by somebody who takes bodies as they are */
+    pop(f, 1); /* another client, which accepts sealed bodies */
     ck_assert_status(try_pop(f, 2, &opened), ST_SEALED);
     EXPECT(f, SEALED("b"), SEALED("c"));
     ck_assert_status(try_pop(f, 1, &opened), ST_OK);
@@ -160,31 +161,31 @@ STORE_TEST(a_claim_that_decrypted_other_messages_gets_the_remaining_ones)
 
 STORE_CASE("sealed dead letters");
 
-STORE_TEST(a_letter_does_not_lie_in_clear_in_a_queue_that_encrypts)
+STORE_TEST(encrypting_dead_letter_queue_seals_bodies)
 {
-    make_encrypting(f, "graves");
-    make_mortal(f, "q", 1, "graves", 600);
+    make_encrypting(f, "dead");
+    make_mortal(f, "q", 1, "dead", 600);
     POST(f, "1", "22");
     wear_out(f, 2, 1);
     ck_assert(id_empty(take(f, 2)));
-    use(f, "graves");
+    use(f, "dead");
     list_all(f);
     EXPECT(f, SEALED("\xce"), SEALED("\xcd\xcd"));
     ck_assert_int_eq(f->seen.messages[1].ttl_s, 600);
 }
 
-STORE_TEST(it_is_found_by_the_id_it_had)
+STORE_TEST(sealed_dead_letter_keeps_its_original_id)
 {
     struct store_id claim;
     struct bytes id;
 
     make_encrypting(f, "deeper");
-    make_mortal(f, "graves", 1, "deeper", STORE_UNSET);
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_mortal(f, "dead", 1, "deeper", STORE_UNSET);
+    make_mortal(f, "q", 1, "dead", STORE_UNSET);
     post(f, 1);
     wear_out(f, 1, 1);
     ck_assert(id_empty(take(f, 1)));
-    use(f, "graves"); /* where it has the id of another queue already */
+    use(f, "dead"); /* the id is already from another queue */
     claim = take(f, 1);
     release(f, claim);
     ck_assert(id_empty(take(f, 1)));
@@ -199,24 +200,24 @@ STORE_TEST(it_is_found_by_the_id_it_had)
     expect_stats(f, 0, 0);
 }
 
-STORE_TEST(sealed_bodies_stay_unchanged)
+STORE_TEST(sealed_bodies_are_not_sealed_again)
 {
-    make_encrypting(f, "graves");
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_encrypting(f, "dead");
+    make_mortal(f, "q", 1, "dead", STORE_UNSET);
     POST(f, SEALED("a"), "1");
     wear_out(f, 2, 1);
     ck_assert(id_empty(take(f, 2)));
-    use(f, "graves");
+    use(f, "dead");
     list_all(f);
     EXPECT(f, SEALED("a"), SEALED("\xce"));
 }
 
-STORE_TEST(an_answer_shows_a_letter_as_it_was_when_it_was_asked_for)
+STORE_TEST(listed_body_does_not_change_when_dead_lettering_seals_it)
 {
     struct store_batch before;
 
-    make_encrypting(f, "graves");
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_encrypting(f, "dead");
+    make_mortal(f, "q", 1, "dead", STORE_UNSET);
     POST(f, "1");
     wear_out(f, 1, 1);
     list_all(f);
@@ -227,39 +228,40 @@ STORE_TEST(an_answer_shows_a_letter_as_it_was_when_it_was_asked_for)
     store_batch_release(&before);
 }
 
-ENGINE_CASE("letters that cannot be sealed");
+ENGINE_CASE("dead letters that cannot be sealed");
 
-STORE_TEST_WITH(they_stay_where_they_are, fixture_open(f, FIXTURE_ENGINE + _i))
+STORE_TEST_WITH(messages_that_cannot_be_sealed_stay_in_their_queue,
+                fixture_open(f, FIXTURE_ENGINE + _i))
 {
-    make_encrypting(f, "graves");
-    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    make_encrypting(f, "dead");
+    make_mortal(f, "q", 1, "dead", STORE_UNSET);
     POST(f, "1", "-2", "3");
     wear_out(f, 3, 1);
     ck_assert_status(try_claim(f, 3, NULL), ST_NO_KEY);
     expect_stats(f, 0, 3);
-    use(f, "graves");
+    use(f, "dead");
     expect_stats(f, 0, 0);
 }
 
-START_TEST(a_long_row_moves_in_slices_of_bytes)
+START_TEST(many_large_dead_letters_move_in_slices_of_bytes)
 {
-    enum { LONG = 40000, LETTERS = 5 };
-    static char body[LONG + 1];
+    enum { BODY_BYTES = 40000, LARGE_MESSAGES = 5 };
+    static char body[BODY_BYTES + 1];
     struct fixture f;
 
-    memset(body, '7', LONG);
+    memset(body, '7', BODY_BYTES);
     fixture_open(&f, FIXTURE_ENGINE + _i);
-    make_encrypting(&f, "graves");
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
-    for (int i = 0; i < LETTERS; i++)
+    make_encrypting(&f, "dead");
+    make_mortal(&f, "q", 1, "dead", STORE_UNSET);
+    for (int i = 0; i < LARGE_MESSAGES; i++)
         POST(&f, body);
     POST(&f, "-");
-    wear_out(&f, LETTERS + 1, 1);
-    /* Slices of two; the last one has what cannot be sealed in it, and stays. */
-    ck_assert_status(try_claim(&f, LETTERS + 1, NULL), ST_OK);
+    wear_out(&f, LARGE_MESSAGES + 1, 1);
+    /* A slice is two messages. The last slice has the message that cannot be sealed, and stays. */
+    ck_assert_status(try_claim(&f, LARGE_MESSAGES + 1, NULL), ST_OK);
     ck_assert_uint_eq(f.seen.count, 0);
-    ck_assert_status(try_claim(&f, LETTERS + 1, NULL), ST_NO_KEY);
-    use(&f, "graves");
+    ck_assert_status(try_claim(&f, LARGE_MESSAGES + 1, NULL), ST_NO_KEY);
+    use(&f, "dead");
     expect_stats(&f, 0, 4);
     use(&f, "q");
     expect_stats(&f, 0, 2);
@@ -267,7 +269,8 @@ START_TEST(a_long_row_moves_in_slices_of_bytes)
 }
 END_TEST
 
-/* Encrypts a letter, and deletes it from its queue first: no lock of the store may be held. */
+/* A sealer that deletes the message before it seals the body. It deadlocks if the store calls it
+ * with a lock held. */
 static enum status
 delete_and_seal(void *arg, const struct store_queue *queue, struct bytes body, char *to)
 {
@@ -280,7 +283,7 @@ delete_and_seal(void *arg, const struct store_queue *queue, struct bytes body, c
     return ST_OK;
 }
 
-START_TEST(they_are_encrypted_without_a_lock_and_may_be_gone_then)
+START_TEST(dead_letter_may_be_deleted_while_it_is_sealed)
 {
     struct fixture f = {.now_ms = START_MS,
                         .queue = {BYTES_LIT("p"), BYTES_LIT("q"), STORE_QUEUE}};
@@ -292,14 +295,14 @@ START_TEST(they_are_encrypted_without_a_lock_and_may_be_gone_then)
     config = fixture_config(f.mem);
     config.sealer = &sealer;
     ck_assert_status(engine_open(&config, &f.store), ST_OK);
-    make_encrypting(&f, "graves");
-    make_mortal(&f, "q", 1, "graves", STORE_UNSET);
+    make_encrypting(&f, "dead");
+    make_mortal(&f, "q", 1, "dead", STORE_UNSET);
     post(&f, 2);
     wear_out(&f, 1, 1);
-    ck_assert(!id_empty(take(&f, 1))); /* the message behind the letter */
+    ck_assert(!id_empty(take(&f, 1))); /* the second message */
     use(&f, "q");
     expect_stats(&f, 1, 0);
-    use(&f, "graves");
+    use(&f, "dead");
     expect_stats(&f, 0, 0);
     store_batch_release(&f.seen);
     store_close(f.store);

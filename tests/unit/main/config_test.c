@@ -8,12 +8,12 @@
 
 enum { ARGS_MAX = 16 };
 
-/* What a configuration is loaded from, and what came of it. */
+/* The sources of a configuration, and the result of config_load(). */
 struct loading {
     char *argv[ARGS_MAX];
     char *envp[ARGS_MAX];
     int argc, envc;
-    char path[64]; /* of the file; empty: none was written */
+    char path[64]; /* of the configuration file; empty: no file */
     struct config config;
     enum config_action action;
     char error[4096]; /* all errors, a line each */
@@ -82,7 +82,7 @@ expect_error(struct loading *l, const char *part)
                   l->error);
 }
 
-START_TEST(the_defaults_are_those_of_the_contract)
+START_TEST(an_empty_configuration_has_the_default_limits)
 {
     const struct api_limits want = {
         .max_queues_per_page = 20,
@@ -157,7 +157,7 @@ START_TEST(the_defaults_are_those_of_the_contract)
 }
 END_TEST
 
-START_TEST(a_set_is_words_joined_by_commas)
+START_TEST(subscriber_types_are_joined_by_commas)
 {
     struct loading l;
 
@@ -178,7 +178,7 @@ START_TEST(a_set_is_words_joined_by_commas)
 }
 END_TEST
 
-START_TEST(the_nearer_source_wins)
+START_TEST(arguments_override_variables_and_variables_the_file)
 {
     struct loading l;
 
@@ -208,7 +208,7 @@ START_TEST(the_last_of_two_arguments_counts)
 }
 END_TEST
 
-START_TEST(a_switch_takes_its_value_in_either_form_and_needs_none)
+START_TEST(a_boolean_option_may_have_a_value)
 {
     struct loading l;
 
@@ -231,7 +231,7 @@ START_TEST(a_switch_takes_its_value_in_either_form_and_needs_none)
     arg(&l, "true");
     arg(&l, "--access-log");
     arg(&l, "--workers");
-    arg(&l, "1"); /* of --workers, not of --access-log */
+    arg(&l, "1"); /* the value of --workers, not of --access-log */
     ck_assert_msg(load(&l) == ST_OK, "%s", l.error);
     ck_assert(!l.config.limits.enable_v1);
     ck_assert(!l.config.limits.enable_v1_1);
@@ -295,7 +295,7 @@ START_TEST(an_unknown_option_is_an_error_in_every_source)
 }
 END_TEST
 
-START_TEST(variables_of_claimd_run_are_no_options)
+START_TEST(variables_that_claimd_run_sets_are_not_options)
 {
     struct loading l;
 
@@ -351,7 +351,7 @@ START_TEST(the_error_of_a_bad_value_names_its_source)
 }
 END_TEST
 
-START_TEST(a_file_sets_nothing_twice)
+START_TEST(a_file_must_not_set_an_option_twice)
 {
     struct loading l;
 
@@ -380,7 +380,7 @@ START_TEST(a_broken_file_is_an_error)
 }
 END_TEST
 
-/* Reading would never end. */
+/* Reading a device or a pipe might never end. */
 START_TEST(only_a_regular_file_of_at_most_1_mb_is_read)
 {
     static char large[(1 << 20) + 2];
@@ -451,7 +451,7 @@ START_TEST(a_post_must_fit_into_a_frame_of_the_journal)
 }
 END_TEST
 
-START_TEST(a_journal_has_room_for_its_least_segments)
+START_TEST(journal_max_bytes_has_a_minimum)
 {
     struct loading l;
 
@@ -462,7 +462,7 @@ START_TEST(a_journal_has_room_for_its_least_segments)
                      "(/tmp/claimd-config-");
     ck_assert_ptr_nonnull(strstr(l.error, ":1)"));
     begin(&l);
-    arg(&l, "--journal-max-bytes=1"); /* also where nothing comes of it */
+    arg(&l, "--journal-max-bytes=1"); /* also without a journal */
     expect_error(&l, "journal_max_bytes must be 0 or at least 32M, not 1 (");
     ck_assert_uint_eq(l.errors, 1);
     begin(&l);
@@ -623,7 +623,7 @@ START_TEST(the_identity_stub_stays_on_the_loopback_unless_forced)
 }
 END_TEST
 
-START_TEST(tests_are_served_on_the_loopback_unless_forced)
+START_TEST(ci_needs_a_loopback_listener_unless_forced)
 {
     static const char *const far[] = {"--listen=0.0.0.0:0", "--listen=queues.example:1",
                                       "--listen=unix:/x, metrics:[::]:2"};
@@ -640,7 +640,7 @@ START_TEST(tests_are_served_on_the_loopback_unless_forced)
         ck_assert(l.config.ci_anywhere);
         begin(&l);
         arg(&l, far[i]);
-        arg(&l, "--ci"); /* nor is insecure_listen needed */
+        arg(&l, "--ci"); /* without --insecure-listen */
         arg(&l, "--ci-anywhere");
         ck_assert_msg(load(&l) == ST_OK, "%s", l.error);
     }
@@ -655,7 +655,7 @@ START_TEST(tests_are_served_on_the_loopback_unless_forced)
 }
 END_TEST
 
-START_TEST(tests_may_have_short_times)
+START_TEST(ci_short_lowers_the_minimum_times)
 {
     struct loading l;
 
@@ -671,7 +671,7 @@ START_TEST(tests_may_have_short_times)
 }
 END_TEST
 
-START_TEST(strangers_are_kept_out_unless_they_are_meant)
+START_TEST(open_listeners_need_auth_or_insecure_listen)
 {
     static const char *const far[] = {
         "--listen=0.0.0.0:0",
@@ -715,7 +715,7 @@ START_TEST(allowed_hosts_are_names)
 }
 END_TEST
 
-START_TEST(there_is_one_kind_of_tokens)
+START_TEST(identity_stub_and_auth_exclude_each_other)
 {
     struct loading l;
 
@@ -728,7 +728,7 @@ END_TEST
 
 START_TEST(one_start_reports_all_errors)
 {
-    static const char *const told[] = {
+    static const char *const expected[] = {
         ":2: workers must be 0 to 128",
         ":3: workrs is not an option",
         ":4: this is neither a key",
@@ -762,18 +762,18 @@ START_TEST(one_start_reports_all_errors)
     variable(&l, "CLAIMD_LOG_LEVEL=loud");
     variable(&l, "CLAIMD_NONSENSE=1");
     variable(&l, "CLAIMD_MIN_CLAIM_GRACE=61");
-    arg(&l, "--max-claim-ttl=soon"); /* and so no word about default_claim_ttl */
+    arg(&l, "--max-claim-ttl=soon"); /* therefore no error about default_claim_ttl */
     arg(&l, "--nonsense");
     arg(&l, "7");
     arg(&l, "--min-message-ttl=4000");
     arg(&l, "--default-claim-ttl=43201");
     arg(&l, "--drain-seconds");
     ck_assert_int_eq(load(&l), ST_BAD_VALUE);
-    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
-        ck_assert_msg(strstr(l.error, told[i]) != NULL, "\"%s\" is not in\n%s", told[i],
-                      l.error);
-    ck_assert_msg(l.errors == sizeof(told) / sizeof(told[0]), "%zu:\n%s", l.errors,
-                  l.error);
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+        ck_assert_msg(strstr(l.error, expected[i]) != NULL, "\"%s\" is not in\n%s",
+                      expected[i], l.error);
+    ck_assert_msg(l.errors == sizeof(expected) / sizeof(expected[0]), "%zu:\n%s",
+                  l.errors, l.error);
 }
 END_TEST
 
@@ -784,7 +784,7 @@ START_TEST(an_unreadable_value_does_not_hide_other_errors)
     begin(&l);
     arg(&l, "--config=/nowhere/at/all");
     arg(&l, "--workers=many");
-    arg(&l, "--max-claim-ttl=100"); /* the file may have said something that fits */
+    arg(&l, "--max-claim-ttl=100"); /* not an error: the file may set the others */
     ck_assert_int_eq(load(&l), ST_BAD_VALUE);
     ck_assert_uint_eq(l.errors, 2);
     ck_assert_ptr_nonnull(strstr(l.error, "/nowhere/at/all: "));
@@ -854,7 +854,7 @@ START_TEST(permissions_are_octal)
 }
 END_TEST
 
-START_TEST(a_file_may_begin_with_a_mark_and_end_without_a_newline)
+START_TEST(a_file_may_begin_with_a_byte_order_mark_and_end_without_a_newline)
 {
     struct loading l;
 

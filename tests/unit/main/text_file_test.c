@@ -9,14 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST = 64 };
+enum { MAX_BYTES = 64 };
 
 static char path[64];
 static struct mem *mem;
 static struct config_errors errors;
 
 static void
-make_place(void)
+make_directory(void)
 {
     (void)snprintf(path, sizeof(path), "/tmp/text_file_test.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(path));
@@ -27,7 +27,7 @@ make_place(void)
 }
 
 static void
-drop_place(void)
+remove_directory(void)
 {
     ck_assert_int_eq(unlink(path), 0);
     *strrchr(path, '/') = '\0';
@@ -36,7 +36,7 @@ drop_place(void)
 }
 
 static void
-put(const char *text, mode_t mode)
+write_file(const char *text, mode_t mode)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
 
@@ -47,9 +47,9 @@ put(const char *text, mode_t mode)
 }
 
 static struct text_file
-named(void)
+file_at_path(void)
 {
-    return (struct text_file){.path = path, .option = "tokens", .most = MOST};
+    return (struct text_file){.path = path, .option = "tokens", .most = MAX_BYTES};
 }
 
 static void
@@ -73,13 +73,13 @@ assert_refused(const struct text_file *file, const char *why)
     ck_assert_msg(strstr(errors.last, why) != NULL, "%s", errors.last);
 }
 
-TEST_CASE("text_file", .setup = make_place, .teardown = drop_place);
+TEST_CASE("text_file", .setup = make_directory, .teardown = remove_directory);
 
-START_TEST(a_file_is_read_whole_and_no_larger_than_it_may_be)
+START_TEST(a_file_larger_than_the_maximum_is_refused)
 {
-    struct text_file file = named();
+    struct text_file file = file_at_path();
 
-    put("some words", 0644);
+    write_file("some words", 0644);
     assert_read(&file, "some words");
     file.most = strlen("some words");
     assert_read(&file, "some words");
@@ -88,11 +88,11 @@ START_TEST(a_file_is_read_whole_and_no_larger_than_it_may_be)
 }
 END_TEST
 
-START_TEST(a_secret_that_others_can_use_is_none)
+START_TEST(a_secret_that_other_users_can_access_is_refused)
 {
-    struct text_file file = named();
+    struct text_file file = file_at_path();
 
-    put("secret", 0640);
+    write_file("secret", 0640);
     file.secret = true;
     assert_read(&file, "secret");
     ck_assert_int_eq(chmod(path, 0641), 0);
@@ -100,12 +100,12 @@ START_TEST(a_secret_that_others_can_use_is_none)
 }
 END_TEST
 
-START_TEST(a_file_without_rights_names_the_user_and_the_remedy)
+START_TEST(the_error_of_an_unreadable_file_names_the_user_and_the_remedy)
 {
-    const struct text_file file = named();
+    const struct text_file file = file_at_path();
     const uid_t self = geteuid();
 
-    put("words", 0000);
+    write_file("words", 0000);
     if (self == 0) /* root may read everything */
         ck_assert_int_eq(seteuid(65534), 0);
     assert_refused(&file, ": Permission denied for user ");
@@ -116,12 +116,12 @@ END_TEST
 
 START_TEST(a_pipe_is_refused_without_waiting_for_a_writer)
 {
-    struct text_file file = named();
+    struct text_file file = file_at_path();
     int writer;
 
     ck_assert_int_eq(mkfifo(path, 0600), 0);
     assert_refused(&file, "is a pipe");
-    writer = open(path, O_RDWR); /* one who is there, and silent */
+    writer = open(path, O_RDWR); /* a writer that writes nothing */
     ck_assert_int_ge(writer, 0);
     errors.count = 0;
     assert_refused(&file, "is a pipe");
@@ -131,11 +131,11 @@ END_TEST
 
 START_TEST(a_file_that_is_read_once_may_be_a_pipe)
 {
-    struct text_file file = named();
+    struct text_file file = file_at_path();
     char by_number[32];
     int ends[2];
 
-    put("", 0600);
+    write_file("", 0600);
     ck_assert_int_eq(pipe(ends), 0);
     ck_assert_int_eq(write(ends[1], "some words", 10), 10);
     ck_assert_int_eq(close(ends[1]), 0);

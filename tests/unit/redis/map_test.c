@@ -2,7 +2,7 @@
 
 #include "support/check_main.h"
 
-/* Answers as hiredis would read them. */
+/* Replies of Redis, as hiredis returns them. */
 static redisReply
 number(long long value)
 {
@@ -26,17 +26,17 @@ array(redisReply **items, size_t count)
 static const struct link_address asked = {"asked", 7000};
 
 /* [[0, 99, [a, 1], [r, 2]], [100, last, ["", 3]]] */
-struct answer {
+struct slots_reply {
     redisReply from[2], to[2], host[3], port[3], node[3], range[2], all;
     redisReply *node_items[3][2], *range_items[2][4], *items[2];
 };
 
 static void
-make(struct answer *a, long long last)
+make_slots_reply(struct slots_reply *a, long long last)
 {
     static const char *const hosts[] = {"a", "r", ""};
 
-    *a = (struct answer){0};
+    *a = (struct slots_reply){0};
     for (int i = 0; i < 3; i++) {
         a->host[i] = text(hosts[i]);
         a->port[i] = number(i + 1);
@@ -57,14 +57,14 @@ make(struct answer *a, long long last)
     a->all = array(a->items, 2);
 }
 
-START_TEST(slots_are_read_with_their_primaries)
+START_TEST(map_read_finds_the_primary_of_each_slot)
 {
     struct map_coverage coverage;
-    struct answer a;
+    struct slots_reply a;
     struct map m;
 
     map_init(&m);
-    make(&a, 200);
+    make_slots_reply(&a, 200);
     ck_assert_int_eq(map_read(&m, &a.all, &asked), ST_OK);
     ck_assert_str_eq(map_address(&m, map_find(&m, 0)).host, "a");
     ck_assert_uint_eq(map_address(&m, map_find(&m, 99)).port, 1);
@@ -77,39 +77,39 @@ START_TEST(slots_are_read_with_their_primaries)
 }
 END_TEST
 
-START_TEST(an_answer_that_makes_no_sense_changes_nothing)
+START_TEST(an_invalid_reply_does_not_change_the_map)
 {
-    struct answer a;
+    struct slots_reply a;
     struct map m;
 
     map_init(&m);
-    make(&a, 200);
+    make_slots_reply(&a, 200);
     ck_assert_int_eq(map_read(&m, &a.all, &asked), ST_OK);
-    make(&a, SLOT_COUNT); /* beyond the last one */
+    make_slots_reply(&a, SLOT_COUNT); /* beyond the last slot */
     ck_assert_int_eq(map_read(&m, &a.all, &asked), ST_UNAVAILABLE);
-    make(&a, 50); /* ends before it begins */
+    make_slots_reply(&a, 50); /* the range ends before it begins */
     ck_assert_int_eq(map_read(&m, &a.all, &asked), ST_UNAVAILABLE);
-    make(&a, 200);
+    make_slots_reply(&a, 200);
     a.port[2] = number(0);
     ck_assert_int_eq(map_read(&m, &a.all, &asked), ST_UNAVAILABLE);
-    make(&a, 200);
+    make_slots_reply(&a, 200);
     a.range[1].elements = 2;
     ck_assert_int_eq(map_read(&m, &a.all, &asked), ST_UNAVAILABLE);
-    a.all.elements = 0; /* a node that knows nobody */
+    a.all.elements = 0; /* a node that knows no slots */
     ck_assert_int_eq(map_read(&m, &a.all, &asked), ST_UNAVAILABLE);
     ck_assert_uint_ne(map_find(&m, 200), MAP_NOWHERE);
     map_fini(&m);
 }
 END_TEST
 
-START_TEST(a_slot_moves_alone)
+START_TEST(map_move_changes_one_slot_only)
 {
     const struct link_address to = {"b", 9};
-    struct answer a;
+    struct slots_reply a;
     struct map m;
 
     map_init(&m);
-    make(&a, 200);
+    make_slots_reply(&a, 200);
     (void)map_read(&m, &a.all, &asked);
     map_move(&m, 7, &to);
     ck_assert_str_eq(map_address(&m, map_find(&m, 7)).host, "b");
@@ -118,7 +118,7 @@ START_TEST(a_slot_moves_alone)
 }
 END_TEST
 
-START_TEST(one_redis_has_all_slots)
+START_TEST(a_single_redis_has_all_slots)
 {
     struct map m;
 
@@ -130,7 +130,7 @@ START_TEST(one_redis_has_all_slots)
 }
 END_TEST
 
-START_TEST(a_map_that_is_full_of_nodes_begins_anew)
+START_TEST(a_full_map_is_cleared_and_starts_a_generation)
 {
     struct link_address node = {"node", 1};
     struct map m;
@@ -140,7 +140,8 @@ START_TEST(a_map_that_is_full_of_nodes_begins_anew)
         node.port = i;
         ck_assert_uint_eq(map_enter_node(&m, &node), i - 1);
     }
-    ck_assert_uint_eq(map_enter_node(&m, &node), MAP_NODES - 1); /* is known */
+    ck_assert_uint_eq(map_enter_node(&m, &node),
+                      MAP_NODES - 1); /* the map has this node */
     ck_assert_uint_eq(map_generation(&m), 0);
     node.port = MAP_NODES + 1;
     ck_assert_uint_eq(map_enter_node(&m, &node), 0);
@@ -150,7 +151,7 @@ START_TEST(a_map_that_is_full_of_nodes_begins_anew)
 }
 END_TEST
 
-START_TEST(addresses_of_redirections)
+START_TEST(redirection_addresses_are_parsed)
 {
     struct link_address to;
 
