@@ -1,8 +1,8 @@
 /*
- * api_fixture: an API over a fresh store with a manual clock, and what tests say to it.
+ * api_fixture: an API over an empty store with a manual clock, and helpers for requests.
  *
- * With CLAIMD_TEST_STORE=redis in the environment that is one on a redis-server of its own, but with a
- * testapi for tests.
+ * If the environment has CLAIMD_TEST_STORE=redis, the store is on a redis-server of its own, except
+ * in fixtures with the test API.
  */
 #ifndef TESTS_SUPPORT_API_FIXTURE_H
 #define TESTS_SUPPORT_API_FIXTURE_H
@@ -17,18 +17,18 @@ struct api_fixture {
     struct mem *mem;
     struct store *store;
     struct auth *auth;          /* NULL: no identity stub */
-    struct access *access;      /* NULL: headers are believed */
+    struct access *access;      /* NULL: no access control */
     struct signer *signer;      /* NULL: there are no pre-signed URLs */
     struct seal *seal;          /* NULL: nothing can be encrypted */
     struct redis_server *redis; /* owned; NULL: the store is an engine */
     struct testapi
         *testapi;      /* NULL: nobody moves the clock; else its clock stands at first */
-    unsigned moves;    /* how often the test API said that it was moved */
+    unsigned moves;    /* clock moves that the test API reported */
     struct clock real; /* by which tokens expire: manual */
     struct api_condition condition;
     struct metrics metrics;
     struct fake_keystone fake;
-    struct keystone *keystone; /* asks fake; NULL: there is none */
+    struct keystone *keystone; /* sends requests to fake; NULL: none */
     struct api *api;
     struct api_caller c;
     struct arena kept; /* texts that live until close */
@@ -37,29 +37,29 @@ struct api_fixture {
 /* Begins 2026-01-31T12:00:00Z. */
 #define API_FIXTURE_START_MS INT64_C(1769860800000)
 
-/* So many queues are shown one by one. */
+/* Maximum number of queues with metrics of their own. */
 enum { API_FIXTURE_SHOWN = 3 };
 
-/* False where the store is an engine: not all that one promises of memory and slices holds elsewhere. */
+/* True if the store is on Redis. Promises of an engine about memory and slices do not hold there. */
 bool api_fixture_on_redis(void);
 
 /* With the default limits, or others. */
 void api_fixture_open(struct api_fixture *f);
 void api_fixture_open_with(struct api_fixture *f, const struct api_limits *limits);
 
-/* With the identity stub and this list of users; NULL: anybody may log in. And with the test API. */
+/* With the identity stub and this list of users; NULL: every user may log in. And with the test API. */
 void api_fixture_open_identity(struct api_fixture *f, const char *users);
 
 /* With the test API for tests, whose clock is that of the calls. */
 void api_fixture_open_testapi(struct api_fixture *f, const struct api_limits *limits);
 
-/* With an access that lets nobody in yet, and with the test API. */
+/* With an access that denies all tokens until api_let_in(), and with the test API. */
 void api_fixture_open_access(struct api_fixture *f);
 
 /* The same, but with keys for pre-signed URLs: a text of lines. */
 void api_fixture_open_signing(struct api_fixture *f, const char *keys);
 
-/* Those keys and these limits, and nobody has to say who he is. */
+/* With those keys and these limits, and without tokens. */
 void api_fixture_open_signing_with(struct api_fixture *f, const struct api_limits *limits,
                                    const char *keys);
 /* With keys for encryption, a text of lines; NULL: none yet. */
@@ -67,16 +67,16 @@ void api_fixture_open_sealing(struct api_fixture *f, const struct api_limits *li
                               const char *keys);
 
 /*
- * From now on these may come in, and nobody else: lines as in the file of tokens ("NAME ROLE
- * PROJECTS EXPIRES"), of tokens that are spelt like their names.
+ * Replaces the allowed tokens. Each line is as in the file of tokens ("NAME ROLE PROJECTS
+ * EXPIRES"). The text of a token is its name.
  */
 void api_let_in(struct api_fixture *f, const char *const *lines, size_t count);
 
-/* The same by another policy than the default. */
+/* Like api_let_in(), with another policy than the default. */
 void api_let_in_by(struct api_fixture *f, const char *const *lines, size_t count,
                    const struct policy *policy);
 
-/* With a Keystone that is asked in the caller's thread. */
+/* With a Keystone client that sends its requests in the caller's thread. */
 void api_fixture_open_keystone(struct api_fixture *f, const struct role_map *roles);
 
 /* Audits the store and frees everything. */
@@ -87,14 +87,14 @@ void api_fixture_close(struct api_fixture *f);
     FIXTURE_TEST(id, struct api_fixture, open, api_fixture_close(f))
 #define API_TEST(id) API_TEST_WITH(id, api_fixture_open(f))
 
-/* A request and what must come of it. */
+/* A request and its expected response. */
 struct api_row {
     const char *method, *target, *body;
     int code;
     const char *title; /* of the error document; NULL: not looked at */
 };
 
-/* Does the requests one after the other and checks each; a failure names the row. */
+/* Sends the requests in order and checks each response. A failure names the row. */
 void api_check_rows(struct api_fixture *f, const struct api_row *rows, size_t count);
 #define ck_api_rows(f, rows)                                                             \
     FROM_LINE(api_check_rows(f, rows, sizeof(rows) / sizeof((rows)[0])))

@@ -1,10 +1,10 @@
 /*
- * check_main: what every Check program of the suite has in common.
+ * check_main: the main() and the macros that all Check programs share.
  *
  * A program is one file of tests. START_TEST both defines a test and registers it, so that
- * none can be forgotten; the main() that runs them comes from here. Tests run in the order
- * in which they stand in the file. Where some of them need more than a plain call, a line
- * above them begins a case:
+ * no test can be forgotten. check_main.c has the main() that runs them, in the order of the
+ * file. If tests need a setup, a teardown or repetition, a line above them begins a
+ * case:
  *
  *     TEST_CASE("housekeeping");
  *     TEST_CASE("patch", .setup = queue_with_metadata, .teardown = arena_fixture_close);
@@ -23,18 +23,18 @@
 
 /* A test, or the head of the case that the tests behind it belong to. */
 struct test_entry {
-    struct test_entry *next; /* further down in the file */
-    int line;                /* where it stands */
+    struct test_entry *next; /* the next one in the file */
+    int line;                /* its line in the file */
     const char *case_name;   /* NULL: a test */
     TTest test;
-    int times;            /* run so often, with _i from 0; 0: as the case says, or once */
+    int times; /* number of runs, with _i from 0; 0: that of the case, or one */
     SFun setup, teardown; /* of a case: around each of its tests; NULL: none */
 };
 
-/* Puts it where it belongs by its line; borrows it for ever. */
+/* Registers an entry in the order of lines. Borrows it until the program ends. */
 void test_enter(struct test_entry *entry);
 
-/* Enters a record before main() begins; takes a semicolon. */
+/* Registers an entry before main() begins. A semicolon must follow. */
 #define TEST_ENTRY(id, ...)                                                              \
     __attribute__((constructor)) static void id##_enter(void)                            \
     {                                                                                    \
@@ -44,7 +44,7 @@ void test_enter(struct test_entry *entry);
     }                                                                                    \
     struct test_entry
 
-/* Begins a case: its name, and whatever else its tests need (members of test_entry). */
+/* Begins a case. Arguments: its name, then members of struct test_entry. */
 #define TEST_CASE(...)           TEST_CASE_AT(__LINE__, __VA_ARGS__)
 #define TEST_CASE_AT(line, ...)  TEST_CASE_AT_(line, __VA_ARGS__)
 #define TEST_CASE_AT_(line, ...) TEST_ENTRY(case_at_##line, .case_name = __VA_ARGS__)

@@ -1,10 +1,10 @@
 /*
- * store_fixture: one store at a manual time, and short words for what tests do with it.
+ * store_fixture: one store with a manual clock, and helpers with short names for its operations.
  *
- * The suite of tests/store is written against the seam only and runs over every
+ * The tests of tests/store use the public interface of a store only, and run on every
  * implementation: `_i` of Check's loop tests chooses it. Messages are numbered by posting
  * (1, 2, 3 ... in all queues of the fixture together) and their bodies are their numbers,
- * so that a test can say whom it expects to see:
+ * so that a test can list the messages that it expects:
  *
  *     STORE_TEST(a_claim_gets_the_oldest_messages)
  *     {
@@ -13,12 +13,12 @@
  *         expect(f, 1, 2);
  *     }
  *
- * Every word audits the store when it is done.
+ * Every helper audits the store at its end.
  *
- * One that has a journal is also tried (support/restarts.h): what has happened is committed,
- * and a store that is started from a copy of the disk after a crash must show the same. That
- * is done after the first words, then after ever fewer, and at the end always; there the
- * store is closed, too, started again, and goes on with an id that nobody has.
+ * The fixture also restarts a store that has a journal (support/restarts.h). It commits, opens a
+ * second store from a copy of the disk after a crash, and compares the two. It does so after the
+ * first helpers, then less and less often, and always at the end. At the end it also closes the
+ * store, opens it again, and checks that the next message gets a new id.
  */
 #ifndef TESTS_SUPPORT_STORE_FIXTURE_H
 #define TESTS_SUPPORT_STORE_FIXTURE_H
@@ -33,8 +33,8 @@
 
 /* The implementations. */
 enum fixture_kind {
-    FIXTURE_TWIN,       /* the naive one, tests/model/twin.h */
-    FIXTURE_ENGINE,     /* without a log */
+    FIXTURE_TWIN,       /* the simple second store, model/twin.h */
+    FIXTURE_ENGINE,     /* the engine without a journal */
     FIXTURE_JOURNALLED, /* the engine with a journal on a simulated disk */
     FIXTURE_REDIS,      /* src/redis, on a redis-server of its own */
     FIXTURE_KINDS
@@ -47,38 +47,38 @@ struct fixture {
     struct mem *mem;
     struct store *store;
     int64_t now_ms;
-    struct store_queue queue;                   /* the one all words are about */
-    const char *projects[FIXTURE_PROJECTS + 1]; /* that were used; a NULL behind them */
-    uint64_t client;                            /* who posts */
+    struct store_queue queue;                   /* the queue that all helpers use */
+    const char *projects[FIXTURE_PROJECTS + 1]; /* used projects, then NULL */
+    uint64_t client;                            /* the client id of posts */
     int posted;                                 /* number of the newest message */
     struct store_id ids[FIXTURE_MESSAGES + 1];  /* of the messages, by number */
-    struct store_batch seen;                    /* the last messages shown */
+    struct store_batch seen;                    /* the messages of the last operation */
     struct store_subscriptions subscriptions;   /* the last ones seen */
-    struct restarts *restarts;                  /* owned; NULL: it has no journal */
-    struct redis_server *redis;                 /* owned; NULL: it is not on one */
-    unsigned words;                             /* said so far */
+    struct restarts *restarts;                  /* owned; NULL: no journal */
+    struct redis_server *redis;                 /* owned; NULL: not on Redis */
+    unsigned words;                             /* helper calls so far */
 };
 
 /*
- * The configuration every fixture opens its store with. Its sealer sets the mark and turns the
- * bits of the body round; what begins with '-' it cannot seal.
+ * The configuration of the store of every fixture. Its sealer sets the mark and inverts the bits
+ * of the body. It fails for a body that begins with '-'.
  */
 struct engine_config fixture_config(struct mem *mem);
 
-/* Opens a store on the Redis that is there, as an engine of this configuration. As redis_open(). */
+/* Opens a store on a running Redis, with this configuration. Returns the status of redis_open(). */
 enum status
 fixture_redis(const struct engine_config *config, const char *url, struct store **out);
 
-/* Opens one (enum fixture_kind), with queue "q" of project "p" not made yet. */
+/* Opens a store of a kind (enum fixture_kind). Queue "q" of project "p" does not exist yet. */
 void fixture_open(struct fixture *f, int kind);
 
-/* The same, of a store where subscriptions have to be confirmed. */
+/* Opens a store that requires confirmation of subscriptions. */
 void fixture_open_confirming(struct fixture *f, int kind);
 
-/* What every word ends with: whatever happened, the invariants hold. */
+/* Checks the invariants of the store. Every helper calls it at its end. */
 void fixture_audit(struct fixture *f);
 
-/* Stops a store with a journal, and starts it again; the others go on. */
+/* Closes and reopens a store that has a journal. Does nothing to other stores. */
 void fixture_restart(struct fixture *f);
 
 /* Closes the store, which must have given back all its memory. */
@@ -91,12 +91,12 @@ void fixture_close(struct fixture *f);
 #define STORE_TEST_WITH(id, open) FIXTURE_TEST(id, struct fixture, open, fixture_close(f))
 #define STORE_TEST(id)            STORE_TEST_WITH(id, fixture_open(f, _i))
 
-/* Likewise over those that are an engine: FIXTURE_ENGINE + _i. */
+/* Begins a case that runs on the engines only: kind FIXTURE_ENGINE + _i. */
 #define ENGINE_CASE(name) TEST_CASE(name, .times = FIXTURE_REDIS - FIXTURE_ENGINE)
 
 /* ------------------------------------------------------------------ where and when */
 
-/* Goes on with another queue of the same project / of another one. */
+/* Selects a queue of the same project / another project. */
 void use(struct fixture *f, const char *queue);
 void use_project(struct fixture *f, const char *project);
 
@@ -131,7 +131,7 @@ void get_numbers(struct fixture *f, const int *numbers, size_t count);
 /* Shows everything: claimed and delayed ones too. */
 void list_all(struct fixture *f);
 
-/* Shows what a plain listing shows: free messages without a delay. */
+/* Lists as a client does by default: ready messages only. */
 void list_free(struct fixture *f);
 
 void list(struct fixture *f, const struct store_filter *filter);
@@ -156,7 +156,7 @@ void release(struct fixture *f, struct store_id claim);
 
 /* ------------------------------------------------------------------ expectations */
 
-/* The messages shown last are those with these numbers, in this order. */
+/* Checks that the last operation returned these messages, in this order. */
 #define expect(f, ...)                                                                   \
     expect_numbers((f), (const int[]){__VA_ARGS__},                                      \
                    sizeof((const int[]){__VA_ARGS__}) / sizeof(int), __FILE__, __LINE__)
@@ -164,10 +164,10 @@ void expect_numbers(struct fixture *f, const int *numbers, size_t count, const c
                     int line);
 void expect_nothing(struct fixture *f);
 
-/* ttl and age of a message now, got by its number. */
+/* Gets a message by its number and checks its TTL and age. */
 void expect_times(struct fixture *f, int number, int64_t ttl_s, int64_t age_s);
 
-/* Claimed and free messages of the queue. */
+/* Checks the numbers of claimed and free messages of the queue. */
 void expect_stats(struct fixture *f, uint64_t claimed, uint64_t free);
 
 /* These note the line of the test. */
@@ -215,8 +215,8 @@ text_id(const char *text)
 }
 
 /*
- * An id in a form that is none, though a lenient reader of numbers would find the same one in it: the
- * digits behind `at` zeros begin with these characters.
+ * An invalid spelling of an id, which a lenient parser of numbers reads as the same id. `begin`
+ * replaces the characters from `at` on.
  */
 static inline struct store_id
 lenient_id(struct store_id id, size_t at, const char *begin)
@@ -225,7 +225,7 @@ lenient_id(struct store_id id, size_t at, const char *begin)
     return id;
 }
 
-/* What such a reader skips. */
+/* Prefixes that a lenient parser skips. */
 static const char *const lenient_begins[] = {"0x", "0X", "+", " ", "\t"};
 enum { LENIENT_BEGINS = sizeof(lenient_begins) / sizeof(lenient_begins[0]) };
 
