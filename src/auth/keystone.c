@@ -13,7 +13,7 @@ struct keystone {
     struct verdict_cache accepted, refused;
     struct hashmap checks; /* in progress, by digest */
     size_t waiters;        /* of all checks */
-    uint64_t generation;   /* of the caches: grows with each keystone_forget() */
+    uint64_t generation;   /* of the caches: grows with each keystone_clear_cache() */
     enum keystone_health reported;
     int64_t reported_ms;
 };
@@ -51,7 +51,7 @@ keystone_new(const struct keystone_config *config, struct keystone **out)
     k->config = *config;
     lock_init(&k->lock);
     verdict_cache_init(&k->accepted, config->mem, &config->key, config->cache_tokens);
-    verdict_cache_init(&k->refused, config->mem, &config->key, KEYSTONE_REFUSED_MOST);
+    verdict_cache_init(&k->refused, config->mem, &config->key, KEYSTONE_REFUSED_MAX);
     hashmap_init(&k->checks, config->mem);
     k->reported_ms = INT64_MIN / 2;
     *out = k;
@@ -72,7 +72,7 @@ keystone_free(struct keystone *k)
 }
 
 void
-keystone_forget(struct keystone *k)
+keystone_clear_cache(struct keystone *k)
 {
     lock_acquire(&k->lock);
     verdict_cache_clear(&k->accepted);
@@ -153,13 +153,13 @@ read_document(struct token_check *q, struct bytes body, struct reason *why)
     if (keystone_token_read(body, &config->roles, v, &fault) != ST_OK) {
         (void)reason_give(why, ST_UNAVAILABLE, "the response of Keystone is invalid: %s",
                           fault.text);
-        return KEYSTONE_AWAY;
+        return KEYSTONE_UNAVAILABLE;
     }
     v->status = ST_OK;
     v->until_ms = q->asked_ms + config->cache_ms;
     if (v->until_ms > v->expires_ms)
         v->until_ms = v->expires_ms;
-    return KEYSTONE_WELL;
+    return KEYSTONE_RESPONDING;
 }
 
 static enum keystone_health
@@ -175,15 +175,15 @@ read_response(struct token_check *q, int code, struct bytes body, struct reason 
             cache_ms = KEYSTONE_REFUSED_MS;
         q->verdict->status = ST_UNAUTHORIZED;
         q->verdict->until_ms = q->asked_ms + cache_ms;
-        return KEYSTONE_WELL;
+        return KEYSTONE_RESPONDING;
     case 401:
     case 403:
         (void)reason_give(why, ST_UNAVAILABLE,
                           "Keystone refused the service token (status %d)", code);
-        return KEYSTONE_REFUSES;
+        return KEYSTONE_SERVICE_TOKEN_REFUSED;
     default:
         (void)reason_give(why, ST_UNAVAILABLE, "Keystone returned status %d", code);
-        return KEYSTONE_AWAY;
+        return KEYSTONE_UNAVAILABLE;
     }
 }
 
@@ -192,7 +192,7 @@ static enum keystone_health
 ask_wire(struct token_check *q, int64_t left_ms, struct reason *why)
 {
     struct keystone_wire *wire = q->k->config.wire;
-    enum keystone_health health = KEYSTONE_AWAY;
+    enum keystone_health health = KEYSTONE_UNAVAILABLE;
     struct buf body;
     enum status st;
     int code = 0;
@@ -228,7 +228,7 @@ run_check(struct token_check *q)
 {
     struct keystone *k = q->k;
     int64_t passed_ms = (clock_stopwatch_ns() - q->begun_ns) / 1000000;
-    enum keystone_health health = KEYSTONE_AWAY;
+    enum keystone_health health = KEYSTONE_UNAVAILABLE;
     struct reason why;
     bool report;
 
@@ -312,7 +312,7 @@ check_join(struct keystone *k, const struct token_digest *digest, struct bytes t
     struct token_check *q;
 
     lock_assert_held(&k->lock);
-    if (self->fiber == NULL || k->waiters >= KEYSTONE_WAITERS_MOST)
+    if (self->fiber == NULL || k->waiters >= KEYSTONE_WAITERS_MAX)
         return ST_UNAVAILABLE;
     if (node != NULL) {
         q = check_of_node(node);

@@ -27,15 +27,16 @@ monotonic_ms(const struct clock *c)
 }
 
 static bool
-stands(int64_t hand)
+stands(int64_t encoded_time)
 {
-    return (hand & 1) != 0;
+    return (encoded_time & 1) != 0;
 }
 
 static int64_t
-shown_ms(const struct clock *c, int64_t hand)
+shown_ms(const struct clock *c, int64_t encoded_time)
 {
-    return stands(hand) ? (hand - 1) / 2 : monotonic_ms(c) + hand / 2;
+    return stands(encoded_time) ? (encoded_time - 1) / 2
+                                : monotonic_ms(c) + encoded_time / 2;
 }
 
 /*
@@ -78,46 +79,47 @@ clock_init_since(struct clock *c, int64_t ms, int64_t stopwatch_ns)
     const int64_t begun_ns = stopwatch_ns % MS_NS;
 
     c->phase_ns = begun_ns <= 0 ? -begun_ns : MS_NS - begun_ns;
-    atomic_init(&c->hand, 2 * (ms - (stopwatch_ns + c->phase_ns) / MS_NS));
+    atomic_init(&c->encoded_time, 2 * (ms - (stopwatch_ns + c->phase_ns) / MS_NS));
 }
 
 void
 clock_init_manual(struct clock *c, int64_t start_ms)
 {
     c->phase_ns = 0;
-    atomic_init(&c->hand, 2 * start_ms + 1);
+    atomic_init(&c->encoded_time, 2 * start_ms + 1);
 }
 
 int64_t
 clock_now_ms(const struct clock *c)
 {
-    return shown_ms(c, atomic_load(&c->hand));
+    return shown_ms(c, atomic_load(&c->encoded_time));
 }
 
 bool
 clock_stands(const struct clock *c)
 {
-    return stands(atomic_load(&c->hand));
+    return stands(atomic_load(&c->encoded_time));
 }
 
 void
 clock_stop(struct clock *c)
 {
-    int64_t hand = atomic_load(&c->hand);
+    int64_t encoded_time = atomic_load(&c->encoded_time);
 
-    while (!stands(hand) &&
-           !atomic_compare_exchange_weak(&c->hand, &hand, 2 * shown_ms(c, hand) + 1))
+    while (!stands(encoded_time) &&
+           !atomic_compare_exchange_weak(&c->encoded_time, &encoded_time,
+                                         2 * shown_ms(c, encoded_time) + 1))
         continue;
 }
 
 void
 clock_start(struct clock *c)
 {
-    int64_t hand = atomic_load(&c->hand);
+    int64_t encoded_time = atomic_load(&c->encoded_time);
 
-    while (stands(hand) &&
-           !atomic_compare_exchange_weak(&c->hand, &hand,
-                                         2 * (shown_ms(c, hand) - monotonic_ms(c))))
+    while (stands(encoded_time) && !atomic_compare_exchange_weak(
+                                       &c->encoded_time, &encoded_time,
+                                       2 * (shown_ms(c, encoded_time) - monotonic_ms(c))))
         continue;
 }
 
@@ -125,17 +127,18 @@ void
 clock_advance(struct clock *c, int64_t by_ms)
 {
     ENSURE(by_ms >= 0);
-    atomic_fetch_add(&c->hand, 2 * by_ms);
+    atomic_fetch_add(&c->encoded_time, 2 * by_ms);
 }
 
 void
-clock_reach(struct clock *c, int64_t to_ms)
+clock_advance_to(struct clock *c, int64_t to_ms)
 {
-    int64_t hand = atomic_load(&c->hand), by_ms;
+    int64_t encoded_time = atomic_load(&c->encoded_time), by_ms;
 
     do
-        by_ms = to_ms - shown_ms(c, hand);
-    while (by_ms > 0 && !atomic_compare_exchange_weak(&c->hand, &hand, hand + 2 * by_ms));
+        by_ms = to_ms - shown_ms(c, encoded_time);
+    while (by_ms > 0 && !atomic_compare_exchange_weak(&c->encoded_time, &encoded_time,
+                                                      encoded_time + 2 * by_ms));
 }
 
 int64_t

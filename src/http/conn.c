@@ -36,7 +36,7 @@ conn_table_remove(struct conn_table *t, struct conn *c)
 {
     ENSURE(t->count > 0);
     t->count--;
-    counter_take(&t->counts[c->phase], 1);
+    counter_subtract(&t->counts[c->phase], 1);
     if (list_linked(&c->link))
         list_remove(&c->link);
 }
@@ -49,7 +49,7 @@ conn_set_phase(struct conn_table *t, struct conn *c, enum conn_phase phase,
     if (c->phase == CONN_CLOSING)
         return;
     list_remove(&c->link);
-    counter_take(&t->counts[c->phase], 1);
+    counter_subtract(&t->counts[c->phase], 1);
     counter_add(&t->counts[phase], 1);
     c->phase = phase;
     c->since_ms = now_ms;

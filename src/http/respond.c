@@ -17,7 +17,7 @@ static void
 set_state(struct worker *w, struct exchange *ex, enum exchange_state state)
 {
     if (is_suspended(ex->state))
-        counter_take(&w->suspended.counts[ex->state], 1);
+        counter_subtract(&w->suspended.counts[ex->state], 1);
     if (is_suspended(state))
         counter_add(&w->suspended.counts[state], 1);
     ex->state = state;

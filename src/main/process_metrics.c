@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* COUNT_EVERY_NS: counting many descriptors takes time, so once a second is enough. */
+/* COUNT_EVERY_NS limits the counting of descriptors to once a second, because it is slow if there are many. */
 enum { COUNT_EVERY_NS = 1000000000, TEXT_CAP = 4096 };
 
 /* Reads a file without the line feed at its end. False if it is missing, empty or too long. */
@@ -54,7 +54,7 @@ count_descriptors(struct process_metrics *p)
     return atomic_load(&p->descriptors);
 }
 
-/* The names are those of the client libraries of Prometheus. */
+/* Writes the process metrics that the client libraries of Prometheus define, with their names. */
 static void
 write_process_metrics(struct process_metrics *p, struct exposition *x)
 {
@@ -154,7 +154,7 @@ min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The minimum of the limits of a group and its parents. path is "/a/b" or "/". */
+/* Returns the lowest memory limit of a control group and its parents. `path` is "/a/b" or "/". */
 static uint64_t
 group_limit(const char *root, const char *mount, const char *file, struct bytes path)
 {
@@ -176,9 +176,9 @@ group_limit(const char *root, const char *mount, const char *file, struct bytes 
 }
 
 /*
- * Lines of /proc/self/cgroup are NUMBER:CONTROLLERS:PATH. The line of v2 has number 0 and no
- * controllers. In a container, the path may be one of the host, which does not exist. Then the limit is
- * that of the mounted group, which is the group of the container.
+ * Lines of /proc/self/cgroup are NUMBER:CONTROLLERS:PATH. The line of cgroup v2 has number 0 and
+ * no controllers. In a container, the path may be a path of the host, which does not exist in the container.
+ * Then group_limit() finds the limit of the mounted group "/", which is the group of the container.
  */
 static uint64_t
 cgroup_limit(const char *root)

@@ -230,7 +230,7 @@ access_reload(struct resources *r, const struct config *config,
     }
     access_use_certificates(r->access, certificates);
     if (r->keystone != NULL)
-        keystone_forget(r->keystone);
+        keystone_clear_cache(r->keystone);
     return ST_OK;
 }
 
@@ -293,13 +293,13 @@ log_keystone_health(void *ctx, enum keystone_health health, const char *why)
 
     if (r->log == NULL)
         return;
-    if (health == KEYSTONE_WELL)
+    if (health == KEYSTONE_RESPONDING)
         log_event(r->log, LOG_INFO, "keystone_available",
                   LOG_S("url", r->config->keystone_url));
     else
         log_event(r->log, LOG_ERROR,
-                  health == KEYSTONE_AWAY ? "keystone_unavailable"
-                                          : "keystone_refuses_service_token",
+                  health == KEYSTONE_UNAVAILABLE ? "keystone_unavailable"
+                                                 : "keystone_refuses_service_token",
                   LOG_S("error", why));
 }
 

@@ -28,7 +28,7 @@ set_pace(struct hosts *h, struct host *host, enum pace pace)
     h->by_pace[host->pace] -= host->running;
     h->by_pace[pace] += host->running;
     if (host->pace == HOST_SLOW)
-        counter_take(&h->slow, 1);
+        counter_subtract(&h->slow, 1);
     if (pace == HOST_SLOW)
         counter_add(&h->slow, 1);
     host->pace = pace;

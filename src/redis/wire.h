@@ -7,12 +7,12 @@
  *         ... request.response ...
  *
  * Each node has one connection and one pipeline under way. The more requests there are, the less each request
- * costs the nodes. A lone request is sent at once.
+ * costs the nodes. If a request is alone, the wire sends it at once.
  *
  * The thread does not open connections. If a node has none, the caller gets REQUEST_UNLINKED, opens a
  * connection, gives it to the wire and runs the request again.
  *
- *   Order     requests for a node are sent in the order in which they came
+ *   Order     the wire sends the requests for a node in the order in which they came
  *   Threads   any
  *   Blocking  wire_run(), until response_ms after the last piece of a response: a fiber parks, a thread sleeps
  *   Memory    200 bytes for each of MAP_NODES; the buffers of hiredis for each connection; responses. While
@@ -42,7 +42,7 @@
  *
  * Each request ends with a number, and its response begins with this number (make_callback() in
  * scripts/lib/queue.lua). If the numbers differ, or bytes are left after the last response, the pipeline fails
- * and the wire closes its link. So no request ever gets the response of another.
+ * and the wire closes its link. So no request ever gets the response of another request.
  *
  *   Threads   one: that of the wire
  *   Blocking  never
@@ -52,8 +52,8 @@
  *                           v pipeline_reject_waiting() +------------- pipeline_abort() ---------+
  */
 enum {
-    PIPELINE_REQUESTS = 64,    /* at most */
-    PIPELINE_BYTES = 256 << 10 /* before the last request; at most */
+    PIPELINE_REQUESTS = 64,    /* maximum number of requests of a pipeline */
+    PIPELINE_BYTES = 256 << 10 /* maximum size of the requests before the last one */
 };
 
 enum request_outcome {
@@ -68,7 +68,7 @@ enum request_outcome {
 struct wire_request {
     struct bytes function;
     const struct command_words *words; /* after the function */
-    unsigned replicas;                 /* that must confirm the request; 0: none */
+    unsigned replicas;                 /* number that must confirm the request; 0: none */
     bool asking; /* send ASKING first: the node does not own the slot yet */
     /* Results: */
     enum request_outcome outcome;
@@ -98,12 +98,13 @@ struct pipeline {
     size_t count;          /* of waiting requests */
     struct list sent;      /* requests under way */
     struct list *next;     /* first of `sent` without a response; &sent: WAIT has none */
-    uint64_t number;       /* of the latest request */
-    unsigned replicas;     /* that WAIT names; 0: there is no WAIT */
+    uint64_t number;       /* number of the latest request */
+    unsigned replicas;     /* argument of WAIT; 0: the pipeline has no WAIT */
     bool asking_confirmed; /* the response to ASKING has arrived */
     int64_t begun_ns;
     int64_t progress_ns; /* the last write or read */
-    size_t expected;     /* requests of the next pipeline. It waits for them until: */
+    size_t
+        expected; /* number of requests that the next pipeline waits for, until due_ns */
     int64_t due_ns;
 };
 
@@ -118,7 +119,7 @@ pipeline_is_under_way(const struct pipeline *p)
 /* Adds a request to the next pipeline. */
 void pipeline_add(struct pipeline *p, struct wire_request *request);
 
-/* When the next pipeline is due, if none is under way and requests wait. */
+/* Returns the time at which the next pipeline is due. Requests must wait, and no pipeline may be under way. */
 int64_t pipeline_due_ns(const struct pipeline *p);
 
 /* Begins the next pipeline, with at most `most` requests. The caller writes it with link_write(). ST_NO_MEMORY:
@@ -148,10 +149,11 @@ enum { MAP_NODES = 1024, WIRE_RESPONSE_BYTES = 64 << 20 };
 struct cluster_config {
     struct mem *mem; /* borrowed */
     struct link_config link;
-    struct bytes library; /* of functions. Each node that lacks the library gets it */
+    struct bytes
+        library; /* function library; the cluster loads it into each node that lacks it */
     struct link_address seeds[URL_HOSTS];
     size_t seed_count;
-    unsigned replicas;   /* that must confirm each change; 0: none */
+    unsigned replicas;   /* number that must confirm each change; 0: none */
     int64_t confirm_ms;  /* time limit for the confirmation */
     int64_t patience_ms; /* time limit for retries while a node is temporarily unable */
     unsigned
@@ -166,18 +168,18 @@ struct wire_node; /* private */
 
 struct wire {
     const struct cluster_config *config; /* borrowed */
-    struct lock lock;                    /* guards the next two */
-    struct list requests, links;         /* that the thread has not seen yet */
+    struct lock lock;                    /* guards `requests` and `links` */
+    struct list requests, links;         /* not yet taken over by the thread */
     _Atomic bool sleeping;               /* the thread must be woken */
     int event_fd, epoll_fd;
     pthread_t thread;
     bool started;
     _Atomic bool closing;
-    _Atomic uint64_t pipelines;         /* that have ended */
-    _Atomic size_t response_bytes;      /* that callers hold */
+    _Atomic uint64_t pipelines;         /* number of pipelines that have ended */
+    _Atomic size_t response_bytes;      /* size of the responses that callers hold */
     _Atomic int64_t hung_ns[MAP_NODES]; /* last timeout; 0: none since a response */
     _Atomic bool linked[MAP_NODES];     /* there is a connection */
-    /* The rest belongs to the thread. */
+    /* Only the thread uses the members below. */
     unsigned generation;
     struct wire_node *nodes;
     struct list ready;     /* nodes with waiting requests and no pipeline under way */
@@ -187,7 +189,7 @@ struct wire {
 /* Starts the thread. ST_NO_MEMORY, ST_UNAVAILABLE. */
 enum status wire_open(struct wire *w, const struct cluster_config *config);
 
-/* No request may be under way. Also ends a wire whose wire_open() failed. */
+/* Ends the thread. No request may be under way. Call it also if wire_open() has failed. */
 void wire_close(struct wire *w);
 
 /* Runs a request on a node (its index in the map of that generation), and waits for the outcome. */
@@ -197,12 +199,12 @@ void wire_run(struct wire *w, uint16_t node, unsigned generation,
 /* Frees the response of a request. NULL is fine. */
 void wire_free_response(struct wire *w, redisReply *response);
 
-/* Gives the wire a connection to a node. If the node has one, or there is no memory (ST_NO_MEMORY), the link is
- * closed. */
+/* Gives the wire a connection to a node. If the node has a connection already, or there is no memory
+ * (ST_NO_MEMORY), the wire closes the link. */
 enum status
 wire_offer_link(struct wire *w, uint16_t node, unsigned generation, struct link *l);
 
-/* True if the node has not responded within the last second. No request is sent to such a node. */
+/* True if the node has not responded within the last second. The wire sends no request to such a node. */
 bool wire_is_hung(const struct wire *w, uint16_t node);
 
 /* Note a response of the node, or a timeout, on another connection. */

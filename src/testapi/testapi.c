@@ -273,7 +273,7 @@ testapi_move(struct testapi *testapi, int64_t until_ms, uint64_t since)
         testapi->moved(testapi->moved_ctx);
         return true;
     }
-    clock_reach(&testapi->clock, next_ms < until_ms ? next_ms : until_ms);
+    clock_advance_to(&testapi->clock, next_ms < until_ms ? next_ms : until_ms);
     return false;
 }
 

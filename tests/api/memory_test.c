@@ -134,7 +134,7 @@ sweep(struct api_fixture *f, const struct step *step, bool all_that_follow)
         arena_fini(&f->c.arena); /* so that the request has to allocate */
         buf_fini(&f->c.res.body);
         if (f->keystone != NULL)
-            keystone_forget(f->keystone); /* likewise */
+            keystone_clear_cache(f->keystone); /* likewise */
         if (all_that_follow)
             mem_fail_from(f->mem, nth);
         else

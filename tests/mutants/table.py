@@ -416,9 +416,9 @@ MUTANTS = [
      "setting the wall clock moves deadlines",
      "unit/base/clock_test: setting_the_wall_clock_moves_nothing",
      [("base/clock.c",
-       "(hand - 1) / 2 : monotonic_ms(c) + hand / 2;",
-       "(hand - 1) / 2 : MUTANT(CLOCK_FOLLOWS_THE_WALL) ? read_ns(CLOCK_REALTIME) / MS_NS\n"
-       "                                          : monotonic_ms(c) + hand / 2;")]),
+       "(encoded_time - 1) / 2\n                                : monotonic_ms(c) + encoded_time / 2;",
+       "(encoded_time - 1) / 2 : MUTANT(CLOCK_FOLLOWS_THE_WALL) ? read_ns(CLOCK_REALTIME) / MS_NS\n"
+       "                                          : monotonic_ms(c) + encoded_time / 2;")]),
     ("METADATA_CANNOT_SHRINK",
      "metadata that is too large already cannot be made smaller bit by bit",
      "unit/api/wire/patch_test: metadata_that_is_too_large_may_shrink_but_not_grow",

@@ -5,19 +5,19 @@
  * A caller with an unknown token waits in its fiber (base/fiber.h) for a check, which runs on a thread of an
  * executor. Callers with the same token wait for the same check.
  *
- *     accepted     cached for cache_ms from the beginning of the check, at most until the token expires
- *     refused      likewise, at most KEYSTONE_REFUSED_MS
+ *     accepted     cached for cache_ms from the start of the check, but not after the token expires
+ *     refused      cached for cache_ms from the start of the check, at most KEYSTONE_REFUSED_MS
  *     no response  not cached. All waiting callers get ST_UNAVAILABLE
  *
- * Accepted and refused tokens have separate caches, so invented tokens do not displace valid ones. Checks of
- * tokens that Keystone has accepted before go first.
+ * Accepted and refused tokens have separate caches, so made-up tokens do not evict valid ones. If
+ * Keystone accepted a token before, its check goes before the checks of other tokens.
  *
  *   Cost     of a cached token: one SHA-256 and one lookup
- *   Bounds   cache_tokens accepted tokens; KEYSTONE_REFUSED_MOST refused ones; as many checks as the executor
- *            takes, each at most timeout_ms, including its time in the queue; KEYSTONE_WAITERS_MOST waiting
+ *   Bounds   cache_tokens accepted tokens; KEYSTONE_REFUSED_MAX refused ones; as many checks as the executor
+ *            takes, each at most timeout_ms, including its time in the queue; KEYSTONE_WAITERS_MAX waiting
  *            callers, so that workers have fibers left
  *   Threads  any. The lock is held for a lookup, or to submit a check
- *   Secrets  a token is kept during its check, afterwards only its digest
+ *   Secrets  keystone keeps a token during its check, and only its digest afterwards
  */
 #ifndef CLAIMD_AUTH_KEYSTONE_H
 #define CLAIMD_AUTH_KEYSTONE_H
@@ -27,49 +27,50 @@
 #include "claimd/base/executor.h"
 #include "claimd/base/hash.h"
 
-/* Longer tokens and responses are invalid. Responses have no catalog. */
+/* Tokens longer than KEYSTONE_TOKEN_MAX and responses longer than KEYSTONE_BODY_MAX are invalid. */
 enum {
     KEYSTONE_TOKEN_MAX = 8192,
     KEYSTONE_BODY_MAX = 1 << 20,
     KEYSTONE_REFUSED_MS = 10000,
-    KEYSTONE_REFUSED_MOST = 1024,
-    KEYSTONE_WAITERS_MOST = 1000
+    KEYSTONE_REFUSED_MAX = 1024,
+    KEYSTONE_WAITERS_MAX = 1000
 };
 
 /* ------------------------------------------------------------------ connection to Keystone */
 
-/* A way to reach Keystone: keystone_wire_open(), or that of a test. */
+/* A connection to Keystone, made by keystone_wire_open() or by a test. */
 struct keystone_wire {
     /*
-     * Requests the document of a token and waits for the response, at most timeout_ms. ST_OK: *code and the
+     * Asks Keystone about a token and waits for the response, at most timeout_ms. ST_OK: *code and the
      * body (at most KEYSTONE_BODY_MAX bytes) are the response. ST_UNAVAILABLE: no response, with a reason.
-     * ST_NO_MEMORY. Several threads call it at a time.
+     * ST_NO_MEMORY. Several threads may call it at the same time.
      */
     enum status (*ask)(struct keystone_wire *wire, struct bytes token, int64_t timeout_ms,
                        int *code, struct buf *body, struct reason *why);
 };
 
 enum keystone_health {
-    KEYSTONE_WELL,   /* Keystone responds */
-    KEYSTONE_AWAY,   /* Keystone does not respond, or the response is invalid */
-    KEYSTONE_REFUSES /* Keystone refuses the service token */
+    KEYSTONE_RESPONDING,  /* Keystone responds */
+    KEYSTONE_UNAVAILABLE, /* Keystone does not respond, or the response is invalid */
+    KEYSTONE_SERVICE_TOKEN_REFUSED /* Keystone refuses the service token */
 };
 
 /* ------------------------------------------------------------------ callers */
 
 struct verdict;
 
-/* The result for the token of a request. Initially zero. The owner of the request drops it at the end. */
+/* The result for the token of a request. Initially zero. The owner of the request calls
+ * access_proof_drop() when the request ends. */
 struct access_proof {
     struct verdict *verdict; /* private; NULL: unknown */
-    bool asking;             /* the fiber is parked. For the thread of the fiber only */
+    bool asking; /* the fiber is parked. Only the thread of the fiber uses this */
 };
 
 /* A user of Keystone. The texts are borrowed from the proof. */
 struct keystone_caller {
     struct bytes name;    /* id of the user */
     struct bytes project; /* id of the project; absent: none */
-    role_set roles;       /* of claimd */
+    role_set roles;       /* roles of claimd, mapped from those of Keystone */
     int64_t expires_ms;
 };
 
@@ -81,9 +82,9 @@ void access_proof_drop(struct access_proof *proof);
 struct keystone_config {
     struct mem *mem; /* borrowed for the life of the keystone, as all pointers here */
     struct keystone_wire *wire;
-    struct executor *executor; /* NULL: the calling thread does the checks */
-    struct role_map roles;     /* with borrowed texts */
-    struct hash_key key;       /* of the tables */
+    struct executor *executor; /* runs the checks; NULL: the calling thread does */
+    struct role_map roles;     /* maps roles of Keystone to roles of claimd */
+    struct hash_key key;       /* hash key of the tables of cached tokens */
     int64_t cache_ms, timeout_ms;
     size_t cache_tokens;
     /* Called by any thread when the health changes, at most once a second; or NULL. */
@@ -93,10 +94,10 @@ struct keystone_config {
 
 struct keystone; /* opaque */
 
-/* Makes one, owned. ST_NO_MEMORY. */
+/* Makes a keystone, which the caller owns. ST_NO_MEMORY. */
 enum status keystone_new(const struct keystone_config *config, struct keystone **out);
 
-/* No caller may wait, and the executor must have ended. NULL is fine. */
+/* Before the call, the executor must have ended and no caller may wait. NULL is fine. */
 void keystone_free(struct keystone *k);
 
 /*
@@ -110,7 +111,7 @@ keystone_ask(struct keystone *k, struct bytes token, int64_t now_ms,
              struct access_proof *proof, struct keystone_caller *out, struct reason *why);
 
 /* Clears the caches. Results of checks in progress are not cached. */
-void keystone_forget(struct keystone *k);
+void keystone_clear_cache(struct keystone *k);
 
 /* The number of cached tokens, accepted and refused ones. */
 size_t keystone_count(struct keystone *k);
@@ -119,16 +120,17 @@ size_t keystone_count(struct keystone *k);
 
 /*
  * Reaches Keystone over HTTP with libcurl: `GET URL/auth/tokens?nocatalog`, with the service token in
- * X-Auth-Token and the token of the client in X-Subject-Token. Redirects and proxies of the environment are not
- * used, because they would reveal tokens. Certificates are verified. There is one connection for each thread
- * that waits at the same time.
+ * X-Auth-Token and the token of the client in X-Subject-Token. libcurl follows no redirects
+ * and uses no proxies of the environment, because they would reveal tokens. It verifies certificates. Each
+ * thread that waits at the same time has its own connection.
  */
 struct keystone_wire_config {
     struct mem *mem; /* borrowed for the life of the wire, as all pointers here */
-    const char *url; /* with "/v3", checked by keystone_url_check() */
-    const char *ca;  /* file of trusted certificates; NULL: those of the system */
-    /* Writes the current service token and a NUL. Called for each check, so that the token can be renewed.
-     * ST_UNAVAILABLE: there is none, with a reason. */
+    const char *url; /* ends with "/v3"; the caller has called keystone_url_check() */
+    const char
+        *ca; /* file of trusted certificates; NULL: the certificates of the system */
+    /* Writes the current service token and a NUL. The wire calls it for each check, so that the owner can
+     * renew the token. ST_UNAVAILABLE: there is no service token, with a reason. */
     enum status (*service_token)(void *ctx, char out[KEYSTONE_TOKEN_MAX + 1],
                                  struct reason *why);
     void *ctx;
@@ -137,7 +139,7 @@ struct keystone_wire_config {
 /* True if the URL has http or https, a host, and a path that ends with /v3. */
 bool keystone_url_check(struct bytes url);
 
-/* Loads libcurl and makes a wire, owned. ST_UNAVAILABLE: libcurl is missing, with advice. ST_NO_MEMORY. */
+/* Loads libcurl and makes a wire, which the caller owns. ST_UNAVAILABLE: libcurl is missing, with advice. ST_NO_MEMORY. */
 enum status keystone_wire_open(const struct keystone_wire_config *config,
                                struct keystone_wire **out, struct reason *why);
 

@@ -4,13 +4,14 @@
  * All other code takes `now_ms` as a parameter. Times are milliseconds since 1970 in UTC.
  * A running clock advances monotonically from the wall-clock time at its start: if an
  * operator sets the wall clock, no deadline changes. A standing clock shows the same time
- * until it is moved. Neither is ever moved backwards.
+ * until a caller moves it. No clock ever moves backwards.
  *
- * A running clock rounds down to a millisecond. Add one to a deadline that must not be
- * early (`round_up_ms` of the engine). The clock keeps the phase of the wall clock's
+ * A running clock rounds down to a millisecond. If a deadline must not be early, add one
+ * millisecond (`round_up_ms` of the engine). The clock keeps the phase of the wall clock's
  * milliseconds, so all processes on a machine show the same time, and a restart does not
- * move a deadline. A process may be late by the time between two readings of the system's
- * clocks (mostly less than a microsecond), and is never ahead of the wall clock.
+ * move a deadline. clock_init_system() reads two clocks of the system one after the
+ * other. So the clock may be late by the time between them (mostly less than a
+ * microsecond). It is never ahead of the wall clock.
  *
  *   Threads  any; a clock may be moved, stopped and started while other threads read it
  */
@@ -22,7 +23,8 @@
 #include <stdint.h>
 
 struct clock {
-    _Atomic int64_t hand; /* running: twice the milliseconds added to the monotonic clock;
+    _Atomic int64_t
+        encoded_time; /* running: twice the milliseconds added to the monotonic clock;
                              standing: twice the time shown, plus one */
     int64_t
         phase_ns; /* running: added to the monotonic clock before it is rounded down */
@@ -31,8 +33,8 @@ struct clock {
 /* Makes a clock that runs with the wall clock. */
 void clock_init_system(struct clock *c);
 
-/* Makes a running clock, which showed ms at the moment stopwatch_ns of
- * clock_stopwatch_ns(). */
+/* Makes a running clock that showed ms when clock_stopwatch_ns() returned
+ * stopwatch_ns. */
 void clock_init_since(struct clock *c, int64_t ms, int64_t stopwatch_ns);
 
 /* Makes a standing clock. */
@@ -40,8 +42,8 @@ void clock_init_manual(struct clock *c, int64_t start_ms);
 
 int64_t clock_now_ms(const struct clock *c);
 
-/* True if the clock stands. Then no thread needs to wait for its deadlines, because a
- * change of the clock wakes them. */
+/* True if the clock stands. Then no thread needs to sleep until a deadline, because every
+ * change of the clock wakes the threads. */
 bool clock_stands(const struct clock *c);
 
 void clock_stop(struct clock *c);
@@ -50,11 +52,11 @@ void clock_start(struct clock *c);
 /* Moves the clock by by_ms >= 0 (asserted). */
 void clock_advance(struct clock *c, int64_t by_ms);
 
-/* Moves the clock to this time, unless it is later already. */
-void clock_reach(struct clock *c, int64_t to_ms);
+/* Moves the clock forward to to_ms. If the clock is at or after to_ms, it does not change. */
+void clock_advance_to(struct clock *c, int64_t to_ms);
 
-/* Nanoseconds of a clock that only runs forward, for measuring durations. Never for
- * decisions: they depend on `now_ms` alone. */
+/* Nanoseconds of a clock that only runs forward, to measure durations. Do not
+ * base a decision of the engine on it: decisions depend on `now_ms` alone. */
 int64_t clock_stopwatch_ns(void);
 
 /* Writes "YYYY-MM-DDTHH:MM:SSZ" and a NUL. */

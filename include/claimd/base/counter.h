@@ -2,9 +2,10 @@
  * counter: numbers that one thread at a time writes and any thread reads, such as the
  * counters of a worker or a shard.
  *
- *   Cost     that of a plain variable: no locked bus cycle
- *   Threads  one writer at a time, ensured by a lock or a thread of its own; readers at
- *            any time. A reader sees each number as it was a moment ago
+ *   Cost     the cost of a plain variable, because no instruction locks the bus
+ *   Threads  one writer at a time; the owner ensures this with a lock, or with one thread
+ *            that writes. Any thread may read at any time. A reader may see a value that is
+ *            a moment old
  */
 #ifndef CLAIMD_BASE_COUNTER_H
 #define CLAIMD_BASE_COUNTER_H
@@ -29,9 +30,9 @@ counter_add(struct counter *c, uint64_t by)
     atomic_store_explicit(&c->value, counter_read(c) + by, memory_order_relaxed);
 }
 
-/* For gauges, which also decrease. */
+/* Subtracts from a gauge. A counter of the metrics never decreases. */
 static inline void
-counter_take(struct counter *c, uint64_t by)
+counter_subtract(struct counter *c, uint64_t by)
 {
     atomic_store_explicit(&c->value, counter_read(c) - by, memory_order_relaxed);
 }
@@ -44,7 +45,8 @@ counter_set(struct counter *c, uint64_t value)
 
 enum { BUCKETS_MAX = 14 };
 
-/* The upper bounds of the buckets of a histogram, ascending; behind the last is one more. */
+/* The upper bounds of the buckets of a histogram, ascending. A value above the last bound is in
+ * one more bucket. */
 struct bucket_bounds {
     size_t count; /* at most BUCKETS_MAX */
     uint64_t at[BUCKETS_MAX];
@@ -67,7 +69,7 @@ buckets_add(struct buckets *b, const struct bucket_bounds *bounds, uint64_t valu
     counter_add(&b->sum, value);
 }
 
-/* Adds the counts of `from` to `to`, which only the caller uses. */
+/* Adds the counts and the sum of `from` to `to`. Only the caller may use `to`. */
 static inline void
 buckets_merge(struct buckets *to, const struct buckets *from)
 {

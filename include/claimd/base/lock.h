@@ -1,9 +1,9 @@
 /*
- * lock: a mutex that knows its holder, so that functions can assert that it is held.
+ * lock: a mutex that records the thread that holds it, so that functions can assert it.
  *
- * They do so in releases, too. The check costs a load of a value that this thread wrote
- * when it took the lock, one or two nanoseconds, and bugs without the lock are hard to
- * find otherwise.
+ * Functions assert it in releases, too, because an access without the lock is hard to find
+ * otherwise. The check costs one or two nanoseconds. It loads a value that the calling
+ * thread wrote when it acquired the lock.
  *
  * docs/locking.md lists every lock and their order.
  */
@@ -19,7 +19,8 @@
 
 struct lock {
     pthread_mutex_t mutex;
-    _Atomic(const void *) holder; /* names the holder; NULL: free */
+    _Atomic(const void *)
+        holder; /* an address that is unique to the thread; NULL: free */
 };
 
 void lock_init(struct lock *l);
@@ -28,9 +29,9 @@ void lock_acquire(struct lock *l);
 void lock_release(struct lock *l);
 
 /*
- * Releases l, which the caller holds, until `signal` is signalled, or for that many
- * seconds. False: the time is over. The caller holds l again then. The condition's clock
- * must be CLOCK_MONOTONIC.
+ * Releases l, waits until a thread signals `signal` or the seconds have passed, and acquires
+ * l again. Returns false if the seconds have passed. The caller must hold l. The clock of
+ * the condition variable must be CLOCK_MONOTONIC.
  */
 bool lock_wait_s(struct lock *l, pthread_cond_t *signal, int64_t seconds);
 

@@ -2,20 +2,20 @@
  * guard: the addresses that notifications may go to.
  *
  * A subscriber chooses a URI, and the server connects to it. The server may reach hosts that the subscriber
- * cannot: a service on the same machine, the metadata service of a cloud, a printer. So only public addresses
- * of the Internet are allowed, and those in a list:
+ * cannot: a service on the same machine, the metadata service of a cloud, a printer. So the
+ * guard allows only public addresses of the Internet, and the addresses in a list of the operator:
  *
  *     10.1.0.0/16, 127.0.0.1, fd00:1::/32
  *
- * The guard checks the address that is passed to connect(), after name resolution. So later responses of a name
- * server have no effect. An IPv6 address that stands for an IPv4 address (mapped, NAT64 64:ff9b::/96) is
- * checked as the IPv4 address. Addresses that tunnel to an IPv4 address (compatible ones, 6to4, Teredo,
- * 64:ff9b:1::/48) are denied.
+ * The guard checks the address that is passed to connect(), after name resolution. So a name
+ * server cannot pass the guard with another address later. An IPv6 address that stands for an IPv4 address (mapped, NAT64 64:ff9b::/96) is
+ * checked as the IPv4 address. The guard denies addresses that tunnel to an IPv4 address (IPv4-compatible
+ * addresses, 6to4, Teredo, 64:ff9b:1::/48).
  *
- *   Cost     a comparison with each of some twenty blocks
+ *   Cost     a comparison with each of about twenty address blocks
  *   Memory   none
  *   Threads  any
- *   Source   the registries of special-purpose addresses by IANA. IPv6 addresses outside of 2000::/3 are denied
+ *   Source   the IANA registries of special-purpose addresses. The guard denies IPv6 addresses outside of 2000::/3
  */
 #ifndef CLAIMD_NOTIFY_GUARD_H
 #define CLAIMD_NOTIFY_GUARD_H
@@ -33,17 +33,17 @@ struct address_block {
     unsigned bits;           /* IPv4: 96 or more */
 };
 
-/* Zero: only public addresses are allowed. */
+/* If it is all zero, the guard allows only public addresses. */
 struct guard {
     size_t count;
     struct address_block allowed[GUARD_ALLOWED_MAX];
 };
 
-/* Reads a list, separated by commas. "none" is the empty list. ST_BAD_VALUE with a reason. *out is unchanged
- * then. */
+/* Reads a comma-separated list. "none" is the empty list. If the list is invalid, returns ST_BAD_VALUE with a
+ * reason and leaves *out unchanged. */
 enum status guard_read(struct bytes list, struct guard *out, struct reason *why);
 
-/* True if the server may connect to the address. Never true for families other than IPv4 and IPv6. */
+/* True if the server may connect to the address. False for address families other than IPv4 and IPv6. */
 bool guard_allows(const struct guard *g, const struct sockaddr *address, socklen_t len);
 
 #endif

@@ -10,17 +10,19 @@
  * the store, which knows when to retry. The thread holds no lock while it sends, and sleeps while no delivery
  * is due. The first delivery loads libcurl.
  *
- *   Slow hosts     there are at most `workers` transfers at a time, and half of them to one host. Slow hosts
- *                  share half of all (hosts.h). A delivery without capacity is put off, and others continue
- *   Durability     a delivery waits until it is durable. If the log loses it, claimd does not send it
- *   Addresses      the guard checks each address (guard.h). claimd uses no proxies, redirects and other
- *                  protocols
- *   Responses      are read completely and dropped. A response that is too long or too slow is a failure
+ *   Slow hosts     there are at most `workers` transfers at a time, and at most half of them to one host. All
+ *                  slow hosts together get half of the transfers (hosts.h). If a host has no capacity,
+ *                  the notifier postpones the delivery and continues with others
+ *   Durability     the notifier sends a delivery after its log record is durable. If the log loses the record,
+ *                  the notifier does not send the delivery
+ *   Addresses      the guard checks each address (guard.h). libcurl uses no proxy, follows no
+ *                  redirect and speaks only HTTP, HTTPS, SMTP and SMTPS
+ *   Responses      the notifier reads a response completely and discards it. A response that is too long or too slow is a failure
  *   Time           retries use the clock of the store, time limits of transfers use real time
- *   Threads        one of its own; the functions below: any
+ *   Threads        the notifier has its own thread. Any thread may call the functions below
  *   Memory         that of at most `workers` transfers, and of 512 waiting deliveries
  *
- * For what subscribers see, read docs/api.md 20.
+ * For the view of subscribers, read docs/api.md 20.
  */
 #ifndef CLAIMD_NOTIFY_NOTIFY_H
 #define CLAIMD_NOTIFY_NOTIFY_H
@@ -47,9 +49,10 @@ struct notify_mail {
 struct notify_config {
     struct mem *mem;
     struct store *store;
-    struct store_log *store_log; /* deliveries wait for it; NULL: the store has none */
-    const struct clock *clock;   /* of the store */
-    const struct clock *real;    /* real time, for signatures */
+    struct store_log
+        *store_log;            /* makes deliveries durable; NULL: the store has no log */
+    const struct clock *clock; /* of the store */
+    const struct clock *real;  /* real time, for signatures */
     struct log *log;
     struct signer *signer;   /* signs confirmations */
     struct signer *webhooks; /* signs web hooks, if it has keys */
@@ -59,11 +62,11 @@ struct notify_config {
     int64_t timeout_ms;     /* time limit for a transfer */
     const char *ca;         /* file of trusted authorities; NULL: those of the system */
     const char *agent;      /* "claimd/1.2" */
-    const char *public_url; /* at which subscribers reach this server; or NULL */
+    const char *public_url; /* URL at which subscribers reach this server; or NULL */
     int64_t subscription_ttl_s; /* time to subscribe again after an unsubscription */
     /*
      * Decrypts the body of a message of this queue; NULL: bodies are not encrypted. ST_DAMAGED: permanent
-     * failure. ST_NO_MEMORY. Any other status: the delivery is put off.
+     * failure. ST_NO_MEMORY. Any other status: the notifier postpones the delivery.
      */
     enum status (*open_body)(void *ctx, const struct store_queue *queue,
                              struct bytes body, struct buf *out);
@@ -71,15 +74,15 @@ struct notify_config {
     struct notify_mail mail;
 };
 
-/* Starts the thread. ST_NO_MEMORY, ST_UNAVAILABLE (no thread, or no descriptor). Owned. */
+/* Starts the thread. ST_NO_MEMORY, ST_UNAVAILABLE (no thread, or no descriptor). The caller owns *out. */
 enum status notify_open(const struct notify_config *config, struct notify **out);
 
-/* Adds its metrics. To be called before any thread reads metrics. */
+/* Adds the metrics of the notifier. Call it before any thread reads metrics. */
 void notify_measure(struct notify *n, struct metrics *metrics);
 
 /*
- * Aborts all transfers, and returns all deliveries to the store, as put off. To be called after all other users
- * of the store have ended, and before the store and the log close. NULL is fine.
+ * Aborts all transfers, and returns all deliveries to the store as postponed. Call it after all other users of
+ * the store have ended, and before the store and the log close. NULL is fine.
  */
 void notify_close(struct notify *n);
 

@@ -150,7 +150,7 @@ START_TEST(a_proof_is_good_until_the_token_ends)
     const struct bytes token = bytes_str("member@p");
 
     ck_assert_int_eq(keystone_ask(k, token, start_ms, &proof, &caller, &why), ST_OK);
-    keystone_forget(k);
+    keystone_clear_cache(k);
     ck_assert_int_eq(keystone_ask(k, token, end_ms - 1, &proof, &caller, &why), ST_OK);
     ck_assert_uint_eq(asked(), 1);
     ck_assert_int_eq(keystone_ask(k, token, end_ms, &proof, &caller, &why),
@@ -238,14 +238,14 @@ START_TEST(made_up_tokens_push_no_good_one_out)
     char token[32];
 
     ck_assert_str_eq(ask("member@p", start_ms), "ann p 6");
-    for (int i = 0; i < 2 * KEYSTONE_REFUSED_MOST; i++) {
+    for (int i = 0; i < 2 * KEYSTONE_REFUSED_MAX; i++) {
         (void)snprintf(token, sizeof(token), "t%d", i);
         ck_assert_str_eq(ask(token, start_ms), NO_TOKEN);
     }
-    ck_assert_uint_eq(keystone_count(k), KEYSTONE_REFUSED_MOST + 1);
-    ck_assert_uint_eq(asked(), 2 * KEYSTONE_REFUSED_MOST + 1);
+    ck_assert_uint_eq(keystone_count(k), KEYSTONE_REFUSED_MAX + 1);
+    ck_assert_uint_eq(asked(), 2 * KEYSTONE_REFUSED_MAX + 1);
     ck_assert_str_eq(ask("member@p", start_ms), "ann p 6");
-    ck_assert_uint_eq(asked(), 2 * KEYSTONE_REFUSED_MOST + 1);
+    ck_assert_uint_eq(asked(), 2 * KEYSTONE_REFUSED_MAX + 1);
 }
 END_TEST
 
@@ -265,7 +265,7 @@ START_TEST(a_forgotten_token_is_verified_again)
 {
     ck_assert_str_eq(ask("member@p", start_ms), "ann p 6");
     ck_assert_str_eq(ask("unknown", start_ms), NO_TOKEN);
-    keystone_forget(k);
+    keystone_clear_cache(k);
     ck_assert_uint_eq(keystone_count(k), 0);
     fake.code = 404;
     ck_assert_str_eq(ask("member@p", start_ms), NO_TOKEN);
@@ -347,7 +347,7 @@ setup_executor(void)
     arena_fixture_open();
     own.mem = f.mem;
     ck_assert_int_eq(executor_open(&own, &executor), ST_OK);
-    fiber_pool_init(&fibers, f.mem, NULL, KEYSTONE_WAITERS_MOST + 1, tell);
+    fiber_pool_init(&fibers, f.mem, NULL, KEYSTONE_WAITERS_MAX + 1, tell);
     open_keystone();
 }
 
@@ -551,7 +551,7 @@ START_TEST(a_verification_begun_before_a_flush_is_not_cached)
 
     fake_keystone_shut(&fake);
     ck_assert_int_eq(come(&g, "member@p"), WAITS);
-    keystone_forget(k);
+    keystone_clear_cache(k);
     fake_keystone_open(&fake);
     ck_assert_int_eq(finish(&g), ST_OK);
     ck_assert_uint_eq(keystone_count(k), 0);
@@ -560,16 +560,16 @@ END_TEST
 
 START_TEST(beyond_the_limit_of_callers_that_wait_one_more_is_unavailable)
 {
-    static struct guest guests[KEYSTONE_WAITERS_MOST];
+    static struct guest guests[KEYSTONE_WAITERS_MAX];
     struct guest extra = {.told = false};
 
     memset(guests, 0, sizeof(guests));
     fake_keystone_shut(&fake);
-    for (int i = 0; i < KEYSTONE_WAITERS_MOST; i++)
+    for (int i = 0; i < KEYSTONE_WAITERS_MAX; i++)
         ck_assert_int_eq(come(&guests[i], "member@p"), WAITS);
     ck_assert_int_eq(come(&extra, "member@p"), ST_UNAVAILABLE);
     fake_keystone_open(&fake);
-    for (int i = 0; i < KEYSTONE_WAITERS_MOST; i++)
+    for (int i = 0; i < KEYSTONE_WAITERS_MAX; i++)
         ck_assert_int_eq(finish(&guests[i]), ST_OK);
     ck_assert_int_eq(come(&extra, "member@p"), ST_OK);
     access_proof_drop(&extra.proof);
@@ -604,7 +604,7 @@ crowd_thread(void *arg)
         access_proof_drop(&g.proof);
         ck_assert(st == (i % 4 == 2 ? ST_UNAUTHORIZED : ST_OK));
         if (i % 100 == 0)
-            keystone_forget(k);
+            keystone_clear_cache(k);
         (*served)++;
     }
     fiber_pool_fini(&own);

@@ -78,8 +78,8 @@ START_TEST(a_clock_that_was_stopped_shows_what_it_is_moved_to)
     ck_assert(clock_stands(&c));
     at_ms = clock_now_ms(&c);
     clock_advance(&c, 60000);
-    clock_reach(&c, at_ms + 61000);
-    clock_reach(&c, at_ms); /* it never goes back */
+    clock_advance_to(&c, at_ms + 61000);
+    clock_advance_to(&c, at_ms); /* it never goes back */
     ck_assert_int_eq(clock_now_ms(&c), at_ms + 61000);
     clock_start(&c);
     clock_start(&c);
@@ -103,7 +103,7 @@ START_TEST(setting_the_wall_clock_moves_nothing)
     ck_assert_int_eq(clock_now_ms(&c), 1700000000373);
     ck_assert_int_eq(clock_stopwatch_ns(), 5250 * MS_NS);
     clock_advance(&c, 7); /* it is moved while it runs, and goes on from where it stood */
-    clock_reach(&c, 1700000000400);
+    clock_advance_to(&c, 1700000000400);
     ck_assert_int_eq(clock_now_ms(&c), 1700000000400);
     clock_stop(&c);
     faked.monotonic_ns += 5000 * MS_NS;

@@ -9,7 +9,7 @@ START_TEST(a_counter_adds_takes_and_is_set)
 
     counter_add(&c, 5);
     counter_add(&c, 0);
-    counter_take(&c, 2);
+    counter_subtract(&c, 2);
     ck_assert_uint_eq(counter_read(&c), 3);
     counter_set(&c, 77);
     ck_assert_uint_eq(counter_read(&c), 77);

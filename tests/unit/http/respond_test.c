@@ -1398,7 +1398,7 @@ SERVER_TEST(a_client_that_disconnects_during_verification_claims_nothing,
             server_fixture_settle(f);
         ck_assert_uint_eq(stats_of(f).claimed, 0);
         ck_assert_uint_eq(stats_of(f).total, 1);
-        keystone_forget(f->keystone);
+        keystone_clear_cache(f->keystone);
         ask_once(f, HOME_BY("admin@p"), 200);
     }
 }
@@ -1411,7 +1411,7 @@ SERVER_TEST(a_waiter_is_authorized_once, open_asking(f, 2, 10))
     while (keystone_count(f->keystone) == 0)
         server_fixture_settle(f);
     expect_silence(f, fd);
-    keystone_forget(f->keystone);
+    keystone_clear_cache(f->keystone);
     f->fake.status = ST_UNAVAILABLE;
     pass_s(f, 29);
     expect_silence(f, fd);
@@ -1520,7 +1520,7 @@ START_TEST(a_store_that_blocks_and_a_keystone_go_together)
                 expect_code(fds[i], 200);
             (void)close(fds[i]);
         }
-        keystone_forget(f.keystone);
+        keystone_clear_cache(f.keystone);
     }
     ck_assert_uint_eq(stats_of(&f).total, 5 * CROWD / 2);
     server_fixture_close(&f);
@@ -1547,7 +1547,7 @@ START_TEST(crowds_that_are_asked_about_leave_nothing_behind)
         for (int i = 0; i < CROWD; i++)
             (void)close(fds[i]);
         fake_keystone_open(&f.fake);
-        keystone_forget(f.keystone);
+        keystone_clear_cache(f.keystone);
     }
     server_fixture_close(&f); /* nobody is left, and all memory is back */
 }
