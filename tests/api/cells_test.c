@@ -683,7 +683,6 @@ START_TEST(every_route_stands_here)
                      strcmp(methods[m], "DELETE") == 0 || places[i].path[1] == 'c');
     ck_assert_uint_eq(said, routes);
 }
-END_TEST
 
 LOOP_TEST(an_invalid_credential_denies_access, COUNT(nobodies))
 {
@@ -694,7 +693,6 @@ LOOP_TEST(an_invalid_credential_denies_access, COUNT(nobodies))
     ck_assert_uint_gt(w.seen[STRANGER], 2000);
     check_walk(&w, 2000, false);
 }
-END_TEST
 
 LOOP_TEST(each_comes_in_where_it_should_and_nowhere_else, SHARES *CARRIERS)
 {
@@ -709,7 +707,6 @@ LOOP_TEST(each_comes_in_where_it_should_and_nowhere_else, SHARES *CARRIERS)
     }
     check_walk(&w, 10000, true);
 }
-END_TEST
 
 LOOP_TEST(a_policy_says_otherwise_for_tokens_and_certificates, 4)
 {
@@ -724,7 +721,6 @@ LOOP_TEST(a_policy_says_otherwise_for_tokens_and_certificates, 4)
     }
     check_walk(&w, 10000, true);
 }
-END_TEST
 
 START_TEST(a_token_counts_alone_beside_an_unlisted_certificate)
 {
@@ -750,7 +746,6 @@ START_TEST(a_token_counts_alone_beside_an_unlisted_certificate)
         try_everywhere(&w, &shown[i]);
     check_walk(&w, 5000, true);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ Keystone */
 
@@ -822,7 +817,6 @@ LOOP_TEST(each_role_of_keystone_allows_its_requests, COUNT(known))
     try_everywhere(&w, &known[_i]);
     check_walk(&w, 2000, true);
 }
-END_TEST
 
 LOOP_TEST(a_token_unknown_to_keystone_denies_access, COUNT(unknown))
 {
@@ -832,7 +826,6 @@ LOOP_TEST(a_token_unknown_to_keystone_denies_access, COUNT(unknown))
     try_everywhere(&w, &unknown[_i]);
     check_walk(&w, 2000, false);
 }
-END_TEST
 
 START_TEST(a_token_of_keystone_that_has_ended_is_none)
 {
@@ -847,7 +840,6 @@ START_TEST(a_token_of_keystone_that_has_ended_is_none)
     ck_assert_uint_gt(w.seen[STRANGER], 2000);
     check_walk(&w, 2000, false);
 }
-END_TEST
 
 START_TEST(while_keystone_is_down_only_certificates_are_accepted)
 {
@@ -865,7 +857,6 @@ START_TEST(while_keystone_is_down_only_certificates_are_accepted)
     ck_assert_uint_gt(w.seen[AWAY], 2000);
     check_walk(&w, 5000, true);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ without either */
 
@@ -891,7 +882,6 @@ LOOP_TEST(without_tokens_everything_is_allowed, COUNT(anybody))
     try_everywhere(&w, &anybody[_i]);
     check_walk(&w, 2000, false);
 }
-END_TEST
 
 /* What is of somebody, or changes something, a browser must not ask for others. */
 START_TEST(without_tokens_pages_of_other_sites_are_kept_out)
@@ -917,7 +907,6 @@ START_TEST(without_tokens_pages_of_other_sites_are_kept_out)
         }
     api_fixture_close(&f);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ the identity stub */
 
@@ -963,7 +952,6 @@ LOOP_TEST(the_tokens_of_the_stub_are_for_their_project, 2)
     try_everywhere(&w, &shown);
     check_walk(&w, 2000, true);
 }
-END_TEST
 
 LOOP_TEST(wrong_tokens_of_the_stub_deny_access, 2)
 {
@@ -980,7 +968,6 @@ LOOP_TEST(wrong_tokens_of_the_stub_deny_access, 2)
     ck_assert_uint_gt(w.seen[STRANGER], 5000);
     check_walk(&w, 5000, false);
 }
-END_TEST
 
 START_TEST(with_a_list_of_users_a_request_needs_a_token)
 {
@@ -995,7 +982,6 @@ START_TEST(with_a_list_of_users_a_request_needs_a_token)
     ck_assert_uint_gt(w.seen[STRANGER], 5000);
     check_walk(&w, 5000, false);
 }
-END_TEST
 
 START_TEST(without_a_list_of_users_a_request_needs_no_token)
 {
@@ -1006,7 +992,6 @@ START_TEST(without_a_list_of_users_a_request_needs_no_token)
     try_everywhere(&w, &anybody[0]);
     check_walk(&w, 2000, false);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ the door for metrics */
 
@@ -1036,4 +1021,3 @@ START_TEST(the_metrics_listener_serves_health_and_metrics_only)
     }
     api_fixture_close(&w.f);
 }
-END_TEST

@@ -85,7 +85,6 @@ START_TEST(a_project_is_required_and_any_text_of_256_characters)
     ck_header(&f, PROJECT, "a.b/c", "PUT", "/v2/queues/q", 201, NULL);
     api_fixture_close(&f);
 }
-END_TEST
 
 API_TEST(v1_without_a_project_has_queues_of_its_own)
 {
@@ -205,7 +204,6 @@ START_TEST(client_ids_may_be_any_text_of_10_to_36_when_not_strict)
                     " max_length_client_id)'}");
     api_fixture_close(&f);
 }
-END_TEST
 
 API_TEST(a_strict_server_says_that_the_client_id_must_be_a_uuid)
 {
@@ -458,7 +456,6 @@ START_TEST(a_refusal_shows_a_received_value_short_and_without_control_characters
     free(accents);
     free(huge);
 }
-END_TEST
 
 API_TEST(too_many_parameters_are_told_how_many_there_may_be)
 {

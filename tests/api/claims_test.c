@@ -105,7 +105,6 @@ START_TEST(a_limit_in_the_body_counts_and_the_parameter_wins)
         api_fixture_close(&f);
     }
 }
-END_TEST
 
 API_TEST(a_claim_shows_what_it_still_holds_until_it_ends)
 {
@@ -188,7 +187,6 @@ START_TEST(the_largest_claim_is_an_option)
     ck_assert_str_eq(api_pick(&f, "messages.12.body"), "w");
     api_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(the_default_claim_is_never_more_than_the_largest)
 {
@@ -203,4 +201,3 @@ START_TEST(the_default_claim_is_never_more_than_the_largest)
     ck_assert_str_eq(api_pick(&f, "messages.0.body"), "c");
     api_fixture_close(&f);
 }
-END_TEST

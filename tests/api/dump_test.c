@@ -101,7 +101,6 @@ START_TEST(an_empty_store_is_a_line)
     ck_assert_str_eq(dump(""),
                      "{\"claimd\":\"dump\",\"version\":1,\"now_ms\":1769860800000}\n");
 }
-END_TEST
 
 START_TEST(all_there_is_comes_page_by_page_and_loads_again)
 {
@@ -127,7 +126,6 @@ START_TEST(all_there_is_comes_page_by_page_and_loads_again)
     load(complete(before), 409);
     ck_assert_str_eq(dump(""), before);
 }
-END_TEST
 
 START_TEST(a_queue_that_goes_between_two_pages_has_no_more_lines)
 {
@@ -144,7 +142,6 @@ START_TEST(a_queue_that_goes_between_two_pages_has_no_more_lines)
     ck_assert_uint_eq(count(api_answer(&f.c), "\"message\":"), 0);
     ck_assert_uint_eq(count(api_answer(&f.c), "{\"end\":"), 1);
 }
-END_TEST
 
 #define HEAD  "{\"claimd\":\"dump\",\"version\":1}\n"
 #define QUEUE "{\"project\":\"480924\",\"queue\":\"q\"}\n"
@@ -183,7 +180,6 @@ START_TEST(a_dump_without_a_right_end_record_loads_nothing)
         ck_api_body(&f, "{'queues':1,'messages':0,'subscriptions':0}");
     }
 }
-END_TEST
 
 START_TEST(a_claim_is_loaded_in_pieces_as_well)
 {
@@ -198,7 +194,6 @@ START_TEST(a_claim_is_loaded_in_pieces_as_well)
     ck_assert_uint_eq(count(api_answer(&f.c), "\"body\":"), 2);
     ck_api(&f, "DELETE", "/v2/queues/q/claims/abcdefabcdef000000000007", NULL, 204, NULL);
 }
-END_TEST
 
 START_TEST(a_claim_may_have_a_name)
 {
@@ -214,7 +209,6 @@ START_TEST(a_claim_may_have_a_name)
     ck_api(&f, "GET", api_text(&f, "/v2/queues/q/claims/%.24s", first), NULL, 200, NULL);
     ck_assert_uint_eq(count(api_answer(&f.c), "\"body\":"), 2);
 }
-END_TEST
 
 START_TEST(a_line_that_is_wrong_loads_nothing)
 {
@@ -251,7 +245,6 @@ START_TEST(a_line_that_is_wrong_loads_nothing)
     f.c.body_too_large = true;
     load("{}", 413);
 }
-END_TEST
 
 START_TEST(a_foreign_marker_is_refused_and_a_forged_one_is_harmless)
 {
@@ -269,7 +262,6 @@ START_TEST(a_foreign_marker_is_refused_and_a_forged_one_is_harmless)
         ck_api(&f, "GET", api_text(&f, "/claimd/dump?marker=%s", doctored[i]), NULL, 200,
                NULL);
 }
-END_TEST
 
 START_TEST(when_memory_runs_out_a_piece_is_loaded_or_not)
 {
@@ -308,4 +300,3 @@ START_TEST(when_memory_runs_out_a_piece_is_loaded_or_not)
     }
     ck_assert_int_eq(code, 200);
 }
-END_TEST

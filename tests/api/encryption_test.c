@@ -142,7 +142,6 @@ START_TEST(the_limits_are_those_of_the_clear_body)
            "{\"messages\":[{\"body\":\"123456789 123\"}]}", 400, "Invalid API request");
     api_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(checksums_are_those_of_the_clear_body)
 {
@@ -162,7 +161,6 @@ START_TEST(checksums_are_those_of_the_clear_body)
     ck_assert_str_eq(encrypted, clear);
     api_fixture_close(&f);
 }
-END_TEST
 
 TEST_CASE("metadata");
 
@@ -190,7 +188,6 @@ START_TEST(without_a_key_no_queue_is_made_to_encrypt)
     ck_sealed(&f, 2);
     api_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(it_is_true_or_false)
 {
@@ -205,7 +202,6 @@ START_TEST(it_is_true_or_false)
     ck_api(&f, "PUT", "/v2/queues/q", "{\"_enable_encrypt_messages\":null}", 201, NULL);
     api_fixture_close(&f);
 }
-END_TEST
 
 API_TEST_WITH(a_client_of_version_1_does_not_end_it, open_encrypting(f))
 {

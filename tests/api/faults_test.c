@@ -98,7 +98,6 @@ START_TEST(without_the_test_api_there_are_none)
     ck_assert_int_eq(plain.c.res.fault.kind, FAULT_NONE);
     api_fixture_close(&plain);
 }
-END_TEST
 
 START_TEST(a_refusal_is_like_the_servers_and_nothing_has_happened)
 {
@@ -116,14 +115,12 @@ START_TEST(a_refusal_is_like_the_servers_and_nothing_has_happened)
     ck_assert_str_eq(texts("fault"), "status=503, status=503; retry_after=7, "
                                      "status=429; retry_after=0");
 }
-END_TEST
 
 START_TEST(a_refusal_without_a_document_says_when_too)
 {
     ck_assert_int_eq(ask("status=503; retry_after=9", "HEAD", "/v1/queues/q", NULL), 503);
     ck_api_header(&f, "Retry-After", "9");
 }
-END_TEST
 
 START_TEST(a_request_cut_before_the_handler_has_not_happened)
 {
@@ -133,7 +130,6 @@ START_TEST(a_request_cut_before_the_handler_has_not_happened)
     ck_assert_str_eq(texts("fault"), "cut=before");
     ck_assert_str_eq(texts("refused,posted"), ""); /* nobody hears of a refusal */
 }
-END_TEST
 
 START_TEST(a_request_cut_after_the_handler_has_happened)
 {
@@ -148,7 +144,6 @@ START_TEST(a_request_cut_after_the_handler_has_happened)
         expect_total(i + 1, i + 1);
     }
 }
-END_TEST
 
 START_TEST(an_answer_that_is_late_or_slow_says_so)
 {
@@ -167,7 +162,6 @@ START_TEST(an_answer_that_is_late_or_slow_says_so)
     ck_assert_int_eq(ask("latency; ms=1", "GET", CLAIMS "/none", NULL), 404);
     ck_assert_int_eq(f.c.res.fault.kind, FAULT_LATENCY); /* refusals too */
 }
-END_TEST
 
 START_TEST(a_claim_ends_early)
 {
@@ -183,7 +177,6 @@ START_TEST(a_claim_ends_early)
     ck_assert_int_eq(ask("end_claim", "POST", CLAIMS, NULL), 204); /* there is none */
     ck_assert_str_eq(texts("fault"), "end_claim, end_claim");
 }
-END_TEST
 
 START_TEST(a_claim_from_several_queues_ends_early_too)
 {
@@ -192,7 +185,6 @@ START_TEST(a_claim_from_several_queues_ends_early_too)
                      201);
     expect_total(1, 0);
 }
-END_TEST
 
 START_TEST(the_clock_jumps_before_a_request)
 {
@@ -214,7 +206,6 @@ START_TEST(the_clock_jumps_before_a_request)
     ck_assert_str_eq(api_pick(&f, "history.0.event"), "claim_ended");
     ck_assert_str_eq(api_pick(&f, "history.2.event"), "message_expired");
 }
-END_TEST
 
 START_TEST(a_jump_of_the_clock_counts_once)
 {
@@ -226,7 +217,6 @@ START_TEST(a_jump_of_the_clock_counts_once)
     ck_api_body(&f, "{'faults':[{'match':{},'every':1,'skip':0,'times':0,"
                     "'fault':'clock; seconds=5','matched':1,'struck':1}]}");
 }
-END_TEST
 
 START_TEST(a_request_that_waits_counts_once)
 {
@@ -242,7 +232,6 @@ START_TEST(a_request_that_waits_counts_once)
     ck_api_body(&f, "{'faults':[{'match':{'action':'claims:create'},'every':1,'skip':0,"
                     "'times':0,'fault':'latency; ms=5','matched':1,'struck':1}]}");
 }
-END_TEST
 
 START_TEST(rules_are_for_routes_queues_projects_and_clients)
 {
@@ -270,7 +259,6 @@ START_TEST(rules_are_for_routes_queues_projects_and_clients)
     ck_api(&f, "DELETE", FAULTS, NULL, 204, NULL);
     ck_api(&f, "POST", MESSAGES, BODY, 201, NULL);
 }
-END_TEST
 
 START_TEST(several_rules_are_a_little_play)
 {
@@ -288,7 +276,6 @@ START_TEST(several_rules_are_a_little_play)
                     "'fault':'status=429','matched':3,'struck':1}]}");
     ck_assert_str_eq(texts("fault"), "status=503; retry_after=3, status=429");
 }
-END_TEST
 
 START_TEST(a_requests_own_header_comes_before_the_rules)
 {
@@ -297,7 +284,6 @@ START_TEST(a_requests_own_header_comes_before_the_rules)
     ck_api(&f, "GET", FAULTS, NULL, 200, NULL);
     ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"matched\":0,\"struck\":0"));
 }
-END_TEST
 
 START_TEST(the_server_itself_has_no_faults)
 {
@@ -313,7 +299,6 @@ START_TEST(the_server_itself_has_no_faults)
         "the header Claimd-Fault is not allowed on requests to the server itself");
     ck_api(&f, "GET", STATS, NULL, 503, NULL); /* the rules are still there */
 }
-END_TEST
 
 START_TEST(a_header_that_is_no_fault_is_refused)
 {
@@ -325,7 +310,6 @@ START_TEST(a_header_that_is_no_fault_is_refused)
     expect_total(0, 0);
     ck_assert_str_eq(texts("fault"), "");
 }
-END_TEST
 
 START_TEST(a_malformed_list_of_rules_changes_nothing)
 {
@@ -394,7 +378,6 @@ START_TEST(a_malformed_list_of_rules_changes_nothing)
                                  ", metrics:get, state:dump, "
                                  "state:load"));
 }
-END_TEST
 
 /* So many rules. */
 static const char *
@@ -422,7 +405,6 @@ START_TEST(there_are_at_most_a_hundred_rules)
     ck_api(&f, "GET", FAULTS, NULL, 200, NULL);
     ck_api_body(&f, "{'faults':[]}");
 }
-END_TEST
 
 START_TEST(a_reset_of_everything_takes_the_rules_too)
 {
@@ -434,7 +416,6 @@ START_TEST(a_reset_of_everything_takes_the_rules_too)
     f.c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
     ck_api(&f, "GET", STATS, NULL, 200, NULL);
 }
-END_TEST
 
 /* Fails the 1st, 2nd, ... allocation of a request until it succeeds without; it has memory of its
  * own each time. */
@@ -466,7 +447,6 @@ START_TEST(rules_without_memory_stay_as_they_were)
     (void)sweep(NULL, "DELETE", FAULTS, NULL, 204);
     ck_api(&f, "GET", STATS, NULL, 200, NULL);
 }
-END_TEST
 
 START_TEST(faults_without_memory_do_no_harm)
 {
@@ -479,4 +459,3 @@ START_TEST(faults_without_memory_do_no_harm)
     (void)sweep("clock; seconds=1000", "POST", CLAIMS, NULL, 204);
     expect_total(0, 0);
 }
-END_TEST

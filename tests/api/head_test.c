@@ -218,7 +218,6 @@ START_TEST(no_route_answers_with_a_longer_head_than_promised)
         api_fixture_close(&l.f);
     }
 }
-END_TEST
 
 START_TEST(a_content_location_that_would_be_too_long_is_left_out)
 {
@@ -241,7 +240,6 @@ START_TEST(a_content_location_that_would_be_too_long_is_left_out)
     ck_assert_ptr_null(api_answer_header(&l.f.c, "Content-Location"));
     api_fixture_close(&l.f);
 }
-END_TEST
 
 START_TEST(a_token_fits_the_head_of_a_login)
 {
@@ -270,4 +268,3 @@ START_TEST(a_token_fits_the_head_of_a_login)
            "Invalid API request");
     api_fixture_close(&l.f);
 }
-END_TEST

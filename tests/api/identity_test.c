@@ -340,4 +340,3 @@ START_TEST(with_a_list_of_users_metrics_are_denied)
     ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
     api_fixture_close(&f);
 }
-END_TEST

@@ -85,7 +85,6 @@ START_TEST(nothing_is_forgotten_where_nothing_was_done)
     ck_api(&f, "PUT", "/v2/queues/q", NULL, 201, NULL);
     ck_leaks("{'leaks':[]}");
 }
-END_TEST
 
 START_TEST(a_live_claim_is_listed_once_with_its_client)
 {
@@ -104,7 +103,6 @@ START_TEST(a_live_claim_is_listed_once_with_its_client)
     ck_api(&f, "DELETE", api_text(&f, "/v2/queues/q/claims/%s", claim), NULL, 204, NULL);
     ck_leaks("{'leaks':[]}"); /* the messages were read */
 }
-END_TEST
 
 START_TEST(a_claim_whose_messages_are_gone_is_finished)
 {
@@ -114,7 +112,6 @@ START_TEST(a_claim_whose_messages_are_gone_is_finished)
            NULL);
     ck_leaks("{'leaks':[]}");
 }
-END_TEST
 
 START_TEST(an_unread_message_is_listed_with_its_producer)
 {
@@ -129,7 +126,6 @@ START_TEST(an_unread_message_is_listed_with_its_producer)
     advance(3600);
     ck_leaks("{'leaks':[]}"); /* it has expired */
 }
-END_TEST
 
 START_TEST(one_that_is_delayed_is_not_read_either)
 {
@@ -138,7 +134,6 @@ START_TEST(one_that_is_delayed_is_not_read_either)
     ask("/claimd/leaks");
     ck_assert_str_eq(api_pick(&f, "leaks.0.kind"), "unread");
 }
-END_TEST
 
 START_TEST(whatever_shows_a_message_reads_it)
 {
@@ -160,7 +155,6 @@ START_TEST(whatever_shows_a_message_reads_it)
     ck_assert_str_eq(api_pick(&f, "history.0.action"), "messages:get_all");
     ck_assert_str_eq(api_pick(&f, "history.0.client"), API_CALL_CLIENT);
 }
-END_TEST
 
 START_TEST(a_listing_that_leaves_a_message_out_does_not_read_it)
 {
@@ -169,7 +163,6 @@ START_TEST(a_listing_that_leaves_a_message_out_does_not_read_it)
     ask("/claimd/leaks");
     ck_assert_str_eq(api_pick(&f, "leaks.0.kind"), "unread");
 }
-END_TEST
 
 START_TEST(dead_letters_are_listed_until_they_are_read)
 {
@@ -184,7 +177,6 @@ START_TEST(dead_letters_are_listed_until_they_are_read)
     ask("/v2/queues/dead/messages?echo=true");
     ck_leaks("{'leaks':[]}");
 }
-END_TEST
 
 START_TEST(a_message_read_before_its_move_is_still_a_dead_letter)
 {
@@ -198,7 +190,6 @@ START_TEST(a_message_read_before_its_move_is_still_a_dead_letter)
     ask("/claimd/leaks");
     ck_assert_str_eq(api_pick(&f, "leaks.0.kind"), "dead_letter");
 }
-END_TEST
 
 START_TEST(claimed_dead_letters_are_expected)
 {
@@ -207,7 +198,6 @@ START_TEST(claimed_dead_letters_are_expected)
     advance(60); /* it is free again */
     ck_leaks("{'leaks':[]}");
 }
-END_TEST
 
 START_TEST(an_event_dropped_from_the_history_is_null)
 {
@@ -220,7 +210,6 @@ START_TEST(an_event_dropped_from_the_history_is_null)
              "','queue':'q','id':'*','client':null,'at':'2026-01-31T12:00:00Z',"
              "'at_ms':1769860800000}]}");
 }
-END_TEST
 
 TEST_CASE("pages", .setup = open_testapi, .teardown = close_testapi);
 
@@ -282,7 +271,6 @@ START_TEST(pages_go_through_all_projects_and_queues)
     f.c.headers[API_HEADER_PROJECT_ID] = "z";
     ck_assert_uint_eq(count_all("/claimd/leaks", &pages), 10);
 }
-END_TEST
 
 START_TEST(a_queue_that_has_gone_between_two_pages_is_passed)
 {
@@ -298,7 +286,6 @@ START_TEST(a_queue_that_has_gone_between_two_pages_is_passed)
     ck_assert_str_eq(api_pick(&f, "leaks.0.queue"), "q2");
     ck_assert_str_eq(api_pick(&f, "leaks.1.queue"), "q3");
 }
-END_TEST
 
 /* Of twenty messages each, so that it is not the limit that ends a page. */
 START_TEST(one_answer_looks_at_some_thousand_messages)
@@ -319,7 +306,6 @@ START_TEST(one_answer_looks_at_some_thousand_messages)
     ck_assert_str_eq(api_pick(&f, "leaks.0.kind"), "claim");
     ck_assert_ptr_null(strstr(api_answer(&f.c), "links"));
 }
-END_TEST
 
 START_TEST(wrong_parameters_are_refused)
 {
@@ -341,7 +327,6 @@ START_TEST(wrong_parameters_are_refused)
     ask("/claimd/leaks?marker=q/nonsense/");
     ck_api_body(&f, "{'leaks':[]}");
 }
-END_TEST
 
 START_TEST(without_memory_it_says_so)
 {
@@ -359,7 +344,6 @@ START_TEST(without_memory_it_says_so)
     }
     ck_assert_int_eq(code, 200);
 }
-END_TEST
 
 TEST_CASE("switched off");
 
@@ -371,4 +355,3 @@ START_TEST(without_the_test_api_there_is_no_report)
     ck_api(&plain, "GET", "/claimd/leaks", NULL, 404, NULL);
     api_fixture_close(&plain);
 }
-END_TEST

@@ -206,7 +206,6 @@ LOOP_TEST(tests_without_memory_are_refused, 2)
     sweep_library(&f, &freeze);
     api_fixture_close(&f);
 }
-END_TEST
 
 #define LONG_METADATA(first)                                                             \
     "{\"first\":" first                                                                  \
@@ -457,19 +456,16 @@ START_TEST(an_api_without_memory_is_not_opened)
     api_free(api);
     mem_destroy(config.mem);
 }
-END_TEST
 
 START_TEST(a_request_that_one_allocation_fails_changes_nothing)
 {
     sweep_all(false);
 }
-END_TEST
 
 START_TEST(a_request_without_any_memory_is_refused_and_changes_nothing)
 {
     sweep_all(true);
 }
-END_TEST
 
 API_TEST(over_the_budget_posting_stops_and_everything_else_goes_on)
 {
@@ -516,4 +512,3 @@ START_TEST(encrypted_messages_survive_a_lack_of_memory)
         sweep(&f, &sealed_steps[i], true);
     api_fixture_close(&f);
 }
-END_TEST

@@ -356,7 +356,6 @@ START_TEST(strict_bulk_deletes_need_the_claims_that_hold_the_messages)
            NULL, 204, NULL);
     api_fixture_close(&f);
 }
-END_TEST
 
 API_TEST(a_late_worker_deletes_nothing_in_bulk_if_it_names_its_claim)
 {
@@ -431,7 +430,6 @@ START_TEST(checksums_are_shown_where_enabled)
                      "MD5:5deaee1c1332199e5b5bc7c5e4f7f0c2");
     api_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(the_default_page_is_at_most_the_maximum)
 {
@@ -449,4 +447,3 @@ START_TEST(the_default_page_is_at_most_the_maximum)
     ck_api_body(&f, "{'queues': ['*', '*'], 'links': ['*']}");
     api_fixture_close(&f);
 }
-END_TEST

@@ -95,7 +95,6 @@ START_TEST(projects_with_odd_names_are_told_apart)
         api_fixture_close(&f);
     }
 }
-END_TEST
 
 static const struct store_vtable *engine_ops;
 

@@ -105,7 +105,6 @@ START_TEST(variants_of_a_route_by_parameter_share_an_operation)
             if (strchr(r->pattern, '?') != NULL)
                 ck_assert_str_eq(r->operation, r[-1].operation);
 }
-END_TEST
 
 API_TEST_WITH(no_two_operations_have_one_name, api_fixture_open_identity(f, NULL))
 {
@@ -154,7 +153,6 @@ START_TEST(disabled_features_are_not_described)
     json_decref(tree);
     api_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(the_limits_are_those_in_force)
 {
@@ -176,7 +174,6 @@ START_TEST(the_limits_are_those_in_force)
     ck_assert_ptr_null(strstr(api_answer(&f.c), "\"maximum\":43200,\"default\":300"));
     api_fixture_close(&f);
 }
-END_TEST
 
 /* Is 429 among what an operation answers? */
 static bool
@@ -313,7 +310,6 @@ START_TEST(no_placeholder_and_no_condition_is_left)
         api_fixture_close(&f);
     }
 }
-END_TEST
 
 /* Follows each reference of a tree, and notes it. */
 static void
@@ -384,4 +380,3 @@ START_TEST(components_are_those_that_are_named)
     check_references(&f);
     api_fixture_close(&f);
 }
-END_TEST

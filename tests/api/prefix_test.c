@@ -125,7 +125,6 @@ START_TEST(in_v2_every_link_can_be_followed)
     step(&w, "DELETE", "/queues/q", NULL, 204);
     walk_close(&w);
 }
-END_TEST
 
 START_TEST(in_v1_1_every_link_can_be_followed)
 {
@@ -139,7 +138,6 @@ START_TEST(in_v1_1_every_link_can_be_followed)
     step(&w, "DELETE", "/queues/q", NULL, 204);
     walk_close(&w);
 }
-END_TEST
 
 START_TEST(in_v1_every_link_can_be_followed)
 {
@@ -157,7 +155,6 @@ START_TEST(in_v1_every_link_can_be_followed)
     ck_api(&w.f, "DELETE", "/v1/a%20b/queues/q", NULL, 204, NULL);
     walk_close(&w);
 }
-END_TEST
 
 START_TEST(nothing_of_it_is_seen_without_the_project)
 {
@@ -169,4 +166,3 @@ START_TEST(nothing_of_it_is_seen_without_the_project)
     ck_api(&w.f, "HEAD", "/v1/other/queues/q", NULL, 404, NULL);
     walk_close(&w);
 }
-END_TEST

@@ -263,7 +263,6 @@ START_TEST(ping_and_health_tell_that_the_store_works)
     ck_api(&f, "POST", "/v2/health", "{}", 405, NULL);
     api_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(health_counts_the_messages_of_the_whole_server)
 {
@@ -285,7 +284,6 @@ START_TEST(health_counts_the_messages_of_the_whole_server)
     }
     api_fixture_close(&f);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ list */
 

@@ -68,7 +68,6 @@ START_TEST(a_path_that_is_hidden_says_what_hides_it)
                      "the path does not exist. The home document is /v2/");
     api_fixture_close(&f);
 }
-END_TEST
 
 API_TEST(a_slash_behind_a_whole_path_means_nothing)
 {
@@ -227,7 +226,6 @@ START_TEST(a_version_switched_off_is_not_there)
     ck_assert_ptr_null(strstr(api_answer(&f.c), "DEPRECATED"));
     api_fixture_close(&f);
 }
-END_TEST
 
 API_TEST(home_documents_list_what_the_version_has)
 {

@@ -80,7 +80,6 @@ START_TEST(nothing_is_a_head_and_an_end)
         state(), json("{'claimd':'dump','version':1,'now_ms':1769860800000};{'end':1};"));
     ck_api_header(&f, "Content-Type", "application/jsonl");
 }
-END_TEST
 
 START_TEST(a_dumped_state_can_be_loaded_and_is_equal)
 {
@@ -106,7 +105,6 @@ START_TEST(a_dumped_state_can_be_loaded_and_is_equal)
     ck_api(&f, "PUT", STATE, before, 204, NULL);
     ck_assert_str_eq(state(), before);
 }
-END_TEST
 
 START_TEST(the_delivery_count_is_kept_for_claimed_messages)
 {
@@ -123,7 +121,6 @@ START_TEST(the_delivery_count_is_kept_for_claimed_messages)
     ck_api(&f, "PUT", STATE, before, 204, NULL);
     ck_assert_str_eq(state(), before);
 }
-END_TEST
 
 START_TEST(a_state_that_is_loaded_later_goes_on_where_it_was)
 {
@@ -143,7 +140,6 @@ START_TEST(a_state_that_is_loaded_later_goes_on_where_it_was)
     ck_assert_int_eq(clock_now_ms(testapi_clock(f.testapi)),
                      API_FIXTURE_START_MS + 1020000);
 }
-END_TEST
 
 START_TEST(a_claim_finishes_its_messages_after_it_was_put_back)
 {
@@ -156,7 +152,6 @@ START_TEST(a_claim_finishes_its_messages_after_it_was_put_back)
     ck_api(&f, "PUT", STATE, before, 204, NULL);
     ck_api(&f, "DELETE", href, NULL, 204, NULL);
 }
-END_TEST
 
 START_TEST(all_projects_are_a_state_too)
 {
@@ -176,7 +171,6 @@ START_TEST(all_projects_are_a_state_too)
     f.c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
     ck_assert_ptr_nonnull(strstr(state(), "\"body\":1"));
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- by hand */
 
@@ -202,7 +196,6 @@ START_TEST(written_lines_need_little_and_come_in_any_order)
     ck_assert_int_eq(clock_now_ms(testapi_clock(f.testapi)),
                      API_FIXTURE_START_MS + 60000);
 }
-END_TEST
 
 START_TEST(a_name_of_a_claim_is_of_one_queue_and_the_first_line_has_its_times)
 {
@@ -222,7 +215,6 @@ START_TEST(a_name_of_a_claim_is_of_one_queue_and_the_first_line_has_its_times)
     ck_assert_ptr_nonnull(strstr(shown, "\"ttl\":62,"));
     ck_assert_ptr_null(strstr(shown, "\"ttl\":63,"));
 }
-END_TEST
 
 #define Q       "{'queue':'q','message':"
 #define S       "{'queue':'q','subscription':"
@@ -320,7 +312,6 @@ START_TEST(an_error_names_its_place_and_changes_nothing)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         refuse(rows[i][0], rows[i][1]);
 }
-END_TEST
 
 START_TEST(a_line_may_name_the_project_of_the_request)
 {
@@ -328,7 +319,6 @@ START_TEST(a_line_may_name_the_project_of_the_request)
     ck_api(&f, "GET", "/v2/queues/q/messages?echo=true", NULL, 200, NULL);
     ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":1"));
 }
-END_TEST
 
 START_TEST(a_state_of_one_project_can_be_put_into_another)
 {
@@ -341,7 +331,6 @@ START_TEST(a_state_of_one_project_can_be_put_into_another)
     ck_api(&f, "PUT", STATE, before, 204, NULL);
     ck_assert_str_eq(state(), before);
 }
-END_TEST
 
 START_TEST(without_a_project_each_line_must_name_one)
 {
@@ -354,7 +343,6 @@ START_TEST(without_a_project_each_line_must_name_one)
     set("{'project':'p','queue':'q'};{'project':'q','queue':'q','message':{" ID
         ",'body':1}};{'project':'r','topic':'q','message':{" ID ",'body':1}}");
 }
-END_TEST
 
 START_TEST(all_a_project_has_is_deleted_before)
 {
@@ -365,7 +353,6 @@ START_TEST(all_a_project_has_is_deleted_before)
     ck_assert_ptr_null(strstr(state(), "\"topic\""));
     ck_assert_ptr_nonnull(strstr(state(), "\"queue\":\"r\",\"metadata\":{}}\n"));
 }
-END_TEST
 
 /* Puts lines, which takes some tenths of a second; a quadratic check takes minutes. */
 static void
@@ -407,7 +394,6 @@ START_TEST(lines_are_checked_in_linear_time)
         strstr(api_answer(&f.c), "the dead-letter queues form a cycle"));
     buf_fini(&lines);
 }
-END_TEST
 
 START_TEST(a_body_that_is_too_long_is_said_to_be)
 {
@@ -420,7 +406,6 @@ START_TEST(a_body_that_is_too_long_is_said_to_be)
     f.c.body_too_large = true;
     ck_api(&f, "PUT", STATE, "{}", 413, NULL);
 }
-END_TEST
 
 START_TEST(a_message_that_is_larger_than_a_post_may_be_is_refused)
 {
@@ -433,7 +418,6 @@ START_TEST(a_message_that_is_larger_than_a_post_may_be_is_refused)
            400, NULL);
     api_fixture_close(&other);
 }
-END_TEST
 
 START_TEST(when_memory_runs_out_the_old_state_is_there)
 {
@@ -466,7 +450,6 @@ START_TEST(when_memory_runs_out_the_old_state_is_there)
     ck_assert_int_eq(code, 204);
     ck_assert_ptr_nonnull(strstr(state(), "\"body\":7"));
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- others meanwhile */
 
@@ -489,7 +472,6 @@ START_TEST(one_state_is_put_after_the_other)
     ck_assert(testapi_begin_load(f.testapi)); /* nobody is at it */
     testapi_end_load(f.testapi);
 }
-END_TEST
 
 /* A store where others make queues again when they are deleted, so often. */
 static const struct store_vtable *real;
@@ -532,7 +514,6 @@ START_TEST(a_queue_that_others_make_again_is_replaced_all_the_same)
     ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"body\":3"));
     ck_assert_ptr_null(strstr(api_answer(&f.c), "\"body\":1"));
 }
-END_TEST
 
 /* Refuses to apply what has the body 13. */
 static enum status
@@ -570,7 +551,6 @@ START_TEST(a_state_that_the_store_refuses_leaves_the_old_one)
     ck_assert_ptr_null(strstr(api_answer(&f.c), "restored"));
     ck_assert_str_eq(state(), before);
 }
-END_TEST
 
 static enum status
 apply_nothing(struct store *s, struct store_op *op, const struct store_queue *queue,
@@ -593,4 +573,3 @@ START_TEST(a_response_tells_that_the_old_state_could_not_be_restored)
     ck_assert_ptr_nonnull(
         strstr(api_answer(&f.c), ". Part of the old state was not restored"));
 }
-END_TEST

@@ -119,7 +119,6 @@ START_TEST(a_type_that_is_not_allowed_is_refused)
     ck_api(&f, "POST", LIST, CREATE("mailto:ann@example.org"), 400, BAD);
     api_fixture_close(&f);
 }
-END_TEST
 
 API_TEST(trusts_are_refused_by_name)
 {
@@ -158,7 +157,6 @@ START_TEST(a_long_uri_with_a_password_is_taken_and_never_repeated_in_refusals)
     }
     api_fixture_close(&f);
 }
-END_TEST
 
 /* Subscribes with a subscriber and options of so many bytes. */
 static void
@@ -191,7 +189,6 @@ START_TEST(texts_may_have_60000_bytes_and_the_body_what_is_configured)
     ck_assert_ptr_nonnull(strstr(api_pick(&f, "description"), "max_queue_metadata"));
     api_fixture_close(&f);
 }
-END_TEST
 
 API_TEST(a_ttl_is_from_60_seconds_to_the_end_of_dates)
 {
@@ -319,7 +316,6 @@ START_TEST(pages_follow_each_other_in_the_order_of_subscribing)
     ck_api(&f, "GET", LIST "?limit=x", NULL, 400, "Invalid parameter");
     api_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_project_in_the_path_stays_there)
 {
@@ -342,7 +338,6 @@ START_TEST(a_project_in_the_path_stays_there)
     ck_api_body(&f, "{'subscriptions':[],'links':[]}");
     api_fixture_close(&f);
 }
-END_TEST
 
 API_TEST(operators_see_how_far_it_has_come)
 {

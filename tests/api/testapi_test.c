@@ -81,7 +81,6 @@ START_TEST(without_the_test_api_there_is_nothing_of_this)
                      "the path does not exist. The test API requires the option ci");
     api_fixture_close(&plain);
 }
-END_TEST
 
 START_TEST(the_clock_is_shown)
 {
@@ -89,7 +88,6 @@ START_TEST(the_clock_is_shown)
     ck_api_body(&f, "{'now':'" START "','now_ms':1769860800000,'state':'frozen',"
                     "'ahead_ms':'*'}");
 }
-END_TEST
 
 START_TEST(due_events_happen_in_order_and_are_listed)
 {
@@ -106,7 +104,6 @@ START_TEST(due_events_happen_in_order_and_are_listed)
                      API_FIXTURE_START_MS + 3604000);
     ck_assert_uint_gt(f.moves, 0);
 }
-END_TEST
 
 START_TEST(the_next_deadline_is_one_step)
 {
@@ -124,7 +121,6 @@ START_TEST(the_next_deadline_is_one_step)
     ck_assert_int_eq(clock_now_ms(testapi_clock(f.testapi)),
                      API_FIXTURE_START_MS + 300000);
 }
-END_TEST
 
 START_TEST(dead_letters_are_told)
 {
@@ -139,7 +135,6 @@ START_TEST(dead_letters_are_told)
     ck_assert_str_eq(api_pick(&f, "history.0.project"), API_CALL_PROJECT);
     ck_assert_str_eq(api_pick(&f, "history.0.to"), "dead");
 }
-END_TEST
 
 /* It is told when the delay is over, at 5 seconds, and gets a claim of 60 seconds then. */
 START_TEST(a_waiter_gets_its_message_before_the_clock_moves_on)
@@ -166,7 +161,6 @@ START_TEST(a_waiter_gets_its_message_before_the_clock_moves_on)
                      "queue_made@0 posted@0 clock_moved@0 delay_ended@5 "
                      "claimed@5 waiter_served@5 claim_ended@65");
 }
-END_TEST
 
 START_TEST(a_disconnected_waiter_does_not_block_the_clock)
 {
@@ -185,7 +179,6 @@ START_TEST(a_disconnected_waiter_does_not_block_the_clock)
     asking_forget(&a);
     advance(1);
 }
-END_TEST
 
 START_TEST(the_clock_is_stopped_started_and_set)
 {
@@ -205,7 +198,6 @@ START_TEST(the_clock_is_stopped_started_and_set)
     ck_assert_str_eq(api_pick(&f, "history.0.text"), "running");
     ck_assert_str_eq(api_pick(&f, "history.1.text"), "frozen, ahead by 2000000000 s");
 }
-END_TEST
 
 START_TEST(impossible_clock_requests_are_refused)
 {
@@ -244,7 +236,6 @@ START_TEST(impossible_clock_requests_are_refused)
     ck_assert(clock_stands(testapi_clock(f.testapi)));
     ck_assert_uint_eq(history_last(testapi_history(f.testapi)), 0);
 }
-END_TEST
 
 TEST_CASE("reset", .setup = open_testapi, .teardown = close_testapi);
 
@@ -282,7 +273,6 @@ START_TEST(everything_goes)
     ck_api(&f, "GET", "/claimd/history?event=reset", NULL, 200, NULL);
     ck_assert_str_eq(events("history"), "reset@0 reset@0");
 }
-END_TEST
 
 START_TEST(only_one_project_goes)
 {
@@ -294,7 +284,6 @@ START_TEST(only_one_project_goes)
     ck_api(&f, "POST", "/claimd/reset", NULL, 204, NULL);
     ck_assert_uint_eq(count_queues(), 0);
 }
-END_TEST
 
 START_TEST(waiters_are_woken_before_the_clock_moves)
 {
@@ -318,7 +307,6 @@ START_TEST(waiters_are_woken_before_the_clock_moves)
     asking_forget(&waiter);
     asking_forget(&other);
 }
-END_TEST
 
 TEST_CASE("history", .setup = open_testapi, .teardown = close_testapi);
 
@@ -350,7 +338,6 @@ START_TEST(all_that_a_worker_does_is_told)
     ck_assert_str_eq(api_pick(&f, "history.5.claim"), api_pick(&f, "history.2.claim"));
     ck_assert_str_eq(api_pick(&f, "history.9.action"), "messages:pop");
 }
-END_TEST
 
 START_TEST(a_move_says_how_much_of_what_it_did_is_forgotten)
 {
@@ -362,7 +349,6 @@ START_TEST(a_move_says_how_much_of_what_it_did_is_forgotten)
     ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"lost\":5,"));
     ck_assert_str_eq(api_pick(&f, "events.99.event"), "message_expired");
 }
-END_TEST
 
 START_TEST(it_is_shown_in_pages_and_parts)
 {
@@ -383,7 +369,6 @@ START_TEST(it_is_shown_in_pages_and_parts)
     ck_api(&f, "GET", "/claimd/history?project=other", NULL, 200, NULL);
     ck_assert_str_eq(events("history"), "");
 }
-END_TEST
 
 START_TEST(allowed_requests_pass_unchanged)
 {
@@ -397,7 +382,6 @@ START_TEST(allowed_requests_pass_unchanged)
     ck_assert_str_eq(events("history"), "refused@0");
     ck_assert_str_eq(api_pick(&f, "history.0.action"), "ping:get");
 }
-END_TEST
 
 START_TEST(wrong_questions_about_it_are_refused)
 {
@@ -414,7 +398,6 @@ START_TEST(wrong_questions_about_it_are_refused)
                                  "the parameter event is \"posted,lost\". It must be a "
                                  "comma-separated list of queue_made,"));
 }
-END_TEST
 
 TEST_CASE("expect", .setup = open_testapi, .teardown = close_testapi);
 
@@ -436,7 +419,6 @@ START_TEST(a_met_expectation_returns_at_once)
         "queue none (which does not exist) has messages=0, claimed=0, free=0");
     ck_api(&f, "GET", "/claimd/expect?queue=q&project=other&messages=0", NULL, 200, NULL);
 }
-END_TEST
 
 START_TEST(an_expectation_waits_until_it_is_met)
 {
@@ -461,7 +443,6 @@ START_TEST(an_expectation_waits_until_it_is_met)
     asking_forget(&a); /* hung up */
     post(300, 0);
 }
-END_TEST
 
 START_TEST(an_expectation_without_a_condition_is_refused)
 {
@@ -479,4 +460,3 @@ START_TEST(an_expectation_without_a_condition_is_refused)
                      "the query is \"queue=q&message=0\". It must have at least one of "
                      "messages, claimed and free");
 }
-END_TEST

@@ -110,7 +110,6 @@ LOOP_TEST(it_is_asked_again_when_there_is_a_message, WAYS)
     asking_forget(&a);
     api_fixture_close(&f);
 }
-END_TEST
 
 LOOP_TEST(when_its_time_is_over_the_answer_is_the_usual_one, WAYS)
 {
@@ -128,7 +127,6 @@ LOOP_TEST(when_its_time_is_over_the_answer_is_the_usual_one, WAYS)
     ck_assert_int_eq(a.ready, 0); /* it is told no more */
     api_fixture_close(&f);
 }
-END_TEST
 
 LOOP_TEST(a_disconnected_waiter_claims_nothing, WAYS)
 {
@@ -146,7 +144,6 @@ LOOP_TEST(a_disconnected_waiter_claims_nothing, WAYS)
     ck_assert_ptr_nonnull(api_take(&f, "q", 1));
     api_fixture_close(&f);
 }
-END_TEST
 
 LOOP_TEST(at_its_last_look_it_takes_what_is_there, WAYS)
 {
@@ -162,7 +159,6 @@ LOOP_TEST(at_its_last_look_it_takes_what_is_there, WAYS)
     asking_forget(&a);
     api_fixture_close(&f);
 }
-END_TEST
 
 LOOP_TEST(the_deletion_of_its_queue_ends_it, WAYS)
 {
@@ -180,7 +176,6 @@ LOOP_TEST(the_deletion_of_its_queue_ends_it, WAYS)
     asking_forget(&a);
     api_fixture_close(&f);
 }
-END_TEST
 
 LOOP_TEST(it_may_end_in_the_middle, WAYS)
 {
@@ -195,7 +190,6 @@ LOOP_TEST(it_may_end_in_the_middle, WAYS)
     ck_assert_int_eq(a.ready, 0);
     api_fixture_close(&f);
 }
-END_TEST
 
 LOOP_TEST(with_a_message_there_it_does_not_wait, WAYS)
 {
@@ -211,7 +205,6 @@ LOOP_TEST(with_a_message_there_it_does_not_wait, WAYS)
     asking_forget(&a);
     api_fixture_close(&f);
 }
-END_TEST
 
 static const struct {
     const char *prefer, *applied; /* NULL: does not wait */
@@ -256,7 +249,6 @@ LOOP_TEST(how_long_it_waits_is_said, sizeof(preferences) / sizeof(preferences[0]
     asking_forget(&a);
     api_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_retry_before_the_wake_up_of_a_deleted_queue_does_not_wait)
 {
@@ -278,7 +270,6 @@ START_TEST(a_retry_before_the_wake_up_of_a_deleted_queue_does_not_wait)
         asking_forget(&a[i]);
     api_fixture_close(&f);
 }
-END_TEST
 
 API_TEST(a_front_end_that_lends_nothing_gets_an_answer_at_once)
 {
@@ -474,7 +465,6 @@ START_TEST(without_memory_no_request_waits)
     sweep(CLAIMS, false);
     sweep("/claimd/claims?queue=q&queue=r&queue=s", false);
 }
-END_TEST
 
 /* The test API allocates a record for each waiter. */
 API_TEST_WITH(without_memory_for_the_test_api_the_project_keeps_its_quota_of_waiters,
@@ -514,7 +504,6 @@ START_TEST(without_memory_nothing_is_claimed)
     sweep(CLAIMS, true);
     sweep("/claimd/claims?queue=r&queue=q&queue=s", true);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- numbers */
 
@@ -549,7 +538,6 @@ LOOP_TEST(a_claim_has_the_same_number_whenever_it_is_told, 3)
     ck_assert_ptr_null(api_answer_header(&f.c, "Claim-Number"));
     api_fixture_close(&f);
 }
-END_TEST
 
 API_TEST(where_nothing_is_claimed_there_is_no_number)
 {

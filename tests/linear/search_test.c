@@ -135,7 +135,6 @@ START_TEST(a_life_of_a_message_is_taken)
     count(&s, 0, 0);
     expect(&s, LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(a_bulk_delete_with_a_claim_deletes_only_what_the_claim_holds)
 {
@@ -152,7 +151,6 @@ START_TEST(a_bulk_delete_with_a_claim_deletes_only_what_the_claim_holds)
     count(&s, 0, 0);
     expect(&s, LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(requests_at_the_same_time_may_happen_in_either_order)
 {
@@ -169,7 +167,6 @@ START_TEST(requests_at_the_same_time_may_happen_in_either_order)
     take(&s, 2, 2);
     expect(&s, LINEARIZABLE);
 }
-END_TEST
 
 /*
  * Two waiters of up to two messages, the first of which was in line before the second was
@@ -209,7 +206,6 @@ START_TEST(a_waiter_takes_what_is_behind_the_reserved_messages)
     list(&s, false, 0);
     expect(&s, LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(a_waiter_gets_nothing_when_all_is_reserved)
 {
@@ -220,7 +216,6 @@ START_TEST(a_waiter_gets_nothing_when_all_is_reserved)
     list(&s, false, 3);
     expect(&s, LINEARIZABLE);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- cut off */
 
@@ -247,7 +242,6 @@ START_TEST(a_cut_off_operation_has_happened_or_not)
         expect(&s, LINEARIZABLE);
     }
 }
-END_TEST
 
 START_TEST(all_that_changes_something_may_be_cut_off)
 {
@@ -277,7 +271,6 @@ START_TEST(all_that_changes_something_may_be_cut_off)
         }
     }
 }
-END_TEST
 
 START_TEST(a_claim_that_was_cut_off_may_hold_what_it_would_have_got)
 {
@@ -292,7 +285,6 @@ START_TEST(a_claim_that_was_cut_off_may_hold_what_it_would_have_got)
     remove_one(&s, 1, 0, 403);
     expect(&s, LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(an_operation_cannot_take_effect_after_its_response)
 {
@@ -304,7 +296,6 @@ START_TEST(an_operation_cannot_take_effect_after_its_response)
     list(&s, false, 1);
     expect(&s, NOT_LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(an_operation_takes_effect_once)
 {
@@ -317,7 +308,6 @@ START_TEST(an_operation_takes_effect_once)
     list(&s, true, 1);
     expect(&s, NOT_LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(a_cut_off_operation_does_not_undo_an_answered_one)
 {
@@ -329,7 +319,6 @@ START_TEST(a_cut_off_operation_does_not_undo_an_answered_one)
     list(&s, false, 0);
     expect(&s, NOT_LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(a_batch_that_was_cut_off_is_there_or_not_but_never_half)
 {
@@ -340,7 +329,6 @@ START_TEST(a_batch_that_was_cut_off_is_there_or_not_but_never_half)
     take(&s, 2, 0);
     expect(&s, NOT_LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(a_look_does_not_come_before_what_was_cut_off_unless_it_can)
 {
@@ -361,7 +349,6 @@ START_TEST(a_look_does_not_come_before_what_was_cut_off_unless_it_can)
     count(&s, 0, 3);
     expect(&s, LINEARIZABLE);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- refused */
 
@@ -375,7 +362,6 @@ START_TEST(a_message_claimed_twice_is_refused)
     overlap(&s); /* even at the same time */
     expect(&s, NOT_LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(a_lost_message_is_refused)
 {
@@ -385,7 +371,6 @@ START_TEST(a_lost_message_is_refused)
     take(&s, 1, 0);
     expect(&s, NOT_LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(a_message_lost_by_a_release_is_refused)
 {
@@ -397,7 +382,6 @@ START_TEST(a_message_lost_by_a_release_is_refused)
     count(&s, 0, 0);
     expect(&s, NOT_LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(a_release_that_is_not_seen_is_refused)
 {
@@ -409,7 +393,6 @@ START_TEST(a_release_that_is_not_seen_is_refused)
     list(&s, false, 0);
     expect(&s, NOT_LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(a_claim_out_of_order_is_refused)
 {
@@ -420,7 +403,6 @@ START_TEST(a_claim_out_of_order_is_refused)
     take(&s, 1, 2);
     expect(&s, NOT_LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(a_released_message_at_the_end_of_the_queue_is_refused)
 {
@@ -433,7 +415,6 @@ START_TEST(a_released_message_at_the_end_of_the_queue_is_refused)
     take(&s, 2, 2);
     expect(&s, NOT_LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(a_delete_with_a_dead_claim_is_refused)
 {
@@ -445,7 +426,6 @@ START_TEST(a_delete_with_a_dead_claim_is_refused)
     remove_one(&s, 1, 1, 204);
     expect(&s, NOT_LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(a_claim_from_the_past_is_refused)
 {
@@ -457,7 +437,6 @@ START_TEST(a_claim_from_the_past_is_refused)
     take(&s, 2, 1);
     expect(&s, NOT_LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(a_waiter_gets_the_oldest_message)
 {
@@ -468,7 +447,6 @@ START_TEST(a_waiter_gets_the_oldest_message)
     wait_for(&s, 1, 2);
     expect(&s, NOT_LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(a_waiter_that_takes_what_is_reserved_for_a_longer_one_is_refused)
 {
@@ -484,7 +462,6 @@ START_TEST(a_waiter_that_takes_what_is_reserved_for_a_longer_one_is_refused)
     s.ops[1].limit = 1;
     expect(&s, LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(a_waiter_that_takes_less_than_is_left_is_refused)
 {
@@ -495,7 +472,6 @@ START_TEST(a_waiter_that_takes_less_than_is_left_is_refused)
     wait_for(&s, 1, 1);
     expect(&s, NOT_LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(a_count_that_never_was_is_refused)
 {
@@ -507,7 +483,6 @@ START_TEST(a_count_that_never_was_is_refused)
     count(&s, 0, 1); /* after both */
     expect(&s, NOT_LINEARIZABLE);
 }
-END_TEST
 
 /* Posts all under way together, in the order of their calls or the other way round. */
 static void
@@ -533,7 +508,6 @@ START_TEST(posts_under_way_together_are_put_in_order_whichever_way_it_is)
     post_together(&s, 14, false);
     expect(&s, LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(those_that_only_look_are_not_tried_in_every_order)
 {
@@ -550,7 +524,6 @@ START_TEST(those_that_only_look_are_not_tried_in_every_order)
     ck_assert_int_eq(result.verdict, NOT_LINEARIZABLE);
     ck_assert_uint_le(result.states, 2 * s.count);
 }
-END_TEST
 
 START_TEST(a_search_that_gives_up_says_so)
 {
@@ -565,7 +538,6 @@ START_TEST(a_search_that_gives_up_says_so)
     search_within(s.ops, s.count, 3, &result); /* one after the other: a step for each */
     ck_assert_int_eq(result.verdict, LINEARIZABLE);
 }
-END_TEST
 
 START_TEST(the_operation_that_cannot_be_is_left_over)
 {
@@ -579,4 +551,3 @@ START_TEST(the_operation_that_cannot_be_is_left_over)
     ck_assert_uint_eq(result.longest, 2);
     ck_assert(result.ordered[0] && result.ordered[1] && !result.ordered[2]);
 }
-END_TEST

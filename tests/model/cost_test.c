@@ -105,7 +105,6 @@ START_TEST(a_store_wakes_for_a_dead_letter_with_a_shorter_ttl)
         fixture_close(&f);
     }
 }
-END_TEST
 
 STORE_TEST_WITH(waiting_for_one_deadline_takes_few_wake_ups, fixture_open(f, ENGINE))
 {
@@ -198,7 +197,6 @@ LOOP_TEST(removing_a_hundred_thousand_messages_is_one_step, 2)
     expect(&f, 2);
     fixture_close(&f);
 }
-END_TEST
 
 LOOP_TEST(housekeeping_gives_memory_back_in_slices, 2)
 {
@@ -224,7 +222,6 @@ LOOP_TEST(housekeeping_gives_memory_back_in_slices, 2)
     ck_assert(store_audit(f.store));
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(messages_that_expire_together_are_removed_in_slices)
 {
@@ -242,7 +239,6 @@ START_TEST(messages_that_expire_together_are_removed_in_slices)
     expect_stats(&f, 0, 0);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(deleting_one_by_one_gives_memory_back)
 {
@@ -263,7 +259,6 @@ START_TEST(deleting_one_by_one_gives_memory_back)
     ck_assert_uint_le(mem_used(f.mem), idle + SPARE); /* at once, without housekeeping */
     fixture_close(&f);
 }
-END_TEST
 
 STORE_TEST_WITH(finished_claims_take_no_memory_however_long_their_terms,
                 fixture_open(f, 1))
@@ -297,7 +292,6 @@ START_TEST(a_message_takes_at_most_128_bytes_more_than_its_body)
     ck_assert_uint_le(each, sizeof("{\"some\":\"body\"}") - 1 + 128);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_thousand_deleted_queues_leave_no_memory)
 {
@@ -322,7 +316,6 @@ START_TEST(a_thousand_deleted_queues_leave_no_memory)
     ck_assert_int_eq(store_next_ms(f.store), INT64_MAX);
     fixture_close(&f);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- waiters */
 
@@ -449,7 +442,6 @@ START_TEST(one_message_notifies_one_of_thousands_of_waiters)
     ck_assert(store_audit(f.store));
     close_crowd(&f, &c);
 }
-END_TEST
 
 START_TEST(a_post_reads_only_the_front_of_the_wait_queue)
 {
@@ -466,7 +458,6 @@ START_TEST(a_post_reads_only_the_front_of_the_wait_queue)
     ck_assert_uint_eq(notifications, STORE_RESERVED);
     close_crowd(&f, &c);
 }
-END_TEST
 
 START_TEST(each_of_thousands_of_waiters_is_notified_once)
 {
@@ -488,7 +479,6 @@ START_TEST(each_of_thousands_of_waiters_is_notified_once)
     ck_assert_uint_eq(notifications, CROWD);
     close_crowd(&f, &c);
 }
-END_TEST
 
 STORE_TEST_WITH(a_wait_queue_without_waiters_costs_nothing, fixture_open(f, ENGINE))
 {

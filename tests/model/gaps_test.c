@@ -198,7 +198,6 @@ START_TEST(deadlines_armed_during_housekeeping_are_kept)
         fixture_close(&f);
     }
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- listings */
 

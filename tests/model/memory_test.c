@@ -618,7 +618,6 @@ LOOP_TEST(every_allocation_may_fail_and_nothing_has_changed,
             failures++;
     ck_assert_msg(failures > 0, "%s allocates nothing", situation->name);
 }
-END_TEST
 
 START_TEST(opening_a_store_may_fail_at_every_allocation)
 {
@@ -639,7 +638,6 @@ START_TEST(opening_a_store_may_fail_at_every_allocation)
     ck_assert_uint_eq(mem_used(mem), 0);
     mem_destroy(mem);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- without any */
 
@@ -681,7 +679,6 @@ START_TEST(accepted_messages_can_be_claimed_and_deleted_without_memory)
     mem_fail_from(f->mem, 0);
     fixture_close(f);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- the budget */
 
@@ -717,7 +714,6 @@ START_TEST(over_the_budget_only_what_adds_data_is_refused)
     purge(f);
     fixture_close(f);
 }
-END_TEST
 
 START_TEST(dead_letters_are_buried_over_the_budget)
 {
@@ -732,7 +728,6 @@ START_TEST(dead_letters_are_buried_over_the_budget)
     expect_stats(&s.f, 0, 81);
     fixture_close(&s.f);
 }
-END_TEST
 
 START_TEST(posting_works_again_when_the_queue_was_emptied)
 {
@@ -765,4 +760,3 @@ START_TEST(posting_works_again_when_the_queue_was_emptied)
     ck_assert_status(post_some(&s, 64), ST_OK);
     fixture_close(f);
 }
-END_TEST

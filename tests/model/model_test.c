@@ -92,4 +92,3 @@ LOOP_TEST(the_engine_answers_every_history_like_the_twin,
     }
     printf("%s: %" PRIu64 " histories\n", shape->name, number);
 }
-END_TEST

@@ -688,19 +688,16 @@ START_TEST(a_replica_of_what_was_told_is_what_the_engine_shows)
 {
     run("observer", 0, 0);
 }
-END_TEST
 
 START_TEST(a_change_refused_by_the_observer_has_not_happened)
 {
     run("observer that refuses", 20, 0);
 }
-END_TEST
 
 START_TEST(changes_refused_for_memory_are_not_observed)
 {
     run("observer without memory", 5, 20);
 }
-END_TEST
 
 START_TEST(a_list_of_queues_waits_for_what_it_shows)
 {
@@ -731,7 +728,6 @@ START_TEST(a_list_of_queues_waits_for_what_it_shows)
     ck_assert_uint_eq(op.lsn, h.r.lsn);
     fixture_close(&h.story.f);
 }
-END_TEST
 
 START_TEST(an_operation_flushes_unless_the_caller_does_it_later)
 {
@@ -756,7 +752,6 @@ START_TEST(an_operation_flushes_unless_the_caller_does_it_later)
     ck_assert_uint_eq(h.r.flushed, 3);
     fixture_close(&h.story.f);
 }
-END_TEST
 
 START_TEST(an_operation_without_changes_waits_for_no_commit)
 {
@@ -781,4 +776,3 @@ START_TEST(an_operation_without_changes_waits_for_no_commit)
     ck_assert_uint_eq(op.lsn, 2); /* the queue, and its message */
     fixture_close(&h.story.f);
 }
-END_TEST

@@ -377,19 +377,16 @@ START_TEST(an_engine_that_is_replayed_is_the_same)
 {
     run("replay", 0, 0);
 }
-END_TEST
 
 START_TEST(refused_operations_are_not_replayed)
 {
     run("replay of what was not refused", 20, 0);
 }
-END_TEST
 
 START_TEST(operations_refused_for_memory_are_not_replayed)
 {
     run("replay of what had memory", 5, 20);
 }
-END_TEST
 
 START_TEST(records_that_the_log_refuses_are_not_applied)
 {
@@ -420,7 +417,6 @@ START_TEST(records_that_the_log_refuses_are_not_applied)
     ck_assert_uint_eq(stats(f).total, 1);
     end_tale(&t);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- no memory */
 
@@ -487,7 +483,6 @@ START_TEST(a_replay_without_memory_says_so_and_leaves_nothing)
     ck_assert_status(replay_without_memory(&t, 0), ST_OK);
     end_tale(&t);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- contradictions */
 
@@ -558,7 +553,6 @@ START_TEST(a_queue_that_was_never_named_is_refused)
     ck_assert_status(replay_end(t.story.f.store), ST_BAD_VALUE);
     end_tale(&t);
 }
-END_TEST
 
 START_TEST(a_queue_may_be_named_behind_its_messages)
 {
@@ -572,7 +566,6 @@ START_TEST(a_queue_may_be_named_behind_its_messages)
     ck_assert_uint_eq(stats(&t.story.f).total, 1);
     end_tale(&t);
 }
-END_TEST
 
 START_TEST(two_queues_of_one_name_are_refused)
 {
@@ -584,7 +577,6 @@ START_TEST(two_queues_of_one_name_are_refused)
     ck_assert_status(replay_end(t.story.f.store), ST_BAD_VALUE);
     end_tale(&t);
 }
-END_TEST
 
 START_TEST(two_names_of_one_queue_are_refused)
 {
@@ -596,7 +588,6 @@ START_TEST(two_names_of_one_queue_are_refused)
     ck_assert_status(replay_queue(t.story.f.store, 1, 1), ST_BAD_VALUE);
     end_tale(&t);
 }
-END_TEST
 
 START_TEST(a_message_without_a_number_is_refused)
 {
@@ -606,7 +597,6 @@ START_TEST(a_message_without_a_number_is_refused)
     ck_assert_status(replay_post(t.story.f.store, 1, 0), ST_BAD_VALUE);
     end_tale(&t);
 }
-END_TEST
 
 START_TEST(a_subscription_that_makes_no_sense_is_refused)
 {
@@ -639,7 +629,6 @@ START_TEST(a_subscription_that_makes_no_sense_is_refused)
     }
     end_tale(&t);
 }
-END_TEST
 
 START_TEST(a_transient_queue_that_is_lent_no_numbers_does_not_begin_anew)
 {
@@ -662,7 +651,6 @@ START_TEST(a_transient_queue_that_is_lent_no_numbers_does_not_begin_anew)
     close_server(&server);
     end_tale(&t);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- claim numbers */
 
@@ -725,7 +713,6 @@ LOOP_TEST(claim_numbers_grow_though_their_queue_goes_before_a_restart, 4)
     }
     end_tale(&t);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- large queues */
 
@@ -797,7 +784,6 @@ START_TEST(a_slice_shows_256_messages_at_most)
     ck_assert_uint_le(slices, 24);
     end_tale(&t);
 }
-END_TEST
 
 /* The numbers that the log lends to a transient queue are used up, and it lends more. */
 START_TEST(a_transient_queue_begins_anew_behind_the_numbers_it_was_lent)
@@ -824,4 +810,3 @@ START_TEST(a_transient_queue_begins_anew_behind_the_numbers_it_was_lent)
     ck_assert_uint_gt(t.numbers[0], LOAN + 1);
     end_tale(&t);
 }
-END_TEST

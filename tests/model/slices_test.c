@@ -145,7 +145,6 @@ LOOP_TEST(every_operation_that_settles_does_so_in_slices, 10)
     expect_stats(&f, 0, _i == 4 ? MANY - 5 : MANY);
     fixture_close(&f);
 }
-END_TEST
 
 STORE_TEST_WITH(dead_letters_leave_in_slices, fixture_open(f, 1))
 {
@@ -278,19 +277,16 @@ START_TEST(a_post_frees_purged_messages)
 {
     expect_paid_for(3600, purge);
 }
-END_TEST
 
 START_TEST(a_post_frees_messages_of_deleted_queues)
 {
     expect_paid_for(3600, delete_queue);
 }
-END_TEST
 
 START_TEST(a_post_frees_messages_that_expired_unread)
 {
     expect_paid_for(60, wait_a_minute);
 }
-END_TEST
 
 STORE_TEST_WITH(garbage_is_no_reason_to_refuse_a_post, fixture_open(f, 1))
 {
@@ -388,7 +384,6 @@ LOOP_TEST(a_crowd_goes_in_slices, 3)
     expect_freed_in_slices(&f, full);
     fixture_close(&f);
 }
-END_TEST
 
 static void
 housekeep_to_the_end(struct fixture *f)

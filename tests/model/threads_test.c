@@ -464,4 +464,3 @@ LOOP_TEST(threads_neither_lose_a_message_nor_hold_one_twice, 3)
     f.now_ms = shared.now_ms;
     fixture_close(&f);
 }
-END_TEST

@@ -438,7 +438,6 @@ START_TEST(claim_and_grace_together_give_at_most_the_longest_life)
     expect_times(&f, 1, 1210600, 1000);
     fixture_close(&f);
 }
-END_TEST
 
 STORE_TEST(a_message_may_die_under_a_claim_longer_than_the_longest_life)
 {

@@ -71,7 +71,6 @@ START_TEST(each_operation_alone_sees_the_end_of_a_life)
         }
     }
 }
-END_TEST
 
 STORE_TEST(a_claim_holds_until_its_last_millisecond)
 {
@@ -141,7 +140,6 @@ START_TEST(each_operation_alone_sees_the_end_of_a_claim)
         }
     }
 }
-END_TEST
 
 STORE_TEST(a_delay_ends_at_its_millisecond)
 {

@@ -119,4 +119,3 @@ START_TEST(an_engine_has_its_limits_from_the_beginning)
     store_close(f.store);
     mem_destroy(f.mem);
 }
-END_TEST

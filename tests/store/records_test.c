@@ -521,7 +521,6 @@ START_TEST(many_large_records_are_applied_at_once)
     ck_assert_uint_eq(stats(&f).total, MESSAGES);
     fixture_close(&f);
 }
-END_TEST
 
 STORE_CASE("refusals");
 

@@ -160,4 +160,3 @@ START_TEST(a_store_is_closed_with_everything_still_in_it)
     post(&f, 10);
     fixture_close(&f); /* gives back all memory */
 }
-END_TEST

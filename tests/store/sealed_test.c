@@ -267,7 +267,6 @@ START_TEST(many_large_dead_letters_move_in_slices_of_bytes)
     expect_stats(&f, 0, 2);
     fixture_close(&f);
 }
-END_TEST
 
 /* A sealer that deletes the message before it seals the body. It deadlocks if the store calls it
  * with a lock held. */
@@ -308,4 +307,3 @@ START_TEST(dead_letter_may_be_deleted_while_it_is_sealed)
     store_close(f.store);
     mem_destroy(f.mem);
 }
-END_TEST

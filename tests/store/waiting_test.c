@@ -240,7 +240,6 @@ START_TEST(a_dead_letter_that_moves_in_calls)
         fixture_close(&f);
     }
 }
-END_TEST
 
 STORE_TEST(a_dead_letter_wakes_no_waiter_of_its_old_queue_twice)
 {
@@ -782,7 +781,6 @@ START_TEST(without_memory_for_a_line_there_is_no_place)
         fixture_close(&f);
     }
 }
-END_TEST
 
 STORE_TEST_WITH(without_memory_for_a_claim_the_place_is_kept,
                 fixture_open(f, FIXTURE_ENGINE + _i))
@@ -845,7 +843,6 @@ START_TEST(waiters_are_woken_if_dead_letters_cannot_be_moved)
     }
     ck_assert(waited);
 }
-END_TEST
 
 STORE_TEST_WITH(a_large_crowd_is_told_in_slices_that_its_queue_has_gone,
                 fixture_open(f, FIXTURE_ENGINE + _i))
@@ -993,7 +990,6 @@ START_TEST(a_lost_delivery_does_not_count)
         fixture_close(&f);
     }
 }
-END_TEST
 
 STORE_TEST(only_attempts_that_count_make_a_dead_letter)
 {

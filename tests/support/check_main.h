@@ -49,7 +49,7 @@ void test_enter(struct test_entry *entry);
 #define TEST_CASE_AT(line, ...)  TEST_CASE_AT_(line, __VA_ARGS__)
 #define TEST_CASE_AT_(line, ...) TEST_ENTRY(case_at_##line, .case_name = __VA_ARGS__)
 
-/* A test that is run `count` times, with _i from 0; ends with END_TEST. */
+/* A test that is run `count` times, with _i from 0. It needs no END_TEST. */
 #define LOOP_TEST(id, count)                                                             \
     static void id(int _i);                                                              \
     TEST_ENTRY(id, .test = {#id, id, __FILE__, __LINE__}, .times = (int)(count));        \
@@ -72,7 +72,7 @@ void test_note_subject(const char *subject);
 #define FROM_LINE(call) (test_note_line(__FILE__, __LINE__), call)
 
 /* A test with a fixture `f`, which `open` makes before the test, and `close` frees after it. The
- * function behind the macro is the test. Without END_TEST. */
+ * function behind the macro is the test. */
 #define FIXTURE_TEST(id, type, open, close)                                              \
     static void id##_with(type *f);                                                      \
     START_TEST(id)                                                                       \
@@ -83,7 +83,6 @@ void test_note_subject(const char *subject);
         id##_with(f);                                                                    \
         close;                                                                           \
     }                                                                                    \
-    END_TEST                                                                             \
     static void id##_with(type *f)
 
 #endif

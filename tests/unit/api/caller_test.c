@@ -24,7 +24,6 @@ START_TEST(a_uuid_is_the_same_client_in_every_spelling)
     ck_assert_uint_ne(client_of("7d5b1c1e-52a4-4c66-9f0e-3b2a9c6de002"), client);
     ck_assert_uint_ne(client_of("8d5b1c1e-52a4-4c66-9f0e-3b2a9c6de001"), client);
 }
-END_TEST
 
 START_TEST(a_malformed_uuid_is_refused)
 {
@@ -45,7 +44,6 @@ START_TEST(a_malformed_uuid_is_refused)
                           ST_BAD_CLIENT_ID,
                       "%s", bad[i]);
 }
-END_TEST
 
 START_TEST(with_strict_off_a_client_is_a_text_of_10_to_36_characters)
 {
@@ -63,7 +61,6 @@ START_TEST(with_strict_off_a_client_is_a_text_of_10_to_36_characters)
                      ST_BAD_CLIENT_ID);
     ck_assert_int_eq(caller_client(BYTES_NONE, &limits, &a), ST_MISSING_CLIENT_ID);
 }
-END_TEST
 
 START_TEST(a_project_has_1_to_256_characters)
 {
@@ -77,7 +74,6 @@ START_TEST(a_project_has_1_to_256_characters)
     ck_assert_int_eq(caller_project(bytes_of(text, 257), true), ST_BAD_QUEUE_NAME);
     ck_assert_int_eq(caller_project(bytes_of(text, 257), false), ST_BAD_PROJECT);
 }
-END_TEST
 
 START_TEST(a_queue_name_has_1_to_64_of_few_characters)
 {
@@ -96,7 +92,6 @@ START_TEST(a_queue_name_has_1_to_64_of_few_characters)
     ck_assert_int_eq(caller_queue_name(bytes_str("a\n")), ST_BAD_QUEUE_NAME);
     ck_assert_int_eq(caller_queue_name(bytes_of("a\0", 2)), ST_BAD_QUEUE_NAME);
 }
-END_TEST
 
 START_TEST(accept_must_allow_json)
 {
@@ -126,7 +121,6 @@ START_TEST(accept_must_allow_json)
         ck_assert_msg(caller_accept(bytes_str(bad[i])) == ST_NOT_ACCEPTABLE, "%s",
                       bad[i]);
 }
-END_TEST
 
 START_TEST(form_data_is_refused_exactly)
 {
@@ -144,7 +138,6 @@ START_TEST(form_data_is_refused_exactly)
     ck_assert_int_eq(caller_content_type(bytes_str("text/plain"), true), ST_OK);
     ck_assert_int_eq(caller_content_type(BYTES_NONE, true), ST_OK);
 }
-END_TEST
 
 START_TEST(a_patch_needs_its_media_type)
 {
@@ -156,4 +149,3 @@ START_TEST(a_patch_needs_its_media_type)
     ck_assert_int_eq(caller_patch_type(bytes_str("application/json-patch+json")),
                      ST_BAD_MEDIA_TYPE);
 }
-END_TEST

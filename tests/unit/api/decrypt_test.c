@@ -30,7 +30,6 @@ START_TEST(sealed_messages_are_shown_as_they_were_opened)
     ck_assert(bytes_equal_str(taken[1].body, "1"));
     ck_assert(bytes_equal_str(taken[2].body, "4"));
 }
-END_TEST
 
 /* A store on Redis shows whatever Redis answers. */
 START_TEST(a_sealed_message_that_was_not_opened_is_not_shown)
@@ -44,4 +43,3 @@ START_TEST(a_sealed_message_that_was_not_opened_is_not_shown)
     ck_assert_int_eq(decrypt_reuse(&batch, &none), ST_UNCONFIRMED);
     ck_assert_int_eq(decrypt_reuse(&batch, &opened), ST_UNCONFIRMED);
 }
-END_TEST

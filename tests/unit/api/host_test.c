@@ -19,7 +19,6 @@ START_TEST(addresses_and_localhost_are_allowed_with_or_without_a_port)
         ck_assert_msg(is_allowed(hosts[i], NULL), "%s", hosts[i]);
     ck_assert(host_is_allowed(BYTES_NONE, BYTES_NONE));
 }
-END_TEST
 
 START_TEST(other_names_are_refused)
 {
@@ -46,7 +45,6 @@ START_TEST(other_names_are_refused)
     memset(longest, 'a', sizeof(longest) - 1);
     ck_assert(!is_allowed(longest, NULL));
 }
-END_TEST
 
 START_TEST(names_of_the_list_are_allowed)
 {
@@ -61,7 +59,6 @@ START_TEST(names_of_the_list_are_allowed)
     ck_assert(!is_allowed("evil.mq.example.org", list));
     ck_assert(!is_allowed("mq.example.org,", list));
 }
-END_TEST
 
 START_TEST(a_list_is_names_joined_by_commas)
 {
@@ -75,4 +72,3 @@ START_TEST(a_list_is_names_joined_by_commas)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         ck_assert_msg(!host_list_is_valid(bytes_str(bad[i])), "%s", bad[i]);
 }
-END_TEST

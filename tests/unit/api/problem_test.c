@@ -10,4 +10,3 @@ START_TEST(errors_have_a_title_and_mostly_a_description)
     problem_document(&f.out, bytes_str("404 Not Found"), BYTES_NONE);
     expect_written("{\"title\":\"404 Not Found\"}");
 }
-END_TEST

@@ -62,7 +62,6 @@ START_TEST(without_limits_nothing_is_remembered)
     quotas_disconnect(&connection);
     ck_assert_uint_eq(quotas_tenants(quotas), 0);
 }
-END_TEST
 
 START_TEST(a_bucket_has_a_second_s_worth_and_fills_with_time)
 {
@@ -75,7 +74,6 @@ START_TEST(a_bucket_has_a_second_s_worth_and_fills_with_time)
     ck_assert_int_eq(burst("p", NOW_MS + 100000), 10);
     ck_assert_int_eq(burst("p", NOW_MS), 0); /* time does not go back */
 }
-END_TEST
 
 START_TEST(each_project_has_a_bucket_of_its_own)
 {
@@ -85,7 +83,6 @@ START_TEST(each_project_has_a_bucket_of_its_own)
     ck_assert_int_eq(burst("", NOW_MS), 3); /* the nameless one */
     ck_assert_int_eq(burst("a", NOW_MS), 0);
 }
-END_TEST
 
 START_TEST(another_rate_counts_at_once)
 {
@@ -97,7 +94,6 @@ START_TEST(another_rate_counts_at_once)
     set((struct api_project_limits){.requests_per_second = 0});
     ck_assert_int_eq(burst("p", NOW_MS + 500), 1000);
 }
-END_TEST
 
 START_TEST(a_connection_counts_once_until_it_ends)
 {
@@ -119,7 +115,6 @@ START_TEST(a_connection_counts_once_until_it_ends)
     for (int i = 0; i < 3; i++)
         quotas_disconnect(&connections[i]);
 }
-END_TEST
 
 START_TEST(so_many_may_wait)
 {
@@ -137,7 +132,6 @@ START_TEST(so_many_may_wait)
     for (int i = 0; i < 3; i++)
         quotas_wait_end(waits[i]);
 }
-END_TEST
 
 START_TEST(idle_tenants_are_freed)
 {
@@ -161,7 +155,6 @@ START_TEST(idle_tenants_are_freed)
     }
     quotas_disconnect(&connection);
 }
-END_TEST
 
 START_TEST(without_memory_requests_are_refused)
 {
@@ -175,7 +168,6 @@ START_TEST(without_memory_requests_are_refused)
     mem_fail_from(mem, 0);
     ck_assert_int_eq(admit("p", NOW_MS, NULL), ST_OK);
 }
-END_TEST
 
 START_TEST(refusals_are_counted_by_their_limit)
 {
@@ -187,4 +179,3 @@ START_TEST(refusals_are_counted_by_their_limit)
         ck_assert_uint_eq(quotas_refused(quotas, i),
                           i == ST_PROJECT_BYTES - ST_PROJECT_QUEUES ? 2 : 0);
 }
-END_TEST

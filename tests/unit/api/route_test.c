@@ -42,7 +42,6 @@ START_TEST(a_request_has_the_action_of_its_path_and_method)
     ck_assert_ptr_null(action_of(&version_v2, METHOD_OPTIONS, "/v2/queues/q", ""));
     ck_assert_ptr_null(action_of(&version_v2, METHOD_OTHER, "/v2/queues/q", ""));
 }
-END_TEST
 
 START_TEST(a_pop_is_another_action_than_deleting_by_ids)
 {
@@ -69,7 +68,6 @@ START_TEST(a_pop_is_another_action_than_deleting_by_ids)
         ck_assert_str_eq(action_of(v, METHOD_GET, path, "pop=1"), "messages:get_all");
     }
 }
-END_TEST
 
 START_TEST(v1_does_not_pop)
 {
@@ -77,4 +75,3 @@ START_TEST(v1_does_not_pop)
         action_of(&version_v1, METHOD_DELETE, "/v1/queues/q/messages", "pop=1"),
         "messages:delete_all");
 }
-END_TEST

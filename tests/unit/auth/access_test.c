@@ -96,7 +96,6 @@ START_TEST(without_a_list_access_is_denied)
     ck_assert_str_eq(ask(NULL, "p", ACTION_COUNT), needs_token);
     ck_assert_uint_eq(access_count(access_under_test), 0);
 }
-END_TEST
 
 START_TEST(a_token_is_good_for_its_projects_and_its_role)
 {
@@ -122,7 +121,6 @@ START_TEST(a_token_is_good_for_its_projects_and_its_role)
     ck_assert_str_eq(ask("3", "x", ACTION_QUEUES_PURGE), "all admin -");
     ck_assert_str_eq(ask("3", NULL, ACTION_QUEUES_PURGE), "all admin -");
 }
-END_TEST
 
 START_TEST(a_token_ends_at_its_time)
 {
@@ -133,7 +131,6 @@ START_TEST(a_token_ends_at_its_time)
                      "UNAUTHORIZED: the token has expired");
     ck_assert_str_eq(ask("2", "p", ACTION_HOME_GET), "nearly admin -");
 }
-END_TEST
 
 START_TEST(among_many_each_is_found)
 {
@@ -156,7 +153,6 @@ START_TEST(among_many_each_is_found)
     ck_assert_str_eq(ask("t3000", "p", ACTION_HOME_GET),
                      "UNAUTHORIZED: the token is unknown");
 }
-END_TEST
 
 static void
 expect_refused(size_t expected_line, const char *reason)
@@ -198,7 +194,6 @@ START_TEST(a_list_is_taken_as_a_whole_or_not_at_all)
                      "UNAUTHORIZED: the token is unknown");
     ck_assert_str_eq(ask("2", "p", ACTION_CLAIMS_CREATE), "b worker -");
 }
-END_TEST
 
 START_TEST(the_policy_comes_with_the_list)
 {
@@ -215,7 +210,6 @@ START_TEST(the_policy_comes_with_the_list)
         ST_OK);
     ck_assert_str_eq(ask("1", "p", ACTION_QUEUES_PURGE), "a reader -");
 }
-END_TEST
 
 /* Every allocation fails once; then all is as before, the policy too. */
 START_TEST(out_of_memory_changes_nothing)
@@ -250,7 +244,6 @@ START_TEST(out_of_memory_changes_nothing)
     }
     ck_assert_uint_gt(nth, 3);
 }
-END_TEST
 
 static void
 use_certificates(const char *list)
@@ -288,7 +281,6 @@ START_TEST(a_certificate_lets_in_like_a_token)
     use_certificates("d worker p dns:a\n");
     ck_assert_str_eq(ask_with(&known, "", "p", ACTION_HOME_GET), "d worker -");
 }
-END_TEST
 
 START_TEST(two_credentials_at_a_time_are_one_too_many)
 {
@@ -309,7 +301,6 @@ START_TEST(two_credentials_at_a_time_are_one_too_many)
     ck_assert_str_eq(ask_with(&unknown, "2", "p", ACTION_HOME_GET),
                      "UNAUTHORIZED: the token is unknown");
 }
-END_TEST
 
 START_TEST(a_caller_of_keystone_has_the_greatest_of_its_roles)
 {
@@ -343,4 +334,3 @@ START_TEST(a_caller_of_keystone_has_the_greatest_of_its_roles)
     keystone_free(keystone);
     fake_keystone_fini(&fake);
 }
-END_TEST

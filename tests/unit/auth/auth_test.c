@@ -47,7 +47,6 @@ START_TEST(without_a_list_everything_is_allowed)
     ck_assert_str_eq(admit(auth, "", "any", "blue"), "refused");
     auth_free(auth);
 }
-END_TEST
 
 START_TEST(a_list_grants_roles_per_project)
 {
@@ -69,7 +68,6 @@ START_TEST(a_list_grants_roles_per_project)
     ck_assert_str_eq(admit(auth, "eve", NULL, NULL), "refused");
     auth_free(auth);
 }
-END_TEST
 
 START_TEST(an_empty_list_denies_everything)
 {
@@ -79,7 +77,6 @@ START_TEST(an_empty_list_denies_everything)
     ck_assert_str_eq(admit(auth, "ann", "any", NULL), "refused");
     auth_free(auth);
 }
-END_TEST
 
 START_TEST(a_line_that_cannot_be_understood_is_named)
 {
@@ -95,7 +92,6 @@ START_TEST(a_line_that_cannot_be_understood_is_named)
         ck_assert_uint_eq(bad_line, 2);
     }
 }
-END_TEST
 
 /* A token of "ann" in "a/b" that ends at noon and a minute. */
 static struct bytes
@@ -126,7 +122,6 @@ START_TEST(a_token_gives_user_and_project_until_it_expires)
                      ST_UNAUTHORIZED);
     auth_free(auth);
 }
-END_TEST
 
 START_TEST(a_token_got_for_a_token_ends_with_it)
 {
@@ -148,7 +143,6 @@ START_TEST(a_token_got_for_a_token_ends_with_it)
                      ST_UNAUTHORIZED);
     auth_free(auth);
 }
-END_TEST
 
 START_TEST(passwords_and_projects_of_users_are_compared_with_their_case)
 {
@@ -161,7 +155,6 @@ START_TEST(passwords_and_projects_of_users_are_compared_with_their_case)
     ck_assert_str_eq(admit(auth, "Ann", "Secret", "Blue"), "refused");
     auth_free(auth);
 }
-END_TEST
 
 START_TEST(a_token_that_was_touched_is_refused)
 {
@@ -187,4 +180,3 @@ START_TEST(a_token_that_was_touched_is_refused)
     auth_free(other);
     auth_free(auth);
 }
-END_TEST

@@ -58,7 +58,6 @@ START_TEST(a_line_maps_a_certificate_to_a_user)
     ck_assert(bytes_equal_str(line.projects, "a,b"));
     ck_assert(bytes_equal_str(line.subject, "subject:CN=A B,O=C"));
 }
-END_TEST
 
 START_TEST(a_line_that_is_none_is_refused_with_a_reason)
 {
@@ -81,7 +80,6 @@ START_TEST(a_line_that_is_none_is_refused_with_a_reason)
         ck_assert_msg(strstr(refusal(rows[i][0]), rows[i][1]) != NULL, "%s: %s",
                       rows[i][0], refusal(rows[i][0]));
 }
-END_TEST
 
 START_TEST(the_first_line_that_fits_counts)
 {
@@ -101,7 +99,6 @@ START_TEST(the_first_line_that_fits_counts)
     stands_for(c, "", NULL);
     token_list_free(c);
 }
-END_TEST
 
 START_TEST(a_list_is_taken_as_a_whole_or_not_at_all)
 {
@@ -126,7 +123,6 @@ START_TEST(a_list_is_taken_as_a_whole_or_not_at_all)
         ck_assert_msg(strstr(why.text, rows[i].why) != NULL, "%s", why.text);
     }
 }
-END_TEST
 
 START_TEST(without_memory_nothing_is_left_behind)
 {
@@ -145,4 +141,3 @@ START_TEST(without_memory_nothing_is_left_behind)
     }
     token_list_free(c);
 }
-END_TEST

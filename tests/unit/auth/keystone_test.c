@@ -106,7 +106,6 @@ START_TEST(keystone_verifies_a_token)
     ck_assert_str_eq(ask("admin@", start_ms), "ann  10");
     ck_assert_str_eq(ask("unknown", start_ms), NO_TOKEN);
 }
-END_TEST
 
 START_TEST(its_answer_is_believed_for_a_while)
 {
@@ -120,7 +119,6 @@ START_TEST(its_answer_is_believed_for_a_while)
     ck_assert_str_eq(ask("member@p", start_ms + CACHE_MS), NO_TOKEN);
     ck_assert_uint_eq(asked(), 2);
 }
-END_TEST
 
 START_TEST(a_refusal_is_believed_for_less)
 {
@@ -130,7 +128,6 @@ START_TEST(a_refusal_is_believed_for_less)
     ck_assert_str_eq(ask("unknown", start_ms + KEYSTONE_REFUSED_MS), NO_TOKEN);
     ck_assert_uint_eq(asked(), 2);
 }
-END_TEST
 
 START_TEST(a_token_ends_at_its_time_whatever_is_known)
 {
@@ -140,7 +137,6 @@ START_TEST(a_token_ends_at_its_time_whatever_is_known)
     ck_assert_str_eq(ask("member@p", end_ms), "UNAUTHORIZED: the token has expired");
     ck_assert_str_eq(ask("other@p", end_ms + 1), "UNAUTHORIZED: the token has expired");
 }
-END_TEST
 
 START_TEST(a_proof_is_good_until_the_token_ends)
 {
@@ -157,7 +153,6 @@ START_TEST(a_proof_is_good_until_the_token_ends)
                      ST_UNAUTHORIZED);
     access_proof_drop(&proof);
 }
-END_TEST
 
 START_TEST(without_a_response_access_is_denied_and_nothing_is_cached)
 {
@@ -173,7 +168,6 @@ START_TEST(without_a_response_access_is_denied_and_nothing_is_cached)
     fake.status = ST_NO_MEMORY;
     ck_assert_str_eq(ask("admin@p", start_ms), "NO_MEMORY: ");
 }
-END_TEST
 
 START_TEST(unexpected_responses_deny_access)
 {
@@ -212,7 +206,6 @@ START_TEST(unexpected_responses_deny_access)
     }
     ck_assert_uint_eq(keystone_count(k), 0);
 }
-END_TEST
 
 START_TEST(a_malformed_token_is_not_verified)
 {
@@ -231,7 +224,6 @@ START_TEST(a_malformed_token_is_not_verified)
     ck_assert_str_eq(ask(longest, start_ms), NO_TOKEN);
     ck_assert_uint_eq(asked(), 1);
 }
-END_TEST
 
 START_TEST(made_up_tokens_push_no_good_one_out)
 {
@@ -247,7 +239,6 @@ START_TEST(made_up_tokens_push_no_good_one_out)
     ck_assert_str_eq(ask("member@p", start_ms), "ann p 6");
     ck_assert_uint_eq(asked(), 2 * KEYSTONE_REFUSED_MAX + 1);
 }
-END_TEST
 
 START_TEST(so_many_good_tokens_are_kept_and_no_more)
 {
@@ -259,7 +250,6 @@ START_TEST(so_many_good_tokens_are_kept_and_no_more)
     }
     ck_assert_uint_eq(keystone_count(k), CACHE_TOKENS);
 }
-END_TEST
 
 START_TEST(a_forgotten_token_is_verified_again)
 {
@@ -271,7 +261,6 @@ START_TEST(a_forgotten_token_is_verified_again)
     ck_assert_str_eq(ask("member@p", start_ms), NO_TOKEN);
     ck_assert_uint_eq(asked(), 3);
 }
-END_TEST
 
 START_TEST(a_change_of_health_is_told_once_a_second_at_most)
 {
@@ -290,7 +279,6 @@ START_TEST(a_change_of_health_is_told_once_a_second_at_most)
                                   "2:Keystone refused the service token (status 401)\n"
                                   "1:Keystone returned status 500\n");
 }
-END_TEST
 
 START_TEST(each_allocation_may_fail)
 {
@@ -308,7 +296,6 @@ START_TEST(each_allocation_may_fail)
     }
     ck_assert_uint_gt(asked(), 1);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ callers that wait */
 
@@ -434,7 +421,6 @@ START_TEST(concurrent_requests_with_one_token_cause_one_verification)
         ck_assert_int_eq(finish(&guests[i]), ST_OK);
     ck_assert_uint_eq(asked(), 1);
 }
-END_TEST
 
 START_TEST(all_of_them_hear_that_there_was_no_answer)
 {
@@ -449,7 +435,6 @@ START_TEST(all_of_them_hear_that_there_was_no_answer)
         ck_assert_int_eq(finish(&guests[i]), ST_UNAVAILABLE);
     ck_assert_uint_eq(asked(), 1);
 }
-END_TEST
 
 START_TEST(over_the_limit_no_token_is_verified)
 {
@@ -469,7 +454,6 @@ START_TEST(over_the_limit_no_token_is_verified)
         ck_assert_int_eq(finish(&guests[i]), ST_OK);
     ck_assert_uint_eq(asked(), LAST);
 }
-END_TEST
 
 /* Fills threads and line, until one is told to come later. */
 static void
@@ -507,7 +491,6 @@ START_TEST(unknown_tokens_do_not_evict_known_ones)
     crowd_out(guests);
     ck_assert_int_eq(finish(&known), ST_OK);
 }
-END_TEST
 
 START_TEST(whose_token_was_revoked_stands_in_line_with_the_strangers)
 {
@@ -525,7 +508,6 @@ START_TEST(whose_token_was_revoked_stands_in_line_with_the_strangers)
     ck_assert_int_eq(come_at(&known, "member@p", later_ms), ST_UNAVAILABLE);
     crowd_out(guests);
 }
-END_TEST
 
 START_TEST(cached_tokens_are_accepted_while_others_wait)
 {
@@ -543,7 +525,6 @@ START_TEST(cached_tokens_are_accepted_while_others_wait)
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(finish(&unknown[i]), ST_OK);
 }
-END_TEST
 
 START_TEST(a_verification_begun_before_a_flush_is_not_cached)
 {
@@ -556,7 +537,6 @@ START_TEST(a_verification_begun_before_a_flush_is_not_cached)
     ck_assert_int_eq(finish(&g), ST_OK);
     ck_assert_uint_eq(keystone_count(k), 0);
 }
-END_TEST
 
 START_TEST(beyond_the_limit_of_callers_that_wait_one_more_is_unavailable)
 {
@@ -574,7 +554,6 @@ START_TEST(beyond_the_limit_of_callers_that_wait_one_more_is_unavailable)
     ck_assert_int_eq(come(&extra, "member@p"), ST_OK);
     access_proof_drop(&extra.proof);
 }
-END_TEST
 
 START_TEST(an_unknown_token_outside_of_a_fiber_is_unavailable)
 {
@@ -582,7 +561,6 @@ START_TEST(an_unknown_token_outside_of_a_fiber_is_unavailable)
                      "UNAVAILABLE: claimd is checking too many tokens. Try again later");
     ck_assert_uint_eq(asked(), 0);
 }
-END_TEST
 
 static void *
 crowd_thread(void *arg)
@@ -625,4 +603,3 @@ START_TEST(a_crowd_of_threads_finds_what_is_known)
     }
     ck_assert_uint_lt(asked(), MANY * 2000 / 2);
 }
-END_TEST

@@ -42,7 +42,6 @@ START_TEST(a_document_gives_the_owner_of_a_token)
                 "," PROJECT ",\"is_domain\":false," USER "," EXPIRES "}, \"y\":null}"),
         "ann p 6 1769864400");
 }
-END_TEST
 
 START_TEST(a_token_may_be_without_project_and_roles)
 {
@@ -50,7 +49,6 @@ START_TEST(a_token_may_be_without_project_and_roles)
     ck_assert_str_eq(reading(TOKEN(EXPIRES "," USER "," PROJECT ",\"roles\":[]")),
                      "ann p 0 1769864400");
 }
-END_TEST
 
 START_TEST(times_may_have_a_fraction_or_none)
 {
@@ -76,7 +74,6 @@ START_TEST(times_may_have_a_fraction_or_none)
         ck_assert_msg(strcmp(reading(bad[i]), "expires_at is not a time") == 0, "%s: %s",
                       bad[i], reading(bad[i]));
 }
-END_TEST
 
 START_TEST(required_members_must_exist)
 {
@@ -92,7 +89,6 @@ START_TEST(required_members_must_exist)
     ck_assert_str_eq(reading(TOKEN(EXPIRES ",\"user\":{\"name\":\"x\"}")),
                      "user or project has no id");
 }
-END_TEST
 
 START_TEST(nothing_that_counts_is_there_twice)
 {
@@ -111,7 +107,6 @@ START_TEST(nothing_that_counts_is_there_twice)
             TOKEN(EXPIRES "," USER ",\"roles\":[{\"name\":\"x\",\"name\":\"admin\"}]")),
         "the name of a role is not a string, or it appears twice");
 }
-END_TEST
 
 START_TEST(members_of_another_type_are_refused)
 {
@@ -143,7 +138,6 @@ START_TEST(members_of_another_type_are_refused)
         ck_assert_msg(strcmp(reading(rows[i][0]), rows[i][1]) == 0, "%s: %s", rows[i][0],
                       reading(rows[i][0]));
 }
-END_TEST
 
 /* A document with a project whose id is a letter repeated. */
 static const char *
@@ -165,7 +159,6 @@ START_TEST(ids_have_an_end)
     ck_assert_str_eq(project_of(VERDICT_PROJECT_MAX + 1),
                      "an id is too long, or has control characters");
 }
-END_TEST
 
 START_TEST(depth_costs_nothing)
 {
@@ -175,4 +168,3 @@ START_TEST(depth_costs_nothing)
     buf_byte(&f.out, '\0');
     ck_assert_str_eq(reading(f.out.data), "it is not a JSON object");
 }
-END_TEST

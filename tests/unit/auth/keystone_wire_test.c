@@ -41,7 +41,6 @@ START_TEST(an_address_is_a_host_and_a_path_that_ends_with_v3)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         ck_assert_msg(!keystone_url_check(bytes_str(bad[i])), "%s", bad[i]);
 }
-END_TEST
 
 ARENA_CASE("wire");
 
@@ -89,7 +88,6 @@ START_TEST(a_closed_port_gives_no_response)
     ck_assert_int_eq(keystone_wire_open(&config, &wire, &why), ST_NO_MEMORY);
     mem_fail_nth(f.mem, 0);
 }
-END_TEST
 
 START_TEST(without_a_service_token_no_request_is_sent)
 {
@@ -105,7 +103,6 @@ START_TEST(without_a_service_token_no_request_is_sent)
     ck_assert_str_eq(why.text, "there is no token");
     keystone_wire_close(wire);
 }
-END_TEST
 
 START_TEST(keystone_receives_both_tokens)
 {
@@ -132,4 +129,3 @@ START_TEST(keystone_receives_both_tokens)
     keystone_wire_close(wire);
     hook_sink_close(sink);
 }
-END_TEST

@@ -50,7 +50,6 @@ START_TEST(names_lead_to_what_they_name)
     ck_assert_int_eq(action_find(bytes_str("")), ACTION_COUNT);
     ck_assert_int_eq(role_find(bytes_str("Admin")), ROLE_COUNT);
 }
-END_TEST
 
 START_TEST(an_admin_may_do_everything_and_each_role_has_its_own)
 {
@@ -65,7 +64,6 @@ START_TEST(an_admin_may_do_everything_and_each_role_has_its_own)
     ck_assert_str_eq(who_may(p, ACTION_QUEUES_STATS), "rpwoa");
     ck_assert_str_eq(who_may(p, ACTION_HEALTH_GET), "oa");
 }
-END_TEST
 
 START_TEST(a_rule_replaces_the_default_roles)
 {
@@ -84,7 +82,6 @@ START_TEST(a_rule_replaces_the_default_roles)
                      "");
     ck_assert_str_eq(who_may(&p, ACTION_HOME_GET), "a");
 }
-END_TEST
 
 START_TEST(an_invalid_policy_changes_nothing)
 {
@@ -119,4 +116,3 @@ START_TEST(an_invalid_policy_changes_nothing)
                       rows[i].text, why);
     }
 }
-END_TEST

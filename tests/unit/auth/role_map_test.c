@@ -36,14 +36,12 @@ START_TEST(a_role_means_what_the_table_says)
     ck_assert_str_eq(meaning("a role=worker", "a role"), "worker ");
     ck_assert_str_eq(meaning(table, "admin"), "must be NAME=ROLE, separated by commas");
 }
-END_TEST
 
 START_TEST(several_entries_of_a_name_add_up)
 {
     ck_assert_str_eq(meaning("member=producer, member=worker", "member"),
                      "producer worker ");
 }
-END_TEST
 
 START_TEST(other_roles_mean_nothing)
 {
@@ -53,14 +51,12 @@ START_TEST(other_roles_mean_nothing)
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         ck_assert_str_eq(meaning("admin=admin,member=worker", others[i]), "");
 }
-END_TEST
 
 START_TEST(names_are_compared_without_their_escapes)
 {
     ck_assert_str_eq(meaning("admin=admin", "\\u0061dmin"), "admin ");
     ck_assert_str_eq(meaning("admin=admin", "admin\\u0000"), "");
 }
-END_TEST
 
 START_TEST(an_invalid_table_is_refused)
 {
@@ -80,7 +76,6 @@ START_TEST(an_invalid_table_is_refused)
                      "the role \"b=worker\" does not exist. Use one of these: reader, "
                      "producer, worker, operator, admin");
 }
-END_TEST
 
 START_TEST(a_table_has_an_end)
 {
@@ -92,4 +87,3 @@ START_TEST(a_table_has_an_end)
     strcat(table, ",y=reader");
     ck_assert_str_eq(meaning(table, "x"), "must have at most 64 entries");
 }
-END_TEST

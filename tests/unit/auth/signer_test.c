@@ -48,7 +48,6 @@ START_TEST(a_grant_has_the_signature_of_the_contract)
     ck_assert_int_eq(verify(s, &demo, BY_OTHER), ST_NO_PATH);
     signer_free(s);
 }
-END_TEST
 
 START_TEST(the_order_of_its_lists_does_not_count)
 {
@@ -60,7 +59,6 @@ START_TEST(the_order_of_its_lists_does_not_count)
     ck_assert_int_eq(verify(s, &turned, BY_KEY), ST_OK);
     signer_free(s);
 }
-END_TEST
 
 START_TEST(whatever_is_changed_in_it_has_another_one)
 {
@@ -86,7 +84,6 @@ START_TEST(whatever_is_changed_in_it_has_another_one)
     ck_assert_int_eq(verify(s, &demo, BY_KEY "0"), ST_NO_PATH);
     signer_free(s);
 }
-END_TEST
 
 START_TEST(of_several_keys_the_first_signs_and_each_verifies)
 {
@@ -103,7 +100,6 @@ START_TEST(of_several_keys_the_first_signs_and_each_verifies)
     ck_assert_int_eq(verify(s, &demo, BY_OTHER), ST_OK);
     signer_free(s);
 }
-END_TEST
 
 START_TEST(without_a_key_nothing_is_signed_and_nothing_is_right)
 {
@@ -116,7 +112,6 @@ START_TEST(without_a_key_nothing_is_signed_and_nothing_is_right)
     ck_assert_int_eq(verify(s, &demo, ""), ST_NO_PATH);
     signer_free(s);
 }
-END_TEST
 
 START_TEST(keys_that_cannot_be_taken_change_nothing)
 {
@@ -146,7 +141,6 @@ START_TEST(keys_that_cannot_be_taken_change_nothing)
     ck_assert_int_eq(verify(s, &demo, BY_KEY), ST_OK);
     signer_free(s);
 }
-END_TEST
 
 /* By an HMAC of somebody else, likewise. */
 #define VOUCHED_BY_KEY "v1,zGAPGBlM3ZQ420YhP4w9ekE/wStdxLzObpA98ii4vR0="
@@ -186,7 +180,6 @@ START_TEST(a_web_hook_is_vouched_for_by_each_key)
     ck_assert_str_eq(out, VOUCHED_BY_OTHER " " VOUCHED_BY_KEY);
     signer_free(s);
 }
-END_TEST
 
 START_TEST(without_keys_nothing_is_signed)
 {
@@ -198,7 +191,6 @@ START_TEST(without_keys_nothing_is_signed)
     ck_assert_int_eq(signer_sign_webhook(s, &webhook, out), ST_NOT_FOUND);
     signer_free(s);
 }
-END_TEST
 
 START_TEST(as_many_vouch_as_there_are_keys)
 {
@@ -213,4 +205,3 @@ START_TEST(as_many_vouch_as_there_are_keys)
     ck_assert_uint_eq(strlen(out), WEBHOOK_SIGNATURES_CAP - 1);
     signer_free(s);
 }
-END_TEST

@@ -47,7 +47,6 @@ START_TEST(a_line_is_read_as_it_was_written)
     ck_assert(bytes_equal_str(line.projects, "p"));
     ck_assert_int_eq(line.expires_ms, TOKEN_NEVER);
 }
-END_TEST
 
 START_TEST(a_line_that_is_none_is_refused_with_a_reason)
 {
@@ -84,7 +83,6 @@ START_TEST(a_line_that_is_none_is_refused_with_a_reason)
         ck_assert_msg(strstr(refusal(rows[i].text), rows[i].why) != NULL, "%s: %s",
                       rows[i].text, refusal(rows[i].text));
 }
-END_TEST
 
 START_TEST(blanks_and_comments_are_no_lines)
 {
@@ -93,7 +91,6 @@ START_TEST(blanks_and_comments_are_no_lines)
     ck_assert(token_line_blank(bytes_str("  # a admin * never")));
     ck_assert(!token_line_blank(bytes_str("a # b")));
 }
-END_TEST
 
 START_TEST(projects_are_taken_by_their_whole_names)
 {
@@ -112,7 +109,6 @@ START_TEST(projects_are_taken_by_their_whole_names)
     ck_assert(bytes_equal_str(token_line_project(bytes_str("p")), "p"));
     ck_assert(!token_line_has(bytes_str("*,p"), bytes_str("q"))); /* a project named so */
 }
-END_TEST
 
 START_TEST(the_digest_is_that_of_the_standard)
 {
@@ -126,7 +122,6 @@ START_TEST(the_digest_is_that_of_the_standard)
     token_digest_of(bytes_str("abc"), &digest);
     ck_assert_int_eq(memcmp(digest.bytes, abc, sizeof(abc)), 0);
 }
-END_TEST
 
 START_TEST(tokens_are_long_and_never_the_same)
 {
@@ -142,4 +137,3 @@ START_TEST(tokens_are_long_and_never_the_same)
     ck_assert_uint_eq(strspn(one + strlen(TOKEN_PREFIX), "0123456789abcdef"), 64);
     ck_assert_str_ne(one, other);
 }
-END_TEST

@@ -67,7 +67,6 @@ START_TEST(a_cached_verdict_is_found_until_it_expires)
     ck_assert_int_eq(find(1, 99), 0); /* it is over */
     ck_assert_int_eq(find(2, 100), 200);
 }
-END_TEST
 
 static bool
 remembers(uint8_t which, int64_t now_ms)
@@ -92,7 +91,6 @@ START_TEST(that_there_was_one_is_remembered_until_the_token_ends)
     verdict_cache_drop(&cache, &digest); /* it is not there */
     ck_assert_uint_eq(cache.map.count, 0);
 }
-END_TEST
 
 START_TEST(a_newer_one_takes_the_place_of_an_older)
 {
@@ -101,7 +99,6 @@ START_TEST(a_newer_one_takes_the_place_of_an_older)
     ck_assert_int_eq(find(1, 200), 300);
     ck_assert_uint_eq(cache.map.count, 1);
 }
-END_TEST
 
 START_TEST(the_least_recently_used_verdict_is_evicted_first)
 {
@@ -120,7 +117,6 @@ START_TEST(the_least_recently_used_verdict_is_evicted_first)
     ck_assert_int_eq(find(1, 0), 0);
     ck_assert_int_eq(find(10, 0), 100);
 }
-END_TEST
 
 START_TEST(a_pinned_verdict_stays_valid)
 {
@@ -134,7 +130,6 @@ START_TEST(a_pinned_verdict_stays_valid)
     ck_assert_int_eq(v->until_ms, 100);
     verdict_unpin(v);
 }
-END_TEST
 
 START_TEST(without_memory_it_is_not_kept)
 {
@@ -150,4 +145,3 @@ START_TEST(without_memory_it_is_not_kept)
     ck_assert_ptr_null(verdict_new(f.mem));
     mem_fail_nth(f.mem, 0);
 }
-END_TEST

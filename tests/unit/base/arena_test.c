@@ -40,7 +40,6 @@ START_TEST(pieces_are_aligned_and_do_not_overlap)
             ck_assert_uint_eq((unsigned char)piece[i][at], i);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_piece_larger_than_a_block_gets_one_of_its_own)
 {
@@ -53,7 +52,6 @@ START_TEST(a_piece_larger_than_a_block_gets_one_of_its_own)
     memset(large, 'x', 1000000);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_reset_keeps_one_ordinary_block)
 {
@@ -72,7 +70,6 @@ START_TEST(a_reset_keeps_one_ordinary_block)
     ck_assert_ptr_nonnull(arena_alloc(&f.arena, 500)); /* from the kept block */
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_reset_after_large_pieces_only_keeps_nothing)
 {
@@ -85,7 +82,6 @@ START_TEST(a_reset_after_large_pieces_only_keeps_nothing)
     ck_assert_uint_eq(mem_used(f.mem), 0);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(copies_and_prints_end_with_a_nul_that_does_not_count)
 {
@@ -106,7 +102,6 @@ START_TEST(copies_and_prints_end_with_a_nul_that_does_not_count)
     ck_assert_uint_eq(text.len, 9000);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(without_memory_there_is_nothing_and_no_harm)
 {
@@ -121,7 +116,6 @@ START_TEST(without_memory_there_is_nothing_and_no_harm)
     ck_assert_ptr_nonnull(arena_alloc(&f.arena, 1));
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(sizes_that_overflow_are_refused)
 {
@@ -136,4 +130,3 @@ START_TEST(sizes_that_overflow_are_refused)
     ck_assert_ptr_nonnull(arena_array(&f.arena, 10, 0));
     fixture_close(&f);
 }
-END_TEST

@@ -32,7 +32,6 @@ START_TEST(an_untouched_buffer_is_an_empty_text_without_memory)
     ck_assert_uint_eq(mem_used(f.mem), 0);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(appends_follow_each_other)
 {
@@ -52,7 +51,6 @@ START_TEST(appends_follow_each_other)
     ck_assert(bytes_equal(buf_view(&f.buf), whole));
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_long_text_arrives_whole_however_it_is_cut)
 {
@@ -69,7 +67,6 @@ START_TEST(a_long_text_arrives_whole_however_it_is_cut)
     ck_assert(!f.buf.failed);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(reserved_room_needs_no_memory_later)
 {
@@ -83,7 +80,6 @@ START_TEST(reserved_room_needs_no_memory_later)
     ck_assert(!f.buf.failed);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(once_failed_it_stays_failed_and_keeps_what_it_had)
 {
@@ -100,7 +96,6 @@ START_TEST(once_failed_it_stays_failed_and_keeps_what_it_had)
     ck_assert(bytes_equal_str(buf_view(&f.buf), "kept"));
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(an_absurd_reserve_fails_without_trying)
 {
@@ -112,7 +107,6 @@ START_TEST(an_absurd_reserve_fails_without_trying)
     ck_assert(f.buf.failed);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_reset_forgets_content_and_failure_and_keeps_little_memory)
 {
@@ -133,4 +127,3 @@ START_TEST(a_reset_forgets_content_and_failure_and_keeps_little_memory)
     ck_assert(bytes_equal_str(buf_view(&f.buf), "again"));
     fixture_close(&f);
 }
-END_TEST

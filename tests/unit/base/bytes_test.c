@@ -18,7 +18,6 @@ START_TEST(absent_and_empty_are_two_things)
     ck_assert(bytes_equal(BYTES_NONE, bytes_str(""))); /* but no bytes are no bytes */
     ck_assert(!bytes_present(bytes_cut(&rest, ',')));
 }
-END_TEST
 
 START_TEST(runs_compare_in_byte_order_with_prefixes_first)
 {
@@ -29,7 +28,6 @@ START_TEST(runs_compare_in_byte_order_with_prefixes_first)
     ck_assert_int_lt(bytes_compare(BYTES_NONE, bytes_str("a")), 0);
     ck_assert_int_lt(bytes_compare(bytes_of("a\0a", 3), bytes_of("a\0b", 3)), 0);
 }
-END_TEST
 
 START_TEST(nul_bytes_are_like_all_others)
 {
@@ -38,7 +36,6 @@ START_TEST(nul_bytes_are_like_all_others)
     ck_assert(!bytes_equal_str(bytes_of("a\0", 2), "a"));
     ck_assert(bytes_contain(bytes_of("a\0bc", 4), bytes_of("\0b", 2)));
 }
-END_TEST
 
 START_TEST(only_ascii_letters_lose_their_case)
 {
@@ -47,7 +44,6 @@ START_TEST(only_ascii_letters_lose_their_case)
     ck_assert(!bytes_equal_nocase(bytes_str("["), bytes_str("{"))); /* 32 apart too */
     ck_assert(!bytes_equal_nocase(bytes_str("@"), bytes_str("`")));
 }
-END_TEST
 
 START_TEST(a_secret_is_equal_to_itself_only)
 {
@@ -68,7 +64,6 @@ START_TEST(a_secret_is_equal_to_itself_only)
         ck_assert(!bytes_equal_secret(bytes_of(secret.data, i), secret));
     }
 }
-END_TEST
 
 enum { HAS_READ_ON = 42 };
 
@@ -110,7 +105,6 @@ START_TEST(a_wrong_secret_is_read_to_its_end_too)
     ck_assert_int_eq(WEXITSTATUS(status), HAS_READ_ON);
     ck_assert_int_eq(munmap(page, 2 * size), 0);
 }
-END_TEST
 
 START_TEST(a_part_is_found_anywhere)
 {
@@ -121,7 +115,6 @@ START_TEST(a_part_is_found_anywhere)
     ck_assert(!bytes_contain(bytes_str("queue"), bytes_str("queues")));
     ck_assert(!bytes_contain(BYTES_NONE, bytes_str("q")));
 }
-END_TEST
 
 START_TEST(trimming_takes_white_space_off_both_ends_only)
 {
@@ -129,7 +122,6 @@ START_TEST(trimming_takes_white_space_off_both_ends_only)
     ck_assert_uint_eq(bytes_trim(bytes_str(" \n ")).len, 0);
     ck_assert(bytes_equal_str(bytes_trim(bytes_str("\va")), "\va"));
 }
-END_TEST
 
 START_TEST(cutting_returns_each_piece_and_the_empty_ones)
 {
@@ -142,7 +134,6 @@ START_TEST(cutting_returns_each_piece_and_the_empty_ones)
     }
     ck_assert(!bytes_present(rest));
 }
-END_TEST
 
 START_TEST(numbers_are_parsed_up_to_their_bounds)
 {
@@ -167,7 +158,6 @@ START_TEST(numbers_are_parsed_up_to_their_bounds)
     ck_assert(bytes_to_u64(bytes_str("18446744073709551615"), &u));
     ck_assert_uint_eq(u, UINT64_MAX);
 }
-END_TEST
 
 START_TEST(an_invalid_number_leaves_the_result_unchanged)
 {
@@ -200,7 +190,6 @@ START_TEST(an_invalid_number_leaves_the_result_unchanged)
     ck_assert(!bytes_to_u64(BYTES_NONE, &u));
     ck_assert_uint_eq(u, 42);
 }
-END_TEST
 
 START_TEST(hexadecimal_is_written_and_read_back)
 {
@@ -214,7 +203,6 @@ START_TEST(hexadecimal_is_written_and_read_back)
     hex_write(text, 0xabc, 2); /* the low digits */
     ck_assert(bytes_equal_str(bytes_of(text, 2), "bc"));
 }
-END_TEST
 
 START_TEST(eight_digits_are_read_in_either_case_and_nothing_else)
 {
@@ -233,7 +221,6 @@ START_TEST(eight_digits_are_read_in_either_case_and_nothing_else)
                 ck_assert_uint_eq(value >> (28 - 4 * place) & 15, (unsigned)digit);
         }
 }
-END_TEST
 
 START_TEST(only_lower_case_hexadecimal_is_read)
 {
@@ -257,4 +244,3 @@ START_TEST(only_lower_case_hexadecimal_is_read)
     ck_assert_int_eq(hex_value('/'), -1);
     ck_assert_int_eq(hex_value(':'), -1);
 }
-END_TEST

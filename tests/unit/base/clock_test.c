@@ -46,7 +46,6 @@ START_TEST(a_manual_clock_stands_until_it_is_moved)
     clock_advance(&c, 0);
     ck_assert_int_eq(clock_now_ms(&c), 1700000060000);
 }
-END_TEST
 
 START_TEST(the_system_clock_shows_milliseconds_since_1970_and_never_goes_back)
 {
@@ -64,7 +63,6 @@ START_TEST(the_system_clock_shows_milliseconds_since_1970_and_never_goes_back)
         last = now;
     }
 }
-END_TEST
 
 START_TEST(a_clock_that_was_stopped_shows_what_it_is_moved_to)
 {
@@ -85,7 +83,6 @@ START_TEST(a_clock_that_was_stopped_shows_what_it_is_moved_to)
     clock_start(&c);
     ck_assert(!clock_stands(&c));
 }
-END_TEST
 
 START_TEST(setting_the_wall_clock_moves_nothing)
 {
@@ -114,7 +111,6 @@ START_TEST(setting_the_wall_clock_moves_nothing)
     ck_assert_int_eq(clock_now_ms(&c), 1700000060410);
     faked.set = false;
 }
-END_TEST
 
 static void
 let_pass(int64_t ns)
@@ -143,7 +139,6 @@ START_TEST(a_restart_moves_no_deadline)
     }
     faked.set = false;
 }
-END_TEST
 
 START_TEST(a_clock_is_never_ahead_though_the_process_is_held_up_between_readings)
 {
@@ -165,7 +160,6 @@ START_TEST(a_clock_is_never_ahead_though_the_process_is_held_up_between_readings
     }
     faked.set = false;
 }
-END_TEST
 
 START_TEST(a_clock_can_begin_a_millisecond_at_a_given_moment)
 {
@@ -183,7 +177,6 @@ START_TEST(a_clock_can_begin_a_millisecond_at_a_given_moment)
     }
     faked.set = false;
 }
-END_TEST
 
 START_TEST(times_are_written_in_utc)
 {
@@ -209,4 +202,3 @@ START_TEST(times_are_written_in_utc)
         ck_assert_str_eq(text, rows[i].text);
     }
 }
-END_TEST

@@ -14,7 +14,6 @@ START_TEST(a_counter_adds_takes_and_is_set)
     counter_set(&c, 77);
     ck_assert_uint_eq(counter_read(&c), 77);
 }
-END_TEST
 
 static const struct bucket_bounds bounds = {3, {1, 10, 100}};
 
@@ -34,7 +33,6 @@ START_TEST(a_value_falls_into_the_first_bucket_whose_bound_it_does_not_exceed)
     ck_assert_uint_eq(counter_read(&sum.counts[3]), 4);
     ck_assert_uint_eq(counter_read(&sum.sum), 2000450);
 }
-END_TEST
 
 static void *
 count_up(void *arg)
@@ -61,4 +59,3 @@ START_TEST(a_reader_never_sees_a_counter_go_back)
     ck_assert_int_eq(pthread_join(writer, NULL), 0);
     ck_assert_uint_eq(counter_read(&c), 100000);
 }
-END_TEST

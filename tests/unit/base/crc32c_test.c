@@ -19,7 +19,6 @@ START_TEST(it_is_the_crc_of_rfc_3720)
     ck_assert_uint_eq(crc32c(0, bytes, sizeof(bytes)), 0x46dd794e);
     ck_assert_uint_eq(crc32c(0, bytes, 0), 0);
 }
-END_TEST
 
 START_TEST(with_and_without_the_instruction_it_is_the_same_from_any_place_on)
 {
@@ -38,4 +37,3 @@ START_TEST(with_and_without_the_instruction_it_is_the_same_from_any_place_on)
             crc32c(crc32c(7, bytes + from, cut), bytes + from + cut, len - cut), whole);
     }
 }
-END_TEST

@@ -50,7 +50,6 @@ START_TEST(the_same_seed_gives_the_same_bytes)
     }
     ck_assert(differs);
 }
-END_TEST
 
 START_TEST(no_byte_is_handed_out_twice)
 {
@@ -69,7 +68,6 @@ START_TEST(no_byte_is_handed_out_twice)
     take(&e, first, 16);
     ck_assert_uint_eq(source.draws, 2);
 }
-END_TEST
 
 START_TEST(a_broken_source_is_reported_before_anything_is_taken)
 {
@@ -84,7 +82,6 @@ START_TEST(a_broken_source_is_reported_before_anything_is_taken)
     source.broken = true;
     take(&e, out, sizeof(out)); /* what is in the pool is still good */
 }
-END_TEST
 
 START_TEST(the_system_source_does_not_repeat_itself)
 {
@@ -99,7 +96,6 @@ START_TEST(the_system_source_does_not_repeat_itself)
     ck_assert_mem_ne(from_a, from_b, sizeof(from_a));
     ck_assert_mem_ne(from_a, again, sizeof(from_a));
 }
-END_TEST
 
 START_TEST(a_uuid_has_its_canonical_form)
 {
@@ -117,4 +113,3 @@ START_TEST(a_uuid_has_its_canonical_form)
     ck_assert_int_eq(a[14], '4'); /* random */
     ck_assert_str_ne(a, b);
 }
-END_TEST

@@ -104,7 +104,6 @@ START_TEST(a_job_is_done_in_another_thread_with_all_signals_blocked)
     ck_assert_int_eq(sigismember(&t.blocked, SIGTERM), 1);
     ck_assert_int_eq(sigismember(&t.blocked, SIGHUP), 1);
 }
-END_TEST
 
 START_TEST(the_line_is_bounded_and_one_too_many_is_refused_at_once)
 {
@@ -127,7 +126,6 @@ START_TEST(the_line_is_bounded_and_one_too_many_is_refused_at_once)
         ck_assert_int_gt(waiting[i].place, 2);
     ck_assert_int_eq(extra.place, 0); /* it was not taken */
 }
-END_TEST
 
 START_TEST(a_cancelled_job_frees_its_place)
 {
@@ -147,7 +145,6 @@ START_TEST(a_cancelled_job_frees_its_place)
     close_all(&f);
     ck_assert_int_eq(second.place, 3);
 }
-END_TEST
 
 START_TEST(jobs_begin_in_the_order_in_which_they_came)
 {
@@ -171,7 +168,6 @@ START_TEST(jobs_begin_in_the_order_in_which_they_came)
     }
     close_all(&f);
 }
-END_TEST
 
 START_TEST(urgent_jobs_have_their_own_queue)
 {
@@ -199,7 +195,6 @@ START_TEST(urgent_jobs_have_their_own_queue)
         ck_assert_int_eq(others[i].place, busy.place + 1 + ROOM + i);
     }
 }
-END_TEST
 
 START_TEST(closing_does_what_was_taken)
 {
@@ -220,7 +215,6 @@ START_TEST(closing_does_what_was_taken)
         ck_assert_int_gt(tasks[i].place, 0);
     ck_assert_int_eq(atomic_load(&f.order), JOBS + 3);
 }
-END_TEST
 
 START_TEST(as_many_jobs_as_there_are_threads_run_at_once)
 {
@@ -239,7 +233,6 @@ START_TEST(as_many_jobs_as_there_are_threads_run_at_once)
         (void)sem_post(&f.may_end);
     close_all(&f);
 }
-END_TEST
 
 /* A job whose memory is gone when it has told so. */
 struct owned {
@@ -297,7 +290,6 @@ START_TEST(many_threads_send_jobs_that_are_gone_when_they_are_done)
     f.executor = NULL;
     close_all(&f); /* closing none is fine */
 }
-END_TEST
 
 START_TEST(without_memory_there_is_none)
 {
@@ -309,4 +301,3 @@ START_TEST(without_memory_there_is_none)
     ck_assert_ptr_null(executor);
     mem_destroy(config.mem);
 }
-END_TEST

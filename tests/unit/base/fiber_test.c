@@ -73,7 +73,6 @@ START_TEST(one_that_does_not_park_ends_at_once)
     ck_assert_ptr_null(fiber_current());
     fiber_give(&pool, f);
 }
-END_TEST
 
 START_TEST(one_that_parks_goes_on_where_it_was)
 {
@@ -89,7 +88,6 @@ START_TEST(one_that_parks_goes_on_where_it_was)
     ck_assert_int_eq(t.done, 4);
     fiber_give(&pool, f);
 }
-END_TEST
 
 START_TEST(several_are_under_way_and_none_hinders_the_others)
 {
@@ -110,7 +108,6 @@ START_TEST(several_are_under_way_and_none_hinders_the_others)
     ck_assert_ptr_nonnull(f[0]);
     fiber_give(&pool, f[0]);
 }
-END_TEST
 
 START_TEST(it_is_used_again)
 {
@@ -125,7 +122,6 @@ START_TEST(it_is_used_again)
     }
     ck_assert_uint_eq(pool.count, 1);
 }
-END_TEST
 
 /* Takes some of the stack, in a way that no compiler saves. */
 struct depth {
@@ -162,7 +158,6 @@ START_TEST(it_has_the_stack_that_is_promised)
     ck_assert_uint_eq(d.reached, d.wanted);
     fiber_give(&pool, f);
 }
-END_TEST
 
 START_TEST(stack_pages_of_a_fiber_are_not_kept)
 {
@@ -181,7 +176,6 @@ START_TEST(stack_pages_of_a_fiber_are_not_kept)
     ck_assert_uint_eq(d.reached, 1);
     fiber_give(&pool, f);
 }
-END_TEST
 
 START_TEST(unused_fibers_are_kept_up_to_a_limit)
 {
@@ -197,7 +191,6 @@ START_TEST(unused_fibers_are_kept_up_to_a_limit)
     fiber_pool_fini(&large);
     ck_assert_uint_eq(large.count, 0);
 }
-END_TEST
 
 #if !defined(__SANITIZE_ADDRESS__) &&                                                    \
     !defined(__SANITIZE_THREAD__) /* they end it another way */
@@ -230,7 +223,6 @@ START_TEST(without_memory_there_is_none)
 {
     ck_assert_int_eq(end_of(run_out_of_memory), 0);
 }
-END_TEST
 
 static void
 run_too_deep(void)
@@ -247,7 +239,6 @@ START_TEST(a_stack_overflow_ends_the_process)
 
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 }
-END_TEST
 
 /* One frame that ends behind the page that nobody may touch, and touches nothing in between. */
 static void
@@ -277,7 +268,6 @@ START_TEST(a_frame_larger_than_the_stack_ends_the_process)
 
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 }
-END_TEST
 #endif
 
 TEST_CASE("waking and detours", .setup = open_pool, .teardown = close_pool);
@@ -304,7 +294,6 @@ START_TEST(any_thread_may_wake_it_even_before_it_parks)
     (void)sem_destroy(&t.woken);
     fiber_give(&pool, f);
 }
-END_TEST
 
 static void
 note_thread(void *arg)
@@ -320,7 +309,6 @@ START_TEST(without_a_fiber_a_detour_is_made_at_once)
     ck_assert(fiber_offload(note_thread, &thread));
     ck_assert(pthread_equal(thread, pthread_self()));
 }
-END_TEST
 
 struct traveller {
     struct task task; /* the first, so that it can be woken */
@@ -358,7 +346,6 @@ START_TEST(a_detour_is_made_by_another_thread_and_the_fiber_stays)
     fiber_give(&pool, f);
     executor_close(executor);
 }
-END_TEST
 
 struct blocker {
     struct executor_job job;
@@ -398,4 +385,3 @@ START_TEST(without_a_thread_there_is_no_detour)
     (void)sem_destroy(&b.running);
     (void)sem_destroy(&b.may_end);
 }
-END_TEST

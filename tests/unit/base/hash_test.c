@@ -25,7 +25,6 @@ START_TEST(siphash_agrees_with_another_implementation)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         ck_assert_uint_eq(hash_bytes(&zero, bytes_of(text, rows[i].len)), rows[i].hash);
 }
-END_TEST
 
 START_TEST(bytes_above_127_are_taken_unsigned)
 {
@@ -36,7 +35,6 @@ START_TEST(bytes_above_127_are_taken_unsigned)
     ck_assert_uint_ne(hash_bytes(&zero, bytes_str("\xff\x01")),
                       hash_bytes(&zero, bytes_str("\xff\xff")));
 }
-END_TEST
 
 START_TEST(another_key_is_another_hash)
 {
@@ -46,7 +44,6 @@ START_TEST(another_key_is_another_hash)
                       hash_bytes(&other, bytes_str("queue")));
     ck_assert_uint_eq(hash_bytes(&other, BYTES_NONE), hash_bytes(&other, bytes_str("")));
 }
-END_TEST
 
 /* The inverse of hash_mix(): that there is one shows that no two numbers collide. */
 static uint64_t
@@ -66,4 +63,3 @@ START_TEST(the_scramble_can_be_undone)
         ck_assert_uint_eq(unmix(hash_mix(~i << 32)), ~i << 32);
     }
 }
-END_TEST

@@ -16,4 +16,3 @@ START_TEST(a_debug_build_looks_at_what_is_expensive_too)
 {
     expect_broken(break_what_is_expensive, "count < 3", "in break_what_is_expensive()\n");
 }
-END_TEST

@@ -18,7 +18,6 @@ START_TEST(a_broken_invariant_is_told_in_a_line_and_ends_the_process)
 {
     expect_broken(break_it, "count < 3", "in break_it()\n");
 }
-END_TEST
 
 START_TEST(the_line_says_where_it_is_in_the_source)
 {
@@ -33,7 +32,6 @@ START_TEST(the_line_says_where_it_is_in_the_source)
                      0);
     ck_assert_str_eq(line + end, "\n");
 }
-END_TEST
 
 static void
 break_it_for_a_request(void)
@@ -47,7 +45,6 @@ START_TEST(the_request_under_way_is_named)
     expect_broken(break_it_for_a_request, "count < 3",
                   "in break_it(), request request-17\n");
 }
-END_TEST
 
 START_TEST(a_context_gives_back_the_one_before)
 {
@@ -59,7 +56,6 @@ START_TEST(a_context_gives_back_the_one_before)
     ck_assert_ptr_eq(invariant_context(NULL), outer);
     expect_broken(break_it, "count < 3", "in break_it()\n");
 }
-END_TEST
 
 static void
 compare_what_differs(void)
@@ -80,7 +76,6 @@ START_TEST(a_comparison_says_both_values)
     expect_broken(compare_the_extremes, " (9223372036854775807, -9223372036854775808)",
                   "in compare_the_extremes()\n");
 }
-END_TEST
 
 static void
 break_at_length(void)
@@ -97,7 +92,6 @@ START_TEST(a_line_is_whole_however_long_its_parts_are)
 {
     expect_broken(break_at_length, "xxx (-9223372036854775808, ", "xxx\n");
 }
-END_TEST
 
 START_TEST(a_true_condition_is_evaluated_once)
 {
@@ -108,7 +102,6 @@ START_TEST(a_true_condition_is_evaluated_once)
     ENSURE("any" != NULL);
     ck_assert_int_eq(looks, 2);
 }
-END_TEST
 
 START_TEST(a_release_skips_expensive_checks)
 {
@@ -117,4 +110,3 @@ START_TEST(a_release_skips_expensive_checks)
     ENSURE_DEBUG(++looks == 17);
     ck_assert_int_eq(looks, 0);
 }
-END_TEST

@@ -15,7 +15,6 @@ START_TEST(a_lock_knows_that_its_holder_holds_it)
     ck_assert(!lock_held(&l));
     lock_fini(&l);
 }
-END_TEST
 
 static void *
 ask_held(void *lock)
@@ -37,7 +36,6 @@ START_TEST(another_thread_does_not_hold_it)
     lock_release(&l);
     lock_fini(&l);
 }
-END_TEST
 
 struct counter {
     struct lock lock;
@@ -72,7 +70,6 @@ START_TEST(one_thread_at_a_time_holds_it)
     ck_assert_int_eq(c.value, (long)THREADS * ROUNDS);
     lock_fini(&c.lock);
 }
-END_TEST
 
 /* A ball that two threads throw to each other. */
 struct game {
@@ -123,7 +120,6 @@ START_TEST(a_wait_releases_the_lock_and_holds_it_after_the_signal)
     ck_assert(!lock_held(&g.lock));
     lock_fini(&g.lock);
 }
-END_TEST
 
 static void
 wait_without_the_lock(void)
@@ -160,4 +156,3 @@ START_TEST(work_without_the_lock_is_stopped_in_a_release_too)
     expect_broken(do_what_needs_the_lock, "lock_held(&l)",
                   "in do_what_needs_the_lock()\n");
 }
-END_TEST

@@ -57,7 +57,6 @@ START_TEST(a_text_line_has_time_level_event_and_fields)
     ck_assert_str_eq(line(&f), "2023-11-14T22:13:20Z error stopped\n");
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_json_line_is_an_object)
 {
@@ -71,7 +70,6 @@ START_TEST(a_json_line_is_an_object)
                      "\"ms\": 12}\n");
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_line_for_journald_begins_with_its_priority)
 {
@@ -88,7 +86,6 @@ START_TEST(a_line_for_journald_begins_with_its_priority)
     ck_assert_ptr_eq(strstr(line(&f), "<6>{\"time\":"), f.text);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(texts_that_could_be_misread_are_quoted_and_escaped)
 {
@@ -113,7 +110,6 @@ START_TEST(texts_that_could_be_misread_are_quoted_and_escaped)
     }
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(lines_above_the_level_are_dropped)
 {
@@ -128,7 +124,6 @@ START_TEST(lines_above_the_level_are_dropped)
     log_event(NULL, LOG_ERROR, "nowhere", LOG_I("n", 1)); /* no log, no harm */
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(long_texts_are_cut)
 {
@@ -143,7 +138,6 @@ START_TEST(long_texts_are_cut)
     ck_assert_ptr_nonnull(strstr(f.text, "xxx\", \"n\": 1}\n"));
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_line_that_grows_too_long_loses_fields_not_its_form)
 {
@@ -160,7 +154,6 @@ START_TEST(a_line_that_grows_too_long_loses_fields_not_its_form)
     ck_assert_ptr_nonnull(strstr(f.text, "\\u0001\", \"n\": 1}\n"));
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_line_that_cannot_be_written_is_lost_without_harm)
 {
@@ -172,4 +165,3 @@ START_TEST(a_line_that_cannot_be_written_is_lost_without_harm)
     ck_assert_str_eq(line(&f), "");
     fixture_close(&f);
 }
-END_TEST

@@ -116,7 +116,6 @@ START_TEST(without_memory_there_is_no_writer)
     ck_assert_ptr_null(log.writer);
 #endif
 }
-END_TEST
 
 START_TEST(lines_come_whole_and_in_order)
 {
@@ -138,7 +137,6 @@ START_TEST(lines_come_whole_and_in_order)
     ck_assert_int_eq(n, MANY + BEHIND - 1);
     fixture_close(&f);
 }
-END_TEST
 
 static void *
 log_numbers(void *arg)
@@ -166,7 +164,6 @@ START_TEST(lines_of_several_threads_do_not_mix)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(logging_never_waits_and_missing_lines_are_counted_in_place)
 {
@@ -188,7 +185,6 @@ START_TEST(logging_never_waits_and_missing_lines_are_counted_in_place)
     }
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(the_count_is_written_whatever_the_level)
 {
@@ -207,7 +203,6 @@ START_TEST(the_count_is_written_whatever_the_level)
     ck_assert_int_gt(missing(f.line), 0);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(the_end_waits_for_a_reader_that_reads)
 {
@@ -227,7 +222,6 @@ START_TEST(the_end_waits_for_a_reader_that_reads)
     ck_assert_ptr_null(fgets(f.line, sizeof(f.line), f.reader));
     ck_assert_int_eq(fclose(f.reader), 0);
 }
-END_TEST
 
 START_TEST(the_end_does_not_wait_for_a_reader_that_does_not)
 {
@@ -242,7 +236,6 @@ START_TEST(the_end_does_not_wait_for_a_reader_that_does_not)
      * stays open, since nobody knows when that is. */
     ck_assert_int_eq(fclose(f.reader), 0);
 }
-END_TEST
 
 START_TEST(a_reader_that_went_away_costs_lines_and_nothing_else)
 {
@@ -256,7 +249,6 @@ START_TEST(a_reader_that_went_away_costs_lines_and_nothing_else)
     ck_assert(log_writer_end(&f.log, -1)); /* neither stuck nor ended by SIGPIPE */
     ck_assert_int_eq(close(fd), 0);
 }
-END_TEST
 
 START_TEST(a_pipe_that_does_not_block_loses_nothing)
 {
@@ -272,7 +264,6 @@ START_TEST(a_pipe_that_does_not_block_loses_nothing)
     }
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(after_a_full_disk_it_goes_on_with_a_line_of_its_own)
 {
@@ -313,7 +304,6 @@ START_TEST(after_a_full_disk_it_goes_on_with_a_line_of_its_own)
     ck_assert_int_eq(close(fd), 0);
     ck_assert_int_eq(unlink(name), 0);
 }
-END_TEST
 
 START_TEST(without_a_descriptor_there_is_no_writer)
 {
@@ -330,7 +320,6 @@ START_TEST(without_a_descriptor_there_is_no_writer)
     ck_assert_ptr_null(f.log.writer);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(without_a_thread_the_logging_thread_writes)
 {
@@ -352,4 +341,3 @@ START_TEST(without_a_thread_the_logging_thread_writes)
     ck_assert_str_eq(next(&f), "2023-11-14T22:13:20Z info e");
     fixture_close(&f);
 }
-END_TEST

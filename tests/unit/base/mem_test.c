@@ -25,7 +25,6 @@ START_TEST(the_account_goes_up_and_comes_back_to_nothing)
     mem_destroy(mem);
     mem_destroy(NULL);
 }
-END_TEST
 
 START_TEST(a_block_that_changes_its_size_is_counted_as_it_is)
 {
@@ -43,7 +42,6 @@ START_TEST(a_block_that_changes_its_size_is_counted_as_it_is)
     mem_free(mem, moved);
     mem_destroy(mem);
 }
-END_TEST
 
 START_TEST(a_failed_change_of_size_leaves_the_block)
 {
@@ -59,7 +57,6 @@ START_TEST(a_failed_change_of_size_leaves_the_block)
     mem_free(mem, block);
     mem_destroy(mem);
 }
-END_TEST
 
 START_TEST(the_budget_admits_up_to_its_last_byte_and_keeps_a_quarter_for_answers)
 {
@@ -81,7 +78,6 @@ START_TEST(the_budget_admits_up_to_its_last_byte_and_keeps_a_quarter_for_answers
     mem_free(mem, block);
     mem_destroy(mem);
 }
-END_TEST
 
 START_TEST(the_budget_refuses_nothing_by_itself)
 {
@@ -92,7 +88,6 @@ START_TEST(the_budget_refuses_nothing_by_itself)
     mem_free(mem, block);
     mem_destroy(mem);
 }
-END_TEST
 
 /* Which of six allocations of the three kinds fail, as bits. */
 static unsigned
@@ -126,7 +121,6 @@ START_TEST(the_nth_allocation_fails_once)
     ck_assert_uint_eq(failures(mem), 0);
     mem_destroy(mem);
 }
-END_TEST
 
 START_TEST(from_the_nth_on_all_fail_until_switched_off)
 {
@@ -139,7 +133,6 @@ START_TEST(from_the_nth_on_all_fail_until_switched_off)
     ck_assert_uint_eq(failures(mem), 0);
     mem_destroy(mem);
 }
-END_TEST
 
 START_TEST(attempts_are_counted_whether_they_fail_or_not)
 {
@@ -154,4 +147,3 @@ START_TEST(attempts_are_counted_whether_they_fail_or_not)
     ck_assert_uint_eq(mem_attempts(mem) - before, 12);
     mem_destroy(mem);
 }
-END_TEST

@@ -15,11 +15,9 @@ START_TEST(every_outcome_has_a_name_and_a_text_of_its_own)
     ck_assert_str_eq(status_name(ST_OK), "OK");
     ck_assert_str_eq(status_name(ST_NO_MEMORY), "NO_MEMORY");
 }
-END_TEST
 
 START_TEST(an_unknown_outcome_is_named_so)
 {
     ck_assert_str_eq(status_name(ST_COUNT), "UNKNOWN");
     ck_assert_str_eq(status_text(ST_COUNT), "unknown outcome");
 }
-END_TEST

@@ -45,7 +45,6 @@ START_TEST(it_trims_after_a_time_without_requests)
     ck_assert_int_eq(trimmer_step(&trimmer, NOW + 90), -1); /* now it trims */
     ck_assert_uint_eq(atomic_load(&trimmer.high), 0);
 }
-END_TEST
 
 START_TEST(it_does_not_bother_about_little)
 {
@@ -53,7 +52,6 @@ START_TEST(it_does_not_bother_about_little)
     ck_assert_int_eq(trimmer_step(&trimmer, NOW), -1);
     ck_assert_uint_ge(atomic_load(&trimmer.high), LITTLE);
 }
-END_TEST
 
 START_TEST(it_does_not_bother_about_a_small_part_of_much)
 {
@@ -65,7 +63,6 @@ START_TEST(it_does_not_bother_about_a_small_part_of_much)
     ck_assert_uint_ge(atomic_load(&trimmer.high), 5 * MUCH);
     mem_free(mem, most);
 }
-END_TEST
 
 START_TEST(after_a_trim_it_begins_anew)
 {
@@ -76,4 +73,3 @@ START_TEST(after_a_trim_it_begins_anew)
     ck_assert_uint_ge(atomic_load(&trimmer.high), LITTLE);
     ck_assert_uint_lt(atomic_load(&trimmer.high), MUCH);
 }
-END_TEST

@@ -24,7 +24,6 @@ START_TEST(every_value_is_in_a_bucket_that_reaches_at_most_a_128th_beyond_it)
         ck_assert_uint_le(top - value, value / 128);
     }
 }
-END_TEST
 
 START_TEST(buckets_follow_each_other_without_gap_or_overlap)
 {
@@ -35,7 +34,6 @@ START_TEST(buckets_follow_each_other_without_gap_or_overlap)
         ck_assert_uint_eq(histogram_bucket(top + 1), i + 1);
     }
 }
-END_TEST
 
 START_TEST(a_value_beyond_the_range_counts_as_the_longest)
 {
@@ -46,7 +44,6 @@ START_TEST(a_value_beyond_the_range_counts_as_the_longest)
     ck_assert_uint_eq(h->max, INT64_MAX);
     free(h);
 }
-END_TEST
 
 START_TEST(a_negative_value_counts_as_zero)
 {
@@ -57,7 +54,6 @@ START_TEST(a_negative_value_counts_as_zero)
     ck_assert_uint_eq(histogram_percentile(h, 100), 0);
     free(h);
 }
-END_TEST
 
 TEST_CASE("percentiles");
 
@@ -74,7 +70,6 @@ START_TEST(percentiles_cover_the_share_they_name)
     ck_assert_uint_eq(histogram_percentile(h, 100), 100);
     free(h);
 }
-END_TEST
 
 START_TEST(one_slow_value_in_a_thousand_shows_at_99_9_and_not_at_99)
 {
@@ -88,7 +83,6 @@ START_TEST(one_slow_value_in_a_thousand_shows_at_99_9_and_not_at_99)
     ck_assert_uint_eq(histogram_percentile(h, 99.9), 5000000);
     free(h);
 }
-END_TEST
 
 START_TEST(no_percentile_exceeds_the_exact_maximum)
 {
@@ -100,7 +94,6 @@ START_TEST(no_percentile_exceeds_the_exact_maximum)
     ck_assert_uint_eq(histogram_percentile(h, 50), 1000001);
     free(h);
 }
-END_TEST
 
 START_TEST(the_percentiles_of_an_empty_histogram_are_zero)
 {
@@ -110,7 +103,6 @@ START_TEST(the_percentiles_of_an_empty_histogram_are_zero)
     ck_assert(histogram_mean(h) == 0);
     free(h);
 }
-END_TEST
 
 START_TEST(merging_is_the_same_as_recording_everything_in_one)
 {
@@ -129,4 +121,3 @@ START_TEST(merging_is_the_same_as_recording_everything_in_one)
     free(two);
     free(all);
 }
-END_TEST

@@ -29,7 +29,6 @@ START_TEST(a_response_is_complete_at_its_last_byte_and_not_before)
     ck_assert(bytes_equal_str(a.location, "/v2/queues/q-0/claims/abc"));
     ck_assert(!a.close);
 }
-END_TEST
 
 START_TEST(bytes_behind_the_response_are_left_for_the_next)
 {
@@ -41,7 +40,6 @@ START_TEST(bytes_behind_the_response_are_left_for_the_next)
     ck_assert(bytes_equal_str(a.body, "ok"));
     ck_assert_uint_eq(a.length, strlen("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
 }
-END_TEST
 
 START_TEST(a_204_has_no_body_and_needs_no_length)
 {
@@ -52,7 +50,6 @@ START_TEST(a_204_has_no_body_and_needs_no_length)
     ck_assert_uint_eq(a.body.len, 0);
     ck_assert(!bytes_present(a.location));
 }
-END_TEST
 
 START_TEST(a_body_without_length_ends_with_the_connection)
 {
@@ -64,7 +61,6 @@ START_TEST(a_body_without_length_ends_with_the_connection)
     ck_assert(bytes_equal_str(a.body, "all of it"));
     ck_assert(a.close);
 }
-END_TEST
 
 START_TEST(the_header_connection_announces_the_close)
 {
@@ -77,7 +73,6 @@ START_TEST(the_header_connection_announces_the_close)
     ck_assert(a.close);
     ck_assert_int_eq(a.status, 400);
 }
-END_TEST
 
 START_TEST(other_bytes_are_a_broken_response)
 {
@@ -95,7 +90,6 @@ START_TEST(other_bytes_are_a_broken_response)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         ck_assert_int_eq(read_text(texts[i], false, &a), READING_BROKEN);
 }
-END_TEST
 
 START_TEST(an_incomplete_response_on_a_closed_connection_is_broken)
 {
@@ -105,4 +99,3 @@ START_TEST(an_incomplete_response_on_a_closed_connection_is_broken)
     ck_assert_int_eq(http_response_read(bytes_of(claimed, sizeof claimed - 3), true, &a),
                      READING_BROKEN);
 }
-END_TEST

@@ -36,7 +36,6 @@ START_TEST(a_delivery_has_a_pace_producers_and_workers)
     ck_assert_int_eq(o.poll, 250);
     ck_assert_int_eq(o.producers, 4);
 }
-END_TEST
 
 START_TEST(a_delivery_that_could_not_be_measured_is_refused)
 {
@@ -54,7 +53,6 @@ START_TEST(a_delivery_that_could_not_be_measured_is_refused)
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         ck_assert_msg(!parse(&o, lines[i]), "%s", lines[i]);
 }
-END_TEST
 
 START_TEST(a_token_comes_from_the_first_line_of_a_file)
 {
@@ -74,4 +72,3 @@ START_TEST(a_token_comes_from_the_first_line_of_a_file)
     ck_assert(parse(&o, "x --batch 1"));
     ck_assert_str_eq(o.token, "");
 }
-END_TEST

@@ -13,7 +13,6 @@ START_TEST(requests_are_due_at_equal_distances_in_the_order_of_the_connections)
             ck_assert_int_eq(pace_due(&p, c, round), due);
     }
 }
-END_TEST
 
 START_TEST(the_distance_does_not_drift_over_a_day)
 {
@@ -23,7 +22,6 @@ START_TEST(the_distance_does_not_drift_over_a_day)
 
     ck_assert_int_eq(pace_due(&p, 0, rounds_a_day), 86400 * STOPWATCH_SECOND);
 }
-END_TEST
 
 START_TEST(requests_that_are_due_before_a_time_can_be_counted)
 {
@@ -43,4 +41,3 @@ START_TEST(requests_that_are_due_before_a_time_can_be_counted)
         }
     }
 }
-END_TEST

@@ -40,7 +40,6 @@ START_TEST(pausing_connections_are_in_the_order_of_their_ends)
     }
     free(all);
 }
-END_TEST
 
 START_TEST(connections_with_the_same_end_are_in_the_order_of_their_pauses)
 {
@@ -53,4 +52,3 @@ START_TEST(connections_with_the_same_end_are_in_the_order_of_their_pauses)
     ck_assert_ptr_eq(p.first, &both[0]);
     free(both);
 }
-END_TEST

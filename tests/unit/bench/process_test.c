@@ -18,7 +18,6 @@ START_TEST(a_process_may_have_brackets_and_spaces_in_its_name)
     ck_assert(!process_parse_stat("no such file", &ticks, &pages));
     ck_assert(!process_parse_stat("1 (short) S 1 2", &ticks, &pages));
 }
-END_TEST
 
 START_TEST(the_own_process_can_be_accounted)
 {
@@ -30,4 +29,3 @@ START_TEST(the_own_process_can_be_accounted)
     ck_assert_uint_gt(usage.resident_bytes, 100000);
     ck_assert(!process_usage(&nobody, &usage));
 }
-END_TEST

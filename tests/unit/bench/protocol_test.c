@@ -114,7 +114,6 @@ START_TEST(a_cycle_posts_claims_and_deletes_in_bulk)
     ck_assert(scenario_at_start(&f.plan, &f.actor));
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_cycle_deletes_one_by_one_with_its_claim)
 {
@@ -133,7 +132,6 @@ START_TEST(a_cycle_deletes_one_by_one_with_its_claim)
     ck_assert(scenario_at_start(&f.plan, &f.actor));
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_refused_request_counts_no_messages_and_keeps_its_status)
 {
@@ -147,7 +145,6 @@ START_TEST(a_refused_request_counts_no_messages_and_keeps_its_status)
     ck_assert_uint_eq(reply.messages, 0);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(an_empty_claim_leaves_the_hand_empty)
 {
@@ -161,7 +158,6 @@ START_TEST(an_empty_claim_leaves_the_hand_empty)
     ck_assert_uint_eq(f.actor.held, 0);
     fixture_close(&f);
 }
-END_TEST
 
 TEST_CASE("delivery");
 
@@ -200,7 +196,6 @@ START_TEST(bodies_of_a_producer_contain_their_due_time)
     ck_assert(scenario_at_start(&f.plan, &f.actor));
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_worker_claims_with_long_polling_reads_due_times_and_deletes)
 {
@@ -230,7 +225,6 @@ START_TEST(a_worker_claims_with_long_polling_reads_due_times_and_deletes)
     next_request(&f, waiting_claim);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_worker_without_patience_does_not_ask_for_any)
 {
@@ -243,7 +237,6 @@ START_TEST(a_worker_without_patience_does_not_ask_for_any)
                      "{\"ttl\": 60, \"grace\": 70}");
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_worker_pauses_behind_an_empty_claim_that_the_server_has_not_waited_with)
 {
@@ -273,7 +266,6 @@ START_TEST(a_worker_pauses_behind_an_empty_claim_that_the_server_has_not_waited_
     ck_assert_int_eq(scenario_pause(&f.plan, &f.actor, &claim, 0, 10), 0);
     fixture_close(&f);
 }
-END_TEST
 
 TEST_CASE("others");
 
@@ -294,7 +286,6 @@ START_TEST(beanstalk_pipelines_a_batch)
     ck_assert(scenario_at_start(&f.plan, &f.actor));
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(beanstalk_may_have_fewer_than_asked_for)
 {
@@ -306,7 +297,6 @@ START_TEST(beanstalk_may_have_fewer_than_asked_for)
     ck_assert_uint_eq(f.actor.held, 1);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(redis_moves_to_a_list_of_its_own_and_removes_from_there)
 {
@@ -328,7 +318,6 @@ START_TEST(redis_moves_to_a_list_of_its_own_and_removes_from_there)
     ck_assert(scenario_at_start(&f.plan, &f.actor));
     fixture_close(&f);
 }
-END_TEST
 
 TEST_CASE("phases");
 
@@ -351,7 +340,6 @@ START_TEST(filling_stops_exactly_at_its_quota)
     ck_assert(!scenario_next(&f.plan, &f.actor, 0, &step));
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(lifetimes_are_chosen_so_that_all_end_in_the_second_behind_the_storm)
 {
@@ -372,4 +360,3 @@ START_TEST(lifetimes_are_chosen_so_that_all_end_in_the_second_behind_the_storm)
     }
     fixture_close(&f);
 }
-END_TEST

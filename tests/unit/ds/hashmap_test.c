@@ -131,7 +131,6 @@ START_TEST(random_changes_agree_with_an_array)
     }
     fixture_close(f);
 }
-END_TEST
 
 START_TEST(every_key_is_found_at_each_step_of_growing)
 {
@@ -147,7 +146,6 @@ START_TEST(every_key_is_found_at_each_step_of_growing)
     }
     fixture_close(f);
 }
-END_TEST
 
 START_TEST(an_unused_map_allocates_nothing)
 {
@@ -159,7 +157,6 @@ START_TEST(an_unused_map_allocates_nothing)
     ck_assert(hashmap_audit(&f->map));
     fixture_close(f);
 }
-END_TEST
 
 START_TEST(reserved_inserts_need_no_memory)
 {
@@ -176,7 +173,6 @@ START_TEST(reserved_inserts_need_no_memory)
     ck_assert_uint_eq(f->map.count, 500);
     fixture_close(f);
 }
-END_TEST
 
 START_TEST(reserving_without_memory_fails_and_changes_nothing)
 {
@@ -196,7 +192,6 @@ START_TEST(reserving_without_memory_fails_and_changes_nothing)
         ck_assert_ptr_eq(find(f, k), &f->entry[k].node);
     fixture_close(f);
 }
-END_TEST
 
 START_TEST(an_insert_moves_a_few_chains_not_the_table)
 {
@@ -216,7 +211,6 @@ START_TEST(an_insert_moves_a_few_chains_not_the_table)
     }
     fixture_close(f);
 }
-END_TEST
 
 static void
 insert_without_reserve(void)
@@ -248,4 +242,3 @@ START_TEST(a_caller_that_breaks_the_contract_is_stopped)
                   "in hashmap_insert()\n");
     expect_broken(remove_what_is_not_there, "*link != NULL", "in hashmap_remove()\n");
 }
-END_TEST

@@ -115,7 +115,6 @@ START_TEST(random_changes_agree_with_an_array)
     ck_assert_ptr_null(f->set.root);
     free(f);
 }
-END_TEST
 
 START_TEST(names_come_in_byte_order)
 {
@@ -136,7 +135,6 @@ START_TEST(names_come_in_byte_order)
         ck_assert_ptr_eq(node, &nodes[i]);
     ck_assert_ptr_null(node);
 }
-END_TEST
 
 START_TEST(a_marker_need_not_be_in_the_set)
 {
@@ -153,7 +151,6 @@ START_TEST(a_marker_need_not_be_in_the_set)
     ck_assert_ptr_eq(nameset_after(&set, bytes_str("c")), &d);
     ck_assert_ptr_null(nameset_after(&set, bytes_str("d")));
 }
-END_TEST
 
 static size_t
 depth_of(const struct namenode *node)
@@ -188,4 +185,3 @@ START_TEST(names_inserted_in_order_make_no_list)
     free(text);
     free(nodes);
 }
-END_TEST

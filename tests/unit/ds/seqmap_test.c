@@ -229,7 +229,6 @@ START_TEST(random_changes_agree_with_an_array)
     }
     fixture_close(&f);
 }
-END_TEST
 
 /* A queue as it is used: numbers ascend, the old ones go. */
 START_TEST(a_moving_window_keeps_its_height_and_its_nodes)
@@ -262,7 +261,6 @@ START_TEST(a_moving_window_keeps_its_height_and_its_nodes)
     ck_assert_uint_gt(next, 64 * 64);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(stocking_what_nodes_for_says_is_enough_for_any_range)
 {
@@ -300,7 +298,6 @@ START_TEST(stocking_what_nodes_for_says_is_enough_for_any_range)
     }
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(stocking_what_nodes_up_to_says_is_enough_for_numbers_anywhere)
 {
@@ -337,7 +334,6 @@ START_TEST(stocking_what_nodes_up_to_says_is_enough_for_numbers_anywhere)
     ck_assert_uint_eq(seqmap_nodes_up_to(&f.map, 7, 0), 0);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(one_item_is_one_leaf_whatever_its_number)
 {
@@ -355,7 +351,6 @@ START_TEST(one_item_is_one_leaf_whatever_its_number)
     }
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(the_height_follows_the_span)
 {
@@ -373,7 +368,6 @@ START_TEST(the_height_follows_the_span)
     ck_assert_uint_eq(f.map.levels, 2);
     fixture_close(&f);
 }
-END_TEST
 
 /* The carry: the search must leave a leaf without ready numbers to the right and up. */
 START_TEST(find_next_carries_over_empty_nodes)
@@ -394,7 +388,6 @@ START_TEST(find_next_carries_over_empty_nodes)
     check_next(&f, 64 * 64 * 5 + 1, true);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(finding_the_next_ready_costs_the_same_however_many_are_held)
 {
@@ -417,7 +410,6 @@ START_TEST(finding_the_next_ready_costs_the_same_however_many_are_held)
     ck_assert(seqmap_audit(&f.map));
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_dense_map_costs_nine_bytes_an_item)
 {
@@ -433,7 +425,6 @@ START_TEST(a_dense_map_costs_nine_bytes_an_item)
     ck_assert_uint_lt(mem_used(f.mem), COUNT * 9);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(trimming_keeps_a_few_nodes)
 {
@@ -448,7 +439,6 @@ START_TEST(trimming_keeps_a_few_nodes)
     ck_assert_uint_eq(f.pool.count, 16);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(stocking_without_memory_fails_and_keeps_what_it_has)
 {
@@ -463,7 +453,6 @@ START_TEST(stocking_without_memory_fails_and_keeps_what_it_has)
     ck_assert_uint_eq(seqmap_nodes_for(&f.map, 7, 0), 0);
     fixture_close(&f);
 }
-END_TEST
 
 static void
 insert_twice(void)
@@ -496,4 +485,3 @@ START_TEST(a_caller_that_breaks_the_contract_is_stopped)
     expect_broken(insert_twice, "!taken", "in seqmap_insert()\n");
     expect_broken(insert_without_stock, "node != NULL", "in pool_take()\n");
 }
-END_TEST

@@ -185,7 +185,6 @@ START_TEST(random_changes_agree_with_an_array)
     }
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_deadline_falls_due_in_its_millisecond_and_not_before)
 {
@@ -205,7 +204,6 @@ START_TEST(a_deadline_falls_due_in_its_millisecond_and_not_before)
     }
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(deadlines_come_in_the_order_of_their_time)
 {
@@ -228,7 +226,6 @@ START_TEST(deadlines_come_in_the_order_of_their_time)
     }
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_deadline_in_the_past_is_due_at_once)
 {
@@ -243,7 +240,6 @@ START_TEST(a_deadline_in_the_past_is_due_at_once)
     ck_assert_int_eq(wheel_next_ms(f.wheel), WHEEL_NEVER);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_due_deadline_can_be_disarmed_before_it_is_drained)
 {
@@ -261,7 +257,6 @@ START_TEST(a_due_deadline_can_be_disarmed_before_it_is_drained)
     ck_assert_ptr_null(wheel_drain(f.wheel));
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(the_present_never_goes_back)
 {
@@ -275,7 +270,6 @@ START_TEST(the_present_never_goes_back)
     ck_assert_ptr_eq(drain_one(&f), &f.d[0]); /* 900 is past: the present is 1000 */
     fixture_close(&f);
 }
-END_TEST
 
 /* How often an idle owner that sleeps as it is told wakes up before the deadline. */
 static unsigned
@@ -311,7 +305,6 @@ START_TEST(an_idle_owner_wakes_at_most_once_a_level)
     ck_assert_uint_le(wakes_until(&f, f.now + 15LL * 86400000), 5);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(an_unused_wheel_asks_for_no_wake_up_however_far_it_moves)
 {
@@ -326,7 +319,6 @@ START_TEST(an_unused_wheel_asks_for_no_wake_up_however_far_it_moves)
     ck_assert_ptr_eq(wheel_drain(f.wheel), &f.d[0]);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(times_beyond_the_range_are_kept)
 {
@@ -349,7 +341,6 @@ START_TEST(times_beyond_the_range_are_kept)
     ck_assert_ptr_eq(drain_one(&f), &f.d[0]);
     fixture_close(&f);
 }
-END_TEST
 
 /* A crowd: many deadlines of one owner, all in the same second. */
 enum { CROWD = 100000 };
@@ -384,7 +375,6 @@ START_TEST(an_idle_owner_has_moved_a_crowd_before_it_falls_due)
     fixture_close(&f);
     free(crowd);
 }
-END_TEST
 
 START_TEST(a_crowd_is_moved_within_the_budget_of_each_call)
 {
@@ -405,7 +395,6 @@ START_TEST(a_crowd_is_moved_within_the_budget_of_each_call)
     fixture_close(&f);
     free(crowd);
 }
-END_TEST
 
 START_TEST(freeing_a_wheel_forgets_its_deadlines)
 {
@@ -417,7 +406,6 @@ START_TEST(freeing_a_wheel_forgets_its_deadlines)
     ck_assert(deadline_armed(&f.d[0])); /* not touched */
     wheel_free(NULL);
 }
-END_TEST
 
 START_TEST(a_wheel_without_memory_is_none)
 {
@@ -428,4 +416,3 @@ START_TEST(a_wheel_without_memory_is_none)
     ck_assert_ptr_null(wheel_new(mem, 0));
     mem_destroy(mem);
 }
-END_TEST

@@ -135,7 +135,6 @@ START_TEST(a_post_without_subscribers_is_not_in_the_feed)
     check(f);
     fixture_close(f);
 }
-END_TEST
 
 START_TEST(exactly_the_delivered_entries_are_freed)
 {
@@ -157,7 +156,6 @@ START_TEST(exactly_the_delivered_entries_are_freed)
     ck_assert(advance(f, 0) && advance(f, 0) && !advance(f, 0));
     fixture_close(f);
 }
-END_TEST
 
 START_TEST(a_subscription_counts_its_dropped_messages)
 {
@@ -184,7 +182,6 @@ START_TEST(a_subscription_counts_its_dropped_messages)
     check(f);
     fixture_close(f);
 }
-END_TEST
 
 /* Puts a message with this number there, as a log tells it. */
 static void
@@ -235,7 +232,6 @@ START_TEST(messages_over_the_capacity_of_a_replayed_feed_are_counted)
     ck_assert(feed_trim(f->feed, f->mem, &f->pool, &budget));
     fixture_close(f);
 }
-END_TEST
 
 LOOP_TEST(any_history_keeps_the_invariants, 20)
 {
@@ -272,7 +268,6 @@ LOOP_TEST(any_history_keeps_the_invariants, 20)
     }
     fixture_close(f);
 }
-END_TEST
 
 /* How many allocations a post makes when so many have a cursor at the end. */
 static uint64_t
@@ -304,7 +299,6 @@ START_TEST(a_post_allocates_the_same_for_one_and_for_a_hundred_thousand)
     ck_assert_uint_gt(one, 0);
     ck_assert_uint_eq(one, cost_of_a_post(CROWD));
 }
-END_TEST
 
 START_TEST(a_stock_that_cannot_be_had_changes_nothing)
 {
@@ -319,4 +313,3 @@ START_TEST(a_stock_that_cannot_be_had_changes_nothing)
     ck_assert_uint_eq(f->feed->in_stock, 4);
     fixture_close(f);
 }
-END_TEST

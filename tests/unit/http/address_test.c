@@ -30,7 +30,6 @@ START_TEST(addresses_read_back_as_they_were_written)
         ck_assert_str_eq(text, texts[i]);
     }
 }
-END_TEST
 
 START_TEST(an_invalid_address_is_refused_with_a_reason)
 {
@@ -81,7 +80,6 @@ START_TEST(an_invalid_address_is_refused_with_a_reason)
                       why.text);
     }
 }
-END_TEST
 
 START_TEST(names_are_looked_up_when_it_counts_and_not_before)
 {
@@ -100,7 +98,6 @@ START_TEST(names_are_looked_up_when_it_counts_and_not_before)
     ck_assert_int_eq(address_parse(text, &address, &why), ST_IO);
     ck_assert_ptr_nonnull(strstr(why.text, "xxx.invalid, which cannot be looked up"));
 }
-END_TEST
 
 START_TEST(a_socket_path_has_room_for_its_nul)
 {
@@ -112,7 +109,6 @@ START_TEST(a_socket_path_has_room_for_its_nul)
     memset(text + 6, 'x', 107);
     ck_assert_int_eq(parse(text, &address), ST_BAD_VALUE);
 }
-END_TEST
 
 START_TEST(a_client_without_a_name_is_called_unix)
 {
@@ -122,4 +118,3 @@ START_TEST(a_client_without_a_name_is_called_unix)
     address_text(&nameless, sizeof(nameless.sa_family), text);
     ck_assert_str_eq(text, "unix");
 }
-END_TEST

@@ -42,7 +42,6 @@ START_TEST(each_phase_has_its_own_limit)
     conn_table_remove(&t, &c);
     ck_assert_int_eq(next_ms(&t), INT64_MAX);
 }
-END_TEST
 
 START_TEST(the_first_overdue_is_found_and_not_before_its_time)
 {
@@ -61,7 +60,6 @@ START_TEST(the_first_overdue_is_found_and_not_before_its_time)
     ck_assert_ptr_null(overdue(&t, 10 + REQUEST_MS));
     ck_assert_ptr_eq(overdue(&t, 30 + REQUEST_MS), &late);
 }
-END_TEST
 
 START_TEST(a_closing_connection_counts_but_has_no_limit_and_no_way_back)
 {
@@ -78,7 +76,6 @@ START_TEST(a_closing_connection_counts_but_has_no_limit_and_no_way_back)
     conn_table_remove(&t, &c);
     ck_assert_uint_eq(t.count, 0);
 }
-END_TEST
 
 START_TEST(unfinished_are_those_with_a_request_under_way)
 {
@@ -94,7 +91,6 @@ START_TEST(unfinished_are_those_with_a_request_under_way)
     conn_set_phase(&t, &c[3], CONN_CLOSING, 0);
     ck_assert_uint_eq(conn_unfinished(&t), 2);
 }
-END_TEST
 
 START_TEST(a_suspended_request_has_no_limit_and_is_unfinished)
 {
@@ -110,7 +106,6 @@ START_TEST(a_suspended_request_has_no_limit_and_is_unfinished)
     conn_table_remove(&t, &c);
     ck_assert_uint_eq(conn_unfinished(&t), 0);
 }
-END_TEST
 
 START_TEST(each_phase_counts_its_connections)
 {
@@ -132,7 +127,6 @@ START_TEST(each_phase_counts_its_connections)
     for (int i = 0; i <= CONN_CLOSING; i++)
         ck_assert_uint_eq(counter_read(&t.counts[i]), 0);
 }
-END_TEST
 
 START_TEST(a_request_that_lies_in_the_socket_is_unfinished)
 {
@@ -155,4 +149,3 @@ START_TEST(a_request_that_lies_in_the_socket_is_unfinished)
     ck_assert_uint_eq(conn_unfinished(&t), 0);
     (void)close(fds[0]);
 }
-END_TEST

@@ -30,7 +30,6 @@ START_TEST(events_come_in_the_order_in_which_they_were_pushed)
     ck_assert_ptr_null(eventq_take(&m, &bits));
     eventq_fini(&m);
 }
-END_TEST
 
 START_TEST(bits_add_up_until_they_are_taken)
 {
@@ -50,7 +49,6 @@ START_TEST(bits_add_up_until_they_are_taken)
     ck_assert_uint_eq(bits, EVENT_GONE);
     eventq_fini(&m);
 }
-END_TEST
 
 START_TEST(only_a_worker_that_rests_has_to_be_woken_and_only_once)
 {
@@ -74,7 +72,6 @@ START_TEST(only_a_worker_that_rests_has_to_be_woken_and_only_once)
     ck_assert(eventq_poll(&m));
     eventq_fini(&m);
 }
-END_TEST
 
 START_TEST(a_wake_up_lasts_until_it_is_reset)
 {
@@ -92,7 +89,6 @@ START_TEST(a_wake_up_lasts_until_it_is_reset)
     ck_assert(awake(&m));
     eventq_fini(&m);
 }
-END_TEST
 
 START_TEST(a_mail_that_is_cancelled_does_not_come)
 {
@@ -113,7 +109,6 @@ START_TEST(a_mail_that_is_cancelled_does_not_come)
     ck_assert_uint_eq(bits, EVENT_FIBER); /* what was cancelled is forgotten */
     eventq_fini(&m);
 }
-END_TEST
 
 enum { SENDERS = 4, ROUNDS = 5000 };
 
@@ -173,4 +168,3 @@ START_TEST(no_wake_up_is_lost_between_threads)
     }
     eventq_fini(&m);
 }
-END_TEST

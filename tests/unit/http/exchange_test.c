@@ -53,7 +53,6 @@ START_TEST(a_target_is_split_and_kept_as_it_was_sent)
     assert_split("*", "*", NULL);
     assert_split("", "", NULL);
 }
-END_TEST
 
 START_TEST(the_target_is_copied)
 {
@@ -65,7 +64,6 @@ START_TEST(the_target_is_copied)
     ck_assert(bytes_equal_str(ex->request.path, "/v2/queues"));
     exchange_end(&f.pool, ex);
 }
-END_TEST
 
 START_TEST(a_body_is_put_together_from_its_pieces)
 {
@@ -80,7 +78,6 @@ START_TEST(a_body_is_put_together_from_its_pieces)
     ck_assert(!ex->request.body_too_large);
     exchange_end(&f.pool, ex);
 }
-END_TEST
 
 START_TEST(a_body_above_the_limit_is_forgotten_and_counted)
 {
@@ -97,7 +94,6 @@ START_TEST(a_body_above_the_limit_is_forgotten_and_counted)
     ck_assert_ptr_null(ex->body.data);
     exchange_end(&f.pool, ex);
 }
-END_TEST
 
 START_TEST(a_promise_of_a_long_body_sets_little_memory_aside)
 {
@@ -112,7 +108,6 @@ START_TEST(a_promise_of_a_long_body_sets_little_memory_aside)
     ck_assert_uint_lt(mem_used(f.mem) - before, 20000);
     exchange_end(&f.pool, ex);
 }
-END_TEST
 
 START_TEST(without_memory_for_a_body_the_rest_is_swallowed)
 {
@@ -129,7 +124,6 @@ START_TEST(without_memory_for_a_body_the_rest_is_swallowed)
     ck_assert_ptr_null(ex->body.data);
     exchange_end(&f.pool, ex);
 }
-END_TEST
 
 START_TEST(beyond_the_budget_small_bodies_are_taken_and_large_ones_are_not)
 {
@@ -149,7 +143,6 @@ START_TEST(beyond_the_budget_small_bodies_are_taken_and_large_ones_are_not)
     mem_set_budget(f.mem, 0);
     exchange_end(&f.pool, ex);
 }
-END_TEST
 
 START_TEST(large_answers_may_take_what_is_left_of_the_budget_and_no_more)
 {
@@ -174,7 +167,6 @@ START_TEST(large_answers_may_take_what_is_left_of_the_budget_and_no_more)
     exchange_end(&f.pool, busy[0]);
     mem_set_budget(f.mem, 0);
 }
-END_TEST
 
 START_TEST(a_large_response_may_take_the_last_quarter_of_the_budget_and_a_body_may_not)
 {
@@ -191,7 +183,6 @@ START_TEST(a_large_response_may_take_the_last_quarter_of_the_budget_and_a_body_m
     mem_free(f.mem, messages);
     exchange_end(&f.pool, ex);
 }
-END_TEST
 
 START_TEST(without_memory_there_is_no_exchange_and_no_leak)
 {
@@ -202,7 +193,6 @@ START_TEST(without_memory_there_is_no_exchange_and_no_leak)
     mem_fail_nth(f.mem, 0);
     ck_assert_uint_eq(mem_used(f.mem), 0);
 }
-END_TEST
 
 START_TEST(an_exchange_is_used_again_and_remembers_nothing)
 {
@@ -228,7 +218,6 @@ START_TEST(an_exchange_is_used_again_and_remembers_nothing)
     ck_assert(!bytes_present(again->request.query));
     exchange_end(&f.pool, again);
 }
-END_TEST
 
 START_TEST(a_pool_keeps_few_exchanges_and_small_ones)
 {
@@ -244,7 +233,6 @@ START_TEST(a_pool_keeps_few_exchanges_and_small_ones)
     ck_assert_uint_eq(f.pool.spare_count, EXCHANGE_SPARE);
     ck_assert_uint_lt(mem_used(f.mem), EXCHANGE_SPARE * 8192);
 }
-END_TEST
 
 START_TEST(a_spare_exchange_that_is_used_again_is_spare_no_more)
 {
@@ -258,7 +246,6 @@ START_TEST(a_spare_exchange_that_is_used_again_is_spare_no_more)
     exchange_end(&f.pool, ex);
     ck_assert_uint_eq(f.pool.spare_count, 1);
 }
-END_TEST
 
 START_TEST(a_spare_exchange_keeps_neither_large_bodies_nor_targets)
 {
@@ -279,7 +266,6 @@ START_TEST(a_spare_exchange_keeps_neither_large_bodies_nor_targets)
         exchange_end(&f.pool, exchange_begin(&f.pool, &f.conn, target));
     ck_assert_uint_eq(mem_used(f.mem), used);
 }
-END_TEST
 
 START_TEST(a_method_is_noted_up_to_the_room_for_it)
 {
@@ -295,7 +281,6 @@ START_TEST(a_method_is_noted_up_to_the_room_for_it)
     ck_assert_int_eq(ex->request.method, METHOD_OTHER);
     exchange_end(&f.pool, ex);
 }
-END_TEST
 
 START_TEST(the_listener_decides_what_a_request_reaches)
 {
@@ -318,7 +303,6 @@ START_TEST(the_listener_decides_what_a_request_reaches)
     }
     f.conn = (struct conn){.fd = 0};
 }
-END_TEST
 
 START_TEST(ids_tell_run_source_and_number)
 {
@@ -332,4 +316,3 @@ START_TEST(ids_tell_run_source_and_number)
         request_ids_next(&ids, id);
     ck_assert_str_eq(id, "3f2a9c1e-03-000000002a");
 }
-END_TEST

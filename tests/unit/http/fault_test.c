@@ -247,7 +247,6 @@ START_TEST(a_drain_waits_for_no_fault)
     expect_closed(slow);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
-END_TEST
 
 START_TEST(a_server_that_is_cut_short_leaves_nothing_behind)
 {
@@ -265,7 +264,6 @@ START_TEST(a_server_that_is_cut_short_leaves_nothing_behind)
     (void)close(fds[0]);
     (void)close(fds[1]);
 }
-END_TEST
 
 SERVER_TEST(crowds_that_come_and_go_leave_nothing_behind, open_server(f))
 {
@@ -352,7 +350,6 @@ START_TEST(a_lost_response_is_not_sent_later)
     expect_closed(fd);
     server_fixture_cut(&f);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- a store that blocks */
 

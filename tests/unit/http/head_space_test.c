@@ -15,7 +15,6 @@ START_TEST(a_request_at_its_limits_leaves_room)
                           "%zu bytes, %zu lines", head, lines);
         }
 }
-END_TEST
 
 START_TEST(the_counted_head_fits_into_the_block)
 {
@@ -30,7 +29,6 @@ START_TEST(the_counted_head_fits_into_the_block)
             ck_assert_uint_le(read + lines * RECORD + RESPONSE_HEAD_MAX + 190, block);
         }
 }
-END_TEST
 
 START_TEST(cookies_may_leave_too_little)
 {
@@ -45,7 +43,6 @@ START_TEST(cookies_may_leave_too_little)
     use.records = 4 * LINES;
     ck_assert(!head_space_suffices(block, &use));
 }
-END_TEST
 
 START_TEST(the_block_is_hardly_more_than_what_is_needed)
 {
@@ -53,4 +50,3 @@ START_TEST(the_block_is_hardly_more_than_what_is_needed)
 
     ck_assert_uint_le(head_space_block(HEAD, LINES), needed + 1024);
 }
-END_TEST

@@ -80,7 +80,6 @@ START_TEST(a_client_hears_the_end_and_may_go_on_sending)
     ck_assert_uint_eq(l.count, 0);
     ck_assert_int_eq(linger_expire(&l, NOW_MS), INT64_MAX);
 }
-END_TEST
 
 START_TEST(lingering_ends_when_its_time_is_up)
 {
@@ -96,7 +95,6 @@ START_TEST(lingering_ends_when_its_time_is_up)
     ck_assert_int_eq(close(first), 0);
     ck_assert_int_eq(close(second), 0);
 }
-END_TEST
 
 START_TEST(lingering_ends_when_too_much_comes)
 {
@@ -119,7 +117,6 @@ START_TEST(lingering_ends_when_too_much_comes)
     ck_assert_uint_eq(l.count, 0);
     ck_assert_int_eq(close(fd), 0);
 }
-END_TEST
 
 START_TEST(the_oldest_makes_room)
 {
@@ -133,7 +130,6 @@ START_TEST(the_oldest_makes_room)
         ck_assert_int_eq(close(fds[i]), 0);
     }
 }
-END_TEST
 
 START_TEST(it_keeps_to_the_slots_it_is_given)
 {
@@ -148,4 +144,3 @@ START_TEST(it_keeps_to_the_slots_it_is_given)
         ck_assert_int_eq(close(fds[i]), 0);
     }
 }
-END_TEST

@@ -41,7 +41,6 @@ START_TEST(addresses_stand_between_commas_or_blanks)
     reads_as("tls:[::1]:8443 tls:unix:/x y", "tls [::1]:8443; tls unix:/x y");
     reads_as("a:1 b:2\tmetrics:c:3 ,  d:4", "api a:1; api b:2; metrics c:3; api d:4");
 }
-END_TEST
 
 START_TEST(a_path_may_have_blanks_but_no_comma)
 {
@@ -49,7 +48,6 @@ START_TEST(a_path_may_have_blanks_but_no_comma)
     reads_as("metrics:unix:/a b , 127.0.0.1:1", "metrics unix:/a b; api 127.0.0.1:1");
     is_refused("unix:", "path of 1 to 107");
 }
-END_TEST
 
 START_TEST(an_unusable_address_is_refused)
 {
@@ -72,7 +70,6 @@ START_TEST(an_unusable_address_is_refused)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         is_refused(rows[i][0], rows[i][1]);
 }
-END_TEST
 
 START_TEST(no_place_is_listened_on_twice)
 {
@@ -94,7 +91,6 @@ START_TEST(no_place_is_listened_on_twice)
              "api 127.0.0.1:80; api 127.0.0.2:80; api [::1]:80");
     reads_as("unix:/x,unix:/y", "api unix:/x; api unix:/y");
 }
-END_TEST
 
 START_TEST(an_announced_address_accepts_connections)
 {
@@ -104,4 +100,3 @@ START_TEST(an_announced_address_accepts_connections)
     ck_assert_str_eq(listen_scheme(LISTEN_API, "unix:/x"), "");
     ck_assert_str_eq(listen_scheme(LISTEN_TLS, "unix:/x"), "");
 }
-END_TEST

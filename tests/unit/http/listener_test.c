@@ -84,7 +84,6 @@ START_TEST(its_file_is_never_wider_open_than_it_shall_be)
             fixture_close(&f);
         }
 }
-END_TEST
 
 START_TEST(a_socket_file_has_its_group_from_the_start)
 {
@@ -98,7 +97,6 @@ START_TEST(a_socket_file_has_its_group_from_the_start)
     ck_assert_uint_eq(listening.st_gid, 4711);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_group_that_cannot_be_had_leaves_nothing_behind)
 {
@@ -113,7 +111,6 @@ START_TEST(a_group_that_cannot_be_had_leaves_nothing_behind)
     ck_assert_ptr_nonnull(strstr(why.text, "Operation not permitted"));
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_file_that_took_the_place_of_its_own_is_left_alone)
 {
@@ -130,7 +127,6 @@ START_TEST(a_file_that_took_the_place_of_its_own_is_left_alone)
     ck_assert_int_eq(stat(f.path, &st), 0);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_socket_that_is_not_for_us_is_not_taken_for_dead)
 {
@@ -149,4 +145,3 @@ START_TEST(a_socket_that_is_not_for_us_is_not_taken_for_dead)
     if (getuid() == 0)
         ck_assert_int_eq(seteuid(0), 0);
 }
-END_TEST

@@ -94,7 +94,6 @@ START_TEST(each_phase_and_each_reason_has_its_line)
     ck_line("claimd_http_requests_parked{reason=\"turn\"} 0");
     ck_line("claimd_http_max_waiters 7");
 }
-END_TEST
 
 START_TEST(a_code_that_has_no_place_is_other_and_what_has_no_route_is_none)
 {
@@ -123,7 +122,6 @@ START_TEST(a_code_that_has_no_place_is_other_and_what_has_no_route_is_none)
     ck_line("claimd_http_request_duration_seconds_sum{route=\"/v2/ping\",method=\"GET\"} "
             "70.00012");
 }
-END_TEST
 
 START_TEST(without_memory_for_rows_they_count_among_the_rest)
 {
@@ -137,4 +135,3 @@ START_TEST(without_memory_for_rows_they_count_among_the_rest)
     mem_fail_from(b.mem, 0);
     ck_line("claimd_http_requests_total{route=\"none\",method=\"other\",code=\"204\"} 2");
 }
-END_TEST

@@ -106,7 +106,6 @@ START_TEST(with_the_access_log_every_request_has_its_line)
     ck_assert_int_eq(settle(), INT64_MAX);
     fixture_close();
 }
-END_TEST
 
 START_TEST(a_line_tells_what_the_request_was_about)
 {
@@ -132,7 +131,6 @@ START_TEST(a_line_tells_what_the_request_was_about)
     ck_assert_ptr_null(strstr(f.text, "query="));
     fixture_close();
 }
-END_TEST
 
 START_TEST(of_many_requests_one_in_so_many_has_a_line_but_all_that_failed)
 {
@@ -148,7 +146,6 @@ START_TEST(of_many_requests_one_in_so_many_has_a_line_but_all_that_failed)
     ck_assert_int_eq(count_lines(written()), 10);
     fixture_close();
 }
-END_TEST
 
 START_TEST(without_it_good_requests_and_clients_mistakes_have_none)
 {
@@ -160,7 +157,6 @@ START_TEST(without_it_good_requests_and_clients_mistakes_have_none)
     ck_assert_int_eq(settle(), INT64_MAX); /* nobody wakes up for it */
     fixture_close();
 }
-END_TEST
 
 START_TEST(the_first_refused_request_is_told_of_with_its_reason)
 {
@@ -172,7 +168,6 @@ START_TEST(the_first_refused_request_is_told_of_with_its_reason)
                      "client=unix suppressed=0\n");
     fixture_close();
 }
-END_TEST
 
 START_TEST(a_flood_of_them_is_a_line_a_second_with_the_number_between)
 {
@@ -189,7 +184,6 @@ START_TEST(a_flood_of_them_is_a_line_a_second_with_the_number_between)
     }
     fixture_close();
 }
-END_TEST
 
 START_TEST(each_reason_has_lines_of_its_own)
 {
@@ -205,7 +199,6 @@ START_TEST(each_reason_has_lines_of_its_own)
     ck_assert_ptr_nonnull(strstr(f.text, "reason=INTERNAL status=500"));
     fixture_close();
 }
-END_TEST
 
 START_TEST(the_front_end_itself_refuses_only_for_lack_of_memory)
 {
@@ -214,7 +207,6 @@ START_TEST(the_front_end_itself_refuses_only_for_lack_of_memory)
     ck_assert_ptr_nonnull(strstr(written(), "reason=NO_MEMORY status=503"));
     fixture_close();
 }
-END_TEST
 
 START_TEST(the_end_is_logged_once_and_causes_no_further_wake_up)
 {
@@ -242,7 +234,6 @@ START_TEST(the_end_is_logged_once_and_causes_no_further_wake_up)
     ck_assert_ptr_nonnull(strstr(written(), " suppressed=0\n"));
     fixture_close();
 }
-END_TEST
 
 START_TEST(a_clock_read_earlier_by_another_worker_does_no_harm)
 {
@@ -257,7 +248,6 @@ START_TEST(a_clock_read_earlier_by_another_worker_does_no_harm)
     ck_assert_str_eq(written(), "");
     fixture_close();
 }
-END_TEST
 
 START_TEST(at_the_end_the_rest_is_told)
 {
@@ -271,4 +261,3 @@ START_TEST(at_the_end_the_rest_is_told)
     ck_assert_str_eq(written(), "");
     fixture_close();
 }
-END_TEST

@@ -345,7 +345,6 @@ START_TEST(a_drain_ends_all_waiters)
         expect_closed(fds[i]);
     }
 }
-END_TEST
 
 START_TEST(a_drain_waits_for_no_request_behind_one_that_waited)
 {
@@ -363,7 +362,6 @@ START_TEST(a_drain_waits_for_no_request_behind_one_that_waited)
     expect_closed(fd); /* but for this: until then it may still be sending */
     ck_assert_int_eq(pthread_join(drainer, NULL), 0);
 }
-END_TEST
 
 SERVER_TEST(thousands_of_disconnecting_waiters_leave_nothing_behind, open_waiting(f, 250))
 {
@@ -711,7 +709,6 @@ START_TEST(a_waiter_that_has_its_message_makes_room_for_another_at_once)
     end(next, 201);
     server_fixture_close(&f);
 }
-END_TEST
 
 SERVER_TEST(hanging_up_does_not_undo_what_was_done, open_log(f))
 {
@@ -781,7 +778,6 @@ LOOP_TEST(a_response_of_which_no_byte_left_counts_as_no_delivery_over_tcp, 2)
     make_all_durable(&f);
     server_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_claim_whose_response_a_shutdown_discards_counts_as_no_delivery)
 {
@@ -802,7 +798,6 @@ START_TEST(a_claim_whose_response_a_shutdown_discards_counts_as_no_delivery)
     expect_closed(fd);
     server_fixture_cut(&f);
 }
-END_TEST
 
 SERVER_TEST(a_woken_waiter_gets_its_message_when_it_is_durable, open_log(f))
 {
@@ -899,7 +894,6 @@ START_TEST(a_drain_waits_for_the_log)
         end(fds[i], 201);
     ck_assert_int_eq(pthread_join(drainer, NULL), 0);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- blocking */
 
@@ -1085,7 +1079,6 @@ START_TEST(a_request_of_a_disconnected_client_is_freed_after_the_store)
     ck_assert_uint_eq(stats_of(&f).total, 1);
     server_fixture_close(&f); /* which finds nothing left */
 }
-END_TEST
 
 SERVER_TEST(a_claim_of_a_client_that_disconnected_meanwhile_is_released,
             open_blocking(f, 0, 0))
@@ -1191,7 +1184,6 @@ START_TEST(a_drain_waits_for_the_store)
     (void)close(fds[3]);
     ck_assert_int_eq(pthread_join(drainer, NULL), 0);
 }
-END_TEST
 
 SERVER_TEST(a_store_that_blocks_may_have_a_log, open_blocking(f, 0, SLOW_STORE_LOGS))
 {
@@ -1226,7 +1218,6 @@ LOOP_TEST(crowds_that_come_and_go_leave_nothing_behind, 2)
     }
     server_fixture_close(&f); /* nobody is left, and all memory is back */
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- admission */
 
@@ -1375,7 +1366,6 @@ START_TEST(a_request_of_a_disconnected_client_is_freed_after_verification)
     ck_assert_uint_eq(stats_of(&f).total, 1);
     server_fixture_close(&f); /* which finds nothing left */
 }
-END_TEST
 
 SERVER_TEST(a_client_that_disconnects_during_verification_claims_nothing,
             open_asking(f, 2, 10))
@@ -1460,7 +1450,6 @@ START_TEST(a_drain_waits_for_keystone)
     (void)close(fds[3]);
     ck_assert_int_eq(pthread_join(drainer, NULL), 0);
 }
-END_TEST
 
 static void *
 cut(void *arg)
@@ -1490,7 +1479,6 @@ START_TEST(a_server_stopped_early_leaves_no_waiter)
     for (int i = 0; i < 2; i++)
         (void)close(fds[i]);
 }
-END_TEST
 
 START_TEST(a_store_that_blocks_and_a_keystone_go_together)
 {
@@ -1525,7 +1513,6 @@ START_TEST(a_store_that_blocks_and_a_keystone_go_together)
     ck_assert_uint_eq(stats_of(&f).total, 5 * CROWD / 2);
     server_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(crowds_that_are_asked_about_leave_nothing_behind)
 {
@@ -1551,4 +1538,3 @@ START_TEST(crowds_that_are_asked_about_leave_nothing_behind)
     }
     server_fixture_close(&f); /* nobody is left, and all memory is back */
 }
-END_TEST

@@ -140,4 +140,3 @@ START_TEST(stopping_twice_ends_the_drain)
     mem_destroy(f.mem);
     ck_assert_int_eq(rmdir(f.folder), 0);
 }
-END_TEST

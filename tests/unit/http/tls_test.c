@@ -82,7 +82,6 @@ START_TEST(a_pair_that_fits_is_taken)
     tls_pair_drop(pair);
     mem_destroy(mem); /* asserts that nothing is left */
 }
-END_TEST
 
 START_TEST(mismatched_or_empty_pairs_are_refused)
 {
@@ -106,7 +105,6 @@ START_TEST(mismatched_or_empty_pairs_are_refused)
     is_refused(mem, one.chain, one.key, "the certificate cannot be read");
     mem_destroy(mem);
 }
-END_TEST
 
 START_TEST(without_memory_nothing_is_left_behind)
 {
@@ -129,7 +127,6 @@ START_TEST(without_memory_nothing_is_left_behind)
     mem_fail_from(mem, 0);
     mem_destroy(mem);
 }
-END_TEST
 
 START_TEST(a_pinned_old_pair_stays_valid)
 {
@@ -152,7 +149,6 @@ START_TEST(a_pinned_old_pair_stays_valid)
     tls_pair_drop(after);
     mem_destroy(mem);
 }
-END_TEST
 
 enum { THREADS = 4, PINS = 2000, TURNS = 200 };
 
@@ -190,4 +186,3 @@ START_TEST(handshakes_and_replacements_do_not_disturb_each_other)
     tls_free(tls);
     mem_destroy(mem);
 }
-END_TEST

@@ -20,7 +20,6 @@ START_TEST(a_foreign_id_is_taken_if_it_can_stand_in_a_log)
     ck_assert(!bytes_present(trace_id(bytes_str("a\x7f"))));
     ck_assert(!bytes_present(trace_id(bytes_str("gr\xc3\xbc\xc3\x9f"))));
 }
-END_TEST
 
 START_TEST(a_traceparent_has_to_be_valid)
 {
@@ -50,4 +49,3 @@ START_TEST(a_traceparent_has_to_be_valid)
         ck_assert_msg(!bytes_present(trace_parent(bytes_str(bad[i]))), "%s", bad[i]);
     ck_assert(!bytes_present(trace_parent(BYTES_NONE)));
 }
-END_TEST

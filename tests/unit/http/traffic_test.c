@@ -47,7 +47,6 @@ START_TEST(requests_count_by_route_method_and_status)
     traffic_fini(&sum);
     mem_destroy(mem);
 }
-END_TEST
 
 START_TEST(durations_fall_into_buckets)
 {
@@ -67,7 +66,6 @@ START_TEST(durations_fall_into_buckets)
     traffic_fini(&t);
     mem_destroy(mem);
 }
-END_TEST
 
 START_TEST(requests_without_a_row_count_as_other)
 {
@@ -91,4 +89,3 @@ START_TEST(requests_without_a_row_count_as_other)
     traffic_fini(&t);
     mem_destroy(mem);
 }
-END_TEST

@@ -227,7 +227,6 @@ START_TEST(a_directory_is_made_for_its_owner_alone_and_that_is_made_durable)
     disk_shut(d);
     ck_assert_int_eq(rmdir(at("new")), 0);
 }
-END_TEST
 
 START_TEST(a_directory_that_is_not_there_is_not_made_unasked)
 {
@@ -238,7 +237,6 @@ START_TEST(a_directory_that_is_not_there_is_not_made_unasked)
     ck_assert_ptr_null(d);
     ck_assert_int_eq(access(at("new"), F_OK), -1);
 }
-END_TEST
 
 START_TEST(a_path_that_is_no_directory_is_refused)
 {
@@ -251,7 +249,6 @@ START_TEST(a_path_that_is_no_directory_is_refused)
     ck_assert_int_eq(disk_open("", true, &d), ENOENT);
     ck_assert_ptr_null(d);
 }
-END_TEST
 
 START_TEST(a_directory_whose_place_cannot_be_made_durable_is_not_opened)
 {
@@ -262,7 +259,6 @@ START_TEST(a_directory_whose_place_cannot_be_made_durable_is_not_opened)
     ck_assert_ptr_null(d);
     ck_assert_int_eq(rmdir(at("new")), 0);
 }
-END_TEST
 
 START_TEST(the_directory_may_be_moved)
 {
@@ -280,7 +276,6 @@ START_TEST(the_directory_may_be_moved)
     disk_shut(d);
     ck_assert_int_eq(rmdir(at("new")), 0);
 }
-END_TEST
 
 /* Runs it as somebody without rights; -1: that cannot be had. */
 static int
@@ -315,7 +310,6 @@ START_TEST(a_directory_without_rights_is_refused)
     ck_assert_int_eq(chmod(f.folder, 0700), 0);
     ck_assert(error == EACCES || error == -1);
 }
-END_TEST
 
 START_TEST(the_parent_of_an_existing_directory_need_not_be_readable)
 {
@@ -337,7 +331,6 @@ START_TEST(the_parent_of_an_existing_directory_need_not_be_readable)
     ck_assert(found == 0 || found == -1);
     ck_assert(made == EACCES || made == -1); /* we made it: it must be durable */
 }
-END_TEST
 
 /* ------------------------------------------------------------------ files */
 
@@ -355,7 +348,6 @@ START_TEST(files_are_their_owners_alone)
     ck_assert_uint_eq(look(at("a")).st_mode & 07777, 0600);
     ck_assert_uint_eq(look(at("lock")).st_mode & 07777, 0600);
 }
-END_TEST
 
 START_TEST(symbolic_links_are_not_followed)
 {
@@ -368,7 +360,6 @@ START_TEST(symbolic_links_are_not_followed)
     ck_assert_int_eq(disk_unlink(f.d, "link"), 0);
     expect_text(f.d, "a", "text");
 }
-END_TEST
 
 START_TEST(only_regular_files_are_opened)
 {
@@ -386,7 +377,6 @@ START_TEST(only_regular_files_are_opened)
     ck_assert_int_eq(disk_unlink(f.d, "folder"), EISDIR);
     ck_assert_int_eq(rmdir(at("folder")), 0);
 }
-END_TEST
 
 START_TEST(no_other_program_inherits_what_is_open)
 {
@@ -412,7 +402,6 @@ START_TEST(no_other_program_inherits_what_is_open)
     disk_close(f.d, file);
     disk_close(f.d, lock);
 }
-END_TEST
 
 static void
 keep_name(void *arg, const char *name)
@@ -434,7 +423,6 @@ START_TEST(a_name_that_is_too_long_is_listed_all_the_same)
     ck_assert_uint_eq(strlen(found), DISK_NAME_CAP - 1);
     ck_assert_int_eq(strncmp(found, longest, DISK_NAME_CAP - 1), 0);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ the lock */
 
@@ -463,7 +451,6 @@ START_TEST(another_process_has_the_lock)
     ck_assert_int_eq(disk_lock(f.d, "lock", &file), 0);
     disk_close(f.d, file);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ room */
 
@@ -485,7 +472,6 @@ START_TEST(allocated_room_is_the_files_own)
     ck_assert_uint_ge(bytes_taken("a"), 1 << 20);
     disk_close(f.d, file);
 }
-END_TEST
 
 START_TEST(room_that_was_cut_off_is_free)
 {
@@ -500,7 +486,6 @@ START_TEST(room_that_was_cut_off_is_free)
     ck_assert_uint_eq(size_of(f.d, file), 8192);
     disk_close(f.d, file);
 }
-END_TEST
 
 START_TEST(without_help_from_the_file_system_zeros_are_written)
 {
@@ -524,7 +509,6 @@ START_TEST(without_help_from_the_file_system_zeros_are_written)
     }
     disk_close(f.d, file);
 }
-END_TEST
 
 START_TEST(a_failed_allocation_leaves_no_part_of_the_file)
 {
@@ -544,7 +528,6 @@ START_TEST(a_failed_allocation_leaves_no_part_of_the_file)
     expect_text(f.d, "a", "text");
     ck_assert_uint_lt(bytes_taken("a"), 1 << 16);
 }
-END_TEST
 
 START_TEST(a_tmpfs_has_room_or_says_that_it_has_not)
 {
@@ -568,7 +551,6 @@ START_TEST(a_tmpfs_has_room_or_says_that_it_has_not)
     disk_shut(d);
     ck_assert_int_eq(rmdir(folder), 0);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ a small disk */
 
@@ -669,7 +651,6 @@ START_TEST(a_full_disk_takes_what_it_has_promised_room_for)
 
     ck_assert(failed == 0 || failed == NOT_TO_BE_HAD);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ a system that fails */
 
@@ -691,7 +672,6 @@ START_TEST(calls_that_a_signal_interrupts_are_made_again)
     ck_assert_uint_eq(size_of(f.d, file), 10000);
     disk_close(f.d, file);
 }
-END_TEST
 
 START_TEST(a_sync_that_fails_is_not_tried_again)
 {
@@ -706,7 +686,6 @@ START_TEST(a_sync_that_fails_is_not_tried_again)
     }
     disk_close(f.d, file);
 }
-END_TEST
 
 START_TEST(errors_of_the_system_are_told_as_they_are)
 {
@@ -722,7 +701,6 @@ START_TEST(errors_of_the_system_are_told_as_they_are)
     ck_assert_ptr_null(none);
     sys.open_error = 0;
 }
-END_TEST
 
 START_TEST(without_memory_there_is_an_error_and_nothing_done)
 {
@@ -747,4 +725,3 @@ START_TEST(without_memory_there_is_an_error_and_nothing_done)
     disk_close(f.d, file);
     expect_none(f.d, "b");
 }
-END_TEST

@@ -413,7 +413,6 @@ START_TEST(short_reads_and_writes_go_on_until_all_is_done)
     disk_close(f.d, file);
     disk_fixture_close(&f);
 }
-END_TEST
 
 START_TEST(an_error_between_the_pieces_is_told)
 {
@@ -433,7 +432,6 @@ START_TEST(an_error_between_the_pieces_is_told)
     disk_close(f.d, file);
     disk_fixture_close(&f);
 }
-END_TEST
 
 static int
 write_nothing(struct disk *d, struct disk_file *file, uint64_t offset, const void *from,
@@ -451,4 +449,3 @@ START_TEST(a_disk_that_writes_nothing_and_says_nothing_is_not_asked_for_ever)
 
     ck_assert_int_eq(disk_write(&d, NULL, 0, "text", 4), EIO);
 }
-END_TEST

@@ -418,7 +418,6 @@ START_TEST(each_allocation_may_fail)
     }
     sim_disk_free(journal);
 }
-END_TEST
 
 /* Fails one call of this kind after the other; returns how many there were. */
 static uint64_t
@@ -461,4 +460,3 @@ LOOP_TEST(each_call_of_the_disk_may_fail, 2)
         ck_assert_msg(failed[op] > 0, "no call of kind %d has failed", (int)op);
     sim_disk_free(journal);
 }
-END_TEST

@@ -244,7 +244,6 @@ START_TEST(a_frame_has_a_largest_size)
     ck_assert(!frame_read(bytes, FRAME_BYTES_MAX + 8, nonce, &seen));
     free(bytes);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ whole ones */
 
@@ -268,7 +267,6 @@ START_TEST(a_whole_journal_is_good_and_is_not_touched)
     ck_assert_uint_eq(sim_disk_stats(w.disk)->ops[SIM_LOCK], 1); /* the daemon's */
     sim_disk_free(w.disk);
 }
-END_TEST
 
 START_TEST(records_are_shown_with_the_names_that_are_known)
 {
@@ -290,7 +288,6 @@ START_TEST(records_are_shown_with_the_names_that_are_known)
     ck_assert_uint_eq(seen.named, 2);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 START_TEST(in_an_empty_directory_there_is_nothing)
 {
@@ -312,7 +309,6 @@ START_TEST(in_an_empty_directory_there_is_nothing)
     sim_disk_free(out);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 START_TEST(a_journal_in_use_is_held_by_its_user)
 {
@@ -329,7 +325,6 @@ START_TEST(a_journal_in_use_is_held_by_its_user)
     stop(&w);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ damaged ones */
 
@@ -348,7 +343,6 @@ START_TEST(a_torn_end_is_good_and_is_told)
     ck_assert_int_eq(messages, 4);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 /* The first frames have the queue and what is needed; each of the others is missed alone. */
 LOOP_TEST(a_flipped_bit_is_one_damage_and_costs_its_frame_alone, 3)
@@ -367,7 +361,6 @@ LOOP_TEST(a_flipped_bit_is_one_damage_and_costs_its_frame_alone, 3)
     ck_assert_uint_eq(seen.last.to, lsn);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 START_TEST(records_of_a_queue_without_a_name_are_missing)
 {
@@ -384,7 +377,6 @@ START_TEST(records_of_a_queue_without_a_name_are_missing)
     ck_assert_uint_eq(seen.found.lost, 6);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 /* Nothing says that the first queue of this name has gone; a journal cannot have two. */
 START_TEST(the_later_of_two_queues_of_a_name_is_saved)
@@ -409,7 +401,6 @@ START_TEST(the_later_of_two_queues_of_a_name_is_saved)
     ck_assert_uint_eq(seen.damages, 1);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 START_TEST(a_segment_without_its_head_loses_nothing_but_that)
 {
@@ -423,7 +414,6 @@ START_TEST(a_segment_without_its_head_loses_nothing_but_that)
     ck_assert_uint_eq(seen.found.lost, 0);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 START_TEST(a_journal_of_the_test_api_stays_marked)
 {
@@ -452,7 +442,6 @@ START_TEST(a_journal_of_the_test_api_stays_marked)
     sim_disk_free(out);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 /* Another version, and a checksum that says that it is so. */
 START_TEST(a_newer_version_cannot_be_read)
@@ -475,7 +464,6 @@ START_TEST(a_newer_version_cannot_be_read)
     ck_assert_ptr_nonnull(strstr(w.error, "newer claimd"));
     sim_disk_free(w.disk);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ several segments */
 
@@ -555,7 +543,6 @@ LOOP_TEST(a_missing_segment_is_damage_and_the_others_are_saved, 3)
         ck_assert_uint_gt(salvage(&w, &seen), 0);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 /* Replaces a segment by its first bytes, or by zeros. */
 static void
@@ -615,7 +602,6 @@ LOOP_TEST(a_log_that_ends_before_it_was_durable_is_damaged, 7)
         ck_assert_uint_gt(salvage(&w, &seen), 0);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 /* Cut to its head it is damage without what stands beside the segments, too. */
 LOOP_TEST(a_last_segment_without_frames_has_its_size, 3)
@@ -637,7 +623,6 @@ LOOP_TEST(a_last_segment_without_frames_has_its_size, 3)
     stop(&w);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 /* Of a program that did not write it, of another journal, or not whole: it tells of nothing. */
 LOOP_TEST(a_journal_without_a_durable_lsn_is_read, 5)
@@ -669,7 +654,6 @@ LOOP_TEST(a_journal_without_a_durable_lsn_is_read, 5)
     stop(&w);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 START_TEST(a_copy_misses_a_segment_that_it_loses)
 {
@@ -695,7 +679,6 @@ START_TEST(a_copy_misses_a_segment_that_it_loses)
     sim_disk_free(copy.disk);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 START_TEST(a_segment_of_another_journal_is_damage)
 {
@@ -724,7 +707,6 @@ START_TEST(a_segment_of_another_journal_is_damage)
     ck_assert_uint_eq(seen.last.to, strtoull(names.all[2], NULL, 16) - 1);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 /* Flips bits here and there, or cuts off. */
 static void
@@ -776,7 +758,6 @@ LOOP_TEST(a_salvaged_journal_starts, 100)
         ck_assert_uint_eq(saved, before);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ backup */
 
@@ -847,7 +828,6 @@ LOOP_TEST(a_journal_is_copied_while_it_is_written_and_swept, 6)
     sim_disk_free(copy.disk);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 /*
  * A directory that is read while it changes: where the newer segments come to stand it was
@@ -910,7 +890,6 @@ START_TEST(a_directory_that_changes_while_it_is_read_is_read_again)
     sim_disk_free(copy.disk);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 START_TEST(a_copy_that_fails_leaves_nothing)
 {
@@ -929,7 +908,6 @@ START_TEST(a_copy_that_fails_leaves_nothing)
     sim_disk_free(out);
     sim_disk_free(w.disk);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ disks that fail */
 
@@ -979,4 +957,3 @@ LOOP_TEST(a_disk_that_fails_is_an_error_and_no_verdict, 4)
     ck_assert_uint_ge(n, 5);
     sim_disk_free(w.disk);
 }
-END_TEST

@@ -134,7 +134,6 @@ START_TEST(committed_changes_are_recovered)
     expect(&w.f, 2, 3);
     close_world(&w);
 }
-END_TEST
 
 START_TEST(a_peaceful_end_commits_what_is_left)
 {
@@ -148,7 +147,6 @@ START_TEST(a_peaceful_end_commits_what_is_left)
     expect(&w.f, 1, 2);
     close_world(&w);
 }
-END_TEST
 
 /* Counts the notifications of commits, and the wake-ups. */
 struct witness {
@@ -194,7 +192,6 @@ START_TEST(each_commit_notifies_and_wakes_listeners)
     ck_assert_uint_eq(witness.notified, 2);
     close_world(&w);
 }
-END_TEST
 
 START_TEST(nothing_is_durable_before_it_is)
 {
@@ -213,7 +210,6 @@ START_TEST(nothing_is_durable_before_it_is)
     ck_assert(!journal_step(w.journal)); /* there is no more */
     close_world(&w);
 }
-END_TEST
 
 START_TEST(after_a_sync_that_failed_nothing_is_durable_any_more)
 {
@@ -236,7 +232,6 @@ START_TEST(after_a_sync_that_failed_nothing_is_durable_any_more)
     expect(&w.f, 1);
     close_world(&w);
 }
-END_TEST
 
 /* Also while its first segments are made: the caller reports the failure, and ends. */
 LOOP_TEST(a_start_that_fails_reports_one_error_and_commits_nothing, 2)
@@ -268,7 +263,6 @@ LOOP_TEST(a_start_that_fails_reports_one_error_and_commits_nothing, 2)
         sim_disk_free(w.disk);
     }
 }
-END_TEST
 
 /* Posts until a segment is begun, or nothing becomes durable any more. */
 static void
@@ -306,7 +300,6 @@ LOOP_TEST(a_journal_whose_lock_file_is_gone_begins_no_segment, 2)
     ck_assert_status(start(&w), ST_OK);
     close_world(&w);
 }
-END_TEST
 
 /* The disk after a power cut while the oldest segment goes; NULL: it has not gone. */
 static struct {
@@ -370,7 +363,6 @@ START_TEST(the_oldest_segment_goes_when_the_end_of_the_checkpoint_is_durable)
     close_world(&after);
     close_world(&w);
 }
-END_TEST
 
 /* A full disk goes on with the spares: others would have their room. */
 START_TEST(spares_that_a_start_takes_over_outlive_a_power_cut)
@@ -403,7 +395,6 @@ START_TEST(spares_that_a_start_takes_over_outlive_a_power_cut)
     ck_assert_uint_eq(spares, 2);
     close_world(&w);
 }
-END_TEST
 
 /* What the last segment did not use is less than a segment. */
 START_TEST(a_start_on_a_full_disk_without_spares_makes_a_smaller_segment)
@@ -436,7 +427,6 @@ START_TEST(a_start_on_a_full_disk_without_spares_makes_a_smaller_segment)
     ck_assert_uint_eq(w.failures, 0);
     close_world(&w);
 }
-END_TEST
 
 START_TEST(only_one_process_has_the_directory)
 {
@@ -449,7 +439,6 @@ START_TEST(only_one_process_has_the_directory)
     ck_assert_ptr_nonnull(strstr(other.error, "another process"));
     close_world(&w);
 }
-END_TEST
 
 /* One message stays, the others come and go. */
 START_TEST(an_old_message_holds_no_old_segments)
@@ -477,7 +466,6 @@ START_TEST(an_old_message_holds_no_old_segments)
     expect(&w.f, 1);
     close_world(&w);
 }
-END_TEST
 
 START_TEST(restarts_take_no_room_for_good)
 {
@@ -496,7 +484,6 @@ START_TEST(restarts_take_no_room_for_good)
     expect(&w.f, 1);
     close_world(&w);
 }
-END_TEST
 
 /* The size of the segments of a new journal where there is so much room. */
 static uint64_t
@@ -529,7 +516,6 @@ START_TEST(segments_suit_the_room_that_there_is)
     ck_assert_uint_eq(segment_for(SIM_NO_LIMIT, 0, 15 * mib), 32 * mib);
     ck_assert_uint_eq(segment_for(SIM_NO_LIMIT, 0, 99 * mib), 64 * mib);
 }
-END_TEST
 
 START_TEST(segments_do_not_shrink_with_the_room)
 {
@@ -550,7 +536,6 @@ START_TEST(segments_do_not_shrink_with_the_room)
     stop(&w);
     sim_disk_free(sd);
 }
-END_TEST
 
 START_TEST(a_torn_end_is_no_damage_but_a_hole_is)
 {
@@ -574,7 +559,6 @@ START_TEST(a_torn_end_is_no_damage_but_a_hole_is)
     expect(&w.f, 1, 2, 3, 4, 5);
     close_world(&w);
 }
-END_TEST
 
 START_TEST(a_full_disk_refuses_posts_and_lets_go)
 {
@@ -613,7 +597,6 @@ START_TEST(a_full_disk_refuses_posts_and_lets_go)
     ck_assert_uint_eq(stats(&w.f).total, 1);
     close_world(&w);
 }
-END_TEST
 
 START_TEST(a_journal_at_its_limit_refuses_posts_and_names_the_option)
 {
@@ -638,7 +621,6 @@ START_TEST(a_journal_at_its_limit_refuses_posts_and_names_the_option)
     ck_assert_ptr_nonnull(strstr(status_text(st), "journal_max_bytes"));
     close_world(&w);
 }
-END_TEST
 
 START_TEST(a_post_beyond_what_a_frame_holds_is_refused_for_that)
 {
@@ -665,7 +647,6 @@ START_TEST(a_post_beyond_what_a_frame_holds_is_refused_for_that)
     ck_assert_uint_eq(stats(&w.f).total, 1 + all.count);
     close_world(&w);
 }
-END_TEST
 
 START_TEST(metrics_and_checkpoints_may_be_requested_during_a_commit)
 {
@@ -699,7 +680,6 @@ START_TEST(metrics_and_checkpoints_may_be_requested_during_a_commit)
     ck_assert_uint_ge(seen.checkpoints, SWEEPS);
     close_world(&w);
 }
-END_TEST
 
 /* Without a wake-up each commit would wait for a second. */
 START_TEST(a_flush_wakes_the_committer)
@@ -723,7 +703,6 @@ START_TEST(a_flush_wakes_the_committer)
     }
     close_world(&w);
 }
-END_TEST
 
 START_TEST(time_goes_on_from_the_log_and_is_not_believed_when_it_leaps)
 {
@@ -742,7 +721,6 @@ START_TEST(time_goes_on_from_the_log_and_is_not_believed_when_it_leaps)
     ck_assert_ptr_nonnull(strstr(w.error, "the clock is 15 days ahead"));
     close_world(&w);
 }
-END_TEST
 
 /* Nobody who posts can know it before the segment is there: else a body could be a frame. */
 START_TEST(every_segment_has_a_nonce_of_its_own)
@@ -770,7 +748,6 @@ START_TEST(every_segment_has_a_nonce_of_its_own)
     free(heads[1]);
     close_world(&w);
 }
-END_TEST
 
 START_TEST(accepted_changes_fit_on_a_full_disk)
 {
@@ -801,4 +778,3 @@ START_TEST(accepted_changes_fit_on_a_full_disk)
     ck_assert_uint_eq(w.failures, 0);
     close_world(&w);
 }
-END_TEST

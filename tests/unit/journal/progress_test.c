@@ -169,7 +169,6 @@ START_TEST(it_tells_how_far_it_has_come_once_a_second)
     }
     close_world(&w);
 }
-END_TEST
 
 START_TEST(the_remaining_time_is_estimated_by_bytes)
 {
@@ -187,7 +186,6 @@ START_TEST(the_remaining_time_is_estimated_by_bytes)
     }
     close_world(&w);
 }
-END_TEST
 
 START_TEST(a_recovery_under_a_second_is_not_logged)
 {
@@ -198,4 +196,3 @@ START_TEST(a_recovery_under_a_second_is_not_logged)
     ck_assert_uint_eq(w.count, 0);
     close_world(&w);
 }
-END_TEST

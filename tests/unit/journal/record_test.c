@@ -387,7 +387,6 @@ LOOP_TEST(written_records_are_read, LOGGED)
         free(image.bytes);
     }
 }
-END_TEST
 
 START_TEST(a_record_is_where_it_is)
 {
@@ -408,7 +407,6 @@ START_TEST(a_record_is_where_it_is)
     free(odd);
     free(image.bytes);
 }
-END_TEST
 
 /* A POST of one message with a body of one byte: 24 + 44 + 1, and 3 of padding. */
 static struct image
@@ -454,7 +452,6 @@ START_TEST(the_bytes_on_disk_stay_as_they_are)
     ck_assert_mem_eq(image.bytes, expected, sizeof(expected));
     free(image.bytes);
 }
-END_TEST
 
 START_TEST(a_mark_is_read)
 {
@@ -477,7 +474,6 @@ START_TEST(a_mark_is_read)
         free(bytes);
     }
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- what is not logged */
 
@@ -500,7 +496,6 @@ START_TEST(expirations_are_not_logged)
     ck_assert_ptr_null(logged_as(STORE_CHANGE_DELAY_OVER, false, false));
     ck_assert_ptr_null(logged_as(STORE_CHANGE_CLAIM_OVER, false, false));
 }
-END_TEST
 
 START_TEST(of_a_transient_queue_only_itself_and_its_subscriptions_are_logged)
 {
@@ -520,7 +515,6 @@ START_TEST(of_a_transient_queue_only_itself_and_its_subscriptions_are_logged)
             ck_assert_ptr_null(logged_as(logged[i], true, false));
     }
 }
-END_TEST
 
 START_TEST(a_message_moved_out_of_scope_is_deleted)
 {
@@ -529,7 +523,6 @@ START_TEST(a_message_moved_out_of_scope_is_deleted)
     ck_assert_str_eq(logged_as(STORE_CHANGE_MOVE, false, true), "DELETE");
     ck_assert_ptr_null(logged_as(STORE_CHANGE_MOVE, true, true));
 }
-END_TEST
 
 START_TEST(a_deletion_by_a_move_names_the_numbers_of_the_source)
 {
@@ -549,7 +542,6 @@ START_TEST(a_deletion_by_a_move_names_the_numbers_of_the_source)
     same_messages(s.change, &record);
     free(image.bytes);
 }
-END_TEST
 
 /* ---------------------------------------------------------------------- what is no record */
 
@@ -607,7 +599,6 @@ LOOP_TEST(a_record_of_a_wrong_length_is_refused, LOGGED)
         free(image.bytes);
     }
 }
-END_TEST
 
 START_TEST(types_that_are_not_known_are_refused)
 {
@@ -622,7 +613,6 @@ START_TEST(types_that_are_not_known_are_refused)
     }
     free(image.bytes);
 }
-END_TEST
 
 /* Sets each of these bytes in turn to something. */
 static void
@@ -643,14 +633,12 @@ START_TEST(padding_is_zero)
 {
     expect_zeros(69, 72);
 }
-END_TEST
 
 START_TEST(unused_fields_are_zero)
 {
     expect_zeros(6, 8);   /* in the head */
     expect_zeros(60, 64); /* a byte says 0 or 1: whether there is a delay, ... */
 }
-END_TEST
 
 START_TEST(kinds_that_are_not_known_are_refused)
 {
@@ -669,7 +657,6 @@ START_TEST(kinds_that_are_not_known_are_refused)
     expect_refused(image.bytes, image.len);
     free(image.bytes);
 }
-END_TEST
 
 START_TEST(flags_of_a_document_that_are_not_known_are_refused)
 {
@@ -686,7 +673,6 @@ START_TEST(flags_of_a_document_that_are_not_known_are_refused)
     }
     free(image.bytes);
 }
-END_TEST
 
 /* Bytes in the texts and bodies of a record. */
 static size_t
@@ -766,7 +752,6 @@ LOOP_TEST(a_byte_that_is_another_makes_a_record_or_none, LOGGED)
     ck_assert_uint_gt(refused, 0);
     ck_assert_uint_gt(read, 0);
 }
-END_TEST
 
 START_TEST(noise_is_no_record)
 {
@@ -790,4 +775,3 @@ START_TEST(noise_is_no_record)
         free(copy);
     }
 }
-END_TEST

@@ -162,7 +162,6 @@ START_TEST(the_same_story_gives_the_same_bytes)
     disk_shut(there);
     sim_disk_free(sd);
 }
-END_TEST
 
 TEST_CASE("bytes");
 
@@ -232,7 +231,6 @@ START_TEST(every_type_of_record_is_in_it)
     ck_assert_uint_eq(seen.seals, 1); /* of the peaceful end */
     ck_assert(seen.delayed && seen.held && seen.original && seen.checksum);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ reading */
 
@@ -311,7 +309,6 @@ START_TEST(all_queues_are_there_but_the_deleted_one)
     ck_assert_uint_eq(r.process.recovery.segments, RECORDED_FILES);
     ck_assert_int_eq(r.process.recovery.last_ms, START_MS + 660 * SECOND_MS);
 }
-END_TEST
 
 START_TEST(messages_are_there_in_their_order_with_their_ids)
 {
@@ -326,7 +323,6 @@ START_TEST(messages_are_there_in_their_order_with_their_ids)
     ck_assert_int_eq(first_seen()->checksum->digest[15], 16);
     ck_assert_ptr_null(r.f.seen.messages[1].checksum);
 }
-END_TEST
 
 START_TEST(the_producer_of_a_message_is_recovered)
 {
@@ -339,7 +335,6 @@ START_TEST(the_producer_of_a_message_is_recovered)
     list(&r.f, &filter);
     expect_bodies("7 19");
 }
-END_TEST
 
 START_TEST(queues_of_one_name_in_other_projects_are_others)
 {
@@ -351,7 +346,6 @@ START_TEST(queues_of_one_name_in_other_projects_are_others)
     list_all(&r.f);
     expect_bodies("18");
 }
-END_TEST
 
 START_TEST(a_renewed_claim_holds_on_until_its_end)
 {
@@ -373,7 +367,6 @@ START_TEST(a_renewed_claim_holds_on_until_its_end)
     list_free(&r.f);
     expect_bodies("2 6");
 }
-END_TEST
 
 START_TEST(only_the_claim_of_a_message_deletes_it)
 {
@@ -389,7 +382,6 @@ START_TEST(only_the_claim_of_a_message_deletes_it)
     list_all(&r.f);
     expect_bodies("4 6 7 19");
 }
-END_TEST
 
 START_TEST(a_claim_after_the_sweep_counts_those_before)
 {
@@ -401,7 +393,6 @@ START_TEST(a_claim_after_the_sweep_counts_those_before)
     (void)take(&r.f, 1);
     ck_assert_uint_eq(r.f.seen.claim_number, ((uint64_t)START_MS << 12) + 4);
 }
-END_TEST
 
 START_TEST(a_delay_ends_when_it_would_have)
 {
@@ -413,7 +404,6 @@ START_TEST(a_delay_ends_when_it_would_have)
     list_free(&r.f);
     expect_bodies("6 7 19");
 }
-END_TEST
 
 START_TEST(a_claim_that_ended_meanwhile_is_over)
 {
@@ -422,7 +412,6 @@ START_TEST(a_claim_that_ended_meanwhile_is_over)
     expect_bodies("13");
     ck_assert_int_eq(first_seen()->claim_count, 1);
 }
-END_TEST
 
 START_TEST(dead_letters_have_moved_with_their_ids)
 {
@@ -438,7 +427,6 @@ START_TEST(dead_letters_have_moved_with_their_ids)
     get_text(id_of_12);
     expect_bodies("");
 }
-END_TEST
 
 START_TEST(purged_and_deleted_messages_are_not_recovered)
 {
@@ -452,7 +440,6 @@ START_TEST(purged_and_deleted_messages_are_not_recovered)
     list_all(&r.f);
     expect_bodies("1");
 }
-END_TEST
 
 START_TEST(metadata_are_as_they_were_changed)
 {
@@ -473,7 +460,6 @@ START_TEST(metadata_are_as_they_were_changed)
     ck_assert(!md->settings.transient);
     store_queues_release(&found);
 }
-END_TEST
 
 /* It was lent 2^20 numbers by each of the two processes, and has another tag now. */
 START_TEST(a_queue_in_memory_is_empty_and_goes_on_behind_its_numbers)
@@ -493,7 +479,6 @@ START_TEST(a_queue_in_memory_is_empty_and_goes_on_behind_its_numbers)
     list_all(&r.f);
     expect_bodies("");
 }
-END_TEST
 
 START_TEST(a_recovered_journal_can_be_compacted_and_recovered_again)
 {
@@ -513,4 +498,3 @@ START_TEST(a_recovered_journal_can_be_compacted_and_recovered_again)
     list_free(&r.f);
     expect_bodies("12 20");
 }
-END_TEST

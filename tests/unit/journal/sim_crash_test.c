@@ -134,7 +134,6 @@ START_TEST(a_sector_is_as_it_was_after_any_of_its_writes_and_what_was_synced_sta
     ck_assert_int_gt(tally.between, SEEDS / 3);
     ck_assert_int_gt(tally.torn, SEEDS / 10);
 }
-END_TEST
 
 START_TEST(every_version_of_a_sector_is_seen)
 {
@@ -160,7 +159,6 @@ START_TEST(every_version_of_a_sector_is_seen)
     for (int i = 0; i < 5; i++)
         ck_assert_int_gt(seen[i], SEEDS / 30);
 }
-END_TEST
 
 START_TEST(sometimes_all_is_lost_and_sometimes_nothing)
 {
@@ -196,7 +194,6 @@ START_TEST(sometimes_all_is_lost_and_sometimes_nothing)
     ck_assert_int_gt(kept, SEEDS / 10);
     ck_assert_int_lt(lost + kept, SEEDS * 9 / 10);
 }
-END_TEST
 
 START_TEST(a_size_that_was_not_synced_is_lost_kept_or_kept_in_part)
 {
@@ -235,7 +232,6 @@ START_TEST(a_size_that_was_not_synced_is_lost_kept_or_kept_in_part)
     ck_assert_int_gt(part, SEEDS / 10);
     ck_assert_int_gt(zeros, SEEDS / 10);
 }
-END_TEST
 
 START_TEST(a_file_that_was_cut_is_as_long_as_before_or_not)
 {
@@ -260,7 +256,6 @@ START_TEST(a_file_that_was_cut_is_as_long_as_before_or_not)
     ck_assert_int_gt(longer, SEEDS / 10);
     ck_assert_int_lt(longer, SEEDS * 9 / 10);
 }
-END_TEST
 
 START_TEST(behind_a_lost_end_are_zeros_when_the_file_grows_again)
 {
@@ -292,7 +287,6 @@ START_TEST(behind_a_lost_end_are_zeros_when_the_file_grows_again)
     }
     ck_assert_int_gt(cut, SEEDS / 10);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ names */
 
@@ -322,7 +316,6 @@ START_TEST(new_files_are_there_or_not_each_by_itself)
     ck_assert_int_gt(seen[0], SEEDS / 10);
     ck_assert_int_gt(seen[7], SEEDS / 10);
 }
-END_TEST
 
 START_TEST(a_renamed_file_has_its_old_name_or_its_new_one)
 {
@@ -346,7 +339,6 @@ START_TEST(a_renamed_file_has_its_old_name_or_its_new_one)
     ck_assert_int_gt(old, SEEDS / 10);
     ck_assert_int_gt(new, SEEDS / 10);
 }
-END_TEST
 
 START_TEST(an_unlinked_file_is_gone_or_as_it_was)
 {
@@ -372,7 +364,6 @@ START_TEST(an_unlinked_file_is_gone_or_as_it_was)
     ck_assert_int_gt(back, SEEDS / 10);
     ck_assert_int_gt(kept_open, SEEDS / 10);
 }
-END_TEST
 
 START_TEST(a_replaced_file_does_not_come_back)
 {
@@ -399,7 +390,6 @@ START_TEST(a_replaced_file_does_not_come_back)
     ck_assert_int_gt(both, SEEDS / 10);
     ck_assert_int_gt(between, SEEDS / 30);
 }
-END_TEST
 
 START_TEST(names_that_were_synced_stay)
 {
@@ -418,7 +408,6 @@ START_TEST(names_that_were_synced_stay)
         end();
     }
 }
-END_TEST
 
 enum { NAMES = 6, FILES = 200 };
 
@@ -550,4 +539,3 @@ START_TEST(no_file_is_lost_that_was_there_and_not_removed)
     ck_assert_int_gt(changed, SEEDS);
     ck_assert_int_gt(undone, SEEDS);
 }
-END_TEST

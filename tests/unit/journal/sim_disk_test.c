@@ -43,7 +43,6 @@ START_TEST(after_a_crash_what_was_open_is_dead_and_locks_are_gone)
     expect_text(d, "a", "");
     ck_assert_ptr_null(sim_disk_stats(sd)->misuse);
 }
-END_TEST
 
 START_TEST(a_killed_process_leaves_all_that_it_wrote_but_not_durably)
 {
@@ -59,7 +58,6 @@ START_TEST(a_killed_process_leaves_all_that_it_wrote_but_not_durably)
     sim_disk_crash_losing_all(sd);
     ck_assert_uint_eq(sim_disk_files(sd), 0);
 }
-END_TEST
 
 START_TEST(a_process_that_ends_loses_nothing)
 {
@@ -68,7 +66,6 @@ START_TEST(a_process_that_ends_loses_nothing)
     d = sim_disk_open(sd);
     expect_text(d, "a", "text");
 }
-END_TEST
 
 START_TEST(the_same_seed_leaves_the_same)
 {
@@ -94,7 +91,6 @@ START_TEST(the_same_seed_leaves_the_same)
     free(left[0]);
     free(left[1]);
 }
-END_TEST
 
 START_TEST(a_copy_is_the_same_and_crashes_for_itself)
 {
@@ -132,7 +128,6 @@ START_TEST(a_copy_is_the_same_and_crashes_for_itself)
     sim_disk_crash_losing_all(sd);
     ck_assert(has_text("a", "written") && has_text("b", "text") && !is_there("c"));
 }
-END_TEST
 
 /* ------------------------------------------------------------------ syncs that fail */
 
@@ -160,7 +155,6 @@ START_TEST(bytes_dropped_by_a_failed_sync_stay_dropped)
         end();
     }
 }
-END_TEST
 
 START_TEST(dropped_bytes_may_be_read_until_eviction)
 {
@@ -192,7 +186,6 @@ START_TEST(dropped_bytes_may_be_read_until_eviction)
         end();
     }
 }
-END_TEST
 
 START_TEST(a_rewrite_of_a_dropped_sector_makes_all_of_it_durable)
 {
@@ -222,7 +215,6 @@ START_TEST(a_rewrite_of_a_dropped_sector_makes_all_of_it_durable)
     ck_assert_int_gt(old, SEEDS / 10);
     ck_assert_int_gt(new, SEEDS / 10);
 }
-END_TEST
 
 START_TEST(names_whose_sync_failed_may_never_be_durable)
 {
@@ -246,7 +238,6 @@ START_TEST(names_whose_sync_failed_may_never_be_durable)
     ck_assert_int_gt(lost, SEEDS / 10);
     ck_assert_int_gt(kept, SEEDS / 10);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ what else goes wrong */
 
@@ -276,7 +267,6 @@ START_TEST(when_the_disk_is_full_what_has_room_goes_on)
     sim_disk_set_room(sd, SIM_NO_LIMIT);
     write_at(d, file, 998, "text");
 }
-END_TEST
 
 START_TEST(an_unlinked_file_makes_room_when_it_is_closed)
 {
@@ -294,7 +284,6 @@ START_TEST(an_unlinked_file_makes_room_when_it_is_closed)
     ck_assert_uint_eq(room, 1000);
     ck_assert_uint_eq(sim_disk_bytes(sd), 0);
 }
-END_TEST
 
 static void
 ignore(void *arg, const char *name)
@@ -369,7 +358,6 @@ START_TEST(the_nth_operation_of_a_kind_fails_once)
         disk_close(d, file);
     }
 }
-END_TEST
 
 START_TEST(a_failing_call_changes_nothing)
 {
@@ -391,7 +379,6 @@ START_TEST(a_failing_call_changes_nothing)
     ck_assert(has_text("a", "") && !is_there("b"));
     ck_assert_uint_eq(sim_disk_stats(sd)->bytes_written, 0);
 }
-END_TEST
 
 START_TEST(a_dead_disk_does_nothing_any_more)
 {
@@ -410,7 +397,6 @@ START_TEST(a_dead_disk_does_nothing_any_more)
     sim_disk_crash_losing_all(sd);
     ck_assert(is_there("a"));
 }
-END_TEST
 
 START_TEST(rot_is_read_from_what_is_durable)
 {
@@ -426,7 +412,6 @@ START_TEST(rot_is_read_from_what_is_durable)
     sim_disk_crash_losing_all(sd);
     ck_assert(has_text("a", "ac\xe3"));
 }
-END_TEST
 
 /* ------------------------------------------------------------------ what is there */
 
@@ -456,7 +441,6 @@ START_TEST(files_and_bytes_are_counted)
     ck_assert_uint_eq(sim_disk_stats(sd)->ops[SIM_SYNC_NAMES], 1);
     ck_assert_uint_eq(sim_disk_stats(sd)->operations, 5);
 }
-END_TEST
 
 START_TEST(a_file_can_be_put_there_in_place_of_another)
 {
@@ -467,7 +451,6 @@ START_TEST(a_file_can_be_put_there_in_place_of_another)
     ck_assert_uint_eq(sim_disk_files(sd), 1);
     ck_assert(!is_there("b"));
 }
-END_TEST
 
 static void
 append(void *arg, const char *name)
@@ -494,7 +477,6 @@ START_TEST(no_order_of_a_list_can_be_relied_on)
     for (int o = 0; o < 6; o++)
         ck_assert_int_gt(seen[o], SEEDS / 20);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ misuse */
 
@@ -538,7 +520,6 @@ START_TEST(misuse_that_a_real_disk_might_not_notice_is_found)
     expect_misuse("it goes on after disk_shut()");
     ck_assert(has_text("a", "text"));
 }
-END_TEST
 
 START_TEST(valid_calls_are_not_misuse)
 {
@@ -560,7 +541,6 @@ START_TEST(valid_calls_are_not_misuse)
     disk_shut(d);
     ck_assert_ptr_null(sim_disk_stats(sd)->misuse);
 }
-END_TEST
 
 static void
 close_twice(int i)
@@ -616,7 +596,6 @@ START_TEST(misuse_fails_the_test)
     ck_assert_int_eq(failures_of(close_once), 0);
     ck_assert_int_eq(failures_of(close_twice), 1);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ threads */
 
@@ -662,4 +641,3 @@ START_TEST(several_threads_use_it_at_the_same_time)
         free(found);
     }
 }
-END_TEST

@@ -33,7 +33,6 @@ START_TEST(a_document_has_no_fault)
         ck_assert(!json_fault(bytes_str(fine[i]), &why));
     ck_assert_str_eq(why.text, "");
 }
-END_TEST
 
 START_TEST(a_missing_member_is_named_with_its_place)
 {
@@ -55,7 +54,6 @@ START_TEST(a_missing_member_is_named_with_its_place)
           NOT_JSON "line 1, column 2: a value is expected instead of the byte 0x80");
     tells("[NaN]", NOT_JSON "line 1, column 2: a value is expected instead of 'N'");
 }
-END_TEST
 
 START_TEST(a_text_that_ends_early_says_so)
 {
@@ -70,7 +68,6 @@ START_TEST(a_text_that_ends_early_says_so)
     tells("[\"abc", NOT_JSON "line 1, column 6: the string is not closed");
     tells("[\"abc\\", NOT_JSON "line 1, column 6: the string is not closed");
 }
-END_TEST
 
 START_TEST(columns_count_characters)
 {
@@ -79,7 +76,6 @@ START_TEST(columns_count_characters)
     tells("[\"\xc3\xa9\",\n\"\xc3\xa9\" 1]",
           NOT_JSON "line 2, column 5: a comma or ] is expected instead of '1'");
 }
-END_TEST
 
 START_TEST(a_broken_string_is_told_at_the_broken_byte)
 {
@@ -97,7 +93,6 @@ START_TEST(a_broken_string_is_told_at_the_broken_byte)
     tells_bytes(bytes_of("[\"a\0\"]", 6), NOT_JSON
                 "line 1, column 4: a control character in a string must be escaped");
 }
-END_TEST
 
 START_TEST(a_broken_number_says_what_it_lacks)
 {
@@ -112,7 +107,6 @@ START_TEST(a_broken_number_says_what_it_lacks)
     tells("[1.5.2]",
           NOT_JSON "line 1, column 5: a comma or ] is expected instead of '.'");
 }
-END_TEST
 
 START_TEST(the_top_and_what_stands_around_it)
 {
@@ -123,7 +117,6 @@ START_TEST(the_top_and_what_stands_around_it)
     tells("\xef\xbb",
           NOT_JSON "line 1, column 1: a value is expected instead of the byte 0xef");
 }
-END_TEST
 
 START_TEST(too_many_levels_are_told_where_they_begin)
 {
@@ -135,4 +128,3 @@ START_TEST(too_many_levels_are_told_where_they_begin)
     tells(body, NOT_JSON "line 1, column 2049: the nesting is too deep");
     free(body);
 }
-END_TEST

@@ -39,7 +39,6 @@ START_TEST(a_number_ends_where_its_grammar_ends)
     ck_assert_uint_eq(passes("01", &integer), 0);
     ck_assert_uint_eq(passes("", &integer), 0);
 }
-END_TEST
 
 START_TEST(doubles_are_read_to_the_nearest)
 {
@@ -53,7 +52,6 @@ START_TEST(doubles_are_read_to_the_nearest)
     ck_assert(json_number_read(bytes_str("9007199254740993.0000000001")) ==
               9007199254740994.0);
 }
-END_TEST
 
 START_TEST(a_digit_behind_a_thousand_zeros_still_decides)
 {
@@ -65,7 +63,6 @@ START_TEST(a_digit_behind_a_thousand_zeros_still_decides)
     text[sizeof(text) - 1] = '1';
     ck_assert(json_number_read(bytes_of(text, sizeof(text))) == 9007199254740994.0);
 }
-END_TEST
 
 START_TEST(doubles_are_written_as_python_writes_them)
 {
@@ -87,7 +84,6 @@ START_TEST(doubles_are_written_as_python_writes_them)
     writes(1e22, "1e+22");
     writes(1e23, "1e+23");
 }
-END_TEST
 
 START_TEST(the_ends_of_the_range_are_written_shortest)
 {
@@ -96,7 +92,6 @@ START_TEST(the_ends_of_the_range_are_written_shortest)
     writes(2.225073858507201e-308, "2.225073858507201e-308");
     writes(1.7976931348623157e308, "1.7976931348623157e+308");
 }
-END_TEST
 
 START_TEST(powers_of_two_take_the_next_decimal_when_the_nearest_misses)
 {
@@ -104,7 +99,6 @@ START_TEST(powers_of_two_take_the_next_decimal_when_the_nearest_misses)
     writes(ldexp(1, 89), "6.189700196426902e+26");
     writes(ldexp(1, -1017), "7.120236347223045e-307");
 }
-END_TEST
 
 START_TEST(written_numbers_read_back_equal)
 {
@@ -124,4 +118,3 @@ START_TEST(written_numbers_read_back_equal)
         buf_reset(&f.out, SIZE_MAX);
     }
 }
-END_TEST

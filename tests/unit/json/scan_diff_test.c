@@ -185,7 +185,6 @@ START_TEST(the_corpus_is_taken_by_both)
     for (size_t i = 0; i < sizeof(corpus) / sizeof(corpus[0]); i++)
         ck_assert(agree(corpus[i], strlen(corpus[i])));
 }
-END_TEST
 
 START_TEST(a_nul_byte_behind_a_number_is_refused_though_jansson_takes_it)
 {
@@ -196,7 +195,6 @@ START_TEST(a_nul_byte_behind_a_number_is_refused_though_jansson_takes_it)
     ck_assert_int_eq(json_scan_document(bytes_of("[1\0]", 4)), ST_BAD_BODY);
     ck_assert_int_eq(json_scan_document(bytes_of("[true\0]", 7)), ST_BAD_BODY);
 }
-END_TEST
 
 START_TEST(a_nul_in_the_name_of_a_member_is_taken_though_jansson_refuses_it)
 {
@@ -207,7 +205,6 @@ START_TEST(a_nul_in_the_name_of_a_member_is_taken_though_jansson_refuses_it)
     ck_assert_ptr_null(json_loadb(text, strlen(text), JSON_ALLOW_NUL, &error));
     ck_assert_int_eq(json_error_code(&error), json_error_null_byte_in_key);
 }
-END_TEST
 
 START_TEST(every_pair_of_pieces_gets_the_same_verdict)
 {
@@ -224,7 +221,6 @@ START_TEST(every_pair_of_pieces_gets_the_same_verdict)
         }
     }
 }
-END_TEST
 
 START_TEST(random_mutations_get_the_same_verdict)
 {
@@ -246,4 +242,3 @@ START_TEST(random_mutations_get_the_same_verdict)
     ck_assert_uint_ge(both, rounds / 20);
     ck_assert_uint_le(both, rounds / 20 * 19);
 }
-END_TEST

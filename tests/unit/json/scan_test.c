@@ -81,7 +81,6 @@ START_TEST(a_document_is_an_object_or_an_array)
     refuses("null");
     ck_assert_int_eq(json_scan_document(BYTES_NONE), ST_BAD_BODY);
 }
-END_TEST
 
 START_TEST(trailing_text_and_missing_pieces_are_refused)
 {
@@ -106,7 +105,6 @@ START_TEST(trailing_text_and_missing_pieces_are_refused)
     refuses("]");
     refuses("[\f1]");
 }
-END_TEST
 
 START_TEST(no_prefix_of_a_document_is_a_document)
 {
@@ -118,7 +116,6 @@ START_TEST(no_prefix_of_a_document_is_a_document)
     for (size_t len = 0; len + 1 < sizeof(whole); len++)
         ck_assert_int_eq(document_status(whole, len), ST_BAD_BODY);
 }
-END_TEST
 
 START_TEST(words_are_exact)
 {
@@ -133,7 +130,6 @@ START_TEST(words_are_exact)
     refuses_item("Infinity");
     refuses_item("-Infinity");
 }
-END_TEST
 
 START_TEST(integers_fit_64_bits)
 {
@@ -149,7 +145,6 @@ START_TEST(integers_fit_64_bits)
     refuses_item("0x10");
     refuses_item("1_000");
 }
-END_TEST
 
 START_TEST(other_numbers_fit_a_double)
 {
@@ -170,7 +165,6 @@ START_TEST(other_numbers_fit_a_double)
     refuses_item("1e+");
     refuses_item("1.5.5");
 }
-END_TEST
 
 START_TEST(long_numbers_are_read_whole)
 {
@@ -189,7 +183,6 @@ START_TEST(long_numbers_are_read_whole)
     free(huge);
     free(zeros);
 }
-END_TEST
 
 START_TEST(strings_hold_utf8_without_control_characters)
 {
@@ -215,7 +208,6 @@ START_TEST(strings_hold_utf8_without_control_characters)
     ck_assert_int_eq(document_status("[\"\0\"]", 5), ST_BAD_BODY);
     ck_assert_int_eq(document_status("[]\0", 3), ST_BAD_BODY);
 }
-END_TEST
 
 START_TEST(a_special_character_is_seen_at_every_place_of_a_word)
 {
@@ -232,7 +224,6 @@ START_TEST(a_special_character_is_seen_at_every_place_of_a_word)
         }
     }
 }
-END_TEST
 
 START_TEST(escapes_are_those_of_json)
 {
@@ -251,7 +242,6 @@ START_TEST(escapes_are_those_of_json)
     refuses_item("\"\\ud800\\ud800\"");
     refuses_item("\"\\ud800\\n\"");
 }
-END_TEST
 
 START_TEST(nesting_ends_where_jansson_ends_it)
 {
@@ -275,7 +265,6 @@ START_TEST(nesting_ends_where_jansson_ends_it)
         free(text);
     }
 }
-END_TEST
 
 START_TEST(entering_containers_counts_towards_the_depth)
 {
@@ -289,7 +278,6 @@ START_TEST(entering_containers_counts_towards_the_depth)
     ck_assert_int_eq(json_scan_end(&s), ST_BAD_BODY);
     free(text);
 }
-END_TEST
 
 START_TEST(members_are_walked_with_their_exact_bytes)
 {
@@ -326,7 +314,6 @@ START_TEST(members_are_walked_with_their_exact_bytes)
     ck_assert(!json_scan_member(&s, &name));
     ck_assert_int_eq(json_scan_end(&s), ST_OK);
 }
-END_TEST
 
 START_TEST(items_are_walked_into_and_out_of_nested_arrays)
 {
@@ -350,7 +337,6 @@ START_TEST(items_are_walked_into_and_out_of_nested_arrays)
     ck_assert_int_eq(json_scan_end(&s), ST_OK);
     ck_assert_int_eq(sum, -394);
 }
-END_TEST
 
 START_TEST(a_fault_ends_every_loop_and_stays)
 {
@@ -367,7 +353,6 @@ START_TEST(a_fault_ends_every_loop_and_stays)
     ck_assert_int_eq(json_scan_peek(&s), SCAN_NONE);
     ck_assert_int_eq(json_scan_end(&s), ST_BAD_BODY);
 }
-END_TEST
 
 START_TEST(a_document_left_half_way_is_not_ok)
 {
@@ -377,4 +362,3 @@ START_TEST(a_document_left_half_way_is_not_ok)
     ck_assert(json_scan_enter(&s, SCAN_ARRAY));
     ck_assert_int_eq(json_scan_end(&s), ST_BAD_BODY);
 }
-END_TEST

@@ -26,7 +26,6 @@ START_TEST(characters_come_out_whatever_way_they_were_written)
     ck_assert(c[0] == '"' && c[1] == '\\' && c[2] == '/' && c[3] == '\b' &&
               c[4] == '\f' && c[5] == '\n' && c[6] == '\r' && c[7] == '\t');
 }
-END_TEST
 
 /* Written, checked, cut short and read again: is c still c? Surrogates must not pass. */
 static bool
@@ -50,7 +49,6 @@ START_TEST(every_code_point_survives_utf8)
         if (!survives(c))
             ck_abort_msg("U+%04X", (unsigned)c);
 }
-END_TEST
 
 START_TEST(strings_are_compared_with_their_escapes_undone)
 {
@@ -62,4 +60,3 @@ START_TEST(strings_are_compared_with_their_escapes_undone)
     ck_assert(!json_string_equals(bytes_str("tex"), bytes_str("text")));
     ck_assert(!json_string_equals(bytes_str("text"), bytes_str("t\\u0065xt")));
 }
-END_TEST

@@ -16,11 +16,9 @@ START_TEST(strings_are_escaped_as_json_wants_it)
     json_string_write(&f.out, BYTES_NONE);
     expect_written("\"\"");
 }
-END_TEST
 
 START_TEST(bytes_that_are_not_utf8_are_replaced)
 {
     json_string_write(&f.out, bytes_str("a\xff\xc3"));
     expect_written("\"a\xef\xbf\xbd\xef\xbf\xbd\"");
 }
-END_TEST

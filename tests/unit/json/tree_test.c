@@ -59,7 +59,6 @@ START_TEST(a_tree_is_what_jansson_would_make)
     }
     mem_destroy(mem);
 }
-END_TEST
 
 START_TEST(the_deepest_document_is_read)
 {
@@ -75,7 +74,6 @@ START_TEST(the_deepest_document_is_read)
     memset(text + LEVELS + 1, ']', LEVELS + 1);
     ck_assert_int_eq(json_tree_read(bytes_of(text, sizeof(text)), &tree), ST_BAD_BODY);
 }
-END_TEST
 
 START_TEST(a_document_that_is_none_and_a_nul_in_a_name_are_refused)
 {
@@ -87,7 +85,6 @@ START_TEST(a_document_that_is_none_and_a_nul_in_a_name_are_refused)
         ck_assert_int_eq(json_tree_read(bytes_str(bad[i]), &tree), ST_BAD_BODY);
     ck_assert_ptr_null(tree);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ without memory */
 
@@ -137,4 +134,3 @@ START_TEST(each_failed_allocation_of_jansson_is_no_memory)
     }
     mem_destroy(mem);
 }
-END_TEST

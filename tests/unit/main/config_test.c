@@ -155,7 +155,6 @@ START_TEST(an_empty_configuration_has_the_default_limits)
 #undef SAME
     ck_assert_str_eq(l.config.listen, "127.0.0.1:8888");
 }
-END_TEST
 
 START_TEST(subscriber_types_are_joined_by_commas)
 {
@@ -176,7 +175,6 @@ START_TEST(subscriber_types_are_joined_by_commas)
     arg(&l, "--subscriber-types=http,trust+http");
     expect_error(&l, "must be some of http|https|mailto, joined by commas");
 }
-END_TEST
 
 START_TEST(arguments_override_variables_and_variables_the_file)
 {
@@ -194,7 +192,6 @@ START_TEST(arguments_override_variables_and_variables_the_file)
     ck_assert_int_eq(l.config.limits.max_message_delay, 1001);
     ck_assert_int_eq(l.config.limits.max_message_ttl, 1209600);
 }
-END_TEST
 
 START_TEST(the_last_of_two_arguments_counts)
 {
@@ -206,7 +203,6 @@ START_TEST(the_last_of_two_arguments_counts)
     ck_assert_int_eq(load(&l), ST_OK);
     ck_assert_int_eq(l.config.workers, 4);
 }
-END_TEST
 
 START_TEST(a_boolean_option_may_have_a_value)
 {
@@ -254,7 +250,6 @@ START_TEST(a_boolean_option_may_have_a_value)
     ck_assert_int_eq(load(&l), ST_OK);
     ck_assert_int_eq(l.action, ACTION_HELP);
 }
-END_TEST
 
 START_TEST(the_environment_can_name_the_file)
 {
@@ -270,7 +265,6 @@ START_TEST(the_environment_can_name_the_file)
     ck_assert_int_eq(load(&l), ST_OK);
     ck_assert_int_eq(l.config.workers, 7);
 }
-END_TEST
 
 START_TEST(an_unknown_option_is_an_error_in_every_source)
 {
@@ -293,7 +287,6 @@ START_TEST(an_unknown_option_is_an_error_in_every_source)
     arg(&l, "7");
     expect_error(&l, "7 is not an option");
 }
-END_TEST
 
 START_TEST(variables_that_claimd_run_sets_are_not_options)
 {
@@ -304,7 +297,6 @@ START_TEST(variables_that_claimd_run_sets_are_not_options)
     variable(&l, "CLAIMD_URL_2=http://127.0.0.1:2");
     ck_assert_int_eq(load(&l), ST_OK);
 }
-END_TEST
 
 START_TEST(the_error_of_a_bad_value_names_its_source)
 {
@@ -349,7 +341,6 @@ START_TEST(the_error_of_a_bad_value_names_its_source)
                  "(received \"true # as before\"). A comment after a value must begin "
                  "with ;\n");
 }
-END_TEST
 
 START_TEST(a_file_must_not_set_an_option_twice)
 {
@@ -362,7 +353,6 @@ START_TEST(a_file_must_not_set_an_option_twice)
     file(&l, "workers = 7\n  8\n"); /* inih takes this for a second value */
     expect_error(&l, ":2: workers is set a second time");
 }
-END_TEST
 
 START_TEST(a_broken_file_is_an_error)
 {
@@ -378,7 +368,6 @@ START_TEST(a_broken_file_is_an_error)
     arg(&l, "--config=/nowhere/at/all");
     expect_error(&l, "/nowhere/at/all: ");
 }
-END_TEST
 
 /* Reading a device or a pipe might never end. */
 START_TEST(only_a_regular_file_of_at_most_1_mb_is_read)
@@ -412,7 +401,6 @@ START_TEST(only_a_regular_file_of_at_most_1_mb_is_read)
     file(&l, large);
     ck_assert_msg(load(&l) == ST_OK, "%s", l.error);
 }
-END_TEST
 
 START_TEST(limits_must_not_contradict_each_other)
 {
@@ -429,7 +417,6 @@ START_TEST(limits_must_not_contradict_each_other)
     arg(&l, "--shards=24");
     expect_error(&l, "shards must be a power of two");
 }
-END_TEST
 
 START_TEST(a_post_must_fit_into_a_frame_of_the_journal)
 {
@@ -449,7 +436,6 @@ START_TEST(a_post_must_fit_into_a_frame_of_the_journal)
     arg(&l, "--max-messages-post-size=64M");
     ck_assert_int_eq(load(&l), ST_OK);
 }
-END_TEST
 
 START_TEST(journal_max_bytes_has_a_minimum)
 {
@@ -475,7 +461,6 @@ START_TEST(journal_max_bytes_has_a_minimum)
     arg(&l, "--journal-max-bytes=0");
     ck_assert_int_eq(load(&l), ST_OK);
 }
-END_TEST
 
 START_TEST(sizes_have_suffixes_and_bounds)
 {
@@ -509,7 +494,6 @@ START_TEST(sizes_have_suffixes_and_bounds)
             ck_assert_int_eq(l.config.max_memory, rows[i].size);
     }
 }
-END_TEST
 
 START_TEST(a_printed_configuration_reads_back_as_it_was)
 {
@@ -538,7 +522,6 @@ START_TEST(a_printed_configuration_reads_back_as_it_was)
     ck_assert(again.config.access_log);
     free(text);
 }
-END_TEST
 
 START_TEST(help_comes_before_the_errors_behind_it)
 {
@@ -550,7 +533,6 @@ START_TEST(help_comes_before_the_errors_behind_it)
     ck_assert_int_eq(load(&l), ST_OK);
     ck_assert_int_eq(l.action, ACTION_HELP);
 }
-END_TEST
 
 START_TEST(every_option_has_a_name_of_its_own_and_a_default_within_its_bounds)
 {
@@ -568,7 +550,6 @@ START_TEST(every_option_has_a_name_of_its_own_and_a_default_within_its_bounds)
     }
     ck_assert_ptr_null(option_find(bytes_str("config")));
 }
-END_TEST
 
 START_TEST(a_profile_sets_options_that_no_source_has_set)
 {
@@ -592,7 +573,6 @@ START_TEST(a_profile_sets_options_that_no_source_has_set)
     ck_assert_int_eq(l.config.limits.max_messages_per_claim_or_pop, 20);
     ck_assert(l.config.limits.client_id_strict);
 }
-END_TEST
 
 START_TEST(the_identity_stub_stays_on_the_loopback_unless_forced)
 {
@@ -621,7 +601,6 @@ START_TEST(the_identity_stub_stays_on_the_loopback_unless_forced)
         ck_assert_int_eq(load(&l), ST_OK);
     }
 }
-END_TEST
 
 START_TEST(ci_needs_a_loopback_listener_unless_forced)
 {
@@ -653,7 +632,6 @@ START_TEST(ci_needs_a_loopback_listener_unless_forced)
     ck_assert_int_eq(load(&l), ST_OK);
     ck_assert(l.config.ci);
 }
-END_TEST
 
 START_TEST(ci_short_lowers_the_minimum_times)
 {
@@ -669,7 +647,6 @@ START_TEST(ci_short_lowers_the_minimum_times)
     ck_assert_int_eq(l.config.limits.min_claim_ttl, 30);
     ck_assert_int_eq(l.config.limits.min_claim_grace, 1);
 }
-END_TEST
 
 START_TEST(open_listeners_need_auth_or_insecure_listen)
 {
@@ -699,7 +676,6 @@ START_TEST(open_listeners_need_auth_or_insecure_listen)
     arg(&l, "--listen=unix:/run/claimd, 127.0.0.1:80, metrics:[::1]:90");
     ck_assert_int_eq(load(&l), ST_OK);
 }
-END_TEST
 
 START_TEST(allowed_hosts_are_names)
 {
@@ -713,7 +689,6 @@ START_TEST(allowed_hosts_are_names)
     expect_error(&l, "allowed_hosts must be names without ports, joined by commas, not "
                      "\"mq.example.org:8888\" (command line)");
 }
-END_TEST
 
 START_TEST(identity_stub_and_auth_exclude_each_other)
 {
@@ -724,7 +699,6 @@ START_TEST(identity_stub_and_auth_exclude_each_other)
     arg(&l, "--identity-stub");
     expect_error(&l, "identity_stub and auth cannot be used together");
 }
-END_TEST
 
 START_TEST(one_start_reports_all_errors)
 {
@@ -775,7 +749,6 @@ START_TEST(one_start_reports_all_errors)
     ck_assert_msg(l.errors == sizeof(expected) / sizeof(expected[0]), "%zu:\n%s",
                   l.errors, l.error);
 }
-END_TEST
 
 START_TEST(an_unreadable_value_does_not_hide_other_errors)
 {
@@ -790,7 +763,6 @@ START_TEST(an_unreadable_value_does_not_hide_other_errors)
     ck_assert_ptr_nonnull(strstr(l.error, "/nowhere/at/all: "));
     ck_assert_ptr_nonnull(strstr(l.error, "--workers "));
 }
-END_TEST
 
 START_TEST(an_error_is_one_line_for_any_value)
 {
@@ -803,7 +775,6 @@ START_TEST(an_error_is_one_line_for_any_value)
         l.error,
         "claimd: command line: --lis?ten? is not an option. See claimd --help all\n");
 }
-END_TEST
 
 START_TEST(a_bad_address_to_listen_on_is_an_error_of_its_source)
 {
@@ -823,7 +794,6 @@ START_TEST(a_bad_address_to_listen_on_is_an_error_of_its_source)
     arg(&l, "--insecure-listen");
     ck_assert_int_eq(load(&l), ST_OK);
 }
-END_TEST
 
 START_TEST(permissions_are_octal)
 {
@@ -852,7 +822,6 @@ START_TEST(permissions_are_octal)
         }
     }
 }
-END_TEST
 
 START_TEST(a_file_may_begin_with_a_byte_order_mark_and_end_without_a_newline)
 {
@@ -864,4 +833,3 @@ START_TEST(a_file_may_begin_with_a_byte_order_mark_and_end_without_a_newline)
     ck_assert_int_eq(l.config.workers, 7);
     ck_assert_int_eq(l.config.shards, 4);
 }
-END_TEST

@@ -32,4 +32,3 @@ START_TEST(without_a_thread_for_the_log_the_start_fails_with_an_error)
     ck_assert_str_eq(error, "claimd: cannot start a thread for the log\n");
     ck_assert_ptr_null(d);
 }
-END_TEST

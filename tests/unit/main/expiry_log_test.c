@@ -80,7 +80,6 @@ START_TEST(each_check_logs_messages_that_expired_since_the_last_one)
                      "dead_letters=0\n");
     scene_close(&s);
 }
-END_TEST
 
 START_TEST(messages_that_were_read_are_not_logged)
 {
@@ -92,7 +91,6 @@ START_TEST(messages_that_were_read_are_not_logged)
     ck_assert_str_eq(look_after(&s, 400), "");
     scene_close(&s);
 }
-END_TEST
 
 START_TEST(a_queue_that_was_created_again_is_counted_from_zero)
 {
@@ -109,7 +107,6 @@ START_TEST(a_queue_that_was_created_again_is_counted_from_zero)
                      "dead_letters=0\n");
     scene_close(&s);
 }
-END_TEST
 
 /* The store shows more queues than this log has space for. */
 START_TEST(a_check_is_bounded_by_the_queues_that_are_shown)
@@ -129,7 +126,6 @@ START_TEST(a_check_is_bounded_by_the_queues_that_are_shown)
     ck_assert_int_eq(lines, QUEUES);
     scene_close(&s);
 }
-END_TEST
 
 START_TEST(queues_that_are_not_shown_have_one_line_together)
 {
@@ -153,7 +149,6 @@ START_TEST(queues_that_are_not_shown_have_one_line_together)
     ck_assert_str_eq(look_after(&s, 0), "");
     scene_close(&s);
 }
-END_TEST
 
 START_TEST(closing_ends_the_thread)
 {
@@ -163,4 +158,3 @@ START_TEST(closing_ends_the_thread)
     ck_assert_int_eq(expiry_log_start(s.expiry_log), ST_OK);
     scene_close(&s);
 }
-END_TEST

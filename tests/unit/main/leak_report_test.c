@@ -58,7 +58,6 @@ START_TEST(each_kind_has_its_line)
     ck_assert_str_eq(next, "");
     ck_assert_uint_eq(leak_report_count(&report), 3);
 }
-END_TEST
 
 START_TEST(pages_are_summed_up)
 {
@@ -72,7 +71,6 @@ START_TEST(pages_are_summed_up)
     ck_assert_ptr_nonnull(strstr(
         text, "claimd: 3 leaks: 1 claim, 2 messages never read, 0 dead letters\n"));
 }
-END_TEST
 
 START_TEST(nothing_has_no_line)
 {
@@ -81,7 +79,6 @@ START_TEST(nothing_has_no_line)
     (void)fflush(report.to);
     ck_assert_uint_eq(len, 0);
 }
-END_TEST
 
 START_TEST(many_are_counted)
 {
@@ -92,7 +89,6 @@ START_TEST(many_are_counted)
     ck_assert_uint_eq(len, before);
     ck_assert_uint_eq(leak_report_count(&report), LEAK_REPORT_LINES + 1);
 }
-END_TEST
 
 START_TEST(a_text_that_is_no_page_is_refused)
 {
@@ -115,4 +111,3 @@ START_TEST(a_text_that_is_no_page_is_refused)
     for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
         ck_assert_msg(!page(pages[i]), "%s", pages[i]);
 }
-END_TEST

@@ -60,7 +60,6 @@ START_TEST(without_groups_it_is_the_machines)
     put("/proc/meminfo", "nothing of use");
     ck_assert_uint_eq(memory_limit(root), 0);
 }
-END_TEST
 
 START_TEST(the_least_of_a_group_and_those_above_it_counts)
 {
@@ -75,7 +74,6 @@ START_TEST(the_least_of_a_group_and_those_above_it_counts)
     put("/sys/fs/cgroup/system.slice/claimd.service/memory.max", "99999999999\n");
     ck_assert_uint_eq(memory_limit(root), 8 * MIB);
 }
-END_TEST
 
 START_TEST(in_a_container_the_path_may_not_be_there)
 {
@@ -84,7 +82,6 @@ START_TEST(in_a_container_the_path_may_not_be_there)
     put("/sys/fs/cgroup/memory.max", "2097152\n");
     ck_assert_uint_eq(memory_limit(root), 2 * MIB);
 }
-END_TEST
 
 START_TEST(groups_of_the_first_version_count_too)
 {
@@ -95,4 +92,3 @@ START_TEST(groups_of_the_first_version_count_too)
     put("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
     ck_assert_uint_eq(memory_limit(root), 5 * MIB);
 }
-END_TEST

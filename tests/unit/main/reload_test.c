@@ -81,7 +81,6 @@ START_TEST(unchanged_options_change_nothing)
     ck_assert_uint_eq(f.r.kept_count, 0);
     fixture_close();
 }
-END_TEST
 
 START_TEST(live_options_change_and_others_wait_for_a_restart)
 {
@@ -103,7 +102,6 @@ START_TEST(live_options_change_and_others_wait_for_a_restart)
     ck_assert_int_eq(f.now.log_format, 0);
     fixture_close();
 }
-END_TEST
 
 START_TEST(an_option_that_left_the_file_has_its_default_again)
 {
@@ -115,7 +113,6 @@ START_TEST(an_option_that_left_the_file_has_its_default_again)
     ck_assert_int_eq(f.now.log_level, 2);
     fixture_close();
 }
-END_TEST
 
 START_TEST(environment_and_command_line_still_override_the_file)
 {
@@ -125,7 +122,6 @@ START_TEST(environment_and_command_line_still_override_the_file)
     ck_assert_int_eq(f.r.next.drain_seconds, 5);
     fixture_close();
 }
-END_TEST
 
 START_TEST(the_error_of_a_broken_file_names_its_line)
 {
@@ -137,7 +133,6 @@ START_TEST(the_error_of_a_broken_file_names_its_line)
     ck_assert_int_eq(f.now.drain_seconds, 1);
     fixture_close();
 }
-END_TEST
 
 START_TEST(a_missing_file_and_a_pipe_are_errors_of_a_reload)
 {
@@ -150,7 +145,6 @@ START_TEST(a_missing_file_and_a_pipe_are_errors_of_a_reload)
     expect_error("is a pipe. --config takes a regular file");
     fixture_close();
 }
-END_TEST
 
 START_TEST(live_options_must_fit_those_that_stay)
 {
@@ -164,4 +158,3 @@ START_TEST(live_options_must_fit_those_that_stay)
     ck_assert_str_eq(f.r.next.tls_client_ca, "/ca");
     fixture_close();
 }
-END_TEST

@@ -58,7 +58,6 @@ START_TEST(a_command_is_all_that_is_needed)
     ck_assert_ptr_null(words.server[words.server_count]);
     run_words_free(&words);
 }
-END_TEST
 
 START_TEST(its_own_options_stand_anywhere_among_those_of_the_server)
 {
@@ -74,7 +73,6 @@ START_TEST(its_own_options_stand_anywhere_among_those_of_the_server)
     ck_assert(!has("warn")); /* a file has room for the others */
     run_words_free(&words);
 }
-END_TEST
 
 START_TEST(others_that_begin_alike_are_the_servers)
 {
@@ -86,7 +84,6 @@ START_TEST(others_that_begin_alike_are_the_servers)
     ck_assert_str_eq(from_end(4), "--log-level"); /* behind ours, so it wins */
     run_words_free(&words);
 }
-END_TEST
 
 START_TEST(wrong_words_are_refused)
 {
@@ -100,4 +97,3 @@ START_TEST(wrong_words_are_refused)
     ck_assert_int_eq(read_words("--instances=", "--", "c"), COMMAND_USAGE);
     ck_assert_int_eq(read_words("--log", "--", "c"), COMMAND_USAGE);
 }
-END_TEST

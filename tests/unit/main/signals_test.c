@@ -11,7 +11,6 @@ START_TEST(the_first_signal_stops_and_one_much_later_ends)
     ck_assert_int_eq(signal_decide(&history, SIGTERM, 5000), SIGNAL_STOP);
     ck_assert_int_eq(signal_decide(&history, SIGTERM, 6000), SIGNAL_END);
 }
-END_TEST
 
 START_TEST(another_signal_soon_after_the_first_is_ignored_whichever_it_is)
 {
@@ -23,7 +22,6 @@ START_TEST(another_signal_soon_after_the_first_is_ignored_whichever_it_is)
     ck_assert_int_eq(signal_decide(&history, SIGTERM, 999), SIGNAL_IGNORE);
     ck_assert_int_eq(signal_decide(&history, SIGINT, 1000), SIGNAL_END);
 }
-END_TEST
 
 START_TEST(other_signals_do_not_count_however_many_come)
 {
@@ -35,4 +33,3 @@ START_TEST(other_signals_do_not_count_however_many_come)
     ck_assert_int_eq(signal_decide(&history, SIGHUP, 8000), SIGNAL_RELOAD);
     ck_assert_int_eq(signal_decide(&history, SIGUSR1, 8000), SIGNAL_PAUSE);
 }
-END_TEST

@@ -73,7 +73,6 @@ START_TEST(it_sends_assignments_and_a_status)
     ck_assert_str_eq(socket_receive(&receiver, text), "STATUS=1 of 2");
     socket_close(&receiver);
 }
-END_TEST
 
 START_TEST(an_abstract_name_begins_with_an_at)
 {
@@ -91,7 +90,6 @@ START_TEST(an_abstract_name_begins_with_an_at)
     ck_assert_str_eq(socket_receive(&receiver, text), "STOPPING=1\nSTATUS=over");
     ck_assert_int_eq(close(receiver.fd), 0);
 }
-END_TEST
 
 START_TEST(a_text_makes_no_lines_of_its_own_and_may_be_long)
 {
@@ -110,7 +108,6 @@ START_TEST(a_text_makes_no_lines_of_its_own_and_may_be_long)
                       strlen("ERRNO=5\nSTATUS=") + 1023);
     socket_close(&receiver);
 }
-END_TEST
 
 START_TEST(without_a_supervisor_notifications_succeed)
 {
@@ -121,7 +118,6 @@ START_TEST(without_a_supervisor_notifications_succeed)
     supervisor_init(&s, "");
     ck_assert(supervisor_notify(&s, "READY=1", "here"));
 }
-END_TEST
 
 START_TEST(an_unreachable_supervisor_is_not_notified)
 {
@@ -138,4 +134,3 @@ START_TEST(an_unreachable_supervisor_is_not_notified)
     supervisor_init(&s, name);
     ck_assert(!supervisor_notify(&s, "READY=1", "here"));
 }
-END_TEST

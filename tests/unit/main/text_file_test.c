@@ -86,7 +86,6 @@ START_TEST(a_file_larger_than_the_maximum_is_refused)
     file.most--;
     assert_refused(&file, "is larger than");
 }
-END_TEST
 
 START_TEST(a_secret_that_other_users_can_access_is_refused)
 {
@@ -98,7 +97,6 @@ START_TEST(a_secret_that_other_users_can_access_is_refused)
     ck_assert_int_eq(chmod(path, 0641), 0);
     assert_refused(&file, "may be read or written by other users (mode 0641)");
 }
-END_TEST
 
 START_TEST(the_error_of_an_unreadable_file_names_the_user_and_the_remedy)
 {
@@ -112,7 +110,6 @@ START_TEST(the_error_of_an_unreadable_file_names_the_user_and_the_remedy)
     ck_assert_int_eq(seteuid(self), 0);
     ck_assert_ptr_nonnull(strstr(errors.last, "chgrp GROUP FILE, chmod 0640 FILE"));
 }
-END_TEST
 
 START_TEST(a_pipe_is_refused_without_waiting_for_a_writer)
 {
@@ -127,7 +124,6 @@ START_TEST(a_pipe_is_refused_without_waiting_for_a_writer)
     assert_refused(&file, "is a pipe");
     ck_assert_int_eq(close(writer), 0);
 }
-END_TEST
 
 START_TEST(a_file_that_is_read_once_may_be_a_pipe)
 {
@@ -147,4 +143,3 @@ START_TEST(a_file_that_is_read_once_may_be_a_pipe)
     assert_read(&file, "some words");
     ck_assert_int_eq(close(ends[0]), 0);
 }
-END_TEST

@@ -93,7 +93,6 @@ START_TEST(it_notifies_twice_as_often_as_it_must)
     ck_assert_int_eq(workers.asked, 3);
     ck_assert_int_eq(close(receiver.fd), 0);
 }
-END_TEST
 
 START_TEST(it_sends_nothing_while_a_worker_hangs_and_checks_again_soon)
 {
@@ -113,7 +112,6 @@ START_TEST(it_sends_nothing_while_a_worker_hangs_and_checks_again_soon)
     ck_assert_int_eq(count_received(&receiver), 1);
     ck_assert_int_eq(close(receiver.fd), 0);
 }
-END_TEST
 
 START_TEST(it_never_checks_without_a_watchdog)
 {
@@ -133,7 +131,6 @@ START_TEST(it_never_checks_without_a_watchdog)
     ck_assert_int_eq(workers.asked, 0);
     ck_assert_int_eq(close(receiver.fd), 0);
 }
-END_TEST
 
 START_TEST(values_that_are_no_time_or_process_are_refused)
 {
@@ -151,7 +148,6 @@ START_TEST(values_that_are_no_time_or_process_are_refused)
     ck_assert(watchdog_init(&w, "1", "42", SELF));
     ck_assert_int_eq(w.check_ms, 1);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ real workers */
 
@@ -211,7 +207,6 @@ START_TEST(a_worker_that_is_stuck_in_the_store_is_not_alive_and_an_idle_one_is)
     server_fixture_close(&f);
     ck_assert_int_eq(close(receiver.fd), 0);
 }
-END_TEST
 
 START_TEST(a_worker_that_has_ended_is_not_waited_for)
 {
@@ -228,4 +223,3 @@ START_TEST(a_worker_that_has_ended_is_not_waited_for)
     mem_destroy(f.mem);
     ck_assert_int_eq(rmdir(f.folder), 0);
 }
-END_TEST

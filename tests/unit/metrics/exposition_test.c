@@ -45,7 +45,6 @@ START_TEST(a_counter_ends_in_total)
     ck_text("# HELP posted What was posted.\n# TYPE posted counter\n"
             "posted_total 7\n# EOF\n");
 }
-END_TEST
 
 START_TEST(only_openmetrics_has_units)
 {
@@ -62,7 +61,6 @@ START_TEST(only_openmetrics_has_units)
     ck_text("# HELP age_seconds How old.\n# TYPE age_seconds gauge\n"
             "# UNIT age_seconds seconds\n");
 }
-END_TEST
 
 START_TEST(an_info_is_a_gauge_where_there_is_none)
 {
@@ -76,7 +74,6 @@ START_TEST(an_info_is_a_gauge_where_there_is_none)
     exposition_family(&x, &build);
     ck_text("# HELP build What it is.\n# TYPE build info\n");
 }
-END_TEST
 
 START_TEST(labels_are_escaped)
 {
@@ -92,7 +89,6 @@ START_TEST(labels_are_escaped)
         "age_seconds{a=\"q\\\"u\\\\o\\nt\",b=\"Gr\xc3\xbc\xc3\x9f\x65 \\\\xff\\\\xc3\","
         "c=\"\"} 1\n");
 }
-END_TEST
 
 /* What stands there for a label's value. */
 static const char *
@@ -121,7 +117,6 @@ START_TEST(two_values_never_look_the_same)
     ck_shown("a\\", "a\\\\");
     ck_shown("\\y", "\\\\y");
 }
-END_TEST
 
 START_TEST(control_characters_are_numbers)
 {
@@ -129,7 +124,6 @@ START_TEST(control_characters_are_numbers)
     ck_shown("\r\t\x1f\x7f", "\\\\x0d\\\\x09\\\\x1f\\\\x7f");
     ck_shown(" \n", " \\n");
 }
-END_TEST
 
 START_TEST(buckets_are_cumulative)
 {
@@ -152,7 +146,6 @@ START_TEST(buckets_are_cumulative)
             "took_seconds_bucket{le=\"+Inf\"} 3\ntook_seconds_sum 9003.0\n"
             "took_seconds_count 3\n");
 }
-END_TEST
 
 struct teller {
     struct metrics_source source;
@@ -177,4 +170,3 @@ START_TEST(all_sources_tell_in_their_order)
     metrics_write(&m, &x);
     ck_text("age_seconds 1\nage_seconds 2\n");
 }
-END_TEST

@@ -40,7 +40,6 @@ START_TEST(members_are_found)
     option_text_write(&f.out, w.post_data);
     expect_written("a\"b");
 }
-END_TEST
 
 START_TEST(options_of_a_wrong_type_count_as_left_out)
 {
@@ -60,7 +59,6 @@ START_TEST(options_of_a_wrong_type_count_as_left_out)
                   !bytes_present(w.from) && !bytes_present(w.subject));
     }
 }
-END_TEST
 
 START_TEST(headers_are_lines)
 {
@@ -69,7 +67,6 @@ START_TEST(headers_are_lines)
                    "X-Extra: yes\ncontent-type: text/plain\nE;\nU: \xc3\xa4\tx\n");
     expect_headers("{}", "");
 }
-END_TEST
 
 START_TEST(nothing_gets_out_of_a_line)
 {
@@ -79,7 +76,6 @@ START_TEST(nothing_gets_out_of_a_line)
         "\"K\\u000a\":\"x\",\"L\":\"\\u007f\",\"\\u00e4\":\"x\",\"M;\":\"\"}",
         "");
 }
-END_TEST
 
 START_TEST(reserved_headers_cannot_be_set)
 {
@@ -94,14 +90,12 @@ START_TEST(reserved_headers_cannot_be_set)
     expect_headers("{\"Hosts\":\"x\",\"X-Webhook-Id\":\"x\",\"Authorization\":\"x\"}",
                    "Hosts: x\nX-Webhook-Id: x\nAuthorization: x\n");
 }
-END_TEST
 
 START_TEST(values_that_are_no_text_are_left_out)
 {
     expect_headers("{\"A\":1,\"B\":null,\"C\":[\"x\"],\"D\":{\"E\":\"f\"},\"F\":\"g\"}",
                    "F: g\n");
 }
-END_TEST
 
 START_TEST(there_are_no_more_than_64_and_none_is_longer_than_8192)
 {
@@ -125,7 +119,6 @@ START_TEST(there_are_no_more_than_64_and_none_is_longer_than_8192)
     buf_fini(&object);
     buf_fini(&line);
 }
-END_TEST
 
 START_TEST(without_memory_it_is_told)
 {
@@ -136,4 +129,3 @@ START_TEST(without_memory_it_is_told)
     ck_assert(!option_headers(bytes_str("{\"A\":\"b\"}"), &line, collect, &f.out));
     buf_fini(&line);
 }
-END_TEST

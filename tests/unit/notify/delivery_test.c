@@ -32,7 +32,6 @@ START_TEST(a_uri_leads_to_a_place)
         ck_assert_str_eq(t.origin, cases[i].origin);
     }
 }
-END_TEST
 
 START_TEST(no_secret_is_in_it)
 {
@@ -60,7 +59,6 @@ START_TEST(no_secret_is_in_it)
                       "%s: %s", uris[i], t.origin);
     }
 }
-END_TEST
 
 START_TEST(a_long_one_is_cut)
 {
@@ -73,4 +71,3 @@ START_TEST(a_long_one_is_cut)
     ck_assert_int_eq(t.kind, TARGET_WEB);
     ck_assert_uint_eq(strlen(t.origin), TARGET_ORIGIN_CAP - 1);
 }
-END_TEST

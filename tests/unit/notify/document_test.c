@@ -27,7 +27,6 @@ START_TEST(a_message_has_its_body_as_it_was_posted)
     expect_written("{\"body\":\"b\",\"ttl\":60,\"delay\":7,\"queue_name\":\"q\","
                    "\"Message_Type\":\"Notification\"}");
 }
-END_TEST
 
 START_TEST(a_template_has_it_wherever_it_asks_for_it)
 {
@@ -43,7 +42,6 @@ START_TEST(a_template_has_it_wherever_it_asks_for_it)
     document_fill(&f.out, bytes_str(""), bytes_str("[]"));
     expect_written("");
 }
-END_TEST
 
 /* A thousand times the document, which is as long as that. */
 static bool
@@ -72,7 +70,6 @@ START_TEST(a_template_cannot_make_it_many_times_as_long)
     ck_assert(!fill_thousandfold(262144));
     ck_assert_uint_le(f.out.len, FILLED_MOST + 3 * 262144);
 }
-END_TEST
 
 START_TEST(substituted_text_is_not_expanded_again)
 {
@@ -80,7 +77,6 @@ START_TEST(substituted_text_is_not_expanded_again)
                   bytes_str("{\"body\":\"$zaqar_message$\"}"));
     expect_written("{\"body\":\"$zaqar_message$\"}");
 }
-END_TEST
 
 static const struct invitation invited = {
     .queue = BYTES_LIT("co"),
@@ -108,7 +104,6 @@ START_TEST(an_invitation_has_what_a_subscriber_must_send)
         ","
         "\"queue_name\":\"co\"}");
 }
-END_TEST
 
 START_TEST(the_document_of_an_unsubscription)
 {
@@ -124,7 +119,6 @@ START_TEST(the_document_of_an_unsubscription)
         buf_view(&f.out),
         bytes_str("\"WSGISubscribeURL\":\"https://mq.example.org/v2/queues/co/")));
 }
-END_TEST
 
 START_TEST(a_lack_of_memory_is_seen)
 {
@@ -142,4 +136,3 @@ START_TEST(a_lack_of_memory_is_seen)
         buf_fini(&out);
     }
 }
-END_TEST

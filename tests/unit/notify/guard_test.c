@@ -79,7 +79,6 @@ START_TEST(public_ones_are_admitted)
     for (size_t i = 0; i < COUNT(good); i++)
         ck_assert_msg(admits(&strict, good[i]), "%s", good[i]);
 }
-END_TEST
 
 START_TEST(all_others_are_refused)
 {
@@ -156,7 +155,6 @@ START_TEST(all_others_are_refused)
     for (size_t i = 0; i < COUNT(bad); i++)
         ck_assert_msg(!admits(&strict, bad[i]), "%s", bad[i]);
 }
-END_TEST
 
 /* By its first octet, everything but what the table has; of the rest whole blocks are above. */
 START_TEST(each_first_octet_is_judged)
@@ -169,7 +167,6 @@ START_TEST(each_first_octet_is_judged)
         ck_assert_msg(admits(&strict, text) == !refused, "%s", text);
     }
 }
-END_TEST
 
 START_TEST(each_first_word_of_ipv6_is_judged)
 {
@@ -182,7 +179,6 @@ START_TEST(each_first_word_of_ipv6_is_judged)
         ck_assert_msg(admits(&strict, text) == (global && !refused), "%s", text);
     }
 }
-END_TEST
 
 START_TEST(other_families_and_short_ones_are_refused)
 {
@@ -199,7 +195,6 @@ START_TEST(other_families_and_short_ones_are_refused)
     four.sin_family = AF_UNSPEC;
     ck_assert(!guard_allows(&all, (const struct sockaddr *)&four, sizeof(four)));
 }
-END_TEST
 
 TEST_CASE("the list");
 
@@ -222,7 +217,6 @@ START_TEST(exactly_the_listed_addresses_are_allowed)
     ck_assert(!admits(&g, "192.168.3.127"));
     ck_assert(admits(&g, "1.1.1.1"));
 }
-END_TEST
 
 START_TEST(all_of_ipv4_is_nothing_of_ipv6)
 {
@@ -236,7 +230,6 @@ START_TEST(all_of_ipv4_is_nothing_of_ipv6)
     ck_assert(admits(&g, "fe80::1"));
     ck_assert(admits(&g, "127.0.0.1"));
 }
-END_TEST
 
 START_TEST(none_is_nothing)
 {
@@ -245,7 +238,6 @@ START_TEST(none_is_nothing)
     ck_assert_uint_eq(g.count, 0);
     ck_assert(!admits(&g, "127.0.0.1"));
 }
-END_TEST
 
 START_TEST(an_invalid_list_is_refused)
 {
@@ -282,4 +274,3 @@ START_TEST(an_invalid_list_is_refused)
                      ST_BAD_VALUE);
     ck_assert_str_eq(why.text, "has more than 16 addresses");
 }
-END_TEST

@@ -89,7 +89,6 @@ START_TEST(one_host_has_half_of_all)
     }
     begin(1);
 }
-END_TEST
 
 START_TEST(slow_ones_have_half_of_all_together)
 {
@@ -116,7 +115,6 @@ START_TEST(slow_ones_have_half_of_all_together)
         empty(slow[i]);
     empty(late);
 }
-END_TEST
 
 START_TEST(those_that_were_never_heard_leave_a_quarter)
 {
@@ -134,7 +132,6 @@ START_TEST(those_that_were_never_heard_leave_a_quarter)
         empty(fresh[i]);
     empty(quick);
 }
-END_TEST
 
 START_TEST(lines_are_short_and_served_in_turns)
 {
@@ -164,7 +161,6 @@ START_TEST(lines_are_short_and_served_in_turns)
         }
     ck_assert_uint_eq(f.hosts.waiting, 0);
 }
-END_TEST
 
 START_TEST(a_host_that_backed_off_is_retried_when_its_turn_is_likely)
 {
@@ -189,7 +185,6 @@ START_TEST(a_host_that_backed_off_is_retried_when_its_turn_is_likely)
         continue;
     host_end(&f.hosts, named("h", 0), 1, true);
 }
-END_TEST
 
 START_TEST(the_lines_have_an_end_together)
 {
@@ -208,7 +203,6 @@ START_TEST(the_lines_have_an_end_together)
     while (hosts_dequeue(&f.hosts, true, &host) != NULL)
         host_release(&f.hosts, host);
 }
-END_TEST
 
 START_TEST(those_that_were_idle_for_longest_are_forgotten)
 {
@@ -226,7 +220,6 @@ START_TEST(those_that_were_idle_for_longest_are_forgotten)
     ck_assert_int_eq(host->pace, HOST_NEW);
     host_release(&f.hosts, host);
 }
-END_TEST
 
 START_TEST(without_memory_there_is_no_host)
 {
@@ -237,4 +230,3 @@ START_TEST(without_memory_there_is_no_host)
     }
     host_release(&f.hosts, named("h", 0));
 }
-END_TEST

@@ -50,7 +50,6 @@ START_TEST(authorities_of_a_file_are_trusted_without_those_of_the_system)
     ck_assert(heard.folder_set);
     ck_assert_ptr_null(heard.folder);
 }
-END_TEST
 
 START_TEST(those_of_the_system_are_left_to_libcurl)
 {
@@ -58,4 +57,3 @@ START_TEST(those_of_the_system_are_left_to_libcurl)
 
     ck_assert(!heard.file_set && !heard.folder_set);
 }
-END_TEST

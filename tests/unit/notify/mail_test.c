@@ -26,7 +26,6 @@ START_TEST(one_address_is_one)
     ck_assert(!mail_is_address(bytes_of(longest, MAIL_ADDRESS_MOST + 1)));
     ck_assert(!mail_is_address(bytes_of("a@b\0c", 5)));
 }
-END_TEST
 
 /* The address and the subject of a URI; NULL: it has none that will do. */
 static void
@@ -59,7 +58,6 @@ START_TEST(a_uri_has_an_address_and_perhaps_a_subject)
     expect_read("me@h%2cyou@h", NULL, NULL);
     expect_read("?subject=x", NULL, NULL);
 }
-END_TEST
 
 static void
 write_head(const char *subject)
@@ -87,7 +85,6 @@ START_TEST(a_plain_subject_is_as_it_is)
     write_head("");
     expect_written(IN_FRONT "Subject: " BEHIND);
 }
-END_TEST
 
 START_TEST(no_subject_adds_a_line)
 {
@@ -97,7 +94,6 @@ START_TEST(no_subject_adds_a_line)
     write_head("=?UTF-8?Q?x?=");
     expect_written(IN_FRONT "Subject: =?UTF-8?B?PT9VVEYtOD9RP3g/PQ==?=" BEHIND);
 }
-END_TEST
 
 START_TEST(words_end_between_characters)
 {
@@ -108,7 +104,6 @@ START_TEST(words_end_between_characters)
         "Subject: =?UTF-8?B?YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=?="
         "\r\n =?UTF-8?B?w6Q=?=" BEHIND);
 }
-END_TEST
 
 START_TEST(no_line_is_longer_than_76)
 {
@@ -124,7 +119,6 @@ START_TEST(no_line_is_longer_than_76)
         ck_assert_uint_le(line, 76 + 1); /* the CR */
     }
 }
-END_TEST
 
 START_TEST(a_text_is_base64)
 {
@@ -133,4 +127,3 @@ START_TEST(a_text_is_base64)
     mail_write_text(&f.out, bytes_str(""));
     expect_written("");
 }
-END_TEST

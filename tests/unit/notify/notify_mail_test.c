@@ -111,7 +111,6 @@ START_TEST(a_message_is_a_mail)
         "eyJib2R5Ijp7ImEiOjF9LCJ0dGwiOjMwMCwicXVldWVfbmFtZSI6InEiLCJNZXNzYWdlX1R5cGUi\r\n"
         "OiJOb3RpZmljYXRpb24ifQ==\r\n.\r\n");
 }
-END_TEST
 
 START_TEST(without_wishes_it_is_from_the_server)
 {
@@ -122,7 +121,6 @@ START_TEST(without_wishes_it_is_from_the_server)
     expect_heard("\r\nSubject: hi\r\n");
     ck_assert_ptr_null(strstr(mail_sink_heard(f.sink), "Bcc"));
 }
-END_TEST
 
 START_TEST(a_confirmation_has_a_link)
 {
@@ -148,7 +146,6 @@ START_TEST(a_confirmation_has_a_link)
         "MkZ2MiUyRnF1ZXVlcyUyRnElMkZzdWJzY3JpcHRpb25zJTJGNWYlMkZjb25maXJtJlF1ZXVlPXEK\r"
         "\n");
 }
-END_TEST
 
 START_TEST(a_refusal_for_good_is_final_and_others_are_not)
 {
@@ -157,7 +154,6 @@ START_TEST(a_refusal_for_good_is_final_and_others_are_not)
     ck_assert_int_eq(outcome_of(STORE_NOTICE_MESSAGE, "mailto:later@example.net", "{}"),
                      STORE_OUTCOME_FAILED);
 }
-END_TEST
 
 LOOP_TEST(an_invalid_address_gets_no_mail, 4)
 {
@@ -168,7 +164,6 @@ LOOP_TEST(an_invalid_address_gets_no_mail, 4)
                      STORE_OUTCOME_PERMANENT_FAILURE);
     ck_assert_str_eq(mail_sink_heard(f.sink), "");
 }
-END_TEST
 
 START_TEST(without_a_server_it_is_given_up)
 {
@@ -176,7 +171,6 @@ START_TEST(without_a_server_it_is_given_up)
     ck_assert_int_eq(outcome_of(STORE_NOTICE_MESSAGE, "mailto:me@example.net", "{}"),
                      STORE_OUTCOME_PERMANENT_FAILURE);
 }
-END_TEST
 
 START_TEST(credentials_are_not_told_in_the_clear)
 {
@@ -187,4 +181,3 @@ START_TEST(credentials_are_not_told_in_the_clear)
     ck_assert_ptr_null(strstr(mail_sink_heard(f.sink), "AUTH"));
     ck_assert_ptr_null(strstr(mail_sink_heard(f.sink), "MAIL"));
 }
-END_TEST

@@ -157,7 +157,6 @@ START_TEST(a_message_is_posted_as_a_document)
     expect_not_in(request, "webhook-");
     expect_not_in(request, "expect:");
 }
-END_TEST
 
 START_TEST(options_add_headers_and_replace_the_body)
 {
@@ -178,7 +177,6 @@ START_TEST(options_add_headers_and_replace_the_body)
     expect_not_in(request, "evil");
     expect_not_in(request, "application/json");
 }
-END_TEST
 
 START_TEST(a_template_that_expands_too_far_fails_permanently)
 {
@@ -203,7 +201,6 @@ START_TEST(a_template_that_expands_too_far_fails_permanently)
     buf_fini(&options);
     buf_fini(&body);
 }
-END_TEST
 
 START_TEST(with_a_key_it_is_vouched_for)
 {
@@ -225,7 +222,6 @@ START_TEST(with_a_key_it_is_vouched_for)
     expect_in(request, "\r\nwebhook-id: 5f-7\r\n");
     expect_in(request, "\r\nwebhook-timestamp: 1700000\r\n");
 }
-END_TEST
 
 static enum status
 turn(void *ctx, const struct store_queue *queue, struct bytes body, struct buf *out)
@@ -258,7 +254,6 @@ START_TEST(a_body_that_has_to_be_opened_waits_until_it_can_be)
     expect(feed_store_await(f.store, which, 2), STORE_OUTCOME_DELIVERED, 0);
     expect_in(hook_sink_request(f.sink, "/status/200", 0), "{\"body\":\"abc\",");
 }
-END_TEST
 
 static enum status
 find_damaged(void *ctx, const struct store_queue *queue, struct bytes body,
@@ -278,7 +273,6 @@ START_TEST(a_body_that_never_opens_is_given_up)
     expect_of("/status/200", STORE_OUTCOME_PERMANENT_FAILURE, 0);
     ck_assert_uint_eq(hook_sink_count(f.sink, "/status/200"), 0);
 }
-END_TEST
 
 static enum status
 fail_once(void *ctx, const struct store_queue *queue, struct bytes body, struct buf *out)
@@ -306,7 +300,6 @@ START_TEST(a_backed_off_delivery_is_retried_by_itself)
     expect(feed_store_await(f.store, feed_store_add(f.store, &d), 2),
            STORE_OUTCOME_DELIVERED, 0);
 }
-END_TEST
 
 START_TEST(connections_are_kept)
 {
@@ -316,7 +309,6 @@ START_TEST(connections_are_kept)
     ck_assert_uint_eq(hook_sink_count(f.sink, "/status/200"), 20);
     ck_assert_uint_eq(hook_sink_connections(f.sink), 1);
 }
-END_TEST
 
 NOTIFY_CASE("answers");
 
@@ -333,7 +325,6 @@ START_TEST(each_has_its_outcome)
     expect_of("/status/503/78", STORE_OUTCOME_FAILED, 78000);
     expect_of("/status/503/999999", STORE_OUTCOME_FAILED, 3600000);
 }
-END_TEST
 
 START_TEST(a_redirect_is_not_followed)
 {
@@ -341,7 +332,6 @@ START_TEST(a_redirect_is_not_followed)
     expect_of("/redirect", STORE_OUTCOME_PERMANENT_FAILURE, 0);
     ck_assert_uint_eq(hook_sink_count(f.sink, "/status/200"), 0);
 }
-END_TEST
 
 /* A policy without tries at once, so that what failed stays away. */
 static size_t
@@ -363,7 +353,6 @@ START_TEST(a_malformed_response_has_failed)
     expect(feed_store_await(f.store, post_once("/status/500"), 1), STORE_OUTCOME_FAILED,
            5000);
 }
-END_TEST
 
 START_TEST(a_request_over_the_time_limit_has_failed)
 {
@@ -372,7 +361,6 @@ START_TEST(a_request_over_the_time_limit_has_failed)
     expect(feed_store_await(f.store, post_once("/hang"), 1), STORE_OUTCOME_FAILED, 5000);
     expect(feed_store_await(f.store, post_once("/drip"), 1), STORE_OUTCOME_FAILED, 5000);
 }
-END_TEST
 
 START_TEST(it_is_tried_again_until_the_policy_ends)
 {
@@ -393,7 +381,6 @@ START_TEST(it_is_tried_again_until_the_policy_ends)
            0);
     ck_assert_uint_eq(hook_sink_count(f.sink, "/status/500"), tries + 1);
 }
-END_TEST
 
 NOTIFY_CASE("whom");
 
@@ -405,7 +392,6 @@ START_TEST(addresses_that_are_not_allowed_are_not_reached)
            5000);
     ck_assert_uint_eq(hook_sink_connections(f.sink), 0);
 }
-END_TEST
 
 /* However the same address is written. */
 LOOP_TEST(no_spelling_of_an_address_helps, 9)
@@ -428,7 +414,6 @@ LOOP_TEST(no_spelling_of_an_address_helps, 9)
               notification.outcome == STORE_OUTCOME_PERMANENT_FAILURE);
     ck_assert_uint_eq(hook_sink_connections(f.sink), 0);
 }
-END_TEST
 
 LOOP_TEST(other_kinds_of_addresses_are_given_up, 9)
 {
@@ -448,7 +433,6 @@ LOOP_TEST(other_kinds_of_addresses_are_given_up, 9)
     expect(feed_store_await(f.store, feed_store_add(f.store, &d), 1),
            STORE_OUTCOME_PERMANENT_FAILURE, 0);
 }
-END_TEST
 
 START_TEST(a_nul_in_an_address_ends_nothing)
 {
@@ -463,7 +447,6 @@ START_TEST(a_nul_in_an_address_ends_nothing)
            STORE_OUTCOME_PERMANENT_FAILURE, 0);
     ck_assert_uint_eq(hook_sink_connections(f.sink), 0);
 }
-END_TEST
 
 NOTIFY_CASE("when");
 
@@ -482,7 +465,6 @@ START_TEST(nothing_is_sent_before_it_is_durable)
     feed_store_settle(f.store, 5, false);
     expect(feed_store_await(f.store, which, 1), STORE_OUTCOME_DELIVERED, 0);
 }
-END_TEST
 
 START_TEST(a_dropped_message_is_never_sent)
 {
@@ -498,7 +480,6 @@ START_TEST(a_dropped_message_is_never_sent)
     expect(feed_store_await(f.store, which, 1), STORE_OUTCOME_BACKED_OFF, 0);
     ck_assert_uint_eq(hook_sink_connections(f.sink), 0);
 }
-END_TEST
 
 START_TEST(a_store_that_fails_is_asked_again)
 {
@@ -508,7 +489,6 @@ START_TEST(a_store_that_fails_is_asked_again)
     feed_store_fail(f.store, 5, ST_AGAIN);
     expect_of("/status/200", STORE_OUTCOME_DELIVERED, 0);
 }
-END_TEST
 
 NOTIFY_CASE("room");
 
@@ -533,7 +513,6 @@ START_TEST(a_silent_subscriber_delays_no_other)
     expect(feed_store_news(f.store, last), STORE_OUTCOME_BACKED_OFF, 0);
     ck_assert_uint_eq(feed_store_lent(f.store), 0);
 }
-END_TEST
 
 START_TEST(many_at_one_host_all_get_through)
 {
@@ -556,7 +535,6 @@ START_TEST(many_at_one_host_all_get_through)
     }
     ck_assert_uint_eq(hook_sink_count(f.sink, "/status/200"), 60);
 }
-END_TEST
 
 NOTIFY_CASE("confirmations");
 
@@ -596,7 +574,6 @@ START_TEST(they_have_a_grant_that_is_good)
     expect_in(request, "\"URL-Expires\":\"2027-01-15T08:00:00\"");
     expect_in(request, "\"Message_Type\":\"SubscriptionConfirmation\"");
 }
-END_TEST
 
 START_TEST(an_unsubscribed_subscriber_may_return_for_a_while)
 {
@@ -612,7 +589,6 @@ START_TEST(an_unsubscribed_subscriber_may_return_for_a_while)
     expect_in(request,
               "\"URL-Expires\":\"1970-01-20T17:13:20\""); /* START_MS and an hour */
 }
-END_TEST
 
 START_TEST(of_a_topic_they_name_its_path)
 {
@@ -626,7 +602,6 @@ START_TEST(of_a_topic_they_name_its_path)
     expect_in(hook_sink_request(f.sink, "/status/200", 0),
               "\"URL-Paths\":\"/v2/topics/q/subscriptions/5f/confirm\"");
 }
-END_TEST
 
 START_TEST(without_a_key_none_is_sent)
 {
@@ -637,7 +612,6 @@ START_TEST(without_a_key_none_is_sent)
            STORE_OUTCOME_PERMANENT_FAILURE, 0);
     ck_assert_uint_eq(hook_sink_connections(f.sink), 0);
 }
-END_TEST
 
 NOTIFY_CASE("memory");
 
@@ -679,4 +653,3 @@ START_TEST(each_allocation_may_fail_and_nothing_is_lost)
     ck_assert_uint_gt(nth, 8);
     ck_assert_uint_lt(nth, 60);
 }
-END_TEST

@@ -30,7 +30,6 @@ START_TEST(a_2xx_response_is_a_delivery)
         expect(weigh(ENDING_RESPONSE, status, 60, 0), OUTCOME_DELIVERED,
                STORE_OUTCOME_DELIVERED, 0);
 }
-END_TEST
 
 START_TEST(redirects_and_4xx_are_final)
 {
@@ -40,7 +39,6 @@ START_TEST(redirects_and_4xx_are_final)
                    STORE_OUTCOME_PERMANENT_FAILURE, 0);
     expect(weigh(ENDING_RESPONSE, 410, 0, 0), OUTCOME_GONE, STORE_OUTCOME_GONE, 0);
 }
-END_TEST
 
 START_TEST(failures_are_tried_again_until_the_policy_ends)
 {
@@ -57,7 +55,6 @@ START_TEST(failures_are_tried_again_until_the_policy_ends)
     ck_assert_int_eq(weigh(ENDING_NO_RESPONSE, 0, 0, UINT32_MAX).kind,
                      OUTCOME_PERMANENT_FAILURE);
 }
-END_TEST
 
 START_TEST(retry_after_is_respected)
 {
@@ -72,17 +69,14 @@ START_TEST(retry_after_is_respected)
     expect(weigh(ENDING_RESPONSE, 429, 60, 14), OUTCOME_PERMANENT_FAILURE,
            STORE_OUTCOME_PERMANENT_FAILURE, 0);
 }
-END_TEST
 
 START_TEST(a_429_response_backs_off)
 {
     expect(weigh(ENDING_RESPONSE, 429, 0, 0), OUTCOME_FAILED, STORE_OUTCOME_FAILED, 5000);
 }
-END_TEST
 
 START_TEST(an_unsendable_notification_fails_permanently_at_once)
 {
     expect(weigh(ENDING_IMPOSSIBLE, 0, 0, 0), OUTCOME_PERMANENT_FAILURE,
            STORE_OUTCOME_PERMANENT_FAILURE, 0);
 }
-END_TEST

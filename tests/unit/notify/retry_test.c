@@ -55,7 +55,6 @@ START_TEST(those_that_grow_are_as_they_were_recorded)
     EXPECT_WAITS(&geometric, 5, 7, 12, 19, 30);
     EXPECT_WAITS(&exponential, 5, 7, 12, 19, 30);
 }
-END_TEST
 
 START_TEST(by_default_there_are_four_phases)
 {
@@ -63,7 +62,6 @@ START_TEST(by_default_there_are_four_phases)
 
     EXPECT_WAITS(&p, 0, 0, 0, 5, 5, 5, 5, 10, 15, 20, 25, 30, 30, 30);
 }
-END_TEST
 
 START_TEST(linear_ones_stay_below_the_maximum)
 {
@@ -75,7 +73,6 @@ START_TEST(linear_ones_stay_below_the_maximum)
     p.maximum_delay = 11;
     EXPECT_WAITS(&p, 1, 6);
 }
-END_TEST
 
 START_TEST(of_the_smallest_span_there_are_two)
 {
@@ -93,7 +90,6 @@ START_TEST(of_the_smallest_span_there_are_two)
     p.maximum_delay = 16; /* 1, 4, 16: whole ones are not rounded down */
     EXPECT_WAITS(&p, 1, 4, 16);
 }
-END_TEST
 
 START_TEST(the_largest_numbers_overflow_nothing)
 {
@@ -113,7 +109,6 @@ START_TEST(the_largest_numbers_overflow_nothing)
         ck_assert_uint_eq(failed - 1, (RETRY_DELAY_MOST_S - 5) / 5);
     }
 }
-END_TEST
 
 TEST_CASE("policies");
 
@@ -133,7 +128,6 @@ START_TEST(that_of_the_subscription_counts_or_else_the_queue_s)
     p = read_both(NULL, NULL);
     ck_assert_int_eq(p.minimum_delay, 5);
 }
-END_TEST
 
 START_TEST(either_can_say_that_the_queue_s_counts)
 {
@@ -150,7 +144,6 @@ START_TEST(either_can_say_that_the_queue_s_counts)
                   ignored);
     ck_assert_int_eq(p.minimum_delay, 7);
 }
-END_TEST
 
 START_TEST(null_is_the_default_of_a_member)
 {
@@ -160,7 +153,6 @@ START_TEST(null_is_the_default_of_a_member)
 
     EXPECT_WAITS(&p, 5, 5, 5, 5, 10, 15, 20, 25, 30, 30, 30);
 }
-END_TEST
 
 START_TEST(an_invalid_policy_is_the_default)
 {
@@ -188,7 +180,6 @@ START_TEST(an_invalid_policy_is_the_default)
                       "%s", bad[i]);
     }
 }
-END_TEST
 
 START_TEST(numbers_are_cut_to_what_makes_sense)
 {
@@ -203,4 +194,3 @@ START_TEST(numbers_are_cut_to_what_makes_sense)
     ck_assert_int_eq(p.maximum_delay, RETRY_DELAY_MOST_S);
     ck_assert_int_eq(p.maximum_delay_retries, RETRY_RETRIES_MOST);
 }
-END_TEST

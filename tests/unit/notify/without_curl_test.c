@@ -85,4 +85,3 @@ START_TEST(it_is_said_once_and_deliveries_wait)
     (void)close(log.fd);
     mem_destroy(mem);
 }
-END_TEST

@@ -97,7 +97,6 @@ LOOP_TEST(lives_delays_and_claims_are_as_long_at_each, FRONTS)
     ck_assert_uint_eq(claim(other), 0); /* it is held, at the other one too */
     ck_assert_uint_eq(claim(_i), 0);
 }
-END_TEST
 
 LOOP_TEST(a_failed_delivery_backs_off_equally_on_each_node, FRONTS)
 {
@@ -127,4 +126,3 @@ LOOP_TEST(a_failed_delivery_backs_off_equally_on_each_node, FRONTS)
         store_subscriptions_release(&seen);
     }
 }
-END_TEST

@@ -130,7 +130,6 @@ START_TEST(a_slot_that_has_moved_is_asked_for_there_from_then_on)
     expect(true, ST_OK, 8);
     ck_assert_uint_eq(atomic_load(&cluster.metrics.redirections), 1);
 }
-END_TEST
 
 START_TEST(a_slot_that_is_moving_is_asked_for_once_at_the_other_node)
 {
@@ -146,7 +145,6 @@ START_TEST(a_slot_that_is_moving_is_asked_for_once_at_the_other_node)
     ck_assert_int_eq(number, 7);
     expect(true, ST_OK, 8);
 }
-END_TEST
 
 START_TEST(a_node_without_the_library_gets_it)
 {
@@ -159,7 +157,6 @@ START_TEST(a_node_without_the_library_gets_it)
     fake_redis_play(&nodes[0], first);
     expect(true, ST_OK, 7);
 }
-END_TEST
 
 START_TEST(a_node_that_got_the_library_meanwhile_is_asked_again)
 {
@@ -172,7 +169,6 @@ START_TEST(a_node_that_got_the_library_meanwhile_is_asked_again)
     fake_redis_play(&nodes[0], first);
     expect(true, ST_OK, 7);
 }
-END_TEST
 
 START_TEST(a_node_that_takes_no_library_is_an_answer)
 {
@@ -190,7 +186,6 @@ START_TEST(a_node_that_takes_no_library_is_an_answer)
     fake_redis_play(&nodes[0], forbidden);
     expect(true, ST_UNAVAILABLE, 0);
 }
-END_TEST
 
 START_TEST(a_node_that_hangs_up_at_the_library_is_asked_again)
 {
@@ -203,7 +198,6 @@ START_TEST(a_node_that_hangs_up_at_the_library_is_asked_again)
     fake_redis_play(&nodes[0], first);
     expect(true, ST_OK, 7);
 }
-END_TEST
 
 START_TEST(two_nodes_that_send_to_each_other_are_no_loop_for_ever)
 {
@@ -221,7 +215,6 @@ START_TEST(two_nodes_that_send_to_each_other_are_no_loop_for_ever)
     fake_redis_play(&nodes[1], there);
     ck_assert_int_eq(ask_for(true, &number), ST_UNAVAILABLE);
 }
-END_TEST
 
 TEST_CASE("bad days", .setup = open_without_replicas, .teardown = close_nodes);
 
@@ -245,7 +238,6 @@ LOOP_TEST(a_temporary_error_is_retried, sizeof(passing) / sizeof(passing[0]))
     fake_redis_play(&nodes[0], script);
     expect(true, ST_OK, 7);
 }
-END_TEST
 
 START_TEST(patience_ends)
 {
@@ -258,7 +250,6 @@ START_TEST(patience_ends)
     fake_redis_play(&nodes[0], script);
     ck_assert_int_eq(ask_for(true, &number), ST_UNAVAILABLE);
 }
-END_TEST
 
 START_TEST(a_redis_without_memory_refuses)
 {
@@ -269,7 +260,6 @@ START_TEST(a_redis_without_memory_refuses)
     fake_redis_play(&nodes[0], script);
     expect(true, ST_OVER_BUDGET, 0);
 }
-END_TEST
 
 START_TEST(an_error_of_the_script_is_no_answer)
 {
@@ -279,7 +269,6 @@ START_TEST(an_error_of_the_script_is_no_answer)
     fake_redis_play(&nodes[0], script);
     expect(true, ST_UNAVAILABLE, 0);
 }
-END_TEST
 
 START_TEST(a_change_whose_answer_is_lost_may_have_happened)
 {
@@ -289,7 +278,6 @@ START_TEST(a_change_whose_answer_is_lost_may_have_happened)
     expect(true, ST_UNCONFIRMED, 0);
     ck_assert_uint_eq(atomic_load(&cluster.metrics.unconfirmed), 1);
 }
-END_TEST
 
 START_TEST(a_look_whose_answer_is_lost_is_taken_again)
 {
@@ -299,7 +287,6 @@ START_TEST(a_look_whose_answer_is_lost_is_taken_again)
     fake_redis_play(&nodes[0], script);
     expect(false, ST_OK, 7);
 }
-END_TEST
 
 START_TEST(a_connection_with_a_surplus_response_is_replaced)
 {
@@ -315,7 +302,6 @@ START_TEST(a_connection_with_a_surplus_response_is_replaced)
     ck_assert_uint_eq(atomic_load(&cluster.metrics.connections),
                       2 + 1); /* one is for the map */
 }
-END_TEST
 
 START_TEST(a_change_that_gets_the_response_to_another_may_have_happened)
 {
@@ -326,7 +312,6 @@ START_TEST(a_change_that_gets_the_response_to_another_may_have_happened)
     expect(true, ST_UNCONFIRMED, 0);
     ck_assert_int_eq(warnings, 1);
 }
-END_TEST
 
 START_TEST(a_connection_that_was_closed_meanwhile_is_opened_again)
 {
@@ -341,7 +326,6 @@ START_TEST(a_connection_that_was_closed_meanwhile_is_opened_again)
     ck_assert_uint_eq(atomic_load(&cluster.metrics.connections),
                       2 + 1); /* one is for the map */
 }
-END_TEST
 
 START_TEST(a_node_that_does_not_answer_is_left_alone)
 {
@@ -364,7 +348,6 @@ START_TEST(a_node_that_does_not_answer_is_left_alone)
     ck_assert_int_eq(ask_for(true, &number), ST_OK);
     ck_assert_int_eq(number, 7);
 }
-END_TEST
 
 TEST_CASE("confirmations", .setup = open_with_replica, .teardown = close_nodes);
 
@@ -376,7 +359,6 @@ START_TEST(a_change_is_confirmed_by_the_replicas)
     fake_redis_play(&nodes[0], script);
     expect(true, ST_OK, 7);
 }
-END_TEST
 
 START_TEST(a_change_that_is_not_confirmed_has_an_answer_all_the_same)
 {
@@ -386,7 +368,6 @@ START_TEST(a_change_that_is_not_confirmed_has_an_answer_all_the_same)
     fake_redis_play(&nodes[0], script);
     expect(true, ST_UNCONFIRMED, 7);
 }
-END_TEST
 
 START_TEST(a_change_whose_primary_goes_before_it_is_confirmed_has_an_answer_as_well)
 {
@@ -396,7 +377,6 @@ START_TEST(a_change_whose_primary_goes_before_it_is_confirmed_has_an_answer_as_w
     fake_redis_play(&nodes[0], script);
     expect(true, ST_UNCONFIRMED, 7);
 }
-END_TEST
 
 START_TEST(a_look_needs_no_confirmation)
 {
@@ -405,7 +385,6 @@ START_TEST(a_look_needs_no_confirmation)
     fake_redis_play(&nodes[0], script);
     expect(false, ST_OK, 7);
 }
-END_TEST
 
 START_TEST(a_refused_write_is_not_waited_for_again)
 {
@@ -416,7 +395,6 @@ START_TEST(a_refused_write_is_not_waited_for_again)
     fake_redis_play(&nodes[0], script);
     expect(true, ST_OK, 7);
 }
-END_TEST
 
 TEST_CASE("together", .setup = open_with_replica, .teardown = close_nodes);
 
@@ -493,7 +471,6 @@ START_TEST(concurrent_writes_are_confirmed_together)
     ck_assert_uint_eq(atomic_load(&cluster.metrics.requests), 1 + 3);
     ck_assert_uint_eq(atomic_load(&cluster.wire.pipelines), 1 + 2);
 }
-END_TEST
 
 /* Answers that nobody has given back are so large that requests go one by one. */
 START_TEST(when_many_answers_are_held_each_goes_alone)
@@ -510,7 +487,6 @@ START_TEST(when_many_answers_are_held_each_goes_alone)
     ck_assert_uint_eq(atomic_load(&cluster.wire.response_bytes),
                       WIRE_RESPONSE_BYTES); /* what came was given back */
 }
-END_TEST
 
 START_TEST(each_has_an_answer_of_its_own)
 {
@@ -523,7 +499,6 @@ START_TEST(each_has_an_answer_of_its_own)
     ck_assert_int_eq(askers[2].status, ST_OK);
     ck_assert_int_eq(askers[2].number, 8);
 }
-END_TEST
 
 TEST_CASE("detours", .setup = open_without_replicas, .teardown = close_nodes);
 
@@ -567,4 +542,3 @@ START_TEST(blocking_work_of_a_fiber_runs_on_a_thread)
     ck_assert_int_eq(askers[0].number, 7);
     executor_close(executor);
 }
-END_TEST

@@ -120,7 +120,6 @@ START_TEST(more_messages_than_a_pop_asked_for_are_not_taken_in)
     ck_assert_status(pop_one(&count), ST_UNCONFIRMED); /* what has it removed? */
     ck_assert_uint_eq(count, 0);
 }
-END_TEST
 
 START_TEST(more_names_than_a_page_has_are_not_taken_in)
 {
@@ -132,7 +131,6 @@ START_TEST(more_names_than_a_page_has_are_not_taken_in)
     play("*4\r\n:0\r\n:2\r\n$1\r\na\r\n$1\r\nb\r\n");
     ck_assert_status(list_names(&count), ST_UNAVAILABLE);
 }
-END_TEST
 
 static const char *const strange[] = {
     "*1\r\n:0\r\n",                        /* nothing behind the status */
@@ -157,7 +155,6 @@ LOOP_TEST(a_strange_response_is_a_store_that_is_away,
     play(strange[_i]);
     ck_assert_status(list_names(&count), ST_UNAVAILABLE);
 }
-END_TEST
 
 LOOP_TEST(a_head_that_lies_about_its_length_is_not_read, 3)
 {
@@ -169,7 +166,6 @@ LOOP_TEST(a_head_that_lies_about_its_length_is_not_read, 3)
     play(NULL);
     ck_assert_status(get_one(), ST_UNAVAILABLE);
 }
-END_TEST
 
 TEST_CASE("claims", .setup = open_with_replica, .teardown = close_store);
 
@@ -201,14 +197,12 @@ START_TEST(a_claim_that_no_replica_has_confirmed_is_released)
     write_taken(true, 1);
     expect_given_up(":0\r\n");
 }
-END_TEST
 
 START_TEST(a_claim_with_more_messages_than_asked_for_is_released)
 {
     write_taken(true, 2);
     expect_given_up(":1\r\n");
 }
-END_TEST
 
 START_TEST(a_claim_that_a_replica_has_confirmed_is_kept)
 {
@@ -223,4 +217,3 @@ START_TEST(a_claim_that_a_replica_has_confirmed_is_kept)
     ck_assert_uint_eq(count, 1);
     fake_redis_done(&f.redis);
 }
-END_TEST

@@ -27,7 +27,6 @@ START_TEST(keys_of_a_queue_are_in_the_slot_of_project_and_name)
     expect_key(&nameless, "claimd:1:{/q}:");
     ck_assert_uint_eq(slot_of(bytes_str("claimd:1:{p/q}:m")), slot_of(bytes_str("p/q")));
 }
-END_TEST
 
 START_TEST(special_characters_of_keys_are_escaped)
 {
@@ -36,7 +35,6 @@ START_TEST(special_characters_of_keys_are_escaped)
 
     expect_key(&queue, "claimd:1:{%7Ba%7D%2F%25%00%0A%20%C3%A9/q}:");
 }
-END_TEST
 
 START_TEST(lists_of_names_and_projects)
 {
@@ -53,4 +51,3 @@ START_TEST(lists_of_names_and_projects)
     buf_fini(&key);
     mem_destroy(mem);
 }
-END_TEST

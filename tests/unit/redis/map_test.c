@@ -75,7 +75,6 @@ START_TEST(map_read_finds_the_primary_of_each_slot)
     ck_assert_uint_eq(coverage.slots_without_node, SLOT_COUNT - 201);
     map_fini(&m);
 }
-END_TEST
 
 START_TEST(an_invalid_reply_does_not_change_the_map)
 {
@@ -100,7 +99,6 @@ START_TEST(an_invalid_reply_does_not_change_the_map)
     ck_assert_uint_ne(map_find(&m, 200), MAP_NOWHERE);
     map_fini(&m);
 }
-END_TEST
 
 START_TEST(map_move_changes_one_slot_only)
 {
@@ -116,7 +114,6 @@ START_TEST(map_move_changes_one_slot_only)
     ck_assert_str_eq(map_address(&m, map_find(&m, 8)).host, "a");
     map_fini(&m);
 }
-END_TEST
 
 START_TEST(a_single_redis_has_all_slots)
 {
@@ -128,7 +125,6 @@ START_TEST(a_single_redis_has_all_slots)
     ck_assert(m.single);
     map_fini(&m);
 }
-END_TEST
 
 START_TEST(a_full_map_is_cleared_and_starts_a_generation)
 {
@@ -149,7 +145,6 @@ START_TEST(a_full_map_is_cleared_and_starts_a_generation)
     ck_assert_uint_eq(map_find(&m, 0), MAP_NOWHERE);
     map_fini(&m);
 }
-END_TEST
 
 START_TEST(redirection_addresses_are_parsed)
 {
@@ -167,4 +162,3 @@ START_TEST(redirection_addresses_are_parsed)
     ck_assert(!map_read_address("host:65536", &asked, &to));
     ck_assert(!map_read_address("host:6x", &asked, &to));
 }
-END_TEST

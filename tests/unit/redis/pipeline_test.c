@@ -111,7 +111,6 @@ START_TEST(an_array_that_announces_too_many_elements_ends_the_connection)
                      ST_UNAVAILABLE);
     ck_assert_str_eq(why.text, "Out of memory");
 }
-END_TEST
 
 START_TEST(all_have_their_answers_and_one_confirmation)
 {
@@ -137,7 +136,6 @@ START_TEST(all_have_their_answers_and_one_confirmation)
     ck_assert_uint_eq(end(), 2);
     fake_redis_done(&node);
 }
-END_TEST
 
 START_TEST(reads_need_no_confirmation)
 {
@@ -152,7 +150,6 @@ START_TEST(reads_need_no_confirmation)
     ck_assert_uint_eq(end(), 1);
     fake_redis_done(&node);
 }
-END_TEST
 
 START_TEST(a_command_lost_with_its_connection_may_have_happened)
 {
@@ -178,7 +175,6 @@ START_TEST(a_command_lost_with_its_connection_may_have_happened)
     }
     ck_assert_uint_eq(end(), 2);
 }
-END_TEST
 
 static const char *const responses_to_others[] = {
     "!*2\r\n:99\r\n:7\r\n", /* another number */
@@ -205,7 +201,6 @@ LOOP_TEST(the_response_to_another_request_breaks_the_link,
     ck_assert_ptr_null(requests[1].response);
     ck_assert_uint_eq(end(), 2);
 }
-END_TEST
 
 /* Of a script, and of WAIT. */
 LOOP_TEST(bytes_behind_the_last_response_break_the_link, 2)
@@ -228,7 +223,6 @@ LOOP_TEST(bytes_behind_the_last_response_break_the_link, 2)
     give_back(request.response);
     ck_assert_uint_eq(end(), 1);
 }
-END_TEST
 
 START_TEST(more_than_one_takes_go_with_the_next)
 {
@@ -244,7 +238,6 @@ START_TEST(more_than_one_takes_go_with_the_next)
     ck_assert_uint_eq(length(&pipeline.sent), 1);
     ck_assert_uint_eq(end(), 1);
 }
-END_TEST
 
 START_TEST(there_may_be_fewer)
 {
@@ -257,7 +250,6 @@ START_TEST(there_may_be_fewer)
     ck_assert_uint_eq(pipeline.count, 2);
     ck_assert_uint_eq(end(), 1);
 }
-END_TEST
 
 START_TEST(a_large_one_goes_without_those_behind_it)
 {
@@ -275,7 +267,6 @@ START_TEST(a_large_one_goes_without_those_behind_it)
     ck_assert_uint_eq(end(), 2);
     command_fini(&large);
 }
-END_TEST
 
 START_TEST(queued_commands_can_be_refused)
 {
@@ -295,7 +286,6 @@ START_TEST(queued_commands_can_be_refused)
         ck_assert_str_eq(requests[i].why.text, "gone");
     }
 }
-END_TEST
 
 TEST_CASE("company", .setup = open_all, .teardown = close_all);
 
@@ -325,7 +315,6 @@ START_TEST(where_replicas_confirm_as_many_are_expected_as_were_there)
     add(&requests[1], 1);
     ck_assert_int_eq(pipeline_due_ns(&pipeline), 0); /* all are there */
 }
-END_TEST
 
 START_TEST(they_are_waited_for_half_as_long_as_it_took)
 {
@@ -336,7 +325,6 @@ START_TEST(they_are_waited_for_half_as_long_as_it_took)
     ck_assert_int_gt(pipeline_due_ns(&pipeline), 0);
     ck_assert_int_le(pipeline_due_ns(&pipeline), clock_stopwatch_ns() + MOST_NS / 2);
 }
-END_TEST
 
 START_TEST(queued_commands_get_their_responses_too)
 {
@@ -349,7 +337,6 @@ START_TEST(queued_commands_get_their_responses_too)
     ck_assert_uint_eq(end(), 1);
     ck_assert_int_gt(pipeline_due_ns(&pipeline), 0);
 }
-END_TEST
 
 START_TEST(one_that_is_alone_goes_at_once)
 {
@@ -359,7 +346,6 @@ START_TEST(one_that_is_alone_goes_at_once)
     add(&request, 1);
     ck_assert_int_eq(pipeline_due_ns(&pipeline), 0);
 }
-END_TEST
 
 START_TEST(without_replicas_no_write_waits)
 {
@@ -369,4 +355,3 @@ START_TEST(without_replicas_no_write_waits)
     add(&request, 0);
     ck_assert_int_eq(pipeline_due_ns(&pipeline), 0);
 }
-END_TEST

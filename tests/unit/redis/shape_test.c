@@ -63,7 +63,6 @@ START_TEST(a_lead_has_its_words_and_no_others)
     ck_assert(fits("nt", "", 0));
     ck_assert(!fits("n", "", 0));
 }
-END_TEST
 
 START_TEST(a_lead_may_end_where_its_shape_says_so)
 {
@@ -76,7 +75,6 @@ START_TEST(a_lead_may_end_where_its_shape_says_so)
     number(3);
     ck_assert(fits("|n|in", "", 0));
 }
-END_TEST
 
 START_TEST(a_status_that_is_not_ok_may_be_alone)
 {
@@ -92,7 +90,6 @@ START_TEST(a_status_that_is_not_ok_may_be_alone)
         ck_assert(!fits("", "", 0));
     }
 }
-END_TEST
 
 START_TEST(there_are_no_more_groups_than_asked_for)
 {
@@ -107,7 +104,6 @@ START_TEST(there_are_no_more_groups_than_asked_for)
         ck_assert(fits("", "nt", 1) == (i == 1));
     }
 }
-END_TEST
 
 START_TEST(other_groups_stand_behind_an_empty_text)
 {
@@ -124,7 +120,6 @@ START_TEST(other_groups_stand_behind_an_empty_text)
     number(1);
     ck_assert(!fits("", "n|tt", SHAPE_ASKED));
 }
-END_TEST
 
 START_TEST(numbers_are_within_what_lua_has)
 {
@@ -143,7 +138,6 @@ START_TEST(numbers_are_within_what_lua_has)
         ck_assert(fits("2", "", 0) == (i <= 0));
     }
 }
-END_TEST
 
 START_TEST(a_number_may_be_a_text)
 {
@@ -164,7 +158,6 @@ START_TEST(a_number_may_be_a_text)
         ck_assert(!fits("i", "", 0));
     }
 }
-END_TEST
 
 START_TEST(a_word_that_is_missing_is_of_no_kind)
 {
@@ -180,7 +173,6 @@ START_TEST(a_word_that_is_missing_is_of_no_kind)
             ck_assert(!fits(kind, "", 0));
         }
 }
-END_TEST
 
 START_TEST(ids_have_their_length)
 {
@@ -196,7 +188,6 @@ START_TEST(ids_have_their_length)
         ck_assert(fits("k", "", 0) == (len == 0 || len == 24));
     }
 }
-END_TEST
 
 TEST_CASE("heads");
 
@@ -236,7 +227,6 @@ START_TEST(a_head_has_the_length_that_its_flags_say)
         }
     }
 }
-END_TEST
 
 START_TEST(a_time_that_is_none_is_no_head)
 {
@@ -253,4 +243,3 @@ START_TEST(a_time_that_is_none_is_no_head)
             ck_assert(!reads(text, sizeof(text), &head));
         }
 }
-END_TEST

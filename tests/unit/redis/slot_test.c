@@ -10,7 +10,6 @@ START_TEST(a_slot_is_the_crc16_of_the_key)
     ck_assert_uint_eq(slot_of(bytes_str("foo")), 12182); /* CLUSTER KEYSLOT of 7.0 */
     ck_assert_uint_eq(slot_of(bytes_str("bar")), 5061);
 }
-END_TEST
 
 START_TEST(only_what_stands_in_the_first_braces_counts)
 {
@@ -18,7 +17,6 @@ START_TEST(only_what_stands_in_the_first_braces_counts)
     ck_assert_uint_eq(slot_of(bytes_str("{foo}{bar}")), slot_of(bytes_str("foo")));
     ck_assert_uint_eq(slot_of(bytes_str("foo{{bar}}")), slot_of(bytes_str("{bar")));
 }
-END_TEST
 
 /* CLUSTER KEYSLOT foo{}{bar}: 8363. */
 START_TEST(empty_or_open_braces_are_part_of_the_key)
@@ -26,4 +24,3 @@ START_TEST(empty_or_open_braces_are_part_of_the_key)
     ck_assert_uint_eq(slot_of(bytes_str("foo{}{bar}")), 8363);
     ck_assert_uint_ne(slot_of(bytes_str("x{foo")), slot_of(bytes_str("foo")));
 }
-END_TEST

@@ -25,7 +25,6 @@ START_TEST(a_host_has_the_usual_port)
     ck_assert_int_eq(url.confirm_ms, 1000);
     ck_assert_int_eq(url.patience_ms, 2000);
 }
-END_TEST
 
 START_TEST(several_hosts_a_login_and_parameters)
 {
@@ -47,7 +46,6 @@ START_TEST(several_hosts_a_login_and_parameters)
     url = read_good("redis://a?restarts=held&unsafe=1");
     ck_assert(url.restarts_held && url.unsafe);
 }
-END_TEST
 
 START_TEST(a_unix_socket)
 {
@@ -59,7 +57,6 @@ START_TEST(a_unix_socket)
     ck_assert_str_eq(url.password, "word");
     ck_assert_int_eq(url.replicas, 0);
 }
-END_TEST
 
 static const struct {
     const char *text, *says;
@@ -96,4 +93,3 @@ LOOP_TEST(an_error_does_not_show_the_password, sizeof(bad) / sizeof(bad[0]))
                   why.text);
     ck_assert_ptr_null(strstr(why.text, "secret"));
 }
-END_TEST

@@ -46,7 +46,6 @@ START_TEST(keys_are_derived_as_the_rfc_has_it)
         ck_assert_mem_eq(made, key, len);
     }
 }
-END_TEST
 
 /* Test case 16 of McGrew & Viega, "The Galois/Counter Mode of Operation". */
 START_TEST(bodies_are_encrypted_as_the_paper_has_it)
@@ -72,7 +71,6 @@ START_TEST(bodies_are_encrypted_as_the_paper_has_it)
                      ST_OK);
     ck_assert_mem_eq(back, text, sizeof(text));
 }
-END_TEST
 
 START_TEST(a_tag_that_is_not_the_text_s_is_found)
 {
@@ -93,4 +91,3 @@ START_TEST(a_tag_that_is_not_the_text_s_is_found)
     ck_assert_int_eq(cipher_decrypt(key, nonce, BYTES_NONE, text, back), ST_OK);
     ck_assert_mem_eq(back, "secret", sizeof(back));
 }
-END_TEST

@@ -98,7 +98,6 @@ START_TEST(a_sealed_body_opens_and_hides_its_text)
     ck_assert_uint_eq(done.keys, 1);
     seal_free(s);
 }
-END_TEST
 
 /* Made by somebody else: Python's hmac, and the AESGCM of its package cryptography. */
 START_TEST(a_body_that_was_sealed_elsewhere_opens)
@@ -119,7 +118,6 @@ START_TEST(a_body_that_was_sealed_elsewhere_opens)
     ck_assert_str_eq(ids[0], KEY_ID);
     seal_free(s);
 }
-END_TEST
 
 START_TEST(it_opens_in_its_project_and_kind_only)
 {
@@ -137,7 +135,6 @@ START_TEST(it_opens_in_its_project_and_kind_only)
     expect_open(s, sealed);
     seal_free(s);
 }
-END_TEST
 
 START_TEST(a_bit_that_is_changed_anywhere_is_found)
 {
@@ -157,7 +154,6 @@ START_TEST(a_bit_that_is_changed_anywhere_is_found)
     expect_open(s, sealed);
     seal_free(s);
 }
-END_TEST
 
 START_TEST(a_sealed_body_of_another_length_is_refused)
 {
@@ -173,7 +169,6 @@ START_TEST(a_sealed_body_of_another_length_is_refused)
     expect_shut(s, &demo, bytes_of(room, sealed.len + 1), ST_DAMAGED);
     seal_free(s);
 }
-END_TEST
 
 START_TEST(an_empty_body_is_sealed_too)
 {
@@ -188,7 +183,6 @@ START_TEST(an_empty_body_is_sealed_too)
                      ST_DAMAGED);
     seal_free(s);
 }
-END_TEST
 
 START_TEST(a_project_that_is_too_long_is_refused)
 {
@@ -205,7 +199,6 @@ START_TEST(a_project_that_is_too_long_is_refused)
     ck_assert_int_eq(seal_open(s, &scope, sealed, open), ST_DAMAGED);
     seal_free(s);
 }
-END_TEST
 
 TEST_CASE("keys", .setup = arena_fixture_open, .teardown = arena_fixture_close);
 
@@ -221,7 +214,6 @@ START_TEST(of_several_keys_the_first_seals_and_each_opens)
     seal_free(old);
     seal_free(both);
 }
-END_TEST
 
 START_TEST(a_key_that_is_taken_out_opens_nothing_any_more)
 {
@@ -237,7 +229,6 @@ START_TEST(a_key_that_is_taken_out_opens_nothing_any_more)
     seal_free(s);
     seal_free(next);
 }
-END_TEST
 
 START_TEST(a_key_that_is_missing_is_told_of_once)
 {
@@ -256,7 +247,6 @@ START_TEST(a_key_that_is_missing_is_told_of_once)
     seal_free(s);
     seal_free(other);
 }
-END_TEST
 
 START_TEST(damage_is_told_of_ever_more_seldom)
 {
@@ -273,7 +263,6 @@ START_TEST(damage_is_told_of_ever_more_seldom)
     ck_assert_uint_eq(done.damaged, 100);
     seal_free(s);
 }
-END_TEST
 
 START_TEST(without_a_key_nothing_is_sealed)
 {
@@ -284,7 +273,6 @@ START_TEST(without_a_key_nothing_is_sealed)
     ck_assert_int_eq(seal_close(s, &demo, body, room), ST_NO_KEY);
     seal_free(s);
 }
-END_TEST
 
 START_TEST(keys_that_cannot_be_taken_change_nothing)
 {
@@ -320,7 +308,6 @@ START_TEST(keys_that_cannot_be_taken_change_nothing)
     expect_open(s, sealed);
     seal_free(s);
 }
-END_TEST
 
 START_TEST(there_are_so_many_keys_at_most)
 {
@@ -338,7 +325,6 @@ START_TEST(there_are_so_many_keys_at_most)
     ck_assert_ptr_nonnull(strstr(why.text, "the file has more than 8 keys"));
     seal_free(s);
 }
-END_TEST
 
 TEST_CASE("nonces", .setup = arena_fixture_open, .teardown = arena_fixture_close);
 
@@ -359,7 +345,6 @@ START_TEST(a_salt_is_used_up_and_another_one_is_drawn)
     ck_assert_mem_ne(room[3] + SALT_AT, room[6] + SALT_AT, 16);
     seal_free(s);
 }
-END_TEST
 
 START_TEST(each_start_and_each_change_of_keys_draws_a_salt)
 {
@@ -378,7 +363,6 @@ START_TEST(each_start_and_each_change_of_keys_draws_a_salt)
     seal_free(a);
     seal_free(b);
 }
-END_TEST
 
 enum { THREADS = 4, EACH = 2000 };
 
@@ -431,7 +415,6 @@ START_TEST(no_two_bodies_of_many_threads_have_the_same_nonce)
     mem_free(f.mem, heads);
     seal_free(s);
 }
-END_TEST
 
 /* More salts than are remembered: those that are forgotten are derived again. */
 START_TEST(bodies_of_many_salts_open)
@@ -449,4 +432,3 @@ START_TEST(bodies_of_many_salts_open)
     mem_free(f.mem, room);
     seal_free(s);
 }
-END_TEST

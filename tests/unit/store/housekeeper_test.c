@@ -70,7 +70,6 @@ START_TEST(without_a_deadline_the_worker_may_sleep_for_ever)
     ck_assert_int_eq(f.idle.done, 0);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(work_that_is_due_is_done_a_slice_a_step)
 {
@@ -84,7 +83,6 @@ START_TEST(work_that_is_due_is_done_a_slice_a_step)
     ck_assert_int_eq(f.idle.done, 3);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_deadline_ahead_is_slept_for)
 {
@@ -99,7 +97,6 @@ START_TEST(a_deadline_ahead_is_slept_for)
     ck_assert_int_eq(f.idle.done, 0);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_busy_worker_asks_only_now_and_then)
 {
@@ -116,7 +113,6 @@ START_TEST(a_busy_worker_asks_only_now_and_then)
     ck_assert_int_eq(f.idle.asked, 3);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(two_workers_do_not_do_the_same_work)
 {
@@ -131,7 +127,6 @@ START_TEST(two_workers_do_not_do_the_same_work)
     ck_assert_int_eq(f.idle.done, 1);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(deadlines_due_during_a_slice_are_not_missed)
 {
@@ -145,7 +140,6 @@ START_TEST(deadlines_due_during_a_slice_are_not_missed)
     ck_assert_int_eq(f.idle.done, 2);
     fixture_close(&f);
 }
-END_TEST
 
 START_TEST(a_stopped_clock_causes_no_sleep)
 {
@@ -160,4 +154,3 @@ START_TEST(a_stopped_clock_causes_no_sleep)
     ck_assert_int_eq(f.idle.done, 1);
     fixture_close(&f);
 }
-END_TEST

@@ -95,14 +95,12 @@ START_TEST(without_rules_nothing_goes_wrong)
     ck_assert(!strikes("claims:create", "q", "c", FAULT_NONE));
     expect_counts(0, NULL);
 }
-END_TEST
 
 START_TEST(a_rule_without_a_match_is_for_every_request)
 {
     set((struct fault_rule){.every = 1});
     ck_assert_str_eq(pattern(5), "11111");
 }
-END_TEST
 
 START_TEST(a_rule_matches_the_requests_that_it_names)
 {
@@ -131,7 +129,6 @@ START_TEST(a_rule_matches_the_requests_that_it_names)
         expect_counts(1, (const uint64_t[]){rows[i].fits, rows[i].fits});
     }
 }
-END_TEST
 
 START_TEST(a_request_without_a_property_matches_no_rule_that_names_it)
 {
@@ -140,7 +137,6 @@ START_TEST(a_request_without_a_property_matches_no_rule_that_names_it)
     set((struct fault_rule){.match.action = BYTES_LIT("queues:get")});
     ck_assert(!strikes(NULL, "q", NULL, FAULT_HALF));
 }
-END_TEST
 
 START_TEST(it_strikes_every_nth_behind_the_first_ones_and_so_often)
 {
@@ -154,7 +150,6 @@ START_TEST(it_strikes_every_nth_behind_the_first_ones_and_so_often)
     ck_assert_str_eq(pattern(10), "0000101000");
     expect_counts(1, (const uint64_t[]){7, 2}); /* used up, it matches no more */
 }
-END_TEST
 
 START_TEST(the_first_that_matches_counts_until_it_is_used_up)
 {
@@ -171,7 +166,6 @@ START_TEST(the_first_that_matches_counts_until_it_is_used_up)
     ck_assert(strikes("a", "other", "c", FAULT_SLOW));
     expect_counts(3, (const uint64_t[]){1, 1, 2, 1, 1, 1});
 }
-END_TEST
 
 START_TEST(another_list_begins_to_count_anew)
 {
@@ -184,7 +178,6 @@ START_TEST(another_list_begins_to_count_anew)
     ck_assert_str_eq(pattern(3), "000");
     expect_counts(0, NULL);
 }
-END_TEST
 
 START_TEST(a_list_is_copied)
 {
@@ -196,7 +189,6 @@ START_TEST(a_list_is_copied)
     memset(name, 'x', sizeof(name) - 1);
     ck_assert(strikes("a", "jobs", "c", FAULT_HALF));
 }
-END_TEST
 
 START_TEST(without_memory_the_list_stays)
 {
@@ -210,4 +202,3 @@ START_TEST(without_memory_the_list_stays)
     ck_assert_int_eq(faults_replace(faults, &rule, 1), ST_OK);
     ck_assert(strikes("a", "q", "c", FAULT_SLOW));
 }
-END_TEST

@@ -90,7 +90,6 @@ START_TEST(entries_are_kept_in_order_with_their_texts)
     ck_assert_uint_eq(look(99, 10).count, 0);
     ck_assert_uint_eq(look(0, 1).last, 1);
 }
-END_TEST
 
 START_TEST(the_oldest_go_and_are_counted)
 {
@@ -105,7 +104,6 @@ START_TEST(the_oldest_go_and_are_counted)
     ck_assert_uint_eq(look(0, SIZE_MAX).count, HISTORY_MOST);
     ck_assert_uint_eq(look(0, SIZE_MAX).first, 4);
 }
-END_TEST
 
 START_TEST(long_texts_leave_room_for_fewer)
 {
@@ -117,7 +115,6 @@ START_TEST(long_texts_leave_room_for_fewer)
         history_add(h, &e);
     ck_assert_uint_eq(look(0, SIZE_MAX).count, 7); /* beside what each takes besides */
 }
-END_TEST
 
 START_TEST(without_memory_an_entry_is_missing)
 {
@@ -130,7 +127,6 @@ START_TEST(without_memory_an_entry_is_missing)
     ck_assert_uint_eq(look(0, 10).first, 2);
     ck_assert_uint_eq(history_last_of(h, HISTORY_POSTED, HISTORY_POSTED), 1);
 }
-END_TEST
 
 START_TEST(the_latest_of_a_kind_is_known)
 {
@@ -141,7 +137,6 @@ START_TEST(the_latest_of_a_kind_is_known)
     ck_assert_uint_eq(history_last_of(h, HISTORY_CLAIM_ENDED, HISTORY_DEAD_LETTER), 2);
     ck_assert_uint_eq(history_last_of(h, HISTORY_EXPIRED, HISTORY_EXPIRED), 1);
 }
-END_TEST
 
 /* Who watches, with a wakeup. */
 struct witness {
@@ -184,7 +179,6 @@ START_TEST(a_listener_is_notified_and_woken)
             history_unwatch(h, &all[i].listener);
     }
 }
-END_TEST
 
 START_TEST(each_event_has_a_name_of_its_own)
 {
@@ -193,4 +187,3 @@ START_TEST(each_event_has_a_name_of_its_own)
             ck_assert_str_ne(history_event_names[i], history_event_names[j]);
     ck_assert_int_le(HISTORY_EVENTS, 32); /* a set of them is a word */
 }
-END_TEST

@@ -73,7 +73,6 @@ START_TEST(kinds_have_names)
     ck_assert_str_eq(leak_kind_names[LEAK_UNREAD], "unread");
     ck_assert_str_eq(leak_kind_names[LEAK_DEAD_LETTER], "dead_letter");
 }
-END_TEST
 
 START_TEST(a_suspect_without_entries_stays_as_it_is)
 {
@@ -82,7 +81,6 @@ START_TEST(a_suspect_without_entries_stays_as_it_is)
     ck_leak(leak, LEAK_UNREAD, 7, "");
     ck_assert(!bytes_present(leak.client));
 }
-END_TEST
 
 START_TEST(each_message_of_a_post_is_found)
 {
@@ -93,7 +91,6 @@ START_TEST(each_message_of_a_post_is_found)
     ck_leak(look_up("d"), LEAK_UNREAD, 2000, "you");
     ck_leak(look_up("b c"), LEAK_UNREAD, 7, "");
 }
-END_TEST
 
 START_TEST(a_message_that_was_shown_has_not_leaked)
 {
@@ -102,7 +99,6 @@ START_TEST(a_message_that_was_shown_has_not_leaked)
     ck_assert_int_eq(look_up("a").kind, LEAK_UNREAD);
     ck_assert_int_eq(look_up("b").kind, LEAK_NONE);
 }
-END_TEST
 
 START_TEST(a_dead_letter_must_be_shown_anew_wherever_it_is_moved)
 {
@@ -118,7 +114,6 @@ START_TEST(a_dead_letter_must_be_shown_anew_wherever_it_is_moved)
     note(HISTORY_DEAD_LETTER, 7, NULL, "a");
     ck_leak(look_up("a"), LEAK_DEAD_LETTER, 7000, "last");
 }
-END_TEST
 
 START_TEST(the_claim_is_the_latest_of_its_id)
 {
@@ -130,7 +125,6 @@ START_TEST(the_claim_is_the_latest_of_its_id)
     ck_assert_int_eq(leak_look_up(history, &f.arena, &leak, 1), ST_OK);
     ck_leak(leak, LEAK_CLAIM, 2000, "last");
 }
-END_TEST
 
 START_TEST(a_long_history_is_read_to_its_end)
 {
@@ -149,7 +143,6 @@ START_TEST(a_long_history_is_read_to_its_end)
         ck_leak(leaks[i], LEAK_UNREAD, i * 1000, "me");
     ck_assert_int_eq(leaks[599].kind, LEAK_NONE);
 }
-END_TEST
 
 START_TEST(without_memory_nothing_is_left_behind)
 {
@@ -167,4 +160,3 @@ START_TEST(without_memory_nothing_is_left_behind)
     }
     ck_assert_int_eq(st, ST_OK);
 }
-END_TEST

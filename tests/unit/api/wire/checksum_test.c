@@ -33,7 +33,6 @@ START_TEST(the_examples_of_the_contract)
     sums_to("\"\x7f\"", "MD5:708bd8c24a8044e369f53266b63a55c2");
     sums_to("\"\\u007f\"", "MD5:708bd8c24a8044e369f53266b63a55c2");
 }
-END_TEST
 
 START_TEST(tokens_have_one_form)
 {
@@ -47,7 +46,6 @@ START_TEST(tokens_have_one_form)
     forms("[2.50,1e2,1e16,1e15,0.0001,0.00001,-0.0]",
           "[2.5, 100.0, 1e+16, 1000000000000000.0, 0.0001, 1e-05, -0.0]");
 }
-END_TEST
 
 START_TEST(of_members_of_one_name_the_last_value_stands_at_the_first_place)
 {
@@ -58,7 +56,6 @@ START_TEST(of_members_of_one_name_the_last_value_stands_at_the_first_place)
     forms("{\"b\":{\"a\":1},\"a\":{\"b\":1},\"b\":{\"c\":1}}",
           "{\"b\": {\"c\": 1}, \"a\": {\"b\": 1}}");
 }
-END_TEST
 
 START_TEST(the_deepest_body_has_a_checksum)
 {
@@ -71,7 +68,6 @@ START_TEST(the_deepest_body_has_a_checksum)
     ck_assert_int_eq(checksum_of(bytes_of(body, 4096), f.mem, &sum), ST_OK);
     free(body);
 }
-END_TEST
 
 START_TEST(invalid_json_has_no_checksum)
 {
@@ -80,7 +76,6 @@ START_TEST(invalid_json_has_no_checksum)
     ck_assert_int_eq(checksum_of(bytes_str("{"), f.mem, &sum), ST_BAD_BODY);
     ck_assert_int_eq(checksum_of(bytes_str(""), f.mem, &sum), ST_BAD_BODY);
 }
-END_TEST
 
 START_TEST(lack_of_memory_is_an_answer_at_every_allocation)
 {
@@ -97,4 +92,3 @@ START_TEST(lack_of_memory_is_an_answer_at_every_allocation)
     mem_fail_nth(f.mem, 0);
     ck_assert_uint_ge(nth, 4); /* the form, the members, and twice what is united */
 }
-END_TEST

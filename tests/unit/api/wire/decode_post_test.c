@@ -53,7 +53,6 @@ START_TEST(bodies_are_noted_verbatim_without_the_space_around)
     check_draft(1, "\"t\\u0000\"", STORE_UNSET, STORE_UNSET);
     check_draft(2, "null", 60, STORE_UNSET);
 }
-END_TEST
 
 START_TEST(names_of_members_may_be_escaped)
 {
@@ -62,7 +61,6 @@ START_TEST(names_of_members_may_be_escaped)
                      ST_OK);
     check_draft(0, "1", 61, 2);
 }
-END_TEST
 
 START_TEST(unknown_members_are_ignored)
 {
@@ -72,7 +70,6 @@ START_TEST(unknown_members_are_ignored)
     ck_assert_uint_eq(post.count, 1);
     check_draft(0, "1", STORE_UNSET, STORE_UNSET);
 }
-END_TEST
 
 START_TEST(of_members_named_twice_the_last_counts)
 {
@@ -91,14 +88,12 @@ START_TEST(of_members_named_twice_the_last_counts)
     ck_assert_int_eq(v2("{\"messages\":[{\"body\":3}],\"messages\":[]}"), ST_BAD_VALUE);
     ck_assert_int_eq(v2("{\"messages\":[{\"body\":3}],\"messages\":{}}"), ST_BAD_BODY);
 }
-END_TEST
 
 START_TEST(null_terms_count_as_left_out)
 {
     ck_assert_int_eq(message("\"body\":1,\"ttl\":null,\"delay\":null"), ST_OK);
     check_draft(0, "1", STORE_UNSET, STORE_UNSET);
 }
-END_TEST
 
 START_TEST(bounds_of_ttl_and_delay)
 {
@@ -114,7 +109,6 @@ START_TEST(bounds_of_ttl_and_delay)
     ck_assert_int_eq(message("\"body\":1,\"delay\":901"), ST_BAD_VALUE);
     ck_assert_int_eq(message("\"body\":1,\"delay\":-1"), ST_BAD_VALUE);
 }
-END_TEST
 
 START_TEST(bounds_come_from_the_options)
 {
@@ -131,7 +125,6 @@ START_TEST(bounds_come_from_the_options)
                                  POST_V2, &limits, &f.arena, &post, &why),
                      ST_BAD_VALUE);
 }
-END_TEST
 
 START_TEST(wrong_types_are_told_from_wrong_values)
 {
@@ -148,7 +141,6 @@ START_TEST(wrong_types_are_told_from_wrong_values)
     ck_assert_int_eq(v2("{\"messages\":{\"body\":1}}"), ST_BAD_BODY);
     ck_assert_int_eq(v2("{\"messages\":null}"), ST_BAD_BODY);
 }
-END_TEST
 
 START_TEST(a_wrong_type_anywhere_comes_before_a_wrong_value)
 {
@@ -161,7 +153,6 @@ START_TEST(a_wrong_type_anywhere_comes_before_a_wrong_value)
     ck_assert_int_eq(v2("{\"messages\":[{\"body\":1,\"ttl\":1}]"), ST_BAD_BODY);
     ck_assert_int_eq(message("\"ttl\":1"), ST_BAD_BODY);
 }
-END_TEST
 
 START_TEST(one_bad_message_refuses_all)
 {
@@ -170,7 +161,6 @@ START_TEST(one_bad_message_refuses_all)
     ck_assert_int_eq(v2("{\"messages\":[{\"body\":1,\"ttl\":1},{\"body\":2}]}"),
                      ST_BAD_VALUE);
 }
-END_TEST
 
 START_TEST(a_document_without_messages_is_a_wrong_value)
 {
@@ -180,7 +170,6 @@ START_TEST(a_document_without_messages_is_a_wrong_value)
     ck_assert_int_eq(v2("[{\"body\":\"a\",\"ttl\":60}]"), ST_BAD_VALUE);
     ck_assert_int_eq(v2("[]"), ST_BAD_VALUE);
 }
-END_TEST
 
 START_TEST(a_body_that_is_no_document_is_refused)
 {
@@ -195,7 +184,6 @@ START_TEST(a_body_that_is_no_document_is_refused)
     ck_assert_int_eq(message("\"body\":NaN"), ST_BAD_BODY);
     ck_assert_int_eq(message("\"body\":\"\\ud800\""), ST_BAD_BODY);
 }
-END_TEST
 
 START_TEST(v1_takes_a_bare_array_and_requires_ttl)
 {
@@ -210,7 +198,6 @@ START_TEST(v1_takes_a_bare_array_and_requires_ttl)
     ck_assert_int_eq(decode(POST_V1, "{\"messages\":[{\"body\":1,\"ttl\":60}]}"),
                      ST_BAD_BODY);
 }
-END_TEST
 
 START_TEST(v1_1_knows_neither_delay_nor_defaults_of_queues)
 {
@@ -221,7 +208,6 @@ START_TEST(v1_1_knows_neither_delay_nor_defaults_of_queues)
     check_draft(0, "1", 3600, 0);
     check_draft(1, "2", 90, 0);
 }
-END_TEST
 
 /* Refused, and for this reason. */
 static void
@@ -266,7 +252,6 @@ START_TEST(a_refusal_names_message_and_member)
     tells(POST_V1, "{\"messages\":[]}", "the body must be an array of messages");
 #undef FINE
 }
-END_TEST
 
 START_TEST(the_reason_is_that_of_the_first_message_as_bad_as_any)
 {
@@ -280,7 +265,6 @@ START_TEST(the_reason_is_that_of_the_first_message_as_bad_as_any)
           "(min_message_ttl, max_message_ttl)");
     tells(POST_V2, "{\"messages\":[7],\"messages\":[{}]}", "messages[0].body is missing");
 }
-END_TEST
 
 START_TEST(many_messages_keep_their_order)
 {
@@ -303,7 +287,6 @@ START_TEST(many_messages_keep_their_order)
     }
     free(body);
 }
-END_TEST
 
 START_TEST(lack_of_memory_is_an_answer)
 {
@@ -313,4 +296,3 @@ START_TEST(lack_of_memory_is_an_answer)
     mem_fail_from(f.mem, 0);
     ck_assert_int_eq(message("\"body\":1"), ST_OK);
 }
-END_TEST

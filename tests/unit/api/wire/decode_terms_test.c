@@ -38,14 +38,12 @@ START_TEST(terms_left_out_have_defaults)
     gives(TERMS_RENEW, "{}", 300, 60);
     gives(TERMS_RENEW, "{\"ttl\":60,\"ttl\":61,\"x\":[{}]}", 61, 60);
 }
-END_TEST
 
 START_TEST(a_renewal_needs_a_body)
 {
     refused(TERMS_RENEW, NULL, ST_BAD_BODY);
     refused(TERMS_RENEW, "", ST_BAD_BODY);
 }
-END_TEST
 
 START_TEST(both_terms_are_within_their_bounds)
 {
@@ -60,7 +58,6 @@ START_TEST(both_terms_are_within_their_bounds)
     refused(TERMS_CLAIM_V1, "{\"ttl\":60,\"grace\":59}", ST_BAD_VALUE);
     refused(TERMS_CLAIM, "{\"ttl\":true}", ST_BAD_VALUE);
 }
-END_TEST
 
 START_TEST(a_renewal_takes_any_grace_up_to_the_maximum)
 {
@@ -74,7 +71,6 @@ START_TEST(a_renewal_takes_any_grace_up_to_the_maximum)
         refused(forms[i], "{\"grace\":43201,\"ttl\":60}", ST_BAD_VALUE);
     }
 }
-END_TEST
 
 START_TEST(wrong_types_and_documents_are_bad_bodies)
 {
@@ -90,7 +86,6 @@ START_TEST(wrong_types_and_documents_are_bad_bodies)
     refused(TERMS_CLAIM, "{\"ttl\":\xff}", ST_BAD_BODY);
     refused(TERMS_CLAIM, " ", ST_BAD_BODY);
 }
-END_TEST
 
 START_TEST(v1_requires_its_terms)
 {
@@ -105,7 +100,6 @@ START_TEST(v1_requires_its_terms)
     refused(TERMS_RENEW_V1, "{\"grace\":60}", ST_BAD_BODY);
     refused(TERMS_RENEW_V1, NULL, ST_BAD_BODY);
 }
-END_TEST
 
 START_TEST(a_claim_may_say_how_many_messages_it_wants)
 {
@@ -126,7 +120,6 @@ START_TEST(a_claim_may_say_how_many_messages_it_wants)
     gives(TERMS_RENEW, "{\"limit\":\"x\"}", 300, 60); /* nothing is claimed */
     ck_assert_uint_eq(said.limit, 0);
 }
-END_TEST
 
 /* Refused, and for this reason. */
 static void
@@ -161,4 +154,3 @@ START_TEST(a_refusal_names_the_member_and_the_options)
           "the body is not JSON: line 1, column 11: the name of a member is expected "
           "instead of '}'");
 }
-END_TEST

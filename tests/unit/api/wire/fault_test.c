@@ -47,7 +47,6 @@ START_TEST(every_fault_is_written_as_it_is_read)
         ck_assert_str_eq(text, rows[i].text);
     }
 }
-END_TEST
 
 START_TEST(spaces_and_the_order_do_not_matter)
 {
@@ -60,7 +59,6 @@ START_TEST(spaces_and_the_order_do_not_matter)
     ck_assert_int_eq(got.ms, 5);
     ck_assert_int_eq(got.bytes, 7);
 }
-END_TEST
 
 START_TEST(an_invalid_fault_is_refused_with_a_reason)
 {
@@ -112,4 +110,3 @@ START_TEST(an_invalid_fault_is_refused_with_a_reason)
         ck_assert_int_eq(got.kind, FAULT_NONE);
     }
 }
-END_TEST

@@ -40,7 +40,6 @@ START_TEST(values_compare_as_text_and_as_integer)
     ck_assert(!match("none=null", json));
     ck_assert(!match("color=red", ""));
 }
-END_TEST
 
 START_TEST(all_must_match_and_the_rest_of_the_query_is_none)
 {
@@ -54,7 +53,6 @@ START_TEST(all_must_match_and_the_rest_of_the_query_is_none)
     ck_assert(match("limit=7", ""));
     ck_assert(match("limit=7&c=3", json));
 }
-END_TEST
 
 START_TEST(of_one_name_the_last_counts)
 {
@@ -65,7 +63,6 @@ START_TEST(of_one_name_the_last_counts)
     ck_assert(filters_have(&filters, &q.pairs[2]));
     ck_assert(!match("a=1&b=2&a=2", "{\"a\":1,\"b\":2}"));
 }
-END_TEST
 
 START_TEST(escapes_in_names_are_undone)
 {
@@ -74,7 +71,6 @@ START_TEST(escapes_in_names_are_undone)
     ck_assert(match("x=2", "{\"\\ud83d\\ude00\\ud83d\\ude00\":1,\"x\":2}"));
     ck_assert(!match("ab=1", "{\"a\\\"b\":1}"));
 }
-END_TEST
 
 START_TEST(many_filters_cost_one_pass)
 {
@@ -91,7 +87,6 @@ START_TEST(many_filters_cost_one_pass)
     *strrchr(query, '5') = '4';
     ck_assert(!match(query, json));
 }
-END_TEST
 
 START_TEST(lack_of_memory_is_an_answer)
 {
@@ -102,4 +97,3 @@ START_TEST(lack_of_memory_is_an_answer)
     ck_assert_int_eq(filters_make(&q, is_filter, &f.arena, &filters), ST_NO_MEMORY);
     mem_fail_from(f.mem, 0);
 }
-END_TEST

@@ -36,7 +36,6 @@ START_TEST(dates_are_read_in_the_ways_that_people_write_them)
         ck_assert_msg(ms == rows[i].ms, "%s is %lld", rows[i].text, (long long)ms);
     }
 }
-END_TEST
 
 START_TEST(an_invalid_date_is_refused)
 {
@@ -84,7 +83,6 @@ START_TEST(an_invalid_date_is_refused)
         ck_assert_int_eq(ms, 7);
     }
 }
-END_TEST
 
 START_TEST(a_date_is_written_as_signatures_have_it)
 {
@@ -96,4 +94,3 @@ START_TEST(a_date_is_written_as_signatures_have_it)
     ck_assert(iso_time_read(bytes_str(text), &ms));
     ck_assert_int_eq(ms, BEGIN + 1000);
 }
-END_TEST

@@ -30,7 +30,6 @@ START_TEST(a_free_message_has_an_href_without_claim)
                    "\"href\":\"/v2/queues/q/messages/a00000010000000000000007\","
                    "\"ttl\":300,\"age\":12,\"body\": {\"n\": 1.50}}");
 }
-END_TEST
 
 START_TEST(a_claimed_message_carries_the_claim_in_its_href)
 {
@@ -44,7 +43,6 @@ START_TEST(a_claimed_message_carries_the_claim_in_its_href)
         "\"href\":\"/v2/queues/q/messages/a00000010000000000000007?claim_id=c1\","
         "\"ttl\":300,\"age\":12,\"body\": {\"n\": 1.50}}");
 }
-END_TEST
 
 START_TEST(v1_shows_no_id_and_the_claim_only_inside_claims)
 {
@@ -62,7 +60,6 @@ START_TEST(v1_shows_no_id_and_the_claim_only_inside_claims)
     expect_written("{\"href\":\"/v2/queues/q/messages/a00000010000000000000007\","
                    "\"ttl\":300,\"age\":12,\"body\": {\"n\": 1.50}}");
 }
-END_TEST
 
 START_TEST(a_popped_message_has_counts_and_no_href)
 {
@@ -73,7 +70,6 @@ START_TEST(a_popped_message_has_counts_and_no_href)
                    "\"age\":12,\"body\": {\"n\": 1.50},\"claim_id\":null,"
                    "\"claim_count\":2}");
 }
-END_TEST
 
 START_TEST(checksums_are_added_unless_the_body_is_null)
 {
@@ -102,7 +98,6 @@ START_TEST(checksums_are_added_unless_the_body_is_null)
     expect_written("{\"id\":\"a00000010000000000000007\",\"ttl\":300,"
                    "\"age\":12,\"body\":1,\"claim_id\":null,\"claim_count\":2}");
 }
-END_TEST
 
 START_TEST(several_messages_make_an_array)
 {
@@ -120,7 +115,6 @@ START_TEST(several_messages_make_an_array)
                    "{\"href\":\"/h/a00000010000000000000007\",\"ttl\":300,"
                    "\"age\":12,\"body\":2}]");
 }
-END_TEST
 
 START_TEST(the_room_for_messages_is_enough_for_the_longest_ones)
 {
@@ -136,4 +130,3 @@ START_TEST(the_room_for_messages_is_enough_for_the_longest_ones)
     message_write_all(&f.out, &form, &longest, 1);
     ck_assert_uint_le(f.out.len, room + longest.body.len);
 }
-END_TEST

@@ -54,7 +54,6 @@ START_TEST(a_document_is_kept_in_its_order)
     keeps("{\"a\":1,\"b\":2,\"a\":3}", "{\"a\":3,\"b\":2}");
     keeps("{\"a\":0.1,\"nul\":\"\\u0000\"}", "{\"a\":0.1,\"nul\":\"\\u0000\"}");
 }
-END_TEST
 
 START_TEST(no_document_and_an_empty_one_are_no_metadata)
 {
@@ -63,7 +62,6 @@ START_TEST(no_document_and_an_empty_one_are_no_metadata)
     keeps("{}", "{}");
     ck_assert_uint_eq(metadata.json.len, 0);
 }
-END_TEST
 
 START_TEST(a_body_that_is_no_object_is_refused)
 {
@@ -77,7 +75,6 @@ START_TEST(a_body_that_is_no_object_is_refused)
                                      &f.arena, &metadata, &why),
                      ST_BAD_BODY);
 }
-END_TEST
 
 START_TEST(the_size_is_limited_before_parsing)
 {
@@ -96,7 +93,6 @@ START_TEST(the_size_is_limited_before_parsing)
                      ST_TOO_LARGE);
     free(body);
 }
-END_TEST
 
 START_TEST(settings_are_extracted)
 {
@@ -111,7 +107,6 @@ START_TEST(settings_are_extracted)
     ck_assert_int_eq(metadata.settings.dead_letter_ttl_s, 300);
     ck_assert(bytes_equal_str(metadata.settings.dead_letter, "dlq"));
 }
-END_TEST
 
 START_TEST(null_means_unset)
 {
@@ -127,7 +122,6 @@ START_TEST(null_means_unset)
     takes("{\"_dead_letter_queue\":\"\"}");
     ck_assert(!bytes_present(metadata.settings.dead_letter));
 }
-END_TEST
 
 START_TEST(reserved_integers_have_bounds)
 {
@@ -162,7 +156,6 @@ START_TEST(reserved_integers_have_bounds)
         refuses(body);
     }
 }
-END_TEST
 
 START_TEST(encryption_is_wanted_or_not)
 {
@@ -180,7 +173,6 @@ START_TEST(encryption_is_wanted_or_not)
     refuses("{\"_enable_encrypt_messages\":\"x\"}");
     refuses("{\"_enable_encrypt_messages\":0}");
 }
-END_TEST
 
 START_TEST(a_dead_letter_queue_has_a_valid_name)
 {
@@ -189,14 +181,12 @@ START_TEST(a_dead_letter_queue_has_a_valid_name)
     refuses("{\"_dead_letter_queue\":\"a b\"}");
     refuses("{\"_dead_letter_queue\":\"a\\u0000\"}");
 }
-END_TEST
 
 START_TEST(flavor_and_unknown_reserved_names_are_plain_metadata)
 {
     takes("{\"_flavor\":\"f\",\"_my_own\":[1]}");
     takes("{\"_flavor\":7}");
 }
-END_TEST
 
 START_TEST(retry_policies_are_checked)
 {
@@ -223,7 +213,6 @@ START_TEST(retry_policies_are_checked)
     refuses("{\"_retry_policy\":{\"maximum_delay\":-9223372036854775808,"
             "\"minimum_delay\":9223372036854775807}}");
 }
-END_TEST
 
 /* Refused, and for this reason. */
 static void
@@ -268,7 +257,6 @@ START_TEST(a_refusal_names_the_member_and_the_option)
     tells("{\"a\":1", "the body is not JSON: line 1, column 7: a comma or } is expected "
                       "at the end of the text");
 }
-END_TEST
 
 START_TEST(showing_fills_in_defaults)
 {
@@ -283,7 +271,6 @@ START_TEST(showing_fills_in_defaults)
           "\"_max_messages_post_size\":262144,\"_default_message_delay\":0,"
           "\"_dead_letter_queue_messages_ttl\":null,\"_enable_encrypt_messages\":false}");
 }
-END_TEST
 
 START_TEST(lack_of_memory_is_an_answer_at_every_allocation)
 {
@@ -300,4 +287,3 @@ START_TEST(lack_of_memory_is_an_answer_at_every_allocation)
     mem_fail_nth(f.mem, 0);
     ck_assert_uint_ge(nth, 3);
 }
-END_TEST

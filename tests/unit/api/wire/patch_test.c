@@ -65,7 +65,6 @@ START_TEST(add_sets_and_replaces)
     gives("[{\"op\":\"add\",\"path\":\"/metadata/color\",\"value\":null}]",
           "{\"color\":null,\"size\":5}");
 }
-END_TEST
 
 START_TEST(replace_and_remove_need_the_member)
 {
@@ -78,7 +77,6 @@ START_TEST(replace_and_remove_need_the_member)
     ck_assert_int_eq(apply("[{\"op\":\"remove\",\"path\":\"/metadata/nope\"}]"),
                      ST_CONFLICT);
 }
-END_TEST
 
 START_TEST(reserved_members_need_not_be_set)
 {
@@ -95,7 +93,6 @@ START_TEST(reserved_members_need_not_be_set)
           "{\"color\":\"red\",\"size\":5}");
     ck_assert_int_eq(after.settings.max_claim_count, STORE_UNSET);
 }
-END_TEST
 
 START_TEST(operations_apply_in_order)
 {
@@ -106,7 +103,6 @@ START_TEST(operations_apply_in_order)
           "{\"size\":5,\"a\":{\"b\":[2]},\"color\":\"blue\"}");
     gives("[]", "{\"color\":\"red\",\"size\":5}");
 }
-END_TEST
 
 START_TEST(a_failing_operation_leaves_the_old_metadata_alone)
 {
@@ -118,7 +114,6 @@ START_TEST(a_failing_operation_leaves_the_old_metadata_alone)
     metadata_plain(&before, &f.out);
     expect_written("{\"color\":\"red\",\"size\":5}");
 }
-END_TEST
 
 START_TEST(paths_are_pointers_of_two_parts)
 {
@@ -142,13 +137,11 @@ START_TEST(paths_are_pointers_of_two_parts)
     unreadable("[{\"op\":\"add\",\"path\":5,\"value\":1}]");
     unreadable("[{\"op\":\"add\",\"value\":1}]");
 }
-END_TEST
 
 START_TEST(the_root_is_not_checked_for_remove)
 {
     gives("[{\"op\":\"remove\",\"path\":\"/data/size\"}]", "{\"color\":\"red\"}");
 }
-END_TEST
 
 START_TEST(operations_have_a_known_name_and_a_value)
 {
@@ -159,7 +152,6 @@ START_TEST(operations_have_a_known_name_and_a_value)
     unreadable("[{\"op\":\"add\",\"path\":\"/metadata/a\"}]");
     unreadable("[{\"op\":\"replace\",\"path\":\"/metadata/a\"}]");
 }
-END_TEST
 
 START_TEST(the_body_is_an_array_of_objects)
 {
@@ -170,7 +162,6 @@ START_TEST(the_body_is_an_array_of_objects)
     unreadable("[null]");
     unreadable("{\"op\":\"add\",\"path\":\"/metadata/a\",\"value\":1}");
 }
-END_TEST
 
 START_TEST(bad_rules_are_found_before_conflicts)
 {
@@ -178,7 +169,6 @@ START_TEST(bad_rules_are_found_before_conflicts)
                            "{\"op\":\"add\",\"path\":\"/metadata/a\"}]"),
                      ST_BAD_BODY);
 }
-END_TEST
 
 START_TEST(the_result_is_checked_and_only_the_result)
 {
@@ -193,7 +183,6 @@ START_TEST(the_result_is_checked_and_only_the_result)
                            "_enable_encrypt_messages\",\"value\":1}]"),
                      ST_BAD_BODY);
 }
-END_TEST
 
 /* A patch that sets member `name` to a text of `len` letters; owned by the caller. */
 static char *
@@ -223,7 +212,6 @@ START_TEST(metadata_cannot_grow_for_ever)
     free(first);
     free(too_large);
 }
-END_TEST
 
 /* Refused, and for this reason. */
 static void
@@ -259,7 +247,6 @@ START_TEST(a_refusal_names_the_operation)
     tells("", "a body is required");
 #undef FINE
 }
-END_TEST
 
 START_TEST(metadata_that_is_too_large_may_shrink_but_not_grow)
 {
@@ -279,4 +266,3 @@ START_TEST(metadata_that_is_too_large_may_shrink_but_not_grow)
     goes_on("[{\"op\":\"add\",\"path\":\"/metadata/size\",\"value\":5}]");
     free(large);
 }
-END_TEST

@@ -74,13 +74,11 @@ LOOP_TEST(of_a_header_it_reads_how_long_to_wait, sizeof(samples) / sizeof(sample
     ck_assert_msg(seconds == samples[_i].seconds, "%s: %lld", samples[_i].header,
                   (long long)seconds);
 }
-END_TEST
 
 START_TEST(without_the_header_a_request_does_not_wait)
 {
     ck_assert_int_eq(prefer_wait(BYTES_NONE), 0);
 }
-END_TEST
 
 START_TEST(it_reads_no_further_than_the_header)
 {
@@ -88,11 +86,9 @@ START_TEST(it_reads_no_further_than_the_header)
     ck_assert_int_eq(prefer_wait(bytes_of("wait=2", 4)), 0);
     ck_assert_int_eq(prefer_wait(bytes_of("a=\"\\\", wait=2", 4)), 0);
 }
-END_TEST
 
 START_TEST(a_nul_is_a_character_like_any_other)
 {
     ck_assert_int_eq(prefer_wait(bytes_of("wait=2\0", 7)), 0);
     ck_assert_int_eq(prefer_wait(bytes_of("\0, wait=2", 9)), 2);
 }
-END_TEST

@@ -36,7 +36,6 @@ START_TEST(names_and_values_are_decoded)
     has("d", "\xc3\xa9");
     ck_assert(bytes_equal(query_get(&q, "nul"), bytes_of("a\0b", 3)));
 }
-END_TEST
 
 START_TEST(bad_escapes_stay_as_they_are)
 {
@@ -46,7 +45,6 @@ START_TEST(bad_escapes_stay_as_they_are)
     has("c", "%zz1");
     has("d", "100%");
 }
-END_TEST
 
 START_TEST(empty_values_count_as_absent)
 {
@@ -60,14 +58,12 @@ START_TEST(empty_values_count_as_absent)
     parse("");
     ck_assert_uint_eq(q.count, 0);
 }
-END_TEST
 
 START_TEST(the_last_of_several_counts)
 {
     parse("limit=1&x=y&limit=2=3");
     has("limit", "2=3");
 }
-END_TEST
 
 START_TEST(integers_are_decimal)
 {
@@ -90,7 +86,6 @@ START_TEST(integers_are_decimal)
         ck_assert_msg(query_i64(&one, "n", &value) == ST_BAD_PARAMETER, "%s", bad[i]);
     }
 }
-END_TEST
 
 START_TEST(limits_have_bounds)
 {
@@ -112,7 +107,6 @@ START_TEST(limits_have_bounds)
     ck_assert_int_eq(query_limit(&q, "limit", 20, &limit), ST_BAD_PARAMETER);
     ck_assert_uint_eq(limit, 20);
 }
-END_TEST
 
 START_TEST(booleans_have_seven_spellings_each)
 {
@@ -139,7 +133,6 @@ START_TEST(booleans_have_seven_spellings_each)
         ck_assert_int_eq(query_bool(&one, "a", &value), ST_BAD_PARAMETER);
     }
 }
-END_TEST
 
 START_TEST(lists_are_cut_at_commas_of_both_kinds_and_repeated)
 {
@@ -160,7 +153,6 @@ START_TEST(lists_are_cut_at_commas_of_both_kinds_and_repeated)
     ck_assert_int_eq(query_list(&q, "ids", true, 4, &f.arena, &items, &count), ST_OK);
     ck_assert_uint_eq(count, 0);
 }
-END_TEST
 
 START_TEST(values_are_not_cut)
 {
@@ -176,7 +168,6 @@ START_TEST(values_are_not_cut)
     ck_assert_int_eq(query_list(&q, "queue", false, 2, &f.arena, &items, &count),
                      ST_BAD_VALUE);
 }
-END_TEST
 
 START_TEST(the_number_of_parameters_is_bounded)
 {
@@ -190,7 +181,6 @@ START_TEST(the_number_of_parameters_is_bounded)
     ck_assert_int_eq(query_parse(bytes_of(text, 2 * QUERY_PAIRS_MAX + 1), &f.arena, &q),
                      ST_BAD_PARAMETER);
 }
-END_TEST
 
 START_TEST(lack_of_memory_is_an_answer)
 {
@@ -203,4 +193,3 @@ START_TEST(lack_of_memory_is_an_answer)
                      ST_NO_MEMORY);
     mem_fail_from(f.mem, 0);
 }
-END_TEST
