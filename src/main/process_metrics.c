@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* COUNT_EVERY_NS limits the counting of descriptors to once a second, because it is slow if there are many. */
+/* COUNT_EVERY_NS: claimd counts descriptors at most once a second, because counting many of them is slow. */
 enum { COUNT_EVERY_NS = 1000000000, TEXT_CAP = 4096 };
 
 /* Reads a file without the line feed at its end. False if it is missing, empty or too long. */
@@ -176,9 +176,9 @@ group_limit(const char *root, const char *mount, const char *file, struct bytes 
 }
 
 /*
- * Lines of /proc/self/cgroup are NUMBER:CONTROLLERS:PATH. The line of cgroup v2 has number 0 and
- * no controllers. In a container, the path may be a path of the host, which does not exist in the container.
- * Then group_limit() finds the limit of the mounted group "/", which is the group of the container.
+ * Lines of /proc/self/cgroup are NUMBER:CONTROLLERS:PATH. The line of cgroup v2 has number 0 and no
+ * controllers. In a container, the path may be a path of the host, which does not exist in the container. Then
+ * group_limit() finds the limit of the mounted group "/", which is the group of the container.
  */
 static uint64_t
 cgroup_limit(const char *root)

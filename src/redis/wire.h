@@ -94,11 +94,12 @@ request_of(struct list *link)
 
 struct pipeline {
     struct link link;
-    struct list waiting;   /* requests of the next pipeline */
-    size_t count;          /* of waiting requests */
-    struct list sent;      /* requests under way */
-    struct list *next;     /* first of `sent` without a response; &sent: WAIT has none */
-    uint64_t number;       /* number of the latest request */
+    struct list waiting; /* requests of the next pipeline */
+    size_t count;        /* of waiting requests */
+    struct list sent;    /* requests under way */
+    struct list
+        *next;       /* first of `sent` without a response; &sent: only WAIT lacks one */
+    uint64_t number; /* number of the latest request */
     unsigned replicas;     /* argument of WAIT; 0: the pipeline has no WAIT */
     bool asking_confirmed; /* the response to ASKING has arrived */
     int64_t begun_ns;
@@ -131,7 +132,7 @@ enum pipeline_state { PIPELINE_INCOMPLETE, PIPELINE_COMPLETE, PIPELINE_FAILED };
 /* Reads what has arrived, up to a limit. COMPLETE: all requests have their responses. */
 enum pipeline_state pipeline_read(struct pipeline *p);
 
-/* Sets the outcomes of the sent requests. No more responses will arrive. */
+/* Sets the outcomes of the sent requests. The caller closes the link afterwards, so no more responses arrive. */
 void pipeline_abort(struct pipeline *p, const struct reason *why);
 
 /* Moves the sent requests to the end of a list. */

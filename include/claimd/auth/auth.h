@@ -2,9 +2,9 @@
  * auth: users and tokens of the identity stub for development and CI.
  *
  * A client logs in with a name and a password, and gets a token for a project. Tokens are stateless: they
- * contain a keyed hash, which only this process can make, and then user, project and expiry in plain hexadecimal. So
- * memory does not grow with the number of tokens. claimd cannot revoke a token before it expires. When the
- * process ends, all its tokens become invalid.
+ * contain a keyed hash, which only this process can make, and then user, project and expiry in plain
+ * hexadecimal. So memory does not grow with the number of tokens. claimd cannot revoke a token before it
+ * expires. When the process ends, all its tokens become invalid.
  *
  * If a client gets a token with another token, both expire at the same time. So a thief cannot renew a token.
  *
@@ -39,8 +39,7 @@ struct auth; /* opaque */
 /* A user in a project. */
 struct auth_caller {
     struct bytes user, project;
-    int64_t
-        expires_ms; /* expiry of the token used to log in; AUTH_NEVER: the user logged in with a password */
+    int64_t expires_ms; /* of the token used to log in; AUTH_NEVER: used a password */
 };
 
 #define AUTH_NEVER INT64_MAX
@@ -48,7 +47,8 @@ struct auth_caller {
 /* True if the line is valid in a list of users. */
 bool auth_line_check(struct bytes line);
 
-/* Makes an auth, which the caller owns, and copies the list of users. ST_BAD_VALUE: *bad_line is invalid. ST_NO_MEMORY. */
+/* Makes an auth, which the caller owns, and copies the list of users. ST_BAD_VALUE: *bad_line is invalid.
+ * ST_NO_MEMORY. */
 enum status
 auth_new(const struct auth_config *config, struct auth **out, size_t *bad_line);
 void auth_free(struct auth *auth);
@@ -61,7 +61,8 @@ const char *auth_region(const struct auth *auth);
 /*
  * Checks that the user may log in to the project `wanted` with this password (absent: the user has a token). If
  * `wanted` is absent or empty, *project is the first project of the user in the list, or the project with the
- * name of the user. ST_UNAUTHORIZED: the user may not log in. *project is borrowed from the arguments or from the auth.
+ * name of the user. ST_UNAUTHORIZED: the user may not log in. *project is borrowed from the
+ * arguments or from the auth.
  */
 enum status auth_admit(const struct auth *auth, struct bytes user, struct bytes password,
                        struct bytes wanted, struct bytes *project);

@@ -9,14 +9,14 @@
  *     refused      cached for cache_ms from the start of the check, at most KEYSTONE_REFUSED_MS
  *     no response  not cached. All waiting callers get ST_UNAVAILABLE
  *
- * Accepted and refused tokens have separate caches, so made-up tokens do not evict valid ones. If
- * Keystone accepted a token before, its check goes before the checks of other tokens.
+ * Accepted and refused tokens have separate caches, so made-up tokens do not evict valid ones. If Keystone
+ * accepted a token before, its check goes before the checks of other tokens.
  *
  *   Cost     of a cached token: one SHA-256 and one lookup
  *   Bounds   cache_tokens accepted tokens; KEYSTONE_REFUSED_MAX refused ones; as many checks as the executor
  *            takes, each at most timeout_ms, including its time in the queue; KEYSTONE_WAITERS_MAX waiting
  *            callers, so that workers have fibers left
- *   Threads  any. The lock is held for a lookup, or to submit a check
+ *   Threads  any. Callers hold the lock during a lookup, or while they submit a check
  *   Secrets  keystone keeps a token during its check, and only its digest afterwards
  */
 #ifndef CLAIMD_AUTH_KEYSTONE_H
@@ -38,7 +38,7 @@ enum {
 
 /* ------------------------------------------------------------------ connection to Keystone */
 
-/* A connection to Keystone, made by keystone_wire_open() or by a test. */
+/* A client of Keystone, made by keystone_wire_open() or by a test. */
 struct keystone_wire {
     /*
      * Asks Keystone about a token and waits for the response, at most timeout_ms. ST_OK: *code and the
@@ -83,8 +83,9 @@ struct keystone_config {
     struct mem *mem; /* borrowed for the life of the keystone, as all pointers here */
     struct keystone_wire *wire;
     struct executor *executor; /* runs the checks; NULL: the calling thread does */
-    struct role_map roles;     /* maps roles of Keystone to roles of claimd */
-    struct hash_key key;       /* hash key of the tables of cached tokens */
+    struct role_map
+        roles; /* maps roles of Keystone to roles of claimd; borrows its texts */
+    struct hash_key key; /* hash key of the tables of cached tokens */
     int64_t cache_ms, timeout_ms;
     size_t cache_tokens;
     /* Called by any thread when the health changes, at most once a second; or NULL. */
@@ -120,9 +121,9 @@ size_t keystone_count(struct keystone *k);
 
 /*
  * Reaches Keystone over HTTP with libcurl: `GET URL/auth/tokens?nocatalog`, with the service token in
- * X-Auth-Token and the token of the client in X-Subject-Token. libcurl follows no redirects
- * and uses no proxies of the environment, because they would reveal tokens. It verifies certificates. Each
- * thread that waits at the same time has its own connection.
+ * X-Auth-Token and the token of the client in X-Subject-Token. libcurl follows no redirects and
+ * uses no proxies of the environment, because they would reveal tokens. It verifies certificates. Each thread
+ * that waits at the same time has its own connection.
  */
 struct keystone_wire_config {
     struct mem *mem; /* borrowed for the life of the wire, as all pointers here */
@@ -139,7 +140,8 @@ struct keystone_wire_config {
 /* True if the URL has http or https, a host, and a path that ends with /v3. */
 bool keystone_url_check(struct bytes url);
 
-/* Loads libcurl and makes a wire, which the caller owns. ST_UNAVAILABLE: libcurl is missing, with advice. ST_NO_MEMORY. */
+/* Loads libcurl and makes a wire, which the caller owns. ST_UNAVAILABLE: libcurl is missing, with advice.
+ * ST_NO_MEMORY. */
 enum status keystone_wire_open(const struct keystone_wire_config *config,
                                struct keystone_wire **out, struct reason *why);
 

@@ -9,11 +9,11 @@
  * A running clock rounds down to a millisecond. If a deadline must not be early, add one
  * millisecond (`round_up_ms` of the engine). The clock keeps the phase of the wall clock's
  * milliseconds, so all processes on a machine show the same time, and a restart does not
- * move a deadline. clock_init_system() reads two clocks of the system one after the
- * other. So the clock may be late by the time between them (mostly less than a
+ * move a deadline. clock_init_system() reads two clocks of the system one after the other.
+ * So the clock may be late by the time between the two readings (mostly less than a
  * microsecond). It is never ahead of the wall clock.
  *
- *   Threads  any; a clock may be moved, stopped and started while other threads read it
+ *   Threads  any; one thread may move, stop and start a clock while other threads read it
  */
 #ifndef CLAIMD_BASE_CLOCK_H
 #define CLAIMD_BASE_CLOCK_H
@@ -25,7 +25,7 @@
 struct clock {
     _Atomic int64_t
         encoded_time; /* running: twice the milliseconds added to the monotonic clock;
-                             standing: twice the time shown, plus one */
+                         standing: twice the time shown, plus one */
     int64_t
         phase_ns; /* running: added to the monotonic clock before it is rounded down */
 };

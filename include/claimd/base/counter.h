@@ -45,8 +45,8 @@ counter_set(struct counter *c, uint64_t value)
 
 enum { BUCKETS_MAX = 14 };
 
-/* The upper bounds of the buckets of a histogram, ascending. A value above the last bound is in
- * one more bucket. */
+/* The upper bounds of the buckets of a histogram, ascending. A value above the last
+ * bound is in one more bucket. */
 struct bucket_bounds {
     size_t count; /* at most BUCKETS_MAX */
     uint64_t at[BUCKETS_MAX];

@@ -30,7 +30,8 @@ void lock_release(struct lock *l);
 
 /*
  * Releases l, waits until a thread signals `signal` or the seconds have passed, and acquires
- * l again. Returns false if the seconds have passed. The caller must hold l. The clock of
+ * l again. Returns false if the seconds have passed. May return true without a signal, as
+ * pthread_cond_timedwait() does. The caller must hold l. The clock of
  * the condition variable must be CLOCK_MONOTONIC.
  */
 bool lock_wait_s(struct lock *l, pthread_cond_t *signal, int64_t seconds);

@@ -2,9 +2,9 @@
  * wheel: deadlines in a hierarchical timing wheel (Varghese & Lauck 1987).
  *
  * A wheel stores deadlines and runs no code. The owner embeds a `struct deadline`, arms
- * it, and later advances the wheel and drains the due deadlines. Ticks are one millisecond, so
- * "due" is exact: after wheel_advance(w, now, ...) has returned true, exactly the
- * deadlines with due_ms <= now can be drained.
+ * it, and later advances the wheel and drains the due deadlines. Ticks are one
+ * millisecond, so "due" is exact: after wheel_advance(w, now, ...) has returned true,
+ * exactly the deadlines with due_ms <= now can be drained.
  *
  *   Cost     arm, disarm, drain O(1); advance O(due) plus at most 6 moves per deadline (4
  *            for two weeks), in slices: a call does at most `budget` moves
@@ -14,8 +14,8 @@
  *   Threads  the caller holds the lock of the owner
  *
  * wheel_advance() empties a slot of an upper level into the levels below ahead of time. It
- * does so during the slot before, with the budget that is left. So a million deadlines in one second do
- * not move at once (docs/adr/0002-millisecond-wheel.md).
+ * does so during the slot before, with the budget that is left. So a million deadlines in
+ * one second do not move at once (docs/adr/0002-millisecond-wheel.md).
  */
 #ifndef CLAIMD_DS_WHEEL_H
 #define CLAIMD_DS_WHEEL_H
@@ -64,15 +64,17 @@ void wheel_disarm(struct wheel *w, struct deadline *d);
 bool wheel_advance(struct wheel *w, int64_t now_ms, size_t budget);
 
 /* Removes and returns a due deadline; NULL: no deadline is due. Returns earlier deadlines
- * first. A deadline that was due when the owner armed it comes after all that were due. */
+ * first. A deadline that was due when the owner armed it comes after all that were due
+ * then. */
 struct deadline *wheel_drain(struct wheel *w);
 
 /*
  * Returns the time of the next call of wheel_advance(), if the owner arms nothing meanwhile.
  * It is at or before the earliest deadline, or WHEEL_NEVER if no deadline is armed. It is
  * the current time of the wheel if a deadline is due, if wheel_advance() returned false, or
- * if a slot is partly emptied ahead of time. Then each call of wheel_advance() makes progress. An owner that sleeps until this time wakes up
- * at most once per level for a single deadline.
+ * if a slot is partly emptied ahead of time. Then each call of wheel_advance() makes
+ * progress. An owner that sleeps until this time wakes up at most once per level for a
+ * single deadline.
  */
 int64_t wheel_next_ms(const struct wheel *w);
 
