@@ -49,7 +49,7 @@ open_doors(struct api_fixture *f)
 
     api_fixture_open_access(f);
     use_certificates(f);
-    api_let_in(f, tokens, sizeof(tokens) / sizeof(tokens[0]));
+    api_allow(f, tokens, sizeof(tokens) / sizeof(tokens[0]));
 }
 
 static bool

@@ -542,10 +542,10 @@ give_tokens(struct walk *w)
             lines[count++] = line_of(w, role, share, "never");
     lines[count++] = "over admin * 2026-01-31T12:00:00Z";
     lines[count] = "revoked admin * never";
-    api_let_in_by(&w->f, lines, count + 1, &policy);
+    api_allow_by(&w->f, lines, count + 1, &policy);
     w->f.c.headers[API_HEADER_AUTH_TOKEN] = "revoked";
     ck_assert_int_eq(api_call(&w->f.c, "GET", "/v2/queues", NULL), 200);
-    api_let_in_by(&w->f, lines, count, &policy);
+    api_allow_by(&w->f, lines, count, &policy);
 }
 
 /* And certificates for hosts that are called like that. */

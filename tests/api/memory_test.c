@@ -360,11 +360,11 @@ API_TEST_WITH(a_policy_is_kept_without_memory, api_fixture_open_access(f))
                       "\"role:worker\",\"subscription:progress\":\"@\"}"),
             &why),
         ST_OK);
-    api_let_in_by(f, tokens, 1, &policy);
+    api_allow_by(f, tokens, 1, &policy);
     f->c.headers[API_HEADER_AUTH_TOKEN] = "worker";
     sweep(f, &steps[1], false);
     sweep(f, &steps[1], true);
-    api_let_in(f, tokens, 1);
+    api_allow(f, tokens, 1);
     for (uint64_t nth = 1; nth < 20; nth++) {
         arena_fini(&f->c.arena);
         buf_fini(&f->c.res.body);
@@ -385,7 +385,7 @@ API_TEST_WITH(a_grant_is_signed_and_looked_at_without_memory_or_not_at_all,
     uint64_t nth = 0;
     int code = 503;
 
-    api_let_in(f, tokens, 1);
+    api_allow(f, tokens, 1);
     f->c.headers[API_HEADER_AUTH_TOKEN] = "boss";
     sweep(f, &share, false);
     sweep(f, &share, true);

@@ -222,7 +222,7 @@ API_TEST_WITH(they_are_for_operators_of_all_projects, api_fixture_open_access(f)
                                          "local operator " API_CALL_PROJECT " never",
                                          "work worker * never"};
 
-    api_let_in(f, tokens, 3);
+    api_allow(f, tokens, 3);
     ck_api(f, "GET", "/metrics", NULL, 401, "Unauthorized");
     ck_api_header(f, "WWW-Authenticate", "Bearer");
     f->c.headers[API_HEADER_AUTH_TOKEN] = "nobody";

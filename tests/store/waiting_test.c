@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-struct person {
+struct test_waiter {
     struct store_waiter place;
     struct store_listener listener;
     int ready, gone; /* how often it was told */
@@ -20,7 +20,7 @@ struct person {
 static struct store_wakeup *
 note(struct store_listener *listener, enum store_notification notification)
 {
-    struct person *p = container_of(listener, struct person, listener);
+    struct test_waiter *p = container_of(listener, struct test_waiter, listener);
 
     if (notification == STORE_READY)
         p->ready++;
@@ -31,15 +31,15 @@ note(struct store_listener *listener, enum store_notification notification)
 
 /* Somebody who has not waited yet, or waits for another queue than before. */
 static void
-arrive(struct person *p)
+arrive(struct test_waiter *p)
 {
-    *p = (struct person){.listener.notify = note};
+    *p = (struct test_waiter){.listener.notify = note};
     p->place.listener = &p->listener;
 }
 
 /* Claims; whoever gets nothing waits, or waits on. Shows the messages. */
 static enum status
-try(struct fixture *f, struct person *p, size_t limit, size_t room)
+try(struct fixture *f, struct test_waiter *p, size_t limit, size_t room)
 {
     const struct store_terms terms = {300, 60};
     struct store_op op = {.now_ms = f->now_ms, .waiter = &p->place};
@@ -58,13 +58,13 @@ try(struct fixture *f, struct person *p, size_t limit, size_t room)
 }
 
 static void
-ask(struct fixture *f, struct person *p, size_t limit)
+ask(struct fixture *f, struct test_waiter *p, size_t limit)
 {
     ck_assert_status(try(f, p, limit, 0), ST_OK);
 }
 
 static void
-ask_in_vain(struct fixture *f, struct person *p)
+ask_in_vain(struct fixture *f, struct test_waiter *p)
 {
     ask(f, p, 1);
     expect_nothing(f);
@@ -73,7 +73,7 @@ ask_in_vain(struct fixture *f, struct person *p)
 
 /* The same with a pop. */
 static void
-try_pop(struct fixture *f, struct person *p, size_t limit)
+try_pop(struct fixture *f, struct test_waiter *p, size_t limit)
 {
     struct store_op op = {.now_ms = f->now_ms, .waiter = &p->place};
 
@@ -85,7 +85,7 @@ try_pop(struct fixture *f, struct person *p, size_t limit)
 }
 
 static void
-leave(struct fixture *f, struct person *p)
+leave(struct fixture *f, struct test_waiter *p)
 {
     store_waiter_leave(f->store, &p->place);
     ck_assert_ptr_null(p->place.waitqueue);
@@ -112,7 +112,7 @@ come_due(struct fixture *f)
 
 /* Was somebody in line told that there may be a message, since it asked last? */
 static bool
-called(struct fixture *f, struct person *p)
+called(struct fixture *f, struct test_waiter *p)
 {
     if (is_twin(f))
         return twin_calls(patient_inside(f->store), &p->place, f->now_ms);
@@ -137,7 +137,7 @@ STORE_CASE("what calls");
 
 /* One waits for queue "q"; whatever `act` does calls it, and it gets `number`. */
 static void
-expect_call(struct fixture *f, struct person *p, int number)
+expect_call(struct fixture *f, struct test_waiter *p, int number)
 {
     come_due(f);
     ck_assert(called(f, p));
@@ -149,7 +149,7 @@ expect_call(struct fixture *f, struct person *p, int number)
 
 STORE_TEST(a_post_calls)
 {
-    struct person p;
+    struct test_waiter p;
 
     make_queue(f, NULL);
     arrive(&p);
@@ -161,7 +161,7 @@ STORE_TEST(a_post_calls)
 
 STORE_TEST(the_end_of_a_delay_calls_and_not_the_post_before_it)
 {
-    struct person p;
+    struct test_waiter p;
 
     arrive(&p);
     ask_in_vain(f, &p);
@@ -175,7 +175,7 @@ STORE_TEST(the_end_of_a_delay_calls_and_not_the_post_before_it)
 
 STORE_TEST(the_end_of_a_claim_calls)
 {
-    struct person p;
+    struct test_waiter p;
 
     arrive(&p);
     post(f, 1);
@@ -191,7 +191,7 @@ STORE_TEST(the_end_of_a_claim_calls)
 STORE_TEST(a_release_calls)
 {
     struct store_id claim;
-    struct person p;
+    struct test_waiter p;
 
     arrive(&p);
     post(f, 1);
@@ -204,7 +204,7 @@ STORE_TEST(a_release_calls)
 STORE_TEST(a_claim_given_back_calls)
 {
     struct store_id claim;
-    struct person p;
+    struct test_waiter p;
 
     arrive(&p);
     for (int uncount = 0; uncount <= 1; uncount++) {
@@ -222,7 +222,7 @@ START_TEST(a_dead_letter_that_moves_in_calls)
 
     for (int i = 0; i < 8; i++) { /* queues of different shards, and of the same */
         char graves[] = "graves0";
-        struct person p;
+        struct test_waiter p;
 
         graves[6] = (char)('0' + i);
         fixture_open(&f, _i);
@@ -243,7 +243,7 @@ START_TEST(a_dead_letter_that_moves_in_calls)
 
 STORE_TEST(a_dead_letter_wakes_no_waiter_of_its_old_queue_twice)
 {
-    struct person p;
+    struct test_waiter p;
 
     make_mortal(f, "q", 1, "graves", STORE_UNSET);
     post(f, 1);
@@ -257,7 +257,7 @@ STORE_TEST(a_dead_letter_wakes_no_waiter_of_its_old_queue_twice)
 
 STORE_TEST(a_queue_that_does_not_exist_has_a_line)
 {
-    struct person first, second;
+    struct test_waiter first, second;
 
     arrive(&first);
     arrive(&second);
@@ -276,7 +276,7 @@ STORE_TEST(a_queue_that_does_not_exist_has_a_line)
 
 STORE_TEST(a_post_that_makes_the_queue_calls)
 {
-    struct person p;
+    struct test_waiter p;
 
     arrive(&p);
     ask_in_vain(f, &p);
@@ -286,7 +286,7 @@ STORE_TEST(a_post_that_makes_the_queue_calls)
 
 STORE_TEST(changes_in_other_queues_wake_no_waiter)
 {
-    struct person p;
+    struct test_waiter p;
 
     arrive(&p);
     ask_in_vain(f, &p);
@@ -311,7 +311,7 @@ STORE_CASE("the order");
 
 STORE_TEST(waiters_are_served_in_order_of_arrival)
 {
-    struct person p[4];
+    struct test_waiter p[4];
 
     for (int i = 0; i < 4; i++) {
         arrive(&p[i]);
@@ -333,7 +333,7 @@ STORE_TEST(waiters_are_served_in_order_of_arrival)
 
 STORE_TEST(a_waiter_leaves_the_messages_that_waiters_in_front_ask_for)
 {
-    struct person first, second;
+    struct test_waiter first, second;
 
     arrive(&first);
     arrive(&second);
@@ -356,7 +356,7 @@ STORE_TEST(a_waiter_leaves_the_messages_that_waiters_in_front_ask_for)
 
 STORE_TEST(a_pop_leaves_the_messages_that_waiters_in_front_ask_for)
 {
-    struct person first, second;
+    struct test_waiter first, second;
 
     arrive(&first);
     arrive(&second);
@@ -371,7 +371,7 @@ STORE_TEST(a_pop_leaves_the_messages_that_waiters_in_front_ask_for)
 
 STORE_TEST(a_dead_letter_among_the_reserved_is_left_to_the_first_waiter)
 {
-    struct person first, second;
+    struct test_waiter first, second;
     struct store_id claim;
 
     make_mortal(f, "q", 1, "graves", STORE_UNSET);
@@ -391,7 +391,7 @@ STORE_TEST(a_dead_letter_among_the_reserved_is_left_to_the_first_waiter)
 
 STORE_TEST(a_waiter_takes_what_lies_behind_the_reserved_messages)
 {
-    struct person p[4];
+    struct test_waiter p[4];
 
     for (int i = 0; i < 4; i++) {
         arrive(&p[i]);
@@ -411,7 +411,7 @@ STORE_TEST(a_waiter_takes_what_lies_behind_the_reserved_messages)
 
 STORE_TEST(a_new_waiter_is_behind_all_others)
 {
-    struct person first, fresh;
+    struct test_waiter first, fresh;
 
     arrive(&first);
     arrive(&fresh);
@@ -428,7 +428,7 @@ STORE_TEST(a_new_waiter_is_behind_all_others)
 
 STORE_TEST(a_claim_without_wait_passes_the_wait_queue)
 {
-    struct person p;
+    struct test_waiter p;
 
     arrive(&p);
     ask_in_vain(f, &p);
@@ -446,7 +446,7 @@ STORE_TEST(a_claim_without_wait_passes_the_wait_queue)
 
 STORE_TEST(a_waiter_that_finds_nothing_keeps_its_place)
 {
-    struct person first, second;
+    struct test_waiter first, second;
 
     arrive(&first);
     arrive(&second);
@@ -466,7 +466,7 @@ STORE_TEST(a_waiter_that_finds_nothing_keeps_its_place)
 
 STORE_TEST(a_served_waiter_queues_at_the_end_again)
 {
-    struct person first, second;
+    struct test_waiter first, second;
 
     arrive(&first);
     arrive(&second);
@@ -485,7 +485,7 @@ STORE_TEST(a_served_waiter_queues_at_the_end_again)
 
 STORE_TEST(a_leaving_waiter_passes_its_wake_up_on)
 {
-    struct person p[3];
+    struct test_waiter p[3];
 
     for (int i = 0; i < 3; i++) {
         arrive(&p[i]);
@@ -503,7 +503,7 @@ STORE_TEST(a_leaving_waiter_passes_its_wake_up_on)
 
 STORE_TEST(a_served_waiter_leaves_the_rest_to_the_next)
 {
-    struct person p[3];
+    struct test_waiter p[3];
 
     for (int i = 0; i < 3; i++) {
         arrive(&p[i]);
@@ -523,7 +523,7 @@ STORE_TEST(a_served_waiter_leaves_the_rest_to_the_next)
 
 STORE_TEST(a_requeued_message_goes_to_the_longest_waiter)
 {
-    struct person p[2];
+    struct test_waiter p[2];
     struct store_id claim;
 
     post(f, 3);
@@ -543,7 +543,7 @@ STORE_TEST(a_requeued_message_goes_to_the_longest_waiter)
 STORE_TEST(more_wait_than_are_called_at_a_time)
 {
     enum { CROWD = 3 * STORE_RESERVED };
-    static struct person p[CROWD];
+    static struct test_waiter p[CROWD];
     int waiting = 0;
 
     for (int i = 0; i < CROWD; i++) {
@@ -565,7 +565,7 @@ STORE_TEST(more_wait_than_are_called_at_a_time)
 
 STORE_TEST(the_same_one_waits_in_several_lines)
 {
-    struct person first, second;
+    struct test_waiter first, second;
     struct store_waiter other = {.listener = &first.listener};
     struct store_op op;
 
@@ -598,7 +598,7 @@ STORE_TEST(the_same_one_waits_in_several_lines)
 
 STORE_TEST(pops_and_claims_stand_in_the_same_line)
 {
-    struct person first, second;
+    struct test_waiter first, second;
 
     arrive(&first);
     arrive(&second);
@@ -620,7 +620,7 @@ STORE_CASE("the end of waiting");
 
 STORE_TEST(a_deletion_ends_it_and_says_so)
 {
-    struct person p[3];
+    struct test_waiter p[3];
 
     make_queue(f, NULL);
     for (int i = 0; i < 3; i++) {
@@ -640,7 +640,7 @@ STORE_TEST(a_deletion_ends_it_and_says_so)
 
 STORE_TEST(a_deletion_of_what_does_not_exist_ends_nothing)
 {
-    struct person p;
+    struct test_waiter p;
 
     arrive(&p);
     ask_in_vain(f, &p);
@@ -653,7 +653,7 @@ STORE_TEST(a_deletion_of_what_does_not_exist_ends_nothing)
 
 STORE_TEST(a_purge_ends_nothing)
 {
-    struct person p;
+    struct test_waiter p;
 
     arrive(&p);
     post(f, 1);
@@ -672,7 +672,7 @@ STORE_TEST(a_purge_ends_nothing)
 
 STORE_TEST(one_may_leave_at_any_time)
 {
-    struct person p[3];
+    struct test_waiter p[3];
 
     for (int i = 0; i < 3; i++)
         arrive(&p[i]);
@@ -697,7 +697,7 @@ STORE_TEST(one_may_leave_at_any_time)
 
 STORE_TEST(an_expired_message_is_not_waited_for)
 {
-    struct person p;
+    struct test_waiter p;
 
     arrive(&p);
     post_with(f, 60, 60); /* its delay and its life end together */
@@ -719,7 +719,7 @@ STORE_CASE("refusals");
 
 STORE_TEST(a_waiter_without_space_keeps_its_place)
 {
-    struct person first, second;
+    struct test_waiter first, second;
 
     arrive(&first);
     arrive(&second);
@@ -738,7 +738,7 @@ STORE_TEST(a_waiter_without_space_keeps_its_place)
 
 STORE_TEST(a_waiter_without_space_and_place_gets_none)
 {
-    struct person p;
+    struct test_waiter p;
 
     arrive(&p);
     f->posted = 99;
@@ -754,7 +754,7 @@ ENGINE_CASE("the engine");
 START_TEST(without_memory_for_a_line_there_is_no_place)
 {
     struct fixture f;
-    struct person p;
+    struct test_waiter p;
 
     for (int there = 0; there <= 1; there++) {
         enum status st;
@@ -785,7 +785,7 @@ START_TEST(without_memory_for_a_line_there_is_no_place)
 STORE_TEST_WITH(without_memory_for_a_claim_the_place_is_kept,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
-    struct person first, second;
+    struct test_waiter first, second;
     uint64_t nth = 1;
 
     arrive(&first);
@@ -818,7 +818,7 @@ START_TEST(waiters_are_woken_if_dead_letters_cannot_be_moved)
 
     for (uint64_t nth = 1; nth < 160; nth++) {
         enum status st;
-        struct person p;
+        struct test_waiter p;
 
         fixture_open(&f, FIXTURE_ENGINE + _i);
         make_mortal(&f, "q", 1, "graves", STORE_UNSET);
@@ -848,7 +848,7 @@ STORE_TEST_WITH(a_large_crowd_is_told_in_slices_that_its_queue_has_gone,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
     enum { CROWD = 4000 };
-    static struct person p[CROWD];
+    static struct test_waiter p[CROWD];
     int told = 0, rounds = 0;
 
     make_queue(f, NULL);
@@ -888,7 +888,7 @@ STORE_TEST_WITH(the_last_waiter_frees_its_wait_queue,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
     size_t before;
-    struct person p[50];
+    struct test_waiter p[50];
 
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 50; i++) {

@@ -218,14 +218,14 @@ api_fixture_open_keystone(struct api_fixture *f, const struct role_map *roles)
 }
 
 void
-api_let_in(struct api_fixture *f, const char *const *lines, size_t count)
+api_allow(struct api_fixture *f, const char *const *lines, size_t count)
 {
-    api_let_in_by(f, lines, count, &policy_default);
+    api_allow_by(f, lines, count, &policy_default);
 }
 
 void
-api_let_in_by(struct api_fixture *f, const char *const *lines, size_t count,
-              const struct policy *policy)
+api_allow_by(struct api_fixture *f, const char *const *lines, size_t count,
+             const struct policy *policy)
 {
     struct token_digest digest;
     struct reason why;

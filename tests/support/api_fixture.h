@@ -22,7 +22,7 @@ struct api_fixture {
     struct seal *seal;          /* NULL: nothing can be encrypted */
     struct redis_server *redis; /* owned; NULL: the store is an engine */
     struct testapi
-        *testapi;      /* NULL: nobody moves the clock; else its clock stands at first */
+        *testapi; /* NULL: without the test API. Its clock stands until a test moves it */
     unsigned moves;    /* clock moves that the test API reported */
     struct clock real; /* by which tokens expire: manual */
     struct api_condition condition;
@@ -53,7 +53,7 @@ void api_fixture_open_identity(struct api_fixture *f, const char *users);
 /* With the test API for tests, whose clock is that of the calls. */
 void api_fixture_open_testapi(struct api_fixture *f, const struct api_limits *limits);
 
-/* With an access that denies all tokens until api_let_in(), and with the test API. */
+/* With an access that denies all tokens until api_allow(), and with the test API. */
 void api_fixture_open_access(struct api_fixture *f);
 
 /* The same, but with keys for pre-signed URLs: a text of lines. */
@@ -70,11 +70,11 @@ void api_fixture_open_sealing(struct api_fixture *f, const struct api_limits *li
  * Replaces the allowed tokens. Each line is as in the file of tokens ("NAME ROLE PROJECTS
  * EXPIRES"). The text of a token is its name.
  */
-void api_let_in(struct api_fixture *f, const char *const *lines, size_t count);
+void api_allow(struct api_fixture *f, const char *const *lines, size_t count);
 
-/* Like api_let_in(), with another policy than the default. */
-void api_let_in_by(struct api_fixture *f, const char *const *lines, size_t count,
-                   const struct policy *policy);
+/* Like api_allow(), with another policy than the default. */
+void api_allow_by(struct api_fixture *f, const char *const *lines, size_t count,
+                  const struct policy *policy);
 
 /* With a Keystone client that sends its requests in the caller's thread. */
 void api_fixture_open_keystone(struct api_fixture *f, const struct role_map *roles);
