@@ -271,7 +271,7 @@ run_check_job(struct executor_job *job)
     run_check(container_of(job, struct token_check, job));
 }
 
-/* ------------------------------------------------------------------ verifying */
+/* ------------------------------------------------------------------ asking */
 
 /* True if the text may be a token: visible ASCII, which cannot end a header. */
 static bool
@@ -364,9 +364,9 @@ verdict_find_or_ask(struct keystone *k, struct bytes token, int64_t now_ms,
         q->first_waiter = &self;
         run_check(q);
     } else {
-        proof->verifying = true;
+        proof->asking = true;
         fiber_park(self.fiber);
-        proof->verifying = false;
+        proof->asking = false;
     }
     proof->verdict = self.verdict;
     return st;

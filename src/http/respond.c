@@ -202,8 +202,7 @@ after_fiber(struct worker *w, struct exchange *ex, enum fiber_state state)
     struct list *starved;
 
     if (state == FIBER_PARKED) {
-        set_state(w, ex,
-                  ex->request.proof.verifying ? EXCHANGE_IDENTITY : EXCHANGE_REMOTE);
+        set_state(w, ex, ex->request.proof.asking ? EXCHANGE_IDENTITY : EXCHANGE_REMOTE);
         w->suspended.in_fibers++;
         worker_set_phase(w, ex->conn, CONN_SUSPENDED);
         return false;

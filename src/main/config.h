@@ -106,7 +106,7 @@ struct config {
     char signing_keys[CONFIG_TEXT_CAP],
         encryption_keys[CONFIG_TEXT_CAP]; /* paths, or "none" */
     int64_t max_notifier_workers, notify_timeout_ms;
-    char notify_allow[CONFIG_TEXT_CAP]; /* guard_parse() */
+    char notify_allow[CONFIG_TEXT_CAP]; /* guard_read() */
     char notify_ca[CONFIG_TEXT_CAP];    /* a path, or "system" */
     char webhook_keys[CONFIG_TEXT_CAP]; /* a path, or "none" */
     bool require_confirmation;

@@ -226,7 +226,7 @@ check_notifications(const struct config *config, struct config_errors *errors)
     struct guard guard;
 
     reason_init(&why);
-    if (guard_parse(bytes_str(config->notify_allow), &guard, &why) != ST_OK)
+    if (guard_read(bytes_str(config->notify_allow), &guard, &why) != ST_OK)
         option_refuse(config, "notify_allow", errors, why.text);
     check_url(config, "public_url", config->public_url, errors);
     check_url(config, "external_confirmation_url", config->external_confirmation_url,

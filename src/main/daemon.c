@@ -192,7 +192,7 @@ open_notify(struct daemon *d)
         .subscription_ttl_s = config->limits.default_subscription_ttl,
     };
     struct reason why;
-    enum status st = guard_parse(bytes_str(config->notify_allow), &notify.guard, &why);
+    enum status st = guard_read(bytes_str(config->notify_allow), &notify.guard, &why);
 
     ENSURE(st == ST_OK); /* config_check() has read it before */
     return notify_open(&notify, &d->notify);
@@ -343,7 +343,7 @@ open_parts(struct daemon *d, struct config_errors *errors)
     d->metrics.shown_queues = (size_t)config->metrics_queues;
     server_measure(d->server, &d->metrics);
     store_setup_add_metrics(&d->store_setup, &d->metrics);
-    notify_write_metrics(d->notify, &d->metrics);
+    notify_measure(d->notify, &d->metrics);
     metrics_add(&d->metrics, &d->process.source);
     d->seal_metrics.write = write_seal_metrics;
     metrics_add(&d->metrics, &d->seal_metrics);

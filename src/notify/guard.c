@@ -123,7 +123,7 @@ read_block(struct bytes text, struct address_block *out)
 }
 
 enum status
-guard_parse(struct bytes list, struct guard *out, struct reason *why)
+guard_read(struct bytes list, struct guard *out, struct reason *why)
 {
     struct guard g = {.count = 0};
 

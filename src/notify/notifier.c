@@ -364,7 +364,7 @@ write_metrics(struct metrics_source *source, struct exposition *x)
 }
 
 void
-notify_write_metrics(struct notify *n, struct metrics *metrics)
+notify_measure(struct notify *n, struct metrics *metrics)
 {
     metrics_add(metrics, &n->source);
 }

@@ -635,12 +635,12 @@ refresh_map(struct attempt *a, struct cluster_client *client)
     return ATTEMPT_FAILED;
 }
 
-/* An offload_fn. Backs off before the next attempt, unless retries_most requests already do. */
+/* An offload_fn. Backs off before the next attempt, unless patient_most requests already do. */
 static enum attempt_outcome
 back_off(struct attempt *a, struct cluster_client *client)
 {
     struct cluster *c = client->cluster;
-    const bool may = atomic_fetch_add(&c->backing_off, 1) < c->config.retries_most;
+    const bool may = atomic_fetch_add(&c->backing_off, 1) < c->config.patient_most;
 
     if (may)
         (void)poll(NULL, 0, (int)a->pause_ms);
@@ -656,7 +656,7 @@ back_off(struct attempt *a, struct cluster_client *client)
 enum status
 cluster_run(struct cluster *c, struct cluster_request *request, struct reason *why)
 {
-    const int64_t until_ns = clock_stopwatch_ns() + c->config.retry_limit_ms * MS_NS;
+    const int64_t until_ns = clock_stopwatch_ns() + c->config.patience_ms * MS_NS;
     struct attempt a = {
         .cluster = c, .script = request, .why = why, .pause_ms = PAUSE_LEAST_MS};
 

@@ -5,13 +5,13 @@
  * change ends when the configured number of replicas has confirmed it (WAIT).
  *
  * claimd follows redirections (MOVED, ASK). It retries while a node is temporarily unable (TRYAGAIN,
- * CLUSTERDOWN, LOADING, a failed primary), until retry_limit_ms. After a timeout of a node, requests for it fail
+ * CLUSTERDOWN, LOADING, a failed primary), until patience_ms. After a timeout of a node, requests for it fail
  * at once for a second, so that they do not use up the threads.
  *
  *   Outcome   ST_OK: executed, and confirmed if it is a change. ST_UNCONFIRMED: perhaps executed; there may be
  *             a response. ST_UNAVAILABLE: not executed. ST_OVER_BUDGET: not executed, Redis has no memory
  *   Threads   of a cluster: any. Of a client: one at a time
- *   Blocking  cluster_run(), at most retry_limit_ms + 2 response_ms. In a fiber it parks, and a thread of the pool
+ *   Blocking  cluster_run(), at most patience_ms + 2 response_ms. In a fiber it parks, and a thread of the pool
  *             does what blocks (opening a connection, backing off)
  */
 #ifndef REDIS_CLUSTER_H

@@ -169,8 +169,8 @@ url_read_parameter(struct bytes one, struct url *out, struct reason *why)
         good = read_limited_number(one, 0, REPLICAS_MOST, &out->replicas);
     else if (bytes_equal_str(name, "confirm_ms"))
         good = read_limited_number(one, 1, MS_MOST, &out->confirm_ms);
-    else if (bytes_equal_str(name, "retry_limit_ms"))
-        good = read_limited_number(one, 0, MS_MOST, &out->retry_limit_ms);
+    else if (bytes_equal_str(name, "patience_ms"))
+        good = read_limited_number(one, 0, MS_MOST, &out->patience_ms);
     else if (bytes_equal_str(name, "restarts"))
         good = out->restarts_held = bytes_equal_str(one, "held");
     else if (bytes_equal_str(name, "unsafe"))
@@ -178,13 +178,12 @@ url_read_parameter(struct bytes one, struct url *out, struct reason *why)
     else
         return reason_give(why, ST_BAD_VALUE,
                            "the URL has an unknown parameter. Allowed are replicas, "
-                           "confirm_ms, retry_limit_ms, restarts and unsafe");
-    return good
-               ? ST_OK
-               : reason_give(why, ST_BAD_VALUE,
-                             "the URL has an invalid parameter. Allowed are replicas=0 "
-                             "to 16, confirm_ms=1 to 600000, retry_limit_ms=0 to 600000, "
-                             "restarts=held and unsafe=1");
+                           "confirm_ms, patience_ms, restarts and unsafe");
+    return good ? ST_OK
+                : reason_give(why, ST_BAD_VALUE,
+                              "the URL has an invalid parameter. Allowed are replicas=0 "
+                              "to 16, confirm_ms=1 to 600000, patience_ms=0 to 600000, "
+                              "restarts=held and unsafe=1");
 }
 
 enum status
@@ -196,7 +195,7 @@ url_read(const char *text, struct url *out, struct reason *why)
     enum status st;
 
     *out = (struct url){
-        .replicas = -1, .confirm_ms = CONFIRM_MS, .retry_limit_ms = PATIENCE_MS};
+        .replicas = -1, .confirm_ms = CONFIRM_MS, .patience_ms = PATIENCE_MS};
     if (strncmp(text, "rediss://", 9) == 0)
         return reason_give(
             why, ST_BAD_VALUE,

@@ -78,12 +78,11 @@ struct url {
     char user[URL_WORD_CAP], password[URL_WORD_CAP];
     struct link_address hosts[URL_HOSTS];
     size_t host_count;
-    int64_t replicas;   /* -1: not given */
-    int64_t confirm_ms; /* time limit for the confirmation by replicas */
-    int64_t
-        retry_limit_ms; /* how long claimd retries nodes that are temporarily unable */
-    bool restarts_held; /* restarts=held: a node restarts only after a failover */
-    bool unsafe;        /* unsafe=1: a failed preflight check is only a warning */
+    int64_t replicas;    /* -1: not given */
+    int64_t confirm_ms;  /* time limit for the confirmation by replicas */
+    int64_t patience_ms; /* how long claimd retries nodes that are temporarily unable */
+    bool restarts_held;  /* restarts=held: a node restarts only after a failover */
+    bool unsafe;         /* unsafe=1: a failed preflight check is only a warning */
 };
 
 /* ST_BAD_VALUE with a reason, which does not contain the password. */

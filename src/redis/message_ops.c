@@ -422,7 +422,7 @@ forget_transfers(const struct call *c, size_t from, size_t count,
                  const struct store_op *op, const struct store_queue *where)
 {
     const struct cluster_config *config = &c->store->cluster.config;
-    const int64_t run_ms = config->retry_limit_ms + 2 * config->link.response_ms;
+    const int64_t run_ms = config->patience_ms + 2 * config->link.response_ms;
     /* Twice as long as a lease and its last post can take, because another process may have leased the same
      * dead letters before. */
     const int64_t remembered_ms = 2 * (TRANSFER_MS + 2 * run_ms);

@@ -537,12 +537,12 @@ store_connect(struct redis_store *s, struct reason *why)
                  .password =
                      s->config.password != NULL ? s->config.password : url->password,
                  .connect_ms = CONNECT_MS,
-                 .response_ms = url->confirm_ms + url->retry_limit_ms + CONNECT_MS},
+                 .response_ms = url->confirm_ms + url->patience_ms + CONNECT_MS},
         .library = script_library(),
         .seed_count = url->host_count,
         .confirm_ms = url->confirm_ms,
-        .retry_limit_ms = url->retry_limit_ms,
-        .retries_most = s->config.threads < 4 ? 1 : (unsigned)s->config.threads / 4,
+        .patience_ms = url->patience_ms,
+        .patient_most = s->config.threads < 4 ? 1 : (unsigned)s->config.threads / 4,
         .refresh_ms = REFRESH_MS,
         .warn = redis_warn,
         .warn_arg = s};

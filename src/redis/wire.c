@@ -47,7 +47,7 @@ pipeline_fill(struct pipeline *p, size_t most)
 
     p->replicas = 0;
     while (!list_empty(&p->waiting) && count < most && bytes < PIPELINE_BYTES) {
-        struct wire_request *request = request_of_link(list_pop(&p->waiting));
+        struct wire_request *request = request_of(list_pop(&p->waiting));
 
         list_add_before(&p->sent, &request->link);
         if (request->replicas > p->replicas)
@@ -72,7 +72,7 @@ pipeline_begin(struct pipeline *p, size_t most, int64_t confirm_ms)
     p->asking_confirmed = false;
     p->begun_ns = clock_stopwatch_ns();
     for (struct list *at = p->next; st == ST_OK && at != &p->sent; at = at->next) {
-        struct wire_request *request = request_of_link(at);
+        struct wire_request *request = request_of(at);
         const struct bytes words[] = {BYTES_LIT("FCALL"), request->function};
 
         request->number = ++p->number;
@@ -118,7 +118,7 @@ strip_number(const struct pipeline *p, redisReply *numbered, uint64_t number)
 static enum pipeline_state
 accept_response(struct pipeline *p, redisReply *response, long long *confirmed)
 {
-    struct wire_request *request = request_of_link(p->next);
+    struct wire_request *request = request_of(p->next);
     const int type = response->type;
 
     if (p->next == &p->sent) { /* the response to WAIT */
@@ -180,7 +180,7 @@ pipeline_read(struct pipeline *p)
     }
     for (struct list *at = p->sent.next; state == PIPELINE_COMPLETE && at != &p->sent;
          at = at->next) {
-        struct wire_request *request = request_of_link(at);
+        struct wire_request *request = request_of(at);
 
         request->outcome = REQUEST_RESPONDED;
         request->whole = true;
@@ -194,7 +194,7 @@ void
 pipeline_abort(struct pipeline *p, const struct reason *why)
 {
     for (struct list *at = p->sent.next; at != &p->sent; at = at->next) {
-        struct wire_request *request = request_of_link(at);
+        struct wire_request *request = request_of(at);
 
         request->outcome = request->response != NULL ? REQUEST_RESPONDED : REQUEST_LOST;
         request->whole = false;
@@ -227,9 +227,9 @@ pipeline_reject_waiting(struct pipeline *p, enum request_outcome outcome,
     struct list *link;
 
     while ((link = list_pop(&p->waiting)) != NULL) {
-        request_of_link(link)->outcome = outcome;
+        request_of(link)->outcome = outcome;
         if (why != NULL)
-            request_of_link(link)->why = *why;
+            request_of(link)->why = *why;
         list_add_before(ended, link);
     }
     p->count = 0;
@@ -402,8 +402,8 @@ note_responses(struct wire *w, struct wire_node *n)
     size_t bytes = 0, count = 0;
 
     for (struct list *at = sent->next; at != sent; at = at->next, count++)
-        if (request_of_link(at)->response != NULL)
-            bytes += response_size(request_of_link(at)->response);
+        if (request_of(at)->response != NULL)
+            bytes += response_size(request_of(at)->response);
     atomic_fetch_add(&w->response_bytes, bytes);
     n->most = bytes == 0 ? PIPELINE_REQUESTS : 1 + PIPELINE_RESPONSES * count / bytes;
     if (n->most > PIPELINE_REQUESTS)
@@ -493,7 +493,7 @@ start_pipeline(struct wire *w, struct wire_node *n, struct list *ended)
         write_pipeline(w, n, ended);
     } else {
         for (struct list *at = p->sent.next; at != &p->sent; at = at->next)
-            request_of_link(at)->outcome = REQUEST_NO_MEMORY;
+            request_of(at)->outcome = REQUEST_NO_MEMORY;
         close_link(w, n);
         finish_pipeline(w, n, ended);
     }
@@ -588,7 +588,7 @@ take_submitted(struct wire *w)
     while ((link = list_pop(&links)) != NULL)
         adopt_link(w, container_of(link, struct link_offer, list));
     while ((link = list_pop(&requests)) != NULL) {
-        struct wire_request *request = request_of_link(link);
+        struct wire_request *request = request_of(link);
         struct wire_node *n = &w->nodes[request->node];
 
         if (request->generation > w->generation)
@@ -666,10 +666,10 @@ run_round(struct wire *w)
     due_ns = start_due_pipelines(w, &ended);
     /* Wakes the callers only now, so that the nodes have work meanwhile. A woken caller owns its request. */
     while ((link = list_pop(&ended)) != NULL)
-        if (request_of_link(link)->fiber != NULL)
-            fiber_wake(request_of_link(link)->fiber);
+        if (request_of(link)->fiber != NULL)
+            fiber_wake(request_of(link)->fiber);
         else
-            (void)sem_post(&request_of_link(link)->done);
+            (void)sem_post(&request_of(link)->done);
     if (list_empty(&w->under_way))
         return due_ns;
     expires_ns = wire_node_of(w->under_way.next)->pipeline.progress_ns +

@@ -87,7 +87,7 @@ struct wire_request {
 };
 
 static inline struct wire_request *
-request_of_link(struct list *link)
+request_of(struct list *link)
 {
     return container_of(link, struct wire_request, link);
 }
@@ -154,12 +154,11 @@ struct cluster_config {
         library; /* function library; the cluster loads it into each node that lacks it */
     struct link_address seeds[URL_HOSTS];
     size_t seed_count;
-    unsigned replicas;  /* number that must confirm each change; 0: none */
-    int64_t confirm_ms; /* time limit for the confirmation */
-    int64_t
-        retry_limit_ms; /* time limit for retries while a node is temporarily unable */
+    unsigned replicas;   /* number that must confirm each change; 0: none */
+    int64_t confirm_ms;  /* time limit for the confirmation */
+    int64_t patience_ms; /* time limit for retries while a node is temporarily unable */
     unsigned
-        retries_most; /* requests that back off at a time. Beyond it, requests fail at once */
+        patient_most; /* requests that back off at a time. Beyond it, requests fail at once */
     int64_t refresh_ms; /* least time between two refreshes of the map */
     void (*warn)(void *arg,
                  const char *text); /* about violations of the protocol; or NULL */

@@ -29,8 +29,8 @@ OPTIONS = ("--min-message-ttl", "1", "--min-claim-ttl", "1", "--min-claim-grace"
 SAFE = {"appendonly": "yes", "appendfsync": "always"}  # a node that keeps what it has
 SECRET = "Tür:z/u@50%?&#"  # a password in which everything means something in a URL
 SECRET_IN_URL = "T%C3%BCr%3az%2fu%4050%25%3F%26%23"
-QUICK = {"retry_limit_ms": 200}  # a request gives up soon
-HANGING = {"confirm_ms": 300, "retry_limit_ms": 200}  # and a second more, with who says nothing
+QUICK = {"patience_ms": 200}  # a request gives up soon
+HANGING = {"confirm_ms": 300, "patience_ms": 200}  # and a second more, with who says nothing
 # A node that needs seconds to load what fill() has put into it.
 SLOW_TO_LOAD = {"key_load_delay": 1000, "loading_process_events_interval_bytes": 1024}
 START_S = 10  # a claimd that is not going to serve has ended by then

@@ -53,7 +53,7 @@ class Somewhere(RedisCase):
 
             thread = threading.Thread(target=serve)
             thread.start()
-            line = self.refused("redis://127.0.0.1:%d?retry_limit_ms=100&confirm_ms=100"
+            line = self.refused("redis://127.0.0.1:%d?patience_ms=100&confirm_ms=100"
                                 % listener.getsockname()[1], "store: ")
             listener.shutdown(socket.SHUT_RDWR)
             thread.join()
@@ -129,7 +129,7 @@ class Words(RedisCase):
         address = "127.0.0.1:%d" % free_port()
         for url in ("redis://" + address, "redis://:x@%s?replicas=2" % address, "redis://h",
                     "redis://u:%s@[::1]:7000,h,h:1?unsafe=1" % SECRET_IN_URL,
-                    "redis+unix:///nobody?restarts=held&confirm_ms=5&retry_limit_ms=0"):
+                    "redis+unix:///nobody?restarts=held&confirm_ms=5&patience_ms=0"):
             ended = self.tried("--check-config", "--store", url)
             self.assertEqual((ended.returncode, ended.stderr), (0, ""))
             self.assertIn("is good", ended.stdout)
@@ -225,7 +225,7 @@ class Login(RedisCase):
         self.assertEqual((answer.status, api.bodies("q")), (201, ["once"]))
 
     def test_the_password_is_changed_while_it_serves(self):
-        api = self.serve("redis://:%s@%s?retry_limit_ms=200" % (SECRET_IN_URL, self.address))
+        api = self.serve("redis://:%s@%s?patience_ms=200" % (SECRET_IN_URL, self.address))
         self.assert_well(api)
         with self.redis.connect() as speaker:
             speaker.say("AUTH", SECRET)

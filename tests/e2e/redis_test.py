@@ -46,9 +46,9 @@ class Away(RedisCase):
         self.assertEqual(api.names(), ["q", "well"])
 
     def test_a_short_absence_is_not_noticed(self):
-        """Whoever asks meanwhile waits: retry_limit_ms."""
+        """Whoever asks meanwhile waits: patience_ms."""
         node = self.node()
-        api = self.serve(node.url(retry_limit_ms=10000))
+        api = self.serve(node.url(patience_ms=10000))
         api.post("q", 1)
         node.kill()
         answers = []

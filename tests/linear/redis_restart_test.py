@@ -20,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from mortal import REFUSED, Mortal, check  # noqa: E402
 from redis_nodes import Node  # noqa: E402
 
-PATIENCE = {"replicas": 0, "retry_limit_ms": 20000}  # longer than a Redis takes to come back
+PATIENCE = {"replicas": 0, "patience_ms": 20000}  # longer than a Redis takes to come back
 
 
 class Pair:

@@ -212,7 +212,7 @@ STORE_TEST(two_queues_may_bury_each_others_messages)
         get(f, 2, 1);
         expect(f, 2, 1);
     }
-    list_ready(f);
+    list_free(f);
     expect(f, 1, 2);
 }
 

@@ -34,7 +34,7 @@ STORE_TEST(delivery_never_touches_the_message)
 
     id = subscribe(f, "http://a", 600);
     post(f, 3);
-    list_ready(f);
+    list_free(f);
     expect(f, 1, 2, 3);
     ck_assert_status(delete_free(f, 1), ST_OK);
     pop(f, 1);

@@ -53,7 +53,7 @@ START_TEST(each_operation_alone_sees_the_end_of_a_life)
                 get(&f, 1);
                 break;
             case 1:
-                list_ready(&f);
+                list_free(&f);
                 break;
             case 2:
                 pop(&f, 1);
@@ -113,7 +113,7 @@ claim_is_seen(struct fixture *f, int look, struct store_id claim)
     case 5:
         return stats(f).claimed == 1;
     case 6:
-        list_ready(f);
+        list_free(f);
         return f->seen.count == 0;
     case 7:
         take(f, 1);
@@ -148,11 +148,11 @@ STORE_TEST(a_delay_ends_at_its_millisecond)
     ck_assert(id_empty(take(f, 1)));
     pop(f, 1);
     expect_nothing(f);
-    list_ready(f);
+    list_free(f);
     expect_nothing(f);
     expect_there(f, true); /* it counts as free */
     wait_ms(f, 1);
-    list_ready(f);
+    list_free(f);
     expect(f, 1);
     take(f, 1);
     expect(f, 1);
@@ -238,15 +238,15 @@ STORE_TEST(housekeeping_never_comes_too_early)
     ck_assert(id_empty(take(f, 1)));
     wait_ms(f, 1);
     housekeep(f);
-    list_ready(f);
+    list_free(f);
     expect(f, 1, 2);
     wait_ms(f, 59999);
     housekeep(f);
-    list_ready(f);
+    list_free(f);
     expect(f, 1, 2);
     wait_ms(f, 1);
     housekeep(f);
-    list_ready(f);
+    list_free(f);
     expect(f, 2);
 }
 

@@ -213,13 +213,13 @@ STORE_TEST(deadlines_that_were_loaded_come_as_before)
     throw_away(&album);
     expect_times(f, 1, 140, 10);
     wait_s(f, 49);
-    list_ready(f);
+    list_free(f);
     expect(f, 3);
     wait_s(f, 1);
-    list_ready(f);
+    list_free(f);
     expect(f, 2, 3);
     wait_s(f, 20);
-    list_ready(f);
+    list_free(f);
     expect(f, 1, 2, 3);
     wait_s(f, 60);
     list_all(f);
@@ -240,7 +240,7 @@ STORE_TEST(changes_made_before_a_load_are_kept)
     for (size_t i = 0; i < album.count; i++)
         ck_assert_status(apply_slice(f, &album.slices[i]), ST_OK);
     throw_away(&album);
-    list_ready(f);
+    list_free(f);
     expect(f, 2);
 }
 

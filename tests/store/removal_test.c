@@ -105,7 +105,7 @@ STORE_TEST(a_queue_made_again_knows_nothing_of_the_old_one)
     ck_assert_status(renew(f, claim, 300, 60), ST_NOT_FOUND);
     ck_assert_status(delete_claimed(f, 4, claim), ST_NOT_CLAIMED);
     release(f, claim);
-    list_ready(f);
+    list_free(f);
     expect(f, 4, 5, 6);
 }
 

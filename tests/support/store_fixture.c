@@ -371,7 +371,7 @@ list_all(struct fixture *f)
 }
 
 void
-list_ready(struct fixture *f)
+list_free(struct fixture *f)
 {
     const struct store_filter filter = {.limit = FIXTURE_MESSAGES};
 

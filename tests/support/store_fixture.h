@@ -132,7 +132,7 @@ void get_numbers(struct fixture *f, const int *numbers, size_t count);
 void list_all(struct fixture *f);
 
 /* Lists as a client does by default: ready messages only. */
-void list_ready(struct fixture *f);
+void list_free(struct fixture *f);
 
 void list(struct fixture *f, const struct store_filter *filter);
 
@@ -175,7 +175,7 @@ void expect_stats(struct fixture *f, uint64_t claimed, uint64_t free);
 #define post(f, n)                     FROM_LINE(post(f, n))
 #define post_with(f, ttl, delay)       FROM_LINE(post_with(f, ttl, delay))
 #define list_all(f)                    FROM_LINE(list_all(f))
-#define list_ready(f)                  FROM_LINE(list_ready(f))
+#define list_free(f)                   FROM_LINE(list_free(f))
 #define pop(f, n)                      FROM_LINE(pop(f, n))
 #define take(f, n)                     FROM_LINE(take(f, n))
 #define take_for(f, n, ttl, grace)     FROM_LINE(take_for(f, n, ttl, grace))

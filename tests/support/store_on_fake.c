@@ -22,7 +22,7 @@ store_on_fake_open(struct store_on_fake *f, int replicas)
     fake_redis_start(&f->redis);
     snprintf(info, sizeof(info), "$%zu\r\n%s\r\n", sizeof(facts) - 1, facts);
     snprintf(url, sizeof(url),
-             "redis://127.0.0.1:%u?replicas=%d&restarts=held&retry_limit_ms=0",
+             "redis://127.0.0.1:%u?replicas=%d&restarts=held&patience_ms=0",
              f->redis.port, replicas);
     fake_redis_play(&f->redis, handshake);
     f->mem = mem_new(0);

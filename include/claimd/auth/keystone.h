@@ -63,7 +63,7 @@ struct verdict;
  * access_proof_drop() when the request ends. */
 struct access_proof {
     struct verdict *verdict; /* private; NULL: unknown */
-    bool verifying; /* the fiber is parked. Only the thread of the fiber uses this */
+    bool asking; /* the fiber is parked. Only the thread of the fiber uses this */
 };
 
 /* A user of Keystone. The texts are borrowed from the proof. */

@@ -42,7 +42,7 @@ struct guard {
 
 /* Reads a comma-separated list. "none" is the empty list. If the list is invalid, returns ST_BAD_VALUE with a
  * reason and leaves *out unchanged. */
-enum status guard_parse(struct bytes list, struct guard *out, struct reason *why);
+enum status guard_read(struct bytes list, struct guard *out, struct reason *why);
 
 /* True if the server may connect to the address. False for address families other than IPv4 and IPv6. */
 bool guard_allows(const struct guard *g, const struct sockaddr *address, socklen_t len);

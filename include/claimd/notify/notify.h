@@ -79,7 +79,7 @@ struct notify_config {
 enum status notify_open(const struct notify_config *config, struct notify **out);
 
 /* Adds the metrics of the notifier. Call it before any thread reads metrics. */
-void notify_write_metrics(struct notify *n, struct metrics *metrics);
+void notify_measure(struct notify *n, struct metrics *metrics);
 
 /*
  * Aborts all transfers, and returns all deliveries to the store, which retries them. Call it after all other

@@ -365,7 +365,7 @@ come_in(struct fiber_pool *pool, struct guest *g, const char *token, int64_t now
     g->fiber = fiber_take(pool);
     ck_assert_ptr_nonnull(g->fiber);
     if (fiber_start(g->fiber, run_guest, g) == FIBER_PARKED) {
-        ck_assert(g->proof.verifying);
+        ck_assert(g->proof.asking);
         return WAITS;
     }
     fiber_give(pool, g->fiber);
@@ -394,7 +394,7 @@ finish_in(struct fiber_pool *pool, struct guest *g)
     pthread_mutex_unlock(&fake.lock);
     ck_assert_int_eq(fiber_resume(g->fiber), FIBER_ENDED);
     fiber_give(pool, g->fiber);
-    ck_assert(!g->proof.verifying);
+    ck_assert(!g->proof.asking);
     access_proof_drop(&g->proof);
     g->told = false;
     return (int)g->st;

@@ -130,7 +130,7 @@ START_TEST(committed_changes_are_recovered)
     ck_assert_status(query(&w.f, claim), ST_OK);
     expect(&w.f, 2);
     wait_s(&w.f, 301);
-    list_ready(&w.f);
+    list_free(&w.f);
     expect(&w.f, 2, 3);
     close_world(&w);
 }

@@ -317,7 +317,7 @@ START_TEST(messages_are_there_in_their_order_with_their_ids)
     expect_bodies("2 4 6 7 19");
     ck_assert_str_eq(first_seen()->id.text, id_of_2);
     ck_assert_int_eq(first_seen()->age_s, 800);
-    list_ready(&r.f);
+    list_free(&r.f);
     expect_bodies("7 19");
     ck_assert_ptr_nonnull(first_seen()->checksum);
     ck_assert_int_eq(first_seen()->checksum->digest[15], 16);
@@ -364,7 +364,7 @@ START_TEST(a_renewed_claim_holds_on_until_its_end)
     ck_assert_str_eq(first_seen()->claim_id.text, renewed_claim);
     wait_s(&r.f, 4060 - 800);
     ck_assert_status(query(&r.f, claim), ST_NOT_FOUND);
-    list_ready(&r.f);
+    list_free(&r.f);
     expect_bodies("2 6");
 }
 
@@ -398,17 +398,17 @@ START_TEST(a_delay_ends_when_it_would_have)
 {
     use(&r.f, "jobs");
     wait_ms(&r.f, 100 * SECOND_MS - 1);
-    list_ready(&r.f);
+    list_free(&r.f);
     expect_bodies("7 19");
     wait_ms(&r.f, 1);
-    list_ready(&r.f);
+    list_free(&r.f);
     expect_bodies("6 7 19");
 }
 
 START_TEST(a_claim_that_ended_meanwhile_is_over)
 {
     use(&r.f, "strict");
-    list_ready(&r.f);
+    list_free(&r.f);
     expect_bodies("13");
     ck_assert_int_eq(first_seen()->claim_count, 1);
 }
@@ -416,7 +416,7 @@ START_TEST(a_claim_that_ended_meanwhile_is_over)
 START_TEST(dead_letters_have_moved_with_their_ids)
 {
     use(&r.f, "letters");
-    list_ready(&r.f);
+    list_free(&r.f);
     expect_bodies("12 20"); /* 20 came from a queue in memory, and was kept */
     ck_assert_str_eq(first_seen()->id.text, id_of_12);
     ck_assert_int_eq(first_seen()->ttl_s, 86400);
@@ -495,6 +495,6 @@ START_TEST(a_recovered_journal_can_be_compacted_and_recovered_again)
     ck_assert_status(query(&r.f, text_id(renewed_claim)), ST_OK);
     expect_bodies("2");
     use(&r.f, "letters");
-    list_ready(&r.f);
+    list_free(&r.f);
     expect_bodies("12 20");
 }

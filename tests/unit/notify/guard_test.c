@@ -27,7 +27,7 @@ allowing(const char *list)
     struct reason why;
 
     reason_init(&why);
-    ck_assert_msg(guard_parse(bytes_str(list), &g, &why) == ST_OK, "%s", why.text);
+    ck_assert_msg(guard_read(bytes_str(list), &g, &why) == ST_OK, "%s", why.text);
     return g;
 }
 
@@ -262,15 +262,15 @@ START_TEST(an_invalid_list_is_refused)
     struct reason why;
 
     for (size_t i = 0; i < COUNT(bad); i++) {
-        ck_assert_msg(guard_parse(bytes_str(bad[i]), &g, &why) == ST_BAD_VALUE, "%s",
+        ck_assert_msg(guard_read(bytes_str(bad[i]), &g, &why) == ST_BAD_VALUE, "%s",
                       bad[i]);
         ck_assert_uint_eq(g.count, 1);
     }
-    ck_assert_int_eq(guard_parse(bytes_str("1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,"
-                                           "1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,"
-                                           "1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,"
-                                           "1.1.1.1,1.1.1.1"),
-                                 &g, &why),
+    ck_assert_int_eq(guard_read(bytes_str("1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,"
+                                          "1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,"
+                                          "1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,"
+                                          "1.1.1.1,1.1.1.1"),
+                                &g, &why),
                      ST_BAD_VALUE);
     ck_assert_str_eq(why.text, "has more than 16 addresses");
 }

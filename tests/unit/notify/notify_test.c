@@ -53,7 +53,7 @@ fixture_open(void)
                                       .timeout_ms = PATIENCE_MS,
                                       .agent = "claimd/test",
                                       .subscription_ttl_s = 3600};
-    ck_assert_int_eq(guard_parse(bytes_str("127.0.0.0/8"), &f.config.guard, &why), ST_OK);
+    ck_assert_int_eq(guard_read(bytes_str("127.0.0.0/8"), &f.config.guard, &why), ST_OK);
 }
 
 static void

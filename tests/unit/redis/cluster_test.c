@@ -32,8 +32,8 @@ open_nodes(unsigned replicas)
                                     .seed_count = 1,
                                     .replicas = replicas,
                                     .confirm_ms = 100,
-                                    .retry_limit_ms = 60000,
-                                    .retries_most = 8,
+                                    .patience_ms = 60000,
+                                    .patient_most = 8,
                                     .warn = note_warning,
                                     .link = {.library = &library,
                                              .user = "",
@@ -206,7 +206,7 @@ START_TEST(two_nodes_that_send_to_each_other_are_no_loop_for_ever)
     long long number;
 
     snprintf(back, sizeof(back), "-MOVED 42 127.0.0.1:%u\r\n", nodes[0].port);
-    cluster.config.retry_limit_ms = 10;
+    cluster.config.patience_ms = 10;
     for (int i = 0; i < 63; i++) {
         here[i] = (struct fake_answer){"", moved}; /* whatever it is asked */
         there[i] = (struct fake_answer){"", back};
@@ -244,7 +244,7 @@ START_TEST(patience_ends)
     static struct fake_answer script[64];
     long long number;
 
-    cluster.config.retry_limit_ms = 10;
+    cluster.config.patience_ms = 10;
     for (int i = 0; i < 63; i++)
         script[i] = (struct fake_answer){"", "-CLUSTERDOWN Hash slot not served\r\n"};
     fake_redis_play(&nodes[0], script);

@@ -23,14 +23,14 @@ START_TEST(a_host_has_the_usual_port)
     ck_assert_str_eq(url.password, "");
     ck_assert_int_eq(url.replicas, -1);
     ck_assert_int_eq(url.confirm_ms, 1000);
-    ck_assert_int_eq(url.retry_limit_ms, 2000);
+    ck_assert_int_eq(url.patience_ms, 2000);
 }
 
 START_TEST(several_hosts_a_login_and_parameters)
 {
     struct url url = read_good(
         "redis://claimd:s%40cret:@a:7000,b:7001,[::1]:7002?replicas=2&confirm_ms=5"
-        "&retry_limit_ms=0");
+        "&patience_ms=0");
 
     ck_assert_uint_eq(url.host_count, 3);
     ck_assert_str_eq(url.hosts[1].host, "b");
@@ -41,7 +41,7 @@ START_TEST(several_hosts_a_login_and_parameters)
     ck_assert_str_eq(url.password, "s@cret:");
     ck_assert_int_eq(url.replicas, 2);
     ck_assert_int_eq(url.confirm_ms, 5);
-    ck_assert_int_eq(url.retry_limit_ms, 0);
+    ck_assert_int_eq(url.patience_ms, 0);
     ck_assert(!url.restarts_held && !url.unsafe);
     url = read_good("redis://a?restarts=held&unsafe=1");
     ck_assert(url.restarts_held && url.unsafe);
