@@ -3,7 +3,7 @@
 
     waiting_test.py CLAIMD
 
-What ends a wait, and who gets which message, is tested by store/waiting_test, api/waiting_test and
+The ends of a wait, and the order of waiters, are tested by store/waiting_test, api/waiting_test and
 unit/http/respond_test, whose clock is theirs. Here are the threads and timers of the whole program.
 """
 

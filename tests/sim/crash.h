@@ -16,7 +16,7 @@
 struct sim;
 struct actor;
 
-/* What is wrong with the disk. */
+/* Faults of the disk. */
 enum disk_fault {
     DISK_NONE,
     DISK_SYNC,  /* a sync fails */
@@ -62,7 +62,7 @@ void crash_remember(struct sim *sim);
 bool crash_sends(struct sim *sim, const struct actor *who, const struct operation *op,
                  const struct answer *answer);
 
-/* What is lent is durable, as a notifier waits for it. False: it never will be. */
+/* Waits until a leased delivery is durable, as a notifier does. False: it never will be. */
 bool crash_delivers(struct sim *sim, uint64_t lsn, int place);
 
 /* The journal has its turn, and the front end sends what is durable. The process may end. */

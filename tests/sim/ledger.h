@@ -266,7 +266,7 @@ ledger_delivered(struct ledger *l, int place, const char *id, enum store_outcome
                  int64_t now_ms, int64_t again_ms, bool starved);
 
 /* The server was started again: who was told of so many does not know of them for sure,
- * queues that are in memory only are empty, and nobody waits. */
+ * queues that are in memory only are empty, and no request waits. */
 void ledger_restart(struct ledger *l);
 
 /* Bytes of bodies in all queues, with something for each message. */

@@ -7,7 +7,7 @@
  *   --seeds N    how many seeds from there on (1 if --seed was given, else 200)
  *   --steps N    steps of each history (400)
  *   --trace      write every history down
- *   --figures    tell what was asked and answered how often
+ *   --figures    print the number of requests by kind and status
  *   --common     fail if 500 seeds do not reach a common state (claimd/base/sometimes.h)
  *
  * From 500 seeds on it prints the states that were not reached. Exit status 0 if no promise was broken.

@@ -1,4 +1,4 @@
-/* What a store tells those who watch over it (store/metrics.h). */
+/* The metrics of a store (store/metrics.h). */
 #include "support/dead_letters.h"
 
 #include <stdio.h>

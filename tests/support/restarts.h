@@ -33,7 +33,7 @@ void restarts_commit(struct restarts *r);
 /* projects: all that have queues; a NULL stands behind them. */
 void restarts_try(struct restarts *r, int64_t now_ms, const char *const *projects);
 
-/* Tries, and restarts; nothing of the store may be held, and nobody waits. */
+/* Tries, and restarts; nothing of the store may be held, and no request waits. */
 void restarts_do(struct restarts *r, int64_t now_ms, const char *const *projects);
 
 void restarts_close(struct restarts *r);

@@ -396,7 +396,7 @@ START_TEST(spares_that_a_start_takes_over_outlive_a_power_cut)
     close_world(&w);
 }
 
-/* What the last segment did not use is less than a segment. */
+/* The unused rest of the last segment is less than a segment. */
 START_TEST(a_start_on_a_full_disk_without_spares_makes_a_smaller_segment)
 {
     enum { LARGE = 4 * SEGMENT };
