@@ -30,7 +30,7 @@ struct scan_result {
 struct stats_scan {
     struct lock scanning; /* held during a scan; guards the next three */
     struct scan_result next;
-    int64_t scanned_ms; /* redis_clock_ms() */
+    int64_t scanned_ms; /* end of the last scan, redis_clock_ms() */
     bool scanned;
     struct lock lock; /* guards `last` */
     struct scan_result last;
@@ -259,8 +259,6 @@ scan_if_old(void *arg)
         struct scan_result *next = &scan->next, last;
         struct store_queue_metrics *shown = next->shown;
 
-        scan->scanned = true;
-        scan->scanned_ms = now_ms;
         if (shown == NULL)
             shown = mem_calloc(s->config.mem, s->config.shown_queues + 1, sizeof(*shown));
         *next = (struct scan_result){.shown = shown};
@@ -271,6 +269,9 @@ scan_if_old(void *arg)
         scan->last = scan->next;
         lock_release(&scan->lock);
         scan->next = last;
+        scan->scanned = true;
+        /* The end: if a hung Redis makes a scan slow, those who waited do not scan again. */
+        scan->scanned_ms = redis_clock_ms(s, job->op->now_ms);
     }
     lock_release(&scan->scanning);
 }
