@@ -270,7 +270,7 @@ scan_if_old(void *arg)
         lock_release(&scan->lock);
         scan->next = last;
         scan->scanned = true;
-        /* The end: if a hung Redis makes a scan slow, those who waited do not scan again. */
+        /* The end: after a slow scan, the threads that waited for it must not scan again. */
         scan->scanned_ms = redis_clock_ms(s, job->op->now_ms);
     }
     lock_release(&scan->scanning);
