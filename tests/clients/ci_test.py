@@ -104,7 +104,7 @@ class Case(unittest.TestCase):
 class Walk(Case):
     def test_every_line_in_a_shell_with_a_server(self):
         lines = "".join(block for block in walk.blocks(page().partition("\n## Recipes\n")[0], "bash"))
-        self.write({"walk.sh": walk.WRAPPER + lines})
+        self.write({"walk.sh": walk.WRAPPER + lines, "curls": ""})
         # A file of their own: the log of claimd may split a line that curl writes in two parts.
         run = self.run_bash("claimd run -- bash -c 'exec bash walk.sh 2> curls'")
         with open(os.path.join(self.scratch, "curls"), encoding="utf-8") as f:

@@ -147,12 +147,13 @@ class Away(RedisCase):
         api.post("r", 1)
         answers = []
 
-        def claim():  # again after a 503, as workers do: Redis may go away in the middle of it
-            while not answers or answers[-1].status == 503:
-                answers.append(api.answer("POST", "q/claims", {"ttl": 300, "grace": 60},
-                                          headers=WAIT))
+        def claims():  # workers repeat a claim after a 503: Redis may go away in the middle of it
+            answers.append(api.answer("POST", "q/claims", {"ttl": 300, "grace": 60},
+                                      headers=WAIT))
+            return answers[-1].status != 503
 
-        waiting = threading.Thread(target=claim)
+        waiting = threading.Thread(target=lambda: self.eventually(claims, "it claims"),
+                                   daemon=True)
         waiting.start()
         api.await_waiter()
         node.restart()

@@ -1,0 +1,529 @@
+#include "model/replica.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static struct replica_queue *
+known_queue(struct replica *r, const struct store_queue *queue, uint32_t tag)
+{
+    struct replica_queue *q = &r->queues[story_index(queue)];
+
+    ck_assert(q->there);
+    ck_assert_uint_eq(q->tag, tag);
+    return q;
+}
+
+static struct replica_message *
+find_copy(struct replica_queue *q, uint64_t number)
+{
+    for (size_t i = 0; i < q->message_count; i++)
+        if (q->messages[i].m.number == number)
+            return &q->messages[i];
+    ck_abort_msg("message %" PRIu64 " is not in the replica", number);
+}
+
+static void
+drop_lease(struct replica_queue *q, uint64_t number)
+{
+    size_t i = 0;
+
+    while (i < q->lease_count && q->leases[i].number != number)
+        i++;
+    ck_assert_uint_lt(i, q->lease_count);
+    q->lease_count--;
+    memmove(&q->leases[i], &q->leases[i + 1],
+            (q->lease_count - i) * sizeof(q->leases[0]));
+}
+
+/* A claim that loses its last message ends, and no change says so. */
+static void
+drop_copy(struct replica_queue *q, uint64_t number)
+{
+    struct replica_message *c = find_copy(q, number);
+    size_t at = (size_t)(c - q->messages), left = 0;
+    uint64_t claim = c->claim;
+
+    q->message_count--;
+    memmove(c, c + 1, (q->message_count - at) * sizeof(*c));
+    for (size_t i = 0; claim != 0 && i < q->message_count; i++)
+        left += q->messages[i].claim == claim;
+    if (claim != 0 && left == 0)
+        drop_lease(q, claim);
+}
+
+static void
+set_copy(struct replica_message *c, const struct store_message_record *m)
+{
+    c->m = *m;
+    ck_assert_uint_lt(m->body.len, sizeof(c->body));
+    memcpy(c->body, m->body.data, m->body.len);
+    c->body[m->body.len] = '\0';
+    c->sum = m->checksum == NULL ? 0 : m->checksum->digest[0];
+    c->m.body = BYTES_NONE;
+    c->m.checksum = NULL;
+}
+
+/* Checks the parts of a message that never change. */
+static void
+same_message(const struct replica_message *c, const struct store_message_record *m)
+{
+    struct replica_message now = *c;
+
+    set_copy(&now, m);
+    ck_assert_str_eq(now.body, c->body);
+    ck_assert_uint_eq(now.sum, c->sum);
+    ck_assert_uint_eq(now.m.client, c->m.client);
+    ck_assert_str_eq(now.m.id.text, c->m.id.text);
+}
+
+static void
+add_copy(struct replica_queue *q, const struct store_message_record *m)
+{
+    struct replica_message *c = &q->messages[q->message_count++];
+
+    ck_assert_uint_lt(q->message_count, REPLICA_MESSAGES);
+    ck_assert_uint_gt(m->number, q->last_number);
+    q->last_number = m->number;
+    *c = (struct replica_message){.claim = 0};
+    set_copy(c, m);
+}
+
+static void
+set_metadata(struct replica_queue *q, const struct store_metadata *md)
+{
+    snprintf(q->json, sizeof(q->json), "%.*s", (int)md->json.len, md->json.data);
+    snprintf(q->dead_letter, sizeof(q->dead_letter), "%.*s",
+             (int)md->settings.dead_letter.len, md->settings.dead_letter.data);
+    q->max_claim_count = md->settings.max_claim_count;
+    q->transient = md->settings.transient;
+}
+
+static void
+change_queue(struct replica *r, const struct store_change *change)
+{
+    struct replica_queue *q = &r->queues[story_index(&change->queue)];
+
+    switch (change->kind) {
+    case STORE_CHANGE_QUEUE:
+        ck_assert(!q->there);
+        memset(q, 0, sizeof(*q));
+        q->there = true;
+        q->tag = change->tag;
+        q->fence_base = change->fence_base;
+        set_metadata(q, change->metadata);
+        break;
+    case STORE_CHANGE_META:
+        set_metadata(known_queue(r, &change->queue, change->tag), change->metadata);
+        break;
+    case STORE_CHANGE_QUEUE_GONE:
+        known_queue(r, &change->queue, change->tag)->there = false;
+        break;
+    case STORE_CHANGE_UNSUBSCRIBED:
+        known_queue(r, &change->queue, change->tag)->member_count = 0;
+        break;
+    default: /* PURGE */
+        q = known_queue(r, &change->queue, change->tag);
+        q->message_count = q->lease_count = 0;
+    }
+    ck_assert_uint_eq(change->count, 0);
+}
+
+static struct replica_claim *
+lease_of(struct replica_queue *q, const struct store_change *change)
+{
+    for (size_t i = 0; i < q->lease_count; i++)
+        if (q->leases[i].number == store_id_number(&change->claim.id)) {
+            ck_assert_str_eq(q->leases[i].id.text, change->claim.id.text);
+            return &q->leases[i];
+        }
+    if (change->kind != STORE_CHANGE_CLAIM)
+        ck_abort_msg("claim %" PRIu64 " is not in the replica",
+                     store_id_number(&change->claim.id));
+    ck_assert_uint_gt(store_id_number(&change->claim.id), q->last_claim);
+    q->last_claim = store_id_number(&change->claim.id);
+    ck_assert_uint_lt(q->lease_count, REPLICA_CLAIMS);
+    return &q->leases[q->lease_count++];
+}
+
+/* CLAIM, RENEW, RELEASE, CLAIM_OVER. */
+static void
+change_claim(struct replica *r, struct store_change *change)
+{
+    struct replica_queue *q = known_queue(r, &change->queue, change->tag);
+    bool over =
+        change->kind == STORE_CHANGE_RELEASE || change->kind == STORE_CHANGE_CLAIM_OVER;
+    bool fresh = change->kind == STORE_CHANGE_CLAIM;
+    struct store_message_record m;
+    size_t held = 0, count = change->count, told = 0;
+
+    *lease_of(q, change) =
+        (struct replica_claim){change->claim.id, store_id_number(&change->claim.id),
+                               change->claim.started_ms, change->claim.ends_ms};
+    for (size_t i = 0; i < q->message_count; i++)
+        held += q->messages[i].claim == store_id_number(&change->claim.id);
+    while (change->next(change, &m)) {
+        struct replica_message *c = find_copy(q, m.number);
+
+        same_message(c, &m);
+        ck_assert_uint_eq(c->claim, fresh ? 0 : store_id_number(&change->claim.id));
+        set_copy(c, &m);
+        c->claim = over ? 0 : store_id_number(&change->claim.id);
+        told++;
+    }
+    ck_assert_uint_eq(told, count);
+    if (!fresh)
+        ck_assert_uint_eq(told, held);
+    if (over)
+        drop_lease(q, store_id_number(&change->claim.id));
+}
+
+static void
+change_messages(struct replica *r, struct store_change *change)
+{
+    struct replica_queue *q = known_queue(r, &change->queue, change->tag);
+    struct store_message_record m;
+    size_t count = change->count, told = 0;
+
+    for (; change->next(change, &m); told++) {
+        struct replica_queue *target;
+        struct replica_message *c;
+
+        switch (change->kind) {
+        case STORE_CHANGE_POST:
+            add_copy(q, &m);
+            break;
+        case STORE_CHANGE_DELAY_OVER:
+            c = find_copy(q, m.number);
+            same_message(c, &m);
+            ck_assert_int_ne(c->m.delayed_until_ms, 0);
+            ck_assert_int_eq(m.delayed_until_ms, 0);
+            set_copy(c, &m);
+            break;
+        case STORE_CHANGE_MOVE:
+            same_message(find_copy(q, m.old_number), &m);
+            ck_assert_uint_eq(m.claim_count, 0);
+            drop_copy(q, m.old_number);
+            target = known_queue(r, &change->target, change->target_tag);
+            add_copy(target, &m);
+            break;
+        default: /* DELETE, EXPIRED */
+            same_message(find_copy(q, m.number), &m);
+            drop_copy(q, m.number);
+        }
+    }
+    ck_assert_uint_eq(told, count);
+    ck_assert_uint_gt(told, 0);
+}
+
+/* The subscription with this number. Adds it if the change creates it. */
+static struct replica_subscription *
+member_of(struct replica_queue *q, const struct store_change *change)
+{
+    for (size_t i = 0; i < q->member_count; i++)
+        if (q->members[i].number == change->subscription->number)
+            return &q->members[i];
+    if (change->kind != STORE_CHANGE_SUBSCRIPTION)
+        ck_abort_msg("subscription %" PRIu64 " is not in the replica",
+                     change->subscription->number);
+    ck_assert_uint_lt(q->member_count, REPLICA_SUBSCRIPTIONS);
+    q->members[q->member_count] = (struct replica_subscription){
+        change->subscription->number, "", 0, false, false, 0, 0, 0};
+    return &q->members[q->member_count++];
+}
+
+/* SUBSCRIPTION, SUBSCRIPTION_GONE, CURSOR. */
+static void
+change_member(struct replica *r, const struct store_change *change)
+{
+    struct replica_queue *q = known_queue(r, &change->queue, change->tag);
+    const struct store_subscription_record *told = change->subscription;
+    struct replica_subscription *m = member_of(q, change);
+
+    ck_assert_uint_ge(told->after, m->after);
+    ck_assert_uint_ge(told->delivered, m->delivered);
+    ck_assert_uint_ge(told->permanent_failures, m->permanent_failures);
+    if (change->kind == STORE_CHANGE_SUBSCRIPTION_GONE) {
+        *m = q->members[--q->member_count];
+        return;
+    }
+    m->after = told->after;
+    m->delivered = told->delivered;
+    m->permanent_failures = told->permanent_failures;
+    if (change->kind == STORE_CHANGE_CURSOR)
+        return;
+    ck_assert_uint_lt(told->subscriber.len, sizeof(m->subscriber));
+    memset(m->subscriber, 0, sizeof(m->subscriber));
+    memcpy(m->subscriber, told->subscriber.data, told->subscriber.len);
+    m->ends_ms = told->started_ms + told->ttl_s * 1000;
+    m->confirmed = told->confirmed;
+}
+
+static bool
+is_about_member(enum store_change_kind kind)
+{
+    return kind == STORE_CHANGE_SUBSCRIPTION || kind == STORE_CHANGE_SUBSCRIPTION_GONE ||
+           kind == STORE_CHANGE_CURSOR;
+}
+
+static bool
+by_time(enum store_change_kind kind)
+{
+    return kind == STORE_CHANGE_EXPIRED || kind == STORE_CHANGE_DELAY_OVER ||
+           kind == STORE_CHANGE_CLAIM_OVER;
+}
+
+static enum status
+reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint,
+        size_t count, size_t bytes, size_t *room)
+{
+    struct replica *r = (struct replica *)observer;
+
+    (void)bytes;
+    ck_assert(!by_time(kind) && !checkpoint);
+    if (random_chance(r->random, r->refuse)) {
+        r->refused = true;
+        return ST_UNAVAILABLE;
+    }
+    r->granted[kind]++;
+    r->room[kind] = count;
+    r->set_aside++;
+    ++*room;
+    return ST_OK;
+}
+
+static void
+unreserve(struct store_log *observer, size_t room)
+{
+    struct replica *r = (struct replica *)observer;
+
+    ck_assert_uint_le(room, r->set_aside);
+    r->set_aside -= room;
+}
+
+/* Each change says whether its queues are transient. */
+static void
+expect_transient(const struct replica *r, const struct store_change *change)
+{
+    ck_assert_int_eq(change->transient, r->queues[story_index(&change->queue)].transient);
+    if (change->kind == STORE_CHANGE_MOVE)
+        ck_assert_int_eq(change->target_transient,
+                         r->queues[story_index(&change->target)].transient);
+}
+
+/* True for changes without a reservation: expiries, and messages of transient queues. */
+static bool
+unasked(const struct store_change *change)
+{
+    switch (change->kind) {
+    case STORE_CHANGE_QUEUE:
+    case STORE_CHANGE_META:
+    case STORE_CHANGE_QUEUE_GONE:
+    case STORE_CHANGE_SUBSCRIPTION:
+    case STORE_CHANGE_SUBSCRIPTION_GONE:
+    case STORE_CHANGE_UNSUBSCRIBED:
+        return false;
+    case STORE_CHANGE_MOVE:
+        return change->transient && change->target_transient;
+    default:
+        return by_time(change->kind) || change->transient;
+    }
+}
+
+static uint64_t
+commit(struct store_log *observer, struct store_change *change, size_t *room)
+{
+    struct replica *r = (struct replica *)observer;
+    size_t count = change->count;
+
+    r->told[change->kind]++;
+    if (change->kind != STORE_CHANGE_QUEUE)
+        expect_transient(r, change);
+    if (is_about_member(change->kind))
+        change_member(r, change);
+    else if (change->kind <= STORE_CHANGE_PURGE ||
+             change->kind == STORE_CHANGE_UNSUBSCRIBED)
+        change_queue(r, change);
+    else if (change->kind == STORE_CHANGE_CLAIM || change->kind == STORE_CHANGE_RENEW ||
+             change->kind == STORE_CHANGE_RELEASE ||
+             change->kind == STORE_CHANGE_CLAIM_OVER)
+        change_claim(r, change);
+    else
+        change_messages(r, change);
+    if (!by_time(change->kind))
+        r->changes++;
+    r->told_transient += change->transient;
+    if (unasked(change))
+        return 0;
+    ck_assert_uint_gt(*room, 0);
+    --*room;
+    r->set_aside--;
+    ck_assert_uint_gt(r->granted[change->kind], 0);
+    r->granted[change->kind]--;
+    ck_assert_uint_le(count, r->room[change->kind]);
+    r->seen[story_index(&change->queue)] = ++r->lsn;
+    if (change->kind == STORE_CHANGE_MOVE)
+        r->seen[story_index(&change->target)] = r->lsn;
+    return r->lsn;
+}
+
+/* ---------------------------------------------------------------------- comparing */
+
+static const struct replica_claim *
+holder(const struct replica_queue *q, const struct replica_message *c)
+{
+    for (size_t i = 0; i < q->lease_count; i++)
+        if (q->leases[i].number == c->claim)
+            return &q->leases[i];
+    ck_assert_uint_eq(c->claim, 0);
+    return NULL;
+}
+
+static void
+compare_message(const struct fixture *f, const struct replica_queue *q,
+                const struct replica_message *c, const struct store_message *m)
+{
+    const struct replica_claim *lease = holder(q, c);
+
+    ck_assert_str_eq(m->id.text, c->m.id.text);
+    ck_assert_str_eq(m->claim_id.text, lease == NULL ? "" : lease->id.text);
+    ck_assert(bytes_equal(m->body, bytes_str(c->body)));
+    ck_assert_int_eq(m->ttl_s, (c->m.expires_ms - c->m.posted_ms) / 1000);
+    ck_assert_int_eq(m->age_s, (f->now_ms - c->m.posted_ms) / 1000);
+    ck_assert_uint_eq(m->claim_count, c->m.claim_count);
+    ck_assert_uint_eq(m->checksum == NULL ? 0 : m->checksum->digest[0], c->sum);
+}
+
+static void
+compare_claims(struct fixture *f, const struct replica_queue *q)
+{
+    for (size_t i = 0; i < q->lease_count; i++) {
+        const struct replica_claim *lease = &q->leases[i];
+        size_t at = 0;
+
+        ck_assert_status(query(f, lease->id), ST_OK);
+        ck_assert_uint_eq(f->seen.claim_number, q->fence_base + lease->number);
+        ck_assert_int_eq(f->seen.claim_ttl_s,
+                         (lease->ends_ms - lease->started_ms) / 1000);
+        ck_assert_int_eq(f->seen.claim_age_s, (f->now_ms - lease->started_ms) / 1000);
+        for (size_t k = 0; k < q->message_count; k++) {
+            if (q->messages[k].claim != lease->number)
+                continue;
+            ck_assert_uint_lt(at, f->seen.count);
+            compare_message(f, q, &q->messages[k], &f->seen.messages[at++]);
+        }
+        ck_assert_uint_eq(at, f->seen.count);
+    }
+}
+
+/* Which of the messages are delayed. */
+static size_t
+count_delayed(const struct replica_queue *q)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < q->message_count; i++)
+        n += q->messages[i].m.delayed_until_ms != 0;
+    return n;
+}
+
+static void
+compare_members(const struct fixture *f, const struct replica_queue *q)
+{
+    struct store_subscriptions shown;
+    size_t live = 0;
+
+    ck_assert_status(store_subscription_list(f->store, STORE_AT(f->now_ms), &f->queue,
+                                             BYTES_NONE, REPLICA_SUBSCRIPTIONS, &shown),
+                     ST_OK);
+    for (size_t i = 0; i < q->member_count; i++) {
+        const struct replica_subscription *m = &q->members[i];
+        size_t k = 0;
+
+        if (m->ends_ms <= f->now_ms)
+            continue;
+        live++;
+        while (k < shown.count &&
+               !bytes_equal(shown.views[k].subscriber, bytes_str(m->subscriber)))
+            k++;
+        ck_assert_uint_lt(k, shown.count);
+        ck_assert_int_eq(shown.views[k].confirmed, m->confirmed);
+        ck_assert_uint_ge(shown.views[k].progress.delivered, m->delivered);
+    }
+    ck_assert_uint_eq(shown.count, live);
+    store_subscriptions_release(&shown);
+}
+
+static void
+compare_queue(struct fixture *f, struct replica *r, size_t i)
+{
+    const struct replica_queue *q = &r->queues[i];
+    const struct store_filter all = {
+        .limit = q->message_count + 1, .include_claimed = true, .include_delayed = true};
+    const struct store_filter prompt = {.limit = all.limit, .include_claimed = true};
+    struct store_queues shown = STORE_QUEUES_INIT;
+    enum status st;
+
+    f->queue = story_queue(i);
+    st = store_queue_get(f->store, STORE_AT(f->now_ms), &f->queue, &shown);
+    ck_assert_status(st, q->there ? ST_OK : ST_NOT_FOUND);
+    if (!q->there)
+        return;
+    ck_assert(bytes_equal(shown.queues[0].metadata.json, bytes_str(q->json)));
+    ck_assert_int_eq(shown.queues[0].metadata.settings.max_claim_count,
+                     q->max_claim_count);
+    ck_assert(bytes_equal(shown.queues[0].metadata.settings.dead_letter,
+                          bytes_str(q->dead_letter)));
+    ck_assert_int_eq(shown.queues[0].metadata.settings.transient, q->transient);
+    store_queues_release(&shown);
+    list(f, &all); /* what is due happens, and is told */
+    ck_assert_uint_eq(f->seen.count, q->message_count);
+    for (size_t k = 0; k < q->message_count; k++)
+        compare_message(f, q, &q->messages[k], &f->seen.messages[k]);
+    list(f, &prompt);
+    ck_assert_uint_eq(f->seen.count, q->message_count - count_delayed(q));
+    compare_claims(f, q);
+    compare_members(f, q);
+}
+
+void
+replica_compare(struct fixture *f, struct replica *r)
+{
+    struct store_totals totals = {0};
+    uint64_t queues = 0, messages = 0, claimed = 0;
+
+    for (size_t i = 0; i < STORY_QUEUES; i++)
+        compare_queue(f, r, i);
+    for (size_t i = 0; i < STORY_QUEUES; i++) {
+        const struct replica_queue *q = &r->queues[i];
+
+        if (!q->there)
+            continue;
+        queues++;
+        messages += q->message_count;
+        for (size_t k = 0; k < q->message_count; k++)
+            claimed += q->messages[k].claim != 0;
+    }
+    ck_assert_status(store_totals(f->store, STORE_AT(f->now_ms), &totals), ST_OK);
+    ck_assert_uint_eq(totals.queues, queues);
+    ck_assert_uint_eq(totals.messages, messages);
+    ck_assert_uint_eq(totals.claimed, claimed);
+}
+
+static void
+flush(struct store_log *observer)
+{
+    struct replica *r = container_of(observer, struct replica, observer);
+
+    r->flushed = r->lsn;
+}
+
+void
+replica_init(struct replica *r, struct random *random)
+{
+    memset(r, 0, sizeof(*r));
+    r->random = random;
+    r->observer.reserve = reserve;
+    r->observer.append = commit;
+    r->observer.unreserve = unreserve;
+    r->observer.flush = flush;
+}

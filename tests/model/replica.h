@@ -1,0 +1,76 @@
+/*
+ * replica: a copy of a store's contents that is made of nothing but the changes that the
+ * store appends to its log (store/log.h).
+ */
+#ifndef TESTS_MODEL_REPLICA_H
+#define TESTS_MODEL_REPLICA_H
+
+#include "claimd/store/log.h"
+
+#include "model/story.h"
+
+/* Limits of the contents of a queue. */
+enum { REPLICA_MESSAGES = 4096, REPLICA_CLAIMS = 1024, REPLICA_SUBSCRIPTIONS = 512 };
+
+struct replica_message {
+    struct store_message_record m; /* without body and checksum */
+    char body[24];
+    uint8_t sum; /* first byte of its checksum; 0: none */
+    uint64_t claim;
+};
+
+struct replica_claim {
+    struct store_id id;
+    uint64_t number;
+    int64_t started_ms, ends_ms;
+};
+
+struct replica_subscription {
+    uint64_t number;
+    char subscriber[24];
+    int64_t ends_ms;
+    bool confirmed, attached;
+    uint64_t after, delivered, permanent_failures;
+};
+
+struct replica_queue {
+    bool there;
+    uint32_t tag;
+    uint64_t fence_base, last_number, last_claim;
+    char json[32];
+    int64_t max_claim_count;
+    bool transient;
+    char dead_letter[8];
+    struct replica_message messages[REPLICA_MESSAGES]; /* in the order of their numbers */
+    size_t message_count;
+    struct replica_claim leases[REPLICA_CLAIMS];
+    size_t lease_count;
+    struct replica_subscription
+        members[REPLICA_SUBSCRIPTIONS]; /* also those whose time is over */
+    size_t member_count;
+};
+
+struct replica {
+    struct store_log observer; /* first */
+    struct replica_queue queues[STORY_QUEUES];
+    uint64_t lsn;                /* of the latest change */
+    uint64_t seen[STORY_QUEUES]; /* LSN of the latest change of a queue of this address */
+    unsigned granted[STORE_CHANGE_KINDS];
+    size_t room[STORE_CHANGE_KINDS]; /* messages of the latest grant */
+    size_t set_aside; /* and not used or given back yet: one for each grant */
+    uint64_t changes; /* without expiries */
+    uint64_t told[STORE_CHANGE_KINDS], told_transient;
+    uint64_t flushed; /* LSN when it was flushed last */
+    struct random *random;
+    unsigned refuse; /* percent */
+    bool refused;    /* in the operation under way */
+};
+
+/* Prepares an empty replica, whose `observer` is the log of a new store. `random`: decides
+ * which reservations it refuses. */
+void replica_init(struct replica *r, struct random *random);
+
+/* Fails the test unless the store shows what the replica contains. */
+void replica_compare(struct fixture *f, struct replica *r);
+
+#endif
