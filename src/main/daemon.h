@@ -34,7 +34,7 @@ enum status daemon_open(const struct config *config, const struct clock *clock,
 enum status daemon_check(const struct config *config, struct config_errors *errors);
 
 /*
- * Announces that the daemon is ready. Notifies the supervisor (main/supervisor.h), and then writes a
+ * Announces that the daemon is ready. Notifies the supervisor (claimd/base/supervisor.h), and then writes a
  * line for each address, such as "claimd listening on http://127.0.0.1:40123" or "... unix:/path", to
  * standard output and to ready_fd, which it closes.
  */

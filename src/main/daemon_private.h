@@ -3,6 +3,7 @@
 #define MAIN_DAEMON_PRIVATE_H
 
 #include "claimd/api/api.h"
+#include "claimd/base/supervisor.h"
 #include "claimd/engine/engine.h"
 #include "claimd/http/server.h"
 #include "claimd/notify/notify.h"
@@ -12,7 +13,6 @@
 #include "main/process_metrics.h"
 #include "main/resources.h"
 #include "main/store_setup.h"
-#include "main/supervisor.h"
 
 struct daemon {
     const struct clock *clock; /* borrowed */

@@ -18,7 +18,7 @@
 #include "claimd/base/clock.h"
 #include "main/config.h"
 #include "main/daemon.h"
-#include "main/supervisor.h"
+#include "main/exit_status.h"
 
 /*
  * The commit of the build, or "unknown" without a git history. scripts/cmake/commit.cmake writes the source.

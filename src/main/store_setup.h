@@ -16,12 +16,13 @@
 #include "claimd/base/clock.h"
 #include "claimd/base/executor.h"
 #include "claimd/base/log.h"
+#include "claimd/base/supervisor.h"
 #include "claimd/journal/journal.h"
 #include "claimd/metrics/exposition.h"
 #include "claimd/store/sealer.h"
 #include "claimd/store/store.h"
 #include "main/config.h"
-#include "main/supervisor.h"
+#include "main/exit_status.h"
 
 struct store_setup {
     struct metrics_source source;        /* of the journal or Redis */

@@ -3,7 +3,7 @@
 #include "claimd/base/clock.h"
 #include "claimd/base/entropy.h"
 #include "main/command.h"
-#include "main/supervisor.h"
+#include "main/exit_status.h"
 
 #include <errno.h>
 #include <fcntl.h>

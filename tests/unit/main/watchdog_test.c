@@ -1,5 +1,5 @@
 /* Signs of life for a supervisor, while all workers are alive. */
-#include "main/supervisor.h"
+#include "claimd/base/supervisor.h"
 
 #include "support/check_main.h"
 #include "support/server_fixture.h"

@@ -1,5 +1,5 @@
 /* Notifications to the socket that NOTIFY_SOCKET names. */
-#include "main/supervisor.h"
+#include "claimd/base/supervisor.h"
 
 #include "support/check_main.h"
 

@@ -1,5 +1,5 @@
 /*
- * supervisor: notifies a supervisor of the state of claimd, as sd_notify(3) does. A notification is a
+ * supervisor: notifies a supervisor of the state of this process, as sd_notify(3) does. A notification is a
  * datagram with lines, to the socket that NOTIFY_SOCKET names, "/path" or "@abstract".
  *
  *     READY=1  RELOADING=1  STOPPING=1  WATCHDOG=1  STATUS=...  ERRNO=...
@@ -11,8 +11,8 @@
  *   Cost     blocks for at most SUPERVISOR_TIMEOUT_MS if the supervisor does not read
  *   Threads  any
  */
-#ifndef MAIN_SUPERVISOR_H
-#define MAIN_SUPERVISOR_H
+#ifndef CLAIMD_BASE_SUPERVISOR_H
+#define CLAIMD_BASE_SUPERVISOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,14 +20,6 @@
 #include <sys/un.h>
 
 enum { SUPERVISOR_TIMEOUT_MS = 1000 };
-
-/* Exit statuses of the server besides 0. */
-enum {
-    EXIT_CANNOT_START = 1,
-    EXIT_USAGE = 2,
-    EXIT_JOURNAL_REFUSED = 3, /* damaged, of another claimd, or the clock is wrong */
-    EXIT_JOURNAL_FAILED = 4   /* a write or sync failed while serving */
-};
 
 struct supervisor {
     bool wanted; /* there is a supervisor */

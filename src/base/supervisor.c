@@ -1,4 +1,4 @@
-#include "main/supervisor.h"
+#include "claimd/base/supervisor.h"
 
 #include "claimd/base/bytes.h"
 
