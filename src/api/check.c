@@ -210,6 +210,22 @@ check_access(struct context *ctx)
     return request.token.len == 0 ? check_origin(ctx) : ST_OK;
 }
 
+enum status
+check_action(struct context *ctx, enum action action)
+{
+    struct access_request request = {.certificate = ctx->req->certificate,
+                                     .project = ctx->queue.project,
+                                     .action = action,
+                                     .now_ms = clock_now_ms(ctx->real),
+                                     .proof = ctx->proof};
+    struct access_caller caller = {.project = BYTES_NONE};
+    enum status st = ctx->access == NULL ? ST_OK : find_token(ctx, &request.token);
+
+    if (ctx->access == NULL || st != ST_OK)
+        return st;
+    return access_ask(ctx->access, &request, ctx->req->arena, &caller, ctx->why);
+}
+
 static bool
 requires_stub_token(const struct context *ctx)
 {

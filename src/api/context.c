@@ -273,6 +273,7 @@ context_message_form(const struct context *ctx, struct message_form *out)
         .href = bytes_str(href),
         .hide_claim = ctx->version->claims_hidden,
         .checksum = ctx->limits->enable_checksum,
+        .details = prefer_details(ctx->req->headers[API_HEADER_PREFER]),
     };
     return ST_OK;
 }
@@ -415,18 +416,33 @@ read_seconds(struct bytes text)
     return seconds;
 }
 
-int64_t
-prefer_wait(struct bytes header)
+/* The value of the first preference with this name; absent: there is none. */
+static struct bytes
+find_preference(struct bytes header, const char *wanted)
 {
     while (header.len > 0) {
         struct bytes preference = cut_unquoted(&header, ',');
         struct bytes value = cut_unquoted(&preference, ';'); /* without its parameters */
         struct bytes name = cut_unquoted(&value, '=');
 
-        if (bytes_equal_nocase(bytes_trim(name), bytes_str("wait")))
-            return read_seconds(bytes_trim(value));
+        if (bytes_equal_nocase(bytes_trim(name), bytes_str(wanted)))
+            return bytes_present(value) ? bytes_trim(value) : bytes_str("");
     }
-    return 0;
+    return BYTES_NONE;
+}
+
+int64_t
+prefer_wait(struct bytes header)
+{
+    struct bytes value = find_preference(header, "wait");
+
+    return value.len > 0 ? read_seconds(value) : 0;
+}
+
+bool
+prefer_details(struct bytes header)
+{
+    return bytes_present(find_preference(header, "details"));
 }
 
 /* ------------------------------------------------------------------ problem documents */

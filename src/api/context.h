@@ -96,6 +96,9 @@ enum status check_host(struct context *ctx, struct bytes allowed);
  */
 enum status check_request(struct context *ctx);
 
+/* Refuses a request whose caller may not do another action, too. ST_FORBIDDEN, explained. */
+enum status check_action(struct context *ctx, enum action action);
+
 /* ------------------------------------------------------------------ parameters */
 
 /* query_limit(), query_bool() and query_list(), with an explanation. `option` sets `max`. */
@@ -171,6 +174,9 @@ void wait_done(struct store *store, struct mem *mem, struct waiting *waiting);
  * whole number. The first `wait` counts. INT64_MAX if the number is larger. header: may be absent.
  */
 int64_t prefer_wait(struct bytes header);
+
+/* True if the header Prefer has the preference `details`. header: may be absent. */
+bool prefer_details(struct bytes header);
 
 /* ------------------------------------------------------------------ problem documents */
 

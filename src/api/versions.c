@@ -187,6 +187,10 @@ const struct version version_v1 = {
 /* Routes that Zaqar does not have. Messages have the form of v2. */
 static const struct route routes_claimd[] = {
     ROUTE("/claimd/claims", POST, handle_claim_any, CLAIMS_CREATE, 0, "claimFromSeveral"),
+    ROUTE("/claimd/queues/{queue}/claims/{id}/finish", POST, handle_claim_finish,
+          CLAIMS_UPDATE, 0, "finishMessages"),
+    ROUTE("/claimd/queues/{queue}/redrive", POST, handle_redrive, MESSAGES_REDRIVE, 0,
+          "redriveMessages"),
     ROUTE(PROGRESS, GET, handle_subscription_list, SUBSCRIPTION_PROGRESS, 0,
           "listProgress"),
     ROUTE(PROGRESS "/{id}", GET, handle_subscription_show, SUBSCRIPTION_PROGRESS, 0,

@@ -20,7 +20,7 @@ tally_backlog(struct tally *t, const struct backlog *b, size_t times)
     t->messages += times * b->messages.live;
     t->claimed += times * b->claimed;
     t->delayed += times * backlog_delayed(b);
-    t->original += times * b->originals.count;
+    t->dead_letters += times * b->dead_letters;
     t->claims += times * b->claims.live;
     t->bytes += times * b->bytes;
 }
@@ -69,6 +69,16 @@ uncount_claimed(struct backlog *b)
     b->tally->claimed--;
 }
 
+/* Counts a dead letter (times 1), or one less (times SIZE_MAX). */
+static void
+count_dead_letter(struct backlog *b, const struct message *m, size_t times)
+{
+    if (!message_is_dead_letter(m))
+        return;
+    b->dead_letters += times;
+    b->tally->dead_letters += times;
+}
+
 void
 backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m)
 {
@@ -81,9 +91,9 @@ backlog_remove(struct backlog *b, struct seqmap_pool *pool, struct message *m)
     b->bytes -= m->body_len;
     if (m->claim != NULL)
         uncount_claimed(b);
-    if (m->original != NULL) {
-        hashmap_remove(&b->originals, &m->original->node);
-        b->tally->original--;
+    if (message_has_original(m)) {
+        hashmap_remove(&b->originals, &m->extra->node);
+        count_dead_letter(b, m, SIZE_MAX);
     }
     m->claim = NULL;
     m->backlog = NULL;
@@ -117,6 +127,15 @@ backlog_end_delay(struct backlog *b, struct message *m)
     seqmap_set_ready(&b->messages, m->seq, true);
 }
 
+void
+backlog_delay(struct backlog *b, struct message *m)
+{
+    ENSURE(m->backlog == b && !m->delayed && m->claim == NULL);
+    m->delayed = true;
+    b->tally->delayed++;
+    seqmap_set_ready(&b->messages, m->seq, false);
+}
+
 static uint64_t
 original_hash(struct ident id)
 {
@@ -126,7 +145,7 @@ original_hash(struct ident id)
 static bool
 original_equal(const struct hashnode *node, const void *key)
 {
-    const struct original *f = container_of(node, const struct original, node);
+    const struct extra *f = container_of(node, const struct extra, node);
 
     return ident_equal(f->id, *(const struct ident *)key);
 }
@@ -139,25 +158,35 @@ backlog_find(const struct backlog *b, uint32_t tag, struct ident id)
     if (id.high == tag) {
         struct message *m = seqmap_find(&b->messages, id.low);
 
-        if (m != NULL && m->original == NULL)
+        if (m != NULL && !message_has_original(m))
             return m;
     }
     node = hashmap_find(&b->originals, original_hash(id), original_equal, &id);
-    return node == NULL ? NULL : container_of(node, struct original, node)->message;
+    return node == NULL ? NULL : container_of(node, struct extra, node)->message;
 }
 
 void
 backlog_add_original(struct backlog *b, struct message *m)
 {
     ENSURE(m->backlog == b);
-    hashmap_insert(&b->originals, &m->original->node, original_hash(m->original->id));
-    b->tally->original++;
+    hashmap_insert(&b->originals, &m->extra->node, original_hash(m->extra->id));
+    count_dead_letter(b, m, 1);
+}
+
+void
+backlog_set_details(struct backlog *b, struct mem *mem, struct message *m,
+                    struct details *details)
+{
+    ENSURE(m->backlog == b);
+    count_dead_letter(b, m, SIZE_MAX);
+    message_set_details(mem, m, details);
+    count_dead_letter(b, m, 1);
 }
 
 bool
 backlog_audit(const struct backlog *b)
 {
-    size_t live = 0, claimed = 0, original = 0;
+    size_t live = 0, claimed = 0, original = 0, dead_letters = 0;
     uint64_t seq = 0;
     struct message *m;
 
@@ -173,14 +202,16 @@ backlog_audit(const struct backlog *b)
             return false;
         if (seqmap_is_ready(&b->messages, seq) != ready)
             return false;
-        if (m->original != NULL &&
-            (m->original->message != m || backlog_find(b, 0, m->original->id) != m))
+        if (m->extra != NULL && m->extra->message != m)
+            return false;
+        if (message_has_original(m) && backlog_find(b, 0, m->extra->id) != m)
             return false;
         live++;
         claimed += m->claim != NULL;
-        original += m->original != NULL;
+        original += message_has_original(m);
+        dead_letters += message_is_dead_letter(m);
         seq++;
     }
     return live == b->messages.live && claimed == b->claimed &&
-           original == b->originals.count;
+           original == b->originals.count && dead_letters == b->dead_letters;
 }

@@ -11,6 +11,7 @@
  *   - each claim is in `claims` under its number, and holds at least one message
  *   - `claimed` counts the messages with a claim
  *   - a message has an original id exactly if it is in `originals` under that id
+ *   - `dead_letters` counts the dead letters
  *
  *   Threads  the lock of the shard
  */
@@ -34,7 +35,7 @@ raise_number(uint64_t *number, uint64_t least)
 
 /* Sums over the backlogs of a shard: those of queues, or those on the reclaim list. */
 struct tally {
-    size_t messages, claimed, delayed, original;
+    size_t messages, claimed, delayed, dead_letters;
     size_t claims;
     uint64_t bytes; /* of bodies */
 };
@@ -45,8 +46,9 @@ struct backlog {
     struct seqmap messages; /* number -> struct message, owned */
     struct seqmap claims; /* number -> struct claim, owned; the ready bits are not used */
     size_t claimed;
+    size_t dead_letters;
     uint64_t bytes;           /* of bodies */
-    struct hashmap originals; /* ids from other queues -> struct original, owned */
+    struct hashmap originals; /* ids from other queues -> struct extra */
     struct list reclaim_link; /* in the shard's reclaim list */
 };
 
@@ -80,6 +82,9 @@ void backlog_claim_message(struct backlog *b, struct message *m, struct claim *c
 void backlog_release(struct backlog *b, struct message *m);
 void backlog_end_delay(struct backlog *b, struct message *m);
 
+/* Marks a ready message as delayed. The caller arms m->due. */
+void backlog_delay(struct backlog *b, struct message *m);
+
 /* Number of delayed messages. */
 static inline size_t
 backlog_delayed(const struct backlog *b)
@@ -92,6 +97,10 @@ struct message *backlog_find(const struct backlog *b, uint32_t tag, struct ident
 
 /* Adds m's original id. The caller has reserved an entry of `originals`. */
 void backlog_add_original(struct backlog *b, struct message *m);
+
+/* Replaces the details of a message of the backlog that has an `extra`. Takes over the pin. */
+void backlog_set_details(struct backlog *b, struct mem *mem, struct message *m,
+                         struct details *details);
 
 static inline void
 backlog_add_claim(struct backlog *b, struct seqmap_pool *pool, uint64_t number,

@@ -6,11 +6,11 @@ changelog_reserve(struct shard *sh, enum store_change_kind kind, size_t count,
                   size_t bytes)
 {
     struct store_log *log = sh->core->log;
+    size_t *space = sh->group == NULL ? &sh->log_reserved : sh->group->space;
 
     lock_assert_held(&sh->lock);
     return log == NULL ? ST_OK
-                       : log->reserve(log, kind, sh->checkpointing, count, bytes,
-                                      &sh->log_reserved);
+                       : log->reserve(log, kind, sh->checkpointing, count, bytes, space);
 }
 
 typedef bool next_fn(struct store_change *change, struct store_message_record *out);
@@ -45,7 +45,7 @@ changelog_message(const struct message *m, uint32_t tag, struct store_message_re
     *out = (struct store_message_record){
         .number = m->seq,
         .old_number = m->seq,
-        .original_id = m->original != NULL,
+        .original_id = message_has_original(m),
         .body = message_body(m),
         .checksum = message_checksum(m),
         .client = m->client,
@@ -54,6 +54,8 @@ changelog_message(const struct message *m, uint32_t tag, struct store_message_re
         .delayed_until_ms = m->delayed ? m->due.due_ms : 0,
         .claim_count = m->claim_count,
     };
+    if (message_details(m) != NULL)
+        out->details = &message_details(m)->view;
     ident_write(&out->id, message_ident(m, tag));
 }
 
@@ -65,17 +67,61 @@ claim_record(const struct claim *c, struct store_claim_record *out)
     out->ends_ms = c->due.due_ms;
 }
 
-static uint64_t
-append_change(struct queue *q, struct store_change *change)
+static void
+set_lsn(struct queue *q, uint64_t lsn)
+{
+    if (q != NULL && lsn != 0)
+        q->lsn = q->shard->lsn = lsn;
+}
+
+/* Appends a change of a queue and, if it is a MOVE, of its target (else NULL). */
+static void
+append_move(struct queue *q, struct queue *target, struct store_change *change)
 {
     struct store_log *log = q->shard->core->log;
-    uint64_t lsn = log->append(log, change, &q->shard->log_reserved);
+    struct change_group *group = q->shard->group;
+    uint64_t lsn;
 
     lock_assert_held(&q->shard->lock);
+    if (group != NULL) {
+        ENSURE(group->count < group->capacity);
+        group->all[group->count++] = (struct grouped_change){*change, q, target};
+        return;
+    }
+    lsn = log->append(log, change, &q->shard->log_reserved);
+    set_lsn(q, lsn);
+    set_lsn(target, lsn);
+}
 
-    if (lsn != 0)
-        q->lsn = q->shard->lsn = lsn;
-    return lsn;
+static void
+append_change(struct queue *q, struct store_change *change)
+{
+    append_move(q, NULL, change);
+}
+
+bool
+changelog_group_fits(const struct change_group *group, const struct core *core)
+{
+    return core->log == NULL || core->log->largest == 0 ||
+           *group->space <= core->log->largest;
+}
+
+void
+changelog_end_group(struct change_group *group, const struct core *core)
+{
+    const bool whole = changelog_group_fits(group, core);
+    struct store_log *log = core->log;
+    uint64_t lsn = 0;
+
+    for (size_t i = 0; whole && i + 1 < group->count; i++)
+        group->all[i].change.then = &group->all[i + 1].change;
+    for (size_t i = 0; i < group->count && (i == 0 || !whole); i++)
+        lsn = log->append(log, &group->all[i].change, group->space);
+    for (size_t i = 0; i < group->count; i++) {
+        set_lsn(group->all[i].queue, lsn);
+        set_lsn(group->all[i].target, lsn);
+    }
+    group->count = 0;
 }
 
 static bool
@@ -94,7 +140,7 @@ changelog_queue(struct queue *q, enum store_change_kind kind, int64_t now_ms)
         return;
     change = change_of(q, kind, now_ms, next_none, 0, NULL);
     core_marks(q->shard->core, &change.marks);
-    (void)append_change(q, &change);
+    append_change(q, &change);
 }
 
 static bool
@@ -123,7 +169,7 @@ changelog_row(struct queue *q, enum store_change_kind kind, uint64_t first, size
     struct store_change change = change_of(q, kind, now_ms, next_in_row, count, q);
 
     change.at = first;
-    (void)append_change(q, &change);
+    append_change(q, &change);
 }
 
 static bool
@@ -147,7 +193,7 @@ changelog_delete(struct queue *q, const struct list *messages, size_t count,
         change_of(q, STORE_CHANGE_DELETE, now_ms, next_listed, count, messages);
 
     change.from[1] = messages->next;
-    (void)append_change(q, &change);
+    append_change(q, &change);
 }
 
 static bool
@@ -167,7 +213,7 @@ changelog_claim(struct queue *q, enum store_change_kind kind, const struct claim
     struct store_change change = change_of(q, kind, now_ms, next_held, c->held, c);
 
     claim_record(c, &change.claim);
-    (void)append_change(q, &change);
+    append_change(q, &change);
 }
 
 /* The messages of an array, and (of a MOVE) their numbers in the source. */
@@ -193,7 +239,7 @@ changelog_single(struct queue *q, enum store_change_kind kind, struct message *m
 {
     struct store_change change = change_of(q, kind, now_ms, next_in_array, 1, &m);
 
-    (void)append_change(q, &change);
+    append_change(q, &change);
 }
 
 void
@@ -203,15 +249,61 @@ changelog_move(struct queue *source, struct queue *target,
 {
     struct store_change change =
         change_of(source, STORE_CHANGE_MOVE, now_ms, next_in_array, count, messages);
-    uint64_t lsn;
 
     change.from[1] = old_numbers;
     change.target = target->where;
     change.target_tag = target->tag;
     change.target_transient = queue_transient(target);
-    lsn = append_change(source, &change);
-    if (lsn != 0)
-        target->lsn = target->shard->lsn = lsn;
+    append_move(source, target, &change);
+}
+
+/* The messages of an array that have details. */
+static bool
+next_detailed(struct store_change *change, struct store_message_record *out)
+{
+    struct message *const *messages = change->from[0];
+
+    while (change->at < change->count && message_details(messages[change->at]) == NULL)
+        change->at++;
+    return next_in_array(change, out);
+}
+
+void
+changelog_array(struct queue *q, enum store_change_kind kind,
+                struct message *const *messages, size_t count, int64_t now_ms)
+{
+    struct store_change change = change_of(
+        q, kind, now_ms, kind == STORE_CHANGE_DETAILS ? next_detailed : next_in_array,
+        count, messages);
+
+    append_change(q, &change);
+}
+
+static bool
+next_detailed_in_row(struct store_change *change, struct store_message_record *out)
+{
+    while (next_in_row(change, out))
+        if (out->details != NULL)
+            return true;
+    return false;
+}
+
+size_t
+details_bytes(const struct message *m)
+{
+    const struct details *d = message_details(m);
+
+    return d == NULL ? 0 : d->view.reason.len + d->view.client.len + d->view.origin.len;
+}
+
+void
+changelog_row_details(struct queue *q, uint64_t first, size_t count, int64_t now_ms)
+{
+    struct store_change change =
+        change_of(q, STORE_CHANGE_DETAILS, now_ms, next_detailed_in_row, count, q);
+
+    change.at = first;
+    append_change(q, &change);
 }
 
 void
@@ -226,7 +318,7 @@ changelog_subscription(struct queue *q, enum store_change_kind kind,
     subscription_record(s, &record);
     change = change_of(q, kind, now_ms, next_none, 0, NULL);
     change.subscription = &record;
-    (void)append_change(q, &change);
+    append_change(q, &change);
 }
 
 static bool
@@ -259,7 +351,7 @@ changelog_feed(struct queue *q, uint64_t first, size_t count, int64_t now_ms)
         change_of(q, STORE_CHANGE_FEED, now_ms, next_entry, count, q);
 
     change.at = first;
-    (void)append_change(q, &change);
+    append_change(q, &change);
 }
 
 enum status

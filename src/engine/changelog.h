@@ -36,6 +36,19 @@ queue_bytes(const struct store_queue *where, const struct store_metadata *metada
 enum status changelog_reserve(struct shard *sh, enum store_change_kind kind, size_t count,
                               size_t bytes);
 
+/* A change of a group, and the queues that it changes; target: of a MOVE, else NULL. */
+struct grouped_change {
+    struct store_change change;
+    struct queue *queue, *target;
+};
+
+/*
+ * Append the changes that were collected in the groups of their shards. If they do not fit
+ * into one write of the log (changelog_group_fits()), they are appended one by one.
+ */
+void changelog_end_group(struct change_group *group, const struct core *core);
+bool changelog_group_fits(const struct change_group *group, const struct core *core);
+
 /* Describes a message as a record, without its claim. */
 void changelog_message(const struct message *m, uint32_t tag,
                        struct store_message_record *out);
@@ -46,6 +59,15 @@ void changelog_queue(struct queue *q, enum store_change_kind kind, int64_t now_m
 /* POST, STATE: `count` messages from number `first` on. */
 void changelog_row(struct queue *q, enum store_change_kind kind, uint64_t first,
                    size_t count, int64_t now_ms);
+
+/* RETRY, DETAILS: the messages of an array; DETAILS: those with details. */
+void changelog_array(struct queue *q, enum store_change_kind kind,
+                     struct message *const *messages, size_t count, int64_t now_ms);
+
+/* DETAILS of those of `count` messages from number `first` on that have some, and the
+ * bytes of their texts. */
+void changelog_row_details(struct queue *q, uint64_t first, size_t count, int64_t now_ms);
+size_t details_bytes(const struct message *m);
 
 /* DELETE: messages linked by due.link, which the backlog no longer has. */
 void changelog_delete(struct queue *q, const struct list *messages, size_t count,

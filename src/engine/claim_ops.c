@@ -1,4 +1,5 @@
 /* The store's operations on claims. */
+#include "engine/claim_ops.h"
 #include "claimd/base/sometimes.h"
 #include "engine/dead_letter.h"
 #include "engine/txn.h"
@@ -46,13 +47,6 @@ extend_message(struct txn *t, struct message *m, const struct store_terms *terms
         return;
     m->expires_ms = until_ms;
     shard_arm_message(t->shard, &m->due, until_ms);
-}
-
-/* The fencing token (docs/worker.md). */
-static uint64_t
-claim_fence(const struct queue *q, const struct claim *c)
-{
-    return q->fence_base + ident_claim_number(claim_ident(c));
 }
 
 static size_t
@@ -105,13 +99,13 @@ static enum status
 create_claim(struct dead_letter *dl, const struct store_terms *terms, size_t limit,
              struct store_batch *out, struct claim_build *build)
 {
-    struct txn *t = &dl->from;
+    struct txn *t = &dl->pair.from;
     size_t capacity = min_size(txn_available(t), limit);
     enum status st = ST_OK;
 
     if (capacity > 0)
         st = claim_reserve(t->shard, t->queue);
-    if (st == ST_OK && capacity > 0 && dl->target != NULL)
+    if (st == ST_OK && capacity > 0 && dl->pair.target != NULL)
         st = dead_letters_move(dl, &capacity);
     if (st != ST_OK)
         return st;
@@ -149,9 +143,7 @@ engine_claim_create(struct store *s, struct store_op *op, const struct store_que
         struct dead_letter dl;
 
         capacity = build.capacity;
-        dl.seals.metadata = NULL;
-        dl.seals.count = 0;
-        dl.seals.failed = ST_OK;
+        move_seals_init(&dl.seals);
         st = batch_open(e, capacity, &build.batch);
         if (st == ST_OK)
             build.claim = claim_new(e->core.mem, capacity);
@@ -163,8 +155,8 @@ engine_claim_create(struct store *s, struct store_op *op, const struct store_que
             break;
         st = create_claim(&dl, terms, limit, out, &build);
         if (st != ST_AGAIN)
-            dead_letter_end(&dl);
-        dead_letter_fini(&dl);
+            move_pair_end(&dl.pair);
+        move_seals_fini(&dl.seals, &e->core);
         if (st == ST_OK && build.batch.count > 0) {
             *out = build.batch;
             return ST_OK;
@@ -217,8 +209,8 @@ engine_claim_get(struct store *s, struct store_op *op, const struct store_queue 
     return st;
 }
 
-static void
-commit_renewal(struct txn *t, struct claim *c, const struct store_terms *terms)
+void
+claim_commit_renewal(struct txn *t, struct claim *c, const struct store_terms *terms)
 {
     struct message *m;
 
@@ -247,7 +239,7 @@ engine_claim_renew(struct store *s, struct store_op *op, const struct store_queu
                    : txn_reserve_messages(&t, STORE_CHANGE_RENEW, c->held, 0);
     if (st == ST_OK) {
         *number = claim_fence(t.queue, c);
-        commit_renewal(&t, c, terms);
+        claim_commit_renewal(&t, c, terms);
     }
     txn_end(&t);
     return st;

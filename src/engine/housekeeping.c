@@ -67,7 +67,7 @@ message_due(struct shard *sh, struct message *m, int64_t now_ms)
             metrics_count(&sh->metrics, STORE_COUNT_EXPIRED, 1);
             counts->messages++;
             counts->unread += m->claim_count == 0 && !feed_listens(q->feed);
-            counts->dead_letters += m->original != NULL;
+            counts->dead_letters += message_is_dead_letter(m);
         }
         if (logged)
             changelog_single(q, STORE_CHANGE_EXPIRED, m, now_ms);

@@ -146,7 +146,7 @@ engine_metrics(struct store *s, struct store_op *op, struct store_metrics *out)
         out->all.claimable += t->messages - t->claimed - t->delayed;
         out->all.claimed += t->claimed;
         out->all.delayed += t->delayed;
-        out->all.dead_letters += t->original;
+        out->all.dead_letters += t->dead_letters;
         out->all.claims += t->claims;
         out->all.bytes += t->bytes;
         out->rest.messages += sh->metrics.rest.messages;
@@ -192,7 +192,7 @@ fill_queue_metrics(const struct queue *q, int64_t now_ms, struct store_queue_met
         .claimable = b->messages.ready,
         .claimed = b->claimed,
         .delayed = backlog_delayed(b),
-        .dead_letters = b->originals.count,
+        .dead_letters = b->dead_letters,
         .claims = b->claims.live,
         .bytes = b->bytes,
     };

@@ -55,7 +55,9 @@ message_unpin(struct mem *mem, struct message *m)
     ENSURE(pins > 0);
     if (pins != 1)
         return;
-    mem_free(mem, m->original);
+    if (m->extra != NULL && m->extra->details != NULL)
+        details_unpin(mem, m->extra->details);
+    mem_free(mem, m->extra);
     mem_free(mem, m);
 }
 
@@ -69,15 +71,85 @@ message_unpin_all(struct mem *mem, struct list *messages)
 }
 
 enum status
+message_ensure_extra(struct mem *mem, struct message *m)
+{
+    if (m->extra != NULL)
+        return ST_OK;
+    m->extra = mem_alloc(mem, sizeof(*m->extra));
+    if (m->extra == NULL)
+        return ST_NO_MEMORY;
+    *m->extra = (struct extra){.message = m};
+    return ST_OK;
+}
+
+enum status
 message_set_original(struct mem *mem, struct message *m, const struct store_id *text)
 {
     struct ident id;
 
     if (!ident_read(store_id_bytes(text), &id))
         return ST_BAD_VALUE;
-    m->original = mem_alloc(mem, sizeof(*m->original));
-    if (m->original == NULL)
+    if (message_ensure_extra(mem, m) != ST_OK)
         return ST_NO_MEMORY;
-    *m->original = (struct original){.id = id, .message = m};
+    m->extra->id = id;
+    m->extra->has_id = true;
     return ST_OK;
+}
+
+/* An empty text becomes absent. */
+static struct bytes
+copy_text(char **to, struct bytes text)
+{
+    return text.len > 0 ? bytes_copy_to(to, text) : BYTES_NONE;
+}
+
+struct details *
+details_new(struct mem *mem, const struct store_details *view)
+{
+    struct details *d = mem_alloc(mem, sizeof(*d) + view->reason.len + view->client.len +
+                                           view->origin.len);
+    char *to;
+
+    if (d == NULL)
+        return NULL;
+    *d = (struct details){.view = *view};
+    atomic_init(&d->pins, 1);
+    to = d->text;
+    d->view.reason = copy_text(&to, view->reason);
+    d->view.client = copy_text(&to, view->client);
+    d->view.origin = copy_text(&to, view->origin);
+    return d;
+}
+
+void
+details_unpin(struct mem *mem, struct details *d)
+{
+    uint32_t pins = atomic_fetch_sub_explicit(&d->pins, 1, memory_order_acq_rel);
+
+    ENSURE(pins > 0);
+    if (pins == 1)
+        mem_free(mem, d);
+}
+
+enum status
+message_copy_details(struct mem *mem, struct message *m, const struct store_details *view)
+{
+    struct details *d = details_new(mem, view);
+
+    if (d == NULL || message_ensure_extra(mem, m) != ST_OK) {
+        mem_free(mem, d);
+        return ST_NO_MEMORY;
+    }
+    message_set_details(mem, m, d);
+    return ST_OK;
+}
+
+void
+message_set_details(struct mem *mem, struct message *m, struct details *details)
+{
+    struct details *old = m->extra->details;
+
+    m->extra->details = details;
+    if (old != NULL)
+        details_unpin(mem, old);
 }

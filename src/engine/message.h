@@ -29,11 +29,11 @@ struct message {
     struct deadline due; /* in the message wheel: end of delay, then end of life */
     int64_t expires_ms;  /* end of life; due.due_ms is at most this */
     int64_t posted_ms;
-    uint64_t seq;              /* its number in the queue; messages are ordered by it */
-    struct backlog *backlog;   /* owner */
-    struct claim *claim;       /* that holds it; NULL: not claimed */
-    struct original *original; /* owned; the id from another queue; NULL: none */
-    uint64_t client;           /* id of the client that posted it */
+    uint64_t seq;            /* its number in the queue; messages are ordered by it */
+    struct backlog *backlog; /* owner */
+    struct claim *claim;     /* that holds it; NULL: not claimed */
+    struct extra *extra;     /* owned; NULL: none */
+    uint64_t client;         /* id of the client that posted it */
     uint32_t body_len;
     _Atomic uint32_t pins; /* of the backlog, and of batches and feed entries */
     uint32_t claim_count;  /* delivery count in this queue */
@@ -42,11 +42,20 @@ struct message {
     char body[];
 };
 
-/* The id that a dead letter had in the queue that it came from. It keeps this id. */
-struct original {
-    struct hashnode node; /* in its backlog's `originals` */
-    struct ident id;
+/* The details of a message (store/types.h). They never change, and batches pin them. */
+struct details {
+    _Atomic uint32_t pins;
+    struct store_details view; /* texts point behind this structure */
+    char text[];
+};
+
+/* A few messages have this: an id from another queue, which they keep, and details. */
+struct extra {
+    struct hashnode node; /* with an original id: in its backlog's `originals` */
     struct message *message;
+    struct details *details; /* owned pin; NULL: none */
+    struct ident id;         /* the original id */
+    bool has_id;
 };
 
 /* Makes a message with one pin, with a copy of the checksum (NULL: without). The caller
@@ -58,9 +67,59 @@ struct message *message_make(struct mem *mem, size_t body_len,
 struct message *message_new(struct mem *mem, struct bytes body,
                             const struct store_checksum *checksum, uint64_t client);
 
+/* Ensures that a message has an `extra`. ST_NO_MEMORY. */
+enum status message_ensure_extra(struct mem *mem, struct message *m);
+
 /* Sets the original id. ST_BAD_VALUE: the text is no id; ST_NO_MEMORY. */
 enum status
 message_set_original(struct mem *mem, struct message *m, const struct store_id *text);
+
+/* Makes a copy with one pin. NULL without memory. */
+struct details *details_new(struct mem *mem, const struct store_details *view);
+void details_unpin(struct mem *mem, struct details *d);
+
+static inline const struct store_details *
+details_pin(struct details *d)
+{
+    atomic_fetch_add_explicit(&d->pins, 1, memory_order_relaxed);
+    return &d->view;
+}
+
+/* The details that a view is part of. */
+static inline struct details *
+details_of(const struct store_details *view)
+{
+    return (struct details *)((uintptr_t)view - offsetof(struct details, view));
+}
+
+/* Gives a message a copy of these details. ST_NO_MEMORY. */
+enum status message_copy_details(struct mem *mem, struct message *m,
+                                 const struct store_details *view);
+
+/* Replaces the details of a message that has an `extra`; NULL: none. Takes over the pin. */
+void message_set_details(struct mem *mem, struct message *m, struct details *details);
+
+/* NULL: the message has none. */
+static inline struct details *
+message_details(const struct message *m)
+{
+    return m->extra == NULL ? NULL : m->extra->details;
+}
+
+static inline bool
+message_has_original(const struct message *m)
+{
+    return m->extra != NULL && m->extra->has_id;
+}
+
+/* True for a dead letter, until it is put back. A message that came with its id from elsewhere
+ * counts as one. */
+static inline bool
+message_is_dead_letter(const struct message *m)
+{
+    return message_has_original(m) &&
+           (m->extra->details == NULL || m->extra->details->view.dead_lettered_ms != 0);
+}
 
 void message_pin(struct message *m);
 
@@ -94,9 +153,10 @@ message_of_record(struct mem *mem, const struct store_message_record *record,
     m->posted_ms = record->posted_ms;
     m->delayed = record->delayed_until_ms != 0;
     message_update(m, record);
-    if (!original)
-        return m;
-    *st = message_set_original(mem, m, &record->id);
+    if (original)
+        *st = message_set_original(mem, m, &record->id);
+    if (*st == ST_OK && record->details != NULL)
+        *st = message_copy_details(mem, m, record->details);
     if (*st == ST_OK)
         return m;
     message_unpin(mem, m);
@@ -113,7 +173,7 @@ message_live(const struct message *m, int64_t now_ms)
 static inline struct ident
 message_ident(const struct message *m, uint32_t tag)
 {
-    return m->original == NULL ? (struct ident){tag, m->seq} : m->original->id;
+    return message_has_original(m) ? m->extra->id : (struct ident){tag, m->seq};
 }
 
 static inline struct bytes

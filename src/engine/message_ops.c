@@ -1,184 +1,7 @@
-/* The store's operations on messages. */
+/* The store's operations on messages that exist: listing, reading and removing them. */
 #include "claimd/base/sometimes.h"
 #include "engine/subscription.h"
 #include "engine/txn.h"
-
-/* ---------------------------------------------------------------------- post */
-
-/* Bytes of the bodies of a post: its size in the log, and its charge to the project. */
-static size_t
-body_bytes(const struct store_post *post)
-{
-    size_t total = 0;
-
-    for (size_t i = 0; i < post->count; i++)
-        total += post->drafts[i].body.len;
-    return total;
-}
-
-/* Bytes of memory that a post takes, roughly. */
-static size_t
-post_bytes(const struct store_post *post)
-{
-    return post->count * (sizeof(struct message) + 32) + body_bytes(post);
-}
-
-/* Makes the messages of a post, linked by due.link in order. After a failure the list is
- * empty. */
-static enum status
-make_messages(struct mem *mem, const struct store_post *post, struct list *messages)
-{
-    for (size_t i = 0; i < post->count; i++) {
-        struct message *m = message_new(
-            mem, post->drafts[i].body,
-            post->checksums == NULL ? NULL : &post->checksums[i], post->client);
-
-        SOMETIMES_IF(m == NULL && i > 0, POST_CUT);
-        if (m == NULL) {
-            message_unpin_all(mem, messages);
-            return ST_NO_MEMORY;
-        }
-        list_add_before(messages, &m->due.link);
-    }
-    return ST_OK;
-}
-
-static int64_t
-first_set(int64_t a, int64_t b, int64_t c)
-{
-    if (a != STORE_UNSET)
-        return a;
-    return b != STORE_UNSET ? b : c;
-}
-
-/* Adds the messages to the end of the queue. Cannot fail: memory is reserved. */
-static void
-append_messages(struct queue *q, const struct store_post *post, struct list *messages,
-                int64_t now_ms)
-{
-    const struct store_settings *set = queue_settings(q);
-    struct shard *sh = q->shard;
-    const struct core *core = sh->core;
-    const bool listened = feed_listens(q->feed);
-
-    for (size_t i = 0; i < post->count; i++) {
-        const struct store_draft *draft = &post->drafts[i];
-        struct message *m = container_of(list_pop(messages), struct message, due.link);
-        int64_t ttl_s =
-            first_set(draft->ttl_s, set->message_ttl_s, core->config.message_ttl_s);
-        int64_t delay_s =
-            first_set(draft->delay_s, set->message_delay_s, core->config.message_delay_s);
-        int64_t due_ms;
-
-        m->seq = ++q->last_seq;
-        m->posted_ms = now_ms;
-        m->expires_ms = core_deadline_ms(core, now_ms, ttl_s);
-        m->delayed = delay_s > 0;
-        due_ms = m->delayed ? core_deadline_ms(core, now_ms, delay_s) : m->expires_ms;
-        if (due_ms > m->expires_ms)
-            due_ms = m->expires_ms;
-        backlog_add(q->backlog, &sh->pool, m);
-        shard_arm_message(sh, &m->due, due_ms);
-        if (listened)
-            feed_append(q->feed, &sh->pool, m, ttl_s, delay_s > 0 ? delay_s : 0);
-    }
-    ENSURE(list_empty(messages));
-    if (listened)
-        feed_grown(sh, q->feed);
-}
-
-/* Does everything that can fail, before anything changes. */
-static enum status
-reserve_post(struct txn *t, const struct store_post *post)
-{
-    struct queue *q = t->queue;
-    const struct store_settings *set = queue_settings(q);
-    size_t bytes = body_bytes(post), spare = 0;
-    enum status st = ST_OK;
-
-    if (set->max_post_bytes != STORE_UNSET &&
-        post->request_bytes > (uint64_t)set->max_post_bytes)
-        return ST_TOO_LARGE;
-    for (size_t i = 0; set->encrypt && i < post->count; i++)
-        if (!store_is_sealed(post->drafts[i].body))
-            return ST_NOT_SEALED;
-    if (st == ST_OK && feed_listens(q->feed)) {
-        spare = feed_nodes(q->feed, q->last_seq, post->count);
-        st = feed_stock(q->feed, t->engine->core.mem, post->count);
-    }
-    if (st == ST_OK)
-        st =
-            backlog_reserve(q->backlog, &t->shard->pool, q->last_seq, post->count, spare);
-    if (st == ST_OK)
-        st = t->queue_is_new ? txn_reserve_queue(t)
-                             : changelog_reserve_numbers(q, post->count, 0);
-    if (st == ST_OK)
-        st = directory_charge(&q->entry, post->count, bytes, &t->engine->core.limits);
-    if (st != ST_OK)
-        return st;
-    st = txn_reserve_messages(t, STORE_CHANGE_POST, post->count, bytes);
-    if (st != ST_OK) {
-        SOMETIMES(POST_NOT_LOGGED);
-        directory_uncharge(&q->entry, post->count, bytes);
-    }
-    return st;
-}
-
-static void
-commit_post(struct txn *t, const struct store_post *post, struct list *messages)
-{
-    const uint64_t first = t->queue->last_seq + 1;
-    const bool made = txn_link_queue(t);
-
-    append_messages(t->queue, post, messages, t->now_ms);
-    ENSURE(t->queue->last_seq == first + post->count - 1);
-    metrics_count(&t->shard->metrics, STORE_COUNT_POSTED, post->count);
-    queue_wake_waiters(t->queue);
-    if (!has_log(&t->engine->core))
-        return;
-    if (made)
-        changelog_queue(t->queue, STORE_CHANGE_QUEUE, t->now_ms);
-    changelog_row(t->queue, STORE_CHANGE_POST, first, post->count, t->now_ms);
-    changelog_numbers(t->queue, t->now_ms);
-}
-
-enum status
-engine_message_post(struct store *s, struct store_op *op, const struct store_queue *where,
-                    const struct store_post *post, struct store_id *ids)
-{
-    struct engine *e = engine_of(s);
-    struct ident id = {0, 0};
-    struct list messages;
-    struct txn t;
-    enum status st;
-
-    ENSURE(post->count > 0);
-    housekeep_pay(e, op->now_ms, post->count, post_bytes(post));
-    if (!mem_admits(e->core.mem, post_bytes(post)))
-        return ST_OVER_BUDGET;
-    list_init(&messages);
-    st = make_messages(e->core.mem, post, &messages);
-    if (st != ST_OK)
-        return st;
-    (void)txn_begin(&t, s, op, where, EXPIRE_NOTHING); /* which cannot fail */
-    if (t.queue == NULL)
-        st = post->create_queue ? txn_make_queue(&t, NULL) : ST_NOT_FOUND;
-    if (st == ST_OK)
-        st = reserve_post(&t, post);
-    if (st == ST_OK) {
-        id = (struct ident){t.queue->tag, t.queue->last_seq};
-        commit_post(&t, post, &messages);
-    }
-    txn_end(&t);
-    if (st == ST_BEYOND_LOG)
-        op->log_most = e->core.log->largest;
-    message_unpin_all(e->core.mem, &messages);
-    for (size_t i = 0; st == ST_OK && i < post->count; i++) {
-        id.low++;
-        ident_write(&ids[i], id);
-    }
-    return st;
-}
 
 /* ---------------------------------------------------------------------- read */
 
@@ -274,18 +97,6 @@ out:
     return st;
 }
 
-static struct message *
-find_live_message(const struct queue *q, struct bytes text, int64_t now_ms)
-{
-    struct message *m;
-    struct ident id;
-
-    if (!ident_read(text, &id))
-        return NULL;
-    m = backlog_find(q->backlog, q->tag, id);
-    return m != NULL && message_live(m, now_ms) ? m : NULL;
-}
-
 enum status
 engine_message_get(struct store *s, struct store_op *op, const struct store_queue *where,
                    const struct bytes *ids, size_t count, struct store_batch *out)
@@ -301,7 +112,7 @@ engine_message_get(struct store *s, struct store_op *op, const struct store_queu
         return st;
     }
     for (size_t i = 0; t.queue != NULL && i < count; i++) {
-        struct message *m = find_live_message(t.queue, ids[i], t.now_ms);
+        struct message *m = txn_find_message(&t, ids[i]);
 
         if (m != NULL)
             batch_add(out, m, t.queue->tag, t.now_ms);
@@ -311,27 +122,6 @@ engine_message_get(struct store *s, struct store_op *op, const struct store_queu
 }
 
 /* ---------------------------------------------------------------------- remove */
-
-/* Messages that were removed. Their pins are dropped without the lock. */
-struct discarded {
-    struct list messages;
-    size_t count;
-};
-
-static void
-remove_message(struct txn *t, struct message *m, struct discarded *d)
-{
-    if (m->claim != NULL) {
-        struct shard_metrics *metrics = &t->shard->metrics;
-
-        metrics_span(metrics, STORE_SPAN_WORKED, m->claim->made_ms, t->now_ms);
-        buckets_add(&metrics->spans[STORE_SPAN_ATTEMPTS],
-                    &store_span_bounds[STORE_SPAN_ATTEMPTS], m->claim_count);
-    }
-    message_detach(t->shard, m);
-    list_add_before(&d->messages, &m->due.link);
-    d->count++;
-}
 
 /* Counts and logs the removed messages, ends the transaction, and drops the pins. */
 static void
@@ -366,7 +156,7 @@ check_rule(const struct txn *t, const struct store_delete *which)
 
     SOMETIMES_IF(which->claim_count > 0 && !any_live, DELETE_TOO_LATE);
     for (size_t i = 0; st == ST_OK && i < which->count; i++) {
-        const struct message *m = find_live_message(t->queue, which->ids[i], t->now_ms);
+        const struct message *m = txn_find_message(t, which->ids[i]);
 
         if (m != NULL)
             st = may_delete(which->rule, m, any_live);
@@ -395,14 +185,14 @@ engine_message_delete(struct store *s, struct store_op *op,
      * needed. */
     for (size_t i = 0; t.queue != NULL && has_log(&t.engine->core) && i < which->count;
          i++)
-        live += find_live_message(t.queue, which->ids[i], t.now_ms) != NULL;
+        live += txn_find_message(&t, which->ids[i]) != NULL;
     if (st == ST_OK && live > 0)
         st = txn_reserve_messages(&t, STORE_CHANGE_DELETE, live, 0);
     for (size_t i = 0; t.queue != NULL && st == ST_OK && i < which->count; i++) {
-        struct message *m = find_live_message(t.queue, which->ids[i], t.now_ms);
+        struct message *m = txn_find_message(&t, which->ids[i]);
 
         if (m != NULL)
-            remove_message(&t, m, &d);
+            txn_remove_message(&t, m, &d);
     }
     end_discarding(&t, &d, STORE_COUNT_DELETED);
     return st;
@@ -444,7 +234,7 @@ engine_message_pop(struct store *s, struct store_op *op, const struct store_queu
                 if (m->claim_count == 0)
                     metrics_span(&t.shard->metrics, STORE_SPAN_WAITED, m->posted_ms,
                                  t.now_ms);
-                remove_message(&t, m, &d);
+                txn_remove_message(&t, m, &d);
             }
             txn_stop_waiting(&t);
         }

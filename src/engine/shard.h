@@ -33,6 +33,14 @@ struct checkpoint {
         last_seq; /* of the queue, or its feed, when read: later ones are in the log */
 };
 
+/* Changes of one operation that the log appends as one: a crash undoes all of them or
+ * none. */
+struct change_group {
+    struct grouped_change *all; /* borrowed from the operation */
+    size_t count, capacity;
+    size_t *space; /* the shard that reserves for all of them: its log_reserved */
+};
+
 struct shard {
     struct lock lock;
     struct core *core;                /* borrowed */
@@ -58,6 +66,7 @@ struct shard {
     uint64_t gone_lsn;            /* in the log, of the last deletion of a queue */
     uint64_t lsn;                 /* in the log, of the last change of any queue */
     size_t log_reserved;          /* bytes of the log reserved for changes under way */
+    struct change_group *group;   /* collects changes; NULL: each is appended at once */
     struct list checkpoint_order; /* all queues; those not read yet come first */
     struct checkpoint checkpoint;
     bool checkpointing; /* changes are logged as parts of a checkpoint */

@@ -181,7 +181,7 @@ has_tag(const struct load *l, uint32_t tag)
     for (const struct list *at = l->messages.next; at != &l->messages; at = at->next) {
         const struct message *m = container_of(at, const struct message, due.link);
 
-        if (m->original != NULL && m->original->id.high == tag)
+        if (message_has_original(m) && m->extra->id.high == tag)
             return true;
     }
     return false;
@@ -198,10 +198,10 @@ check_messages(const struct load *l)
 
         if (queue_settings(q)->encrypt && !store_is_sealed(message_body(m)))
             return ST_NOT_SEALED;
-        if (m->original == NULL || l->txn.queue_is_new)
+        if (!message_has_original(m) || l->txn.queue_is_new)
             continue;
-        if (m->original->id.high == q->tag ||
-            backlog_find(q->backlog, q->tag, m->original->id) != NULL)
+        if (m->extra->id.high == q->tag ||
+            backlog_find(q->backlog, q->tag, m->extra->id) != NULL)
             return ST_CONFLICT;
     }
     return ST_OK;
@@ -321,24 +321,43 @@ reserve_parts(struct load *l)
  * them. */
 static struct logged {
     size_t count, bytes;
+    size_t details, details_bytes; /* messages with details, and the bytes of these */
 } next_logged(const struct load *l, size_t *at)
 {
     const struct store_log *log = l->txn.engine->core.log;
     const size_t most = log->largest == 0 ? SIZE_MAX : log->largest / 2;
-    struct logged out = {0, 0};
+    struct logged out = {.count = 0};
 
     for (; *at < l->count && out.count < LOGGED_MESSAGES; ++*at) {
-        size_t bytes = out.bytes + l->records[*at].message.body.len;
+        const struct store_message_record *record = &l->records[*at].message;
+        size_t bytes = out.bytes + record->body.len;
 
         if (l->records[*at].kind != STORE_RECORD_MESSAGE)
             continue;
         if (out.count > 0 &&
-            (bytes > LOGGED_BYTES || bytes + (out.count + 1) * STORE_LOG_EACH > most))
+            (bytes > LOGGED_BYTES || bytes + (out.count + 1) * STORE_LOG_EACH > most ||
+             out.details_bytes > most / 2))
             break;
         out.bytes = bytes;
         out.count++;
+        if (record->details == NULL)
+            continue;
+        out.details++;
+        out.details_bytes += STORE_LOG_EACH + record->details->reason.len +
+                             record->details->client.len + record->details->origin.len;
     }
     return out;
+}
+
+static enum status
+reserve_run(const struct txn *t, const struct logged *run)
+{
+    enum status st = txn_reserve_messages(t, STORE_CHANGE_STATE, run->count, run->bytes);
+
+    return st == ST_OK && run->details > 0
+               ? txn_reserve_messages(t, STORE_CHANGE_DETAILS, run->details,
+                                      run->details_bytes)
+               : st;
 }
 
 static enum status
@@ -352,7 +371,7 @@ reserve_log(struct load *l)
         st = changelog_reserve_numbers(t->queue, l->message_count,
                                        l->last_claim - t->queue->last_claim);
     for (struct logged next; st == ST_OK && (next = next_logged(l, &at)).count > 0;)
-        st = txn_reserve_messages(t, STORE_CHANGE_STATE, next.count, next.bytes);
+        st = reserve_run(t, &next);
     for (size_t i = 0; st == ST_OK && i < l->subscription_count; i++)
         st = txn_reserve(t, STORE_CHANGE_SUBSCRIPTION, 0,
                          address_bytes(l->subscriptions[i]->address));
@@ -420,7 +439,7 @@ enter_message(struct load *l, const struct store_message_record *record)
 
     m->seq = ++q->last_seq;
     backlog_add(q->backlog, &l->txn.shard->pool, m);
-    if (m->original != NULL)
+    if (message_has_original(m))
         backlog_add_original(q->backlog, m);
     if (record->claim != NULL) {
         const struct loaded_claim key = {.record = record->claim}, *loaded;
@@ -455,8 +474,11 @@ load_commit(struct load *l)
         size_t at = 0;
 
         for (struct logged next; (next = next_logged(l, &at)).count > 0;
-             before += next.count)
+             before += next.count) {
             changelog_row(q, STORE_CHANGE_STATE, before + 1, next.count, l->txn.now_ms);
+            if (next.details > 0)
+                changelog_row_details(q, before + 1, next.count, l->txn.now_ms);
+        }
         changelog_numbers(q, l->txn.now_ms);
     }
     if (l->feed != NULL)

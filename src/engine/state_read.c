@@ -63,6 +63,8 @@ add_messages(const struct queue *q, uint64_t *at, struct store_records *out)
         r = add_record(out, STORE_RECORD_MESSAGE, m);
         message_pin(m);
         changelog_message(m, q->tag, &r->message);
+        if (message_details(m) != NULL)
+            (void)details_pin(message_details(m));
         if (m->claim != NULL)
             r->message.claim = add_claim(s, m->claim);
         bytes += m->body_len;
@@ -152,6 +154,8 @@ engine_records_release(const struct store *s, struct store_records *records)
     for (size_t i = 0; i < records->count; i++) {
         struct store_record *r = &records->all[i];
 
+        if (r->kind == STORE_RECORD_MESSAGE && r->message.details != NULL)
+            details_unpin(mem, details_of(r->message.details));
         if (r->kind == STORE_RECORD_MESSAGE)
             message_unpin(mem, r->pin);
         else if (r->kind == STORE_RECORD_SUBSCRIPTION)
@@ -256,7 +260,8 @@ read_subscription(struct shard *sh, struct queue *q, struct allowance *left)
 /* A run of messages of the queue or its feed. */
 struct run {
     size_t count, bytes;
-    uint64_t end; /* number behind the last one */
+    size_t details, details_bytes; /* messages with details, and the bytes of these */
+    uint64_t end;                  /* number behind the last one */
 };
 
 /* The message with the next number from *seq on, which becomes that number; NULL: there
@@ -285,6 +290,10 @@ next_run(const struct shard *sh, const struct queue *q, enum store_change_kind k
         next.count++;
         next.bytes += m->body_len;
         next.end = ++seq;
+        if (kind == STORE_CHANGE_STATE && message_details(m) != NULL) {
+            next.details++;
+            next.details_bytes += details_bytes(m);
+        }
     }
     return next;
 }
@@ -327,13 +336,18 @@ read_messages(struct shard *sh, struct queue *q, enum store_change_kind kind,
         st = changelog_reserve(sh, kind, next.count, next.bytes);
     }
     ENSURE(next.count > 0);
+    if (st == ST_OK && next.details > 0)
+        st =
+            changelog_reserve(sh, STORE_CHANGE_DETAILS, next.details, next.details_bytes);
     if (st != ST_OK)
         return st;
     if (kind == STORE_CHANGE_STATE)
         changelog_row(q, kind, sh->checkpoint.at, next.count, sh->now_ms);
-    else
+    if (next.details > 0)
+        changelog_row_details(q, sh->checkpoint.at, next.count, sh->now_ms);
+    if (kind == STORE_CHANGE_FEED)
         changelog_feed(q, sh->checkpoint.at, next.count, sh->now_ms);
-    spend(left, next.count, next.bytes);
+    spend(left, next.count, next.bytes + next.details_bytes);
     sh->checkpoint.at = next.end;
     return ST_OK;
 }

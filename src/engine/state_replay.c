@@ -284,7 +284,7 @@ put_feed(struct replay *r, struct replayed_queue *v, struct store_change *change
     while (st == ST_OK && change->next(change, &record)) {
         struct message *m = seqmap_find(&v->backlog->messages, record.number);
 
-        if (m != NULL && m->original == NULL) {
+        if (m != NULL && !message_has_original(m)) {
             st = replay_feed_post(&r->shard, v->feed, m, &record);
             continue;
         }
@@ -335,6 +335,50 @@ put_claim(struct replay *r, struct replayed_queue *v, struct store_change *chang
             continue;
         st = put_claimed(r, v, m, &change->claim, count);
         message_update(m, &record); /* m is not delayed any more */
+    }
+    return st;
+}
+
+/* RETRY: no claim holds these messages any more, and some are delayed. */
+static void
+retry_messages(const struct replayed_queue *v, struct store_change *change)
+{
+    struct store_message_record record;
+
+    while (change->next(change, &record)) {
+        struct message *m = seqmap_find(&v->backlog->messages, record.number);
+
+        if (m == NULL)
+            continue;
+        release_message(m);
+        if (record.delayed_until_ms != 0 && !m->delayed)
+            backlog_delay(m->backlog, m);
+        else if (record.delayed_until_ms == 0 && m->delayed)
+            backlog_end_delay(m->backlog, m);
+        message_update(m, &record);
+    }
+}
+
+/* DETAILS: replaces those of messages that exist. */
+static enum status
+put_details(struct replay *r, const struct replayed_queue *v, struct store_change *change)
+{
+    struct store_message_record record;
+    enum status st = ST_OK;
+
+    while (st == ST_OK && change->next(change, &record)) {
+        struct message *m = seqmap_find(&v->backlog->messages, record.number);
+
+        struct details *d;
+
+        if (m == NULL)
+            continue;
+        d = details_new(r->core->mem, record.details);
+        st = d == NULL ? ST_NO_MEMORY : message_ensure_extra(r->core->mem, m);
+        if (st == ST_OK)
+            backlog_set_details(m->backlog, r->core->mem, m, d);
+        else if (d != NULL)
+            details_unpin(r->core->mem, d);
     }
     return st;
 }
@@ -461,6 +505,11 @@ apply_to_queue(struct replay *r, struct replayed_queue *v, struct store_change *
             drop_message(r, seqmap_find(&v->backlog->messages, record.number));
         seqmap_pool_trim(&sh->pool);
         return ST_OK;
+    case STORE_CHANGE_RETRY:
+        retry_messages(v, change);
+        return ST_OK;
+    case STORE_CHANGE_DETAILS:
+        return put_details(r, v, change);
     case STORE_CHANGE_RELEASE:
         release_claim(r, v, change);
         return ST_OK;

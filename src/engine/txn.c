@@ -127,6 +127,33 @@ txn_wait(struct txn *t, size_t wants)
     return st;
 }
 
+struct message *
+txn_find_message(const struct txn *t, struct bytes text)
+{
+    struct message *m;
+    struct ident id;
+
+    if (!ident_read(text, &id))
+        return NULL;
+    m = backlog_find(t->queue->backlog, t->queue->tag, id);
+    return m != NULL && message_live(m, t->now_ms) ? m : NULL;
+}
+
+void
+txn_remove_message(struct txn *t, struct message *m, struct discarded *d)
+{
+    if (m->claim != NULL) {
+        struct shard_metrics *metrics = &t->shard->metrics;
+
+        metrics_span(metrics, STORE_SPAN_WORKED, m->claim->made_ms, t->now_ms);
+        buckets_add(&metrics->spans[STORE_SPAN_ATTEMPTS],
+                    &store_span_bounds[STORE_SPAN_ATTEMPTS], m->claim_count);
+    }
+    message_detach(t->shard, m);
+    list_add_before(&d->messages, &m->due.link);
+    d->count++;
+}
+
 enum status
 batch_open(struct engine *e, size_t capacity, struct store_batch *out)
 {
@@ -191,6 +218,10 @@ batch_add(struct store_batch *batch, struct message *m, uint32_t tag, int64_t no
     out->checksum = message_checksum(m);
     out->ttl_s = (m->expires_ms - m->posted_ms) / 1000;
     out->age_s = (now_ms - m->posted_ms) / 1000;
+    out->posted_ms = m->posted_ms;
+    out->expires_ms = m->expires_ms;
+    out->delayed_until_ms = m->delayed ? m->due.due_ms : 0;
+    out->details = message_details(m) == NULL ? NULL : details_pin(message_details(m));
     out->claim_count = m->claim_count;
     out->pin = m;
     message_pin(m);
@@ -201,7 +232,12 @@ engine_batch_release(const struct store *s, struct store_batch *batch)
 {
     struct mem *mem = ((const struct engine *)s)->core.mem;
 
-    for (size_t i = 0; i < batch->count; i++)
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct store_details *details = batch->messages[i].details;
+
+        if (details != NULL)
+            details_unpin(mem, details_of(details));
         message_unpin(mem, batch->messages[i].pin);
+    }
     mem_free(mem, batch->messages);
 }

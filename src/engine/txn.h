@@ -126,6 +126,18 @@ txn_stop_waiting(struct txn *t)
         shard_stop_waiting(t->shard, w);
 }
 
+/* The live message with this id in the queue, which exists. NULL: there is none. */
+struct message *txn_find_message(const struct txn *t, struct bytes text);
+
+/* Messages that were removed. Their pins are dropped without the lock. */
+struct discarded {
+    struct list messages; /* by due.link */
+    size_t count;
+};
+
+/* Removes a message from its queue and from its claim, which ends with its last message. */
+void txn_remove_message(struct txn *t, struct message *m, struct discarded *d);
+
 /* Makes an empty batch that can hold `capacity` messages. ST_NO_MEMORY. */
 enum status batch_open(struct engine *e, size_t capacity, struct store_batch *out);
 

@@ -96,6 +96,16 @@ buffer_append(struct buffer *b, uint64_t lsn, struct store_change *change)
     return size;
 }
 
+/* Ensures that the next records, of so many bytes together, are in one frame: a crash cuts
+ * between frames only. */
+static void
+buffer_ensure_frame(struct buffer *b, size_t bytes)
+{
+    ENSURE(FRAME_HEAD_BYTES + bytes <= b->frame_max);
+    if (b->open.count > 0 && b->used - b->head + bytes > b->frame_max)
+        buffer_close(b);
+}
+
 void
 buffer_reset(struct buffer *b)
 {
@@ -212,12 +222,30 @@ journal_now_ms(struct journal *j)
     return j->time_ms;
 }
 
+/* Appends one change. Returns its LSN; 0: it has no record. Needs the lock. */
+static uint64_t
+append_one(struct journal *j, struct store_change *change, size_t *space)
+{
+    const size_t size = buffer_append(j->filling, j->next_lsn, change);
+
+    lock_assert_held(&j->lock);
+    if (size == 0)
+        return 0;
+    ENSURE(*space >= size && j->granted >= size);
+    *space -= size;
+    j->granted -= size;
+    *(change->checkpoint ? &j->checkpointed : &j->appended) += size;
+    j->activity += !change->checkpoint;
+    if (j->time_ms < change->now_ms)
+        j->time_ms = change->now_ms;
+    return j->next_lsn++;
+}
+
 static uint64_t
 journal_append(struct store_log *log, struct store_change *change, size_t *space)
 {
     struct journal *j = journal_of(log);
     uint64_t lsn = 0;
-    size_t size;
 
     if (change->kind == STORE_CHANGE_EXPIRED || change->kind == STORE_CHANGE_DELAY_OVER ||
         change->kind == STORE_CHANGE_CLAIM_OVER) {
@@ -225,16 +253,12 @@ journal_append(struct store_log *log, struct store_change *change, size_t *space
         return 0;
     }
     lock_acquire(&j->lock);
-    size = buffer_append(j->filling, j->next_lsn, change);
-    if (size > 0) {
-        ENSURE(*space >= size && j->granted >= size);
-        *space -= size;
-        j->granted -= size;
-        lsn = j->next_lsn++;
-        *(change->checkpoint ? &j->checkpointed : &j->appended) += size;
-        j->activity += !change->checkpoint;
-        if (j->time_ms < change->now_ms)
-            j->time_ms = change->now_ms;
+    if (change->then != NULL)
+        buffer_ensure_frame(j->filling, *space);
+    for (struct store_change *one = change; one != NULL; one = one->then) {
+        const uint64_t its = append_one(j, one, space);
+
+        lsn = its != 0 ? its : lsn;
     }
     unlock_and_wake(j, j->filling->used >= FLUSH_BYTES);
     return change->checkpoint ? 0 : lsn;

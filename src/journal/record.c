@@ -22,7 +22,8 @@ enum width {
     OPTIONAL_TIME,     /* int64_t other than 0 */
     OPTIONAL_CLAIM,    /* pointer to a claim */
     OPTIONAL_CHECKSUM, /* pointer to a checksum */
-    OPTIONAL_ID        /* struct store_id, where original_id is set */
+    OPTIONAL_ID,       /* struct store_id, where original_id is set */
+    POINTED_DETAILS    /* pointer to details: two times, three texts */
 };
 
 enum base { CHANGE, METADATA, SUBSCRIPTION, MARKED, MESSAGE, BASES };
@@ -108,6 +109,14 @@ static const struct field held_message[] = {OF_MESSAGE(U64, number),
                                             OF_MESSAGE(U64, expires_ms),
                                             OF_MESSAGE(U32, claim_count),
                                             {END, 0, 0}};
+static const struct field retried_message[] = {
+    OF_MESSAGE(U64, number),
+    OF_MESSAGE(U64, expires_ms),
+    OF_MESSAGE(U32, claim_count),
+    OF_MESSAGE(OPTIONAL_TIME, delayed_until_ms),
+    {END, 0, 0}};
+static const struct field detailed_message[] = {
+    OF_MESSAGE(U64, number), OF_MESSAGE(POINTED_DETAILS, details), {END, 0, 0}};
 /* The number in the source; the number itself if the change is no MOVE. */
 static const struct field named_message[] = {OF_MESSAGE(U64, old_number), {END, 0, 0}};
 
@@ -137,6 +146,8 @@ static const struct row rows[RECORD_TYPES] = {
     [STORE_CHANGE_CURSOR] = {"CURSOR", false, progress_fields, NULL},
     [STORE_CHANGE_STATE] = {"STATE", false, no_fields, whole_message},
     [STORE_CHANGE_FEED] = {"FEED", false, no_fields, whole_message},
+    [STORE_CHANGE_RETRY] = {"RETRY", false, no_fields, retried_message},
+    [STORE_CHANGE_DETAILS] = {"DETAILS", false, no_fields, detailed_message},
     [RECORD_MARK] = {"MARK", false, mark_fields, NULL},
 };
 
@@ -199,6 +210,16 @@ put_text(uint8_t *at, struct bytes text)
     ENSURE(text.len < UINT32_MAX);
     at = wire_put_u32(at, (uint32_t)text.len);
     return wire_put(at, text.data, text.len);
+}
+
+static uint8_t *
+put_details(uint8_t *at, const struct store_details *details)
+{
+    at = wire_put_u64(at, (uint64_t)details->released_ms);
+    at = wire_put_u64(at, (uint64_t)details->dead_lettered_ms);
+    at = put_text(at, details->reason);
+    at = put_text(at, details->client);
+    return put_text(at, details->origin);
 }
 
 /* Fields with a byte in front that says whether they are present. */
@@ -264,6 +285,9 @@ put_fields(uint8_t *at, const struct field *fields, const void *const bases[BASE
             break;
         case TEXT:
             at = put_text(at, *(const struct bytes *)member);
+            break;
+        case POINTED_DETAILS:
+            at = put_details(at, *(const struct store_details *const *)member);
             break;
         default:
             at = put_optional(at, (enum width)f->width, member, bases[MESSAGE]);
@@ -401,6 +425,19 @@ get_text(struct record *r, bool optional, struct bytes *out)
     return true;
 }
 
+/* Reads details into the record, which *out points to then. */
+static bool
+get_details(struct record *r, const struct store_details **out)
+{
+    struct store_details *d = &r->details;
+
+    *out = d;
+    return get_number(r, &d->released_ms, sizeof(d->released_ms)) &&
+           get_number(r, &d->dead_lettered_ms, sizeof(d->dead_lettered_ms)) &&
+           get_text(r, false, &d->reason) && get_text(r, false, &d->client) &&
+           get_text(r, false, &d->origin);
+}
+
 /* Fields with a byte in front that says whether they are present. */
 static bool
 get_optional(struct record *r, enum width width, void *member,
@@ -451,6 +488,8 @@ get_field(struct record *r, const struct field *f, void *const bases[BASES])
     case TEXT:
     case OPTIONAL_TEXT:
         return get_text(r, f->width == OPTIONAL_TEXT, member);
+    case POINTED_DETAILS:
+        return get_details(r, member);
     default:
         return get_optional(r, (enum width)f->width, member, bases[MESSAGE]);
     }

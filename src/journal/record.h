@@ -11,7 +11,7 @@
 #include "claimd/store/record.h"
 
 /* The types of records: an enum store_change_kind, or RECORD_MARK. */
-enum { RECORD_MARK = STORE_CHANGE_FEED + 1, RECORD_TYPES };
+enum { RECORD_MARK = 17, RECORD_TYPES = STORE_CHANGE_LOGGED };
 
 /* The kinds of a MARK. */
 enum record_mark {
@@ -53,6 +53,7 @@ struct record {
     size_t left;
     struct store_metadata metadata;
     struct store_checksum checksum;
+    struct store_details details;
     struct store_subscription_record subscription;
 };
 

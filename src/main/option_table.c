@@ -171,6 +171,8 @@ const struct option options[] = {
           "Delay of a message that is posted without one. A delayed message cannot be "
           "claimed."),
     LIMIT(0, max_message_delay, 0, YEAR, "SECONDS", "Maximum delay of a message."),
+    LIMIT(0, max_release_delay, 0, YEAR, "SECONDS",
+          "Maximum delay of a message that a worker releases."),
     LIMIT(COMMON, dead_letter_ttl, 0, YEAR, "SECONDS",
           "Minimum TTL in a dead-letter queue. The metadata "
           "_dead_letter_queue_messages_ttl of its first queue overrides it. "

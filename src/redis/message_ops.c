@@ -667,3 +667,19 @@ redis_claim_release(struct store *store, struct store_op *op,
     waiting_wake(s, op, where);
     return st;
 }
+
+enum status
+redis_claim_finish(struct store *store, struct store_op *op,
+                   const struct store_queue *where, struct store_finish *finish)
+{
+    (void)store, (void)op, (void)where, (void)finish;
+    return ST_UNAVAILABLE;
+}
+
+enum status
+redis_redrive(struct store *store, struct store_op *op, const struct store_queue *where,
+              struct store_redrive *which, struct store_redriven *out)
+{
+    (void)store, (void)op, (void)where, (void)which, (void)out;
+    return ST_UNAVAILABLE;
+}

@@ -48,6 +48,7 @@ change_event(const struct store_change *change)
                   {STORE_CHANGE_CLAIM, HISTORY_CLAIMED},
                   {STORE_CHANGE_RENEW, HISTORY_RENEWED},
                   {STORE_CHANGE_RELEASE, HISTORY_RELEASED},
+                  {STORE_CHANGE_RETRY, HISTORY_RELEASED},
                   {STORE_CHANGE_MOVE, HISTORY_DEAD_LETTER},
                   {STORE_CHANGE_SUBSCRIPTION, HISTORY_SUBSCRIBED},
                   {STORE_CHANGE_SUBSCRIPTION_GONE, HISTORY_UNSUBSCRIBED},
@@ -129,7 +130,8 @@ observer_append(struct store_log *observer, struct store_change *change, size_t 
 {
     struct testapi *testapi = observer_testapi(observer);
 
-    note_change(testapi, change);
+    for (const struct store_change *one = change; one != NULL; one = one->then)
+        note_change(testapi, one);
     return testapi->log == NULL ? 0 : testapi->log->append(testapi->log, change, space);
 }
 

@@ -116,6 +116,8 @@ static const struct place places[] = {
     {TOPIC "/subscriptions/none",
      {"subscription:get", NO, NO, NO, "subscription:update", "subscription:delete"}},
     {TOPIC "/subscriptions/none/confirm", {NO, NO, NO, "subscription:confirm"}},
+    {"/claimd/queues/q/claims/none/finish", {NO, NO, "claims:update"}},
+    {"/claimd/queues/q/redrive", {NO, NO, "messages:redrive"}},
     {"/claimd/topics/none/subscriptions", {"subscription:progress"}},
     {"/claimd/topics/none/subscriptions/none", {"subscription:progress"}},
     {PROGRESS, {"subscription:progress"}},

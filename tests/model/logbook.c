@@ -7,6 +7,7 @@ reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint
         size_t count, size_t bytes, size_t *room)
 {
     struct logbook *log = (struct logbook *)observer;
+    size_t bound;
 
     (void)checkpoint;
     ck_assert(kind != STORE_CHANGE_EXPIRED && kind != STORE_CHANGE_DELAY_OVER &&
@@ -15,9 +16,10 @@ reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint
         log->refused = true;
         return ST_UNAVAILABLE;
     }
-    log->granted[kind] = record_bound(count, bytes);
-    log->set_aside += log->granted[kind];
-    *room += log->granted[kind];
+    bound = record_bound(count, bytes);
+    log->granted[kind] += bound;
+    log->set_aside += bound;
+    *room += bound;
     return ST_OK;
 }
 
@@ -43,11 +45,11 @@ add(struct logbook *log, const uint8_t *record, size_t size)
     log->next++;
 }
 
-/* The record is written into exactly the room that was granted, so that ASan sees more. */
+/* The record is written into exactly the room that was granted for its kind, so that ASan
+ * sees more. */
 static uint64_t
-commit(struct store_log *observer, struct store_change *change, size_t *room)
+commit_one(struct logbook *log, struct store_change *change, size_t *room)
 {
-    struct logbook *log = (struct logbook *)observer;
     enum store_change_kind kind = change->kind;
     size_t granted = log->granted[kind], size;
     uint8_t *record = malloc(granted);
@@ -59,14 +61,53 @@ commit(struct store_log *observer, struct store_change *change, size_t *room)
     size = record_write(record, change);
     ck_assert_uint_le(size, granted);
     if (size > 0) {
-        ck_assert_uint_ge(*room, granted);
-        *room -= granted;
-        log->set_aside -= granted;
-        log->granted[kind] = 0;
+        ck_assert_uint_ge(*room, size);
+        *room -= size;
+        log->set_aside -= size;
+        log->granted[kind] -= size;
         add(log, record, size);
     }
     free(record);
     return size == 0 || change->checkpoint ? 0 : log->next - 1;
+}
+
+/* Notes that the records from `first` on are a group, if they are several. */
+static void
+note_group(struct logbook *log, uint64_t first)
+{
+    if (log->next - first < 2)
+        return;
+    if (log->group_count == log->group_room) {
+        log->group_room = 2 * log->group_room + 16;
+        log->groups = realloc(log->groups, log->group_room * sizeof(*log->groups));
+        ck_assert_ptr_nonnull(log->groups);
+    }
+    log->groups[log->group_count++] = (struct group){first, log->next};
+}
+
+uint64_t
+logbook_whole(const struct logbook *log, uint64_t lsn)
+{
+    for (size_t i = 0; i < log->group_count; i++)
+        if (log->groups[i].first < lsn && lsn < log->groups[i].end)
+            return log->groups[i].first;
+    return lsn;
+}
+
+static uint64_t
+commit(struct store_log *observer, struct store_change *change, size_t *room)
+{
+    struct logbook *log = (struct logbook *)observer;
+    const uint64_t first = log->next;
+    uint64_t lsn = 0;
+
+    for (; change != NULL; change = change->then) {
+        uint64_t its = commit_one(log, change, room);
+
+        lsn = its != 0 ? its : lsn;
+    }
+    note_group(log, first);
+    return lsn;
 }
 
 struct logbook *
@@ -86,6 +127,7 @@ void
 logbook_free(struct logbook *log)
 {
     free(log->bytes);
+    free(log->groups);
     free(log);
 }
 
@@ -131,6 +173,23 @@ logbook_copy(struct logbook *log, const struct logbook *from, uint64_t lsn)
     }
 }
 
+static void
+groups_prepend(struct logbook *log, const struct logbook *front)
+{
+    const size_t count = front->group_count + log->group_count;
+    struct group *all = malloc((count + 1) * sizeof(*all));
+
+    ck_assert_ptr_nonnull(all);
+    if (front->group_count > 0)
+        memcpy(all, front->groups, front->group_count * sizeof(*all));
+    if (log->group_count > 0)
+        memcpy(all + front->group_count, log->groups, log->group_count * sizeof(*all));
+    free(log->groups);
+    log->groups = all;
+    log->group_count = count;
+    log->group_room = count + 1;
+}
+
 void
 logbook_prepend(struct logbook *log, const struct logbook *front)
 {
@@ -147,6 +206,7 @@ logbook_prepend(struct logbook *log, const struct logbook *front)
     log->len += front->len;
     log->room = log->len + 1;
     log->first = front->first;
+    groups_prepend(log, front);
 }
 
 enum status

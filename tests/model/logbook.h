@@ -1,7 +1,8 @@
 /*
  * logbook: a log in memory: the records of what an engine tells, and an engine from them.
  *
- * Record number n has LSN n, from 1. A record must fit into what was granted for it,
+ * Record number n has LSN n, from 1. The records of a group stay together: a cut within one
+ * is moved to its begin. A record must fit into what was granted for it,
  * and nothing is told that was not asked for before, but for what needs no record.
  */
 #ifndef TESTS_MODEL_LOGBOOK_H
@@ -23,6 +24,10 @@ struct logbook {
     unsigned refuse;       /* percent */
     bool refused;          /* since it was last said not to */
     uint64_t told[STORE_CHANGE_KINDS];
+    struct group {
+        uint64_t first, end; /* LSNs of changes that are in the log together */
+    } * groups;              /* owned, in order */
+    size_t group_count, group_room;
 
     /* Told of each change with a record, if it is there. */
     void (*watch)(struct logbook *log, const struct store_change *change);
@@ -44,6 +49,10 @@ void logbook_copy(struct logbook *log, const struct logbook *from, uint64_t lsn)
 
 /* Puts the records of another one, which ends where this begins, in front. */
 void logbook_prepend(struct logbook *log, const struct logbook *front);
+
+/* The largest LSN, at most this one, at which a log that ends in front of it has no part of a
+ * group. */
+uint64_t logbook_whole(const struct logbook *log, uint64_t lsn);
 
 /* Tells an engine of all records. */
 enum status logbook_replay(const struct logbook *log, struct store *durable);

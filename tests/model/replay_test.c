@@ -203,7 +203,8 @@ static void
 check_crash(struct tale *t, struct tally *tally)
 {
     uint64_t lost = below(t, t->log->next - t->whole + 1);
-    struct server server = replay_until(t, t->log, t->log->next - lost);
+    struct server server =
+        replay_until(t, t->log, logbook_whole(t->log, t->log->next - lost));
 
     tally->crashes += lost > 0;
     close_server(&server);
@@ -217,7 +218,7 @@ static void
 check_crash_at_start(struct tale *t, const struct logbook *told, struct tally *tally)
 {
     uint64_t lost = below(t, told->next - told->first + 1);
-    struct server server = replay_until(t, told, told->next - lost);
+    struct server server = replay_until(t, told, logbook_whole(told, told->next - lost));
 
     tally->crashes_at_start += lost > 0;
     (void)expect_same(t->story.f.store, server.store, t->story.f.now_ms, story_projects);

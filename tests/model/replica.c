@@ -52,6 +52,31 @@ drop_copy(struct replica_queue *q, uint64_t number)
 }
 
 static void
+keep_text(char *to, size_t cap, struct bytes text)
+{
+    ck_assert_uint_lt(text.len, cap);
+    memset(to, 0, cap);
+    if (text.len > 0)
+        memcpy(to, text.data, text.len);
+}
+
+static struct known_details
+know_details(const struct store_details *told)
+{
+    struct known_details d;
+
+    memset(&d, 0, sizeof(d));
+    if (told == NULL)
+        return d;
+    keep_text(d.reason, sizeof(d.reason), told->reason);
+    keep_text(d.client, sizeof(d.client), told->client);
+    keep_text(d.origin, sizeof(d.origin), told->origin);
+    d.released_ms = told->released_ms;
+    d.dead_lettered_ms = told->dead_lettered_ms;
+    return d;
+}
+
+static void
 set_copy(struct replica_message *c, const struct store_message_record *m)
 {
     c->m = *m;
@@ -61,6 +86,7 @@ set_copy(struct replica_message *c, const struct store_message_record *m)
     c->sum = m->checksum == NULL ? 0 : m->checksum->digest[0];
     c->m.body = BYTES_NONE;
     c->m.checksum = NULL;
+    c->m.details = NULL;
 }
 
 /* Checks the parts of a message that never change. */
@@ -177,6 +203,24 @@ change_claim(struct replica *r, struct store_change *change)
         drop_lease(q, store_id_number(&change->claim.id));
 }
 
+/* Its claim gave it back: it is delayed, or ready. */
+static void
+retry_copy(struct replica_queue *q, const struct store_message_record *m)
+{
+    struct replica_message *c = find_copy(q, m->number);
+    uint64_t claim = c->claim;
+    size_t left = 0;
+
+    same_message(c, m);
+    ck_assert_uint_ne(claim, 0);
+    set_copy(c, m);
+    c->claim = 0;
+    for (size_t i = 0; i < q->message_count; i++)
+        left += q->messages[i].claim == claim;
+    if (left == 0)
+        drop_lease(q, claim);
+}
+
 static void
 change_messages(struct replica *r, struct store_change *change)
 {
@@ -186,7 +230,7 @@ change_messages(struct replica *r, struct store_change *change)
 
     for (; change->next(change, &m); told++) {
         struct replica_queue *target;
-        struct replica_message *c;
+        struct replica_message *c, moved;
 
         switch (change->kind) {
         case STORE_CHANGE_POST:
@@ -201,17 +245,27 @@ change_messages(struct replica *r, struct store_change *change)
             break;
         case STORE_CHANGE_MOVE:
             same_message(find_copy(q, m.old_number), &m);
-            ck_assert_uint_eq(m.claim_count, 0);
+            moved = *find_copy(q, m.old_number);
             drop_copy(q, m.old_number);
             target = known_queue(r, &change->target, change->target_tag);
             add_copy(target, &m);
+            find_copy(target, m.number)->details = moved.details;
+            break;
+        case STORE_CHANGE_RETRY:
+            retry_copy(q, &m);
+            break;
+        case STORE_CHANGE_DETAILS:
+            find_copy(q, m.number)->details = know_details(m.details);
             break;
         default: /* DELETE, EXPIRED */
             same_message(find_copy(q, m.number), &m);
             drop_copy(q, m.number);
         }
     }
-    ck_assert_uint_eq(told, count);
+    if (change->kind == STORE_CHANGE_DETAILS)
+        ck_assert_uint_le(told, count);
+    else
+        ck_assert_uint_eq(told, count);
     ck_assert_uint_gt(told, 0);
 }
 
@@ -285,7 +339,7 @@ reserve(struct store_log *observer, enum store_change_kind kind, bool checkpoint
         return ST_UNAVAILABLE;
     }
     r->granted[kind]++;
-    r->room[kind] = count;
+    r->room[kind] += count;
     r->set_aside++;
     ++*room;
     return ST_OK;
@@ -330,9 +384,8 @@ unasked(const struct store_change *change)
 }
 
 static uint64_t
-commit(struct store_log *observer, struct store_change *change, size_t *room)
+commit_one(struct replica *r, struct store_change *change, size_t *room)
 {
-    struct replica *r = (struct replica *)observer;
     size_t count = change->count;
 
     r->told[change->kind]++;
@@ -360,10 +413,25 @@ commit(struct store_log *observer, struct store_change *change, size_t *room)
     ck_assert_uint_gt(r->granted[change->kind], 0);
     r->granted[change->kind]--;
     ck_assert_uint_le(count, r->room[change->kind]);
+    r->room[change->kind] -= count;
     r->seen[story_index(&change->queue)] = ++r->lsn;
     if (change->kind == STORE_CHANGE_MOVE)
         r->seen[story_index(&change->target)] = r->lsn;
     return r->lsn;
+}
+
+static uint64_t
+commit(struct store_log *observer, struct store_change *change, size_t *room)
+{
+    struct replica *r = (struct replica *)observer;
+    uint64_t lsn = 0;
+
+    for (; change != NULL; change = change->then) {
+        uint64_t its = commit_one(r, change, room);
+
+        lsn = its != 0 ? its : lsn;
+    }
+    return lsn;
 }
 
 /* ---------------------------------------------------------------------- comparing */
@@ -379,6 +447,18 @@ holder(const struct replica_queue *q, const struct replica_message *c)
 }
 
 static void
+compare_details(const struct store_details *shown, const struct known_details *known)
+{
+    struct known_details now = know_details(shown);
+
+    ck_assert_str_eq(now.reason, known->reason);
+    ck_assert_str_eq(now.client, known->client);
+    ck_assert_str_eq(now.origin, known->origin);
+    ck_assert_int_eq(now.released_ms, known->released_ms);
+    ck_assert_int_eq(now.dead_lettered_ms, known->dead_lettered_ms);
+}
+
+static void
 compare_message(const struct fixture *f, const struct replica_queue *q,
                 const struct replica_message *c, const struct store_message *m)
 {
@@ -390,6 +470,8 @@ compare_message(const struct fixture *f, const struct replica_queue *q,
     ck_assert_int_eq(m->ttl_s, (c->m.expires_ms - c->m.posted_ms) / 1000);
     ck_assert_int_eq(m->age_s, (f->now_ms - c->m.posted_ms) / 1000);
     ck_assert_uint_eq(m->claim_count, c->m.claim_count);
+    ck_assert_int_eq(m->delayed_until_ms, c->m.delayed_until_ms);
+    compare_details(m->details, &c->details);
     ck_assert_uint_eq(m->checksum == NULL ? 0 : m->checksum->digest[0], c->sum);
 }
 

@@ -12,11 +12,18 @@
 /* Limits of the contents of a queue. */
 enum { REPLICA_MESSAGES = 4096, REPLICA_CLAIMS = 1024, REPLICA_SUBSCRIPTIONS = 512 };
 
+/* What is told of the details of a message. */
+struct known_details {
+    char reason[24], client[8], origin[8];
+    int64_t released_ms, dead_lettered_ms;
+};
+
 struct replica_message {
     struct store_message_record m; /* without body and checksum */
     char body[24];
     uint8_t sum; /* first byte of its checksum; 0: none */
     uint64_t claim;
+    struct known_details details;
 };
 
 struct replica_claim {
@@ -56,9 +63,9 @@ struct replica {
     uint64_t lsn;                /* of the latest change */
     uint64_t seen[STORY_QUEUES]; /* LSN of the latest change of a queue of this address */
     unsigned granted[STORE_CHANGE_KINDS];
-    size_t room[STORE_CHANGE_KINDS]; /* messages of the latest grant */
+    size_t room[STORE_CHANGE_KINDS]; /* messages that were granted */
     size_t set_aside; /* and not used or given back yet: one for each grant */
-    uint64_t changes; /* without expiries */
+    uint64_t changes; /* but for what time did */
     uint64_t told[STORE_CHANGE_KINDS], told_transient;
     uint64_t flushed; /* LSN when it was flushed last */
     struct random *random;

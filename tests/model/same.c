@@ -43,6 +43,24 @@ same_metadata(const struct both *s)
     return transient;
 }
 
+static bool
+same_text(struct bytes a, struct bytes b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+bool
+details_same(const struct store_details *a, const struct store_details *b)
+{
+    static const struct store_details none = {.released_ms = 0};
+
+    a = a == NULL ? &none : a;
+    b = b == NULL ? &none : b;
+    return same_text(a->reason, b->reason) && same_text(a->client, b->client) &&
+           same_text(a->origin, b->origin) && a->released_ms == b->released_ms &&
+           a->dead_lettered_ms == b->dead_lettered_ms;
+}
+
 /* What of the two messages is not the same; NULL: nothing. */
 static const char *
 difference(const struct store_message *a, const struct store_message *b)
@@ -58,6 +76,11 @@ difference(const struct store_message *a, const struct store_message *b)
         return "checksum";
     if (a->ttl_s != b->ttl_s || a->age_s != b->age_s)
         return "life";
+    if (a->posted_ms != b->posted_ms || a->expires_ms != b->expires_ms ||
+        a->delayed_until_ms != b->delayed_until_ms)
+        return "times";
+    if (!details_same(a->details, b->details))
+        return "details";
     return a->claim_count != b->claim_count ? "claim count" : NULL;
 }
 

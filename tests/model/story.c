@@ -267,6 +267,140 @@ do_give_back(struct story *s, struct store_op *op, size_t queue)
                                story_below(s, 2) == 0 ? STORE_NOT_SEEN : STORE_NOT_SENT);
 }
 
+/* ---------------------------------------------------------------------- finish, redrive */
+
+enum { ITEMS = 8, POSTS = 2 };
+
+/* A finish, with all that it points to. */
+struct finish {
+    struct store_finish request;
+    struct store_finish_item items[ITEMS];
+    struct store_id ids[ITEMS];
+    struct store_finish_post posts[POSTS];
+    struct store_draft drafts[POSTS];
+    struct store_id posted[POSTS];
+    char bodies[POSTS][24];
+    struct store_terms terms;
+};
+
+static void
+add_item(struct story *s, struct finish *f, struct bytes id)
+{
+    static const char *const reasons[] = {NULL, "", "timeout", "bad input"};
+    const char *reason = reasons[story_below(s, 4)];
+    struct store_finish_item *item = &f->items[f->request.count];
+    struct store_id *copy = &f->ids[f->request.count];
+
+    if (f->request.count == ITEMS || id.len >= sizeof(copy->text))
+        return;
+    memset(copy, 0, sizeof(*copy));
+    memcpy(copy->text, id.data, id.len);
+    for (size_t i = 0; i < f->request.count; i++)
+        if (id_same(f->ids[i], *copy))
+            return;
+    f->request.count++;
+    *item =
+        (struct store_finish_item){.action = (enum store_finish_action)story_below(s, 3),
+                                   .id = store_id_bytes(copy)};
+    if (item->action != STORE_FINISH_DELETE && reason != NULL)
+        item->reason = bytes_str(reason);
+    if (item->action == STORE_FINISH_RELEASE && story_below(s, 2) == 0)
+        item->delay_s = (int64_t)story_below(s, 100);
+    item->uncounted = story_below(s, 5) == 0;
+}
+
+/* Mostly messages that the claim holds. */
+static void
+choose_items(struct story *s, const struct store_op *op, size_t queue, struct finish *f)
+{
+    struct store_op look = {.now_ms = op->now_ms};
+    struct store_batch batch = STORE_BATCH_INIT;
+    struct store_queue where = story_queue(queue);
+
+    if (store_claim_get(s->f.store, &look, &where, f->request.claim_id, &batch) ==
+        ST_OK) {
+        for (size_t i = 0; i < batch.count; i++)
+            if (story_below(s, 4) > 0)
+                add_item(s, f, store_id_bytes(&batch.messages[i].id));
+        store_batch_release(&batch);
+    }
+    if (story_below(s, 8) == 0)
+        add_item(s, f, some_message(s, queue));
+}
+
+/* To other queues of the project, or to this one. */
+static void
+choose_posts(struct story *s, size_t queue, struct finish *f, size_t *queues)
+{
+    size_t count = story_below(s, 2) == 0 ? story_below(s, POSTS + 1) : 0;
+
+    queues[0] = story_below(s, 4);
+    queues[1] = (queues[0] + 1 + story_below(s, 3)) % 4;
+    for (size_t i = 0; i < count; i++) {
+        int len = snprintf(f->bodies[i], sizeof(f->bodies[i]), "%" PRIu64, s->bodies++);
+
+        queues[i] += queue / 4 * 4;
+        f->drafts[i] =
+            (struct store_draft){bytes_of(f->bodies[i], (size_t)len),
+                                 1 + (int64_t)story_below(s, 300), STORE_UNSET};
+        f->posts[i] =
+            (struct store_finish_post){.queue = story_queue(queues[i]).name,
+                                       .post = {.drafts = &f->drafts[i],
+                                                .count = 1,
+                                                .client = story_below(s, 3),
+                                                .create_queue = story_below(s, 3) > 0},
+                                       .ids = &f->posted[i]};
+    }
+    f->request.post_count = count;
+}
+
+static enum status
+do_finish(struct story *s, struct store_op *op, size_t queue)
+{
+    struct store_queue where = story_queue(queue);
+    struct finish f = {.request = {.client = bytes_str("worker"),
+                                   .claim_id = some_claim(s, queue),
+                                   .items = f.items,
+                                   .posts = f.posts,
+                                   .atomic = story_below(s, 2) == 0}};
+    size_t queues[POSTS];
+    enum status st;
+
+    f.terms = (struct store_terms){1 + (int64_t)story_below(s, 100), 10};
+    if (story_below(s, 3) == 0)
+        f.request.renew = &f.terms;
+    choose_items(s, op, queue, &f);
+    choose_posts(s, queue, &f, queues);
+    st = store_claim_finish(s->f.store, op, &where, &f.request);
+    for (size_t i = 0; st == ST_OK && i < f.request.post_count; i++)
+        remember(&s->messages, f.posted[i], queues[i]);
+    return st;
+}
+
+static enum status
+do_redrive(struct story *s, struct store_op *op, size_t queue)
+{
+    struct bytes ids[3] = {some_message(s, queue), some_message(s, queue),
+                           some_message(s, queue)};
+    struct store_redrive which = {.limit = 1 + story_below(s, 6),
+                                  .dry_run = story_below(s, 5) == 0,
+                                  .keeps_count = story_below(s, 3) == 0};
+    struct store_queue where = story_queue(queue);
+    struct store_redriven out;
+    enum status st;
+
+    if (story_below(s, 3) == 0)
+        which.to = story_queue(queue / 4 * 4 + story_below(s, 4)).name;
+    if (story_below(s, 4) == 0) {
+        which.ids = ids;
+        which.id_count = 3;
+    }
+    do
+        st = store_redrive(s->f.store, op, &where, &which, &out);
+    while (st == ST_OK && out.more && out.moved > 0 && !which.dry_run);
+    return st;
+}
+
 /* ---------------------------------------------------------------------- looking */
 
 static enum status
@@ -375,7 +509,8 @@ static const struct {
     {do_create, 2},      {do_update, 1}, {do_remove, 1},  {do_delete, 2},
     {do_delete_many, 1}, {do_pop, 1},    {do_renew, 1},   {do_release, 2},
     {do_give_back, 1},   {do_look, 4},   {do_claim, 7},   {do_post, 10},
-    {do_subscribe, 2},   {do_change, 2}, {do_deliver, 3},
+    {do_subscribe, 2},   {do_change, 2}, {do_deliver, 3}, {do_finish, 6},
+    {do_redrive, 2},
 };
 
 enum status

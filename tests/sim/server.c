@@ -36,24 +36,60 @@ note_lsn(struct server *s, const struct store_queue *q, uint64_t lsn)
             s->place_lsn[place] = lsn;
 }
 
+/* What is noted of a change, whose pointers are valid while it is appended only. */
+struct watched_change {
+    enum store_change_kind kind;
+    struct store_queue queue, target;
+};
+
+enum { WATCHED_CHANGES = 64 };
+
+static bool
+has_record(const struct store_change *change)
+{
+    switch (change->kind) {
+    case STORE_CHANGE_QUEUE:
+    case STORE_CHANGE_META:
+    case STORE_CHANGE_QUEUE_GONE:
+    case STORE_CHANGE_SUBSCRIPTION:
+    case STORE_CHANGE_SUBSCRIPTION_GONE:
+    case STORE_CHANGE_UNSUBSCRIBED:
+        return true;
+    case STORE_CHANGE_MOVE:
+        return !change->transient || !change->target_transient;
+    default:
+        return change->kind < STORE_CHANGE_LOGGED && !change->transient;
+    }
+}
+
+/* The changes of a group get LSNs one after the other. */
 static uint64_t
 watch_append(struct store_log *log, struct store_change *change, size_t *space)
 {
     struct server *s = watched(log);
     struct store_log *inner = journal_log(s->journal);
-    struct store_queue of = change->queue, target = change->target;
-    enum store_change_kind kind = change->kind;
-    uint64_t lsn = inner->append(inner, change, space);
+    struct watched_change seen[WATCHED_CHANGES];
+    size_t count = 0, records = 0;
+    uint64_t lsn;
 
+    for (const struct store_change *one = change; one != NULL; one = one->then) {
+        if (count == WATCHED_CHANGES)
+            abort();
+        seen[count++] = (struct watched_change){one->kind, one->queue, one->target};
+        records += has_record(one);
+    }
+    lsn = inner->append(inner, change, space);
     if (lsn == 0)
         return 0;
     s->lsn = lsn;
-    s->kinds[kind]++;
     if (s->first_lsn == 0)
-        s->first_lsn = lsn;
-    note_lsn(s, &of, lsn);
-    if (kind == STORE_CHANGE_MOVE)
-        note_lsn(s, &target, lsn);
+        s->first_lsn = lsn + 1 - records;
+    for (size_t i = 0; i < count; i++) {
+        s->kinds[seen[i].kind]++;
+        note_lsn(s, &seen[i].queue, lsn);
+        if (seen[i].kind == STORE_CHANGE_MOVE)
+            note_lsn(s, &seen[i].target, lsn);
+    }
     return lsn;
 }
 

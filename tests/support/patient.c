@@ -62,6 +62,9 @@ PATIENT(claim_renew,
         (WHERE, struct bytes claim, const struct store_terms *terms, uint64_t *number), q,
         claim, terms, number)
 PATIENT(claim_release, (WHERE, struct bytes claim, enum store_release why), q, claim, why)
+PATIENT(claim_finish, (WHERE, struct store_finish *finish), q, finish)
+PATIENT(redrive, (WHERE, struct store_redrive *which, struct store_redriven *out), q,
+        which, out)
 PATIENT(subscription_create,
         (WHERE, const struct store_subscription_draft *draft,
          struct store_subscribed *out),
@@ -160,6 +163,8 @@ static const struct store_vtable patient_ops = {
     .claim_get = patient_claim_get,
     .claim_renew = patient_claim_renew,
     .claim_release = patient_claim_release,
+    .claim_finish = patient_claim_finish,
+    .redrive = patient_redrive,
     .subscription_create = patient_subscription_create,
     .subscription_get = patient_subscription_get,
     .subscription_list = patient_subscription_list,

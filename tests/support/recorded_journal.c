@@ -225,6 +225,37 @@ first_process(struct recorder *r, struct recorded_told *told)
     recorder_stop(r);
 }
 
+/* "tried": 23 is deleted, 24 is tried again later, 25 is a dead letter that goes back. */
+static void
+finish(struct recorder *r)
+{
+    struct fixture *f = &r->f;
+    struct store_id claim;
+    struct store_finish_item items[] = {
+        {.action = STORE_FINISH_DELETE},
+        {.action = STORE_FINISH_RELEASE, .reason = BYTES_LIT("busy"), .delay_s = 60},
+        {.action = STORE_FINISH_DEAD_LETTER, .reason = BYTES_LIT("bad")}};
+    struct store_finish request = {
+        .client = BYTES_LIT("worker"), .items = items, .count = 3, .atomic = true};
+    struct store_redrive back = {.limit = 10};
+    struct store_redriven moved;
+
+    use(f, "tried");
+    make_with(f, "", strict("fallen"));
+    post(f, 3);
+    claim = take(f, 3);
+    request.claim_id = store_id_bytes(&claim);
+    for (int i = 0; i < 3; i++)
+        items[i].id = id_of(f, f->posted - 2 + i);
+    ck_assert_status(
+        store_claim_finish(f->store, STORE_AT(f->now_ms), &f->queue, &request), ST_OK);
+    recorder_commit(r);
+    use(f, "fallen");
+    ck_assert_status(
+        store_redrive(f->store, STORE_AT(f->now_ms), &f->queue, &back, &moved), ST_OK);
+    ck_assert_uint_eq(moved.moved, 1);
+}
+
 static void
 second_process(struct recorder *r)
 {
@@ -239,6 +270,7 @@ second_process(struct recorder *r)
     make_with(f, "", strict("fleeting"));
     post(f, 1); /* 22 */
     make_a_dead_letter(f);
+    finish(r);
     recorder_commit(r);
     sim_disk_crash_losing_all(r->process.disk);
     recorder_stop(r);

@@ -17,8 +17,9 @@ const struct role_word role_words[ROLE_WORDS] = {
      "home:get ping:get "},
     {"operator",
      " claims:get claims:delete messages:get messages:get_all messages:delete "
-     "messages:delete_all queues:get queues:get_all queues:stats queues:create "
-     "queues:update queues:delete queues:purge subscription:get subscription:get_all "
+     "messages:delete_all messages:redrive queues:get queues:get_all queues:stats "
+     "queues:create queues:update queues:delete queues:purge subscription:get "
+     "subscription:get_all "
      "subscription:create subscription:update subscription:delete "
      "subscription:confirm subscription:progress "
      "topics:get topics:get_all topics:stats topics:create topics:update topics:delete "
@@ -27,7 +28,8 @@ const struct role_word role_words[ROLE_WORDS] = {
      "metrics:get ci:use state:dump state:load "},
     {"admin",
      " claims:create claims:get claims:update claims:delete messages:create messages:get "
-     "messages:get_all messages:delete messages:delete_all messages:pop queues:get "
+     "messages:get_all messages:delete messages:delete_all messages:pop "
+     "messages:redrive queues:get "
      "queues:get_all queues:stats queues:create queues:update queues:delete "
      "queues:purge queues:share subscription:get subscription:get_all "
      "subscription:create subscription:update subscription:delete "

@@ -167,11 +167,13 @@ static uint64_t
 log_change(struct store_log *log, struct store_change *change, size_t *room)
 {
     struct slow *w = container_of(log, struct slow, log);
+    uint64_t lsn = 0;
 
     (void)room;
-    if (change->kind >= STORE_CHANGE_EXPIRED)
-        return 0;
-    return atomic_fetch_add(&w->lsn, 1) + 1;
+    for (; change != NULL; change = change->then)
+        if (change->kind < STORE_CHANGE_EXPIRED)
+            lsn = atomic_fetch_add(&w->lsn, 1) + 1;
+    return lsn;
 }
 
 struct store_log *
@@ -310,6 +312,9 @@ SLOW(claim_renew,
      (WHERE, struct bytes claim, const struct store_terms *terms, uint64_t *number), q,
      claim, terms, number)
 SLOW(claim_release, (WHERE, struct bytes claim, enum store_release why), q, claim, why)
+SLOW(claim_finish, (WHERE, struct store_finish *finish), q, finish)
+SLOW(redrive, (WHERE, struct store_redrive *which, struct store_redriven *out), q, which,
+     out)
 SLOW(subscription_create,
      (WHERE, const struct store_subscription_draft *draft, struct store_subscribed *out),
      q, draft, out)
@@ -421,6 +426,8 @@ static const struct store_vtable slow_ops = {
     .claim_get = slow_claim_get,
     .claim_renew = slow_claim_renew,
     .claim_release = slow_claim_release,
+    .claim_finish = slow_claim_finish,
+    .redrive = slow_redrive,
     .subscription_create = slow_subscription_create,
     .subscription_get = slow_subscription_get,
     .subscription_list = slow_subscription_list,

@@ -37,6 +37,7 @@ enum { TOKEN_NAME_MAX = 64 }; /* of a token, or of a line of certificates */
     X(MESSAGES_DELETE, "messages:delete", W | O | A)                                     \
     X(MESSAGES_DELETE_ALL, "messages:delete_all", W | O | A)                             \
     X(MESSAGES_POP, "messages:pop", W | A)                                               \
+    X(MESSAGES_REDRIVE, "messages:redrive", O | A)                                       \
     X(QUEUES_GET, "queues:get", R | P | W | O | A)                                       \
     X(QUEUES_GET_ALL, "queues:get_all", R | P | W | O | A)                               \
     X(QUEUES_STATS, "queues:stats", R | P | W | O | A)                                   \

@@ -6,6 +6,9 @@
  * the same effect as once.
  *
  *   POST, CLAIM, RENEW, RELEASE, DELETE, MOVE   messages, one by one with next()
+ *   RETRY                                       messages that their claim gave back, one
+ *                                               by one: they are delayed, or ready
+ *   DETAILS                                     messages with their details, as they are
  *   QUEUE, META                                 the queue, with its metadata
  *   QUEUE_GONE, PURGE                           the queue. Its messages and claims are
  *   gone, too
@@ -53,6 +56,10 @@ enum store_change_kind {
     STORE_CHANGE_CURSOR = 14,
     STORE_CHANGE_STATE = 15,
     STORE_CHANGE_FEED = 16,
+    /* 17 is a mark of the journal. */
+    STORE_CHANGE_RETRY = 18,
+    STORE_CHANGE_DETAILS = 19,
+    STORE_CHANGE_LOGGED, /* the end of the kinds that the journal stores */
 
     /* The journal does not store these. */
     STORE_CHANGE_EXPIRED = 32,
@@ -84,6 +91,7 @@ struct store_message_record {
     const struct store_claim_record *claim; /* STATE: that holds it; NULL: none */
     struct bytes body;                      /* JSON text, or encrypted */
     const struct store_checksum *checksum;  /* NULL: none */
+    const struct store_details *details;    /* NULL: none, or not read */
     int64_t delayed_until_ms;               /* 0: not delayed */
     uint32_t claim_count;
 };
@@ -110,6 +118,8 @@ struct store_subscription_record {
 
 /* A change, for a log. Its pointers are valid during the call. */
 struct store_change {
+    /* The next change of a group, which a crash undoes as a whole or not at all; NULL: none. */
+    struct store_change *then;
     enum store_change_kind kind;
     bool checkpoint; /* part of a checkpoint: QUEUE, STATE, FEED, SUBSCRIPTION */
     int64_t now_ms;

@@ -189,6 +189,88 @@ store_release_counter(enum store_release why)
 typedef enum status
 store_claim_release_fn(STORE_OF_QUEUE, struct bytes claim_id, enum store_release why);
 
+/* An action of finish on a message. */
+enum store_finish_action {
+    STORE_FINISH_DELETE,
+    STORE_FINISH_RELEASE,
+    STORE_FINISH_DEAD_LETTER
+};
+
+struct store_finish_item {
+    enum store_finish_action action;
+    struct bytes id; /* no two items have the same */
+    struct bytes
+        reason; /* RELEASE, DEAD_LETTER: at most STORE_REASON_MAX bytes; empty: none */
+    int64_t delay_s; /* RELEASE */
+    bool uncounted;  /* RELEASE: the delivery does not count towards max_claim_count */
+    bool held;       /* out: the claim held the message, and the action is done */
+};
+
+/* A post to a queue of the project, no two to the same. */
+struct store_finish_post {
+    struct bytes queue;
+    struct store_post post;
+    struct store_id *ids; /* out: post.count */
+    bool pending;         /* out: the messages are stored, and the queue gets them soon */
+};
+
+enum { STORE_FINISH_POSTS = 10, STORE_FINISH_DEAD_LETTERS = 64 };
+
+struct store_finish {
+    struct bytes claim_id;
+    struct bytes client; /* Client-ID that is kept with a reason; absent: none */
+    struct store_finish_item *items;
+    size_t count;
+    struct store_finish_post *posts;
+    size_t post_count;
+    const struct store_terms *renew; /* NULL: do not renew */
+    bool atomic;        /* all or nothing; false: leaves out items that are not held */
+    uint64_t number;    /* out: fencing token of the renewed claim; 0: not renewed */
+    size_t failed_post; /* out: the post that was refused; post_count: none */
+};
+
+/*
+ * Ends the work on messages of a claim, and posts messages, in one step, which a crash undoes
+ * as a whole or not at all. A released message is delayed, then ready at its old place. The
+ * rest of its life does not run during the delay. Messages that are not named stay claimed. A
+ * claim that holds no message afterwards is over, and is not renewed.
+ *
+ * ST_NOT_CLAIMED: an item is not held, if `atomic`; see `held`. ST_NOT_FOUND: there is no such
+ * claim, if `atomic`. ST_CONFLICT: the queue has no dead-letter queue. Of a post: as
+ * store_message_post(), with failed_post.
+ */
+typedef enum status store_claim_finish_fn(STORE_OF_QUEUE, struct store_finish *finish);
+
+/* Which dead letters go back, and where. */
+struct store_redrive {
+    struct bytes to;  /* absent: to the queues from which they came */
+    size_t limit;     /* at least 1 */
+    bool dry_run;     /* only count */
+    bool keeps_count; /* the messages keep their delivery counts */
+    const struct bytes
+        *ids; /* NULL: the oldest; else these, if they are ready dead letters */
+    size_t id_count;
+    uint64_t resume; /* in, out: where to continue; 0 at first */
+};
+
+struct store_redriven {
+    struct bytes target; /* of the messages that moved; valid until the next call */
+    char target_text[256];
+    size_t moved;
+    size_t unknown_origin; /* dead letters that stay, because they have no origin */
+    uint64_t remaining;    /* dead letters in the queue afterwards */
+    bool more;             /* call again with `resume` */
+};
+
+/*
+ * Puts back ready dead letters of the queue, a slice for one target, which is made if it does
+ * not exist. A message keeps its id, gets a new place at the end of the target, and lives at
+ * least as long as a new one. ST_CONFLICT: the target is the queue itself. ST_NOT_FOUND: there
+ * is no queue. ST_PROJECT_QUEUES.
+ */
+typedef enum status
+store_redrive_fn(STORE_OF_QUEUE, struct store_redrive *which, struct store_redriven *out);
+
 /* ------------------------------------------------------------------ subscriptions */
 
 /*
@@ -309,6 +391,8 @@ typedef void store_subscriptions_release_fn(const struct store *s,
     X(claim_get)                                                                         \
     X(claim_renew)                                                                       \
     X(claim_release)                                                                     \
+    X(claim_finish)                                                                      \
+    X(redrive)                                                                           \
     X(subscription_create)                                                               \
     X(subscription_get)                                                                  \
     X(subscription_list)                                                                 \
@@ -363,6 +447,8 @@ struct store {
 #define store_claim_get(s, ...)      ((s)->vtable->claim_get((s), __VA_ARGS__))
 #define store_claim_renew(s, ...)    ((s)->vtable->claim_renew((s), __VA_ARGS__))
 #define store_claim_release(s, ...)  ((s)->vtable->claim_release((s), __VA_ARGS__))
+#define store_claim_finish(s, ...)   ((s)->vtable->claim_finish((s), __VA_ARGS__))
+#define store_redrive(s, ...)        ((s)->vtable->redrive((s), __VA_ARGS__))
 #define store_subscription_create(s, ...)                                                \
     ((s)->vtable->subscription_create((s), __VA_ARGS__))
 #define store_subscription_get(s, ...)  ((s)->vtable->subscription_get((s), __VA_ARGS__))

@@ -133,9 +133,24 @@ struct store_message {
     const struct store_checksum *checksum; /* likewise; NULL: none */
     int64_t ttl_s;                         /* whole lifetime counted from posting */
     int64_t age_s;
-    uint32_t claim_count; /* delivery count */
-    void *pin;            /* private to the store */
+    int64_t posted_ms, expires_ms;
+    int64_t delayed_until_ms;            /* 0: not delayed */
+    const struct store_details *details; /* valid as the body is; NULL: none */
+    uint32_t claim_count;                /* delivery count */
+    void *pin;                           /* private to the store */
 };
+
+/* The details of a message that a worker released with a reason, or that is a dead
+ * letter. Texts are absent and times are 0 where they do not apply. */
+struct store_details {
+    struct bytes reason;      /* of the last one that was given; UTF-8 */
+    struct bytes client;      /* Client-ID of the worker that gave it */
+    int64_t released_ms;      /* when it did */
+    struct bytes origin;      /* name of the queue from which the dead letter came */
+    int64_t dead_lettered_ms; /* when it came */
+};
+
+enum { STORE_REASON_MAX = 1024, STORE_CLIENT_MAX = 36 }; /* bytes */
 
 /* Messages, and the claim that they were read by. */
 struct store_batch {

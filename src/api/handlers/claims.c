@@ -175,18 +175,17 @@ claimed_form(const struct context *ctx, struct message_form *out)
 struct claimed {
     struct message_form form;
     char *location; /* path of the queue's claims, with space for an id behind it */
-    char *number;   /* reserve_number() */
+    char *number;   /* claim_number_reserve() */
 };
 
-/* Space for a claim's number as text (docs/api.md 12). NULL without memory. */
-static char *
-reserve_number(struct context *ctx)
+char *
+claim_number_reserve(struct context *ctx)
 {
     return arena_alloc(ctx->req->arena, NUMBER_CAP);
 }
 
-static void
-add_claim_number(struct context *ctx, char *text, uint64_t number)
+void
+claim_number_add(struct context *ctx, char *text, uint64_t number)
 {
     text[decimal_write(text, number)] = '\0';
     response_add_header(ctx, "Claim-Number", text);
@@ -202,7 +201,7 @@ write_claimed(struct context *ctx, struct claimed *claimed,
     ctx->res->claim_queue = ctx->queue;
     ctx->res->claim_id = bytes_str(claimed->location + len);
     response_add_header(ctx, "Location", claimed->location);
-    add_claim_number(ctx, claimed->number, batch->claim_number);
+    claim_number_add(ctx, claimed->number, batch->claim_number);
     write_messages(ctx, &claimed->form, batch);
     return response_json(ctx, 201);
 }
@@ -243,7 +242,7 @@ claim_one(struct context *ctx, size_t i, const struct decoded_terms *said, bool 
     struct store_batch batch = STORE_BATCH_INIT;
     struct claimed claimed = {
         .location = context_path(ctx, "/claims/", bytes_of(no_id, sizeof(no_id))),
-        .number = reserve_number(ctx)};
+        .number = claim_number_reserve(ctx)};
     enum status st = claimed_form(ctx, &claimed.form);
 
     *made = false;
@@ -356,12 +355,12 @@ write_claim(struct context *ctx, const struct store_batch *batch)
 {
     struct buf *out = &ctx->res->body;
     const char *href = context_path(ctx, "/claims/", ctx->id);
-    char *number = reserve_number(ctx);
+    char *number = claim_number_reserve(ctx);
     struct message_form form;
 
     if (href == NULL || number == NULL || claimed_form(ctx, &form) != ST_OK)
         return ST_NO_MEMORY;
-    add_claim_number(ctx, number, batch->claim_number);
+    claim_number_add(ctx, number, batch->claim_number);
     buf_byte(out, '{');
     json_write_i64(out, "age", batch->claim_age_s);
     json_write_i64(out, "ttl", batch->claim_ttl_s);
@@ -394,7 +393,7 @@ handle_claim_show(struct context *ctx)
 enum status
 handle_claim_renew(struct context *ctx)
 {
-    char *text = reserve_number(ctx);
+    char *text = claim_number_reserve(ctx);
     struct decoded_terms said;
     uint64_t number;
     enum status st = read_terms(ctx, ctx->version->renew, &said);
@@ -409,7 +408,7 @@ handle_claim_renew(struct context *ctx)
         return context_refuse_id(ctx, "claim", true);
     if (st != ST_OK)
         return st;
-    add_claim_number(ctx, text, number);
+    claim_number_add(ctx, text, number);
     return response_empty(ctx, 204);
 }
 

@@ -10,6 +10,7 @@
 #define API_HANDLERS_HANDLERS_H
 
 #include "api/context.h"
+#include "api/wire/decode.h"
 
 /* queue_list.c */
 handler_fn handle_queue_list;
@@ -45,12 +46,31 @@ handler_fn handle_message_pop;
 void write_messages(struct context *ctx, const struct message_form *form,
                     const struct store_batch *batch);
 
+/*
+ * Makes the checksums of a post, once. To make them for each listing, a page of a few long bodies
+ * would take a second. NULL without the option.
+ */
+enum status post_checksums(struct context *ctx, const struct decoded_post *post,
+                           const struct store_checksum **out);
+
+/* Replaces the drafts of a post to the context's queue by ones with encrypted bodies. ST_NO_KEY,
+ * explained; ST_NO_MEMORY. */
+enum status post_encrypt(struct context *ctx, struct store_post *post);
+
+/* finish.c, redrive.c */
+handler_fn handle_claim_finish;
+handler_fn handle_redrive;
+
 /* claims.c */
 handler_fn handle_claim_create;
 handler_fn handle_claim_any; /* of several queues */
 handler_fn handle_claim_show;
 handler_fn handle_claim_renew;
 handler_fn handle_claim_release;
+
+/* Space for the header Claim-Number (docs/api.md 12), NULL without memory; adds the header. */
+char *claim_number_reserve(struct context *ctx);
+void claim_number_add(struct context *ctx, char *text, uint64_t number);
 
 /* claims.c: encrypted bodies (docs/adr/0012-encryption.md), and delivery to workers */
 

@@ -106,13 +106,9 @@ posted_write(struct context *ctx, const struct posted *posted)
     return response_json(ctx, 201);
 }
 
-/*
- * Makes the checksums of a post, once. To make them for each listing, a page of a few long bodies
- * would take a second. NULL without the option.
- */
-static enum status
-add_checksums(struct context *ctx, const struct decoded_post *post,
-              const struct store_checksum **out)
+enum status
+post_checksums(struct context *ctx, const struct decoded_post *post,
+               const struct store_checksum **out)
 {
     struct store_checksum *all;
     enum status st = ST_OK;
@@ -129,9 +125,8 @@ add_checksums(struct context *ctx, const struct decoded_post *post,
     return st;
 }
 
-/* Replaces the drafts of a post by ones with encrypted bodies. */
-static enum status
-encrypt_post(struct context *ctx, struct store_post *post)
+enum status
+post_encrypt(struct context *ctx, struct store_post *post)
 {
     const struct seal_scope scope = {ctx->queue.project, (uint32_t)ctx->queue.kind};
     struct store_draft *drafts =
@@ -185,7 +180,7 @@ handle_message_post(struct context *ctx)
     }
     st = posted_reserve(ctx, decoded.count, &posted);
     if (st == ST_OK)
-        st = add_checksums(ctx, &decoded, &checksums);
+        st = post_checksums(ctx, &decoded, &checksums);
     if (st != ST_OK)
         return st;
     post = (struct store_post){
@@ -198,7 +193,7 @@ handle_message_post(struct context *ctx)
     };
     st = store_message_post(ctx->store, &ctx->op, &ctx->queue, &post, posted.ids);
     if (st == ST_NOT_SEALED) { /* only then, so that other queues have no cost */
-        st = encrypt_post(ctx, &post);
+        st = post_encrypt(ctx, &post);
         if (st == ST_OK)
             st = store_message_post(ctx->store, &ctx->op, &ctx->queue, &post, posted.ids);
     }
@@ -521,8 +516,10 @@ deliver_popped(struct context *ctx, const void *terms, size_t limit,
 static enum status
 pop_messages(struct context *ctx, size_t limit)
 {
-    const struct message_form form = {.shape = MESSAGE_POP,
-                                      .checksum = ctx->limits->enable_checksum};
+    const struct message_form form = {
+        .shape = MESSAGE_POP,
+        .checksum = ctx->limits->enable_checksum,
+        .details = prefer_details(ctx->req->headers[API_HEADER_PREFER])};
     struct buf *out = &ctx->res->body;
     struct store_batch batch = STORE_BATCH_INIT;
     enum status st = wait_begin(ctx, 1);

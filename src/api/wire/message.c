@@ -1,4 +1,5 @@
 #include "api/wire/message.h"
+#include "api/wire/decode.h"
 
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
@@ -11,8 +12,13 @@ message_space(const struct message_form *form, size_t count)
 {
     /* The fixed text of a document, its numbers and its checksum. */
     enum { FRAME = 128, NUMBERS = 3 * 20, CHECKSUM = CHECKSUM_LEN + 16 };
+    /* The same of its details, and their texts, in which each byte may need an escape. */
+    enum {
+        DETAILS = 512 + 6 * (STORE_REASON_MAX + STORE_CLIENT_MAX + STORE_METRICS_NAME)
+    };
 
-    return 2 + count * (FRAME + NUMBERS + CHECKSUM + form->href.len + 3 * STORE_ID_CAP);
+    return 2 + count * (FRAME + NUMBERS + CHECKSUM + form->href.len + 3 * STORE_ID_CAP +
+                        (form->details ? DETAILS : 0));
 }
 
 /*
@@ -82,6 +88,52 @@ put_message(char *at, const struct message_form *form,
 }
 
 void
+time_write(struct buf *out, const char *name, int64_t ms)
+{
+    char text[ISO_TIME_CAP + 1];
+
+    iso_time_write(ms, text);
+    json_write_text(out, name, bytes_str(strcat(text, "Z")));
+}
+
+void
+details_write(struct buf *out, const struct store_details *details)
+{
+    if (details == NULL)
+        return;
+    json_write_text(out, "last_reason", details->reason);
+    json_write_text(out, "last_client", details->client);
+    if (details->released_ms != 0)
+        time_write(out, "last_released_at", details->released_ms);
+    json_write_text(out, "origin_queue", details->origin);
+    if (details->dead_lettered_ms != 0)
+        time_write(out, "dead_lettered_at", details->dead_lettered_ms);
+}
+
+const char *
+message_state(const struct store_message *message)
+{
+    if (message->claim_id.text[0] != '\0')
+        return "claimed";
+    return message->delayed_until_ms != 0 ? "delayed" : "ready";
+}
+
+/* Writes the member `details` behind the other members. */
+static void
+write_details(struct buf *out, const struct store_message *message)
+{
+    buf_str(out, ",\"details\":{");
+    json_write_text(out, "state", bytes_str(message_state(message)));
+    json_write_u64(out, "delivery_count", message->claim_count);
+    time_write(out, "created_at", message->posted_ms);
+    time_write(out, "expires_at", message->expires_ms);
+    if (message->delayed_until_ms != 0)
+        time_write(out, "delayed_until", message->delayed_until_ms);
+    details_write(out, message->details);
+    buf_byte(out, '}');
+}
+
+void
 message_write(struct buf *out, const struct message_form *form,
               const struct store_message *message)
 {
@@ -97,8 +149,10 @@ message_write(struct buf *out, const struct message_form *form,
         checksum_write(message->checksum, at);
         at = PUT(at + CHECKSUM_LEN, "\"");
     }
-    at = PUT(at, "}");
     out->len += (size_t)(at - start);
+    if (form->details)
+        write_details(out, message);
+    buf_byte(out, '}');
 }
 
 void

@@ -24,11 +24,19 @@ struct message_form {
     struct bytes href; /* of the collection, such as /v2/queues/q/messages; not for pop */
     bool hide_claim;   /* v1 outside claims: the href has no ?claim_id= */
     bool checksum;     /* option enable_checksum */
+    bool details;      /* Prefer: details (docs/api.md 25.2) */
 };
 
 /* Writes a message document (docs/api.md 8.1). */
 void message_write(struct buf *out, const struct message_form *form,
                    const struct store_message *message);
+
+/* Write a time in UTC, and the members of details (NULL: none), into an open object. */
+void time_write(struct buf *out, const char *name, int64_t ms);
+void details_write(struct buf *out, const struct store_details *details);
+
+/* "claimed", "delayed" or "ready". */
+const char *message_state(const struct store_message *message);
 
 /* The space that message_write_all() needs at most for `count` messages, besides their bodies. */
 size_t message_space(const struct message_form *form, size_t count);

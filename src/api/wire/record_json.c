@@ -47,6 +47,20 @@ open_object(struct buf *out, const char *name, const struct store_id *id)
 }
 
 static void
+write_details(struct buf *out, const struct store_details *d, int64_t now_ms)
+{
+    json_write_raw(out, "details", bytes_str("{"));
+    json_write_text(out, "reason", d->reason);
+    json_write_text(out, "client", d->client);
+    if (d->released_ms != 0)
+        write_seconds(out, "released", now_ms - d->released_ms);
+    json_write_text(out, "origin", d->origin);
+    if (d->dead_lettered_ms != 0)
+        write_seconds(out, "dead_lettered", now_ms - d->dead_lettered_ms);
+    buf_byte(out, '}');
+}
+
+static void
 write_message(struct buf *out, const struct store_message_record *m, int64_t now_ms)
 {
     const struct store_claim_record *claim = m->claim;
@@ -73,6 +87,8 @@ write_message(struct buf *out, const struct store_message_record *m, int64_t now
         checksum_write(m->checksum, checksum);
         json_write_text(out, "checksum", bytes_of(checksum, sizeof(checksum)));
     }
+    if (m->details != NULL)
+        write_details(out, m->details, now_ms);
     if (!store_is_sealed(m->body)) {
         json_write_raw(out, "body", m->body);
         return;
@@ -298,7 +314,7 @@ read_object(struct record_reader *r, const char *of, struct bytes text,
 struct message_json {
     struct store_id id;
     int64_t ttl, age, delay; /* ms */
-    struct json_scan_value body, sealed, claim;
+    struct json_scan_value body, sealed, claim, details;
     struct bytes checksum, client;
     uint64_t claim_count;
 };
@@ -314,6 +330,21 @@ static const struct record_field message_fields[] = {
     FIELD(message_json, client, TEXT, 0),
     FIELD(message_json, claim, VALUE, 0),
     FIELD(message_json, claim_count, COUNT, UINT32_MAX),
+    FIELD(message_json, details, VALUE, 0),
+};
+
+/* Times are ms ago; STORE_UNSET: left out. */
+struct details_json {
+    struct bytes reason, client, origin;
+    int64_t released, dead_lettered;
+};
+
+static const struct record_field details_fields[] = {
+    FIELD(details_json, reason, TEXT, 0),
+    FIELD(details_json, client, TEXT, 0),
+    FIELD(details_json, origin, TEXT, 0),
+    FIELD(details_json, released, SECONDS, 0),
+    FIELD(details_json, dead_lettered, SECONDS, 0),
 };
 
 struct claim_json {
@@ -327,7 +358,8 @@ static const struct record_field claim_fields[] = {
     FIELD(claim_json, age, SECONDS, 0),
 };
 
-static const char of_message[] = "message", of_claim[] = "message.claim";
+static const char of_message[] = "message", of_claim[] = "message.claim",
+                  of_details[] = "message.details";
 
 /* Decodes pairs of hexadecimal digits into the arena. */
 static enum status
@@ -420,6 +452,38 @@ read_claim(struct record_reader *r, struct bytes text, struct bytes *name,
 }
 
 static enum status
+read_details(struct record_reader *r, struct bytes text, const struct store_details **out)
+{
+    struct details_json d = {.released = STORE_UNSET, .dead_lettered = STORE_UNSET};
+    struct store_details *details = arena_alloc(r->arena, sizeof(*details));
+    enum status st = details == NULL
+                         ? ST_NO_MEMORY
+                         : READ_OBJECT(r, of_details, text, details_fields, &d);
+
+    if (st != ST_OK)
+        return st;
+    if (d.reason.len > STORE_REASON_MAX)
+        return refuse_member(r, of_details, "reason",
+                             "it is %zu bytes long. The maximum is %d bytes",
+                             d.reason.len, STORE_REASON_MAX);
+    if (d.client.len > STORE_CLIENT_MAX)
+        return refuse_member(r, of_details, "client",
+                             "it is %zu bytes long. The maximum is %d bytes",
+                             d.client.len, STORE_CLIENT_MAX);
+    if (bytes_present(d.origin) && caller_queue_name(d.origin) != ST_OK)
+        return refuse_member(r, of_details, "origin", "it is not the name of a queue");
+    *details = (struct store_details){
+        .reason = d.reason,
+        .client = d.client,
+        .released_ms = d.released == STORE_UNSET ? 0 : r->now_ms - d.released,
+        .origin = d.origin,
+        .dead_lettered_ms =
+            d.dead_lettered == STORE_UNSET ? 0 : r->now_ms - d.dead_lettered};
+    *out = details;
+    return ST_OK;
+}
+
+static enum status
 read_message(struct record_reader *r, struct bytes text, struct record_line *line)
 {
     struct message_json m = {.ttl = r->limits->default_message_ttl * 1000,
@@ -445,6 +509,8 @@ read_message(struct record_reader *r, struct bytes text, struct record_line *lin
     st = read_body(r, &m, &out->body);
     if (st == ST_OK)
         st = read_checksum(r, m.checksum, out->body, &out->checksum);
+    if (st == ST_OK && !json_left_out(&m.details))
+        st = read_details(r, m.details.text, &out->details);
     return st == ST_OK && claimed ? read_claim(r, m.claim.text, &line->claim, &out->claim)
                                   : st;
 }

@@ -100,6 +100,7 @@ START_TEST(an_empty_configuration_has_the_default_limits)
         .default_message_delay = 0,
         .dead_letter_ttl = 1209600,
         .max_message_delay = 900,
+        .max_release_delay = 43200,
         .default_claim_ttl = 300,
         .min_claim_ttl = 60,
         .max_claim_ttl = 43200,
@@ -137,6 +138,7 @@ START_TEST(an_empty_configuration_has_the_default_limits)
     SAME(max_message_ttl);
     SAME(default_message_delay);
     SAME(max_message_delay);
+    SAME(max_release_delay);
     SAME(dead_letter_ttl);
     SAME(default_claim_ttl);
     SAME(min_claim_ttl);

@@ -1,0 +1,214 @@
+#include "api/handlers/handlers.h"
+#include "api/wire/decode.h"
+#include "claimd/json/scan.h"
+#include "claimd/json/string.h"
+
+enum { REDRIVE_MOST = 1000, TARGETS_MOST = 64 };
+
+enum { TO, LIMIT, DRY_RUN, RESET, IDS, MEMBERS };
+
+static const char *const member_names[MEMBERS] = {"to", "limit", "dry_run", "reset",
+                                                  "ids"};
+
+/* The result of all slices. */
+struct totals {
+    size_t moved, unknown_origin;
+    uint64_t remaining;
+    struct target {
+        struct bytes name; /* from the arena */
+        size_t count;
+    } targets[TARGETS_MOST];
+    size_t target_count;
+};
+
+/* ------------------------------------------------------------------ reading */
+
+/* Reads "origin", a queue name, or {"queue": NAME}. */
+static enum status
+read_target(struct context *ctx, const struct json_scan_value *value, struct bytes *out)
+{
+    struct json_scan_value name = *value;
+    enum status st;
+
+    if (json_left_out(value))
+        return ST_OK;
+    if (value->kind == SCAN_OBJECT)
+        name = json_member(value->text, "queue");
+    if (name.kind != SCAN_STRING)
+        return context_refuse(ctx, ST_BAD_BODY,
+                              "to is %s. It must be \"origin\", the name of a queue, or "
+                              "an object with the member queue",
+                              json_received(value).text);
+    st = decode_string(&name, ctx->req->arena, out);
+    if (st != ST_OK)
+        return st;
+    if (value->kind == SCAN_STRING && bytes_equal_str(*out, "origin")) {
+        *out = BYTES_NONE;
+        return ST_OK;
+    }
+    return context_check_name(ctx, *out);
+}
+
+static enum status
+read_flag(struct context *ctx, const struct json_scan_value *value, const char *name,
+          bool *out)
+{
+    if (json_left_out(value))
+        return ST_OK;
+    if (value->kind != SCAN_TRUE && value->kind != SCAN_FALSE)
+        return context_refuse(ctx, ST_BAD_BODY, "%s must be true or false", name);
+    *out = value->kind == SCAN_TRUE;
+    return ST_OK;
+}
+
+static enum status
+read_ids(struct context *ctx, const struct json_scan_value *list,
+         struct store_redrive *out)
+{
+    enum status st = ST_OK;
+    struct json_scan scan;
+    struct bytes *ids;
+
+    if (json_left_out(list))
+        return ST_OK;
+    json_scan_begin(&scan, list->text);
+    if (!json_scan_enter(&scan, SCAN_ARRAY))
+        return context_refuse(ctx, ST_BAD_BODY, "ids must be an array of strings");
+    ids = arena_array(ctx->req->arena, REDRIVE_MOST, sizeof(*ids));
+    if (ids == NULL)
+        return ST_NO_MEMORY;
+    while (st == ST_OK && json_scan_item(&scan)) {
+        struct json_scan_value value;
+
+        (void)json_scan_value(&scan, &value);
+        if (value.kind != SCAN_STRING)
+            return context_refuse(ctx, ST_BAD_BODY, "ids must be an array of strings");
+        if (out->id_count == REDRIVE_MOST)
+            return context_refuse(ctx, ST_BAD_VALUE,
+                                  "ids has more than %d messages. That is the maximum",
+                                  REDRIVE_MOST);
+        st = decode_string(&value, ctx->req->arena, &ids[out->id_count]);
+        out->id_count += st == ST_OK;
+    }
+    out->ids = ids;
+    return st;
+}
+
+static enum status
+read_redrive(struct context *ctx, struct store_redrive *out)
+{
+    const struct integer_range range = {1, REDRIVE_MOST, "the maximum of a request"};
+    const struct bytes body = ctx->req->body;
+    struct json_scan_value m[MEMBERS] = {{SCAN_NONE, BYTES_NONE}};
+    struct json_names seen = {.count = 0};
+    int64_t limit = REDRIVE_MOST;
+    bool reset = true;
+    enum status st = context_read_body(ctx);
+
+    if (st != ST_OK)
+        return st;
+    if (body.len > 0 &&
+        (json_scan_document(body) != ST_OK ||
+         json_members_read(body, member_names, MEMBERS, m, &seen) != ST_OK))
+        return json_fault(body, ctx->why)
+                   ? ST_BAD_BODY
+                   : context_refuse(ctx, ST_BAD_BODY, "the body must be an object");
+    if (bytes_present(seen.unknown))
+        return context_refuse(ctx, ST_BAD_BODY,
+                              "the body has the unknown member \"%s\". Allowed are to, "
+                              "limit, dry_run, reset and ids",
+                              received(seen.unknown).text);
+    st = decode_integer(&m[LIMIT], &range, &limit);
+    if (st != ST_OK)
+        return integer_refuse(ctx->why, st, "limit", &m[LIMIT], &range);
+    out->limit = (size_t)limit;
+    st = read_target(ctx, &m[TO], &out->to);
+    if (st == ST_OK)
+        st = read_flag(ctx, &m[DRY_RUN], "dry_run", &out->dry_run);
+    if (st == ST_OK)
+        st = read_flag(ctx, &m[RESET], "reset", &reset);
+    out->keeps_count = !reset;
+    return st == ST_OK ? read_ids(ctx, &m[IDS], out) : st;
+}
+
+/* ------------------------------------------------------------------ responding */
+
+/* Adds a slice to the result. False: it has a target too many, or there is no memory. */
+static bool
+add_slice(struct context *ctx, struct totals *t, const struct store_redriven *slice)
+{
+    size_t i = 0;
+
+    t->unknown_origin += slice->unknown_origin;
+    t->remaining = slice->remaining;
+    if (slice->moved == 0)
+        return true;
+    while (i < t->target_count && !bytes_equal(t->targets[i].name, slice->target))
+        i++;
+    if (i == t->target_count) {
+        char *copy = arena_alloc(ctx->req->arena, slice->target.len + 1);
+
+        if (copy == NULL)
+            return false;
+        memcpy(copy, slice->target.data, slice->target.len);
+        t->targets[i].name = bytes_of(copy, slice->target.len);
+        t->targets[i].count = 0;
+        t->target_count++;
+    }
+    t->targets[i].count += slice->moved;
+    t->moved += slice->moved;
+    return t->target_count < TARGETS_MOST;
+}
+
+static enum status
+write_result(struct context *ctx, const struct totals *t,
+             const struct store_redrive *which)
+{
+    struct buf *out = &ctx->res->body;
+
+    buf_byte(out, '{');
+    json_write_u64(out, "moved", t->moved);
+    json_write_u64(out, "remaining",
+                   which->dry_run ? t->remaining - t->moved : t->remaining);
+    json_write_u64(out, "without_origin", t->unknown_origin);
+    json_write_raw(out, "by_target", bytes_str("{"));
+    for (size_t i = 0; i < t->target_count; i++) {
+        json_write_comma(out);
+        json_string_write(out, t->targets[i].name);
+        buf_byte(out, ':');
+        buf_u64(out, t->targets[i].count);
+    }
+    buf_str(out, "}}");
+    return response_json(ctx, 200);
+}
+
+/* POST /claimd/queues/{queue}/redrive */
+enum status
+handle_redrive(struct context *ctx)
+{
+    enum { RESPONSE = 1024 + TARGETS_MOST * (STORE_METRICS_NAME + 32) };
+
+    struct store_redrive which = {.to = BYTES_NONE};
+    struct totals t = {.moved = 0};
+    struct store_redriven slice = {.more = true};
+    enum status st = read_redrive(ctx, &which);
+    const size_t limit = which.limit;
+
+    if (st == ST_OK && !buf_reserve(&ctx->res->body, RESPONSE))
+        st = ST_NO_MEMORY;
+    while (st == ST_OK && slice.more && t.moved < limit) {
+        which.limit = limit - t.moved;
+        st = store_redrive(ctx->store, &ctx->op, &ctx->queue, &which, &slice);
+        if (st == ST_OK && !add_slice(ctx, &t, &slice))
+            break;
+    }
+    if (st != ST_OK && t.moved > 0) /* the response says how far it came */
+        st = ST_OK;
+    if (st == ST_NOT_FOUND)
+        return context_refuse_queue(ctx);
+    if (st == ST_CONFLICT)
+        return context_refuse(
+            ctx, st, "queue %.*s is the source. Dead letters cannot go back to it",
+            (int)ctx->queue.name.len, ctx->queue.name.data);
+    return st == ST_OK ? write_result(ctx, &t, &which) : st;
+}

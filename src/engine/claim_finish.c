@@ -1,0 +1,598 @@
+/*
+ * claim_finish: ends the work on messages of a claim, and posts messages, in one step.
+ *
+ * The step changes the queue of the claim, its dead-letter queue and the queues of the posts.
+ * It holds the locks of all their shards, taken in the order of the shards. All changes are
+ * one group of the log.
+ */
+#include "claimd/base/sometimes.h"
+#include "engine/claim_ops.h"
+#include "engine/dead_letter.h"
+#include "engine/post.h"
+
+enum {
+    SHARDS_MOST = STORE_FINISH_POSTS + 1, /* besides that of the claim's queue */
+    POST_CHANGES = 3,                     /* QUEUE, POST, numbers */
+    OWN_CHANGES = 4                       /* DELETE, RETRY, DETAILS, RENEW */
+};
+
+/* An item, with what it needs. */
+struct item {
+    struct store_finish_item *request;
+    struct message *message; /* NULL: the claim does not hold it */
+    struct details *details; /* owned: new ones; NULL: none */
+};
+
+struct finish {
+    struct store_finish *request;
+    struct txn from; /* of the claim's queue */
+    struct claim *claim;
+    struct shard *others[SHARDS_MOST]; /* locked, besides from.shard; in order */
+    size_t other_count;
+    struct item *items; /* owned */
+    size_t counts[STORE_FINISH_DEAD_LETTER + 1];
+    bool keeps;                /* the claim holds a message afterwards */
+    struct message **released; /* owned: space for all items, twice */
+    struct message **detailed; /* those of them with new details, in the second half */
+    struct txn posts[STORE_FINISH_POSTS];
+    struct store_queue places[STORE_FINISH_POSTS];
+    struct list messages[STORE_FINISH_POSTS]; /* owned, by due.link */
+    size_t reserved;                          /* posts that are reserved */
+    struct move move;
+    bool moving;
+    struct discarded discarded;
+    struct change_group group;
+};
+
+/* ------------------------------------------------------------------ without locks */
+
+static enum status
+finish_init(struct finish *f, struct engine *e, const struct store_queue *where,
+            struct store_finish *request)
+{
+    struct mem *mem = e->core.mem;
+    const size_t changes =
+        OWN_CHANGES + MOVE_CHANGES + POST_CHANGES * request->post_count;
+    enum status st = ST_OK;
+
+    ENSURE(request->post_count <= STORE_FINISH_POSTS);
+    f->request = request;
+    f->other_count = f->reserved = f->discarded.count = 0;
+    f->moving = false;
+    list_init(&f->discarded.messages);
+    for (size_t i = 0; i < request->post_count; i++)
+        list_init(&f->messages[i]);
+    f->group = (struct change_group){
+        .all = mem_alloc(mem, changes * sizeof(*f->group.all)), .capacity = changes};
+    f->items = mem_calloc(mem, request->count + 1, sizeof(*f->items));
+    f->released = mem_calloc(mem, 2 * request->count + 1, sizeof(struct message *));
+    if (f->group.all == NULL || f->items == NULL || f->released == NULL)
+        return ST_NO_MEMORY;
+    f->detailed = f->released + request->count;
+    for (size_t i = 0; i < request->count; i++)
+        f->items[i].request = &request->items[i];
+    for (size_t i = 0; st == ST_OK && i < request->post_count; i++) {
+        f->places[i] = *where;
+        f->places[i].name = request->posts[i].queue;
+        st = post_make_messages(mem, &request->posts[i].post, &f->messages[i]);
+    }
+    return st;
+}
+
+static void
+finish_fini(struct finish *f, struct mem *mem)
+{
+    for (size_t i = 0; f->items != NULL && i < f->request->count; i++)
+        if (f->items[i].details != NULL)
+            details_unpin(mem, f->items[i].details);
+    for (size_t i = 0; i < f->request->post_count; i++)
+        message_unpin_all(mem, &f->messages[i]);
+    message_unpin_all(mem, &f->discarded.messages);
+    mem_free(mem, f->items);
+    mem_free(mem, f->released);
+    mem_free(mem, f->group.all);
+}
+
+/* ------------------------------------------------------------------ locks */
+
+/* Adds a shard to the others, unless it is there or is that of the claim's queue. */
+static void
+add_shard(struct finish *f, struct shard *own, struct shard *sh)
+{
+    size_t at = f->other_count;
+
+    while (at > 0 && f->others[at - 1] > sh)
+        at--;
+    if (sh == own || (at > 0 && f->others[at - 1] == sh))
+        return;
+    memmove(&f->others[at + 1], &f->others[at],
+            (f->other_count - at) * sizeof(struct shard *));
+    f->others[at] = sh;
+    f->other_count++;
+}
+
+/* True if the request dead-letters a message; *where is the queue's dead-letter queue, whose
+ * name is absent if there is none. */
+static bool
+find_dead_letter_queue(const struct finish *f, struct store_queue *where)
+{
+    const struct queue *q = f->from.queue;
+
+    *where = *f->from.where;
+    where->name = BYTES_NONE;
+    for (size_t i = 0; i < f->request->count; i++) {
+        if (f->request->items[i].action != STORE_FINISH_DEAD_LETTER)
+            continue;
+        if (q != NULL)
+            where->name = queue_settings(q)->dead_letter;
+        return true;
+    }
+    return false;
+}
+
+static void
+unlock_others(struct finish *f, const struct shard *from, const struct shard *to)
+{
+    for (size_t i = 0; i < f->other_count; i++)
+        if (f->others[i] >= from && f->others[i] < to)
+            shard_leave(f->others[i]);
+}
+
+static void
+lock_others(struct finish *f, const struct shard *from, const struct shard *to,
+            int64_t now_ms)
+{
+    for (size_t i = 0; i < f->other_count; i++)
+        if (f->others[i] >= from && f->others[i] < to)
+            (void)shard_enter(f->others[i], now_ms);
+}
+
+/* Locks all shards, and expires the claims that are due. ST_AGAIN: as txn_begin(). */
+static enum status
+lock_all(struct finish *f, struct engine *e, struct store_op *op,
+         const struct store_queue *where)
+{
+    const struct shard *first = e->shards, *end = e->shards + e->shard_mask + 1;
+    struct shard *own = engine_shard(e, core_hash(&e->core, where)), *dead;
+    struct store_queue target;
+    bool known;
+
+    f->other_count = 0;
+    for (size_t i = 0; i < f->request->post_count; i++)
+        add_shard(f, own, engine_shard(e, core_hash(&e->core, &f->places[i])));
+    for (;;) {
+        enum status st;
+
+        lock_others(f, first, own, op->now_ms);
+        st = txn_begin(&f->from, &e->store, op, where, EXPIRE_CLAIMS);
+        if (st != ST_OK) {
+            unlock_others(f, first, own);
+            return st;
+        }
+        if (!find_dead_letter_queue(f, &target) || !bytes_present(target.name))
+            break;
+        dead = engine_shard(e, core_hash(&e->core, &target));
+        known = dead == own;
+        for (size_t i = 0; i < f->other_count; i++)
+            known = known || f->others[i] == dead;
+        if (known || dead > own) {
+            add_shard(f, own, dead);
+            break;
+        }
+        /* Locks are taken from lower to higher shards: begin again with this one. */
+        shard_leave(own);
+        unlock_others(f, first, own);
+        f->other_count = 0;
+        for (size_t i = 0; i < f->request->post_count; i++)
+            add_shard(f, own, engine_shard(e, core_hash(&e->core, &f->places[i])));
+        add_shard(f, own, dead);
+    }
+    lock_others(f, own, end, f->from.now_ms);
+    f->group.count = 0;
+    f->group.space = &own->log_reserved;
+    own->group = &f->group;
+    for (size_t i = 0; i < f->other_count; i++)
+        f->others[i]->group = &f->group;
+    return ST_OK;
+}
+
+static void
+unlock_all(struct finish *f, struct engine *e)
+{
+    for (size_t i = 0; i < f->other_count; i++)
+        f->others[i]->group = NULL;
+    f->from.shard->group = NULL;
+    unlock_others(f, e->shards, e->shards + e->shard_mask + 1);
+    txn_end(&f->from);
+}
+
+/* ------------------------------------------------------------------ reserving */
+
+static enum status
+find_messages(struct finish *f)
+{
+    struct store_finish *request = f->request;
+    struct txn *t = &f->from;
+    bool all = true;
+
+    memset(f->counts, 0, sizeof(f->counts));
+    f->claim =
+        t->queue == NULL ? NULL : claim_find(t->queue, request->claim_id, t->now_ms);
+    for (size_t i = 0; i < request->count; i++) {
+        struct item *item = &f->items[i];
+
+        item->message = f->claim == NULL ? NULL : txn_find_message(t, item->request->id);
+        if (item->message != NULL && item->message->claim != f->claim)
+            item->message = NULL;
+        item->request->held = item->message != NULL;
+        all = all && item->request->held;
+        f->counts[item->request->action] += item->request->held;
+    }
+    if (!all)
+        metrics_count(&t->shard->metrics, STORE_COUNT_LATE_DELETES, 1);
+    if (!all && request->atomic)
+        return ST_NOT_CLAIMED;
+    if (f->claim == NULL)
+        return ST_NOT_FOUND;
+    f->keeps = f->claim->held > f->counts[STORE_FINISH_DELETE] +
+                                    f->counts[STORE_FINISH_RELEASE] +
+                                    f->counts[STORE_FINISH_DEAD_LETTER];
+    return ST_OK;
+}
+
+/* Makes the new details of released messages. *bytes: of their texts. */
+static enum status
+make_details(struct finish *f, size_t *count, size_t *bytes)
+{
+    struct mem *mem = f->from.engine->core.mem;
+
+    *count = *bytes = 0;
+    for (size_t i = 0; i < f->request->count; i++) {
+        struct item *item = &f->items[i];
+        const struct store_finish_item *request = item->request;
+        struct store_details view;
+
+        if (item->message == NULL || request->action != STORE_FINISH_RELEASE ||
+            request->reason.len == 0)
+            continue;
+        if (item->details != NULL) /* of an earlier round */
+            details_unpin(mem, item->details);
+        view = details_with_reason(item->message, request->reason, f->request->client,
+                                   f->from.now_ms);
+        item->details = details_new(mem, &view);
+        if (item->details == NULL || message_ensure_extra(mem, item->message) != ST_OK)
+            return ST_NO_MEMORY;
+        ++*count;
+        *bytes += view.reason.len + view.client.len + view.origin.len;
+    }
+    return ST_OK;
+}
+
+static enum status
+reserve_own(struct finish *f)
+{
+    const struct txn *t = &f->from;
+    const size_t *counts = f->counts;
+    size_t details, bytes;
+    enum status st = make_details(f, &details, &bytes);
+
+    if (st == ST_OK && counts[STORE_FINISH_DELETE] > 0)
+        st = txn_reserve_messages(t, STORE_CHANGE_DELETE, counts[STORE_FINISH_DELETE], 0);
+    if (st == ST_OK && counts[STORE_FINISH_RELEASE] > 0)
+        st = txn_reserve_messages(t, STORE_CHANGE_RETRY, counts[STORE_FINISH_RELEASE], 0);
+    if (st == ST_OK && details > 0)
+        st = txn_reserve_messages(t, STORE_CHANGE_DETAILS, details, bytes);
+    if (st == ST_OK && f->request->renew != NULL && f->keeps)
+        st = txn_reserve_messages(t, STORE_CHANGE_RENEW, f->claim->held, 0);
+    return st;
+}
+
+/* Nodes that the posts which are reserved take from the pool of a shard. */
+static size_t
+nodes_of_posts(const struct finish *f, const struct shard *sh)
+{
+    size_t nodes = 0;
+
+    for (size_t i = 0; i < f->reserved; i++)
+        if (f->posts[i].shard == sh)
+            nodes += post_nodes(f->posts[i].queue, &f->request->posts[i].post);
+    return nodes;
+}
+
+static enum status
+reserve_post(struct finish *f, size_t i)
+{
+    const struct store_finish_post *p = &f->request->posts[i];
+    struct engine *e = f->from.engine;
+    struct txn *t = &f->posts[i];
+    enum status st = ST_OK;
+
+    *t = f->from;
+    t->where = &f->places[i];
+    t->hash = core_hash(&e->core, t->where);
+    t->shard = engine_shard(e, t->hash);
+    t->now_ms = t->shard->now_ms;
+    t->queue_is_new = false;
+    t->queue = shard_find(t->shard, t->where, t->hash);
+    if (t->queue == NULL)
+        st = p->post.create_queue ? txn_make_queue(t, NULL) : ST_NOT_FOUND;
+    if (st == ST_OK) /* one entry for each queue that the step may make */
+        st = hashmap_reserve(&t->shard->queues, f->request->post_count + 1);
+    if (st == ST_OK)
+        st = post_reserve(t, &p->post, nodes_of_posts(f, t->shard));
+    if (st != ST_OK && t->queue_is_new)
+        shard_discard(t->shard, t->queue);
+    f->reserved += st == ST_OK;
+    return st;
+}
+
+/* The post to this queue; NULL: there is none. */
+static const struct txn *
+find_post(const struct finish *f, const struct store_queue *where)
+{
+    for (size_t i = 0; i < f->reserved; i++)
+        if (store_queue_equal(&f->places[i], where))
+            return &f->posts[i];
+    return NULL;
+}
+
+static enum status
+reserve_move(struct finish *f, struct move_seals *seals)
+{
+    const struct txn *post;
+    struct move *move = &f->move;
+    enum status st;
+
+    move->from = &f->from;
+    move->client = f->request->client;
+    move->back = move->keeps_count = false;
+    move->whole = true;
+    if (!find_dead_letter_queue(f, &move->where))
+        return ST_OK;
+    if (!bytes_present(move->where.name))
+        return ST_CONFLICT;
+    if (f->counts[STORE_FINISH_DEAD_LETTER] == 0)
+        return ST_OK;
+    move->hash = core_hash(&f->from.engine->core, &move->where);
+    move->shard = engine_shard(f->from.engine, move->hash);
+    post = find_post(f, &move->where);
+    if (post != NULL && post->queue_is_new)
+        return ST_CHANGED; /* the caller makes the queue first */
+    st = move_begin(move);
+    if (st != ST_OK)
+        return st;
+    f->moving = true;
+    move->spare = nodes_of_posts(f, move->shard);
+    if (post != NULL) /* the numbers of both follow each other */
+        move->spare +=
+            seqmap_nodes_for(&post->queue->backlog->messages, post->queue->last_seq + 1,
+                             MOVE_SLICE + f->request->posts[post - f->posts].post.count);
+    for (size_t i = 0; i < f->request->count; i++)
+        if (f->items[i].message != NULL &&
+            f->items[i].request->action == STORE_FINISH_DEAD_LETTER &&
+            !move_add(move, f->items[i].message, f->items[i].request->reason))
+            return ST_TOO_LARGE;
+    return move_reserve(move, seals);
+}
+
+/* Does everything that can fail, before anything changes. */
+static enum status
+reserve_all(struct finish *f, struct move_seals *seals)
+{
+    struct store_finish *request = f->request;
+    enum status st = find_messages(f);
+
+    request->failed_post = request->post_count;
+    if (st == ST_OK)
+        st = reserve_own(f);
+    for (size_t i = 0; st == ST_OK && i < request->post_count; i++) {
+        st = reserve_post(f, i);
+        if (st != ST_OK)
+            request->failed_post = i;
+    }
+    if (st == ST_OK)
+        st = reserve_move(f, seals);
+    if (st == ST_OK && !changelog_group_fits(&f->group, &f->from.engine->core))
+        st = ST_BEYOND_LOG;
+    return st;
+}
+
+static void
+undo_all(struct finish *f)
+{
+    if (f->moving)
+        move_undo(&f->move);
+    f->moving = false;
+    while (f->reserved > 0) {
+        struct txn *t = &f->posts[--f->reserved];
+
+        post_unreserve(t, &f->request->posts[f->reserved].post);
+        if (t->queue_is_new)
+            shard_discard(t->shard, t->queue);
+    }
+}
+
+/* ------------------------------------------------------------------ the step */
+
+static void
+commit_posts(struct finish *f)
+{
+    for (size_t i = 0; i < f->reserved; i++) {
+        struct store_finish_post *p = &f->request->posts[i];
+        struct ident id = {f->posts[i].queue->tag, f->posts[i].queue->last_seq};
+
+        p->pending = false;
+        post_commit(&f->posts[i], &p->post, &f->messages[i]);
+        for (size_t k = 0; k < p->post.count; k++) {
+            id.low++;
+            ident_write(&p->ids[k], id);
+        }
+    }
+}
+
+/* Gives a message back: delayed, then ready at its old place. The caller updates the claim. */
+static void
+release_message(struct finish *f, struct item *item)
+{
+    const struct txn *t = &f->from;
+    const struct core *core = t->shard->core;
+    const int64_t delay_s = item->request->delay_s;
+    struct message *m = item->message;
+    int64_t due_ms, most_ms;
+
+    if (item->details != NULL)
+        backlog_set_details(m->backlog, core->mem, m, item->details);
+    item->details = NULL;
+    if (item->request->uncounted)
+        m->claim_count -= m->claim_count > 0;
+    backlog_release(m->backlog, m);
+    if (delay_s == 0)
+        return;
+    backlog_delay(m->backlog, m);
+    due_ms = core_deadline_ms(core, t->now_ms, delay_s);
+    most_ms = core_deadline_ms(core, t->now_ms, core->config.max_message_ttl_s);
+    if (m->expires_ms < most_ms) {
+        m->expires_ms += delay_s * 1000;
+        if (m->expires_ms > most_ms)
+            m->expires_ms = most_ms;
+    }
+    shard_arm_message(t->shard, &m->due, due_ms < m->expires_ms ? due_ms : m->expires_ms);
+}
+
+static void
+commit_own(struct finish *f)
+{
+    struct txn *t = &f->from;
+    struct queue *q = t->queue;
+    const size_t *counts = f->counts;
+    const size_t given = counts[STORE_FINISH_RELEASE] + counts[STORE_FINISH_DEAD_LETTER];
+    size_t released = 0, detailed = 0;
+
+    for (size_t i = 0; i < f->request->count; i++)
+        if (f->items[i].message != NULL &&
+            f->items[i].request->action == STORE_FINISH_RELEASE) {
+            f->released[released++] = f->items[i].message;
+            if (f->items[i].details != NULL)
+                f->detailed[detailed++] = f->items[i].message;
+            release_message(f, &f->items[i]);
+        }
+    ENSURE(released == counts[STORE_FINISH_RELEASE] && f->claim->held >= given);
+    for (size_t i = 0; i < given; i++) /* the last one may end the claim */
+        claim_drop_message(t->shard, f->claim);
+    for (size_t i = 0; i < f->request->count; i++)
+        if (f->items[i].message != NULL &&
+            f->items[i].request->action == STORE_FINISH_DELETE)
+            txn_remove_message(t, f->items[i].message, &f->discarded);
+    metrics_count(&t->shard->metrics, STORE_COUNT_BACK_RELEASED, released);
+    metrics_count(&t->shard->metrics, STORE_COUNT_DELETED, f->discarded.count);
+    if (released > 0)
+        queue_wake_waiters(q);
+    if (has_log(&t->engine->core)) {
+        if (f->discarded.count > 0)
+            changelog_delete(q, &f->discarded.messages, f->discarded.count, t->now_ms);
+        if (released > 0)
+            changelog_array(q, STORE_CHANGE_RETRY, f->released, released, t->now_ms);
+        if (detailed > 0)
+            changelog_array(q, STORE_CHANGE_DETAILS, f->detailed, detailed, t->now_ms);
+    }
+    f->request->number = 0;
+    if (f->request->renew != NULL && f->keeps) {
+        f->request->number = claim_fence(q, f->claim);
+        claim_commit_renewal(t, f->claim, f->request->renew);
+    }
+}
+
+static void
+commit_all(struct finish *f)
+{
+    struct store_op *op = f->from.op;
+
+    commit_posts(f);
+    if (f->moving)
+        move_commit(&f->move);
+    commit_own(f);
+    changelog_end_group(&f->group, &f->from.engine->core);
+    for (size_t i = 0; i < f->reserved; i++)
+        if (op->lsn < f->posts[i].queue->lsn)
+            op->lsn = f->posts[i].queue->lsn;
+}
+
+/* Makes the dead-letter queue, to which there is a post as well. */
+static enum status
+make_dead_letter_queue(struct engine *e, struct store_op *op,
+                       const struct store_queue *where, int64_t now_ms)
+{
+    struct store_op create = {.now_ms = now_ms, .actor = op->actor};
+    bool created;
+
+    return engine_queue_create(&e->store, &create, where,
+                               &(struct store_metadata){.settings = STORE_SETTINGS_INIT},
+                               &created);
+}
+
+static enum status
+run_step(struct finish *f, struct engine *e, struct store_op *op,
+         const struct store_queue *where)
+{
+    struct move_seals seals;
+    char name[STORE_METRICS_NAME];
+    enum status st;
+
+    move_seals_init(&seals);
+    do {
+        struct store_queue target = {.name = BYTES_NONE};
+
+        st = lock_all(f, e, op, where);
+        if (st != ST_OK)
+            break;
+        st = reserve_all(f, &seals);
+        if (st == ST_OK)
+            commit_all(f);
+        else
+            undo_all(f);
+        if (st == ST_CHANGED && f->move.where.name.len <= sizeof(name)) {
+            target = f->move.where;
+            target.name = bytes_of(name, target.name.len);
+            memcpy(name, f->move.where.name.data, target.name.len);
+        }
+        unlock_all(f, e);
+        if (st == ST_SEALED)
+            move_make_seals(&seals, &e->core);
+        else if (st == ST_CHANGED && bytes_present(target.name) &&
+                 make_dead_letter_queue(e, op, &target, op->now_ms) == ST_OK)
+            st = ST_SEALED; /* again */
+    } while (st == ST_SEALED);
+    move_seals_fini(&seals, &e->core);
+    return st;
+}
+
+enum status
+engine_claim_finish(struct store *s, struct store_op *op, const struct store_queue *where,
+                    struct store_finish *request)
+{
+    struct engine *e = engine_of(s);
+    struct finish *f = mem_alloc(e->core.mem, sizeof(*f));
+    size_t bytes = 0, count = 0;
+    enum status st;
+
+    if (f == NULL)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; i < request->post_count; i++) {
+        bytes += post_bytes(&request->posts[i].post);
+        count += request->posts[i].post.count;
+    }
+    if (count > 0)
+        housekeep_pay(e, op->now_ms, count, bytes);
+    if (!mem_admits(e->core.mem, bytes)) {
+        mem_free(e->core.mem, f);
+        return ST_OVER_BUDGET;
+    }
+    st = finish_init(f, e, where, request);
+    if (st == ST_OK)
+        st = run_step(f, e, op, where);
+    if (st == ST_BEYOND_LOG)
+        op->log_most = e->core.log->largest;
+    finish_fini(f, e->core.mem);
+    mem_free(e->core.mem, f);
+    return st;
+}
