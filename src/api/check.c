@@ -205,6 +205,12 @@ check_access(struct context *ctx)
     st = access_ask(ctx->access, &request, ctx->req->arena, &caller, ctx->access_why);
     if (st != ST_OK && st != ST_FORBIDDEN && st != ST_MISSING_PROJECT)
         return refuse_access(ctx, st);
+    if (st == ST_OK && has_flag(ctx, ROUTE_ANY_PROJECT) &&
+        !bytes_present(request.project) && !bytes_present(caller.project)) {
+        request.everywhere = true;
+        request.action = ACTION_STATE_DUMP;
+        st = access_ask(ctx->access, &request, ctx->req->arena, &caller, ctx->access_why);
+    }
     ctx->access_status = st;
     ctx->token_project = caller.project;
     return request.token.len == 0 ? check_origin(ctx) : ST_OK;
@@ -309,6 +315,8 @@ check_project(struct context *ctx)
         return refuse_access(ctx, ctx->access_status);
     if (bytes_present(ctx->token_project))
         return check_token_project(ctx);
+    if (!bytes_present(project) && has_flag(ctx, ROUTE_ANY_PROJECT) && !ctx->is_signed)
+        return ST_OK; /* ctx->queue.project is absent */
     if (!bytes_present(project) && !ctx->version->headers_required) {
         ctx->queue.project = bytes_str(""); /* the project with the empty name */
         return ST_OK;
@@ -339,7 +347,8 @@ check_request(struct context *ctx)
         st = context_check_name(ctx, ctx->queue.name);
     if (st == ST_BAD_QUEUE_NAME && ctx->queue.kind == STORE_TOPIC)
         st = ST_BAD_TOPIC_NAME;
-    if (st != ST_OK || ctx->progress->admitted)
+    ctx->op.client = ctx->req->headers[API_HEADER_CLIENT_ID];
+    if (st != ST_OK || ctx->progress->admitted || !bytes_present(ctx->queue.project))
         return st;
     st = quotas_admit(ctx->quotas, ctx->queue.project, context_real_ms(ctx),
                       ctx->req->connection);

@@ -123,8 +123,10 @@ context_read_limit(struct context *ctx, const char *name, int64_t max, const cha
     return context_refuse(
         ctx, st,
         "the parameter %s is \"%s\". It must be an integer between 1 and %" PRId64
-        " (%s)",
-        name, received(query_get(&ctx->query, name)).text, max, option);
+        "%s%s%s",
+        name, received(query_get(&ctx->query, name)).text, max,
+        option == NULL ? "" : " (", option == NULL ? "" : option,
+        option == NULL ? "" : ")");
 }
 
 enum status

@@ -101,7 +101,7 @@ enum status check_action(struct context *ctx, enum action action);
 
 /* ------------------------------------------------------------------ parameters */
 
-/* query_limit(), query_bool() and query_list(), with an explanation. `option` sets `max`. */
+/* query_limit(), query_bool() and query_list(), with an explanation. `option` sets `max`; NULL: none. */
 enum status context_read_limit(struct context *ctx, const char *name, int64_t max,
                                const char *option, size_t *out);
 enum status context_read_bool(struct context *ctx, const char *name, bool *out);

@@ -404,6 +404,7 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
 {
     struct response *res = ctx->res;
     struct arena_mark mark = arena_mark(req->arena);
+    const void *kept = req->progress.kept;
     enum status st;
 
     buf_reset(&res->body, SIZE_MAX);
@@ -416,7 +417,8 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
     /* In this space a refusal can be written without memory. */
     st = buf_reserve(&res->body, PROBLEM_SPACE) ? route_and_run(api, ctx) : ST_NO_MEMORY;
     if (st == ST_AGAIN || st == ST_WAIT) {
-        arena_rewind(req->arena, mark);
+        if (req->progress.kept == kept) /* else the slice leaves its memory to the next */
+            arena_rewind(req->arena, mark);
         buf_reset(&res->body, st == ST_AGAIN ? SIZE_MAX : 0);
         return st == ST_AGAIN ? API_AGAIN : API_WAIT;
     }

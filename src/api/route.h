@@ -42,7 +42,10 @@ enum route_flag {
     ROUTE_OPEN = 16,        /* needs no token */
     ROUTE_GUARDED = 32,     /* about all projects: needs a token for all of them */
     ROUTE_OWN_FORM = 64,    /* not JSON: the handler checks Accept */
-    ROUTE_METRICS = 128,    /* also on API_LISTENER_METRICS, where it needs no token */
+    ROUTE_ANY_PROJECT =
+        256, /* without a project it is about all of them, and needs a token for all
+                                with the action state:dump */
+    ROUTE_METRICS = 128, /* also on API_LISTENER_METRICS, where it needs no token */
 };
 
 struct route {

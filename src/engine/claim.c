@@ -87,6 +87,7 @@ claim_replace(struct shard *sh, struct claim *c, struct claim *fresh)
                             .count = c->count,
                             .capacity = fresh->capacity,
                             .held = c->held};
+    claim_set_client(fresh, bytes_of(c->client, c->client_len));
     memcpy(fresh->seqs, c->seqs, c->count * sizeof(c->seqs[0]));
     for (uint64_t i = 0; (m = claim_next(c, &i)) != NULL;)
         m->claim = fresh;

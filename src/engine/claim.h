@@ -20,11 +20,13 @@ struct claim {
     int64_t started_ms; /* made, or last renewed */
     uint64_t id_low;    /* of the id */
     uint32_t id_high;
-    uint32_t count;    /* of seqs, including messages that it no longer holds */
-    uint32_t capacity; /* for numbers */
-    uint32_t held;     /* messages that it holds; at least 1 when it is linked */
-    bool marked;       /* by the operation under way, see claims_mark() */
-    uint64_t seqs[];   /* ascending */
+    uint32_t count;     /* of seqs, including messages that it no longer holds */
+    uint32_t capacity;  /* for numbers */
+    uint32_t held;      /* messages that it holds; at least 1 when it is linked */
+    bool marked;        /* by the operation under way, see claims_mark() */
+    uint8_t client_len; /* 0: not known, as after a restart */
+    char client[STORE_CLIENT_CAP]; /* Client-ID that created or last renewed it */
+    uint64_t seqs[];               /* ascending */
 };
 
 static inline struct ident
@@ -35,6 +37,17 @@ claim_ident(const struct claim *c)
 
 /* Makes a claim with capacity for `count` messages. NULL without memory. */
 struct claim *claim_new(struct mem *mem, size_t count);
+
+/* Notes the client that creates or renews the claim. Absent: it stays. */
+static inline void
+claim_set_client(struct claim *c, struct bytes client)
+{
+    if (!bytes_present(client))
+        return;
+    c->client_len =
+        (uint8_t)(client.len < sizeof(c->client) ? client.len : sizeof(c->client));
+    memcpy(c->client, client.data, c->client_len);
+}
 
 /* Nodes of the shard's pool that the next claim of q takes at most. */
 size_t claim_nodes(const struct queue *q);

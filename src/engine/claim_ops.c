@@ -67,6 +67,7 @@ deliver_messages(struct txn *t, const struct store_terms *terms, size_t count,
 
     build->claim = NULL; /* the shard owns it now */
     lease_start(t, c, terms);
+    claim_set_client(c, t->op->client);
     id = ident_claim(&t->shard->entropy, ++q->last_claim);
     claim_enter(t->shard, c, q->backlog, id, t->now_ms);
     metrics_count(&t->shard->metrics, STORE_COUNT_CLAIMS, 1);
@@ -209,6 +210,65 @@ engine_claim_get(struct store *s, struct store_op *op, const struct store_queue 
     return st;
 }
 
+static void
+fill_claim_info(const struct txn *t, const struct claim *c, struct store_claim_info *out)
+{
+    ident_write(&out->id, claim_ident(c));
+    memcpy(out->client, c->client, c->client_len);
+    out->client_len = c->client_len;
+    out->number = claim_fence(t->queue, c);
+    out->age_ms = c->made_ms < t->now_ms ? t->now_ms - c->made_ms : 0;
+    out->left_ms = c->due.due_ms - t->now_ms;
+    out->messages = c->held;
+}
+
+/* The number of the claim behind which a page begins; 0: it begins with the oldest. */
+static uint64_t
+claim_marker(struct bytes marker)
+{
+    uint64_t number = 0;
+    struct ident id;
+
+    if (ident_read(marker, &id))
+        return ident_claim_number(id);
+    return bytes_to_u64(marker, &number) && number < UINT64_MAX ? number : 0;
+}
+
+enum status
+engine_claim_list(struct store *s, struct store_op *op, const struct store_queue *where,
+                  struct store_claim_page *page)
+{
+    const struct claim *c;
+    struct txn t;
+    enum status st = txn_begin(&t, s, op, where, EXPIRE_ALL);
+
+    page->count = 0;
+    page->next.text[0] = '\0';
+    if (st != ST_OK)
+        return st;
+    if (t.queue == NULL)
+        st = ST_NOT_FOUND;
+    if (t.queue != NULL && bytes_present(page->id)) {
+        c = claim_find(t.queue, page->id, t.now_ms);
+        if (c != NULL)
+            fill_claim_info(&t, c, &page->claims[page->count++]);
+    } else if (t.queue != NULL) {
+        const struct seqmap *claims = &t.queue->backlog->claims;
+        uint64_t number = claim_marker(page->marker), last = number;
+
+        while (page->count < page->limit && ++number > 0 &&
+               (c = seqmap_next_live(claims, &number)) != NULL) {
+            fill_claim_info(&t, c, &page->claims[page->count++]);
+            last = number;
+        }
+        number = last + 1;
+        if (page->count == page->limit && seqmap_next_live(claims, &number) != NULL)
+            ident_write_marker(&page->next, last);
+    }
+    txn_end(&t);
+    return st;
+}
+
 void
 claim_commit_renewal(struct txn *t, struct claim *c, const struct store_terms *terms)
 {
@@ -219,6 +279,7 @@ claim_commit_renewal(struct txn *t, struct claim *c, const struct store_terms *t
     for (uint64_t i = 0; (m = claim_next(c, &i)) != NULL;)
         if (message_live(m, t->now_ms))
             extend_message(t, m, terms);
+    claim_set_client(c, t->op->client);
     metrics_count(&t->shard->metrics, STORE_COUNT_RENEWALS, 1);
     if (has_log(&t->engine->core))
         changelog_claim(t->queue, STORE_CHANGE_RENEW, c, t->now_ms);

@@ -19,6 +19,7 @@ directory_init(struct directory *d, struct mem *mem, struct hash_key key)
     d->mem = mem;
     d->key = key;
     memset(d->projects, 0, sizeof(d->projects));
+    memset(d->queues, 0, sizeof(d->queues));
 }
 
 void
@@ -73,6 +74,7 @@ directory_add(struct directory *d, const struct store_queue *where,
         nameset_insert(&p->names, &entry->node, where->name,
                        hash_bytes(&d->key, where->name));
         entry->project = p;
+        d->queues[p->kind]++;
     }
     lock_release(&d->lock);
     return st;
@@ -86,6 +88,7 @@ directory_remove(struct directory *d, struct directory_entry *entry)
     ENSURE(p != NULL);
     lock_acquire(&d->lock);
     nameset_remove(&p->names, &entry->node);
+    d->queues[p->kind]--;
     entry->project = NULL;
     if (p->names.count == 0) {
         ENSURE(atomic_load(&p->messages) == 0 && atomic_load(&p->bytes) == 0);
@@ -180,6 +183,75 @@ directory_page(struct directory *d, const struct store_page *wanted, bool projec
     return st;
 }
 
+/* The first project of a survey whose queues may be behind its place; NULL: none. */
+static const struct project *
+survey_first_project(const struct directory *d, const struct store_survey *survey)
+{
+    const struct namenode *node;
+
+    if (bytes_present(survey->project))
+        return find_project(d, survey->project, STORE_QUEUE);
+    node = bytes_present(survey->after_project)
+               ? nameset_find(&d->projects[STORE_QUEUE], survey->after_project)
+               : NULL;
+    if (node == NULL)
+        node = nameset_after(&d->projects[STORE_QUEUE], survey->after_project);
+    return node == NULL ? NULL : container_of(node, const struct project, node);
+}
+
+static const struct project *
+survey_next_project(const struct project *p, const struct store_survey *survey)
+{
+    const struct namenode *node =
+        bytes_present(survey->project) ? NULL : nameset_next(&p->node);
+
+    return node == NULL ? NULL : container_of(node, const struct project, node);
+}
+
+static void
+survey_add_name(struct store_survey *survey, struct bytes project, struct bytes name)
+{
+    struct store_queue_metrics *row = &survey->rows[survey->count];
+
+    if (project.len > STORE_METRICS_PROJECT || name.len > STORE_METRICS_NAME)
+        return; /* the API makes no such names */
+    row->project_len = project.len;
+    row->name_len = name.len;
+    if (project.len > 0)
+        memcpy(row->project, project.data, project.len);
+    if (name.len > 0)
+        memcpy(row->name, name.data, name.len);
+    row->kind = STORE_QUEUE;
+    survey->count++;
+}
+
+void
+directory_survey(struct directory *d, struct store_survey *survey)
+{
+    const struct project *p;
+
+    survey->count = 0;
+    survey->more = false;
+    lock_acquire(&d->lock);
+    p = survey_first_project(d, survey);
+    survey->total = !bytes_present(survey->project) ? d->queues[STORE_QUEUE]
+                    : p == NULL                     ? 0
+                                                    : p->names.count;
+    for (; p != NULL && !survey->more; p = survey_next_project(p, survey)) {
+        const bool begun = bytes_present(survey->after_project) &&
+                           bytes_equal(p->name, survey->after_project);
+        const struct namenode *node =
+            nameset_after(&p->names, begun ? survey->after_name : BYTES_NONE);
+
+        for (; node != NULL && !survey->more; node = nameset_next(node)) {
+            survey->more = survey->count == survey->limit;
+            if (!survey->more)
+                survey_add_name(survey, p->name, node->name);
+        }
+    }
+    lock_release(&d->lock);
+}
+
 static bool
 project_audit(const struct project *p, struct directory_sum *sum)
 {
@@ -203,6 +275,7 @@ directory_audit(struct directory *d, const struct directory_sum *expected)
         for (; sound && node != NULL; node = nameset_next(node))
             sound = project_audit(container_of(node, struct project, node), &sum);
     }
+    sound = sound && d->queues[STORE_QUEUE] + d->queues[STORE_TOPIC] == sum.queues;
     lock_release(&d->lock);
     return sound && sum.queues == expected->queues &&
            sum.messages == expected->messages && sum.bytes == expected->bytes;

@@ -16,7 +16,7 @@
 #include "claimd/base/lock.h"
 #include "claimd/base/mem.h"
 #include "claimd/ds/nameset.h"
-#include "claimd/store/types.h"
+#include "claimd/store/metrics.h"
 
 #include <stdatomic.h>
 
@@ -25,6 +25,7 @@ struct directory {
     struct mem *mem;
     struct hash_key key;
     struct nameset projects[2]; /* by kind; owned */
+    uint64_t queues[2];         /* number of names, by kind */
 };
 
 struct project;
@@ -69,6 +70,9 @@ void directory_uncharge(const struct directory_entry *entry, uint64_t messages,
  */
 enum status directory_page(struct directory *d, const struct store_page *page,
                            bool projects, struct store_queues *out);
+
+/* Fills in the names of a slice of the queues (store/metrics.h), and counts all of them. */
+void directory_survey(struct directory *d, struct store_survey *survey);
 
 /* Sums over all projects. */
 struct directory_sum {

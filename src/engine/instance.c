@@ -161,12 +161,13 @@ engine_metrics(struct store *s, struct store_op *op, struct store_metrics *out)
     return ST_OK;
 }
 
-static void
+static size_t
 copy_text(char *to, struct bytes from)
 {
     if (from.len > 0)
         memcpy(to, from.data, from.len);
     to[from.len] = '\0';
+    return from.len;
 }
 
 static int64_t
@@ -178,16 +179,20 @@ age_of(int64_t from_ms, int64_t now_ms)
 static void
 fill_queue_metrics(const struct queue *q, int64_t now_ms, struct store_queue_metrics *out)
 {
+    const struct bytes dead_letter = queue_settings(q)->dead_letter;
     const struct backlog *b = q->backlog;
     const struct message *oldest;
     const struct claim *first; /* claim numbers ascend with time */
+    const struct store_expired *expired;
     uint64_t seq = 0, number = 0;
 
-    copy_text(out->project, q->where.project);
-    copy_text(out->name, q->where.name);
-    out->project_len = q->where.project.len;
-    out->name_len = q->where.name.len;
+    out->project_len = copy_text(out->project, q->where.project);
+    out->name_len = copy_text(out->name, q->where.name);
+    out->dead_letter_len =
+        copy_text(out->dead_letter,
+                  dead_letter.len <= STORE_METRICS_NAME ? dead_letter : BYTES_NONE);
     out->kind = q->where.kind;
+    out->waiters = q->waitqueue == NULL ? 0 : q->waitqueue->count;
     out->here = (struct store_population){
         .claimable = b->messages.ready,
         .claimed = b->claimed,
@@ -198,11 +203,12 @@ fill_queue_metrics(const struct queue *q, int64_t now_ms, struct store_queue_met
     };
     oldest = seqmap_next_ready(&b->messages, &seq);
     out->has_oldest = oldest != NULL;
+    out->posted_ms = oldest == NULL ? 0 : oldest->posted_ms;
     out->age_ms = oldest == NULL ? 0 : age_of(oldest->posted_ms, now_ms);
     first = seqmap_next_live(&b->claims, &number);
     out->claimed_age_ms = first == NULL ? 0 : age_of(first->made_ms, now_ms);
-    out->expired =
-        *metrics_slots_expired(&q->shard->core->metrics_slots, q->metrics_slot);
+    expired = metrics_slots_expired(&q->shard->core->metrics_slots, q->metrics_slot);
+    out->expired = expired != NULL ? *expired : (struct store_expired){.messages = 0};
 }
 
 enum status
@@ -229,6 +235,35 @@ engine_queue_metrics(struct store *s, struct store_op *op, size_t *at,
         return ST_OK;
     }
     return ST_NOT_FOUND;
+}
+
+/* Fills in the row of a queue. False: it was deleted meanwhile. */
+static bool
+survey_queue(struct engine *e, int64_t now_ms, struct store_queue_metrics *row)
+{
+    const struct store_queue where = store_queue_metrics_address(row);
+    const uint64_t hash = core_hash(&e->core, &where);
+    struct shard *sh = engine_shard(e, hash);
+    const struct queue *q;
+
+    if (expire_enter(sh, &now_ms, EXPIRE_ALL) != ST_OK)
+        now_ms = shard_enter(sh, now_ms); /* as for metrics */
+    q = shard_find(sh, &where, hash);
+    if (q != NULL)
+        fill_queue_metrics(q, now_ms, row);
+    shard_leave(sh);
+    return q != NULL;
+}
+
+enum status
+engine_queue_survey(struct store *s, struct store_op *op, struct store_survey *survey)
+{
+    struct engine *e = engine_of(s);
+
+    directory_survey(&e->core.directory, survey);
+    for (size_t i = 0; i < survey->count; i++)
+        survey->rows[i].gone = !survey_queue(e, op->now_ms, &survey->rows[i]);
+    return ST_OK;
 }
 
 /* ---------------------------------------------------------------------- audit */

@@ -510,6 +510,17 @@ claim_life_ms(const struct redis_store *s, const struct store_terms *terms)
            (life_s > s->config.max_message_ttl_s ? s->config.max_message_ttl_s : life_s);
 }
 
+/* The Client-ID of an operation, as far as a claim keeps it. */
+static void
+call_client(struct call *c, const struct store_op *op)
+{
+    const struct bytes client = op->client;
+
+    call_word(c, client.len <= STORE_CLIENT_CAP
+                     ? client
+                     : bytes_of(client.data, STORE_CLIENT_CAP));
+}
+
 static uint64_t
 fencing_token(const struct call *c, size_t number, size_t base)
 {
@@ -584,6 +595,7 @@ redis_claim_create(struct store *store, struct store_op *op,
     call_add_limits(&c, op, limit, out);
     call_word(&c, where->name);
     call_number(&c, s->config.dead_letter_ttl_s);
+    call_client(&c, op);
     call_add_decrypted_ids(&c, out->opened);
     st = call_run(&c, SCRIPT_claim_create, CALL_CHANGE);
     if (st == ST_UNCONFIRMED)
@@ -626,6 +638,86 @@ redis_claim_get(struct store *store, struct store_op *op, const struct store_que
     return st;
 }
 
+/* Markers of listings: time of the creation of a claim and its number, 12 hexadecimal digits each. */
+enum { MARKER_DIGITS = 12 };
+
+static void
+claim_marker_read(struct bytes marker, uint64_t *created_ms, uint64_t *number)
+{
+    if (marker.len == 2 * MARKER_DIGITS &&
+        hex_read(bytes_of(marker.data, MARKER_DIGITS), created_ms) &&
+        hex_read(bytes_of(marker.data + MARKER_DIGITS, MARKER_DIGITS), number))
+        return;
+    *created_ms = *number = 0;
+}
+
+/* Words of a claim in the response of claim_list. */
+enum {
+    CLAIM_NUMBER,
+    CLAIM_ID,
+    CLAIM_CREATED,
+    CLAIM_ENDS,
+    CLAIM_LEFT,
+    CLAIM_CLIENT,
+    CLAIM_WORDS
+};
+
+static void
+claim_info_fill(const struct call *c, size_t at, struct store_claim_info *out)
+{
+    enum { LIST_BASE = 2 };
+    const struct bytes id = call_item(c, at + CLAIM_ID);
+    const struct bytes client = call_item(c, at + CLAIM_CLIENT);
+    const int64_t now_ms = call_integer(c, NOW);
+
+    out->id.text[0] = '\0';
+    if (id.len < sizeof(out->id.text)) {
+        memcpy(out->id.text, id.data, id.len);
+        out->id.text[id.len] = '\0';
+    }
+    out->client_len = client.len < STORE_CLIENT_CAP ? client.len : STORE_CLIENT_CAP;
+    if (out->client_len > 0)
+        memcpy(out->client, client.data, out->client_len);
+    out->number = fencing_token(c, at + CLAIM_NUMBER, LIST_BASE);
+    out->age_ms = now_ms - call_integer(c, at + CLAIM_CREATED);
+    out->left_ms = call_integer(c, at + CLAIM_ENDS) - now_ms;
+    out->messages = (uint64_t)call_integer(c, at + CLAIM_LEFT);
+}
+
+enum status
+redis_claim_list(struct store *store, struct store_op *op,
+                 const struct store_queue *where, struct store_claim_page *page)
+{
+    enum { MORE = 3, FIRST };
+    struct redis_store *s = redis_of(store);
+    uint64_t created_ms, number;
+    struct call c;
+    size_t at = FIRST;
+    enum status st;
+
+    page->count = 0;
+    page->next.text[0] = '\0';
+    c = call_begin(s, op, where);
+    claim_marker_read(page->marker, &created_ms, &number);
+    if (bytes_present(page->id))
+        call_id(&c, page->id);
+    else
+        call_text(&c, "");
+    call_limit(&c, page->limit);
+    call_number(&c, (int64_t)created_ms);
+    call_number(&c, (int64_t)number);
+    st = call_run(&c, SCRIPT_claim_list, CALL_READ);
+    for (; st == ST_OK && call_has(&c, at); at += CLAIM_WORDS)
+        claim_info_fill(&c, at, &page->claims[page->count++]);
+    if (st == ST_OK && call_integer(&c, MORE) > 0 && at > FIRST)
+        (void)snprintf(
+            page->next.text, sizeof(page->next.text), "%012llx%012llx",
+            (unsigned long long)call_integer(&c, at - CLAIM_WORDS + CLAIM_CREATED),
+            (unsigned long long)call_integer(&c, at - CLAIM_WORDS));
+    call_end(&c);
+    return st;
+}
+
 enum status
 redis_claim_renew(struct store *store, struct store_op *op,
                   const struct store_queue *where, struct bytes claim_id,
@@ -639,6 +731,7 @@ redis_claim_renew(struct store *store, struct store_op *op,
     call_id(&c, claim_id);
     call_number(&c, terms->ttl_s * 1000);
     call_number(&c, claim_life_ms(s, terms));
+    call_client(&c, op);
     st = call_run(&c, SCRIPT_claim_renew, CALL_CHANGE);
     if (st == ST_OK) {
         *number = fencing_token(&c, RENEWED_NUMBER, RENEWED_BASE);

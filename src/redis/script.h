@@ -163,7 +163,7 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(queue_purge, "", "", 0)                                                            \
     X(queue_stats, "ntnn", "nh", 2)                                                      \
     X(queue_listed, "n", "", 0)                                                          \
-    X(queue_metrics, "nnnnnnnnnniinnn", "", 0)                                           \
+    X(queue_metrics, "nnnnnnnnnniinnnt", "", 0)                                          \
     X(queue_audit, "|t", "", 0)                                                          \
     X(queue_expire, "", "", 0)                                                           \
     X(queue_ready, "nnn", "", 0)                                                         \
@@ -179,6 +179,7 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(message_pop, "n|t", "nhtk", SHAPE_ASKED)                                           \
     X(claim_create, "ntnn", "nhtk|tt", SHAPE_ASKED)                                      \
     X(claim_get, "ntnnii", "nhtk", SHAPE_ANY)                                            \
+    X(claim_list, "nnn", "nknnnt", SHAPE_ASKED)                                          \
     X(claim_renew, "nn", "", 0)                                                          \
     X(claim_release, "n", "", 0)                                                         \
     X(dead_letter_post, "nt", "", 0)                                                     \

@@ -9,6 +9,7 @@
  */
 #include "claimd/base/invariant.h"
 #include "redis/call.h"
+#include "redis/waiting.h"
 
 enum {
     PAGE = 256,
@@ -18,7 +19,7 @@ enum {
 };
 
 struct scan_result {
-    uint64_t queues; /* of the first projects */
+    uint64_t queues[2]; /* of the first projects, by kind */
     /* Sums of the queues in `shown`: */
     uint64_t subscriptions, feed_bytes;
     int64_t outbox_ms; /* age of the oldest dead letter in transfer */
@@ -135,11 +136,11 @@ walk_queues(struct redis_store *s, struct store_op *op, size_t most, queue_fn *f
 
 /* Counts the queues of the first PROJECTS_MOST projects of each kind. */
 static enum status
-count_queues(struct redis_store *s, uint64_t *queues)
+count_queues(struct redis_store *s, uint64_t queues[2])
 {
     enum status st = ST_OK;
 
-    *queues = 0;
+    queues[STORE_QUEUE] = queues[STORE_TOPIC] = 0;
     for (int kind = STORE_QUEUE; st == ST_OK && kind <= STORE_TOPIC; kind++) {
         struct index_cursor projects = {.store = s, .kind = (enum store_kind)kind};
         struct bytes project;
@@ -150,7 +151,7 @@ count_queues(struct redis_store *s, uint64_t *queues)
             if (!bytes_present(project))
                 break;
             st = queue_index_count(s, project, (enum store_kind)kind, &count);
-            *queues += count;
+            queues[kind] += count;
         }
         cursor_close(&projects);
     }
@@ -173,7 +174,8 @@ enum {
     OLDEST_CLAIM,
     EXPIRED,
     EXPIRED_UNREAD,
-    EXPIRED_DEAD_LETTERS
+    EXPIRED_DEAD_LETTERS,
+    DEAD_LETTER_QUEUE
 };
 
 static void
@@ -185,14 +187,45 @@ text_copy(char *to, size_t *len, struct bytes from)
     *len = from.len;
 }
 
+/* Fills in a row from the response of queue_metrics. */
+static void
+row_fill(const struct call *c, const struct store_queue *where,
+         struct store_queue_metrics *out)
+{
+    const struct bytes dead_letter = call_item(c, DEAD_LETTER_QUEUE);
+
+    *out = (struct store_queue_metrics){.kind = where->kind};
+    text_copy(out->project, &out->project_len, where->project);
+    text_copy(out->name, &out->name_len, where->name);
+    if (dead_letter.len <= STORE_METRICS_NAME)
+        text_copy(out->dead_letter, &out->dead_letter_len, dead_letter);
+    out->here =
+        (struct store_population){.claimable = (uint64_t)call_integer(c, READY),
+                                  .claimed = (uint64_t)call_integer(c, CLAIMED),
+                                  .delayed = (uint64_t)call_integer(c, DELAYED),
+                                  .dead_letters = (uint64_t)call_integer(c, DEAD_LETTERS),
+                                  .claims = (uint64_t)call_integer(c, CLAIMS),
+                                  .bytes = (uint64_t)call_integer(c, BYTES)};
+    out->posted_ms = call_integer(c, OLDEST_POSTED);
+    out->has_oldest = out->posted_ms > 0;
+    if (out->has_oldest)
+        out->age_ms = call_integer(c, NOW) - out->posted_ms;
+    if (call_integer(c, OLDEST_CLAIM) > 0)
+        out->claimed_age_ms = call_integer(c, NOW) - call_integer(c, OLDEST_CLAIM);
+    out->waiters = waiting_count(c->store, where);
+    out->expired = (struct store_expired){
+        .messages = (uint64_t)call_integer(c, EXPIRED),
+        .unread = (uint64_t)call_integer(c, EXPIRED_UNREAD),
+        .dead_letters = (uint64_t)call_integer(c, EXPIRED_DEAD_LETTERS)};
+}
+
 /* A queue_fn: adds a queue to a result. */
 static enum status
 scan_add_queue(void *arg, struct redis_store *s, struct store_op *op,
                const struct store_queue *where)
 {
     struct scan_result *result = arg;
-    struct store_queue_metrics *out = &result->shown[result->count];
-    struct store_population *here = &out->here, *all = &result->all;
+    struct store_population *all = &result->all;
     struct call c;
     enum status st;
 
@@ -203,25 +236,9 @@ scan_add_queue(void *arg, struct redis_store *s, struct store_op *op,
     c = call_begin(s, op, where);
     st = call_run(&c, SCRIPT_queue_metrics, CALL_READ);
     if (st == ST_OK) {
-        *out = (struct store_queue_metrics){.kind = where->kind};
-        text_copy(out->project, &out->project_len, where->project);
-        text_copy(out->name, &out->name_len, where->name);
-        *here = (struct store_population){.claimable = (uint64_t)call_integer(&c, READY),
-                                          .claimed = (uint64_t)call_integer(&c, CLAIMED),
-                                          .delayed = (uint64_t)call_integer(&c, DELAYED),
-                                          .dead_letters =
-                                              (uint64_t)call_integer(&c, DEAD_LETTERS),
-                                          .claims = (uint64_t)call_integer(&c, CLAIMS),
-                                          .bytes = (uint64_t)call_integer(&c, BYTES)};
-        out->has_oldest = call_integer(&c, OLDEST_POSTED) > 0;
-        if (out->has_oldest)
-            out->age_ms = call_integer(&c, NOW) - call_integer(&c, OLDEST_POSTED);
-        if (call_integer(&c, OLDEST_CLAIM) > 0)
-            out->claimed_age_ms = call_integer(&c, NOW) - call_integer(&c, OLDEST_CLAIM);
-        out->expired = (struct store_expired){
-            .messages = (uint64_t)call_integer(&c, EXPIRED),
-            .unread = (uint64_t)call_integer(&c, EXPIRED_UNREAD),
-            .dead_letters = (uint64_t)call_integer(&c, EXPIRED_DEAD_LETTERS)};
+        const struct store_population *here = &result->shown[result->count].here;
+
+        row_fill(&c, where, &result->shown[result->count]);
         all->claimable += here->claimable;
         all->claimed += here->claimed;
         all->delayed += here->delayed;
@@ -262,7 +279,7 @@ scan_if_old(void *arg)
         if (shown == NULL)
             shown = mem_calloc(s->config.mem, s->config.shown_queues + 1, sizeof(*shown));
         *next = (struct scan_result){.shown = shown};
-        if (shown != NULL && count_queues(s, &next->queues) == ST_OK)
+        if (shown != NULL && count_queues(s, next->queues) == ST_OK)
             (void)walk_queues(s, job->op, s->config.shown_queues, scan_add_queue, next);
         lock_acquire(&scan->lock);
         last = scan->last;
@@ -287,7 +304,7 @@ redis_metrics(struct store *store, struct store_op *op, struct store_metrics *ou
     (void)fiber_offload(scan_if_old, &job); /* if this fails, the last result is used */
     lock_acquire(&scan->lock);
     out->all = scan->last.all;
-    out->queues = scan->last.queues;
+    out->queues = scan->last.queues[STORE_QUEUE] + scan->last.queues[STORE_TOPIC];
     out->subscriptions = scan->last.subscriptions;
     out->feed_bytes = scan->last.feed_bytes;
     lock_release(&scan->lock);
@@ -316,6 +333,131 @@ redis_queue_metrics(struct store *store, struct store_op *op, size_t *at,
     }
     lock_release(&scan->lock);
     return st;
+}
+
+/* ---------------------------------------------------------------------- survey */
+
+/* Adds the row of a queue. */
+static enum status
+survey_add_queue(struct redis_store *s, struct store_op *op, struct store_survey *survey,
+                 const struct store_queue *where)
+{
+    struct store_queue_metrics *row = &survey->rows[survey->count];
+    struct call c = call_begin(s, op, where);
+    enum status st = call_run(&c, SCRIPT_queue_metrics, CALL_READ);
+
+    if (st == ST_OK)
+        row_fill(&c, where, row);
+    call_end(&c);
+    if (st == ST_NOT_FOUND) {
+        *row = (struct store_queue_metrics){.kind = where->kind, .gone = true};
+        text_copy(row->project, &row->project_len, where->project);
+        text_copy(row->name, &row->name_len, where->name);
+        st = ST_OK;
+    }
+    survey->count += st == ST_OK;
+    return st;
+}
+
+/* Adds queues of a project behind a name until the survey is full. */
+static enum status
+survey_add_project(struct redis_store *s, struct store_op *op,
+                   struct store_survey *survey, struct bytes project, struct bytes after)
+{
+    struct store_queue where = {.project = project, .kind = STORE_QUEUE};
+    /* One more, so that a full page says whether there are more. A name may have two entries. */
+    const size_t limit = survey->limit - survey->count + 1;
+    struct bytes last = after;
+    struct index_page page;
+    enum status st = queue_index_page(s, &project, STORE_QUEUE, after, limit, &page);
+
+    if (bytes_present(survey->project))
+        survey->total = page.total;
+    for (size_t i = 0; st == ST_OK && i < page.count; i++) {
+        where.name = index_page_name(&page, i, NULL);
+        if (bytes_present(last) && bytes_equal(last, where.name))
+            continue;
+        survey->more = survey->count == survey->limit;
+        if (survey->more)
+            break;
+        last = where.name;
+        if (project.len <= STORE_METRICS_PROJECT && last.len <= STORE_METRICS_NAME)
+            st = survey_add_queue(s, op, survey, &where);
+    }
+    survey->more = survey->more || page.count == limit;
+    index_page_release(&page);
+    return st;
+}
+
+static enum status
+survey_all_projects(struct redis_store *s, struct store_op *op,
+                    struct store_survey *survey)
+{
+    struct bytes marker = survey->after_project;
+    struct index_page page = {.store = s};
+    enum status st = ST_OK;
+
+    if (bytes_present(marker))
+        st = survey_add_project(s, op, survey, marker, survey->after_name);
+    while (st == ST_OK && !survey->more) {
+        struct index_page next;
+
+        st = queue_index_page(s, NULL, STORE_QUEUE, marker, PAGE, &next);
+        index_page_release(&page); /* which has the marker */
+        page = next;
+        for (size_t i = 0; st == ST_OK && !survey->more && i < page.count; i++)
+            st = survey_add_project(s, op, survey, index_page_name(&page, i, NULL),
+                                    BYTES_NONE);
+        if (st != ST_OK || page.count < PAGE)
+            break;
+        marker = index_page_name(&page, PAGE - 1, NULL);
+    }
+    index_page_release(&page);
+    return st;
+}
+
+/* True if the row is behind the place where the survey begins. */
+static bool
+survey_includes(const struct store_survey *survey, const struct store_queue_metrics *row)
+{
+    const struct store_queue where = store_queue_metrics_address(row);
+    int order;
+
+    if (where.kind != STORE_QUEUE)
+        return false;
+    if (!bytes_present(survey->after_project))
+        return true;
+    order = bytes_compare(where.project, survey->after_project);
+    return order > 0 ||
+           (order == 0 && (!bytes_present(survey->after_name) ||
+                           bytes_compare(where.name, survey->after_name) > 0));
+}
+
+enum status
+redis_queue_survey(struct store *store, struct store_op *op, struct store_survey *survey)
+{
+    struct redis_store *s = redis_of(store);
+    struct scan_job job = {s, op};
+    struct stats_scan *scan = s->stats_scan;
+
+    survey->count = 0;
+    survey->more = false;
+    if (bytes_present(survey->project))
+        return survey_add_project(
+            s, op, survey, survey->project,
+            bytes_present(survey->after_project) ? survey->after_name : BYTES_NONE);
+    (void)fiber_offload(scan_if_old, &job);
+    lock_acquire(&scan->lock);
+    survey->total = scan->last.queues[STORE_QUEUE];
+    for (size_t i = 0; survey->whole && !survey->more && i < scan->last.count; i++) {
+        if (!survey_includes(survey, &scan->last.shown[i]))
+            continue;
+        survey->more = survey->count == survey->limit;
+        if (!survey->more)
+            survey->rows[survey->count++] = scan->last.shown[i];
+    }
+    lock_release(&scan->lock);
+    return survey->whole ? ST_OK : survey_all_projects(s, op, survey);
 }
 
 int64_t
@@ -349,10 +491,12 @@ enum status
 redis_totals(struct store *store, struct store_op *op, struct store_totals *out)
 {
     struct redis_store *s = redis_of(store);
+    uint64_t queues[2];
     enum status st;
 
     *out = (struct store_totals){0};
-    st = count_queues(s, &out->queues);
+    st = count_queues(s, queues);
+    out->queues = queues[STORE_QUEUE] + queues[STORE_TOPIC];
     return st == ST_OK ? walk_queues(s, op, TOTALS_MOST, totals_add_queue, out) : st;
 }
 

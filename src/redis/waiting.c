@@ -199,6 +199,22 @@ waiting_reserved(struct redis_store *s, const struct store_op *op,
     return 0;
 }
 
+size_t
+waiting_count(struct redis_store *s, const struct store_queue *where)
+{
+    struct redis_waiting *w = s->waiting;
+    const struct waitqueue *waitqueue;
+    size_t count;
+
+    if (atomic_load(&w->count) == 0)
+        return 0;
+    lock_acquire(&w->lock);
+    waitqueue = waitqueue_find(s, where);
+    count = waitqueue == NULL ? 0 : waitqueue->count;
+    lock_release(&w->lock);
+    return count;
+}
+
 enum status
 waiting_found_nothing(struct redis_store *s, struct store_op *op,
                       const struct store_queue *where, size_t wants)

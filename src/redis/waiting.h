@@ -49,6 +49,9 @@ void waiting_wake(struct redis_store *s, const struct store_op *op,
  * wakes all waiters. */
 void waiting_notify(struct redis_store *s, const struct store_queue *where, bool gone);
 
+/* The number of waiters of this process for a queue. */
+size_t waiting_count(struct redis_store *s, const struct store_queue *where);
+
 /* For tests, without a maintenance thread: counts the ready messages of some queues whose deadline has come,
  * and wakes waiters. Returns the next deadline; INT64_MAX: none. */
 int64_t waiting_housekeep(struct redis_store *s, int64_t now_ms);

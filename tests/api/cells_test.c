@@ -41,6 +41,8 @@ enum { KNOWN = 6, METHODS = COUNT(methods) };
 #define NO   NULL
 #define OPEN "anybody"
 #define ALL  "everywhere " /* in front of an action: for all projects */
+#define ANY                                                                              \
+    "anywhere " /* likewise: without a project it is about all, which state:dump is for */
 
 struct place {
     const char *path;
@@ -120,6 +122,8 @@ static const struct place places[] = {
     {"/claimd/queues/q/redrive", {NO, NO, "messages:redrive"}},
     {"/claimd/topics/none/subscriptions", {"subscription:progress"}},
     {"/claimd/topics/none/subscriptions/none", {"subscription:progress"}},
+    {"/claimd/queues", {ANY "queues:get_all"}},
+    {"/claimd/queues/q/claims", {"claims:get"}},
     {PROGRESS, {"subscription:progress"}},
     {PROGRESS "/none", {"subscription:progress"}},
     {"/", {OPEN}},
@@ -294,6 +298,16 @@ judge(const struct walk *w, const struct cell *c, const char *action)
 {
     const char *named = named_project(c->naming);
     enum outcome o = judge_project(c->shown, named);
+    const bool any = action != NULL && strncmp(action, ANY, strlen(ANY)) == 0;
+
+    if (any)
+        action += strlen(ANY);
+    if (any && o == IN && is_everywhere(c->shown) && c->naming->header == NULL &&
+        named == NULL)
+        return any_of(w, c->shown->roles, action, NULL) &&
+                       any_of(w, c->shown->roles, "state:dump", NULL)
+                   ? IN
+                   : FORBIDDEN;
 
     if (o == FORBIDDEN || c->shown->roles[0] == '\0')
         return FORBIDDEN;

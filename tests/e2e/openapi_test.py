@@ -449,6 +449,7 @@ class Story(Case):
         self.topics()
         self.name("2", "/v2")
         self.several()
+        self.views()
         self.common()
         self.dumps()
         self.assertEqual(self.unseen(), set())
@@ -459,6 +460,13 @@ class Story(Case):
         self.expect(200, "POST", "/claimd/load", {"project": "p", "queue": "fresh"})
         self.expect(409, "POST", "/claimd/load", {"project": "p", "queue": "fresh"})
         self.expect(400, "POST", "/claimd/load", {"project": "p"})
+
+    def views(self):
+        """After several(), which claims a message."""
+        self.expect(200, "GET", "/claimd/queues")
+        self.expect(400, "GET", "/claimd/queues", query="?sort=x")
+        self.expect(200, "GET", "/claimd/queues/{queue}/claims")
+        self.expect(404, "GET", "/claimd/queues/{queue}/claims", queue="none")
 
     def name(self, version, base, kind="queues"):
         self.version, self.base, self.kind = version, base, kind

@@ -503,6 +503,84 @@ pair_queue_metrics(struct pair *p)
     return count;
 }
 
+/* The survey of all queues, in slices of another length from each. */
+static void
+pair_survey(struct pair *p, const struct store_queue *queue)
+{
+    enum { FEW = 3, LOTS = 2048 };
+    static struct store_queue_metrics few[FEW], lots[LOTS];
+    struct store_survey twin = {.rows = lots, .limit = LOTS};
+    struct store_survey engine = {.rows = few, .limit = FEW, .whole = true};
+    char project[STORE_METRICS_PROJECT], name[STORE_METRICS_NAME];
+    size_t at = 0;
+
+    if (p->redis != NULL && p->steps % 8 != 0)
+        return; /* a row is a request there */
+    if (p->steps % 2 == 0)
+        twin.project = engine.project = queue->project;
+    pair_agree_status(p, store_queue_survey(p->twin, STORE_AT(p->now_ms), &twin), ST_OK);
+    require(!twin.more);
+    do {
+        pair_agree_status(p, store_queue_survey(p->engine, STORE_AT(p->now_ms), &engine),
+                          ST_OK);
+        pair_agree(p, "queues to survey", (int64_t)twin.total, (int64_t)engine.total);
+        for (size_t i = 0; i < engine.count; i++, at++) {
+            const struct store_queue_metrics *a = &lots[at], *b = &few[i];
+            const struct store_queue of = store_queue_metrics_address(b);
+
+            pair_agree(p, "a queue to survey", at < twin.count, true);
+            pair_agree(p, "the same queue", !b->gone,
+                       a->name_len == of.name.len &&
+                           memcmp(a->name, of.name.data, of.name.len) == 0);
+            agree_population(p, &a->here, &b->here);
+            pair_agree(p, "the oldest one", a->posted_ms, b->posted_ms);
+            pair_agree(p, "the age of the oldest claim", a->claimed_age_ms,
+                       b->claimed_age_ms);
+            if (p->redis == NULL)
+                pair_agree(p, "waiters", (int64_t)a->waiters, (int64_t)b->waiters);
+            pair_agree(p, "dead-letter queue", (int64_t)a->dead_letter_len,
+                       (int64_t)b->dead_letter_len);
+        }
+        if (engine.count == 0)
+            break;
+        memcpy(project, few[engine.count - 1].project, few[engine.count - 1].project_len);
+        memcpy(name, few[engine.count - 1].name, few[engine.count - 1].name_len);
+        engine.after_project = bytes_of(project, few[engine.count - 1].project_len);
+        engine.after_name = bytes_of(name, few[engine.count - 1].name_len);
+    } while (engine.more);
+    pair_agree(p, "queues surveyed", (int64_t)twin.count, (int64_t)at);
+}
+
+static void
+pair_claims(struct pair *p, const struct store_queue *queue)
+{
+    enum { FEW = 2, LOTS = 256 };
+    static struct store_claim_info few[FEW], lots[LOTS];
+    struct store_claim_page twin = {.claims = lots, .limit = LOTS};
+    struct store_claim_page engine = {.claims = few, .limit = FEW};
+    struct store_id marker;
+    size_t at = 0;
+    enum status st = pair_agree_status(
+        p, store_claim_list(p->twin, STORE_AT(p->now_ms), queue, &twin),
+        store_claim_list(p->engine, STORE_AT(p->now_ms), queue, &engine));
+
+    while (st == ST_OK && engine.count > 0) {
+        for (size_t i = 0; i < engine.count; i++, at++) {
+            pair_agree(p, "a claim", at < twin.count, true);
+            pair_agree(p, "its age", lots[at].age_ms, few[i].age_ms);
+            pair_agree(p, "what is left of it", lots[at].left_ms, few[i].left_ms);
+            pair_agree(p, "its messages", (int64_t)lots[at].messages,
+                       (int64_t)few[i].messages);
+        }
+        if (id_empty(engine.next))
+            break;
+        marker = engine.next;
+        engine.marker = store_id_bytes(&marker);
+        st = store_claim_list(p->engine, STORE_AT(p->now_ms), queue, &engine);
+    }
+    pair_agree(p, "claims", st == ST_OK ? (int64_t)twin.count : 0, (int64_t)at);
+}
+
 /* What was posted is there, or it is counted where it went. */
 static void
 agree_flow(const struct pair *p, const struct store_metrics *f)
@@ -543,6 +621,8 @@ pair_stats(struct pair *p, const struct store_queue *queue)
     pair_note(p, queue, "stats");
     pair_totals(p);
     pair_metrics(p);
+    pair_survey(p, queue);
+    pair_claims(p, queue);
     pair_agree_status(p, store_queue_stats(p->twin, STORE_AT(p->now_ms), queue, &twin),
                       store_queue_stats(p->engine, STORE_AT(p->now_ms), queue, &engine));
     pair_agree(p, "total", (int64_t)twin.total, (int64_t)engine.total);

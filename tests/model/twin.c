@@ -269,6 +269,7 @@ count_message(const struct twin_queue *q, const struct twin_message *m, int64_t 
     else if (here->claimable++ == 0) {
         out->has_oldest = true;
         out->age_ms = now_ms - m->posted_ms;
+        out->posted_ms = m->posted_ms;
     }
 }
 
@@ -300,6 +301,13 @@ measure(const struct twin *t, struct twin_queue *q, int64_t now_ms,
             holds_something(q, &q->claims[i], now_ms))
             measure_claim(&q->claims[i], now_ms, out);
     out->expired = q->expired;
+    if (bytes_present(q->settings.dead_letter)) {
+        out->dead_letter_len = q->settings.dead_letter.len;
+        memcpy(out->dead_letter, q->settings.dead_letter.data, out->dead_letter_len);
+    }
+    out->waiters = twin_waiters(
+        t, &(struct store_queue){bytes_of(q->project, q->project_len),
+                                 bytes_of(q->name, q->name_len), STORE_QUEUE});
 }
 
 void
@@ -339,6 +347,50 @@ twin_queue_metrics(struct store *s, struct store_op *op, size_t *at,
     if (*at >= t->queue_count)
         return ST_NOT_FOUND;
     measure(t, t->queues[(*at)++], op->now_ms, out);
+    return ST_OK;
+}
+
+/* All projects and queues, one by one, from the first behind the place on. */
+static const struct twin_queue *
+survey_next(struct twin *t, const struct store_survey *survey, struct bytes project,
+            struct bytes name)
+{
+    const struct twin_queue *q;
+
+    if (bytes_present(survey->project))
+        return twin_queue_after(t, survey->project, name);
+    q = bytes_present(project) ? twin_queue_after(t, project, name) : NULL;
+    if (q != NULL)
+        return q;
+    q = project_after(t, project);
+    return q == NULL
+               ? NULL
+               : twin_queue_after(t, bytes_of(q->project, q->project_len), BYTES_NONE);
+}
+
+static enum status
+twin_queue_survey(struct store *s, struct store_op *op, struct store_survey *survey)
+{
+    struct bytes project = survey->after_project, name = survey->after_name;
+    struct twin *t = twin_of(s);
+    const struct twin_queue *q;
+
+    survey->count = 0;
+    survey->total = 0;
+    survey->more = false;
+    for (size_t i = 0; i < t->queue_count; i++)
+        survey->total +=
+            !bytes_present(survey->project) ||
+            bytes_equal(survey->project,
+                        bytes_of(t->queues[i]->project, t->queues[i]->project_len));
+    while (!survey->more && (q = survey_next(t, survey, project, name)) != NULL) {
+        survey->more = survey->count == survey->limit;
+        if (!survey->more)
+            measure(t, (struct twin_queue *)(uintptr_t)q, op->now_ms,
+                    &survey->rows[survey->count++]);
+        project = bytes_of(q->project, q->project_len);
+        name = bytes_of(q->name, q->name_len);
+    }
     return ST_OK;
 }
 
@@ -450,6 +502,7 @@ static const struct store_vtable twin_ops = {
     .message_pop = twin_message_pop,
     .claim_create = twin_claim_create,
     .claim_get = twin_claim_get,
+    .claim_list = twin_claim_list,
     .claim_renew = twin_claim_renew,
     .claim_release = twin_claim_release,
     .subscription_create = twin_subscription_create,
@@ -466,6 +519,7 @@ static const struct store_vtable twin_ops = {
     .totals = twin_totals,
     .metrics = twin_metrics,
     .queue_metrics = twin_queue_metrics,
+    .queue_survey = twin_queue_survey,
     .housekeep = twin_housekeep,
     .next_ms = twin_next_ms,
     .audit = twin_audit,

@@ -1,6 +1,9 @@
 /* The twin's operations on claims: docs/api.md 9 and 10, without a thought of cost. */
 #include "model/twin_state.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include <check.h>
 #include <stdlib.h>
 
@@ -71,6 +74,15 @@ least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+static void
+note_client(struct twin_claim *c, struct bytes client)
+{
+    if (!bytes_present(client))
+        return;
+    c->client_len = least(client.len, sizeof(c->client));
+    memcpy(c->client, client.data, c->client_len);
+}
+
 /* So many in a row are moved before the claim looks at its share again. */
 enum { ROW_MAX = 64 };
 
@@ -107,7 +119,7 @@ twin_claim_create(struct store *s, struct store_op *op, const struct store_queue
     const int64_t now_ms = op->now_ms;
     struct twin *t = twin_of(s);
     struct twin_queue *q = twin_find_queue(t, where);
-    const struct twin_claim *c = NULL;
+    struct twin_claim *c = NULL;
     const size_t wants = limit;
     size_t from;
 
@@ -138,6 +150,7 @@ twin_claim_create(struct store *s, struct store_op *op, const struct store_queue
         twin_wait(t, op, where, wants);
         return ST_OK;
     }
+    note_client(c, op->client);
     out->claim_id = c->id;
     out->claim_number = c->number;
     twin_served(t, op);
@@ -166,6 +179,65 @@ twin_claim_get(struct store *s, struct store_op *op, const struct store_queue *w
     return ST_OK;
 }
 
+/* The live claim with the least number behind this one that holds something; NULL: none. */
+static const struct twin_claim *
+claim_after(const struct twin_queue *q, uint64_t number, int64_t now_ms, uint64_t *held)
+{
+    const struct twin_claim *least = NULL;
+
+    for (size_t i = 0; i < q->claim_count; i++) {
+        const struct twin_claim *c = &q->claims[i];
+        uint64_t holds = 0;
+
+        if (c->number <= number || (least != NULL && c->number > least->number))
+            continue;
+        for (size_t k = 0; k < q->message_count; k++)
+            holds += twin_message_live(q->messages[k], now_ms) &&
+                     twin_holder(q, q->messages[k], now_ms) == c;
+        if (holds == 0)
+            continue;
+        least = c;
+        *held = holds;
+    }
+    return least;
+}
+
+enum status
+twin_claim_list(struct store *s, struct store_op *op, const struct store_queue *where,
+                struct store_claim_page *page)
+{
+    struct twin_queue *q = twin_find_queue(twin_of(s), where);
+    const struct twin_claim *c;
+    uint64_t number = 0, held;
+
+    page->count = 0;
+    page->next.text[0] = '\0';
+    if (q == NULL)
+        return ST_NOT_FOUND;
+    twin_forget(twin_of(s), q, op->now_ms);
+    (void)bytes_to_u64(page->marker, &number);
+    for (; (c = claim_after(q, number, op->now_ms, &held)) != NULL; number = c->number) {
+        struct store_claim_info *out = &page->claims[page->count];
+
+        if (bytes_present(page->id) && !bytes_equal(page->id, store_id_bytes(&c->id)))
+            continue;
+        if (page->count == page->limit) {
+            (void)snprintf(page->next.text, sizeof(page->next.text), "%" PRIu64, number);
+            break;
+        }
+        *out =
+            (struct store_claim_info){.id = c->id,
+                                      .client_len = c->client_len,
+                                      .number = c->number,
+                                      .age_ms = op->now_ms - c->created_ms,
+                                      .left_ms = c->started_ms + c->ttl_ms - op->now_ms,
+                                      .messages = held};
+        memcpy(out->client, c->client, c->client_len);
+        page->count++;
+    }
+    return ST_OK;
+}
+
 enum status
 twin_claim_renew(struct store *s, struct store_op *op, const struct store_queue *where,
                  struct bytes claim_id, const struct store_terms *terms, uint64_t *number)
@@ -183,6 +255,7 @@ twin_claim_renew(struct store *s, struct store_op *op, const struct store_queue 
             lengthen(t, q->messages[i], terms, now_ms);
     c->started_ms = now_ms;
     c->ttl_ms = twin_deadline_ms(t, 0, terms->ttl_s);
+    note_client(c, op->client);
     *number = c->number;
     return ST_OK;
 }

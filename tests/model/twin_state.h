@@ -30,6 +30,8 @@ struct twin_claim {
     int64_t started_ms;
     int64_t ttl_ms;
     int64_t created_ms; /* renewals do not change it */
+    char client[STORE_CLIENT_CAP];
+    size_t client_len; /* 0: not known */
 };
 
 /* A message that a subscription has still to get. */
@@ -188,6 +190,9 @@ twin_of(struct store *s)
 
 /* ------------------------------------------------------------------ waiting */
 
+/* How many wait for the queue. */
+size_t twin_waiters(const struct twin *t, const struct store_queue *where);
+
 /*
  * How many of the messages that can be claimed the operation may take: all, or with a waiter
  * those that are not reserved for the waiters in front of it. *from: the place of the first.
@@ -261,6 +266,7 @@ store_message_delete_fn twin_message_delete;
 store_message_pop_fn twin_message_pop;
 store_claim_create_fn twin_claim_create;
 store_claim_get_fn twin_claim_get;
+store_claim_list_fn twin_claim_list;
 store_claim_renew_fn twin_claim_renew;
 store_claim_release_fn twin_claim_release;
 store_waiter_leave_fn twin_waiter_leave;

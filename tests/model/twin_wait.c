@@ -11,6 +11,16 @@ waits_for(const struct twin_waiter *w, const struct store_queue *where)
            bytes_equal(bytes_of(w->name, w->name_len), where->name);
 }
 
+size_t
+twin_waiters(const struct twin *t, const struct store_queue *where)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < t->waiter_count; i++)
+        count += waits_for(&t->waiters[i], where);
+    return count;
+}
+
 /* Where it stands in the array; waiter_count if it is outside. */
 static size_t
 place_of(const struct twin *t, const struct store_waiter *who)

@@ -58,6 +58,7 @@ PATIENT(claim_create,
         (WHERE, const struct store_terms *terms, size_t limit, struct store_batch *out),
         q, terms, limit, out)
 PATIENT(claim_get, (WHERE, struct bytes claim, struct store_batch *out), q, claim, out)
+PATIENT(claim_list, (WHERE, struct store_claim_page *page), q, page)
 PATIENT(claim_renew,
         (WHERE, struct bytes claim, const struct store_terms *terms, uint64_t *number), q,
         claim, terms, number)
@@ -87,6 +88,8 @@ PATIENT(queue_metrics,
         (struct store * s, struct store_op *op, size_t *at,
          struct store_queue_metrics *out),
         at, out)
+PATIENT(queue_survey,
+        (struct store * s, struct store_op *op, struct store_survey *survey), survey)
 
 /* What was lent goes back to the store that lent it: `delivery->store`. */
 static void
@@ -161,6 +164,7 @@ static const struct store_vtable patient_ops = {
     .message_pop = patient_message_pop,
     .claim_create = patient_claim_create,
     .claim_get = patient_claim_get,
+    .claim_list = patient_claim_list,
     .claim_renew = patient_claim_renew,
     .claim_release = patient_claim_release,
     .claim_finish = patient_claim_finish,
@@ -179,6 +183,7 @@ static const struct store_vtable patient_ops = {
     .totals = patient_totals,
     .metrics = patient_metrics,
     .queue_metrics = patient_queue_metrics,
+    .queue_survey = patient_queue_survey,
     .housekeep = patient_housekeep,
     .next_ms = patient_next_ms,
     .audit = patient_audit,

@@ -308,6 +308,7 @@ SLOW(claim_create,
      (WHERE, const struct store_terms *terms, size_t limit, struct store_batch *out), q,
      terms, limit, out)
 SLOW(claim_get, (WHERE, struct bytes claim, struct store_batch *out), q, claim, out)
+SLOW(claim_list, (WHERE, struct store_claim_page *page), q, page)
 SLOW(claim_renew,
      (WHERE, struct bytes claim, const struct store_terms *terms, uint64_t *number), q,
      claim, terms, number)
@@ -334,6 +335,8 @@ SLOW(metrics, (struct store * s, struct store_op *op, struct store_metrics *out)
 SLOW(queue_metrics,
      (struct store * s, struct store_op *op, size_t *at, struct store_queue_metrics *out),
      at, out)
+SLOW(queue_survey, (struct store * s, struct store_op *op, struct store_survey *survey),
+     survey)
 
 static enum status
 slow_queue_stats(WHERE, struct store_stats *out)
@@ -424,6 +427,7 @@ static const struct store_vtable slow_ops = {
     .message_pop = slow_message_pop,
     .claim_create = slow_claim_create,
     .claim_get = slow_claim_get,
+    .claim_list = slow_claim_list,
     .claim_renew = slow_claim_renew,
     .claim_release = slow_claim_release,
     .claim_finish = slow_claim_finish,
@@ -442,6 +446,7 @@ static const struct store_vtable slow_ops = {
     .totals = slow_totals,
     .metrics = slow_metrics,
     .queue_metrics = slow_queue_metrics,
+    .queue_survey = slow_queue_survey,
     .housekeep = slow_housekeep,
     .next_ms = slow_next_ms,
     .audit = slow_audit,

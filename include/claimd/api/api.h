@@ -90,6 +90,7 @@ struct progress {
     uint64_t resume[2];           /* of struct store_batch */
     char name[PROGRESS_NAME_MAX]; /* of the last queue */
     size_t name_len;
+    void *kept; /* state that a slice leaves to the next one, in the arena; NULL: none */
     struct injected_fault injected; /* with the test API */
 };
 

@@ -78,13 +78,37 @@ enum { STORE_METRICS_PROJECT = 256, STORE_METRICS_NAME = 64 };
 struct store_queue_metrics {
     char project[STORE_METRICS_PROJECT + 1]; /* with a NUL behind it; may contain NULs */
     char name[STORE_METRICS_NAME + 1];
-    size_t project_len, name_len;
+    char dead_letter[STORE_METRICS_NAME + 1];      /* its dead-letter queue */
+    size_t project_len, name_len, dead_letter_len; /* dead_letter_len 0: none */
     enum store_kind kind;
+    bool gone; /* of a survey: the queue was deleted meanwhile, and the rest is not set */
     struct store_population here;
-    bool has_oldest;        /* there is a ready message, */
-    int64_t age_ms;         /* and this is the age of the oldest */
+    bool has_oldest;        /* there is a ready message; these are of the oldest: */
+    int64_t age_ms;         /* its age, */
+    int64_t posted_ms;      /* and when it was posted */
     int64_t claimed_age_ms; /* age of the oldest live claim, renewed or not; 0: none */
+    uint64_t waiters;       /* waiters of this process */
     struct store_expired expired;
+};
+
+static inline struct store_queue
+store_queue_metrics_address(const struct store_queue_metrics *q)
+{
+    return (struct store_queue){bytes_of(q->project, q->project_len),
+                                bytes_of(q->name, q->name_len), q->kind};
+}
+
+/* A slice of a walk through the queues (not the topics), by project and name. */
+struct store_survey {
+    struct bytes project; /* absent: all projects */
+    /* In: the place behind which the slice begins; absent: the beginning. */
+    struct bytes after_project, after_name;
+    bool whole; /* in: the caller reads all slices, so they may be a second old */
+    struct store_queue_metrics *rows; /* in: borrowed, space for `limit`, at least 1 */
+    size_t limit;
+    size_t count;   /* out: rows that were filled in */
+    uint64_t total; /* out: queues of the project, or of all */
+    bool more;      /* out: there are queues behind the slice, perhaps with no row yet */
 };
 
 #endif

@@ -46,6 +46,7 @@ struct store_actor {
 struct store_op {
     int64_t now_ms;                  /* in: the store's time, real or simulated */
     const struct store_actor *actor; /* in: borrowed for the call; NULL: unknown */
+    struct bytes client;         /* in: the Client-ID, for claims; absent: not known */
     struct store_waiter *waiter; /* in: claim_create, pop: waits if no message is there */
     bool flush_later; /* in: the caller calls store_log_flush() before it sleeps */
     bool waits;       /* out: the waiter is in the wait queue */
@@ -169,6 +170,9 @@ store_claim_get_fn(STORE_OF_QUEUE, struct bytes claim_id, struct store_batch *ou
 typedef enum status
 store_claim_renew_fn(STORE_OF_QUEUE, struct bytes claim_id,
                      const struct store_terms *terms, uint64_t *number);
+
+/* The live claims of a queue, oldest first. ST_NOT_FOUND: there is no such queue. */
+typedef enum status store_claim_list_fn(STORE_OF_QUEUE, struct store_claim_page *page);
 
 /* Why a claim ends early. */
 enum store_release {
@@ -348,6 +352,11 @@ store_metrics_fn(struct store *s, struct store_op *op, struct store_metrics *out
 typedef enum status store_queue_metrics_fn(struct store *s, struct store_op *op,
                                            size_t *at, struct store_queue_metrics *out);
 
+/* A slice of a walk through all queues, with their contents. O(survey->limit). The numbers need not
+ * be durable, so op->lsn does not change. */
+typedef enum status
+store_queue_survey_fn(struct store *s, struct store_op *op, struct store_survey *survey);
+
 /*
  * Runs a slice of housekeeping: expiries, notifying waiters, freeing memory. *next_ms is
  * the time of the next slice: at once (<= now_ms) if work is left, INT64_MAX if nothing
@@ -389,6 +398,7 @@ typedef void store_subscriptions_release_fn(const struct store *s,
     X(message_pop)                                                                       \
     X(claim_create)                                                                      \
     X(claim_get)                                                                         \
+    X(claim_list)                                                                        \
     X(claim_renew)                                                                       \
     X(claim_release)                                                                     \
     X(claim_finish)                                                                      \
@@ -407,6 +417,7 @@ typedef void store_subscriptions_release_fn(const struct store *s,
     X(totals)                                                                            \
     X(metrics)                                                                           \
     X(queue_metrics)                                                                     \
+    X(queue_survey)                                                                      \
     X(housekeep)                                                                         \
     X(next_ms)                                                                           \
     X(audit)                                                                             \
@@ -445,6 +456,7 @@ struct store {
 #define store_message_pop(s, ...)    ((s)->vtable->message_pop((s), __VA_ARGS__))
 #define store_claim_create(s, ...)   ((s)->vtable->claim_create((s), __VA_ARGS__))
 #define store_claim_get(s, ...)      ((s)->vtable->claim_get((s), __VA_ARGS__))
+#define store_claim_list(s, ...)     ((s)->vtable->claim_list((s), __VA_ARGS__))
 #define store_claim_renew(s, ...)    ((s)->vtable->claim_renew((s), __VA_ARGS__))
 #define store_claim_release(s, ...)  ((s)->vtable->claim_release((s), __VA_ARGS__))
 #define store_claim_finish(s, ...)   ((s)->vtable->claim_finish((s), __VA_ARGS__))
@@ -467,6 +479,7 @@ struct store {
 #define store_totals(s, ...)         ((s)->vtable->totals((s), __VA_ARGS__))
 #define store_metrics(s, ...)        ((s)->vtable->metrics((s), __VA_ARGS__))
 #define store_queue_metrics(s, ...)  ((s)->vtable->queue_metrics((s), __VA_ARGS__))
+#define store_queue_survey(s, ...)   ((s)->vtable->queue_survey((s), __VA_ARGS__))
 #define store_housekeep(s, ...)      ((s)->vtable->housekeep((s), __VA_ARGS__))
 #define store_next_ms(s)             ((s)->vtable->next_ms(s))
 #define store_audit(s)               ((s)->vtable->audit(s))

@@ -180,6 +180,30 @@ struct store_batch {
  */
 #define STORE_BATCH_INIT ((struct store_batch){.store = NULL})
 
+/* The longest Client-ID that a claim keeps; it cuts a longer one. */
+enum { STORE_CLIENT_CAP = 36 };
+
+/* A live claim as others see it. */
+struct store_claim_info {
+    struct store_id id;
+    char client[STORE_CLIENT_CAP]; /* that created or last renewed it */
+    size_t client_len;             /* 0: not known */
+    uint64_t number;               /* the fencing token */
+    int64_t age_ms;                /* since its creation, renewed or not */
+    int64_t left_ms;               /* until it ends */
+    uint64_t messages;             /* that it holds */
+};
+
+/* Which claims of a queue a listing shows, oldest first. */
+struct store_claim_page {
+    struct bytes id;                 /* only this claim; absent: all */
+    struct bytes marker;             /* behind it; absent or foreign: from the oldest */
+    struct store_claim_info *claims; /* borrowed, space for `limit`, at least 1 */
+    size_t limit;
+    size_t count;         /* out */
+    struct store_id next; /* out: marker of the next page; empty: this is the last one */
+};
+
 /* A queue. */
 struct store_queue_view {
     struct bytes name;              /* owned with the views, see store_queues_release */

@@ -141,6 +141,10 @@ struct document_word {
 void
 document_write(struct context *ctx, const char *file, const struct document_word *words);
 
+/* views.c */
+handler_fn handle_queue_survey;
+handler_fn handle_claim_list;
+
 /* metrics.c */
 handler_fn handle_metrics;
 

@@ -1,7 +1,7 @@
 -- Claims the oldest ready messages, and moves dead letters out of their way.
 --   ARGV    secret of the new claim, its TTL and the minimum lifetime of its messages (ms), limit of messages, number
 --           of messages reserved for other waiters, bytes of bodies that fit (0: any), name of the queue, minimum TTL
---           of dead letters (s), ids of decrypted messages ... ('-': encrypted bodies are fine)
+--           of dead letters (s), Client-ID, ids of decrypted messages ... ('-': encrypted bodies are fine)
 --   returns OK | OVER_CAPACITY | SEALED | AGAIN, now, tag, number of the claim (0: none), base, [number, head, body, '']
 --   ..., '',
 --           [transfer, dead letter] ...; with OVER_CAPACITY the number is the size of the bodies
@@ -33,7 +33,7 @@ local function respond(status, number)
     return out
 end
 
-local refusal = check_chosen(w, chosen, tonumber(ARGV[7]), 10)
+local refusal = check_chosen(w, chosen, tonumber(ARGV[7]), 11)
 if refusal then return respond(refusal[1], refusal[1] == OVER_CAPACITY and refusal[2] or 0) end
 if #chosen.names == 0 then return respond(OK, 0) end
 local ch, number = changes(), w.last_claim + 1
@@ -55,6 +55,7 @@ local name = 'c' .. digits(number)
 add_words(ch, 'hset', name, pack(CLAIM, w.now, ends, #numbers, ARGV[2]) .. table.concat(numbers))
 add_deadline(ch, ends, name)
 mark_created(ch, number, w.now)
+mark_holder(ch, number, ARGV[10])
 w.last_claim, w.claimed, w.claims = number, w.claimed + #numbers, w.claims + 1
 commit(w, ch)
 save_queue(w)

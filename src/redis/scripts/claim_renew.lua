@@ -1,5 +1,5 @@
 -- Renews a claim.
---   ARGV    id, TTL, minimum lifetime of its messages (ms)
+--   ARGV    id, TTL, minimum lifetime of its messages (ms), Client-ID
 --   returns OK, number, base
 --   cost    O(messages of the claim · log n)
 local w = open_queue()
@@ -21,6 +21,7 @@ for _, number in ipairs(claim_numbers(c)) do
 end
 c.started, c.ends, c.changed = w.now, deadline(w, tonumber(ARGV[3])), true
 add_deadline(ch, c.ends, c.name)
+mark_holder(ch, c.number, ARGV[5])
 commit(w, ch)
 save_queue(w)
 return { OK, c.number, w.base }

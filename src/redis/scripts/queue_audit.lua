@@ -43,19 +43,19 @@ local function look()
             end
         end
     end
-    local claims = 0
+    local claims, holders = 0, 0
     for number, claimed in pairs(of_claim) do
         local c = read_claim(ch, number)
         differs('claim ' .. number, c and c.left, claimed)
         differs('end of claim ' .. number, tonumber(call('ZSCORE', T, 'c' .. number)), c.ends)
         differs('claim ' .. number .. ' is created before it starts',
             tonumber(call('ZSCORE', T, 'k' .. number)) <= c.started + UNREADY, true)
-        claims = claims + 1
+        claims, holders = claims + 1, holders + call('HEXISTS', M, 'h' .. number)
     end
     differs('claims', w.claims, claims)
     for _, what in ipairs({ 'claimed', 'delayed', 'bytes', 'dead_letters' }) do differs(what, w[what], seen[what]) end
     differs('letters on their way', w.in_transfer, call('HLEN', X) - 1)
-    differs('fields', call('HLEN', M), 1 + 2 * seen.messages + seen.dead_letters + claims + seen.transfers)
+    differs('fields', call('HLEN', M), 1 + 2 * seen.messages + seen.dead_letters + claims + holders + seen.transfers)
     differs('deadlines', call('ZCARD', T), 1 + seen.messages + 2 * claims + seen.transfers)
     differs('nothing is due before it should be', w.due <= least, true)
 end

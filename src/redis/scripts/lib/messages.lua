@@ -83,6 +83,11 @@ local function mark_created(ch, number, ms)
     add_words(ch, 'tadd', digits(ms + UNREADY), 'k' .. digits(number))
 end
 
+-- Stores the client that created or last renewed the claim, if it is known.
+local function mark_holder(ch, number, client)
+    if client ~= '' then add_words(ch, 'hset', 'h' .. digits(number), client) end
+end
+
 -- When the oldest live claim was created; 0: there is none. Removes marks of ended claims, which older versions left.
 local function oldest_claim_created()
     for _ = 1, SLICE do
@@ -98,7 +103,7 @@ end
 local function end_claim(w, ch, c)
     c.left, c.changed = 0, nil
     w.claims = w.claims - 1
-    add_words(ch, 'hdel', c.name)
+    add_words(ch, 'hdel', c.name, 'h' .. sub(c.name, 2))
     add_words(ch, 'trem', c.name, 'k' .. sub(c.name, 2))
 end
 

@@ -10,8 +10,8 @@
 --   Z  sorted set  the number of each message. The score of a ready message is its number. That of a claimed or
 --                  delayed message is its number + 2^52. So "below 2^52" selects ready messages, oldest first, and
 --                  setting the score requeues a message at its old place
---   M  hash        NUMBER -> head, bNUMBER -> body, cNUMBER -> claim, fID -> number of the message with this original
---                  id, dTRANSFER -> '': this dead letter has arrived and may be posted again
+--   M  hash        NUMBER -> head, bNUMBER -> body, cNUMBER -> claim, hNUMBER -> Client-ID that holds the claim, fID ->
+--                  number of the message with this original id, dTRANSFER -> '': this dead letter has arrived and may be posted again
 --   T  sorted set  deadlines in ms: NUMBER (end of the delay, or of the TTL), cNUMBER (end of a claim), dTRANSFER (no
 --                  process posts it any more). After all deadlines kNUMBER: time of the creation of a claim + 2^52
 --   X  hash        TRANSFER -> a dead letter in transfer to another queue. TRANSFER is the id that the message would

@@ -1,0 +1,426 @@
+/* Views of all queues and of the claims of a queue, for operators (docs/api.md 26). */
+#include "api/handlers/handlers.h"
+#include "api/wire/query.h"
+#include "claimd/base/invariant.h"
+#include "claimd/json/string.h"
+
+/* Rows of a page. */
+enum { PAGE_DEFAULT = 100, PAGE_MOST = 1000 };
+
+/* ------------------------------------------------------------------ the order of the queues */
+
+enum sort { SORT_OLDEST_READY, SORT_READY, SORT_CLAIMED, SORT_NAME, SORTS };
+
+static const char *const sort_names[SORTS] = {"oldest_ready", "ready", "claimed", "name"};
+
+/* The place of a queue in an order: by key, then by project and name. */
+struct place {
+    uint64_t key;
+    struct bytes project, name;
+};
+
+/* The key does not change while time passes, so that pages fit together. */
+static struct place
+place_of(enum sort sort, const struct store_queue_metrics *row)
+{
+    const struct store_queue where = store_queue_metrics_address(row);
+    struct place place = {0, where.project, where.name};
+
+    if (sort == SORT_OLDEST_READY)
+        place.key = row->has_oldest ? (uint64_t)row->posted_ms : UINT64_MAX;
+    else if (sort == SORT_READY)
+        place.key = UINT64_MAX - row->here.claimable;
+    else if (sort == SORT_CLAIMED)
+        place.key = UINT64_MAX - row->here.claimed;
+    return place;
+}
+
+static int
+compare_places(const struct place *a, const struct place *b)
+{
+    int order = (a->key > b->key) - (a->key < b->key);
+
+    if (order == 0)
+        order = bytes_compare(a->project, b->project);
+    return order != 0 ? order : bytes_compare(a->name, b->name);
+}
+
+enum { KEY_DIGITS = 16 };
+
+/* KEY.PROJECT.NAME, in hexadecimal digits. Absent without memory. */
+static struct bytes
+marker_write(struct arena *arena, const struct place *place)
+{
+    char *text =
+        arena_alloc(arena, KEY_DIGITS + 2 * (place->project.len + place->name.len) + 2);
+    const struct bytes parts[] = {place->project, place->name};
+    char *to = text;
+
+    if (text == NULL)
+        return BYTES_NONE;
+    hex_write(to, place->key, KEY_DIGITS);
+    to += KEY_DIGITS;
+    for (size_t i = 0; i < 2; i++) {
+        *to++ = '.';
+        to = hex_write_bytes(to, parts[i]);
+    }
+    return bytes_of(text, (size_t)(to - text));
+}
+
+/* Decodes digits into the arena. */
+static enum status
+marker_read_text(struct arena *arena, struct bytes digits, struct bytes *out)
+{
+    char *text = arena_alloc(arena, digits.len / 2 + 1);
+
+    if (text == NULL)
+        return ST_NO_MEMORY;
+    if (!bytes_present(digits) || digits.len % 2 != 0 ||
+        !hex_read_bytes(digits, text, digits.len / 2))
+        return ST_BAD_PARAMETER;
+    *out = bytes_of(text, digits.len / 2);
+    return ST_OK;
+}
+
+static enum status
+marker_read(struct arena *arena, struct bytes text, struct place *out)
+{
+    const struct bytes key = bytes_cut(&text, '.'), project = bytes_cut(&text, '.');
+    enum status st;
+
+    if (key.len != KEY_DIGITS || !hex_read(key, &out->key))
+        return ST_BAD_PARAMETER;
+    st = marker_read_text(arena, project, &out->project);
+    return st == ST_OK ? marker_read_text(arena, text, &out->name) : st;
+}
+
+/* ------------------------------------------------------------------ reading the queues */
+
+enum {
+    ROWS_A_CALL = 64, /* of the store */
+    ROWS_A_SLICE = 512,
+    ROWS_MOST_OF_NETWORK = 1000 /* if each row is a request to Redis */
+};
+
+/* The parameters of a survey. */
+struct survey_parameters {
+    struct listing listing;
+    size_t limit;
+    enum sort sort;
+    struct bytes sort_name, project, part; /* part: of the names; absent: any */
+    bool has_marker;
+    struct place marker; /* the page begins behind it */
+};
+
+/*
+ * The progress of a survey, which its slices share. It has the best `limit` rows so far, and reads the
+ * queues by project and name.
+ */
+struct survey_progress {
+    struct store_queue_metrics *rows;  /* space for `limit` rows */
+    struct store_queue_metrics **best; /* the rows in their order */
+    size_t count;
+    bool more;  /* there are rows behind the page */
+    bool early; /* by name: the page ends where the reading did */
+    bool begun; /* after_... is set */
+    char after_project[STORE_METRICS_PROJECT], after_name[STORE_METRICS_NAME];
+    size_t after_project_len, after_name_len;
+    size_t read; /* rows */
+    uint64_t total;
+};
+
+static enum status
+survey_begin(struct context *ctx, const struct survey_parameters *p,
+             struct survey_progress **out)
+{
+    struct survey_progress *s = ctx->progress->kept;
+
+    *out = s;
+    if (s != NULL)
+        return ST_OK;
+    s = arena_alloc(ctx->req->arena, sizeof(*s));
+    if (s == NULL)
+        return ST_NO_MEMORY;
+    *s = (struct survey_progress){
+        .rows = arena_array(ctx->req->arena, p->limit, sizeof(*s->rows)),
+        .best =
+            arena_array(ctx->req->arena, p->limit, sizeof(struct store_queue_metrics *))};
+    if (s->rows == NULL || s->best == NULL)
+        return ST_NO_MEMORY;
+    ctx->progress->kept = *out = s;
+    return ST_OK;
+}
+
+/* The number of rows in front of this place. */
+static size_t
+survey_rank(const struct survey_parameters *p, const struct survey_progress *s,
+            const struct place *place)
+{
+    size_t low = 0, high = s->count;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const struct place other = place_of(p->sort, s->best[middle]);
+
+        if (compare_places(&other, place) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Adds a row if it belongs to the page, as far as is known. The last one makes space for it. */
+static void
+survey_add(const struct survey_parameters *p, struct survey_progress *s,
+           const struct store_queue_metrics *row)
+{
+    const struct place place = place_of(p->sort, row);
+    struct store_queue_metrics *space;
+    size_t rank;
+
+    if (bytes_present(p->part) && !bytes_contain(place.name, p->part))
+        return;
+    if (p->has_marker && compare_places(&place, &p->marker) <= 0)
+        return;
+    rank = survey_rank(p, s, &place);
+    if (s->count == p->limit)
+        s->more = true;
+    if (rank == p->limit)
+        return;
+    space = s->count == p->limit ? s->best[--s->count] : &s->rows[s->count];
+    memmove(&s->best[rank + 1], &s->best[rank],
+            (s->count - rank) * sizeof(struct store_queue_metrics *));
+    *space = *row;
+    s->best[rank] = space;
+    s->count++;
+}
+
+static void
+survey_note_place(struct survey_progress *s, const struct store_queue_metrics *last)
+{
+    s->begun = true;
+    memcpy(s->after_project, last->project, last->project_len);
+    memcpy(s->after_name, last->name, last->name_len);
+    s->after_project_len = last->project_len;
+    s->after_name_len = last->name_len;
+}
+
+static struct place
+survey_place(const struct survey_progress *s)
+{
+    return (struct place){0, bytes_of(s->after_project, s->after_project_len),
+                          bytes_of(s->after_name, s->after_name_len)};
+}
+
+/* Reads queues until the page is known. ST_AGAIN: this slice is used up. */
+static enum status
+survey_read(struct context *ctx, const struct survey_parameters *p,
+            struct survey_progress *s)
+{
+    const bool by_name = p->sort == SORT_NAME;
+    struct store_survey survey = {.project = p->project, .whole = !by_name};
+    size_t slice = 0;
+    enum status st = ST_OK;
+
+    /* One more than a page tells whether there is another page. */
+    survey.limit = by_name && p->limit < ROWS_A_CALL ? p->limit + 1 : ROWS_A_CALL;
+    survey.rows = arena_array(ctx->req->arena, survey.limit, sizeof(*survey.rows));
+    if (survey.rows == NULL)
+        return ST_NO_MEMORY;
+    do {
+        if (slice >= ROWS_A_SLICE)
+            return ST_AGAIN;
+        if (s->begun) {
+            survey.after_project = survey_place(s).project;
+            survey.after_name = survey_place(s).name;
+        } else if (by_name && p->has_marker) {
+            survey.after_project = p->marker.project;
+            survey.after_name = p->marker.name;
+        }
+        st = store_queue_survey(ctx->store, &ctx->op, &survey);
+        for (size_t i = 0; st == ST_OK && i < survey.count; i++)
+            if (!survey.rows[i].gone)
+                survey_add(p, s, &survey.rows[i]);
+        if (st == ST_OK && survey.count > 0)
+            survey_note_place(s, &survey.rows[survey.count - 1]);
+        slice += survey.count;
+        s->read += survey.count;
+        s->total = survey.total;
+        if (ctx->store->blocks && s->read >= ROWS_MOST_OF_NETWORK) {
+            s->early = by_name && survey.more && !s->more;
+            break;
+        }
+    } while (st == ST_OK && survey.more && survey.count > 0 && !(by_name && s->more));
+    return st;
+}
+
+/* ------------------------------------------------------------------ GET /claimd/queues */
+
+static enum status
+read_project(struct context *ctx, struct survey_parameters *p)
+{
+    if (!bytes_present(ctx->queue.project))
+        return ST_OK;
+    if (bytes_present(p->project) && !bytes_equal(p->project, ctx->queue.project))
+        return context_refuse(ctx, ST_FORBIDDEN,
+                              "the request is for the project \"%s\" only",
+                              received(ctx->queue.project).text);
+    p->project = ctx->queue.project;
+    return ST_OK;
+}
+
+static enum status
+read_survey(struct context *ctx, struct survey_parameters *p)
+{
+    const struct bytes marker = query_get(&ctx->query, "marker");
+    enum status st;
+
+    *p = (struct survey_parameters){
+        .listing.parameters = {{"limit", .limit = &p->limit, .most = PAGE_MOST},
+                               {"sort", .text = &p->sort_name},
+                               {"project", .text = &p->project},
+                               {"q", .text = &p->part}},
+        .limit = PAGE_DEFAULT};
+    st = context_read_listing(ctx, &p->listing);
+    if (st != ST_OK)
+        return st;
+    while (bytes_present(p->sort_name) && p->sort < SORTS &&
+           !bytes_equal_str(p->sort_name, sort_names[p->sort]))
+        p->sort++;
+    if (p->sort == SORTS)
+        return context_refuse(
+            ctx, ST_BAD_PARAMETER,
+            "the parameter sort is \"%s\". It must be oldest_ready, ready, "
+            "claimed or name",
+            received(p->sort_name).text);
+    p->has_marker = bytes_present(marker);
+    if (p->has_marker)
+        st = marker_read(ctx->req->arena, marker, &p->marker);
+    if (st == ST_BAD_PARAMETER)
+        return context_refuse(
+            ctx, st, "the parameter marker must be from a response of this server");
+    return st == ST_OK ? read_project(ctx, p) : st;
+}
+
+static void
+write_age(struct buf *out, const char *name, bool present, int64_t age_ms)
+{
+    if (present)
+        json_write_i64(out, name, age_ms / 1000);
+    else
+        json_write_raw(out, name, bytes_str("null"));
+}
+
+static void
+write_row(struct buf *out, const struct store_queue_metrics *row)
+{
+    const struct store_queue where = store_queue_metrics_address(row);
+
+    json_write_comma(out);
+    buf_byte(out, '{');
+    json_write_text(out, "project", where.project);
+    json_write_text(out, "name", where.name);
+    json_write_u64(out, "ready", row->here.claimable);
+    json_write_u64(out, "delayed", row->here.delayed);
+    json_write_u64(out, "claimed", row->here.claimed);
+    write_age(out, "oldest_ready_age", row->has_oldest, row->age_ms);
+    write_age(out, "oldest_claim_age", row->here.claims > 0, row->claimed_age_ms);
+    json_write_u64(out, "waiters", row->waiters);
+    json_write_u64(out, "dead_letters", row->here.dead_letters);
+    if (row->dead_letter_len > 0)
+        json_write_text(out, "dead_letter_queue",
+                        bytes_of(row->dead_letter, row->dead_letter_len));
+    else
+        json_write_raw(out, "dead_letter_queue", bytes_str("null"));
+    json_write_raw(out, "rates", bytes_str("null"));
+    buf_byte(out, '}');
+}
+
+/* GET /claimd/queues */
+enum status
+handle_queue_survey(struct context *ctx)
+{
+    struct buf *out = &ctx->res->body;
+    const struct bytes path = arena_printf(ctx->req->arena, "%s/queues", ctx->base.data);
+    struct bytes marker = BYTES_NONE;
+    struct survey_parameters p;
+    struct survey_progress *s;
+    enum status st = read_survey(ctx, &p);
+
+    if (st == ST_OK)
+        st = survey_begin(ctx, &p, &s);
+    if (st == ST_OK)
+        st = survey_read(ctx, &p, s);
+    if (st == ST_OK && !bytes_present(path))
+        st = ST_NO_MEMORY;
+    if (st != ST_OK)
+        return st;
+    buf_str(out, "{\"queues\":[");
+    for (size_t i = 0; i < s->count; i++)
+        write_row(out, s->best[i]);
+    buf_byte(out, ']');
+    if (s->more || s->early) {
+        const struct place last =
+            s->early ? survey_place(s) : place_of(p.sort, s->best[s->count - 1]);
+
+        marker = marker_write(ctx->req->arena, &last);
+        if (!bytes_present(marker))
+            return ST_NO_MEMORY;
+    }
+    next_page_write(out, path, &ctx->query, &p.listing, marker);
+    json_write_u64(out, "total", s->total);
+    buf_byte(out, '}');
+    return response_json(ctx, 200);
+}
+
+/* ------------------------------------------------------------------ GET .../claims */
+
+static void
+write_claim(struct buf *out, const struct store_claim_info *claim)
+{
+    json_write_comma(out);
+    buf_byte(out, '{');
+    json_write_text(out, "id", store_id_bytes(&claim->id));
+    if (claim->client_len > 0)
+        json_write_text(out, "client", bytes_of(claim->client, claim->client_len));
+    else
+        json_write_raw(out, "client", bytes_str("null"));
+    json_write_u64(out, "number", claim->number);
+    json_write_i64(out, "age", claim->age_ms / 1000);
+    json_write_i64(out, "ttl_left", claim->left_ms / 1000);
+    json_write_u64(out, "messages", claim->messages);
+    buf_byte(out, '}');
+}
+
+/* GET /claimd/queues/{queue}/claims */
+enum status
+handle_claim_list(struct context *ctx)
+{
+    struct store_claim_page page = {.marker = query_get(&ctx->query, "marker"),
+                                    .limit = PAGE_DEFAULT};
+    const struct listing listing = {
+        .parameters = {{"limit", .limit = &page.limit, .most = PAGE_MOST}}};
+    const char *path = context_path(ctx, "/claims", BYTES_NONE);
+    struct buf *out = &ctx->res->body;
+    enum status st = context_read_listing(ctx, &listing);
+
+    if (st != ST_OK)
+        return st;
+    page.claims = arena_array(ctx->req->arena, page.limit, sizeof(*page.claims));
+    if (page.claims == NULL || path == NULL)
+        return ST_NO_MEMORY;
+    st = store_claim_list(ctx->store, &ctx->op, &ctx->queue, &page);
+    if (st == ST_NOT_FOUND)
+        return context_refuse_queue(ctx);
+    if (st != ST_OK)
+        return st;
+    buf_str(out, "{\"claims\":[");
+    for (size_t i = 0; i < page.count; i++)
+        write_claim(out, &page.claims[i]);
+    buf_byte(out, ']');
+    next_page_write(out, bytes_str(path), &ctx->query, &listing,
+                    page.next.text[0] == '\0' ? BYTES_NONE : store_id_bytes(&page.next));
+    buf_byte(out, '}');
+    return response_json(ctx, 200);
+}

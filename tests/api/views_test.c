@@ -1,0 +1,332 @@
+/* Views of queues, claims and messages for operators (docs/api.md 26). */
+#include "support/api_fixture.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Posts messages to a queue of a project. */
+static void
+fill(struct api_fixture *f, const char *project, const char *queue, const char *letters)
+{
+    f->c.headers[API_HEADER_PROJECT_ID] = project;
+    api_post_letters(f, queue, letters);
+    f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
+}
+
+/* The names in the last answer: "a b c". */
+static const char *
+names(struct api_fixture *f)
+{
+    json_t *tree = json_loads(api_answer(&f->c), 0, NULL), *row;
+    const char *all = "";
+    size_t i;
+
+    ck_assert_ptr_nonnull(tree);
+    json_array_foreach(json_object_get(tree, "queues"), i, row) all =
+        api_text(f, "%s%s%s", all, i > 0 ? " " : "",
+                 json_string_value(json_object_get(row, "name")));
+    json_decref(tree);
+    return all;
+}
+
+static bool
+has_next(struct api_fixture *f)
+{
+    return strstr(api_answer(&f->c), "\"links\":[]") == NULL;
+}
+
+#define ck_names(f, target, expected)                                                    \
+    do {                                                                                 \
+        ck_api(f, "GET", target, NULL, 200, NULL);                                       \
+        ck_assert_str_eq(names(f), expected);                                            \
+    } while (0)
+
+/* ------------------------------------------------------------------ all queues */
+
+TEST_CASE("queues");
+
+API_TEST(a_row_says_what_is_in_a_queue)
+{
+    ck_api(f, "PUT", "/v2/queues/jobs",
+           "{\"_dead_letter_queue\":\"graves\",\"_max_claim_count\":3}", 201, NULL);
+    api_post_letters(f, "jobs", "abc");
+    ck_api(f, "POST", "/v2/queues/jobs/messages",
+           "{\"messages\":[{\"body\":1,\"delay\":60}]}", 201, NULL);
+    f->c.now_ms += 3999;
+    (void)api_take(f, "jobs", 1);
+    f->c.now_ms += 2001;
+    ck_api(f, "GET", "/claimd/queues", NULL, 200, NULL);
+    ck_api_body(f, "{'queues': [{'project': '" API_CALL_PROJECT
+                   "', 'name': 'jobs', 'ready': 2, 'delayed': 1, 'claimed': 1,"
+                   " 'oldest_ready_age': 6, 'oldest_claim_age': 2, 'waiters': 0,"
+                   " 'dead_letters': 0, 'dead_letter_queue': 'graves', 'rates': null}],"
+                   " 'links': [], 'total': 1}");
+    ck_api(f, "PUT", "/v2/queues/empty", NULL, 201, NULL);
+    ck_api(f, "GET", "/claimd/queues?q=emp", NULL, 200, NULL);
+    ck_api_body(f, "{'queues': [{'project': '" API_CALL_PROJECT
+                   "', 'name': 'empty', 'ready': 0, 'delayed': 0, 'claimed': 0,"
+                   " 'oldest_ready_age': null, 'oldest_claim_age': null, 'waiters': 0,"
+                   " 'dead_letters': 0, 'dead_letter_queue': null, 'rates': null}],"
+                   " 'links': [], 'total': 2}");
+    ck_assert_uint_eq(f->c.res.lsn, 0);
+}
+
+API_TEST(the_most_urgent_queue_comes_first)
+{
+    api_post_letters(f, "b", "xx");
+    f->c.now_ms += 1000;
+    api_post_letters(f, "c", "xxxx");
+    f->c.now_ms += 1000;
+    api_post_letters(f, "a", "xxx");
+    api_post_letters(f, "d", "xxx");
+    ck_api(f, "PUT", "/v2/queues/e", NULL, 201, NULL);
+    (void)api_take(f, "d", 3);
+    (void)api_take(f, "a", 1);
+    ck_names(f, "/claimd/queues", "b c a d e");
+    ck_names(f, "/claimd/queues?sort=oldest_ready", "b c a d e");
+    ck_names(f, "/claimd/queues?sort=ready", "c a b d e");
+    ck_names(f, "/claimd/queues?sort=claimed", "d a b c e");
+    ck_names(f, "/claimd/queues?sort=name", "a b c d e");
+    /* The end of the oldest message changes the order. */
+    (void)api_take(f, "b", 2);
+    ck_names(f, "/claimd/queues", "c a b d e");
+}
+
+API_TEST(pages_of_every_order_fit_together)
+{
+    static const char *const sorts[] = {"oldest_ready", "ready", "claimed", "name"};
+
+    for (int i = 0; i < 23; i++) {
+        const char *queue = api_text(f, "q%02d", i);
+
+        fill(f, i % 3 == 0 ? "p/ %" : "p2", queue, i % 4 == 0 ? "x" : "xyz");
+        f->c.headers[API_HEADER_PROJECT_ID] = i % 3 == 0 ? "p/ %" : "p2";
+        if (i % 5 == 0)
+            (void)api_take(f, queue, 1);
+        f->c.now_ms += i % 2;
+    }
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    for (size_t i = 0; i < sizeof(sorts) / sizeof(sorts[0]); i++) {
+        const char *whole, *target, *pages;
+
+        ck_api(f, "GET", api_text(f, "/claimd/queues?sort=%s", sorts[i]), NULL, 200,
+               NULL);
+        ck_assert(!has_next(f));
+        whole = names(f);
+        for (int limit = 1; limit <= 24; limit += limit < 6 ? 1 : 6) {
+            target = api_text(f, "/claimd/queues?sort=%s&limit=%d", sorts[i], limit);
+            pages = "";
+            for (int page = 0;; page++) {
+                ck_assert_int_lt(page, 25);
+                ck_api(f, "GET", target, NULL, 200, NULL);
+                pages = api_text(f, "%s%s%s", pages, page > 0 ? " " : "", names(f));
+                if (!has_next(f))
+                    break;
+                target = api_pick(f, "links.0.href");
+                f->c.now_ms += 100; /* ages grow, and pages still fit */
+            }
+            ck_assert_str_eq(pages, whole);
+        }
+    }
+}
+
+API_TEST(a_queue_deleted_between_two_pages_is_missing_and_no_other)
+{
+    static const char *const sorts[] = {"name", "ready"};
+
+    for (size_t i = 0; i < 2; i++) {
+        for (int k = 0; k < 6; k++)
+            api_post_letters(f, api_text(f, "q%d", k), "x");
+        ck_names(f, api_text(f, "/claimd/queues?sort=%s&limit=2", sorts[i]), "q0 q1");
+        ck_api(f, "DELETE", "/v2/queues/q1", NULL, 204, NULL); /* the marker */
+        ck_api(f, "DELETE", "/v2/queues/q2", NULL, 204, NULL);
+        ck_api(f, "GET", api_text(f, "/claimd/queues?sort=%s&limit=2", sorts[i]), NULL,
+               200, NULL);
+        ck_assert_str_eq(names(f), "q0 q3");
+        ck_names(f, api_pick(f, "links.0.href"), "q4 q5");
+        ck_assert(!has_next(f));
+        for (int k = 0; k < 6; k++)
+            ck_api(f, "DELETE", api_text(f, "/v2/queues/q%d", k), NULL, 204, NULL);
+    }
+}
+
+API_TEST(a_page_shows_the_names_that_have_the_part)
+{
+    api_post_letters(f, "mail-out", "x");
+    api_post_letters(f, "mail-in", "x");
+    api_post_letters(f, "jobs", "x");
+    ck_names(f, "/claimd/queues?q=mail", "mail-in mail-out");
+    ck_names(f, "/claimd/queues?q=-out", "mail-out");
+    ck_names(f, "/claimd/queues?q=Mail", "");
+    ck_names(f, "/claimd/queues?q=%00", "");
+    ck_names(f, "/claimd/queues?q=mail&sort=name&limit=1", "mail-in");
+    ck_names(f, api_pick(f, "links.0.href"), "mail-out");
+    ck_assert(!has_next(f));
+}
+
+API_TEST(without_a_project_all_projects_are_shown)
+{
+    fill(f, "p1", "a", "x");
+    fill(f, "p1", "b", "xx");
+    fill(f, "p2", "c", "xxx");
+    ck_names(f, "/claimd/queues", "");
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_names(f, "/claimd/queues", "a b c");
+    ck_names(f, "/claimd/queues?project=p1", "a b");
+    ck_names(f, "/claimd/queues?project=p3", "");
+    ck_names(f, "/claimd/p2/queues", "c");
+    ck_assert_str_eq(api_pick(f, "queues.0.project"), "p2");
+    ck_names(f, "/claimd/queues?project=p1&limit=1&sort=name", "a");
+    ck_names(f, api_pick(f, "links.0.href"), "b");
+    ck_names(f, "/claimd/p1/queues?limit=1&sort=ready", "b");
+    ck_names(f, api_pick(f, "links.0.href"), "a");
+    f->c.headers[API_HEADER_PROJECT_ID] = "p1";
+    ck_names(f, "/claimd/queues?project=p1", "a b");
+    ck_api(f, "GET", "/claimd/queues?project=p2", NULL, 403, "Not authorized");
+    f->c.headers[API_HEADER_PROJECT_ID] = "";
+    ck_api(f, "GET", "/claimd/queues", NULL, 400, NULL);
+}
+
+API_TEST_WITH(only_callers_that_may_dump_see_all_projects, api_fixture_open_access(f))
+{
+    static const char *const lines[] = {
+        "reader reader * never",
+        "operator operator * never",
+        "own operator " API_CALL_PROJECT " never",
+        "two operator p1,p2 never",
+        "worker worker p1 never",
+    };
+    static const struct {
+        const char *token, *project, *names;
+        int code;
+    } cases[] = {
+        {"operator", NULL, "a b", 200}, {"operator", "p1", "a", 200},
+        {"reader", NULL, NULL, 403},    {"reader", "p2", "b", 200},
+        {"own", NULL, "", 200},         {"own", "p1", NULL, 403},
+        {"two", NULL, NULL, 400},       {"two", "p2", "b", 200},
+        {"worker", NULL, "a", 200},     {"worker", "p1", "a", 200},
+        {"worker", "p2", NULL, 403},
+    };
+
+    api_allow(f, lines, sizeof(lines) / sizeof(lines[0]));
+    {
+        static const char *const admin[] = {"admin admin * never"};
+
+        api_allow(f, admin, 1);
+        f->c.headers[API_HEADER_AUTH_TOKEN] = "admin";
+        fill(f, "p1", "a", "x");
+        fill(f, "p2", "b", "x");
+        api_allow(f, lines, sizeof(lines) / sizeof(lines[0]));
+    }
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        f->c.headers[API_HEADER_AUTH_TOKEN] = cases[i].token;
+        f->c.headers[API_HEADER_PROJECT_ID] = cases[i].project;
+        ck_api(f, "GET", "/claimd/queues?sort=name", NULL, cases[i].code, NULL);
+        if (cases[i].names != NULL)
+            ck_assert_str_eq(names(f), cases[i].names);
+    }
+    f->c.headers[API_HEADER_AUTH_TOKEN] = "worker";
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(f, "GET", "/claimd/queues?project=p2", NULL, 403, "Not authorized");
+}
+
+API_TEST(bad_parameters_are_refused)
+{
+    static const struct api_row rows[] = {
+        {"GET", "/claimd/queues?sort=age", NULL, 400, "Invalid parameter"},
+        {"GET", "/claimd/queues?limit=0", NULL, 400, NULL},
+        {"GET", "/claimd/queues?limit=1001", NULL, 400, NULL},
+        {"GET", "/claimd/queues?limit=1000", NULL, 200, NULL},
+        {"GET", "/claimd/queues?limit=x", NULL, 400, NULL},
+        {"GET", "/claimd/queues?marker=x", NULL, 400, "Invalid parameter"},
+        {"GET", "/claimd/queues?marker=0000000000000000.7", NULL, 400, NULL},
+        {"GET", "/claimd/queues?marker=0000000000000000.70.7g", NULL, 400, NULL},
+        {"GET", "/claimd/queues?marker=0000000000000000.70.71.72", NULL, 400, NULL},
+        {"GET", "/claimd/queues?marker=000000000000000.70.71", NULL, 400, NULL},
+        {"GET", "/claimd/queues?marker=0000000000000000.70.71", NULL, 200, NULL},
+        {"POST", "/claimd/queues", "{}", 405, NULL},
+        {"GET", "/claimd/queues/q/claims?limit=1001", NULL, 400, NULL},
+        {"GET", "/claimd/queues/q!/claims", NULL, 400, NULL},
+        {"GET", "/claimd/queues/none/claims", NULL, 404, "Not found"},
+    };
+
+    ck_api_rows(f, rows);
+    f->c.headers[API_HEADER_CLIENT_ID] = NULL;
+    ck_api(f, "GET", "/claimd/queues", NULL, 400, NULL);
+}
+
+API_TEST(ten_thousand_queues_are_read_in_slices)
+{
+    enum { QUEUES = 10000, SLICE = 512 };
+    int seen = 0;
+
+    if (api_fixture_on_redis())
+        return; /* which reads fewer */
+    for (int i = 0; i < QUEUES; i++)
+        ck_api(f, "PUT", api_text(f, "/v2/queues/q%05d", (i * 7919) % QUEUES), NULL, 201,
+               NULL);
+    api_post_letters(f, "q05000", "x");
+    api_post_letters(f, "q05001", "xx");
+    ck_api(f, "GET", "/claimd/queues?sort=ready&limit=3", NULL, 200, NULL);
+    ck_assert_str_eq(names(f), "q05001 q05000 q00000");
+    ck_assert_uint_eq(f->c.slices, QUEUES / SLICE + 1);
+    ck_api(f, "GET", "/claimd/queues?sort=name&limit=50", NULL, 200, NULL);
+    ck_assert_uint_eq(f->c.slices, 1);
+    for (const char *target = "/claimd/queues?sort=claimed&limit=1000";;) {
+        ck_api(f, "GET", target, NULL, 200, NULL);
+        ck_assert_str_eq(api_pick(f, "queues.0.name"), api_text(f, "q%05d", seen));
+        seen += 1000;
+        if (!has_next(f))
+            break;
+        target = api_pick(f, "links.0.href");
+    }
+    ck_assert_int_eq(seen, QUEUES);
+}
+
+/* ------------------------------------------------------------------ claims */
+
+TEST_CASE("claims");
+
+API_TEST(claims_are_listed_with_their_client)
+{
+    const char *id, *second, *number;
+
+    api_post_letters(f, "q", "abcd");
+    id = api_take(f, "q", 2);
+    number = api_answer_header(&f->c, "Claim-Number");
+    number = api_text(f, "%s", number);
+    f->c.now_ms += 2500;
+    f->c.headers[API_HEADER_CLIENT_ID] = "00000000-0000-0000-0000-000000000009";
+    second = api_take(f, "q", 1);
+    ck_api(f, "GET", "/claimd/queues/q/claims?limit=1", NULL, 200, NULL);
+    ck_api_body(f, api_text(f,
+                            "{'claims': [{'id': '%s', 'client': '" API_CALL_CLIENT
+                            "', 'number': %s, 'age': 2, 'ttl_left': 57, 'messages': 2}],"
+                            " 'links': '*'}",
+                            id, number));
+    ck_api(f, "GET", api_pick(f, "links.0.href"), NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "claims.0.id"), second);
+    ck_assert_str_eq(api_pick(f, "claims.0.client"),
+                     "00000000-0000-0000-0000-000000000009");
+    ck_assert(!has_next(f));
+    ck_api(f, "PATCH", api_text(f, "/v2/queues/q/claims/%s", id),
+           "{\"ttl\":100,\"grace\":60}", 204, NULL);
+    ck_api(f, "GET", "/claimd/queues/q/claims", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "claims.0.client"),
+                     "00000000-0000-0000-0000-000000000009");
+    ck_api(f, "DELETE", api_text(f, "/v2/queues/q/claims/%s", id), NULL, 204, NULL);
+    ck_api(f, "DELETE", api_text(f, "/v2/queues/q/claims/%s", second), NULL, 204, NULL);
+    ck_api(f, "GET", "/claimd/queues/q/claims", NULL, 200, NULL);
+    ck_api_body(f, "{'claims': [], 'links': []}");
+}
+
+API_TEST(a_claim_without_a_client_id_has_none)
+{
+    api_post_letters(f, "q", "a");
+    f->c.headers[API_HEADER_CLIENT_ID] = NULL;
+    ck_api(f, "POST", "/v1/queues/q/claims", "{\"ttl\":60,\"grace\":60}", 201, NULL);
+    f->c.headers[API_HEADER_CLIENT_ID] = API_CALL_CLIENT;
+    ck_api(f, "GET", "/claimd/queues/q/claims", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"client\":null"));
+}
