@@ -275,7 +275,8 @@ context_message_form(const struct context *ctx, struct message_form *out)
         .href = bytes_str(href),
         .hide_claim = ctx->version->claims_hidden,
         .checksum = ctx->limits->enable_checksum,
-        .details = prefer_details(ctx->req->headers[API_HEADER_PREFER]),
+        .details = ctx->req->headers[API_HEADER_PREFER].len > 0 &&
+                   prefer_details(ctx->req->headers[API_HEADER_PREFER]),
     };
     return ST_OK;
 }

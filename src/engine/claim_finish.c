@@ -232,11 +232,12 @@ find_messages(struct finish *f)
         metrics_count(&t->shard->metrics, STORE_COUNT_LATE_DELETES, 1);
     if (!all && request->atomic)
         return ST_NOT_CLAIMED;
-    if (f->claim == NULL)
+    if (f->claim == NULL && request->atomic)
         return ST_NOT_FOUND;
-    f->keeps = f->claim->held > f->counts[STORE_FINISH_DELETE] +
-                                    f->counts[STORE_FINISH_RELEASE] +
-                                    f->counts[STORE_FINISH_DEAD_LETTER];
+    f->keeps =
+        f->claim != NULL && f->claim->held > f->counts[STORE_FINISH_DELETE] +
+                                                 f->counts[STORE_FINISH_RELEASE] +
+                                                 f->counts[STORE_FINISH_DEAD_LETTER];
     return ST_OK;
 }
 
@@ -468,6 +469,9 @@ commit_own(struct finish *f)
     const size_t given = counts[STORE_FINISH_RELEASE] + counts[STORE_FINISH_DEAD_LETTER];
     size_t released = 0, detailed = 0;
 
+    f->request->number = 0;
+    if (f->claim == NULL)
+        return;
     for (size_t i = 0; i < f->request->count; i++)
         if (f->items[i].message != NULL &&
             f->items[i].request->action == STORE_FINISH_RELEASE) {
@@ -495,7 +499,6 @@ commit_own(struct finish *f)
         if (detailed > 0)
             changelog_array(q, STORE_CHANGE_DETAILS, f->detailed, detailed, t->now_ms);
     }
-    f->request->number = 0;
     if (f->request->renew != NULL && f->keeps) {
         f->request->number = claim_fence(q, f->claim);
         claim_commit_renewal(t, f->claim, f->request->renew);

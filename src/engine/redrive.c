@@ -108,7 +108,7 @@ run_slice(struct redrive *r, struct store_redriven *out)
                         .keeps_count = r->which->keeps_count};
     enum status st;
 
-    if (pair->target != NULL && bytes_equal(pair->where.name, pair->from.where->name))
+    if (bytes_present(r->which->to) && bytes_equal(r->which->to, pair->from.where->name))
         return ST_CONFLICT;
     out->target = bytes_of(out->target_text, 0);
     if (pair->target == NULL || r->which->dry_run) {

@@ -220,7 +220,7 @@ batch_add(struct store_batch *batch, struct message *m, uint32_t tag, int64_t no
     out->age_s = (now_ms - m->posted_ms) / 1000;
     out->posted_ms = m->posted_ms;
     out->expires_ms = m->expires_ms;
-    out->delayed_until_ms = m->delayed ? m->due.due_ms : 0;
+    out->delayed_until_ms = m->delayed && now_ms < m->due.due_ms ? m->due.due_ms : 0;
     out->details = message_details(m) == NULL ? NULL : details_pin(message_details(m));
     out->claim_count = m->claim_count;
     out->pin = m;

@@ -483,6 +483,107 @@ deliver(struct history *h)
         pair_give(&h->pair, below(h, h->pair.lent_count), outcome, again_ms);
 }
 
+/* ---------------------------------------------------------------------- failing jobs */
+
+static void
+add_item(struct history *h, struct pair_finish *f, const struct id_pair *id)
+{
+    static const char *const reasons[] = {NULL, "", "refused",
+                                          "the disk of the worker is full"};
+    struct pair_item *item = &f->items[f->count];
+
+    for (size_t i = 0; i < f->count; i++)
+        if (strcmp(f->items[i].id.left.text, id->left.text) == 0)
+            return;
+    if (f->count == PAIR_ITEMS)
+        return;
+    f->count++;
+    *item = (struct pair_item){.id = *id,
+                               .action = (enum store_finish_action)below(h, 3),
+                               .uncounted = chance(h, 20)};
+    if (item->action != STORE_FINISH_DELETE)
+        item->reason = reasons[below(h, 4)];
+    if (item->action == STORE_FINISH_RELEASE && chance(h, 60))
+        item->delay_s = between(h, 0, 2 * h->shape->delay_s + 10);
+}
+
+/* To queues of the project, no two to one. */
+static void
+choose_posts(struct history *h, size_t queue, struct pair_finish *f,
+             struct store_draft *drafts, char (*bodies)[24], size_t *to)
+{
+    size_t count = chance(h, 50) ? below(h, PAIR_POSTS + 1) : 0;
+
+    while (f->post_count < count) {
+        size_t at = f->post_count;
+        bool known = false;
+
+        to[at] = below(h, h->shape->queues) / 2 * 2 + queue % 2;
+        for (size_t i = 0; i < at; i++)
+            known = known || to[i] == to[at];
+        if (known) {
+            count--;
+            continue;
+        }
+        snprintf(bodies[at], sizeof(bodies[at]), "%" PRIu64, h->bodies++);
+        drafts[at] = (struct store_draft){bytes_str(bodies[at]),
+                                          some_seconds(h, h->shape->ttl_s), STORE_UNSET};
+        f->posts[f->post_count++] =
+            (struct store_finish_post){.queue = queue_at(h, to[at]).name,
+                                       .post = {.drafts = &drafts[at],
+                                                .count = 1,
+                                                .client = below(h, 3),
+                                                .request_bytes = below(h, 300),
+                                                .create_queue = chance(h, 90)}};
+    }
+}
+
+static void
+do_finish(struct history *h, size_t queue)
+{
+    struct store_queue where = queue_at(h, queue);
+    struct store_terms terms = some_terms(h);
+    struct pair_finish f = {.claim = some_claim(h, queue),
+                            .renew = chance(h, 30) ? &terms : NULL,
+                            .atomic = chance(h, 60)};
+    struct store_draft drafts[PAIR_POSTS];
+    struct id_pair held[PAIR_ITEMS];
+    char bodies[PAIR_POSTS][24];
+    size_t to[PAIR_POSTS], count;
+
+    count = pair_held(&h->pair, &where, &f.claim, held, PAIR_ITEMS);
+    for (size_t i = 0; i < count; i++)
+        if (chance(h, 75))
+            add_item(h, &f, &held[i]);
+    if (chance(h, 10)) {
+        struct id_pair other = some_message(h, queue);
+
+        add_item(h, &f, &other);
+    }
+    choose_posts(h, queue, &f, drafts, bodies, to);
+    if (!pair_finish(&h->pair, &where, &f))
+        return;
+    for (size_t i = 0; i < f.post_count; i++)
+        h->messages[h->message_count++ % KNOWN_MESSAGES] =
+            (struct known){f.posted[i], to[i]};
+}
+
+static void
+do_redrive(struct history *h, size_t queue)
+{
+    struct store_queue where = queue_at(h, queue);
+    struct store_redrive which = {.limit = 1 + below(h, chance(h, 50) ? 4 : 200),
+                                  .dry_run = chance(h, 20),
+                                  .keeps_count = chance(h, 30)};
+    struct id_pair ids[4];
+
+    if (chance(h, 30))
+        which.to = queue_at(h, below(h, h->shape->queues)).name;
+    for (size_t i = 0; i < 4; i++)
+        ids[i] = some_message(h, queue);
+    pair_redrive(&h->pair, &where, &which, chance(h, 25) ? ids : NULL, 4);
+}
+
 static void
 do_operation(struct history *h, enum operation op, size_t queue)
 {
@@ -561,6 +662,12 @@ do_operation(struct history *h, enum operation op, size_t queue)
         break;
     case OP_DELIVER:
         deliver(h);
+        break;
+    case OP_FINISH:
+        do_finish(h, queue);
+        break;
+    case OP_REDRIVE:
+        do_redrive(h, queue);
         break;
     default:
         pair_housekeep(&h->pair);

@@ -34,6 +34,8 @@ enum operation {
     OP_GIVE_BACK,
     OP_SUBSCRIBE, /* or whatever else is done with subscriptions */
     OP_DELIVER,   /* something is lent, or given back */
+    OP_FINISH,
+    OP_REDRIVE,
     OP_COUNT,
 };
 

@@ -19,36 +19,43 @@
 /* Weights in the order of `enum operation`:
  * post list get del many pop claim query renew release
  * create show update delete-queue list-queues stats purge housekeep
- * wait serve leave give-back subscribe deliver */
+ * wait serve leave give-back subscribe deliver finish redrive */
 #define USUAL                                                                            \
     {                                                                                    \
-        20, 8, 4, 12, 3, 3, 18, 5, 5, 6, 1, 2, 2, 1, 2, 4, 1, 3, 12, 3, 2, 2, 2, 3       \
+        20, 8, 4, 12, 3, 3, 18, 5, 5, 6, 1, 2, 2, 1, 2, 4, 1, 3, 12, 3, 2, 2, 2, 3, 5, 2 \
     }
 #define NO_HOUSEKEEPING                                                                  \
     {                                                                                    \
-        20, 8, 4, 12, 3, 3, 18, 5, 5, 6, 1, 2, 2, 1, 2, 4, 1, 0, 8, 1, 2, 2, 2, 3        \
+        20, 8, 4, 12, 3, 3, 18, 5, 5, 6, 1, 2, 2, 1, 2, 4, 1, 0, 8, 1, 2, 2, 2, 3, 5, 2  \
     }
 #define MANY_QUEUES                                                                      \
     {                                                                                    \
-        20, 6, 3, 8, 2, 4, 14, 3, 3, 4, 10, 5, 4, 12, 8, 4, 3, 6, 12, 3, 2, 2, 2, 3      \
+        20, 6, 3, 8, 2, 4, 14, 3, 3, 4, 10, 5, 4, 12, 8, 4, 3, 6, 12, 3, 2, 2, 2, 3, 5,  \
+            3                                                                            \
     }
 #define HEAVY_DELETES                                                                    \
     {                                                                                    \
-        20, 5, 3, 30, 15, 10, 15, 5, 3, 3, 1, 1, 1, 3, 1, 4, 4, 4, 10, 2, 2, 2, 2, 3     \
+        20, 5, 3, 30, 15, 10, 15, 5, 3, 3, 1, 1, 1, 3, 1, 4, 4, 4, 10, 2, 2, 2, 2, 3, 4, \
+            1                                                                            \
     }
 #define BURIALS                                                                          \
     {                                                                                    \
-        18, 7, 6, 8, 4, 2, 30, 3, 2, 24, 1, 1, 4, 1, 1, 4, 1, 2, 10, 3, 2, 4, 2, 3       \
+        18, 7, 6, 8, 4, 2, 30, 3, 2, 24, 1, 1, 4, 1, 1, 4, 1, 2, 10, 3, 2, 4, 2, 3, 8, 6 \
     }
 
 #define WAITERS                                                                          \
     {                                                                                    \
-        14, 2, 1, 4, 1, 2, 8, 2, 2, 8, 1, 1, 2, 2, 1, 2, 1, 1, 40, 6, 4, 8, 2, 3         \
+        14, 2, 1, 4, 1, 2, 8, 2, 2, 8, 1, 1, 2, 2, 1, 2, 1, 1, 40, 6, 4, 8, 2, 3, 4, 2   \
     }
 
 #define SUBSCRIBERS                                                                      \
     {                                                                                    \
-        20, 2, 1, 8, 2, 4, 6, 1, 1, 2, 1, 1, 3, 1, 1, 2, 2, 2, 2, 1, 1, 1, 14, 40        \
+        20, 2, 1, 8, 2, 4, 6, 1, 1, 2, 1, 1, 3, 1, 1, 2, 2, 2, 2, 1, 1, 1, 14, 40, 2, 1  \
+    }
+
+#define FAILING_JOBS                                                                     \
+    {                                                                                    \
+        20, 6, 4, 2, 1, 1, 30, 3, 2, 2, 1, 1, 3, 1, 1, 3, 1, 2, 8, 3, 1, 1, 2, 3, 40, 14 \
     }
 
 static const struct shape shapes[] = {
@@ -71,6 +78,8 @@ static const struct shape shapes[] = {
      false},
     {"confirmations", 5, 3000, 2, 2, 3, 60, 40, 30, 10, 40, 20, true, 1, SUBSCRIBERS,
      true},
+    {"failing jobs", 10, 3000, 6, 4, 6, 100, 50, 600, 40, 60, 90, false, 1, FAILING_JOBS,
+     false},
     {"big batches", 5, 2000, 2, 2, 200, 2500, 60, 1000, 20, 100, 20, false, 100, USUAL,
      false},
 };

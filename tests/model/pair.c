@@ -173,6 +173,21 @@ pair_learn(struct pair *p, const struct id_pair *pair)
         pair_fail(p, "an id was given twice");
 }
 
+static void
+agree_details(const struct pair *p, const struct store_details *twin,
+              const struct store_details *engine)
+{
+    static const struct store_details none = {.released_ms = 0};
+
+    twin = twin == NULL ? &none : twin;
+    engine = engine == NULL ? &none : engine;
+    pair_agree_bytes(p, "reason", twin->reason, engine->reason);
+    pair_agree_bytes(p, "client", twin->client, engine->client);
+    pair_agree_bytes(p, "origin", twin->origin, engine->origin);
+    pair_agree(p, "released", twin->released_ms, engine->released_ms);
+    pair_agree(p, "dead-lettered", twin->dead_lettered_ms, engine->dead_lettered_ms);
+}
+
 /* What the engine shows is what the twin shows from its first-th message on. */
 static void
 agree_part(const struct pair *p, const struct store_batch *twin, size_t first,
@@ -188,6 +203,10 @@ agree_part(const struct pair *p, const struct store_batch *twin, size_t first,
         pair_agree(p, "ttl", t->ttl_s, e->ttl_s);
         pair_agree(p, "age", t->age_s, e->age_s);
         pair_agree(p, "claim count", t->claim_count, e->claim_count);
+        pair_agree(p, "posted", t->posted_ms, e->posted_ms);
+        pair_agree(p, "expires", t->expires_ms, e->expires_ms);
+        pair_agree(p, "delayed until", t->delayed_until_ms, e->delayed_until_ms);
+        agree_details(p, t->details, e->details);
         pair_agree(p, "a checksum", t->checksum != NULL, e->checksum != NULL);
         if (t->checksum != NULL)
             pair_agree(p, "checksum", 0,

@@ -117,6 +117,41 @@ void pair_release(struct pair *p, const struct store_queue *queue,
 void pair_give_back(struct pair *p, const struct store_queue *queue,
                     const struct id_pair *claim, bool uncount);
 
+/* What is done with a message, named on both sides. */
+struct pair_item {
+    struct id_pair id;
+    enum store_finish_action action;
+    const char *reason; /* NULL: none */
+    int64_t delay_s;
+    bool uncounted;
+};
+
+enum { PAIR_ITEMS = 16, PAIR_POSTS = 3 };
+
+struct pair_finish {
+    struct id_pair claim;
+    struct pair_item items[PAIR_ITEMS];
+    size_t count;
+    struct store_finish_post posts[PAIR_POSTS]; /* of one message each; without ids */
+    size_t post_count;
+    const struct store_terms *renew;
+    bool atomic;
+    struct id_pair posted[PAIR_POSTS]; /* out */
+};
+
+/* True if it was done. */
+bool
+pair_finish(struct pair *p, const struct store_queue *queue, struct pair_finish *finish);
+
+/* Repeats it until the limit is reached, or nothing is left to look at. ids: NULL: the oldest. */
+void
+pair_redrive(struct pair *p, const struct store_queue *queue,
+             const struct store_redrive *which, const struct id_pair *ids, size_t count);
+
+/* The messages that a claim holds, at most `room`; how many. */
+size_t pair_held(struct pair *p, const struct store_queue *queue,
+                 const struct id_pair *claim, struct id_pair *out, size_t room);
+
 /* ------------------------------------------------------------------ subscriptions */
 
 /* True if it is a new one. */

@@ -15,9 +15,9 @@ is_dead_letter(const struct twin_queue *q, const struct twin_message *m)
            m->claim_count >= q->settings.max_claim_count;
 }
 
-/* A letter does not lie in clear in a queue whose messages are encrypted. */
-static void
-seal_letter(const struct twin *t, const struct store_queue *where, struct twin_message *m)
+void
+twin_seal_letter(const struct twin *t, const struct store_queue *where,
+                 struct twin_message *m)
 {
     const struct store_sealer *sealer = t->config.sealer;
     struct bytes body = bytes_of(m->body, m->body_len);
@@ -29,9 +29,9 @@ seal_letter(const struct twin *t, const struct store_queue *where, struct twin_m
     m->body_len += sealer->overhead;
 }
 
-/* Moves the i-th message of q to the end of its dead letter queue (docs/api.md 10). */
-static void
-move_dead_letter(struct twin *t, struct twin_queue *q, size_t i, int64_t now_ms)
+void
+twin_move_dead_letter(struct twin *t, struct twin_queue *q, size_t i, struct bytes reason,
+                      struct bytes client, int64_t now_ms)
 {
     struct store_queue where = {.project = bytes_of(q->project, q->project_len),
                                 .name = q->settings.dead_letter};
@@ -41,9 +41,13 @@ move_dead_letter(struct twin *t, struct twin_queue *q, size_t i, int64_t now_ms)
     if (target == NULL)
         target = twin_add_queue(t, &where, NULL);
     if (target->settings.encrypt && !store_is_sealed(bytes_of(m->body, m->body_len)))
-        seal_letter(t, &where, m);
+        twin_seal_letter(t, &where, m);
     m->claim_count = 0;
     m->claim = 0;
+    twin_note_reason(m, reason, client, now_ms);
+    if (!bytes_present(m->details.origin))
+        twin_set_text(&m->details.origin, bytes_of(q->name, q->name_len));
+    m->details.dead_lettered_ms = now_ms;
     m->dead_letter = true;
     if (q->settings.dead_letter_ttl_s != STORE_UNSET) {
         m->posted_ms = now_ms;
@@ -55,10 +59,9 @@ move_dead_letter(struct twin *t, struct twin_queue *q, size_t i, int64_t now_ms)
     twin_append(target, m);
 }
 
-/* expires = max(expires, now + min(ttl + grace, max_message_ttl)): docs/api.md 9.6. */
-static void
-lengthen(const struct twin *t, struct twin_message *m, const struct store_terms *terms,
-         int64_t now_ms)
+void
+twin_lengthen(const struct twin *t, struct twin_message *m,
+              const struct store_terms *terms, int64_t now_ms)
 {
     int64_t life_s = terms->ttl_s + terms->grace_s;
 
@@ -100,7 +103,7 @@ move_dead_letters(struct twin *t, struct twin_queue *q, size_t i, size_t limit,
         if (!twin_claimable(q, q->messages[i], now_ms)) {
             i++;
         } else if (is_dead_letter(q, q->messages[i])) {
-            move_dead_letter(t, q, i, now_ms);
+            twin_move_dead_letter(t, q, i, BYTES_NONE, BYTES_NONE, now_ms);
             moved++;
         } else if (moved > 0) {
             break;
@@ -143,7 +146,7 @@ twin_claim_create(struct store *s, struct store_op *op, const struct store_queue
             c = twin_add_claim(t, q, terms, now_ms);
         m->claim = c->number;
         m->claim_count++;
-        lengthen(t, m, terms, now_ms);
+        twin_lengthen(t, m, terms, now_ms);
         twin_show(out, q, m, now_ms);
     }
     if (c == NULL) {
@@ -252,7 +255,7 @@ twin_claim_renew(struct store *s, struct store_op *op, const struct store_queue 
     for (size_t i = 0; i < q->message_count; i++)
         if (twin_message_live(q->messages[i], now_ms) &&
             twin_holder(q, q->messages[i], now_ms) == c)
-            lengthen(t, q->messages[i], terms, now_ms);
+            twin_lengthen(t, q->messages[i], terms, now_ms);
     c->started_ms = now_ms;
     c->ttl_ms = twin_deadline_ms(t, 0, terms->ttl_s);
     note_client(c, op->client);

@@ -48,23 +48,33 @@ make_message(const struct twin *t, const struct twin_queue *q,
 }
 
 enum status
-twin_message_post(struct store *s, struct store_op *op, const struct store_queue *where,
-                  const struct store_post *post, struct store_id *ids)
+twin_check_post(const struct twin_queue *q, const struct store_post *post)
 {
-    const int64_t now_ms = op->now_ms;
-    struct twin *t = twin_of(s);
-    struct twin_queue *q = twin_find_queue(t, where);
-
-    if (q == NULL && !post->create_queue)
-        return ST_NOT_FOUND;
-    if (q == NULL)
-        q = twin_add_queue(t, where, NULL);
     if (q->settings.max_post_bytes != STORE_UNSET &&
         post->request_bytes > (uint64_t)q->settings.max_post_bytes)
         return ST_TOO_LARGE;
     for (size_t i = 0; q->settings.encrypt && i < post->count; i++)
         if (!store_is_sealed(post->drafts[i].body))
             return ST_NOT_SEALED;
+    return ST_OK;
+}
+
+enum status
+twin_message_post(struct store *s, struct store_op *op, const struct store_queue *where,
+                  const struct store_post *post, struct store_id *ids)
+{
+    const int64_t now_ms = op->now_ms;
+    struct twin *t = twin_of(s);
+    struct twin_queue *q = twin_find_queue(t, where);
+    enum status st;
+
+    if (q == NULL && !post->create_queue)
+        return ST_NOT_FOUND;
+    if (q == NULL)
+        q = twin_add_queue(t, where, NULL);
+    st = twin_check_post(q, post);
+    if (st != ST_OK)
+        return st;
     twin_forget(t, q, now_ms);
     for (size_t i = 0; i < post->count; i++) {
         struct twin_message *m = make_message(t, q, post, i, now_ms);
@@ -98,6 +108,39 @@ twin_batch_release(const struct store *s, struct store_batch *batch)
     free(batch->messages);
 }
 
+/* A copy of a text in *to, which moves behind it. */
+static struct bytes
+show_text(char **to, struct bytes text)
+{
+    char *copy = *to;
+
+    if (text.len == 0)
+        return BYTES_NONE;
+    memcpy(copy, text.data, text.len);
+    *to += text.len;
+    return bytes_of(copy, text.len);
+}
+
+/* A copy of the details behind the texts of a view; NULL: there are none. */
+static const struct store_details *
+show_details(const struct store_details *d, struct store_details *copy, char **to)
+{
+    if (d->released_ms == 0 && d->dead_lettered_ms == 0)
+        return NULL;
+    *copy = *d;
+    copy->reason = show_text(to, d->reason);
+    copy->client = show_text(to, d->client);
+    copy->origin = show_text(to, d->origin);
+    return copy;
+}
+
+/* All that a view points to: in one block, with the texts behind it. */
+struct shown {
+    struct store_checksum checksum;
+    struct store_details details;
+    char text[];
+};
+
 /* Adds a copy of a message as it is now. */
 void
 twin_show(struct store_batch *out, const struct twin_queue *q,
@@ -105,19 +148,28 @@ twin_show(struct store_batch *out, const struct twin_queue *q,
 {
     struct store_message *view = &out->messages[out->count++];
     const struct twin_claim *c = twin_holder(q, m, now_ms);
-    char *text;
+    const struct store_details *d = &m->details;
+    struct shown *all = twin_alloc(sizeof(*all) + m->body_len + d->reason.len +
+                                   d->client.len + d->origin.len + 1);
+    char *to = all->text;
 
-    *view = (struct store_message){.id = m->id};
+    *view = (struct store_message){.id = m->id, .pin = all};
     if (c != NULL)
         view->claim_id = c->id;
-    view->pin = text = twin_alloc(m->body_len + sizeof(m->checksum) + 1);
-    memcpy(text, m->body, m->body_len);
-    memcpy(text + m->body_len, &m->checksum, sizeof(m->checksum));
-    view->body = bytes_of(text, m->body_len);
+    view->body = bytes_of(to, m->body_len);
+    memcpy(to, m->body, m->body_len);
+    to += m->body_len;
+    all->checksum = m->checksum;
     if (m->has_checksum)
-        view->checksum = (const struct store_checksum *)(text + m->body_len);
+        view->checksum = &all->checksum;
+    view->details = show_details(d, &all->details, &to);
     view->ttl_s = (m->expires_ms - m->posted_ms) / 1000;
     view->age_s = (now_ms - m->posted_ms) / 1000;
+    view->posted_ms = m->posted_ms;
+    view->expires_ms = m->expires_ms;
+    if (twin_message_delayed(m, now_ms))
+        view->delayed_until_ms =
+            m->ready_ms < m->expires_ms ? m->ready_ms : m->expires_ms;
     view->claim_count = m->claim_count;
 }
 

@@ -18,6 +18,35 @@ free_text(struct bytes text)
     free((char *)(uintptr_t)text.data);
 }
 
+/* NULL: none. */
+static struct store_details *
+copy_details(const struct twin_message *m)
+{
+    const struct store_details *d = &m->details;
+    struct store_details *copy;
+
+    if (d->released_ms == 0 && d->dead_lettered_ms == 0 && !m->returned)
+        return NULL;
+    copy = twin_alloc(sizeof(*copy));
+    *copy = (struct store_details){.released_ms = d->released_ms,
+                                   .dead_lettered_ms = d->dead_lettered_ms};
+    twin_set_text(&copy->reason, d->reason);
+    twin_set_text(&copy->client, d->client);
+    twin_set_text(&copy->origin, d->origin);
+    return copy;
+}
+
+static void
+free_details(const struct store_details *d)
+{
+    if (d == NULL)
+        return;
+    free_text(d->reason);
+    free_text(d->client);
+    free_text(d->origin);
+    free((void *)(uintptr_t)d);
+}
+
 static void
 twin_records_release(const struct store *s, struct store_records *records)
 {
@@ -29,6 +58,7 @@ twin_records_release(const struct store *s, struct store_records *records)
             free_text(r->message.body);
             free((void *)(uintptr_t)r->message.checksum);
             free((void *)(uintptr_t)r->message.claim);
+            free_details(r->message.details);
         } else if (r->kind == STORE_RECORD_SUBSCRIPTION) {
             free_text(r->subscription.subscriber);
             free_text(r->subscription.options);
@@ -68,6 +98,7 @@ read_message(const struct twin_queue *q, const struct twin_message *m, int64_t n
         .expires_ms = m->expires_ms,
         .delayed_until_ms = twin_message_delayed(m, now_ms) ? m->ready_ms : 0,
         .claim_count = m->claim_count,
+        .details = copy_details(m),
     };
 }
 
@@ -233,7 +264,17 @@ load_message(struct twin_queue *q, const struct store_message_record *view,
     m->ready_ms = view->delayed_until_ms;
     m->claim_count = view->claim_count;
     m->claim = claim;
-    m->dead_letter = view->id.text[0] != '\0'; /* as one of those it came with its id */
+    /* as one of those it came with its id, unless its details say that it went back */
+    m->dead_letter = view->id.text[0] != '\0' &&
+                     (view->details == NULL || view->details->dead_lettered_ms != 0);
+    m->returned = view->details != NULL;
+    if (view->details != NULL) {
+        m->details.released_ms = view->details->released_ms;
+        m->details.dead_lettered_ms = view->details->dead_lettered_ms;
+        twin_set_text(&m->details.reason, view->details->reason);
+        twin_set_text(&m->details.client, view->details->client);
+        twin_set_text(&m->details.origin, view->details->origin);
+    }
     twin_append(q, m);
     m->id = view->id;
     if (m->id.text[0] == '\0')

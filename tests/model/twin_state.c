@@ -174,8 +174,34 @@ twin_take_out(struct twin_queue *q, size_t i)
 void
 twin_free_message(struct twin_message *m)
 {
+    twin_set_text(&m->details.reason, BYTES_NONE);
+    twin_set_text(&m->details.client, BYTES_NONE);
+    twin_set_text(&m->details.origin, BYTES_NONE);
     free(m->body);
     free(m);
+}
+
+void
+twin_set_text(struct bytes *owned, struct bytes text)
+{
+    const struct bytes copy =
+        text.len == 0 ? BYTES_NONE : bytes_of(twin_copy(text), text.len);
+
+    free((char *)(uintptr_t)owned->data);
+    *owned = copy;
+}
+
+void
+twin_note_reason(struct twin_message *m, struct bytes reason, struct bytes client,
+                 int64_t now_ms)
+{
+    if (reason.len == 0)
+        return;
+    if (m->dead_letter && m->details.dead_lettered_ms == 0)
+        m->details.dead_lettered_ms = m->posted_ms; /* when it came is not known */
+    twin_set_text(&m->details.reason, reason);
+    twin_set_text(&m->details.client, client);
+    m->details.released_ms = now_ms;
 }
 
 size_t

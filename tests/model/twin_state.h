@@ -20,8 +20,10 @@ struct twin_message {
     int64_t ready_ms; /* end of its delay */
     int64_t delay_s;  /* as it was posted */
     uint32_t claim_count;
-    uint64_t claim;   /* number of the claim that took it last; 0: none */
-    bool dead_letter; /* it came from another queue as one */
+    uint64_t claim;               /* number of the claim that took it last; 0: none */
+    bool dead_letter;             /* it came from another queue as one */
+    bool returned;                /* it was put back: its details say so, even if empty */
+    struct store_details details; /* owned texts; nothing if there are none */
 };
 
 struct twin_claim {
@@ -166,6 +168,13 @@ void twin_subscription_name(struct twin *t, struct twin_subscription *s);
 
 void twin_free_message(struct twin_message *m);
 
+/* Replaces an owned text by a copy; absent: none. */
+void twin_set_text(struct bytes *owned, struct bytes text);
+
+/* A worker gave the message back with this reason; absent: without one. */
+void twin_note_reason(struct twin_message *m, struct bytes reason, struct bytes client,
+                      int64_t now_ms);
+
 /* Index of the live message with this id; message_count if there is none. */
 size_t twin_find_message(const struct twin_queue *q, struct bytes id, int64_t now_ms);
 
@@ -179,6 +188,22 @@ void twin_remove_claim(struct twin_queue *q, struct twin_claim *c);
 
 /* Forgets what expired, and counts such messages. */
 void twin_forget(const struct twin *t, struct twin_queue *q, int64_t now_ms);
+
+/* May this be posted to the queue, which exists? */
+enum status twin_check_post(const struct twin_queue *q, const struct store_post *post);
+
+/* expires = max(expires, now + min(ttl + grace, max_message_ttl)): docs/api.md 9.6. */
+void twin_lengthen(const struct twin *t, struct twin_message *m,
+                   const struct store_terms *terms, int64_t now_ms);
+
+/* Moves the i-th message of q to the end of its dead-letter queue, which is made if it does not
+ * exist: docs/api.md 10. A worker may give a reason. */
+void twin_move_dead_letter(struct twin *t, struct twin_queue *q, size_t i,
+                           struct bytes reason, struct bytes client, int64_t now_ms);
+
+/* A letter does not lie in clear in a queue whose messages are encrypted. */
+void twin_seal_letter(const struct twin *t, const struct store_queue *where,
+                      struct twin_message *m);
 
 /* ------------------------------------------------------------------ operations */
 
@@ -269,6 +294,8 @@ store_claim_get_fn twin_claim_get;
 store_claim_list_fn twin_claim_list;
 store_claim_renew_fn twin_claim_renew;
 store_claim_release_fn twin_claim_release;
+store_claim_finish_fn twin_claim_finish;
+store_redrive_fn twin_redrive;
 store_waiter_leave_fn twin_waiter_leave;
 
 #endif

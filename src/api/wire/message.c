@@ -118,7 +118,7 @@ message_state(const struct store_message *message)
     return message->delayed_until_ms != 0 ? "delayed" : "ready";
 }
 
-/* Writes the member `details` behind the other members. */
+/* Writes the member `details` behind the other members, and closes the message. */
 static void
 write_details(struct buf *out, const struct store_message *message)
 {
@@ -130,7 +130,7 @@ write_details(struct buf *out, const struct store_message *message)
     if (message->delayed_until_ms != 0)
         time_write(out, "delayed_until", message->delayed_until_ms);
     details_write(out, message->details);
-    buf_byte(out, '}');
+    buf_str(out, "}}");
 }
 
 void
@@ -149,10 +149,11 @@ message_write(struct buf *out, const struct message_form *form,
         checksum_write(message->checksum, at);
         at = PUT(at + CHECKSUM_LEN, "\"");
     }
+    if (!form->details)
+        at = PUT(at, "}");
     out->len += (size_t)(at - start);
     if (form->details)
         write_details(out, message);
-    buf_byte(out, '}');
 }
 
 void
