@@ -3,7 +3,7 @@
 #
 #   awk [-v set="NAME=VALUE..."] -f generate.awk TABLES FRAME
 #
-# TABLES is the output of `claimd tables` (src/main/help.c). A line of FRAME that begins with "@"
+# TABLES is the output of `claimd tables` (src/main/help.c) and `claimd-client tables`. A line of FRAME that begins with "@"
 # names a part, such as "@options", and perhaps a command, such as "@about token". The part replaces the
 # line. "@version@" within a line becomes a text. All other lines are copied. `set` has values of options
 # for the part @conf.
@@ -37,13 +37,17 @@ NR == FNR {
         example[n] = $4
         actions[n] = $5
         is_program[n] = $6 != ""
-        takes_options[n] = $7 != ""
+        takes_options[n] = $7 == "yes"
+        is_client[n] = $7 == "client" # has the options of the list "connection", too
         texts["commands"] = texts["commands"] (n == 1 ? "" : " ") $2
     } else { # an entry of the list $1: name, text, placeholder of a value
         n = ++entries[$1]
         entry[$1, n] = $2
         entry_text[$1, n] = $3
         entry_value[$1, n] = $4
+        if ($4 != "" && ($1 == "connection" || is_client[commands] && $1 == "option " command[commands]))
+            texts[$4 == "FILE" ? "file_options" : "other_options"] = \
+                texts[$4 == "FILE" ? "file_options" : "other_options"] " | " $2
     }
     next
 }
@@ -124,6 +128,8 @@ function write_part(name, of,    i, found) {
     else if (name == "profile")
         for (i = 1; i <= entries[name]; i++)
             write_head("", entry[name, i], " = ", entry_text[name, i], "")
+    else if (name == "connection")
+        write_option_entries(name)
     else if (name in entries)
         write_entries(name)
     else {
@@ -164,6 +170,13 @@ function write_entries(list,    i, text) {
     for (i = 1; i <= entries[list]; i++) {
         text = entry_text[list, i]
         print ".TP\n\\fB" roff(entry[list, i]) "\\fP\n" roff(text) (text ~ /\.$/ ? "" : ".")
+    }
+}
+
+function write_option_entries(list,    i) {
+    for (i = 1; i <= entries[list]; i++) {
+        write_head("", entry[list, i], entry_value[list, i] == "" ? "" : " ", entry_value[list, i], "")
+        print roff(entry_text[list, i])
     }
 }
 
@@ -209,11 +222,7 @@ function write_command_part(name, c,    i, list) {
     } else if (name == "about") {
         print roff(about[c])
     } else if (name == "command_options") {
-        list = "option " command[c]
-        for (i = 1; i <= entries[list]; i++) {
-            write_head("", entry[list, i], entry_value[list, i] == "" ? "" : " ", entry_value[list, i], "")
-            print roff(entry_text[list, i])
-        }
+        write_option_entries("option " command[c])
     } else if (name == "statuses") {
         write_entries("status " command[c])
     } else if (name == "command") {
@@ -247,8 +256,10 @@ function write_bash_commands(    i, k, list, out) {
         out = out "'" actions[i]
         for (k = 1; k <= entries[list]; k++)
             out = out " " entry[list, k]
+        for (k = 1; is_client[i] && k <= entries["connection"]; k++)
+            out = out " " entry["connection", k]
         print out (takes_options[i] ? texts["all_options"] : "") " --help'" \
-            (actions[i] == "" ? "; _claimd_files" : "") " ;;"
+            (actions[i] == "" && !is_client[i] ? "; _claimd_files" : "") " ;;"
     }
 }
 
@@ -270,6 +281,19 @@ function write_zsh_options(    i, k, c, text) {
     }
 }
 
+# The options of a list. `plain`: only a value called FILE is a file.
+function zsh_entries(list, plain,    k, value, out) {
+    for (k = 1; k <= entries[list]; k++) {
+        value = entry_value[list, k]
+        if (value == "")
+            out = out " " entry[list, k]
+        else
+            out = out " '" entry[list, k] ":value:" (entry[list, k] == "--role" ? "(" texts["roles"] ")" \
+                : plain && value != "FILE" ? " " : "_files") "'"
+    }
+    return out
+}
+
 function write_zsh_commands(    i, k, list, out) {
     for (i = 1; i <= commands; i++) {
         list = "option " command[i]
@@ -280,14 +304,11 @@ function write_zsh_commands(    i, k, list, out) {
         out = "    " command[i] ")\n        _arguments"
         if (actions[i] != "")
             out = out " '1:what:(" actions[i] ")'"
-        for (k = 1; k <= entries[list]; k++)
-            if (entry_value[list, k] == "")
-                out = out " " entry[list, k]
-            else
-                out = out " '" entry[list, k] ":value:" \
-                    (entry[list, k] == "--role" ? "(" texts["roles"] ")" : "_files") "'"
+        out = out zsh_entries(list, is_client[i])
+        if (is_client[i])
+            out = out zsh_entries("connection", 1) " '*: : '"
         print out " --help" (takes_options[i] ? " $options" : "") \
-            (actions[i] == "" ? " '*:file:_files'" : "") " ;;"
+            (actions[i] == "" && !is_client[i] ? " '*:file:_files'" : "") " ;;"
     }
 }
 

@@ -59,6 +59,17 @@ extern const struct command command_verify, command_log, command_backup, command
 extern const struct command *const commands[];
 extern const size_t command_count;
 
+/* The commands of claimd-client, as help shows them. */
+struct client_entry {
+    const char *name, *synopsis, *summary;
+};
+
+extern const struct client_entry client_commands[];
+extern const size_t client_command_count;
+
+/* True for the name of such a command. */
+bool command_is_of_client(const char *name);
+
 /* Finds a command, also command_tables, by name. NULL if there is none. */
 const struct command *command_find(const char *name);
 

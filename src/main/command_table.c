@@ -1,4 +1,5 @@
 /* The table of commands: finds a command, reads its arguments and runs it. */
+#include "claimd/client/commands.h"
 #include "main/command.h"
 #include "main/help.h"
 
@@ -22,6 +23,20 @@ const struct command command_bench = {
     .statuses = {[COMMAND_USAGE] =
                      "claimd-bench is missing. Otherwise the exit status is its own."},
     .program = "claimd-bench"};
+
+#define CLIENT_COMMAND(name, synopsis, summary) {#name, synopsis, summary},
+const struct client_entry client_commands[] = {CLIENT_COMMANDS(CLIENT_COMMAND)};
+#undef CLIENT_COMMAND
+const size_t client_command_count = sizeof(client_commands) / sizeof(client_commands[0]);
+
+bool
+command_is_of_client(const char *name)
+{
+    for (size_t i = 0; i < client_command_count; i++)
+        if (strcmp(client_commands[i].name, name) == 0)
+            return true;
+    return false;
+}
 
 const struct command *
 command_find(const char *name)

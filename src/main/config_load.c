@@ -104,10 +104,13 @@ read_variable(struct config *config, const char *variable, struct config_errors 
     (void)snprintf(shown, sizeof(shown), "%.*s", (int)(key.len & 0xff), key.data);
     short_enough =
         name_respell(bytes_of(key.data + prefix, key.len - prefix), '_', '_', name);
-    /* Kubernetes and Docker set some for a service called claimd. `claimd run` sets others. */
-    if (short_enough && (strncmp(name, "service_", 8) == 0 || strcmp(name, "port") == 0 ||
-                         strncmp(name, "port_", 5) == 0 || strcmp(name, "url") == 0 ||
-                         strncmp(name, "url_", 4) == 0 || strcmp(name, "config") == 0))
+    /* Kubernetes and Docker set some for a service called claimd. Others are for commands. */
+    if (short_enough &&
+        (strcmp(name, "project") == 0 || strcmp(name, "token_file") == 0 ||
+         strcmp(name, "client_id") == 0 || strncmp(name, "service_", 8) == 0 ||
+         strcmp(name, "port") == 0 || strncmp(name, "port_", 5) == 0 ||
+         strcmp(name, "url") == 0 || strncmp(name, "url_", 4) == 0 ||
+         strcmp(name, "config") == 0))
         return;
     if (short_enough)
         option = option_find(bytes_str(name));

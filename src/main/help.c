@@ -1,6 +1,7 @@
 #include "main/help.h"
 
 #include "claimd/auth/policy.h"
+#include "claimd/base/help_text.h"
 #include "claimd/base/invariant.h"
 #include "main/command.h"
 #include "main/option.h"
@@ -59,61 +60,14 @@ static const struct help_entry exits[] = {
 
 /* ------------------------------------------------------------------ help */
 
-enum { COLUMNS = 79, INDENT = 8, SHORT_NAME = 28, SHORT_LINE = 32 };
-
-static const char indent[INDENT + 1] = "        ";
-
-/*
- * Prints a text in lines of at most 79 columns, unless a word is longer. The first word is at column
- * `at`. `before` begins each further line. Empty lines remain.
- */
-static void
-print_filled(const char *text, size_t at, const char *before, FILE *to)
-{
-    bool first = true;
-
-    while (*text != '\0') {
-        size_t len = strcspn(text, " \n");
-        bool ends = strncmp(text + len, "\n\n", 2) == 0;
-
-        if (!first && at + 1 + len > COLUMNS) {
-            (void)fprintf(to, "\n%s", before);
-            at = strlen(before);
-            first = true;
-        }
-        (void)fprintf(to, "%s%.*s", first ? "" : " ", (int)len, text);
-        at += len + (first ? 0 : 1);
-        first = ends;
-        text += len + (text[len] == '\0' ? 0 : ends ? 2 : 1);
-        if (ends) {
-            (void)fprintf(to, "\n\n%s", before);
-            at = strlen(before);
-        }
-    }
-    (void)fputc('\n', to);
-}
-
-/* Prints an indented text behind a label. */
-static void
-print_below(const char *label, const char *text, FILE *to)
-{
-    (void)fprintf(to, "%s%s", indent, label);
-    print_filled(text, INDENT + strlen(label), indent, to);
-}
-
-static void
-print_entry(const char *name, const char *text, FILE *to)
-{
-    (void)fprintf(to, "  %s\n", name);
-    print_below("", text, to);
-}
+enum { SHORT_NAME = 28, SHORT_LINE = 32 };
 
 static void
 print_entries(const char *heading, const struct help_entry *entries, FILE *to)
 {
     (void)fprintf(to, "\n%s\n", heading);
     for (; entries->name != NULL; entries++)
-        print_entry(entries->name, entries->text, to);
+        help_print_entry(entries->name, entries->text, to);
 }
 
 /* Prints an option such as "--max-wait SECONDS". Returns the number of columns. */
@@ -132,14 +86,14 @@ print_option(const struct option *option, FILE *to)
 {
     (void)print_option_name(option, to);
     (void)fputc('\n', to);
-    print_below("", option->help, to);
+    help_print_below("", option->help, to);
     if (option->example != NULL)
-        print_below("Example: ", option->example, to);
+        help_print_below("Example: ", option->example, to);
     if (option->kind == OPTION_TEXT) { /* the default may need several lines */
-        print_below("Default: ", option->initial, to);
+        help_print_below("Default: ", option->initial, to);
         return;
     }
-    (void)fprintf(to, "%sDefault: ", indent);
+    (void)fprintf(to, "%*sDefault: ", HELP_INDENT, "");
     option_print_default(option, to);
     if (option_has_range(option))
         (void)fprintf(to, ", range: %lld to %lld", (long long)option->min,
@@ -200,7 +154,7 @@ help_print_groups(FILE *to)
 
         if (!option_begins_group(&options[i]))
             continue;
-        if (at + 1 + strlen(name) > COLUMNS) {
+        if (at + 1 + strlen(name) > HELP_COLUMNS) {
             (void)fputs("\n       ", to);
             at = strlen(heading);
         }
@@ -224,8 +178,12 @@ help_print(const char *topic, FILE *to)
         "claimd is an HTTP queue server that speaks the OpenStack Zaqar API. Without a\n"
         "command it serves in the foreground.\n"
         "\n"
-        "Commands (claimd COMMAND --help says more)\n",
+        "Commands for a running server (claimd COMMAND --help says more)\n",
         to);
+    for (size_t i = 0; i < client_command_count; i++)
+        (void)fprintf(to, "  %-*s%s\n", SHORT_NAME, client_commands[i].synopsis,
+                      client_commands[i].summary);
+    (void)fputs("\nCommands\n", to);
     for (size_t i = 0; i < command_count; i++)
         (void)fprintf(to, "  %-*s%s\n", SHORT_NAME, commands[i]->synopsis,
                       commands[i]->summary);
@@ -258,28 +216,28 @@ help_print_command(const struct command *c, FILE *to)
 {
     for (size_t i = 0; i < COMMAND_USAGES && c->usages[i] != NULL; i++) {
         (void)fprintf(to, "%s claimd ", i == 0 ? "Usage:" : "      ");
-        print_filled(c->usages[i], 14, "           ", to);
+        help_print_filled(c->usages[i], 14, "           ", to);
     }
-    print_filled(c->about, 0, "", to);
+    help_print_filled(c->about, 0, "", to);
     (void)fputc('\n', to);
     for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++) {
         const char *value = c->options[i].value;
 
         (void)fprintf(to, "  %s%s%s\n", c->options[i].name, value == NULL ? "" : " ",
                       value == NULL ? "" : value);
-        print_below("", c->options[i].text, to);
+        help_print_below("", c->options[i].text, to);
     }
-    print_entry("--help", "Print this help and exit.", to);
+    help_print_entry("--help", "Print this help and exit.", to);
     (void)fprintf(to, "\nExample\n  %s\n\nExit status\n", c->example);
     for (int i = 0; i < COMMAND_STATUSES; i++)
         if (c->statuses[i] != NULL) {
             (void)fprintf(to, "  %d  ", i);
-            print_filled(c->statuses[i], 5, "     ", to);
+            help_print_filled(c->statuses[i], 5, "     ", to);
         }
     for (const struct help_entry *e = c->other_statuses; e != NULL && e->name != NULL;
          e++) {
         (void)fprintf(to, "  %s  ", e->name);
-        print_filled(e->text, strlen(e->name) + 4, "     ", to);
+        help_print_filled(e->text, strlen(e->name) + 4, "     ", to);
     }
 }
 
@@ -298,26 +256,6 @@ help_print_command(const struct command *c, FILE *to)
  *     LIST NAME TEXT [PLACEHOLDER]      an entry of "signals", "status token" and other lists
  */
 
-/* Prints a record. A text may be NULL, which is an empty one. */
-static void
-print_record(const char *const *texts, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const char *at = texts[i] == NULL ? "" : texts[i];
-
-        for (; *at != '\0'; at++)
-            if (*at == '\n')
-                (void)fputs("\\n", stdout);
-            else
-                (void)putchar(*at);
-        (void)putchar(i + 1 < count ? '\t' : '\n');
-    }
-}
-
-#define TEXTS(...) ((const char *const[]){__VA_ARGS__})
-#define PRINT_RECORD(...)                                                                \
-    print_record(TEXTS(__VA_ARGS__), sizeof(TEXTS(__VA_ARGS__)) / sizeof(char *))
-
 static void
 print_option_record(const struct option *o)
 {
@@ -330,15 +268,15 @@ print_option_record(const struct option *o)
     if (option_has_range(o))
         (void)snprintf(range, sizeof(range), "%lld to %lld", (long long)o->min,
                        (long long)o->max);
-    PRINT_RECORD("option", o->group, o->name, o->value, o->words, initial, range,
-                 o->example, o->live ? "yes" : "", o->help);
+    HELP_PRINT_RECORD("option", o->group, o->name, o->value, o->words, initial, range,
+                      o->example, o->live ? "yes" : "", o->help);
 }
 
 static void
 print_entry_records(const char *list, const struct help_entry *entries)
 {
     for (; entries != NULL && entries->name != NULL; entries++)
-        PRINT_RECORD(list, entries->name, entries->text);
+        HELP_PRINT_RECORD(list, entries->name, entries->text);
 }
 
 static void
@@ -346,18 +284,20 @@ print_command_records(const struct command *c)
 {
     char list[64];
 
-    PRINT_RECORD("command", c->name, c->about, c->example, c->actions, c->program,
-                 c->start == NULL ? "" : "yes");
+    HELP_PRINT_RECORD("command", c->name, c->about, c->example, c->actions, c->program,
+                      c->start == NULL ? "" : "yes");
     (void)snprintf(list, sizeof(list), "usage %s", c->name);
     for (size_t i = 0; i < COMMAND_USAGES && c->usages[i] != NULL; i++)
-        PRINT_RECORD(list, c->usages[i]);
+        HELP_PRINT_RECORD(list, c->usages[i]);
     (void)snprintf(list, sizeof(list), "option %s", c->name);
     for (size_t i = 0; i < COMMAND_OPTIONS && c->options[i].name != NULL; i++)
-        PRINT_RECORD(list, c->options[i].name, c->options[i].text, c->options[i].value);
+        HELP_PRINT_RECORD(list, c->options[i].name, c->options[i].text,
+                          c->options[i].value);
     (void)snprintf(list, sizeof(list), "status %s", c->name);
     for (int i = 0; i < COMMAND_STATUSES; i++)
         if (c->statuses[i] != NULL)
-            PRINT_RECORD(list, ((const char[]){(char)('0' + i), '\0'}), c->statuses[i]);
+            HELP_PRINT_RECORD(list, ((const char[]){(char)('0' + i), '\0'}),
+                              c->statuses[i]);
     print_entry_records(list, c->other_statuses);
 }
 
@@ -365,15 +305,15 @@ static int
 run_tables(const struct command_args *args)
 {
     (void)args;
-    PRINT_RECORD("version", CLAIMD_VERSION);
+    HELP_PRINT_RECORD("version", CLAIMD_VERSION);
     for (enum role role = 0; role < ROLE_COUNT; role++)
-        PRINT_RECORD("role", role_name(role));
+        HELP_PRINT_RECORD("role", role_name(role));
     for (size_t i = 0; i < option_count; i++)
         print_option_record(&options[i]);
     for (size_t i = 0; i < command_count; i++)
         print_command_records(commands[i]);
     for (const struct config_setting *s = config_rackspace; s->option != NULL; s++)
-        PRINT_RECORD("profile", s->option, s->value);
+        HELP_PRINT_RECORD("profile", s->option, s->value);
     print_entry_records("arguments", arguments);
     print_entry_records("signals", signals);
     print_entry_records("exits", exits);

@@ -1,4 +1,6 @@
+#include "claimd/client/commands.h"
 #include "main/command.h"
+#include "main/exit_status.h"
 #include "main/program.h"
 
 #include <errno.h>
@@ -18,6 +20,29 @@ extern char **environ;
  */
 enum { MMAP_THRESHOLD = 4 * 1024 * 1024, TRIM_THRESHOLD = 1024 * 1024 };
 
+/* Replaces this process by the program at a path. Returns only if there is none: false, or after an error message true. */
+static bool
+exec_path(const char *path, char **argv, int *status)
+{
+    argv[0] = (char *)(uintptr_t)path;
+    (void)execv(path, argv);
+    if (errno == ENOENT)
+        return false;
+    *status = command_fails(*status, "cannot run %s: %s", path, strerror(errno));
+    return true;
+}
+
+/* Writes the directory of the running executable, with a slash at the end; "" if it is unknown. */
+static void
+own_folder(char folder[PATH_MAX])
+{
+    ssize_t len = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+
+    while (len > 0 && folder[len - 1] != '/')
+        len--;
+    folder[len < 0 ? 0 : len] = '\0';
+}
+
 /*
  * Replaces this process by the program of this name in the directory of the running executable, or else
  * in PATH. argv[1..] are the arguments. Returns an exit status after an error message if that fails.
@@ -26,20 +51,12 @@ static int
 exec_program(const char *program, char **argv)
 {
     char folder[PATH_MAX], path[PATH_MAX + NAME_MAX + 1];
-    ssize_t len;
+    int status = EXIT_USAGE;
 
-    /* The directory of the running executable, with a slash at the end; "" if it is unknown. */
-    len = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
-    while (len > 0 && folder[len - 1] != '/')
-        len--;
-    folder[len < 0 ? 0 : len] = '\0';
-    if (folder[0] != '\0') {
-        (void)snprintf(path, sizeof(path), "%s%s", folder, program);
-        argv[0] = path;
-        (void)execv(path, argv); /* returns only on failure */
-        if (errno != ENOENT)
-            return command_fails(EXIT_USAGE, "cannot run %s: %s", path, strerror(errno));
-    }
+    own_folder(folder);
+    (void)snprintf(path, sizeof(path), "%s%s", folder, program);
+    if (folder[0] != '\0' && exec_path(path, argv, &status))
+        return status;
     (void)snprintf(path, sizeof(path), "%s", program);
     argv[0] = path;
     (void)execvp(path, argv);
@@ -47,6 +64,31 @@ exec_program(const char *program, char **argv)
         return command_fails(EXIT_USAGE, "cannot run %s: %s", program, strerror(errno));
     return command_fails(EXIT_USAGE, "%s is missing. It is neither in %s nor in PATH",
                          program, folder[0] == '\0' ? "the directory of claimd" : folder);
+}
+
+/*
+ * Replaces this process by claimd-client, which is in the directory of the running executable or in that of its
+ * installation. argv[1..] are the arguments. Returns an exit status after an error message if that fails.
+ */
+static int
+exec_client(char **argv)
+{
+    static const char installed[] = CLAIMD_LIBEXEC "/";
+    char folder[PATH_MAX], path[PATH_MAX + sizeof(installed) + sizeof(CLIENT_PROGRAM)];
+    int status = EXIT_NO_CLIENT;
+
+    own_folder(folder);
+    (void)snprintf(path, sizeof(path), "%s%s", folder, CLIENT_PROGRAM);
+    if (exec_path(path, argv, &status))
+        return status;
+    (void)snprintf(path, sizeof(path), "%s%s%s", folder, installed, CLIENT_PROGRAM);
+    if (exec_path(path, argv, &status))
+        return status;
+    return command_fails(
+        status,
+        "%s is missing. It is neither in %s nor in %s%s. It comes with claimd. "
+        "Install all of claimd, or copy the program to one of these places",
+        CLIENT_PROGRAM, folder, folder, installed);
 }
 
 int
@@ -58,6 +100,8 @@ main(int argc, char **argv)
     struct clock clock;
     int status;
 
+    if (argc > 1 && command_is_of_client(argv[1]))
+        return exec_client(argv);
     if (command != NULL && command->program != NULL)
         return exec_program(command->program, argv + 1);
     if (command != NULL)

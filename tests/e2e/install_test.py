@@ -85,7 +85,7 @@ class Install(unittest.TestCase):
         help_ = self.run_program(claimd, "--help", "all")
         options = re.findall(r"^  (--[a-z0-9-]+)", help_, re.M)
         self.assertGreater(len(options), 50)
-        listed = re.search(r"^Commands.*\n((?:  .*\n)+)", help_, re.M)[1]
+        listed = "".join(re.findall(r"^Commands.*\n((?:  .*\n)+)", help_, re.M))
         commands = set(re.findall(r"^  ([a-z]+) ", listed, re.M))
         self.assertGreater(len(commands), 5)
         self.assertEqual(set(options + sorted(commands)), set(self.complete("")))
@@ -195,6 +195,22 @@ class Install(unittest.TestCase):
                 wrong = self.bench(claimd, "--threads", "2", "--batch", "0")
                 self.assertEqual((wrong.returncode, wrong.stdout, wrong.stderr),
                                  (2, "", "claimd-bench: bad value for: --batch\n"))
+
+    def test_the_program_of_the_commands_is_started_beside_it_or_in_libexec(self):
+        client = self.find("/claimd/claimd-client")
+        self.assertIn("/libexec/", client)
+        folder = os.path.realpath(self.scratch())
+        alone = shutil.copy(self.find("/bin/claimd"), folder)
+        missing = subprocess.run([alone, "post", "q"], capture_output=True, text=True, timeout=60,
+                                 check=False)
+        self.assertEqual((missing.returncode, missing.stdout), (69, ""))
+        self.assertIn("claimd: claimd-client is missing. It is neither in %s/ nor in " % folder,
+                      missing.stderr)
+        self.assertIn("Install all of claimd", missing.stderr)
+        shutil.copy(client, folder)
+        for claimd in (self.find("/bin/claimd"), alone):
+            help_ = self.run_program(claimd, "post", "--help")
+            self.assertTrue(help_.startswith("Usage: claimd post QUEUE"), help_)
 
     def test_a_load_generator_elsewhere_is_found_in_the_path(self):
         claimd = shutil.copy(self.find("/bin/claimd"), self.scratch())

@@ -1,0 +1,105 @@
+/*
+ * client: the connection of a command to claimd, and its requests.
+ *
+ *   Threads  one
+ */
+#ifndef CLIENT_CLIENT_H
+#define CLIENT_CLIENT_H
+
+#include "claimd/base/buf.h"
+
+#include <curl/curl.h>
+#include <jansson.h>
+
+/* Exit statuses: success, a refusal or a failed write of the output, wrong arguments, no server. */
+enum { CLIENT_GOOD, CLIENT_REFUSED, CLIENT_USAGE, CLIENT_UNAVAILABLE = 69 };
+
+enum { CLIENT_URL_MOST = 2048, CLIENT_ERROR_CAP = 1024 };
+
+/* The settings are borrowed. */
+struct client {
+    struct mem *mem;
+    const char *url;     /* "http://HOST:PORT", https, or "unix:PATH", as given */
+    const char *project; /* NULL: none was named */
+    const char *ca, *certificate, *certificate_key; /* files; NULL: none */
+    char client_id[64];
+    char *token;       /* owned; NULL: none */
+    long timeout_ms;   /* for each request, besides its long polling */
+    bool json;         /* the output is for programs */
+    CURL *handle;      /* owned; keeps its connection between requests */
+    bool sent_nothing; /* no request was sent yet, or none had a response */
+};
+
+/* Settings of the command line, in the order of client_options[] (command.h). NULL: not given. */
+struct client_settings {
+    const char *url, *project, *token_file, *ca, *certificate, *certificate_key, *timeout;
+    const char *json; /* not NULL: given */
+};
+
+/*
+ * Reads the settings, the environment (CLAIMD_URL, CLAIMD_PROJECT, CLAIMD_TOKEN_FILE, CLAIMD_CLIENT_ID) and
+ * the token. Returns an exit status, after an error message if it is not 0. Call client_close() in any case.
+ */
+int client_open(struct client *c, const struct client_settings *given);
+void client_close(struct client *c);
+
+/* Prints an error as one line, with control characters escaped. Returns `status`. */
+int __attribute__((format(printf, 2, 3)))
+client_fails(int status, const char *format, ...);
+
+/* ------------------------------------------------------------------ parts of a request */
+
+/*
+ * Sets the URL of a path, which begins with a slash, on a handle of libcurl, and the options for TLS and Unix
+ * sockets. False without memory, or if the URL is too long.
+ */
+bool client_set_target(const struct client *c, CURL *handle, const char *path);
+
+/* Appends a header. False without memory. */
+bool __attribute__((format(printf, 2, 3)))
+client_add_header(struct curl_slist **list, const char *format, ...);
+
+/* Appends the headers that every request needs: Client-ID, X-Project-ID, the token. False without memory. */
+bool client_add_headers(const struct client *c, struct curl_slist **list);
+
+/* Appends a text with percent-encoding, for a path or a query. */
+void client_add_encoded(struct buf *out, const char *text);
+
+/* ------------------------------------------------------------------ whole requests */
+
+struct client_request {
+    const char *method;  /* NULL: GET, or POST with a body */
+    const char *path;    /* with its query */
+    struct bytes body;   /* JSON; absent: none */
+    const char *key;     /* Idempotency-Key; NULL: none */
+    int64_t wait_s;      /* long polling; 0: none */
+    bool details;        /* Prefer: details */
+    const char *project; /* instead of that of the client; NULL: that of the client */
+};
+
+struct client_response {
+    long status; /* 0: no response */
+    struct buf body;
+    json_t *document;      /* owned; NULL: the response has none */
+    char location[512];    /* "": none */
+    char claim_number[32]; /* "": none */
+    bool replayed;         /* the server repeats the response to an earlier request */
+    bool waited;           /* the server waited, or would have waited */
+    int64_t retry_after_s; /* -1: none */
+    char error[CLIENT_ERROR_CAP]; /* why it is no success; escaped */
+};
+
+/*
+ * Sends a request and reads the response. Returns CLIENT_GOOD for a success (2xx), CLIENT_REFUSED for any other
+ * response, and CLIENT_UNAVAILABLE without a response that is one of claimd; then `error` says why. Call
+ * client_response_free() in any case.
+ */
+int client_send(struct client *c, const struct client_request *request,
+                struct client_response *response);
+
+/* The same, and prints the error. */
+int client_call(struct client *c, const struct client_request *request,
+                struct client_response *response);
+void client_response_free(struct client_response *response);
+
+#endif

@@ -1,0 +1,237 @@
+/* The settings of a connection, and what they mean for libcurl. */
+#include "client/client.h"
+#include "client/text.h"
+
+#include "claimd/base/entropy.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { TOKEN_MOST = 4096, TIMEOUT_S = 30, TIMEOUT_MOST_S = 86400 };
+
+static const char default_url[] = "http://127.0.0.1:8888";
+
+int
+client_fails(int status, const char *format, ...)
+{
+    char text[CLIENT_ERROR_CAP + 256];
+    struct mem *mem = mem_new(0);
+    struct buf line;
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    buf_init(&line, mem);
+    if (mem != NULL)
+        text_escape(&line, bytes_str(text));
+    (void)fflush(stdout); /* keep the order of both outputs */
+    (void)fprintf(stderr, "claimd: %.*s\n", (int)line.len,
+                  line.data == NULL ? "" : line.data);
+    buf_fini(&line);
+    mem_destroy(mem);
+    return status;
+}
+
+/* ------------------------------------------------------------------ settings */
+
+/* Reads the token: one line without blanks around it. Returns an exit status. */
+static int
+read_token(struct client *c, const char *path)
+{
+    char text[TOKEN_MOST + 2];
+    FILE *file = fopen(path, "re");
+    struct bytes token = BYTES_NONE;
+    size_t len = 0;
+    bool failed = file == NULL;
+
+    if (file != NULL) {
+        len = fread(text, 1, sizeof(text) - 1, file);
+        failed = ferror(file) != 0;
+        (void)fclose(file);
+    }
+    if (failed)
+        return client_fails(CLIENT_USAGE, "--token-file: %s cannot be read: %s", path,
+                            strerror(errno));
+    token = bytes_trim(bytes_of(text, len));
+    if (token.len == 0 || len > TOKEN_MOST)
+        return client_fails(CLIENT_USAGE, "--token-file: %s %s", path,
+                            token.len == 0 ? "has no token"
+                                           : "is larger than 4096 bytes");
+    for (size_t i = 0; i < token.len; i++)
+        if (token.data[i] < '!' || token.data[i] > '~')
+            return client_fails(CLIENT_USAGE,
+                                "--token-file: %s must have one token. It has a blank, "
+                                "or a character that a token cannot have",
+                                path);
+    c->token = mem_alloc(c->mem, token.len + 1);
+    if (c->token == NULL)
+        return client_fails(CLIENT_REFUSED, "out of memory");
+    memcpy(c->token, token.data, token.len);
+    c->token[token.len] = '\0';
+    explicit_bzero(text, sizeof(text));
+    return CLIENT_GOOD;
+}
+
+static int
+check_url(const char *url)
+{
+    const char *host = strstr(url, "://");
+    bool good = strncmp(url, "unix:", 5) == 0 && url[5] != '\0';
+
+    if (strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0)
+        good = host[3] != '\0' && host[3] != '/';
+    for (const char *at = url; *at != '\0'; at++)
+        good &= (unsigned char)*at > ' ' && *at != 0x7f;
+    if (good && strlen(url) < CLIENT_URL_MOST / 2)
+        return CLIENT_GOOD;
+    return client_fails(
+        CLIENT_USAGE,
+        "--url: %.200s is no URL of a server. It must be http://HOST:PORT, "
+        "https://HOST:PORT or unix:PATH",
+        url);
+}
+
+/* The setting of the command line, else that of the environment. NULL: neither. */
+static const char *
+setting(const char *given, const char *variable)
+{
+    const char *value = given == NULL ? getenv(variable) : given;
+
+    return value == NULL || (given == NULL && value[0] == '\0') ? NULL : value;
+}
+
+int
+client_open(struct client *c, const struct client_settings *given)
+{
+    const char *token_file = setting(given->token_file, "CLAIMD_TOKEN_FILE");
+    const char *id = getenv("CLAIMD_CLIENT_ID");
+    int64_t timeout_s = TIMEOUT_S;
+    int status;
+
+    *c = (struct client){.mem = mem_new(0),
+                         .url = setting(given->url, "CLAIMD_URL"),
+                         .project = setting(given->project, "CLAIMD_PROJECT"),
+                         .ca = given->ca,
+                         .certificate = given->certificate,
+                         .certificate_key = given->certificate_key,
+                         .json = given->json != NULL};
+    if (c->url == NULL)
+        c->url = default_url;
+    if (id != NULL && id[0] != '\0')
+        (void)snprintf(c->client_id, sizeof(c->client_id), "%s", id);
+    else
+        uid_text(c->client_id);
+    if (c->mem == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
+        return client_fails(CLIENT_REFUSED, "out of memory");
+    if (given->timeout != NULL &&
+        !duration_read(given->timeout, 1, TIMEOUT_MOST_S, &timeout_s))
+        return client_fails(CLIENT_USAGE,
+                            "--timeout: %.64s is no time. It must be 1s to 24h",
+                            given->timeout);
+    c->timeout_ms = (long)timeout_s * 1000;
+    status = check_url(c->url);
+    if (status == CLIENT_GOOD && token_file != NULL)
+        status = read_token(c, token_file);
+    return status;
+}
+
+void
+client_close(struct client *c)
+{
+    if (c->handle != NULL)
+        curl_easy_cleanup(c->handle);
+    if (c->token != NULL)
+        explicit_bzero(c->token, strlen(c->token));
+    mem_free(c->mem, c->token);
+    mem_destroy(c->mem);
+    curl_global_cleanup();
+    *c = (struct client){.mem = NULL};
+}
+
+/* ------------------------------------------------------------------ parts of a request */
+
+bool
+client_set_target(const struct client *c, CURL *handle, const char *path)
+{
+    const bool is_unix = strncmp(c->url, "unix:", 5) == 0;
+    size_t len = strlen(c->url);
+    struct buf url;
+    bool good;
+
+    while (len > 0 && c->url[len - 1] == '/')
+        len--;
+    buf_init(&url, c->mem);
+    if (is_unix) /* the host does not matter */
+        buf_str(&url, "http://localhost");
+    else
+        buf_add(&url, c->url, len);
+    buf_str(&url, path);
+    buf_byte(&url, '\0');
+    good = !url.failed && curl_easy_setopt(handle, CURLOPT_URL, url.data) == CURLE_OK;
+    buf_fini(&url);
+    if (is_unix)
+        good &=
+            curl_easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, c->url + 5) == CURLE_OK;
+    if (c->ca != NULL)
+        good &= curl_easy_setopt(handle, CURLOPT_CAINFO, c->ca) == CURLE_OK;
+    if (c->certificate != NULL)
+        good &= curl_easy_setopt(handle, CURLOPT_SSLCERT, c->certificate) == CURLE_OK;
+    if (c->certificate_key != NULL)
+        good &= curl_easy_setopt(handle, CURLOPT_SSLKEY, c->certificate_key) == CURLE_OK;
+    /* A path stays as it is. A queue server stands where no proxy of the environment leads. */
+    good &= curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L) == CURLE_OK;
+    good &= curl_easy_setopt(handle, CURLOPT_PROXY, "") == CURLE_OK;
+    return good;
+}
+
+bool
+client_add_header(struct curl_slist **list, const char *format, ...)
+{
+    char line[CLIENT_URL_MOST + TOKEN_MOST];
+    struct curl_slist *longer;
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    longer = curl_slist_append(*list, line);
+    if (longer != NULL)
+        *list = longer;
+    explicit_bzero(line, sizeof(line));
+    return longer != NULL;
+}
+
+bool
+client_add_headers(const struct client *c, struct curl_slist **list)
+{
+    return client_add_header(list, "Client-ID: %s", c->client_id) &&
+           client_add_header(list, "Expect:") &&
+           (c->project == NULL ||
+            client_add_header(list, "X-Project-ID%s%s",
+                              c->project[0] == '\0' ? ";" : ": ", c->project)) &&
+           (c->token == NULL || client_add_header(list, "X-Auth-Token: %s", c->token));
+}
+
+void
+client_add_encoded(struct buf *out, const char *text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+
+    for (; *text != '\0'; text++) {
+        const unsigned char byte = (unsigned char)*text;
+
+        if ((byte >= '0' && byte <= '9') ||
+            ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z') ||
+            strchr("-_.~", byte) != NULL) {
+            buf_byte(out, (char)byte);
+        } else {
+            buf_byte(out, '%');
+            buf_byte(out, digits[byte >> 4]);
+            buf_byte(out, digits[byte & 15]);
+        }
+    }
+}

@@ -1,0 +1,478 @@
+/* claimd post, claim and delete: messages by hand. */
+#include "client/command.h"
+#include "client/table.h"
+#include "client/text.h"
+
+#include "claimd/base/clock.h"
+#include "claimd/json/scan.h"
+#include "claimd/json/string.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ post */
+
+enum { POST_TTL, POST_DELAY, POST_KEY, POST_STRING };
+
+/* A request has at most this many messages and, unless one message is larger, bytes. The default limit of a server is
+ * 256 KiB. */
+enum { BATCH_MESSAGES = 100, BATCH_BYTES = 200 * 1024, INPUT_PIECE = 64 * 1024 };
+
+struct posting {
+    struct client *client;
+    const char *path, *key;
+    bool as_string;
+    int64_t ttl_s, delay_s; /* -1: the default of the queue */
+    struct buf batch;       /* the messages, with commas in between */
+    size_t batched;
+    int64_t batches, posted, read; /* requests; messages */
+};
+
+/* Prints the ids of the messages. Returns an exit status. */
+static int
+print_posted(const struct posting *p, const struct client_response *response)
+{
+    const json_t *paths = json_object_get(response->document, "resources");
+
+    if (p->client->json)
+        return print_json(buf_view(&response->body));
+    for (size_t i = 0; i < json_array_size(paths); i++) {
+        const char *path = json_string_value(json_array_get(paths, i));
+        const char *id = path == NULL ? NULL : strrchr(path, '/');
+
+        if (id != NULL)
+            (void)printf("%s\n", id + 1);
+    }
+    return CLIENT_GOOD;
+}
+
+/* Sends the batch. Returns an exit status. */
+static int
+post_batch(struct posting *p)
+{
+    struct client_request request = {.path = p->path, .key = p->key};
+    struct client_response response;
+    char key[160];
+    struct buf body;
+    int status;
+
+    if (p->batched == 0)
+        return CLIENT_GOOD;
+    if (p->key != NULL && p->batches > 0) {
+        (void)snprintf(key, sizeof(key), "%s-%lld", p->key, (long long)p->batches + 1);
+        request.key = key;
+    }
+    buf_init(&body, p->client->mem);
+    buf_str(&body, "{\"messages\":[");
+    buf_bytes(&body, buf_view(&p->batch));
+    buf_str(&body, "]}");
+    request.body = buf_view(&body);
+    if (body.failed || p->batch.failed) {
+        buf_fini(&body);
+        return client_no_memory();
+    }
+    status = client_send(p->client, &request, &response);
+    if (status != CLIENT_GOOD)
+        status = p->posted == 0
+                     ? client_fails(status, "%s", response.error)
+                     : client_fails(status, "%s. %lld messages before it are posted",
+                                    response.error, (long long)p->posted);
+    else
+        status = print_posted(p, &response);
+    client_response_free(&response);
+    buf_fini(&body);
+    p->posted += (int64_t)p->batched;
+    p->batches++;
+    p->batched = 0;
+    buf_reset(&p->batch, SIZE_MAX);
+    return status;
+}
+
+static bool
+is_json(struct bytes text)
+{
+    struct json_scan scan;
+
+    json_scan_begin(&scan, text);
+    return json_scan_value(&scan, NULL) && json_scan_end(&scan) == ST_OK;
+}
+
+static bool
+is_utf8(struct bytes text)
+{
+    const unsigned char *at = (const unsigned char *)text.data, *end = at + text.len;
+
+    while (at != NULL && at < end)
+        at = *at < 0x80 ? at + 1 : utf8_pass(at, end);
+    return at != NULL;
+}
+
+/* Adds a message to the batch, and sends full ones. Returns an exit status. */
+static int
+post_one(struct posting *p, struct bytes body)
+{
+    int status = CLIENT_GOOD;
+
+    p->read++;
+    if (!is_utf8(body))
+        return client_fails(CLIENT_USAGE,
+                            "body %lld is not UTF-8. Encode it, for example with base64",
+                            (long long)p->read);
+    if (p->batched >= BATCH_MESSAGES ||
+        (p->batched > 0 && p->batch.len + body.len > BATCH_BYTES))
+        status = post_batch(p);
+    if (status != CLIENT_GOOD)
+        return status;
+    if (p->batched++ > 0)
+        buf_byte(&p->batch, ',');
+    buf_str(&p->batch, "{\"body\":");
+    if (!p->as_string && is_json(body))
+        buf_bytes(&p->batch, bytes_trim(body));
+    else
+        json_string_write(&p->batch, body);
+    if (p->ttl_s >= 0)
+        buf_printf(&p->batch, ",\"ttl\":%lld", (long long)p->ttl_s);
+    if (p->delay_s >= 0)
+        buf_printf(&p->batch, ",\"delay\":%lld", (long long)p->delay_s);
+    buf_byte(&p->batch, '}');
+    return p->batch.failed ? client_no_memory() : CLIENT_GOOD;
+}
+
+/* Posts the whole lines of the input, and removes them. `last`: also the rest. */
+static int
+post_lines(struct posting *p, struct buf *input, bool last)
+{
+    struct bytes rest = buf_view(input);
+    int status = CLIENT_GOOD;
+
+    while (status == CLIENT_GOOD && rest.len > 0 &&
+           (last || memchr(rest.data, '\n', rest.len) != NULL)) {
+        struct bytes line = bytes_cut(&rest, '\n');
+
+        if (line.len > 0 && line.data[line.len - 1] == '\r')
+            line.len--;
+        if (line.len > 0)
+            status = post_one(p, line);
+    }
+    if (rest.len > 0)
+        memmove(input->data, rest.data, rest.len);
+    input->len = rest.len;
+    return status;
+}
+
+/* Posts a message for each line of standard input. If no line comes for now, it sends the batch, unless a key makes
+ * the division into batches matter. */
+static int
+post_input(struct posting *p)
+{
+    struct pollfd more = {.fd = STDIN_FILENO, .events = POLLIN};
+    int status = CLIENT_GOOD;
+    struct buf input;
+    ssize_t n = 1;
+
+    buf_init(&input, p->client->mem);
+    while (status == CLIENT_GOOD && n > 0) {
+        if (p->key == NULL && p->batched > 0 && poll(&more, 1, 0) == 0)
+            status = post_batch(p);
+        if (!buf_reserve(&input, INPUT_PIECE))
+            status = client_no_memory();
+        if (status != CLIENT_GOOD)
+            break;
+        do
+            n = read(STDIN_FILENO, input.data + input.len, INPUT_PIECE);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+            status = client_fails(CLIENT_REFUSED, "standard input cannot be read: %s",
+                                  strerror(errno));
+        input.len += n < 0 ? 0 : (size_t)n;
+        if (status == CLIENT_GOOD)
+            status = post_lines(p, &input, n == 0);
+    }
+    buf_fini(&input);
+    return status;
+}
+
+static int
+run_post(struct client *c, const struct client_args *args)
+{
+    struct posting p = {.client = c,
+                        .key = args->values[POST_KEY],
+                        .as_string = args->values[POST_STRING] != NULL,
+                        .ttl_s = -1,
+                        .delay_s = -1};
+    const bool from_input =
+        args->count == 1 || (args->count == 2 && args->before_dashes == 2 &&
+                             strcmp(args->words[1], "-") == 0);
+    int status = CLIENT_GOOD;
+    struct buf path;
+
+    if (!args_duration(args, POST_TTL, 0, INT32_MAX, &p.ttl_s) ||
+        !args_duration(args, POST_DELAY, 0, INT32_MAX, &p.delay_s))
+        return CLIENT_USAGE;
+    if (p.key != NULL && strlen(p.key) > 128)
+        return client_misused(args, "--key is longer than 128 characters");
+    buf_init(&path, c->mem);
+    buf_init(&p.batch, c->mem);
+    path_of_queue(&path, "/v2", args->words[0], "/messages");
+    p.path = path_done(&path);
+    if (p.path == NULL)
+        status = CLIENT_REFUSED;
+    else if (from_input)
+        status = post_input(&p);
+    for (size_t i = 1; i < args->count && !from_input && status == CLIENT_GOOD; i++)
+        status = post_one(&p, bytes_str(args->words[i]));
+    if (status == CLIENT_GOOD)
+        status = post_batch(&p);
+    buf_fini(&p.batch);
+    buf_fini(&path);
+    return status;
+}
+
+const struct client_command client_post = {
+    .about =
+        "Posts one message for each BODY, or without one for each line of standard input "
+        "that is not empty. A body that is a JSON value is posted as that value. Any "
+        "other "
+        "text becomes a JSON string. The command prints the ids of the messages.\n\n"
+        "If standard input pauses, the command posts the lines that it has. Each request "
+        "posts up to 100 messages, all or none.",
+    .options =
+        {{"--ttl", "TIME",
+          "Lifetime of the messages, such as 300 or 2h. Default: that of the queue"},
+         {"--delay", "TIME",
+          "Time before a worker can claim them. Default: that of the queue"},
+         {"--key", "KEY",
+          "Idempotency-Key, 8 to 128 characters: if the same command runs again with the "
+          "same key, the server posts nothing twice. A second request of the command has "
+          "the key KEY-2, "
+          "and so on. Set CLAIMD_CLIENT_ID as well, because a key belongs to a client."},
+         {"--string", NULL, "Post each body as a JSON string, also if it is JSON."}},
+    .example = "claimd post jobs '{\"job\": 1}' --project demo",
+    .least = 1,
+    .most = SIZE_MAX,
+    .needs = "a queue",
+    .run = run_post};
+
+/* ------------------------------------------------------------------ claim */
+
+enum { CLAIM_LIMIT, CLAIM_TTL, CLAIM_GRACE, CLAIM_WAIT };
+
+/* Longest wait of one request; pause before the next one if the server does not wait. */
+enum { WAIT_ONE_S = 45, WAIT_MOST_S = 86400 };
+
+/* Claims, and waits until until_ms for messages. Status 204: there was none. Returns an exit status. */
+static int
+claim_waiting(struct client *c, struct client_request *q, int64_t wait_s,
+              struct client_response *response)
+{
+    const struct timespec pause = {.tv_sec = 1};
+    const int64_t until_ns = clock_stopwatch_ns() + wait_s * 1000000000;
+
+    for (;;) {
+        int64_t left_s = (until_ns - clock_stopwatch_ns() + 999999999) / 1000000000;
+        int status;
+
+        q->wait_s = left_s < WAIT_ONE_S ? left_s : WAIT_ONE_S;
+        status = client_call(c, q, response);
+        if (status != CLIENT_GOOD || response->status != 204 ||
+            clock_stopwatch_ns() >= until_ns)
+            return status;
+        if (!response->waited)
+            (void)nanosleep(&pause, NULL);
+        client_response_free(response);
+    }
+}
+
+/* Prints a claim as JSON, with the bodies as they are. */
+static int
+print_claim_json(struct client *c, const struct client_response *response, const char *id)
+{
+    const struct json_scan_value messages =
+        json_member(buf_view(&response->body), "messages");
+    struct buf out;
+    int status;
+
+    buf_init(&out, c->mem);
+    buf_byte(&out, '{');
+    json_write_text(&out, "claim", bytes_str(id));
+    if (response->claim_number[0] != '\0')
+        json_write_raw(&out, "number", bytes_str(response->claim_number));
+    json_write_raw(&out, "messages",
+                   messages.kind == SCAN_ARRAY ? messages.text : bytes_str("[]"));
+    buf_byte(&out, '}');
+    status = out.failed ? client_no_memory() : print_json(buf_view(&out));
+    buf_fini(&out);
+    return status;
+}
+
+/* Prints messages of a claim for people. */
+static int
+print_claim(struct client *c, const struct client_response *response, const char *id)
+{
+    static const struct table_column columns[] = {
+        {"message", false, false}, {"age", true, false}, {"body", false, true}};
+    const json_t *messages = json_object_get(response->document, "messages");
+    const json_t *message;
+    struct table table;
+    size_t i;
+    bool good;
+
+    (void)printf("claim %s", id);
+    if (response->claim_number[0] != '\0')
+        (void)printf(" number %s", response->claim_number);
+    (void)printf("\n\n");
+    table_init(&table, c->mem, columns, sizeof(columns) / sizeof(columns[0]));
+    json_array_foreach(messages, i, message)
+    {
+        table_member(&table, message, "id");
+        table_member_duration(&table, message, "age");
+        table_body(&table, json_object_get(message, "body"));
+    }
+    good = table_print(&table, stdout);
+    table_fini(&table);
+    return good ? CLIENT_GOOD : client_no_memory();
+}
+
+static int
+run_claim(struct client *c, const struct client_args *args)
+{
+    struct client_request request = {.path = NULL};
+    struct client_response response;
+    int64_t limit = 1, ttl_s = -1, grace_s = -1, wait_s = 0;
+    int status = CLIENT_REFUSED;
+    struct buf path, body;
+    const char *id;
+
+    if (!args_number(args, CLAIM_LIMIT, 1, INT32_MAX, &limit) ||
+        !args_duration(args, CLAIM_TTL, 1, INT32_MAX, &ttl_s) ||
+        !args_duration(args, CLAIM_GRACE, 0, INT32_MAX, &grace_s) ||
+        !args_duration(args, CLAIM_WAIT, 0, WAIT_MOST_S, &wait_s))
+        return CLIENT_USAGE;
+    buf_init(&path, c->mem);
+    buf_init(&body, c->mem);
+    path_of_queue(&path, "/v2", args->words[0], "/claims");
+    buf_printf(&path, "?limit=%lld", (long long)limit);
+    buf_byte(&body, '{');
+    if (ttl_s >= 0)
+        json_write_i64(&body, "ttl", ttl_s);
+    if (grace_s >= 0)
+        json_write_i64(&body, "grace", grace_s);
+    buf_byte(&body, '}');
+    request.path = path_done(&path);
+    request.body = buf_view(&body);
+    if (request.path != NULL && !body.failed) {
+        status = claim_waiting(c, &request, wait_s, &response);
+        id = strrchr(response.location, '/');
+        if (status == CLIENT_GOOD && response.status == 204)
+            status =
+                client_fails(CLIENT_REFUSED, "no message of %s is ready", args->words[0]);
+        else if (status == CLIENT_GOOD)
+            status = c->json ? print_claim_json(c, &response, id == NULL ? "" : id + 1)
+                             : print_claim(c, &response, id == NULL ? "" : id + 1);
+        client_response_free(&response);
+    }
+    buf_fini(&body);
+    buf_fini(&path);
+    return status;
+}
+
+const struct client_command client_claim = {
+    .about = "Claims the oldest ready messages of a queue, and prints the id of the "
+             "claim, its fencing "
+             "token and the messages. The claim holds them until `claimd delete` deletes "
+             "them, "
+             "`claimd release` releases them, or the lease ends. To run a worker, use a "
+             "program "
+             "that claims, works and deletes.",
+    .options = {{"--limit", "N", "Number of messages at most. Default: 1"},
+                {"--ttl", "TIME", "Lease of the claim. Default: that of the server, 300"},
+                {"--grace", "TIME",
+                 "Least time that a message outlives the claim. Default: that of the "
+                 "server, 60"},
+                {"--wait", "TIME",
+                 "Wait this long for a message if none is ready. Default: 0"}},
+    .example = "claimd claim jobs --wait 1m --project demo",
+    .least = 1,
+    .most = 1,
+    .needs = "a queue",
+    .refused = "No message is ready, the server refused the request, or the output could "
+               "not be written.",
+    .run = run_claim};
+
+/* ------------------------------------------------------------------ delete */
+
+enum { DELETE_CLAIM };
+
+/* The server takes this many ids in a request. */
+enum { IDS_MOST = 20 };
+
+/* Deletes some messages, which the claim holds (NULL: one message that no claim holds). Returns an exit status. */
+static int
+delete_some(struct client *c, const char *queue, char *const *ids, size_t count,
+            const char *claim)
+{
+    struct client_request request = {.method = "DELETE"};
+    struct client_response response;
+    int status = CLIENT_REFUSED;
+    struct buf path;
+
+    buf_init(&path, c->mem);
+    path_of_queue(&path, "/v2", queue, "/messages");
+    buf_str(&path, claim == NULL ? "/" : "?ids=");
+    for (size_t i = 0; i < count; i++) {
+        buf_str(&path, i == 0 ? "" : ",");
+        client_add_encoded(&path, ids[i]);
+    }
+    if (claim != NULL) {
+        buf_str(&path, "&claim_ids=");
+        client_add_encoded(&path, claim);
+    }
+    request.path = path_done(&path);
+    if (request.path != NULL) {
+        status = client_call(c, &request, &response);
+        client_response_free(&response);
+    }
+    buf_fini(&path);
+    return status;
+}
+
+static int
+run_delete(struct client *c, const struct client_args *args)
+{
+    const char *claim = args->values[DELETE_CLAIM];
+    const size_t most = claim == NULL ? 1 : IDS_MOST;
+    int status = CLIENT_GOOD;
+
+    for (size_t i = 1; i < args->count; i++)
+        if (args->words[i][0] == '\0')
+            return client_misused(args, "an ID is empty");
+    for (size_t i = 1; i < args->count && status == CLIENT_GOOD; i += most) {
+        size_t count = args->count - i;
+
+        status = delete_some(c, args->words[0], args->words + i,
+                             count < most ? count : most, claim);
+    }
+    return status;
+}
+
+const struct client_command client_delete = {
+    .about = "Deletes messages by their ids. A worker names the claim that holds them: "
+             "if the claim "
+             "has ended or another one holds a message, the server refuses the request "
+             "and deletes nothing. "
+             "Without `--claim` the command deletes only messages that no claim holds. A "
+             "message that "
+             "does not exist counts as deleted.\n\n"
+             "With more than 20 ids the command sends several requests, one after the "
+             "other, and ends at the "
+             "first refusal.",
+    .options = {{"--claim", "ID", "Claim that holds the messages."}},
+    .example =
+        "claimd delete jobs b1c20f3400000000000000a7 --claim c5d0e3a94b7f1a2c3d4e5f60",
+    .least = 2,
+    .most = SIZE_MAX,
+    .needs = "a queue and the ids of messages",
+    .run = run_delete};

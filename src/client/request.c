@@ -1,0 +1,233 @@
+/* One request after the other over libcurl, and their responses. */
+#include "client/client.h"
+#include "client/text.h"
+
+#include "claimd/json/tree.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+/* RESPONSE_MOST: larger than any response of claimd. */
+enum { CONNECT_MS = 10000, RESPONSE_MOST = 64 << 20 };
+
+/* A reader of one response. */
+struct reading {
+    struct client_response *out;
+    bool too_large, other_protocol;
+};
+
+static size_t
+read_body(char *data, size_t size, size_t count, void *arg)
+{
+    struct reading *r = arg;
+    const size_t len = size * count;
+
+    r->too_large = len > RESPONSE_MOST - r->out->body.len;
+    if (r->too_large)
+        return 0;
+    buf_add(&r->out->body, data, len);
+    return r->out->body.failed ? 0 : len;
+}
+
+/* Copies the value of a header, if its name is this one and it fits. */
+static bool
+header_value(struct bytes line, const char *name, char *out, size_t cap)
+{
+    struct bytes rest = line, value;
+
+    if (!bytes_equal_nocase(bytes_cut(&rest, ':'), bytes_str(name)) ||
+        !bytes_present(rest))
+        return false;
+    value = bytes_trim(rest);
+    if (value.len >= cap)
+        return false;
+    memcpy(out, value.data, value.len);
+    out[value.len] = '\0';
+    return true;
+}
+
+static size_t
+read_header(char *data, size_t size, size_t count, void *arg)
+{
+    struct reading *r = arg;
+    const struct bytes line = bytes_of(data, size * count);
+    char text[64];
+
+    if (header_value(line, "Claim-Number", r->out->claim_number,
+                     sizeof(r->out->claim_number)) ||
+        header_value(line, "Location", r->out->location, sizeof(r->out->location)))
+        return line.len;
+    if (header_value(line, "Idempotent-Replay", text, sizeof(text)))
+        r->out->replayed = strcasecmp(text, "true") == 0;
+    else if (header_value(line, "Preference-Applied", text, sizeof(text)))
+        r->out->waited |= strstr(text, "wait=") != NULL;
+    else if (header_value(line, "Retry-After", text, sizeof(text)) &&
+             !bytes_to_i64(bytes_str(text), &r->out->retry_after_s))
+        r->out->retry_after_s = -1;
+    return line.len;
+}
+
+/* ------------------------------------------------------------------ errors */
+
+static int __attribute__((format(printf, 3, 4)))
+response_fails(struct client_response *response, int status, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(response->error, sizeof(response->error), format, args);
+    va_end(args);
+    return status;
+}
+
+/* The reason of a transfer without a response. */
+static int
+transfer_failed(const struct client *c, const struct reading *r, CURLcode code,
+                const char *text)
+{
+    if (r->too_large)
+        return response_fails(r->out, CLIENT_UNAVAILABLE,
+                              "the response of %s is larger than 64 MiB", c->url);
+    if (r->out->body.failed || code == CURLE_OUT_OF_MEMORY)
+        return response_fails(r->out, CLIENT_REFUSED, "out of memory");
+    if (code == CURLE_OPERATION_TIMEDOUT)
+        return response_fails(r->out, CLIENT_UNAVAILABLE,
+                              "%s does not respond within %ld s", c->url,
+                              c->timeout_ms / 1000);
+    if (code == CURLE_COULDNT_CONNECT && strncmp(c->url, "unix:", 5) == 0)
+        text = "no server listens on this socket";
+    return response_fails(r->out, CLIENT_UNAVAILABLE, "%s does not respond: %s", c->url,
+                          text[0] == '\0' ? curl_easy_strerror(code) : text);
+}
+
+/* The text of an error document, or of a status without one. */
+static int
+refused(const struct client *c, struct client_response *response)
+{
+    const char *title = json_string_value(json_object_get(response->document, "title"));
+    const char *text =
+        json_string_value(json_object_get(response->document, "description"));
+
+    if (title == NULL && text == NULL)
+        return response_fails(
+            response, CLIENT_REFUSED, "%s responds with status %ld%s", c->url,
+            response->status,
+            response->status == 406 || response->status < 400 ? "" : ". Is it a claimd?");
+    return response_fails(response, CLIENT_REFUSED, "%s%s%s (status %ld)",
+                          title == NULL ? "" : title,
+                          title == NULL || text == NULL ? "" : ": ",
+                          text == NULL ? "" : text, response->status);
+}
+
+/* Reads the document of a response. Returns an exit status. */
+static int
+read_document(const struct client *c, struct client_response *response)
+{
+    const struct bytes body = bytes_trim(buf_view(&response->body));
+    enum status st = ST_OK;
+
+    if (body.len > 0)
+        st = json_tree_read(body, &response->document);
+    if (st == ST_NO_MEMORY)
+        return response_fails(response, CLIENT_REFUSED, "out of memory");
+    if (response->status < 200 || response->status > 299)
+        return refused(c, response);
+    if (st != ST_OK)
+        return response_fails(response, CLIENT_UNAVAILABLE,
+                              "the response of %s is no JSON document. Is it a claimd?",
+                              c->url);
+    return CLIENT_GOOD;
+}
+
+/* ------------------------------------------------------------------ sending */
+
+static bool
+add_headers(const struct client *c, const struct client_request *q,
+            struct curl_slist **list)
+{
+    struct client named = *c;
+
+    if (q->project != NULL)
+        named.project = q->project;
+    return client_add_headers(&named, list) &&
+           (!bytes_present(q->body) ||
+            client_add_header(list, "Content-Type: application/json")) &&
+           (q->key == NULL || client_add_header(list, "Idempotency-Key: %s", q->key)) &&
+           (q->wait_s <= 0 ||
+            client_add_header(list, "Prefer: wait=%lld", (long long)q->wait_s)) &&
+           (!q->details || client_add_header(list, "Prefer: details"));
+}
+
+static bool
+set_options(struct client *c, const struct client_request *q, struct reading *r,
+            struct curl_slist *headers)
+{
+    const long timeout_ms = c->timeout_ms + (long)q->wait_s * 1000;
+    const bool has_body = bytes_present(q->body);
+    const char *method = q->method != NULL ? q->method : has_body ? "POST" : "GET";
+    CURL *h = c->handle;
+    bool good = client_set_target(c, h, q->path);
+
+    good &= curl_easy_setopt(h, CURLOPT_HTTPHEADER, headers) == CURLE_OK;
+    good &= curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, timeout_ms) == CURLE_OK;
+    good &=
+        curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS,
+                         timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS) == CURLE_OK;
+    good &= curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, read_body) == CURLE_OK;
+    good &= curl_easy_setopt(h, CURLOPT_WRITEDATA, r) == CURLE_OK;
+    good &= curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, read_header) == CURLE_OK;
+    good &= curl_easy_setopt(h, CURLOPT_HEADERDATA, r) == CURLE_OK;
+    if (has_body) {
+        good &= curl_easy_setopt(h, CURLOPT_POST, 1L) == CURLE_OK;
+        good &= curl_easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE,
+                                 (curl_off_t)q->body.len) == CURLE_OK;
+        good &= curl_easy_setopt(h, CURLOPT_POSTFIELDS, q->body.data) == CURLE_OK;
+    }
+    good &= curl_easy_setopt(h, CURLOPT_CUSTOMREQUEST, method) == CURLE_OK;
+    return good;
+}
+
+int
+client_send(struct client *c, const struct client_request *q,
+            struct client_response *response)
+{
+    struct reading r = {.out = response};
+    struct curl_slist *headers = NULL;
+    char text[CURL_ERROR_SIZE] = "";
+    CURLcode code = CURLE_OUT_OF_MEMORY;
+
+    *response = (struct client_response){.retry_after_s = -1};
+    buf_init(&response->body, c->mem);
+    if (c->handle == NULL)
+        c->handle = curl_easy_init();
+    else
+        curl_easy_reset(c->handle); /* keeps the connection */
+    if (c->handle != NULL && add_headers(c, q, &headers) &&
+        set_options(c, q, &r, headers) &&
+        curl_easy_setopt(c->handle, CURLOPT_ERRORBUFFER, text) == CURLE_OK)
+        code = curl_easy_perform(c->handle);
+    curl_slist_free_all(headers);
+    if (c->handle != NULL)
+        (void)curl_easy_setopt(c->handle, CURLOPT_ERRORBUFFER, NULL);
+    if (code != CURLE_OK)
+        return transfer_failed(c, &r, code, text);
+    (void)curl_easy_getinfo(c->handle, CURLINFO_RESPONSE_CODE, &response->status);
+    return read_document(c, response);
+}
+
+int
+client_call(struct client *c, const struct client_request *q,
+            struct client_response *response)
+{
+    const int status = client_send(c, q, response);
+
+    return status == CLIENT_GOOD ? status : client_fails(status, "%s", response->error);
+}
+
+void
+client_response_free(struct client_response *response)
+{
+    json_decref(response->document);
+    buf_fini(&response->body);
+    *response = (struct client_response){.retry_after_s = -1};
+}

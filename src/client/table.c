@@ -1,0 +1,239 @@
+#include "client/table.h"
+
+#include "claimd/json/tree.h"
+#include "client/text.h"
+
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* Columns between two cells; the least width of a cell that is cut; the width of a terminal that does not
+ * say it. */
+enum { GAP = 2, LEAST = 6, USUAL_WIDTH = 80 };
+
+void
+table_init(struct table *t, struct mem *mem, const struct table_column *columns,
+           size_t count)
+{
+    *t = (struct table){.columns = columns, .column_count = count};
+    buf_init(&t->text, mem);
+    buf_init(&t->ends, mem);
+}
+
+void
+table_fini(struct table *t)
+{
+    buf_fini(&t->text);
+    buf_fini(&t->ends);
+}
+
+static void
+end_cell(struct table *t)
+{
+    buf_add(&t->ends, &t->text.len, sizeof(t->text.len));
+    t->cell_count++;
+}
+
+void
+table_text(struct table *t, struct bytes text)
+{
+    if (bytes_present(text))
+        text_escape(&t->text, text);
+    else
+        buf_byte(&t->text, '-');
+    end_cell(t);
+}
+
+void
+table_number(struct table *t, int64_t number)
+{
+    buf_i64(&t->text, number);
+    end_cell(t);
+}
+
+void
+table_duration(struct table *t, int64_t seconds)
+{
+    duration_write(&t->text, seconds);
+    end_cell(t);
+}
+
+void
+table_body(struct table *t, const json_t *value)
+{
+    struct buf json;
+
+    if (value == NULL) {
+        table_text(t, BYTES_NONE);
+        return;
+    }
+    buf_init(&json, t->text.mem);
+    json_tree_write(&json, value);
+    table_text(t, buf_view(&json));
+    t->text.failed |= json.failed;
+    buf_fini(&json);
+}
+
+void
+table_member(struct table *t, const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+
+    if (value == NULL || json_is_null(value))
+        table_text(t, BYTES_NONE);
+    else if (json_is_string(value))
+        table_text(t, bytes_of(json_string_value(value), json_string_length(value)));
+    else
+        table_body(t, value);
+}
+
+void
+table_member_duration(struct table *t, const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+
+    if (json_is_number(value))
+        table_duration(t, (int64_t)json_number_value(value));
+    else
+        table_text(t, BYTES_NONE);
+}
+
+static size_t
+cell_end(const struct table *t, size_t i)
+{
+    size_t end;
+
+    memcpy(&end, t->ends.data + i * sizeof(end), sizeof(end));
+    return end;
+}
+
+static struct bytes
+cell(const struct table *t, size_t i)
+{
+    const size_t begin = i == 0 ? 0 : cell_end(t, i - 1);
+
+    return bytes_of(t->text.data + begin, cell_end(t, i) - begin);
+}
+
+/* Takes columns from the widest elastic column until the sum fits. False: it cannot. */
+static bool
+shrink(const struct table *t, size_t *widths, size_t sum, size_t width)
+{
+    while (sum > width) {
+        size_t widest = t->column_count, next = LEAST, over;
+
+        for (size_t i = 0; i < t->column_count; i++)
+            if (t->columns[i].elastic && widths[i] > LEAST &&
+                (widest == t->column_count || widths[i] > widths[widest]))
+                widest = i;
+        if (widest == t->column_count)
+            return false;
+        for (size_t i = 0; i < t->column_count; i++) /* down to the second widest */
+            if (i != widest && t->columns[i].elastic && widths[i] > next)
+                next = widths[i];
+        over = sum - width;
+        if (over > widths[widest] - next)
+            over = widths[widest] - next;
+        if (over == 0)
+            over = 1;
+        widths[widest] -= over;
+        sum -= over;
+    }
+    return true;
+}
+
+static void
+end_line(struct buf *out)
+{
+    while (out->len > 0 && out->data[out->len - 1] == ' ')
+        out->len--;
+    buf_byte(out, '\n');
+}
+
+/* Each row is a block of lines "name: value". */
+static void
+write_blocks(const struct table *t, size_t width, struct buf *out)
+{
+    struct buf line;
+
+    buf_init(&line, out->mem);
+    for (size_t i = 0; i < t->cell_count; i++) {
+        const size_t column = i % t->column_count;
+
+        if (column == 0 && i > 0)
+            buf_byte(out, '\n');
+        buf_reset(&line, SIZE_MAX);
+        buf_printf(&line, "%s: ", t->columns[column].name);
+        buf_bytes(&line, cell(t, i));
+        text_fit(out, buf_view(&line), width, false);
+        end_line(out);
+        out->failed |= line.failed;
+    }
+    buf_fini(&line);
+}
+
+bool
+table_write(const struct table *t, size_t width, struct buf *out)
+{
+    size_t widths[TABLE_COLUMNS_MOST], sum = 0;
+
+    if (t->text.failed || t->ends.failed)
+        return false;
+    for (size_t c = 0; c < t->column_count; c++) {
+        widths[c] = text_width(bytes_str(t->columns[c].name));
+        for (size_t i = c; i < t->cell_count; i += t->column_count) {
+            const size_t needs = text_width(cell(t, i));
+
+            widths[c] = needs > widths[c] ? needs : widths[c];
+        }
+        sum += widths[c] + (c == 0 ? 0 : GAP);
+    }
+    if (width > 0 && !shrink(t, widths, sum, width)) {
+        write_blocks(t, width, out);
+        return !out->failed;
+    }
+    for (size_t i = 0; i < t->column_count + t->cell_count; i++) {
+        const size_t c = i % t->column_count;
+
+        if (c > 0)
+            buf_str(out, "  ");
+        text_fit(out,
+                 i < t->column_count ? bytes_str(t->columns[c].name)
+                                     : cell(t, i - t->column_count),
+                 widths[c], t->columns[c].right);
+        if (c + 1 == t->column_count)
+            end_line(out);
+    }
+    return !out->failed;
+}
+
+size_t
+terminal_width(FILE *to)
+{
+    struct winsize size = {.ws_col = 0};
+    const char *columns = getenv("COLUMNS");
+    int64_t given = 0;
+
+    if (!isatty(fileno(to)))
+        return 0;
+    if (ioctl(fileno(to), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    if (columns != NULL && bytes_to_i64(bytes_str(columns), &given) && given > 0 &&
+        given < 10000)
+        return (size_t)given;
+    return USUAL_WIDTH;
+}
+
+bool
+table_print(const struct table *t, FILE *to)
+{
+    struct buf out;
+    bool good;
+
+    buf_init(&out, t->text.mem);
+    good = table_write(t, terminal_width(to), &out);
+    if (good)
+        (void)fwrite(out.data, 1, out.len, to); /* main() checks the output */
+    buf_fini(&out);
+    return good;
+}

@@ -1,0 +1,54 @@
+/*
+ * table: a table for people. On a terminal it is as wide as the terminal at most: texts are cut, and if that is
+ * not enough, each row becomes a block of lines. Elsewhere nothing is cut.
+ *
+ *   Memory   the texts of all cells
+ *   Cost     O(cells)
+ */
+#ifndef CLIENT_TABLE_H
+#define CLIENT_TABLE_H
+
+#include "claimd/base/buf.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+enum { TABLE_COLUMNS_MOST = 16 };
+
+struct table_column {
+    const char *name;
+    bool right;   /* aligned, for numbers */
+    bool elastic; /* may be cut */
+};
+
+struct table {
+    const struct table_column *columns; /* borrowed */
+    size_t column_count, cell_count;
+    struct buf text; /* of all cells, escaped */
+    struct buf ends; /* their ends in `text`, as size_t */
+};
+
+void table_init(struct table *t, struct mem *mem, const struct table_column *columns,
+                size_t count);
+void table_fini(struct table *t);
+
+/* Append a cell, row by row. "-" stands for an absent value. */
+void table_text(struct table *t, struct bytes text);
+void table_number(struct table *t, int64_t number);
+void table_duration(struct table *t, int64_t seconds);
+
+/* Append a member of an object: its text or JSON; a number of seconds as a time. An absent or null member is absent. */
+void table_member(struct table *t, const json_t *object, const char *name);
+void table_body(struct table *t, const json_t *value); /* always as JSON */
+void table_member_duration(struct table *t, const json_t *object, const char *name);
+
+/* Appends a table that may take `width` columns (0: any number). False without memory. */
+bool table_write(const struct table *t, size_t width, struct buf *out);
+
+/* Prints a table for its destination. False without memory. */
+bool table_print(const struct table *t, FILE *to);
+
+/* Columns of the terminal that `to` is; 0: it is none. */
+size_t terminal_width(FILE *to);
+
+#endif

@@ -1,0 +1,186 @@
+#include "client/text.h"
+
+#include "claimd/json/string.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <wchar.h>
+
+/* Decodes a UTF-8 sequence that utf8_pass() has checked. */
+static uint32_t
+decode(const unsigned char *at, size_t len)
+{
+    uint32_t point = len == 1 ? at[0] : at[0] & (0x7fu >> len);
+
+    for (size_t i = 1; i < len; i++)
+        point = point << 6 | (at[i] & 0x3f);
+    return point;
+}
+
+/* True for characters that a terminal does not show as themselves: C0, DEL, C1, marks and overrides of the
+ * direction, separators of lines, and the byte order mark. */
+static bool
+is_control(uint32_t point)
+{
+    return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x061c ||
+           (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
+           (point >= 0x2060 && point <= 0x206f) || point == 0xfeff ||
+           (point >= 0xfff9 && point <= 0xfffb);
+}
+
+/* Length of the character at the begin, in bytes. 0: it is not UTF-8. */
+static size_t
+next_char(struct bytes text, uint32_t *point)
+{
+    const unsigned char *at = (const unsigned char *)text.data;
+    const unsigned char *end;
+
+    if (at[0] < 0x80) {
+        *point = at[0];
+        return 1;
+    }
+    end = utf8_pass(at, at + text.len);
+    if (end == NULL)
+        return 0;
+    *point = decode(at, (size_t)(end - at));
+    return (size_t)(end - at);
+}
+
+static void
+escape(struct buf *out, struct bytes text, bool json)
+{
+    while (text.len > 0) {
+        uint32_t point = 0;
+        size_t len = next_char(text, &point);
+
+        if (len == 0) {
+            buf_printf(out, "\\x%02x", (unsigned)(unsigned char)text.data[0]);
+            len = 1;
+        } else if (!is_control(point)) {
+            buf_add(out, text.data, len);
+        } else if (point == '\n' || point == '\t' || point == '\r') {
+            if (json) { /* between values, because strings cannot have it */
+                buf_byte(out, ' ');
+                text = bytes_of(text.data + 1, text.len - 1);
+                continue;
+            }
+            buf_byte(out, '\\');
+            buf_byte(out, point == '\n' ? 'n' : point == '\t' ? 't' : 'r');
+        } else {
+            buf_printf(out, "\\u%04x", (unsigned)point);
+        }
+        text = bytes_of(text.data + len, text.len - len);
+    }
+}
+
+void
+text_escape(struct buf *out, struct bytes text)
+{
+    escape(out, text, false);
+}
+
+void
+text_escape_json(struct buf *out, struct bytes document)
+{
+    escape(out, document, true);
+}
+
+/* Columns of the character at the begin, and its length in bytes. */
+static size_t
+char_columns(struct bytes text, size_t *len)
+{
+    uint32_t point = 0;
+    int columns;
+
+    *len = next_char(text, &point);
+    if (*len == 0)
+        *len = 1;
+    columns = wcwidth((wchar_t)point);
+    return columns < 0 ? 1 : (size_t)columns;
+}
+
+size_t
+text_width(struct bytes text)
+{
+    size_t width = 0, len;
+
+    for (; text.len > 0; text = bytes_of(text.data + len, text.len - len))
+        width += char_columns(text, &len);
+    return width;
+}
+
+static void
+add_spaces(struct buf *out, size_t count)
+{
+    while (count-- > 0)
+        buf_byte(out, ' ');
+}
+
+void
+text_fit(struct buf *out, struct bytes text, size_t width, bool right)
+{
+    const size_t needs = text_width(text);
+    size_t used = 0, len, columns;
+
+    if (needs <= width) {
+        if (right)
+            add_spaces(out, width - needs);
+        buf_bytes(out, text);
+        if (!right)
+            add_spaces(out, width - needs);
+        return;
+    }
+    if (width == 0)
+        return;
+    for (; text.len > 0; text = bytes_of(text.data + len, text.len - len)) {
+        columns = char_columns(text, &len);
+        if (used + columns > width - 1)
+            break;
+        buf_add(out, text.data, len);
+        used += columns;
+    }
+    buf_str(out, "…");
+    add_spaces(out, width - 1 - used);
+}
+
+/* ------------------------------------------------------------------ times */
+
+void
+duration_write(struct buf *out, int64_t seconds)
+{
+    const int64_t s = seconds < 0 ? 0 : seconds;
+
+    if (s < 60)
+        buf_printf(out, "%llds", (long long)s);
+    else if (s < 3600)
+        buf_printf(out, "%lldm%02llds", (long long)(s / 60), (long long)(s % 60));
+    else if (s < 86400)
+        buf_printf(out, "%lldh%02lldm", (long long)(s / 3600),
+                   (long long)(s % 3600 / 60));
+    else
+        buf_printf(out, "%lldd%02lldh", (long long)(s / 86400),
+                   (long long)(s % 86400 / 3600));
+}
+
+bool
+duration_read(const char *text, int64_t least, int64_t most, int64_t *seconds)
+{
+    static const struct {
+        char name;
+        int64_t seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+    struct bytes number = bytes_str(text);
+    int64_t unit = 1, value;
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && number.len > 1; i++)
+        if (number.data[number.len - 1] == units[i].name) {
+            unit = units[i].seconds;
+            number.len--;
+            break;
+        }
+    if (!bytes_to_i64(number, &value) || value < 0 || value > INT64_MAX / unit ||
+        value * unit < least || value * unit > most)
+        return false;
+    *seconds = value * unit;
+    return true;
+}

@@ -1,0 +1,37 @@
+/*
+ * text: texts of servers on a terminal, and times for people.
+ *
+ *   Encoding  UTF-8, whatever the locale. The widths of characters need LC_CTYPE of a UTF-8 locale
+ *   Threads   one
+ */
+#ifndef CLIENT_TEXT_H
+#define CLIENT_TEXT_H
+
+#include "claimd/base/buf.h"
+
+/*
+ * Appends a text in which nothing commands a terminal: control characters (also those above U+0080) and those
+ * that change the direction of text become \n, \t, \r or \uXXXX, and bytes that are not UTF-8 become \xXX.
+ */
+void text_escape(struct buf *out, struct bytes text);
+
+/* The same for a JSON document, which remains the same document, in one line. */
+void text_escape_json(struct buf *out, struct bytes document);
+
+/* Columns that an escaped text needs on a terminal. */
+size_t text_width(struct bytes text);
+
+/* Appends a text in exactly `width` columns: cut, with "…" at its end, or filled with spaces, at its left if
+ * `right`. */
+void text_fit(struct buf *out, struct bytes text, size_t width, bool right);
+
+/* ------------------------------------------------------------------ times */
+
+/* Appends a time in seconds: "7s", "3m07s", "2h05m", "4d02h". */
+void duration_write(struct buf *out, int64_t seconds);
+
+/* Reads a whole number of seconds, or with one of the units s, m, h, d. False: it is something else, or out of
+ * range. */
+bool duration_read(const char *text, int64_t least, int64_t most, int64_t *seconds);
+
+#endif

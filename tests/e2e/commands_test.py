@@ -1,0 +1,367 @@
+#!/usr/bin/python3
+"""The commands for a running server: messages by hand, and a server that is away or misbehaves.
+
+    commands_test.py CLAIMD
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import uuid
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import CLAIMD, Server, Workshop  # noqa: E402
+from commands import Commands, Fake, response  # noqa: E402
+
+
+class CommandCase(unittest.TestCase):
+    OPTIONS = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = cls.enterClassContext(Server(*cls.OPTIONS))
+        cls.commands = Commands(cls.server.url)
+
+    def setUp(self):
+        self.queue = "q" + uuid.uuid4().hex[:12]
+
+    def good(self, *words, **more):
+        run = self.commands.run(*words, **more)
+        self.assertEqual((run.returncode, run.stderr), (0, ""), words)
+        return run.stdout
+
+    def fails(self, status, text, *words, commands=None, **more):
+        run = (commands or self.commands).run(*words, **more)
+        self.assertEqual(run.returncode, status, run.stderr)
+        self.assertIn(text, run.stderr)
+        self.assertEqual(run.stderr.count("\n"), 1, run.stderr)
+        return run
+
+    def claimed(self, *words):
+        return json.loads(self.good("claim", self.queue, "--json", *words))
+
+    def bodies(self):
+        return [message["body"] for message in self.claimed("--limit", "20")["messages"]]
+
+
+class Post(CommandCase):
+    def test_an_argument_that_is_json_is_posted_as_json_and_any_other_as_a_string(self):
+        printed = self.good("post", self.queue, '{"a": [1, 2.50]}', "12", "null", "hello", "{broken", "",
+                            '"quoted"')
+        self.assertEqual(len(printed.split()), 7)
+        self.assertEqual(self.bodies(),
+                         [{"a": [1, 2.5]}, 12, None, "hello", "{broken", "", "quoted"])
+
+    def test_each_line_of_the_input_is_a_message_and_empty_ones_are_not(self):
+        for words in ((), ("-",)):
+            self.good("post", self.queue, *words, stdin='one\n\n{"two": 2}\r\nthree')
+            self.assertEqual(self.bodies(), ["one", {"two": 2}, "three"])
+        self.good("post", self.queue, stdin="")
+        self.fails(1, "is ready", "claim", self.queue)
+
+    def test_a_dash_behind_dashes_is_a_body(self):
+        self.good("post", self.queue, "--", "-")
+        self.good("post", self.queue, "--", "--ttl", "-h")
+        self.assertEqual(self.bodies(), ["-", "--ttl", "-h"])
+
+    def test_with_string_every_body_is_a_string(self):
+        self.good("post", self.queue, "--string", "1", "null", '{"a": 1}')
+        self.assertEqual(self.bodies(), ["1", "null", '{"a": 1}'])
+
+    def test_many_lines_need_several_requests(self):
+        lines = ["line %d %s" % (i, "x" * 3000) for i in range(250)]
+        printed = self.good("post", self.queue, stdin="\n".join(lines))
+        self.assertEqual(len(set(printed.split())), 250)
+        found = []
+        while len(found) < 250:
+            found += self.bodies()
+        self.assertEqual(found, lines)
+
+    def test_a_pause_of_the_input_posts_the_lines_before_it(self):
+        process = subprocess.Popen([CLAIMD, "post", self.queue], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True,
+                                   env=dict(os.environ, **self.commands.variables))
+        process.stdin.write("first\n")
+        process.stdin.flush()
+        self.assertEqual([m["body"] for m in self.claimed("--wait", "20")["messages"]], ["first"])
+        process.stdin.write("second\n")
+        process.stdin.close()
+        self.assertEqual(process.wait(20), 0)
+        process.stdout.close()
+        self.assertEqual(self.bodies(), ["second"])
+
+    def test_lifetime_and_delay(self):
+        self.good("post", self.queue, "later", "--ttl", "2m", "--delay", "1m")
+        self.fails(1, "is ready", "claim", self.queue)
+        self.good("post", self.queue, "now", "--ttl=2h")
+        self.assertEqual(self.claimed()["messages"][0]["ttl"], 7200)
+        self.fails(1, "Invalid API request: messages[0].ttl is 1.", "post", self.queue, "x", "--ttl", "1")
+        self.fails(2, "--ttl is soon. It must be a time", "post", self.queue, "x", "--ttl", "soon")
+
+    def test_a_body_that_is_not_utf8_is_refused(self):
+        self.fails(2, "body 2 is not UTF-8", "post", self.queue, "good", b"\xff\xfe")
+        self.fails(1, "is ready", "claim", self.queue)
+
+    def test_a_refusal_after_posted_messages_says_how_many(self):
+        run = self.fails(1, "100 messages before it are posted", "post", self.queue,
+                         stdin="x\n" * 100 + "y" * 300000)
+        self.assertEqual(len(run.stdout.split()), 100)
+
+    def test_json_output_is_the_document_of_each_request(self):
+        document = json.loads(self.good("post", self.queue, "x", "--json"))
+        self.assertEqual(len(document["resources"]), 1)
+
+
+class ClaimAndDelete(CommandCase):
+    def test_a_claim_shows_its_id_its_number_and_the_messages(self):
+        message, = self.good("post", self.queue, '{"job": 1}').split()
+        lines = self.good("claim", self.queue).split("\n")
+        self.assertRegex(lines[0], r"^claim [0-9a-f]{24} number \d+$")
+        self.assertEqual(lines[1], "")
+        self.assertRegex(lines[2], r"^message +age +body$")
+        self.assertRegex(lines[3], r'^%s +\ds +\{"job":1\}$' % message)
+
+    def test_a_deletion_is_checked_against_the_claim(self):
+        ids = self.good("post", self.queue, *map(str, range(45))).split()
+        claim = self.claimed("--limit", "20")
+        self.fails(1, "Unable to delete", "delete", self.queue, ids[0])
+        self.fails(1, "Unable to delete", "delete", self.queue, ids[0], "--claim", "c" + 23 * "0")
+        self.good("delete", self.queue, *ids[:20], "--claim", claim["claim"])
+        self.fails(1, "Unable to delete", "delete", self.queue, *ids[20:], "--claim", claim["claim"])
+        second = self.claimed("--limit", "20")
+        self.assertEqual([m["id"] for m in second["messages"]], ids[20:40])
+        self.good("delete", self.queue, ids[44])  # no claim holds it
+        self.good("delete", self.queue, ids[44])  # it does not exist
+        self.assertEqual([m["id"] for m in self.claimed("--limit", "20")["messages"]], ids[40:44])
+
+    def test_a_claim_waits_for_a_message(self):
+        start = time.monotonic()
+        self.fails(1, "no message of %s is ready" % self.queue, "claim", self.queue, "--wait", "2")
+        self.assertGreater(time.monotonic() - start, 1.9)
+        process = subprocess.Popen([CLAIMD, "claim", self.queue, "--wait", "1m", "--json"],
+                                   stdout=subprocess.PIPE, text=True,
+                                   env=dict(os.environ, **self.commands.variables))
+        self.good("post", self.queue, "x")
+        self.assertEqual(json.loads(process.communicate(timeout=30)[0])["messages"][0]["body"], "x")
+
+    def test_lease_and_grace(self):
+        self.good("post", self.queue, "x", "--ttl", "60")
+        self.assertEqual(self.claimed("--ttl", "10m", "--grace", "100")["messages"][0]["ttl"], 700)
+        self.fails(1, "Invalid API request", "claim", self.queue, "--ttl", "1")
+
+
+class Arguments(CommandCase):
+    def test_wrong_arguments_are_named_with_the_help(self):
+        for words, text in (((), "post needs a queue"),
+                            (("q", "--nonsense"), "--nonsense is not an option of post"),
+                            (("q", "x", "--ttl"), "--ttl needs a value"),
+                            (("q", "x", "--ttl", "60", "--ttl=60"), "--ttl is given twice"),
+                            (("q", "x", "--json=1"), "--json takes no value"),
+                            (("q", "x", "--timeout", "0"), "--timeout: 0 is no time"),
+                            (("q", "x", "--url", "ftp://x"), "--url: ftp://x is no URL"),
+                            (("q", "x", "--url", "http://"), "is no URL"),
+                            (("q", "x", "--url", "http://a b"), "is no URL"),
+                            (("q", "x", "--token-file", "/nowhere"), "/nowhere cannot be read")):
+            self.fails(2, text, "post", *words)
+        self.fails(2, "x is one argument too many. See claimd claim --help", "claim", "q", "x")
+
+    def test_a_project_is_required(self):
+        commands = Commands(self.server.url, project=None)
+        self.fails(2, "no project is named. Use --project or set CLAIMD_PROJECT", "post", self.queue,
+                   "x", commands=commands)
+        run = commands.run("post", self.queue, "x", "--project", "p")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(self.bodies(), ["x"])
+
+    def test_names_are_encoded_so_that_they_stay_names(self):
+        self.fails(1, "Invalid queue identification", "post", "a b", "x")
+        self.fails(1, "Invalid queue identification", "post", "q?limit=1", "x")
+        self.fails(1, "Invalid queue identification", "claim", "é")
+        self.fails(1, "status 404", "post", "../x", "y")
+
+    def test_the_variables_of_commands_are_no_options_of_the_server(self):
+        run = subprocess.run([CLAIMD, "--check-config"], capture_output=True, text=True, timeout=60,
+                             env=dict(os.environ, CLAIMD_URL="x", CLAIMD_PROJECT="x",
+                                      CLAIMD_TOKEN_FILE="x", CLAIMD_CLIENT_ID="x"), check=False)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+
+
+class Output(CommandCase):
+    def test_a_full_disk_is_an_error(self):
+        for words in (("post", self.queue, "x"), ("claim", self.queue, "--help")):
+            with open("/dev/full", "w", encoding="ascii") as full:
+                self.fails(1, "the output cannot be written: No space left on device", *words,
+                           stdout=full)
+
+    def test_nothing_that_a_terminal_obeys_is_printed(self):
+        evil = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202ez\0"
+        self.good("post", self.queue, json.dumps(evil), json.dumps(evil, ensure_ascii=False).replace(
+            "\0", ""), json.dumps({evil: [evil]}))
+        for words in ((), ("--json",)):
+            printed = self.good("claim", self.queue, *words)
+            self.assertTrue(all(ch == "\n" or (ch.isprintable() and ch != "\u202e")
+                                for ch in printed), printed)
+        document = json.dumps({"title": evil, "description": evil})
+        with Fake(lambda other: other.sendall(response(document, "400 Bad"))) as fake:
+            run = Commands(fake.url).run("claim", "q")
+            self.assertEqual(run.returncode, 1)
+            self.assertTrue(all(ch == "\n" or ch.isprintable() for ch in run.stderr), run.stderr)
+            self.assertIn("\\u001b]0;owned", run.stderr)
+
+    def test_json_keeps_the_document(self):
+        evil = "\x1b\x7f\x9b\u202e \n\\ é 漢"
+        self.good("post", self.queue, json.dumps(evil))
+        self.good("post", self.queue, '{"a":\t[1.50e2,\r\n 1e-7]}')
+        self.assertEqual(self.bodies(), [evil, {"a": [150, 1e-7]}])
+
+    def test_a_terminal_of_20_columns(self):
+        self.good("post", self.queue, json.dumps("漢" * 50))
+        with self.commands.terminal("claim", self.queue, columns=20) as terminal:
+            status, screen = terminal.end()
+        self.assertEqual(status, 0, screen)
+        table = screen.split("\n\n", 1)[1]
+        self.assertIn('body: "漢漢漢漢漢漢…', table)
+        self.assertLessEqual(max(len(line) for line in table.split("\n")), 20)
+
+    def test_a_pipe_gets_everything(self):
+        self.good("post", self.queue, "x" * 1000)
+        self.assertIn('"%s"' % ("x" * 1000), self.good("claim", self.queue))
+
+
+class Away(CommandCase):
+    """A server that is away or misbehaves: exit status 69."""
+
+    def away(self, text, speak, *words):
+        with Fake(speak) as fake:
+            self.fails(69, text, "claim", "q", *words, commands=Commands(fake.url))
+
+    def test_no_server(self):
+        self.fails(69, "http://127.0.0.1:1 does not respond: ", "claim", "q", "--url",
+                   "http://127.0.0.1:1")
+        self.fails(69, "unix:/nowhere/socket does not respond", "claim", "q", "--url",
+                   "unix:/nowhere/socket")
+        self.fails(69, "does not respond", "claim", "q", "--url", "http://x.invalid:80")
+
+    def test_a_server_that_hangs(self):
+        start = time.monotonic()
+        self.away("does not respond within 1 s", lambda other: time.sleep(60), "--timeout", "1")
+        self.away("does not respond within 1 s",
+                  lambda other: [(other.sendall(b"A: b\r\n" if i else b"HTTP/1.1 200 OK\r\n"),
+                                  time.sleep(0.2)) for i in range(100)],
+                  "--timeout", "1")
+        self.assertLess(time.monotonic() - start, 15)
+
+    def test_garbage(self):
+        for said in (b"", b"\0\1\2\3", b"HTTP/1.1", b"SSH-2.0-x\r\n", b"\x15\x03\x01\0\2\2\x46"):
+            self.away("does not respond: ", lambda other, said=said: other.sendall(said))
+        for body in ("<html>", "[1,", '{"a":"\ud800"}'.encode("utf-8", "surrogatepass"), b"\xff", b"\0"):
+            self.away("is no JSON document. Is it a claimd?",
+                      lambda other, body=body: other.sendall(response(body)))
+        self.away("does not respond", lambda other: other.sendall(
+            b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"))
+
+    def test_a_response_that_does_not_end(self):
+        def speak(other):
+            other.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            while True:
+                other.sendall(b"x" * 65536)
+
+        self.away("is larger than 64 MiB", speak)
+
+    def test_documents_of_another_form_are_no_crash(self):
+        for body in ("[]", "{}", '{"messages": 1}', '{"messages": [1, null, {"id": 1, "age": "x"}]}',
+                     '{"messages": {"a": 1}}', "[" * 2000 + "]" * 2000):
+            with Fake(lambda other, body=body: other.sendall(response(body, "201 Created"))) as fake:
+                for words in ((), ("--json",)):
+                    run = Commands(fake.url).run("claim", "q", *words)
+                    self.assertIn(run.returncode, (0, 69), (body, run.stderr))
+                run = Commands(fake.url).run("post", "q", "x")
+                self.assertIn(run.returncode, (0, 69), (body, run.stderr))
+
+    def test_a_refusal_without_a_document(self):
+        with Fake(lambda other: other.sendall(response("<h1>no</h1>", "502 Bad Gateway"))) as fake:
+            self.fails(1, "responds with status 502. Is it a claimd?", "claim", "q",
+                       commands=Commands(fake.url))
+        with Fake(lambda other: other.sendall(response("", "302 Found", "Location: http://x/\r\n"))) as fake:
+            self.fails(1, "responds with status 302", "claim", "q", commands=Commands(fake.url))
+
+    def test_a_proxy_of_the_environment_is_not_used(self):
+        commands = Commands(self.server.url, http_proxy="http://127.0.0.1:1")
+        self.fails(1, "is ready", "claim", self.queue, commands=commands)
+
+
+class Connections(unittest.TestCase):
+    def test_a_unix_socket(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = "unix:" + os.path.join(folder, "socket")
+            with Server(listen=path):
+                run = Commands(path).run("post", "q", "x")
+                self.assertEqual(run.returncode, 0, run.stderr)
+
+    def test_tls_with_a_certificate_of_the_client(self):
+        with Workshop() as shop:
+            server, ca = shop.signed("server"), shop.signed("ca", ca=True)
+            client = shop.signed("client", by=ca, names="DNS:worker1.example",
+                                 usage="clientAuth")
+            with open(shop.path("certificates"), "w", encoding="ascii") as f:
+                f.write("worker1 producer p dns:worker1.example\n")
+            with Server("--auth", "certificates", "--certificates", f.name, *server.options(),
+                        "--tls-client-ca", ca.certificate, listen="tls:127.0.0.1:0") as daemon:
+                commands = Commands("https://127.0.0.1:%d" % daemon.port)
+                run = commands.run("post", "q", "x")
+                self.assertEqual(run.returncode, 69)
+                self.assertIn("certificate", run.stderr)
+                good = ("--ca", server.certificate, "--certificate", client.certificate,
+                        "--certificate-key", client.key)
+                run = commands.run("post", "q", "x", *good)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                run = commands.run("post", "q", "x", "--ca", "/nowhere", *good[2:])
+                self.assertEqual(run.returncode, 69, run.stderr)
+
+    def test_tokens(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tokens, mine = os.path.join(folder, "tokens"), os.path.join(folder, "mine")
+            for role in ("worker", "reader"):
+                token = subprocess.run([CLAIMD, "token", "new", role, "--role", role, "--projects", "p",
+                                        "--tokens", tokens], capture_output=True, text=True,
+                                       check=True).stdout
+                with open(mine + role, "w", encoding="ascii") as f:
+                    f.write("\n " + token + "\n")
+            with Server("--auth", "tokens", "--tokens", tokens) as server:
+                commands = Commands(server.url)
+                self.assertEqual(commands.run("claim", "q").returncode, 1)
+                self.assertIn("Unauthorized", commands.run("claim", "q").stderr)
+                run = commands.run("claim", "q", "--token-file", mine + "worker")
+                self.assertIn("no message of q is ready", run.stderr)
+                run = commands.run("claim", "q", "--token-file", mine + "reader")
+                self.assertEqual(run.returncode, 1)
+                self.assertIn("Not authorized", run.stderr)
+                run = Commands(server.url, CLAIMD_TOKEN_FILE=mine + "worker").run("claim", "q")
+                self.assertIn("no message of q is ready", run.stderr)
+            for text, why in (("", "has no token"), ("a b", "must have one token"),
+                              ("x" * 5000, "larger than"), ("a\r\nX: y", "must have one token")):
+                with open(mine, "w", encoding="ascii") as f:
+                    f.write(text)
+                run = Commands("http://127.0.0.1:1").run("claim", "q", "--token-file", mine)
+                self.assertEqual(run.returncode, 2)
+                self.assertIn(why, run.stderr)
+
+    def test_client_id(self):
+        with Fake(lambda other: other.sendall(response("{}"))) as fake:
+            mine = str(uuid.uuid4())
+            Commands(fake.url, CLAIMD_CLIENT_ID=mine).run("claim", "q")
+            Commands(fake.url).run("claim", "q")
+            Commands(fake.url).run("claim", "q")
+        ids = [line for request in fake.requests for line in request.decode().split("\r\n")
+               if line.startswith("Client-ID: ")]
+        self.assertEqual(ids[0], "Client-ID: " + mine)
+        self.assertEqual(len(set(ids)), 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
