@@ -342,7 +342,6 @@ reserve_move(struct finish *f, struct move_seals *seals)
 {
     const struct txn *post;
     struct move *move = &f->move;
-    enum status st;
 
     move->from = &f->from;
     move->client = f->request->client;
@@ -357,11 +356,10 @@ reserve_move(struct finish *f, struct move_seals *seals)
     move->hash = core_hash(&f->from.engine->core, &move->where);
     move->shard = engine_shard(f->from.engine, move->hash);
     post = find_post(f, &move->where);
-    if (post != NULL && post->queue_is_new)
-        return ST_CHANGED; /* the caller makes the queue first */
-    st = move_begin(move);
-    if (st != ST_OK)
-        return st;
+    if (post != NULL) /* which makes the queue, if it does not exist */
+        move_begin_to(move, post->queue);
+    else if (move_begin(move) != ST_OK)
+        return ST_NO_MEMORY;
     f->moving = true;
     move->spare = nodes_of_posts(f, move->shard);
     if (post != NULL) /* the numbers of both follow each other */
@@ -520,31 +518,15 @@ commit_all(struct finish *f)
             op->lsn = f->posts[i].queue->lsn;
 }
 
-/* Makes the dead-letter queue, to which there is a post as well. */
-static enum status
-make_dead_letter_queue(struct engine *e, struct store_op *op,
-                       const struct store_queue *where, int64_t now_ms)
-{
-    struct store_op create = {.now_ms = now_ms, .actor = op->actor};
-    bool created;
-
-    return engine_queue_create(&e->store, &create, where,
-                               &(struct store_metadata){.settings = STORE_SETTINGS_INIT},
-                               &created);
-}
-
 static enum status
 run_step(struct finish *f, struct engine *e, struct store_op *op,
          const struct store_queue *where)
 {
     struct move_seals seals;
-    char name[STORE_METRICS_NAME];
     enum status st;
 
     move_seals_init(&seals);
     do {
-        struct store_queue target = {.name = BYTES_NONE};
-
         st = lock_all(f, e, op, where);
         if (st != ST_OK)
             break;
@@ -553,17 +535,9 @@ run_step(struct finish *f, struct engine *e, struct store_op *op,
             commit_all(f);
         else
             undo_all(f);
-        if (st == ST_CHANGED && f->move.where.name.len <= sizeof(name)) {
-            target = f->move.where;
-            target.name = bytes_of(name, target.name.len);
-            memcpy(name, f->move.where.name.data, target.name.len);
-        }
         unlock_all(f, e);
         if (st == ST_SEALED)
             move_make_seals(&seals, &e->core);
-        else if (st == ST_CHANGED && bytes_present(target.name) &&
-                 make_dead_letter_queue(e, op, &target, op->now_ms) == ST_OK)
-            st = ST_SEALED; /* again */
     } while (st == ST_SEALED);
     move_seals_fini(&seals, &e->core);
     return st;

@@ -23,13 +23,19 @@ details_with_reason(const struct message *m, struct bytes reason, struct bytes c
     return out;
 }
 
-enum status
-move_begin(struct move *move)
+void
+move_begin_to(struct move *move, struct queue *target)
 {
     move->count = 0;
     move->bytes = 0;
     move->made = false;
-    move->target = shard_find(move->shard, &move->where, move->hash);
+    move->target = target;
+}
+
+enum status
+move_begin(struct move *move)
+{
+    move_begin_to(move, shard_find(move->shard, &move->where, move->hash));
     if (move->target != NULL)
         return ST_OK;
     move->target = shard_new_queue(move->shard, &move->where, NULL);
@@ -198,7 +204,7 @@ reserve_log(const struct move *move, size_t details_bytes)
     if (move->made)
         st = changelog_reserve(move->shard, STORE_CHANGE_QUEUE, 0,
                                queue_bytes(&move->where, NULL));
-    else
+    else if (queue_transient(move->target))
         st = changelog_reserve_numbers(move->target, move->count, 0);
     if (st == ST_OK && !unlogged)
         st = txn_reserve(from, STORE_CHANGE_MOVE, move->count, move->bytes);

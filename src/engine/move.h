@@ -70,6 +70,9 @@ struct move {
  * ST_NO_MEMORY. Ends with move_commit(), or with move_undo(). */
 enum status move_begin(struct move *move);
 
+/* The same to a queue that exists when the move commits. Cannot fail. */
+void move_begin_to(struct move *move, struct queue *target);
+
 /* Adds a message of the source. False: the move has enough messages or bytes. */
 bool move_add(struct move *move, struct message *m, struct bytes reason);
 

@@ -3,6 +3,7 @@
  * nothing has changed; over the budget posts are refused and everything else goes on.
  */
 #include "support/delete.h"
+#include "support/finishing.h"
 #include "support/store_fixture.h"
 #include "support/subscriptions.h"
 
@@ -38,9 +39,14 @@ dump_batch(FILE *out, const struct store_batch *batch)
     for (size_t i = 0; i < batch->count; i++) {
         const struct store_message *m = &batch->messages[i];
 
-        fprintf(out, " %s[%s] '%.*s' %" PRId64 " %" PRId64 " %u\n", m->id.text,
+        fprintf(out, " %s[%s] '%.*s' %" PRId64 " %" PRId64 " %u", m->id.text,
                 m->claim_id.text, (int)m->body.len, m->body.data, m->ttl_s, m->age_s,
                 m->claim_count);
+        if (m->details != NULL)
+            fprintf(out, " '%.*s' of %.*s", (int)m->details->reason.len,
+                    m->details->reason.data, (int)m->details->origin.len,
+                    m->details->origin.data);
+        fprintf(out, " delayed %" PRId64 "\n", m->delayed_until_ms);
     }
 }
 
@@ -213,6 +219,48 @@ more_dead_letters(struct scene *s, int size)
     release(&s->f, take(&s->f, 2)); /* moves all, and wears two of the five out */
     post(&s->f, size + 1);
     release(&s->f, take(&s->f, (size_t)size + 4));
+}
+
+/* A claim of the messages 1 to 6, of which one has a reason, and `size` dead letters of them or
+ * others in their queue, which does not exist if there is none. */
+static void
+failing(struct scene *s, int size)
+{
+    struct finishing g;
+
+    make_mortal(&s->f, "q", 3, "graves", STORE_UNSET);
+    post(&s->f, 6);
+    g = finishing_of(&s->f, take(&s->f, 1));
+    then_release(&g, 1, 0, "an older reason");
+    ck_assert_status(finish(&s->f, &g), ST_OK);
+    while (size-- > 0) {
+        post_with(&s->f, 3600, 0);
+        g = finishing_of(&s->f, take(&s->f, 7));
+        then_bury(&g, s->f.posted, "another");
+        for (int i = 1; i <= 6; i++) {
+            then_release(&g, i, 0, NULL);
+            g.items[i].uncounted = true;
+        }
+        ck_assert_status(finish(&s->f, &g), ST_OK);
+    }
+    keep(s, take(&s->f, 6));
+}
+
+/* Dead letters in "graves", which is the queue now. */
+static void
+fallen(struct scene *s, int size)
+{
+    failing(s, size + 1);
+    use(&s->f, "graves");
+}
+
+static void
+fallen_to_a_queue_in_use(struct scene *s, int size)
+{
+    failing(s, 30);
+    use(&s->f, "other");
+    messages(s, size);
+    use(&s->f, "graves");
 }
 
 /* ---------------------------------------------------------------------- acting */
@@ -494,6 +542,67 @@ act_list_subscriptions(struct scene *s)
     return st;
 }
 
+/* A finish of everything, with a post to these queues. */
+static enum status
+finish_all(struct scene *s, const char *first, const char *second)
+{
+    const int posted = s->f.posted;
+    struct finishing g = finishing_of(&s->f, s->claims[s->claim_count - 1]);
+    enum status st;
+
+    then_delete(&g, 1);
+    then_release(&g, 2, 10, "busy");
+    then_release(&g, 3, 0, NULL);
+    then_bury(&g, 4, NULL);
+    then_bury(&g, 5, "bad");
+    then_post(&g, first, 2);
+    then_post(&g, second, 4);
+    then_renew(&g, 600, 60);
+    st = finish(&s->f, &g);
+    s->f.posted = posted;
+    return st;
+}
+
+static enum status
+act_finish(struct scene *s)
+{
+    return finish_all(s, "next", "q");
+}
+
+static enum status
+act_finish_to_graves(struct scene *s)
+{
+    return finish_all(s, "another", "graves");
+}
+
+static enum status
+redrive_to(struct scene *s, const char *to)
+{
+    struct store_redrive which = {.limit = 60,
+                                  .to = to == NULL ? BYTES_NONE : bytes_str(to)};
+    struct store_redriven out;
+
+    return store_redrive(s->f.store, STORE_AT(s->f.now_ms), &s->f.queue, &which, &out);
+}
+
+static enum status
+act_redrive(struct scene *s)
+{
+    return redrive_to(s, NULL);
+}
+
+static enum status
+act_redrive_to_a_new_queue(struct scene *s)
+{
+    return redrive_to(s, "fresh");
+}
+
+static enum status
+act_redrive_to_other(struct scene *s)
+{
+    return redrive_to(s, "other");
+}
+
 static void
 loaded(struct scene *s, int size)
 {
@@ -540,6 +649,14 @@ static const struct situation situations[] = {
     {"a post that is told", subscribers, act_post_one, 5, 1, false},
     {"many posts that are told", subscribers, act_post_many, 5, 1, false},
     {"changing a subscription", one_subscriber, act_change_subscription, 0, 1, false},
+    {"a finish", failing, act_finish, 60, 6, false},
+    {"a finish that posts to the dead-letter queue", failing, act_finish_to_graves, 60, 6,
+     false},
+    {"putting dead letters back", fallen, act_redrive, 50, 7, false},
+    {"putting dead letters into a queue that is made", fallen, act_redrive_to_a_new_queue,
+     50, 10, false},
+    {"putting dead letters behind others", fallen_to_a_queue_in_use, act_redrive_to_other,
+     130, 13, false},
     {"listing subscriptions", subscribers, act_list_subscriptions, 20, 5, false},
 };
 
