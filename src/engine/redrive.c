@@ -65,6 +65,16 @@ find_redrive_target(struct move_pair *pair)
     return false;
 }
 
+/* True if the move has this message: an id may be named twice. */
+static bool
+move_has(const struct move *move, const struct message *m)
+{
+    for (size_t i = 0; i < move->count; i++)
+        if (move->messages[i] == m)
+            return true;
+    return false;
+}
+
 /* Adds the messages for the target to the move, or counts them in a dry run, and moves
  * `resume` behind them. */
 static void
@@ -86,6 +96,8 @@ collect_letters(const struct redrive *r, struct move *move, struct store_redrive
             out->unknown_origin++;
             continue;
         }
+        if (which->ids != NULL && move != NULL && move_has(move, m))
+            continue;
         if (!bytes_equal(target, r->pair.where.name) ||
             (move != NULL && !move_add(move, m, BYTES_NONE)))
             break;
