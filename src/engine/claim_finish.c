@@ -560,7 +560,8 @@ engine_claim_finish(struct store *s, struct store_op *op, const struct store_que
     }
     if (count > 0)
         housekeep_pay(e, op->now_ms, count, bytes);
-    if (!mem_admits(e->core.mem, bytes)) {
+    /* Without posts it frees more than it adds, so it goes on. */
+    if (count > 0 && !mem_admits(e->core.mem, bytes)) {
         mem_free(e->core.mem, f);
         return ST_OVER_BUDGET;
     }

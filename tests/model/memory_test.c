@@ -846,6 +846,26 @@ START_TEST(dead_letters_are_buried_over_the_budget)
     fixture_close(&s.f);
 }
 
+START_TEST(jobs_are_finished_and_put_back_over_the_budget)
+{
+    struct scene s = {.claim_count = 0};
+    struct finishing g;
+
+    fixture_open(&s.f, ENGINE);
+    failing(&s, 3);
+    mem_set_budget(s.f.mem, 1);
+    ck_assert_status(act_finish(&s), ST_OVER_BUDGET);
+    g = finishing_of(&s.f, s.claims[0]);
+    then_delete(&g, 1);
+    then_release(&g, 2, 10, "busy");
+    then_bury(&g, 3, "bad");
+    then_renew(&g, 60, 60);
+    ck_assert_status(finish(&s.f, &g), ST_OK);
+    use(&s.f, "graves");
+    ck_assert_uint_eq(redrive_all(&s.f).moved, 4);
+    fixture_close(&s.f);
+}
+
 START_TEST(posting_works_again_when_the_queue_was_emptied)
 {
     struct scene s = {.claim_count = 0};
