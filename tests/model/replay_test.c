@@ -7,6 +7,7 @@
 #include "model/logbook.h"
 #include "model/same.h"
 #include "model/story.h"
+#include "support/finishing.h"
 #include "support/patient.h"
 
 #include <inttypes.h>
@@ -416,6 +417,78 @@ START_TEST(records_that_the_log_refuses_are_not_applied)
         logbook_settle(t.log);
     }
     ck_assert_uint_eq(stats(f).total, 1);
+    end_tale(&t);
+}
+
+/* ---------------------------------------------------------------------- groups */
+
+TEST_CASE("groups");
+
+/* A log that is cut within [first, next) ends in front of the operation, or behind it. */
+static void
+expect_one_group(const struct tale *t, uint64_t first)
+{
+    ck_assert_uint_gt(t->log->next, first + 1);
+    for (uint64_t lsn = first; lsn < t->log->next; lsn++)
+        ck_assert_uint_eq(logbook_whole(t->log, lsn), first);
+}
+
+/* Both engines that a crash may leave show what there was before, and afterwards. */
+static void
+check_cut(struct tale *t, uint64_t first, struct store *before)
+{
+    struct server server = replay_until(t, t->log, first);
+
+    (void)expect_same(before, server.store, t->story.f.now_ms, story_projects);
+    close_server(&server);
+    server = replay_until(t, t->log, t->log->next);
+    (void)expect_same(t->story.f.store, server.store, t->story.f.now_ms, story_projects);
+    close_server(&server);
+}
+
+LOOP_TEST(finish_and_redrive_are_in_the_log_as_a_whole_or_not_at_all, 16)
+{
+    struct store_redrive back = {.limit = 60, .to = BYTES_LIT("d")};
+    struct store_redriven moved;
+    struct server before;
+    struct finishing g;
+    static struct tale t;
+    struct fixture *f = &t.story.f;
+    uint64_t first;
+
+    begin_tale(&t, (uint64_t)_i + 1, 0, 0);
+    t.log->watch = NULL;
+    f->queue = story_queue(0);
+    make_mortal(f, "a", 3, "b", STORE_UNSET);
+    post(f, 5);
+    g = finishing_of(f, take(f, 5));
+    then_delete(&g, 1);
+    then_release(&g, 2, 10, "busy");
+    then_bury(&g, 3, "bad");
+    then_bury(&g, 4, NULL);
+    then_post(&g, "c", 2);
+    if (_i % 2 == 0)
+        then_post(&g, "b", 2);
+    then_renew(&g, 500, 60);
+    logbook_settle(t.log);
+    first = t.log->next;
+    before = replay_until(&t, t.log, first);
+    ck_assert_status(finish(f, &g), ST_OK);
+    logbook_settle(t.log);
+    expect_one_group(&t, first);
+    check_cut(&t, first, before.store);
+    close_server(&before);
+    use(f, "b");
+    first = t.log->next;
+    before = replay_until(&t, t.log, first);
+    ck_assert_status(
+        store_redrive(f->store, STORE_AT(f->now_ms), &f->queue, &back, &moved), ST_OK);
+    ck_assert_uint_eq(moved.moved, 2);
+    logbook_settle(t.log);
+    expect_one_group(&t, first);
+    check_cut(&t, first, before.store);
+    close_server(&before);
+    store_batch_release(&f->seen);
     end_tale(&t);
 }
 

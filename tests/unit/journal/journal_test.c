@@ -1,9 +1,11 @@
 /* A store with its journal, on a disk that the test owns. */
 #include "claimd/journal/journal.h"
 
+#include "journal/frame.h"
+#include "journal/record.h"
 #include "journal/segment.h"
+#include "support/finishing.h"
 #include "support/sim_disk.h"
-#include "support/store_fixture.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -645,6 +647,200 @@ START_TEST(a_post_beyond_what_a_frame_holds_is_refused_for_that)
     commit_all(&w);
     ck_assert_status(cut(&w), ST_OK);
     ck_assert_uint_eq(stats(&w.f).total, 1 + all.count);
+    close_world(&w);
+}
+
+/* ------------------------------------------------------------------ groups */
+
+/* Records in the frames of a log. */
+struct frames {
+    size_t count;      /* of frames */
+    size_t with_group; /* of them, with the records of a finish */
+    bool beside;       /* one of those has another record, too */
+};
+
+/* A finish of the group test logs one record of each of these. */
+static void
+look_at_frame(struct frames *seen, const uint8_t *bytes, size_t len)
+{
+    size_t types[RECORD_TYPES] = {0}, all = 0;
+
+    for (size_t at = 0; at < len; at += record_size(bytes + at, len - at), all++) {
+        struct record record;
+
+        ck_assert_status(record_read(bytes + at, len - at, &record), ST_OK);
+        types[record.type]++;
+    }
+    seen->count++;
+    ck_assert_uint_eq(types[STORE_CHANGE_DELETE], types[STORE_CHANGE_RETRY]);
+    ck_assert_uint_eq(types[STORE_CHANGE_DELETE], types[STORE_CHANGE_DETAILS]);
+    ck_assert_uint_eq(types[STORE_CHANGE_DELETE], types[STORE_CHANGE_RENEW]);
+    if (types[STORE_CHANGE_DELETE] == 0)
+        return;
+    ck_assert_uint_eq(types[STORE_CHANGE_DELETE], 1);
+    seen->with_group++;
+    seen->beside = all > 4;
+}
+
+static struct frames
+look_at_log(struct world *w, const char *name)
+{
+    struct frames seen = {.count = 0};
+    struct segment_head head;
+    struct frame frame;
+    size_t len;
+    uint8_t *bytes = sim_disk_get(w->disk, name, &len);
+
+    ck_assert_ptr_nonnull(bytes);
+    ck_assert_int_eq(segment_head_read(bytes, &head), SEGMENT_GOOD);
+    for (size_t at = SEGMENT_HEAD_BYTES;
+         frame_read(bytes + at, len - at, head.nonce, &frame);
+         at += FRAME_HEAD_BYTES + frame.length)
+        if (frame.length > 0)
+            look_at_frame(&seen, bytes + at + FRAME_HEAD_BYTES, frame.length);
+    free(bytes);
+    return seen;
+}
+
+/* A message fills a frame but for some hundred bytes, and so many more. */
+static void
+post_filler(struct world *w, size_t left)
+{
+    enum { FRAME = (SEGMENT - SEGMENT_HEAD_BYTES) / SEGMENT_FRAMES };
+    static char body[FRAME];
+    struct store_draft draft = {bytes_of(body, FRAME - 1000 - left), 3600, 0};
+    const struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
+    struct store_queue where = w->f.queue;
+    struct store_id id;
+
+    memset(body, '1', sizeof(body));
+    where.name = bytes_str("filler");
+    ck_assert_status(
+        store_message_post(w->f.store, STORE_AT(w->f.now_ms), &where, &one, &id), ST_OK);
+}
+
+/* Whatever there is in front of it, the records of a finish are in one frame. */
+START_TEST(a_group_is_in_one_frame)
+{
+    static char reason[STORE_REASON_MAX + 1];
+    size_t alone = 0, beside = 0;
+    struct finishing g;
+    struct world w;
+
+    memset(reason, 'r', STORE_REASON_MAX);
+    for (size_t left = 0; left <= 8000; left += 50) {
+        struct frames seen;
+
+        open_world(&w, 1);
+        post(&w.f, 3);
+        g = finishing_of(&w.f, take(&w.f, 3));
+        then_delete(&g, 1);
+        then_release(&g, 2, 30, reason);
+        then_renew(&g, 500, 60);
+        commit_all(&w);
+        post_filler(&w, left);
+        ck_assert_status(finish(&w.f, &g), ST_OK);
+        commit_all(&w);
+        seen = look_at_log(&w, "0000000000000001.log");
+        ck_assert_uint_eq(seen.with_group, 1);
+        beside += seen.beside;
+        alone += !seen.beside;
+        ck_assert_status(cut(&w), ST_OK);
+        ck_assert_status(query(&w.f, g.claim), ST_OK);
+        expect(&w.f, 3);
+        list_free(&w.f);
+        expect_nothing(&w.f);
+        expect_details(&w.f, 2, reason, "worker", 0, NULL, -1);
+        close_world(&w);
+    }
+    ck_assert_uint_gt(alone, 10);
+    ck_assert_uint_gt(beside, 10);
+}
+
+/* A power cut in the middle of a frame leaves nothing of a finish. */
+START_TEST(a_finish_that_is_torn_has_not_happened)
+{
+    struct finishing g;
+    struct world w;
+
+    open_world(&w, 1);
+    make_mortal(&w.f, "q", 3, "graves", STORE_UNSET);
+    post(&w.f, 4);
+    g = finishing_of(&w.f, take(&w.f, 4));
+    then_delete(&g, 1);
+    then_release(&g, 2, 30, "busy");
+    then_bury(&g, 3, "bad");
+    then_post(&g, "next", 1);
+    then_renew(&g, 500, 60);
+    commit_all(&w);
+    ck_assert_status(finish(&w.f, &g), ST_OK);
+    ck_assert_status(cut(&w), ST_OK);
+    ck_assert_status(query(&w.f, g.claim), ST_OK);
+    expect(&w.f, 1, 2, 3, 4);
+    ck_assert_int_eq(w.f.seen.claim_ttl_s, 300);
+    expect_details(&w.f, 2, NULL, NULL, -1, NULL, -1);
+    close_world(&w);
+}
+
+START_TEST(a_finish_beyond_what_a_frame_holds_is_refused_and_changes_nothing)
+{
+    static char reason[STORE_REASON_MAX + 1];
+    struct store_op op = {.now_ms = START_MS};
+    struct finishing g;
+    struct world w;
+
+    memset(reason, 'r', STORE_REASON_MAX);
+    open_world(&w, 1);
+    post(&w.f, 40);
+    g = finishing_of(&w.f, take(&w.f, 40));
+    for (int i = 1; i <= 40; i++)
+        then_release(&g, i, 0, reason);
+    g.request.claim_id = store_id_bytes(&g.claim);
+    g.request.items = g.items;
+    ck_assert_status(store_claim_finish(w.f.store, &op, &w.f.queue, &g.request),
+                     ST_BEYOND_LOG);
+    ck_assert_uint_gt(op.log_most, SEGMENT / 2 - 4096);
+    ck_assert_uint_eq(stats(&w.f).claimed, 40);
+    expect_details(&w.f, 1, NULL, NULL, -1, NULL, -1);
+    g.request.count = 20;
+    ck_assert_status(finish(&w.f, &g), ST_OK);
+    ck_assert_uint_eq(stats(&w.f).claimed, 20);
+    close_world(&w);
+}
+
+START_TEST(jobs_are_finished_on_a_full_disk)
+{
+    struct store_op op = {.now_ms = START_MS};
+    struct store_draft draft = {bytes_str("1"), 3600, 0};
+    struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
+    struct finishing g;
+    struct store_id id;
+    enum status st = ST_OK;
+    struct world w;
+
+    open_world(&w, 1);
+    make_mortal(&w.f, "q", 3, "graves", STORE_UNSET);
+    use(&w.f, "graves");
+    post(&w.f, 1);
+    use(&w.f, "q");
+    post(&w.f, 3); /* 2 3 4 */
+    g = finishing_of(&w.f, take(&w.f, 3));
+    commit_all(&w);
+    sim_disk_set_room(w.disk, 3 * SEGMENT);
+    for (int i = 0; st == ST_OK && i < 100000; i++) {
+        st = store_message_post(w.f.store, &op, &w.f.queue, &one, &id);
+        if (i % 100 == 0)
+            commit_all(&w);
+    }
+    ck_assert_status(st, ST_FULL);
+    then_delete(&g, 2);
+    then_release(&g, 3, 0, "busy");
+    then_bury(&g, 4, "bad");
+    ck_assert_status(finish(&w.f, &g), ST_OK);
+    use(&w.f, "graves");
+    ck_assert_uint_eq(redrive_all(&w.f).moved, 1);
+    sim_disk_set_room(w.disk, SIM_NO_LIMIT);
+    commit_all(&w);
     close_world(&w);
 }
 

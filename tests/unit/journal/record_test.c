@@ -16,7 +16,8 @@ struct sample {
     struct store_claim_record claims[MOST];
     struct store_checksum sums[MOST];
     struct store_subscription_record subscription;
-    char texts[6][TEXT], bodies[MOST][TEXT];
+    struct store_details details[MOST];
+    char texts[6][TEXT], bodies[MOST][TEXT], reasons[MOST][3][TEXT];
     size_t bytes; /* in texts and bodies */
 };
 
@@ -32,7 +33,7 @@ static const enum store_change_kind logged[] = {
     STORE_CHANGE_CLAIM,        STORE_CHANGE_RENEW,        STORE_CHANGE_RELEASE,
     STORE_CHANGE_MOVE,         STORE_CHANGE_SUBSCRIPTION, STORE_CHANGE_SUBSCRIPTION_GONE,
     STORE_CHANGE_UNSUBSCRIBED, STORE_CHANGE_CURSOR,       STORE_CHANGE_STATE,
-    STORE_CHANGE_FEED,
+    STORE_CHANGE_FEED,         STORE_CHANGE_RETRY,        STORE_CHANGE_DETAILS,
 };
 
 enum { LOGGED = sizeof(logged) / sizeof(logged[0]) };
@@ -40,7 +41,7 @@ enum { LOGGED = sizeof(logged) / sizeof(logged[0]) };
 static const char *const type_names[LOGGED] = {
     "QUEUE",        "META",   "QUEUE_GONE", "PURGE", "POST",         "DELETE",
     "CLAIM",        "RENEW",  "RELEASE",    "MOVE",  "SUBSCRIPTION", "SUBSCRIPTION_GONE",
-    "UNSUBSCRIBED", "CURSOR", "STATE",      "FEED"};
+    "UNSUBSCRIBED", "CURSOR", "STATE",      "FEED",  "RETRY",        "DETAILS"};
 
 /* ---------------------------------------------------------------------- samples */
 
@@ -104,6 +105,12 @@ some_message(struct random *r, struct sample *s, size_t i)
     for (size_t k = 0; k < sizeof(s->sums[i].digest); k++)
         s->sums[i].digest[k] = (uint8_t)random_next(r);
     m->checksum = random_chance(r, 50) ? &s->sums[i] : NULL;
+    s->details[i] = (struct store_details){.released_ms = (int64_t)random_next(r),
+                                           .dead_lettered_ms = (int64_t)random_next(r)};
+    s->details[i].reason = some_text(r, s, s->reasons[i][0]);
+    s->details[i].client = some_text(r, s, s->reasons[i][1]);
+    s->details[i].origin = some_text(r, s, s->reasons[i][2]);
+    m->details = &s->details[i];
 }
 
 static void
@@ -339,6 +346,16 @@ same_long(const struct store_message_record *a, const struct store_message_recor
 }
 
 static void
+same_details(const struct store_details *a, const struct store_details *b)
+{
+    ck_assert(bytes_equal(a->reason, b->reason));
+    ck_assert(bytes_equal(a->client, b->client));
+    ck_assert(bytes_equal(a->origin, b->origin));
+    ck_assert_int_eq(a->released_ms, b->released_ms);
+    ck_assert_int_eq(a->dead_lettered_ms, b->dead_lettered_ms);
+}
+
+static void
 same_messages(struct store_change a, struct record *record)
 {
     struct store_change *b = &record->change;
@@ -349,11 +366,17 @@ same_messages(struct store_change a, struct record *record)
         if (record->type == STORE_CHANGE_DELETE) { /* where it was */
             ck_assert_uint_eq(one.old_number, other.number);
             ck_assert_uint_eq(one.old_number, other.old_number);
-        } else if (record->type >= STORE_CHANGE_CLAIM &&
-                   record->type <= STORE_CHANGE_RELEASE) {
+        } else if (record->type == STORE_CHANGE_DETAILS) {
+            ck_assert_uint_eq(one.number, other.number);
+            same_details(one.details, other.details);
+        } else if ((record->type >= STORE_CHANGE_CLAIM &&
+                    record->type <= STORE_CHANGE_RELEASE) ||
+                   record->type == STORE_CHANGE_RETRY) {
             ck_assert_uint_eq(one.number, other.number);
             ck_assert_int_eq(one.expires_ms, other.expires_ms);
             ck_assert_uint_eq(one.claim_count, other.claim_count);
+            if (record->type == STORE_CHANGE_RETRY)
+                ck_assert_int_eq(one.delayed_until_ms, other.delayed_until_ms);
         } else {
             same_long(&one, &other);
             ck_assert_uint_eq(other.old_number, record->type == STORE_CHANGE_MOVE
