@@ -8,7 +8,7 @@
  */
 #include "claimd/base/lock.h"
 #include "claimd/ds/seqmap.h"
-#include "support/dead_letters.h"
+#include "support/finishing.h"
 #include "support/subscriptions.h"
 
 #include <stdio.h>
@@ -269,4 +269,150 @@ STORE_TEST_WITH(a_listing_looks_at_a_slice_of_the_messages_under_the_lock,
         ck_assert_uint_le(gap.most_looked, SLICE);
         store_batch_release(&page);
     }
+}
+
+/* ---------------------------------------------------------------------- finish, redrive */
+
+static uint64_t
+count_in(struct fixture *f, const char *name)
+{
+    struct store_queue where = f->queue;
+    struct store_stats now = {0};
+
+    where.name = bytes_str(name);
+    (void)store_queue_stats(f->store, STORE_AT(f->now_ms), &where, &now);
+    return now.total;
+}
+
+static size_t whole; /* gaps in which the operation was looked at */
+
+/* Of 4 messages one is deleted, one is a dead letter, and one is posted: or nothing has happened. */
+static void
+look_at_finish(struct fixture *f)
+{
+    const bool done = count_in(f, "next") == 1;
+
+    ck_assert_uint_eq(count_in(f, "q"), done ? 2 : 4);
+    ck_assert_uint_eq(count_in(f, "graves"), done ? 1 : 0);
+    whole++;
+}
+
+/* The names put the queues into several shards, in any order. */
+START_TEST(others_see_a_finish_as_a_whole)
+{
+    struct fixture f;
+
+    whole = 0;
+    for (int skip = 0; skip < 40; skip++) {
+        struct finishing g;
+
+        fixture_open(&f, ENGINE);
+        make_mortal(&f, "q", 3, "graves", STORE_UNSET);
+        post(&f, 4);
+        g = finishing_of(&f, take(&f, 4));
+        then_delete(&g, 1);
+        then_release(&g, 2, 0, "busy");
+        then_bury(&g, 3, "bad");
+        then_post(&g, "next", 1);
+        in_gap(&f, skip, look_at_finish);
+        ck_assert_status(finish(&f, &g), ST_OK);
+        gap.then = NULL;
+        fixture_close(&f);
+    }
+    ck_assert_uint_gt(whole, 1);
+}
+
+static const char *other_graves; /* the dead-letter queue that another thread sets */
+
+static void
+change_dead_letter_queue(struct fixture *f)
+{
+    struct store_metadata metadata = {.settings = STORE_SETTINGS_INIT};
+    struct store_queues queues = STORE_QUEUES_INIT;
+
+    ck_assert_status(store_queue_get(f->store, STORE_AT(f->now_ms), &f->queue, &queues),
+                     ST_OK);
+    metadata.settings.dead_letter = bytes_str(other_graves);
+    ck_assert_status(store_queue_update(f->store, STORE_AT(f->now_ms), &f->queue,
+                                        queues.queues[0].version, &metadata),
+                     ST_OK);
+    store_queues_release(&queues);
+}
+
+/* Whichever shards they are in: the dead letter goes where the queue sends it at that moment. */
+START_TEST(a_finish_whose_dead_letter_queue_changes_meanwhile_uses_the_new_one)
+{
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    struct fixture f;
+    size_t changed = 0;
+
+    for (size_t i = 0; i < 8; i++)
+        for (size_t k = 0; k < 8; k++) {
+            struct finishing g;
+
+            fixture_open(&f, ENGINE);
+            make_mortal(&f, "q", 3, names[i], STORE_UNSET);
+            post(&f, 1);
+            g = finishing_of(&f, take(&f, 1));
+            then_bury(&g, 1, NULL);
+            other_graves = names[k];
+            in_gap(&f, 0, change_dead_letter_queue);
+            ck_assert_status(finish(&f, &g), ST_OK);
+            gap.then = NULL;
+            ck_assert_uint_eq(count_in(&f, "q"), 0);
+            ck_assert_uint_eq(
+                count_in(&f, names[i]) + (i == k ? 0 : count_in(&f, names[k])), 1);
+            changed += i != k && count_in(&f, names[k]) == 1;
+            fixture_close(&f);
+        }
+    ck_assert_uint_gt(changed, 0);
+}
+
+static void
+look_at_redrive(struct fixture *f)
+{
+    ck_assert_uint_eq(count_in(f, "q") + count_in(f, "graves"), 100);
+    whole++;
+}
+
+START_TEST(a_message_that_goes_back_is_in_one_queue_at_any_time)
+{
+    struct fixture f;
+
+    whole = 0;
+    for (int skip = 0; skip < 20; skip++) {
+        fixture_open(&f, ENGINE);
+        make_mortal(&f, "q", 1, "graves", STORE_UNSET);
+        post(&f, 100);
+        wear_out(&f, 100, 1);
+        take(&f, 1);
+        use(&f, "graves");
+        in_gap(&f, skip, look_at_redrive);
+        ck_assert_uint_eq(redrive_all(&f).moved, 100);
+        gap.then = NULL;
+        fixture_close(&f);
+    }
+    ck_assert_uint_gt(whole, 3);
+}
+
+STORE_TEST_WITH(a_redrive_looks_at_a_slice_of_the_messages_under_the_lock,
+                fixture_open(f, ENGINE))
+{
+    struct redriven done;
+    struct finishing g;
+
+    use(f, "graves");
+    fill(f, 10 * SLICE, 1); /* which are no dead letters */
+    make_mortal(f, "q", 3, "graves", STORE_UNSET);
+    post(f, 1);
+    g = finishing_of(f, take(f, 1));
+    then_bury(&g, 1, NULL);
+    ck_assert_status(finish(f, &g), ST_OK);
+    use(f, "graves");
+    gap.most_looked = 0;
+    done = redrive_all(f);
+    ck_assert_uint_eq(done.moved, 1);
+    ck_assert_uint_ge(done.calls, 10);
+    use(f, "q");
+    expect_stats(f, 0, 1);
 }

@@ -198,6 +198,81 @@ do_finish(struct worker *w)
                                        claim, STORE_RELEASED) == ST_OK);
 }
 
+/* The next number for a message of this thread, with its body; -1: there is none left. */
+static int
+next_number(struct worker *w, char *body, size_t cap)
+{
+    int number = atomic_fetch_add(&w->shared->posted, 1);
+
+    if (number >= MAX_MESSAGES)
+        return -1;
+    snprintf(body, cap, "%d", number);
+    return number;
+}
+
+/* Ends the work on a claim in one step: its messages are deleted, given back, or dead letters, and
+ * a message is posted. */
+static void
+do_finish_at_once(struct worker *w)
+{
+    struct arena_of_threads *shared = w->shared;
+    struct store_finish_item items[LIMIT];
+    struct store_draft draft;
+    struct store_id id;
+    char body[16];
+    size_t to = random_below(&w->random, QUEUES);
+    struct store_finish_post post = {
+        .queue = queue_at(to).name, .post = {.drafts = &draft, .count = 1}, .ids = &id};
+    struct store_finish f = {.items = items, .posts = &post, .atomic = true};
+    struct store_queue where;
+    struct holding h;
+    int number;
+
+    if (w->holding_count == 0)
+        return;
+    h = w->holdings[--w->holding_count];
+    where = queue_at(h.queue);
+    f.claim_id = store_id_bytes(&h.claim);
+    f.count = h.count;
+    for (size_t i = 0; i < h.count; i++) {
+        const enum store_finish_action action =
+            (enum store_finish_action)random_below(&w->random, 3);
+
+        items[i] = (struct store_finish_item){
+            .action = action,
+            .id = store_id_bytes(&h.ids[i]),
+            .delay_s = action == STORE_FINISH_RELEASE
+                           ? (int64_t)random_below(&w->random, 2)
+                           : 0};
+        if (action != STORE_FINISH_DELETE && random_chance(&w->random, 50))
+            items[i].reason = bytes_str("a reason");
+        if (action == STORE_FINISH_DELETE)
+            finish_message(w, h.numbers[i]);
+        else /* another thread may be quick */
+            atomic_store(&shared->held[h.numbers[i]], false);
+    }
+    number = random_chance(&w->random, 50) ? next_number(w, body, sizeof(body)) : -1;
+    if (number >= 0) {
+        atomic_store(&shared->fate[number], POSTED);
+        draft = (struct store_draft){bytes_str(body), 1209600, 0};
+        f.post_count = 1;
+    }
+    expect_true(w, store_claim_finish(shared->store, STORE_AT(shared->now_ms), &where,
+                                      &f) == ST_OK);
+}
+
+static void
+do_redrive(struct worker *w, size_t queue)
+{
+    struct store_redrive which = {.limit = 20,
+                                  .keeps_count = random_chance(&w->random, 50)};
+    struct store_queue where = queue_at(queue);
+    struct store_redriven out;
+
+    expect_true(w, store_redrive(w->shared->store, STORE_AT(w->shared->now_ms), &where,
+                                 &which, &out) == ST_OK);
+}
+
 static void
 do_pop(struct worker *w, size_t queue)
 {
@@ -364,14 +439,18 @@ do_operation(struct worker *w)
     }
     if (choice == 99)
         do_subscribe(w, queue);
+    if (choice >= 89 && choice < 92)
+        do_redrive(w, queue);
     if (choice < 25)
         do_post(w, queue);
     else if (choice < 50)
         do_claim(w, queue);
     else if (choice < 65)
         do_release(w);
-    else if (choice < 78)
+    else if (choice < 70)
         do_finish(w);
+    else if (choice < 78)
+        do_finish_at_once(w);
     else if (choice < 84)
         do_pop(w, queue);
     else if (choice < 89)
