@@ -232,12 +232,11 @@ find_messages(struct finish *f)
         metrics_count(&t->shard->metrics, STORE_COUNT_LATE_DELETES, 1);
     if (!all && request->atomic)
         return ST_NOT_CLAIMED;
-    if (f->claim == NULL && request->atomic)
+    if (f->claim == NULL)
         return ST_NOT_FOUND;
-    f->keeps =
-        f->claim != NULL && f->claim->held > f->counts[STORE_FINISH_DELETE] +
-                                                 f->counts[STORE_FINISH_RELEASE] +
-                                                 f->counts[STORE_FINISH_DEAD_LETTER];
+    f->keeps = f->claim->held > f->counts[STORE_FINISH_DELETE] +
+                                    f->counts[STORE_FINISH_RELEASE] +
+                                    f->counts[STORE_FINISH_DEAD_LETTER];
     return ST_OK;
 }
 
@@ -468,8 +467,6 @@ commit_own(struct finish *f)
     size_t released = 0, detailed = 0;
 
     f->request->number = 0;
-    if (f->claim == NULL)
-        return;
     for (size_t i = 0; i < f->request->count; i++)
         if (f->items[i].message != NULL &&
             f->items[i].request->action == STORE_FINISH_RELEASE) {

@@ -32,7 +32,7 @@ check_finish(struct twin *t, const struct store_queue *where, const struct twin_
     f->number = 0;
     if (!find_items(q, c, f, now_ms) && f->atomic)
         return ST_NOT_CLAIMED;
-    if (c == NULL && f->atomic)
+    if (c == NULL)
         return ST_NOT_FOUND;
     for (size_t i = 0; i < f->post_count; i++) {
         struct store_queue to = *where;

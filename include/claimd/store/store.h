@@ -240,7 +240,7 @@ struct store_finish {
  * claim that holds no message afterwards is over, and is not renewed.
  *
  * ST_NOT_CLAIMED: an item is not held, if `atomic`; see `held`. ST_NOT_FOUND: there is no such
- * claim, if `atomic`. ST_CONFLICT: the queue has no dead-letter queue. Of a post: as
+ * claim, and the former does not apply. ST_CONFLICT: the queue has no dead-letter queue. Of a post: as
  * store_message_post(), with failed_post.
  */
 typedef enum status store_claim_finish_fn(STORE_OF_QUEUE, struct store_finish *finish);
