@@ -69,6 +69,21 @@ print_options(const struct client_option *options)
     }
 }
 
+/* Prints the options that all commands have, unless the command has its own with the same name. */
+static void
+print_common_options(const struct client_command *c)
+{
+    for (size_t i = 0; i < COMMON_COUNT; i++) {
+        const struct client_option one[] = {common_options[i], {NULL, NULL, NULL}};
+        bool own = false;
+
+        for (const struct client_option *o = c->options; o->name != NULL; o++)
+            own |= strcmp(o->name, one->name) == 0;
+        if (!own)
+            print_options(one);
+    }
+}
+
 static void
 print_status(int status, const char *text)
 {
@@ -88,7 +103,7 @@ print_help(const struct listed *l)
     print_options(c->options);
     (void)puts(c->options[0].name == NULL ? "Connection and output"
                                           : "\nConnection and output");
-    print_options(common_options);
+    print_common_options(c);
     help_print_entry("--help", "Print this help and exit.", stdout);
     (void)printf("\nExample\n  %s\n\nExit status\n", c->example);
     print_status(CLIENT_GOOD, c->good == NULL ? usual_good : c->good);

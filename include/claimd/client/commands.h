@@ -12,6 +12,7 @@
 #define CLIENT_COMMANDS(X)                                                               \
     X(post, "post QUEUE [BODY...|-]", "Post messages.")                                  \
     X(claim, "claim QUEUE", "Claim messages by hand.")                                   \
-    X(delete, "delete QUEUE ID...", "Delete messages by hand.")
+    X(delete, "delete QUEUE ID...", "Delete messages by hand.")                          \
+    X(work, "work QUEUE... -- COMMAND [ARGUMENT]...", "Run a command for each message.")
 
 #endif

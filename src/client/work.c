@@ -1,0 +1,165 @@
+/* claimd work: the options. */
+#include "client/command.h"
+#include "client/work_loop.h"
+
+enum {
+    WORK_PARALLEL,
+    WORK_LEASE,
+    WORK_TIMEOUT,
+    WORK_BACKOFF,
+    WORK_GRACE,
+    WORK_GIVE_UP,
+    WORK_MAX_JOBS,
+    WORK_EXIT_WHEN_EMPTY,
+    WORK_HTTP,
+    WORK_RAW
+};
+
+enum { LEASE_S = 60, WAIT_S = 20, GRACE_S = 25, TIME_MOST_S = 30 * 86400 };
+
+/* Limits of the API. */
+enum { QUEUE_NAME_MOST = 64 };
+
+static bool
+is_queue_name(const char *name)
+{
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+    const size_t len = strspn(name, allowed);
+
+    return len > 0 && len <= QUEUE_NAME_MOST && name[len] == '\0';
+}
+
+/* Reads the options. Returns an exit status. */
+static int
+read_options(const struct client *c, const struct client_args *args,
+             struct work_options *o)
+{
+    const char *backoff = args->values[WORK_BACKOFF], *url = args->values[WORK_HTTP];
+
+    if (!args_number(args, WORK_PARALLEL, 1, WORK_PARALLEL_MOST, &o->parallel) ||
+        !args_duration(args, WORK_LEASE, WORK_LEASE_LEAST_S, WORK_LEASE_MOST_S,
+                       &o->lease_s) ||
+        !args_duration(args, WORK_TIMEOUT, 1, TIME_MOST_S, &o->timeout_s) ||
+        !args_duration(args, WORK_GRACE, 0, TIME_MOST_S, &o->grace_s) ||
+        !args_duration(args, WORK_GIVE_UP, 1, TIME_MOST_S, &o->give_up_s) ||
+        !args_number(args, WORK_MAX_JOBS, 1, INT64_MAX, &o->max_jobs))
+        return CLIENT_USAGE;
+    if (c->json)
+        return client_misused(
+            args,
+            "--json has no effect on work, which prints only what its commands print");
+    if (backoff != NULL && !backoff_parse(&o->backoff, backoff))
+        return client_misused(
+            args,
+            "--backoff is %.64s. It must be BASE or BASE,MOST, in seconds "
+            "from 0 to %d",
+            backoff, BACKOFF_MOST_S);
+    if (url != NULL && strncasecmp(url, "http://", 7) != 0 &&
+        strncasecmp(url, "https://", 8) != 0)
+        return client_misused(
+            args,
+            "--http is %.200s. It must be a URL that begins with http:// or https://",
+            url);
+    return CLIENT_GOOD;
+}
+
+static int
+run_work(struct client *c, const struct client_args *args)
+{
+    struct work_options o = {.queues = (const char *const *)args->words,
+                             .queue_count = args->before_dashes,
+                             .parallel = 1,
+                             .lease_s = LEASE_S,
+                             .wait_s = WAIT_S,
+                             .grace_s = GRACE_S,
+                             .backoff = {1, 900},
+                             .service = args->values[WORK_HTTP],
+                             .raw = args->values[WORK_RAW] != NULL,
+                             .exit_when_empty =
+                                 args->values[WORK_EXIT_WHEN_EMPTY] != NULL};
+    int status = read_options(c, args, &o);
+
+    if (status != CLIENT_GOOD)
+        return status;
+    if (args->count > args->before_dashes)
+        o.command = args->words + args->before_dashes;
+    if ((o.command == NULL) == (o.service == NULL))
+        return client_misused(args, o.command == NULL
+                                        ? "work needs a command behind --, or --http"
+                                        : "work takes either a command or --http");
+    if (o.queue_count == 0 || o.queue_count > WORK_QUEUES_MOST)
+        return client_misused(args, "work needs 1 to %d queues", WORK_QUEUES_MOST);
+    for (size_t i = 0; i < o.queue_count; i++)
+        if (!is_queue_name(o.queues[i]))
+            return client_misused(
+                args,
+                "%.80s is no name of a queue. A name has 1 to %d characters "
+                "from A-Z a-z 0-9 _ - .",
+                o.queues[i], QUEUE_NAME_MOST);
+    return work_run(&o, c);
+}
+
+const struct client_command client_work = {
+    .about =
+        "Runs a command for each message of the queues. The command gets the body on "
+        "standard input, and "
+        "metadata as JSON on descriptor 3 and in the environment (CLAIMD_MESSAGE_ID and "
+        "others, see "
+        "docs/work.md). With several queues, a message of the first one goes first.\n\n"
+        "Exit status 0 of the command deletes the message. 65 moves it to the "
+        "dead-letter queue. 126 and 127 mean "
+        "that the command is broken: `claimd work` releases the message and ends. After "
+        "any other status, or a "
+        "signal, the message is released for another attempt after a pause. The end of "
+        "standard error "
+        "is kept with the message as the reason.\n\n"
+        "`claimd work` renews the lease while the command runs. If the lease is lost, it "
+        "ends the command, because "
+        "another worker may get the message.\n\n"
+        "SIGTERM claims no more, lets running commands finish within `--grace`, and then "
+        "ends them and releases their "
+        "messages. A second SIGTERM releases them at once. SIGUSR1 claims no more and "
+        "keeps running.",
+    .options =
+        {[WORK_PARALLEL] =
+             {"--parallel", "N",
+              "Number of commands that run at the same time, up to 1000. Default: 1"},
+         [WORK_LEASE] = {"--lease", "TIME",
+                         "Lease of each claim, renewed after each third. If this process "
+                         "dies, its messages are "
+                         "delivered again after this time. Default: 60s"},
+         [WORK_TIMEOUT] = {"--timeout", "TIME",
+                           "Time limit of a command. Beyond it, the command is ended, "
+                           "which counts as a failure. "
+                           "Default: none"},
+         [WORK_BACKOFF] = {"--backoff", "BASE[,MOST]",
+                           "Pause before the next attempt at a failed job: BASE * "
+                           "2^attempt seconds, at most MOST. Up "
+                           "to a half of it is random. Default: 1,900"},
+         [WORK_GRACE] = {"--grace", "TIME",
+                         "Time that running commands have after SIGTERM. Default: 25s"},
+         [WORK_GIVE_UP] = {"--give-up", "TIME",
+                           "End with exit status 69 if the server is away for this time. "
+                           "Default: retry for ever"},
+         [WORK_MAX_JOBS] = {"--max-jobs", "N",
+                            "End after this number of jobs. Default: no limit"},
+         [WORK_EXIT_WHEN_EMPTY] = {"--exit-when-empty", NULL,
+                                   "End when no message is ready and no command runs. "
+                                   "Delayed messages remain."},
+         [WORK_HTTP] = {"--http", "URL",
+                        "Send each body to this URL with POST instead of running a "
+                        "command. 2xx deletes the message. 429 "
+                        "and 503 release it for the time in Retry-After. Anything else "
+                        "is a failure."},
+         [WORK_RAW] =
+             {"--raw", NULL,
+              "Pass a body that is a JSON string without its quotes and escapes."}},
+    .example = "claimd work mail --parallel 4 --project demo -- ./send-mail",
+    .least = 1,
+    .most = SIZE_MAX,
+    .needs = "a queue",
+    .good = "`claimd work` ended by SIGTERM, `--max-jobs` or `--exit-when-empty`. Jobs "
+            "may have failed.",
+    .refused = "The server refused a request.",
+    .run = run_work};

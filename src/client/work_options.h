@@ -1,0 +1,25 @@
+/* work_options: the options of `claimd work`. */
+#ifndef CLIENT_WORK_OPTIONS_H
+#define CLIENT_WORK_OPTIONS_H
+
+#include "client/work_outcome.h"
+
+enum {
+    WORK_QUEUES_MOST = 32,
+    WORK_PARALLEL_MOST = 1000,
+    WORK_LEASE_LEAST_S = 3,
+    WORK_LEASE_MOST_S = 43200
+};
+
+struct work_options {
+    const char *const *queues;
+    size_t queue_count;
+    char *const *command; /* its words, then NULL; NULL: `service` is set */
+    const char *service;  /* URL; NULL: `command` is set */
+    int64_t parallel, lease_s, wait_s, grace_s;
+    int64_t timeout_s, give_up_s, max_jobs; /* 0: no limit */
+    struct work_backoff backoff;
+    bool raw, exit_when_empty;
+};
+
+#endif

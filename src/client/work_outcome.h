@@ -1,0 +1,86 @@
+/*
+ * work_outcome: what becomes of a message after an attempt at its job, from how the attempt ended. Pure functions.
+ */
+#ifndef CLIENT_WORK_OUTCOME_H
+#define CLIENT_WORK_OUTCOME_H
+
+#include "claimd/base/bytes.h"
+
+/* Limit of a reason in the API, in bytes. */
+enum { REASON_MOST = 1024 };
+
+/* Exit status of a command for a message that no attempt can process (EX_DATAERR of sysexits.h). */
+enum { EXIT_BAD_MESSAGE = 65 };
+
+/* The statuses of a service for "later", besides 2xx for success. */
+enum { HTTP_TOO_MANY = 429, HTTP_UNAVAILABLE = 503 };
+
+enum outcome_kind {
+    OUTCOME_DELETE,
+    OUTCOME_RETRY,       /* release with delay and reason: a failure */
+    OUTCOME_DEAD_LETTER, /* with reason */
+    OUTCOME_RELEASE,     /* the attempt was broken off, and says nothing about the job */
+    OUTCOME_BROKEN       /* release likewise: the command is broken, not the job */
+};
+
+struct outcome {
+    enum outcome_kind kind;
+    int64_t delay_s;              /* RETRY */
+    char what[64];                /* not DELETE: the end of the attempt in a few words */
+    char reason[REASON_MOST + 1]; /* RETRY, DEAD_LETTER; UTF-8, NUL-terminated */
+};
+
+/* Back-off of failed jobs: min(base * 2^attempt, most) seconds. */
+struct work_backoff {
+    int64_t base_s, most_s;
+};
+
+enum { BACKOFF_MOST_S = 43200 };
+
+/*
+ * Reads "BASE,MOST" or "BASE", in seconds from 0 to BACKOFF_MOST_S. Without MOST it is the larger one of BASE and 900.
+ * False: the text is something else.
+ */
+bool backoff_parse(struct work_backoff *b, const char *text);
+
+/*
+ * Pause before the next attempt in seconds, after the attempt with this number (from 1 on). A part of up to a
+ * half is random, so that jobs that failed together do not return together.
+ */
+int64_t backoff_s(const struct work_backoff *b, int64_t attempt, uint32_t random);
+
+/*
+ * Writes a reason: a few words (NULL: none), a colon, and the text without spaces around it. If it does not fit,
+ * the beginning of the text is cut. Control characters, apart from line feeds and tabs, and bytes that are not
+ * UTF-8 become question marks.
+ */
+void reason_write(char reason[REASON_MOST + 1], const char *words, struct bytes text);
+
+/* The way a command ended, besides its status. */
+enum attempt_stop {
+    STOP_NONE,
+    STOP_TIMEOUT, /* ended by --timeout */
+    STOP_RUNNER,  /* ended because the runner ends */
+    STOP_LOST     /* ended because the lease was lost: no outcome */
+};
+
+struct attempt {
+    int64_t number; /* delivery count of the message */
+    uint32_t random;
+    enum attempt_stop stop;
+    int64_t timeout_s;
+    const struct work_backoff *backoff;
+};
+
+/* The outcome of a command that has ended with this status of waitpid(2). tail: the end of its standard error. */
+void outcome_of_command(struct outcome *o, const struct attempt *a, int status,
+                        struct bytes tail);
+
+/*
+ * The outcome of a request to a service. status 0: there was no response, and `text` says why. Otherwise `text` is
+ * its body. retry_after_s: as in the response, -1 without.
+ */
+void outcome_of_request(struct outcome *o, const struct attempt *a, long status,
+                        int64_t retry_after_s, struct bytes text);
+
+#endif

@@ -1,0 +1,92 @@
+/*
+ * work_transfer: HTTP requests that run side by side in one event loop, over libcurl.
+ *
+ *     transfer_start() --> under way --> transfers_next() returns it --> transfer_reset()
+ *                              |
+ *                              +--> transfer_reset()
+ *
+ *   Memory   one handle of libcurl for each transfer under way. Finished ones are used again
+ *   Threads  one
+ */
+#ifndef CLIENT_WORK_TRANSFER_H
+#define CLIENT_WORK_TRANSFER_H
+
+#include "claimd/base/buf.h"
+
+#include <curl/curl.h>
+
+/* The purpose of a transfer, for the loop. */
+enum transfer_use {
+    TRANSFER_CLAIM,   /* owner: none */
+    TRANSFER_RENEWAL, /* owner: struct work_claim */
+    TRANSFER_FINISH,  /* owner: struct work_claim */
+    TRANSFER_SERVICE  /* owner: struct work_job; a request to the URL of --http */
+};
+
+struct transfer {
+    enum transfer_use use;
+    void *owner;                /* borrowed */
+    CURL *handle;               /* owned; NULL: not under way */
+    struct curl_slist *headers; /* owned */
+    struct buf request;         /* body of the request, if it has one */
+    int64_t sent_ms;            /* for the caller */
+
+    /* The response. */
+    struct buf body;
+    size_t body_most;      /* longer ones are cut */
+    bool cut;              /* a part is missing */
+    long status;           /* 0: none, see `error` */
+    int64_t retry_after_s; /* -1: none */
+    bool waited;           /* has Preference-Applied */
+    char location[256];    /* "": none */
+    char claim_number[24]; /* "": none */
+    char error[CURL_ERROR_SIZE];
+};
+
+void
+transfer_init(struct transfer *t, struct mem *mem, enum transfer_use use, void *owner);
+
+/* Ends it, if it is under way, and forgets the response. Keeps no memory. */
+struct transfers;
+void transfer_reset(struct transfers *all, struct transfer *t);
+
+/* ------------------------------------------------------------------ all of them */
+
+enum { TRANSFERS_IDLE = 64 };
+
+struct transfers {
+    CURLM *multi;
+    struct mem *mem;
+    CURL *idle[TRANSFERS_IDLE]; /* handles that can be used again */
+    size_t idle_count;
+};
+
+/* False without memory. */
+bool transfers_init(struct transfers *all, struct mem *mem);
+
+/* Every transfer must have been reset. */
+void transfers_fini(struct transfers *all);
+
+/*
+ * Gives t a handle with the options that all transfers share. The caller adds its own (URL, method) and headers, and
+ * calls transfer_start(). NULL without memory.
+ */
+CURL *transfer_prepare(struct transfers *all, struct transfer *t);
+
+/* Starts a prepared transfer: with a body if `request` is not empty. It may take timeout_ms (0: no limit). False
+ * without memory; then it is reset. */
+bool transfer_start(struct transfers *all, struct transfer *t, int64_t timeout_ms);
+
+/* Goes on with all transfers. */
+void transfers_perform(struct transfers *all);
+
+/* A transfer that has ended and is not under way any more; NULL: there is none. */
+struct transfer *transfers_next(struct transfers *all);
+
+/*
+ * Closes the sending half of the connection, if it is not encrypted. claimd then ends the long poll of this transfer
+ * at once, and sends the response. False: that is impossible, or there is no connection.
+ */
+bool transfer_end_waiting(struct transfer *t);
+
+#endif
