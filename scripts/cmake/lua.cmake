@@ -6,7 +6,7 @@
 # cmake -DSOURCE=DIR -DOUT=FILE -P lua.cmake
 
 # Each behind what it uses.
-set(libs queue messages dead_letters subscriptions)
+set(libs queue messages outbox dead_letters finish subscriptions post)
 
 set(library "")
 foreach(lib ${libs})

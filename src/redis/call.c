@@ -382,6 +382,19 @@ call_head(const struct call *c, size_t i)
     return head;
 }
 
+bool
+message_head_details(const struct message_head *head, struct store_details *out)
+{
+    if (head->details.len > 0) {
+        ENSURE(
+            message_details_read(head->details, out)); /* shape_check() has checked it */
+        return true;
+    }
+    if (head->returned) /* its details say that it is no dead letter */
+        *out = (struct store_details){.released_ms = 0};
+    return head->returned;
+}
+
 void
 message_id_write(struct bytes tag, uint64_t number, struct bytes original,
                  struct store_id *out)

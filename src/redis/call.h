@@ -211,8 +211,22 @@ struct message_head call_head(const struct call *c, size_t i);
 void message_id_write(struct bytes tag, uint64_t number, struct bytes original,
                       struct store_id *out);
 
+/* The details of the message with this head. False: it has none. */
+bool message_head_details(const struct message_head *head, struct store_details *out);
+
 /* Takes the response out of the call. The caller ends it with wire_free_response(). */
 redisReply *call_take_response(struct call *c);
+
+/* ---------------------------------------------------------------------- claims: message_ops.c */
+
+/* The least remaining lifetime of messages in a claim. */
+int64_t claim_life_ms(const struct redis_store *s, const struct store_terms *terms);
+
+/* Adds the Client-ID of an operation, as far as a claim keeps it. */
+void call_client(struct call *c, const struct store_op *op);
+
+/* The fencing token of a claim, from two words of a response. */
+uint64_t fencing_token(const struct call *c, size_t number, size_t base);
 
 /* ---------------------------------------------------------------------- index of queues: queue_ops.c */
 
@@ -262,14 +276,5 @@ enum status maintenance_start(struct redis_store *s);
 
 /* NULL is fine. */
 void maintenance_end(struct maintenance *m);
-
-/*
- * Transfers dead letters of a response out of this queue, for at most a minute. From word `from` on, two words
- * describe each: the id of the transfer, and the dead letter. Other processes may transfer the same dead
- * letters later. Dead letters that cannot be posted now stay in X. Only a caller that needs all of them
- * transferred needs the status.
- */
-enum status outbox_deliver(const struct call *c, size_t from, const struct store_op *op,
-                           const struct store_queue *where);
 
 #endif

@@ -1,6 +1,7 @@
-/* message_ops: the operations of the store on messages and claims, and the transfer of dead letters. */
+/* message_ops: the operations of the store on messages and claims. */
 #include "claimd/base/invariant.h"
 #include "redis/call.h"
+#include "redis/outbox.h"
 #include "redis/subscription_ops.h"
 #include "redis/waiting.h"
 
@@ -15,6 +16,7 @@ enum { NOW = 1, TAG };
 /* The memory of a batch: its views, and the response that they point into. */
 struct batch_pin {
     redisReply *response;
+    struct store_details *details; /* behind the messages, as many */
     int64_t now_ms;
     size_t capacity; /* of `messages` */
     struct store_message messages[];
@@ -26,15 +28,20 @@ static struct batch_pin *
 batch_pin_new(struct redis_store *s, size_t count)
 {
     struct batch_pin *pin =
-        mem_alloc(s->config.mem, sizeof(*pin) + count * sizeof(pin->messages[0]));
+        mem_alloc(s->config.mem, sizeof(*pin) + count * (sizeof(struct store_message) +
+                                                         sizeof(struct store_details)));
 
-    if (pin != NULL)
-        pin->capacity = count;
+    if (pin == NULL)
+        return NULL;
+    pin->capacity = count;
+    pin->details = (struct store_details *)(pin->messages + count);
     return pin;
 }
 
+/* `details`: space for those of the message. */
 static void
-message_view_fill(const struct call *c, size_t at, struct store_message *out)
+message_view_fill(const struct call *c, size_t at, struct store_message *out,
+                  struct store_details *details)
 {
     const struct message_head head = call_head(c, at + 1);
     const struct bytes claim = call_item(c, at + 3);
@@ -47,8 +54,12 @@ message_view_fill(const struct call *c, size_t at, struct store_message *out)
     memcpy(out->claim_id.text, claim.data, claim.len);
     out->ttl_s = (head.expires_ms - head.posted_ms) / 1000;
     out->age_s = (call_integer(c, NOW) - head.posted_ms) / 1000;
+    out->posted_ms = head.posted_ms;
+    out->expires_ms = head.expires_ms;
+    out->delayed_until_ms = head.ready_ms;
     out->claim_count = head.claim_count;
-    out->pin = (void *)(uintptr_t)head.posted_ms;
+    if (message_head_details(&head, details))
+        out->details = details;
 }
 
 /* The number of messages from word `from` on. Each has four words (number, head, body, claim). The list ends at
@@ -80,7 +91,7 @@ batch_fill(struct call *c, size_t from, struct batch_pin *pin, struct store_batc
     }
     ENSURE(count <= pin->capacity);
     for (size_t i = 0; i < count; i++)
-        message_view_fill(c, from + 4 * i, &pin->messages[i]);
+        message_view_fill(c, from + 4 * i, &pin->messages[i], &pin->details[i]);
     pin->now_ms = call_integer(c, NOW);
     pin->response = call_take_response(c);
     out->store = &c->store->store;
@@ -124,8 +135,7 @@ finish_delivery(struct redis_store *s, struct store_op *op,
     pin = container_of(out->messages, struct batch_pin, messages[0]);
     for (size_t i = 0; i < out->count; i++)
         if (out->messages[i].claim_count <= 1)
-            counters_span(s, STORE_SPAN_WAITED,
-                          pin->now_ms - (int64_t)(uintptr_t)out->messages[i].pin);
+            counters_span(s, STORE_SPAN_WAITED, pin->now_ms - out->messages[i].posted_ms);
     waiting_served(s, op, where);
     return ST_OK;
 }
@@ -308,200 +318,12 @@ redis_message_pop(struct store *store, struct store_op *op,
                        : finish_delivery(s, op, where, limit, STORE_COUNT_POPPED, out);
 }
 
-/* ---------------------------------------------------------------------- dead letters */
-
-/*
- * A dead letter moves from its queue to its dead-letter queue, which may be in another slot:
- *
- *     claim_create, queue_delete   move the dead letter out of its queue into key X of the queue (the outbox)
- *     dead_letter_post             posts it to the dead-letter queue, which remembers the id of the transfer,
- *     so that
- *                                  the dead letter arrives once
- *     outbox_done                  removes it from X
- *     transfer_forget              the dead-letter queue forgets the id, later than any process can still post
- *     it
- *
- * So a dead letter is in one of the queues or in X, and is never lost. If a process ends in between, the next
- * claim (some seconds later) or the deletion of the queue completes the transfer.
- */
-
-/* Offsets in a dead letter, as the script packs it. */
-enum {
-    POSTED_AT = 0,
-    EXPIRES_AT = 8,
-    CLIENT_AT = 16,
-    NAME_LEN_AT = 24,
-    SUM_LEN_AT = 25,
-    ID_AT = 26,
-    ID_LEN = 24,
-    TEXTS_AT = ID_AT + ID_LEN
-};
-
-/* Maximum time from the script that leases dead letters to a process until the last post by the process. */
-static const int64_t TRANSFER_MS = 60000;
-
-struct outbox_entry {
-    struct bytes transfer_id, id, client, name, sum, body;
-    int64_t posted_ms, expires_ms;
-};
-
-static bool
-dead_letter_read(struct bytes transfer_id, struct bytes text, struct outbox_entry *out)
-{
-    size_t name_len, sum_len;
-
-    if (!bytes_present(transfer_id) || text.len < TEXTS_AT)
-        return false;
-    name_len = (uint8_t)text.data[NAME_LEN_AT];
-    sum_len = (uint8_t)text.data[SUM_LEN_AT];
-    if (text.len < TEXTS_AT + name_len + sum_len)
-        return false;
-    *out = (struct outbox_entry){.transfer_id = transfer_id,
-                                 .id = bytes_of(text.data + ID_AT, ID_LEN),
-                                 .client = bytes_of(text.data + CLIENT_AT, 8)};
-    if (!message_time_read(text, POSTED_AT, &out->posted_ms) ||
-        !message_time_read(text, EXPIRES_AT, &out->expires_ms))
-        return false;
-    out->name = bytes_of(text.data + TEXTS_AT, name_len);
-    out->sum = bytes_of(out->name.data + name_len, sum_len);
-    out->body =
-        bytes_of(out->sum.data + sum_len, text.len - TEXTS_AT - name_len - sum_len);
-    return true;
-}
-
-static enum status
-dead_letter_post(struct redis_store *s, const struct store_op *op,
-                 const struct store_queue *to, const struct outbox_entry *l,
-                 struct bytes body)
-{
-    struct call c = call_begin(s, op, to);
-    enum status st;
-
-    call_random_digits(&c, TAG_DIGITS);
-    call_word(&c, l->transfer_id);
-    call_word(&c, l->id);
-    call_number(&c, l->posted_ms);
-    call_number(&c, l->expires_ms);
-    call_word(&c, l->client);
-    call_word(&c, l->sum);
-    call_word(&c, body);
-    st = call_run(&c, SCRIPT_dead_letter_post, CALL_CHANGE);
-    if (st == ST_OK && call_integer(&c, 1) != 0)
-        st = queue_index_add(s, op, to, call_item(&c, 2));
-    call_end(&c);
-    return st;
-}
-
-/* Encrypts the dead letter and posts it, for a queue with encrypted messages. */
-static enum status
-dead_letter_post_encrypted(struct redis_store *s, const struct store_op *op,
-                           const struct store_queue *to, const struct outbox_entry *l)
-{
-    const struct store_sealer *sealer = s->config.sealer;
-    size_t size;
-    char *sealed;
-    enum status st;
-
-    if (sealer == NULL)
-        return ST_NO_KEY;
-    size = l->body.len + sealer->overhead;
-    sealed = mem_alloc(s->config.mem, size);
-    if (sealed == NULL)
-        return ST_NO_MEMORY;
-    st = sealer->seal(sealer->arg, to, l->body, sealed);
-    if (st == ST_OK)
-        st = dead_letter_post(s, op, to, l, bytes_of(sealed, size));
-    mem_free(s->config.mem, sealed);
-    return st;
-}
-
-/* The first `count` dead letters have arrived and left X, so their queues may forget the transfers. If this
- * call is lost, they forget them after a week. Consecutive dead letters for the same queue share a call. */
-static void
-forget_transfers(const struct call *c, size_t from, size_t count,
-                 const struct store_op *op, const struct store_queue *where)
-{
-    const struct cluster_config *config = &c->store->cluster.config;
-    const int64_t run_ms = config->patience_ms + 2 * config->link.response_ms;
-    /* Twice as long as a lease and its last post can take, because another process may have leased the same
-     * dead letters before. */
-    const int64_t remembered_ms = 2 * (TRANSFER_MS + 2 * run_ms);
-    struct store_queue to = {.project = where->project, .kind = where->kind};
-    struct outbox_entry l;
-    struct call notice;
-    bool open = false;
-
-    for (size_t at = from; count > 0 && call_has(c, at + 1); at += 2) {
-        if (!dead_letter_read(call_item(c, at), call_item(c, at + 1), &l))
-            continue;
-        if (open && !bytes_equal(l.name, to.name)) {
-            (void)call_finish(&notice, SCRIPT_transfer_forget, CALL_BEST_EFFORT);
-            open = false;
-        }
-        if (!open) {
-            to.name = l.name;
-            notice = call_begin(c->store, op, &to);
-            call_number(&notice, remembered_ms);
-            open = true;
-        }
-        call_word(&notice, l.transfer_id);
-        count--;
-    }
-    if (open)
-        (void)call_finish(&notice, SCRIPT_transfer_forget, CALL_BEST_EFFORT);
-}
-
-enum status
-outbox_deliver(const struct call *c, size_t from, const struct store_op *op,
-               const struct store_queue *where)
-{
-    struct redis_store *s = c->store;
-    enum status st = ST_OK;
-    size_t arrived = 0;
-    struct call done;
-
-    if (!call_has(c, from))
-        return ST_OK;
-    done = call_begin(s, op, where);
-    for (size_t i = from; call_has(c, i + 1); i += 2) {
-        struct outbox_entry l;
-        struct store_queue to;
-
-        if (clock_stopwatch_ns() - c->begun_ns > TRANSFER_MS * 1000000)
-            break; /* the lease has ended */
-        if (!dead_letter_read(call_item(c, i), call_item(c, i + 1), &l))
-            continue; /* the empty field that X always has */
-        to = (struct store_queue){where->project, l.name, where->kind};
-        st = dead_letter_post(s, op, &to, &l, l.body);
-        if (st == ST_NOT_SEALED)
-            st = dead_letter_post_encrypted(s, op, &to, &l);
-        waiting_wake(s, op, &to);
-        if (st != ST_OK)
-            break;
-        call_word(&done, l.transfer_id);
-        counters_add(s, STORE_COUNT_DEAD_LETTERS, 1);
-        arrived++;
-    }
-    if (arrived > 0) {
-        enum status removed = call_run(&done, SCRIPT_outbox_done, CALL_CHANGE);
-
-        if (removed == ST_OK)
-            forget_transfers(c, from, arrived, op, where);
-        st = st == ST_OK ? removed : st;
-    }
-    call_end(&done);
-    return st;
-}
-
 /* ---------------------------------------------------------------------- claims */
 
 /* Words of the responses of claim_create and claim_get. */
 enum { NUMBER = 3, BASE, CREATED_MESSAGES, STARTED = 5, ENDS, GOT_MESSAGES };
 
-enum { BASE_SHIFT = 12 };
-
-/* The least remaining lifetime of messages in a claim. */
-static int64_t
+int64_t
 claim_life_ms(const struct redis_store *s, const struct store_terms *terms)
 {
     int64_t life_s = terms->ttl_s + terms->grace_s;
@@ -510,8 +332,7 @@ claim_life_ms(const struct redis_store *s, const struct store_terms *terms)
            (life_s > s->config.max_message_ttl_s ? s->config.max_message_ttl_s : life_s);
 }
 
-/* The Client-ID of an operation, as far as a claim keeps it. */
-static void
+void
 call_client(struct call *c, const struct store_op *op)
 {
     const struct bytes client = op->client;
@@ -521,9 +342,11 @@ call_client(struct call *c, const struct store_op *op)
                      : bytes_of(client.data, STORE_CLIENT_CAP));
 }
 
-static uint64_t
+uint64_t
 fencing_token(const struct call *c, size_t number, size_t base)
 {
+    enum { BASE_SHIFT = 12 };
+
     return ((uint64_t)call_integer(c, base) << BASE_SHIFT) +
            (uint64_t)call_integer(c, number);
 }
@@ -759,20 +582,4 @@ redis_claim_release(struct store *store, struct store_op *op,
     call_end(&c);
     waiting_wake(s, op, where);
     return st;
-}
-
-enum status
-redis_claim_finish(struct store *store, struct store_op *op,
-                   const struct store_queue *where, struct store_finish *finish)
-{
-    (void)store, (void)op, (void)where, (void)finish;
-    return ST_UNAVAILABLE;
-}
-
-enum status
-redis_redrive(struct store *store, struct store_op *op, const struct store_queue *where,
-              struct store_redrive *which, struct store_redriven *out)
-{
-    (void)store, (void)op, (void)where, (void)which, (void)out;
-    return ST_UNAVAILABLE;
 }

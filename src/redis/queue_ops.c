@@ -1,6 +1,7 @@
 /* queue_ops: the operations of the store on queues, and the index of queues. */
 #include "claimd/base/invariant.h"
 #include "redis/call.h"
+#include "redis/outbox.h"
 #include "redis/waiting.h"
 
 /* ---------------------------------------------------------------------- index */

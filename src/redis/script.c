@@ -126,7 +126,7 @@ enum {
     ID_SIZE = 24
 };
 
-enum { FLAG_CHECKSUM = 1, FLAG_ORIGINAL_ID = 2 };
+enum { FLAG_CHECKSUM = 1, FLAG_ORIGINAL_ID = 2, FLAG_RETURNED = 4 };
 
 bool
 message_time_read(struct bytes text, size_t at, int64_t *ms)
@@ -141,6 +141,63 @@ message_time_read(struct bytes text, size_t at, int64_t *ms)
         return false;
     *ms = (int64_t)value;
     return true;
+}
+
+/* Offsets in details, as the scripts pack them. */
+enum { RELEASED_AT = 0, DEAD_AT = 8, CLIENT_LEN_AT = 16, ORIGIN_LEN_AT, DETAILS_SIZE };
+
+bool
+message_details_read(struct bytes text, struct store_details *out)
+{
+    struct store_details d = {.released_ms = 0};
+    size_t client, origin;
+
+    if (text.len < DETAILS_SIZE ||
+        !message_time_read(text, RELEASED_AT, &d.released_ms) ||
+        !message_time_read(text, DEAD_AT, &d.dead_lettered_ms))
+        return false;
+    client = (uint8_t)text.data[CLIENT_LEN_AT];
+    origin = (uint8_t)text.data[ORIGIN_LEN_AT];
+    if (text.len < DETAILS_SIZE + client + origin)
+        return false;
+    text = bytes_of(text.data + DETAILS_SIZE, text.len - DETAILS_SIZE);
+    if (client > 0)
+        d.client = bytes_of(text.data, client);
+    if (origin > 0)
+        d.origin = bytes_of(text.data + client, origin);
+    if (d.released_ms != 0)
+        d.reason = bytes_of(text.data + client + origin, text.len - client - origin);
+    *out = d;
+    return true;
+}
+
+void
+message_details_write(struct buf *out, const struct store_details *details)
+{
+    const double times[] = {(double)details->released_ms,
+                            (double)details->dead_lettered_ms};
+
+    ENSURE(details->client.len <= UINT8_MAX && details->origin.len <= UINT8_MAX);
+    buf_add(out, times, sizeof(times)); /* little-endian, as on this machine */
+    buf_byte(out, (char)details->client.len);
+    buf_byte(out, (char)details->origin.len);
+    buf_bytes(out, details->client);
+    buf_bytes(out, details->origin);
+    buf_bytes(out, details->reason);
+}
+
+/* Sets *out to the details behind the head, which has this size. False: there must be none, or they are broken. */
+static bool
+message_details_split(struct bytes text, size_t size, struct bytes *out)
+{
+    struct store_details details;
+    double posted;
+
+    if (text.len < size)
+        return false;
+    memcpy(&posted, text.data + POSTED_AT, sizeof(posted));
+    *out = bytes_of(text.data + size, text.len - size);
+    return posted != (double)(int64_t)posted && message_details_read(*out, &details);
 }
 
 bool
@@ -165,7 +222,8 @@ message_head_read(struct bytes text, struct message_head *out)
         head.original_id = bytes_of(text.data + size, ID_SIZE);
         size += ID_SIZE;
     }
-    if (text.len != size)
+    head.returned = (flags & FLAG_RETURNED) != 0;
+    if (text.len != size && !message_details_split(text, size, &head.details))
         return false;
     *out = head;
     return true;

@@ -71,6 +71,8 @@ struct message_head {
     uint64_t client;
     const struct store_checksum *checksum; /* borrowed from the text; NULL: none */
     struct bytes original_id; /* of a dead letter or a loaded message; or absent */
+    bool returned;            /* a dead letter that was put back */
+    struct bytes details;     /* message_details_read(); absent: none */
 };
 
 /* Reads a time that Lua has packed as a double. False: the text is too short, or the number is out of range. */
@@ -80,6 +82,11 @@ bool message_time_read(struct bytes text, size_t at, int64_t *ms)
 /* False: the text is no head. *out is unchanged then. */
 bool message_head_read(struct bytes text, struct message_head *out)
     __attribute__((warn_unused_result));
+
+/* Details as scripts pack them (lib/dead_letters.lua). The texts are borrowed. False: the text is none. */
+bool message_details_read(struct bytes text, struct store_details *out)
+    __attribute__((warn_unused_result));
+void message_details_write(struct buf *out, const struct store_details *details);
 
 /*
  * The shape of the response of a script. A response is a list: a status (enum response_status), the lead, and
@@ -182,9 +189,14 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(claim_list, "nnn", "nknnnt", SHAPE_ASKED)                                          \
     X(claim_renew, "nn", "", 0)                                                          \
     X(claim_release, "n", "", 0)                                                         \
+    X(claim_finish, "ttnnn", "in|tt", SHAPE_ASKED)                                       \
+    X(claim_finish_post, "ttnnn", "in|tt", SHAPE_ASKED)                                  \
+    X(redrive, "tnnni", "|tt", 0)                                                        \
+    X(transfer_post, "tnnn", "", 0)                                                      \
     X(dead_letter_post, "nt", "", 0)                                                     \
     X(transfer_forget, "", "", 0)                                                        \
     X(outbox_done, "", "", 0)                                                            \
+    X(outbox_lease, "", "tt", SHAPE_ANY)                                                 \
     X(subscription_create, "tnknn", "", 0)                                               \
     X(subscription_get, "n", "nkttiinnnnnnnnnni", 1)                                     \
     X(subscription_list, "n", "nkttiinnnnnnnnnni", SHAPE_ASKED)                          \

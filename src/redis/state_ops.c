@@ -17,6 +17,7 @@ enum { STARTED_AT = 0, ENDS_AT = 8, ID_AT = 16, ID_SIZE = SHAPE_CLAIM_SIZE - ID_
 struct records_pin {
     redisReply *response;
     struct store_claim_record *claims; /* after the records */
+    struct store_details *details;     /* after the claims, as many as records */
     size_t claim_count;
     struct store_record records[];
 };
@@ -26,12 +27,14 @@ static struct records_pin *
 slice_new(const struct call *c, size_t records, size_t claims, struct store_records *out)
 {
     struct records_pin *s =
-        mem_alloc(c->store->config.mem, sizeof(*s) + records * sizeof(s->records[0]) +
-                                            claims * sizeof(s->claims[0]));
+        mem_alloc(c->store->config.mem,
+                  sizeof(*s) + records * (sizeof(s->records[0]) + sizeof(s->details[0])) +
+                      claims * sizeof(s->claims[0]));
 
     if (s == NULL)
         return NULL;
     s->claims = (struct store_claim_record *)(s->records + records);
+    s->details = (struct store_details *)(s->claims + claims);
     s->claim_count = 0;
     out->store = &c->store->store;
     out->pin = s;
@@ -75,6 +78,8 @@ message_record_read(const struct call *c, size_t at, struct records_pin *s,
     m->delayed_until_ms = head.ready_ms;
     m->claim_count = head.claim_count;
     m->claim = claim_record_read(s, call_item(c, at + CLAIM));
+    if (message_head_details(&head, &s->details[out - s->records]))
+        m->details = &s->details[out - s->records];
     message_id_write(call_item(c, TAG), m->number, head.original_id, &m->id);
 }
 
@@ -239,6 +244,8 @@ static void
 call_add_message(struct call *c, struct apply_input *l,
                  const struct store_message_record *m)
 {
+    struct buf details;
+
     call_text(c, m->id.text);
     call_number(c, (int64_t)load_claim_place(l, m->claim));
     call_word(c, m->body);
@@ -248,6 +255,10 @@ call_add_message(struct call *c, struct apply_input *l,
     call_number(c, m->expires_ms);
     call_number(c, m->delayed_until_ms);
     call_number(c, m->claim_count);
+    buf_init(&details, c->store->config.mem);
+    if (m->details != NULL)
+        message_details_write(&details, m->details);
+    call_buf(c, &details);
 }
 
 static enum status

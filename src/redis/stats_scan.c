@@ -9,11 +9,13 @@
  */
 #include "claimd/base/invariant.h"
 #include "redis/call.h"
+#include "redis/outbox.h"
 #include "redis/waiting.h"
 
 enum {
     PAGE = 256,
     FRESH_MS = 1000,
+    STUCK_MS = 5000,      /* the process of an older transfer may have ended */
     PROJECTS_MOST = 1024, /* projects with counted queues */
     TOTALS_MOST = 4096    /* queues that are summed up */
 };
@@ -23,6 +25,7 @@ struct scan_result {
     /* Sums of the queues in `shown`: */
     uint64_t subscriptions, feed_bytes;
     int64_t outbox_ms; /* age of the oldest dead letter in transfer */
+    size_t stuck;      /* 1 + index of a queue in `shown` with old transfers; 0: none */
     struct store_population all;
     struct store_queue_metrics *shown; /* owned */
     size_t count;
@@ -33,6 +36,7 @@ struct stats_scan {
     struct scan_result next;
     int64_t scanned_ms; /* end of the last scan, redis_clock_ms() */
     bool scanned;
+    size_t resumed;   /* `stuck` of the last scan, so that each queue has its turn */
     struct lock lock; /* guards `last` */
     struct scan_result last;
 };
@@ -250,6 +254,9 @@ scan_add_queue(void *arg, struct redis_store *s, struct store_op *op,
         if (call_integer(&c, OUTBOX) > result->outbox_ms)
             result->outbox_ms = call_integer(&c, OUTBOX);
         result->count++;
+        if (result->stuck == 0 && call_integer(&c, OUTBOX) >= STUCK_MS &&
+            result->count > s->stats_scan->resumed)
+            result->stuck = result->count;
     }
     call_end(&c);
     return st == ST_NOT_FOUND ? ST_OK : st;
@@ -262,6 +269,19 @@ struct scan_job {
     struct store_op *op;
 };
 
+/* Sends old transfers of a queue that the scan has found. */
+static void
+resume_stuck(struct redis_store *s, const struct store_op *op,
+             const struct store_queue_metrics *queue)
+{
+    const struct store_queue where = {.project =
+                                          bytes_of(queue->project, queue->project_len),
+                                      .name = bytes_of(queue->name, queue->name_len),
+                                      .kind = queue->kind};
+
+    outbox_resume(s, op, &where);
+}
+
 /* Scans unless the last scan is fresh. If Redis does not respond, the scan ends early. */
 static void
 scan_if_old(void *arg)
@@ -270,6 +290,8 @@ scan_if_old(void *arg)
     struct redis_store *s = job->store;
     struct stats_scan *scan = s->stats_scan;
     const int64_t now_ms = redis_clock_ms(s, job->op->now_ms);
+    struct store_queue_metrics stuck;
+    bool found = false;
 
     lock_acquire(&scan->scanning);
     if (!scan->scanned || s->config.test_clock || now_ms - scan->scanned_ms >= FRESH_MS) {
@@ -281,6 +303,10 @@ scan_if_old(void *arg)
         *next = (struct scan_result){.shown = shown};
         if (shown != NULL && count_queues(s, next->queues) == ST_OK)
             (void)walk_queues(s, job->op, s->config.shown_queues, scan_add_queue, next);
+        scan->resumed = next->stuck;
+        found = next->stuck > 0;
+        if (found)
+            stuck = shown[next->stuck - 1];
         lock_acquire(&scan->lock);
         last = scan->last;
         scan->last = scan->next;
@@ -291,6 +317,8 @@ scan_if_old(void *arg)
         scan->scanned_ms = redis_clock_ms(s, job->op->now_ms);
     }
     lock_release(&scan->scanning);
+    if (found)
+        resume_stuck(s, job->op, &stuck);
 }
 
 enum status

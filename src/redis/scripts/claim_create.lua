@@ -4,13 +4,13 @@
 --           of dead letters (s), Client-ID, ids of decrypted messages ... ('-': encrypted bodies are fine)
 --   returns OK | OVER_CAPACITY | SEALED | AGAIN, now, tag, number of the claim (0: none), base, [number, head, body, '']
 --   ..., '',
---           [transfer, dead letter] ...; with OVER_CAPACITY the number is the size of the bodies
+--           [transfer, what is in it] ...; with OVER_CAPACITY the number is the size of the bodies
 --   cost    O(messages · log n), 64 dead letters at most
 local w = open_queue()
 if not w then return { OK, 0, '', 0, 0 } end
 if not expire_due(w) then return { AGAIN, 0, '', 0, 0 } end
 local set, limit, reserved, dead_letters = read_settings(w), tonumber(ARGV[5]), tonumber(ARGV[6]), {}
-lease_old_dead_letters(w, dead_letters)
+lease_old_transfers(w, dead_letters)
 local chosen = choose_ready(w, limit, reserved)
 if set[4] >= 0 and set[6] ~= '' then
     local slices, moved = 0, false
@@ -48,7 +48,7 @@ for i, n in ipairs(chosen.names) do
         add_deadline(ch, lives, n)
     end
     local head = pack(HEAD, posted, expires, ready, number, count + 1, size, flags, client) .. sub(old, rest)
-    chosen.heads[i], numbers[i] = head, pack('<d', at)
+    chosen.heads[i], numbers[i] = posted % 1 > 0 and head .. details_text(n, posted) or head, pack('<d', at)
     add_words(ch, 'hset', n, head)
 end
 local name = 'c' .. digits(number)

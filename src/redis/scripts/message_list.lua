@@ -24,7 +24,7 @@ while found < limit and examined < 1024 and not done do
         local h = unpack_head(heads[i])
         at, examined = n, examined + 1
         if (with_claimed or h.claim == 0) and (with_delayed or h.ready == 0) and h.client ~= hidden then
-            add_message(out, n, heads[i], call('HGET', M, 'b' .. n), claim_id_of(h))
+            add_message(out, n, heads[i] .. details_text(n, h.posted), call('HGET', M, 'b' .. n), claim_id_of(h))
             found = found + 1
         end
     end

@@ -10,7 +10,11 @@ local chosen = choose_ready(w, tonumber(ARGV[2]), tonumber(ARGV[3]))
 local refusal = check_chosen(w, chosen, tonumber(ARGV[4]), 5)
 if refusal then return refusal end
 local ch = changes()
-for i, n in ipairs(chosen.names) do remove_message(w, ch, n, unpack_head(chosen.heads[i])) end
+for i, n in ipairs(chosen.names) do
+    local h = unpack_head(chosen.heads[i])
+    if h.posted % 1 > 0 then chosen.heads[i] = chosen.heads[i] .. details_text(n, h.posted) end
+    remove_message(w, ch, n, h)
+end
 if #chosen.names > 0 then
     commit(w, ch)
     save_queue(w)

@@ -1,4 +1,4 @@
--- Removes dead letters from X that have arrived.
+-- Removes transfers from X that have arrived.
 --   ARGV    transfers ...
 --   cost    O(transfers)
 local w = open_queue()

@@ -6,7 +6,7 @@
 --           1: confirmation pending, delivered, given up, dropped;
 --           then for each message:
 --           id ('': assign one), index of its claim (0: none), body, checksum ('': none), client, posted, expires,
---           end of the delay (0: none), claim count
+--           end of the delay (0: none), claim count, details ('': none; lib/dead_letters.lua)
 --   returns OK, tag | AGAIN: use another tag
 --   cost    O(messages · log n)
 --   memory  grows
@@ -31,7 +31,7 @@ if w and w.feed == 1 then
         if ARGV[i] ~= '' and subscription_by_number(w, tonumber(sub(ARGV[i], 13), 16)) then return { CONFLICT } end
     end
 end
-for i = from, #ARGV, 9 do
+for i = from, #ARGV, 10 do
     local id = ARGV[i]
     if encrypts and byte(ARGV[i + 2]) ~= 1 then return { NOT_SEALED } end
     if id ~= '' and sub(id, 1, 8) == (w and w.tag or tag) then return { w and CONFLICT or AGAIN } end
@@ -67,13 +67,23 @@ if not w then
     w = make_queue(tag)
     set_metadata(ARGV[3], 4)
 end
-for i = from, #ARGV, 9 do
+for i = from, #ARGV, 10 do
     local id, body, sum = ARGV[i], ARGV[i + 2], ARGV[i + 3]
     local c = claims[tonumber(ARGV[i + 1])]
     local expires, ready, claim = tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), c and c.number or 0
     local flags = (sum == '' and 0 or HAS_CHECKSUM) + (id == '' and 0 or HAS_ID)
-    local head = pack(HEAD, tonumber(ARGV[i + 5]), expires, ready, claim, tonumber(ARGV[i + 8]), #body, flags, ARGV[i + 4])
+    local posted, details = tonumber(ARGV[i + 5]), ARGV[i + 9]
+    if details ~= '' then
+        local released, dead, _, origin = unpack_struct(DETAILS, details)
+        if id ~= '' and dead == 0 then
+            flags = flags + RETURNED
+            count_returned(1)
+        end
+        if released == 0 and dead == 0 and origin == 0 then details = '' else posted = posted + 0.5 end
+    end
+    local head = pack(HEAD, posted, expires, ready, claim, tonumber(ARGV[i + 8]), #body, flags, ARGV[i + 4])
     local n = append_message(w, ch, body, head .. sum .. id, expires, ready, claim, id ~= '' and id or nil)
+    if details ~= '' then add_words(ch, 'hset', 'e' .. n, details) end
     if c then
         c.left = c.left + 1
         c.numbers[#c.numbers + 1] = pack('<d', tonumber(n))

@@ -4,7 +4,8 @@
 --   changes nothing
 local w = open_queue()
 if not w then return { NOT_FOUND } end
-local ch, seen = changes(), { claimed = 0, delayed = 0, bytes = 0, dead_letters = 0, messages = 0, transfers = 0 }
+local ch, seen = changes(), { claimed = 0, delayed = 0, bytes = 0, dead_letters = 0, messages = 0, transfers = 0,
+    details = 0, returned = 0 }
 local of_claim, least = {}, math.huge
 
 local function differs(what, a, b)
@@ -41,6 +42,17 @@ local function look()
                 seen.dead_letters = seen.dead_letters + 1
                 differs('id of ' .. n, call('HGET', M, 'f' .. sub(h.rest, -24)), n)
             end
+            differs('length of the head of ' .. n, #h.rest, (h.flags % 2) * 16 + (h.flags >= HAS_ID and 24 or 0))
+            differs('flags of ' .. n, h.flags < 4 or h.flags == 6 or h.flags == 7, true)
+            if h.flags >= RETURNED then seen.returned = seen.returned + 1 end
+            local details = call('HGET', M, 'e' .. n)
+            differs('details of ' .. n, details and true, h.posted % 1 == 0.5)
+            if details then
+                local d = read_details(n, h)
+                seen.details = seen.details + 1
+                differs('details of ' .. n .. ' as a text', pack_details(d), details)
+                differs(n .. ' is a dead letter', d.dead > 0, is_dead_letter(h.flags))
+            end
         end
     end
     local claims, holders = 0, 0
@@ -54,8 +66,10 @@ local function look()
     end
     differs('claims', w.claims, claims)
     for _, what in ipairs({ 'claimed', 'delayed', 'bytes', 'dead_letters' }) do differs(what, w[what], seen[what]) end
-    differs('letters on their way', w.in_transfer, call('HLEN', X) - 1)
-    differs('fields', call('HLEN', M), 1 + 2 * seen.messages + seen.dead_letters + claims + holders + seen.transfers)
+    differs('put back', tonumber(call('HGET', Q, 'p') or 0), seen.returned)
+    differs('in transfer', w.in_transfer, call('HLEN', X) - 1)
+    differs('fields', call('HLEN', M),
+        1 + 2 * seen.messages + seen.details + seen.dead_letters + claims + holders + seen.transfers)
     differs('deadlines', call('ZCARD', T), 1 + seen.messages + 2 * claims + seen.transfers)
     differs('nothing is due before it should be', w.due <= least, true)
 end

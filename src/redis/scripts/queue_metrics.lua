@@ -8,9 +8,9 @@ local w = open_queue()
 if not w then return { NOT_FOUND } end
 expire_due(w)
 local oldest = call('ZRANGEBYSCORE', Z, '(0', BELOW_UNREADY, 'LIMIT', 0, 1)[1]
-local expired = call('HMGET', Q, 'x', 'xu', 'xl')
+local expired = call('HMGET', Q, 'x', 'xu', 'xl', 'p')
 local total = call('ZCARD', Z) - 1
-return { OK, w.now, total - w.claimed - w.delayed, w.claimed, w.delayed, w.dead_letters, w.claims, w.bytes,
+return { OK, w.now, total - w.claimed - w.delayed, w.claimed, w.delayed, count_dead_letters(w, expired[4]), w.claims, w.bytes,
     oldest and unpack_head(call('HGET', M, oldest)).posted or 0, w.subscribers, w.feed_bytes,
     w.in_transfer > 0 and w.now - w.transfers_since or 0, w.claims > 0 and oldest_claim_created() or 0,
     expired[1] or 0, expired[2] or 0, expired[3] or 0, read_settings(w)[6] }

@@ -9,6 +9,7 @@ if subscriptions and not S then return { NEEDS_FEED } end
 if messages then
     call('UNLINK', Z, M, T)
     make_empty()
+    call('HDEL', Q, 'p')
     w.due, w.claimed, w.delayed, w.bytes, w.claims, w.dead_letters = math.huge, 0, 0, 0, 0, 0
 end
 if subscriptions then

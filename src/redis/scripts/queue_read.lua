@@ -21,7 +21,7 @@ for i, n in ipairs(numbers) do
         local started, ends, _, secret = unpack_struct(CLAIM, call('HGET', M, 'c' .. h.claim))
         holder = pack('<dd', started, ends) .. secret .. string.format('%012x', h.claim)
     end
-    add_message(out, n, m[1], m[2], holder)
+    add_message(out, n, m[1] .. details_text(n, h.posted), m[2], holder)
     bytes, last = bytes + #m[2], n
     if bytes > 65536 and i < #numbers then
         done = false

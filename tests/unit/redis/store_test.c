@@ -43,6 +43,9 @@ bring_late(struct fixture *f, const struct store_queue *to, const char *id)
     call_text(&c, "12345678");
     call_text(&c, "");
     call_text(&c, "late");
+    call_text(&c, ""); /* no details */
+    call_number(&c, 0);
+    call_number(&c, -1);
     ck_assert_status(call_run(&c, SCRIPT_dead_letter_post, CALL_CHANGE), ST_OK);
     call_end(&c);
 }

@@ -1,12 +1,68 @@
--- dead_letters: messages that were claimed too often. Needs messages.
+-- dead_letters: details of messages, and messages that go to the dead-letter queue. Needs outbox.
 
--- Moves dead letters to the end of a queue that is its own dead-letter queue.
-local function append_own_dead_letters(w, own_dead_letters)
+local DETAILS = '<ddBB' -- when a worker gave the reason, when the dead letter came (0: does not apply), lengths of client
+                        -- and origin; then client, origin, reason
+
+local function read_details(n, h)
+    local text = details_text(n, h.posted)
+    if text == '' then
+        local dead = is_dead_letter(h.flags) and floor(h.posted) or 0 -- the time was not kept
+        return { released = 0, dead = dead, client = '', origin = '', reason = '' }
+    end
+    local released, dead, client, origin, at = unpack_struct(DETAILS, text)
+    return { released = released, dead = dead, client = sub(text, at, at + client - 1),
+        origin = sub(text, at + client, at + client + origin - 1), reason = sub(text, at + client + origin) }
+end
+
+local function pack_details(d)
+    return pack(DETAILS, d.released, d.dead, #d.client, #d.origin) .. d.client .. d.origin .. d.reason
+end
+
+local function checksum_of(h)
+    return h.flags % 2 == HAS_CHECKSUM and sub(h.rest, 1, 16) or ''
+end
+
+-- The details of a message that a worker gives back with a reason ('': none).
+local function details_with_reason(w, n, h, reason, client)
+    local d = read_details(n, h)
+    if reason ~= '' then d.reason, d.client, d.released = reason, client, w.now end
+    return d
+end
+
+-- The dead letters that a script moves out of the queue: words for the response, and those whose dead-letter queue is
+-- this one. `own`: the name of this queue. `least`: minimum TTL in seconds if the queue sets no TTL for dead letters.
+local function new_dead_letters(words, own, least)
+    return { words = words, own = own, least = least, stay = {}, count = 0 }
+end
+
+-- Removes a message and adds it to the dead letters. `n` and `h` as in remove_message().
+local function add_dead_letter(w, ch, set, letters, n, h, reason, client)
+    local body, d = call('HGET', M, 'b' .. n), details_with_reason(w, n, h, reason, client)
+    local id, sum = id_of(w, tonumber(n), h), checksum_of(h)
+    if d.origin == '' then d.origin = letters.own end
+    d.dead = w.now
+    remove_message(w, ch, n, h)
+    if set[5] >= 0 then
+        h.posted, h.expires = w.now, deadline(w, 1000 * set[5])
+    else
+        h.expires = math.max(h.expires, deadline(w, 1000 * letters.least))
+    end
+    h.count, letters.count = 0, letters.count + 1
+    if set[6] == letters.own then
+        letters.stay[#letters.stay + 1] = { head = h, id = id, sum = sum, body = body, details = pack_details(d) }
+    else
+        transfer_message(w, letters.words, TO_DEAD_LETTERS, set[6], n, h, id, sum, pack_details(d), body)
+    end
+end
+
+-- Moves dead letters to the end of a queue that is its own dead-letter queue. Comes after the commit().
+local function append_own_dead_letters(w, letters)
     local ch = changes()
-    for _, m in ipairs(own_dead_letters) do
+    for _, m in ipairs(letters.stay) do
         local h = m.head
-        h.ready, h.claim, h.count, h.flags, h.rest = 0, 0, 0, HAS_ID + h.flags % 2, m.sum .. m.id
-        append_message(w, ch, m.body, pack_head(h), h.expires, 0, 0, m.id)
+        h.posted, h.ready, h.claim, h.flags, h.rest = floor(h.posted) + 0.5, 0, 0, HAS_ID + h.flags % 2, m.sum .. m.id
+        local n = append_message(w, ch, m.body, pack_head(h), h.expires, 0, 0, m.id)
+        add_words(ch, 'hset', 'e' .. n, m.details)
     end
     commit(w, ch)
 end
@@ -19,47 +75,19 @@ local function first_dead_letter(set, chosen)
 end
 
 -- Moves the first chosen message that was claimed too often out of the queue, and those directly after it, at most
--- 64. Returns how many. The caller then chooses again. The dead letters go into X and `dead_letters`, or to the end
--- of this queue (`own`: its name). `least`: minimum TTL in seconds if the queue sets no TTL for dead letters.
-local function move_dead_letters(w, set, chosen, dead_letters, own, least)
-    local first, ch, moved, own_dead_letters = first_dead_letter(set, chosen), changes(), 0, {}
+-- 64. Returns how many. The caller then chooses again. Further parameters as new_dead_letters().
+local function move_dead_letters(w, set, chosen, words, own, least)
+    local first = first_dead_letter(set, chosen)
     if not first then return 0 end
-    for _, text in ipairs(call('ZRANGEBYSCORE', Z, first, BELOW_UNREADY, 'LIMIT', 0, 64)) do
-        local n = tonumber(text)
-        local m = call('HMGET', M, text, 'b' .. text)
-        local h = unpack_head(m[1])
+    local ch, letters = changes(), new_dead_letters(words, own, least)
+    local names = call('ZRANGEBYSCORE', Z, first, BELOW_UNREADY, 'LIMIT', 0, 64)
+    local heads = fields_of(M, names)
+    for i, n in ipairs(names) do
+        local h = unpack_head(heads[i])
         if h.count < set[4] then break end
-        if set[5] >= 0 then
-            h.posted, h.expires = w.now, deadline(w, 1000 * set[5])
-        else
-            h.expires = math.max(h.expires, deadline(w, 1000 * least))
-        end
-        local sum, id = h.flags % 2 == HAS_CHECKSUM and sub(h.rest, 1, 16) or '', id_of(w, n, h)
-        remove_message(w, ch, text, h)
-        if set[6] == own then
-            own_dead_letters[#own_dead_letters + 1] = { head = h, id = id, sum = sum, body = m[2] }
-        else
-            local transfer = w.tag .. string.format('%016x', n)
-            local dead_letter = pack('<ddc8BB', h.posted, h.expires, h.client, #set[6], #sum) .. id .. set[6] .. sum .. m[2]
-            call('HSET', X, transfer, dead_letter)
-            dead_letters[#dead_letters + 1] = transfer
-            dead_letters[#dead_letters + 1] = dead_letter
-            moved = moved + 1
-        end
+        add_dead_letter(w, ch, set, letters, n, h, '', '')
     end
     commit(w, ch)
-    append_own_dead_letters(w, own_dead_letters)
-    if moved > 0 then
-        if w.in_transfer == 0 then w.transfers_since, w.transferred_at = w.now, w.now end
-        w.in_transfer, w.rare_changed = w.in_transfer + moved, true
-    end
-    return moved + #own_dead_letters
-end
-
--- Adds some dead letters whose transfer began so long ago that its process may have ended.
-local function lease_old_dead_letters(w, dead_letters)
-    if w.in_transfer == 0 or w.now < w.transferred_at + 5000 then return end
-    w.transferred_at, w.rare_changed = w.now, true
-    save_queue(w)
-    for _, word in ipairs(random_dead_letters()) do dead_letters[#dead_letters + 1] = word end
+    append_own_dead_letters(w, letters)
+    return letters.count
 end

@@ -22,6 +22,11 @@ local function add_words(ch, list, a, b)
     if b then words[n + 2] = b end
 end
 
+local function add_pair(words, a, b)
+    local n = #words
+    words[n + 1], words[n + 2] = a, b
+end
+
 local function add_deadline(ch, ms, member)
     if ms < ch.due then ch.due = ms end
     add_words(ch, 'tadd', digits(ms), member)
@@ -135,6 +140,25 @@ local function pack_head(h)
     return pack(HEAD, h.posted, h.expires, h.ready, h.claim, h.count, h.size, h.flags, h.client) .. h.rest
 end
 
+-- The details of a message (struct store_details) with a packed head, as a text. '': it has none.
+local function details_text(n, posted)
+    return posted % 1 > 0 and call('HGET', M, 'e' .. n) or ''
+end
+
+-- True for a dead letter, until it is put back. A message that came with its id from elsewhere counts as one.
+local function is_dead_letter(flags)
+    return flags >= HAS_ID and flags < RETURNED
+end
+
+local function count_returned(by)
+    call('HINCRBY', Q, 'p', by)
+end
+
+-- The number of dead letters. (An old claimd does not count messages that were put back.)
+local function count_dead_letters(w, returned)
+    return math.max(0, w.dead_letters - (returned or 0))
+end
+
 -- Adds a message at the end of the queue and returns its number, as a text. `head` is packed and contains expires,
 -- ready and claim as well. `id`: the original id; or nil.
 local function append_message(w, ch, body, head, expires, ready, claim, id)
@@ -166,9 +190,11 @@ end
 -- Removes a message. `n`: its number, as a text. `h`: its head.
 local function remove_message(w, ch, n, h)
     add_words(ch, 'hdel', n, 'b' .. n)
+    if h.posted % 1 > 0 then add_words(ch, 'hdel', 'e' .. n) end
     if h.flags >= HAS_ID then
         add_words(ch, 'hdel', 'f' .. sub(h.rest, -24))
         w.dead_letters, w.rare_changed = w.dead_letters - 1, true
+        if h.flags >= RETURNED then count_returned(-1) end
     end
     add_words(ch, 'zrem', n)
     add_words(ch, 'trem', n)
@@ -200,11 +226,30 @@ local function release_claim(w, ch, c, less)
     end_claim(w, ch, c)
 end
 
+-- Restarts a claim of this client for `ttl` ms. Its messages live for `life` ms at least. Commits the changes.
+local function renew_claim(w, ch, c, ttl, life, client)
+    local lives = deadline(w, life)
+    for _, number in ipairs(claim_numbers(c)) do
+        local n = digits(number)
+        local text = call('HGET', M, n)
+        local h = text and unpack_head(text)
+        if h and h.claim == c.number and h.expires < lives then
+            h.expires = lives
+            add_words(ch, 'hset', n, pack_head(h))
+            add_deadline(ch, lives, n)
+        end
+    end
+    c.started, c.ends, c.changed = w.now, deadline(w, ttl), true
+    add_deadline(ch, c.ends, c.name)
+    mark_holder(ch, c.number, client)
+    commit(w, ch)
+end
+
 -- Counts an expired message. counts: x all, xu unread ones, xl dead letters.
 local function count_expired(w, counts, h)
     counts.x = counts.x + 1
     if h.count == 0 and w.listeners == 0 then counts.xu = counts.xu + 1 end
-    if h.flags >= HAS_ID then counts.xl = counts.xl + 1 end
+    if is_dead_letter(h.flags) then counts.xl = counts.xl + 1 end
 end
 
 -- Expires what is due, earliest first. False: more may be due. The caller returns AGAIN then.
@@ -309,7 +354,7 @@ local function claim_id_of(h)
     return secret .. string.format('%012x', h.claim)
 end
 
--- Adds number, head, body and claim id of a message to a response.
+-- Adds number, head (with the details), body and claim id of a message to a response.
 local function add_message(out, n, head, body, claim)
     local at = #out
     out[at + 1], out[at + 2], out[at + 3], out[at + 4] = n, head, body, claim
@@ -318,7 +363,10 @@ end
 -- Likewise, by its number, if the message exists.
 local function add_message_by_number(out, n)
     local m = call('HMGET', M, n, 'b' .. n)
-    if m[1] then add_message(out, n, m[1], m[2], claim_id_of(unpack_head(m[1]))) end
+    if m[1] then
+        local h = unpack_head(m[1])
+        add_message(out, n, m[1] .. details_text(n, h.posted), m[2], claim_id_of(h))
+    end
 end
 
 -- Adds all chosen messages.

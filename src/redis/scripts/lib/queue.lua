@@ -6,16 +6,19 @@
 -- TRYAGAIN only if some keys of a call are on one node and some on the other.)
 --
 --   Q  hash        tag; v: version; j: JSON of the metadata; s: settings; w, r: packed numbers; x, xu, xl: number of
---                  expired messages, of unread ones and of dead letters (lib/messages.lua)
+--                  expired messages, of unread ones and of dead letters; p: of messages that were put back
+--                  (lib/messages.lua)
 --   Z  sorted set  the number of each message. The score of a ready message is its number. That of a claimed or
 --                  delayed message is its number + 2^52. So "below 2^52" selects ready messages, oldest first, and
 --                  setting the score requeues a message at its old place
---   M  hash        NUMBER -> head, bNUMBER -> body, cNUMBER -> claim, hNUMBER -> Client-ID that holds the claim, fID ->
---                  number of the message with this original id, dTRANSFER -> '': this dead letter has arrived and may be posted again
+--   M  hash        NUMBER -> head, bNUMBER -> body, eNUMBER -> details, cNUMBER -> claim, hNUMBER -> Client-ID that holds
+--                  the claim, fID -> number of the message with this original id, dTRANSFER -> '' or a number: this
+--                  transfer has arrived and may be sent again; the number of its first message
 --   T  sorted set  deadlines in ms: NUMBER (end of the delay, or of the TTL), cNUMBER (end of a claim), dTRANSFER (no
 --                  process posts it any more). After all deadlines kNUMBER: time of the creation of a claim + 2^52
---   X  hash        TRANSFER -> a dead letter in transfer to another queue. TRANSFER is the id that the message would
---                  have here. A message with an original id can be transferred several times
+--   X  hash        TRANSFER -> a message or a post in transfer to another queue (lib/outbox.lua). TRANSFER is the id
+--                  that a message of this number would have here. A message with an original id can be transferred
+--                  several times
 --   S, U           the feed and the subscriptions (lib/subscriptions.lua). They exist from the first subscription on.
 --                  A script that was called without them and needs them returns NEEDS_FEED. The caller adds them
 --   F  string      left by a deleted queue: its successor's claims get greater numbers. A script that makes a queue
@@ -53,10 +56,11 @@ local UNREADY, UNREADY_TEXT = 4503599627370496, '4503599627370496' -- 2^52
 local BELOW_UNREADY = '(' .. UNREADY_TEXT
 local SLICE = 16              -- deadlines that one call expires
 local WORK, RARE = '<ddddddddd', '<dddddddddd'
-local HEAD = '<ddddI4I4Bc8' -- posted, expires, end of the delay (0: none), claim (0: none), claim count, size of the
-                            -- body, flags, client; then what the flags say
+local HEAD = '<ddddI4I4Bc8' -- posted (+ 0.5: the message has details), expires, end of the delay (0: none), claim (0:
+                            -- none), claim count, size of the body, flags, client; then what the flags say
 local CLAIM = '<ddI4c12'    -- started, ends, number of messages, secret; then the numbers of the messages
 local HAS_CHECKSUM, HAS_ID = 1, 2 -- flags: 16 bytes of a checksum, 24 bytes of the original id follow
+local RETURNED = 4                -- flag of a message with an original id: it was put back, and is no dead letter
 
 local function time_now()
     if ARGV[1] ~= '' then return tonumber(ARGV[1]) end
@@ -77,10 +81,10 @@ end
 --   base                   fencing tokens are base * 4096 + number of the claim
 --   seen, due              the last time; no deadline is earlier than `due`
 --   claimed, delayed       number of messages
---   dead_letters           number of messages with an original id
---   in_transfer            number of dead letters in X
---   transferred_at         when a process last began to transfer dead letters
---   transfers_since        since when X has dead letters
+--   dead_letters           number of messages with an original id: dead letters, and messages that were put back
+--   in_transfer            number of transfers in X
+--   transferred_at         when a process last began to send what is in X
+--   transfers_since        since when X has transfers
 --   feed, listeners        1 if S and U exist; number of subscriptions that get messages
 --   subscribers, feed_bytes
 --   watched_until          until then a process listens for ready messages
@@ -104,11 +108,6 @@ end
 -- queue_expire and calls the script again.
 local function is_due(w)
     return w.now >= w.due
-end
-
--- Some dead letters in transfer: TRANSFER, dead letter ...
-local function random_dead_letters()
-    return call('HRANDFIELD', X, 64, 'WITHVALUES')
 end
 
 -- Notifies the processes that listen. '': messages may be ready; 'gone': the queue was deleted. If the Redis user may

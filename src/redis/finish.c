@@ -1,0 +1,339 @@
+/* finish: ends the work on messages of a claim, and puts dead letters back (store.h). */
+#include "claimd/base/invariant.h"
+#include "redis/call.h"
+#include "redis/outbox.h"
+#include "redis/waiting.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---------------------------------------------------------------------- finish */
+
+/* Words of the response of claim_finish. */
+enum { HELD = 1, TAG, NUMBER, BASE, FIRST_TRANSFER, SPANS };
+
+struct finish_run {
+    struct redis_store *store;
+    struct store_op *op;
+    const struct store_queue *where;
+    struct store_finish *request;
+    enum status refused;                  /* a post that cannot be done; ST_OK: none */
+    struct buf posts[STORE_FINISH_POSTS]; /* the contents of the transfers */
+    struct store_id transfer_ids[STORE_FINISH_POSTS];
+    size_t counts[STORE_FINISH_DEAD_LETTER + 1]; /* of held messages */
+};
+
+/* Checks a post before anything changes. If the queue changes until the messages arrive, they arrive
+ * nevertheless. */
+static enum status
+check_post(const struct finish_run *f, const struct store_finish_post *p)
+{
+    enum { METADATA = 2 };
+    const struct store_queue to = {f->where->project, p->queue, f->where->kind};
+    struct store_metadata metadata;
+    struct call c = call_begin(f->store, f->op, &to);
+    enum status st = call_run(&c, SCRIPT_queue_get, CALL_READ);
+
+    if (st == ST_NOT_FOUND && p->post.create_queue) {
+        st = ST_OK;
+    } else if (st == ST_OK) {
+        call_read_metadata(&c, METADATA, &metadata);
+        if (metadata.settings.max_post_bytes != STORE_UNSET &&
+            p->post.request_bytes > (uint64_t)metadata.settings.max_post_bytes)
+            st = ST_TOO_LARGE;
+        for (size_t i = 0; st == ST_OK && metadata.settings.encrypt && i < p->post.count;
+             i++)
+            if (!store_is_sealed(p->post.drafts[i].body))
+                st = ST_NOT_SEALED;
+    }
+    call_end(&c);
+    return st;
+}
+
+static enum status
+check_posts(struct finish_run *f)
+{
+    struct store_finish *request = f->request;
+    enum status st = ST_OK;
+
+    request->failed_post = request->post_count;
+    for (size_t i = 0; st == ST_OK && i < request->post_count; i++) {
+        st = check_post(f, &request->posts[i]);
+        if (st != ST_OK)
+            request->failed_post = i;
+    }
+    return st;
+}
+
+/* Adds the arguments of claim_finish. */
+static void
+call_add_finish(struct call *c, struct finish_run *f)
+{
+    const struct store_finish *request = f->request;
+    const struct redis_store *s = f->store;
+    const struct store_terms *renew = request->renew;
+
+    call_id(c, request->claim_id);
+    call_number(c, request->atomic);
+    call_number(c, f->refused != ST_OK);
+    call_word(c, f->where->name);
+    call_number(c, s->config.dead_letter_ttl_s);
+    call_number(c, s->config.max_message_ttl_s * 1000);
+    call_word(c, request->client);
+    call_number(c, renew == NULL ? -1 : renew->ttl_s * 1000);
+    call_number(c, renew == NULL ? 0 : claim_life_ms(s, renew));
+    call_client(c, f->op);
+    call_number(c, (int64_t)request->post_count);
+    for (size_t i = 0; i < request->post_count; i++) {
+        outbox_write_post(&f->posts[i], request->posts[i].queue, &request->posts[i].post);
+        c->words.words.failed = c->words.words.failed || f->posts[i].failed;
+        call_word(c, buf_view(&f->posts[i]));
+    }
+    for (size_t i = 0; i < request->count; i++) {
+        const struct store_finish_item *item = &request->items[i];
+
+        call_number(c, item->action);
+        call_id(c, item->id);
+        call_number(c, item->delay_s);
+        call_word(c, item->reason);
+        call_number(c, item->uncounted);
+    }
+    c->most = request->count;
+}
+
+/* Reads which items are held. False: the response does not say it of each. */
+static bool
+read_held(struct finish_run *f, const struct call *c)
+{
+    const struct bytes held = call_item(c, HELD);
+    bool all = true;
+
+    memset(f->counts, 0, sizeof(f->counts));
+    for (size_t i = 0; i < f->request->count; i++) {
+        struct store_finish_item *item = &f->request->items[i];
+
+        item->held = i < held.len && held.data[i] == '1';
+        all = all && item->held;
+        f->counts[item->action] += item->held;
+    }
+    if (!all)
+        counters_add(f->store, STORE_COUNT_LATE_DELETES, 1);
+    return held.len == f->request->count;
+}
+
+/* Counts what the script has done. Returns the word behind the counts of deleted messages. */
+static size_t
+count_finished(const struct finish_run *f, const struct call *c)
+{
+    struct redis_store *s = f->store;
+    size_t at = SPANS;
+
+    for (; call_has(c, at) && !bytes_equal_str(call_item(c, at), ""); at += 2) {
+        counters_span(s, STORE_SPAN_WORKED, call_integer(c, at));
+        counters_span(s, STORE_SPAN_ATTEMPTS, call_integer(c, at + 1));
+    }
+    if (f->counts[STORE_FINISH_DELETE] > 0)
+        counters_add(s, STORE_COUNT_DELETED, f->counts[STORE_FINISH_DELETE]);
+    if (f->counts[STORE_FINISH_RELEASE] > 0)
+        counters_add(s, STORE_COUNT_BACK_RELEASED, f->counts[STORE_FINISH_RELEASE]);
+    if (f->request->number != 0)
+        counters_add(s, STORE_COUNT_RENEWALS, 1);
+    return at;
+}
+
+/* Posts without a queue that has an outbox: no message is held, and the finish is not atomic. */
+static enum status
+post_all(const struct finish_run *f)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; st == ST_OK && i < f->request->post_count; i++) {
+        struct store_finish_post *p = &f->request->posts[i];
+        const struct store_queue to = {f->where->project, p->queue, f->where->kind};
+
+        p->pending = false;
+        st = redis_message_post(&f->store->store, f->op, &to, &p->post, p->ids);
+        if (st != ST_OK)
+            f->request->failed_post = i;
+        if (st != ST_OK && i > 0)
+            st = ST_UNCONFIRMED; /* others are done */
+    }
+    return st;
+}
+
+/* Sends the posts, then the dead letters from word `from` on. Those that do not arrive now are sent later. */
+static void
+send_finished(struct finish_run *f, const struct call *c, size_t from)
+{
+    struct store_finish *request = f->request;
+    const size_t words = call_count(c), posts = request->post_count;
+    const size_t count = posts + (words > from ? (words - from) / 2 : 0);
+    struct transfer *all;
+
+    if (count == 0)
+        return;
+    all = mem_calloc(f->store->config.mem, count, sizeof(*all));
+    for (size_t i = 0; i < posts; i++) {
+        message_id_write(call_item(c, TAG), (uint64_t)call_integer(c, FIRST_TRANSFER) + i,
+                         BYTES_NONE, &f->transfer_ids[i]);
+        request->posts[i].pending = true;
+        if (all != NULL)
+            all[i] = (struct transfer){.id = store_id_bytes(&f->transfer_ids[i]),
+                                       .content = buf_view(&f->posts[i]),
+                                       .ids = request->posts[i].ids};
+    }
+    if (all == NULL)
+        return;
+    for (size_t i = posts; i < count; i++)
+        all[i] = (struct transfer){.id = call_item(c, from + 2 * (i - posts)),
+                                   .content = call_item(c, from + 2 * (i - posts) + 1)};
+    (void)outbox_send(f->store, f->op, f->where, all, count, c->begun_ns);
+    for (size_t i = 0; i < posts; i++)
+        request->posts[i].pending = !all[i].arrived;
+    mem_free(f->store->config.mem, all);
+}
+
+static enum status
+run_finish(struct finish_run *f)
+{
+    struct store_finish *request = f->request;
+    struct call c = call_begin(f->store, f->op, f->where);
+    const bool posts = request->post_count > 0 && f->refused == ST_OK;
+    enum status st;
+
+    request->number = 0;
+    call_add_finish(&c, f);
+    st =
+        call_run(&c, posts ? SCRIPT_claim_finish_post : SCRIPT_claim_finish, CALL_CHANGE);
+    if ((st == ST_OK || st == ST_NOT_CLAIMED) && !read_held(f, &c) && st == ST_OK)
+        st = ST_UNCONFIRMED;
+    if (st == ST_OK && f->refused != ST_OK) {
+        st = f->refused;
+    } else if (st == ST_OK) {
+        request->failed_post = request->post_count;
+        if (call_integer(&c, NUMBER) > 0)
+            request->number = fencing_token(&c, NUMBER, BASE);
+        if (call_item(&c, TAG).len == 0)
+            st = post_all(f);
+        else
+            send_finished(f, &c, count_finished(f, &c) + 1);
+    } else if (st != f->refused) {
+        request->failed_post = request->post_count;
+    }
+    call_end(&c);
+    return st;
+}
+
+enum status
+redis_claim_finish(struct store *store, struct store_op *op,
+                   const struct store_queue *where, struct store_finish *finish)
+{
+    struct redis_store *s = redis_of(store);
+    struct finish_run *f = mem_alloc(s->config.mem, sizeof(*f));
+    enum status st;
+
+    if (f == NULL)
+        return ST_NO_MEMORY;
+    ENSURE(finish->post_count <= STORE_FINISH_POSTS);
+    *f = (struct finish_run){.store = s, .op = op, .where = where, .request = finish};
+    for (size_t i = 0; i < finish->post_count; i++)
+        buf_init(&f->posts[i], s->config.mem);
+    f->refused = check_posts(f);
+    st = run_finish(f);
+    for (size_t i = 0; i < finish->post_count; i++)
+        buf_fini(&f->posts[i]);
+    mem_free(s->config.mem, f);
+    waiting_wake(s, op, where);
+    return st;
+}
+
+/* ---------------------------------------------------------------------- redrive */
+
+/* Words of the response of redrive. */
+enum { TARGET = 1, MOVED, UNKNOWN_ORIGIN, REMAINING, NEXT, TRANSFERS = 7 };
+
+/* Where the script goes on: a number of a message, or an index. More than any is the end. */
+static int64_t
+redrive_start(uint64_t resume)
+{
+    static const uint64_t END = UINT64_C(1) << 51;
+
+    return (int64_t)(resume < END ? resume : END);
+}
+
+/* Sends the messages. They are in transfer if they cannot arrive now, and the caller should not move more of
+ * them to a queue that is away. So the status is ST_UNCONFIRMED then. */
+static enum status
+send_redriven(struct redis_store *s, const struct store_op *op,
+              const struct store_queue *where, const struct call *c, size_t moved)
+{
+    const size_t words = call_count(c);
+    const size_t count = words > TRANSFERS ? (words - TRANSFERS) / 2 : 0;
+    struct transfer *all;
+    bool arrived = moved <= count;
+
+    if (count == 0)
+        return arrived ? ST_OK : ST_UNCONFIRMED;
+    all = mem_calloc(s->config.mem, count, sizeof(*all));
+    if (all == NULL)
+        return ST_UNCONFIRMED;
+    for (size_t i = 0; i < count; i++)
+        all[i] = (struct transfer){.id = call_item(c, TRANSFERS + 2 * i),
+                                   .content = call_item(c, TRANSFERS + 2 * i + 1)};
+    if (count > moved) /* leased ones follow */
+        outbox_sort(all + moved, count - moved);
+    (void)outbox_send(s, op, where, all, count, c->begun_ns);
+    for (size_t i = 0; arrived && i < moved; i++)
+        arrived = all[i].arrived;
+    mem_free(s->config.mem, all);
+    return arrived ? ST_OK : ST_UNCONFIRMED;
+}
+
+/* Reads the response. The first transfers are those of the messages that have moved. */
+static enum status
+read_redriven(const struct call *c, struct store_redrive *which,
+              struct store_redriven *out)
+{
+    const struct bytes target = call_item(c, TARGET);
+    const int64_t next = call_integer(c, NEXT);
+
+    if (target.len > sizeof(out->target_text))
+        return ST_UNCONFIRMED;
+    out->moved = (size_t)call_integer(c, MOVED);
+    out->unknown_origin = (size_t)call_integer(c, UNKNOWN_ORIGIN);
+    out->remaining = (uint64_t)call_integer(c, REMAINING);
+    out->more = next >= 0;
+    which->resume = next >= 0 ? (uint64_t)next : UINT64_MAX;
+    if (target.len > 0)
+        memcpy(out->target_text, target.data, target.len);
+    out->target = bytes_of(out->target_text, target.len);
+    return ST_OK;
+}
+
+enum status
+redis_redrive(struct store *store, struct store_op *op, const struct store_queue *where,
+              struct store_redrive *which, struct store_redriven *out)
+{
+    struct redis_store *s = redis_of(store);
+    struct call c = call_begin(s, op, where);
+    enum status st;
+
+    ENSURE(which->limit > 0);
+    out->moved = out->unknown_origin = 0;
+    call_number(&c, redrive_start(which->resume));
+    call_number(&c, which->limit > INT32_MAX ? INT32_MAX : (int64_t)which->limit);
+    call_word(&c, which->to);
+    call_word(&c, where->name);
+    call_number(&c, which->keeps_count);
+    call_number(&c, which->dry_run);
+    call_number(&c, which->ids != NULL);
+    for (size_t i = 0; which->ids != NULL && i < which->id_count; i++)
+        call_id(&c, which->ids[i]);
+    st = call_run(&c, SCRIPT_redrive, CALL_CHANGE);
+    if (st == ST_OK)
+        st = read_redriven(&c, which, out);
+    if (st == ST_OK && !which->dry_run)
+        st = send_redriven(s, op, where, &c, out->moved);
+    call_end(&c);
+    return st;
+}

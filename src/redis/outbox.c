@@ -1,0 +1,428 @@
+#include "redis/outbox.h"
+
+#include "claimd/base/invariant.h"
+#include "redis/subscription_ops.h"
+#include "redis/waiting.h"
+
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------------- contents */
+
+enum { MARK_SIZE = 8, KIND_AT = MARK_SIZE, ID_LEN = 24, CLIENT_SIZE = 8 };
+
+enum kind { TO_DEAD_LETTERS = 1, BACK, POST };
+
+static const char mark[] = "\xff\xff\xff\xff\xff\xff\xff\xff";
+
+/* Offsets in a message. */
+enum {
+    POSTED_AT = KIND_AT + 1,
+    EXPIRES_AT = POSTED_AT + 8,
+    COUNT_AT = EXPIRES_AT + 8,
+    CLIENT_AT = COUNT_AT + 4,
+    NAME_LEN_AT = CLIENT_AT + CLIENT_SIZE,
+    SUM_LEN_AT,
+    DETAILS_LEN_AT,
+    ID_AT = DETAILS_LEN_AT + 2,
+    TEXTS_AT = ID_AT + ID_LEN
+};
+
+/* Offsets in a dead letter of an older version. */
+enum {
+    OLD_POSTED_AT = 0,
+    OLD_EXPIRES_AT = 8,
+    OLD_CLIENT_AT = 16,
+    OLD_NAME_LEN_AT = 24,
+    OLD_SUM_LEN_AT,
+    OLD_ID_AT,
+    OLD_TEXTS_AT = OLD_ID_AT + ID_LEN
+};
+
+/* Offsets in a post, and in each of its messages. */
+enum {
+    POST_CLIENT_AT = KIND_AT + 1,
+    POST_NAME_LEN_AT = POST_CLIENT_AT + CLIENT_SIZE,
+    POST_COUNT_AT,
+    POST_TEXTS_AT = POST_COUNT_AT + 4
+};
+enum { TTL_AT = 0, DELAY_AT = 8, BODY_LEN_AT = 16, DRAFT_SUM_LEN_AT = 20, DRAFT_SIZE };
+
+/* Maximum time from the script that leases transfers to a process until it sends the last one. */
+static const int64_t TRANSFER_MS = 60000;
+
+/* The content of a transfer. */
+struct content {
+    enum kind kind;
+    struct bytes client, name;
+    /* Of a message: */
+    struct bytes id, sum, details, body;
+    int64_t posted_ms, expires_ms;
+    uint32_t claim_count;
+    /* Of a post: */
+    uint32_t count;
+    struct bytes drafts;
+};
+
+/* Takes `len` bytes off the beginning of a text. False: it is shorter. */
+static bool
+cut(struct bytes *text, size_t len, struct bytes *out)
+{
+    if (text->len < len)
+        return false;
+    *out = bytes_of(text->data, len);
+    *text = bytes_of(text->data + len, text->len - len);
+    return true;
+}
+
+static bool
+read_old_dead_letter(struct bytes text, struct content *out)
+{
+    const size_t name_len = (uint8_t)text.data[OLD_NAME_LEN_AT];
+    const size_t sum_len = (uint8_t)text.data[OLD_SUM_LEN_AT];
+
+    *out = (struct content){.kind = TO_DEAD_LETTERS,
+                            .client = bytes_of(text.data + OLD_CLIENT_AT, CLIENT_SIZE),
+                            .id = bytes_of(text.data + OLD_ID_AT, ID_LEN)};
+    if (!message_time_read(text, OLD_POSTED_AT, &out->posted_ms) ||
+        !message_time_read(text, OLD_EXPIRES_AT, &out->expires_ms))
+        return false;
+    out->body = bytes_of(text.data + OLD_TEXTS_AT, text.len - OLD_TEXTS_AT);
+    return cut(&out->body, name_len, &out->name) && cut(&out->body, sum_len, &out->sum);
+}
+
+static bool
+read_message(struct bytes text, struct content *out)
+{
+    uint16_t details_len;
+
+    if (text.len < TEXTS_AT || !message_time_read(text, POSTED_AT, &out->posted_ms) ||
+        !message_time_read(text, EXPIRES_AT, &out->expires_ms))
+        return false;
+    memcpy(&out->claim_count, text.data + COUNT_AT, sizeof(out->claim_count));
+    memcpy(&details_len, text.data + DETAILS_LEN_AT, sizeof(details_len));
+    out->client = bytes_of(text.data + CLIENT_AT, CLIENT_SIZE);
+    out->id = bytes_of(text.data + ID_AT, ID_LEN);
+    out->body = bytes_of(text.data + TEXTS_AT, text.len - TEXTS_AT);
+    return cut(&out->body, (uint8_t)text.data[NAME_LEN_AT], &out->name) &&
+           cut(&out->body, (uint8_t)text.data[SUM_LEN_AT], &out->sum) &&
+           cut(&out->body, details_len, &out->details);
+}
+
+static bool
+read_post(struct bytes text, struct content *out)
+{
+    if (text.len < POST_TEXTS_AT)
+        return false;
+    out->client = bytes_of(text.data + POST_CLIENT_AT, CLIENT_SIZE);
+    memcpy(&out->count, text.data + POST_COUNT_AT, sizeof(out->count));
+    out->drafts = bytes_of(text.data + POST_TEXTS_AT, text.len - POST_TEXTS_AT);
+    return cut(&out->drafts, (uint8_t)text.data[POST_NAME_LEN_AT], &out->name);
+}
+
+/* False: it is no transfer, or one of a later version. */
+static bool
+content_read(const struct transfer *t, struct content *out)
+{
+    const struct bytes text = t->content;
+
+    if (!bytes_present(t->id) || text.len <= KIND_AT)
+        return false; /* the empty field that X always has */
+    if (memcmp(text.data, mark, MARK_SIZE) != 0)
+        return text.len >= OLD_TEXTS_AT && read_old_dead_letter(text, out);
+    *out = (struct content){.kind = (enum kind)text.data[KIND_AT]};
+    if (out->kind == POST)
+        return read_post(text, out);
+    return (out->kind == TO_DEAD_LETTERS || out->kind == BACK) && read_message(text, out);
+}
+
+void
+outbox_write_post(struct buf *out, struct bytes queue, const struct store_post *post)
+{
+    const uint32_t count = (uint32_t)post->count;
+
+    ENSURE(queue.len <= UINT8_MAX && post->count <= UINT32_MAX);
+    buf_add(out, mark, MARK_SIZE);
+    buf_byte(out, POST);
+    buf_add(out, &post->client,
+            CLIENT_SIZE); /* numbers as on this machine, little-endian */
+    buf_byte(out, (char)queue.len);
+    buf_add(out, &count, sizeof(count));
+    buf_bytes(out, queue);
+    for (size_t i = 0; i < post->count; i++) {
+        const struct store_draft *draft = &post->drafts[i];
+        const uint32_t len = (uint32_t)draft->body.len;
+        const struct store_checksum *sum =
+            post->checksums == NULL ? NULL : &post->checksums[i];
+
+        ENSURE(draft->body.len <= UINT32_MAX);
+        buf_add(out, &draft->ttl_s, sizeof(draft->ttl_s));
+        buf_add(out, &draft->delay_s, sizeof(draft->delay_s));
+        buf_add(out, &len, sizeof(len));
+        buf_byte(out, sum == NULL ? 0 : (char)sizeof(*sum));
+        if (sum != NULL)
+            buf_add(out, sum->digest, sizeof(sum->digest));
+        buf_bytes(out, draft->body);
+    }
+}
+
+/* ---------------------------------------------------------------------- sending */
+
+/* Encrypts a body for the queue. The caller ends the buffer in any case. */
+static enum status
+seal_body(struct redis_store *s, const struct store_queue *to, struct bytes body,
+          struct buf *out)
+{
+    const struct store_sealer *sealer = s->config.sealer;
+    size_t size;
+
+    buf_init(out, s->config.mem);
+    if (sealer == NULL)
+        return ST_NO_KEY;
+    size = body.len + sealer->overhead;
+    if (!buf_reserve(out, size))
+        return ST_NO_MEMORY;
+    out->len = size;
+    return sealer->seal(sealer->arg, to, body, out->data);
+}
+
+/* Adds a body as a word, encrypted if `seal`, unless it is already. */
+static enum status
+call_add_body(struct call *c, struct bytes body, bool seal)
+{
+    enum status st = ST_OK;
+    struct buf sealed;
+
+    if (seal && !store_is_sealed(body)) {
+        st = seal_body(c->store, c->where, body, &sealed);
+        if (st == ST_OK)
+            call_buf(c, &sealed);
+        else
+            buf_fini(&sealed);
+        return st;
+    }
+    call_word(c, body);
+    return ST_OK;
+}
+
+static enum status
+send_message(struct redis_store *s, const struct store_op *op,
+             const struct store_queue *to, struct bytes transfer_id,
+             const struct content *m, bool seal)
+{
+    struct call c = call_begin(s, op, to);
+    enum status st;
+
+    call_random_digits(&c, TAG_DIGITS);
+    call_word(&c, transfer_id);
+    call_word(&c, m->id);
+    call_number(&c, m->posted_ms);
+    call_number(&c, m->expires_ms);
+    call_word(&c, m->client);
+    call_word(&c, m->sum);
+    st = call_add_body(&c, m->body, seal);
+    call_word(&c, m->details);
+    call_number(&c, m->claim_count);
+    call_number(&c, m->kind == BACK ? s->config.message_ttl_s : -1);
+    if (st == ST_OK)
+        st = call_run(&c, SCRIPT_dead_letter_post, CALL_CHANGE);
+    if (st == ST_OK && call_integer(&c, 1) != 0)
+        st = queue_index_add(s, op, to, call_item(&c, 2));
+    call_end(&c);
+    return st;
+}
+
+/* Adds the messages of a post as words. ST_BAD_VALUE: the content is broken. */
+static enum status
+call_add_drafts(struct call *c, const struct content *post, bool seal)
+{
+    struct bytes left = post->drafts, head, sum, body;
+    enum status st = ST_OK;
+
+    for (uint32_t i = 0; st == ST_OK && i < post->count; i++) {
+        int64_t ttl_s, delay_s;
+        uint32_t len;
+
+        if (!cut(&left, DRAFT_SIZE, &head))
+            return ST_BAD_VALUE;
+        memcpy(&ttl_s, head.data + TTL_AT, sizeof(ttl_s));
+        memcpy(&delay_s, head.data + DELAY_AT, sizeof(delay_s));
+        memcpy(&len, head.data + BODY_LEN_AT, sizeof(len));
+        if (!cut(&left, (uint8_t)head.data[DRAFT_SUM_LEN_AT], &sum) ||
+            !cut(&left, len, &body))
+            return ST_BAD_VALUE;
+        call_number(c, ttl_s);
+        call_number(c, delay_s);
+        st = call_add_body(c, body, seal);
+        call_word(c, sum);
+    }
+    return st;
+}
+
+static enum status
+send_post(struct redis_store *s, const struct store_op *op, const struct store_queue *to,
+          const struct transfer *t, const struct content *post, bool seal)
+{
+    enum { POSTED_TAG = 1, FIRST, UNLISTED, DELIVERY_DUE };
+    struct call c = call_begin(s, op, to);
+    enum status st;
+
+    call_random_digits(&c, TAG_DIGITS);
+    call_word(&c, post->client);
+    call_word(&c, t->id);
+    call_number(&c, s->config.message_ttl_s);
+    call_number(&c, s->config.message_delay_s);
+    call_number(&c, (int64_t)s->config.feed_bytes);
+    st = call_add_drafts(&c, post, seal);
+    if (st == ST_OK)
+        st = call_run(&c, SCRIPT_transfer_post, CALL_CHANGE);
+    for (uint32_t i = 0; st == ST_OK && t->ids != NULL && i < post->count; i++)
+        message_id_write(call_item(&c, POSTED_TAG), (uint64_t)call_integer(&c, FIRST) + i,
+                         BYTES_NONE, &t->ids[i]);
+    if (st == ST_OK && call_integer(&c, DELIVERY_DUE) != 0)
+        delivery_mark_due(s, op, to, 0);
+    if (st == ST_OK && call_integer(&c, UNLISTED) != 0)
+        st = queue_index_add(s, op, to, call_item(&c, POSTED_TAG));
+    call_end(&c);
+    return st;
+}
+
+static enum status
+send_one(struct redis_store *s, const struct store_op *op, const struct store_queue *to,
+         const struct transfer *t, const struct content *content)
+{
+    enum status st = ST_NOT_SEALED;
+
+    for (int seal = 0; st == ST_NOT_SEALED && seal <= 1; seal++)
+        st = content->kind == POST ? send_post(s, op, to, t, content, seal == 1)
+                                   : send_message(s, op, to, t->id, content, seal == 1);
+    waiting_wake(s, op, to);
+    if (st == ST_OK && content->kind == POST)
+        counters_add(s, STORE_COUNT_POSTED, content->count);
+    else if (st == ST_OK && content->kind == TO_DEAD_LETTERS)
+        counters_add(s, STORE_COUNT_DEAD_LETTERS, 1);
+    return st;
+}
+
+/* Transfers that have arrived have left X, so the other queues may forget them. If this call is lost, they forget
+ * them after a week. Consecutive transfers to the same queue share a call. */
+static void
+forget_transfers(struct redis_store *s, const struct store_op *op,
+                 const struct store_queue *where, const struct transfer *all,
+                 size_t count)
+{
+    const struct cluster_config *config = &s->cluster.config;
+    const int64_t run_ms = config->patience_ms + 2 * config->link.response_ms;
+    /* Twice as long as a lease and its last transfer can take, because another process may have leased the same
+     * transfers before. */
+    const int64_t remembered_ms = 2 * (TRANSFER_MS + 2 * run_ms);
+    struct store_queue to = {.project = where->project, .kind = where->kind};
+    struct content content;
+    struct call notice;
+    bool open = false;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!all[i].arrived || !content_read(&all[i], &content))
+            continue;
+        if (open && !bytes_equal(content.name, to.name)) {
+            (void)call_finish(&notice, SCRIPT_transfer_forget, CALL_BEST_EFFORT);
+            open = false;
+        }
+        if (!open) {
+            to.name = content.name;
+            notice = call_begin(s, op, &to);
+            call_number(&notice, remembered_ms);
+            open = true;
+        }
+        call_word(&notice, all[i].id);
+    }
+    if (open)
+        (void)call_finish(&notice, SCRIPT_transfer_forget, CALL_BEST_EFFORT);
+}
+
+enum status
+outbox_send(struct redis_store *s, const struct store_op *op,
+            const struct store_queue *where, struct transfer *all, size_t count,
+            int64_t begun_ns)
+{
+    enum status st = ST_OK;
+    size_t arrived = 0;
+    struct call done = call_begin(s, op, where);
+
+    for (size_t i = 0; i < count; i++) {
+        struct store_queue to = {.project = where->project, .kind = where->kind};
+        struct content content;
+
+        if (clock_stopwatch_ns() - begun_ns > TRANSFER_MS * 1000000)
+            break; /* the lease has ended */
+        if (!content_read(&all[i], &content))
+            continue;
+        to.name = content.name;
+        st = send_one(s, op, &to, &all[i], &content);
+        if (st == ST_BAD_VALUE) { /* another program wrote it */
+            st = ST_OK;
+            continue;
+        }
+        if (st != ST_OK)
+            break;
+        call_word(&done, all[i].id);
+        all[i].arrived = true;
+        arrived++;
+    }
+    if (arrived > 0) {
+        enum status removed = call_run(&done, SCRIPT_outbox_done, CALL_CHANGE);
+
+        if (removed == ST_OK)
+            forget_transfers(s, op, where, all, count);
+        st = st == ST_OK ? removed : st;
+    }
+    call_end(&done);
+    return st;
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+    const struct transfer *x = a, *y = b;
+
+    return bytes_compare(x->id, y->id);
+}
+
+void
+outbox_sort(struct transfer *all, size_t count)
+{
+    qsort(all, count, sizeof(*all), compare_ids);
+}
+
+void
+outbox_resume(struct redis_store *s, const struct store_op *op,
+              const struct store_queue *where)
+{
+    struct call c = call_begin(s, op, where);
+
+    if (call_run(&c, SCRIPT_outbox_lease, CALL_CHANGE) == ST_OK)
+        (void)outbox_deliver(&c, 1, op, where);
+    call_end(&c);
+}
+
+enum status
+outbox_deliver(const struct call *c, size_t from, const struct store_op *op,
+               const struct store_queue *where)
+{
+    struct redis_store *s = c->store;
+    const size_t words = call_count(c), count = words > from ? (words - from) / 2 : 0;
+    struct transfer *all;
+    enum status st;
+
+    if (count == 0)
+        return ST_OK;
+    all = mem_calloc(s->config.mem, count, sizeof(*all));
+    if (all == NULL)
+        return ST_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        all[i] = (struct transfer){.id = call_item(c, from + 2 * i),
+                                   .content = call_item(c, from + 2 * i + 1)};
+    outbox_sort(all, count);
+    st = outbox_send(s, op, where, all, count, c->begun_ns);
+    mem_free(s->config.mem, all);
+    return st;
+}

@@ -1,0 +1,53 @@
+/*
+ * outbox: transfers from a queue to another one, which may be in another slot: dead letters, dead letters that
+ * are put back, and posts of store_claim_finish().
+ *
+ *     claim_create, claim_finish, redrive   move a message out of its queue into key X of the queue (the
+ *                                           outbox), or put a post there
+ *     dead_letter_post, transfer_post       add it to the other queue, which remembers the id of the transfer,
+ *                                           so that it arrives once
+ *     outbox_done                           removes it from X
+ *     transfer_forget                       the other queue forgets the id, later than any process can still
+ *                                           send the transfer
+ *
+ * So a message is in one of the queues or in X, and is never lost. If a process ends in between, the next claim
+ * or redrive (some seconds later), a scan of the metrics or the deletion of the queue completes the transfer.
+ */
+#ifndef REDIS_OUTBOX_H
+#define REDIS_OUTBOX_H
+
+#include "redis/call.h"
+
+/* One transfer. */
+struct transfer {
+    struct bytes id;      /* borrowed, as the content */
+    struct bytes content; /* as in X (lib/outbox.lua) */
+    struct store_id *ids; /* of a post: gets the ids of the messages; NULL: not wanted */
+    bool arrived;         /* out */
+};
+
+/*
+ * Sends transfers out of this queue, in order, for at most a minute from `begun_ns` on. It ends with the first
+ * that cannot arrive now. That one and those behind it stay in X, and other processes may send them later. Only a caller that
+ * needs all of them sent needs the status.
+ */
+enum status outbox_send(struct redis_store *s, const struct store_op *op,
+                        const struct store_queue *where, struct transfer *all,
+                        size_t count, int64_t begun_ns);
+
+/* Sends the transfers of a response: from word `from` on, two words describe each, the id and the content. */
+enum status outbox_deliver(const struct call *c, size_t from, const struct store_op *op,
+                           const struct store_queue *where);
+
+/* Sends transfers out of this queue that began so long ago that their process may have ended. */
+void outbox_resume(struct redis_store *s, const struct store_op *op,
+                   const struct store_queue *where);
+
+/* Sorts transfers of one queue by age. */
+void outbox_sort(struct transfer *all, size_t count);
+
+/* Writes the content of the transfer of a post. */
+void
+outbox_write_post(struct buf *out, struct bytes queue, const struct store_post *post);
+
+#endif

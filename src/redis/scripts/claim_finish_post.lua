@@ -1,0 +1,6 @@
+-- As claim_finish, with posts.
+--   ARGV    as claim_finish
+--   returns as claim_finish
+--   cost    O(messages · log n)
+--   memory  grows
+return finish_claim()
