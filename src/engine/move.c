@@ -27,7 +27,7 @@ void
 move_begin_to(struct move *move, struct queue *target)
 {
     move->count = 0;
-    move->bytes = 0;
+    move->bytes = move->logged = 0;
     move->made = false;
     move->target = target;
 }
@@ -43,13 +43,36 @@ move_begin(struct move *move)
     return move->made ? ST_OK : ST_NO_MEMORY;
 }
 
+/* Bytes that a message takes in the log at most, as one that moves and with its details. */
+static size_t
+logged_bytes(const struct move *move, const struct message *m)
+{
+    return 2 * STORE_LOG_EACH + m->body_len + details_bytes(m) +
+           move->from->where->name.len;
+}
+
+/* Bytes of messages that one write of the log has space for. */
+static size_t
+log_capacity(const struct core *core)
+{
+    enum { HEADS = 2048 }; /* of the records, and a record of the target */
+
+    return core->log == NULL || core->log->largest <= HEADS ? SIZE_MAX
+                                                            : core->log->largest - HEADS;
+}
+
 bool
 move_add(struct move *move, struct message *m, struct bytes reason)
 {
     const size_t most = queue_settings(move->target)->encrypt ? SEAL_BYTES : MOVE_BYTES;
+    const size_t logged = logged_bytes(move, m);
 
     if (move->count == MOVE_SLICE || (!move->whole && move->bytes >= most))
         return false;
+    if (!move->whole && move->count > 0 &&
+        move->logged + logged > log_capacity(move->shard->core))
+        return false;
+    move->logged += logged;
     move->messages[move->count] = m;
     move->numbers[move->count] = m->seq;
     move->all[move->count++] = (struct moving){.reason = reason};

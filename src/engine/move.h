@@ -61,7 +61,8 @@ struct move {
     /* Private: */
     uint64_t numbers[MOVE_SLICE]; /* in the source */
     struct moving all[MOVE_SLICE];
-    size_t bytes; /* of the bodies in the target */
+    size_t bytes;  /* of the bodies in the target */
+    size_t logged; /* bytes in the log, at most */
     struct queue *target;
     bool made; /* the target is new and not linked yet */
 };

@@ -123,6 +123,11 @@ run_slice(struct redrive *r, struct store_redriven *out)
     if (bytes_present(r->which->to) && bytes_equal(r->which->to, pair->from.where->name))
         return ST_CONFLICT;
     out->target = bytes_of(out->target_text, 0);
+    if (pair->target != NULL && pair->where.name.len <= sizeof(out->target_text)) {
+        /* The name may be a text of a message that moves. */
+        memcpy(out->target_text, pair->where.name.data, pair->where.name.len);
+        out->target.len = pair->where.name.len;
+    }
     if (pair->target == NULL || r->which->dry_run) {
         collect_letters(r, NULL, out);
     } else {
@@ -142,10 +147,8 @@ run_slice(struct redrive *r, struct store_redriven *out)
             out->unknown_origin = 0;
         }
     }
-    if (out->moved > 0 && pair->where.name.len <= sizeof(out->target_text)) {
-        memcpy(out->target_text, pair->where.name.data, pair->where.name.len);
-        out->target.len = pair->where.name.len;
-    }
+    if (out->moved == 0)
+        out->target.len = 0;
     out->remaining = pair->from.queue->backlog->dead_letters;
     return ST_OK;
 }

@@ -808,6 +808,38 @@ START_TEST(a_finish_beyond_what_a_frame_holds_is_refused_and_changes_nothing)
     close_world(&w);
 }
 
+/* More than one frame holds moves in several pieces. */
+START_TEST(many_large_dead_letters_move_there_and_back)
+{
+    enum { MANY = 40 };
+    static char body[2000];
+    struct store_draft draft = {bytes_of(body, sizeof(body)), 3600, 0};
+    struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
+    struct store_id id;
+    struct world w;
+
+    memset(body, '1', sizeof(body));
+    open_world(&w, 1);
+    make_mortal(&w.f, "q", 1, "graves", STORE_UNSET);
+    for (int i = 0; i < MANY; i++)
+        ck_assert_status(
+            store_message_post(w.f.store, STORE_AT(w.f.now_ms), &w.f.queue, &one, &id),
+            ST_OK);
+    commit_all(&w);
+    wear_out(&w.f, MANY, 1);
+    (void)take(&w.f, 1);
+    ck_assert_uint_eq(w.f.seen.count, 0);
+    use(&w.f, "graves");
+    ck_assert_uint_eq(stats(&w.f).total, MANY);
+    ck_assert_uint_eq(redrive_all(&w.f).moved, MANY);
+    commit_all(&w);
+    ck_assert_status(cut(&w), ST_OK);
+    ck_assert_uint_eq(stats(&w.f).total, 0);
+    use(&w.f, "q");
+    ck_assert_uint_eq(stats(&w.f).total, MANY);
+    close_world(&w);
+}
+
 START_TEST(jobs_are_finished_on_a_full_disk)
 {
     struct store_op op = {.now_ms = START_MS};
