@@ -872,7 +872,7 @@ STORE_TEST_WITH(a_finish_whose_dead_letter_cannot_be_encrypted_changes_nothing,
 
 MEMORY_CASE("restarts");
 
-STORE_TEST(what_a_finish_has_done_survives_a_restart)
+STORE_TEST(a_finish_survives_a_restart)
 {
     struct store_id claim = claim_of(f, 5);
     struct finishing g = finishing_of(f, claim);

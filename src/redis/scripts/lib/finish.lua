@@ -52,7 +52,7 @@ local function finish_claim()
     local c = w and find_claim(ch, ARGV[2])
     local found, held = find_held(w or { tag = '' }, c, from, count)
     if atomic and string.find(held, '0', 1, true) then return { NOT_CLAIMED, held, '', 0, 0, 0 } end
-    if atomic and not c then return { NOT_FOUND } end
+    if not c then return { NOT_FOUND } end
     local left, letters = c and c.left or 0, 0
     for i = 1, count do
         if tonumber(item(i, 0)) == DEAD_LETTER then
