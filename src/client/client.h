@@ -74,6 +74,7 @@ struct client_request {
     const char *key;     /* Idempotency-Key; NULL: none */
     int64_t wait_s;      /* long polling; 0: none */
     bool details;        /* Prefer: details */
+    bool text;           /* the response is a text, not JSON */
     const char *project; /* instead of that of the client; NULL: that of the client */
 };
 

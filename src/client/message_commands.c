@@ -312,8 +312,9 @@ print_claim_json(struct client *c, const struct client_response *response, const
 static int
 print_claim(struct client *c, const struct client_response *response, const char *id)
 {
-    static const struct table_column columns[] = {
-        {"message", false, false}, {"age", true, false}, {"body", false, true}};
+    static const struct table_column columns[] = {{"message", false, false, false},
+                                                  {"age", true, false, false},
+                                                  {"body", false, true, false}};
     const json_t *messages = json_object_get(response->document, "messages");
     const json_t *message;
     struct table table;
@@ -384,9 +385,8 @@ const struct client_command client_claim = {
              "claim, its fencing "
              "token and the messages. The claim holds them until `claimd delete` deletes "
              "them, "
-             "`claimd release` releases them, or the lease ends. To run a worker, use a "
-             "program "
-             "that claims, works and deletes.",
+             "`claimd release` releases them, or the lease ends. To run a command for "
+             "each message, use `claimd work`.",
     .options = {{"--limit", "N", "Number of messages at most. Default: 1"},
                 {"--ttl", "TIME", "Lease of the claim. Default: that of the server, 300"},
                 {"--grace", "TIME",

@@ -121,12 +121,12 @@ refused(const struct client *c, struct client_response *response)
 
 /* Reads the document of a response. Returns an exit status. */
 static int
-read_document(const struct client *c, struct client_response *response)
+read_document(const struct client *c, bool is_text, struct client_response *response)
 {
     const struct bytes body = bytes_trim(buf_view(&response->body));
     enum status st = ST_OK;
 
-    if (body.len > 0)
+    if (body.len > 0 && !(is_text && response->status == 200))
         st = json_tree_read(body, &response->document);
     if (st == ST_NO_MEMORY)
         return response_fails(response, CLIENT_REFUSED, "out of memory");
@@ -212,7 +212,7 @@ client_send(struct client *c, const struct client_request *q,
     if (code != CURLE_OK)
         return transfer_failed(c, &r, code, text);
     (void)curl_easy_getinfo(c->handle, CURLINFO_RESPONSE_CODE, &response->status);
-    return read_document(c, response);
+    return read_document(c, q->text, response);
 }
 
 int

@@ -115,12 +115,31 @@ cell(const struct table *t, size_t i)
     return bytes_of(t->text.data + begin, cell_end(t, i) - begin);
 }
 
-/* Takes columns from the widest elastic column until the sum fits. False: it cannot. */
-static bool
-shrink(const struct table *t, size_t *widths, size_t sum, size_t width)
+/* A layout: the widths of the columns; HIDDEN: the column is left out. */
+enum { HIDDEN = 0 };
+
+struct layout {
+    size_t widths[TABLE_COLUMNS_MOST];
+};
+
+static size_t
+layout_width(const struct table *t, const struct layout *l)
 {
-    while (sum > width) {
-        size_t widest = t->column_count, next = LEAST, over;
+    size_t sum = 0;
+
+    for (size_t i = 0; i < t->column_count; i++)
+        if (l->widths[i] != HIDDEN)
+            sum += l->widths[i] + (sum == 0 ? 0 : GAP);
+    return sum;
+}
+
+/* Takes columns of the terminal from the widest elastic column until all fits. False: it cannot. */
+static bool
+shrink(const struct table *t, struct layout *l, size_t width)
+{
+    for (size_t sum = layout_width(t, l); sum > width; sum = layout_width(t, l)) {
+        size_t *widths = l->widths, widest = t->column_count, next = LEAST;
+        size_t over = sum - width;
 
         for (size_t i = 0; i < t->column_count; i++)
             if (t->columns[i].elastic && widths[i] > LEAST &&
@@ -131,15 +150,32 @@ shrink(const struct table *t, size_t *widths, size_t sum, size_t width)
         for (size_t i = 0; i < t->column_count; i++) /* down to the second widest */
             if (i != widest && t->columns[i].elastic && widths[i] > next)
                 next = widths[i];
-        over = sum - width;
         if (over > widths[widest] - next)
             over = widths[widest] - next;
-        if (over == 0)
-            over = 1;
-        widths[widest] -= over;
-        sum -= over;
+        widths[widest] -= over == 0 ? 1 : over;
     }
     return true;
+}
+
+/* Finds a layout for a terminal. False: the table does not fit. */
+static bool
+fit(const struct table *t, struct layout *l, size_t width)
+{
+    struct layout whole = *l;
+
+    for (;;) {
+        size_t last = t->column_count;
+
+        *l = whole;
+        if (shrink(t, l, width))
+            return true;
+        for (size_t i = 0; i < t->column_count; i++)
+            if (t->columns[i].optional && whole.widths[i] != HIDDEN)
+                last = i;
+        if (last == t->column_count)
+            return false;
+        whole.widths[last] = HIDDEN;
+    }
 }
 
 static void
@@ -175,32 +211,31 @@ write_blocks(const struct table *t, size_t width, struct buf *out)
 bool
 table_write(const struct table *t, size_t width, struct buf *out)
 {
-    size_t widths[TABLE_COLUMNS_MOST], sum = 0;
+    struct layout l;
 
     if (t->text.failed || t->ends.failed)
         return false;
     for (size_t c = 0; c < t->column_count; c++) {
-        widths[c] = text_width(bytes_str(t->columns[c].name));
+        l.widths[c] = text_width(bytes_str(t->columns[c].name));
         for (size_t i = c; i < t->cell_count; i += t->column_count) {
             const size_t needs = text_width(cell(t, i));
 
-            widths[c] = needs > widths[c] ? needs : widths[c];
+            l.widths[c] = needs > l.widths[c] ? needs : l.widths[c];
         }
-        sum += widths[c] + (c == 0 ? 0 : GAP);
     }
-    if (width > 0 && !shrink(t, widths, sum, width)) {
+    if (width > 0 && !fit(t, &l, width)) {
         write_blocks(t, width, out);
         return !out->failed;
     }
     for (size_t i = 0; i < t->column_count + t->cell_count; i++) {
         const size_t c = i % t->column_count;
+        const struct bytes text = i < t->column_count ? bytes_str(t->columns[c].name)
+                                                      : cell(t, i - t->column_count);
 
-        if (c > 0)
+        if (c > 0 && l.widths[c] != HIDDEN)
             buf_str(out, "  ");
-        text_fit(out,
-                 i < t->column_count ? bytes_str(t->columns[c].name)
-                                     : cell(t, i - t->column_count),
-                 widths[c], t->columns[c].right);
+        if (l.widths[c] != HIDDEN)
+            text_fit(out, text, l.widths[c], t->columns[c].right);
         if (c + 1 == t->column_count)
             end_line(out);
     }

@@ -17,8 +17,9 @@ enum { TABLE_COLUMNS_MOST = 16 };
 
 struct table_column {
     const char *name;
-    bool right;   /* aligned, for numbers */
-    bool elastic; /* may be cut */
+    bool right;    /* aligned, for numbers */
+    bool elastic;  /* may be cut */
+    bool optional; /* is left out, the last one first, if a terminal is too narrow */
 };
 
 struct table {

@@ -15,7 +15,7 @@ import uuid
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import CLAIMD, Server, Workshop  # noqa: E402
+from harness import CLAIMD, Server, Workshop, request  # noqa: E402
 from commands import Commands, Fake, response  # noqa: E402
 
 
@@ -153,6 +153,198 @@ class ClaimAndDelete(CommandCase):
         self.good("post", self.queue, "x", "--ttl", "60")
         self.assertEqual(self.claimed("--ttl", "10m", "--grace", "100")["messages"][0]["ttl"], 700)
         self.fails(1, "Invalid API request", "claim", self.queue, "--ttl", "1")
+
+
+class Views(CommandCase):
+    def create(self, name, **metadata):
+        answer = self.server.ask("PUT", "/v2/queues/" + name, json.dumps(metadata).encode())
+        self.assertIn(answer.status, (201, 204))
+
+    def test_queues_are_sorted_by_the_age_of_the_oldest_ready_message(self):
+        with Server() as server:
+            commands = Commands(server.url)
+            for queue in ("old", "new"):
+                commands.run("post", queue, "x", "y")
+                time.sleep(1.1)
+            commands.run("claim", "new")
+            commands.run("post", "third", "x", "--project", "other")
+            lines = commands.run("queues").stdout.split("\n")
+            self.assertRegex(lines[0], r"^queue +ready +delayed +claimed +oldest ")
+            self.assertRegex(lines[1], r"^old +2 +0 +0 +[1-9]s +- ")
+            self.assertRegex(lines[2], r"^new +1 +0 +1 +[1-9]s +\ds ")
+            self.assertEqual(lines[3:], [""])
+            every = Commands(server.url, project=None)
+            self.assertRegex(every.run("queues", "--sort", "name").stdout,
+                             r"^project +queue.*\nother +third.*\np +new.*\np +old")
+            self.assertRegex(every.run("queues", "--q", "hir").stdout, r"^project.*\nother +third.*\n$")
+            self.assertEqual(len(commands.run("queues", "--limit", "1").stdout.split("\n")), 3)
+            document = json.loads(commands.run("queues", "--json").stdout)
+            self.assertEqual([queue["name"] for queue in document["queues"]], ["old", "new"])
+            self.fails(1, "Invalid parameter", "queues", "--sort", "luck", commands=commands)
+
+    def test_many_queues_are_read_page_by_page(self):
+        with Server() as server:
+            with server.connect() as client:
+                for i in range(1500):
+                    client.send(request("PUT", "/v2/queues/q%04d" % i))
+                    client.response()
+            names = [line.split()[0] for line in
+                     Commands(server.url).run("queues", "--sort", "name").stdout.split("\n")[1:-1]]
+            self.assertEqual(names, ["q%04d" % i for i in range(1500)])
+
+    def test_watch_repeats_the_table_until_a_signal(self):
+        process = subprocess.Popen([CLAIMD, "queues", "--watch"], stdout=subprocess.PIPE, text=True,
+                                   env=dict(os.environ, **self.commands.variables))
+        heads = 0
+        while heads < 2:
+            heads += process.stdout.readline().startswith("queue ")
+        process.terminate()
+        process.communicate(timeout=20)
+
+    def test_on_a_narrow_terminal_the_last_columns_are_left_out(self):
+        self.good("post", self.queue, "x")
+        for columns, last in ((200, "again/s"), (60, None), (20, None)):
+            with self.commands.terminal("queues", "--q", self.queue, columns=columns) as terminal:
+                status, screen = terminal.end()
+            self.assertEqual(status, 0)
+            self.assertLessEqual(max(map(len, screen.split("\n"))), columns)
+            self.assertIn("ready", screen)
+            self.assertIn(self.queue[:5], screen)
+            if last:
+                self.assertIn(last, screen)
+
+    def test_claims_show_the_client_and_the_time_left(self):
+        mine = str(uuid.uuid4())
+        self.good("post", self.queue, "x", "y")
+        run = Commands(self.server.url, CLAIMD_CLIENT_ID=mine).run("claim", self.queue, "--json")
+        claim = json.loads(run.stdout)
+        head, line, end = self.good("claims", self.queue).split("\n")
+        self.assertRegex(head, r"^claim +client +number +messages +age +ends in$")
+        self.assertRegex(line, r"^%s +%s +%d +1 +\ds +4m5\ds$" % (claim["claim"], mine, claim["number"]))
+        document = json.loads(self.good("claims", self.queue, "--json"))
+        self.assertEqual(document["claims"][0]["client"], mine)
+        self.fails(1, "Not found", "claims", self.queue + "x")
+
+    def test_peek_shows_messages_in_every_state_and_changes_nothing(self):
+        ids = self.good("post", self.queue, *map(str, range(45))).split()
+        late, = self.good("post", self.queue, "late", "--delay", "1m").split()
+        self.good("claim", self.queue, "--limit", "2")
+        lines = self.good("peek", self.queue, "--limit", "1000").split("\n")
+        self.assertRegex(lines[0], r"^message +state +age +deliveries +body$")
+        self.assertEqual([line.split()[0] for line in lines[1:-1]], ids + [late])
+        self.assertRegex(lines[1], r"^%s +claimed +\ds +1 +0$" % ids[0])
+        self.assertRegex(lines[3], r"^%s +ready +\ds +0 +2$" % ids[2])
+        self.assertRegex(lines[46], r'^%s +delayed +\ds +0 +"late"$' % late)
+        self.assertEqual(len(self.good("peek", self.queue).split("\n")), 22)
+        for state, expected in (("ready", ids[2:]), ("claimed", ids[:2]), ("delayed", [late]),
+                                ("all", ids + [late])):
+            found = json.loads(self.good("peek", self.queue, "--state", state, "--json", "--limit", "99"))
+            self.assertEqual([m["id"] for m in found["messages"]], expected)
+        self.assertEqual(len(json.loads(self.good("peek", self.queue, "--state", "ready", "--limit", "3",
+                                                  "--json"))["messages"]), 3)
+        self.fails(2, "--state is dead. It must be", "peek", self.queue, "--state", "dead")
+        self.assertEqual(self.good("peek", "nothing-here").count("\n"), 1)
+
+    def failed(self, queue, **metadata):
+        """A dead letter: its id."""
+        self.create(queue, _max_claim_count=1, _dead_letter_queue=queue + "-dead", **metadata)
+        message, = self.good("post", queue, '{"job": 1}').split()
+        claim = json.loads(self.good("claim", queue, "--json"))["claim"]
+        self.good("release", queue, claim, "--reason", "no\x1b[1m database")
+        self.fails(1, "is ready", "claim", queue)  # now it is moved
+        return message
+
+    def test_release_gives_a_reason_and_redrive_brings_the_message_back(self):
+        message, dead = self.failed(self.queue), self.queue + "-dead"
+        shown = self.good("peek", dead, "--details")
+        self.assertIn("no\\u001b[1m database", shown)
+        self.assertIn(self.queue, shown.split("\n")[1])
+        self.assertEqual(self.good("redrive", dead, "--dry-run").split("\n\n"),
+                         ["target         messages\n%s         1" % self.queue,
+                          "1 messages would move, 0 remain\n"])
+        self.fails(2, "there is no terminal to ask on. Use --yes", "redrive", dead)
+        self.assertIn("1 messages moved, 0 remain", self.good("redrive", dead, "--yes"))
+        self.assertEqual(self.good("redrive", dead, "--yes"), "0 messages moved, 0 remain\n")
+        self.assertEqual(json.loads(self.good("peek", self.queue, "--json"))["messages"][0]["id"], message)
+        self.fails(1, "Not found", "redrive", self.queue + "x", "--yes")
+
+    def dead_letters(self, count):
+        """A queue with dead letters, and their ids."""
+        queue, dead, ids, claims = self.queue, self.queue + "-dead", [], []
+        self.create(queue, _max_claim_count=1, _dead_letter_queue=dead)
+        self.good("post", queue, stdin="x\n" * count)
+        while len(ids) < count:
+            answer = self.server.ask("POST", "/v2/queues/%s/claims?limit=20" % queue, b"{}")
+            ids += [message["id"] for message in json.loads(answer.body)["messages"]]
+            claims.append(answer.headers["location"])
+        for claim in claims:
+            self.server.ask("DELETE", claim)
+        while self.server.stats(dead)[2] < count:
+            self.server.ask("POST", "/v2/queues/%s/claims" % queue, b"{}")
+        return dead, ids
+
+    def test_redrive_to_a_queue_some_ids_and_a_limit(self):
+        dead, ids = self.dead_letters(10)
+        target = self.queue + "-to"
+        moved = json.loads(self.good("redrive", dead, "--yes", "--to", target, "--ids",
+                                     ids[3] + "," + ids[5], "--json"))
+        self.assertEqual((moved["moved"], moved["by_target"]), (2, {target: 2}))
+        self.assertIn("3 messages moved, 5 remain",
+                      self.good("redrive", dead, "--yes", "--to", target, "--limit", "3"))
+        self.fails(1, "Resource conflict", "redrive", dead, "--to", dead, "--yes")
+
+    def test_dead_letters_without_an_origin_need_a_target(self):
+        document = '{"moved": 0, "remaining": 10, "without_origin": 10, "by_target": {}}'
+        with Fake(lambda other: other.sendall(response(document))) as fake:
+            run = Commands(fake.url).run("redrive", "dead", "--yes")
+        self.assertEqual(run.stdout, "0 messages moved, 10 remain, 10 of them without an origin: "
+                                     "name a target with --to\n")
+
+    def test_redrive_repeats_until_nothing_is_left_and_shows_a_bar(self):
+        dead, _ = self.dead_letters(2500)
+        with self.commands.terminal("redrive", dead, columns=60) as terminal:
+            terminal.sees("Move up to 2500 messages of %s to the queues that they came from? [y/N] " % dead)
+            terminal.type("y\n")
+            status, screen = terminal.end()
+        self.assertEqual(status, 0, screen)
+        self.assertRegex(screen, r"\[#+\.+\] \d+ of 2500")
+        self.assertIn("2500 messages moved, 0 remain", screen)
+
+    def test_a_no_changes_nothing(self):
+        self.good("post", self.queue, "x")
+        for typed in ("n\n", "\n", "yesterday" + "x" * 100 + "\n", "\x04"):
+            with self.commands.terminal("purge", self.queue, columns=20) as terminal:
+                terminal.sees("Delete all 1 messages of %s, also those that workers hold? [y/N] "
+                              % self.queue)
+                terminal.type(typed)
+                status, screen = terminal.end()
+            self.assertEqual(status, 1)
+            self.assertIn("nothing was changed", screen)
+        self.assertEqual(self.bodies(), ["x"])
+
+    def test_purge_deletes_all_messages(self):
+        self.fails(2, "there is no terminal to ask on", "purge", self.queue)
+        self.good("post", self.queue, "x", "y")
+        self.good("claim", self.queue)
+        self.assertEqual(self.good("purge", self.queue, "--dry-run"),
+                         "2 messages of %s would be deleted\n" % self.queue)
+        self.assertEqual(json.loads(self.good("purge", self.queue, "--yes", "--json")), {"deleted": 2})
+        self.assertEqual(self.good("peek", self.queue).count("\n"), 1)
+
+    def test_release_of_a_claim_and_of_some_of_its_messages(self):
+        ids = self.good("post", self.queue, "a", "b", "c").split()
+        claim = self.claimed("--limit", "3")["claim"]
+        self.good("release", self.queue, claim, ids[1])
+        self.good("release", self.queue, claim, ids[2], "--delay", "1m")
+        states = [m["details"]["state"] for m in
+                  json.loads(self.good("peek", self.queue, "--json"))["messages"]]
+        self.assertEqual(states, ["claimed", "ready", "delayed"])
+        self.fails(1, "the claim does not hold", "release", self.queue, claim, ids[1])
+        self.good("release", self.queue, claim)
+        self.good("release", self.queue, claim)  # it has ended, as in the API
+        self.fails(1, "Not found", "release", self.queue, claim, "--reason", "x")
+        self.assertEqual(self.bodies(), ["a", "b"])
+        self.fails(1, "reason", "release", self.queue, "x", ids[0], "--reason", "y" * 2000)
 
 
 class Arguments(CommandCase):

@@ -10,9 +10,15 @@
 
 /* X(name, synopsis, summary): in the order of the help. */
 #define CLIENT_COMMANDS(X)                                                               \
+    X(queues, "queues [OPTION]...", "Show queues and what waits in them.")               \
     X(post, "post QUEUE [BODY...|-]", "Post messages.")                                  \
     X(claim, "claim QUEUE", "Claim messages by hand.")                                   \
     X(delete, "delete QUEUE ID...", "Delete messages by hand.")                          \
-    X(work, "work QUEUE... -- COMMAND [ARGUMENT]...", "Run a command for each message.")
+    X(release, "release QUEUE CLAIM [ID...]", "Release messages of a claim.")            \
+    X(work, "work QUEUE... -- COMMAND [ARGUMENT]...", "Run a command for each message.") \
+    X(peek, "peek QUEUE", "Show messages of a queue.")                                   \
+    X(claims, "claims QUEUE", "Show the claims of a queue and their clients.")           \
+    X(purge, "purge QUEUE", "Delete all messages of a queue.")                           \
+    X(redrive, "redrive QUEUE", "Move dead letters back to where they came from.")
 
 #endif

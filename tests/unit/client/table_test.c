@@ -5,8 +5,9 @@
 #include <locale.h>
 #include <stdlib.h>
 
-static const struct table_column columns[] = {
-    {"queue", false, true}, {"ready", true, false}, {"body", false, true}};
+static const struct table_column columns[] = {{"queue", false, true, false},
+                                              {"ready", true, false, false},
+                                              {"body", false, true, false}};
 
 static void
 fill(struct table *t, struct mem *mem)
@@ -68,6 +69,34 @@ START_TEST(a_narrow_terminal_gets_a_block_for_each_row)
                       "ready: 3\n"
                       "body: -\n");
     check_written(1, "…\n…\n…\n\n…\n…\n…\n");
+}
+
+START_TEST(optional_columns_are_left_out_before_the_table_becomes_blocks)
+{
+    static const struct table_column some[] = {{"a", true, false, false},
+                                               {"b", true, false, true},
+                                               {"c", true, false, false},
+                                               {"d", true, false, true}};
+    struct mem *mem = mem_new(0);
+    struct table t;
+    struct buf out;
+
+    table_init(&t, mem, some, 4);
+    for (int64_t i = 0; i < 4; i++)
+        table_number(&t, 1000 + i);
+    buf_init(&out, mem);
+    ck_assert(table_write(&t, 22, &out));
+    ck_assert(table_write(&t, 21, &out));
+    ck_assert(table_write(&t, 10, &out));
+    ck_assert(table_write(&t, 9, &out));
+    buf_byte(&out, '\0');
+    ck_assert_str_eq(out.data, "   a     b     c     d\n1000  1001  1002  1003\n"
+                               "   a     b     c\n1000  1001  1002\n"
+                               "   a     c\n1000  1002\n"
+                               "a: 1000\nb: 1001\nc: 1002\nd: 1003\n");
+    buf_fini(&out);
+    table_fini(&t);
+    mem_destroy(mem);
 }
 
 START_TEST(an_empty_table_has_its_head)

@@ -1,0 +1,460 @@
+/* claimd release, purge and redrive. */
+#include "client/ask.h"
+#include "client/command.h"
+#include "client/table.h"
+
+#include "claimd/json/string.h"
+#include "claimd/json/tree.h"
+
+#include <stdio.h>
+
+/* Requests a path, and prints the error. Frees the path. Returns an exit status. */
+static int
+call_path(struct client *c, struct buf *path, struct client_request *request,
+          struct client_response *response)
+{
+    int status = CLIENT_REFUSED;
+
+    *response = (struct client_response){.retry_after_s = -1};
+    request->path = path_done(path);
+    if (request->path != NULL)
+        status = client_call(c, request, response);
+    buf_fini(path);
+    return status;
+}
+
+static int64_t
+number_of(const json_t *object, const char *name)
+{
+    return json_integer_value(json_object_get(object, name));
+}
+
+/* ------------------------------------------------------------------ release */
+
+enum { RELEASE_DELAY, RELEASE_REASON };
+
+/* The texts and numbers of a release. */
+struct release {
+    const char *reason; /* NULL: none */
+    int64_t delay_s;    /* -1: none */
+};
+
+static void
+add_release(struct buf *out, const struct release *r, const char *id)
+{
+    if (out->data[out->len - 1] != '[')
+        buf_byte(out, ',');
+    buf_byte(out, '{');
+    json_write_text(out, "id", bytes_str(id));
+    if (r->delay_s >= 0)
+        json_write_i64(out, "delay", r->delay_s);
+    json_write_text(out, "reason", bytes_str(r->reason));
+    buf_byte(out, '}');
+}
+
+/* Adds all messages that the claim holds. Returns an exit status. */
+static int
+add_claimed(struct client *c, const char *queue, const char *claim,
+            const struct release *r, struct buf *out)
+{
+    struct client_request request = {.path = NULL};
+    struct client_response response;
+    const json_t *messages, *message;
+    struct buf path;
+    int status;
+    size_t i;
+
+    buf_init(&path, c->mem);
+    path_of_queue(&path, "/v2", queue, "/claims/");
+    client_add_encoded(&path, claim);
+    status = call_path(c, &path, &request, &response);
+    messages = json_object_get(response.document, "messages");
+    json_array_foreach(messages, i, message)
+    {
+        /* A claim shows paths with ids. */
+        const char *id = json_string_value(json_object_get(message, "id"));
+
+        if (id != NULL)
+            add_release(out, r, id);
+    }
+    client_response_free(&response);
+    return status;
+}
+
+/* Releases some messages by finish. Returns an exit status. */
+static int
+release_some(struct client *c, const struct client_args *args, const struct release *r)
+{
+    const char *queue = args->words[0], *claim = args->words[1];
+    struct client_request request = {.method = "POST"};
+    struct client_response response;
+    int status = CLIENT_GOOD;
+    struct buf path, body;
+
+    buf_init(&path, c->mem);
+    buf_init(&body, c->mem);
+    buf_str(&body, "{\"release\":[");
+    for (size_t i = 2; i < args->count && !body.failed; i++)
+        add_release(&body, r, args->words[i]);
+    if (args->count == 2 && !body.failed)
+        status = add_claimed(c, queue, claim, r, &body);
+    buf_str(&body, "]}");
+    request.body = buf_view(&body);
+    if (body.failed)
+        status = client_no_memory();
+    if (status == CLIENT_GOOD) {
+        path_of_queue(&path, "/claimd", queue, "/claims/");
+        client_add_encoded(&path, claim);
+        buf_str(&path, "/finish");
+        status = call_path(c, &path, &request, &response);
+        if (status == CLIENT_GOOD && c->json)
+            status = print_json(buf_view(&response.body));
+        client_response_free(&response);
+    }
+    buf_fini(&path);
+    buf_fini(&body);
+    return status;
+}
+
+static int
+run_release(struct client *c, const struct client_args *args)
+{
+    struct release r = {.reason = args->values[RELEASE_REASON], .delay_s = -1};
+    struct client_request request = {.method = "DELETE"};
+    struct client_response response;
+    struct buf path;
+    int status;
+
+    if (!args_duration(args, RELEASE_DELAY, 0, INT32_MAX, &r.delay_s))
+        return CLIENT_USAGE;
+    if (args->count > 2 || r.reason != NULL || r.delay_s >= 0)
+        return release_some(c, args, &r);
+    buf_init(&path, c->mem);
+    path_of_queue(&path, "/v2", args->words[0], "/claims/");
+    client_add_encoded(&path, args->words[1]);
+    status = call_path(c, &path, &request, &response);
+    client_response_free(&response);
+    return status;
+}
+
+const struct client_command client_release = {
+    .about = "Releases messages of a claim: those named, or all that it holds. They "
+             "become ready at their "
+             "old positions, at once or after a delay. The message keeps the reason, "
+             "also in a dead-letter "
+             "queue. `claimd peek --details` and `claimd why` show it.\n\n"
+             "If the claim does not hold all of the named messages, the server changes "
+             "nothing.",
+    .options = {{"--delay", "TIME",
+                 "Time before a worker can claim the messages. Default: 0"},
+                {"--reason", "TEXT", "Why the job failed, up to 1024 bytes."}},
+    .example = "claimd release jobs c5d0e3a94b7f1a2c3d4e5f60 --delay 30s --reason busy",
+    .least = 2,
+    .most = SIZE_MAX,
+    .needs = "a queue and the id of a claim",
+    .run = run_release};
+
+/* ------------------------------------------------------------------ purge */
+
+enum { PURGE_DRY_RUN, PURGE_YES };
+
+/* Counts the messages of a queue. Returns an exit status. */
+static int
+count_messages(struct client *c, const char *queue, int64_t *total)
+{
+    struct client_request request = {.path = NULL};
+    struct client_response response;
+    struct buf path;
+    int status;
+
+    buf_init(&path, c->mem);
+    path_of_queue(&path, "/v2", queue, "/stats");
+    status = call_path(c, &path, &request, &response);
+    *total = number_of(json_object_get(response.document, "messages"), "total");
+    client_response_free(&response);
+    return status;
+}
+
+/* Prints the result for people or programs. */
+static void
+print_purged(const struct client *c, const char *queue, int64_t total, bool dry)
+{
+    if (c->json)
+        (void)printf("{\"%s\":%lld}\n", dry ? "would_delete" : "deleted",
+                     (long long)total);
+    else
+        (void)printf("%lld messages of %s %s\n", (long long)total, queue,
+                     dry ? "would be deleted" : "deleted");
+}
+
+static int
+run_purge(struct client *c, const struct client_args *args)
+{
+    static const char body[] = "{\"resource_types\": [\"messages\"]}";
+    const bool dry = args->values[PURGE_DRY_RUN] != NULL;
+    struct client_request request = {.body = bytes_str(body)};
+    const char *queue = args->words[0];
+    struct client_response response;
+    int64_t total = 0;
+    struct buf path;
+    int status = count_messages(c, queue, &total);
+
+    if (status == CLIENT_GOOD && !dry)
+        status = ask(args, args->values[PURGE_YES] != NULL,
+                     "Delete all %lld messages of %s, also those that workers hold?",
+                     (long long)total, queue);
+    if (status != CLIENT_GOOD)
+        return status;
+    if (!dry) {
+        progress_show(0, total);
+        buf_init(&path, c->mem);
+        path_of_queue(&path, "/v2", queue, "/purge");
+        status = call_path(c, &path, &request, &response);
+        client_response_free(&response);
+        progress_end();
+    }
+    if (status == CLIENT_GOOD)
+        print_purged(c, queue, total, dry);
+    return status;
+}
+
+const struct client_command client_purge = {
+    .about = "Deletes all messages of a queue, in any state, and with them the claims. "
+             "The queue, its "
+             "metadata and its subscriptions stay. The command asks before, on a "
+             "terminal, and prints "
+             "the number of messages that the queue had.",
+    .options = {{"--dry-run", NULL, "Only print how many messages there are."},
+                {"--yes", NULL, "Do not ask. Needed without a terminal."}},
+    .example = "claimd purge jobs --dry-run --project demo",
+    .least = 1,
+    .most = 1,
+    .needs = "a queue",
+    .run = run_purge};
+
+/* ------------------------------------------------------------------ redrive */
+
+enum {
+    REDRIVE_TO,
+    REDRIVE_LIMIT,
+    REDRIVE_IDS,
+    REDRIVE_KEEP,
+    REDRIVE_DRY_RUN,
+    REDRIVE_YES
+};
+enum { SLICE = 1000 };
+
+struct redrive {
+    struct client *client;
+    const char *queue, *to; /* to: NULL: the origin */
+    const char *ids;        /* with commas; NULL: all */
+    bool keep;              /* the delivery counts */
+    json_t *by_target;      /* owned: {queue: messages} */
+    int64_t moved, remaining, without_origin;
+};
+
+static void
+write_redrive(const struct redrive *r, int64_t limit, bool dry, struct buf *body)
+{
+    buf_byte(body, '{');
+    if (r->to != NULL) {
+        json_write_name(body, "to");
+        buf_str(body, "{\"queue\":");
+        json_string_write(body, bytes_str(r->to));
+        buf_byte(body, '}');
+    }
+    json_write_i64(body, "limit", limit);
+    if (dry)
+        json_write_flag(body, "dry_run", true);
+    if (r->keep)
+        json_write_flag(body, "reset", false);
+    if (r->ids != NULL)
+        json_write_list(body, "ids", bytes_str(r->ids), ',');
+    buf_byte(body, '}');
+}
+
+/* Adds the numbers of by_target. False without memory. */
+static bool
+add_targets(struct redrive *r, json_t *targets)
+{
+    const char *name;
+    json_t *count;
+
+    json_object_foreach(targets, name, count)
+    {
+        const int64_t sum = json_integer_value(count) + number_of(r->by_target, name);
+
+        if (json_object_set_new(r->by_target, name, json_integer(sum)) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Moves up to `limit` messages. *moved is their number. Returns an exit status. */
+static int
+redrive_slice(struct redrive *r, int64_t limit, bool dry, int64_t *moved)
+{
+    struct client_request request = {.method = "POST"};
+    struct client_response response;
+    struct buf path, body;
+    int status;
+
+    buf_init(&path, r->client->mem);
+    buf_init(&body, r->client->mem);
+    write_redrive(r, limit, dry, &body);
+    request.body = buf_view(&body);
+    path_of_queue(&path, "/claimd", r->queue, "/redrive");
+    path.failed |= body.failed;
+    status = call_path(r->client, &path, &request, &response);
+    if (status == CLIENT_GOOD) {
+        *moved = number_of(response.document, "moved");
+        r->moved += *moved;
+        r->remaining = number_of(response.document, "remaining");
+        r->without_origin = number_of(response.document, "without_origin");
+        if (!add_targets(r, json_object_get(response.document, "by_target")))
+            status = client_no_memory();
+    }
+    client_response_free(&response);
+    buf_fini(&body);
+    return status;
+}
+
+/* Prints the result for people: a table of targets, and what is left. */
+static int
+print_redriven(const struct redrive *r, bool dry)
+{
+    static const struct table_column columns[] = {{"target", false, true, false},
+                                                  {"messages", true, false, false}};
+    struct table table;
+    const char *name;
+    json_t *count;
+    bool good;
+
+    table_init(&table, r->client->mem, columns, 2);
+    json_object_foreach(r->by_target, name, count)
+    {
+        table_text(&table, bytes_str(name));
+        table_number(&table, json_integer_value(count));
+    }
+    good = table.cell_count == 0 || table_print(&table, stdout);
+    table_fini(&table);
+    (void)printf("%s%lld messages %s, %lld remain", table.cell_count == 0 ? "" : "\n",
+                 (long long)r->moved, dry ? "would move" : "moved",
+                 (long long)r->remaining);
+    if (r->without_origin > 0)
+        (void)printf(", %lld of them without an origin: name a target with --to",
+                     (long long)r->without_origin);
+    (void)putchar('\n');
+    return good ? CLIENT_GOOD : client_no_memory();
+}
+
+static int
+print_redriven_json(const struct redrive *r, bool dry)
+{
+    struct buf out;
+    int status;
+
+    buf_init(&out, r->client->mem);
+    buf_byte(&out, '{');
+    json_write_i64(&out, dry ? "would_move" : "moved", r->moved);
+    json_write_i64(&out, "remaining", r->remaining);
+    json_write_i64(&out, "without_origin", r->without_origin);
+    json_write_name(&out, "by_target");
+    json_tree_write(&out, r->by_target);
+    buf_byte(&out, '}');
+    status = out.failed ? client_no_memory() : print_json(buf_view(&out));
+    buf_fini(&out);
+    return status;
+}
+
+/* Moves messages slice by slice, up to `limit`. Returns an exit status. */
+static int
+redrive_all(struct redrive *r, int64_t limit, int64_t total)
+{
+    int status = CLIENT_GOOD;
+    int64_t moved = 1;
+
+    while (status == CLIENT_GOOD && moved > 0 && r->moved < limit) {
+        progress_show(r->moved, total);
+        status = redrive_slice(r, limit - r->moved < SLICE ? limit - r->moved : SLICE,
+                               false, &moved);
+        if (status == CLIENT_GOOD && (r->ids != NULL || r->remaining == 0))
+            break;
+    }
+    progress_end();
+    return status;
+}
+
+/* Counts, asks and moves. Returns an exit status. */
+static int
+redrive_run(struct redrive *r, const struct client_args *args, int64_t limit)
+{
+    const bool dry = args->values[REDRIVE_DRY_RUN] != NULL;
+    int64_t moved = 0, total;
+    int status = redrive_slice(r, limit < SLICE ? limit : SLICE, true, &moved);
+
+    if (status != CLIENT_GOOD)
+        return status;
+    /* The server counts a slice. The rest may have no origin, or be claimed. */
+    total = r->moved + (r->moved == SLICE ? r->remaining : 0);
+    total = total < limit ? total : limit;
+    if (!dry) {
+        if (total > 0)
+            status = ask(args, args->values[REDRIVE_YES] != NULL,
+                         "Move %s%lld messages of %s to %s?",
+                         r->moved < total ? "up to " : "", (long long)total, r->queue,
+                         r->to == NULL ? "the queues that they came from" : r->to);
+        if (status != CLIENT_GOOD)
+            return status;
+        r->moved = 0;
+        (void)json_object_clear(r->by_target);
+        status = redrive_all(r, limit, total);
+    }
+    if (status != CLIENT_GOOD && r->moved == 0)
+        return status;
+    moved = r->client->json ? print_redriven_json(r, dry) : print_redriven(r, dry);
+    return status != CLIENT_GOOD ? status : (int)moved;
+}
+
+static int
+run_redrive(struct client *c, const struct client_args *args)
+{
+    struct redrive r = {.client = c,
+                        .queue = args->words[0],
+                        .to = args->values[REDRIVE_TO],
+                        .ids = args->values[REDRIVE_IDS],
+                        .keep = args->values[REDRIVE_KEEP] != NULL,
+                        .by_target = json_object()};
+    int64_t limit = INT64_MAX;
+    int status = CLIENT_USAGE;
+
+    if (r.by_target == NULL)
+        return client_no_memory();
+    if (args_number(args, REDRIVE_LIMIT, 1, INT64_MAX, &limit))
+        status = redrive_run(&r, args, limit);
+    json_decref(r.by_target);
+    return status;
+}
+
+const struct client_command client_redrive = {
+    .about = "Moves the ready dead letters of a queue back to the queues that they came "
+             "from, the oldest "
+             "first. They go to the end of the target, with new delivery counts. The "
+             "command asks before, on "
+             "a terminal, and moves 1000 messages with each request. If it is "
+             "interrupted, each message is in "
+             "one queue: run it again.",
+    .options =
+        {{"--to", "QUEUE",
+          "Target of all messages. Default: the queue of origin of each"},
+         {"--limit", "N", "Number of messages at most. Default: all"},
+         {"--ids", "ID,ID...", "Move only these messages."},
+         {"--keep-counts", NULL, "Keep the delivery counts."},
+         {"--dry-run", NULL,
+          "Only print the targets of the first 1000 messages, and how many remain."},
+         {"--yes", NULL, "Do not ask. Needed without a terminal."}},
+    .example = "claimd redrive jobs-dead --dry-run --project demo",
+    .least = 1,
+    .most = 1,
+    .needs = "a queue",
+    .run = run_redrive};

@@ -1,0 +1,497 @@
+/* claimd queues, claims, peek and why: looking without changing anything. */
+#include "client/command.h"
+#include "client/pages.h"
+#include "client/table.h"
+#include "client/text.h"
+
+#include "claimd/json/string.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Items of a list, as a table or as a document. */
+struct listing {
+    struct client *client;
+    const char *name;  /* of the list in the document */
+    const char *state; /* messages: only this state; NULL: all */
+    bool details, projects;
+    int64_t left; /* items that may be added */
+    struct table table;
+    struct buf json; /* the items, with commas */
+};
+
+static void
+listing_init(struct listing *l, struct client *c, const char *name,
+             const struct table_column *columns, size_t count)
+{
+    *l = (struct listing){.client = c, .name = name};
+    table_init(&l->table, c->mem, columns, count);
+    buf_init(&l->json, c->mem);
+}
+
+static void
+listing_fini(struct listing *l)
+{
+    table_fini(&l->table);
+    buf_fini(&l->json);
+}
+
+static void
+listing_add_json(struct listing *l, struct bytes text)
+{
+    if (l->json.len > 0)
+        buf_byte(&l->json, ',');
+    buf_bytes(&l->json, text);
+}
+
+/* Prints what the listing has. Returns an exit status. */
+static int
+listing_print(struct listing *l)
+{
+    struct buf document;
+    int status;
+
+    if (!l->client->json)
+        return table_print(&l->table, stdout) ? CLIENT_GOOD : client_no_memory();
+    buf_init(&document, l->client->mem);
+    buf_printf(&document, "{\"%s\":[", l->name);
+    buf_bytes(&document, buf_view(&l->json));
+    buf_str(&document, "]}");
+    status = document.failed || l->json.failed ? client_no_memory()
+                                               : print_json(buf_view(&document));
+    buf_fini(&document);
+    return status;
+}
+
+/* ------------------------------------------------------------------ queues */
+
+enum { QUEUES_SORT, QUEUES_LIMIT, QUEUES_Q, QUEUES_WATCH };
+enum { PAGE_MOST = 1000, WATCH_LIMIT = 100, WATCH_S = 2 };
+
+/* The first column is left out if one project was named. */
+static const struct table_column queue_columns[] = {
+    {"project", false, true, false}, {"queue", false, true, false},
+    {"ready", true, false, false},   {"delayed", true, false, true},
+    {"claimed", true, false, false}, {"oldest", true, false, false},
+    {"claim", true, false, true},    {"waiting", true, false, true},
+    {"dead", true, false, true},     {"in/s", true, false, true},
+    {"out/s", true, false, true},    {"again/s", true, false, true}};
+
+static void
+add_rate(struct table *t, const json_t *queue, const char *name)
+{
+    const json_t *rate = json_object_get(json_object_get(queue, "rates"), name);
+    char text[32];
+
+    (void)snprintf(text, sizeof(text), "%.1f", json_number_value(rate));
+    table_text(t, json_is_number(rate) ? bytes_str(text) : BYTES_NONE);
+}
+
+static bool
+add_queue(void *ctx, const json_t *queue, struct bytes text)
+{
+    struct listing *l = ctx;
+    struct table *t = &l->table;
+
+    if (l->left-- <= 0)
+        return false;
+    if (l->client->json) {
+        listing_add_json(l, text);
+        return l->left > 0;
+    }
+    if (l->projects)
+        table_member(t, queue, "project");
+    table_member(t, queue, "name");
+    table_member(t, queue, "ready");
+    table_member(t, queue, "delayed");
+    table_member(t, queue, "claimed");
+    table_member_duration(t, queue, "oldest_ready_age");
+    table_member_duration(t, queue, "oldest_claim_age");
+    table_member(t, queue, "waiters");
+    table_member(t, queue, "dead_letters");
+    add_rate(t, queue, "posted");
+    add_rate(t, queue, "deleted");
+    add_rate(t, queue, "requeued");
+    return l->left > 0;
+}
+
+static int
+print_queues(struct client *c, const char *path, int64_t limit)
+{
+    const struct client_request request = {.path = path};
+    const bool projects = c->project == NULL;
+    struct listing l;
+    int status;
+
+    listing_init(&l, c, "queues", queue_columns + (projects ? 0 : 1),
+                 COUNT_OF(queue_columns) - (projects ? 0 : 1));
+    l.projects = projects;
+    l.left = limit;
+    status = pages_read(c, &request, l.name, add_queue, &l);
+    if (status == CLIENT_GOOD)
+        status = listing_print(&l);
+    listing_fini(&l);
+    return status;
+}
+
+/* Prints the queues again and again, until a signal or a failure ends it. A server that is away is no failure after
+ * the first time. */
+static int
+watch_queues(struct client *c, const char *path, int64_t limit)
+{
+    const struct timespec pause = {.tv_sec = WATCH_S};
+    const bool clears = terminal_width(stdout) > 0 && !c->json;
+    int status = CLIENT_GOOD;
+
+    for (bool first = true; !ferror(stdout); first = false) {
+        if (clears)
+            (void)fputs("\033[H\033[J", stdout);
+        else if (!first && !c->json)
+            (void)putchar('\n');
+        status = print_queues(c, path, limit);
+        if (fflush(stdout) != 0 ||
+            (status != CLIENT_GOOD && (first || status != CLIENT_UNAVAILABLE)))
+            break;
+        (void)nanosleep(&pause, NULL);
+    }
+    return status;
+}
+
+static int
+run_queues(struct client *c, const struct client_args *args)
+{
+    const char *sort = args->values[QUEUES_SORT], *part = args->values[QUEUES_Q];
+    const bool watch = args->values[QUEUES_WATCH] != NULL;
+    int64_t limit = watch ? WATCH_LIMIT : INT32_MAX;
+    int status = CLIENT_REFUSED;
+    const char *target;
+    struct buf path;
+
+    if (!args_number(args, QUEUES_LIMIT, 1, INT32_MAX, &limit))
+        return CLIENT_USAGE;
+    buf_init(&path, c->mem);
+    buf_printf(&path, "/claimd/queues?limit=%lld",
+               (long long)(limit < PAGE_MOST ? limit : PAGE_MOST));
+    if (sort != NULL) {
+        buf_str(&path, "&sort=");
+        client_add_encoded(&path, sort);
+    }
+    if (part != NULL) {
+        buf_str(&path, "&q=");
+        client_add_encoded(&path, part);
+    }
+    target = path_done(&path);
+    if (target != NULL)
+        status = watch ? watch_queues(c, target, limit) : print_queues(c, target, limit);
+    buf_fini(&path);
+    return status;
+}
+
+const struct client_command client_queues = {
+    .about = "Prints a table of queues, the most urgent one first: that with the oldest "
+             "ready message. "
+             "Without a project it shows the queues of all projects, for callers that "
+             "may read all of "
+             "them.\n\n"
+             "`oldest` is the age of the oldest ready message and `claim` that of the "
+             "oldest claim. "
+             "`waiting` counts long-polling requests and `dead` the dead letters in the "
+             "queue. The rates are "
+             "messages per second over the last minute: posted (in), deleted (out) and "
+             "requeued (again). On a "
+             "narrow terminal the last columns are left out.",
+    .options = {{"--sort", "ORDER",
+                 "oldest_ready, ready, claimed or name. Default: oldest_ready"},
+                {"--limit", "N",
+                 "Number of queues at most. Default: all, with --watch 100"},
+                {"--q", "TEXT", "Only queues with this text in their names."},
+                {"--watch", NULL,
+                 "Print the table every two seconds, until you press Ctrl-C."}},
+    .example = "claimd queues --watch --sort ready",
+    .most = 0,
+    .any_project = true,
+    .run = run_queues};
+
+/* ------------------------------------------------------------------ claims */
+
+static bool
+add_claim(void *ctx, const json_t *claim, struct bytes text)
+{
+    struct listing *l = ctx;
+
+    if (l->client->json) {
+        listing_add_json(l, text);
+        return true;
+    }
+    table_member(&l->table, claim, "id");
+    table_member(&l->table, claim, "client");
+    table_member(&l->table, claim, "number");
+    table_member(&l->table, claim, "messages");
+    table_member_duration(&l->table, claim, "age");
+    table_member_duration(&l->table, claim, "ttl_left");
+    return true;
+}
+
+static int
+run_claims(struct client *c, const struct client_args *args)
+{
+    static const struct table_column columns[] = {
+        {"claim", false, false, false}, {"client", false, true, false},
+        {"number", true, false, true},  {"messages", true, false, false},
+        {"age", true, false, false},    {"ends in", true, false, false}};
+    struct client_request request = {.path = NULL};
+    int status = CLIENT_REFUSED;
+    struct listing l;
+    struct buf path;
+
+    listing_init(&l, c, "claims", columns, COUNT_OF(columns));
+    buf_init(&path, c->mem);
+    path_of_queue(&path, "/claimd", args->words[0], "/claims?limit=1000");
+    request.path = path_done(&path);
+    if (request.path != NULL)
+        status = pages_read(c, &request, l.name, add_claim, &l);
+    if (status == CLIENT_GOOD)
+        status = listing_print(&l);
+    buf_fini(&path);
+    listing_fini(&l);
+    return status;
+}
+
+const struct client_command client_claims = {
+    .about = "Prints the claims of a queue, the oldest first: the client that holds each "
+             "of them, its "
+             "fencing token, the number of messages that it still holds, its age, and "
+             "the time until it "
+             "ends unless the client renews it.",
+    .example = "claimd claims jobs --project demo",
+    .least = 1,
+    .most = 1,
+    .needs = "a queue",
+    .run = run_claims};
+
+/* ------------------------------------------------------------------ peek */
+
+enum { PEEK_STATE, PEEK_LIMIT, PEEK_DETAILS };
+enum { PEEK_USUAL = 20, MESSAGES_PAGE = 20 };
+
+static const struct table_column message_columns[] = {{"message", false, false, false},
+                                                      {"state", false, false, false},
+                                                      {"age", true, false, false},
+                                                      {"deliveries", true, false, true},
+                                                      {"body", false, true, false}};
+
+static const struct table_column detail_columns[] = {
+    {"message", false, false, false},   {"state", false, false, false},
+    {"age", true, false, false},        {"deliveries", true, false, true},
+    {"body", false, true, false},       {"last reason", false, true, false},
+    {"last client", false, true, true}, {"origin", false, true, true},
+    {"expires", false, false, true}};
+
+static bool
+add_message(void *ctx, const json_t *message, struct bytes text)
+{
+    struct listing *l = ctx;
+    const json_t *details = json_object_get(message, "details");
+    const char *state = json_string_value(json_object_get(details, "state"));
+    struct table *t = &l->table;
+
+    if (l->state != NULL && (state == NULL || strcmp(state, l->state) != 0))
+        return true;
+    if (l->left-- <= 0)
+        return false;
+    if (l->client->json) {
+        listing_add_json(l, text);
+        return l->left > 0;
+    }
+    table_member(t, message, "id");
+    table_member(t, details, "state");
+    table_member_duration(t, message, "age");
+    table_member(t, details, "delivery_count");
+    table_body(t, json_object_get(message, "body"));
+    if (l->details) {
+        table_member(t, details, "last_reason");
+        table_member(t, details, "last_client");
+        table_member(t, details, "origin_queue");
+        table_member(t, details, "expires_at");
+    }
+    return l->left > 0;
+}
+
+/* The parameters that let a listing show a state. NULL: there is no such state. */
+static const char *
+state_parameters(const char *state)
+{
+    if (state == NULL || strcmp(state, "all") == 0)
+        return "&include_claimed=true&include_delayed=true";
+    if (strcmp(state, "ready") == 0)
+        return "";
+    if (strcmp(state, "claimed") == 0)
+        return "&include_claimed=true";
+    return strcmp(state, "delayed") == 0 ? "&include_delayed=true" : NULL;
+}
+
+static int
+run_peek(struct client *c, const struct client_args *args)
+{
+    const char *state = args->values[PEEK_STATE];
+    const bool details = args->values[PEEK_DETAILS] != NULL;
+    struct client_request request = {.details = true};
+    int64_t limit = PEEK_USUAL;
+    int status = CLIENT_REFUSED;
+    struct listing l;
+    struct buf path;
+
+    if (!args_number(args, PEEK_LIMIT, 1, INT32_MAX, &limit))
+        return CLIENT_USAGE;
+    if (state_parameters(state) == NULL)
+        return client_misused(
+            args, "--state is %.64s. It must be ready, delayed, claimed or all", state);
+    listing_init(&l, c, "messages", details ? detail_columns : message_columns,
+                 details ? COUNT_OF(detail_columns) : COUNT_OF(message_columns));
+    l.state = state == NULL || strcmp(state, "all") == 0 ? NULL : state;
+    l.details = details;
+    l.left = limit;
+    buf_init(&path, c->mem);
+    path_of_queue(&path, "/v2", args->words[0], "/messages?echo=true");
+    buf_str(&path, state_parameters(state));
+    buf_printf(&path, "&limit=%lld",
+               (long long)(limit < MESSAGES_PAGE ? limit : MESSAGES_PAGE));
+    request.path = path_done(&path);
+    if (request.path != NULL)
+        status = pages_read(c, &request, l.name, add_message, &l);
+    if (status == CLIENT_GOOD)
+        status = listing_print(&l);
+    buf_fini(&path);
+    listing_fini(&l);
+    return status;
+}
+
+const struct client_command client_peek = {
+    .about = "Prints messages of a queue, the oldest first, and changes nothing: no "
+             "message is "
+             "claimed or counted as delivered.",
+    .options = {{"--state", "STATE", "ready, delayed, claimed or all. Default: all"},
+                {"--limit", "N", "Number of messages at most. Default: 20"},
+                {"--details", NULL,
+                 "Print the last reason of a failure and its client, the queue from "
+                 "which a dead "
+                 "letter came, and the time at which the message expires."}},
+    .example = "claimd peek jobs-dead --details --project demo",
+    .least = 1,
+    .most = 1,
+    .needs = "a queue",
+    .run = run_peek};
+
+/* ------------------------------------------------------------------ why */
+
+/* Prints "label value", if there is a value. */
+static void print_line(struct client *c, const char *label, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void
+print_line(struct client *c, const char *label, const char *format, ...)
+{
+    struct buf escaped;
+    char line[4096];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    buf_init(&escaped, c->mem);
+    text_escape(&escaped, bytes_str(line));
+    (void)printf("%-12s %.*s\n", label, (int)escaped.len,
+                 escaped.data == NULL ? "" : escaped.data);
+    buf_fini(&escaped);
+}
+
+static const char *
+text_of(const json_t *object, const char *name)
+{
+    return json_string_value(json_object_get(object, name));
+}
+
+static void
+print_claim_lines(struct client *c, const json_t *claim)
+{
+    const char *client = text_of(claim, "client"), *ends = text_of(claim, "ends_at");
+    const json_t *number = json_object_get(claim, "number");
+
+    if (!json_is_object(claim))
+        return;
+    print_line(c, "claim", "%s",
+               text_of(claim, "id") == NULL ? "" : text_of(claim, "id"));
+    print_line(c, "client", "%s", client == NULL ? "unknown since a restart" : client);
+    if (json_is_integer(number))
+        print_line(c, "number", "%lld", (long long)json_integer_value(number));
+    if (ends != NULL)
+        print_line(c, "lease ends", "%s", ends);
+}
+
+static void
+print_why(struct client *c, const json_t *m)
+{
+    static const char *const members[][2] = {
+        {"posted", "created_at"},           {"expires", "expires_at"},
+        {"delayed until", "delayed_until"}, {"last reason", "last_reason"},
+        {"last client", "last_client"},     {"released", "last_released_at"},
+        {"origin", "origin_queue"},         {"dead since", "dead_lettered_at"}};
+    const json_t *most = json_object_get(m, "max_claim_count");
+    const json_t *next = json_object_get(m, "next");
+
+    if (text_of(m, "state") != NULL)
+        print_line(c, "state", "%s", text_of(m, "state"));
+    print_claim_lines(c, json_object_get(m, "claim"));
+    if (json_is_integer(most) && json_integer_value(most) > 0)
+        print_line(c, "deliveries", "%lld of %lld",
+                   (long long)json_integer_value(json_object_get(m, "delivery_count")),
+                   (long long)json_integer_value(most));
+    else
+        print_line(c, "deliveries", "%lld",
+                   (long long)json_integer_value(json_object_get(m, "delivery_count")));
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        if (text_of(m, members[i][1]) != NULL)
+            print_line(c, members[i][0], "%s", text_of(m, members[i][1]));
+    if (text_of(next, "text") != NULL)
+        print_line(c, "next", "%s", text_of(next, "text"));
+    if (text_of(next, "at") != NULL)
+        print_line(c, "at", "%s", text_of(next, "at"));
+}
+
+static int
+run_why(struct client *c, const struct client_args *args)
+{
+    struct client_request request = {.path = NULL};
+    struct client_response response;
+    int status = CLIENT_REFUSED;
+    struct buf path;
+
+    buf_init(&path, c->mem);
+    path_of_queue(&path, "/claimd", args->words[0], "/messages/");
+    client_add_encoded(&path, args->words[1]);
+    request.path = path_done(&path);
+    if (request.path != NULL) {
+        status = client_call(c, &request, &response);
+        if (status == CLIENT_GOOD && c->json)
+            status = print_json(buf_view(&response.body));
+        else if (status == CLIENT_GOOD)
+            print_why(c, response.document);
+        client_response_free(&response);
+    }
+    buf_fini(&path);
+    return status;
+}
+
+const struct client_command client_why = {
+    .about = "Explains a message: its state and the client that holds it, how often it "
+             "was delivered, "
+             "why its last attempt failed, where it came from, and what happens next and "
+             "when.",
+    .example = "claimd why jobs b1c20f3400000000000000a7 --project demo",
+    .least = 2,
+    .most = 2,
+    .needs = "a queue and the id of a message",
+    .run = run_why};

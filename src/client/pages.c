@@ -1,0 +1,73 @@
+#include "client/pages.h"
+
+#include "claimd/json/scan.h"
+#include "client/command.h"
+
+const char *
+page_next(const json_t *document)
+{
+    const json_t *links = json_object_get(document, "links"), *link;
+    size_t i;
+
+    json_array_foreach(links, i, link)
+    {
+        const char *rel = json_string_value(json_object_get(link, "rel"));
+        const char *href = json_string_value(json_object_get(link, "href"));
+
+        if (rel != NULL && strcmp(rel, "next") == 0 && href != NULL && href[0] == '/')
+            return href;
+    }
+    return NULL;
+}
+
+/* Calls `each` for the items of a page. False: it wants no more. */
+static bool
+read_items(const struct client_response *response, const char *name, page_item_fn *each,
+           void *ctx)
+{
+    const struct json_scan_value list = json_member(buf_view(&response->body), name);
+    const json_t *items = json_object_get(response->document, name);
+    struct json_scan_value text;
+    struct json_scan scan;
+    bool more = true;
+
+    json_scan_begin(&scan, list.text);
+    if (list.kind != SCAN_ARRAY || !json_scan_enter(&scan, SCAN_ARRAY))
+        return false;
+    for (size_t i = 0; more && json_scan_item(&scan) && json_scan_value(&scan, &text);
+         i++)
+        more = each(ctx, json_array_get(items, i), text.text);
+    return more;
+}
+
+int
+pages_read(struct client *c, const struct client_request *first, const char *name,
+           page_item_fn *each, void *ctx)
+{
+    struct client_request request = *first;
+    struct client_response response;
+    int status = CLIENT_GOOD;
+    bool more = true;
+    struct buf path;
+
+    buf_init(&path, c->mem);
+    while (more && status == CLIENT_GOOD) {
+        const char *next;
+
+        status = client_call(c, &request, &response);
+        more = status == CLIENT_GOOD && read_items(&response, name, each, ctx);
+        next = more ? page_next(response.document) : NULL;
+        /* A page that does not move on would be read forever. */
+        more = next != NULL && strcmp(next, request.path) != 0;
+        if (more) {
+            buf_reset(&path, SIZE_MAX);
+            buf_str(&path, next);
+            request.path = path_done(&path);
+            if (request.path == NULL)
+                status = CLIENT_REFUSED;
+        }
+        client_response_free(&response);
+    }
+    buf_fini(&path);
+    return status;
+}
