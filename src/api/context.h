@@ -29,6 +29,7 @@ struct context {
     const struct api_condition *condition;
     const struct metrics *metrics;
     struct testapi *testapi;
+    struct sampler *sampler;
     struct quotas *quotas;
     struct store_actor actor; /* with the test API: for the history */
     const struct version *version;

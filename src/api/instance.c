@@ -140,6 +140,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .condition = api->config.condition,
                           .metrics = api->config.metrics,
                           .testapi = api->config.testapi,
+                          .sampler = api->config.sampler,
                           .quotas = api->quotas,
                           .req = req,
                           .progress = &req->progress,

@@ -484,6 +484,8 @@ commit_own(struct finish *f)
             txn_remove_message(t, f->items[i].message, &f->discarded);
     metrics_count(&t->shard->metrics, STORE_COUNT_BACK_RELEASED, released);
     metrics_count(&t->shard->metrics, STORE_COUNT_DELETED, f->discarded.count);
+    queue_count(q, STORE_QUEUE_REQUEUED, released);
+    queue_count(q, STORE_QUEUE_DELETED, f->discarded.count);
     if (released > 0)
         queue_wake_waiters(q);
     if (has_log(&t->engine->core)) {

@@ -72,6 +72,7 @@ deliver_messages(struct txn *t, const struct store_terms *terms, size_t count,
     claim_enter(t->shard, c, q->backlog, id, t->now_ms);
     metrics_count(&t->shard->metrics, STORE_COUNT_CLAIMS, 1);
     metrics_count(&t->shard->metrics, STORE_COUNT_CLAIMED, count);
+    queue_count(q, STORE_QUEUE_DELIVERED, count);
     ident_write(&build->batch.claim_id, id);
     build->batch.claim_ttl_s = terms->ttl_s;
     build->batch.claim_number = claim_fence(q, c);
@@ -328,6 +329,7 @@ engine_claim_release(struct store *s, struct store_op *op,
         if (has_log(&t.engine->core))
             changelog_claim(t.queue, STORE_CHANGE_RELEASE, c, t.now_ms);
         metrics_count(&t.shard->metrics, store_release_counter(why), c->held);
+        queue_count(t.queue, STORE_QUEUE_REQUEUED, c->held);
         claim_end(t.shard, c);
     }
     txn_end(&t);

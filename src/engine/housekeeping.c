@@ -41,8 +41,10 @@ expire_claims(struct shard *sh, int64_t now_ms, size_t *budget)
         c = container_of(d, struct claim, due);
         SOMETIMES_IF(c->backlog->queue == NULL, CLAIM_OF_PURGED);
         *budget -= c->held < *budget ? 1 + c->held : *budget;
-        if (c->backlog->queue != NULL)
+        if (c->backlog->queue != NULL) {
             metrics_count(&sh->metrics, STORE_COUNT_BACK_EXPIRED, c->held);
+            queue_count(c->backlog->queue, STORE_QUEUE_REQUEUED, c->held);
+        }
         if (has_log(sh->core) && c->backlog->queue != NULL)
             changelog_claim(c->backlog->queue, STORE_CHANGE_CLAIM_OVER, c, now_ms);
         claim_end(sh, c);
@@ -59,15 +61,9 @@ message_due(struct shard *sh, struct message *m, int64_t now_ms)
     SOMETIMES_IF(q == NULL, EXPIRES_PURGED);
     if (!message_live(m, now_ms)) {
         if (q != NULL) {
-            struct store_expired *counts =
-                metrics_slots_expired(&sh->core->metrics_slots, q->metrics_slot);
-
-            if (counts == NULL)
-                counts = &sh->metrics.rest;
             metrics_count(&sh->metrics, STORE_COUNT_EXPIRED, 1);
-            counts->messages++;
-            counts->unread += m->claim_count == 0 && !feed_listens(q->feed);
-            counts->dead_letters += message_is_dead_letter(m);
+            queue_count_expired(q, m->claim_count == 0 && !feed_listens(q->feed),
+                                message_is_dead_letter(m));
         }
         if (logged)
             changelog_single(q, STORE_CHANGE_EXPIRED, m, now_ms);

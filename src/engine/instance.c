@@ -152,6 +152,8 @@ engine_metrics(struct store *s, struct store_op *op, struct store_metrics *out)
         out->rest.messages += sh->metrics.rest.messages;
         out->rest.unread += sh->metrics.rest.unread;
         out->rest.dead_letters += sh->metrics.rest.dead_letters;
+        for (size_t j = 0; j < STORE_QUEUE_COUNTERS; j++)
+            out->rest_counts[j] += sh->metrics.rest_counts[j];
         out->queues += sh->queues.count;
         out->subscriptions += sh->subscriptions;
         out->feed_bytes += sh->feed_bytes;
@@ -183,7 +185,6 @@ fill_queue_metrics(const struct queue *q, int64_t now_ms, struct store_queue_met
     const struct backlog *b = q->backlog;
     const struct message *oldest;
     const struct claim *first; /* claim numbers ascend with time */
-    const struct store_expired *expired;
     uint64_t seq = 0, number = 0;
 
     out->project_len = copy_text(out->project, q->where.project);
@@ -207,8 +208,8 @@ fill_queue_metrics(const struct queue *q, int64_t now_ms, struct store_queue_met
     out->age_ms = oldest == NULL ? 0 : age_of(oldest->posted_ms, now_ms);
     first = seqmap_next_live(&b->claims, &number);
     out->claimed_age_ms = first == NULL ? 0 : age_of(first->made_ms, now_ms);
-    expired = metrics_slots_expired(&q->shard->core->metrics_slots, q->metrics_slot);
-    out->expired = expired != NULL ? *expired : (struct store_expired){.messages = 0};
+    memcpy(out->counts, q->counts, sizeof(out->counts));
+    out->expired = q->expired;
 }
 
 enum status

@@ -128,6 +128,8 @@ static void
 end_discarding(struct txn *t, struct discarded *d, enum store_counter which)
 {
     metrics_count(&t->shard->metrics, which, d->count);
+    if (d->count > 0)
+        queue_count(t->queue, STORE_QUEUE_DELETED, d->count);
     if (has_log(&t->engine->core) && d->count > 0)
         changelog_delete(t->queue, &d->messages, d->count, t->now_ms);
     txn_end(t);

@@ -38,7 +38,6 @@ metrics_slots_enter(struct metrics_slots *s, struct shard *sh, struct queue *q,
         struct metrics_slot *slot = &s->all[s->lowest++];
 
         slot->queue = q;
-        slot->expired = (struct store_expired){.messages = 0};
         atomic_store_explicit(&slot->shard, sh, memory_order_release);
         *number = (uint32_t)s->lowest;
         (void)atomic_fetch_sub(&s->free, 1);
@@ -62,12 +61,6 @@ metrics_slots_leave(struct metrics_slots *s, uint32_t *number)
         s->lowest = at;
     (void)atomic_fetch_add(&s->free, 1);
     lock_release(&s->lock);
-}
-
-struct store_expired *
-metrics_slots_expired(const struct metrics_slots *s, uint32_t number)
-{
-    return number == 0 ? NULL : &s->all[number - 1].expired;
 }
 
 struct shard *

@@ -18,7 +18,9 @@
 struct shard_metrics {
     struct counter counts[STORE_COUNTERS];
     struct buckets spans[STORE_SPANS];
-    struct store_expired rest; /* of queues without a slot; under the shard's lock */
+    /* Of queues without a slot; under the shard's lock: */
+    struct store_expired rest;
+    uint64_t rest_counts[STORE_QUEUE_COUNTERS];
 };
 
 static inline void
@@ -45,8 +47,8 @@ metrics_span(struct shard_metrics *f, enum store_span which, int64_t from_ms,
  *
  *   Cost     O(1) without a free slot; else a search that is O(1) unless many queues come
  *            and go in another order
- *   Threads  any. The lock of the queue's shard guards the pointer to the queue and its
- *            counters. `lock` guards the free slots, and no other lock is taken under it
+ *   Threads  any. The lock of the queue's shard guards the pointer to the queue.
+ *            `lock` guards the free slots, and no other lock is taken under it
  */
 
 struct queue;
@@ -55,7 +57,6 @@ struct shard;
 struct metrics_slot {
     _Atomic(struct shard *) shard; /* of the queue; NULL: free */
     struct queue *queue;
-    struct store_expired expired; /* of that queue, since it took the slot */
 };
 
 struct metrics_slots {
@@ -78,10 +79,6 @@ void metrics_slots_leave(struct metrics_slots *s, uint32_t *number);
 
 /* The shard of the first slot in use from *at on, which becomes its index; NULL: none. */
 struct shard *metrics_slots_next(const struct metrics_slots *s, size_t *at);
-
-/* The counters of a slot; NULL for the number 0. Needs the lock of the queue's shard. */
-struct store_expired *
-metrics_slots_expired(const struct metrics_slots *s, uint32_t number);
 
 /* The queue of the slot if it is in this shard, whose lock the caller holds; else NULL. */
 struct queue *

@@ -386,8 +386,10 @@ move_commit(struct move *move)
         shard_link(move->shard, target, move->hash);
     for (size_t i = 0; i < move->count; i++)
         move_message(move, i);
-    if (!move->back)
+    if (!move->back) {
         metrics_count(&move->from->shard->metrics, STORE_COUNT_DEAD_LETTERS, move->count);
+        queue_count(source, STORE_QUEUE_DEAD_LETTERED, move->count);
+    }
     metrics_count(&move->shard->metrics, STORE_COUNT_QUEUES_MADE, move->made);
     queue_wake_waiters(target);
     if (has_log(move->shard->core)) {

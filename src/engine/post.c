@@ -135,6 +135,7 @@ post_commit(struct txn *t, const struct store_post *post, struct list *messages)
     append_messages(t->queue, post, messages, t->now_ms);
     ENSURE(t->queue->last_seq == first + post->count - 1);
     metrics_count(&t->shard->metrics, STORE_COUNT_POSTED, post->count);
+    queue_count(t->queue, STORE_QUEUE_POSTED, post->count);
     queue_wake_waiters(t->queue);
     if (!has_log(&t->engine->core))
         return;

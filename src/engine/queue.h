@@ -51,7 +51,9 @@ struct queue {
     uint32_t checkpoint_no;      /* that has read it, or during which it was made */
     uint32_t tag;                /* of this incarnation, in message ids */
     uint32_t metrics_slot;       /* of metrics.h, from 1; 0: none */
-    struct store_queue where;    /* points behind this structure */
+    uint64_t counts[STORE_QUEUE_COUNTERS]; /* see queue_count() */
+    struct store_expired expired;
+    struct store_queue where; /* points behind this structure */
     char text[];
 };
 

@@ -133,6 +133,27 @@ enum status shard_wait(struct shard *sh, const struct store_queue *where, uint64
 /* Removes w from its wait queue. The next waiter may have to be woken. Needs the lock. */
 void shard_stop_waiting(struct shard *sh, struct store_waiter *w);
 
+/* Counts messages of a linked queue. Needs the lock. */
+static inline void
+queue_count(struct queue *q, enum store_queue_counter which, uint64_t by)
+{
+    q->counts[which] += by;
+    if (q->metrics_slot == 0)
+        q->shard->metrics.rest_counts[which] += by;
+}
+
+static inline void
+queue_count_expired(struct queue *q, bool unread, bool dead_letter)
+{
+    struct store_expired *const all[] = {&q->expired, &q->shard->metrics.rest};
+
+    for (size_t i = 0; i < (q->metrics_slot == 0 ? 2 : 1); i++) {
+        all[i]->messages++;
+        all[i]->unread += unread;
+        all[i]->dead_letters += dead_letter;
+    }
+}
+
 /* The queue has got ready messages. Needs the lock. */
 static inline void
 queue_wake_waiters(const struct queue *q)

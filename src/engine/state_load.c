@@ -496,6 +496,7 @@ load_commit(struct load *l)
         changelog_subscription(q, STORE_CHANGE_SUBSCRIPTION, s, l->txn.now_ms);
     }
     metrics_count(&sh->metrics, STORE_COUNT_POSTED, l->message_count);
+    queue_count(q, STORE_QUEUE_POSTED, l->message_count);
     seqmap_pool_trim(&sh->pool);
     queue_wake_waiters(q);
 }

@@ -108,6 +108,7 @@ open_api(struct daemon *d)
                                    .condition = &d->condition,
                                    .metrics = &d->metrics,
                                    .testapi = d->testapi,
+                                   .sampler = d->sampler,
                                    .project_limits = d->config.project_limits,
                                    .allowed_hosts =
                                        config_has(d->config.allowed_hosts)
@@ -303,7 +304,7 @@ static enum status
 open_parts(struct daemon *d, struct config_errors *errors)
 {
     const struct config *config = &d->config;
-    struct expiry_log_config expiry_log;
+    struct sampler_config sampler;
     enum status st = resources_open(&d->resources, config, d->mem, &d->log, errors);
 
     if (st == ST_OK)
@@ -321,6 +322,13 @@ open_parts(struct daemon *d, struct config_errors *errors)
                                  errors);
     else if (st == ST_OK)
         st = open_engine(d, errors);
+    sampler = (struct sampler_config){.mem = d->mem,
+                                      .store = d->store,
+                                      .clock = d->store_setup.now,
+                                      .log = &d->log,
+                                      .queues = (size_t)config->metrics_queues};
+    if (st == ST_OK)
+        st = sampler_open(&sampler, &d->sampler);
     if (st == ST_OK)
         st = open_api(d);
     if (st == ST_OK)
@@ -329,15 +337,8 @@ open_parts(struct daemon *d, struct config_errors *errors)
         st = open_notify(d);
     if (st == ST_OK)
         st = open_server(d, errors);
-    expiry_log = (struct expiry_log_config){.mem = d->mem,
-                                            .store = d->store,
-                                            .clock = d->store_setup.now,
-                                            .log = &d->log,
-                                            .queues = (size_t)config->metrics_queues};
     if (st == ST_OK)
-        st = expiry_log_open(&expiry_log, &d->expiry_log);
-    if (st == ST_OK)
-        st = expiry_log_start(d->expiry_log);
+        st = sampler_start(d->sampler);
     if (st != ST_OK)
         return st;
     d->metrics.shown_queues = (size_t)config->metrics_queues;
@@ -348,7 +349,7 @@ open_parts(struct daemon *d, struct config_errors *errors)
     d->seal_metrics.write = write_seal_metrics;
     metrics_add(&d->metrics, &d->seal_metrics);
     if (d->testapi != NULL)
-        testapi_attach(d->testapi, d->store, notify_clock_moved, d);
+        testapi_attach(d->testapi, d->store, d->sampler, notify_clock_moved, d);
     return ST_OK;
 }
 
@@ -554,7 +555,7 @@ daemon_close(struct daemon *d)
 {
     if (d == NULL)
         return;
-    expiry_log_close(d->expiry_log);
+    sampler_close(d->sampler);
     /* Its threads use the server. No request is left. */
     store_setup_disconnect(&d->store_setup, d->mem);
     server_free(d->server);

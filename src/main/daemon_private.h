@@ -9,7 +9,6 @@
 #include "claimd/notify/notify.h"
 #include "claimd/testapi/testapi.h"
 #include "main/daemon.h"
-#include "main/expiry_log.h"
 #include "main/process_metrics.h"
 #include "main/resources.h"
 #include "main/store_setup.h"
@@ -32,7 +31,7 @@ struct daemon {
     struct metrics_source seal_metrics;
     struct api *api;
     struct notify *notify;
-    struct expiry_log *expiry_log;
+    struct sampler *sampler;
     struct server *server;
     _Atomic int64_t drain_ms;
     int ready_fd; /* -1: none */

@@ -14,8 +14,9 @@ struct testapi {
     struct history *history; /* owned */
     struct faults *faults;   /* owned */
     struct store_log observer;
-    struct store_log *log; /* borrowed; NULL: none */
-    struct store *store;   /* borrowed */
+    struct store_log *log;   /* borrowed; NULL: none */
+    struct store *store;     /* borrowed */
+    struct sampler *sampler; /* likewise; NULL: none */
     void (*moved)(void *ctx);
     void *moved_ctx;
     struct lock lock;         /* guards `waiters` */
@@ -218,10 +219,11 @@ testapi_log(struct testapi *testapi, struct store_log *log)
 }
 
 void
-testapi_attach(struct testapi *testapi, struct store *store, void (*moved)(void *ctx),
-               void *ctx)
+testapi_attach(struct testapi *testapi, struct store *store, struct sampler *sampler,
+               void (*moved)(void *ctx), void *ctx)
 {
     testapi->store = store;
+    testapi->sampler = sampler;
     testapi->moved = moved;
     testapi->moved_ctx = ctx;
 }
@@ -258,7 +260,7 @@ testapi_freeze(struct testapi *testapi, bool stop)
 bool
 testapi_move(struct testapi *testapi, int64_t until_ms, uint64_t since)
 {
-    int64_t now_ms, next_ms;
+    int64_t now_ms, next_ms, sample_ms = INT64_MAX;
 
     if (!testapi_retries_are_done(testapi))
         return false; /* waiters retry at the time at which they were notified */
@@ -268,6 +270,13 @@ testapi_move(struct testapi *testapi, int64_t until_ms, uint64_t since)
         store_housekeep(testapi->store, now_ms, &next_ms);
         return false;
     }
+    if (testapi->sampler != NULL)
+        sample_ms =
+            sampler_next_ms(testapi->sampler, until_ms != INT64_MAX ? until_ms : next_ms);
+    if (sample_ms <= now_ms) {
+        sampler_tick(testapi->sampler);
+        return false;
+    }
     if (now_ms >= until_ms ||
         (since != UINT64_MAX &&
          (next_ms == INT64_MAX || history_last_of(testapi->history, HISTORY_CLAIM_ENDED,
@@ -275,6 +284,8 @@ testapi_move(struct testapi *testapi, int64_t until_ms, uint64_t since)
         testapi->moved(testapi->moved_ctx);
         return true;
     }
+    if (next_ms > sample_ms)
+        next_ms = sample_ms;
     clock_advance_to(&testapi->clock, next_ms < until_ms ? next_ms : until_ms);
     return false;
 }

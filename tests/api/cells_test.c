@@ -124,6 +124,7 @@ static const struct place places[] = {
     {"/claimd/topics/none/subscriptions/none", {"subscription:progress"}},
     {"/claimd/queues", {ANY "queues:get_all"}},
     {"/claimd/queues/q/claims", {"claims:get"}},
+    {"/claimd/queues/q/history", {"queues:stats"}},
     {PROGRESS, {"subscription:progress"}},
     {PROGRESS "/none", {"subscription:progress"}},
     {"/", {OPEN}},

@@ -65,6 +65,8 @@ static const struct step testapi_steps[] = {
     {"GET", "/v2/queues/q/messages?echo=true", NULL, 200},
     {"GET", "/claimd/leaks", NULL, 200},
     {"GET", "/claimd/leaks?limit=1", NULL, 200},
+    {"GET", "/claimd/queues/none/history", NULL, 404},
+    {"GET", "/claimd/queues", NULL, 200},
     {"GET", "/claimd/leaks?marker=x", NULL, 400},
     {"POST", "/claimd/reset?project=other", NULL, 204},
     {"GET", "/claimd/state", NULL, 200},

@@ -330,3 +330,66 @@ API_TEST(a_claim_without_a_client_id_has_none)
     ck_api(f, "GET", "/claimd/queues/q/claims", NULL, 200, NULL);
     ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"client\":null"));
 }
+
+/* ------------------------------------------------------------------ history */
+
+TEST_CASE("history");
+
+static void
+advance(struct api_fixture *f, int seconds)
+{
+    ck_api(f, "POST", "/claimd/clock/advance", api_text(f, "{\"seconds\":%d}", seconds),
+           200, NULL);
+}
+
+API_TEST_WITH(history_follows_the_clock_of_tests,
+              api_fixture_open_testapi(f, &api_limits_default))
+{
+    json_t *tree, *all;
+
+    ck_api(f, "PUT", "/claimd/clock", "{\"state\":\"frozen\"}", 200, NULL);
+    api_post_letters(f, "q", "abcdef");
+    ck_api(f, "GET", "/claimd/queues/q/history", NULL, 404, "Not found");
+    ck_api(f, "GET", "/claimd/queues", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"rates\":null"));
+    advance(f, 10);
+    (void)api_take(f, "q", 2);
+    advance(f, 50);
+    ck_api(f, "GET", "/claimd/queues/q/history", NULL, 200, NULL);
+    tree = json_loads(api_answer(&f->c), 0, NULL);
+    all = json_object_get(tree, "samples");
+    ck_assert_int_eq(json_integer_value(json_object_get(tree, "interval")), 5);
+    ck_assert_uint_eq(json_array_size(all), 12);
+    ck_assert_int_eq(
+        json_integer_value(json_object_get(json_array_get(all, 0), "posted")), 6);
+    ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(all, 1), "ready")),
+                     6);
+    ck_assert_int_eq(
+        json_integer_value(json_object_get(json_array_get(all, 2), "delivered")), 2);
+    ck_assert_int_eq(
+        json_integer_value(json_object_get(json_array_get(all, 2), "claimed")), 2);
+    ck_assert_int_eq(
+        json_integer_value(json_object_get(json_array_get(all, 2), "oldest_claim_age")),
+        5);
+    ck_assert(json_is_null(json_object_get(json_array_get(all, 1), "oldest_claim_age")));
+    json_decref(tree);
+    ck_api(f, "GET", "/claimd/queues", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c),
+                                 "\"rates\":{\"posted\":0.100,\"delivered\":0.033,"
+                                 "\"deleted\":0.000,\"requeued\":0.000,"
+                                 "\"dead_lettered\":0.000,\"expired\":0.000}"));
+    advance(f, 12 * 3600);
+    ck_api(f, "GET", "/claimd/queues/q/history", NULL, 200, NULL);
+    tree = json_loads(api_answer(&f->c), 0, NULL);
+    ck_assert_uint_eq(json_array_size(json_object_get(tree, "samples")), 720);
+    json_decref(tree);
+    ck_api(f, "DELETE", "/v2/queues/q", NULL, 204, NULL);
+    advance(f, 5);
+    ck_api(f, "GET", "/claimd/queues/q/history", NULL, 404, "Not found");
+}
+
+API_TEST(without_a_sampler_there_is_no_history)
+{
+    api_post_letters(f, "q", "a");
+    ck_api(f, "GET", "/claimd/queues/q/history", NULL, 404, "Not found");
+}

@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import urllib.parse
 
@@ -467,6 +468,12 @@ class Story(Case):
         self.expect(400, "GET", "/claimd/queues", query="?sort=x")
         self.expect(200, "GET", "/claimd/queues/{queue}/claims")
         self.expect(404, "GET", "/claimd/queues/{queue}/claims", queue="none")
+        self.expect(404, "GET", "/claimd/queues/{queue}/history", queue="none")
+        for _ in range(100):  # the first sample is there within 5 s
+            if self.ask("GET", "/claimd/queues/q/history")[0].status == 200:
+                break
+            time.sleep(0.1)
+        self.expect(200, "GET", "/claimd/queues/{queue}/history")
 
     def name(self, version, base, kind="queues"):
         self.version, self.base, self.kind = version, base, kind

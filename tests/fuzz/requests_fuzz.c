@@ -137,7 +137,7 @@ world_open(struct world *w)
     clock_init_manual(testapi_clock(w->testapi), START_MS);
     engine.log = testapi_log(w->testapi, NULL);
     fuzz_check(engine_open(&engine, &w->store) == ST_OK, "no engine");
-    testapi_attach(w->testapi, w->store, ignore_move, w);
+    testapi_attach(w->testapi, w->store, NULL, ignore_move, w);
     open_api(w);
     arena_init(&w->arena, w->mem);
     buf_init(&w->res.body, w->mem);

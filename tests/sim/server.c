@@ -204,7 +204,7 @@ open_store(struct server *s, const struct profile *p, int64_t wall_ms)
     if (engine_open(&config, &s->store) != ST_OK)
         abort();
     if (s->testapi != NULL)
-        testapi_attach(s->testapi, s->store, count_move, s);
+        testapi_attach(s->testapi, s->store, NULL, count_move, s);
     s->starts++;
     return s->journal == NULL ? st : recover(s, wall_ms);
 }

@@ -61,6 +61,7 @@ open_redis(struct api_fixture *f, const struct engine_config *like)
 static void
 open_api(struct api_fixture *f, const struct api_limits *limits)
 {
+    static const struct log quiet = {.fd = -1, .level = LOG_ERROR};
     struct mem *mem = f->mem;
     struct engine_config engine = {
         .mem = mem,
@@ -93,8 +94,17 @@ open_api(struct api_fixture *f, const struct api_limits *limits)
     else
         ck_assert_int_eq(engine_open(&engine, &f->store), ST_OK);
     config.store = f->store;
-    if (f->testapi != NULL)
-        testapi_attach(f->testapi, f->store, count_move, f);
+    if (f->testapi != NULL) {
+        const struct sampler_config sampler = {.mem = mem,
+                                               .store = f->store,
+                                               .clock = testapi_clock(f->testapi),
+                                               .log = &quiet,
+                                               .queues = API_FIXTURE_SHOWN};
+
+        ck_assert_int_eq(sampler_open(&sampler, &f->sampler), ST_OK);
+        testapi_attach(f->testapi, f->store, f->sampler, count_move, f);
+    }
+    config.sampler = f->sampler;
     ck_assert_int_eq(api_new(&config, &f->api), ST_OK);
     api_caller_init(&f->c, f->api, mem, API_FIXTURE_START_MS);
     arena_init(&f->kept, mem);
@@ -259,6 +269,7 @@ api_fixture_close(struct api_fixture *f)
     if (f->fake.wire.ask != NULL)
         fake_keystone_fini(&f->fake);
     auth_free(f->auth);
+    sampler_close(f->sampler);
     store_close(f->store);
     testapi_free(f->testapi);
     mem_destroy(f->mem);

@@ -23,8 +23,9 @@ struct api_fixture {
     struct redis_server *redis; /* owned; NULL: the store is an engine */
     struct testapi
         *testapi; /* NULL: without the test API. Its clock stands until a test moves it */
-    unsigned moves;    /* clock moves that the test API reported */
-    struct clock real; /* by which tokens expire: manual */
+    struct sampler *sampler; /* owned, only with the test API */
+    unsigned moves;          /* clock moves that the test API reported */
+    struct clock real;       /* by which tokens expire: manual */
     struct api_condition condition;
     struct metrics metrics;
     struct fake_keystone fake;

@@ -118,7 +118,7 @@ server_fixture_open_with(struct server_fixture *f,
         open_testapi(f, &engine);
     open_store(f, options, &engine);
     if (options->testapi)
-        testapi_attach(f->testapi, f->store, ignore_move, NULL);
+        testapi_attach(f->testapi, f->store, NULL, ignore_move, NULL);
     open_keystone(f, options);
     api.testapi = f->testapi;
     api.access = f->access;

@@ -26,6 +26,7 @@
 #include "claimd/json/reason.h"
 #include "claimd/metrics/exposition.h"
 #include "claimd/seal/seal.h"
+#include "claimd/store/sampler.h"
 #include "claimd/store/store.h"
 #include "claimd/testapi/testapi.h"
 
@@ -231,6 +232,7 @@ struct api_config {
     const struct api_condition *condition; /* NULL: neither draining nor closed */
     const struct metrics *metrics;         /* NULL: there are none */
     struct testapi *testapi;               /* NULL: there is no test API */
+    struct sampler *sampler;               /* NULL: there is no history of queues */
     struct api_project_limits project_limits;
     struct bytes allowed_hosts; /* for host_is_allowed(); absent: none */
 };

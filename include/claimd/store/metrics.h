@@ -60,11 +60,23 @@ struct store_expired {
     uint64_t dead_letters; /* those that were dead letters */
 };
 
+/* Messages of a queue, since its creation or the start of the process. */
+enum store_queue_counter {
+    STORE_QUEUE_POSTED,
+    STORE_QUEUE_DELIVERED,     /* once per delivery by a claim */
+    STORE_QUEUE_DELETED,       /* or popped */
+    STORE_QUEUE_REQUEUED,      /* ready again: see STORE_COUNT_BACK_RELEASED and so on */
+    STORE_QUEUE_DEAD_LETTERED, /* moved to its dead-letter queue */
+    STORE_QUEUE_COUNTERS
+};
+
 struct store_metrics {
     uint64_t counts[STORE_COUNTERS];
     struct buckets spans[STORE_SPANS];
     struct store_population all;
-    struct store_expired rest; /* of all queues without metrics of their own */
+    /* Of all queues without metrics of their own: */
+    struct store_expired rest;
+    uint64_t rest_counts[STORE_QUEUE_COUNTERS];
     uint64_t queues;
     uint64_t subscriptions;
     uint64_t feed_bytes; /* that subscribers have still to receive */
@@ -89,6 +101,7 @@ struct store_queue_metrics {
     int64_t claimed_age_ms; /* age of the oldest live claim, renewed or not; 0: none */
     uint64_t waiters;       /* waiters of this process */
     struct store_expired expired;
+    uint64_t counts[STORE_QUEUE_COUNTERS];
 };
 
 static inline struct store_queue

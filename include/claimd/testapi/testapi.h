@@ -14,6 +14,7 @@
 
 #include "claimd/base/clock.h"
 #include "claimd/store/log.h"
+#include "claimd/store/sampler.h"
 #include "claimd/testapi/faults.h"
 #include "claimd/testapi/history.h"
 
@@ -34,8 +35,9 @@ struct faults *testapi_faults(struct testapi *testapi);
 /* The log for the store. It forwards all calls to `log`, unless that is NULL. */
 struct store_log *testapi_log(struct testapi *testapi, struct store_log *log);
 
-/* Sets the store. After each move of its clock, the test API calls moved(ctx), on any thread. */
-void testapi_attach(struct testapi *testapi, struct store *store,
+/* Sets the store, and its sampler (NULL: none), which samples while the clock moves. After each move of
+ * the clock, the test API calls moved(ctx), on any thread. */
+void testapi_attach(struct testapi *testapi, struct store *store, struct sampler *sampler,
                     void (*moved)(void *ctx), void *ctx);
 
 /* ------------------------------------------------------------------ time */

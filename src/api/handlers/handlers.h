@@ -143,6 +143,7 @@ document_write(struct context *ctx, const char *file, const struct document_word
 
 /* views.c */
 handler_fn handle_queue_survey;
+handler_fn handle_queue_history;
 handler_fn handle_claim_list;
 
 /* metrics.c */

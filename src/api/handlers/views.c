@@ -4,6 +4,8 @@
 #include "claimd/base/invariant.h"
 #include "claimd/json/string.h"
 
+#include <inttypes.h>
+
 /* Rows of a page. */
 enum { PAGE_DEFAULT = 100, PAGE_MOST = 1000 };
 
@@ -312,8 +314,41 @@ write_age(struct buf *out, const char *name, bool present, int64_t age_ms)
         json_write_raw(out, name, bytes_str("null"));
 }
 
+/* The names of the counters in rates and samples. */
+static const char *const counter_names[STORE_QUEUE_COUNTERS] = {
+    [STORE_QUEUE_POSTED] = "posted",
+    [STORE_QUEUE_DELIVERED] = "delivered",
+    [STORE_QUEUE_DELETED] = "deleted",
+    [STORE_QUEUE_REQUEUED] = "requeued",
+    [STORE_QUEUE_DEAD_LETTERED] = "dead_lettered"};
+
 static void
-write_row(struct buf *out, const struct store_queue_metrics *row)
+write_rate(struct buf *out, const char *name, uint64_t thousandths)
+{
+    json_write_name(out, name);
+    buf_printf(out, "%" PRIu64 ".%03u", thousandths / 1000,
+               (unsigned)(thousandths % 1000));
+}
+
+static void
+write_rates(struct buf *out, struct sampler *sampler, const struct store_queue *where)
+{
+    struct store_rates rates;
+
+    if (sampler == NULL || !sampler_rates(sampler, where, &rates)) {
+        json_write_raw(out, "rates", bytes_str("null"));
+        return;
+    }
+    json_write_name(out, "rates");
+    buf_byte(out, '{');
+    for (size_t i = 0; i < STORE_QUEUE_COUNTERS; i++)
+        write_rate(out, counter_names[i], rates.counts[i]);
+    write_rate(out, "expired", rates.expired);
+    buf_byte(out, '}');
+}
+
+static void
+write_row(struct buf *out, const struct store_queue_metrics *row, struct sampler *sampler)
 {
     const struct store_queue where = store_queue_metrics_address(row);
 
@@ -333,7 +368,7 @@ write_row(struct buf *out, const struct store_queue_metrics *row)
                         bytes_of(row->dead_letter, row->dead_letter_len));
     else
         json_write_raw(out, "dead_letter_queue", bytes_str("null"));
-    json_write_raw(out, "rates", bytes_str("null"));
+    write_rates(out, sampler, &where);
     buf_byte(out, '}');
 }
 
@@ -358,7 +393,7 @@ handle_queue_survey(struct context *ctx)
         return st;
     buf_str(out, "{\"queues\":[");
     for (size_t i = 0; i < s->count; i++)
-        write_row(out, s->best[i]);
+        write_row(out, s->best[i], ctx->sampler);
     buf_byte(out, ']');
     if (s->more || s->early) {
         const struct place last =
@@ -371,6 +406,65 @@ handle_queue_survey(struct context *ctx)
     next_page_write(out, path, &ctx->query, &p.listing, marker);
     json_write_u64(out, "total", s->total);
     buf_byte(out, '}');
+    return response_json(ctx, 200);
+}
+
+/* ------------------------------------------------------------------ GET .../history */
+
+static void
+write_seconds(struct buf *out, const char *name, uint32_t age_s)
+{
+    write_age(out, name, age_s != UINT32_MAX, (int64_t)age_s * 1000);
+}
+
+static void
+write_sample(struct buf *out, const struct store_sample *s)
+{
+    char at[CLOCK_TEXT_CAP];
+
+    clock_text(s->at_ms, at);
+    json_write_comma(out);
+    buf_byte(out, '{');
+    json_write_text(out, "at", bytes_str(at));
+    json_write_u64(out, "ready", s->ready);
+    json_write_u64(out, "delayed", s->delayed);
+    json_write_u64(out, "claimed", s->claimed);
+    write_seconds(out, "oldest_ready_age", s->oldest_ready_s);
+    write_seconds(out, "oldest_claim_age", s->oldest_claim_s);
+    for (size_t i = 0; i < STORE_QUEUE_COUNTERS; i++)
+        json_write_u64(out, counter_names[i], s->counts[i]);
+    json_write_u64(out, "expired", s->expired);
+    buf_byte(out, '}');
+}
+
+/* GET /claimd/queues/{queue}/history */
+enum status
+handle_queue_history(struct context *ctx)
+{
+    struct buf *out = &ctx->res->body;
+    struct store_sample *samples =
+        arena_array(ctx->req->arena, SAMPLER_SAMPLES, sizeof(*samples));
+    enum status st = ST_NOT_FOUND;
+    char now[CLOCK_TEXT_CAP];
+    size_t count;
+
+    if (samples == NULL)
+        return ST_NO_MEMORY;
+    if (ctx->sampler != NULL)
+        st = sampler_read(ctx->sampler, &ctx->queue, samples, &count);
+    if (st != ST_OK)
+        return context_refuse(
+            ctx, st,
+            "there is no history of a queue %.*s. The server keeps that of "
+            "the queues that /metrics shows (metrics_queues), from 5 "
+            "seconds after their creation",
+            (int)ctx->queue.name.len, ctx->queue.name.data);
+    clock_text(ctx->op.now_ms, now);
+    buf_printf(out, "{\"interval\":%d,\"now\":\"%s\",\"samples\":[",
+               SAMPLER_INTERVAL_MS / 1000, now);
+    for (size_t i = 0; i < count; i++)
+        write_sample(out, &samples[i]);
+    buf_str(out, "]}");
     return response_json(ctx, 200);
 }
 
