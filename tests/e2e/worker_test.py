@@ -106,8 +106,10 @@ class Case(unittest.TestCase):
         with open(self.path, "w", encoding="utf-8") as f:
             f.write(code)
 
-    def worker(self, server, ttl=60, held=True, program=None):
-        self.save(walk.at(server, program or printed()))
+    def worker(self, server, ttl=60, held=True):
+        # Without a pause, so that the test need not wait for the next attempt.
+        program = printed().replace("LONGEST_RETRY = 2, 900", "LONGEST_RETRY = 0, 900")
+        self.save(walk.at(server, program))
         job = ["-c", HELD_JOB, os.path.dirname(self.path)] if held else [self.path]
         worker = Worker(job, ttl)
         self.addCleanup(self.end, worker.process)
@@ -182,7 +184,7 @@ class OnItsWay(Case):
     def test_the_claim_of_the_page_that_would_wait_takes_what_is_there(self):
         with Listening() as server:
             self.post(server, {"job": 1})
-            lines = printed("sh", 2)
+            lines = printed("sh", 3)
             claimed = walk.run_bash(server, lines, env=environment())
             self.assertEqual(walk.statuses(claimed), walk.promises(lines), claimed.stdout)
             self.assertEqual(self.counts(server), (0, 1))
@@ -199,7 +201,7 @@ class OnItsWay(Case):
     def test_a_job_that_raises_is_tried_again_and_does_not_hold_up_the_others(self):
         with Listening() as server:
             self.post(server, {"job": 1}, {"job": 2}, {"job": 3})
-            worker = self.worker(server, ttl=2)
+            worker = self.worker(server)
             self.assertEqual(worker.says(), ("begun", {"job": 1}))
             worker.go_on("and fail")
             self.assertEqual(worker.says(), ("failed", {"job": 1}))
@@ -207,7 +209,7 @@ class OnItsWay(Case):
                 self.assertEqual(worker.says(), ("begun", {"job": n}))
                 worker.go_on()
                 self.assertEqual(worker.says(), ("done", {"job": n}))
-            self.assertEqual(worker.says(), ("begun", {"job": 1}))  # its claim has ended
+            self.assertEqual(worker.says(), ("begun", {"job": 1}))  # it was given back
             worker.go_on()
             self.assertEqual(worker.says(), ("done", {"job": 1}))
             eventually(lambda: self.counts(server) == (0, 0))
@@ -221,25 +223,27 @@ class OnItsWay(Case):
             made = walk.run_bash(server, create, env=environment())
             self.assertEqual(walk.statuses(made), walk.promises(create), made.stdout)
             self.post(server, "poison", {"job": 2})
-            worker = self.worker(server, ttl=1, held=False)
+            worker = self.worker(server, held=False)
             said = [worker.says() for _ in range(6)]
             self.assertEqual(said, [("failed", "poison"), ("done", {"job": 2})] +
                              [("failed", "poison")] * 4)
             dead = "/v2/queues/mail-dead/stats"
             eventually(lambda: self.ask(server, "GET", dead)[1]["messages"]["free"] == 1)
             self.assertEqual(self.counts(server), (0, 0))
-            lines = printed("sh", 1)
+            lines = printed("sh", 2)
             listed = walk.run_bash(server, lines, env=environment())
             self.assertEqual(walk.statuses(listed), walk.promises(lines), listed.stdout)
             self.assertIn('"poison"', listed.stdout)
             self.assertRegex(listed.stdout, '"ttl": ?1209600')
+            self.assertIn('"last_reason":"AttributeError: ', listed.stdout)
+            self.assertIn('"origin_queue":"mail"', listed.stdout)
             self.post(server, {"job": 3})
             self.assertEqual(worker.says(), ("done", {"job": 3}))
             self.assertEqual(worker.stop()[0], 0)
 
     def test_settings_of_a_queue_that_exists_are_set_by_the_patch_of_the_page(self):
         create = printed("bash").partition("# Two jobs")[0]
-        patch, show = printed("bash", 1), printed("sh", 0)
+        patch, show = printed("bash", 1), printed("sh", 1)
         with Listening() as server:
             self.post(server, {"job": 1})
             put = walk.run_bash(server, create, env=environment())
@@ -252,44 +256,31 @@ class OnItsWay(Case):
                 self.assertIn('"_max_claim_count":5', run.stdout.replace(" ", ""))
                 self.assertIn('"_dead_letter_queue":"mail-dead"', run.stdout.replace(" ", ""))
 
-    def test_a_dead_letter_goes_back_by_the_commands_of_the_page(self):
-        lines = printed("bash", 2)
+    def test_a_dead_letter_goes_back_by_the_command_of_the_page(self):
+        create, lines = printed("bash").partition("# Two jobs")[0], printed("bash", 2)
         with Listening() as server:
-            for body in ({"seconds": 1}, "another"):
-                self.ask(server, "POST", "/v2/queues/mail-dead/messages",
-                         {"messages": [{"body": body}]})
+            walk.run_bash(server, create, env=environment())
+            self.post(server, {"job": 1})
+            claimed = self.ask(server, "POST", QUEUE + "/claims", {"ttl": 60})[1]["messages"][0]
+            claim = claimed["href"].partition("claim_id=")[2]
+            self.ask(server, "POST", "/claimd/queues/mail/claims/%s/finish" % claim,
+                     {"dead_letter": [claimed["id"]]})
             run = walk.run_bash(server, lines, env=environment())
             self.assertEqual(walk.statuses(run), walk.promises(lines), run.stdout)
-            found = self.ask(server, "POST", QUEUE + "/claims", {"ttl": 60})[1]["messages"]
-            self.assertEqual([(message["body"], message["ttl"]) for message in found],
-                             [({"seconds": 1}, 86400)])
-            dead = self.ask(server, "GET", "/v2/queues/mail-dead/stats")[1]["messages"]
-            self.assertEqual((dead["free"], dead["claimed"]), (1, 0))
+            self.assertIn('"by_target":{"mail":1}', run.stdout)
+            self.assertEqual(self.counts(server), (1, 0))
 
-    def test_the_other_branch_of_the_page_leaves_failed_jobs_for_its_own_pause(self):
-        branch = printed("python", 1)
-        program, replaced = re.subn(r"^    else:\n        return .*\n", branch, printed(),
-                                    flags=re.M)
-        self.assertEqual(replaced, 1)
+    def test_the_page_shows_the_jobs_that_wait_for_another_attempt(self):
+        lines = printed("sh")
         with Listening() as server:
-            self.post(server, {"job": 1}, {"job": 2})
-            worker = self.worker(server, program=program)
-            self.assertEqual(worker.says(), ("begun", {"job": 1}))
-            worker.go_on("and fail")
-            self.assertEqual(worker.says(), ("failed", {"job": 1}))
-            self.assertEqual(worker.says(), ("begun", {"job": 2}))
-            worker.go_on()
-            self.assertEqual(worker.says(), ("done", {"job": 2}))
-            self.assertIn("status=204", server.logged("method=PATCH"))
-            claim = self.ask(server, "GET", self.claim_of_the_worker(server))[1]
-            self.assertEqual(([m["body"] for m in claim["messages"]], claim["ttl"]),
-                             ([{"job": 1}], 600))
-            self.post(server, {"job": 3})  # all done: its claim ends, and the PATCH is 404
-            self.assertEqual(worker.says(), ("begun", {"job": 3}))
-            worker.go_on()
-            self.assertEqual(worker.says(), ("done", {"job": 3}))
-            self.assertIn("method=PATCH", server.logged("status=404"))
-            self.assertEqual(worker.stop()[0], 0)
+            self.post(server, {"job": 1})
+            claimed = self.ask(server, "POST", QUEUE + "/claims", {"ttl": 60})[1]["messages"][0]
+            claim = claimed["href"].partition("claim_id=")[2]
+            self.ask(server, "POST", "/claimd/queues/mail/claims/%s/finish" % claim,
+                     {"release": [{"id": claimed["id"], "delay": 60, "reason": "no route"}]})
+            run = walk.run_bash(server, lines, env=environment())
+            self.assertEqual(walk.statuses(run), walk.promises(lines), run.stdout)
+            self.assertIn('"last_reason":"no route"', run.stdout)
 
     # Claims of 12 s are renewed after 4: a test may be late by 8 s, and only then.
 
