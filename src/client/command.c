@@ -50,12 +50,25 @@ enum { COMMON_COUNT = sizeof(common_options) / sizeof(common_options[0]) - 1 };
 _Static_assert(COMMON_COUNT * sizeof(char *) == sizeof(struct client_settings),
                "the settings have the order of the options");
 
-static const char usual_good[] = "Success.";
-static const char usual_refused[] =
-    "The server refused the request, or the output could not be written.";
-static const char usage_status[] = "The arguments are wrong.";
-static const char unavailable_status[] =
-    "No server responds, or the response is not one of claimd.";
+enum { STATUSES = 4 };
+
+/* Writes the exit statuses of a command, and the end of the list. Returns its list. */
+static const struct client_status *
+list_statuses(const struct client_command *c, struct client_status out[STATUSES + 1])
+{
+    const struct client_status usual[STATUSES + 1] = {
+        {CLIENT_GOOD, c->good == NULL ? "Success." : c->good},
+        {CLIENT_REFUSED,
+         c->refused == NULL
+             ? "The server refused the request, or the output could not be written."
+             : c->refused},
+        {CLIENT_USAGE, "The arguments are wrong."},
+        {CLIENT_UNAVAILABLE, "No server responds, or the response is not one of claimd."},
+        {0, NULL}};
+
+    memcpy(out, usual, sizeof(usual));
+    return c->statuses == NULL ? out : c->statuses;
+}
 
 /* ------------------------------------------------------------------ help */
 
@@ -85,16 +98,10 @@ print_common_options(const struct client_command *c)
 }
 
 static void
-print_status(int status, const char *text)
-{
-    (void)printf("  %d%s", status, status > 9 ? " " : "  ");
-    help_print_filled(text, 5, "     ", stdout);
-}
-
-static void
 print_help(const struct listed *l)
 {
     const struct client_command *c = l->command;
+    struct client_status usual[STATUSES + 1];
 
     (void)printf("Usage: claimd ");
     help_print_filled(l->synopsis, 14, "           ", stdout);
@@ -106,10 +113,10 @@ print_help(const struct listed *l)
     print_common_options(c);
     help_print_entry("--help", "Print this help and exit.", stdout);
     (void)printf("\nExample\n  %s\n\nExit status\n", c->example);
-    print_status(CLIENT_GOOD, c->good == NULL ? usual_good : c->good);
-    print_status(CLIENT_REFUSED, c->refused == NULL ? usual_refused : c->refused);
-    print_status(CLIENT_USAGE, usage_status);
-    print_status(CLIENT_UNAVAILABLE, unavailable_status);
+    for (const struct client_status *s = list_statuses(c, usual); s->text != NULL; s++) {
+        (void)printf("  %-2d ", s->status);
+        help_print_filled(s->text, 5, "     ", stdout);
+    }
 }
 
 static void
@@ -123,7 +130,8 @@ print_option_records(const char *of, const struct client_option *options)
 static void
 print_tables(void)
 {
-    char of[64];
+    struct client_status usual[STATUSES + 1];
+    char of[64], number[16];
 
     print_option_records("connection", common_options);
     for (const struct listed *l = list; l < list + LIST_COUNT; l++) {
@@ -135,10 +143,11 @@ print_tables(void)
         (void)snprintf(of, sizeof(of), "option %s", l->name);
         print_option_records(of, c->options);
         (void)snprintf(of, sizeof(of), "status %s", l->name);
-        HELP_PRINT_RECORD(of, "0", c->good == NULL ? usual_good : c->good);
-        HELP_PRINT_RECORD(of, "1", c->refused == NULL ? usual_refused : c->refused);
-        HELP_PRINT_RECORD(of, "2", usage_status);
-        HELP_PRINT_RECORD(of, "69", unavailable_status);
+        for (const struct client_status *s = list_statuses(c, usual); s->text != NULL;
+             s++) {
+            (void)snprintf(number, sizeof(number), "%d", s->status);
+            HELP_PRINT_RECORD(of, number, s->text);
+        }
     }
 }
 
@@ -279,16 +288,19 @@ run_command(const struct listed *l, char *const *argv, char **words)
     struct client client;
     int status = read_args(&args, argv, words, &settings);
 
-    if (status != CLIENT_GOOD)
-        return status;
-    status = client_open(&client, &settings);
-    if (status == CLIENT_GOOD && client.project == NULL && !l->command->any_project)
-        status = client_misused(&args, "no project is named. Use --project or set "
-                                       "CLAIMD_PROJECT");
-    if (status == CLIENT_GOOD)
-        status = l->command->run(&client, &args);
-    client_close(&client);
-    return status;
+    if (status == CLIENT_GOOD) {
+        status = client_open(&client, &settings);
+        if (status == CLIENT_GOOD && client.project == NULL && !l->command->any_project)
+            status = client_misused(&args, "no project is named. Use --project or set "
+                                           "CLAIMD_PROJECT");
+        if (status == CLIENT_GOOD) {
+            status = l->command->run(&client, &args);
+            client_close(&client);
+            return status;
+        }
+        client_close(&client);
+    }
+    return l->command->misuse == 0 ? status : l->command->misuse;
 }
 
 /* Makes the widths of characters those of UTF-8. The locale changes nothing else. */

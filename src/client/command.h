@@ -21,6 +21,12 @@ struct client_option {
 
 struct client_command;
 
+/* An exit status and its meaning. */
+struct client_status {
+    int status;
+    const char *text; /* NULL: the end of the list */
+};
+
 /* The arguments of a command, borrowed from the command line. */
 struct client_args {
     const char *name; /* of the command */
@@ -40,6 +46,9 @@ struct client_command {
     const char *needs;  /* the required ones, in words */
     const char *good;   /* meaning of exit status 0, and of 1; NULL: the usual one */
     const char *refused;
+    const struct client_status
+        *statuses; /* all of them, instead of the usual ones; NULL: those */
+    int misuse; /* exit status if it cannot run, for example with wrong arguments; 0: the usual one */
     bool any_project; /* does not need a project */
     int (*run)(struct client *c,
                const struct client_args *args); /* returns the exit status */

@@ -1,7 +1,8 @@
 #include "client/pages.h"
 
 #include "claimd/json/scan.h"
-#include "client/command.h"
+
+#include <stdio.h>
 
 const char *
 page_next(const json_t *document)
@@ -41,8 +42,8 @@ read_items(const struct client_response *response, const char *name, page_item_f
 }
 
 int
-pages_read(struct client *c, const struct client_request *first, const char *name,
-           page_item_fn *each, void *ctx)
+pages_try(struct client *c, const struct client_request *first, const char *name,
+          page_item_fn *each, void *ctx, char error[CLIENT_ERROR_CAP])
 {
     struct client_request request = *first;
     struct client_response response;
@@ -54,7 +55,9 @@ pages_read(struct client *c, const struct client_request *first, const char *nam
     while (more && status == CLIENT_GOOD) {
         const char *next;
 
-        status = client_call(c, &request, &response);
+        status = client_send(c, &request, &response);
+        if (status != CLIENT_GOOD)
+            memcpy(error, response.error, CLIENT_ERROR_CAP);
         more = status == CLIENT_GOOD && read_items(&response, name, each, ctx);
         next = more ? page_next(response.document) : NULL;
         /* A page that does not move on would be read forever. */
@@ -62,12 +65,25 @@ pages_read(struct client *c, const struct client_request *first, const char *nam
         if (more) {
             buf_reset(&path, SIZE_MAX);
             buf_str(&path, next);
-            request.path = path_done(&path);
-            if (request.path == NULL)
-                status = CLIENT_REFUSED;
+            buf_byte(&path, '\0');
+            request.path = path.data;
+        }
+        if (path.failed) {
+            (void)snprintf(error, CLIENT_ERROR_CAP, "out of memory");
+            status = CLIENT_REFUSED;
         }
         client_response_free(&response);
     }
     buf_fini(&path);
     return status;
+}
+
+int
+pages_read(struct client *c, const struct client_request *first, const char *name,
+           page_item_fn *each, void *ctx)
+{
+    char error[CLIENT_ERROR_CAP];
+    const int status = pages_try(c, first, name, each, ctx, error);
+
+    return status == CLIENT_GOOD ? status : client_fails(status, "%s", error);
 }

@@ -18,6 +18,10 @@ typedef bool page_item_fn(void *ctx, const json_t *item, struct bytes text);
 int pages_read(struct client *c, const struct client_request *first, const char *name,
                page_item_fn *each, void *ctx);
 
+/* The same, without a message: `error` is set if the status is not 0. */
+int pages_try(struct client *c, const struct client_request *first, const char *name,
+              page_item_fn *each, void *ctx, char error[CLIENT_ERROR_CAP]);
+
 /* Path of the link to the next page; NULL: there is none. Borrowed from the document. */
 const char *page_next(const json_t *document);
 

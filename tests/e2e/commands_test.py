@@ -347,6 +347,60 @@ class Views(CommandCase):
         self.fails(1, "reason", "release", self.queue, "x", ids[0], "--reason", "y" * 2000)
 
 
+class Check(CommandCase):
+    """Nagios: one line, and 0, 1, 2 or 3."""
+
+    def check(self, status, text, *words, commands=None):
+        run = (commands or self.commands).run("check", *words)
+        self.assertEqual((run.returncode, run.stderr), (status, ""))
+        self.assertRegex(run.stdout, text)
+        self.assertEqual(run.stdout.count("\n"), 1)
+
+    def test_thresholds_decide_the_status(self):
+        self.good("post", self.queue, "x", "y")
+        q = self.queue
+        self.check(0, r"^CLAIMD OK - 1 queues, 2 ready, oldest \ds, 0 dead letters \| ready=2;; "
+                      r"oldest=\ds;300;3600 dead=0;1;\n$", q)
+        self.check(1, "^CLAIMD WARNING - %s: ready messages 2 \\(limit 2\\) \\|" % q, q,
+                   "--warn", "ready=2")
+        self.check(0, "OK", q, "--warn", "ready=3")
+        self.check(2, "^CLAIMD CRITICAL - %s: ready messages 2 \\(limit 1\\), %s: oldest ready message "
+                      "\\ds \\(limit 0s\\) \\|" % (q, q), q, "--crit", "ready=1,oldest=0")
+        self.check(3, "^CLAIMD UNKNOWN - other: there is no such queue", q, "other")
+        self.check(2, "^CLAIMD CRITICAL", q, "other", "--crit", "ready=1")
+        document = json.loads(self.good("check", q, "--json"))
+        self.assertEqual((document["status"], document["ready"]), ("OK", 2))
+
+    def test_all_queues_of_all_projects(self):
+        with Server() as server:
+            commands = Commands(server.url, project=None)
+            self.check(0, "^CLAIMD OK - 0 queues, 0 ready, oldest 0s", commands=commands)
+            for i in range(5):
+                commands.run("post", "q%d" % i, "x", "--project", "a|\x1b%d" % i)
+            self.check(1, r"^CLAIMD WARNING - [^|]*, and 2 more \| ready=1;1; oldest", "--warn", "ready=1",
+                       commands=commands)
+            self.check(1, r"^CLAIMD WARNING - a/\\u001b3/q3: ready messages 1 ", "q3", "--warn", "ready=1",
+                       commands=commands)
+
+    def test_the_space_of_the_journal(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                Server("--journal", folder, "--journal-max-bytes", str(64 << 20)) as server:
+            commands = Commands(server.url)
+            self.check(0, r"journal \d+% full \|.* journal=\d+%;80;95\n$", commands=commands)
+            self.check(2, r"CRITICAL - journal full \d+% \(limit 0%\)", "--crit", "journal=0",
+                       commands=commands)
+
+    def test_a_server_that_is_away_or_refuses(self):
+        self.check(2, "^CLAIMD CRITICAL - http://127.0.0.1:1 does not respond", "--url",
+                   "http://127.0.0.1:1")
+        with Fake(lambda other: other.sendall(response('{"title": "Unauthorized\\n"}',
+                                                       "401 Unauthorized"))) as fake:
+            self.check(3, r"^CLAIMD UNKNOWN - Unauthorized\\n \(status 401\)\n$", commands=Commands(fake.url))
+        for words in (("--warn", "x=1"), ("--warn", "ready"), ("--crit", "oldest=x"), ("--nonsense",),
+                      ("--url", "x")):
+            self.assertEqual(self.commands.run("check", *words).returncode, 3, words)
+
+
 class Arguments(CommandCase):
     def test_wrong_arguments_are_named_with_the_help(self):
         for words, text in (((), "post needs a queue"),

@@ -19,6 +19,7 @@
     X(peek, "peek QUEUE", "Show messages of a queue.")                                   \
     X(claims, "claims QUEUE", "Show the claims of a queue and their clients.")           \
     X(purge, "purge QUEUE", "Delete all messages of a queue.")                           \
-    X(redrive, "redrive QUEUE", "Move dead letters back to where they came from.")
+    X(redrive, "redrive QUEUE", "Move dead letters back to where they came from.")       \
+    X(check, "check [QUEUE...]", "Check queues, for Nagios and the like.")
 
 #endif
