@@ -5,7 +5,7 @@
 #ifndef CLIENT_WORK_FINISH_H
 #define CLIENT_WORK_FINISH_H
 
-#include "client/work_runner.h"
+#include "client/work_claim.h"
 
 /* True if a request is due: there are ended jobs, none is under way, and a pause is over. *next_ms becomes
  * the end of the pause, if that is earlier. */

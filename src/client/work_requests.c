@@ -1,7 +1,6 @@
 #include "client/work_requests.h"
 
 #include "client/client.h"
-#include "client/work_claim.h"
 #include "client/work_finish.h"
 
 #include <stdio.h>

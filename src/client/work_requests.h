@@ -4,8 +4,8 @@
 #ifndef CLIENT_WORK_REQUESTS_H
 #define CLIENT_WORK_REQUESTS_H
 
+#include "client/work_claim.h"
 #include "client/work_options.h"
-#include "client/work_runner.h"
 
 struct client;
 

@@ -1,51 +1,109 @@
 /*
- * work_runner: what the parts of `claimd work` share: the options, the claims and their jobs.
+ * work_runner: the state of `claimd work`, which its parts share, its modes, and the state of the server.
  *
- * A job is one message and one attempt at it:
+ *     RUN ----SIGUSR1----> QUIET     claims no more
+ *      |                     |
+ *      +---------+-----------+-- SIGTERM, a broken command, a server that is away for too long
+ *      |         |
+ *      |       STOP    claims no more; jobs may run for grace_s, then it ends and releases them
+ *      |         |
+ *      |         +-- SIGTERM
+ *      |         |
+ *      |       HURRY   ends and releases all jobs now
+ *      |
+ *    DRAIN   claims no more, because it has all jobs that it wants; ends when they are done
  *
- *                 +-- exit, response --> ENDED --> FINISHING --> DONE
- *     RUNNING ----|                        ^           |
- *                 |                        +-----------+ no response: retry until the lease ends
- *                 +-- lease lost --> DONE
- *
- * A claim is freed when all its jobs are DONE.
+ *   Times    milliseconds of now_ms()
+ *   Threads  one
  */
 #ifndef CLIENT_WORK_RUNNER_H
 #define CLIENT_WORK_RUNNER_H
 
-#include "client/work_lease.h"
-#include "client/work_outcome.h"
-#include "client/work_process.h"
-#include "client/work_transfer.h"
+#include "claimd/base/entropy.h"
+#include "claimd/base/supervisor.h"
+#include "client/client.h"
+#include "client/work_claim.h"
+#include "client/work_options.h"
 
-enum work_job_state { JOB_RUNNING, JOB_ENDED, JOB_FINISHING, JOB_DONE };
+/* Milliseconds from SIGTERM to SIGKILL of a job when the runner stops, and then for the last requests. */
+enum { STOP_KILL_MS = 2000, LAST_MS = 3000 };
 
-struct work_job {
-    struct work_claim *claim;
-    enum work_job_state state;
-    bool uncertain; /* a finish request for it had no response, and may have been done */
-    struct bytes id, body, details; /* borrowed from the document of the claim */
-    int64_t attempt;                /* delivery count */
-    int64_t timeout_ms;             /* time of SIGTERM by --timeout; INT64_MAX: none */
-    int64_t kill_ms;                /* time of SIGKILL; INT64_MAX: none */
-    enum attempt_stop stop;
-    struct work_process process;
-    struct transfer service; /* with --http, instead of the process */
-    struct outcome outcome;  /* from ENDED on */
+enum mode { MODE_RUN, MODE_QUIET, MODE_DRAIN, MODE_STOP, MODE_HURRY };
+
+struct runner {
+    const struct work_options *o;
+    const struct client *server;
+    struct mem *mem;
+    struct entropy entropy;
+    struct supervisor supervisor;
+    struct transfers transfers;
+    struct transfer poll; /* the request that claims */
+    size_t limit;         /* of that request */
+    struct work_claim *claims;
+    size_t running;  /* jobs */
+    int64_t started; /* jobs, over all */
+    enum mode mode;
+    int status;          /* exit status */
+    int64_t now_ms;      /* of this round */
+    int64_t stopped_ms;  /* STOP: since then */
+    int64_t stop_ms;     /* STOP: running jobs are ended */
+    int64_t end_ms;      /* STOP, HURRY: the loop ends in any case */
+    int64_t poll_end_ms; /* of a long poll that was told to end; INT64_MAX: was not */
+    int64_t claim_ms;    /* no claim before */
+    int64_t pause_ms;    /* the last pause before a claim; 0: none */
+    bool empty; /* --exit-when-empty: nothing was ready, and no job has ended since */
+    int64_t away_ms;     /* the server does not work since then; -1: it works */
+    sigset_t before;     /* signal mask of the commands */
+    int signals;         /* signalfd */
+    bool stderr_blocked; /* a write to standard error would block */
 };
 
-struct work_claim {
-    struct work_claim *next; /* list of the runner */
-    struct buf document;     /* response to the claim; owned */
-    char path[192];          /* "/v2/queues/QUEUE/claims/ID" */
-    struct bytes queue, id;  /* parts of the path */
-    char number[24];         /* fencing token */
-    struct work_lease lease;
-    struct transfer renewal, finish;
-    int64_t finish_ms;  /* not before */
-    int64_t pause_ms;   /* between retries of finish */
-    size_t count, open; /* jobs; those that are not DONE */
-    struct work_job jobs[];
-};
+/* Writes a line to standard error, unless that would block. */
+void __attribute__((format(printf, 1, 2))) work_log(const char *format, ...);
+
+/* Writes a line about a job. */
+void log_job(const struct work_job *j, const char *text);
+
+/* Milliseconds of a clock that runs on while the system is suspended. */
+int64_t now_ms(void);
+
+uint32_t random_u32(struct runner *r);
+
+static inline int64_t
+earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ------------------------------------------------------------------ modes */
+
+/* Notifies the supervisor of the mode. assignment: as for supervisor_notify(). */
+void report_state(struct runner *r, const char *assignment);
+
+/* Enters a later mode. No effect if the runner is in this one or in a later one. */
+void mode_enter(struct runner *r, enum mode mode);
+
+/* Enters STOP. `status` will be the exit status. */
+void runner_stop(struct runner *r, int status);
+
+/* Enters HURRY. */
+void runner_hurry(struct runner *r);
+
+/* ------------------------------------------------------------------ the server */
+
+/* A response was understood, so the server is not away. */
+void server_answered(struct runner *r);
+
+/* The server is away, or does not work. Says so once. */
+void server_failed(struct runner *r, const char *why);
+
+/*
+ * Looks at the status of a response. True: a retry may help, and server_failed() was called. False: it is a response
+ * to the request. Then call server_answered() if it is understood.
+ */
+bool needs_retry(struct runner *r, const struct transfer *t);
+
+/* The server refuses a request for good: stops the runner. */
+void server_refused(struct runner *r, const struct transfer *t, const char *request);
 
 #endif

@@ -150,6 +150,15 @@ class WorkCase(unittest.TestCase):
         return self.ask("GET", "/v2/queues/%s/messages?echo=true&include_claimed=true"
                         "&include_delayed=true" % queue, None, 200, ("Prefer: details",))["messages"]
 
+    def parked(self, count):
+        """Waits until so many requests wait for a message."""
+        def now():
+            text = self.server.ask("GET", "/metrics").body.decode()
+            line = next(line for line in text.splitlines()
+                        if line.startswith('claimd_http_connections{phase="parked"}'))
+            return int(line.split()[1])
+        eventually(lambda: now() == count)
+
     def assert_counts(self, claimed, free, total, queue="q"):
         eventually(lambda: self.server.stats(queue) == (claimed, free, total))
 

@@ -18,7 +18,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import PATIENCE_S, children, eventually, stand_still  # noqa: E402
+from harness import PATIENCE_S, Workshop, children, eventually, stand_still  # noqa: E402
 from runner import QUEUE, BadServer, Runner, WorkCase  # noqa: E402
 
 
@@ -280,12 +280,11 @@ class Lease(WorkCase):
 
     def test_a_claim_that_is_gone_ends_its_job(self):
         message, = self.post(1)
-        runner = self.work("--lease", "3", "q", "--", self.noting(
-            "trap 'note ended; exit 0' TERM\necho $CLAIMD_CLAIM_ID\nwhile :; do sleep 0.1; done\n"))
+        runner = self.work("--lease", "3", "q", "--", self.script(
+            "echo $CLAIMD_CLAIM_ID\nexec sleep 1000\n"))
         eventually(lambda: runner.out.lines)
         self.ask("DELETE", QUEUE + "/claims/" + runner.out.lines[0], status=204)
-        runner.out.containing("ended")
-        runner.err.containing("the lease is lost")
+        runner.err.containing("ended, because the lease is lost")
         runner.signal(signal.SIGKILL)
         runner.wait()
         self.assertNotIn("last_reason", self.details(message))
@@ -342,15 +341,6 @@ class Stopping(WorkCase):
         self.parked(0)
         message, = self.post(1)
         self.assertEqual(self.details(message)["delivery_count"], 0)
-
-    def parked(self, count):
-        """Waits until so many requests wait for a message."""
-        def now():
-            text = self.server.ask("GET", "/metrics").body.decode()
-            line = next(line for line in text.splitlines()
-                        if line.startswith('claimd_http_connections{phase="parked"}'))
-            return int(line.split()[1])
-        eventually(lambda: now() == count)
 
     def busy(self, *options):
         """A runner with a job that runs until its file `go` is written."""
@@ -445,6 +435,41 @@ class Stopping(WorkCase):
             runner.signal()
             self.assertIn(b"STOPPING=1\n", supervisor.recv(4096))
             self.assertEqual(runner.wait(), 0)
+
+
+class Connections(WorkCase):
+    """Other ways to the server: an idle runner ends at once, and a busy one finishes."""
+
+    def check(self, *options, url):
+        runner = self.work(*options, "q", "--", self.script("echo $CLAIMD_DELIVERY_COUNT\n"), url=url)
+        self.parked(1)
+        self.post(1)
+        runner.out.containing("1")
+        self.assert_counts(0, 0, 0)
+        self.parked(1)
+        begun = time.monotonic()
+        runner.signal()
+        self.assertEqual(runner.wait(), 0, runner.err.lines)
+        self.assertLess(time.monotonic() - begun, 10)
+        self.parked(0)
+        self.assertEqual(runner.err.lines, [])
+        message, = self.post(2)
+        self.assertEqual(self.details(message)["delivery_count"], 0)
+
+    def test_a_unix_socket(self):
+        path = "unix:" + self.path("socket")
+        self.crash()
+        self.start(listen="127.0.0.1:0," + path)
+        self.check(url=path)
+
+    def test_tls(self):
+        with Workshop() as shop:
+            pair = shop.signed("server")
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                port = free.getsockname()[1]
+            self.crash()
+            self.start(*pair.options(), listen="127.0.0.1:0,tls:127.0.0.1:%d" % port)
+            self.check("--ca", pair.certificate, url="https://localhost:%d" % port)
 
 
 class Away(WorkCase):

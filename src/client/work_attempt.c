@@ -1,0 +1,163 @@
+#include "client/work_attempt.h"
+
+#include "client/work_requests.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+/* From SIGTERM to SIGKILL after --timeout. */
+enum { TIMEOUT_KILL_MS = 5000 };
+
+static void
+log_outcome(const struct work_job *j)
+{
+    const struct outcome *o = &j->outcome;
+    const struct work_claim *c = j->claim;
+    const char *next = o->kind == OUTCOME_DEAD_LETTER ? "dead-lettered" : "released";
+
+    if (o->kind == OUTCOME_RETRY)
+        work_log(
+            "job %.*s of %.*s failed in attempt %lld: %s. The next attempt is in %lld s",
+            (int)j->id.len, j->id.data, (int)c->queue.len, c->queue.data,
+            (long long)j->attempt, o->what, (long long)o->delay_s);
+    else if (o->kind != OUTCOME_DELETE)
+        work_log("job %.*s of %.*s is %s in attempt %lld: %s", (int)j->id.len, j->id.data,
+                 (int)c->queue.len, c->queue.data, next, (long long)j->attempt, o->what);
+}
+
+/* A job that is RUNNING has ended, and its outcome is set, unless its lease is lost. */
+static void
+job_ended(struct runner *r, struct work_job *j)
+{
+    r->running--;
+    r->empty = false;
+    if (j->stop == STOP_LOST) {
+        log_job(j, "ended, because the lease is lost");
+        j->state = JOB_DONE;
+        j->claim->open--;
+        return;
+    }
+    j->state = JOB_ENDED;
+    log_outcome(j);
+    if (j->outcome.kind == OUTCOME_BROKEN)
+        runner_stop(r, CLIENT_UNAVAILABLE);
+}
+
+static struct attempt
+attempt_of(struct runner *r, const struct work_job *j)
+{
+    return (struct attempt){.number = j->attempt,
+                            .random = random_u32(r),
+                            .stop = j->stop,
+                            .timeout_s = r->o->timeout_s,
+                            .backoff = &r->o->backoff};
+}
+
+static void
+command_ended(struct runner *r, struct work_job *j)
+{
+    const struct attempt a = attempt_of(r, j);
+
+    process_end(&j->process);
+    outcome_of_command(&j->outcome, &a, j->process.status,
+                       bytes_of(j->process.tail, j->process.tail_len));
+    job_ended(r, j);
+}
+
+void
+service_ended(struct runner *r, struct work_job *j)
+{
+    const struct attempt a = attempt_of(r, j);
+    const struct transfer *t = &j->service;
+
+    outcome_of_request(&j->outcome, &a, t->status, t->retry_after_s,
+                       t->status == 0 ? bytes_str(t->error) : buf_view(&t->body));
+    transfer_reset(&r->transfers, &j->service);
+    job_ended(r, j);
+}
+
+void
+job_stop(struct runner *r, struct work_job *j, enum attempt_stop why, int64_t kill_ms)
+{
+    j->stop = why;
+    j->timeout_ms = INT64_MAX;
+    j->kill_ms = earlier(j->kill_ms, kill_ms);
+    if (r->o->service != NULL) {
+        transfer_reset(&r->transfers, &j->service);
+        service_ended(r, j);
+    } else {
+        process_signal(&j->process, SIGTERM);
+        process_signal(&j->process, SIGCONT); /* a stopped command could not end */
+    }
+}
+
+static int
+command_start(struct runner *r, struct work_job *j, int64_t deadline_s)
+{
+    struct process_start start = {.command = r->o->command, .signals = &r->before};
+    struct buf text, metadata;
+    char **environment = job_environment(r->mem, j, deadline_s);
+    int error = ENOMEM;
+
+    buf_init(&text, r->mem);
+    buf_init(&metadata, r->mem);
+    job_metadata_write(&metadata, j, deadline_s);
+    start.input = job_input(j, r->o->raw, &text);
+    start.metadata = buf_view(&metadata);
+    start.environment = environment;
+    if (environment != NULL && !text.failed && !metadata.failed)
+        error = process_start(&j->process, &start);
+    mem_free(r->mem, environment);
+    buf_fini(&metadata);
+    buf_fini(&text);
+    return error;
+}
+
+void
+job_start(struct runner *r, struct work_job *j)
+{
+    int64_t deadline_s = 0;
+    int error = 0;
+
+    r->running++;
+    r->started++;
+    if (r->o->timeout_s > 0) {
+        j->timeout_ms = r->now_ms + r->o->timeout_s * 1000;
+        deadline_s = (int64_t)time(NULL) + r->o->timeout_s;
+    }
+    if (r->o->command != NULL)
+        error = command_start(r, j, deadline_s);
+    else if (!request_service(&r->transfers, j, r->o))
+        error = ENOMEM;
+    if (error == 0)
+        return;
+    j->outcome.kind = OUTCOME_BROKEN;
+    (void)snprintf(j->outcome.what, sizeof(j->outcome.what), "cannot start: %s",
+                   strerror(error));
+    job_ended(r, j);
+}
+
+void
+job_tick(struct runner *r, struct work_job *j, int64_t *next_ms)
+{
+    if (r->o->command != NULL && j->process.pid == 0 &&
+        (process_is_read(&j->process) || j->stop == STOP_LOST || r->mode == MODE_HURRY)) {
+        command_ended(r, j);
+        return;
+    }
+    if (j->stop == STOP_NONE && r->mode >= MODE_STOP && r->now_ms >= r->stop_ms)
+        job_stop(r, j, STOP_RUNNER,
+                 r->now_ms + (r->mode == MODE_HURRY ? 0 : STOP_KILL_MS));
+    else if (j->stop == STOP_NONE && r->now_ms >= j->timeout_ms)
+        job_stop(r, j, STOP_TIMEOUT, r->now_ms + TIMEOUT_KILL_MS);
+    if (j->state != JOB_RUNNING)
+        return;
+    if (r->mode == MODE_HURRY || r->now_ms >= j->kill_ms) {
+        process_signal(&j->process, SIGKILL);
+        j->kill_ms = INT64_MAX;
+    }
+    if (r->mode >= MODE_STOP && j->stop == STOP_NONE)
+        *next_ms = earlier(*next_ms, r->stop_ms);
+    *next_ms = earlier(*next_ms, earlier(j->timeout_ms, j->kill_ms));
+}
