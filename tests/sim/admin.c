@@ -113,13 +113,73 @@ reset(struct sim *sim, struct actor *a, struct random *r, int place)
         make(sim, a, r, place);
 }
 
+/* How many letters one write of the log takes: they go in one step. */
+static int
+letters_most(const struct profile *p)
+{
+    enum { SLICE = 64 };
+    const int most = p->restart_once == 0 ? SLICE : (int)(20000 / (2 * p->body + 900));
+
+    return most < 1 ? 1 : most > SLICE ? SLICE : most;
+}
+
+/* Have the first so many letters of a queue come from one place? */
+static bool
+have_one_origin(const struct sim *sim, int place, int limit)
+{
+    const struct known_queue *q = &sim->ledger.queues[place];
+    int origin = NOWHERE;
+
+    for (size_t i = 0; i < q->count && limit > 0; i++) {
+        const struct known_message *m = q->messages[i];
+
+        if (!m->letter || m->origin == NOWHERE || m->origin == place)
+            continue;
+        if (origin != NOWHERE && m->origin != origin)
+            return false;
+        origin = m->origin;
+        limit--;
+    }
+    return true;
+}
+
+/* Where they came from if that is one place: with more targets it takes more than one step. */
+static void
+redrive(struct sim *sim, struct actor *a, struct random *r)
+{
+    const struct profile *p = sim->profile;
+    struct operation op = {.kind = OP_REDRIVE, .client = a->client, .to = NOWHERE};
+    struct answer answer;
+    size_t most = 0;
+
+    op.place = sim_some_place(sim, r);
+    for (int place = 0; place < PLACES; place++) { /* mostly where there are letters */
+        size_t letters = 0;
+
+        for (size_t i = 0; i < sim->ledger.queues[place].count; i++)
+            letters += sim->ledger.queues[place].messages[i]->letter;
+        if (letters > most && random_chance(r, 80)) {
+            most = letters;
+            op.place = place;
+        }
+    }
+    op.limit = (int)random_between(r, 1, letters_most(p));
+    op.dry_run = random_chance(r, 15);
+    op.keeps_count = random_chance(r, 30);
+    if (random_chance(r, 30) || !have_one_origin(sim, op.place, op.limit))
+        op.to = place_of(op.place / NAMES, (int)random_below(r, NAMES));
+    (void)sim_request(sim, a, &op, &answer);
+}
+
 void
 admin_act(struct sim *sim, struct actor *a, struct random *r)
 {
     const struct profile *p = sim->profile;
     int place = sim_some_place(sim, r);
 
-    if (p->reset_once > 0 && random_once_in(r, p->reset_once))
+    if (p->redrive_once > 0 && random_once_in(r, p->redrive_once))
+        redrive(sim, a, r);
+    else if (p->reset_once > 0 && random_once_in(r, p->reset_once))
         reset(sim, a, r, place);
     else if (p->dead_letters_once > 0 && random_once_in(r, p->dead_letters_once))
         patch_dead_letters(sim, a, r, place);

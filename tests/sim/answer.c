@@ -378,6 +378,104 @@ read_subscriptions(struct bytes text, struct answer *out)
     return json_read_done(&items);
 }
 
+/* ---------------------------------------------------------------------- failing jobs */
+
+static bool
+read_results(struct bytes text, struct answer *out)
+{
+    struct json_read items = json_read_begin(text, '[');
+    struct bytes name, value, id, result;
+
+    while (json_read_item(&items, &value)) {
+        struct json_read r = json_read_begin(value, '{');
+
+        if (out->result_count == IDS_MAX || !json_read_member(&r, &name, &id) ||
+            !bytes_equal_str(name, "id") || !json_read_text(id, &id) ||
+            !copy_id(id, &out->finished[out->result_count]) ||
+            !json_read_member(&r, &name, &result) || !bytes_equal_str(name, "result") ||
+            !json_read_text(result, &result) || result.len < 3 ||
+            json_read_member(&r, &name, &value) || !json_read_done(&r))
+            return false;
+        out->results[out->result_count++] = result.data[2] == 'a' ? 'd' : result.data[0];
+        if (bytes_equal_str(result, "deleted"))
+            out->results[out->result_count - 1] = 'x';
+    }
+    return json_read_done(&items);
+}
+
+static bool
+read_resources(struct bytes text, struct answer *out)
+{
+    struct json_read items = json_read_begin(text, '[');
+    struct bytes value;
+
+    while (json_read_item(&items, &value))
+        if (out->posted_count == DRAFTS_MAX ||
+            !read_href(value, &out->posted[out->posted_count++], NULL))
+            return false;
+    return json_read_done(&items);
+}
+
+static bool
+read_posts(struct bytes text, struct answer *out)
+{
+    struct json_read items = json_read_begin(text, '[');
+    struct bytes name, value;
+
+    while (json_read_item(&items, &value)) {
+        struct json_read r = json_read_begin(value, '{');
+
+        if (!json_read_member(&r, &name, &value) || !bytes_equal_str(name, "queue") ||
+            !json_read_member(&r, &name, &value) || !bytes_equal_str(name, "resources") ||
+            !read_resources(value, out) || json_read_member(&r, &name, &value) ||
+            !json_read_done(&r))
+            return false;
+    }
+    return json_read_done(&items);
+}
+
+static bool
+read_finish(struct bytes text, struct answer *out)
+{
+    struct json_read r = json_read_begin(text, '{');
+    struct bytes name, value;
+    bool sound = true;
+
+    while (sound && json_read_member(&r, &name, &value)) {
+        if (bytes_equal_str(name, "results"))
+            sound = read_results(value, out);
+        else if (bytes_equal_str(name, "posted"))
+            sound = read_posts(value, out);
+        else if (bytes_equal_str(name, "renewed"))
+            sound = out->says_renewed = read_flag(value, &out->renewed);
+        else
+            sound = false;
+    }
+    return sound && json_read_done(&r);
+}
+
+static bool
+read_redrive(struct bytes text, struct answer *out)
+{
+    struct json_read r = json_read_begin(text, '{');
+    struct bytes name, value;
+    bool sound = true;
+
+    out->moved = out->remaining = out->without_origin = -1;
+    while (sound && json_read_member(&r, &name, &value)) {
+        if (bytes_equal_str(name, "moved"))
+            sound = json_read_i64(value, &out->moved);
+        else if (bytes_equal_str(name, "remaining"))
+            sound = json_read_i64(value, &out->remaining);
+        else if (bytes_equal_str(name, "without_origin"))
+            sound = json_read_i64(value, &out->without_origin);
+        else
+            sound = bytes_equal_str(name, "by_target");
+    }
+    return sound && json_read_done(&r) && out->moved >= 0 && out->remaining >= 0 &&
+           out->without_origin >= 0;
+}
+
 /* ---------------------------------------------------------------------- whole */
 
 static bool
@@ -439,6 +537,10 @@ answer_read(const struct operation *op, const struct response *res, struct answe
     switch (op->kind) {
     case OP_POST:
         return read_posted(text, out);
+    case OP_FINISH:
+        return read_finish(text, out);
+    case OP_REDRIVE:
+        return read_redrive(text, out);
     case OP_GET_ONE:
         out->count = 1;
         return read_message(text, false, &out->messages[0]);

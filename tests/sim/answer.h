@@ -42,7 +42,12 @@ struct answer {
     struct store_id posted[DRAFTS_MAX];
     size_t posted_count;
     int64_t claim_age_s, claim_ttl_s;
-    struct store_id marker; /* of the next link; empty: no link */
+    struct store_id marker;            /* of the next link; empty: no link */
+    struct store_id finished[IDS_MAX]; /* of a finish, as they were named */
+    char results[IDS_MAX];             /* first letters; 'n': it was not held */
+    size_t result_count;
+    bool says_renewed, renewed;
+    int64_t moved, remaining, without_origin; /* of a redrive */
     int64_t claimed, free, total;
     struct seen_end oldest, newest;
     struct bytes queues[PLACES]; /* names */

@@ -122,7 +122,8 @@ judge_stranger(struct judging *j, const struct seen_message *seen)
                              "message %s is given out, but claim %s holds it", m->id.text,
                              m->claim->id.text);
     if (j->now_ms < m->ready_ms)
-        return verdict_break(j->verdict, PROMISE_ON_TIME,
+        return verdict_break(j->verdict,
+                             m->retried ? PROMISE_LATER_IN_PLACE : PROMISE_ON_TIME,
                              "message %s is given out %lld ms before its delay is over",
                              m->id.text, (long long)(m->ready_ms - j->now_ms));
     return verdict_break(j->verdict, PROMISE_CONTRACT,
@@ -176,11 +177,14 @@ judge_other(struct judging *j, struct known_message *const *expected, size_t cou
         return verdict_break(j->verdict, takes ? PROMISE_ONE_HOLDER : PROMISE_CONTRACT,
                              "message %s is given out twice in one answer", id);
     if (is_seen(j->answer, m->id.text))
-        return verdict_break(j->verdict, PROMISE_OLDEST_FIRST,
+        return verdict_break(j->verdict,
+                             m->retried ? PROMISE_LATER_IN_PLACE : PROMISE_OLDEST_FIRST,
                              "message %s is shown before the older %s", id, m->id.text);
     p = judge_missing(j, m);
     if (p != PROMISE_GRACE)
-        p = m->given_back ? PROMISE_GONE_IS_GONE : PROMISE_OLDEST_FIRST;
+        p = m->given_back ? PROMISE_GONE_IS_GONE
+            : m->retried  ? PROMISE_LATER_IN_PLACE
+                          : PROMISE_OLDEST_FIRST;
     return verdict_break(j->verdict, p, "message %s is passed over for the younger %s",
                          m->id.text, id);
 }
@@ -219,7 +223,7 @@ judge_sequence(struct judging *j, struct known_message *const *expected, size_t 
 static bool
 judge_refusal(struct judging *j)
 {
-    if (!j->starved && !(j->tight && operation_adds(j->op->kind)))
+    if (!j->starved && !(j->tight && operation_adds(j->op)))
         return verdict_break(j->verdict, PROMISE_SAYS_SO,
                              "the answer is 503, but nothing has run out");
     if (!j->answer->retry_after)
@@ -246,6 +250,10 @@ judge(struct judging *j)
     case OP_CLAIM_RENEW:
     case OP_CLAIM_RELEASE:
         return judge_claim(j);
+    case OP_FINISH:
+        return judge_finish(j);
+    case OP_REDRIVE:
+        return judge_redrive(j);
     case OP_POST:
     case OP_LIST:
     case OP_GET_ONE:

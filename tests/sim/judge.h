@@ -77,6 +77,19 @@ bool judge_queue(struct judging *j);
 bool judge_message(struct judging *j);
 bool judge_claim(struct judging *j);
 bool judge_subscription(struct judging *j);
+bool judge_finish(struct judging *j);
+bool judge_redrive(struct judging *j);
+
+/* Enters a message that the operation has posted to its place. `body` is space for the text. */
+void judging_enter_draft(struct judging *j, const struct draft *d, const char *id,
+                         struct buf *body);
+
+/* The ids of the answer from `first` on are new. */
+bool judge_new_ids(struct judging *j, size_t first, size_t count);
+
+/* How long a claim made or renewed now lasts, and makes its messages live at least. */
+int64_t judging_claim_ttl(const struct judging *j);
+int64_t judging_claimed_life(const struct judging *j);
 
 /* ------------------------------------------------------------------ deliveries */
 

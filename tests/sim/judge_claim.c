@@ -67,19 +67,18 @@ claim_plan_fini(struct claim_plan *plan)
 
 /* ---------------------------------------------------------------------- create */
 
-static int64_t
-claim_ttl(const struct judging *j)
+int64_t
+judging_claim_ttl(const struct judging *j)
 {
     return j->op->ttl_s == STORE_UNSET ? j->rules->claim_ttl_s : j->op->ttl_s;
 }
 
-/* How long a claim made or renewed now makes its messages live at least. */
-static int64_t
-claimed_life(const struct judging *j)
+int64_t
+judging_claimed_life(const struct judging *j)
 {
     int64_t grace_s =
         j->op->grace_s == STORE_UNSET ? j->rules->claim_grace_s : j->op->grace_s;
-    int64_t life_s = claim_ttl(j) + grace_s;
+    int64_t life_s = judging_claim_ttl(j) + grace_s;
 
     return life_s < j->rules->max_message_ttl_s ? life_s : j->rules->max_message_ttl_s;
 }
@@ -96,7 +95,7 @@ move_letters(struct judging *j, const struct claim_plan *plan)
         struct known_message *m = plan->letters[i];
 
         ledger_move(j->ledger, j->op->place, to, m);
-        m->claim_count = 0;
+        ledger_bury(m, j->op->place);
         if (life_s == STORE_UNSET)
             continue;
         m->posted_ms = m->ready_ms = j->now_ms;
@@ -140,14 +139,14 @@ judge_taken(struct judging *j, const struct claim_plan *plan)
                              "the claim id \"%s\" is not new", id);
     if (!judge_new_number(j))
         return false;
-    c = ledger_add_claim(j->ledger, j->op->place, id, j->now_ms, claim_ttl(j));
+    c = ledger_add_claim(j->ledger, j->op->place, id, j->now_ms, judging_claim_ttl(j));
     c->number = j->answer->claim_number;
     for (size_t i = 0; i < plan->taken_count; i++) {
         struct known_message *m = plan->taken[i];
 
         m->claim = c;
         m->claim_count++;
-        message_lengthen(m, j->now_ms, claimed_life(j));
+        message_lengthen(m, j->now_ms, judging_claimed_life(j));
     }
     return judge_sequence(j, plan->taken, plan->taken_count);
 }
@@ -220,10 +219,10 @@ judge_renew(struct judging *j, struct known_claim *c)
 
     if (!judge_code(j, 204, PROMISE_ON_TIME) || !judge_number(j, c))
         return false;
-    claim_begin(j->ledger, c, j->now_ms, claim_ttl(j));
+    claim_begin(j->ledger, c, j->now_ms, judging_claim_ttl(j));
     for (size_t i = 0; i < q->count; i++)
         if (q->messages[i]->claim == c)
-            message_lengthen(q->messages[i], j->now_ms, claimed_life(j));
+            message_lengthen(q->messages[i], j->now_ms, judging_claimed_life(j));
     return true;
 }
 

@@ -11,8 +11,9 @@ first_set(int64_t a, int64_t b, int64_t c)
     return b != STORE_UNSET ? b : c;
 }
 
-static void
-enter_draft(struct judging *j, const struct draft *d, const char *id, struct buf *body)
+void
+judging_enter_draft(struct judging *j, const struct draft *d, const char *id,
+                    struct buf *body)
 {
     const struct known_queue *q = judging_queue(j);
     int64_t ttl_s =
@@ -49,6 +50,16 @@ is_used(const struct judging *j, size_t at)
            ledger_fate(j->ledger, j->op->place, ids[at].text) != FATE_UNKNOWN;
 }
 
+bool
+judge_new_ids(struct judging *j, size_t first, size_t count)
+{
+    for (size_t i = first; i < first + count; i++)
+        if (is_used(j, i))
+            return verdict_break(j->verdict, PROMISE_CONTRACT, "id %s is not new",
+                                 j->answer->posted[i].text);
+    return true;
+}
+
 static bool
 judge_post(struct judging *j)
 {
@@ -68,16 +79,14 @@ judge_post(struct judging *j)
         return verdict_break(j->verdict, PROMISE_ALL_OR_NOTHING,
                              "%zu of %zu messages were posted", j->answer->posted_count,
                              j->op->draft_count);
-    for (size_t i = 0; i < j->answer->posted_count; i++)
-        if (is_used(j, i))
-            return verdict_break(j->verdict, PROMISE_CONTRACT, "id %s is not new",
-                                 j->answer->posted[i].text);
+    if (!judge_new_ids(j, 0, j->answer->posted_count))
+        return false;
     if (!q->exists)
         ledger_make_queue(j->ledger, j->op->place);
     mem = mem_new(0);
     buf_init(&body, mem);
     for (size_t i = 0; i < j->op->draft_count; i++)
-        enter_draft(j, &j->op->drafts[i], j->answer->posted[i].text, &body);
+        judging_enter_draft(j, &j->op->drafts[i], j->answer->posted[i].text, &body);
     buf_fini(&body);
     mem_destroy(mem);
     return true;

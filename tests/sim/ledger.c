@@ -218,8 +218,10 @@ ledger_add(struct ledger *l, int place, const char *id, struct bytes body,
 {
     struct known_message *m = must(malloc(sizeof(*m) + body.len));
 
-    *m = (struct known_message){
-        .expires_ms = expires_ms, .own_expires_ms = expires_ms, .body_len = body.len};
+    *m = (struct known_message){.expires_ms = expires_ms,
+                                .own_expires_ms = expires_ms,
+                                .origin = NOWHERE,
+                                .body_len = body.len};
     set_id(&m->id, id);
     memcpy(m->body, body.data, body.len);
     append(&l->queues[place], m);
@@ -329,6 +331,33 @@ ledger_end_claim(struct ledger *l, struct known_claim *c, enum fate fate)
             (l->claim_count - at) * sizeof(struct known_claim *));
     note_gone(l, c->place, c->id.text, fate);
     free(c);
+}
+
+void
+ledger_watch(struct ledger *l, const struct known_message *m)
+{
+    sooner(l, m->expires_ms);
+    sooner(l, m->ready_ms);
+}
+
+void
+ledger_release(struct ledger *l, struct known_message *m)
+{
+    struct known_claim *c = m->claim;
+
+    m->claim = NULL;
+    m->freed_by_time = false;
+    if (!holds_something(l, c))
+        ledger_end_claim(l, c, FATE_FINISHED);
+}
+
+void
+ledger_bury(struct known_message *m, int from)
+{
+    m->claim_count = 0;
+    m->letter = true;
+    if (m->origin == NOWHERE)
+        m->origin = from;
 }
 
 void

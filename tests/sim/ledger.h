@@ -70,6 +70,10 @@ struct known_message {
     struct known_claim *claim; /* live; NULL: free */
     bool freed_by_time;        /* its last claim was not released, but expired */
     bool given_back;           /* a claim of it was, whose answer was lost */
+    bool retried;              /* it was released by a finish */
+    bool letter;               /* a dead letter that has not gone back */
+    bool returned;             /* it was one once */
+    int origin;                /* the place from which the letter came; NOWHERE */
     size_t body_len;
     char body[]; /* owned; body_len bytes */
 };
@@ -181,6 +185,9 @@ int ledger_dead_letters(const struct ledger *l, int place);
 struct known_message *ledger_add(struct ledger *l, int place, const char *id,
                                  struct bytes body, int64_t expires_ms);
 
+/* It may become ready or expire earlier than anything else: time has to look at it. */
+void ledger_watch(struct ledger *l, const struct known_message *m);
+
 /* Also ends the claim that held nothing else. */
 void ledger_remove(struct ledger *l, int place, struct known_message *m, enum fate fate);
 
@@ -198,6 +205,12 @@ struct known_claim *ledger_claim(const struct ledger *l, int place, const char *
  * the messages, so it does not count.
  */
 void ledger_give_back(struct ledger *l, struct known_claim *c, bool uncount);
+
+/* Frees one message of its claim, which ends if it holds nothing else. */
+void ledger_release(struct ledger *l, struct known_message *m);
+
+/* Makes a message that was moved a dead letter from this place. */
+void ledger_bury(struct known_message *m, int from);
 
 /* Frees the messages of a claim, and the claim. */
 void ledger_end_claim(struct ledger *l, struct known_claim *c, enum fate fate);

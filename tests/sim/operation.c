@@ -13,10 +13,12 @@ operation_name(enum op_kind kind)
 }
 
 bool
-operation_adds(enum op_kind kind)
+operation_adds(const struct operation *op)
 {
-    return kind == OP_POST || kind == OP_QUEUE_PUT || kind == OP_QUEUE_PATCH ||
-           kind == OP_SUBSCRIBE || kind == OP_SUBSCRIPTION_PATCH;
+    return op->kind == OP_POST || op->kind == OP_QUEUE_PUT ||
+           op->kind == OP_QUEUE_PATCH || op->kind == OP_SUBSCRIBE ||
+           op->kind == OP_SUBSCRIPTION_PATCH ||
+           (op->kind == OP_FINISH && op->post_count > 0);
 }
 
 /* Was it named before? Then it counts there. */
@@ -32,6 +34,8 @@ is_repeated(const struct operation *op, size_t at)
 int
 operation_place(const struct operation *op, size_t i)
 {
+    if (op->kind == OP_FINISH && i > 0)
+        return i <= op->post_count ? op->posts[i - 1].place : NOWHERE;
     if (op->any_count == 0)
         return i == 0 ? op->place : NOWHERE;
     for (size_t at = 0; at < op->any_count; at++)
@@ -111,11 +115,11 @@ draft_body(struct buf *out, uint64_t number, size_t len)
 }
 
 static void
-write_drafts(const struct operation *op, struct buf *body)
+write_drafts(const struct draft *drafts, size_t count, struct buf *body)
 {
-    buf_str(body, "{\"messages\":[");
-    for (size_t i = 0; i < op->draft_count; i++) {
-        const struct draft *d = &op->drafts[i];
+    buf_str(body, "\"messages\":[");
+    for (size_t i = 0; i < count; i++) {
+        const struct draft *d = &drafts[i];
 
         buf_str(body, i == 0 ? "{\"body\": " : ",{\"body\": ");
         draft_body(body, d->number, d->len);
@@ -141,6 +145,83 @@ write_terms(const struct operation *op, struct buf *body)
     if (op->grace_s != STORE_UNSET)
         buf_printf(body, "%s\"grace\":%lld", mark, (long long)op->grace_s);
     buf_byte(body, '}');
+}
+
+/* ---------------------------------------------------------------------- failing jobs */
+
+void
+operation_write_post(const struct operation *op, size_t i, size_t first, struct buf *out)
+{
+    buf_printf(out, "{\"queue\":\"%s\",", place_name(op->posts[i].place));
+    write_drafts(&op->drafts[first], op->posts[i].count, out);
+}
+
+/* The messages on which this is done; *mark: what stands in front of the next member. */
+static void
+write_items(const struct operation *op, enum store_finish_action action, const char *name,
+            char *mark, struct buf *body)
+{
+    const char *between = "";
+
+    for (size_t i = 0; i < op->id_count; i++) {
+        const struct finish_item *item = &op->items[i];
+
+        if (item->action != action)
+            continue;
+        if (between[0] == '\0')
+            buf_printf(body, "%c\"%s\":[", *mark, name);
+        *mark = ',';
+        if (action == STORE_FINISH_DELETE)
+            buf_printf(body, "%s\"%s\"", between, op->ids[i].text);
+        else
+            buf_printf(body, "%s{\"id\":\"%s\"", between, op->ids[i].text);
+        between = ",";
+        if (action == STORE_FINISH_DELETE)
+            continue;
+        if (item->delay_s > 0)
+            buf_printf(body, ",\"delay\":%lld", (long long)item->delay_s);
+        if (item->reason)
+            buf_str(body, ",\"reason\":\"the machine at the end of the line is gone\"");
+        buf_byte(body, '}');
+    }
+    if (between[0] != '\0')
+        buf_byte(body, ']');
+}
+
+static void
+write_finish(const struct operation *op, struct buf *body)
+{
+    char mark = '{';
+    size_t first = 0;
+
+    write_items(op, STORE_FINISH_DELETE, "delete", &mark, body);
+    write_items(op, STORE_FINISH_RELEASE, "release", &mark, body);
+    write_items(op, STORE_FINISH_DEAD_LETTER, "dead_letter", &mark, body);
+    for (size_t i = 0; i < op->post_count; i++) {
+        if (i == 0)
+            buf_printf(body, "%c\"post\":[", mark);
+        else
+            buf_byte(body, ',');
+        operation_write_post(op, i, first, body);
+        first += op->posts[i].count;
+        mark = ',';
+    }
+    if (op->post_count > 0)
+        buf_byte(body, ']');
+    if (op->renews) {
+        buf_printf(body, "%c\"renew\":", mark);
+        write_terms(op, body);
+        mark = ',';
+    }
+    buf_printf(body, "%c\"atomic\":%s}", mark, op->atomic ? "true" : "false");
+}
+
+static void
+write_redrive(const struct operation *op, struct buf *body)
+{
+    buf_printf(body, "{\"limit\":%d,\"dry_run\":%s,\"reset\":%s,\"to\":", op->limit,
+               op->dry_run ? "true" : "false", op->keeps_count ? "false" : "true");
+    buf_printf(body, "\"%s\"}", op->to == NOWHERE ? "origin" : place_name(op->to));
 }
 
 /* A subscription as it is to be, or what is to change of it. */
@@ -256,7 +337,8 @@ write_messages(const struct operation *op, struct buf *target, struct buf *body)
     buf_str(target, "/messages");
     switch (op->kind) {
     case OP_POST:
-        write_drafts(op, body);
+        buf_byte(body, '{');
+        write_drafts(op->drafts, op->draft_count, body);
         return "POST";
     case OP_LIST:
         write_page(op, target);
@@ -347,7 +429,11 @@ operation_write(const struct operation *op, struct buf *target, struct buf *body
         buf_str(target, "/v2/queues?limit=20&with_count=true");
         return "GET";
     }
-    buf_printf(target, "/%s/queues/%s", op->kind == OP_PROGRESS_LIST ? "claimd" : "v2",
+    buf_printf(target, "/%s/queues/%s",
+               op->kind == OP_PROGRESS_LIST || op->kind == OP_FINISH ||
+                       op->kind == OP_REDRIVE
+                   ? "claimd"
+                   : "v2",
                place_name(op->place));
     switch (op->kind) {
     case OP_QUEUE_PUT:
@@ -368,6 +454,14 @@ operation_write(const struct operation *op, struct buf *target, struct buf *body
     case OP_QUEUE_STATS:
         buf_str(target, "/stats");
         return "GET";
+    case OP_FINISH:
+        buf_printf(target, "/claims/%s/finish", op->id.text);
+        write_finish(op, body);
+        return "POST";
+    case OP_REDRIVE:
+        buf_str(target, "/redrive");
+        write_redrive(op, body);
+        return "POST";
     case OP_CLAIM:
     case OP_CLAIM_SHOW:
     case OP_CLAIM_RENEW:

@@ -28,6 +28,8 @@
     X(CLAIM_SHOW)                                                                        \
     X(CLAIM_RENEW)                                                                       \
     X(CLAIM_RELEASE)                                                                     \
+    X(FINISH)                                                                            \
+    X(REDRIVE)                                                                           \
     X(SUBSCRIBE)                                                                         \
     X(SUBSCRIPTION_LIST)                                                                 \
     X(SUBSCRIPTION_PATCH)                                                                \
@@ -42,7 +44,14 @@ enum op_kind {
         OP_COUNT
 };
 
-enum { IDS_MAX = 20, DRAFTS_MAX = 100, CLIENTS = 16 };
+enum { IDS_MAX = 20, DRAFTS_MAX = 100, CLIENTS = 16, POSTS_MAX = 2 };
+
+/* What a finish does with a message. */
+struct finish_item {
+    enum store_finish_action action;
+    int64_t delay_s; /* of a release */
+    bool reason;     /* one is given */
+};
 
 /* A message to be posted: its body follows from number and length. */
 struct draft {
@@ -82,13 +91,27 @@ struct operation {
     int subscriber;  /* SUBSCRIBE, SUBSCRIPTION_PATCH; NOBODY: left out */
     int64_t options; /* likewise: a number in them; STORE_UNSET: left out */
     bool confirmed;  /* SUBSCRIPTION_CONFIRM */
+
+    /* FINISH of the claim `id`, of the messages `ids`, ordered by their actions. Its posts take
+     * the drafts one behind the other. */
+    struct finish_item items[IDS_MAX];
+    struct {
+        int place;
+        size_t count;
+    } posts[POSTS_MAX];
+    size_t post_count;
+    bool renews, atomic;
+
+    /* REDRIVE of `limit` dead letters. */
+    int to; /* the place; NOWHERE: where they came from */
+    bool dry_run, keeps_count;
 };
 
 /* Such as "CLAIM_RENEW". */
 const char *operation_name(enum op_kind kind);
 
 /* True if the operation adds data, so that a used up budget may refuse it. */
-bool operation_adds(enum op_kind kind);
+bool operation_adds(const struct operation *op);
 
 /* The i-th place that the operation is about; NOWHERE: there are no more. */
 int operation_place(const struct operation *op, size_t i);
@@ -99,6 +122,10 @@ void draft_body(struct buf *out, uint64_t number, size_t len);
 /* The request: method, and target and body appended. */
 const char *
 operation_write(const struct operation *op, struct buf *target, struct buf *body);
+
+/* The i-th post of a finish, as it is written in the request; `first` of its drafts. */
+void
+operation_write_post(const struct operation *op, size_t i, size_t first, struct buf *out);
 
 /* The URI that a subscriber is known by, the document of its options. */
 const char *subscriber_uri(int subscriber);

@@ -121,6 +121,20 @@ draw_subscribers(struct profile *p, struct random *r)
     }
 }
 
+/* Likewise: jobs fail, and their messages go to dead-letter queues and back. */
+static void
+draw_failing_jobs(struct profile *p, struct random *r)
+{
+    if (!random_chance(r, 50))
+        return;
+    p->finish_once = random_of(r, 1, 2, 4);
+    p->redrive_once = random_of(r, 2, 3, 6);
+    if (p->actors[PART_ADMIN] == 0)
+        p->actors[PART_ADMIN] = 1;
+    if (random_chance(r, 60))
+        p->dead_letters_once = random_of(r, 2, 3);
+}
+
 static void
 draw_rules(struct profile *p, struct random *r)
 {
@@ -146,7 +160,7 @@ profile_draw(struct profile *p, uint64_t seed)
 {
     struct random r = {seed}, waiting = {seed ^ 0x77616974};
     struct random restarts = {seed ^ 0x6a6f7572}, subscribers = {seed ^ 0x73756273};
-    struct random testapi = {seed ^ 0x6b697473};
+    struct random testapi = {seed ^ 0x6b697473}, failing = {seed ^ 0x6661696c};
 
     *p = (struct profile){.seed = seed};
     p->shards = random_of(&r, 1, 2, 4, 16);
@@ -157,5 +171,6 @@ profile_draw(struct profile *p, uint64_t seed)
     draw_waiting(p, &waiting);
     draw_restarts(p, &restarts);
     draw_subscribers(p, &subscribers);
+    draw_failing_jobs(p, &failing);
     p->testapi = random_chance(&testapi, 35);
 }

@@ -48,6 +48,8 @@ struct profile {
     unsigned dead_letters_once; /* likewise: settings of dead letters */
     unsigned waiting_once;      /* a claim or a pop would rather wait than get nothing */
     unsigned lose_claim_once; /* of claims: the answer cannot be sent: it is given back */
+    unsigned finish_once;     /* of a worker's acts: several things in one step */
+    unsigned redrive_once;    /* of an administrator's acts: dead letters go back */
     unsigned restart_once;    /* the process ends; 0: it has no journal */
     unsigned commit_once; /* of the answers: the journal commits before anything else */
     unsigned checkpoint_once;

@@ -30,6 +30,9 @@
     X(NOBODY_HELD_UP, "nobody held up")                                                  \
     X(ADDS_UP, "it adds up")                                                             \
     X(SAYS_SO, "says so")                                                                \
+    X(LATER_IN_PLACE, "later, in its old place")                                         \
+    X(ONE_STEP, "finished in one step")                                                  \
+    X(ONE_QUEUE, "back in one queue")                                                    \
     X(STEP_BY_STEP, "step by step")                                                      \
     X(CONTRACT, "an answer the API does not allow")                                      \
     X(SOUND, "the store's own audit")

@@ -225,9 +225,13 @@ inspect_refused_at(struct sim *sim, const struct operation *op, int place)
 {
     int letters = ledger_dead_letters(&sim->ledger, place);
 
-    if (sim_inspect(sim, place, PROMISE_ALL_OR_NOTHING) && op->kind == OP_CLAIM &&
-        letters != NOWHERE)
-        (void)sim_inspect(sim, letters, PROMISE_ALL_OR_NOTHING);
+    const enum promise p = op->kind == OP_FINISH    ? PROMISE_ONE_STEP
+                           : op->kind == OP_REDRIVE ? PROMISE_ONE_QUEUE
+                                                    : PROMISE_ALL_OR_NOTHING;
+
+    if (sim_inspect(sim, place, p) && letters != NOWHERE &&
+        (op->kind == OP_CLAIM || op->kind == OP_FINISH))
+        (void)sim_inspect(sim, letters, p);
 }
 
 void

@@ -115,6 +115,102 @@ finish_all(struct sim *sim, struct actor *a, struct random *r, struct holding *h
         h->count = 0;
 }
 
+/* How many bodies a log with small segments takes in one write. */
+static size_t
+bodies_most(const struct profile *p)
+{
+    const size_t most = p->restart_once == 0 ? IDS_MAX : 20000 / (2 * p->body + 600);
+
+    return most == 0 ? 1 : most > IDS_MAX ? IDS_MAX : most;
+}
+
+/* Names messages with what is to be done, those first that are to be deleted. */
+static void
+draw_items(struct sim *sim, struct random *r, const struct holding *h,
+           struct operation *op)
+{
+    const bool letters =
+        sim->ledger.queues[h->place].settings[SETTING_DEAD_LETTER] != STORE_UNSET ||
+        random_chance(r, 5);
+    enum store_finish_action drawn[IDS_MAX];
+    size_t buried = 0;
+
+    for (size_t i = 0; i < h->count; i++) {
+        const uint64_t dice = random_below(r, 100);
+
+        drawn[i] = dice < 40               ? STORE_FINISH_DELETE
+                   : dice < 75 || !letters ? STORE_FINISH_RELEASE
+                                           : STORE_FINISH_DEAD_LETTER;
+        if (drawn[i] == STORE_FINISH_DEAD_LETTER &&
+            ++buried > bodies_most(sim->profile) / 2)
+            drawn[i] = STORE_FINISH_DELETE;
+    }
+    for (int action = STORE_FINISH_DELETE; action <= STORE_FINISH_DEAD_LETTER; action++)
+        for (size_t i = 0; i < h->count; i++) {
+            struct finish_item *item = &op->items[op->id_count];
+
+            if ((int)drawn[i] != action || random_chance(r, 20))
+                continue;
+            op->ids[op->id_count++] = h->ids[i];
+            *item =
+                (struct finish_item){.action = drawn[i], .reason = random_chance(r, 40)};
+            if (action == STORE_FINISH_RELEASE && random_chance(r, 60))
+                item->delay_s = random_between(r, 1, 400);
+        }
+}
+
+/* To one or two queues of the project. */
+static void
+draw_posts(struct sim *sim, struct random *r, int place, struct operation *op)
+{
+    const struct profile *p = sim->profile;
+    size_t most = bodies_most(p) / 2;
+
+    if (most == 0 || !random_chance(r, 40))
+        return;
+    most = most > 3 ? 3 : most;
+    op->post_count = (size_t)random_between(r, 1, POSTS_MAX);
+    for (size_t i = 0; i < op->post_count; i++) {
+        op->posts[i].place =
+            place_of(place / NAMES, (int)random_below(r, (uint64_t)p->names));
+        if (i > 0 && op->posts[i].place == op->posts[0].place) {
+            op->post_count = i;
+            return;
+        }
+        op->posts[i].count = 1 + (size_t)random_below(r, most / (i + 1) + 1);
+        for (size_t k = 0; k < op->posts[i].count; k++)
+            op->drafts[op->draft_count++] =
+                (struct draft){.number = sim->bodies++,
+                               .len = (size_t)random_below(r, p->body),
+                               .ttl_s = random_between(r, 60, p->ttl_most_s),
+                               .delay_s = random_chance(r, 20) ? random_between(r, 0, 300)
+                                                               : STORE_UNSET};
+    }
+}
+
+/* Deletes, gives back and gives up messages, posts others and renews, in one step. */
+static void
+finish_at_once(struct sim *sim, struct actor *a, struct random *r, struct holding *h)
+{
+    struct operation op = claim_operation(a, OP_FINISH, h);
+    struct answer answer;
+
+    op.atomic = random_chance(r, 60);
+    draw_items(sim, r, h, &op);
+    draw_posts(sim, r, h->place, &op);
+    op.renews = random_chance(r, 30) || (op.id_count == 0 && op.post_count == 0);
+    if (op.renews)
+        draw_terms(sim->profile, r, &op);
+    if (!sim_request(sim, a, &op, &answer) || answer.code != 200)
+        return;
+    for (size_t i = 0; i < op.id_count; i++)
+        for (size_t k = 0; k < h->count; k++)
+            if (strcmp(h->ids[k].text, op.ids[i].text) == 0)
+                drop(h, k--);
+    if (h->count == 0)
+        h->claim.text[0] = '\0';
+}
+
 static void
 renew(struct sim *sim, struct actor *a, struct random *r, struct holding *h)
 {
@@ -158,7 +254,9 @@ work(struct sim *sim, struct actor *a, struct random *r, struct holding *h)
 {
     uint64_t what = random_below(r, 100);
 
-    if (what < 50)
+    if (sim->profile->finish_once > 0 && random_once_in(r, sim->profile->finish_once))
+        finish_at_once(sim, a, r, h);
+    else if (what < 50)
         finish_one(sim, a, r, h);
     else if (what < 60)
         finish_all(sim, a, r, h);

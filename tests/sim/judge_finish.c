@@ -1,0 +1,367 @@
+/* The rules for finish and redrive: docs/api.md, "Finish" and "Redrive". */
+#include "sim/judge.h"
+
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------------- finish */
+
+/* What the messages of a finish are, by the ledger. */
+struct named {
+    struct known_claim *claim;           /* NULL: it is over */
+    struct known_message *held[IDS_MAX]; /* NULL: the claim does not hold it */
+    bool all;
+};
+
+static void
+find_named(const struct judging *j, struct named *out)
+{
+    *out = (struct named){.claim = ledger_claim(j->ledger, j->op->place, j->op->id.text),
+                          .all = true};
+    for (size_t i = 0; i < j->op->id_count; i++) {
+        struct known_message *m =
+            ledger_message(j->ledger, j->op->place, j->op->ids[i].text);
+
+        if (m != NULL && out->claim != NULL && m->claim == out->claim)
+            out->held[i] = m;
+        out->all = out->all && out->held[i] != NULL;
+    }
+}
+
+/* The place of the queue's dead letters for a worker; NOWHERE: it has none. */
+static int
+letters_of(const struct judging *j)
+{
+    const int64_t name = judging_queue(j)->settings[SETTING_DEAD_LETTER];
+
+    return name == STORE_UNSET ? NOWHERE : place_of(j->op->place / NAMES, (int)name);
+}
+
+static bool
+buries(const struct operation *op)
+{
+    for (size_t i = 0; i < op->id_count; i++)
+        if (op->items[i].action == STORE_FINISH_DEAD_LETTER)
+            return true;
+    return false;
+}
+
+/* Is a post larger than its queue allows? */
+static bool
+posts_too_much(const struct judging *j)
+{
+    struct mem *mem = mem_new(0);
+    size_t first = 0;
+    bool too_much = false;
+    struct buf text;
+
+    buf_init(&text, mem);
+    for (size_t i = 0; i < j->op->post_count; i++) {
+        const struct known_queue *q = &j->ledger->queues[j->op->posts[i].place];
+        const int64_t most = q->settings[SETTING_POST_BYTES];
+
+        buf_reset(&text, SIZE_MAX);
+        operation_write_post(j->op, i, first, &text);
+        too_much = too_much || (most != STORE_UNSET && (int64_t)text.len > most);
+        first += j->op->posts[i].count;
+    }
+    buf_fini(&text);
+    mem_destroy(mem);
+    return too_much;
+}
+
+/* The status that a finish has to get. */
+static int
+code_of_finish(const struct judging *j, const struct named *named)
+{
+    const struct operation *op = j->op;
+
+    if ((int64_t)j->body_bytes > j->rules->post_bytes)
+        return 400;
+    if (op->id_count == 0 && op->post_count == 0 && !op->renews)
+        return 400;
+    if (op->atomic && !named->all)
+        return 409;
+    if (op->atomic && named->claim == NULL)
+        return 404;
+    if (posts_too_much(j))
+        return 400;
+    if (buries(op) && letters_of(j) == NOWHERE)
+        return 409;
+    return 200;
+}
+
+static bool
+judge_results(struct judging *j, const struct named *named)
+{
+    static const char letters[] = {[STORE_FINISH_DELETE] = 'x',
+                                   [STORE_FINISH_RELEASE] = 'r',
+                                   [STORE_FINISH_DEAD_LETTER] = 'd'};
+    const struct answer *a = j->answer;
+
+    if (a->result_count != j->op->id_count)
+        return verdict_break(j->verdict, PROMISE_CONTRACT, "%zu results of %zu messages",
+                             a->result_count, j->op->id_count);
+    for (size_t i = 0; i < a->result_count; i++) {
+        char expected = named->held[i] == NULL ? 'n' : letters[j->op->items[i].action];
+
+        if (strcmp(a->finished[i].text, j->op->ids[i].text) != 0)
+            return verdict_break(j->verdict, PROMISE_CONTRACT,
+                                 "the result of %s stands where that of %s has to",
+                                 a->finished[i].text, j->op->ids[i].text);
+        if (a->results[i] != expected)
+            return verdict_break(j->verdict,
+                                 expected == 'n' ? PROMISE_ONLY_HOLDER : PROMISE_ONE_STEP,
+                                 "the result of %s is %c, but must be %c",
+                                 a->finished[i].text, a->results[i], expected);
+    }
+    return true;
+}
+
+/* Enters the messages that were posted, each to the end of its queue. */
+static bool
+enter_posts(struct judging *j)
+{
+    struct operation op = *j->op;
+    struct judging there = *j;
+    struct mem *mem = mem_new(0);
+    struct buf body;
+    size_t at = 0;
+
+    there.op = &op;
+    buf_init(&body, mem);
+    for (size_t i = 0; i < j->op->post_count; i++) {
+        op.place = j->op->posts[i].place;
+        if (!judge_new_ids(&there, at, j->op->posts[i].count))
+            break;
+        if (!judging_queue(&there)->exists)
+            ledger_make_queue(j->ledger, op.place);
+        for (size_t k = 0; k < j->op->posts[i].count; k++, at++)
+            judging_enter_draft(&there, &j->op->drafts[at], j->answer->posted[at].text,
+                                &body);
+    }
+    buf_fini(&body);
+    mem_destroy(mem);
+    return j->verdict->broken == PROMISE_NONE;
+}
+
+/* Delayed, then ready at its old place; the rest of its life does not run meanwhile. */
+static void
+release(struct judging *j, struct known_message *m, int64_t delay_s)
+{
+    const int64_t most_ms = j->now_ms + j->rules->max_message_ttl_s * 1000;
+
+    ledger_release(j->ledger, m);
+    m->retried = true;
+    if (delay_s == 0)
+        return;
+    m->ready_ms = j->now_ms + delay_s * 1000;
+    if (m->expires_ms < most_ms) {
+        m->expires_ms += delay_s * 1000;
+        if (m->expires_ms > most_ms)
+            m->expires_ms = most_ms;
+    }
+    if (m->own_expires_ms < m->expires_ms)
+        m->own_expires_ms = m->expires_ms;
+    ledger_watch(j->ledger, m);
+}
+
+static void
+bury(struct judging *j, struct known_message *m)
+{
+    const int to = letters_of(j);
+    const int64_t life_s = judging_queue(j)->settings[SETTING_DEAD_LETTER_TTL];
+
+    ledger_release(j->ledger, m);
+    if (!j->ledger->queues[to].exists)
+        ledger_make_queue(j->ledger, to);
+    ledger_move(j->ledger, j->op->place, to, m);
+    ledger_bury(m, j->op->place);
+    if (life_s == STORE_UNSET)
+        return;
+    m->posted_ms = m->ready_ms = j->now_ms;
+    m->expires_ms = m->own_expires_ms = j->now_ms + life_s * 1000;
+}
+
+static void
+enter_items(struct judging *j, const struct named *named)
+{
+    for (size_t i = 0; i < j->op->id_count; i++) {
+        const struct finish_item *item = &j->op->items[i];
+        struct known_message *m = named->held[i];
+
+        if (m == NULL)
+            continue;
+        if (item->action == STORE_FINISH_DELETE)
+            ledger_remove(j->ledger, j->op->place, m, FATE_DELETED);
+        else if (item->action == STORE_FINISH_RELEASE)
+            release(j, m, item->delay_s);
+        else
+            bury(j, m);
+    }
+}
+
+/* A claim that holds something still begins again. */
+static bool
+judge_renewal(struct judging *j)
+{
+    const struct known_queue *q = judging_queue(j);
+    struct known_claim *c = ledger_claim(j->ledger, j->op->place, j->op->id.text);
+    const bool renewed = j->op->renews && c != NULL;
+    const struct answer *a = j->answer;
+
+    if (a->says_renewed != j->op->renews || a->renewed != renewed)
+        return verdict_break(j->verdict, PROMISE_ONE_STEP,
+                             "the claim is said to be renewed: %d, but must be: %d",
+                             a->renewed, renewed);
+    if (a->claim_number != (renewed ? c->number : 0))
+        return verdict_break(j->verdict, PROMISE_NUMBERS_GROW,
+                             "the finish has the claim number %llu",
+                             (unsigned long long)a->claim_number);
+    if (!renewed)
+        return true;
+    claim_begin(j->ledger, c, j->now_ms, judging_claim_ttl(j));
+    for (size_t i = 0; i < q->count; i++)
+        if (q->messages[i]->claim == c)
+            message_lengthen(q->messages[i], j->now_ms, judging_claimed_life(j));
+    return true;
+}
+
+bool
+judge_finish(struct judging *j)
+{
+    struct named named;
+    int code;
+
+    find_named(j, &named);
+    code = code_of_finish(j, &named);
+    if (!judge_code(j, code, code == 409 ? PROMISE_ONLY_HOLDER : PROMISE_ON_TIME))
+        return false;
+    if (code != 200)
+        return true;
+    if (j->tight && j->op->post_count > 0)
+        return verdict_break(j->verdict, PROMISE_SAYS_SO,
+                             "accepted although the memory budget is used up");
+    if (j->answer->posted_count != j->op->draft_count)
+        return verdict_break(j->verdict, PROMISE_ONE_STEP,
+                             "%zu of %zu messages were posted", j->answer->posted_count,
+                             j->op->draft_count);
+    if (!judge_results(j, &named) || !enter_posts(j))
+        return false;
+    enter_items(j, &named);
+    return judge_renewal(j);
+}
+
+/* ---------------------------------------------------------------------- redrive */
+
+/* The place to which a dead letter goes back; NOWHERE: that is not known. */
+static int
+target_of(const struct judging *j, const struct known_message *m)
+{
+    if (j->op->to != NOWHERE)
+        return j->op->to;
+    return m->origin == j->op->place ? NOWHERE : m->origin;
+}
+
+static void
+put_back(struct judging *j, struct known_message *m, int to)
+{
+    const int64_t set_s = j->ledger->queues[to].settings[SETTING_TTL];
+    const int64_t ttl_s = set_s == STORE_UNSET ? j->rules->message_ttl_s : set_s;
+
+    if (!j->ledger->queues[to].exists)
+        ledger_make_queue(j->ledger, to);
+    ledger_move(j->ledger, j->op->place, to, m);
+    m->posted_ms = m->ready_ms = j->now_ms;
+    if (m->expires_ms < j->now_ms + ttl_s * 1000)
+        m->expires_ms = j->now_ms + ttl_s * 1000;
+    m->own_expires_ms = m->expires_ms;
+    if (!j->op->keeps_count)
+        m->claim_count = 0;
+    m->letter = m->retried = false;
+    m->returned = true;
+    m->origin = NOWHERE;
+    m->freed_by_time = m->given_back = false;
+}
+
+/* The dead letters that have to go, at most `limit`; *unknown: those in front that cannot. */
+static size_t
+find_letters(const struct judging *j, struct known_message **out, size_t limit,
+             int64_t *unknown)
+{
+    const struct known_queue *q = judging_queue(j);
+    size_t count = 0;
+
+    *unknown = 0;
+    for (size_t i = 0; i < q->count && count < limit; i++) {
+        struct known_message *m = q->messages[i];
+
+        if (!m->letter || m->claim != NULL || j->now_ms < m->ready_ms)
+            continue;
+        if (target_of(j, m) == NOWHERE)
+            ++*unknown;
+        else
+            out[count++] = m;
+    }
+    return count;
+}
+
+static int64_t
+count_letters(const struct known_queue *q)
+{
+    int64_t count = 0;
+
+    for (size_t i = 0; i < q->count; i++)
+        count += q->messages[i]->letter;
+    return count;
+}
+
+static bool
+judge_moved(struct judging *j, struct known_message **letters, size_t count,
+            int64_t unknown)
+{
+    const struct answer *a = j->answer;
+    int64_t remaining = count_letters(judging_queue(j));
+
+    /* Without memory it goes as far as it comes. */
+    if (j->starved && a->moved < (int64_t)count)
+        count = (size_t)a->moved;
+    else if (a->without_origin != unknown)
+        return verdict_break(j->verdict, PROMISE_CONTRACT,
+                             "%lld letters are said to have no origin, must be %lld",
+                             (long long)a->without_origin, (long long)unknown);
+    if (a->moved != (int64_t)count)
+        return verdict_break(j->verdict, PROMISE_ONE_QUEUE,
+                             "%lld dead letters went back, must be %zu",
+                             (long long)a->moved, count);
+    if (a->remaining != remaining - (int64_t)count)
+        return verdict_break(
+            j->verdict, PROMISE_ONE_QUEUE, "%lld dead letters remain, must be %lld",
+            (long long)a->remaining, (long long)(remaining - (int64_t)count));
+    for (size_t i = 0; !j->op->dry_run && i < count; i++)
+        put_back(j, letters[i], target_of(j, letters[i]));
+    return true;
+}
+
+bool
+judge_redrive(struct judging *j)
+{
+    const struct known_queue *q = judging_queue(j);
+    struct known_message **letters;
+    int64_t unknown;
+    size_t count;
+    bool kept;
+
+    if (!q->exists)
+        return judge_code(j, 404, PROMISE_CONTRACT);
+    if (j->op->to == j->op->place)
+        return judge_code(j, 409, PROMISE_CONTRACT);
+    if (!judge_code(j, 200, PROMISE_CONTRACT))
+        return false;
+    letters = calloc(q->count + 1, sizeof(*letters));
+    if (letters == NULL)
+        abort();
+    count = find_letters(j, letters, (size_t)j->op->limit, &unknown);
+    kept = judge_moved(j, letters, count, unknown);
+    free(letters);
+    return kept;
+}
