@@ -248,6 +248,58 @@ purge(struct model *m, const struct operation *op)
     return op->code == 204;
 }
 
+/* Which of the messages the claim holds, as bits. */
+static uint8_t
+held_bits(const struct model *m, const struct operation *op)
+{
+    uint8_t bits = 0;
+
+    for (size_t i = 0; i < op->count; i++) {
+        size_t at = find(m, op->messages[i]);
+
+        if (at < m->count && m->holder[at] == op->claim)
+            bits |= (uint8_t)(1u << i);
+    }
+    return bits;
+}
+
+static int
+finish_code(const struct model *m, const struct operation *op, uint8_t held)
+{
+    if (op->atomic && held != (1u << op->count) - 1)
+        return 409;
+    return claim_alive(m, op->claim) ? 200 : 404;
+}
+
+/* Deletes and releases what the claim holds, and posts a message, in one step. */
+static bool
+finish(struct model *m, const struct operation *op)
+{
+    const uint8_t held = held_bits(m, op);
+
+    if (op->code != finish_code(m, op, held) || (op->code == 200 && op->held != held))
+        return false;
+    if (op->code != 200)
+        return true;
+    if (op->posted != 0) {
+        if (m->count == LINEAR_MESSAGES)
+            return false;
+        m->message[m->count++] = op->posted;
+        m->posted |= UINT64_C(1) << (op->posted - 1);
+    }
+    for (size_t i = 0; i < op->count; i++) {
+        size_t at = find(m, op->messages[i]);
+
+        if ((held & 1u << i) == 0)
+            continue;
+        if ((op->released & 1u << i) != 0)
+            m->holder[at] = 0;
+        else
+            take_out(m, at);
+    }
+    return true;
+}
+
 bool
 model_step(struct model *m, const struct operation *op, struct reserved reserved)
 {
@@ -274,6 +326,8 @@ model_step(struct model *m, const struct operation *op, struct reserved reserved
         return stats(m, op);
     case LINEAR_POP:
         return pop(m, op, reserved);
+    case LINEAR_FINISH:
+        return finish(m, op);
     default:
         return purge(m, op);
     }
@@ -312,6 +366,10 @@ model_answer(const struct model *m, const struct operation *op)
     case LINEAR_DELETE_MANY:
         answered.code = delete_many_code(m, op);
         break;
+    case LINEAR_FINISH:
+        answered.held = held_bits(m, op);
+        answered.code = finish_code(m, op, answered.held);
+        break;
     default: /* the others change all that they name, or nothing */
         answered.code = 204;
         break;
@@ -335,6 +393,8 @@ model_only_looks(const struct operation *op)
     case LINEAR_DELETE:
     case LINEAR_DELETE_MANY:
         return op->code != 204;
+    case LINEAR_FINISH:
+        return op->code != 200 || (op->held == 0 && op->posted == 0);
     default:
         return false;
     }

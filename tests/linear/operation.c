@@ -18,6 +18,9 @@ operation_print(const struct operation *op)
         printf(" message %u", op->message);
     if (op->claim != 0)
         printf(" with claim %u", op->claim);
+    if (op->kind == LINEAR_FINISH)
+        printf("%s, releases %x, posts %u, held %x", op->atomic ? " atomically" : "",
+               op->released, op->posted, op->held);
     if (op->limit != 0)
         printf(" limit %u%s", op->limit, op->include_claimed ? " claimed too" : "");
     if (op->waits)

@@ -31,7 +31,8 @@ enum {
     X(LIST, "list")                                                                      \
     X(STATS, "stats")                                                                    \
     X(POP, "pop")                                                                        \
-    X(PURGE, "purge")
+    X(PURGE, "purge")                                                                    \
+    X(FINISH, "finish")
 
 enum linear_kind {
 #define LINEAR_KIND_ENUM(name, text) LINEAR_##name,
@@ -46,15 +47,18 @@ struct operation {
     int64_t call_ns, reply_ns; /* on one clock that only runs forward */
 
     /* What was asked. */
-    uint8_t message;      /* DELETE, GET */
-    uint8_t claim;        /* DELETE, DELETE_MANY (0: without), QUERY, RENEW, RELEASE */
+    uint8_t message; /* DELETE, GET */
+    uint8_t claim;   /* DELETE, DELETE_MANY (0: without), QUERY, RENEW, RELEASE, FINISH */
+    uint8_t released;     /* FINISH: bit i: messages[i] is released; else it is deleted */
+    uint8_t posted;       /* FINISH: a new message; 0: none */
+    bool atomic;          /* FINISH */
     uint8_t limit;        /* CLAIM, LIST, POP */
     bool include_claimed; /* LIST */
     bool waits;           /* CLAIM, POP: would rather have waited than got nothing */
     int64_t stood_ns;     /* it waits: it was in line by then; 0: not known */
 
     /*
-     * What was answered; messages: POST and DELETE_MANY: what was asked. Without an answer
+     * What was answered; messages: POST, DELETE_MANY and FINISH: what was asked. Without an answer
      * (code 0) it has happened between its two instants, or never.
      */
     int code;
@@ -62,6 +66,7 @@ struct operation {
     uint8_t count;
     uint8_t messages[LINEAR_BATCH]; /* in the order shown */
     uint8_t claimed, total;         /* STATS */
+    uint8_t held;                   /* FINISH: bit i: the claim held messages[i] */
 };
 
 /* One line for people. */

@@ -47,7 +47,7 @@ is_killer(const struct worker *w)
 }
 
 /* Percentage of each kind of operation, in the order of enum linear_kind. */
-static const unsigned weights[LINEAR_KINDS] = {16, 24, 6, 4, 12, 12, 3, 4, 8, 6, 4, 1};
+static const unsigned weights[LINEAR_KINDS] = {16, 24, 6, 4, 8, 8, 3, 4, 8, 6, 4, 1, 8};
 
 _Noreturn static void
 unexpected(const char *what, const struct answer *a)
@@ -170,7 +170,8 @@ ask(struct worker *w, const struct board *b, struct operation *op, const char *m
 {
     char target[1024];
 
-    (void)snprintf(target, sizeof(target), "/v2/queues/%s%s", b->name, rest);
+    (void)snprintf(target, sizeof(target), "/%s/queues/%s%s",
+                   op->kind == LINEAR_FINISH ? "claimd" : "v2", b->name, rest);
     client_ask(&w->client, method, target, body, a);
     op->call_ns = a->call_ns;
     op->reply_ns = a->reply_ns;
@@ -411,6 +412,88 @@ do_purge(struct worker *w, struct board *b, struct operation *op)
     return true;
 }
 
+/* Notes which of the messages were held. */
+static void
+read_results(struct operation *op, const struct answer *a)
+{
+    const json_t *results = json_object_get(a->document, "results");
+
+    if (a->code != 200)
+        return;
+    if (json_array_size(results) != op->count)
+        unexpected("finish", a);
+    for (size_t i = 0; i < op->count; i++) {
+        const char *text =
+            json_string_value(json_object_get(json_array_get(results, i), "result"));
+
+        if (text == NULL)
+            unexpected("a result", a);
+        op->held |= (uint8_t)((strcmp(text, "not_held") != 0) << i);
+    }
+}
+
+/* Two messages at most: one to delete, then one to release. They are two different ones. */
+static void
+draw_items(struct worker *w, struct board *b, struct operation *op, char *body,
+           size_t cap)
+{
+    static const char *const members[] = {"\"delete\":[\"%s\"],",
+                                          "\"release\":[{\"id\":\"%s\"}],"};
+    char id[ID_CAP];
+
+    for (unsigned member = 0; member < 2; member++) {
+        uint8_t message = some_message(w, b, id);
+
+        if (message == 0 || random_chance(&w->random, 30) ||
+            (op->count > 0 && op->messages[0] == message))
+            continue;
+        op->released |= (uint8_t)(member << op->count);
+        op->messages[op->count++] = message;
+        (void)snprintf(body + strlen(body), cap - strlen(body), members[member], id);
+    }
+}
+
+static bool
+do_finish(struct worker *w, struct board *b, struct operation *op)
+{
+    char claim[ID_CAP] = "", rest[96], body[512] = "{";
+    struct answer a;
+    json_t *post;
+
+    op->claim = some_claim(w, b, claim);
+    if (op->claim == 0)
+        return false;
+    draw_items(w, b, op, body, sizeof(body));
+    if (op->count == 0)
+        return false;
+    op->atomic = random_chance(&w->random, 50);
+    if (random_chance(&w->random, 40))
+        op->posted = (uint8_t)number_messages(b, 1);
+    if (op->posted != 0)
+        (void)snprintf(body + strlen(body), sizeof(body) - strlen(body),
+                       "\"post\":[{\"queue\":\"%s\",\"messages\":[{\"ttl\":3600,"
+                       "\"body\":%u}]}],",
+                       b->name, op->posted);
+    (void)snprintf(body + strlen(body), sizeof(body) - strlen(body), "\"atomic\":%s}",
+                   op->atomic ? "true" : "false");
+    (void)snprintf(rest, sizeof(rest), "/claims/%s/finish", claim);
+    ask(w, b, op, "POST", rest, body, &a);
+    if (a.code != 0 && a.code != 200 && a.code != 404 && a.code != 409)
+        unexpected("finish", &a);
+    read_results(op, &a);
+    post = json_object_get(json_array_get(json_object_get(a.document, "posted"), 0),
+                           "resources");
+    if (a.code == 200 && op->posted != 0) {
+        if (json_array_size(post) != 1)
+            unexpected("the post of a finish", &a);
+        pthread_mutex_lock(&b->lock);
+        copy_id(b->messages[op->posted], json_string_value(json_array_get(post, 0)));
+        pthread_mutex_unlock(&b->lock);
+    }
+    json_decref(a.document);
+    return true;
+}
+
 /* ---------------------------------------------------------------------- workers */
 
 static enum linear_kind
@@ -442,6 +525,7 @@ work(struct worker *w, struct board *b, enum linear_kind kind)
         [LINEAR_STATS] = do_stats,
         [LINEAR_POP] = do_pop,
         [LINEAR_PURGE] = do_purge,
+        [LINEAR_FINISH] = do_finish,
     };
     struct operation op = {.kind = kind, .worker = w->number};
 

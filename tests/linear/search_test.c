@@ -136,6 +136,114 @@ START_TEST(a_life_of_a_message_is_taken)
     expect(&s, LINEARIZABLE);
 }
 
+/* Deletes 1, releases 2, and posts 3, of which the claim held these. */
+static struct operation *
+finish_some(struct script *s, uint8_t claim, bool atomic, int code, uint8_t held)
+{
+    return then(s, (struct operation){.kind = LINEAR_FINISH,
+                                      .claim = claim,
+                                      .atomic = atomic,
+                                      .released = 2,
+                                      .posted = 3,
+                                      .code = code,
+                                      .held = held,
+                                      .count = 2,
+                                      .messages = {1, 2}});
+}
+
+/* A claim of both messages, and one that holds the second only. */
+static void
+claim_two(struct script *s, bool both)
+{
+    post(s, 1);
+    post(s, 2);
+    take(s, 1, 1);
+    if (!both)
+        remove_one(s, 1, 1, 204);
+    take(s, both ? 1 : 2, 2);
+}
+
+START_TEST(a_finish_is_one_step)
+{
+    struct script s = {.count = 0};
+
+    claim_two(&s, true);
+    (void)finish_some(&s, 1, true, 200, 3);
+    count(&s, 0, 2);
+    take(&s, 3, 2);
+    take(&s, 4, 3);
+    (void)finish_some(&s, 1, true, 409, 0);
+    count(&s, 2, 2);
+    expect(&s, LINEARIZABLE);
+}
+
+START_TEST(a_finish_that_is_not_atomic_does_what_it_can)
+{
+    struct script s = {.count = 0};
+
+    claim_two(&s, false);
+    (void)finish_some(&s, 2, false, 200, 2);
+    count(&s, 0, 2);
+    take(&s, 3, 2);
+    take(&s, 4, 3);
+    expect(&s, LINEARIZABLE);
+}
+
+/* A finish without an answer has happened, or it never happens. */
+LOOP_TEST(a_finish_without_an_answer_has_happened_or_not, 2)
+{
+    struct script s = {.count = 0};
+
+    claim_two(&s, true);
+    (void)finish_some(&s, 1, true, 0, 0);
+    count(&s, _i == 0 ? 2 : 0, 2);
+    if (_i == 1)
+        take(&s, 3, 2);
+    expect(&s, LINEARIZABLE);
+}
+
+START_TEST(half_of_a_finish_is_refused)
+{
+    struct script s = {.count = 0};
+
+    claim_two(&s, true);
+    (void)finish_some(&s, 1, true, 0, 0);
+    count(&s, 0, 3); /* released and posted, but nothing is deleted */
+    expect(&s, NOT_LINEARIZABLE);
+}
+
+START_TEST(a_finish_of_what_is_not_held_is_refused)
+{
+    struct script s = {.count = 0};
+
+    claim_two(&s, false);
+    (void)finish_some(&s, 2, true, 200, 3);
+    expect(&s, NOT_LINEARIZABLE);
+}
+
+START_TEST(a_finish_of_a_claim_that_is_over_does_nothing)
+{
+    struct script s = {.count = 0};
+
+    claim_two(&s, true);
+    act(&s, LINEAR_RELEASE, 1, 204);
+    (void)finish_some(&s, 1, false, 404, 0);
+    count(&s, 0, 2);
+    expect(&s, LINEARIZABLE);
+    (void)finish_some(&s, 1, false, 200, 0);
+    expect(&s, NOT_LINEARIZABLE);
+}
+
+START_TEST(a_finish_that_was_refused_has_not_posted)
+{
+    struct script s = {.count = 0};
+
+    claim_two(&s, false);
+    (void)finish_some(&s, 2, true, 409, 0);
+    count(&s, 1, 2);
+    expect(&s, NOT_LINEARIZABLE);
+}
+
 START_TEST(a_bulk_delete_with_a_claim_deletes_only_what_the_claim_holds)
 {
     struct script s = {.count = 0};

@@ -25,7 +25,8 @@ seen_order_learn(struct seen_order *order, const struct operation *ops, size_t c
     for (size_t i = 0; i < count; i++) {
         const struct operation *op = &ops[i];
 
-        if (op->kind == LINEAR_DELETE_MANY) /* in the order asked */
+        if (op->kind == LINEAR_DELETE_MANY ||
+            op->kind == LINEAR_FINISH) /* in the order asked */
             continue;
         for (size_t k = 1; k < op->count; k++)
             order->before[op->messages[k] - 1] |= bit(op->messages[k - 1]);

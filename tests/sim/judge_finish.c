@@ -81,7 +81,7 @@ code_of_finish(const struct judging *j, const struct named *named)
         return 400;
     if (op->atomic && !named->all)
         return 409;
-    if (op->atomic && named->claim == NULL)
+    if (named->claim == NULL)
         return 404;
     if (posts_too_much(j))
         return 400;
