@@ -217,7 +217,7 @@ run_finish(struct finish_run *f)
             st = post_all(f);
         else
             send_finished(f, &c, count_finished(f, &c) + 1);
-    } else if (st != f->refused) {
+    } else {
         request->failed_post = request->post_count;
     }
     call_end(&c);
