@@ -333,7 +333,7 @@ write_redis_metrics(struct metrics_source *source, struct exposition *x)
                  "Age of the slot map, in seconds.", (uint64_t)f.map_age_ms, 3);
     metric_write(
         x, FAMILY_GAUGE, "claimd_redis_outbox_age_seconds", "seconds",
-        "Age of the oldest dead letter in transfer among the shown queues, in seconds.",
+        "Age of the oldest transfer to another queue among the shown queues, in seconds.",
         (uint64_t)f.outbox_age_ms, 3);
     exposition_family(x, &responses);
     exposition_buckets(x, NULL, 0, &f.responses, &redis_times, 6);

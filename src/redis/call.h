@@ -268,7 +268,7 @@ enum status stats_scan_open(struct redis_store *s);
 /* Does nothing if s->stats_scan is NULL. */
 void stats_scan_close(struct redis_store *s);
 
-/* The age of the oldest dead letter in transfer, in ms. */
+/* The age of the oldest transfer, in ms. */
 int64_t stats_scan_outbox_ms(const struct redis_store *s);
 
 /* Starts the thread and sets s->maintenance. ST_NO_MEMORY; ST_UNAVAILABLE. */

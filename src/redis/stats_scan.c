@@ -24,7 +24,7 @@ struct scan_result {
     uint64_t queues[2]; /* of the first projects, by kind */
     /* Sums of the queues in `shown`: */
     uint64_t subscriptions, feed_bytes;
-    int64_t outbox_ms; /* age of the oldest dead letter in transfer */
+    int64_t outbox_ms; /* age of the oldest transfer */
     size_t stuck;      /* 1 + index of a queue in `shown` with old transfers; 0: none */
     struct store_population all;
     struct store_queue_metrics *shown; /* owned */
