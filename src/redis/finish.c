@@ -141,26 +141,6 @@ count_finished(const struct finish_run *f, const struct call *c)
     return at;
 }
 
-/* Posts without a queue that has an outbox: no message is held, and the finish is not atomic. */
-static enum status
-post_all(const struct finish_run *f)
-{
-    enum status st = ST_OK;
-
-    for (size_t i = 0; st == ST_OK && i < f->request->post_count; i++) {
-        struct store_finish_post *p = &f->request->posts[i];
-        const struct store_queue to = {f->where->project, p->queue, f->where->kind};
-
-        p->pending = false;
-        st = redis_message_post(&f->store->store, f->op, &to, &p->post, p->ids);
-        if (st != ST_OK)
-            f->request->failed_post = i;
-        if (st != ST_OK && i > 0)
-            st = ST_UNCONFIRMED; /* others are done */
-    }
-    return st;
-}
-
 /* Sends the posts, then the dead letters from word `from` on. Those that do not arrive now are sent later. */
 static void
 send_finished(struct finish_run *f, const struct call *c, size_t from)
@@ -213,10 +193,7 @@ run_finish(struct finish_run *f)
         request->failed_post = request->post_count;
         if (call_integer(&c, NUMBER) > 0)
             request->number = fencing_token(&c, NUMBER, BASE);
-        if (call_item(&c, TAG).len == 0)
-            st = post_all(f);
-        else
-            send_finished(f, &c, count_finished(f, &c) + 1);
+        send_finished(f, &c, count_finished(f, &c) + 1);
     } else {
         request->failed_post = request->post_count;
     }

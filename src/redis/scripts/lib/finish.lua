@@ -48,12 +48,12 @@ local function finish_claim()
     local count = (#ARGV + 1 - from) / ITEM_WORDS
     local function item(i, k) return ARGV[from + ITEM_WORDS * (i - 1) + k] end
     if w and not expire_due(w) then return { AGAIN } end
-    local ch, set = changes(), w and read_settings(w) or { [6] = '' }
+    local ch, set = changes(), w and read_settings(w)
     local c = w and find_claim(ch, ARGV[2])
     local found, held = find_held(w or { tag = '' }, c, from, count)
     if atomic and string.find(held, '0', 1, true) then return { NOT_CLAIMED, held, '', 0, 0, 0 } end
     if not c then return { NOT_FOUND } end
-    local left, letters = c and c.left or 0, 0
+    local left, letters = c.left, 0
     for i = 1, count do
         if tonumber(item(i, 0)) == DEAD_LETTER then
             if set[6] == '' and ARGV[4] == '0' then return { CONFLICT } end
@@ -61,7 +61,7 @@ local function finish_claim()
         end
     end
     if letters > DEAD_LETTERS_MOST then return { TOO_LARGE } end
-    if ARGV[4] == '1' or not w then return { OK, held, '', 0, 0, 0 } end
+    if ARGV[4] == '1' then return { OK, held, '', 0, 0, 0 } end
 
     local first = w.last + 1
     for i = 1, posts do
