@@ -1,10 +1,7 @@
 /* Finish: the end of the work on messages of a claim, in one step (store/store.h). */
 #include "support/finishing.h"
 
-/* The stores on which finish runs: all but Redis. */
-#define MEMORY_CASE(name) TEST_CASE(name, .times = FIXTURE_REDIS)
-
-MEMORY_CASE("finish");
+STORE_CASE("finish");
 
 /* The queue "q" with these dead letters, a number of messages and a claim on all of them. */
 static struct store_id
@@ -261,7 +258,7 @@ STORE_TEST(a_finish_of_nothing_renews)
 
 /* ------------------------------------------------------------------ release */
 
-MEMORY_CASE("release");
+STORE_CASE("release");
 
 STORE_TEST(a_released_message_is_not_delivered_before_its_delay)
 {
@@ -483,7 +480,7 @@ STORE_TEST(a_delivery_that_does_not_count_is_taken_back)
 
 /* ------------------------------------------------------------------ dead letters */
 
-MEMORY_CASE("dead letters");
+STORE_CASE("dead letters");
 
 STORE_TEST(a_queue_without_a_dead_letter_queue_refuses_dead_letters)
 {
@@ -697,7 +694,7 @@ STORE_TEST(dead_letters_of_a_finish_are_encrypted_if_their_queue_is)
 
 /* ------------------------------------------------------------------ posts */
 
-MEMORY_CASE("posts");
+STORE_CASE("posts");
 
 STORE_TEST(posts_go_to_their_queues_in_order)
 {
@@ -870,7 +867,7 @@ STORE_TEST_WITH(a_finish_whose_dead_letter_cannot_be_encrypted_changes_nothing,
 
 /* ------------------------------------------------------------------ restarts */
 
-MEMORY_CASE("restarts");
+STORE_CASE("restarts");
 
 STORE_TEST(a_finish_survives_a_restart)
 {
