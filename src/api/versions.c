@@ -193,6 +193,8 @@ static const struct route routes_claimd[] = {
           "redriveMessages"),
     ROUTE("/claimd/queues", GET, handle_queue_survey, QUEUES_GET_ALL, ROUTE_ANY_PROJECT,
           "surveyQueues"),
+    ROUTE("/claimd/queues/{queue}/messages/{id}", GET, handle_message_explain,
+          MESSAGES_GET, 0, "explainMessage"),
     ROUTE("/claimd/queues/{queue}/history", GET, handle_queue_history, QUEUES_STATS, 0,
           "showQueueHistory"),
     ROUTE("/claimd/queues/{queue}/claims", GET, handle_claim_list, CLAIMS_GET, 0,

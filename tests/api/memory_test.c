@@ -66,6 +66,7 @@ static const struct step testapi_steps[] = {
     {"GET", "/claimd/leaks", NULL, 200},
     {"GET", "/claimd/leaks?limit=1", NULL, 200},
     {"GET", "/claimd/queues/none/history", NULL, 404},
+    {"GET", "/claimd/queues/q/messages/none", NULL, 404},
     {"GET", "/claimd/queues", NULL, 200},
     {"GET", "/claimd/leaks?marker=x", NULL, 400},
     {"POST", "/claimd/reset?project=other", NULL, 204},

@@ -331,6 +331,144 @@ API_TEST(a_claim_without_a_client_id_has_none)
     ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"client\":null"));
 }
 
+/* ------------------------------------------------------------------ messages */
+
+TEST_CASE("messages");
+
+static void
+explain(struct api_fixture *f, const char *id)
+{
+    ck_api(f, "GET", api_text(f, "/claimd/queues/q/messages/%s", id), NULL, 200, NULL);
+}
+
+/* Posts a message with these further members. */
+static const char *
+post_one(struct api_fixture *f, const char *more)
+{
+    ck_api(f, "POST", "/v2/queues/q/messages",
+           api_text(f, "{\"messages\":[{\"body\":{\"secret\":1}%s}]}", more), 201, NULL);
+    return api_pick_id(f, "resources.0");
+}
+
+API_TEST(a_ready_message_waits_for_a_claim)
+{
+    const char *id = post_one(f, ",\"ttl\":300");
+
+    f->c.now_ms += 1000;
+    explain(f, id);
+    ck_api_body(f,
+                api_text(f,
+                         "{'id': '%s', 'state': 'ready', 'created_at': "
+                         "'2026-01-31T12:00:00Z', 'expires_at': '2026-01-31T12:05:00Z',"
+                         " 'delivery_count': 0, 'max_claim_count': null, 'next': {'what':"
+                         " 'deliver', 'at': null, 'text': 'It is ready. A claim delivers"
+                         " it after all older ready messages. If no worker claims it, it"
+                         " expires at 2026-01-31T12:05:00Z.'}}",
+                         id));
+    ck_assert_ptr_null(strstr(api_answer(&f->c), "secret"));
+    f->c.now_ms += 299000;
+    ck_api(f, "GET", api_text(f, "/claimd/queues/q/messages/%s", id), NULL, 404,
+           "Not found");
+    ck_api(f, "GET", "/claimd/queues/q/messages/none", NULL, 404, "Not found");
+    ck_api(f, "GET", "/claimd/queues/none/messages/none", NULL, 404, "Not found");
+}
+
+API_TEST(a_delayed_message_says_when_it_is_ready)
+{
+    const char *id = post_one(f, ",\"ttl\":300,\"delay\":100");
+
+    explain(f, id);
+    ck_assert_str_eq(api_pick(f, "state"), "delayed");
+    ck_assert_str_eq(api_pick(f, "delayed_until"), "2026-01-31T12:01:40Z");
+    ck_assert_str_eq(api_pick(f, "next.what"), "end_of_delay");
+    ck_assert_str_eq(api_pick(f, "next.at"), "2026-01-31T12:01:40Z");
+    ck_assert_str_eq(
+        api_pick(f, "next.text"),
+        "It is delayed, and ready at 2026-01-31T12:01:40Z. A claim delivers it "
+        "after all older ready messages.");
+    f->c.now_ms += 100000;
+    explain(f, id);
+    ck_assert_str_eq(api_pick(f, "state"), "ready");
+    ck_assert_str_eq(api_pick(f, "next.what"), "deliver");
+}
+
+API_TEST(a_delayed_message_can_expire_first)
+{
+    const char *id = post_one(f, ",\"ttl\":60,\"delay\":100");
+
+    explain(f, id);
+    ck_assert_str_eq(api_pick(f, "next.what"), "expire");
+    ck_assert_str_eq(api_pick(f, "next.at"), "2026-01-31T12:01:00Z");
+}
+
+API_TEST(a_claimed_message_names_its_worker)
+{
+    const char *id = post_one(f, ""), *claim = api_take(f, "q", 1);
+
+    f->c.now_ms += 10000;
+    explain(f, id);
+    ck_assert_str_eq(api_pick(f, "state"), "claimed");
+    ck_assert_str_eq(api_pick(f, "claim.id"), claim);
+    ck_assert_str_eq(api_pick(f, "claim.client"), API_CALL_CLIENT);
+    ck_assert_str_eq(api_pick(f, "claim.ends_at"), "2026-01-31T12:01:00Z");
+    ck_assert_str_eq(api_pick(f, "next.what"), "end_of_claim");
+    ck_assert_str_eq(api_pick(f, "next.at"), "2026-01-31T12:01:00Z");
+    ck_assert_str_eq(
+        api_pick(f, "next.text"),
+        "Client " API_CALL_CLIENT " holds it. Unless that worker deletes it or "
+        "renews the claim, it is ready again at 2026-01-31T12:01:00Z. A claim "
+        "delivers it after all older ready messages.");
+    f->c.now_ms += 50000;
+    explain(f, id);
+    ck_assert_str_eq(api_pick(f, "state"), "ready");
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"delivery_count\":1"));
+}
+
+API_TEST(a_message_that_reached_the_limit_moves_at_the_next_claim)
+{
+    const char *id;
+
+    ck_api(f, "PUT", "/v2/queues/q",
+           "{\"_dead_letter_queue\":\"graves\",\"_max_claim_count\":2}", 201, NULL);
+    id = post_one(f, "");
+    for (int i = 0; i < 2; i++) {
+        (void)api_take(f, "q", 1);
+        explain(f, id);
+        ck_assert(i == 0 || strstr(api_pick(f, "next.text"), "graves") != NULL);
+        f->c.now_ms += 60000;
+    }
+    explain(f, id);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"max_claim_count\":2"));
+    ck_assert_str_eq(api_pick(f, "next.what"), "dead_letter");
+    ck_assert_str_eq(
+        api_pick(f, "next.text"),
+        "It is ready. The next claim moves it to the dead-letter queue graves, "
+        "because it was delivered 2 times and _max_claim_count is 2. If no "
+        "worker claims it, it expires at 2026-01-31T13:00:00Z.");
+    ck_api(f, "POST", "/v2/queues/q/claims", NULL, 204, NULL);
+    ck_api(f, "GET", api_text(f, "/claimd/queues/q/messages/%s", id), NULL, 404, NULL);
+    ck_api(f, "GET", api_text(f, "/claimd/queues/graves/messages/%s", id), NULL, 200,
+           NULL);
+    ck_assert_str_eq(api_pick(f, "origin_queue"), "q");
+    ck_assert_str_eq(api_pick(f, "dead_lettered_at"), "2026-01-31T12:02:00Z");
+}
+
+API_TEST(the_last_reason_is_shown)
+{
+    const char *id = post_one(f, ""), *claim = api_take(f, "q", 1);
+
+    ck_api(
+        f, "POST", api_text(f, "/claimd/queues/q/claims/%s/finish", claim),
+        api_text(f,
+                 "{\"release\":[{\"id\":\"%s\",\"delay\":30,\"reason\":\"no \\u00e9\"}]}",
+                 id),
+        200, NULL);
+    explain(f, id);
+    ck_assert_str_eq(api_pick(f, "last_reason"), "no \xc3\xa9");
+    ck_assert_str_eq(api_pick(f, "last_client"), API_CALL_CLIENT);
+    ck_assert_str_eq(api_pick(f, "next.what"), "end_of_delay");
+}
+
 /* ------------------------------------------------------------------ history */
 
 TEST_CASE("history");

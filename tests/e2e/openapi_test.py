@@ -469,6 +469,8 @@ class Story(Case):
         self.expect(200, "GET", "/claimd/queues/{queue}/claims")
         self.expect(404, "GET", "/claimd/queues/{queue}/claims", queue="none")
         self.expect(404, "GET", "/claimd/queues/{queue}/history", queue="none")
+        self.expect(404, "GET", "/claimd/queues/{queue}/messages/{id}", queue="none")
+        self.expect(200, "GET", "/claimd/queues/{queue}/messages/{id}", id=self.post(1)[0])
         for _ in range(100):  # the first sample is there within 5 s
             if self.ask("GET", "/claimd/queues/q/history")[0].status == 200:
                 break
