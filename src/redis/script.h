@@ -170,7 +170,7 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(queue_purge, "", "", 0)                                                            \
     X(queue_stats, "ntnn", "nh", 2)                                                      \
     X(queue_listed, "n", "", 0)                                                          \
-    X(queue_metrics, "nnnnnnnnnniinnnt", "", 0)                                          \
+    X(queue_metrics, "nnnnnnnnnniinnntnnnnn", "", 0)                                     \
     X(queue_audit, "|t", "", 0)                                                          \
     X(queue_expire, "", "", 0)                                                           \
     X(queue_ready, "nnn", "", 0)                                                         \

@@ -179,7 +179,8 @@ enum {
     EXPIRED,
     EXPIRED_UNREAD,
     EXPIRED_DEAD_LETTERS,
-    DEAD_LETTER_QUEUE
+    DEAD_LETTER_QUEUE,
+    COUNTS /* as many as STORE_QUEUE_COUNTERS */
 };
 
 static void
@@ -221,6 +222,8 @@ row_fill(const struct call *c, const struct store_queue *where,
         .messages = (uint64_t)call_integer(c, EXPIRED),
         .unread = (uint64_t)call_integer(c, EXPIRED_UNREAD),
         .dead_letters = (uint64_t)call_integer(c, EXPIRED_DEAD_LETTERS)};
+    for (size_t i = 0; i < STORE_QUEUE_COUNTERS; i++)
+        out->counts[i] = (uint64_t)call_integer(c, COUNTS + i);
 }
 
 /* A queue_fn: adds a queue to a result. */

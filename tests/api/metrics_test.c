@@ -67,6 +67,12 @@ API_TEST(they_tell_what_expired_and_how_old_the_oldest_claim_is)
     ck_api(f, "GET", "/v2/queues/e/messages", NULL, 200, NULL);
     ck_api(f, "GET", "/metrics", NULL, 200, NULL);
     ck_line(f, api_text(f, "claimd_queue_oldest_claimed_age_seconds%s 0.0", a));
+    ck_line(f, api_text(f, "claimd_queue_messages_posted_total%s 2", a));
+    ck_line(f, api_text(f, "claimd_queue_messages_delivered_total%s 1", a));
+    ck_line(f, api_text(f, "claimd_queue_messages_deleted_total%s 0", a));
+    ck_line(f, api_text(f, "claimd_queue_messages_requeued_total%s 1", a));
+    ck_line(f, api_text(f, "claimd_queue_messages_dead_lettered_total%s 0", a));
+    ck_line(f, "claimd_queue_messages_posted_total{project=\"\",queue=\"\"} 2");
     ck_line(f, api_text(f, "claimd_queue_messages_expired_total%s 2", a));
     ck_line(f, api_text(f, "claimd_queue_messages_expired_unread_total%s 1", a));
     ck_line(f, api_text(f, "claimd_queue_dead_letters_expired_total%s 0", a));

@@ -333,6 +333,63 @@ STORE_TEST(a_marker_that_the_store_did_not_make_begins_with_the_oldest_claim)
                           2);
 }
 
+/* ------------------------------------------------------------------ counters, which the twin does not have */
+
+TEST_CASE("counters", .times = FIXTURE_KINDS - FIXTURE_ENGINE);
+
+static void
+ck_counts(struct fixture *f, uint64_t posted, uint64_t delivered, uint64_t deleted,
+          uint64_t requeued, uint64_t dead_lettered)
+{
+    const uint64_t expected[] = {[STORE_QUEUE_POSTED] = posted,
+                                 [STORE_QUEUE_DELIVERED] = delivered,
+                                 [STORE_QUEUE_DELETED] = deleted,
+                                 [STORE_QUEUE_REQUEUED] = requeued,
+                                 [STORE_QUEUE_DEAD_LETTERED] = dead_lettered};
+    struct tour t;
+    size_t i = 0;
+
+    tour_begin(&t, "p", ROWS);
+    (void)tour_slice(f, &t);
+    while (i < t.survey.count &&
+           !bytes_equal(f->queue.name, bytes_of(t.rows[i].name, t.rows[i].name_len)))
+        i++;
+    ck_assert_uint_lt(i, t.survey.count);
+    for (size_t k = 0; k < STORE_QUEUE_COUNTERS; k++)
+        ck_assert_msg(
+            t.rows[i].counts[k] == expected[k], "counter %zu: %llu, wanted %llu", k,
+            (unsigned long long)t.rows[i].counts[k], (unsigned long long)expected[k]);
+}
+
+STORE_TEST_WITH(messages_are_counted_by_their_queue, fixture_open(f, FIXTURE_ENGINE + _i))
+{
+    struct store_id claim;
+
+    make_mortal(f, "q", 2, "graves", STORE_UNSET);
+    post(f, 4);
+    post(f, 1);
+    ck_counts(f, 5, 0, 0, 0, 0);
+    claim = take(f, 3);
+    ck_counts(f, 5, 3, 0, 0, 0);
+    ck_assert_status(delete_claimed(f, 1, claim), ST_OK);
+    ck_assert_status(delete_free(f, 4), ST_OK);
+    pop(f, 1);
+    ck_counts(f, 5, 3, 3, 0, 0);
+    release(f, claim);
+    ck_counts(f, 5, 3, 3, 2, 0);
+    (void)take_for(f, 2, 60, 60);
+    wait_s(f, 60);
+    ck_counts(f, 5, 5, 3, 4, 0);
+    ck_assert(id_empty(take(f, 2)));
+    ck_counts(f, 5, 5, 3, 4, 2);
+    use(f, "graves");
+    ck_counts(f, 0, 0, 0, 0, 0); /* dead letters are not posts */
+    use(f, "q");
+    delete_queue(f);
+    post(f, 1);
+    ck_counts(f, 1, 0, 0, 0, 0);
+}
+
 /* ------------------------------------------------------------------ topics, which the fixture does not compare */
 
 TEST_CASE("topics", .times = 2);

@@ -138,6 +138,19 @@ static const struct queue_number queue_numbers[] = {
         "Time since the creation of the oldest live claim, in seconds. Renewals do not "
         "reset "
         "it. 0 if there is no claim."),
+    NUMBER(counts[STORE_QUEUE_POSTED], 0, "claimd_queue_messages_posted", COUNTER, NULL,
+           "Number of messages that producers posted to a queue."),
+    NUMBER(
+        counts[STORE_QUEUE_DELIVERED], 0, "claimd_queue_messages_delivered", COUNTER,
+        NULL,
+        "Number of message deliveries of a queue by claims. Redeliveries count again."),
+    NUMBER(counts[STORE_QUEUE_DELETED], 0, "claimd_queue_messages_deleted", COUNTER, NULL,
+           "Number of messages of a queue that clients deleted or popped."),
+    NUMBER(counts[STORE_QUEUE_REQUEUED], 0, "claimd_queue_messages_requeued", COUNTER,
+           NULL, "Number of messages of a queue that were requeued after a claim."),
+    NUMBER(counts[STORE_QUEUE_DEAD_LETTERED], 0, "claimd_queue_messages_dead_lettered",
+           COUNTER, NULL,
+           "Number of messages of a queue that moved to its dead-letter queue."),
     NUMBER(expired.messages, 0, "claimd_queue_messages_expired", COUNTER, NULL,
            "Number of messages of a queue that expired."),
     NUMBER(expired.unread, 0, "claimd_queue_messages_expired_unread", COUNTER, NULL,
@@ -247,6 +260,7 @@ read_queues(struct context *ctx, const struct store_metrics *f, struct shown_que
     size_t at = 0;
 
     *out = (struct shown_queues){.rest = {.here = f->all, .expired = f->rest}};
+    memcpy(out->rest.counts, f->rest_counts, sizeof(out->rest.counts));
     if (slots > 0) {
         out->queues = arena_alloc(ctx->req->arena, slots * sizeof(*out->queues));
         out->marks = arena_alloc(ctx->req->arena, slots * sizeof(*out->marks));

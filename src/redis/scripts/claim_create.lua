@@ -57,6 +57,7 @@ add_deadline(ch, ends, name)
 mark_created(ch, number, w.now)
 mark_holder(ch, number, ARGV[10])
 w.last_claim, w.claimed, w.claims = number, w.claimed + #numbers, w.claims + 1
+count_messages(w, 'delivered', #numbers)
 commit(w, ch)
 save_queue(w)
 return respond(OK, number)

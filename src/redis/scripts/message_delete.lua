@@ -45,6 +45,7 @@ for _, n in ipairs(found) do
     remove_message(w, ch, n, h)
 end
 if #found > 0 then
+    count_messages(w, 'deleted', #found)
     commit(w, ch)
     save_queue(w)
 end

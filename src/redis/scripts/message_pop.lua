@@ -16,6 +16,7 @@ for i, n in ipairs(chosen.names) do
     remove_message(w, ch, n, h)
 end
 if #chosen.names > 0 then
+    count_messages(w, 'deleted', #chosen.names)
     commit(w, ch)
     save_queue(w)
 end

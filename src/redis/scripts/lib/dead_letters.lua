@@ -48,6 +48,7 @@ local function add_dead_letter(w, ch, set, letters, n, h, reason, client)
         h.expires = math.max(h.expires, deadline(w, 1000 * letters.least))
     end
     h.count, letters.count = 0, letters.count + 1
+    count_messages(w, 'dead_lettered', 1)
     if set[6] == letters.own then
         letters.stay[#letters.stay + 1] = { head = h, id = id, sum = sum, body = body, details = pack_details(d) }
     else

@@ -9,6 +9,7 @@ local function release_message(w, ch, n, h, delay, most, reason, client)
         add_words(ch, 'hset', 'e' .. n, pack_details(details_with_reason(w, n, h, reason, client)))
         h.posted = floor(h.posted) + 0.5
     end
+    count_messages(w, 'requeued', 1)
     claim_lose_message(w, ch, h.claim)
     h.claim, w.claimed = 0, w.claimed - 1
     if delay > 0 then
@@ -76,6 +77,7 @@ local function finish_claim()
             left = left - 1
             if action == DELETE then
                 add_pair(out, w.now - c.started, m.h.count)
+                count_messages(w, 'deleted', 1)
                 remove_message(w, ch, m.n, m.h)
             elseif action == RELEASE then
                 m.h.count = math.max(0, m.h.count - tonumber(item(i, 4)))

@@ -211,7 +211,7 @@ end
 local function release_claim(w, ch, c, less)
     local numbers = claim_numbers(c)
     w.ready_changed = true
-    local heads = fields_of(M, numbers)
+    local heads, before = fields_of(M, numbers), w.claimed
     for i, number in ipairs(numbers) do
         local h = heads[i] and unpack_head(heads[i])
         if h and h.claim == c.number then
@@ -223,6 +223,7 @@ local function release_claim(w, ch, c, less)
             w.claimed = w.claimed - 1
         end
     end
+    count_messages(w, 'requeued', before - w.claimed)
     end_claim(w, ch, c)
 end
 

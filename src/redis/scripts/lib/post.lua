@@ -29,6 +29,7 @@ local function post_messages(w, set, ch)
         append_message(w, ch, body, head, expires, ready, 0)
         if f then feed_append(f, expires, life, math.max(wait, 0), body, tonumber(ARGV[7])) end
     end
+    count_messages(w, 'posted', w.last - first + 1)
     commit(w, ch)
     if f then save_feed(w, f) else save_queue(w) end
     return first, tells

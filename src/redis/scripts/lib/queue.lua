@@ -6,7 +6,7 @@
 -- TRYAGAIN only if some keys of a call are on one node and some on the other.)
 --
 --   Q  hash        tag; v: version; j: JSON of the metadata; s: settings; w, r: packed numbers; x, xu, xl: number of
---                  expired messages, of unread ones and of dead letters; p: of messages that were put back
+--                  expired messages, of unread ones and of dead letters; p: of messages that were put back; n: packed counters
 --                  (lib/messages.lua)
 --   Z  sorted set  the number of each message. The score of a ready message is its number. That of a claimed or
 --                  delayed message is its number + 2^52. So "below 2^52" selects ready messages, oldest first, and
@@ -55,7 +55,8 @@ local OK, AGAIN, NOT_FOUND, CHANGED, CLAIMED, NOT_CLAIMED, OVER_CAPACITY, TOO_LA
 local UNREADY, UNREADY_TEXT = 4503599627370496, '4503599627370496' -- 2^52
 local BELOW_UNREADY = '(' .. UNREADY_TEXT
 local SLICE = 16              -- deadlines that one call expires
-local WORK, RARE = '<ddddddddd', '<dddddddddd'
+local WORK, RARE, COUNTS = '<ddddddddd', '<dddddddddd', '<ddddd'
+local COUNTERS = { posted = 1, delivered = 2, deleted = 3, requeued = 4, dead_lettered = 5 } -- in COUNTS
 local HEAD = '<ddddI4I4Bc8' -- posted (+ 0.5: the message has details), expires, end of the delay (0: none), claim (0:
                             -- none), claim count, size of the body, flags, client; then what the flags say
 local CLAIM = '<ddI4c12'    -- started, ends, number of messages, secret; then the numbers of the messages
@@ -90,14 +91,14 @@ end
 --   watched_until          until then a process listens for ready messages
 --   unlisted               1 until the queue is in the index of its project
 local function open_queue()
-    local q = call('HMGET', Q, 'w', 'r', 's', 'tag')
+    local q = call('HMGET', Q, 'w', 'r', 's', 'tag', 'n')
     if not q[1] then return nil end
     local last, last_claim, seen, base, due, claimed, delayed, bytes, claims = unpack_struct(WORK, q[1])
     local dead_letters, in_transfer, transferred_at, transfers_since, feed, listeners, subscribers, feed_bytes,
         watched_until, unlisted = unpack_struct(RARE, q[2])
     local now = time_now()
     if now < seen then now = seen end
-    return { tag = q[4], settings = q[3], now = now, last = last, last_claim = last_claim, seen = now, base = base,
+    return { tag = q[4], settings = q[3], counts_text = q[5], now = now, last = last, last_claim = last_claim, seen = now, base = base,
         due = due, claimed = claimed, delayed = delayed, bytes = bytes, claims = claims,
         dead_letters = dead_letters, in_transfer = in_transfer, transferred_at = transferred_at,
         transfers_since = transfers_since, feed = feed, listeners = listeners, subscribers = subscribers,
@@ -116,16 +117,30 @@ local function publish(what)
     redis.pcall('SPUBLISH', sub(Q, 1, -2) .. 'w', what)
 end
 
+-- The counters of the queue. They are 0 in a queue of an older version.
+local function read_counts(w)
+    return w.counts or w.counts_text and { unpack_struct(COUNTS, w.counts_text) } or { 0, 0, 0, 0, 0 }
+end
+
+-- Counts messages. The caller saves the queue.
+local function count_messages(w, name, by)
+    if by == 0 then return end
+    w.counts = read_counts(w)
+    local i = COUNTERS[name]
+    w.counts[i] = w.counts[i] + by
+end
+
 -- Writes what has changed. ready_changed: messages have become ready, or will be ready earlier than the processes
 -- that listen know.
 local function save_queue(w)
     local work = pack(WORK, w.last, w.last_claim, w.seen, w.base, w.due, w.claimed, w.delayed, w.bytes, w.claims)
+    local words, at = { 'w', work }, 2
     if w.rare_changed then
-        call('HSET', Q, 'w', work, 'r', pack(RARE, w.dead_letters, w.in_transfer, w.transferred_at,
-            w.transfers_since, w.feed, w.listeners, w.subscribers, w.feed_bytes, w.watched_until, w.unlisted))
-    else
-        call('HSET', Q, 'w', work)
+        words[3], words[4], at = 'r', pack(RARE, w.dead_letters, w.in_transfer, w.transferred_at, w.transfers_since, w.feed,
+            w.listeners, w.subscribers, w.feed_bytes, w.watched_until, w.unlisted), 4
     end
+    if w.counts then words[at + 1], words[at + 2] = 'n', pack(COUNTS, unpack(w.counts, 1, 5)) end
+    call('HSET', Q, unpack(words))
     if w.ready_changed and w.watched_until > w.now then publish('') end
     w.ready_changed, w.rare_changed = nil, nil
 end
