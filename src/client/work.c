@@ -100,6 +100,16 @@ run_work(struct client *c, const struct client_args *args)
     return work_run(&o, c);
 }
 
+static const struct client_status work_statuses[] = {
+    {CLIENT_GOOD, "`claimd work` ended by SIGTERM, `--max-jobs` or `--exit-when-empty`. "
+                  "Jobs may have failed."},
+    {CLIENT_REFUSED, "The server refused a request, or there is no memory."},
+    {CLIENT_USAGE, "The arguments are wrong."},
+    {CLIENT_UNAVAILABLE,
+     "The command cannot run, the server was away for `--give-up`, or the server did not "
+     "confirm the last results."},
+    {0, NULL}};
+
 const struct client_command client_work = {
     .about =
         "Runs a command for each message of the queues. The command gets the body on "
@@ -124,7 +134,7 @@ const struct client_command client_work = {
     .options =
         {[WORK_PARALLEL] =
              {"--parallel", "N",
-              "Number of commands that run at the same time, up to 1000. Default: 1"},
+              "Number of commands that run at the same time, up to 500. Default: 1"},
          [WORK_LEASE] = {"--lease", "TIME",
                          "Lease of each claim, renewed after each third. If this process "
                          "dies, its messages are "
@@ -159,7 +169,5 @@ const struct client_command client_work = {
     .least = 1,
     .most = SIZE_MAX,
     .needs = "a queue",
-    .good = "`claimd work` ended by SIGTERM, `--max-jobs` or `--exit-when-empty`. Jobs "
-            "may have failed.",
-    .refused = "The server refused a request.",
+    .statuses = work_statuses,
     .run = run_work};

@@ -89,6 +89,23 @@ set_option(struct config *config, const struct option *option, struct bytes valu
         (struct config_origin){.source = source, .refused = refused};
 }
 
+/* True for a variable that is no option: Kubernetes and Docker set some for a service called claimd, others are for
+ * commands, and `claimd work` sets some for a job. */
+static bool
+is_for_others(const char *name)
+{
+    static const char *const names[] = {"config",       "port",       "url",
+                                        "project",      "token_file", "client_id",
+                                        "queue",        "message_id", "claim_id",
+                                        "claim_number", "deadline",   "delivery_count"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return strncmp(name, "service_", 8) == 0 || strncmp(name, "port_", 5) == 0 ||
+           strncmp(name, "url_", 4) == 0;
+}
+
 /* Reads a variable, which may belong to another program. */
 static void
 read_variable(struct config *config, const char *variable, struct config_errors *errors)
@@ -104,13 +121,7 @@ read_variable(struct config *config, const char *variable, struct config_errors 
     (void)snprintf(shown, sizeof(shown), "%.*s", (int)(key.len & 0xff), key.data);
     short_enough =
         name_respell(bytes_of(key.data + prefix, key.len - prefix), '_', '_', name);
-    /* Kubernetes and Docker set some for a service called claimd. Others are for commands. */
-    if (short_enough &&
-        (strcmp(name, "project") == 0 || strcmp(name, "token_file") == 0 ||
-         strcmp(name, "client_id") == 0 || strncmp(name, "service_", 8) == 0 ||
-         strcmp(name, "port") == 0 || strncmp(name, "port_", 5) == 0 ||
-         strcmp(name, "url") == 0 || strncmp(name, "url_", 4) == 0 ||
-         strcmp(name, "config") == 0))
+    if (short_enough && is_for_others(name))
         return;
     if (short_enough)
         option = option_find(bytes_str(name));

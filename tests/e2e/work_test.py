@@ -18,7 +18,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import PATIENCE_S, Workshop, children, eventually, stand_still  # noqa: E402
+from harness import CLAIMD, PATIENCE_S, Workshop, children, eventually, stand_still  # noqa: E402
 from runner import QUEUE, BadServer, Runner, WorkCase  # noqa: E402
 
 
@@ -79,6 +79,15 @@ class Input(WorkCase):
         self.assertEqual(runner.wait(), 0)
         # The fifth is the directory itself.
         self.assertEqual(runner.out.lines, ["['0', '1', '2', '3', '4']"])
+
+    def test_a_command_may_start_a_claimd_of_its_own(self):
+        """The variables of the job are not taken for options."""
+        self.post(1)
+        runner = self.work("--timeout", "50", "--max-jobs", "1", "q", "--", os.path.abspath(CLAIMD), "run",
+                           "--", "echo", "done")
+        self.assertEqual(runner.wait(), 0, runner.err.lines)
+        self.assertEqual(runner.out.lines, ["done"])
+        self.assertEqual(self.server.stats("q"), (0, 0, 0))
 
     def test_several_queues_in_their_order(self):
         self.post("last", queue="b")
@@ -560,6 +569,7 @@ class Service(WorkCase):
 
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         server.daemon_threads = True
+        server.handle_error = lambda *_: None  # a request that was ended
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         self.addCleanup(thread.join)
