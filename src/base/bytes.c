@@ -202,6 +202,15 @@ hex_read_eight(const char *digits, uint32_t *out)
     return read_eight(digits, 'a' - 'A', out);
 }
 
+bool
+hex_read_eights(const char *digits, size_t count, uint32_t *out)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!read_eight(digits + 8 * i, 0, &out[i]))
+            return false;
+    return true;
+}
+
 void
 hex_write(char *out, uint64_t value, unsigned digits)
 {

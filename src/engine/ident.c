@@ -26,14 +26,12 @@ ident_write(struct store_id *out, struct ident id)
 bool
 ident_read(struct bytes text, struct ident *out)
 {
-    uint64_t upper, low; /* 16 digits each, the fastest number: 8 digits are in both */
+    uint32_t parts[IDENT_DIGITS / 8];
 
-    if (text.len != IDENT_DIGITS || text.data[0] < 'a')
+    if (text.len != IDENT_DIGITS || text.data[0] < 'a' ||
+        !hex_read_eights(text.data, IDENT_DIGITS / 8, parts))
         return false;
-    if (!hex_read(bytes_of(text.data, 16), &upper) ||
-        !hex_read(bytes_of(text.data + 8, 16), &low))
-        return false;
-    *out = (struct ident){(uint32_t)(upper >> 32), low};
+    *out = (struct ident){parts[0], (uint64_t)parts[1] << 32 | parts[2]};
     return true;
 }
 

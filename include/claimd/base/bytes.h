@@ -129,6 +129,9 @@ int hex_value(char c);
 void hex_write_eight(char *out, uint32_t value);
 bool hex_read_eight(const char *digits, uint32_t *out);
 
+/* Reads 8 * count lower-case digits. */
+bool hex_read_eights(const char *digits, size_t count, uint32_t *out);
+
 /* Writes `digits` <= 16 lower-case hexadecimal digits of value, highest first, no NUL. */
 void hex_write(char *out, uint64_t value, unsigned digits);
 
