@@ -101,7 +101,7 @@ call_add_finish(struct call *c, struct finish_run *f)
     c->most = request->count;
 }
 
-/* Reads which items are held. False: the response does not say it of each. */
+/* Reads which items are held. False: the response does not fit a finish that is done. */
 static bool
 read_held(struct finish_run *f, const struct call *c)
 {
@@ -118,7 +118,7 @@ read_held(struct finish_run *f, const struct call *c)
     }
     if (!all)
         counters_add(f->store, STORE_COUNT_LATE_DELETES, 1);
-    return held.len == f->request->count;
+    return held.len == f->request->count && (all || !f->request->atomic);
 }
 
 /* Counts what the script has done. Returns the word behind the counts of deleted messages. */

@@ -431,6 +431,25 @@ class Full(RedisCase):
         self.api.ask("DELETE", "q", status=204)
         self.assertEqual(self.api.names(), [])
 
+    def finish(self, **members):
+        path = "/claimd/queues/%s/finish" % self.place
+        with self.api.server.connect() as client:
+            client.send(request("POST", path, json.dumps(members).encode()))
+            return client.response()
+
+    def test_a_finish_goes_on_unless_it_posts(self):
+        ids = [message["href"].rsplit("/", 1)[1].split("?")[0] for message in self.messages]
+        self.fill()
+        refused = self.finish(delete=ids[:1], post=[{"queue": "q", "messages": [{"body": 10}]}])
+        self.assert_unavailable(refused)
+        self.assertEqual(refused.headers["retry-after"], "5", refused)
+        self.assertEqual(self.claimed(), 4)
+        answer = self.finish(delete=ids[:1], release=[{"id": ids[1], "reason": "no memory"}],
+                             renew={"ttl": 300})
+        self.assertEqual(answer.status, 200, answer)
+        self.assertEqual(self.claimed(), 2)
+        self.assertEqual(self.api.bodies("q"), list(range(1, 10)))
+
 
 class Large(RedisCase):
 

@@ -47,6 +47,11 @@ read_batch(struct store_batch *batch, enum status st, size_t most)
         read_text(m->body);
         if (m->checksum != NULL)
             read_text(bytes_of((const char *)m->checksum, sizeof(*m->checksum)));
+        if (m->details != NULL) {
+            read_text(m->details->reason);
+            read_text(m->details->client);
+            read_text(m->details->origin);
+        }
     }
     store_batch_release(batch);
 }
@@ -208,38 +213,69 @@ run_other(struct store_on_fake *f, struct store_op *op, int which)
     (void)st; /* any will do */
 }
 
+/* One of the messages is deleted, the other one dead-lettered. */
+static void
+run_finish(struct store_on_fake *f, struct store_op *op)
+{
+    struct store_finish_item items[] = {{.action = STORE_FINISH_DELETE, .id = id},
+                                        {.action = STORE_FINISH_DEAD_LETTER,
+                                         .id = bytes_str("a00000000000000000000002")}};
+    struct store_finish finish = {
+        .claim_id = id, .items = items, .count = 2, .atomic = true};
+    const enum status st = store_claim_finish(f->store, op, &f->queue, &finish);
+
+    for (size_t i = 0; i < finish.count; i++)
+        fuzz_check(st != ST_OK || items[i].held, "finished, and not held");
+}
+
+static void
+run_redrive(struct store_on_fake *f, struct store_op *op)
+{
+    struct store_redrive which = {.limit = LIMIT};
+    struct store_redriven out;
+
+    if (store_redrive(f->store, op, &f->queue, &which, &out) == ST_OK)
+        read_text(out.target);
+}
+
 static void
 run(struct store_on_fake *f, unsigned which)
 {
     struct store_op op = {.now_ms = 1790000000000};
 
-    switch (which % 20) {
+    switch (which % 22) {
     case 0:
     case 1:
     case 2:
     case 3:
     case 4:
-        run_batch(f, &op, (int)(which % 20));
+        run_batch(f, &op, (int)(which % 22));
         break;
     case 5:
     case 6:
     case 7:
     case 8:
-        run_queues(f, &op, (int)(which % 20) - 5);
+        run_queues(f, &op, (int)(which % 22) - 5);
         break;
     case 9:
     case 10:
-        run_subscriptions(f, &op, (int)(which % 20) - 9);
+        run_subscriptions(f, &op, (int)(which % 22) - 9);
         break;
     case 11:
     case 12:
-        run_read(f, &op, which % 20 == 12);
+        run_read(f, &op, which % 22 == 12);
         break;
     case 13:
         run_delivery(f, &op);
         break;
+    case 20:
+        run_finish(f, &op);
+        break;
+    case 21:
+        run_redrive(f, &op);
+        break;
     default:
-        run_other(f, &op, (int)(which % 20) - 14);
+        run_other(f, &op, (int)(which % 22) - 14);
         break;
     }
 }
