@@ -187,7 +187,7 @@ message_details_write(struct buf *out, const struct store_details *details)
 }
 
 /* Sets *out to the details behind the head, which has this size. False: there must be none, or they are broken. */
-static bool
+static bool __attribute__((noinline)) /* few messages have details */
 message_details_split(struct bytes text, size_t size, struct bytes *out)
 {
     struct store_details details;
