@@ -6,7 +6,7 @@
 # cmake -DSOURCE=DIR -DOUT=FILE -P lua.cmake
 
 # Each behind what it uses.
-set(libs queue messages outbox dead_letters finish subscriptions post)
+set(libs queue messages keys outbox dead_letters finish subscriptions post)
 
 set(library "")
 foreach(lib ${libs})
@@ -31,9 +31,16 @@ foreach(script ${scripts})
     elseif(text MATCHES "\n--   changes nothing\n")
         set(flags "'no-writes'")
     endif()
-    string(APPEND library "\nredis.register_function({ function_name = 'claimd_@_${name}', "
-                          "flags = { ${flags} }, callback = make_callback(function()\n${text}end) })\n")
+    string(APPEND library "\ndo local function script()\n${text}end\n"
+                          "redis.register_function({ function_name = 'claimd_@_${name}', "
+                          "flags = { ${flags} }, callback = make_callback(script) })\n")
     list(APPEND names ${name})
+    if(text MATCHES "\n--   keyed\n") # lib/keys.lua. What it keeps makes memory grow
+        string(APPEND library "redis.register_function({ function_name = 'claimd_@_${name}_keyed', flags = {}, "
+                              "callback = make_keyed_callback('${name}', script) })\n")
+        list(APPEND names ${name}_keyed)
+    endif()
+    string(APPEND library "end\n")
 endforeach()
 
 string(REGEX REPLACE "\n *--[^\n]*" "" library "\n${library}") # each Redis keeps a copy: without remarks,

@@ -31,6 +31,7 @@ struct context {
     struct testapi *testapi;
     struct sampler *sampler;
     struct quotas *quotas;
+    struct running_keys *keys;
     struct store_actor actor; /* with the test API: for the history */
     const struct version *version;
     const struct resource *resource;
@@ -242,6 +243,7 @@ struct api {
     const struct api_steps *steps;
     struct api_config config;           /* `condition` is not NULL */
     struct quotas *quotas;              /* owned */
+    struct running_keys *keys;          /* owned */
     struct served served[VERSIONS_MAX]; /* newest first */
     size_t count;
     struct served root; /* "/" */

@@ -1,5 +1,6 @@
 #include "api/context.h"
 
+#include "api/key.h"
 #include "api/quota.h"
 #include "api/wire/query.h"
 #include "claimd/base/invariant.h"
@@ -413,6 +414,7 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
     res->route = NULL;
     res->lsn = 0;
     res->claim_id = BYTES_NONE;
+    res->claim_stays = false;
     res->fault.kind = FAULT_NONE;
     /* In this space a refusal can be written without memory. */
     st = buf_reserve(&res->body, PROBLEM_SPACE) ? route_and_run(api, ctx) : ST_NO_MEMORY;
@@ -465,6 +467,8 @@ stop_waiting(const struct api *api, struct request *req)
 {
     if (req->waiting != NULL && req->waiting->waiter_count > 0)
         wait_done(api->config.store, api->config.mem, req->waiting);
+    if (req->progress.key != NULL)
+        key_end(api->keys, &req->progress);
     access_proof_drop(&req->proof);
 }
 

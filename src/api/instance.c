@@ -1,5 +1,6 @@
 /* The api: its life, its limits, and the functions that a front end calls. */
 #include "api/context.h"
+#include "api/key.h"
 #include "api/quota.h"
 #include "api/state.h"
 #include "claimd/api/limits.h"
@@ -53,6 +54,8 @@ api_new(const struct api_config *config, struct api **out)
     if (api->config.condition == NULL)
         api->config.condition = &good_condition;
     st = quotas_new(api->config.mem, &api->quotas);
+    if (st == ST_OK)
+        st = running_keys_new(api->config.mem, &api->keys);
     if (st == ST_OK) {
         quotas_set(api->quotas, &config->project_limits);
         st = enable_versions(api);
@@ -74,6 +77,7 @@ api_free(struct api *api)
         resources_free(api->config.mem, &api->served[i].resources);
     resources_free(api->config.mem, &api->root.resources);
     quotas_free(api->quotas);
+    running_keys_free(api->keys);
     mem_free(api->config.mem, api);
 }
 
@@ -142,6 +146,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .testapi = api->config.testapi,
                           .sampler = api->config.sampler,
                           .quotas = api->quotas,
+                          .keys = api->keys,
                           .req = req,
                           .progress = &req->progress,
                           .proof = &req->proof,

@@ -243,6 +243,35 @@ changelog_single(struct queue *q, enum store_change_kind kind, struct message *m
 }
 
 void
+changelog_key(struct queue *q, const struct store_key_record *record,
+              struct message *const *messages, size_t count, int64_t now_ms)
+{
+    struct store_change change =
+        change_of(q, STORE_CHANGE_KEY, now_ms, next_in_array, count, messages);
+
+    change.key = record;
+    append_change(q, &change);
+}
+
+void
+changelog_key_read(struct shard *sh, uint32_t tag, const struct store_key_record *record,
+                   struct message *const *messages, size_t count)
+{
+    static const struct store_metadata none = {.settings = STORE_SETTINGS_INIT};
+    struct store_change change = {.kind = STORE_CHANGE_KEY,
+                                  .checkpoint = true,
+                                  .now_ms = sh->now_ms,
+                                  .tag = tag,
+                                  .metadata = &none,
+                                  .key = record,
+                                  .count = count,
+                                  .next = next_in_array,
+                                  .from = {messages}};
+
+    (void)sh->core->log->append(sh->core->log, &change, &sh->log_reserved);
+}
+
+void
 changelog_move(struct queue *source, struct queue *target,
                struct message *const *messages, const uint64_t *old_numbers, size_t count,
                int64_t now_ms)

@@ -81,6 +81,14 @@ void changelog_claim(struct queue *q, enum store_change_kind kind, const struct 
 void changelog_single(struct queue *q, enum store_change_kind kind, struct message *m,
                       int64_t now_ms);
 
+/* KEY, with the messages of a pop: of a queue, whose change came before; of a checkpoint, for
+ * the queue with this tag. The record must stay until the end of a group. */
+void changelog_key(struct queue *q, const struct store_key_record *record,
+                   struct message *const *messages, size_t count, int64_t now_ms);
+void
+changelog_key_read(struct shard *sh, uint32_t tag, const struct store_key_record *record,
+                   struct message *const *messages, size_t count);
+
 /* SUBSCRIPTION, SUBSCRIPTION_GONE, CURSOR. Does nothing without a log. */
 void changelog_subscription(struct queue *q, enum store_change_kind kind,
                             const struct subscription *s, int64_t now_ms);

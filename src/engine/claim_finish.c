@@ -8,12 +8,15 @@
 #include "claimd/base/sometimes.h"
 #include "engine/claim_ops.h"
 #include "engine/dead_letter.h"
+#include "engine/keyed.h"
 #include "engine/post.h"
 
 enum {
     SHARDS_MOST = STORE_FINISH_POSTS + 1, /* besides that of the claim's queue */
     POST_CHANGES = 3,                     /* QUEUE, POST, numbers */
-    OWN_CHANGES = 4                       /* DELETE, RETRY, DETAILS, RENEW */
+    OWN_CHANGES = 5,                      /* DELETE, RETRY, DETAILS, RENEW, KEY */
+    NUMBER_BYTES = 8,                     /* of the result that a key keeps: */
+    ID_BYTES = 12
 };
 
 /* An item, with what it needs. */
@@ -42,13 +45,21 @@ struct finish {
     bool moving;
     struct discarded discarded;
     struct change_group group;
+    struct keyed key;
+    char *result; /* owned; for the key; NULL: there is none */
 };
 
 /* ------------------------------------------------------------------ without locks */
 
+static size_t
+result_bytes(const struct store_finish *request)
+{
+    return NUMBER_BYTES + request->count + ID_BYTES * request->post_count;
+}
+
 static enum status
-finish_init(struct finish *f, struct engine *e, const struct store_queue *where,
-            struct store_finish *request)
+finish_init(struct finish *f, struct engine *e, const struct store_op *op,
+            const struct store_queue *where, struct store_finish *request)
 {
     struct mem *mem = e->core.mem;
     const size_t changes =
@@ -66,6 +77,11 @@ finish_init(struct finish *f, struct engine *e, const struct store_queue *where,
         .all = mem_alloc(mem, changes * sizeof(*f->group.all)), .capacity = changes};
     f->items = mem_calloc(mem, request->count + 1, sizeof(*f->items));
     f->released = mem_calloc(mem, 2 * request->count + 1, sizeof(struct message *));
+    f->result = NULL;
+    if (op->key != NULL)
+        f->result = mem_alloc(mem, result_bytes(request));
+    if (op->key != NULL && f->result == NULL)
+        return ST_NO_MEMORY;
     if (f->group.all == NULL || f->items == NULL || f->released == NULL)
         return ST_NO_MEMORY;
     f->detailed = f->released + request->count;
@@ -91,6 +107,7 @@ finish_fini(struct finish *f, struct mem *mem)
     mem_free(mem, f->items);
     mem_free(mem, f->released);
     mem_free(mem, f->group.all);
+    mem_free(mem, f->result);
 }
 
 /* ------------------------------------------------------------------ locks */
@@ -390,6 +407,8 @@ reserve_all(struct finish *f, struct move_seals *seals)
     }
     if (st == ST_OK)
         st = reserve_move(f, seals);
+    if (st == ST_OK)
+        st = keyed_reserve(&f->key, STORE_KEY_FINISH, 0, result_bytes(request));
     if (st == ST_OK && !changelog_group_fits(&f->group, &f->from.engine->core))
         st = ST_BEYOND_LOG;
     return st;
@@ -502,6 +521,55 @@ commit_own(struct finish *f)
     }
 }
 
+/* Writes what a key keeps: the number of the renewed claim, a byte for each item, the id of the
+ * first message of each post. */
+static struct bytes
+write_result(struct finish *f)
+{
+    const struct store_finish *request = f->request;
+    char *at = f->result;
+
+    memcpy(at, &request->number, NUMBER_BYTES);
+    at += NUMBER_BYTES;
+    for (size_t i = 0; i < request->count; i++)
+        *at++ = (char)request->items[i].held;
+    for (size_t i = 0; i < request->post_count; i++) {
+        struct ident id = {0, 0};
+
+        (void)ident_read(store_id_bytes(&request->posts[i].ids[0]), &id);
+        memcpy(at, &id.high, sizeof(id.high));
+        memcpy(at + sizeof(id.high), &id.low, sizeof(id.low));
+        at += ID_BYTES;
+    }
+    return bytes_of(f->result, result_bytes(request));
+}
+
+/* Reads it into an equal request. ST_KEY_REUSED: the request is another one. */
+static enum status
+read_result(struct store_finish *request, struct bytes result)
+{
+    const char *at = result.data;
+
+    if (result.len != result_bytes(request))
+        return ST_KEY_REUSED;
+    memcpy(&request->number, at, NUMBER_BYTES);
+    at += NUMBER_BYTES;
+    for (size_t i = 0; i < request->count; i++)
+        request->items[i].held = *at++ != 0;
+    for (size_t i = 0; i < request->post_count; i++) {
+        struct store_finish_post *p = &request->posts[i];
+        struct ident id;
+
+        memcpy(&id.high, at, sizeof(id.high));
+        memcpy(&id.low, at + sizeof(id.high), sizeof(id.low));
+        at += ID_BYTES;
+        p->pending = false;
+        for (size_t k = 0; k < p->post.count; k++, id.low++)
+            ident_write(&p->ids[k], id);
+    }
+    return ST_OK;
+}
+
 static void
 commit_all(struct finish *f)
 {
@@ -511,6 +579,8 @@ commit_all(struct finish *f)
     if (f->moving)
         move_commit(&f->move);
     commit_own(f);
+    if (f->key.fresh != NULL)
+        keyed_keep_result(&f->key, write_result(f));
     changelog_end_group(&f->group, &f->from.engine->core);
     for (size_t i = 0; i < f->reserved; i++)
         if (op->lsn < f->posts[i].queue->lsn)
@@ -521,6 +591,7 @@ static enum status
 run_step(struct finish *f, struct engine *e, struct store_op *op,
          const struct store_queue *where)
 {
+    struct store_finish *request = f->request;
     struct move_seals seals;
     enum status st;
 
@@ -529,11 +600,17 @@ run_step(struct finish *f, struct engine *e, struct store_op *op,
         st = lock_all(f, e, op, where);
         if (st != ST_OK)
             break;
-        st = reserve_all(f, &seals);
-        if (st == ST_OK)
-            commit_all(f);
-        else
-            undo_all(f);
+        st = keyed_begin(&f->key, &f->from, STORE_KEY_FINISH);
+        if (st == ST_OK && f->key.known != NULL) {
+            st = read_result(request, key_result(f->key.known));
+        } else if (st == ST_OK) {
+            st = reserve_all(f, &seals);
+            if (st == ST_OK)
+                commit_all(f);
+            else
+                undo_all(f);
+        }
+        keyed_end(&f->key);
         unlock_all(f, e);
         if (st == ST_SEALED)
             move_make_seals(&seals, &e->core);
@@ -564,7 +641,7 @@ engine_claim_finish(struct store *s, struct store_op *op, const struct store_que
         mem_free(e->core.mem, f);
         return ST_OVER_BUDGET;
     }
-    st = finish_init(f, e, where, request);
+    st = finish_init(f, e, op, where, request);
     if (st == ST_OK)
         st = run_step(f, e, op, where);
     if (st == ST_BEYOND_LOG)

@@ -2,6 +2,7 @@
 #include "engine/claim_ops.h"
 #include "claimd/base/sometimes.h"
 #include "engine/dead_letter.h"
+#include "engine/keyed.h"
 #include "engine/txn.h"
 
 /* A claim being made. It is allocated before the locks are taken, for few messages at
@@ -58,7 +59,7 @@ min_size(size_t a, size_t b)
 /* Claims the first `count` messages that the operation may take. Cannot fail. */
 static void
 deliver_messages(struct txn *t, const struct store_terms *terms, size_t count,
-                 struct claim_build *build)
+                 struct claim_build *build, struct keyed *key)
 {
     struct queue *q = t->queue;
     struct claim *c = build->claim;
@@ -93,6 +94,65 @@ deliver_messages(struct txn *t, const struct store_terms *terms, size_t count,
     if (has_log(&t->engine->core))
         changelog_claim(q, STORE_CHANGE_CLAIM, c, t->now_ms);
     changelog_numbers(q, t->now_ms);
+    keyed_commit_claim(key, id);
+}
+
+/* Fills an empty batch with the claim and the messages that it holds. ST_NO_MEMORY. */
+static enum status
+read_claim(struct txn *t, const struct claim *c, struct store_batch *out)
+{
+    struct store_batch batch = STORE_BATCH_INIT;
+    enum status st = batch_open(t->engine, c->held, &batch);
+    struct message *m;
+
+    if (st != ST_OK)
+        return st;
+    ident_write(&batch.claim_id, claim_ident(c));
+    for (uint64_t i = 0; (m = claim_next(c, &i)) != NULL;)
+        if (message_live(m, t->now_ms))
+            batch_add(&batch, m, t->queue->tag, t->now_ms);
+    batch.claim_ttl_s = (c->due.due_ms - c->started_ms) / 1000;
+    batch.claim_age_s = (t->now_ms - c->started_ms) / 1000;
+    batch.claim_number = claim_fence(t->queue, c);
+    *out = batch;
+    return ST_OK;
+}
+
+/* Begins with the key of the operation. If there is a claim of an earlier call, it becomes that
+ * of `build`. Unless the status is ST_OK and there is none, the key is ended. ST_KEY_ENDED. */
+static enum status
+begin_key(struct txn *t, struct keyed *key, struct claim_build *build)
+{
+    enum status st = keyed_begin(key, t, STORE_KEY_CLAIM);
+
+    if (st == ST_OK && key->known != NULL) {
+        struct store_id id;
+        const struct claim *c;
+
+        ident_write(&id, key_claim(key->known));
+        c = claim_find(t->queue, store_id_bytes(&id), t->now_ms);
+        claim_build_free(t->engine, build);
+        st = c == NULL ? ST_KEY_ENDED : read_claim(t, c, &build->batch);
+        t->op->repeated = st == ST_OK;
+        if (st == ST_OK)
+            txn_stop_waiting(t);
+    }
+    if (st != ST_OK || key->known != NULL)
+        keyed_end(key);
+    return st;
+}
+
+/* Reserves the rest of what the claim needs. */
+static enum status
+reserve_claim(struct txn *t, size_t count, struct keyed *key)
+{
+    enum status st = claim_reserve(t->shard, t->queue);
+
+    if (st == ST_OK)
+        st = changelog_reserve_numbers(t->queue, 0, 1);
+    if (st == ST_OK)
+        st = txn_reserve_messages(t, STORE_CHANGE_CLAIM, count, 0);
+    return st == ST_OK ? keyed_reserve(key, STORE_KEY_CLAIM, 0, 0) : st;
 }
 
 /* Makes the claim, or adds the waiter to the wait queue. build->capacity grows if the
@@ -102,9 +162,14 @@ create_claim(struct dead_letter *dl, const struct store_terms *terms, size_t lim
              struct store_batch *out, struct claim_build *build)
 {
     struct txn *t = &dl->pair.from;
-    size_t capacity = min_size(txn_available(t), limit);
-    enum status st = ST_OK;
+    struct keyed key;
+    size_t capacity;
+    enum status st = begin_key(t, &key, build);
 
+    if (st != ST_OK || key.known != NULL)
+        return st;
+    keyed_end(&key); /* moves are changes of their own */
+    capacity = min_size(txn_available(t), limit);
     if (capacity > 0)
         st = claim_reserve(t->shard, t->queue);
     if (st == ST_OK && capacity > 0 && dl->pair.target != NULL)
@@ -120,13 +185,13 @@ create_claim(struct dead_letter *dl, const struct store_terms *terms, size_t lim
     }
     st = batch_check(t, capacity, out);
     if (st == ST_OK)
-        st = claim_reserve(t->shard, t->queue); /* the moves unlocked */
+        st = begin_key(t, &key, build); /* the moves unlocked */
+    if (st != ST_OK || key.known != NULL)
+        return st;
+    st = reserve_claim(t, capacity, &key);
     if (st == ST_OK)
-        st = changelog_reserve_numbers(t->queue, 0, 1);
-    if (st == ST_OK)
-        st = txn_reserve_messages(t, STORE_CHANGE_CLAIM, capacity, 0);
-    if (st == ST_OK)
-        deliver_messages(t, terms, capacity, build);
+        deliver_messages(t, terms, capacity, build, &key);
+    keyed_end(&key);
     return st;
 }
 
@@ -188,25 +253,13 @@ enum status
 engine_claim_get(struct store *s, struct store_op *op, const struct store_queue *where,
                  struct bytes claim_id, struct store_batch *out)
 {
-    struct store_batch batch = STORE_BATCH_INIT;
     struct txn t;
     struct claim *c;
-    struct message *m;
     enum status st = txn_begin_claim(&t, s, op, where, claim_id, &c);
 
     if (st != ST_OK)
         return st;
-    st = c == NULL ? ST_NOT_FOUND : batch_open(t.engine, c->held, &batch);
-    if (st == ST_OK) {
-        ident_write(&batch.claim_id, claim_ident(c));
-        for (uint64_t i = 0; (m = claim_next(c, &i)) != NULL;)
-            if (message_live(m, t.now_ms))
-                batch_add(&batch, m, t.queue->tag, t.now_ms);
-        batch.claim_ttl_s = (c->due.due_ms - c->started_ms) / 1000;
-        batch.claim_age_s = (t.now_ms - c->started_ms) / 1000;
-        batch.claim_number = claim_fence(t.queue, c);
-        *out = batch;
-    }
+    st = c == NULL ? ST_NOT_FOUND : read_claim(&t, c, out);
     txn_end(&t);
     return st;
 }

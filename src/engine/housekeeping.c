@@ -2,6 +2,7 @@
 #include "claimd/base/invariant.h"
 #include "claimd/base/sometimes.h"
 #include "engine/changelog.h"
+#include "engine/keys.h"
 #include "engine/subscription.h"
 
 /* Slices after which an operation returns ST_AGAIN, so that other requests of its thread
@@ -188,8 +189,9 @@ typedef bool chore_fn(struct shard *sh, int64_t now_ms, size_t *budget);
 int64_t
 housekeep_shard(struct shard *sh, int64_t now_ms, size_t *budget)
 {
-    static chore_fn *const chores[] = {expire_claims, expire_messages, reclaim_slice,
-                                       expire_subscriptions, feed_chores};
+    static chore_fn *const chores[] = {expire_claims, expire_messages,
+                                       reclaim_slice, expire_subscriptions,
+                                       feed_chores,   keys_chore};
     int64_t next_ms, messages_ms;
     bool complete = true;
 
@@ -207,6 +209,8 @@ housekeep_shard(struct shard *sh, int64_t now_ms, size_t *budget)
         next_ms = messages_ms;
     if (sh->subscription_wheel != NULL && next_ms > wheel_next_ms(sh->subscription_wheel))
         next_ms = wheel_next_ms(sh->subscription_wheel);
+    if (next_ms > keys_next_ms(sh))
+        next_ms = keys_next_ms(sh);
     if (!complete)
         next_ms = now_ms;
     atomic_store(&sh->next_ms, next_ms);

@@ -1,5 +1,6 @@
 #include "claimd/base/invariant.h"
 #include "claimd/engine/engine.h"
+#include "engine/keys.h"
 #include "engine/subscription.h"
 #include "engine/txn.h"
 
@@ -340,7 +341,7 @@ shard_audit(struct shard *sh, struct directory_sum *sum)
             wheel_audit(sh->message_wheel) &&
             (sh->subscription_wheel == NULL || wheel_audit(sh->subscription_wheel)) &&
             reclaim_audit(sh) && tally_audit(sh) && waitqueues_audit(sh) &&
-            !sh->delivery_due;
+            keys_audit(sh) && !sh->delivery_due;
     sum->queues += sh->queues.count;
     sum->messages += sh->alive.messages;
     sum->bytes += sh->alive.bytes;
@@ -378,6 +379,7 @@ close_shard(struct shard *sh)
         (void)reclaim_slice(sh, sh->now_ms, &budget);
         (void)feed_chores(sh, sh->now_ms, &more);
     }
+    keys_free(sh);
     lock_release(&sh->lock);
     shard_fini(sh);
 }

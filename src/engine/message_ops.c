@@ -1,5 +1,6 @@
 /* The store's operations on messages that exist: listing, reading and removing them. */
 #include "claimd/base/sometimes.h"
+#include "engine/keyed.h"
 #include "engine/subscription.h"
 #include "engine/txn.h"
 
@@ -123,15 +124,21 @@ engine_message_get(struct store *s, struct store_op *op, const struct store_queu
 
 /* ---------------------------------------------------------------------- remove */
 
-/* Counts and logs the removed messages, ends the transaction, and drops the pins. */
+/* Counts and logs the removed messages. */
 static void
-end_discarding(struct txn *t, struct discarded *d, enum store_counter which)
+record_discarded(struct txn *t, const struct discarded *d, enum store_counter which)
 {
     metrics_count(&t->shard->metrics, which, d->count);
     if (d->count > 0)
         queue_count(t->queue, STORE_QUEUE_DELETED, d->count);
     if (has_log(&t->engine->core) && d->count > 0)
         changelog_delete(t->queue, &d->messages, d->count, t->now_ms);
+}
+
+/* Ends the transaction, and drops the pins of the removed messages. */
+static void
+end_discarding(struct txn *t, struct discarded *d)
+{
     txn_end(t);
     message_unpin_all(t->engine->core.mem, &d->messages);
 }
@@ -196,8 +203,59 @@ engine_message_delete(struct store *s, struct store_op *op,
         if (m != NULL)
             txn_remove_message(&t, m, &d);
     }
-    end_discarding(&t, &d, STORE_COUNT_DELETED);
+    record_discarded(&t, &d, STORE_COUNT_DELETED);
+    end_discarding(&t, &d);
     return st;
+}
+
+/* Fills a batch with the messages of an earlier pop with the same key. ST_NO_MEMORY. */
+static enum status
+repeat_pop(const struct txn *t, const struct key *key, struct store_batch *out)
+{
+    struct store_batch batch = STORE_BATCH_INIT;
+    enum status st = batch_open(t->engine, key->count, &batch);
+
+    if (st != ST_OK)
+        return st;
+    for (size_t i = 0; i < key->count; i++)
+        batch_add(&batch, key->messages[i], t->queue->tag, t->now_ms);
+    store_batch_release(out);
+    *out = batch;
+    return ST_OK;
+}
+
+/* Reserves a pop of the first `count` messages that the operation may take. */
+static enum status
+reserve_pop(struct txn *t, size_t count, struct keyed *key, struct store_batch *out)
+{
+    enum status st = batch_check(t, count, out);
+    size_t bytes = 0;
+
+    if (st == ST_OK)
+        st = txn_reserve_messages(t, STORE_CHANGE_DELETE, count, 0);
+    if (st != ST_OK || t->op->key == NULL)
+        return st;
+    for (uint64_t seq = t->from_seq, i = 0; i < count; i++, seq++) {
+        const struct message *m = seqmap_next_ready(&t->queue->backlog->messages, &seq);
+
+        bytes += m->body_len;
+    }
+    return keyed_reserve(key, STORE_KEY_POP, count, bytes);
+}
+
+/* Takes the messages out of the queue. Cannot fail. */
+static void
+take_messages(struct txn *t, size_t count, struct store_batch *batch, struct discarded *d)
+{
+    for (uint64_t seq = t->from_seq; count > 0; count--) {
+        struct message *m = seqmap_next_ready(&t->queue->backlog->messages, &seq);
+
+        batch_add(batch, m, t->queue->tag, t->now_ms);
+        if (m->claim_count == 0)
+            metrics_span(&t->shard->metrics, STORE_SPAN_WAITED, m->posted_ms, t->now_ms);
+        txn_remove_message(t, m, d);
+    }
+    txn_stop_waiting(t);
 }
 
 enum status
@@ -206,6 +264,7 @@ engine_message_pop(struct store *s, struct store_op *op, const struct store_queu
 {
     struct store_batch batch = STORE_BATCH_INIT;
     struct discarded d = {.count = 0};
+    struct keyed key;
     struct txn t;
     enum status st;
     size_t count;
@@ -219,29 +278,25 @@ engine_message_pop(struct store *s, struct store_op *op, const struct store_queu
         store_batch_release(&batch);
         return st;
     }
+    st = keyed_begin(&key, &t, STORE_KEY_POP);
     count = txn_available(&t);
     if (count > limit)
         count = limit;
-    if (count == 0) {
-        st = txn_wait(&t, limit);
-    } else {
-        st = batch_check(&t, count, out);
+    if (st == ST_OK && key.known != NULL) {
+        st = repeat_pop(&t, key.known, &batch);
         if (st == ST_OK)
-            st = txn_reserve_messages(&t, STORE_CHANGE_DELETE, count, 0);
-        if (st == ST_OK) {
-            for (uint64_t seq = t.from_seq; count > 0; count--) {
-                struct message *m = seqmap_next_ready(&t.queue->backlog->messages, &seq);
-
-                batch_add(&batch, m, t.queue->tag, t.now_ms);
-                if (m->claim_count == 0)
-                    metrics_span(&t.shard->metrics, STORE_SPAN_WAITED, m->posted_ms,
-                                 t.now_ms);
-                txn_remove_message(&t, m, &d);
-            }
             txn_stop_waiting(&t);
-        }
+    } else if (st == ST_OK && count == 0) {
+        st = txn_wait(&t, limit);
+    } else if (st == ST_OK) {
+        st = reserve_pop(&t, count, &key, out);
+        if (st == ST_OK)
+            take_messages(&t, count, &batch, &d);
     }
-    end_discarding(&t, &d, STORE_COUNT_POPPED);
+    record_discarded(&t, &d, STORE_COUNT_POPPED);
+    keyed_commit_pop(&key, &d.messages);
+    keyed_end(&key);
+    end_discarding(&t, &d);
     if (st == ST_OK)
         *out = batch;
     else

@@ -1,5 +1,6 @@
 #include "engine/post.h"
 #include "claimd/base/sometimes.h"
+#include "engine/keyed.h"
 #include "engine/subscription.h"
 
 size_t
@@ -145,6 +146,30 @@ post_commit(struct txn *t, const struct store_post *post, struct list *messages)
     changelog_numbers(t->queue, t->now_ms);
 }
 
+/* Posts in a transaction that has begun. *id: the one before that of the first message. */
+static enum status
+add_messages(struct txn *t, const struct store_post *post, struct list *messages,
+             struct keyed *key, struct ident *id)
+{
+    enum status st = ST_OK;
+
+    if (t->queue == NULL)
+        st = post->create_queue ? txn_make_queue(t, NULL) : ST_NOT_FOUND;
+    if (st == ST_OK)
+        st = post_reserve(t, post, 0);
+    if (st != ST_OK)
+        return st;
+    st = keyed_reserve(key, STORE_KEY_POST, 0, 0);
+    if (st != ST_OK) {
+        post_unreserve(t, post);
+        return st;
+    }
+    *id = (struct ident){t->queue->tag, t->queue->last_seq};
+    post_commit(t, post, messages);
+    keyed_commit_post(key, id->low + 1, post->count);
+    return ST_OK;
+}
+
 enum status
 engine_message_post(struct store *s, struct store_op *op, const struct store_queue *where,
                     const struct store_post *post, struct store_id *ids)
@@ -152,6 +177,7 @@ engine_message_post(struct store *s, struct store_op *op, const struct store_que
     struct engine *e = engine_of(s);
     struct ident id = {0, 0};
     struct list messages;
+    struct keyed key;
     struct txn t;
     enum status st;
 
@@ -164,14 +190,14 @@ engine_message_post(struct store *s, struct store_op *op, const struct store_que
     if (st != ST_OK)
         return st;
     (void)txn_begin(&t, s, op, where, EXPIRE_NOTHING); /* which cannot fail */
-    if (t.queue == NULL)
-        st = post->create_queue ? txn_make_queue(&t, NULL) : ST_NOT_FOUND;
-    if (st == ST_OK)
-        st = post_reserve(&t, post, 0);
-    if (st == ST_OK) {
-        id = (struct ident){t.queue->tag, t.queue->last_seq};
-        post_commit(&t, post, &messages);
-    }
+    st = keyed_begin(&key, &t, STORE_KEY_POST);
+    if (st == ST_OK && key.known == NULL)
+        st = add_messages(&t, post, &messages, &key, &id);
+    else if (st == ST_OK && key.known->count != post->count)
+        st = ST_KEY_REUSED;
+    else if (st == ST_OK)
+        id = (struct ident){t.queue->tag, key.known->first - 1};
+    keyed_end(&key);
     txn_end(&t);
     if (st == ST_BEYOND_LOG)
         op->log_most = e->core.log->largest;

@@ -21,6 +21,8 @@ shard_init(struct shard *sh, struct core *core, const struct engine_config *conf
     list_init(&sh->closed_waitqueues);
     list_init(&sh->reclaim_list);
     list_init(&sh->checkpoint_order);
+    hashmap_init(&sh->keys, core->mem);
+    list_init(&sh->key_order);
     list_init(&sh->due_feeds);
     list_init(&sh->stale_feeds);
     atomic_init(&sh->next_ms, WHEEL_NEVER);
@@ -41,9 +43,10 @@ shard_fini(struct shard *sh)
 {
     ENSURE(sh->queues.count == 0 && sh->waitqueues.count == 0 &&
            list_empty(&sh->closed_waitqueues) && list_empty(&sh->reclaim_list) &&
-           list_empty(&sh->stale_feeds));
+           list_empty(&sh->stale_feeds) && sh->keys.count == 0);
     hashmap_fini(&sh->queues);
     hashmap_fini(&sh->waitqueues);
+    hashmap_fini(&sh->keys);
     seqmap_pool_fini(&sh->pool);
     wheel_free(sh->claim_wheel);
     wheel_free(sh->message_wheel);
@@ -221,6 +224,8 @@ shard_unlink(struct shard *sh, struct queue *q)
     if (sh->checkpoint.queue == q)
         sh->checkpoint.queue = NULL;
     hashmap_remove(&sh->queues, &q->node);
+    if (sh->keys.count > 0 && sh->queues.count == 0)
+        shard_wake_at(sh, sh->now_ms); /* nothing finds the keys any more */
     directory_remove(&sh->core->directory, &q->entry);
     SOMETIMES_IF(waitqueue != NULL, QUEUE_GONE_WAITED);
     if (waitqueue != NULL) {

@@ -24,6 +24,18 @@ enum state_stage {
     STATE_END
 };
 
+/* The rest that a slice of a checkpoint may read. */
+struct allowance {
+    size_t messages, bytes;
+};
+
+static inline void
+allowance_spend(struct allowance *left, size_t messages, size_t bytes)
+{
+    left->messages -= messages < left->messages ? messages : left->messages;
+    left->bytes -= bytes < left->bytes ? bytes : left->bytes;
+}
+
 struct checkpoint {
     uint32_t number;
     struct queue *queue; /* being read; NULL: none */
@@ -31,6 +43,9 @@ struct checkpoint {
     uint64_t at; /* the next number to look at, of a message or a subscription */
     uint64_t
         last_seq; /* of the queue, or its feed, when read: later ones are in the log */
+    bool in_keys; /* all queues were read; now come the keys: */
+    struct list *key; /* the next one, in the shard's key_order */
+    size_t keys_left;
 };
 
 /* Changes of one operation that the log appends as one: a crash undoes all of them or
@@ -58,6 +73,8 @@ struct shard {
     struct list reclaim_list;     /* oldest first; owned */
     struct list due_feeds;        /* feeds with due subscriptions, served in turns */
     struct list stale_feeds;      /* with something to free; owned if without a queue */
+    struct hashmap keys;          /* struct key, owned; see keys.h */
+    struct list key_order;        /* the same, oldest first */
     size_t subscriptions;         /* of queues */
     uint64_t feed_bytes;          /* of queues */
     bool delivery_due;            /* a subscription became due under this lock */

@@ -9,6 +9,7 @@
  * log anyway. A change of something that was read is logged like any change.
  */
 #include "claimd/base/sometimes.h"
+#include "engine/keys.h"
 #include "engine/subscription.h"
 #include "engine/txn.h"
 
@@ -203,18 +204,6 @@ enter_stage(struct checkpoint *c, enum state_stage stage)
     c->at = 0;
 }
 
-/* Messages and bytes that a slice may still read. */
-struct allowance {
-    size_t messages, bytes;
-};
-
-static void
-spend(struct allowance *left, size_t messages, size_t bytes)
-{
-    left->messages -= messages < left->messages ? messages : left->messages;
-    left->bytes -= bytes < left->bytes ? bytes : left->bytes;
-}
-
 static enum status
 read_queue(struct shard *sh, struct queue *q, struct allowance *left)
 {
@@ -224,7 +213,7 @@ read_queue(struct shard *sh, struct queue *q, struct allowance *left)
     if (st != ST_OK)
         return st;
     changelog_queue(q, STORE_CHANGE_QUEUE, sh->now_ms);
-    spend(left, QUEUE_COST, bytes);
+    allowance_spend(left, QUEUE_COST, bytes);
     sh->checkpoint.last_seq = q->last_seq;
     enter_stage(&sh->checkpoint,
                 queue_transient(q) ? STATE_SUBSCRIPTIONS : STATE_MESSAGES);
@@ -252,7 +241,7 @@ read_subscription(struct shard *sh, struct queue *q, struct allowance *left)
     if (st != ST_OK)
         return st;
     changelog_subscription(q, STORE_CHANGE_SUBSCRIPTION, s, sh->now_ms);
-    spend(left, 1, bytes);
+    allowance_spend(left, 1, bytes);
     sh->checkpoint.at++;
     return ST_OK;
 }
@@ -347,7 +336,7 @@ read_messages(struct shard *sh, struct queue *q, enum store_change_kind kind,
         changelog_row_details(q, sh->checkpoint.at, next.count, sh->now_ms);
     if (kind == STORE_CHANGE_FEED)
         changelog_feed(q, sh->checkpoint.at, next.count, sh->now_ms);
-    spend(left, next.count, next.bytes + next.details_bytes);
+    allowance_spend(left, next.count, next.bytes + next.details_bytes);
     sh->checkpoint.at = next.end;
     return ST_OK;
 }
@@ -361,10 +350,8 @@ read_slice(struct shard *sh, bool *done)
     while (st == ST_OK && left.messages > 0 && left.bytes > 0) {
         struct queue *q = queue_in_turn(sh);
 
-        if (q == NULL) {
-            *done = true;
-            return ST_OK;
-        }
+        if (q == NULL)
+            return keys_checkpoint(sh, &left, done);
         if (sh->checkpoint.stage == STATE_QUEUE)
             st = read_queue(sh, q, &left);
         else if (sh->checkpoint.stage == STATE_SUBSCRIPTIONS)

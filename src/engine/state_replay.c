@@ -16,6 +16,7 @@
  *   - a claim that holds no message at the end is over
  */
 #include "claimd/base/invariant.h"
+#include "engine/keys.h"
 #include "engine/replay_feed.h"
 #include "engine/txn.h"
 
@@ -535,6 +536,8 @@ apply_change(struct replay *r, struct store_change *change)
         return v == NULL ? ST_NO_MEMORY : apply_to_queue(r, v, change);
     case STORE_CHANGE_MOVE:
         return move_messages(r, change);
+    case STORE_CHANGE_KEY:
+        return keys_replay(&r->shard, change);
     case STORE_CHANGE_QUEUE_GONE:
         core_restore_marks(r->core, &change->marks);
         core_raise_fence(r->core, change->fence_base + change->last_claim);
@@ -571,6 +574,7 @@ engine_replay_drop(struct engine *e)
     lock_acquire(&r->shard.lock);
     while ((node = hashmap_walk(&r->queues, NULL)) != NULL)
         replayed_free(r, container_of(node, struct replayed_queue, node));
+    keys_free(&r->shard);
     lock_release(&r->shard.lock);
     hashmap_fini(&r->queues);
     shard_fini(&r->shard);
@@ -634,12 +638,39 @@ move_to_shard(struct engine *e, struct replayed_queue *v)
     return st;
 }
 
+/* Moves the keys to the shards of their queues. Those of deleted and transient queues end. */
+static enum status
+move_keys_to_shards(struct engine *e, int64_t now_ms)
+{
+    struct replay *r = e->replay;
+    enum status st;
+
+    lock_acquire(&r->shard.lock);
+    st = keys_sort(&r->shard);
+    while (st == ST_OK && !list_empty(&r->shard.key_order)) {
+        struct key *key = container_of(r->shard.key_order.next, struct key, link);
+        const struct replayed_queue *v = replayed_find(r, key->tag);
+        struct shard *sh;
+
+        if (v == NULL || v->queue == NULL || queue_transient(v->queue)) {
+            key_drop(&r->shard, key);
+            continue;
+        }
+        sh = engine_shard(e, core_hash(&e->core, &v->queue->where));
+        (void)shard_enter(sh, now_ms);
+        st = key_move(&r->shard, key, sh);
+        shard_leave(sh);
+    }
+    lock_release(&r->shard.lock);
+    return st;
+}
+
 static enum status
 move_all_to_shards(struct engine *e, int64_t now_ms)
 {
     struct hashmap *queues = &e->replay->queues;
     struct hashnode *node = hashmap_walk(queues, NULL);
-    enum status st = ST_OK;
+    enum status st = move_keys_to_shards(e, now_ms);
 
     while (st == ST_OK && node != NULL) {
         struct replayed_queue *v = container_of(node, struct replayed_queue, node);

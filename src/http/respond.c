@@ -496,7 +496,7 @@ respond_end(struct worker *w, struct exchange *ex, bool sent)
     api_stop_waiting(w->shared->config->api, &ex->request);
     if (ex->request.waiting != NULL)
         eventq_cancel(ex->conn->eventq, &ex->conn->event); /* its waiters are gone */
-    if (!sent && bytes_present(ex->response.claim_id)) {
+    if (!sent && bytes_present(ex->response.claim_id) && !ex->response.claim_stays) {
         bool unseen =
             ex->state != EXCHANGE_RESPONDED ||
             (ex->sent_before != 0 && sent_bytes(ex->conn->fd) == ex->sent_before);

@@ -15,6 +15,7 @@ enum width {
     FLAG,      /* bool: a byte */
     KIND,      /* enum store_kind */
     MARK_KIND, /* enum record_mark */
+    KEY_KIND,  /* enum store_key_kind */
     ID,        /* struct store_id: 12 bytes; zeros: none */
     TEXT,      /* struct bytes: length 4, bytes */
     OPTIONAL_TEXT,
@@ -26,7 +27,7 @@ enum width {
     POINTED_DETAILS    /* pointer to details: two times, three texts */
 };
 
-enum base { CHANGE, METADATA, SUBSCRIPTION, MARKED, MESSAGE, BASES };
+enum base { CHANGE, METADATA, SUBSCRIPTION, MARKED, KEY, MESSAGE, BASES };
 
 struct field {
     uint8_t width, base;
@@ -42,6 +43,7 @@ struct field {
 #define OF_SUBSCRIPTION(width, member)                                                   \
     FIELD(width, SUBSCRIPTION, store_subscription_record, member)
 #define OF_MARK(width, member)    FIELD(width, MARKED, mark, member)
+#define OF_KEY(width, member)     FIELD(width, KEY, store_key_record, member)
 #define OF_MESSAGE(width, member) FIELD(width, MESSAGE, store_message_record, member)
 
 #define DOCUMENT                                                                         \
@@ -102,6 +104,18 @@ static const struct field mark_fields[] = {
     OF_MARK(MARK_KIND, what),     OF_MARK(U64, since),      OF_MARK(U64, used.tag_start),
     OF_MARK(U64, used.tags_used), OF_MARK(U64, used.fence), {END, 0, 0}};
 
+static const struct field key_fields[] = {OF_KEY(U64, key.hash[0]),
+                                          OF_KEY(U64, key.hash[1]),
+                                          OF_KEY(U64, key.digest[0]),
+                                          OF_KEY(U64, key.digest[1]),
+                                          OF_KEY(U64, made_ms),
+                                          OF_KEY(KEY_KIND, kind),
+                                          OF_KEY(U64, first),
+                                          OF_KEY(U32, count),
+                                          OF_KEY(ID, claim_id),
+                                          OF_KEY(TEXT, result),
+                                          {END, 0, 0}};
+
 static const struct field whole_message[] = {WHOLE_MESSAGE, {END, 0, 0}};
 static const struct field moved_message[] = {
     OF_MESSAGE(U64, old_number), WHOLE_MESSAGE, {END, 0, 0}};
@@ -148,6 +162,7 @@ static const struct row rows[RECORD_TYPES] = {
     [STORE_CHANGE_FEED] = {"FEED", false, no_fields, whole_message},
     [STORE_CHANGE_RETRY] = {"RETRY", false, no_fields, retried_message},
     [STORE_CHANGE_DETAILS] = {"DETAILS", false, no_fields, detailed_message},
+    [STORE_CHANGE_KEY] = {"KEY", false, key_fields, whole_message},
     [RECORD_MARK] = {"MARK", false, mark_fields, NULL},
 };
 
@@ -268,6 +283,7 @@ put_fields(uint8_t *at, const struct field *fields, const void *const bases[BASE
         case U32:
         case KIND:
         case MARK_KIND:
+        case KEY_KIND:
             at = wire_put(at, member, sizeof(uint32_t));
             break;
         case FLAG:
@@ -323,6 +339,7 @@ record_write(uint8_t *to, struct store_change *change)
     const void *const bases[BASES] = {[CHANGE] = change,
                                       [METADATA] = change->metadata,
                                       [SUBSCRIPTION] = change->subscription,
+                                      [KEY] = change->key,
                                       [MESSAGE] = &m};
     size_t count = 0;
     uint8_t *at;
@@ -481,6 +498,8 @@ get_field(struct record *r, const struct field *f, void *const bases[BASES])
         return get_enum(r, STORE_QUEUE, STORE_TOPIC, member);
     case MARK_KIND:
         return get_enum(r, MARK_OPENED, MARK_CLOSED, member);
+    case KEY_KIND:
+        return get_enum(r, STORE_KEY_POST, STORE_KEY_FINISH, member);
     case FLAG:
         return get_flag(r, member);
     case ID:
@@ -502,6 +521,7 @@ get_fields(struct record *r, const struct field *fields, struct store_message_re
                                 [METADATA] = &r->metadata,
                                 [SUBSCRIPTION] = &r->subscription,
                                 [MARKED] = &r->mark,
+                                [KEY] = &r->key,
                                 [MESSAGE] = m};
 
     for (const struct field *f = fields; f->width != END; f++)
@@ -614,6 +634,8 @@ record_read(const uint8_t *from, size_t len, struct record *out)
         out->change.metadata = &out->metadata;
         out->change.transient = out->metadata.settings.transient;
     }
+    if (row->fields == key_fields)
+        out->change.key = &out->key;
     if (row->fields[0].base == SUBSCRIPTION)
         out->change.subscription = &out->subscription;
     return ST_OK;

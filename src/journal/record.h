@@ -54,6 +54,7 @@ struct record {
     struct store_metadata metadata;
     struct store_checksum checksum;
     struct store_details details;
+    struct store_key_record key;
     struct store_subscription_record subscription;
 };
 

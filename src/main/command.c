@@ -136,6 +136,7 @@ command_replay_open(struct command_replay *r, struct disk *d, const char *path,
     config.message_delay_s = limits->default_message_delay;
     config.max_message_ttl_s = limits->max_message_ttl;
     config.dead_letter_ttl_s = limits->dead_letter_ttl;
+    config.key_window_ms = limits->idempotency_window * 1000;
     if (r->mem != NULL)
         st = engine_open(&config, &r->store);
     if (st != ST_OK)

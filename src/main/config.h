@@ -112,6 +112,7 @@ struct config {
     bool require_confirmation;
     char public_url[CONFIG_TEXT_CAP]; /* or "none" */
     int64_t subscription_backlog;     /* bytes; 0: no limit */
+    int64_t idempotency_keys;         /* limit, in memory */
     char smtp_server[CONFIG_TEXT_CAP], smtp_from[CONFIG_TEXT_CAP],
         smtp_user[CONFIG_TEXT_CAP]; /* or "none" */
     char smtp_password_file[CONFIG_TEXT_CAP],

@@ -77,6 +77,8 @@ open_engine(struct daemon *d, struct config_errors *errors)
         .message_delay_s = config->limits.default_message_delay,
         .max_message_ttl_s = config->limits.max_message_ttl,
         .dead_letter_ttl_s = config_dead_letter_ttl(config),
+        .key_window_ms = config->limits.idempotency_window * 1000,
+        .keys = (uint64_t)config->idempotency_keys,
         .round_up_ms = d->testapi == NULL && !clock_stands(d->store_setup.now),
         .shown_queues = (size_t)config->metrics_queues,
         .project_limits = daemon_stored_limits(config),

@@ -193,6 +193,13 @@ const struct option options[] = {
     LIMIT(COMMON, max_wait, 0, 86400, "SECONDS",
           "Maximum duration of long polling. Clients request it with Prefer: wait=N. 0 "
           "turns long polling off."),
+    LIMIT(COMMON, idempotency_window, 0, 86400, "SECONDS",
+          "How long claimd keeps an Idempotency-Key with its result. 0 refuses requests "
+          "with a key."),
+    NUMBER(
+        0, idempotency_keys, 1, 1000000000, "N", "100000",
+        "Maximum number of keys that claimd keeps in memory. Beyond it, claimd answers "
+        "requests with a new key with 503. A store on Redis has no such limit."),
 #undef GROUP
 #define GROUP "API"
     ROW(0, OPTION_FLAG, "client_id_uuid_safe", limits.client_id_strict, 0, 0,

@@ -68,17 +68,24 @@ call_init(struct call *c, struct redis_store *s, struct bytes key)
     command_init(&c->words, s->config.mem);
 }
 
-/* Adds the first `count` keys of the queue. `key` has their common part. */
+/* Adds the first `count` keys of the queue, and the string of an Idempotency-Key (NULL: none). `key` has their
+ * common part. */
 static void
-call_add_keys(struct command_words *words, struct buf *key, size_t count)
+call_add_keys(struct command_words *words, struct buf *key, size_t count,
+              const struct store_key *own)
 {
     ENSURE(count <= sizeof(key_suffixes));
-    command_number(words, (int64_t)count);
+    command_number(words, (int64_t)(count + (own != NULL)));
     for (size_t i = 0; i < count; i++) {
         buf_byte(key, key_suffixes[i]);
         command_word(words, buf_view(key));
         if (!key->failed)
             key->len--;
+    }
+    if (own != NULL) {
+        buf_printf(key, "i%016llx%016llx", (unsigned long long)own->hash[0],
+                   (unsigned long long)own->hash[1]);
+        command_word(words, buf_view(key));
     }
     words->words.failed = words->words.failed || key->failed;
 }
@@ -104,8 +111,9 @@ call_begin_keys(struct redis_store *s, const struct store_op *op,
     call_init(&c, s, buf_view(&key));
     c.where = where;
     c.key_count = count;
-    call_add_keys(&c.words, &key, count);
+    call_add_keys(&c.words, &key, count, NULL);
     c.arguments = c.words.words.len;
+    c.words_of_keys = c.words.count;
     call_time(&c, op);
     buf_fini(&key);
     return c;
@@ -125,22 +133,25 @@ call_begin_all(struct redis_store *s, const struct store_op *op,
     return call_begin_keys(s, op, where, ALL_KEYS);
 }
 
-/* Replaces the keys by the first `count` keys of the queue. The arguments stay. */
+/* Replaces the keys by the first `count` keys of the queue and that of the call. The arguments stay. */
 static void
 call_extend_keys(struct call *c, size_t count)
 {
     const struct buf *old = &c->words.words;
     struct command_words words;
+    size_t argument_words;
     struct buf key;
 
-    ENSURE(c->where != NULL && count > c->key_count);
+    ENSURE(c->where != NULL && count >= c->key_count);
+    argument_words = c->words.count - c->words_of_keys;
     buf_init(&key, c->store->config.mem);
     command_init(&words, c->store->config.mem);
     key_of_queue(&key, c->where);
-    call_add_keys(&words, &key, count);
+    call_add_keys(&words, &key, count, c->key);
     buf_fini(&key);
-    words.count = c->words.count + count - c->key_count;
     c->key_count = count;
+    c->words_of_keys = words.count;
+    words.count += argument_words;
     count = words.words.len;
     buf_bytes(&words.words, bytes_of(old->data + c->arguments, old->len - c->arguments));
     c->arguments = count;
@@ -196,6 +207,18 @@ call_checksum(struct call *c, const struct store_checksum *checksum)
 {
     call_raw(c, checksum == NULL ? "" : (const char *)checksum->digest,
              checksum == NULL ? 0 : sizeof(checksum->digest));
+}
+
+void
+call_key(struct call *c, const struct store_key *key)
+{
+    if (key == NULL)
+        return;
+    call_raw(c, key->digest, sizeof(key->digest));
+    call_number(c, c->store->config.key_window_ms);
+    c->key = key;
+    if (!c->words.words.failed)
+        call_extend_keys(c, c->key_count);
 }
 
 void
@@ -264,13 +287,22 @@ expire_due(struct call *c)
     return st == ST_OK ? ST_AGAIN : st;
 }
 
+/* True for a status that this call cannot have. */
+static bool
+is_unexpected(const struct call *c, int64_t status)
+{
+    return status == RESPONSE_NEEDS_FEED || status == RESPONSE_NEEDS_FENCE ||
+           (status > RESPONSE_EXPIRE_FIRST && c->key == NULL);
+}
+
 enum status
 call_run(struct call *c, enum script script, enum call_kind kind)
 {
-    static const enum status statuses[RESPONSE_NEEDS_FEED] = {
-        ST_OK,         ST_AGAIN,       ST_NOT_FOUND,     ST_CHANGED,
-        ST_CLAIMED,    ST_NOT_CLAIMED, ST_OVER_CAPACITY, ST_TOO_LARGE,
-        ST_NOT_SEALED, ST_SEALED,      ST_CONFLICT};
+    static const enum status statuses[RESPONSE_STATUSES] = {
+        ST_OK,          ST_AGAIN,         ST_NOT_FOUND, ST_CHANGED,    ST_CLAIMED,
+        ST_NOT_CLAIMED, ST_OVER_CAPACITY, ST_TOO_LARGE, ST_NOT_SEALED, ST_SEALED,
+        ST_CONFLICT,    ST_INTERNAL,      ST_INTERNAL,  ST_INTERNAL,   ST_OK,
+        ST_KEY_REUSED,  ST_KEY_ENDED};
     enum status st = c->failure;
     size_t missing;
 
@@ -289,8 +321,7 @@ call_run(struct call *c, enum script script, enum call_kind kind)
     }
     if (st == ST_OK &&
         (!shape_check(c->request.response, script_shape(script), c->most) ||
-         (call_integer(c, 0) >= RESPONSE_NEEDS_FEED &&
-          call_integer(c, 0) != RESPONSE_EXPIRE_FIRST)))
+         is_unexpected(c, call_integer(c, 0))))
         st = reason_give(&c->why, c->request.changes ? ST_UNCONFIRMED : ST_UNAVAILABLE,
                          "the response of the script %s has an unexpected form",
                          script_function(script).data);
@@ -300,7 +331,8 @@ call_run(struct call *c, enum script script, enum call_kind kind)
         redis_warn(c->store, c->why.text);
     if (st != ST_OK)
         return st;
-    ENSURE(call_integer(c, 0) < RESPONSE_NEEDS_FEED);
+    ENSURE(!is_unexpected(c, call_integer(c, 0)));
+    c->repeated = call_integer(c, 0) == RESPONSE_REPEATED;
     return statuses[call_integer(c, 0)];
 }
 

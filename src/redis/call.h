@@ -100,7 +100,10 @@ struct call {
     const struct store_queue *where; /* borrowed; NULL: the call is not about a queue */
     size_t arguments;                /* where the arguments begin in the words */
     size_t key_count;                /* keys of the queue before the arguments */
-    size_t most; /* groups in the response (SHAPE_ASKED); initially 0 */
+    size_t words_of_keys;            /* and the words before the arguments */
+    const struct store_key *key;     /* call_key(); NULL: none */
+    bool repeated; /* the response is that of an earlier call with this key */
+    size_t most;   /* groups in the response (SHAPE_ASKED); initially 0 */
     struct cluster_request request;
     enum status failure;        /* status of call_run() if the words have failed */
     char digits[SECRET_DIGITS]; /* of the last call_random_digits() */
@@ -169,6 +172,16 @@ void call_id(struct call *c, struct bytes id);
 
 /* A marker, as a client sent it: an id or a number. Anything else counts as absent. */
 void call_marker(struct call *c, struct bytes marker);
+
+/*
+ * Adds the key of an operation (store/key.h), after all other arguments. The script must be the keyed one then. No
+ * effect without a key.
+ */
+void call_key(struct call *c, const struct store_key *key);
+
+/* The script of a call, or the keyed one. */
+#define CALL_SCRIPT(call, name)                                                          \
+    ((call)->key == NULL ? SCRIPT_##name : SCRIPT_##name##_keyed)
 
 /* A document and eight settings. NULL: none. */
 enum { METADATA_WORDS = 9 };

@@ -116,7 +116,7 @@ read_held(struct finish_run *f, const struct call *c)
         all = all && item->held;
         f->counts[item->action] += item->held;
     }
-    if (!all)
+    if (!all && !c->repeated)
         counters_add(f->store, STORE_COUNT_LATE_DELETES, 1);
     return held.len == f->request->count && (all || !f->request->atomic);
 }
@@ -173,6 +173,20 @@ send_finished(struct finish_run *f, const struct call *c, size_t from)
     mem_free(f->store->config.mem, all);
 }
 
+/* The result of an earlier call. Its posts are in transfer, or have arrived: nothing remembers their ids for so
+ * long. */
+static void
+show_repeated(struct finish_run *f, const struct call *c)
+{
+    struct store_finish *request = f->request;
+
+    request->failed_post = request->post_count;
+    if (call_integer(c, NUMBER) > 0)
+        request->number = fencing_token(c, NUMBER, BASE);
+    for (size_t i = 0; i < request->post_count; i++)
+        request->posts[i].pending = true;
+}
+
 static enum status
 run_finish(struct finish_run *f)
 {
@@ -183,11 +197,16 @@ run_finish(struct finish_run *f)
 
     request->number = 0;
     call_add_finish(&c, f);
-    st =
-        call_run(&c, posts ? SCRIPT_claim_finish_post : SCRIPT_claim_finish, CALL_CHANGE);
+    call_key(&c, f->op->key);
+    st = call_run(
+        &c, posts ? CALL_SCRIPT(&c, claim_finish_post) : CALL_SCRIPT(&c, claim_finish),
+        CALL_CHANGE);
+    f->op->repeated = c.repeated;
     if ((st == ST_OK || st == ST_NOT_CLAIMED) && !read_held(f, &c) && st == ST_OK)
         st = ST_UNCONFIRMED;
-    if (st == ST_OK && f->refused != ST_OK) {
+    if (c.repeated) {
+        show_repeated(f, &c);
+    } else if (st == ST_OK && f->refused != ST_OK) {
         st = f->refused;
     } else if (st == ST_OK) {
         request->failed_post = request->post_count;

@@ -111,6 +111,20 @@ batch_fill_new(struct call *c, size_t from, struct store_batch *out)
     return ST_OK;
 }
 
+/* Likewise, in the space of `pin` unless the call has a key: an earlier call may have got more messages, and a client
+ * that gets none repeats its request. Returns st, or ST_NO_MEMORY. */
+static enum status
+batch_fill_keyed(struct call *c, size_t from, struct batch_pin *pin, enum status st,
+                 struct store_batch *out)
+{
+    if (c->key == NULL) {
+        batch_fill(c, from, pin, out);
+        return st;
+    }
+    mem_free(c->store->config.mem, pin);
+    return batch_fill_new(c, from, out) == ST_OK ? st : ST_NO_MEMORY;
+}
+
 void
 redis_batch_release(const struct store *s, struct store_batch *batch)
 {
@@ -188,11 +202,13 @@ redis_message_post(struct store *store, struct store_op *op,
         call_word(&c, post->drafts[i].body);
         call_checksum(&c, post->checksums == NULL ? NULL : &post->checksums[i]);
     }
-    st = call_run(&c, SCRIPT_message_post, CALL_CHANGE);
+    call_key(&c, op->key);
+    st = call_run(&c, CALL_SCRIPT(&c, message_post), CALL_CHANGE);
+    op->repeated = c.repeated;
     for (size_t i = 0; st == ST_OK && i < post->count; i++)
         message_id_write(call_item(&c, POSTED_TAG), (uint64_t)call_integer(&c, FIRST) + i,
                          BYTES_NONE, &ids[i]);
-    if (st == ST_OK)
+    if (st == ST_OK && !c.repeated)
         counters_add(s, STORE_COUNT_POSTED, post->count);
     if (st == ST_OK && call_integer(&c, DELIVERY_DUE) != 0)
         delivery_mark_due(s, op, where, 0);
@@ -306,16 +322,21 @@ redis_message_pop(struct store *store, struct store_op *op,
     c = call_begin(s, op, where);
     call_add_limits(&c, op, limit, out);
     call_add_decrypted_ids(&c, out->opened);
-    st = call_run(&c, SCRIPT_message_pop, CALL_CHANGE);
+    call_key(&c, op->key);
+    st = call_run(&c, CALL_SCRIPT(&c, message_pop), CALL_CHANGE);
+    op->repeated = c.repeated;
     if (st == ST_OVER_CAPACITY)
         out->capacity = (size_t)call_integer(&c, 1);
     if (st == ST_OK || st == ST_SEALED)
-        batch_fill(&c, GOT, pin, out);
+        st = batch_fill_keyed(&c, GOT, pin, st, out);
     else
         mem_free(s->config.mem, pin);
     call_end(&c);
-    return st != ST_OK ? st
-                       : finish_delivery(s, op, where, limit, STORE_COUNT_POPPED, out);
+    if (st == ST_OK && op->repeated)
+        waiting_served(s, op, where);
+    return st != ST_OK || op->repeated
+               ? st
+               : finish_delivery(s, op, where, limit, STORE_COUNT_POPPED, out);
 }
 
 /* ---------------------------------------------------------------------- claims */
@@ -366,6 +387,7 @@ claim_fill_batch(struct call *c, struct batch_pin *pin, enum status st,
 {
     const size_t end = CREATED_MESSAGES + 4 * response_message_count(c, CREATED_MESSAGES);
     const bool claimed = st == ST_OK && call_integer(c, NUMBER) > 0;
+    enum status filled;
 
     (void)outbox_deliver(c, end + 1, op,
                          c->where); /* if this fails, a later claim does it */
@@ -379,7 +401,11 @@ claim_fill_batch(struct call *c, struct batch_pin *pin, enum status st,
         write_claim_id(c, &out->claim_id);
         out->claim_number = fencing_token(c, NUMBER, BASE);
     }
-    batch_fill(c, CREATED_MESSAGES, pin, out);
+    filled = batch_fill_keyed(c, CREATED_MESSAGES, pin, st, out);
+    if (filled != st)
+        return filled;
+    if (c->repeated && out->count > 0)
+        out->claim_id = out->messages[0].claim_id;
     for (size_t i = 0; claimed && i < out->count; i++)
         out->messages[i].claim_id = out->claim_id;
     return st;
@@ -420,15 +446,19 @@ redis_claim_create(struct store *store, struct store_op *op,
     call_number(&c, s->config.dead_letter_ttl_s);
     call_client(&c, op);
     call_add_decrypted_ids(&c, out->opened);
-    st = call_run(&c, SCRIPT_claim_create, CALL_CHANGE);
-    if (st == ST_UNCONFIRMED)
+    call_key(&c, op->key);
+    st = call_run(&c, CALL_SCRIPT(&c, claim_create), CALL_CHANGE);
+    op->repeated = c.repeated;
+    if (st == ST_UNCONFIRMED && op->key == NULL) /* else the client repeats it */
         release_unconfirmed(&c, op);
     if (st != ST_UNCONFIRMED && call_has(&c, BASE))
         st = claim_fill_batch(&c, pin, st, op, out);
     else
         mem_free(s->config.mem, pin);
     call_end(&c);
-    if (st != ST_OK)
+    if (st == ST_OK && op->repeated)
+        waiting_served(s, op, where);
+    if (st != ST_OK || op->repeated)
         return st;
     if (out->count > 0)
         counters_add(s, STORE_COUNT_CLAIMS, 1);

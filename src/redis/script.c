@@ -314,7 +314,7 @@ shape_check(const redisReply *response, const struct shape *shape, size_t asked)
     if (response == NULL || response->type != REDIS_REPLY_ARRAY ||
         response->elements == 0 || response->element[0]->type != REDIS_REPLY_INTEGER ||
         response->element[0]->integer < 0 ||
-        response->element[0]->integer > RESPONSE_EXPIRE_FIRST)
+        response->element[0]->integer >= RESPONSE_STATUSES)
         return false;
     if (response->elements == 1 && response->element[0]->integer != RESPONSE_OK)
         return true;

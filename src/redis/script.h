@@ -117,9 +117,13 @@ enum response_status {
     RESPONSE_NOT_SEALED,
     RESPONSE_SEALED,
     RESPONSE_CONFLICT,
-    RESPONSE_NEEDS_FEED,  /* the script needs the keys S and U, */
-    RESPONSE_NEEDS_FENCE, /* or F (lib/queue.lua) */
-    RESPONSE_EXPIRE_FIRST /* call queue_expire, then call the script again */
+    RESPONSE_NEEDS_FEED,   /* the script needs the keys S and U, */
+    RESPONSE_NEEDS_FENCE,  /* or F (lib/queue.lua) */
+    RESPONSE_EXPIRE_FIRST, /* call queue_expire, then call the script again */
+    RESPONSE_REPEATED,     /* as OK, of an earlier call with this key (store/key.h) */
+    RESPONSE_KEY_REUSED,
+    RESPONSE_KEY_ENDED,
+    RESPONSE_STATUSES
 };
 
 enum { SHAPE_CLAIM_SIZE = 40 }; /* of the kind c */
@@ -180,17 +184,22 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(index_add, "", "", 0)                                                              \
     X(index_remove, "", "", 0)                                                           \
     X(message_post, "tnnn", "", 0)                                                       \
+    X(message_post_keyed, "tnnn", "", 0)                                                 \
     X(message_list, "ntn", "nhtk", SHAPE_ASKED)                                          \
     X(message_get, "nt", "nhtk", SHAPE_ASKED)                                            \
     X(message_delete, "|n", "in", SHAPE_ASKED)                                           \
     X(message_pop, "n|t", "nhtk", SHAPE_ASKED)                                           \
+    X(message_pop_keyed, "n|t", "nhtk", SHAPE_ANY)                                       \
     X(claim_create, "ntnn", "nhtk|tt", SHAPE_ASKED)                                      \
+    X(claim_create_keyed, "ntnn", "nhtk|tt", SHAPE_ANY)                                  \
     X(claim_get, "ntnnii", "nhtk", SHAPE_ANY)                                            \
     X(claim_list, "nnn", "nknnnt", SHAPE_ASKED)                                          \
     X(claim_renew, "nn", "", 0)                                                          \
     X(claim_release, "n", "", 0)                                                         \
     X(claim_finish, "ttnnn", "in|tt", SHAPE_ASKED)                                       \
     X(claim_finish_post, "ttnnn", "in|tt", SHAPE_ASKED)                                  \
+    X(claim_finish_keyed, "ttnnn", "in|tt", SHAPE_ASKED)                                 \
+    X(claim_finish_post_keyed, "ttnnn", "in|tt", SHAPE_ASKED)                            \
     X(redrive, "tnnni", "|tt", 0)                                                        \
     X(transfer_post, "tnnn", "", 0)                                                      \
     X(dead_letter_post, "nt", "", 0)                                                     \

@@ -187,6 +187,15 @@ some_terms(struct history *h)
 
 /* ---------------------------------------------------------------------- operations */
 
+/* The next operation sometimes has one of few keys. The digest says what is asked for. */
+static void
+some_key(struct history *h, uint64_t what)
+{
+    h->pair.keyed = chance(h, 15);
+    if (h->pair.keyed)
+        h->pair.key = (struct store_key){.hash = {below(h, 8), 1}, .digest = {what, 2}};
+}
+
 static void
 do_post(struct history *h, size_t queue)
 {
@@ -196,6 +205,7 @@ do_post(struct history *h, size_t queue)
     char bodies[MAX_BATCH][48];
     struct store_checksum checksums[MAX_BATCH];
     struct store_post post = {.drafts = drafts};
+    bool posted;
 
     post.count = 1 + below(h, h->shape->batch);
     post.client = below(h, 3);
@@ -214,7 +224,10 @@ do_post(struct history *h, size_t queue)
         memset(checksums, (int)below(h, 256), sizeof(checksums));
         post.checksums = checksums;
     }
-    if (!pair_post(&h->pair, &where, &post, ids))
+    some_key(h, post.count);
+    posted = pair_post(&h->pair, &where, &post, ids);
+    h->pair.keyed = false;
+    if (!posted)
         return;
     for (size_t i = 0; i < post.count; i++)
         h->messages[h->message_count++ % KNOWN_MESSAGES] = (struct known){ids[i], queue};
@@ -303,10 +316,14 @@ do_claim(struct history *h, size_t queue, struct pair_waiter *w)
 {
     struct store_queue where = queue_at(h, queue);
     struct store_terms terms = some_terms(h);
+    const size_t limit = 1 + below(h, h->shape->batch);
     struct id_pair claim;
+    bool claimed;
 
-    if (pair_claim(&h->pair, &where, &terms, 1 + below(h, h->shape->batch), some_room(h),
-                   w, &claim))
+    some_key(h, 1000 + limit);
+    claimed = pair_claim(&h->pair, &where, &terms, limit, some_room(h), w, &claim);
+    h->pair.keyed = false;
+    if (claimed)
         h->claims[h->claim_count++ % KNOWN_CLAIMS] = (struct known){claim, queue};
 }
 
@@ -328,6 +345,16 @@ index_of(const struct history *h, const struct store_queue *where)
     return i;
 }
 
+static void
+do_pop(struct history *h, const struct store_queue *where, struct pair_waiter *w)
+{
+    const size_t limit = 1 + below(h, h->shape->batch);
+
+    some_key(h, 2000 + limit);
+    pair_pop(&h->pair, where, limit, some_room(h), w);
+    h->pair.keyed = false;
+}
+
 /* A claim, or a pop, that waits; who waits already asks again. */
 static void
 ask(struct history *h, size_t queue, struct pair_waiter *w)
@@ -339,7 +366,7 @@ ask(struct history *h, size_t queue, struct pair_waiter *w)
     if (chance(h, 70))
         do_claim(h, queue, w);
     else
-        pair_pop(&h->pair, &where, 1 + below(h, h->shape->batch), some_room(h), w);
+        do_pop(h, &where, w);
 }
 
 /* Whoever was told asks, from anywhere in the line on, until nobody has been told. */

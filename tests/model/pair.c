@@ -58,6 +58,7 @@ pair_open(struct pair *p, size_t shards, uint64_t seed, bool require_confirmatio
     config.dead_letter_ttl_s = seed & 2 ? 86400 : 0;
     config.shown_queues = 1000; /* more than a history makes */
     config.require_confirmation = require_confirmation;
+    config.keys = 1000000;                                     /* Redis has no limit */
     config.round_up_ms = on_redis() ? 0 : (int64_t)(seed & 1); /* test_clock is exact */
     idmap_init(&p->ids);
     require(twin_open(&config, &p->twin) == ST_OK);
@@ -161,7 +162,7 @@ pair_agree_id(const struct pair *p, const char *what, const struct store_id *twi
 
     if (idmap_same(&p->ids, twin, engine))
         return;
-    snprintf(wrong, sizeof(wrong), "%s: twin '%s', engine '%s'", what, twin->text,
+    snprintf(wrong, sizeof(wrong), "%s: twin '%.31s', engine '%.31s'", what, twin->text,
              engine->text);
     pair_fail(p, wrong);
 }
@@ -247,6 +248,8 @@ ops_of(const struct pair *p, const struct store_queue *queue, struct pair_waiter
 {
     struct pair_ops v = {.twin = {.now_ms = p->now_ms}, .engine = {.now_ms = p->now_ms}};
 
+    if (p->keyed)
+        v.twin.key = v.engine.key = &p->key;
     if (w == NULL)
         return v;
     w->engine_listener.notify = told_by_engine; /* the twin tells nobody */
@@ -257,6 +260,23 @@ ops_of(const struct pair *p, const struct store_queue *queue, struct pair_waiter
     v.twin.waiter = &w->twin;
     v.engine.waiter = &w->engine;
     return v;
+}
+
+/* For the trace. */
+static const char *
+key_mark(struct pair *p)
+{
+    if (!p->keyed)
+        return "";
+    snprintf(p->key_text, sizeof(p->key_text), "[key %d, %d] ", (int)p->key.hash[0],
+             (int)p->key.digest[0]);
+    return p->key_text;
+}
+
+static void
+agree_repeated(const struct pair *p, const struct pair_ops *v)
+{
+    pair_agree(p, "repeated", v->twin.repeated, v->engine.repeated);
 }
 
 static void
@@ -667,20 +687,25 @@ pair_post(struct pair *p, const struct store_queue *queue, const struct store_po
           struct id_pair *ids)
 {
     struct store_id twin[MANY], engine[MANY];
+    struct pair_ops v = ops_of(p, queue, NULL);
     enum status st;
 
     require(post->count <= MANY);
-    pair_note(p, queue, "post %zu: %.*s... ttl %" PRId64 " delay %" PRId64, post->count,
+    pair_note(p, queue, "%spost %zu: %.*s... ttl %" PRId64 " delay %" PRId64, key_mark(p),
+              post->count,
               (int)(post->drafts[0].body.len > 8 ? 8 : post->drafts[0].body.len),
               post->drafts[0].body.data, post->drafts[0].ttl_s, post->drafts[0].delay_s);
-    st = pair_agree_status(
-        p, store_message_post(p->twin, STORE_AT(p->now_ms), queue, post, twin),
-        store_message_post(p->engine, STORE_AT(p->now_ms), queue, post, engine));
+    st = pair_agree_status(p, store_message_post(p->twin, &v.twin, queue, post, twin),
+                           store_message_post(p->engine, &v.engine, queue, post, engine));
+    agree_repeated(p, &v);
     for (size_t i = 0; st == ST_OK && i < post->count; i++) {
         ids[i] = (struct id_pair){twin[i], engine[i]};
-        pair_learn(p, &ids[i]);
+        if (v.twin.repeated)
+            pair_agree_id(p, "repeated id", &twin[i], &engine[i]);
+        else
+            pair_learn(p, &ids[i]);
     }
-    return st == ST_OK;
+    return st == ST_OK && !v.twin.repeated;
 }
 
 /*
@@ -810,13 +835,15 @@ pair_pop(struct pair *p, const struct store_queue *queue, size_t limit, size_t r
     struct pair_ops v = ops_of(p, queue, w);
     enum status st;
 
-    pair_note(p, queue, "pop %zu room %zu waiter %d", limit, room,
+    pair_note(p, queue, "%spop %zu room %zu waiter %d", key_mark(p), limit, room,
               w == NULL ? -1 : (int)(w - p->waiters));
     twin.capacity = engine.capacity = room;
     st =
         pair_agree_status(p, store_message_pop(p->twin, &v.twin, queue, limit, &twin),
                           store_message_pop(p->engine, &v.engine, queue, limit, &engine));
-    pair_agree(p, "capacity", (int64_t)twin.capacity, (int64_t)engine.capacity);
+    agree_repeated(p, &v);
+    if (!v.twin.repeated)
+        pair_agree(p, "capacity", (int64_t)twin.capacity, (int64_t)engine.capacity);
     agree_batch(p, &twin, &engine);
     agree_waiting(p, st, &v, w);
     release_both(&twin, &engine);
@@ -833,18 +860,22 @@ pair_claim(struct pair *p, const struct store_queue *queue,
     struct pair_ops v = ops_of(p, queue, w);
     enum status st;
 
-    pair_note(p, queue, "claim %zu for %" PRId64 " + %" PRId64 " room %zu waiter %d",
-              limit, terms->ttl_s, terms->grace_s, room,
+    pair_note(p, queue, "%sclaim %zu for %" PRId64 " + %" PRId64 " room %zu waiter %d",
+              key_mark(p), limit, terms->ttl_s, terms->grace_s, room,
               w == NULL ? -1 : (int)(w - p->waiters));
     twin.capacity = engine.capacity = room;
     st = pair_agree_status(
         p, store_claim_create(p->twin, &v.twin, queue, terms, limit, &twin),
         store_claim_create(p->engine, &v.engine, queue, terms, limit, &engine));
-    pair_agree(p, "capacity", (int64_t)twin.capacity, (int64_t)engine.capacity);
+    agree_repeated(p, &v);
+    if (!v.twin.repeated)
+        pair_agree(p, "capacity", (int64_t)twin.capacity, (int64_t)engine.capacity);
     pair_agree(p, "no claim", id_empty(twin.claim_id), id_empty(engine.claim_id));
     agree_waiting(p, st, &v, w);
     *claim = (struct id_pair){twin.claim_id, engine.claim_id};
-    if (!id_empty(claim->left)) {
+    if (v.twin.repeated) {
+        pair_agree_id(p, "repeated claim", &claim->left, &claim->right);
+    } else if (!id_empty(claim->left)) {
         pair_learn(p, claim);
         see_claim_number(p, queue, engine.claim_number);
     }

@@ -47,6 +47,9 @@ struct pair {
     size_t fence_count;
     struct pair_lent lent[PAIR_LENT];
     size_t lent_count;
+    struct store_key key; /* of the next operation, if it has one */
+    bool keyed;
+    char key_text[32];
     uint64_t steps; /* operations done */
     char trace[PAIR_TRACE][160];
 };

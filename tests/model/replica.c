@@ -269,6 +269,29 @@ change_messages(struct replica *r, struct store_change *change)
     ck_assert_uint_gt(told, 0);
 }
 
+/* KEY: no effect has one that was there within the window: one key, one effect. */
+static void
+change_key(struct replica *r, struct store_change *change)
+{
+    const struct store_key_record *record = change->key;
+    struct store_message_record m;
+    size_t count = change->count;
+
+    (void)known_queue(r, &change->queue, change->tag);
+    for (size_t i = 0; i < REPLICA_KEYS && i < r->key_count; i++) {
+        const struct known_key *k = &r->keys[i];
+
+        if (k->tag == change->tag && k->record.key.hash[0] == record->key.hash[0])
+            ck_assert_int_ge(record->made_ms, k->record.made_ms + FIXTURE_KEY_S * 1000);
+    }
+    r->keys[r->key_count++ % REPLICA_KEYS] = (struct known_key){change->tag, *record};
+    ck_assert_int_eq(record->made_ms, change->now_ms);
+    ck_assert_int_eq(record->kind == STORE_KEY_POP, count > 0);
+    while (change->next(change, &m))
+        count--;
+    ck_assert_uint_eq(count, 0);
+}
+
 /* The subscription with this number. Adds it if the change creates it. */
 static struct replica_subscription *
 member_of(struct replica_queue *q, const struct store_change *change)
@@ -391,7 +414,9 @@ commit_one(struct replica *r, struct store_change *change, size_t *room)
     r->told[change->kind]++;
     if (change->kind != STORE_CHANGE_QUEUE)
         expect_transient(r, change);
-    if (is_about_member(change->kind))
+    if (change->kind == STORE_CHANGE_KEY)
+        change_key(r, change);
+    else if (is_about_member(change->kind))
         change_member(r, change);
     else if (change->kind <= STORE_CHANGE_PURGE ||
              change->kind == STORE_CHANGE_UNSUBSCRIBED)
@@ -426,6 +451,8 @@ commit(struct store_log *observer, struct store_change *change, size_t *room)
     struct replica *r = (struct replica *)observer;
     uint64_t lsn = 0;
 
+    ck_assert_int_ne(change->kind,
+                     STORE_CHANGE_KEY); /* its effect is in the same group */
     for (; change != NULL; change = change->then) {
         uint64_t its = commit_one(r, change, room);
 

@@ -11,6 +11,7 @@
 
 /* Limits of the contents of a queue. */
 enum { REPLICA_MESSAGES = 4096, REPLICA_CLAIMS = 1024, REPLICA_SUBSCRIPTIONS = 512 };
+enum { REPLICA_KEYS = 256 }; /* of all queues */
 
 /* What is told of the details of a message. */
 struct known_details {
@@ -57,11 +58,19 @@ struct replica_queue {
     size_t member_count;
 };
 
+/* A key that was told of. */
+struct known_key {
+    uint32_t tag;
+    struct store_key_record record;
+};
+
 struct replica {
     struct store_log observer; /* first */
     struct replica_queue queues[STORY_QUEUES];
     uint64_t lsn;                /* of the latest change */
     uint64_t seen[STORY_QUEUES]; /* LSN of the latest change of a queue of this address */
+    struct known_key keys[REPLICA_KEYS]; /* the latest ones, a ring */
+    uint64_t key_count;                  /* ever known */
     unsigned granted[STORE_CHANGE_KINDS];
     size_t room[STORE_CHANGE_KINDS]; /* messages that were granted */
     size_t set_aside; /* and not used or given back yet: one for each grant */

@@ -25,7 +25,8 @@ struct story {
     struct story_ids messages, claims, subscriptions;
     uint64_t fences[STORY_QUEUES]; /* largest claim number of a queue of this address */
     uint64_t bodies;
-    size_t big_body; /* bodies are shorter than this; 0: they are numbers only */
+    struct store_key key; /* of the operation under way */
+    size_t big_body;      /* bodies are shorter than this; 0: they are numbers only */
 };
 
 /* The addresses of the queues: four names in each of two projects. */

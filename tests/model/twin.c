@@ -440,6 +440,7 @@ twin_close(struct store *s)
         twin_remove_queue(t, t->queues[t->queue_count - 1]);
     free(t->queues);
     free(t->waiters);
+    twin_free_keys(t);
     free(t);
 }
 
@@ -495,12 +496,12 @@ static const struct store_vtable twin_ops = {
     .project_list = twin_project_list,
     .queue_stats = twin_queue_stats,
     .queue_purge = twin_queue_purge,
-    .message_post = twin_message_post,
+    .message_post = twin_keyed_post,
     .message_list = twin_message_list,
     .message_get = twin_message_get,
     .message_delete = twin_message_delete,
-    .message_pop = twin_message_pop,
-    .claim_create = twin_claim_create,
+    .message_pop = twin_keyed_pop,
+    .claim_create = twin_keyed_claim,
     .claim_get = twin_claim_get,
     .claim_list = twin_claim_list,
     .claim_renew = twin_claim_renew,

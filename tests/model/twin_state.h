@@ -95,6 +95,8 @@ struct twin {
     uint64_t queues_made, claims_made, versions, subscriptions_made;
     struct twin_waiter *waiters; /* owned; of all queues, longest first */
     size_t waiter_count;
+    struct twin_key *keys; /* owned, oldest first; twin_keys.c */
+    size_t key_count;
 };
 
 /* malloc and realloc that end the program when there is no memory. */
@@ -225,6 +227,10 @@ size_t twin_waiters(const struct twin *t, const struct store_queue *where);
 size_t twin_share(struct twin *t, const struct store_op *op,
                   const struct store_queue *where, size_t *from);
 
+/* How many messages of the queue can be claimed. */
+size_t
+twin_ready_count(const struct twin *t, const struct store_queue *where, int64_t now_ms);
+
 /* Nothing was taken: the waiter, if there is one, stands in line for `wants` messages. */
 void twin_wait(struct twin *t, struct store_op *op, const struct store_queue *where,
                size_t wants);
@@ -297,5 +303,11 @@ store_claim_release_fn twin_claim_release;
 store_claim_finish_fn twin_claim_finish;
 store_redrive_fn twin_redrive;
 store_waiter_leave_fn twin_waiter_leave;
+
+/* With an Idempotency-Key or without one: twin_keys.c. */
+store_message_post_fn twin_keyed_post;
+store_message_pop_fn twin_keyed_pop;
+store_claim_create_fn twin_keyed_claim;
+void twin_free_keys(struct twin *t);
 
 #endif

@@ -44,8 +44,8 @@ remove_at(struct twin *t, size_t i)
         t->waiters[i] = t->waiters[i + 1];
 }
 
-static size_t
-claimable(const struct twin *t, const struct store_queue *where, int64_t now_ms)
+size_t
+twin_ready_count(const struct twin *t, const struct store_queue *where, int64_t now_ms)
 {
     const struct twin_queue *q = twin_find_queue(t, where);
     size_t n = 0;
@@ -60,7 +60,7 @@ twin_share(struct twin *t, const struct store_op *op, const struct store_queue *
            size_t *from)
 {
     const struct twin_queue *q = twin_find_queue(t, where);
-    size_t ready = claimable(t, where, op->now_ms), reserved = 0;
+    size_t ready = twin_ready_count(t, where, op->now_ms), reserved = 0;
 
     *from = 0;
     if (op->waiter == NULL)

@@ -190,6 +190,8 @@ open_store(struct server *s, const struct profile *p, int64_t wall_ms)
         .now_ms = s->now_ms,
         .message_ttl_s = p->rules.message_ttl_s,
         .max_message_ttl_s = p->rules.max_message_ttl_s,
+        .key_window_ms = api_limits_default.idempotency_window * 1000,
+        .keys = 1000,
         .feed_bytes = (uint64_t)p->rules.feed_bytes,
         .require_confirmation = p->rules.require_confirmation,
         .seeded = true,

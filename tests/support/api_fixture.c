@@ -70,6 +70,8 @@ open_api(struct api_fixture *f, const struct api_limits *limits)
         .message_ttl_s = limits->default_message_ttl,
         .message_delay_s = limits->default_message_delay,
         .max_message_ttl_s = limits->max_message_ttl,
+        .key_window_ms = limits->idempotency_window * 1000,
+        .keys = API_FIXTURE_KEYS,
         .shown_queues = API_FIXTURE_SHOWN,
         .seeded = true,
         .seed = 1,

@@ -41,6 +41,9 @@ struct api_fixture {
 /* Maximum number of queues with metrics of their own. */
 enum { API_FIXTURE_SHOWN = 3 };
 
+/* idempotency_keys. */
+enum { API_FIXTURE_KEYS = 20 };
+
 /* True if the store is on Redis. Promises of an engine about memory and slices do not hold there. */
 bool api_fixture_on_redis(void);
 

@@ -39,6 +39,8 @@ fixture_config(struct mem *mem)
         .message_delay_s = 0,
         .max_message_ttl_s = 1209600,
         .dead_letter_ttl_s = FIXTURE_DEAD_LETTER_S,
+        .key_window_ms = FIXTURE_KEY_S * 1000,
+        .keys = FIXTURE_KEYS,
         .shown_queues = 64,
         .sealer = &fixture_sealer,
         .seeded = true,
@@ -77,6 +79,7 @@ fixture_redis(const struct engine_config *config, const char *url, struct store 
                                        .message_delay_s = config->message_delay_s,
                                        .max_message_ttl_s = config->max_message_ttl_s,
                                        .dead_letter_ttl_s = config->dead_letter_ttl_s,
+                                       .key_window_ms = config->key_window_ms,
                                        .feed_bytes = config->feed_bytes,
                                        .require_confirmation =
                                            config->require_confirmation,

@@ -29,6 +29,8 @@
 #define FIXTURE_MESSAGES      1024
 #define FIXTURE_PROJECTS      8
 #define FIXTURE_DEAD_LETTER_S 100                    /* dead_letter_ttl */
+#define FIXTURE_KEY_S         600                    /* idempotency_window */
+#define FIXTURE_KEYS          64                     /* idempotency_keys */
 #define START_MS              INT64_C(1790000000123) /* not a whole second, on purpose */
 
 /* The implementations. */

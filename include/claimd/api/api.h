@@ -61,6 +61,7 @@ enum method {
     X(URL_METHODS, "URL-Methods")                                                        \
     X(URL_PATHS, "URL-Paths")                                                            \
     X(PREFER, "Prefer")                                                                  \
+    X(IDEMPOTENCY_KEY, "Idempotency-Key")                                                \
     X(ORIGIN, "Origin")                                                                  \
     X(REQUEST_ID, "X-Request-ID") /* the front end logs this one and the next */         \
     X(TRACEPARENT, "traceparent")                                                        \
@@ -92,6 +93,7 @@ struct progress {
     char name[PROGRESS_NAME_MAX]; /* of the last queue */
     size_t name_len;
     void *kept; /* state that a slice leaves to the next one, in the arena; NULL: none */
+    struct running_key *key;        /* owned; NULL: no Idempotency-Key */
     struct injected_fault injected; /* with the test API */
 };
 
@@ -198,7 +200,8 @@ struct response {
     uint64_t lsn;                   /* of the changes that the response shows; 0: none */
     struct store_queue claim_queue; /* of claim_id; from the arena */
     struct bytes
-        claim_id; /* a new claim, to release if the response is lost; absent: none */
+        claim_id;     /* a new claim, to release if the response is lost; absent: none */
+    bool claim_stays; /* do not release it: the client repeats the request to get it */
     struct fault
         fault; /* for the front end: LATENCY, SLOW, HALF, CUT_BEFORE, CUT_AFTER */
 };
@@ -276,7 +279,7 @@ enum api_next
 api_handle(const struct api *api, struct request *req, struct response *res);
 
 /*
- * Ends the waiting of a request, if it waits, and drops its proof. Its listener is not notified any
+ * Ends the waiting of a request, if it waits, and drops its proof and its Idempotency-Key. Its listener is not notified any
  * more. Call it at the end of every request.
  */
 void api_stop_waiting(const struct api *api, struct request *req);

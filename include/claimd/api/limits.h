@@ -46,6 +46,7 @@ enum subscriber_type {
     X(max_claim_grace, 43200)                                                            \
     X(default_subscription_ttl, 3600)                                                    \
     X(max_wait, 45)             /* of Prefer: wait; 0: none */                           \
+    X(idempotency_window, 600)  /* 0: no Idempotency-Key */                              \
     X(min_length_client_id, 10) /* characters, when not strict */                        \
     X(max_length_client_id, 36)
 

@@ -26,6 +26,7 @@
     X(WHEEL_CASCADES, simulate, COMMON, "several deadlines of one slot move down")       \
     X(WHEEL_ENDS_EARLY, simulate, COMMON, "a slot has more deadlines than the budget")   \
     /* engine: messages and claims */                                                    \
+    X(KEY_ENDS_LATE, simulate, COMMON, "an operation finds a key that has ended")        \
     X(POST_CUT, simulate, COMMON, "memory ends in the middle of a batch of posts")       \
     X(POST_NOT_LOGGED, simulate, COMMON, "the log refuses a post that has its memory")   \
     X(NEW_QUEUE_DISCARDED, simulate, COMMON, "a post to a new queue fails")              \

@@ -37,6 +37,13 @@
     X(NO_KEY, "the message is encrypted, but the server does not have its key")          \
     X(DAMAGED, "the message is encrypted, but its stored body is damaged")               \
     X(BEYOND_LOG, "the request is larger than one write to the journal allows")          \
+    X(KEY_REUSED, "the Idempotency-Key was sent before with another request. Use a new " \
+                  "key for each request")                                                \
+    X(KEY_RUNNING, "the first request with this Idempotency-Key is not done yet. Try "   \
+                   "again later")                                                        \
+    X(KEY_ENDED, "the claim of this Idempotency-Key has ended. Use a new key")           \
+    X(KEYS_FULL, "the server keeps as many keys as idempotency_keys allows. Try again "  \
+                 "later, or send the request without Idempotency-Key")                   \
     X(PROJECT_QUEUES,                                                                    \
       "the project has reached its maximum number of queues (project_max_queues)")       \
     X(PROJECT_MESSAGES, "the project has reached its maximum number of messages "        \

@@ -31,6 +31,8 @@ struct engine_config {
     size_t shown_queues;       /* limit of queues with metrics of their own */
     struct engine_limits project_limits;
     uint64_t feed_bytes;       /* of a queue's feed (store/subscription.h); 0: no limit */
+    int64_t key_window_ms;     /* idempotency_window */
+    uint64_t keys;             /* limit of kept keys (store/key.h) */
     bool require_confirmation; /* subscriptions receive messages only if confirmed */
     struct store_log *log;     /* borrowed; NULL: none */
     const struct store_sealer *sealer; /* borrowed; NULL: no encryption */

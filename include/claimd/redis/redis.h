@@ -24,6 +24,7 @@ struct redis_config {
     /* As in engine_config: */
     int64_t message_ttl_s, message_delay_s, max_message_ttl_s;
     int64_t dead_letter_ttl_s;
+    int64_t key_window_ms;
     const struct store_sealer *sealer;
     uint64_t feed_bytes;
     bool require_confirmation;

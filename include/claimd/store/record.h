@@ -9,6 +9,9 @@
  *   RETRY                                       messages that their claim gave back, one
  *                                               by one: they are delayed, or ready
  *   DETAILS                                     messages with their details, as they are
+ *   KEY                                         an Idempotency-Key with its result; of a
+ *                                               pop with its messages. It does not change
+ *                                               the queue
  *   QUEUE, META                                 the queue, with its metadata
  *   QUEUE_GONE, PURGE                           the queue. Its messages and claims are
  *   gone, too
@@ -31,6 +34,7 @@
 #define CLAIMD_STORE_RECORD_H
 
 #include "claimd/base/mem.h"
+#include "claimd/store/key.h"
 #include "claimd/store/types.h"
 
 struct store_actor;
@@ -59,6 +63,7 @@ enum store_change_kind {
     /* 17 is a mark of the journal. */
     STORE_CHANGE_RETRY = 18,
     STORE_CHANGE_DETAILS = 19,
+    STORE_CHANGE_KEY = 20,
     STORE_CHANGE_LOGGED, /* the end of the kinds that the journal stores */
 
     /* The journal does not store these. */
@@ -137,6 +142,7 @@ struct store_change {
     bool target_transient;
     struct store_claim_record claim; /* STATE: of the message that next() returned */
     const struct store_subscription_record *subscription; /* of kinds that have one */
+    const struct store_key_record *key;                   /* KEY */
     size_t count;                                         /* messages */
 
     /* The next message; false: there is none. `at` and `from` are private. */

@@ -28,6 +28,7 @@
 #ifndef CLAIMD_STORE_STORE_H
 #define CLAIMD_STORE_STORE_H
 
+#include "claimd/store/key.h"
 #include "claimd/store/metrics.h"
 #include "claimd/store/record.h"
 #include "claimd/store/state.h"
@@ -48,8 +49,11 @@ struct store_op {
     const struct store_actor *actor; /* in: borrowed for the call; NULL: unknown */
     struct bytes client;         /* in: the Client-ID, for claims; absent: not known */
     struct store_waiter *waiter; /* in: claim_create, pop: waits if no message is there */
+    const struct store_key
+        *key;         /* in: post, claim_create, pop, finish: store/key.h; NULL: none */
     bool flush_later; /* in: the caller calls store_log_flush() before it sleeps */
     bool waits;       /* out: the waiter is in the wait queue */
+    bool repeated;    /* out: the result is that of an earlier call with this key */
     uint64_t lsn;     /* out: the response must wait until it is durable */
     size_t log_most;  /* out, for ST_BEYOND_LOG: bytes that the log takes */
 };

@@ -1,5 +1,6 @@
 #include "api/caller.h"
 #include "api/handlers/handlers.h"
+#include "api/key.h"
 #include "claimd/base/sometimes.h"
 #include "claimd/json/string.h"
 
@@ -107,12 +108,25 @@ deliver_decrypted(struct context *ctx, deliver_fn *deliver, const void *terms,
         st = st == ST_OK ? ST_SEALED : st;
     }
     if (st == ST_OK)
-        st = decrypt_reuse(out, &opened);
+        st = ctx->op.repeated ? decrypt_batch(ctx, out, out->count)
+                              : decrypt_reuse(out, &opened);
     if (st == ST_UNCONFIRMED)
         store_batch_release(out);
     out->opened = NULL;
     store_batch_release(&opened);
     return st == ST_SEALED ? ST_AGAIN : st;
+}
+
+/* Reserves space for messages of an earlier request, of which there may be any number. */
+static enum status
+reserve_repeated(struct context *ctx, const struct message_form *form,
+                 const struct store_batch *batch)
+{
+    size_t space = message_space(form, batch->count) + FRAME;
+
+    for (size_t i = 0; i < batch->count; i++)
+        space += batch->messages[i].body.len;
+    return buf_reserve(&ctx->res->body, space) ? ST_OK : ST_NO_MEMORY;
 }
 
 enum status
@@ -141,6 +155,8 @@ deliver_messages(struct context *ctx, const struct message_form *form,
             continue;
         }
         st = deliver_decrypted(ctx, deliver, terms, limit, bodies, out);
+        if (st == ST_OK && ctx->op.repeated)
+            return reserve_repeated(ctx, form, out);
         if (st != ST_OVER_CAPACITY)
             return st;
         bodies = out->capacity > bodies ? out->capacity : 2 * bodies;
@@ -200,8 +216,10 @@ write_claimed(struct context *ctx, struct claimed *claimed,
     strcat(claimed->location + len, batch->claim_id.text);
     ctx->res->claim_queue = ctx->queue;
     ctx->res->claim_id = bytes_str(claimed->location + len);
+    ctx->res->claim_stays = ctx->op.key != NULL;
     response_add_header(ctx, "Location", claimed->location);
     claim_number_add(ctx, claimed->number, batch->claim_number);
+    key_mark_repeated(ctx);
     write_messages(ctx, &claimed->form, batch);
     return response_json(ctx, 201);
 }
@@ -265,9 +283,11 @@ static enum status
 claim_first(struct context *ctx, const struct bytes *names, size_t count,
             const struct decoded_terms *said)
 {
-    enum status st = wait_begin(ctx, count);
+    enum status st = key_begin(ctx);
     bool queued = true;
 
+    if (st == ST_OK)
+        st = wait_begin(ctx, count);
     for (size_t i = 0; st == ST_OK && i < count && !wait_abandoned(ctx); i++) {
         bool made;
 
@@ -342,6 +362,9 @@ handle_claim_any(struct context *ctx)
     size_t count;
     enum status st = read_queues(ctx, &names, &count);
 
+    if (st == ST_OK && count > 1 && key_is_sent(ctx))
+        st = context_refuse(ctx, ST_BAD_VALUE,
+                            "the header Idempotency-Key can be used only with one queue");
     if (st == ST_OK)
         st = read_claim(ctx, &said);
     if (st != ST_OK)

@@ -1,4 +1,5 @@
 #include "api/handlers/handlers.h"
+#include "api/key.h"
 #include "api/wire/decode.h"
 #include "api/wire/message.h"
 #include "claimd/json/scan.h"
@@ -483,6 +484,8 @@ handle_claim_finish(struct context *ctx)
         st = ST_NO_MEMORY;
     if (st == ST_OK)
         st = reserve_response(&f);
+    if (st == ST_OK)
+        st = key_begin(ctx);
     if (st != ST_OK)
         return st;
     st = finish_in_store(&f);
@@ -497,5 +500,6 @@ handle_claim_finish(struct context *ctx)
     buf_byte(out, '}');
     if (f.request.number != 0)
         claim_number_add(ctx, number, f.request.number);
+    key_mark_repeated(ctx);
     return response_json(ctx, 200);
 }

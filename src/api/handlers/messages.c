@@ -1,4 +1,5 @@
 #include "api/handlers/handlers.h"
+#include "api/key.h"
 #include "api/wire/message.h"
 #include "api/wire/query.h"
 
@@ -103,6 +104,7 @@ posted_write(struct context *ctx, const struct posted *posted)
     }
     buf_str(out, ctx->version->tells_partial ? "],\"partial\":false}" : "]}");
     response_add_header(ctx, "Location", posted_location(posted));
+    key_mark_repeated(ctx);
     return response_json(ctx, 201);
 }
 
@@ -179,6 +181,8 @@ handle_message_post(struct context *ctx)
         return req->body.len > (size_t)max ? refuse_size(ctx, max) : st;
     }
     st = posted_reserve(ctx, decoded.count, &posted);
+    if (st == ST_OK)
+        st = key_begin(ctx);
     if (st == ST_OK)
         st = post_checksums(ctx, &decoded, &checksums);
     if (st != ST_OK)
@@ -522,8 +526,10 @@ pop_messages(struct context *ctx, size_t limit)
         .details = prefer_details(ctx->req->headers[API_HEADER_PREFER])};
     struct buf *out = &ctx->res->body;
     struct store_batch batch = STORE_BATCH_INIT;
-    enum status st = wait_begin(ctx, 1);
+    enum status st = key_begin(ctx);
 
+    if (st == ST_OK)
+        st = wait_begin(ctx, 1);
     ctx->op.waiter = wait_waiter(ctx, 0);
     if (st == ST_OK && !wait_abandoned(ctx))
         st = deliver_messages(ctx, &form, deliver_popped, NULL, limit, &batch);
@@ -537,6 +543,7 @@ pop_messages(struct context *ctx, size_t limit)
     message_write_all(out, &form, batch.messages, batch.count);
     buf_byte(out, '}');
     store_batch_release(&batch);
+    key_mark_repeated(ctx);
     return response_json(ctx, 200);
 }
 

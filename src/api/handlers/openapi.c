@@ -309,6 +309,7 @@ handle_openapi(struct context *ctx)
             {"guarded", .holds = required}, /* requests about all projects need a token */
             {"optional_token", .holds = identity && !required},
             {"optional_project", .holds = tokens || limits->enable_v1},
+            {"keys", .holds = limits->idempotency_window > 0},
             {"limited", .holds = any},
             {"limited_queues", .holds = queues},
             {"limited_posts", .holds = posts},

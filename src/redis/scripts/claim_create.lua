@@ -5,6 +5,7 @@
 --   returns OK | OVER_CAPACITY | SEALED | AGAIN, now, tag, number of the claim (0: none), base, [number, head, body, '']
 --   ..., '',
 --           [transfer, what is in it] ...; with OVER_CAPACITY the number is the size of the bodies
+--   keyed
 --   cost    O(messages · log n), 64 dead letters at most
 local w = open_queue()
 if not w then return { OK, 0, '', 0, 0 } end

@@ -6,5 +6,6 @@
 --   returns OK | NOT_CLAIMED, a digit for each message (1: held), tag, number (0: not renewed), base, number of
 --           the first transfer of the posts; [ms since the claim, claim count] of each deleted message ...; '', [transfer, what is
 --           in it] of each dead letter ...
+--   keyed
 --   cost    O(messages · log n)
 return finish_claim()

@@ -2,6 +2,7 @@
 --   ARGV    limit, number of messages reserved for other waiters, bytes of bodies that fit (0: any), ids of decrypted
 --           messages ... ('-': encrypted bodies are fine)
 --   returns OK, now, tag, [number, head, body, ''] ... | OVER_CAPACITY, size of the bodies | SEALED, as OK
+--   keyed
 --   cost    O(messages · log n)
 local w = open_queue()
 if not w then return { OK, 0, '' } end

@@ -2,6 +2,7 @@
 --   ARGV    tag of a new queue ('': do not make it), client, size of the request, default TTL and delay, maximum size
 --           of a feed (0: unlimited), then for each message: TTL, delay (-1: not given), body, checksum ('': none)
 --   returns OK, tag, number of the first message, 1 if the queue is unlisted, 1 if an idle subscription is due now
+--   keyed
 --   cost    O(messages)
 --   memory  grows
 local w = open_queue()

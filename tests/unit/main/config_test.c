@@ -99,6 +99,7 @@ START_TEST(an_empty_configuration_has_the_default_limits)
         .max_message_ttl = 1209600,
         .default_message_delay = 0,
         .dead_letter_ttl = 1209600,
+        .idempotency_window = 600,
         .max_message_delay = 900,
         .max_release_delay = 43200,
         .default_claim_ttl = 300,
@@ -140,6 +141,7 @@ START_TEST(an_empty_configuration_has_the_default_limits)
     SAME(max_message_delay);
     SAME(max_release_delay);
     SAME(dead_letter_ttl);
+    SAME(idempotency_window);
     SAME(default_claim_ttl);
     SAME(min_claim_ttl);
     SAME(max_claim_ttl);

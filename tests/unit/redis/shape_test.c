@@ -84,8 +84,7 @@ START_TEST(a_status_that_is_not_ok_may_be_alone)
     ck_assert(!fits("nt", "", 0));
     text("a");
     ck_assert(fits("nt", "", 0));
-    for (int status = -1; status <= RESPONSE_EXPIRE_FIRST + 1;
-         status += RESPONSE_EXPIRE_FIRST + 2) {
+    for (int status = -1; status <= RESPONSE_STATUSES; status += RESPONSE_STATUSES + 1) {
         begin(status);
         ck_assert(!fits("", "", 0));
     }

@@ -28,7 +28,7 @@
 -- ARGV[1] is the time of a test clock. If it is empty, the time is that of Redis, but never earlier than the last
 -- time of the queue. A script returns {status, ...}. If the status is an error, the script has changed nothing.
 
-local KEYS, ARGV, Q, Z, M, T, X, S, U, F
+local KEYS, ARGV, Q, Z, M, T, X, S, U, F, K
 local call, pack, unpack_struct, floor, sub, byte, format
 
 -- Makes the function that Redis calls. The last argument of a request is its number, and the response begins with
@@ -50,7 +50,8 @@ local function make_callback(script)
 end
 
 local OK, AGAIN, NOT_FOUND, CHANGED, CLAIMED, NOT_CLAIMED, OVER_CAPACITY, TOO_LARGE, NOT_SEALED, SEALED,
-    CONFLICT, NEEDS_FEED, NEEDS_FENCE, EXPIRE_FIRST = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
+    CONFLICT, NEEDS_FEED, NEEDS_FENCE, EXPIRE_FIRST, REPEATED, KEY_REUSED, KEY_ENDED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+    11, 12, 13, 14, 15, 16
 
 local UNREADY, UNREADY_TEXT = 4503599627370496, '4503599627370496' -- 2^52
 local BELOW_UNREADY = '(' .. UNREADY_TEXT

@@ -1,0 +1,136 @@
+#include "engine/keyed.h"
+#include "claimd/base/invariant.h"
+#include "claimd/base/sometimes.h"
+
+/* Keys that an operation with a key frees, besides those that stop it. */
+enum { FREE_SOME = 4 };
+
+enum status
+keyed_look_up(struct keyed *k, enum store_key_kind kind)
+{
+    struct txn *t = k->txn;
+    struct shard *sh = t->shard;
+    size_t some = FREE_SOME;
+    struct key *key;
+
+    k->group = (struct change_group){
+        .all = k->changes, .capacity = KEYED_CHANGES, .space = &sh->log_reserved};
+    k->grouped = has_log(sh->core) && sh->group == NULL;
+    if (k->grouped)
+        sh->group = &k->group;
+    (void)keys_expire(sh, t->now_ms, &some);
+    if (t->queue == NULL)
+        return ST_OK;
+    key = keys_find(sh, t->op->key, t->queue->tag);
+    if (key == NULL)
+        return ST_OK;
+    if (t->now_ms >= key_ends_ms(sh, key)) {
+        SOMETIMES(KEY_ENDS_LATE);
+        key_drop(sh, key); /* housekeeping is late */
+        return ST_OK;
+    }
+    if (key->kind != kind ||
+        memcmp(key->key.digest, t->op->key->digest, sizeof(key->key.digest)) != 0)
+        return ST_KEY_REUSED;
+    t->op->repeated = true;
+    k->known = key;
+    return ST_OK;
+}
+
+/* True if there is a place for one more key. Other shards may take it meanwhile, so there may be
+ * some keys more than the limit. */
+static bool
+has_place(struct shard *sh, int64_t now_ms)
+{
+    const struct core *core = sh->core;
+    size_t some = EXPIRE_SLICE;
+
+    if (atomic_load_explicit(&core->keys, memory_order_relaxed) < core->config.keys)
+        return true;
+    (void)keys_expire(sh, now_ms, &some);
+    return atomic_load_explicit(&core->keys, memory_order_relaxed) < core->config.keys;
+}
+
+enum status
+keyed_make(struct keyed *k, enum store_key_kind kind, size_t messages, size_t bytes)
+{
+    struct txn *t = k->txn;
+    struct core *core = t->shard->core;
+    const size_t result = kind == STORE_KEY_FINISH ? bytes : 0;
+    enum status st;
+
+    ENSURE(k->known == NULL && k->fresh == NULL);
+    if (!mem_admits(core->mem,
+                    sizeof(*k->fresh) + messages * sizeof(struct message *) + result))
+        return ST_OVER_BUDGET;
+    if (!has_place(t->shard, t->now_ms))
+        return ST_KEYS_FULL;
+    k->fresh = key_new(core, messages, result);
+    if (k->fresh == NULL)
+        return ST_NO_MEMORY;
+    k->fresh->key = *t->op->key;
+    k->fresh->kind = (uint8_t)kind;
+    st = hashmap_reserve(&t->shard->keys, 1);
+    if (st == ST_OK)
+        st = txn_reserve_messages(t, STORE_CHANGE_KEY, messages, bytes);
+    if (st == ST_OK && k->grouped && !changelog_group_fits(&k->group, core))
+        st = ST_BEYOND_LOG;
+    return st;
+}
+
+void
+keyed_keep(struct keyed *k, uint64_t first, uint32_t count)
+{
+    struct key *key = k->fresh;
+    struct txn *t = k->txn;
+
+    k->fresh = NULL;
+    key->first = first;
+    key->count = count;
+    key->tag = t->queue->tag;
+    key->made_ms = t->now_ms;
+    key->transient = queue_transient(t->queue);
+    key_add(t->shard, key);
+    shard_wake_at(t->shard, keys_next_ms(t->shard));
+    if (!has_log(t->shard->core))
+        return;
+    key_describe(key, &k->record);
+    changelog_key(t->queue, &k->record, key->messages, key_messages(key), t->now_ms);
+}
+
+void
+keyed_keep_result(struct keyed *k, struct bytes result)
+{
+    memcpy((char *)k->fresh->messages, result.data, result.len);
+    keyed_keep(k, 0, (uint32_t)result.len);
+}
+
+void
+keyed_keep_messages(struct keyed *k, const struct list *messages)
+{
+    struct key *key = k->fresh;
+    uint32_t count = 0;
+
+    for (const struct list *link = messages->next; link != messages; link = link->next) {
+        struct message *m =
+            container_of((struct list *)(uintptr_t)link, struct message, due.link);
+
+        message_pin(m);
+        key->messages[count++] = m;
+    }
+    keyed_keep(k, 0, count);
+}
+
+void
+keyed_finish(struct keyed *k)
+{
+    struct shard *sh = k->txn->shard;
+
+    if (k->grouped && k->group.count > 0)
+        changelog_end_group(&k->group, sh->core);
+    if (k->grouped)
+        sh->group = NULL;
+    if (k->fresh != NULL)
+        key_free(sh->core, k->fresh);
+    k->fresh = NULL;
+}

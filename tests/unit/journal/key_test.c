@@ -1,0 +1,200 @@
+/*
+ * Idempotency-Keys over crashes and compaction (promise "one key, one effect"): after a crash at
+ * any operation of the disk, a repeated request has one effect together with the first.
+ */
+#include "support/journalled.h"
+#include "support/store_fixture.h"
+
+#include <stdio.h>
+
+enum { SEGMENT = 64 * 1024, BODY = 1000 };
+
+struct world {
+    struct sim_disk *disk;
+    struct journalled p;
+};
+
+static const struct store_queue queue = {{"p", 1}, {"q", 1}, STORE_QUEUE};
+
+static void
+world_open(struct world *w, uint64_t seed)
+{
+    w->disk = sim_disk_new(seed);
+    w->p = (struct journalled){.disk = w->disk, .segment_bytes = SEGMENT, .seed = seed};
+    journalled_start(&w->p, START_MS);
+}
+
+static void
+world_close(struct world *w)
+{
+    journalled_stop(&w->p);
+    sim_disk_free(w->disk);
+}
+
+/* hash: 0: without a key. */
+static enum status
+post_keyed(struct world *w, uint64_t hash, size_t count, struct store_id *ids)
+{
+    static char body[BODY];
+    const struct store_key key = {.hash = {hash, 1}, .digest = {count, 0}};
+    struct store_op op = {.now_ms = START_MS, .key = hash == 0 ? NULL : &key};
+    struct store_draft drafts[8];
+    const struct store_post post = {
+        .drafts = drafts, .count = count, .create_queue = true};
+
+    memset(body, '1', sizeof(body));
+    for (size_t i = 0; i < count; i++)
+        drafts[i] = (struct store_draft){bytes_of(body, sizeof(body)), 3600, 0};
+    return store_message_post(w->p.store, &op, &queue, &post, ids);
+}
+
+static enum status
+pop_keyed(struct world *w, uint64_t hash, size_t limit, struct store_batch *out)
+{
+    const struct store_key key = {.hash = {hash, 1}, .digest = {limit, 0}};
+    struct store_op op = {.now_ms = START_MS, .key = hash == 0 ? NULL : &key};
+
+    *out = STORE_BATCH_INIT;
+    return store_message_pop(w->p.store, &op, &queue, limit, out);
+}
+
+static enum status
+claim_keyed(struct world *w, uint64_t hash, struct store_id *id)
+{
+    const struct store_key key = {.hash = {hash, 1}};
+    const struct store_terms terms = {3600, 60};
+    struct store_op op = {.now_ms = START_MS, .key = &key};
+    struct store_batch batch = STORE_BATCH_INIT;
+    enum status st = store_claim_create(w->p.store, &op, &queue, &terms, 1, &batch);
+
+    *id = batch.claim_id;
+    store_batch_release(&batch);
+    return st;
+}
+
+static uint64_t
+total(struct world *w)
+{
+    struct store_totals totals;
+
+    ck_assert_status(store_totals(w->p.store, STORE_AT(START_MS), &totals), ST_OK);
+    return totals.messages;
+}
+
+/* Posts, pops and claims with keys. The id of the claim may be that of an earlier round. */
+static void
+operate(struct world *w, struct store_id *claim)
+{
+    struct store_batch popped;
+    struct store_id ids[4];
+
+    /* On a dead disk they may be refused. */
+    (void)post_keyed(w, 1, 4, ids);
+    if (pop_keyed(w, 2, 2, &popped) == ST_OK)
+        store_batch_release(&popped);
+    (void)claim_keyed(w, 3, claim);
+}
+
+TEST_CASE("keys over crashes");
+
+START_TEST(after_a_crash_anywhere_a_repeated_request_has_one_effect)
+{
+    enum { PLACES = 60 };
+
+    for (uint64_t place = 1; place <= PLACES; place++) {
+        struct store_id first, again;
+        struct world w;
+        bool durable;
+
+        world_open(&w, place);
+        journalled_commit(&w.p);
+        sim_disk_die(w.disk, place);
+        operate(&w, &first);
+        journalled_commit(&w.p);
+        durable = place > PLACES / 2; /* by then the disk has done all */
+        sim_disk_crash(w.disk);
+        journalled_stop(&w.p);
+        sim_disk_mend(w.disk);
+        journalled_start(&w.p, START_MS);
+        operate(&w, &again);
+        ck_assert_uint_eq(total(&w), 2);
+        if (durable)
+            ck_assert_str_eq(first.text, again.text);
+        operate(&w, &first);
+        ck_assert_uint_eq(total(&w), 2);
+        ck_assert_str_eq(first.text, again.text);
+        ck_assert(store_audit(w.p.store));
+        world_close(&w);
+    }
+}
+
+START_TEST(keys_survive_the_compaction_of_the_journal)
+{
+    struct store_id ids[4], again[4], claim, same;
+    struct store_batch batch;
+    struct journal_metrics metrics;
+    struct world w;
+
+    world_open(&w, 7);
+    ck_assert_status(post_keyed(&w, 1, 4, ids), ST_OK);
+    ck_assert_status(pop_keyed(&w, 2, 2, &batch), ST_OK);
+    store_batch_release(&batch);
+    ck_assert_status(claim_keyed(&w, 3, &claim), ST_OK);
+    for (int i = 0; i < 100;
+         i++) { /* several segments; each checkpoint frees the old ones */
+        ck_assert_status(post_keyed(&w, 0, 8, (struct store_id[8]){{""}}), ST_OK);
+        ck_assert_status(pop_keyed(&w, 0, 8, &batch), ST_OK);
+        store_batch_release(&batch);
+        if (i % 10 == 0)
+            journal_checkpoint(w.p.journal);
+        journalled_commit(&w.p);
+    }
+    journal_metrics(w.p.journal, &metrics);
+    ck_assert_uint_ge(metrics.checkpoints, 2);
+    ck_assert_uint_lt(metrics.bytes, 800000); /* of more that was written */
+    journalled_stop(&w.p);
+    sim_disk_crash_losing_all(w.disk);
+    journalled_start(&w.p, START_MS);
+    ck_assert_status(post_keyed(&w, 1, 4, again), ST_OK);
+    ck_assert_str_eq(ids[3].text, again[3].text);
+    ck_assert_status(pop_keyed(&w, 2, 2, &batch), ST_OK);
+    ck_assert_uint_eq(batch.count, 2);
+    ck_assert_str_eq(batch.messages[1].id.text, ids[1].text);
+    ck_assert_uint_eq(batch.messages[1].body.len, BODY);
+    store_batch_release(&batch);
+    ck_assert_status(claim_keyed(&w, 3, &same), ST_OK);
+    ck_assert_str_eq(claim.text, same.text);
+    world_close(&w);
+}
+
+START_TEST(a_hundred_thousand_keys)
+{
+    enum { MANY = 100000 };
+
+    struct engine_config config;
+    struct store_id first[8], id[8];
+    struct store_batch batch;
+    size_t before;
+    struct world w = {.disk = NULL};
+
+    w.p.mem = mem_new(0);
+    config = fixture_config(w.p.mem);
+    config.keys = MANY;
+    ck_assert_status(engine_open(&config, &w.p.store), ST_OK);
+    ck_assert_status(post_keyed(&w, 1, 1, first), ST_OK);
+    before = mem_used(w.p.mem);
+    for (uint64_t i = 2; i <= MANY; i++) {
+        ck_assert_status(post_keyed(&w, i, 1, id), ST_OK);
+        ck_assert_status(pop_keyed(&w, 0, 1, &batch), ST_OK);
+        store_batch_release(&batch);
+    }
+    ck_assert_status(post_keyed(&w, MANY + 1, 1, id), ST_KEYS_FULL);
+    ck_assert_status(post_keyed(&w, 1, 1, id), ST_OK);
+    ck_assert_str_eq(first[0].text, id[0].text);
+    printf("%zu bytes a key\n", (mem_used(w.p.mem) - before) / MANY);
+    ck_assert_uint_lt((mem_used(w.p.mem) - before) / MANY, 160);
+    ck_assert(store_audit(w.p.store));
+    store_close(w.p.store);
+    ck_assert_uint_eq(mem_used(w.p.mem), 0);
+    mem_destroy(w.p.mem);
+}
