@@ -86,6 +86,9 @@ const char *path_done(struct buf *out);
 int print_json(struct bytes document);
 int print_tree(struct mem *mem, const json_t *tree);
 
+/* Writes the lines of `claimd why` for a document of a message; NULL: nothing. */
+void why_write(struct buf *out, const json_t *message);
+
 /* Out of memory: prints it. Returns CLIENT_REFUSED. */
 int client_no_memory(void);
 

@@ -387,25 +387,19 @@ const struct client_command client_peek = {
 
 /* ------------------------------------------------------------------ why */
 
-/* Prints "label value", if there is a value. */
-static void print_line(struct client *c, const char *label, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void
-print_line(struct client *c, const char *label, const char *format, ...)
+/* Appends a line with a label and a value. */
+static void __attribute__((format(printf, 3, 4)))
+add_line(struct buf *out, const char *label, const char *format, ...)
 {
-    struct buf escaped;
     char line[4096];
     va_list args;
 
     va_start(args, format);
     (void)vsnprintf(line, sizeof(line), format, args);
     va_end(args);
-    buf_init(&escaped, c->mem);
-    text_escape(&escaped, bytes_str(line));
-    (void)printf("%-12s %.*s\n", label, (int)escaped.len,
-                 escaped.data == NULL ? "" : escaped.data);
-    buf_fini(&escaped);
+    buf_printf(out, "%-13s ", label);
+    text_escape(out, bytes_str(line));
+    buf_byte(out, '\n');
 }
 
 static const char *
@@ -415,24 +409,24 @@ text_of(const json_t *object, const char *name)
 }
 
 static void
-print_claim_lines(struct client *c, const json_t *claim)
+add_claim_lines(struct buf *out, const json_t *claim)
 {
     const char *client = text_of(claim, "client"), *ends = text_of(claim, "ends_at");
     const json_t *number = json_object_get(claim, "number");
 
     if (!json_is_object(claim))
         return;
-    print_line(c, "claim", "%s",
-               text_of(claim, "id") == NULL ? "" : text_of(claim, "id"));
-    print_line(c, "client", "%s", client == NULL ? "unknown since a restart" : client);
+    add_line(out, "claim", "%s",
+             text_of(claim, "id") == NULL ? "" : text_of(claim, "id"));
+    add_line(out, "client", "%s", client == NULL ? "unknown since a restart" : client);
     if (json_is_integer(number))
-        print_line(c, "number", "%lld", (long long)json_integer_value(number));
+        add_line(out, "number", "%lld", (long long)json_integer_value(number));
     if (ends != NULL)
-        print_line(c, "lease ends", "%s", ends);
+        add_line(out, "lease ends", "%s", ends);
 }
 
-static void
-print_why(struct client *c, const json_t *m)
+void
+why_write(struct buf *out, const json_t *m)
 {
     static const char *const members[][2] = {
         {"posted", "created_at"},           {"expires", "expires_at"},
@@ -442,23 +436,40 @@ print_why(struct client *c, const json_t *m)
     const json_t *most = json_object_get(m, "max_claim_count");
     const json_t *next = json_object_get(m, "next");
 
+    if (m == NULL)
+        return;
     if (text_of(m, "state") != NULL)
-        print_line(c, "state", "%s", text_of(m, "state"));
-    print_claim_lines(c, json_object_get(m, "claim"));
+        add_line(out, "state", "%s", text_of(m, "state"));
+    add_claim_lines(out, json_object_get(m, "claim"));
     if (json_is_integer(most) && json_integer_value(most) > 0)
-        print_line(c, "deliveries", "%lld of %lld",
-                   (long long)json_integer_value(json_object_get(m, "delivery_count")),
-                   (long long)json_integer_value(most));
+        add_line(out, "deliveries", "%lld of %lld",
+                 (long long)json_integer_value(json_object_get(m, "delivery_count")),
+                 (long long)json_integer_value(most));
     else
-        print_line(c, "deliveries", "%lld",
-                   (long long)json_integer_value(json_object_get(m, "delivery_count")));
+        add_line(out, "deliveries", "%lld",
+                 (long long)json_integer_value(json_object_get(m, "delivery_count")));
     for (size_t i = 0; i < COUNT_OF(members); i++)
         if (text_of(m, members[i][1]) != NULL)
-            print_line(c, members[i][0], "%s", text_of(m, members[i][1]));
+            add_line(out, members[i][0], "%s", text_of(m, members[i][1]));
     if (text_of(next, "text") != NULL)
-        print_line(c, "next", "%s", text_of(next, "text"));
+        add_line(out, "next", "%s", text_of(next, "text"));
     if (text_of(next, "at") != NULL)
-        print_line(c, "at", "%s", text_of(next, "at"));
+        add_line(out, "at", "%s", text_of(next, "at"));
+}
+
+static int
+print_why(struct client *c, const json_t *message)
+{
+    struct buf out;
+    bool failed;
+
+    buf_init(&out, c->mem);
+    why_write(&out, message);
+    failed = out.failed;
+    if (!failed)
+        (void)fwrite(out.data, 1, out.len, stdout);
+    buf_fini(&out);
+    return failed ? client_no_memory() : CLIENT_GOOD;
 }
 
 static int
@@ -478,7 +489,7 @@ run_why(struct client *c, const struct client_args *args)
         if (status == CLIENT_GOOD && c->json)
             status = print_json(buf_view(&response.body));
         else if (status == CLIENT_GOOD)
-            print_why(c, response.document);
+            status = print_why(c, response.document);
         client_response_free(&response);
     }
     buf_fini(&path);

@@ -7,9 +7,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Columns between two cells; the least width of a cell that is cut; the width of a terminal that does not
- * say it. */
-enum { GAP = 2, LEAST = 6, USUAL_WIDTH = 80 };
+/* Columns between two cells; the least width of a cell that is cut, while optional columns are there, and without
+ * them; the width of a terminal that does not say it. */
+enum { GAP = 2, COMFORTABLE = 20, LEAST = 6, USUAL_WIDTH = 80 };
 
 void
 table_init(struct table *t, struct mem *mem, const struct table_column *columns,
@@ -133,16 +133,16 @@ layout_width(const struct table *t, const struct layout *l)
     return sum;
 }
 
-/* Takes columns of the terminal from the widest elastic column until all fits. False: it cannot. */
+/* Takes columns of the terminal from the widest elastic column until all fits, down to `least`. False: it cannot. */
 static bool
-shrink(const struct table *t, struct layout *l, size_t width)
+shrink(const struct table *t, struct layout *l, size_t width, size_t least)
 {
     for (size_t sum = layout_width(t, l); sum > width; sum = layout_width(t, l)) {
-        size_t *widths = l->widths, widest = t->column_count, next = LEAST;
+        size_t *widths = l->widths, widest = t->column_count, next = least;
         size_t over = sum - width;
 
         for (size_t i = 0; i < t->column_count; i++)
-            if (t->columns[i].elastic && widths[i] > LEAST &&
+            if (t->columns[i].elastic && widths[i] > least &&
                 (widest == t->column_count || widths[i] > widths[widest]))
                 widest = i;
         if (widest == t->column_count)
@@ -167,13 +167,15 @@ fit(const struct table *t, struct layout *l, size_t width)
         size_t last = t->column_count;
 
         *l = whole;
-        if (shrink(t, l, width))
+        if (shrink(t, l, width, COMFORTABLE))
             return true;
         for (size_t i = 0; i < t->column_count; i++)
             if (t->columns[i].optional && whole.widths[i] != HIDDEN)
                 last = i;
-        if (last == t->column_count)
-            return false;
+        if (last == t->column_count) {
+            *l = whole;
+            return shrink(t, l, width, LEAST);
+        }
         whole.widths[last] = HIDDEN;
     }
 }

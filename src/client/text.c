@@ -143,6 +143,21 @@ text_fit(struct buf *out, struct bytes text, size_t width, bool right)
     add_spaces(out, width - 1 - used);
 }
 
+void
+sparkline_write(struct buf *out, const int64_t *values, size_t count)
+{
+    static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    int64_t most = 0;
+
+    for (size_t i = 0; i < count; i++)
+        most = values[i] > most ? values[i] : most;
+    for (size_t i = 0; i < count; i++) {
+        const double part = most == 0 ? 0 : (double)values[i] / (double)most;
+
+        buf_str(out, blocks[values[i] <= 0 ? 0 : 1 + (size_t)(part * 7)]);
+    }
+}
+
 /* ------------------------------------------------------------------ times */
 
 void

@@ -25,6 +25,9 @@ size_t text_width(struct bytes text);
  * `right`. */
 void text_fit(struct buf *out, struct bytes text, size_t width, bool right);
 
+/* Appends a line of block characters, one for each value, from a space for 0 to a full block for the largest one. */
+void sparkline_write(struct buf *out, const int64_t *values, size_t count);
+
 /* ------------------------------------------------------------------ times */
 
 /* Appends a time in seconds: "7s", "3m07s", "2h05m", "4d02h". */

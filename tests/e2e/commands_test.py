@@ -112,6 +112,16 @@ class Post(CommandCase):
                          stdin="x\n" * 100 + "y" * 300000)
         self.assertEqual(len(run.stdout.split()), 100)
 
+    def test_a_key_posts_once_however_often_the_command_runs(self):
+        commands = Commands(self.server.url, CLAIMD_CLIENT_ID=str(uuid.uuid4()))
+        key = "key-" + self.queue
+        runs = [commands.run("post", self.queue, "--key", key, stdin="x\n" * 150) for _ in range(2)]
+        self.assertEqual([run.returncode for run in runs], [0, 0], runs[1].stderr)
+        self.assertEqual(runs[0].stdout, runs[1].stdout)
+        self.assertEqual(self.server.stats(self.queue)[2], 150)
+        self.fails(1, "status 422", "post", self.queue, "--key", key, "other", commands=commands)
+        self.fails(2, "--key is longer than 128", "post", self.queue, "--key", "k" * 129, "x")
+
     def test_json_output_is_the_document_of_each_request(self):
         document = json.loads(self.good("post", self.queue, "x", "--json"))
         self.assertEqual(len(document["resources"]), 1)
@@ -282,6 +292,25 @@ class Views(CommandCase):
         while self.server.stats(dead)[2] < count:
             self.server.ask("POST", "/v2/queues/%s/claims" % queue, b"{}")
         return dead, ids
+
+    def test_why_explains_a_message(self):
+        message, = self.good("post", self.queue, "x").split()
+        self.assertRegex(self.good("why", self.queue, message),
+                         r"^state +ready\ndeliveries +0\nposted +20\d\d-\S+\nexpires +20\d\d-\S+\nnext +\S.*\n")
+        mine = str(uuid.uuid4())
+        run = Commands(self.server.url, CLAIMD_CLIENT_ID=mine).run("claim", self.queue, "--json")
+        claim = json.loads(run.stdout)
+        self.assertRegex(self.good("why", self.queue, message),
+                         r"^state +claimed\nclaim +%s\nclient +%s\nnumber +%d\nlease ends +20\S+\n"
+                         % (claim["claim"], mine, claim["number"]))
+        self.good("release", self.queue, claim["claim"], "--reason", "no\x1b[1m database", "--delay", "1m")
+        self.assertRegex(self.good("why", self.queue, message),
+                         r"^state +delayed\n(.*\n)*last reason +no\\u001b\[1m database\n")
+        self.assertEqual(json.loads(self.good("why", self.queue, message, "--json"))["id"], message)
+        self.fails(1, "Not found", "why", self.queue, "b" + 23 * "0")
+        dead_letter = self.failed(self.queue + "-2")
+        self.assertRegex(self.good("why", self.queue + "-2-dead", dead_letter),
+                         r"origin +%s-2\ndead since +20" % self.queue)
 
     def test_redrive_to_a_queue_some_ids_and_a_limit(self):
         dead, ids = self.dead_letters(10)

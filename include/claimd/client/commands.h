@@ -18,8 +18,10 @@
     X(work, "work QUEUE... -- COMMAND [ARGUMENT]...", "Run a command for each message.") \
     X(peek, "peek QUEUE", "Show messages of a queue.")                                   \
     X(claims, "claims QUEUE", "Show the claims of a queue and their clients.")           \
+    X(why, "why QUEUE ID", "Explain a message and what happens next.")                   \
     X(purge, "purge QUEUE", "Delete all messages of a queue.")                           \
     X(redrive, "redrive QUEUE", "Move dead letters back to where they came from.")       \
+    X(top, "top", "Show queues on a full screen.")                                       \
     X(check, "check [QUEUE...]", "Check queues, for Nagios and the like.")
 
 #endif

@@ -74,6 +74,22 @@ START_TEST(text_is_cut_and_filled_to_columns_not_bytes)
     check_fit("abc", 0, false, "");
 }
 
+START_TEST(a_sparkline_goes_from_a_space_for_zero_to_a_block_for_the_largest_value)
+{
+    static const int64_t values[] = {0, 1, 500, 999, 1000, -1};
+    struct mem *mem = mem_new(0);
+    struct buf out;
+
+    buf_init(&out, mem);
+    sparkline_write(&out, values, 6);
+    sparkline_write(&out, values, 1);
+    sparkline_write(&out, values, 0);
+    buf_byte(&out, '\0');
+    ck_assert_str_eq(out.data, " ▁▄▇█  ");
+    buf_fini(&out);
+    mem_destroy(mem);
+}
+
 START_TEST(times_are_written_with_two_units)
 {
     static const struct {
