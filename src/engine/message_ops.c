@@ -124,21 +124,21 @@ engine_message_get(struct store *s, struct store_op *op, const struct store_queu
 
 /* ---------------------------------------------------------------------- remove */
 
-/* Counts and logs the removed messages. */
+/* Counts and logs the removed messages, with the key of a pop (NULL: a deletion), ends the
+ * transaction, and drops the pins. */
 static void
-record_discarded(struct txn *t, const struct discarded *d, enum store_counter which)
+end_discarding(struct txn *t, struct discarded *d, enum store_counter which,
+               struct keyed *key)
 {
     metrics_count(&t->shard->metrics, which, d->count);
     if (d->count > 0)
         queue_count(t->queue, STORE_QUEUE_DELETED, d->count);
     if (has_log(&t->engine->core) && d->count > 0)
         changelog_delete(t->queue, &d->messages, d->count, t->now_ms);
-}
-
-/* Ends the transaction, and drops the pins of the removed messages. */
-static void
-end_discarding(struct txn *t, struct discarded *d)
-{
+    if (key != NULL) {
+        keyed_commit_pop(key, &d->messages);
+        keyed_end(key);
+    }
     txn_end(t);
     message_unpin_all(t->engine->core.mem, &d->messages);
 }
@@ -203,8 +203,7 @@ engine_message_delete(struct store *s, struct store_op *op,
         if (m != NULL)
             txn_remove_message(&t, m, &d);
     }
-    record_discarded(&t, &d, STORE_COUNT_DELETED);
-    end_discarding(&t, &d);
+    end_discarding(&t, &d, STORE_COUNT_DELETED, NULL);
     return st;
 }
 
@@ -229,18 +228,12 @@ static enum status
 reserve_pop(struct txn *t, size_t count, struct keyed *key, struct store_batch *out)
 {
     enum status st = batch_check(t, count, out);
-    size_t bytes = 0;
 
     if (st == ST_OK)
         st = txn_reserve_messages(t, STORE_CHANGE_DELETE, count, 0);
     if (st != ST_OK || t->op->key == NULL)
         return st;
-    for (uint64_t seq = t->from_seq, i = 0; i < count; i++, seq++) {
-        const struct message *m = seqmap_next_ready(&t->queue->backlog->messages, &seq);
-
-        bytes += m->body_len;
-    }
-    return keyed_reserve(key, STORE_KEY_POP, count, bytes);
+    return keyed_reserve(key, STORE_KEY_POP, count, t->checked_bytes);
 }
 
 /* Takes the messages out of the queue. Cannot fail. */
@@ -293,10 +286,7 @@ engine_message_pop(struct store *s, struct store_op *op, const struct store_queu
         if (st == ST_OK)
             take_messages(&t, count, &batch, &d);
     }
-    record_discarded(&t, &d, STORE_COUNT_POPPED);
-    keyed_commit_pop(&key, &d.messages);
-    keyed_end(&key);
-    end_discarding(&t, &d);
+    end_discarding(&t, &d, STORE_COUNT_POPPED, &key);
     if (st == ST_OK)
         *out = batch;
     else

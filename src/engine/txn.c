@@ -170,7 +170,7 @@ batch_open(struct engine *e, size_t capacity, struct store_batch *out)
 }
 
 enum status
-batch_check(const struct txn *t, size_t count, struct store_batch *out)
+batch_check(struct txn *t, size_t count, struct store_batch *out)
 {
     const struct seqmap *messages = &t->queue->backlog->messages;
     const struct store_batch *opened = out->opened; /* in the order of the queue */
@@ -179,7 +179,7 @@ batch_check(const struct txn *t, size_t count, struct store_batch *out)
     struct message *m;
     enum status st;
 
-    if (out->capacity == 0 && opened == NULL)
+    if (out->capacity == 0 && opened == NULL && t->op->key == NULL)
         return ST_OK;
     for (uint64_t seq = t->from_seq;
          left > 0 && (m = seqmap_next_ready(messages, &seq)) != NULL; left--, seq++) {
@@ -190,6 +190,7 @@ batch_check(const struct txn *t, size_t count, struct store_batch *out)
             at++;
         complete = complete && at < opened->count;
     }
+    t->checked_bytes = need;
     if (out->capacity > 0 && need > out->capacity) {
         out->capacity = need;
         return ST_OVER_CAPACITY;

@@ -65,6 +65,7 @@ struct txn {
     bool queue_is_new;               /* the queue is new and not linked yet */
     int64_t now_ms;                  /* the time at which the operation takes place */
     uint64_t from_seq;               /* see txn_available() */
+    size_t checked_bytes;            /* with a key: see batch_check() */
 };
 
 /* Begins. ST_AGAIN: see expire_enter(); the transaction has not begun. */
@@ -150,8 +151,9 @@ batch_add(struct store_batch *batch, struct message *m, uint32_t tag, int64_t no
  * Checks that the caller can pass on the first `count` messages that the operation may
  * take (see struct store_batch). ST_OVER_CAPACITY: their bodies have out->capacity bytes,
  * which is more than before. ST_SEALED: out->opened lacks sealed ones, and *out is a batch
- * of these messages. ST_NO_MEMORY.
+ * of these messages. ST_NO_MEMORY. If the operation has a key, t->checked_bytes is the size of
+ * the bodies.
  */
-enum status batch_check(const struct txn *t, size_t count, struct store_batch *out);
+enum status batch_check(struct txn *t, size_t count, struct store_batch *out);
 
 #endif

@@ -805,9 +805,10 @@ MUTANTS = [
      "messages that were popped are counted as deleted",
      "store/metrics_test: operations_of_clients_are_counted",
      [("engine/message_ops.c",
-       "    record_discarded(&t, &d, STORE_COUNT_POPPED);",
-       "    record_discarded(&t, &d,\n"
-       "                     MUTANT(POPPED_IS_DELETED) ? STORE_COUNT_DELETED : STORE_COUNT_POPPED);")]),
+       "    end_discarding(&t, &d, STORE_COUNT_POPPED, &key);",
+       "    end_discarding(&t, &d,\n"
+       "                   MUTANT(POPPED_IS_DELETED) ? STORE_COUNT_DELETED : STORE_COUNT_POPPED,\n"
+       "                   &key);")]),
     ("OLD_GROUPS_IGNORED",
      "the memory of a control group of the first version is not looked at",
      "unit/main/memory_limit_test: groups_of_the_first_version_count_too",
