@@ -115,6 +115,8 @@ run(const char *test, unsigned refuse, unsigned fail_memory)
         replica_compare(&h.story.f, &h.r);
         for (size_t i = 0; i < STORE_CHANGE_KINDS; i++)
             told[i] += h.r.told[i];
+        if (refuse == 0)
+            ck_assert_uint_eq(h.r.lone_keys, 0);
         told_transient += h.r.told_transient;
         fixture_close(&h.story.f);
     }

@@ -71,6 +71,7 @@ struct replica {
     uint64_t seen[STORY_QUEUES]; /* LSN of the latest change of a queue of this address */
     struct known_key keys[REPLICA_KEYS]; /* the latest ones, a ring */
     uint64_t key_count;                  /* ever known */
+    uint64_t lone_keys;                  /* without their effects in the same group */
     unsigned granted[STORE_CHANGE_KINDS];
     size_t room[STORE_CHANGE_KINDS]; /* messages that were granted */
     size_t set_aside; /* and not used or given back yet: one for each grant */

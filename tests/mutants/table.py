@@ -1437,11 +1437,12 @@ MUTANTS = [
        "    for (int i = 0; st == ST_CONFLICT &&\n"
        "         i < (replaces && !MUTANT(STATE_GIVES_WAY) ? TRIES : 1); i++) {")]),
     ("KEY_FORGOTTEN",
-     "an operation does not find the key of an earlier one",
-     "store/key_test: a_post_with_a_key_is_posted_once",
+     "a finish does not find the key of an earlier one",
+     "api/key_test: a_repeated_finish_has_the_first_response",
      [("engine/keyed.c",
        "    if (key == NULL)\n        return ST_OK;",
-       "    if (key == NULL || MUTANT(KEY_FORGOTTEN))\n        return ST_OK;")]),
+       "    if (key == NULL || (MUTANT(KEY_FORGOTTEN) && kind == STORE_KEY_FINISH))\n"
+       "        return ST_OK;")]),
     ("KEY_OF_ANY_BODY",
      "a key is not compared with the body of the request",
      "store/key_test: a_key_is_of_one_request",

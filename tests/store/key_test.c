@@ -303,7 +303,7 @@ STORE_TEST_WITH(keys_have_a_limit, fixture_open(f, FIXTURE_ENGINE + _i))
     expect_stats(f, 0, FIXTURE_KEYS);
     ck_assert_status(post_keyed(f, 0, 0, 1, last), ST_OK); /* it is kept */
     ck_assert(id_same(ids[0], last[0]));
-    wait_s(f, FIXTURE_KEY_S);
+    wait_s(f, FIXTURE_KEY_S + 1);
     ck_assert_status(post_keyed(f, 1000, 0, 1, last), ST_OK);
 }
 
@@ -392,7 +392,7 @@ STORE_TEST_WITH(a_finish_with_a_key_happens_once, fixture_open(f, FIXTURE_ENGINE
     use(f, "next");
     expect_stats(f, 0, 2);
     use(f, "q");
-    wait_s(f, FIXTURE_KEY_S);
+    wait_s(f, FIXTURE_KEY_S + 1);
     ck_assert_status(finish_keyed(f, claim, &repeated), ST_NOT_CLAIMED);
 }
 
