@@ -256,6 +256,28 @@ finish(struct recorder *r)
     ck_assert_uint_eq(moved.moved, 1);
 }
 
+/* "keyed": the retry of a post with a key has no effect. */
+static void
+retry(struct recorder *r)
+{
+    struct fixture *f = &r->f;
+    const struct store_key key = {.hash = {1, 2}, .digest = {3, 4}};
+    const struct store_draft draft = {.body = BYTES_LIT("26"), .ttl_s = 3600};
+    const struct store_post request = {.drafts = &draft, .count = 1, .client = 7};
+    struct store_op op = {.key = &key};
+    struct store_id first, again;
+
+    use(f, "keyed");
+    make_with(f, "", (struct store_settings)STORE_SETTINGS_INIT);
+    op.now_ms = f->now_ms;
+    ck_assert_status(store_message_post(f->store, &op, &f->queue, &request, &first),
+                     ST_OK);
+    ck_assert_status(store_message_post(f->store, &op, &f->queue, &request, &again),
+                     ST_OK);
+    ck_assert_str_eq(again.text, first.text);
+    f->ids[++f->posted] = first;
+}
+
 static void
 second_process(struct recorder *r)
 {
@@ -271,6 +293,8 @@ second_process(struct recorder *r)
     post(f, 1); /* 22 */
     make_a_dead_letter(f);
     finish(r);
+    recorder_commit(r);
+    retry(r);
     recorder_commit(r);
     sim_disk_crash_losing_all(r->process.disk);
     recorder_stop(r);
