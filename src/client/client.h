@@ -65,6 +65,9 @@ bool client_add_headers(const struct client *c, struct curl_slist **list);
 /* Appends a text with percent-encoding, for a path or a query. */
 void client_add_encoded(struct buf *out, const char *text);
 
+/* Copies the value of a header of a response to out[cap], if its name is this one and it fits. */
+bool client_header_value(struct bytes line, const char *name, char *out, size_t cap);
+
 /* ------------------------------------------------------------------ whole requests */
 
 struct client_request {

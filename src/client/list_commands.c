@@ -80,16 +80,6 @@ static const struct table_column queue_columns[] = {
     {"dead", true, false, true},     {"in/s", true, false, true},
     {"out/s", true, false, true},    {"again/s", true, false, true}};
 
-static void
-add_rate(struct table *t, const json_t *queue, const char *name)
-{
-    const json_t *rate = json_object_get(json_object_get(queue, "rates"), name);
-    char text[32];
-
-    (void)snprintf(text, sizeof(text), "%.1f", json_number_value(rate));
-    table_text(t, json_is_number(rate) ? bytes_str(text) : BYTES_NONE);
-}
-
 static bool
 add_queue(void *ctx, const json_t *queue, struct bytes text)
 {
@@ -112,9 +102,9 @@ add_queue(void *ctx, const json_t *queue, struct bytes text)
     table_member_duration(t, queue, "oldest_claim_age");
     table_member(t, queue, "waiters");
     table_member(t, queue, "dead_letters");
-    add_rate(t, queue, "posted");
-    add_rate(t, queue, "deleted");
-    add_rate(t, queue, "requeued");
+    table_member_rate(t, queue, "posted");
+    table_member_rate(t, queue, "deleted");
+    table_member_rate(t, queue, "requeued");
     return l->left > 0;
 }
 

@@ -29,9 +29,8 @@ read_body(char *data, size_t size, size_t count, void *arg)
     return r->out->body.failed ? 0 : len;
 }
 
-/* Copies the value of a header, if its name is this one and it fits. */
-static bool
-header_value(struct bytes line, const char *name, char *out, size_t cap)
+bool
+client_header_value(struct bytes line, const char *name, char *out, size_t cap)
 {
     struct bytes rest = line, value;
 
@@ -53,15 +52,15 @@ read_header(char *data, size_t size, size_t count, void *arg)
     const struct bytes line = bytes_of(data, size * count);
     char text[64];
 
-    if (header_value(line, "Claim-Number", r->out->claim_number,
-                     sizeof(r->out->claim_number)) ||
-        header_value(line, "Location", r->out->location, sizeof(r->out->location)))
+    if (client_header_value(line, "Claim-Number", r->out->claim_number,
+                            sizeof(r->out->claim_number)) ||
+        client_header_value(line, "Location", r->out->location, sizeof(r->out->location)))
         return line.len;
-    if (header_value(line, "Idempotent-Replay", text, sizeof(text)))
+    if (client_header_value(line, "Idempotent-Replay", text, sizeof(text)))
         r->out->replayed = strcasecmp(text, "true") == 0;
-    else if (header_value(line, "Preference-Applied", text, sizeof(text)))
+    else if (client_header_value(line, "Preference-Applied", text, sizeof(text)))
         r->out->waited |= strstr(text, "wait=") != NULL;
-    else if (header_value(line, "Retry-After", text, sizeof(text)) &&
+    else if (client_header_value(line, "Retry-After", text, sizeof(text)) &&
              !bytes_to_i64(bytes_str(text), &r->out->retry_after_s))
         r->out->retry_after_s = -1;
     return line.len;

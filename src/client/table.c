@@ -98,6 +98,16 @@ table_member_duration(struct table *t, const json_t *object, const char *name)
         table_text(t, BYTES_NONE);
 }
 
+void
+table_member_rate(struct table *t, const json_t *queue, const char *name)
+{
+    const json_t *rate = json_object_get(json_object_get(queue, "rates"), name);
+    char text[32];
+
+    (void)snprintf(text, sizeof(text), "%.1f", json_number_value(rate));
+    table_text(t, json_is_number(rate) ? bytes_str(text) : BYTES_NONE);
+}
+
 static size_t
 cell_end(const struct table *t, size_t i)
 {

@@ -43,6 +43,9 @@ void table_member(struct table *t, const json_t *object, const char *name);
 void table_body(struct table *t, const json_t *value); /* always as JSON */
 void table_member_duration(struct table *t, const json_t *object, const char *name);
 
+/* Adds a rate of a queue (docs/api.md 26). */
+void table_member_rate(struct table *t, const json_t *queue, const char *name);
+
 /* Appends a table that may take `width` columns (0: any number). False without memory. */
 bool table_write(const struct table *t, size_t width, struct buf *out);
 

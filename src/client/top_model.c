@@ -159,16 +159,6 @@ static const struct table_column columns[] = {
     {"again/s", true, false, true}};
 
 static void
-add_rate(struct table *t, const json_t *queue, const char *name)
-{
-    const json_t *rate = json_object_get(json_object_get(queue, "rates"), name);
-    char text[32];
-
-    (void)snprintf(text, sizeof(text), "%.1f", json_number_value(rate));
-    table_text(t, json_is_number(rate) ? bytes_str(text) : BYTES_NONE);
-}
-
-static void
 add_row(struct table *t, const struct top_row *row, bool projects)
 {
     struct buf line;
@@ -182,13 +172,13 @@ add_row(struct table *t, const struct top_row *row, bool projects)
     table_member(t, row->queue, "ready");
     table_text(t, buf_view(&line));
     table_member(t, row->queue, "claimed");
-    add_rate(t, row->queue, "posted");
-    add_rate(t, row->queue, "deleted");
+    table_member_rate(t, row->queue, "posted");
+    table_member_rate(t, row->queue, "deleted");
     table_member_duration(t, row->queue, "oldest_claim_age");
     table_member(t, row->queue, "dead_letters");
     table_member(t, row->queue, "waiters");
     table_member(t, row->queue, "delayed");
-    add_rate(t, row->queue, "requeued");
+    table_member_rate(t, row->queue, "requeued");
     buf_fini(&line);
 }
 

@@ -4,7 +4,6 @@
 #include "client/client.h"
 
 #include <stdio.h>
-#include <strings.h>
 #include <sys/socket.h>
 
 enum { CONNECT_MOST_MS = 5000 };
@@ -64,24 +63,6 @@ transfers_fini(struct transfers *all)
 
 /* ------------------------------------------------------------------ the response */
 
-/* Copies the value of a header line, if it has this name. */
-static bool
-header_read(struct bytes line, const char *name, char *out, size_t cap)
-{
-    const size_t len = strlen(name);
-    struct bytes value;
-
-    if (line.len <= len || line.data[len] != ':' ||
-        strncasecmp(line.data, name, len) != 0)
-        return false;
-    value = bytes_trim(bytes_of(line.data + len + 1, line.len - len - 1));
-    if (value.len >= cap)
-        return false;
-    memcpy(out, value.data, value.len);
-    out[value.len] = '\0';
-    return true;
-}
-
 static size_t
 on_header(char *data, size_t size, size_t count, void *ctx)
 {
@@ -90,13 +71,14 @@ on_header(char *data, size_t size, size_t count, void *ctx)
     char text[32];
     uint64_t seconds;
 
-    if (header_read(line, "Location", t->location, sizeof(t->location)) ||
-        header_read(line, "Claim-Number", t->claim_number, sizeof(t->claim_number)))
+    if (client_header_value(line, "Location", t->location, sizeof(t->location)) ||
+        client_header_value(line, "Claim-Number", t->claim_number,
+                            sizeof(t->claim_number)))
         return line.len;
-    if (header_read(line, "Retry-After", text, sizeof(text)) &&
+    if (client_header_value(line, "Retry-After", text, sizeof(text)) &&
         bytes_to_u64(bytes_str(text), &seconds) && seconds < INT32_MAX)
         t->retry_after_s = (int64_t)seconds;
-    if (header_read(line, "Preference-Applied", text, sizeof(text)))
+    if (client_header_value(line, "Preference-Applied", text, sizeof(text)))
         t->waited = true;
     return line.len;
 }
