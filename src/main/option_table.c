@@ -193,7 +193,7 @@ const struct option options[] = {
     LIMIT(COMMON, max_wait, 0, 86400, "SECONDS",
           "Maximum duration of long polling. Clients request it with Prefer: wait=N. 0 "
           "turns long polling off."),
-    LIMIT(COMMON, idempotency_window, 0, 86400, "SECONDS",
+    LIMIT(0, idempotency_window, 0, 86400, "SECONDS",
           "How long claimd keeps an Idempotency-Key with its result. 0 refuses requests "
           "with a key."),
     NUMBER(

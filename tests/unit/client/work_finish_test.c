@@ -113,8 +113,8 @@ START_TEST(a_response_that_is_no_claim_is_refused)
         "{\"messages\": [{\"id\": \"a\\n\", \"body\": 1}]}",
         "{\"messages\": [{\"id\": \"m\", \"body\": 1}, ",
         /* more than were asked for */
-        "{\"messages\": [{\"id\": \"1\", \"body\": 1}, {\"id\": \"2\", \"body\": 1},"
-        " {\"id\": \"3\", \"body\": 1}, {\"id\": \"4\", \"body\": 1}]}"};
+        ("{\"messages\": [{\"id\": \"1\", \"body\": 1}, {\"id\": \"2\", \"body\": 1},"
+         " {\"id\": \"3\", \"body\": 1}, {\"id\": \"4\", \"body\": 1}]}")};
     static const char *const places[] = {"",
                                          "/v2/queues/",
                                          "/v2/queues/q",
