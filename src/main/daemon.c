@@ -92,8 +92,11 @@ open_engine(struct daemon *d, struct config_errors *errors)
     enum status st;
 
     st = engine_open(&engine, &d->store);
-    return st == ST_OK ? store_setup_recover(&d->store_setup, config, d->store, errors)
-                       : st;
+    if (st == ST_OK)
+        st = store_setup_recover(&d->store_setup, config, d->store, errors);
+    if (st == ST_OK && d->testapi != NULL) /* the recovery has set store_log.largest */
+        (void)testapi_log(d->testapi, store_setup_log(&d->store_setup));
+    return st;
 }
 
 static enum status

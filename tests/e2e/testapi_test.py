@@ -113,6 +113,26 @@ class TestApi(unittest.TestCase):
                 self.assertEqual(ended.returncode, 3)
                 self.assertIn(words, ended.stderr)
 
+    def test_dead_letters_larger_than_one_write_of_the_journal_move_in_several(self):
+        most, small = 1040000, 63
+        limits = ["--journal-max-bytes", "32M", "--max-messages-post-size", str(most),
+                  "--max-messages-per-claim-or-pop", "300"]
+        with tempfile.TemporaryDirectory(prefix="claimd-testapi-") as folder, \
+                Server("--ci", "--journal", folder, *limits) as server:
+            self.call(server, "PUT", "/v2/queues/q",
+                      b'{"_max_claim_count":1,"_dead_letter_queue":"dead"}', status=201)
+            for count, size in ((small - 3, 16600), (3, 16600), (1, most - 100)):
+                self.call(server, "POST", "/v2/queues/q/messages",
+                          json.dumps({"messages": [{"body": "x" * size}] * count}).encode(),
+                          status=201)
+            claim = self.call(server, "POST", CLAIMS + "?limit=300", MINUTE, status=201)
+            href = claim["messages"][0]["href"]
+            self.assertEqual(len(claim["messages"]), small + 1)
+            self.call(server, "DELETE", CLAIMS + "/" + href.rpartition("=")[2], status=204)
+            self.call(server, "POST", CLAIMS, MINUTE, status=204)
+            moved = self.call(server, "GET", "/v2/queues/dead/stats")["messages"]
+            self.assertEqual(moved["free"], small + 1)
+
 
 if __name__ == "__main__":
     unittest.main()

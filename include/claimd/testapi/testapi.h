@@ -32,7 +32,8 @@ struct clock *testapi_clock(struct testapi *testapi);
 struct history *testapi_history(struct testapi *testapi);
 struct faults *testapi_faults(struct testapi *testapi);
 
-/* The log for the store. It forwards all calls to `log`, unless that is NULL. */
+/* The log for the store. It forwards all calls to `log`, unless that is NULL. Call it again with the
+ * same log if log->largest has changed. */
 struct store_log *testapi_log(struct testapi *testapi, struct store_log *log);
 
 /* Sets the store, and its sampler (NULL: none), which samples while the clock moves. After each move of
