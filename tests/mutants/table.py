@@ -46,19 +46,19 @@ MUTANTS = [
      "a message claimed for the second time stays claimable",
      SIMULATION,
      [("engine/backlog.c",
-       "    seqmap_set_ready(&b->messages, m->seq, false);",
-       "    seqmap_set_ready(&b->messages, m->seq,\n"
+       "    b->tally->claimed++;\n    seqmap_set_ready(&b->messages, m->seq, false);",
+       "    b->tally->claimed++;\n    seqmap_set_ready(&b->messages, m->seq,\n"
        "                     MUTANT(HELD_HANDED_OUT) && m->claim_count > 0);")]),
     ("DELAY_IGNORED",
      "a delayed message can be claimed at once",
      SIMULATION,
-     [("engine/message_ops.c",
+     [("engine/post.c",
        "m->delayed = delay_s > 0;",
        "m->delayed = delay_s > 0 && !MUTANT(DELAY_IGNORED);")]),
     ("MESSAGE_OFF_BY_ONE",
      "a message lives a millisecond too long",
      SIMULATION,
-     [("engine/message_ops.c",
+     [("engine/post.c",
        "m->expires_ms = core_deadline_ms(core, now_ms, ttl_s);",
        "m->expires_ms = core_deadline_ms(core, now_ms, ttl_s) + MUTANT(MESSAGE_OFF_BY_ONE);")]),
     ("CLAIM_OFF_BY_ONE",
@@ -71,9 +71,9 @@ MUTANTS = [
     ("NEEDS_HOUSEKEEPING",
      "a claim sees what housekeeping has come to, not what is due",
      SIMULATION,
-     [("engine/dead_letter.c",
-       "txn_begin(&dl->from, s, op, where, EXPIRE_ALL);",
-       "txn_begin(&dl->from, s, op, where,\n"
+     [("engine/move.c",
+       "txn_begin(&pair->from, s, op, where, EXPIRE_ALL);",
+       "txn_begin(&pair->from, s, op, where,\n"
        "             MUTANT(NEEDS_HOUSEKEEPING) ? EXPIRE_CLAIMS : EXPIRE_ALL);")]),
     ("DELETE_WITHOUT_CHECK",
      "anybody can delete a claimed message",
@@ -138,14 +138,14 @@ MUTANTS = [
     ("DEAD_LETTER_LOST",
      "a dead letter that cannot be moved for want of memory is gone",
      SIMULATION,
-     [("engine/dead_letter.c",
-       "        undo_move(dl, &move);\n        return st;",
-       "        undo_move(dl, &move);\n"
-       "        for (size_t i = 0; MUTANT(DEAD_LETTER_LOST) && i < move.count; i++) {\n"
-       "            message_detach(dl->from.shard, move.messages[i]);\n"
-       "            message_unpin(dl->from.engine->core.mem, move.messages[i]);\n"
+     [("engine/move.c",
+       "        move_undo(move);\n    }\n    changelog_end_group",
+       "        for (size_t i = 0; MUTANT(DEAD_LETTER_LOST) && st == ST_NO_MEMORY &&\n"
+       "             i < move->count; i++) {\n"
+       "            message_detach(from, move->messages[i]);\n"
+       "            message_unpin(from->core->mem, move->messages[i]);\n"
        "        }\n"
-       "        return st;")]),
+       "        move_undo(move);\n    }\n    changelog_end_group")]),
     ("LETTER_HANDED_OUT",
      "a message is handed out once more than its queue allows",
      SIMULATION,
@@ -155,11 +155,9 @@ MUTANTS = [
     ("LETTER_NEW_ID",
      "a dead letter that moves on gets the id of its last place",
      SIMULATION,
-     [("engine/dead_letter.c",
-       "    if (m->original == NULL) {\n        m->original = move->",
-       "    if (m->original != NULL && MUTANT(LETTER_NEW_ID))\n"
-       "        m->original->id = (struct ident){dl->from.queue->tag, m->seq};\n"
-       "    if (m->original == NULL) {\n        m->original = move->")]),
+     [("engine/move.c",
+       "    if (!m->extra->has_id)\n",
+       "    if (!m->extra->has_id || MUTANT(LETTER_NEW_ID))\n")]),
     ("IDS_REUSED",
      "a queue that is made again gives out the ids of the old one",
      SIMULATION,
@@ -179,28 +177,30 @@ MUTANTS = [
     ("BATCH_IN_PART",
      "a post that runs out of memory leaves its first messages behind",
      SIMULATION,
-     [("engine/message_ops.c",
+     [("engine/post.c",
        "        if (m == NULL) {\n            message_unpin_all",
        "        if (m == NULL) {\n"
        "            if (MUTANT(BATCH_IN_PART) && i > 0)\n"
        "                return ST_OK;\n"
        "            message_unpin_all"),
-      ("engine/message_ops.c",
+      ("engine/post.c",
        "        const struct store_draft *draft = &post->drafts[i];\n",
        "        if (MUTANT(BATCH_IN_PART) && list_empty(messages))\n"
        "            break;\n"
        "        const struct store_draft *draft = &post->drafts[i];\n"),
-      ("engine/message_ops.c",
-       "        commit_post(&t, post, &messages);\n",
-       "        commit_post(&t, post, &messages);\n"
-       "        if (MUTANT(BATCH_IN_PART) && t.queue->last_seq != id.low + post->count) {\n"
-       "            struct store_post rest = *post;\n"
-       "            size_t there = (size_t)(t.queue->last_seq - id.low);\n"
-       "            rest.drafts += there;\n"
-       "            rest.count -= there;\n"
-       "            directory_uncharge(&t.queue->entry, rest.count, body_bytes(&rest));\n"
-       "            st = ST_NO_MEMORY;\n"
-       "        }\n")]),
+      ("engine/post.c",
+       "    ENSURE(t->queue->last_seq == first + post->count - 1);\n",
+       "    struct store_post part = *post, rest = *post;\n"
+       "    part.count = (size_t)(t->queue->last_seq + 1 - first);\n"
+       "    rest.drafts += part.count;\n"
+       "    rest.count -= part.count;\n"
+       "    directory_uncharge(&t->queue->entry, rest.count, post_body_bytes(&rest));\n"
+       "    post = &part;\n"),
+      ("engine/post.c",
+       "    post_commit(t, post, messages);\n",
+       "    post_commit(t, post, messages);\n"
+       "    if (t->queue->last_seq != id->low + post->count)\n"
+       "        return ST_NO_MEMORY;\n")]),
     ("PURGE_KEEPS_CLAIMED",
      "a purge leaves what claims hold",
      SIMULATION,
@@ -222,13 +222,13 @@ MUTANTS = [
     ("BUDGET_IGNORED",
      "messages are taken in although the memory budget is used up",
      SIMULATION,
-     [("engine/message_ops.c",
+     [("engine/post.c",
        "    if (!mem_admits(e->core.mem, post_bytes(post)))",
        "    if (!mem_admits(e->core.mem, post_bytes(post)) && !MUTANT(BUDGET_IGNORED))")]),
     ("POST_CALLS_NOBODY",
      "a post does not call who waits",
      SIMULATION,
-     [("engine/message_ops.c",
+     [("engine/post.c",
        "    queue_wake_waiters(t->queue);\n    if (!has_log",
        "    if (!MUTANT(POST_CALLS_NOBODY))\n"
        "        queue_wake_waiters(t->queue);\n"
@@ -255,9 +255,9 @@ MUTANTS = [
     ("LETTER_CALLS_NOBODY",
      "a dead letter that is moved does not call who waits where it goes",
      SIMULATION,
-     [("engine/dead_letter.c",
-       "    queue_wake_waiters(move.target);\n",
-       "    if (!MUTANT(LETTER_CALLS_NOBODY))\n        queue_wake_waiters(move.target);\n")]),
+     [("engine/move.c",
+       "    queue_wake_waiters(target);\n",
+       "    if (!MUTANT(LETTER_CALLS_NOBODY))\n        queue_wake_waiters(target);\n")]),
     ("NO_BATON",
      "who leaves a line does not let the next one be called",
      SIMULATION,
@@ -457,19 +457,19 @@ MUTANTS = [
        "    atomic_store(&e->core.next_ms, WHEEL_NEVER);\n    for")]),
     ("LETTER_WAKES_NOBODY",
      "nobody wakes at the end of a dead letter's life",
-     "model/cost_test: a_store_wakes_for_a_dead_letter_whose_life_has_become_shorter",
-     [("engine/dead_letter.c",
-       "    shard_arm_message(dl->target, &m->due, m->expires_ms);",
+     "model/cost_test: a_store_wakes_for_a_dead_letter_with_a_shorter_ttl",
+     [("engine/move.c",
+       "    shard_arm_message(move->shard, &m->due, m->expires_ms);",
        "    if (MUTANT(LETTER_WAKES_NOBODY))\n"
-       "        wheel_arm(dl->target->message_wheel, &m->due, m->expires_ms);\n"
+       "        wheel_arm(move->shard->message_wheel, &m->due, m->expires_ms);\n"
        "    else\n"
-       "        shard_arm_message(dl->target, &m->due, m->expires_ms);")]),
+       "        shard_arm_message(move->shard, &m->due, m->expires_ms);")]),
     ("LETTER_HAS_TWO_IDS",
      "a dead letter is also found by the id of its new place",
      "store/dead_letter_life_test: a_dead_letter_is_not_reached_by_an_id_of_its_new_place",
      [("engine/backlog.c",
-       "        if (m != NULL && m->original == NULL)",
-       "        if (m != NULL && (m->original == NULL || MUTANT(LETTER_HAS_TWO_IDS)))")]),
+       "        if (m != NULL && !message_has_original(m))",
+       "        if (m != NULL && (!message_has_original(m) || MUTANT(LETTER_HAS_TWO_IDS)))")]),
     ("CLAIM_COUNT_STOPS",
      "claims of a message are counted up to 255",
      "store/claim_test: claims_of_a_message_are_counted_beyond_any_small_number",
@@ -785,15 +785,15 @@ MUTANTS = [
      "a message that a worker claimed and released counts as unread when it expires",
      "store/metrics_test: expired_messages_are_counted_by_queue_and_unread_ones_apart",
      [("engine/housekeeping.c",
-       "    counts->unread += m->claim_count == 0 &&",
-       "    counts->unread += (m->claim_count == 0 ||\n"
-       "                       (MUTANT(RELEASED_IS_UNREAD) && m->claim == NULL)) &&")]),
+       "queue_count_expired(q, m->claim_count == 0 &&",
+       "queue_count_expired(q, (m->claim_count == 0 ||\n"
+       "                         (MUTANT(RELEASED_IS_UNREAD) && m->claim == NULL)) &&")]),
     ("SUBSCRIBED_IS_UNREAD",
      "a message that a subscriber gets counts as unread when it expires",
      "store/metrics_test: a_subscriber_reads_what_no_worker_claims",
      [("engine/housekeeping.c",
-       "!feed_listens(q->feed);\n            counts->dead",
-       "(!feed_listens(q->feed) || MUTANT(SUBSCRIBED_IS_UNREAD));\n            counts->dead")]),
+       "&& !feed_listens(q->feed),",
+       "&& (!feed_listens(q->feed) || MUTANT(SUBSCRIBED_IS_UNREAD)),")]),
     ("RENEWED_IS_YOUNG",
      "the age of the oldest claim counts from its last renewal",
      "store/metrics_test: the_age_of_the_oldest_claim_counts_from_its_creation",
@@ -874,8 +874,12 @@ MUTANTS = [
      "a dead letter is shown in its new queue before the move is durable",
      SIMULATION,
      [("engine/changelog.c",
-       "    if (lsn != 0)\n        target->lsn",
-       "    if (lsn != 0 && !MUTANT(LETTER_BEFORE_DURABLE))\n        target->lsn")]),
+       "        set_lsn(group->all[i].queue, lsn);\n        set_lsn(group->all[i].target, lsn);",
+       "        if (!MUTANT(LETTER_BEFORE_DURABLE) ||\n"
+       "            group->all[i].change.kind != STORE_CHANGE_DETAILS)\n"
+       "            set_lsn(group->all[i].queue, lsn);\n"
+       "        if (!MUTANT(LETTER_BEFORE_DURABLE))\n"
+       "            set_lsn(group->all[i].target, lsn);")]),
     ("LAST_QUEUE_DECIDES",
      "a response about several queues waits for the last of them only",
      SIMULATION,
