@@ -1,4 +1,4 @@
-#include "sim/actor.h"
+#include "sim/sim.h"
 
 void
 actor_act(struct sim *sim, struct actor *a, struct random *r)
@@ -8,5 +8,8 @@ actor_act(struct sim *sim, struct actor *a, struct random *r)
         producer_act, worker_act,     popper_act,   observer_act,
         admin_act,    subscriber_act, deliverer_act};
 
-    acts[a->part](sim, a, r);
+    if (a->retry.key != 0 && random_chance(r, 40))
+        sim_retry(sim, a);
+    else
+        acts[a->part](sim, a, r);
 }

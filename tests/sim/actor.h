@@ -31,7 +31,8 @@ struct actor {
     struct holding held;           /* worker: what it works on */
     struct holding ghosts[GHOSTS]; /* worker: what it left behind in crashes */
     size_t next_ghost;
-    struct operation page; /* observer: the listing it reads on */
+    struct operation page;  /* observer: the listing it reads on */
+    struct operation retry; /* the last request with a key; without one: there is none */
 };
 
 /* Lets the actor do what it does next, with these dice. */

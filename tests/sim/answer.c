@@ -496,6 +496,8 @@ read_headers(const struct response *res, struct answer *out)
 
         if (strcmp(h->name, "Retry-After") == 0)
             out->retry_after = true;
+        if (strcmp(h->name, "Idempotent-Replay") == 0)
+            out->replayed = strcmp(h->value, "true") == 0;
         if (strcmp(h->name, "Preference-Applied") == 0)
             sound = sound && read_applied(bytes_str(h->value), &out->applied_s);
         if (strcmp(h->name, "Claim-Number") == 0)

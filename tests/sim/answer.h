@@ -34,6 +34,7 @@ struct seen_subscription {
 struct answer {
     int code;
     bool retry_after;         /* the header is there */
+    bool replayed;            /* Idempotent-Replay is there */
     int64_t applied_s;        /* of Preference-Applied: wait=N; 0: it is not there */
     uint64_t claim_number;    /* 0: the header is not there */
     struct store_id location; /* last part of the Location */

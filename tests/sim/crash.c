@@ -112,7 +112,7 @@ lsn_shown(const struct sim *sim, const struct operation *op, const struct answer
 
     if (answer->code == 400 || answer->code >= 500)
         return 0;
-    if (op->kind == OP_FINISH && answer->code != 200)
+    if ((op->kind == OP_FINISH && answer->code != 200) || answer->replayed)
         return shown_of_place(sim, op->place, 0);
     if (op->kind == OP_QUEUE_LIST) {
         for (int i = 0; i < NAMES; i++)
@@ -263,7 +263,8 @@ arm(struct sim *sim, struct random *r)
         sim_disk_set_short(disk, 40);
         break;
     case DISK_FULL:
-        sim_disk_set_room(disk, random_below(r, 5 * sim->profile->segment_bytes));
+        sim_disk_set_room(
+            disk, random_below(r, random_of(r, 1, 1, 5) * sim->profile->segment_bytes));
         break;
     default:
         break;

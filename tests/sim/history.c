@@ -33,7 +33,8 @@ write_text(FILE *out, struct bytes text)
 static bool
 is_shown(const char *header)
 {
-    return strcmp(header, "Location") == 0 || strcmp(header, "Claim-Number") == 0;
+    return strcmp(header, "Location") == 0 || strcmp(header, "Claim-Number") == 0 ||
+           strcmp(header, "Idempotent-Replay") == 0;
 }
 
 void
@@ -46,6 +47,8 @@ history_request(struct sim *sim, struct trouble trouble, bool starved)
         return;
     fprintf(out, "%s %.*s", said->method, (int)said->target.len, said->target.data);
     fprintf(out, "  [%s]", said->project);
+    if (said->key != NULL)
+        fprintf(out, "  Idempotency-Key: %s", said->key);
     if (said->body.len > 0) {
         fprintf(out, "\n      ");
         write_text(out, said->body);

@@ -223,7 +223,9 @@ judge_sequence(struct judging *j, struct known_message *const *expected, size_t 
 static bool
 judge_refusal(struct judging *j)
 {
-    if (!j->starved && !(j->tight && operation_adds(j->op)))
+    const bool too_many_keys = j->op->key != 0 && j->rules->few_keys;
+
+    if (!j->starved && !(j->tight && operation_adds(j->op)) && !too_many_keys)
         return verdict_break(j->verdict, PROMISE_SAYS_SO,
                              "the answer is 503, but nothing has run out");
     if (!j->answer->retry_after)
@@ -240,6 +242,12 @@ judge(struct judging *j)
                              j->answer->code);
     if (j->answer->code == 503 && !judge_refusal(j))
         return false;
+    return j->op->key != 0 ? judge_keyed(j) : judge_first(j);
+}
+
+bool
+judge_first(struct judging *j)
+{
     if (j->answer->code == 503 && (j->op->kind != OP_CLAIM || j->waiter != NOBODY))
         return true; /* and nothing has changed, as the next look will tell */
     switch (j->op->kind) {

@@ -22,7 +22,9 @@ struct rules {
     int page;           /* the limit when none is given */
     bool strict_delete; /* message_delete_with_claim_id */
     bool require_confirmation;
-    int64_t feed_bytes; /* of a queue's feed; 0: any number */
+    int64_t feed_bytes;    /* of a queue's feed; 0: any number */
+    int64_t key_window_ms; /* idempotency_window */
+    bool few_keys;         /* idempotency_keys is so small that it refuses some */
 };
 
 struct judging {
@@ -51,6 +53,11 @@ struct judging {
 
 /* Judges the answer; false: a promise is broken. */
 bool judge(struct judging *j);
+
+/* The same of a request that has no key, or none that is known (judge.c); of one with a key
+ * (judge_key.c). */
+bool judge_first(struct judging *j);
+bool judge_keyed(struct judging *j);
 
 /* What a claim has to do now, by the ledger: messages it takes, letters it moves. */
 struct claim_plan {
@@ -129,6 +136,9 @@ bool judging_letter(const struct judging *j, const struct known_message *m);
 /* All of a message's document is as the ledger says. */
 bool judge_document(struct judging *j, const struct known_message *m,
                     const struct seen_message *seen);
+
+/* The claim number of the answer has to be that of the claim. */
+bool judge_claim_number(struct judging *j, const struct known_claim *c);
 
 /*
  * How many of so many messages that are there have to be shown or taken: all, but if memory has

@@ -116,8 +116,8 @@ judge_new_number(struct judging *j)
                          (unsigned long long)q->last_number, (unsigned long long)last);
 }
 
-static bool
-judge_number(struct judging *j, const struct known_claim *c)
+bool
+judge_claim_number(struct judging *j, const struct known_claim *c)
 {
     return j->answer->claim_number == c->number ||
            verdict_break(j->verdict, PROMISE_NUMBERS_GROW,
@@ -195,7 +195,7 @@ judge_show(struct judging *j, const struct known_claim *c)
     struct known_message *held[IDS_MAX];
     size_t count = 0;
 
-    if (!judge_code(j, 200, PROMISE_ON_TIME) || !judge_number(j, c))
+    if (!judge_code(j, 200, PROMISE_ON_TIME) || !judge_claim_number(j, c))
         return false;
     if (j->answer->claim_ttl_s != c->ttl_ms / 1000 ||
         j->answer->claim_age_s != (j->now_ms - c->started_ms) / 1000 ||
@@ -217,7 +217,7 @@ judge_renew(struct judging *j, struct known_claim *c)
 {
     struct known_queue *q = judging_queue(j);
 
-    if (!judge_code(j, 204, PROMISE_ON_TIME) || !judge_number(j, c))
+    if (!judge_code(j, 204, PROMISE_ON_TIME) || !judge_claim_number(j, c))
         return false;
     claim_begin(j->ledger, c, j->now_ms, judging_claim_ttl(j));
     for (size_t i = 0; i < q->count; i++)

@@ -133,6 +133,7 @@ ledger_fini(struct ledger *l)
         free(l->claims[i]);
     free(l->claims);
     free(l->gone);
+    free(l->effects);
 }
 
 static void *
@@ -175,12 +176,42 @@ ledger_copy(struct ledger *to, const struct ledger *from)
     *to = *from;
     to->claims = duplicate(from->claims, from->claim_count, sizeof(*to->claims));
     to->gone = duplicate(from->gone, from->gone_count, sizeof(*to->gone));
+    to->effects = duplicate(from->effects, from->effect_count, sizeof(*to->effects));
+    to->effect_cap = from->effect_count;
     to->claim_cap = from->claim_count;
     to->gone_cap = from->gone_count;
     for (size_t i = 0; i < to->claim_count; i++)
         to->claims[i] = duplicate(from->claims[i], 1, sizeof(*to->claims[i]));
     for (int place = 0; place < PLACES; place++)
         copy_queue(to, from, place);
+}
+
+/* ---------------------------------------------------------------------- keys */
+
+const struct known_effect *
+ledger_effect(const struct ledger *l, uint64_t key)
+{
+    for (size_t i = l->effect_count; i > 0; i--)
+        if (l->effects[i - 1].key == key)
+            return &l->effects[i - 1];
+    return NULL;
+}
+
+bool
+ledger_remembers(const struct ledger *l, const struct known_effect *effect,
+                 int64_t now_ms, int64_t window_ms)
+{
+    const struct known_queue *q = &l->queues[effect->place];
+
+    return q->exists && effect->incarnation == q->incarnation &&
+           now_ms < effect->made_ms + window_ms;
+}
+
+void
+ledger_keep_effect(struct ledger *l, const struct known_effect *effect)
+{
+    l->effects = grow(l->effects, l->effect_count, &l->effect_cap, sizeof(*l->effects));
+    l->effects[l->effect_count++] = *effect;
 }
 
 /* ---------------------------------------------------------------------- messages */

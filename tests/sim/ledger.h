@@ -153,12 +153,24 @@ struct gone {
     enum fate fate;
 };
 
+/* What a request with an Idempotency-Key has done. */
+struct known_effect {
+    uint64_t key;
+    int place;
+    uint64_t incarnation; /* of its queue, which takes its keys along; 0: it has */
+    int64_t made_ms;
+    struct store_id claim; /* CLAIM */
+    uint64_t digest;       /* of what a repeated response has to show, but of a claim */
+};
+
 struct ledger {
     struct known_queue queues[PLACES];
     struct known_claim **claims; /* owned; live ones */
     size_t claim_count, claim_cap;
     struct gone *gone; /* owned; messages and claims */
     size_t gone_count, gone_cap;
+    struct known_effect *effects; /* owned */
+    size_t effect_count, effect_cap;
     int64_t soonest_ms;          /* no deadline is earlier than this */
     bool dismissed[WAITERS_MAX]; /* waited for a queue that was deleted */
     size_t wants[WAITERS_MAX];   /* messages that a waiter in line asks for */
@@ -236,6 +248,15 @@ size_t ledger_reserved(const struct ledger *l, int place, int waiter);
 
 /* How many messages could be claimed. */
 size_t ledger_ready(const struct ledger *l, int place, int64_t now_ms);
+
+/* The last effect of a key; NULL: it has none. */
+const struct known_effect *ledger_effect(const struct ledger *l, uint64_t key);
+
+/* Does the server know of it, if keys live so long? */
+bool ledger_remembers(const struct ledger *l, const struct known_effect *effect,
+                      int64_t now_ms, int64_t window_ms);
+
+void ledger_keep_effect(struct ledger *l, const struct known_effect *effect);
 
 /* What became of an id at this place. */
 enum fate ledger_fate(const struct ledger *l, int place, const char *id);

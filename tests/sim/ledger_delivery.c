@@ -151,6 +151,9 @@ begin_again(const struct known_queue *q, struct known_subscription *s)
 void
 ledger_restart(struct ledger *l)
 {
+    for (size_t i = 0; i < l->effect_count; i++) /* a queue in memory forgets its keys */
+        if (l->queues[l->effects[i].place].transient)
+            l->effects[i].incarnation = 0;
     for (int place = 0; place < PLACES; place++) {
         struct known_queue *q = &l->queues[place];
 

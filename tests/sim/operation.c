@@ -18,7 +18,14 @@ operation_adds(const struct operation *op)
     return op->kind == OP_POST || op->kind == OP_QUEUE_PUT ||
            op->kind == OP_QUEUE_PATCH || op->kind == OP_SUBSCRIBE ||
            op->kind == OP_SUBSCRIPTION_PATCH ||
-           (op->kind == OP_FINISH && op->post_count > 0);
+           (op->kind == OP_FINISH && op->post_count > 0) || op->key != 0;
+}
+
+bool
+operation_takes_key(const struct operation *op)
+{
+    return op->kind == OP_POST || op->kind == OP_POP || op->kind == OP_FINISH ||
+           (op->kind == OP_CLAIM && op->any_count == 0);
 }
 
 /* Was it named before? Then it counts there. */

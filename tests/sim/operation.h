@@ -73,6 +73,7 @@ struct operation {
     int client;
     int limit;              /* of a page, a claim or a pop; 0: left out */
     int64_t ttl_s, grace_s; /* of a claim; STORE_UNSET: left out */
+    uint64_t key;           /* number of its Idempotency-Key; 0: it has none */
     struct store_id id;     /* of the message or claim in the path */
     struct store_id claim;  /* claim_id of DELETE_ONE, claim_ids of DELETE_MANY */
     struct store_id ids[IDS_MAX];
@@ -112,6 +113,9 @@ const char *operation_name(enum op_kind kind);
 
 /* True if the operation adds data, so that a used up budget may refuse it. */
 bool operation_adds(const struct operation *op);
+
+/* True if the request may have an Idempotency-Key. */
+bool operation_takes_key(const struct operation *op);
 
 /* The i-th place that the operation is about; NOWHERE: there are no more. */
 int operation_place(const struct operation *op, size_t i);

@@ -135,6 +135,16 @@ draw_failing_jobs(struct profile *p, struct random *r)
         p->dead_letters_once = random_of(r, 2, 3);
 }
 
+/* Likewise: requests have Idempotency-Keys, and are repeated. */
+static void
+draw_keys(struct profile *p, struct random *r)
+{
+    if (!random_chance(r, 40))
+        return;
+    p->key_once = random_of(r, 1, 2, 5);
+    p->rules.few_keys = random_chance(r, 25);
+}
+
 static void
 draw_rules(struct profile *p, struct random *r)
 {
@@ -151,6 +161,7 @@ draw_rules(struct profile *p, struct random *r)
         .claim_grace_s = l->default_claim_grace,
         .post_bytes = l->max_messages_post_size,
         .page = (int)l->default_page,
+        .key_window_ms = l->idempotency_window * 1000,
         .strict_delete = random_chance(r, 25),
     };
 }
@@ -161,6 +172,7 @@ profile_draw(struct profile *p, uint64_t seed)
     struct random r = {seed}, waiting = {seed ^ 0x77616974};
     struct random restarts = {seed ^ 0x6a6f7572}, subscribers = {seed ^ 0x73756273};
     struct random testapi = {seed ^ 0x6b697473}, failing = {seed ^ 0x6661696c};
+    struct random keys = {seed ^ 0x6b657973};
 
     *p = (struct profile){.seed = seed};
     p->shards = random_of(&r, 1, 2, 4, 16);
@@ -172,5 +184,6 @@ profile_draw(struct profile *p, uint64_t seed)
     draw_restarts(p, &restarts);
     draw_subscribers(p, &subscribers);
     draw_failing_jobs(p, &failing);
+    draw_keys(p, &keys);
     p->testapi = random_chance(&testapi, 35);
 }

@@ -33,6 +33,7 @@
     X(LATER_IN_PLACE, "later, in its old place")                                         \
     X(ONE_STEP, "finished in one step")                                                  \
     X(ONE_QUEUE, "back in one queue")                                                    \
+    X(ONE_EFFECT, "one key, one effect")                                                 \
     X(STEP_BY_STEP, "step by step")                                                      \
     X(CONTRACT, "an answer the API does not allow")                                      \
     X(SOUND, "the store's own audit")

@@ -4,6 +4,7 @@
 #include "claimd/journal/journal.h"
 #include "support/sim_disk.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -146,6 +147,9 @@ recover(struct server *s, int64_t wall_ms)
         return st;
     journal_metrics(s->journal, &metrics);
     s->recovered = metrics.durable;
+    s->watch.largest = journal_log(s->journal)->largest;
+    if (s->testapi != NULL)
+        (void)testapi_log(s->testapi, &s->watch);
     if (s->lsn < s->recovered)
         s->lsn = s->recovered;
     s->now_ms = s->recovery.now_ms;
@@ -190,8 +194,8 @@ open_store(struct server *s, const struct profile *p, int64_t wall_ms)
         .now_ms = s->now_ms,
         .message_ttl_s = p->rules.message_ttl_s,
         .max_message_ttl_s = p->rules.max_message_ttl_s,
-        .key_window_ms = api_limits_default.idempotency_window * 1000,
-        .keys = 1000,
+        .key_window_ms = p->rules.key_window_ms,
+        .keys = p->rules.few_keys ? 3 : 1000,
         .feed_bytes = (uint64_t)p->rules.feed_bytes,
         .require_confirmation = p->rules.require_confirmation,
         .seeded = true,
@@ -391,6 +395,8 @@ set_headers(struct server *s, const struct operation *op)
     s->caller.headers[API_HEADER_CLIENT_ID] = client_uuid(op->client);
     s->caller.headers[API_HEADER_PROJECT_ID] = place_project(op->place);
     s->caller.headers[API_HEADER_CONTENT_TYPE] = content_type(op);
+    (void)snprintf(s->key, sizeof(s->key), "sim-key-%" PRIu64, op->key);
+    s->caller.headers[API_HEADER_IDEMPOTENCY_KEY] = op->key == 0 ? NULL : s->key;
 }
 
 bool
@@ -411,6 +417,7 @@ server_do(struct server *s, const struct operation *op, struct trouble trouble,
     *starved = trouble_ends(s, trouble, attempts);
     s->last = (struct exchanged){.method = method,
                                  .project = place_project(op->place),
+                                 .key = op->key == 0 ? NULL : s->key,
                                  .target = buf_view(&s->target),
                                  .body = buf_view(&s->body),
                                  .res = &s->caller.res};

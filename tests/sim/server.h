@@ -34,7 +34,7 @@ struct parked {
 
 /* The last request and its answer, for who writes it down. */
 struct exchanged {
-    const char *method, *project;
+    const char *method, *project, *key; /* key: NULL if there is none */
     struct bytes target, body;
     const struct response *res;
     bool waits; /* there is no answer yet */
@@ -52,6 +52,7 @@ struct server {
     struct clock real; /* stands: nothing here lives by it */
     struct testapi
         *testapi; /* in the memory of the simulation; NULL: time goes on by itself */
+    char key[32]; /* the Idempotency-Key of a request */
     struct api_caller mover; /* who asks the test API */
     struct request move;     /* that is under way */
     uint64_t moved;          /* so often it said so */

@@ -287,8 +287,8 @@ sim_loses_claim(struct sim *sim, const struct operation *op, const struct answer
     bool uncount;
 
     if (sim->lucky || once == 0 || op->kind != OP_CLAIM || answer->code != 201 ||
-        sim_broken(sim) || !random_once_in(&sim->luck, once))
-        return false;
+        op->key != 0 || sim_broken(sim) || !random_once_in(&sim->luck, once))
+        return false; /* with a key it waits for the next attempt */
     for (size_t i = 0; c == NULL && operation_place(op, i) != NOWHERE; i++)
         c = ledger_claim(&sim->ledger, operation_place(op, i), answer->location.text);
     uncount = random_chance(&sim->luck, 50);
@@ -301,8 +301,38 @@ sim_loses_claim(struct sim *sim, const struct operation *op, const struct answer
     return true;
 }
 
+/* The request with a key, which its actor remembers, or as it is. */
+static const struct operation *
+draw_key(struct sim *sim, struct actor *who, const struct operation *op)
+{
+    const unsigned once = sim->profile->key_once;
+
+    if (once == 0 || op->key != 0 || !operation_takes_key(op) ||
+        !random_once_in(&sim->luck, once))
+        return op;
+    who->retry = *op;
+    who->retry.key = ++sim->keys;
+    return &who->retry;
+}
+
+void
+sim_retry(struct sim *sim, struct actor *who)
+{
+    const struct known_effect *effect = ledger_effect(&sim->ledger, who->retry.key);
+    struct operation op = who->retry;
+    struct answer answer;
+
+    /* A key that is forgotten would post the same bodies again, but each body is another. */
+    if (effect != NULL && op.draft_count > 0 &&
+        !ledger_remembers(&sim->ledger, effect, sim->server.now_ms,
+                          sim->profile->rules.key_window_ms))
+        who->retry.key = 0;
+    else if (sim_request(sim, who, &op, &answer))
+        actor_hear(who, &op, &answer);
+}
+
 bool
-sim_request(struct sim *sim, struct actor *who, struct operation *op,
+sim_request(struct sim *sim, struct actor *who, const struct operation *op,
             struct answer *answer)
 {
     struct trouble trouble = sim_trouble(sim);
@@ -310,6 +340,7 @@ sim_request(struct sim *sim, struct actor *who, struct operation *op,
 
     if (sim_broken(sim))
         return false;
+    op = draw_key(sim, who, op);
     history_who(sim, who);
     if (cut == CUT_BEFORE) {
         history_note(sim, "(a request is lost on its way)\n");

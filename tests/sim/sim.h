@@ -23,6 +23,7 @@ struct sim {
     struct verdict verdict;
     struct actor actors[ACTORS_MAX];
     int actor_count;
+    uint64_t keys;      /* given out so far */
     uint64_t bodies;    /* given out so far: every body is another one */
     struct random luck; /* of the step: what goes wrong with its requests */
     bool lucky;         /* nothing does */
@@ -41,8 +42,11 @@ void sim_close(struct sim *sim);
  * An actor's request. True if the actor got an answer; false: it was lost on the way, or
  * the answer was, and the actor does not know which; or a promise is broken.
  */
-bool sim_request(struct sim *sim, struct actor *who, struct operation *op,
+bool sim_request(struct sim *sim, struct actor *who, const struct operation *op,
                  struct answer *answer);
+
+/* The actor repeats its last request with an Idempotency-Key. */
+void sim_retry(struct sim *sim, struct actor *who);
 
 /*
  * An actor's request that may have to wait. actor_hear() tells of the answer, now or later,
