@@ -67,6 +67,18 @@ class Guide(ClientCase):
             self.assertEqual(self.run_python(without_login, plain), "{'job': 0}\n{'job': 1}\n")
         self.assertEqual(self.run_python(with_login), "1 ['jobs']\n")
 
+    def test_finish_beside_an_sdk(self):
+        finish, = walk.blocks(section("Failing jobs"), "python")
+        sdk = walk.blocks(section("python-zaqarclient"), "python")[0]
+        last = """
+claim = queue.claim(ttl=60, grace=60, limit=1)
+message, = claim
+print(finish("jobs", claim.id, release=[{"id": message.id, "delay": 30, "reason": "busy"}]))
+"""
+        with Daemon(CLAIMD) as plain:
+            said = self.run_python(finish + sdk + last, plain)
+        self.assertIn("'result': 'released'", said)
+
     def test_the_snippet_of_openstacksdk(self):
         code, = walk.blocks(section("openstacksdk"), "python")
         self.run_python(code)

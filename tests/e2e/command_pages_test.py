@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""docs/work.md: its examples do as the page says, as they are printed.
+"""docs/commands.md, docs/work.md and the commands of README.md do as the pages say, as they are printed.
 
-    work_page_test.py CLAIMD
+    command_pages_test.py CLAIMD
 """
 
 import json
 import os
+import re
 import socket
 import sqlite3
 import subprocess
@@ -20,12 +21,16 @@ from runner import WorkCase  # noqa: E402
 import walk  # noqa: E402
 
 
-def page():
-    with open(os.path.join(HERE, "..", "..", "docs", "work.md"), encoding="utf-8") as f:
+def page(*names):
+    with open(os.path.join(HERE, "..", "..", *names), encoding="utf-8") as f:
         return f.read()
 
 
-class Page(WorkCase):
+def work_page():
+    return page("docs", "work.md")
+
+
+class PageCase(WorkCase):
     def save(self, name, text):
         with open(self.path(name), "w", encoding="utf-8") as f:
             f.write(text)
@@ -41,12 +46,63 @@ class Page(WorkCase):
         self.assertEqual(run.returncode, 0, run.stderr)
         return run.stdout, run.stderr
 
-    def in_demo(self, path):
-        return self.ask("GET", path, None, 200, ("X-Project-ID: demo", "Prefer: details"))
 
+class Commands(PageCase):
+    def metadata(self, queue, **metadata):
+        self.ask("PUT", "/v2/demo/queues/" + queue, {"_" + name: value for name, value in metadata.items()},
+                 201)
+
+    def counts(self, queue):
+        found = json.loads(self.bash("claimd queues --json")[0])["queues"]
+        return {one["name"]: (one["ready"], one["delayed"], one["claimed"]) for one in found}[queue]
+
+    def test_the_page(self):
+        """One shell runs all examples, after a dead letter was made."""
+        self.metadata("jobs", max_claim_count=5, dead_letter_queue="jobs-dead")
+        self.bash("claimd post jobs dead; claimd work jobs --max-jobs 1 -- sh -c 'exit 65'")
+        examples = walk.blocks(page("docs", "commands.md"), "bash")
+        self.assertEqual(len(examples), 7)
+        out, err = self.bash("".join(examples))
+        self.assertEqual(err, "")
+        # 13 posted, two claimed, one deleted, one delayed, and the dead letter is back.
+        self.assertEqual(self.counts("jobs"), (10, 1, 2))
+        self.assertEqual(self.counts("jobs-dead"), (0, 0, 0))
+        self.assertEqual(len(re.findall("^[0-9a-f]{24}$", out, re.M)), 13)
+        for text in ("1 messages would move, 0 remain", "1 messages moved, 0 remain",
+                     "0 messages of jobs-dead would be deleted", "CLAIMD OK", "no database"):
+            self.assertIn(text, out)
+
+    def documented(self, command):
+        """The members of the documents that the page shows for a command; one set for each."""
+        row, = re.findall(r"^\| `%s`[^|]*\|(.*{.*)\|$" % command, page("docs", "commands.md"), re.M)
+        return [set(re.findall(r'"(\w+)":', one)) for one in re.findall("`({.*?})`", row)]
+
+    def test_json_documents(self):
+        self.metadata("q", max_claim_count=5, dead_letter_queue="dead")
+        self.bash("claimd post q a b c; claimd work q --max-jobs 1 -- sh -c 'exit 65'")
+
+        def members(text):
+            return set(json.loads(self.bash("claimd %s --json" % text)[0]))
+
+        self.assertEqual([members("claim q")], self.documented("claim"))
+        self.assertEqual([members("redrive dead --yes"), members("redrive dead --dry-run")],
+                         self.documented("redrive"))
+        self.assertEqual([members("purge q --yes"), members("purge q --dry-run")], self.documented("purge"))
+        self.assertEqual([members("check q")], self.documented("check"))
+        self.assertEqual([members("queues"), members("claims q"), members("peek q")],
+                         self.documented("queues"))
+
+    def test_the_readme(self):
+        example, = walk.blocks(page("README.md"), "sh")
+        out, err = self.bash(example)
+        self.assertIn('{"job": 2}', out)
+        self.assertEqual((err, self.counts("jobs")), ("", (0, 0, 0)))
+
+
+class Work(PageCase):
     def test_the_shell_script(self):
-        create, work, *_ = walk.blocks(page(), "bash")
-        script, = walk.blocks(page(), "sh")
+        create, work, *_ = walk.blocks(work_page(), "bash")
+        script, = walk.blocks(work_page(), "sh")
         self.save("thumbnail", script)
         self.bash(create)
         out, err = self.bash(work)
@@ -61,8 +117,8 @@ class Page(WorkCase):
             return database.execute("SELECT account, balance FROM balance ORDER BY 1").fetchall()
 
     def test_the_python_script(self):
-        _, _, balances, _ = walk.blocks(page(), "bash")
-        script, _ = walk.blocks(page(), "python")
+        _, _, balances, _ = walk.blocks(work_page(), "bash")
+        script, _ = walk.blocks(work_page(), "python")
         self.save("balance.py", script)
         self.bash(balances)
         self.assertEqual(self.balances(), [("a", 5), ("b", 7)])
@@ -82,8 +138,8 @@ class Page(WorkCase):
         return True
 
     def test_the_service(self):
-        *_, hooks = walk.blocks(page(), "bash")
-        _, script = walk.blocks(page(), "python")
+        *_, hooks = walk.blocks(work_page(), "bash")
+        _, script = walk.blocks(work_page(), "python")
         self.save("service.py", script)
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
