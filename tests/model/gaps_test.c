@@ -251,6 +251,25 @@ STORE_TEST_WITH(a_queue_that_goes_while_queues_are_listed_is_not_named,
     store_queues_release(&queues);
 }
 
+STORE_TEST_WITH(a_queue_that_goes_during_a_survey_is_marked_as_gone,
+                fixture_open(f, ENGINE))
+{
+    static const char *const names[] = {"a", "b", "c"};
+    struct store_queue_metrics rows[4];
+    struct store_survey survey = {.project = f->queue.project, .rows = rows, .limit = 4};
+
+    for (size_t i = 0; i < 3; i++) {
+        use(f, names[i]);
+        make_queue(f, NULL);
+    }
+    in_gap(f, 0, delete_b);
+    ck_assert_status(store_queue_survey(f->store, STORE_AT(f->now_ms), &survey), ST_OK);
+    ck_assert(gap.then == NULL);
+    ck_assert_uint_eq(survey.count, 3);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_int_eq(rows[i].gone, i == 1);
+}
+
 STORE_TEST_WITH(a_listing_looks_at_a_slice_of_the_messages_under_the_lock,
                 fixture_open(f, ENGINE))
 {

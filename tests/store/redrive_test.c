@@ -82,6 +82,8 @@ STORE_TEST(nothing_goes_back_from_a_queue_without_dead_letters)
     ck_assert_uint_eq(done.moved, 0);
     ck_assert_uint_eq(done.remaining, 0);
     ck_assert_uint_eq(done.unknown_origin, 0);
+    done = redrive(f, (struct store_redrive){.limit = 3, .to = BYTES_LIT("other")});
+    ck_assert_uint_eq(done.moved, 0);
     list_free(f);
     expect(f, 1, 2, 3);
 }
@@ -241,6 +243,7 @@ STORE_TEST(chosen_messages_go_back)
 
 STORE_TEST(claimed_and_delayed_dead_letters_stay)
 {
+    struct bytes chosen[2];
     struct store_id claim;
     struct finishing g;
     struct redriven done;
@@ -252,6 +255,11 @@ STORE_TEST(claimed_and_delayed_dead_letters_stay)
     ck_assert_status(finish(f, &g), ST_OK);
     done = redrive_all(f);
     ck_assert_uint_eq(done.moved, 1); /* 3 */
+    ck_assert_uint_eq(done.remaining, 2);
+    for (size_t i = 0; i < 2; i++)
+        chosen[i] = id_of(f, (int)i + 1);
+    done = redrive(f, (struct store_redrive){.limit = 2, .ids = chosen, .id_count = 2});
+    ck_assert_uint_eq(done.moved, 0);
     ck_assert_uint_eq(done.remaining, 2);
     ck_assert_status(query(f, claim), ST_OK);
     expect(f, 2);

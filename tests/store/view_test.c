@@ -1,5 +1,5 @@
 /* The survey of all queues, and the listing of a queue's claims (store/store.h). */
-#include "support/dead_letters.h"
+#include "support/finishing.h"
 
 #include <stdio.h>
 
@@ -388,6 +388,32 @@ STORE_TEST_WITH(messages_are_counted_by_their_queue, fixture_open(f, FIXTURE_ENG
     delete_queue(f);
     post(f, 1);
     ck_counts(f, 1, 0, 0, 0, 0);
+}
+
+STORE_TEST_WITH(a_finish_is_counted_by_each_queue_that_it_changes,
+                fixture_open(f, FIXTURE_ENGINE + _i))
+{
+    struct finishing g;
+
+    make_mortal(f, "q", 5, "graves", STORE_UNSET);
+    post(f, 5);
+    g = finishing_of(f, take(f, 5));
+    then_delete(&g, 1);
+    then_delete(&g, 2);
+    then_release(&g, 3, 0, NULL);
+    then_release(&g, 4, 30, "busy");
+    then_release(&g, 5, 0, NULL);
+    then_post(&g, "next", 2);
+    ck_assert_status(finish(f, &g), ST_OK);
+    ck_counts(f, 5, 5, 2, 3, 0);
+    wait_s(f, 30); /* the end of a delay counts no more */
+    ck_counts(f, 5, 5, 2, 3, 0);
+    g = finishing_of(f, take(f, 1));
+    then_bury(&g, 3, NULL);
+    ck_assert_status(finish(f, &g), ST_OK);
+    ck_counts(f, 5, 6, 2, 3, 1);
+    use(f, "next");
+    ck_counts(f, 2, 0, 0, 0, 0);
 }
 
 /* ------------------------------------------------------------------ topics, which the fixture does not compare */

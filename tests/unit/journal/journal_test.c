@@ -784,7 +784,7 @@ START_TEST(a_finish_that_is_torn_has_not_happened)
 
 START_TEST(a_finish_beyond_what_a_frame_holds_is_refused_and_changes_nothing)
 {
-    static char reason[STORE_REASON_MAX + 1];
+    static char reason[STORE_REASON_MAX + 1], body[10000];
     struct store_op op = {.now_ms = START_MS};
     struct finishing g;
     struct world w;
@@ -803,6 +803,12 @@ START_TEST(a_finish_beyond_what_a_frame_holds_is_refused_and_changes_nothing)
     ck_assert_uint_eq(stats(&w.f).claimed, 40);
     expect_details(&w.f, 1, NULL, NULL, -1, NULL, -1);
     g.request.count = 20;
+    then_post(&g, "next", 1); /* each of them fits */
+    memset(body, '1', sizeof(body));
+    g.drafts[0][0].body = bytes_of(body, sizeof(body));
+    ck_assert_status(finish(&w.f, &g), ST_BEYOND_LOG);
+    ck_assert_uint_eq(stats(&w.f).claimed, 40);
+    g.request.post_count = 0;
     ck_assert_status(finish(&w.f, &g), ST_OK);
     ck_assert_uint_eq(stats(&w.f).claimed, 20);
     close_world(&w);
