@@ -57,7 +57,7 @@ static int
 add_claimed(struct client *c, const char *queue, const char *claim,
             const struct release *r, struct buf *out)
 {
-    struct client_request request = {.path = NULL};
+    struct client_request request = {.member = "messages"};
     struct client_response response;
     const json_t *messages, *message;
     struct buf path;
@@ -86,7 +86,7 @@ static int
 release_some(struct client *c, const struct client_args *args, const struct release *r)
 {
     const char *queue = args->words[0], *claim = args->words[1];
-    struct client_request request = {.method = "POST"};
+    struct client_request request = {.method = "POST", .member = "results"};
     struct client_response response;
     int status = CLIENT_GOOD;
     struct buf path, body;
@@ -162,7 +162,7 @@ enum { PURGE_DRY_RUN, PURGE_YES };
 static int
 count_messages(struct client *c, const char *queue, int64_t *total)
 {
-    struct client_request request = {.path = NULL};
+    struct client_request request = {.member = "messages"};
     struct client_response response;
     struct buf path;
     int status;
@@ -294,7 +294,7 @@ add_targets(struct redrive *r, json_t *targets)
 static int
 redrive_slice(struct redrive *r, int64_t limit, bool dry, int64_t *moved)
 {
-    struct client_request request = {.method = "POST"};
+    struct client_request request = {.method = "POST", .member = "moved"};
     struct client_response response;
     struct buf path, body;
     int status;

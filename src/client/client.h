@@ -71,11 +71,14 @@ bool client_header_value(struct bytes line, const char *name, char *out, size_t 
 /* ------------------------------------------------------------------ whole requests */
 
 struct client_request {
-    const char *method;  /* NULL: GET, or POST with a body */
-    const char *path;    /* with its query */
-    struct bytes body;   /* JSON; absent: none */
-    const char *key;     /* Idempotency-Key; NULL: none */
-    int64_t wait_s;      /* long polling; 0: none */
+    const char *method; /* NULL: GET, or POST with a body */
+    const char *path;   /* with its query */
+    struct bytes body;  /* JSON; absent: none */
+    const char *key;    /* Idempotency-Key; NULL: none */
+    int64_t wait_s;     /* long polling; 0: none */
+    const char *
+        member; /* that the document of a success has; NULL: there is no document (204) */
+    bool may_be_empty;   /* 204 is a success in spite of `member` */
     bool details;        /* Prefer: details */
     bool text;           /* the response is a text, not JSON */
     const char *project; /* instead of that of the client; NULL: that of the client */
@@ -94,8 +97,8 @@ struct client_response {
 };
 
 /*
- * Sends a request and reads the response. Returns CLIENT_GOOD for a success (2xx), CLIENT_REFUSED for any other
- * response, and CLIENT_UNAVAILABLE without a response that is one of claimd; then `error` says why. Call
+ * Sends a request and reads the response. Returns CLIENT_GOOD for a success (2xx) with the expected document,
+ * CLIENT_REFUSED for any other status, and CLIENT_UNAVAILABLE without a response that is one of claimd; then `error` says why. Call
  * client_response_free() in any case.
  */
 int client_send(struct client *c, const struct client_request *request,

@@ -6,11 +6,13 @@
 #include "client/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* ------------------------------------------------------------------ tables */
 
@@ -311,6 +313,15 @@ use_utf8(void)
         (void)setlocale(LC_CTYPE, "C.UTF-8");
 }
 
+/* Opens standard descriptors that are closed, so that no socket takes their place. Their use still fails. */
+static void
+open_standard(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 static const struct listed *
 find_command(const char *name)
 {
@@ -329,6 +340,7 @@ client_main(char *const *argv)
     char **words;
     int status = CLIENT_GOOD;
 
+    open_standard();
     use_utf8();
     for (; argv[count] != NULL && strcmp(argv[count], "--") != 0; count++)
         wants_help |=
@@ -349,9 +361,12 @@ client_main(char *const *argv)
         status = words == NULL ? client_no_memory() : run_command(l, argv + 1, words);
         free(words);
     }
-    if (fflush(stdout) != 0 || ferror(stdout))
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        if (l != NULL && l->command->misuse != 0)
+            status = l->command->misuse;
         return client_fails(status == CLIENT_GOOD ? CLIENT_REFUSED : status,
                             "the output cannot be written: %s", strerror(errno));
+    }
     return status;
 }
 

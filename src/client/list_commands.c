@@ -465,7 +465,7 @@ print_why(struct client *c, const json_t *message)
 static int
 run_why(struct client *c, const struct client_args *args)
 {
-    struct client_request request = {.path = NULL};
+    struct client_request request = {.member = "id"};
     struct client_response response;
     int status = CLIENT_REFUSED;
     struct buf path;

@@ -31,29 +31,31 @@ struct posting {
     int64_t batches, posted, read; /* requests; messages */
 };
 
-/* Prints the ids of the messages. Returns an exit status. */
+/* Prints the ids of the messages at once, because the input may pause. Returns an exit status. */
 static int
 print_posted(const struct posting *p, const struct client_response *response)
 {
     const json_t *paths = json_object_get(response->document, "resources");
+    int status = CLIENT_GOOD;
 
     if (p->client->json)
-        return print_json(buf_view(&response->body));
-    for (size_t i = 0; i < json_array_size(paths); i++) {
+        status = print_json(buf_view(&response->body));
+    for (size_t i = 0; i < json_array_size(paths) && !p->client->json; i++) {
         const char *path = json_string_value(json_array_get(paths, i));
         const char *id = path == NULL ? NULL : strrchr(path, '/');
 
         if (id != NULL)
             (void)printf("%s\n", id + 1);
     }
-    return CLIENT_GOOD;
+    return fflush(stdout) == 0 ? status : CLIENT_REFUSED; /* client_main() says why */
 }
 
 /* Sends the batch. Returns an exit status. */
 static int
 post_batch(struct posting *p)
 {
-    struct client_request request = {.path = p->path, .key = p->key};
+    struct client_request request = {
+        .path = p->path, .key = p->key, .member = "resources"};
     struct client_response response;
     char key[160];
     struct buf body;
@@ -340,7 +342,7 @@ print_claim(struct client *c, const struct client_response *response, const char
 static int
 run_claim(struct client *c, const struct client_args *args)
 {
-    struct client_request request = {.path = NULL};
+    struct client_request request = {.member = "messages", .may_be_empty = true};
     struct client_response response;
     int64_t limit = 1, ttl_s = -1, grace_s = -1, wait_s = 0;
     int status = CLIENT_REFUSED;

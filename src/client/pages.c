@@ -52,6 +52,7 @@ pages_try(struct client *c, const struct client_request *first, const char *name
     struct buf path;
 
     buf_init(&path, c->mem);
+    request.member = name;
     while (more && status == CLIENT_GOOD) {
         const char *next;
 

@@ -118,14 +118,26 @@ refused(const struct client *c, struct client_response *response)
                           text == NULL ? "" : text, response->status);
 }
 
+/* True if a success has the document that the request expects. Any other server may respond with 200. */
+static bool
+is_expected(const struct client_request *q, const struct client_response *response)
+{
+    if (q->text)
+        return response->status == 200;
+    if (response->status == 204)
+        return q->member == NULL || q->may_be_empty;
+    return q->member != NULL && json_object_get(response->document, q->member) != NULL;
+}
+
 /* Reads the document of a response. Returns an exit status. */
 static int
-read_document(const struct client *c, bool is_text, struct client_response *response)
+read_document(const struct client *c, const struct client_request *q,
+              struct client_response *response)
 {
     const struct bytes body = bytes_trim(buf_view(&response->body));
     enum status st = ST_OK;
 
-    if (body.len > 0 && !(is_text && response->status == 200))
+    if (body.len > 0 && !(q->text && response->status == 200))
         st = json_tree_read(body, &response->document);
     if (st == ST_NO_MEMORY)
         return response_fails(response, CLIENT_REFUSED, "out of memory");
@@ -135,6 +147,10 @@ read_document(const struct client *c, bool is_text, struct client_response *resp
         return response_fails(response, CLIENT_UNAVAILABLE,
                               "the response of %s is no JSON document. Is it a claimd?",
                               c->url);
+    if (!is_expected(q, response))
+        return response_fails(
+            response, CLIENT_UNAVAILABLE,
+            "the response of %s is not the expected one. Is it a claimd?", c->url);
     return CLIENT_GOOD;
 }
 
@@ -211,7 +227,7 @@ client_send(struct client *c, const struct client_request *q,
     if (code != CURLE_OK)
         return transfer_failed(c, &r, code, text);
     (void)curl_easy_getinfo(c->handle, CURLINFO_RESPONSE_CODE, &response->status);
-    return read_document(c, q->text, response);
+    return read_document(c, q, response);
 }
 
 int

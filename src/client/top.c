@@ -8,6 +8,7 @@
  * respond delays the keys by REQUEST_MS at most.
  */
 #include "client/command.h"
+#include "client/pages.h"
 #include "client/table.h"
 #include "client/text.h"
 #include "client/top_model.h"
@@ -16,12 +17,17 @@
 #include "claimd/json/string.h"
 
 #include <ncurses.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 enum { TOP_SORT, TOP_Q, TOP_INTERVAL };
+
+/* A signal that ends the screen; 0: none. */
+static volatile sig_atomic_t top_signal;
+
 enum {
     REQUEST_MS = 2000,
     HISTORY_S = 5,
@@ -88,12 +94,13 @@ top_send(struct top *t, struct client_request *request, struct buf *path,
     return status == CLIENT_GOOD;
 }
 
-/* Requests a document into *out. The old one stays if there is no response. `behind`: below the queue. */
+/* Requests a document with this member into *out. The old one stays if there is no response. `behind`: below the
+ * queue. */
 static void
-request_document(struct top *t, const char *root, const char *behind, bool details,
+request_document(struct top *t, const char *root, const char *behind, const char *member,
                  json_t **out)
 {
-    struct client_request request = {.details = details};
+    struct client_request request = {.member = member, .details = true};
     struct client_response response;
     struct buf path;
 
@@ -121,11 +128,10 @@ rows_of_list(void)
 static void
 note_next(struct top *t, const json_t *document)
 {
-    const json_t *link = json_array_get(json_object_get(document, "links"), 0);
-    const char *href = json_string_value(json_object_get(link, "href"));
+    const char *href = page_next(document);
 
     buf_reset(&t->next, SIZE_MAX);
-    if (href != NULL && href[0] == '/') {
+    if (href != NULL) {
         buf_str(&t->next, href);
         buf_byte(&t->next, '\0');
     }
@@ -134,7 +140,7 @@ note_next(struct top *t, const json_t *document)
 static void
 request_list(struct top *t)
 {
-    struct client_request request = {.path = NULL};
+    struct client_request request = {.member = "queues"};
     struct client_response response;
     struct buf path;
 
@@ -162,8 +168,8 @@ request_list(struct top *t)
 static void
 request_row_history(struct top *t)
 {
-    struct client_request request = {.path = NULL};
-    struct client_response response;
+    struct client_request request = {.member = "samples"};
+    struct client_response response = {.retry_after_s = -1};
     struct top_row *row = NULL;
     struct buf path;
 
@@ -201,7 +207,7 @@ request_message(struct top *t)
     if (id == NULL)
         return;
     (void)snprintf(behind, sizeof(behind), "/messages/%.64s", id);
-    request_document(t, "/claimd", behind, false, &t->message);
+    request_document(t, "/claimd", behind, "id", &t->message);
 }
 
 /* Requests what the screen shows. */
@@ -218,15 +224,15 @@ request_view(struct top *t)
     }
     if (t->view != VIEW_QUEUE)
         return;
-    request_document(t, "/claimd", "/claims?limit=100", false, &t->claims);
+    request_document(t, "/claimd", "/claims?limit=100", "claims", &t->claims);
     if (t->notice[0] == '\0')
         request_document(
             t, "/v2",
             "/messages?echo=true&include_claimed=true&include_delayed=true&limit=20",
-            true, &t->messages);
+            "messages", &t->messages);
     if (t->notice[0] == '\0' && now_ms() / 1000 - t->history_s >= HISTORY_S) {
         t->history_s = now_ms() / 1000;
-        request_document(t, "/claimd", "/history", false, &t->history);
+        request_document(t, "/claimd", "/history", "samples", &t->history);
         if (t->history == NULL) /* the server shows others */
             t->notice[0] = '\0';
     }
@@ -467,12 +473,14 @@ confirm(struct top *t, const char *format, const char *name, int64_t number)
     return key == 'y' || key == 'Y';
 }
 
-/* Sends a POST to a queue of the project of a row. Returns true for a success. */
+/* Sends a POST to a queue of a project. `member`: of the response. Returns true for a success. */
 static bool
 post_to(struct top *t, const char *project, const char *root, const char *queue,
-        const char *behind, const char *body, struct client_response *response)
+        const char *behind, const char *body, const char *member,
+        struct client_response *response)
 {
-    struct client_request request = {.method = "POST", .body = bytes_str(body)};
+    struct client_request request = {
+        .method = "POST", .body = bytes_str(body), .member = member};
     struct buf path;
 
     buf_init(&path, t->client->mem);
@@ -493,7 +501,7 @@ purge_queue(struct top *t, const struct top_row *row)
     if (!confirm(t, "Delete all %lld messages of %s? [y/N]", name, total))
         return;
     if (post_to(t, top_row_text(row, "project"), "/v2", name, "/purge",
-                "{\"resource_types\": [\"messages\"]}", &response))
+                "{\"resource_types\": [\"messages\"]}", NULL, &response))
         (void)snprintf(t->notice, sizeof(t->notice), "%s is purged", name);
     client_response_free(&response);
 }
@@ -517,9 +525,10 @@ redrive_queue(struct top *t, const struct top_row *row)
                      : "Move the dead letters (%lld here) of %s back? [y/N]",
                  name, number_of(row->queue, "dead_letters")))
         return;
-    while (last > 0) {
+    while (last > 0 && top_signal == 0) {
         struct client_response response;
-        bool good = post_to(t, project, "/claimd", name, "/redrive", "{}", &response);
+        bool good =
+            post_to(t, project, "/claimd", name, "/redrive", "{}", "moved", &response);
 
         last = good ? number_of(response.document, "moved") : 0;
         moved += last;
@@ -700,7 +709,7 @@ top_loop(struct top *t)
 {
     int64_t next_ms = now_ms() + t->interval_ms;
 
-    while (!t->quits) {
+    while (!t->quits && top_signal == 0) {
         int64_t left_ms = next_ms - now_ms();
         int key;
 
@@ -719,12 +728,23 @@ top_loop(struct top *t)
     }
 }
 
-/* Runs the screen. Returns an exit status. */
+static void
+note_signal(int number)
+{
+    top_signal = number;
+}
+
+/* Runs the screen. Returns an exit status. Signals end it when the terminal is as before. */
 static int
 top_run(struct top *t)
 {
-    SCREEN *screen = newterm(NULL, stdout, stdin);
+    static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    const struct sigaction noted = {.sa_handler = note_signal};
+    SCREEN *screen;
 
+    for (size_t i = 0; i < COUNT_OF(signals); i++)
+        (void)sigaction(signals[i], &noted, NULL); /* curses leaves them alone then */
+    screen = newterm(NULL, stdout, stdin);
     if (screen == NULL)
         return client_fails(CLIENT_REFUSED,
                             "the type of the terminal is unknown. Set TERM");
@@ -737,6 +757,10 @@ top_run(struct top *t)
     top_loop(t);
     (void)endwin();
     delscreen(screen);
+    if (top_signal != 0) {
+        (void)signal(top_signal, SIG_DFL);
+        (void)raise(top_signal);
+    }
     return CLIENT_GOOD;
 }
 
@@ -761,7 +785,8 @@ read_sort(const struct client_args *args, enum top_sort *sort)
 static int
 run_top(struct client *c, const struct client_args *args)
 {
-    const struct client_request first = {.path = "/claimd/queues?limit=1"};
+    const struct client_request first = {.path = "/claimd/queues?limit=1",
+                                         .member = "queues"};
     const char *filter = args->values[TOP_Q];
     struct client_response response;
     struct top t = {.client = c, .sort = TOP_OLDEST};

@@ -136,6 +136,7 @@ class Screen:
 
     def control(self, numbers, letter):
         first = max(1, numbers[0]) if numbers else 1
+        self.row = min(self.row, self.rows - 1)  # bytes for a larger screen may still come
         if letter == "H":
             self.row, self.column = first - 1, (numbers[1] if len(numbers) > 1 else 1) - 1
         elif letter in "dG":

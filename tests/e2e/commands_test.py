@@ -6,16 +6,19 @@
 
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import uuid
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import CLAIMD, Server, Workshop, request  # noqa: E402
+from harness import CLAIMD, PATIENCE_S, Server, environment, Workshop, request  # noqa: E402
 from commands import Commands, Fake, response  # noqa: E402
 
 
@@ -89,6 +92,8 @@ class Post(CommandCase):
         process.stdin.write("first\n")
         process.stdin.flush()
         self.assertEqual([m["body"] for m in self.claimed("--wait", "20")["messages"]], ["first"])
+        self.assertTrue(select.select([process.stdout], [], [], PATIENCE_S)[0])
+        self.assertRegex(process.stdout.readline(), "^[0-9a-f]{24}$")
         process.stdin.write("second\n")
         process.stdin.close()
         self.assertEqual(process.wait(20), 0)
@@ -472,6 +477,26 @@ class Output(CommandCase):
             with open("/dev/full", "w", encoding="ascii") as full:
                 self.fails(1, "the output cannot be written: No space left on device", *words,
                            stdout=full)
+        with open("/dev/full", "w", encoding="ascii") as full:
+            self.fails(3, "the output cannot be written", "check", self.queue, stdout=full)
+
+    def test_an_output_that_is_closed_is_an_error_and_no_socket_takes_its_place(self):
+        self.good("post", self.queue, *["x" * 1000] * 50)
+        run = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", CLAIMD, "peek", self.queue, "--limit", "50"],
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S,
+                             env=environment(**self.commands.variables), check=False)
+        self.assertEqual((run.returncode, run.stderr),
+                         (1, "claimd: the output cannot be written: Bad file descriptor\n"))
+
+    def test_the_end_of_the_reader_ends_a_command_silently(self):
+        self.good("post", self.queue, *["x" * 1000] * 50)
+        for words in (("peek", self.queue, "--limit", "50"), ("queues", "--watch")):
+            process = subprocess.Popen([CLAIMD, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, env=environment(**self.commands.variables))
+            process.stdout.close()
+            self.assertEqual(process.wait(PATIENCE_S), -signal.SIGPIPE)
+            self.assertEqual(process.stderr.read(), b"")
+            process.stderr.close()
 
     def test_nothing_that_a_terminal_obeys_is_printed(self):
         evil = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202ez\0"
@@ -548,15 +573,51 @@ class Away(CommandCase):
 
         self.away("is larger than 64 MiB", speak)
 
+    EACH = (("queues",), ("claims", "q"), ("peek", "q"), ("why", "q", "x"), ("post", "q", "x"),
+            ("claim", "q"), ("delete", "q", "x"), ("delete", "q", "x", "--claim", "y"), ("release", "q", "x"),
+            ("release", "q", "x", "y"), ("purge", "q", "--yes"), ("redrive", "q", "--yes"))
+
+    def test_another_service_is_no_success_of_any_command(self):
+        for body in ("", "{}", "[]", "[" * 2000 + "]" * 2000, '{"status": "up"}'):
+            with Fake(lambda other, body=body: other.sendall(response(body))) as fake:
+                for words in self.EACH:
+                    self.fails(69, "Is it a claimd?", *words, commands=Commands(fake.url))
+                run = Commands(fake.url).run("check")
+                self.assertEqual((run.returncode, run.stderr), (2, ""))
+                self.assertIn("CLAIMD CRITICAL - ", run.stdout)
+        with Fake(lambda other: other.sendall(response("", "204 No Content"))) as fake:
+            for words in self.EACH[:5]:
+                self.fails(69, "Is it a claimd?", *words, commands=Commands(fake.url))
+
     def test_documents_of_another_form_are_no_crash(self):
-        for body in ("[]", "{}", '{"messages": 1}', '{"messages": [1, null, {"id": 1, "age": "x"}]}',
-                     '{"messages": {"a": 1}}', "[" * 2000 + "]" * 2000):
-            with Fake(lambda other, body=body: other.sendall(response(body, "201 Created"))) as fake:
-                for words in ((), ("--json",)):
-                    run = Commands(fake.url).run("claim", "q", *words)
-                    self.assertIn(run.returncode, (0, 69), (body, run.stderr))
-                run = Commands(fake.url).run("post", "q", "x")
-                self.assertIn(run.returncode, (0, 69), (body, run.stderr))
+        wrong = {"id": 1, "moved": "x", "remaining": -1, "by_target": [1], "resources": [1, {}], "results": 1,
+                 "links": 1}
+        for messages in (1, {"a": 1}, [1, None, {"id": 1, "age": "x", "details": 1}]):
+            body = json.dumps({"messages": messages, "queues": messages, "claims": messages, **wrong})
+            with Fake(lambda other, body=body: other.sendall(response(body))) as fake:
+                for words in self.EACH:
+                    for more in ((), ("--json",)):
+                        run = Commands(fake.url).run(*words, *more)
+                        self.assertIn(run.returncode, (0, 69), (words, run.stderr))
+
+    def test_sigterm_ends_each_command_while_the_server_hangs(self):
+        asked = threading.Semaphore(0)
+
+        def hang(_):
+            asked.release()
+            over.wait(PATIENCE_S)
+
+        over = threading.Event()
+        with Fake(hang) as fake:
+            self.addCleanup(over.set)
+            for words in (*self.EACH, ("check",)):
+                process = subprocess.Popen([CLAIMD, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                           env=environment(**Commands(fake.url).variables))
+                self.assertTrue(asked.acquire(timeout=PATIENCE_S))
+                process.terminate()
+                self.assertEqual(process.wait(PATIENCE_S), -signal.SIGTERM)
+                self.assertEqual(process.stderr.read(), b"")
+                process.stderr.close()
 
     def test_a_refusal_without_a_document(self):
         with Fake(lambda other: other.sendall(response("<h1>no</h1>", "502 Bad Gateway"))) as fake:

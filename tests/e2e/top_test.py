@@ -6,6 +6,7 @@
 
 import json
 import os
+import signal
 import sys
 import time
 import unittest
@@ -146,6 +147,14 @@ class Top(unittest.TestCase):
         start = time.monotonic()
         self.quit(top)
         self.assertLess(time.monotonic() - start, 5)
+
+    def test_a_signal_ends_it_with_the_terminal_as_before(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+            top = self.top()
+            top.process.send_signal(number)
+            status, screen = top.end()
+            self.assertEqual(status, -number)
+            self.assertIn("\x1b[?1049l", screen)
 
     def test_the_end_of_the_terminal_ends_it(self):
         top = self.top()
