@@ -197,6 +197,7 @@ lock_all(struct finish *f, struct engine *e, struct store_op *op,
             break;
         }
         /* Locks are taken from lower to higher shards: begin again with this one. */
+        SOMETIMES(FINISH_SHARD_BELOW);
         shard_leave(own);
         unlock_others(f, first, own);
         f->other_count = 0;
@@ -247,6 +248,7 @@ find_messages(struct finish *f)
     }
     if (!all)
         metrics_count(&t->shard->metrics, STORE_COUNT_LATE_DELETES, 1);
+    SOMETIMES_IF(!all && request->atomic && f->claim != NULL, FINISH_NOT_HELD);
     if (!all && request->atomic)
         return ST_NOT_CLAIMED;
     if (f->claim == NULL)
@@ -378,6 +380,7 @@ reserve_move(struct finish *f, struct move_seals *seals)
         return ST_NO_MEMORY;
     f->moving = true;
     move->spare = nodes_of_posts(f, move->shard);
+    SOMETIMES_IF(post != NULL, FINISH_MOVES_AND_POSTS);
     if (post != NULL) /* the numbers of both follow each other */
         move->spare +=
             seqmap_nodes_for(&post->queue->backlog->messages, post->queue->last_seq + 1,
@@ -411,12 +414,15 @@ reserve_all(struct finish *f, struct move_seals *seals)
         st = keyed_reserve(&f->key, STORE_KEY_FINISH, 0, result_bytes(request));
     if (st == ST_OK && !changelog_group_fits(&f->group, &f->from.engine->core))
         st = ST_BEYOND_LOG;
+    SOMETIMES_IF(st == ST_BEYOND_LOG, FINISH_BEYOND_LOG);
+    SOMETIMES_IF(st == ST_FULL, FINISH_DISK_FULL);
     return st;
 }
 
 static void
 undo_all(struct finish *f)
 {
+    SOMETIMES_IF(f->reserved > 0, FINISH_UNDONE);
     if (f->moving)
         move_undo(&f->move);
     f->moving = false;
@@ -439,6 +445,7 @@ commit_posts(struct finish *f)
         struct ident id = {f->posts[i].queue->tag, f->posts[i].queue->last_seq};
 
         p->pending = false;
+        SOMETIMES_IF(f->posts[i].queue_is_new, FINISH_MAKES_QUEUE);
         post_commit(&f->posts[i], &p->post, &f->messages[i]);
         for (size_t k = 0; k < p->post.count; k++) {
             id.low++;
@@ -470,6 +477,7 @@ release_message(struct finish *f, struct item *item)
     most_ms = core_deadline_ms(core, t->now_ms, core->config.max_message_ttl_s);
     if (m->expires_ms < most_ms) {
         m->expires_ms += delay_s * 1000;
+        SOMETIMES_IF(m->expires_ms > most_ms, RETRY_OUTLIVES);
         if (m->expires_ms > most_ms)
             m->expires_ms = most_ms;
     }
@@ -575,6 +583,7 @@ commit_all(struct finish *f)
 {
     struct store_op *op = f->from.op;
 
+    SOMETIMES_IF(f->other_count > 1, FINISH_SPANS);
     commit_posts(f);
     if (f->moving)
         move_commit(&f->move);

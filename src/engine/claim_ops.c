@@ -132,6 +132,7 @@ begin_key(struct txn *t, struct keyed *key, struct claim_build *build)
         ident_write(&id, key_claim(key->known));
         c = claim_find(t->queue, store_id_bytes(&id), t->now_ms);
         claim_build_free(t->engine, build);
+        SOMETIMES_IF(c == NULL, KEY_CLAIM_ENDED);
         st = c == NULL ? ST_KEY_ENDED : read_claim(t, c, &build->batch);
         t->op->repeated = st == ST_OK;
         if (st == ST_OK)

@@ -63,8 +63,10 @@ keyed_make(struct keyed *k, enum store_key_kind kind, size_t messages, size_t by
     if (!mem_admits(core->mem,
                     sizeof(*k->fresh) + messages * sizeof(struct message *) + result))
         return ST_OVER_BUDGET;
-    if (!has_place(t->shard, t->now_ms))
+    if (!has_place(t->shard, t->now_ms)) {
+        SOMETIMES(KEYS_FULL);
         return ST_KEYS_FULL;
+    }
     k->fresh = key_new(core, messages, result);
     if (k->fresh == NULL)
         return ST_NO_MEMORY;
@@ -130,6 +132,7 @@ keyed_finish(struct keyed *k)
         changelog_end_group(&k->group, sh->core);
     if (k->grouped)
         sh->group = NULL;
+    SOMETIMES_IF(k->fresh != NULL, KEY_UNUSED);
     if (k->fresh != NULL)
         key_free(sh->core, k->fresh);
     k->fresh = NULL;

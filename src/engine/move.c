@@ -381,7 +381,8 @@ move_commit(struct move *move)
     const int64_t now_ms = move->from->now_ms;
 
     ENSURE(move->count > 0);
-    SOMETIMES_IF(move->made, LETTER_MAKES_QUEUE);
+    SOMETIMES_IF(move->made && !move->back, LETTER_MAKES_QUEUE);
+    SOMETIMES_IF(move->made && move->back, REDRIVE_MAKES_QUEUE);
     if (move->made)
         shard_link(move->shard, target, move->hash);
     for (size_t i = 0; i < move->count; i++)
@@ -418,7 +419,8 @@ move_execute(struct move *move, struct move_seals *seals)
     if (st == ST_OK)
         move_commit(move);
     if (st != ST_OK) {
-        SOMETIMES(LETTER_REFUSED);
+        SOMETIMES_IF(!move->back, LETTER_REFUSED);
+        SOMETIMES_IF(move->back, REDRIVE_REFUSED);
         SOMETIMES_IF(move->made, LETTER_QUEUE_UNDONE);
         SOMETIMES_IF(st == ST_FULL, LETTER_DISK_FULL);
         move_undo(move);

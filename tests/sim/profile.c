@@ -88,6 +88,8 @@ draw_restarts(struct profile *p, struct random *r)
         p->body = 1500;
         p->batch = 10;
     }
+    if (random_chance(r, 40)) /* a journal that is full now and then */
+        p->journal_bytes = p->segment_bytes * random_of(r, 4, 8);
     p->body = p->body > 400 && p->batch > 10 ? 400 : p->body;
     p->batch = p->batch > 10 && p->body > 60 ? 10 : p->batch;
 }

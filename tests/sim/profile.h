@@ -55,6 +55,7 @@ struct profile {
     unsigned commit_once; /* of the answers: the journal commits before anything else */
     unsigned checkpoint_once;
     uint64_t segment_bytes;  /* of the journal */
+    uint64_t journal_bytes;  /* journal_max_bytes; 0: any number */
     unsigned fails_once;     /* a delivery */
     unsigned transient_once; /* of the queues that are made: in memory only */
     bool testapi;            /* its clock is moved as tests do it */

@@ -116,6 +116,7 @@ static enum status
 open_journal(struct server *s, const struct profile *p)
 {
     struct journal_config config = {.segment_bytes = p->segment_bytes,
+                                    .max_bytes = p->journal_bytes,
                                     .test_api = s->testapi != NULL,
                                     .seeded = true,
                                     .seed = p->seed + s->starts,

@@ -349,6 +349,24 @@ STORE_TEST(a_delay_makes_no_life_longer_than_the_longest)
     expect(f, 1);
 }
 
+STORE_TEST(a_message_expires_within_a_delay_that_is_longer_than_the_longest_life)
+{
+    const int64_t most_s = 1209600;
+    struct finishing g;
+
+    post(f, 1);
+    g = finishing_of(f, take(f, 1));
+    then_release(&g, 1, most_s + 1000, NULL);
+    ck_assert_status(finish(f, &g), ST_OK);
+    wait_s(f, most_s - 1);
+    ck_assert_uint_eq(stats(f).total, 1);
+    wait_s(f, 1);
+    ck_assert_uint_eq(stats(f).total, 0);
+    wait_s(f, 1000);
+    list_free(f);
+    expect_nothing(f);
+}
+
 STORE_TEST(a_message_whose_life_is_longer_than_the_longest_keeps_it)
 {
     const int64_t most_s = 1209600;

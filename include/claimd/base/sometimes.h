@@ -46,6 +46,24 @@
     X(LETTER_AGAIN, simulate, RARE, "a dead letter moves a second time")                 \
     X(LETTER_SHARD_BELOW, simulate, COMMON, "the target's lock must be taken first")     \
     X(LETTER_BLOCKS_CLAIM, simulate, RARE, "a claim ends before a stuck dead letter")    \
+    /* engine: finish, redrive, keys */                                                  \
+    X(FINISH_NOT_HELD, simulate, COMMON, "an atomic finish of a message not held now")   \
+    X(FINISH_SPANS, simulate, COMMON, "a finish changes queues of three shards")         \
+    X(FINISH_SHARD_BELOW, simulate, COMMON,                                              \
+      "its dead-letter queue must be locked first")                                      \
+    X(FINISH_MAKES_QUEUE, simulate, COMMON, "a post of a finish creates its queue")      \
+    X(FINISH_MOVES_AND_POSTS, simulate, COMMON,                                          \
+      "a finish posts to the queue that gets its dead letters")                          \
+    X(FINISH_UNDONE, simulate, COMMON, "a finish fails after it has reserved a post")    \
+    X(FINISH_DISK_FULL, simulate, RARE, "the full disk has no space for a finish")       \
+    X(FINISH_BEYOND_LOG, unit_journal_journal_test, COMMON,                              \
+      "a finish is larger than a frame")                                                 \
+    X(RETRY_OUTLIVES, simulate, COMMON, "a delay would make a life too long")            \
+    X(REDRIVE_MAKES_QUEUE, simulate, COMMON, "the target of a redrive was deleted")      \
+    X(REDRIVE_REFUSED, simulate, RARE, "a redrive is undone")                            \
+    X(KEY_CLAIM_ENDED, simulate, COMMON, "a key is repeated after the end of its claim") \
+    X(KEYS_FULL, simulate, COMMON, "there are as many keys as may be")                   \
+    X(KEY_UNUSED, simulate, RARE, "an operation fails after it has made its key")        \
     /* engine: waiters */                                                                \
     X(QUEUE_GONE_WAITED, simulate, COMMON, "a queue is deleted while requests wait")     \
     X(WAITER_LEAVES_WOKEN, simulate, COMMON, "a waiter leaves while it is being woken")  \
