@@ -18,7 +18,11 @@ call_path(struct client *c, struct buf *path, struct client_request *request,
     *response = (struct client_response){.retry_after_s = -1};
     request->path = path_done(path);
     if (request->path != NULL)
-        status = client_call(c, request, response);
+        status = client_send(c, request, response);
+    if (response->error[0] != '\0') {
+        progress_end(); /* the error takes the place of the bar */
+        (void)client_fails(status, "%s", response->error);
+    }
     buf_fini(path);
     return status;
 }

@@ -21,6 +21,9 @@ enum { POST_TTL, POST_DELAY, POST_KEY, POST_STRING };
  * 256 KiB. */
 enum { BATCH_MESSAGES = 100, BATCH_BYTES = 200 * 1024, INPUT_PIECE = 64 * 1024 };
 
+/* Largest line of the input: no server accepts a larger post. */
+enum { LINE_MOST = 64 << 20 };
+
 struct posting {
     struct client *client;
     const char *path, *key;
@@ -192,6 +195,9 @@ post_input(struct posting *p)
         input.len += n < 0 ? 0 : (size_t)n;
         if (status == CLIENT_GOOD)
             status = post_lines(p, &input, n == 0);
+        if (status == CLIENT_GOOD && input.len > LINE_MOST)
+            status = client_fails(CLIENT_USAGE, "body %lld is larger than 64 MiB",
+                                  (long long)p->read + 1);
     }
     buf_fini(&input);
     return status;

@@ -106,8 +106,8 @@ static const struct client_status work_statuses[] = {
     {CLIENT_REFUSED, "The server refused a request, or there is no memory."},
     {CLIENT_USAGE, "The arguments are wrong."},
     {CLIENT_UNAVAILABLE,
-     "The command cannot run, the server was away for `--give-up`, or the server did not "
-     "confirm the last results."},
+     "The command cannot run, the server was away for `--give-up` or is no claimd, or it "
+     "did not confirm the last results."},
     {0, NULL}};
 
 const struct client_command client_work = {

@@ -171,10 +171,13 @@ needs_retry(struct runner *r, const struct transfer *t)
 void
 server_refused(struct runner *r, const struct transfer *t, const char *request)
 {
+    const bool is_refusal = t->status >= 400; /* claimd has no other status here */
     char why[512];
 
     server_answered(r);
     describe_failure(t, why, sizeof(why));
-    work_log("the server refuses %s: %s", request, why);
-    runner_stop(r, CLIENT_REFUSED);
+    work_log(is_refusal ? "the server refuses %s: %s"
+                        : "the response to %s is not one of claimd: %s",
+             request, why);
+    runner_stop(r, is_refusal ? CLIENT_REFUSED : CLIENT_UNAVAILABLE);
 }

@@ -27,9 +27,11 @@ class Commands:
             self.variables["CLAIMD_PROJECT"] = project
 
     def run(self, *words, stdin="", **more):
+        """`stdin`: a text, or a file."""
         more.setdefault("stdout", subprocess.PIPE)
         more.setdefault("text", True)
-        return subprocess.run([CLAIMD, *words], input=stdin, stderr=subprocess.PIPE,
+        more["input" if isinstance(stdin, (str, bytes)) else "stdin"] = stdin
+        return subprocess.run([CLAIMD, *words], stderr=subprocess.PIPE,
                               timeout=PATIENCE_S, check=False,
                               env=environment(**self.variables), **more)
 

@@ -112,6 +112,10 @@ class Post(CommandCase):
         self.fails(2, "body 2 is not UTF-8", "post", self.queue, "good", b"\xff\xfe")
         self.fails(1, "is ready", "claim", self.queue)
 
+    def test_a_line_without_an_end_is_not_read_forever(self):
+        with open("/dev/zero", "rb") as zero:
+            self.fails(2, "body 1 is larger than 64 MiB", "post", self.queue, stdin=zero)
+
     def test_a_refusal_after_posted_messages_says_how_many(self):
         run = self.fails(1, "100 messages before it are posted", "post", self.queue,
                          stdin="x\n" * 100 + "y" * 300000)
@@ -343,6 +347,18 @@ class Views(CommandCase):
         self.assertEqual(status, 0, screen)
         self.assertRegex(screen, r"\[#+\.+\] \d+ of 2500")
         self.assertIn("2500 messages moved, 0 remain", screen)
+
+    def test_a_server_that_goes_away_leaves_an_error_and_the_number_of_moved_messages(self):
+        def speak(other):
+            if len(fake.requests) <= 2:
+                other.sendall(response('{"moved":1000,"remaining":5000,"without_origin":0,'
+                                       '"by_target":{"jobs":1000}}'))
+
+        with Fake(speak) as fake, Commands(fake.url).terminal("redrive", "dead", "--yes") as terminal:
+            status, screen = terminal.end()
+        self.assertEqual(status, 69)
+        self.assertRegex(screen, r"1000 of 6000\r\x1b\[Kclaimd: http://.* does not respond: .*\n")
+        self.assertTrue(screen.endswith("jobs        1000\n\n1000 messages moved, 5000 remain\n"), screen)
 
     def test_a_no_changes_nothing(self):
         self.good("post", self.queue, "x")

@@ -117,7 +117,7 @@ class Top(unittest.TestCase):
         self.assertEqual(self.server.stats("urgent")[2], 2)
 
     def test_small_terminals_and_a_change_of_size(self):
-        for columns, rows in ((20, 10), (10, 5), (5, 2), (1, 1), (300, 60)):
+        for columns, rows in ((20, 10), (20, 5), (10, 5), (5, 2), (1, 1), (300, 60)):
             with self.commands.terminal("top", columns=columns, rows=rows) as top:
                 top.sees("\x1b[?1049h")
                 for key in ("\n", "\n", "\x1b"):

@@ -18,7 +18,8 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import CLAIMD, PATIENCE_S, Workshop, children, eventually, stand_still  # noqa: E402
+from harness import (CLAIMD, PATIENCE_S, Workshop, children, environment, eventually,  # noqa: E402
+                     stand_still)
 from runner import QUEUE, BadServer, Runner, WorkCase  # noqa: E402
 
 
@@ -480,6 +481,26 @@ class Connections(WorkCase):
             self.start(*pair.options(), listen="127.0.0.1:0,tls:127.0.0.1:%d" % port)
             self.check("--ca", pair.certificate, url="https://localhost:%d" % port)
 
+    def test_a_token_that_is_revoked_ends_the_runner(self):
+        def claimd(*words, **variables):
+            return subprocess.run([CLAIMD, *words], capture_output=True, text=True, timeout=PATIENCE_S,
+                                  check=True, env=environment(**variables)).stdout
+
+        tokens, mine = self.path("tokens"), self.path("mine")
+        with open(mine, "w", encoding="ascii") as f:
+            f.write(claimd("token", "new", "me", "--role", "admin", "--tokens", tokens))
+        self.crash()
+        self.start("--auth", "tokens", "--tokens", tokens)
+        claimd("post", "q", "1", CLAIMD_URL=self.server.url, CLAIMD_PROJECT="p", CLAIMD_TOKEN_FILE=mine)
+        runner = self.work("--token-file", mine, "q", "--", self.script(
+            "echo begun\nuntil [ -e %s ]; do sleep 0.1; done\n" % self.path("go")))
+        runner.out.containing("begun")
+        claimd("token", "revoke", "me", "--tokens", tokens)
+        self.server.reload()
+        open(self.path("go"), "w", encoding="utf-8").close()
+        self.assertEqual(runner.wait(), 1)
+        runner.err.containing("the server refuses a finish request: HTTP status 401")
+
 
 class Away(WorkCase):
     """A server that is not there, or no server."""
@@ -533,6 +554,14 @@ class Away(WorkCase):
         runner = self.work("q", "--", "true", url=server.url)
         self.assertEqual(runner.wait(), 1)
         runner.err.containing("credentials are missing now")
+
+    def test_another_service_ends_the_runner(self):
+        for status in (b"200 OK", b"302 Found"):
+            server = self.bad(b"HTTP/1.1 " + status + b"\r\nContent-Length: 2\r\n\r\n{}")
+            runner = self.work("q", "--", "true", url=server.url)
+            self.assertEqual(runner.wait(), 69)
+            runner.err.containing("the response to a claim is not one of claimd: HTTP status " +
+                                  status[:3].decode())
 
     def test_an_idle_runner_ends_at_once_although_the_server_hangs(self):
         server = self.bad(None)
