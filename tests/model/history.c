@@ -534,6 +534,15 @@ add_item(struct history *h, struct pair_finish *f, const struct id_pair *id)
         item->delay_s = between(h, 0, 2 * h->shape->delay_s + 10);
 }
 
+static bool
+has_dead_letter(const struct pair_finish *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (f->items[i].action == STORE_FINISH_DEAD_LETTER)
+            return true;
+    return false;
+}
+
 /* To queues of the project, no two to one. */
 static void
 choose_posts(struct history *h, size_t queue, struct pair_finish *f,
@@ -548,7 +557,8 @@ choose_posts(struct history *h, size_t queue, struct pair_finish *f,
         to[at] = below(h, h->shape->queues) / 2 * 2 + queue % 2;
         for (size_t i = 0; i < at; i++)
             known = known || to[i] == to[at];
-        if (known) {
+        /* Redis appends posts to the queue of the claim behind dead letters of the same queue. */
+        if (known || (h->pair.redis != NULL && to[at] == queue && has_dead_letter(f))) {
             count--;
             continue;
         }

@@ -180,9 +180,11 @@ STORE_TEST(a_pop_with_a_key_returns_the_same_messages)
     ck_assert_status(pop_keyed(f, 1, 2, &repeated), ST_OK);
     ck_assert(!repeated);
     expect(f, 1, 2);
+    wait_s(f, 7);
     ck_assert_status(pop_keyed(f, 1, 2, &repeated), ST_OK);
     ck_assert(repeated);
     expect(f, 1, 2);
+    ck_assert_int_eq(f->seen.messages[0].age_s, 7);
     expect_stats(f, 0, 1);
     fixture_restart(f);
     ck_assert_status(pop_keyed(f, 1, 2, &repeated), ST_OK);

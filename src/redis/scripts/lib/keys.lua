@@ -41,9 +41,9 @@ local keyed_scripts = {
     message_pop = {
         kind = 3,
         keep = function(out) return #out > 3 and cmsgpack.pack(out) or nil end,
-        again = function(_, kept)
+        again = function(w, kept)
             local out = cmsgpack.unpack(kept)
-            out[1] = REPEATED
+            out[1], out[2] = REPEATED, w.now -- the messages have grown older
             return out
         end,
     },
