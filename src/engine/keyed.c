@@ -40,14 +40,8 @@ keyed_look_up(struct keyed *k, enum store_key_kind kind)
 /* True if there is a place for one more key. Other shards may take it meanwhile, so there may be
  * some keys more than the limit. */
 static bool
-has_place(struct shard *sh, int64_t now_ms)
+has_place(const struct core *core)
 {
-    const struct core *core = sh->core;
-    size_t some = EXPIRE_SLICE;
-
-    if (atomic_load_explicit(&core->keys, memory_order_relaxed) < core->config.keys)
-        return true;
-    (void)keys_expire(sh, now_ms, &some);
     return atomic_load_explicit(&core->keys, memory_order_relaxed) < core->config.keys;
 }
 
@@ -63,7 +57,7 @@ keyed_make(struct keyed *k, enum store_key_kind kind, size_t messages, size_t by
     if (!mem_admits(core->mem,
                     sizeof(*k->fresh) + messages * sizeof(struct message *) + result))
         return ST_OVER_BUDGET;
-    if (!has_place(t->shard, t->now_ms)) {
+    if (!has_place(core)) {
         SOMETIMES(KEYS_FULL);
         return ST_KEYS_FULL;
     }
