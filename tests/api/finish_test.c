@@ -361,6 +361,27 @@ JOBS_TEST(a_redrive_takes_a_target_or_ids)
     ck_api_body(f, "{'moved': 0, 'remaining': 0, 'without_origin': 0, 'by_target': {}}");
 }
 
+JOBS_TEST(a_redrive_counts_by_target_whatever_the_order_of_the_origins)
+{
+    struct held other;
+
+    ck_api(f, "PUT", "/v2/queues/more", "{\"_dead_letter_queue\":\"dead\"}", 201, NULL);
+    (void)bury(f, "a");
+    api_post_letters(f, "more", "bc");
+    other.ids[0] = api_pick_id(f, "resources.0");
+    other.ids[1] = api_pick_id(f, "resources.1");
+    other.claim = api_take(f, "more", 10);
+    ck_api(f, "POST", api_text(f, "/claimd/queues/more/claims/%s/finish", other.claim),
+           api_text(f, "{\"dead_letter\":[\"%s\",\"%s\"]}", other.ids[0], other.ids[1]),
+           200, NULL);
+    (void)bury(f, "d");
+    ck_api(f, "POST", "/claimd/queues/dead/redrive", NULL, 200, NULL);
+    ck_api_body(f, "{'moved': 4, 'remaining': 0, 'without_origin': 0,"
+                   "'by_target': {'jobs': 2, 'more': 2}}");
+    ck_assert_str_eq(ready(f, "jobs"), "a,d");
+    ck_assert_str_eq(ready(f, "more"), "b,c");
+}
+
 JOBS_TEST(a_bad_redrive_is_refused)
 {
     static const struct api_row rows[] = {
@@ -381,5 +402,7 @@ JOBS_TEST(a_bad_redrive_is_refused)
     ck_api_rows(f, rows);
     (void)bury(f, "a");
     ck_api(f, "POST", "/claimd/queues/dead/redrive", "{\"to\":\"dead\"}", 409, CF);
+    ck_api(f, "POST", "/claimd/queues/dead/redrive", api_text(f, "{%*s}", 70000, ""), 400,
+           BB);
     ck_assert_str_eq(ready(f, "dead"), "a");
 }

@@ -591,6 +591,17 @@ act_redrive(struct scene *s)
     return redrive_to(s, NULL);
 }
 
+static void
+fallen_to_a_queue_that_encrypts(struct scene *s, int size)
+{
+    struct store_settings settings = STORE_SETTINGS_INIT;
+
+    settings.encrypt = true;
+    use(&s->f, "other");
+    make_queue(&s->f, &settings);
+    fallen(s, size);
+}
+
 static enum status
 act_redrive_to_a_new_queue(struct scene *s)
 {
@@ -657,6 +668,8 @@ static const struct situation situations[] = {
      50, 10, false},
     {"putting dead letters behind others", fallen_to_a_queue_in_use, act_redrive_to_other,
      130, 13, false},
+    {"putting dead letters into a queue that encrypts", fallen_to_a_queue_that_encrypts,
+     act_redrive_to_other, 50, 25, false},
     {"listing subscriptions", subscribers, act_list_subscriptions, 20, 5, false},
 };
 
@@ -864,6 +877,29 @@ START_TEST(jobs_are_finished_and_put_back_over_the_budget)
     use(&s.f, "graves");
     ck_assert_uint_eq(redrive_all(&s.f).moved, 4);
     fixture_close(&s.f);
+}
+
+START_TEST(bodies_count_against_the_budget)
+{
+    enum { LARGE = 200 * 1024 };
+    static char body[LARGE];
+    struct store_draft draft = {bytes_of(body, LARGE), 3600, 0};
+    struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
+    struct fixture f;
+    struct store_id id;
+    enum status st;
+    int posts = 0;
+
+    memset(body, '1', LARGE);
+    fixture_open(&f, ENGINE);
+    mem_set_budget(f.mem, mem_used(f.mem) + (uint64_t)6 * LARGE);
+    while ((st = store_message_post(f.store, STORE_AT(f.now_ms), &f.queue, &one, &id)) ==
+           ST_OK)
+        posts++;
+    ck_assert_status(st, ST_OVER_BUDGET);
+    ck_assert_int_gt(posts, 0);
+    ck_assert_uint_le(mem_used(f.mem), mem_budget(f.mem));
+    fixture_close(&f);
 }
 
 START_TEST(posting_works_again_when_the_queue_was_emptied)

@@ -38,7 +38,7 @@ OUT = BUILD / "out"
 # tests/sim. A folder that is not here has its unit tests only.
 STORE = ["store/", "model/", "sim/simulate"]
 TESTS = {
-    "ds": STORE, "store": STORE, "engine": STORE,
+    "ds": STORE, "store": STORE, "engine": STORE + ["unit/journal/"],
     "journal": ["store/", "model/replay", "sim/simulate"],
     "auth": ["api/"],
     "seal": ["api/"],
