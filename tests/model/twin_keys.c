@@ -20,8 +20,12 @@ struct twin_key {
 static void
 free_key(struct twin_key *key)
 {
-    for (size_t i = 0; key->m != NULL && i < key->count; i++)
+    static const struct store_details none;
+
+    for (size_t i = 0; key->m != NULL && i < key->count; i++) {
+        twin_set_details(&key->m[i], &none);
         free(key->m[i].body);
+    }
     free(key->m);
     free(key->ids);
 }
@@ -171,6 +175,8 @@ remember_messages(struct twin_key *key, const struct store_batch *batch)
                                     .claim_count = from->claim_count};
         if (to->has_checksum)
             to->checksum = *from->checksum;
+        if (from->details != NULL)
+            twin_set_details(to, from->details);
     }
 }
 

@@ -268,13 +268,8 @@ load_message(struct twin_queue *q, const struct store_message_record *view,
     m->dead_letter = view->id.text[0] != '\0' &&
                      (view->details == NULL || view->details->dead_lettered_ms != 0);
     m->returned = view->details != NULL;
-    if (view->details != NULL) {
-        m->details.released_ms = view->details->released_ms;
-        m->details.dead_lettered_ms = view->details->dead_lettered_ms;
-        twin_set_text(&m->details.reason, view->details->reason);
-        twin_set_text(&m->details.client, view->details->client);
-        twin_set_text(&m->details.origin, view->details->origin);
-    }
+    if (view->details != NULL)
+        twin_set_details(m, view->details);
     twin_append(q, m);
     m->id = view->id;
     if (m->id.text[0] == '\0')

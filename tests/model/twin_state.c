@@ -174,9 +174,9 @@ twin_take_out(struct twin_queue *q, size_t i)
 void
 twin_free_message(struct twin_message *m)
 {
-    twin_set_text(&m->details.reason, BYTES_NONE);
-    twin_set_text(&m->details.client, BYTES_NONE);
-    twin_set_text(&m->details.origin, BYTES_NONE);
+    static const struct store_details none;
+
+    twin_set_details(m, &none);
     free(m->body);
     free(m);
 }
@@ -189,6 +189,16 @@ twin_set_text(struct bytes *owned, struct bytes text)
 
     free((char *)(uintptr_t)owned->data);
     *owned = copy;
+}
+
+void
+twin_set_details(struct twin_message *m, const struct store_details *d)
+{
+    m->details.released_ms = d->released_ms;
+    m->details.dead_lettered_ms = d->dead_lettered_ms;
+    twin_set_text(&m->details.reason, d->reason);
+    twin_set_text(&m->details.client, d->client);
+    twin_set_text(&m->details.origin, d->origin);
 }
 
 void

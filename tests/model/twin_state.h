@@ -173,6 +173,9 @@ void twin_free_message(struct twin_message *m);
 /* Replaces an owned text by a copy; absent: none. */
 void twin_set_text(struct bytes *owned, struct bytes text);
 
+/* Sets copies of all details. */
+void twin_set_details(struct twin_message *m, const struct store_details *d);
+
 /* A worker gave the message back with this reason; absent: without one. */
 void twin_note_reason(struct twin_message *m, struct bytes reason, struct bytes client,
                       int64_t now_ms);
