@@ -50,6 +50,9 @@ enum { TTL_AT = 0, DELAY_AT = 8, BODY_LEN_AT = 16, DRAFT_SUM_LEN_AT = 20, DRAFT_
 /* Maximum time from the script that leases transfers to a process until it sends the last one. */
 static const int64_t TRANSFER_MS = 60000;
 
+/* Limits of one call of Redis: messages, and bytes after which no further message is added. */
+enum { BATCH_MOST = 64, BATCH_BYTES = 1 << 20 };
+
 /* The content of a transfer. */
 struct content {
     enum kind kind;
@@ -204,25 +207,36 @@ call_add_body(struct call *c, struct bytes body, bool seal)
     return ST_OK;
 }
 
+/* Transfers that one call sends to one queue. */
+struct batch {
+    const struct transfer *transfers;
+    const struct content *contents;
+    size_t count;
+};
+
+/* Adds the messages of a batch in one step. */
 static enum status
-send_message(struct redis_store *s, const struct store_op *op,
-             const struct store_queue *to, struct bytes transfer_id,
-             const struct content *m, bool seal)
+send_messages(struct redis_store *s, const struct store_op *op,
+              const struct store_queue *to, const struct batch *batch, bool seal)
 {
     struct call c = call_begin(s, op, to);
-    enum status st;
+    enum status st = ST_OK;
 
     call_random_digits(&c, TAG_DIGITS);
-    call_word(&c, transfer_id);
-    call_word(&c, m->id);
-    call_number(&c, m->posted_ms);
-    call_number(&c, m->expires_ms);
-    call_word(&c, m->client);
-    call_word(&c, m->sum);
-    st = call_add_body(&c, m->body, seal);
-    call_word(&c, m->details);
-    call_number(&c, m->claim_count);
-    call_number(&c, m->kind == BACK ? s->config.message_ttl_s : -1);
+    call_number(&c, batch->contents[0].kind == BACK ? s->config.message_ttl_s : -1);
+    for (size_t i = 0; st == ST_OK && i < batch->count; i++) {
+        const struct content *m = &batch->contents[i];
+
+        call_word(&c, batch->transfers[i].id);
+        call_word(&c, m->id);
+        call_number(&c, m->posted_ms);
+        call_number(&c, m->expires_ms);
+        call_word(&c, m->client);
+        call_word(&c, m->sum);
+        st = call_add_body(&c, m->body, seal);
+        call_word(&c, m->details);
+        call_number(&c, m->claim_count);
+    }
     if (st == ST_OK)
         st = call_run(&c, SCRIPT_dead_letter_post, CALL_CHANGE);
     if (st == ST_OK && call_integer(&c, 1) != 0)
@@ -287,20 +301,41 @@ send_post(struct redis_store *s, const struct store_op *op, const struct store_q
 }
 
 static enum status
-send_one(struct redis_store *s, const struct store_op *op, const struct store_queue *to,
-         const struct transfer *t, const struct content *content)
+send_batch(struct redis_store *s, const struct store_op *op,
+           const struct store_queue *where, const struct batch *batch)
 {
+    const struct content *first = &batch->contents[0];
+    const struct store_queue to = {
+        .project = where->project, .name = first->name, .kind = where->kind};
     enum status st = ST_NOT_SEALED;
 
     for (int seal = 0; st == ST_NOT_SEALED && seal <= 1; seal++)
-        st = content->kind == POST ? send_post(s, op, to, t, content, seal == 1)
-                                   : send_message(s, op, to, t->id, content, seal == 1);
-    waiting_wake(s, op, to);
-    if (st == ST_OK && content->kind == POST)
-        counters_add(s, STORE_COUNT_POSTED, content->count);
-    else if (st == ST_OK && content->kind == TO_DEAD_LETTERS)
-        counters_add(s, STORE_COUNT_DEAD_LETTERS, 1);
+        st = first->kind == POST
+                 ? send_post(s, op, &to, batch->transfers, first, seal == 1)
+                 : send_messages(s, op, &to, batch, seal == 1);
+    waiting_wake(s, op, &to);
+    if (st == ST_OK && first->kind == POST)
+        counters_add(s, STORE_COUNT_POSTED, first->count);
+    else if (st == ST_OK && first->kind == TO_DEAD_LETTERS)
+        counters_add(s, STORE_COUNT_DEAD_LETTERS, batch->count);
     return st;
+}
+
+/* Reads the contents of the next transfers that one call can send, at most BATCH_MOST. 0: the first one cannot be
+ * read. */
+static size_t
+read_batch(const struct transfer *all, size_t count, struct content *contents)
+{
+    size_t n = 0, bytes = 0;
+
+    while (n < count && n < BATCH_MOST && bytes < BATCH_BYTES &&
+           content_read(&all[n], &contents[n]) &&
+           (n == 0 || (contents[0].kind != POST && contents[n].kind == contents[0].kind &&
+                       bytes_equal(contents[n].name, contents[0].name)))) {
+        bytes += all[n].content.len;
+        n++;
+    }
+    return n;
 }
 
 /* Transfers that have arrived have left X, so the other queues may forget them. If this call is lost, they forget
@@ -344,29 +379,31 @@ outbox_send(struct redis_store *s, const struct store_op *op,
             const struct store_queue *where, struct transfer *all, size_t count,
             int64_t begun_ns)
 {
+    struct content contents[BATCH_MOST];
     enum status st = ST_OK;
     size_t arrived = 0;
     struct call done = call_begin(s, op, where);
 
-    for (size_t i = 0; i < count; i++) {
-        struct store_queue to = {.project = where->project, .kind = where->kind};
-        struct content content;
+    for (size_t i = 0, n; i < count; i += n) {
+        const struct batch batch = {&all[i], contents,
+                                    n = read_batch(&all[i], count - i, contents)};
 
         if (clock_stopwatch_ns() - begun_ns > TRANSFER_MS * 1000000)
             break; /* the lease has ended */
-        if (!content_read(&all[i], &content))
-            continue;
-        to.name = content.name;
-        st = send_one(s, op, &to, &all[i], &content);
-        if (st == ST_BAD_VALUE) { /* another program wrote it */
+        if (n > 0)
+            st = send_batch(s, op, where, &batch);
+        if (n == 0 || st == ST_BAD_VALUE) { /* another program wrote it */
             st = ST_OK;
+            n = n > 0 ? n : 1;
             continue;
         }
         if (st != ST_OK)
             break;
-        call_word(&done, all[i].id);
-        all[i].arrived = true;
-        arrived++;
+        for (size_t k = i; k < i + n; k++) {
+            call_word(&done, all[k].id);
+            all[k].arrived = true;
+        }
+        arrived += n;
     }
     if (arrived > 0) {
         enum status removed = call_run(&done, SCRIPT_outbox_done, CALL_CHANGE);

@@ -5,7 +5,7 @@
  *     claim_create, claim_finish, redrive   move a message out of its queue into key X of the queue (the
  *                                           outbox), or put a post there
  *     dead_letter_post, transfer_post       add it to the other queue, which remembers the id of the transfer,
- *                                           so that it arrives once
+ *                                           so that it arrives once. One call adds up to 64 messages
  *     outbox_done                           removes it from X
  *     transfer_forget                       the other queue forgets the id, later than any process can still
  *                                           send the transfer

@@ -1,29 +1,39 @@
--- Adds a message that was in transfer from another queue, once. Until some time after transfer_forget, the queue
--- remembers that it has arrived.
---   ARGV    tag of a new queue, transfer, id, posted, expires, client, checksum ('': none), body, details ('': none),
---           claim count, -1: it is a dead letter; else: it is put back, and the default TTL (s)
+-- Adds messages that were in transfer from another queue, each once. Until some time after transfer_forget, the queue
+-- remembers that they have arrived.
+--   ARGV    tag of a new queue; -1: they are dead letters; else: they are put back, and the default TTL (s);
+--           transfer, id, posted, expires, client, checksum ('': none), body, details ('': none), claim count ...
 --   returns OK, 1 if the queue is unlisted, its tag | NOT_SEALED: the queue accepts encrypted bodies only
---   cost    O(log n)
-local w = open_queue()
-if w and call('HEXISTS', M, 'd' .. ARGV[3]) == 1 then return { OK, w.unlisted, w.tag } end
+--   cost    O(messages · log n)
+local w, ttl, new = open_queue(), tonumber(ARGV[3]), {}
+for i = 4, #ARGV, 9 do
+    if not (w and call('HEXISTS', M, 'd' .. ARGV[i]) == 1) then new[#new + 1] = i end
+end
+if #new == 0 then return { OK, w.unlisted, w.tag } end
 local set = w and read_settings(w)
-if w and set[8] == 1 and byte(ARGV[9]) ~= 1 then return { NOT_SEALED } end
+for _, i in ipairs(new) do
+    if set and set[8] == 1 and byte(ARGV[i + 6]) ~= 1 then return { NOT_SEALED } end
+end
 if not w and not F then return { NEEDS_FENCE } end
 w = w or make_queue(ARGV[2])
-local ch, transfer, id, sum, body, details = changes(), 'd' .. ARGV[3], ARGV[4], ARGV[8], ARGV[9], ARGV[10]
-local posted, expires, ttl = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[12])
-local flags = HAS_ID + (sum == '' and 0 or HAS_CHECKSUM)
 if ttl >= 0 then
     if set and set[2] >= 0 then ttl = set[2] end
-    flags, posted, expires = flags + RETURNED, w.now, math.max(expires, deadline(w, 1000 * ttl))
-    count_returned(1)
+    count_returned(#new)
 end
-if details ~= '' then posted = posted + 0.5 end
-local n = append_message(w, ch, body, pack(HEAD, posted, expires, 0, 0, tonumber(ARGV[11]), #body, flags, ARGV[7]) ..
-    sum .. id, expires, 0, 0, id)
-if details ~= '' then add_words(ch, 'hset', 'e' .. n, details) end
-add_words(ch, 'hset', transfer, '')
-add_deadline(ch, w.now + 604800000, transfer)
+local ch = changes()
+for _, i in ipairs(new) do
+    local transfer, id, sum, body, details = 'd' .. ARGV[i], ARGV[i + 1], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7]
+    local posted, expires = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
+    local flags = HAS_ID + (sum == '' and 0 or HAS_CHECKSUM)
+    if ttl >= 0 then
+        flags, posted, expires = flags + RETURNED, w.now, math.max(expires, deadline(w, 1000 * ttl))
+    end
+    if details ~= '' then posted = posted + 0.5 end
+    local head = pack(HEAD, posted, expires, 0, 0, tonumber(ARGV[i + 8]), #body, flags, ARGV[i + 4])
+    local n = append_message(w, ch, body, head .. sum .. id, expires, 0, 0, id)
+    if details ~= '' then add_words(ch, 'hset', 'e' .. n, details) end
+    add_words(ch, 'hset', transfer, '')
+    add_deadline(ch, w.now + 604800000, transfer)
+end
 commit(w, ch)
 save_queue(w)
 return { OK, w.unlisted, w.tag }

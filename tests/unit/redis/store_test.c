@@ -36,6 +36,7 @@ bring_late(struct fixture *f, const struct store_queue *to, const char *id)
     struct call c = call_begin(s, STORE_AT(f->now_ms), to);
 
     call_text(&c, "a00000000000");
+    call_number(&c, -1);
     call_text(&c, id); /* the id of its transfer has the same digits */
     call_text(&c, id);
     call_number(&c, f->now_ms);
@@ -45,7 +46,6 @@ bring_late(struct fixture *f, const struct store_queue *to, const char *id)
     call_text(&c, "late");
     call_text(&c, ""); /* no details */
     call_number(&c, 0);
-    call_number(&c, -1);
     ck_assert_status(call_run(&c, SCRIPT_dead_letter_post, CALL_CHANGE), ST_OK);
     call_end(&c);
 }
