@@ -342,9 +342,9 @@ print_redriven(const struct redrive *r, bool dry)
     }
     good = table.cell_count == 0 || table_print(&table, stdout);
     table_fini(&table);
-    (void)printf("%s%lld messages %s, %lld remain", table.cell_count == 0 ? "" : "\n",
-                 (long long)r->moved, dry ? "would move" : "moved",
-                 (long long)r->remaining);
+    (void)printf("%s%lld message%s %s, %lld remain", table.cell_count == 0 ? "" : "\n",
+                 (long long)r->moved, r->moved == 1 ? "" : "s",
+                 dry ? "would move" : "moved", (long long)r->remaining);
     if (r->without_origin > 0)
         (void)printf(", %lld of them without an origin: name a target with --to",
                      (long long)r->without_origin);

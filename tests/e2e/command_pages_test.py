@@ -68,7 +68,7 @@ class Commands(PageCase):
         self.assertEqual(self.counts("jobs"), (10, 1, 2))
         self.assertEqual(self.counts("jobs-dead"), (0, 0, 0))
         self.assertEqual(len(re.findall("^[0-9a-f]{24}$", out, re.M)), 13)
-        for text in ("1 messages would move, 0 remain", "1 messages moved, 0 remain",
+        for text in ("1 message would move, 0 remain", "1 message moved, 0 remain",
                      "0 messages of jobs-dead would be deleted", "CLAIMD OK", "no database"):
             self.assertIn(text, out)
 

@@ -280,9 +280,9 @@ class Views(CommandCase):
         self.assertIn(self.queue, shown.split("\n")[1])
         self.assertEqual(self.good("redrive", dead, "--dry-run").split("\n\n"),
                          ["target         messages\n%s         1" % self.queue,
-                          "1 messages would move, 0 remain\n"])
+                          "1 message would move, 0 remain\n"])
         self.fails(2, "there is no terminal to ask on. Use --yes", "redrive", dead)
-        self.assertIn("1 messages moved, 0 remain", self.good("redrive", dead, "--yes"))
+        self.assertIn("1 message moved, 0 remain", self.good("redrive", dead, "--yes"))
         self.assertEqual(self.good("redrive", dead, "--yes"), "0 messages moved, 0 remain\n")
         self.assertEqual(json.loads(self.good("peek", self.queue, "--json"))["messages"][0]["id"], message)
         self.fails(1, "Not found", "redrive", self.queue + "x", "--yes")

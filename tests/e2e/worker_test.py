@@ -271,7 +271,7 @@ class OnItsWay(Case):
             claim = claimed["href"].partition("claim_id=")[2]
             self.ask(server, "POST", "/claimd/queues/mail/claims/%s/finish" % claim,
                      {"dead_letter": [claimed["id"]]})
-            self.assertIn("1 messages moved, 0 remain", self.run_commands(server, printed("sh", 2)))
+            self.assertIn("1 message moved, 0 remain", self.run_commands(server, printed("sh", 2)))
             self.assertEqual(self.counts(server), (1, 0))
 
     def test_the_page_shows_the_jobs_that_wait_for_another_attempt(self):

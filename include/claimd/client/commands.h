@@ -15,7 +15,7 @@
     X(claim, "claim QUEUE", "Claim messages by hand.")                                   \
     X(delete, "delete QUEUE ID...", "Delete messages by hand.")                          \
     X(release, "release QUEUE CLAIM [ID...]", "Release messages of a claim.")            \
-    X(work, "work QUEUE... -- COMMAND [ARGUMENT]...", "Run a command for each message.") \
+    X(work, "work QUEUE... -- COMMAND", "Run a command for each message.")               \
     X(peek, "peek QUEUE", "Show messages of a queue.")                                   \
     X(claims, "claims QUEUE", "Show the claims of a queue and their clients.")           \
     X(why, "why QUEUE ID", "Explain a message and what happens next.")                   \
