@@ -69,7 +69,7 @@ client_open(struct client *c, const char *host, const char *port)
     c->port = port;
     c->outlives = false;
     c->gate = NULL;
-    c->prefer = NULL;
+    c->prefer = c->key = NULL;
     if (!try_to_connect(c))
         give_up("connect");
 }
@@ -159,10 +159,12 @@ client_ask(struct client *c, const char *method, const char *target, const char 
         snprintf(text, sizeof(text),
                  "%s %s HTTP/1.1\r\nHost: localhost\r\nX-Project-ID: linear\r\n"
                  "Client-ID: 3381af92-2b9e-11e3-b191-71861300734c\r\n"
-                 "%s%s%sContent-Length: %zu\r\n\r\n%s",
+                 "%s%s%s%s%s%sContent-Length: %zu\r\n\r\n%s",
                  method, target,
                  c->prefer == NULL ? "" : "Prefer: ", c->prefer == NULL ? "" : c->prefer,
-                 c->prefer == NULL ? "" : "\r\n", body == NULL ? 0 : strlen(body),
+                 c->prefer == NULL ? "" : "\r\n",
+                 c->key == NULL ? "" : "Idempotency-Key: ", c->key == NULL ? "" : c->key,
+                 c->key == NULL ? "" : "\r\n", body == NULL ? 0 : strlen(body),
                  body == NULL ? "" : body);
 
     if (c->fd < 0)
@@ -171,7 +173,7 @@ client_ask(struct client *c, const char *method, const char *target, const char 
     if (c->gate != NULL)
         (void)pthread_barrier_wait(c->gate); /* fails only when misused */
     c->gate = NULL;
-    c->prefer = NULL;
+    c->prefer = c->key = NULL;
     if (send_all(c, text, (size_t)len))
         answer = receive(c);
     out->reply_ns = clock_stopwatch_ns();

@@ -23,6 +23,7 @@ struct client {
     pthread_barrier_t
         *gate;          /* the next exchange waits here, called but not sent; NULL: no */
     const char *prefer; /* sent with the next exchange; NULL: not */
+    const char *key;    /* Idempotency-Key, likewise */
     char text[CLIENT_ROOM]; /* the last answer, then its NUL */
 };
 

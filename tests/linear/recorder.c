@@ -33,6 +33,7 @@ struct worker {
     pthread_barrier_t *gate;
     struct random random;
     unsigned number;
+    unsigned keys; /* given out so far */
     struct client client;
     pthread_t thread;
     atomic_bool ends;  /* the feeder */
@@ -163,19 +164,59 @@ read_messages(struct operation *op, const struct answer *a)
 
 /* ---------------------------------------------------------------------- operations */
 
-/* Sends a request. `rest` is the part of the target after the name of the queue. */
+static bool
+takes_key(const struct operation *op)
+{
+    return op->kind == LINEAR_POST || op->kind == LINEAR_CLAIM ||
+           op->kind == LINEAR_POP || op->kind == LINEAR_FINISH;
+}
+
+/* A pop that finds nothing keeps no key. */
+static bool
+is_empty(const struct answer *a)
+{
+    return json_array_size(json_object_get(a->document, "messages")) == 0;
+}
+
+/* Repeats a request that has had an effect. The response must be the same. */
+static void
+repeat(struct worker *w, const struct operation *op, const char *method,
+       const char *target, const char *body, const char *key, const struct answer *first)
+{
+    struct answer again;
+
+    if (op->kind == LINEAR_CLAIM || first->code >= 300 || !random_chance(&w->random, 30))
+        return; /* others may have changed what the claim holds */
+    w->client.key = key;
+    client_ask(&w->client, method, target, body, &again);
+    if (again.code != 0 &&
+        (again.code != first->code || !json_equal(again.document, first->document)))
+        unexpected("a request that was repeated", &again);
+    json_decref(again.document);
+}
+
+/* Sends a request. `rest` is the part of the target after the name of the queue. If the request has
+ * an Idempotency-Key, the worker repeats it until there is a response. So it happens once, after the
+ * first call and before the last response. */
 static void
 ask(struct worker *w, const struct board *b, struct operation *op, const char *method,
     const char *rest, const char *body, struct answer *a)
 {
-    char target[1024];
+    const bool keyed = takes_key(op) && random_chance(&w->random, 40);
+    char target[1024], key[64];
 
     (void)snprintf(target, sizeof(target), "/%s/queues/%s%s",
                    op->kind == LINEAR_FINISH ? "claimd" : "v2", b->name, rest);
-    client_ask(&w->client, method, target, body, a);
-    op->call_ns = a->call_ns;
+    (void)snprintf(key, sizeof(key), "linear-%u-%u", w->number, ++w->keys);
+    do {
+        w->client.key = keyed ? key : NULL;
+        client_ask(&w->client, method, target, body, a);
+        op->call_ns = op->call_ns == 0 ? a->call_ns : op->call_ns;
+    } while (keyed && a->code == 0);
     op->reply_ns = a->reply_ns;
     op->code = a->code;
+    if (keyed && !(op->kind == LINEAR_POP && is_empty(a)))
+        repeat(w, op, method, target, body, key, a);
 }
 
 static bool
@@ -259,10 +300,13 @@ do_claim(struct worker *w, struct board *b, struct operation *op)
     begin_waiting(w, b, op);
     ask(w, b, op, "POST", rest, "{\"ttl\":3600,\"grace\":60}", &a);
     end_waiting(b, op);
-    read_messages(op, &a);
+    if (a.code == 409) /* of an earlier attempt, and over by now */
+        op->code = 0;
+    else
+        read_messages(op, &a);
     if (a.code == 201)
         op->made = number_claim(b, a.location);
-    if (a.code == 0)
+    if (op->code == 0)
         op->made = number_claim(b, "/"); /* the claim may exist, but its id is lost */
     json_decref(a.document);
     return true;
