@@ -225,6 +225,24 @@ class Replaced(RedisCase):
             self.assert_well(api)
             self.end(api.server)
 
+    def test_a_repeated_request_waits_for_the_replica_that_lacks_the_first(self):
+        headers = ("Idempotency-Key: a-key-of-one-post",)
+        body = {"messages": [{"body": "once"}]}
+        with Cluster(primaries=3, replicas_each=1) as cluster:
+            first, other = (self.serve(cluster.url(replicas=1, **HANGING)) for _ in range(2))
+            replica, = cluster.replicas_of(cluster.primary_of("{p/q}"))
+            other.ask("PUT", "q", status=201)
+            replica.stall()
+            for api in (first, other):
+                refused = api.ask("POST", "q/messages", body, 503, headers)
+                self.assertEqual(refused["title"], "Outcome unknown")
+            replica.go_on()
+            self.eventually(lambda: other.answer("POST", "q/messages", body, headers).status == 201,
+                            "the replica has confirmed it")
+            self.assertEqual(other.bodies("q"), ["once"])
+            for api in (first, other):
+                self.end(api.server)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -61,6 +61,9 @@ local function run_keyed(name, script)
         local kind, first_digest, tag, made, at = unpack_struct(KEY, old)
         if tag == w.tag and w.now < made + window then
             if kind ~= own.kind or digest ~= first_digest then return { KEY_REUSED } end
+            -- A change, because from Redis 7.2 on WAIT is only for the changes of its own connection. So the replicas
+            -- confirm the effect, too.
+            call('SET', K, old, 'PX', digits(made + window - w.now))
             return own.again(w, sub(old, at))
         end
     end
