@@ -374,27 +374,40 @@ forget_transfers(struct redis_store *s, const struct store_op *op,
         (void)call_finish(&notice, SCRIPT_transfer_forget, CALL_BEST_EFFORT);
 }
 
+/* Can only this batch not arrive? Another program wrote it, or a message cannot be encrypted. */
+static bool
+is_of_batch(struct redis_store *s, enum status st)
+{
+    if (st == ST_NO_KEY)
+        redis_warn(s, "a message stays in the outbox, because its queue is encrypted and "
+                      "claimd has no key");
+    return st == ST_NO_KEY || st == ST_BAD_VALUE;
+}
+
 enum status
 outbox_send(struct redis_store *s, const struct store_op *op,
             const struct store_queue *where, struct transfer *all, size_t count,
             int64_t begun_ns)
 {
     struct content contents[BATCH_MOST];
-    enum status st = ST_OK;
-    size_t arrived = 0;
+    enum status st = ST_OK, skipped = ST_OK;
+    size_t arrived = 0, alone = 0; /* those before `alone` are sent one by one */
     struct call done = call_begin(s, op, where);
 
     for (size_t i = 0, n; i < count; i += n) {
+        const size_t most = i < alone ? 1 : count - i;
         const struct batch batch = {&all[i], contents,
-                                    n = read_batch(&all[i], count - i, contents)};
+                                    n = read_batch(&all[i], most, contents)};
 
         if (clock_stopwatch_ns() - begun_ns > TRANSFER_MS * 1000000)
             break; /* the lease has ended */
         if (n > 0)
             st = send_batch(s, op, where, &batch);
-        if (n == 0 || st == ST_BAD_VALUE) { /* another program wrote it */
+        if (n == 0 || is_of_batch(s, st)) {
+            skipped = n > 0 && st == ST_NO_KEY ? st : skipped;
             st = ST_OK;
-            n = n > 0 ? n : 1;
+            alone = n > 1 ? i + n : alone;
+            n = n > 1 ? 0 : 1;
             continue;
         }
         if (st != ST_OK)
@@ -413,7 +426,7 @@ outbox_send(struct redis_store *s, const struct store_op *op,
         st = st == ST_OK ? removed : st;
     }
     call_end(&done);
-    return st;
+    return st == ST_OK ? skipped : st;
 }
 
 static int

@@ -28,8 +28,8 @@ struct transfer {
 
 /*
  * Sends transfers out of this queue, in order, for at most a minute from `begun_ns` on. It ends with the first
- * that cannot arrive now. That one and those behind it stay in X, and other processes may send them later. Only a caller that
- * needs all of them sent needs the status.
+ * that cannot arrive now. That one and those behind it stay in X, and other processes may send them later. Messages
+ * that cannot be encrypted stay, too, but hold up no others. Only a caller that needs all of them sent needs the status.
  */
 enum status outbox_send(struct redis_store *s, const struct store_op *op,
                         const struct store_queue *where, struct transfer *all,

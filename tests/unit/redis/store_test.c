@@ -28,6 +28,39 @@ STORE_TEST_WITH(dead_letters_that_could_not_arrive_are_posted_by_a_later_claim,
     expect(f, 1, 2);
 }
 
+/* The sealer of the fixture refuses a body that begins with '-'. */
+STORE_TEST_WITH(a_dead_letter_that_cannot_be_encrypted_holds_up_no_other,
+                fixture_open(f, FIXTURE_REDIS))
+{
+    static const char *const bodies[] = {"-1", "2"};
+    struct store_settings settings = STORE_SETTINGS_INIT;
+    struct store_draft draft = {.ttl_s = 3600};
+    const struct store_post one = {.drafts = &draft, .count = 1};
+
+    settings.encrypt = true;
+    use(f, "graves");
+    make_queue(f, &settings);
+    make_mortal(f, "q", 1, "graves", STORE_UNSET);
+    for (size_t i = 0; i < 2; i++) {
+        draft.body = bytes_str(bodies[i]);
+        ck_assert_status(store_message_post(f->store, STORE_AT(f->now_ms), &f->queue,
+                                            &one, &f->ids[++f->posted]),
+                         ST_OK);
+    }
+    wear_out(f, 2, 1);
+    ck_assert(id_empty(take(f, 2)));
+    use(f, "graves");
+    expect_stats(f, 0, 1);
+    delete_queue(f); /* the next one does not encrypt */
+    use(f, "q");
+    wait_s(f, 5);
+    ck_assert(id_empty(take(f, 2)));
+    use(f, "graves");
+    list_all(f);
+    ck_assert_uint_eq(f->seen.count, 1);
+    ck_assert(bytes_equal_str(f->seen.messages[0].body, "-1"));
+}
+
 /* Posts the dead letter of a message with this id, of a queue with this tag, once more. */
 static void
 bring_late(struct fixture *f, const struct store_queue *to, const char *id)
