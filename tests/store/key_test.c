@@ -1,5 +1,5 @@
 /* The Idempotency-Key of posts, claims and pops, of any store (claimd/store/key.h). */
-#include "support/store_fixture.h"
+#include "support/finishing.h"
 
 #include <stdio.h>
 
@@ -94,8 +94,11 @@ STORE_TEST(a_key_is_of_one_request)
     ck_assert_status(claim_keyed(f, 1, 1, &repeated), ST_KEY_REUSED);
     ck_assert_status(pop_keyed(f, 1, 1, &repeated), ST_KEY_REUSED);
     ck_assert_status(post_keyed(f, 2, 5, 1, ids), ST_OK);
+    ck_assert_status(post_keyed(f, 3, 0, 1, ids), ST_OK);
+    ck_assert_status(claim_keyed(f, 3, 1, &repeated), ST_KEY_REUSED); /* of a post */
+    ck_assert_status(pop_keyed(f, 3, 1, &repeated), ST_KEY_REUSED);
     list_all(f);
-    expect(f, 1, 2);
+    expect(f, 1, 2, 3);
 }
 
 STORE_TEST(a_key_is_of_one_queue)
@@ -139,6 +142,23 @@ STORE_TEST(a_claim_with_a_key_is_the_same_claim)
     wait_s(f, 1); /* the repetitions did not renew it */
     ck_assert_status(claim_keyed(f, 1, 2, &repeated), ST_KEY_ENDED);
     expect_stats(f, 0, 2);
+}
+
+STORE_TEST(a_claim_with_a_key_does_not_show_what_another_claim_has_got)
+{
+    struct finishing g;
+    bool repeated;
+
+    post(f, 2);
+    ck_assert_status(claim_keyed(f, 1, 2, &repeated), ST_OK);
+    g = finishing_of(f, f->seen.claim_id);
+    then_release(&g, 1, 0, NULL);
+    ck_assert_status(finish(f, &g), ST_OK);
+    (void)take(f, 1);
+    expect(f, 1);
+    ck_assert_status(claim_keyed(f, 1, 2, &repeated), ST_OK);
+    ck_assert(repeated);
+    expect(f, 2);
 }
 
 STORE_TEST(a_released_claim_has_ended_for_its_key)
@@ -344,7 +364,7 @@ finish_keyed(struct fixture *f, struct store_id claim, bool *repeated)
         {.action = STORE_FINISH_RELEASE, .id = id_of(f, 2), .delay_s = 10}};
     struct store_finish_post next = {
         .queue = bytes_str("next"),
-        .post = {.drafts = drafts, .count = 2, .create_queue = true},
+        .post = {.drafts = drafts, .count = 2, .request_bytes = 20, .create_queue = true},
         .ids = ids};
     struct store_finish request = {.claim_id = store_id_bytes(&claim),
                                    .items = items,
@@ -401,6 +421,7 @@ STORE_TEST_WITH(a_finish_with_a_key_happens_once, fixture_open(f, FIXTURE_ENGINE
 STORE_TEST_WITH(a_finish_that_changes_nothing_keeps_no_key,
                 fixture_open(f, FIXTURE_ENGINE + _i))
 {
+    struct store_settings settings = STORE_SETTINGS_INIT;
     struct store_id claim;
     bool repeated;
 
@@ -408,6 +429,17 @@ STORE_TEST_WITH(a_finish_that_changes_nothing_keeps_no_key,
     ck_assert_status(finish_keyed(f, text_id("d6656d5d0000000000000001"), &repeated),
                      ST_NOT_CLAIMED);
     claim = take(f, 3);
+    settings.max_post_bytes = 10;
+    use(f, "next");
+    make_queue(f, &settings);
+    use(f, "q");
+    for (int i = 0; i < 2; i++) {
+        ck_assert_status(finish_keyed(f, claim, &repeated), ST_TOO_LARGE);
+        ck_assert(!repeated);
+    }
+    use(f, "next");
+    delete_queue(f);
+    use(f, "q");
     ck_assert_status(finish_keyed(f, claim, &repeated), ST_OK);
     ck_assert(!repeated);
 }
