@@ -4,7 +4,7 @@
 #include "fuzz/fuzz.h"
 
 static const int codes[] = {200, 201, 204, 300, 400, 401, 403,
-                            404, 405, 406, 409, 413, 415};
+                            404, 405, 406, 409, 413, 415, 422};
 
 static bool
 known_code(int code)
@@ -31,6 +31,7 @@ static void
 check_code(const struct response *res, unsigned trouble)
 {
     bool excused = (res->code == 503 && (trouble & TROUBLE_MEMORY) != 0) ||
+                   res->status == ST_KEYS_FULL ||
                    (res->status == ST_UNAVAILABLE && (trouble & TROUBLE_REMOTE) != 0) ||
                    (res->code == 429 && (trouble & TROUBLE_LIMITS) != 0);
 

@@ -133,6 +133,8 @@ world_open(struct world *w)
     w->limits.enable_v1 = true;
     engine.message_ttl_s = w->limits.default_message_ttl;
     engine.max_message_ttl_s = w->limits.max_message_ttl;
+    engine.key_window_ms = w->limits.idempotency_window * 1000;
+    engine.keys = 3;
     fuzz_check(testapi_new(w->mem, &w->testapi) == ST_OK, "no testapi");
     clock_init_manual(testapi_clock(w->testapi), START_MS);
     engine.log = testapi_log(w->testapi, NULL);
@@ -485,6 +487,15 @@ is_done_in_pieces(const struct response *res)
                                   strcmp(res->route, "/claimd/state") == 0);
 }
 
+static bool
+is_repeated(const struct response *res)
+{
+    for (size_t i = 0; i < res->header_count; i++)
+        if (strcmp(res->headers[i].name, "Idempotent-Replay") == 0)
+            return true;
+    return false;
+}
+
 /* Asks, and checks the answer. */
 static void
 handle(struct world *w, struct request *req)
@@ -518,6 +529,8 @@ handle(struct world *w, struct request *req)
         !is_done_in_pieces(&w->res))
         fuzz_check(before.digest == after.digest, "refused with %d, but changed",
                    w->res.code);
+    fuzz_check(!is_repeated(&w->res) || before.digest == after.digest,
+               "a repeated request has an effect");
 }
 
 static void
