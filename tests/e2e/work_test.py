@@ -18,9 +18,10 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import (CLAIMD, PATIENCE_S, Workshop, children, environment, eventually,  # noqa: E402
+from harness import (CLAIMD, PATIENCE_S, Server, Workshop, children, environment, eventually,  # noqa: E402
                      stand_still)
-from runner import QUEUE, BadServer, Runner, WorkCase  # noqa: E402
+from redis_nodes import Node  # noqa: E402
+from runner import OPTIONS, QUEUE, BadServer, Runner, WorkCase  # noqa: E402
 
 
 def is_over(pid):
@@ -205,6 +206,18 @@ class Ends(WorkCase):
         runner.signal()
         self.assertEqual(runner.wait(), 0)
         self.assertEqual(self.server.stats("q"), (0, 1, 1))
+
+
+class OnRedis(Ends):
+    """The same with a store on Redis."""
+
+    def setUp(self):
+        self.redis = Node(appendonly="yes", appendfsync="always")
+        self.addCleanup(self.redis.stop)
+        super().setUp()
+
+    def start(self, *options, **more):
+        self.server = Server("--store", self.redis.url(), *OPTIONS, *options, **more)
 
 
 class Output(WorkCase):
