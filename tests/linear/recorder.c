@@ -178,6 +178,16 @@ is_empty(const struct answer *a)
     return json_array_size(json_object_get(a->document, "messages")) == 0;
 }
 
+/* The ages of popped messages grow. */
+static void
+remove_ages(const struct answer *a)
+{
+    const json_t *messages = json_object_get(a->document, "messages");
+
+    for (size_t i = 0; i < json_array_size(messages); i++)
+        (void)json_object_del(json_array_get(messages, i), "age");
+}
+
 /* Repeats a request that has had an effect. The response must be the same. */
 static void
 repeat(struct worker *w, const struct operation *op, const char *method,
@@ -189,6 +199,8 @@ repeat(struct worker *w, const struct operation *op, const char *method,
         return; /* others may have changed what the claim holds */
     w->client.key = key;
     client_ask(&w->client, method, target, body, &again);
+    remove_ages(first);
+    remove_ages(&again);
     if (again.code != 0 &&
         (again.code != first->code || !json_equal(again.document, first->document)))
         unexpected("a request that was repeated", &again);
