@@ -65,21 +65,40 @@ exec_command(const struct process_start *start, pid_t parent, const int from[3])
     return errno;
 }
 
+/* Reads the error of the child. 0: it has become the command, which closes the pipe. */
+static int
+read_error(int fd)
+{
+    int error = 0;
+
+    while (read(fd, &error, sizeof(error)) < 0 && errno == EINTR) {
+    }
+    return error;
+}
+
 /* Forks. Not inlined, because the child of vfork() must not change variables of its caller. */
 static int __attribute__((noinline))
 spawn(const struct process_start *start, const int from[3], pid_t *pid)
 {
-    volatile int error = 0;
     const pid_t parent = getpid();
-    pid_t child = vfork();
+    int report[2], error;
+    pid_t child;
 
+    if (pipe2(report, O_CLOEXEC) != 0)
+        return errno;
+    child = vfork();
     if (child == 0) {
-        error = exec_command(start, parent, from);
+        const int failed = exec_command(start, parent, from);
+
+        (void)!write(report[1], &failed, sizeof(failed));
         _exit(EXIT_NOT_FOUND);
     }
-    if (child < 0)
-        return errno;
-    if (error != 0)
+    error = child < 0 ? errno : 0;
+    (void)close(report[1]);
+    if (child > 0)
+        error = read_error(report[0]);
+    (void)close(report[0]);
+    if (child > 0 && error != 0)
         (void)waitpid(child, NULL, 0);
     *pid = child;
     return error;

@@ -10,7 +10,7 @@
  * while the message is delivered again. A process that leaves the group, with setsid(1), is not found. If this
  * process ends, the kernel kills the command.
  *
- *   Cost     start: one vfork, two files in memory and a pipe
+ *   Cost     start: one vfork, two files in memory and two pipes
  *   Threads  one. SIGCHLD must not be ignored, and SIGPIPE must be blocked or ignored
  */
 #ifndef CLIENT_WORK_PROCESS_H
