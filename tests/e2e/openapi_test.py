@@ -77,6 +77,11 @@ class Case(unittest.TestCase):
 
     credentials = {}
 
+    def parked(self):
+        """The number of requests that wait for a message."""
+        metrics = self.ask("GET", "/metrics")[1]
+        return int(re.search(rb'claimd_http_requests_parked{reason="message"} (\d+)', metrics)[1])
+
     def ask(self, method, path, body=None, headers=None):
         sent = {**HEADERS, **self.credentials, **(headers or {})}
         sent = {name: value for name, value in sent.items() if value is not None}
@@ -522,9 +527,10 @@ class Story(Case):
         headers = {**HEADERS, "Idempotency-Key": "key-of-a-pop"}
         other = self.server.connect()
         self.addCleanup(other.close)
+        before = self.parked()
         other.request("DELETE", target, headers={**headers, "Prefer": "wait=60"})
-        while self.ask("DELETE", target, headers=headers)[0].status != 409:
-            pass  # the server has not read the first one yet
+        while self.parked() == before:
+            pass
         self.expect(409, "DELETE", path, query="?pop=1", headers=headers, queue="waited", topic="waited")
 
     def dumps(self):
@@ -962,10 +968,6 @@ class LimitedConnections(Limited, Case):
 class LimitedWaiters(Limited, Case):
     options = ("--project-max-waiters=1",)
     rationed, title = WAIT, "Too many waiting requests"
-    PARKED = b'claimd_http_requests_parked{reason="message"} 1'
-
-    def parked(self):
-        return self.PARKED in self.ask("GET", "/metrics")[1]
 
     def prepare(self):
         """After the server has seen that the waiter of the test before is gone."""
