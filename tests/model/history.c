@@ -187,11 +187,12 @@ some_terms(struct history *h)
 
 /* ---------------------------------------------------------------------- operations */
 
-/* The next operation sometimes has one of few keys. The digest says what is asked for. */
+/* The next operation sometimes has one of few keys. The digest says what is asked for. The draws of a tape that has
+ * ended are 0, and then no operation has a key: a waiter that is refused for its key would ask again without end. */
 static void
 some_key(struct history *h, uint64_t what)
 {
-    h->pair.keyed = chance(h, 15);
+    h->pair.keyed = !chance(h, 85);
     if (h->pair.keyed)
         h->pair.key = (struct store_key){.hash = {below(h, 8), 1}, .digest = {what, 2}};
 }
