@@ -14,7 +14,7 @@ struct history {
     unsigned fail_memory; /* percent */
 };
 
-/* What was granted is used at once, unless something was refused afterwards. */
+/* The store uses a reservation at once, unless a later reservation was refused. */
 static void
 expect_grants_used(struct replica *r, enum status st)
 {

@@ -120,7 +120,7 @@ void pair_release(struct pair *p, const struct store_queue *queue,
 void pair_give_back(struct pair *p, const struct store_queue *queue,
                     const struct id_pair *claim, bool uncount);
 
-/* What is done with a message, named on both sides. */
+/* An action on a message, named on both sides. */
 struct pair_item {
     struct id_pair id;
     enum store_finish_action action;

@@ -106,7 +106,7 @@ pair_held(struct pair *p, const struct store_queue *queue, const struct id_pair 
 
 enum { TARGETS = 256, IDS = 16 };
 
-/* What all calls together have done. */
+/* The sum of the results of all calls. */
 struct driven {
     size_t moved, unknown_origin;
     uint64_t remaining;

@@ -13,7 +13,7 @@
 enum { REPLICA_MESSAGES = 4096, REPLICA_CLAIMS = 1024, REPLICA_SUBSCRIPTIONS = 512 };
 enum { REPLICA_KEYS = 256 }; /* of all queues */
 
-/* What is told of the details of a message. */
+/* The details of a message, as the changes give them. */
 struct known_details {
     char reason[24], client[8], origin[8];
     int64_t released_ms, dead_lettered_ms;

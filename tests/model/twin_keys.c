@@ -62,7 +62,7 @@ twin_free_keys(struct twin *t)
     free(t->keys);
 }
 
-/* What was remembered; NULL: nothing. */
+/* The kept result; NULL: there is none. */
 static struct twin_key *
 find_key(struct twin *t, struct store_op *op, const struct store_queue *where,
          enum store_key_kind kind, enum status *st)

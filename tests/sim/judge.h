@@ -98,6 +98,9 @@ bool judge_new_ids(struct judging *j, size_t first, size_t count);
 int64_t judging_claim_ttl(const struct judging *j);
 int64_t judging_claimed_life(const struct judging *j);
 
+/* Renews a claim in the ledger, with the terms of the operation. */
+void judging_renew(struct judging *j, struct known_claim *c);
+
 /* ------------------------------------------------------------------ deliveries */
 
 /* A deliverer's view of the ledger, which knows of deliveries only what it sees of them. */

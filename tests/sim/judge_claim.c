@@ -212,17 +212,23 @@ judge_show(struct judging *j, const struct known_claim *c)
     return judge_sequence(j, held, count);
 }
 
-static bool
-judge_renew(struct judging *j, struct known_claim *c)
+void
+judging_renew(struct judging *j, struct known_claim *c)
 {
-    struct known_queue *q = judging_queue(j);
+    const struct known_queue *q = judging_queue(j);
 
-    if (!judge_code(j, 204, PROMISE_ON_TIME) || !judge_claim_number(j, c))
-        return false;
     claim_begin(j->ledger, c, j->now_ms, judging_claim_ttl(j));
     for (size_t i = 0; i < q->count; i++)
         if (q->messages[i]->claim == c)
             message_lengthen(q->messages[i], j->now_ms, judging_claimed_life(j));
+}
+
+static bool
+judge_renew(struct judging *j, struct known_claim *c)
+{
+    if (!judge_code(j, 204, PROMISE_ON_TIME) || !judge_claim_number(j, c))
+        return false;
+    judging_renew(j, c);
     return true;
 }
 

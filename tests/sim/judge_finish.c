@@ -5,7 +5,7 @@
 
 /* ---------------------------------------------------------------------- finish */
 
-/* What the messages of a finish are, by the ledger. */
+/* The messages of a finish, according to the ledger. */
 struct named {
     struct known_claim *claim;           /* NULL: it is over */
     struct known_message *held[IDS_MAX]; /* NULL: the claim does not hold it */
@@ -204,7 +204,6 @@ enter_items(struct judging *j, const struct named *named)
 static bool
 judge_renewal(struct judging *j)
 {
-    const struct known_queue *q = judging_queue(j);
     struct known_claim *c = ledger_claim(j->ledger, j->op->place, j->op->id.text);
     const bool renewed = j->op->renews && c != NULL;
     const struct answer *a = j->answer;
@@ -219,10 +218,7 @@ judge_renewal(struct judging *j)
                              (unsigned long long)a->claim_number);
     if (!renewed)
         return true;
-    claim_begin(j->ledger, c, j->now_ms, judging_claim_ttl(j));
-    for (size_t i = 0; i < q->count; i++)
-        if (q->messages[i]->claim == c)
-            message_lengthen(q->messages[i], j->now_ms, judging_claimed_life(j));
+    judging_renew(j, c);
     return true;
 }
 

@@ -153,7 +153,7 @@ struct gone {
     enum fate fate;
 };
 
-/* What a request with an Idempotency-Key has done. */
+/* The effect of a request with an Idempotency-Key. */
 struct known_effect {
     uint64_t key;
     int place;

@@ -46,7 +46,7 @@ enum op_kind {
 
 enum { IDS_MAX = 20, DRAFTS_MAX = 100, CLIENTS = 16, POSTS_MAX = 2 };
 
-/* What a finish does with a message. */
+/* The action of a finish on a message. */
 struct finish_item {
     enum store_finish_action action;
     int64_t delay_s; /* of a release */

@@ -37,7 +37,7 @@ note_lsn(struct server *s, const struct store_queue *q, uint64_t lsn)
             s->place_lsn[place] = lsn;
 }
 
-/* What is noted of a change, whose pointers are valid while it is appended only. */
+/* A copy of a change. The pointers of the change are valid only while it is appended. */
 struct watched_change {
     enum store_change_kind kind;
     struct store_queue queue, target;

@@ -56,7 +56,7 @@ void expect_details(struct fixture *f, int number, const char *reason, const cha
                     int64_t released_s, const char *origin, int64_t dead_lettered_s);
 #define expect_details(f, ...) FROM_LINE(expect_details(f, __VA_ARGS__))
 
-/* What a redrive has done, over all its calls. */
+/* The result of a redrive, over all its calls. */
 struct redriven {
     size_t moved, unknown_origin, calls;
     uint64_t remaining;

@@ -153,18 +153,25 @@ START_TEST(the_group_ends_with_the_command)
     ck_assert_int_ne(fd.revents & POLLHUP, 0);
 }
 
-START_TEST(a_process_outside_the_group_cannot_write_for_ever)
+/* Waits until the command has written to standard error. */
+static void
+await_output(void)
 {
-    char chunk[PROCESS_CHUNK];
-
-    /* It ends when nothing reads its output any more. */
-    ck_assert_int_eq(start("setsid yes >&2 & wait", "", ""), 0);
     while (process.tail_len == 0) {
         struct pollfd fd = {.fd = process.errors, .events = POLLIN};
 
         ck_assert_int_eq(poll(&fd, 1, -1), 1);
         process_read_errors(&process);
     }
+}
+
+START_TEST(a_process_outside_the_group_cannot_write_for_ever)
+{
+    char chunk[PROCESS_CHUNK];
+
+    /* It ends when nothing reads its output any more. */
+    ck_assert_int_eq(start("setsid yes >&2 & wait", "", ""), 0);
+    await_output();
     process_signal(&process, SIGTERM);
     await_end();
     process_reap(&process);
@@ -181,12 +188,7 @@ START_TEST(a_signal_reaches_the_whole_group)
                            " while :; do sleep 0.1; done' & wait",
                            "", ""),
                      0);
-    while (process.tail_len == 0) {
-        struct pollfd fd = {.fd = process.errors, .events = POLLIN};
-
-        ck_assert_int_eq(poll(&fd, 1, -1), 1);
-        process_read_errors(&process);
-    }
+    await_output();
     process_signal(&process, SIGTERM);
     await_end();
     process_reap(&process);

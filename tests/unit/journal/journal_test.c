@@ -719,7 +719,7 @@ post_filler(struct world *w, size_t left)
         store_message_post(w->f.store, STORE_AT(w->f.now_ms), &where, &one, &id), ST_OK);
 }
 
-/* Whatever there is in front of it, the records of a finish are in one frame. */
+/* The records of a finish are in one frame, after any records. */
 START_TEST(a_group_is_in_one_frame)
 {
     static char reason[STORE_REASON_MAX + 1];

@@ -14,10 +14,10 @@
 
 enum { SECOND_MS = 1000, RECORDED_FILES = 2 };
 
-/* What the first version wrote, and the same story as it is written now, with what was added to it. */
+/* The story as the first version wrote it, and the longer story of today. */
 static const char first[] = RECORDED "/version-1", latest[] = RECORDED "/version-2";
 
-/* What clients were told when they were written. */
+/* The results that clients got when the journals were written. */
 static const char id_of_2[] = "c5097f290000000000000002";
 static const char id_of_8[] = "c178728b0000000000000001";
 static const char id_of_12[] = "cde765ed0000000000000001";

@@ -48,7 +48,7 @@ scene_close(struct scene *s)
     fixture_close(&s->f);
 }
 
-/* What a tick after so many seconds logs, without the time. */
+/* The log lines of a tick after so many seconds, without the time. */
 static const char *
 look_after(struct scene *s, int64_t seconds)
 {
