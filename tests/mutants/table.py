@@ -1695,7 +1695,7 @@ MUTANTS = [
     ("WORN_OUT_TOO_LATE",
      "a message that reached the limit of deliveries is said to be delivered",
      "api/views_test: a_message_that_reached_the_limit_moves_at_the_next_claim",
-     [("api/handlers/views.c",
+     [("api/handlers/explain.c",
        "           e->message->claim_count >= set->max_claim_count;",
        "           e->message->claim_count >= set->max_claim_count + MUTANT(WORN_OUT_TOO_LATE);")]),
     ("HISTORY_OF_THE_DELETED",

@@ -145,6 +145,8 @@ document_write(struct context *ctx, const char *file, const struct document_word
 handler_fn handle_queue_survey;
 handler_fn handle_queue_history;
 handler_fn handle_claim_list;
+
+/* explain.c */
 handler_fn handle_message_explain;
 
 /* metrics.c */

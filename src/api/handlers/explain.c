@@ -1,0 +1,198 @@
+/* The explanation of a message: its state, and what happens to it next (docs/api.md 26). */
+#include "api/handlers/handlers.h"
+#include "api/wire/message.h"
+#include "claimd/json/string.h"
+
+#include <inttypes.h>
+
+/* A message, its claim and the settings of its queue. */
+struct explanation {
+    struct store_batch batch;            /* of the message */
+    const struct store_message *message; /* in it */
+    struct store_claim_info claim;       /* valid if has_claim */
+    bool has_claim;
+    struct store_queues queues; /* of its queue */
+    const struct store_settings
+        *settings; /* in them; NULL: the queue was deleted meanwhile */
+    int64_t now_ms;
+};
+
+/* The claim may end between the two calls. The message is read again then. */
+enum { EXPLAIN_TRIES = 3 };
+
+static enum status
+explanation_read(struct context *ctx, struct explanation *e)
+{
+    enum status st = ST_OK;
+
+    for (int i = 0; i < EXPLAIN_TRIES && st == ST_OK && !e->has_claim; i++) {
+        struct store_claim_page page = {.claims = &e->claim, .limit = 1};
+
+        store_batch_release(&e->batch);
+        st = store_message_get(ctx->store, &ctx->op, &ctx->queue, &ctx->id, 1, &e->batch);
+        if (st == ST_OK && e->batch.count == 0)
+            return context_refuse_id(ctx, "message", true);
+        if (st != ST_OK)
+            break;
+        e->message = &e->batch.messages[0];
+        page.id = store_id_bytes(&e->message->claim_id);
+        if (page.id.len == 0)
+            break;
+        st = store_claim_list(ctx->store, &ctx->op, &ctx->queue, &page);
+        e->has_claim = st == ST_OK && page.count > 0;
+    }
+    if (st == ST_OK)
+        st = store_queue_get(ctx->store, &ctx->op, &ctx->queue, &e->queues);
+    if (st == ST_OK)
+        e->settings = &e->queues.queues[0].metadata.settings;
+    return st == ST_NOT_FOUND ? context_refuse_id(ctx, "message", true) : st;
+}
+
+static bool
+is_worn_out(const struct explanation *e)
+{
+    const struct store_settings *set = e->settings;
+
+    return set->max_claim_count != STORE_UNSET && bytes_present(set->dead_letter) &&
+           e->message->claim_count >= set->max_claim_count;
+}
+
+/* The end of a text about a message that becomes ready. */
+static const char *
+text_of_ready(struct context *ctx, const struct explanation *e)
+{
+    const struct bytes name = e->settings->dead_letter;
+
+    return is_worn_out(e)
+               ? arena_printf(
+                     ctx->req->arena,
+                     "The next claim moves it to the dead-letter queue %.*s, because "
+                     "it was delivered %" PRIu32 " times and _max_claim_count is %" PRId64
+                     ".",
+                     (int)name.len, name.data, e->message->claim_count,
+                     e->settings->max_claim_count)
+                     .data
+               : "A claim delivers it after all older ready messages.";
+}
+
+static void
+write_next(struct buf *out, const char *what, int64_t at_ms, struct bytes text)
+{
+    json_write_name(out, "next");
+    buf_byte(out, '{');
+    json_write_text(out, "what", bytes_str(what));
+    if (at_ms == 0)
+        json_write_raw(out, "at", bytes_str("null"));
+    else
+        time_write(out, "at", at_ms);
+    json_write_text(out, "text", text);
+    buf_byte(out, '}');
+}
+
+/* Writes the next thing that happens unless a client does something. */
+static enum status
+explanation_write_next(struct context *ctx, const struct explanation *e)
+{
+    const struct store_message *m = e->message;
+    const int64_t claim_ms = e->has_claim ? e->now_ms + e->claim.left_ms : 0;
+    const int64_t event_ms = e->has_claim ? claim_ms : m->delayed_until_ms;
+    const char *ready = text_of_ready(ctx, e);
+    struct bytes text = BYTES_NONE;
+    const char *what;
+    char at[CLOCK_TEXT_CAP], expires[CLOCK_TEXT_CAP];
+
+    clock_text(event_ms, at);
+    clock_text(m->expires_ms, expires);
+    if (event_ms != 0 && m->expires_ms <= event_ms) {
+        what = "expire";
+        text =
+            arena_printf(ctx->req->arena, "Its lifetime ends before it is ready again. "
+                                          "claimd deletes it then.");
+        write_next(&ctx->res->body, what, m->expires_ms, text);
+        return bytes_present(text) ? ST_OK : ST_NO_MEMORY;
+    }
+    if (ready != NULL && e->has_claim) {
+        const bool known = e->claim.client_len > 0;
+
+        what = "end_of_claim";
+        text =
+            arena_printf(ctx->req->arena,
+                         "%s%.*s holds it. Unless that worker deletes it or renews the "
+                         "claim, it is ready again at %s. %s",
+                         known ? "Client " : "A worker", (int)e->claim.client_len,
+                         e->claim.client, at, ready);
+    } else if (ready != NULL && m->delayed_until_ms != 0) {
+        what = "end_of_delay";
+        text = arena_printf(ctx->req->arena, "It is delayed, and ready at %s. %s", at,
+                            ready);
+    } else if (ready != NULL) {
+        what = is_worn_out(e) ? "dead_letter" : "deliver";
+        text = arena_printf(ctx->req->arena,
+                            "It is ready. %s If no worker claims it, it expires at %s.",
+                            ready, expires);
+    } else {
+        return ST_NO_MEMORY;
+    }
+    write_next(&ctx->res->body, what, event_ms, text);
+    return bytes_present(text) ? ST_OK : ST_NO_MEMORY;
+}
+
+static void
+write_holder(struct buf *out, const struct explanation *e)
+{
+    json_write_name(out, "claim");
+    buf_byte(out, '{');
+    json_write_text(out, "id", store_id_bytes(&e->claim.id));
+    if (e->claim.client_len > 0)
+        json_write_text(out, "client", bytes_of(e->claim.client, e->claim.client_len));
+    else
+        json_write_raw(out, "client", bytes_str("null"));
+    json_write_u64(out, "number", e->claim.number);
+    time_write(out, "ends_at", e->now_ms + e->claim.left_ms);
+    buf_byte(out, '}');
+}
+
+static enum status
+explanation_write(struct context *ctx, const struct explanation *e)
+{
+    const struct store_message *m = e->message;
+    struct buf *out = &ctx->res->body;
+    enum status st;
+
+    buf_byte(out, '{');
+    json_write_text(out, "id", store_id_bytes(&m->id));
+    json_write_text(out, "state",
+                    bytes_str(e->has_claim               ? "claimed"
+                              : m->delayed_until_ms != 0 ? "delayed"
+                                                         : "ready"));
+    time_write(out, "created_at", m->posted_ms);
+    time_write(out, "expires_at", m->expires_ms);
+    json_write_u64(out, "delivery_count", m->claim_count);
+    if (e->settings->max_claim_count == STORE_UNSET)
+        json_write_raw(out, "max_claim_count", bytes_str("null"));
+    else
+        json_write_i64(out, "max_claim_count", e->settings->max_claim_count);
+    if (e->has_claim)
+        write_holder(out, e);
+    if (m->delayed_until_ms != 0)
+        time_write(out, "delayed_until", m->delayed_until_ms);
+    details_write(out, m->details);
+    st = explanation_write_next(ctx, e);
+    buf_byte(out, '}');
+    return st == ST_OK ? response_json(ctx, 200) : st;
+}
+
+/* GET /claimd/queues/{queue}/messages/{id} */
+enum status
+handle_message_explain(struct context *ctx)
+{
+    struct explanation e = {
+        .batch = STORE_BATCH_INIT, .queues = STORE_QUEUES_INIT, .now_ms = ctx->op.now_ms};
+    enum status st = explanation_read(ctx, &e);
+
+    if (st == ST_OK)
+        st = explanation_write(ctx, &e);
+    store_batch_release(&e.batch);
+    store_queues_release(&e.queues);
+    return st;
+}
