@@ -193,6 +193,8 @@ static const struct route routes_claimd[] = {
           "redriveMessages"),
     ROUTE("/claimd/queues", GET, handle_queue_survey, QUEUES_GET_ALL, ROUTE_ANY_PROJECT,
           "surveyQueues"),
+    ROUTE("/claimd/queues/{queue}/messages", GET, handle_message_search, MESSAGES_GET_ALL,
+          0, "searchMessages"),
     ROUTE("/claimd/queues/{queue}/messages/{id}", GET, handle_message_explain,
           MESSAGES_GET, 0, "explainMessage"),
     ROUTE("/claimd/queues/{queue}/history", GET, handle_queue_history, QUEUES_STATS, 0,

@@ -27,6 +27,8 @@ static const struct step {
     {"GET", "/claimd/queues?sort=ready&limit=1", NULL, 200},
     {"GET", "/claimd/p%41/queues?sort=name&q=q", NULL, 200},
     {"GET", "/claimd/queues/q/claims?limit=1", NULL, 200},
+    {"GET", "/claimd/queues/q/messages?text=1&limit=1", NULL, 200},
+    {"GET", "/claimd/queues/q/messages?group=reason", NULL, 200},
     {"DELETE", "/v2/queues/q/messages?pop=1", NULL, 200},
     {"POST", "/v2/queues/q/messages", "{\"messages\":[" BIG "," BIG "," BIG "]}", 201},
     {"POST", "/v2/queues/q/messages", "{\"messages\":[" BIG "," BIG "," BIG "]}", 201},

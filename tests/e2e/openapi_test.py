@@ -547,6 +547,9 @@ class Story(Case):
         self.expect(200, "GET", "/claimd/queues/{queue}/claims")
         self.expect(404, "GET", "/claimd/queues/{queue}/claims", queue="none")
         self.expect(404, "GET", "/claimd/queues/{queue}/history", queue="none")
+        self.expect(404, "GET", "/claimd/queues/{queue}/messages", queue="none")
+        self.expect(200, "GET", "/claimd/queues/{queue}/messages", query="?state=claimed")
+        self.expect(200, "GET", "/claimd/queues/{queue}/messages", query="?group=reason")
         self.expect(404, "GET", "/claimd/queues/{queue}/messages/{id}", queue="none")
         self.expect(200, "GET", "/claimd/queues/{queue}/messages/{id}", id=self.post(1)[0])
         for _ in range(100):  # the first sample is there within 5 s

@@ -17,6 +17,21 @@ struct explanation {
     int64_t now_ms;
 };
 
+enum status
+holder_read(struct context *ctx, const struct store_message *message,
+            struct store_claim_info *claim, bool *held)
+{
+    struct store_claim_page page = {
+        .id = store_id_bytes(&message->claim_id), .claims = claim, .limit = 1};
+    enum status st = ST_OK;
+
+    *held = false;
+    if (page.id.len > 0)
+        st = store_claim_list(ctx->store, &ctx->op, &ctx->queue, &page);
+    *held = st == ST_OK && page.count > 0;
+    return st;
+}
+
 /* The claim may end between the two calls. The message is read again then. */
 enum { EXPLAIN_TRIES = 3 };
 
@@ -26,8 +41,6 @@ explanation_read(struct context *ctx, struct explanation *e)
     enum status st = ST_OK;
 
     for (int i = 0; i < EXPLAIN_TRIES && st == ST_OK && !e->has_claim; i++) {
-        struct store_claim_page page = {.claims = &e->claim, .limit = 1};
-
         store_batch_release(&e->batch);
         st = store_message_get(ctx->store, &ctx->op, &ctx->queue, &ctx->id, 1, &e->batch);
         if (st == ST_OK && e->batch.count == 0)
@@ -35,11 +48,9 @@ explanation_read(struct context *ctx, struct explanation *e)
         if (st != ST_OK)
             break;
         e->message = &e->batch.messages[0];
-        page.id = store_id_bytes(&e->message->claim_id);
-        if (page.id.len == 0)
+        if (e->message->claim_id.text[0] == '\0')
             break;
-        st = store_claim_list(ctx->store, &ctx->op, &ctx->queue, &page);
-        e->has_claim = st == ST_OK && page.count > 0;
+        st = holder_read(ctx, e->message, &e->claim, &e->has_claim);
     }
     if (st == ST_OK)
         st = store_queue_get(ctx->store, &ctx->op, &ctx->queue, &e->queues);
@@ -138,45 +149,51 @@ explanation_write_next(struct context *ctx, const struct explanation *e)
 }
 
 static void
-write_holder(struct buf *out, const struct explanation *e)
+write_holder(struct buf *out, const struct store_claim_info *claim, int64_t now_ms)
 {
     json_write_name(out, "claim");
     buf_byte(out, '{');
-    json_write_text(out, "id", store_id_bytes(&e->claim.id));
-    if (e->claim.client_len > 0)
-        json_write_text(out, "client", bytes_of(e->claim.client, e->claim.client_len));
+    json_write_text(out, "id", store_id_bytes(&claim->id));
+    if (claim->client_len > 0)
+        json_write_text(out, "client", bytes_of(claim->client, claim->client_len));
     else
         json_write_raw(out, "client", bytes_str("null"));
-    json_write_u64(out, "number", e->claim.number);
-    time_write(out, "ends_at", e->now_ms + e->claim.left_ms);
+    json_write_u64(out, "number", claim->number);
+    time_write(out, "ends_at", now_ms + claim->left_ms);
     buf_byte(out, '}');
 }
 
-static enum status
-explanation_write(struct context *ctx, const struct explanation *e)
+void
+explanation_write_facts(struct buf *out, const struct store_message *m,
+                        const struct store_claim_info *holder, int64_t now_ms)
 {
-    const struct store_message *m = e->message;
-    struct buf *out = &ctx->res->body;
-    enum status st;
-
-    buf_byte(out, '{');
     json_write_text(out, "id", store_id_bytes(&m->id));
     json_write_text(out, "state",
-                    bytes_str(e->has_claim               ? "claimed"
+                    bytes_str(holder != NULL             ? "claimed"
                               : m->delayed_until_ms != 0 ? "delayed"
                                                          : "ready"));
     time_write(out, "created_at", m->posted_ms);
     time_write(out, "expires_at", m->expires_ms);
     json_write_u64(out, "delivery_count", m->claim_count);
+    if (holder != NULL)
+        write_holder(out, holder, now_ms);
+    if (m->delayed_until_ms != 0)
+        time_write(out, "delayed_until", m->delayed_until_ms);
+    details_write(out, m->details);
+}
+
+static enum status
+explanation_write(struct context *ctx, const struct explanation *e)
+{
+    struct buf *out = &ctx->res->body;
+    enum status st;
+
+    buf_byte(out, '{');
+    explanation_write_facts(out, e->message, e->has_claim ? &e->claim : NULL, e->now_ms);
     if (e->settings->max_claim_count == STORE_UNSET)
         json_write_raw(out, "max_claim_count", bytes_str("null"));
     else
         json_write_i64(out, "max_claim_count", e->settings->max_claim_count);
-    if (e->has_claim)
-        write_holder(out, e);
-    if (m->delayed_until_ms != 0)
-        time_write(out, "delayed_until", m->delayed_until_ms);
-    details_write(out, m->details);
     st = explanation_write_next(ctx, e);
     buf_byte(out, '}');
     return st == ST_OK ? response_json(ctx, 200) : st;

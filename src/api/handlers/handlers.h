@@ -149,6 +149,17 @@ handler_fn handle_claim_list;
 /* explain.c */
 handler_fn handle_message_explain;
 
+/* Reads the claim of a message. *held: it is still live. */
+enum status holder_read(struct context *ctx, const struct store_message *message,
+                        struct store_claim_info *claim, bool *held);
+
+/* Writes state, times, claim (holder NULL: none) and details into an open object. */
+void explanation_write_facts(struct buf *out, const struct store_message *m,
+                             const struct store_claim_info *holder, int64_t now_ms);
+
+/* search.c */
+handler_fn handle_message_search;
+
 /* metrics.c */
 handler_fn handle_metrics;
 
