@@ -469,6 +469,7 @@ static const struct problem problems[ST_COUNT] = {
     [ST_IO] = {503, "Service temporarily unavailable", RETRY("1")},
     [ST_CHANGED] = {503, "Service temporarily unavailable", RETRY("1")},
     [ST_NO_KEY] = {503, "Service temporarily unavailable", RETRY("30")},
+    [ST_PAUSED] = {503, "Queue is paused", RETRY("10")},
     [ST_KEY_REUSED] = {422, "Idempotency key reused", NULL, NULL},
     [ST_KEY_RUNNING] = {409, "Request in progress", RETRY("1")},
     [ST_KEY_ENDED] = {409, "Claim has ended", NULL, NULL},

@@ -435,6 +435,8 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
         problem_write_bare(res, st);
     else if (st != ST_OK)
         problem_write(res, st, ctx->detail);
+    if (st == ST_PAUSED)
+        response_add_header(ctx, "Claimd-Paused", "posts");
     if (st == ST_UNAUTHORIZED && api->config.access != NULL)
         problem_set_header(res, "WWW-Authenticate", access_challenge(api->config.access));
     res->status = st;

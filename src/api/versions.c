@@ -191,6 +191,8 @@ static const struct route routes_claimd[] = {
           CLAIMS_UPDATE, 0, "finishMessages"),
     ROUTE("/claimd/queues/{queue}/redrive", POST, handle_redrive, MESSAGES_REDRIVE, 0,
           "redriveMessages"),
+    ROUTE("/claimd/queues/{queue}/pause", POST, handle_queue_pause, QUEUES_PAUSE, 0,
+          "pauseQueue"),
     ROUTE("/claimd/queues", GET, handle_queue_survey, QUEUES_GET_ALL, ROUTE_ANY_PROJECT,
           "surveyQueues"),
     ROUTE("/claimd/queues/{queue}/messages", GET, handle_message_search, MESSAGES_GET_ALL,

@@ -194,6 +194,7 @@ fill_queue_metrics(const struct queue *q, int64_t now_ms, struct store_queue_met
         copy_text(out->dead_letter,
                   dead_letter.len <= STORE_METRICS_NAME ? dead_letter : BYTES_NONE);
     out->kind = q->where.kind;
+    out->paused = queue_settings(q)->paused;
     out->waiters = q->waitqueue == NULL ? 0 : q->waitqueue->count;
     out->here = (struct store_population){
         .claimable = b->messages.ready,
@@ -283,8 +284,7 @@ queue_audit(const struct shard *sh, const struct queue *q)
     if (seqmap_next_live(&q->backlog->claims, &number) != NULL)
         return false;
     if (q->waitqueue != NULL &&
-        (q->waitqueue->queue != q ||
-         !waitqueue_audit(q->waitqueue, q->backlog->messages.ready)))
+        (q->waitqueue->queue != q || !waitqueue_audit(q->waitqueue, queue_claimable(q))))
         return false;
     if (q->feed != NULL && (q->feed->queue != q || q->feed->subscriptions.live == 0 ||
                             !feed_audit(sh, q->feed)))

@@ -96,6 +96,8 @@ post_reserve(struct txn *t, const struct store_post *post, size_t spare)
     size_t bytes = post_body_bytes(post);
     enum status st = ST_OK;
 
+    if (queue_is_paused(q, STORE_PAUSE_POSTS))
+        return ST_PAUSED;
     if (set->max_post_bytes != STORE_UNSET &&
         post->request_bytes > (uint64_t)set->max_post_bytes)
         return ST_TOO_LARGE;

@@ -70,6 +70,19 @@ queue_transient(const struct queue *q)
     return queue_settings(q)->transient;
 }
 
+static inline bool
+queue_is_paused(const struct queue *q, enum store_pause what)
+{
+    return (queue_settings(q)->paused & what) != 0;
+}
+
+/* Ready messages, as far as claims may have them. */
+static inline size_t
+queue_claimable(const struct queue *q)
+{
+    return queue_is_paused(q, STORE_PAUSE_CLAIMS) ? 0 : q->backlog->messages.ready;
+}
+
 /* Reserves the next numbers (changelog.h), enough for a million messages or claims. */
 static inline void
 queue_reserve_numbers(struct queue *q)

@@ -107,6 +107,7 @@ engine_queue_update(struct store *s, struct store_op *op, const struct store_que
         old = t.queue->metadata;
         t.queue->metadata = fresh;
         t.queue->version = ++t.shard->last_number;
+        queue_wake_waiters(t.queue); /* claims may have been paused before */
         changelog_queue(t.queue, STORE_CHANGE_META, t.now_ms);
     }
     txn_end(&t);

@@ -16,7 +16,7 @@ txn_begin(struct txn *t, struct store *s, struct store_op *op,
     t->now_ms = op->now_ms;
     t->from_seq = 0;
     t->queue_is_new = false;
-    op->waits = false;
+    op->waits = op->paused = false;
     if (which == EXPIRE_NOTHING)
         t->now_ms = shard_enter(t->shard, t->now_ms);
     else
@@ -89,9 +89,10 @@ txn_link_queue(struct txn *t)
 size_t
 txn_available(struct txn *t)
 {
-    size_t ready = t->queue == NULL ? 0 : t->queue->backlog->messages.ready, reserved = 0;
+    size_t ready = t->queue == NULL ? 0 : queue_claimable(t->queue), reserved = 0;
     const struct waitqueue *waitqueue;
 
+    t->op->paused = t->queue != NULL && queue_is_paused(t->queue, STORE_PAUSE_CLAIMS);
     t->from_seq = 0;
     if (t->op->waiter == NULL || ready == 0)
         return ready;

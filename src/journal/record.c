@@ -13,6 +13,7 @@ enum width {
     U64,       /* uint64_t, int64_t */
     U32,       /* uint32_t */
     FLAG,      /* bool: a byte */
+    SWITCHES,  /* encrypt and paused of struct store_settings: a byte of bits */
     KIND,      /* enum store_kind */
     MARK_KIND, /* enum record_mark */
     KEY_KIND,  /* enum store_key_kind */
@@ -47,7 +48,7 @@ struct field {
 #define OF_MESSAGE(width, member) FIELD(width, MESSAGE, store_message_record, member)
 
 #define DOCUMENT                                                                         \
-    OF_METADATA(FLAG, settings.transient), OF_METADATA(FLAG, settings.encrypt),          \
+    OF_METADATA(FLAG, settings.transient), OF_METADATA(SWITCHES, settings),              \
         OF_METADATA(U64, settings.max_post_bytes),                                       \
         OF_METADATA(U64, settings.message_ttl_s),                                        \
         OF_METADATA(U64, settings.message_delay_s),                                      \
@@ -237,6 +238,15 @@ put_details(uint8_t *at, const struct store_details *details)
     return put_text(at, details->origin);
 }
 
+/* Bits: encrypt, and behind it those of enum store_pause, which older records do not have. */
+enum { ENCRYPT_BIT = 1, PAUSE_SHIFT = 1 };
+
+static uint8_t
+put_switches(const struct store_settings *set)
+{
+    return (uint8_t)((set->encrypt ? ENCRYPT_BIT : 0) | (set->paused << PAUSE_SHIFT));
+}
+
 /* Fields with a byte in front that says whether they are present. */
 static uint8_t *
 put_optional(uint8_t *at, enum width width, const void *member,
@@ -288,6 +298,9 @@ put_fields(uint8_t *at, const struct field *fields, const void *const bases[BASE
             break;
         case FLAG:
             *at++ = *(const bool *)member;
+            break;
+        case SWITCHES:
+            *at++ = put_switches(member);
             break;
         case ID:
             at = put_id(at, member);
@@ -410,6 +423,20 @@ get_flag(struct record *r, bool *out)
 }
 
 static bool
+get_switches(struct record *r, struct store_settings *out)
+{
+    const unsigned most = ENCRYPT_BIT | (STORE_PAUSE_CLAIMS | STORE_PAUSE_POSTS)
+                                            << PAUSE_SHIFT;
+    const uint8_t *at = get_bytes(r, 1);
+
+    if (at == NULL || *at > most)
+        return false;
+    out->encrypt = (*at & ENCRYPT_BIT) != 0;
+    out->paused = (unsigned)*at >> PAUSE_SHIFT;
+    return true;
+}
+
+static bool
 get_id(struct record *r, struct store_id *out)
 {
     const uint8_t *at = get_bytes(r, ID_BYTES);
@@ -502,6 +529,8 @@ get_field(struct record *r, const struct field *f, void *const bases[BASES])
         return get_enum(r, STORE_KEY_POST, STORE_KEY_FINISH, member);
     case FLAG:
         return get_flag(r, member);
+    case SWITCHES:
+        return get_switches(r, member);
     case ID:
         return get_id(r, member);
     case TEXT:

@@ -256,6 +256,7 @@ call_metadata(struct call *c, const struct store_metadata *metadata)
     call_word(c, set->dead_letter);
     call_number(c, set->transient);
     call_number(c, set->encrypt);
+    call_number(c, set->paused);
 }
 
 /* ---------------------------------------------------------------------- running */
@@ -388,10 +389,10 @@ call_integer(const struct call *c, size_t i)
 void
 call_read_metadata(const struct call *c, size_t at, struct store_metadata *out)
 {
-    enum { POST = 1, TTL, DELAY, CLAIMS, DEAD_TTL, DEAD_QUEUE, TRANSIENT, ENCRYPT };
+    enum { POST = 1, TTL, DELAY, CLAIMS, DEAD_TTL, DEAD_QUEUE, TRANSIENT, ENCRYPT, PAUSED };
     struct store_settings *set = &out->settings;
 
-    ENSURE(call_has(c, at + ENCRYPT));
+    ENSURE(call_has(c, at + PAUSED));
     *set = (struct store_settings)STORE_SETTINGS_INIT;
     out->json = call_item(c, at);
     set->max_post_bytes = call_integer(c, at + POST);
@@ -403,6 +404,7 @@ call_read_metadata(const struct call *c, size_t at, struct store_metadata *out)
         set->dead_letter = call_item(c, at + DEAD_QUEUE);
     set->transient = call_integer(c, at + TRANSIENT) != 0;
     set->encrypt = call_integer(c, at + ENCRYPT) != 0;
+    set->paused = (unsigned)call_integer(c, at + PAUSED);
 }
 
 struct message_head

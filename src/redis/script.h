@@ -168,7 +168,7 @@ bool shape_integer(const redisReply *word, int64_t *out);
 /* Each script with the shape of its response: the lead, the words of a group, and the limit of groups. */
 #define SCRIPT_LIST(X)                                                                   \
     X(queue_create, "ntn", "", 0)                                                        \
-    X(queue_get, "ntiiiiitii", "", 0)                                                    \
+    X(queue_get, "ntiiiiitiii", "", 0)                                                   \
     X(queue_update, "", "", 0)                                                           \
     X(queue_delete, "|t", "tt", 64)                                                      \
     X(queue_purge, "", "", 0)                                                            \
@@ -178,7 +178,7 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(queue_audit, "|t", "", 0)                                                          \
     X(queue_expire, "", "", 0)                                                           \
     X(queue_ready, "nnn", "", 0)                                                         \
-    X(queue_read, "ntn|tiiiiitii", "nhtc", 256)                                          \
+    X(queue_read, "ntn|tiiiiitiii", "nhtc", 256)                                         \
     X(queue_apply, "t", "", 0)                                                           \
     X(index_page, "n", "t", SHAPE_ASKED)                                                 \
     X(index_add, "", "", 0)                                                              \

@@ -120,6 +120,7 @@ static const struct place places[] = {
     {TOPIC "/subscriptions/none/confirm", {NO, NO, NO, "subscription:confirm"}},
     {"/claimd/queues/q/claims/none/finish", {NO, NO, "claims:update"}},
     {"/claimd/queues/q/redrive", {NO, NO, "messages:redrive"}},
+    {"/claimd/queues/q/pause", {NO, NO, "queues:pause"}},
     {"/claimd/topics/none/subscriptions", {"subscription:progress"}},
     {"/claimd/topics/none/subscriptions/none", {"subscription:progress"}},
     {"/claimd/queues", {ANY "queues:get_all"}},

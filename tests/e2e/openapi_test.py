@@ -487,6 +487,7 @@ class Story(Case):
         self.assertEqual(self.expect(200, "POST", redrive, queue="dead")["moved"], 1)
         self.expect(409, "POST", redrive, {"to": "dead"}, queue="dead")
         self.expect(404, "POST", redrive, queue="none")
+        self.expect(200, "POST", "/claimd/queues/{queue}/pause", {"posts": False}, queue="jobs")
 
     # ------------------------------------------------------------------ keys
 

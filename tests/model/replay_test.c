@@ -771,7 +771,7 @@ LOOP_TEST(claim_numbers_grow_though_their_queue_goes_before_a_restart, 4)
     if (_i >= 2) {
         const struct store_settings settings = {STORE_UNSET, STORE_UNSET, STORE_UNSET,
                                                 STORE_UNSET, STORE_UNSET, {NULL, 0},
-                                                true,        false};
+                                                true,        false,       0};
 
         make_queue(&t.story.f, &settings);
     }

@@ -18,7 +18,8 @@ const struct role_word role_words[ROLE_WORDS] = {
     {"operator",
      " claims:get claims:delete messages:get messages:get_all messages:delete "
      "messages:delete_all messages:redrive queues:get queues:get_all queues:stats "
-     "queues:create queues:update queues:delete queues:purge subscription:get "
+     "queues:create queues:update queues:delete queues:purge queues:pause "
+     "subscription:get "
      "subscription:get_all "
      "subscription:create subscription:update subscription:delete "
      "subscription:confirm subscription:progress "
@@ -31,7 +32,7 @@ const struct role_word role_words[ROLE_WORDS] = {
      "messages:get_all messages:delete messages:delete_all messages:pop "
      "messages:redrive queues:get "
      "queues:get_all queues:stats queues:create queues:update queues:delete "
-     "queues:purge queues:share subscription:get subscription:get_all "
+     "queues:purge queues:pause queues:share subscription:get subscription:get_all "
      "subscription:create subscription:update subscription:delete "
      "subscription:confirm subscription:progress "
      "topics:get topics:get_all topics:stats topics:create topics:update topics:delete "

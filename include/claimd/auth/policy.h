@@ -45,6 +45,7 @@ enum { TOKEN_NAME_MAX = 64 }; /* of a token, or of a line of certificates */
     X(QUEUES_UPDATE, "queues:update", O | A)                                             \
     X(QUEUES_DELETE, "queues:delete", O | A)                                             \
     X(QUEUES_PURGE, "queues:purge", O | A)                                               \
+    X(QUEUES_PAUSE, "queues:pause", O | A)                                               \
     X(QUEUES_SHARE, "queues:share", A)                                                   \
     X(TOPICS_GET, "topics:get", R | P | W | O | A)                                       \
     X(TOPICS_GET_ALL, "topics:get_all", R | P | W | O | A)                               \

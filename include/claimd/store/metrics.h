@@ -93,6 +93,7 @@ struct store_queue_metrics {
     char dead_letter[STORE_METRICS_NAME + 1];      /* its dead-letter queue */
     size_t project_len, name_len, dead_letter_len; /* dead_letter_len 0: none */
     enum store_kind kind;
+    unsigned paused; /* of enum store_pause */
     bool gone; /* of a survey: the queue was deleted meanwhile, and the rest is not set */
     struct store_population here;
     bool has_oldest;        /* there is a ready message; these are of the oldest: */

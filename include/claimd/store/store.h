@@ -54,6 +54,7 @@ struct store_op {
     bool flush_later; /* in: the caller calls store_log_flush() before it sleeps */
     bool waits;       /* out: the waiter is in the wait queue */
     bool repeated;    /* out: the result is that of an earlier call with this key */
+    bool paused;      /* out: claim_create, pop: claims of the queue are paused */
     uint64_t lsn;     /* out: the response must wait until it is durable */
     size_t log_most;  /* out, for ST_BEYOND_LOG: bytes that the log takes */
 };
@@ -109,7 +110,7 @@ typedef enum status store_queue_purge_fn(STORE_OF_QUEUE, enum store_purge what);
 /*
  * Stores all messages or none, in order, and sets ids[count]. ST_TOO_LARGE: request_bytes
  * exceeds the queue's limit. ST_BEYOND_LOG: the log does not take so much at once
- * (op->log_most). ST_NOT_FOUND: see create_queue. ST_NOT_SEALED: the queue's settings
+ * (op->log_most). ST_NOT_FOUND: see create_queue. ST_PAUSED: posts to the queue are paused. ST_NOT_SEALED: the queue's settings
  * have `encrypt`, and a body is not sealed.
  */
 typedef enum status store_message_post_fn(STORE_OF_QUEUE, const struct store_post *post,

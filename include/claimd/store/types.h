@@ -62,12 +62,19 @@ struct store_settings {
     struct bytes dead_letter;  /* _dead_letter_queue, absent if none */
     bool transient;            /* _persistence is "memory" */
     bool encrypt;              /* _enable_encrypt_messages: bodies must be sealed */
+    unsigned paused;           /* of enum store_pause; not in the metadata's document */
+};
+
+/* Requests that an operator has paused for a queue. */
+enum store_pause {
+    STORE_PAUSE_CLAIMS = 1, /* claims and pops find no message */
+    STORE_PAUSE_POSTS = 2   /* posts are refused */
 };
 
 #define STORE_SETTINGS_INIT                                                              \
     {                                                                                    \
         STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET, STORE_UNSET, {NULL, 0},      \
-            false, false                                                                 \
+            false, false, 0                                                              \
     }
 
 /* The first byte of an encrypted body, with which no JSON text begins. A store knows

@@ -284,7 +284,7 @@ claim_first(struct context *ctx, const struct bytes *names, size_t count,
             const struct decoded_terms *said)
 {
     enum status st = key_begin(ctx);
-    bool queued = true;
+    bool queued = true, paused = false;
 
     if (st == ST_OK)
         st = wait_begin(ctx, count);
@@ -296,9 +296,12 @@ claim_first(struct context *ctx, const struct bytes *names, size_t count,
         if (st != ST_OK || made)
             return st;
         queued = queued && ctx->op.waits;
+        paused = paused || ctx->op.paused;
     }
     if (st == ST_OK)
         st = wait_result(ctx, queued);
+    if (st == ST_OK && paused)
+        response_add_header(ctx, "Claimd-Paused", "claims");
     return st == ST_OK ? response_empty(ctx, 204) : st;
 }
 

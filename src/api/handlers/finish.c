@@ -433,6 +433,9 @@ refuse_finish(struct decoded_finish *f, enum status st)
                               "the post to queue %.*s is larger than its "
                               "_max_messages_post_size allows",
                               (int)queue.len, queue.data);
+    case ST_PAUSED:
+        return context_refuse(ctx, st, "posts to queue %.*s are paused", (int)queue.len,
+                              queue.data);
     case ST_BEYOND_LOG:
         return context_refuse(
             ctx, st,

@@ -61,6 +61,16 @@ enum status post_encrypt(struct context *ctx, struct store_post *post);
 handler_fn handle_claim_finish;
 handler_fn handle_redrive;
 
+/* Reads a member of a body that is true or false, or left out. ST_BAD_BODY, explained. */
+enum status member_read_flag(struct context *ctx, const struct json_scan_value *value,
+                             const char *name, bool *out);
+
+/* pause.c */
+handler_fn handle_queue_pause;
+
+/* {"claims": false, "posts": false}, of bits of enum store_pause. */
+void pause_write(struct buf *out, unsigned paused);
+
 /* claims.c */
 handler_fn handle_claim_create;
 handler_fn handle_claim_any; /* of several queues */

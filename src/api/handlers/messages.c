@@ -539,6 +539,8 @@ pop_messages(struct context *ctx, size_t limit)
         store_batch_release(&batch);
         return st;
     }
+    if (batch.count == 0 && ctx->op.paused)
+        response_add_header(ctx, "Claimd-Paused", "claims");
     buf_str(out, "{\"messages\":");
     message_write_all(out, &form, batch.messages, batch.count);
     buf_byte(out, '}');

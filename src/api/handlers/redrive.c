@@ -49,9 +49,9 @@ read_target(struct context *ctx, const struct json_scan_value *value, struct byt
     return context_check_name(ctx, *out);
 }
 
-static enum status
-read_flag(struct context *ctx, const struct json_scan_value *value, const char *name,
-          bool *out)
+enum status
+member_read_flag(struct context *ctx, const struct json_scan_value *value,
+                 const char *name, bool *out)
 {
     if (json_left_out(value))
         return ST_OK;
@@ -124,9 +124,9 @@ read_redrive(struct context *ctx, struct store_redrive *out)
     out->limit = (size_t)limit;
     st = read_target(ctx, &m[TO], &out->to);
     if (st == ST_OK)
-        st = read_flag(ctx, &m[DRY_RUN], "dry_run", &out->dry_run);
+        st = member_read_flag(ctx, &m[DRY_RUN], "dry_run", &out->dry_run);
     if (st == ST_OK)
-        st = read_flag(ctx, &m[RESET], "reset", &reset);
+        st = member_read_flag(ctx, &m[RESET], "reset", &reset);
     out->keeps_count = !reset;
     return st == ST_OK ? read_ids(ctx, &m[IDS], out) : st;
 }

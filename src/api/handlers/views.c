@@ -367,6 +367,8 @@ write_row(struct buf *out, const struct store_queue_metrics *row, struct sampler
                         bytes_of(row->dead_letter, row->dead_letter_len));
     else
         json_write_raw(out, "dead_letter_queue", bytes_str("null"));
+    json_write_name(out, "paused");
+    pause_write(out, row->paused);
     write_rates(out, sampler, &where);
     buf_byte(out, '}');
 }

@@ -270,18 +270,18 @@ metadata_keep(struct store_metadata *metadata, const struct store_settings *old,
     bool transient = old->transient && !metadata->settings.transient;
     bool encrypt = old->encrypt && !metadata->settings.encrypt;
     json_t *document = NULL;
-    enum status st;
+    enum status st = ST_OK;
 
-    if (!transient && !encrypt)
-        return ST_OK;
-    st = metadata_tree(metadata, &document);
+    if (transient || encrypt)
+        st = metadata_tree(metadata, &document);
     if (st == ST_OK && transient)
         st = set_member(document, RESERVED_PERSISTENCE, json_string("memory"));
     if (st == ST_OK && encrypt)
         st = set_member(document, RESERVED_ENCRYPT, json_true());
-    if (st == ST_OK)
+    if (st == ST_OK && document != NULL)
         st = metadata_store(document, arena, metadata);
     json_decref(document);
+    metadata->settings.paused = old->paused;
     return st;
 }
 
@@ -588,6 +588,7 @@ check_and_store(const json_t *document, const struct store_metadata *old,
                          "the metadata would be %zu bytes long. The maximum is %lld "
                          "bytes (max_queue_metadata)",
                          made.json.len, (long long)limits->max_queue_metadata);
+    made.settings.paused = old->settings.paused;
     if (st == ST_OK)
         *out = made;
     return st;

@@ -138,6 +138,10 @@ record_json_write(struct buf *out, const struct store_queue *where,
     } else {
         json_write_name(out, "metadata");
         metadata_plain(&record->metadata, out);
+        if ((record->metadata.settings.paused & STORE_PAUSE_CLAIMS) != 0)
+            json_write_flag(out, "claims_paused", true);
+        if ((record->metadata.settings.paused & STORE_PAUSE_POSTS) != 0)
+            json_write_flag(out, "posts_paused", true);
         buf_str(out, "}\n");
         return;
     }
@@ -167,7 +171,7 @@ struct record_field {
     }
 #define FIELD(type, member, kind, bound) FIELD_NAMED(#member, type, member, kind, bound)
 
-enum { FIELDS_MOST = 11 };
+enum { FIELDS_MOST = 13 };
 
 #define LONGEST_S INT64_C(10000000000)
 
@@ -578,6 +582,7 @@ struct line_json {
     struct json_scan_value claimd, version, now_ms; /* the head */
     struct json_scan_value project, queue, topic, metadata, message, subscription;
     struct json_scan_value end, next;
+    bool claims_paused, posts_paused;
 };
 
 static const struct record_field line_fields[] = {
@@ -586,7 +591,8 @@ static const struct record_field line_fields[] = {
     FIELD(line_json, queue, VALUE, 0),        FIELD(line_json, topic, VALUE, 0),
     FIELD(line_json, metadata, VALUE, 0),     FIELD(line_json, message, VALUE, 0),
     FIELD(line_json, subscription, VALUE, 0), FIELD(line_json, end, VALUE, 0),
-    FIELD(line_json, next, VALUE, 0),
+    FIELD(line_json, next, VALUE, 0),         FIELD(line_json, claims_paused, FLAG, 0),
+    FIELD(line_json, posts_paused, FLAG, 0),
 };
 
 static enum status
@@ -658,7 +664,7 @@ read_end(struct record_reader *r, const struct json_scan_value *count,
 enum status
 record_json_read(struct record_reader *r, struct bytes text, struct record_line *out)
 {
-    struct line_json l;
+    struct line_json l = {.claims_paused = false};
     enum status st;
 
     *out = (struct record_line){.what = LINE_HEAD};
@@ -686,6 +692,8 @@ record_json_read(struct record_reader *r, struct bytes text, struct record_line 
         return read_subscription(r, l.subscription.text, out);
     st = metadata_decode(json_left_out(&l.metadata) ? bytes_str("") : l.metadata.text,
                          r->limits, r->arena, &out->record.metadata, r->why);
+    out->record.metadata.settings.paused = (l.claims_paused ? STORE_PAUSE_CLAIMS : 0U) |
+                                           (l.posts_paused ? STORE_PAUSE_POSTS : 0U);
     return st == ST_TOO_LARGE
                ? refuse_member(r, "", "metadata",
                                "it is larger than max_queue_metadata allows")

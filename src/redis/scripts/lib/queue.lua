@@ -173,14 +173,16 @@ end
 -- Writes the JSON, and the settings in ARGV from `from` on.
 local function set_metadata(json, from)
     local set = {}
-    for i = 1, 8 do
+    for i = 1, 9 do
         set[i] = i == 6 and ARGV[from + 5] or tonumber(ARGV[from + i - 1])
     end
     call('HSET', Q, 'j', json, 's', cmsgpack.pack(set))
 end
 
 -- Settings: max_post_bytes, message_ttl, message_delay, max_claim_count, dead_letter_ttl (-1: not set), dead-letter
--- queue ('': none), transient, encrypt.
+-- queue ('': none), transient, encrypt, paused (bits of enum store_pause; older queues lack it).
 local function read_settings(w)
-    return w.settings ~= '' and cmsgpack.unpack(w.settings) or { -1, -1, -1, -1, -1, '', 0, 0 }
+    local set = w.settings ~= '' and cmsgpack.unpack(w.settings) or { -1, -1, -1, -1, -1, '', 0, 0 }
+    set[9] = set[9] or 0
+    return set
 end

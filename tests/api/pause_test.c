@@ -1,0 +1,116 @@
+/* Pausing a queue (docs/api.md 28). */
+#include "support/api_fixture.h"
+
+#include <string.h>
+
+#define PAUSE "/claimd/queues/jobs/pause"
+
+static void
+pause_jobs(struct api_fixture *f, const char *body, const char *expected)
+{
+    ck_api(f, "POST", PAUSE, body, 200, NULL);
+    ck_api_body(f, expected);
+}
+
+TEST_CASE("requests");
+
+API_TEST(a_request_changes_only_what_it_names)
+{
+    api_post_letters(f, "jobs", "a");
+    pause_jobs(f, NULL, "{'claims': true, 'posts': false}");
+    pause_jobs(f, "{}", "{'claims': true, 'posts': false}");
+    pause_jobs(f, "{\"posts\":true}", "{'claims': true, 'posts': true}");
+    pause_jobs(f, "{\"claims\":false,\"posts\":null}",
+               "{'claims': false, 'posts': true}");
+    pause_jobs(f, "{\"claims\":false,\"posts\":false}",
+               "{'claims': false, 'posts': false}");
+}
+
+API_TEST(bad_requests_change_nothing)
+{
+    static const struct api_row rows[] = {
+        {"POST", "/claimd/queues/unknown/pause", NULL, 404, "Not found"},
+        {"POST", PAUSE, "[]", 400, "Invalid request body"},
+        {"POST", PAUSE, "{\"claims\":1}", 400, "Invalid request body"},
+        {"POST", PAUSE, "{\"claims\":true,\"pops\":true}", 400, "Invalid request body"},
+        {"POST", PAUSE, "{\"claims\":true", 400, "Invalid request body"},
+        {"GET", PAUSE, NULL, 405, NULL},
+        {"POST", "/claimd/topics/jobs/pause", NULL, 404, NULL},
+    };
+
+    api_post_letters(f, "jobs", "a");
+    ck_api_rows(f, rows);
+    ck_api(f, "GET", "/claimd/queues", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"paused\":{\"claims\":false,"));
+}
+
+TEST_CASE("effects");
+
+API_TEST(a_paused_queue_delivers_nothing)
+{
+    const char *claim;
+
+    api_post_letters(f, "jobs", "abc");
+    claim = api_take(f, "jobs", 1);
+    ck_api(f, "POST", PAUSE, NULL, 200, NULL);
+    ck_api(f, "POST", "/v2/queues/jobs/claims", NULL, 204, NULL);
+    ck_api_header(f, "Claimd-Paused", "claims");
+    ck_api(f, "POST", "/v2/queues/jobs/claims", NULL, 204, NULL);
+    ck_api(f, "DELETE", "/v2/queues/jobs/messages?pop=1", NULL, 200, NULL);
+    ck_api_body(f, "{'messages': []}");
+    ck_api_header(f, "Claimd-Paused", "claims");
+    /* Work under way goes on. */
+    ck_api(f, "PATCH", api_text(f, "/v2/queues/jobs/claims/%s", claim), "{\"ttl\":100}",
+           204, NULL);
+    ck_api(f, "DELETE", api_text(f, "/v2/queues/jobs/claims/%s", claim), NULL, 204, NULL);
+    ck_api(f, "GET", "/v2/queues/jobs/messages?echo=true", NULL, 200, NULL);
+    api_post_letters(f, "jobs", "d");
+    ck_api(f, "POST", PAUSE, "{\"claims\":false}", 200, NULL);
+    ck_api(f, "DELETE", "/v2/queues/jobs/messages?pop=4", NULL, 200, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.0.body"), "a");
+    ck_assert_str_eq(api_pick(f, "messages.3.body"), "d");
+    ck_assert_ptr_null(api_answer_header(&f->c, "Claimd-Paused"));
+}
+
+API_TEST(a_claim_of_several_queues_skips_a_paused_one)
+{
+    api_post_letters(f, "jobs", "a");
+    api_post_letters(f, "more", "b");
+    ck_api(f, "POST", PAUSE, NULL, 200, NULL);
+    ck_api(f, "POST", "/claimd/claims?queue=jobs&queue=more", NULL, 201, NULL);
+    ck_assert_str_eq(api_pick(f, "messages.0.body"), "b");
+    ck_api(f, "POST", "/claimd/claims?queue=jobs&queue=more", NULL, 204, NULL);
+    ck_api_header(f, "Claimd-Paused", "claims");
+}
+
+API_TEST(posts_to_a_paused_queue_are_refused)
+{
+    api_post_letters(f, "jobs", "a");
+    ck_api(f, "POST", PAUSE, "{\"posts\":true}", 200, NULL);
+    ck_api(f, "POST", "/v2/queues/jobs/messages", "{\"messages\":[{\"body\":1}]}", 503,
+           "Queue is paused");
+    ck_api_header(f, "Claimd-Paused", "posts");
+    ck_api_header(f, "Retry-After", "10");
+    ck_assert_ptr_nonnull(api_take(f, "jobs", 1));
+}
+
+API_TEST(changes_of_metadata_keep_the_pause)
+{
+    static const char *const patch =
+        "[{\"op\":\"add\",\"path\":\"/metadata/x\",\"value\":1}]";
+
+    ck_api(f, "PUT", "/v2/queues/jobs", "{\"x\":0}", 201, NULL);
+    ck_api(f, "POST", PAUSE, NULL, 200, NULL);
+    f->c.headers[API_HEADER_CONTENT_TYPE] =
+        "application/openstack-messaging-v2.0-json-patch";
+    ck_api(f, "PATCH", "/v2/queues/jobs", patch, 200, NULL);
+    f->c.headers[API_HEADER_CONTENT_TYPE] = NULL;
+    ck_assert_ptr_null(strstr(api_answer(&f->c), "paused"));
+    ck_api(f, "PUT", "/v1/queues/jobs/metadata", "{\"x\":2}", 204, NULL);
+    ck_api(f, "POST", "/v2/queues/jobs/claims", NULL, 204, NULL);
+    ck_api_header(f, "Claimd-Paused", "claims");
+    /* A new queue of this name is not paused. */
+    ck_api(f, "DELETE", "/v2/queues/jobs", NULL, 204, NULL);
+    api_post_letters(f, "jobs", "a");
+    ck_assert_ptr_nonnull(api_take(f, "jobs", 1));
+}
