@@ -1,0 +1,164 @@
+// Charts of the last hour, and sparklines. Colors come from page.css, by the class of each series.
+/* global uPlot */
+import {later, getJson, view} from './api.js';
+import {count, plural} from './format.js';
+import {h} from './dom.js';
+
+const FRESH_MS = 60000;
+const MOST_KEPT = 500;
+
+export const themed = new EventTarget();
+
+function colorOf(name) {
+  const probe = h('span', {class: `series-${name}`, hidden: true});
+  document.body.append(probe);
+  const {color} = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+// A chart with lines over time and a legend that shows the values under the cursor, or the last.
+export class Chart {
+  #plot = null;
+  #data = [[]];
+
+  constructor({id, title, unit, series, format = count}) {
+    Object.assign(this, {series, format, unit, title});
+    this.box = h('div', {class: 'plot', role: 'img'});
+    this.values = series.map(() => h('span', {class: 'value'}));
+    this.element = h('figure', {id}, h('figcaption', {}, h('h3', {}, title), h('ul', {class: 'legend'},
+      series.map((s, i) => h('li', {}, h('span', {class: `swatch series-${s.name}`}), s.title, ' ',
+        this.values[i])))), this.box);
+    this.observer = new ResizeObserver(() => this.#resize());
+    this.observer.observe(this.box);
+    this.onTheme = () => this.#draw();
+    themed.addEventListener('change', this.onTheme);
+  }
+
+  close() {
+    this.observer.disconnect();
+    themed.removeEventListener('change', this.onTheme);
+    this.#plot?.destroy();
+    this.#plot = null;
+  }
+
+  // data: times in seconds, then an array for each series.
+  set(data) {
+    this.#data = data;
+    if (this.#plot)
+      this.#plot.setData(data);
+    else
+      this.#draw();
+    this.#legend(data[0].length - 1);
+    const now = this.series.map((s, i) => `${s.title} ${this.format(data[i + 1].at(-1))}`);
+    this.box.setAttribute('aria-label', `${this.title}, now: ${now.join(', ')}`);
+  }
+
+  #legend(index) {
+    const at = index === null || index === undefined ? this.#data[0].length - 1 : index;
+    this.values.forEach((value, i) => {
+      value.textContent = this.format(this.#data[i + 1]?.[at]);
+    });
+  }
+
+  #resize() {
+    const width = this.box.clientWidth;
+    if (this.#plot && width > 0 && width !== this.#plot.width)
+      this.#plot.setSize({width, height: 180});
+  }
+
+  #draw() {
+    this.#plot?.destroy();
+    const axis = {stroke: colorOf('axis'), grid: {stroke: colorOf('grid'), width: 1},
+      ticks: {show: false}, font: '12px system-ui, sans-serif'};
+    const hours = (u, ticks) => ticks.map((t) => new Date(t * 1000).toTimeString().slice(0, 5));
+    this.#plot = new uPlot({
+      width: this.box.clientWidth || 400, height: 180, legend: {show: false},
+      cursor: {drag: {setScale: false}, y: false},
+      scales: {x: {time: true}, y: {range: (u, low, high) => [0, Math.max(high * 1.1, 1)]}},
+      axes: [{...axis, values: hours, space: 60, size: 28},
+        {...axis, size: 56, values: (u, ticks) => ticks.map((t) => this.format(t))}],
+      series: [{}, ...this.series.map((s) => ({stroke: colorOf(s.name), width: 2, points: {show: false},
+        fill: s.fill ? colorOf(`${s.name}-fill`) : undefined, spanGaps: false}))],
+      hooks: {setCursor: [(u) => this.#legend(u.cursor.idx)]},
+    }, this.#data, this.box);
+  }
+}
+
+// ---------------------------------------------------------------- sparklines
+
+const histories = new Map();   // key -> {values, at}
+
+function remember(key, values) {
+  histories.delete(key);
+  histories.set(key, {values, at: Date.now()});
+  if (histories.size > MOST_KEPT)
+    histories.delete(histories.keys().next().value);
+}
+
+function draw(canvas, values) {
+  const scale = window.devicePixelRatio || 1;
+  const [width, height] = [96, 24];
+  canvas.width = width * scale;
+  canvas.height = height * scale;
+  const context = canvas.getContext('2d');
+  context.scale(scale, scale);
+  const most = Math.max(...values, 1);
+  const x = (i) => width * (i + 1) / values.length;
+  const y = (v) => height - 2 - (height - 4) * v / most;
+  context.beginPath();
+  values.forEach((v, i) => context.lineTo(x(i), y(v)));
+  context.strokeStyle = colorOf('ready');
+  context.lineWidth = 1.5;
+  context.stroke();
+  context.lineTo(width, height);
+  context.lineTo(x(0), height);
+  context.fillStyle = colorOf('ready-fill');
+  context.fill();
+  const label = `Ready in the last hour: at most ${plural(Math.max(...values), 'message')}, ` +
+    `now ${count(values.at(-1))}`;
+  canvas.setAttribute('aria-label', label);
+  canvas.title = label;
+}
+
+// Thins the samples to what the canvas can show.
+function thin(samples) {
+  const step = Math.max(1, Math.floor(samples.length / 96));
+  return samples.filter((_, i) => (samples.length - 1 - i) % step === 0).map((s) => s.ready);
+}
+
+// Keeps the cell up to date with the history of its queue. Queues without rates have no history.
+export function sparkline(cell, row) {
+  const key = `${row.project}\n${row.name}`;
+  const known = histories.get(key);
+  if (known?.values && cell.shown !== known) {
+    cell.shown = known;
+    const canvas = cell.firstElementChild || h('canvas', {role: 'img', class: 'sparkline'});
+    if (!canvas.isConnected)
+      cell.append(canvas);
+    draw(canvas, known.values);
+  }
+  if (!row.rates || cell.asking || known && Date.now() - known.at < FRESH_MS)
+    return;
+  cell.asking = true;
+  later(async () => {
+    try {
+      const {samples} = await getJson(view(row.name, '/history'), {project: row.project});
+      remember(key, samples?.length > 1 ? thin(samples) : null);
+    } catch {
+      remember(key, null);
+    } finally {
+      cell.asking = false;
+    }
+    if (cell.isConnected)
+      sparkline(cell, row);
+  }, () => {
+    cell.asking = cell.isConnected;
+    return cell.isConnected;
+  });
+}
+
+themed.addEventListener('change', () => {
+  for (const [key, known] of histories)
+    histories.set(key, {...known});
+});

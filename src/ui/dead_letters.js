@@ -1,0 +1,1 @@
+export function deadLettersView({main}) { main.append('x'); return {close() {}}; }

@@ -1,0 +1,270 @@
+// Elements, dialogs and tables. HTML is never made from strings.
+import {eachRun, visible} from './format.js';
+
+const OVERSCAN = 8;
+
+// An element with attributes, listeners ("onclick") and children. Strings become text.
+export function h(name, attributes, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false)
+      continue;
+    if (key.startsWith('on'))
+      element.addEventListener(key.slice(2), value);
+    else
+      element.setAttribute(key, value === true ? '' : value);
+  }
+  element.append(...children.flat().filter((c) => c !== null && c !== undefined));
+  return element;
+}
+
+// Text from the server. <bdi> keeps its direction away from the text around it.
+export function text(value, keep = '') {
+  const element = h('bdi');
+  eachRun(value, keep, (run, escaped) => {
+    element.append(escaped ? h('span', {class: 'escape'}, run) : run);
+  });
+  return element;
+}
+
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+export function facts(pairs) {
+  return h('dl', {class: 'facts'}, pairs.filter(Boolean).map(([name, ...value]) =>
+    [h('dt', {}, name), h('dd', {}, ...value)]));
+}
+
+// Replaces the children only if they differ, so that focus and selection survive.
+export function update(element, ...children) {
+  const next = h(element.localName, {}, ...children);
+  if (next.textContent !== element.textContent || next.childElementCount !== element.childElementCount)
+    element.replaceChildren(...next.childNodes);
+}
+
+export function toast(message, failed = false) {
+  const remove = () => box.remove();
+  const box = h('p', {class: failed ? 'toast failed' : 'toast'}, h('span', {}, message),
+    h('button', {type: 'button', 'aria-label': 'Dismiss', onclick: remove}, '×'));
+  byId('toasts').append(box);
+  setTimeout(remove, failed ? 20000 : 7000);
+}
+
+export function errorText(error) {
+  return [error.title || 'Error', error.description].filter(Boolean).map(visible).join('. ');
+}
+
+// Asks before an action. `content` names what goes and how many. Resolves to true for yes.
+export function confirm({title, content, ok, danger = true}) {
+  const dialog = byId('confirm');
+  byId('confirm-title').textContent = title;
+  byId('confirm-text').replaceChildren(...content.map((c) =>
+    typeof c === 'string' ? h('p', {}, c) : c));
+  byId('confirm-ok').textContent = ok;
+  byId('confirm-ok').className = danger ? 'danger' : 'primary';
+  dialog.returnValue = '';
+  dialog.showModal();
+  byId('confirm-cancel').focus();
+  return new Promise((resolve) => {
+    dialog.addEventListener('close', () => resolve(dialog.returnValue === 'ok'), {once: true});
+  });
+}
+
+// Runs an action and shows how it ended. A second click meanwhile does nothing.
+export async function act(button, work) {
+  if (button.getAttribute('aria-busy') === 'true')
+    return;
+  button.setAttribute('aria-busy', 'true');
+  try {
+    const message = await work();
+    if (message)
+      toast(message);
+  } catch (error) {
+    toast(errorText(error), true);
+  } finally {
+    button.removeAttribute('aria-busy');
+  }
+}
+
+export function actionButton(id, label, work, kind = '') {
+  return h('button', {id, type: 'button', class: kind,
+    onclick: (event) => act(event.currentTarget, work)}, label);
+}
+
+// A table that keeps only the rows near the window in the document. It scrolls with the page.
+//
+// columns: {name, title, hint, cls, sort, text(row), node(row), update(td, row)}
+// node() is called once per row, text() and update() at each change.
+export class Table {
+  #rows = new Map();    // index -> row
+  #drawn = new Map();   // key -> {tr, cells}
+  #total = 0;
+  #frame = 0;
+  #rowHeight = 44;
+  #asked = '';
+
+  constructor(options) {
+    this.options = options;
+    this.body = h('tbody');
+    this.above = h('tbody', {class: 'spacer', 'aria-hidden': 'true'}, h('tr', {}, h('td')));
+    this.below = h('tbody', {class: 'spacer', 'aria-hidden': 'true'}, h('tr', {}, h('td')));
+    this.head = h('tr', {'aria-rowindex': 1}, options.columns.map((c) => this.#heading(c)));
+    this.table = h('table', {id: options.id}, h('caption', {class: 'hidden'}, options.label),
+      h('thead', {}, this.head), this.above, this.body, this.below);
+    this.empty = h('p', {class: 'empty', hidden: true}, options.empty);
+    this.element = h('div', {class: 'table'}, this.table, this.empty);
+    this.body.addEventListener('keydown', (event) => this.#key(event));
+    this.body.addEventListener('click', (event) => this.#click(event));
+    this.onscroll = () => this.#schedule();
+    window.addEventListener('scroll', this.onscroll, {passive: true});
+    window.addEventListener('resize', this.onscroll, {passive: true});
+  }
+
+  close() {
+    window.removeEventListener('scroll', this.onscroll);
+    window.removeEventListener('resize', this.onscroll);
+  }
+
+  #heading(column) {
+    const label = column.sort
+      ? h('button', {type: 'button', onclick: () => this.options.onSort(column.sort)}, column.title)
+      : column.title;
+    return h('th', {scope: 'col', class: column.cls, 'data-col': column.name, title: column.hint},
+      label);
+  }
+
+  showSort(sort) {
+    this.options.columns.forEach((column, i) => {
+      if (!column.sort)
+        return;
+      const order = column.sort === 'name' ? 'ascending' : 'descending';
+      this.head.children[i].setAttribute('aria-sort', column.sort === sort ? order : 'none');
+    });
+  }
+
+  // Rows from `offset` on, of `total`. Rows that were drawn before and are elsewhere now move.
+  setRows(rows, offset = 0, total = rows.length) {
+    this.#total = total;
+    for (const index of this.#rows.keys())
+      if (index >= total)
+        this.#rows.delete(index);
+    rows.forEach((row, i) => this.#rows.set(offset + i, row));
+    this.empty.hidden = total > 0;
+    this.table.setAttribute('aria-rowcount', total + 1);
+    this.draw();
+  }
+
+  forget() {
+    this.#rows.clear();
+  }
+
+  get rows() {
+    return [...this.#rows.values()];
+  }
+
+  // The rows that the page should ask for: those in the window and some around it.
+  get window() {
+    const top = this.above.getBoundingClientRect().top;
+    const first = Math.max(0, Math.floor(-top / this.#rowHeight) - OVERSCAN);
+    const most = Math.ceil(window.innerHeight / this.#rowHeight) + 2 * OVERSCAN;
+    return {first: Math.min(first, Math.max(0, this.#total - most)), most};
+  }
+
+  #schedule() {
+    if (!this.#frame)
+      this.#frame = requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    this.#frame = 0;
+    const {first, most} = this.window;
+    const last = Math.min(this.#total, first + most);
+    const focused = this.body.contains(document.activeElement) ? document.activeElement : null;
+    const kept = new Map();
+    for (let i = first; i < last; i++) {
+      const row = this.#rows.get(i);
+      let key = row ? this.options.key(row) : `\n${i}`;
+      if (kept.has(key))
+        key = `\n${i}`;
+      const drawn = this.#drawn.get(key) || this.#make(row);
+      kept.set(key, drawn);
+      this.#fill(drawn, row, i);
+      if (this.body.children[i - first] !== drawn.tr)
+        this.body.insertBefore(drawn.tr, this.body.children[i - first] || null);
+    }
+    while (this.body.children.length > last - first)
+      this.body.lastElementChild.remove();
+    this.#drawn = kept;
+    this.#space(this.above, first);
+    this.#space(this.below, this.#total - last);
+    this.#rowHeight = this.body.firstElementChild?.offsetHeight || this.#rowHeight;
+    if (focused && focused !== document.activeElement && focused.isConnected)
+      focused.focus({preventScroll: true});
+    const asked = `${first} ${most}`;
+    if (asked !== this.#asked && this.options.onWindow)
+      this.options.onWindow(first, most);
+    this.#asked = asked;
+  }
+
+  #space(spacer, rows) {
+    spacer.hidden = rows <= 0;
+    spacer.rows[0].style.height = `${rows * this.#rowHeight}px`;
+  }
+
+  #make(row) {
+    const cells = this.options.columns.map((column) => {
+      const node = row && column.node ? column.node(row) : null;
+      const cell = column.header ? h('th', {scope: 'row', class: column.cls}) : h('td', {class: column.cls});
+      cell.dataset.col = column.name;
+      cell.append(...(node ? [node].flat() : []));
+      return cell;
+    });
+    return {tr: h('tr', row ? this.options.attributes(row) : {}, cells), cells, shown: []};
+  }
+
+  #fill(drawn, row, index) {
+    drawn.tr.setAttribute('aria-rowindex', index + 2);
+    if (!row)
+      return;
+    this.options.columns.forEach((column, i) => {
+      if (column.update)
+        column.update(drawn.cells[i], row);
+      if (!column.text)
+        return;
+      const value = column.text(row);
+      if (drawn.shown[i] !== value)
+        drawn.cells[i].textContent = drawn.shown[i] = value;
+    });
+  }
+
+  #click(event) {
+    const tr = event.target.closest('tr');
+    if (!event.target.closest('a, button, input, label') && String(getSelection()) === '')
+      tr?.querySelector('a')?.click();
+  }
+
+  #key(event) {
+    const tr = event.target.closest('tr');
+    if (event.key === 'Enter' && event.target.matches('input'))
+      tr.querySelector('a')?.click();
+    const index = Number(tr.getAttribute('aria-rowindex')) - 2;
+    const to = {ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: this.#total - 1}[event.key];
+    if (to === undefined || to < 0 || to >= this.#total)
+      return;
+    event.preventDefault();
+    const place = [...tr.querySelectorAll('a, input, button')].indexOf(event.target);
+    this.#focus(to, place);
+  }
+
+  #focus(index, place) {
+    const find = () => this.body.querySelector(`tr[aria-rowindex="${index + 2}"]`);
+    if (!find()) {
+      const top = this.above.getBoundingClientRect().top + window.scrollY;
+      window.scrollTo(0, top + index * this.#rowHeight - window.innerHeight / 2);
+      this.draw();
+    }
+    const targets = find()?.querySelectorAll('a, input, button') || [];
+    (targets[place] || targets[0])?.focus();
+  }
+}

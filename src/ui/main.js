@@ -1,0 +1,207 @@
+// The frame around the views: routes, login, theme and keys.
+import {caller, hasToken, hooks, loadCaller, restartAll, setToken} from './api.js';
+import {themed} from './charts.js';
+import {byId, errorText, h, toast} from './dom.js';
+import {visible} from './format.js';
+import {queuesView} from './queues.js';
+import {queueView} from './queue.js';
+import {messageView} from './message.js';
+import {deadLettersView} from './dead_letters.js';
+import {serverView} from './server.js';
+
+const routes = {
+  queues: {view: queuesView, names: []},
+  queue: {view: queueView, names: ['project', 'queue']},
+  message: {view: messageView, names: ['project', 'queue', 'id']},
+  dead: {view: deadLettersView, names: ['project', 'queue']},
+  server: {view: serverView, names: []},
+};
+
+const main = byId('main');
+let open = null;
+
+// ---------------------------------------------------------------- routes
+
+function parseHash() {
+  const [path, query = ''] = location.hash.slice(1).split('?');
+  const [name, ...parts] = path.split('/').slice(1);
+  const route = routes[name];
+  if (!route || parts.length !== route.names.length)
+    return null;
+  try {
+    const params = Object.fromEntries(route.names.map((n, i) => [n, decodeURIComponent(parts[i])]));
+    return {name, view: route.view, params, query: new URLSearchParams(query)};
+  } catch {
+    return null;
+  }
+}
+
+function setQuery(query) {
+  const path = location.hash.split('?')[0] || '#/queues';
+  const text = String(query);
+  history.replaceState(null, '', text ? `${path}?${text}` : path);
+}
+
+function markNav(name) {
+  for (const link of document.querySelectorAll('nav a')) {
+    const here = link.getAttribute('href') === `#/${name}`;
+    here ? link.setAttribute('aria-current', 'page') : link.removeAttribute('aria-current');
+  }
+}
+
+function go({focus}) {
+  const route = parseHash();
+  if (!route) {
+    location.replace('#/queues');
+    return;
+  }
+  open?.close();
+  open = null;
+  main.replaceChildren();
+  window.scrollTo(0, 0);
+  markNav(route.name);
+  try {
+    open = route.view({main, params: route.params, query: route.query, setQuery});
+  } catch (error) {
+    main.replaceChildren(h('h1', {}, 'Not possible'), h('p', {class: 'error'}, errorText(error)));
+  }
+  document.title = `${visible(main.querySelector('h1')?.textContent || 'claimd')} - claimd`;
+  if (focus)
+    main.focus({preventScroll: true});
+}
+
+// ---------------------------------------------------------------- caller and login
+
+function showCaller() {
+  const acts = caller.actions.some((a) => /:(delete|create|purge|redrive|pause|update)/.test(a));
+  const role = caller.role || (acts ? '' : 'read-only');
+  const name = caller.name && visible(caller.name);
+  byId('caller').textContent = !acts && caller.known ? 'read-only'
+    : [name, role].filter(Boolean).join(', ');
+  byId('logout').hidden = !hasToken();
+}
+
+async function start(focus = false) {
+  try {
+    await loadCaller();
+  } catch (error) {
+    if (error.status === 401)
+      return;
+    if (error.status === 403)
+      toast(errorText(error), true);
+    else if (error.status === 0 || error.status >= 500)
+      hooks.connection('disconnected, retrying');
+    if (error.status !== 403) {
+      setTimeout(start, 2000);
+      return;
+    }
+  }
+  showCaller();
+  go({focus});
+}
+
+function loginAllowed() {
+  const host = location.hostname;
+  return location.protocol === 'https:' || host === 'localhost' || host === '[::1]' ||
+    /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+function askForToken(error) {
+  const dialog = byId('login');
+  const problem = byId('login-error');
+  if (!loginAllowed()) {
+    byId('login-fields').hidden = byId('login-send').hidden = true;
+    problem.textContent = 'This server asks for a token. The page does not send one over a ' +
+      'connection that others can read. Open it with https: or on the machine itself.';
+  } else if (hasToken()) {
+    problem.textContent = errorText(error);
+  }
+  setToken('');
+  if (!dialog.open)
+    dialog.showModal();
+}
+
+function logIn(event) {
+  event.preventDefault();
+  const field = byId('login-token');
+  setToken(field.value.trim());
+  field.value = '';
+  if (!hasToken())
+    return;
+  byId('login-error').textContent = '';
+  byId('login').close();
+  restartAll();
+  start();
+}
+
+function logOut() {
+  setToken('');
+  location.reload();
+}
+
+// ---------------------------------------------------------------- theme
+
+function storedTheme() {
+  try {
+    return localStorage.getItem('claimd-theme') || 'auto';
+  } catch {
+    return 'auto';
+  }
+}
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  byId('theme').textContent = `Theme: ${theme}`;
+  themed.dispatchEvent(new Event('change'));
+  try {
+    localStorage.setItem('claimd-theme', theme);
+  } catch {
+    // Without storage, the choice lasts as long as the page.
+  }
+}
+
+// ---------------------------------------------------------------- keys
+
+function onKey(event) {
+  const typing = event.target.closest('input, textarea, select, dialog');
+  if (typing || event.ctrlKey || event.metaKey || event.altKey)
+    return;
+  const filter = main.querySelector('[data-filter]');
+  if (event.key === '/' && filter)
+    filter.focus();
+  else if (event.key === '?')
+    byId('keys').showModal();
+  else if (event.key === 'q' || event.key === 's')
+    location.hash = event.key === 'q' ? '#/queues' : '#/server';
+  else
+    return;
+  event.preventDefault();
+}
+
+hooks.unauthorized = askForToken;
+hooks.connection = (state) => {
+  const badge = byId('connection');
+  if (badge.textContent !== state) {
+    badge.textContent = state;
+    badge.dataset.state = state.split(',')[0];
+  }
+};
+byId('login').addEventListener('cancel', (event) => event.preventDefault());
+byId('login').querySelector('form').addEventListener('submit', logIn);
+byId('logout').addEventListener('click', logOut);
+byId('help').addEventListener('click', () => byId('keys').showModal());
+byId('theme').addEventListener('click', () => {
+  const order = ['auto', 'light', 'dark'];
+  setTheme(order[(order.indexOf(storedThemeNow()) + 1) % order.length]);
+});
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () =>
+  themed.dispatchEvent(new Event('change')));
+window.addEventListener('hashchange', () => caller.known && go({focus: true}));
+document.addEventListener('keydown', onKey);
+
+function storedThemeNow() {
+  return document.documentElement.dataset.theme || 'auto';
+}
+
+setTheme(storedTheme());
+start();

@@ -1,0 +1,1 @@
+export function messageView({main}) { main.append('x'); return {close() {}}; }

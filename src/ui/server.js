@@ -1,0 +1,1 @@
+export function serverView({main}) { main.append('x'); return {close() {}}; }
