@@ -163,9 +163,14 @@ export class Table {
     return [...this.#rows.values()];
   }
 
+  // The top of the first row, in the window. The spacers may be hidden, and have no place then.
+  get #top() {
+    return this.table.getBoundingClientRect().top + this.head.offsetHeight;
+  }
+
   // The rows that the page should ask for: those in the window and some around it.
   get window() {
-    const top = this.above.getBoundingClientRect().top;
+    const top = this.#top;
     const first = Math.max(0, Math.floor(-top / this.#rowHeight) - OVERSCAN);
     const most = Math.ceil(window.innerHeight / this.#rowHeight) + 2 * OVERSCAN;
     return {first: Math.min(first, Math.max(0, this.#total - most)), most};
@@ -260,8 +265,7 @@ export class Table {
   #focus(index, place) {
     const find = () => this.body.querySelector(`tr[aria-rowindex="${index + 2}"]`);
     if (!find()) {
-      const top = this.above.getBoundingClientRect().top + window.scrollY;
-      window.scrollTo(0, top + index * this.#rowHeight - window.innerHeight / 2);
+      window.scrollTo(0, this.#top + window.scrollY + index * this.#rowHeight - window.innerHeight / 2);
       this.draw();
     }
     const targets = find()?.querySelectorAll('a, input, button') || [];
