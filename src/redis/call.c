@@ -302,8 +302,8 @@ call_run(struct call *c, enum script script, enum call_kind kind)
     static const enum status statuses[RESPONSE_STATUSES] = {
         ST_OK,          ST_AGAIN,         ST_NOT_FOUND, ST_CHANGED,    ST_CLAIMED,
         ST_NOT_CLAIMED, ST_OVER_CAPACITY, ST_TOO_LARGE, ST_NOT_SEALED, ST_SEALED,
-        ST_CONFLICT,    ST_INTERNAL,      ST_INTERNAL,  ST_INTERNAL,   ST_OK,
-        ST_KEY_REUSED,  ST_KEY_ENDED};
+        ST_CONFLICT,    ST_PAUSED,        ST_INTERNAL,  ST_INTERNAL,   ST_INTERNAL,
+        ST_OK,          ST_KEY_REUSED,    ST_KEY_ENDED};
     enum status st = c->failure;
     size_t missing;
 
@@ -389,7 +389,17 @@ call_integer(const struct call *c, size_t i)
 void
 call_read_metadata(const struct call *c, size_t at, struct store_metadata *out)
 {
-    enum { POST = 1, TTL, DELAY, CLAIMS, DEAD_TTL, DEAD_QUEUE, TRANSIENT, ENCRYPT, PAUSED };
+    enum {
+        POST = 1,
+        TTL,
+        DELAY,
+        CLAIMS,
+        DEAD_TTL,
+        DEAD_QUEUE,
+        TRANSIENT,
+        ENCRYPT,
+        PAUSED
+    };
     struct store_settings *set = &out->settings;
 
     ENSURE(call_has(c, at + PAUSED));

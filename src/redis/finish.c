@@ -38,8 +38,10 @@ check_post(const struct finish_run *f, const struct store_finish_post *p)
         st = ST_OK;
     } else if (st == ST_OK) {
         call_read_metadata(&c, METADATA, &metadata);
-        if (metadata.settings.max_post_bytes != STORE_UNSET &&
-            p->post.request_bytes > (uint64_t)metadata.settings.max_post_bytes)
+        if ((metadata.settings.paused & STORE_PAUSE_POSTS) != 0)
+            st = ST_PAUSED;
+        else if (metadata.settings.max_post_bytes != STORE_UNSET &&
+                 p->post.request_bytes > (uint64_t)metadata.settings.max_post_bytes)
             st = ST_TOO_LARGE;
         for (size_t i = 0; st == ST_OK && metadata.settings.encrypt && i < p->post.count;
              i++)

@@ -135,6 +135,14 @@ redis_batch_release(const struct store *s, struct store_batch *batch)
     mem_free(store->config.mem, pin);
 }
 
+/* Notes that claims are paused: the operation has found nothing. */
+static enum status
+note_paused(struct store_op *op, enum status st)
+{
+    op->paused = st == ST_PAUSED;
+    return op->paused ? ST_OK : st;
+}
+
 /* Ends an operation that delivers messages: counts them, or enters the waiter. */
 static enum status
 finish_delivery(struct redis_store *s, struct store_op *op,
@@ -332,6 +340,7 @@ redis_message_pop(struct store *store, struct store_op *op,
     else
         mem_free(s->config.mem, pin);
     call_end(&c);
+    st = note_paused(op, st);
     if (st == ST_OK && op->repeated)
         waiting_served(s, op, where);
     return st != ST_OK || op->repeated
@@ -456,6 +465,7 @@ redis_claim_create(struct store *store, struct store_op *op,
     else
         mem_free(s->config.mem, pin);
     call_end(&c);
+    st = note_paused(op, st);
     if (st == ST_OK && op->repeated)
         waiting_served(s, op, where);
     if (st != ST_OK || op->repeated)

@@ -220,11 +220,15 @@ redis_queue_update(struct store *store, struct store_op *op,
                    const struct store_queue *where, uint64_t version,
                    const struct store_metadata *metadata)
 {
-    struct call c = call_begin(redis_of(store), op, where);
+    struct redis_store *s = redis_of(store);
+    struct call c = call_begin(s, op, where);
+    enum status st;
 
     call_number(&c, (int64_t)version);
     call_metadata(&c, metadata);
-    return call_finish(&c, SCRIPT_queue_update, CALL_CHANGE);
+    st = call_finish(&c, SCRIPT_queue_update, CALL_CHANGE);
+    waiting_wake(s, op, where); /* claims may have been paused before */
+    return st;
 }
 
 /* ---------------------------------------------------------------------- views */

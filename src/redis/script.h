@@ -117,6 +117,7 @@ enum response_status {
     RESPONSE_NOT_SEALED,
     RESPONSE_SEALED,
     RESPONSE_CONFLICT,
+    RESPONSE_PAUSED,
     RESPONSE_NEEDS_FEED,   /* the script needs the keys S and U, */
     RESPONSE_NEEDS_FENCE,  /* or F (lib/queue.lua) */
     RESPONSE_EXPIRE_FIRST, /* call queue_expire, then call the script again */
@@ -168,17 +169,17 @@ bool shape_integer(const redisReply *word, int64_t *out);
 /* Each script with the shape of its response: the lead, the words of a group, and the limit of groups. */
 #define SCRIPT_LIST(X)                                                                   \
     X(queue_create, "ntn", "", 0)                                                        \
-    X(queue_get, "ntiiiiitiii", "", 0)                                                   \
+    X(queue_get, "ntiiiiitiin", "", 0)                                                   \
     X(queue_update, "", "", 0)                                                           \
     X(queue_delete, "|t", "tt", 64)                                                      \
     X(queue_purge, "", "", 0)                                                            \
     X(queue_stats, "ntnn", "nh", 2)                                                      \
     X(queue_listed, "n", "", 0)                                                          \
-    X(queue_metrics, "nnnnnnnnnniinnntnnnnn", "", 0)                                     \
+    X(queue_metrics, "nnnnnnnnnniinnntnnnnnn", "", 0)                                    \
     X(queue_audit, "|t", "", 0)                                                          \
     X(queue_expire, "", "", 0)                                                           \
     X(queue_ready, "nnn", "", 0)                                                         \
-    X(queue_read, "ntn|tiiiiitiii", "nhtc", 256)                                         \
+    X(queue_read, "ntn|tiiiiitiin", "nhtc", 256)                                         \
     X(queue_apply, "t", "", 0)                                                           \
     X(index_page, "n", "t", SHAPE_ASKED)                                                 \
     X(index_add, "", "", 0)                                                              \

@@ -180,6 +180,7 @@ enum {
     EXPIRED_UNREAD,
     EXPIRED_DEAD_LETTERS,
     DEAD_LETTER_QUEUE,
+    PAUSED,
     COUNTS /* as many as STORE_QUEUE_COUNTERS */
 };
 
@@ -217,6 +218,7 @@ row_fill(const struct call *c, const struct store_queue *where,
         out->age_ms = call_integer(c, NOW) - out->posted_ms;
     if (call_integer(c, OLDEST_CLAIM) > 0)
         out->claimed_age_ms = call_integer(c, NOW) - call_integer(c, OLDEST_CLAIM);
+    out->paused = (unsigned)call_integer(c, PAUSED);
     out->waiters = waiting_count(c->store, where);
     out->expired = (struct store_expired){
         .messages = (uint64_t)call_integer(c, EXPIRED),

@@ -300,6 +300,7 @@ measure(const struct twin *t, struct twin_queue *q, int64_t now_ms,
         if (twin_claim_live(&q->claims[i], now_ms) &&
             holds_something(q, &q->claims[i], now_ms))
             measure_claim(&q->claims[i], now_ms, out);
+    out->paused = q->settings.paused;
     out->expired = q->expired;
     if (bytes_present(q->settings.dead_letter)) {
         out->dead_letter_len = q->settings.dead_letter.len;

@@ -126,6 +126,7 @@ twin_claim_create(struct store *s, struct store_op *op, const struct store_queue
     const size_t wants = limit;
     size_t from;
 
+    op->paused = q != NULL && twin_claims_paused(q);
     if (q != NULL)
         twin_forget(t, q, now_ms);
     limit = least(limit, twin_share(t, op, where, &from));

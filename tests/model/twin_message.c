@@ -50,6 +50,8 @@ make_message(const struct twin *t, const struct twin_queue *q,
 enum status
 twin_check_post(const struct twin_queue *q, const struct store_post *post)
 {
+    if ((q->settings.paused & STORE_PAUSE_POSTS) != 0)
+        return ST_PAUSED;
     if (q->settings.max_post_bytes != STORE_UNSET &&
         post->request_bytes > (uint64_t)q->settings.max_post_bytes)
         return ST_TOO_LARGE;
@@ -354,6 +356,7 @@ twin_message_pop(struct store *s, struct store_op *op, const struct store_queue 
     const size_t wants = limit;
     size_t i, share = twin_share(twin_of(s), op, where, &i);
 
+    op->paused = q != NULL && twin_claims_paused(q);
     if (limit > share)
         limit = share;
     if (q != NULL && !twin_fits(q, i, limit, now_ms, out))

@@ -135,7 +135,13 @@ twin_claim_live(const struct twin_claim *c, int64_t now_ms)
 struct twin_claim *
 twin_holder(const struct twin_queue *q, const struct twin_message *m, int64_t now_ms);
 
-/* True if a claim or a pop may take m. */
+static inline bool
+twin_claims_paused(const struct twin_queue *q)
+{
+    return (q->settings.paused & STORE_PAUSE_CLAIMS) != 0;
+}
+
+/* True if a claim or a pop may take m, unless claims are paused. */
 bool
 twin_claimable(const struct twin_queue *q, const struct twin_message *m, int64_t now_ms);
 
@@ -230,7 +236,7 @@ size_t twin_waiters(const struct twin *t, const struct store_queue *where);
 size_t twin_share(struct twin *t, const struct store_op *op,
                   const struct store_queue *where, size_t *from);
 
-/* How many messages of the queue can be claimed. */
+/* How many messages of the queue can be claimed: none while claims are paused. */
 size_t
 twin_ready_count(const struct twin *t, const struct store_queue *where, int64_t now_ms);
 

@@ -50,6 +50,8 @@ twin_ready_count(const struct twin *t, const struct store_queue *where, int64_t 
     const struct twin_queue *q = twin_find_queue(t, where);
     size_t n = 0;
 
+    if (q != NULL && twin_claims_paused(q))
+        return 0;
     for (size_t i = 0; q != NULL && i < q->message_count; i++)
         n += twin_claimable(q, q->messages[i], now_ms);
     return n;
@@ -63,7 +65,7 @@ twin_share(struct twin *t, const struct store_op *op, const struct store_queue *
     size_t ready = twin_ready_count(t, where, op->now_ms), reserved = 0;
 
     *from = 0;
-    if (op->waiter == NULL)
+    if (op->waiter == NULL || ready == 0)
         return ready;
     for (size_t i = 0; i < place_of(t, op->waiter); i++)
         if (waits_for(&t->waiters[i], where))

@@ -305,6 +305,123 @@ STORE_TEST(changes_in_other_queues_wake_no_waiter)
     leave(f, &p);
 }
 
+/* ---------------------------------------------------------------------- pausing */
+
+STORE_CASE("pausing");
+
+STORE_TEST(a_waiter_of_a_paused_queue_is_called_when_claims_go_on)
+{
+    struct test_waiter p;
+
+    make_queue(f, NULL);
+    arrive(&p);
+    ask_in_vain(f, &p);
+    pause_queue(f, STORE_PAUSE_CLAIMS);
+    ck_assert(!called(f, &p));
+    post(f, 1);
+    ck_assert(!called(f, &p));
+    ask_in_vain(f, &p); /* it keeps waiting */
+    ck_assert(!called(f, &p));
+    pause_queue(f, 0);
+    expect_call(f, &p, 1);
+}
+
+STORE_TEST(paused_posts_call_no_waiter_and_keep_none_away)
+{
+    struct test_waiter p;
+    struct store_id held;
+
+    post(f, 1);
+    held = take(f, 1);
+    arrive(&p);
+    ask_in_vain(f, &p);
+    pause_queue(f, STORE_PAUSE_POSTS);
+    ck_assert(!called(f, &p));
+    release(f, held);
+    expect_call(f, &p, 1);
+}
+
+STORE_TEST(messages_that_become_ready_during_a_pause_call_afterwards)
+{
+    struct test_waiter p;
+
+    arrive(&p);
+    post(f, 1);
+    take_for(f, 1, 60, 60);
+    post_with(f, 300, 30);
+    ask_in_vain(f, &p);
+    pause_queue(f, STORE_PAUSE_CLAIMS);
+    wait_ms(f, 60000);
+    come_due(f);
+    ck_assert(!called(f, &p));
+    pause_queue(f, 0);
+    expect_call(f, &p, 1);
+}
+
+STORE_TEST(waiters_that_came_during_a_pause_are_served_in_order)
+{
+    struct test_waiter p[3];
+
+    post(f, 1);
+    pause_queue(f, STORE_PAUSE_CLAIMS);
+    post(f, 1);
+    for (int i = 0; i < 3; i++) {
+        arrive(&p[i]);
+        ask_in_vain(f, &p[i]);
+        ck_assert(!called(f, &p[i]));
+    }
+    pause_queue(f, 0);
+    ck_assert(called(f, &p[0]) && called(f, &p[1]) && !called(f, &p[2]));
+    ask(f, &p[1], 1);
+    expect(f, 2);
+    ask(f, &p[0], 1);
+    expect(f, 1);
+    leave(f, &p[2]);
+}
+
+STORE_TEST(a_called_waiter_that_finds_a_pause_waits_on)
+{
+    struct test_waiter p;
+
+    make_queue(f, NULL);
+    arrive(&p);
+    ask_in_vain(f, &p);
+    post(f, 1);
+    ck_assert(called(f, &p));
+    pause_queue(f, STORE_PAUSE_CLAIMS);
+    ask_in_vain(f, &p);
+    pause_queue(f, 0);
+    expect_call(f, &p, 1);
+}
+
+STORE_TEST(a_pop_waits_for_the_end_of_a_pause)
+{
+    struct test_waiter p;
+
+    post(f, 1);
+    pause_queue(f, STORE_PAUSE_CLAIMS);
+    arrive(&p);
+    try_pop(f, &p, 1);
+    expect_nothing(f);
+    pause_queue(f, 0);
+    ck_assert(called(f, &p));
+    try_pop(f, &p, 1);
+    expect(f, 1);
+}
+
+STORE_TEST(the_deletion_of_a_paused_queue_ends_the_waiting)
+{
+    struct test_waiter p;
+
+    post(f, 1);
+    pause_queue(f, STORE_PAUSE_CLAIMS);
+    arrive(&p);
+    ask_in_vain(f, &p);
+    delete_queue(f);
+    come_due(f);
+    ck_assert_ptr_null(p.place.waitqueue);
+}
+
 /* ---------------------------------------------------------------------- the order */
 
 STORE_CASE("the order");

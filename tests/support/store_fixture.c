@@ -191,14 +191,18 @@ restart_at_the_end(struct fixture *f)
     const struct store_post request = {
         .drafts = &draft, .count = 1, .create_queue = true};
     struct store_id id;
+    enum status st;
 
     restarts_do(f->restarts, f->now_ms, f->projects);
     take_journalled(f);
     use_project(f, "p");
     use(f, "q");
-    ck_assert_status(
-        store_message_post(f->store, STORE_AT(f->now_ms), &f->queue, &request, &id),
-        ST_OK);
+    st = store_message_post(f->store, STORE_AT(f->now_ms), &f->queue, &request, &id);
+    if (st == ST_PAUSED) {
+        pause_queue(f, 0);
+        st = store_message_post(f->store, STORE_AT(f->now_ms), &f->queue, &request, &id);
+    }
+    ck_assert_status(st, ST_OK);
     for (int i = 1; i <= f->posted; i++)
         ck_assert(!id_same(id, f->ids[i]));
     restarts_close(f->restarts);
@@ -267,6 +271,23 @@ make_queue(struct fixture *f, const struct store_settings *settings)
         store_queue_create(f->store, STORE_AT(f->now_ms), &f->queue, &metadata, &created),
         ST_OK);
     ck_assert(created);
+    fixture_audit(f);
+}
+
+void
+pause_queue(struct fixture *f, unsigned paused)
+{
+    struct store_queues queues = STORE_QUEUES_INIT;
+    struct store_metadata changed;
+
+    ck_assert_status(store_queue_get(f->store, STORE_AT(f->now_ms), &f->queue, &queues),
+                     ST_OK);
+    changed = queues.queues[0].metadata;
+    changed.settings.paused = paused;
+    ck_assert_status(store_queue_update(f->store, STORE_AT(f->now_ms), &f->queue,
+                                        queues.queues[0].version, &changed),
+                     ST_OK);
+    store_queues_release(&queues);
     fixture_audit(f);
 }
 

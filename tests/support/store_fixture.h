@@ -110,6 +110,8 @@ void wait_s(struct fixture *f, int64_t seconds);
 
 /* Makes the queue with these settings (NULL: none). */
 void make_queue(struct fixture *f, const struct store_settings *settings);
+/* Pauses what is in `paused` (enum store_pause), and resumes the rest. */
+void pause_queue(struct fixture *f, unsigned paused);
 void delete_queue(struct fixture *f);
 void purge(struct fixture *f);
 struct store_stats stats(struct fixture *f);
@@ -188,6 +190,7 @@ void expect_stats(struct fixture *f, uint64_t claimed, uint64_t free);
 #define expect_times(f, n, ttl, age)   FROM_LINE(expect_times(f, n, ttl, age))
 #define expect_stats(f, claimed, free) FROM_LINE(expect_stats(f, claimed, free))
 #define make_queue(f, settings)        FROM_LINE(make_queue(f, settings))
+#define pause_queue(f, paused)         FROM_LINE(pause_queue(f, paused))
 #define delete_queue(f)                FROM_LINE(delete_queue(f))
 #define purge(f)                       FROM_LINE(purge(f))
 #define delete_free(f, n)              FROM_LINE(delete_free(f, n))

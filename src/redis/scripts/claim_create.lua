@@ -2,7 +2,7 @@
 --   ARGV    secret of the new claim, its TTL and the minimum lifetime of its messages (ms), limit of messages, number
 --           of messages reserved for other waiters, bytes of bodies that fit (0: any), name of the queue, minimum TTL
 --           of dead letters (s), Client-ID, ids of decrypted messages ... ('-': encrypted bodies are fine)
---   returns OK | OVER_CAPACITY | SEALED | AGAIN, now, tag, number of the claim (0: none), base, [number, head, body, '']
+--   returns OK | OVER_CAPACITY | SEALED | AGAIN | PAUSED, now, tag, number of the claim (0: none), base, [number, head, body, '']
 --   ..., '',
 --           [transfer, what is in it] ...; with OVER_CAPACITY the number is the size of the bodies
 --   keyed
@@ -10,6 +10,7 @@
 local w = open_queue()
 if not w then return { OK, 0, '', 0, 0 } end
 if not expire_due(w) then return { AGAIN, 0, '', 0, 0 } end
+if claims_paused(w) then return { PAUSED } end
 local set, limit, reserved, dead_letters = read_settings(w), tonumber(ARGV[5]), tonumber(ARGV[6]), {}
 lease_old_transfers(w, dead_letters)
 local chosen = choose_ready(w, limit, reserved)

@@ -1,12 +1,13 @@
 -- Removes and returns the oldest ready messages.
 --   ARGV    limit, number of messages reserved for other waiters, bytes of bodies that fit (0: any), ids of decrypted
 --           messages ... ('-': encrypted bodies are fine)
---   returns OK, now, tag, [number, head, body, ''] ... | OVER_CAPACITY, size of the bodies | SEALED, as OK
+--   returns OK, now, tag, [number, head, body, ''] ... | OVER_CAPACITY, size of the bodies | SEALED, as OK | PAUSED
 --   keyed
 --   cost    O(messages · log n)
 local w = open_queue()
 if not w then return { OK, 0, '' } end
 if not expire_due(w) then return { AGAIN } end
+if claims_paused(w) then return { PAUSED } end
 local chosen = choose_ready(w, tonumber(ARGV[2]), tonumber(ARGV[3]))
 local refusal = check_chosen(w, chosen, tonumber(ARGV[4]), 5)
 if refusal then return refusal end

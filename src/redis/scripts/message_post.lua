@@ -1,7 +1,7 @@
 -- Adds messages, in order.
 --   ARGV    tag of a new queue ('': do not make it), client, size of the request, default TTL and delay, maximum size
 --           of a feed (0: unlimited), then for each message: TTL, delay (-1: not given), body, checksum ('': none)
---   returns OK, tag, number of the first message, 1 if the queue is unlisted, 1 if an idle subscription is due now
+--   returns OK, tag, number of the first message, 1 if the queue is unlisted, 1 if an idle subscription is due now | PAUSED
 --   keyed
 --   cost    O(messages)
 --   memory  grows
@@ -11,6 +11,7 @@ if not w then
     if not F then return { NEEDS_FENCE } end
     w = make_queue(ARGV[2])
 end
+if posts_paused(w) then return { PAUSED } end
 local set = read_settings(w)
 if set[1] >= 0 and tonumber(ARGV[4]) > set[1] then return { TOO_LARGE } end
 local refusal = post_refusal(w, set)

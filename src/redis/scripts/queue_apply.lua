@@ -65,7 +65,7 @@ end
 if not w then
     if not F then return { NEEDS_FENCE } end
     w = make_queue(tag)
-    set_metadata(ARGV[3], 4)
+    set_metadata(w, ARGV[3], 4)
 end
 for i = from, #ARGV, 10 do
     local id, body, sum = ARGV[i], ARGV[i + 2], ARGV[i + 3]

@@ -7,5 +7,5 @@ local w = open_queue()
 if w then return { OK, 0, w.tag, w.unlisted } end
 if not F then return { NEEDS_FENCE } end
 w = make_queue(ARGV[2])
-set_metadata(ARGV[3], 4)
+set_metadata(w, ARGV[3], 4)
 return { OK, 1, w.tag, w.unlisted }

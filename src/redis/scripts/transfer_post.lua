@@ -1,5 +1,5 @@
 -- Adds the messages of a post that was in transfer, once. Until some time after transfer_forget, the queue remembers
--- that they have arrived.
+-- that they have arrived. It accepts them also while posts are paused.
 --   ARGV    as message_post, with the transfer instead of the size
 --   returns OK, tag, number of the first message, 1 if the queue is unlisted, 1 if an idle subscription is due now |
 --           NOT_SEALED: the queue accepts encrypted bodies only

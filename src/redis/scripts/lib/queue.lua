@@ -7,7 +7,7 @@
 --
 --   Q  hash        tag; v: version; j: JSON of the metadata; s: settings; w, r: packed numbers; x, xu, xl: number of
 --                  expired messages, of unread ones and of dead letters; p: of messages that were put back; n: packed counters
---                  (lib/messages.lua)
+--                  (lib/messages.lua); h: what is paused (enum store_pause), if anything is
 --   Z  sorted set  the number of each message. The score of a ready message is its number. That of a claimed or
 --                  delayed message is its number + 2^52. So "below 2^52" selects ready messages, oldest first, and
 --                  setting the score requeues a message at its old place
@@ -50,8 +50,8 @@ local function make_callback(script)
 end
 
 local OK, AGAIN, NOT_FOUND, CHANGED, CLAIMED, NOT_CLAIMED, OVER_CAPACITY, TOO_LARGE, NOT_SEALED, SEALED,
-    CONFLICT, NEEDS_FEED, NEEDS_FENCE, EXPIRE_FIRST, REPEATED, KEY_REUSED, KEY_ENDED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
-    11, 12, 13, 14, 15, 16
+    CONFLICT, PAUSED, NEEDS_FEED, NEEDS_FENCE, EXPIRE_FIRST, REPEATED, KEY_REUSED, KEY_ENDED = 0, 1, 2, 3, 4, 5, 6, 7, 8,
+    9, 10, 11, 12, 13, 14, 15, 16, 17
 
 local UNREADY, UNREADY_TEXT = 4503599627370496, '4503599627370496' -- 2^52
 local BELOW_UNREADY = '(' .. UNREADY_TEXT
@@ -62,6 +62,7 @@ local HEAD = '<ddddI4I4Bc8' -- posted (+ 0.5: the message has details), expires,
                             -- none), claim count, size of the body, flags, client; then what the flags say
 local CLAIM = '<ddI4c12'    -- started, ends, number of messages, secret; then the numbers of the messages
 local HAS_CHECKSUM, HAS_ID = 1, 2 -- flags: 16 bytes of a checksum, 24 bytes of the original id follow
+local PAUSED_CLAIMS, PAUSED_POSTS = 1, 2 -- w.paused; 3: both
 local RETURNED = 4                -- flag of a message with an original id: it was put back, and is no dead letter
 
 local function time_now()
@@ -91,8 +92,9 @@ end
 --   subscribers, feed_bytes
 --   watched_until          until then a process listens for ready messages
 --   unlisted               1 until the queue is in the index of its project
+--   paused                 what is paused, in a field of its own
 local function open_queue()
-    local q = call('HMGET', Q, 'w', 'r', 's', 'tag', 'n')
+    local q = call('HMGET', Q, 'w', 'r', 's', 'tag', 'n', 'h')
     if not q[1] then return nil end
     local last, last_claim, seen, base, due, claimed, delayed, bytes, claims = unpack_struct(WORK, q[1])
     local dead_letters, in_transfer, transferred_at, transfers_since, feed, listeners, subscribers, feed_bytes,
@@ -103,7 +105,15 @@ local function open_queue()
         due = due, claimed = claimed, delayed = delayed, bytes = bytes, claims = claims,
         dead_letters = dead_letters, in_transfer = in_transfer, transferred_at = transferred_at,
         transfers_since = transfers_since, feed = feed, listeners = listeners, subscribers = subscribers,
-        feed_bytes = feed_bytes, watched_until = watched_until, unlisted = unlisted }
+        feed_bytes = feed_bytes, watched_until = watched_until, unlisted = unlisted, paused = tonumber(q[6] or 0) }
+end
+
+local function claims_paused(w)
+    return w.paused % 2 == PAUSED_CLAIMS
+end
+
+local function posts_paused(w)
+    return w.paused >= PAUSED_POSTS
 end
 
 -- True if something expires now. A script that changes nothing returns EXPIRE_FIRST then. The caller calls
@@ -132,7 +142,7 @@ local function count_messages(w, name, by)
 end
 
 -- Writes what has changed. ready_changed: messages have become ready, or will be ready earlier than the processes
--- that listen know.
+-- that listen know. While claims are paused, nothing is published: the queue publishes when they go on.
 local function save_queue(w)
     local work = pack(WORK, w.last, w.last_claim, w.seen, w.base, w.due, w.claimed, w.delayed, w.bytes, w.claims)
     local words, at = { 'w', work }, 2
@@ -142,7 +152,7 @@ local function save_queue(w)
     end
     if w.counts then words[at + 1], words[at + 2] = 'n', pack(COUNTS, unpack(w.counts, 1, 5)) end
     call('HSET', Q, unpack(words))
-    if w.ready_changed and w.watched_until > w.now then publish('') end
+    if w.ready_changed and w.watched_until > w.now and not claims_paused(w) then publish('') end
     w.ready_changed, w.rare_changed = nil, nil
 end
 
@@ -161,7 +171,7 @@ local function make_queue(tag)
     local w = { tag = tag, settings = '', now = now, seen = now, base = now > base and now or base,
         last = 0, last_claim = 0, due = math.huge, claimed = 0, delayed = 0, bytes = 0, claims = 0,
         dead_letters = 0, in_transfer = 0, transferred_at = 0, transfers_since = 0, feed = 0, listeners = 0,
-        subscribers = 0, feed_bytes = 0, watched_until = 0, unlisted = 1, rare_changed = true }
+        subscribers = 0, feed_bytes = 0, watched_until = 0, unlisted = 1, paused = 0, rare_changed = true }
     call('HSET', Q, 'tag', tag, 'v', string.format('%.0f', tonumber(tag, 16) * 1048576), 'j', '', 's', '')
     call('HSET', X, '', '')
     make_empty()
@@ -170,19 +180,20 @@ local function make_queue(tag)
     return w
 end
 
--- Writes the JSON, and the settings in ARGV from `from` on.
-local function set_metadata(json, from)
+-- Writes the JSON, and the settings in ARGV from `from` on. The last one is what is paused. It has a field of its own,
+-- because an older version expects eight settings.
+local function set_metadata(w, json, from)
     local set = {}
-    for i = 1, 9 do
+    for i = 1, 8 do
         set[i] = i == 6 and ARGV[from + 5] or tonumber(ARGV[from + i - 1])
     end
     call('HSET', Q, 'j', json, 's', cmsgpack.pack(set))
+    w.paused = tonumber(ARGV[from + 8])
+    if w.paused == 0 then call('HDEL', Q, 'h') else call('HSET', Q, 'h', w.paused) end
 end
 
 -- Settings: max_post_bytes, message_ttl, message_delay, max_claim_count, dead_letter_ttl (-1: not set), dead-letter
--- queue ('': none), transient, encrypt, paused (bits of enum store_pause; older queues lack it).
+-- queue ('': none), transient, encrypt. (And w.paused.)
 local function read_settings(w)
-    local set = w.settings ~= '' and cmsgpack.unpack(w.settings) or { -1, -1, -1, -1, -1, '', 0, 0 }
-    set[9] = set[9] or 0
-    return set
+    return w.settings ~= '' and cmsgpack.unpack(w.settings) or { -1, -1, -1, -1, -1, '', 0, 0 }
 end
