@@ -1,4 +1,4 @@
-/* claimd release, purge and redrive. */
+/* claimd release, purge, pause, resume and redrive. */
 #include "client/ask.h"
 #include "client/command.h"
 #include "client/table.h"
@@ -235,6 +235,80 @@ const struct client_command client_purge = {
     .most = 1,
     .needs = "a queue",
     .run = run_purge};
+
+/* ------------------------------------------------------------------ pause, resume */
+
+enum { PAUSE_CLAIMS, PAUSE_POSTS };
+
+/* Sends a change of the pause, and prints the state of the queue. Returns an exit status. */
+static int
+change_pause(struct client *c, const char *queue, const char *body)
+{
+    struct client_request request = {
+        .method = "POST", .body = bytes_str(body), .member = "claims"};
+    struct client_response response;
+    struct buf path;
+    int status;
+
+    buf_init(&path, c->mem);
+    path_of_queue(&path, "/claimd", queue, "/pause");
+    status = call_path(c, &path, &request, &response);
+    if (status == CLIENT_GOOD && c->json) {
+        status = print_json(buf_view(&response.body));
+    } else if (status == CLIENT_GOOD) {
+        const bool claims = json_is_true(json_object_get(response.document, "claims"));
+        const bool posts = json_is_true(json_object_get(response.document, "posts"));
+
+        (void)printf("%s: claims %s, posts %s\n", queue, claims ? "paused" : "open",
+                     posts ? "paused" : "open");
+    }
+    client_response_free(&response);
+    return status;
+}
+
+static int
+run_pause(struct client *c, const struct client_args *args)
+{
+    const bool posts = args->values[PAUSE_POSTS] != NULL;
+    const bool claims = args->values[PAUSE_CLAIMS] != NULL || !posts;
+    const char *body = claims && posts ? "{\"claims\":true,\"posts\":true}"
+                       : claims        ? "{\"claims\":true}"
+                                       : "{\"posts\":true}";
+
+    return change_pause(c, args->words[0], body);
+}
+
+static int
+run_resume(struct client *c, const struct client_args *args)
+{
+    return change_pause(c, args->words[0], "{\"claims\":false,\"posts\":false}");
+}
+
+const struct client_command client_pause = {
+    .about = "Pauses a queue until `claimd resume`, also over a restart of the server. "
+             "While claims are "
+             "paused, workers get no new messages, and long-polling requests keep "
+             "waiting. Workers can "
+             "renew, release and finish the claims that they hold. While posts are "
+             "paused, the server "
+             "refuses them with status 503, and producers retry.",
+    .options = {{"--claims", NULL,
+                 "Pause claims and pops. This is the default without --posts."},
+                {"--posts", NULL, "Pause posts."}},
+    .example = "claimd pause jobs --project demo",
+    .least = 1,
+    .most = 1,
+    .needs = "a queue",
+    .run = run_pause};
+
+const struct client_command client_resume = {
+    .about = "Resumes claims and posts of a queue. Waiting long-polling requests receive "
+             "messages at once.",
+    .example = "claimd resume jobs --project demo",
+    .least = 1,
+    .most = 1,
+    .needs = "a queue",
+    .run = run_resume};
 
 /* ------------------------------------------------------------------ redrive */
 

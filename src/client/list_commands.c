@@ -94,7 +94,7 @@ add_queue(void *ctx, const json_t *queue, struct bytes text)
     }
     if (l->projects)
         table_member(t, queue, "project");
-    table_member(t, queue, "name");
+    table_queue_name(t, queue);
     table_member(t, queue, "ready");
     table_member(t, queue, "delayed");
     table_member(t, queue, "claimed");
@@ -181,18 +181,20 @@ run_queues(struct client *c, const struct client_args *args)
 }
 
 const struct client_command client_queues = {
-    .about = "Prints a table of queues, the most urgent one first: that with the oldest "
-             "ready message. "
-             "Without a project it shows the queues of all projects, for callers that "
-             "may read all of "
-             "them.\n\n"
-             "`oldest` is the age of the oldest ready message and `claim` that of the "
-             "oldest claim. "
-             "`waiting` counts long-polling requests and `dead` the dead letters in the "
-             "queue. The rates are "
-             "messages per second over the last minute: posted (in), deleted (out) and "
-             "requeued (again). On a "
-             "narrow terminal the last columns are left out.",
+    .about =
+        "Prints a table of queues, the most urgent one first: that with the oldest "
+        "ready message. "
+        "Without a project it shows the queues of all projects, for callers that "
+        "may read all of "
+        "them.\n\n"
+        "`oldest` is the age of the oldest ready message and `claim` that of the "
+        "oldest claim. "
+        "`waiting` counts long-polling requests and `dead` the dead letters in the "
+        "queue. The rates are "
+        "messages per second over the last minute: posted (in), deleted (out) and "
+        "requeued (again). On a "
+        "narrow terminal the last columns are left out. A paused queue has `(paused)`, "
+        "`(posts paused)` or `(all paused)` behind its name.",
     .options = {{"--sort", "ORDER",
                  "oldest_ready, ready, claimed or name. Default: oldest_ready"},
                 {"--limit", "N",

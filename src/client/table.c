@@ -99,6 +99,27 @@ table_member_duration(struct table *t, const json_t *object, const char *name)
 }
 
 void
+table_queue_name(struct table *t, const json_t *queue)
+{
+    const json_t *name = json_object_get(queue, "name");
+    const json_t *paused = json_object_get(queue, "paused");
+    const bool claims = json_is_true(json_object_get(paused, "claims"));
+    const bool posts = json_is_true(json_object_get(paused, "posts"));
+    struct buf text;
+
+    if (!json_is_string(name) || (!claims && !posts)) {
+        table_member(t, queue, "name");
+        return;
+    }
+    buf_init(&text, t->text.mem);
+    buf_bytes(&text, bytes_of(json_string_value(name), json_string_length(name)));
+    buf_str(&text, !posts ? " (paused)" : claims ? " (all paused)" : " (posts paused)");
+    t->text.failed |= text.failed;
+    table_text(t, buf_view(&text));
+    buf_fini(&text);
+}
+
+void
 table_member_rate(struct table *t, const json_t *queue, const char *name)
 {
     const json_t *rate = json_object_get(json_object_get(queue, "rates"), name);

@@ -43,6 +43,9 @@ void table_member(struct table *t, const json_t *object, const char *name);
 void table_body(struct table *t, const json_t *value); /* always as JSON */
 void table_member_duration(struct table *t, const json_t *object, const char *name);
 
+/* Appends the name of a queue, and what of it is paused. */
+void table_queue_name(struct table *t, const json_t *queue);
+
 /* Adds a rate of a queue (docs/api.md 26). */
 void table_member_rate(struct table *t, const json_t *queue, const char *name);
 

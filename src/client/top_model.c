@@ -167,7 +167,7 @@ add_row(struct table *t, const struct top_row *row, bool projects)
     sparkline_write(&line, row->ready, row->samples);
     if (projects)
         table_member(t, row->queue, "project");
-    table_member(t, row->queue, "name");
+    table_queue_name(t, row->queue);
     table_member_duration(t, row->queue, "oldest_ready_age");
     table_member(t, row->queue, "ready");
     table_text(t, buf_view(&line));

@@ -61,7 +61,7 @@ class Commands(PageCase):
         self.metadata("jobs", max_claim_count=5, dead_letter_queue="jobs-dead")
         self.bash("claimd post jobs dead; claimd work jobs --max-jobs 1 -- sh -c 'exit 65'")
         examples = walk.blocks(page("docs", "commands.md"), "bash")
-        self.assertEqual(len(examples), 7)
+        self.assertEqual(len(examples), 8)
         out, err = self.bash("".join(examples))
         self.assertEqual(err, "")
         # 13 posted, two claimed, one deleted, one delayed, and the dead letter is back.
@@ -69,7 +69,8 @@ class Commands(PageCase):
         self.assertEqual(self.counts("jobs-dead"), (0, 0, 0))
         self.assertEqual(len(re.findall("^[0-9a-f]{24}$", out, re.M)), 13)
         for text in ("1 message would move, 0 remain", "1 message moved, 0 remain",
-                     "0 messages of jobs-dead would be deleted", "CLAIMD OK", "no database"):
+                     "0 messages of jobs-dead would be deleted", "CLAIMD OK", "no database",
+                     "jobs: claims paused, posts open", "jobs (paused)", "jobs: claims open, posts open"):
             self.assertIn(text, out)
 
     def documented(self, command):
@@ -88,6 +89,8 @@ class Commands(PageCase):
         self.assertEqual([members("redrive dead --yes"), members("redrive dead --dry-run")],
                          self.documented("redrive"))
         self.assertEqual([members("purge q --yes"), members("purge q --dry-run")], self.documented("purge"))
+        self.assertEqual([members("pause q")], self.documented("pause`, `resume"))
+        self.assertEqual([members("resume q")], self.documented("pause`, `resume"))
         self.assertEqual([members("check q")], self.documented("check"))
         self.assertEqual([members("queues"), members("claims q"), members("peek q")],
                          self.documented("queues"))

@@ -381,6 +381,31 @@ class Views(CommandCase):
         self.assertEqual(json.loads(self.good("purge", self.queue, "--yes", "--json")), {"deleted": 2})
         self.assertEqual(self.good("peek", self.queue).count("\n"), 1)
 
+    def test_pause_and_resume_a_queue(self):
+        def state(*words):
+            self.assertEqual(self.good(*words), "%s: claims %s, posts %s\n" % (self.queue, *expected))
+
+        self.fails(1, "Not found", "pause", self.queue)
+        self.good("post", self.queue, "x")
+        expected = "paused", "open"
+        state("pause", self.queue)
+        self.fails(1, "no message", "claim", self.queue)
+        self.assertIn("\n%s (paused) " % self.queue, self.good("queues"))
+        expected = "paused", "paused"
+        state("pause", self.queue, "--posts")
+        self.fails(1, "are paused", "post", self.queue, "y")
+        self.assertIn("\n%s (all paused) " % self.queue, self.good("queues"))
+        expected = "open", "open"
+        state("resume", self.queue)
+        expected = "open", "paused"
+        state("pause", self.queue, "--posts")
+        self.assertIn("\n%s (posts paused) " % self.queue, self.good("queues"))
+        self.assertEqual(self.bodies(), ["x"])
+        self.assertEqual(json.loads(self.good("resume", self.queue, "--json")),
+                         {"claims": False, "posts": False})
+        expected = "paused", "paused"
+        state("pause", self.queue, "--claims", "--posts")
+
     def test_release_of_a_claim_and_of_some_of_its_messages(self):
         ids = self.good("post", self.queue, "a", "b", "c").split()
         claim = self.claimed("--limit", "3")["claim"]
@@ -591,7 +616,8 @@ class Away(CommandCase):
 
     EACH = (("queues",), ("claims", "q"), ("peek", "q"), ("why", "q", "x"), ("post", "q", "x"),
             ("claim", "q"), ("delete", "q", "x"), ("delete", "q", "x", "--claim", "y"), ("release", "q", "x"),
-            ("release", "q", "x", "y"), ("purge", "q", "--yes"), ("redrive", "q", "--yes"))
+            ("release", "q", "x", "y"), ("purge", "q", "--yes"), ("redrive", "q", "--yes"),
+            ("pause", "q"), ("resume", "q"))
 
     def test_another_service_is_no_success_of_any_command(self):
         for body in ("", "{}", "[]", "[" * 2000 + "]" * 2000, '{"status": "up"}'):

@@ -20,6 +20,8 @@
     X(claims, "claims QUEUE", "Show the claims of a queue and their clients.")           \
     X(why, "why QUEUE ID", "Explain a message and what happens next.")                   \
     X(purge, "purge QUEUE", "Delete all messages of a queue.")                           \
+    X(pause, "pause QUEUE", "Pause claims from a queue, or posts to it.")                \
+    X(resume, "resume QUEUE", "Resume claims and posts of a queue.")                     \
     X(redrive, "redrive QUEUE", "Move dead letters back to where they came from.")       \
     X(top, "top", "Show queues on a full screen.")                                       \
     X(check, "check [QUEUE...]", "Check queues, for Nagios and the like.")
