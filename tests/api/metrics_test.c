@@ -80,6 +80,39 @@ API_TEST(they_tell_what_expired_and_how_old_the_oldest_claim_is)
     ck_line(f, "claimd_queue_messages_expired_unread_total{project=\"\",queue=\"\"} 2");
 }
 
+API_TEST(metrics_show_paused_queues)
+{
+    static const char a[] = "{project=\"" API_CALL_PROJECT "\",queue=\"a\",what=";
+
+    post(f, "a");
+    post(f, "b");
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    ck_assert_ptr_null(strstr(api_answer(&f->c), "claimd_queue_paused{"));
+    ck_api(f, "POST", "/claimd/queues/a/pause", "{\"posts\":true}", 200, NULL);
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(f, api_text(f, "claimd_queue_paused%s\"posts\"} 1", a));
+    ck_assert_ptr_null(strstr(api_answer(&f->c), "what=\"claims\""));
+    ck_api(f, "POST", "/claimd/queues/a/pause", NULL, 200, NULL);
+    ck_api(f, "GET", "/metrics", NULL, 200, NULL);
+    ck_line(f, api_text(f,
+                        "claimd_queue_paused%s\"claims\"} 1\nclaimd_queue_paused%s"
+                        "\"posts\"} 1",
+                        a, a));
+    ck_assert_ptr_null(strstr(api_answer(&f->c), "queue=\"b\",what="));
+}
+
+API_TEST(without_per_queue_there_are_no_metrics_of_queues)
+{
+    post(f, "a");
+    ck_api(f, "GET", "/metrics?per_queue=false", NULL, 200, NULL);
+    ck_assert_ptr_null(strstr(api_answer(&f->c), "claimd_queue_"));
+    ck_line(f, "claimd_queues 1");
+    ck_line(f, "claimd_messages_posted_total 1");
+    ck_api(f, "GET", "/metrics?per_queue=true", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "queue=\"a\""));
+    ck_api(f, "GET", "/metrics?per_queue=2", NULL, 400, "Invalid parameter");
+}
+
 START_TEST(projects_with_odd_names_are_told_apart)
 {
     static const struct {

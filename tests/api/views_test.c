@@ -60,14 +60,16 @@ API_TEST(a_row_says_what_is_in_a_queue)
     ck_api_body(f, "{'queues': [{'project': '" API_CALL_PROJECT
                    "', 'name': 'jobs', 'ready': 2, 'delayed': 1, 'claimed': 1,"
                    " 'oldest_ready_age': 6, 'oldest_claim_age': 2, 'waiters': 0,"
-                   " 'dead_letters': 0, 'dead_letter_queue': 'graves', 'paused': {'claims': false, 'posts': false}, 'rates': null}],"
+                   " 'dead_letters': 0, 'dead_letter_queue': 'graves', 'paused': "
+                   "{'claims': false, 'posts': false}, 'rates': null}],"
                    " 'links': [], 'total': 1}");
     ck_api(f, "PUT", "/v2/queues/empty", NULL, 201, NULL);
     ck_api(f, "GET", "/claimd/queues?q=emp", NULL, 200, NULL);
     ck_api_body(f, "{'queues': [{'project': '" API_CALL_PROJECT
                    "', 'name': 'empty', 'ready': 0, 'delayed': 0, 'claimed': 0,"
                    " 'oldest_ready_age': null, 'oldest_claim_age': null, 'waiters': 0,"
-                   " 'dead_letters': 0, 'dead_letter_queue': null, 'paused': {'claims': false, 'posts': false}, 'rates': null}],"
+                   " 'dead_letters': 0, 'dead_letter_queue': null, 'paused': {'claims': "
+                   "false, 'posts': false}, 'rates': null}],"
                    " 'links': [], 'total': 2}");
     ck_assert_uint_eq(f->c.res.lsn, 0);
 }

@@ -67,6 +67,7 @@ def all_there_is():
     with tempfile.TemporaryDirectory() as folder, \
             journalled(folder, "--encryption-keys", key_file(folder)) as server:
         server.ask("PUT", "/v2/queues/q")
+        server.ask("POST", "/claimd/queues/q/pause")
         # A request is counted when all of its answer is out of the server's hands.
         eventually(lambda: 'route="/v2/queues/{queue}"' in metrics(server))
         return metrics(server), server.ask("GET", "/metrics").body.decode()

@@ -109,6 +109,10 @@ static const struct family queue_messages = {
     "Number of messages of a queue, by state. The sample with an empty project and queue "
     "is the sum of all queues that are not shown individually."};
 
+static const struct family queue_paused = {
+    "claimd_queue_paused", FAMILY_GAUGE, NULL,
+    "1 for each queue and kind of request that an operator has paused."};
+
 /* A family with a sample for each queue. */
 struct queue_number {
     struct family family;
@@ -194,6 +198,28 @@ write_number(struct exposition *x, const struct shown_queues *shown,
     }
 }
 
+/* Without samples of queues that are not paused: nearly all. */
+static void
+write_paused(struct exposition *x, const struct shown_queues *shown)
+{
+    static const struct {
+        enum store_pause bit;
+        const char *name;
+    } kinds[] = {{STORE_PAUSE_CLAIMS, "claims"}, {STORE_PAUSE_POSTS, "posts"}};
+
+    exposition_family(x, &queue_paused);
+    for (size_t i = 0; i < shown->count; i++) {
+        struct label labels[LABELS];
+        const unsigned paused = name_queue(shown, i, labels)->paused;
+
+        for (size_t k = 0; k < COUNT_OF(kinds); k++) {
+            labels[2] = (struct label){"what", bytes_str(kinds[k].name)};
+            if ((paused & kinds[k].bit) != 0)
+                exposition_sample(x, labels, 3, 1);
+        }
+    }
+}
+
 static void
 write_queues(struct exposition *x, const struct shown_queues *shown)
 {
@@ -212,6 +238,7 @@ write_queues(struct exposition *x, const struct shown_queues *shown)
     }
     for (size_t i = 0; i < COUNT_OF(queue_numbers); i++)
         write_number(x, shown, &queue_numbers[i]);
+    write_paused(x, shown);
 }
 
 /* Subtracts, but not below 0: the queues are read after the sums. */
@@ -323,6 +350,7 @@ handle_metrics(struct context *ctx)
         caller_names_type(ctx->req->headers[API_HEADER_ACCEPT], open)
             ? EXPOSITION_OPENMETRICS
             : EXPOSITION_PROMETHEUS;
+    bool per_queue = true;
     struct store_metrics metrics;
     struct shown_queues shown;
     struct exposition x;
@@ -330,8 +358,10 @@ handle_metrics(struct context *ctx)
 
     if (ctx->metrics == NULL)
         return ST_NO_PATH;
-    st = store_metrics(ctx->store, &ctx->op, &metrics);
+    st = context_read_bool(ctx, "per_queue", &per_queue);
     if (st == ST_OK)
+        st = store_metrics(ctx->store, &ctx->op, &metrics);
+    if (st == ST_OK && per_queue)
         st = read_queues(ctx, &metrics, &shown);
     if (st != ST_OK)
         return st;
@@ -341,7 +371,8 @@ handle_metrics(struct context *ctx)
         "1 if claimd accepts requests. 0 while it stops, refuses posts or cannot use its "
         "store.",
         health_reservation(ctx) == NULL && store_ping(ctx->store, &ctx->op) == ST_OK, 0);
-    write_queues(&x, &shown);
+    if (per_queue)
+        write_queues(&x, &shown);
     metric_write(&x, FAMILY_GAUGE, "claimd_queues", NULL,
                  "Number of queues in all projects.", metrics.queues, 0);
     metric_write(&x, FAMILY_GAUGE, "claimd_subscriptions", NULL,
