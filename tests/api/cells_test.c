@@ -126,6 +126,7 @@ static const struct place places[] = {
     {"/claimd/queues", {ANY "queues:get_all"}},
     {"/claimd/queues/q/claims", {"claims:get"}},
     {"/claimd/queues/q/history", {"queues:stats"}},
+    {"/claimd/queues/q/messages", {"messages:get_all"}},
     {"/claimd/queues/q/messages/none", {"messages:get"}},
     {PROGRESS, {"subscription:progress"}},
     {PROGRESS "/none", {"subscription:progress"}},
