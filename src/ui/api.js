@@ -12,7 +12,9 @@ let token = '';
 let streamsAgainAt = 0;
 const running = new Set();
 
-export const caller = {role: null, project: null, all_projects: false, actions: [], known: false};
+// clockBehind: how far the clock of the browser is behind the server, in milliseconds.
+export const caller = {role: null, project: null, all_projects: false, actions: [], known: false,
+  clockBehind: 0};
 export const hooks = {unauthorized() {}, connection() {}};
 
 export class ApiError extends Error {
@@ -104,6 +106,12 @@ export async function fetchResponse(method, path, options = {}) {
       throw error;
     throw new ApiError(0, 'No response', 'The server cannot be reached.');
   }
+  const date = Date.parse(response.headers.get('Date'));
+  // The header has whole seconds.
+  if (Math.abs(date - Date.now()) < 1500)
+    caller.clockBehind = 0;
+  else if (!Number.isNaN(date))
+    caller.clockBehind = date - Date.now();
   if (response.ok)
     return response;
   const error = await errorOf(response);

@@ -14,7 +14,7 @@ export function h(name, attributes, ...children) {
     else
       element.setAttribute(key, value === true ? '' : value);
   }
-  element.append(...children.flat().filter((c) => c !== null && c !== undefined));
+  element.append(...children.flat(3).filter((c) => c !== null && c !== undefined));
   return element;
 }
 
@@ -94,6 +94,7 @@ export function actionButton(id, label, work, kind = '') {
 
 // A table that keeps only the rows near the window in the document. It scrolls with the page.
 //
+// With the option `whole` it draws all rows, which then need not be of equal height.
 // columns: {name, title, hint, cls, sort, text(row), node(row), update(td, row)}
 // node() is called once per row, text() and update() at each change.
 export class Table {
@@ -170,6 +171,8 @@ export class Table {
 
   // The rows that the page should ask for: those in the window and some around it.
   get window() {
+    if (this.options.whole)
+      return {first: 0, most: this.#total};
     const top = this.#top;
     const first = Math.max(0, Math.floor(-top / this.#rowHeight) - OVERSCAN);
     const most = Math.ceil(window.innerHeight / this.#rowHeight) + 2 * OVERSCAN;
@@ -246,7 +249,7 @@ export class Table {
   #click(event) {
     const tr = event.target.closest('tr');
     if (!event.target.closest('a, button, input, label') && String(getSelection()) === '')
-      tr?.querySelector('a')?.click();
+      tr?.querySelector('a, button')?.click();
   }
 
   #key(event) {
