@@ -80,6 +80,27 @@ engine_queue_get(struct store *s, struct store_op *op, const struct store_queue 
     return ST_OK;
 }
 
+/*
+ * Reserves what new metadata needs. Metadata that is not larger than the old one is also accepted when there is no
+ * space for more data: an operator must be able to resume a paused queue then, because its workers free space.
+ */
+static enum status
+update_reserve(const struct txn *t, const struct store_metadata *metadata)
+{
+    const size_t bytes = queue_bytes(t->where, metadata);
+    const bool grows =
+        bytes > queue_bytes(&t->queue->where, &t->queue->metadata->document);
+    enum status st;
+
+    if (grows && !mem_admits(t->engine->core.mem, metadata->json.len))
+        return ST_OVER_BUDGET;
+    st = txn_reserve(t, STORE_CHANGE_META, 0, bytes);
+    if (!grows && (st == ST_FULL || st == ST_JOURNAL_LIMIT))
+        st = txn_reserve(t, STORE_CHANGE_RELEASE, 0, bytes); /* the space of changes
+                                                                that free some */
+    return st;
+}
+
 enum status
 engine_queue_update(struct store *s, struct store_op *op, const struct store_queue *where,
                     uint64_t version, const struct store_metadata *metadata)
@@ -90,8 +111,6 @@ engine_queue_update(struct store *s, struct store_op *op, const struct store_que
     struct txn t;
 
     housekeep_pay(e, op->now_ms, 1, metadata->json.len);
-    if (!mem_admits(e->core.mem, metadata->json.len))
-        return ST_OVER_BUDGET;
     fresh = metadata_new(e->core.mem, metadata);
     if (fresh == NULL)
         return ST_NO_MEMORY;
@@ -102,7 +121,7 @@ engine_queue_update(struct store *s, struct store_op *op, const struct store_que
     else if (t.queue->version != version)
         st = ST_CHANGED;
     else
-        st = txn_reserve(&t, STORE_CHANGE_META, 0, queue_bytes(t.where, metadata));
+        st = update_reserve(&t, metadata);
     if (st == ST_OK) {
         old = t.queue->metadata;
         t.queue->metadata = fresh;

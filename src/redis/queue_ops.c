@@ -215,20 +215,32 @@ redis_queue_create(struct store *store, struct store_op *op,
     return st;
 }
 
+static enum status
+queue_update_by(struct redis_store *s, const struct store_op *op,
+                const struct store_queue *where, uint64_t version,
+                const struct store_metadata *metadata, enum script script)
+{
+    struct call c = call_begin(s, op, where);
+
+    call_number(&c, (int64_t)version);
+    call_metadata(&c, metadata);
+    return call_finish(&c, script, CALL_CHANGE);
+}
+
+/* If Redis is full, an operator can still resume a paused queue, because its workers free space. */
 enum status
 redis_queue_update(struct store *store, struct store_op *op,
                    const struct store_queue *where, uint64_t version,
                    const struct store_metadata *metadata)
 {
     struct redis_store *s = redis_of(store);
-    struct call c = call_begin(s, op, where);
-    enum status st;
+    enum status st =
+        queue_update_by(s, op, where, version, metadata, SCRIPT_queue_update);
 
-    call_number(&c, (int64_t)version);
-    call_metadata(&c, metadata);
-    st = call_finish(&c, SCRIPT_queue_update, CALL_CHANGE);
+    if (st == ST_OVER_BUDGET)
+        st = queue_update_by(s, op, where, version, metadata, SCRIPT_queue_update_full);
     waiting_wake(s, op, where); /* claims may have been paused before */
-    return st;
+    return st == ST_TOO_LARGE ? ST_OVER_BUDGET : st;
 }
 
 /* ---------------------------------------------------------------------- views */

@@ -171,6 +171,7 @@ bool shape_integer(const redisReply *word, int64_t *out);
     X(queue_create, "ntn", "", 0)                                                        \
     X(queue_get, "ntiiiiitiin", "", 0)                                                   \
     X(queue_update, "", "", 0)                                                           \
+    X(queue_update_full, "", "", 0)                                                      \
     X(queue_delete, "|t", "tt", 64)                                                      \
     X(queue_purge, "", "", 0)                                                            \
     X(queue_stats, "ntnn", "nh", 2)                                                      \

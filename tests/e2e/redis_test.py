@@ -431,6 +431,22 @@ class Full(RedisCase):
         self.api.ask("DELETE", "q", status=204)
         self.assertEqual(self.api.names(), [])
 
+    def test_a_paused_queue_can_resume(self):
+        def send(method, path, **document):
+            with self.api.server.connect() as client:
+                client.send(request(method, path, json.dumps(document).encode()))
+                return client.response()
+
+        self.assertEqual(send("PUT", "/v1/queues/q/metadata", a=1).status, 204)
+        self.assertEqual(send("POST", "/claimd/queues/q/pause", claims=True).status, 200)
+        self.fill()
+        self.assertEqual(self.api.answer("POST", "q/claims", {}).status, 204)
+        self.assert_unavailable(send("PUT", "/v1/queues/q/metadata", a=12))
+        self.assertEqual(send("PUT", "/v1/queues/q/metadata", a=2).status, 204)
+        self.assertEqual(send("POST", "/claimd/queues/q/pause", claims=False).status, 200)
+        _, messages = self.api.claim("q", 2)
+        self.assertEqual([message["body"] for message in messages], [4, 5])
+
     def finish(self, **members):
         path = "/claimd/queues/%s/finish" % self.place
         with self.api.server.connect() as client:

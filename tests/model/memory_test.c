@@ -814,6 +814,25 @@ START_TEST(accepted_messages_can_be_claimed_and_deleted_without_memory)
 
 TEST_CASE("budget");
 
+START_TEST(over_the_budget_a_paused_queue_can_resume)
+{
+    struct scene s = {.claim_count = 0};
+    struct fixture *f = &s.f;
+
+    fixture_open(f, ENGINE);
+    post(f, 2);
+    ck_assert_status(act_update(&s), ST_OK);
+    pause_queue(f, STORE_PAUSE_CLAIMS);
+    mem_set_budget(f->mem, 1);
+    take(f, 1);
+    expect_nothing(f);
+    pause_queue(f, 0);
+    take(f, 1);
+    expect(f, 1);
+    mem_set_budget(f->mem, 0);
+    fixture_close(f);
+}
+
 START_TEST(over_the_budget_only_what_adds_data_is_refused)
 {
     struct scene s = {.claim_count = 0};

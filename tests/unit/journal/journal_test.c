@@ -600,6 +600,45 @@ START_TEST(a_full_disk_refuses_posts_and_lets_go)
     close_world(&w);
 }
 
+START_TEST(a_full_disk_refuses_larger_metadata_and_lets_a_paused_queue_resume)
+{
+    const struct store_metadata larger = {bytes_str("{}"), STORE_SETTINGS_INIT};
+    struct store_op op = {.now_ms = START_MS};
+    struct store_draft draft = {bytes_str("1"), 3600, 0};
+    struct store_post one = {.drafts = &draft, .count = 1, .create_queue = true};
+    struct store_queues found = STORE_QUEUES_INIT;
+    struct store_id id;
+    enum status st = ST_OK;
+    struct world w;
+
+    open_world(&w, 1);
+    post(&w.f, 1);
+    pause_queue(&w.f, STORE_PAUSE_CLAIMS);
+    commit_all(&w);
+    sim_disk_set_room(w.disk, 3 * SEGMENT);
+    for (int i = 0; st == ST_OK && i < 100000; i++) {
+        st = store_message_post(w.f.store, &op, &w.f.queue, &one, &id);
+        if (i % 100 == 0)
+            commit_all(&w);
+    }
+    ck_assert_status(st, ST_FULL);
+    ck_assert_status(store_queue_get(w.f.store, &op, &w.f.queue, &found), ST_OK);
+    ck_assert_status(
+        store_queue_update(w.f.store, &op, &w.f.queue, found.queues[0].version, &larger),
+        ST_FULL);
+    store_queues_release(&found);
+    pause_queue(&w.f, 0);
+    take(&w.f, 1);
+    expect(&w.f, 1);
+    commit_all(&w);
+    ck_assert_uint_eq(w.failures, 0);
+    ck_assert_status(cut(&w), ST_OK);
+    ck_assert_uint_eq(stats(&w.f).claimed, 1);
+    pop(&w.f, 1);
+    ck_assert_uint_eq(w.f.seen.count, 1);
+    close_world(&w);
+}
+
 START_TEST(a_journal_at_its_limit_refuses_posts_and_names_the_option)
 {
     struct store_op op = {.now_ms = START_MS};

@@ -197,3 +197,20 @@ end
 local function read_settings(w)
     return w.settings ~= '' and cmsgpack.unpack(w.settings) or { -1, -1, -1, -1, -1, '', 0, 0 }
 end
+
+-- The body of queue_update and queue_update_full.
+local function update_queue(may_grow)
+    local w = open_queue()
+    if not w then return { NOT_FOUND } end
+    local version = call('HGET', Q, 'v')
+    if version ~= ARGV[2] then return { CHANGED } end
+    if not may_grow and #ARGV[3] > call('HSTRLEN', Q, 'j') then return { TOO_LARGE } end
+    local was_paused = claims_paused(w)
+    set_metadata(w, ARGV[3], 4)
+    call('HSET', Q, 'v', string.format('%.0f', tonumber(version) + 1))
+    if was_paused and not claims_paused(w) then
+        w.ready_changed = true
+        save_queue(w)
+    end
+    return { OK }
+end
