@@ -26,7 +26,7 @@ export class Chart {
     Object.assign(this, {series, format, unit, title});
     this.box = h('div', {class: 'plot', role: 'img'});
     this.values = series.map(() => h('span', {class: 'value'}));
-    this.element = h('figure', {id}, h('figcaption', {}, h('h3', {}, title), h('ul', {class: 'legend'},
+    this.element = h('figure', {id}, h('figcaption', {}, h('h2', {}, title), h('ul', {class: 'legend'},
       series.map((s, i) => h('li', {}, h('span', {class: `swatch series-${s.name}`}), s.title, ' ',
         this.values[i])))), this.box);
     this.observer = new ResizeObserver(() => this.#resize());

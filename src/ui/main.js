@@ -25,7 +25,7 @@ let open = null;
 function parseHash() {
   const [path, query = ''] = location.hash.slice(1).split('?');
   const [name, ...parts] = path.split('/').slice(1);
-  const route = routes[name];
+  const route = Object.hasOwn(routes, name) && routes[name];
   if (!route || parts.length !== route.names.length)
     return null;
   try {
