@@ -151,6 +151,9 @@ check_host(struct context *ctx, struct bytes allowed)
  * A browser sends the site of its page in Origin. A page of another site can make a browser send
  * requests that need no header, such as a claim of API v1. So claimd refuses a foreign origin
  * without a token. A client certificate does not help, because the browser sends it for every page.
+ *
+ * Behind a proxy that replaces Host, the browser's Sec-Fetch-Site says that the page is of this site. No page
+ * can set it.
  */
 static enum status
 check_origin(struct context *ctx)
@@ -167,7 +170,8 @@ check_origin(struct context *ctx)
 
         origin = bytes_of(origin.data + skip, origin.len - skip);
     }
-    if (scheme != NULL && bytes_equal_nocase(origin, host))
+    if ((scheme != NULL && bytes_equal_nocase(origin, host)) ||
+        bytes_equal_str(ctx->req->headers[API_HEADER_FETCH_SITE], "same-origin"))
         return ST_OK;
     return context_refuse(ctx, ST_FORBIDDEN,
                           "the header Origin is \"%s\". The request comes from a page of "
@@ -213,23 +217,38 @@ check_access(struct context *ctx)
     }
     ctx->access_status = st;
     ctx->token_project = caller.project;
+    ctx->caller = caller.name;
     return request.token.len == 0 ? check_origin(ctx) : ST_OK;
+}
+
+enum status
+check_caller(struct context *ctx, enum action action, bool everywhere,
+             struct access_caller *out)
+{
+    struct access_request request = {.certificate = ctx->req->certificate,
+                                     .project = bytes_present(ctx->queue.project)
+                                                    ? ctx->queue.project
+                                                    : named_project(ctx),
+                                     .action = action,
+                                     .everywhere = everywhere,
+                                     .now_ms = clock_now_ms(ctx->real),
+                                     .proof = ctx->proof};
+    enum status st;
+
+    *out = (struct access_caller){.project = BYTES_NONE};
+    if (ctx->access == NULL)
+        return ST_OK;
+    st = find_token(ctx, &request.token);
+    return st == ST_OK ? access_ask(ctx->access, &request, ctx->req->arena, out, ctx->why)
+                       : st;
 }
 
 enum status
 check_action(struct context *ctx, enum action action)
 {
-    struct access_request request = {.certificate = ctx->req->certificate,
-                                     .project = ctx->queue.project,
-                                     .action = action,
-                                     .now_ms = clock_now_ms(ctx->real),
-                                     .proof = ctx->proof};
-    struct access_caller caller = {.project = BYTES_NONE};
-    enum status st = ctx->access == NULL ? ST_OK : find_token(ctx, &request.token);
+    struct access_caller caller;
 
-    if (ctx->access == NULL || st != ST_OK)
-        return st;
-    return access_ask(ctx->access, &request, ctx->req->arena, &caller, ctx->why);
+    return check_caller(ctx, action, false, &caller);
 }
 
 static bool
@@ -278,6 +297,11 @@ check_guarded(struct context *ctx)
 static enum status
 check_token(struct context *ctx)
 {
+    const enum status st =
+        bytes_present(ctx->req->headers[API_HEADER_UI]) ? check_origin(ctx) : ST_OK;
+
+    if (st != ST_OK)
+        return st;
     if (ctx->req->listener == API_LISTENER_METRICS || ctx->is_signed)
         return ST_OK;
     if (is_guarded(ctx))

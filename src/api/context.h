@@ -50,6 +50,7 @@ struct context {
     struct bytes token_project; /* the project of the caller's token; absent: none */
     enum status access_status;  /* refuses the request in check_project() */
     struct reason *access_why;  /* of access_status */
+    struct bytes caller;        /* its name; absent: not known */
     struct store_queue queue;   /* the project, and the name if the path has one */
     struct bytes id;            /* of the message, claim or subscription in the path */
     struct query query;
@@ -100,6 +101,12 @@ enum status check_request(struct context *ctx);
 
 /* Refuses a request whose caller may not do another action, too. ST_FORBIDDEN, explained. */
 enum status check_action(struct context *ctx, enum action action);
+
+/* Identifies the caller of an open route, and checks that it may do an action (ACTION_COUNT: none), for all
+ * projects or for that of the request. Statuses of access_ask(). Without authentication: ST_OK, and an empty
+ * caller. */
+enum status check_caller(struct context *ctx, enum action action, bool everywhere,
+                         struct access_caller *out);
 
 /* ------------------------------------------------------------------ parameters */
 

@@ -441,6 +441,9 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
         problem_set_header(res, "WWW-Authenticate", access_challenge(api->config.access));
     res->status = st;
     res->about = subject_of(ctx);
+    res->caller = ctx->caller;
+    res->audited = bytes_present(req->headers[API_HEADER_UI]) &&
+                   req->method != METHOD_GET && req->method != METHOD_HEAD;
     return response_complete(ctx);
 }
 

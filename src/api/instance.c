@@ -30,6 +30,7 @@ enable_versions(struct api *api)
         {&version_v1, api->config.limits.enable_v1},
         {&version_claimd, true},
         {&version_operator, true},
+        {&version_ui, api->config.limits.ui},
         {&version_testapi, api->config.testapi != NULL},
         {&version_identity, api->config.auth != NULL},
     };

@@ -41,7 +41,7 @@ struct version {
     bool queues_must_exist; /* metadata and statistics of an unknown queue: 404 */
 };
 
-enum { VERSIONS_MAX = 7 };
+enum { VERSIONS_MAX = 8 };
 
 extern const struct version version_v1, version_v1_1, version_v2;
 
@@ -50,6 +50,9 @@ extern const struct version version_root;
 
 /* Below /claimd/: for all clients, for operators (docs/api.md 24) and for tests (23). */
 extern const struct version version_claimd, version_operator, version_testapi;
+
+/* The page at /claimd/ui/. */
+extern const struct version version_ui;
 
 /* The identity stub (handlers/identity.c). */
 extern const struct version version_identity;

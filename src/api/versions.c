@@ -193,6 +193,8 @@ static const struct route routes_claimd[] = {
           "redriveMessages"),
     ROUTE("/claimd/queues/{queue}/pause", POST, handle_queue_pause, QUEUES_PAUSE, 0,
           "pauseQueue"),
+    ROUTE("/claimd/permissions", GET, handle_permissions, HOME_GET, ROUTE_ANY_PROJECT,
+          "showPermissions"),
     ROUTE("/claimd/queues", GET, handle_queue_survey, QUEUES_GET_ALL, ROUTE_ANY_PROJECT,
           "surveyQueues"),
     ROUTE("/claimd/queues/{queue}/messages", GET, handle_message_search, MESSAGES_GET_ALL,
@@ -238,6 +240,21 @@ const struct version version_operator = {
     .name = BYTES_LIT("claimd"),
     .base = BYTES_LIT("/claimd"),
     .routes = routes_operator,
+    .open = true,
+};
+
+/* ------------------------------------------------------------------ the page: docs/api.md 29 */
+
+static const struct route routes_ui[] = {
+    ROUTE("/claimd/ui", GET, handle_ui, OPEN, ROUTE_OWN_FORM, "showPage"),
+    ROUTE("/claimd/ui/{file}", GET, handle_ui, OPEN, ROUTE_OWN_FORM, "showPageFile"),
+    ROUTE_END,
+};
+
+const struct version version_ui = {
+    .name = BYTES_LIT("claimd"),
+    .base = BYTES_LIT("/claimd"),
+    .routes = routes_ui,
     .open = true,
 };
 

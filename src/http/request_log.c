@@ -197,6 +197,7 @@ write_request(const struct log *log, enum log_level level, const struct exchange
     struct log_fields f = {.count = 0};
     char client[ADDRESS_TEXT_CAP];
 
+    add_text(&f, "caller", ex->response.caller);
     add_text(&f, "method", bytes_str(ex->method));
     add_text(&f, "path", ex->request.path);
     add_text(&f, "query", ex->request.query);
@@ -213,7 +214,7 @@ write_request(const struct log *log, enum log_level level, const struct exchange
     if (why != ST_OK)
         add_text(&f, "reason", bytes_str(status_name(why)));
     ENSURE(f.count <= sizeof(f.all) / sizeof(f.all[0]));
-    log_write(log, level, "request", f.all, f.count);
+    log_write(log, level, ex->response.audited ? "audit" : "request", f.all, f.count);
 }
 
 void
@@ -223,7 +224,13 @@ request_log_write(struct request_log *l, uint64_t *logged, int64_t now_ms,
     enum log_level level = ex->code >= 500 ? LOG_WARN : LOG_INFO;
     uint64_t one_in = request_log_one_in(l);
 
-    if ((level == LOG_INFO && one_in == 0) || !log_wants(l->log, level))
+    if (!log_wants(l->log, level))
+        return;
+    if (ex->response.audited) {
+        write_request(l->log, level, ex);
+        return;
+    }
+    if (level == LOG_INFO && one_in == 0)
         return;
     if (one_in == 0)
         write_refused(l, now_ms, ex);

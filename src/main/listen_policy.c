@@ -59,6 +59,12 @@ listen_policy_check(const struct config *config, const struct listen_list *list,
                 "addresses only,"
                 " not %s (%s). To allow other addresses, set identity_stub_anywhere",
                 address, where);
+        if (config->auth == AUTH_BY_NONE && config->limits.ui)
+            config_error(
+                errors,
+                "ui lets every client that reaches %s (%s) act on all queues. Set "
+                "auth, or listen on a loopback address or a Unix socket",
+                address, where);
         if (config->auth == AUTH_BY_NONE && !config->insecure_listen &&
             !config->identity_stub && !config->ci)
             config_error(

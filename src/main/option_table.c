@@ -49,7 +49,7 @@ const struct option options[] = {
         0, socket_group, "GROUP", "none", NULL,
         "Group of the file of a Unix socket, by name or number. With none, the file gets "
         "the group of the claimd process."),
-    NUMBER(COMMON, workers, 0, 128, "N", "0",
+    NUMBER(0, workers, 0, 128, "N", "0",
            "Number of threads that serve requests. 0 starts one thread per core, at most "
            "16."),
     NUMBER(
@@ -219,6 +219,10 @@ const struct option options[] = {
         "Types of subscribers that a subscription may name: http, https and mailto."),
     LIMIT_FLAG(admin_mode,
                "Show statistics of the store in the response to GET /v2/health."),
+    CHOICE_OF(
+        COMMON, OPTION_FLAG, "ui", limits.ui, "false|true", CONTRACT,
+        "Serve a page for operators at /claimd/ui/. On an address that other machines "
+        "can reach, it requires auth."),
     LIMIT_FLAG(enable_v1, "Serve version 1 of the API."),
     LIMIT_FLAG(enable_v1_1, "Serve version 1.1 of the API."),
     CHOICE(

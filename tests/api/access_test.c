@@ -198,8 +198,8 @@ static void
 try_routes(struct api_fixture *f, void (*try)(struct api_fixture *, const struct route *))
 {
     static const struct version *const versions[] = {
-        &version_v2,       &version_v1_1,    &version_v1,  &version_claimd,
-        &version_operator, &version_testapi, &version_root};
+        &version_v2,       &version_v1_1,    &version_v1,   &version_claimd,
+        &version_operator, &version_testapi, &version_root, &version_ui};
     size_t routes = 0;
 
     f->c.headers[API_HEADER_CONTENT_TYPE] =

@@ -124,6 +124,9 @@ static const struct place places[] = {
     {"/claimd/topics/none/subscriptions", {"subscription:progress"}},
     {"/claimd/topics/none/subscriptions/none", {"subscription:progress"}},
     {"/claimd/queues", {ANY "queues:get_all"}},
+    {"/claimd/permissions", {ANY "home:get"}},
+    {"/claimd/ui", {OPEN}},
+    {"/claimd/ui/main.js", {OPEN}},
     {"/claimd/queues/q/claims", {"claims:get"}},
     {"/claimd/queues/q/history", {"queues:stats"}},
     {"/claimd/queues/q/messages", {"messages:get_all"}},
@@ -334,7 +337,7 @@ is_of_a_project(const struct place *place)
 {
     return (strncmp(place->path, "/v", 2) == 0 ||
             strncmp(place->path, "/claimd/", 8) == 0) &&
-           !is_of_all(place);
+           strncmp(place->path, "/claimd/ui", 10) != 0 && !is_of_all(place);
 }
 
 static enum outcome
@@ -685,8 +688,8 @@ TEST_CASE("tokens and certificates");
 START_TEST(every_route_stands_here)
 {
     static const struct version *const versions[] = {
-        &version_v2,       &version_v1_1,    &version_v1,  &version_claimd,
-        &version_operator, &version_testapi, &version_root};
+        &version_v2,       &version_v1_1,    &version_v1,   &version_claimd,
+        &version_operator, &version_testapi, &version_root, &version_ui};
     size_t routes = 0, said = 0;
 
     /* The root is always served; the sixth of those that may be is the identity stub. */
@@ -896,6 +899,7 @@ LOOP_TEST(without_tokens_everything_is_allowed, COUNT(anybody))
     struct walk w = {.cells = 0};
 
     limits.admin_mode = true;
+    limits.ui = true;
     api_fixture_open_testapi(&w.f, &limits);
     w.f.c.headers[API_HEADER_CONTENT_TYPE] =
         "application/openstack-messaging-v2.0-json-patch";
@@ -910,6 +914,7 @@ START_TEST(without_tokens_pages_of_other_sites_are_kept_out)
     struct api_fixture f;
 
     limits.admin_mode = true;
+    limits.ui = true;
     api_fixture_open_testapi(&f, &limits);
     f.c.headers[API_HEADER_ORIGIN] = "http://elsewhere.example";
     for (size_t i = 0; i < COUNT(places); i++)

@@ -9,8 +9,8 @@
 #include <jansson.h>
 
 static const struct version *const versions[] = {
-    &version_root,   &version_v2,       &version_v1_1,     &version_v1,
-    &version_claimd, &version_identity, &version_operator, &version_testapi};
+    &version_root,     &version_v2,       &version_v1_1,    &version_v1, &version_claimd,
+    &version_identity, &version_operator, &version_testapi, &version_ui};
 
 enum { VERSIONS = sizeof(versions) / sizeof(versions[0]) };
 
@@ -144,6 +144,7 @@ START_TEST(disabled_features_are_not_described)
 
     limits.enable_v1 = limits.enable_v1_1 = false;
     limits.admin_mode = true;
+    limits.ui = true;
     api_fixture_open_with(&f, &limits);
     tree = ask(&f);
     ck_assert_ptr_null(strstr(api_answer(&f.c), "/v1"));
@@ -299,6 +300,7 @@ START_TEST(no_placeholder_and_no_condition_is_left)
     struct api_fixture f;
 
     limits.admin_mode = true;
+    limits.ui = true;
     for (int strict = 0; strict < 2; strict++) {
         limits.client_id_strict = strict == 1;
         api_fixture_open_with(&f, &limits);

@@ -133,13 +133,15 @@ api_fixture_open_identity(struct api_fixture *f, const char *users)
 {
     struct auth_config auth = {
         .key = {1, 2}, .token_life_s = 3600, .region = "DFW", .users = bytes_str(users)};
+    struct api_limits limits = api_limits_default;
     size_t bad_line;
 
+    limits.ui = true;
     *f = (struct api_fixture){.mem = make_mem()};
     make_testapi(f);
     auth.mem = f->mem;
     ck_assert_int_eq(auth_new(&auth, &f->auth, &bad_line), ST_OK);
-    open_api(f, &api_limits_default);
+    open_api(f, &limits);
 }
 
 /* All but the API, with an access that lets nobody in yet. */
@@ -157,6 +159,7 @@ open_with_health(struct api_fixture *f)
     struct api_limits limits = api_limits_default;
 
     limits.admin_mode = true;
+    limits.ui = true;
     open_api(f, &limits);
 }
 

@@ -63,7 +63,9 @@ enum method {
     X(PREFER, "Prefer")                                                                  \
     X(IDEMPOTENCY_KEY, "Idempotency-Key")                                                \
     X(ORIGIN, "Origin")                                                                  \
-    X(REQUEST_ID, "X-Request-ID") /* the front end logs this one and the next */         \
+    X(FETCH_SITE, "Sec-Fetch-Site") /* a browser says so of the page that requests */    \
+    X(UI, "Claimd-UI")              /* of actions on the page for operators */           \
+    X(REQUEST_ID, "X-Request-ID")   /* the front end logs this one and the next */       \
     X(TRACEPARENT, "traceparent")                                                        \
     X(FAULT, "Claimd-Fault") /* with the test API */
 
@@ -196,8 +198,10 @@ struct response {
     struct buf body;    /* owned by the caller; api_handle() sets the content */
     const char *route;  /* its pattern, a literal, for metrics; NULL: none */
     enum status status; /* the outcome, for log and metrics */
-    struct response_subject about;  /* for the log */
-    uint64_t lsn;                   /* of the changes that the response shows; 0: none */
+    struct response_subject about; /* for the log */
+    struct bytes caller;           /* for the log: its name; absent: not known */
+    bool audited; /* an operator acts on the page: the log must have a line of it */
+    uint64_t lsn; /* of the changes that the response shows; 0: none */
     struct store_queue claim_queue; /* of claim_id; from the arena */
     struct bytes
         claim_id;     /* a new claim, to release if the response is lost; absent: none */

@@ -60,6 +60,7 @@ struct api_limits {
     bool enable_checksum;
     bool admin_mode;
     bool enable_v1, enable_v1_1;
+    bool ui; /* serve the page */
 };
 
 /* The default length of a page that may have `most` items. */

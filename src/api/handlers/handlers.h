@@ -170,6 +170,10 @@ void explanation_write_facts(struct buf *out, const struct store_message *m,
 /* search.c */
 handler_fn handle_message_search;
 
+/* ui.c */
+handler_fn handle_ui;
+handler_fn handle_permissions;
+
 /* metrics.c */
 handler_fn handle_metrics;
 

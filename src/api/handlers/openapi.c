@@ -302,6 +302,7 @@ handle_openapi(struct context *ctx)
             {"v1_1", .holds = limits->enable_v1_1},
             {"ci", .holds = ctx->testapi != NULL},
             {"admin", .holds = limits->admin_mode},
+            {"ui", .holds = limits->ui},
             {"strict", .holds = limits->client_id_strict},
             {"access", .holds = access},
             {"identity", .holds = identity},

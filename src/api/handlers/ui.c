@@ -1,0 +1,126 @@
+/* The page for operators, and the permissions of its user (docs/api.md 29). */
+#include "api/handlers/handlers.h"
+#include "claimd/json/string.h"
+
+#include <ui_files.h> /* scripts/cmake/ui.cmake makes it */
+
+/* ------------------------------------------------------------------ GET /claimd/ui/{file} */
+
+static const struct {
+    const char *name;
+    const char *text;
+    size_t len;
+} files[] = {
+#define UI_FILE(name, text) {name, text, sizeof(text)},
+    UI_FILES(UI_FILE)
+#undef UI_FILE
+};
+
+static const struct {
+    struct bytes ending;
+    const char *type;
+} types[] = {
+    {BYTES_LIT(".html"), "text/html; charset=utf-8"},
+    {BYTES_LIT(".js"), "text/javascript; charset=utf-8"},
+    {BYTES_LIT(".css"), "text/css; charset=utf-8"},
+    {BYTES_LIT(""), "text/plain; charset=utf-8"},
+};
+
+/* The page runs only its own scripts, talks only to this server, and no other page may frame it. */
+static const char policy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+static bool
+ends_with(struct bytes text, struct bytes ending)
+{
+    return text.len >= ending.len &&
+           memcmp(text.data + text.len - ending.len, ending.data, ending.len) == 0;
+}
+
+static const char *
+type_of(struct bytes name)
+{
+    size_t i = 0;
+
+    while (!ends_with(name, types[i].ending))
+        i++; /* the last one fits all names */
+    return types[i].type;
+}
+
+/* Links of the page are relative, so that it works behind a path prefix. They need the slash. */
+static enum status
+redirect_to_slash(struct context *ctx)
+{
+    response_add_header(ctx, "Location", "ui/");
+    return response_empty(ctx, 308);
+}
+
+/* GET /claimd/ui/ and /claimd/ui/{file} */
+enum status
+handle_ui(struct context *ctx)
+{
+    const struct bytes path = ctx->req->path;
+    struct bytes name = ctx->queue.name;
+    size_t i = 0;
+
+    ctx->queue.name = BYTES_NONE; /* the name is that of a file */
+    if (!bytes_present(name)) {
+        if (path.data[path.len - 1] != '/')
+            return redirect_to_slash(ctx);
+        name = bytes_str("index.html");
+    }
+    while (i < sizeof(files) / sizeof(files[0]) && !bytes_equal_str(name, files[i].name))
+        i++;
+    if (i == sizeof(files) / sizeof(files[0]))
+        return context_refuse(ctx, ST_NO_PATH, "the page has no file \"%s\"",
+                              received(name).text);
+    buf_bytes(&ctx->res->body, bytes_of(files[i].text, files[i].len));
+    response_add_header(ctx, "Content-Security-Policy", policy);
+    response_add_header(ctx, "X-Content-Type-Options", "nosniff");
+    response_add_header(ctx, "Referrer-Policy", "no-referrer");
+    response_add_header(ctx, "Cross-Origin-Opener-Policy", "same-origin");
+    response_add_header(ctx, "Cache-Control", "no-cache");
+    return response_typed(ctx, 200, type_of(name));
+}
+
+/* ------------------------------------------------------------------ GET /claimd/permissions */
+
+static void
+write_text(struct buf *out, const char *name, struct bytes text)
+{
+    if (bytes_present(text))
+        json_write_text(out, name, text);
+    else
+        json_write_raw(out, name, bytes_str("null"));
+}
+
+/* GET /claimd/permissions */
+enum status
+handle_permissions(struct context *ctx)
+{
+    struct buf *out = &ctx->res->body;
+    struct access_caller caller, ignored;
+    const bool all = check_caller(ctx, ACTION_STATE_DUMP, true, &ignored) == ST_OK;
+    const enum status st = check_caller(ctx, ACTION_COUNT, false, &caller);
+    const bool has_role = ctx->access != NULL && caller.role < ROLE_COUNT;
+
+    if (st != ST_OK)
+        return st;
+    buf_byte(out, '{');
+    json_write_flag(out, "auth", ctx->access != NULL);
+    write_text(out, "name", caller.name);
+    write_text(out, "role", has_role ? bytes_str(role_name(caller.role)) : BYTES_NONE);
+    write_text(out, "project", ctx->token_project);
+    json_write_flag(out, "all_projects", all);
+    json_write_name(out, "actions");
+    buf_byte(out, '[');
+    for (unsigned action = 0; action < ACTION_COUNT; action++)
+        if (check_caller(ctx, (enum action)action, false, &ignored) == ST_OK) {
+            json_write_comma(out);
+            json_string_write(out, bytes_str(action_name((enum action)action)));
+        }
+    reason_init(ctx->why); /* of the actions that the caller may not do */
+    buf_str(out, "]}");
+    return response_json(ctx, 200);
+}
