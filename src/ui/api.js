@@ -150,7 +150,7 @@ function reportConnection() {
   const all = states.includes('down') ? 'disconnected, retrying'
     : states.includes('polling') ? 'polling'
     : states.includes('live') ? 'live'
-    : states.includes('timed') ? 'polling' : '';
+    : states.includes('timed') && !states.includes('new') ? 'polling' : '';
   if (all)
     hooks.connection(all);
 }

@@ -93,12 +93,12 @@ async function readLease(project, queue, claim, item) {
 
 function makeClaim({project, queue, search, refresh}, claim) {
   const item = {ttl: claim.ttl_left, left: claim.ttl_left, oldest: null};
-  item.ends = h('span', {class: 'what'});
+  item.ends = h('span', {class: 'ends'});
   item.what = h('span', {class: 'what'});
   item.bar = h('progress', {'aria-label': 'Time left of the claim'});
   item.element = h('li', {'data-claim': claim.id},
-    h('span', {class: 'who'}, claim.client ? text(claim.client)
-      : 'Client unknown: the server restarted since the claim was made'), item.ends, item.what,
+    h('span', {class: 'who'}, h('span', {class: 'note'}, 'Client-ID '), claim.client
+      ? text(claim.client) : 'unknown, because the server has restarted'), item.ends, item.what,
     h('span', {class: 'buttons'},
       h('button', {type: 'button', onclick: () => search('claim', claim.id)}, 'Messages'),
       may('claims:delete') ? actionButton(null, 'Release…', async () => {
