@@ -82,8 +82,8 @@ export async function pause(project, queue, paused) {
   const what = resume ? 'Workers get its messages again, and producers can post.'
     : 'Workers get no messages of a queue with paused claims, and their requests wait. Producers ' +
       'get 503 for paused posts. Messages that workers hold stay theirs.';
-  const yes = await confirm({title: resume ? 'Resume the queue?' : 'Pause the queue?', danger: false,
-    ok: resume ? 'Resume' : 'Pause',
+  const verb = resume ? 'Resume' : 'Pause';
+  const yes = await confirm({title: `${verb} the queue?`, ok: verb, danger: false,
     content: [h('p', {}, `${resume ? 'This resumes' : 'This pauses'} the queue `,
       ...queueName(project, queue), '. ', what), resume ? '' : h('p', {}, claims, posts)]});
   if (!yes)

@@ -71,7 +71,8 @@ function headerBytes(value) {
 }
 
 function headersFor(method, options) {
-  const headers = new Headers({'Client-ID': CLIENT_ID, Accept: options.accept || 'application/json'});
+  const headers = new Headers({'Client-ID': CLIENT_ID,
+    Accept: options.accept || 'application/json'});
   if (options.project)
     headers.set('X-Project-ID', headerBytes(options.project));
   if (token)

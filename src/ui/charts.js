@@ -26,9 +26,9 @@ export class Chart {
     Object.assign(this, {series, format, unit, title});
     this.box = h('div', {class: 'plot', role: 'img'});
     this.values = series.map(() => h('span', {class: 'value'}));
-    this.element = h('figure', {id}, h('figcaption', {}, h('h2', {}, title), h('ul', {class: 'legend'},
-      series.map((s, i) => h('li', {}, h('span', {class: `swatch series-${s.name}`}), s.title, ' ',
-        this.values[i])))), this.box);
+    const legend = h('ul', {class: 'legend'}, series.map((s, i) => h('li', {},
+      h('span', {class: `swatch series-${s.name}`}), s.title, ' ', this.values[i])));
+    this.element = h('figure', {id}, h('figcaption', {}, h('h2', {}, title), legend), this.box);
     this.observer = new ResizeObserver(() => this.#resize());
     this.observer.observe(this.box);
     this.onTheme = () => this.#draw();
@@ -78,8 +78,8 @@ export class Chart {
       scales: {x: {time: true}, y: {range: (u, low, high) => [0, Math.max(high * 1.1, 1)]}},
       axes: [{...axis, values: hours, space: 60, size: 28},
         {...axis, size: 56, values: (u, ticks) => ticks.map((t) => this.format(t))}],
-      series: [{}, ...this.series.map((s) => ({stroke: colorOf(s.name), width: 2, points: {show: false},
-        fill: s.fill ? colorOf(`${s.name}-fill`) : undefined, spanGaps: false}))],
+      series: [{}, ...this.series.map((s) => ({stroke: colorOf(s.name), width: 2,
+        points: {show: false}, fill: s.fill ? colorOf(`${s.name}-fill`) : undefined}))],
       hooks: {setCursor: [(u) => this.#legend(u.cursor.idx)]},
     }, this.#data, this.box);
   }

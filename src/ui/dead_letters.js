@@ -1,7 +1,7 @@
 // Dead letters: why they failed, and what to do with them.
 import {deleteMany, inPieces, queueName, redrive} from './actions.js';
 import {getJson, Live, may, send, v2, view, withQuery} from './api.js';
-import {act, confirm, errorText, h, Table, text, toast, update} from './dom.js';
+import {act, confirm, errorText, h, lead, section, Table, text, toast, update} from './dom.js';
 import {clock, count, NONE, plural} from './format.js';
 import {MessageList} from './messages.js';
 import {crumbs, followRow} from './queue.js';
@@ -33,15 +33,16 @@ function groupColumns(project, queue, choose) {
   ];
 }
 
+const groupKey = (g) => JSON.stringify([g.reason, g.origin]);
+
 function mergeGroups(known, further) {
-  const all = new Map(known.map((g) => [JSON.stringify([g.reason, g.origin]), {...g}]));
+  const all = new Map(known.map((g) => [groupKey(g), {...g}]));
   for (const g of further) {
-    const key = JSON.stringify([g.reason, g.origin]);
-    const same = all.get(key);
+    const same = all.get(groupKey(g));
     if (same)
       same.count += g.count;
     else
-      all.set(key, g);
+      all.set(groupKey(g), g);
   }
   return [...all.values()].sort((a, b) => b.count - a.count);
 }
@@ -52,15 +53,18 @@ class Groups {
   constructor(project, queue, choose) {
     this.path = withQuery(view(queue, '/messages'), {group: 'reason'});
     this.project = project;
-    this.table = new Table({id: 'groups', label: 'Reasons', whole: true, key: (g) => JSON.stringify([g.reason, g.origin]),
-      columns: groupColumns(project, queue, choose), attributes: (g) => ({'data-reason': g.reason ?? ''}),
+    this.table = new Table({id: 'groups', label: 'Reasons', whole: true, key: groupKey,
+      columns: groupColumns(project, queue, choose),
+      attributes: (g) => ({'data-reason': g.reason ?? ''}),
       empty: 'No message is here. Messages arrive when workers fail on them too often, if the ' +
         'metadata of their queue names this one as _dead_letter_queue and has _max_claim_count.'});
     this.note = h('p', {class: 'note'});
     this.more = h('button', {type: 'button', hidden: true, onclick: () => act(this.more, () =>
       this.#further())}, 'Continue');
-    this.element = h('div', {}, this.table.element, h('p', {class: 'buttons'}, this.more, this.note));
-    this.live = new Live(this.path, {project, every: GROUPS_EVERY_MS, onData: (data) => this.#show(data),
+    this.element = h('div', {}, this.table.element,
+      h('p', {class: 'buttons'}, this.more, this.note));
+    this.live = new Live(this.path, {project, every: GROUPS_EVERY_MS,
+      onData: (data) => this.#show(data),
       onError: (error) => update(this.note, errorText(error))}).start();
   }
 
@@ -165,16 +169,17 @@ async function confirmRedrive({project, queue}, dry, ids, to) {
   const further = ids ? 0 : Math.max(0, dry.remaining - (to.to ? 0 : dry.without_origin));
   const left = ids ? ids.length - dry.moved : 0;
   if (dry.moved === 0) {
-    toast(dry.without_origin ? 'Nothing to move: these letters have no queue of origin. Name a queue ' +
-      'in the field "Put back to".' : 'Nothing to move: no such dead letter is ready.', true);
+    toast(dry.without_origin ? 'Nothing to move: these letters have no queue of origin. Name a ' +
+      'queue in the field "Put back to".' : 'Nothing to move: no such dead letter is ready.', true);
     return false;
   }
   return confirm({title: 'Put dead letters back (redrive)?', danger: false,
     ok: `Put back ${plural(dry.moved + further, 'message')}`,
     content: [h('p', {}, 'From ', ...queueName(project, queue), ' this moves'),
       targetList(dry.by_target),
-      further ? `and then up to ${plural(further, 'further letter')}. Those that a worker holds stay.`
-        : '', left ? `${plural(left, 'letter')} stay: they are not ready or have no origin.` : '',
+      further ? `and then up to ${plural(further, 'further letter')}. Those that a worker holds ` +
+        'stay.' : '',
+      left ? `${plural(left, 'letter')} stay: they are not ready or have no origin.` : '',
       'They go to the end of their queue, and their attempts count from 0. If the cause of the ' +
       'failure is not fixed, they come back here.']});
 }
@@ -303,7 +308,8 @@ function lettersSection(context) {
     redriveAll(context, await collected('ready'), to(), work)),
   add('delete-all', 'danger', 'messages:delete_all', async () => {
     const whole = !filtered() && may('queues:purge');
-    return deleteAll(context, whole ? null : await collectIds(context, '', work), context.total, work);
+    const ids = whole ? null : await collectIds(context, '', work);
+    return deleteAll(context, ids, context.total, work);
   })];
   const label = () => {
     const n = selection.ids.length;
@@ -312,7 +318,8 @@ function lettersSection(context) {
       button.textContent = `${i ? 'Delete' : 'Put back'} selected (${count(n)})…`;
     });
     every.forEach((button, i) => {
-      button.textContent = `${i ? 'Delete' : 'Put back'} all${filtered() ? ' with this reason' : ''}…`;
+      const which = filtered() ? 'all with this reason' : 'all';
+      button.textContent = `${i ? 'Delete' : 'Put back'} ${which}…`;
     });
   };
   label();
@@ -327,18 +334,18 @@ export function deadLettersView({main, params: {project, queue}}) {
   const context = {project, queue, filter: {}, total: 0};
   const chosen = h('p', {class: 'note'});
   const problem = h('p', {class: 'error', role: 'alert'});
-  const lead = h('p', {class: 'lead'}, 'Messages on which workers failed. See the reasons, fix the ' +
-    'cause, then put the messages back to the queue from which they came, or delete them.');
   main.append(crumbs(project, ' / ', h('a', {href: queueHref(project, queue)}, text(queue))),
-    h('h1', {}, 'Dead letters in ', text(queue)), lead, problem);
+    h('h1', {}, 'Dead letters in ', text(queue)),
+    lead('Messages on which workers failed. See the reasons, fix the cause, then put the ' +
+      'messages back to the queue from which they came, or delete them.'), problem);
   if (!may('messages:get_all')) {
     problem.textContent = 'You may not see messages (messages:get_all).';
     return {close() {}};
   }
   const letters = lettersSection(context);
   const choose = (group) => {
-    context.filter = group ? {reason: group.reason ?? '', ...(group.origin && {origin: group.origin})}
-      : {};
+    context.filter = group ? {reason: group.reason ?? '',
+      ...(group.origin && {origin: group.origin})} : {};
     chosen.replaceChildren(...(group ? ['With the reason: ', reasonNode(group.reason), ' ',
       h('button', {type: 'button', class: 'link', onclick: () => choose(null)}, 'Show all')]
       : ['All reasons. Choose a reason above to see only its messages.']));
@@ -350,15 +357,13 @@ export function deadLettersView({main, params: {project, queue}}) {
     groups.live.close();
     groups.live.start();
   };
-  main.append(h('section', {'aria-labelledby': 'groups-title'},
-    h('h2', {id: 'groups-title'}, 'Why they failed'), groups.element),
-  h('section', {'aria-labelledby': 'letters-title'}, h('h2', {id: 'letters-title'}, 'Messages'),
-    chosen, ...letters.elements));
+  main.append(section('groups-title', 'Why they failed', groups.element),
+    section('letters-title', 'Messages', chosen, ...letters.elements));
   choose(null);
   const follow = followRow(project, queue, {
     onRow: (row) => {
-      problem.textContent = row ? '' : 'There is no queue with this name. claimd creates it with the ' +
-        'first dead letter.';
+      problem.textContent = row ? '' : 'There is no queue with this name. claimd creates it with ' +
+        'the first dead letter.';
     },
     onError: (error) => {
       problem.textContent = errorText(error);

@@ -31,6 +31,14 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
+export function lead(sentences) {
+  return h('p', {class: 'lead'}, sentences);
+}
+
+export function section(id, title, ...content) {
+  return h('section', {'aria-labelledby': id}, h('h2', {id}, title), ...content);
+}
+
 export function facts(pairs) {
   return h('dl', {class: 'facts'}, pairs.filter(Boolean).map(([name, ...value]) =>
     [h('dt', {}, name), h('dd', {}, ...value)]));
@@ -39,7 +47,9 @@ export function facts(pairs) {
 // Replaces the children only if they differ, so that focus and selection survive.
 export function update(element, ...children) {
   const next = h(element.localName, {}, ...children);
-  if (next.textContent !== element.textContent || next.childElementCount !== element.childElementCount)
+  const same = next.childNodes.length === element.childNodes.length &&
+    [...next.childNodes].every((node, i) => node.isEqualNode(element.childNodes[i]));
+  if (!same)
     element.replaceChildren(...next.childNodes);
 }
 
@@ -223,7 +233,8 @@ export class Table {
   #make(row) {
     const cells = this.options.columns.map((column) => {
       const node = row && column.node ? column.node(row) : null;
-      const cell = column.header ? h('th', {scope: 'row', class: column.cls}) : h('td', {class: column.cls});
+      const cell = h(column.header ? 'th' : 'td',
+        {scope: column.header && 'row', class: column.cls});
       cell.dataset.col = column.name;
       cell.append(...(node ? [node].flat() : []));
       return cell;
@@ -268,7 +279,8 @@ export class Table {
   #focus(index, place) {
     const find = () => this.body.querySelector(`tr[aria-rowindex="${index + 2}"]`);
     if (!find()) {
-      window.scrollTo(0, this.#top + window.scrollY + index * this.#rowHeight - window.innerHeight / 2);
+      const middle = window.scrollY - window.innerHeight / 2;
+      window.scrollTo(0, this.#top + middle + index * this.#rowHeight);
       this.draw();
     }
     const targets = find()?.querySelectorAll('a, input, button') || [];

@@ -1,7 +1,7 @@
 // One message: its state, its past, what happens next, and its body.
 import {deleteOne, redrive, release} from './actions.js';
 import {ApiError, caller, fetchResponse, Live, may, v2, view} from './api.js';
-import {actionButton, confirm, errorText, facts, h, text, update} from './dom.js';
+import {actionButton, confirm, errorText, facts, h, lead, section, text, update} from './dom.js';
 import {bytes, clock, duration, indentJson, memberText, plural} from './format.js';
 import {crumbs} from './queue.js';
 import {messageHref, queueHref} from './queues.js';
@@ -62,8 +62,8 @@ function hexBody(body) {
 function bodySection(body) {
   const panels = [textBody(body), hexBody(body)];
   const names = [['show-text', 'Text'], ['show-bytes', 'Bytes']];
-  const buttons = names.map(([id, label], i) => h('button', {id, type: 'button', onclick: () => show(i)},
-    label));
+  const buttons = names.map(([id, label], i) =>
+    h('button', {id, type: 'button', onclick: () => show(i)}, label));
   const show = (chosen) => panels.forEach((panel, i) => {
     panel.hidden = i !== chosen;
     buttons[i].setAttribute('aria-pressed', i === chosen);
@@ -102,7 +102,8 @@ function events(project, m) {
       ...(m.origin_queue ? [' from ', h('a', {href: queueHref(project, m.origin_queue)},
         text(m.origin_queue))] : []), '.']);
   list.sort((a, b) => Date.parse(a[0]) - Date.parse(b[0]));
-  const past = list.map(([time, ...what]) => h('li', {}, h('time', {datetime: time}, at(time)), ' ', ...what));
+  const past = list.map(([time, ...what]) =>
+    h('li', {}, h('time', {datetime: time}, at(time)), ' ', ...what));
   if (m.delivery_count)
     past.push(h('li', {}, `Delivered ${plural(m.delivery_count, 'time')} so far` +
       (m.claim ? ', the last time to the client that holds it.' : '.')));
@@ -115,17 +116,17 @@ async function putBack(project, queue, id) {
   const dry = await redrive(project, queue, {ids: [id], dry_run: true});
   const [target] = Object.keys(dry.by_target);
   if (!target)
-    throw new ApiError(0, 'Not possible', dry.without_origin ? 'The message has no queue of origin. ' +
-      'Name a queue in the view of the dead letters.' : 'It is no dead letter that is ready.');
-  const yes = await confirm({title: 'Put the message back (redrive)?', ok: 'Put back 1 message', danger: false,
-    content: [h('p', {}, 'This moves the message ', h('strong', {}, id), ' from ', text(queue), ' to ',
-      h('strong', {}, text(target)), '. Its attempts count from 0.')]});
+    throw new ApiError(0, 'Not possible', dry.without_origin ? 'The message has no queue of ' +
+      'origin. Name a queue in the view of the dead letters.' : 'It is no ready dead letter.');
+  const yes = await confirm({title: 'Put the message back (redrive)?', ok: 'Put back 1 message',
+    danger: false, content: [h('p', {}, 'This moves the message ', h('strong', {}, id), ' from ',
+      text(queue), ' to ', h('strong', {}, text(target)), '. Its attempts count from 0.')]});
   if (!yes)
     return '';
   const {moved} = await redrive(project, queue, {ids: [id]});
   if (moved)
     location.hash = messageHref(project, target, id);
-  return moved ? `Moved 1 message to ${target}.` : 'The message was not moved: it is no longer ready.';
+  return moved ? `Moved 1 message to ${target}.` : 'Not moved: the message is no longer ready.';
 }
 
 function actionsFor({project, queue, id}, state) {
@@ -140,7 +141,8 @@ function actionsFor({project, queue, id}, state) {
     state.live.move();
     return done;
   });
-  const back = actionButton('action-redrive', 'Put back…', () => putBack(project, queue, id), 'primary');
+  const back = actionButton('action-redrive', 'Put back…', () => putBack(project, queue, id),
+    'primary');
   return {elements: [back, free, remove], show(m) {
     remove.hidden = !m || !may('messages:delete_all');
     free.hidden = !m?.claim || !may('claims:delete');
@@ -172,7 +174,7 @@ export function messageView({main, params: {project, queue, id}}) {
     if (error.status === 404) {
       problem.textContent = 'This message is gone: it was deleted, it expired, or it moved to ' +
         'another queue.';
-      next.replaceChildren('Nothing. ', h('a', {href: queueHref(project, queue)}, 'See the queue'), '.');
+      next.replaceChildren(h('a', {href: queueHref(project, queue)}, 'See the queue'));
       actions.show(null);
     } else {
       problem.textContent = errorText(error);
@@ -193,13 +195,13 @@ export function messageView({main, params: {project, queue, id}}) {
   actions.show(null);
   main.append(crumbs(project, ' / ', h('a', {href: queueHref(project, queue)}, text(queue))),
     h('h1', {id: 'message-title'}, 'Message ', h('span', {class: 'id'}, id)),
-    h('p', {class: 'lead'}, 'Where the message stands, what happened to it, and what happens next.'),
+    lead('Where the message stands, what happened to it, and what happens next.'),
     problem, next, h('p', {class: 'buttons'}, actions.elements),
-    h('div', {class: 'columns'}, h('section', {'aria-labelledby': 'state-title'},
-      h('h2', {id: 'state-title'}, 'State'), known),
-    h('section', {'aria-labelledby': 'past-title'}, h('h2', {id: 'past-title'}, 'What happened'), past)),
-    h('section', {'aria-labelledby': 'body-title'}, h('h2', {id: 'body-title'}, 'Body'), body));
-  state.live = new Live(view(queue, `/messages/${id}`), {project, onData: show, onError: fail}).start();
+    h('div', {class: 'columns'}, section('state-title', 'State', known),
+      section('past-title', 'What happened', past)),
+    section('body-title', 'Body', body));
+  state.live = new Live(view(queue, `/messages/${id}`),
+    {project, onData: show, onError: fail}).start();
   if (may('messages:get'))
     readBody();
   else

@@ -27,7 +27,8 @@ function columnsFor(project, queue, select) {
       h('a', {class: 'id', href: messageHref(project, queue, row.id)}, row.id),
       h('span', {class: 'project'}, text(row.body_start))]},
     {name: 'state', title: 'State', text: (row) => row.state},
-    {name: 'posted', title: 'Posted', cls: 'medium', text: (row) => clock(Date.parse(row.created_at))},
+    {name: 'posted', title: 'Posted', cls: 'medium',
+      text: (row) => clock(Date.parse(row.created_at))},
     {name: 'deliveries', title: 'Attempts', cls: 'number', hint: 'How often a claim delivered it',
       text: (row) => count(row.delivery_count)},
     {name: 'holder', title: 'Held by, or last reason', cls: 'medium', update: holder},
@@ -44,9 +45,9 @@ export class MessageList {
   #query = {};
   #turn = 0;
 
-  // `select` updates a cell with a checkbox. `fixed` has parameters of each request.
-  constructor({id, project, queue, select, empty, fixed = {}, onRows = () => {}}) {
-    Object.assign(this, {project, queue, fixed, onRows});
+  // `select` updates a cell with a checkbox.
+  constructor({id, project, queue, select, empty, onRows = () => {}}) {
+    Object.assign(this, {project, queue, onRows});
     this.table = new Table({id, label: 'Messages', columns: columnsFor(project, queue, select),
       key: (row) => row.id, attributes: (row) => ({'data-message': row.id}), empty});
     this.progress = h('p', {id: 'search-progress', class: 'note', role: 'status'});
@@ -85,7 +86,7 @@ export class MessageList {
   }
 
   #path(query, marker = null) {
-    const path = withQuery(view(this.queue, '/messages'), {...this.fixed, ...query, marker, limit: PAGE});
+    const path = withQuery(view(this.queue, '/messages'), {...query, marker, limit: PAGE});
     // An empty reason means: without one. withQuery() leaves empty values out.
     return query.reason === '' ? `${path}&reason=` : path;
   }
@@ -136,10 +137,12 @@ export function searchForm(list) {
     ['ready', 'delayed', 'claimed'].map((value) => h('option', {value}, value)));
   const search = () => list.load({...(state.value && {state: state.value}),
     ...(input.value && {[field.value]: input.value})});
-  const form = h('form', {id: 'search-form', class: 'filters', role: 'search', onsubmit: (event) => {
+  const submit = (event) => {
     event.preventDefault();
     search();
-  }}, h('p', {}, h('label', {for: 'search-field'}, 'Search in'), field),
+  };
+  const form = h('form', {id: 'search-form', class: 'filters', role: 'search', onsubmit: submit},
+  h('p', {}, h('label', {for: 'search-field'}, 'Search in'), field),
   h('p', {}, h('label', {for: 'search-text'}, 'Search for'), input),
   h('p', {}, h('label', {for: 'search-state'}, 'State'), state),
   h('button', {}, 'Search'));

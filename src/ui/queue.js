@@ -2,7 +2,7 @@
 import {pause, postMessage, purge, release} from './actions.js';
 import {getJson, later, Live, may, v2, view, withQuery} from './api.js';
 import {Chart} from './charts.js';
-import {actionButton, errorText, h, text, update} from './dom.js';
+import {actionButton, errorText, h, lead, section, text, update} from './dom.js';
 import {age, clock, count, duration, NONE, plural} from './format.js';
 import {MessageList, searchForm} from './messages.js';
 import {CLAIM_TOO_OLD, deadHref, messageHref, pausedText, READY_TOO_OLD} from './queues.js';
@@ -55,11 +55,11 @@ function minuteSums(samples, name, interval) {
 
 function charts(project, queue) {
   const plots = [new Chart(depth), new Chart(rates)];
-  const none = h('p', {class: 'note', hidden: true}, 'The server keeps no history of this queue, or ' +
-    'has none yet. The option metrics_queues sets for how many queues it does.');
+  const none = h('p', {class: 'note', hidden: true}, 'The server keeps no history of this queue, ' +
+    'or has none yet. The option metrics_queues sets for how many queues it does.');
   const box = h('div', {class: 'columns', hidden: true},
     plots.map((plot) => h('section', {class: 'panel'}, plot.element)));
-  const live = new Live(view(queue, '/history'), {project, every: 5000, onData({samples, interval}) {
+  const show = ({samples, interval}) => {
     none.hidden = samples?.length > 0;
     box.hidden = !none.hidden;
     if (box.hidden)
@@ -67,7 +67,8 @@ function charts(project, queue) {
     const times = samples.map((s) => Date.parse(s.at) / 1000);
     plots[0].set([times, ...depth.series.map((s) => samples.map((x) => x[s.name]))]);
     plots[1].set([times, ...rates.series.map((s) => minuteSums(samples, s.name, interval))]);
-  }});
+  };
+  const live = new Live(view(queue, '/history'), {project, every: 5000, onData: show});
   let started = false;
   return {elements: [box, none], close() {
     [live, ...plots].forEach((x) => x.close());
@@ -170,12 +171,13 @@ function summary(row, metadata) {
     tile('Claimed', count(row.claimed)),
     tile('Oldest claim', age(row.oldest_claim_age), row.oldest_claim_age > CLAIM_TOO_OLD),
     tile('Delayed', count(row.delayed)), tile('Workers waiting', count(row.waiters)),
-    row.dead_letters || metadata.target ? tile('Dead letters here', count(row.dead_letters)) : null];
+    row.dead_letters ? tile('Dead letters here', count(row.dead_letters)) : null];
 }
 
 function notices(project, queue, row, metadata) {
   const out = [];
-  const note = (bad, ...content) => out.push(h('p', {class: bad ? 'notice bad' : 'notice'}, ...content));
+  const note = (bad, ...content) =>
+    out.push(h('p', {class: bad ? 'notice bad' : 'notice'}, ...content));
   if (!row) {
     note(true, 'There is no queue with this name in this project. A queue exists from its first ' +
       'message on.');
@@ -194,77 +196,86 @@ function notices(project, queue, row, metadata) {
   return out;
 }
 
-export function queueView({main, params: {project, queue}}) {
-  view(queue);
-  const metadata = {target: null, attempts: null};
-  const tiles = h('dl', {class: 'tiles'});
-  const notes = h('div');
-  const problem = h('p', {class: 'error', role: 'alert'});
-  const parts = [];
-  let row = null;
-  const post = actionButton('action-post', 'Post a message…',
-    async () => postMessage(project, queue, () => follow.move()), 'primary');
-  const pauseButton = actionButton('action-pause', 'Pause…', async () => {
-    const done = await pause(project, queue, row?.paused || {});
-    follow.move();
+// The buttons of the queue. `state` has its row, `refresh` asks for it again.
+function actionsFor({project, queue}, state, refresh) {
+  const button = (id, label, kind, work) => actionButton(id, label, async () => {
+    const done = await work();
+    refresh();
     return done;
-  });
-  const purgeButton = actionButton('action-purge', 'Purge…', async () => {
-    const done = await purge(project, queue, row);
-    follow.move();
-    return done;
-  }, 'danger');
-  const dead = h('a', {id: 'action-dead-letters', class: 'button', hidden: true}, 'Dead letters');
-
-  function showRow(next) {
-    problem.textContent = '';
-    row = next;
-    plots.follow(row);
-    update(tiles, ...(row ? summary(row, metadata) : []));
-    update(notes, ...notices(project, queue, row, metadata));
-    pauseButton.hidden = !row || !may('queues:pause');
-    purgeButton.hidden = !row || !may('queues:purge');
-    pauseButton.textContent = pausedText(row?.paused) ? 'Resume…' : 'Pause…';
-    const target = row?.dead_letters ? queue : metadata.target || row?.dead_letter_queue;
+  }, kind);
+  const post = button('action-post', 'Post a message…', 'primary',
+    async () => postMessage(project, queue, refresh));
+  const stop = button('action-pause', 'Pause…', '',
+    () => pause(project, queue, state.row?.paused || {}));
+  const empty = button('action-purge', 'Purge…', 'danger',
+    () => purge(project, queue, state.row));
+  const dead = h('a', {id: 'action-dead-letters', class: 'button'}, 'Dead letters');
+  const show = (row, target) => {
+    post.hidden = !may('messages:create');
+    stop.hidden = !row || !may('queues:pause');
+    stop.textContent = pausedText(row?.paused) ? 'Resume…' : 'Pause…';
+    empty.hidden = !row || !may('queues:purge');
     dead.hidden = !target;
     if (target)
       dead.href = deadHref(project, target);
-  }
+  };
+  show(null, null);
+  return {element: h('p', {class: 'buttons'}, post, stop, empty, dead), show};
+}
 
-  post.hidden = !may('messages:create');
-  pauseButton.hidden = purgeButton.hidden = true;
-  main.append(crumbs(project), h('h1', {id: 'queue-title'}, text(queue)),
-    h('p', {class: 'lead'}, 'Workers claim the oldest ready message first. A claim is a lease: if it ' +
-      'runs out before the worker deletes its messages, they become ready again.'),
-    tiles, notes, problem, h('p', {class: 'buttons'}, post, pauseButton, purgeButton, dead));
-  const plots = charts(project, queue);
-  main.append(...plots.elements);
-  parts.push(plots);
-
-  const context = {project, queue, attempts: () => metadata.target && metadata.attempts,
-    search: () => {}, refresh: () => {}};
+// The sections that the caller may see.
+function sectionsFor(context, metadata) {
+  const {project, queue} = context;
+  const parts = [];
+  const elements = [];
+  const claimContext = {...context, attempts: () => metadata.target && metadata.attempts,
+    search() {}, refresh() {}};
   if (may('claims:get')) {
-    const claims = claimsList(context);
+    const claims = claimsList(claimContext);
     parts.push(claims);
-    main.append(h('section', {'aria-labelledby': 'claims-title'},
-      h('h2', {id: 'claims-title'}, 'Claims: who holds what, oldest first'), claims.element));
+    elements.push(section('claims-title', 'Claims: who holds what, oldest first', claims.element));
   }
   if (may('messages:get_all')) {
-    const list = new MessageList({id: 'messages', project, queue,
-      empty: 'No message matches. If the queue is empty, producers post nothing or workers keep up.'});
+    const list = new MessageList({id: 'messages', project, queue, empty: 'No message matches. If ' +
+      'the queue is empty, producers post nothing or workers keep up.'});
     const search = searchForm(list);
-    context.search = search.set;
+    claimContext.search = search.set;
     parts.push(list);
-    main.append(h('section', {'aria-labelledby': 'messages-title'},
-      h('h2', {id: 'messages-title'}, 'Messages, oldest first'), search.form, list.element));
+    elements.push(section('messages-title', 'Messages, oldest first', search.form, list.element));
   }
+  return {parts, elements};
+}
+
+export function queueView({main, params: {project, queue}}) {
+  const path = v2(queue);
+  const metadata = {target: null, attempts: null};
+  const state = {row: null};
+  const tiles = h('dl', {class: 'tiles'});
+  const notes = h('div');
+  const problem = h('p', {class: 'error', role: 'alert'});
+  const actions = actionsFor({project, queue}, state, () => follow.move());
+  const plots = charts(project, queue);
+  const sections = sectionsFor({project, queue}, metadata);
+
+  function showRow(row) {
+    state.row = row;
+    problem.textContent = '';
+    update(tiles, ...(row ? summary(row, metadata) : []));
+    update(notes, ...notices(project, queue, row, metadata));
+    actions.show(row, row?.dead_letters ? queue : metadata.target || row?.dead_letter_queue);
+    plots.follow(row);
+  }
+
+  main.append(crumbs(project), h('h1', {id: 'queue-title'}, text(queue)),
+    lead('Workers claim the oldest ready message first. A claim is a lease: if it runs out ' +
+      'before the worker deletes its messages, they become ready again.'),
+    tiles, notes, problem, actions.element, ...plots.elements, ...sections.elements);
   const follow = followRow(project, queue, {onRow: showRow, onError: (error) => {
     problem.textContent = errorText(error);
   }});
-  parts.push(follow);
-  getJson(v2(queue), {project}).then((document) => {
+  getJson(path, {project}).then((document) => {
     metadata.target = document._dead_letter_queue;
     metadata.attempts = document._max_claim_count;
   }).catch(() => {});
-  return {close: () => parts.forEach((part) => part.close())};
+  return {close: () => [follow, plots, ...sections.parts].forEach((part) => part.close())};
 }

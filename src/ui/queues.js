@@ -1,12 +1,14 @@
 // All queues, the one that waits longest first.
 import {caller, Live, withQuery} from './api.js';
 import {sparkline} from './charts.js';
-import {errorText, h, Table, text, update} from './dom.js';
+import {errorText, h, lead, Table, text, update} from './dom.js';
 import {age, count, duration, NONE, perMinute, plural} from './format.js';
 
 // The thresholds of the alerts ClaimdOldestMessageTooOld and ClaimdOldestClaimTooOld.
 export const READY_TOO_OLD = 1800;
 export const CLAIM_TOO_OLD = 3600;
+const MOST_ROWS = 200;
+const MOST_SUGGESTED = 200;
 
 export const queueHref = (project, name) =>
   `#/queue/${encodeURIComponent(project)}/${encodeURIComponent(name)}`;
@@ -113,109 +115,125 @@ function listOf(items) {
   return items.length > 3 ? [...shown, ' and more'] : shown;
 }
 
-export function queuesView({main, query, setQuery}) {
-  const own = caller.all_projects ? '' : caller.project || '';
-  const state = {project: query.get('project') || own, q: query.get('q') || '',
-    sort: sorts[query.get('sort')] ? query.get('sort') : 'oldest_ready'};
-  const filterText = h('input', {id: 'filter-text', type: 'search', value: state.q, 'data-filter': true,
-    autocomplete: 'off', spellcheck: 'false', placeholder: 'part of a name'});
-  const filterProject = h('input', {id: 'filter-project', type: 'search', value: state.project,
-    list: 'projects', autocomplete: 'off', spellcheck: 'false', placeholder: 'all projects',
-    disabled: own !== ''});
-  const projects = h('datalist', {id: 'projects'});
-  const sort = h('select', {id: 'sort'}, Object.entries(sorts).map(([value, label]) =>
-    h('option', {value, selected: value === state.sort}, label)));
+// The sums of all queues that match, and what needs attention.
+function overview() {
   const tiles = {ready: tile('Ready', 'Messages that a worker can claim now'),
     claimed: tile('Claimed', 'Messages that workers hold'),
     delayed: tile('Delayed', 'Messages before the end of their delay'),
     dead_letters: tile('Dead letters', 'Messages that failed')};
   const alerts = h('ul', {id: 'attention'});
-  const shown = h('p', {class: 'note'});
-  const problem = h('p', {class: 'error', role: 'alert'});
-  let size = {first: 0, most: 40};
-  let timer = 0;
+  return {
+    elements: [h('dl', {class: 'tiles'}, Object.values(tiles).map((t) => t.element)),
+      h('section', {'aria-label': 'Needs attention'}, alerts)],
+    showTotals(totals) {
+      for (const [name, {value}] of Object.entries(tiles))
+        value.textContent = count(totals[name]);
+    },
+    showUrgent: (rows) => update(alerts, ...attention(rows)),
+  };
+}
 
-  const parameters = () => ({sort: state.sort, project: state.project, q: state.q});
-  // The rows that the current request is for. The window may have moved since.
-  let asked = size;
-  const path = () => {
-    asked = size;
-    return withQuery('../queues', {...parameters(), offset: asked.first, limit: asked.most});
+function filterForm(state, own, change) {
+  const field = (id, value, attributes) => h('input', {id, type: 'search', value,
+    autocomplete: 'off', spellcheck: 'false', ...attributes});
+  const name = field('filter-text', state.q, {'data-filter': true, placeholder: 'part of a name'});
+  const project = field('filter-project', state.project,
+    {list: 'projects', placeholder: 'all projects', disabled: own !== ''});
+  const projects = h('datalist', {id: 'projects'});
+  const sort = h('select', {id: 'sort', onchange: () => change({sort: sort.value})},
+    Object.entries(sorts).map(([value, label]) =>
+      h('option', {value, selected: value === state.sort}, label)));
+  const note = h('p', {class: 'note'});
+  const changeSoon = (key, input) => {
+    let timer = 0;
+    input.addEventListener('input', () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => change({[key]: input.value}), 250);
+    });
+  };
+  changeSoon('q', name);
+  changeSoon('project', project);
+  const element = h('form', {class: 'filters', role: 'search', onsubmit: (e) => e.preventDefault()},
+    h('p', {}, h('label', {for: 'filter-text'}, 'Filter'), name),
+    h('p', {}, h('label', {for: 'filter-project'}, 'Project'), project, projects),
+    h('p', {}, h('label', {for: 'sort'}, 'Order'), sort), note);
+  return {element, note, project, sort, suggest(rows) {
+    const known = new Set([...projects.options].map((o) => o.value));
+    for (const row of rows)
+      if (known.size < MOST_SUGGESTED && !known.has(row.project)) {
+        known.add(row.project);
+        projects.append(h('option', {value: row.project}));
+      }
+  }};
+}
+
+export function queuesView({main, query, setQuery}) {
+  const own = caller.all_projects ? '' : caller.project || '';
+  const state = {project: query.get('project') || own, q: query.get('q') || '',
+    sort: sorts[query.get('sort')] ? query.get('sort') : 'oldest_ready'};
+  const problem = h('p', {class: 'error', role: 'alert'});
+  const sums = overview();
+  const form = filterForm(state, own, change);
+  const path = (more) => withQuery('../queues', {...state, ...more});
+  // The rows that the request is for, and those in the window, which may have moved since.
+  let asked = {first: 0, most: 40};
+  let wanted = asked;
+  let timer = 0;
+  let closed = false;
+  const ask = () => {
+    asked = wanted;
+    return path({offset: asked.first, limit: Math.min(asked.most, MOST_ROWS)});
   };
   const table = new Table({id: 'queues', label: 'Queues', columns,
     key: (row) => `${row.project}\n${row.name}`,
     attributes: (row) => ({'data-queue': row.name, 'data-project': row.project}),
     empty: 'No queue matches. A queue exists from its first message on. Check the filter above.',
-    onSort: (value) => change({sort: value}),
-    onWindow: (first, most) => {
-      size = {first, most: Math.min(most, 200)};
+    onSort: (sort) => change({sort}),
+    onWindow(first, most) {
+      wanted = {first, most};
       clearTimeout(timer);
-      timer = setTimeout(() => live.move(path()), 150);
+      timer = setTimeout(() => live.move(ask()), 150);
     }});
-
-  function showRows(data) {
+  const live = new Live(ask(), {onData(data) {
     problem.textContent = '';
     table.setRows(data.queues, asked.first, data.matching);
-    for (const [name, {value}] of Object.entries(tiles))
-      value.textContent = count(data.totals[name]);
-    update(shown, `${plural(data.matching, 'queue')} of ${count(data.total)}` +
+    sums.showTotals(data.totals);
+    form.suggest(data.queues);
+    update(form.note, `${plural(data.matching, 'queue')} of ${count(data.total)}` +
       (data.complete ? '' : '. There are more than the page can sort'));
-    for (const row of data.queues)
-      if (projects.childElementCount < 200 && ![...projects.options].some((o) => o.value === row.project))
-        projects.append(h('option', {value: row.project}));
-  }
-
-  function showError(error) {
+  }, onError(error) {
     const needsProject = error.status === 403 && !state.project;
     problem.textContent = needsProject
       ? 'You may not see all projects. Enter the name of your project.' : errorText(error);
     if (needsProject)
-      filterProject.placeholder = 'your project';
-  }
+      form.project.placeholder = 'your project';
+  }});
+  const urgent = new Live('', {every: 5000, onData: (data) => sums.showUrgent(data.queues)});
 
   function change(values) {
+    if (closed)
+      return;
     Object.assign(state, values);
-    sort.value = state.sort;
+    form.sort.value = state.sort;
     table.showSort(state.sort);
     table.forget();
-    size = {...size, first: 0};
+    wanted = {...wanted, first: 0};
     setQuery(new URLSearchParams(Object.entries({...state, project: own ? '' : state.project,
-      sort: state.sort === 'oldest_ready' ? '' : state.sort}).filter(([, v]) => v)));
+      sort: state.sort === 'oldest_ready' ? '' : state.sort}).filter(([, value]) => value)));
     live.project = urgent.project = state.project || null;
-    live.move(path());
-    urgent.move(urgentPath());
+    live.move(ask());
+    urgent.move(path({sort: 'oldest_ready', offset: 0, limit: 50}));
   }
 
-  const urgentPath = () => withQuery('../queues', {...parameters(), sort: 'oldest_ready', offset: 0,
-    limit: 50});
-  const live = new Live(path(), {project: state.project || null, onData: showRows, onError: showError});
-  const urgent = new Live(urgentPath(), {project: state.project || null, every: 5000,
-    onData: (data) => update(alerts, ...attention(data.queues))});
-
-  const delayed = (key, field) => {
-    let wait = 0;
-    field.addEventListener('input', () => {
-      clearTimeout(wait);
-      wait = setTimeout(() => change({[key]: field.value}), 250);
-    });
-  };
-  delayed('q', filterText);
-  delayed('project', filterProject);
-  sort.addEventListener('change', () => change({sort: sort.value}));
   main.append(h('h1', {}, 'Queues'),
-    h('p', {class: 'lead'}, 'Each queue with its messages. The queue whose oldest message has waited ' +
-      'longest is first. Open a queue to see which worker holds what.'),
-    h('dl', {class: 'tiles'}, Object.values(tiles).map((t) => t.element)),
-    h('section', {'aria-label': 'Needs attention'}, alerts),
-    h('form', {class: 'filters', role: 'search', onsubmit: (e) => e.preventDefault()},
-      h('p', {}, h('label', {for: 'filter-text'}, 'Filter'), filterText),
-      h('p', {}, h('label', {for: 'filter-project'}, 'Project'), filterProject, projects),
-      h('p', {}, h('label', {for: 'sort'}, 'Order'), sort), shown),
-    problem, table.element);
-  table.showSort(state.sort);
+    lead('Each queue with its messages. The queue whose oldest message has waited longest is ' +
+      'first. Open a queue to see which worker holds what.'),
+    ...sums.elements, form.element, problem, table.element);
+  change({});
   live.start();
   urgent.start();
   return {close() {
+    closed = true;
     clearTimeout(timer);
     [live, urgent, table].forEach((x) => x.close());
   }};

@@ -1,7 +1,7 @@
 // The server: its parts in numbers, and the alerts that fire.
 import {caller, Live, may, withQuery} from './api.js';
-import {errorText, facts, h, text, update} from './dom.js';
-import {bytes, clock, count, duration, NONE, plural, shortSeconds} from './format.js';
+import {errorText, facts, h, lead, text, update} from './dom.js';
+import {age, bytes, clock, count, duration, NONE, plural, shortSeconds} from './format.js';
 import {CLAIM_TOO_OLD, queueHref, READY_TOO_OLD} from './queues.js';
 
 const EVERY_MS = 5000;
@@ -97,9 +97,12 @@ class Scrapes {
 // ---------------------------------------------------------------- alerts
 
 const is = (label, ...values) => (labels) => values.includes(labels[label]);
-const posts = (l) => l.method === 'POST' && /\/messages$/.test(l.route) && /^(429|503)$/.test(l.code);
+const posts = (l) => l.method === 'POST' && l.route.endsWith('/messages') &&
+  /^(429|503)$/.test(l.code);
 const fifth = (l) => /^5/.test(l.code) && l.route !== '/readyz';
 const tries = 'claimd_notification_tries_total';
+
+const waiters = (m) => m.sum('claimd_http_requests_parked', is('reason', 'message'));
 
 function share(m, part, whole, most) {
   return part > 0 && part > most * whole && m.before !== null;
@@ -136,7 +139,8 @@ const rules = [
     (m) => m.increase('claimd_queue_messages_expired_unread_total') > 0,
     'Messages expired before a worker claimed them.',
     'Check that workers claim from the right queue. Post with a longer TTL.'],
-  ['ClaimdDeadLettersExpired', false, (m) => m.increase('claimd_queue_dead_letters_expired_total') > 0,
+  ['ClaimdDeadLettersExpired', false,
+    (m) => m.increase('claimd_queue_dead_letters_expired_total') > 0,
     'Dead letters expired.', 'Look at dead letters earlier, or raise dead_letter_ttl.'],
   ['ClaimdPostsRefused', true, (m) => m.increase('claimd_http_requests_total', posts) > 0,
     'claimd refuses posts.', 'Check the limits of projects, the memory and the journal below.'],
@@ -148,9 +152,9 @@ const rules = [
   'Lower idle_seconds if most of them wait. Otherwise raise max_connections.'],
   ['ClaimdConnectionsRefused', true, (m) => m.increase('claimd_http_connections_refused_total') > 0,
     'claimd refuses connections.', 'Find the client that opens them, or raise max_connections.'],
-  ['ClaimdWaitersNearLimit', false, (m) => m.sum('claimd_http_requests_parked', is('reason', 'message')) >
-    0.8 * m.sum('claimd_http_max_waiters'), 'Over 80 % of the long-polling requests are in use.',
-  'Raise max_waiters, or let workers claim from several queues at once.'],
+  ['ClaimdWaitersNearLimit', false, (m) => waiters(m) > 0.8 * m.sum('claimd_http_max_waiters'),
+    'Over 80 % of the long-polling requests are in use.',
+    'Raise max_waiters, or let workers claim from several queues at once.'],
   ['ClaimdNotificationsGivenUp', false, (m) => share(m, m.increase(tries,
     is('result', 'refused', 'given_up')), m.increase(tries, (l) => l.result !== 'failed'), 0.05),
   'Over 5 % of the notifications fail permanently.', 'The log names the hosts of the subscribers.'],
@@ -162,7 +166,8 @@ const rules = [
   ['ClaimdNotificationHostsSlow', false, (m) => m.sum('claimd_notification_slow_hosts') > 0 &&
     m.quantile(0.9, 'claimd_notification_seconds') > 2.5, 'Hosts of subscribers are slow.',
   'Ask the receivers to respond before they work.'],
-  ['ClaimdNotificationsKeptOut', false, (m) => m.increase('claimd_notifications_kept_out_total') > 0,
+  ['ClaimdNotificationsKeptOut', false,
+    (m) => m.increase('claimd_notifications_kept_out_total') > 0,
     'Subscribers have addresses that claimd may not reach.', 'Check notify_allow and the log.'],
   ['ClaimdMemoryNearBudget', false, (m) => m.sum('claimd_memory_budget_bytes') > 0 &&
     m.sum('claimd_memory_used_bytes') > 0.65 * m.sum('claimd_memory_budget_bytes'),
@@ -205,9 +210,10 @@ function notice(name, critical, what, todo) {
 
 function oldQueues(rows, member, most, name, what, todo) {
   const old = rows.filter((row) => row[member] > most);
-  return old.length === 0 ? [] : [notice(name, false, what, [todo, ' ', ...old.slice(0, 5).flatMap((row) =>
-    [h('a', {href: queueHref(row.project, row.name)}, text(row.name)),
-      ` (${duration(row[member])}) `])])];
+  const links = old.slice(0, 5).flatMap((row, i) => [i ? ', ' : ' ',
+    h('a', {href: queueHref(row.project, row.name)}, text(row.name)), ` (${age(row[member])})`]);
+  return old.length === 0 ? [] : [notice(name, false, what,
+    [todo, ...links, old.length > 5 ? ' and more.' : '.'])];
 }
 
 // The rules about single queues, from the rows of the survey.
@@ -284,8 +290,7 @@ function connections(m) {
     ['Open', `${count(open)} of ${count(most)}`],
     ['Idle', phase('waiting')], ['Receiving', phase('receiving')], ['Sending', phase('answering')],
     ['Waiting', phase('parked')],
-    ['Long polling', `${count(m.sum('claimd_http_requests_parked', is('reason', 'message')))} of ` +
-      count(m.sum('claimd_http_max_waiters'))],
+    ['Long polling', `${count(waiters(m))} of ${count(m.sum('claimd_http_max_waiters'))}`],
     ['Refused', `${count(m.sum('claimd_http_connections_refused_total'))} since the start`]])];
 }
 
@@ -295,7 +300,8 @@ function subscriptions(m) {
     ['Backlog', bytes(m.sum('claimd_subscription_backlog_bytes'))],
     ['Delivered', total('delivered_total')], ['Failed, retried', total('failed_total')],
     ['Failed for good', total('given_up_total')], ['Dropped', total('fallen_out_total')],
-    ['In progress', total('in_flight')], ['Slow hosts', count(m.sum('claimd_notification_slow_hosts'))]]);
+    ['In progress', total('in_flight')],
+    ['Slow hosts', count(m.sum('claimd_notification_slow_hosts'))]]);
 }
 
 const sections = [['server-facts', 'Server', serverFacts], ['server-memory', 'Memory', memory],
@@ -329,8 +335,8 @@ export function serverView({main}) {
   }
 
   main.append(h('h1', {}, 'Server'),
-    h('p', {class: 'lead'}, 'This server, and the alerts that fire. They have the thresholds of the ' +
-      'rules for Prometheus, but look only at the time since you opened this view, at most 15 minutes.'),
+    lead('This server, and the alerts that fire. They have the thresholds of the rules for ' +
+      'Prometheus, but look only at the time since you opened this view, at most 15 minutes.'),
     problem, h('section', {id: 'server-alerts', 'aria-labelledby': 'alerts-title'},
       h('h2', {id: 'alerts-title'}, 'Alerts'), alerts, none));
   const box = h('div', {class: 'columns'}, sections.map(([id, title], i) =>
@@ -338,11 +344,11 @@ export function serverView({main}) {
       h('h2', {id: `${id}-title`}, title), bodies[i])));
   main.append(box);
   const project = caller.all_projects ? null : caller.project;
-  const survey = new Live(withQuery('../queues', {sort: 'oldest_ready', offset: 0, limit: 50}), {project,
-    every: EVERY_MS, onData: (data) => {
-      queues = queueAlerts(data.queues);
-      showAlerts();
-    }}).start();
+  const oldest = withQuery('../queues', {sort: 'oldest_ready', offset: 0, limit: 50});
+  const survey = new Live(oldest, {project, every: EVERY_MS, onData: (data) => {
+    queues = queueAlerts(data.queues);
+    showAlerts();
+  }}).start();
   const live = new Live('../../metrics?per_queue=false', {every: EVERY_MS, onData: show,
     read: (response) => response.text(),
     onError: (error) => {
@@ -351,8 +357,8 @@ export function serverView({main}) {
   if (may('metrics:get')) {
     live.start();
   } else {
-    problem.textContent = 'You may not see the numbers of the server (metrics:get, for all projects). ' +
-      'Alerts about queues are still shown.';
+    problem.textContent = 'You may not see the numbers of the server (metrics:get, for all ' +
+      'projects). Alerts about queues are still shown.';
     box.hidden = true;
   }
   return {close: () => [survey, live].forEach((x) => x.close())};
