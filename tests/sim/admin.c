@@ -171,12 +171,31 @@ redrive(struct sim *sim, struct actor *a, struct random *r)
     (void)sim_request(sim, a, &op, &answer);
 }
 
+/* Mostly resumes what is paused, so that a run goes on. */
+static void
+pause_or_resume(struct sim *sim, struct actor *a, struct random *r, int place)
+{
+    enum { BOTH = STORE_PAUSE_CLAIMS | STORE_PAUSE_POSTS };
+    struct operation op = {.kind = OP_QUEUE_PAUSE, .place = place, .client = a->client};
+    struct answer answer;
+
+    if (sim->ledger.queues[place].paused != 0 && random_chance(r, 80))
+        op.resumes = (unsigned)random_of(r, STORE_PAUSE_CLAIMS, STORE_PAUSE_POSTS, BOTH);
+    else
+        op.pauses = (unsigned)random_of(r, STORE_PAUSE_CLAIMS, STORE_PAUSE_POSTS, BOTH);
+    (void)sim_request(sim, a, &op, &answer);
+}
+
 void
 admin_act(struct sim *sim, struct actor *a, struct random *r)
 {
     const struct profile *p = sim->profile;
     int place = sim_some_place(sim, r);
 
+    if (p->pause_once > 0 && random_once_in(r, p->pause_once)) {
+        pause_or_resume(sim, a, r, place);
+        return;
+    }
     if (p->redrive_once > 0 && random_once_in(r, p->redrive_once))
         redrive(sim, a, r);
     else if (p->reset_once > 0 && random_once_in(r, p->reset_once))

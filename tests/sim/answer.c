@@ -476,6 +476,28 @@ read_redrive(struct bytes text, struct answer *out)
            out->without_origin >= 0;
 }
 
+static bool
+read_pause(struct bytes text, struct answer *out)
+{
+    struct json_read r = json_read_begin(text, '{');
+    struct bytes name, value;
+    bool sound = true, on;
+    unsigned seen = 0;
+
+    while (sound && json_read_member(&r, &name, &value)) {
+        const unsigned bit =
+            bytes_equal_str(name, "claims") ? STORE_PAUSE_CLAIMS : STORE_PAUSE_POSTS;
+
+        sound = (bit == STORE_PAUSE_CLAIMS || bytes_equal_str(name, "posts")) &&
+                read_flag(value, &on);
+        seen |= bit;
+        if (sound && on)
+            out->paused |= bit;
+    }
+    return sound && json_read_done(&r) &&
+           seen == (STORE_PAUSE_CLAIMS | STORE_PAUSE_POSTS);
+}
+
 /* ---------------------------------------------------------------------- whole */
 
 static bool
@@ -551,6 +573,8 @@ answer_read(const struct operation *op, const struct response *res, struct answe
     case OP_SUBSCRIPTION_LIST:
     case OP_PROGRESS_LIST:
         return read_subscriptions(text, out);
+    case OP_QUEUE_PAUSE:
+        return read_pause(text, out);
     case OP_QUEUE_STATS:
         return read_stats(text, out);
     case OP_QUEUE_LIST:

@@ -49,6 +49,7 @@ struct answer {
     size_t result_count;
     bool says_renewed, renewed;
     int64_t moved, remaining, without_origin; /* of a redrive */
+    unsigned paused;                          /* of enum store_pause */
     int64_t claimed, free, total;
     struct seen_end oldest, newest;
     struct bytes queues[PLACES]; /* names */

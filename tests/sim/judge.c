@@ -219,13 +219,29 @@ judge_sequence(struct judging *j, struct known_message *const *expected, size_t 
 
 /* ---------------------------------------------------------------------- refusals */
 
+/* Is it a post to a paused queue? A repeated one is not posted again. */
+static bool
+is_paused(const struct judging *j)
+{
+    const struct known_effect *effect =
+        j->op->key == 0 ? NULL : ledger_effect(j->ledger, j->op->key);
+
+    if (effect != NULL &&
+        ledger_remembers(j->ledger, effect, j->now_ms, j->rules->key_window_ms))
+        return false;
+    if (j->op->kind == OP_FINISH)
+        return judging_finish_paused(j);
+    return j->op->kind == OP_POST && (judging_queue(j)->paused & STORE_PAUSE_POSTS) != 0;
+}
+
 /* 503 needs a reason, and tells when to come again. */
 static bool
 judge_refusal(struct judging *j)
 {
     const bool too_many_keys = j->op->key != 0 && j->rules->few_keys;
 
-    if (!j->starved && !(j->tight && operation_adds(j->op)) && !too_many_keys)
+    if (!j->starved && !(j->tight && operation_adds(j->op)) && !too_many_keys &&
+        !is_paused(j))
         return verdict_break(j->verdict, PROMISE_SAYS_SO,
                              "the answer is 503, but nothing has run out");
     if (!j->answer->retry_after)

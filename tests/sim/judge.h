@@ -130,6 +130,9 @@ bool judge_code(struct judging *j, int expected, enum promise p);
 /* How many of the first ready messages of its queue it leaves to waiters in front of it. */
 size_t judging_reserved(const struct judging *j);
 
+/* Has a finish to be refused because a queue that it posts to is paused? */
+bool judging_finish_paused(const struct judging *j);
+
 /* How many messages it asks for. */
 size_t judging_limit(const struct judging *j);
 

@@ -35,6 +35,8 @@ claim_plan_make(const struct judging *j, struct claim_plan *out)
     *out =
         (struct claim_plan){.letters = array(q->count, sizeof(*out->letters)),
                             .taken_before = array(q->count, sizeof(*out->taken_before))};
+    if ((q->paused & STORE_PAUSE_CLAIMS) != 0)
+        return;
     for (size_t i = 0; i < q->count; i++) {
         struct known_message *m = q->messages[i];
         bool letter = judging_letter(j, m);

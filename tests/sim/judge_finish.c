@@ -45,28 +45,31 @@ buries(const struct operation *op)
     return false;
 }
 
-/* Is a post larger than its queue allows? */
-static bool
-posts_too_much(const struct judging *j)
+/* The status that the first refused post of a finish gives it; 200: none is refused. */
+static int
+code_of_posts(const struct judging *j)
 {
     struct mem *mem = mem_new(0);
     size_t first = 0;
-    bool too_much = false;
+    int code = 200;
     struct buf text;
 
     buf_init(&text, mem);
-    for (size_t i = 0; i < j->op->post_count; i++) {
+    for (size_t i = 0; i < j->op->post_count && code == 200; i++) {
         const struct known_queue *q = &j->ledger->queues[j->op->posts[i].place];
         const int64_t most = q->settings[SETTING_POST_BYTES];
 
         buf_reset(&text, SIZE_MAX);
         operation_write_post(j->op, i, first, &text);
-        too_much = too_much || (most != STORE_UNSET && (int64_t)text.len > most);
+        if ((q->paused & STORE_PAUSE_POSTS) != 0)
+            code = 503;
+        else if (most != STORE_UNSET && (int64_t)text.len > most)
+            code = 400;
         first += j->op->posts[i].count;
     }
     buf_fini(&text);
     mem_destroy(mem);
-    return too_much;
+    return code;
 }
 
 /* The status that a finish has to get. */
@@ -74,6 +77,7 @@ static int
 code_of_finish(const struct judging *j, const struct named *named)
 {
     const struct operation *op = j->op;
+    int posts;
 
     if ((int64_t)j->body_bytes > j->rules->post_bytes)
         return 400;
@@ -83,11 +87,17 @@ code_of_finish(const struct judging *j, const struct named *named)
         return 409;
     if (named->claim == NULL)
         return 404;
-    if (posts_too_much(j))
-        return 400;
-    if (buries(op) && letters_of(j) == NOWHERE)
-        return 409;
-    return 200;
+    posts = code_of_posts(j);
+    return posts == 200 && buries(op) && letters_of(j) == NOWHERE ? 409 : posts;
+}
+
+bool
+judging_finish_paused(const struct judging *j)
+{
+    struct named named;
+
+    find_named(j, &named);
+    return code_of_finish(j, &named) == 503;
 }
 
 static bool
@@ -230,7 +240,10 @@ judge_finish(struct judging *j)
 
     find_named(j, &named);
     code = code_of_finish(j, &named);
-    if (!judge_code(j, code, code == 409 ? PROMISE_ONLY_HOLDER : PROMISE_ON_TIME))
+    if (!judge_code(j, code,
+                    code == 409   ? PROMISE_ONLY_HOLDER
+                    : code == 503 ? PROMISE_PAUSED
+                                  : PROMISE_ON_TIME))
         return false;
     if (code != 200)
         return true;

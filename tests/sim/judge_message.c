@@ -70,6 +70,8 @@ judge_post(struct judging *j)
 
     if ((int64_t)j->body_bytes > most)
         return judge_code(j, 400, PROMISE_CONTRACT);
+    if ((q->paused & STORE_PAUSE_POSTS) != 0)
+        return judge_code(j, 503, PROMISE_PAUSED);
     if (!judge_code(j, 201, PROMISE_CONTRACT))
         return false;
     if (j->tight)
@@ -291,6 +293,8 @@ judge_pop_from(struct judging *j, bool *took)
     size_t limit = (size_t)j->op->limit, reserved = judging_reserved(j), count = 0;
     struct known_message *expected[IDS_MAX];
 
+    if ((q->paused & STORE_PAUSE_CLAIMS) != 0)
+        limit = 0;
     for (size_t i = 0; i < q->count && count < limit; i++) {
         if (q->messages[i]->claim != NULL || j->now_ms < q->messages[i]->ready_ms)
             continue;

@@ -53,6 +53,28 @@ judge_settings(struct judging *j)
     return true;
 }
 
+static size_t
+setting_len(enum setting setting, int64_t value)
+{
+    char text[32];
+
+    if (setting == SETTING_DEAD_LETTER)
+        return strlen(place_name((int)value));
+    return (size_t)snprintf(text, sizeof(text), "%lld", (long long)value);
+}
+
+/* Does the document become longer? A shorter one is accepted also over the budget. */
+static bool
+grows(const struct judging *j)
+{
+    const enum setting setting = j->op->setting;
+    const int64_t old = judging_queue(j)->settings[setting];
+
+    return j->op->value != STORE_UNSET &&
+           (old == STORE_UNSET ||
+            setting_len(setting, j->op->value) > setting_len(setting, old));
+}
+
 static bool
 judge_patch(struct judging *j)
 {
@@ -60,10 +82,25 @@ judge_patch(struct judging *j)
 
     if (!q->exists)
         return judge_code(j, 404, PROMISE_CONTRACT);
-    if (!judge_code(j, 200, PROMISE_CONTRACT) || !judge_admitted(j))
+    if (!judge_code(j, 200, PROMISE_CONTRACT) || (grows(j) && !judge_admitted(j)))
         return false;
     q->settings[j->op->setting] = j->op->value;
     return judge_settings(j);
+}
+
+static bool
+judge_pause(struct judging *j)
+{
+    struct known_queue *q = judging_queue(j);
+
+    if (!q->exists)
+        return judge_code(j, 404, PROMISE_CONTRACT);
+    if (!judge_code(j, 200, PROMISE_CONTRACT))
+        return false;
+    q->paused = (q->paused | j->op->pauses) & ~j->op->resumes;
+    return j->answer->paused == q->paused ||
+           verdict_break(j->verdict, PROMISE_PAUSED, "%u is paused, but must be %u",
+                         j->answer->paused, q->paused);
 }
 
 /* ---------------------------------------------------------------------- show */
@@ -154,6 +191,8 @@ judge_queue(struct judging *j)
         return judge_put(j);
     case OP_QUEUE_PATCH:
         return judge_patch(j);
+    case OP_QUEUE_PAUSE:
+        return judge_pause(j);
     case OP_QUEUE_SHOW:
         return judge_code(j, 200, PROMISE_CONTRACT) && judge_settings(j);
     case OP_QUEUE_STATS:

@@ -71,10 +71,21 @@ judge_turn(struct judging *j)
         ready, reserved);
 }
 
+/* Is a message shown of a queue whose claims are paused? */
+static bool
+judge_pause(struct judging *j)
+{
+    if ((judging_queue(j)->paused & STORE_PAUSE_CLAIMS) == 0 || j->answer->count == 0 ||
+        !is_from_here(j))
+        return true;
+    return verdict_break(j->verdict, PROMISE_PAUSED, "message %s is given out",
+                         j->answer->messages[0].id.text);
+}
+
 static bool
 judge_place(struct judging *j, bool *took)
 {
-    if (!judge_turn(j))
+    if (!judge_pause(j) || !judge_turn(j))
         return false;
     return j->op->kind == OP_CLAIM ? judge_claim_from(j, took) : judge_pop_from(j, took);
 }

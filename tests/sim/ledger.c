@@ -108,6 +108,7 @@ forget_settings(struct known_queue *q)
 {
     for (int i = 0; i < SETTING_COUNT; i++)
         q->settings[i] = STORE_UNSET;
+    q->paused = 0;
 }
 
 void
@@ -459,6 +460,8 @@ ledger_ready(const struct ledger *l, int place, int64_t now_ms)
     const struct known_queue *q = &l->queues[place];
     size_t ready = 0;
 
+    if ((q->paused & STORE_PAUSE_CLAIMS) != 0)
+        return 0;
     for (size_t i = 0; i < q->count; i++)
         ready += q->messages[i]->claim == NULL && now_ms >= q->messages[i]->ready_ms;
     return ready;

@@ -135,6 +135,7 @@ struct known_queue {
     uint64_t incarnation; /* counts the queues there were at this place */
     uint64_t last_order;
     int64_t settings[SETTING_COUNT];
+    unsigned paused;                 /* of enum store_pause */
     struct known_message **messages; /* owned; live ones in order */
     size_t count, cap;
     uint64_t last_number;  /* of the claims in all queues there were at this place */
@@ -246,7 +247,7 @@ void ledger_stop_waiting(struct ledger *l, int waiter);
  * line; SIZE_MAX: STORE_RESERVED or more. */
 size_t ledger_reserved(const struct ledger *l, int place, int waiter);
 
-/* How many messages could be claimed. */
+/* How many messages could be claimed: none while claims are paused. */
 size_t ledger_ready(const struct ledger *l, int place, int64_t now_ms);
 
 /* The last effect of a key; NULL: it has none. */

@@ -260,6 +260,26 @@ write_purge(const struct operation *op, struct buf *body)
 }
 
 static void
+write_pause(const struct operation *op, struct buf *body)
+{
+    static const struct {
+        unsigned bit;
+        const char *name;
+    } members[] = {{STORE_PAUSE_CLAIMS, "claims"}, {STORE_PAUSE_POSTS, "posts"}};
+    const char *mark = "";
+
+    buf_byte(body, '{');
+    for (size_t i = 0; i < 2; i++) {
+        if (((op->pauses | op->resumes) & members[i].bit) == 0)
+            continue;
+        buf_printf(body, "%s\"%s\":%s", mark, members[i].name,
+                   (op->pauses & members[i].bit) != 0 ? "true" : "false");
+        mark = ",";
+    }
+    buf_byte(body, '}');
+}
+
+static void
 write_patch(const struct operation *op, struct buf *body)
 {
     const char *member = setting_member(op->setting);
@@ -438,7 +458,7 @@ operation_write(const struct operation *op, struct buf *target, struct buf *body
     }
     buf_printf(target, "/%s/queues/%s",
                op->kind == OP_PROGRESS_LIST || op->kind == OP_FINISH ||
-                       op->kind == OP_REDRIVE
+                       op->kind == OP_REDRIVE || op->kind == OP_QUEUE_PAUSE
                    ? "claimd"
                    : "v2",
                place_name(op->place));
@@ -457,6 +477,10 @@ operation_write(const struct operation *op, struct buf *target, struct buf *body
     case OP_QUEUE_PURGE:
         buf_str(target, "/purge");
         write_purge(op, body);
+        return "POST";
+    case OP_QUEUE_PAUSE:
+        buf_str(target, "/pause");
+        write_pause(op, body);
         return "POST";
     case OP_QUEUE_STATS:
         buf_str(target, "/stats");

@@ -15,6 +15,7 @@
     X(QUEUE_PATCH)                                                                       \
     X(QUEUE_DELETE)                                                                      \
     X(QUEUE_PURGE)                                                                       \
+    X(QUEUE_PAUSE)                                                                       \
     X(QUEUE_STATS)                                                                       \
     X(QUEUE_LIST)                                                                        \
     X(POST)                                                                              \
@@ -89,9 +90,10 @@ struct operation {
     int64_t value;        /* STORE_UNSET: remove it */
     bool transient;       /* QUEUE_PUT: not to be in the journal */
     enum store_purge purge;
-    int subscriber;  /* SUBSCRIBE, SUBSCRIPTION_PATCH; NOBODY: left out */
-    int64_t options; /* likewise: a number in them; STORE_UNSET: left out */
-    bool confirmed;  /* SUBSCRIPTION_CONFIRM */
+    unsigned pauses, resumes; /* QUEUE_PAUSE: of enum store_pause; 0: only look */
+    int subscriber;           /* SUBSCRIBE, SUBSCRIPTION_PATCH; NOBODY: left out */
+    int64_t options;          /* likewise: a number in them; STORE_UNSET: left out */
+    bool confirmed;           /* SUBSCRIPTION_CONFIRM */
 
     /* FINISH of the claim `id`, of the messages `ids`, ordered by their actions. Its posts take
      * the drafts one behind the other. */

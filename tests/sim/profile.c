@@ -147,6 +147,17 @@ draw_keys(struct profile *p, struct random *r)
     p->rules.few_keys = random_chance(r, 25);
 }
 
+/* Likewise: queues are paused, and resumed. */
+static void
+draw_pauses(struct profile *p, struct random *r)
+{
+    if (!random_chance(r, 30))
+        return;
+    p->pause_once = random_of(r, 2, 4, 8);
+    if (p->actors[PART_ADMIN] == 0)
+        p->actors[PART_ADMIN] = 1;
+}
+
 static void
 draw_rules(struct profile *p, struct random *r)
 {
@@ -174,7 +185,7 @@ profile_draw(struct profile *p, uint64_t seed)
     struct random r = {seed}, waiting = {seed ^ 0x77616974};
     struct random restarts = {seed ^ 0x6a6f7572}, subscribers = {seed ^ 0x73756273};
     struct random testapi = {seed ^ 0x6b697473}, failing = {seed ^ 0x6661696c};
-    struct random keys = {seed ^ 0x6b657973};
+    struct random keys = {seed ^ 0x6b657973}, pauses = {seed ^ 0x70617573};
 
     *p = (struct profile){.seed = seed};
     p->shards = random_of(&r, 1, 2, 4, 16);
@@ -187,5 +198,6 @@ profile_draw(struct profile *p, uint64_t seed)
     draw_subscribers(p, &subscribers);
     draw_failing_jobs(p, &failing);
     draw_keys(p, &keys);
+    draw_pauses(p, &pauses);
     p->testapi = random_chance(&testapi, 35);
 }

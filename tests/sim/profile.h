@@ -50,6 +50,7 @@ struct profile {
     unsigned lose_claim_once; /* of claims: the answer cannot be sent: it is given back */
     unsigned finish_once;     /* of a worker's acts: several things in one step */
     unsigned key_once;        /* of the requests that may have an Idempotency-Key */
+    unsigned pause_once;      /* of an administrator's acts: pauses or resumes a queue */
     unsigned redrive_once;    /* of an administrator's acts: dead letters go back */
     unsigned restart_once;    /* the process ends; 0: it has no journal */
     unsigned commit_once; /* of the answers: the journal commits before anything else */

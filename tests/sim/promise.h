@@ -34,6 +34,7 @@
     X(ONE_STEP, "finished in one step")                                                  \
     X(ONE_QUEUE, "back in one queue")                                                    \
     X(ONE_EFFECT, "one key, one effect")                                                 \
+    X(PAUSED, "paused until resumed")                                                    \
     X(STEP_BY_STEP, "step by step")                                                      \
     X(CONTRACT, "an answer the API does not allow")                                      \
     X(SOUND, "the store's own audit")

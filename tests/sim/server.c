@@ -604,11 +604,11 @@ void
 server_advance_begin(struct server *s, int64_t seconds)
 {
     api_caller_init(&s->mover, s->api, s->own, s->now_ms);
-    buf_reset(&s->body, SIZE_MAX);
-    buf_printf(&s->body, "{\"seconds\":%lld}", (long long)seconds);
+    (void)snprintf(s->move_body, sizeof(s->move_body), "{\"seconds\":%lld}",
+                   (long long)seconds);
     s->move = (struct request){.method = METHOD_POST,
                                .path = bytes_str("/claimd/clock/advance"),
-                               .body = buf_view(&s->body),
+                               .body = bytes_str(s->move_body),
                                .arena = &s->mover.arena};
     s->move.headers[API_HEADER_ACCEPT] = bytes_str("application/json");
 }

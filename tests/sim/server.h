@@ -55,6 +55,7 @@ struct server {
     char key[32]; /* the Idempotency-Key of a request */
     struct api_caller mover; /* who asks the test API */
     struct request move;     /* that is under way */
+    char move_body[48];      /* requests of actors are made meanwhile */
     uint64_t moved;          /* so often it said so */
     struct sim_disk *disk;   /* NULL: it has no journal */
     struct disk *process;    /* the disk, as the process has it */

@@ -194,6 +194,9 @@ inspect_queue(struct sim *sim, int place)
     op.kind = OP_QUEUE_STATS;
     if (!sim_look(sim, &op, &answer))
         return false;
+    op.kind = OP_QUEUE_PAUSE; /* changes nothing */
+    if (sim->profile->pause_once > 0 && !sim_look(sim, &op, &answer))
+        return false;
     if (sim->profile->actors[PART_SUBSCRIBER] == 0)
         return true;
     op.kind = OP_SUBSCRIPTION_LIST;
