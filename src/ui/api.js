@@ -12,9 +12,10 @@ let token = '';
 let streamsAgainAt = 0;
 const running = new Set();
 
-// clockBehind: how far the clock of the browser is behind the server, in milliseconds.
+// project: the only one of the token. chosen: the one that the user named. clockBehind: how far the
+// clock of the browser is behind the server, in milliseconds.
 export const caller = {role: null, project: null, all_projects: false, actions: [], known: false,
-  clockBehind: 0};
+  chosen: '', clockBehind: 0};
 export const hooks = {unauthorized() {}, connection() {}};
 
 export class ApiError extends Error {
@@ -132,8 +133,15 @@ export async function send(method, path, project, body) {
   return response.status === 204 ? null : JSON.parse(await response.text() || 'null');
 }
 
-export async function loadCaller() {
-  Object.assign(caller, await getJson('../permissions'), {known: true});
+// The permissions in a project, or in all of them.
+export async function loadCaller(project) {
+  const permissions = await getJson('../permissions', {project});
+  Object.assign(caller, permissions, {known: true, chosen: project || ''});
+}
+
+// The project to look at unless the user names another one. '': all of them.
+export function usualProject() {
+  return caller.all_projects ? '' : caller.project || caller.chosen;
 }
 
 function sleep(ms, signal) {

@@ -1,7 +1,7 @@
 // The frame around the views: routes, login, theme and keys.
 import {caller, hasToken, hooks, loadCaller, restartAll, setToken} from './api.js';
 import {themed} from './charts.js';
-import {byId, errorText, h, toast} from './dom.js';
+import {byId, errorText, h, lead} from './dom.js';
 import {visible} from './format.js';
 import {queuesView} from './queues.js';
 import {queueView} from './queue.js';
@@ -81,23 +81,43 @@ function showCaller() {
   byId('logout').hidden = !hasToken();
 }
 
-async function start(focus = false) {
+// Some tokens are for several projects, or not for all of them. They need the name of one.
+function askForProject(error, named) {
+  const field = h('input', {id: 'project-name', autocomplete: 'off', spellcheck: 'false'});
+  const submit = (event) => {
+    event.preventDefault();
+    location.hash = `#/queues?project=${encodeURIComponent(field.value.trim())}`;
+    start();
+  };
+  showCaller();
+  main.replaceChildren(h('h1', {}, 'Which project?'),
+    lead('Your token is not for all projects. Enter the name of the project to look at.'),
+    h('p', {class: 'error', role: 'alert'}, named ? errorText(error) : ''),
+    h('form', {class: 'filters', onsubmit: submit},
+      h('p', {}, h('label', {for: 'project-name'}, 'Project'), field), h('button', {}, 'Go on')));
+  field.focus();
+}
+
+async function start() {
+  const route = parseHash();
+  const project = route?.params.project || route?.query.get('project');
   try {
-    await loadCaller();
+    await loadCaller().catch((error) => {
+      if (![400, 403].includes(error.status) || !project)
+        throw error;
+      return loadCaller(project);
+    });
   } catch (error) {
-    if (error.status === 401)
-      return;
-    if (error.status === 403)
-      toast(errorText(error), true);
-    else if (error.status === 0 || error.status >= 500)
+    if ([400, 403].includes(error.status)) {
+      askForProject(error, project);
+    } else if (error.status !== 401) {
       hooks.connection('disconnected, retrying');
-    if (error.status !== 403) {
       setTimeout(start, 2000);
-      return;
     }
+    return;
   }
   showCaller();
-  go({focus});
+  go({focus: false});
 }
 
 function loginAllowed() {

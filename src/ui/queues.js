@@ -1,5 +1,5 @@
 // All queues, the one that waits longest first.
-import {caller, Live, withQuery} from './api.js';
+import {caller, Live, usualProject, withQuery} from './api.js';
 import {sparkline} from './charts.js';
 import {errorText, h, lead, Table, text, update} from './dom.js';
 import {age, count, duration, NONE, perMinute, plural} from './format.js';
@@ -133,12 +133,12 @@ function overview() {
   };
 }
 
-function filterForm(state, own, change) {
+function filterForm(state, change) {
   const field = (id, value, attributes) => h('input', {id, type: 'search', value,
     autocomplete: 'off', spellcheck: 'false', ...attributes});
   const name = field('filter-text', state.q, {'data-filter': true, placeholder: 'part of a name'});
   const project = field('filter-project', state.project,
-    {list: 'projects', placeholder: 'all projects', disabled: own !== ''});
+    {list: 'projects', placeholder: 'all projects', disabled: Boolean(caller.project)});
   const projects = h('datalist', {id: 'projects'});
   const sort = h('select', {id: 'sort', onchange: () => change({sort: sort.value})},
     Object.entries(sorts).map(([value, label]) =>
@@ -168,12 +168,11 @@ function filterForm(state, own, change) {
 }
 
 export function queuesView({main, query, setQuery}) {
-  const own = caller.all_projects ? '' : caller.project || '';
-  const state = {project: query.get('project') || own, q: query.get('q') || '',
+  const state = {project: query.get('project') || usualProject(), q: query.get('q') || '',
     sort: sorts[query.get('sort')] ? query.get('sort') : 'oldest_ready'};
   const problem = h('p', {class: 'error', role: 'alert'});
   const sums = overview();
-  const form = filterForm(state, own, change);
+  const form = filterForm(state, change);
   const path = (more) => withQuery('../queues', {...state, ...more});
   // The rows that the request is for, and those in the window, which may have moved since.
   let asked = {first: 0, most: 40};
@@ -202,7 +201,8 @@ export function queuesView({main, query, setQuery}) {
     update(form.note, `${plural(data.matching, 'queue')} of ${count(data.total)}` +
       (data.complete ? '' : '. There are more than the page can sort'));
   }, onError(error) {
-    const needsProject = error.status === 403 && !state.project;
+    // A token for several projects gets 400 without one.
+    const needsProject = [400, 403].includes(error.status) && !state.project;
     problem.textContent = needsProject
       ? 'You may not see all projects. Enter the name of your project.' : errorText(error);
     if (needsProject)
@@ -218,7 +218,7 @@ export function queuesView({main, query, setQuery}) {
     table.showSort(state.sort);
     table.forget();
     wanted = {...wanted, first: 0};
-    setQuery(new URLSearchParams(Object.entries({...state, project: own ? '' : state.project,
+    setQuery(new URLSearchParams(Object.entries({...state, project: caller.project ? '' : state.project,
       sort: state.sort === 'oldest_ready' ? '' : state.sort}).filter(([, value]) => value)));
     live.project = urgent.project = state.project || null;
     live.move(ask());

@@ -1,5 +1,5 @@
 // The server: its parts in numbers, and the alerts that fire.
-import {caller, Live, may, withQuery} from './api.js';
+import {caller, Live, may, usualProject, withQuery} from './api.js';
 import {errorText, facts, h, lead, text, update} from './dom.js';
 import {age, bytes, clock, count, duration, NONE, plural, shortSeconds} from './format.js';
 import {CLAIM_TOO_OLD, queueHref, READY_TOO_OLD} from './queues.js';
@@ -240,7 +240,7 @@ function serverFacts(m) {
     ['Threads', count(m.sum('claimd_workers'))],
     ['Processor', m.before ? `${(busy * 100).toFixed(busy < 0.1 ? 1 : 0)} % of a core` : NONE],
     ['Requests', m.before ? `${m.rate('claimd_http_requests_total').toFixed(1)} per second` : NONE],
-    ['Authentication', text(caller.auth || NONE)]]);
+    ['Authentication', caller.auth ? 'on' : 'off']]);
 }
 
 function memory(m) {
@@ -343,7 +343,7 @@ export function serverView({main}) {
     h('section', {id, class: 'panel', 'aria-labelledby': `${id}-title`},
       h('h2', {id: `${id}-title`}, title), bodies[i])));
   main.append(box);
-  const project = caller.all_projects ? null : caller.project;
+  const project = usualProject();
   const oldest = withQuery('../queues', {sort: 'oldest_ready', offset: 0, limit: 50});
   const survey = new Live(oldest, {project, every: EVERY_MS, onData: (data) => {
     queues = queueAlerts(data.queues);
@@ -353,6 +353,7 @@ export function serverView({main}) {
     read: (response) => response.text(),
     onError: (error) => {
       problem.textContent = errorText(error);
+      box.hidden = error.status === 403;
     }});
   if (may('metrics:get')) {
     live.start();
