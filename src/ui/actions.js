@@ -31,6 +31,7 @@ export function postMessage(project, queue, done) {
   const fail = (message) => {
     byId('post-error').textContent = message;
   };
+  form.reset();
   fail('');
   byId('post-queue').replaceChildren('To the queue ', ...queueName(project, queue), '.');
   byId('post-cancel').onclick = () => dialog.close();

@@ -1,7 +1,7 @@
 // Dead letters: why they failed, and what to do with them.
 import {deleteMany, inPieces, queueName, redrive} from './actions.js';
-import {getJson, Live, may, send, v2, view, withQuery} from './api.js';
-import {act, confirm, errorText, h, lead, section, Table, text, toast, update} from './dom.js';
+import {ApiError, getJson, Live, may, send, v2, view, withQuery} from './api.js';
+import {act, confirm, errorText, h, lead, say, section, Table, text, toast, update} from './dom.js';
 import {clock, count, NONE, plural} from './format.js';
 import {MessageList} from './messages.js';
 import {crumbs, followRow} from './queue.js';
@@ -139,7 +139,9 @@ async function collectIds({project, queue, filter}, state, work) {
       marker = page.marker;
     } while (marker !== null && !stopped());
   });
-  return work.stopped ? [] : ids;
+  if (work.stopped)
+    throw new ApiError(0, 'Stopped', 'Nothing was changed.');
+  return ids;
 }
 
 // ---------------------------------------------------------------- redrive
@@ -275,9 +277,9 @@ class Selection {
 function lettersSection(context) {
   const {project, queue} = context;
   const work = new Work();
-  const buttons = [];
-  const selection = new Selection(() => label());
   const acts = may('messages:redrive') || may('messages:delete_all');
+  const tools = h('div', {hidden: !acts});
+  const selection = new Selection(() => label());
   const list = new MessageList({id: 'letters', project, queue, select: acts && ((cell, row) =>
     selection.cell(cell, row)), onRows: (rows, data) => {
     context.total = data.total;
@@ -287,17 +289,14 @@ function lettersSection(context) {
   const target = h('input', {id: 'redrive-to', autocomplete: 'off', spellcheck: 'false',
     placeholder: 'queue of origin'});
   const to = () => target.value.trim() ? {to: {queue: target.value.trim()}} : {};
-  const add = (id, kind, permission, run) => {
-    const button = h('button', {id, type: 'button', class: kind, hidden: !may(permission),
-      onclick: () => act(button, async () => {
-        const done = await run();
-        list.load();
-        context.refresh();
-        return done;
-      })});
-    buttons.push(button);
-    return button;
-  };
+  // One action at a time: all of them share the mark of being busy.
+  const add = (id, kind, permission, run) => h('button', {id, type: 'button', class: kind,
+    hidden: !may(permission), onclick: () => act(tools, async () => {
+      const done = await run();
+      list.load();
+      context.refresh();
+      return done;
+    })});
   const filtered = () => Object.keys(context.filter).length > 0;
   const collected = (state) => filtered() ? collectIds(context, state, work) : null;
   const some = [add('redrive-selected', 'primary', 'messages:redrive', () =>
@@ -323,7 +322,7 @@ function lettersSection(context) {
     });
   };
   label();
-  const tools = h('div', {hidden: !acts}, h('p', {class: 'buttons'}, h('label', {class: 'check'},
+  tools.append(h('p', {class: 'buttons'}, h('label', {class: 'check'},
     selection.all, 'Select all shown'), some[0], every[0], some[1], every[1],
   h('label', {class: 'check', hidden: !may('messages:redrive')}, 'Put back to', target)));
   return {list, label, elements: [tools, work.element, list.element]};
@@ -339,7 +338,7 @@ export function deadLettersView({main, params: {project, queue}}) {
     lead('Messages on which workers failed. See the reasons, fix the cause, then put the ' +
       'messages back to the queue from which they came, or delete them.'), problem);
   if (!may('messages:get_all')) {
-    problem.textContent = 'You may not see messages (messages:get_all).';
+    say(problem, 'You may not see messages (messages:get_all).');
     return {close() {}};
   }
   const letters = lettersSection(context);
@@ -362,11 +361,11 @@ export function deadLettersView({main, params: {project, queue}}) {
   choose(null);
   const follow = followRow(project, queue, {
     onRow: (row) => {
-      problem.textContent = row ? '' : 'There is no queue with this name. claimd creates it with ' +
-        'the first dead letter.';
+      say(problem, row ? '' : 'There is no queue with this name. claimd creates it with ' +
+        'the first dead letter.');
     },
     onError: (error) => {
-      problem.textContent = errorText(error);
+      say(problem, errorText(error));
     }});
   return {close: () => [follow, groups, letters.list].forEach((part) => part.close())};
 }

@@ -44,6 +44,12 @@ export function facts(pairs) {
     [h('dt', {}, name), h('dd', {}, ...value)]));
 }
 
+// Sets a text only if it differs, so that screen readers do not repeat it.
+export function say(element, message) {
+  if (element.textContent !== message)
+    element.textContent = message;
+}
+
 // Replaces the children only if they differ, so that focus and selection survive.
 export function update(element, ...children) {
   const next = h(element.localName, {}, ...children);
@@ -236,7 +242,7 @@ export class Table {
       const cell = h(column.header ? 'th' : 'td',
         {scope: column.header && 'row', class: column.cls});
       cell.dataset.col = column.name;
-      cell.append(...(node ? [node].flat() : []));
+      cell.append(...(node ? [node].flat() : !row && column.header ? ['…'] : []));
       return cell;
     });
     return {tr: h('tr', row ? this.options.attributes(row) : {}, cells), cells, shown: []};

@@ -191,8 +191,6 @@ function onKey(event) {
     filter.focus();
   else if (event.key === '?')
     byId('keys').showModal();
-  else if (event.key === 'q' || event.key === 's')
-    location.hash = event.key === 'q' ? '#/queues' : '#/server';
   else
     return;
   event.preventDefault();

@@ -1,7 +1,9 @@
 // One message: its state, its past, what happens next, and its body.
 import {deleteOne, redrive, release} from './actions.js';
 import {ApiError, caller, fetchResponse, Live, may, v2, view} from './api.js';
-import {actionButton, confirm, errorText, facts, h, lead, section, text, update} from './dom.js';
+import {
+  actionButton, confirm, errorText, facts, h, lead, say, section, text, update,
+} from './dom.js';
 import {bytes, clock, duration, indentJson, memberText, plural} from './format.js';
 import {crumbs} from './queue.js';
 import {messageHref, queueHref} from './queues.js';
@@ -163,7 +165,7 @@ export function messageView({main, params: {project, queue, id}}) {
 
   function show(m) {
     state.message = m;
-    problem.textContent = '';
+    say(problem, '');
     update(known, facts(stateFacts(m)));
     update(next, 'Next: ', text(m.next.text));
     update(past, ...events(project, m));
@@ -172,12 +174,12 @@ export function messageView({main, params: {project, queue, id}}) {
 
   function fail(error) {
     if (error.status === 404) {
-      problem.textContent = 'This message is gone: it was deleted, it expired, or it moved to ' +
-        'another queue.';
+      say(problem, 'This message is gone: it was deleted, it expired, or it moved to ' +
+        'another queue.');
       next.replaceChildren(h('a', {href: queueHref(project, queue)}, 'See the queue'));
       actions.show(null);
     } else {
-      problem.textContent = errorText(error);
+      say(problem, errorText(error));
     }
   }
 

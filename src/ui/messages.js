@@ -1,6 +1,6 @@
 // A list of messages with a search that says how far it came.
 import {ApiError, getJson, Live, view, withQuery} from './api.js';
-import {errorText, h, Table, text} from './dom.js';
+import {errorText, h, say, Table, text} from './dom.js';
 import {bytes, clock, count, NONE, plural} from './format.js';
 import {messageHref} from './queues.js';
 
@@ -109,7 +109,7 @@ export class MessageList {
   }
 
   #show(data, further = false) {
-    this.problem.textContent = '';
+    say(this.problem, '');
     this.#found = further ? [...this.#found, ...data.messages] : data.messages;
     this.#searched = further ? this.#searched + data.searched : data.searched;
     this.marker = data.marker;
@@ -124,7 +124,7 @@ export class MessageList {
 
   #fail(error) {
     this.progress.textContent = '';
-    this.problem.textContent = error instanceof ApiError ? errorText(error) : String(error);
+    say(this.problem, error instanceof ApiError ? errorText(error) : String(error));
   }
 }
 

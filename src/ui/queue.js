@@ -2,7 +2,7 @@
 import {pause, postMessage, purge, release} from './actions.js';
 import {getJson, later, Live, may, v2, view, withQuery} from './api.js';
 import {Chart} from './charts.js';
-import {actionButton, errorText, h, lead, section, text, update} from './dom.js';
+import {actionButton, errorText, h, lead, say, section, text, update} from './dom.js';
 import {age, clock, count, duration, NONE, plural} from './format.js';
 import {MessageList, searchForm} from './messages.js';
 import {CLAIM_TOO_OLD, deadHref, messageHref, pausedText, READY_TOO_OLD} from './queues.js';
@@ -68,7 +68,7 @@ function charts(project, queue) {
     plots[0].set([times, ...depth.series.map((s) => samples.map((x) => x[s.name]))]);
     plots[1].set([times, ...rates.series.map((s) => minuteSums(samples, s.name, interval))]);
   };
-  const live = new Live(view(queue, '/history'), {project, every: 5000, onData: show});
+  const live = new Live(view(queue, '/history'), {project, every: 10000, onData: show});
   let started = false;
   return {elements: [box, none], close() {
     [live, ...plots].forEach((x) => x.close());
@@ -259,7 +259,7 @@ export function queueView({main, params: {project, queue}}) {
 
   function showRow(row) {
     state.row = row;
-    problem.textContent = '';
+    say(problem, '');
     update(tiles, ...(row ? summary(row, metadata) : []));
     update(notes, ...notices(project, queue, row, metadata));
     actions.show(row, row?.dead_letters ? queue : metadata.target || row?.dead_letter_queue);
@@ -271,7 +271,7 @@ export function queueView({main, params: {project, queue}}) {
       'before the worker deletes its messages, they become ready again.'),
     tiles, notes, problem, actions.element, ...plots.elements, ...sections.elements);
   const follow = followRow(project, queue, {onRow: showRow, onError: (error) => {
-    problem.textContent = errorText(error);
+    say(problem, errorText(error));
   }});
   getJson(path, {project}).then((document) => {
     metadata.target = document._dead_letter_queue;

@@ -1,7 +1,7 @@
 // All queues, the one that waits longest first.
 import {caller, Live, usualProject, withQuery} from './api.js';
 import {sparkline} from './charts.js';
-import {errorText, h, lead, Table, text, update} from './dom.js';
+import {errorText, h, lead, say, Table, text, update} from './dom.js';
 import {age, count, duration, NONE, perMinute, plural} from './format.js';
 
 // The thresholds of the alerts ClaimdOldestMessageTooOld and ClaimdOldestClaimTooOld.
@@ -38,7 +38,8 @@ function deadCell(cell, row) {
       count(row.dead_letters)));
   else if (row.dead_letter_queue)
     cell.replaceChildren(h('a', {href: deadHref(row.project, row.dead_letter_queue),
-      'aria-label': `Dead-letter queue of ${row.name}`}, '→'));
+      title: `Dead-letter queue of ${row.name}`, 'aria-label': `Dead-letter queue of ${row.name}`},
+    '→'));
   else
     cell.replaceChildren(NONE);
 }
@@ -194,7 +195,7 @@ export function queuesView({main, query, setQuery}) {
       timer = setTimeout(() => live.move(ask()), 150);
     }});
   const live = new Live(ask(), {onData(data) {
-    problem.textContent = '';
+    say(problem, '');
     table.setRows(data.queues, asked.first, data.matching);
     sums.showTotals(data.totals);
     form.suggest(data.queues);
@@ -203,8 +204,8 @@ export function queuesView({main, query, setQuery}) {
   }, onError(error) {
     // A token for several projects gets 400 without one.
     const needsProject = [400, 403].includes(error.status) && !state.project;
-    problem.textContent = needsProject
-      ? 'You may not see all projects. Enter the name of your project.' : errorText(error);
+    say(problem, needsProject
+      ? 'You may not see all projects. Enter the name of your project.' : errorText(error));
     if (needsProject)
       form.project.placeholder = 'your project';
   }});
@@ -218,8 +219,9 @@ export function queuesView({main, query, setQuery}) {
     table.showSort(state.sort);
     table.forget();
     wanted = {...wanted, first: 0};
-    setQuery(new URLSearchParams(Object.entries({...state, project: caller.project ? '' : state.project,
-      sort: state.sort === 'oldest_ready' ? '' : state.sort}).filter(([, value]) => value)));
+    const kept = {q: state.q, project: caller.project ? '' : state.project,
+      sort: state.sort === 'oldest_ready' ? '' : state.sort};
+    setQuery(new URLSearchParams(Object.entries(kept).filter(([, value]) => value)));
     live.project = urgent.project = state.project || null;
     live.move(ask());
     urgent.move(path({sort: 'oldest_ready', offset: 0, limit: 50}));

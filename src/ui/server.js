@@ -1,14 +1,18 @@
 // The server: its parts in numbers, and the alerts that fire.
 import {caller, Live, may, usualProject, withQuery} from './api.js';
-import {errorText, facts, h, lead, text, update} from './dom.js';
+import {errorText, facts, h, lead, say, text, update} from './dom.js';
 import {age, bytes, clock, count, duration, NONE, plural, shortSeconds} from './format.js';
 import {CLAIM_TOO_OLD, queueHref, READY_TOO_OLD} from './queues.js';
 
 const EVERY_MS = 5000;
+const QUEUES_EVERY_MS = 60000;
 const WINDOW_MS = 15 * 60 * 1000;
 const KEEP_EACH_MS = 60 * 1000;
 
 // ---------------------------------------------------------------- metrics
+
+const asText = (response) => response.text();
+const ofQueues = (name) => name.startsWith('claimd_queue_');
 
 const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/;
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
@@ -53,7 +57,9 @@ class Scrape {
 
   // By how much a counter grew since the older scrape.
   increase(name, match) {
-    return this.before ? (this.sum(name, match) || 0) - (this.before.sum(name, match) || 0) : 0;
+    // The metrics of queues come seldom, and the older scrape may be from before them.
+    const known = this.before && (this.before.has(name) || !ofQueues(name));
+    return known ? (this.sum(name, match) || 0) - (this.before.sum(name, match) || 0) : 0;
   }
 
   rate(name, match) {
@@ -111,7 +117,7 @@ function share(m, part, whole, most) {
 function journalRoom(m) {
   const live = m.sum('claimd_queue_bytes') + 120 * m.sum('claimd_queue_messages') +
     m.sum('claimd_subscription_backlog_bytes');
-  return m.has('claimd_journal_left_bytes') &&
+  return m.has('claimd_journal_left_bytes') && m.has('claimd_queue_bytes') &&
     m.sum('claimd_journal_left_bytes') < 64 * 2 ** 20 + 1.5 * live;
 }
 
@@ -133,7 +139,7 @@ const rules = [
   ['ClaimdLateDeletions', false, (m) => m.increase('claimd_late_deletions_refused_total') > 5,
     'Workers delete messages after their claim expired.',
     'Let workers renew their claims. These jobs may have run twice.'],
-  ['ClaimdDeadLetters', false, (m) => m.increase('claimd_queue_messages_dead_lettered_total') > 0,
+  ['ClaimdDeadLetters', false, (m) => m.increase('claimd_dead_letters_moved_total') > 0,
     'Messages were dead-lettered.', 'Open the dead letters of the queue and read the reasons.'],
   ['ClaimdMessagesExpiredUnread', false,
     (m) => m.increase('claimd_queue_messages_expired_unread_total') > 0,
@@ -251,7 +257,7 @@ function memory(m) {
       : `${bytes(used)}, without a budget (max_memory)`],
     budget ? ['Posts refused', `from ${bytes(budget * 0.75)} on`] : null,
     ['Resident', bytes(m.sum('process_resident_memory_bytes'))],
-    ['Bodies', bytes(m.sum('claimd_queue_bytes'))],
+    ['Bodies of messages', bytes(m.sum('claimd_queue_bytes'))],
     ['To be freed', plural(m.sum('claimd_garbage_messages'), 'message')]])];
 }
 
@@ -319,6 +325,7 @@ export function serverView({main}) {
   const bodies = sections.map(() => h('div', {}, h('p', {class: 'note'}, 'Loading')));
   let queues = [];
   let server = [];
+  let perQueue = new Map();
 
   function showAlerts() {
     update(alerts, ...server, ...queues);
@@ -326,8 +333,8 @@ export function serverView({main}) {
   }
 
   function show(source) {
-    const scrape = scrapes.add(parseMetrics(source));
-    problem.textContent = '';
+    const scrape = scrapes.add(new Map([...perQueue, ...parseMetrics(source)]));
+    say(problem, '');
     sections.forEach(([, , render], i) => update(bodies[i], ...[render(scrape)].flat()));
     server = rules.filter((rule) => rule[2](scrape)).map(([name, critical, , what, todo]) =>
       notice(name, critical, what, todo));
@@ -350,17 +357,20 @@ export function serverView({main}) {
     showAlerts();
   }}).start();
   const live = new Live('../../metrics?per_queue=false', {every: EVERY_MS, onData: show,
-    read: (response) => response.text(),
-    onError: (error) => {
-      problem.textContent = errorText(error);
+    read: asText, onError: (error) => {
+      say(problem, errorText(error));
       box.hidden = error.status === 403;
     }});
+  const full = new Live('../../metrics', {every: QUEUES_EVERY_MS, read: asText, onData(source) {
+    perQueue = new Map([...parseMetrics(source)].filter(([name]) => ofQueues(name)));
+  }});
   if (may('metrics:get')) {
+    full.start();
     live.start();
   } else {
-    problem.textContent = 'You may not see the numbers of the server (metrics:get, for all ' +
-      'projects). Alerts about queues are still shown.';
+    say(problem, 'You may not see the numbers of the server (metrics:get, for all ' +
+      'projects). Alerts about queues are still shown.');
     box.hidden = true;
   }
-  return {close: () => [survey, live].forEach((x) => x.close())};
+  return {close: () => [survey, live, full].forEach((x) => x.close())};
 }
