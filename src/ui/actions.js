@@ -78,8 +78,8 @@ export async function pause(project, queue, paused) {
   const resume = paused.claims || paused.posts;
   const box = (label, checked) => h('label', {class: 'check'},
     h('input', {type: 'checkbox', checked}), label);
-  const claims = box('Claims', true);
-  const posts = box('Posts', false);
+  const claims = box('Pause claims', true);
+  const posts = box('Pause posts', false);
   const what = resume ? 'Workers get its messages again, and producers can post.'
     : 'Workers get no messages of a queue with paused claims, and their requests wait. Producers ' +
       'get 503 for paused posts. Messages that workers hold stay theirs.';

@@ -99,6 +99,7 @@ async function errorOf(response) {
 }
 
 export async function fetchResponse(method, path, options = {}) {
+  const used = token;
   let response;
   try {
     response = await fetch(path, {method, headers: headersFor(method, options), body: options.body,
@@ -117,7 +118,8 @@ export async function fetchResponse(method, path, options = {}) {
   if (response.ok)
     return response;
   const error = await errorOf(response);
-  if (error.status === 401)
+  // The user may have entered another token since.
+  if (error.status === 401 && used === token)
     hooks.unauthorized(error);
   throw error;
 }
@@ -146,11 +148,13 @@ export function usualProject() {
 
 function sleep(ms, signal) {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => {
+    const wake = () => {
       clearTimeout(timer);
+      signal.removeEventListener('abort', wake);
       resolve();
-    }, {once: true});
+    };
+    const timer = setTimeout(wake, ms);
+    signal.addEventListener('abort', wake);
   });
 }
 
@@ -242,6 +246,9 @@ export class Live {
         wait = Math.max(error.retryAfter * 1000 || 0,
           Math.min(LONGEST_WAIT_MS, 500 * 2 ** Math.min(failures, 6)));
         this.#fail(error);
+        // A login starts it again.
+        if (error.status === 401)
+          return;
       }
       await sleep(wait, signal);
     }
@@ -251,7 +258,9 @@ export class Live {
     const known = error instanceof ApiError;
     if (!known)
       console.error(error);
-    this.#report(!known || error.status === 0 || error.status >= 502 ? 'down' : this.state);
+    const down = !known || error.status === 0 || error.status >= 502;
+    const answered = ['new', 'down'].includes(this.state) ? 'timed' : this.state;
+    this.#report(down ? 'down' : answered);
     this.onError?.(known ? error : new ApiError(0, 'Unexpected response', String(error.message)));
   }
 
@@ -310,6 +319,8 @@ export class Live {
       if (done)
         throw new ApiError(0, 'No response', 'The connection ended.');
       parser.push(value, (type, data) => {
+        if (signal.aborted)
+          return;
         onEvent();
         const document = JSON.parse(data);
         if (type === 'end')

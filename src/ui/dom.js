@@ -61,7 +61,7 @@ export function update(element, ...children) {
 
 export function toast(message, failed = false) {
   const remove = () => box.remove();
-  const box = h('p', {class: failed ? 'toast failed' : 'toast'}, h('span', {}, message),
+  const box = h('p', {class: failed ? 'toast failed' : 'toast'}, h('span', {}, visible(message)),
     h('button', {type: 'button', 'aria-label': 'Dismiss', onclick: remove}, '×'));
   byId('toasts').append(box);
   setTimeout(remove, failed ? 20000 : 7000);

@@ -74,10 +74,9 @@ function go({focus}) {
 
 function showCaller() {
   const acts = caller.actions.some((a) => /:(delete|create|purge|redrive|pause|update)/.test(a));
-  const role = caller.role || (acts ? '' : 'read-only');
   const name = caller.name && visible(caller.name);
-  byId('caller').textContent = !acts && caller.known ? 'read-only'
-    : [name, role].filter(Boolean).join(', ');
+  byId('caller').textContent = !caller.known ? ''
+    : acts ? [name, caller.role].filter(Boolean).join(', ') : 'read-only';
   byId('logout').hidden = !hasToken();
 }
 

@@ -2,7 +2,7 @@
 import {caller, Live, usualProject, withQuery} from './api.js';
 import {sparkline} from './charts.js';
 import {errorText, h, lead, say, Table, text, update} from './dom.js';
-import {age, count, duration, NONE, perMinute, plural} from './format.js';
+import {age, count, duration, NONE, perMinute, plural, visible} from './format.js';
 
 // The thresholds of the alerts ClaimdOldestMessageTooOld and ClaimdOldestClaimTooOld.
 export const READY_TOO_OLD = 1800;
@@ -161,7 +161,8 @@ function filterForm(state, change) {
   return {element, note, project, sort, suggest(rows) {
     const known = new Set([...projects.options].map((o) => o.value));
     for (const row of rows)
-      if (known.size < MOST_SUGGESTED && !known.has(row.project)) {
+      if (known.size < MOST_SUGGESTED && !known.has(row.project) &&
+          visible(row.project) === row.project) {
         known.add(row.project);
         projects.append(h('option', {value: row.project}));
       }
