@@ -88,7 +88,7 @@ function tile(label, hint) {
 }
 
 // What needs attention, from the rows that have waited longest.
-function attention(rows) {
+function attention(rows, totals) {
   const items = [];
   const work = rows.find((row) => row.ready > 0 && row.dead_letters < row.ready);
   const link = (row, href = queueHref(row.project, row.name)) => h('a', {href}, text(row.name));
@@ -105,9 +105,13 @@ function attention(rows) {
   if (paused.length)
     items.push(h('li', {class: 'bad'}, 'Paused: ', listOf(paused.map((row) => link(row)))));
   const dead = rows.filter((row) => row.dead_letters > 0);
-  if (dead.length)
-    items.push(h('li', {class: 'bad'}, 'Dead letters: ', listOf(dead.map((row) =>
-      [link(row, deadHref(row.project, row.name)), ` (${count(row.dead_letters)})`]))));
+  const elsewhere = dead.reduce((n, row) => n - row.dead_letters, totals.dead_letters);
+  const deadLinks = dead.map((row) =>
+    [link(row, deadHref(row.project, row.name)), ` (${count(row.dead_letters)})`]);
+  if (elsewhere > 0)
+    deadLinks.splice(2, Infinity, `others (${count(totals.dead_letters)} in all)`);
+  if (deadLinks.length)
+    items.push(h('li', {class: 'bad'}, 'Dead letters: ', listOf(deadLinks)));
   return items.length ? items : [h('li', {class: 'good'}, 'No message waits.')];
 }
 
@@ -130,7 +134,7 @@ function overview() {
       for (const [name, {value}] of Object.entries(tiles))
         value.textContent = count(totals[name]);
     },
-    showUrgent: (rows) => update(alerts, ...attention(rows)),
+    showUrgent: (data) => update(alerts, ...attention(data.queues, data.totals)),
   };
 }
 
@@ -210,7 +214,7 @@ export function queuesView({main, query, setQuery}) {
     if (needsProject)
       form.project.placeholder = 'your project';
   }});
-  const urgent = new Live('', {every: 5000, onData: (data) => sums.showUrgent(data.queues)});
+  const urgent = new Live('', {every: 5000, onData: sums.showUrgent});
 
   function change(values) {
     if (closed)
