@@ -1,5 +1,6 @@
 #include "api/context.h"
 
+#include "api/caller.h"
 #include "api/key.h"
 #include "api/quota.h"
 #include "api/wire/query.h"
@@ -392,6 +393,26 @@ run_handler(struct context *ctx)
     return ctx->route->handle(ctx);
 }
 
+/* The type of a stream of events, which a client asks for in Accept. */
+static const char stream_type[] = "text/event-stream";
+
+static bool
+asks_for_stream(const struct request *req)
+{
+    return bytes_present(req->headers[API_HEADER_ACCEPT]) &&
+           caller_names_type(req->headers[API_HEADER_ACCEPT], bytes_str(stream_type));
+}
+
+/* Makes the response of a view the first event of a stream, if the front end permits it. */
+static void
+begin_stream(struct context *ctx)
+{
+    ctx->res->stream = true;
+    problem_set_header(ctx->res, "Content-Type", stream_type);
+    response_add_header(ctx, "Cache-Control", "no-store");
+    response_add_header(ctx, "X-Accel-Buffering", "no"); /* for nginx */
+}
+
 enum api_next
 response_complete(struct context *ctx)
 {
@@ -416,6 +437,7 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
     res->claim_id = BYTES_NONE;
     res->claim_stays = false;
     res->fault.kind = FAULT_NONE;
+    res->stream = false;
     /* In this space a refusal can be written without memory. */
     st = buf_reserve(&res->body, PROBLEM_SPACE) ? route_and_run(api, ctx) : ST_NO_MEMORY;
     if (st == ST_AGAIN || st == ST_WAIT) {
@@ -435,6 +457,9 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
         problem_write_bare(res, st);
     else if (st != ST_OK)
         problem_write(res, st, ctx->detail);
+    else if ((ctx->route != NULL && (ctx->route->flags & ROUTE_LIVE) != 0) &&
+             req->waiting != NULL && asks_for_stream(req))
+        begin_stream(ctx);
     if (st == ST_PAUSED)
         response_add_header(ctx, "Claimd-Paused", "posts");
     if (st == ST_UNAUTHORIZED && api->config.access != NULL)
@@ -481,7 +506,7 @@ static bool
 may_wait(const struct api *api, const struct request *req)
 {
     (void)api;
-    return bytes_present(req->headers[API_HEADER_PREFER]);
+    return bytes_present(req->headers[API_HEADER_PREFER]) || asks_for_stream(req);
 }
 
 /* Bytes of lines to load, besides the longest message. */

@@ -45,6 +45,8 @@ enum route_flag {
     ROUTE_ANY_PROJECT =
         256, /* without a project it is about all of them, and needs a token for all
                                 with the action state:dump */
+    ROUTE_LIVE =
+        512, /* a view: the response may be a stream of events (docs/api.md 26.6) */
     ROUTE_METRICS = 128, /* also on API_LISTENER_METRICS, where it needs no token */
 };
 

@@ -54,10 +54,13 @@ struct exchange;
 
 /* A body that is sent piece by piece. */
 struct mhd_pieces {
-    /* Writes up to cap bytes of the body from `at` on; 0: later; less: closes the connection. */
+    /* Writes up to cap bytes of the body from `at` on; 0: later; PIECES_... */
     ssize_t (*read)(struct exchange *ex, uint64_t at, char *out, size_t cap);
-    size_t most; /* bytes of a piece, at most */
+    size_t most;  /* bytes of a piece, at most */
+    bool endless; /* the body has no length known before */
 };
+
+enum { PIECES_BREAK = -1 /* closes the connection */, PIECES_END = -2 /* of the body */ };
 
 struct MHD_Connection;
 struct mhd_daemon;

@@ -10,6 +10,8 @@
  *                                 v  |            |
  *      TURN, WAITING, REMOTE, IDENTITY, COMMIT, DELAYED ----> READY
  *
+ * Between two events of a stream, an exchange goes from RESPONDED to STREAM, then back through READY.
+ *
  *   Memory   a pool keeps up to EXCHANGE_SPARE unused exchanges, each with at most
  *            EXCHANGE_KEEP bytes for a body and as much for a response
  *   Threads  a pool and its exchanges belong to one worker
@@ -55,7 +57,8 @@ enum exchange_state {
     EXCHANGE_IDENTITY, /* its parked fiber waits for Keystone */
     EXCHANGE_COMMIT,   /* the response exists, but its change is not durable yet */
     EXCHANGE_DELAYED,  /* the response exists, and an injected fault delays it */
-    EXCHANGE_READY,    /* the response exists and has to be queued */
+    EXCHANGE_STREAM, /* a part of a stream was sent, and the next event is not due yet */
+    EXCHANGE_READY,  /* the response exists and has to be queued */
     EXCHANGE_RESPONDED,
     EXCHANGE_STATES
 };
@@ -78,6 +81,14 @@ struct head {
         *end; /* of the head, in the connection's memory; a body is read behind it */
     bool chunked;
     bool expects_continue; /* the client waits for 100 before it sends the body */
+};
+
+/* The progress of a stream of events. */
+struct stream {
+    uint64_t begin;         /* bytes of the stream before the present event */
+    struct arena_mark mark; /* before the first call of the API */
+    bool last;              /* the present event ends the stream */
+    bool over;              /* the stream ends without a further event */
 };
 
 struct exchange {
@@ -105,10 +116,11 @@ struct exchange {
     int64_t started_ns; /* clock_stopwatch_ns() of the round in which the target came */
     int code;           /* of the response; 0: claimd has made none */
     enum piece piece;   /* RESPONDED */
-    size_t sent;        /* bytes of the response's body */
-    bool no_memory;     /* respond with 503 */
-    bool closing;       /* the connection ends with the response */
-    bool counted;       /* in worker_shared.waiters */
+    struct stream stream;
+    size_t sent;    /* bytes of the response's body */
+    bool no_memory; /* respond with 503 */
+    bool closing;   /* the connection ends with the response */
+    bool counted;   /* in worker_shared.waiters */
 };
 
 struct exchange_pool {

@@ -10,7 +10,7 @@
 static bool
 is_suspended(enum exchange_state state)
 {
-    return state >= EXCHANGE_TURN && state <= EXCHANGE_DELAYED;
+    return state >= EXCHANGE_TURN && state <= EXCHANGE_STREAM;
 }
 
 static void
@@ -184,7 +184,7 @@ continue_with(struct worker *w, struct exchange *ex, enum api_next next)
 {
     ENSURE(ex->fiber == NULL);
     remove_from_lists(w, ex);
-    if (next == API_SEND || next == API_HOLD)
+    if ((next == API_SEND || next == API_HOLD) && !ex->response.stream)
         uncount_waiter(w, ex);
     if (next == API_AGAIN)
         return wait_for_turn(w, ex, &w->suspended.turns);
@@ -324,7 +324,7 @@ read_piece(struct exchange *ex, uint64_t at, char *out, size_t cap)
     uint64_t len = cap;
 
     if (at >= end || ex->conn->phase == CONN_CLOSING)
-        return -1;
+        return PIECES_BREAK;
     if (slow && !piece_is_due(w, ex))
         return 0;
     if (len > end - at)
@@ -335,9 +335,93 @@ read_piece(struct exchange *ex, uint64_t at, char *out, size_t cap)
     return (ssize_t)len;
 }
 
+/* ------------------------------------------------------------------ streams of events */
+
+/* STREAM_PIECE: bytes of an event that libmicrohttpd copies at once. */
+enum { STREAM_INTERVAL_MS = 1000, STREAM_PIECE = 8192 };
+
+/* Copies the part of a text that the bytes from *at to *at + cap of the event contain. */
+static size_t
+copy_part(struct bytes text, uint64_t *at, char *out, size_t cap)
+{
+    size_t len;
+
+    if (*at >= text.len) {
+        *at -= text.len;
+        return 0;
+    }
+    len = text.len - (size_t)*at < cap ? text.len - (size_t)*at : cap;
+    memcpy(out, text.data + *at, len);
+    *at = 0;
+    return len;
+}
+
+/* Suspends a stream whose event was sent until the next one is due. */
+static void
+await_event(struct worker *w, struct exchange *ex)
+{
+    set_state(w, ex, EXCHANGE_STREAM);
+    worker_set_phase(w, ex->conn, CONN_SUSPENDED);
+    list_add_before(&w->suspended.delayed, &ex->conn->turn);
+    wheel_arm(w->suspended.deadlines, &ex->due,
+              w->loop.round.now_ms + STREAM_INTERVAL_MS);
+    mhd_suspend(ex->conn);
+}
+
+/* See struct mhd_pieces. Sends the present event, then waits for the next one. */
+static ssize_t
+read_event(struct exchange *ex, uint64_t at, char *out, size_t cap)
+{
+    struct bytes parts[] = {bytes_str("data: "), buf_view(&ex->response.body),
+                            bytes_str("\n\n")};
+    struct worker *w = worker_of(ex->conn);
+    size_t len = 0;
+
+    if (ex->conn->phase == CONN_CLOSING)
+        return PIECES_BREAK;
+    if (ex->stream.over)
+        return PIECES_END;
+    if (ex->state == EXCHANGE_READY) { /* the next event exists */
+        set_state(w, ex, EXCHANGE_RESPONDED);
+        ex->stream.begin = at;
+        ex->stream.last = !ex->response.stream;
+    }
+    if (ex->stream.last)
+        parts[0] = bytes_str("event: end\ndata: ");
+    at -= ex->stream.begin;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        len += copy_part(parts[i], &at, out + len, cap - len);
+    ex->sent += len;
+    if (len > 0)
+        return (ssize_t)len;
+    if (ex->stream.last)
+        return PIECES_END;
+    await_event(w, ex);
+    return 0;
+}
+
+/* Makes the next event of a stream. */
+static void
+continue_stream(struct worker *w, struct exchange *ex)
+{
+    remove_from_lists(w, ex);
+    if (ex->conn->hung_up || worker_is_draining(w)) {
+        ex->stream.over = true;
+        make_ready(w, ex);
+        return;
+    }
+    arena_rewind(&ex->arena, ex->stream.mark);
+    ex->request.progress = (struct progress){.admitted = true};
+    respond_retry(w, ex);
+}
+
 void
 respond_delay_ended(struct worker *w, struct exchange *ex)
 {
+    if (ex->state == EXCHANGE_STREAM) {
+        continue_stream(w, ex);
+        return;
+    }
     remove_from_lists(w, ex);
     if (ex->state == EXCHANGE_DELAYED) {
         make_ready(w, ex);
@@ -453,6 +537,11 @@ http_on_ready(struct conn *c)
      * If libmicrohttpd cannot queue the response, the connection is closed. 503 would say that
      * nothing has happened, but the request may have had its effect.
      */
+    if (ex->response.stream) {
+        const struct mhd_pieces events = {read_event, STREAM_PIECE, true};
+
+        return mhd_respond(ex, closing, &events);
+    }
     if (kind == FAULT_NONE)
         return mhd_respond(ex, closing, NULL);
     divided = (kind == FAULT_HALF || kind == FAULT_SLOW) &&
@@ -478,6 +567,7 @@ respond_request(struct worker *w, struct exchange *ex, bool closing)
         return mhd_refuse(w->conns.mhd, c, REFUSAL_NO_MEMORY, closing);
     ENSURE(!list_linked(&c->turn));
     ex->closing = closing;
+    ex->stream = (struct stream){.mark = arena_mark(&ex->arena)};
     count_waiter(w, ex);
     if (handle_request(w, ex))
         return http_on_ready(c);

@@ -200,6 +200,8 @@ struct response {
     enum status status; /* the outcome, for log and metrics */
     struct response_subject about; /* for the log */
     struct bytes caller;           /* for the log: its name; absent: not known */
+    bool
+        stream; /* the body is the first event of a stream. Call again for the next one */
     bool audited; /* an operator acts on the page: the log must have a line of it */
     uint64_t lsn; /* of the changes that the response shows; 0: none */
     struct store_queue claim_queue; /* of claim_id; from the arena */

@@ -27,9 +27,14 @@ static const struct {
 };
 
 /* The page runs only its own scripts, talks only to this server, and no other page may frame it. */
-static const char policy[] =
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+static const char policy[] = "default-src 'none';"
+                             "script-src 'self';"
+                             "style-src 'self';"
+                             "img-src 'self' data:;"
+                             "connect-src 'self';"
+                             "base-uri 'none';"
+                             "form-action 'none';"
+                             "frame-ancestors 'none'";
 
 static bool
 ends_with(struct bytes text, struct bytes ending)

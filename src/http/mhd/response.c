@@ -97,6 +97,8 @@ read_piece(void *cls, uint64_t at, char *out, size_t cap)
     ssize_t n = ex->conn->mhd.pieces.read(ex, at, out, cap);
 
     mhd_of(ex->conn)->called = true;
+    if (n == PIECES_END)
+        return MHD_CONTENT_READER_END_OF_STREAM;
     return n < 0 ? MHD_CONTENT_READER_END_WITH_ERROR : n;
 }
 
@@ -112,8 +114,9 @@ mhd_respond(struct exchange *ex, bool closing, const struct mhd_pieces *pieces)
     if (pieces != NULL)
         ex->conn->mhd.pieces = *pieces;
     mr = pieces == NULL ? borrow_body(body)
-                        : MHD_create_response_from_callback(body.len, pieces->most,
-                                                            read_piece, ex, NULL);
+                        : MHD_create_response_from_callback(
+                              pieces->endless ? MHD_SIZE_UNKNOWN : body.len, pieces->most,
+                              read_piece, ex, NULL);
     if (mr == NULL)
         return false;
     if (!add_headers(mr, res, ex->id, closing)) {
