@@ -32,6 +32,7 @@ struct context {
     struct sampler *sampler;
     struct quotas *quotas;
     struct running_keys *keys;
+    struct snapshots *snapshots;
     struct store_actor actor; /* with the test API: for the history */
     const struct version *version;
     const struct resource *resource;
@@ -251,6 +252,7 @@ struct api {
     struct api_config config;           /* `condition` is not NULL */
     struct quotas *quotas;              /* owned */
     struct running_keys *keys;          /* owned */
+    struct snapshots *snapshots;        /* owned */
     struct served served[VERSIONS_MAX]; /* newest first */
     size_t count;
     struct served root; /* "/" */

@@ -3,6 +3,7 @@
 #include "api/caller.h"
 #include "api/key.h"
 #include "api/quota.h"
+#include "api/snapshot.h"
 #include "api/wire/query.h"
 #include "claimd/base/invariant.h"
 
@@ -499,6 +500,7 @@ stop_waiting(const struct api *api, struct request *req)
         wait_done(api->config.store, api->config.mem, req->waiting);
     if (req->progress.key != NULL)
         key_end(api->keys, &req->progress);
+    snapshot_abandon(api->snapshots, &req->progress);
     access_proof_drop(&req->proof);
 }
 

@@ -2,6 +2,7 @@
 #include "api/context.h"
 #include "api/key.h"
 #include "api/quota.h"
+#include "api/snapshot.h"
 #include "api/state.h"
 #include "claimd/api/limits.h"
 
@@ -57,6 +58,8 @@ api_new(const struct api_config *config, struct api **out)
     st = quotas_new(api->config.mem, &api->quotas);
     if (st == ST_OK)
         st = running_keys_new(api->config.mem, &api->keys);
+    if (st == ST_OK)
+        st = snapshots_new(api->config.mem, &api->snapshots);
     if (st == ST_OK) {
         quotas_set(api->quotas, &config->project_limits);
         st = enable_versions(api);
@@ -79,6 +82,7 @@ api_free(struct api *api)
     resources_free(api->config.mem, &api->root.resources);
     quotas_free(api->quotas);
     running_keys_free(api->keys);
+    snapshots_free(api->snapshots);
     mem_free(api->config.mem, api);
 }
 
@@ -148,6 +152,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .sampler = api->config.sampler,
                           .quotas = api->quotas,
                           .keys = api->keys,
+                          .snapshots = api->snapshots,
                           .req = req,
                           .progress = &req->progress,
                           .proof = &req->proof,

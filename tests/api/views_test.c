@@ -74,6 +74,56 @@ API_TEST(a_row_says_what_is_in_a_queue)
     ck_assert_uint_eq(f->c.res.lsn, 0);
 }
 
+/* Rows of the snapshot from this one on. */
+static void
+ck_snapshot(struct api_fixture *f, const char *query, const char *expected, int matching)
+{
+    ck_api(f, "GET", api_text(f, "/claimd/queues?%s", query), NULL, 200, NULL);
+    ck_assert_str_eq(names(f), expected);
+    ck_assert_ptr_nonnull(
+        strstr(api_answer(&f->c), api_text(f, "\"matching\":%d,", matching)));
+}
+
+API_TEST(viewers_share_a_snapshot)
+{
+    if (api_fixture_on_redis())
+        return; /* whose survey is up to a second old itself */
+    fill(f, "p", "b", "xx");
+    f->c.now_ms += 5;
+    fill(f, "p", "a", "x");
+    fill(f, "o", "c", "xxx");
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_snapshot(f, "offset=0", "b c a", 3);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c),
+                                 "\"totals\":{\"ready\":6,\"delayed\":0,\"claimed\":0,"
+                                 "\"dead_letters\":0}"));
+    ck_snapshot(f, "offset=1&limit=1", "c", 3);
+    ck_snapshot(f, "offset=3", "", 3);
+    ck_snapshot(f, "offset=0&sort=ready", "c b a", 3);
+    ck_snapshot(f, "offset=0&sort=name&project=p", "a b", 2);
+    ck_snapshot(f, "offset=0&q=b", "b", 1);
+    fill(f, "p", "d", "x");
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_snapshot(f, "offset=0&sort=name", "c a b", 3);
+    f->c.now_ms += 1000;
+    ck_snapshot(f, "offset=0&sort=name", "c a b d", 4);
+    f->c.headers[API_HEADER_PROJECT_ID] = "o";
+    ck_snapshot(f, "offset=0", "c", 1);
+}
+
+API_TEST(a_bad_offset_is_refused)
+{
+    static const struct api_row rows[] = {
+        {"GET", "/claimd/queues?offset=x", NULL, 400, "Invalid parameter"},
+        {"GET", "/claimd/queues?offset=-1", NULL, 400, "Invalid parameter"},
+        {"GET", "/claimd/queues?offset=50001", NULL, 400, "Invalid parameter"},
+        {"GET", "/claimd/queues?offset=1&marker=0000000000000000.70.61", NULL, 400,
+         "Invalid parameter"},
+    };
+
+    ck_api_rows(f, rows);
+}
+
 API_TEST(the_most_urgent_queue_comes_first)
 {
     api_post_letters(f, "b", "xx");

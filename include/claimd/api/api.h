@@ -96,6 +96,7 @@ struct progress {
     size_t name_len;
     void *kept; /* state that a slice leaves to the next one, in the arena; NULL: none */
     struct running_key *key;        /* owned; NULL: no Idempotency-Key */
+    struct snapshot *snapshot;      /* owned, not finished; NULL: none */
     struct injected_fault injected; /* with the test API */
 };
 

@@ -1,5 +1,6 @@
 /* Views of queues and claims for operators (docs/api.md 26). */
 #include "api/handlers/handlers.h"
+#include "api/snapshot.h"
 #include "api/wire/query.h"
 #include "claimd/json/string.h"
 
@@ -10,9 +11,8 @@ enum { PAGE_DEFAULT = 100, PAGE_MOST = 1000 };
 
 /* ------------------------------------------------------------------ the order of the queues */
 
-enum sort { SORT_OLDEST_READY, SORT_READY, SORT_CLAIMED, SORT_NAME, SORTS };
-
-static const char *const sort_names[SORTS] = {"oldest_ready", "ready", "claimed", "name"};
+static const char *const sort_names[QUEUE_SORTS] = {"oldest_ready", "ready", "claimed",
+                                                    "name"};
 
 /* The place of a queue in an order: by key, then by project and name. */
 struct place {
@@ -20,20 +20,14 @@ struct place {
     struct bytes project, name;
 };
 
-/* The key does not change while time passes, so that pages fit together. */
 static struct place
-place_of(enum sort sort, const struct store_queue_metrics *row)
+place_of(enum queue_sort sort, const struct store_queue_metrics *row)
 {
     const struct store_queue where = store_queue_metrics_address(row);
-    struct place place = {0, where.project, where.name};
 
-    if (sort == SORT_OLDEST_READY)
-        place.key = row->has_oldest ? (uint64_t)row->posted_ms : UINT64_MAX;
-    else if (sort == SORT_READY)
-        place.key = UINT64_MAX - row->here.claimable;
-    else if (sort == SORT_CLAIMED)
-        place.key = UINT64_MAX - row->here.claimed;
-    return place;
+    return (struct place){
+        queue_sort_key(sort, row->has_oldest, row->posted_ms, &row->here), where.project,
+        where.name};
 }
 
 static int
@@ -107,8 +101,10 @@ enum {
 struct survey_parameters {
     struct listing listing;
     size_t limit;
-    enum sort sort;
+    enum queue_sort sort;
     struct bytes sort_name, project, part; /* part: of the names; absent: any */
+    struct bytes offset_text;              /* absent: no offset */
+    size_t offset;                         /* rows of the snapshot in front of the page */
     bool has_marker;
     struct place marker; /* the page begins behind it */
 };
@@ -272,6 +268,22 @@ read_project(struct context *ctx, struct survey_parameters *p)
 }
 
 static enum status
+read_offset(struct context *ctx, struct survey_parameters *p)
+{
+    uint64_t offset;
+
+    if (p->has_marker)
+        return context_refuse(ctx, ST_BAD_PARAMETER,
+                              "the parameters marker and offset cannot be used together");
+    if (!bytes_to_u64(p->offset_text, &offset) || offset > SNAPSHOT_ROWS)
+        return context_refuse(ctx, ST_BAD_PARAMETER,
+                              "the parameter offset is \"%s\". It must be 0 to %d",
+                              received(p->offset_text).text, SNAPSHOT_ROWS);
+    p->offset = (size_t)offset;
+    return ST_OK;
+}
+
+static enum status
 read_survey(struct context *ctx, struct survey_parameters *p)
 {
     const struct bytes marker = query_get(&ctx->query, "marker");
@@ -283,13 +295,14 @@ read_survey(struct context *ctx, struct survey_parameters *p)
                                {"project", .text = &p->project},
                                {"q", .text = &p->part}},
         .limit = PAGE_DEFAULT};
+    p->offset_text = query_get(&ctx->query, "offset");
     st = context_read_listing(ctx, &p->listing);
     if (st != ST_OK)
         return st;
-    while (bytes_present(p->sort_name) && p->sort < SORTS &&
+    while (bytes_present(p->sort_name) && p->sort < QUEUE_SORTS &&
            !bytes_equal_str(p->sort_name, sort_names[p->sort]))
         p->sort++;
-    if (p->sort == SORTS)
+    if (p->sort == QUEUE_SORTS)
         return context_refuse(
             ctx, ST_BAD_PARAMETER,
             "the parameter sort is \"%s\". It must be oldest_ready, ready, "
@@ -301,6 +314,8 @@ read_survey(struct context *ctx, struct survey_parameters *p)
     if (st == ST_BAD_PARAMETER)
         return context_refuse(
             ctx, st, "the parameter marker must be from a response of this server");
+    if (st == ST_OK && bytes_present(p->offset_text))
+        st = read_offset(ctx, p);
     return st == ST_OK ? read_project(ctx, p) : st;
 }
 
@@ -373,6 +388,62 @@ write_row(struct buf *out, const struct store_queue_metrics *row, struct sampler
     buf_byte(out, '}');
 }
 
+static void
+write_sums(struct buf *out, const struct store_population *sum)
+{
+    json_write_name(out, "totals");
+    buf_byte(out, '{');
+    json_write_u64(out, "ready", sum->claimable);
+    json_write_u64(out, "delayed", sum->delayed);
+    json_write_u64(out, "claimed", sum->claimed);
+    json_write_u64(out, "dead_letters", sum->dead_letters);
+    buf_byte(out, '}');
+}
+
+/* Writes a page of the snapshot that all viewers share. */
+static enum status
+write_snapshot(struct context *ctx, const struct survey_parameters *p, struct snapshot *s)
+{
+    struct store_queue_metrics *row = arena_alloc(ctx->req->arena, sizeof(*row));
+    struct buf *out = &ctx->res->body;
+    struct snapshot_selection rows;
+    char at[CLOCK_TEXT_CAP];
+    bool complete;
+    const uint64_t total = snapshot_total(s, &complete);
+    enum status st = snapshot_select(s, p->sort, p->project, p->part, &rows);
+
+    if (st != ST_OK || row == NULL)
+        return st == ST_OK ? ST_NO_MEMORY : st;
+    buf_str(out, "{\"queues\":[");
+    for (size_t i = p->offset; i < rows.count && i - p->offset < p->limit; i++) {
+        snapshot_read(s, rows.rows[i], row);
+        write_row(out, row, ctx->sampler);
+    }
+    buf_str(out, "],\"links\":[]");
+    json_write_u64(out, "total", total);
+    json_write_u64(out, "matching", rows.count);
+    write_sums(out, &rows.sum);
+    clock_text(snapshot_ms(s), at);
+    json_write_text(out, "as_of", bytes_str(at));
+    json_write_flag(out, "complete", complete);
+    buf_byte(out, '}');
+    return response_json(ctx, 200);
+}
+
+static enum status
+show_snapshot(struct context *ctx, const struct survey_parameters *p)
+{
+    struct snapshot *s;
+    enum status st =
+        snapshot_use(ctx->snapshots, ctx->store, &ctx->op, ctx->progress, &s);
+
+    if (st != ST_OK)
+        return st;
+    st = write_snapshot(ctx, p, s);
+    snapshot_release(s);
+    return st;
+}
+
 /* GET /claimd/queues */
 enum status
 handle_queue_survey(struct context *ctx)
@@ -384,6 +455,8 @@ handle_queue_survey(struct context *ctx)
     struct survey_progress *s;
     enum status st = read_survey(ctx, &p);
 
+    if (st == ST_OK && bytes_present(p.offset_text))
+        return show_snapshot(ctx, &p);
     if (st == ST_OK)
         st = survey_begin(ctx, &p, &s);
     if (st == ST_OK)

@@ -1,0 +1,70 @@
+/*
+ * snapshot: a table of all queues at about one moment, which all viewers of a page share.
+ *
+ * The first request that finds the table older than SNAPSHOT_LIFE_MS makes the next one, in slices.
+ * Meanwhile other requests use the old one. A selection (an order, a project, a part of the names) is
+ * made once for each table and kept with it.
+ *
+ *   Cost     making: O(queues) of the store's survey, in slices. A selection: O(queues * log queues),
+ *            the first time. Reading a row: O(1)
+ *   Memory   about 150 bytes for each queue, at most SNAPSHOT_ROWS, in the budget. None before the
+ *            first request
+ *   Threads  any. A snapshot does not change, apart from its selections, which its lock protects
+ */
+#ifndef API_SNAPSHOT_H
+#define API_SNAPSHOT_H
+
+#include "claimd/api/api.h"
+#include "claimd/store/metrics.h"
+
+enum { SNAPSHOT_ROWS = 50000, SNAPSHOT_LIFE_MS = 1000 };
+
+enum queue_sort { SORT_OLDEST_READY, SORT_READY, SORT_CLAIMED, SORT_NAME, QUEUE_SORTS };
+
+/* The key of a queue in an order, the smallest one first. It does not change while time passes. */
+uint64_t queue_sort_key(enum queue_sort sort, bool has_oldest, int64_t posted_ms,
+                        const struct store_population *here);
+
+struct snapshots; /* opaque: those of an api */
+struct snapshot;  /* opaque */
+
+/* Makes an owner without a table, owned. ST_NO_MEMORY. */
+enum status snapshots_new(struct mem *mem, struct snapshots **out);
+
+/* No snapshot may be in use. NULL is fine. */
+void snapshots_free(struct snapshots *all);
+
+/*
+ * Returns the present snapshot, in use until snapshot_release(). ST_AGAIN: a slice of the next one is
+ * done; call again with the same progress. ST_NO_MEMORY, and statuses of the store.
+ */
+enum status snapshot_use(struct snapshots *all, struct store *store, struct store_op *op,
+                         struct progress *progress, struct snapshot **out);
+void snapshot_release(struct snapshot *s);
+
+/* Discards a snapshot that a request has not finished. */
+void snapshot_abandon(struct snapshots *all, struct progress *progress);
+
+/* Time of the store when it was made. */
+int64_t snapshot_ms(const struct snapshot *s);
+
+/* Queues of the store. *complete: the snapshot has all of them. */
+uint64_t snapshot_total(const struct snapshot *s, bool *complete);
+
+/* The queues of a project (absent: of all) whose names have a part (absent: any), in an order. */
+struct snapshot_selection {
+    const uint32_t *rows; /* valid until snapshot_release() */
+    size_t count;
+    struct store_population sum;
+};
+
+/* ST_NO_MEMORY; ST_UNAVAILABLE: the snapshot has too many selections. */
+enum status
+snapshot_select(struct snapshot *s, enum queue_sort sort, struct bytes project,
+                struct bytes part, struct snapshot_selection *out);
+
+/* Writes a row. Counters and expired messages stay zero. */
+void
+snapshot_read(const struct snapshot *s, uint32_t row, struct store_queue_metrics *out);
+
+#endif
