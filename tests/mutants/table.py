@@ -554,9 +554,10 @@ MUTANTS = [
      "a waiter keeps its place of max_waiters until its response is durable",
      "unit/http/respond_test: a_waiter_that_has_its_message_makes_room_for_another_at_once",
      [("http/respond.c",
-       "    if (next == API_SEND || next == API_HOLD)",
-       "    if (next == API_SEND ||\n"
-       "        (next == API_HOLD && !MUTANT(HELD_RESPONSE_COUNTS_AS_WAITER)))")]),
+       "    if ((next == API_SEND || next == API_HOLD) && !ex->response.stream)",
+       "    if ((next == API_SEND ||\n"
+       "         (next == API_HOLD && !MUTANT(HELD_RESPONSE_COUNTS_AS_WAITER))) &&\n"
+       "        !ex->response.stream)")]),
     ("SECOND_STAYS_SECOND",
      "only the first two requests in slices have a turn",
      "unit/http/respond_test: a_short_request_in_slices_overtakes_two_long_ones",
