@@ -16,7 +16,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import request  # noqa: E402
+from harness import Viewer, request  # noqa: E402
 from on_redis import (HANGING, QUICK, SLOW_TO_LOAD, WAIT, RedisCase,  # noqa: E402
                       ask_everything, at_once, fill, is_loading, target_of)
 from redis_nodes import RedisError, eventually, free_port  # noqa: E402
@@ -44,6 +44,20 @@ class Away(RedisCase):
         self.assertEqual(api.bodies("q"), ["kept"])
         api.ask("DELETE", place, status=204)
         self.assertEqual(api.names(), ["q", "well"])
+
+    def test_it_ends_streams_with_the_error_and_new_ones_follow(self):
+        node = self.node()
+        api = self.serve(node.url(**QUICK))
+        api.post("q", 1)
+        with Viewer(api.server, "/claimd/queues/q/claims") as viewer:
+            self.assertEqual(viewer.event()[0], "message")
+            node.kill()
+            name, said = next(event for event in iter(viewer.event, 0) if event[0] != "message")
+            self.assertEqual((name, said["title"]), ("end", "Service temporarily unavailable"))
+        node.start()
+        self.becomes_well(api)
+        with Viewer(api.server, "/claimd/queues?offset=0") as viewer:
+            self.eventually(lambda: viewer.event()[1]["totals"]["ready"] > 0, "the snapshot has q")
 
     def test_a_short_absence_is_not_noticed(self):
         """Whoever asks meanwhile waits: patience_ms."""

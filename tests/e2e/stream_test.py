@@ -4,7 +4,6 @@
     stream_test.py CLAIMD
 """
 
-import json
 import os
 import sys
 import tempfile
@@ -12,56 +11,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from harness import Server, descriptors, eventually, post, request  # noqa: E402
-
-STREAM = ("Accept: text/event-stream",)
-
-
-class Viewer:
-    """A client that reads a stream of chunks."""
-
-    def __init__(self, server, target="/claimd/queues", headers=STREAM):
-        self.client = server.connect()
-        self.client.send(request("GET", target, headers=headers))
-        self.head = self.client._head()
-        self.text = ""
-
-    def _chunk(self):
-        """Adds the next chunk. False: the stream has ended."""
-        client = self.client
-        while b"\r\n" not in client.pending:
-            self._more()
-        size, client.pending = client.pending.split(b"\r\n", 1)
-        length = int(size, 16)
-        while len(client.pending) < length + 2:
-            self._more()
-        self.text += client.pending[:length].decode()
-        client.pending = client.pending[length + 2:]
-        return length > 0
-
-    def _more(self):
-        if not self.client._more():
-            raise EOFError("the connection was closed within a stream")
-
-    def event(self):
-        """The name and the document of the next event. None: the stream has ended."""
-        while "\n\n" not in self.text:
-            if not self._chunk():
-                return None
-        event, self.text = self.text.split("\n\n", 1)
-        name = "message"
-        if event.startswith("event: "):
-            line, event = event.split("\n", 1)
-            name = line[len("event: "):]
-        assert event.startswith("data: "), event
-        return name, json.loads(event[len("data: "):])
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.client.close()
-
+from harness import STREAM, Server, Viewer, descriptors, eventually, post, request  # noqa: E402
 
 class Case(unittest.TestCase):
     options = ()
