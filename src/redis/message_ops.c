@@ -135,12 +135,16 @@ redis_batch_release(const struct store *s, struct store_batch *batch)
     mem_free(store->config.mem, pin);
 }
 
-/* Notes that claims are paused: the operation has found nothing. */
+/* Notes that claims are paused: the batch is empty then. */
 static enum status
-note_paused(struct store_op *op, enum status st)
+note_paused(struct store_op *op, enum status st, struct store_batch *out)
 {
     op->paused = st == ST_PAUSED;
-    return op->paused ? ST_OK : st;
+    if (!op->paused)
+        return st;
+    out->capacity = 0;
+    out->opened = NULL;
+    return ST_OK;
 }
 
 /* Ends an operation that delivers messages: counts them, or enters the waiter. */
@@ -340,7 +344,7 @@ redis_message_pop(struct store *store, struct store_op *op,
     else
         mem_free(s->config.mem, pin);
     call_end(&c);
-    st = note_paused(op, st);
+    st = note_paused(op, st, out);
     if (st == ST_OK && op->repeated)
         waiting_served(s, op, where);
     return st != ST_OK || op->repeated
@@ -465,7 +469,7 @@ redis_claim_create(struct store *store, struct store_op *op,
     else
         mem_free(s->config.mem, pin);
     call_end(&c);
-    st = note_paused(op, st);
+    st = note_paused(op, st, out);
     if (st == ST_OK && op->repeated)
         waiting_served(s, op, where);
     if (st != ST_OK || op->repeated)

@@ -169,6 +169,9 @@ some_metadata(struct history *h)
     set->max_post_bytes = sometimes_unset(h, 20, (int64_t)below(h, 400));
     set->message_ttl_s = sometimes_unset(h, 30, some_seconds(h, h->shape->ttl_s));
     set->message_delay_s = sometimes_unset(h, 10, between(h, 0, h->shape->delay_s));
+    if (!chance(h, 90))
+        set->paused = (unsigned)between(h, STORE_PAUSE_CLAIMS,
+                                        STORE_PAUSE_CLAIMS | STORE_PAUSE_POSTS);
     if (!chance(h, h->shape->dead))
         return md;
     set->max_claim_count = sometimes_unset(h, 90, between(h, 1, 3));

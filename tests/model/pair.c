@@ -398,6 +398,7 @@ agree_view(const struct pair *p, const struct store_queue_view *t,
     pair_agree(p, "max_claim_count", ts->max_claim_count, es->max_claim_count);
     pair_agree(p, "dead_letter_ttl_s", ts->dead_letter_ttl_s, es->dead_letter_ttl_s);
     pair_agree_bytes(p, "dead_letter", ts->dead_letter, es->dead_letter);
+    pair_agree(p, "paused", ts->paused, es->paused);
 }
 
 bool
@@ -423,9 +424,10 @@ void
 pair_update(struct pair *p, const struct store_queue *queue, struct version_pair version,
             const struct store_metadata *metadata)
 {
-    pair_note(p, queue, "update count %" PRId64 " dead %.*s ttl %" PRId64,
+    pair_note(p, queue, "update count %" PRId64 " dead %.*s ttl %" PRId64 " paused %u",
               metadata->settings.max_claim_count, (int)metadata->settings.dead_letter.len,
-              metadata->settings.dead_letter.data, metadata->settings.dead_letter_ttl_s);
+              metadata->settings.dead_letter.data, metadata->settings.dead_letter_ttl_s,
+              metadata->settings.paused);
     pair_agree_status(
         p,
         store_queue_update(p->twin, STORE_AT(p->now_ms), queue, version.twin, metadata),
@@ -844,6 +846,8 @@ pair_pop(struct pair *p, const struct store_queue *queue, size_t limit, size_t r
     agree_repeated(p, &v);
     if (!v.twin.repeated)
         pair_agree(p, "capacity", (int64_t)twin.capacity, (int64_t)engine.capacity);
+    if (!v.twin.repeated && st == ST_OK)
+        pair_agree(p, "paused", v.twin.paused, v.engine.paused);
     agree_batch(p, &twin, &engine);
     agree_waiting(p, st, &v, w);
     release_both(&twin, &engine);
@@ -870,6 +874,8 @@ pair_claim(struct pair *p, const struct store_queue *queue,
     agree_repeated(p, &v);
     if (!v.twin.repeated)
         pair_agree(p, "capacity", (int64_t)twin.capacity, (int64_t)engine.capacity);
+    if (!v.twin.repeated && st == ST_OK)
+        pair_agree(p, "paused", v.twin.paused, v.engine.paused);
     pair_agree(p, "no claim", id_empty(twin.claim_id), id_empty(engine.claim_id));
     agree_waiting(p, st, &v, w);
     *claim = (struct id_pair){twin.claim_id, engine.claim_id};

@@ -85,6 +85,8 @@ some_metadata(struct story *s)
 
     if (story_below(s, 2) == 0)
         return md;
+    if (story_below(s, 6) == 0)
+        md.settings.paused = 1 + (unsigned)story_below(s, 3);
     md.settings.max_claim_count = 1 + (int64_t)story_below(s, 2);
     md.settings.dead_letter = bytes_str(names[story_below(s, 4)]); /* perhaps itself */
     if (story_below(s, 2) == 0)
