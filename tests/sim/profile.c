@@ -185,7 +185,7 @@ profile_draw(struct profile *p, uint64_t seed)
     struct random r = {seed}, waiting = {seed ^ 0x77616974};
     struct random restarts = {seed ^ 0x6a6f7572}, subscribers = {seed ^ 0x73756273};
     struct random testapi = {seed ^ 0x6b697473}, failing = {seed ^ 0x6661696c};
-    struct random keys = {seed ^ 0x6b657973}, pauses = {seed ^ 0x70617573};
+    struct random keys = {seed ^ 0x6b657973}, pauses = {seed ^ 0x68616c74};
 
     *p = (struct profile){.seed = seed};
     p->shards = random_of(&r, 1, 2, 4, 16);
