@@ -92,6 +92,7 @@ struct client_response {
     char claim_number[32]; /* "": none */
     bool replayed;         /* the server repeats the response to an earlier request */
     bool waited;           /* the server waited, or would have waited */
+    bool paused;           /* the queue is paused */
     int64_t retry_after_s; /* -1: none */
     char error[CLIENT_ERROR_CAP]; /* why it is no success; escaped */
 };

@@ -376,8 +376,10 @@ run_claim(struct client *c, const struct client_args *args)
         status = claim_waiting(c, &request, wait_s, &response);
         id = strrchr(response.location, '/');
         if (status == CLIENT_GOOD && response.status == 204)
-            status =
-                client_fails(CLIENT_REFUSED, "no message of %s is ready", args->words[0]);
+            status = client_fails(CLIENT_REFUSED,
+                                  response.paused ? "claims of %s are paused"
+                                                  : "no message of %s is ready",
+                                  args->words[0]);
         else if (status == CLIENT_GOOD)
             status = c->json ? print_claim_json(c, &response, id == NULL ? "" : id + 1)
                              : print_claim(c, &response, id == NULL ? "" : id + 1);

@@ -60,6 +60,8 @@ read_header(char *data, size_t size, size_t count, void *arg)
         r->out->replayed = strcasecmp(text, "true") == 0;
     else if (client_header_value(line, "Preference-Applied", text, sizeof(text)))
         r->out->waited |= strstr(text, "wait=") != NULL;
+    else if (client_header_value(line, "Claimd-Paused", text, sizeof(text)))
+        r->out->paused = true;
     else if (client_header_value(line, "Retry-After", text, sizeof(text)) &&
              !bytes_to_i64(bytes_str(text), &r->out->retry_after_s))
         r->out->retry_after_s = -1;

@@ -389,7 +389,7 @@ class Views(CommandCase):
         self.good("post", self.queue, "x")
         expected = "paused", "open"
         state("pause", self.queue)
-        self.fails(1, "no message", "claim", self.queue)
+        self.fails(1, "claims of %s are paused" % self.queue, "claim", self.queue)
         self.assertIn("\n%s (paused) " % self.queue, self.good("queues"))
         expected = "paused", "paused"
         state("pause", self.queue, "--posts")

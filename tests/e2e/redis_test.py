@@ -544,6 +544,34 @@ class Two(RedisCase):
         self.assert_woken(lambda: self.redis.say("CLIENT", "KILL", "TYPE", "pubsub"))
         self.assert_woken(self.redis.restart)
 
+    def pause(self, api, **members):
+        with api.server.connect() as client:
+            client.send(request("POST", "/claimd/queues/q/pause", json.dumps(members).encode()))
+            self.assertEqual(client.response().status, 200)
+
+    def test_a_queue_paused_at_one_is_paused_at_the_other(self):
+        self.one.post("q", "old")
+        self.pause(self.one, claims=True, posts=True)
+        answer = self.other.answer("POST", "q/claims", {})
+        self.assertEqual((answer.status, answer.headers["claimd-paused"]), (204, "claims"))
+        answer = self.other.try_post("q", "new")
+        self.assertEqual((answer.status, answer.headers["claimd-paused"]), (503, "posts"))
+        self.pause(self.other, claims=False, posts=False)
+        self.one.post("q", "new")
+        self.assertEqual(len(self.one.claim("q", 2)[1]), 2)
+
+    def test_a_resume_at_one_wakes_a_waiter_at_the_other(self):
+        self.one.post("q", "news")
+        self.pause(self.other, claims=True)
+        got = []
+        waiting = threading.Thread(
+            target=lambda: got.append(self.one.claim("q", headers=WAIT)))
+        waiting.start()
+        self.one.await_waiter()
+        self.pause(self.other, claims=False)
+        waiting.join()
+        self.assertEqual(got[0] and got[0][1][0]["body"], "news")
+
     def test_one_ends_and_the_other_goes_on(self):
         self.one.post("q", 1)
         place, _ = self.one.claim("q")
