@@ -38,7 +38,6 @@ struct snapshot {
     struct buf texts;
     struct lock lock; /* for the selections */
     struct list selections;
-    size_t selection_count;
 };
 
 struct snapshots {
@@ -48,7 +47,7 @@ struct snapshots {
     bool building;            /* a request makes the next one */
 };
 
-enum { ROWS_A_CALL = 64, ROWS_A_SLICE = 512, SELECTIONS_MOST = 64 };
+enum { ROWS_A_CALL = 64, ROWS_A_SLICE = 512 };
 
 uint64_t
 queue_sort_key(enum queue_sort sort, bool has_oldest, int64_t posted_ms,
@@ -345,47 +344,56 @@ add_population(struct store_population *sum, const struct store_population *one)
     sum->bytes += one->bytes;
 }
 
-/* Selects and sorts. NULL without memory. */
-static struct selection *
-selection_new(const struct snapshot *s, enum queue_sort sort, struct bytes project,
-              struct bytes part)
+/* Selects queues into space for all. Returns their number. */
+static size_t
+select_rows(const struct snapshot *s, enum queue_sort sort, struct bytes project,
+            struct bytes part, struct sorted *out, struct store_population *sum)
 {
-    const size_t most = row_count(s);
-    struct sorted *sorted = mem_alloc(s->mem, (most + 1) * sizeof(*sorted));
-    struct selection *made = mem_alloc(s->mem, sizeof(*made) + most * sizeof(uint32_t) +
-                                                   project.len + part.len);
     size_t count = 0;
-    char *to;
 
-    if (sorted == NULL || made == NULL) {
-        mem_free(s->mem, sorted);
-        mem_free(s->mem, made);
-        return NULL;
-    }
-    *made = (struct selection){.sort = sort};
-    for (size_t i = 0; i < most; i++) {
+    for (size_t i = 0; i < row_count(s); i++) {
         const struct snapshot_row *row = row_at(s, i);
 
         if ((bytes_present(project) && !bytes_equal(row_project(s, row), project)) ||
             (bytes_present(part) && !bytes_contain(row_name(s, row), part)))
             continue;
-        sorted[count++] = (struct sorted){
+        out[count++] = (struct sorted){
             queue_sort_key(sort, row->has_oldest, row->posted_ms, &row->here),
             (uint32_t)i};
-        add_population(&made->view.sum, &row->here);
+        add_population(sum, &row->here);
     }
     if (sort != SORT_NAME)
-        qsort(sorted, count, sizeof(*sorted), compare_sorted);
-    for (size_t i = 0; i < count; i++)
-        made->rows[i] = sorted[i].row;
+        qsort(out, count, sizeof(*out), compare_sorted);
+    return count;
+}
+
+/* NULL without memory. */
+static struct selection *
+selection_new(const struct snapshot *s, enum queue_sort sort, struct bytes project,
+              struct bytes part)
+{
+    struct sorted *sorted = mem_alloc(s->mem, (row_count(s) + 1) * sizeof(*sorted));
+    struct store_population sum = {.claims = 0};
+    struct selection *made;
+    size_t count;
+    char *to;
+
+    if (sorted == NULL)
+        return NULL;
+    count = select_rows(s, sort, project, part, sorted, &sum);
+    made = mem_alloc(s->mem,
+                     sizeof(*made) + count * sizeof(uint32_t) + project.len + part.len);
+    if (made != NULL) {
+        *made = (struct selection){.sort = sort, .view = {made->rows, count, sum}};
+        for (size_t i = 0; i < count; i++)
+            made->rows[i] = sorted[i].row;
+        to = (char *)(made->rows + count);
+        if (bytes_present(project))
+            made->project = bytes_copy_to(&to, project);
+        if (bytes_present(part))
+            made->part = bytes_copy_to(&to, part);
+    }
     mem_free(s->mem, sorted);
-    made->view.rows = made->rows;
-    made->view.count = count;
-    to = (char *)(made->rows + most);
-    if (bytes_present(project))
-        made->project = bytes_copy_to(&to, project);
-    if (bytes_present(part))
-        made->part = bytes_copy_to(&to, part);
     return made;
 }
 
@@ -401,10 +409,8 @@ snapshot_select(struct snapshot *s, enum queue_sort sort, struct bytes project,
                 struct bytes part, struct snapshot_selection *out)
 {
     struct selection *made = NULL;
-    bool full;
 
     lock_acquire(&s->lock);
-    full = s->selection_count >= SELECTIONS_MOST;
     for (struct list *at = s->selections.next; at != &s->selections; at = at->next) {
         struct selection *one = container_of(at, struct selection, link);
 
@@ -413,15 +419,12 @@ snapshot_select(struct snapshot *s, enum queue_sort sort, struct bytes project,
             made = one;
     }
     lock_release(&s->lock);
-    if (made == NULL && full)
-        return ST_UNAVAILABLE;
     if (made == NULL) {
         made = selection_new(s, sort, project, part);
         if (made == NULL)
             return ST_NO_MEMORY;
         lock_acquire(&s->lock);
         list_add_before(&s->selections, &made->link);
-        s->selection_count++;
         lock_release(&s->lock);
     }
     *out = made->view;

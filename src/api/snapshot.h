@@ -58,7 +58,7 @@ struct snapshot_selection {
     struct store_population sum;
 };
 
-/* ST_NO_MEMORY; ST_UNAVAILABLE: the snapshot has too many selections. */
+/* ST_NO_MEMORY. */
 enum status
 snapshot_select(struct snapshot *s, enum queue_sort sort, struct bytes project,
                 struct bytes part, struct snapshot_selection *out);
