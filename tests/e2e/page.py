@@ -36,7 +36,6 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from harness import HERE, PATIENCE_S, Server  # noqa: E402
 
 CLIENT = str(uuid.UUID(int=0x5eed))
-SIZE = (1200, 760)  # of the window and of screenshots
 AXE = os.path.join(HERE, "axe", "axe.min.js")
 
 # Runs before the scripts of each document. Violations of frames and reloads go to the log.
@@ -61,8 +60,7 @@ def chromium():
                      "--disable-background-networking", "--disable-component-update",
                      "--disable-default-apps", "--disable-extensions", "--force-device-scale-factor=1",
                      "--lang=en-US", "--hide-scrollbars", "--font-render-hinting=none",
-                     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-                     "--window-size=%d,%d" % SIZE):
+                     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"):
             options.add_argument(word)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         os.environ.setdefault("TZ", "UTC")
@@ -70,8 +68,6 @@ def chromium():
         _browser.set_page_load_timeout(PATIENCE_S)
         _browser.set_script_timeout(PATIENCE_S)
         _browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
-        _browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-            "width": SIZE[0], "height": SIZE[1], "deviceScaleFactor": 1, "mobile": False})
 
         def close():
             _browser.quit()
@@ -183,6 +179,7 @@ class PageCase(unittest.TestCase):
         cls.server.__exit__(None, None, None)
 
     def setUp(self):
+        self.size()
         self.browser.get("about:blank")
         self.browser.get_log("browser")
         self.browser.get_log("performance")
@@ -348,6 +345,11 @@ class PageCase(unittest.TestCase):
             " [v.id, v.help, v.nodes.slice(0, 3).map((n) => n.html + ' ' + n.failureSummary)])),"
             " (e) => done([[String(e)]]))")
         return ["%s" % (one,) for one in found]
+
+    def size(self, width=1200, height=760):
+        """The size of the window, also of screenshots."""
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
 
     def theme(self, name):
         """Light or dark, as the system of the user has it."""

@@ -19,6 +19,8 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
 from page import Api, PageCase, PageServer, Proxy, route  # noqa: E402
+from page_test import Views as _Views  # noqa: E402  (unittest would run Views)
+from redis_nodes import Node  # noqa: E402
 
 
 class Live(PageCase):
@@ -216,11 +218,37 @@ class Hostile(PageCase):
             self.open(hash_)
             self.assert_harmless()
 
+class OnRedis(_Views):
+    """The same views with a store on Redis."""
+
+    @classmethod
+    def setUpClass(cls):
+        node = Node()
+        cls.addClassCleanup(node.__exit__, None, None, None)
+        cls.options = ("--store", node.url())
+        super().setUpClass()
+
+    def test_server(self):
+        self.open("#/server")
+        self.until_text("#server-redis", "Primaries1")
+
+
 # ------------------------------------------------------------------ many
 
 
 class Many(PageCase):
     QUEUES = 10000
+
+    def test_a_search_is_continued(self):
+        for first in range(0, 20500, 500):
+            self.api.post("large", *range(first, first + 500))
+        self.open(route("queue", "shop", "large"))
+        self.until_text(".tiles", "20,500")
+        self.type("#search-text", "20499" + Keys.ENTER)
+        self.until_text("#search-progress", "20,000 of 20,500")
+        self.click("#search-continue")
+        self.until_text("#messages tr[data-message]", "20499")
+        self.until_text("#search-progress", "20,500 of 20,500")
 
     def test_ten_thousand_queues_scroll(self):
         for first in range(0, self.QUEUES, 1000):
@@ -342,19 +370,26 @@ class Images(PageCase):
         os.makedirs(folder, exist_ok=True)
         self.api("PUT", "/claimd/clock", {"state": "frozen"})
         oldest = self.hour()
-        views = {"queues": ("#/queues", self.row("emails")),
-                 "queue": (route("queue", "shop", "emails"), "#messages tr[data-message]"),
-                 "message": (route("message", "shop", "emails", oldest), "#message-body"),
-                 "dead-letters": (route("dead", "shop", "invoices-failed"), "#letters tr[data-message]"),
-                 "server": ("#/server", "#server-facts")}
-        for name, (hash_, there) in views.items():
+        views = {"queues": ("#/queues", 900, lambda: self.cell("emails", "posted") != "0"),
+                 "queue": (route("queue", "shop", "emails"), 1140, self.claims_are_whole),
+                 "message": (route("message", "shop", "emails", oldest), 760,
+                             lambda: self.text("#message-body")),
+                 "dead-letters": (route("dead", "shop", "invoices-failed"), 900,
+                                  lambda: self.texts("#letters tr[data-message]")),
+                 "server": ("#/server", 900, lambda: "\u2013" not in self.text("#server-facts"))}
+        for name, (hash_, height, is_whole) in views.items():
+            self.size(height=height)
             for theme in ("light", "dark"):
                 with self.subTest(name=name, theme=theme):
                     self.theme(theme)
                     self.open(hash_)
-                    self.find(there)
-                    self.until_text("#connection", "polling" if name == "server" else "live")
+                    self.until(is_whole, "something is missing")
                     self.draw(os.path.join(folder, "%s-%s.png" % (name, theme)))
+
+    def claims_are_whole(self):
+        """The page has read how long the leases are."""
+        bars = self.js("return [...document.querySelectorAll('#claims progress')].map((p) => p.max - p.value)")
+        return len(bars) == 2 and all(left > 0 for left in bars) and self.texts("#messages tr[data-message]")
 
     def draw(self, path):
         """Takes the screenshot when two in a row are equal."""

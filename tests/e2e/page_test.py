@@ -111,6 +111,31 @@ class Views(PageCase):
         self.until_text("#server-facts", "0.")
         self.looks_right()
 
+    def test_a_phone_scrolls_only_down(self):
+        self.size(390, 800)
+        self.addCleanup(self.size)
+        for hash_, there in (("#/queues", self.row("jobs")),
+                             (route("queue", "shop", "jobs"), "#messages tr[data-message]"),
+                             (route("message", "shop", "jobs", self.claimed[0]), "#message-body"),
+                             (route("dead", "shop", "jobs-dead"), "#letters tr[data-message]"),
+                             ("#/server", "#server-facts")):
+            self.open(hash_)
+            self.find(there)
+            self.assertLessEqual(self.js("return document.documentElement.scrollWidth"), 390, hash_)
+            self.assertEqual(self.axe(), [])
+
+    def test_a_theme_can_be_chosen(self):
+        self.theme("light")
+        self.open("#/queues")
+        color = "return getComputedStyle(document.body).backgroundColor"
+        light = self.js(color)
+        for _ in range(2):  # auto, light, dark
+            self.click("#theme")
+        self.until(lambda: self.js(color) != light, "it stays light")
+        self.open("#/server")
+        self.assertNotEqual(self.js(color), light)
+        self.click("#theme")
+
     def test_an_unknown_queue_says_so(self):
         self.open(route("queue", "shop", "nothing"))
         self.until_text("main", "There is no queue with this name")
