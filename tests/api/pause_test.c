@@ -114,3 +114,19 @@ API_TEST(changes_of_metadata_keep_the_pause)
     api_post_letters(f, "jobs", "a");
     ck_assert_ptr_nonnull(api_take(f, "jobs", 1));
 }
+
+API_TEST(the_explanation_of_a_message_names_the_pause)
+{
+    const char *path;
+
+    ck_api(f, "POST", "/v2/queues/jobs/messages", "{\"messages\":[{\"body\":1}]}", 201,
+           NULL);
+    path = api_text(f, "/claimd/queues/jobs/messages/%s", api_pick_id(f, "resources.0"));
+    ck_api(f, "POST", PAUSE, NULL, 200, NULL);
+    ck_api(f, "GET", path, NULL, 200, NULL);
+    ck_assert_ptr_nonnull(
+        strstr(api_pick(f, "next.text"), "Claims of the queue are paused."));
+    ck_api(f, "POST", PAUSE, "{\"claims\":false}", 200, NULL);
+    ck_api(f, "GET", path, NULL, 200, NULL);
+    ck_assert_ptr_null(strstr(api_pick(f, "next.text"), "paused"));
+}
