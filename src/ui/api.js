@@ -245,6 +245,11 @@ export class Live {
         failures = this.state === 'live' ? 1 : failures + 1;
         wait = Math.max(error.retryAfter * 1000 || 0,
           Math.min(LONGEST_WAIT_MS, 500 * 2 ** Math.min(failures, 6)));
+        // A server, or a proxy, without streams.
+        if (error.status === 406 && streams) {
+          streamsAgainAt = Date.now() + NO_STREAMS_MS;
+          continue;
+        }
         this.#fail(error);
         // A login starts it again.
         if (error.status === 401)

@@ -4,6 +4,7 @@ import {later, getJson, view} from './api.js';
 import {count, plural} from './format.js';
 import {h} from './dom.js';
 
+const HOUR_S = 3600;
 const FRESH_MS = 60000;
 const MOST_KEPT = 500;
 
@@ -75,8 +76,10 @@ export class Chart {
     this.#plot = new uPlot({
       width: this.box.clientWidth || 400, height: 180, legend: {show: false},
       cursor: {drag: {setScale: false}, y: false},
-      scales: {x: {time: true}, y: {range: (u, low, high) => [0, Math.max(high * 1.1, 1)]}},
-      axes: [{...axis, values: hours, space: 60, size: 28},
+      scales: {x: {range: (u, low, high) => [high - HOUR_S, high]},
+        y: {range: (u, low, high) => [0, Math.max(high * 1.1, 1)]}},
+      axes: [{...axis, values: hours, space: 60, size: 28,
+        incrs: [300, 600, 900, 1800]},
         {...axis, size: 56, values: (u, ticks) => ticks.map((t) => this.format(t))}],
       series: [{}, ...this.series.map((s) => ({stroke: colorOf(s.name), width: 2,
         points: {show: false}, fill: s.fill ? colorOf(`${s.name}-fill`) : undefined}))],
@@ -87,32 +90,35 @@ export class Chart {
 
 // ---------------------------------------------------------------- sparklines
 
-const histories = new Map();   // key -> {values, at}
+const histories = new Map();   // key -> {points, at}
 
-function remember(key, values) {
+function remember(key, points) {
   histories.delete(key);
-  histories.set(key, {values, at: Date.now()});
+  histories.set(key, {points, at: Date.now()});
   if (histories.size > MOST_KEPT)
     histories.delete(histories.keys().next().value);
 }
 
-function draw(canvas, values) {
+// points: seconds before now, and the ready messages then.
+function draw(canvas, points) {
   const scale = window.devicePixelRatio || 1;
   const [width, height] = [96, 24];
   canvas.width = width * scale;
   canvas.height = height * scale;
   const context = canvas.getContext('2d');
   context.scale(scale, scale);
+  const values = points.map(([, ready]) => ready);
   const most = Math.max(...values, 1);
-  const x = (i) => width * (i + 1) / values.length;
-  const y = (v) => height - 2 - (height - 4) * v / most;
+  const x = (seconds) => width * (1 - Math.min(seconds / HOUR_S, 1));
+  const y = (ready) => height - 2 - (height - 4) * ready / most;
   context.beginPath();
-  values.forEach((v, i) => context.lineTo(x(i), y(v)));
+  for (const [seconds, ready] of points)
+    context.lineTo(x(seconds), y(ready));
   context.strokeStyle = colorOf('ready');
   context.lineWidth = 1.5;
   context.stroke();
-  context.lineTo(width, height);
-  context.lineTo(x(0), height);
+  context.lineTo(x(points.at(-1)[0]), height);
+  context.lineTo(x(points[0][0]), height);
   context.fillStyle = colorOf('ready-fill');
   context.fill();
   const label = `Ready in the last hour: at most ${plural(Math.max(...values), 'message')}, ` +
@@ -122,29 +128,30 @@ function draw(canvas, values) {
 }
 
 // Thins the samples to what the canvas can show.
-function thin(samples) {
+function thin(samples, now) {
   const step = Math.max(1, Math.floor(samples.length / 96));
-  return samples.filter((_, i) => (samples.length - 1 - i) % step === 0).map((s) => s.ready);
+  return samples.filter((_, i) => (samples.length - 1 - i) % step === 0)
+    .map((s) => [(Date.parse(now) - Date.parse(s.at)) / 1000, s.ready]);
 }
 
 // Keeps the cell up to date with the history of its queue. Queues without rates have no history.
 export function sparkline(cell, row) {
   const key = `${row.project}\n${row.name}`;
   const known = histories.get(key);
-  if (known?.values && cell.shown !== known) {
+  if (known?.points && cell.shown !== known) {
     cell.shown = known;
     const canvas = cell.firstElementChild || h('canvas', {role: 'img', class: 'sparkline'});
     if (!canvas.isConnected)
       cell.append(canvas);
-    draw(canvas, known.values);
+    draw(canvas, known.points);
   }
   if (!row.rates || cell.asking || known && Date.now() - known.at < FRESH_MS)
     return;
   cell.asking = true;
   later(async () => {
     try {
-      const {samples} = await getJson(view(row.name, '/history'), {project: row.project});
-      remember(key, samples?.length > 1 ? thin(samples) : null);
+      const {samples, now} = await getJson(view(row.name, '/history'), {project: row.project});
+      remember(key, samples?.length > 1 ? thin(samples, now) : null);
     } catch {
       remember(key, null);
     } finally {

@@ -201,6 +201,7 @@ export function queuesView({main, query, setQuery}) {
     }});
   const live = new Live(ask(), {onData(data) {
     say(problem, '');
+    urgent.start();
     table.setRows(data.queues, asked.first, data.matching);
     sums.showTotals(data.totals);
     form.suggest(data.queues);
@@ -238,7 +239,6 @@ export function queuesView({main, query, setQuery}) {
     ...sums.elements, form.element, problem, table.element);
   change({});
   live.start();
-  urgent.start();
   return {close() {
     closed = true;
     clearTimeout(timer);
