@@ -192,14 +192,16 @@ write_suspended(const struct http_counts *counts, struct exposition *x)
     static const struct family parked = {
         "claimd_http_requests_parked", FAMILY_GAUGE, NULL,
         "Number of suspended requests, by reason: they wait for a message, the journal, "
-        "a remote store, the identity server, or their turn in a long operation."};
+        "a remote store, the identity server, their turn in a long operation, or the "
+        "next "
+        "event of a stream."};
     static const struct {
         const char *reason;
         enum exchange_state state;
     } reasons[] = {
         {"message", EXCHANGE_WAITING}, {"journal", EXCHANGE_COMMIT},
         {"remote", EXCHANGE_REMOTE},   {"identity", EXCHANGE_IDENTITY},
-        {"turn", EXCHANGE_TURN},
+        {"turn", EXCHANGE_TURN},       {"stream", EXCHANGE_STREAM},
     };
 
     exposition_family(x, &parked);

@@ -485,6 +485,7 @@ SERVER_TEST(a_stream_has_an_event_each_second, open_waiting(f, 10))
     ask_once(f, POST("q"), 201);
     fd = begin_stream(f);
     expect_silence(f, fd);
+    ck_assert_int_eq(parked_requests(f, "stream"), 1);
     for (int i = 0; i < 100; i++) {
         pass_s(f, 1);
         ck_event(fd, NO_CLAIMS);
