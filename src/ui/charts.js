@@ -5,6 +5,8 @@ import {count, plural} from './format.js';
 import {h} from './dom.js';
 
 const HOUR_S = 3600;
+// Steps of an axis with whole numbers: 1, 2, 5, 10, 20, 50 and so on.
+const WHOLE = [...Array(30).keys()].map((i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));
 const FRESH_MS = 60000;
 const MOST_KEPT = 500;
 
@@ -77,10 +79,9 @@ export class Chart {
       width: this.box.clientWidth || 400, height: 180, legend: {show: false},
       cursor: {drag: {setScale: false}, y: false},
       scales: {x: {range: (u, low, high) => [high - HOUR_S, high]},
-        y: {range: (u, low, high) => [0, Math.max(high * 1.1, 1)]}},
-      axes: [{...axis, values: hours, space: 60, size: 28,
-        incrs: [300, 600, 900, 1800]},
-        {...axis, size: 56, values: (u, ticks) => ticks.map((t) => this.format(t))}],
+        y: {range: (u, low, high) => [0, Math.max(high * 1.1, 4)]}},
+      axes: [{...axis, size: 28, space: 60, incrs: [300, 600, 900, 1800], values: hours},
+        {...axis, size: 64, incrs: WHOLE, values: (u, ticks) => ticks.map((t) => count(t))}],
       series: [{}, ...this.series.map((s) => ({stroke: colorOf(s.name), width: 2,
         points: {show: false}, fill: s.fill ? colorOf(`${s.name}-fill`) : undefined}))],
       hooks: {setCursor: [(u) => this.#legend(u.cursor.idx)]},

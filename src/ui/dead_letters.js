@@ -171,8 +171,8 @@ async function confirmRedrive({project, queue}, dry, ids, to) {
   const further = ids ? 0 : Math.max(0, dry.remaining - (to.to ? 0 : dry.without_origin));
   const left = ids ? ids.length - dry.moved : 0;
   if (dry.moved === 0) {
-    toast(dry.without_origin ? 'Nothing to move: these letters have no queue of origin. Name a ' +
-      'queue in the field "Put back to".' : 'Nothing to move: no such dead letter is ready.', true);
+    toast(dry.without_origin ? 'Nothing to move. These letters have no queue of origin. Name a ' +
+      'queue in the field "Put back to".' : 'Nothing to move. No such dead letter is ready.', true);
     return false;
   }
   return confirm({title: 'Put dead letters back (redrive)?', danger: false,
@@ -181,7 +181,7 @@ async function confirmRedrive({project, queue}, dry, ids, to) {
       targetList(dry.by_target),
       further ? `and then up to ${plural(further, 'further letter')}. Those that a worker holds ` +
         'stay.' : '',
-      left ? `${plural(left, 'letter')} stay: they are not ready or have no origin.` : '',
+      left ? `${plural(left, 'letter')} stay. They are not ready or have no origin.` : '',
       'They go to the end of their queue, and their attempts count from 0. If the cause of the ' +
       'failure is not fixed, they come back here.']});
 }

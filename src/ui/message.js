@@ -128,7 +128,7 @@ async function putBack(project, queue, id) {
   const {moved} = await redrive(project, queue, {ids: [id]});
   if (moved)
     location.hash = messageHref(project, target, id);
-  return moved ? `Moved 1 message to ${target}.` : 'Not moved: the message is no longer ready.';
+  return moved ? `Moved 1 message to ${target}.` : 'Not moved. The message is no longer ready.';
 }
 
 function actionsFor({project, queue, id}, state) {
@@ -174,7 +174,7 @@ export function messageView({main, params: {project, queue, id}}) {
 
   function fail(error) {
     if (error.status === 404) {
-      say(problem, 'This message is gone: it was deleted, it expired, or it moved to ' +
+      say(problem, 'This message is gone. It was deleted, it expired, or it moved to ' +
         'another queue.');
       next.replaceChildren(h('a', {href: queueHref(project, queue)}, 'See the queue'));
       actions.show(null);

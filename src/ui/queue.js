@@ -70,16 +70,14 @@ function charts(project, queue) {
   };
   const live = new Live(view(queue, '/history'), {project, every: 10000, onData: show});
   let started = false;
-  return {elements: [box, none], close() {
-    [live, ...plots].forEach((x) => x.close());
-  },
   // A queue without rates has no history.
-  follow(row) {
+  const follow = (row) => {
     if (row?.rates && !started)
       live.start();
     started ||= Boolean(row?.rates);
     none.hidden = !row || started;
-  }};
+  };
+  return {elements: [box, none], follow, close: () => [live, ...plots].forEach((x) => x.close())};
 }
 
 // ---------------------------------------------------------------- claims
@@ -184,9 +182,9 @@ function notices(project, queue, row, metadata) {
     return out;
   }
   if (row.paused?.claims)
-    note(true, 'Claims are paused: workers get no messages until an operator resumes the queue.');
+    note(true, 'Claims are paused. Workers get no messages until an operator resumes the queue.');
   if (row.paused?.posts)
-    note(true, 'Posts are paused: producers get 503 until an operator resumes the queue.');
+    note(true, 'Posts are paused. Producers get 503 until an operator resumes the queue.');
   if (row.dead_letters)
     note(true, plural(row.dead_letters, 'dead letter'), ' in this queue. ',
       h('a', {href: deadHref(project, queue)}, 'See why they failed, and put them back'), '.');
@@ -233,7 +231,7 @@ function sectionsFor(context, metadata) {
   if (may('claims:get')) {
     const claims = claimsList(claimContext);
     parts.push(claims);
-    elements.push(section('claims-title', 'Claims: who holds what, oldest first', claims.element));
+    elements.push(section('claims-title', 'Claims of workers, oldest first', claims.element));
   }
   if (may('messages:get_all')) {
     const list = new MessageList({id: 'messages', project, queue, empty: 'No message matches. If ' +
@@ -267,8 +265,8 @@ export function queueView({main, params: {project, queue}}) {
   }
 
   main.append(crumbs(project), h('h1', {id: 'queue-title'}, text(queue)),
-    lead('Workers claim the oldest ready message first. A claim is a lease: if it runs out ' +
-      'before the worker deletes its messages, they become ready again.'),
+    lead('Workers claim the oldest ready message first. A claim is a lease. If it ends before ' +
+      'the worker deletes its messages, they become ready again.'),
     tiles, notes, problem, actions.element, ...plots.elements, ...sections.elements);
   const follow = followRow(project, queue, {onRow: showRow, onError: (error) => {
     say(problem, errorText(error));

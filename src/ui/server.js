@@ -152,7 +152,7 @@ const rules = [
     'claimd refuses posts.', 'Check the limits of projects, the memory and the journal below.'],
   ['ClaimdServerErrors', false, (m) => share(m, m.increase('claimd_http_requests_total', fifth),
     m.increase('claimd_http_requests_total'), 0.01), 'Over 1 % of the responses are 5xx.',
-  'For 503, see the alerts above. 500 is a bug: report it with the log.'],
+  'For 503, see the alerts above. 500 is a bug. Report it with the log.'],
   ['ClaimdConnectionsNearLimit', false, (m) => m.sum('claimd_http_connections') >
     0.8 * m.sum('claimd_http_max_connections'), 'Over 80 % of the possible connections are open.',
   'Lower idle_seconds if most of them wait. Otherwise raise max_connections.'],
@@ -206,7 +206,7 @@ const rules = [
   ['ClaimdLogLinesDropped', false, (m) => m.increase('claimd_log_lines_dropped_total') > 0,
     'claimd drops log lines.', 'Sample the access log, or fix the reader of the log.'],
   ['ClaimdExpiryLag', false, (m) => m.sum('claimd_expiry_lag_seconds') > 30,
-    'claimd expires messages and claims late.', 'The processor is overloaded: add cores.'],
+    'claimd expires messages and claims late.', 'The processor is overloaded. Add cores.'],
 ];
 
 function notice(name, critical, what, todo) {
