@@ -102,6 +102,8 @@ takes_behind(const struct model *m, const struct operation *op, size_t reserved)
 {
     size_t shown = 0, at = free_behind(m, reserved);
 
+    if (m->paused)
+        return op->count == 0;
     for (; at < m->count && shown < op->limit; at++) {
         if (m->holder[at] != 0)
             continue;
@@ -300,6 +302,13 @@ finish(struct model *m, const struct operation *op)
     return true;
 }
 
+static bool
+pause_claims(struct model *m, const struct operation *op)
+{
+    m->paused = op->pauses;
+    return op->code == 200;
+}
+
 bool
 model_step(struct model *m, const struct operation *op, struct reserved reserved)
 {
@@ -328,6 +337,8 @@ model_step(struct model *m, const struct operation *op, struct reserved reserved
         return pop(m, op, reserved);
     case LINEAR_FINISH:
         return finish(m, op);
+    case LINEAR_PAUSE:
+        return pause_claims(m, op);
     default:
         return purge(m, op);
     }
@@ -338,7 +349,7 @@ static void
 answer_free(const struct model *m, struct operation *op)
 {
     op->count = 0;
-    for (size_t at = 0; at < m->count && op->count < op->limit; at++)
+    for (size_t at = 0; !m->paused && at < m->count && op->count < op->limit; at++)
         if (is_free(m, at, op))
             op->messages[op->count++] = m->message[at];
 }
@@ -358,6 +369,9 @@ model_answer(const struct model *m, const struct operation *op)
         break;
     case LINEAR_POP:
         answer_free(m, &answered);
+        answered.code = 200;
+        break;
+    case LINEAR_PAUSE:
         answered.code = 200;
         break;
     case LINEAR_DELETE:

@@ -11,7 +11,8 @@
 struct model {
     uint64_t posted; /* bit n - 1: message n was posted */
     uint8_t count;
-    uint8_t unused[7];                /* no holes: states are compared as bytes */
+    bool paused;                      /* claims are */
+    uint8_t unused[6];                /* no holes: states are compared as bytes */
     uint8_t message[LINEAR_MESSAGES]; /* oldest first */
     uint8_t holder[LINEAR_MESSAGES];  /* the claim that holds it, 0: free */
 };

@@ -21,6 +21,8 @@ operation_print(const struct operation *op)
     if (op->kind == LINEAR_FINISH)
         printf("%s, releases %x, posts %u, held %x", op->atomic ? " atomically" : "",
                op->released, op->posted, op->held);
+    if (op->kind == LINEAR_PAUSE)
+        printf("%s", op->pauses ? " on" : " off");
     if (op->limit != 0)
         printf(" limit %u%s", op->limit, op->include_claimed ? " claimed too" : "");
     if (op->waits)

@@ -32,7 +32,8 @@ enum {
     X(STATS, "stats")                                                                    \
     X(POP, "pop")                                                                        \
     X(PURGE, "purge")                                                                    \
-    X(FINISH, "finish")
+    X(FINISH, "finish")                                                                  \
+    X(PAUSE, "pause")
 
 enum linear_kind {
 #define LINEAR_KIND_ENUM(name, text) LINEAR_##name,
@@ -52,6 +53,7 @@ struct operation {
     uint8_t released;     /* FINISH: bit i: messages[i] is released; else it is deleted */
     uint8_t posted;       /* FINISH: a new message; 0: none */
     bool atomic;          /* FINISH */
+    bool pauses;          /* PAUSE: claims; else it resumes them */
     uint8_t limit;        /* CLAIM, LIST, POP */
     bool include_claimed; /* LIST */
     bool waits;           /* CLAIM, POP: would rather have waited than got nothing */

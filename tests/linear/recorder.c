@@ -24,6 +24,7 @@ struct board {
     struct operation *waiting[LINEAR_WAITERS];  /* requests that may wait for a message */
     unsigned waiting_count;
     unsigned changes; /* additions to and removals from `waiting` */
+    bool paused;      /* by the last response */
     struct history *history;
 };
 
@@ -48,7 +49,8 @@ is_killer(const struct worker *w)
 }
 
 /* Percentage of each kind of operation, in the order of enum linear_kind. */
-static const unsigned weights[LINEAR_KINDS] = {16, 24, 6, 4, 8, 8, 3, 4, 8, 6, 4, 1, 8};
+static const unsigned weights[LINEAR_KINDS] = {16, 24, 6, 4, 8, 8, 3,
+                                               3,  7,  6, 4, 1, 8, 2};
 
 _Noreturn static void
 unexpected(const char *what, const struct answer *a)
@@ -218,7 +220,9 @@ ask(struct worker *w, const struct board *b, struct operation *op, const char *m
     char target[1024], key[64];
 
     (void)snprintf(target, sizeof(target), "/%s/queues/%s%s",
-                   op->kind == LINEAR_FINISH ? "claimd" : "v2", b->name, rest);
+                   op->kind == LINEAR_FINISH || op->kind == LINEAR_PAUSE ? "claimd"
+                                                                         : "v2",
+                   b->name, rest);
     (void)snprintf(key, sizeof(key), "linear-%u-%u", w->number, ++w->keys);
     do {
         w->client.key = keyed ? key : NULL;
@@ -468,6 +472,36 @@ do_purge(struct worker *w, struct board *b, struct operation *op)
     return true;
 }
 
+static bool
+is_paused(struct board *b)
+{
+    bool paused;
+
+    pthread_mutex_lock(&b->lock);
+    paused = b->paused;
+    pthread_mutex_unlock(&b->lock);
+    return paused;
+}
+
+/* Pauses claims, or resumes them if they are paused. */
+static bool
+do_pause(struct worker *w, struct board *b, struct operation *op)
+{
+    struct answer a;
+
+    op->pauses = !is_paused(b);
+    ask(w, b, op, "POST", "/pause",
+        op->pauses ? "{\"claims\":true}" : "{\"claims\":false}", &a);
+    if (a.code == 200 &&
+        json_is_true(json_object_get(a.document, "claims")) != op->pauses)
+        unexpected("pause", &a);
+    pthread_mutex_lock(&b->lock);
+    b->paused = op->pauses;
+    pthread_mutex_unlock(&b->lock);
+    json_decref(a.document);
+    return true;
+}
+
 /* Notes which of the messages were held. */
 static void
 read_results(struct operation *op, const struct answer *a)
@@ -583,6 +617,7 @@ work(struct worker *w, struct board *b, enum linear_kind kind)
         [LINEAR_POP] = do_pop,
         [LINEAR_PURGE] = do_purge,
         [LINEAR_FINISH] = do_finish,
+        [LINEAR_PAUSE] = do_pause,
     };
     struct operation op = {.kind = kind, .worker = w->number};
 
@@ -679,7 +714,7 @@ note_queued_waiters(struct worker *w)
         pthread_mutex_unlock(&w->boards[i].lock);
 }
 
-/* Posts to each queue that has waiters in two checks in a row. */
+/* Posts to each queue that has waiters in two checks in a row, or resumes its claims. */
 static void *
 feeder_thread(void *ctx)
 {
@@ -694,7 +729,8 @@ feeder_thread(void *ctx)
             bool waits = has_waiters(&w->boards[i]);
 
             if (waits && waited[i])
-                (void)work(w, &w->boards[i], LINEAR_POST);
+                (void)work(w, &w->boards[i],
+                           is_paused(&w->boards[i]) ? LINEAR_PAUSE : LINEAR_POST);
             waited[i] = waits;
         }
     }

@@ -92,6 +92,12 @@ count(struct script *s, uint8_t claimed, uint8_t total)
 }
 
 static void
+pause_claims(struct script *s, bool pauses)
+{
+    then(s, (struct operation){.kind = LINEAR_PAUSE, .pauses = pauses, .code = 200});
+}
+
+static void
 expect(const struct script *s, enum verdict verdict)
 {
     struct search_result result;
@@ -658,4 +664,58 @@ START_TEST(the_operation_that_cannot_be_is_left_over)
     search(s.ops, s.count, &result);
     ck_assert_uint_eq(result.longest, 2);
     ck_assert(result.ordered[0] && result.ordered[1] && !result.ordered[2]);
+}
+
+/* ---------------------------------------------------------------------- pausing */
+
+TEST_CASE("pausing");
+
+START_TEST(a_paused_queue_delivers_nothing)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    pause_claims(&s, true);
+    take(&s, 0, 0);
+    wait_for(&s, 0, 0);
+    list(&s, false, 1);
+    pause_claims(&s, false);
+    take(&s, 1, 1);
+    expect(&s, LINEARIZABLE);
+}
+
+START_TEST(a_claim_from_a_paused_queue_is_noticed)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    pause_claims(&s, true);
+    take(&s, 1, 1);
+    expect(&s, NOT_LINEARIZABLE);
+    overlap(&s); /* it may have been first */
+    expect(&s, LINEARIZABLE);
+}
+
+START_TEST(a_resumed_queue_that_delivers_nothing_is_noticed)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    pause_claims(&s, true);
+    pause_claims(&s, false);
+    take(&s, 0, 0);
+    expect(&s, NOT_LINEARIZABLE);
+}
+
+START_TEST(a_pause_without_a_response_may_have_happened)
+{
+    struct script s = {.count = 0};
+
+    post(&s, 1);
+    pause_claims(&s, true);
+    s.ops[s.count - 1].code = 0;
+    take(&s, 0, 0);
+    expect(&s, LINEARIZABLE);
+    take(&s, 1, 1);
+    expect(&s, NOT_LINEARIZABLE); /* but not for a moment */
 }
