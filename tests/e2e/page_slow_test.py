@@ -19,12 +19,15 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
-import page_test  # noqa: E402
-from page import Api, PageCase, PageServer, Proxy, route  # noqa: E402
+import page_test  # noqa: E402  (it finds the next)
+from certificates import Workshop  # noqa: E402
+from page import NAME, Api, PageCase, PageServer, Proxy, route  # noqa: E402
 from redis_nodes import Node  # noqa: E402
 
 
 class Live(PageCase):
+    options = (*PageCase.options, "--allowed-hosts=" + NAME)
+
     def test_a_row_changes_without_a_reload(self):
         self.api.create("live")
         self.open("#/queues")
@@ -73,6 +76,27 @@ class Live(PageCase):
             self.browser.switch_to.window(page)
         self.until_cell("hidden", "ready", "1")
         self.until(lambda: self.streams() > 0, "there is no stream")
+
+    def post_here(self, queue):
+        """Posts a message in the page, which shows it."""
+        self.open(route("queue", "shop", queue))
+        self.click("#action-post")
+        self.set("#post-body", "1")
+        self.click("#post-send")
+        self.find("#messages tr[data-message]")
+        self.until_text("#connection", "live")
+
+    def test_under_a_name_without_tls(self):
+        self.page = self.page.replace("127.0.0.1", NAME)
+        self.post_here("named")
+
+    def test_over_tls(self):
+        workshop = Workshop()
+        self.addCleanup(workshop.close)
+        with PageServer(*workshop.signed("everywhere").options(), listen="tls:127.0.0.1:0") as server:
+            self.page = server.page.replace("http:", "https:")
+            self.post_here("secure")
+            self.browser.get("about:blank")
 
     def test_behind_a_proxy_under_a_prefix(self):
         proxy = Proxy(self.server)
@@ -231,6 +255,22 @@ class Hostile(PageCase):
         self.open("#/server")
         self.find("#server-facts")
         self.assert_harmless()
+
+    def test_these_tests_can_fail(self):
+        for script in ("const e = document.createElement('script'); e.textContent = 'window.ran = 1';"
+                       " document.body.append(e)",
+                       "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.ran = 1\">')",
+                       "document.body.setAttribute('onclick', 'window.ran = 1'); document.body.click()",
+                       "fetch('http://192.0.2.1/').catch(() => 0)",
+                       "setTimeout(() => { throw new Error('a fault') })"):
+            self.open("#/queues")
+            self.js(script)
+            self.until(lambda: any(self.is_problem(entry) for entry in self.browser.get_log("browser")),
+                       "nothing notices: " + script)
+            self.assertIsNone(self.js("return window.ran ?? null"))
+        self.js("window.ran = 1")
+        self.assertRaises(AssertionError, self.assert_harmless)
+        self.js("delete window.ran")
 
     def test_routes(self):
         for hash_ in ("#/queue/%zz/x", "#/<img src=x onerror=window.ran=1>", "#javascript:window.ran=1",

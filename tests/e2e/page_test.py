@@ -17,7 +17,7 @@ from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
 from harness import CLAIMD  # noqa: E402
-from page import PageCase, route  # noqa: E402
+from page import NAME, PageCase, route  # noqa: E402
 
 WORKER = "00000000-0000-0000-0000-0000000000a1"
 
@@ -339,7 +339,7 @@ class Tokens(PageCase):
         cls.tokens = {name: cls.new(name, *words) for name, words in (
             ("boss", ("admin",)), ("eye", ("reader",)),
             ("shop-ops", ("operator", "--projects", "shop")))}
-        cls.options = ("--auth=tokens", "--tokens=" + cls.file)
+        cls.options = ("--auth=tokens", "--tokens=" + cls.file, "--allowed-hosts=" + NAME)
         super().setUpClass()
         cls.api.headers = {"Authorization": "Bearer " + cls.tokens["boss"]}
         furnish(cls.api)
@@ -367,6 +367,13 @@ class Tokens(PageCase):
         self.type("#login-token", self.tokens["boss"])
         self.click("#login-send")
         self.until_cell("jobs", "ready", "4")
+
+    def test_no_token_goes_over_a_connection_that_others_can_read(self):
+        self.browser.get(self.page.replace("127.0.0.1", NAME))
+        self.until_text("#login-error", "https:")
+        self.assertFalse(self.is_shown("#login-token"))
+        self.assertFalse(self.is_shown("#login-send"))
+        self.page = self.page.replace("127.0.0.1", NAME)
 
     def test_the_login_has_no_violation(self):
         self.browser.get(self.page)
