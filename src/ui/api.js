@@ -102,8 +102,9 @@ export async function fetchResponse(method, path, options = {}) {
   const used = token;
   let response;
   try {
+    // With credentials: a certificate of the browser or a login at a proxy.
     response = await fetch(path, {method, headers: headersFor(method, options), body: options.body,
-      signal: options.signal, cache: 'no-store', credentials: 'omit', redirect: 'error'});
+      signal: options.signal, cache: 'no-store', credentials: 'same-origin', redirect: 'error'});
   } catch (error) {
     if (error.name === 'AbortError')
       throw error;

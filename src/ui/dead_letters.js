@@ -28,8 +28,8 @@ function groupColumns(project, queue, choose) {
     {name: 'origin', title: 'From queue', node: (g) => g.origin === null ? NONE
       : h('a', {href: queueHref(project, g.origin)}, text(g.origin))},
     {name: 'oldest', title: 'Oldest', cls: 'medium', text: (g) => clock(Date.parse(g.oldest_at))},
-    {name: 'example', title: 'Example', cls: 'medium', node: (g) =>
-      h('a', {href: messageHref(project, queue, g.example), class: 'id'}, g.example)},
+    {name: 'example', title: 'Example', cls: 'medium', update: (cell, g) => update(cell,
+      h('a', {href: messageHref(project, queue, g.example), class: 'id'}, g.example))},
   ];
 }
 
