@@ -53,7 +53,7 @@ function pausedCell(cell, row) {
 
 const columns = [
   {name: 'name', title: 'Queue', sort: 'name', header: true, node: (row) => [
-    h('a', {href: queueHref(row.project, row.name)}, text(row.name)),
+    h('a', {href: queueHref(row.project, row.name), title: row.name}, text(row.name)),
     h('span', {class: 'project'}, text(row.project))]},
   {name: 'ready', title: 'Ready', sort: 'ready', cls: 'number', text: (row) => count(row.ready),
     hint: 'Messages that a worker can claim now'},
