@@ -439,6 +439,21 @@ API_TEST_WITH(encrypted_bodies_are_searched, open_encrypting(f))
     ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"size\":13,"));
 }
 
+API_TEST_WITH(large_encrypted_bodies_are_decrypted_in_slices, open_encrypting(f))
+{
+    static char body[15000];
+
+    if (api_fixture_on_redis())
+        return; /* it has the same code */
+    memset(body, '1', sizeof(body) - 1);
+    body[0] = body[sizeof(body) - 2] = '"';
+    for (int i = 0; i < 200; i++)
+        post(f, body, "");
+    (void)search(f, "?limit=200");
+    ck_assert_int_eq(number(f, "searched"), 200);
+    ck_assert_uint_eq(f->c.slices, 3); /* of 96 messages: three calls of the store */
+}
+
 API_TEST_WITH(a_body_without_its_key_does_not_end_the_search, open_encrypting(f))
 {
     struct reason why;

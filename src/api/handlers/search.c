@@ -11,10 +11,11 @@ enum {
     EXAMINED_MOST = 20000,   /* messages of a request */
     EXAMINED_OF_NETWORK =
         2000, /* the same if the claim of each one is a request to Redis */
-    BODIES_MOST = 64 * 1024 * 1024, /* bytes of bodies that a request compares */
-    A_SLICE = 512,                  /* messages */
-    BODIES_A_SLICE = 1024 * 1024,   /* bytes of bodies that a slice compares, about */
-    A_CALL = 32,                    /* messages of a call of the store */
+    BODIES_MOST =
+        64 * 1024 * 1024, /* bytes of bodies that a request compares or decrypts */
+    A_SLICE = 512,        /* messages */
+    BODIES_A_SLICE = 1024 * 1024, /* the same of a slice, about */
+    A_CALL = 32,                  /* messages of a call of the store */
     GROUPS_MOST = 100,
     START = 200 /* characters of a body that are shown */
 };
@@ -39,7 +40,7 @@ struct group {
 /* The progress of a search, which its slices share. */
 struct search_progress {
     uint64_t total, searched, found;
-    uint64_t bodies;      /* bytes compared */
+    uint64_t bodies;      /* bytes compared or decrypted, about */
     struct store_id next; /* marker behind the last examined message; empty: the head, */
     bool ended;           /* or there is no message behind it */
     uint64_t resume[2];   /* of struct store_batch */
@@ -395,8 +396,9 @@ count_examined(const struct search *s, struct search_progress *p,
                const struct store_message *messages, size_t count)
 {
     p->searched += count;
-    for (size_t i = 0; bytes_present(s->text) && i < count; i++)
-        p->bodies += messages[i].body.len;
+    for (size_t i = 0; i < count; i++)
+        if (bytes_present(s->text) || store_is_sealed(messages[i].body))
+            p->bodies += messages[i].body.len;
 }
 
 static size_t
