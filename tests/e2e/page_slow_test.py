@@ -279,6 +279,21 @@ class Hostile(PageCase):
             self.open(hash_)
             self.assert_harmless()
 
+class Phone(PageCase):
+    def test_a_phone_scrolls_only_down(self):
+        _, claimed = page_test.furnish(self.api)
+        self.size(390, 800)
+        for hash_, there in (("#/queues", self.row("jobs")),
+                             (route("queue", "shop", "jobs"), "#messages tr[data-message]"),
+                             (route("message", "shop", "jobs", claimed[0]), "#message-body"),
+                             (route("dead", "shop", "jobs-dead"), "#letters tr[data-message]"),
+                             ("#/server", "#server-facts")):
+            self.open(hash_)
+            self.find(there)
+            self.assertLessEqual(self.js("return document.documentElement.scrollWidth"), 390, hash_)
+            self.assertEqual(self.axe(), [])
+
+
 class OnRedis(page_test.Views):
     """The same views with a store on Redis."""
 

@@ -111,19 +111,6 @@ class Views(PageCase):
         self.until_text("#server-facts", "0.")
         self.looks_right()
 
-    def test_a_phone_scrolls_only_down(self):
-        self.size(390, 800)
-        self.addCleanup(self.size)
-        for hash_, there in (("#/queues", self.row("jobs")),
-                             (route("queue", "shop", "jobs"), "#messages tr[data-message]"),
-                             (route("message", "shop", "jobs", self.claimed[0]), "#message-body"),
-                             (route("dead", "shop", "jobs-dead"), "#letters tr[data-message]"),
-                             ("#/server", "#server-facts")):
-            self.open(hash_)
-            self.find(there)
-            self.assertLessEqual(self.js("return document.documentElement.scrollWidth"), 390, hash_)
-            self.assertEqual(self.axe(), [])
-
     def test_a_theme_can_be_chosen(self):
         self.theme("light")
         self.open("#/queues")
