@@ -49,6 +49,10 @@ struct snapshots {
 
 enum { ROWS_A_CALL = 64, ROWS_A_SLICE = 512 };
 
+/* While a request makes the next snapshot, others use one of this age, but none that is left from earlier
+ * viewers. */
+enum { SNAPSHOT_OLDEST_MS = 5 * SNAPSHOT_LIFE_MS };
+
 uint64_t
 queue_sort_key(enum queue_sort sort, bool has_oldest, int64_t posted_ms,
                const struct store_population *here)
@@ -251,17 +255,16 @@ publish(struct snapshots *all, struct progress *progress)
         snapshot_release(old);
 }
 
-/* The present snapshot if it is young enough, or if another request makes the next one. NULL: the caller
- * makes it. */
+/* The present snapshot if it is young enough. NULL: the caller makes the next one. */
 static struct snapshot *
 find_present(struct snapshots *all, int64_t now_ms)
 {
     struct snapshot *found = NULL;
+    int64_t age_ms;
 
     lock_acquire(&all->lock);
-    if (all->present != NULL &&
-        (all->building || (now_ms >= all->present->made_ms &&
-                           now_ms - all->present->made_ms < SNAPSHOT_LIFE_MS))) {
+    age_ms = all->present == NULL ? -1 : now_ms - all->present->made_ms;
+    if (age_ms >= 0 && age_ms < (all->building ? SNAPSHOT_OLDEST_MS : SNAPSHOT_LIFE_MS)) {
         found = all->present;
         found->users++;
     } else {
