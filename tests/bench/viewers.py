@@ -102,6 +102,8 @@ def main():
                                            resident / 1024, read / 1000 / seconds / max(count, 1),
                                            3 * (worker.done - done) / seconds))
             worker.going = False
+            if load:
+                worker.join()
     finally:
         server.terminate()
         server.wait()
