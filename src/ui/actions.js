@@ -48,8 +48,8 @@ export function postMessage(project, queue, done) {
     try {
       await send('POST', v2(queue, '/messages'), project, document);
       dialog.close();
+      await done();
       toast('Posted 1 message.');
-      done();
     } catch (error) {
       fail(errorText(error));
     } finally {
@@ -81,8 +81,9 @@ export async function pause(project, queue, paused) {
   const claims = box('Pause claims', true);
   const posts = box('Pause posts', false);
   const what = resume ? 'Workers get its messages again, and producers can post.'
-    : 'Workers get no messages of a queue with paused claims, and their requests wait. Producers ' +
-      'get 503 for paused posts. Messages that workers hold stay theirs.';
+    : 'Workers get no messages of a queue with paused claims, and their requests wait. With ' +
+      'paused posts, producers are refused (503) until you resume posts. Messages that workers ' +
+      'hold stay theirs.';
   const verb = resume ? 'Resume' : 'Pause';
   const yes = await confirm({title: `${verb} the queue?`, ok: verb, danger: false,
     content: [h('p', {}, `${resume ? 'This resumes' : 'This pauses'} the queue `,

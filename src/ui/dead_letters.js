@@ -3,9 +3,9 @@ import {deleteMany, inPieces, queueName, redrive} from './actions.js';
 import {ApiError, getJson, Live, may, send, v2, view, withQuery} from './api.js';
 import {act, confirm, errorText, h, lead, say, section, Table, text, toast, update} from './dom.js';
 import {clock, count, NONE, plural} from './format.js';
-import {MessageList} from './messages.js';
+import {idLink, MessageList} from './messages.js';
 import {crumbs, followRow} from './queue.js';
-import {messageHref, queueHref} from './queues.js';
+import {queueHref} from './queues.js';
 
 const GROUPS_EVERY_MS = 5000;
 const IDS_PER_PAGE = 200;
@@ -29,7 +29,7 @@ function groupColumns(project, queue, choose) {
       : h('a', {href: queueHref(project, g.origin)}, text(g.origin))},
     {name: 'oldest', title: 'Oldest', cls: 'medium', text: (g) => clock(Date.parse(g.oldest_at))},
     {name: 'example', title: 'Example', cls: 'medium', update: (cell, g) => update(cell,
-      h('a', {href: messageHref(project, queue, g.example), class: 'id'}, g.example))},
+      idLink(project, queue, g.example))},
   ];
 }
 
@@ -204,6 +204,9 @@ async function redriveAll(context, ids, to, work) {
       advance(n);
     }
   });
+  if (moved)
+    work.label.append(' To ', ...Object.keys(dry.by_target).slice(0, 3).flatMap((target, i) =>
+      [i ? ', ' : '', h('a', {href: queueHref(project, target)}, text(target))]));
   return `Put back ${plural(moved, 'message')}.`;
 }
 
@@ -284,6 +287,9 @@ function lettersSection(context) {
     selection.cell(cell, row)), onRows: (rows, data) => {
     context.total = data.total;
     selection.keep(rows);
+    // An action emptied the group.
+    if (context.acted && filtered() && rows.length === 0 && data.marker === null)
+      context.choose(null);
   }, empty: 'No message matches.'});
   selection.redraw = () => list.table.draw();
   const target = h('input', {id: 'redrive-to', autocomplete: 'off', spellcheck: 'false',
@@ -293,6 +299,7 @@ function lettersSection(context) {
   const add = (id, kind, permission, run) => h('button', {id, type: 'button', class: kind,
     hidden: !may(permission), onclick: () => act(tools, async () => {
       const done = await run();
+      context.acted = Boolean(done);
       list.load();
       context.refresh();
       return done;
@@ -328,7 +335,7 @@ function lettersSection(context) {
   return {list, label, elements: [tools, work.element, list.element]};
 }
 
-export function deadLettersView({main, params: {project, queue}}) {
+export function deadLettersView({main, params: {project, queue}, query, setQuery}) {
   view(queue);
   const context = {project, queue, filter: {}, total: 0};
   const chosen = h('p', {class: 'note'});
@@ -342,12 +349,15 @@ export function deadLettersView({main, params: {project, queue}}) {
     return {close() {}};
   }
   const letters = lettersSection(context);
-  const choose = (group) => {
+  const choose = context.choose = (group) => {
+    context.acted = false;
     context.filter = group ? {reason: group.reason ?? '',
       ...(group.origin && {origin: group.origin})} : {};
     chosen.replaceChildren(...(group ? ['With the reason: ', reasonNode(group.reason), ' ',
       h('button', {type: 'button', class: 'link', onclick: () => choose(null)}, 'Show all')]
       : ['All reasons. Choose a reason above to see only its messages.']));
+    // A reload and Back keep the choice. An empty reason means: none given.
+    setQuery(new URLSearchParams(context.filter));
     letters.list.load(context.filter);
     letters.label();
   };
@@ -358,7 +368,8 @@ export function deadLettersView({main, params: {project, queue}}) {
   };
   main.append(section('groups-title', 'Why they failed', groups.element),
     section('letters-title', 'Messages', chosen, ...letters.elements));
-  choose(null);
+  choose(query.has('reason') ? {reason: query.get('reason') || null, origin: query.get('origin')}
+    : null);
   const follow = followRow(project, queue, {
     onRow: (row) => {
       say(problem, row ? '' : 'There is no queue with this name. claimd creates it with ' +

@@ -63,8 +63,16 @@ export function toast(message, failed = false) {
   const remove = () => box.remove();
   const box = h('p', {class: failed ? 'toast failed' : 'toast'}, h('span', {}, visible(message)),
     h('button', {type: 'button', 'aria-label': 'Dismiss', onclick: remove}, '×'));
+  box.shownAt = Date.now();
   byId('toasts').append(box);
-  setTimeout(remove, failed ? 20000 : 7000);
+  setTimeout(remove, failed ? 20000 : 5000);
+}
+
+// When the view changes. The toast of an action that leads to the next view stays.
+export function clearToasts() {
+  for (const box of [...byId('toasts').children])
+    if (Date.now() - box.shownAt > 1000)
+      box.remove();
 }
 
 export function errorText(error) {

@@ -1,7 +1,7 @@
 // The frame around the views: routes, login, theme and keys.
 import {caller, hasToken, hooks, loadCaller, restartAll, setToken} from './api.js';
 import {themed} from './charts.js';
-import {byId, errorText, h, lead} from './dom.js';
+import {byId, clearToasts, errorText, h, lead} from './dom.js';
 import {visible} from './format.js';
 import {queuesView} from './queues.js';
 import {queueView} from './queue.js';
@@ -58,6 +58,7 @@ function go({focus}) {
   open?.close();
   open = null;
   main.replaceChildren();
+  clearToasts();
   window.scrollTo(0, 0);
   markNav(route.name);
   try {
@@ -208,7 +209,9 @@ byId('login').querySelector('form').addEventListener('submit', logIn);
 byId('logout').addEventListener('click', logOut);
 byId('help').addEventListener('click', () => byId('keys').showModal());
 byId('theme').addEventListener('click', () => {
-  const order = ['auto', 'light', 'dark'];
+  // The first click changes what one sees.
+  const order = matchMedia('(prefers-color-scheme: dark)').matches
+    ? ['auto', 'light', 'dark'] : ['auto', 'dark', 'light'];
   setTheme(order[(order.indexOf(storedThemeNow()) + 1) % order.length]);
 });
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () =>

@@ -88,7 +88,7 @@ function stateFacts(m) {
   const most = m.max_claim_count ? ` of ${m.max_claim_count}` : '';
   return [['State', h('span', {id: 'message-state'}, m.state),
     m.delayed_until ? ` until ${when(m.delayed_until)}` : ''],
-  holderOf(m), ['Attempts', `${m.delivery_count}${most}`],
+  holderOf(m), [m.dead_lettered_at ? 'Attempts since it came here' : 'Attempts', `${m.delivery_count}${most}`],
   ['Posted', at(m.created_at)], ['Expires', when(m.expires_at)]];
 }
 
@@ -167,7 +167,8 @@ export function messageView({main, params: {project, queue, id}}) {
     state.message = m;
     say(problem, '');
     update(known, facts(stateFacts(m)));
-    update(next, 'Next: ', text(m.next.text));
+    update(next, 'Next: ', text(m.next.text), m.dead_lettered_at
+      ? ' It is in a dead-letter queue. Put it back to have it processed again.' : '');
     update(past, ...events(project, m));
     actions.show(m);
   }

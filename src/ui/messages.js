@@ -9,6 +9,12 @@ const PAGE = 50;
 const fields = {text: 'Text in the body', id: 'Message id', client: 'Client-ID', claim: 'Claim id',
   reason: 'Last reason (exact)'};
 
+// Where the id must be cut, its end stays visible, because ids often begin alike.
+export function idLink(project, queue, id) {
+  return h('a', {class: 'id', href: messageHref(project, queue, id), title: id},
+    h('span', {}, id.slice(0, -6)), id.slice(-6));
+}
+
 function holder(cell, row) {
   const key = `${row.state} ${row.claim?.id} ${row.last_reason}`;
   if (cell.shown === key)
@@ -24,7 +30,7 @@ function holder(cell, row) {
 function columnsFor(project, queue, select) {
   const columns = [
     {name: 'message', title: 'Message', header: true, node: (row) => [
-      h('a', {class: 'id', href: messageHref(project, queue, row.id)}, row.id),
+      idLink(project, queue, row.id),
       h('span', {class: 'project'}, text(row.body_start))]},
     {name: 'state', title: 'State', text: (row) => row.state},
     {name: 'posted', title: 'Posted', cls: 'medium',
@@ -59,6 +65,10 @@ export class MessageList {
     this.live = new Live(this.#path({}), {project, every: 3000,
       onData: (data) => this.#show(data), onError: (error) => this.#fail(error)});
     this.live.start();
+  }
+
+  refresh() {
+    this.load();
   }
 
   close() {

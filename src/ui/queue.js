@@ -2,13 +2,14 @@
 import {pause, postMessage, purge, release} from './actions.js';
 import {getJson, later, Live, may, v2, view, withQuery} from './api.js';
 import {Chart} from './charts.js';
-import {actionButton, errorText, h, lead, say, section, text, update} from './dom.js';
+import {act, actionButton, errorText, h, lead, say, section, text, update} from './dom.js';
 import {age, clock, count, duration, NONE, plural} from './format.js';
 import {MessageList, searchForm} from './messages.js';
 import {CLAIM_TOO_OLD, deadHref, messageHref, pausedText, READY_TOO_OLD} from './queues.js';
 
 const CLAIMS_SHOWN = 50;
 const ROWS = 100;
+const SNAPSHOT_MS = 1500;
 
 export function crumbs(project, ...more) {
   return h('p', {class: 'crumbs'}, h('a', {href: '#/queues'}, 'Queues'), ' / ',
@@ -19,8 +20,12 @@ export function crumbs(project, ...more) {
 export function followRow(project, queue, {onRow, onError}) {
   let offset = 0;
   const path = () => withQuery('../queues', {sort: 'name', project, q: queue, offset, limit: ROWS});
+  const find = (data) => data.queues.find((r) => r.name === queue && r.project === project);
+  let freshUntil = 0;
   const live = new Live(path(), {project, onError, onData(data) {
-    const row = data.queues.find((r) => r.name === queue && r.project === project);
+    if (Date.now() < freshUntil)
+      return;
+    const row = find(data);
     if (row || data.matching <= ROWS) {
       onRow(row || null);
       return;
@@ -30,6 +35,15 @@ export function followRow(project, queue, {onRow, onError}) {
       onRow(null);
     live.move(path());
   }});
+  // After an action. Rows by offset are up to a second old, so they may be from before it.
+  live.refresh = async () => {
+    const fresh = withQuery('../queues', {sort: 'name', project, q: queue, limit: ROWS});
+    const row = find(await getJson(fresh, {project}).catch(() => ({queues: []})));
+    if (!row)
+      return;
+    freshUntil = Date.now() + SNAPSHOT_MS;
+    onRow(row);
+  };
   return live.start();
 }
 
@@ -94,7 +108,7 @@ function makeClaim({project, queue, search, refresh}, claim) {
   const item = {ttl: claim.ttl_left, left: claim.ttl_left, oldest: null};
   item.ends = h('span', {class: 'ends'});
   item.what = h('span', {class: 'what'});
-  item.bar = h('progress', {'aria-label': 'Time left of the claim'});
+  item.bar = h('progress');
   item.element = h('li', {'data-claim': claim.id},
     h('span', {class: 'who'}, h('span', {class: 'note'}, 'Client-ID '), claim.client
       ? text(claim.client) : 'unknown, because the server has restarted'), item.ends, item.what,
@@ -102,9 +116,9 @@ function makeClaim({project, queue, search, refresh}, claim) {
       h('button', {type: 'button', onclick: () => search('claim', claim.id)}, 'Messages'),
       may('claims:delete') ? actionButton(null, 'Release…', async () => {
         const done = await release(project, queue, item.claim);
-        refresh();
+        await refresh();
         return done;
-      }, 'release danger') : null), item.bar);
+      }, 'release danger') : null), h('label', {}, 'Time left', item.bar));
   return item;
 }
 
@@ -155,8 +169,8 @@ function claimsList(context) {
         : links.length ? `The ${CLAIMS_SHOWN} oldest claims. There are more.` : '');
     }});
   live.start();
-  context.refresh = () => live.move();
-  return {element: h('div', {class: 'panel'}, list, note), close: () => live.close()};
+  return {element: h('div', {class: 'panel'}, list, note), refresh: () => live.move(),
+    close: () => live.close()};
 }
 
 // ---------------------------------------------------------------- the view
@@ -184,7 +198,7 @@ function notices(project, queue, row, metadata) {
   if (row.paused?.claims)
     note(true, 'Claims are paused. Workers get no messages until an operator resumes the queue.');
   if (row.paused?.posts)
-    note(true, 'Posts are paused. Producers get 503 until an operator resumes the queue.');
+    note(true, 'Posts are paused. Producers are refused (503) until an operator resumes the queue.');
   if (row.dead_letters)
     note(true, plural(row.dead_letters, 'dead letter'), ' in this queue. ',
       h('a', {href: deadHref(project, queue)}, 'See why they failed, and put them back'), '.');
@@ -196,11 +210,14 @@ function notices(project, queue, row, metadata) {
 
 // The buttons of the queue. `state` has its row, `refresh` asks for it again.
 function actionsFor({project, queue}, state, refresh) {
-  const button = (id, label, kind, work) => actionButton(id, label, async () => {
-    const done = await work();
-    refresh();
-    return done;
-  }, kind);
+  const box = h('p', {class: 'buttons'});
+  // One action at a time, and none before the new state is there.
+  const button = (id, label, kind, work) => h('button', {id, type: 'button', class: kind,
+    onclick: () => act(box, async () => {
+      const done = await work();
+      await refresh();
+      return done;
+    })}, label);
   const post = button('action-post', 'Post a message…', 'primary',
     async () => postMessage(project, queue, refresh));
   const stop = button('action-pause', 'Pause…', '',
@@ -218,20 +235,21 @@ function actionsFor({project, queue}, state, refresh) {
       dead.href = deadHref(project, target);
   };
   show(null, null);
-  return {element: h('p', {class: 'buttons'}, post, stop, empty, dead), show};
+  box.append(post, stop, empty, dead);
+  return {element: box, show};
 }
 
 // The sections that the caller may see.
 function sectionsFor(context, metadata) {
   const {project, queue} = context;
   const parts = [];
-  const elements = [];
+  const out = {parts, claims: [], messages: [], refresh: () => parts.forEach((p) => p.refresh())};
   const claimContext = {...context, attempts: () => metadata.target && metadata.attempts,
-    search() {}, refresh() {}};
+    search() {}};
   if (may('claims:get')) {
     const claims = claimsList(claimContext);
     parts.push(claims);
-    elements.push(section('claims-title', 'Claims of workers, oldest first', claims.element));
+    out.claims.push(section('claims-title', 'Claims of workers, oldest first', claims.element));
   }
   if (may('messages:get_all')) {
     const list = new MessageList({id: 'messages', project, queue, empty: 'No message matches. If ' +
@@ -239,9 +257,10 @@ function sectionsFor(context, metadata) {
     const search = searchForm(list);
     claimContext.search = search.set;
     parts.push(list);
-    elements.push(section('messages-title', 'Messages, oldest first', search.form, list.element));
+    out.messages.push(section('messages-title', 'Messages, oldest first', search.form,
+      list.element));
   }
-  return {parts, elements};
+  return out;
 }
 
 export function queueView({main, params: {project, queue}}) {
@@ -251,9 +270,14 @@ export function queueView({main, params: {project, queue}}) {
   const tiles = h('dl', {class: 'tiles'});
   const notes = h('div');
   const problem = h('p', {class: 'error', role: 'alert'});
-  const actions = actionsFor({project, queue}, state, () => follow.move());
+  const actions = actionsFor({project, queue}, state, refresh);
   const plots = charts(project, queue);
-  const sections = sectionsFor({project, queue}, metadata);
+  const sections = sectionsFor({project, queue, refresh}, metadata);
+
+  function refresh() {
+    sections.refresh();
+    return follow.refresh();
+  }
 
   function showRow(row) {
     state.row = row;
@@ -267,7 +291,8 @@ export function queueView({main, params: {project, queue}}) {
   main.append(crumbs(project), h('h1', {id: 'queue-title'}, text(queue)),
     lead('Workers claim the oldest ready message first. A claim is a lease. If it ends before ' +
       'the worker deletes its messages, they become ready again.'),
-    tiles, notes, problem, actions.element, ...plots.elements, ...sections.elements);
+    tiles, notes, problem, actions.element, ...sections.claims, ...plots.elements,
+    ...sections.messages);
   const follow = followRow(project, queue, {onRow: showRow, onError: (error) => {
     say(problem, errorText(error));
   }});

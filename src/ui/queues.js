@@ -38,23 +38,32 @@ function deadCell(cell, row) {
       count(row.dead_letters)));
   else if (row.dead_letter_queue)
     cell.replaceChildren(h('a', {href: deadHref(row.project, row.dead_letter_queue),
-      title: `Dead-letter queue of ${row.name}`, 'aria-label': `Dead-letter queue of ${row.name}`},
-    '→'));
+      title: `Dead-letter queue of ${row.name}`, 'aria-label': `0 dead letters of ${row.name}`},
+    '0'));
   else
     cell.replaceChildren(NONE);
+}
+
+function pausedMarks(row) {
+  return ['claims', 'posts'].filter((k) => row.paused?.[k]).map((k) =>
+    h('span', {class: 'badge'}, `${k} paused`));
 }
 
 function pausedCell(cell, row) {
   const what = pausedText(row.paused);
   if (cell.shown !== what)
-    cell.replaceChildren(...(what ? [h('span', {class: 'badge'}, what)] : []));
+    cell.replaceChildren(...pausedMarks(row));
   cell.shown = what;
 }
 
 const columns = [
   {name: 'name', title: 'Queue', sort: 'name', header: true, node: (row) => [
     h('a', {href: queueHref(row.project, row.name), title: row.name}, text(row.name)),
-    h('span', {class: 'project'}, text(row.project))]},
+    h('span', {class: 'badge narrow'}, 'paused'),
+    h('span', {class: 'project'}, text(row.project))],
+  update: (cell, row) => {
+    cell.querySelector('.badge').hidden = !pausedText(row.paused);
+  }},
   {name: 'ready', title: 'Ready', sort: 'ready', cls: 'number', text: (row) => count(row.ready),
     hint: 'Messages that a worker can claim now'},
   {name: 'oldest_ready', title: 'Oldest waits', sort: 'oldest_ready', cls: 'number',
@@ -74,7 +83,7 @@ const columns = [
   {name: 'delivered', title: 'Out / min', cls: 'number wide', hint: 'Deliveries per minute',
     text: (row) => perMinute(row.rates?.delivered)},
   {name: 'dead_letters', title: 'Dead letters', cls: 'number', update: deadCell,
-    hint: 'Messages that failed. An arrow leads to the dead-letter queue of a queue'},
+    hint: 'Messages that failed. 0 leads to the dead-letter queue of a queue'},
   {name: 'history', title: 'Last hour', cls: 'wide', hint: 'Ready messages', update: sparkline},
   {name: 'paused', title: 'Paused', cls: 'medium', update: pausedCell},
 ];
@@ -93,12 +102,12 @@ function attention(rows, totals) {
   const work = rows.find((row) => row.ready > 0 && row.dead_letters < row.ready);
   const link = (row, href = queueHref(row.project, row.name)) => h('a', {href}, text(row.name));
   if (work) {
-    const held = work.claimed ? `Workers hold ${plural(work.claimed, 'other message')}.`
-      : work.waiters ? `${plural(work.waiters, 'request')} of workers wait.`
-      : 'No worker holds a message of it or waits for one.';
+    const held = work.claimed ? `and workers hold ${plural(work.claimed, 'message')}.`
+      : work.waiters ? `and ${plural(work.waiters, 'request')} of workers wait.`
+      : 'and no worker holds a message of it or waits for one.';
     const stuck = work.oldest_ready_age > READY_TOO_OLD;
     items.push(h('li', {class: stuck ? 'bad' : 'good'}, stuck ? 'Stuck: ' : 'Waits longest: ',
-      link(work), `. Its oldest ready message was posted ${duration(work.oldest_ready_age)} ago. `,
+      link(work), `. Its oldest ready message has waited ${duration(work.oldest_ready_age)}, `,
       held));
   }
   const paused = rows.filter((row) => pausedText(row.paused));

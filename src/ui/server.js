@@ -255,7 +255,7 @@ function memory(m) {
   return [budget ? bar(used, budget, 'Memory used of the budget') : '', facts([
     ['Used', budget ? `${bytes(used)} of ${bytes(budget)} (${Math.round(100 * used / budget)} %)`
       : `${bytes(used)}, without a budget (max_memory)`],
-    budget ? ['Posts refused', `from ${bytes(budget * 0.75)} on`] : null,
+    budget ? ['Posts', `are refused from ${bytes(budget * 0.75)} on`] : null,
     ['Resident', bytes(m.sum('process_resident_memory_bytes'))],
     ['Bodies of messages', bytes(m.sum('claimd_queue_bytes'))],
     ['To be freed', plural(m.sum('claimd_garbage_messages'), 'message')]])];
@@ -269,7 +269,7 @@ function journal(m) {
     plural(m.sum('claimd_journal_segments'), 'segment')],
   ['Space left', bytes(m.sum('claimd_journal_left_bytes'))],
   ['Checkpoints', `${count(m.sum('claimd_journal_sweeps_total'))} since the start`],
-  ['Sync', `half within ${p(0.5)}, 99 % within ${p(0.99)}`],
+  ['Sync', p(0.5) === NONE ? NONE : `half within ${p(0.5)}, 99 % within ${p(0.99)}`],
   ['Commits', m.before ? `${m.rate('claimd_journal_commits_total').toFixed(1)} per second` : NONE],
   ['Not durable yet', plural(m.sum('claimd_journal_undurable_records'), 'record')]]);
 }
@@ -321,19 +321,26 @@ export function serverView({main}) {
   const scrapes = new Scrapes();
   const problem = h('p', {class: 'error', role: 'alert'});
   const alerts = h('ul', {class: 'plain'});
-  const none = h('p', {class: 'notice', hidden: true}, 'No alert fires.');
+  const none = h('p', {hidden: true});
   const bodies = sections.map(() => h('div', {}, h('p', {class: 'note'}, 'Loading')));
   let queues = [];
   let server = [];
   let perQueue = new Map();
+  // Most rules look at what grew between two scrapes.
+  let compared = false;
+  const since = clock(Date.now());
 
   function showAlerts() {
     update(alerts, ...server, ...queues);
     none.hidden = alerts.childElementCount > 0;
+    none.className = compared ? 'notice' : 'note';
+    say(none, compared ? `No alert has fired since ${since}.`
+      : `Watching: no alert so far, since ${since}.`);
   }
 
   function show(source) {
     const scrape = scrapes.add(new Map([...perQueue, ...parseMetrics(source)]));
+    compared = Boolean(scrape.before);
     say(problem, '');
     sections.forEach(([, , render], i) => update(bodies[i], ...[render(scrape)].flat()));
     server = rules.filter((rule) => rule[2](scrape)).map(([name, critical, , what, todo]) =>
