@@ -59,7 +59,8 @@ listen_policy_check(const struct config *config, const struct listen_list *list,
                 "addresses only,"
                 " not %s (%s). To allow other addresses, set identity_stub_anywhere",
                 address, where);
-        if (config->auth == AUTH_BY_NONE && config->limits.ui)
+        if (config->auth == AUTH_BY_NONE && config->limits.ui &&
+            list->entries[i].kind != LISTEN_METRICS)
             config_error(
                 errors,
                 "ui lets every client that reaches %s (%s) act on all queues. Set "

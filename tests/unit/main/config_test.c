@@ -681,6 +681,29 @@ START_TEST(open_listeners_need_auth_or_insecure_listen)
     ck_assert_int_eq(load(&l), ST_OK);
 }
 
+START_TEST(the_page_needs_auth_or_a_loopback_listener)
+{
+    struct loading l;
+
+    begin(&l);
+    arg(&l, "--listen=0.0.0.0:80");
+    arg(&l, "--ui");
+    arg(&l, "--insecure-listen");
+    expect_error(&l, "ui lets every client that reaches 0.0.0.0:80");
+    begin(&l);
+    arg(&l, "--listen=0.0.0.0:80");
+    arg(&l, "--ui");
+    arg(&l, "--auth=tokens");
+    ck_assert_int_eq(load(&l), ST_OK);
+    ck_assert(l.config.limits.ui);
+    /* A listener for metrics does not serve the page. */
+    begin(&l);
+    arg(&l, "--listen=127.0.0.1:80, metrics:0.0.0.0:90");
+    arg(&l, "--ui");
+    arg(&l, "--insecure-listen");
+    ck_assert_int_eq(load(&l), ST_OK);
+}
+
 START_TEST(allowed_hosts_are_names)
 {
     struct loading l;
