@@ -300,7 +300,7 @@ function lettersSection(context) {
     hidden: !may(permission), onclick: () => act(tools, async () => {
       const done = await run();
       context.acted = Boolean(done);
-      list.load();
+      list.refresh();
       context.refresh();
       return done;
     })});
@@ -364,7 +364,8 @@ export function deadLettersView({main, params: {project, queue}, query, setQuery
   const groups = new Groups(project, queue, choose);
   context.refresh = () => {
     groups.live.close();
-    groups.live.start();
+    if (groups.element.isConnected)
+      groups.live.start();
   };
   main.append(section('groups-title', 'Why they failed', groups.element),
     section('letters-title', 'Messages', chosen, ...letters.elements));

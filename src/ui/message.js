@@ -88,7 +88,8 @@ function stateFacts(m) {
   const most = m.max_claim_count ? ` of ${m.max_claim_count}` : '';
   return [['State', h('span', {id: 'message-state'}, m.state),
     m.delayed_until ? ` until ${when(m.delayed_until)}` : ''],
-  holderOf(m), [m.dead_lettered_at ? 'Attempts since it came here' : 'Attempts', `${m.delivery_count}${most}`],
+  holderOf(m), [m.dead_lettered_at ? 'Attempts since it came here' : 'Attempts',
+    `${m.delivery_count}${most}`],
   ['Posted', at(m.created_at)], ['Expires', when(m.expires_at)]];
 }
 

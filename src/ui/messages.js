@@ -67,8 +67,10 @@ export class MessageList {
     this.live.start();
   }
 
+  // After an action. The view may be closed by then.
   refresh() {
-    this.load();
+    if (this.element.isConnected)
+      this.load();
   }
 
   close() {

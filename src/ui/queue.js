@@ -198,7 +198,7 @@ function notices(project, queue, row, metadata) {
   if (row.paused?.claims)
     note(true, 'Claims are paused. Workers get no messages until an operator resumes the queue.');
   if (row.paused?.posts)
-    note(true, 'Posts are paused. Producers are refused (503) until an operator resumes the queue.');
+    note(true, 'Posts are paused. Producers are refused (503) until an operator resumes posts.');
   if (row.dead_letters)
     note(true, plural(row.dead_letters, 'dead letter'), ' in this queue. ',
       h('a', {href: deadHref(project, queue)}, 'See why they failed, and put them back'), '.');
@@ -280,6 +280,8 @@ export function queueView({main, params: {project, queue}}) {
   }
 
   function showRow(row) {
+    if (!tiles.isConnected)
+      return;
     state.row = row;
     say(problem, '');
     update(tiles, ...(row ? summary(row, metadata) : []));

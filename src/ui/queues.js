@@ -44,23 +44,18 @@ function deadCell(cell, row) {
     cell.replaceChildren(NONE);
 }
 
-function pausedMarks(row) {
-  return ['claims', 'posts'].filter((k) => row.paused?.[k]).map((k) =>
-    h('span', {class: 'badge'}, `${k} paused`));
-}
-
 function pausedCell(cell, row) {
   const what = pausedText(row.paused);
   if (cell.shown !== what)
-    cell.replaceChildren(...pausedMarks(row));
+    cell.replaceChildren(...what.split(', ').filter(Boolean).map((k) =>
+      h('span', {class: 'badge'}, `${k} paused`)));
   cell.shown = what;
 }
 
 const columns = [
   {name: 'name', title: 'Queue', sort: 'name', header: true, node: (row) => [
     h('a', {href: queueHref(row.project, row.name), title: row.name}, text(row.name)),
-    h('span', {class: 'badge narrow'}, 'paused'),
-    h('span', {class: 'project'}, text(row.project))],
+    h('span', {class: 'project'}, h('span', {class: 'badge narrow'}, 'paused'), text(row.project))],
   update: (cell, row) => {
     cell.querySelector('.badge').hidden = !pausedText(row.paused);
   }},

@@ -334,7 +334,7 @@ export function serverView({main}) {
     update(alerts, ...server, ...queues);
     none.hidden = alerts.childElementCount > 0;
     none.className = compared ? 'notice' : 'note';
-    say(none, compared ? `No alert has fired since ${since}.`
+    say(none, compared ? `No alert fires. This view began to watch at ${since}.`
       : `Watching: no alert so far, since ${since}.`);
   }
 
