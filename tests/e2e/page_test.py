@@ -202,8 +202,9 @@ class Actions(PageCase):
         self.open(route("queue", "shop", "jobs"))
         self.click("#action-pause")
         self.confirm("jobs")
-        self.until(lambda: self.row_of("jobs")["paused"]["claims"], "it is not paused")
-        self.until_text("#action-pause", "Resume")
+        self.until_text("#toasts", "Paused")
+        self.assertIn("Resume", self.text("#action-pause"))  # the new state came before the toast
+        self.assertTrue(self.row_of("jobs")["paused"]["claims"])
         self.click("#action-pause")
         if self.is_shown("#confirm-ok"):
             self.confirm("jobs")
@@ -266,10 +267,15 @@ class Actions(PageCase):
         self.click('#groups tr[data-reason="bad JSON"] button, #groups tr[data-reason="bad JSON"] a')
         self.until(lambda: "connection refused" not in (self.text("#letters") or ""),
                    "the group selects nothing")
+        self.browser.refresh()  # keeps the choice
+        self.until_text("main", "With the reason: bad JSON")
         self.click("#delete-all")
         self.confirm("60")
         self.until(lambda: [m["id"] for m in self.api.messages("dead")] == kept,
                    "they are not deleted")
+        self.until_text("main", "All reasons")
+        self.assertEqual(self.js("return location.hash"), route("dead", "shop", "dead"))
+        self.until(lambda: len(self.texts("#letters tr[data-message]")) == 3, "the others are not shown")
 
     def test_redrive_of_all_with_progress(self):
         self.api.create("jobs", _dead_letter_queue="dead", _max_claim_count=1)
