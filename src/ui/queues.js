@@ -6,6 +6,7 @@ import {age, count, duration, NONE, perMinute, plural, visible} from './format.j
 
 // The thresholds of the alerts ClaimdOldestMessageTooOld and ClaimdOldestClaimTooOld.
 export const READY_TOO_OLD = 1800;
+const STANDS_STILL = 300;
 export const CLAIM_TOO_OLD = 3600;
 const MOST_ROWS = 200;
 const MOST_SUGGESTED = 200;
@@ -91,6 +92,11 @@ function tile(label, hint) {
   return {value, element: h('div', {class: 'tile'}, h('dt', {title: hint}, label), value)};
 }
 
+// Messages wait, and no worker got one in the last minute.
+function standsStill(row) {
+  return row.oldest_ready_age > STANDS_STILL && row.rates?.delivered === 0 && !row.paused.claims;
+}
+
 // What needs attention, from the rows that have waited longest.
 function attention(rows, totals) {
   const items = [];
@@ -100,7 +106,7 @@ function attention(rows, totals) {
     const held = work.claimed ? `and workers hold ${plural(work.claimed, 'message')}.`
       : work.waiters ? `and ${plural(work.waiters, 'request')} of workers wait.`
       : 'and no worker holds a message of it or waits for one.';
-    const stuck = work.oldest_ready_age > READY_TOO_OLD;
+    const stuck = work.oldest_ready_age > READY_TOO_OLD || standsStill(work);
     items.push(h('li', {class: stuck ? 'bad' : 'good'}, stuck ? 'Stuck: ' : 'Waits longest: ',
       link(work), `. Its oldest ready message has waited ${duration(work.oldest_ready_age)}, `,
       held));
