@@ -211,13 +211,14 @@ repeat(struct worker *w, const struct operation *op, const char *method,
 
 /* Sends a request. `rest` is the part of the target after the name of the queue. If the request has
  * an Idempotency-Key, the worker repeats it until there is a response. So it happens once, after the
- * first call and before the last response. */
-static void
+ * first call and before the last response. True: an attempt before the last one had no response. */
+static bool
 ask(struct worker *w, const struct board *b, struct operation *op, const char *method,
     const char *rest, const char *body, struct answer *a)
 {
     const bool keyed = takes_key(op) && random_chance(&w->random, 40);
     char target[1024], key[64];
+    unsigned attempts = 0;
 
     (void)snprintf(target, sizeof(target), "/%s/queues/%s%s",
                    op->kind == LINEAR_FINISH || op->kind == LINEAR_PAUSE ? "claimd"
@@ -228,11 +229,13 @@ ask(struct worker *w, const struct board *b, struct operation *op, const char *m
         w->client.key = keyed ? key : NULL;
         client_ask(&w->client, method, target, body, a);
         op->call_ns = op->call_ns == 0 ? a->call_ns : op->call_ns;
+        attempts++;
     } while (keyed && a->code == 0);
     op->reply_ns = a->reply_ns;
     op->code = a->code;
     if (keyed && !(op->kind == LINEAR_POP && is_empty(a)))
         repeat(w, op, method, target, body, key, a);
+    return attempts > 1;
 }
 
 static bool
@@ -253,7 +256,7 @@ do_post(struct worker *w, struct board *b, struct operation *op)
     }
     op->count = (uint8_t)count;
     strcat(body, "]}");
-    ask(w, b, op, "POST", "/messages", body, &a);
+    (void)ask(w, b, op, "POST", "/messages", body, &a);
     hrefs = json_object_get(a.document, "resources");
     if (a.code == 0)
         return true;
@@ -308,21 +311,23 @@ do_claim(struct worker *w, struct board *b, struct operation *op)
 {
     char rest[64];
     struct answer a;
+    bool retried;
 
     if (!claims_left(b, w->recording->workers))
         return false;
     op->limit = (uint8_t)(1 + random_below(&w->random, 4));
     (void)snprintf(rest, sizeof(rest), "/claims?limit=%u", op->limit);
     begin_waiting(w, b, op);
-    ask(w, b, op, "POST", rest, "{\"ttl\":3600,\"grace\":60}", &a);
+    retried = ask(w, b, op, "POST", rest, "{\"ttl\":3600,\"grace\":60}", &a);
     end_waiting(b, op);
-    if (a.code == 409) /* of an earlier attempt, and over by now */
+    /* If an earlier attempt made the claim, it may be over by now, or hold less than it took. */
+    if (a.code == 409 || (retried && a.code == 201))
         op->code = 0;
     else
         read_messages(op, &a);
     if (a.code == 201)
         op->made = number_claim(b, a.location);
-    if (op->code == 0)
+    else if (op->code == 0)
         op->made = number_claim(b, "/"); /* the claim may exist, but its id is lost */
     json_decref(a.document);
     return true;
@@ -343,7 +348,7 @@ do_with_claim(struct worker *w, struct board *b, struct operation *op)
     if (op->claim == 0)
         return false;
     (void)snprintf(rest, sizeof(rest), "/claims/%s", id);
-    ask(w, b, op, method, rest, body, &a);
+    (void)ask(w, b, op, method, rest, body, &a);
     if (op->kind == LINEAR_QUERY)
         read_messages(op, &a);
     json_decref(a.document);
@@ -363,7 +368,7 @@ do_delete(struct worker *w, struct board *b, struct operation *op)
         op->claim = some_claim(w, b, claim);
     (void)snprintf(rest, sizeof(rest), "/messages/%s%s%s", id,
                    op->claim == 0 ? "" : "?claim_id=", claim);
-    ask(w, b, op, "DELETE", rest, NULL, &a);
+    (void)ask(w, b, op, "DELETE", rest, NULL, &a);
     json_decref(a.document);
     return true;
 }
@@ -389,7 +394,7 @@ do_delete_many(struct worker *w, struct board *b, struct operation *op)
     if (op->claim != 0)
         (void)snprintf(rest + strlen(rest), sizeof(rest) - strlen(rest), "&claim_ids=%s",
                        claim);
-    ask(w, b, op, "DELETE", rest, NULL, &a);
+    (void)ask(w, b, op, "DELETE", rest, NULL, &a);
     json_decref(a.document);
     return true;
 }
@@ -404,7 +409,7 @@ do_get(struct worker *w, struct board *b, struct operation *op)
     if (op->message == 0)
         return false;
     (void)snprintf(rest, sizeof(rest), "/messages/%s", id);
-    ask(w, b, op, "GET", rest, NULL, &a);
+    (void)ask(w, b, op, "GET", rest, NULL, &a);
     if (a.code == 200 &&
         json_integer_value(json_object_get(a.document, "body")) != op->message)
         unexpected("another message", &a);
@@ -426,7 +431,7 @@ do_list(struct worker *w, struct board *b, struct operation *op)
     }
     (void)snprintf(rest, sizeof(rest), "/messages?echo=true&limit=%u&include_claimed=%s",
                    op->limit, op->include_claimed ? "true" : "false");
-    ask(w, b, op, "GET", rest, NULL, &a);
+    (void)ask(w, b, op, "GET", rest, NULL, &a);
     read_messages(op, &a);
     json_decref(a.document);
     return true;
@@ -438,7 +443,7 @@ do_stats(struct worker *w, struct board *b, struct operation *op)
     struct answer a;
     const json_t *messages;
 
-    ask(w, b, op, "GET", "/stats", NULL, &a);
+    (void)ask(w, b, op, "GET", "/stats", NULL, &a);
     messages = json_object_get(a.document, "messages");
     op->claimed = (uint8_t)json_integer_value(json_object_get(messages, "claimed"));
     op->total = (uint8_t)json_integer_value(json_object_get(messages, "total"));
@@ -455,7 +460,7 @@ do_pop(struct worker *w, struct board *b, struct operation *op)
     op->limit = (uint8_t)(1 + random_below(&w->random, 2));
     (void)snprintf(rest, sizeof(rest), "/messages?pop=%u", op->limit);
     begin_waiting(w, b, op);
-    ask(w, b, op, "DELETE", rest, NULL, &a);
+    (void)ask(w, b, op, "DELETE", rest, NULL, &a);
     end_waiting(b, op);
     read_messages(op, &a);
     json_decref(a.document);
@@ -467,7 +472,7 @@ do_purge(struct worker *w, struct board *b, struct operation *op)
 {
     struct answer a;
 
-    ask(w, b, op, "POST", "/purge", NULL, &a);
+    (void)ask(w, b, op, "POST", "/purge", NULL, &a);
     json_decref(a.document);
     return true;
 }
@@ -490,8 +495,8 @@ do_pause(struct worker *w, struct board *b, struct operation *op)
     struct answer a;
 
     op->pauses = !is_paused(b);
-    ask(w, b, op, "POST", "/pause",
-        op->pauses ? "{\"claims\":true}" : "{\"claims\":false}", &a);
+    (void)ask(w, b, op, "POST", "/pause",
+              op->pauses ? "{\"claims\":true}" : "{\"claims\":false}", &a);
     if (a.code == 200 &&
         json_is_true(json_object_get(a.document, "claims")) != op->pauses)
         unexpected("pause", &a);
@@ -568,7 +573,7 @@ do_finish(struct worker *w, struct board *b, struct operation *op)
     (void)snprintf(body + strlen(body), sizeof(body) - strlen(body), "\"atomic\":%s}",
                    op->atomic ? "true" : "false");
     (void)snprintf(rest, sizeof(rest), "/claims/%s/finish", claim);
-    ask(w, b, op, "POST", rest, body, &a);
+    (void)ask(w, b, op, "POST", rest, body, &a);
     if (a.code != 0 && a.code != 200 && a.code != 404 && a.code != 409)
         unexpected("finish", &a);
     read_results(op, &a);
