@@ -31,6 +31,7 @@ class Wire(asyncio.Protocol):
         self.subscriber, self.read, self.left = subscriber, b"", 0
         self.transport = self.later = None
         self.flowing = True
+        self.old = False  # of a server that was killed
 
     def connection_made(self, transport):
         self.transport = transport
@@ -152,13 +153,16 @@ class Subscriber:
         self.waits_since = None
         if number % self.busy_every == 0 and number not in self.busy_at:
             self.busy_at.add(number)
-            self.waits_since = now
+            self.waits_since = None if wire.old else now
             wire.answer(429, "Retry-After: %d" % RETRY_AFTER_S)
         else:
             self.well(wire, number)
 
     def forget_wait(self):
-        """Who delivers was started again, and need not know what it was told to wait for."""
+        """The server was killed. The next one need not know how long it has to wait. A request of the
+        old one may still be on its way here."""
+        for wire in list(self.wires):
+            wire.old = True
         self.waits_since = None
 
     def turn(self, manner, pair=None):
