@@ -123,6 +123,9 @@ enum status context_read_list(struct context *ctx, const char *name, int64_t max
 
 /* ------------------------------------------------------------------ responding */
 
+/* True if the client accepts a stream of events (docs/api.md 26.6). */
+bool request_asks_for_stream(const struct request *req);
+
 /* Adds a header. Borrows the value, which lives as long as the arena: RESPONSE_VALUE_MAX. */
 void response_add_header(struct context *ctx, const char *name, const char *value);
 

@@ -397,8 +397,8 @@ run_handler(struct context *ctx)
 /* The type of a stream of events, which a client asks for in Accept. */
 static const char stream_type[] = "text/event-stream";
 
-static bool
-asks_for_stream(const struct request *req)
+bool
+request_asks_for_stream(const struct request *req)
 {
     return bytes_present(req->headers[API_HEADER_ACCEPT]) &&
            caller_names_type(req->headers[API_HEADER_ACCEPT], bytes_str(stream_type));
@@ -459,7 +459,7 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
     else if (st != ST_OK)
         problem_write(res, st, ctx->detail);
     else if ((ctx->route != NULL && (ctx->route->flags & ROUTE_LIVE) != 0) &&
-             req->waiting != NULL && asks_for_stream(req))
+             req->waiting != NULL && request_asks_for_stream(req))
         begin_stream(ctx);
     if (st == ST_PAUSED)
         response_add_header(ctx, "Claimd-Paused", "posts");
@@ -508,7 +508,7 @@ static bool
 may_wait(const struct api *api, const struct request *req)
 {
     (void)api;
-    return bytes_present(req->headers[API_HEADER_PREFER]) || asks_for_stream(req);
+    return bytes_present(req->headers[API_HEADER_PREFER]) || request_asks_for_stream(req);
 }
 
 /* Bytes of lines to load, besides the longest message. */

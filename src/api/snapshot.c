@@ -280,7 +280,7 @@ snapshot_use(struct snapshots *all, struct store *store, struct store_op *op,
 {
     enum status st;
 
-    while (progress->snapshot == NULL) {
+    if (progress->snapshot == NULL) {
         *out = find_present(all, op->now_ms);
         if (*out != NULL)
             return ST_OK;

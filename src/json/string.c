@@ -409,6 +409,15 @@ json_write_text(struct buf *out, const char *name, struct bytes text)
 }
 
 void
+json_write_text_or_null(struct buf *out, const char *name, struct bytes text)
+{
+    if (text.len > 0)
+        json_write_text(out, name, text);
+    else
+        json_write_raw(out, name, bytes_str("null"));
+}
+
+void
 json_write_i64(struct buf *out, const char *name, int64_t value)
 {
     json_write_name(out, name);

@@ -342,7 +342,7 @@ API_TEST(a_request_examines_20000_messages_in_slices)
         "120499");
     ck_assert_int_eq(number(f, "searched"), 500);
     ck_assert_ptr_null(marker(f));
-    /* What a slice found stays. */
+    /* The matches of earlier slices stay. */
     ck_assert_str_eq(search(f, "?text=777"),
                      "100777101777102777103777104777105777106777107770107771107772107773"
                      "107774107775107776107777107778107779108777109777110777111777112777"

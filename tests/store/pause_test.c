@@ -3,7 +3,7 @@
 
 enum { CLAIMS = STORE_PAUSE_CLAIMS, POSTS = STORE_PAUSE_POSTS, BOTH = CLAIMS | POSTS };
 
-/* What the store shows as paused. */
+/* The requests that the store shows as paused. */
 static unsigned
 shown(struct fixture *f)
 {

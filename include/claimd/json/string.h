@@ -56,6 +56,9 @@ void json_write_name(struct buf *out, const char *name);
 void json_write_raw(struct buf *out, const char *name, struct bytes json);
 void
 json_write_text(struct buf *out, const char *name, struct bytes text); /* if present */
+
+/* Writes null if the text is absent or empty. */
+void json_write_text_or_null(struct buf *out, const char *name, struct bytes text);
 void json_write_i64(struct buf *out, const char *name, int64_t value);
 void json_write_u64(struct buf *out, const char *name, uint64_t value);
 void json_write_flag(struct buf *out, const char *name, bool flag);

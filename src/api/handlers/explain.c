@@ -157,10 +157,7 @@ write_holder(struct buf *out, const struct store_claim_info *claim, int64_t now_
     json_write_name(out, "claim");
     buf_byte(out, '{');
     json_write_text(out, "id", store_id_bytes(&claim->id));
-    if (claim->client_len > 0)
-        json_write_text(out, "client", bytes_of(claim->client, claim->client_len));
-    else
-        json_write_raw(out, "client", bytes_str("null"));
+    json_write_text_or_null(out, "client", bytes_of(claim->client, claim->client_len));
     json_write_u64(out, "number", claim->number);
     time_write(out, "ends_at", now_ms + claim->left_ms);
     buf_byte(out, '}');

@@ -350,22 +350,13 @@ group_add(struct search_progress *p, const struct store_message *m)
 }
 
 static void
-write_text_or_null(struct buf *out, const char *name, struct bytes text)
-{
-    if (text.len > 0)
-        json_write_text(out, name, text);
-    else
-        json_write_raw(out, name, bytes_str("null"));
-}
-
-static void
 write_groups(struct buf *out, const struct search_progress *p)
 {
     for (const struct group *g = p->groups; g < p->groups + p->group_count; g++) {
         json_write_comma(out);
         buf_byte(out, '{');
-        write_text_or_null(out, "reason", bytes_of(g->reason, g->reason_len));
-        write_text_or_null(out, "origin", bytes_of(g->origin, g->origin_len));
+        json_write_text_or_null(out, "reason", bytes_of(g->reason, g->reason_len));
+        json_write_text_or_null(out, "origin", bytes_of(g->origin, g->origin_len));
         json_write_u64(out, "count", g->count);
         time_write(out, "oldest_at", g->oldest_ms);
         json_write_text(out, "example", store_id_bytes(&g->example));
@@ -567,7 +558,8 @@ handle_message_search(struct context *ctx)
         json_write_u64(out, "other", p->other);
     json_write_u64(out, "searched", p->searched);
     json_write_u64(out, "total", p->total);
-    write_text_or_null(out, "marker", p->ended ? BYTES_NONE : store_id_bytes(&p->next));
+    json_write_text_or_null(out, "marker",
+                            p->ended ? BYTES_NONE : store_id_bytes(&p->next));
     buf_byte(out, '}');
     ctx->op.lsn = p->lsn;
     return response_json(ctx, 200);

@@ -95,15 +95,6 @@ handle_ui(struct context *ctx)
 
 /* ------------------------------------------------------------------ GET /claimd/permissions */
 
-static void
-write_text(struct buf *out, const char *name, struct bytes text)
-{
-    if (bytes_present(text))
-        json_write_text(out, name, text);
-    else
-        json_write_raw(out, name, bytes_str("null"));
-}
-
 /* GET /claimd/permissions */
 enum status
 handle_permissions(struct context *ctx)
@@ -118,9 +109,10 @@ handle_permissions(struct context *ctx)
         return st;
     buf_byte(out, '{');
     json_write_flag(out, "auth", ctx->access != NULL);
-    write_text(out, "name", caller.name);
-    write_text(out, "role", has_role ? bytes_str(role_name(caller.role)) : BYTES_NONE);
-    write_text(out, "project", ctx->token_project);
+    json_write_text_or_null(out, "name", caller.name);
+    json_write_text_or_null(out, "role",
+                            has_role ? bytes_str(role_name(caller.role)) : BYTES_NONE);
+    json_write_text_or_null(out, "project", ctx->token_project);
     json_write_flag(out, "all_projects", all);
     json_write_name(out, "actions");
     buf_byte(out, '[');

@@ -377,11 +377,8 @@ write_row(struct buf *out, const struct store_queue_metrics *row, struct sampler
     write_age(out, "oldest_claim_age", row->here.claims > 0, row->claimed_age_ms);
     json_write_u64(out, "waiters", row->waiters);
     json_write_u64(out, "dead_letters", row->here.dead_letters);
-    if (row->dead_letter_len > 0)
-        json_write_text(out, "dead_letter_queue",
-                        bytes_of(row->dead_letter, row->dead_letter_len));
-    else
-        json_write_raw(out, "dead_letter_queue", bytes_str("null"));
+    json_write_text_or_null(out, "dead_letter_queue",
+                            bytes_of(row->dead_letter, row->dead_letter_len));
     json_write_name(out, "paused");
     pause_write(out, row->paused);
     write_rates(out, sampler, &where);
@@ -550,10 +547,7 @@ write_claim(struct buf *out, const struct store_claim_info *claim)
     json_write_comma(out);
     buf_byte(out, '{');
     json_write_text(out, "id", store_id_bytes(&claim->id));
-    if (claim->client_len > 0)
-        json_write_text(out, "client", bytes_of(claim->client, claim->client_len));
-    else
-        json_write_raw(out, "client", bytes_str("null"));
+    json_write_text_or_null(out, "client", bytes_of(claim->client, claim->client_len));
     json_write_u64(out, "number", claim->number);
     json_write_i64(out, "age", claim->age_ms / 1000);
     json_write_i64(out, "ttl_left", claim->left_ms / 1000);
