@@ -95,18 +95,52 @@ handle_ui(struct context *ctx)
 
 /* ------------------------------------------------------------------ GET /claimd/permissions */
 
+/* Whether the caller may do an action. Statuses that do not answer that, such as ST_NO_MEMORY. */
+static enum status
+may_do(struct context *ctx, enum action action, bool everywhere, bool *out)
+{
+    struct access_caller caller;
+    const enum status st = check_caller(ctx, action, everywhere, &caller);
+
+    *out = st == ST_OK;
+    return st == ST_FORBIDDEN || st == ST_MISSING_PROJECT ? ST_OK : st;
+}
+
+static enum status
+write_actions(struct context *ctx)
+{
+    struct buf *out = &ctx->res->body;
+    enum status st = ST_OK;
+
+    json_write_name(out, "actions");
+    buf_byte(out, '[');
+    for (unsigned action = 0; st == ST_OK && action < ACTION_COUNT; action++) {
+        bool may;
+
+        st = may_do(ctx, (enum action)action, false, &may);
+        if (st != ST_OK || !may)
+            continue;
+        json_write_comma(out);
+        json_string_write(out, bytes_str(action_name((enum action)action)));
+    }
+    buf_byte(out, ']');
+    return st;
+}
+
 /* GET /claimd/permissions */
 enum status
 handle_permissions(struct context *ctx)
 {
     struct buf *out = &ctx->res->body;
-    struct access_caller caller, ignored;
-    const bool all = check_caller(ctx, ACTION_STATE_DUMP, true, &ignored) == ST_OK;
-    const enum status st = check_caller(ctx, ACTION_COUNT, false, &caller);
-    const bool has_role = ctx->access != NULL && caller.role < ROLE_COUNT;
+    struct access_caller caller;
+    bool all = false, has_role;
+    enum status st = may_do(ctx, ACTION_STATE_DUMP, true, &all);
 
+    if (st == ST_OK)
+        st = check_caller(ctx, ACTION_COUNT, false, &caller);
     if (st != ST_OK)
         return st;
+    has_role = ctx->access != NULL && caller.role < ROLE_COUNT;
     buf_byte(out, '{');
     json_write_flag(out, "auth", ctx->access != NULL);
     json_write_text_or_null(out, "name", caller.name);
@@ -114,14 +148,10 @@ handle_permissions(struct context *ctx)
                             has_role ? bytes_str(role_name(caller.role)) : BYTES_NONE);
     json_write_text_or_null(out, "project", ctx->token_project);
     json_write_flag(out, "all_projects", all);
-    json_write_name(out, "actions");
-    buf_byte(out, '[');
-    for (unsigned action = 0; action < ACTION_COUNT; action++)
-        if (check_caller(ctx, (enum action)action, false, &ignored) == ST_OK) {
-            json_write_comma(out);
-            json_string_write(out, bytes_str(action_name((enum action)action)));
-        }
+    st = write_actions(ctx);
+    buf_byte(out, '}');
+    if (st != ST_OK)
+        return st;
     reason_init(ctx->why); /* of the actions that the caller may not do */
-    buf_str(out, "]}");
     return response_json(ctx, 200);
 }
