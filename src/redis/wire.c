@@ -640,7 +640,8 @@ sleep_until(struct wire *w, int64_t until_ns)
     lock_acquire(&w->lock);
     idle = list_empty(&w->requests) && list_empty(&w->links);
     lock_release(&w->lock);
-    if (idle)
+    /* The round may have read the event of wire_close(). */
+    if (idle && !atomic_load(&w->closing))
         (void)ppoll(&fd, 1, until_ns == INT64_MAX ? NULL : &left, NULL);
     atomic_store_explicit(&w->sleeping, false, memory_order_relaxed);
 }
