@@ -407,6 +407,9 @@ checkpoint(struct journal *j, uint64_t appended)
             j->checkpoint.ended =
                 journal_mark(j, MARK_CHECKPOINT_END, j->checkpoint.since);
             ENSURE(j->checkpoint.ended > j->checkpoint.since);
+            lock_acquire(&j->lock);
+            atomic_store(&j->checkpoint.done_ms, journal_now_ms(j));
+            lock_release(&j->lock);
             j->checkpoint.done++;
             j->checkpoint.credit = 0;
         }

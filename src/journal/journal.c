@@ -164,6 +164,7 @@ journal_metrics(struct journal *j, struct journal_metrics *out)
                                     .commits = atomic_load(&j->commits),
                                     .records = lsn,
                                     .checkpoints = atomic_load(&j->checkpoint.done),
+                                    .checkpoint_ms = atomic_load(&j->checkpoint.done_ms),
                                     .lsn = lsn,
                                     .durable = atomic_load(&j->durable),
                                     .left = atomic_load(&j->left_shown),

@@ -45,8 +45,9 @@ struct journal_checkpoints {
     uint64_t since;      /* LSN of its begin mark */
     uint64_t ended; /* LSN of its end mark, or 0. When it is durable, older segments go */
     int64_t credit; /* bytes of checkpoint records that may be written now */
-    uint64_t activity;     /* journal.activity when the last one began */
-    _Atomic uint64_t done; /* number of complete checkpoints */
+    uint64_t activity;       /* journal.activity when the last one began */
+    _Atomic uint64_t done;   /* number of complete checkpoints */
+    _Atomic int64_t done_ms; /* time of the last of them, or 0 */
 };
 
 struct journal {

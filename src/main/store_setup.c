@@ -204,6 +204,11 @@ write_journal_metrics(struct metrics_source *source, struct exposition *x)
                  f.lsn > f.durable ? f.lsn - f.durable : 0, 0);
     metric_write(x, FAMILY_COUNTER, "claimd_journal_sweeps", NULL,
                  "Number of completed checkpoints.", f.checkpoints, 0);
+    metric_write(x, FAMILY_GAUGE, "claimd_journal_last_checkpoint_timestamp_seconds",
+                 "seconds",
+                 "Time of the last completed checkpoint, in seconds since 1970. "
+                 "0 before the first one after the start.",
+                 (uint64_t)f.checkpoint_ms, 3);
     exposition_family(x, &syncs);
     exposition_buckets(x, NULL, 0, &f.syncs, &journal_sync_bounds, 6);
 }

@@ -265,10 +265,12 @@ function journal(m) {
   if (!m.has('claimd_journal_bytes'))
     return h('p', {class: 'note'}, 'There is no journal on this server (option journal).');
   const p = (q) => shortSeconds(m.quantile(q, 'claimd_journal_sync_seconds') ?? NaN);
+  const checkpoint = m.sum('claimd_journal_last_checkpoint_timestamp_seconds');
   return facts([['Size', `${bytes(m.sum('claimd_journal_bytes'))} in ` +
     plural(m.sum('claimd_journal_segments'), 'segment')],
   ['Space left', bytes(m.sum('claimd_journal_left_bytes'))],
-  ['Checkpoints', `${count(m.sum('claimd_journal_sweeps_total'))} since the start`],
+  ['Checkpoints', `${count(m.sum('claimd_journal_sweeps_total'))} since the start` +
+    (checkpoint ? `, the last at ${clock(checkpoint * 1000)}` : '')],
   ['Sync', p(0.5) === NONE ? NONE : `half within ${p(0.5)}, 99 % within ${p(0.99)}`],
   ['Commits', m.before ? `${m.rate('claimd_journal_commits_total').toFixed(1)} per second` : NONE],
   ['Not durable yet', plural(m.sum('claimd_journal_undurable_records'), 'record')]]);

@@ -113,6 +113,7 @@ void journal_checkpoint(struct journal *j);
 struct journal_metrics {
     uint64_t segments, bytes; /* of the directory */
     uint64_t commits, records, checkpoints;
+    int64_t checkpoint_ms; /* time of the last checkpoint since the start, or 0 */
     uint64_t lsn, durable;
     uint64_t left;        /* bytes that it may still take, when last read */
     bool short_of_space;  /* posts are refused */

@@ -461,6 +461,7 @@ START_TEST(an_old_message_holds_no_old_segments)
         ck_assert_uint_le(metrics.segments, 8);
     }
     ck_assert_uint_ge(metrics.checkpoints, 5);
+    ck_assert_int_ge(metrics.checkpoint_ms, START_MS);
     ck_assert_uint_le(sim_disk_files(w.disk), 8 + SEGMENT_SPARES_MOST + 1); /* the lock */
     commit_all(&w);
     ck_assert_status(cut(&w), ST_OK);
