@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -177,6 +178,40 @@ await_memory(const struct server_fixture *f, size_t used)
     for (int i = 0; i < 1000 && mem_used(f->mem) > used + SPARE; i++)
         server_fixture_settle(f);
     ck_assert_uint_le(mem_used(f->mem), used + SPARE);
+}
+
+static inline void
+open_waiting(struct server_fixture *f, size_t max_waiters)
+{
+    const struct server_fixture_options options = {
+        .workers = 1, .max_connections = 1000, .max_waiters = max_waiters};
+
+    server_fixture_open_with(f, &options);
+}
+
+/* The metric claimd_http_requests_parked, for one reason. */
+static inline int
+parked_requests(const struct server_fixture *f, const char *reason)
+{
+    struct metrics metrics = {.first = NULL};
+    struct exposition x;
+    struct buf text;
+    const char *at;
+    char name[64];
+    int count;
+
+    (void)snprintf(name, sizeof(name), "claimd_http_requests_parked{reason=\"%s\"} ",
+                   reason);
+    buf_init(&text, f->mem);
+    exposition_begin(&x, &text, EXPOSITION_PROMETHEUS);
+    server_measure(f->server, &metrics);
+    metrics_write(&metrics, &x);
+    buf_byte(&text, '\0');
+    at = strstr(text.data, name);
+    ck_assert_ptr_nonnull(at);
+    count = atoi(at + strlen(name));
+    buf_fini(&text);
+    return count;
 }
 
 /* For a thread of its own: drains the server. */

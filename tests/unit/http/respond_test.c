@@ -7,33 +7,7 @@
 #include "support/slow_store.h"
 
 #include <linux/sockios.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
-
-/* The metric claimd_http_requests_parked, for one reason. */
-static int
-parked_requests(const struct server_fixture *f, const char *reason)
-{
-    struct metrics metrics = {.first = NULL};
-    struct exposition x;
-    struct buf text;
-    const char *at;
-    char name[64];
-    int count;
-
-    (void)snprintf(name, sizeof(name), "claimd_http_requests_parked{reason=\"%s\"} ",
-                   reason);
-    buf_init(&text, f->mem);
-    exposition_begin(&x, &text, EXPOSITION_PROMETHEUS);
-    server_measure(f->server, &metrics);
-    metrics_write(&metrics, &x);
-    buf_byte(&text, '\0');
-    at = strstr(text.data, name);
-    ck_assert_ptr_nonnull(at);
-    count = atoi(at + strlen(name));
-    buf_fini(&text);
-    return count;
-}
 
 /* A response has come, or the test would wait for ever. */
 static void
@@ -47,15 +21,6 @@ expect_something(int fd)
 /* ---------------------------------------------------------------------- waiting */
 
 TEST_CASE("waiting");
-
-static void
-open_waiting(struct server_fixture *f, size_t max_waiters)
-{
-    const struct server_fixture_options options = {
-        .workers = 1, .max_connections = 1000, .max_waiters = max_waiters};
-
-    server_fixture_open_with(f, &options);
-}
 
 SERVER_TEST(a_claim_waits_until_there_is_a_message, open_waiting(f, 10))
 {
@@ -423,139 +388,6 @@ SERVER_TEST(without_memory_to_wait_there_is_an_answer, open_waiting(f, 50))
     }
     ck_assert_uint_gt(waited, 0);
     ck_assert_uint_gt(refused, 0);
-}
-
-/* ---------------------------------------------------------------------- streams of events */
-
-TEST_CASE("streams");
-
-#define STREAM                                                                           \
-    "GET /claimd/queues/q/claims HTTP/1.1\r\n" HEAD "Accept: text/event-stream\r\n\r\n"
-#define NO_CLAIMS "data: {\"claims\":[],\"links\":[]}\n\n"
-
-/* Reads chunks until the end of an event, or of the stream, which is "". */
-static void
-hear_event(int fd, char text[1024])
-{
-    size_t len = 0;
-
-    text[0] = '\0';
-    do {
-        char line[16] = "", mark[2];
-        size_t i = 0, size;
-
-        while (i < sizeof(line) - 1 && recv(fd, line + i, 1, 0) == 1 && line[i] != '\n')
-            i++;
-        size = strtoul(line, NULL, 16);
-        ck_assert_uint_lt(len + size, 1024);
-        if (size > 0)
-            ck_assert_int_eq(recv(fd, text + len, size, MSG_WAITALL), (ssize_t)size);
-        ck_assert_int_eq(recv(fd, mark, 2, MSG_WAITALL), 2);
-        if (size == 0)
-            return;
-        len += size;
-        text[len] = '\0';
-    } while (len < 2 || strcmp(text + len - 2, "\n\n") != 0);
-}
-
-#define ck_event(fd, expected)                                                           \
-    do {                                                                                 \
-        char ck_text[1024];                                                              \
-                                                                                         \
-        hear_event(fd, ck_text);                                                         \
-        ck_assert_str_eq(ck_text, expected);                                             \
-    } while (0)
-
-static int
-begin_stream(const struct server_fixture *f)
-{
-    int fd = begin(f, STREAM);
-    const struct answer a = hear(fd);
-
-    ck_assert_int_eq(a.code, 200);
-    ck_assert_ptr_nonnull(strstr(a.head, "Content-Type: text/event-stream\r\n"));
-    ck_event(fd, NO_CLAIMS);
-    return fd;
-}
-
-SERVER_TEST(a_stream_has_an_event_each_second, open_waiting(f, 10))
-{
-    int fd;
-
-    ask_once(f, POST("q"), 201);
-    fd = begin_stream(f);
-    expect_silence(f, fd);
-    ck_assert_int_eq(parked_requests(f, "stream"), 1);
-    for (int i = 0; i < 100; i++) {
-        pass_s(f, 1);
-        ck_event(fd, NO_CLAIMS);
-        expect_silence(f, fd);
-    }
-    (void)close(fd);
-}
-
-SERVER_TEST(the_last_event_of_a_stream_is_an_error, open_waiting(f, 10))
-{
-    int fd;
-
-    ask_once(f, POST("q"), 201);
-    fd = begin_stream(f);
-    ask_once(f, DELETION, 204);
-    pass_s(f, 1);
-    ck_event(fd, "event: end\ndata: {\"title\":\"Not found\","
-                 "\"description\":\"queue q does not exist\"}\n\n");
-    ck_event(fd, "");
-    say(fd, HOME);
-    end(fd, 200);
-}
-
-SERVER_TEST(a_stream_counts_as_a_waiter_until_it_ends, open_waiting(f, 1))
-{
-    struct answer a;
-    int fd, other;
-
-    ask_once(f, POST("q"), 201);
-    fd = begin_stream(f);
-    other = begin(f, STREAM);
-    a = hear(other);
-    ck_assert_int_eq(a.code, 200);
-    ck_assert_str_eq(a.body, "{\"claims\":[],\"links\":[]}");
-    (void)close(fd);
-    pass_s(f, 2);
-    (void)close(begin_stream(f));
-    (void)close(other);
-}
-
-SERVER_TEST(an_endless_stream_needs_no_further_memory, open_waiting(f, 10))
-{
-    size_t used;
-    int fd;
-
-    ask_once(f, POST("q"), 201);
-    fd = begin_stream(f);
-    used = mem_used(f->mem);
-    for (int i = 0; i < 1000; i++) {
-        pass_s(f, 1);
-        ck_event(fd, NO_CLAIMS);
-    }
-    ck_assert_uint_le(mem_used(f->mem), used + SPARE);
-    (void)close(fd);
-}
-
-START_TEST(a_drain_ends_all_streams)
-{
-    struct server_fixture f;
-    int fds[5];
-
-    open_waiting(&f, 20);
-    ask_once(&f, POST("q"), 201);
-    for (int i = 0; i < 5; i++)
-        fds[i] = begin_stream(&f);
-    server_fixture_close(&f);
-    for (int i = 0; i < 5; i++) {
-        ck_event(fds[i], "");
-        expect_closed(fds[i]);
-    }
 }
 
 /* ---------------------------------------------------------------------- slices */
