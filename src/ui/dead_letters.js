@@ -182,8 +182,8 @@ async function confirmRedrive({project, queue}, dry, ids, to) {
       further ? `and then up to ${plural(further, 'further letter')}. Those that a worker holds ` +
         'stay.' : '',
       left ? `${plural(left, 'letter')} stay. They are not ready or have no origin.` : '',
-      'They go to the end of their queue, and their attempts count from 0. If the cause of the ' +
-      'failure is not fixed, they come back here.']});
+      'They go to the end of their queue, and their age and attempts count from 0. If the cause ' +
+      'of the failure is not fixed, they come back here.']});
 }
 
 async function redriveAll(context, ids, to, work) {

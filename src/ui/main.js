@@ -17,6 +17,8 @@ const routes = {
   server: {view: serverView, names: []},
 };
 
+const SCROLL_WITHIN_MS = 3000;
+
 const main = byId('main');
 let open = null;
 
@@ -39,8 +41,35 @@ function parseHash() {
 function setQuery(query) {
   const path = location.hash.split('?')[0] || '#/queues';
   const text = String(query);
-  history.replaceState(null, '', text ? `${path}?${text}` : path);
+  history.replaceState(history.state, '', text ? `${path}?${text}` : path);
 }
+
+// Back and Forward lead to the rows that were in the window. Responses bring the rows later, so the
+// page scrolls whenever it grows, for some seconds or until the user scrolls.
+const scrolled = new Map();   // number of an entry of the history -> pixels
+let entry = history.state ?? 0;
+let restore = {top: 0, until: 0};
+
+function changeEntry() {
+  scrolled.set(entry, window.scrollY);
+  const known = history.state !== null;
+  entry = history.state ?? Math.max(...scrolled.keys()) + 1;
+  history.replaceState(entry, '');
+  restore = {top: scrolled.get(entry) || 0, until: known ? Date.now() + SCROLL_WITHIN_MS : 0};
+}
+
+function restoreScroll() {
+  if (restore.top && Date.now() < restore.until)
+    window.scrollTo(0, restore.top);
+}
+
+history.scrollRestoration = 'manual';
+history.replaceState(entry, '');
+new ResizeObserver(restoreScroll).observe(main);
+for (const event of ['wheel', 'touchmove', 'pointerdown', 'keydown'])
+  window.addEventListener(event, () => {
+    restore.until = 0;
+  }, {passive: true});
 
 function markNav(name) {
   for (const link of document.querySelectorAll('nav a')) {
@@ -216,7 +245,11 @@ byId('theme').addEventListener('click', () => {
 });
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () =>
   themed.dispatchEvent(new Event('change')));
-window.addEventListener('hashchange', () => caller.known && go({focus: true}));
+window.addEventListener('hashchange', () => {
+  changeEntry();
+  if (caller.known)
+    go({focus: true});
+});
 document.addEventListener('keydown', onKey);
 
 function storedThemeNow() {

@@ -123,7 +123,7 @@ async function putBack(project, queue, id) {
       'origin. Name a queue in the view of the dead letters.' : 'It is no ready dead letter.');
   const yes = await confirm({title: 'Put the message back (redrive)?', ok: 'Put back 1 message',
     danger: false, content: [h('p', {}, 'This moves the message ', h('strong', {}, id), ' from ',
-      text(queue), ' to ', h('strong', {}, text(target)), '. Its attempts count from 0.')]});
+      text(queue), ' to ', h('strong', {}, text(target)), '. Its age and attempts count from 0.')]});
   if (!yes)
     return '';
   const {moved} = await redrive(project, queue, {ids: [id]});

@@ -339,11 +339,22 @@ class Many(PageCase):
                 return self.cell(name, "ready") == "0"
             self.until(there, "%s is not drawn" % name)
             self.assertLess(self.js("return document.querySelectorAll('#queues tr').length"), 200)
+            if name == "q05000":
+                self.goes_back_to(name)
         for _ in range(60):  # not only jumps
             self.js("window.scrollBy(0, innerHeight * 3)")
         self.until(lambda: self.js("return document.querySelectorAll('#queues tr[data-queue]').length > 5"),
                    "no rows are drawn")
         self.assertLess(self.js("return document.querySelectorAll('#queues tr').length"), 200)
+
+    def goes_back_to(self, queue):
+        top = self.js("return window.scrollY")
+        self.click("tr[data-queue=%s] a" % queue)
+        self.until_text("h1", queue)
+        self.assertEqual(self.js("return window.scrollY"), 0)
+        self.browser.back()
+        self.until(lambda: self.cell(queue, "ready") == "0" and abs(self.js("return window.scrollY") - top) < 200,
+                   "Back does not lead to the row")
 
 # ------------------------------------------------------------------ screenshots
 
