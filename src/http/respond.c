@@ -381,6 +381,9 @@ read_event(struct exchange *ex, uint64_t at, char *out, size_t cap)
         return PIECES_BREAK;
     if (ex->stream.over)
         return PIECES_END;
+    /* Without chunks, libmicrohttpd asks again before it is suspended. */
+    if (ex->state == EXCHANGE_STREAM)
+        return 0;
     if (ex->state == EXCHANGE_READY) { /* the next event exists */
         set_state(w, ex, EXCHANGE_RESPONDED);
         ex->stream.begin = at;

@@ -6,8 +6,10 @@
 
 TEST_CASE("streams");
 
-#define STREAM                                                                           \
-    "GET /claimd/queues/q/claims HTTP/1.1\r\n" HEAD "Accept: text/event-stream\r\n\r\n"
+#define STREAM_OF(version)                                                               \
+    "GET /claimd/queues/q/claims HTTP/" version "\r\n" HEAD                              \
+    "Accept: text/event-stream\r\n\r\n"
+#define STREAM    STREAM_OF("1.1")
 #define NO_CLAIMS "data: {\"claims\":[],\"links\":[]}\n\n"
 
 /* Reads chunks until the end of an event, or of the stream, which is "". */
@@ -69,6 +71,43 @@ SERVER_TEST(a_stream_has_an_event_each_second, open_waiting(f, 10))
         expect_silence(f, fd);
     }
     (void)close(fd);
+}
+
+/* Reads this text. HTTP/1.0 has no chunks. */
+static void
+hear_text(int fd, const char *expected)
+{
+    char text[1024];
+    const size_t len = strlen(expected);
+
+    ck_assert_uint_lt(len, sizeof(text));
+    ck_assert_int_eq(recv(fd, text, len, MSG_WAITALL), (ssize_t)len);
+    text[len] = '\0';
+    ck_assert_str_eq(text, expected);
+}
+
+/* As behind nginx with its default settings. */
+SERVER_TEST(a_stream_over_http_1_0_has_an_event_each_second, open_waiting(f, 10))
+{
+    struct answer a;
+    int fd;
+
+    ask_once(f, POST("q"), 201);
+    fd = begin(f, STREAM_OF("1.0"));
+    a = hear(fd);
+    ck_assert_int_eq(a.code, 200);
+    ck_assert_ptr_null(strstr(a.head, "Transfer-Encoding"));
+    hear_text(fd, NO_CLAIMS);
+    for (int i = 0; i < 100; i++) {
+        expect_silence(f, fd);
+        pass_s(f, 1);
+        hear_text(fd, NO_CLAIMS);
+    }
+    ask_once(f, DELETION, 204);
+    pass_s(f, 1);
+    hear_text(fd, "event: end\ndata: {\"title\":\"Not found\","
+                  "\"description\":\"queue q does not exist\"}\n\n");
+    expect_closed(fd);
 }
 
 SERVER_TEST(the_last_event_of_a_stream_is_an_error, open_waiting(f, 10))
