@@ -175,6 +175,7 @@ post_input(struct posting *p)
 {
     struct pollfd more = {.fd = STDIN_FILENO, .events = POLLIN};
     int status = CLIENT_GOOD;
+    bool ends_line;
     struct buf input;
     ssize_t n = 1;
 
@@ -192,8 +193,12 @@ post_input(struct posting *p)
         if (n < 0)
             status = client_fails(CLIENT_REFUSED, "standard input cannot be read: %s",
                                   strerror(errno));
-        input.len += n < 0 ? 0 : (size_t)n;
-        if (status == CLIENT_GOOD)
+        if (status != CLIENT_GOOD)
+            break;
+        /* The input from before has no end of a line. */
+        ends_line = memchr(input.data + input.len, '\n', (size_t)n) != NULL;
+        input.len += (size_t)n;
+        if (ends_line || n == 0)
             status = post_lines(p, &input, n == 0);
         if (status == CLIENT_GOOD && input.len > LINE_MOST)
             status = client_fails(CLIENT_USAGE, "body %lld is larger than 64 MiB",
