@@ -3,7 +3,7 @@ import {deleteMany, inPieces, queueName, redrive} from './actions.js';
 import {ApiError, getJson, Live, may, send, v2, view, withQuery} from './api.js';
 import {act, confirm, errorText, h, lead, say, section, Table, text, toast, update} from './dom.js';
 import {clock, count, NONE, plural} from './format.js';
-import {idLink, MessageList} from './messages.js';
+import {idLink, idParts, MessageList} from './messages.js';
 import {crumbs, followRow} from './queue.js';
 import {queueHref} from './queues.js';
 
@@ -20,6 +20,12 @@ function reasonNode(reason) {
   return reason === null ? h('em', {}, 'no reason given') : text(reason);
 }
 
+function workerNode(g) {
+  if (g.several_clients)
+    return h('em', {}, 'several');
+  return g.client === null ? NONE : h('span', {class: 'cut', title: g.client}, idParts(g.client));
+}
+
 function groupColumns(project, queue, choose) {
   return [
     {name: 'reason', title: 'Reason of the last failure', header: true, node: (g) =>
@@ -27,6 +33,8 @@ function groupColumns(project, queue, choose) {
     {name: 'count', title: 'Letters', cls: 'number', text: (g) => count(g.count)},
     {name: 'origin', title: 'From queue', node: (g) => g.origin === null ? NONE
       : h('a', {href: queueHref(project, g.origin)}, text(g.origin))},
+    {name: 'worker', title: 'Worker', cls: 'medium', hint: 'The Client-ID of the last failure',
+      update: (cell, g) => update(cell, workerNode(g))},
     {name: 'oldest', title: 'Oldest', cls: 'medium', text: (g) => clock(Date.parse(g.oldest_at))},
     {name: 'example', title: 'Example', cls: 'medium', update: (cell, g) => update(cell,
       idLink(project, queue, g.example))},
@@ -39,10 +47,12 @@ function mergeGroups(known, further) {
   const all = new Map(known.map((g) => [groupKey(g), {...g}]));
   for (const g of further) {
     const same = all.get(groupKey(g));
-    if (same)
+    if (same) {
       same.count += g.count;
-    else
+      same.several_clients ||= g.several_clients || same.client !== g.client;
+    } else {
       all.set(groupKey(g), g);
+    }
   }
   return [...all.values()].sort((a, b) => b.count - a.count);
 }

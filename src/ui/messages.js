@@ -9,10 +9,13 @@ const PAGE = 50;
 const fields = {text: 'Text in the body', id: 'Message id', client: 'Client-ID', claim: 'Claim id',
   reason: 'Last reason (exact)'};
 
-// Where the id must be cut, its end stays visible, because ids often begin alike.
+// Where an id must be cut, its end stays visible, because ids often begin alike.
+export function idParts(id) {
+  return [h('span', {}, text(id.slice(0, -6))), text(id.slice(-6))];
+}
+
 export function idLink(project, queue, id) {
-  return h('a', {class: 'id', href: messageHref(project, queue, id), title: id},
-    h('span', {}, id.slice(0, -6)), id.slice(-6));
+  return h('a', {class: 'id cut', href: messageHref(project, queue, id), title: id}, idParts(id));
 }
 
 function holder(cell, row) {

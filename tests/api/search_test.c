@@ -369,32 +369,38 @@ API_TEST(dead_letters_are_grouped_by_reason_and_origin)
     finish(f, "dead_letter", "bad JSON");
     f->c.now_ms += 1000;
     finish(f, "dead_letter", NULL);
+    f->c.headers[API_HEADER_CLIENT_ID] = OTHER_CLIENT;
     finish(f, "dead_letter", "bad JSON");
+    f->c.headers[API_HEADER_CLIENT_ID] = API_CALL_CLIENT;
     finish(f, "dead_letter", "late");
     ck_api(f, "POST", "/v2/queues/dead/messages", "{\"messages\":[{\"body\":9}]}", 201,
            NULL);
     ck_api(f, "GET", "/claimd/queues/dead/messages?group=reason", NULL, 200, NULL);
     ck_api_body(
-        f,
-        api_text(
-            f,
-            "{'groups': ["
-            "{'reason': 'bad JSON', 'origin': 'q', 'count': 2, 'oldest_at':"
-            " '2026-01-31T12:00:00Z', 'example': '%s'},"
-            "{'reason': null, 'origin': 'q', 'count': 1, 'oldest_at':"
-            " '2026-01-31T12:00:01Z', 'example': '*'},"
-            "{'reason': 'late', 'origin': 'q', 'count': 1, 'oldest_at': '*', 'example':"
-            " '*'},"
-            "{'reason': null, 'origin': null, 'count': 1, 'oldest_at': '*', 'example':"
-            " '*'}], 'other': 0, 'searched': 5, 'total': 5, 'marker': null}",
-            first));
+        f, api_text(
+               f,
+               "{'groups': ["
+               "{'reason': 'bad JSON', 'origin': 'q', 'count': 2, 'client': null,"
+               " 'several_clients': true, 'oldest_at': '2026-01-31T12:00:00Z', 'example':"
+               " '%s'},"
+               "{'reason': null, 'origin': 'q', 'count': 1, 'client': null, "
+               "'several_clients': false, 'oldest_at': '2026-01-31T12:00:01Z',"
+               " 'example': '*'},"
+               "{'reason': 'late', 'origin': 'q', 'count': 1, 'client': '" API_CALL_CLIENT
+               "', 'several_clients': false, 'oldest_at': '*', 'example': '*'},"
+               "{'reason': null, 'origin': null, 'count': 1, 'client': null,"
+               " 'several_clients': false, 'oldest_at': '*', 'example': '*'}],"
+               " 'other': 0, 'searched': 5, 'total': 5, 'marker': null}",
+               first));
     ck_api(
         f, "GET",
         "/claimd/queues/dead/messages?group=reason&reason=late&client=" API_CALL_CLIENT,
         NULL, 200, NULL);
-    ck_api_body(f, "{'groups': [{'reason': 'late', 'origin': 'q', 'count': 1,"
-                   " 'oldest_at': '*', 'example': '*'}], 'other': 0, 'searched': 5,"
-                   " 'total': 5, 'marker': null}");
+    ck_api_body(f,
+                "{'groups': [{'reason': 'late', 'origin': 'q', 'count': 1, 'client': '*',"
+                " 'several_clients': false, 'oldest_at': '*', 'example': '*'}],"
+                " 'other': 0, 'searched': 5,"
+                " 'total': 5, 'marker': null}");
     ck_api(f, "GET", "/claimd/queues/dead/messages?reason=bad+JSON&origin=q", NULL, 200,
            NULL);
     ck_assert_str_eq(bodies(f), "02");

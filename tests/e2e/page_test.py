@@ -102,6 +102,7 @@ class Views(PageCase):
         self.until(lambda: len(self.texts("#letters tr[data-message]")) == 3, "letters are missing")
         self.until_text("#groups", "connection refused")
         self.until_text('#groups tr[data-reason="bad JSON"]', "jobs")
+        self.until_text('#groups tr[data-reason="bad JSON"]', WORKER)
         self.looks_right()
 
     def test_server(self):

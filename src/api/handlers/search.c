@@ -30,8 +30,9 @@ struct search {
 
 /* Messages with the same reason and origin. */
 struct group {
-    char reason[STORE_REASON_MAX], origin[STORE_METRICS_NAME];
-    size_t reason_len, origin_len; /* 0: none */
+    char reason[STORE_REASON_MAX], origin[STORE_METRICS_NAME], client[STORE_CLIENT_MAX];
+    size_t reason_len, origin_len, client_len; /* 0: none */
+    bool several_clients;
     uint64_t count;
     int64_t oldest_ms;
     struct store_id example;
@@ -329,7 +330,7 @@ group_add(struct search_progress *p, const struct store_message *m)
         g++;
     if (g == end) {
         if (p->group_count == GROUPS_MOST || d->reason.len > sizeof(g->reason) ||
-            d->origin.len > sizeof(g->origin)) {
+            d->origin.len > sizeof(g->origin) || d->client.len > sizeof(g->client)) {
             p->other++;
             return;
         }
@@ -340,11 +341,17 @@ group_add(struct search_progress *p, const struct store_message *m)
             memcpy(g->reason, d->reason.data, d->reason.len);
         if (d->origin.len > 0)
             memcpy(g->origin, d->origin.data, d->origin.len);
+        g->client_len = d->client.len;
+        if (d->client.len > 0)
+            memcpy(g->client, d->client.data, d->client.len);
+        g->several_clients = false;
         g->count = 0;
         g->oldest_ms = ms;
         g->example = m->id;
     }
     g->count++;
+    if (!bytes_equal(bytes_of(g->client, g->client_len), d->client))
+        g->several_clients = true;
     if (ms < g->oldest_ms)
         g->oldest_ms = ms;
 }
@@ -358,6 +365,10 @@ write_groups(struct buf *out, const struct search_progress *p)
         json_write_text_or_null(out, "reason", bytes_of(g->reason, g->reason_len));
         json_write_text_or_null(out, "origin", bytes_of(g->origin, g->origin_len));
         json_write_u64(out, "count", g->count);
+        json_write_text_or_null(out, "client",
+                                g->several_clients ? BYTES_NONE
+                                                   : bytes_of(g->client, g->client_len));
+        json_write_flag(out, "several_clients", g->several_clients);
         time_write(out, "oldest_at", g->oldest_ms);
         json_write_text(out, "example", store_id_bytes(&g->example));
         buf_byte(out, '}');
