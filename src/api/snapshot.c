@@ -30,8 +30,9 @@ struct selection {
 struct snapshot {
     struct mem *mem;
     struct snapshots *all;
-    size_t users; /* of `all`'s lock; the present one has one of its own */
-    int64_t made_ms;
+    size_t users;    /* of `all`'s lock; the present one has one of its own */
+    int64_t made_ms; /* by the clock of the store */
+    int64_t made_real_ms;
     uint64_t total;
     bool more;       /* queues behind the last row */
     struct buf rows; /* of struct snapshot_row, by project and name */
@@ -96,7 +97,7 @@ snapshots_free(struct snapshots *all)
 }
 
 static struct snapshot *
-snapshot_new(struct snapshots *all, int64_t now_ms)
+snapshot_new(struct snapshots *all, int64_t now_ms, int64_t real_ms)
 {
     struct snapshot *s = mem_calloc(all->mem, 1, sizeof(*s));
 
@@ -106,6 +107,7 @@ snapshot_new(struct snapshots *all, int64_t now_ms)
     s->all = all;
     s->users = 1;
     s->made_ms = now_ms;
+    s->made_real_ms = real_ms;
     buf_init(&s->rows, all->mem);
     buf_init(&s->texts, all->mem);
     lock_init(&s->lock);
@@ -255,16 +257,24 @@ publish(struct snapshots *all, struct progress *progress)
         snapshot_release(old);
 }
 
+/* True if the snapshot is younger than this by both clocks. A test may stop or set that of the store. */
+static bool
+is_young(const struct snapshot *s, int64_t now_ms, int64_t real_ms, int64_t most_ms)
+{
+    return now_ms >= s->made_ms && now_ms - s->made_ms < most_ms &&
+           real_ms >= s->made_real_ms && real_ms - s->made_real_ms < most_ms;
+}
+
 /* The present snapshot if it is young enough. NULL: the caller makes the next one. */
 static struct snapshot *
-find_present(struct snapshots *all, int64_t now_ms)
+find_present(struct snapshots *all, int64_t now_ms, int64_t real_ms)
 {
     struct snapshot *found = NULL;
-    int64_t age_ms;
 
     lock_acquire(&all->lock);
-    age_ms = all->present == NULL ? -1 : now_ms - all->present->made_ms;
-    if (age_ms >= 0 && age_ms < (all->building ? SNAPSHOT_OLDEST_MS : SNAPSHOT_LIFE_MS)) {
+    if (all->present != NULL &&
+        is_young(all->present, now_ms, real_ms,
+                 all->building ? SNAPSHOT_OLDEST_MS : SNAPSHOT_LIFE_MS)) {
         found = all->present;
         found->users++;
     } else {
@@ -276,15 +286,15 @@ find_present(struct snapshots *all, int64_t now_ms)
 
 enum status
 snapshot_use(struct snapshots *all, struct store *store, struct store_op *op,
-             struct progress *progress, struct snapshot **out)
+             int64_t real_ms, struct progress *progress, struct snapshot **out)
 {
     enum status st;
 
     if (progress->snapshot == NULL) {
-        *out = find_present(all, op->now_ms);
+        *out = find_present(all, op->now_ms, real_ms);
         if (*out != NULL)
             return ST_OK;
-        progress->snapshot = snapshot_new(all, op->now_ms);
+        progress->snapshot = snapshot_new(all, op->now_ms, real_ms);
         if (progress->snapshot == NULL) {
             lock_acquire(&all->lock);
             all->building = false;

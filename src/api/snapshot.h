@@ -38,8 +38,9 @@ void snapshots_free(struct snapshots *all);
  * Returns the present snapshot, in use until snapshot_release(). ST_AGAIN: a slice of the next one is
  * done; call again with the same progress. ST_NO_MEMORY, and statuses of the store.
  */
-enum status snapshot_use(struct snapshots *all, struct store *store, struct store_op *op,
-                         struct progress *progress, struct snapshot **out);
+enum status
+snapshot_use(struct snapshots *all, struct store *store, struct store_op *op,
+             int64_t real_ms, struct progress *progress, struct snapshot **out);
 void snapshot_release(struct snapshot *s);
 
 /* Discards a snapshot that a request has not finished. */

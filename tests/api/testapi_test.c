@@ -89,6 +89,28 @@ START_TEST(the_clock_is_shown)
                     "'ahead_ms':'*'}");
 }
 
+static void
+expect_rows(const char *count)
+{
+    ck_api(&f, "GET", "/claimd/queues?offset=0", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(
+        strstr(api_answer(&f.c), api_text(&f, "\"matching\":%s,", count)));
+}
+
+START_TEST(a_snapshot_of_the_queues_ages_by_both_clocks)
+{
+    ck_api(&f, "PUT", "/v2/queues/a", NULL, 201, NULL);
+    expect_rows("1");
+    ck_api(&f, "PUT", "/v2/queues/b", NULL, 201, NULL);
+    expect_rows("1");
+    clock_advance(&f.real, 1000);
+    expect_rows("2");
+    ck_api(&f, "PUT", "/v2/queues/c", NULL, 201, NULL);
+    expect_rows("2");
+    advance(1);
+    expect_rows("3");
+}
+
 START_TEST(due_events_happen_in_order_and_are_listed)
 {
     post(300, 5);

@@ -431,8 +431,8 @@ static enum status
 show_snapshot(struct context *ctx, const struct survey_parameters *p)
 {
     struct snapshot *s;
-    enum status st =
-        snapshot_use(ctx->snapshots, ctx->store, &ctx->op, ctx->progress, &s);
+    enum status st = snapshot_use(ctx->snapshots, ctx->store, &ctx->op,
+                                  context_real_ms(ctx), ctx->progress, &s);
 
     if (st != ST_OK)
         return st;
