@@ -404,10 +404,20 @@ request_asks_for_stream(const struct request *req)
            caller_names_type(req->headers[API_HEADER_ACCEPT], bytes_str(stream_type));
 }
 
-/* Makes the response of a view the first event of a stream, if the front end permits it. */
+/*
+ * Makes the response of a view an event of a stream. If the project has too many waiting requests,
+ * the response is that of one moment.
+ */
 static void
-begin_stream(struct context *ctx)
+make_event(struct context *ctx)
 {
+    struct waiting *waiting = ctx->req->waiting;
+
+    if (!waiting->streams && bytes_present(ctx->queue.project) &&
+        quotas_wait_begin(ctx->quotas, ctx->queue.project, context_real_ms(ctx),
+                          &waiting->tenant) != ST_OK)
+        return;
+    waiting->streams = true;
     ctx->res->stream = true;
     problem_set_header(ctx->res, "Content-Type", stream_type);
     response_add_header(ctx, "Cache-Control", "no-store");
@@ -460,7 +470,7 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
         problem_write(res, st, ctx->detail);
     else if ((ctx->route != NULL && (ctx->route->flags & ROUTE_LIVE) != 0) &&
              req->waiting != NULL && request_asks_for_stream(req))
-        begin_stream(ctx);
+        make_event(ctx);
     if (st == ST_PAUSED)
         response_add_header(ctx, "Claimd-Paused", "posts");
     if (st == ST_UNAUTHORIZED && api->config.access != NULL)

@@ -171,6 +171,10 @@ void
 api_stop_waiting(const struct api *api, struct request *req)
 {
     api->steps->stop_waiting(api, req);
+    if (req->waiting != NULL && req->waiting->streams) {
+        req->waiting->streams = false;
+        quotas_wait_end(req->waiting->tenant);
+    }
 }
 
 bool

@@ -296,6 +296,28 @@ respond_abort(struct worker *w, struct conn *c, enum refusal why)
 /* Bytes of a piece at most, unless the fault asks for more. */
 enum { PIECE = 16384 };
 
+/* True if the response has a body that a fault divides. */
+static bool
+is_divided(const struct exchange *ex)
+{
+    const enum fault_kind kind = ex->response.fault.kind;
+
+    return (kind == FAULT_HALF || kind == FAULT_SLOW) && !ex->response.stream &&
+           ex->request.method != METHOD_HEAD && ex->response.code != 204 &&
+           ex->response.code != 304 && ex->response.body.len > 0;
+}
+
+/* True if a fault closes the connection instead of a response, or of the next event. */
+static bool
+is_cut(const struct exchange *ex)
+{
+    const enum fault_kind kind = ex->response.fault.kind;
+
+    /* An event, and a response without a body, has no half. */
+    return kind == FAULT_CUT_BEFORE || kind == FAULT_CUT_AFTER ||
+           (kind == FAULT_HALF && !is_divided(ex));
+}
+
 /* True if the next piece is due. If one was just sent, suspends the connection for a while. */
 static bool
 piece_is_due(struct worker *w, struct exchange *ex)
@@ -385,6 +407,8 @@ read_event(struct exchange *ex, uint64_t at, char *out, size_t cap)
     if (ex->state == EXCHANGE_STREAM)
         return 0;
     if (ex->state == EXCHANGE_READY) { /* the next event exists */
+        if (is_cut(ex))
+            return PIECES_BREAK;
         set_state(w, ex, EXCHANGE_RESPONDED);
         ex->stream.begin = at;
         ex->stream.last = !ex->response.stream;
@@ -531,33 +555,22 @@ http_on_ready(struct conn *c)
     struct exchange *ex = c->exchange;
     const bool closing = ex->closing || ex->head.chunked || worker_is_draining(w) ||
                          ex->response.status == ST_PROJECT_CONNECTIONS;
-    const enum fault_kind kind = ex->response.fault.kind;
     const int64_t piece = ex->response.fault.bytes;
-    bool divided;
+    const struct mhd_pieces events = {read_event, STREAM_PIECE, true};
     struct mhd_pieces pieces = {.read = read_piece};
 
+    if (is_cut(ex)) {
+        worker_set_phase(w, c, CONN_CLOSING);
+        return false;
+    }
     /*
      * If libmicrohttpd cannot queue the response, the connection is closed. 503 would say that
      * nothing has happened, but the request may have had its effect.
      */
-    if (ex->response.stream) {
-        const struct mhd_pieces events = {read_event, STREAM_PIECE, true};
-
+    if (ex->response.stream)
         return mhd_respond(ex, closing, &events);
-    }
-    if (kind == FAULT_NONE)
-        return mhd_respond(ex, closing, NULL);
-    divided = (kind == FAULT_HALF || kind == FAULT_SLOW) &&
-              ex->request.method != METHOD_HEAD && ex->response.code != 204 &&
-              ex->response.code != 304 && ex->response.body.len > 0;
-    /* A response without a body has no half. */
-    if (kind == FAULT_CUT_BEFORE || kind == FAULT_CUT_AFTER ||
-        (kind == FAULT_HALF && !divided)) {
-        worker_set_phase(w, c, CONN_CLOSING);
-        return false;
-    }
     pieces.most = piece > PIECE ? (size_t)piece : PIECE;
-    return mhd_respond(ex, closing, divided ? &pieces : NULL);
+    return mhd_respond(ex, closing, is_divided(ex) ? &pieces : NULL);
 }
 
 bool

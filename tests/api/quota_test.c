@@ -1,6 +1,6 @@
 /* Limits of each project as clients see them (docs/api.md 16). */
 #include "claimd/engine/engine.h"
-#include "support/api_fixture.h"
+#include "support/asking.h"
 
 #include <string.h>
 
@@ -83,4 +83,47 @@ API_TEST(connections_count_for_the_project_they_asked_for_last)
     ck_assert_int_eq(ask(f, &connections[1]), 200);
     api_connection_closed(f->api, &connections[0]);
     api_connection_closed(f->api, &connections[1]);
+}
+
+/* Asks for a stream of events. True: the response is its first event; false: that of one moment. */
+static bool
+begin_stream(struct asking *a, struct api_fixture *f)
+{
+    asking_prepare(a, f, "GET", "/claimd/queues/q/claims", NULL);
+    a->req.headers[API_HEADER_ACCEPT] = bytes_str("text/event-stream");
+    ck_assert_int_eq(asking_ask(a), API_SEND);
+    ck_assert_int_eq(a->res.code, 200);
+    return a->res.stream;
+}
+
+API_TEST(streams_count_as_long_polling_requests_until_they_end)
+{
+    struct asking first, second;
+
+    ck_api(f, "POST", "/v2/queues/q/messages", ONE, 201, NULL);
+    limit(f, (struct api_project_limits){.waiters = 1});
+    ck_assert(begin_stream(&first, f));
+    ck_assert(!begin_stream(&second, f));
+    asking_forget(&second);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(asking_ask(&first), API_SEND);
+        ck_assert(first.res.stream);
+    }
+    asking_forget(&first);
+    ck_assert(begin_stream(&second, f));
+    asking_forget(&second);
+}
+
+API_TEST(a_lower_limit_ends_no_stream)
+{
+    struct asking first, second;
+
+    ck_api(f, "POST", "/v2/queues/q/messages", ONE, 201, NULL);
+    ck_assert(begin_stream(&first, f));
+    limit(f, (struct api_project_limits){.waiters = 1});
+    ck_assert(begin_stream(&second, f));
+    ck_assert_int_eq(asking_ask(&first), API_SEND);
+    ck_assert(first.res.stream);
+    asking_forget(&first);
+    asking_forget(&second);
 }

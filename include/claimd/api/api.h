@@ -120,6 +120,7 @@ struct waiting {
     struct store_waiter single, *waiters; /* one for each queue */
     size_t waiter_count;
     struct api_tenant *tenant;
+    bool streams; /* the response is a stream, which counts for its project */
     struct testapi_waiter *testapi_waiter; /* owned; NULL: no test API, or no wait */
     struct history *watched; /* notifies the listener of entries; NULL: it does not */
 };

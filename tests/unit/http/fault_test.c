@@ -10,6 +10,8 @@
 #define CLAIM_WITH(fault)                                                                \
     "POST /v2/queues/q/claims?limit=1 HTTP/1.1\r\n" WITH(                                \
         fault) "Content-Length: 0\r\n\r\n"
+#define STREAM_WITH(head)                                                                \
+    "GET /claimd/queues/q/claims HTTP/1.1\r\n" head "Accept: text/event-stream\r\n\r\n"
 
 static void
 open_with(struct server_fixture *f, unsigned slow_kinds, size_t threads)
@@ -113,6 +115,32 @@ SERVER_TEST(half_of_an_answer_is_its_head_and_half_of_its_body, open_server(f))
 SERVER_TEST(an_answer_without_a_body_has_no_half, open_server(f))
 {
     expect_closed(begin(f, CLAIM_WITH("half"))); /* 204 */
+}
+
+SERVER_TEST(a_stream_that_is_cut_has_no_response, open_server(f))
+{
+    ask_once(f, POST("q"), 201);
+    expect_closed(begin(f, STREAM_WITH(WITH("cut=before"))));
+    expect_closed(begin(f, STREAM_WITH(WITH("cut=after"))));
+    expect_closed(begin(f, STREAM_WITH(WITH("half"))));
+}
+
+SERVER_TEST(a_rule_cuts_a_stream_before_its_second_event, open_server(f))
+{
+    static const char rule[] =
+        "PUT /claimd/faults HTTP/1.1\r\n" HEAD "Content-Length: 66\r\n\r\n"
+        "{\"faults\":[{\"match\":{\"queue\":\"q\"},\"skip\":1,\"fault\":\"cut=before\"}]"
+        "}";
+    char text[4096];
+    int fd;
+
+    ask_once(f, POST("q"), 201);
+    ask_once(f, rule, 204);
+    fd = begin(f, STREAM_WITH(HEAD));
+    ck_assert_uint_gt(read_now(f, fd, text, sizeof(text)), 0);
+    ck_assert_ptr_nonnull(strstr(text, "data: {\"claims\":[]"));
+    pass_s(f, 1);
+    ck_assert_uint_eq(read_all(fd, text, sizeof(text)), 0);
 }
 
 SERVER_TEST(a_late_answer_comes_when_its_time_is_there, open_server(f))
