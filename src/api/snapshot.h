@@ -36,7 +36,8 @@ void snapshots_free(struct snapshots *all);
 
 /*
  * Returns the present snapshot, in use until snapshot_release(). ST_AGAIN: a slice of the next one is
- * done; call again with the same progress. ST_NO_MEMORY, and statuses of the store.
+ * done; call again with the same progress. real_ms: the time by a clock that no test stops. ST_NO_MEMORY,
+ * and statuses of the store.
  */
 enum status
 snapshot_use(struct snapshots *all, struct store *store, struct store_op *op,
