@@ -211,14 +211,13 @@ repeat(struct worker *w, const struct operation *op, const char *method,
 
 /* Sends a request. `rest` is the part of the target after the name of the queue. If the request has
  * an Idempotency-Key, the worker repeats it until there is a response. So it happens once, after the
- * first call and before the last response. True: an attempt before the last one had no response. */
-static bool
+ * first call and before the last response. */
+static void
 ask(struct worker *w, const struct board *b, struct operation *op, const char *method,
     const char *rest, const char *body, struct answer *a)
 {
     const bool keyed = takes_key(op) && random_chance(&w->random, 40);
     char target[1024], key[64];
-    unsigned attempts = 0;
 
     (void)snprintf(target, sizeof(target), "/%s/queues/%s%s",
                    op->kind == LINEAR_FINISH || op->kind == LINEAR_PAUSE ? "claimd"
@@ -229,13 +228,11 @@ ask(struct worker *w, const struct board *b, struct operation *op, const char *m
         w->client.key = keyed ? key : NULL;
         client_ask(&w->client, method, target, body, a);
         op->call_ns = op->call_ns == 0 ? a->call_ns : op->call_ns;
-        attempts++;
     } while (keyed && a->code == 0);
     op->reply_ns = a->reply_ns;
     op->code = a->code;
     if (keyed && !(op->kind == LINEAR_POP && is_empty(a)))
         repeat(w, op, method, target, body, key, a);
-    return attempts > 1;
 }
 
 static bool
@@ -256,7 +253,7 @@ do_post(struct worker *w, struct board *b, struct operation *op)
     }
     op->count = (uint8_t)count;
     strcat(body, "]}");
-    (void)ask(w, b, op, "POST", "/messages", body, &a);
+    ask(w, b, op, "POST", "/messages", body, &a);
     hrefs = json_object_get(a.document, "resources");
     if (a.code == 0)
         return true;
@@ -311,17 +308,16 @@ do_claim(struct worker *w, struct board *b, struct operation *op)
 {
     char rest[64];
     struct answer a;
-    bool retried;
 
     if (!claims_left(b, w->recording->workers))
         return false;
     op->limit = (uint8_t)(1 + random_below(&w->random, 4));
     (void)snprintf(rest, sizeof(rest), "/claims?limit=%u", op->limit);
     begin_waiting(w, b, op);
-    retried = ask(w, b, op, "POST", rest, "{\"ttl\":3600,\"grace\":60}", &a);
+    ask(w, b, op, "POST", rest, "{\"ttl\":3600,\"grace\":60}", &a);
     end_waiting(b, op);
     /* If an earlier attempt made the claim, it may be over by now, or hold less than it took. */
-    if (a.code == 409 || (retried && a.code == 201))
+    if (a.code == 409 || (a.call_ns != op->call_ns && a.code == 201))
         op->code = 0;
     else
         read_messages(op, &a);
@@ -348,7 +344,7 @@ do_with_claim(struct worker *w, struct board *b, struct operation *op)
     if (op->claim == 0)
         return false;
     (void)snprintf(rest, sizeof(rest), "/claims/%s", id);
-    (void)ask(w, b, op, method, rest, body, &a);
+    ask(w, b, op, method, rest, body, &a);
     if (op->kind == LINEAR_QUERY)
         read_messages(op, &a);
     json_decref(a.document);
@@ -368,7 +364,7 @@ do_delete(struct worker *w, struct board *b, struct operation *op)
         op->claim = some_claim(w, b, claim);
     (void)snprintf(rest, sizeof(rest), "/messages/%s%s%s", id,
                    op->claim == 0 ? "" : "?claim_id=", claim);
-    (void)ask(w, b, op, "DELETE", rest, NULL, &a);
+    ask(w, b, op, "DELETE", rest, NULL, &a);
     json_decref(a.document);
     return true;
 }
@@ -394,7 +390,7 @@ do_delete_many(struct worker *w, struct board *b, struct operation *op)
     if (op->claim != 0)
         (void)snprintf(rest + strlen(rest), sizeof(rest) - strlen(rest), "&claim_ids=%s",
                        claim);
-    (void)ask(w, b, op, "DELETE", rest, NULL, &a);
+    ask(w, b, op, "DELETE", rest, NULL, &a);
     json_decref(a.document);
     return true;
 }
@@ -409,7 +405,7 @@ do_get(struct worker *w, struct board *b, struct operation *op)
     if (op->message == 0)
         return false;
     (void)snprintf(rest, sizeof(rest), "/messages/%s", id);
-    (void)ask(w, b, op, "GET", rest, NULL, &a);
+    ask(w, b, op, "GET", rest, NULL, &a);
     if (a.code == 200 &&
         json_integer_value(json_object_get(a.document, "body")) != op->message)
         unexpected("another message", &a);
@@ -431,7 +427,7 @@ do_list(struct worker *w, struct board *b, struct operation *op)
     }
     (void)snprintf(rest, sizeof(rest), "/messages?echo=true&limit=%u&include_claimed=%s",
                    op->limit, op->include_claimed ? "true" : "false");
-    (void)ask(w, b, op, "GET", rest, NULL, &a);
+    ask(w, b, op, "GET", rest, NULL, &a);
     read_messages(op, &a);
     json_decref(a.document);
     return true;
@@ -443,7 +439,7 @@ do_stats(struct worker *w, struct board *b, struct operation *op)
     struct answer a;
     const json_t *messages;
 
-    (void)ask(w, b, op, "GET", "/stats", NULL, &a);
+    ask(w, b, op, "GET", "/stats", NULL, &a);
     messages = json_object_get(a.document, "messages");
     op->claimed = (uint8_t)json_integer_value(json_object_get(messages, "claimed"));
     op->total = (uint8_t)json_integer_value(json_object_get(messages, "total"));
@@ -460,7 +456,7 @@ do_pop(struct worker *w, struct board *b, struct operation *op)
     op->limit = (uint8_t)(1 + random_below(&w->random, 2));
     (void)snprintf(rest, sizeof(rest), "/messages?pop=%u", op->limit);
     begin_waiting(w, b, op);
-    (void)ask(w, b, op, "DELETE", rest, NULL, &a);
+    ask(w, b, op, "DELETE", rest, NULL, &a);
     end_waiting(b, op);
     read_messages(op, &a);
     json_decref(a.document);
@@ -472,7 +468,7 @@ do_purge(struct worker *w, struct board *b, struct operation *op)
 {
     struct answer a;
 
-    (void)ask(w, b, op, "POST", "/purge", NULL, &a);
+    ask(w, b, op, "POST", "/purge", NULL, &a);
     json_decref(a.document);
     return true;
 }
@@ -495,8 +491,8 @@ do_pause(struct worker *w, struct board *b, struct operation *op)
     struct answer a;
 
     op->pauses = !is_paused(b);
-    (void)ask(w, b, op, "POST", "/pause",
-              op->pauses ? "{\"claims\":true}" : "{\"claims\":false}", &a);
+    ask(w, b, op, "POST", "/pause",
+        op->pauses ? "{\"claims\":true}" : "{\"claims\":false}", &a);
     if (a.code == 200 &&
         json_is_true(json_object_get(a.document, "claims")) != op->pauses)
         unexpected("pause", &a);
@@ -573,7 +569,7 @@ do_finish(struct worker *w, struct board *b, struct operation *op)
     (void)snprintf(body + strlen(body), sizeof(body) - strlen(body), "\"atomic\":%s}",
                    op->atomic ? "true" : "false");
     (void)snprintf(rest, sizeof(rest), "/claims/%s/finish", claim);
-    (void)ask(w, b, op, "POST", rest, body, &a);
+    ask(w, b, op, "POST", rest, body, &a);
     if (a.code != 0 && a.code != 200 && a.code != 404 && a.code != 409)
         unexpected("finish", &a);
     read_results(op, &a);

@@ -30,12 +30,12 @@ struct search {
 
 /* Messages with the same reason and origin. */
 struct group {
-    char reason[STORE_REASON_MAX], origin[STORE_METRICS_NAME], client[STORE_CLIENT_MAX];
-    size_t reason_len, origin_len, client_len; /* 0: none */
+    struct bytes reason, origin, client; /* in `text`; empty: none */
     bool several_clients;
     uint64_t count;
     int64_t oldest_ms;
     struct store_id example;
+    char text[STORE_REASON_MAX + STORE_METRICS_NAME + STORE_CLIENT_MAX];
 };
 
 /* The progress of a search, which its slices share. */
@@ -325,32 +325,28 @@ group_add(struct search_progress *p, const struct store_message *m)
     const int64_t ms = d->dead_lettered_ms != 0 ? d->dead_lettered_ms : m->posted_ms;
     struct group *g = p->groups, *const end = p->groups + p->group_count;
 
-    while (g < end && !(bytes_equal(bytes_of(g->reason, g->reason_len), d->reason) &&
-                        bytes_equal(bytes_of(g->origin, g->origin_len), d->origin)))
+    while (g < end &&
+           !(bytes_equal(g->reason, d->reason) && bytes_equal(g->origin, d->origin)))
         g++;
     if (g == end) {
-        if (p->group_count == GROUPS_MOST || d->reason.len > sizeof(g->reason) ||
-            d->origin.len > sizeof(g->origin) || d->client.len > sizeof(g->client)) {
+        char *at = g->text;
+
+        if (p->group_count == GROUPS_MOST || d->reason.len > STORE_REASON_MAX ||
+            d->origin.len > STORE_METRICS_NAME || d->client.len > STORE_CLIENT_MAX) {
             p->other++;
             return;
         }
         p->group_count++;
-        g->reason_len = d->reason.len;
-        g->origin_len = d->origin.len;
-        if (d->reason.len > 0)
-            memcpy(g->reason, d->reason.data, d->reason.len);
-        if (d->origin.len > 0)
-            memcpy(g->origin, d->origin.data, d->origin.len);
-        g->client_len = d->client.len;
-        if (d->client.len > 0)
-            memcpy(g->client, d->client.data, d->client.len);
+        g->reason = bytes_copy_to(&at, d->reason);
+        g->origin = bytes_copy_to(&at, d->origin);
+        g->client = bytes_copy_to(&at, d->client);
         g->several_clients = false;
         g->count = 0;
         g->oldest_ms = ms;
         g->example = m->id;
     }
     g->count++;
-    if (!bytes_equal(bytes_of(g->client, g->client_len), d->client))
+    if (!bytes_equal(g->client, d->client))
         g->several_clients = true;
     if (ms < g->oldest_ms)
         g->oldest_ms = ms;
@@ -362,12 +358,11 @@ write_groups(struct buf *out, const struct search_progress *p)
     for (const struct group *g = p->groups; g < p->groups + p->group_count; g++) {
         json_write_comma(out);
         buf_byte(out, '{');
-        json_write_text_or_null(out, "reason", bytes_of(g->reason, g->reason_len));
-        json_write_text_or_null(out, "origin", bytes_of(g->origin, g->origin_len));
+        json_write_text_or_null(out, "reason", g->reason);
+        json_write_text_or_null(out, "origin", g->origin);
         json_write_u64(out, "count", g->count);
         json_write_text_or_null(out, "client",
-                                g->several_clients ? BYTES_NONE
-                                                   : bytes_of(g->client, g->client_len));
+                                g->several_clients ? BYTES_NONE : g->client);
         json_write_flag(out, "several_clients", g->several_clients);
         time_write(out, "oldest_at", g->oldest_ms);
         json_write_text(out, "example", store_id_bytes(&g->example));
