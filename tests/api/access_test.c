@@ -427,3 +427,101 @@ API_TEST_WITH(several_queues_are_claimed_by_workers_only, open_doors(f))
     f->c.headers[TOKEN] = "worker";
     ck_api(f, "POST", "/claimd/claims?queue=q", "{}", 201, NULL);
 }
+
+/* ------------------------------------------------------------------ parts of a finish */
+
+/* Claims the oldest message of q as the admin. Returns the path of a finish of the claim, and its id. */
+static const char *
+claim_one(struct api_fixture *f, const char **id)
+{
+    const char *claim;
+
+    f->c.headers[TOKEN] = "admin";
+    post_one(f, "/v2/queues/q/messages");
+    claim = api_take(f, "q", 1);
+    ck_assert_ptr_nonnull(claim);
+    *id = api_pick(f, "messages.0.id");
+    return api_text(f, "/claimd/queues/q/claims/%s/finish", claim);
+}
+
+/* A part of a finish, with %s for the id of a message, and the action of the plain request. */
+static const struct part {
+    const char *action;
+    const char *text;
+} parts[] = {
+    {"messages:delete", "\"delete\":[\"%s\"]"},
+    {"claims:delete", "\"release\":[{\"id\":\"%s\"}]"},
+    {"claims:delete", "\"dead_letter\":[\"%s\"]"},
+    {"messages:create", "\"post\":[{\"queue\":\"n%s\",\"messages\":[{\"body\":1}]}]"},
+};
+
+/* Finishes a message with a part. */
+static void
+finish_part(struct api_fixture *f, const char *token, const struct part *p, int code)
+{
+    const char *id, *path = claim_one(f, &id);
+    const char *at = strstr(p->text, "%s");
+    const char *body =
+        api_text(f, "{%.*s%s%s,\"renew\":{}}", (int)(at - p->text), p->text, id, at + 2);
+
+    f->c.headers[TOKEN] = token;
+    ck_api(f, "POST", path, body, code, code == 403 ? NA : NULL);
+    if (code == 403)
+        ck_assert_msg(strstr(api_answer(&f->c), p->action) != NULL, "%s",
+                      api_answer(&f->c));
+}
+
+/* A policy of all default rules but one. Tokens are as in open_doors(). */
+static void
+use_policy(struct api_fixture *f, const char *action, const char *rule)
+{
+    static const char *const tokens[] = {"worker worker " API_CALL_PROJECT " never",
+                                         "admin admin " API_CALL_PROJECT " never"};
+    struct policy policy = policy_default;
+    struct reason why;
+
+    ck_assert_int_eq(policy_read(&policy,
+                                 bytes_str(api_text(f, "{\"%s\":\"%s\"}", action, rule)),
+                                 &why),
+                     ST_OK);
+    api_allow_by(f, tokens, 2, &policy);
+}
+
+API_TEST_WITH(each_part_of_a_finish_needs_the_action_of_the_plain_request, open_doors(f))
+{
+    enum { PARTS = sizeof(parts) / sizeof(parts[0]), WORKER_PARTS = 3 };
+
+    f->c.headers[TOKEN] = "admin";
+    ck_api(f, "PUT", "/v2/queues/q", "{\"_dead_letter_queue\":\"dead\"}", 201, NULL);
+    for (size_t i = 0; i < PARTS; i++) {
+        finish_part(f, "worker", &parts[i], i < WORKER_PARTS ? 200 : 403);
+        finish_part(f, "admin", &parts[i], 200);
+    }
+    for (size_t denied = 0; denied < PARTS; denied++) {
+        use_policy(f, parts[denied].action, "role:admin");
+        for (size_t i = 0; i < WORKER_PARTS; i++)
+            finish_part(f, "worker", &parts[i],
+                        strcmp(parts[i].action, parts[denied].action) == 0 ? 403 : 200);
+    }
+    use_policy(f, "messages:create", "role:admin or role:worker");
+    finish_part(f, "worker", &parts[3], 200);
+    use_policy(f, "claims:update", "role:admin");
+    finish_part(f, "worker", &(struct part){"claims:update", "\"delete\":[\"%s\"]"}, 403);
+}
+
+API_TEST_WITH(a_refused_part_of_a_finish_leaves_the_rest_undone, open_doors(f))
+{
+    const char *id, *path = claim_one(f, &id);
+
+    use_policy(f, "messages:delete", "role:admin");
+    f->c.headers[TOKEN] = "worker";
+    ck_api(f, "POST", path,
+           api_text(f,
+                    "{\"delete\":[\"%s\"],\"renew\":{\"ttl\":600,\"grace\":60},"
+                    "\"atomic\":false}",
+                    id),
+           403, NA);
+    ck_api(f, "POST", path, "{\"delete\":[],\"post\":[],\"renew\":{}}", 200, NULL);
+    ck_api(f, "GET", "/v2/queues/q/stats", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"claimed\":1"));
+}

@@ -1545,6 +1545,12 @@ MUTANTS = [
        "    if (b->open.count > 0 && b->used - b->head + bytes > b->frame_max)",
        "    if (b->open.count > 0 && b->used - b->head + bytes > b->frame_max &&\n"
        "        !MUTANT(GROUP_IN_TWO_FRAMES))")]),
+    ("FINISH_UNCHECKED",
+     "a finish does not need the actions of the plain requests",
+     "api/access_test: each_part_of_a_finish_needs_the_action_of_the_plain_request",
+     [("api/handlers/finish.c",
+       "        if (count_items(&f->members[i]) > 0)\n",
+       "        if (count_items(&f->members[i]) > 0 && !MUTANT(FINISH_UNCHECKED))\n")]),
     ("FINISH_WITHOUT_LIMIT",
      "a finish may be larger than one write of the journal",
      "unit/journal/journal_test: a_finish_beyond_what_a_frame_holds_is_refused_and_changes_nothing",

@@ -12,6 +12,15 @@ enum { DELETE, RELEASE, DEAD_LETTER, POST, RENEW, ATOMIC, MEMBERS };
 static const char *const member_names[MEMBERS] = {"delete", "release", "dead_letter",
                                                   "post",   "renew",   "atomic"};
 
+/*
+ * The action of the plain request for each part. A renewal needs that of the route. The plain way into the
+ * dead-letter queue is to release a message until it was delivered too often.
+ */
+static const enum action part_actions[] = {[DELETE] = ACTION_MESSAGES_DELETE,
+                                           [RELEASE] = ACTION_CLAIMS_DELETE,
+                                           [DEAD_LETTER] = ACTION_CLAIMS_DELETE,
+                                           [POST] = ACTION_MESSAGES_CREATE};
+
 /* The request of a finish. */
 struct decoded_finish {
     struct context *ctx;
@@ -42,6 +51,18 @@ count_items(const struct json_scan_value *array)
         for (; json_scan_item(&scan); count++)
             (void)json_scan_value(&scan, NULL);
     return count;
+}
+
+/* Refuses parts that the caller may not do by the plain requests. */
+static enum status
+check_parts(const struct decoded_finish *f)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = DELETE; st == ST_OK && i <= POST; i++)
+        if (count_items(&f->members[i]) > 0)
+            st = check_action(f->ctx, part_actions[i]);
+    return st;
 }
 
 static enum status
@@ -234,7 +255,7 @@ read_posts(struct decoded_finish *f)
     const size_t count = json_left_out(list) ? 0 : count_items(list);
     struct context *ctx = f->ctx;
     struct json_scan scan;
-    enum status st;
+    enum status st = ST_OK;
 
     if (json_left_out(list))
         return ST_OK;
@@ -247,7 +268,6 @@ read_posts(struct decoded_finish *f)
     if (count > 0 && atomic_load_explicit(&ctx->condition->closed, memory_order_relaxed))
         return context_refuse(ctx, ST_UNAVAILABLE,
                               "the server is in maintenance and accepts no posts");
-    st = count > 0 ? check_action(ctx, ACTION_MESSAGES_CREATE) : ST_OK;
     f->request.posts = arena_array(ctx->req->arena, count + 1, sizeof(*f->request.posts));
     if (f->request.posts == NULL)
         return ST_NO_MEMORY;
@@ -286,6 +306,9 @@ read_finish(struct decoded_finish *f)
             "the body has the unknown member \"%s\". Allowed are delete, "
             "release, dead_letter, post, renew and atomic",
             received(seen.unknown).text);
+    st = check_parts(f);
+    if (st != ST_OK)
+        return st;
     for (size_t i = DELETE; i <= DEAD_LETTER; i++)
         items += count_items(&f->members[i]);
     f->request.items = arena_array(ctx->req->arena, items + 1, sizeof(*f->request.items));
