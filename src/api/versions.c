@@ -260,16 +260,19 @@ const struct version version_ui = {
 
 /* ------------------------------------------------------------------ the server */
 
-enum { GUARDED = ROUTE_GUARDED | ROUTE_OWN_FORM | ROUTE_METRICS };
+enum {
+    HEALTH = ROUTE_OWN_FORM | ROUTE_METRICS,
+    GUARDED = ROUTE_GUARDED | ROUTE_OWN_FORM | ROUTE_METRICS
+};
 
 static const struct route routes_root[] = {
     ROUTE("/", GET, handle_versions, OPEN, 0, "listVersions"),
     ROUTE("/openapi.json", GET, handle_openapi, OPEN, 0, "describe"),
     ROUTE("/openapi.json", HEAD, handle_openapi, OPEN, 0, "describeBriefly"),
-    ROUTE("/livez", GET, handle_livez, OPEN, ROUTE_METRICS, "isAlive"),
-    ROUTE("/livez", HEAD, handle_livez, OPEN, ROUTE_METRICS, "isAliveBriefly"),
-    ROUTE("/readyz", GET, handle_readyz, OPEN, ROUTE_METRICS, "isReady"),
-    ROUTE("/readyz", HEAD, handle_readyz, OPEN, ROUTE_METRICS, "isReadyBriefly"),
+    ROUTE("/livez", GET, handle_livez, OPEN, HEALTH, "isAlive"),
+    ROUTE("/livez", HEAD, handle_livez, OPEN, HEALTH, "isAliveBriefly"),
+    ROUTE("/readyz", GET, handle_readyz, OPEN, HEALTH, "isReady"),
+    ROUTE("/readyz", HEAD, handle_readyz, OPEN, HEALTH, "isReadyBriefly"),
     ROUTE("/metrics", GET, handle_metrics, METRICS_GET, GUARDED, "showMetrics"),
     ROUTE("/metrics", HEAD, handle_metrics, METRICS_GET, GUARDED, "showMetricsBriefly"),
     ROUTE_END,

@@ -264,6 +264,28 @@ START_TEST(ping_and_health_tell_that_the_store_works)
     api_fixture_close(&f);
 }
 
+/* Load balancers of Google and Azure take 200 only, and no probe sends the headers of the API. */
+API_TEST(probes_without_headers_get_200_and_a_body)
+{
+    static const char *const paths[] = {"/livez", "/readyz"};
+    static const char *const accepts[] = {NULL, "*/*", "text/plain", "text/html"};
+
+    memset(f->c.headers, 0, sizeof(f->c.headers));
+    for (size_t p = 0; p < sizeof(paths) / sizeof(paths[0]); p++)
+        for (size_t a = 0; a < sizeof(accepts) / sizeof(accepts[0]); a++) {
+            f->c.headers[API_HEADER_ACCEPT] = accepts[a];
+            ck_api(f, "HEAD", paths[p], NULL, 200, NULL);
+            ck_api(f, "GET", paths[p], NULL, 200, NULL);
+            ck_assert_str_eq(api_answer(&f->c), "ok\n");
+            ck_api_header(f, "Content-Type", "text/plain; charset=utf-8");
+        }
+    atomic_store(&f->condition.draining, true);
+    ck_api(f, "GET", "/readyz", NULL, 503, NULL);
+    ck_api(f, "GET", "/livez", NULL, 200, NULL);
+    atomic_store(&f->condition.draining, false);
+    ck_api(f, "GET", "/readyz", NULL, 200, NULL);
+}
+
 START_TEST(health_counts_the_messages_of_the_whole_server)
 {
     static const char *const targets[] = {"/v2/health", "/v1.1/health"};

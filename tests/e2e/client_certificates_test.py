@@ -130,7 +130,7 @@ class KeptOut(unittest.TestCase):
                 self.assertIn("no entry of the file of certificates matches", body)
             with server.connect() as one:
                 one.send(request("GET", "/readyz"))
-                self.assertEqual(one.response().status, 204)
+                self.assertEqual(one.response().status, 200)
 
     def test_where_there_is_no_tls_there_is_no_certificate(self):
         with Known(listen="127.0.0.1:0,tls:127.0.0.1:0") as server:

@@ -43,7 +43,9 @@ class Paths(unittest.TestCase):
                         for path in ("/livez", "/readyz"):
                             client.send(bare(method, path))
                             answer = client.response(head_only=method == "HEAD")
-                            self.assertEqual(answer.status, 204)
+                            self.assertEqual(answer.status, 200)
+                            self.assertEqual(answer.body, b"ok\n" if method == "GET" else b"")
+                            self.assertEqual(answer.headers["content-length"], "3")
 
     def test_they_know_no_other_methods_and_nothing_below(self):
         with Server() as server, server.connect() as client:
@@ -86,12 +88,12 @@ class Maintenance(unittest.TestCase):
             self.assertIn(b"maintenance", answer.body)
             self.assertEqual(answer.headers["retry-after"], "1")
             self.assertEqual(status(request("GET", "/readyz")), 503)
-            self.assertEqual(status(request("GET", "/livez")), 204)
+            self.assertEqual(status(request("GET", "/livez")), 200)
             self.assertEqual(status(request("PUT", "/v2/queues/r")), 201)
             self.assertEqual(status(request("POST", "/v2/queues/q/claims", b"{}")), 201)
             server.signal(signal.SIGUSR1)
             server.logged("maintenance posts=taken")
-            self.assertEqual(status(request("GET", "/readyz")), 204)
+            self.assertEqual(status(request("GET", "/readyz")), 200)
             self.assertEqual(status(post("q")), 201)
 
 

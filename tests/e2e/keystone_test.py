@@ -81,7 +81,7 @@ class Admission(KeystoneCase):
                     self.assertEqual(answer.status, status)
                     if status == 401:
                         self.assertEqual(answer.headers["www-authenticate"], "Keystone")
-            self.assertEqual(self.status(server, None, target="/livez"), 204)
+            self.assertEqual(self.status(server, None, target="/livez"), 200)
             server.signal()
             self.assertEqual(server.wait(), 0)
             log = "\n".join(server.log)

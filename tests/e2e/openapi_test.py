@@ -570,9 +570,9 @@ class Story(Case):
     def service(self):
         self.expect(300, "GET", "/")
         for method in ("GET", "HEAD"):
-            for path in ("/openapi.json", "/metrics"):
+            for path in ("/openapi.json", "/metrics", "/livez", "/readyz"):
                 self.expect(200, method, path)
-            for path in ("/livez", "/readyz", "/v2/ping", "/v1.1/ping", "/v1/health"):
+            for path in ("/v2/ping", "/v1.1/ping", "/v1/health"):
                 self.expect(204, method, path)
         for base in ("/v2", "/v1.1"):
             self.expect(200, "GET", base + "/health")

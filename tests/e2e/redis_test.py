@@ -171,7 +171,7 @@ class Away(RedisCase):
         waiting.start()
         api.await_waiter()
         node.restart()
-        self.eventually(lambda: api.health() == 204, "it is ready")
+        self.eventually(lambda: api.health() == 200, "it is ready")
         api.post("q", "late")
         waiting.join(10)
         self.assertFalse(waiting.is_alive(), "nothing has woken the waiter")

@@ -11,11 +11,19 @@ handle_ping(struct context *ctx)
     return st == ST_OK ? response_empty(ctx, 204) : st;
 }
 
+/* 200 with a body, because load balancers of Google and Azure take no other status for healthy. */
+static enum status
+response_healthy(struct context *ctx)
+{
+    buf_str(&ctx->res->body, "ok\n");
+    return response_typed(ctx, 200, "text/plain; charset=utf-8");
+}
+
 /* GET, HEAD /livez */
 enum status
 handle_livez(struct context *ctx)
 {
-    return response_empty(ctx, 204);
+    return response_healthy(ctx);
 }
 
 const char *
@@ -33,9 +41,12 @@ enum status
 handle_readyz(struct context *ctx)
 {
     const char *why = health_reservation(ctx);
+    enum status st;
 
-    return why != NULL ? context_refuse(ctx, ST_UNAVAILABLE, "%s", why)
-                       : handle_ping(ctx);
+    if (why != NULL)
+        return context_refuse(ctx, ST_UNAVAILABLE, "%s", why);
+    st = store_ping(ctx->store, &ctx->op);
+    return st == ST_OK ? response_healthy(ctx) : st;
 }
 
 /* ------------------------------------------------------------------ trial run */
