@@ -109,27 +109,24 @@ named_project(const struct context *ctx)
                                             : ctx->req->headers[API_HEADER_PROJECT_ID];
 }
 
-/* Reads the token from one of two headers. ST_UNAUTHORIZED: the headers have different tokens. */
+/*
+ * Reads the token from X-Auth-Token, or else from Authorization. A proxy may keep a password or a token of its
+ * own in Authorization.
+ */
 static enum status
 find_token(struct context *ctx, struct bytes *out)
 {
     static const struct bytes scheme = BYTES_LIT("Bearer ");
-    struct bytes own = ctx->req->headers[API_HEADER_AUTH_TOKEN];
     struct bytes bearer = ctx->req->headers[API_HEADER_AUTHORIZATION];
 
-    *out = bytes_trim(own);
-    if (bearer.len == 0)
+    *out = bytes_trim(ctx->req->headers[API_HEADER_AUTH_TOKEN]);
+    if (out->len > 0 || bearer.len == 0)
         return ST_OK;
     if (bearer.len < scheme.len ||
         !bytes_equal_nocase(bytes_of(bearer.data, scheme.len), scheme))
         return context_refuse(ctx, ST_UNAUTHORIZED,
                               "the header Authorization must have the form Bearer TOKEN");
-    bearer = bytes_trim(bytes_of(bearer.data + scheme.len, bearer.len - scheme.len));
-    if (out->len > 0 && !bytes_equal(*out, bearer))
-        return context_refuse(ctx, ST_UNAUTHORIZED,
-                              "the headers X-Auth-Token and Authorization have different "
-                              "tokens. Send only one");
-    *out = bearer;
+    *out = bytes_trim(bytes_of(bearer.data + scheme.len, bearer.len - scheme.len));
     return ST_OK;
 }
 

@@ -77,7 +77,7 @@ function headersFor(method, options) {
   if (options.project)
     headers.set('X-Project-ID', headerBytes(options.project));
   if (token)
-    headers.set('Authorization', `Bearer ${headerBytes(token)}`);
+    headers.set('X-Auth-Token', headerBytes(token));  // Authorization may belong to a proxy
   if (options.body !== undefined)
     headers.set('Content-Type', 'application/json');
   if (options.prefer)
