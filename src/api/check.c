@@ -150,17 +150,24 @@ check_host(struct context *ctx, struct bytes allowed)
  * without a token. A client certificate does not help, because the browser sends it for every page.
  *
  * Behind a proxy that replaces Host, the browser's Sec-Fetch-Site says that the page is of this site. No page
- * can set it.
+ * can set it. A link, a picture or a script of another site comes without Origin, but browsers say
+ * "cross-site" there.
  */
 static enum status
 check_origin(struct context *ctx)
 {
     struct bytes origin = ctx->req->headers[API_HEADER_ORIGIN];
     struct bytes host = ctx->req->headers[API_HEADER_HOST];
+    struct bytes site = ctx->req->headers[API_HEADER_FETCH_SITE];
     const char *scheme;
 
-    if (!bytes_present(origin))
+    if (!bytes_present(origin) && !bytes_equal_str(site, "cross-site"))
         return ST_OK;
+    if (!bytes_present(origin))
+        return context_refuse(
+            ctx, ST_FORBIDDEN,
+            "the header Sec-Fetch-Site is \"cross-site\". The request comes "
+            "from a page of another site. Send a token");
     scheme = origin.len == 0 ? NULL : memmem(origin.data, origin.len, "://", 3);
     if (scheme != NULL) {
         size_t skip = (size_t)(scheme - origin.data) + 3;
@@ -168,7 +175,7 @@ check_origin(struct context *ctx)
         origin = bytes_of(origin.data + skip, origin.len - skip);
     }
     if ((scheme != NULL && bytes_equal_nocase(origin, host)) ||
-        bytes_equal_str(ctx->req->headers[API_HEADER_FETCH_SITE], "same-origin"))
+        bytes_equal_str(site, "same-origin"))
         return ST_OK;
     return context_refuse(ctx, ST_FORBIDDEN,
                           "the header Origin is \"%s\". The request comes from a page of "
@@ -280,9 +287,7 @@ check_guarded(struct context *ctx)
                    : st;
     }
     if (!requires_stub_token(ctx))
-        return ctx->req->method == METHOD_GET || ctx->req->method == METHOD_HEAD
-                   ? ST_OK
-                   : check_origin(ctx);
+        return check_origin(ctx);
     st = check_stub_token(ctx);
     return st != ST_OK ? st
                        : context_refuse(ctx, ST_FORBIDDEN,

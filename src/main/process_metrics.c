@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -213,10 +214,14 @@ memory_limit(const char *root)
 {
     uint64_t bytes = cgroup_limit(root);
     char name[PATH_MAX], text[TEXT_CAP];
+    struct sysinfo machine;
     unsigned long long kib;
 
+    /* The file is not there with ProcSubset=pid of the unit. In a container it may say less than the kernel. */
     (void)snprintf(name, sizeof(name), "%s/proc/meminfo", root);
     if (read_text(name, text) && sscanf(text, "MemTotal: %llu kB", &kib) == 1)
         bytes = min_u64(bytes, (uint64_t)kib * 1024);
+    else if (sysinfo(&machine) == 0)
+        bytes = min_u64(bytes, (uint64_t)machine.totalram * machine.mem_unit);
     return bytes == UINT64_MAX ? 0 : bytes;
 }

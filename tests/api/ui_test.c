@@ -26,7 +26,6 @@ UI_TEST(the_page_runs_only_scripts_of_its_own)
                                  "default-src 'none'"));
     ck_api(f, "GET", "/claimd/ui/main.js", NULL, 200, NULL);
     ck_api_header(f, "Content-Type", "text/javascript; charset=utf-8");
-    ck_api_header(f, "X-Content-Type-Options", "nosniff");
     ck_api(f, "GET", "/claimd/ui/page.css", NULL, 200, NULL);
     ck_api_header(f, "Content-Type", "text/css; charset=utf-8");
 }

@@ -368,6 +368,38 @@ class OneHead(Refusals, unittest.TestCase):
             with self.subTest(headers=extra):
                 self.assert_refused(self.line(*extra), 400)
 
+    def test_a_line_of_a_head_ends_with_cr_lf(self):
+        """A parser that does not end the line at a bare line feed reads other headers."""
+        good = self.line("X-Extra: a")
+        for at in range(good.count(b"\r\n")):
+            lines = good.split(b"\r\n")
+            bare = b"\r\n".join(lines[:at + 1]) + b"\n" + b"\r\n".join(lines[at + 1:])
+            with self.subTest(line=at):
+                self.assert_refused(bare, 400)
+        self.assert_refused(good.replace(b"\r\n", b"\n"), 400)
+
+    def test_a_head_without_headers_ends_with_cr_lf(self):
+        for head in (b"GET / HTTP/1.0\n\n", b"GET / HTTP/1.0\r\n\n", b"GET / HTTP/1.0\n\r\n"):
+            with self.subTest(head=head):
+                self.assert_refused(head, 400)
+        with Persistent(self.server) as ask:
+            self.assertEqual(status(ask(b"GET / HTTP/1.0\r\n\r\n")), 300)
+
+    def test_the_first_header_line_does_not_begin_with_a_blank(self):
+        """It would continue the request line."""
+        good = self.line()
+        for blank in (b" ", b"\t", b"  "):
+            for first in (b"X: y\r\n", b"Content-Length: 3\r\n", b""):
+                with self.subTest(blank=blank, first=first):
+                    self.assert_refused(good.replace(b"\r\n", b"\r\n" + blank + first, 1), 400)
+
+    def test_a_request_line_has_two_spaces(self):
+        good = self.line(target="/v2/queues?limit=2")
+        for bad in (good.replace(b"GET ", b"GET  "), good.replace(b" HTTP/", b"  HTTP/"),
+                    good.replace(b"?limit", b" ?limit"), good.replace(b"=2", b"=2 HTTP/1.1")):
+            with self.subTest(line=bad.split(b"\r\n")[0]):
+                self.assert_refused(bad, 400)
+
     def assert_chunks_refused(self, queue, *chunks):
         """Each of these bodies, with a post for its %s, is refused, and nothing is posted."""
         head = self.line("Transfer-Encoding: chunked", method="POST",

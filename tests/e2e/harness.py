@@ -308,6 +308,8 @@ class Refusals:
         """The head was whole: the answer is a document of ours, and the log has it."""
         answer = self.refusal(data, status)
         self.assertEqual(answer.headers.get("content-type"), "application/json", answer)
+        self.assertEqual(answer.headers.get("cache-control"), "no-store", answer)
+        self.assertEqual(answer.headers.get("x-content-type-options"), "nosniff", answer)
         self.assertEqual(set(json.loads(answer.body)), {"title", "description"})
         line = self.server.logged("request_id=" + answer.headers["x-request-id"])
         self.assertIn(" status=%d bytes=%d " % (answer.status, len(answer.body)), line)

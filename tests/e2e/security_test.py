@@ -117,23 +117,45 @@ class Unit(unittest.TestCase):
         self.assertGreater(len(forbidden), 20)
         self.assertEqual(set(forbidden) - set(self.named()), set())
 
-    def test_the_figure_is_that_of_debian_12(self):
+    def exposure(self, name):
+        """The figure of systemd for a unit."""
+        with tempfile.TemporaryDirectory() as folder:
+            copy = os.path.join(folder, name)
+            with open(os.path.join(os.path.dirname(UNIT), name + ".in"), encoding="utf-8") as f, \
+                    open(copy, "w", encoding="utf-8") as out:
+                out.write(f.read().replace("@CMAKE_INSTALL_FULL_BINDIR@", "/usr/bin"))
+            shown = subprocess.run(["systemd-analyze", "security", "--offline=true",
+                                    "--no-pager", copy], capture_output=True, text=True,
+                                   check=True, timeout=PATIENCE_S).stdout
+        return re.search(r"exposure level for \S+: ([\d.]+) ", shown)[1]
+
+    def test_the_figures_are_those_of_debian_12(self):
         if not shutil.which("systemd-analyze"):
             self.skipTest("no systemd-analyze")
         about = subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True,
                                check=True, timeout=PATIENCE_S).stdout
         if not about.startswith("systemd 252 "):
             self.skipTest("others have other rules")
-        with tempfile.TemporaryDirectory() as folder:
-            copy = os.path.join(folder, "claimd.service")
-            with open(copy, "w", encoding="utf-8") as f:
-                f.write(unit().replace("@CMAKE_INSTALL_FULL_BINDIR@", "/usr/bin"))
-            shown = subprocess.run(["systemd-analyze", "security", "--offline=true",
-                                    "--no-pager", copy], capture_output=True, text=True,
-                                   check=True, timeout=PATIENCE_S).stdout
-        found = re.search(r"exposure level for claimd\.service: ([\d.]+) ", shown)[1]
-        self.assertIn("`systemd-analyze security` gives it %s (" % found,
-                      " ".join(page().split()))
+        words = " ".join(page().split())
+        self.assertIn("`systemd-analyze security` gives it %s (" % self.exposure("claimd.service"),
+                      words)
+        self.assertIn("has an exposure of %s." % self.exposure("claimd-work@.service"), words)
+
+    def test_a_command_of_claimd_work_gets_no_rights(self):
+        """And no system calls that only an administrator needs, whatever the user of the unit."""
+        with open(os.path.join(os.path.dirname(UNIT), "claimd-work@.service.in"),
+                  encoding="utf-8") as f:
+            lines = f.read().splitlines()
+        for setting in ("NoNewPrivileges=yes", "CapabilityBoundingSet=", "LimitCORE=0",
+                        "SystemCallArchitectures=native", "SystemCallErrorNumber=EPERM"):
+            self.assertIn(setting, lines)
+        refused, = re.findall("^SystemCallFilter=~(.*)$", "\n".join(lines), re.M)
+        for group in ("@clock", "@debug", "@module", "@mount", "@raw-io", "@reboot", "@swap"):
+            self.assertIn(group, refused.split())
+        # Compilers at run time, the tools of a shell and the memory of the machine stay.
+        self.assertNotIn("@resources", refused)
+        self.assertFalse([line for line in lines if line.startswith(
+            ("MemoryDenyWriteExecute=", "ProcSubset="))])
 
 
 class Files(unittest.TestCase):
@@ -173,6 +195,28 @@ class Files(unittest.TestCase):
             self.assertIn(SECRET.encode(), there)
 
 
+class EveryResponse(unittest.TestCase):
+    """No browser or proxy keeps a response, or takes its body for a script."""
+
+    def test_it_is_not_stored_and_its_type_is_not_guessed(self):
+        with Server("--ui", "--ci") as server:
+            for words, stored in (
+                    (("PUT", "/v2/queues/q", b"{}"), "no-store"),
+                    (("POST", "/v2/queues/q/messages", b'{"messages":[{"body":1}]}'), "no-store"),
+                    (("POST", "/v2/queues/q/claims", b"{}"), "no-store"),
+                    (("GET", "/v2/queues/q/messages?echo=true"), "no-store"),
+                    (("HEAD", "/v2/queues/q"), "no-store"),
+                    (("DELETE", "/v2/queues/q"), "no-store"),
+                    (("GET", "/v2/nowhere"), "no-store"), (("GET", "/livez"), "no-store"),
+                    (("GET", "/metrics"), "no-store"), (("GET", "/claimd/dump"), "no-store"),
+                    (("GET", "/openapi.json"), "max-age=60"),
+                    (("GET", "/claimd/ui/"), "no-cache")):
+                with self.subTest(request=words[:2]):
+                    headers = server.ask(*words).headers
+                    self.assertEqual(headers.get("cache-control"), stored)
+                    self.assertEqual(headers.get("x-content-type-options"), "nosniff")
+
+
 class NotProtected(unittest.TestCase):
     def ask(self, server, data):
         with server.connect() as client:
@@ -195,6 +239,25 @@ class NotProtected(unittest.TestCase):
                                   if name.startswith("access-control")])
             own = self.CLAIM % (b"127.0.0.1:8888", b"http://127.0.0.1:8888")
             self.assertEqual(self.ask(server, own).status, 201)
+
+    def test_a_page_of_another_site_is_refused_what_concerns_all_projects(self):
+        with Server("--ci") as server:
+            for method, target in (("GET", "/claimd/dump"), ("GET", "/claimd/history"),
+                                   ("GET", "/claimd/state"), ("GET", "/metrics"),
+                                   ("POST", "/claimd/reset"), ("GET", "/v2/queues")):
+                for other in ("Origin: http://other.example", "Sec-Fetch-Site: cross-site"):
+                    with self.subTest(target=target, header=other):
+                        answer = self.ask(server, request(method, target, headers=[other]))
+                        self.assertEqual(answer.status, 403, answer)
+                for own in ("Sec-Fetch-Site: none", "Sec-Fetch-Site: same-origin"):
+                    with self.subTest(target=target, header=own):
+                        answer = self.ask(server, request(method, target, headers=[own]))
+                        self.assertIn(answer.status, (200, 204), answer)
+
+    def test_a_page_of_another_site_may_link_to_the_page(self):
+        with Server("--ui") as server:
+            link = request("GET", "/claimd/ui/", headers=["Sec-Fetch-Site: cross-site"])
+            self.assertEqual(self.ask(server, link).status, 200)
 
     def called(self, host, *words, body=None):
         """A request to a server by this name."""
@@ -231,11 +294,11 @@ class NotProtected(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             other = self.called(b"other.example", "GET", "/livez")
             with server_for_nobody(folder) as server:
-                self.assertEqual(self.ask(server, other).status, 204)
+                self.assertEqual(self.ask(server, other).status, 200)
             for listen in ("unix:" + os.path.join(folder, "socket"), "0.0.0.0:0"):
                 with self.subTest(listen=listen), \
                         Server("--insecure-listen", listen=listen) as server:
-                    self.assertEqual(self.ask(server, other).status, 204)
+                    self.assertEqual(self.ask(server, other).status, 200)
 
     def test_a_metrics_listener_needs_no_token(self):
         with tempfile.TemporaryDirectory() as folder, \

@@ -86,7 +86,6 @@ handle_ui(struct context *ctx)
                               received(name).text);
     buf_bytes(&ctx->res->body, bytes_of(files[i].text, files[i].len));
     response_add_header(ctx, "Content-Security-Policy", policy);
-    response_add_header(ctx, "X-Content-Type-Options", "nosniff");
     response_add_header(ctx, "Referrer-Policy", "no-referrer");
     response_add_header(ctx, "Cross-Origin-Opener-Policy", "same-origin");
     response_add_header(ctx, "Cache-Control", "no-cache");

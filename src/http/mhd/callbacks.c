@@ -25,7 +25,7 @@ enum { RECORD = 64, OVERSHOOT = 256, ALIGNMENT = 16 };
 
 /*
  * The head of a response. Besides the API's headers it has a status line, date, length, request id,
- * connection, and an empty line, at most 190 bytes.
+ * connection, the headers of every response, and an empty line, at most 250 bytes.
  */
 enum { RESPONSE = RESPONSE_HEAD_MAX + 256 };
 
@@ -74,14 +74,16 @@ struct head_reader {
 };
 
 /*
- * libmicrohttpd writes one or two NULs over the end of a line, so the next text begins one or two
- * bytes behind the last. Otherwise it has cut a text at a NUL of the client, or moved a folded
- * line.
+ * libmicrohttpd writes a NUL over each byte of CR LF. So the next line begins this many bytes behind
+ * the text of the last one. Otherwise a line ends with a bare LF, or libmicrohttpd has cut a text at
+ * a NUL of the client, or moved a folded line.
  */
+enum { LINE_END = 2 };
+
 static bool
-is_adjacent(const char *end, const char *next)
+is_blank(char c)
 {
-    return next == end + 1 || next == end + 2;
+    return c == ' ' || c == '\t';
 }
 
 /* The header came before, with the text *slot. Out of line: hardly any request has one twice. */
@@ -163,8 +165,9 @@ read_header(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
 
     (void)kind; /* always MHD_HEADER_KIND */
     p->head->use.records++;
-    if (!is_adjacent(p->end, key) || key_len == 0 || key[key_len - 1] == ' ' ||
-        key[key_len - 1] == '\t')
+    /* A first line that begins with a blank folds the request line. */
+    if (key != p->end + LINE_END || key_len == 0 || is_blank(key[0]) ||
+        is_blank(key[key_len - 1]))
         p->st = ST_BAD_VALUE;
     p->end = text + text_len;
     if (which != API_HEADER_COUNT)
@@ -208,8 +211,9 @@ read_head(const struct mhd *m, struct exchange *ex, const char *method,
     const char *end = method + size;
 
     ex->head = (struct head){.use = {.head = size}, .end = end};
-    if (!is_adjacent(method + strlen(method), target.data) ||
-        version != target.data + target.len + 1)
+    if (target.data != method + strlen(method) + 1 ||
+        version != target.data + target.len + 1 ||
+        memchr(target.data, ' ', target.len) != NULL)
         return REFUSAL_BAD_HEAD;
     (void)MHD_get_connection_values_n(connection, MHD_HEADER_KIND, read_header, &p);
     if (p.st != ST_OK)
@@ -220,10 +224,10 @@ read_head(const struct mhd *m, struct exchange *ex, const char *method,
         ex->head.use.records += count < 0 ? 0 : (size_t)count;
     }
     /*
-     * libmicrohttpd has replaced the ends of lines by NULs. A CR that is left is inside of a line,
-     * and other parsers may see the end of a line there. HTTP/1.1 requires a Host.
+     * The head ends with an empty line. A CR that is left is inside of a line, and other parsers may
+     * see the end of a line there. HTTP/1.1 requires a Host.
      */
-    if (end - p.end < 2 || end - p.end > 4 || memchr(method, '\r', size) != NULL ||
+    if (end != p.end + 2 * LINE_END || memchr(method, '\r', size) != NULL ||
         (!bytes_present(ex->request.headers[API_HEADER_HOST]) &&
          strcmp(version, "HTTP/1.1") == 0))
         return REFUSAL_BAD_HEAD;

@@ -11,7 +11,7 @@
 #include <gnutls/abstract.h>
 #include <microhttpd.h>
 
-enum { MHD_DAEMON_CONNS = 512 };
+enum { MHD_DAEMON_CONNS = 512, HEADERS_CAP = RESPONSE_HEAD_MAX + 128 };
 
 struct mhd_daemon {
     struct source source;
@@ -32,6 +32,7 @@ struct mhd {
     struct MHD_Response *no_memory; /* owned; a prepared response */
     struct MHD_Response *empty; /* owned; for all responses without a body or headers */
     char *empty_id;             /* borrowed; the value of its X-Request-ID */
+    char filler[HEADERS_CAP];   /* a text of any length, up to its end (response.c) */
     size_t block;               /* memory of a connection */
     struct conn *adding;        /* within MHD_add_connection() */
     bool called;                /* the daemon that runs has called a callback */

@@ -24,21 +24,100 @@ bodiless(int code)
     return code == MHD_HTTP_NO_CONTENT || code == MHD_HTTP_NOT_MODIFIED;
 }
 
-static bool
-add_headers(struct MHD_Response *mr, const struct response *res, const char *id,
-            bool closing)
-{
-    for (size_t i = 0; i < res->header_count; i++) {
-        const struct response_header *h = &res->headers[i];
+/*
+ * Every response has these headers. Responses contain messages, so no browser or proxy may keep
+ * them, unless the API says so. A browser must not take a body for a script or a page.
+ */
+static const char name_id[] = "X-Request-ID", name_cache[] = "Cache-Control";
+static const char no_store[] = "\r\nCache-Control: no-store";
+static const char no_sniff[] = "\r\nX-Content-Type-Options: nosniff";
 
+/* The value of X-Request-ID, and behind it all other headers but "Connection". */
+enum { ID = REQUEST_ID_CAP - 1 };
+_Static_assert(ID + RESPONSE_HEAD_MAX + sizeof(no_store) + sizeof(no_sniff) <=
+                   HEADERS_CAP,
+               "the filler is too short");
+
+/* For MHD_get_response_headers(). libmicrohttpd has allocated the value, which is not constant. */
+static enum MHD_Result
+keep_value(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    char **out = ctx;
+
+    (void)kind, (void)name;
+    *out = (char *)(uintptr_t)value;
+    return MHD_NO;
+}
+
+/*
+ * Adds X-Request-ID with a value of this length, and returns the place of the value. libmicrohttpd
+ * copies a name and a value for each header, which takes more time than all else here. So claimd
+ * lets it allocate one value, and writes all headers there, with the ends of their lines. mr must
+ * have no header yet. NULL without memory.
+ */
+static char *
+add_block(const struct mhd *m, struct MHD_Response *mr, size_t len)
+{
+    char *at = NULL;
+
+    ENSURE(len < HEADERS_CAP);
+    if (!add_header(mr, name_id, m->filler + HEADERS_CAP - 1 - len))
+        return NULL;
+    (void)MHD_get_response_headers(mr, keep_value, &at);
+    return at;
+}
+
+/* A header could end here, and another one begin. */
+static bool
+has_line_break(struct bytes value)
+{
+    return memchr(value.data, '\r', value.len) != NULL ||
+           memchr(value.data, '\n', value.len) != NULL;
+}
+
+static char *
+write_bytes(char *at, struct bytes text)
+{
+    memcpy(at, text.data, text.len);
+    return at + text.len;
+}
+
+/* False without memory, or if a value has a line break. */
+static bool
+add_headers(const struct mhd *m, struct MHD_Response *mr, const struct response *res,
+            const char *id)
+{
+    struct bytes cache = bytes_of(no_store, sizeof(no_store) - 1);
+    const struct bytes sniff = bytes_of(no_sniff, sizeof(no_sniff) - 1);
+    struct bytes names[RESPONSE_HEADERS_MAX], values[RESPONSE_HEADERS_MAX];
+    size_t count = 0, len = ID + sniff.len;
+    char *at;
+
+    for (const struct response_header *h = res->headers;
+         h < res->headers + res->header_count; h++) {
         if (bodiless(res->code) && strcasecmp(h->name, "Content-Type") == 0)
             continue;
-        if (!add_header(mr, h->name, h->value))
+        if (strcmp(h->name, name_cache) == 0)
+            cache.len = 0;
+        names[count] = bytes_str(h->name);
+        values[count] = bytes_str(h->value);
+        if (has_line_break(values[count]))
             return false;
+        len += names[count].len + values[count].len + 4;
+        count++;
     }
-    if (closing && !add_header(mr, "Connection", "close"))
+    at = add_block(m, mr, len + cache.len);
+    if (at == NULL)
         return false;
-    return add_header(mr, "X-Request-ID", id);
+    at = write_bytes(at, bytes_of(id, ID));
+    for (size_t i = 0; i < count; i++) {
+        at = write_bytes(at, bytes_of("\r\n", 2));
+        at = write_bytes(at, names[i]);
+        at = write_bytes(at, bytes_of(": ", 2));
+        at = write_bytes(at, values[i]);
+    }
+    (void)write_bytes(write_bytes(at, cache), sniff);
+    return true;
 }
 
 static bool
@@ -67,11 +146,13 @@ bool
 mhd_make_empty(struct mhd *m)
 {
     static const char id[REQUEST_ID_CAP] = "0000000000000000000000";
+    static const struct response none = {.code = MHD_HTTP_NO_CONTENT};
 
+    memset(m->filler, 'x', HEADERS_CAP - 1);
     m->empty = borrow_body(bytes_str(""));
-    if (m->empty == NULL || !add_header(m->empty, "X-Request-ID", id))
+    if (m->empty == NULL || !add_headers(m, m->empty, &none, id))
         return false;
-    m->empty_id = (char *)(uintptr_t)MHD_get_response_header(m->empty, "X-Request-ID");
+    (void)MHD_get_response_headers(m->empty, keep_value, &m->empty_id);
     return true;
 }
 
@@ -85,7 +166,7 @@ queue_empty(struct exchange *ex)
 {
     const struct mhd *m = mhd_of(ex->conn);
 
-    memcpy(m->empty_id, ex->id, REQUEST_ID_CAP);
+    memcpy(m->empty_id, ex->id, ID);
     return queue_response(ex, m->empty, ex->response.code, 0);
 }
 
@@ -119,7 +200,8 @@ mhd_respond(struct exchange *ex, bool closing, const struct mhd_pieces *pieces)
                               read_piece, ex, NULL);
     if (mr == NULL)
         return false;
-    if (!add_headers(mr, res, ex->id, closing)) {
+    if (!add_headers(mhd_of(ex->conn), mr, res, ex->id) ||
+        (closing && !add_header(mr, "Connection", "close"))) {
         MHD_destroy_response(mr);
         return false;
     }
@@ -188,9 +270,11 @@ mhd_make_refusal(enum refusal which, bool closing, const char *id)
     if (mr == NULL)
         return NULL;
     if (!add_header(mr, "Content-Type", "application/json") ||
+        !add_header(mr, name_cache, "no-store") ||
+        !add_header(mr, "X-Content-Type-Options", "nosniff") ||
         (row->retry_after != NULL && !add_header(mr, "Retry-After", row->retry_after)) ||
         (closing && !add_header(mr, "Connection", "close")) ||
-        (id != NULL && !add_header(mr, "X-Request-ID", id))) {
+        (id != NULL && !add_header(mr, name_id, id))) {
         MHD_destroy_response(mr);
         return NULL;
     }
@@ -242,11 +326,11 @@ mhd_refuse_socket(int fd, enum refusal which, const char *id)
                        "Connection: close\r\n"
                        "Content-Type: application/json\r\n"
                        "Content-Length: %zu\r\n"
-                       "X-Request-ID: %s\r\n"
+                       "X-Request-ID: %s%s%s\r\n"
                        "%s%s%s"
                        "\r\n%s",
-                       row->code, row->reason, strlen(row->document), id,
-                       row->retry_after == NULL ? "" : "Retry-After: ",
+                       row->code, row->reason, strlen(row->document), id, no_store,
+                       no_sniff, row->retry_after == NULL ? "" : "Retry-After: ",
                        row->retry_after == NULL ? "" : row->retry_after,
                        row->retry_after == NULL ? "" : "\r\n", row->document);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 
 #define MIB (UINT64_C(1024) * 1024)
 
@@ -50,7 +51,10 @@ TEST_CASE("memory_limit", .setup = make_root, .teardown = drop_root);
 
 START_TEST(without_groups_it_is_the_machines)
 {
-    ck_assert_uint_eq(memory_limit(root), 0);
+    struct sysinfo machine;
+
+    ck_assert_int_eq(sysinfo(&machine), 0);
+    ck_assert_uint_eq(memory_limit(root), machine.totalram * machine.mem_unit);
     put("/proc/meminfo", "MemTotal:        8192 kB\nMemFree: 1 kB\n");
     ck_assert_uint_eq(memory_limit(root), 8 * MIB);
     put("/proc/self/cgroup", "0::/\n");
@@ -58,7 +62,7 @@ START_TEST(without_groups_it_is_the_machines)
     put("/sys/fs/cgroup/memory.max", "max\n");
     ck_assert_uint_eq(memory_limit(root), 8 * MIB);
     put("/proc/meminfo", "nothing of use");
-    ck_assert_uint_eq(memory_limit(root), 0);
+    ck_assert_uint_eq(memory_limit(root), machine.totalram * machine.mem_unit);
 }
 
 START_TEST(the_least_of_a_group_and_those_above_it_counts)
