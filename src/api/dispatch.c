@@ -432,6 +432,18 @@ response_complete(struct context *ctx)
     return ctx->res->lsn == 0 ? API_SEND : API_HOLD;
 }
 
+/* Sets Retry-After to the end of the oldest key of the store. Then a place is free. */
+static void
+set_key_end(struct context *ctx)
+{
+    const int64_t left_ms = ctx->op.key_end_ms - ctx->op.now_ms;
+    struct bytes text = arena_printf(ctx->req->arena, "%lld",
+                                     left_ms < 1000 ? 1LL : (left_ms + 999LL) / 1000);
+
+    if (bytes_present(text))
+        problem_set_header(ctx->res, "Retry-After", text.data);
+}
+
 static enum api_next
 handle_request(const struct api *api, struct request *req, struct context *ctx)
 {
@@ -471,6 +483,8 @@ handle_request(const struct api *api, struct request *req, struct context *ctx)
     else if ((ctx->route != NULL && (ctx->route->flags & ROUTE_LIVE) != 0) &&
              req->waiting != NULL && request_asks_for_stream(req))
         make_event(ctx);
+    if (st == ST_KEYS_FULL)
+        set_key_end(ctx);
     if (st == ST_PAUSED)
         response_add_header(ctx, "Claimd-Paused", "posts");
     if (st == ST_UNAUTHORIZED && api->config.access != NULL)

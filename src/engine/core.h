@@ -25,7 +25,6 @@ struct core {
     struct engine_config config;                        /* as given */
     _Atomic(struct store_listener *) delivery_listener; /* borrowed; NULL: none */
     _Atomic bool delivery_notified; /* since it last found nothing due */
-    _Atomic uint64_t keys;          /* in all shards (keys.h) */
     uint64_t tag_start;
     _Atomic uint64_t tags_used;
     _Atomic uint64_t fence;  /* largest fencing token of a deleted queue */

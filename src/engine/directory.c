@@ -12,6 +12,13 @@ struct project {
     char text[];
 };
 
+/* It exists while the project has a key. */
+struct key_share {
+    struct namenode node; /* in directory.key_shares */
+    uint64_t keys;
+    char text[];
+};
+
 void
 directory_init(struct directory *d, struct mem *mem, struct hash_key key)
 {
@@ -20,12 +27,15 @@ directory_init(struct directory *d, struct mem *mem, struct hash_key key)
     d->key = key;
     memset(d->projects, 0, sizeof(d->projects));
     memset(d->queues, 0, sizeof(d->queues));
+    d->key_shares = (struct nameset){.root = NULL};
+    d->keys = 0;
 }
 
 void
 directory_fini(struct directory *d)
 {
     ENSURE(d->projects[STORE_QUEUE].count == 0 && d->projects[STORE_TOPIC].count == 0);
+    ENSURE(d->key_shares.count == 0 && d->keys == 0);
     lock_fini(&d->lock);
 }
 
@@ -130,6 +140,63 @@ directory_uncharge(const struct directory_entry *entry, uint64_t messages, uint6
 
     ENSURE(all >= messages && all_bytes >= bytes);
 }
+
+/* ------------------------------------------------------------------ keys */
+
+static struct key_share *
+make_key_share(struct directory *d, struct bytes project)
+{
+    struct key_share *share = mem_alloc(d->mem, sizeof(*share) + project.len);
+
+    if (share == NULL)
+        return NULL;
+    share->keys = 0;
+    if (project.len > 0)
+        memcpy(share->text, project.data, project.len);
+    nameset_insert(&d->key_shares, &share->node, bytes_of(share->text, project.len),
+                   hash_bytes(&d->key, project));
+    return share;
+}
+
+enum status
+directory_add_key(struct directory *d, struct bytes project, uint64_t most,
+                  struct key_share **out)
+{
+    enum status st = ST_OK;
+    struct key_share *share;
+    struct namenode *node;
+
+    lock_acquire(&d->lock);
+    node = nameset_find(&d->key_shares, project);
+    share = node == NULL ? NULL : container_of(node, struct key_share, node);
+    if (d->keys >= most || (share != NULL && share->keys >= most - d->keys))
+        st = ST_KEYS_FULL;
+    if (st == ST_OK && share == NULL)
+        share = make_key_share(d, project);
+    if (st == ST_OK && share == NULL)
+        st = ST_NO_MEMORY;
+    if (st == ST_OK) {
+        share->keys++;
+        d->keys++;
+        *out = share;
+    }
+    lock_release(&d->lock);
+    return st;
+}
+
+void
+directory_remove_key(struct directory *d, struct key_share *share)
+{
+    lock_acquire(&d->lock);
+    d->keys--;
+    if (--share->keys == 0) {
+        nameset_remove(&d->key_shares, &share->node);
+        mem_free(d->mem, share);
+    }
+    lock_release(&d->lock);
+}
+
+/* ------------------------------------------------------------------ pages */
 
 /* Views of `count` names from `first` on, with copies of the texts, in one allocation.
  * NULL without memory. */
@@ -275,8 +342,13 @@ directory_audit(struct directory *d, const struct directory_sum *expected)
         for (; sound && node != NULL; node = nameset_next(node))
             sound = project_audit(container_of(node, struct project, node), &sum);
     }
-    sound = sound && d->queues[STORE_QUEUE] + d->queues[STORE_TOPIC] == sum.queues;
+    for (struct namenode *node = nameset_after(&d->key_shares, BYTES_NONE); node != NULL;
+         node = nameset_next(node))
+        sum.keys += container_of(node, struct key_share, node)->keys;
+    sound = sound && nameset_audit(&d->key_shares) && d->keys == sum.keys &&
+            d->queues[STORE_QUEUE] + d->queues[STORE_TOPIC] == sum.queues;
     lock_release(&d->lock);
     return sound && sum.queues == expected->queues &&
-           sum.messages == expected->messages && sum.bytes == expected->bytes;
+           sum.messages == expected->messages && sum.bytes == expected->bytes &&
+           sum.keys == expected->keys;
 }

@@ -1,6 +1,7 @@
 /*
  * directory: the projects, the queues of each kind of each project in byte order of their
- * names, over all shards, and the messages and bytes of each project, within its limits.
+ * names, over all shards, and the messages, bytes and keys (keys.h) of each project, within
+ * its limits.
  *
  * Its lock is a leaf: callers may hold a shard's lock, and the directory takes no other
  * lock.
@@ -26,6 +27,8 @@ struct directory {
     struct hash_key key;
     struct nameset projects[2]; /* by kind; owned */
     uint64_t queues[2];         /* number of names, by kind */
+    struct nameset key_shares;  /* of projects with keys; owned */
+    uint64_t keys;              /* of all projects */
 };
 
 struct project;
@@ -64,6 +67,16 @@ enum status directory_charge(const struct directory_entry *entry, uint64_t messa
 void directory_uncharge(const struct directory_entry *entry, uint64_t messages,
                         uint64_t bytes);
 
+/* The number of keys of a project, also of keys of deleted queues. */
+struct key_share;
+
+/* Counts a key of a project. ST_KEYS_FULL: the project has as many keys as are left of `most`
+ * for all projects. ST_NO_MEMORY. */
+enum status directory_add_key(struct directory *d, struct bytes project, uint64_t most,
+                              struct key_share **out);
+
+void directory_remove_key(struct directory *d, struct key_share *share);
+
 /*
  * Views of the names of a page, without metadata, and their total: queues of a project, or the
  * projects that have queues of the page's kind. The caller owns out->queues. ST_NO_MEMORY.
@@ -77,7 +90,7 @@ void directory_survey(struct directory *d, struct store_survey *survey);
 /* Sums over all projects. */
 struct directory_sum {
     size_t queues;
-    uint64_t messages, bytes;
+    uint64_t messages, bytes, keys;
 };
 
 /* True if every invariant holds and the sums are as expected. O(n). */

@@ -345,6 +345,7 @@ shard_audit(struct shard *sh, struct directory_sum *sum)
     sum->queues += sh->queues.count;
     sum->messages += sh->alive.messages;
     sum->bytes += sh->alive.bytes;
+    sum->keys += sh->keys.count;
     while (sound && (node = hashmap_walk(&sh->queues, node)) != NULL)
         sound = queue_audit(sh, container_of(node, const struct queue, node));
     lock_release(&sh->lock);

@@ -37,12 +37,27 @@ keyed_look_up(struct keyed *k, enum store_key_kind kind)
     return ST_OK;
 }
 
-/* True if there is a place for one more key. Other shards may take it meanwhile, so there may be
- * some keys more than the limit. */
-static bool
-has_place(const struct core *core)
+/* Counts the new key for its project. */
+static enum status
+take_place(struct keyed *k)
 {
-    return atomic_load_explicit(&core->keys, memory_order_relaxed) < core->config.keys;
+    const struct engine *e = k->txn->engine;
+    struct core *core = k->txn->shard->core;
+    int64_t end_ms = INT64_MAX;
+    enum status st = directory_add_key(&core->directory, k->txn->where->project,
+                                       core->config.keys, &k->fresh->share);
+
+    if (st != ST_KEYS_FULL)
+        return st;
+    SOMETIMES(KEYS_FULL);
+    for (size_t i = 0; i <= e->shard_mask; i++) {
+        const int64_t one_ms =
+            atomic_load_explicit(&e->shards[i].key_end_ms, memory_order_relaxed);
+
+        end_ms = end_ms < one_ms ? end_ms : one_ms;
+    }
+    k->txn->op->key_end_ms = end_ms;
+    return st;
 }
 
 enum status
@@ -57,16 +72,14 @@ keyed_make(struct keyed *k, enum store_key_kind kind, size_t messages, size_t by
     if (!mem_admits(core->mem,
                     sizeof(*k->fresh) + messages * sizeof(struct message *) + result))
         return ST_OVER_BUDGET;
-    if (!has_place(core)) {
-        SOMETIMES(KEYS_FULL);
-        return ST_KEYS_FULL;
-    }
     k->fresh = key_new(core, messages, result);
     if (k->fresh == NULL)
         return ST_NO_MEMORY;
     k->fresh->key = *t->op->key;
     k->fresh->kind = (uint8_t)kind;
-    st = hashmap_reserve(&t->shard->keys, 1);
+    st = take_place(k);
+    if (st == ST_OK)
+        st = hashmap_reserve(&t->shard->keys, 1);
     if (st == ST_OK)
         st = txn_reserve_messages(t, STORE_CHANGE_KEY, messages, bytes);
     if (st == ST_OK && k->grouped && !changelog_group_fits(&k->group, core))

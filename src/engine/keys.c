@@ -55,7 +55,6 @@ key_new(struct core *core, size_t messages, size_t result)
     if (key == NULL)
         return NULL;
     *key = (struct key){.count = 0};
-    atomic_fetch_add_explicit(&core->keys, 1, memory_order_relaxed);
     return key;
 }
 
@@ -78,8 +77,16 @@ key_free(struct core *core, struct key *key)
 {
     for (size_t i = 0; i < key_messages(key); i++)
         message_unpin(core->mem, key->messages[i]);
+    if (key->share != NULL)
+        directory_remove_key(&core->directory, key->share);
     mem_free(core->mem, key);
-    atomic_fetch_sub_explicit(&core->keys, 1, memory_order_relaxed);
+}
+
+/* The first key has changed. */
+static void
+keys_publish_end(struct shard *sh)
+{
+    atomic_store_explicit(&sh->key_end_ms, keys_next_ms(sh), memory_order_relaxed);
 }
 
 void
@@ -90,16 +97,22 @@ key_add(struct shard *sh, struct key *key)
     lock_assert_held(&sh->lock);
     hashmap_insert(&sh->keys, &key->node, name_hash(sh->core, &name));
     list_add_before(&sh->key_order, &key->link);
+    if (sh->key_order.next == &key->link)
+        keys_publish_end(sh);
 }
 
 static void
 key_remove(struct shard *sh, struct key *key)
 {
+    const bool first = sh->key_order.next == &key->link;
+
     lock_assert_held(&sh->lock);
     if (sh->checkpoint.key == &key->link)
         sh->checkpoint.key = key->link.next;
     list_remove(&key->link);
     hashmap_remove(&sh->keys, &key->node);
+    if (first)
+        keys_publish_end(sh);
 }
 
 void
@@ -287,9 +300,11 @@ keys_sort(struct shard *sh)
 }
 
 enum status
-key_move(struct shard *from, struct key *key, struct shard *to)
+key_move(struct shard *from, struct key *key, struct shard *to, struct bytes project)
 {
-    if (hashmap_reserve(&to->keys, 1) != ST_OK)
+    if (hashmap_reserve(&to->keys, 1) != ST_OK ||
+        directory_add_key(&to->core->directory, project, UINT64_MAX, &key->share) !=
+            ST_OK)
         return ST_NO_MEMORY;
     key_remove(from, key);
     key_add(to, key);

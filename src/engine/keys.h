@@ -5,7 +5,7 @@
  * so the first one ends first. A key names the incarnation of its queue by its tag: the keys of
  * a deleted queue are not found any more, and are freed when they end. keyed.h adds them.
  *
- *   Memory   96 bytes and a slot in the table for each key; the messages of a pop stay
+ *   Memory   104 bytes and a slot in the table for each key; the messages of a pop stay
  *   Threads  the shard's lock
  */
 #ifndef ENGINE_KEYS_H
@@ -14,8 +14,9 @@
 #include "engine/changelog.h"
 
 struct key {
-    struct hashnode node; /* in the shard's keys */
-    struct list link;     /* in the shard's key_order */
+    struct hashnode node;    /* in the shard's keys */
+    struct list link;        /* in the shard's key_order */
+    struct key_share *share; /* counts the key; NULL: none yet */
     struct store_key key;
     int64_t made_ms;
     uint64_t first; /* POST: number of the first message; CLAIM: the id, with `high` */
@@ -33,11 +34,11 @@ key_result(const struct key *key)
     return bytes_of((const char *)key->messages, key->count);
 }
 
-/* Makes a key with space for so many messages or a result of so many bytes, and counts it. NULL
+/* Makes a key with space for so many messages or a result of so many bytes. It has no share yet. NULL
  * without memory. */
 struct key *key_new(struct core *core, size_t messages, size_t result);
 
-/* Frees a key that is in no shard. */
+/* Frees a key that is in no shard, and its place in the share of its project. */
 void key_free(struct core *core, struct key *key);
 
 /* The key of an operation on the queue with this tag; NULL: there is none. It may have ended. */
@@ -92,8 +93,10 @@ enum status keys_replay(struct shard *sh, struct store_change *change);
 /* Sorts the keys by age. ST_NO_MEMORY. */
 enum status keys_sort(struct shard *sh);
 
-/* Moves a key to another shard, behind its keys. The caller has both locks. ST_NO_MEMORY. */
-enum status key_move(struct shard *from, struct key *key, struct shard *to);
+/* Moves a key of a replay to the shard of its queue, behind its keys. It counts for the project beyond any
+ * limit. The caller has both locks. ST_NO_MEMORY. */
+enum status
+key_move(struct shard *from, struct key *key, struct shard *to, struct bytes project);
 
 /* Frees a key. */
 void key_drop(struct shard *sh, struct key *key);

@@ -22,6 +22,7 @@ shard_init(struct shard *sh, struct core *core, const struct engine_config *conf
     list_init(&sh->reclaim_list);
     list_init(&sh->checkpoint_order);
     hashmap_init(&sh->keys, core->mem);
+    atomic_init(&sh->key_end_ms, INT64_MAX);
     list_init(&sh->key_order);
     list_init(&sh->due_feeds);
     list_init(&sh->stale_feeds);

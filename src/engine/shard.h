@@ -75,6 +75,7 @@ struct shard {
     struct list stale_feeds;      /* with something to free; owned if without a queue */
     struct hashmap keys;          /* struct key, owned; see keys.h */
     struct list key_order;        /* the same, oldest first */
+    _Atomic int64_t key_end_ms;   /* when the first one ends; INT64_MAX: there are none */
     size_t subscriptions;         /* of queues */
     uint64_t feed_bytes;          /* of queues */
     bool delivery_due;            /* a subscription became due under this lock */

@@ -658,7 +658,7 @@ move_keys_to_shards(struct engine *e, int64_t now_ms)
         }
         sh = engine_shard(e, core_hash(&e->core, &v->queue->where));
         (void)shard_enter(sh, now_ms);
-        st = key_move(&r->shard, key, sh);
+        st = key_move(&r->shard, key, sh, v->queue->where.project);
         shard_leave(sh);
     }
     lock_release(&r->shard.lock);

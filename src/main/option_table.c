@@ -197,9 +197,13 @@ const struct option options[] = {
           "How long claimd keeps an Idempotency-Key with its result. 0 refuses requests "
           "with a key."),
     NUMBER(
-        0, idempotency_keys, 1, 1000000000, "N", "100000",
-        "Maximum number of keys that claimd keeps in memory. Beyond it, claimd answers "
-        "requests with a new key with 503. A store on Redis has no such limit."),
+        0, idempotency_keys, 1, 1000000000, "N", "1500000",
+        "Maximum number of keys that claimd keeps in memory, about 125 bytes each. A "
+        "project "
+        "gets a new key if it has fewer keys than places are free, so one project gets "
+        "at "
+        "most half of them. Otherwise claimd answers with 503. A store on Redis has no "
+        "such limit."),
 #undef GROUP
 #define GROUP "API"
     ROW(0, OPTION_FLAG, "client_id_uuid_safe", limits.client_id_strict, 0, 0,

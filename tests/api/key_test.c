@@ -245,15 +245,25 @@ API_TEST(more_keys_than_the_limit)
 
     if (api_fixture_on_redis()) /* which has no limit but its memory */
         return;
-    for (int i = 0; i < API_FIXTURE_KEYS; i++) {
+    for (int i = 0; i < API_FIXTURE_KEYS / 2; i++) { /* the share of one project */
         key[12] = (char)('a' + i);
         use_key(f, key);
         ck_api(f, "POST", MESSAGES, LETTERS, 201, NULL);
     }
     use_key(f, "one-too-many");
     ck_api(f, "POST", MESSAGES, LETTERS, 503, "Too many idempotency keys");
-    ck_api_header(f, "Retry-After", "5");
+    ck_api_header(f, "Retry-After", "600");
     ck_api(f, "POST", CLAIMS, NULL, 503, NULL);
+    f->c.now_ms += 600000 - 1001;
+    ck_api(f, "POST", MESSAGES, LETTERS, 503, NULL);
+    ck_api_header(f, "Retry-After", "2");
+    f->c.now_ms += 1000;
+    ck_api(f, "POST", MESSAGES, LETTERS, 503, NULL);
+    ck_api_header(f, "Retry-After", "1");
+    f->c.now_ms -= 600000 - 1;
+    f->c.headers[API_HEADER_PROJECT_ID] = "another";
+    ck_api(f, "POST", MESSAGES, LETTERS, 201, NULL);
+    f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
     use_key(f, key);
     ck_api(f, "POST", MESSAGES, LETTERS, 201, NULL);
     f->c.now_ms += api_limits_default.idempotency_window * 1000;

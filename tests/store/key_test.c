@@ -314,19 +314,95 @@ ENGINE_CASE("keys of an engine");
 
 STORE_TEST_WITH(keys_have_a_limit, fixture_open(f, FIXTURE_ENGINE + _i))
 {
+    enum { HALF = FIXTURE_KEYS / 2 }; /* one project gets half of all */
+
     struct store_id ids[2], last[2];
     bool repeated;
 
-    for (uint64_t i = 0; i < FIXTURE_KEYS; i++)
+    for (uint64_t i = 0; i < HALF; i++)
         ck_assert_status(post_keyed(f, i, 0, 1, i == 0 ? ids : last), ST_OK);
     ck_assert_status(post_keyed(f, 1000, 0, 1, last), ST_KEYS_FULL);
     ck_assert_status(claim_keyed(f, 1001, 1, &repeated), ST_KEYS_FULL);
     ck_assert_status(pop_keyed(f, 1002, 1, &repeated), ST_KEYS_FULL);
-    expect_stats(f, 0, FIXTURE_KEYS);
+    expect_stats(f, 0, HALF);
     ck_assert_status(post_keyed(f, 0, 0, 1, last), ST_OK); /* it is kept */
     ck_assert(id_same(ids[0], last[0]));
     wait_s(f, FIXTURE_KEY_S + 1);
     ck_assert_status(post_keyed(f, 1000, 0, 1, last), ST_OK);
+}
+
+/* Posts with new keys in a project until its share is full. Returns the number of its keys. */
+static int
+fill_share(struct fixture *f, const char *project, uint64_t name)
+{
+    struct store_id ids[2];
+    int count = 0;
+
+    use_project(f, project);
+    while (post_keyed(f, name + (uint64_t)count, 0, 1, ids) == ST_OK)
+        count++;
+    return count;
+}
+
+STORE_TEST_WITH(a_project_gets_as_many_keys_as_it_leaves_free,
+                fixture_open(f, FIXTURE_ENGINE + _i))
+{
+    ck_assert_int_eq(fill_share(f, "first", 1000), 32);
+    ck_assert_int_eq(fill_share(f, "second", 2000), 16);
+    ck_assert_int_eq(fill_share(f, "third", 3000), 8);
+    ck_assert_int_eq(fill_share(f, "first", 1500), 0);
+    wait_s(f, FIXTURE_KEY_S); /* all end */
+    ck_assert_int_eq(fill_share(f, "second", 2500), 32);
+}
+
+STORE_TEST_WITH(keys_count_for_their_project_after_a_restart,
+                fixture_open(f, FIXTURE_ENGINE + _i))
+{
+    ck_assert_int_eq(fill_share(f, "p", 1000), FIXTURE_KEYS / 2);
+    fixture_restart(f);
+    ck_assert_int_eq(fill_share(f, "p", 2000), 0);
+    ck_assert_int_eq(fill_share(f, "other", 3000), FIXTURE_KEYS / 4);
+}
+
+STORE_TEST_WITH(keys_of_a_deleted_queue_count_until_they_end,
+                fixture_open(f, FIXTURE_ENGINE + _i))
+{
+    enum { OTHERS = 64 }; /* so that each shard has a queue */
+
+    char name[16];
+
+    for (int i = 0; i < OTHERS; i++) {
+        snprintf(name, sizeof(name), "other%d", i);
+        use(f, name);
+        post(f, 1);
+    }
+    use(f, "q");
+    ck_assert_int_eq(fill_share(f, "p", 1000), FIXTURE_KEYS / 2);
+    delete_queue(f);
+    ck_assert_int_eq(fill_share(f, "p", 2000), 0);
+    wait_s(f, FIXTURE_KEY_S);
+    ck_assert_int_eq(fill_share(f, "p", 3000), FIXTURE_KEYS / 2);
+}
+
+STORE_TEST_WITH(a_refused_key_tells_when_the_oldest_key_ends,
+                fixture_open(f, FIXTURE_ENGINE + _i))
+{
+    const struct store_key key = key_of(9999, 0);
+    struct store_op op = {.key = &key};
+    struct store_draft draft = {bytes_str("1"), 3600, 0};
+    const struct store_post request = {
+        .drafts = &draft, .count = 1, .create_queue = true};
+    const int64_t first_ms = f->now_ms;
+    struct store_id ids[2];
+
+    use_project(f, "other");
+    ck_assert_status(post_keyed(f, 1, 0, 1, ids), ST_OK);
+    wait_s(f, 5);
+    (void)fill_share(f, "first", 1000);
+    op.now_ms = f->now_ms;
+    ck_assert_status(store_message_post(f->store, &op, &f->queue, &request, ids),
+                     ST_KEYS_FULL);
+    ck_assert_int_eq(op.key_end_ms, first_ms + FIXTURE_KEY_S * 1000);
 }
 
 STORE_TEST_WITH(a_transient_queue_has_keys_until_a_restart,

@@ -43,8 +43,9 @@
     X(KEY_RUNNING, "the first request with this Idempotency-Key is not done yet. Try "   \
                    "again later")                                                        \
     X(KEY_ENDED, "the claim of this Idempotency-Key has ended. Use a new key")           \
-    X(KEYS_FULL, "the server keeps as many keys as idempotency_keys allows. Try again "  \
-                 "later, or send the request without Idempotency-Key")                   \
+    X(KEYS_FULL, "the project has as many idempotency keys as the server has free "      \
+                 "places (idempotency_keys). Try again later, or send the request "      \
+                 "without Idempotency-Key")                                              \
     X(PROJECT_QUEUES,                                                                    \
       "the project has reached its maximum number of queues (project_max_queues)")       \
     X(PROJECT_MESSAGES, "the project has reached its maximum number of messages "        \

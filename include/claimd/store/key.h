@@ -13,7 +13,7 @@
  *                    the posts are `pending`
  *
  *     ST_KEY_REUSED  the key belongs to another operation, or to one with another digest
- *     ST_KEYS_FULL   the store keeps as many keys as it may
+ *     ST_KEYS_FULL   the project has as many keys as the store has free places
  *
  * Deleting a queue deletes its keys. A purge keeps them.
  */

@@ -50,13 +50,14 @@ struct store_op {
     struct bytes client;         /* in: the Client-ID, for claims; absent: not known */
     struct store_waiter *waiter; /* in: claim_create, pop: waits if no message is there */
     const struct store_key
-        *key;         /* in: post, claim_create, pop, finish: store/key.h; NULL: none */
-    bool flush_later; /* in: the caller calls store_log_flush() before it sleeps */
-    bool waits;       /* out: the waiter is in the wait queue */
-    bool repeated;    /* out: the result is that of an earlier call with this key */
-    bool paused;      /* out: claim_create, pop: claims of the queue are paused */
-    uint64_t lsn;     /* out: the response must wait until it is durable */
-    size_t log_most;  /* out, for ST_BEYOND_LOG: bytes that the log takes */
+        *key;           /* in: post, claim_create, pop, finish: store/key.h; NULL: none */
+    bool flush_later;   /* in: the caller calls store_log_flush() before it sleeps */
+    bool waits;         /* out: the waiter is in the wait queue */
+    bool repeated;      /* out: the result is that of an earlier call with this key */
+    bool paused;        /* out: claim_create, pop: claims of the queue are paused */
+    uint64_t lsn;       /* out: the response must wait until it is durable */
+    size_t log_most;    /* out, for ST_BEYOND_LOG: bytes that the log takes */
+    int64_t key_end_ms; /* out, for ST_KEYS_FULL: when the oldest key of the store ends */
 };
 
 /* An operation at this time that does not wait. It lives until the end of the block. */

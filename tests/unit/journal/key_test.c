@@ -179,7 +179,7 @@ START_TEST(a_hundred_thousand_keys)
 
     w.p.mem = mem_new(0);
     config = fixture_config(w.p.mem);
-    config.keys = MANY;
+    config.keys = 2 * MANY;
     ck_assert_status(engine_open(&config, &w.p.store), ST_OK);
     ck_assert_status(post_keyed(&w, 1, 1, first), ST_OK);
     before = mem_used(w.p.mem);
