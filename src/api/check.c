@@ -101,7 +101,7 @@ check_client(struct context *ctx)
     return st;
 }
 
-/* A project in the path replaces the header. */
+/* The project in the path, else in the header. check_same_project() compares them. */
 static struct bytes
 named_project(const struct context *ctx)
 {
@@ -332,11 +332,30 @@ check_token_project(struct context *ctx)
                           received(named).text);
 }
 
+/* Refuses a request whose path and header name different projects. */
+static enum status
+check_same_project(struct context *ctx)
+{
+    const struct bytes header = ctx->req->headers[API_HEADER_PROJECT_ID];
+
+    if (!bytes_present(ctx->path_project) || !bytes_present(header) ||
+        bytes_equal(ctx->path_project, header))
+        return ST_OK;
+    return context_refuse(
+        ctx, ST_BAD_PROJECT,
+        "the path names the project \"%s\", and the header X-Project-ID "
+        "names \"%s\". Send one of them, or the same project in both",
+        received(ctx->path_project).text, received(header).text);
+}
+
 static enum status
 check_project(struct context *ctx)
 {
     struct bytes project = named_project(ctx);
+    const enum status st = check_same_project(ctx);
 
+    if (st != ST_OK)
+        return st;
     if (ctx->access_status != ST_OK)
         return refuse_access(ctx, ctx->access_status);
     if (bytes_present(ctx->token_project))

@@ -224,6 +224,26 @@ refuse_version(struct context *ctx, const struct path *path)
     return ST_NO_PATH;
 }
 
+/*
+ * Refuses the beginning of another path in the place of a project. A client makes such a path if it
+ * appends "/v2/queues/..." to a base URL that ends with the version.
+ */
+static enum status
+refuse_root_as_project(struct context *ctx)
+{
+    const struct version *const roots[] = {&version_v2, &version_v1_1, &version_v1,
+                                           &version_claimd};
+
+    for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
+        if (bytes_equal(ctx->path_project, roots[i]->name))
+            return context_refuse(
+                ctx, ST_NO_PATH,
+                "the path has %s behind %s, where a project can stand. %s is no project. "
+                "Leave the version out of the base URL of the client",
+                roots[i]->name.data, ctx->version->base.data, roots[i]->name.data);
+    return ST_OK;
+}
+
 /* Cuts the project out of the path. Hrefs have it at the same place (ctx->base). */
 static enum status
 read_project_of_path(struct context *ctx, struct path *path)
@@ -234,6 +254,9 @@ read_project_of_path(struct context *ctx, struct path *path)
     ctx->base = ctx->version->base;
     if (!path_cut_project(path, &raw, &ctx->path_project))
         return ST_OK;
+    st = refuse_root_as_project(ctx);
+    if (st != ST_OK)
+        return st;
     st = uri_tidy(ctx->req->arena, raw, &tidy);
     if (st != ST_OK)
         return st;

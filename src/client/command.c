@@ -30,9 +30,9 @@ enum { LIST_COUNT = sizeof(list) / sizeof(list[0]) };
 /* In the order of struct client_settings. */
 static const struct client_option common_options[] = {
     {"--url", "URL",
-     "URL of the server: http://HOST:PORT, https://HOST:PORT or unix:PATH. Default: "
-     "CLAIMD_URL, "
-     "else http://127.0.0.1:8888"},
+     "URL of the server: http://HOST:PORT, https://HOST:PORT or unix:PATH, perhaps with "
+     "the path of a reverse proxy (https://HOST/mq). Default: CLAIMD_URL, else "
+     "http://127.0.0.1:8888"},
     {"--project", "P", "Project of the queues. Default: CLAIMD_PROJECT"},
     {"--token-file", "FILE", "File with a token. Default: CLAIMD_TOKEN_FILE"},
     {"--ca", "FILE",

@@ -3,6 +3,7 @@
 #include "client/text.h"
 
 #include "claimd/base/entropy.h"
+#include "claimd/base/server_url.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -38,10 +39,17 @@ client_fails(int status, const char *format, ...)
 
 /* ------------------------------------------------------------------ settings */
 
+/* A setting, and the option or variable that gives it. */
+struct setting {
+    const char *value; /* NULL: not given */
+    const char *from;
+};
+
 /* Reads the token: one line without blanks around it. Returns an exit status. */
 static int
-read_token(struct client *c, const char *path)
+read_token(struct client *c, const struct setting *from)
 {
+    const char *path = from->value;
     char text[TOKEN_MOST + 2];
     FILE *file = fopen(path, "re");
     struct bytes token = BYTES_NONE;
@@ -54,19 +62,19 @@ read_token(struct client *c, const char *path)
         (void)fclose(file);
     }
     if (failed)
-        return client_fails(CLIENT_USAGE, "--token-file: %s cannot be read: %s", path,
+        return client_fails(CLIENT_USAGE, "%s: %s cannot be read: %s", from->from, path,
                             strerror(errno));
     token = bytes_trim(bytes_of(text, len));
     if (token.len == 0 || len > TOKEN_MOST)
-        return client_fails(CLIENT_USAGE, "--token-file: %s %s", path,
+        return client_fails(CLIENT_USAGE, "%s: %s %s", from->from, path,
                             token.len == 0 ? "has no token"
                                            : "is larger than 4096 bytes");
     for (size_t i = 0; i < token.len; i++)
         if (token.data[i] < '!' || token.data[i] > '~')
             return client_fails(CLIENT_USAGE,
-                                "--token-file: %s must have one token. It has a blank, "
+                                "%s: %s must have one token. It has a blank, "
                                 "or a character that a token cannot have",
-                                path);
+                                from->from, path);
     c->token = mem_alloc(c->mem, token.len + 1);
     if (c->token == NULL)
         return client_fails(CLIENT_REFUSED, "out of memory");
@@ -77,52 +85,58 @@ read_token(struct client *c, const char *path)
 }
 
 static int
-check_url(const char *url)
+check_url(const struct setting *url)
 {
-    const char *host = strstr(url, "://");
-    bool good = strncmp(url, "unix:", 5) == 0 && url[5] != '\0';
+    char why[SERVER_URL_WHY_CAP];
 
-    if (strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0)
-        good = host[3] != '\0' && host[3] != '/';
-    for (const char *at = url; *at != '\0'; at++)
-        good &= (unsigned char)*at > ' ' && *at != 0x7f;
-    if (good && strlen(url) < CLIENT_URL_MOST / 2)
-        return CLIENT_GOOD;
-    return client_fails(
-        CLIENT_USAGE,
-        "--url: %.200s is no URL of a server. It must be http://HOST:PORT, "
-        "https://HOST:PORT or unix:PATH",
-        url);
+    return server_url_check(url->value, why)
+               ? CLIENT_GOOD
+               : client_fails(CLIENT_USAGE, "%s: %s", url->from, why);
 }
 
-/* The setting of the command line, else that of the environment. NULL: neither. */
-static const char *
-setting(const char *given, const char *variable)
+/* Checks a text that becomes the value of a header: it must not end the line. */
+static int
+check_header_value(const struct setting *text)
 {
-    const char *value = given == NULL ? getenv(variable) : given;
+    return text->value == NULL || strpbrk(text->value, "\r\n") == NULL
+               ? CLIENT_GOOD
+               : client_fails(CLIENT_USAGE, "%s has the end of a line", text->from);
+}
 
-    return value == NULL || (given == NULL && value[0] == '\0') ? NULL : value;
+/* The setting of the command line, else that of the environment. An empty variable counts as absent. */
+static struct setting
+find_setting(const char *given, const char *option, const char *variable)
+{
+    const char *value = getenv(variable);
+
+    if (given != NULL)
+        return (struct setting){given, option};
+    return (struct setting){value == NULL || value[0] == '\0' ? NULL : value, variable};
 }
 
 int
 client_open(struct client *c, const struct client_settings *given)
 {
-    const char *token_file = setting(given->token_file, "CLAIMD_TOKEN_FILE");
-    const char *id = getenv("CLAIMD_CLIENT_ID");
+    struct setting url = find_setting(given->url, "--url", "CLAIMD_URL");
+    const struct setting project =
+        find_setting(given->project, "--project", "CLAIMD_PROJECT");
+    const struct setting token_file =
+        find_setting(given->token_file, "--token-file", "CLAIMD_TOKEN_FILE");
+    const struct setting id = find_setting(NULL, NULL, "CLAIMD_CLIENT_ID");
     int64_t timeout_s = TIMEOUT_S;
     int status;
 
+    if (url.value == NULL)
+        url.value = default_url;
     *c = (struct client){.mem = mem_new(0),
-                         .url = setting(given->url, "CLAIMD_URL"),
-                         .project = setting(given->project, "CLAIMD_PROJECT"),
+                         .url = url.value,
+                         .project = project.value,
                          .ca = given->ca,
                          .certificate = given->certificate,
                          .certificate_key = given->certificate_key,
                          .json = given->json != NULL};
-    if (c->url == NULL)
-        c->url = default_url;
-    if (id != NULL && id[0] != '\0')
-        (void)snprintf(c->client_id, sizeof(c->client_id), "%s", id);
+    if (id.value != NULL)
+        (void)snprintf(c->client_id, sizeof(c->client_id), "%s", id.value);
     else
         uid_text(c->client_id);
     if (c->mem == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
@@ -133,9 +147,13 @@ client_open(struct client *c, const struct client_settings *given)
                             "--timeout: %.64s is no time. It must be 1s to 24h",
                             given->timeout);
     c->timeout_ms = (long)timeout_s * 1000;
-    status = check_url(c->url);
-    if (status == CLIENT_GOOD && token_file != NULL)
-        status = read_token(c, token_file);
+    status = check_url(&url);
+    if (status == CLIENT_GOOD)
+        status = check_header_value(&project);
+    if (status == CLIENT_GOOD)
+        status = check_header_value(&id);
+    if (status == CLIENT_GOOD && token_file.value != NULL)
+        status = read_token(c, &token_file);
     return status;
 }
 
@@ -157,18 +175,15 @@ client_close(struct client *c)
 bool
 client_set_target(const struct client *c, CURL *handle, const char *path)
 {
-    const bool is_unix = strncmp(c->url, "unix:", 5) == 0;
-    size_t len = strlen(c->url);
+    const bool is_unix = server_url_is_unix(c->url);
     struct buf url;
     bool good;
 
-    while (len > 0 && c->url[len - 1] == '/')
-        len--;
     buf_init(&url, c->mem);
     if (is_unix) /* the host does not matter */
         buf_str(&url, "http://localhost");
     else
-        buf_add(&url, c->url, len);
+        buf_bytes(&url, server_url_base(c->url));
     buf_str(&url, path);
     buf_byte(&url, '\0');
     good = !url.failed && curl_easy_setopt(handle, CURLOPT_URL, url.data) == CURLE_OK;

@@ -1,11 +1,25 @@
 #include "client/pages.h"
 
+#include "claimd/base/server_url.h"
 #include "claimd/json/scan.h"
 
 #include <stdio.h>
 
+/* A path of the server without the prefix of the URL, which a proxy may have told the server. */
+static const char *
+skip_prefix(const struct client *c, const char *href)
+{
+    const struct bytes prefix =
+        server_url_is_unix(c->url) ? bytes_str("") : server_url_prefix(c->url);
+
+    if (prefix.len > 0 && strncmp(href, prefix.data, prefix.len) == 0 &&
+        href[prefix.len] == '/')
+        return href + prefix.len;
+    return href;
+}
+
 const char *
-page_next(const json_t *document)
+page_next(const struct client *c, const json_t *document)
 {
     const json_t *links = json_object_get(document, "links"), *link;
     size_t i;
@@ -16,7 +30,7 @@ page_next(const json_t *document)
         const char *href = json_string_value(json_object_get(link, "href"));
 
         if (rel != NULL && strcmp(rel, "next") == 0 && href != NULL && href[0] == '/')
-            return href;
+            return skip_prefix(c, href);
     }
     return NULL;
 }
@@ -60,7 +74,7 @@ pages_try(struct client *c, const struct client_request *first, const char *name
         if (status != CLIENT_GOOD)
             memcpy(error, response.error, CLIENT_ERROR_CAP);
         more = status == CLIENT_GOOD && read_items(&response, name, each, ctx);
-        next = more ? page_next(response.document) : NULL;
+        next = more ? page_next(c, response.document) : NULL;
         /* A page that does not move on would be read forever. */
         more = next != NULL && strcmp(next, request.path) != 0;
         if (more) {

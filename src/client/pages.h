@@ -23,6 +23,6 @@ int pages_try(struct client *c, const struct client_request *first, const char *
               page_item_fn *each, void *ctx, char error[CLIENT_ERROR_CAP]);
 
 /* Path of the link to the next page; NULL: there is none. Borrowed from the document. */
-const char *page_next(const json_t *document);
+const char *page_next(const struct client *c, const json_t *document);
 
 #endif

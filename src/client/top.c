@@ -128,7 +128,7 @@ rows_of_list(void)
 static void
 note_next(struct top *t, const json_t *document)
 {
-    const char *href = page_next(document);
+    const char *href = page_next(t->client, document);
 
     buf_reset(&t->next, SIZE_MAX);
     if (href != NULL) {

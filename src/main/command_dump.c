@@ -3,6 +3,7 @@
  * claimd load sends such lines to a server.
  */
 #include "claimd/api/dump.h"
+#include "claimd/base/server_url.h"
 #include "claimd/engine/engine.h"
 #include "claimd/json/scan.h"
 #include "claimd/web/curl_library.h"
@@ -49,6 +50,17 @@ web_client_close(struct web_client *c)
     if (c->handle != NULL)
         c->curl.easy_cleanup(c->handle);
     *c = (struct web_client){.handle = NULL};
+}
+
+/* Checks the URL of a command (NULL: the default). Returns an exit status. */
+static int
+check_url(const struct command *command, const char *url)
+{
+    char why[SERVER_URL_WHY_CAP];
+
+    return url == NULL || server_url_check(url, why)
+               ? COMMAND_GOOD
+               : command_misused(command, "--url: %s", why);
 }
 
 /*
@@ -107,21 +119,19 @@ static int
 web_client_request(struct web_client *c, const char *target, struct bytes body, int *code,
                    struct buf *out)
 {
-    const bool is_unix = strncmp(c->url, "unix:", 5) == 0;
-    size_t len = strlen(c->url);
     char url[TARGET_CAP];
     CURLcode done;
     long status = 0;
 
     buf_reset(out, SIZE_MAX);
     c->curl.easy_reset(c->handle);
-    while (len > 0 && c->url[len - 1] == '/')
-        len--;
-    if (is_unix) { /* the host does not matter */
+    if (server_url_is_unix(c->url)) { /* the host does not matter */
         (void)c->curl.easy_setopt(c->handle, CURLOPT_UNIX_SOCKET_PATH, c->url + 5);
         (void)snprintf(url, sizeof(url), "http://localhost%s", target);
     } else {
-        (void)snprintf(url, sizeof(url), "%.*s%s", (int)len, c->url, target);
+        const struct bytes base = server_url_base(c->url);
+
+        (void)snprintf(url, sizeof(url), "%.*s%s", (int)base.len, base.data, target);
     }
     (void)c->curl.easy_setopt(c->handle, CURLOPT_URL, url);
     (void)c->curl.easy_setopt(c->handle, CURLOPT_HTTPHEADER, c->heads);
@@ -316,8 +326,10 @@ run_dump(const struct command_args *args)
         (args->values[URL] != NULL || args->values[DUMP_TOKEN_FILE] != NULL))
         return command_misused(&command_dump,
                                "--journal cannot be used with --url or --token-file");
-    if (journal == NULL)
-        return dump_server(args);
+    if (journal == NULL) {
+        status = check_url(&command_dump, args->values[URL]);
+        return status == COMMAND_GOOD ? dump_server(args) : status;
+    }
     if (command_journal_open(&j, journal,
                              "Dump from that process with --url, or dump a copy made by "
                              "claimd backup"))
@@ -501,6 +513,9 @@ run_load(const struct command_args *args)
         return command_misused(&command_load,
                                "--existing is \"%s\". It must be refuse or replace",
                                existing);
+    status = check_url(&command_load, args->values[URL]);
+    if (status != COMMAND_GOOD)
+        return status;
     if (!web_client_open(&c, args->values[URL], args->values[LOAD_TOKEN_FILE], args->mem))
         return COMMAND_FAILED;
     buf_init(&l.batch, args->mem);

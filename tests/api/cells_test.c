@@ -208,7 +208,7 @@ struct credential {
     const char *projects;
 };
 
-enum outcome { IN, STRANGER, FORBIDDEN, WHICH_PROJECT, AWAY };
+enum outcome { IN, STRANGER, FORBIDDEN, WHICH_PROJECT, TWO_PROJECTS, AWAY };
 
 struct walk {
     struct api_fixture f;
@@ -271,6 +271,12 @@ named_project(const struct naming *n)
 }
 
 static bool
+names_two_projects(const struct naming *n)
+{
+    return n->path != NULL && n->header != NULL && strcmp(n->path, n->header) != 0;
+}
+
+static bool
 is_everywhere(const struct credential *shown)
 {
     return !shown->keystone && strcmp(shown->projects, "*") == 0;
@@ -307,6 +313,8 @@ judge(const struct walk *w, const struct cell *c, const char *action)
     enum outcome o = judge_project(c->shown, named);
     const bool any = action != NULL && strncmp(action, ANY, strlen(ANY)) == 0;
 
+    if (names_two_projects(c->naming))
+        return TWO_PROJECTS;
     if (any)
         action += strlen(ANY);
     if (any && o == IN && is_everywhere(c->shown) && c->naming->header == NULL &&
@@ -441,6 +449,8 @@ is_answered(struct walk *w, const struct cell *c, enum outcome o)
         return code == 403 && begins_with(w, "Not authorized\"");
     case WHICH_PROJECT:
         return code == 400 && asks_for_a_project(w);
+    case TWO_PROJECTS:
+        return code == 400 && begins_with(w, "Invalid project identification\"");
     case AWAY:
         return code == 503 && api_answer_header(&w->f.c, "Retry-After") != NULL;
     case IN:

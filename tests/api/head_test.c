@@ -35,8 +35,11 @@ repeated(struct longest *l, const char *text, size_t count)
 static void
 send(struct longest *l, const char *method, const char *target, const char *body)
 {
+    const char *found = strstr(target, l->project);
+    const bool in_path = found != NULL && found < target + strcspn(target, "?");
     size_t size;
 
+    l->f.c.headers[API_HEADER_PROJECT_ID] = in_path ? NULL : API_CALL_PROJECT;
     (void)api_call(&l->f.c, method, target, body);
     ck_assert_msg(l->f.c.res.code != 500, "%s %s", method, target);
     size = response_head_size(&l->f.c.res);

@@ -127,6 +127,7 @@ START_TEST(projects_with_odd_names_are_told_apart)
         struct api_fixture f;
 
         api_fixture_open(&f);
+        f.c.headers[API_HEADER_PROJECT_ID] = NULL;
         ck_api(&f, "PUT", rows[i].path, NULL, 201, NULL);
         ck_api(&f, "GET", "/metrics", NULL, 200, NULL);
         ck_line(&f, api_text(&f, "claimd_queue_claims{project=\"%s\",queue=\"q\"} 0",

@@ -156,6 +156,46 @@ START_TEST(in_v1_every_link_can_be_followed)
     walk_close(&w);
 }
 
+START_TEST(the_beginning_of_another_path_is_no_project)
+{
+    static const char *const roots[] = {"v1", "v1.1", "v2", "claimd", "%76%32"};
+    static const char *const versions[] = {"v1", "v1.1", "v2"};
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
+        for (size_t v = 0; v < sizeof(versions) / sizeof(versions[0]); v++) {
+            ck_api(&f, "PUT", api_text(&f, "/%s/%s/queues/q", versions[v], roots[i]),
+                   NULL, 404, NULL);
+            ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "is no project. Leave"));
+        }
+    f.c.headers[API_HEADER_PROJECT_ID] = "v2"; /* the header may name any project */
+    ck_api(&f, "PUT", "/v2/queues/q", NULL, 201, NULL);
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(&f, "PUT", "/v2/v2.0/queues/q", NULL, 201, NULL);
+    api_fixture_close(&f);
+}
+
+START_TEST(a_path_and_a_header_with_different_projects_are_refused)
+{
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    f.c.headers[API_HEADER_PROJECT_ID] = "other";
+    ck_api(&f, "PUT", "/v2/acme/queues/q", NULL, 400, "Invalid project identification");
+    ck_assert_ptr_nonnull(strstr(
+        api_answer(&f.c), "the path names the project \\\"acme\\\", and the header "
+                          "X-Project-ID names \\\"other\\\"."));
+    ck_api(&f, "PUT", "/v1/acme/queues/q", NULL, 400, NULL);
+    f.c.headers[API_HEADER_PROJECT_ID] = "";
+    ck_api(&f, "PUT", "/v2/acme/queues/q", NULL, 400, NULL);
+    f.c.headers[API_HEADER_PROJECT_ID] = "a b";
+    ck_api(&f, "PUT", "/v2/a%20b/queues/q", NULL, 201, NULL);
+    ck_api(&f, "GET", "/v2/queues?name=q", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"name\":\"q\""));
+    api_fixture_close(&f);
+}
+
 START_TEST(nothing_of_it_is_seen_without_the_project)
 {
     struct walk w;

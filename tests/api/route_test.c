@@ -83,12 +83,12 @@ API_TEST(a_slash_behind_a_whole_path_means_nothing)
         {"GET", "/v2/ping/", NULL, 204, NULL},
         {"GET", "/v2/health/", NULL, 404, NP},
         {"GET", "/v2/queues/q/messages/nosuch/", NULL, 404, "Not found"},
-        {"DELETE", "/v2/p/queues/q/claims/nosuch/", NULL, 204, NULL},
+        {"DELETE", "/v2/" API_CALL_PROJECT "/queues/q/claims/nosuch/", NULL, 204, NULL},
         {"GET", "/v1/queues/q/metadata/", NULL, 200, NULL},
         /* These mean something: the home document, an empty name. */
         {"GET", "/v2/", NULL, 200, NULL},
         {"GET", "/v2/queues/", NULL, 400, QI},
-        {"GET", "/v2/p/queues/", NULL, 400, QI},
+        {"GET", "/v2/" API_CALL_PROJECT "/queues/", NULL, 400, QI},
         /* And two are no slash behind a path. */
         {"GET", "//", NULL, 404, NP},
         {"GET", "/v2//", NULL, 404, NP},
@@ -293,19 +293,21 @@ API_TEST(a_project_in_the_path_is_used_and_kept_in_every_link)
 
 API_TEST(a_project_in_the_path_is_the_same_as_in_the_header)
 {
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
     ck_api(f, "PUT", "/v1/a%20b/queues/q", NULL, 201, NULL);
     ck_api_header(f, "Location", "/v1/a%20b/queues/q");
     f->c.headers[API_HEADER_PROJECT_ID] = "a b";
     ck_api(f, "HEAD", "/v1/queues/q", NULL, 204, NULL);
     f->c.headers[API_HEADER_PROJECT_ID] = "another";
     ck_api(f, "HEAD", "/v1/queues/q", NULL, 404, NULL);
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
     ck_api(f, "HEAD", "/v1/a%20b/queues/q", NULL, 204, NULL);
 }
 
 API_TEST(queues_right_behind_the_version_is_never_a_project)
 {
     ck_api(f, "PUT", "/v2/queues/queues", NULL, 201, NULL);
-    ck_api(f, "PUT", "/v2/acme/queues/queues", NULL, 201, NULL);
+    ck_api(f, "PUT", "/v2/" API_CALL_PROJECT "/queues/queues", NULL, 204, NULL);
     ck_api(f, "GET", "/v2/queues/queues/messages", NULL, 200, NULL);
     ck_api(f, "GET", "/v2/queues/queues/queues", NULL, 404, NP);
     ck_api(f, "GET", "/v2//queues", NULL, 404, NP);
@@ -314,6 +316,7 @@ API_TEST(queues_right_behind_the_version_is_never_a_project)
 
 API_TEST(bytes_that_a_link_cannot_hold_are_encoded_in_the_prefix)
 {
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
     ck_api(f, "PUT", "/v1/a\"b\\c/queues/q", NULL, 201, NULL);
     ck_api_header(f, "Location", "/v1/a%22b%5cc/queues/q");
     ck_api(f, "GET", "/v1/a\"b\\c/queues", NULL, 200, NULL);
@@ -325,7 +328,7 @@ TEST_CASE("log");
 
 API_TEST(the_route_is_told_for_the_log)
 {
-    ck_api(f, "GET", "/v2/acme/queues/q/claims/x", NULL, 404, NULL);
+    ck_api(f, "GET", "/v2/" API_CALL_PROJECT "/queues/q/claims/x", NULL, 404, NULL);
     ck_assert_str_eq(f->c.res.route, "/v2/queues/{queue}/claims/{id}");
     ck_assert_int_eq(f->c.res.status, ST_NOT_FOUND);
     ck_api(f, "GET", "/nonsense", NULL, 404, NULL);

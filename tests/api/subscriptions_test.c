@@ -326,6 +326,7 @@ START_TEST(a_project_in_the_path_stays_there)
     memset(p, '{', sizeof(p) - 1);
     p[sizeof(p) - 1] = '\0';
     api_fixture_open(&f);
+    f.c.headers[API_HEADER_PROJECT_ID] = NULL;
     project = api_text(&f, "/v2/%s/queues/q/subscriptions", p);
     ck_api(&f, "POST", project, CREATE(HOOK), 201, NULL);
     id = api_pick(&f, "subscription_id");
@@ -334,6 +335,7 @@ START_TEST(a_project_in_the_path_stays_there)
     ck_assert_ptr_nonnull(strstr(api_answer_header(&f.c, "Location"), "/v2/%7"));
     ck_api(&f, "PUT", api_text(&f, "%s/%s/confirm/", project, id), "{\"confirmed\":true}",
            204, NULL);
+    f.c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
     ck_api(&f, "GET", LIST, NULL, 200, NULL);
     ck_api_body(&f, "{'subscriptions':[],'links':[]}");
     api_fixture_close(&f);

@@ -106,16 +106,19 @@ API_TEST(names_are_refused_as_those_of_topics)
 
 API_TEST(a_project_may_stand_in_the_path)
 {
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
     ck_api(f, "PUT", "/v2/acme/topics/news", NULL, 201, NULL);
     ck_api_header(f, "Location", "/v2/acme/topics/news");
     ck_api(f, "GET", "/v2/acme/topics", NULL, 200, NULL);
     ck_assert_str_eq(api_pick(f, "topics.0.href"), "/v2/acme/topics/news");
+    f->c.headers[API_HEADER_PROJECT_ID] = API_CALL_PROJECT;
     ck_api(f, "GET", "/v2/topics", NULL, 200, NULL);
     ck_api_body(f, "{'topics':[],'links':[]}");
     /* These words are never projects. */
     ck_api(f, "GET", "/v2/topics/queues", NULL, 200, NULL);
     ck_api(f, "GET", "/v2/queues/topics", NULL, 200, NULL);
     ck_api(f, "GET", "/v2/topics/queues/stats", NULL, 200, NULL);
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
     ck_api(f, "GET", "/v2/acme/topics/", NULL, 400, TI);
 }
 

@@ -485,9 +485,10 @@ class Arguments(CommandCase):
                             (("q", "x", "--json=1"), "--json takes no value"),
                             (("q", "x", "--timeout", "0"), "--timeout: 0 is no time"),
                             (("q", "x", "--url", "ftp://x"), "--url: ftp://x is no URL"),
-                            (("q", "x", "--url", "http://"), "is no URL"),
+                            (("q", "x", "--url", "http://"), "has no host"),
                             (("q", "x", "--url", "http://a b"), "is no URL"),
-                            (("q", "x", "--token-file", "/nowhere"), "/nowhere cannot be read")):
+                            (("q", "x", "--token-file", "/nowhere"), "/nowhere cannot be read"),
+                            (("q", "x", "--project", "a\nb"), "--project has the end of a line")):
             self.fails(2, text, "post", *words)
         self.fails(2, "x is one argument too many. See claimd claim --help", "claim", "q", "x")
 
@@ -498,6 +499,44 @@ class Arguments(CommandCase):
         run = commands.run("post", self.queue, "x", "--project", "p")
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertEqual(self.bodies(), ["x"])
+
+    def test_a_version_in_the_url_is_refused_and_named(self):
+        for path, text in (("/v2", "has the version v2 of the API. Leave it out: write %s\n" % self.server.url),
+                           ("/v2/", "has the version v2 of the API. Leave it out: write %s\n" % self.server.url),
+                           ("/mq/v1.1", "has the version v1.1 of the API. Leave it out: write %s/mq\n"
+                            % self.server.url),
+                           ("/v2/acme", "has the version v2"),
+                           ("?a=1", "has a query. Write only %s\n" % self.server.url),
+                           ("/#top", "has a fragment")):
+            url = self.server.url + path
+            self.fails(2, "claimd: --url: %s %s" % (url, text), "post", self.queue, "x", "--url", url)
+            self.fails(2, "claimd: CLAIMD_URL: %s %s" % (url, text), "post", self.queue, "x",
+                       commands=Commands(url))
+            for command in ("dump", "load"):
+                run = subprocess.run([CLAIMD, command, "--url", url], capture_output=True, text=True,
+                                     timeout=60, stdin=subprocess.DEVNULL, check=False)
+                self.assertEqual((run.returncode, run.stdout), (2, ""), run.stderr)
+                self.assertIn("--url: %s %s" % (url, text.strip()), run.stderr)
+        for url, text in (("http://127.0.0.1:99999", 'has the port "99999". It must be 1 to 65535'),
+                          ("http://127.0.0.1:", 'has the port ""'),
+                          ("http://user:secret@127.0.0.1", "the URL has a user or a password"),
+                          ("127.0.0.1:8888", "is no URL of a server. It must be http://HOST:PORT"),
+                          ("http://:8888", "has no host"), ("http://a/b/../c", "has an empty part")):
+            self.assertNotIn("secret", self.fails(2, text, "post", "q", "x", "--url", url).stderr)
+        work = self.commands.run("work", self.queue, "--url", self.server.url + "/v2", "--exit-when-empty",
+                                 "--", "cat")
+        self.assertEqual(work.returncode, 2, work.stderr)
+        self.assertEqual(self.server.stats(self.queue)[2], 0)
+
+    def test_the_path_of_a_proxy_is_a_part_of_each_path(self):
+        """Also if the server knows the path, and so has it in the links to next pages."""
+        for told in ("", "/mq"):
+            with Fake(lambda other, told=told: other.sendall(response(json.dumps(
+                    {"claims": [], "links": [{"rel": "next", "href": told + "/claimd/next"}]})))) as fake:
+                run = Commands(fake.url + "/mq//").run("claims", "q")
+                self.assertEqual(run.returncode, 0, run.stderr)
+                self.assertEqual([request.split()[1] for request in fake.requests],
+                                 [b"/mq/claimd/queues/q/claims?limit=1000", b"/mq/claimd/next"])
 
     def test_names_are_encoded_so_that_they_stay_names(self):
         self.fails(1, "Invalid queue identification", "post", "a b", "x")

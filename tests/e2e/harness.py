@@ -53,9 +53,10 @@ def without_tls(why):
 
 
 def request(method, target, body=None, headers=(), close=False):
-    """One request as bytes, with the headers every v2 request needs."""
-    lines = ["%s %s HTTP/1.1" % (method, target), "Host: localhost",
-             "Client-ID: " + CLIENT_ID, "X-Project-ID: p"]
+    """One request as bytes, with the headers every v2 request needs. The path may name the project."""
+    lines = ["%s %s HTTP/1.1" % (method, target), "Host: localhost", "Client-ID: " + CLIENT_ID]
+    if not re.match("/v[12.]+/(?!queues|topics)[^/]+/(queues|topics)", target):
+        lines.append("X-Project-ID: p")
     lines.extend(headers)
     if body is not None:
         lines.append("Content-Length: %d" % len(body))
