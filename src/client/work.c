@@ -1,6 +1,7 @@
 /* claimd work: the options. */
 #include "client/command.h"
 #include "client/work_loop.h"
+#include "client/work_url.h"
 
 enum {
     WORK_PARALLEL,
@@ -12,6 +13,7 @@ enum {
     WORK_MAX_JOBS,
     WORK_EXIT_WHEN_EMPTY,
     WORK_HTTP,
+    WORK_HEALTH,
     WORK_RAW
 };
 
@@ -61,6 +63,35 @@ read_options(const struct client *c, const struct client_args *args,
             args,
             "--http is %.200s. It must be a URL that begins with http:// or https://",
             url);
+    if (args->values[WORK_HEALTH] != NULL && url == NULL)
+        return client_misused(args, "--health is for the service of --http");
+    return CLIENT_GOOD;
+}
+
+/* Checks the URLs of the service, before a message is claimed. health: space for the URL of --health. Returns an exit
+ * status. */
+static int
+check_service(const struct client_args *args, struct work_options *o,
+              char health[CLIENT_URL_MOST])
+{
+    const char *path = args->values[WORK_HEALTH], *why = url_check(o->service);
+    const char *user_end = strrchr(o->service, '@'); /* do not print a password */
+    char name[SERVICE_NAME_MOST + 1];
+
+    if (why != NULL)
+        return client_fails(CLIENT_UNAVAILABLE, "--http: %.200s cannot work: %s",
+                            user_end != NULL ? user_end + 1 : o->service, why);
+    if (path != NULL && !url_of_path(health, CLIENT_URL_MOST, o->service, path))
+        return client_misused(
+            args, "--health is %.200s. It must be a path that begins with one slash",
+            path);
+    if (path != NULL)
+        o->health = health;
+    url_describe(name, o->service);
+    if (url_host_is_unknown(o->service))
+        return client_fails(CLIENT_UNAVAILABLE,
+                            "--http: %s cannot work: there is no host of this name",
+                            name);
     return CLIENT_GOOD;
 }
 
@@ -78,6 +109,7 @@ run_work(struct client *c, const struct client_args *args)
                              .raw = args->values[WORK_RAW] != NULL,
                              .exit_when_empty =
                                  args->values[WORK_EXIT_WHEN_EMPTY] != NULL};
+    char health[CLIENT_URL_MOST];
     int status = read_options(c, args, &o);
 
     if (status != CLIENT_GOOD)
@@ -97,7 +129,9 @@ run_work(struct client *c, const struct client_args *args)
                 "%.80s is no name of a queue. A name has 1 to %d characters "
                 "from A-Z a-z 0-9 _ - .",
                 o.queues[i], QUEUE_NAME_MOST);
-    return work_run(&o, c);
+    if (o.service != NULL)
+        status = check_service(args, &o, health);
+    return status == CLIENT_GOOD ? work_run(&o, c) : status;
 }
 
 static const struct client_status work_statuses[] = {
@@ -106,8 +140,10 @@ static const struct client_status work_statuses[] = {
     {CLIENT_REFUSED, "The server refused a request, or there is no memory."},
     {CLIENT_USAGE, "The arguments are wrong."},
     {CLIENT_UNAVAILABLE,
-     "The command cannot run, the server was away for `--give-up` or is no claimd, or it "
-     "did not confirm the last results."},
+     "The command cannot run, or the URL of `--http` cannot work. The server is no "
+     "claimd. "
+     "The server or the service was away for `--give-up`. The server did not confirm the "
+     "last results."},
     {0, NULL}};
 
 const struct client_command client_work = {
@@ -146,11 +182,14 @@ const struct client_command client_work = {
          [WORK_BACKOFF] = {"--backoff", "BASE[,MOST]",
                            "Pause before the next attempt at a failed job: BASE * "
                            "2^attempt seconds, at most MOST. Up "
-                           "to a half of it is random. Default: 1,900"},
+                           "to a half of it is random. MOST also limits Retry-After of a "
+                           "service. Default: 1,900"},
          [WORK_GRACE] = {"--grace", "TIME",
                          "Time that running commands have after SIGTERM. Default: 25s"},
          [WORK_GIVE_UP] = {"--give-up", "TIME",
-                           "End with exit status 69 if the server is away for this time. "
+                           "End with exit status 69 if the server, or the service of "
+                           "--http, is away for this "
+                           "time. "
                            "Default: retry for ever"},
          [WORK_MAX_JOBS] = {"--max-jobs", "N",
                             "End after this number of jobs. Default: no limit"},
@@ -159,9 +198,15 @@ const struct client_command client_work = {
                                    "Delayed messages remain."},
          [WORK_HTTP] = {"--http", "URL",
                         "Send each body to this URL with POST instead of running a "
-                        "command. 2xx deletes the message. 429 "
-                        "and 503 release it for the time in Retry-After. Anything else "
-                        "is a failure."},
+                        "command. 2xx deletes the message, and 422 moves it to the "
+                        "dead-letter queue. 429, 503 and an unreachable service release "
+                        "it, which does not count as an attempt, and no message is "
+                        "claimed until the service is back. Anything else is a failure. "
+                        "docs/work.md has all cases"},
+         [WORK_HEALTH] = {"--health", "PATH",
+                          "Ask the service of --http for this path with GET before the "
+                          "first claim, and again after a failure. Messages are claimed "
+                          "after a response with 2xx. Default: none"},
          [WORK_RAW] =
              {"--raw", NULL,
               "Pass a body that is a JSON string without its quotes and escapes."}},

@@ -1,5 +1,6 @@
 #include "client/work_attempt.h"
 
+#include "client/work_health.h"
 #include "client/work_requests.h"
 
 #include <errno.h>
@@ -8,23 +9,6 @@
 
 /* From SIGTERM to SIGKILL after --timeout. */
 enum { TIMEOUT_KILL_MS = 5000 };
-
-static void
-log_outcome(const struct work_job *j)
-{
-    const struct outcome *o = &j->outcome;
-    const struct work_claim *c = j->claim;
-    const char *next = o->kind == OUTCOME_DEAD_LETTER ? "dead-lettered" : "released";
-
-    if (o->kind == OUTCOME_RETRY)
-        work_log(
-            "job %.*s of %.*s failed in attempt %lld: %s. The next attempt is in %lld s",
-            (int)j->id.len, j->id.data, (int)c->queue.len, c->queue.data,
-            (long long)j->attempt, o->what, (long long)o->delay_s);
-    else if (o->kind != OUTCOME_DELETE)
-        work_log("job %.*s of %.*s is %s in attempt %lld: %s", (int)j->id.len, j->id.data,
-                 (int)c->queue.len, c->queue.data, next, (long long)j->attempt, o->what);
-}
 
 /* A job that is RUNNING has ended, and its outcome is set, unless its lease is lost. */
 static void
@@ -39,9 +23,10 @@ job_ended(struct runner *r, struct work_job *j)
         return;
     }
     j->state = JOB_ENDED;
-    log_outcome(j);
-    if (j->outcome.kind == OUTCOME_BROKEN)
-        runner_stop(r, CLIENT_UNAVAILABLE);
+    if (j->outcome.kind != OUTCOME_BROKEN)
+        return; /* the response to its finish request tells the rest */
+    log_job(j, j->outcome.reason[0] != '\0' ? j->outcome.reason : j->outcome.what);
+    runner_stop(r, CLIENT_UNAVAILABLE);
 }
 
 static struct attempt
@@ -70,9 +55,21 @@ service_ended(struct runner *r, struct work_job *j)
 {
     const struct attempt a = attempt_of(r, j);
     const struct transfer *t = &j->service;
+    const struct service_end end = {.name = r->service_name,
+                                    .status = t->status,
+                                    .sent = t->sent,
+                                    .unusable = t->unusable,
+                                    .worked = r->service.worked,
+                                    .retry_after_s = t->retry_after_s,
+                                    .result = t->result,
+                                    .location = t->location,
+                                    .text = t->status == 0 ? bytes_str(t->error)
+                                                           : buf_view(&t->body)};
 
-    outcome_of_request(&j->outcome, &a, t->status, t->retry_after_s,
-                       t->status == 0 ? bytes_str(t->error) : buf_view(&t->body));
+    outcome_of_request(&j->outcome, &a, &end);
+    health_learn(r, j);
+    if (j->outcome.unsent)
+        r->started--; /* it is no job of --max-jobs */
     transfer_reset(&r->transfers, &j->service);
     job_ended(r, j);
 }
@@ -84,7 +81,6 @@ job_stop(struct runner *r, struct work_job *j, enum attempt_stop why, int64_t ki
     j->timeout_ms = INT64_MAX;
     j->kill_ms = earlier(j->kill_ms, kill_ms);
     if (r->o->service != NULL) {
-        transfer_reset(&r->transfers, &j->service);
         service_ended(r, j);
     } else {
         process_signal(&j->process, SIGTERM);
@@ -126,10 +122,13 @@ job_start(struct runner *r, struct work_job *j)
         j->timeout_ms = r->now_ms + r->o->timeout_s * 1000;
         deadline_s = (int64_t)time(NULL) + r->o->timeout_s;
     }
+    j->service.sent_ms = r->now_ms;
     if (r->o->command != NULL)
         error = command_start(r, j, deadline_s);
     else if (!request_service(&r->transfers, j, r->o))
         error = ENOMEM;
+    else
+        service_job_sent(&r->service, r->now_ms);
     if (error == 0)
         return;
     j->outcome.kind = OUTCOME_BROKEN;

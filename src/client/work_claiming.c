@@ -4,9 +4,14 @@
 #include "client/work_finish.h"
 #include "client/work_requests.h"
 
+#include <stdio.h>
+
 /* Milliseconds: pauses after failed claims, doubled from the first to the second; a wait that was shorter than QUICK
  * was none. */
 enum { PAUSE_MS = 100, PAUSE_MOST_MS = 10000, QUICK_MS = 1000 };
+
+/* Longest pause before a claim that a Retry-After can ask for. */
+enum { RETRY_AFTER_MOST_MS = 300000 };
 
 static size_t
 claim_running(const struct work_claim *c)
@@ -31,20 +36,68 @@ claim_lost(struct runner *r, struct work_claim *c)
     }
 }
 
+/* Says what became of a job that has not succeeded, from the response of claimd. */
+static void
+log_result(const struct work_job *j, enum finish_result result)
+{
+    const struct outcome *o = &j->outcome;
+    const char *next = "The server did not confirm the result. It may run again";
+    char in[64];
+
+    if (result == FINISH_RELEASED && o->delay_s > 0) {
+        (void)snprintf(in, sizeof(in), "The next attempt is in %lld s",
+                       (long long)o->delay_s);
+        next = in;
+    } else if (result == FINISH_RELEASED) {
+        next = "It is ready for the next attempt";
+    } else if (result == FINISH_DEAD_LETTERED) {
+        next = "It is dead-lettered";
+    } else if (result == FINISH_DONE) {
+        next = "The server has the result";
+    } else if (result == FINISH_NOT_HELD) {
+        next = "Its lease ended before the server got the result. It may run again";
+    }
+    work_log("job %.*s of %.*s %s in attempt %lld%s: %s. %s", (int)j->id.len, j->id.data,
+             (int)j->claim->queue.len, j->claim->queue.data,
+             o->kind == OUTCOME_AWAY ? "was refused" : "failed", (long long)j->attempt,
+             o->kind == OUTCOME_AWAY ? ", which does not count" : "", o->what, next);
+}
+
 /* The result of a job is at claimd, or never will be. */
 static void
 on_finished(void *ctx, struct work_job *j, enum finish_result result)
 {
+    const bool confirmed = result != FINISH_NOT_HELD && result != FINISH_UNKNOWN;
     struct runner *r = ctx;
 
     r->empty = false; /* a released message may be ready */
-    if (result == FINISH_DONE || j->outcome.kind == OUTCOME_RELEASE)
+    switch (j->outcome.kind) {
+    case OUTCOME_DELETE:
+        if (!confirmed)
+            log_job(
+                j,
+                result == FINISH_NOT_HELD
+                    ? "its lease ended before the server got the result. It may run again"
+                    : "the server did not confirm the result. It may run again");
+        break;
+    case OUTCOME_RETRY:
+    case OUTCOME_DEAD_LETTER:
+        log_result(j, result);
+        break;
+    case OUTCOME_AWAY:
+        if (!j->outcome.unsent)
+            log_result(j, result);
         return;
-    log_job(j, result == FINISH_NOT_HELD
-                   ? "its lease ended before the server got the result. It may run again"
-                   : "the server did not confirm the result. It may run again");
-    if (result == FINISH_UNKNOWN && r->mode >= MODE_STOP && r->status == 0)
-        r->status = CLIENT_UNAVAILABLE;
+    case OUTCOME_RELEASE:
+        if (confirmed && j->outcome.what[0] != '\0')
+            log_job(j, "released, because the runner ends");
+        return;
+    case OUTCOME_BROKEN:
+        return;
+    }
+    if (!confirmed &&
+        (r->mode >= MODE_STOP || r->o->max_jobs > 0 || r->o->exit_when_empty))
+        r->unconfirmed = true;
 }
 
 static void
@@ -66,8 +119,10 @@ claim_tick(struct runner *r, struct work_claim *c, int64_t *next_ms)
         case LEASE_KILL:
             break; /* job_tick() does it */
         }
-    } else if (c->finish.handle == NULL && lease_ended(&c->lease, r->now_ms)) {
-        finish_give_up(c, on_finished, r);
+    } else if (c->finish.handle == NULL) {
+        if (lease_ended(&c->lease, r->now_ms))
+            finish_give_up(c, on_finished, r);
+        *next_ms = earlier(*next_ms, lease_end_ms(&c->lease));
     }
     for (size_t i = 0; i < c->count; i++)
         if (c->jobs[i].state == JOB_RUNNING)
@@ -113,7 +168,9 @@ on_renewal(struct runner *r, struct work_claim *c)
     const struct transfer *t = &c->renewal;
 
     if (needs_retry(r, t)) {
-        lease_renewal_failed(&c->lease, r->now_ms, t->retry_after_s * 1000);
+        /* A long Retry-After must not cost the lease. */
+        lease_renewal_failed(&c->lease, r->now_ms,
+                             earlier(t->retry_after_s * 1000, c->lease.ttl_ms / 12));
     } else if (t->status >= 200 && t->status < 300) {
         server_answered(r);
         lease_renewed(&c->lease);
@@ -145,9 +202,9 @@ on_finish(struct runner *r, struct work_claim *c)
     } else if (t->status == 409 &&
                finish_without_dead_letters(c, &r->o->backoff, random_u32(r)) > 0) {
         work_log(
-            "%.*s has no dead-letter queue (_dead_letter_queue). Messages of jobs with "
-            "exit status %d are released",
-            (int)c->queue.len, c->queue.data, EXIT_BAD_MESSAGE);
+            "%.*s has no dead-letter queue (_dead_letter_queue). Messages that should "
+            "go there are released",
+            (int)c->queue.len, c->queue.data);
         finish_retry(c, r->now_ms, -1, false);
     } else {
         server_refused(r, t, "a finish request");
@@ -162,8 +219,7 @@ static void
 claim_pause(struct runner *r, int64_t at_least_ms)
 {
     r->pause_ms = r->pause_ms == 0 ? PAUSE_MS : earlier(2 * r->pause_ms, PAUSE_MOST_MS);
-    if (at_least_ms < 0)
-        at_least_ms = 0;
+    at_least_ms = at_least_ms < 0 ? 0 : earlier(at_least_ms, RETRY_AFTER_MOST_MS);
     r->claim_ms = r->now_ms + at_least_ms + 1 + random_u32(r) % r->pause_ms;
 }
 
@@ -190,13 +246,14 @@ claim_received(struct runner *r, struct transfer *t)
         return;
     }
     r->pause_ms = 0;
+    r->unconfirmed = false;
     c->next = r->claims;
     r->claims = c;
     late = lease_step(&c->lease, r->now_ms, &next_ms) == LEASE_LOST;
     for (size_t i = 0; i < c->count; i++) {
         struct work_job *j = &c->jobs[i];
 
-        if (r->mode == MODE_RUN && !late) {
+        if (r->mode == MODE_RUN && !late && service_takes_jobs(&r->service)) {
             job_start(r, j);
             continue;
         }
@@ -239,7 +296,19 @@ free_slots(const struct runner *r)
 
     if (r->o->max_jobs > 0)
         count = earlier(count, r->o->max_jobs - r->started);
-    return r->mode != MODE_RUN || r->empty || count < 0 ? 0 : (size_t)count;
+    if (r->mode != MODE_RUN || r->empty || count < 0)
+        return 0;
+    return (size_t)count < service_limit(&r->service) ? (size_t)count
+                                                      : service_limit(&r->service);
+}
+
+/* True if --max-jobs have started. A request that never reached its service is no job, and that is known at its
+ * end. */
+static bool
+all_started(const struct runner *r)
+{
+    return r->o->max_jobs > 0 && r->started >= r->o->max_jobs &&
+           (r->o->service == NULL || r->running == 0);
 }
 
 int64_t
@@ -247,8 +316,7 @@ claiming_tick(struct runner *r)
 {
     const size_t slots = free_slots(r);
 
-    if (r->mode == MODE_RUN && ((r->o->max_jobs > 0 && r->started >= r->o->max_jobs) ||
-                                (r->empty && r->claims == NULL)))
+    if (r->mode == MODE_RUN && (all_started(r) || (r->empty && r->claims == NULL)))
         mode_enter(r, MODE_DRAIN);
     if (r->poll.handle != NULL) {
         if (r->now_ms < r->poll_end_ms)

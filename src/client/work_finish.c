@@ -3,8 +3,8 @@
 #include "claimd/json/scan.h"
 #include "claimd/json/string.h"
 
-/* Pauses between retries, and the most jobs of one request that go to the dead-letter queue. */
-enum { PAUSE_MS = 100, PAUSE_MOST_MS = 5000 };
+/* Pauses between retries, and the part of the lease that is left at the last one. */
+enum { PAUSE_MS = 100, PAUSE_MOST_MS = 5000, LAST_RETRY_PART = 12 };
 
 bool
 finish_is_due(const struct work_claim *c, int64_t now_ms, int64_t *next_ms)
@@ -43,11 +43,11 @@ job_write(struct buf *out, const struct work_job *j)
     buf_byte(out, '"');
     if (o->kind == OUTCOME_DELETE)
         return;
-    if (o->kind == OUTCOME_RETRY)
+    if (o->delay_s > 0)
         json_write_i64(out, "delay", o->delay_s);
-    if (o->kind == OUTCOME_RETRY || o->kind == OUTCOME_DEAD_LETTER)
+    if (o->reason[0] != '\0')
         json_write_text(out, "reason", bytes_str(o->reason));
-    else
+    if (o->kind != OUTCOME_RETRY && o->kind != OUTCOME_DEAD_LETTER)
         json_write_flag(out, "counted", false);
     buf_byte(out, '}');
 }
@@ -117,21 +117,30 @@ finish_not_held(struct work_claim *c, int64_t now_ms, finish_fn *done, void *ctx
 
 /* Reads one result. *j: its job. False: it is none. */
 static bool
-result_read(struct work_claim *c, struct bytes text, struct work_job **j, bool *held)
+result_read(struct work_claim *c, struct bytes text, struct work_job **j,
+            enum finish_result *result)
 {
     static const char *const names[] = {"id", "result"};
+    static const struct {
+        const char *name;
+        enum finish_result result;
+    } results[] = {{"deleted", FINISH_DELETED},
+                   {"released", FINISH_RELEASED},
+                   {"dead_lettered", FINISH_DEAD_LETTERED},
+                   {"not_held", FINISH_NOT_HELD}};
     struct json_scan_value values[2];
-    struct bytes result;
 
     if (json_members_read(text, names, 2, values, NULL) != ST_OK ||
         values[0].kind != SCAN_STRING || values[1].kind != SCAN_STRING)
         return false;
-    result = json_scan_inside(&values[1]);
-    *held = !bytes_equal_str(result, "not_held");
     *j = job_find(c, json_scan_inside(&values[0]));
-    return *j != NULL && (!*held || bytes_equal_str(result, "deleted") ||
-                          bytes_equal_str(result, "released") ||
-                          bytes_equal_str(result, "dead_lettered"));
+    for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+        if (!bytes_equal_str(json_scan_inside(&values[1]), results[i].name))
+            continue;
+        *result = results[i].result;
+        return *j != NULL;
+    }
+    return false;
 }
 
 bool
@@ -145,12 +154,12 @@ finish_read(struct work_claim *c, struct bytes document, int64_t now_ms, finish_
     if (list.kind != SCAN_ARRAY || !json_scan_enter(&s, SCAN_ARRAY))
         return false;
     while (json_scan_item(&s) && json_scan_value(&s, &item)) {
+        enum finish_result result;
         struct work_job *j;
-        bool held;
 
-        if (!result_read(c, item.text, &j, &held))
+        if (!result_read(c, item.text, &j, &result))
             return false;
-        job_done(j, held ? FINISH_DONE : not_held(j, now_ms), done, ctx);
+        job_done(j, result == FINISH_NOT_HELD ? not_held(j, now_ms) : result, done, ctx);
     }
     c->pause_ms = c->finish_ms = 0;
     for (size_t i = 0; i < c->count; i++)
@@ -162,10 +171,17 @@ finish_read(struct work_claim *c, struct bytes document, int64_t now_ms, finish_
 void
 finish_retry(struct work_claim *c, int64_t now_ms, int64_t retry_after_ms, bool unknown)
 {
+    const int64_t latest_ms = lease_end_ms(&c->lease) - c->lease.ttl_ms / LAST_RETRY_PART;
+    int64_t due_ms;
+
     c->pause_ms = c->pause_ms == 0                  ? PAUSE_MS
                   : 2 * c->pause_ms < PAUSE_MOST_MS ? 2 * c->pause_ms
                                                     : PAUSE_MOST_MS;
-    c->finish_ms = now_ms + (retry_after_ms > c->pause_ms ? retry_after_ms : c->pause_ms);
+    due_ms = now_ms + c->pause_ms;
+    if (due_ms < now_ms + retry_after_ms && due_ms < latest_ms)
+        due_ms =
+            now_ms + retry_after_ms < latest_ms ? now_ms + retry_after_ms : latest_ms;
+    c->finish_ms = due_ms;
     for (size_t i = 0; i < c->count; i++) {
         if (c->jobs[i].state != JOB_FINISHING)
             continue;

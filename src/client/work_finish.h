@@ -16,7 +16,10 @@ void finish_write(struct work_claim *c, struct buf *out);
 
 /* The response of claimd about a job. */
 enum finish_result {
-    FINISH_DONE,     /* as its outcome says */
+    FINISH_DELETED,
+    FINISH_RELEASED,
+    FINISH_DEAD_LETTERED,
+    FINISH_DONE,     /* one of these, by an earlier request that had no response */
     FINISH_NOT_HELD, /* nothing: the claim did not hold the message any more */
     FINISH_UNKNOWN   /* nothing is known: the lease has ended without a response */
 };
@@ -26,7 +29,7 @@ typedef void finish_fn(void *ctx, struct work_job *job, enum finish_result resul
 
 /*
  * Reads a response with status 200. False: it is not understood. Then call finish_retry(). If a job may have been
- * finished by an earlier request, and the lease has not ended, "not_held" counts as done.
+ * finished by an earlier request, and the lease has not ended, "not_held" becomes FINISH_DONE.
  */
 bool finish_read(struct work_claim *c, struct bytes document, int64_t now_ms,
                  finish_fn *done, void *ctx);
@@ -34,7 +37,8 @@ bool finish_read(struct work_claim *c, struct bytes document, int64_t now_ms,
 /* The claim is over: does what finish_read() does for "not_held", for all jobs of the request. */
 void finish_not_held(struct work_claim *c, int64_t now_ms, finish_fn *done, void *ctx);
 
-/* Plans a retry of the request, after retry_after_ms at least. unknown: claimd may have done what it asks. */
+/* Plans a retry of the request, after retry_after_ms at least, but in time before the lease ends. unknown: claimd may
+ * have done what it asks. */
 void
 finish_retry(struct work_claim *c, int64_t now_ms, int64_t retry_after_ms, bool unknown);
 

@@ -59,11 +59,17 @@ void lease_renewal_failed(struct work_lease *l, int64_t now_ms, int64_t retry_af
  * was lost before, with a shorter time until SIGKILL. */
 void lease_refused(struct work_lease *l);
 
-/* True if the messages may have been delivered to another worker. */
+/* From this time on the messages may have been delivered to another worker. */
+static inline int64_t
+lease_end_ms(const struct work_lease *l)
+{
+    return l->start_ms + l->ttl_ms;
+}
+
 static inline bool
 lease_ended(const struct work_lease *l, int64_t now_ms)
 {
-    return now_ms >= l->start_ms + l->ttl_ms;
+    return now_ms >= lease_end_ms(l);
 }
 
 #endif

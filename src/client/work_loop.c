@@ -2,6 +2,8 @@
 
 #include "client/work_attempt.h"
 #include "client/work_claiming.h"
+#include "client/work_health.h"
+#include "client/work_url.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -151,23 +153,29 @@ transfers_read(struct runner *r)
         case TRANSFER_SERVICE:
             service_ended(r, t->owner);
             break;
+        case TRANSFER_HEALTH:
+            on_health(r);
+            break;
         }
     }
     return any;
 }
 
-/* Gives up a server that is away for too long. Returns the time of the next check. */
+/* Gives up a server or a service that is away for too long. Returns the time of the next check. */
 static int64_t
 give_up_tick(struct runner *r)
 {
-    const int64_t end_ms = r->away_ms + r->o->give_up_s * 1000;
+    const bool is_server =
+        r->away_ms >= 0 && (r->service.away_ms < 0 || r->away_ms < r->service.away_ms);
+    const int64_t away_ms = is_server ? r->away_ms : r->service.away_ms,
+                  end_ms = away_ms + r->o->give_up_s * 1000;
 
-    if (r->o->give_up_s == 0 || r->away_ms < 0 || r->mode >= MODE_STOP)
+    if (r->o->give_up_s == 0 || away_ms < 0 || r->mode >= MODE_STOP)
         return INT64_MAX;
     if (r->now_ms < end_ms)
         return end_ms;
-    work_log("giving up, because the server is away for %lld s",
-             (long long)r->o->give_up_s);
+    work_log("giving up, because the %s is away for %lld s",
+             is_server ? "server" : "service", (long long)r->o->give_up_s);
     runner_stop(r, CLIENT_UNAVAILABLE);
     return r->now_ms;
 }
@@ -188,6 +196,7 @@ runner_loop(struct runner *r, struct curl_waitfd *fds)
         signals_read(r);
         next_ms = give_up_tick(r);
         next_ms = earlier(next_ms, claims_tick(r));
+        next_ms = earlier(next_ms, health_tick(r));
         next_ms = earlier(next_ms, claiming_tick(r));
         if (is_over(r))
             return;
@@ -211,6 +220,7 @@ static void
 runner_fini(struct runner *r)
 {
     claims_end(r);
+    transfer_reset(&r->transfers, &r->health);
     transfers_fini(&r->transfers);
     if (r->signals >= 0)
         (void)close(r->signals);
@@ -228,6 +238,11 @@ work_run(const struct work_options *o, const struct client *server)
                        .signals = -1};
     struct curl_waitfd *fds = calloc((size_t)o->parallel + 1, sizeof(*fds));
 
+    service_init(&r.service, o->health != NULL);
+    if (o->service != NULL)
+        url_describe(r.service_name, o->service);
+    if (o->health != NULL)
+        url_describe(r.health_name, o->health);
     entropy_init_system(&r.entropy);
     supervisor_init(&r.supervisor, getenv("NOTIFY_SOCKET"));
     if (r.mem == NULL || fds == NULL || !process_reserve_descriptors() ||
@@ -236,6 +251,7 @@ work_run(const struct work_options *o, const struct client *server)
         r.status = CLIENT_REFUSED;
     } else {
         transfer_init(&r.poll, r.mem, TRANSFER_CLAIM, NULL);
+        transfer_init(&r.health, r.mem, TRANSFER_HEALTH, NULL);
         report_state(&r, "READY=1");
         runner_loop(&r, fds);
     }
@@ -243,5 +259,7 @@ work_run(const struct work_options *o, const struct client *server)
         runner_fini(&r);
     free(fds);
     mem_destroy(r.mem);
+    if (r.unconfirmed && r.status == 0)
+        r.status = CLIENT_UNAVAILABLE;
     return r.status;
 }

@@ -16,6 +16,7 @@ struct work_options {
     size_t queue_count;
     char *const *command; /* its words, then NULL; NULL: `service` is set */
     const char *service;  /* URL; NULL: `command` is set */
+    const char *health;   /* URL; NULL: without --health */
     int64_t parallel, lease_s, wait_s, grace_s;
     int64_t timeout_s, give_up_s, max_jobs; /* 0: no limit */
     struct work_backoff backoff;

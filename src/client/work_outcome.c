@@ -4,9 +4,12 @@
 #include "client/work_process.h"
 
 #include <stdio.h>
+#include <strings.h>
 #include <sys/wait.h>
 
 enum { BACKOFF_DEFAULT_MOST_S = 900 };
+
+enum { HTTP_UNPROCESSABLE = 422, HTTP_BAD_GATEWAY = 502, HTTP_GATEWAY_TIMEOUT = 504 };
 
 static bool
 seconds_parse(struct bytes text, int64_t *out)
@@ -137,18 +140,105 @@ outcome_of_command(struct outcome *o, const struct attempt *a, int status,
     }
 }
 
+/* ------------------------------------------------------------------ a service */
+
+/* The service is not available: the message is released, and this delivery does not count. */
+static void
+outcome_away(struct outcome *o, const struct service_end *e, int64_t delay_s,
+             struct bytes text)
+{
+    o->kind = OUTCOME_AWAY;
+    o->unsent = !e->sent;
+    o->delay_s = delay_s;
+    reason_write(o->reason, o->what, text);
+}
+
+/* The request cannot succeed with this URL. If it has worked before, the service may come back. */
+static void
+outcome_unusable(struct outcome *o, const struct service_end *e, struct bytes text)
+{
+    outcome_away(o, e, 0, text);
+    if (!e->worked)
+        o->kind = OUTCOME_BROKEN;
+}
+
+/* No response, and the request was not sent: the job did not run. */
+static void
+outcome_of_unsent(struct outcome *o, const struct service_end *e)
+{
+    (void)snprintf(o->what, sizeof(o->what), "cannot reach %.*s", SERVICE_NAME_MOST,
+                   e->name);
+    if (e->unusable)
+        outcome_unusable(o, e, e->text);
+    else
+        outcome_away(o, e, 0, e->text);
+}
+
+/* Retry-After, up to the limit of the pauses between attempts. -1: none. */
+static int64_t
+retry_after_clamp(const struct attempt *a, int64_t retry_after_s)
+{
+    const int64_t most_s = a->backoff->most_s;
+
+    return retry_after_s < most_s ? retry_after_s : most_s;
+}
+
+static bool
+is_moved(long status)
+{
+    return status == 301 || status == 307 || status == 308;
+}
+
+static void
+outcome_of_status(struct outcome *o, const struct attempt *a, const struct service_end *e)
+{
+    const int64_t after_s = retry_after_clamp(a, e->retry_after_s);
+    const bool is_success = e->status >= 200 && e->status < 300;
+
+    (void)snprintf(o->what, sizeof(o->what), "HTTP status %ld from %.*s", e->status,
+                   SERVICE_NAME_MOST, e->name);
+    if (e->status == HTTP_UNPROCESSABLE || strcasecmp(e->result, "dead-letter") == 0) {
+        o->kind = OUTCOME_DEAD_LETTER;
+        reason_write(o->reason, o->what, e->text);
+    } else if (is_success && e->result[0] == '\0') {
+        o->kind = OUTCOME_DELETE;
+    } else if (is_success) {
+        (void)snprintf(o->what, sizeof(o->what), "Claimd-Result of %.*s is unknown",
+                       SERVICE_NAME_MOST, e->name);
+        outcome_retry(o, a, bytes_str(e->result));
+    } else if (e->status == HTTP_TOO_MANY || e->status == HTTP_UNAVAILABLE) {
+        outcome_away(o, e, after_s >= 0 ? after_s : backoff_s(a->backoff, 1, a->random),
+                     e->text);
+    } else if (is_moved(e->status)) {
+        outcome_unusable(o, e, bytes_str(e->location));
+    } else {
+        outcome_retry(o, a, e->text);
+        o->doubt = e->status == HTTP_BAD_GATEWAY || e->status == HTTP_GATEWAY_TIMEOUT;
+        if (after_s >= 0)
+            o->delay_s = after_s;
+    }
+}
+
 void
-outcome_of_request(struct outcome *o, const struct attempt *a, long status,
-                   int64_t retry_after_s, struct bytes text)
+outcome_of_request(struct outcome *o, const struct attempt *a,
+                   const struct service_end *e)
 {
     *o = (struct outcome){.kind = OUTCOME_DELETE};
-    if (outcome_of_stop(o, a, BYTES_NONE) || (status >= 200 && status < 300))
+    if (a->stop == STOP_TIMEOUT && !e->sent) {
+        (void)snprintf(o->what, sizeof(o->what), "cannot reach %.*s within %lld s",
+                       SERVICE_NAME_MOST, e->name, (long long)a->timeout_s);
+        outcome_away(o, e, 0, BYTES_NONE);
+    } else if (outcome_of_stop(o, a, bytes_str(e->name))) {
         return;
-    if (status != 0)
-        (void)snprintf(o->what, sizeof(o->what), "HTTP status %ld", status);
-    else
-        (void)snprintf(o->what, sizeof(o->what), "no response");
-    outcome_retry(o, a, text);
-    if ((status == HTTP_TOO_MANY || status == HTTP_UNAVAILABLE) && retry_after_s >= 0)
-        o->delay_s = retry_after_s < BACKOFF_MOST_S ? retry_after_s : BACKOFF_MOST_S;
+    } else if (e->status != 0) {
+        outcome_of_status(o, a, e);
+    } else if (!e->sent) {
+        outcome_of_unsent(o, e);
+    } else {
+        (void)snprintf(o->what, sizeof(o->what), "no response from %.*s",
+                       SERVICE_NAME_MOST, e->name);
+        outcome_retry(o, a, e->text);
+        o->doubt = true;
+        (void)snprintf(o->what, sizeof(o->what), "%.*s", WHAT_MOST, o->reason);
+    }
 }

@@ -12,22 +12,28 @@ enum { REASON_MOST = 1024 };
 /* Exit status of a command for a message that no attempt can process (EX_DATAERR of sysexits.h). */
 enum { EXIT_BAD_MESSAGE = 65 };
 
-/* The statuses of a service for "later", besides 2xx for success. */
+/* The statuses of a service that is not available. */
 enum { HTTP_TOO_MANY = 429, HTTP_UNAVAILABLE = 503 };
 
 enum outcome_kind {
     OUTCOME_DELETE,
-    OUTCOME_RETRY,       /* release with delay and reason: a failure */
+    OUTCOME_RETRY, /* release with delay and reason: a failure. The only one that counts */
     OUTCOME_DEAD_LETTER, /* with reason */
     OUTCOME_RELEASE,     /* the attempt was broken off, and says nothing about the job */
-    OUTCOME_BROKEN       /* release likewise: the command is broken, not the job */
+    OUTCOME_AWAY,        /* release with delay and reason: the service is not available */
+    OUTCOME_BROKEN /* release with reason: the command or the URL is broken, not the job */
 };
+
+/* Longest description of the end of an attempt, with a URL of SERVICE_NAME_MOST in it, in bytes. */
+enum { WHAT_MOST = 319, SERVICE_NAME_MOST = 200 };
 
 struct outcome {
     enum outcome_kind kind;
-    int64_t delay_s;              /* RETRY */
-    char what[64];                /* not DELETE: the end of the attempt in a few words */
-    char reason[REASON_MOST + 1]; /* RETRY, DEAD_LETTER; UTF-8, NUL-terminated */
+    bool doubt;      /* RETRY: the service may be away, although the attempt counts */
+    bool unsent;     /* AWAY: the service never got the request */
+    int64_t delay_s; /* RETRY, AWAY */
+    char what[WHAT_MOST + 1];     /* not DELETE: the end of the attempt in a few words */
+    char reason[REASON_MOST + 1]; /* "": none. UTF-8, NUL-terminated */
 };
 
 /* Back-off of failed jobs: min(base * 2^attempt, most) seconds. */
@@ -76,11 +82,21 @@ struct attempt {
 void outcome_of_command(struct outcome *o, const struct attempt *a, int status,
                         struct bytes tail);
 
-/*
- * The outcome of a request to a service. status 0: there was no response, and `text` says why. Otherwise `text` is
- * its body. retry_after_s: as in the response, -1 without.
- */
-void outcome_of_request(struct outcome *o, const struct attempt *a, long status,
-                        int64_t retry_after_s, struct bytes text);
+/* The end of a request to a service. */
+struct service_end {
+    const char *name; /* URL of the service, as service_name_write() writes it */
+    long status;      /* 0: there was no response, and `text` says why */
+    bool sent;        /* the service may have got the request */
+    bool unusable;    /* not sent, because of the URL or the certificate of the service */
+    bool worked;      /* an earlier request had a response */
+    int64_t retry_after_s; /* as in the response; -1: none */
+    const char *result;    /* header Claimd-Result; "": none */
+    const char *location;  /* header Location; "": none */
+    struct bytes text;     /* body of the response */
+};
+
+/* The outcome of a request to a service that has ended, or that the runner has ended. */
+void outcome_of_request(struct outcome *o, const struct attempt *a,
+                        const struct service_end *e);
 
 #endif

@@ -98,7 +98,7 @@ request_service(struct transfers *all, struct work_job *j, const struct work_opt
     const bool text_only = o->raw && j->body.data[0] == '"';
     struct buf text;
 
-    t->body_most = REASON_MOST;
+    t->body_most = REASON_MOST - WHAT_MOST - 2; /* so that its beginning is not cut */
     buf_init(&text, all->mem);
     buf_bytes(&t->request, job_input(j, o->raw, &text));
     t->request.failed |= text.failed;
@@ -106,7 +106,7 @@ request_service(struct transfers *all, struct work_job *j, const struct work_opt
     if (transfer_prepare(all, t) != NULL &&
         curl_easy_setopt(t->handle, CURLOPT_URL, o->service) == CURLE_OK &&
         curl_easy_setopt(t->handle, CURLOPT_PROXY, "") == CURLE_OK &&
-        curl_easy_setopt(t->handle, CURLOPT_POSTFIELDS, "") == CURLE_OK && /* if empty */
+        transfer_post_once(t) &&
         client_add_header(&t->headers, "Content-Type: %s",
                           text_only ? "text/plain; charset=utf-8" : "application/json") &&
         client_add_header(&t->headers, "Claimd-Queue: %.*s", (int)c->queue.len,
@@ -119,6 +119,18 @@ request_service(struct transfers *all, struct work_job *j, const struct work_opt
         client_add_header(&t->headers, "Claimd-Delivery-Count: %lld",
                           (long long)j->attempt))
         return transfer_start(all, t, 0);
+    transfer_reset(all, t);
+    return false;
+}
+
+bool
+request_health(struct transfers *all, struct transfer *t, const struct work_options *o)
+{
+    t->body_most = 0;
+    if (transfer_prepare(all, t) != NULL &&
+        curl_easy_setopt(t->handle, CURLOPT_URL, o->health) == CURLE_OK &&
+        curl_easy_setopt(t->handle, CURLOPT_PROXY, "") == CURLE_OK)
+        return transfer_start(all, t, RESPONSE_MOST_MS);
     transfer_reset(all, t);
     return false;
 }

@@ -24,4 +24,8 @@ request_finish(struct transfers *all, struct work_claim *c, const struct client 
 bool
 request_service(struct transfers *all, struct work_job *j, const struct work_options *o);
 
+/* Asks the service for its health. */
+bool
+request_health(struct transfers *all, struct transfer *t, const struct work_options *o);
+
 #endif

@@ -71,12 +71,14 @@ report_state(struct runner *r, const char *assignment)
                                         "stopping"};
 
     (void)supervisor_notify(&r->supervisor, assignment, "%s%s", modes[r->mode],
-                            r->away_ms >= 0 ? ", the server is away" : "");
+                            r->away_ms >= 0           ? ", the server is away"
+                            : r->service.away_ms >= 0 ? ", the service is away"
+                                                      : "");
 }
 
-/* Ends the request that claims. claimd responds at once if only the sending half is closed, so that no claim is made
- * that this process never sees. */
-static void
+/* claimd responds at once if only the sending half is closed, so that no claim is made that this process never
+ * sees. */
+void
 poll_end(struct runner *r)
 {
     if (r->poll.handle == NULL || r->poll_end_ms != INT64_MAX)

@@ -24,6 +24,7 @@
 #include "client/client.h"
 #include "client/work_claim.h"
 #include "client/work_options.h"
+#include "client/work_service.h"
 
 /* Milliseconds from SIGTERM to SIGKILL of a job when the runner stops, and then for the last requests. */
 enum { STOP_KILL_MS = 2000, LAST_MS = 3000 };
@@ -37,8 +38,11 @@ struct runner {
     struct entropy entropy;
     struct supervisor supervisor;
     struct transfers transfers;
-    struct transfer poll; /* the request that claims */
-    size_t limit;         /* of that request */
+    struct transfer poll;        /* the request that claims */
+    size_t limit;                /* of that request */
+    struct work_service service; /* of --http */
+    struct transfer health;      /* the request for its health */
+    char service_name[SERVICE_NAME_MOST + 1], health_name[SERVICE_NAME_MOST + 1];
     struct work_claim *claims;
     size_t running;  /* jobs */
     int64_t started; /* jobs, over all */
@@ -52,6 +56,8 @@ struct runner {
     int64_t claim_ms;    /* no claim before */
     int64_t pause_ms;    /* the last pause before a claim; 0: none */
     bool empty; /* --exit-when-empty: nothing was ready, and no job has ended since */
+    bool
+        unconfirmed; /* the server did not confirm results that this run should not end without */
     int64_t away_ms;     /* the server does not work since then; -1: it works */
     sigset_t before;     /* signal mask of the commands */
     int signals;         /* signalfd */
@@ -61,7 +67,7 @@ struct runner {
 /* Writes a line to standard error, unless that would block. */
 void __attribute__((format(printf, 1, 2))) work_log(const char *format, ...);
 
-/* Writes a line about a job. */
+/* Writes a line about an attempt at a job. */
 void log_job(const struct work_job *j, const char *text);
 
 /* Milliseconds of a clock that runs on while the system is suspended. */
@@ -88,6 +94,9 @@ void runner_stop(struct runner *r, int status);
 
 /* Enters HURRY. */
 void runner_hurry(struct runner *r);
+
+/* Ends the request that claims, if there is one. */
+void poll_end(struct runner *r);
 
 /* ------------------------------------------------------------------ the server */
 

@@ -5,8 +5,9 @@
 
 #include <stdio.h>
 #include <sys/socket.h>
+#include <time.h>
 
-enum { CONNECT_MOST_MS = 5000 };
+enum { CONNECT_MOST_MS = 5000, IDLE_MOST_S = 1, KEEPALIVE_S = 60 };
 
 void
 transfer_init(struct transfer *t, struct mem *mem, enum transfer_use use, void *owner)
@@ -69,15 +70,15 @@ on_header(char *data, size_t size, size_t count, void *ctx)
     struct transfer *t = ctx;
     const struct bytes line = bytes_of(data, size * count);
     char text[32];
-    uint64_t seconds;
 
     if (client_header_value(line, "Location", t->location, sizeof(t->location)) ||
         client_header_value(line, "Claim-Number", t->claim_number,
-                            sizeof(t->claim_number)))
+                            sizeof(t->claim_number)) ||
+        client_header_value(line, "Claimd-Result", t->result, sizeof(t->result)) ||
+        client_header_value(line, "Retry-After", t->retry_after,
+                            sizeof(t->retry_after)) ||
+        client_header_value(line, "Date", t->date, sizeof(t->date)))
         return line.len;
-    if (client_header_value(line, "Retry-After", text, sizeof(text)) &&
-        bytes_to_u64(bytes_str(text), &seconds) && seconds < INT32_MAX)
-        t->retry_after_s = (int64_t)seconds;
     if (client_header_value(line, "Preference-Applied", text, sizeof(text)))
         t->waited = true;
     return line.len;
@@ -94,7 +95,42 @@ on_body(char *data, size_t size, size_t count, void *ctx)
     return len;
 }
 
+int64_t
+retry_after_read(const char *retry_after, const char *date, int64_t now_s)
+{
+    const struct bytes text = bytes_str(retry_after);
+    time_t until, from;
+    uint64_t seconds;
+
+    if (text.len > 0 && strspn(retry_after, "0123456789") == text.len) {
+        if (!bytes_to_u64(text, &seconds) || seconds > INT32_MAX)
+            seconds = INT32_MAX;
+        return (int64_t)seconds;
+    }
+    until = curl_getdate(retry_after, NULL);
+    if (until < 0)
+        return -1;
+    from = curl_getdate(date, NULL);
+    if (from < 0)
+        from = (time_t)now_s;
+    return until <= from ? 0 : until - from < INT32_MAX ? until - from : INT32_MAX;
+}
+
 /* ------------------------------------------------------------------ the request */
+
+/* Called before the request is sent, when the connection is there, with TLS if it has that. */
+static int
+on_connected(void *ctx, char *remote, char *local, int remote_port, int local_port)
+{
+    struct transfer *t = ctx;
+
+    (void)remote;
+    (void)local;
+    (void)remote_port;
+    (void)local_port;
+    t->sent = true;
+    return CURL_PREREQFUNC_OK;
+}
 
 CURL *
 transfer_prepare(struct transfers *all, struct transfer *t)
@@ -108,8 +144,9 @@ transfer_prepare(struct transfers *all, struct transfer *t)
     t->handle = h;
     t->status = 0;
     t->retry_after_s = -1;
-    t->cut = t->waited = false;
+    t->cut = t->waited = t->sent = t->unusable = t->once = false;
     t->location[0] = t->claim_number[0] = t->error[0] = '\0';
+    t->result[0] = t->retry_after[0] = t->date[0] = '\0';
     buf_reset(&t->body, t->body.cap);
     /* These options cannot fail. */
     (void)curl_easy_setopt(h, CURLOPT_PRIVATE, t);
@@ -119,9 +156,66 @@ transfer_prepare(struct transfers *all, struct transfer *t)
     (void)curl_easy_setopt(h, CURLOPT_HEADERDATA, t);
     (void)curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
     (void)curl_easy_setopt(h, CURLOPT_WRITEDATA, t);
+    (void)curl_easy_setopt(h, CURLOPT_PREREQFUNCTION, on_connected);
+    (void)curl_easy_setopt(h, CURLOPT_PREREQDATA, t);
     (void)curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MOST_MS);
     (void)curl_easy_setopt(h, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     return h;
+}
+
+/* The body of a request that is sent once: libcurl reads it through a callback, and cannot start again. */
+static size_t
+on_read(char *space, size_t size, size_t count, void *ctx)
+{
+    struct transfer *t = ctx;
+    const size_t left = t->request.len - t->read_len;
+    const size_t len = left < size * count ? left : size * count;
+
+    if (len > 0)
+        memcpy(space, t->request.data + t->read_len, len);
+    t->read_len += len;
+    return len;
+}
+
+static int
+on_seek(void *ctx, curl_off_t offset, int origin)
+{
+    (void)ctx;
+    (void)offset;
+    (void)origin;
+    return CURL_SEEKFUNC_FAIL;
+}
+
+bool
+transfer_post_once(struct transfer *t)
+{
+    CURL *h = t->handle;
+
+    t->once = true;
+    t->read_len = 0;
+    (void)curl_easy_setopt(h, CURLOPT_SEEKFUNCTION, on_seek);
+    (void)curl_easy_setopt(h, CURLOPT_READFUNCTION, on_read);
+    (void)curl_easy_setopt(h, CURLOPT_READDATA, t);
+    /* Without a body, libcurl has nothing to start again, so the connection must be new. */
+    (void)curl_easy_setopt(h, CURLOPT_FRESH_CONNECT, (long)(t->request.len == 0));
+    /* A service may close an idle connection at any time, and most do not before some seconds have passed. */
+    (void)curl_easy_setopt(h, CURLOPT_MAXAGE_CONN, (long)IDLE_MOST_S);
+    /* A job may take hours without a byte. If the machine of the service is gone, the kernel finds out. */
+    (void)curl_easy_setopt(h, CURLOPT_TCP_KEEPALIVE, 1L);
+    (void)curl_easy_setopt(h, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_S);
+    (void)curl_easy_setopt(h, CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_S / 4);
+    return curl_easy_setopt(h, CURLOPT_POST, 1L) == CURLE_OK;
+}
+
+static bool
+body_set(struct transfer *t)
+{
+    if (t->request.len == 0 && !t->once)
+        return true;
+    return curl_easy_setopt(t->handle, CURLOPT_POSTFIELDSIZE_LARGE,
+                            (curl_off_t)t->request.len) == CURLE_OK &&
+           (t->once ||
+            curl_easy_setopt(t->handle, CURLOPT_POSTFIELDS, t->request.data) == CURLE_OK);
 }
 
 bool
@@ -132,11 +226,7 @@ transfer_start(struct transfers *all, struct transfer *t, int64_t timeout_ms)
     if (!t->request.failed && client_add_header(&t->headers, "Expect:") &&
         curl_easy_setopt(h, CURLOPT_HTTPHEADER, t->headers) == CURLE_OK &&
         curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, (long)timeout_ms) == CURLE_OK &&
-        (t->request.len == 0 ||
-         (curl_easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)t->request.len) ==
-              CURLE_OK &&
-          curl_easy_setopt(h, CURLOPT_POSTFIELDS, t->request.data) == CURLE_OK)) &&
-        curl_multi_add_handle(all->multi, h) == CURLM_OK)
+        body_set(t) && curl_multi_add_handle(all->multi, h) == CURLM_OK)
         return true;
     transfer_reset(all, t);
     return false;
@@ -150,6 +240,33 @@ transfers_perform(struct transfers *all)
     int running;
 
     (void)curl_multi_perform(all->multi, &running);
+}
+
+/* Errors that repeat until the URL, or the certificate of the other side, is another one. */
+static bool
+is_unusable(CURLcode code)
+{
+    return code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ||
+           code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
+           code == CURLE_SSL_INVALIDCERTSTATUS || code == CURLE_SSL_ISSUER_ERROR;
+}
+
+/* The transfer has failed. Says why in t->error, and leaves no status. */
+static void
+transfer_fail(struct transfer *t, CURLcode code)
+{
+    long error = 0;
+
+    (void)curl_easy_getinfo(t->handle, CURLINFO_OS_ERRNO, &error);
+    t->status = 0;
+    t->unusable = !t->sent && is_unusable(code);
+    if (code == CURLE_COULDNT_CONNECT && error != 0)
+        (void)snprintf(t->error, sizeof(t->error), "%s", strerror((int)error));
+    else if (code == CURLE_SEND_FAIL_REWIND)
+        (void)snprintf(t->error, sizeof(t->error), "the connection was closed");
+    else if (t->error[0] == '\0')
+        (void)snprintf(t->error, sizeof(t->error), "%s",
+                       code != CURLE_OK ? curl_easy_strerror(code) : "out of memory");
 }
 
 struct transfer *
@@ -168,12 +285,9 @@ transfers_next(struct transfers *all)
     code = m->data.result; /* m is gone with the handle */
     (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&t);
     (void)curl_easy_getinfo(m->easy_handle, CURLINFO_RESPONSE_CODE, &t->status);
-    if (code != CURLE_OK || t->body.failed) {
-        t->status = 0;
-        if (t->error[0] == '\0')
-            (void)snprintf(t->error, sizeof(t->error), "%s",
-                           code != CURLE_OK ? curl_easy_strerror(code) : "out of memory");
-    }
+    t->retry_after_s = retry_after_read(t->retry_after, t->date, (int64_t)time(NULL));
+    if (code != CURLE_OK || t->body.failed)
+        transfer_fail(t, code);
     handle_take(all, t);
     return t;
 }

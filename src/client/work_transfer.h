@@ -20,7 +20,8 @@ enum transfer_use {
     TRANSFER_CLAIM,   /* owner: none */
     TRANSFER_RENEWAL, /* owner: struct work_claim */
     TRANSFER_FINISH,  /* owner: struct work_claim */
-    TRANSFER_SERVICE  /* owner: struct work_job; a request to the URL of --http */
+    TRANSFER_SERVICE, /* owner: struct work_job; a request to the URL of --http */
+    TRANSFER_HEALTH   /* owner: none; a request to the path of --health */
 };
 
 struct transfer {
@@ -29,17 +30,23 @@ struct transfer {
     CURL *handle;               /* owned; NULL: not under way */
     struct curl_slist *headers; /* owned */
     struct buf request;         /* body of the request, if it has one */
+    bool once;                  /* transfer_post_once() */
+    size_t read_len;            /* once: libcurl has read this part of the body */
     int64_t sent_ms;            /* for the caller */
 
     /* The response. */
     struct buf body;
     size_t body_most;      /* longer ones are cut */
     bool cut;              /* a part is missing */
+    bool sent;             /* a connection was made, and the request may have been sent */
+    bool unusable;         /* not sent, because of the URL or the certificate */
     long status;           /* 0: none, see `error` */
-    int64_t retry_after_s; /* -1: none */
+    int64_t retry_after_s; /* -1: none; up to INT32_MAX */
     bool waited;           /* has Preference-Applied */
-    char location[256];    /* "": none */
-    char claim_number[24]; /* "": none */
+    char location[256];    /* "": none; the other headers likewise */
+    char claim_number[24];
+    char result[32]; /* Claimd-Result */
+    char retry_after[40], date[40];
     char error[CURL_ERROR_SIZE];
 };
 
@@ -73,6 +80,12 @@ void transfers_fini(struct transfers *all);
  */
 CURL *transfer_prepare(struct transfers *all, struct transfer *t);
 
+/*
+ * Sends the body with POST, also if it is empty, and never twice: libcurl repeats a request on a new connection if an
+ * old one ends without a response, but a job may have run then. False without memory.
+ */
+bool transfer_post_once(struct transfer *t);
+
 /* Starts a prepared transfer: with a body if `request` is not empty. It may take timeout_ms (0: no limit). False
  * without memory; then it is reset. */
 bool transfer_start(struct transfers *all, struct transfer *t, int64_t timeout_ms);
@@ -88,5 +101,9 @@ struct transfer *transfers_next(struct transfers *all);
  * at once, and sends the response. False: that is impossible, or there is no connection.
  */
 bool transfer_end_waiting(struct transfer *t);
+
+/* Seconds of Retry-After, which are a number or an HTTP date. date: the header Date of the response, "" without; now_s
+ * is the time of this machine, which counts without it. -1: it is neither. */
+int64_t retry_after_read(const char *retry_after, const char *date, int64_t now_s);
 
 #endif

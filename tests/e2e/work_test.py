@@ -586,86 +586,76 @@ class Away(WorkCase):
         self.assertLess(time.monotonic() - begun, 10)
 
 
-class Service(WorkCase):
-    """Requests to a service, instead of commands."""
+class Scripted(http.server.BaseHTTPRequestHandler):
+    """A server of one message, which responds to a finish request as `finish` of its server says."""
 
-    def serve(self, respond):
-        requests = []
+    protocol_version = "HTTP/1.1"
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path.endswith("/finish"):
+            self.server.finishes += 1
+            self.answer(*self.server.finish)
+        elif self.server.claimed:
+            self.answer(204)
+        else:
+            self.server.claimed = True
+            self.answer(201, {"Location": "/v2/queues/q/claims/c", "Claim-Number": "5"}, json.dumps(
+                {"messages": [{"id": "m", "body": 1, "details": {"delivery_count": 1}}]}))
 
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                requests.append((self.headers, body))
-                status, headers, text = respond(len(requests), body)
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
+    def answer(self, status, headers=(), text=""):
+        self.send_response(status)
+        for name in headers:
+            self.send_header(name, headers[name])
+        if status != 204:
+            self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
 
-            def log_message(self, *_):
-                pass
+    def log_message(self, *_):
+        pass
 
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads = True
-        server.handle_error = lambda *_: None  # a request that was ended
-        thread = threading.Thread(target=server.serve_forever)
+
+class Unconfirmed(WorkCase):
+    """Results of which the server says nothing, or something else than was asked."""
+
+    def run_one(self, finish, *options, command=("true",)):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
+        server.claimed, server.finish, server.finishes = False, finish, 0
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         self.addCleanup(thread.join)
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
-        return "http://127.0.0.1:%d/jobs" % server.server_port, requests
+        runner = self.work("--lease", "3", *options, "q", "--", *command,
+                           url="http://127.0.0.1:%d" % server.server_port)
+        runner.status = runner.wait()
+        return runner, server
 
-    def test_success_deletes(self):
-        url, requests = self.serve(lambda n, body: (204, {}, b""))
-        message, = self.post({"n": 1})
-        runner = self.work("--max-jobs", "1", "--http", url, "q")
-        self.assertEqual(runner.wait(), 0)
-        self.assertEqual(self.server.stats("q"), (0, 0, 0))
-        (headers, body), = requests
-        self.assertEqual(json.loads(body), {"n": 1})
-        self.assertEqual(headers["Content-Type"], "application/json")
-        self.assertEqual(headers["Claimd-Queue"], "q")
-        self.assertEqual(headers["Claimd-Message-ID"], message)
-        self.assertEqual(headers["Claimd-Delivery-Count"], "1")
-        self.assertGreater(int(headers["Claimd-Claim-Number"]), 0)
+    def test_a_last_result_that_is_not_confirmed_is_no_success(self):
+        for option in (("--max-jobs", "1"), ("--exit-when-empty",)):
+            for finish in ((500,), (404,)):
+                runner, _ = self.run_one(finish, *option)
+                self.assertEqual(runner.status, 69, runner.err.lines)
+                runner.err.containing("It may run again")
 
-    def test_failures_retry(self):
-        statuses = [(500, {}, b"broken"), (503, {"Retry-After": "40"}, b"later"),
-                    (404, {}, b""), (429, {}, b"")]
-        url, _ = self.serve(lambda n, body: statuses[n - 1])
-        ids = self.post(*range(4))
-        runner = self.work("--max-jobs", "4", "--http", url, "q")
-        self.assertEqual(runner.wait(), 0)
-        self.assertEqual([self.details(i)["last_reason"] for i in ids],
-                         ["HTTP status 500: broken", "HTTP status 503: later",
-                          "HTTP status 404", "HTTP status 429"])
-        self.assertIn(" 40 s", runner.err.containing("503"))
+    def test_a_long_retry_after_does_not_outlast_the_lease(self):
+        runner, server = self.run_one((503, {"Retry-After": "2147483646"}), "--max-jobs", "1")
+        self.assertEqual(runner.status, 69)
+        self.assertGreaterEqual(server.finishes, 2)
 
-    def test_an_absent_service_is_a_failure(self):
-        message, = self.post(1)
-        runner = self.work("--max-jobs", "1", "--http", "http://127.0.0.1:1/", "q")
-        self.assertEqual(runner.wait(), 0)
-        self.assertIn("no response: ", self.details(message)["last_reason"])
-
-    def test_timeout_and_stop_end_a_request(self):
-        release = threading.Event()
-        self.addCleanup(release.set)
-        url, requests = self.serve(lambda n, body: release.wait(PATIENCE_S) and (200, {}, b""))
-        message, = self.post(1)
-        runner = self.work("--max-jobs", "1", "--timeout", "1", "--http", url, "q")
-        self.assertEqual(runner.wait(), 0)
-        self.assertEqual(self.details(message)["last_reason"], "timed out after 1 s")
-        self.ask("DELETE", QUEUE + "/messages/" + message, status=204)
-        self.post(2)
-        runner = self.work("--grace", "0", "--http", url, "q")
-        eventually(lambda: len(requests) == 2)
-        runner.signal()
-        self.assertEqual(runner.wait(), 0)
-        self.assertEqual(self.server.stats("q"), (0, 1, 1))
+    def test_the_log_says_what_the_server_did(self):
+        def result(text):
+            return 200, {}, json.dumps({"results": [{"id": "m", "result": text}]})
+        for answer, words in ((result("released"), "The next attempt is in"),
+                              (result("dead_lettered"), "It is dead-lettered"),
+                              (result("not_held"), "Its lease ended before the server got the result"),
+                              ((500,), "The server did not confirm the result")):
+            for status in (1, 65) if "attempt" not in words else (1,):
+                runner, _ = self.run_one(answer, "--max-jobs", "1", command=("sh", "-c", "exit %d" % status))
+                self.assertIn(words, runner.err.containing("exit status %d" % status))
+                self.assertEqual(len([line for line in runner.err.lines if "job m" in line]), 1,
+                                 runner.err.lines)
 
 
 class Mixed(WorkCase):

@@ -222,7 +222,8 @@ START_TEST(one_request_has_all_ended_jobs)
     ck_assert(read_results("{\"results\": [{\"id\": \"m1\", \"result\": \"deleted\"},"
                            "{\"id\": \"m3\", \"result\": \"released\"}]}",
                            3000));
-    ck_assert_uint_eq(called[FINISH_DONE], 2);
+    ck_assert_uint_eq(called[FINISH_DELETED], 1);
+    ck_assert_uint_eq(called[FINISH_RELEASED], 1);
     ck_assert_uint_eq(claim->open, 1);
     ck_assert_int_eq(claim->jobs[1].state, JOB_RUNNING);
     job_end(1, OUTCOME_DEAD_LETTER, "bad", 0);
@@ -230,6 +231,7 @@ START_TEST(one_request_has_all_ended_jobs)
         "{\"atomic\":false,\"dead_letter\":[{\"id\":\"m2\",\"reason\":\"bad\"}]}");
     ck_assert(read_results(
         "{\"results\": [{\"id\": \"m2\", \"result\": \"dead_lettered\"}]}", 3000));
+    ck_assert_uint_eq(called[FINISH_DEAD_LETTERED], 1);
     ck_assert_uint_eq(claim->open, 0);
 }
 
@@ -239,6 +241,23 @@ START_TEST(a_release_that_says_nothing_of_the_job_does_not_count)
     job_end(1, OUTCOME_BROKEN, "", 0);
     assert_request("{\"atomic\":false,\"release\":[{\"id\":\"m1\",\"counted\":false},"
                    "{\"id\":\"m2\",\"counted\":false}]}");
+}
+
+START_TEST(a_service_that_is_away_releases_with_pause_and_reason_uncounted)
+{
+    job_end(0, OUTCOME_AWAY, "HTTP status 503", 30);
+    assert_request("{\"atomic\":false,\"release\":[{\"id\":\"m1\",\"delay\":30,"
+                   "\"reason\":\"HTTP status 503\",\"counted\":false}]}");
+}
+
+START_TEST(a_failure_without_pause_counts)
+{
+    job_end(0, OUTCOME_RETRY, "exit status 1", 0);
+    assert_request("{\"atomic\":false,\"release\":[{\"id\":\"m1\","
+                   "\"reason\":\"exit status 1\"}]}");
+    ck_assert(read_results(
+        "{\"results\": [{\"id\": \"m1\", \"result\": \"dead_lettered\"}]}", 3000));
+    ck_assert_uint_eq(called[FINISH_DEAD_LETTERED], 1); /* it was the last attempt */
 }
 
 START_TEST(a_request_without_response_is_repeated_after_a_pause)
@@ -257,6 +276,23 @@ START_TEST(a_request_without_response_is_repeated_after_a_pause)
     next_ms = INT64_MAX;
     ck_assert(!finish_is_due(claim, 2000, &next_ms));
     ck_assert_int_eq(next_ms, 11000);
+}
+
+START_TEST(a_long_retry_after_does_not_outlast_the_lease)
+{
+    int64_t next_ms = INT64_MAX; /* the lease lasts from 1000 to 61000 */
+
+    job_end(0, OUTCOME_DELETE, "", 0);
+    assert_request("{\"atomic\":false,\"delete\":[\"m1\"]}");
+    finish_retry(claim, 2000, INT64_C(2147483646000), true);
+    ck_assert(!finish_is_due(claim, 2000, &next_ms));
+    ck_assert_int_eq(next_ms, 56000);
+    assert_request("{\"atomic\":false,\"delete\":[\"m1\"]}");
+    finish_retry(claim, 56000, INT64_C(2147483646000), true);
+    next_ms = INT64_MAX;
+    ck_assert(!finish_is_due(claim, 56000, &next_ms));
+    ck_assert_int_gt(next_ms, 56000);
+    ck_assert_int_le(next_ms, 61000);
 }
 
 static const char not_held[] =

@@ -26,12 +26,37 @@ command_ends(int status, enum attempt_stop stop, const char *tail)
     outcome_of_command(&outcome, &a, status, bytes_str(tail));
 }
 
+/* The end of a request to a service, of which the default is: sent, and no response. */
+static void
+service_ends(struct service_end end, enum attempt_stop stop)
+{
+    const struct attempt a = {
+        .number = 3, .stop = stop, .timeout_s = 30, .backoff = &usual};
+
+    end.name = "http://s/x";
+    end.result = end.result == NULL ? "" : end.result;
+    end.location = end.location == NULL ? "" : end.location;
+    outcome_of_request(&outcome, &a, &end);
+}
+
 static void
 service_responds(long status, int64_t retry_after_s, const char *text)
 {
-    const struct attempt a = {.number = 3, .backoff = &usual};
+    service_ends((struct service_end){.status = status,
+                                      .sent = true,
+                                      .retry_after_s = retry_after_s,
+                                      .text = bytes_str(text)},
+                 STOP_NONE);
+}
 
-    outcome_of_request(&outcome, &a, status, retry_after_s, bytes_str(text));
+static void
+service_is_not_reached(bool unusable, bool worked, const char *why)
+{
+    service_ends((struct service_end){.unusable = unusable,
+                                      .worked = worked,
+                                      .retry_after_s = -1,
+                                      .text = bytes_str(why)},
+                 STOP_NONE);
 }
 
 TEST_CASE("backoff");
@@ -197,28 +222,119 @@ START_TEST(statuses_from_200_to_299_delete)
     }
 }
 
-START_TEST(busy_services_get_the_job_again_when_they_ask)
+START_TEST(a_service_that_is_not_available_does_not_fail_the_job)
 {
     service_responds(429, 17, "slow down");
-    ck_assert_int_eq(outcome.kind, OUTCOME_RETRY);
+    ck_assert_int_eq(outcome.kind, OUTCOME_AWAY);
+    ck_assert(!outcome.unsent);
     ck_assert_int_eq(outcome.delay_s, 17);
-    ck_assert_str_eq(outcome.reason, "HTTP status 429: slow down");
-    service_responds(503, 1000000, "");
-    ck_assert_int_eq(outcome.delay_s, 43200);
+    ck_assert_str_eq(outcome.reason, "HTTP status 429 from http://s/x: slow down");
     service_responds(503, -1, "");
-    ck_assert_int_eq(outcome.delay_s, 8); /* back-off */
+    ck_assert_int_eq(outcome.kind, OUTCOME_AWAY);
+    ck_assert_int_eq(outcome.delay_s, 2); /* back-off, as after a first attempt */
 }
 
-START_TEST(other_responses_are_failures)
+START_TEST(retry_after_is_limited_like_all_pauses)
 {
-    static const long statuses[] = {100, 199, 300, 302, 400, 404, 500, 502};
+    service_responds(503, 1000000, "");
+    ck_assert_int_eq(outcome.delay_s, 900);
+    service_responds(500, 1000000, "");
+    ck_assert_int_eq(outcome.delay_s, 900);
+    service_responds(503, 0, "");
+    ck_assert_int_eq(outcome.delay_s, 0);
+}
+
+START_TEST(other_statuses_are_failures_that_count)
+{
+    static const long statuses[] = {100, 199, 300, 302, 303, 400, 401, 404,
+                                    408, 409, 425, 500, 502, 504, 999};
 
     for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
-        service_responds(statuses[i], 17, "");
+        service_responds(statuses[i], -1, "");
         ck_assert_int_eq(outcome.kind, OUTCOME_RETRY);
         ck_assert_int_eq(outcome.delay_s, 8);
+        ck_assert_int_eq(outcome.doubt, statuses[i] == 502 || statuses[i] == 504);
     }
-    service_responds(0, -1, "Connection refused");
+    service_responds(500, 17, "");
+    ck_assert_int_eq(outcome.delay_s, 17);
+}
+
+START_TEST(a_request_without_response_counts_because_the_job_may_have_run)
+{
+    service_responds(0, -1, "Connection reset");
     ck_assert_int_eq(outcome.kind, OUTCOME_RETRY);
-    ck_assert_str_eq(outcome.reason, "no response: Connection refused");
+    ck_assert(outcome.doubt);
+    ck_assert_str_eq(outcome.reason, "no response from http://s/x: Connection reset");
+}
+
+START_TEST(a_request_that_was_not_sent_does_not_count)
+{
+    service_is_not_reached(false, false, "Connection refused");
+    ck_assert_int_eq(outcome.kind, OUTCOME_AWAY);
+    ck_assert(outcome.unsent);
+    ck_assert_int_eq(outcome.delay_s, 0);
+    ck_assert_str_eq(outcome.reason, "cannot reach http://s/x: Connection refused");
+}
+
+START_TEST(a_url_that_has_never_worked_is_a_broken_command)
+{
+    service_is_not_reached(true, false, "self-signed certificate");
+    ck_assert_int_eq(outcome.kind, OUTCOME_BROKEN);
+    ck_assert_str_eq(outcome.reason, "cannot reach http://s/x: self-signed certificate");
+    service_is_not_reached(true, true, "certificate has expired");
+    ck_assert_int_eq(outcome.kind, OUTCOME_AWAY);
+}
+
+START_TEST(a_service_that_has_moved_is_a_broken_command)
+{
+    static const long statuses[] = {301, 307, 308};
+
+    for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+        service_ends((struct service_end){.status = statuses[i],
+                                          .sent = true,
+                                          .retry_after_s = -1,
+                                          .location = "https://s/x"},
+                     STOP_NONE);
+        ck_assert_int_eq(outcome.kind, OUTCOME_BROKEN);
+    }
+    ck_assert_str_eq(outcome.reason, "HTTP status 308 from http://s/x: https://s/x");
+}
+
+START_TEST(a_service_can_dead_letter)
+{
+    service_responds(422, 17, "bad JSON");
+    ck_assert_int_eq(outcome.kind, OUTCOME_DEAD_LETTER);
+    ck_assert_int_eq(outcome.delay_s, 0);
+    ck_assert_str_eq(outcome.reason, "HTTP status 422 from http://s/x: bad JSON");
+    for (long status = 200; status < 600; status += 100) {
+        service_ends((struct service_end){.status = status,
+                                          .sent = true,
+                                          .retry_after_s = -1,
+                                          .result = "Dead-Letter"},
+                     STOP_NONE);
+        ck_assert_int_eq(outcome.kind, OUTCOME_DEAD_LETTER);
+    }
+}
+
+START_TEST(an_unknown_result_header_does_not_delete)
+{
+    service_ends(
+        (struct service_end){
+            .status = 200, .sent = true, .retry_after_s = -1, .result = "deadletter"},
+        STOP_NONE);
+    ck_assert_int_eq(outcome.kind, OUTCOME_RETRY);
+    ck_assert_str_eq(outcome.reason,
+                     "Claimd-Result of http://s/x is unknown: deadletter");
+}
+
+START_TEST(a_timeout_counts_if_the_request_was_sent)
+{
+    service_ends((struct service_end){.sent = true, .retry_after_s = -1}, STOP_TIMEOUT);
+    ck_assert_int_eq(outcome.kind, OUTCOME_RETRY);
+    ck_assert_str_eq(outcome.reason, "timed out after 30 s: http://s/x");
+    service_ends((struct service_end){.retry_after_s = -1}, STOP_TIMEOUT);
+    ck_assert_int_eq(outcome.kind, OUTCOME_AWAY);
+    ck_assert_str_eq(outcome.reason, "cannot reach http://s/x within 30 s");
+    service_ends((struct service_end){.sent = true, .retry_after_s = -1}, STOP_RUNNER);
+    ck_assert_int_eq(outcome.kind, OUTCOME_RELEASE);
 }
