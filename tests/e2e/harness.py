@@ -80,9 +80,11 @@ class Response:
 class Client:
     """A connection to the server."""
 
-    def __init__(self, family, address, context=None, name="localhost"):
+    def __init__(self, family, address, context=None, name="localhost", source=None):
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self.socket.settimeout(PATIENCE_S)
+        if source is not None:
+            self.socket.bind((source, 0))
         if context is None and TLS is not None:
             context = trusting(TLS.pair.certificate)
         try:

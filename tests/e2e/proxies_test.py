@@ -1,0 +1,329 @@
+#!/usr/bin/python3
+"""claimd behind nginx, HAProxy, Apache and Caddy, configured as docs/operations.md prints
+("Behind a proxy").
+
+    proxies_test.py CLAIMD [CLASS...]
+"""
+
+from base64 import b64encode
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+from harness import CLAIMD, Viewer, Workshop, eventually, post, request, run  # noqa: E402
+from page import NAME, Api, PageCase, PageServer  # noqa: E402
+from proxies import Apache, Caddy, HAProxy, Nginx, messages, options, page, printed, suspended  # noqa: E402
+
+JSON = "Content-Type: application/json"
+LONG = 20  # seconds that a worker waits, at most
+
+
+def claim(queue, ttl=60, wait=None):
+    headers = (JSON, "Prefer: wait=%d" % wait) if wait else (JSON,)
+    return request("POST", "/v2/queues/%s/claims" % queue, b'{"ttl":%d,"grace":1}' % ttl, headers)
+
+
+def skip_without(kind):
+    if shutil.which(kind.program) is None:
+        raise unittest.SkipTest("%s is not installed (scripts/packages install test)" % kind.program)
+
+
+class Behind:
+    """One server and one proxy for all tests of a class."""
+
+    kind = None
+
+    @classmethod
+    def setUpClass(cls):
+        skip_without(cls.kind)
+        shop = Workshop()
+        cls.addClassCleanup(shop.close)
+        cls.server = PageServer("--access-log=true", "--ci", "--ci-short", *options(shop.folder.name))
+        cls.addClassCleanup(cls.server.stop)
+        cls.proxy = cls.kind(cls.server, shop.signed("queues", names="DNS:" + NAME))
+        cls.addClassCleanup(cls.proxy.close)
+
+    def setUp(self):
+        self.queue = self.id().rpartition(".")[2].replace("test_", "")[:60]
+
+    def ask(self, data):
+        """The response of the server itself."""
+        with self.server.connect() as client:
+            client.send(data)
+            return client.response()
+
+    def post_one(self):
+        self.assertEqual(self.ask(post(self.queue)).status, 201)
+
+    def claimed(self):
+        return self.server.stats(self.queue)[0]
+
+    def waits(self, reason="message"):
+        eventually(lambda: suspended(self.server, reason) == 1)
+
+    def left(self, reason="message"):
+        eventually(lambda: suspended(self.server, reason) == 0)
+
+    # ------------------------------------------------------------------ requests
+
+    def test_post_claim_and_delete(self):
+        body = json.dumps({"messages": [{"body": "x" * 200_000}]}).encode()
+        with self.proxy.connect() as client:
+            for headers in (), ("Expect: 100-continue",):
+                client.send(post(self.queue, body, headers=(JSON, *headers)))
+                answer = client.response()
+                while answer.status == 100:
+                    answer = client.response()
+                self.assertEqual(answer.status, 201, answer)
+        with self.proxy.connect() as client:
+            client.send(request("POST", "/v2/queues/%s/messages" % self.queue,
+                                headers=(JSON, "Transfer-Encoding: chunked")) +
+                        b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body))
+            self.assertEqual(client.response().status, 201)
+        with self.proxy.connect() as client:
+            client.send(claim(self.queue))
+            found = messages(client.response())
+            self.assertEqual(len(found), 3)
+            for message in found:
+                client.send(request("DELETE", message["href"]))
+                self.assertEqual(client.response().status, 204)
+        self.assertEqual(self.server.stats(self.queue)[2], 0)
+
+    def test_a_message_that_comes_reaches_the_waiting_worker(self):
+        with self.proxy.connect() as worker:
+            worker.send(claim(self.queue, wait=LONG))
+            self.waits()
+            self.post_one()
+            self.assertEqual(worker.response().status, 201)
+
+    def test_a_refusal_of_claimd_is_passed_on(self):
+        answer = self.proxy.ask("POST", "/v2/queues/%s/messages" % self.queue, b"x" * 2_000_000, headers=(JSON,))
+        self.assertEqual((answer.status, json.loads(answer.body)["title"]), (400, "Invalid API request"))
+
+    def test_headers_of_a_login_do_not_matter(self):
+        answer = self.proxy.ask("GET", "/v2/queues", headers=(
+            "Authorization: Bearer " + "e" * 1200, "X-Forwarded-User: ann", "X-Forwarded-Email: ann@example.org",
+            "X-Auth-Request-User: ann", "X-Auth-Request-Groups: a,b", "Cookie: _oauth2_proxy=" + "c" * 900))
+        self.assertEqual(answer.status, 200, answer)
+
+    def test_health(self):
+        for path in "/livez", "/readyz":
+            self.assertEqual(self.proxy.ask("GET", path).status, 200)
+        self.post_one()
+        self.server.signal(signal.SIGUSR1)
+        try:
+            eventually(lambda: self.proxy.ask("GET", "/readyz").status == 503)
+            with self.proxy.connect() as worker:  # the backlog goes on
+                worker.send(claim(self.queue))
+                self.assertEqual(worker.response().status, 201)
+        finally:
+            self.server.signal(signal.SIGUSR1)
+        eventually(lambda: self.proxy.ask("GET", "/readyz").status == 200)
+
+    # ------------------------------------------------------------------ leaving
+
+    def leaves(self, leave):
+        """A worker that waits leaves. The next message is for another one, at the price that the page names."""
+        self.ask(request("PUT", "/v2/queues/" + self.queue))
+        leave()
+        if self.proxy.notices:
+            self.left()
+            self.post_one()
+            answer = self.ask(claim(self.queue))
+        else:
+            self.post_one()
+            eventually(lambda: self.claimed() == 1)
+            answer = self.ask(claim(self.queue, wait=LONG))
+        self.assertEqual(answer.status, 201, answer)
+        self.ask(request("DELETE", messages(answer)[0]["href"]))
+
+    def test_a_worker_that_leaves_over_http_1(self):
+        def shut(client):
+            socket.socket.shutdown(client.socket, socket.SHUT_WR)
+        for name in "close", "reset", "close its sending half":
+            with self.subTest(name), self.proxy.connect() as worker:
+                def leave(worker=worker, name=name):
+                    worker.send(claim(self.queue, ttl=1, wait=LONG))
+                    self.waits()
+                    {"close": worker.close, "reset": worker.reset}.get(name, lambda: shut(worker))()
+                self.leaves(leave)
+
+    def test_a_worker_that_leaves_over_http_2(self):
+        def leave():
+            with self.proxy.curl("/v2/queues/%s/claims" % self.queue, "--data", '{"ttl":1,"grace":1}',
+                                 headers=(JSON, "Prefer: wait=%d" % LONG)) as worker:
+                self.waits()
+                worker.kill()
+        self.leaves(leave)
+
+    def test_a_reload_leaves_waiting_workers_alone(self):
+        with self.proxy.connect() as worker:
+            worker.send(claim(self.queue, wait=LONG))
+            self.waits()
+            self.proxy.reload()
+            eventually(lambda: self.proxy.ask("GET", "/livez").status == 200)
+            self.post_one()
+            self.assertEqual(worker.response().status, 201)
+
+    # ------------------------------------------------------------------ the page
+
+    def follows(self, viewer):
+        """Events arrive while the stream is open, and its end arrives at the server."""
+        def ready():
+            rows = viewer.event()[1]["queues"]
+            return sum(row["ready"] for row in rows if row["name"] == self.queue)
+        self.assertEqual(ready(), 0)
+        for count in 1, 2:
+            self.post_one()
+            eventually(lambda count=count: ready() == count)
+
+    def test_a_stream_is_live(self):
+        with Viewer(self.proxy, "/mq/claimd/queues") as viewer:
+            self.follows(viewer)
+        self.left("stream")
+
+    def test_a_stream_is_live_over_http_2(self):
+        with self.proxy.curl("/claimd/queues", "--no-buffer", headers=("Accept: text/event-stream",)) as curl:
+            def event():
+                line = next(line for line in curl.stdout if line.startswith("data: "))
+                return "message", json.loads(line[len("data: "):])
+            curl.event = event
+            self.follows(curl)
+            curl.kill()
+        self.left("stream")
+
+
+class BehindNginx(Behind, unittest.TestCase):
+    kind = Nginx
+
+
+class BehindHAProxy(Behind, unittest.TestCase):
+    kind = HAProxy
+
+
+class BehindApache(Behind, unittest.TestCase):
+    kind = Apache
+
+
+class BehindCaddy(Behind, unittest.TestCase):
+    kind = Caddy
+
+
+class PageBehind(PageCase):
+    """The page in a browser, below a path of a proxy."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.shop = Workshop()
+        cls.addClassCleanup(cls.shop.close)
+        cls.options = (*PageCase.options, *options(cls.shop.folder.name), *cls.access())
+        super().setUpClass()
+        cls.pair = cls.shop.signed("queues", names="DNS:" + NAME)
+
+    @classmethod
+    def access(cls):
+        return ()
+
+    def behind(self, kind, **more):
+        skip_without(kind)
+        proxy = kind(self.server, self.pair, **more)
+        self.addCleanup(proxy.close)
+        self.addCleanup(self.browser.get, "about:blank")
+        self.page = proxy.url + "/mq/claimd/ui/"
+        return proxy
+
+    def is_live(self):
+        """It shows events as they come, and acts."""
+        self.until_text("#connection", "live")
+        self.until_cell("jobs", "ready", "1")
+        self.api.post("jobs", 2)
+        self.until_cell("jobs", "ready", "2")
+        self.click(self.row("jobs") + " a")
+        self.click("#action-purge")
+        self.confirm("jobs")
+        self.until(lambda: self.api.total("jobs") == 0, "the queue is not purged")
+        self.requests()
+        self.assertTrue(all(url.startswith(self.page.partition("claimd/ui/")[0])
+                            for url in self.urls if url.startswith("http")), self.urls)
+
+
+class Page(PageBehind):
+    def shows(self, kind):
+        self.behind(kind)
+        self.api("POST", "/claimd/reset")
+        self.api.post("jobs", 1)
+        self.open("#/queues")
+        self.is_live()
+
+    def test_behind_nginx(self):
+        self.shows(Nginx)
+
+    def test_behind_haproxy(self):
+        self.shows(HAProxy)
+
+    def test_behind_apache(self):
+        self.shows(Apache)
+
+    def test_behind_caddy(self):
+        self.shows(Caddy)
+
+
+class PageWithLogins(PageBehind):
+    """The proxy asks for a password, and claimd for a token."""
+
+    @classmethod
+    def access(cls):
+        tokens = cls.shop.path("tokens")
+        cls.token = subprocess.run([CLAIMD, "token", "new", "boss", "--role", "admin", "--tokens", tokens],
+                                   stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+        return "--auth=tokens", "--tokens=" + tokens
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.api.headers = {"X-Auth-Token": cls.token}
+
+    def test_it_is_live(self):
+        users = self.shop.file("users", "ann:{PLAIN}secret\n", mode=0o644)
+        self.behind(Nginx, edit=lambda text: text.replace(
+            "server_name", 'auth_basic "proxy"; auth_basic_user_file %s; server_name' % users))
+        self.api.post("jobs", 1)
+        # As a person who logs in. Chromium asks twice: it forgets a password when claimd responds with 401.
+        self.browser.execute_cdp_cmd("Network.enable", {})
+        self.browser.execute_cdp_cmd("Network.setExtraHTTPHeaders",
+                                     {"headers": {"Authorization": "Basic " + b64encode(b"ann:secret").decode()}})
+        self.addCleanup(self.browser.execute_cdp_cmd, "Network.setExtraHTTPHeaders", {"headers": {}})
+        self.browser.get(self.page + "#/queues")
+        self.type("#login-token", self.token)
+        self.click("#login-send")
+        self.is_live()
+
+
+class Printed(unittest.TestCase):
+    """The numbers in the configurations fit the defaults of claimd."""
+
+    def test_timeouts(self):
+        defaults = dict(line.split(" = ", 1) for line in
+                        run("--print-config").stdout.splitlines() if " = " in line)
+        longest, idle = int(defaults["max_wait"]), int(defaults["idle_seconds"])
+        self.assertIn("`max_wait` (%d s)" % longest, page())
+        self.assertIn("`idle_seconds` (%d s)" % idle, page())
+        for language, word in (("nginx", r"proxy_read_timeout (\d+)s"), ("haproxy", r"timeout client (\d+)s"),
+                               ("haproxy", r"timeout server (\d+)s"), ("apache", r"ProxyTimeout (\d+)")):
+            self.assertGreater(int(re.search(word, printed(language))[1]), longest, word)
+        for language, word in (("nginx", r"keepalive_timeout (\d+)s"), ("apache", r"ttl=(\d+)"),
+                               ("caddy", r"keepalive (\d+)s")):
+            self.assertLess(int(re.search(word, printed(language))[1]), idle, word)
+
+
+if __name__ == "__main__":
+    unittest.main()
