@@ -204,6 +204,18 @@ context_noun(const struct context *ctx)
     return ctx->queue.kind == STORE_TOPIC ? "topic" : "queue";
 }
 
+enum status
+context_set_base(struct context *ctx, struct bytes base, struct bytes project)
+{
+    ctx->base = base;
+    if (ctx->prefix.len == 0 && project.len == 0)
+        return ST_OK;
+    ctx->base = arena_printf(ctx->req->arena, "%.*s%.*s%s%.*s", (int)ctx->prefix.len,
+                             ctx->prefix.data, (int)base.len, base.data,
+                             project.len > 0 ? "/" : "", (int)project.len, project.data);
+    return bytes_present(ctx->base) ? ST_OK : ST_NO_MEMORY;
+}
+
 char *
 context_path(const struct context *ctx, const char *tail, struct bytes id)
 {

@@ -44,8 +44,11 @@ struct context {
     bool waits;                 /* it may wait for a message */
     bool wait_refused;          /* it must not: project_max_waiters. See wait_result() */
     struct response *res;
-    struct bytes path;          /* of the request, after path_drop_slash() */
-    struct bytes base;          /* the beginning of hrefs: "/v2", or "/v1/project" */
+    struct bytes path; /* of the request, after path_drop_slash() */
+    struct bytes
+        prefix; /* that a proxy has cut off the path, so that links need it; may be empty */
+    struct bytes
+        base; /* the beginning of hrefs: prefix + "/v2", or prefix + "/v1/project" */
     struct bytes path_project;  /* the project in the path; absent: none */
     bool is_signed;             /* a signature admits the request */
     struct bytes token_project; /* the project of the caller's token; absent: none */
@@ -135,6 +138,10 @@ response_copy_header(struct context *ctx, const char *name, struct bytes value);
 
 /* "queue" or "topic". */
 const char *context_noun(const struct context *ctx);
+
+/* Makes links begin with the prefix, `base`, and a project unless it is empty. ST_NO_MEMORY. */
+enum status
+context_set_base(struct context *ctx, struct bytes base, struct bytes project);
 
 /* base + "/queues/" or "/topics/" + name + tail + id, which may be absent. NULL without memory. */
 char *context_path(const struct context *ctx, const char *tail, struct bytes id);

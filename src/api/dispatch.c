@@ -244,25 +244,26 @@ refuse_root_as_project(struct context *ctx)
     return ST_OK;
 }
 
-/* Cuts the project out of the path. Hrefs have it at the same place (ctx->base). */
+/*
+ * Cuts the project out of the path. Hrefs have it at the same place (ctx->base), and begin with the
+ * prefix that a proxy has cut off.
+ */
 static enum status
-read_project_of_path(struct context *ctx, struct path *path)
+read_base(struct context *ctx, struct path *path)
 {
-    struct bytes raw, tidy;
+    struct bytes raw, tidy = BYTES_NONE;
     enum status st;
 
-    ctx->base = ctx->version->base;
-    if (!path_cut_project(path, &raw, &ctx->path_project))
-        return ST_OK;
-    st = refuse_root_as_project(ctx);
-    if (st != ST_OK)
-        return st;
-    st = uri_tidy(ctx->req->arena, raw, &tidy);
-    if (st != ST_OK)
-        return st;
-    ctx->base = arena_printf(ctx->req->arena, "%s/%.*s", ctx->version->base.data,
-                             (int)tidy.len, tidy.data);
-    return bytes_present(ctx->base) ? ST_OK : ST_NO_MEMORY;
+    if (ctx->req->from_proxy)
+        ctx->prefix = uri_prefix(ctx->req->headers[API_HEADER_FORWARDED_PREFIX]);
+    if (path_cut_project(path, &raw, &ctx->path_project)) {
+        st = refuse_root_as_project(ctx);
+        if (st == ST_OK)
+            st = uri_tidy(ctx->req->arena, raw, &tidy);
+        if (st != ST_OK)
+            return st;
+    }
+    return context_set_base(ctx, ctx->version->base, tidy);
 }
 
 /* Fills in the queue or topic, and the id, from the path. */
@@ -308,7 +309,7 @@ find_resource(const struct api *api, struct context *ctx)
     if (served == NULL)
         return refuse_version(ctx, &path);
     ctx->version = served->version;
-    st = read_project_of_path(ctx, &path);
+    st = read_base(ctx, &path);
     if (st != ST_OK)
         return st;
     if (path_drop_slash(&path))
@@ -345,9 +346,10 @@ locate_content(struct context *ctx)
 
     if ((flags & (ROUTE_LOCATED | ROUTE_LOCATED_PATH)) == 0)
         return ST_OK;
-    text = arena_printf(req->arena, "%.*s%s%.*s", (int)ctx->path.len, ctx->path.data,
-                        query ? "?" : "", query ? (int)req->query.len : 0,
-                        query ? req->query.data : "");
+    text =
+        arena_printf(req->arena, "%.*s%.*s%s%.*s", (int)ctx->prefix.len, ctx->prefix.data,
+                     (int)ctx->path.len, ctx->path.data, query ? "?" : "",
+                     query ? (int)req->query.len : 0, query ? req->query.data : "");
     if (!bytes_present(text))
         return ST_NO_MEMORY;
     st = uri_tidy(req->arena, text, &text);

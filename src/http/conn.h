@@ -96,6 +96,7 @@ struct conn {
     int fd;                /* libmicrohttpd's once the worker has it */
     enum listen_kind kind; /* of its listener */
     bool check_host;       /* of its requests: struct request */
+    bool from_proxy;       /* likewise */
     bool used;             /* has brought a request */
     bool linger;           /* the client may still be sending when this is closed */
     bool hung_up;          /* the client will send no more */

@@ -129,9 +129,10 @@ exchange_begin(struct exchange_pool *pool, struct conn *conn, const char *target
     ex->request.arena = &ex->arena;
     ex->response.route = NULL;
     ex->response.about = (struct response_subject){.queue = BYTES_NONE};
-    ex->client_id = ex->traceparent = BYTES_NONE;
+    ex->client_id = ex->traceparent = ex->forwarded = BYTES_NONE;
     ex->request.tls = conn->mhd.tls != NULL;
     ex->request.check_host = conn->check_host;
+    ex->request.from_proxy = conn->from_proxy;
     ex->request.certificate = conn->certificate;
     ex->request.listener =
         conn->kind == LISTEN_METRICS ? API_LISTENER_METRICS : API_LISTENER_MAIN;

@@ -111,6 +111,7 @@ struct exchange {
     uint64_t sent_before;    /* TCP: sent_bytes() when the exchange was suspended */
     struct bytes raw_target; /* in libmicrohttpd's memory, until it decodes the target */
     struct bytes client_id, traceparent; /* for the log; from the arena, or absent */
+    struct bytes forwarded;              /* X-Forwarded-For of a proxy; likewise */
     char method[EXCHANGE_METHOD_CAP];    /* for the log; may be cut */
     char id[REQUEST_ID_CAP];
     int64_t started_ns; /* clock_stopwatch_ns() of the round in which the target came */

@@ -46,6 +46,8 @@ http_on_head(struct conn *c, enum refusal wrong)
         return refuse_request(w, c, wrong);
     if (request_log_one_in(&w->shared->log) > 0)
         request_log_keep_trace(ex);
+    if (c->from_proxy)
+        request_log_keep_client(ex);
     limit = api_body_limit(w->shared->config->api, ex->request.path);
     if (ex->head.content_length <= limit)
         return true;

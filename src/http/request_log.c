@@ -1,6 +1,7 @@
 #include "http/request_log.h"
 
 #include "claimd/base/invariant.h"
+#include "claimd/http/proxies.h"
 #include "http/listener.h"
 
 void
@@ -11,6 +12,7 @@ request_log_init(struct request_log *l, const struct log *log, uint64_t one_in)
     lock_init(&l->lock);
     memset(l->reasons, 0, sizeof(l->reasons));
     atomic_init(&l->over_ms, INT64_MAX);
+    l->proxies = NULL;
 }
 
 void
@@ -80,6 +82,12 @@ request_log_keep_trace(struct exchange *ex)
 
     ex->client_id = keep_text(ex, trace_id(headers[API_HEADER_REQUEST_ID]));
     ex->traceparent = keep_text(ex, trace_parent(headers[API_HEADER_TRACEPARENT]));
+}
+
+void
+request_log_keep_client(struct exchange *ex)
+{
+    ex->forwarded = keep_text(ex, ex->request.headers[API_HEADER_FORWARDED_FOR]);
 }
 
 /* ------------------------------------------------------------------ refused requests */
@@ -153,30 +161,8 @@ reason_of(const struct exchange *ex)
     return ex->response.status;
 }
 
-static const char *
-client_of(const struct exchange *ex, char out[ADDRESS_TEXT_CAP])
-{
-    address_text(&ex->conn->peer.any, ex->conn->peer_len, out);
-    return out;
-}
-
-static void
-write_refused(struct request_log *l, int64_t now_ms, const struct exchange *ex)
-{
-    enum status why = reason_of(ex);
-    char client[ADDRESS_TEXT_CAP];
-    uint64_t suppressed;
-
-    if (!count_refused(l, why, now_ms, &suppressed))
-        return;
-    log_event(l->log, LOG_WARN, "refusing_requests", LOG_S("reason", status_name(why)),
-              LOG_I("status", ex->code), LOG_S("method", ex->method),
-              LOG_B("path", ex->request.path), LOG_S("request_id", ex->id),
-              LOG_S("client", client_of(ex, client)), LOG_I("suppressed", suppressed));
-}
-
 struct log_fields {
-    struct log_field all[16];
+    struct log_field all[18];
     size_t count;
 };
 
@@ -188,14 +174,54 @@ add_text(struct log_fields *f, const char *key, struct bytes text)
         f->all[f->count++] = LOG_B(key, text);
 }
 
+/* The texts of add_client(). */
+struct client_texts {
+    char peer[ADDRESS_TEXT_CAP], client[INET6_ADDRSTRLEN];
+};
+
+/* Adds the address of the client, and that of the proxy that named it. */
 static void
-write_request(const struct log *log, enum log_level level, const struct exchange *ex)
+add_client(struct log_fields *f, const struct request_log *l, const struct exchange *ex,
+           struct client_texts *texts)
+{
+    const bool forwarded = l->proxies != NULL && bytes_present(ex->forwarded) &&
+                           proxies_client(l->proxies, ex->forwarded, texts->client);
+
+    address_text(&ex->conn->peer.any, ex->conn->peer_len, texts->peer);
+    if (forwarded)
+        add_text(f, "client", bytes_str(texts->client));
+    add_text(f, forwarded ? "proxy" : "client", bytes_str(texts->peer));
+}
+
+static void
+write_refused(struct request_log *l, int64_t now_ms, const struct exchange *ex)
+{
+    enum status why = reason_of(ex);
+    struct log_fields f = {.count = 0};
+    struct client_texts texts;
+    uint64_t suppressed;
+
+    if (!count_refused(l, why, now_ms, &suppressed))
+        return;
+    add_text(&f, "reason", bytes_str(status_name(why)));
+    f.all[f.count++] = LOG_I("status", ex->code);
+    add_text(&f, "method", bytes_str(ex->method));
+    add_text(&f, "path", ex->request.path);
+    add_text(&f, "request_id", bytes_str(ex->id));
+    add_client(&f, l, ex, &texts);
+    f.all[f.count++] = LOG_I("suppressed", suppressed);
+    log_write(l->log, LOG_WARN, "refusing_requests", f.all, f.count);
+}
+
+static void
+write_request(const struct request_log *l, enum log_level level,
+              const struct exchange *ex)
 {
     int64_t duration_ns = clock_stopwatch_ns() - ex->started_ns;
     const struct response_subject *about = &ex->response.about;
     enum status why = reason_of(ex);
     struct log_fields f = {.count = 0};
-    char client[ADDRESS_TEXT_CAP];
+    struct client_texts texts;
 
     add_text(&f, "caller", ex->response.caller);
     add_text(&f, "method", bytes_str(ex->method));
@@ -205,7 +231,7 @@ write_request(const struct log *log, enum log_level level, const struct exchange
     f.all[f.count++] = LOG_I("bytes", ex->sent);
     f.all[f.count++] = LOG_I("duration_us", duration_ns / 1000);
     add_text(&f, "request_id", bytes_str(ex->id));
-    add_text(&f, "client", bytes_str(client_of(ex, client)));
+    add_client(&f, l, ex, &texts);
     add_text(&f, "project", about->project);
     add_text(&f, "queue", about->queue);
     add_text(&f, "claim", about->claim);
@@ -214,7 +240,7 @@ write_request(const struct log *log, enum log_level level, const struct exchange
     if (why != ST_OK)
         add_text(&f, "reason", bytes_str(status_name(why)));
     ENSURE(f.count <= sizeof(f.all) / sizeof(f.all[0]));
-    log_write(log, level, ex->response.audited ? "audit" : "request", f.all, f.count);
+    log_write(l->log, level, ex->response.audited ? "audit" : "request", f.all, f.count);
 }
 
 void
@@ -227,7 +253,7 @@ request_log_write(struct request_log *l, uint64_t *logged, int64_t now_ms,
     if (!log_wants(l->log, level))
         return;
     if (ex->response.audited) {
-        write_request(l->log, level, ex);
+        write_request(l, level, ex);
         return;
     }
     if (level == LOG_INFO && one_in == 0)
@@ -235,5 +261,5 @@ request_log_write(struct request_log *l, uint64_t *logged, int64_t now_ms,
     if (one_in == 0)
         write_refused(l, now_ms, ex);
     else if (level != LOG_INFO || one_in == 1 || (*logged)++ % one_in == 0)
-        write_request(l->log, level, ex); /* failed requests always have a line */
+        write_request(l, level, ex); /* failed requests always have a line */
 }

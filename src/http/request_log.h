@@ -42,7 +42,8 @@ struct request_log {
     _Atomic uint64_t one_in; /* of so many requests one has a line; 0: none */
     struct lock lock;        /* guards reasons */
     struct refused_reason reasons[ST_COUNT];
-    _Atomic int64_t over_ms; /* when the next series may end; never too late */
+    _Atomic int64_t over_ms;       /* when the next series may end; never too late */
+    const struct proxies *proxies; /* borrowed; NULL: there are none */
 };
 
 void request_log_init(struct request_log *l, const struct log *log, uint64_t one_in);
@@ -56,6 +57,9 @@ request_log_one_in(const struct request_log *l)
 
 /* Copies the client's ids of a request, for the log. Without memory the log lacks them. */
 void request_log_keep_trace(struct exchange *ex);
+
+/* Copies the address of the client that a proxy names. Without memory the log has the address of the proxy. */
+void request_log_keep_client(struct exchange *ex);
 
 /* Writes the line of an exchange that has ended. *logged: a counter of the calling worker. */
 void request_log_write(struct request_log *l, uint64_t *logged, int64_t now_ms,

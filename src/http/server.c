@@ -232,6 +232,8 @@ assign_connection(struct server *s, const struct listener *l, int fd,
     c->check_host = l->loopback && (s->config.open_to_all || l->kind == LISTEN_METRICS);
     c->peer = *peer;
     c->peer_len = peer_len < sizeof(*peer) ? peer_len : (socklen_t)sizeof(*peer);
+    c->from_proxy = s->config.proxies != NULL &&
+                    proxies_have(s->config.proxies, &c->peer.any, c->peer_len);
     atomic_fetch_add_explicit(&w->conns.load, 1, memory_order_relaxed);
     c->source.kind = SOURCE_CONN;
     c->eventq = &w->loop.events;
@@ -421,6 +423,7 @@ server_open(const struct server_config *config, struct server **out, struct reas
         (struct housekeeper){.store = config->store, .clock = config->clock};
     trimmer_init(&s->shared.housekeeper.trimmer, config->mem);
     request_log_init(&s->shared.log, config->log, config->access_log_one_in);
+    s->shared.log.proxies = config->proxies;
     clock_init_system(&s->shared.real);
     uid_text(tag);
     s->epoll_fd = s->stop_fd = s->reserve_fd = -1;

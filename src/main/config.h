@@ -123,7 +123,8 @@ struct config {
     char keystone_roles[CONFIG_TEXT_CAP];
     int64_t keystone_cache_seconds, keystone_cache_tokens, keystone_timeout_ms;
     bool insecure_listen;
-    char allowed_hosts[CONFIG_TEXT_CAP]; /* names, or "none" */
+    char trusted_proxies[CONFIG_TEXT_CAP]; /* proxies_read() */
+    char allowed_hosts[CONFIG_TEXT_CAP];   /* names, or "none" */
     bool ci, ci_anywhere, ci_short;
     char seed[CONFIG_TEXT_CAP]; /* a path, or "none" */
     bool identity_stub, identity_stub_anywhere;

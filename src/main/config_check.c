@@ -152,6 +152,18 @@ check_listeners(const struct config *config, struct config_errors *errors)
 }
 
 static void
+check_proxies(const struct config *config, struct config_errors *errors)
+{
+    struct proxies unused;
+    struct reason why;
+
+    reason_init(&why);
+    if (options_are_known(config, "trusted_proxies") &&
+        proxies_read(bytes_str(config->trusted_proxies), &unused, &why) != ST_OK)
+        option_refuse(config, "trusted_proxies", errors, why.text);
+}
+
+static void
 check_access(const struct config *config, struct config_errors *errors)
 {
     bool listed = config_has(config->certificates),
@@ -253,6 +265,7 @@ config_check(const struct config *config, bool complete, struct config_errors *e
     check_numbers(config, errors);
     check_store(config, errors);
     check_listeners(config, errors);
+    check_proxies(config, errors);
     check_access(config, errors);
     if (!config->ci && options_are_known(config, "ci ci_anywhere ci_short seed")) {
         if (config->ci_anywhere)

@@ -222,6 +222,7 @@ open_server(struct daemon *d, struct config_errors *errors)
         .clock = d->store_setup.now,
         .log = &d->log,
         .listen = &d->resources.listen,
+        .proxies = &d->resources.proxies,
         .socket_mode = (unsigned)config->socket_mode,
         .socket_group = d->resources.socket_group,
         .tls = d->resources.tls,

@@ -269,6 +269,13 @@ const struct option options[] = {
     TEXT(0, allowed_hosts, "NAME[,...]", "none", "claimd.test,queue",
          "Names that the header Host may contain on a loopback listener without "
          "authentication. IP addresses and localhost are always allowed."),
+    TEXT(0, trusted_proxies, "ADDRESS[/BITS][,...]", "127.0.0.0/8,::1,unix",
+         "127.0.0.1,10.0.0.0/24",
+         "Addresses of reverse proxies. claimd uses their X-Forwarded-For for the client "
+         "in "
+         "the log, and their X-Forwarded-Prefix and X-Forwarded-Proto for links. unix "
+         "means "
+         "all clients of Unix sockets. With none, these headers have no effect."),
 #undef GROUP
 #define GROUP "Notifications"
     NUMBER(0, max_notifier_workers, 1, 1000, "N", "10",

@@ -3,6 +3,7 @@
 #include "claimd/auth/keystone.h"
 #include "claimd/base/clock.h"
 #include "claimd/base/entropy.h"
+#include "claimd/base/invariant.h"
 #include "main/text_file.h"
 
 #include <string.h>
@@ -430,6 +431,8 @@ resources_open(struct resources *r, const struct config *config, struct mem *mem
     }
     if (st == ST_OK) /* certificates depend on the listeners */
         st = certificate_open(config, &r->listen, mem, &r->tls, errors);
+    if (proxies_read(bytes_str(config->trusted_proxies), &r->proxies, &why) != ST_OK)
+        ENSURE(false); /* config_check() has read it before */
     st = first_error(st, socket_group_find(config, &r->socket_group, errors));
     st = first_error(st, access_open(r, errors));
     st = first_error(st, signing_open(config, "signing_keys", mem, &r->signer, errors));

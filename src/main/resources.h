@@ -9,6 +9,7 @@
 #include "claimd/auth/auth.h"
 #include "claimd/auth/signer.h"
 #include "claimd/base/log.h"
+#include "claimd/http/proxies.h"
 #include "claimd/http/tls.h"
 #include "claimd/seal/seal.h"
 #include "main/config.h"
@@ -19,6 +20,7 @@ struct resources {
     struct mem *mem;
     const struct log *log; /* NULL: no log */
     struct listen_list listen;
+    struct proxies proxies;
     int64_t socket_group;  /* -1: none */
     struct tls *tls;       /* owned; NULL: no listener has TLS */
     struct access *access; /* owned; NULL: every client has access */

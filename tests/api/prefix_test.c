@@ -1,12 +1,15 @@
 /*
  * A project in the path, for every resource of every version: whatever an answer leads
  * to begins as the request did, and can be followed without any header naming a project.
+ * Behind a proxy that cuts a prefix off the path, it begins with that prefix.
  */
+#include "api/wire/query.h" /* URI_PREFIX_MAX */
 #include "support/api_fixture.h"
 
 struct walk {
     struct api_fixture f;
     const char *prefix; /* "/v1/acme" */
+    const char *cut;    /* by a proxy, in front of it: "/mq", or "" */
     size_t followed;
 };
 
@@ -14,9 +17,19 @@ struct walk {
 static void
 walk_open(struct walk *w, const char *prefix)
 {
-    *w = (struct walk){.prefix = prefix};
+    *w = (struct walk){.prefix = prefix, .cut = ""};
     api_fixture_open(&w->f);
     w->f.c.headers[API_HEADER_PROJECT_ID] = NULL;
+}
+
+/* The same behind a trusted proxy. */
+static void
+walk_open_behind(struct walk *w, const char *prefix, const char *header, const char *cut)
+{
+    walk_open(w, prefix);
+    w->cut = cut;
+    w->f.c.from_proxy = true;
+    w->f.c.headers[API_HEADER_FORWARDED_PREFIX] = header;
 }
 
 static void
@@ -29,17 +42,19 @@ walk_close(struct walk *w)
 static void
 follow(struct walk *w, const char *link)
 {
-    ck_assert_msg(strncmp(link, w->prefix, strlen(w->prefix)) == 0, "%s leads out of %s",
-                  link, w->prefix);
-    ck_assert_int_lt(api_call(&w->f.c, "GET", link, NULL), 300);
+    const char *begin = api_text(&w->f, "%s%s", w->cut, w->prefix);
+
+    ck_assert_msg(strncmp(link, begin, strlen(begin)) == 0, "%s leads out of %s", link,
+                  begin);
+    ck_assert_int_lt(api_call(&w->f.c, "GET", link + strlen(w->cut), NULL), 300);
     w->followed++;
 }
 
-/* Follows every link in a text in which they all begin with "/v". */
+/* Follows every link in a text in which they all begin with "/v", or with the prefix of the proxy and that. */
 static void
 follow_all(struct walk *w, const char *text)
 {
-    static const char mark[] = "\"/v";
+    const char *mark = api_text(&w->f, "\"%s/v", w->cut);
 
     for (const char *at = strstr(text, mark); at != NULL; at = strstr(at + 1, mark)) {
         const char *end = strchr(at + 1, '"');
@@ -194,6 +209,94 @@ START_TEST(a_path_and_a_header_with_different_projects_are_refused)
     ck_api(&f, "GET", "/v2/queues?name=q", NULL, 200, NULL);
     ck_assert_ptr_nonnull(strstr(api_answer(&f.c), "\"name\":\"q\""));
     api_fixture_close(&f);
+}
+
+START_TEST(behind_a_proxy_every_link_has_the_prefix)
+{
+    struct walk w;
+
+    walk_open_behind(&w, "/v2/acme", "/mq", "/mq");
+    step(&w, "PUT", "/queues/q", NULL, 201);
+    walk_messages_and_claims(&w, POSTS, TERMS);
+    walk_close(&w);
+    walk_open_behind(&w, "/v1.1", "/a/b-c/", "/a/b-c");
+    w.f.c.headers[API_HEADER_PROJECT_ID] = "p";
+    step(&w, "PUT", "/queues/q", NULL, 201);
+    walk_messages_and_claims(&w, POSTS, TERMS);
+    walk_close(&w);
+}
+
+/* The texts of links that are not below a version: to versions, and of claims and finishes in /claimd. */
+START_TEST(behind_a_proxy_documents_have_the_prefix)
+{
+    struct walk w;
+
+    walk_open_behind(&w, "/v2", "/mq", "/mq");
+    w.f.c.headers[API_HEADER_PROJECT_ID] = "p";
+    ck_api(&w.f, "GET", "/", NULL, 300, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&w.f.c), "\"href\":\"/mq/v2/\""));
+    ck_api(&w.f, "GET", "/v2/", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(
+        strstr(api_answer(&w.f.c), "\"href-template\":\"/mq/v2/queues/{queue_name}\""));
+    ck_api_header(&w.f, "Vary", "X-Forwarded-Prefix");
+    step(&w, "POST", "/queues/q/messages", POSTS, 201);
+    ck_api(&w.f, "POST", "/claimd/claims?queue=q", TERMS, 201, NULL);
+    ck_assert_ptr_nonnull(
+        strstr(api_answer(&w.f.c), "\"href\":\"/mq/v2/queues/q/messages/"));
+    walk_close(&w);
+}
+
+START_TEST(a_prefix_counts_only_if_it_is_valid_and_a_trusted_proxy_sent_it)
+{
+    static const char *const wrong[] = {
+        NULL,        "",       "/",     "//",    "mq",       "http://evil",
+        "//evil/mq", "/a//b",  "/a/..", "/../a", "/./a",     "/a b",
+        "/a\"b",     "/a%2fb", "/a?b",  "/a#b",  "/mq,/mq",  "/mq, /mq",
+        "/b\xfc",    "/a\\b",  "/a:b",  "/a;b",  "/a\nX: y",
+    };
+    char longest[URI_PREFIX_MAX + 2] = "/";
+    struct walk w;
+
+    walk_open_behind(&w, "/v2", NULL, "");
+    w.f.c.headers[API_HEADER_PROJECT_ID] = "p";
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        w.f.c.headers[API_HEADER_FORWARDED_PREFIX] = wrong[i];
+        step(&w, "POST", "/queues/q/messages", POSTS, 201);
+    }
+    memset(longest + 1, 'a', URI_PREFIX_MAX);
+    w.f.c.headers[API_HEADER_FORWARDED_PREFIX] = longest;
+    step(&w, "POST", "/queues/q/messages", POSTS, 201);
+    longest[URI_PREFIX_MAX] = '\0';
+    w.cut = longest;
+    step(&w, "POST", "/queues/q/messages", POSTS, 201);
+    w.cut = "";
+    w.f.c.from_proxy = false;
+    step(&w, "POST", "/queues/q/messages", POSTS, 201);
+    walk_close(&w);
+}
+
+/* With the longest prefix, project and names, a response's head still has space for its Location. */
+START_TEST(the_longest_links_fit_behind_the_longest_prefix)
+{
+    char cut[URI_PREFIX_MAX + 1] = "/", project[3 * 256 + 1], queue[65];
+    const char *id, *path;
+    struct walk w;
+
+    memset(cut + 1, 'a', URI_PREFIX_MAX - 1);
+    for (size_t i = 0; i < 256; i++)
+        memcpy(project + 3 * i, "%20", 4);
+    memset(queue, 'q', 64);
+    queue[64] = cut[URI_PREFIX_MAX] = '\0';
+    walk_open_behind(&w, "/v2", cut, cut);
+    path = api_text(&w.f, "/%s/queues/%s/subscriptions", project, queue);
+    ck_api(&w.f, "POST", api_text(&w.f, "/v2%s", path),
+           "{\"subscriber\":\"http://203.0.113.9/\"}", 201, NULL);
+    id = api_text(&w.f, "%s", api_pick(&w.f, "subscription_id"));
+    ck_api(&w.f, "PUT", api_text(&w.f, "/v2%s/%s/confirm", path, id),
+           "{\"confirmed\":true}", 204, NULL);
+    ck_api_header(&w.f, "Location", api_text(&w.f, "%s/v2%s/%s/confirm", cut, path, id));
+    w.followed++;
+    walk_close(&w);
 }
 
 START_TEST(nothing_of_it_is_seen_without_the_project)

@@ -66,6 +66,18 @@ API_TEST_WITH(a_grant_says_what_it_is, open_signing(f, KEY))
                    "'signature':'*'}");
 }
 
+/* claimd verifies the path that it gets, which lacks the prefix of a proxy. */
+API_TEST_WITH(behind_a_proxy_a_grant_is_of_the_path_without_the_prefix,
+              open_signing(f, KEY))
+{
+    f->c.from_proxy = true;
+    f->c.headers[API_HEADER_FORWARDED_PREFIX] = "/mq";
+    hold(f, ALL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\""
+                                                    "/v2/queues/q/claims\""));
+    ck_api(f, "GET", "/v2/queues/q/messages", NULL, 200, NULL);
+}
+
 API_TEST_WITH(a_signed_url_needs_no_token_for_its_paths, open_signing(f, KEY))
 {
     const char *claim;

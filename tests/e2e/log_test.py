@@ -8,6 +8,7 @@ import fcntl
 import os
 import re
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
@@ -56,6 +57,31 @@ class PipedServer(Daemon):
         super().__exit__(*what)
         if self.reader >= 0:
             self.hang_up()
+
+
+class Proxies(unittest.TestCase):
+    FORWARDED = ("X-Forwarded-For: 198.51.100.1, 203.0.113.9", "X-Forwarded-For: 127.0.0.1")
+
+    def line(self, server):
+        """That of a request with the headers of a proxy."""
+        with server.connect() as client:
+            client.send(request("GET", "/v2/queues", headers=self.FORWARDED))
+            self.assertEqual(client.response().status, 200)
+        return server.logged(" info request ")
+
+    def test_a_trusted_proxy_names_the_client(self):
+        with Server("--access-log") as server:
+            self.assertRegex(self.line(server),
+                             r" client=203\.0\.113\.9 proxy=127\.0\.0\.1(:\d+)? ")
+        with tempfile.TemporaryDirectory() as folder:
+            with Server("--access-log", listen="unix:" + os.path.join(folder, "s")) as server:
+                self.assertIn(" client=203.0.113.9 proxy=unix ", self.line(server))
+
+    def test_the_headers_of_others_have_no_effect(self):
+        with Server("--access-log", "--trusted-proxies", "none") as server:
+            line = self.line(server)
+            self.assertRegex(line, r" client=127\.0\.0\.1(:\d+)? ")
+            self.assertNotIn("203.0.113.9", line)
 
 
 class NobodyReads(unittest.TestCase):

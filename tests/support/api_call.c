@@ -55,6 +55,7 @@ api_call_bytes(struct api_caller *c, enum method method, struct bytes target,
     const char *mark = target.len == 0 ? NULL : memchr(target.data, '?', target.len);
     struct request req = {.method = method,
                           .listener = c->listener,
+                          .from_proxy = c->from_proxy,
                           .certificate = c->certificate,
                           .path = target,
                           .body = body,

@@ -25,6 +25,7 @@ struct api_caller {
     bool body_too_large;                   /* pretend that the body was not kept */
     struct api_connection *connection;     /* through which it comes, or NULL */
     enum api_listener listener;            /* of the connection */
+    bool from_proxy;                       /* likewise */
     const struct certificate *certificate; /* shown with each call; NULL: none */
     struct arena arena;                    /* the last call's, until the next */
     struct response res;                   /* the last answer */

@@ -67,6 +67,10 @@ enum method {
     X(UI, "Claimd-UI")              /* of actions on the page for operators */           \
     X(REQUEST_ID, "X-Request-ID")   /* the front end logs this one and the next */       \
     X(TRACEPARENT, "traceparent")                                                        \
+    X(FORWARDED_FOR,                                                                     \
+      "X-Forwarded-For") /* a proxy sets these three; the front end logs it */           \
+    X(FORWARDED_PREFIX, "X-Forwarded-Prefix")                                            \
+    X(FORWARDED_PROTO, "X-Forwarded-Proto")                                              \
     X(FAULT, "Claimd-Fault") /* with the test API */
 
 enum api_header {
@@ -139,8 +143,10 @@ enum api_listener {
 struct request {
     enum method method;
     enum api_listener listener;
-    bool tls;           /* it came over TLS, so links to this server have https */
-    bool check_host;    /* refuse a Host that a page of another site may have sent */
+    bool tls;        /* it came over TLS, so links to this server have https */
+    bool check_host; /* refuse a Host that a page of another site may have sent */
+    bool
+        from_proxy; /* a trusted proxy sent it, so links follow its X-Forwarded headers */
     struct bytes path;  /* as sent, still percent-encoded, without the query */
     struct bytes query; /* as sent, without the question mark; absent if there is none */
     struct bytes headers[API_HEADER_COUNT]; /* absent: not sent; twice: joined by "," */

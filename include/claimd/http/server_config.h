@@ -10,6 +10,7 @@
 #include "claimd/base/log.h"
 #include "claimd/base/status.h"
 #include "claimd/http/listen.h"
+#include "claimd/http/proxies.h"
 #include "claimd/store/log.h"
 
 struct tls; /* claimd/http/tls.h */
@@ -23,7 +24,8 @@ struct server_config {
     const struct clock *clock;
     const struct log *log;
     const struct listen_list *listen;
-    unsigned socket_mode; /* permissions of a Unix socket's file */
+    const struct proxies *proxies; /* NULL: X-Forwarded headers have no effect */
+    unsigned socket_mode;          /* permissions of a Unix socket's file */
     int64_t socket_group; /* numeric group of that file; -1: the default of the process */
     bool
         open_to_all; /* requests need no token; the server checks Host on loopback listeners */

@@ -21,18 +21,10 @@
 #ifndef CLAIMD_NOTIFY_GUARD_H
 #define CLAIMD_NOTIFY_GUARD_H
 
-#include "claimd/base/bytes.h"
+#include "claimd/base/address_block.h"
 #include "claimd/json/reason.h"
 
-#include <sys/socket.h>
-
 enum { GUARD_ALLOWED_MAX = 16 };
-
-/* All addresses with the same first bits. */
-struct address_block {
-    unsigned char bytes[16]; /* IPv4: a mapped address */
-    unsigned bits;           /* IPv4: 96 or more */
-};
 
 /* If it is all zero, the guard allows only public addresses. */
 struct guard {

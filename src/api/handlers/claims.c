@@ -372,8 +372,8 @@ handle_claim_any(struct context *ctx)
         st = read_claim(ctx, &said);
     if (st != ST_OK)
         return st;
-    ctx->base = version_v2.base; /* for links in the response */
-    return claim_first(ctx, names, count, &said);
+    st = context_set_base(ctx, version_v2.base, BYTES_NONE);
+    return st == ST_OK ? claim_first(ctx, names, count, &said) : st;
 }
 
 static enum status

@@ -505,7 +505,8 @@ handle_claim_finish(struct context *ctx)
     if (f.request.client.len > STORE_CLIENT_MAX)
         f.request.client.len = STORE_CLIENT_MAX;
     st = read_finish(&f);
-    ctx->base = version_v2.base; /* for links in the response */
+    if (st == ST_OK)
+        st = context_set_base(ctx, version_v2.base, BYTES_NONE);
     if (st == ST_OK && number == NULL)
         st = ST_NO_MEMORY;
     if (st == ST_OK)

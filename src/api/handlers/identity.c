@@ -152,7 +152,15 @@ is_host(struct bytes host)
 /* The parts of openapi/identity.json. Those up to CATALOG have links. */
 enum part { VERSIONS, V3, V2, TOKEN, ACCESS, CATALOG, PROJECTS, TENANTS };
 
-/* The address of this server, for links: that of the Host header. */
+static bool
+request_is_secure(const struct request *req)
+{
+    return req->tls ||
+           (req->from_proxy &&
+            bytes_equal_str(req->headers[API_HEADER_FORWARDED_PROTO], "https"));
+}
+
+/* The address of this server, for links: that of the Host header, and the prefix of a proxy. */
 static enum status
 identity_origin(struct context *ctx, struct bytes *out)
 {
@@ -162,8 +170,9 @@ identity_origin(struct context *ctx, struct bytes *out)
         return context_refuse(ctx, ST_BAD_VALUE,
                               "the header Host is \"%s\". It must name this server",
                               received(host).text);
-    *out = arena_printf(ctx->req->arena, "%s://%.*s", ctx->req->tls ? "https" : "http",
-                        (int)host.len, host.data);
+    *out = arena_printf(ctx->req->arena, "%s://%.*s%.*s",
+                        request_is_secure(ctx->req) ? "https" : "http", (int)host.len,
+                        host.data, (int)ctx->prefix.len, ctx->prefix.data);
     return bytes_present(*out) ? ST_OK : ST_NO_MEMORY;
 }
 

@@ -334,6 +334,7 @@ handle_versions(struct context *ctx)
     const struct document_word words[] = {
         {"v1", .holds = ctx->limits->enable_v1},
         {"v1_1", .holds = ctx->limits->enable_v1_1},
+        {"base", .text = ctx->base},
         {.name = NULL},
     };
 
@@ -356,5 +357,7 @@ handle_home(struct context *ctx)
     document_write(ctx, home_json, words);
     (void)response_typed(ctx, 200, "application/json-home");
     response_add_header(ctx, "Cache-Control", "max-age=86400");
+    if (ctx->prefix.len > 0)
+        response_add_header(ctx, "Vary", "X-Forwarded-Prefix");
     return ST_OK;
 }

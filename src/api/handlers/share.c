@@ -171,7 +171,9 @@ write_lists(struct context *ctx, const struct share *share, struct buf *paths,
             continue;
         if (paths->len > 0)
             buf_byte(paths, ',');
-        buf_bytes(paths, ctx->base);
+        /* The signature is of the path that claimd gets, without the prefix of a proxy. */
+        buf_bytes(paths, bytes_of(ctx->base.data + ctx->prefix.len,
+                                  ctx->base.len - ctx->prefix.len));
         buf_str(paths, "/queues/");
         buf_bytes(paths, ctx->queue.name);
         buf_byte(paths, '/');

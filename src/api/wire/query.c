@@ -380,6 +380,26 @@ uri_segment(struct arena *arena, struct bytes text, struct bytes *out)
     return encode(arena, text, is_unreserved, count_others(text, is_unreserved), out);
 }
 
+struct bytes
+uri_prefix(struct bytes text)
+{
+    struct bytes rest;
+
+    while (text.len > 0 && text.data[text.len - 1] == '/')
+        text.len--;
+    if (text.len == 0 || text.len > URI_PREFIX_MAX || text.data[0] != '/')
+        return BYTES_NONE;
+    rest = bytes_of(text.data + 1, text.len - 1);
+    while (bytes_present(rest)) {
+        const struct bytes segment = bytes_cut(&rest, '/');
+
+        if (segment.len == 0 || count_others(segment, is_unreserved) > 0 ||
+            bytes_equal_str(segment, ".") || bytes_equal_str(segment, ".."))
+            return BYTES_NONE;
+    }
+    return text;
+}
+
 void
 uri_write(struct buf *out, struct bytes text)
 {

@@ -107,7 +107,18 @@ enum status uri_tidy(struct arena *arena, struct bytes text, struct bytes *out);
  * a NUL. ST_NO_MEMORY. */
 enum status uri_segment(struct arena *arena, struct bytes text, struct bytes *out);
 
-/* The same appended to a buffer, with digits A to F. */
+/*
+ * Longest prefix of a path: a Location of 891 bytes (claimd/api/api.h) still fits behind it.
+ */
+enum { URI_PREFIX_MAX = 128 };
+
+/*
+ * The prefix that a proxy names in X-Forwarded-Prefix, without slashes at its end: "/mq" for "/mq/". Empty
+ * unless it begins with a slash and has only segments of unreserved characters, none of them "." or "..".
+ */
+struct bytes uri_prefix(struct bytes text);
+
+/* The same as uri_segment() appended to a buffer, with digits A to F. */
 void uri_write(struct buf *out, struct bytes text);
 
 /* ------------------------------------------------------------------ the next page */

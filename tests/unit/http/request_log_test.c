@@ -1,5 +1,6 @@
 #include "http/request_log.h"
 
+#include "claimd/http/proxies.h"
 #include "support/check_main.h"
 
 #include <fcntl.h>
@@ -129,6 +130,42 @@ START_TEST(a_line_tells_what_the_request_was_about)
     answered(201, ST_OK);
     ck_assert_ptr_nonnull(strstr(written(), " client=unix\n"));
     ck_assert_ptr_null(strstr(f.text, "query="));
+    fixture_close();
+}
+
+static void
+from_proxy(const char *forwarded)
+{
+    f.ex.forwarded = bytes_str(forwarded);
+    answered(201, ST_OK);
+    (void)written();
+}
+
+START_TEST(a_line_has_the_client_that_a_proxy_names)
+{
+    static const struct proxies proxies = {.unix_sockets = true};
+
+    fixture_open(true);
+    f.requests.proxies = &proxies;
+    from_proxy("203.0.113.9");
+    ck_assert_ptr_nonnull(strstr(f.text, " client=203.0.113.9 proxy=unix\n"));
+    from_proxy("nonsense");
+    ck_assert_ptr_nonnull(strstr(f.text, " client=unix\n"));
+    from_proxy("");
+    ck_assert_ptr_nonnull(strstr(f.text, " client=unix\n"));
+    f.ex.forwarded = bytes_str("203.0.113.9");
+    f.ex.response.audited = true;
+    answered(201, ST_OK);
+    ck_assert_ptr_nonnull(strstr(written(), " audit "));
+    ck_assert_ptr_nonnull(strstr(f.text, " client=203.0.113.9 proxy=unix\n"));
+    fixture_close();
+    fixture_open(false);
+    f.requests.proxies = &proxies;
+    f.ex.forwarded = bytes_str("203.0.113.9");
+    answered(503, ST_OVER_BUDGET);
+    ck_assert_ptr_nonnull(strstr(written(), " refusing_requests reason=OVER_BUDGET "));
+    ck_assert_ptr_nonnull(
+        strstr(f.text, " client=203.0.113.9 proxy=unix suppressed=0\n"));
     fixture_close();
 }
 

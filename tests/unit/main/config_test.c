@@ -717,6 +717,23 @@ START_TEST(allowed_hosts_are_names)
                      "\"mq.example.org:8888\" (command line)");
 }
 
+START_TEST(trusted_proxies_are_addresses)
+{
+    struct loading l;
+
+    begin(&l);
+    arg(&l, "--trusted-proxies=10.0.0.0/8, ::1,unix");
+    ck_assert_int_eq(load(&l), ST_OK);
+    begin(&l);
+    arg(&l, "--trusted-proxies=none");
+    ck_assert_int_eq(load(&l), ST_OK);
+    begin(&l);
+    arg(&l, "--trusted-proxies=127.0.0.1,nginx");
+    expect_error(&l,
+                 "trusted_proxies (command line) has \"nginx\", but each item must be "
+                 "ADDRESS, ADDRESS/BITS or unix");
+}
+
 START_TEST(identity_stub_and_auth_exclude_each_other)
 {
     struct loading l;
