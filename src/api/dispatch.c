@@ -549,7 +549,7 @@ stop_waiting(const struct api *api, struct request *req)
         wait_done(api->config.store, api->config.mem, req->waiting);
     if (req->progress.key != NULL)
         key_end(api->keys, &req->progress);
-    snapshot_abandon(api->snapshots, &req->progress);
+    snapshot_leave(api->snapshots, &req->progress);
     access_proof_drop(&req->proof);
 }
 
@@ -557,7 +557,8 @@ static bool
 may_wait(const struct api *api, const struct request *req)
 {
     (void)api;
-    return bytes_present(req->headers[API_HEADER_PREFER]) || request_asks_for_stream(req);
+    return bytes_present(req->headers[API_HEADER_PREFER]) ||
+           request_asks_for_stream(req) || snapshot_may_wait(req);
 }
 
 /* Bytes of lines to load, besides the longest message. */

@@ -5,6 +5,7 @@
 #include "claimd/base/lock.h"
 #include "claimd/ds/list.h"
 #include "claimd/store/store.h"
+#include "claimd/store/waitqueue.h"
 
 #include <stdlib.h>
 
@@ -30,7 +31,7 @@ struct selection {
 struct snapshot {
     struct mem *mem;
     struct snapshots *all;
-    size_t users;    /* of `all`'s lock; the present one has one of its own */
+    size_t users;    /* of `all`'s lock; that of a table has one of its own */
     int64_t made_ms; /* by the clock of the store */
     int64_t made_real_ms;
     uint64_t total;
@@ -39,20 +40,41 @@ struct snapshot {
     struct buf texts;
     struct lock lock; /* for the selections */
     struct list selections;
+    size_t selection_count;
+};
+
+/* The snapshots of a project, or of all projects. */
+struct snapshot_table {
+    struct list link;               /* in the order of their latest snapshots */
+    struct bytes project;           /* behind this structure; absent: all projects */
+    struct snapshot *present;       /* NULL: none yet */
+    struct snapshot *build;         /* the next one; NULL: none */
+    const struct progress *builder; /* of the request that builds; NULL: none */
+    size_t users;                   /* requests that build or wait */
+    struct list waiters;            /* struct progress; those that were not woken */
+    uint64_t made;                  /* number of snapshots so far */
+    char text[];
 };
 
 struct snapshots {
     struct mem *mem;
-    struct lock lock;
-    struct snapshot *present; /* NULL: none yet */
-    bool building;            /* a request makes the next one */
+    struct lock lock; /* guards the tables */
+    struct list tables;
+    size_t table_count;
 };
 
-enum { ROWS_A_CALL = 64, ROWS_A_SLICE = 512 };
+enum { ROWS_A_CALL = 64, ROWS_A_SLICE = 512, SELECTIONS_KEPT = 32 };
 
-/* While a request makes the next snapshot, others use one of this age, but none that is left from earlier
- * viewers. */
-enum { SNAPSHOT_OLDEST_MS = 5 * SNAPSHOT_LIFE_MS };
+/* While a request builds the next snapshot, others use one of this age, but none that is left from earlier
+ * viewers. BUILD_WAIT_MS: then a request takes turns until the build ends. */
+enum { SNAPSHOT_OLDEST_MS = 5 * SNAPSHOT_LIFE_MS, BUILD_WAIT_MS = 30000 };
+
+static bool
+same_text(struct bytes a, struct bytes b)
+{
+    return bytes_present(a) == bytes_present(b) &&
+           (!bytes_present(a) || bytes_equal(a, b));
+}
 
 uint64_t
 queue_sort_key(enum queue_sort sort, bool has_oldest, int64_t posted_ms,
@@ -81,17 +103,35 @@ snapshots_new(struct mem *mem, struct snapshots **out)
         return ST_NO_MEMORY;
     all->mem = mem;
     lock_init(&all->lock);
+    list_init(&all->tables);
     *out = all;
     return ST_OK;
+}
+
+static struct snapshot_table *
+table_of(struct list *link)
+{
+    return container_of(link, struct snapshot_table, link);
+}
+
+static void
+table_free(struct snapshots *all, struct snapshot_table *table)
+{
+    ENSURE(table->users == 0 && table->build == NULL);
+    if (table->present != NULL)
+        snapshot_release(table->present);
+    mem_free(all->mem, table);
 }
 
 void
 snapshots_free(struct snapshots *all)
 {
+    struct list *link;
+
     if (all == NULL)
         return;
-    if (all->present != NULL)
-        snapshot_release(all->present);
+    while ((link = list_pop(&all->tables)) != NULL)
+        table_free(all, table_of(link));
     lock_fini(&all->lock);
     mem_free(all->mem, all);
 }
@@ -191,10 +231,12 @@ add_row(struct snapshot *s, const struct store_queue_metrics *from)
 
 /* Reads a slice of the queues. ST_AGAIN: there are more. */
 static enum status
-read_slice(struct snapshot *s, struct store *store, struct store_op *op)
+read_slice(struct snapshot *s, struct bytes project, struct store *store,
+           struct store_op *op)
 {
     struct store_queue_metrics *rows = mem_alloc(s->mem, ROWS_A_CALL * sizeof(*rows));
-    struct store_survey survey = {.whole = true, .rows = rows, .limit = ROWS_A_CALL};
+    struct store_survey survey = {
+        .project = project, .whole = true, .rows = rows, .limit = ROWS_A_CALL};
     enum status st = rows == NULL ? ST_NO_MEMORY : ST_OK;
     size_t read = 0, count = row_count(s);
 
@@ -230,33 +272,6 @@ read_slice(struct snapshot *s, struct store *store, struct store_op *op)
     return st;
 }
 
-void
-snapshot_abandon(struct snapshots *all, struct progress *progress)
-{
-    if (progress->snapshot == NULL)
-        return;
-    lock_acquire(&all->lock);
-    all->building = false;
-    lock_release(&all->lock);
-    snapshot_free(progress->snapshot);
-    progress->snapshot = NULL;
-}
-
-static void
-publish(struct snapshots *all, struct progress *progress)
-{
-    struct snapshot *old;
-
-    lock_acquire(&all->lock);
-    old = all->present;
-    all->present = progress->snapshot;
-    all->building = false;
-    lock_release(&all->lock);
-    progress->snapshot = NULL;
-    if (old != NULL)
-        snapshot_release(old);
-}
-
 /* True if the snapshot is younger than this by both clocks. A test may stop or set that of the store. */
 static bool
 is_young(const struct snapshot *s, int64_t now_ms, int64_t real_ms, int64_t most_ms)
@@ -265,54 +280,231 @@ is_young(const struct snapshot *s, int64_t now_ms, int64_t real_ms, int64_t most
            real_ms >= s->made_real_ms && real_ms - s->made_real_ms < most_ms;
 }
 
-/* The present snapshot if it is young enough. NULL: the caller makes the next one. */
-static struct snapshot *
-find_present(struct snapshots *all, int64_t now_ms, int64_t real_ms)
-{
-    struct snapshot *found = NULL;
+/* ------------------------------------------------------------------ tables */
 
+/* Moves tables that no request uses to a list: those with an old snapshot, and the oldest ones that are too
+ * many. */
+static void
+tables_trim(struct snapshots *all, int64_t now_ms, int64_t real_ms, struct list *out)
+{
+    struct list *link = all->tables.next;
+
+    list_init(out);
+    lock_assert_held(&all->lock);
+    while (link != &all->tables) {
+        struct snapshot_table *table = table_of(link);
+
+        link = link->next;
+        if (table->users > 0 ||
+            (all->table_count <= SNAPSHOT_TABLES && table->present != NULL &&
+             is_young(table->present, now_ms, real_ms, SNAPSHOT_OLDEST_MS)))
+            continue;
+        list_remove(&table->link);
+        list_add_before(out, &table->link);
+        all->table_count--;
+    }
+}
+
+/* NULL without memory. */
+static struct snapshot_table *
+table_find(struct snapshots *all, struct bytes project)
+{
+    struct snapshot_table *table;
+
+    lock_assert_held(&all->lock);
+    for (struct list *link = all->tables.prev; link != &all->tables; link = link->prev)
+        if (same_text(table_of(link)->project, project))
+            return table_of(link);
+    table = mem_calloc(all->mem, 1, sizeof(*table) + project.len);
+    if (table == NULL)
+        return NULL;
+    if (project.len > 0)
+        memcpy(table->text, project.data, project.len);
+    if (bytes_present(project))
+        table->project = bytes_of(table->text, project.len);
+    list_init(&table->waiters);
+    list_add_before(&all->tables, &table->link);
+    all->table_count++;
+    return table;
+}
+
+/* Wakes the request that has waited longest. It calls snapshot_use() or snapshot_leave(). */
+static void
+table_wake_one(struct snapshot_table *table, struct wakeups *wakeups)
+{
+    struct list *link = list_pop(&table->waiters);
+
+    if (link != NULL) {
+        struct progress *p = container_of(link, struct progress, snapshot.link);
+
+        wakeups_defer(wakeups,
+                      p->snapshot.listener->notify(p->snapshot.listener, STORE_READY));
+    }
+}
+
+void
+snapshot_leave(struct snapshots *all, struct progress *progress)
+{
+    struct snapshot_table *table = progress->snapshot.table;
+    struct snapshot *dropped = NULL;
+    struct wakeups wakeups = {.count = 0};
+
+    if (table == NULL)
+        return;
     lock_acquire(&all->lock);
-    if (all->present != NULL &&
-        is_young(all->present, now_ms, real_ms,
-                 all->building ? SNAPSHOT_OLDEST_MS : SNAPSHOT_LIFE_MS)) {
-        found = all->present;
-        found->users++;
-    } else {
-        all->building = true;
+    progress->snapshot.table = NULL;
+    if (list_linked(&progress->snapshot.link))
+        list_remove(&progress->snapshot.link);
+    if (table->builder == progress)
+        table->builder = NULL;
+    table->users--;
+    if (table->builder == NULL && table->users == 0) {
+        dropped = table->build;
+        table->build = NULL;
+    } else if (table->builder == NULL) {
+        table_wake_one(table, &wakeups);
     }
     lock_release(&all->lock);
-    return found;
+    wakeups_fire(&wakeups);
+    if (dropped != NULL)
+        snapshot_free(dropped);
+}
+
+/* ------------------------------------------------------------------ builds */
+
+/* The build is complete. */
+static void
+table_publish(struct snapshots *all, struct snapshot_table *table, struct store_op *op,
+              int64_t real_ms)
+{
+    struct snapshot *old;
+    struct wakeups wakeups = {.count = 0};
+    struct list trimmed, *link;
+
+    lock_acquire(&all->lock);
+    old = table->present;
+    table->present = table->build;
+    table->build = NULL;
+    table->made++;
+    list_remove(&table->link);
+    list_add_before(&all->tables, &table->link);
+    while (!list_empty(&table->waiters))
+        table_wake_one(table, &wakeups);
+    tables_trim(all, op->now_ms, real_ms, &trimmed);
+    lock_release(&all->lock);
+    wakeups_fire(&wakeups);
+    if (old != NULL)
+        snapshot_release(old);
+    while ((link = list_pop(&trimmed)) != NULL)
+        table_free(all, table_of(link));
+}
+
+/* A request that builds, or waits for a build. */
+static void
+table_enter(struct snapshot_table *table, struct progress *progress)
+{
+    progress->snapshot.table = table;
+    progress->snapshot.seen = table->made;
+    table->users++;
+}
+
+/*
+ * The present snapshot if it is young enough, or newer than the wait of this request. Otherwise the request
+ * builds the next one: ST_OK without a snapshot. ST_WAIT, ST_AGAIN: another one builds. ST_NO_MEMORY.
+ */
+static enum status
+find_present(struct snapshots *all, struct bytes project, int64_t now_ms, int64_t real_ms,
+             struct progress *progress, struct waiting *waiting, struct snapshot **out)
+{
+    const bool may_wait = waiting != NULL && waiting->end == WAITING_ON;
+    struct snapshot_table *table = progress->snapshot.table;
+    const bool waited = table != NULL;
+    enum status st = ST_OK;
+
+    lock_acquire(&all->lock);
+    if (table == NULL)
+        table = table_find(all, project);
+    if (table == NULL) {
+        st = ST_NO_MEMORY;
+    } else if (table->present != NULL &&
+               ((waited && table->made > progress->snapshot.seen) ||
+                is_young(table->present, now_ms, real_ms,
+                         table->builder != NULL ? SNAPSHOT_OLDEST_MS
+                                                : SNAPSHOT_LIFE_MS))) {
+        *out = table->present;
+        table->present->users++;
+    } else {
+        if (!waited)
+            table_enter(table, progress);
+        if (table->builder == NULL) {
+            table->builder = progress;
+        } else if (may_wait) {
+            progress->snapshot.listener = &waiting->listener;
+            waiting->wait_ms = BUILD_WAIT_MS;
+            if (!list_linked(&progress->snapshot.link))
+                list_add_before(&table->waiters, &progress->snapshot.link);
+            st = ST_WAIT;
+        } else {
+            st = ST_AGAIN;
+        }
+        if (table->builder == progress && list_linked(&progress->snapshot.link))
+            list_remove(&progress->snapshot.link);
+    }
+    lock_release(&all->lock);
+    return st;
+}
+
+bool
+snapshot_may_wait(const struct request *req)
+{
+    static const char path[] = "/claimd/queues";
+
+    return req->path.len == sizeof(path) - 1 && req->query.len > 0 &&
+           memcmp(req->path.data, path, sizeof(path) - 1) == 0 &&
+           memmem(req->query.data, req->query.len, "offset", 6) != NULL;
+}
+
+/* Reads a slice of the build of this request. ST_AGAIN: there are more. */
+static enum status
+build_slice(struct snapshots *all, struct store *store, struct store_op *op,
+            int64_t real_ms, struct progress *progress, struct snapshot **out)
+{
+    struct snapshot_table *table = progress->snapshot.table;
+    enum status st;
+
+    if (table->build == NULL)
+        table->build = snapshot_new(all, op->now_ms, real_ms);
+    if (table->build == NULL)
+        return ST_NO_MEMORY;
+    st = read_slice(table->build, table->project, store, op);
+    if (st == ST_AGAIN)
+        return st;
+    if (st != ST_OK) { /* the next one begins anew */
+        snapshot_free(table->build);
+        table->build = NULL;
+        return st;
+    }
+    table->build->users++; /* that of the caller */
+    *out = table->build;
+    table_publish(all, table, op, real_ms);
+    return ST_OK;
 }
 
 enum status
 snapshot_use(struct snapshots *all, struct store *store, struct store_op *op,
-             int64_t real_ms, struct progress *progress, struct snapshot **out)
+             int64_t real_ms, struct bytes project, struct progress *progress,
+             struct waiting *waiting, struct snapshot **out)
 {
-    enum status st;
+    enum status st = ST_OK;
 
-    if (progress->snapshot == NULL) {
-        *out = find_present(all, op->now_ms, real_ms);
-        if (*out != NULL)
-            return ST_OK;
-        progress->snapshot = snapshot_new(all, op->now_ms, real_ms);
-        if (progress->snapshot == NULL) {
-            lock_acquire(&all->lock);
-            all->building = false;
-            lock_release(&all->lock);
-            return ST_NO_MEMORY;
-        }
-    }
-    st = read_slice(progress->snapshot, store, op);
-    if (st == ST_AGAIN)
-        return st;
-    if (st != ST_OK) {
-        snapshot_abandon(all, progress);
-        return st;
-    }
-    progress->snapshot->users++; /* that of the caller */
-    *out = progress->snapshot;
-    publish(all, progress);
-    return ST_OK;
+    *out = NULL;
+    if (progress->snapshot.table == NULL || progress->snapshot.table->builder != progress)
+        st = find_present(all, project, op->now_ms, real_ms, progress, waiting, out);
+    if (st == ST_OK && *out == NULL)
+        st = build_slice(all, store, op, real_ms, progress, out);
+    if (st != ST_AGAIN && st != ST_WAIT)
+        snapshot_leave(all, progress);
+    return st;
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -397,7 +589,7 @@ selection_new(const struct snapshot *s, enum queue_sort sort, struct bytes proje
     made = mem_alloc(s->mem,
                      sizeof(*made) + count * sizeof(uint32_t) + project.len + part.len);
     if (made != NULL) {
-        *made = (struct selection){.sort = sort, .view = {made->rows, count, sum}};
+        *made = (struct selection){.sort = sort, .view = {made->rows, count, sum, NULL}};
         for (size_t i = 0; i < count; i++)
             made->rows[i] = sorted[i].row;
         to = (char *)(made->rows + count);
@@ -408,13 +600,6 @@ selection_new(const struct snapshot *s, enum queue_sort sort, struct bytes proje
     }
     mem_free(s->mem, sorted);
     return made;
-}
-
-static bool
-same_text(struct bytes a, struct bytes b)
-{
-    return bytes_present(a) == bytes_present(b) &&
-           (!bytes_present(a) || bytes_equal(a, b));
 }
 
 enum status
@@ -437,11 +622,23 @@ snapshot_select(struct snapshot *s, enum queue_sort sort, struct bytes project,
         if (made == NULL)
             return ST_NO_MEMORY;
         lock_acquire(&s->lock);
-        list_add_before(&s->selections, &made->link);
+        if (s->selection_count < SELECTIONS_KEPT) {
+            s->selection_count++;
+            list_add_before(&s->selections, &made->link);
+        } else {
+            made->view.own = made;
+        }
         lock_release(&s->lock);
     }
     *out = made->view;
     return ST_OK;
+}
+
+void
+snapshot_selection_end(struct snapshot *s, struct snapshot_selection *selection)
+{
+    mem_free(s->mem, selection->own);
+    selection->own = NULL;
 }
 
 void

@@ -1,14 +1,21 @@
 /*
- * snapshot: a table of all queues at about one moment, which all viewers of a page share.
+ * snapshot: a table of the queues of a project, or of all projects, at about one moment, which all
+ * viewers of a page share.
  *
- * The first request that finds the table older than SNAPSHOT_LIFE_MS makes the next one, in slices.
- * Meanwhile other requests use the old one. A selection (an order, a project, a part of the names) is
- * made once for each table and kept with it.
+ * The first request that finds the table older than SNAPSHOT_LIFE_MS builds the next one, in slices.
+ * Meanwhile other requests use the old one. If there is none that is young enough, they wait for the
+ * build. If the request of the build ends early, one that waits continues the build.
+ *
+ *     no build --snapshot_use()--> building --last slice--> present; wakes all that wait
+ *        ^                          |    ^
+ *        +--- none waits -- snapshot_leave() -- one waits --+
+ *
+ * A selection (an order, a project, a part of the names) is made once for each table and kept with it.
  *
  *   Cost     making: O(queues) of the store's survey, in slices. A selection: O(queues * log queues),
  *            the first time. Reading a row: O(1)
- *   Memory   about 150 bytes for each queue, at most SNAPSHOT_ROWS, in the budget. None before the
- *            first request
+ *   Memory   about 150 bytes for each queue, at most SNAPSHOT_ROWS, in the budget, twice during a
+ *            build. Tables of SNAPSHOT_TABLES projects stay, the others are freed when a build ends
  *   Threads  any. A snapshot does not change, apart from its selections, which its lock protects
  */
 #ifndef API_SNAPSHOT_H
@@ -17,7 +24,7 @@
 #include "claimd/api/api.h"
 #include "claimd/store/metrics.h"
 
-enum { SNAPSHOT_ROWS = 50000, SNAPSHOT_LIFE_MS = 1000 };
+enum { SNAPSHOT_ROWS = 50000, SNAPSHOT_LIFE_MS = 1000, SNAPSHOT_TABLES = 64 };
 
 enum queue_sort { SORT_OLDEST_READY, SORT_READY, SORT_CLAIMED, SORT_NAME, QUEUE_SORTS };
 
@@ -35,35 +42,43 @@ enum status snapshots_new(struct mem *mem, struct snapshots **out);
 void snapshots_free(struct snapshots *all);
 
 /*
- * Returns the present snapshot, in use until snapshot_release(). ST_AGAIN: a slice of the next one is
- * done; call again with the same progress. real_ms: the time by a clock that no test stops. ST_NO_MEMORY,
- * and statuses of the store.
+ * Returns the present snapshot of a project (absent: of all), in use until snapshot_release(). Call again
+ * with the same progress after ST_AGAIN (a slice is done, or another request builds) and ST_WAIT (another
+ * request builds, and notifies the listener of `waiting`, which is NULL for a request that must not wait).
+ * real_ms: the time by a clock that no test stops. ST_NO_MEMORY, and statuses of the store.
  */
-enum status
-snapshot_use(struct snapshots *all, struct store *store, struct store_op *op,
-             int64_t real_ms, struct progress *progress, struct snapshot **out);
+enum status snapshot_use(struct snapshots *all, struct store *store, struct store_op *op,
+                         int64_t real_ms, struct bytes project, struct progress *progress,
+                         struct waiting *waiting, struct snapshot **out);
 void snapshot_release(struct snapshot *s);
 
-/* Discards a snapshot that a request has not finished. */
-void snapshot_abandon(struct snapshots *all, struct progress *progress);
+/* True if a request is for a snapshot, so it may wait for a build. */
+bool snapshot_may_wait(const struct request *req);
+
+/* Ends the part of a request in a build, if it has one. */
+void snapshot_leave(struct snapshots *all, struct progress *progress);
 
 /* Time of the store when it was made. */
 int64_t snapshot_ms(const struct snapshot *s);
 
-/* Queues of the store. *complete: the snapshot has all of them. */
+/* Queues of the project, or of all. *complete: the snapshot has all of them. */
 uint64_t snapshot_total(const struct snapshot *s, bool *complete);
 
 /* The queues of a project (absent: of all) whose names have a part (absent: any), in an order. */
 struct snapshot_selection {
-    const uint32_t *rows; /* valid until snapshot_release() */
+    const uint32_t
+        *rows; /* valid until snapshot_release() and snapshot_selection_end() */
     size_t count;
     struct store_population sum;
+    void *own; /* not kept with the snapshot; NULL: kept */
 };
 
-/* ST_NO_MEMORY. */
+/* Ended by snapshot_selection_end(). ST_NO_MEMORY. */
 enum status
 snapshot_select(struct snapshot *s, enum queue_sort sort, struct bytes project,
                 struct bytes part, struct snapshot_selection *out);
+
+void snapshot_selection_end(struct snapshot *s, struct snapshot_selection *selection);
 
 /* Writes a row. Counters and expired messages stay zero. */
 void

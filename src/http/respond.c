@@ -260,9 +260,14 @@ respond_resume_fiber(struct worker *w, struct exchange *ex)
 bool
 respond_slice(struct worker *w, struct exchange *ex)
 {
+    const enum method method = ex->request.method;
     enum api_next next;
 
     ENSURE(ex->state == EXCHANGE_TURN);
+    if (ex->conn->hung_up && (method == METHOD_GET || method == METHOD_HEAD)) {
+        respond_abort(w, ex->conn, REFUSAL_NONE);
+        return true;
+    }
     if (api_may_block(w->shared->config->api, &ex->request)) {
         respond_retry(w, ex);
         return true;
@@ -439,6 +444,8 @@ continue_stream(struct worker *w, struct exchange *ex)
     }
     arena_rewind(&ex->arena, ex->stream.mark);
     ex->request.progress = (struct progress){.admitted = true};
+    ex->waiting.end = WAITING_ON; /* the event before may have waited for a snapshot */
+    ex->until_ms = 0;
     respond_retry(w, ex);
 }
 

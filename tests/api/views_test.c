@@ -283,6 +283,29 @@ API_TEST_WITH(only_callers_that_may_dump_see_all_projects, api_fixture_open_acce
     ck_api(f, "GET", "/claimd/queues?project=p2", NULL, 403, "Not authorized");
 }
 
+API_TEST_WITH(a_snapshot_of_a_project_tells_nothing_of_others, api_fixture_open_access(f))
+{
+    static const char *const lines[] = {"admin admin * never", "reader reader p1 never"};
+
+    api_allow(f, lines, sizeof(lines) / sizeof(lines[0]));
+    f->c.headers[API_HEADER_AUTH_TOKEN] = "admin";
+    fill(f, "p1", "a", "x");
+    fill(f, "p2", "b", "xy");
+    fill(f, "p3", "c", "x");
+    f->c.headers[API_HEADER_PROJECT_ID] = NULL;
+    ck_api(f, "GET", "/claimd/queues?offset=0", NULL, 200, NULL);
+    f->c.headers[API_HEADER_AUTH_TOKEN] = "reader";
+    ck_api(f, "GET", "/claimd/queues?offset=0", NULL, 200, NULL);
+    ck_assert_str_eq(names(f), "a");
+    ck_assert_ptr_nonnull(
+        strstr(api_answer(&f->c),
+               "\"total\":1,\"matching\":1,\"totals\":{\"ready\":1,\"delayed\":0,"
+               "\"claimed\":0,\"dead_letters\":0}"));
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"complete\":true"));
+    ck_api(f, "GET", "/claimd/queues?offset=0&q=none", NULL, 200, NULL);
+    ck_assert_ptr_nonnull(strstr(api_answer(&f->c), "\"total\":1,\"matching\":0,"));
+}
+
 API_TEST(bad_parameters_are_refused)
 {
     static const struct api_row rows[] = {

@@ -91,6 +91,14 @@ struct injected_fault {
     int64_t until_ms; /* FAULT_CLOCK: the target of the clock; 0: it has not moved yet */
 };
 
+/* The part of a request in the making of a snapshot (snapshot.h). */
+struct snapshot_part {
+    struct snapshot_table *table; /* NULL: the request neither builds nor waits */
+    uint64_t seen;                /* snapshots that the table had when it began */
+    struct store_listener *listener;
+    struct list link; /* among those that wait */
+};
+
 /* The progress of a request in slices; private to the API. */
 struct progress {
     bool begun;
@@ -99,8 +107,8 @@ struct progress {
     char name[PROGRESS_NAME_MAX]; /* of the last queue */
     size_t name_len;
     void *kept; /* state that a slice leaves to the next one, in the arena; NULL: none */
-    struct running_key *key;        /* owned; NULL: no Idempotency-Key */
-    struct snapshot *snapshot;      /* owned, not finished; NULL: none */
+    struct running_key *key; /* owned; NULL: no Idempotency-Key */
+    struct snapshot_part snapshot;
     struct injected_fault injected; /* with the test API */
 };
 

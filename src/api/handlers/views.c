@@ -397,6 +397,32 @@ write_sums(struct buf *out, const struct store_population *sum)
     buf_byte(out, '}');
 }
 
+/*
+ * Counts the queues of the request's project, or of all. Over Redis the snapshot has those of all projects.
+ * A request for one project must not learn of the others.
+ */
+static enum status
+count_queues(struct context *ctx, const struct survey_parameters *p, struct snapshot *s,
+             uint64_t *total, bool *complete)
+{
+    struct store_survey survey = {.project = p->project}; /* without rows */
+    struct snapshot_selection all;
+    enum status st;
+
+    *total = snapshot_total(s, complete);
+    if (!ctx->store->blocks || !bytes_present(p->project))
+        return ST_OK;
+    st = store_queue_survey(ctx->store, &ctx->op, &survey);
+    if (st == ST_OK)
+        st = snapshot_select(s, SORT_NAME, p->project, BYTES_NONE, &all);
+    if (st != ST_OK)
+        return st;
+    *total = survey.total;
+    *complete = all.count >= survey.total;
+    snapshot_selection_end(s, &all);
+    return ST_OK;
+}
+
 /* Writes a page of the snapshot that all viewers share. */
 static enum status
 write_snapshot(struct context *ctx, const struct survey_parameters *p, struct snapshot *s)
@@ -405,12 +431,15 @@ write_snapshot(struct context *ctx, const struct survey_parameters *p, struct sn
     struct buf *out = &ctx->res->body;
     struct snapshot_selection rows;
     char at[CLOCK_TEXT_CAP];
+    uint64_t total;
     bool complete;
-    const uint64_t total = snapshot_total(s, &complete);
-    enum status st = snapshot_select(s, p->sort, p->project, p->part, &rows);
+    enum status st = count_queues(ctx, p, s, &total, &complete);
 
-    if (st != ST_OK || row == NULL)
-        return st == ST_OK ? ST_NO_MEMORY : st;
+    if (st == ST_OK)
+        st = row == NULL ? ST_NO_MEMORY
+                         : snapshot_select(s, p->sort, p->project, p->part, &rows);
+    if (st != ST_OK)
+        return st;
     buf_str(out, "{\"queues\":[");
     for (size_t i = p->offset; i < rows.count && i - p->offset < p->limit; i++) {
         snapshot_read(s, rows.rows[i], row);
@@ -424,15 +453,19 @@ write_snapshot(struct context *ctx, const struct survey_parameters *p, struct sn
     json_write_text(out, "as_of", bytes_str(at));
     json_write_flag(out, "complete", complete);
     buf_byte(out, '}');
+    snapshot_selection_end(s, &rows);
     return response_json(ctx, 200);
 }
 
 static enum status
 show_snapshot(struct context *ctx, const struct survey_parameters *p)
 {
+    /* Over Redis each queue of a project takes a request, but all projects have a table in memory. */
+    const struct bytes project = ctx->store->blocks ? BYTES_NONE : p->project;
     struct snapshot *s;
-    enum status st = snapshot_use(ctx->snapshots, ctx->store, &ctx->op,
-                                  context_real_ms(ctx), ctx->progress, &s);
+    enum status st =
+        snapshot_use(ctx->snapshots, ctx->store, &ctx->op, context_real_ms(ctx), project,
+                     ctx->progress, ctx->req->waiting, &s);
 
     if (st != ST_OK)
         return st;

@@ -442,6 +442,26 @@ SERVER_TEST(a_client_that_hangs_up_in_slices_does_not_wait, open_slicing(f, 1))
     end(fd, 201);
 }
 
+SERVER_TEST(a_read_in_slices_ends_if_the_client_hangs_up, open_slicing(f, 1))
+{
+    int read, post;
+
+    slow_store_shut(f->store);
+    read = begin(f, STATS);
+    expect_silence(f, read);
+    post = begin(f, POST("q"));
+    expect_silence(f, post);
+    ck_assert_int_eq(parked_requests(f, "turn"), 2);
+    (void)close(read);
+    (void)close(post);
+    server_fixture_settle(f);
+    ck_assert_int_eq(parked_requests(f, "turn"), 1); /* the post may have begun */
+    slow_store_unshut(f->store);
+    server_fixture_settle(f);
+    ck_assert_int_eq(parked_requests(f, "turn"), 0);
+    ck_assert_uint_eq(stats_of(f).total, 1);
+}
+
 SERVER_TEST(a_short_request_in_slices_overtakes_two_long_ones, open_slicing(f, 1))
 {
     int fds[3];
