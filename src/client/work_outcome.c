@@ -9,6 +9,9 @@
 
 enum { BACKOFF_DEFAULT_MOST_S = 900 };
 
+/* Least base of the back-off after a failure that may be that of the service. */
+enum { DOUBT_BASE_S = 30 };
+
 enum { HTTP_UNPROCESSABLE = 422, HTTP_BAD_GATEWAY = 502, HTTP_GATEWAY_TIMEOUT = 504 };
 
 static bool
@@ -183,6 +186,19 @@ retry_after_clamp(const struct attempt *a, int64_t retry_after_s)
     return retry_after_s < most_s ? retry_after_s : most_s;
 }
 
+/* The job may have run, and the service may be away. Longer pauses leave the message attempts for the time in which it
+ * is back. */
+static void
+outcome_doubt(struct outcome *o, const struct attempt *a)
+{
+    const struct work_backoff slow = {DOUBT_BASE_S, a->backoff->most_s};
+    const int64_t pause_s = backoff_s(&slow, a->number, a->random);
+
+    o->doubt = true;
+    if (o->delay_s < pause_s)
+        o->delay_s = pause_s;
+}
+
 static bool
 is_moved(long status)
 {
@@ -213,7 +229,8 @@ outcome_of_status(struct outcome *o, const struct attempt *a, const struct servi
         outcome_unusable(o, e, bytes_str(e->location));
     } else {
         outcome_retry(o, a, e->text);
-        o->doubt = e->status == HTTP_BAD_GATEWAY || e->status == HTTP_GATEWAY_TIMEOUT;
+        if (e->status == HTTP_BAD_GATEWAY || e->status == HTTP_GATEWAY_TIMEOUT)
+            outcome_doubt(o, a);
         if (after_s >= 0)
             o->delay_s = after_s;
     }
@@ -238,7 +255,7 @@ outcome_of_request(struct outcome *o, const struct attempt *a,
         (void)snprintf(o->what, sizeof(o->what), "no response from %.*s",
                        SERVICE_NAME_MOST, e->name);
         outcome_retry(o, a, e->text);
-        o->doubt = true;
+        outcome_doubt(o, a);
         (void)snprintf(o->what, sizeof(o->what), "%.*s", WHAT_MOST, o->reason);
     }
 }

@@ -17,14 +17,15 @@ transfer_init(struct transfer *t, struct mem *mem, enum transfer_use use, void *
     buf_init(&t->body, mem);
 }
 
-/* Takes the handle from the transfer, which keeps its response. */
+/* Takes the handle from the transfer, which keeps its response. A handle without one is not used again: it may remember
+ * that it should send its body anew, and curl_easy_reset() does not end that. */
 static void
 handle_take(struct transfers *all, struct transfer *t)
 {
     if (t->handle == NULL)
         return;
     (void)curl_multi_remove_handle(all->multi, t->handle);
-    if (all->idle_count < TRANSFERS_IDLE)
+    if (t->status != 0 && all->idle_count < TRANSFERS_IDLE)
         all->idle[all->idle_count++] = t->handle;
     else
         curl_easy_cleanup(t->handle);
@@ -260,10 +261,11 @@ transfer_fail(struct transfer *t, CURLcode code)
     (void)curl_easy_getinfo(t->handle, CURLINFO_OS_ERRNO, &error);
     t->status = 0;
     t->unusable = !t->sent && is_unusable(code);
-    if (code == CURLE_COULDNT_CONNECT && error != 0)
-        (void)snprintf(t->error, sizeof(t->error), "%s", strerror((int)error));
-    else if (code == CURLE_SEND_FAIL_REWIND)
+    if (code == CURLE_SEND_FAIL_REWIND || (code == CURLE_COULDNT_CONNECT && t->sent))
+        /* An old connection ended, and libcurl has tried to make a new one. */
         (void)snprintf(t->error, sizeof(t->error), "the connection was closed");
+    else if (code == CURLE_COULDNT_CONNECT && error != 0)
+        (void)snprintf(t->error, sizeof(t->error), "%s", strerror((int)error));
     else if (t->error[0] == '\0')
         (void)snprintf(t->error, sizeof(t->error), "%s",
                        code != CURLE_OK ? curl_easy_strerror(code) : "out of memory");

@@ -15,8 +15,13 @@ const char *
 url_check(const char *url)
 {
     CURLU *u = curl_url();
-    const CURLUcode code = url_parse(u, url);
+    CURLUcode code = url_parse(u, url);
+    char *port = NULL;
 
+    if (code == CURLUE_OK && curl_url_get(u, CURLUPART_PORT, &port, 0) == CURLUE_OK &&
+        strspn(port, "0") == strlen(port))
+        code = CURLUE_BAD_PORT_NUMBER;
+    curl_free(port);
     curl_url_cleanup(u);
     return code == CURLUE_OK ? NULL : curl_url_strerror(code);
 }

@@ -13,6 +13,7 @@ START_TEST(urls_that_cannot_work_are_found_without_a_request)
     static const char *const bad[] = {"http://",
                                       "http://127.0.0.1:99999/",
                                       "http://127.0.0.1:x/",
+                                      "http://127.0.0.1:0/",
                                       "http://127.0.0.1:1/\r\nX: y",
                                       "http://a b/",
                                       "http://[::1/",
