@@ -45,7 +45,7 @@ check_signature(struct context *ctx)
     if (ctx->signer != NULL && ctx->req->method != METHOD_OTHER &&
         is_listed(grant.methods, bytes_str(api_method_name(ctx->req->method))) &&
         is_within(grant.paths, ctx->req->path) &&
-        iso_time_read(grant.expires, &ends_ms) && clock_now_ms(ctx->real) < ends_ms)
+        iso_time_read(grant.expires, &ends_ms) && clock_wall_ms(ctx->real) < ends_ms)
         st = signer_verify(ctx->signer, &grant, signature, ctx->req->arena);
     ctx->is_signed = st == ST_OK;
     if (st != ST_NO_PATH)
@@ -202,7 +202,7 @@ check_access(struct context *ctx)
                                      .action = ctx->route != NULL ? ctx->route->action
                                                                   : ACTION_OPEN,
                                      .everywhere = is_guarded(ctx),
-                                     .now_ms = clock_now_ms(ctx->real),
+                                     .now_ms = clock_wall_ms(ctx->real),
                                      .proof = ctx->proof};
     struct access_caller caller = {.project = BYTES_NONE};
     enum status st = find_token(ctx, &request.token);
@@ -235,7 +235,7 @@ check_caller(struct context *ctx, enum action action, bool everywhere,
                                                     : named_project(ctx),
                                      .action = action,
                                      .everywhere = everywhere,
-                                     .now_ms = clock_now_ms(ctx->real),
+                                     .now_ms = clock_wall_ms(ctx->real),
                                      .proof = ctx->proof};
     enum status st;
 
@@ -267,7 +267,7 @@ check_stub_token(struct context *ctx)
     struct bytes token = ctx->req->headers[API_HEADER_AUTH_TOKEN];
     struct auth_caller caller;
     enum status st =
-        auth_token_read(ctx->auth, context_real_ms(ctx), token, ctx->req->arena, &caller);
+        auth_token_read(ctx->auth, context_wall_ms(ctx), token, ctx->req->arena, &caller);
 
     if (st == ST_OK)
         ctx->token_project = caller.project;

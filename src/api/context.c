@@ -40,6 +40,19 @@ context_real_ms(const struct context *ctx)
     return ctx->steps->real_ms(ctx);
 }
 
+int64_t
+context_wall_ms(const struct context *ctx)
+{
+    return ctx->real == NULL ? context_real_ms(ctx) : clock_wall_ms(ctx->real);
+}
+
+int64_t
+context_shown_ms(const struct context *ctx, int64_t ms)
+{
+    /* A store on Redis has times of its own, and no base. */
+    return clock_to_wall_ms(ctx->time_base != NULL ? ctx->time_base : ctx->real, ms);
+}
+
 /* ------------------------------------------------------------------ refusing */
 
 enum status
@@ -289,6 +302,7 @@ context_message_form(const struct context *ctx, struct message_form *out)
         .checksum = ctx->limits->enable_checksum,
         .details = ctx->req->headers[API_HEADER_PREFER].len > 0 &&
                    prefer_details(ctx->req->headers[API_HEADER_PREFER]),
+        .time_base = ctx->time_base,
     };
     return ST_OK;
 }

@@ -25,7 +25,7 @@ struct context {
     struct access *access;
     struct signer *signer;
     struct seal *seal;
-    const struct clock *real;
+    const struct clock *real, *time_base; /* as in struct api_config */
     const struct api_condition *condition;
     const struct metrics *metrics;
     struct testapi *testapi;
@@ -67,6 +67,12 @@ struct context {
 
 /* The time that no test moves, for tokens and for requests per second. */
 int64_t context_real_ms(const struct context *ctx);
+
+/* The time of the wall clock: for tokens, and for dates that others read. */
+int64_t context_wall_ms(const struct context *ctx);
+
+/* Converts a time of ctx->op.now_ms or of the sampler to the wall clock. */
+int64_t context_shown_ms(const struct context *ctx, int64_t ms);
 
 /* ------------------------------------------------------------------ refusing */
 

@@ -146,6 +146,7 @@ api_handle(const struct api *api, struct request *req, struct response *res)
                           .signer = api->config.signer,
                           .seal = api->config.seal,
                           .real = api->config.real,
+                          .time_base = api->config.time_base,
                           .condition = api->config.condition,
                           .metrics = api->config.metrics,
                           .testapi = api->config.testapi,

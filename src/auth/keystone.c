@@ -156,6 +156,7 @@ read_document(struct token_check *q, struct bytes body, struct reason *why)
         return KEYSTONE_UNAVAILABLE;
     }
     v->status = ST_OK;
+    v->from_ms = q->asked_ms;
     v->until_ms = q->asked_ms + config->cache_ms;
     if (v->until_ms > v->expires_ms)
         v->until_ms = v->expires_ms;
@@ -174,6 +175,7 @@ read_response(struct token_check *q, int code, struct bytes body, struct reason 
         if (cache_ms > KEYSTONE_REFUSED_MS)
             cache_ms = KEYSTONE_REFUSED_MS;
         q->verdict->status = ST_UNAUTHORIZED;
+        q->verdict->from_ms = q->asked_ms;
         q->verdict->until_ms = q->asked_ms + cache_ms;
         return KEYSTONE_RESPONDING;
     case 401:

@@ -86,6 +86,9 @@ cache_find(const struct verdict_cache *c, const struct token_digest *digest)
     return node == NULL ? NULL : verdict_of_node(node);
 }
 
+/* Requests that run at the same time may have read the clock up to this long apart. */
+enum { CLOCK_SET_MS = 1000 };
+
 struct verdict *
 verdict_cache_find(struct verdict_cache *c, const struct token_digest *digest,
                    int64_t now_ms)
@@ -94,8 +97,9 @@ verdict_cache_find(struct verdict_cache *c, const struct token_digest *digest,
 
     if (v == NULL)
         return NULL;
-    if (now_ms >= v->until_ms) {
-        v->until_ms = INT64_MIN; /* it stays invalid if the clock is set back */
+    /* If the clock was set back, it must not become valid for longer. */
+    if (now_ms >= v->until_ms || now_ms < v->from_ms - CLOCK_SET_MS) {
+        v->until_ms = INT64_MIN;
         return NULL;
     }
     list_remove(&v->use);

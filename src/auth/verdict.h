@@ -27,7 +27,8 @@ struct verdict {
     _Atomic size_t pins;
     struct token_digest digest;
     enum status status; /* ST_OK: accepted; ST_UNAUTHORIZED: refused; else: unknown */
-    int64_t until_ms;   /* valid until then. Guarded by the lock of the cache */
+    int64_t from_ms,
+        until_ms; /* valid between these times. Guarded by the lock of the cache */
     /* With ST_OK: */
     int64_t expires_ms;           /* end of the token */
     unsigned roles;               /* a bit each */

@@ -16,13 +16,13 @@ read_ns(clockid_t which)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* Milliseconds of the monotonic clock, in phase with those of the wall clock. */
+/* Milliseconds since the machine was booted, in phase with those of the wall clock. */
 static int64_t
 monotonic_ms(const struct clock *c)
 {
     struct timespec ts;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    (void)clock_gettime(CLOCK_BOOTTIME, &ts);
     return (int64_t)ts.tv_sec * 1000 + (ts.tv_nsec + c->phase_ns) / MS_NS;
 }
 
@@ -43,22 +43,22 @@ shown_ms(const struct clock *c, int64_t encoded_time)
  * The difference between the wall clock and the monotonic one. Two clocks cannot be read
  * at the same moment. The wall clock is read first, so the difference is too small by the
  * time between the readings, and never too large. The largest of several tries is the
- * closest.
+ * closest. A try ends the search if its readings were less than close_ns apart.
  */
 static int64_t
-wall_ahead_ns(void)
+wall_ahead_ns(int64_t close_ns)
 {
-    enum { TRIES = 100, CLOSE_NS = 1000 };
+    enum { TRIES = 100 };
     int64_t ahead_ns = INT64_MIN;
 
     for (int i = 0; i < TRIES; i++) {
-        const int64_t before_ns = read_ns(CLOCK_MONOTONIC);
+        const int64_t before_ns = read_ns(CLOCK_BOOTTIME);
         const int64_t wall_ns = read_ns(CLOCK_REALTIME);
-        const int64_t after_ns = read_ns(CLOCK_MONOTONIC);
+        const int64_t after_ns = read_ns(CLOCK_BOOTTIME);
 
         if (wall_ns - after_ns > ahead_ns)
             ahead_ns = wall_ns - after_ns;
-        if (after_ns - before_ns < CLOSE_NS)
+        if (after_ns - before_ns < close_ns)
             break;
     }
     return ahead_ns;
@@ -67,8 +67,9 @@ wall_ahead_ns(void)
 void
 clock_init_system(struct clock *c)
 {
-    const int64_t monotonic_ns = read_ns(CLOCK_MONOTONIC);
-    const int64_t wall_ns = monotonic_ns + wall_ahead_ns();
+    enum { CLOSE_NS = 1000 };
+    const int64_t monotonic_ns = read_ns(CLOCK_BOOTTIME);
+    const int64_t wall_ns = monotonic_ns + wall_ahead_ns(CLOSE_NS);
 
     clock_init_since(c, wall_ns / MS_NS, monotonic_ns - wall_ns % MS_NS);
 }
@@ -78,6 +79,7 @@ clock_init_since(struct clock *c, int64_t ms, int64_t stopwatch_ns)
 {
     const int64_t begun_ns = stopwatch_ns % MS_NS;
 
+    c->wall_ahead_ms = 0;
     c->phase_ns = begun_ns <= 0 ? -begun_ns : MS_NS - begun_ns;
     atomic_init(&c->encoded_time, 2 * (ms - (stopwatch_ns + c->phase_ns) / MS_NS));
 }
@@ -86,6 +88,7 @@ void
 clock_init_manual(struct clock *c, int64_t start_ms)
 {
     c->phase_ns = 0;
+    c->wall_ahead_ms = 0;
     atomic_init(&c->encoded_time, 2 * start_ms + 1);
 }
 
@@ -144,7 +147,46 @@ clock_advance_to(struct clock *c, int64_t to_ms)
 int64_t
 clock_stopwatch_ns(void)
 {
-    return read_ns(CLOCK_MONOTONIC);
+    return read_ns(CLOCK_BOOTTIME);
+}
+
+int64_t
+clock_monotonic_us(void)
+{
+    return read_ns(CLOCK_MONOTONIC) / 1000;
+}
+
+int64_t
+clock_wall_ms(const struct clock *c)
+{
+    const int64_t encoded_time = atomic_load(&c->encoded_time);
+
+    return stands(encoded_time) ? shown_ms(c, encoded_time) + c->wall_ahead_ms
+                                : read_ns(CLOCK_REALTIME) / MS_NS;
+}
+
+static int64_t
+divide_rounded(int64_t value, int64_t by)
+{
+    return (value + (value < 0 ? -by : by) / 2) / by;
+}
+
+int64_t
+clock_wall_ahead_ms(const struct clock *c)
+{
+    enum { CLOSE_NS = 100000 }; /* the result is rounded to milliseconds */
+    const int64_t encoded_time = atomic_load(&c->encoded_time);
+
+    if (stands(encoded_time))
+        return c->wall_ahead_ms;
+    return divide_rounded(
+        wall_ahead_ns(CLOSE_NS) - c->phase_ns - encoded_time / 2 * MS_NS, MS_NS);
+}
+
+int64_t
+clock_to_wall_ms(const struct clock *c, int64_t ms)
+{
+    return c == NULL ? ms : ms + divide_rounded(clock_wall_ahead_ms(c), 1000) * 1000;
 }
 
 void

@@ -111,7 +111,7 @@ format_line(const struct log *log, enum log_level level, const char *event,
 
     if (log->priorities)
         put_str(&line, priorities[level]);
-    clock_text(clock_now_ms(log->clock), when);
+    clock_text(clock_wall_ms(log->clock), when);
     put_str(&line, log->format == LOG_JSON ? "{\"time\": \"" : "");
     put_str(&line, when);
     put_str(&line, log->format == LOG_JSON ? "\", \"level\": \"" : " ");

@@ -99,6 +99,14 @@ wheel_new(struct mem *mem, int64_t now_ms)
 }
 
 void
+wheel_restart(struct wheel *w, int64_t now_ms)
+{
+    ENSURE(w->armed == 0);
+    w->present = tick_of(now_ms);
+    w->next_hint = UINT64_MAX;
+}
+
+void
 wheel_free(struct wheel *w)
 {
     if (w != NULL)

@@ -55,6 +55,17 @@ shard_fini(struct shard *sh)
     lock_fini(&sh->lock);
 }
 
+void
+shard_restart(struct shard *sh, int64_t now_ms)
+{
+    lock_acquire(&sh->lock);
+    ENSURE(sh->queues.count == 0 && sh->subscription_wheel == NULL);
+    sh->now_ms = now_ms;
+    wheel_restart(sh->claim_wheel, now_ms);
+    wheel_restart(sh->message_wheel, now_ms);
+    lock_release(&sh->lock);
+}
+
 int64_t
 shard_enter(struct shard *sh, int64_t now_ms)
 {

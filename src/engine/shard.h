@@ -101,6 +101,9 @@ enum status shard_init(struct shard *sh, struct core *core,
  * reclaim list. */
 void shard_fini(struct shard *sh);
 
+/* Sets the time of a shard without queues, forward or back: before a replay ends. */
+void shard_restart(struct shard *sh, int64_t now_ms);
+
 /* Takes the lock. Returns the time at which the operation takes place: now_ms, or the
  * time of an earlier operation if that is later. Time never goes back within a shard. */
 int64_t shard_enter(struct shard *sh, int64_t now_ms);

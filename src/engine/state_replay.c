@@ -695,6 +695,9 @@ engine_replay_end(struct store *s, int64_t now_ms)
     enum status st = ST_OK;
     int64_t next_ms;
 
+    /* The wall clock at the start may be ahead of the time that the log continues. */
+    for (size_t i = 0; i <= e->shard_mask; i++)
+        shard_restart(&e->shards[i], now_ms);
     if (e->replay != NULL)
         st = move_all_to_shards(e, now_ms);
     engine_replay_drop(e);

@@ -222,6 +222,14 @@ journal_now_ms(struct journal *j)
     return j->time_ms;
 }
 
+int64_t
+journal_wall_ahead_ms(const struct journal *j)
+{
+    return j->config.clock == NULL || j->config.test_api
+               ? 0
+               : clock_wall_ahead_ms(j->config.clock);
+}
+
 /* Appends one change. Returns its LSN; 0: it has no record. Needs the lock. */
 static uint64_t
 append_one(struct journal *j, struct store_change *change, size_t *space)

@@ -442,6 +442,7 @@ journal_step(struct journal *j)
 {
     uint64_t appended = 0;
     bool written = true, filled;
+    int64_t wall_ahead_ms;
     struct buffer *b;
 
     if (atomic_load(&j->lost))
@@ -460,12 +461,14 @@ journal_step(struct journal *j)
         return filled;
     }
     buffer_close(b);
+    wall_ahead_ms = journal_wall_ahead_ms(j);
     /* Mostly one frame. Each frame is durable before the next is written. So if a whole
      * frame stands behind a broken one, that was damaged later. */
     for (size_t at = 0; written && at < b->used;) {
         struct frame frame;
 
         memcpy(&frame, b->bytes + at, sizeof(frame));
+        frame.wall_ahead_ms = wall_ahead_ms;
         ENSURE(frame.length <= b->used - at - FRAME_HEAD_BYTES);
         written = write_frame(j, b->bytes + at, &frame) &&
                   make_durable(j, frame.first_lsn + frame.count - 1);
@@ -497,7 +500,7 @@ journal_seal(struct journal *j)
     j->aged = false;
     lock_release(&j->lock);
     j->sealed = true; /* also if it does not fit: the next frame stores the time */
-    error = segments_seal(&j->segments, next_lsn, now_ms);
+    error = segments_seal(&j->segments, next_lsn, now_ms, journal_wall_ahead_ms(j));
     if (error == 0)
         error = segments_note_durable(&j->segments, next_lsn - 1, 0);
     if (error != 0)

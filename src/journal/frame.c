@@ -15,6 +15,8 @@ enum {
     HEAD_LSN = 64,
     HEAD_BYTES = 72,
     HEAD_MADE = 80,
+    HEAD_BOOT = 88,
+    HEAD_BOOT_OFFSET = 104,
     HEAD_CRC = SEGMENT_HEAD_BYTES - 4
 };
 enum {
@@ -25,6 +27,7 @@ enum {
     FRAME_COUNT = 40,
     FRAME_LENGTH = 44,
     FRAME_ALIGN = 48,
+    FRAME_WALL_AHEAD = 52,
     FRAME_CRC = 60
 };
 
@@ -47,6 +50,8 @@ segment_head_write(uint8_t to[SEGMENT_HEAD_BYTES], const struct segment_head *he
     (void)wire_put_u64(to + HEAD_LSN, head->first_lsn);
     (void)wire_put_u64(to + HEAD_BYTES, head->bytes);
     (void)wire_put_u64(to + HEAD_MADE, (uint64_t)head->made_ms);
+    (void)wire_put(to + HEAD_BOOT, head->boot_id, BOOT_ID_BYTES);
+    (void)wire_put_u64(to + HEAD_BOOT_OFFSET, (uint64_t)head->boot_offset_ns);
     (void)wire_put_u32(to + HEAD_CRC, crc32c(0, to, HEAD_CRC));
 }
 
@@ -61,7 +66,9 @@ segment_head_read(const uint8_t from[SEGMENT_HEAD_BYTES], struct segment_head *o
                                  .optional = wire_u64(from + HEAD_OPTIONAL),
                                  .first_lsn = wire_u64(from + HEAD_LSN),
                                  .bytes = wire_u64(from + HEAD_BYTES),
-                                 .made_ms = wire_i64(from + HEAD_MADE)};
+                                 .made_ms = wire_i64(from + HEAD_MADE),
+                                 .boot_offset_ns = wire_i64(from + HEAD_BOOT_OFFSET)};
+    memcpy(out->boot_id, from + HEAD_BOOT, BOOT_ID_BYTES);
     memcpy(out->journal, from + HEAD_JOURNAL, NONCE_BYTES);
     memcpy(out->nonce, from + HEAD_NONCE, NONCE_BYTES);
     if (out->version != SEGMENT_VERSION ||
@@ -92,6 +99,7 @@ frame_seal(uint8_t *to, const struct frame *frame, const uint8_t nonce[NONCE_BYT
     (void)wire_put_u32(to + FRAME_COUNT, frame->count);
     (void)wire_put_u32(to + FRAME_LENGTH, frame->length);
     (void)wire_put_u32(to + FRAME_ALIGN, ALIGN);
+    (void)wire_put_u64(to + FRAME_WALL_AHEAD, (uint64_t)frame->wall_ahead_ms);
     (void)wire_put_u32(to + FRAME_CRC, checksum(to, frame->length));
 }
 
@@ -129,6 +137,7 @@ frame_read(const uint8_t *from, size_t len, const uint8_t nonce[NONCE_BYTES],
     *out = (struct frame){.flags = wire_u16(from + FRAME_KIND + 2),
                           .first_lsn = wire_u64(from + FRAME_LSN),
                           .time_ms = wire_i64(from + FRAME_TIME),
+                          .wall_ahead_ms = wire_i64(from + FRAME_WALL_AHEAD),
                           .count = wire_u32(from + FRAME_COUNT),
                           .length = (uint32_t)length};
     return true;

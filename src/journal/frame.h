@@ -23,7 +23,8 @@ enum {
     FRAME_HEAD_BYTES = 64,
     FRAME_VERSION = 1,
     FRAME_BYTES_MAX = 16 << 20, /* with its head */
-    NONCE_BYTES = 16
+    NONCE_BYTES = 16,
+    BOOT_ID_BYTES = 16
 };
 
 /* Features of a segment that a reader must know. */
@@ -38,6 +39,11 @@ struct segment_head {
     uint64_t first_lsn; /* of its first record, and its name */
     uint64_t bytes;     /* of the file */
     int64_t made_ms;
+
+    /* The boot of the machine, and the time of the store less the nanoseconds since then.
+     * boot_id all zeros: unknown. */
+    uint8_t boot_id[BOOT_ID_BYTES];
+    int64_t boot_offset_ns;
 };
 
 void segment_head_write(uint8_t to[SEGMENT_HEAD_BYTES], const struct segment_head *head);
@@ -59,9 +65,10 @@ enum {
 struct frame {
     uint16_t flags;
     uint64_t first_lsn;
-    int64_t time_ms; /* of its latest record */
-    uint32_t count;  /* of records */
-    uint32_t length; /* of the records in bytes */
+    int64_t time_ms;       /* of its latest record */
+    int64_t wall_ahead_ms; /* the wall clock less the clock of the store */
+    uint32_t count;        /* of records */
+    uint32_t length;       /* of the records in bytes */
 };
 
 /* Writes the head of a frame, whose records stand behind it already. O(length): the

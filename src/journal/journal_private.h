@@ -127,6 +127,9 @@ uint64_t journal_mark(struct journal *j, enum record_mark what, uint64_t since);
 /* The time of the next frame. Needs the lock. */
 int64_t journal_now_ms(struct journal *j);
 
+/* The wall clock less the clock of the store. 0: the owner moves that clock. */
+int64_t journal_wall_ahead_ms(const struct journal *j);
+
 /* commit.c */
 
 /*

@@ -244,6 +244,8 @@ check_head(struct reader *r, bool *skip)
         return st == ST_OK ? check_owner(r, &head, skip) : st;
     }
     st = check_owner(r, &head, skip);
+    memcpy(r->boot_id, head.boot_id, BOOT_ID_BYTES);
+    r->boot_offset_ns = head.boot_offset_ns;
     return st == ST_OK && !*skip ? check_lsn(r) : st;
 }
 
@@ -291,6 +293,7 @@ read_frame(struct reader *r, size_t offset, const struct frame *frame)
 {
     enum status st = ST_OK;
 
+    r->found.wall_ahead_ms = frame->wall_ahead_ms;
     if (frame->first_lsn != r->next_lsn)
         st = damaged(r, offset, "is a frame with an unexpected LSN", frame->first_lsn);
     if (st != ST_OK || frame->first_lsn != r->next_lsn)

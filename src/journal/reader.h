@@ -54,6 +54,8 @@ struct reader {
     uint64_t required;          /* features of all segments so far */
     struct journal_segment now; /* the segment in turn */
     char name[DISK_NAME_CAP], before[DISK_NAME_CAP];
+    uint8_t boot_id[BOOT_ID_BYTES]; /* of the last segment, as in its head */
+    int64_t boot_offset_ns;
     uint64_t begins;       /* first LSN of the oldest segment; 0: there is none */
     uint64_t checkpointed; /* first LSN of the last whole checkpoint; 0: none */
     uint64_t before_end;   /* end of the last whole frame of the previous segment */

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PROGRESS_EVERY_MS = 1000 };
@@ -88,6 +89,27 @@ replay_log(struct recovery *r)
     return st;
 }
 
+/*
+ * The time of the store, if it has gone on for as long as the process was down. As long as
+ * no clock was set, the wall clock and the stopwatch of the machine agree. The wall clock
+ * is taken then, because its milliseconds are those of all processes.
+ */
+static int64_t
+continued_ms(const struct recovery *r)
+{
+    enum { SET_MS = 1000, MS_NS = 1000000 };
+    const struct journal_recovery *out = r->out;
+    const uint8_t *boot_id = r->j->config.boot_id;
+    const int64_t wall_ms = out->now_ms - r->reader.found.wall_ahead_ms;
+    const int64_t boot_ms = (out->stopwatch_ns + r->reader.boot_offset_ns) / MS_NS;
+
+    if (out->down_given)
+        return out->last_ms + out->down_ms;
+    if (boot_id == NULL || memcmp(boot_id, r->reader.boot_id, BOOT_ID_BYTES) != 0)
+        return wall_ms;
+    return llabs(wall_ms - boot_ms) < SET_MS ? wall_ms : boot_ms;
+}
+
 /* Chooses the time of the store: never earlier than the latest in the log. */
 static enum status
 choose_store_time(struct recovery *r)
@@ -96,18 +118,48 @@ choose_store_time(struct recovery *r)
 
     if (out->last_ms == 0)
         return ST_OK;
-    if (out->now_ms > out->last_ms + JOURNAL_LIFE_MAX_MS && !out->accept_clock)
+    out->now_ms = continued_ms(r);
+    if (out->now_ms > out->last_ms + JOURNAL_LIFE_MAX_MS && !out->accept_clock &&
+        !out->down_given)
         return reader_fail(
             &r->reader, ST_BAD_VALUE,
-            "the clock is %" PRId64
-            " days ahead of the last entry of the journal (the maximum is 14), and every "
-            "message would expire. Correct the clock. If it is correct, start with "
-            "--accept-clock",
+            "the clock says that claimd was down for %" PRId64
+            " days (the maximum is 14), and every message would expire. If the clock is "
+            "wrong, correct it. If it was wrong before, start once with "
+            "--journal-downtime SECONDS, the time for which claimd was down. "
+            "If claimd was down for so long, start with --accept-clock, and the messages "
+            "expire",
             (out->now_ms - out->last_ms) / (24 * 3600 * 1000));
     SOMETIMES_IF(out->now_ms < out->last_ms, START_CLOCK_BACK);
     if (out->now_ms < out->last_ms)
         out->now_ms = out->last_ms;
     return ST_OK;
+}
+
+/* Sets the clock of the store, exactly, so that no deadline comes early. */
+static void
+set_clock(struct recovery *r, int64_t wall_ms)
+{
+    struct clock *clock = r->j->config.continued;
+    const struct journal_recovery *out = r->out;
+
+    if (clock != NULL && r->j->config.test_api)
+        clock_advance_to(clock, out->now_ms);
+    else if (clock != NULL && out->now_ms != wall_ms)
+        clock_init_since(clock, out->now_ms, out->stopwatch_ns);
+}
+
+/* Notes how the time of the store follows from the stopwatch of the machine. */
+static void
+note_boot(struct recovery *r)
+{
+    const struct journal_config *config = &r->j->config;
+    struct segments *s = &r->j->segments;
+
+    if (config->boot_id == NULL || config->test_api)
+        return;
+    memcpy(s->boot_id, config->boot_id, BOOT_ID_BYTES);
+    s->boot_offset_ns = r->out->now_ms * 1000000 - r->out->stopwatch_ns;
 }
 
 /* Chooses the sizes: on a small disk segments are small. */
@@ -246,6 +298,7 @@ journal_recover(struct journal *j, struct store *store, struct journal_recovery 
                                     .record = apply_record,
                                     .frame = on_frame,
                                     .segment = on_segment}};
+    const int64_t wall_ms = recovery->now_ms;
     enum status st;
     int failed;
 
@@ -269,6 +322,8 @@ journal_recover(struct journal *j, struct store *store, struct journal_recovery 
     if (st == ST_OK)
         st = choose_store_time(&r);
     if (st == ST_OK) {
+        set_clock(&r, wall_ms);
+        note_boot(&r);
         st = begin_log(&r);
         SOMETIMES_IF(st != ST_OK, START_FAILS_LATE);
     }

@@ -277,7 +277,8 @@ write_head(struct segments *s, uint64_t first_lsn, int64_t now_ms)
                                 .required = s->required,
                                 .first_lsn = first_lsn,
                                 .bytes = s->size,
-                                .made_ms = now_ms};
+                                .made_ms = now_ms,
+                                .boot_offset_ns = s->boot_offset_ns};
     uint8_t bytes[SEGMENT_HEAD_BYTES];
 
     if (entropy_reserve(&s->entropy, NONCE_BYTES) != ST_OK)
@@ -285,6 +286,7 @@ write_head(struct segments *s, uint64_t first_lsn, int64_t now_ms)
     entropy_take(&s->entropy, s->nonce, NONCE_BYTES);
     memcpy(head.journal, s->journal, NONCE_BYTES);
     memcpy(head.nonce, s->nonce, NONCE_BYTES);
+    memcpy(head.boot_id, s->boot_id, BOOT_ID_BYTES);
     segment_head_write(bytes, &head);
     return disk_write(s->disk, s->file, 0, bytes, sizeof(bytes));
 }
@@ -420,10 +422,13 @@ segments_note_durable(struct segments *s, uint64_t lsn, size_t without)
 }
 
 int
-segments_seal(struct segments *s, uint64_t next_lsn, int64_t now_ms)
+segments_seal(struct segments *s, uint64_t next_lsn, int64_t now_ms,
+              int64_t wall_ahead_ms)
 {
-    const struct frame seal = {
-        .flags = FRAME_SEAL, .first_lsn = next_lsn, .time_ms = now_ms};
+    const struct frame seal = {.flags = FRAME_SEAL,
+                               .first_lsn = next_lsn,
+                               .time_ms = now_ms,
+                               .wall_ahead_ms = wall_ahead_ms};
     uint8_t bytes[FRAME_HEAD_BYTES];
     int error = 0;
 

@@ -74,6 +74,8 @@ struct segments {
     bool read_only;    /* another process has the directory: change nothing */
     struct entropy entropy;
     uint8_t journal[NONCE_BYTES];
+    uint8_t boot_id[BOOT_ID_BYTES]; /* as in the heads of new segments */
+    int64_t boot_offset_ns;
 
     struct segment *all; /* owned, oldest first */
     size_t count, capacity;
@@ -150,7 +152,9 @@ int segments_sync(struct segments *s);
  * the last `without`. A full disk is no error: the old note stays true. */
 int segments_note_durable(struct segments *s, uint64_t lsn, size_t without);
 
-/* Writes a seal with the next LSN, if it fits, and makes all writes durable. */
-int segments_seal(struct segments *s, uint64_t next_lsn, int64_t now_ms);
+/* Writes a seal with the next LSN and these times, if it fits, and makes all writes
+ * durable. */
+int segments_seal(struct segments *s, uint64_t next_lsn, int64_t now_ms,
+                  int64_t wall_ahead_ms);
 
 #endif

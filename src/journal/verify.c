@@ -272,9 +272,12 @@ static enum status
 end_replay(struct inspection *l)
 {
     struct journal_findings *found = &l->reader.found;
-    int64_t now_ms = found->now_ms < found->last_ms ? found->last_ms : found->now_ms;
-    enum status st = l->broken ? ST_BAD_VALUE : store_replay_end(l->store, now_ms);
+    enum status st;
 
+    found->now_ms -= found->wall_ahead_ms;
+    if (found->now_ms < found->last_ms)
+        found->now_ms = found->last_ms;
+    st = l->broken ? ST_BAD_VALUE : store_replay_end(l->store, found->now_ms);
     found->replayed = st == ST_OK;
     if (st == ST_BAD_VALUE && found->damages == 0)
         return reader_fail(&l->reader, ST_CONFLICT,
@@ -321,7 +324,8 @@ show_record(void *arg, struct reader *reader, struct record *record)
                                   .change = mark ? NULL : &record->change,
                                   .mark = mark ? mark_names[record->mark.what] : NULL,
                                   .since = mark ? record->mark.since : 0,
-                                  .now_ms = record->change.now_ms};
+                                  .now_ms = record->change.now_ms,
+                                  .wall_ahead_ms = reader->found.wall_ahead_ms};
 
     if (queue_names_update(&l->queue_names, record) != ST_OK)
         return ST_NO_MEMORY;
@@ -427,6 +431,7 @@ put_record(struct inspection *l, const void *record, size_t size, int64_t now_ms
     l->next.count++;
     if (l->next.time_ms < now_ms)
         l->next.time_ms = now_ms;
+    l->next.wall_ahead_ms = l->reader.found.wall_ahead_ms;
     return ST_OK;
 }
 
@@ -547,7 +552,8 @@ salvage_finish(struct inspection *l)
 
     if (st != ST_OK || l->to.file == NULL)
         return st;
-    error = segments_seal(&l->to, l->next.first_lsn, l->next.time_ms);
+    error =
+        segments_seal(&l->to, l->next.first_lsn, l->next.time_ms, l->next.wall_ahead_ms);
     if (error == 0)
         error = segments_note_durable(&l->to, l->next.first_lsn - 1, 0);
     if (error == 0)

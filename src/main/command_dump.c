@@ -296,8 +296,6 @@ dump_replayed(struct disk *d, const char *path, const char *project)
     struct command_replay r;
     struct buf out;
     int status = command_replay_open(&r, d, path, &callbacks);
-    const int64_t now_ms =
-        r.found.now_ms < r.found.last_ms ? r.found.last_ms : r.found.now_ms;
 
     buf_init(&out, r.mem);
     if (status == COMMAND_GOOD && r.found.damages > 0)
@@ -307,7 +305,7 @@ dump_replayed(struct disk *d, const char *path, const char *project)
     else if (status == COMMAND_GOOD && (!r.found.replayed || r.found.segments == 0))
         status = command_fails(COMMAND_FAILED, "%s has no journal", path);
     else if (status == COMMAND_GOOD)
-        status = print_store(r.store, now_ms, project, &out);
+        status = print_store(r.store, r.found.now_ms, project, &out);
     buf_fini(&out);
     command_replay_close(&r);
     return status;

@@ -78,7 +78,7 @@ verify_journal(struct disk *d, const char *path)
     int status = command_replay_open(&r, d, path, &callbacks);
 
     if (status == COMMAND_GOOD && r.found.replayed &&
-        store_totals(r.store, STORE_AT(r.now_ms), &totals) == ST_OK)
+        store_totals(r.store, STORE_AT(r.found.now_ms), &totals) == ST_OK)
         (void)printf("queues %" PRIu64 ", messages %" PRIu64 ", claimed %" PRIu64 "\n",
                      totals.queues, totals.messages, totals.claimed);
     command_replay_close(&r);

@@ -109,7 +109,7 @@ print_entry(void *arg, const struct journal_entry *entry)
     buf_reset(out, SIZE_MAX);
     buf_byte(out, '{');
     json_write_u64(out, "lsn", entry->lsn);
-    write_time(out, "at", entry->now_ms);
+    write_time(out, "at", entry->now_ms + entry->wall_ahead_ms);
     json_write_text(out, "type", bytes_str(entry->type));
     if (entry->change == NULL)
         json_write_text(out, "mark", bytes_str(entry->mark));

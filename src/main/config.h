@@ -137,6 +137,7 @@ struct config {
     char journal[CONFIG_TEXT_CAP]; /* a directory, or "none" */
     int64_t journal_max_bytes;     /* 0: the space of the disk */
     bool accept_clock;
+    int64_t journal_downtime;   /* seconds; -1: as the clocks say */
     char file[CONFIG_TEXT_CAP]; /* the file that was read; empty: none */
     /* Arguments and environment of the process, for reload_read(); borrowed. */
     int argc;
@@ -146,7 +147,8 @@ struct config {
     const char *notify_socket, *watchdog_usec, *watchdog_pid;
     const char *journal_stream; /* "device:inode" of the log that journald reads */
     const char *listen_pid, *listen_fds,
-        *listen_names;                                /* likewise: main/listen_policy.h */
+        *listen_names;   /* likewise: main/listen_policy.h */
+    const char *boot_id; /* likewise, of the machine; NULL: read from /proc */
     struct config_origin origins[CONFIG_OPTIONS_MAX]; /* by index in the options table */
 };
 

@@ -94,10 +94,10 @@ set_option(struct config *config, const struct option *option, struct bytes valu
 static bool
 is_for_others(const char *name)
 {
-    static const char *const names[] = {"config",       "port",       "url",
-                                        "project",      "token_file", "client_id",
-                                        "queue",        "message_id", "claim_id",
-                                        "claim_number", "deadline",   "delivery_count"};
+    static const char *const names[] = {
+        "config",    "port",           "url",        "project",  "token_file",
+        "client_id", "queue",          "message_id", "claim_id", "claim_number",
+        "deadline",  "delivery_count", "boot_id"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(name, names[i]) == 0)
@@ -148,7 +148,8 @@ read_supervisor_variable(struct config *config, const char *variable)
                    {"JOURNAL_STREAM=", &config->journal_stream},
                    {"LISTEN_PID=", &config->listen_pid},
                    {"LISTEN_FDS=", &config->listen_fds},
-                   {"LISTEN_FDNAMES=", &config->listen_names}};
+                   {"LISTEN_FDNAMES=", &config->listen_names},
+                   {"CLAIMD_BOOT_ID=", &config->boot_id}};
 
     for (size_t i = 0; i < sizeof(notices) / sizeof(notices[0]); i++)
         if (strncmp(variable, notices[i].name, strlen(notices[i].name)) == 0)

@@ -99,6 +99,15 @@ open_engine(struct daemon *d, struct config_errors *errors)
     return st;
 }
 
+/* The clock of the store's times without the moves of tests. NULL: Redis uses the wall clock. */
+static const struct clock *
+time_base(const struct daemon *d)
+{
+    if (d->store_setup.redis != NULL)
+        return NULL;
+    return d->testapi != NULL ? d->clock : d->store_setup.now;
+}
+
 static enum status
 open_api(struct daemon *d)
 {
@@ -110,6 +119,7 @@ open_api(struct daemon *d)
                                    .signer = d->resources.signer,
                                    .seal = d->resources.seal,
                                    .real = d->clock,
+                                   .time_base = time_base(d),
                                    .condition = &d->condition,
                                    .metrics = &d->metrics,
                                    .testapi = d->testapi,
@@ -179,6 +189,7 @@ open_notify(struct daemon *d)
         .store_log = store_setup_log(&d->store_setup),
         .clock = d->store_setup.now,
         .real = d->clock,
+        .time_base = time_base(d),
         .log = &d->log,
         .signer = d->resources.signer,
         .webhooks = d->resources.webhooks,
@@ -410,7 +421,7 @@ log_started(struct daemon *d)
         auth = bytes_cut(&words, '|');
     log_event(&d->log, LOG_INFO, "auth", LOG_B("kind", auth));
     config_check_effect(config, &d->resources.listen, log_without_effect, d);
-    resources_log(&d->resources, &d->log, clock_now_ms(d->clock));
+    resources_log(&d->resources, &d->log, clock_wall_ms(d->clock));
     /* With ci, the addresses are local ones (listen_policy.c). */
     if (config->identity_stub)
         log_event(&d->log, config->ci ? LOG_INFO : LOG_WARN, "identity_stub",
@@ -438,7 +449,7 @@ daemon_open(const struct config *config, const struct clock *clock, struct daemo
     d->ready_fd = (int)config->ready_fd;
     d->mem = mem_new(config->max_memory == OPTION_WORD ? (size_t)(memory_limit("") / 2)
                                                        : (size_t)config->max_memory);
-    process_metrics_init(&d->process, d->mem, &d->log, clock_now_ms(clock));
+    process_metrics_init(&d->process, d->mem, &d->log, clock);
     if (d->mem == NULL)
         goto fail;
     st = open_parts(d, errors);

@@ -105,7 +105,12 @@ const struct option options[] = {
         "Maximum size of all segments together, at least 32M. Beyond it, claimd responds "
         "to posts with 503. 0 allows all space on the disk."),
     FLAG(0, accept_clock, "false",
-         "Start even if the system clock is more than 14 days ahead of the journal."),
+         "Start even if claimd was down for more than 14 days, as the system clock says. "
+         "Messages expire then as at any other start."),
+    NUMBER(
+        0, journal_downtime, -1, 315360000, "SECONDS", "-1",
+        "Time for which claimd was down before this start. Set it for one start if the "
+        "system clock was wrong. -1 takes it from the clocks."),
 #undef GROUP
 #define GROUP "Log"
     CHOICE(LIVE | COMMON, log_level, "error|warn|info|debug", "info",

@@ -71,7 +71,7 @@ write_process_metrics(struct process_metrics *p, struct exposition *x)
                  (uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000, 6);
     metric_write(x, FAMILY_GAUGE, "process_start_time_seconds", "seconds",
                  "Start time of the process, in seconds since 1970.",
-                 (uint64_t)p->started_ms, 3);
+                 (uint64_t)clock_to_wall_ms(p->clock, p->started_ms), 3);
     if (read_text("/proc/self/statm", text) &&
         sscanf(text, "%llu %llu", &mapped, &resident) == 2) {
         metric_write(x, FAMILY_GAUGE, "process_resident_memory_bytes", "bytes",
@@ -123,28 +123,33 @@ write_all_metrics(struct metrics_source *source, struct exposition *x)
         "1 if the last reload succeeded. 0 if it failed and the previous configuration "
         "stays in force.",
         counter_read(&p->last_reload_ok), 0);
-    metric_write(x, FAMILY_GAUGE, "claimd_last_reload_success_timestamp_seconds",
-                 "seconds", "Time of the last successful reload, in seconds since 1970.",
-                 counter_read(&p->last_reload_ms), 3);
+    metric_write(
+        x, FAMILY_GAUGE, "claimd_last_reload_success_timestamp_seconds", "seconds",
+        "Time of the last successful reload, in seconds since 1970.",
+        (uint64_t)clock_to_wall_ms(p->clock, (int64_t)counter_read(&p->last_reload_ms)),
+        3);
 }
 
 void
 process_metrics_init(struct process_metrics *p, const struct mem *mem,
-                     const struct log *log, int64_t now_ms)
+                     const struct log *log, const struct clock *clock)
 {
-    *p = (struct process_metrics){
-        .source.write = write_all_metrics, .mem = mem, .log = log, .started_ms = now_ms};
-    counter_set(&p->last_reload_ms, (uint64_t)now_ms);
+    *p = (struct process_metrics){.source.write = write_all_metrics,
+                                  .mem = mem,
+                                  .log = log,
+                                  .clock = clock,
+                                  .started_ms = clock_now_ms(clock)};
+    counter_set(&p->last_reload_ms, (uint64_t)p->started_ms);
     counter_set(&p->last_reload_ok, 1);
 }
 
 void
-process_metrics_count_reload(struct process_metrics *p, bool ok, int64_t now_ms)
+process_metrics_count_reload(struct process_metrics *p, bool ok)
 {
     counter_add(ok ? &p->reloads : &p->failed_reloads, 1);
     counter_set(&p->last_reload_ok, ok);
     if (ok)
-        counter_set(&p->last_reload_ms, (uint64_t)now_ms);
+        counter_set(&p->last_reload_ms, (uint64_t)clock_now_ms(p->clock));
 }
 
 /* ------------------------------------------------------------------ memory limit */

@@ -18,7 +18,8 @@ struct process_metrics {
     struct metrics_source source;
     const struct mem *mem; /* borrowed, as is log */
     const struct log *log;
-    int64_t started_ms;                     /* wall clock */
+    const struct clock *clock;              /* borrowed */
+    int64_t started_ms;                     /* of the clock */
     struct counter reloads, failed_reloads; /* the signal thread writes these four */
     struct counter last_reload_ms, last_reload_ok; /* ok: 1 or 0 */
     _Atomic int64_t counted_ns; /* time of the last count of descriptors; 0: never */
@@ -26,10 +27,10 @@ struct process_metrics {
 };
 
 void process_metrics_init(struct process_metrics *p, const struct mem *mem,
-                          const struct log *log, int64_t now_ms);
+                          const struct log *log, const struct clock *clock);
 
 /* Counts a reload. */
-void process_metrics_count_reload(struct process_metrics *p, bool ok, int64_t now_ms);
+void process_metrics_count_reload(struct process_metrics *p, bool ok);
 
 /*
  * The minimum of the memory of the machine and the limits of the control groups of the process, in bytes

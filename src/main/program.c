@@ -77,7 +77,7 @@ reload_and_log(struct daemon *d, struct config_errors *errors)
 
     if (st == ST_OK)
         st = resources_reload(&d->resources, &r.next, errors);
-    process_metrics_count_reload(&d->process, st == ST_OK, clock_now_ms(d->clock));
+    process_metrics_count_reload(&d->process, st == ST_OK);
     if (st != ST_OK) {
         log_event(&d->log, LOG_ERROR, "reload_failed",
                   LOG_S("error", errors->count > 0 ? errors->first : status_text(st)),
@@ -98,7 +98,7 @@ reload_and_log(struct daemon *d, struct config_errors *errors)
     log_event(&d->log, LOG_INFO, "reloaded",
               LOG_I("tokens", access == NULL ? 0 : access_count(access)),
               LOG_I("options_changed", r.changed), LOG_I("options_kept", r.kept_count));
-    resources_log(&d->resources, &d->log, clock_now_ms(d->clock));
+    resources_log(&d->resources, &d->log, clock_wall_ms(d->clock));
 }
 
 /*
@@ -114,8 +114,7 @@ reload_options(struct daemon *d)
 
     if (notify) {
         (void)snprintf(assignments, sizeof(assignments),
-                       "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
-                       clock_stopwatch_ns() / 1000);
+                       "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_monotonic_us());
         (void)supervisor_notify(&d->supervisor, assignments, "reloading");
     }
     reload_and_log(d, &errors);

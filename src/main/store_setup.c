@@ -6,14 +6,17 @@
 #include "main/text_file.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /*
  * LOG_END_MS: maximum time to write the last log line after the journal has failed. RECORD_FACTOR:
- * maximum size of a record, relative to its post.
+ * maximum size of a record, relative to its post. CLOCK_SET_MS: distance from which on the log names the
+ * two clocks.
  */
-enum { LOG_END_MS = 1000, RECORD_FACTOR = 2 };
+enum { LOG_END_MS = 1000, RECORD_FACTOR = 2, CLOCK_SET_MS = 1000 };
 
 /* Time that the supervisor gives the start between two reports of progress: 2 minutes. */
 #define MORE_TIME "EXTEND_TIMEOUT_USEC=120000000"
@@ -52,6 +55,38 @@ report_progress(void *arg, const struct journal_progress *p)
         (p->left_ms + 999) / 1000);
 }
 
+/*
+ * Reads the id of this boot of the machine. A unit that hides it in /proc (ProcSubset=pid) passes it in
+ * CLAIMD_BOOT_ID. False: it is unknown. Source: random(4).
+ */
+static bool
+read_boot_id(const char *given, uint8_t out[JOURNAL_BOOT_ID_BYTES])
+{
+    char text[2 * JOURNAL_BOOT_ID_BYTES + 5] = "";
+    int digits = 0;
+    FILE *f;
+
+    if (given == NULL) {
+        f = fopen("/proc/sys/kernel/random/boot_id", "re");
+        if (f == NULL)
+            return false;
+        given = fgets(text, sizeof(text), f) == NULL ? "" : text;
+        (void)fclose(f);
+    }
+    memset(out, 0, JOURNAL_BOOT_ID_BYTES);
+    for (; *given != '\0' && digits < 2 * JOURNAL_BOOT_ID_BYTES; given++) {
+        const int digit = hex_value(*given);
+
+        if (digit < 0 && *given != '-')
+            return false;
+        if (digit >= 0) {
+            out[digits / 2] = (uint8_t)(out[digits / 2] << 4 | digit);
+            digits++;
+        }
+    }
+    return digits == 2 * JOURNAL_BOOT_ID_BYTES;
+}
+
 static enum status
 open_journal(struct store_setup *s, const struct config *config,
              struct config_errors *errors)
@@ -65,7 +100,9 @@ open_journal(struct store_setup *s, const struct config *config,
         .disk = s->disk,
         .log = s->log,
         /* For the times of frames. */
-        .clock = s->test_clock != NULL || clock_stands(s->now) ? s->now : &s->clock,
+        .clock = s->now,
+        .continued = s->now == &s->clock ? &s->clock : s->test_clock,
+        .boot_id = read_boot_id(config->boot_id, s->boot_id) ? s->boot_id : NULL,
         .test_api = s->test_clock != NULL,
         .max_bytes = (uint64_t)config->journal_max_bytes,
         /* About the size of the largest change that the limits allow. */
@@ -98,6 +135,8 @@ store_setup_open(struct store_setup *s, const struct config *config, struct log 
     clock_init_system(&s->clock);
     if (!config_has(config->journal))
         return ST_OK;
+    if (test_clock == NULL && !clock_stands(clock))
+        s->now = &s->clock; /* a test moves a clock that stands */
     error = disk_open(config->journal, true, &s->disk);
     if (error != 0) {
         s->disk = NULL;
@@ -115,46 +154,52 @@ store_setup_log(const struct store_setup *s)
     return s->journal == NULL ? NULL : journal_log(s->journal);
 }
 
+static void
+log_recovery(const struct store_setup *s, struct store *store,
+             const struct journal_recovery *recovery, int64_t wall_ms)
+{
+    const int64_t ahead_ms = wall_ms - recovery->now_ms;
+    struct store_metrics metrics = {.queues = 0};
+    struct store_op op = {.now_ms = recovery->now_ms};
+
+    (void)store_metrics(store, &op, &metrics); /* cannot fail in memory */
+    log_event(s->log, LOG_INFO, "recovered", LOG_I("segments", recovery->segments),
+              LOG_I("records", recovery->records), LOG_I("bytes", recovery->bytes),
+              LOG_I("queues", metrics.queues),
+              LOG_I("messages",
+                    metrics.all.claimable + metrics.all.claimed + metrics.all.delayed),
+              LOG_I("expired", metrics.counts[STORE_COUNT_EXPIRED]),
+              LOG_I("down_ms",
+                    recovery->last_ms == 0 ? 0 : recovery->now_ms - recovery->last_ms));
+    if (recovery->torn)
+        log_event(s->log, LOG_WARN, "journal_torn", LOG_I("bytes", recovery->torn_bytes));
+    if (recovery->last_ms != 0 && llabs(ahead_ms) >= CLOCK_SET_MS)
+        log_event(s->log, LOG_WARN, "clock_was_set", LOG_I("ahead_ms", ahead_ms));
+}
+
 enum status
 store_setup_recover(struct store_setup *s, const struct config *config,
                     struct store *store, struct config_errors *errors)
 {
-    const int64_t wall_ms = clock_now_ms(s->now), stopwatch_ns = clock_stopwatch_ns();
-    struct journal_recovery recovery = {
-        .now_ms = wall_ms, .accept_clock = config->accept_clock || s->test_clock != NULL};
-    struct store_op op = {.now_ms = wall_ms};
-    struct store_totals totals = {0};
+    struct journal_recovery recovery = {.accept_clock =
+                                            config->accept_clock || s->test_clock != NULL,
+                                        .down_given = config->journal_downtime >= 0,
+                                        .down_ms = config->journal_downtime * 1000};
     char error[JOURNAL_ERROR_CAP];
+    int64_t wall_ms;
     enum status st;
 
     if (s->journal == NULL)
         return ST_OK;
     (void)supervisor_notify(s->supervisor, MORE_TIME, "replaying the journal");
+    recovery.stopwatch_ns = clock_stopwatch_ns();
+    recovery.now_ms = wall_ms = clock_now_ms(s->now);
     st = journal_recover(s->journal, store, &recovery, error);
     if (st != ST_OK) {
         config_error(errors, "journal %s: %s", config->journal, error);
         return st == ST_BAD_VALUE ? ST_CONFLICT : st;
     }
-    op.now_ms = recovery.now_ms;
-    (void)store_totals(store, &op, &totals); /* expired messages are gone */
-    log_event(s->log, LOG_INFO, "recovered", LOG_I("segments", recovery.segments),
-              LOG_I("records", recovery.records), LOG_I("bytes", recovery.bytes),
-              LOG_I("queues", totals.queues), LOG_I("messages", totals.messages));
-    if (recovery.torn)
-        log_event(s->log, LOG_WARN, "journal_torn", LOG_I("bytes", recovery.torn_bytes));
-    if (recovery.now_ms > wall_ms)
-        log_event(s->log, LOG_WARN, "clock_behind_journal",
-                  LOG_I("behind_ms", recovery.now_ms - wall_ms));
-    /*
-     * If the journal is ahead of the clock, the time of the store continues from that of the journal,
-     * exactly, so that no deadline comes early. (A test moves a stopped clock itself.)
-     */
-    if (recovery.now_ms > wall_ms && s->test_clock != NULL) {
-        clock_advance(s->test_clock, recovery.now_ms - wall_ms);
-    } else if (recovery.now_ms > wall_ms && !clock_stands(s->now)) {
-        clock_init_since(&s->clock, recovery.now_ms, stopwatch_ns);
-        s->now = &s->clock;
-    }
+    log_recovery(s, store, &recovery, wall_ms);
     st = journal_start(s->journal);
     if (st != ST_OK)
         config_error(errors, "cannot start a thread for the journal");

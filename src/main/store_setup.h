@@ -28,7 +28,7 @@ struct store_setup {
     struct metrics_source source;        /* of the journal or Redis */
     struct log *log;                     /* borrowed */
     const struct supervisor *supervisor; /* borrowed */
-    struct clock clock;                  /* ahead of the wall clock if the journal is */
+    struct clock clock;                  /* continues the time of the journal */
     struct clock *test_clock;            /* borrowed, of the test API; NULL: none */
     const struct clock *now;   /* clock of the store: `clock`, test_clock or another */
     struct disk *disk;         /* owned; NULL: no journal */
@@ -36,11 +36,13 @@ struct store_setup {
     struct store *redis;       /* borrowed; NULL: the store is in memory */
     struct executor *executor; /* owned; NULL without Redis */
     char *password;            /* owned, of Redis; NULL: none */
+    uint8_t boot_id[JOURNAL_BOOT_ID_BYTES]; /* of the machine */
 };
 
 /*
  * Opens the journal, if the option names one. The clock of the store is `clock`, or test_clock if that
- * is not NULL. store_setup_recover() may move test_clock to the time of the journal. ST_IO, and
+ * is not NULL. With a journal it is s->clock instead of a running `clock`. store_setup_recover() sets
+ * s->clock or test_clock to the time of the journal. ST_IO, and
  * ST_UNAVAILABLE if another process uses the directory, after an error message; ST_NO_MEMORY.
  */
 enum status

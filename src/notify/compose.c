@@ -303,12 +303,12 @@ sign_invitation(struct composer *c, const struct store_delivery *d,
                 struct signed_invitation *out)
 {
     struct grant grant = {.methods = bytes_str("PUT"), .project = d->queue.project};
-    int64_t end_ms = d->expires_ms;
+    int64_t end_ms = clock_to_wall_ms(c->config->time_base, d->expires_ms);
     enum status st;
 
     /* After an unsubscription, the link is valid for the default TTL of a subscription. */
     if (d->notice != STORE_NOTICE_CONFIRM)
-        end_ms = clock_now_ms(c->config->real) + c->config->subscription_ttl_s * 1000;
+        end_ms = clock_wall_ms(c->config->real) + c->config->subscription_ttl_s * 1000;
     clock_text(end_ms, out->expires);
     out->expires[CLOCK_TEXT_CAP - 2] = '\0'; /* without the Z */
     grant.expires = bytes_str(out->expires);
@@ -491,7 +491,7 @@ compose_mail(struct composer *c, const struct store_delivery *d,
                                             .to = buf_view(to),
                                             .subject = buf_view(&subject),
                                             .id = bytes_str(id),
-                                            .sent_ms = clock_now_ms(c->config->real)});
+                                            .sent_ms = clock_wall_ms(c->config->real)});
         mail_write_text(out, buf_view(&text));
     }
     buf_fini(&from);

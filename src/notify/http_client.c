@@ -75,7 +75,7 @@ add_signature(struct http_client *c, const struct delivery *p, struct header_lis
         id[DELIVERY_ID_CAP];
     struct webhook webhook = {.project = p->leased.queue.project,
                               .body = buf_view(&p->text),
-                              .sent_s = clock_now_ms(c->config->real) / 1000};
+                              .sent_s = clock_wall_ms(c->config->real) / 1000};
     enum status st;
 
     delivery_id(&p->leased, id);

@@ -7,11 +7,17 @@
  */
 enum { ASK_MS = 2 };
 
+/*
+ * The timers of the system stand still while the machine sleeps, and the clock does not. So
+ * a worker that sleeps until a deadline looks at the clock this often.
+ */
+enum { LOOK_MS = 30000 };
+
 int64_t
 housekeeping_step(struct housekeeping *h, int64_t real_ms)
 {
     struct housekeeper *shared = h->shared;
-    int64_t now_ms, next_ms, after_ms, trim_ms;
+    int64_t now_ms, next_ms, after_ms, trim_ms, sleep_ms;
 
     if (h->asked_ms != INT64_MIN && real_ms - h->asked_ms < ASK_MS)
         return ASK_MS;
@@ -35,7 +41,8 @@ housekeeping_step(struct housekeeping *h, int64_t real_ms)
     trim_ms = trimmer_step(&shared->trimmer, real_ms);
     if (next_ms == INT64_MAX || clock_stands(shared->clock))
         return trim_ms;
-    return trim_ms >= 0 && trim_ms < next_ms - now_ms ? trim_ms : next_ms - now_ms;
+    sleep_ms = next_ms - now_ms < LOOK_MS ? next_ms - now_ms : LOOK_MS;
+    return trim_ms >= 0 && trim_ms < sleep_ms ? trim_ms : sleep_ms;
 }
 
 void

@@ -24,6 +24,8 @@ journalled_start(struct journalled *p, int64_t now_ms)
 {
     struct journal_config config = {.disk = sim_disk_open(p->disk),
                                     .segment_bytes = p->segment_bytes,
+                                    .clock = p->clock,
+                                    .boot_id = p->boot_id,
                                     .seeded = true,
                                     .seed = ++p->seed};
     char error[JOURNAL_ERROR_CAP] = "";
@@ -31,7 +33,8 @@ journalled_start(struct journalled *p, int64_t now_ms)
     p->seen = config.disk;
     ck_assert_msg(journal_open(&config, &p->journal, error) == ST_OK, "%s", error);
     open_store(p);
-    p->recovery = (struct journal_recovery){.now_ms = now_ms, .accept_clock = true};
+    p->recovery = (struct journal_recovery){
+        .now_ms = now_ms, .stopwatch_ns = p->stopwatch_ns, .accept_clock = true};
     ck_assert_msg(journal_recover(p->journal, patient_inside(p->store), &p->recovery,
                                   error) == ST_OK,
                   "%s", error);

@@ -20,6 +20,9 @@ struct journalled {
     uint64_t segment_bytes;
     bool require_confirmation; /* of subscriptions */
     uint64_t seed;             /* of the process, counted up by journalled_start() */
+    struct clock *clock;       /* of the store, borrowed; NULL: none */
+    const uint8_t *boot_id;    /* of the machine; NULL: unknown */
+    int64_t stopwatch_ns;      /* of the machine at the start */
 
     /* Of the process that runs. */
     struct disk *seen; /* the disk, as it has it; borrowed */

@@ -249,11 +249,14 @@ struct api_config {
     struct api_limits limits;
     struct store *store; /* borrowed for the api's life, as all pointers here */
     struct mem *mem;
-    const struct auth *auth;               /* NULL: there is no identity stub */
-    struct access *access;                 /* NULL: headers are believed */
-    struct signer *signer;                 /* NULL: there are no pre-signed URLs */
-    struct seal *seal;                     /* NULL: nothing can be encrypted */
-    const struct clock *real;              /* with access, signer or the test API */
+    const struct auth *auth;  /* NULL: there is no identity stub */
+    struct access *access;    /* NULL: headers are believed */
+    struct signer *signer;    /* NULL: there are no pre-signed URLs */
+    struct seal *seal;        /* NULL: nothing can be encrypted */
+    const struct clock *real; /* with access, signer or the test API */
+    const struct clock
+        *time_base; /* clock of the times in the store, which responses show as
+                                      times of the wall clock; NULL: they are */
     const struct api_condition *condition; /* NULL: neither draining nor closed */
     const struct metrics *metrics;         /* NULL: there are none */
     struct testapi *testapi;               /* NULL: there is no test API */

@@ -3,8 +3,13 @@
  *
  * All other code takes `now_ms` as a parameter. Times are milliseconds since 1970 in UTC.
  * A running clock advances monotonically from the wall-clock time at its start: if an
- * operator sets the wall clock, no deadline changes. A standing clock shows the same time
- * until a caller moves it. No clock ever moves backwards.
+ * operator or a time service sets the wall clock, no deadline changes. It follows
+ * CLOCK_BOOTTIME, so it also advances while the machine sleeps. A standing clock shows the
+ * same time until a caller moves it. No clock ever moves backwards.
+ *
+ * So after the wall clock was set, a running clock is behind or ahead of it. A time that
+ * claimd shows or sends to others must be a time of the wall clock: clock_wall_ms() is the
+ * present one, and clock_to_wall_ms() converts a time of a clock.
  *
  * A running clock rounds down to a millisecond. If a deadline must not be early, add one
  * millisecond (`round_up_ms` of the engine). The clock keeps the phase of the wall clock's
@@ -28,6 +33,8 @@ struct clock {
                          standing: twice the time shown, plus one */
     int64_t
         phase_ns; /* running: added to the monotonic clock before it is rounded down */
+    int64_t
+        wall_ahead_ms; /* standing: of clock_wall_ahead_ms(); 0 unless a test sets it */
 };
 
 /* Makes a clock that runs with the wall clock. */
@@ -55,9 +62,25 @@ void clock_advance(struct clock *c, int64_t by_ms);
 /* Moves the clock forward to to_ms. If the clock is at or after to_ms, it does not change. */
 void clock_advance_to(struct clock *c, int64_t to_ms);
 
-/* Nanoseconds of a clock that only runs forward, to measure durations. Do not
- * base a decision of the engine on it: decisions depend on `now_ms` alone. */
+/* Nanoseconds since the machine was booted, to measure durations. They include the time
+ * for which the machine slept. Do not base a decision of the engine on them: decisions
+ * depend on `now_ms` alone. */
 int64_t clock_stopwatch_ns(void);
+
+/* Microseconds of CLOCK_MONOTONIC, which systemd expects in a message about a reload. */
+int64_t clock_monotonic_us(void);
+
+/* The time of the wall clock. It jumps when the wall clock is set. If c stands, it is the
+ * time of c and its wall_ahead_ms. */
+int64_t clock_wall_ms(const struct clock *c);
+
+/* Milliseconds by which the wall clock is ahead of c; negative: behind it. It changes only
+ * when the wall clock is set, or c is moved. Three readings of the system's clocks. */
+int64_t clock_wall_ahead_ms(const struct clock *c);
+
+/* Converts a time of c to the wall clock as it is set now, by whole seconds. c NULL: it is
+ * a time of the wall clock. */
+int64_t clock_to_wall_ms(const struct clock *c, int64_t ms);
 
 /* Writes "YYYY-MM-DDTHH:MM:SSZ" and a NUL. */
 #define CLOCK_TEXT_CAP 21

@@ -38,6 +38,9 @@ struct mem;
 /* Makes a wheel whose current time is now_ms. NULL: no memory. */
 struct wheel *wheel_new(struct mem *mem, int64_t now_ms);
 
+/* Sets the current time of a wheel without armed deadlines, forward or back. */
+void wheel_restart(struct wheel *w, int64_t now_ms);
+
 /* Frees the wheel, but not the armed deadlines. */
 void wheel_free(struct wheel *w);
 

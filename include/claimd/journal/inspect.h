@@ -43,6 +43,7 @@ struct journal_entry {
     const char *mark;            /* of a mark: "OPENED" */
     uint64_t since;              /* of a CHECKPOINT_END */
     int64_t now_ms;
+    int64_t wall_ahead_ms; /* added to now_ms, it is the time of the wall clock */
     const struct store_queue *queue, *target; /* NULL: unknown, or none */
 };
 
@@ -56,12 +57,13 @@ struct journal_callbacks {
 
 struct journal_findings {
     uint64_t segments, frames, records, bytes; /* bytes of records */
-    uint64_t next_lsn; /* of the next record; 0: there is no record */
-    int64_t last_ms;   /* time of the last frame; 0: none */
+    uint64_t next_lsn;     /* of the next record; 0: there is no record */
+    int64_t last_ms;       /* time of the last frame; 0: none */
+    int64_t wall_ahead_ms; /* of the last frame: the wall clock less the store's clock */
     uint64_t torn_bytes;
     uint64_t damages; /* reported */
     uint64_t lost;    /* records that are missing or without a queue */
-    int64_t now_ms;   /* in: the earliest time of the store */
+    int64_t now_ms;   /* in: the wall clock; out: the time of the store */
     bool replayed;    /* the store has the contents, and can be read */
 };
 

@@ -28,6 +28,8 @@
 
 struct journal; /* opaque */
 
+enum { JOURNAL_BOOT_ID_BYTES = 16 };
+
 #define JOURNAL_ERROR_CAP 512
 
 /* Longest life of a message. A clock that is further ahead of the log is rejected. */
@@ -46,9 +48,11 @@ struct journal_config {
     struct disk *disk;         /* borrowed, until journal_close() */
     const struct log *log;     /* borrowed; NULL: logs nothing */
     const struct clock *clock; /* the store's, borrowed; NULL: time is that of changes */
+    struct clock *continued;   /* the same, if journal_recover() sets it; or NULL */
     uint64_t segment_bytes;    /* 0: 8 MiB; 4 if space is short, more for large posts */
     size_t change_bytes;       /* of a change that must fit */
     uint64_t max_bytes;        /* of all segments; 0: no limit */
+    const uint8_t *boot_id;    /* of the machine: JOURNAL_BOOT_ID_BYTES; NULL: unknown */
     bool test_api;             /* the test API runs: allow only journals of a test API */
     bool seeded;               /* repeatable nonces from `seed`: for simulation */
     uint64_t seed;
@@ -73,12 +77,21 @@ enum status journal_open(const struct journal_config *config, struct journal **o
 /* The log of the store's changes; lives as long as the journal. */
 struct store_log *journal_log(struct journal *j);
 
+/*
+ * The time of a store goes on for as long as the process was down. If the machine was not
+ * booted again, its boot id and stopwatch_ns tell how long that was. Otherwise the wall
+ * clock does, less the distance that it had from the clock of the store at the last frame.
+ * down_ms overrides both. The time never goes back behind the last frame.
+ */
 struct journal_recovery {
     uint64_t segments, records, bytes;
-    int64_t last_ms;   /* time of the last frame; 0: there was none */
-    int64_t now_ms;    /* in: the wall clock; out: the time of the store */
-    bool accept_clock; /* in: accept a clock that is far ahead */
-    bool torn;         /* the last frame was torn; no response showed its changes */
+    int64_t last_ms;      /* time of the last frame; 0: there was none */
+    int64_t now_ms;       /* in: the wall clock; out: the time of the store */
+    int64_t stopwatch_ns; /* in: clock_stopwatch_ns() at that time */
+    bool down_given;      /* in: down_ms is valid */
+    int64_t down_ms;      /* in: for how long the process was down */
+    bool accept_clock;    /* in: accept that it was down for longer than any TTL */
+    bool torn;            /* the last frame was torn; no response showed its changes */
     uint64_t torn_bytes;
 };
 

@@ -53,7 +53,8 @@ struct notify_config {
     struct store_log
         *store_log;            /* makes deliveries durable; NULL: the store has no log */
     const struct clock *clock; /* of the store */
-    const struct clock *real;  /* real time, for signatures */
+    const struct clock *real;  /* gives the wall clock, for signatures */
+    const struct clock *time_base; /* as in struct api_config */
     struct log *log;
     struct signer *signer;   /* signs confirmations */
     struct signer *webhooks; /* signs web hooks, if it has keys */

@@ -90,15 +90,17 @@ text_of_ready(struct context *ctx, const struct explanation *e)
 }
 
 static void
-write_next(struct buf *out, const char *what, int64_t at_ms, struct bytes text)
+write_next(struct context *ctx, const char *what, int64_t at_ms, struct bytes text)
 {
+    struct buf *out = &ctx->res->body;
+
     json_write_name(out, "next");
     buf_byte(out, '{');
     json_write_text(out, "what", bytes_str(what));
     if (at_ms == 0)
         json_write_raw(out, "at", bytes_str("null"));
     else
-        time_write(out, "at", at_ms);
+        time_write(out, "at", at_ms, ctx->time_base);
     json_write_text(out, "text", text);
     buf_byte(out, '}');
 }
@@ -115,14 +117,14 @@ explanation_write_next(struct context *ctx, const struct explanation *e)
     const char *what;
     char at[CLOCK_TEXT_CAP], expires[CLOCK_TEXT_CAP];
 
-    clock_text(event_ms, at);
-    clock_text(m->expires_ms, expires);
+    clock_text(clock_to_wall_ms(ctx->time_base, event_ms), at);
+    clock_text(clock_to_wall_ms(ctx->time_base, m->expires_ms), expires);
     if (event_ms != 0 && m->expires_ms <= event_ms) {
         what = "expire";
         text =
             arena_printf(ctx->req->arena, "Its lifetime ends before it is ready again. "
                                           "claimd deletes it then.");
-        write_next(&ctx->res->body, what, m->expires_ms, text);
+        write_next(ctx, what, m->expires_ms, text);
         return bytes_present(text) ? ST_OK : ST_NO_MEMORY;
     }
     if (ready != NULL && e->has_claim) {
@@ -147,39 +149,41 @@ explanation_write_next(struct context *ctx, const struct explanation *e)
     } else {
         return ST_NO_MEMORY;
     }
-    write_next(&ctx->res->body, what, event_ms, text);
+    write_next(ctx, what, event_ms, text);
     return bytes_present(text) ? ST_OK : ST_NO_MEMORY;
 }
 
 static void
-write_holder(struct buf *out, const struct store_claim_info *claim, int64_t now_ms)
+write_holder(struct buf *out, const struct store_claim_info *claim, int64_t now_ms,
+             const struct clock *time_base)
 {
     json_write_name(out, "claim");
     buf_byte(out, '{');
     json_write_text(out, "id", store_id_bytes(&claim->id));
     json_write_text_or_null(out, "client", bytes_of(claim->client, claim->client_len));
     json_write_u64(out, "number", claim->number);
-    time_write(out, "ends_at", now_ms + claim->left_ms);
+    time_write(out, "ends_at", now_ms + claim->left_ms, time_base);
     buf_byte(out, '}');
 }
 
 void
 explanation_write_facts(struct buf *out, const struct store_message *m,
-                        const struct store_claim_info *holder, int64_t now_ms)
+                        const struct store_claim_info *holder, int64_t now_ms,
+                        const struct clock *time_base)
 {
     json_write_text(out, "id", store_id_bytes(&m->id));
     json_write_text(out, "state",
                     bytes_str(holder != NULL             ? "claimed"
                               : m->delayed_until_ms != 0 ? "delayed"
                                                          : "ready"));
-    time_write(out, "created_at", m->posted_ms);
-    time_write(out, "expires_at", m->expires_ms);
+    time_write(out, "created_at", m->posted_ms, time_base);
+    time_write(out, "expires_at", m->expires_ms, time_base);
     json_write_u64(out, "delivery_count", m->claim_count);
     if (holder != NULL)
-        write_holder(out, holder, now_ms);
+        write_holder(out, holder, now_ms, time_base);
     if (m->delayed_until_ms != 0)
-        time_write(out, "delayed_until", m->delayed_until_ms);
-    details_write(out, m->details);
+        time_write(out, "delayed_until", m->delayed_until_ms, time_base);
+    details_write(out, m->details, time_base);
 }
 
 static enum status
@@ -189,7 +193,8 @@ explanation_write(struct context *ctx, const struct explanation *e)
     enum status st;
 
     buf_byte(out, '{');
-    explanation_write_facts(out, e->message, e->has_claim ? &e->claim : NULL, e->now_ms);
+    explanation_write_facts(out, e->message, e->has_claim ? &e->claim : NULL, e->now_ms,
+                            ctx->time_base);
     if (e->settings->max_claim_count == STORE_UNSET)
         json_write_raw(out, "max_claim_count", bytes_str("null"));
     else

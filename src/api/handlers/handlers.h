@@ -165,7 +165,8 @@ enum status holder_read(struct context *ctx, const struct store_message *message
 
 /* Writes state, times, claim (holder NULL: none) and details into an open object. */
 void explanation_write_facts(struct buf *out, const struct store_message *m,
-                             const struct store_claim_info *holder, int64_t now_ms);
+                             const struct store_claim_info *holder, int64_t now_ms,
+                             const struct clock *time_base);
 
 /* search.c */
 handler_fn handle_message_search;

@@ -96,7 +96,7 @@ login_identify(struct context *ctx, const struct login *login, struct auth_calle
                          ctx, ST_BAD_BODY,
                          "the body must have a user and a password, or a token");
     }
-    st = auth_token_read(ctx->auth, context_real_ms(ctx), login->token, ctx->req->arena,
+    st = auth_token_read(ctx->auth, context_wall_ms(ctx), login->token, ctx->req->arena,
                          &earlier);
     if (st != ST_OK)
         return st;
@@ -125,7 +125,7 @@ login_admit(struct context *ctx, const struct login *login, struct auth_caller *
     if (st == ST_OK)
         st = caller_project(caller->project, false);
     if (st == ST_OK)
-        st = auth_token_write(ctx->auth, context_real_ms(ctx), caller, ctx->req->arena,
+        st = auth_token_write(ctx->auth, context_wall_ms(ctx), caller, ctx->req->arena,
                               token);
     return st;
 }
@@ -188,7 +188,7 @@ identity_respond(struct context *ctx, int code, enum part part,
         st = uri_segment(ctx->req->arena, caller->project, &path);
     if (st != ST_OK)
         return st;
-    clock_text(context_real_ms(ctx), issued);
+    clock_text(context_wall_ms(ctx), issued);
     clock_text(caller->expires_ms, expires);
     {
         const struct document_word words[] = {
@@ -264,7 +264,7 @@ identity_login_v2(struct context *ctx)
 static enum status
 identity_caller(struct context *ctx, enum api_header header, struct auth_caller *out)
 {
-    return auth_token_read(ctx->auth, context_real_ms(ctx), ctx->req->headers[header],
+    return auth_token_read(ctx->auth, context_wall_ms(ctx), ctx->req->headers[header],
                            ctx->req->arena, out);
 }
 

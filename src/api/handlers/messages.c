@@ -523,7 +523,8 @@ pop_messages(struct context *ctx, size_t limit)
     const struct message_form form = {
         .shape = MESSAGE_POP,
         .checksum = ctx->limits->enable_checksum,
-        .details = prefer_details(ctx->req->headers[API_HEADER_PREFER])};
+        .details = prefer_details(ctx->req->headers[API_HEADER_PREFER]),
+        .time_base = ctx->time_base};
     struct buf *out = &ctx->res->body;
     struct store_batch batch = STORE_BATCH_INIT;
     enum status st = key_begin(ctx);

@@ -150,7 +150,7 @@ write_end(struct context *ctx, const char *name, const struct store_end *end)
     struct buf *out = &ctx->res->body;
     char created[CLOCK_TEXT_CAP];
 
-    clock_text(end->created_ms, created);
+    clock_text(clock_to_wall_ms(ctx->time_base, end->created_ms), created);
     buf_printf(out, ",\"%s\":{\"age\":%lld,\"created\":\"%s\",\"href\":\"%s/%ss/", name,
                (long long)end->age_s, created, ctx->base.data, context_noun(ctx));
     buf_bytes(out, ctx->queue.name);

@@ -302,7 +302,7 @@ match_write(struct context *ctx, const struct match *match)
         json_write_comma(out);
         buf_byte(out, '{');
         explanation_write_facts(out, m, match->held ? &match->claim : NULL,
-                                ctx->op.now_ms);
+                                ctx->op.now_ms, ctx->time_base);
         if (!match->held)
             json_write_raw(out, "claim", bytes_str("null"));
         json_write_u64(out, "size",
@@ -353,7 +353,8 @@ group_add(struct search_progress *p, const struct store_message *m)
 }
 
 static void
-write_groups(struct buf *out, const struct search_progress *p)
+write_groups(struct buf *out, const struct search_progress *p,
+             const struct clock *time_base)
 {
     for (const struct group *g = p->groups; g < p->groups + p->group_count; g++) {
         json_write_comma(out);
@@ -364,7 +365,7 @@ write_groups(struct buf *out, const struct search_progress *p)
         json_write_text_or_null(out, "client",
                                 g->several_clients ? BYTES_NONE : g->client);
         json_write_flag(out, "several_clients", g->several_clients);
-        time_write(out, "oldest_at", g->oldest_ms);
+        time_write(out, "oldest_at", g->oldest_ms, time_base);
         json_write_text(out, "example", store_id_bytes(&g->example));
         buf_byte(out, '}');
     }
@@ -558,7 +559,7 @@ handle_message_search(struct context *ctx)
     if (st != ST_OK)
         return st;
     if (s.group)
-        write_groups(out, p);
+        write_groups(out, p, ctx->time_base);
     buf_byte(out, ']');
     if (s.group)
         json_write_u64(out, "other", p->other);

@@ -101,7 +101,7 @@ read_list(struct context *ctx, const struct json_scan_value *list, const char *n
 static enum status
 read_end(struct context *ctx, const struct json_scan_value *expires, struct share *out)
 {
-    int64_t now_ms = clock_now_ms(ctx->real);
+    int64_t now_ms = clock_wall_ms(ctx->real);
 
     out->ends_ms = now_ms + DAY_MS;
     if (json_left_out(expires))

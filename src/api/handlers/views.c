@@ -449,7 +449,7 @@ write_snapshot(struct context *ctx, const struct survey_parameters *p, struct sn
     json_write_u64(out, "total", total);
     json_write_u64(out, "matching", rows.count);
     write_sums(out, &rows.sum);
-    clock_text(snapshot_ms(s), at);
+    clock_text(context_shown_ms(ctx, snapshot_ms(s)), at);
     json_write_text(out, "as_of", bytes_str(at));
     json_write_flag(out, "complete", complete);
     buf_byte(out, '}');
@@ -522,11 +522,12 @@ write_seconds(struct buf *out, const char *name, uint32_t age_s)
 }
 
 static void
-write_sample(struct buf *out, const struct store_sample *s)
+write_sample(struct context *ctx, const struct store_sample *s)
 {
+    struct buf *out = &ctx->res->body;
     char at[CLOCK_TEXT_CAP];
 
-    clock_text(s->at_ms, at);
+    clock_text(context_shown_ms(ctx, s->at_ms), at);
     json_write_comma(out);
     buf_byte(out, '{');
     json_write_text(out, "at", bytes_str(at));
@@ -563,11 +564,11 @@ handle_queue_history(struct context *ctx)
             "the queues that /metrics shows (metrics_queues), from 5 "
             "seconds after their creation",
             (int)ctx->queue.name.len, ctx->queue.name.data);
-    clock_text(ctx->op.now_ms, now);
+    clock_text(context_shown_ms(ctx, ctx->op.now_ms), now);
     buf_printf(out, "{\"interval\":%d,\"now\":\"%s\",\"samples\":[",
                SAMPLER_INTERVAL_MS / 1000, now);
     for (size_t i = 0; i < count; i++)
-        write_sample(out, &samples[i]);
+        write_sample(ctx, &samples[i]);
     buf_str(out, "]}");
     return response_json(ctx, 200);
 }

@@ -88,26 +88,27 @@ put_message(char *at, const struct message_form *form,
 }
 
 void
-time_write(struct buf *out, const char *name, int64_t ms)
+time_write(struct buf *out, const char *name, int64_t ms, const struct clock *time_base)
 {
     char text[ISO_TIME_CAP + 1];
 
-    iso_time_write(ms, text);
+    iso_time_write(clock_to_wall_ms(time_base, ms), text);
     json_write_text(out, name, bytes_str(strcat(text, "Z")));
 }
 
 void
-details_write(struct buf *out, const struct store_details *details)
+details_write(struct buf *out, const struct store_details *details,
+              const struct clock *time_base)
 {
     if (details == NULL)
         return;
     json_write_text(out, "last_reason", details->reason);
     json_write_text(out, "last_client", details->client);
     if (details->released_ms != 0)
-        time_write(out, "last_released_at", details->released_ms);
+        time_write(out, "last_released_at", details->released_ms, time_base);
     json_write_text(out, "origin_queue", details->origin);
     if (details->dead_lettered_ms != 0)
-        time_write(out, "dead_lettered_at", details->dead_lettered_ms);
+        time_write(out, "dead_lettered_at", details->dead_lettered_ms, time_base);
 }
 
 const char *
@@ -120,16 +121,17 @@ message_state(const struct store_message *message)
 
 /* Writes the member `details` behind the other members, and closes the message. */
 static void
-write_details(struct buf *out, const struct store_message *message)
+write_details(struct buf *out, const struct store_message *message,
+              const struct clock *time_base)
 {
     buf_str(out, ",\"details\":{");
     json_write_text(out, "state", bytes_str(message_state(message)));
     json_write_u64(out, "delivery_count", message->claim_count);
-    time_write(out, "created_at", message->posted_ms);
-    time_write(out, "expires_at", message->expires_ms);
+    time_write(out, "created_at", message->posted_ms, time_base);
+    time_write(out, "expires_at", message->expires_ms, time_base);
     if (message->delayed_until_ms != 0)
-        time_write(out, "delayed_until", message->delayed_until_ms);
-    details_write(out, message->details);
+        time_write(out, "delayed_until", message->delayed_until_ms, time_base);
+    details_write(out, message->details, time_base);
     buf_str(out, "}}");
 }
 
@@ -153,7 +155,7 @@ message_write(struct buf *out, const struct message_form *form,
         at = PUT(at, "}");
     out->len += (size_t)(at - start);
     if (form->details)
-        write_details(out, message);
+        write_details(out, message, form->time_base);
 }
 
 void

@@ -9,6 +9,7 @@
 #define API_WIRE_MESSAGE_H
 
 #include "claimd/base/buf.h"
+#include "claimd/base/clock.h"
 #include "claimd/base/status.h"
 #include "claimd/store/store.h"
 
@@ -25,15 +26,18 @@ struct message_form {
     bool hide_claim;   /* v1 outside claims: the href has no ?claim_id= */
     bool checksum;     /* option enable_checksum */
     bool details;      /* Prefer: details (docs/api.md 25.2) */
+    const struct clock *time_base; /* for details; as in struct api_config */
 };
 
 /* Writes a message document (docs/api.md 8.1). */
 void message_write(struct buf *out, const struct message_form *form,
                    const struct store_message *message);
 
-/* Write a time in UTC, and the members of details (NULL: none), into an open object. */
-void time_write(struct buf *out, const char *name, int64_t ms);
-void details_write(struct buf *out, const struct store_details *details);
+/* Write a time of the store in UTC, and the members of details (NULL: none), into an open object. */
+void
+time_write(struct buf *out, const char *name, int64_t ms, const struct clock *time_base);
+void details_write(struct buf *out, const struct store_details *details,
+                   const struct clock *time_base);
 
 /* "claimed", "delayed" or "ready". */
 const char *message_state(const struct store_message *message);

@@ -28,6 +28,7 @@ subscription_write(struct buf *out, struct bytes source,
 
 void
 subscription_write_progress(struct buf *out, int64_t now_ms,
+                            const struct clock *time_base,
                             const struct store_subscription *subscription)
 {
     const struct store_progress *p = &subscription->progress;
@@ -45,7 +46,7 @@ subscription_write_progress(struct buf *out, int64_t now_ms,
     json_write_u64(out, "failures", p->failures);
     json_write_u64(out, "failed", p->failed);
     json_write_flag(out, "delivering", p->leased);
-    clock_text(p->next_try_ms, next_try);
+    clock_text(clock_to_wall_ms(time_base, p->next_try_ms), next_try);
     if (p->next_try_ms > now_ms)
         json_write_text(out, "next_try", bytes_str(next_try));
     else

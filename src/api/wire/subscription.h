@@ -15,6 +15,7 @@
 #include "claimd/api/limits.h"
 #include "claimd/base/arena.h"
 #include "claimd/base/buf.h"
+#include "claimd/base/clock.h"
 #include "claimd/json/reason.h"
 #include "claimd/store/store.h"
 #include "claimd/store/subscription.h"
@@ -27,6 +28,7 @@ void subscription_write(struct buf *out, struct bytes source,
 
 /* Writes the progress of a subscription, for operators. */
 void subscription_write_progress(struct buf *out, int64_t now_ms,
+                                 const struct clock *time_base,
                                  const struct store_subscription *subscription);
 
 /* ------------------------------------------------------------------ reading */

@@ -118,6 +118,21 @@ START_TEST(the_least_recently_used_verdict_is_evicted_first)
     ck_assert_int_eq(find(10, 0), 100);
 }
 
+START_TEST(a_clock_that_is_set_back_ends_a_cached_verdict)
+{
+    struct verdict *v = verdict_new(f.mem);
+
+    v->digest = digest_of(1);
+    v->from_ms = 10000;
+    v->until_ms = 70000;
+    v->expires_ms = END_MS;
+    verdict_cache_put(&cache, v);
+    verdict_unpin(v);
+    ck_assert_int_eq(find(1, 9000), 70000); /* another thread read the clock earlier */
+    ck_assert_int_eq(find(1, 8999), 0);
+    ck_assert_int_eq(find(1, 20000), 0); /* and it stays invalid */
+}
+
 START_TEST(a_pinned_verdict_stays_valid)
 {
     struct token_digest digest = digest_of(1);

@@ -178,6 +178,57 @@ START_TEST(a_clock_can_begin_a_millisecond_at_a_given_moment)
     faked.set = false;
 }
 
+START_TEST(a_running_clock_knows_its_distance_from_the_wall_clock)
+{
+    struct clock c;
+
+    faked.set = true;
+    faked.monotonic_ns = 5000 * MS_NS + 700000;
+    faked.wall_ns = 1700000000123 * MS_NS + 456789;
+    clock_init_system(&c);
+    ck_assert_int_eq(clock_wall_ahead_ms(&c), 0);
+    ck_assert_int_eq(clock_to_wall_ms(&c, 1000), 1000);
+    faked.monotonic_ns += 60000 * MS_NS;
+    faked.wall_ns += (60000 + 3 * 3600 * 1000) * MS_NS; /* set three hours forward */
+    ck_assert_int_eq(clock_now_ms(&c), 1700000060123);
+    ck_assert_int_eq(clock_wall_ahead_ms(&c), 3 * 3600 * 1000);
+    ck_assert_int_eq(clock_wall_ms(&c), 1700000060123 + 3 * 3600 * 1000);
+    ck_assert_int_eq(clock_to_wall_ms(&c, 1000), 1000 + 3 * 3600 * 1000);
+    faked.wall_ns -= 6 * 3600 * 1000 * MS_NS + 700 * MS_NS; /* and back */
+    ck_assert_int_eq(clock_wall_ahead_ms(&c), -3 * 3600 * 1000 - 700);
+    ck_assert_int_eq(clock_to_wall_ms(&c, 0), -3 * 3600 * 1000 - 1000);
+    clock_advance(&c, 1000);
+    ck_assert_int_eq(clock_wall_ahead_ms(&c), -3 * 3600 * 1000 - 1700);
+    faked.set = false;
+}
+
+START_TEST(small_steps_of_the_wall_clock_do_not_change_the_times_that_are_shown)
+{
+    struct clock c;
+
+    faked.set = true;
+    clock_init_system(&c);
+    faked.wall_ns += 400 * MS_NS;
+    ck_assert_int_eq(clock_wall_ahead_ms(&c), 400);
+    ck_assert_int_eq(clock_to_wall_ms(&c, 5000), 5000);
+    faked.set = false;
+}
+
+START_TEST(a_standing_clock_has_the_distance_that_a_test_sets)
+{
+    struct clock c;
+
+    clock_init_manual(&c, 1700000000000);
+    ck_assert_int_eq(clock_wall_ahead_ms(&c), 0);
+    ck_assert_int_eq(clock_wall_ms(&c), 1700000000000);
+    c.wall_ahead_ms = 5000;
+    clock_advance(&c, 100);
+    ck_assert_int_eq(clock_wall_ahead_ms(&c), 5000);
+    ck_assert_int_eq(clock_wall_ms(&c), 1700000005100);
+    ck_assert_int_eq(clock_to_wall_ms(&c, 7), 5007);
+    ck_assert_int_eq(clock_to_wall_ms(NULL, 7), 7);
+}
+
 START_TEST(times_are_written_in_utc)
 {
     static const struct {

@@ -396,6 +396,24 @@ START_TEST(a_crowd_is_moved_within_the_budget_of_each_call)
     free(crowd);
 }
 
+START_TEST(an_empty_wheel_restarts_at_an_earlier_time)
+{
+    struct fixture f;
+
+    fixture_open(&f, 10000000);
+    arm(&f, 0, 10000100);
+    ck_assert(wheel_advance(f.wheel, 10000200, HUGE_BUDGET));
+    ck_assert_ptr_eq(wheel_drain(f.wheel), &f.d[0]);
+    wheel_restart(f.wheel, 5000);
+    wheel_arm(f.wheel, &f.d[1], 6000);
+    ck_assert(wheel_audit(f.wheel));
+    ck_assert(wheel_advance(f.wheel, 5900, HUGE_BUDGET));
+    ck_assert_ptr_null(wheel_drain(f.wheel));
+    ck_assert(wheel_advance(f.wheel, 6100, HUGE_BUDGET));
+    ck_assert_ptr_eq(wheel_drain(f.wheel), &f.d[1]);
+    fixture_close(&f);
+}
+
 START_TEST(freeing_a_wheel_forgets_its_deadlines)
 {
     struct fixture f;

@@ -93,7 +93,7 @@ START_TEST(a_deadline_ahead_is_slept_for)
     f.idle.next_ms = clock_now_ms(&f.clock) + 60000;
     sleep_ms = housekeeping_step(&f.mine, 0);
     ck_assert_int_gt(sleep_ms, 0);
-    ck_assert_int_le(sleep_ms, 60000);
+    ck_assert_int_le(sleep_ms, 30000); /* the machine may sleep meanwhile */
     ck_assert_int_eq(f.idle.done, 0);
     fixture_close(&f);
 }

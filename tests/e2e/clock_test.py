@@ -1,0 +1,155 @@
+#!/usr/bin/python3
+"""The wall clock is set while claimd runs: no message is lost, and no wrong time is shown.
+
+    clock_test.py CLAIMD
+
+libfaketime (Debian package faketime) sets the wall clock of one process.
+"""
+
+import calendar
+import glob
+import json
+import os
+import re
+import sys
+import threading
+import time
+import unittest
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+
+from harness import Server, environment, eventually  # noqa: E402
+from journalled import JournalCase  # noqa: E402
+
+LIBRARY = "".join(glob.glob("/usr/lib/*/faketime/libfaketime.so.1")[:1])
+HOUR = 3600
+NEAR_S = 300  # receivers of Standard Webhooks tolerate as much
+
+
+def seconds_of(text):
+    """A date of a response or of a line of the log."""
+    return calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
+
+
+@unittest.skipUnless(LIBRARY, "the package faketime is missing")
+@unittest.skipIf(os.environ.get("ASAN_OPTIONS") or os.environ.get("TSAN_OPTIONS"),
+                 "a sanitizer must be loaded first")
+class WallClock(JournalCase):
+    def start_with_clock(self, *options, hours=0):
+        """Starts claimd with a wall clock that self.set_clock() sets."""
+        self.file = os.path.join(self.folder, "clock")
+        self.set_clock(hours)
+        variables = {"LD_PRELOAD": LIBRARY, "FAKETIME_TIMESTAMP_FILE": self.file,
+                     "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        self.server = Server("--journal", self.path, *options,
+                             env=environment(**variables))
+        return self.server
+
+    def set_clock(self, hours):
+        with open(self.file + ".new", "w", encoding="ascii") as f:
+            f.write("%+dh\n" % hours)
+        os.rename(self.file + ".new", self.file)
+
+    def near(self, text, wanted=None):
+        self.assertLess(abs(seconds_of(text) - (wanted or time.time())), NEAR_S, text)
+
+    def logged_time(self, event):
+        self.server.logged(" " + event)
+        return [line for line in self.server.log if " " + event in line][-1].split()[0]
+
+    def test_a_message_survives_a_restart_after_the_clock_was_set(self):
+        for hours in (-3, -24 * 30, 3):
+            with self.subTest(hours=hours):
+                self.path = os.path.join(self.folder, "journal%d" % hours)
+                self.start_with_clock(hours=hours)
+                self.set_clock(0)
+                self.post("q", "just now")
+                self.stop()
+                self.start().logged(" clock_was_set ahead_ms=%d" % (-hours * HOUR * 1000))
+                recovered = self.server.logged(" recovered ")
+                self.assertIn(" messages=1 expired=0 ", recovered)
+                self.assertEqual(self.bodies("q"), ["just now"])
+                self.crash_and_start()
+                self.assertEqual(self.bodies("q"), ["just now"])
+                self.stop()
+
+    def test_a_start_logs_how_many_messages_expired(self):
+        self.start()
+        self.post("q", "short", ttl=1)
+        self.post("q", "long")
+        self.crash()
+        time.sleep(1.1)
+        self.assertIn(" messages=1 expired=1 ", self.start().logged(" recovered "))
+
+    def test_the_downtime_can_be_given(self):
+        self.start()
+        self.post("q", "an hour")
+        self.stop()
+        self.start_with_clock("--journal-downtime", "7200")
+        self.assertEqual(self.bodies("q"), [])
+        self.assertRegex(self.server.logged(" recovered "), " expired=1 down_ms=7200000")
+
+    def test_every_time_that_is_shown_follows_the_clock(self):
+        keys = os.path.join(self.folder, "keys")
+        with open(keys, "w", encoding="ascii") as f:
+            f.write("5" * 48 + "\n")
+        os.chmod(keys, 0o600)
+        self.start_with_clock("--webhook-keys", keys, "--signing-keys", keys,
+                              "--notify-allow", "127.0.0.0/8", hours=-3)
+        self.near(self.logged_time("started"), time.time() - 3 * HOUR)
+        self.set_clock(0)
+        sink = Sink()
+        self.addCleanup(sink.close)
+        self.ask("POST", "q/subscriptions", {"subscriber": sink.url}, 201)
+        [message] = self.post("q", 1)
+        eventually(lambda: sink.stamps)
+        self.assertLess(abs(sink.stamps[0] - time.time()), NEAR_S)
+        self.near(self.ask("GET", "q/stats", status=200)["messages"]["oldest"]["created"])
+        why = json.loads(self.server.ask("GET", "/claimd/queues/q/messages/" + message).body)
+        self.near(why["created_at"])
+        self.near(why["expires_at"], time.time() + HOUR)
+        self.near(why["next"]["at"] or why["created_at"], None)
+        share = self.ask("POST", "q/share", {"paths": ["messages"]}, 200)
+        self.near(share["expires"] + "Z", time.time() + 24 * HOUR)
+        started = re.search(r"^process_start_time_seconds ([0-9.e+]+)",
+                            self.server.ask("GET", "/metrics").body.decode(), re.M)
+        self.assertLess(abs(float(started.group(1)) - time.time()), NEAR_S)
+        views = json.loads(self.server.ask("GET", "/claimd/queues?offset=0").body)
+        self.near(views["as_of"])
+        server = self.server
+        self.stop()
+        stopped = [line for line in server.log if " stopped " in line]
+        self.near(stopped[-1].split()[0])
+
+
+class Sink:
+    """A receiver of web hooks that keeps their time stamps."""
+
+    def __init__(self):
+        self.stamps = stamps = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):  # noqa: N802
+                self.rfile.read(int(self.headers["Content-Length"]))
+                stamps.append(int(self.headers["webhook-timestamp"]))
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self._server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = "http://127.0.0.1:%d/" % self._server.server_port
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+
+    def close(self):
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+if __name__ == "__main__":
+    unittest.main()
