@@ -160,6 +160,7 @@ const struct client_command client_work = {
         "signal, the message is released for another attempt after a pause. The end of "
         "standard error "
         "is kept with the message as the reason.\n\n"
+        "When the command ends, all processes that it has started end, too. "
         "`claimd work` renews the lease while the command runs. If the lease is lost, it "
         "ends the command, because "
         "another worker may get the message.\n\n"

@@ -40,12 +40,32 @@ attempt_of(struct runner *r, const struct work_job *j)
 }
 
 static void
+job_cannot_start(struct runner *r, struct work_job *j, int error)
+{
+    j->outcome.kind = OUTCOME_BROKEN;
+    (void)snprintf(j->outcome.what, sizeof(j->outcome.what), "cannot start: %s",
+                   strerror(error));
+    job_ended(r, j);
+}
+
+static void
 command_ended(struct runner *r, struct work_job *j)
 {
+    const struct guard_report *report = &j->process.report;
     const struct attempt a = attempt_of(r, j);
 
     process_end(&j->process);
-    outcome_of_command(&j->outcome, &a, j->process.status,
+    if (report->foreign)
+        log_job(
+            j,
+            "its processes of other users run on, because this process may not end them");
+    if (report->error != 0 && j->stop == STOP_NONE) {
+        job_cannot_start(r, j, report->error);
+        return;
+    }
+    if (report->lease_ended) /* even if a late response renewed the lease */
+        j->stop = STOP_LOST;
+    outcome_of_command(&j->outcome, &a, report->status,
                        bytes_of(j->process.tail, j->process.tail_len));
     job_ended(r, j);
 }
@@ -79,32 +99,32 @@ job_stop(struct runner *r, struct work_job *j, enum attempt_stop why, int64_t ki
 {
     j->stop = why;
     j->timeout_ms = INT64_MAX;
-    j->kill_ms = earlier(j->kill_ms, kill_ms);
     if (r->o->service != NULL) {
         service_ended(r, j);
     } else {
-        process_signal(&j->process, SIGTERM);
-        process_signal(&j->process, SIGCONT); /* a stopped command could not end */
+        process_stop(&j->process, kill_ms);
     }
 }
 
 static int
 command_start(struct runner *r, struct work_job *j, int64_t deadline_s)
 {
-    struct process_start start = {.command = r->o->command, .signals = &r->before};
-    struct buf text, metadata;
-    char **environment = job_environment(r->mem, j, deadline_s);
+    struct process_start start = {.term_ms = lease_term_ms(&j->claim->lease),
+                                  .kill_ms = lease_kill_ms(&j->claim->lease)};
+    struct buf text, metadata, variables;
     int error = ENOMEM;
 
     buf_init(&text, r->mem);
     buf_init(&metadata, r->mem);
+    buf_init(&variables, r->mem);
     job_metadata_write(&metadata, j, deadline_s);
+    job_variables_write(&variables, j, deadline_s);
     start.input = job_input(j, r->o->raw, &text);
     start.metadata = buf_view(&metadata);
-    start.environment = environment;
-    if (environment != NULL && !text.failed && !metadata.failed)
-        error = process_start(&j->process, &start);
-    mem_free(r->mem, environment);
+    start.variables = buf_view(&variables);
+    if (!variables.failed && !text.failed && !metadata.failed)
+        error = process_start(&j->process, &r->guards, &start);
+    buf_fini(&variables);
     buf_fini(&metadata);
     buf_fini(&text);
     return error;
@@ -129,18 +149,14 @@ job_start(struct runner *r, struct work_job *j)
         error = ENOMEM;
     else
         service_job_sent(&r->service, r->now_ms);
-    if (error == 0)
-        return;
-    j->outcome.kind = OUTCOME_BROKEN;
-    (void)snprintf(j->outcome.what, sizeof(j->outcome.what), "cannot start: %s",
-                   strerror(error));
-    job_ended(r, j);
+    if (error != 0)
+        job_cannot_start(r, j, error);
 }
 
 void
 job_tick(struct runner *r, struct work_job *j, int64_t *next_ms)
 {
-    if (r->o->command != NULL && j->process.pid == 0 &&
+    if (r->o->command != NULL && j->process.guard == NULL &&
         (process_is_read(&j->process) || j->stop == STOP_LOST || r->mode == MODE_HURRY)) {
         command_ended(r, j);
         return;
@@ -152,11 +168,9 @@ job_tick(struct runner *r, struct work_job *j, int64_t *next_ms)
         job_stop(r, j, STOP_TIMEOUT, r->now_ms + TIMEOUT_KILL_MS);
     if (j->state != JOB_RUNNING)
         return;
-    if (r->mode == MODE_HURRY || r->now_ms >= j->kill_ms) {
-        process_signal(&j->process, SIGKILL);
-        j->kill_ms = INT64_MAX;
-    }
+    if (r->mode == MODE_HURRY)
+        process_stop(&j->process, r->now_ms);
     if (r->mode >= MODE_STOP && j->stop == STOP_NONE)
         *next_ms = earlier(*next_ms, r->stop_ms);
-    *next_ms = earlier(*next_ms, earlier(j->timeout_ms, j->kill_ms));
+    *next_ms = earlier(*next_ms, j->timeout_ms);
 }

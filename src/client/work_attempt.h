@@ -10,8 +10,8 @@
 void job_start(struct runner *r, struct work_job *j);
 
 /*
- * Starts the end of a running job: SIGTERM now, SIGKILL at kill_ms. A request to a service ends at once, and the job
- * is not running any more.
+ * Starts the end of a running job: SIGTERM now, SIGKILL at kill_ms at the latest. A request to a service ends at once,
+ * and the job is not running any more.
  */
 void
 job_stop(struct runner *r, struct work_job *j, enum attempt_stop why, int64_t kill_ms);

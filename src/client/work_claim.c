@@ -103,7 +103,7 @@ work_claim_read(struct mem *mem, struct transfer *response, size_t limit,
         struct work_job *j = &c->jobs[i];
 
         j->claim = c;
-        j->timeout_ms = j->kill_ms = INT64_MAX;
+        j->timeout_ms = INT64_MAX;
         j->process.errors = -1;
         transfer_init(&j->service, mem, TRANSFER_SERVICE, j);
     }
@@ -164,48 +164,43 @@ is_own_variable(const char *variable)
     return false;
 }
 
-enum { VARIABLES = 6 };
-
 char **
-job_environment(struct mem *mem, const struct work_job *j, int64_t deadline_s)
+work_environment(struct mem *mem)
 {
-    const struct work_claim *c = j->claim;
     size_t count = 0, kept = 0;
-    struct buf text;
     char **all;
 
     while (environ[count] != NULL)
         count++;
-    buf_init(&text, mem);
-    buf_printf(&text, "CLAIMD_QUEUE=%.*s", (int)c->queue.len, c->queue.data);
-    buf_byte(&text, '\0');
-    buf_printf(&text, "CLAIMD_MESSAGE_ID=%.*s", (int)j->id.len, j->id.data);
-    buf_byte(&text, '\0');
-    buf_printf(&text, "CLAIMD_CLAIM_ID=%.*s", (int)c->id.len, c->id.data);
-    buf_byte(&text, '\0');
-    buf_printf(&text, "CLAIMD_CLAIM_NUMBER=%s", c->number);
-    buf_byte(&text, '\0');
-    buf_printf(&text, "CLAIMD_DELIVERY_COUNT=%lld", (long long)j->attempt);
-    buf_byte(&text, '\0');
-    if (deadline_s != 0) {
-        buf_printf(&text, "CLAIMD_DEADLINE=%lld", (long long)deadline_s);
-        buf_byte(&text, '\0');
-    }
-    all = text.failed ? NULL
-                      : mem_alloc(mem, (count + VARIABLES + 1) * sizeof(*all) + text.len);
-    if (all != NULL) {
-        char *at = (char *)(all + count + VARIABLES + 1), *end = at + text.len;
-
-        for (size_t i = 0; i < count; i++)
-            if (!is_own_variable(environ[i]))
-                all[kept++] = environ[i];
-        memcpy(at, text.data, text.len);
-        for (; at < end; at += strlen(at) + 1)
-            all[kept++] = at;
-        all[kept] = NULL;
-    }
-    buf_fini(&text);
+    all = mem_alloc(mem, (count + 1) * sizeof(*all));
+    if (all == NULL)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!is_own_variable(environ[i]))
+            all[kept++] = environ[i];
+    all[kept] = NULL;
     return all;
+}
+
+void
+job_variables_write(struct buf *out, const struct work_job *j, int64_t deadline_s)
+{
+    const struct work_claim *c = j->claim;
+
+    buf_printf(out, "CLAIMD_QUEUE=%.*s", (int)c->queue.len, c->queue.data);
+    buf_byte(out, '\0');
+    buf_printf(out, "CLAIMD_MESSAGE_ID=%.*s", (int)j->id.len, j->id.data);
+    buf_byte(out, '\0');
+    buf_printf(out, "CLAIMD_CLAIM_ID=%.*s", (int)c->id.len, c->id.data);
+    buf_byte(out, '\0');
+    buf_printf(out, "CLAIMD_CLAIM_NUMBER=%s", c->number);
+    buf_byte(out, '\0');
+    buf_printf(out, "CLAIMD_DELIVERY_COUNT=%lld", (long long)j->attempt);
+    buf_byte(out, '\0');
+    if (deadline_s != 0) {
+        buf_printf(out, "CLAIMD_DEADLINE=%lld", (long long)deadline_s);
+        buf_byte(out, '\0');
+    }
 }
 
 struct bytes

@@ -25,7 +25,6 @@ struct work_job {
     struct bytes id, body, details; /* borrowed from the document of the claim */
     int64_t attempt;                /* delivery count */
     int64_t timeout_ms;             /* time of SIGTERM by --timeout; INT64_MAX: none */
-    int64_t kill_ms;                /* time of SIGKILL; INT64_MAX: none */
     enum attempt_stop stop;
     struct work_process process;
     struct transfer service; /* with --http, instead of the process */
@@ -60,11 +59,12 @@ void work_claim_free(struct mem *mem, struct work_claim *c);
 /* Writes the metadata of a job as JSON. deadline_s: Unix time of --timeout, 0 without. */
 void job_metadata_write(struct buf *out, const struct work_job *j, int64_t deadline_s);
 
-/*
- * Makes the environment of a job: that of this process, without its CLAIMD_ variables of a job and those of a
- * supervisor, and with those of the job. Owned, one block. NULL without memory.
- */
-char **job_environment(struct mem *mem, const struct work_job *j, int64_t deadline_s);
+/* Makes the environment that all commands share: that of this process, without its CLAIMD_ variables of a job and those
+ * of a supervisor. Owned. NULL without memory. */
+char **work_environment(struct mem *mem);
+
+/* Writes the variables of a job, each with a NUL at its end. */
+void job_variables_write(struct buf *out, const struct work_job *j, int64_t deadline_s);
 
 /*
  * Returns the input of the command: the body, and with `raw` the text of a body that is a JSON string. `space` has

@@ -117,7 +117,7 @@ claim_tick(struct runner *r, struct work_claim *c, int64_t *next_ms)
             claim_lost(r, c);
             break;
         case LEASE_KILL:
-            break; /* job_tick() does it */
+            break; /* the guards do it */
         }
     } else if (c->finish.handle == NULL) {
         if (lease_ended(&c->lease, r->now_ms))
@@ -162,6 +162,15 @@ claims_tick(struct runner *r)
     return next_ms;
 }
 
+static void
+claim_renewed(struct work_claim *c)
+{
+    lease_renewed(&c->lease);
+    for (size_t i = 0; i < c->count; i++)
+        process_renew(&c->jobs[i].process, lease_term_ms(&c->lease),
+                      lease_kill_ms(&c->lease));
+}
+
 void
 on_renewal(struct runner *r, struct work_claim *c)
 {
@@ -173,7 +182,7 @@ on_renewal(struct runner *r, struct work_claim *c)
                              earlier(t->retry_after_s * 1000, c->lease.ttl_ms / 12));
     } else if (t->status >= 200 && t->status < 300) {
         server_answered(r);
-        lease_renewed(&c->lease);
+        claim_renewed(c);
     } else {
         lease_refused(&c->lease);
         if (t->status != 404 && t->status != 409)

@@ -1,8 +1,14 @@
 #include "client/work_lease.h"
 
-/* Parts of a lease: until SIGKILL; the shortest and the longest pause between retries; SIGTERM to SIGKILL
+/* Parts of a lease: until SIGTERM by the guard, SIGKILL; the shortest and the longest pause between retries; SIGTERM to SIGKILL
  * after a refusal. */
-enum { KILL_TWELFTHS = 11, PAUSE_PART = 60, PAUSE_MOST_PART = 12, REFUSED_PART = 12 };
+enum {
+    TERM_TWELFTHS = 9,
+    KILL_TWELFTHS = 11,
+    PAUSE_PART = 60,
+    PAUSE_MOST_PART = 12,
+    REFUSED_PART = 12
+};
 enum { REFUSED_MOST_MS = 5000 };
 
 static int64_t
@@ -26,13 +32,23 @@ lease_begin(struct work_lease *l, int64_t ttl_ms, int64_t sent_ms)
     lease_confirm(l, sent_ms);
 }
 
+int64_t
+lease_term_ms(const struct work_lease *l)
+{
+    return l->start_ms + l->ttl_ms / 12 * TERM_TWELFTHS;
+}
+
+int64_t
+lease_kill_ms(const struct work_lease *l)
+{
+    return l->start_ms + l->ttl_ms / 12 * KILL_TWELFTHS;
+}
+
 static enum lease_step
 lease_lose(struct work_lease *l, int64_t now_ms, int64_t patience_ms, int64_t *next_ms)
 {
-    const int64_t at_most_ms = l->start_ms + l->ttl_ms / 12 * KILL_TWELFTHS;
-
     l->lost = true;
-    l->kill_ms = least(now_ms + patience_ms, at_most_ms);
+    l->kill_ms = least(now_ms + patience_ms, lease_kill_ms(l));
     *next_ms = l->kill_ms;
     return LEASE_LOST;
 }

@@ -59,6 +59,10 @@ void lease_renewal_failed(struct work_lease *l, int64_t now_ms, int64_t retry_af
  * was lost before, with a shorter time until SIGKILL. */
 void lease_refused(struct work_lease *l);
 
+/* The guard of a job ends it at these times, if the runner does not run: SIGTERM, SIGKILL. The lease is lost before. */
+int64_t lease_term_ms(const struct work_lease *l);
+int64_t lease_kill_ms(const struct work_lease *l);
+
 /* From this time on the messages may have been delivered to another worker. */
 static inline int64_t
 lease_end_ms(const struct work_lease *l)
@@ -66,6 +70,7 @@ lease_end_ms(const struct work_lease *l)
     return l->start_ms + l->ttl_ms;
 }
 
+/* True if the messages may have been delivered to another worker. */
 static inline bool
 lease_ended(const struct work_lease *l, int64_t now_ms)
 {

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,32 +36,14 @@ signals_open(struct runner *r)
     return r->signals >= 0 && sigprocmask(SIG_BLOCK, &set, &r->before) == 0;
 }
 
-static struct work_job *
-job_of_process(struct runner *r, pid_t pid)
-{
-    for (struct work_claim *c = r->claims; c != NULL; c = c->next)
-        for (size_t i = 0; i < c->count; i++)
-            if (c->jobs[i].process.pid == pid)
-                return &c->jobs[i];
-    return NULL;
-}
-
-/* Takes the ends of commands, and of processes that this one inherited as PID 1. */
+/* Reaps the spawner, if it was killed, and processes that this one inherited, for example as PID 1. */
 static void
 children_reap(struct runner *r)
 {
-    siginfo_t info = {.si_pid = 0};
+    pid_t pid;
 
-    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           info.si_pid != 0) {
-        struct work_job *j = job_of_process(r, info.si_pid);
-
-        if (j != NULL)
-            process_reap(&j->process); /* job_tick() does the rest */
-        else
-            (void)waitpid(info.si_pid, NULL, 0);
-        info.si_pid = 0;
-    }
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+        guards_child_ended(&r->guards, pid);
 }
 
 static void
@@ -89,14 +72,17 @@ signals_read(struct runner *r)
  * at the clock this often. */
 enum { AWAKE_MS = 5000 };
 
-/* Descriptors besides those of libcurl: the signals, and the standard errors of commands, or that of this process
- * while it cannot take more. */
+/* Descriptors besides those of libcurl: the signals, the guards, and the standard errors of commands, or that of this
+ * process while it cannot take more. */
 static unsigned
 descriptors_list(const struct runner *r, struct curl_waitfd *fds)
 {
     unsigned count = 0;
 
     fds[count++] = (struct curl_waitfd){.fd = r->signals, .events = CURL_WAIT_POLLIN};
+    for (size_t i = 0; i < r->guards.count; i++)
+        fds[count++] = (struct curl_waitfd){.fd = r->guards.all[i].control,
+                                            .events = CURL_WAIT_POLLIN};
     if (r->stderr_blocked) {
         fds[count++] =
             (struct curl_waitfd){.fd = STDERR_FILENO, .events = CURL_WAIT_POLLOUT};
@@ -110,8 +96,8 @@ descriptors_list(const struct runner *r, struct curl_waitfd *fds)
     return count;
 }
 
-/* Passes on what commands have written to standard error, a part of each in turn. fds: as descriptors_list() listed
- * them, with events. */
+/* Passes on what commands have written to standard error, a part of each in turn. fds: those of the commands, as
+ * descriptors_list() listed them, with events. */
 static void
 errors_pass_on(struct runner *r, const struct curl_waitfd *fds)
 {
@@ -119,7 +105,6 @@ errors_pass_on(struct runner *r, const struct curl_waitfd *fds)
         r->stderr_blocked = !stderr_is_writable();
         return;
     }
-    fds++; /* the signals */
     for (struct work_claim *c = r->claims; c != NULL; c = c->next)
         for (size_t i = 0; i < c->count; i++) {
             if (c->jobs[i].process.errors < 0 || fds++->revents == 0)
@@ -129,6 +114,18 @@ errors_pass_on(struct runner *r, const struct curl_waitfd *fds)
                 return;
             process_read_errors(&c->jobs[i].process);
         }
+}
+
+static void
+descriptors_read(struct runner *r, const struct curl_waitfd *fds)
+{
+    const size_t guards = r->guards.count;
+
+    fds++; /* the signals */
+    errors_pass_on(r, fds + guards);
+    for (size_t i = guards; i > 0; i--)
+        if (fds[i - 1].revents != 0)
+            guards_read(&r->guards, i - 1);
 }
 
 /* Goes on with all transfers. False: none has ended. */
@@ -212,18 +209,53 @@ runner_loop(struct runner *r, struct curl_waitfd *fds)
             next_ms = earlier(next_ms, AWAKE_MS);
         (void)curl_multi_poll(r->transfers.multi, fds, descriptors_list(r, fds),
                               (int)earlier(next_ms, INT_MAX), NULL);
-        errors_pass_on(r, fds);
+        descriptors_read(r, fds);
     }
 }
 
 static void
 runner_fini(struct runner *r)
 {
-    claims_end(r);
-    transfer_reset(&r->transfers, &r->health);
-    transfers_fini(&r->transfers);
+    if (r->transfers.multi != NULL)
+        claims_end(r);
+    guards_fini(&r->guards);
+    if (r->transfers.multi != NULL) {
+        transfer_reset(&r->transfers, &r->health);
+        transfers_fini(&r->transfers);
+    }
+    mem_free(r->mem, r->environment);
     if (r->signals >= 0)
         (void)close(r->signals);
+}
+
+/* A job needs two descriptors of this process, and 1024 is the usual limit. Commands keep the limit that they would
+ * have, because the spawner exists before. */
+static void
+descriptors_allow(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* Starts what runs the commands, before this process needs much memory. */
+static bool
+commands_open(struct runner *r)
+{
+    struct guard_setup setup = {
+        .command = r->o->command, .most = (size_t)r->o->parallel, .signals = &r->before};
+
+    if (r->o->command == NULL)
+        return true;
+    r->environment = work_environment(r->mem);
+    setup.environment = r->environment;
+    if (r->environment == NULL || !guards_init(&r->guards, &setup))
+        return false;
+    descriptors_allow();
+    return true;
 }
 
 int
@@ -236,7 +268,7 @@ work_run(const struct work_options *o, const struct client *server)
                        .poll_end_ms = INT64_MAX,
                        .away_ms = -1,
                        .signals = -1};
-    struct curl_waitfd *fds = calloc((size_t)o->parallel + 1, sizeof(*fds));
+    struct curl_waitfd *fds = calloc(2 * (size_t)o->parallel + 1, sizeof(*fds));
 
     service_init(&r.service, o->health != NULL);
     if (o->service != NULL)
@@ -246,7 +278,7 @@ work_run(const struct work_options *o, const struct client *server)
     entropy_init_system(&r.entropy);
     supervisor_init(&r.supervisor, getenv("NOTIFY_SOCKET"));
     if (r.mem == NULL || fds == NULL || !process_reserve_descriptors() ||
-        !transfers_init(&r.transfers, r.mem) || !signals_open(&r)) {
+        !signals_open(&r) || !commands_open(&r) || !transfers_init(&r.transfers, r.mem)) {
         work_log("cannot start: %s", strerror(errno));
         r.status = CLIENT_REFUSED;
     } else {
@@ -255,7 +287,7 @@ work_run(const struct work_options *o, const struct client *server)
         report_state(&r, "READY=1");
         runner_loop(&r, fds);
     }
-    if (r.transfers.multi != NULL)
+    if (r.mem != NULL)
         runner_fini(&r);
     free(fds);
     mem_destroy(r.mem);

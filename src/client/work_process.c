@@ -2,15 +2,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { METADATA_FD = 3, ERRORS_MOST = 1 << 20 };
+/* ERRORS: bytes of standard error that are read after the end. */
+enum { RESERVED_FD = 3, ERRORS_MOST = 1 << 20 };
 
 bool
 process_reserve_descriptors(void)
@@ -19,7 +20,7 @@ process_reserve_descriptors(void)
 
     do
         fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    while (fd >= 0 && fd <= METADATA_FD);
+    while (fd >= 0 && fd <= RESERVED_FD);
     return fd >= 0 && close(fd) == 0;
 }
 
@@ -43,75 +44,163 @@ memory_file(const char *name, struct bytes content)
     return -1;
 }
 
-/* Becomes the command, in a child that shares the memory of its parent. Returns errno if it cannot. */
-static int
-exec_command(const struct process_start *start, pid_t parent, const int from[3])
-{
-    static const int to[3] = {STDIN_FILENO, STDERR_FILENO, METADATA_FD};
+/* ------------------------------------------------------------------ guards */
 
-    if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
-        return errno;
-    if (getppid() != parent)
-        return ECHILD;
-    for (int i = 0; i < 3; i++)
-        if (dup2(from[i], to[i]) < 0)
+bool
+guards_init(struct guards *g, const struct guard_setup *setup)
+{
+    *g = (struct guards){.setup = *setup, .control = -1};
+    g->all = calloc(setup->most, sizeof(g->all[0]));
+    if (g->all == NULL)
+        return false;
+    g->spawner = spawner_start(&g->setup, &g->control);
+    return g->spawner > 0;
+}
+
+void
+guards_fini(struct guards *g)
+{
+    for (size_t i = 0; i < g->count; i++)
+        (void)close(g->all[i].control);
+    g->count = 0;
+    if (g->spawner > 0) {
+        (void)close(g->control);
+        while (waitpid(g->spawner, NULL, 0) < 0 && errno == EINTR) {
+        }
+    }
+    g->spawner = 0;
+    free(g->all);
+    g->all = NULL;
+}
+
+void
+guards_child_ended(struct guards *g, pid_t pid)
+{
+    if (pid != g->spawner || g->spawner <= 0)
+        return;
+    (void)close(g->control);
+    g->spawner = 0;
+}
+
+/* Sends the socket of a new guard to the spawner, and starts that if there is none. False with errno. */
+static bool
+spawner_order(struct guards *g, int guard)
+{
+    for (;;) {
+        if (g->spawner <= 0 && (g->spawner = spawner_start(&g->setup, &g->control)) < 0)
+            return false;
+        if (message_send(g->control, "", 1, &guard, 1))
+            return true;
+        if (errno != EPIPE && errno != ECONNRESET)
+            return false;
+        (void)waitpid(g->spawner, NULL, 0); /* it was killed */
+        guards_child_ended(g, g->spawner);
+    }
+}
+
+/* Makes a guard. NULL with errno. */
+static struct guard_link *
+guard_open(struct guards *g)
+{
+    struct guard_link *link = &g->all[g->count];
+    int ends[2], error = 0;
+
+    if (g->count == g->setup.most) {
+        errno = EAGAIN;
+        return NULL;
+    }
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return NULL;
+    if (!spawner_order(g, ends[1]))
+        error = errno;
+    (void)close(ends[1]);
+    if (error != 0) {
+        (void)close(ends[0]);
+        errno = error;
+        return NULL;
+    }
+    *link = (struct guard_link){.control = ends[0]};
+    g->count++;
+    return link;
+}
+
+static struct guard_link *
+guard_idle(struct guards *g)
+{
+    for (size_t i = 0; i < g->count; i++)
+        if (g->all[i].process == NULL)
+            return &g->all[i];
+    return guard_open(g);
+}
+
+static void
+guard_forget(struct guards *g, struct guard_link *link)
+{
+    (void)close(link->control);
+    *link = g->all[--g->count];
+    if (link->process != NULL)
+        link->process->guard = link;
+}
+
+void
+guards_read(struct guards *g, size_t i)
+{
+    struct guard_link *link = &g->all[i];
+    struct work_process *p = link->process;
+    struct guard_report report;
+    const ssize_t n = recv(link->control, &report, sizeof(report), MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n != (ssize_t)sizeof(report)) /* it was killed, and all that it ran */
+        report = (struct guard_report){.status = SIGKILL};
+    if (p != NULL) {
+        p->report = report;
+        p->guard = NULL;
+        p->most_left = ERRORS_MOST;
+    }
+    link->process = NULL;
+    if (n != (ssize_t)sizeof(report))
+        guard_forget(g, link);
+}
+
+/* ------------------------------------------------------------------ the command */
+
+/* Sends the order with its files to an idle guard. Returns errno. */
+static int
+order_start(struct work_process *p, struct guards *g, const struct process_start *start,
+            const int files[GUARD_FILES])
+{
+    struct guard_link *link;
+    struct guard_order order = {.kind = GUARD_START,
+                                .term_ms = start->term_ms,
+                                .kill_ms = start->kill_ms,
+                                .len = start->variables.len};
+
+    if (start->variables.len > sizeof(order.variables))
+        return E2BIG;
+    if (order.len > 0)
+        memcpy(order.variables, start->variables.data, order.len);
+    while ((link = guard_idle(g)) != NULL &&
+           !message_send(link->control, &order, GUARD_ORDER_LEAST + order.len, files,
+                         GUARD_FILES)) {
+        if (errno != EPIPE && errno != ECONNRESET)
             return errno;
-    /* Libraries open files without O_CLOEXEC, and a job would keep their connections open. */
-    if (close_range(METADATA_FD + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC) != 0 &&
-        errno != ENOSYS && errno != EINVAL)
-        return errno;
-    (void)sigprocmask(SIG_SETMASK, start->signals, NULL);
-    (void)execvpe(start->command[0], start->command, start->environment);
-    return errno;
-}
-
-/* Reads the error of the child. 0: it has become the command, which closes the pipe. */
-static int
-read_error(int fd)
-{
-    int error = 0;
-
-    while (read(fd, &error, sizeof(error)) < 0 && errno == EINTR) {
+        guard_forget(g, link); /* it was killed */
     }
-    return error;
-}
-
-/* Forks. Not inlined, because the child of vfork() must not change variables of its caller. */
-static int __attribute__((noinline))
-spawn(const struct process_start *start, const int from[3], pid_t *pid)
-{
-    const pid_t parent = getpid();
-    int report[2], error;
-    pid_t child;
-
-    if (pipe2(report, O_CLOEXEC) != 0)
+    if (link == NULL)
         return errno;
-    child = vfork();
-    if (child == 0) {
-        const int failed = exec_command(start, parent, from);
-
-        (void)!write(report[1], &failed, sizeof(failed));
-        _exit(EXIT_NOT_FOUND);
-    }
-    error = child < 0 ? errno : 0;
-    (void)close(report[1]);
-    if (child > 0)
-        error = read_error(report[0]);
-    (void)close(report[0]);
-    if (child > 0 && error != 0)
-        (void)waitpid(child, NULL, 0);
-    *pid = child;
-    return error;
+    link->process = p;
+    p->guard = link;
+    return 0;
 }
 
 int
-process_start(struct work_process *p, const struct process_start *start)
+process_start(struct work_process *p, struct guards *g, const struct process_start *start)
 {
-    int pipe_ends[2] = {-1, -1}, from[3] = {-1, -1, -1}, error = 0;
+    int pipe_ends[2] = {-1, -1}, from[GUARD_FILES] = {-1, -1, -1}, error = 0;
 
-    p->pid = 0;
-    p->errors = -1;
-    p->tail_len = 0;
+    *p = (struct work_process){.errors = -1, .stop_ms = INT64_MAX};
     from[0] = memory_file("body", start->input);
     if (from[0] >= 0)
         from[2] = memory_file("metadata", start->metadata);
@@ -120,25 +209,37 @@ process_start(struct work_process *p, const struct process_start *start)
         error = errno;
     from[1] = pipe_ends[1];
     if (error == 0)
-        error = spawn(start, from, &p->pid);
-    for (int i = 0; i < 3; i++)
+        error = order_start(p, g, start, from);
+    for (int i = 0; i < GUARD_FILES; i++)
         if (from[i] >= 0)
             (void)close(from[i]);
-    if (error == 0) {
+    if (error == 0)
         p->errors = pipe_ends[0];
-    } else {
-        p->pid = 0;
-        if (pipe_ends[0] >= 0)
-            (void)close(pipe_ends[0]);
-    }
+    else if (pipe_ends[0] >= 0)
+        (void)close(pipe_ends[0]);
     return error;
 }
 
 void
-process_signal(const struct work_process *p, int number)
+process_renew(const struct work_process *p, int64_t term_ms, int64_t kill_ms)
 {
-    if (p->pid > 0)
-        (void)kill(-p->pid, number);
+    const struct guard_order order = {
+        .kind = GUARD_LEASE, .term_ms = term_ms, .kill_ms = kill_ms};
+
+    /* If the guard does not read, it ends the command with the last lease that it knows. */
+    if (p->guard != NULL)
+        (void)message_send(p->guard->control, &order, GUARD_ORDER_LEAST, NULL, 0);
+}
+
+void
+process_stop(struct work_process *p, int64_t kill_ms)
+{
+    const struct guard_order order = {.kind = GUARD_STOP, .kill_ms = kill_ms};
+
+    if (p->guard == NULL || kill_ms >= p->stop_ms)
+        return;
+    if (message_send(p->guard->control, &order, GUARD_ORDER_LEAST, NULL, 0))
+        p->stop_ms = kill_ms;
 }
 
 bool
@@ -189,17 +290,6 @@ process_read_errors(struct work_process *p)
         return; /* nothing reads it, or its disk is full: the command must not wait for that */
 }
 
-void
-process_reap(struct work_process *p)
-{
-    /* The command is a zombie, so no other group has its number. */
-    process_signal(p, SIGKILL);
-    while (waitpid(p->pid, &p->status, 0) < 0 && errno == EINTR)
-        ;
-    p->pid = 0;
-    p->most_left = ERRORS_MOST;
-}
-
 bool
 process_is_read(const struct work_process *p)
 {
@@ -212,8 +302,9 @@ process_is_read(const struct work_process *p)
 void
 process_end(struct work_process *p)
 {
-    if (p->pid > 0)
-        process_reap(p);
+    if (p->guard != NULL)
+        p->guard->process = NULL; /* it is busy, and no later command is started */
+    p->guard = NULL;
     if (p->errors >= 0)
         (void)close(p->errors);
     p->errors = -1;

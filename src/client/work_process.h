@@ -1,25 +1,23 @@
 /*
- * work_process: the command of one job, in a process group of its own.
+ * work_process: the command of one job, as the runner sees it.
  *
  * The command gets the body of the message on standard input, and metadata on descriptor 3. Both are files
  * in memory, so the command may read them at any time, or never. It writes to the standard output of this
  * process. Its standard error goes through a pipe: process_read_errors() passes it on, and keeps the last bytes
  * as the reason of a failure. The command gets no other descriptors.
  *
- * The group ends with the command: process_reap() kills what is left of it, so that no part of a job runs on
- * while the message is delivered again. A process that leaves the group, with setsid(1), is not found. If this
- * process ends, the kernel kills the command.
+ * A guard starts the command in a process group of its own, and ends all its descendants (work_guard.h). The command
+ * is over when its guard has reported that. So no part of a job runs on while the message is delivered again. Guards
+ * stay for later commands.
  *
- *   Cost     start: one vfork, two files in memory and two pipes
+ *   Cost     start: two files in memory, a pipe, a message to the guard, and its vfork
  *   Threads  one. SIGCHLD must not be ignored, and SIGPIPE must be blocked or ignored
  */
 #ifndef CLIENT_WORK_PROCESS_H
 #define CLIENT_WORK_PROCESS_H
 
 #include "claimd/base/bytes.h"
-
-#include <signal.h>
-#include <sys/types.h>
+#include "client/work_guard.h"
 
 /* Bytes of standard error that are kept; the most that one call passes on. */
 enum { PROCESS_TAIL = 1024, PROCESS_CHUNK = 4096 };
@@ -28,19 +26,34 @@ enum { PROCESS_TAIL = 1024, PROCESS_CHUNK = 4096 };
 enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
 struct work_process {
-    pid_t pid;        /* 0: not started, or reaped */
-    int errors;       /* reads its standard error; owned. -1: closed */
-    int status;       /* as of waitpid(2), when reaped */
-    size_t most_left; /* when reaped: bytes of standard error that are still read */
+    struct guard_link *guard; /* runs it. NULL: not started, or over */
+    int errors;               /* reads its standard error; owned. -1: closed */
+    int64_t stop_ms;          /* SIGKILL was ordered for this time. INT64_MAX: was not */
+    struct guard_report report; /* when over */
+    size_t most_left; /* when over: bytes of standard error that are still read */
     size_t tail_len;
     char tail[PROCESS_TAIL]; /* the last bytes of its standard error */
 };
 
+/* The runner's end of a guard. */
+struct guard_link {
+    int control;
+    struct work_process *process; /* borrowed. NULL: idle */
+};
+
+struct guards {
+    struct guard_setup setup;
+    int control; /* of the spawner */
+    pid_t spawner;
+    struct guard_link *all; /* `count` are open, of setup.most */
+    size_t count;
+};
+
 struct process_start {
-    char *const *command;     /* its words, then NULL */
-    char *const *environment; /* its whole environment, then NULL */
     struct bytes input, metadata;
-    const sigset_t *signals; /* its signal mask */
+    struct bytes variables; /* each with a NUL at its end */
+    int64_t term_ms,
+        kill_ms; /* the guard ends the command at these times, unless the lease is renewed */
 };
 
 /*
@@ -49,14 +62,32 @@ struct process_start {
  */
 bool process_reserve_descriptors(void);
 
-/*
- * Starts a command. Returns 0, or why it cannot run, as errno: ENOENT if there is no such command. Until it is
- * started, *p needs no initialization.
- */
-int process_start(struct work_process *p, const struct process_start *start);
+/* Starts the spawner. Call it while this process is small. False with errno. */
+bool guards_init(struct guards *g, const struct guard_setup *setup);
 
-/* Sends a signal to the group. No effect after process_reap(). */
-void process_signal(const struct work_process *p, int number);
+/* Ends all guards with all that they run, and waits for that. No effect if *g is zero. */
+void guards_fini(struct guards *g);
+
+/* A child has been reaped. If it was the spawner, the next start makes a new one. */
+void guards_child_ended(struct guards *g, pid_t pid);
+
+/* Takes what guard `i` reports, without blocking. A guard without a process may vanish: then the last one gets
+ * its place. So call it from the last guard to the first. */
+void guards_read(struct guards *g, size_t i);
+
+/*
+ * Starts a command. Returns 0, or why that is impossible, as errno. A command that cannot run is reported when it is
+ * over. Until it is started, *p needs no initialization.
+ */
+int process_start(struct work_process *p, struct guards *g,
+                  const struct process_start *start);
+
+/* The lease was renewed. No effect if it is over. */
+void process_renew(const struct work_process *p, int64_t term_ms, int64_t kill_ms);
+
+/* Sends SIGTERM to the group now, unless that was done, and kills all that is left at kill_ms. A later call can make
+ * that earlier. No effect if it is over. */
+void process_stop(struct work_process *p, int64_t kill_ms);
 
 /*
  * Reads up to PROCESS_CHUNK bytes of standard error, without blocking, and writes them to the standard error of
@@ -64,14 +95,11 @@ void process_signal(const struct work_process *p, int number);
  */
 void process_read_errors(struct work_process *p);
 
-/* Kills the rest of the group of a command that has ended, and takes its status. Its standard error may have more. */
-void process_reap(struct work_process *p);
-
-/* True if all was read that the command has written to standard error. A process that has left the group may write
- * for ever, so some more bytes count as all. */
+/* True if all was read that the command has written to standard error. A process of another user may write for ever,
+ * so some more bytes count as all. */
 bool process_is_read(const struct work_process *p);
 
-/* Kills the group, reaps the command, and closes its standard error. It may wait for the kernel. */
+/* Closes its standard error. If it is not over, nothing is reported any more, and guards_fini() ends it. */
 void process_end(struct work_process *p);
 
 /* True if a write of up to PROCESS_CHUNK bytes to standard error does not block now. */

@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Until a half-closed long poll must have responded. */
@@ -34,15 +33,6 @@ work_log(const char *format, ...)
     /* The loop must not wait for the reader of the log, because the leases run on. */
     if (stderr_is_writable() && write(STDERR_FILENO, line, (size_t)len + 1) < 0)
         return;
-}
-
-int64_t
-now_ms(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_BOOTTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 uint32_t

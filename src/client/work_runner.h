@@ -37,6 +37,8 @@ struct runner {
     struct mem *mem;
     struct entropy entropy;
     struct supervisor supervisor;
+    struct guards guards; /* of the commands. Zero with --http */
+    char **environment;   /* of the commands, without the variables of a job; owned */
     struct transfers transfers;
     struct transfer poll;        /* the request that claims */
     size_t limit;                /* of that request */
@@ -69,9 +71,6 @@ void __attribute__((format(printf, 1, 2))) work_log(const char *format, ...);
 
 /* Writes a line about an attempt at a job. */
 void log_job(const struct work_job *j, const char *text);
-
-/* Milliseconds of a clock that runs on while the system is suspended. */
-int64_t now_ms(void);
 
 uint32_t random_u32(struct runner *r);
 

@@ -187,12 +187,6 @@ class Ends(WorkCase):
         pid = int(runner.out.lines[0])
         eventually(lambda: is_over(pid))
 
-    def test_a_process_that_leaves_the_group_does_not_delay_the_end(self):
-        message, runner = self.one("setsid sleep 1000 >/dev/null & echo $!\n")
-        os.kill(int(runner.out.lines[0]), signal.SIGKILL)
-        self.assertEqual(runner.status, 0)
-        self.assertEqual(self.server.stats("q"), (0, 0, 0))
-
     def test_timeout_is_a_failure(self):
         message, runner = self.one("echo half >&2; exec sleep 1000\n", "--timeout", "1")
         self.assertEqual(runner.status, 0)

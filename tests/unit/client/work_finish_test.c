@@ -163,9 +163,13 @@ START_TEST(without_memory_there_is_no_claim)
 
 START_TEST(a_command_gets_the_metadata_and_the_environment)
 {
-    struct buf out;
+    static const char variables[] =
+        "CLAIMD_QUEUE=jobs\0CLAIMD_MESSAGE_ID=m1\0CLAIMD_CLAIM_ID=c1\0"
+        "CLAIMD_CLAIM_NUMBER=7302444236537877\0"
+        "CLAIMD_DELIVERY_COUNT=4\0";
+    struct buf out, with_deadline;
     char **all;
-    bool number = false, deadline = false, inherited = false;
+    bool inherited = false;
 
     buf_init(&out, mem);
     job_metadata_write(&out, &claim->jobs[0], 1800000000);
@@ -179,16 +183,25 @@ START_TEST(a_command_gets_the_metadata_and_the_environment)
     ck_assert_int_eq(setenv("CLAIMD_DEADLINE", "old", 1), 0);
     ck_assert_int_eq(setenv("NOTIFY_SOCKET", "/run/x", 1), 0);
     ck_assert_int_eq(setenv("CLAIMD_TEST_MARK", "kept", 1), 0);
-    all = job_environment(mem, &claim->jobs[0], 0);
+    all = work_environment(mem);
     for (size_t i = 0; all[i] != NULL; i++) {
-        number |= strcmp(all[i], "CLAIMD_CLAIM_NUMBER=7302444236537877") == 0;
         inherited |= strcmp(all[i], "CLAIMD_TEST_MARK=kept") == 0;
-        deadline |= strncmp(all[i], "CLAIMD_DEADLINE=", 16) == 0;
+        ck_assert(strncmp(all[i], "CLAIMD_DEADLINE=", 16) != 0);
         ck_assert(strncmp(all[i], "NOTIFY_SOCKET=", 14) != 0);
     }
-    ck_assert(number && inherited && !deadline);
+    ck_assert(inherited);
     mem_free(mem, all);
     ck_assert_int_eq(unsetenv("NOTIFY_SOCKET") + unsetenv("CLAIMD_DEADLINE"), 0);
+    buf_init(&out, mem);
+    job_variables_write(&out, &claim->jobs[0], 0);
+    ck_assert(bytes_equal(buf_view(&out), bytes_of(variables, sizeof(variables) - 1)));
+    buf_str(&out, "CLAIMD_DEADLINE=1800000000");
+    buf_byte(&out, '\0');
+    buf_init(&with_deadline, mem);
+    job_variables_write(&with_deadline, &claim->jobs[0], 1800000000);
+    ck_assert(bytes_equal(buf_view(&with_deadline), buf_view(&out)));
+    buf_fini(&with_deadline);
+    buf_fini(&out);
 }
 
 START_TEST(raw_input_is_the_text_of_a_string)

@@ -114,6 +114,26 @@ START_TEST(a_runner_that_was_suspended_ends_its_jobs_at_once)
     ck_assert_int_eq(step(TTL_MS * 10), LEASE_KILL);
 }
 
+START_TEST(the_guard_acts_between_the_loss_and_the_end_of_every_lease)
+{
+    for (int64_t ttl_ms = 1000; ttl_ms <= 43200000; ttl_ms += 997) {
+        lease_begin(&lease, ttl_ms, START_MS);
+        ck_assert_int_gt(lease_term_ms(&lease), START_MS + ttl_ms / 3 * 2);
+        ck_assert_int_gt(lease_kill_ms(&lease), lease_term_ms(&lease));
+        ck_assert_int_lt(lease_kill_ms(&lease), START_MS + ttl_ms);
+    }
+}
+
+START_TEST(a_renewal_moves_the_times_of_the_guard)
+{
+    const int64_t term_ms = lease_term_ms(&lease), kill_ms = lease_kill_ms(&lease);
+
+    lease_renewal_sent(&lease, START_MS + 20000);
+    lease_renewed(&lease);
+    ck_assert_int_eq(lease_term_ms(&lease), term_ms + 20000);
+    ck_assert_int_eq(lease_kill_ms(&lease), kill_ms + 20000);
+}
+
 START_TEST(sigkill_comes_before_the_end_of_every_lease)
 {
     for (int64_t ttl_ms = 1000; ttl_ms <= 43200000; ttl_ms += 997) {

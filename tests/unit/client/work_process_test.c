@@ -1,4 +1,4 @@
-/* The command of a job as a process. The tests wait for its end, or for what it writes. */
+/* The command of a job, with the processes that guard it. The tests wait for its end, or for what it writes. */
 #include "client/work_process.h"
 
 #include "support/check_main.h"
@@ -13,8 +13,12 @@
 
 extern char **environ;
 
+enum { LATER_MS = 1000000 };
+
+static struct guards guards;
 static struct work_process process;
 static sigset_t none;
+static char *words[] = {"/bin/sh", "-c", NULL, NULL};
 static int saved_stderr,
     stderr_reader; /* standard error of this process is a pipe meanwhile */
 
@@ -24,6 +28,8 @@ begin(void)
     int ends[2];
 
     (void)sigemptyset(&none);
+    process = (struct work_process){.errors = -1};
+    guards = (struct guards){.count = 0};
     ck_assert(process_reserve_descriptors());
     saved_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
     ck_assert_int_ge(saved_stderr, 0);
@@ -37,44 +43,89 @@ static void
 end(void)
 {
     process_end(&process);
+    guards_fini(&guards);
     ck_assert_int_eq(dup2(saved_stderr, STDERR_FILENO), STDERR_FILENO);
     ck_assert_int_eq(close(saved_stderr), 0);
     ck_assert_int_eq(close(stderr_reader), 0);
 }
 
-static int
-start(const char *script, const char *input, const char *metadata)
+/* Starts guards for a command of these words. */
+static void
+open_guards(char *const *command)
 {
-    char *words[] = {"/bin/sh", "-c", NULL, NULL};
-    struct process_start s = {.command = words,
-                              .environment = environ,
-                              .input = bytes_str(input),
-                              .metadata = bytes_str(metadata),
-                              .signals = &none};
+    const struct guard_setup setup = {
+        .command = command, .environment = environ, .most = 1, .signals = &none};
 
-    words[2] = (char *)(uintptr_t)script;
-    return process_start(&process, &s);
+    guards_fini(&guards);
+    ck_assert(guards_init(&guards, &setup));
 }
 
-/* Waits until the command has ended, without taking its status. */
+static struct process_start
+with_lease(int64_t term_ms, int64_t kill_ms)
+{
+    const int64_t now = now_ms();
+
+    return (struct process_start){.term_ms = now + term_ms, .kill_ms = now + kill_ms};
+}
+
+static void
+start_with(const char *script, const struct process_start *s)
+{
+    words[2] = (char *)(uintptr_t)script;
+    open_guards(words);
+    ck_assert_int_eq(process_start(&process, &guards, s), 0);
+}
+
+static void
+start(const char *script)
+{
+    const struct process_start s = with_lease(LATER_MS, LATER_MS);
+
+    start_with(script, &s);
+}
+
+/* Waits until the command is over. */
 static void
 await_end(void)
 {
-    siginfo_t info;
+    while (process.guard != NULL) {
+        struct pollfd fd = {.fd = guards.all[0].control, .events = POLLIN};
 
-    ck_assert_int_eq(waitid(P_PID, (id_t)process.pid, &info, WEXITED | WNOWAIT), 0);
+        ck_assert_int_eq(poll(&fd, 1, -1), 1);
+        guards_read(&guards, 0);
+    }
 }
 
-/* Runs a command to its end. Returns its status. */
+/* Waits until it is over, and reads all that it has written. Returns its status. */
 static int
-run(const char *script, const char *input, const char *metadata)
+finish(void)
 {
-    ck_assert_int_eq(start(script, input, metadata), 0);
     await_end();
-    process_reap(&process);
     while (!process_is_read(&process))
         process_read_errors(&process);
-    return process.status;
+    return process.report.status;
+}
+
+/* Waits until the command has written to standard error. */
+static void
+await_output(void)
+{
+    while (process.tail_len == 0) {
+        struct pollfd fd = {.fd = process.errors, .events = POLLIN};
+
+        ck_assert_int_eq(poll(&fd, 1, -1), 1);
+        process_read_errors(&process);
+    }
+}
+
+/* No process holds standard error of the command any more. */
+static void
+assert_no_writer(void)
+{
+    struct pollfd fd = {.fd = process.errors, .events = POLLIN};
+
+    ck_assert_int_eq(poll(&fd, 1, 0), 1);
+    ck_assert_int_ne(fd.revents & POLLHUP, 0);
 }
 
 static void
@@ -84,45 +135,137 @@ assert_tail(const char *expected)
     ck_assert(memcmp(process.tail, expected, process.tail_len) == 0);
 }
 
+static void
+assert_tail_contains(const char *part)
+{
+    ck_assert_ptr_nonnull(memmem(process.tail, process.tail_len, part, strlen(part)));
+}
+
+/* The number of the process that the command has written first. */
+static pid_t
+written_pid(void)
+{
+    char text[PROCESS_TAIL + 1];
+
+    await_output();
+    memcpy(text, process.tail, process.tail_len);
+    text[process.tail_len] = '\0';
+    return (pid_t)strtol(text, NULL, 10);
+}
+
+/* The state of a process, as /proc has it. */
+static char
+state_of(pid_t pid)
+{
+    char path[64], text[256] = "";
+    FILE *f;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    f = fopen(path, "re");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_ptr_nonnull(fgets(text, sizeof(text), f));
+    ck_assert_int_eq(fclose(f), 0);
+    return strrchr(text, ')')[2];
+}
+
+/* The first child of a process. */
+static pid_t
+child_of(pid_t pid)
+{
+    char path[64], text[64] = "";
+    FILE *f;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    f = fopen(path, "re");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_ptr_nonnull(fgets(text, sizeof(text), f));
+    ck_assert_int_eq(fclose(f), 0);
+    return (pid_t)strtol(text, NULL, 10);
+}
+
 TEST_CASE("process", .setup = begin, .teardown = end);
 
 START_TEST(a_command_reads_its_input_and_its_metadata)
 {
-    ck_assert_int_eq(run("cat >&2; cat <&3 >&2", "body ", "metadata"), 0);
+    struct process_start s = with_lease(LATER_MS, LATER_MS);
+
+    s.input = bytes_str("body ");
+    s.metadata = bytes_str("metadata");
+    start_with("cat >&2; cat <&3 >&2", &s);
+    ck_assert_int_eq(finish(), 0);
     assert_tail("body metadata");
+}
+
+START_TEST(a_command_has_the_variables_of_its_job)
+{
+    struct process_start s = with_lease(LATER_MS, LATER_MS);
+
+    s.variables = bytes_of("JOB_A=1\0JOB_B=two", sizeof("JOB_A=1\0JOB_B=two"));
+    start_with("echo $JOB_A $JOB_B >&2; [ -n \"$PATH\" ]", &s);
+    ck_assert_int_eq(finish(), 0);
+    assert_tail("1 two\n");
+    /* The guard stays, and the next job has only its own. */
+    process_end(&process);
+    s.variables = bytes_of("JOB_A=3", sizeof("JOB_A=3"));
+    ck_assert_int_eq(process_start(&process, &guards, &s), 0);
+    ck_assert_int_eq(finish(), 0);
+    assert_tail("3\n");
 }
 
 START_TEST(empty_input_is_an_end_of_file)
 {
-    ck_assert_int_eq(run("wc -c >&2", "", ""), 0);
+    start("wc -c >&2");
+    ck_assert_int_eq(finish(), 0);
     assert_tail("0\n");
 }
 
 START_TEST(the_status_is_that_of_the_command)
 {
-    ck_assert_int_eq(WEXITSTATUS(run("exit 65", "", "")), 65);
-    ck_assert_int_eq(WTERMSIG(run("kill -9 $$", "", "")), SIGKILL);
+    start("exit 65");
+    ck_assert_int_eq(WEXITSTATUS(finish()), 65);
+    process_end(&process);
+    start("kill -9 $$");
+    ck_assert_int_eq(WTERMSIG(finish()), SIGKILL);
 }
 
-START_TEST(a_missing_command_is_reported_when_it_starts)
+START_TEST(a_command_that_cannot_run_is_reported_with_the_error)
 {
-    char *words[] = {"/nowhere/at/all", NULL};
-    struct process_start s = {.command = words, .environment = environ, .signals = &none};
+    static char *const missing[] = {"/nowhere/at/all", NULL}, *const directory[] = {"/",
+                                                                                    NULL};
+    const struct process_start s = with_lease(LATER_MS, LATER_MS);
 
-    ck_assert_int_eq(process_start(&process, &s), ENOENT);
-    ck_assert_int_eq(process.pid, 0);
-    words[0] = "/";
-    ck_assert_int_eq(process_start(&process, &s), EACCES);
-    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
-    ck_assert_int_eq(errno, ECHILD);
+    open_guards(missing);
+    ck_assert_int_eq(process_start(&process, &guards, &s), 0);
+    (void)finish();
+    ck_assert_int_eq(process.report.error, ENOENT);
+    process_end(&process);
+    open_guards(directory);
+    ck_assert_int_eq(process_start(&process, &guards, &s), 0);
+    (void)finish();
+    ck_assert_int_eq(process.report.error, EACCES);
+}
+
+START_TEST(variables_that_do_not_fit_are_an_error)
+{
+    static char variables[GUARD_VARIABLES_MOST + 1];
+    struct process_start s = with_lease(LATER_MS, LATER_MS);
+
+    s.variables = bytes_of(variables, sizeof(variables));
+    words[2] = "exit 0";
+    open_guards(words);
+    ck_assert_int_eq(process_start(&process, &guards, &s), E2BIG);
+    s.variables.len--; /* too many of them */
+    ck_assert_int_eq(process_start(&process, &guards, &s), 0);
+    (void)finish();
+    ck_assert_int_eq(process.report.error, E2BIG);
 }
 
 START_TEST(the_tail_is_the_end_of_standard_error_which_is_passed_on)
 {
     char passed[3000];
 
-    ck_assert_int_eq(
-        run("head -c 1500 /dev/zero | tr '\\0' a >&2; printf end >&2", "", ""), 0);
+    start("head -c 1500 /dev/zero | tr '\\0' a >&2; printf end >&2");
+    ck_assert_int_eq(finish(), 0);
     ck_assert_uint_eq(process.tail_len, PROCESS_TAIL);
     ck_assert(memcmp(process.tail + PROCESS_TAIL - 4, "aend", 4) == 0);
     ck_assert_int_eq(read(stderr_reader, passed, sizeof(passed)), 1503);
@@ -139,64 +282,22 @@ START_TEST(a_standard_error_without_space_does_not_block_the_check)
     ck_assert(!stderr_is_writable());
 }
 
-START_TEST(the_group_ends_with_the_command)
+START_TEST(a_writer_that_stays_cannot_write_for_ever)
 {
-    struct pollfd fd;
+    int ends[2];
 
-    /* The child holds standard error. It ends when nothing holds it any more. */
-    ck_assert_int_eq(start("sleep 1000 & exit 0", "", ""), 0);
-    await_end();
-    fd = (struct pollfd){.fd = process.errors, .events = POLLIN};
-    ck_assert_int_eq(poll(&fd, 1, 0), 0);
-    process_reap(&process);
-    ck_assert_int_eq(poll(&fd, 1, -1), 1);
-    ck_assert_int_ne(fd.revents & POLLHUP, 0);
-}
-
-/* Waits until the command has written to standard error. */
-static void
-await_output(void)
-{
-    while (process.tail_len == 0) {
-        struct pollfd fd = {.fd = process.errors, .events = POLLIN};
-
-        ck_assert_int_eq(poll(&fd, 1, -1), 1);
-        process_read_errors(&process);
-    }
-}
-
-START_TEST(a_process_outside_the_group_cannot_write_for_ever)
-{
-    char chunk[PROCESS_CHUNK];
-
-    /* It ends when nothing reads its output any more. */
-    ck_assert_int_eq(start("setsid yes >&2 & wait", "", ""), 0);
-    await_output();
-    process_signal(&process, SIGTERM);
-    await_end();
-    process_reap(&process);
-    while (!process_is_read(&process)) {
-        ck_assert_int_gt(read(stderr_reader, chunk, sizeof(chunk)), 0);
-        process_read_errors(&process);
-    }
-}
-
-START_TEST(a_signal_reaches_the_whole_group)
-{
-    ck_assert_int_eq(start("trap 'wait; exit 7' TERM;"
-                           " sh -c 'trap \"echo child >&2; exit\" TERM; echo ready >&2;"
-                           " while :; do sleep 0.1; done' & wait",
-                           "", ""),
-                     0);
-    await_output();
-    process_signal(&process, SIGTERM);
-    await_end();
-    process_reap(&process);
-    while (!process_is_read(&process))
-        process_read_errors(&process);
-    ck_assert_int_eq(WEXITSTATUS(process.status), 7);
-    /* The shell also says that its sleep was terminated. */
-    ck_assert_ptr_nonnull(memmem(process.tail, process.tail_len, "child\n", 6));
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    process.errors = ends[0];
+    process.most_left = 5;
+    ck_assert_int_eq(write(ends[1], "abc", 3), 3);
+    ck_assert(!process_is_read(&process));
+    process_read_errors(&process);
+    ck_assert_int_eq(write(ends[1], "abc", 3), 3);
+    ck_assert(!process_is_read(&process));
+    process_read_errors(&process);
+    ck_assert_int_eq(write(ends[1], "abc", 3), 3);
+    ck_assert(process_is_read(&process));
+    ck_assert_int_eq(close(ends[1]), 0);
 }
 
 START_TEST(the_command_has_the_given_signal_mask)
@@ -205,7 +306,8 @@ START_TEST(the_command_has_the_given_signal_mask)
 
     (void)sigfillset(&all);
     ck_assert_int_eq(sigprocmask(SIG_BLOCK, &all, NULL), 0);
-    ck_assert_int_eq(run("grep ^SigBlk: /proc/self/status >&2", "", ""), 0);
+    start("grep ^SigBlk: /proc/self/status >&2");
+    ck_assert_int_eq(finish(), 0);
     ck_assert_int_eq(sigprocmask(SIG_SETMASK, &none, NULL), 0);
     assert_tail("SigBlk:\t0000000000000000\n");
 }
@@ -214,4 +316,157 @@ START_TEST(descriptors_below_four_are_never_given_away)
 {
     for (int i = 0; i < 4; i++)
         ck_assert_int_ge(fcntl(i, F_GETFD), 0);
+}
+
+START_TEST(a_command_gets_no_descriptor_that_this_process_has_open)
+{
+    /* Below and above the descriptors that a guard needs. */
+    for (int fd = 4; fd < 8; fd++)
+        ck_assert_int_eq(dup2(stderr_reader, fd), fd);
+    ck_assert_int_eq(dup2(stderr_reader, 50), 50);
+    start("for fd in 4 5 6 7 50; do"
+          "    if [ -e /proc/$$/fd/$fd ]; then echo $fd >&2; fi; done");
+    ck_assert_int_eq(finish(), 0);
+    assert_tail("");
+}
+
+TEST_CASE("end", .setup = begin, .teardown = end);
+
+START_TEST(the_group_ends_with_the_command)
+{
+    start("sleep 1000 & exit 0");
+    ck_assert_int_eq(finish(), 0);
+    assert_no_writer();
+}
+
+START_TEST(processes_that_left_the_group_end_with_the_command)
+{
+    start("setsid sh -c 'setsid sleep 1000 & setsid sleep 1000 & exit 0' &"
+          " setsid sleep 1000 & wait $!; exit 3");
+    process_stop(&process, now_ms());
+    ck_assert_int_ne(finish(), 0);
+    assert_no_writer();
+    process_end(&process);
+    start("setsid sh -c 'setsid sleep 1000 & exit 0' >&2; exit 3");
+    ck_assert_int_eq(WEXITSTATUS(finish()), 3);
+    assert_no_writer();
+}
+
+START_TEST(sigterm_reaches_the_whole_group)
+{
+    start("trap 'wait; exit 7' TERM;"
+          " sh -c 'trap \"echo child >&2; exit\" TERM; echo ready >&2;"
+          " while :; do sleep 0.1; done' & wait");
+    await_output();
+    process_stop(&process, INT64_MAX - 1);
+    ck_assert_int_eq(WEXITSTATUS(finish()), 7);
+    /* The shell also says that its sleep was terminated. */
+    assert_tail_contains("child\n");
+}
+
+START_TEST(a_stopped_command_gets_sigterm)
+{
+    pid_t pid;
+
+    start("trap 'exit 7' TERM; echo $$ >&2; kill -STOP $$; while :; do sleep 0.1; done");
+    pid = written_pid();
+    while (state_of(pid) != 'T')
+        (void)poll(NULL, 0, 1);
+    process_stop(&process, INT64_MAX - 1);
+    ck_assert_int_eq(WEXITSTATUS(finish()), 7);
+}
+
+START_TEST(a_command_that_ignores_sigterm_gets_sigkill)
+{
+    start("trap '' TERM; echo ready >&2; while :; do sleep 0.1; done");
+    await_output();
+    process_stop(&process, now_ms() + LATER_MS);
+    process_stop(&process, now_ms()); /* earlier now */
+    ck_assert_int_eq(WTERMSIG(finish()), SIGKILL);
+    ck_assert(!process.report.lease_ended);
+}
+
+START_TEST(the_guard_sends_sigterm_when_the_lease_is_about_to_end)
+{
+    const struct process_start s = with_lease(LATER_MS, 2 * LATER_MS);
+
+    start_with("trap 'exit 0' TERM; echo ready >&2; while :; do sleep 0.1; done", &s);
+    await_output();
+    process_renew(&process, now_ms(), now_ms() + LATER_MS);
+    ck_assert_int_eq(finish(), 0);
+    ck_assert(process.report.lease_ended);
+}
+
+START_TEST(the_guard_sends_sigkill_when_the_lease_is_about_to_end)
+{
+    const struct process_start s = with_lease(LATER_MS, 2 * LATER_MS);
+
+    start_with("trap '' TERM; setsid sleep 1000 & echo ready >&2; wait", &s);
+    await_output();
+    process_renew(&process, now_ms(), now_ms() + 1);
+    ck_assert_int_eq(WTERMSIG(finish()), SIGKILL);
+    ck_assert(process.report.lease_ended);
+    assert_no_writer();
+}
+
+START_TEST(a_command_does_not_start_when_its_lease_is_about_to_end)
+{
+    const struct process_start s = with_lease(0, LATER_MS);
+
+    start_with("echo started >&2", &s);
+    (void)finish();
+    ck_assert(process.report.lease_ended);
+    assert_tail("");
+}
+
+START_TEST(all_ends_with_the_runner)
+{
+    start("setsid sleep 1000 & echo ready >&2; wait");
+    await_output();
+    guards_fini(&guards);
+    process.guard = NULL; /* it was freed */
+    assert_no_writer();
+}
+
+START_TEST(a_guard_that_is_killed_ends_its_command_and_the_next_one_runs)
+{
+    const struct process_start s = with_lease(LATER_MS, LATER_MS);
+
+    start("setsid sleep 1000 & echo ready >&2; wait");
+    await_output();
+    ck_assert_int_eq(kill(child_of(guards.spawner), SIGKILL), 0);
+    ck_assert_int_eq(WTERMSIG(finish()), SIGKILL);
+    assert_no_writer();
+    process_end(&process);
+    ck_assert_int_eq(process_start(&process, &guards, &s), 0);
+    await_output();
+}
+
+START_TEST(a_killed_spawner_is_replaced)
+{
+    const struct process_start s = with_lease(LATER_MS, LATER_MS);
+    pid_t guard, first;
+
+    start("exit 3");
+    ck_assert_int_eq(WEXITSTATUS(finish()), 3);
+    process_end(&process);
+    first = guards.spawner;
+    guard = child_of(first);
+    ck_assert_int_eq(kill(first, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(first, NULL, 0), first);
+    guards_child_ended(&guards, first);
+    /* The guard goes on, until it is killed, too. */
+    ck_assert_int_eq(process_start(&process, &guards, &s), 0);
+    ck_assert_int_eq(WEXITSTATUS(finish()), 3);
+    process_end(&process);
+    ck_assert_int_eq(kill(guard, SIGKILL), 0);
+    while (guards.count > 0) {
+        struct pollfd fd = {.fd = guards.all[0].control, .events = POLLIN};
+
+        ck_assert_int_eq(poll(&fd, 1, -1), 1);
+        guards_read(&guards, 0);
+    }
+    ck_assert_int_eq(process_start(&process, &guards, &s), 0);
+    ck_assert_int_eq(WEXITSTATUS(finish()), 3);
+    ck_assert_int_ne(guards.spawner, first);
 }

@@ -1,0 +1,110 @@
+#include "client/work_tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The largest number of a process in Linux. */
+enum { PID_MOST = 4 * 1024 * 1024 };
+
+struct tree {
+    tree_keep_fn *keep;
+    const void *ctx;
+    bool any; /* a child was found */
+    bool busy, foreign;
+};
+
+static void
+child_kill(struct tree *t, pid_t pid)
+{
+    siginfo_t info = {.si_pid = 0};
+
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+        return; /* it is no child */
+    t->any = true;
+    if (t->keep != NULL && t->keep(t->ctx, pid))
+        return;
+    if (info.si_pid != 0 || kill(pid, SIGKILL) == 0)
+        t->busy = true;
+    else
+        t->foreign = true;
+}
+
+/* Kills the children that /proc lists: decimal numbers, each with a space behind it. */
+static void
+listed_kill(struct tree *t)
+{
+    const int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    char text[4096];
+    ssize_t n;
+    pid_t pid = 0;
+
+    if (fd < 0)
+        return;
+    while ((n = read(fd, text, sizeof(text))) > 0)
+        for (ssize_t i = 0; i < n; i++) {
+            if (text[i] >= '0' && text[i] <= '9') {
+                pid = pid * 10 + (text[i] - '0');
+            } else if (pid > 0) {
+                child_kill(t, pid);
+                pid = 0;
+            }
+        }
+    (void)close(fd);
+}
+
+/* The largest number that a process can have here. */
+static pid_t
+pid_most(void)
+{
+    const int fd = open("/proc/sys/kernel/pid_max", O_RDONLY | O_CLOEXEC);
+    char text[16] = "";
+    long most = PID_MOST;
+
+    if (fd < 0)
+        return PID_MOST;
+    if (read(fd, text, sizeof(text) - 1) > 0)
+        most = strtol(text, NULL, 10);
+    (void)close(fd);
+    return most > 0 && most < PID_MOST ? (pid_t)most : PID_MOST;
+}
+
+static bool
+has_children(void)
+{
+    siginfo_t info;
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+static enum tree_state
+tree_state(const struct tree *t)
+{
+    return t->busy ? TREE_BUSY : t->foreign ? TREE_FOREIGN : TREE_EMPTY;
+}
+
+enum tree_state
+tree_kill_by_number(tree_keep_fn *keep, const void *ctx)
+{
+    struct tree t = {.keep = keep, .ctx = ctx};
+
+    const pid_t most = pid_most();
+
+    for (pid_t pid = 1; pid <= most; pid++)
+        child_kill(&t, pid);
+    return tree_state(&t);
+}
+
+enum tree_state
+tree_kill(tree_keep_fn *keep, const void *ctx)
+{
+    struct tree t = {.keep = keep, .ctx = ctx};
+
+    if (!has_children())
+        return TREE_EMPTY;
+    listed_kill(&t);
+    return t.any ? tree_state(&t) : tree_kill_by_number(keep, ctx);
+}
