@@ -9,16 +9,18 @@
 
 /* ------------------------------------------------------------------ the response */
 
-/* Reads "/v2/queues/QUEUE/claims/ID". */
+/* Reads "/v2/queues/QUEUE/claims/ID". A proxy may have put a prefix or its address in front. */
 static bool
 path_read(struct work_claim *c, const char *location)
 {
     static const struct bytes head = BYTES_LIT("/v2/queues/"),
                               middle = BYTES_LIT("claims");
-    struct bytes rest = bytes_str(location);
+    const char *begin = strstr(location, head.data);
+    struct bytes rest;
 
-    if (!bytes_begin_with(rest, head) || rest.len >= sizeof(c->path))
+    if (begin == NULL || strlen(begin) >= sizeof(c->path))
         return false;
+    rest = bytes_str(begin);
     memcpy(c->path, rest.data, rest.len + 1);
     rest = bytes_of(c->path + head.len, rest.len - head.len);
     c->queue = bytes_cut(&rest, '/');

@@ -34,7 +34,7 @@ struct work_job {
 struct work_claim {
     struct work_claim *next; /* list of the runner */
     struct buf document;     /* response to the claim; owned */
-    char path[192];          /* "/v2/queues/QUEUE/claims/ID" */
+    char path[192];          /* "/v2/queues/QUEUE/claims/ID", without a prefix */
     struct bytes queue, id;  /* parts of the path */
     char number[24];         /* fencing token */
     struct work_lease lease;

@@ -211,7 +211,7 @@ class Caddy(Proxy):
     program, language = "caddy", "caddy"
 
     def command(self, text):
-        text = text.replace(NAME + " {", self.url + " {").replace("tls /", "bind 127.0.0.1\n    tls /")
+        text = text.replace(NAME + " {", "%s, https://localhost:%d {" % (self.url, self.port)).replace("tls /", "bind 127.0.0.1\n    tls /")
         return ["caddy", "run", "--adapter", "caddyfile", "--config", self.write("Caddyfile", """{
     admin %s
     auto_https disable_redirects

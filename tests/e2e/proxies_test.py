@@ -25,6 +25,7 @@ from proxies import Apache, Caddy, HAProxy, Nginx, messages, options, page, prin
 
 JSON = "Content-Type: application/json"
 LONG = 20  # seconds that a worker waits, at most
+STRANGER = "127.0.0.9"  # the address of a client that is no proxy
 
 
 def claim(queue, ttl=60, wait=None):
@@ -47,9 +48,9 @@ class Behind:
         skip_without(cls.kind)
         shop = Workshop()
         cls.addClassCleanup(shop.close)
-        cls.server = PageServer("--access-log=true", "--ci", "--ci-short", *options(shop.folder.name))
+        cls.server = PageServer("--access-log=true", "--identity-stub", "--ci", "--ci-short", *options(shop.folder.name))
         cls.addClassCleanup(cls.server.stop)
-        cls.proxy = cls.kind(cls.server, shop.signed("queues", names="DNS:" + NAME))
+        cls.proxy = cls.kind(cls.server, shop.signed("queues", names="DNS:localhost,DNS:" + NAME))
         cls.addClassCleanup(cls.proxy.close)
 
     def setUp(self):
@@ -128,6 +129,34 @@ class Behind:
         finally:
             self.server.signal(signal.SIGUSR1)
         eventually(lambda: self.proxy.ask("GET", "/readyz").status == 200)
+
+    def test_the_log_has_the_address_of_the_client(self):
+        for lie in (), ("X-Forwarded-For: 203.0.113.9",):
+            answer = self.proxy.ask("GET", "/v2/queues", source=STRANGER, headers=lie)
+            line = self.server.logged("request_id=" + answer.headers["x-request-id"])
+            self.assertRegex(line, r" client=%s[: ]" % re.escape(STRANGER))
+
+    def test_links_below_a_path(self):
+        self.post_one()
+        for prefix in "/mq", "":
+            path = prefix + "/v2/queues/%s/messages" % self.queue
+            answer = self.proxy.ask("POST", path, b'{"messages":[{"body":1}]}',
+                                    headers=(JSON, "X-Forwarded-Prefix: /wrong"))
+            self.assertEqual(answer.status, 201, answer)
+            self.assertTrue(answer.headers["location"].startswith(path + "?ids="), answer)
+            answer = self.proxy.ask("GET", path + "?echo=true")
+            self.assertTrue(messages(answer)[0]["href"].startswith(path + "/"), answer)
+            answer = self.proxy.ask("GET", prefix + "/identity/v3", headers=("X-Forwarded-Proto: http",))
+            self.assertIn('"https://%s%s/identity/v3' % (NAME, prefix), answer.body.decode())
+
+    def test_commands_work_below_a_path(self):
+        """They follow no link out of it."""
+        self.post_one()
+        url = ("--url", self.proxy.url.replace(NAME, "localhost") + "/mq", "--ca", self.proxy.pair.certificate, "--project", "p")
+        for words in ("work", self.queue, *url, "--exit-when-empty", "--", "true"), ("queues", *url):
+            ended = run(*words)
+            self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        self.assertEqual(self.server.stats(self.queue), (0, 0, 0))
 
     # ------------------------------------------------------------------ leaving
 
@@ -227,7 +256,7 @@ class PageBehind(PageCase):
         cls.addClassCleanup(cls.shop.close)
         cls.options = (*PageCase.options, *options(cls.shop.folder.name), *cls.access())
         super().setUpClass()
-        cls.pair = cls.shop.signed("queues", names="DNS:" + NAME)
+        cls.pair = cls.shop.signed("queues", names="DNS:localhost,DNS:" + NAME)
 
     @classmethod
     def access(cls):

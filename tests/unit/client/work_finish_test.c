@@ -142,6 +142,22 @@ START_TEST(a_response_that_is_no_claim_is_refused)
     ck_assert_ptr_null(claim);
 }
 
+START_TEST(a_proxy_may_put_a_prefix_or_its_address_in_front_of_the_path)
+{
+    static const char *const places[] = {
+        "/mq/v2/queues/jobs/claims/c1", "/v2/v2/queues/jobs/claims/c1",
+        "https://queues.example.net/mq/v2/queues/jobs/claims/c1"};
+
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        work_claim_free(mem, claim);
+        read_claim(messages, places[i], "1");
+        ck_assert_msg(claim != NULL, "%s", places[i]);
+        ck_assert_str_eq(claim->path, location);
+        ck_assert(bytes_equal_str(claim->queue, "jobs"));
+        ck_assert(bytes_equal_str(claim->id, "c1"));
+    }
+}
+
 START_TEST(without_memory_there_is_no_claim)
 {
     for (uint64_t nth = 1;; nth++) {
