@@ -96,6 +96,17 @@ access_use_certificates(struct access *a, struct token_list *list)
     token_list_free(before);
 }
 
+bool
+access_has_certificates(struct access *a)
+{
+    bool has;
+
+    lock_acquire(&a->lock);
+    has = a->certificates != NULL;
+    lock_release(&a->lock);
+    return has;
+}
+
 size_t
 access_count(struct access *a)
 {

@@ -4,6 +4,7 @@
 #include "claimd/base/invariant.h"
 #include "claimd/base/lock.h"
 #include "claimd/base/thread.h"
+#include "claimd/base/utf8.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -50,23 +51,52 @@ put_str(struct line *line, const char *text)
     put(line, text, strlen(text));
 }
 
-static void
-put_quoted(struct line *line, struct bytes text)
+/* Adds the first character of a text, or an escape for it. Returns its length in bytes. */
+static size_t
+put_char(struct line *line, struct bytes text, bool json)
 {
-    size_t len = text.len < TEXT_CAP ? text.len : TEXT_CAP;
+    uint32_t point = 0;
+    const size_t len = utf8_next(text, &point);
+    char escape[8];
 
-    put_str(line, "\"");
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)text.data[i];
-        char escape[8];
-
-        if (c == '"' || c == '\\')
-            (void)snprintf(escape, sizeof(escape), "\\%c", c);
-        else if (c < 0x20 || c >= 0x7f) /* not ASCII: the text may be cut anywhere */
-            (void)snprintf(escape, sizeof(escape), "\\u%04x", c);
-        else
-            (void)snprintf(escape, sizeof(escape), "%c", c);
+    if (len == 0) /* not UTF-8. JSON has no escape for a byte, so the text gets one */
+        (void)snprintf(escape, sizeof(escape), "%s\\x%02x", json ? "\\" : "",
+                       (unsigned char)text.data[0]);
+    else if (point == '"' || point == '\\')
+        (void)snprintf(escape, sizeof(escape), "\\%c", (char)point);
+    else if (utf8_is_control(point))
+        (void)snprintf(escape, sizeof(escape), "\\u%04x", (unsigned)point);
+    else
+        escape[0] = '\0';
+    if (escape[0] == '\0')
+        put(line, text.data, len);
+    else
         put_str(line, escape);
+    return len == 0 ? 1 : len;
+}
+
+/* Cuts a text to TEXT_CAP bytes, between two characters. */
+static struct bytes
+cut_text(struct bytes text)
+{
+    size_t len = TEXT_CAP;
+
+    if (text.len <= TEXT_CAP)
+        return text;
+    while (len > TEXT_CAP - 3 && utf8_is_tail((unsigned char)text.data[len]))
+        len--;
+    return bytes_of(text.data, len);
+}
+
+static void
+put_quoted(struct line *line, struct bytes text, bool json)
+{
+    put_str(line, "\"");
+    text = cut_text(text);
+    while (text.len > 0) {
+        const size_t len = put_char(line, text, json);
+
+        text = bytes_of(text.data + len, text.len - len);
     }
     put_str(line, "\"");
 }
@@ -94,7 +124,7 @@ put_field(struct line *line, const struct log *log, const struct log_field *fiel
     } else if (plain) { /* key=value without quotation marks */
         put(line, field->text.data, field->text.len);
     } else {
-        put_quoted(line, field->text);
+        put_quoted(line, field->text, log->format == LOG_JSON);
     }
     if (line->full)
         line->len = before;

@@ -1,62 +1,22 @@
 #include "client/text.h"
 
-#include "claimd/json/string.h"
+#include "claimd/base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <wchar.h>
-
-/* Decodes a UTF-8 sequence that utf8_pass() has checked. */
-static uint32_t
-decode(const unsigned char *at, size_t len)
-{
-    uint32_t point = len == 1 ? at[0] : at[0] & (0x7fu >> len);
-
-    for (size_t i = 1; i < len; i++)
-        point = point << 6 | (at[i] & 0x3f);
-    return point;
-}
-
-/* True for characters that a terminal does not show as themselves: C0, DEL, C1, marks and overrides of the
- * direction, separators of lines, and the byte order mark. */
-static bool
-is_control(uint32_t point)
-{
-    return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x061c ||
-           (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
-           (point >= 0x2060 && point <= 0x206f) || point == 0xfeff ||
-           (point >= 0xfff9 && point <= 0xfffb);
-}
-
-/* Length of the character at the begin, in bytes. 0: it is not UTF-8. */
-static size_t
-next_char(struct bytes text, uint32_t *point)
-{
-    const unsigned char *at = (const unsigned char *)text.data;
-    const unsigned char *end;
-
-    if (at[0] < 0x80) {
-        *point = at[0];
-        return 1;
-    }
-    end = utf8_pass(at, at + text.len);
-    if (end == NULL)
-        return 0;
-    *point = decode(at, (size_t)(end - at));
-    return (size_t)(end - at);
-}
 
 static void
 escape(struct buf *out, struct bytes text, bool json)
 {
     while (text.len > 0) {
         uint32_t point = 0;
-        size_t len = next_char(text, &point);
+        size_t len = utf8_next(text, &point);
 
         if (len == 0) {
             buf_printf(out, "\\x%02x", (unsigned)(unsigned char)text.data[0]);
             len = 1;
-        } else if (!is_control(point)) {
+        } else if (!utf8_is_control(point)) {
             buf_add(out, text.data, len);
         } else if (point == '\n' || point == '\t' || point == '\r') {
             if (json) { /* between values, because strings cannot have it */
@@ -92,7 +52,7 @@ char_columns(struct bytes text, size_t *len)
     uint32_t point = 0;
     int columns;
 
-    *len = next_char(text, &point);
+    *len = utf8_next(text, &point);
     if (*len == 0)
         *len = 1;
     columns = wcwidth((wchar_t)point);

@@ -48,61 +48,6 @@ skip_plain(const unsigned char *at, const unsigned char *end)
     return at;
 }
 
-static bool
-is_tail(unsigned char c)
-{
-    return (c & 0xc0) == 0x80;
-}
-
-/* Checks the second byte, which depends on the first: the table of RFC 3629, section
- * 4. */
-static bool
-second_fits(unsigned char first, unsigned char second)
-{
-    switch (first) {
-    case 0xe0:
-        return second >= 0xa0 && second <= 0xbf;
-    case 0xed:
-        return second >= 0x80 && second <= 0x9f;
-    case 0xf0:
-        return second >= 0x90 && second <= 0xbf;
-    case 0xf4:
-        return second >= 0x80 && second <= 0x8f;
-    default:
-        return is_tail(second);
-    }
-}
-
-/* The length of the sequence that begins with `first`; 0: none does. */
-static unsigned
-utf8_length(unsigned char first)
-{
-    if (first < 0x80)
-        return 1;
-    if (first >= 0xc2 && first <= 0xdf)
-        return 2;
-    if (first >= 0xe0 && first <= 0xef)
-        return 3;
-    if (first >= 0xf0 && first <= 0xf4)
-        return 4;
-    return 0;
-}
-
-const unsigned char *
-utf8_pass(const unsigned char *at, const unsigned char *end)
-{
-    unsigned length = at < end ? utf8_length(*at) : 0;
-
-    if (length == 0 || (size_t)(end - at) < length)
-        return NULL;
-    if (length > 1 && !second_fits(at[0], at[1]))
-        return NULL;
-    for (unsigned i = 2; i < length; i++)
-        if (!is_tail(at[i]))
-            return NULL;
-    return at + length;
-}
-
 /* The value of the four digits of a \u escape; -1: they are missing. */
 static int32_t
 four_digits(const unsigned char *at, const unsigned char *end)

@@ -247,6 +247,71 @@ API_TEST(without_authentication_no_token_is_described)
     json_decref(tree);
 }
 
+/* Checks that each alternative names defined schemes, and notes them. */
+static void
+check_alternatives(const json_t *tree, const json_t *security, json_t *named)
+{
+    const char *name;
+    size_t i;
+    json_t *alternative, *scopes;
+
+    json_array_foreach(security, i, alternative)
+        json_object_foreach(alternative, name, scopes)
+    {
+        ck_assert_msg(at(tree, "components", "securitySchemes", name) != NULL, "%s",
+                      name);
+        ck_assert_int_eq(json_object_set_new(named, name, json_true()), 0);
+    }
+}
+
+/* Every scheme that is named is defined, and the other way round. */
+static void
+check_schemes(struct api_fixture *f, size_t count)
+{
+    json_t *tree = ask(f), *named = json_object(), *item, *operation;
+    const char *path, *method;
+
+    check_alternatives(tree, json_object_get(tree, "security"), named);
+    json_object_foreach(json_object_get(tree, "paths"), path, item)
+        json_object_foreach(item, method, operation)
+            check_alternatives(tree, json_object_get(operation, "security"), named);
+    ck_assert_uint_eq(json_object_size(named), count);
+    ck_assert_uint_eq(json_object_size(at(tree, "components", NULL, "securitySchemes")),
+                      count);
+    json_decref(named);
+    json_decref(tree);
+}
+
+START_TEST(each_security_scheme_that_is_named_is_defined)
+{
+    static const struct role_map roles = {.count = 0};
+    struct token_list *none;
+    struct reason why;
+    size_t bad_line;
+    struct api_fixture f;
+
+    api_fixture_open(&f);
+    check_schemes(&f, 0);
+    api_fixture_close(&f);
+    api_fixture_open_identity(&f, NULL); /* tokens are optional */
+    check_schemes(&f, 1);
+    api_fixture_close(&f);
+    api_fixture_open_identity(&f, "alice:secret\n");
+    check_schemes(&f, 1);
+    api_fixture_close(&f);
+    api_fixture_open_keystone(&f, &roles);
+    check_schemes(&f, 2);
+    api_fixture_close(&f);
+    api_fixture_open_access(&f);
+    check_schemes(&f, 2);
+    ck_assert_int_eq(token_list_read(f.mem, bytes_str(""), certificate_line_read, &none,
+                                     &bad_line, &why),
+                     ST_OK);
+    access_use_certificates(f.access, none);
+    check_schemes(&f, 3);
+    api_fixture_close(&f);
+}
+
 API_TEST_WITH(the_roles_are_those_of_the_policy_in_force, api_fixture_open_access(f))
 {
     struct policy policy = policy_default;

@@ -47,6 +47,9 @@ void access_policy(struct access *a, struct policy *out);
 /* Replaces the list of certificates, which the access owns then. NULL: certificates are not used. */
 void access_use_certificates(struct access *a, struct token_list *list);
 
+/* True if a certificate can identify a client. */
+bool access_has_certificates(struct access *a);
+
 /* The number of tokens. */
 size_t access_count(struct access *a);
 

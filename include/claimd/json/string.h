@@ -1,9 +1,8 @@
 /*
  * json_string: checks, reads and writes JSON strings and numbers.
  *
- * Only this module checks UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing
- * above U+10FFFF) and escapes (RFC 8259, with both halves of a surrogate pair). It writes
- * as few escapes as JSON allows.
+ * Only this module checks escapes (RFC 8259, with both halves of a surrogate pair), and
+ * that texts are UTF-8. It writes as few escapes as JSON allows.
  *
  *   Cost     eight bytes at a time through plain ASCII; writing O(length)
  *   Memory   none
@@ -13,6 +12,7 @@
 
 #include "claimd/base/buf.h"
 #include "claimd/base/bytes.h"
+#include "claimd/base/utf8.h"
 
 /*
  * Passes a string; `at` is behind the opening quote. Returns the address behind the
@@ -26,9 +26,6 @@ json_string_pass(const unsigned char *at, const unsigned char *end, bool *escape
  * in words. NULL: it does not fail. */
 const unsigned char *
 json_string_fault(const unsigned char *at, const unsigned char *end, const char **why);
-
-/* Passes one UTF-8 sequence. Returns the address behind it; NULL: it is invalid. */
-const unsigned char *utf8_pass(const unsigned char *at, const unsigned char *end);
 
 /* Removes the next character, with escapes decoded, from *rest, a checked and not empty
  * text between quotes. Returns its code point. */

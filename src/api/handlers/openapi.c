@@ -305,6 +305,7 @@ handle_openapi(struct context *ctx)
             {"ui", .holds = limits->ui},
             {"strict", .holds = limits->client_id_strict},
             {"access", .holds = access},
+            {"certificates", .holds = access && access_has_certificates(ctx->access)},
             {"identity", .holds = identity},
             {"tokens", .holds = tokens},
             {"guarded", .holds = required}, /* requests about all projects need a token */

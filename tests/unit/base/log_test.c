@@ -2,6 +2,8 @@
 
 #include "support/check_main.h"
 
+#include <jansson.h>
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -97,7 +99,17 @@ START_TEST(texts_that_could_be_misread_are_quoted_and_escaped)
         {"a=b", "k=\"a=b\"\n"},
         {"a\nlevel=error", "k=\"a\\u000alevel=error\"\n"}, /* no line of its own */
         {"\x1b[31m", "k=\"\\u001b[31m\"\n"},
-        {"\xc3\xa4", "k=\"\\u00c3\\u00a4\"\n"},
+        {"\xc3\xa4", "k=\"\xc3\xa4\"\n"},
+        {"\xf0\x9f\x98\x80 \xe6\x97\xa5", "k=\"\xf0\x9f\x98\x80 \xe6\x97\xa5\"\n"},
+        {"\xfc", "k=\"\\xfc\"\n"},                            /* Latin-1 */
+        {"\xed\xa0\x80", "k=\"\\xed\\xa0\\x80\"\n"},          /* a surrogate */
+        {"\xc0\x80\xe6\x97", "k=\"\\xc0\\x80\\xe6\\x97\"\n"}, /* overlong; cut */
+        {"\\xfc", "k=\"\\\\xfc\"\n"}, /* the text looks like an escape */
+        {"\xc2\x9b"
+         "31m",
+         "k=\"\\u009b31m\"\n"},                  /* CSI of C1 */
+        {"a\xe2\x80\xa8z", "k=\"a\\u2028z\"\n"}, /* a line for JavaScript */
+        {"\xe2\x80\xae", "k=\"\\u202e\"\n"},     /* shows the rest backwards */
         {"plain-1.0/x", "k=plain-1.0/x\n"},
     };
     struct fixture f;
@@ -122,6 +134,64 @@ START_TEST(lines_above_the_level_are_dropped)
     ck_assert(!log_wants(&f.log, LOG_DEBUG));
     ck_assert(!log_wants(NULL, LOG_ERROR));
     log_event(NULL, LOG_ERROR, "nowhere", LOG_I("n", 1)); /* no log, no harm */
+    fixture_close(&f);
+}
+
+/* Decodes a line of JSON, and returns the text of its member k. */
+static const char *
+decoded(struct fixture *f, struct bytes text)
+{
+    static char copy[8192];
+    json_error_t error;
+    json_t *tree;
+
+    log_event(&f->log, LOG_INFO, "e", LOG_B("k", text));
+    tree = json_loads(line(f), JSON_ALLOW_NUL, &error);
+    ck_assert_msg(tree != NULL, "%s: %s", error.text, f->text);
+    (void)snprintf(copy, sizeof(copy), "%s",
+                   json_string_value(json_object_get(tree, "k")));
+    json_decref(tree);
+    return copy;
+}
+
+START_TEST(texts_in_json_decode_to_what_they_were)
+{
+    static const char *const same[] = {"B\xc3\xbcro-\xe6\x97\xa5\xe6\x9c\xac",
+                                       "\xf0\x9f\x98\x80",
+                                       "a\x1b\x7f\xc2\x9b"
+                                       "b",
+                                       "\xe2\x80\xa8\xe2\x80\xa9",
+                                       "\\x41 \\u0041 \"",
+                                       "\xef\xbf\xbf"};
+    struct fixture f;
+
+    fixture_open(&f, LOG_JSON);
+    for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+        ck_assert_str_eq(decoded(&f, bytes_str(same[i])), same[i]);
+    ck_assert_str_eq(decoded(&f, bytes_str("B\xfcro")),
+                     "B\\xfcro"); /* says that it is a byte */
+    ck_assert_str_eq(decoded(&f, bytes_str("\xed\xa0\x80")), "\\xed\\xa0\\x80");
+    log_event(&f.log, LOG_INFO, "e", LOG_B("k", bytes_of("a\0z", 3)));
+    ck_assert_ptr_nonnull(strstr(line(&f), "\"k\": \"a\\u0000z\"}"));
+    fixture_close(&f);
+}
+
+START_TEST(a_text_is_cut_between_two_characters)
+{
+    char text[520];
+    struct fixture f;
+
+    fixture_open(&f, LOG_JSON);
+    for (size_t before = 508; before <= 512; before++) {
+        const size_t shown = before + 4 <= 512 ? before + 4 : before;
+
+        memset(text, 'x', before);
+        memcpy(text + before,
+               "\xf0\x9f\x98\x80"
+               "aaaa",
+               8);
+        ck_assert_uint_eq(strlen(decoded(&f, bytes_of(text, before + 8))), shown);
+    }
     fixture_close(&f);
 }
 
