@@ -75,8 +75,9 @@ const struct option options[] = {
         0, max_headers, 8, 1024, "N", "36",
         "Maximum number of headers and cookies of a request. Each adds 64 bytes to the "
         "memory of a connection."),
-    NUMBER(0, idle_seconds, 1, 86400, "SECONDS", "60",
-           "Time after which claimd closes an idle connection."),
+    NUMBER(0, idle_seconds, 1, 86400, "SECONDS", "75",
+           "Time after which claimd closes an idle connection. A proxy must close it "
+           "earlier. nginx and many load balancers do so after 60 seconds."),
     NUMBER(0, request_seconds, 1, 86400, "SECONDS", "30",
            "Time limit for receiving a complete request and for sending its response."),
     NUMBER(LIVE, drain_seconds, 0, 3600, "SECONDS", "8",

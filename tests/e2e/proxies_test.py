@@ -344,6 +344,7 @@ class Printed(unittest.TestCase):
         defaults = dict(line.split(" = ", 1) for line in
                         run("--print-config").stdout.splitlines() if " = " in line)
         longest, idle = int(defaults["max_wait"]), int(defaults["idle_seconds"])
+        self.assertGreater(idle, 60)  # after which nginx and many load balancers close an idle connection
         self.assertIn("`max_wait` (%d s)" % longest, page())
         self.assertIn("`idle_seconds` (%d s)" % idle, page())
         for language, word in (("nginx", r"proxy_read_timeout (\d+)s"), ("haproxy", r"timeout client (\d+)s"),
